@@ -1,0 +1,74 @@
+package serving
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+)
+
+// Origin remembers who made an object, so that a configuration file can take
+// back what it gave and nothing else.
+type Origin string
+
+const (
+	FromFile Origin = "file"
+	FromAPI  Origin = "api"
+)
+
+// App is what clients query. An App in a Catalog is immutable.
+type App struct {
+	Name          string        `json:"name"`
+	InputType     InputType     `json:"input_type"`
+	DefaultOutput string        `json:"default_output"` // text; nested as JSON where it is valid JSON
+	SLO           time.Duration `json:"latency_slo"`    // from receiving the query to its answer
+	Models        []string      `json:"models"`         // linked models, in the order of linking
+	Policy        PolicySpec    `json:"policy"`
+	Cache         CacheSpec     `json:"cache"`
+	Origin        Origin        `json:"origin"`
+}
+
+// PolicySpec names the selection policy of an app. The zero value is "single".
+type PolicySpec struct {
+	Kind string `json:"kind,omitempty"`
+}
+
+// CacheSpec is how an app uses the prediction cache.
+type CacheSpec struct {
+	Off   bool          `json:"off,omitempty"`
+	Round float64       `json:"round,omitempty"` // > 0: numbers are rounded to this step in the key
+	TTL   time.Duration `json:"ttl,omitempty"`   // 0: entries live until they are evicted
+}
+
+// MaxSLO bounds latency objectives; a query held longer is a job, not a query.
+const MaxSLO = 10 * time.Minute
+
+// Check says everything that is wrong with the app by itself, or nil.
+func (a *App) Check() error {
+	errs := []error{CheckAppName(a.Name)}
+	if a.InputType < Bytes || a.InputType > Strings {
+		errs = append(errs, fmt.Errorf("app %q needs an input_type", a.Name))
+	}
+	if a.SLO < 100*time.Microsecond || a.SLO > MaxSLO {
+		errs = append(errs, fmt.Errorf("app %q: latency_slo_micros must be between 100 and %d", a.Name, MaxSLO.Microseconds()))
+	}
+	if r := a.Cache.Round; r < 0 || math.IsNaN(r) || math.IsInf(r, 0) {
+		errs = append(errs, fmt.Errorf("app %q: the cache's rounding step must be a positive number", a.Name))
+	}
+	if a.Cache.Round > 0 && (a.InputType == Strings || a.InputType == Bytes) {
+		errs = append(errs, fmt.Errorf("app %q: only numbers can be rounded in the cache key", a.Name))
+	}
+	if a.Cache.TTL < 0 {
+		errs = append(errs, fmt.Errorf("app %q: the cache's time to live must not be negative", a.Name))
+	}
+	if k := a.Policy.Kind; k != "" && k != "single" {
+		errs = append(errs, fmt.Errorf("app %q: selection policy %q is unknown: use \"single\"", a.Name, k))
+	}
+	for i, m := range a.Models {
+		if slices.Contains(a.Models[:i], m) {
+			errs = append(errs, fmt.Errorf("app %q links model %q twice", a.Name, m))
+		}
+	}
+	return errors.Join(errs...)
+}

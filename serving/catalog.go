@@ -1,0 +1,49 @@
+package serving
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Catalog is one immutable snapshot of everything that is registered.
+type Catalog struct {
+	Revision uint64 // grows with every change; 0 is the empty catalog
+	Apps     map[string]*App
+	Models   map[string]*Model
+}
+
+// Version finds a model version, or nil.
+func (c *Catalog) Version(id ModelID) *Version {
+	if m := c.Models[id.Model]; m != nil {
+		return m.Versions[id.Version]
+	}
+	return nil
+}
+
+// Check says which references between objects do not hold, or nil: links to
+// unknown models, input types that differ, current versions that do not exist.
+func (c *Catalog) Check() error {
+	var errs []error
+	for _, a := range c.Apps {
+		for _, name := range a.Models {
+			errs = append(errs, c.checkLink(a, name))
+		}
+	}
+	for _, m := range c.Models {
+		if m.Current != "" && m.Versions[m.Current] == nil {
+			errs = append(errs, fmt.Errorf("model %q: its current version %q does not exist", m.Name, m.Current))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Catalog) checkLink(a *App, name string) error {
+	m := c.Models[name]
+	if m == nil {
+		return fmt.Errorf("app %q links model %q, which does not exist", a.Name, name)
+	}
+	if v := m.Versions[m.Current]; v != nil && v.InputType != a.InputType {
+		return fmt.Errorf("app %q takes %v, and its model %q takes %v", a.Name, a.InputType, name, v.InputType)
+	}
+	return nil
+}

@@ -1,0 +1,65 @@
+package serving
+
+import "fmt"
+
+// Cause says why a model gave no output. The set is closed and small, so that
+// it can label metrics; the sentence for people travels beside it in a Failure.
+type Cause uint8
+
+const (
+	OK             Cause = iota
+	MissedSLO            // the deadline came before the output
+	NoReplica            // no ready replica serves the model
+	RefusedFull          // a replica's queue is full
+	RefusedLate          // a replica cannot make the deadline
+	ModelError           // the model raised an error for this input
+	ContainerError       // the container died, lied or could not be reached
+	Draining             // the replica is stopping
+)
+
+var causeNames = [...]string{"ok", "missed_slo", "no_replica", "refused_full", "refused_late", "model_error", "container_error", "draining"}
+
+// Causes lists every cause, for metrics that want a series of each from the start.
+func Causes() []Cause {
+	all := make([]Cause, len(causeNames))
+	for i := range all {
+		all[i] = Cause(i)
+	}
+	return all
+}
+
+func (c Cause) String() string {
+	if int(c) < len(causeNames) {
+		return causeNames[c]
+	}
+	return fmt.Sprintf("cause(%d)", uint8(c))
+}
+
+// Failure is the error of one input at one model version.
+type Failure struct {
+	Cause   Cause
+	Message string // a sentence for people; may be empty
+}
+
+func (f *Failure) Error() string {
+	if f.Message == "" {
+		return f.Cause.String()
+	}
+	return f.Message
+}
+
+// Explain is the sentence that stands in default_explanation. The sentences for
+// a missed SLO and a missing replica are Clipper's own, which clients compare.
+func (f *Failure) Explain() string {
+	switch f.Cause {
+	case MissedSLO:
+		return "Failed to retrieve a prediction response within the specified latency SLO"
+	case NoReplica:
+		return "No connected models found for query"
+	case RefusedFull, RefusedLate, Draining:
+		return "Refused: " + f.Error()
+	case ModelError:
+		return "Model error: " + f.Error()
+	}
+	return "Container error: " + f.Error()
+}

@@ -1,0 +1,12 @@
+package serving
+
+import "errors"
+
+// ErrUnknownApp is returned for a query to an app that is not registered.
+var ErrUnknownApp = errors.New("no such app")
+
+// QueryError is a query that asks for something that cannot be: a version that
+// does not exist, an input of the wrong type or length. Its text is for the client.
+type QueryError struct{ Cause string }
+
+func (e *QueryError) Error() string { return e.Cause }

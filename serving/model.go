@@ -1,0 +1,105 @@
+package serving
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// ModelID names one version of a model.
+type ModelID struct {
+	Model   string `json:"model"`
+	Version string `json:"version"`
+}
+
+func (id ModelID) String() string { return id.Model + ":" + id.Version }
+
+// Version is a model version as it was registered; immutable once in a Catalog.
+type Version struct {
+	ModelID
+	InputType   InputType     `json:"input_type"`
+	InputLength int           `json:"input_length,omitempty"` // elements of every input; 0: any
+	Labels      []string      `json:"labels,omitempty"`
+	Replicas    int           `json:"replicas"`
+	Batch       BatchSpec     `json:"batch"`
+	Container   ContainerSpec `json:"container"`
+	Origin      Origin        `json:"origin"`
+}
+
+// BatchSpec is how a sidecar sizes the batches of a model version.
+type BatchSpec struct {
+	Strategy string        `json:"strategy,omitempty"` // "aimd" (the default), "quantile" or "fixed"
+	MaxSize  int           `json:"max_size,omitempty"` // 0: no cap; for "fixed", the size
+	Delay    time.Duration `json:"delay,omitempty"`    // how long a batch may wait to fill
+}
+
+// ContainerSpec says how a container of the version comes to be: a command that
+// local mode starts, or the address of one that already listens.
+type ContainerSpec struct {
+	Command     []string          `json:"command,omitempty"`
+	Dir         string            `json:"dir,omitempty"`
+	Env         map[string]string `json:"env,omitempty"`
+	Addr        string            `json:"addr,omitempty"`
+	Protocol    string            `json:"protocol,omitempty"`    // "v1" with Addr; else version 2
+	Connections int               `json:"connections,omitempty"` // to a version 1 container; 0 means 1
+	Watch       []string          `json:"watch,omitempty"`       // files or folders whose change restarts it
+}
+
+// MaxBatchDelay bounds batch.delay: a delay is for filling a batch, not a schedule.
+const MaxBatchDelay = time.Second
+
+// Check says everything that is wrong with the version by itself, or nil.
+func (v *Version) Check() error {
+	errs := []error{CheckModelName(v.Model), CheckVersion(v.Version)}
+	wrong := func(format string, args ...any) {
+		errs = append(errs, fmt.Errorf("model %q version %q: "+format, append([]any{v.Model, v.Version}, args...)...))
+	}
+	if v.InputType < Bytes || v.InputType > Strings {
+		wrong("needs an input_type")
+	}
+	if v.InputLength < 0 || (v.InputLength > 0 && v.InputType == Strings) {
+		wrong("input_length must be positive, and is for vectors only")
+	}
+	if v.Replicas < 0 || v.Replicas > 1000 {
+		wrong("replicas must be between 0 and 1000")
+	}
+	switch v.Batch.Strategy {
+	case "", "aimd", "quantile":
+	case "fixed":
+		if v.Batch.MaxSize == 0 {
+			wrong("batch strategy \"fixed\" needs max_size, the size")
+		}
+	default:
+		wrong("batch strategy %q is unknown: use \"aimd\", \"quantile\" or \"fixed\"", v.Batch.Strategy)
+	}
+	if v.Batch.MaxSize < 0 || v.Batch.MaxSize > 65536 {
+		wrong("batch max_size must be between 0 (no cap) and 65536")
+	}
+	if v.Batch.Delay < 0 || v.Batch.Delay > MaxBatchDelay {
+		wrong("batch delay_micros must be between 0 and %d", MaxBatchDelay.Microseconds())
+	}
+	c := v.Container
+	switch {
+	case len(c.Command) > 0 && c.Addr != "":
+		wrong("has both command and container_addr: give one")
+	case c.Addr != "" && c.Protocol != "v1":
+		wrong("container_addr is for containers that listen, which only protocol = \"v1\" does; a version 2 container connects by itself")
+	case c.Addr == "" && c.Protocol == "v1":
+		wrong("protocol = \"v1\" needs container_addr")
+	}
+	if c.Protocol != "" && c.Protocol != "v1" && c.Protocol != "v2" {
+		wrong("protocol %q is unknown: use \"v1\" or \"v2\"", c.Protocol)
+	}
+	if c.Connections < 0 || c.Connections > 256 {
+		wrong("connections must be between 1 and 256")
+	}
+	return errors.Join(errs...)
+}
+
+// Model is a named model with its versions. Current is the version asked for;
+// which version serves is for the gateway to find, from the replicas it sees.
+type Model struct {
+	Name     string
+	Current  string
+	Versions map[string]*Version
+}

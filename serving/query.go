@@ -1,0 +1,27 @@
+package serving
+
+import "time"
+
+// Query is one input to one app. It owns its memory: nothing in it points into
+// a request buffer.
+type Query struct {
+	App      string
+	Input    Input
+	Received time.Time     // when the first byte's handler began; the SLO counts from here
+	Timeout  time.Duration // the client's own limit; 0: the app's SLO. It can only shorten.
+	User     string        // whose selection state is used; may be empty
+	Version  string        // a version of the linked model; empty: the serving one
+	Salt     string        // queries of different salts never share a cache entry
+	NoCache  bool          // neither read from the cache nor join a query in flight
+}
+
+// Prediction answers a Query.
+type Prediction struct {
+	QueryID     int64  // below 2^53, unique across gateways and restarts
+	Output      []byte // JSON; shared and immutable
+	Default     bool
+	Cause       Cause  // why it is the default; OK when it is not
+	Explanation string // why it is the default, in a sentence
+	Model       ModelID
+	Cached      bool // answered from the cache or by joining an equal query in flight
+}
