@@ -35,6 +35,9 @@ func (t DType) Size() int {
 	return 0
 }
 
+// Known says whether t is one of the types above.
+func (t DType) Known() bool { return t.Size() > 0 || (t >= String && t <= Opaque) }
+
 func (t DType) String() string {
 	switch t {
 	case Uint8:

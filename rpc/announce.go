@@ -1,0 +1,74 @@
+package rpc
+
+import "topsail/serving"
+
+// State is how an announced model version is doing.
+type State uint8
+
+const (
+	StateGone State = iota // the id is withdrawn
+	StateLoading
+	StateReady
+	StateDraining
+)
+
+// Announcement is one entry of an ANNOUNCE: a model version, or one stage of it,
+// and the id by which PREDICT names it on this connection.
+type Announcement struct {
+	ID          uint32
+	State       State
+	InputType   serving.InputType // 0: any
+	InputLength int               // elements; 0: any
+	Model       serving.ModelID
+	Stage       string
+}
+
+// AppendAnnounce appends the body of an ANNOUNCE frame.
+func AppendAnnounce(b []byte, list ...Announcement) []byte {
+	b = appendU32(b, uint32(len(list)))
+	for _, a := range list {
+		var at int
+		b, at = openSize(b)
+		b = appendU32(b, a.ID)
+		b = append(b, uint8(a.State), uint8(a.InputType), 0, 0)
+		b = appendU32(b, uint32(a.InputLength))
+		b = appendStr8(b, clip(a.Model.Model, 255))
+		b = appendStr8(b, clip(a.Model.Version, 255))
+		b = appendStr8(b, clip(a.Stage, 255))
+		b = closeSize(b, at)
+	}
+	return b
+}
+
+// ParseAnnounce reads the body of an ANNOUNCE frame; nothing points into body.
+func ParseAnnounce(body []byte) ([]Announcement, error) {
+	c := cursor{frame: "ANNOUNCE", b: body}
+	count := c.u32("count")
+	var list []Announcement
+	for i := uint32(0); i < count && c.err == nil; i++ {
+		e := c.sub("entry")
+		a := Announcement{ID: e.u32("id"), State: State(e.u8("state")), InputType: serving.InputType(e.u8("input type"))}
+		e.u16("reserved")
+		length := e.u32("input length")
+		a.InputLength = int(length)
+		a.Model.Model = string(e.str8("model"))
+		a.Model.Version = string(e.str8("version"))
+		a.Stage = string(e.str8("stage"))
+		e.fields(nil)
+		switch {
+		case e.err != nil:
+		case a.State > StateDraining:
+			e.fail("state", "is unknown")
+		case a.InputType > serving.Strings:
+			e.fail("input type", "is unknown")
+		case length > MaxFrame:
+			e.fail("input length", "is above the largest frame")
+		case a.State != StateGone && (serving.CheckModelName(a.Model.Model) != nil || serving.CheckVersion(a.Model.Version) != nil):
+			e.fail("model", "name or version is not a valid one")
+		}
+		if c.err = e.err; c.err == nil {
+			list = append(list, a)
+		}
+	}
+	return list, c.err
+}

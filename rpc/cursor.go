@@ -1,0 +1,145 @@
+package rpc
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+)
+
+// ProtocolError is a frame that does not follow the protocol.
+type ProtocolError struct {
+	Frame  string // what was being read
+	Field  string
+	Offset int // in the frame's body
+	Why    string
+}
+
+func (e *ProtocolError) Error() string {
+	return fmt.Sprintf("rpc: bad %s frame: %s at offset %d: %s", e.Frame, e.Field, e.Offset, e.Why)
+}
+
+// cursor walks a body. After the first error every read gives zero values, so
+// that a decoder checks once, at its end.
+type cursor struct {
+	frame string
+	b     []byte
+	off   int
+	err   error
+}
+
+func (c *cursor) fail(field, why string) {
+	if c.err == nil {
+		c.err = &ProtocolError{Frame: c.frame, Field: field, Offset: c.off, Why: why}
+	}
+}
+
+// take returns the next n bytes, or nil and an error.
+func (c *cursor) take(n int, field string) []byte {
+	if c.err != nil {
+		return nil
+	}
+	if n < 0 || n > len(c.b)-c.off {
+		c.fail(field, fmt.Sprintf("needs %d bytes, %d are left", n, len(c.b)-c.off))
+		return nil
+	}
+	v := c.b[c.off : c.off+n : c.off+n]
+	c.off += n
+	return v
+}
+
+func (c *cursor) left() int { return len(c.b) - c.off }
+
+func (c *cursor) u8(field string) uint8 {
+	if v := c.take(1, field); v != nil {
+		return v[0]
+	}
+	return 0
+}
+
+func (c *cursor) u16(field string) uint16 {
+	if v := c.take(2, field); v != nil {
+		return binary.LittleEndian.Uint16(v)
+	}
+	return 0
+}
+
+func (c *cursor) u32(field string) uint32 {
+	if v := c.take(4, field); v != nil {
+		return binary.LittleEndian.Uint32(v)
+	}
+	return 0
+}
+
+func (c *cursor) u64(field string) uint64 {
+	if v := c.take(8, field); v != nil {
+		return binary.LittleEndian.Uint64(v)
+	}
+	return 0
+}
+
+func (c *cursor) f64(field string) float64 { return math.Float64frombits(c.u64(field)) }
+
+func (c *cursor) str8(field string) []byte  { return c.take(int(c.u8(field)), field) }
+func (c *cursor) str16(field string) []byte { return c.take(int(c.u16(field)), field) }
+
+// blob32 takes a u32 length and that many bytes.
+func (c *cursor) blob32(field string) []byte {
+	n := c.u32(field)
+	if n > math.MaxInt32 {
+		c.fail(field, "is longer than 2 GiB")
+		return nil
+	}
+	return c.take(int(n), field)
+}
+
+// sub takes a u32 size and returns a cursor over that many bytes, with offsets
+// still counted in the whole body.
+func (c *cursor) sub(field string) cursor {
+	body := c.blob32(field)
+	return cursor{frame: c.frame, b: c.b[:c.off], off: c.off - len(body), err: c.err}
+}
+
+// fields reads the optional fields up to the end.
+func (c *cursor) fields(visit func(tag uint8, value []byte)) {
+	for c.err == nil && c.left() > 0 {
+		tag := c.u8("field tag")
+		value := c.blob32("field")
+		if c.err == nil && visit != nil {
+			visit(tag, value)
+		}
+	}
+}
+
+func appendStr8(b []byte, s string) []byte  { return append(append(b, uint8(len(s))), s...) }
+func appendStr16(b []byte, s string) []byte { return append(appendU16(b, uint16(len(s))), s...) }
+
+func appendU16(b []byte, v uint16) []byte { return binary.LittleEndian.AppendUint16(b, v) }
+func appendU32(b []byte, v uint32) []byte { return binary.LittleEndian.AppendUint32(b, v) }
+func appendU64(b []byte, v uint64) []byte { return binary.LittleEndian.AppendUint64(b, v) }
+func appendF64(b []byte, v float64) []byte {
+	return binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
+}
+
+func appendField(b []byte, tag uint8, value []byte) []byte {
+	return append(appendU32(append(b, tag), uint32(len(value))), value...)
+}
+
+func appendFieldString(b []byte, tag uint8, value string) []byte {
+	return append(appendU32(append(b, tag), uint32(len(value))), value...)
+}
+
+// openSize leaves room for a u32 size; closeSize fills it in.
+func openSize(b []byte) ([]byte, int) { return append(b, 0, 0, 0, 0), len(b) }
+
+func closeSize(b []byte, at int) []byte {
+	binary.LittleEndian.PutUint32(b[at:], uint32(len(b)-at-4))
+	return b
+}
+
+// clip cuts s to at most n bytes, for texts that travel with a short length.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return s[:n]
+}

@@ -1,0 +1,8 @@
+// Package rpc is version 2 of Topsail's protocol: frames, their codec, and
+// multiplexed connections. docs/protocol.md describes the bytes.
+//
+// Encoding appends to a buffer; decoding walks one. A decoded frame points into
+// the buffer that it was read into and is valid until the handler returns;
+// whoever keeps something copies it. No decoder trusts a length: every error is
+// a *ProtocolError that names the field and its offset in the frame's body.
+package rpc

@@ -1,0 +1,58 @@
+package rpc
+
+const (
+	feedbackUser    = 1
+	feedbackQueryID = 2
+)
+
+// Feedback is one labelled input for a model. When parsed, its slices point into
+// the frame.
+type Feedback struct {
+	Input   []byte // an encoded payload
+	Label   []byte // an encoded payload
+	User    []byte
+	QueryID uint64 // 0: none
+}
+
+// AppendFeedback appends the body of a FEEDBACK frame for an announced model.
+func AppendFeedback(b []byte, model uint32, list ...Feedback) []byte {
+	b = appendU32(appendU32(b, model), uint32(len(list)))
+	for _, v := range list {
+		var at int
+		b, at = openSize(b)
+		b = append(append(b, v.Input...), v.Label...)
+		if len(v.User) > 0 {
+			b = appendField(b, feedbackUser, v.User)
+		}
+		if v.QueryID != 0 {
+			b = appendU64(appendU32(append(b, feedbackQueryID), 8), v.QueryID)
+		}
+		b = closeSize(b, at)
+	}
+	return b
+}
+
+// ParseFeedback reads the body of a FEEDBACK frame.
+func ParseFeedback(body []byte) (model uint32, list []Feedback, err error) {
+	c := cursor{frame: "FEEDBACK", b: body}
+	model = c.u32("model")
+	count := c.u32("count")
+	for i := uint32(0); i < count && c.err == nil; i++ {
+		e := c.sub("entry")
+		v := Feedback{Input: e.skipPayload(), Label: e.skipPayload()}
+		e.fields(func(tag uint8, value []byte) {
+			switch tag {
+			case feedbackUser:
+				v.User = value
+			case feedbackQueryID:
+				id := cursor{frame: c.frame, b: value}
+				v.QueryID = id.u64("query id")
+				e.err = id.err
+			}
+		})
+		if c.err = e.err; c.err == nil {
+			list = append(list, v)
+		}
+	}
+	return model, list, c.err
+}

@@ -1,0 +1,60 @@
+package rpc
+
+import "encoding/binary"
+
+// Kind is the kind of a frame.
+type Kind uint8
+
+const (
+	KindHello    Kind = 1
+	KindAnnounce Kind = 2
+	KindPredict  Kind = 3
+	KindReply    Kind = 4
+	KindCancel   Kind = 5
+	KindPing     Kind = 6
+	KindPong     Kind = 7
+	KindDrain    Kind = 8
+	KindBye      Kind = 9
+	KindFeedback Kind = 10
+	KindMetrics  Kind = 128
+)
+
+// Optional says that a receiver which does not know the kind skips the frame.
+func (k Kind) Optional() bool { return k >= 128 }
+
+// Flags are the flag bits of a frame's header.
+type Flags uint8
+
+const (
+	FlagCompressed Flags = 1
+	FlagEnd        Flags = 2 // REPLY: nothing more comes for this batch
+)
+
+const (
+	headerSize = 8
+
+	// MaxFrame is the largest body that this implementation accepts, in bytes.
+	MaxFrame = 64 << 20
+	// MinMaxFrame is the least a peer may name as its own limit.
+	MinMaxFrame = 64 << 10
+	// MaxBatch is the largest number of inputs in one PREDICT.
+	MaxBatch = 65536
+)
+
+// Frame is one received frame. Body is valid until the handler returns.
+type Frame struct {
+	Kind  Kind
+	Flags Flags
+	Body  []byte
+}
+
+// AppendFrame appends one whole frame, header and body, uncompressed.
+func AppendFrame(b []byte, kind Kind, flags Flags, body []byte) []byte {
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(body)))
+	b = append(b, byte(kind), byte(flags), 0, 0)
+	return append(b, body...)
+}
+
+func parseHeader(h []byte) (size int, kind Kind, flags Flags) {
+	return int(binary.LittleEndian.Uint32(h)), Kind(h[4]), Flags(h[5])
+}

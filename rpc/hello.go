@@ -1,0 +1,82 @@
+package rpc
+
+// Role is what a peer is.
+type Role uint8
+
+const (
+	RoleGateway   Role = 1
+	RoleSidecar   Role = 2
+	RoleContainer Role = 3
+)
+
+// Features are bits that both sides must offer before either uses them.
+type Features uint64
+
+const FeatureLZ4 Features = 1
+
+// Minor is the minor version that this implementation speaks.
+const Minor = 0
+
+// Hello opens a connection, from both sides.
+type Hello struct {
+	Minor    uint8
+	Role     Role
+	Features Features
+	MaxFrame uint32
+	Name     string
+	Token    []byte
+	Software string
+}
+
+const helloMagic = "TPS2"
+
+const (
+	helloName     = 1
+	helloToken    = 2
+	helloSoftware = 3
+)
+
+// AppendHello appends the body of a HELLO frame.
+func AppendHello(b []byte, h Hello) []byte {
+	b = append(b, helloMagic...)
+	b = append(b, h.Minor, uint8(h.Role), 0, 0)
+	b = appendU64(b, uint64(h.Features))
+	b = appendU32(b, h.MaxFrame)
+	if h.Name != "" {
+		b = appendFieldString(b, helloName, h.Name)
+	}
+	if len(h.Token) > 0 {
+		b = appendField(b, helloToken, h.Token)
+	}
+	if h.Software != "" {
+		b = appendFieldString(b, helloSoftware, h.Software)
+	}
+	return b
+}
+
+// ParseHello reads the body of a HELLO frame; nothing in it points into body.
+func ParseHello(body []byte) (Hello, error) {
+	c := cursor{frame: "HELLO", b: body}
+	if magic := c.take(4, "magic"); c.err == nil && string(magic) != helloMagic {
+		c.off = 0
+		c.fail("magic", "is not TPS2: the peer does not speak this protocol")
+	}
+	h := Hello{Minor: c.u8("minor version"), Role: Role(c.u8("role"))}
+	c.u16("reserved")
+	h.Features = Features(c.u64("features"))
+	h.MaxFrame = c.u32("max frame")
+	if c.err == nil && h.MaxFrame < MinMaxFrame {
+		c.fail("max frame", "is below 65536")
+	}
+	c.fields(func(tag uint8, value []byte) {
+		switch tag {
+		case helloName:
+			h.Name = string(value)
+		case helloToken:
+			h.Token = append([]byte(nil), value...)
+		case helloSoftware:
+			h.Software = string(value)
+		}
+	})
+	return h, c.err
+}

@@ -1,0 +1,157 @@
+package rpc
+
+import (
+	"math"
+
+	"topsail/serving"
+)
+
+const (
+	maxDims   = 8
+	maxValues = 256
+)
+
+// AppendPayload appends a list of named values.
+func AppendPayload(b []byte, values ...serving.Value) []byte {
+	b = appendU16(b, uint16(len(values)))
+	for i := range values {
+		b = appendValue(b, &values[i])
+	}
+	return b
+}
+
+func appendValue(b []byte, v *serving.Value) []byte {
+	name := clip(v.Name, 255)
+	b = append(b, uint8(v.DType), uint8(len(v.Shape)), uint8(len(name)), 0)
+	b = append(b, name...)
+	for _, d := range v.Shape {
+		b = appendU32(b, uint32(d))
+	}
+	b = appendU32(b, uint32(len(v.Data)))
+	return append(b, v.Data...)
+}
+
+// AppendInput appends the payload of one input.
+func AppendInput(b []byte, in serving.Input) []byte {
+	dims := uint8(1)
+	if in.Type == serving.Strings {
+		dims = 0
+	}
+	b = append(b, 1, 0, uint8(in.Type.DType()), dims, 0, 0)
+	if dims == 1 {
+		b = appendU32(b, uint32(in.Len()))
+	}
+	b = appendU32(b, uint32(len(in.Data)))
+	return append(b, in.Data...)
+}
+
+// InputPayloadSize is the most that AppendInput adds for data of n bytes.
+func InputPayloadSize(n int) int { return 14 + n }
+
+// ParsePayload reads a payload that fills b. The values' data point into b.
+func ParsePayload(b []byte) ([]serving.Value, error) {
+	c := cursor{frame: "payload", b: b}
+	values := c.payload()
+	if c.err == nil && c.left() > 0 {
+		c.fail("payload", "has bytes after its last value")
+	}
+	return values, c.err
+}
+
+// payload reads one payload; the values' data point into the body.
+func (c *cursor) payload() []serving.Value {
+	count := c.u16("value count")
+	if count > maxValues {
+		c.fail("value count", "is above 256")
+	}
+	if c.err != nil {
+		return nil
+	}
+	values := make([]serving.Value, 0, min(int(count), 4))
+	for range count {
+		v := c.value()
+		if c.err != nil {
+			return nil
+		}
+		values = append(values, v)
+	}
+	return values
+}
+
+// skipPayload checks one payload without building its values.
+func (c *cursor) skipPayload() []byte {
+	start := c.off
+	count := c.u16("value count")
+	if count > maxValues {
+		c.fail("value count", "is above 256")
+	}
+	for i := uint16(0); i < count && c.err == nil; i++ {
+		dtype, dims, _ := c.valueHead()
+		want, known := c.shape(dtype, dims, nil)
+		data := c.blob32("data")
+		c.checkData(known, want, data)
+	}
+	if c.err != nil {
+		return nil
+	}
+	return c.b[start:c.off:c.off]
+}
+
+func (c *cursor) value() serving.Value {
+	dtype, dims, name := c.valueHead()
+	v := serving.Value{DType: dtype}
+	if len(name) > 0 {
+		v.Name = string(name)
+	}
+	if dims > 0 && c.err == nil {
+		v.Shape = make([]int, dims)
+	}
+	want, tensor := c.shape(dtype, dims, v.Shape)
+	v.Data = c.blob32("data")
+	c.checkData(tensor, want, v.Data)
+	return v
+}
+
+func (c *cursor) valueHead() (serving.DType, int, []byte) {
+	dtype := serving.DType(c.u8("dtype"))
+	dims := int(c.u8("dimensions"))
+	nameLen := int(c.u8("name length"))
+	c.u8("reserved")
+	name := c.take(nameLen, "name")
+	switch {
+	case c.err != nil:
+	case !dtype.Known():
+		c.fail("dtype", "is unknown")
+	case dims > maxDims:
+		c.fail("dimensions", "are more than 8")
+	case dims > 0 && dtype.Size() == 0:
+		c.fail("dimensions", "on a dtype that has no shape")
+	}
+	return dtype, dims, name
+}
+
+// shape reads the dimensions into out (which may be nil) and returns the bytes
+// that a tensor of this shape must have.
+func (c *cursor) shape(dtype serving.DType, dims int, out []int) (want uint64, tensor bool) {
+	want = uint64(dtype.Size())
+	for i := range dims {
+		d := c.u32("dimension")
+		if c.err != nil {
+			return 0, false
+		}
+		if want *= uint64(d); want > math.MaxInt32 {
+			c.fail("dimension", "makes the value larger than 2 GiB")
+			return 0, false
+		}
+		if out != nil {
+			out[i] = int(d)
+		}
+	}
+	return want, dtype.Size() > 0
+}
+
+func (c *cursor) checkData(tensor bool, want uint64, data []byte) {
+	if c.err == nil && tensor && uint64(len(data)) != want {
+		c.fail("data", "length does not match the shape")
+	}
+}

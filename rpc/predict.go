@@ -1,0 +1,145 @@
+package rpc
+
+import "time"
+
+// NoDeadline is the time left of an input that may take as long as it likes.
+const NoDeadline = 0xFFFFFFFF
+
+const (
+	predictUser    = 1
+	predictTrace   = 2
+	predictQueryID = 3
+	predictBits    = 4
+	predictAge     = 5
+)
+
+// TraceSize is the length of a trace context: trace id, span id, flags, zero.
+const TraceSize = 26
+
+// Ask is one input of a PREDICT. When parsed, its slices point into the frame.
+type Ask struct {
+	Budget  time.Duration // time left, rounded down to microseconds; < 0: no deadline
+	Payload []byte        // an encoded payload
+	User    []byte
+	Trace   []byte // TraceSize bytes, or none
+	QueryID uint64 // 0: none
+	Bits    uint64 // feature bits
+	Age     time.Duration
+}
+
+// PredictHead is the fixed part of a PREDICT.
+type PredictHead struct {
+	Batch uint64
+	Model uint32 // an announced id
+	Count int
+}
+
+// AppendPredictHead appends the fixed part; Count entries must follow it.
+func AppendPredictHead(b []byte, h PredictHead) []byte {
+	b = appendU64(b, h.Batch)
+	b = appendU32(b, h.Model)
+	return appendU32(b, uint32(h.Count))
+}
+
+// AppendAsk appends one entry of a PREDICT.
+func AppendAsk(b []byte, a *Ask) []byte {
+	b, at := openSize(b)
+	b = appendU32(b, budgetMicros(a.Budget))
+	b = append(b, a.Payload...)
+	if len(a.User) > 0 {
+		b = appendField(b, predictUser, a.User)
+	}
+	if len(a.Trace) == TraceSize {
+		b = appendField(b, predictTrace, a.Trace)
+	}
+	if a.QueryID != 0 {
+		b = appendU64(appendU32(append(b, predictQueryID), 8), a.QueryID)
+	}
+	if a.Bits != 0 {
+		b = appendU64(appendU32(append(b, predictBits), 8), a.Bits)
+	}
+	if a.Age > 0 {
+		b = appendU32(appendU32(append(b, predictAge), 4), Micros(a.Age))
+	}
+	return closeSize(b, at)
+}
+
+func budgetMicros(d time.Duration) uint32 {
+	if d < 0 {
+		return NoDeadline
+	}
+	return Micros(d)
+}
+
+// Micros is d in whole microseconds, between 0 and the largest below NoDeadline.
+func Micros(d time.Duration) uint32 {
+	return uint32(min(max(d.Microseconds(), 0), NoDeadline-1))
+}
+
+// Predict walks a PREDICT frame: Next until it says false, then Err.
+type Predict struct {
+	PredictHead
+	read int
+	c    cursor
+}
+
+// ParsePredict reads the fixed part of a PREDICT.
+func ParsePredict(body []byte) (Predict, error) {
+	p := Predict{c: cursor{frame: "PREDICT", b: body}}
+	p.Batch = p.c.u64("batch")
+	p.Model = p.c.u32("model")
+	count := p.c.u32("count")
+	if p.c.err == nil && (count == 0 || count > MaxBatch) {
+		p.c.fail("count", "is not between 1 and 65536")
+	}
+	p.Count = int(count)
+	return p, p.c.err
+}
+
+// Next reads the next entry into a, and says whether there was one.
+func (p *Predict) Next(a *Ask) bool {
+	if p.c.err != nil || p.read == p.Count {
+		return false
+	}
+	p.read++
+	e := p.c.sub("entry")
+	*a = Ask{Budget: -1}
+	if budget := e.u32("time left"); budget != NoDeadline {
+		a.Budget = time.Duration(budget) * time.Microsecond
+	}
+	a.Payload = e.skipPayload()
+	for e.err == nil && e.left() > 0 {
+		tag, v := e.u8("field tag"), e.blob32("field")
+		a.setField(&e, tag, v)
+	}
+	p.c.err = e.err
+	return p.c.err == nil
+}
+
+func (a *Ask) setField(e *cursor, tag uint8, v []byte) {
+	f := cursor{frame: e.frame, b: e.b[:e.off], off: e.off - len(v), err: e.err}
+	switch tag {
+	case predictUser:
+		a.User = v
+	case predictTrace:
+		if len(v) != TraceSize {
+			f.fail("trace context", "is not 26 bytes long")
+		}
+		a.Trace = v
+	case predictQueryID:
+		a.QueryID = f.u64("query id")
+	case predictBits:
+		a.Bits = f.u64("feature bits")
+	case predictAge:
+		a.Age = time.Duration(f.u32("age")) * time.Microsecond
+	}
+	e.err = f.err
+}
+
+// Err is what stopped Next, or nil at the end of a sound frame.
+func (p *Predict) Err() error {
+	if p.c.err == nil && p.read == p.Count && p.c.left() > 0 {
+		p.c.fail("entries", "are followed by more bytes")
+	}
+	return p.c.err
+}

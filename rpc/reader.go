@@ -1,0 +1,82 @@
+package rpc
+
+import (
+	"errors"
+	"fmt"
+	"io"
+)
+
+const readBuffer = 64 << 10
+
+// reader takes frames from a stream. One read of the stream may bring many.
+type reader struct {
+	src      io.Reader
+	limit    int // largest body, compressed or not
+	buf      []byte
+	from, to int    // what of buf is read and not yet handed out
+	raw      []byte // the last compressed body, expanded
+	fresh    bool   // the last frame needed a read
+}
+
+func newReader(src io.Reader, limit int) *reader {
+	return &reader{src: src, limit: limit, buf: make([]byte, readBuffer)}
+}
+
+// next returns the next frame; its body is valid until the call after.
+func (r *reader) next() (Frame, error) {
+	r.fresh = false
+	if err := r.fill(headerSize); err != nil {
+		return Frame{}, err
+	}
+	size, kind, flags := parseHeader(r.buf[r.from:])
+	if size > r.limit {
+		return Frame{}, &ProtocolError{Frame: "any", Field: "size", Why: fmt.Sprintf("%d is above the limit of %d", size, r.limit)}
+	}
+	if err := r.fill(headerSize + size); err != nil {
+		return Frame{}, err
+	}
+	f := Frame{Kind: kind, Flags: flags, Body: r.buf[r.from+headerSize : r.from+headerSize+size]}
+	r.from += headerSize + size
+	if flags&FlagCompressed == 0 {
+		return f, nil
+	}
+	var err error
+	r.raw, err = decompress(r.raw, f.Body, r.limit)
+	f.Body = r.raw
+	return f, err
+}
+
+// fill reads until n bytes are there, from r.from on.
+func (r *reader) fill(n int) error {
+	for r.to-r.from < n {
+		r.makeRoom(n)
+		got, err := r.src.Read(r.buf[r.to:])
+		r.to += got
+		r.fresh = true
+		if err != nil && got == 0 {
+			if errors.Is(err, io.EOF) && r.to > r.from {
+				err = io.ErrUnexpectedEOF
+			}
+			return fmt.Errorf("rpc: read: %w", err)
+		}
+	}
+	return nil
+}
+
+// makeRoom makes sure that the buffer can take at least one more byte of the n
+// wanted. It doubles as bytes arrive, so that a claimed size allocates nothing,
+// and shrinks again after a large frame.
+func (r *reader) makeRoom(n int) {
+	switch {
+	case r.from == r.to && len(r.buf) > keepBuffer && n <= keepBuffer:
+		r.buf, r.from, r.to = make([]byte, readBuffer), 0, 0
+	case r.from == r.to:
+		r.from, r.to = 0, 0
+	case r.from+n > len(r.buf) && r.from > 0:
+		r.to = copy(r.buf, r.buf[r.from:r.to])
+		r.from = 0
+	}
+	if r.to == len(r.buf) {
+		r.buf = append(r.buf, make([]byte, len(r.buf))...)
+	}
+}
