@@ -131,16 +131,23 @@ func (c *Conn) Run(ctx context.Context, handle func(Frame) error) error {
 	return err
 }
 
-// bye tells a peer that broke the protocol what it did, and lets nothing follow.
+// bye tells a peer what it did wrong, and lets nothing follow.
 func (c *Conn) bye(why error) {
-	if broken, ok := errors.AsType[*ProtocolError](why); ok {
+	_, broken := errors.AsType[*ProtocolError](why)
+	_, refused := errors.AsType[*handlerError](why)
+	if broken || refused {
 		// A closed or backed-up connection cannot be told; that is no new fault.
-		_ = c.Send(KindBye, 0, AppendBye(nil, broken.Error()))
+		_ = c.Send(KindBye, 0, AppendBye(nil, why.Error()))
 	}
 	c.mu.Lock()
 	c.ended = true
 	c.mu.Unlock()
 }
+
+// handlerError is an error of the handler, which the peer gets to hear.
+type handlerError struct{ error }
+
+func (e *handlerError) Unwrap() error { return e.error }
 
 // write sends what waits until ctx ends, then what is left, and pings a silent peer.
 func (c *Conn) write(ctx context.Context) error {
@@ -240,7 +247,10 @@ func (c *Conn) dispatch(f Frame, handle func(Frame) error) error {
 	if f.Kind.Optional() && f.Kind != KindMetrics {
 		return nil
 	}
-	return handle(f)
+	if err := handle(f); err != nil {
+		return &handlerError{err}
+	}
+	return nil
 }
 
 // ByeError ends Run when the peer said BYE.

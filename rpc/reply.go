@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -23,6 +24,14 @@ const (
 	StatusContainer    Status = 9
 	StatusCancelled    Status = 10
 )
+
+func (s Status) String() string {
+	names := [...]string{"ok", "model_error", "bad_input", "full", "late", "expired", "draining", "unknown_model", "no_container", "container", "cancelled"}
+	if int(s) < len(names) {
+		return names[s]
+	}
+	return fmt.Sprintf("status(%d)", uint8(s))
+}
 
 // Cause is what the status means to a query.
 func (s Status) Cause() serving.Cause {

@@ -48,8 +48,9 @@ func Dial(ctx context.Context, addr string) (*Client, error) {
 }
 
 // PredictBatch sends one batch and waits for its outputs, one per input, until
-// ctx ends. The arguments are those of AppendBatch; a batch that cannot be
-// encoded leaves the connection as it is, any other error closes it.
+// ctx ends. The arguments are those of AppendBatch. A batch that cannot be encoded
+// and a ctx that has ended already leave the connection as it is; any other error
+// closes it.
 func (c *Client) PredictBatch(ctx context.Context, t serving.InputType, length int, inputs [][]byte) ([]float64, error) {
 	request, err := AppendBatch(c.request[:0], t, length, inputs)
 	if err != nil {
@@ -85,12 +86,15 @@ func (c *Client) Close() error { return c.conn.Close() }
 // valid until the next exchange.
 func (c *Client) exchange(ctx context.Context, want int) ([]byte, error) {
 	if c.failure != nil {
-		return nil, fmt.Errorf("%w after a failure: %v", ErrClosed, c.failure)
+		return nil, fmt.Errorf("%w: %v", ErrClosed, c.failure)
+	}
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("rpc/v1: nothing was sent: %w", context.Cause(ctx))
 	}
 	release := c.interruptible(ctx)
 	defer release()
 	if err := c.send(); err != nil {
-		return nil, c.fail(fmt.Errorf("rpc/v1: send the batch: %w", reason(ctx, err)))
+		return nil, c.fail(fmt.Errorf("rpc/v1: send the request: %w", reason(ctx, err)))
 	}
 	got, err := c.receive(want)
 	if err != nil {

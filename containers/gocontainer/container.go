@@ -1,0 +1,100 @@
+// Package gocontainer serves a model written in Go: it connects to a sidecar,
+// announces the model, and answers batches, as docs/protocol.md describes.
+package gocontainer
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"strconv"
+	"time"
+
+	"topsail/rpc"
+	"topsail/serving"
+)
+
+// Result is the answer to one input: an output, or an error of its own.
+type Result struct {
+	Output     serving.Value
+	Confidence *float64 // optional
+	Err        error
+}
+
+// Predict answers a batch: one result per input, in order. The inputs' data are
+// valid until it returns.
+type Predict func(inputs []serving.Value) []Result
+
+// Config says where to connect and what is served there.
+type Config struct {
+	Sidecar     string // host:port
+	Token       string
+	Model       serving.ModelID
+	InputType   serving.InputType // 0: any
+	InputLength int               // 0: any
+	Replica     string
+}
+
+// FromEnv reads the configuration that a sidecar's environment gives.
+func FromEnv() (Config, error) {
+	cfg := Config{
+		Sidecar: os.Getenv("TOPSAIL_SIDECAR"),
+		Token:   os.Getenv("TOPSAIL_TOKEN"),
+		Model:   serving.ModelID{Model: os.Getenv("TOPSAIL_MODEL"), Version: os.Getenv("TOPSAIL_VERSION")},
+		Replica: os.Getenv("TOPSAIL_REPLICA"),
+	}
+	if cfg.Sidecar == "" {
+		return cfg, fmt.Errorf("TOPSAIL_SIDECAR is not set: this program is a model container, to be named as the command of a [[model]] and started by topsail")
+	}
+	var err error
+	if t := os.Getenv("TOPSAIL_INPUT_TYPE"); t != "" {
+		if cfg.InputType, err = serving.ParseInputType(t); err != nil {
+			return cfg, fmt.Errorf("TOPSAIL_INPUT_TYPE: %w", err)
+		}
+	}
+	if n := os.Getenv("TOPSAIL_INPUT_LENGTH"); n != "" {
+		if cfg.InputLength, err = strconv.Atoi(n); err != nil {
+			return cfg, fmt.Errorf("TOPSAIL_INPUT_LENGTH: %w", err)
+		}
+	}
+	return cfg, nil
+}
+
+// Serve answers batches until ctx ends; then it finishes the batch in hand and
+// returns nil. It connects again when the connection is lost, and returns an
+// error only when the sidecar refuses it.
+func Serve(ctx context.Context, cfg Config, predict Predict) error {
+	for ctx.Err() == nil {
+		if err := serveOnce(ctx, cfg, predict); err != nil && ctx.Err() == nil {
+			return err
+		}
+		select {
+		case <-time.After(100*time.Millisecond + rand.N(100*time.Millisecond)):
+		case <-ctx.Done():
+		}
+	}
+	return nil
+}
+
+// serveOnce serves one connection. Its error is one that trying again cannot mend.
+func serveOnce(ctx context.Context, cfg Config, predict Predict) error {
+	var dialer net.Dialer
+	nc, err := dialer.DialContext(ctx, "tcp", cfg.Sidecar)
+	if err != nil {
+		return nil // not there yet, or not any more
+	}
+	conn, err := rpc.Connect(ctx, nc, rpc.Hello{
+		Minor: rpc.Minor, Role: rpc.RoleContainer, Features: rpc.FeatureLZ4, MaxFrame: rpc.MaxFrame,
+		Name: cfg.Replica, Token: []byte(cfg.Token), Software: "topsail gocontainer",
+	})
+	if err != nil {
+		return err
+	}
+	announcement := rpc.Announcement{ID: 1, State: rpc.StateReady, InputType: cfg.InputType, InputLength: cfg.InputLength, Model: cfg.Model}
+	if err := conn.Send(rpc.KindAnnounce, 0, rpc.AppendAnnounce(nil, announcement)); err != nil {
+		return nil
+	}
+	w := &worker{conn: conn, predict: predict, batches: make(chan []byte, 1)}
+	return w.run(ctx)
+}

@@ -1,0 +1,96 @@
+// Package obs holds what makes Topsail observable: metrics and logs. It is the
+// one package that knows the metrics library.
+package obs
+
+import (
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Counter, Histogram and the vectors are the metrics library's own; the aliases
+// keep it out of the packages that count.
+type (
+	Counter      = prometheus.Counter
+	Histogram    = prometheus.Observer
+	CounterVec   = prometheus.CounterVec
+	HistogramVec = prometheus.HistogramVec
+	GaugeVec     = prometheus.GaugeVec
+	Labels       = prometheus.Labels
+	Collector    = prometheus.Collector
+	Metric       = prometheus.Metric
+	Desc         = prometheus.Desc
+)
+
+// Registry collects the metrics of one process.
+type Registry struct{ prom *prometheus.Registry }
+
+// NewRegistry holds the metrics of the Go runtime and the process from the start.
+func NewRegistry() *Registry {
+	r := &Registry{prom: prometheus.NewRegistry()}
+	r.prom.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return r
+}
+
+// Handler serves the metrics as Prometheus text.
+func (r *Registry) Handler() http.Handler {
+	return promhttp.HandlerFor(r.prom, promhttp.HandlerOpts{Registry: r.prom})
+}
+
+// Counters registers a counter with labels.
+func (r *Registry) Counters(name, help string, labels ...string) *CounterVec {
+	v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	r.prom.MustRegister(v)
+	return v
+}
+
+// Gauges registers a gauge with labels.
+func (r *Registry) Gauges(name, help string, labels ...string) *GaugeVec {
+	v := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
+	r.prom.MustRegister(v)
+	return v
+}
+
+// Histograms registers a histogram with labels.
+func (r *Registry) Histograms(name, help string, buckets []float64, labels ...string) *HistogramVec {
+	v := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
+	r.prom.MustRegister(v)
+	return v
+}
+
+// GaugeFunc registers a gauge that is read when metrics are asked for.
+func (r *Registry) GaugeFunc(name, help string, read func() float64) {
+	r.prom.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read))
+}
+
+// Collect registers a collector of its own making.
+func (r *Registry) Collect(c Collector) { r.prom.MustRegister(c) }
+
+// Seconds are histogram bounds for latencies, 100 µs to 10 s, four a decade.
+func Seconds() []float64 {
+	return []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
+}
+
+// Sizes are histogram bounds for batch sizes.
+func Sizes() []float64 { return prometheus.ExponentialBuckets(1, 2, 13) }
+
+// NewDesc describes a metric that a Collector makes on demand.
+func NewDesc(name, help string, labels ...string) *Desc {
+	return prometheus.NewDesc(name, help, labels, nil)
+}
+
+// CounterOf, GaugeOf and HistogramOf make one sample of a described metric. They
+// fail on labels or names that cannot be exposed.
+func CounterOf(d *Desc, v float64, labels ...string) (Metric, error) {
+	return prometheus.NewConstMetric(d, prometheus.CounterValue, v, labels...)
+}
+
+func GaugeOf(d *Desc, v float64, labels ...string) (Metric, error) {
+	return prometheus.NewConstMetric(d, prometheus.GaugeValue, v, labels...)
+}
+
+func HistogramOf(d *Desc, count uint64, sum float64, buckets map[float64]uint64, labels ...string) (Metric, error) {
+	return prometheus.NewConstHistogram(d, count, sum, buckets, labels...)
+}

@@ -1,0 +1,39 @@
+package batch
+
+import "time"
+
+// AIMD is additive increase, multiplicative decrease, as in Clipper's first
+// prototype: a full batch well within its target adds 2, one that misses it
+// takes a tenth off, and in between nothing changes. A batch that was not full
+// says nothing about growing.
+//
+// Until the first miss it doubles instead of adding, as far as the profile's
+// line bears, so that it arrives within a few batches.
+type AIMD struct {
+	size    int
+	limit   int
+	missed  bool
+	profile *Profile
+}
+
+// NewAIMD starts at 1 and never exceeds limit.
+func NewAIMD(limit int, profile *Profile) *AIMD {
+	return &AIMD{size: 1, limit: limit, profile: profile}
+}
+
+func (a *AIMD) Size() int { return a.size }
+
+func (a *AIMD) Observe(n int, took, target time.Duration, full bool) {
+	comfortable := target * 9 / 10
+	switch {
+	case took >= target:
+		a.missed = true
+		a.size = max(1, a.size*9/10)
+	case took < comfortable && full:
+		next := a.size + 2
+		if !a.missed {
+			next = max(next, min(2*a.size, a.profile.Line().SizeWithin(comfortable)))
+		}
+		a.size = min(next, a.limit)
+	}
+}

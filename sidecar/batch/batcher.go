@@ -1,0 +1,188 @@
+package batch
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"topsail/rpc"
+	"topsail/sidecar/queue"
+)
+
+const (
+	// DefaultStall is how long a batch may run beyond its last deadline before
+	// its container counts as hung.
+	DefaultStall = 10 * time.Second
+	// defaultTarget is the time that a batch should take when no item in it has
+	// a deadline.
+	defaultTarget = 500 * time.Millisecond
+)
+
+// Runner runs batches on one container.
+type Runner interface {
+	// PredictBatch runs items as one batch and answers each. An error means that
+	// the container is lost; the items that it left unanswered are the caller's.
+	PredictBatch(ctx context.Context, items []*queue.Item) error
+}
+
+// Observer is told what becomes of batches, for metrics.
+type Observer interface {
+	Batch(n int, took time.Duration)
+	Waited(time.Duration)
+	Dropped(status rpc.Status)
+}
+
+// Config is what a Batcher needs.
+type Config struct {
+	Queue    *queue.Queue
+	Runner   Runner
+	Sizer    Sizer
+	Profile  *Profile
+	Delay    time.Duration // how long a batch may wait to fill
+	Stall    time.Duration // 0: DefaultStall
+	Observer Observer
+}
+
+// Batcher runs the batches of one container.
+type Batcher struct {
+	cfg   Config
+	line  *Line       // the estimate for the batch that is being formed
+	batch queue.Batch // its slices are reused
+	ended time.Time   // when the last batch ended
+
+	size atomic.Int64 // of the next batch
+	free atomic.Int64 // Unix nanoseconds when the running batch should end; 0: idle
+}
+
+// New makes a batcher; Run starts it.
+func New(cfg Config) *Batcher {
+	if cfg.Stall == 0 {
+		cfg.Stall = DefaultStall
+	}
+	b := &Batcher{cfg: cfg}
+	b.size.Store(int64(cfg.Sizer.Size()))
+	return b
+}
+
+// Profile is the container's latency profile.
+func (b *Batcher) Profile() *Profile { return b.cfg.Profile }
+
+// Size is the most that the next batch will hold.
+func (b *Batcher) Size() int { return int(b.size.Load()) }
+
+// Busy says whether a batch is running, and for how long it should go on. One
+// that is overdue is taken to need as long again as it is late.
+func (b *Batcher) Busy(now time.Time) (left time.Duration, busy bool) {
+	free := b.free.Load()
+	if free == 0 {
+		return 0, false
+	}
+	return time.Duration(free - now.UnixNano()).Abs(), true
+}
+
+// Run batches until ctx ends or the container is lost, and returns why.
+func (b *Batcher) Run(ctx context.Context) error {
+	for b.cfg.Queue.Wait(ctx, 1, time.Time{}) {
+		b.fill(ctx)
+		b.form(time.Now())
+		if len(b.batch.Items) == 0 {
+			continue
+		}
+		if err := b.run(ctx); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// fill lets the batch fill for at most the delay, counted from the arrival of its
+// first item. A container that was idle for longer than the delay starts at once:
+// then nothing else is on its way. The delay never makes the first item late.
+func (b *Batcher) fill(ctx context.Context) {
+	now := time.Now()
+	if b.cfg.Delay == 0 || now.Sub(b.ended) > b.cfg.Delay {
+		return
+	}
+	arrived, left, ok := b.cfg.Queue.First(now)
+	if !ok {
+		return
+	}
+	size := b.Size()
+	slack := left - b.cfg.Profile.Line().Took(size)
+	until := arrived.Add(b.cfg.Delay)
+	if latest := now.Add(slack); latest.Before(until) {
+		until = latest
+	}
+	if until.After(now) {
+		b.cfg.Queue.Wait(ctx, size, until)
+	}
+}
+
+// form takes the next batch from the queue and refuses what cannot make it.
+func (b *Batcher) form(now time.Time) {
+	b.line = b.cfg.Profile.Line()
+	if !b.line.Fresh(now) {
+		b.line = &Line{} // an old estimate must not keep the batch from being tried
+	}
+	b.cfg.Queue.Form(&b.batch, now, b.Size(), b.line.Took)
+	for _, it := range b.batch.Expired {
+		b.cfg.Observer.Dropped(rpc.StatusExpired)
+		it.Refuse(rpc.StatusExpired, "the deadline passed in the queue")
+	}
+	for _, it := range b.batch.Late {
+		b.cfg.Observer.Dropped(rpc.StatusLate)
+		it.Refuse(rpc.StatusLate, "the deadline cannot be met any more")
+	}
+}
+
+// run sends the batch and learns from it.
+func (b *Batcher) run(ctx context.Context) error {
+	items, start := b.batch.Items, time.Now()
+	full := len(items) >= b.Size()
+	target, last := goals(items, start)
+	for _, it := range items {
+		b.cfg.Observer.Waited(start.Sub(it.Arrived))
+	}
+	b.free.Store(start.Add(b.line.Took(len(items))).UnixNano())
+	defer b.free.Store(0)
+	// A batch that runs is finished even when the batcher is to stop.
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), last.Add(b.cfg.Stall))
+	defer cancel()
+	err := b.cfg.Runner.PredictBatch(ctx, items)
+	b.ended = time.Now()
+	if err != nil {
+		abandon(items, err)
+		return err
+	}
+	took := b.ended.Sub(start)
+	b.cfg.Profile.Observe(len(items), took, b.ended)
+	b.cfg.Sizer.Observe(len(items), took, target, full)
+	b.size.Store(int64(b.cfg.Sizer.Size()))
+	b.cfg.Observer.Batch(len(items), took)
+	return nil
+}
+
+// goals are the time that the batch should take at most, and when its last
+// deadline is. The target is half of the shortest budget, since a query that
+// just misses a batch waits out a whole one before its own (Nexus); it counts
+// from the budget and not from what is left of it, so that a standing queue does
+// not shrink the batches that must clear it.
+func goals(items []*queue.Item, now time.Time) (target time.Duration, last time.Time) {
+	target, last = defaultTarget, now
+	for _, it := range items {
+		if it.Deadline.IsZero() {
+			continue
+		}
+		target = min(target, it.Budget()/2)
+		if it.Deadline.After(last) {
+			last = it.Deadline
+		}
+	}
+	return target, last
+}
+
+func abandon(items []*queue.Item, why error) {
+	for _, it := range items {
+		it.Refuse(rpc.StatusContainer, why.Error())
+	}
+}

@@ -1,0 +1,209 @@
+// Package container holds the sessions of a sidecar with its model containers:
+// version 2, where the container dials and announces itself, and version 1,
+// where the sidecar dials.
+package container
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"topsail/rpc"
+	"topsail/sidecar/queue"
+)
+
+// Session is the connection of one version 2 container. It runs one batch at a
+// time, whatever number of models the container announced on it.
+type Session struct {
+	conn   *rpc.Conn
+	events Events
+	turn   chan struct{} // held by the batch that runs
+
+	mu      sync.Mutex // guards the following
+	running *exchange
+	batches uint64
+	lost    error // why the session ended
+}
+
+// exchange is the batch that runs.
+type exchange struct {
+	batch uint64
+	items []*queue.Item
+	done  chan error // of capacity 1
+}
+
+// Events are told what a container says, one call at a time. An error ends the
+// session, and the container hears it.
+type Events struct {
+	Announced func([]rpc.Announcement) error
+	Draining  func()
+	Metrics   func([]rpc.Metric)
+}
+
+// NewSession makes a session on an accepted connection.
+func NewSession(conn *rpc.Conn, events Events) *Session {
+	return &Session{conn: conn, events: events, turn: make(chan struct{}, 1)}
+}
+
+// Run serves the session until ctx ends or the container is gone, and returns why.
+func (s *Session) Run(ctx context.Context) error {
+	err := s.conn.Run(ctx, s.handle)
+	s.mu.Lock()
+	s.lost = fmt.Errorf("the container is gone: %w", err)
+	s.mu.Unlock()
+	s.finish(s.lost)
+	return err
+}
+
+func (s *Session) handle(f rpc.Frame) error {
+	switch f.Kind {
+	case rpc.KindReply:
+		return s.reply(f)
+	case rpc.KindAnnounce:
+		list, err := rpc.ParseAnnounce(f.Body)
+		if err == nil {
+			err = s.events.Announced(list)
+		}
+		return err
+	case rpc.KindMetrics:
+		list, err := rpc.ParseMetrics(f.Body)
+		if err == nil {
+			s.events.Metrics(list)
+		}
+		return err
+	case rpc.KindDrain:
+		s.events.Draining()
+		return nil
+	}
+	return rpc.Unexpected(f)
+}
+
+// reply hands the answers of a REPLY to the items of the batch that runs.
+func (s *Session) reply(f rpc.Frame) error {
+	r, err := rpc.ParseReply(f)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x := s.running
+	if x == nil || r.Batch != x.batch {
+		if r.Batch > 0 && r.Batch <= s.batches {
+			return nil // of a batch that was given up
+		}
+		return &rpc.ProtocolError{Frame: "REPLY", Field: "batch", Why: "was never asked for"}
+	}
+	var a rpc.Answer
+	for r.Next(&a) {
+		if int(a.Index) >= len(x.items) {
+			return &rpc.ProtocolError{Frame: "REPLY", Field: "index", Why: fmt.Sprintf("%d is beyond a batch of %d", a.Index, len(x.items))}
+		}
+		it := x.items[a.Index]
+		if it.Answered() {
+			return &rpc.ProtocolError{Frame: "REPLY", Field: "index", Why: fmt.Sprintf("input %d was answered before", a.Index)}
+		}
+		it.Answer(&a)
+	}
+	if err := r.Err(); err != nil {
+		return err
+	}
+	if r.End {
+		s.running = nil
+		x.done <- x.missing()
+	}
+	return nil
+}
+
+// missing fails the items that the container left out. That is its error, but no
+// reason to lose it.
+func (x *exchange) missing() error {
+	left := 0
+	for _, it := range x.items {
+		if !it.Answered() {
+			left++
+		}
+	}
+	if left > 0 {
+		message := fmt.Sprintf("the container answered %d of the %d inputs of a batch", len(x.items)-left, len(x.items))
+		for _, it := range x.items {
+			it.Refuse(rpc.StatusContainer, message)
+		}
+	}
+	return nil
+}
+
+// finish ends the batch that runs, if one does.
+func (s *Session) finish(why error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if x := s.running; x != nil {
+		s.running = nil
+		x.done <- why
+	}
+}
+
+// ErrStalled is the end of a container that did not answer a batch in time.
+var ErrStalled = errors.New("the container stalled: it did not answer a batch in time")
+
+// Runner runs batches of one announced model on this session.
+func (s *Session) Runner(model uint32) *Runner { return &Runner{session: s, model: model} }
+
+// Runner is one announced model of a session.
+type Runner struct {
+	session *Session
+	model   uint32
+}
+
+// PredictBatch implements batch.Runner.
+func (r *Runner) PredictBatch(ctx context.Context, items []*queue.Item) error {
+	s := r.session
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return ErrStalled
+	}
+	x, err := s.ask(r.model, items)
+	if err != nil {
+		return err
+	}
+	select {
+	case err := <-x.done:
+		return err
+	case <-ctx.Done():
+		s.finish(nil) // from here on no answer touches the items
+		<-x.done
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return ErrStalled
+		}
+		return ctx.Err()
+	}
+}
+
+// ask sends the batch and makes it the running one.
+func (s *Session) ask(model uint32, items []*queue.Item) (*exchange, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lost != nil {
+		return nil, s.lost
+	}
+	s.batches++
+	x := &exchange{batch: s.batches, items: items, done: make(chan error, 1)}
+	now := time.Now()
+	b := s.conn.Begin(rpc.KindPredict)
+	b = rpc.AppendPredictHead(b, rpc.PredictHead{Batch: x.batch, Model: model, Count: len(items)})
+	for _, it := range items {
+		it.Ask.Budget = -1
+		if !it.Deadline.IsZero() {
+			it.Ask.Budget = max(it.Deadline.Sub(now), 0)
+		}
+		b = rpc.AppendAsk(b, &it.Ask)
+	}
+	if err := s.conn.End(b, 0); err != nil {
+		return nil, err
+	}
+	s.running = x
+	return x, nil
+}

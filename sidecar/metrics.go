@@ -1,0 +1,79 @@
+package sidecar
+
+import (
+	"time"
+
+	"topsail/internal/obs"
+	"topsail/rpc"
+	"topsail/serving"
+)
+
+// Metrics are the metrics of all sidecars of one process.
+type Metrics struct {
+	answers *obs.CounterVec
+	dropped *obs.CounterVec
+	sizes   *obs.HistogramVec
+	service *obs.HistogramVec
+	waited  *obs.HistogramVec
+	custom  *modelMetrics
+	gauges  *poolGauges
+}
+
+// NewMetrics registers them.
+func NewMetrics(r *obs.Registry) *Metrics {
+	labels := []string{"model", "version", "replica"}
+	m := &Metrics{
+		answers: r.Counters("topsail_sidecar_answers_total", "Answers to gateways, by status.", append(labels, "status")...),
+		dropped: r.Counters("topsail_sidecar_dropped_total", "Queries refused or dropped before their batch, by status.", append(labels, "status")...),
+		sizes:   r.Histograms("topsail_sidecar_batch_size", "Inputs per batch.", obs.Sizes(), labels...),
+		service: r.Histograms("topsail_sidecar_batch_seconds", "Time from sending a batch to its last answer.", obs.Seconds(), labels...),
+		waited:  r.Histograms("topsail_sidecar_queue_seconds", "Time that queries waited for their batch.", obs.Seconds(), labels...),
+		custom:  newModelMetrics(),
+		gauges:  newPoolGauges(),
+	}
+	r.Collect(m.custom)
+	r.Collect(m.gauges)
+	return m
+}
+
+// pool prepares the metrics of one pool, so that the path of a query looks up none.
+func (m *Metrics) pool(id serving.ModelID, replica string) *poolMetrics {
+	l := []string{id.Model, id.Version, replica}
+	p := &poolMetrics{
+		sizes:   m.sizes.WithLabelValues(l...),
+		service: m.service.WithLabelValues(l...),
+		waited:  m.waited.WithLabelValues(l...),
+	}
+	for s := range p.answers {
+		p.answers[s] = m.answers.WithLabelValues(append(l, rpc.Status(s).String())...)
+		p.dropped[s] = m.dropped.WithLabelValues(append(l, rpc.Status(s).String())...)
+	}
+	return p
+}
+
+// forget removes the series of one pool.
+func (m *Metrics) forget(id serving.ModelID, replica string) {
+	l := obs.Labels{"model": id.Model, "version": id.Version, "replica": replica}
+	m.answers.DeletePartialMatch(l)
+	m.dropped.DeletePartialMatch(l)
+	m.sizes.DeletePartialMatch(l)
+	m.service.DeletePartialMatch(l)
+	m.waited.DeletePartialMatch(l)
+}
+
+type poolMetrics struct {
+	answers, dropped       [rpc.StatusCancelled + 1]obs.Counter
+	sizes, service, waited obs.Histogram
+}
+
+// Batch, Waited and Dropped implement batch.Observer.
+func (p *poolMetrics) Batch(n int, took time.Duration) {
+	p.sizes.Observe(float64(n))
+	p.service.Observe(took.Seconds())
+}
+
+func (p *poolMetrics) Waited(d time.Duration) { p.waited.Observe(d.Seconds()) }
+
+func (p *poolMetrics) Dropped(status rpc.Status) { p.dropped[status].Inc() }
+
+func (p *poolMetrics) answered(status rpc.Status) { p.answers[status].Inc() }

@@ -1,0 +1,66 @@
+package queue
+
+import (
+	"time"
+
+	"topsail/rpc"
+)
+
+// Item is one query on its way through a sidecar. Whoever took it out of the
+// queue owns it and must see to it that it is answered.
+type Item struct {
+	Deadline time.Time // zero: none
+	Arrived  time.Time
+	Ask      rpc.Ask // in memory of its own
+	Batch    uint64  // with Index: its name on the asker's connection
+	Index    uint32
+	From     Asker
+
+	answered bool
+}
+
+// Asker gets the answers to the items that came from it.
+type Asker interface {
+	Answer(*Item, *rpc.Answer)
+}
+
+// Answer hands a to the asker. What comes after the last answer is dropped.
+func (it *Item) Answer(a *rpc.Answer) {
+	if it.answered {
+		return
+	}
+	it.answered = !a.More
+	a.Index = it.Index
+	it.From.Answer(it, a)
+}
+
+// Refuse answers the item with a failure.
+func (it *Item) Refuse(status rpc.Status, message string) {
+	it.Answer(&rpc.Answer{Status: status, Message: []byte(message)})
+}
+
+// Answered says whether the last answer was given.
+func (it *Item) Answered() bool { return it.answered }
+
+// Left is the time until the deadline; without one, a long time.
+func (it *Item) Left(now time.Time) time.Duration {
+	if it.Deadline.IsZero() {
+		return noDeadline
+	}
+	return it.Deadline.Sub(now)
+}
+
+// Budget is the time that the item had when it arrived.
+func (it *Item) Budget() time.Duration { return it.Left(it.Arrived) }
+
+const noDeadline = 24 * time.Hour
+
+// before orders items: earliest deadline first, none last.
+func (it *Item) before(other *Item) bool {
+	if it.Deadline.IsZero() || other.Deadline.IsZero() {
+		return !it.Deadline.IsZero()
+	}
+	return it.Deadline.Before(other.Deadline)
+}
+
+func (it *Item) bytes() int { return 200 + len(it.Ask.Payload) + len(it.Ask.User) }

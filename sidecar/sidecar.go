@@ -1,0 +1,244 @@
+package sidecar
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"topsail/rpc"
+	"topsail/serving"
+	"topsail/sidecar/container"
+	"topsail/sidecar/queue"
+)
+
+// DefaultLimits bound the queue of one model version.
+var DefaultLimits = queue.Limits{Items: 4096, Bytes: 256 << 20}
+
+const (
+	// DefaultDrain is how long a stopping sidecar waits for its last answers.
+	DefaultDrain = 10 * time.Second
+
+	maxConns = 1024 // of gateways, and of containers
+)
+
+// Config says what a sidecar serves.
+type Config struct {
+	Replica        string // the name of this replica
+	Models         []*serving.Version
+	Limits         queue.Limits  // zero: DefaultLimits
+	Stall          time.Duration // zero: batch.DefaultStall
+	Drain          time.Duration // zero: DefaultDrain
+	ContainerToken []byte        // when set, containers must show it
+	GatewayToken   []byte        // when set, gateways must show it
+	Stalled        func()        // when set, called after a container was lost because it hung
+}
+
+// Sidecar is one replica.
+type Sidecar struct {
+	cfg     Config
+	metrics *Metrics
+	log     *slog.Logger
+	pools   []*pool // by id
+
+	mu       sync.Mutex // guards gateways
+	gateways map[*gatewayConn]struct{}
+}
+
+// New makes a sidecar; Run starts it.
+func New(cfg Config, metrics *Metrics, log *slog.Logger) *Sidecar {
+	if cfg.Limits == (queue.Limits{}) {
+		cfg.Limits = DefaultLimits
+	}
+	if cfg.Drain == 0 {
+		cfg.Drain = DefaultDrain
+	}
+	s := &Sidecar{cfg: cfg, metrics: metrics, log: log.With("replica", cfg.Replica), gateways: map[*gatewayConn]struct{}{}}
+	for i, m := range cfg.Models {
+		s.pools = append(s.pools, newPool(uint32(i), m, cfg.Limits, metrics.pool(m.ModelID, cfg.Replica), s.poolChanged))
+	}
+	return s
+}
+
+// Run serves gateways and containers until ctx ends, then drains: it takes no
+// more queries, waits for the answers to those it has, and lets everybody go. It
+// closes both listeners.
+func (s *Sidecar) Run(ctx context.Context, gateways, containers net.Listener) error {
+	for _, p := range s.pools {
+		s.metrics.gauges.add(p, s.cfg.Replica)
+		defer s.metrics.gauges.remove(p)
+		defer s.metrics.forget(p.model.ModelID, s.cfg.Replica)
+		defer s.metrics.custom.forget(metricSource{p.model.ModelID, s.cfg.Replica})
+	}
+	// Connections outlive ctx by the time that draining takes.
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	var all sync.WaitGroup
+	all.Go(func() { s.accept(ctx, serving, gateways, s.serveGateway) })
+	all.Go(func() { s.accept(ctx, serving, containers, s.serveContainer) })
+	for _, p := range s.pools {
+		if p.model.Container.Protocol == "v1" {
+			for range max(1, p.model.Container.Connections) {
+				all.Go(func() { s.serveV1(serving, p) })
+			}
+		}
+	}
+	<-ctx.Done()
+	s.drain()
+	stop()
+	all.Wait()
+	return nil
+}
+
+// drain waits until everything accepted is answered, or the time for it is over.
+func (s *Sidecar) drain() {
+	for _, p := range s.pools {
+		p.drain()
+	}
+	deadline := time.NewTimer(s.cfg.Drain)
+	defer deadline.Stop()
+	poll := time.NewTicker(2 * time.Millisecond)
+	defer poll.Stop()
+	for !s.answered() {
+		select {
+		case <-deadline.C:
+			s.log.Warn("stopped draining with queries unanswered", "after", s.cfg.Drain)
+			return
+		case <-poll.C:
+		}
+	}
+}
+
+func (s *Sidecar) answered() bool {
+	for _, p := range s.pools {
+		if !p.answered() {
+			return false
+		}
+	}
+	return true
+}
+
+// accept serves connections of one listener until ctx ends, and returns when the
+// last of them has ended.
+func (s *Sidecar) accept(ctx, serving context.Context, ln net.Listener, serve func(context.Context, net.Conn)) {
+	stop := context.AfterFunc(ctx, func() { ln.Close() })
+	defer stop()
+	var conns sync.WaitGroup
+	defer conns.Wait()
+	slots := make(chan struct{}, maxConns)
+	for {
+		slots <- struct{}{}
+		nc, err := ln.Accept()
+		if err != nil {
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			s.log.Warn("cannot accept a connection", "err", err)
+			time.Sleep(10 * time.Millisecond) // out of descriptors: do not spin
+			<-slots
+			continue
+		}
+		conns.Go(func() {
+			defer func() { <-slots }()
+			serve(serving, nc)
+		})
+	}
+}
+
+func (s *Sidecar) hello(token []byte) rpc.Hello {
+	return rpc.Hello{Minor: rpc.Minor, Role: rpc.RoleSidecar, Features: rpc.FeatureLZ4, MaxFrame: rpc.MaxFrame, Name: s.cfg.Replica, Token: token, Software: "topsail"}
+}
+
+func wantRole(role rpc.Role) func(rpc.Hello) error {
+	return func(h rpc.Hello) error {
+		if h.Role != role {
+			return fmt.Errorf("rpc: role %d has no business on this port", h.Role)
+		}
+		return nil
+	}
+}
+
+func (s *Sidecar) serveGateway(ctx context.Context, nc net.Conn) {
+	conn, err := rpc.Accept(ctx, nc, s.hello(s.cfg.GatewayToken), wantRole(rpc.RoleGateway))
+	if err != nil {
+		s.log.Debug("refused a gateway", "from", nc.RemoteAddr(), "err", err)
+		return
+	}
+	g := newGatewayConn(conn, s.pools)
+	s.mu.Lock()
+	s.gateways[g] = struct{}{}
+	for _, p := range s.pools {
+		g.announce(p.announcement())
+	}
+	s.mu.Unlock()
+	err = g.run(ctx)
+	s.mu.Lock()
+	delete(s.gateways, g)
+	s.mu.Unlock()
+	s.log.Debug("a gateway is gone", "from", nc.RemoteAddr(), "err", err)
+}
+
+// poolChanged tells all gateways how a pool is doing.
+func (s *Sidecar) poolChanged(p *pool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for g := range s.gateways {
+		g.announce(p.announcement())
+	}
+}
+
+// serveContainer serves one version 2 container.
+func (s *Sidecar) serveContainer(ctx context.Context, nc net.Conn) {
+	conn, err := rpc.Accept(ctx, nc, s.hello(s.cfg.ContainerToken), wantRole(rpc.RoleContainer))
+	if err != nil {
+		s.log.Warn("refused a container", "from", nc.RemoteAddr(), "err", err)
+		return
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	m := &members{sidecar: s, ctx: ctx, cancel: cancel, serving: map[uint32]context.CancelFunc{}}
+	m.session = container.NewSession(conn, container.Events{
+		Announced: m.announced,
+		Draining:  m.leave,
+		Metrics:   m.metrics,
+	})
+	err = m.session.Run(ctx)
+	cancel(err)
+	m.batchers.Wait()
+	if errors.Is(context.Cause(ctx), container.ErrStalled) && s.cfg.Stalled != nil {
+		s.cfg.Stalled()
+	}
+	s.log.Info("container disconnected", "err", err)
+}
+
+// serveV1 keeps one connection to a version 1 container.
+func (s *Sidecar) serveV1(ctx context.Context, p *pool) {
+	wait := backoff{min: 100 * time.Millisecond, max: 5 * time.Second}
+	for ctx.Err() == nil {
+		started := time.Now()
+		err := s.serveV1Once(ctx, p)
+		if ctx.Err() != nil {
+			return
+		}
+		if time.Since(started) > wait.max {
+			wait.reset()
+		}
+		s.log.Warn("lost the version 1 container", "addr", p.model.Container.Addr, "err", err)
+		wait.sleep(ctx)
+	}
+}
+
+func (s *Sidecar) serveV1Once(ctx context.Context, p *pool) error {
+	dialing, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	runner, err := container.DialV1(dialing, p.model)
+	if err != nil {
+		return err
+	}
+	defer context.AfterFunc(ctx, func() { runner.Close() })()
+	defer runner.Close()
+	s.log.Info("connected to a version 1 container", "addr", p.model.Container.Addr)
+	return p.serve(ctx, runner, s.cfg.Stall)
+}
