@@ -1,0 +1,80 @@
+package config
+
+import (
+	"time"
+
+	"topsail/serving"
+)
+
+// appTable is one [[app]] of the file.
+type appTable struct {
+	Name          string            `toml:"name" help:"what stands in the path of queries"`
+	InputType     serving.InputType `toml:"input_type" help:"bytes, ints, floats, doubles or strings"`
+	DefaultOutput string            `toml:"default_output" accept:"string integer float boolean" help:"the answer when no model gave one in time"`
+	SLO           time.Duration     `toml:"latency_slo_micros" default:"100000" help:"time from receiving a query to its answer, in microseconds"`
+	Models        []string          `toml:"models" help:"the linked models"`
+	Cache         cacheTable        `toml:"cache"`
+	Policy        policyTable       `toml:"policy"`
+}
+
+type cacheTable struct {
+	Off   bool          `toml:"off" help:"answer no query from the prediction cache"`
+	Round float64       `toml:"round" help:"round numbers to this step when looking for a cached answer; 0 does not"`
+	TTL   time.Duration `toml:"ttl_micros" help:"how long an answer may be reused, in microseconds; 0 is until it is evicted"`
+}
+
+type policyTable struct {
+	Kind string `toml:"kind" default:"single" help:"the selection policy: single"`
+}
+
+func (t *appTable) app() *serving.App {
+	return &serving.App{
+		Name:          t.Name,
+		InputType:     t.InputType,
+		DefaultOutput: t.DefaultOutput,
+		SLO:           t.SLO,
+		Models:        t.Models,
+		Policy:        serving.PolicySpec(t.Policy),
+		Cache:         serving.CacheSpec(t.Cache),
+		Origin:        serving.FromFile,
+	}
+}
+
+// apps builds and checks every app by itself.
+func (l *loader) apps() []*serving.App {
+	var apps []*serving.App
+	seen := map[string]string{} // name -> path
+	for i := range l.doc.App {
+		a, path := l.doc.App[i].app(), element("app", i)
+		l.checked(path, "", a.Check())
+		if first, twice := seen[a.Name]; twice {
+			l.wrong(path+".name", "app %q is already defined in line %d", a.Name, l.file.line(first))
+		} else {
+			seen[a.Name] = path
+		}
+		apps = append(apps, a)
+	}
+	return apps
+}
+
+// links checks that apps link models of the file that take what the app takes.
+func (l *loader) links(c *Config) {
+	current := map[string]*serving.Version{}
+	for _, v := range c.Versions {
+		if c.Current[v.Model] == v.Version {
+			current[v.Model] = v
+		}
+	}
+	for i, a := range c.Apps {
+		for j, name := range a.Models {
+			path := element(element("app", i)+".models", j)
+			v := current[name]
+			switch {
+			case v == nil:
+				l.wrong(path, "app %q links model %q, which is not in this file%s", a.Name, name, didYouMean(name, keys(current)))
+			case v.InputType != a.InputType && v.InputType != 0 && a.InputType != 0:
+				l.wrong(path, "app %q takes %v, and its model %q takes %v", a.Name, a.InputType, name, v.InputType)
+			}
+		}
+	}
+}

@@ -1,0 +1,201 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"testing"
+	"time"
+
+	"topsail/serving"
+)
+
+// user is an environment without settings.
+var user = []string{"HOME=/home/ada", "PATH=/bin"}
+
+// loadText loads text as if it stood in /etc/topsail/topsail.toml and had been
+// named topsail.toml.
+func loadText(text string, environ []string, flags map[string]string) (*Config, error) {
+	f, err := parseFile("topsail.toml", "/etc/topsail", []byte(text))
+	if err != nil {
+		return nil, err
+	}
+	return load(f, parseEnviron(environ), flags)
+}
+
+func mustLoad(t *testing.T, text string, environ []string, flags map[string]string) *Config {
+	t.Helper()
+	c, err := loadText(text, environ, flags)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func readTestdata(t testing.TB, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestNothingConfigured(t *testing.T) {
+	c := mustLoad(t, "", user, nil)
+	want := Options{
+		DataDir: "/home/ada/.local/state/topsail",
+		Gateway: Gateway{
+			Addr:           "127.0.0.1:1337",
+			CacheBytes:     32 << 20,
+			MaxBodyBytes:   16 << 20,
+			MaxBatch:       4096,
+			MaxConnections: 4096,
+			DrainTimeout:   10 * time.Second,
+		},
+		Web: Web{Addr: "127.0.0.1:1338"},
+		Ops: Ops{Addr: "127.0.0.1:1390"},
+		Log: Log{Level: "info", Format: "auto"},
+	}
+	if c.Options != want {
+		t.Errorf("got  %+v\nwant %+v", c.Options, want)
+	}
+	if c.Apps != nil || c.Versions != nil || len(c.Current) != 0 || c.Warnings != nil {
+		t.Errorf("got apps %v, versions %v, current %v, warnings %v", c.Apps, c.Versions, c.Current, c.Warnings)
+	}
+}
+
+func TestEveryKey(t *testing.T) {
+	c := mustLoad(t, readTestdata(t, "topsail.toml"), user, nil)
+	wantOptions := Options{
+		DataDir: "/etc/topsail/state",
+		Gateway: Gateway{
+			Addr:           "127.0.0.1:1437",
+			CacheBytes:     1000000,
+			MaxBodyBytes:   65536,
+			MaxBatch:       16,
+			MaxConnections: 100,
+			DrainTimeout:   2500 * time.Millisecond,
+		},
+		Web: Web{Addr: "[::1]:1438"},
+		Ops: Ops{Addr: "localhost:1490"},
+		Log: Log{Level: "debug", Format: "json"},
+	}
+	wantApps := []*serving.App{{
+		Name:          "wine",
+		InputType:     serving.Doubles,
+		DefaultOutput: "-1",
+		SLO:           50 * time.Millisecond,
+		Models:        []string{"wine-forest", "wine-boost"},
+		Policy:        serving.PolicySpec{Kind: "single"},
+		Cache:         serving.CacheSpec{Round: 0.01, TTL: time.Minute},
+		Origin:        serving.FromFile,
+	}, {
+		Name:          "sentiment",
+		InputType:     serving.Strings,
+		DefaultOutput: "0.0",
+		SLO:           100 * time.Millisecond,
+		Policy:        serving.PolicySpec{Kind: "single"},
+		Origin:        serving.FromFile,
+	}}
+	wantVersions := []*serving.Version{{
+		ModelID:     serving.ModelID{Model: "wine-forest", Version: "1"},
+		InputType:   serving.Doubles,
+		InputLength: 13,
+		Labels:      []string{"sklearn"},
+		Replicas:    2,
+		Batch:       serving.BatchSpec{Strategy: "fixed", MaxSize: 32, Delay: 500 * time.Microsecond},
+		Container: serving.ContainerSpec{
+			Command: []string{"python3", "-m", "wine"},
+			Dir:     "/etc/topsail/models/wine",
+			Env:     map[string]string{"OMP_NUM_THREADS": "1", "API_KEY": "hunter2"},
+			Watch:   []string{"/etc/topsail/models/wine", "/srv/wine.pkl"},
+		},
+		Origin: serving.FromFile,
+	}, {
+		ModelID:   serving.ModelID{Model: "wine-forest", Version: "2"},
+		InputType: serving.Doubles,
+		Replicas:  1,
+		Batch:     serving.BatchSpec{Strategy: "aimd"},
+		Container: serving.ContainerSpec{Command: []string{"./serve"}, Dir: "/etc/topsail"},
+		Origin:    serving.FromFile,
+	}, {
+		ModelID:   serving.ModelID{Model: "wine-boost", Version: "2024-06"},
+		InputType: serving.Doubles,
+		Batch:     serving.BatchSpec{Strategy: "quantile"},
+		Container: serving.ContainerSpec{Addr: "10.0.0.7:7001", Protocol: "v1", Connections: 4},
+		Origin:    serving.FromFile,
+	}}
+	wantCurrent := map[string]string{"wine-forest": "1", "wine-boost": "2024-06"}
+
+	equal(t, "options", c.Options, wantOptions)
+	equal(t, "apps", c.Apps, wantApps)
+	equal(t, "versions", c.Versions, wantVersions)
+	equal(t, "current", c.Current, wantCurrent)
+
+	// A key that is added belongs into the example too.
+	shown := map[string]bool{}
+	for _, s := range c.Settings() {
+		name := regexp.MustCompile(`\[\d+\]`).ReplaceAllString(s.Name, "")
+		shown[name] = shown[name] || s.Source != sourceDefault
+	}
+	for _, k := range Keys() {
+		if !shown[k.Name] {
+			t.Errorf("testdata/topsail.toml does not show %s", k.Name)
+		}
+	}
+}
+
+func equal(t *testing.T, what string, got, want any) {
+	t.Helper()
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%s:\ngot  %s\nwant %s", what, show(got), show(want))
+	}
+}
+
+func TestDefaultOutputAsText(t *testing.T) {
+	for written, want := range map[string]string{`"-1"`: "-1", "-1": "-1", "1.5": "1.5", "2.0": "2.0", "true": "true", `""`: ""} {
+		c := mustLoad(t, "[[app]]\nname='a'\ninput_type='ints'\ndefault_output="+written, user, nil)
+		if got := c.Apps[0].DefaultOutput; got != want {
+			t.Errorf("default_output = %s: got %q, want %q", written, got, want)
+		}
+	}
+}
+
+func TestLastVersionIsCurrent(t *testing.T) {
+	model := func(version, more string) string {
+		return "[[model]]\nname='m'\ninput_type='ints'\nversion='" + version + "'\n" + more + "\n"
+	}
+	for _, test := range []struct{ text, want string }{
+		{model("1", "") + model("2", ""), "2"},
+		{model("1", "current=true") + model("2", ""), "1"},
+		{model("1", "") + model("2", "current=true") + model("3", ""), "2"},
+		{model("1", "current=false") + model("2", "current=false"), "2"},
+	} {
+		if got := mustLoad(t, test.text, user, nil).Current["m"]; got != test.want {
+			t.Errorf("got %q, want %q, of\n%s", got, test.want, test.text)
+		}
+	}
+}
+
+func TestDataDir(t *testing.T) {
+	for _, test := range []struct {
+		text    string
+		environ []string
+		flags   map[string]string
+		want    string
+	}{
+		{"", []string{"HOME=/h"}, nil, "/h/.local/state/topsail"},
+		{"", []string{"HOME=/h", "XDG_STATE_HOME=/x"}, nil, "/x/topsail"},
+		{"", []string{"HOME=/h", "XDG_STATE_HOME=relative"}, nil, "/h/.local/state/topsail"},
+		{"data_dir='d'", []string{"HOME=/h"}, nil, "/etc/topsail/d"},
+		{"data_dir='/d'", nil, nil, "/d"},
+		{"data_dir='d'", []string{"TOPSAIL_DATA_DIR=e"}, nil, "e"},
+		{"data_dir='d'", []string{"TOPSAIL_DATA_DIR=e"}, map[string]string{"data-dir": "f"}, "f"},
+	} {
+		if got := mustLoad(t, test.text, test.environ, test.flags).DataDir; got != test.want {
+			t.Errorf("%q, %q, %q: got %q, want %q", test.text, test.environ, test.flags, got, test.want)
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package config
+
+import (
+	"fmt"
+	"time"
+
+	"topsail/serving"
+)
+
+// modelTable is one [[model]] of the file: one version of a model.
+type modelTable struct {
+	Name          string            `toml:"name" help:"the name that apps link"`
+	Version       string            `toml:"version" accept:"string integer" help:"any name of this version"`
+	Current       bool              `toml:"current" help:"queries go to this version; by default to the last one of its model in the file"`
+	InputType     serving.InputType `toml:"input_type" help:"bytes, ints, floats, doubles or strings"`
+	InputLength   int               `toml:"input_length" help:"elements of every input; 0 is any number"`
+	Labels        []string          `toml:"labels" help:"words to find the version by"`
+	Replicas      int               `toml:"replicas" default:"1" help:"how many containers to run"`
+	Batch         batchTable        `toml:"batch"`
+	Command       []string          `toml:"command" help:"program and arguments of a container to start"`
+	Dir           string            `toml:"dir" path:"true" help:"folder to start the command in; by default the folder of the file"`
+	Env           map[string]string `toml:"env" secret:"true" help:"variables of the command beside the inherited ones"`
+	Watch         []string          `toml:"watch" path:"true" help:"files and folders whose change restarts the command"`
+	ContainerAddr string            `toml:"container_addr" addr:"any" help:"address of a container that already listens"`
+	Protocol      string            `toml:"protocol" help:"v1 for a container that listens, else v2"`
+	Connections   int               `toml:"connections" help:"connections to a container that listens; 0 is 1"`
+}
+
+type batchTable struct {
+	Strategy string        `toml:"strategy" default:"aimd" help:"aimd, quantile or fixed"`
+	MaxSize  int           `toml:"max_size" help:"most inputs in a batch; 0 is no cap; for fixed, the size"`
+	Delay    time.Duration `toml:"delay_micros" help:"how long a batch may wait to fill, in microseconds"`
+}
+
+// version converts the table. A command starts in folder unless the table says otherwise.
+func (t *modelTable) version(folder string) *serving.Version {
+	dir := t.Dir
+	if dir == "" && len(t.Command) > 0 {
+		dir = folder
+	}
+	return &serving.Version{
+		ModelID:     serving.ModelID{Model: t.Name, Version: t.Version},
+		InputType:   t.InputType,
+		InputLength: t.InputLength,
+		Labels:      t.Labels,
+		Replicas:    t.Replicas,
+		Batch:       serving.BatchSpec(t.Batch),
+		Container: serving.ContainerSpec{
+			Command:     t.Command,
+			Dir:         dir,
+			Env:         t.Env,
+			Addr:        t.ContainerAddr,
+			Protocol:    t.Protocol,
+			Connections: t.Connections,
+			Watch:       t.Watch,
+		},
+		Origin: serving.FromFile,
+	}
+}
+
+// versions builds and checks every version by itself.
+func (l *loader) versions() []*serving.Version {
+	var versions []*serving.Version
+	seen := map[serving.ModelID]string{} // id -> path
+	for i := range l.doc.Model {
+		v, path := l.doc.Model[i].version(l.file.dir), element("model", i)
+		l.checked(path, fmt.Sprintf("model %q version %q: ", v.Model, v.Version), v.Check())
+		if first, twice := seen[v.ModelID]; twice {
+			l.wrong(path+".version", "model %q version %q is already defined in line %d", v.Model, v.Version, l.file.line(first))
+		} else {
+			seen[v.ModelID] = path
+		}
+		versions = append(versions, v)
+	}
+	return versions
+}
+
+// current finds the current version of every model: the one that says so, or
+// else the last one in the file.
+func (l *loader) current() map[string]string {
+	current := map[string]string{}
+	chosen := map[string]bool{} // models with a version that says so
+	for i, t := range l.doc.Model {
+		switch {
+		case t.Current && chosen[t.Name]:
+			l.wrong(element("model", i)+".current", "model %q has two current versions, %q and %q: keep one", t.Name, current[t.Name], t.Version)
+		case t.Current || !chosen[t.Name]:
+			current[t.Name] = t.Version
+			chosen[t.Name] = t.Current
+		}
+	}
+	return current
+}

@@ -1,0 +1,39 @@
+package config
+
+import (
+	"reflect"
+	"slices"
+)
+
+// Setting is a key with the value that it has and where that came from.
+type Setting struct {
+	Key           // the name numbers apps and models: "app[0].name"
+	Value  string // as text, in the units of the file; "(set)" for a secret
+	Source string // "default", "topsail.toml:3", "environment TOPSAIL_X" or "flag --x"
+}
+
+// Settings lists what is in force: every option, and of the apps and models
+// what the file says or a default gives.
+func (c *Config) Settings() []Setting { return slices.Clone(c.settings) }
+
+func (l *loader) settings() []Setting {
+	all := l.inForce(options(), reflect.ValueOf(l.doc.Options))
+	for i, t := range l.doc.App {
+		all = append(all, l.inForce(leaves(element("app", i)+".", reflect.TypeOf(t)), reflect.ValueOf(t))...)
+	}
+	for i, t := range l.doc.Model {
+		all = append(all, l.inForce(leaves(element("model", i)+".", reflect.TypeOf(t)), reflect.ValueOf(t))...)
+	}
+	return all
+}
+
+// inForce reads the keys that have a value out of the struct root.
+func (l *loader) inForce(ks []leaf, root reflect.Value) []Setting {
+	var all []Setting
+	for _, k := range ks {
+		if source := l.sources[k.Name]; source != "" {
+			all = append(all, Setting{k.Key, k.display(root.FieldByIndex(k.index)), source})
+		}
+	}
+	return all
+}
