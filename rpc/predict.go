@@ -1,6 +1,10 @@
 package rpc
 
-import "time"
+import (
+	"time"
+
+	"topsail/serving"
+)
 
 // NoDeadline is the time left of an input that may take as long as it likes.
 const NoDeadline = 0xFFFFFFFF
@@ -46,6 +50,19 @@ func AppendAsk(b []byte, a *Ask) []byte {
 	b, at := openSize(b)
 	b = appendU32(b, budgetMicros(a.Budget))
 	b = append(b, a.Payload...)
+	return closeSize(a.appendFields(b), at)
+}
+
+// AppendAskInput appends one entry of a PREDICT with the payload of in, instead
+// of a's.
+func AppendAskInput(b []byte, a *Ask, in serving.Input) []byte {
+	b, at := openSize(b)
+	b = appendU32(b, budgetMicros(a.Budget))
+	b = AppendInput(b, in)
+	return closeSize(a.appendFields(b), at)
+}
+
+func (a *Ask) appendFields(b []byte) []byte {
 	if len(a.User) > 0 {
 		b = appendField(b, predictUser, a.User)
 	}
@@ -61,7 +78,7 @@ func AppendAsk(b []byte, a *Ask) []byte {
 	if a.Age > 0 {
 		b = appendU32(appendU32(append(b, predictAge), 4), Micros(a.Age))
 	}
-	return closeSize(b, at)
+	return b
 }
 
 func budgetMicros(d time.Duration) uint32 {

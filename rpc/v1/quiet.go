@@ -14,10 +14,10 @@ var (
 	errGone    = errors.New("the container closed the connection")
 )
 
-// quiet says whether nothing waits to be read: between two batches, whatever
-// does is a surplus of the reply before, or the container's end. The connection
-// is looked at without waiting, which a read with a deadline cannot do: one that
-// has passed hides what is there.
+// quiet fails when something waits to be read: between two batches, whatever does
+// is a surplus of the reply before, or the container's end. It looks without
+// waiting, which a read with a deadline cannot do: one that has passed hides what
+// is there.
 func quiet(raw syscall.RawConn) error {
 	var (
 		b   [1]byte

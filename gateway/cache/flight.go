@@ -1,0 +1,147 @@
+package cache
+
+import (
+	"sync"
+
+	"topsail/serving"
+)
+
+// Waiter is woken when a flight lands. It is a channel of capacity 1: a waiter of
+// several flights looks at all of them when it wakes.
+type Waiter chan struct{}
+
+// Wake wakes the waiter; a second wake before it looked is the same as one.
+func (w Waiter) Wake() {
+	select {
+	case w <- struct{}{}:
+	default:
+	}
+}
+
+// Flight is one question that is being answered. It lands once, with an output or
+// a failure, and stays so. Waiters leave by not looking any more; the flight does
+// not depend on them.
+type Flight struct {
+	cache *Cache
+	key   Key
+	keep  bool // shared with equal questions, and its output is cached
+
+	mu      sync.Mutex // guards the following
+	landed  bool
+	output  *serving.Output
+	failure *serving.Failure
+	waiters []Waiter
+	first   [2]Waiter // room for the usual number of waiters
+}
+
+// Alone makes a flight that nobody joins and whose output is not kept.
+func (c *Cache) Alone(w Waiter) *Flight {
+	f := &Flight{}
+	f.wait(w)
+	return f
+}
+
+// Join joins the flight of an equal question, or opens one. Whoever opened it,
+// told by opened, must see to it that it lands.
+func (c *Cache) Join(k Key, w Waiter) (f *Flight, opened bool) {
+	return c.flights.join(c, k, w)
+}
+
+func (f *Flight) wait(w Waiter) {
+	if f.waiters == nil {
+		f.waiters = f.first[:0]
+	}
+	f.waiters = append(f.waiters, w)
+}
+
+// Land ends the flight with either an output or a failure. An output is cached,
+// also when nobody waits for it any more. Landing twice changes nothing; Land
+// says whether this was the first time.
+func (f *Flight) Land(out *serving.Output, failure *serving.Failure) bool {
+	if f.keep && out != nil {
+		f.cache.Put(f.key, out) // before the flight goes, so that no equal question slips between
+	}
+	if f.keep {
+		f.cache.flights.leave(f)
+	}
+	f.mu.Lock()
+	if f.landed {
+		f.mu.Unlock()
+		return false
+	}
+	f.landed, f.output, f.failure = true, out, failure
+	waiters := f.waiters
+	f.mu.Unlock()
+	for _, w := range waiters {
+		w.Wake()
+	}
+	return true
+}
+
+// Result is how the flight ended, if it did.
+func (f *Flight) Result() (out *serving.Output, failure *serving.Failure, landed bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.output, f.failure, f.landed
+}
+
+const flightShards = 64
+
+// flights are the open flights that can be joined, by key.
+type flights struct {
+	shards [flightShards]flightShard
+}
+
+type flightShard struct {
+	mu   sync.Mutex
+	open map[Key]*Flight
+	_    [48]byte // keeps neighbours off this cache line
+}
+
+func (fs *flights) init() {
+	for i := range fs.shards {
+		fs.shards[i].open = map[Key]*Flight{}
+	}
+}
+
+func (fs *flights) shard(k Key) *flightShard { return &fs.shards[k.Lo%flightShards] }
+
+func (fs *flights) join(c *Cache, k Key, w Waiter) (*Flight, bool) {
+	s := fs.shard(k)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f := s.open[k]; f != nil {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if !f.landed {
+			f.wait(w)
+			return f, false
+		}
+	}
+	f := &Flight{cache: c, key: k, keep: true}
+	f.wait(w)
+	s.open[k] = f
+	return f, true
+}
+
+// leave takes a flight off the map, unless another has taken its place.
+func (fs *flights) leave(f *Flight) {
+	s := fs.shard(f.key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open[f.key] == f {
+		delete(s.open, f.key)
+	}
+}
+
+// Open is the number of questions in flight that can be joined.
+func (c *Cache) Open() int {
+	n := 0
+	for i := range c.flights.shards {
+		s := &c.flights.shards[i]
+		s.mu.Lock()
+		n += len(s.open)
+		s.mu.Unlock()
+	}
+	return n
+}

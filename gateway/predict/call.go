@@ -1,0 +1,160 @@
+package predict
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"topsail/gateway/cache"
+	"topsail/gateway/route"
+	"topsail/rpc"
+	"topsail/serving"
+)
+
+// call gets the answer for a flight: from one replica, or from a second when the
+// first fails or is silent for too long. It ends the flight exactly once, and
+// lives on when nobody waits for it.
+type call struct {
+	p        *Predictor
+	app      *appMetrics
+	flight   *cache.Flight
+	model    serving.ModelID
+	q        serving.Query
+	deadline time.Time
+
+	mu      sync.Mutex // guards the following; held while asking, so that an answer finds them set
+	asked   [2]question
+	tries   int // questions sent, at most two
+	open    int // of those, not yet answered
+	failure *serving.Failure
+}
+
+// question is one replica that was asked.
+type question struct {
+	target *route.Target
+	number uint64
+}
+
+// start asks the first replica, and says when to hedge (zero: no other replica).
+func (c *call) start() (hedgeAt time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	group := c.p.table.Group(c.model)
+	target := group.Pick(nil, now)
+	if target == nil {
+		c.flight.Land(nil, &serving.Failure{Cause: serving.NoReplica})
+		return time.Time{}
+	}
+	c.p.metrics.budget.earn()
+	c.send(target, now)
+	if group.Len() > 1 {
+		return now.Add(c.deadline.Sub(now) / 2)
+	}
+	return time.Time{}
+}
+
+// send asks one replica. c.mu is held.
+func (c *call) send(target *route.Target, now time.Time) {
+	ask := rpc.Ask{Budget: max(c.deadline.Sub(now), 0), QueryID: 0, User: []byte(c.q.User)}
+	c.asked[c.tries].target = target
+	c.tries++
+	c.open++
+	number, failure := target.Ask(c, &ask, c.q.Input)
+	if failure != nil {
+		c.open--
+		c.failed(target, failure, now)
+		return
+	}
+	for i := range c.asked {
+		if c.asked[i].target == target {
+			c.asked[i].number = number
+		}
+	}
+}
+
+// Answered implements route.Receiver.
+func (c *call) Answered(from *route.Target, a *rpc.Answer) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.open--
+	now := time.Now()
+	if a.Status != rpc.StatusOK {
+		c.failed(from, &serving.Failure{Cause: a.Status.Cause(), Message: string(a.Message)}, now)
+		return
+	}
+	out, err := a.Output()
+	if err != nil {
+		c.failed(from, &serving.Failure{Cause: blame(err), Message: err.Error()}, now)
+		return
+	}
+	if c.flight.Land(out, nil) {
+		if now.After(c.deadline) {
+			c.app.late.Inc()
+		}
+		c.cancelOthers(from)
+	}
+}
+
+// blame tells bytes that follow no protocol from an output that no client can get.
+func blame(err error) serving.Cause {
+	if _, broken := errors.AsType[*rpc.ProtocolError](err); broken {
+		return serving.ContainerError
+	}
+	return serving.ModelError
+}
+
+// failed goes to a second replica if that may help, or ends the flight when no
+// answer can come any more. c.mu is held.
+func (c *call) failed(from *route.Target, why *serving.Failure, now time.Time) {
+	c.failure = why
+	if why.Cause != serving.ModelError && now.Before(c.deadline) && c.again(from, why.Cause, now) {
+		return
+	}
+	if c.open == 0 {
+		c.flight.Land(nil, c.failure)
+	}
+}
+
+// again asks another replica, once, within the budget of extra calls. A replica
+// that is stopping costs no budget: its refusals are quick and expected.
+func (c *call) again(not *route.Target, cause serving.Cause, now time.Time) bool {
+	if c.tries >= len(c.asked) || cause == serving.MissedSLO {
+		return false
+	}
+	target := c.p.table.Group(c.model).Pick(not, now)
+	if target == nil {
+		return false
+	}
+	if cause != serving.Draining && !c.p.metrics.budget.spend() {
+		return false
+	}
+	c.p.metrics.extra.Inc()
+	c.send(target, now)
+	return true
+}
+
+// hedge asks a second replica because the first has been silent for half of the
+// time there was.
+func (c *call) hedge(now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.open == 0 || c.tries != 1 {
+		return
+	}
+	first := c.asked[0].target
+	first.Silent(now)
+	c.again(first, serving.OK, now)
+}
+
+// cancelOthers tells the replica that lost the race. c.mu is held.
+func (c *call) cancelOthers(winner *route.Target) {
+	if c.open == 0 {
+		return
+	}
+	for _, q := range c.asked[:c.tries] {
+		if q.target != winner && q.number != 0 {
+			q.target.Cancel(q.number)
+		}
+	}
+}

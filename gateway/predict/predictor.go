@@ -1,0 +1,86 @@
+package predict
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"topsail/gateway/cache"
+	"topsail/gateway/route"
+	"topsail/serving"
+)
+
+// maxMargin is what is kept of a query's time for sending the answer.
+const maxMargin = 500 * time.Microsecond
+
+// Predictor answers queries of all apps of a catalog.
+type Predictor struct {
+	cache   *cache.Cache
+	table   *route.Table
+	ids     *IDs
+	metrics *Metrics
+
+	apps   atomic.Pointer[map[string]*app]
+	mu     sync.Mutex         // serialises SetCatalog; guards served
+	served map[string]*served // by model; outlives catalogs
+	pool   sync.Pool          // of *round
+}
+
+// New makes a predictor without apps.
+func New(c *cache.Cache, table *route.Table, ids *IDs, metrics *Metrics) *Predictor {
+	p := &Predictor{cache: c, table: table, ids: ids, metrics: metrics, served: map[string]*served{}}
+	p.apps.Store(&map[string]*app{})
+	p.pool.New = func() any { return newRound() }
+	return p
+}
+
+// App finds a registered app.
+func (p *Predictor) App(name string) (*serving.App, bool) {
+	a := (*p.apps.Load())[name]
+	if a == nil {
+		return nil, false
+	}
+	return a.App, true
+}
+
+// Predict answers a query by its app's SLO, with the default output where no
+// prediction could be had. It fails only for an app that does not exist
+// (serving.ErrUnknownApp), a query that cannot be (*serving.QueryError), or a
+// context that has ended.
+func (p *Predictor) Predict(ctx context.Context, q *serving.Query) (serving.Prediction, error) {
+	r := p.pool.Get().(*round)
+	defer p.release(r)
+	w, err := r.begin(p, q)
+	if err != nil {
+		return serving.Prediction{}, err
+	}
+	w.ask()
+	if err := r.await(ctx); err != nil {
+		return serving.Prediction{}, err
+	}
+	return w.answer(), nil
+}
+
+// PredictBatch answers several queries of one request, in order. Each has its own
+// fate; an error means that one of them cannot be, and none was asked.
+func (p *Predictor) PredictBatch(ctx context.Context, qs []serving.Query) ([]serving.Prediction, error) {
+	r := p.pool.Get().(*round)
+	defer p.release(r)
+	for i := range qs {
+		if _, err := r.begin(p, &qs[i]); err != nil {
+			return nil, err
+		}
+	}
+	for _, w := range r.works {
+		w.ask()
+	}
+	if err := r.await(ctx); err != nil {
+		return nil, err
+	}
+	answers := make([]serving.Prediction, len(qs))
+	for i, w := range r.works {
+		answers[i] = w.answer()
+	}
+	return answers, nil
+}

@@ -1,0 +1,224 @@
+package predict
+
+import (
+	"fmt"
+	"time"
+
+	"topsail/gateway/cache"
+	"topsail/gateway/selection"
+	"topsail/serving"
+)
+
+// work is one query on its way.
+type work struct {
+	p       *Predictor
+	app     *app
+	q       *serving.Query
+	wake    cache.Waiter
+	respond time.Time // when its answer must leave
+
+	decision selection.Decision
+	parts    []part             // whom it asks, in the decision's order
+	answers  []selection.Answer // what they said; the policy looks at it
+	hits     int                // answers from the cache or from joined flights
+
+	verdict selection.Verdict
+	done    bool
+
+	candidates []serving.ModelID // scratch
+}
+
+// part is one model version that is asked.
+type part struct {
+	version *version
+	flight  *cache.Flight
+	call    *call     // nil when the flight was joined
+	hedgeAt time.Time // when to go to a second replica; zero: not
+}
+
+func (w *work) prepare(p *Predictor, a *app, q *serving.Query, wake cache.Waiter) {
+	limit := a.SLO
+	if q.Timeout > 0 && q.Timeout < limit {
+		limit = q.Timeout
+	}
+	w.p, w.app, w.q, w.wake = p, a, q, wake
+	w.respond = q.Received.Add(limit - min(a.margin, limit/20))
+}
+
+// reset forgets everything but the memory of the slices.
+func (w *work) reset() {
+	clear(w.parts)
+	clear(w.answers)
+	*w = work{parts: w.parts[:0], answers: w.answers[:0], candidates: w.candidates[:0]}
+}
+
+// selectModels lets the policy decide whom to ask, and checks that they can be.
+func (w *work) selectModels() error {
+	selector := w.app.selector
+	if w.q.Version == "" {
+		for _, l := range w.app.models {
+			if v := l.serving(w.p.table); v != nil {
+				w.candidates = append(w.candidates, v.ModelID)
+			}
+		}
+	} else {
+		v, err := w.pinned()
+		if err != nil {
+			return err
+		}
+		selector = selection.Single{}
+		if v != nil {
+			w.candidates = append(w.candidates, v.ModelID)
+		}
+	}
+	w.decision = selector.Select(w.q, w.candidates, time.Until(w.respond))
+	for _, id := range w.decision.Models() {
+		v := w.app.find(id)
+		if n := w.q.Input.Len(); v.inputLength > 0 && n != v.inputLength {
+			return &serving.QueryError{Cause: fmt.Sprintf("Input has length %d, and model %s takes %d", n, v.Model, v.inputLength)}
+		}
+		w.parts = append(w.parts, part{version: v})
+		w.answers = append(w.answers, selection.Answer{})
+	}
+	return nil
+}
+
+// pinned is the version that the query names, or nil for an app without a model.
+func (w *work) pinned() (*version, error) {
+	switch len(w.app.models) {
+	case 0:
+		return nil, nil
+	case 1:
+		l := w.app.models[0]
+		if v := l.versions[w.q.Version]; v != nil {
+			return v, nil
+		}
+		return nil, &serving.QueryError{Cause: "Requested version: " + w.q.Version + " does not exist for model: " + l.name}
+	}
+	return nil, &serving.QueryError{Cause: "Too many models linked to application " + w.app.Name}
+}
+
+// find looks up a version that was a candidate.
+func (a *app) find(id serving.ModelID) *version {
+	for _, l := range a.models {
+		if l.name == id.Model {
+			return l.versions[id.Version]
+		}
+	}
+	return nil
+}
+
+// ask asks every selected version: the cache, else an equal question in flight,
+// else a replica.
+func (w *work) ask() {
+	for i := range w.parts {
+		w.askPart(i)
+	}
+}
+
+func (w *work) askPart(i int) {
+	p := &w.parts[i]
+	if w.q.NoCache || w.app.Cache.Off {
+		p.flight = w.p.cache.Alone(w.wake)
+		w.lead(p)
+		return
+	}
+	key := p.version.keyer.Key(w.q.Input, w.q.Salt)
+	if out := w.p.cache.Get(key, w.app.Cache.TTL); out != nil {
+		w.answers[i].Output = out
+		w.hits++
+		w.app.metrics.hits.Inc()
+		return
+	}
+	flight, opened := w.p.cache.Join(key, w.wake)
+	p.flight = flight
+	if !opened {
+		w.hits++
+		w.app.metrics.joins.Inc()
+		return
+	}
+	w.app.metrics.misses.Inc()
+	w.lead(p)
+}
+
+// lead asks a replica on behalf of a flight that this query opened.
+func (w *work) lead(p *part) {
+	p.call = &call{p: w.p, app: w.app.metrics, flight: p.flight, model: p.version.ModelID, q: *w.q, deadline: w.respond}
+	p.hedgeAt = p.call.start()
+}
+
+// step looks at what has come, and says whether the query has its verdict.
+func (w *work) step() bool {
+	w.collect()
+	v, certain := w.decision.Combine(w.answers)
+	if !certain {
+		now := time.Now()
+		if now.Before(w.respond) {
+			w.hedge(now)
+			return false
+		}
+	}
+	w.verdict, w.done = v, true
+	return true
+}
+
+func (w *work) collect() {
+	for i := range w.parts {
+		p, a := &w.parts[i], &w.answers[i]
+		if a.Output != nil || a.Failure != nil {
+			continue
+		}
+		out, failure, landed := p.flight.Result()
+		if !landed {
+			continue
+		}
+		if failure != nil && p.call == nil && tooLate(failure) && time.Now().Before(w.respond) {
+			// The question was another query's, with an earlier deadline than ours.
+			w.hits--
+			w.askPart(i)
+			continue
+		}
+		a.Output, a.Failure = out, failure
+	}
+}
+
+func tooLate(f *serving.Failure) bool {
+	return f.Cause == serving.MissedSLO || f.Cause == serving.RefusedLate
+}
+
+// hedge goes to a second replica where the first has been silent for too long.
+func (w *work) hedge(now time.Time) {
+	for i := range w.parts {
+		if p := &w.parts[i]; !p.hedgeAt.IsZero() && !now.Before(p.hedgeAt) {
+			p.hedgeAt = time.Time{}
+			p.call.hedge(now)
+		}
+	}
+}
+
+// next is when the query must be looked at again at the latest.
+func (w *work) next() time.Time {
+	at := w.respond
+	for i := range w.parts {
+		if h := w.parts[i].hedgeAt; !h.IsZero() && h.Before(at) {
+			at = h
+		}
+	}
+	return at
+}
+
+// answer makes the prediction of the verdict, and counts it.
+func (w *work) answer() serving.Prediction {
+	a := serving.Prediction{QueryID: w.p.ids.Next(), Model: w.verdict.Model, Cached: w.hits > 0 && w.hits == len(w.parts)}
+	if w.verdict.Output != nil {
+		a.Output = w.verdict.Output.JSON
+	} else {
+		failure := w.verdict.Failure
+		if failure == nil {
+			failure = &serving.Failure{Cause: serving.MissedSLO}
+		}
+		a.Output, a.Default, a.Cause, a.Explanation = w.app.fallback, true, failure.Cause, failure.Explain()
+	}
+	w.app.metrics.answered(a.Cause, time.Since(w.q.Received))
+	return a
+}

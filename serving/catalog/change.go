@@ -1,0 +1,150 @@
+package catalog
+
+import (
+	"fmt"
+	"slices"
+
+	"topsail/serving"
+)
+
+// Change is one change of a catalog, as the API asks for it: PutApp, DeleteApp,
+// PutVersion, DeleteVersion, Link, Unlink or SetCurrent.
+type Change interface {
+	apply(*draft) error
+}
+
+// Apply returns the catalog after change, one revision on, or cat itself where
+// the change asks for what is already so. Neither cat nor change is written to
+// or shared with the result, except for objects that stay as they are.
+//
+// An ifRevision other than 0 makes the change conditional: it fails with
+// ErrConflict unless cat has that revision. A change whose result would break a
+// rule of serving fails with ErrInvalid.
+func Apply(cat *serving.Catalog, change Change, ifRevision uint64) (*serving.Catalog, error) {
+	if ifRevision != 0 && ifRevision != cat.Revision {
+		return nil, fmt.Errorf("%w: it is at revision %d, not %d; read it again and repeat the change", ErrConflict, cat.Revision, ifRevision)
+	}
+	d := newDraft(cat)
+	if err := change.apply(d); err != nil {
+		return nil, err
+	}
+	return d.finish()
+}
+
+// PutApp creates an app or replaces the one of that name, links included.
+type PutApp struct {
+	App    serving.App // Origin is ignored: a new or changed app is the API's
+	Create bool        // fail with ErrExists rather than replace
+}
+
+func (c PutApp) apply(d *draft) error {
+	app, err := ownApp(c.App, serving.FromAPI)
+	if err != nil {
+		return invalid(err)
+	}
+	old := d.Apps[app.Name]
+	switch {
+	case old != nil && c.Create:
+		return fmt.Errorf("app %q %w", app.Name, ErrExists)
+	case old != nil && sameApp(old, app):
+		return nil
+	}
+	d.putApp(app)
+	return nil
+}
+
+// DeleteApp deletes an app and with it its links.
+type DeleteApp struct{ Name string }
+
+func (c DeleteApp) apply(d *draft) error {
+	if d.Apps[c.Name] == nil {
+		return appNotFound(c.Name)
+	}
+	d.deleteApp(c.Name)
+	return nil
+}
+
+// PutVersion registers a model version and makes it the current one. A version
+// is immutable: to put it again with the same definition changes nothing, and
+// with another one fails with ErrExists.
+type PutVersion struct {
+	Version     serving.Version // Origin is ignored: a new version is the API's
+	KeepCurrent bool            // leave the current version of the model as it is
+}
+
+func (c PutVersion) apply(d *draft) error {
+	v, err := ownVersion(c.Version, serving.FromAPI)
+	if err != nil {
+		return invalid(err)
+	}
+	if old := d.Version(v.ModelID); old != nil {
+		if sameVersion(old, v) {
+			return nil
+		}
+		return fmt.Errorf("version %q of model %q %w with another definition; versions are immutable, so use a new one", v.Version, v.Model, ErrExists)
+	}
+	d.putVersion(v)
+	if !c.KeepCurrent {
+		d.setCurrent(v.ModelID)
+	}
+	return nil
+}
+
+// DeleteVersion deletes a model version. Where it is the current one, the model
+// has none afterwards; the last version takes the model and all links to it along.
+type DeleteVersion struct{ ID serving.ModelID }
+
+func (c DeleteVersion) apply(d *draft) error {
+	if d.Version(c.ID) == nil {
+		return versionNotFound(c.ID.Model, c.ID.Version)
+	}
+	d.deleteVersion(c.ID)
+	d.dropLinks(func(_ *serving.App, model string) bool { return d.Models[model] == nil })
+	return nil
+}
+
+// Link links a model to an app, after those that are linked already.
+type Link struct{ App, Model string }
+
+func (c Link) apply(d *draft) error {
+	app := d.Apps[c.App]
+	switch {
+	case app == nil:
+		return appNotFound(c.App)
+	case d.Models[c.Model] == nil:
+		return modelNotFound(c.Model)
+	case slices.Contains(app.Models, c.Model):
+		return fmt.Errorf("the link from app %q to model %q %w", c.App, c.Model, ErrExists)
+	}
+	d.setLinks(app, slices.Concat(app.Models, []string{c.Model}))
+	return nil
+}
+
+// Unlink removes one link.
+type Unlink struct{ App, Model string }
+
+func (c Unlink) apply(d *draft) error {
+	app := d.Apps[c.App]
+	switch {
+	case app == nil:
+		return appNotFound(c.App)
+	case !slices.Contains(app.Models, c.Model):
+		return fmt.Errorf("the link from app %q to model %q %w", c.App, c.Model, ErrNotFound)
+	}
+	d.unlink(c)
+	return nil
+}
+
+// SetCurrent makes a registered version the current one of its model.
+type SetCurrent struct{ ID serving.ModelID }
+
+func (c SetCurrent) apply(d *draft) error {
+	switch {
+	case d.Models[c.ID.Model] == nil:
+		return modelNotFound(c.ID.Model)
+	case d.Version(c.ID) == nil:
+		return versionNotFound(c.ID.Model, c.ID.Version)
+	}
+	d.setCurrent(c.ID)
+	return nil
+}

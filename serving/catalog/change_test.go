@@ -1,0 +1,203 @@
+package catalog_test
+
+import (
+	"errors"
+	"reflect"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"topsail/serving"
+	"topsail/serving/catalog"
+)
+
+// TestSteps takes random steps by the API and the file and holds every one of
+// them against what a store and its readers rely on.
+func TestSteps(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		cat := &serving.Catalog{}
+		stored := map[[2]string][]byte{}
+		for range rapid.IntRange(1, 30).Draw(t, "steps") {
+			before := encode(t, cat)
+			next, err := drawStep(t, cat)
+			if encode(t, cat) != before {
+				t.Fatalf("the base has changed from\n%s\nto\n%s", before, encode(t, cat))
+			}
+			if err != nil {
+				checkRefused(t, next, err)
+				continue
+			}
+			checkCatalog(t, next)
+			docs, err := catalog.Diff(cat, next)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if same := next == cat; same != (len(docs) == 0) || !same && next.Revision != cat.Revision+1 {
+				t.Fatalf("revision %d after %d with %d documents to write", next.Revision, cat.Revision, len(docs))
+			}
+			store(stored, docs)
+			decoded, err := catalog.Decode(next.Revision, documents(stored))
+			if err != nil || next.Revision > 0 && !reflect.DeepEqual(decoded, next) {
+				t.Fatalf("decoded\n%s\nwith error %v, want\n%s", encode(t, decoded), err, encode(t, next))
+			}
+			cat = next
+		}
+	})
+}
+
+// TestAgain asks twice for the same: the second time, what is so already changes
+// nothing, and what is gone already is not found.
+func TestAgain(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		change := drawChange(t)
+		once, err := catalog.Apply(drawCatalog(t), change, 0)
+		if err != nil {
+			return // refused
+		}
+		twice, err := catalog.Apply(once, change, 0)
+		put, isPut := change.(catalog.PutApp)
+		switch change.(type) {
+		case catalog.DeleteApp, catalog.DeleteVersion, catalog.Unlink:
+			if !errors.Is(err, catalog.ErrNotFound) {
+				t.Fatalf("%#v again: %v", change, err)
+			}
+		default:
+			if _, isLink := change.(catalog.Link); isLink || isPut && put.Create {
+				if !errors.Is(err, catalog.ErrExists) {
+					t.Fatalf("%#v again: %v", change, err)
+				}
+			} else if err != nil || twice != once {
+				t.Fatalf("%#v again: revision %v, error %v", change, twice, err)
+			}
+		}
+	})
+}
+
+func TestRevision(t *testing.T) {
+	cat := &serving.Catalog{Revision: 7}
+	for _, revision := range []uint64{1, 6, 8} {
+		next, err := catalog.Apply(cat, catalog.PutApp{App: app("a")}, revision)
+		if !errors.Is(err, catalog.ErrConflict) || next != nil {
+			t.Errorf("revision %d: %v, error %v", revision, next, err)
+		}
+	}
+	for _, revision := range []uint64{0, 7} {
+		next, err := catalog.Apply(cat, catalog.PutApp{App: app("a")}, revision)
+		if err != nil || next.Revision != 8 {
+			t.Errorf("revision %d: %v, error %v", revision, next, err)
+		}
+	}
+}
+
+func TestErrorTexts(t *testing.T) {
+	cat := must(t, &serving.Catalog{},
+		catalog.PutVersion{Version: version("m", "1")},
+		catalog.PutApp{App: app("a", "m")})
+	labelled, floats := version("m", "1"), version("m", "2")
+	labelled.Labels = []string{"x"}
+	floats.InputType = serving.Floats
+	f := func(change catalog.Change, revision uint64, want string) {
+		t.Helper()
+		if _, err := catalog.Apply(cat, change, revision); err == nil || err.Error() != want {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
+	}
+	f(catalog.PutApp{App: app("a"), Create: true}, 0, `app "a" already exists`)
+	f(catalog.DeleteApp{Name: "b"}, 0, `app "b" does not exist`)
+	f(catalog.PutVersion{Version: labelled}, 0, `version "1" of model "m" already exists with another definition; versions are immutable, so use a new one`)
+	f(catalog.PutVersion{Version: floats}, 0, `invalid: app "a" takes doubles, and its model "m" takes floats`)
+	f(catalog.DeleteVersion{ID: id("m", "2")}, 0, `version "2" of model "m" does not exist`)
+	f(catalog.Link{App: "a", Model: "m"}, 0, `the link from app "a" to model "m" already exists`)
+	f(catalog.Link{App: "a", Model: "n"}, 0, `model "n" does not exist`)
+	f(catalog.Unlink{App: "a", Model: "n"}, 0, `the link from app "a" to model "n" does not exist`)
+	f(catalog.SetCurrent{ID: id("n", "1")}, 0, `model "n" does not exist`)
+	f(catalog.SetCurrent{ID: id("m", "2")}, 0, `version "2" of model "m" does not exist`)
+	f(catalog.DeleteApp{Name: "a"}, 1, `the catalog has changed: it is at revision 2, not 1; read it again and repeat the change`)
+}
+
+// must applies changes that have to succeed.
+func must(t rapid.TB, cat *serving.Catalog, changes ...catalog.Change) *serving.Catalog {
+	t.Helper()
+	for _, change := range changes {
+		next, err := catalog.Apply(cat, change, 0)
+		if err != nil {
+			t.Fatalf("%#v: %v", change, err)
+		}
+		cat = next
+	}
+	return cat
+}
+
+func checkRefused(t *rapid.T, next *serving.Catalog, err error) {
+	kinds := 0
+	for _, kind := range []error{catalog.ErrNotFound, catalog.ErrExists, catalog.ErrConflict, catalog.ErrInvalid} {
+		if errors.Is(err, kind) {
+			kinds++
+		}
+	}
+	if kinds != 1 || next != nil {
+		t.Fatalf("error %v is of %d kinds and comes with catalog %v", err, kinds, next)
+	}
+}
+
+func checkCatalog(t *rapid.T, cat *serving.Catalog) {
+	errs := []error{cat.Check()}
+	for name, a := range cat.Apps {
+		errs = append(errs, a.Check())
+		if a.Name != name || a.Models == nil {
+			t.Fatalf("app %q is %+v", name, a)
+		}
+	}
+	for name, m := range cat.Models {
+		if m.Name != name || len(m.Versions) == 0 {
+			t.Fatalf("model %q is %+v", name, m)
+		}
+		for key, v := range m.Versions {
+			errs = append(errs, v.Check())
+			if v.ModelID != id(name, key) {
+				t.Fatalf("version %q of model %q is %+v", key, name, v)
+			}
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// BenchmarkApply changes one app among a thousand objects.
+func BenchmarkApply(b *testing.B) {
+	var changes []catalog.Change
+	for i := range 500 {
+		model := "m" + string(rune('a'+i%26)) + string(rune('a'+i/26))
+		changes = append(changes, catalog.PutVersion{Version: version(model, "1")}, catalog.PutApp{App: app(model, model)})
+	}
+	cat := must(b, &serving.Catalog{}, changes...)
+	changed := app("maa", "maa")
+	b.ReportAllocs()
+	for b.Loop() {
+		changed.SLO++
+		if _, err := catalog.Apply(cat, catalog.PutApp{App: changed}, 0); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// store does to the documents what a store does.
+func store(stored map[[2]string][]byte, docs []catalog.Document) {
+	for _, doc := range docs {
+		if doc.JSON == nil {
+			delete(stored, [2]string{doc.Kind, doc.Key})
+		} else {
+			stored[[2]string{doc.Kind, doc.Key}] = doc.JSON
+		}
+	}
+}
+
+func documents(stored map[[2]string][]byte) func(func(catalog.Document) bool) {
+	var docs []catalog.Document
+	for at, b := range stored {
+		docs = append(docs, catalog.Document{Kind: at[0], Key: at[1], JSON: b})
+	}
+	return slices.Values(docs)
+}

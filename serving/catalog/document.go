@@ -1,0 +1,139 @@
+package catalog
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+
+	"topsail/serving"
+)
+
+// Kinds of documents: the names of the buckets or hashes that hold them.
+const (
+	Apps     = "apps"     // by name
+	Versions = "versions" // by "model:version"
+	Models   = "models"   // by name; what is not in the versions
+)
+
+// Document is the stored form of one object. Decode skips JSON fields that it
+// does not know, so that an older release reads what a newer one wrote.
+type Document struct {
+	Kind string
+	Key  string
+	JSON []byte // nil: the document is deleted
+}
+
+// modelDocument is a model without its versions.
+type modelDocument struct {
+	Name    string `json:"name"`
+	Current string `json:"current"`
+}
+
+// Diff returns the documents to write and delete for a store that holds from to
+// hold to, sorted by kind and key. It tells objects apart by their pointers, so
+// from should be what to was made of; from an empty catalog it is all of to.
+func Diff(from, to *serving.Catalog) ([]Document, error) {
+	old, docs := objects(from), []Document(nil)
+	for at, object := range objects(to) {
+		if old[at] != object {
+			b, err := json.Marshal(object)
+			if err != nil {
+				return nil, fmt.Errorf("encode %s/%s: %w", at.kind, at.key, err)
+			}
+			docs = append(docs, Document{at.kind, at.key, b})
+		}
+		delete(old, at)
+	}
+	for at := range old {
+		docs = append(docs, Document{at.kind, at.key, nil})
+	}
+	slices.SortFunc(docs, func(a, b Document) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Key, b.Key)) })
+	return docs, nil
+}
+
+type address struct{ kind, key string }
+
+// objects maps where a document is to what it holds: pointers to apps and
+// versions, and model documents, all of which compare with ==.
+func objects(cat *serving.Catalog) map[address]any {
+	all := make(map[address]any, len(cat.Apps)+2*len(cat.Models))
+	for name, app := range cat.Apps {
+		all[address{Apps, name}] = app
+	}
+	for name, m := range cat.Models {
+		all[address{Models, name}] = modelDocument{m.Name, m.Current}
+		for _, v := range m.Versions {
+			all[address{Versions, v.String()}] = v
+		}
+	}
+	return all
+}
+
+// Decode builds the catalog of a revision from all its documents, in any order.
+// It fails on documents that do not belong together.
+func Decode(revision uint64, docs iter.Seq[Document]) (*serving.Catalog, error) {
+	cat := &serving.Catalog{Revision: revision, Apps: map[string]*serving.App{}, Models: map[string]*serving.Model{}}
+	current := map[string]string{}
+	for doc := range docs {
+		if err := decodeDocument(cat, current, doc); err != nil {
+			return nil, fmt.Errorf("decode %s/%s: %w", doc.Kind, doc.Key, err)
+		}
+	}
+	for name, version := range current {
+		if cat.Models[name] == nil {
+			return nil, fmt.Errorf("model %q has no versions", name)
+		}
+		cat.Models[name].Current = version
+	}
+	if len(current) != len(cat.Models) {
+		return nil, fmt.Errorf("there are %d documents for %d models", len(current), len(cat.Models))
+	}
+	if err := cat.Check(); err != nil {
+		return nil, err
+	}
+	return cat, nil
+}
+
+func decodeDocument(cat *serving.Catalog, current map[string]string, doc Document) error {
+	switch doc.Kind {
+	case Apps:
+		app := &serving.App{}
+		if err := json.Unmarshal(doc.JSON, app); err != nil {
+			return err
+		}
+		if app.Models == nil {
+			app.Models = []string{}
+		}
+		cat.Apps[app.Name] = app
+		return doc.wantKey(app.Name)
+	case Versions:
+		v := &serving.Version{}
+		if err := json.Unmarshal(doc.JSON, v); err != nil {
+			return err
+		}
+		if cat.Models[v.Model] == nil {
+			cat.Models[v.Model] = &serving.Model{Name: v.Model, Versions: map[string]*serving.Version{}}
+		}
+		cat.Models[v.Model].Versions[v.Version] = v
+		return doc.wantKey(v.String())
+	case Models:
+		m := modelDocument{}
+		if err := json.Unmarshal(doc.JSON, &m); err != nil {
+			return err
+		}
+		current[m.Name] = m.Current
+		return doc.wantKey(m.Name)
+	}
+	return errors.New("unknown kind of document")
+}
+
+// wantKey holds what a document says it is about against where it was found.
+func (doc Document) wantKey(about string) error {
+	if about != doc.Key {
+		return fmt.Errorf("it is about %q", about)
+	}
+	return nil
+}

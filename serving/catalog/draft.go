@@ -1,0 +1,112 @@
+package catalog
+
+import (
+	"maps"
+	"slices"
+
+	"topsail/serving"
+)
+
+// draft is the next catalog while it is made. Its two maps are its own; objects
+// are shared with the base and are replaced, never written to.
+type draft struct {
+	serving.Catalog
+	base    *serving.Catalog
+	changed bool
+}
+
+func newDraft(base *serving.Catalog) *draft {
+	d := &draft{base: base, Catalog: serving.Catalog{
+		Revision: base.Revision,
+		Apps:     make(map[string]*serving.App, len(base.Apps)+1),
+		Models:   make(map[string]*serving.Model, len(base.Models)+1),
+	}}
+	maps.Copy(d.Apps, base.Apps)
+	maps.Copy(d.Models, base.Models)
+	return d
+}
+
+// finish returns the new catalog, or the base where nothing has changed.
+func (d *draft) finish() (*serving.Catalog, error) {
+	if !d.changed {
+		return d.base, nil
+	}
+	if err := d.Check(); err != nil {
+		return nil, invalid(err)
+	}
+	next := d.Catalog // a copy: a pointer into the draft would keep its base alive
+	next.Revision++
+	return &next, nil
+}
+
+func (d *draft) putApp(app *serving.App) {
+	d.Apps[app.Name] = app
+	d.changed = true
+}
+
+func (d *draft) deleteApp(name string) {
+	delete(d.Apps, name)
+	d.changed = true
+}
+
+func (d *draft) setLinks(app *serving.App, models []string) {
+	linked := *app
+	linked.Models = models
+	d.putApp(&linked)
+}
+
+func (d *draft) unlink(l Unlink) {
+	app := d.Apps[l.App]
+	d.setLinks(app, slices.DeleteFunc(slices.Clone(app.Models), func(m string) bool { return m == l.Model }))
+}
+
+// dropLinks removes the links that dead picks out and returns them, in order.
+func (d *draft) dropLinks(dead func(app *serving.App, model string) bool) []Unlink {
+	var dropped []Unlink
+	for _, name := range slices.Sorted(maps.Keys(d.Apps)) {
+		for _, model := range d.Apps[name].Models {
+			if dead(d.Apps[name], model) {
+				dropped = append(dropped, Unlink{App: name, Model: model})
+			}
+		}
+	}
+	for _, l := range dropped {
+		d.unlink(l)
+	}
+	return dropped
+}
+
+// changeModel puts a copy of the model, or a new one, in the draft to write to.
+func (d *draft) changeModel(name string) *serving.Model {
+	m := serving.Model{Name: name, Versions: map[string]*serving.Version{}}
+	if old := d.Models[name]; old != nil {
+		m.Current = old.Current
+		maps.Copy(m.Versions, old.Versions)
+	}
+	d.Models[name] = &m
+	d.changed = true
+	return &m
+}
+
+func (d *draft) putVersion(v *serving.Version) {
+	d.changeModel(v.Model).Versions[v.Version] = v
+}
+
+// deleteVersion leaves links to a model that goes with its last version for the
+// caller to drop.
+func (d *draft) deleteVersion(id serving.ModelID) {
+	m := d.changeModel(id.Model)
+	delete(m.Versions, id.Version)
+	if m.Current == id.Version {
+		m.Current = ""
+	}
+	if len(m.Versions) == 0 {
+		delete(d.Models, id.Model)
+	}
+}
+
+func (d *draft) setCurrent(id serving.ModelID) {
+	if d.Models[id.Model].Current != id.Version {
+		d.changeModel(id.Model).Current = id.Version
+	}
+}

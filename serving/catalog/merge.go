@@ -1,0 +1,168 @@
+package catalog
+
+import (
+	"cmp"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+
+	"topsail/serving"
+)
+
+// Merge returns cat with the objects of a configuration file in it, one revision
+// on, or cat itself where the file changes nothing. It keeps these rules:
+//
+//   - What the file defines replaces what is stored under the same name, links
+//     included, and is the file's from then on.
+//   - What an earlier file defined and this one does not is removed. What was
+//     made through the API is never removed.
+//   - The current version of a model is the one given in current. For a model of
+//     the file without one it is the version listed last; only a current version
+//     made through the API outlives that, until the file lists a new last version.
+//   - A link that an app made through the API has to a model that the file takes
+//     away, or gives another input type, is removed.
+//
+// The file as a whole must be right: an object that is listed twice or breaks a
+// rule of serving fails the merge with ErrInvalid, and nothing is merged.
+func Merge(cat *serving.Catalog, apps []serving.App, versions []serving.Version, current map[string]string) (*serving.Catalog, Report, error) {
+	f, err := readFile(apps, versions, current)
+	if err != nil {
+		return nil, nil, invalid(err)
+	}
+	m := merge{draft: newDraft(cat), file: f}
+	m.mergeVersions()
+	if err := m.mergeCurrent(); err != nil {
+		return nil, nil, invalid(err)
+	}
+	m.mergeApps()
+	m.dropBrokenLinks()
+	next, err := m.finish()
+	if err != nil {
+		return nil, nil, err
+	}
+	return next, m.report, nil
+}
+
+// merge is one run of Merge: the draft on its way and the sentences about it.
+type merge struct {
+	*draft
+	file   *file
+	report Report
+}
+
+// mergeVersions puts first and deletes then, so that no model disappears, with
+// its links, only to come back.
+func (m *merge) mergeVersions() {
+	for _, id := range slices.SortedFunc(maps.Keys(m.file.versions), compareIDs) {
+		v, old := m.file.versions[id], m.Version(id)
+		was, same := serving.Origin(""), false
+		if old != nil {
+			was, same = old.Origin, sameVersion(old, v)
+		}
+		if same && was == serving.FromFile {
+			continue
+		}
+		m.putVersion(v)
+		m.report.took(describe(id), was, same, slog.LevelWarn)
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.Models)) {
+		m.deleteStaleVersions(m.Models[name])
+	}
+}
+
+func (m *merge) deleteStaleVersions(model *serving.Model) {
+	for _, name := range slices.Sorted(maps.Keys(model.Versions)) {
+		v := model.Versions[name]
+		if v.Origin == serving.FromFile && m.file.versions[v.ModelID] == nil {
+			m.deleteVersion(v.ModelID)
+			m.report.info("%s is no longer in the file and is removed", describe(v.ModelID))
+		}
+	}
+}
+
+func (m *merge) mergeCurrent() error {
+	names := maps.Clone(m.file.last)
+	maps.Copy(names, m.file.current)
+	for _, model := range slices.Sorted(maps.Keys(names)) {
+		want := serving.ModelID{Model: model, Version: cmp.Or(m.file.current[model], m.file.last[model])}
+		if m.Version(want) == nil {
+			return fmt.Errorf("the current version of model %q is to be %q, which does not exist", model, want.Version)
+		}
+		m.makeCurrent(want)
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.Models)) {
+		if old := m.base.Models[name]; old != nil && old.Current != "" && m.Models[name].Current == "" {
+			m.report.warn("model %q: version %q was current and is removed; make another one current", name, old.Current)
+		}
+	}
+	return nil
+}
+
+func (m *merge) makeCurrent(want serving.ModelID) {
+	was := m.Models[want.Model].Current
+	added := m.base.Version(want) == nil
+	now := m.Version(serving.ModelID{Model: want.Model, Version: was})
+	switch {
+	case was == want.Version:
+		return
+	case now == nil:
+		m.report.info("model %q: version %q is current now", want.Model, want.Version)
+	case added:
+		m.report.info("model %q: version %q is current now; it was %q", want.Model, want.Version, was)
+	case now.Origin == serving.FromAPI && m.file.current[want.Model] == "":
+		m.report.info("model %q: version %q, made through the API, stays current, and the file's %q waits", want.Model, was, want.Version)
+		return
+	default:
+		m.report.warn("model %q: version %q is current now, as the file says; it was %q", want.Model, want.Version, was)
+	}
+	m.setCurrent(want)
+}
+
+func (m *merge) mergeApps() {
+	for _, name := range slices.Sorted(maps.Keys(m.file.apps)) {
+		app, old := m.file.apps[name], m.Apps[name]
+		was, same := serving.Origin(""), false
+		if old != nil {
+			was, same = old.Origin, sameApp(old, app)
+		}
+		if same && was == serving.FromFile {
+			continue
+		}
+		m.putApp(app)
+		m.report.took(fmt.Sprintf("app %q", name), was, same, slog.LevelInfo)
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.Apps)) {
+		if m.Apps[name].Origin == serving.FromFile && m.file.apps[name] == nil {
+			m.deleteApp(name)
+			m.report.info("app %q is no longer in the file and is removed", name)
+		}
+	}
+}
+
+// dropBrokenLinks leaves the links of the file's own apps alone: what is wrong
+// with those is wrong with the file, and finish says so.
+func (m *merge) dropBrokenLinks() {
+	broken := func(app *serving.App, name string) bool {
+		if app.Origin == serving.FromFile {
+			return false
+		}
+		model := m.Models[name]
+		if model == nil {
+			return true
+		}
+		v := model.Versions[model.Current]
+		return v != nil && v.InputType != app.InputType
+	}
+	for _, l := range m.dropLinks(broken) {
+		m.report.warn("app %q no longer links model %q, which the file has removed or given another input type", l.App, l.Model)
+	}
+}
+
+func describe(id serving.ModelID) string {
+	return fmt.Sprintf("version %q of model %q", id.Version, id.Model)
+}
+
+func compareIDs(a, b serving.ModelID) int {
+	return cmp.Or(cmp.Compare(a.Model, b.Model), cmp.Compare(a.Version, b.Version))
+}

@@ -1,0 +1,89 @@
+package catalog_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"topsail/serving"
+	"topsail/serving/catalog"
+)
+
+func TestMergeProperties(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		before, f := drawCatalog(t), drawFile(t)
+		after, report, err := f.merge(before)
+		if err != nil {
+			return // refused; TestSteps looks at that
+		}
+		checkFileIsIn(t, f, after)
+		checkAPIObjectsAreLeft(t, f, before, after, report)
+		if after == before && slices.ContainsFunc(report, func(n catalog.Note) bool { return !strings.Contains(n.Text, "stays current") }) {
+			t.Fatalf("nothing has changed, and the report says\n%s", sentences(report))
+		}
+		again, report, err := f.merge(after)
+		if err != nil || again != after {
+			t.Fatalf("merged again: error %v, report\n%s", err, sentences(report))
+		}
+	})
+}
+
+// checkFileIsIn wants the objects of the file, as they are, and no others of it.
+func checkFileIsIn(t *rapid.T, f file, cat *serving.Catalog) {
+	var want, got []string
+	for _, a := range f.apps {
+		a.Origin, a.Models = serving.FromFile, append([]string{}, a.Models...)
+		a.DefaultOutput = strings.ToValidUTF8(a.DefaultOutput, "\uFFFD")
+		want = append(want, encode(t, a))
+	}
+	for _, v := range f.versions {
+		v.Origin = serving.FromFile
+		want = append(want, encode(t, v))
+		m := cat.Models[v.Model]
+		if given := f.current[v.Model]; m.Current == "" || given != "" && m.Current != given {
+			t.Fatalf("the current version of model %q is %q, want %q", v.Model, m.Current, given)
+		}
+	}
+	for _, object := range objects(cat) {
+		if b := encode(t, object); strings.Contains(b, `"origin":"file"`) {
+			got = append(got, b)
+		}
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Fatalf("of the file there are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// checkAPIObjectsAreLeft wants every object of the API that the file does not
+// name as it was, but for links, and a warning for each of those.
+func checkAPIObjectsAreLeft(t *rapid.T, f file, before, after *serving.Catalog, report catalog.Report) {
+	for name, a := range before.Apps {
+		if a.Origin == serving.FromFile || slices.ContainsFunc(f.apps, func(b serving.App) bool { return b.Name == name }) {
+			continue
+		}
+		now := after.Apps[name]
+		if now == nil || now.Origin != serving.FromAPI || now.SLO != a.SLO {
+			t.Fatalf("app %+v has become %+v", a, now)
+		}
+		for _, model := range a.Models {
+			warned := strings.Contains(sentences(report), `WARN app "`+name+`" no longer links model "`+model+`"`)
+			if slices.Contains(now.Models, model) == warned {
+				t.Fatalf("app %q links %v and the report says\n%s", name, now.Models, sentences(report))
+			}
+		}
+	}
+	for _, m := range before.Models {
+		for _, v := range m.Versions {
+			if v.Origin == serving.FromFile || slices.ContainsFunc(f.versions, func(w serving.Version) bool { return w.ModelID == v.ModelID }) {
+				continue
+			}
+			if after.Version(v.ModelID) != v {
+				t.Fatalf("version %+v has become %+v", v, after.Version(v.ModelID))
+			}
+		}
+	}
+}

@@ -1,0 +1,53 @@
+package catalog
+
+import (
+	"encoding/json"
+	"reflect"
+
+	"topsail/serving"
+)
+
+// ownApp checks an app and returns a copy for a catalog: one that shares no
+// memory with the caller and reads back from its document exactly as it is.
+func ownApp(app serving.App, origin serving.Origin) (*serving.App, error) {
+	if err := app.Check(); err != nil {
+		return nil, err
+	}
+	app.Origin = origin
+	own, err := roundTrip(app)
+	if err == nil && own.Models == nil {
+		own.Models = []string{}
+	}
+	return own, err
+}
+
+// ownVersion is ownApp for a version.
+func ownVersion(v serving.Version, origin serving.Origin) (*serving.Version, error) {
+	if err := v.Check(); err != nil {
+		return nil, err
+	}
+	v.Origin = origin
+	return roundTrip(v)
+}
+
+func roundTrip[T any](v T) (*T, error) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	own := new(T)
+	return own, json.Unmarshal(b, own)
+}
+
+// sameApp and sameVersion compare definitions: who made them does not count.
+func sameApp(a, b *serving.App) bool {
+	x := *a
+	x.Origin = b.Origin
+	return reflect.DeepEqual(&x, b)
+}
+
+func sameVersion(a, b *serving.Version) bool {
+	x := *a
+	x.Origin = b.Origin
+	return reflect.DeepEqual(&x, b)
+}

@@ -1,0 +1,42 @@
+package catalog
+
+import (
+	"fmt"
+	"log/slog"
+
+	"topsail/serving"
+)
+
+// Report says in sentences what a Merge did, in the order of doing it.
+type Report []Note
+
+// Note is one sentence of a Report. Its level is info, or warn where something
+// that was there before has given way to the file.
+type Note struct {
+	Level slog.Level
+	Text  string
+}
+
+func (r *Report) info(format string, args ...any) {
+	*r = append(*r, Note{slog.LevelInfo, fmt.Sprintf(format, args...)})
+}
+
+func (r *Report) warn(format string, args ...any) {
+	*r = append(*r, Note{slog.LevelWarn, fmt.Sprintf(format, args...)})
+}
+
+// took says that the file has put an object. was is the origin of the one that
+// it replaces, "" where there is none; same: the two have one definition; changed
+// is the level at which to say that an object of the file has changed.
+func (r *Report) took(object string, was serving.Origin, same bool, changed slog.Level) {
+	switch {
+	case was == "":
+		r.info("%s is new in the file", object)
+	case same:
+		r.info("%s, made through the API, is the file's from now on", object)
+	case was == serving.FromAPI:
+		r.warn("%s: the definition in the file replaces the one made through the API", object)
+	default:
+		*r = append(*r, Note{changed, object + " is now as the file defines it"})
+	}
+}
