@@ -1,6 +1,7 @@
 package serving
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -26,6 +27,7 @@ type App struct {
 	Models        []string      `json:"models"`         // linked models, in the order of linking
 	Policy        PolicySpec    `json:"policy"`
 	Cache         CacheSpec     `json:"cache"`
+	Example       string        `json:"example,omitempty"` // an input as JSON, to show people how to ask
 	Origin        Origin        `json:"origin"`
 }
 
@@ -64,6 +66,9 @@ func (a *App) Check() error {
 	}
 	if k := a.Policy.Kind; k != "" && k != "single" {
 		errs = append(errs, fmt.Errorf("app %q: selection policy %q is unknown: use \"single\"", a.Name, k))
+	}
+	if a.Example != "" && !json.Valid([]byte(a.Example)) {
+		errs = append(errs, fmt.Errorf("app %q: the example must be an input as JSON", a.Name))
 	}
 	for i, m := range a.Models {
 		if slices.Contains(a.Models[:i], m) {

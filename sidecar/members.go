@@ -51,7 +51,7 @@ func (m *members) start(id uint32, p *pool) {
 	if !slices.Contains(m.models, p.model.ModelID) {
 		m.models = append(m.models, p.model.ModelID)
 	}
-	m.sidecar.log.Info("container ready", "model", p.model.ModelID)
+	m.sidecar.log.Info("container ready", "model", p.model.ModelID.String())
 	m.batchers.Go(func() {
 		defer stop()
 		if err := p.serve(ctx, m.session.Runner(id), m.sidecar.cfg.Stall); ctx.Err() == nil {

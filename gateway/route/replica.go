@@ -36,7 +36,7 @@ type Receiver interface {
 
 // replica is one sidecar: the connection to it, and how it has been doing.
 type replica struct {
-	endpoint Endpoint
+	endpoint serving.Endpoint
 	name     string // of this gateway
 	log      *slog.Logger
 	changed  func() // called when what the replica serves has changed
@@ -61,7 +61,7 @@ type question struct {
 	sent time.Time
 }
 
-func newReplica(e Endpoint, name string, log *slog.Logger, changed func()) *replica {
+func newReplica(e serving.Endpoint, name string, log *slog.Logger, changed func()) *replica {
 	return &replica{endpoint: e, name: name, log: log.With("replica", e.Replica), changed: changed, models: map[uint32]rpc.Announcement{}, pending: map[uint64]question{}}
 }
 

@@ -107,6 +107,8 @@ type Table struct {
 	mu      sync.Mutex // guards the following
 	known   map[string]*running
 	stopped bool
+
+	retiring sync.WaitGroup // replicas that have left the list
 }
 
 // running is a replica with the goroutine that keeps its connection.
@@ -128,7 +130,7 @@ func (t *Table) Group(id serving.ModelID) *Group { return (*t.groups.Load())[id]
 
 // Run follows the resolver until ctx ends, then closes all connections.
 func (t *Table) Run(ctx context.Context) error {
-	err := t.resolver.Watch(ctx, func(list []Endpoint) { t.update(ctx, list) })
+	err := t.resolver.Watch(ctx, func(list []serving.Endpoint) { t.update(ctx, list) })
 	t.mu.Lock()
 	t.stopped = true
 	all := t.known
@@ -138,11 +140,12 @@ func (t *Table) Run(ctx context.Context) error {
 		r.stop()
 		<-r.done
 	}
+	t.retiring.Wait()
 	return err
 }
 
 // update starts and stops replicas, so that they are those of the list.
-func (t *Table) update(ctx context.Context, list []Endpoint) {
+func (t *Table) update(ctx context.Context, list []serving.Endpoint) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.stopped {
@@ -156,19 +159,41 @@ func (t *Table) update(ctx context.Context, list []Endpoint) {
 			continue
 		}
 		if old != nil {
-			old.stop()
+			t.retiring.Go(func() { old.retire(ctx) })
 		}
 		t.known[e.Replica] = t.start(ctx, e)
 	}
 	for name, r := range t.known {
 		if !wanted[name] {
-			r.stop()
 			delete(t.known, name)
+			t.retiring.Go(func() { r.retire(ctx) })
+		}
+	}
+	t.rebuildLocked()
+}
+
+// retireWithin bounds the wait for the answers of a replica that has left the list.
+const retireWithin = 30 * time.Second
+
+// retire asks the replica nothing more, and stops it when its last answer is there.
+func (r *running) retire(ctx context.Context) {
+	defer r.stop()
+	over := time.NewTimer(retireWithin)
+	defer over.Stop()
+	poll := time.NewTicker(5 * time.Millisecond)
+	defer poll.Stop()
+	for r.inFlight.Load() > 0 {
+		select {
+		case <-poll.C:
+		case <-over.C:
+			return
+		case <-ctx.Done():
+			return
 		}
 	}
 }
 
-func (t *Table) start(ctx context.Context, e Endpoint) *running {
+func (t *Table) start(ctx context.Context, e serving.Endpoint) *running {
 	ctx, stop := context.WithCancel(ctx)
 	r := &running{replica: newReplica(e, t.name, t.log, t.rebuild), stop: stop, done: make(chan struct{})}
 	go func() {
@@ -182,6 +207,10 @@ func (t *Table) start(ctx context.Context, e Endpoint) *running {
 func (t *Table) rebuild() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.rebuildLocked()
+}
+
+func (t *Table) rebuildLocked() {
 	groups := map[serving.ModelID]*Group{}
 	for _, r := range t.known {
 		r.mu.Lock()

@@ -29,7 +29,7 @@ type rig struct {
 	registry  *obs.Registry
 	metrics   *sidecar.Metrics
 	mu        sync.Mutex
-	endpoints []route.Endpoint
+	endpoints []serving.Endpoint
 	changed   chan struct{}
 	log       *slog.Logger
 }
@@ -51,12 +51,12 @@ func newRig(t testing.TB, cacheBytes int64) *rig {
 }
 
 // Watch implements route.Resolver.
-func (r *rig) Watch(ctx context.Context, update func([]route.Endpoint)) error {
+func (r *rig) Watch(ctx context.Context, update func([]serving.Endpoint)) error {
 	for {
 		select {
 		case <-r.changed:
 			r.mu.Lock()
-			list := append([]route.Endpoint(nil), r.endpoints...)
+			list := append([]serving.Endpoint(nil), r.endpoints...)
 			r.mu.Unlock()
 			update(list)
 		case <-ctx.Done():
@@ -78,13 +78,13 @@ func (r *rig) replica(name string, v *serving.Version, model gocontainer.Predict
 			gocontainer.Serve(ctx, gocontainer.Config{Sidecar: containers.Addr().String(), Token: "secret", Model: v.ModelID, Replica: name}, model)
 		})
 	}
-	r.add(route.Endpoint{Replica: name, Addr: gateways.Addr().String()})
+	r.add(serving.Endpoint{Replica: name, Addr: gateways.Addr().String()})
 	stop = func() { cancel(); wg.Wait() }
 	r.t.Cleanup(stop)
 	return stop
 }
 
-func (r *rig) add(e route.Endpoint) {
+func (r *rig) add(e serving.Endpoint) {
 	r.mu.Lock()
 	r.endpoints = append(r.endpoints, e)
 	r.mu.Unlock()

@@ -88,6 +88,7 @@ func TestEveryKey(t *testing.T) {
 		DefaultOutput: "-1",
 		SLO:           50 * time.Millisecond,
 		Models:        []string{"wine-forest", "wine-boost"},
+		Example:       "[14.2, 1.7]",
 		Policy:        serving.PolicySpec{Kind: "single"},
 		Cache:         serving.CacheSpec{Round: 0.01, TTL: time.Minute},
 		Origin:        serving.FromFile,

@@ -1,0 +1,74 @@
+# Topsail. `make help` lists the targets.
+
+BIN      := bin/topsail
+VENV     := build/venv
+PYTHON   ?= python3
+DEMO     := examples/demo
+MODELS   := build/demo-models
+DATA_DIR ?= build/demo-data
+TOOLS    := go tool -modfile=internal/tools/go.mod
+FUZZTIME ?= 20s
+BENCH    ?= all
+
+.PHONY: help build run test test-go test-python test-demo bench fuzz lint fmt fix clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
+
+build: ## build bin/topsail
+	go build -o $(BIN) ./cmd/topsail
+
+run: build $(VENV)/demo ## serve two demo models on this machine
+	@$(VENV)/bin/python $(DEMO)/train.py $(MODELS)
+	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" TOPSAIL_DEMO_MODELS="$(CURDIR)/$(MODELS)" \
+		$(BIN) local --config $(DEMO)/topsail.toml --data-dir $(DATA_DIR) $(RUN_FLAGS)
+
+test: lint test-go test-python test-demo ## run all tests
+
+test-go: $(VENV)/sdk
+	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" go test -race -timeout 10m ./...
+
+test-python: $(VENV)/test
+	cd containers/python && ../../$(VENV)/bin/python -m pytest -q
+
+test-demo: ## clone the repository, run `make run` there, and ask both models
+	scripts/test-demo
+
+bench: build $(VENV)/demo ## measure; the figures of docs/benchmarks.md
+	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" go run ./internal/bench -only $(BENCH)
+
+fuzz: ## fuzz every decoder for FUZZTIME each
+	scripts/fuzz $(FUZZTIME)
+
+lint: ## vet, format check and linters
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "run: make fmt"; exit 1; }
+	go vet ./...
+	$(TOOLS) golangci-lint run
+
+fmt: ## format Go code
+	gofmt -w $$(git ls-files '*.go')
+
+fix: ## apply Go's own modernisations
+	go fix ./...
+
+clean: ## remove what was built
+	rm -rf bin build
+
+# The Python environment: the SDK alone, then what the demo and the tests need.
+$(VENV)/bin/python:
+	@echo "making a Python environment in $(VENV)"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { echo "Python 3.10 or later is needed; name one with make PYTHON=…"; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { echo "python3 -m venv failed; on Debian: apt-get install python3-venv"; exit 1; }
+
+$(VENV)/sdk: $(VENV)/bin/python $(shell git ls-files containers/python/src containers/python/pyproject.toml)
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps ./containers/python
+	@touch $@
+
+$(VENV)/demo: $(VENV)/sdk $(DEMO)/requirements.txt
+	@echo "installing scikit-learn (once)"
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r $(DEMO)/requirements.txt
+	@touch $@
+
+$(VENV)/test: $(VENV)/demo
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check pytest
+	@touch $@

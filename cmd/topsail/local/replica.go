@@ -1,0 +1,102 @@
+package local
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"topsail/internal/local"
+	"topsail/internal/process"
+	"topsail/serving"
+	"topsail/sidecar"
+)
+
+// replica is one sidecar with its container's process, if it has one.
+type replica struct {
+	name     string
+	model    *serving.Version
+	index    int
+	logs     string   // the folder for its container's output
+	guard    []string // the command that guards child processes
+	registry *local.Registry
+	metrics  *sidecar.Metrics
+	log      *slog.Logger
+
+	child atomic.Pointer[process.Child]
+}
+
+func replicaName(id serving.ModelID, index int) string { return fmt.Sprintf("%v/%d", id, index) }
+
+// run serves until ctx ends; then the sidecar drains, and after it the process
+// is stopped.
+func (r *replica) run(ctx context.Context) error {
+	gateways, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("replica %s: %w", r.name, err)
+	}
+	containers, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		gateways.Close()
+		return fmt.Errorf("replica %s: %w", r.name, err)
+	}
+	token := rand.Text() // only our own child may connect as the container
+	s := sidecar.New(sidecar.Config{
+		Replica: r.name, Models: []*serving.Version{r.model}, ContainerToken: []byte(token), Stalled: r.restart,
+	}, r.metrics, r.log)
+
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var child sync.WaitGroup
+	defer child.Wait()
+	defer stop()
+	if len(r.model.Container.Command) > 0 {
+		c := process.New(r.spec(containers.Addr().String(), token), r.guard, r.log)
+		r.child.Store(c)
+		child.Go(func() { c.Run(running) })
+	}
+	r.registry.Put(serving.Endpoint{Replica: r.name, Addr: gateways.Addr().String()})
+	defer r.registry.Remove(r.name)
+	return s.Run(ctx, gateways, containers)
+}
+
+// spec is the container's process, told by its environment where to connect.
+func (r *replica) spec(sidecar, token string) process.Spec {
+	env := []string{
+		"TOPSAIL_SIDECAR=" + sidecar,
+		"TOPSAIL_TOKEN=" + token,
+		"TOPSAIL_MODEL=" + r.model.Model,
+		"TOPSAIL_VERSION=" + r.model.Version,
+		"TOPSAIL_INPUT_TYPE=" + r.model.InputType.String(),
+		"TOPSAIL_REPLICA=" + r.name,
+		"PYTHONUNBUFFERED=1", // so that what a model prints is in the log at once
+	}
+	if r.model.InputLength > 0 {
+		env = append(env, "TOPSAIL_INPUT_LENGTH="+strconv.Itoa(r.model.InputLength))
+	}
+	for key, value := range r.model.Container.Env {
+		env = append(env, key+"="+value)
+	}
+	return process.Spec{
+		Name:    r.name,
+		Argv:    r.model.Container.Command,
+		Dir:     r.model.Container.Dir,
+		Env:     env,
+		LogFile: r.logFile(),
+	}
+}
+
+func (r *replica) logFile() string {
+	return filepath.Join(r.logs, fmt.Sprintf("%s-%s-%d.log", r.model.Model, r.model.Version, r.index))
+}
+
+// restart starts the container's process anew.
+func (r *replica) restart() {
+	if c := r.child.Load(); c != nil {
+		c.Restart()
+	}
+}

@@ -1,0 +1,83 @@
+package local
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"topsail/gateway"
+	"topsail/gateway/route"
+	"topsail/internal/filestore"
+	"topsail/serving"
+	"topsail/web"
+)
+
+// view is the whole system as pages and health checks show it.
+type view struct {
+	store   *filestore.Store
+	gateway *gateway.Gateway
+	fleet   *fleet
+	addr    string // of the gateway
+}
+
+// Status implements web.System.
+func (v *view) Status() web.Status {
+	cat := v.store.Catalog()
+	s := web.Status{Gateway: v.addr, Catalog: cat}
+	seen := map[string]route.Status{}
+	for _, r := range v.gateway.Replicas() {
+		seen[r.Replica] = r
+	}
+	processes := v.fleet.processes()
+	for _, name := range v.fleet.names() {
+		r := web.Replica{Name: name, State: "starting"}
+		if p, ok := processes[name]; ok {
+			r.State, r.Reason, r.Restarts, r.PID = p.State.String(), p.Reason, p.Restarts, p.PID
+		}
+		if g := seen[name]; len(g.Models) > 0 {
+			r.State, r.InFlight, r.Latency = "ready", g.InFlight, g.Latency
+			if g.Ejected {
+				r.State = "ejected"
+			}
+		}
+		s.Replicas = append(s.Replicas, r)
+	}
+	return s
+}
+
+// waiting lists the linked models that have no ready replica, with the reason
+// where one is known.
+func (v *view) waiting() []string {
+	cat, ready := v.store.Catalog(), map[serving.ModelID]bool{}
+	for _, r := range v.gateway.Replicas() {
+		for _, id := range r.Models {
+			ready[id] = true
+		}
+	}
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(cat.Apps)) {
+		for _, m := range cat.Apps[name].Models {
+			id := serving.ModelID{Model: m, Version: cat.Models[m].Current}
+			if current := cat.Version(id); current != nil && current.Replicas > 0 && !ready[id] && !slices.Contains(list, id.String()) {
+				list = append(list, id.String())
+			}
+		}
+	}
+	return list
+}
+
+// ready says why the system is not ready, or nil.
+func (v *view) ready() error {
+	if list := v.waiting(); len(list) > 0 {
+		return errors.New("no ready replica of " + fmt.Sprint(list))
+	}
+	return nil
+}
+
+// names are the replicas' names, in order.
+func (f *fleet) names() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Sorted(maps.Keys(f.members))
+}

@@ -1,0 +1,83 @@
+package local
+
+import (
+	"context"
+	"hash/fnv"
+	"io/fs"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"topsail/serving"
+)
+
+const (
+	watchEvery = 500 * time.Millisecond
+	watchFiles = 5000 // of one model at most
+)
+
+// watchSource calls changed when a file of the model's source has changed and
+// then stayed as it is for one look, until ctx ends. It looks again and again
+// rather than asking the system for events: that works on every file system.
+func watchSource(ctx context.Context, v *serving.Version, log *slog.Logger, changed func()) {
+	roots := v.Container.Watch
+	if len(roots) == 0 {
+		roots = []string{v.Container.Dir}
+	}
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	loaded := fingerprint(roots)
+	last := loaded
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		now := fingerprint(roots)
+		if now != loaded && now == last {
+			log.Info("source changed; restarting the model", "model", v.ModelID.String())
+			loaded = now
+			changed()
+		}
+		last = now
+	}
+}
+
+// fingerprint sums up names, sizes and times of the files below roots. Files that
+// cannot be read count as absent.
+func fingerprint(roots []string) uint64 {
+	h := fnv.New64a()
+	seen := 0
+	for _, root := range roots {
+		_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || seen >= watchFiles {
+				return fs.SkipDir
+			}
+			if d.IsDir() {
+				if path != root && generated(d.Name()) {
+					return fs.SkipDir
+				}
+				return nil
+			}
+			if info, err := d.Info(); err == nil && !strings.HasSuffix(path, ".pyc") {
+				seen++
+				h.Write([]byte(path))
+				h.Write([]byte(info.ModTime().String()))
+				h.Write([]byte{byte(info.Size()), byte(info.Size() >> 8), byte(info.Size() >> 16), byte(info.Size() >> 24)})
+			}
+			return nil
+		})
+	}
+	return h.Sum64()
+}
+
+// generated says whether a folder holds what is made from source, or none of it.
+func generated(name string) bool {
+	switch name {
+	case "__pycache__", "node_modules", "venv":
+		return true
+	}
+	return strings.HasPrefix(name, ".")
+}

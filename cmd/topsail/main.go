@@ -1,0 +1,29 @@
+// Command topsail serves machine-learning models under a latency promise. Each
+// role is a subcommand.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"topsail/internal/process"
+)
+
+func main() {
+	// The guard of a child process knows nothing of the rest.
+	if len(os.Args) > 2 && os.Args[1] == "guard" && os.Args[2] == "--" {
+		os.Exit(process.RunGuard(os.Args[3:]))
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	// A second signal ends the process at once, if draining takes too long for it.
+	context.AfterFunc(ctx, stop)
+	if err := rootCommand().ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "topsail:", err)
+		stop()
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,115 @@
+// Package gateway is the edge: it answers the queries of clients, over HTTP or
+// called by a Go program that embeds it.
+//
+// A Gateway owns the prediction cache, the routing table with its connections to
+// replicas, and the predictor that ties them together. What it serves it learns
+// from a catalog and a resolver, whose last good snapshots stay in use.
+package gateway
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+
+	"golang.org/x/sync/errgroup"
+
+	"topsail/gateway/cache"
+	"topsail/gateway/httpapi"
+	"topsail/gateway/predict"
+	"topsail/gateway/route"
+	"topsail/internal/obs"
+	"topsail/serving"
+)
+
+// Catalog knows what is registered.
+type Catalog interface {
+	// Watch calls update with whole snapshots, at once and then whenever it
+	// changes, until ctx ends.
+	Watch(ctx context.Context, update func(*serving.Catalog)) error
+}
+
+// Config is what a gateway needs.
+type Config struct {
+	Name       string // of this gateway, for its peers
+	Catalog    Catalog
+	Resolver   route.Resolver
+	QueryIDs   predict.Leaser // nil: ids are drawn at random blocks
+	CacheBytes int64
+	HTTP       httpapi.Config
+	Metrics    *obs.Registry // nil: metrics are kept and shown nowhere
+	Log        *slog.Logger  // nil: nothing is logged
+}
+
+// Gateway answers queries while Run runs.
+type Gateway struct {
+	*predict.Predictor
+	cfg   Config
+	cache *cache.Cache
+	table *route.Table
+	ids   *predict.IDs
+	http  *httpapi.Server
+}
+
+// New makes a gateway; Run starts it.
+func New(ctx context.Context, cfg Config) *Gateway {
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Metrics == nil {
+		cfg.Metrics = obs.NewRegistry()
+	}
+	g := &Gateway{
+		cfg:   cfg,
+		cache: cache.New(cfg.CacheBytes),
+		table: route.NewTable(cfg.Name, cfg.Resolver, cfg.Log),
+		ids:   predict.NewIDs(ctx, cfg.QueryIDs, cfg.Log),
+	}
+	g.Predictor = predict.New(g.cache, g.table, g.ids, predict.NewMetrics(cfg.Metrics))
+	g.http = httpapi.New(cfg.HTTP, g.Predictor, cfg.Log)
+	cfg.Metrics.GaugeFunc("topsail_gateway_cache_bytes", "Memory held by the prediction cache.", func() float64 { return float64(g.cache.Bytes()) })
+	cfg.Metrics.GaugeFunc("topsail_gateway_cache_entries", "Predictions in the cache.", func() float64 { return float64(g.cache.Len()) })
+	cfg.Metrics.GaugeFunc("topsail_gateway_in_flight", "Questions in flight that equal ones can join.", func() float64 { return float64(g.cache.Open()) })
+	cfg.Metrics.Collect(replicaGauges{g.table})
+	return g
+}
+
+// Replicas lists how the replicas are doing, as this gateway sees them.
+func (g *Gateway) Replicas() []route.Status { return g.table.Replicas() }
+
+// Run serves until ctx ends, then drains. A nil listener means that only calls in
+// process are served.
+func (g *Gateway) Run(ctx context.Context, ln net.Listener) error {
+	defer g.cache.Close()
+	defer g.ids.Close()
+	// Connections to replicas outlive the HTTP server, which drains first.
+	routing, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	var group errgroup.Group
+	group.Go(func() error { return ended(routing, g.table.Run(routing)) })
+	group.Go(func() error { return ended(routing, g.cfg.Catalog.Watch(routing, g.update)) })
+	group.Go(func() error {
+		defer stop()
+		if ln == nil {
+			<-ctx.Done()
+			return nil
+		}
+		return g.http.Run(ctx, ln)
+	})
+	return group.Wait()
+}
+
+// update takes in a new catalog. One that cannot be used leaves the last in place.
+func (g *Gateway) update(cat *serving.Catalog) {
+	if err := g.SetCatalog(cat); err != nil {
+		g.cfg.Log.Error("cannot use the new catalog; the last one stays in use", "revision", cat.Revision, "err", err)
+	}
+}
+
+// ended leaves out the error that a context's own end is.
+func ended(ctx context.Context, err error) error {
+	if ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(ctx))) {
+		return nil
+	}
+	return err
+}

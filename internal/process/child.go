@@ -1,0 +1,153 @@
+//go:build unix
+
+package process
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+)
+
+// stuckAfter is when a killed process that is still there is worth a warning.
+const stuckAfter = 5 * time.Second
+
+// Child keeps one command running. Run owns it; the other methods may be called
+// at any time from any goroutine.
+type Child struct {
+	spec    Spec
+	guard   []string
+	log     *slog.Logger
+	out     *output
+	now     atomic.Pointer[Snapshot] // written by Run only
+	restart chan struct{}            // capacity 1: a request, not a count
+}
+
+// New prepares a child and starts nothing. The command line that runs RunGuard
+// is guard followed by the command: for example the path of our own executable,
+// "guard", "--". Logs name the replica in the attribute "replica".
+func New(spec Spec, guard []string, log *slog.Logger) *Child {
+	log = log.With("replica", spec.Name)
+	c := &Child{
+		spec:    spec.withDefaults(),
+		guard:   guard,
+		log:     log,
+		out:     &output{log: log},
+		restart: make(chan struct{}, 1),
+	}
+	c.now.Store(&Snapshot{Since: time.Now()})
+	return c
+}
+
+// Snapshot is where the child stands now.
+func (c *Child) Snapshot() Snapshot { return *c.now.Load() }
+
+// Tail returns up to n of the last lines the command wrote, oldest first. It
+// remembers 200 lines, those of earlier runs included.
+func (c *Child) Tail(n int) []string { return c.out.tail.last(n) }
+
+// Restart asks for a graceful stop and a start right after it, or for a start
+// at once where the child is backing off. It does not wait for either.
+func (c *Child) Restart() {
+	select {
+	case c.restart <- struct{}{}:
+	default: // one request is waiting already
+	}
+}
+
+// Run keeps the command running until ctx ends. Then the command gets SIGTERM,
+// and SIGKILL after the grace period; Run returns when none of its processes is
+// left. A Child runs once at a time.
+func (c *Child) Run(ctx context.Context) {
+	var wait backoff
+	reason, asked := "", false
+	for first := true; ctx.Err() == nil; first = false {
+		begin := time.Now()
+		c.starting(first, reason)
+		reason, asked = c.runOnce(ctx)
+		if !asked && ctx.Err() == nil {
+			asked = c.backOff(ctx, reason, wait.next(time.Since(begin), rand.Float64()))
+		}
+		if asked {
+			wait.reset()
+		}
+	}
+	c.set(func(s *Snapshot) { s.State, s.Reason = Stopped, reason })
+}
+
+// starting begins a run, which also serves any restart asked for until now.
+func (c *Child) starting(first bool, reason string) {
+	select {
+	case <-c.restart:
+	default:
+	}
+	c.set(func(s *Snapshot) {
+		s.State, s.Reason = Starting, reason
+		if !first {
+			s.Restarts++
+		}
+	})
+}
+
+// backOff waits, and says whether a restart was asked for meanwhile.
+func (c *Child) backOff(ctx context.Context, reason string, d time.Duration) (asked bool) {
+	c.log.Warn("replica ended", "reason", reason, "starts_again_in", d.Round(time.Millisecond))
+	c.set(func(s *Snapshot) { s.State, s.Reason = BackingOff, reason })
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	case <-c.restart:
+		return true
+	}
+	return false
+}
+
+// runOnce runs the command once, until nothing of it is left, and says why it
+// ended and whether that was for a restart.
+func (c *Child) runOnce(ctx context.Context) (reason string, asked bool) {
+	run, err := start(c.spec, c.guard, c.out)
+	if err != nil {
+		return "cannot start: " + err.Error(), false
+	}
+	done, restart := ctx.Done(), c.restart
+	var grace <-chan time.Time
+	for {
+		select {
+		case pid, ok := <-run.started:
+			if !ok {
+				return run.reason, asked
+			}
+			c.set(func(s *Snapshot) { s.State, s.PID = Running, pid })
+		case <-done:
+			done, restart, grace = nil, nil, c.terminate(run)
+		case <-restart:
+			asked = true
+			done, restart, grace = nil, nil, c.terminate(run)
+		case <-grace:
+			run.kill()
+			stuck := time.AfterFunc(stuckAfter, c.warnStuck)
+			defer stuck.Stop()
+		}
+	}
+}
+
+func (c *Child) terminate(r *run) (grace <-chan time.Time) {
+	r.terminate()
+	return time.After(c.spec.Grace)
+}
+
+func (c *Child) warnStuck() {
+	c.log.Warn("replica's processes were killed but are not gone: look for state D in ps, a device may hang")
+}
+
+// set publishes the next snapshot, made from a copy of the last one.
+func (c *Child) set(change func(*Snapshot)) {
+	next := c.Snapshot()
+	next.Since, next.PID = time.Now(), 0
+	change(&next)
+	c.now.Store(&next)
+	if c.spec.OnChange != nil {
+		c.spec.OnChange(next)
+	}
+}

@@ -1,0 +1,12 @@
+//go:build unix && !linux
+
+package process
+
+import "syscall"
+
+func adoptOrphans() error { return nil }
+
+func groupLeader() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+
+// killOrphans finds nobody: without a subreaper, orphans are init's children.
+func killOrphans() {}

@@ -1,0 +1,95 @@
+// Package web is the management side: what people see of the system and, later,
+// the admin API by which they change it.
+package web
+
+import (
+	"bytes"
+	_ "embed"
+	"html/template"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"topsail/serving"
+)
+
+//go:embed status.html
+var statusPage string
+
+// System is what the pages show.
+type System interface {
+	Status() Status
+}
+
+// Status is the system at one moment.
+type Status struct {
+	Gateway  string // its address
+	Catalog  *serving.Catalog
+	Replicas []Replica // by name
+}
+
+// Replica is one replica, as people want to know it.
+type Replica struct {
+	Name     string
+	State    string
+	Reason   string // why its process ended last
+	Restarts int
+	PID      int
+	InFlight int
+	Latency  time.Duration
+}
+
+// Apps lists the apps by name.
+func (s Status) Apps() []*serving.App {
+	var list []*serving.App
+	for _, name := range slices.Sorted(maps.Keys(s.Catalog.Apps)) {
+		list = append(list, s.Catalog.Apps[name])
+	}
+	return list
+}
+
+// Versions lists the model versions by name and version.
+func (s Status) Versions() []*serving.Version {
+	var list []*serving.Version
+	for _, name := range slices.Sorted(maps.Keys(s.Catalog.Models)) {
+		m := s.Catalog.Models[name]
+		for _, version := range slices.Sorted(maps.Keys(m.Versions)) {
+			list = append(list, m.Versions[version])
+		}
+	}
+	return list
+}
+
+// Current says whether v is the current version of its model.
+func (s Status) Current(v *serving.Version) bool {
+	return s.Catalog.Models[v.Model].Current == v.Version
+}
+
+// Handler serves the management port.
+func Handler(system System) http.Handler {
+	page := template.Must(template.New("status").Parse(statusPage))
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		var b bytes.Buffer
+		if err := page.Execute(&b, system.Status()); err != nil {
+			http.Error(w, "the status page could not be made", http.StatusInternalServerError)
+			return
+		}
+		h := w.Header()
+		h.Set("Content-Type", "text/html; charset=utf-8")
+		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
+		h.Set("Cache-Control", "no-store")
+		// A client that left needs no page.
+		_, _ = w.Write(b.Bytes())
+	})
+	mux.HandleFunc("GET /health", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"status":"ok"}`))
+	})
+	mux.HandleFunc("GET /admin/ping", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json") // as Clipper says it
+		_, _ = w.Write([]byte("PONG"))
+	})
+	return mux
+}
