@@ -3,6 +3,8 @@ package serving
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 )
 
 // Catalog is one immutable snapshot of everything that is registered.
@@ -24,12 +26,14 @@ func (c *Catalog) Version(id ModelID) *Version {
 // unknown models, input types that differ, current versions that do not exist.
 func (c *Catalog) Check() error {
 	var errs []error
-	for _, a := range c.Apps {
+	for _, key := range slices.Sorted(maps.Keys(c.Apps)) {
+		a := c.Apps[key]
 		for _, name := range a.Models {
 			errs = append(errs, c.checkLink(a, name))
 		}
 	}
-	for _, m := range c.Models {
+	for _, key := range slices.Sorted(maps.Keys(c.Models)) {
+		m := c.Models[key]
 		if m.Current != "" && m.Versions[m.Current] == nil {
 			errs = append(errs, fmt.Errorf("model %q: its current version %q does not exist", m.Name, m.Current))
 		}

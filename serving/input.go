@@ -56,7 +56,12 @@ func (t InputType) DType() DType {
 }
 
 // MarshalText and UnmarshalText let an InputType stand in JSON and TOML by name.
-func (t InputType) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+func (t InputType) MarshalText() ([]byte, error) {
+	if t < Bytes || t > Strings {
+		return nil, fmt.Errorf("input type %d is unknown", uint8(t))
+	}
+	return []byte(t.String()), nil
+}
 
 func (t *InputType) UnmarshalText(b []byte) error {
 	v, err := ParseInputType(string(b))

@@ -1,0 +1,97 @@
+package filestore
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+
+	"topsail/serving/catalog"
+)
+
+// writerEnv makes the test binary a process that writes to this directory until
+// it is killed, and prints what it has written.
+const writerEnv = "FILESTORE_TEST_WRITE_TO"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(writerEnv); dir != "" {
+		fmt.Println(writeOn(dir))
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+func writeOn(dir string) error {
+	s, err := Open(dir, quiet())
+	if err != nil {
+		return err
+	}
+	for {
+		name := fmt.Sprintf("app-%d", s.Catalog().Revision+1)
+		cat, err := s.Apply(context.Background(), catalog.PutApp{App: app(name), Create: true}, 0)
+		if err != nil {
+			return err
+		}
+		block, err := s.LeaseQueryIDs(context.Background())
+		if err != nil {
+			return err
+		}
+		fmt.Println(cat.Revision, block)
+	}
+}
+
+// TestKill kills a process that writes, again and again: every write that it has
+// acknowledged is there, and none is there by half.
+func TestKill(t *testing.T) {
+	dir := t.TempDir()
+	for round := range 4 {
+		revision, block := writeAndKill(t, dir, 10+7*round)
+		s := open(t, dir)
+		cat := s.Catalog()
+		if cat.Revision != revision && cat.Revision != revision+1 || len(cat.Apps) != int(cat.Revision) {
+			t.Fatalf("revision %d with %d apps after revision %d was acknowledged", cat.Revision, len(cat.Apps), revision)
+		}
+		for i := range cat.Revision {
+			if name := fmt.Sprintf("app-%d", i+1); cat.Apps[name] == nil {
+				t.Fatalf("%s is lost", name)
+			}
+		}
+		next, err := s.LeaseQueryIDs(t.Context())
+		if err != nil || next <= block || next > block+2 {
+			t.Fatalf("got block %d and error %v after block %d", next, err, block)
+		}
+		closeStore(t, s)
+	}
+}
+
+// writeAndKill lets a process write, kills it after some lines, and returns what
+// it has acknowledged last.
+func writeAndKill(t *testing.T, dir string, lines int) (revision uint64, block uint32) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), writerEnv+"="+dir)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	scanner := bufio.NewScanner(out)
+	for n := 0; scanner.Scan(); n++ {
+		if _, err := fmt.Sscan(scanner.Text(), &revision, &block); err != nil {
+			t.Fatalf("the writer says %q", scanner.Text())
+		}
+		if n == lines {
+			if err := cmd.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := cmd.Wait(); err == nil {
+		t.Fatal("the writer ended by itself")
+	}
+	return revision, block
+}

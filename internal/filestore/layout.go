@@ -1,0 +1,170 @@
+package filestore
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"iter"
+	"path/filepath"
+
+	"go.etcd.io/bbolt"
+
+	"topsail/serving"
+	"topsail/serving/catalog"
+)
+
+// format is the version of the layout: the bucket meta with the numbers below,
+// and a bucket for each kind of catalog.Document. Within a format, buckets,
+// numbers and JSON fields may be added; what breaks older releases is a new one.
+const format = 1
+
+const metaBucket = "meta"
+
+// initialTx is the transaction of a file that bbolt has just made. A later one
+// without buckets is damaged, not fresh.
+const initialTx = 1
+
+// The numbers in meta, 8 bytes each, big endian.
+const (
+	formatNumber   = "format"
+	revisionNumber = "revision"
+	leaseNumber    = "query_id_block" // the last one leased
+	checksumNumber = "checksum"       // of all other keys and values; bbolt has none of its own
+)
+
+var (
+	errFresh = errors.New("nothing is in it yet")
+	errNewer = errors.New("written by a newer topsail")
+)
+
+// sealedBuckets are the buckets that read needs and the checksum covers.
+func sealedBuckets() []string {
+	return []string{metaBucket, catalog.Apps, catalog.Versions, catalog.Models}
+}
+
+// loadOrCreate reads the catalog, and lays out the file first where it is fresh.
+func loadOrCreate(db *bbolt.DB) (*serving.Catalog, error) {
+	cat, err := load(db)
+	if !errors.Is(err, errFresh) {
+		return cat, err
+	}
+	if err := errors.Join(db.Update(create), syncDir(filepath.Dir(db.Path()))); err != nil {
+		return nil, err
+	}
+	return load(db)
+}
+
+func create(tx *bbolt.Tx) error {
+	for _, name := range sealedBuckets() {
+		if _, err := tx.CreateBucket([]byte(name)); err != nil {
+			return err
+		}
+	}
+	return errors.Join(putNumber(tx, formatNumber, format), seal(tx))
+}
+
+func load(db *bbolt.DB) (cat *serving.Catalog, err error) {
+	err = db.View(func(tx *bbolt.Tx) (err error) {
+		cat, err = read(tx)
+		return err
+	})
+	return cat, err
+}
+
+func read(tx *bbolt.Tx) (*serving.Catalog, error) {
+	if tx.ID() <= initialTx {
+		return nil, errFresh
+	}
+	for _, name := range sealedBuckets() {
+		if tx.Bucket([]byte(name)) == nil {
+			return nil, fmt.Errorf("bucket %q is missing", name)
+		}
+	}
+	if f := number(tx, formatNumber); f > format {
+		return nil, fmt.Errorf("%w: its format is %d, and this one knows up to %d", errNewer, f, format)
+	}
+	if number(tx, checksumNumber) != sum(tx) {
+		return nil, errors.New("its checksum does not match")
+	}
+	return catalog.Decode(number(tx, revisionNumber), documents(tx))
+}
+
+// save replaces the catalog from, which the file must hold, by to.
+func save(db *bbolt.DB, from, to *serving.Catalog) error {
+	docs, err := catalog.Diff(from, to)
+	if err != nil {
+		return err
+	}
+	return db.Update(func(tx *bbolt.Tx) error {
+		// An earlier commit may have failed after its last page was written.
+		if at := number(tx, revisionNumber); at != from.Revision {
+			return fmt.Errorf("the file is at revision %d, and %d was expected; restart topsail to go on from what is in the file", at, from.Revision)
+		}
+		for _, doc := range docs {
+			if err := putDocument(tx, doc); err != nil {
+				return err
+			}
+		}
+		return errors.Join(putNumber(tx, revisionNumber, to.Revision), seal(tx))
+	})
+}
+
+func putDocument(tx *bbolt.Tx, doc catalog.Document) error {
+	b := tx.Bucket([]byte(doc.Kind))
+	if doc.JSON == nil {
+		return b.Delete([]byte(doc.Key))
+	}
+	return b.Put([]byte(doc.Key), doc.JSON)
+}
+
+// documents yields the documents; their JSON is valid until tx ends.
+func documents(tx *bbolt.Tx) iter.Seq[catalog.Document] {
+	return func(yield func(catalog.Document) bool) {
+		for _, kind := range sealedBuckets()[1:] {
+			c := tx.Bucket([]byte(kind)).Cursor()
+			for k, v := c.First(); k != nil; k, v = c.Next() {
+				if !yield(catalog.Document{Kind: kind, Key: string(k), JSON: v}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// number is 0 where there is none.
+func number(tx *bbolt.Tx, name string) uint64 {
+	v := tx.Bucket([]byte(metaBucket)).Get([]byte(name))
+	if len(v) != 8 {
+		return 0
+	}
+	return binary.BigEndian.Uint64(v)
+}
+
+func putNumber(tx *bbolt.Tx, name string, n uint64) error {
+	return tx.Bucket([]byte(metaBucket)).Put([]byte(name), binary.BigEndian.AppendUint64(nil, n))
+}
+
+// seal is the last step of every write.
+func seal(tx *bbolt.Tx) error { return putNumber(tx, checksumNumber, sum(tx)) }
+
+// sum is a CRC-32C over the sealed buckets, with lengths, so that what moves from
+// one key or value to the next shows.
+func sum(tx *bbolt.Tx) uint64 {
+	crc, table := uint32(0), crc32.MakeTable(crc32.Castagnoli)
+	add := func(b []byte) {
+		crc = crc32.Update(crc, table, binary.BigEndian.AppendUint64(nil, uint64(len(b))))
+		crc = crc32.Update(crc, table, b)
+	}
+	for _, name := range sealedBuckets() {
+		add([]byte(name))
+		c := tx.Bucket([]byte(name)).Cursor()
+		for k, v := c.First(); k != nil; k, v = c.Next() {
+			if name != metaBucket || string(k) != checksumNumber {
+				add(k)
+				add(v)
+			}
+		}
+	}
+	return uint64(crc)
+}

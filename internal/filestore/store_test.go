@@ -1,0 +1,265 @@
+package filestore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"topsail/serving"
+	"topsail/serving/catalog"
+)
+
+func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+func open(t testing.TB, dir string) *Store {
+	t.Helper()
+	s, err := Open(dir, quiet())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closeStore(t, s) })
+	return s
+}
+
+func closeStore(t testing.TB, s *Store) {
+	t.Helper()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func apply(t testing.TB, s *Store, change catalog.Change) *serving.Catalog {
+	t.Helper()
+	cat, err := s.Apply(t.Context(), change, 0)
+	if err != nil {
+		t.Fatalf("%#v: %v", change, err)
+	}
+	return cat
+}
+
+func app(name string, models ...string) serving.App {
+	return serving.App{Name: name, InputType: serving.Doubles, SLO: time.Second, Models: models}
+}
+
+func version(model, name string) serving.Version {
+	return serving.Version{ModelID: serving.ModelID{Model: model, Version: name}, InputType: serving.Doubles}
+}
+
+// refuse opens dir, which must fail with all the words.
+func refuse(t testing.TB, dir string, words ...string) {
+	t.Helper()
+	s, err := Open(dir, quiet())
+	if err == nil {
+		closeStore(t, s)
+		t.Fatalf("opened; want an error with %q", words)
+	}
+	for _, w := range words {
+		if !strings.Contains(err.Error(), w) {
+			t.Errorf("error %q lacks %q", err, w)
+		}
+	}
+}
+
+func TestModes(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a", "b")
+	open(t, dir)
+	for path, want := range map[string]os.FileMode{dir: 0o700 | os.ModeDir, filepath.Join(dir, fileName): 0o600} {
+		info, err := os.Stat(path)
+		if err != nil || info.Mode() != want {
+			t.Errorf("%s: mode %v and error %v, want %v", path, info.Mode(), err, want)
+		}
+	}
+}
+
+func TestInUse(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	start := time.Now()
+	refuse(t, dir, "data directory "+dir+" is in use by another topsail; stop it or choose another --data-dir")
+	if took := time.Since(start); took > time.Second {
+		t.Errorf("it took %v to say so", took)
+	}
+	closeStore(t, s)
+	open(t, dir)
+}
+
+func TestNoDirectory(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refuse(t, file, file, "not a directory")
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, fileName), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	refuse(t, dir, filepath.Join(dir, fileName), "move it aside")
+}
+
+func TestClosed(t *testing.T) {
+	s := open(t, t.TempDir())
+	want := apply(t, s, catalog.PutApp{App: app("a")})
+	closeStore(t, s)
+	if cat, err := s.Apply(t.Context(), catalog.DeleteApp{Name: "a"}, 0); err == nil || cat != nil {
+		t.Errorf("got %v and error %v", cat, err)
+	}
+	if block, err := s.LeaseQueryIDs(t.Context()); err == nil || block != 0 {
+		t.Errorf("got block %d and error %v", block, err)
+	}
+	if s.Catalog() != want {
+		t.Errorf("got %v, want the last snapshot", s.Catalog())
+	}
+}
+
+func TestWaitToWrite(t *testing.T) {
+	s := open(t, t.TempDir())
+	if err := s.lock(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	if cat, err := s.Apply(ctx, catalog.PutApp{App: app("a")}, 0); !errors.Is(err, context.DeadlineExceeded) || cat != nil {
+		t.Errorf("got %v and error %v while another one writes", cat, err)
+	}
+	s.unlock()
+	apply(t, s, catalog.PutApp{App: app("a")})
+}
+
+// TestFormats writes what other releases may leave behind.
+func TestFormats(t *testing.T) {
+	newer := func(tx *bbolt.Tx) error { return putNumber(tx, formatNumber, format+1) }
+	dir := t.TempDir()
+	s := open(t, dir)
+	want := apply(t, s, catalog.PutApp{App: app("a")})
+
+	minor := func(tx *bbolt.Tx) error {
+		if _, err := tx.CreateBucketIfNotExists([]byte("state")); err != nil {
+			return err
+		}
+		b := tx.Bucket([]byte(catalog.Apps))
+		return b.Put([]byte("a"), []byte(strings.Replace(string(b.Get([]byte("a"))), "{", `{"new_field":[{}],`, 1)))
+	}
+	rewrite(t, s, minor)
+	closeStore(t, s)
+	s = open(t, dir)
+	if !reflect.DeepEqual(s.Catalog(), want) {
+		t.Errorf("got %+v, want %+v", s.Catalog(), want)
+	}
+
+	rewrite(t, s, newer)
+	closeStore(t, s)
+	refuse(t, dir, filepath.Join(dir, fileName)+" is written by a newer topsail", "format is 2", "up to 1", "--data-dir")
+}
+
+func rewrite(t testing.TB, s *Store, change func(tx *bbolt.Tx) error) {
+	t.Helper()
+	err := s.db.Update(func(tx *bbolt.Tx) error {
+		if err := change(tx); err != nil {
+			return err
+		}
+		return seal(tx)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestBehindTheFile stands for a commit that failed after it was complete: the
+// file is ahead of memory, and to write on would mix the two.
+func TestBehindTheFile(t *testing.T) {
+	s := open(t, t.TempDir())
+	want := apply(t, s, catalog.PutApp{App: app("a")})
+	rewrite(t, s, func(tx *bbolt.Tx) error { return putNumber(tx, revisionNumber, 2) })
+	cat, err := s.Apply(t.Context(), catalog.PutApp{App: app("b")}, 0)
+	if err == nil || !strings.Contains(err.Error(), "restart topsail") || cat != nil || s.Catalog() != want {
+		t.Errorf("got %v and error %v", cat, err)
+	}
+}
+
+func TestLease(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	for want := uint32(1); want < 10; want++ {
+		if want%3 == 0 {
+			closeStore(t, s)
+			s = open(t, dir)
+		}
+		if got, err := s.LeaseQueryIDs(t.Context()); got != want || err != nil {
+			t.Fatalf("got block %d and error %v, want %d", got, err, want)
+		}
+	}
+	if s.Catalog().Revision != 0 {
+		t.Errorf("leases have changed the catalog")
+	}
+	rewrite(t, s, func(tx *bbolt.Tx) error { return putNumber(tx, leaseNumber, 1<<32-2) })
+	if got, err := s.LeaseQueryIDs(t.Context()); got != 1<<32-1 || err != nil {
+		t.Errorf("got block %d and error %v", got, err)
+	}
+	if got, err := s.LeaseQueryIDs(t.Context()); err == nil || got != 0 {
+		t.Errorf("got block %d and error %v after the last", got, err)
+	}
+}
+
+func TestMergeFile(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	apply(t, s, catalog.PutApp{App: app("other")})
+	apps, versions := []serving.App{app("a", "m")}, []serving.Version{version("m", "1"), version("m", "2")}
+	merge := func(notes int, revision uint64) {
+		t.Helper()
+		report, err := s.MergeFile(t.Context(), apps, versions, map[string]string{"m": "1"})
+		if err != nil || len(report) != notes || s.Catalog().Revision != revision {
+			t.Fatalf("got report %v, error %v, revision %d", report, err, s.Catalog().Revision)
+		}
+	}
+	merge(4, 2)
+	closeStore(t, s)
+	s = open(t, dir)
+	merge(0, 2)
+	if cat := s.Catalog(); cat.Models["m"].Current != "1" || cat.Apps["a"].Origin != serving.FromFile || cat.Apps["other"] == nil {
+		t.Errorf("got %+v", cat)
+	}
+	before := s.Catalog()
+	if report, err := s.MergeFile(t.Context(), append(apps, apps...), versions, nil); err == nil || report != nil || s.Catalog() != before {
+		t.Errorf("got report %v and error %v for a file with one app twice", report, err)
+	}
+}
+
+func BenchmarkCatalog(b *testing.B) {
+	s := open(b, b.TempDir())
+	b.ReportAllocs()
+	for b.Loop() {
+		if s.Catalog() == nil {
+			b.Fatal("no catalog")
+		}
+	}
+}
+
+// BenchmarkApply makes one durable change among a thousand objects.
+func BenchmarkApply(b *testing.B) {
+	s := open(b, b.TempDir())
+	var apps []serving.App
+	for i := range 1000 {
+		apps = append(apps, app(fmt.Sprintf("app-%d", i)))
+	}
+	if _, err := s.MergeFile(b.Context(), apps, nil, nil); err != nil {
+		b.Fatal(err)
+	}
+	changed := app("b")
+	b.ReportAllocs()
+	for b.Loop() {
+		changed.SLO++
+		if _, err := s.Apply(b.Context(), catalog.PutApp{App: changed}, 0); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
