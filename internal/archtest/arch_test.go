@@ -1,0 +1,129 @@
+package archtest
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// rooms are the parts of the house with what each may import of the others, by
+// prefix of the package's path. The longest prefix that fits a package is its room.
+var rooms = map[string][]string{
+	"serving":          {"serving"},
+	"rpc":              {"rpc", "serving"},
+	"internal/obs":     {},
+	"internal/process": {},
+	"internal/load":    {},
+
+	"gateway":    {"gateway", "rpc", "serving", "internal/obs"},
+	"sidecar":    {"sidecar", "rpc", "serving", "internal/obs"},
+	"web":        {"web", "serving", "internal/obs"},
+	"containers": {"containers", "rpc", "serving"},
+
+	"internal/filestore": {"serving"},
+	"internal/local":     {"serving"},
+	"internal/contract":  {"serving"},
+
+	"examples":       {"containers", "serving"},
+	"cmd":            nil, // assembles everything
+	"internal/bench": nil, // measures everything
+}
+
+// homes are the rooms of third-party libraries. A library that is not here is not
+// in use; a new one is recorded in docs/adr/0002-libraries.md with its reason.
+var homes = map[string][]string{
+	"github.com/gofiber/fiber/v2":             {"gateway/httpapi", "internal/bench"},
+	"github.com/valyala/fasthttp":             {"gateway/httpapi", "internal/bench"},
+	"github.com/maypok86/otter/v2":            {"gateway/cache"},
+	"github.com/zeebo/xxh3":                   {"gateway/cache"},
+	"github.com/pierrec/lz4/v4":               {"rpc"},
+	"github.com/prometheus/client_golang":     {"internal/obs"},
+	"github.com/lmittmann/tint":               {"internal/obs"},
+	"github.com/mattn/go-isatty":              {"internal/obs"},
+	"go.etcd.io/bbolt":                        {"internal/filestore"},
+	"github.com/pelletier/go-toml/v2":         {"cmd/topsail/config"},
+	"github.com/spf13/cobra":                  {"cmd/topsail"},
+	"github.com/spf13/pflag":                  {"cmd/topsail"},
+	"github.com/HdrHistogram/hdrhistogram-go": {"internal/load", "internal/bench"},
+	"golang.org/x/sync":                       {"gateway", "cmd/topsail/local", "internal/bench"},
+	"golang.org/x/sys":                        {"internal/process", "internal/load", "rpc/v1", "internal/bench"},
+}
+
+const module = "topsail"
+
+func TestArrowsRunDown(t *testing.T) {
+	for pkg, imports := range list(t) {
+		allowed, ok := rooms[room(pkg)]
+		if !ok {
+			t.Errorf("%s stands in no room: name it in this test, with what it may import", pkg)
+			continue
+		}
+		if allowed == nil {
+			continue
+		}
+		for _, imported := range imports {
+			if to, ours := strings.CutPrefix(imported, module+"/"); ours && !slices.ContainsFunc(allowed, func(prefix string) bool { return within(to, prefix) }) {
+				t.Errorf("%s imports %s, which stands above it or beside it", pkg, to)
+			}
+		}
+	}
+}
+
+func TestEveryLibraryHasItsHome(t *testing.T) {
+	for pkg, imports := range list(t) {
+		for _, imported := range imports {
+			if first, _, _ := strings.Cut(imported, "/"); !strings.Contains(first, ".") {
+				continue // ours or the standard library's
+			}
+			home, known := "", false
+			for library, packages := range homes {
+				if within(imported, library) {
+					home, known = library, slices.ContainsFunc(packages, func(p string) bool { return within(pkg, p) })
+				}
+			}
+			switch {
+			case home == "":
+				t.Errorf("%s imports %s, which has no recorded reason: see docs/adr/0002-libraries.md", pkg, imported)
+			case !known:
+				t.Errorf("%s imports %s, whose home is %v", pkg, imported, homes[home])
+			}
+		}
+	}
+}
+
+func room(pkg string) string {
+	best := ""
+	for r := range rooms {
+		if within(pkg, r) && len(r) > len(best) {
+			best = r
+		}
+	}
+	return best
+}
+
+func within(path, prefix string) bool {
+	return path == prefix || strings.HasPrefix(path, prefix+"/")
+}
+
+// list is every package of the module, without tests, and what it imports.
+func list(t *testing.T) map[string][]string {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-f", "{{.ImportPath}} {{join .Imports \" \"}}", module+"/...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	packages := map[string][]string{}
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Fields(line)
+		pkg := strings.TrimPrefix(fields[0], module+"/")
+		if pkg == "internal/archtest" || pkg == "internal/e2e" {
+			continue
+		}
+		packages[pkg] = fields[1:]
+	}
+	if len(packages) < 10 {
+		t.Fatalf("go list found only %d packages", len(packages))
+	}
+	return packages
+}
