@@ -1,0 +1,348 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	v1 "topsail/rpc/v1"
+	"topsail/rpc/v1/v1test"
+)
+
+// programs are built once: the binary under test and a container in Go.
+var programs struct{ topsail, gosum string }
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "topsail-test")
+	if err == nil {
+		programs.topsail, programs.gosum = filepath.Join(dir, "topsail"), filepath.Join(dir, "gosum")
+		err = build(programs.topsail, "topsail/cmd/topsail", programs.gosum, "topsail/examples/gosum")
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+func build(pairs ...string) error {
+	for i := 0; i < len(pairs); i += 2 {
+		if out, err := exec.Command("go", "build", "-o", pairs[i], pairs[i+1]).CombinedOutput(); err != nil {
+			return fmt.Errorf("go build %s: %w\n%s", pairs[i+1], err, out)
+		}
+	}
+	return nil
+}
+
+// instance is a running `topsail local`.
+type instance struct {
+	t       *testing.T
+	cmd     *exec.Cmd
+	dir     string
+	exited  chan error
+	gateway string
+
+	mu  sync.Mutex
+	out bytes.Buffer
+}
+
+// Write takes the instance's output.
+func (in *instance) Write(p []byte) (int, error) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.out.Write(p)
+}
+
+func (in *instance) output() string {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.out.String()
+}
+
+// start runs `topsail local` on free ports with a configuration and flags.
+func start(t *testing.T, dir, config string, flags ...string) *instance {
+	t.Helper()
+	file := filepath.Join(dir, "topsail.toml")
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	in := &instance{t: t, dir: dir, exited: make(chan error, 1)}
+	args := append([]string{"local", "--config", file, "--data-dir", filepath.Join(dir, "data"), "--log-format", "json",
+		"--gateway-addr", "127.0.0.1:0", "--web-addr", "127.0.0.1:0", "--ops-addr", "127.0.0.1:0"}, flags...)
+	in.cmd = exec.Command(programs.topsail, args...)
+	in.cmd.Stdout, in.cmd.Stderr = in, in
+	if err := in.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { in.exited <- in.cmd.Wait() }()
+	t.Cleanup(func() { in.cmd.Process.Kill() })
+	return in
+}
+
+var curlLine = regexp.MustCompile(`http://([0-9.:]+)/([^/ ]+)/predict`)
+
+// ready waits for the greeting.
+func (in *instance) ready() *instance {
+	in.t.Helper()
+	in.until("the greeting", func() bool { return strings.Contains(in.output(), "Stop with Ctrl-C") })
+	in.gateway = curlLine.FindStringSubmatch(in.output())[1]
+	return in
+}
+
+func (in *instance) until(what string, good func() bool) {
+	in.t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for !good() {
+		if time.Now().After(deadline) {
+			in.t.Fatalf("%s did not come within 20 s; output:\n%s", what, in.output())
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+type answer struct {
+	ID          int64 `json:"query_id"`
+	Output      any
+	Default     bool
+	Explanation string `json:"default_explanation"`
+}
+
+func (in *instance) ask(body string) answer {
+	in.t.Helper()
+	response, err := http.Post("http://"+in.gateway+"/sum/predict", "application/json", strings.NewReader(body))
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, _ := io.ReadAll(response.Body)
+	var a answer
+	if err := json.Unmarshal(text, &a); err != nil || response.StatusCode != 200 {
+		in.t.Fatalf("status %d: %s", response.StatusCode, text)
+	}
+	return a
+}
+
+// stop sends the signal and waits for the end.
+func (in *instance) stop(sig os.Signal) error {
+	in.t.Helper()
+	in.cmd.Process.Signal(sig)
+	select {
+	case err := <-in.exited:
+		return err
+	case <-time.After(20 * time.Second):
+		in.t.Fatalf("did not end within 20 s of %v; output:\n%s", sig, in.output())
+		return nil
+	}
+}
+
+// descendants are the processes that were started for a model, by the folder of
+// this test in their environment.
+func (in *instance) descendants() []int {
+	var pids []int
+	entries, _ := os.ReadDir("/proc")
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil || pid == in.cmd.Process.Pid {
+			continue
+		}
+		env, _ := os.ReadFile("/proc/" + e.Name() + "/environ")
+		if bytes.Contains(env, []byte("TOPSAIL_TEST="+in.dir+"\x00")) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+func sumConfig(dir, command string) string {
+	return fmt.Sprintf(`
+[[app]]
+name = "sum"
+input_type = "doubles"
+default_output = "-1"
+latency_slo_micros = 1000000
+models = ["sum"]
+
+[[model]]
+name = "sum"
+version = "1"
+input_type = "doubles"
+command = %s
+env = { TOPSAIL_TEST = %q }
+`, command, dir)
+}
+
+func quoted(words ...string) string {
+	b, _ := json.Marshal(words)
+	return string(b)
+}
+
+func TestItServesAndCtrlCLeavesNothingBehind(t *testing.T) {
+	dir := t.TempDir()
+	in := start(t, dir, sumConfig(dir, quoted(programs.gosum))).ready()
+	first := in.ask(`{"input": [1, 2.5]}`)
+	if first.Default || first.Output != 3.5 {
+		t.Fatalf("got %+v", first)
+	}
+	if len(in.descendants()) == 0 {
+		t.Fatal("found no process of the model")
+	}
+	if err := in.stop(os.Interrupt); err != nil {
+		t.Errorf("ended with %v; output:\n%s", err, in.output())
+	}
+	if left := in.descendants(); len(left) > 0 {
+		t.Errorf("processes %v are left", left)
+	}
+	again := start(t, dir, sumConfig(dir, quoted(programs.gosum))).ready()
+	if second := again.ask(`{"input": [1, 2.5]}`); second.ID <= first.ID {
+		t.Errorf("query id %d after a restart is not above %d", second.ID, first.ID)
+	}
+}
+
+func TestKillLeavesNothingBehind(t *testing.T) {
+	for _, command := range []string{
+		quoted(programs.gosum),
+		quoted("sh", "-c", "sleep 300 & setsid sleep 300 & "+programs.gosum+"; true"),
+	} {
+		dir := t.TempDir()
+		in := start(t, dir, sumConfig(dir, command)).ready()
+		in.ask(`{"input": [1]}`)
+		in.stop(syscall.SIGKILL)
+		killed := time.Now()
+		in.until("the end of all children", func() bool { return len(in.descendants()) == 0 })
+		if took := time.Since(killed); took > 2*time.Second {
+			t.Errorf("children outlived their parent by %v", took)
+		}
+	}
+}
+
+func TestAContainerThatDiesIsStartedAgain(t *testing.T) {
+	dir := t.TempDir()
+	config := sumConfig(dir, quoted(programs.gosum)) + "[gateway]\ncache_bytes = 0\n"
+	in := start(t, dir, config).ready()
+	in.ask(`{"input": [1]}`)
+	for _, pid := range in.descendants() {
+		exe, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+		if exe == programs.gosum {
+			syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+	in.until("a prediction after the restart", func() bool {
+		a := in.ask(`{"input": [4, 5]}`)
+		return !a.Default && a.Output == 9.0
+	})
+	if !strings.Contains(in.output(), "SIGKILL") {
+		t.Errorf("the log does not say how the container ended:\n%s", in.output())
+	}
+}
+
+func TestACommandThatCannotRunGivesDefaultsAndSaysWhy(t *testing.T) {
+	dir := t.TempDir()
+	in := start(t, dir, sumConfig(dir, quoted("no-such-program")))
+	in.until("the reason in the log", func() bool { return strings.Contains(in.output(), "no-such-program") })
+	in.stop(os.Interrupt)
+}
+
+func TestSourceIsWatched(t *testing.T) {
+	dir := t.TempDir()
+	source := filepath.Join(dir, "source.txt")
+	os.WriteFile(source, []byte("1"), 0o600)
+	config := sumConfig(dir, quoted(programs.gosum)) + fmt.Sprintf("watch = [%q]\n", source)
+	in := start(t, dir, config, "--watch").ready()
+	before := fmt.Sprint(in.descendants())
+	os.WriteFile(source, []byte("22"), 0o600)
+	in.until("the restart", func() bool { return strings.Contains(in.output(), "source changed") && fmt.Sprint(in.descendants()) != before })
+	in.until("a prediction after the restart", func() bool { return !in.ask(`{"input": [1], "no_cache": true}`).Default })
+}
+
+func TestADataDirectoryHasOneOwner(t *testing.T) {
+	dir := t.TempDir()
+	start(t, dir, sumConfig(dir, quoted(programs.gosum))).ready()
+	second := start(t, dir, sumConfig(dir, quoted(programs.gosum)))
+	if err := <-second.exited; err == nil || !strings.Contains(second.output(), "--data-dir") {
+		t.Errorf("the second ended with %v:\n%s", err, second.output())
+	}
+}
+
+func TestAPortInUseIsNamed(t *testing.T) {
+	dir := t.TempDir()
+	in := start(t, dir, sumConfig(dir, quoted(programs.gosum))).ready()
+	other := t.TempDir()
+	second := start(t, other, sumConfig(other, quoted(programs.gosum)), "--gateway-addr", in.gateway)
+	if err := <-second.exited; err == nil || !strings.Contains(second.output(), "--gateway-addr") {
+		t.Errorf("the second ended with %v:\n%s", err, second.output())
+	}
+}
+
+func TestAVersion1ContainerIsServed(t *testing.T) {
+	container := v1test.Start(t, func(b v1.Batch) []float64 {
+		out := make([]float64, len(b.Inputs))
+		for i := range b.Inputs {
+			out[i] = float64(len(b.Inputs[i]) / 8)
+		}
+		return out
+	})
+	dir := t.TempDir()
+	config := fmt.Sprintf(`
+[[app]]
+name = "sum"
+input_type = "doubles"
+default_output = "-1"
+latency_slo_micros = 1000000
+models = ["count"]
+
+[[model]]
+name = "count"
+version = "1"
+input_type = "doubles"
+container_addr = %q
+protocol = "v1"
+connections = 2
+`, container.Addr())
+	in := start(t, dir, config).ready()
+	if a := in.ask(`{"input": [7, 7, 7]}`); a.Default || a.Output != 3.0 {
+		t.Errorf("got %+v", a)
+	}
+}
+
+func TestHealthMetricsAndPages(t *testing.T) {
+	dir := t.TempDir()
+	in := start(t, dir, sumConfig(dir, quoted(programs.gosum))).ready()
+	in.ask(`{"input": [1]}`)
+	ops := regexp.MustCompile(`http://([0-9.:]+)/metrics`).FindStringSubmatch(in.output())[1]
+	web := regexp.MustCompile(`http://([0-9.:]+)/\n`).FindStringSubmatch(in.output())[1]
+	for url, want := range map[string]string{
+		"http://" + ops + "/health/live":  `"ok"`,
+		"http://" + ops + "/health/ready": `"ok"`,
+		"http://" + ops + "/metrics":      `topsail_gateway_answers_total{app="sum",cause="ok"} 1`,
+		"http://" + web + "/":             "sum:1/0",
+		"http://" + web + "/admin/ping":   "PONG",
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		request, _ := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(response.Body)
+		response.Body.Close()
+		cancel()
+		if response.StatusCode != 200 || !strings.Contains(string(body), want) {
+			t.Errorf("GET %s: status %d, without %s in:\n%.2000s", url, response.StatusCode, want, body)
+		}
+	}
+}
