@@ -20,7 +20,7 @@ build: ## build bin/topsail
 
 run: build $(VENV)/demo ## serve two demo models on this machine
 	@$(VENV)/bin/python $(DEMO)/train.py $(MODELS)
-	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" TOPSAIL_DEMO_MODELS="$(CURDIR)/$(MODELS)" \
+	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" DEMO_MODELS="$(CURDIR)/$(MODELS)" \
 		$(BIN) local --config $(DEMO)/topsail.toml --data-dir $(DATA_DIR) $(RUN_FLAGS)
 
 test: lint test-go test-python test-demo ## run all tests

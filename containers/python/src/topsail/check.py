@@ -1,0 +1,93 @@
+"""`python -m topsail check`: loads a model and tries it, as a container would."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from .input_type import BadInput
+from .loading import prepare, warm_up
+from .rehearsal import Answer, rehearse
+from .runner import Runner
+from .table import millis, table
+
+T = TypeVar("T")
+
+
+class Trouble(Exception):
+    """What keeps the model from being served; the text is a sentence."""
+
+
+class Check:
+    """Runs the steps and keeps a row of the table for each."""
+
+    def __init__(self) -> None:
+        self.rows: list[list[str]] = []
+
+    def run(self, served: Any, input_type: str | None, input_length: int | None, given: Sequence[Any]) -> None:
+        """It raises Trouble, or what loading raises."""
+        runner = self._step("load", 0, lambda: prepare(served, input_type, input_length), lambda r: _taken(r))
+        try:
+            examples = self._warm_up(runner) + list(given)
+            if not examples:
+                raise Trouble("there is nothing to try: give --example '[1.0, 2.0]', or the model a warmup method")
+            for place, example in enumerate(examples[:8]):
+                self._try(f"example {place}", runner, [example])
+            self._try("as a batch", runner, (examples * 3)[: max(3, len(examples))])
+        finally:
+            runner.model.teardown()
+
+    def _warm_up(self, runner: Runner) -> list[Any]:
+        examples = runner.model.warmup()
+        if examples:
+            self._step("warm-up", len(examples), lambda: warm_up(runner), _summary)
+        return examples
+
+    def _try(self, name: str, runner: Runner, inputs: list[Any]) -> None:
+        try:
+            answers = self._step(name, len(inputs), lambda: rehearse(runner, inputs), _summary)
+        except BadInput as e:
+            raise Trouble(str(e)) from None
+        for place, answer in enumerate(answers):
+            where = name if len(answers) == 1 else f"{name}, input {place}"
+            if answer.error is not None:
+                raise Trouble(f"{where}: {answer.error}")
+            if not _finite(answer.output):
+                raise Trouble(f"{where}: the output is NaN or infinite, which JSON cannot carry")
+
+    def _step(self, name: str, inputs: int, do: Callable[[], T], say: Callable[[T], str]) -> T:
+        began = time.perf_counter()
+        result = do()
+        took = time.perf_counter() - began
+        self.rows.append([name, str(inputs or ""), millis(took), say(result)])
+        return result
+
+    def table(self) -> str:
+        return table(["step", "inputs", "ms", "result"], self.rows, left=(0, 3))
+
+
+def _taken(runner: Runner) -> str:
+    length = f" of length {runner.input_length}" if runner.input_length else ""
+    return f"{runner.model.name} takes {runner.input_type.name}{length}"
+
+
+def _summary(answers: list[Answer]) -> str:
+    """The first answer, and how many were errors."""
+    errors = sum(a.error is not None for a in answers)
+    return f"{errors} of {len(answers)} failed" if errors else _describe(answers[0])
+
+
+def _describe(answer: Answer) -> str:
+    text = repr(answer.output)
+    kind = answer.dtype.name.lower() if answer.dtype else ""
+    shape = str(list(answer.shape)) if answer.shape else ""
+    sure = "" if answer.confidence is None else f", confidence {answer.confidence:.3g}"
+    return f"{kind}{shape} {text if len(text) <= 50 else text[:47] + '...'}{sure}"
+
+
+def _finite(output: Any) -> bool:
+    if isinstance(output, list):
+        return all(map(_finite, output))
+    return not isinstance(output, float) or math.isfinite(output)

@@ -1,0 +1,127 @@
+"""The command line of `python -m topsail`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import sys
+import traceback
+from typing import Any
+
+from . import bench, input_type, source
+from .check import Check, Trouble
+from .input_type import BadInput
+from .loading import WarmUpFailed, prepare
+from .serving import serve_from
+from .settings import SettingsError
+from .source import SourceError
+
+_COMMANDS = ("run", "check", "bench")
+_CLEAR = (SettingsError, SourceError, Trouble, WarmUpFailed, BadInput, bench.BenchFailed)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words and words[0] not in _COMMANDS and not words[0].startswith("-"):
+        words.insert(0, "run")  # `python -m topsail module:object` is what a model's command says
+    options = _parser().parse_args(words)
+    try:
+        source.enter(options.chdir)
+        code: int = options.command(options)
+        return code
+    except _CLEAR as e:
+        print(f"topsail: {e}", file=sys.stderr)
+        return 1
+    except Exception as e:  # the model's own: the traceback is for its author, the sentence for everyone
+        traceback.print_exc()
+        print(f"topsail: {options.model} failed: {type(e).__name__}: {e}", file=sys.stderr)
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m topsail", description="Serve a Python model with Topsail.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    run = _command(commands, "run", "serve a model; the word may be left out (Topsail starts this)", _run)
+    run.add_argument("--no-retry-singly", action="store_true", help="when a batch fails, all its inputs fail")
+    run.add_argument(
+        "--give-up", type=float, default=60.0, metavar="SECONDS", help="end when there is no sidecar for this"
+    )
+    check = _command(commands, "check", "load a model, try it, and say what is wrong", _check)
+    _add_example(check)
+    sweep = _command(commands, "bench", "time batches of 1, 2, 4, ... inputs", _bench)
+    _add_example(sweep)
+    sweep.add_argument("--max", type=int, default=256, metavar="SIZE", help="the largest batch (default 256)")
+    sweep.add_argument("--seconds", type=float, default=0.3, help="for each size (default 0.3)")
+    sweep.add_argument("--json", action="store_true", help="print JSON, times in microseconds")
+    return parser
+
+
+def _command(commands: Any, name: str, help: str, do: Any) -> argparse.ArgumentParser:
+    command: argparse.ArgumentParser = commands.add_parser(name, help=help, description=help)
+    command.add_argument("model", help="module:object or path/to/file.py:object; a function, class or object")
+    command.add_argument(
+        "--input-type", type=_input_type, metavar="TYPE", help="bytes, ints, floats, doubles or strings"
+    )
+    command.add_argument("--input-length", type=int, metavar="N", help="elements of every input")
+    command.add_argument("--chdir", metavar="DIR", help="work in this folder")
+    command.set_defaults(command=do)
+    return command
+
+
+def _add_example(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--example", type=_example, action="append", default=[], metavar="JSON", help="an input as a client sends it"
+    )
+
+
+def _input_type(text: str) -> str:
+    try:
+        return input_type.parse(text).name
+    except ValueError as e:
+        raise argparse.ArgumentTypeError(str(e)) from None
+
+
+def _example(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as e:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not JSON ({e}): write [1.0, 2.0], or '\"text\"' with its quotes"
+        ) from None
+
+
+def _run(options: argparse.Namespace) -> int:
+    serve_from(
+        lambda: source.find(options.model),
+        input_type=options.input_type,
+        input_length=options.input_length,
+        retry_singly=not options.no_retry_singly,
+        give_up=options.give_up,
+    )
+    return 0
+
+
+def _check(options: argparse.Namespace) -> int:
+    logging.basicConfig(stream=sys.stderr, level=logging.ERROR, format="%(message)s")
+    check = Check()
+    try:
+        check.run(source.find(options.model), options.input_type, options.input_length, options.example)
+    finally:
+        if check.rows:
+            print(check.table(), flush=True)
+    print("all is well")
+    return 0
+
+
+def _bench(options: argparse.Namespace) -> int:
+    runner = prepare(source.find(options.model), options.input_type, options.input_length)
+    try:
+        examples = options.example or runner.model.warmup()
+        if not examples:
+            raise Trouble("there is nothing to send: give --example '[1.0, 2.0]', or the model a warmup method")
+        points = list(bench.sweep(runner, examples, options.max, options.seconds))
+    finally:
+        runner.model.teardown()
+    print(json.dumps([p.json() for p in points]) if options.json else bench.as_table(points))
+    return 0

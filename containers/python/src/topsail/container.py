@@ -1,0 +1,115 @@
+"""A container: loads a model, serves it to a sidecar, and stops in order."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from . import input_type, signals
+from .conversation import MODEL_ID
+from .health import Health
+from .inbox import Inbox, Job
+from .link import Link
+from .loading import prepare, warm_up
+from .metrics import REGISTRY
+from .reporter import Reporter
+from .runner import Runner
+from .settings import Settings
+from .wire.announce import Announced
+from .wire.constants import State
+
+_log = logging.getLogger("topsail")
+_PATIENCE = 1.0  # seconds to connect, only to say why the model cannot be loaded
+
+
+class SidecarGone(Exception):
+    """There was no connection to the sidecar for too long."""
+
+
+class _Stopped(BaseException):
+    """A signal while there is nothing to finish, or a second one from somebody who does not want to wait."""
+
+
+class Container:
+    """Serves what `source` returns. The model is made, loaded and run on the thread that calls run: many libraries want
+    one thread, and the main one at that."""
+
+    def __init__(self, source: Callable[[], Any], settings: Settings) -> None:
+        self._source = source
+        self._settings = settings
+        self._inbox = Inbox()
+        self._announced = _announced(settings)
+        self._link = Link(settings, self._announced, self._inbox, Reporter(REGISTRY))
+        self._loading = True
+        self._stopping = False
+        self._abandoned = False
+
+    def run(self) -> None:
+        """Returns after SIGTERM or SIGINT. It raises SidecarGone, or what loading or teardown raised."""
+        with signals.caught(self._on_signal, self._link.waker.descriptor):
+            self._link.start()
+            try:
+                runner = self._load()
+                self._serve(runner)
+                runner.model.teardown()
+            except _Stopped:
+                pass
+            except BaseException as e:
+                self._link.close(f"{type(e).__name__}: {e}", patience=_PATIENCE)
+                raise
+            self._link.close("stopped")
+        if self._link.failure:
+            raise SidecarGone(self._link.failure)
+
+    def stop(self) -> None:
+        """What SIGTERM does, for a container that does not run on the main thread. It may be called from any thread."""
+        self._stopping = True
+        self._inbox.wake()
+
+    def _load(self) -> Runner:
+        began = time.monotonic()
+        s = self._settings
+        runner = prepare(self._source(), s.input_type, s.input_length, s.retry_singly)
+        warm_up(runner)
+        self._loading = False
+        _log.info("%s:%s is ready after %.1f s", s.model, s.version, time.monotonic() - began)
+        code, length = runner.input_type.code, runner.input_length
+        self._announced = replace(self._announced, input_type=code, input_length=length)
+        self._announce(State.READY)
+        return runner
+
+    def _announce(self, state: State) -> None:
+        self._announced = replace(self._announced, state=state)
+        self._link.announce(self._announced)
+
+    def _serve(self, runner: Runner) -> None:
+        health = Health(runner.model, self._settings.health_every)
+        while not (self._stopping or self._inbox.closed):
+            if job := self._inbox.wait(health.due_in()):
+                _answer(runner, job)
+            if health.changed():
+                self._announce(State.READY if health.good else State.LOADING)
+        self._link.drain()
+        for job in self._inbox.rest():
+            _answer(runner, job)
+
+    def _on_signal(self) -> None:
+        if not (self._loading or self._stopping):
+            self.stop()
+        elif not self._abandoned:  # once only: the way out must not be cut short
+            self._abandoned = True
+            raise _Stopped
+
+
+def _answer(runner: Runner, job: Job) -> None:
+    if not job.connection.broken:
+        job.connection.send(runner.run(job.batch, job.received, job.connection.max_frame))
+
+
+def _announced(settings: Settings) -> Announced:
+    """What is known before the model is loaded; an input type that only the model knows is `any` until then."""
+    code = input_type.parse(settings.input_type).code if settings.input_type else 0
+    return Announced(MODEL_ID, State.LOADING, code, settings.input_length or 0, settings.model, settings.version)

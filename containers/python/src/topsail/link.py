@@ -1,0 +1,180 @@
+"""The link to the sidecar: a thread that keeps one connection and listens on it while the model computes.
+
+main thread                    link thread
+load, announce                 dial, HELLO, ANNOUNCE; again after a loss
+inbox.wait, run, send     <-   PREDICT: inbox.put
+                               PING: PONG; metrics once a second
+drain, close                   ends
+"""
+
+from __future__ import annotations
+
+import logging
+import platform
+import selectors
+import signal
+import threading
+import time
+
+from .backoff import Backoff
+from .connection import Connection
+from .conversation import Conversation
+from .inbox import Inbox
+from .optional import lz4_block
+from .reporter import Reporter
+from .settings import Settings
+from .version import __version__
+from .waker import Waker
+from .wire import announce, frame
+from .wire.announce import Announced
+from .wire.constants import Feature, Kind, Role
+from .wire.errors import ProtocolError
+from .wire.hello import Hello
+
+_log = logging.getLogger("topsail")
+_JOIN = 0.5  # seconds that the sidecar has to close after our BYE
+
+
+class Link:
+    """Owns the connection and its thread. Batches go to the inbox, which is closed when it is time to stop; `failure`
+    then says whether the sidecar is gone for good."""
+
+    def __init__(self, settings: Settings, announced: Announced, inbox: Inbox, reporter: Reporter) -> None:
+        self.failure: str | None = None
+        self.waker = Waker()
+        self._settings = settings
+        self._address = (settings.host, settings.port)
+        self._inbox = inbox
+        self._reporter = reporter
+        self._lock = threading.Lock()  # guards _announced, _connection and _draining, and orders what is said of them
+        self._announced = announced
+        self._connection: Connection | None = None
+        self._draining = False
+        self._opened = threading.Event()  # set for good by the first connection
+        self._thread = threading.Thread(target=self._run, name="topsail-link", daemon=True)
+
+    # Called by the main thread.
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def announce(self, announced: Announced) -> None:
+        """Says now, and again after each reconnection, what is served."""
+        with self._lock:
+            self._announced = announced
+            if self._connection:
+                self._connection.send(frame.encode(Kind.ANNOUNCE, announce.encode(self._announced)))
+
+    def drain(self) -> None:
+        """Takes no more batches, and tells the sidecar. No connection is opened from now on."""
+        with self._lock:
+            if not self._draining and self._connection:
+                self._connection.send(frame.encode(Kind.DRAIN))
+            self._draining = True
+        self._inbox.close()
+
+    def close(self, reason: str, patience: float = 0.0) -> None:
+        """Drains if that was not done, sends the last metrics and BYE, and waits a moment for the thread. A reason that
+        the sidecar should hear is worth some seconds of patience where there has been no connection yet."""
+        self._opened.wait(patience)
+        self.drain()
+        with self._lock:
+            connection = self._connection
+        if connection:
+            self._reporter.send(connection)
+            connection.say_bye(reason)
+        self.waker.wake()
+        self._thread.join(_JOIN)
+
+    # Called by the link's own thread.
+
+    def _run(self) -> None:
+        try:
+            self._keep_connected()
+        except Exception as e:  # without this thread nobody would ever hear of the container again
+            _log.exception("the link to the sidecar failed")
+            self.failure = f"the link to the sidecar failed: {type(e).__name__}: {e}"
+            self._inbox.close()
+
+    def _keep_connected(self) -> None:
+        backoff = Backoff()
+        last_seen = time.monotonic()
+        with selectors.DefaultSelector() as selector:
+            selector.register(self.waker, selectors.EVENT_READ)
+            while not self._draining:
+                began = time.monotonic()
+                problem = self._hold(selector)
+                now = time.monotonic()
+                if not isinstance(problem, NotOpened):
+                    last_seen = now
+                    backoff.lived(now - began)
+                if self._draining:
+                    return
+                _log.warning("no connection to the sidecar at %s:%d: %s", *self._address, problem)
+                left = last_seen + self._settings.give_up - now
+                if left <= 0:
+                    self._give_up(problem)
+                    return
+                self._pause(selector, min(backoff.next(), left))
+
+    def _hold(self, selector: selectors.BaseSelector) -> Exception:
+        """Opens a connection, keeps it as long as it lives, and returns why it ended."""
+        try:
+            connection = Connection.open(self._address, self._hello())
+        except (OSError, ProtocolError) as e:
+            return NotOpened(str(e))
+        reason = ""
+        selector.register(connection, selectors.EVENT_READ)
+        try:
+            self._begin(connection)
+            Conversation(connection, self._inbox, self._reporter).listen(selector, self.waker, self._on_wake)
+        except ProtocolError as e:
+            reason = str(e)
+            return e
+        except OSError as e:
+            return e
+        finally:
+            with self._lock:
+                self._connection = None
+            selector.unregister(connection)
+            connection.close(reason)
+
+    def _begin(self, connection: Connection) -> None:
+        with self._lock:
+            self._connection = connection
+            connection.send(frame.encode(Kind.ANNOUNCE, announce.encode(self._announced)))
+        self._opened.set()
+        self._reporter.start_over()
+        _log.info("connected to the sidecar at %s:%d", *self._address)
+
+    def _hello(self) -> Hello:
+        return Hello(
+            role=Role.CONTAINER,
+            features=Feature.LZ4 if lz4_block else 0,
+            name=self._settings.replica,
+            token=self._settings.token.encode(),
+            software=f"topsail-python/{__version__} {platform.python_implementation()}/{platform.python_version()}",
+        )
+
+    def _on_wake(self) -> None:
+        numbers = self.waker.read()
+        if signal.SIGTERM in numbers or signal.SIGINT in numbers:
+            self.drain()
+
+    def _pause(self, selector: selectors.BaseSelector, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while not self._draining and (left := until - time.monotonic()) > 0:
+            if selector.select(left):
+                self._on_wake()
+
+    def _give_up(self, problem: Exception) -> None:
+        host, port = self._address
+        self.failure = (
+            f"no connection to the sidecar at {host}:{port} for {self._settings.give_up:g} s ({problem}): "
+            "is it still running?"
+        )
+        self._inbox.close()
+
+
+class NotOpened(ConnectionError):
+    """No connection came to be."""

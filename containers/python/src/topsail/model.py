@@ -1,0 +1,57 @@
+"""A model: what the user wrote, a function or an object, seen in one way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+
+class Model:
+    """Wraps a predict function, an object with a predict method, or a class of such objects.
+
+    The optional hooks are setup, decode, encode, warmup, health and teardown. Making a Model of a class makes the
+    object, which may take as long as loading does: so it happens where loading happens.
+    """
+
+    def __init__(self, served: Any) -> None:
+        target = served() if isinstance(served, type) else served
+        predict = getattr(target, "predict", target)
+        if not callable(predict):
+            raise TypeError(f"{served!r} is no model: give a function, or a class or object with a predict method")
+        self._target = target
+        self.name = getattr(served, "__qualname__", type(served).__name__)
+        self.predict: Callable[[list[Any]], Any] = predict
+        self.decode: Callable[[Any], Any] | None = self._hook("decode")
+        self.encode: Callable[[Any], Any] | None = self._hook("encode")
+        self.input_type: str | None = getattr(target, "input_type", None)
+        self.input_length: int | None = getattr(target, "input_length", None)
+
+    def _hook(self, name: str) -> Callable[..., Any] | None:
+        hook = getattr(self._target, name, None)
+        return hook if callable(hook) else None
+
+    def setup(self) -> None:
+        if hook := self._hook("setup"):
+            hook()
+
+    def warmup(self) -> list[Any]:
+        hook = self._hook("warmup")
+        return list(hook()) if hook else []
+
+    @property
+    def has_health(self) -> bool:
+        return self._hook("health") is not None
+
+    def healthy(self) -> bool:
+        """False if the model says so or fails to say; a model without the hook is healthy, and so is None."""
+        hook = self._hook("health")
+        if not hook:
+            return True
+        try:
+            return hook() is not False
+        except Exception:
+            return False
+
+    def teardown(self) -> None:
+        if hook := self._hook("teardown"):
+            hook()

@@ -1,0 +1,23 @@
+"""What a model may put into the list that predict returns, besides plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Output:
+    """A value with what the model knows about it: how sure it is, and named values beside the output."""
+
+    value: Any
+    confidence: float | None = None
+    qualifiers: Mapping[str, Any] | None = None
+
+
+class Error(Exception):
+    """The failure of one input. Put it in the place of the output, or raise it in decode or encode.
+
+    Any other exception object in a place counts the same; this one is for when no type fits better.
+    """

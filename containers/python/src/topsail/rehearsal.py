@@ -1,0 +1,108 @@
+"""A batch through the whole of a container but its sockets: what warm-up, check, bench and tests use."""
+
+from __future__ import annotations
+
+import json
+import time
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .runner import Runner
+from .wire import predict, reply
+from .wire.constants import MAX_FRAME, MAX_INPUTS, NO_DEADLINE, DType, Status
+from .wire.frame import Assembler
+from .wire.payload import Value
+from .wire.predict import Input
+from .wire.reply import Entry
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What became of one input, as the gateway sees it. `error` is None if there is an output.
+
+    `output` is what the REST answer nests: text that is valid JSON is its value, a tensor is nested lists.
+    """
+
+    output: Any = None
+    error: str | None = None
+    status: Status = Status.OK
+    confidence: float | None = None
+    qualifiers: dict[str, Any] = field(default_factory=dict)
+    dtype: DType | None = None  # in which the output travels
+    shape: tuple[int, ...] = ()
+
+
+def rehearse(runner: Runner, examples: Sequence[Any], left: int = NO_DEADLINE) -> list[Answer]:
+    """Answers examples as one batch, each with `left` microseconds. It raises BadInput for what is no input at all."""
+    if not examples:
+        return []
+    return read(runner.run(predict.decode(memoryview(encode(runner, examples, left))), time.monotonic(), MAX_FRAME))
+
+
+def encode(runner: Runner, examples: Sequence[Any], left: int = NO_DEADLINE) -> bytes:
+    """The body of the PREDICT that a sidecar would send."""
+    if len(examples) > MAX_INPUTS:
+        raise ValueError(f"a batch has at most {MAX_INPUTS} inputs, not {len(examples)}")
+    return predict.encode(1, 1, [Input(left, [runner.input_type.value(x)]) for x in examples])
+
+
+def read(frames: bytearray) -> list[Answer]:
+    """The answers in the frames of a reply, in the order of the inputs."""
+    entries: list[Entry] = []
+    for f in Assembler().feed(bytes(frames)):
+        entries += reply.decode(f.body).entries
+    return [_answer(e) for e in sorted(entries, key=lambda e: e.index)]
+
+
+def _answer(entry: Entry) -> Answer:
+    if entry.status != Status.OK:
+        return Answer(error=entry.message, status=Status(entry.status))
+    value = entry.values[0]
+    return Answer(
+        output=_nest(value),
+        confidence=entry.confidence,
+        qualifiers={q.name: _nest(q) for q in entry.qualifiers},
+        dtype=DType(value.dtype),
+        shape=value.shape,
+    )
+
+
+_TYPECODES = {
+    DType.UINT8: "B",
+    DType.BOOL: "B",
+    DType.INT32: "i",
+    DType.INT64: "q",
+    DType.FLOAT32: "f",
+    DType.FLOAT64: "d",
+}
+
+
+def _nest(value: Value) -> Any:
+    """A value as the REST answer shows it."""
+    if value.dtype not in _TYPECODES:
+        return _text(str(value.data, "utf-8"))
+    numbers = array(_TYPECODES[DType(value.dtype)])
+    numbers.frombytes(value.data)
+    flat = [bool(n) for n in numbers] if value.dtype == DType.BOOL else numbers.tolist()
+    return _fold(flat, value.shape)
+
+
+def _text(text: str) -> Any:
+    """Clipper's rule, which Topsail keeps: text that is valid JSON is nested as JSON."""
+    try:
+        return json.loads(text, parse_constant=_no_constant)
+    except ValueError:
+        return text
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _fold(flat: list[Any], shape: tuple[int, ...]) -> Any:
+    if not shape:
+        return flat[0]
+    step = len(flat) // shape[0] if shape[0] else 0
+    return [_fold(flat[i * step : (i + 1) * step], shape[1:]) for i in range(shape[0])]

@@ -1,0 +1,131 @@
+"""One batch, from decoded frame to encoded reply: the part of a container that knows no sockets."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from . import encoding
+from .complaints import Complaints
+from .input_type import BadInput, InputType
+from .model import Model
+from .optional import numpy
+from .wire.constants import NO_DEADLINE, Status
+from .wire.predict import Input, Predict, deadline
+from .wire.reply import Reply
+
+
+class _Failure(NamedTuple):
+    status: Status
+    message: str
+
+
+class Runner:
+    """Runs batches on a model. Each input gets exactly one answer, whatever the model does."""
+
+    def __init__(self, model: Model, input_type: InputType, input_length: int = 0, retry_singly: bool = True) -> None:
+        self.model = model
+        self.input_type = input_type
+        self.input_length = input_length
+        self._read: Callable[[Any], Any] = input_type.reader(input_length)
+        self._retry_singly = retry_singly
+        self._complaints = Complaints()
+
+    def run(self, batch: Predict, received: float, max_frame: int) -> bytearray:
+        """Answers a batch that came at `received` (monotonic seconds) with the frames of its reply."""
+        started = time.monotonic()
+        reply = Reply(batch.batch, max_frame)
+        inputs, places = self._take(batch.inputs, received, started, reply)
+        if not inputs:
+            return reply.finish(0)
+        outputs = self._predict(inputs, lambda i: deadline(batch.inputs[places[i]].left, received))
+        for place, output in zip(places, outputs, strict=True):
+            self._add(reply, place, output)
+        return reply.finish(_micros(time.monotonic() - started))
+
+    def _take(
+        self, batch: Sequence[Input], received: float, now: float, reply: Reply
+    ) -> tuple[list[Any], Sequence[int]]:
+        """What is to be run and at which places it stands in the batch; the other inputs are answered at once."""
+        inputs: list[Any] = []
+        places: list[int] = []
+        read, decode = self._read, self.model.decode
+        for place, (left, values) in enumerate(batch):
+            if left != NO_DEADLINE and deadline(left, received) <= now:
+                reply.add_failure(place, Status.EXPIRED, "the time was up before the model could run")
+                continue
+            try:
+                x = read(values)
+                inputs.append(decode(x) if decode else x)
+                places.append(place)
+            except BadInput as e:
+                reply.add_failure(place, Status.BAD_INPUT, str(e))
+            except Exception as e:
+                self._complaints.add("decode failed", e)
+                reply.add_failure(place, Status.BAD_INPUT, _describe(e))
+        return inputs, places
+
+    def _predict(self, inputs: list[Any], due: Callable[[int], float]) -> Sequence[Any]:
+        """One output or failure per input; `due` is the deadline of each."""
+        try:
+            outputs = self.model.predict(list(inputs))  # a copy, because a model may take its list apart
+        except Exception as e:
+            self._complaints.add(f"predict failed for {len(inputs)} inputs", e)
+            if len(inputs) == 1 or not self._retry_singly:
+                return [_Failure(Status.MODEL_ERROR, _describe(e))] * len(inputs)
+            return [self._predict_one(x, due(i)) for i, x in enumerate(inputs)]
+        if problem := _problem(outputs, len(inputs)):
+            return [_Failure(Status.MODEL_ERROR, problem)] * len(inputs)
+        return list(outputs)
+
+    def _predict_one(self, x: Any, due: float) -> Any:
+        """After a whole batch failed: finds out which inputs were to blame, as long as there is time."""
+        if due <= time.monotonic():
+            return _Failure(Status.EXPIRED, "the batch failed, and the time was up before this input was tried alone")
+        try:
+            outputs = self.model.predict([x])
+        except Exception as e:
+            return _Failure(Status.MODEL_ERROR, _describe(e))
+        if problem := _problem(outputs, 1):
+            return _Failure(Status.MODEL_ERROR, problem)
+        return outputs[0]
+
+    def _add(self, reply: Reply, index: int, output: Any) -> None:
+        if isinstance(output, _Failure):
+            reply.add_failure(index, output.status, output.message)
+        elif isinstance(output, Exception):
+            reply.add_failure(index, Status.MODEL_ERROR, _describe(output))
+        else:
+            try:
+                body = encoding.encode(self.model.encode(output) if self.model.encode else output)
+            except Exception as e:
+                reply.add_failure(index, Status.MODEL_ERROR, _describe(e))
+            else:
+                reply.add_output(index, body)
+
+
+def _problem(outputs: Any, count: int) -> str | None:
+    """What is wrong with what predict returned. Texts and dicts have a length too, so the type counts."""
+    if not isinstance(outputs, list | tuple) and not (numpy is not None and _is_vector(outputs)):
+        return f"TypeError: predict returned a {type(outputs).__name__}, not a list of {count} outputs"
+    if len(outputs) != count:
+        return f"ValueError: predict returned {len(outputs)} outputs for {count} inputs"
+    return None
+
+
+def _is_vector(outputs: Any) -> bool:
+    """A numpy array with a row per input is as good as a list, and is what most libraries return."""
+    return isinstance(outputs, numpy.ndarray) and outputs.ndim > 0
+
+
+def _describe(e: Exception) -> str:
+    try:
+        return f"{type(e).__name__}: {e}"
+    except Exception:  # a model's own exception class may fail to print itself
+        return type(e).__name__
+
+
+def _micros(seconds: float) -> int:
+    """At least 1, because 0 means that the time is not known; and no more than its u32 holds."""
+    return min(max(int(seconds * 1e6), 1), 0xFFFFFFFF)

@@ -1,0 +1,70 @@
+"""What a container has to know: where its sidecar is, and what it serves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from . import input_type
+
+NOT_STARTED = """\
+TOPSAIL_SIDECAR is not set, so there is no sidecar to connect to.
+This program is a model container, and Topsail starts it: name it as the `command` of a [[model]] in topsail.toml.
+To try the model by itself:  python -m topsail check module:object --input-type doubles"""
+
+
+class SettingsError(ValueError):
+    """The environment or the arguments make no sense; the text says what to change."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    host: str
+    port: int
+    model: str
+    version: str
+    input_type: str | None = None  # None: the model says it
+    input_length: int | None = None  # elements; None: the model says it; 0: any
+    token: str = ""
+    replica: str = ""
+    give_up: float = 60.0  # seconds without a connection after which the container ends with an error
+    health_every: float = 5.0  # seconds between two calls of the model's health
+    retry_singly: bool = True  # after a failed batch, call predict once per input
+
+
+def read(environ: Mapping[str, str], **arguments: Any) -> Settings:
+    """Settings from the environment that Topsail gives a container; arguments that are not None win."""
+    given = {name: value for name, value in arguments.items() if value is not None}
+    sidecar = given.pop("sidecar", "") or environ.get("TOPSAIL_SIDECAR", "")
+    if not sidecar:
+        raise SettingsError(NOT_STARTED)
+    host, port = _address(sidecar)
+    known = _from_environment(environ) | given
+    for name in ("model", "version"):
+        if not known.get(name):
+            raise SettingsError(f"TOPSAIL_{name.upper()} is not set: Topsail sets it for containers that it starts")
+    try:
+        input_type.parse(known.get("input_type") or "doubles")
+    except ValueError as e:
+        raise SettingsError(str(e)) from None
+    return Settings(host=host, port=port, **known)
+
+
+def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
+    known: dict[str, Any] = {}
+    for name in ("model", "version", "input_type", "token", "replica"):
+        if text := environ.get("TOPSAIL_" + name.upper()):
+            known[name] = text
+    if text := environ.get("TOPSAIL_INPUT_LENGTH"):
+        if not text.isdecimal():
+            raise SettingsError(f"TOPSAIL_INPUT_LENGTH={text!r} is not a number of elements")
+        known["input_length"] = int(text)
+    return known
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdecimal() or not 0 < int(port) < 65536:
+        raise SettingsError(f"the sidecar's address {text!r} is not host:port")
+    return host.strip("[]") or "127.0.0.1", int(port)

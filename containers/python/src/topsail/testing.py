@@ -1,0 +1,40 @@
+"""Try a model in a test of your own, without sockets.
+
+from topsail import testing
+
+def test_wine():
+    [answer] = testing.run(Wine, [[13.2, 1.78, ...]])
+    assert answer.output == 0 and answer.confidence > 0.8
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .loading import prepare, warm_up
+from .rehearsal import Answer, rehearse
+from .wire.constants import Status
+
+__all__ = ["Answer", "Status", "run"]
+
+
+def run(
+    model: Any,
+    inputs: Sequence[Any],
+    input_type: str | None = None,
+    *,
+    input_length: int | None = None,
+    retry_singly: bool = True,
+) -> list[Answer]:
+    """Loads a model as a container does, runs `inputs` as one batch, and returns an answer for each.
+
+    Inputs are given as clients send them: lists of numbers, bytes or str. What the model does wrong is in the answers;
+    what keeps it from being ready (setup or warm-up fails) is raised.
+    """
+    runner = prepare(model, input_type, input_length, retry_singly)
+    try:
+        warm_up(runner)
+        return rehearse(runner, inputs)
+    finally:
+        runner.model.teardown()

@@ -1,0 +1,80 @@
+"""PREDICT: a batch of inputs for one model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from struct import Struct
+from typing import NamedTuple
+
+from . import payload
+from .constants import ITEM_SIZE, MAX_INPUTS, NO_DEADLINE, DType
+from .cursor import U32, Cursor
+from .payload import Value
+
+_HEAD = Struct("<QII")  # batch, model id, count
+# The start of nearly every entry, which has one unnamed vector or text: size, time left, count of values, dtype,
+# dimensions, length of the name, 0; then the dimension and the length of the data, or the length and some of the text.
+# It is read in one step, because this is the hot path; what does not fit is read again, slowly, by the cursor.
+_QUICK = Struct("<IIHBBBBII")
+_STRING = int(DType.STRING)
+_LEAST = 4 + 4 + 2
+
+
+class Input(NamedTuple):
+    left: int  # microseconds, or NO_DEADLINE
+    values: list[Value]  # one, unless a pipeline asks
+
+
+class Predict(NamedTuple):
+    batch: int
+    model: int
+    inputs: list[Input]
+
+
+def encode(batch: int, model: int, inputs: Sequence[Input]) -> bytes:
+    parts = [_HEAD.pack(batch, model, len(inputs))]
+    for left, values in inputs:
+        entry = U32.pack(left) + payload.encode(values)
+        parts += (U32.pack(len(entry)), entry)
+    return b"".join(parts)
+
+
+def decode(body: memoryview) -> Predict:
+    """Reads a batch. The data of its values are views of body. Fields behind a payload (user, trace, ids) are for
+    the sides before the container, and stay unread."""
+    cursor = Cursor(body)
+    batch, model, count = cursor.unpack(_HEAD, "predict head")
+    if not 1 <= count <= MAX_INPUTS or count * _LEAST > cursor.left:
+        raise Cursor(body, 12).fail("predict count", f"{count} inputs cannot be in {cursor.left} bytes")
+    inputs = []
+    for _ in range(count):
+        entry = _quick(body, cursor.at, cursor.end)
+        if entry:
+            cursor.at, left, value = entry
+            inputs.append(Input(left, [value]))
+        else:
+            part = cursor.part("predict entry")
+            inputs.append(Input(part.number(U32, "predict time left"), payload.decode(part)))
+    return Predict(batch, model, inputs)
+
+
+def _quick(body: memoryview, at: int, end: int) -> tuple[int, int, Value] | None:
+    """Where the next entry begins, the time left, and the value; or None for an entry of another form."""
+    if at + _QUICK.size > end:
+        return None
+    size, left, values, dtype, dims, name, _, first, second = _QUICK.unpack_from(body, at)
+    after = at + 4 + size
+    if values != 1 or name or after > end:
+        return None
+    if dims == 1 and dtype in ITEM_SIZE and second == first * ITEM_SIZE[dtype]:
+        start, stop = at + _QUICK.size, at + _QUICK.size + second
+        return (after, left, Value(dtype, (first,), body[start:stop])) if stop <= after else None
+    if dims == 0 and dtype == _STRING:
+        start, stop = at + _QUICK.size - 4, at + _QUICK.size - 4 + first
+        return (after, left, Value(dtype, (), body[start:stop])) if stop <= after else None
+    return None
+
+
+def deadline(left: int, now: float) -> float:
+    """When an input that came at `now` (monotonic seconds) is too late."""
+    return float("inf") if left == NO_DEADLINE else now + left / 1e6

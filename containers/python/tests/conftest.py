@@ -1,0 +1,25 @@
+"""Lets the whole suite run as if numpy were not installed: TOPSAIL_TEST_NO_NUMPY=1 pytest."""
+
+import os
+import sys
+
+import pytest
+
+if os.environ.get("TOPSAIL_TEST_NO_NUMPY"):
+    sys.modules["numpy"] = None  # type: ignore[assignment]  # which makes `import numpy` fail
+
+from sidecar import Container
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Starts a container process with a model of models.py; it is gone when the test is over."""
+    started = []
+
+    def start(model, *arguments, **environ):
+        started.append(Container(tmp_path, "-m", "topsail", f"models:{model}", *arguments, **environ))
+        return started[-1]
+
+    yield start
+    for container in started:
+        container.__exit__()

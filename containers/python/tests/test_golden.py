@@ -1,0 +1,164 @@
+"""Frames written by hand from docs/protocol.md."""
+
+import pytest
+
+from topsail.encoding import encode
+from topsail.output import Output
+from topsail.wire import announce, bye, frame, hello, predict, reply, report
+from topsail.wire.constants import NO_DEADLINE, DType, Kind, Role, State, Status
+from topsail.wire.frame import Assembler
+from topsail.wire.hello import Hello
+from topsail.wire.report import COUNTER, HISTOGRAM, Series
+
+
+def octets(text: str) -> bytes:
+    return bytes.fromhex("".join(line.split("#")[0] for line in text.splitlines()))
+
+
+def body_of(data: bytes) -> memoryview:
+    [f] = Assembler().feed(data)
+    return f.body
+
+
+HELLO_OF_SIDECAR = octets("""
+    1b000000 01 00 0000         # header
+    54505332 00 02 0000         # TPS2, minor 0, sidecar
+    0100000000000000 00000004   # LZ4, 64 MiB
+    01 02000000 7363            # name "sc"
+""")
+
+HELLO_OF_CONTAINER = octets("""
+    2f000000 01 00 0000
+    54505332 00 03 0000
+    0000000000000000 00000004
+    01 02000000 7231            # name "r1"
+    02 03000000 746f6b          # token "tok"
+    03 07000000 73646b2f302e31  # software "sdk/0.1"
+""")
+
+ANNOUNCE = octets("""
+    1c000000 02 00 0000
+    01000000                    # one entry
+    14000000 01000000 02 04 0000 0d000000   # id 1, ready, doubles, of length 13
+    04 77696e65  01 31  00      # "wine", "1", no stage
+""")
+
+PREDICT = octets("""
+    52000000 03 00 0000
+    0700000000000000 01000000 02000000      # batch 7, model 1, two inputs
+    22000000 ffffffff                       # no deadline
+      0100 05 01 00 00 02000000 10000000    # one float64 vector of 2 elements
+      000000000000f83f 00000000000000c0     # 1.5, -2.0
+    18000000 88130000                       # 5 ms left
+      0100 10 00 00 00 02000000 6869        # "hi"
+      01 03000000 626f62                    # user "bob"
+""")
+
+REPLY = octets("""
+    5f000000 04 02 0000                     # END
+    0700000000000000 00000000 00000000 dc050000 02000000   # batch 7, nothing waits, 1500 us, two entries
+    27000000 00000000 00 01 0000            # input 0, ok, last
+      0100 05 00 00 00 08000000 0000000000000440           # 2.5
+      01 08000000 000000000000e83f          # confidence 0.75
+    18000000 01000000 01 01 0000            # input 1, model error, last
+      0e00 56616c75654572726f723a206e6f     # "ValueError: no"
+""")
+
+BYE = octets("09000000 09 00 0000 0700 73746f70706564")
+
+METRICS = octets("""
+    65000000 80 00 0000
+    02000000
+    1e000000 01 04 68697473                 # counter "hits"
+      0100 04 6b696e64 0100 61              # kind="a"
+      0000000000000840  01 01000000 68      # 3.0, help "h"
+    3b000000 03 05 7461736b73 0000          # histogram "tasks", no labels
+      0300000000000000 0000000000000c40 0200             # 3 values, their sum 3.5, two buckets
+      000000000000f03f 0200000000000000     # 2 up to 1.0
+      0000000000000040 0300000000000000     # 3 up to 2.0
+""")
+
+
+def test_hello_is_read():
+    got = hello.decode(body_of(HELLO_OF_SIDECAR))
+    assert got == Hello(role=Role.SIDECAR, features=1, max_frame=64 << 20, name="sc")
+
+
+def test_hello_is_written():
+    mine = Hello(role=Role.CONTAINER, name="r1", token=b"tok", software="sdk/0.1")
+    assert frame.encode(Kind.HELLO, mine.encode()) == HELLO_OF_CONTAINER
+    assert hello.decode(body_of(HELLO_OF_CONTAINER)) == mine
+
+
+def test_announce():
+    entry = announce.Announced(1, State.READY, 4, 13, "wine", "1")
+    assert frame.encode(Kind.ANNOUNCE, announce.encode(entry)) == ANNOUNCE
+    assert announce.decode(body_of(ANNOUNCE)) == [entry]
+
+
+def test_predict_is_read():
+    batch = predict.decode(body_of(PREDICT))
+    assert (batch.batch, batch.model) == (7, 1)
+    vector, text = batch.inputs
+    assert vector.left == NO_DEADLINE
+    [value] = vector.values
+    assert (value.dtype, value.shape, bytes(value.data)) == (
+        DType.FLOAT64,
+        (2,),
+        octets("000000000000f83f00000000000000c0"),
+    )
+    assert text.left == 5000
+    [value] = text.values
+    assert (value.dtype, value.shape, bytes(value.data)) == (DType.STRING, (), b"hi")
+
+
+def test_reply():
+    answer = reply.Reply(7, 64 << 20)
+    answer.add_output(0, encode(Output(2.5, confidence=0.75)))
+    answer.add_failure(1, Status.MODEL_ERROR, "ValueError: no")
+    assert answer.finish(1500) == REPLY
+    got = reply.decode(body_of(REPLY))
+    assert (got.batch, got.service) == (7, 1500)
+    assert [(e.index, e.status, e.last, e.confidence, e.message) for e in got.entries] == [
+        (0, 0, True, 0.75, ""),
+        (1, 1, True, None, "ValueError: no"),
+    ]
+
+
+def test_bye():
+    assert frame.encode(Kind.BYE, bye.encode("stopped")) == BYE
+    assert bye.decode(body_of(BYE)) == "stopped"
+
+
+def test_metrics():
+    series = [
+        Series(COUNTER, "hits", (("kind", "a"),), "h", 3.0),
+        Series(HISTOGRAM, "tasks", (), "", 3.5, 3, ((1.0, 2), (2.0, 3))),
+    ]
+    body, sent = report.encode(series, 1 << 20)
+    assert sent == 2
+    assert frame.encode(Kind.METRICS, body) == METRICS
+    assert report.decode(body_of(METRICS)) == series
+
+
+@pytest.mark.parametrize(("kind", "data"), [(Kind.DRAIN, "00000000 08 00 0000"), (Kind.PONG, "00000000 07 00 0000")])
+def test_empty_frames(kind, data):
+    assert frame.encode(kind) == octets(data)
+
+
+@pytest.mark.parametrize(
+    ("output", "data"),
+    [
+        (True, "0100 06 00 00 00 01000000 01"),
+        (-2, "0100 03 00 00 00 08000000 feffffffffffffff"),
+        (1.5, "0100 05 00 00 00 08000000 000000000000f83f"),
+        ("é", "0100 10 00 00 00 02000000 c3a9"),
+        ({"a": [1, 2.5, None]}, "0100 11 00 00 00 12000000 7b2261223a5b312c322e352c6e756c6c5d7d"),
+        (
+            Output(1, qualifiers={"k": "v"}),
+            "0100 03 00 00 00 08000000 0100000000000000  02 0c000000 0100 10 00 01 00 6b 01000000 76",
+        ),
+    ],
+)
+def test_outputs(output, data):
+    assert encode(output) == octets(data)

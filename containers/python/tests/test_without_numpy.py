@@ -1,0 +1,21 @@
+"""The part of the suite that knows no processes, once more, without numpy."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+MODULES = ["golden", "predict", "encoding", "input_type", "runner", "fuzz"]
+
+
+def test_the_same_without_numpy():
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", *(f"tests/test_{m}.py" for m in MODULES)],
+        cwd=HERE.parent,
+        env=os.environ | {"TOPSAIL_TEST_NO_NUMPY": "1", "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stdout
