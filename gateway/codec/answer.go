@@ -1,0 +1,69 @@
+package codec
+
+import (
+	"strconv"
+	"unicode/utf8"
+
+	"topsail/serving"
+)
+
+// AppendPrediction appends the answer to a request for one prediction.
+func AppendPrediction(b []byte, p serving.Prediction) []byte {
+	b = append(b, `{"query_id":`...)
+	b = strconv.AppendInt(b, p.QueryID, 10)
+	b = append(b, `,"output":`...)
+	b = append(b, p.Output...)
+	if !p.Default {
+		return append(b, `,"default":false}`...)
+	}
+	b = append(b, `,"default":true`...)
+	if p.Explanation != "" {
+		b = append(b, `,"default_explanation":`...)
+		b = appendString(b, p.Explanation)
+	}
+	return append(b, '}')
+}
+
+// AppendBatch appends the answer to a request for a batch, in the order of its
+// inputs. As with Clipper, a batch of one is answered as a single prediction.
+func AppendBatch(b []byte, ps []serving.Prediction) []byte {
+	if len(ps) == 1 {
+		return AppendPrediction(b, ps[0])
+	}
+	b = append(b, `{"batch_predictions":[`...)
+	for i, p := range ps {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = AppendPrediction(b, p)
+	}
+	return append(b, ']', '}')
+}
+
+// AppendError appends the body of a refusal: its class, and a sentence for people.
+func AppendError(b []byte, class, cause string) []byte {
+	b = append(b, `{"error":`...)
+	b = appendString(b, class)
+	b = append(b, `,"cause":`...)
+	b = appendString(b, cause)
+	return append(b, '}')
+}
+
+// appendString appends s as a JSON string. What is not UTF-8 becomes U+FFFD.
+func appendString(b []byte, s string) []byte {
+	const hex = "0123456789abcdef"
+	b = append(b, '"')
+	for _, r := range s { // invalid bytes come as U+FFFD
+		switch {
+		case r == '"' || r == '\\':
+			b = append(b, '\\', byte(r))
+		case r == '\n':
+			b = append(b, '\\', 'n')
+		case r < ' ':
+			b = append(b, '\\', 'u', '0', '0', hex[r>>4], hex[r&0xf])
+		default:
+			b = utf8.AppendRune(b, r)
+		}
+	}
+	return append(b, '"')
+}

@@ -1,0 +1,92 @@
+package codec
+
+import (
+	"bytes"
+	"time"
+
+	"topsail/serving"
+)
+
+// Options are what a predict request may say beside its inputs. Zero values
+// stand for keys that are absent.
+type Options struct {
+	Version string        // version
+	User    string        // uid; a number becomes its decimal text
+	Timeout time.Duration // slo_micros; at most serving.MaxSLO
+	Salt    string        // salt; a number becomes its decimal text
+	NoCache bool          // no_cache
+}
+
+// maxName bounds version, uid and salt, in bytes.
+const maxName = 256
+
+func (p *parser) version() (string, error) {
+	if kind := p.kind(); kind != "String" {
+		return "", mismatch("version", "String", kind)
+	}
+	return p.name("version")
+}
+
+// name reads a string or a whole number as text.
+func (p *parser) name(key string) (string, error) {
+	var name []byte
+	switch c := p.peek(); {
+	case c == '"':
+		t, err := p.text()
+		if err != nil {
+			return "", err
+		}
+		if name = t.raw; t.escaped {
+			name = t.unescape()
+		}
+	case c == '-' || isDigit(c):
+		first := p.i
+		if _, err := p.number(); err != nil {
+			return "", err
+		}
+		if name = p.b[first:p.i]; bytes.ContainsAny(name, ".eE") {
+			return "", wrongName(key)
+		}
+	default:
+		return "", wrongName(key)
+	}
+	if len(name) > maxName {
+		return "", wrongName(key)
+	}
+	return string(name), nil
+}
+
+func wrongName(key string) error {
+	return contentError("JSON key %s must be a string or a whole number, of at most %d bytes", key, maxName)
+}
+
+// slo reads a time limit. One above what any app may have is as good as none,
+// since it can only shorten.
+func (p *parser) slo() (time.Duration, error) {
+	if c := p.peek(); !isDigit(c) {
+		return 0, errSLO()
+	}
+	n, err := p.number()
+	if err != nil {
+		return 0, err
+	}
+	if n.form != whole || n.mantissa == 0 {
+		return 0, errSLO()
+	}
+	micros := min(n.mantissa, uint64(serving.MaxSLO.Microseconds()))
+	return time.Duration(micros) * time.Microsecond, nil
+}
+
+func errSLO() error {
+	return contentError("JSON key slo_micros must be a whole number of microseconds above 0")
+}
+
+func (p *parser) flag(key string) (bool, error) {
+	switch p.peek() {
+	case 't':
+		return true, p.literal("true")
+	case 'f':
+		return false, p.literal("false")
+	}
+	return false, contentError("JSON key %s must be true or false", key)
+}

@@ -1,0 +1,145 @@
+package codec
+
+import "topsail/serving"
+
+// PredictRequest is the body of a predict request. It owns its memory.
+type PredictRequest struct {
+	Input   serving.Input   // of a request for one prediction
+	Batch   []serving.Input // of a request for a batch, possibly of none; else nil
+	Options Options
+}
+
+// DecodePredict reads the body of a request to an app that takes inputs of type
+// t. A batch has at most maxBatch inputs. Its error is always an *Error.
+func DecodePredict(body []byte, t serving.InputType, maxBatch int) (PredictRequest, error) {
+	d := decoder{parser: parser{b: body}, inputType: t, maxBatch: maxBatch, batchAt: -1}
+	err := d.body()
+	if err == nil {
+		return d.out, nil
+	}
+	// A body that is not JSON is told so, even if we met wrong content before
+	// the place where its syntax breaks.
+	if e, ok := err.(*Error); ok && !e.syntax {
+		if syntax := checkSyntax(body); syntax != nil {
+			err = syntax
+		}
+	}
+	return PredictRequest{}, err
+}
+
+// decoder reads one predict request.
+type decoder struct {
+	parser
+	inputType serving.InputType
+	maxBatch  int
+	seen      field // keys met so far: the first of equal keys counts
+	batchAt   int   // offset of the value of "input_batch", or -1
+	out       PredictRequest
+}
+
+// field is a bit for each key that has a meaning.
+type field uint8
+
+const (
+	fieldInput field = 1 << iota
+	fieldBatch
+	fieldVersion
+	fieldUID
+	fieldSLO
+	fieldSalt
+	fieldNoCache
+)
+
+func fieldOf(key []byte) field {
+	switch string(key) {
+	case "input":
+		return fieldInput
+	case "input_batch":
+		return fieldBatch
+	case "version":
+		return fieldVersion
+	case "uid":
+		return fieldUID
+	case "slo_micros":
+		return fieldSLO
+	case "salt":
+		return fieldSalt
+	case "no_cache":
+		return fieldNoCache
+	}
+	return 0
+}
+
+// body reads the whole body into d.out.
+func (d *decoder) body() error {
+	if d.peek() != '{' {
+		return errNotObject()
+	}
+	d.i++
+	if err := d.members(); err != nil {
+		return err
+	}
+	if err := d.end(); err != nil {
+		return err
+	}
+	switch {
+	case d.seen&fieldInput != 0:
+		return nil
+	case d.seen&fieldBatch != 0:
+		return d.lateBatch()
+	}
+	return contentError("JSON object does not have required keys input or input_batch")
+}
+
+func (d *decoder) members() error {
+	if d.take('}') {
+		return nil
+	}
+	for {
+		key, err := d.key()
+		if err != nil {
+			return err
+		}
+		if err := d.member(fieldOf(key)); err != nil {
+			return err
+		}
+		if more, err := d.moreMembers(); !more {
+			return err
+		}
+	}
+}
+
+// member reads the value of one key.
+func (d *decoder) member(f field) (err error) {
+	if f == 0 || d.seen&f != 0 {
+		return d.skip(1)
+	}
+	d.seen |= f
+	options := &d.out.Options
+	switch f {
+	case fieldInput:
+		d.out.Input, err = d.input(d.inputType)
+	case fieldBatch:
+		d.peek()
+		d.batchAt = d.i // "input" may still come, and wins
+		err = d.skip(1)
+	case fieldVersion:
+		options.Version, err = d.version()
+	case fieldUID:
+		options.User, err = d.name("uid")
+	case fieldSLO:
+		options.Timeout, err = d.slo()
+	case fieldSalt:
+		options.Salt, err = d.name("salt")
+	case fieldNoCache:
+		options.NoCache, err = d.flag("no_cache")
+	}
+	return err
+}
+
+// lateBatch reads the batch when it is certain that there is no "input".
+func (d *decoder) lateBatch() (err error) {
+	d.i = d.batchAt
+	d.out.Batch, err = d.batch(d.inputType, d.maxBatch)
+	return err
+}

@@ -1,0 +1,311 @@
+package codec_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+	"reflect"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"topsail/gateway/codec"
+	"topsail/serving"
+)
+
+const maxBatch = 3
+
+func doubles(xs ...float64) serving.Input {
+	in := serving.Input{Type: serving.Doubles}
+	for _, x := range xs {
+		in.Data = binary.LittleEndian.AppendUint64(in.Data, math.Float64bits(x))
+	}
+	return in
+}
+
+func floats(xs ...float32) serving.Input {
+	in := serving.Input{Type: serving.Floats}
+	for _, x := range xs {
+		in.Data = binary.LittleEndian.AppendUint32(in.Data, math.Float32bits(x))
+	}
+	return in
+}
+
+func ints(xs ...int32) serving.Input {
+	in := serving.Input{Type: serving.Ints}
+	for _, x := range xs {
+		in.Data = binary.LittleEndian.AppendUint32(in.Data, uint32(x))
+	}
+	return in
+}
+
+func text(s string) serving.Input {
+	return serving.Input{Type: serving.Strings, Data: []byte(s)}
+}
+
+func blob(s string) serving.Input {
+	return serving.Input{Type: serving.Bytes, Data: []byte(s)}
+}
+
+func TestDecodeInput(t *testing.T) {
+	for _, test := range []struct {
+		body string
+		want serving.Input
+	}{
+		{`{"input":[1.5,-2,0.1,3e2,-0]}`, doubles(1.5, -2, 0.1, 300, math.Copysign(0, -1))},
+		{" {\n\"input\"\t:\r [ 1 , 2 ] } \n", doubles(1, 2)},
+		{`{"input":[1e-400,1.7976931348623157e308]}`, doubles(0, math.MaxFloat64)},
+		{`{"input":[1E+2,1e-2,123456789012345678901234567890]}`, doubles(100, 0.01, 123456789012345678901234567890)},
+		{`{"input":[1.5,16777217,3.4028235e38,1e-60]}`, floats(1.5, 16777216, math.MaxFloat32, 0)},
+		{`{"input":[0,-0,2147483647,-2147483648]}`, ints(0, 0, math.MaxInt32, math.MinInt32)},
+		{`{"input":""}`, text("")},
+		{`{"input":"häuser 🏠"}`, text("häuser 🏠")},
+		{`{"input":"\"\\\/\b\f\n\r\t\u00e4\ud83c\udfe0\u0000 end"}`, text("\"\\/\b\f\n\r\tä🏠\x00 end")},
+		{`{"input":"\ud83c \udfe0 \ud83c\u0041 \ud83c\ud83c\udfe0"}`, text("\ufffd \ufffd \ufffdA \ufffd🏠")},
+		{`{"input":"QUJDRA=="}`, blob("ABCD")},
+		{`{"input":"QUJDRA"}`, blob("ABCD")},
+		{`{"input":"QUJD\r\nRA==\n"}`, blob("ABCD")},
+		{`{"input":"\/\/\/\/"}`, blob("\xff\xff\xff")},
+		{`{"in\u0070ut":[1]}`, doubles(1)},
+		{`{"input":[1],"input":[2]}`, doubles(1)},
+		{`{"input_batch":[[7],[8]],"input":[1]}`, doubles(1)},
+		{`{"input":[1],"input_batch":"ignored"}`, doubles(1)},
+		{`{"else":{"a":[{},[],null,true,false,"x",-1.5e3]},"input":[1],"more":1e999}`, doubles(1)},
+	} {
+		got, err := codec.DecodePredict([]byte(test.body), test.want.Type, maxBatch)
+		if want := (codec.PredictRequest{Input: test.want}); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s as %v:\n got %v, %v\nwant %v", test.body, test.want.Type, got, err, want)
+		}
+	}
+}
+
+func TestDecodeBatch(t *testing.T) {
+	for _, test := range []struct {
+		body string
+		want []serving.Input
+		t    serving.InputType
+	}{
+		{`{"input_batch":[]}`, []serving.Input{}, serving.Doubles},
+		{`{"input_batch": [ ] }`, []serving.Input{}, serving.Strings},
+		{`{"input_batch":[[1],[2,3]]}`, []serving.Input{doubles(1), doubles(2, 3)}, serving.Doubles},
+		{`{"input_batch" : [ [1] , [2] , [3] ] }`, []serving.Input{ints(1), ints(2), ints(3)}, serving.Ints},
+		{`{"input_batch":["a",""]}`, []serving.Input{text("a"), text("")}, serving.Strings},
+		{`{"input_batch":["QQ=="]}`, []serving.Input{blob("A")}, serving.Bytes},
+		{`{"input_batch":[[1]],"input_batch":[[2]]}`, []serving.Input{floats(1)}, serving.Floats},
+	} {
+		got, err := codec.DecodePredict([]byte(test.body), test.t, maxBatch)
+		if want := (codec.PredictRequest{Batch: test.want}); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s as %v:\n got %v, %v\nwant %v", test.body, test.t, got, err, want)
+		}
+	}
+}
+
+func TestDecodeOptions(t *testing.T) {
+	for _, test := range []struct {
+		members string
+		want    codec.Options
+	}{
+		{`"version":"2"`, codec.Options{Version: "2"}},
+		{`"version":"\u0032","version":"3"`, codec.Options{Version: "2"}},
+		{`"uid":"ann"`, codec.Options{User: "ann"}},
+		{`"uid":-12345678901234567890`, codec.Options{User: "-12345678901234567890"}},
+		{`"salt":"a\"b"`, codec.Options{Salt: `a"b`}},
+		{`"salt":7`, codec.Options{Salt: "7"}},
+		{`"slo_micros":1500`, codec.Options{Timeout: 1500 * time.Microsecond}},
+		{`"slo_micros":9999999999999999999`, codec.Options{Timeout: serving.MaxSLO}},
+		{`"no_cache":true`, codec.Options{NoCache: true}},
+		{`"no_cache":false,"slo_micros":1,"slo_micros":0`, codec.Options{Timeout: time.Microsecond}},
+	} {
+		for _, body := range []string{`{` + test.members + `,"input":[1]}`, `{"input":[1],` + test.members + `}`} {
+			got, err := codec.DecodePredict([]byte(body), serving.Doubles, maxBatch)
+			if err != nil || got.Options != test.want {
+				t.Errorf("%s: got %+v, %v, want %+v", body, got.Options, err, test.want)
+			}
+		}
+	}
+}
+
+func TestDecodeErrors(t *testing.T) {
+	for _, test := range []struct {
+		t      serving.InputType
+		body   string
+		detail string
+	}{
+		// the table of Clipper
+		{serving.Doubles, ``, "JSON parse error: The document is empty. (offset 0)\n"},
+		{serving.Doubles, "  \n", "JSON parse error: The document is empty. (offset 3)\n"},
+		{serving.Doubles, `{"input":[1]} x`, "JSON parse error: The document root must not be followed by other values. (offset 14)\n"},
+		{serving.Doubles, `{}`, "JSON object does not have required keys input or input_batch"},
+		{serving.Doubles, `{"Input":[1]}`, "JSON object does not have required keys input or input_batch"},
+		{serving.Doubles, `{"input":["a"]}`, "Array input of type String is not of type double"},
+		{serving.Doubles, `{"input":[1,null]}`, "Array input of type Null is not of type double"},
+		{serving.Floats, `{"input":[true]}`, "Array input of type True is not of type float"},
+		{serving.Floats, `{"input":[{}]}`, "Array input of type Object is not of type float"},
+		{serving.Ints, `{"input":[false]}`, "Array input of type False is not of type int"},
+		{serving.Ints, `{"input":[[1]]}`, "Array input of type Array is not of type int"},
+		{serving.Strings, `{"input_batch":["a",1]}`, "Array input of type Number is not of type string"},
+		{serving.Ints, `{"input_batch":[1]}`, "Array input of type Number is not of type array"},
+		{serving.Doubles, `{"input":"a"}`, "Type mismatch! JSON key input expected type Arraybut found type String"},
+		{serving.Strings, `{"input":["a"]}`, "Type mismatch! JSON key input expected type Stringbut found type Array"},
+		{serving.Bytes, `{"input":null,"input_batch":[]}`, "Type mismatch! JSON key input expected type Stringbut found type Null"},
+		{serving.Doubles, `{"input_batch":{}}`, "Type mismatch! JSON key input_batch expected type Arraybut found type Object"},
+		{serving.Doubles, `{"input":[1],"version":1}`, "Type mismatch! JSON key version expected type Stringbut found type Number"},
+		{serving.Bytes, `{"input_batch":[1]}`, "PredictionData of type Number is not of type base64-encoded string"},
+
+		// numbers that do not fit
+		{serving.Ints, `{"input":[2147483648]}`, "Array input of type Number is not of type int: use whole numbers between -2147483648 and 2147483647, without point or exponent"},
+		{serving.Ints, `{"input":[-2147483649]}`, "Array input of type Number is not of type int: use whole numbers between -2147483648 and 2147483647, without point or exponent"},
+		{serving.Ints, `{"input":[18446744073709551617]}`, "Array input of type Number is not of type int: use whole numbers between -2147483648 and 2147483647, without point or exponent"},
+		{serving.Ints, `{"input":[1.0]}`, "Array input of type Number is not of type int: use whole numbers between -2147483648 and 2147483647, without point or exponent"},
+		{serving.Ints, `{"input":[1e2]}`, "Array input of type Number is not of type int: use whole numbers between -2147483648 and 2147483647, without point or exponent"},
+		{serving.Floats, `{"input":[3.5e38]}`, "Array input of type Number is not of type float: numbers must be between -3.4028235e38 and 3.4028235e38"},
+		{serving.Doubles, `{"input":[1, 1e999]}`, "JSON parse error: Number too big to be stored in double. (offset 13)\n"},
+
+		// empty and too many
+		{serving.Doubles, `{"input":[ ]}`, "Input is empty: give at least one number"},
+		{serving.Ints, `{"input_batch":[[1],[]]}`, "Input is empty: give at least one number"},
+		{serving.Bytes, `{"input":""}`, "Input is empty: give at least one byte, base64-encoded"},
+		{serving.Bytes, `{"input":"\r\n"}`, "Input is empty: give at least one byte, base64-encoded"},
+		{serving.Doubles, `{"input_batch":[[1],[2],[3],[4]]}`, "Array input_batch has more than 3 inputs: send them in several requests"},
+
+		// base64
+		{serving.Bytes, `{"input":"QUJDR"}`, "Input is not base64: use the standard alphabet (A-Z a-z 0-9 + /), with or without padding"},
+		{serving.Bytes, `{"input":"QUJD=RA="}`, "Input is not base64: use the standard alphabet (A-Z a-z 0-9 + /), with or without padding"},
+		{serving.Bytes, `{"input":"_-__"}`, "Input is not base64: use the standard alphabet (A-Z a-z 0-9 + /), with or without padding"},
+
+		// options
+		{serving.Doubles, `{"input":[1],"slo_micros":0}`, "JSON key slo_micros must be a whole number of microseconds above 0"},
+		{serving.Doubles, `{"input":[1],"slo_micros":-5}`, "JSON key slo_micros must be a whole number of microseconds above 0"},
+		{serving.Doubles, `{"input":[1],"slo_micros":1.5}`, "JSON key slo_micros must be a whole number of microseconds above 0"},
+		{serving.Doubles, `{"input":[1],"slo_micros":"5"}`, "JSON key slo_micros must be a whole number of microseconds above 0"},
+		{serving.Doubles, `{"input":[1],"uid":1.5}`, "JSON key uid must be a string or a whole number, of at most 256 bytes"},
+		{serving.Doubles, `{"input":[1],"uid":null}`, "JSON key uid must be a string or a whole number, of at most 256 bytes"},
+		{serving.Doubles, `{"input":[1],"salt":"` + strings.Repeat("s", 257) + `"}`, "JSON key salt must be a string or a whole number, of at most 256 bytes"},
+		{serving.Doubles, `{"input":[1],"no_cache":1}`, "JSON key no_cache must be true or false"},
+
+		// broken JSON, also where something else is wrong before the break
+		{serving.Doubles, `{"input":[NaN]}`, "JSON parse error: Invalid value. (offset 10)\n"},
+		{serving.Doubles, `{"input":[-Infinity]}`, "JSON parse error: Invalid value. (offset 10)\n"},
+		{serving.Doubles, `{"input":[1 2]}`, "JSON parse error: Missing a comma or ] after an array element. (offset 12)\n"},
+		{serving.Doubles, `{"input":[1,]}`, "JSON parse error: Invalid value. (offset 12)\n"},
+		{serving.Doubles, `{"input":[1`, "JSON parse error: Missing a comma or ] after an array element. (offset 11)\n"},
+		{serving.Doubles, `{"input":[01]}`, "JSON parse error: A number must not begin with 0. (offset 11)\n"},
+		{serving.Doubles, `{"input":[1.]}`, "JSON parse error: Miss fraction part in number. (offset 12)\n"},
+		{serving.Doubles, `{"input":[1e]}`, "JSON parse error: Miss exponent in number. (offset 12)\n"},
+		{serving.Doubles, `{"input":["a"}`, "JSON parse error: Missing a comma or ] after an array element. (offset 13)\n"},
+		{serving.Doubles, `{"input":[1];}`, "JSON parse error: Missing a comma or } after an object member. (offset 12)\n"},
+		{serving.Doubles, `{input:[1]}`, "JSON parse error: Missing a name for object member. (offset 1)\n"},
+		{serving.Doubles, `{"input" [1]}`, "JSON parse error: Missing a colon after a name of object member. (offset 9)\n"},
+		{serving.Doubles, `{"input":[1],"x":tru}`, "JSON parse error: Invalid value. (offset 17)\n"},
+		{serving.Doubles, `[1`, "JSON parse error: Missing a comma or ] after an array element. (offset 2)\n"},
+		{serving.Strings, `{"input":"a`, "JSON parse error: Missing a closing quotation mark in string. (offset 9)\n"},
+		{serving.Strings, `{"input":"a\`, "JSON parse error: Missing a closing quotation mark in string. (offset 9)\n"},
+		{serving.Strings, `{"input":"\x41"}`, "JSON parse error: Invalid escape character in string. (offset 10)\n"},
+		{serving.Strings, `{"input":"\u00g0"}`, "JSON parse error: Incorrect hex digit after \\u escape in string. (offset 10)\n"},
+		{serving.Strings, "{\"input\":\"a\nb\"}", "JSON parse error: Invalid encoding in string: control characters must be escaped. (offset 11)\n"},
+		{serving.Strings, "{\"input\":\"a\xffb\"}", "JSON parse error: Invalid encoding in string: text must be UTF-8. (offset 10)\n"},
+		{serving.Strings, "{\"input\":\"\xed\xa0\x80\"}", "JSON parse error: Invalid encoding in string: text must be UTF-8. (offset 10)\n"},
+	} {
+		wantError(t, test.t, test.body, "Error parsing JSON: "+test.detail+
+			". Expected JSON schema: \n  {\n   \"input\" := [double] | [int] | [string] | [byte] | [float],\n  }\n")
+	}
+	for _, body := range []string{`[1]`, `1`, `null`, `"input"`} {
+		wantError(t, serving.Doubles, body, "JSON schema invalid")
+	}
+}
+
+func wantError(t *testing.T, inputType serving.InputType, body, cause string) {
+	t.Helper()
+	got, err := codec.DecodePredict([]byte(body), inputType, maxBatch)
+	refusal, ok := errors.AsType[*codec.Error](err)
+	if !ok || refusal.Cause != cause {
+		t.Errorf("%s as %v:\n got %v\nwant %s", body, inputType, err, cause)
+	}
+	if !reflect.DeepEqual(got, codec.PredictRequest{}) {
+		t.Errorf("%s as %v: returned %v beside the error", body, inputType, got)
+	}
+}
+
+func TestDepthIsBounded(t *testing.T) {
+	nested := func(levels int) []byte {
+		return []byte(`{"x":` + strings.Repeat(`{"a":[`, levels/2) + strings.Repeat(`]}`, levels/2) + `,"input":[1]}`)
+	}
+	if _, err := codec.DecodePredict(nested(126), serving.Doubles, maxBatch); err != nil {
+		t.Errorf("126 levels below the top: %v", err)
+	}
+	_, err := codec.DecodePredict(nested(128), serving.Doubles, maxBatch)
+	if err == nil || !strings.Contains(err.Error(), "Values are nested deeper than 128 levels.") {
+		t.Errorf("128 levels below the top: %v", err)
+	}
+	deep := []byte(`{"x":` + strings.Repeat("[", 1<<20))
+	if _, err := codec.DecodePredict(deep, serving.Doubles, maxBatch); err == nil {
+		t.Error("a million brackets were accepted")
+	}
+}
+
+// What is decoded must survive the body, which the HTTP server overwrites.
+func TestDecodedMemoryIsOwned(t *testing.T) {
+	for _, test := range []struct {
+		t    serving.InputType
+		body string
+	}{
+		{serving.Doubles, `{"input":[1.5,2],"version":"v7","uid":"ann","salt":12}`},
+		{serving.Strings, `{"input":"plain","version":"v7","uid":12,"salt":"s\n"}`},
+		{serving.Strings, `{"input_batch":["plain","esc\naped"],"version":"\u0076"}`},
+		{serving.Bytes, `{"input_batch":["QUJD","\/\/\/\/"]}`},
+	} {
+		body := []byte(test.body)
+		got, err := codec.DecodePredict(body, test.t, maxBatch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, _ := codec.DecodePredict([]byte(test.body), test.t, maxBatch)
+		for i := range body {
+			body[i] = 'X'
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: changed with the body to %v", test.body, got)
+		}
+	}
+}
+
+func TestDecodeAllocatesOnlyTheInput(t *testing.T) {
+	for _, test := range []struct {
+		t    serving.InputType
+		body string
+	}{
+		{serving.Doubles, `{"uid":0,"input":[0.8444218515250481,0.13436424411240122,1e-300,5e-324]}`},
+		{serving.Floats, `{"input":[0.00392156862745098,1e-30,2]}`},
+		{serving.Ints, `{"input":[1,-2,3]}`},
+		{serving.Strings, `{"input":"plain"}`},
+		{serving.Bytes, `{"input":"QUJDRA=="}`},
+	} {
+		body := []byte(test.body)
+		allocs := testing.AllocsPerRun(100, func() {
+			if _, err := codec.DecodePredict(body, test.t, maxBatch); err != nil {
+				t.Fatal(err)
+			}
+		})
+		if allocs != 1 {
+			t.Errorf("%s: %v allocations", test.body, allocs)
+		}
+	}
+}
+
+// A body must not make us take memory out of proportion to its length.
+func TestMemoryIsInProportionToTheBody(t *testing.T) {
+	for _, body := range []string{
+		`{"input":[` + strings.Repeat(",", 1<<20),
+		`{"input":[1` + strings.Repeat(",1", 1<<19) + `]}`,
+		`{"input_batch":[[1],` + strings.Repeat(",", 1<<20),
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, _ = codec.DecodePredict([]byte(body), serving.Doubles, 1<<20)
+		runtime.ReadMemStats(&after)
+		if got, limit := after.TotalAlloc-before.TotalAlloc, uint64(6*len(body)); got > limit {
+			t.Errorf("%.20s...: %d bytes allocated for a body of %d", body, got, len(body))
+		}
+	}
+}

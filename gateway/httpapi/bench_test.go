@@ -1,0 +1,79 @@
+package httpapi
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"topsail/serving"
+)
+
+// BenchmarkServe is the cost of a whole request without the network: parsing,
+// routing, decoding, encoding and writing, with a core that knows the answer.
+func BenchmarkServe(b *testing.B) {
+	row := `{"uid":0,"input":[0.44,1.2,-3.5,0.001,12,7.25,0.5,0.8444218515250481,3,2,1,0.1,9]}`
+	image := `{"input":[` + strings.Repeat("0.003921568627451,", 783) + `1]}`
+	for _, bench := range []struct{ name, method, path, body string }{
+		{"13doubles", "POST", "/doubles/predict", row},
+		{"784floats", "POST", "/floats/predict", image},
+		{"refused", "POST", "/doubles/predict", `{"input":["a"]}`},
+		{"health", "GET", "/health", ""},
+	} {
+		b.Run(bench.name, func(b *testing.B) {
+			core := newFake()
+			answer := serving.Prediction{QueryID: 1 << 40, Output: []byte("0.8444218515250481")}
+			l := newListener(nil, 1, nil)
+			server := New(Config{}, known{core, answer}, slog.New(slog.DiscardHandler)).server(context.Background(), l)
+			raw := request(bench.method, bench.path, bench.body, "User-Agent: bench", "Accept: */*", "Content-Type: application/json")
+			c := &conn{Conn: &replay{request: []byte(raw), left: b.N}}
+			l.track(c, fasthttp.StateNew)
+			b.ReportAllocs()
+			b.ResetTimer()
+			if err := server.ServeConn(c); err != nil {
+				b.Fatal(err)
+			}
+		})
+	}
+}
+
+// known answers every query at once.
+type known struct {
+	*fakeCore
+	answer serving.Prediction
+}
+
+func (k known) Predict(context.Context, *serving.Query) (serving.Prediction, error) {
+	return k.answer, nil
+}
+
+// replay is a connection that carries the same request again and again.
+type replay struct {
+	nowhere
+	request []byte
+	left    int
+}
+
+func (r *replay) Read(b []byte) (int, error) {
+	if r.left == 0 {
+		return 0, io.EOF
+	}
+	r.left--
+	return copy(b, r.request), nil
+}
+
+// nowhere swallows what is written to it.
+type nowhere struct{ net.Conn }
+
+func (nowhere) Write(b []byte) (int, error)      { return len(b), nil }
+func (nowhere) Close() error                     { return nil }
+func (nowhere) LocalAddr() net.Addr              { return &net.TCPAddr{} }
+func (nowhere) RemoteAddr() net.Addr             { return &net.TCPAddr{} }
+func (nowhere) SetDeadline(time.Time) error      { return nil }
+func (nowhere) SetReadDeadline(time.Time) error  { return nil }
+func (nowhere) SetWriteDeadline(time.Time) error { return nil }

@@ -1,0 +1,28 @@
+package httpapi
+
+import (
+	"cmp"
+	"time"
+)
+
+// Config bounds what clients can ask of a Server. A field that is zero takes the
+// default that stands beside it, except for DrainTimeout.
+type Config struct {
+	MaxBodyBytes   int           // of a request, before and after inflating; 16 MiB
+	MaxBatch       int           // inputs in one request; 4096
+	MaxConnections int           // open at a time, idle ones included; 4096
+	ReadTimeout    time.Duration // for a whole request to arrive; 10 s
+	WriteTimeout   time.Duration // for an answer to leave; 10 s
+	IdleTimeout    time.Duration // between two requests of a connection; 60 s
+	DrainTimeout   time.Duration // for queries in flight when stopping; 0 cancels them at once
+}
+
+func (c Config) withDefaults() Config {
+	c.MaxBodyBytes = cmp.Or(c.MaxBodyBytes, 16<<20)
+	c.MaxBatch = cmp.Or(c.MaxBatch, 4096)
+	c.MaxConnections = cmp.Or(c.MaxConnections, 4096)
+	c.ReadTimeout = cmp.Or(c.ReadTimeout, 10*time.Second)
+	c.WriteTimeout = cmp.Or(c.WriteTimeout, 10*time.Second)
+	c.IdleTimeout = cmp.Or(c.IdleTimeout, time.Minute)
+	return c
+}

@@ -1,0 +1,13 @@
+// Package httpapi is the query port: HTTP in, predictions out. It is the only
+// part of the gateway that knows HTTP, and the only one that imports Fiber and
+// fasthttp.
+//
+// Three rules keep the request path safe, because fasthttp reuses its buffers:
+// whatever reaches the Predictor owns its memory; bodies are read raw and
+// inflated here, under the limit that is set for bodies; and the text of an error
+// that is not meant for clients goes to the log only, with the request id that
+// the client is told.
+//
+// A valid X-Request-Id is echoed on every answer. No other id is made until one
+// is needed, which is when something is logged.
+package httpapi

@@ -1,0 +1,59 @@
+package httpapi
+
+import (
+	"bytes"
+	"runtime/debug"
+	"slices"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
+)
+
+// keepBytes is the largest body buffer that a connection keeps for its next
+// request or answer. Without a bound, each idle connection would hold on to the
+// largest body it ever carried.
+const keepBytes = 64 << 10
+
+// guard wraps the handling of every request with what must hold for all.
+func (s *Server) guard(next fasthttp.RequestHandler) fasthttp.RequestHandler {
+	return func(rc *fasthttp.RequestCtx) {
+		defer rc.Request.ReleaseBody(keepBytes)
+		defer s.recovered(rc)
+		knownMethod(rc)
+		next(rc)
+		if id := clientRequestID(rc); id != nil {
+			rc.Response.Header.SetBytesV(requestIDHeader, id)
+		}
+		if s.draining.Load() {
+			rc.SetConnectionClose()
+		}
+	}
+}
+
+// knownMethod turns a method that Fiber does not know, and answers in its own
+// way, into one that it knows and no route has.
+func knownMethod(rc *fasthttp.RequestCtx) {
+	if !slices.Contains(fiber.DefaultMethods, string(rc.Method())) {
+		rc.Request.Header.SetMethod(fiber.MethodPatch)
+	}
+}
+
+// recovered turns a panic of the request's handler into an answer.
+func (s *Server) recovered(rc *fasthttp.RequestCtx) {
+	if v := recover(); v != nil {
+		rc.Response.Reset()
+		rc.SetConnectionClose() // who knows what is left of the request
+		s.internal(rc, "query panicked", "panic", v, "stack", string(debug.Stack()))
+	}
+}
+
+// distrust closes the connection behind a request that has two lengths, as RFC
+// 9112 section 6.3 asks: a proxy before us may have believed the other one. It is
+// fasthttp's hook for headers that were read.
+func distrust(h *fasthttp.RequestHeader) (unchanged fasthttp.RequestConfig) {
+	const chunked = -1
+	if h.ContentLength() == chunked && bytes.Contains(bytes.ToLower(h.RawHeaders()), []byte("content-length:")) {
+		h.SetConnectionClose()
+	}
+	return unchanged
+}

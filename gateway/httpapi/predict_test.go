@@ -1,0 +1,102 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/binary"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"topsail/serving"
+)
+
+func TestPredict(t *testing.T) {
+	s := start(t, Config{}, newFake())
+	for _, test := range []struct{ path, body, want string }{
+		{"/doubles/predict", `{"input":[1,2,3]}`, `{"query_id":1,"output":3.0,"default":false}`},
+		{"/doubles/predict/", `{"input":[1,2,3]}`, `{"query_id":1,"output":3.0,"default":false}`},
+		{"/%64oubles/predict?x=1", `{"input":[1]}`, `{"query_id":1,"output":1.0,"default":false}`},
+		{"/integers/predict", `{"input":[1,2]}`, `{"query_id":1,"output":2.0,"default":false}`},
+		{"/strings/predict", `{"input":"four"}`, `{"query_id":1,"output":4.0,"default":false}`},
+		{"/bytes/predict", `{"input_batch":["QUJD"]}`, `{"query_id":1,"output":3.0,"default":false}`},
+		{"/floats/predict", `{"input_batch":[]}`, `{"batch_predictions":[]}`},
+		{"/floats/predict", `{"input_batch":[[1],[1,2]]}`,
+			`{"batch_predictions":[{"query_id":1,"output":1.0,"default":false},{"query_id":1,"output":2.0,"default":false}]}`},
+	} {
+		got := s.do(t, "POST", test.path, test.body, "Content-Type: text/weird")
+		if got.status != 200 || got.body != test.want {
+			t.Errorf("%s %s: %d %s, want %s", test.path, test.body, got.status, got.body, test.want)
+		}
+		if ct := got.header.Get("Content-Type"); ct != "application/json" {
+			t.Errorf("%s: Content-Type %q", test.path, ct)
+		}
+	}
+}
+
+func TestPredictDefault(t *testing.T) {
+	core := newFake()
+	core.answer = func(context.Context, *serving.Query) (serving.Prediction, error) {
+		late := &serving.Failure{Cause: serving.MissedSLO}
+		return serving.Prediction{QueryID: 9, Output: []byte(`"none"`), Default: true, Cause: late.Cause, Explanation: late.Explain()}, nil
+	}
+	got := start(t, Config{}, core).do(t, "POST", "/doubles/predict", `{"input":[1]}`)
+	want := `{"query_id":9,"output":"none","default":true,"default_explanation":"Failed to retrieve a prediction response within the specified latency SLO"}`
+	if got.status != 200 || got.body != want {
+		t.Errorf("got %d %s, want %s", got.status, got.body, want)
+	}
+}
+
+func TestPredictPassesTheWholeQuery(t *testing.T) {
+	s := start(t, Config{}, newFake())
+	before := time.Now()
+	body := `"version":"7","uid":12,"salt":"s","slo_micros":2500,"no_cache":true}`
+	s.do(t, "POST", "/doubles/predict", `{"input":[0.5],`+body)
+	s.do(t, "POST", "/doubles/predict", `{"input_batch":[[0.5],[0.5]],`+body)
+	after := time.Now()
+	want := serving.Query{
+		App:     "doubles",
+		Input:   serving.Input{Type: serving.Doubles, Data: binary.LittleEndian.AppendUint64(nil, math.Float64bits(0.5))},
+		Timeout: 2500 * time.Microsecond, User: "12", Version: "7", Salt: "s", NoCache: true,
+	}
+	queries := s.core.queries()
+	if len(queries) != 3 {
+		t.Fatalf("%d queries reached the core, want 3", len(queries))
+	}
+	for _, got := range queries {
+		if got.Received.Before(before) || got.Received.After(after) {
+			t.Errorf("received %v, want between %v and %v", got.Received, before, after)
+		}
+		got.Received = time.Time{}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+	}
+}
+
+func TestClientTimeout(t *testing.T) {
+	s := start(t, Config{}, newFake())
+	for _, test := range []struct {
+		body, header string
+		want         time.Duration
+	}{
+		{`{"input":[1]}`, "X-Other: 1", 0},
+		{`{"input":[1]}`, "X-Timeout-Ms: 3", 3 * time.Millisecond},
+		{`{"input":[1],"slo_micros":5000}`, "x-timeout-ms: 3", 3 * time.Millisecond},
+		{`{"input":[1],"slo_micros":2000}`, "X-Timeout-Ms: 3", 2 * time.Millisecond},
+		{`{"input":[1]}`, "X-Timeout-Ms: 9999999999999999999", serving.MaxSLO},
+	} {
+		got := s.do(t, "POST", "/doubles/predict", test.body, test.header)
+		queries := s.core.queries()
+		if last := queries[len(queries)-1]; got.status != 200 || last.Timeout != test.want {
+			t.Errorf("%s with %s: %d, timeout %v, want %v", test.body, test.header, got.status, last.Timeout, test.want)
+		}
+	}
+	for _, value := range []string{"0", "-1", "1.5", "1s", "99999999999999999999"} {
+		got := s.do(t, "POST", "/doubles/predict", `{"input":[1]}`, "X-Timeout-Ms: "+value)
+		if class, cause := got.refusal(t); got.status != 400 || class != "Bad request" || !strings.Contains(cause, "X-Timeout-Ms") {
+			t.Errorf("%s: %d %s", value, got.status, got.body)
+		}
+	}
+}

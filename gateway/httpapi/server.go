@@ -1,0 +1,112 @@
+package httpapi
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
+)
+
+// maxHeaderBytes bounds request line and headers. It is memory that every
+// connection holds, idle ones too.
+const maxHeaderBytes = 16 << 10
+
+// lastWords is how long queries have to be answered once they were cancelled.
+const lastWords = time.Second
+
+// Server is the query port. It runs once.
+type Server struct {
+	config   Config
+	core     Predictor
+	log      *slog.Logger
+	draining atomic.Bool
+}
+
+// New returns a server of core. It starts nothing.
+func New(config Config, core Predictor, log *slog.Logger) *Server {
+	return &Server{config: config.withDefaults(), core: core, log: log}
+}
+
+// Run serves ln, which it closes, until ctx ends or ln fails. It returns when no
+// connection and no query is left: queries in flight get DrainTimeout to end,
+// their answers say Connection: close, and then they are cancelled. An error says
+// that ln failed or that connections had to be cut.
+func (s *Server) Run(ctx context.Context, ln net.Listener) error {
+	queries, cancelQueries := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancelQueries()
+	l := newListener(ln, s.config.MaxConnections, s.log)
+	server := s.server(queries, l)
+
+	var serveErr error
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		serveErr = server.Serve(l)
+	}()
+	select {
+	case <-served:
+	case <-ctx.Done():
+	}
+
+	drainErr := s.drain(server, l, cancelQueries)
+	<-served
+	cancelQueries()
+	l.cutAll()
+	l.wait()
+	if ctx.Err() == nil {
+		return fmt.Errorf("httpapi: serve %v: %w", ln.Addr(), cmp.Or(serveErr, net.ErrClosed))
+	}
+	return drainErr
+}
+
+// drain stops accepting and gives the queries in flight time to end.
+func (s *Server) drain(server *fasthttp.Server, l *listener, cancelQueries func()) error {
+	s.draining.Store(true)
+	defer l.Close() // the shutdown does not, if serving has only just begun
+	l.cutUnused()
+
+	defer time.AfterFunc(s.config.DrainTimeout, cancelQueries).Stop()
+	limit := s.config.DrainTimeout + lastWords
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	if err := server.ShutdownWithContext(ctx); ctx.Err() != nil {
+		return fmt.Errorf("httpapi: drain: connections were left after %v and are cut: %w", limit, err)
+	}
+	return nil
+}
+
+// server assembles Fiber, its routes and fasthttp's server beneath. Queries are
+// run under the given context.
+func (s *Server) server(queries context.Context, l *listener) *fasthttp.Server {
+	app := fiber.New(fiber.Config{
+		StrictRouting:                true,
+		CaseSensitive:                true,
+		BodyLimit:                    s.config.MaxBodyBytes,
+		ReadBufferSize:               maxHeaderBytes,
+		ReadTimeout:                  s.config.ReadTimeout,
+		WriteTimeout:                 s.config.WriteTimeout,
+		IdleTimeout:                  s.config.IdleTimeout,
+		Concurrency:                  2 * s.config.MaxConnections, // the listener refuses earlier
+		ErrorHandler:                 s.fail,
+		DisablePreParseMultipartForm: true,
+		DisableStartupMessage:        true,
+	})
+	predict := func(c *fiber.Ctx) error { return s.predict(queries, c) }
+	app.Post("/:app/predict", predict)
+	app.Post("/:app/predict/", predict)
+	app.Get("/health", s.health)
+	app.Handler() // builds the routes
+
+	server := app.Server()
+	server.Handler = s.guard(server.Handler)
+	server.ErrorHandler = lingering(server.ErrorHandler)
+	server.HeaderReceived = distrust
+	server.ConnState = l.track
+	return server
+}
