@@ -265,7 +265,9 @@ func TestSourceIsWatched(t *testing.T) {
 	in := start(t, dir, config, "--watch").ready()
 	before := fmt.Sprint(in.descendants())
 	os.WriteFile(source, []byte("22"), 0o600)
-	in.until("the restart", func() bool { return strings.Contains(in.output(), "source changed") && fmt.Sprint(in.descendants()) != before })
+	in.until("the restart", func() bool {
+		return strings.Contains(in.output(), "source changed") && fmt.Sprint(in.descendants()) != before
+	})
 	in.until("a prediction after the restart", func() bool { return !in.ask(`{"input": [1], "no_cache": true}`).Default })
 }
 

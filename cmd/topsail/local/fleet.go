@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"maps"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"sync"
@@ -17,7 +18,7 @@ import (
 // fleet keeps the replicas of all model versions as the catalog wants them. It is
 // the twin of Nomad.
 type fleet struct {
-	logs     string
+	dataDir  string
 	guard    []string
 	watch    bool // restart models when their source changes
 	registry *local.Registry
@@ -86,7 +87,7 @@ func (f *fleet) reconcile(ctx context.Context, cat *serving.Catalog) {
 func (f *fleet) replica(v *serving.Version, index int) *replica {
 	name := replicaName(v.ModelID, index)
 	return &replica{
-		name: name, model: v, index: index, logs: f.logs, guard: f.guard,
+		name: name, model: v, index: index, logs: f.logs(), guard: f.guard,
 		registry: f.registry, metrics: f.metrics, log: f.log,
 	}
 }
@@ -112,7 +113,7 @@ func (f *fleet) start(ctx context.Context, r *replica, before *member) *member {
 			return
 		}
 		if f.watch {
-			go watchSource(ctx, r.model, r.log, r.restart)
+			go watchSource(ctx, r.model, f.dataDir, r.log, r.restart)
 		}
 		if err := r.run(ctx); err != nil {
 			r.log.Error("replica ended", "replica", r.name, "err", err)
@@ -120,6 +121,9 @@ func (f *fleet) start(ctx context.Context, r *replica, before *member) *member {
 	}()
 	return m
 }
+
+// logs is the folder for the containers' output.
+func (f *fleet) logs() string { return filepath.Join(f.dataDir, "logs") }
 
 // processes says how the containers' processes are doing, by replica.
 func (f *fleet) processes() map[string]process.Snapshot {

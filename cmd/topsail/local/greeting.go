@@ -37,7 +37,7 @@ func greet(ctx context.Context, out io.Writer, v *view, l *listeners) {
 	for _, name := range slices.Sorted(maps.Keys(apps)) {
 		fmt.Fprintf(out, "  %s\n\n", curl(v.addr, apps[name]))
 	}
-	fmt.Fprintf(out, "Status page  http://%s/\nMetrics      http://%s/metrics\nContainers' output is in %s\nStop with Ctrl-C.\n", l.web.Addr(), l.ops.Addr(), v.fleet.logs)
+	fmt.Fprintf(out, "Status page  http://%s/\nMetrics      http://%s/metrics\nContainers' output is in %s\nStop with Ctrl-C.\n", l.web.Addr(), l.ops.Addr(), v.fleet.logs())
 }
 
 // curl is a line for a shell that asks the app.

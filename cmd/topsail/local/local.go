@@ -8,7 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"path/filepath"
 
 	"golang.org/x/sync/errgroup"
 
@@ -52,7 +51,7 @@ func Run(ctx context.Context, cfg *config.Config, opt Options) error {
 		CacheBytes: int64(cfg.Gateway.CacheBytes), HTTP: httpConfig(cfg), Metrics: metrics, Log: opt.Log,
 	})
 	fleet := &fleet{
-		logs: filepath.Join(cfg.DataDir, "logs"), guard: opt.Guard, watch: opt.Watch, registry: registry,
+		dataDir: cfg.DataDir, guard: opt.Guard, watch: opt.Watch, registry: registry,
 		metrics: sidecar.NewMetrics(metrics), log: opt.Log, members: map[string]*member{},
 	}
 	view := &view{store: store, gateway: edge, fleet: fleet, addr: listeners.gateway.Addr().String()}

@@ -19,15 +19,16 @@ const (
 
 // watchSource calls changed when a file of the model's source has changed and
 // then stayed as it is for one look, until ctx ends. It looks again and again
-// rather than asking the system for events: that works on every file system.
-func watchSource(ctx context.Context, v *serving.Version, log *slog.Logger, changed func()) {
+// rather than asking the system for events: that works on every file system. The
+// data directory, which may stand beside the source, is left out.
+func watchSource(ctx context.Context, v *serving.Version, dataDir string, log *slog.Logger, changed func()) {
 	roots := v.Container.Watch
 	if len(roots) == 0 {
 		roots = []string{v.Container.Dir}
 	}
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
-	loaded := fingerprint(roots)
+	loaded := fingerprint(roots, dataDir)
 	last := loaded
 	for {
 		select {
@@ -35,9 +36,9 @@ func watchSource(ctx context.Context, v *serving.Version, log *slog.Logger, chan
 		case <-ctx.Done():
 			return
 		}
-		now := fingerprint(roots)
+		now := fingerprint(roots, dataDir)
 		if now != loaded && now == last {
-			log.Info("source changed; restarting the model", "model", v.ModelID.String())
+			log.Info("source changed; restarting the model", "model", v.String())
 			loaded = now
 			changed()
 		}
@@ -47,7 +48,7 @@ func watchSource(ctx context.Context, v *serving.Version, log *slog.Logger, chan
 
 // fingerprint sums up names, sizes and times of the files below roots. Files that
 // cannot be read count as absent.
-func fingerprint(roots []string) uint64 {
+func fingerprint(roots []string, without string) uint64 {
 	h := fnv.New64a()
 	seen := 0
 	for _, root := range roots {
@@ -56,7 +57,7 @@ func fingerprint(roots []string) uint64 {
 				return fs.SkipDir
 			}
 			if d.IsDir() {
-				if path != root && generated(d.Name()) {
+				if sameFile(path, without) || path != root && generated(d.Name()) {
 					return fs.SkipDir
 				}
 				return nil
@@ -71,6 +72,12 @@ func fingerprint(roots []string) uint64 {
 		})
 	}
 	return h.Sum64()
+}
+
+func sameFile(a, b string) bool {
+	x, errX := filepath.Abs(a)
+	y, errY := filepath.Abs(b)
+	return errX == nil && errY == nil && x == y
 }
 
 // generated says whether a folder holds what is made from source, or none of it.

@@ -35,7 +35,7 @@ class Many:
         self.sizes = topsail.histogram("sizes", buckets=[1, 10])
 
     def predict(self, xs):
-        self.calls.add()
+        self.calls.inc()
         self.sizes.observe(len(xs))
         what = [int(x[0]) for x in xs]
         if 100 in what:

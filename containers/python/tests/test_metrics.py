@@ -18,11 +18,11 @@ def registry(monkeypatch):
 
 
 def test_counter_gauge_and_histogram(registry):
-    topsail.counter("hits", "Hits.", kind="a").add()
-    topsail.counter("hits", "Hits.", kind="a").add(2)
-    topsail.counter("hits", "Hits.", kind="b").add(5)
+    topsail.counter("hits", "Hits.", kind="a").inc()
+    topsail.counter("hits", "Hits.", kind="a").inc(2)
+    topsail.counter("hits", "Hits.", kind="b").inc(5)
     topsail.gauge("depth").set(4)
-    topsail.gauge("depth").add(-1)
+    topsail.gauge("depth").dec()
     spread = topsail.histogram("seconds", "How long.", buckets=[1, 0.1], step="x")
     for value in (0.05, 0.1, 0.5, 7):
         spread.observe(value)
@@ -37,7 +37,7 @@ def test_counter_gauge_and_histogram(registry):
 def test_changed_is_said_once(registry):
     hits = topsail.counter("hits")
     assert not registry.changed
-    hits.add()
+    hits.inc()
     assert registry.changed
     registry.report()
     assert not registry.changed
@@ -63,7 +63,7 @@ def test_one_name_is_one_kind(registry):
 
 def test_a_counter_does_not_go_down(registry):
     with pytest.raises(ValueError, match="use a gauge"):
-        topsail.counter("n").add(-1)
+        topsail.counter("n").inc(-1)
 
 
 def test_buckets_are_bounded(registry):
@@ -74,14 +74,14 @@ def test_buckets_are_bounded(registry):
 
 def test_series_are_bounded(registry):
     for i in range(_MAX_SERIES + 10):
-        topsail.counter("users", user=i).add()  # works for the model, whether it is reported or not
+        topsail.counter("users", user=i).inc()  # works for the model, whether it is reported or not
     assert len(registry.report()) == _MAX_SERIES
 
 
 def test_threads(registry):
     def work():
         for _ in range(2000):
-            topsail.counter("n").add()
+            topsail.counter("n").inc()
             topsail.histogram("h", buckets=[1]).observe(1)
 
     threads = [threading.Thread(target=work) for _ in range(4)]

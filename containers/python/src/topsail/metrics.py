@@ -1,7 +1,7 @@
 """Metrics of model code: counters, gauges and histograms, which the sidecar shows beside its own.
 
     misses = topsail.counter("feature_cache_misses", "Lookups that went to disk.", table="users")
-    misses.add()
+    misses.inc()
 
 All are safe to use from any thread. Asking again for the same name and labels gives the same metric.
 """
@@ -47,7 +47,7 @@ class Metric:
 class Counter(Metric):
     """A total that only grows."""
 
-    def add(self, amount: float = 1) -> None:
+    def inc(self, amount: float = 1) -> None:
         if amount < 0:
             raise ValueError(f"counter {self.name} cannot go down by {-amount}: use a gauge")
         with self._lock:
@@ -66,10 +66,13 @@ class Gauge(Metric):
             self._value = float(value)
         self._registry.changed = True
 
-    def add(self, amount: float = 1) -> None:
+    def inc(self, amount: float = 1) -> None:
         with self._lock:
             self._value += amount
         self._registry.changed = True
+
+    def dec(self, amount: float = 1) -> None:
+        self.inc(-amount)
 
     def series(self) -> Series:
         return Series(report.GAUGE, self.name, self.labels, self.help, self._value)
@@ -145,12 +148,12 @@ REGISTRY = Registry()
 
 
 def counter(name: str, help: str = "", /, **labels: Any) -> Counter:
-    """A total that only grows: `.add(n)`."""
+    """A total that only grows: `.inc(n)`."""
     return REGISTRY.get(Counter, name, help, labels)
 
 
 def gauge(name: str, help: str = "", /, **labels: Any) -> Gauge:
-    """A number that goes up and down: `.set(x)`, `.add(n)`."""
+    """A number that goes up and down: `.set(x)`, `.inc(n)`, `.dec(n)`."""
     return REGISTRY.get(Gauge, name, help, labels)
 
 

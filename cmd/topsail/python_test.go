@@ -1,0 +1,110 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+const moodyModel = `
+import topsail
+
+SEEN = topsail.counter("moody_inputs", "inputs that the model has seen")
+
+def predict(texts):
+    SEEN.inc(len(texts))
+    if any(t == "explode" for t in texts):
+        raise ValueError("I was told to")
+    return [answer(t) for t in texts]
+
+def answer(text):
+    if text == "refuse":
+        return topsail.Error("not this one")
+    if text == "object":
+        return {"label": "cat", "scores": [0.25, 0.75]}
+    if text == "nan":
+        return float("nan")
+    if text == "sure":
+        return topsail.Output("yes", confidence=0.9)
+    return text.upper()
+`
+
+func pythonConfig(t *testing.T, dir string) string {
+	sdk, err := filepath.Abs("../../containers/python/src")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf(`
+[[app]]
+name = "sum"
+input_type = "strings"
+default_output = "none"
+latency_slo_micros = 2000000
+models = ["moody"]
+
+[[model]]
+name = "moody"
+version = "1"
+input_type = "strings"
+command = ["python3", "-m", "topsail", "moody.py:predict"]
+env = { TOPSAIL_TEST = %q, PYTHONPATH = %q }
+`, dir, sdk)
+}
+
+func writeModel(t *testing.T, dir, source string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, "moody.py"), []byte(source), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAPythonModelOfEveryMood(t *testing.T) {
+	dir := t.TempDir()
+	writeModel(t, dir, moodyModel)
+	in := start(t, dir, pythonConfig(t, dir)).ready()
+	for input, want := range map[string]answer{
+		"hello":   {Output: "HELLO"},
+		"object":  {Output: map[string]any{"label": "cat", "scores": []any{0.25, 0.75}}},
+		"sure":    {Output: "yes"},
+		"refuse":  {Output: "none", Default: true, Explanation: "Model error: Error: not this one"},
+		"explode": {Output: "none", Default: true, Explanation: "Model error: ValueError: I was told to"},
+		"nan":     {Output: "none", Default: true, Explanation: "Model error: output is NaN or infinite, which JSON cannot carry"},
+		"":        {Output: ""},
+		"ünï©ode": {Output: "ÜNÏ©ODE"},
+	} {
+		got := in.ask(fmt.Sprintf(`{"input": %q}`, input))
+		got.ID = 0
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%q: got %+v, want %+v", input, got, want)
+		}
+	}
+	ops := regexp.MustCompile(`http://([0-9.:]+)/metrics`).FindStringSubmatch(in.output())[1]
+	in.until("the model's own metric", func() bool {
+		response, err := http.Get("http://" + ops + "/metrics")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		body, _ := io.ReadAll(response.Body)
+		return strings.Contains(string(body), `moody_inputs{model="moody",replica="moody:1/0",version="1"}`)
+	})
+	log, err := os.ReadFile(filepath.Join(dir, "data", "logs", "moody-1-0.log"))
+	if err != nil || !strings.Contains(string(log), "ValueError: I was told to") {
+		t.Errorf("the replica's log has no traceback: %v\n%s", err, log)
+	}
+}
+
+func TestAnEditedPythonModelIsRestarted(t *testing.T) {
+	dir := t.TempDir()
+	writeModel(t, dir, moodyModel)
+	in := start(t, dir, pythonConfig(t, dir), "--watch").ready()
+	writeModel(t, dir, strings.ReplaceAll(moodyModel, "text.upper()", `text + "!"`))
+	in.until("an answer of the new source", func() bool {
+		return in.ask(`{"input": "hello", "no_cache": true}`).Output == "hello!"
+	})
+}
