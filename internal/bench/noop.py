@@ -1,0 +1,2 @@
+def predict(inputs):
+    return [0.5] * len(inputs)

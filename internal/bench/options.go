@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// cores is the size of machine that the bars are for.
+const cores = 2
+
+// options are what the command line says.
+type options struct {
+	Runs            int `json:"runs"`
+	Seconds         int `json:"seconds"`          // of each run; wrk knows whole seconds only
+	OverloadSeconds int `json:"overload_seconds"` // of each open-loop run
+
+	cases    []benchCase
+	strict   bool
+	json     string // files and a folder; empty: not wanted
+	markdown string
+	profiles string
+
+	role  string // of a process that another bench started
+	setup setup
+}
+
+// benchCase is one group of figures.
+type benchCase struct {
+	name, about string
+	measure     func(context.Context, *bench) ([]figure, error)
+}
+
+func allCases() []benchCase {
+	return []benchCase{
+		{"cached", "answers from the cache, against a bare route that reads and writes the same bodies", cached},
+		{"path", "gateway, sidecar and a no-op container, without the cache, against the bare route", path},
+		{"batch", "a model that takes 2 ms for a batch of any size", batch},
+		{"overload", "three times as many queries as can be answered, with a latency promise of 50 ms", overload},
+		{"python", "a no-op container in Python, against the one in Go", python},
+		{"embedded", "a gateway called in process, without HTTP", embedded},
+	}
+}
+
+func parseOptions(args []string) (options, error) {
+	var o options
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	only := flags.String("only", "all", "cases to measure, separated by commas: "+caseNames())
+	flags.IntVar(&o.Runs, "runs", 5, "runs of each variant; figures are medians over them")
+	flags.IntVar(&o.Seconds, "seconds", 3, "`length` of a run")
+	flags.IntVar(&o.OverloadSeconds, "overload-seconds", 30, "`length` of an overload run")
+	flags.BoolVar(&o.strict, "strict", false, "exit with status 1 when a bar is missed")
+	flags.StringVar(&o.json, "json", "", "write the report as JSON to this `file`")
+	flags.StringVar(&o.markdown, "markdown", "", "write the tables as Markdown to this `file`")
+	flags.StringVar(&o.profiles, "profile", "", "write CPU profiles of gateway and sidecar in the case path to this `folder`")
+	flags.StringVar(&o.role, "role", "", "run as one of the measured `processes`; for bench itself")
+	config := flags.String("config", "{}", "what that process needs to know, as `JSON`")
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	if err := json.Unmarshal([]byte(*config), &o.setup); err != nil {
+		return o, fmt.Errorf("-config: %w", err)
+	}
+	if o.Runs < 1 || o.Seconds < 1 || o.OverloadSeconds < 1 || flags.NArg() > 0 {
+		return o, errors.New("-runs, -seconds and -overload-seconds must be at least 1, and there are no arguments besides flags")
+	}
+	var err error
+	o.cases, err = chooseCases(*only)
+	return o, err
+}
+
+// chooseCases finds cases by their names, in the order in which they are listed.
+func chooseCases(only string) ([]benchCase, error) {
+	all := allCases()
+	if only == "all" {
+		return all, nil
+	}
+	wanted := strings.Split(only, ",")
+	for _, name := range wanted {
+		if !slices.ContainsFunc(all, func(c benchCase) bool { return c.name == name }) {
+			return nil, fmt.Errorf("-only: there is no case %q: choose of all,%s", name, caseNames())
+		}
+	}
+	return slices.DeleteFunc(all, func(c benchCase) bool { return !slices.Contains(wanted, c.name) }), nil
+}
+
+func caseNames() string {
+	var names []string
+	for _, c := range allCases() {
+		names = append(names, c.name)
+	}
+	return strings.Join(names, ",")
+}
