@@ -43,9 +43,8 @@ func AppendAnnounce(b []byte, list ...Announcement) []byte {
 // ParseAnnounce reads the body of an ANNOUNCE frame; nothing points into body.
 func ParseAnnounce(body []byte) ([]Announcement, error) {
 	c := cursor{frame: "ANNOUNCE", b: body}
-	count := c.u32("count")
 	var list []Announcement
-	for i := uint32(0); i < count && c.err == nil; i++ {
+	for left := c.count(); left > 0 && c.err == nil; left-- {
 		e := c.sub("entry")
 		a := Announcement{ID: e.u32("id"), State: State(e.u8("state")), InputType: serving.InputType(e.u8("input type"))}
 		e.u16("reserved")
@@ -54,7 +53,9 @@ func ParseAnnounce(body []byte) ([]Announcement, error) {
 		a.Model.Model = string(e.str8("model"))
 		a.Model.Version = string(e.str8("version"))
 		a.Stage = string(e.str8("stage"))
-		e.fields(nil)
+		for e.more() {
+			e.field()
+		}
 		switch {
 		case e.err != nil:
 		case a.State > StateDraining:

@@ -10,13 +10,13 @@ import (
 const (
 	compressMin  = 1 << 10 // bodies below this are not worth a try
 	compressPay  = 1.1     // least ratio that pays for the work
-	compressRest = 64      // frames left alone after one that did not pay
+	compressRest = 64      // bodies of that size left alone after one that did not pay
 )
 
 // compressor compresses outgoing bodies while that pays.
 type compressor struct {
 	lz4  lz4.Compressor
-	rest int // frames to let pass before the next try
+	rest int // bodies to let pass before the next try
 	buf  []byte
 }
 
@@ -34,13 +34,17 @@ func (c *compressor) try(body []byte) []byte {
 	if cap(c.buf) < limit {
 		c.buf = make([]byte, limit)
 	}
-	n, err := c.lz4.CompressBlock(body, c.buf[4:limit])
+	buf := c.buf[:limit]
+	if cap(buf) > keepBuffer {
+		c.buf = nil
+	}
+	n, err := c.lz4.CompressBlock(body, buf[4:])
 	if err != nil || n == 0 {
 		c.rest = compressRest
 		return nil
 	}
-	binary.LittleEndian.PutUint32(c.buf, uint32(len(body)))
-	return c.buf[:4+n]
+	binary.LittleEndian.PutUint32(buf, uint32(len(body)))
+	return buf[:4+n]
 }
 
 // decompress expands body into buf, growing it up to limit.
@@ -48,13 +52,14 @@ func decompress(buf, body []byte, limit int) ([]byte, error) {
 	if len(body) < 4 {
 		return buf, &ProtocolError{Frame: "compressed", Field: "raw size", Why: "is missing"}
 	}
-	raw := int(binary.LittleEndian.Uint32(body))
+	claimed := uint64(binary.LittleEndian.Uint32(body))
 	// A block expands at most 255 times, so a claim beyond that is a lie, found
 	// out before its memory is allocated.
-	if raw > limit || raw > 255*len(body) {
-		return buf, &ProtocolError{Frame: "compressed", Field: "raw size", Why: fmt.Sprintf("%d is more than the limit or than the block can hold", raw)}
+	if claimed > uint64(limit) || claimed > 255*uint64(len(body)) {
+		return buf, &ProtocolError{Frame: "compressed", Field: "raw size", Why: fmt.Sprintf("%d is more than the limit or than the block can hold", claimed)}
 	}
-	if cap(buf) < raw {
+	raw := int(claimed)
+	if buf == nil || cap(buf) < raw { // nil would make the library write to address 0
 		buf = make([]byte, raw)
 	}
 	n, err := lz4.UncompressBlock(body[4:], buf[:raw])

@@ -16,7 +16,10 @@ import (
 const (
 	keepBuffer  = 1 << 20 // larger buffers are given back once they are empty
 	maxBacklog  = 64 << 20
-	writeWithin = 5 * time.Second // a peer that reads nothing for so long is gone
+	writeWithin = 5 * time.Second  // and writeByte for each byte: a peer that takes longer is gone
+	writeByte   = time.Microsecond // so a slow peer has to take 1 MB/s
+	pingAfter   = time.Second      // of silence
+	deadAfter   = 5 * time.Second  // of silence
 )
 
 // ErrClosed is returned by End on a connection that has ended.
@@ -30,23 +33,23 @@ var ErrBacklog = errors.New("rpc: too much is waiting to be sent on the connecti
 var ErrTooLarge = errors.New("rpc: the frame is larger than the peer accepts")
 
 // Conn is one open connection. Any goroutine may send; what many of them append
-// within one write of the one before leaves in a single write.
+// within one write of the one before leaves in a single write. Whoever has a Conn
+// must call Run, once: it writes what is sent, and closes the connection.
 type Conn struct {
 	nc     net.Conn
 	peer   Hello
 	minor  uint8
-	lz4    bool
 	limit  int // largest body that the peer accepts
 	mine   int // largest body that we accept
 	heard  atomic.Int64
 	opened time.Time
 
-	mu    sync.Mutex // guards the following, between Begin and End too
-	out   []byte     // frames that wait for the writer
-	spare []byte     // the writer's other buffer
-	start int        // in out, of the frame being built
-	comp  compressor
-	ended bool
+	mu    sync.Mutex  // guards the following, between Begin and End too
+	out   []byte      // frames that wait for the writer
+	spare []byte      // the writer's other buffer
+	start int         // in out, of the frame being built
+	comp  *compressor // nil: compression is not agreed on
+	ended bool        // nothing more may be sent
 
 	wake chan struct{} // tells the writer that out is not empty
 }
@@ -56,11 +59,13 @@ func newConn(nc net.Conn, mine, theirs Hello) *Conn {
 		nc:     nc,
 		peer:   theirs,
 		minor:  min(mine.Minor, theirs.Minor),
-		lz4:    mine.Features&theirs.Features&FeatureLZ4 != 0,
 		limit:  int(min(theirs.MaxFrame, MaxFrame)),
 		mine:   int(min(mine.MaxFrame, MaxFrame)),
 		opened: time.Now(),
 		wake:   make(chan struct{}, 1),
+	}
+	if mine.Features&theirs.Features&FeatureLZ4 != 0 {
+		c.comp = new(compressor)
 	}
 	return c
 }
@@ -79,7 +84,8 @@ func (c *Conn) Begin(kind Kind) []byte {
 	return append(c.out, 0, 0, 0, 0, byte(kind), 0, 0, 0)
 }
 
-// End finishes the frame that Begin started and leaves it to the writer.
+// End finishes the frame that Begin started and leaves it to the writer. When it
+// returns an error, nothing of the frame is sent; the connection lives on.
 func (c *Conn) End(b []byte, flags Flags) error {
 	defer c.mu.Unlock()
 	body := b[c.start+headerSize:]
@@ -91,7 +97,7 @@ func (c *Conn) End(b []byte, flags Flags) error {
 	case c.start > maxBacklog:
 		return ErrBacklog
 	}
-	if c.lz4 {
+	if c.comp != nil {
 		if small := c.comp.try(body); small != nil {
 			b = append(b[:c.start+headerSize], small...)
 			flags |= FlagCompressed
@@ -100,6 +106,7 @@ func (c *Conn) End(b []byte, flags Flags) error {
 	binary.LittleEndian.PutUint32(b[c.start:], uint32(len(b)-c.start-headerSize))
 	b[c.start+5] = byte(flags)
 	c.out = b
+	c.ended = Kind(b[c.start+4]) == KindBye // which is the last frame
 	select {
 	case c.wake <- struct{}{}:
 	default:
@@ -114,11 +121,16 @@ func (c *Conn) Send(kind Kind, flags Flags, body []byte) error {
 
 // Run reads frames and hands them to handle until ctx ends, the peer says BYE or
 // is silent for too long, or anything fails. It answers PING itself. It returns
-// why it ended, never nil; after it the connection is closed.
+// why it ended, never nil; after it the connection is closed, and every frame that
+// End took without an error has been written, unless writing is what failed.
+//
+// While handle runs, nothing is read and the peer counts as silent, so it must not
+// block. An error of handle ends Run, and the peer is told its text.
 func (c *Conn) Run(ctx context.Context, handle func(Frame) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var writer sync.WaitGroup
-	writer.Go(func() { cancel(c.write(ctx)) })
+	var lost error
+	writer.Go(func() { lost = c.write(ctx); cancel(lost) })
 	stop := context.AfterFunc(ctx, func() { _ = c.nc.SetReadDeadline(time.Unix(1, 0)) })
 	err := c.read(handle)
 	if stop(); ctx.Err() != nil && errors.Is(err, os.ErrDeadlineExceeded) {
@@ -127,11 +139,15 @@ func (c *Conn) Run(ctx context.Context, handle func(Frame) error) error {
 	c.bye(err)
 	cancel(err)
 	writer.Wait()
+	if lost == nil {
+		_ = c.flush() // what was sent since the writer ended; that Run ends is known already
+	}
 	c.nc.Close()
 	return err
 }
 
-// bye tells a peer what it did wrong, and lets nothing follow.
+// bye tells a peer what it did wrong, and ends the sending: what waits still
+// leaves, within writeWithin.
 func (c *Conn) bye(why error) {
 	_, broken := errors.AsType[*ProtocolError](why)
 	_, refused := errors.AsType[*handlerError](why)
@@ -142,6 +158,7 @@ func (c *Conn) bye(why error) {
 	c.mu.Lock()
 	c.ended = true
 	c.mu.Unlock()
+	_ = c.nc.SetWriteDeadline(time.Now().Add(writeWithin)) // for the write in progress too
 }
 
 // handlerError is an error of the handler, which the peer gets to hear.
@@ -149,7 +166,7 @@ type handlerError struct{ error }
 
 func (e *handlerError) Unwrap() error { return e.error }
 
-// write sends what waits until ctx ends, then what is left, and pings a silent peer.
+// write sends what waits, and pings a silent peer, until ctx ends.
 func (c *Conn) write(ctx context.Context) error {
 	ticker := time.NewTicker(pingAfter)
 	defer ticker.Stop()
@@ -159,14 +176,14 @@ func (c *Conn) write(ctx context.Context) error {
 		case <-c.wake:
 			runtime.Gosched() // lets goroutines that are ready add their frames to this write
 			if err := c.flush(); err != nil {
-				return fmt.Errorf("rpc: write: %w", err)
+				return err
 			}
 		case <-ticker.C:
 			if err := c.probe(); err != nil {
 				return err
 			}
 		case <-ctx.Done():
-			return c.flush()
+			return nil
 		}
 	}
 }
@@ -184,34 +201,55 @@ func (c *Conn) probe() error {
 	return nil
 }
 
+// flush writes what waits. What is sent meanwhile has woken the writer again.
 func (c *Conn) flush() error {
-	for {
-		c.mu.Lock()
-		b := c.out
-		if len(b) == 0 {
-			c.mu.Unlock()
-			return nil
-		}
-		c.out, c.spare = c.spare[:0], nil
-		c.mu.Unlock()
-		if err := c.nc.SetWriteDeadline(time.Now().Add(writeWithin)); err != nil {
-			return err
-		}
-		if _, err := c.nc.Write(b); err != nil {
-			return err
-		}
-		if cap(b) > keepBuffer {
-			b = nil
-		}
+	b, err := c.take()
+	if err == nil && len(b) > 0 {
+		_, err = c.nc.Write(b)
+	}
+	if err != nil {
+		return fmt.Errorf("rpc: write: %w", err)
+	}
+	if cap(b) > 0 && cap(b) <= keepBuffer {
 		c.mu.Lock()
 		c.spare = b
 		c.mu.Unlock()
 	}
+	return nil
+}
+
+// take takes the frames that wait, and sets the deadline for writing them: under
+// the lock, so that it cannot undo the one that bye sets.
+func (c *Conn) take() ([]byte, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	b := c.out
+	if len(b) == 0 {
+		return nil, nil
+	}
+	c.out, c.spare = c.spare[:0], nil
+	within := writeWithin
+	if !c.ended {
+		within += time.Duration(len(b)) * writeByte
+	}
+	return b, c.nc.SetWriteDeadline(time.Now().Add(within))
+}
+
+// hearing reads from the peer and notes when it was last heard, whether or not
+// that makes a whole frame.
+type hearing struct{ c *Conn }
+
+func (h hearing) Read(b []byte) (int, error) {
+	n, err := h.c.nc.Read(b)
+	if n > 0 {
+		h.c.heard.Store(int64(time.Since(h.c.opened)))
+	}
+	return n, err
 }
 
 // read hands frames to handle until something fails.
 func (c *Conn) read(handle func(Frame) error) error {
-	r := newReader(c.nc, c.mine)
+	r := newReader(hearing{c}, c.mine, c.comp != nil)
 	for {
 		f, err := r.next()
 		if err == nil {
@@ -219,9 +257,6 @@ func (c *Conn) read(handle func(Frame) error) error {
 		}
 		if err != nil {
 			return err
-		}
-		if r.fresh {
-			c.heard.Store(int64(time.Since(c.opened)))
 		}
 	}
 }
@@ -258,7 +293,11 @@ type ByeError struct{ Reason string }
 
 func (e *ByeError) Error() string { return "rpc: the peer closed the connection: " + e.Reason }
 
-// Unexpected is the error of a frame that has no place on this connection.
+// Unexpected is the error of a frame that has no place on this connection, or nil
+// when its kind is one that may be skipped.
 func Unexpected(f Frame) error {
+	if f.Kind.Optional() {
+		return nil
+	}
 	return &ProtocolError{Frame: fmt.Sprintf("kind %d", f.Kind), Field: "header", Why: "is not expected here"}
 }

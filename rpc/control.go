@@ -1,7 +1,5 @@
 package rpc
 
-import "time"
-
 // CancelAll is the index that cancels every input of a batch.
 const CancelAll = 0xFFFFFFFF
 
@@ -20,16 +18,14 @@ func ParseCancel(body []byte) (Cancel, error) {
 	return Cancel{Batch: c.u64("batch"), Index: c.u32("index")}, c.err
 }
 
+// maxReason keeps the last frame small enough for any peer, in bytes.
+const maxReason = 1 << 10
+
 // AppendBye appends the body of a BYE frame.
-func AppendBye(b []byte, reason string) []byte { return appendStr16(b, clip(reason, 1<<16-1)) }
+func AppendBye(b []byte, reason string) []byte { return appendStr16(b, clip(reason, maxReason)) }
 
 // ParseBye reads the reason of a BYE frame.
 func ParseBye(body []byte) (string, error) {
 	c := cursor{frame: "BYE", b: body}
 	return string(c.str16("reason")), c.err
 }
-
-const (
-	pingAfter = time.Second     // of silence
-	deadAfter = 5 * time.Second // of silence
-)

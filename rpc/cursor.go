@@ -4,13 +4,14 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"unicode/utf8"
 )
 
 // ProtocolError is a frame that does not follow the protocol.
 type ProtocolError struct {
 	Frame  string // what was being read
 	Field  string
-	Offset int // in the frame's body
+	Offset int // in the frame's body: where reading stopped
 	Why    string
 }
 
@@ -99,15 +100,30 @@ func (c *cursor) sub(field string) cursor {
 	return cursor{frame: c.frame, b: c.b[:c.off], off: c.off - len(body), err: c.err}
 }
 
-// fields reads the optional fields up to the end.
-func (c *cursor) fields(visit func(tag uint8, value []byte)) {
-	for c.err == nil && c.left() > 0 {
-		tag := c.u8("field tag")
-		value := c.blob32("field")
-		if c.err == nil && visit != nil {
-			visit(tag, value)
-		}
+// more says whether something is left to read.
+func (c *cursor) more() bool { return c.err == nil && c.left() > 0 }
+
+// field reads the next optional field. What its value's cursor runs into stays
+// with that cursor: the caller takes over its err.
+func (c *cursor) field() (tag uint8, value cursor) {
+	tag = c.u8("field tag")
+	return tag, c.sub("field")
+}
+
+// rest takes what is left.
+func (c *cursor) rest() []byte { return c.take(c.left(), "value") }
+
+// count reads how many entries follow. An entry of a few bytes becomes a struct
+// of a hundred, so the size of the frame alone is no bound.
+func (c *cursor) count() int {
+	n := c.u32("count")
+	if n > maxEntries {
+		c.fail("count", "is above 65536")
 	}
+	if c.err != nil {
+		return 0
+	}
+	return int(n)
 }
 
 func appendStr8(b []byte, s string) []byte  { return append(append(b, uint8(len(s))), s...) }
@@ -136,10 +152,16 @@ func closeSize(b []byte, at int) []byte {
 	return b
 }
 
-// clip cuts s to at most n bytes, for texts that travel with a short length.
-func clip(s string, n int) string {
+// clip cuts s to at most n bytes, between two characters, for texts that travel
+// with a short length.
+func clip[T string | []byte](s T, n int) T {
 	if len(s) <= n {
 		return s
 	}
-	return s[:n]
+	for end := n; end > n-utf8.UTFMax; end-- {
+		if utf8.RuneStart(s[end]) {
+			return s[:end]
+		}
+	}
+	return s[:n] // no UTF-8
 }

@@ -36,20 +36,19 @@ func AppendFeedback(b []byte, model uint32, list ...Feedback) []byte {
 func ParseFeedback(body []byte) (model uint32, list []Feedback, err error) {
 	c := cursor{frame: "FEEDBACK", b: body}
 	model = c.u32("model")
-	count := c.u32("count")
-	for i := uint32(0); i < count && c.err == nil; i++ {
+	for left := c.count(); left > 0 && c.err == nil; left-- {
 		e := c.sub("entry")
 		v := Feedback{Input: e.skipPayload(), Label: e.skipPayload()}
-		e.fields(func(tag uint8, value []byte) {
+		for e.more() {
+			tag, value := e.field()
 			switch tag {
 			case feedbackUser:
-				v.User = value
+				v.User = value.rest()
 			case feedbackQueryID:
-				id := cursor{frame: c.frame, b: value}
-				v.QueryID = id.u64("query id")
-				e.err = id.err
+				v.QueryID = value.u64("query id")
 			}
-		})
+			e.err = value.err
+		}
 		if c.err = e.err; c.err == nil {
 			list = append(list, v)
 		}

@@ -39,6 +39,8 @@ const (
 	MinMaxFrame = 64 << 10
 	// MaxBatch is the largest number of inputs in one PREDICT.
 	MaxBatch = 65536
+	// maxEntries is the largest number of entries in any frame.
+	maxEntries = MaxBatch
 )
 
 // Frame is one received frame. Body is valid until the handler returns.
@@ -55,6 +57,7 @@ func AppendFrame(b []byte, kind Kind, flags Flags, body []byte) []byte {
 	return append(b, body...)
 }
 
-func parseHeader(h []byte) (size int, kind Kind, flags Flags) {
-	return int(binary.LittleEndian.Uint32(h)), Kind(h[4]), Flags(h[5])
+// parseHeader gives the size as it was claimed, which may not even fit an int.
+func parseHeader(h []byte) (size uint32, kind Kind, flags Flags) {
+	return binary.LittleEndian.Uint32(h), Kind(h[4]), Flags(h[5])
 }

@@ -1,5 +1,7 @@
 package rpc
 
+import "bytes"
+
 // Role is what a peer is.
 type Role uint8
 
@@ -58,7 +60,6 @@ func AppendHello(b []byte, h Hello) []byte {
 func ParseHello(body []byte) (Hello, error) {
 	c := cursor{frame: "HELLO", b: body}
 	if magic := c.take(4, "magic"); c.err == nil && string(magic) != helloMagic {
-		c.off = 0
 		c.fail("magic", "is not TPS2: the peer does not speak this protocol")
 	}
 	h := Hello{Minor: c.u8("minor version"), Role: Role(c.u8("role"))}
@@ -68,15 +69,15 @@ func ParseHello(body []byte) (Hello, error) {
 	if c.err == nil && h.MaxFrame < MinMaxFrame {
 		c.fail("max frame", "is below 65536")
 	}
-	c.fields(func(tag uint8, value []byte) {
-		switch tag {
+	for c.more() {
+		switch tag, value := c.field(); tag {
 		case helloName:
-			h.Name = string(value)
+			h.Name = string(value.rest())
 		case helloToken:
-			h.Token = append([]byte(nil), value...)
+			h.Token = bytes.Clone(value.rest())
 		case helloSoftware:
-			h.Software = string(value)
+			h.Software = string(value.rest())
 		}
-	})
+	}
 	return h, c.err
 }

@@ -11,7 +11,10 @@ const (
 
 const metricHelp = 1
 
-const maxMetricBuckets = 1024
+const (
+	maxMetricLabels  = 64
+	maxMetricBuckets = 1024
+)
 
 // Metric is one metric of a model, as a total since its container started.
 type Metric struct {
@@ -68,9 +71,8 @@ func appendMetric(b []byte, m *Metric) []byte {
 // ParseMetrics reads the body of a METRICS frame; nothing points into body.
 func ParseMetrics(body []byte) ([]Metric, error) {
 	c := cursor{frame: "METRICS", b: body}
-	count := c.u32("count")
 	var list []Metric
-	for i := uint32(0); i < count && c.err == nil; i++ {
+	for left := c.count(); left > 0 && c.err == nil; left-- {
 		e := c.sub("entry")
 		m := parseMetric(&e)
 		if c.err = e.err; c.err == nil {
@@ -83,6 +85,9 @@ func ParseMetrics(body []byte) ([]Metric, error) {
 func parseMetric(e *cursor) Metric {
 	m := Metric{Kind: MetricKind(e.u8("metric kind")), Name: string(e.str8("metric name"))}
 	labels := e.u16("label count")
+	if labels > maxMetricLabels {
+		e.fail("label count", "is above 64")
+	}
 	for i := uint16(0); i < labels && e.err == nil; i++ {
 		m.Labels = append(m.Labels, Label{Key: string(e.str8("label key")), Value: string(e.str16("label value"))})
 	}
@@ -102,10 +107,10 @@ func parseMetric(e *cursor) Metric {
 	default:
 		e.fail("metric kind", "is unknown")
 	}
-	e.fields(func(tag uint8, value []byte) {
-		if tag == metricHelp {
-			m.Help = string(value)
+	for e.more() {
+		if tag, value := e.field(); tag == metricHelp {
+			m.Help = string(value.rest())
 		}
-	})
+	}
 	return m
 }

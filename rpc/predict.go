@@ -125,32 +125,31 @@ func (p *Predict) Next(a *Ask) bool {
 		a.Budget = time.Duration(budget) * time.Microsecond
 	}
 	a.Payload = e.skipPayload()
-	for e.err == nil && e.left() > 0 {
-		tag, v := e.u8("field tag"), e.blob32("field")
-		a.setField(&e, tag, v)
+	for e.more() {
+		tag, value := e.field()
+		a.setField(tag, &value)
+		e.err = value.err
 	}
 	p.c.err = e.err
 	return p.c.err == nil
 }
 
-func (a *Ask) setField(e *cursor, tag uint8, v []byte) {
-	f := cursor{frame: e.frame, b: e.b[:e.off], off: e.off - len(v), err: e.err}
+func (a *Ask) setField(tag uint8, value *cursor) {
 	switch tag {
 	case predictUser:
-		a.User = v
+		a.User = value.rest()
 	case predictTrace:
-		if len(v) != TraceSize {
-			f.fail("trace context", "is not 26 bytes long")
+		if value.left() != TraceSize {
+			value.fail("trace context", "is not 26 bytes long")
 		}
-		a.Trace = v
+		a.Trace = value.rest()
 	case predictQueryID:
-		a.QueryID = f.u64("query id")
+		a.QueryID = value.u64("query id")
 	case predictBits:
-		a.Bits = f.u64("feature bits")
+		a.Bits = value.u64("feature bits")
 	case predictAge:
-		a.Age = time.Duration(f.u32("age")) * time.Microsecond
+		a.Age = time.Duration(value.u32("age")) * time.Microsecond
 	}
-	e.err = f.err
 }
 
 // Err is what stopped Next, or nil at the end of a sound frame.

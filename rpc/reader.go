@@ -14,31 +14,42 @@ type reader struct {
 	limit    int // largest body, compressed or not
 	buf      []byte
 	from, to int    // what of buf is read and not yet handed out
+	lz4      bool   // compressed bodies were agreed on
 	raw      []byte // the last compressed body, expanded
-	fresh    bool   // the last frame needed a read
 }
 
-func newReader(src io.Reader, limit int) *reader {
-	return &reader{src: src, limit: limit, buf: make([]byte, readBuffer)}
+func newReader(src io.Reader, limit int, lz4 bool) *reader {
+	return &reader{src: src, limit: limit, lz4: lz4, buf: make([]byte, readBuffer)}
 }
 
 // next returns the next frame; its body is valid until the call after.
 func (r *reader) next() (Frame, error) {
-	r.fresh = false
 	if err := r.fill(headerSize); err != nil {
 		return Frame{}, err
 	}
 	size, kind, flags := parseHeader(r.buf[r.from:])
-	if size > r.limit {
+	if uint64(size) > uint64(r.limit) {
 		return Frame{}, &ProtocolError{Frame: "any", Field: "size", Why: fmt.Sprintf("%d is above the limit of %d", size, r.limit)}
 	}
-	if err := r.fill(headerSize + size); err != nil {
+	whole := headerSize + int(size)
+	if err := r.fill(whole); err != nil {
 		return Frame{}, err
 	}
-	f := Frame{Kind: kind, Flags: flags, Body: r.buf[r.from+headerSize : r.from+headerSize+size]}
-	r.from += headerSize + size
+	end := r.from + whole
+	f := Frame{Kind: kind, Flags: flags, Body: r.buf[r.from+headerSize : end : end]}
+	r.from = end
 	if flags&FlagCompressed == 0 {
 		return f, nil
+	}
+	return r.expand(f)
+}
+
+func (r *reader) expand(f Frame) (Frame, error) {
+	if !r.lz4 {
+		return Frame{}, &ProtocolError{Frame: "compressed", Field: "flags", Why: "compression was not agreed on"}
+	}
+	if cap(r.raw) > keepBuffer {
+		r.raw = nil
 	}
 	var err error
 	r.raw, err = decompress(r.raw, f.Body, r.limit)
@@ -52,7 +63,6 @@ func (r *reader) fill(n int) error {
 		r.makeRoom(n)
 		got, err := r.src.Read(r.buf[r.to:])
 		r.to += got
-		r.fresh = true
 		if err != nil && got == 0 {
 			if errors.Is(err, io.EOF) && r.to > r.from {
 				err = io.ErrUnexpectedEOF
@@ -65,10 +75,10 @@ func (r *reader) fill(n int) error {
 
 // makeRoom makes sure that the buffer can take at least one more byte of the n
 // wanted. It doubles as bytes arrive, so that a claimed size allocates nothing,
-// and shrinks again after a large frame.
+// and shrinks again between frames.
 func (r *reader) makeRoom(n int) {
 	switch {
-	case r.from == r.to && len(r.buf) > keepBuffer && n <= keepBuffer:
+	case r.from == r.to && len(r.buf) > keepBuffer:
 		r.buf, r.from, r.to = make([]byte, readBuffer), 0, 0
 	case r.from == r.to:
 		r.from, r.to = 0, 0
@@ -77,6 +87,8 @@ func (r *reader) makeRoom(n int) {
 		r.from = 0
 	}
 	if r.to == len(r.buf) {
-		r.buf = append(r.buf, make([]byte, len(r.buf))...)
+		larger := make([]byte, min(2*len(r.buf), headerSize+r.limit))
+		copy(larger, r.buf)
+		r.buf = larger
 	}
 }

@@ -102,7 +102,7 @@ func AppendAnswer(b []byte, a *Answer) []byte {
 	}
 	b = append(b, uint8(a.Status), flags, 0, 0)
 	if a.Status != StatusOK {
-		message := a.Message[:min(len(a.Message), 1<<16-1)]
+		message := clip(a.Message, 1<<16-1)
 		return closeSize(append(appendU16(b, uint16(len(message))), message...), at)
 	}
 	b = append(b, a.Payload...)
@@ -130,11 +130,7 @@ func ParseReply(f Frame) (Reply, error) {
 	r.Queue = int(r.c.u32("queue"))
 	r.Wait = time.Duration(r.c.u32("wait")) * time.Microsecond
 	r.Service = time.Duration(r.c.u32("service")) * time.Microsecond
-	count := r.c.u32("count")
-	if r.c.err == nil && count > MaxBatch {
-		r.c.fail("count", "is above 65536")
-	}
-	r.Count = int(count)
+	r.Count = r.c.count()
 	return r, r.c.err
 }
 
@@ -156,23 +152,24 @@ func (r *Reply) Next(a *Answer) bool {
 	default:
 		a.Message = e.str16("message")
 	}
-	for e.err == nil && e.left() > 0 {
-		tag, v := e.u8("field tag"), e.blob32("field")
-		a.setField(&e, tag, v)
+	for e.more() {
+		tag, value := e.field()
+		if a.Status == StatusOK { // the other statuses have no fields yet
+			a.setField(tag, &value)
+		}
+		e.err = value.err
 	}
 	r.c.err = e.err
 	return r.c.err == nil
 }
 
-func (a *Answer) setField(e *cursor, tag uint8, v []byte) {
-	f := cursor{frame: e.frame, b: e.b[:e.off], off: e.off - len(v), err: e.err}
+func (a *Answer) setField(tag uint8, value *cursor) {
 	switch tag {
 	case answerConfidence:
-		a.Confidence, a.HasConfidence = f.f64("confidence"), true
+		a.Confidence, a.HasConfidence = value.f64("confidence"), true
 	case answerQualifiers:
-		a.Qualifiers = f.skipPayload()
+		a.Qualifiers = value.skipPayload()
 	}
-	e.err = f.err
 }
 
 // Err is what stopped Next, or nil at the end of a sound frame.
