@@ -82,7 +82,7 @@ func AppendText(b, text []byte) []byte {
 }
 
 func appendCompact(b, valid []byte) []byte {
-	if len(valid) < 16 && bytes.IndexAny(valid, " \t\r\n") < 0 {
+	if len(valid) < 16 && !bytes.ContainsAny(valid, " \t\r\n") {
 		return append(b, valid...)
 	}
 	buf := bytes.NewBuffer(b)

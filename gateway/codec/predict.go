@@ -1,6 +1,10 @@
 package codec
 
-import "topsail/serving"
+import (
+	"errors"
+
+	"topsail/serving"
+)
 
 // PredictRequest is the body of a predict request. It owns its memory.
 type PredictRequest struct {
@@ -19,7 +23,7 @@ func DecodePredict(body []byte, t serving.InputType, maxBatch int) (PredictReque
 	}
 	// A body that is not JSON is told so, even if we met wrong content before
 	// the place where its syntax breaks.
-	if e, ok := err.(*Error); ok && !e.syntax {
+	if e, ok := errors.AsType[*Error](err); ok && !e.syntax {
 		if syntax := checkSyntax(body); syntax != nil {
 			err = syntax
 		}

@@ -74,7 +74,7 @@ func (m *message) header(line []byte, size *int) error {
 // readLine returns the next line without its end, valid until the next read.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	line, err := r.ReadSlice('\n')
-	if err == bufio.ErrBufferFull {
+	if errors.Is(err, bufio.ErrBufferFull) {
 		return nil, fmt.Errorf("%w: a header line of more than %d bytes", errHTTP, maxLine)
 	}
 	return bytes.TrimRight(line, "\r\n"), err

@@ -23,5 +23,5 @@ func NewLogger(w io.Writer, level, format string) (*slog.Logger, error) {
 	if format == "json" || (format == "auto" && !terminal) {
 		return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: least})), nil
 	}
-	return slog.New(tint.NewHandler(w, &tint.Options{Level: least, TimeFormat: time.TimeOnly, NoColor: !terminal})), nil
+	return slog.New(tint.NewTextHandler(w, &tint.Options{Level: least, TimeFormat: time.TimeOnly, NoColor: !terminal})), nil
 }

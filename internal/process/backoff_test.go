@@ -12,9 +12,10 @@ import (
 func TestBackoffDoubles(t *testing.T) {
 	var b backoff
 	const middle = 0.5 // no jitter
-	for i, want := range []time.Duration{200, 400, 800, 1600, 3200, 6400, 12800, 25600, 30000, 30000} {
-		if got := b.next(time.Second, middle); got != want*time.Millisecond {
-			t.Errorf("wait %d is %v, want %v", i, got, want*time.Millisecond)
+	for i, millis := range []int{200, 400, 800, 1600, 3200, 6400, 12800, 25600, 30000, 30000} {
+		want := time.Duration(millis) * time.Millisecond
+		if got := b.next(time.Second, middle); got != want {
+			t.Errorf("wait %d is %v, want %v", i, got, want)
 		}
 	}
 	if got := b.next(healthyRun-1, middle); got != lastDelay {

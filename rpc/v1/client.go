@@ -72,7 +72,7 @@ func (c *Client) Shutdown(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.fail(errors.New("the container was shut down"))
+	_ = c.fail(errors.New("the container was shut down")) // for calls after this one
 	if got := binary.LittleEndian.Uint32(reply); got != shutdownAck {
 		return fmt.Errorf("rpc/v1: the container answered %d to the shutdown instead of %d", got, shutdownAck)
 	}
@@ -86,7 +86,7 @@ func (c *Client) Close() error { return c.conn.Close() }
 // valid until the next exchange.
 func (c *Client) exchange(ctx context.Context, want int) ([]byte, error) {
 	if c.failure != nil {
-		return nil, fmt.Errorf("%w: %v", ErrClosed, c.failure)
+		return nil, fmt.Errorf("%w: %w", ErrClosed, c.failure)
 	}
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("rpc/v1: nothing was sent: %w", context.Cause(ctx))

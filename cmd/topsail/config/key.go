@@ -2,6 +2,7 @@ package config
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -66,7 +67,7 @@ func leaves(prefix string, t reflect.Type) []leaf {
 		switch {
 		case isTable(f.Type):
 			for _, k := range leaves(name+".", f.Type) {
-				k.index = append(f.Index[:len(f.Index):len(f.Index)], k.index...)
+				k.index = append(slices.Clip(f.Index), k.index...)
 				all = append(all, k)
 			}
 		case !isTableList(f.Type):

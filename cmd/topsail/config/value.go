@@ -57,7 +57,7 @@ func (k leaf) check(v any) error {
 
 // store puts v into dst, whose type is of the kind of v.
 func store(dst reflect.Value, v any) error {
-	if u, ok := dst.Addr().Interface().(encoding.TextUnmarshaler); ok {
+	if u, ok := reflect.TypeAssert[encoding.TextUnmarshaler](dst.Addr()); ok {
 		if err := u.UnmarshalText([]byte(v.(string))); err != nil {
 			return fmt.Errorf("is wrong: %w", err)
 		}
