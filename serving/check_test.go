@@ -1,0 +1,95 @@
+package serving
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func goodApp() App {
+	return App{Name: "wine", InputType: Doubles, DefaultOutput: "-1", SLO: 100 * time.Millisecond, Models: []string{"forest"}}
+}
+
+func goodVersion() Version {
+	return Version{ModelID: ModelID{Model: "forest", Version: "1"}, InputType: Doubles, Replicas: 1, Container: ContainerSpec{Command: []string{"x"}}}
+}
+
+func TestAppCheck(t *testing.T) {
+	a := goodApp()
+	if err := a.Check(); err != nil {
+		t.Fatal(err)
+	}
+	for want, spoil := range map[string]func(*App){
+		"app name":               func(a *App) { a.Name = "a b" },
+		"input_type":             func(a *App) { a.InputType = 0 },
+		"latency_slo_micros":     func(a *App) { a.SLO = 0 },
+		"rounding step":          func(a *App) { a.Cache.Round = -1 },
+		"only numbers":           func(a *App) { a.InputType, a.Cache.Round = Strings, 1 },
+		"time to live":           func(a *App) { a.Cache.TTL = -1 },
+		"selection policy \"x\"": func(a *App) { a.Policy.Kind = "x" },
+		"twice":                  func(a *App) { a.Models = []string{"m", "m"} },
+		"example":                func(a *App) { a.Example = "[1," },
+	} {
+		a := goodApp()
+		spoil(&a)
+		if err := a.Check(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want an error with %q, got %v", want, err)
+		}
+	}
+}
+
+func TestVersionCheck(t *testing.T) {
+	v := goodVersion()
+	if err := v.Check(); err != nil {
+		t.Fatal(err)
+	}
+	for want, spoil := range map[string]func(*Version){
+		"model name":        func(v *Version) { v.Model = "Forest" },
+		"version \"a:b\"":   func(v *Version) { v.ModelID.Version = "a:b" },
+		"input_type":        func(v *Version) { v.InputType = 0 },
+		"input_length":      func(v *Version) { v.InputType, v.InputLength = Strings, 3 },
+		"replicas":          func(v *Version) { v.Replicas = -1 },
+		"needs max_size":    func(v *Version) { v.Batch.Strategy = "fixed" },
+		"strategy \"x\"":    func(v *Version) { v.Batch.Strategy = "x" },
+		"max_size must":     func(v *Version) { v.Batch.MaxSize = -1 },
+		"delay_micros":      func(v *Version) { v.Batch.Delay = time.Minute },
+		"give one":          func(v *Version) { v.Container.Addr, v.Container.Protocol = "127.0.0.1:1", "v1" },
+		"protocol = \"v1\"": func(v *Version) { v.Container = ContainerSpec{Addr: "127.0.0.1:1"} },
+		"needs container":   func(v *Version) { v.Container = ContainerSpec{Protocol: "v1"} },
+		"protocol \"v3\"":   func(v *Version) { v.Container.Protocol = "v3" },
+		"connections":       func(v *Version) { v.Container.Connections = -1 },
+	} {
+		v := goodVersion()
+		spoil(&v)
+		if err := v.Check(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want an error with %q, got %v", want, err)
+		}
+	}
+}
+
+func TestCatalogCheck(t *testing.T) {
+	a, v := goodApp(), goodVersion()
+	cat := Catalog{
+		Apps:   map[string]*App{a.Name: &a},
+		Models: map[string]*Model{"forest": {Name: "forest", Current: "1", Versions: map[string]*Version{"1": &v}}},
+	}
+	if err := cat.Check(); err != nil {
+		t.Fatal(err)
+	}
+	if cat.Version(v.ModelID) != &v || cat.Version(ModelID{"forest", "2"}) != nil || cat.Version(ModelID{"x", "1"}) != nil {
+		t.Error("Version does not find what is there, or finds what is not")
+	}
+	v.InputType = Ints
+	cat.Models["forest"].Current = "1"
+	if err := cat.Check(); err == nil || !strings.Contains(err.Error(), "takes integers") {
+		t.Errorf("types that differ: %v", err)
+	}
+	cat.Models["forest"].Current = "2"
+	if err := cat.Check(); err == nil || !strings.Contains(err.Error(), "does not exist") {
+		t.Errorf("a current version that does not exist: %v", err)
+	}
+	delete(cat.Models, "forest")
+	if err := cat.Check(); err == nil || !strings.Contains(err.Error(), "links model") {
+		t.Errorf("a link to nothing: %v", err)
+	}
+}
