@@ -1,9 +1,11 @@
 package rpc
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -38,6 +40,12 @@ func plain(nc net.Conn) net.Conn { return nc }
 // arrives, in the order of its sender; from then on End says so.
 func TestEveryFrameThatWasTakenArrives(t *testing.T) {
 	const senders = 8
+	sizeOf := func(sender, n uint32) int { // some frames are too large for their buffer to be kept
+		if sender == 7 && n%8 == 0 {
+			return keepBuffer + 1000
+		}
+		return int(sender) * 300
+	}
 	x, y := loopback(t, testHello, testHello, plain)
 	ctx, cancel := context.WithCancel(t.Context())
 	var got [senders]uint32
@@ -45,8 +53,8 @@ func TestEveryFrameThatWasTakenArrives(t *testing.T) {
 	reading.Go(func() {
 		end := y.Run(t.Context(), func(f Frame) error {
 			sender, n := binary.LittleEndian.Uint32(f.Body), binary.LittleEndian.Uint32(f.Body[4:])
-			if got[sender] != n {
-				return errors.New("out of order")
+			if got[sender] != n || len(f.Body) != 8+sizeOf(sender, n) || bytes.Count(f.Body[8:], []byte{byte(sender)}) != len(f.Body)-8 {
+				return fmt.Errorf("frame %d of sender %d, with %d bytes, is not as it was sent", n, sender, len(f.Body))
 			}
 			if got[sender]++; n == 300 && sender == 0 {
 				cancel() // while the others send
@@ -62,7 +70,7 @@ func TestEveryFrameThatWasTakenArrives(t *testing.T) {
 		writing.Go(func() {
 			for {
 				b := appendU32(appendU32(x.Begin(KindPredict), i), took[i])
-				err := x.End(append(b, make([]byte, i*300)...), 0)
+				err := x.End(append(b, bytes.Repeat([]byte{byte(i)}, sizeOf(i, took[i]))...), 0)
 				switch {
 				case err == nil:
 					took[i]++

@@ -134,3 +134,47 @@ func TestABackedUpConnectionRefusesMore(t *testing.T) {
 		t.Errorf("Send = %v, want ErrBacklog", err)
 	}
 }
+
+// What is written and what is appended meanwhile must be two buffers, also after a
+// frame whose buffer is too large to be kept.
+func TestFramesSentDuringAWriteDoNotTouchIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hello := Hello{MaxFrame: MaxFrame}
+		x, y := pair(t, hello, hello)
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() { _ = x.Run(ctx, Unexpected) })
+		send := func(fill byte, size int) {
+			if err := x.Send(KindPredict, 0, bytes.Repeat([]byte{fill}, size)); err != nil {
+				t.Error(err)
+			}
+			synctest.Wait() // until the writer waits for the peer
+		}
+		r := newReader(y.nc, MaxFrame, false)
+		read := func(fill byte, size int) {
+			f, err := r.next()
+			if err != nil || len(f.Body) != size || bytes.Count(f.Body, []byte{fill}) != size {
+				t.Errorf("frame %d: %d bytes, %d of them right: %v", fill, len(f.Body), bytes.Count(f.Body, []byte{fill}), err)
+			}
+			synctest.Wait()
+		}
+		size := func(fill byte) int {
+			if fill%8 == 0 {
+				return keepBuffer + 100
+			}
+			return 100
+		}
+		const last = 60
+		send(1, size(1))
+		for fill := byte(2); fill <= last; fill++ { // always one ahead of the peer
+			send(fill, size(fill))
+			read(fill-1, size(fill-1))
+		}
+		read(last, size(last))
+		if cap(x.out) > keepBuffer || cap(x.spare) > keepBuffer {
+			t.Errorf("buffers of %d and %d bytes are kept", cap(x.out), cap(x.spare))
+		}
+		cancel()
+		wg.Wait()
+	})
+}

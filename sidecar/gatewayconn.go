@@ -2,12 +2,15 @@ package sidecar
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
 	"topsail/rpc"
 	"topsail/sidecar/queue"
 )
+
+var errCancelled = errors.New("cancelled by the gateway")
 
 // gatewayConn is the connection of one gateway.
 type gatewayConn struct {
@@ -87,28 +90,34 @@ func (g *gatewayConn) unknown(batch uint64, index uint32) {
 
 func (g *gatewayConn) cancel(f rpc.Frame) error {
 	c, err := rpc.ParseCancel(f.Body)
-	if err != nil {
-		return err
+	if err == nil {
+		g.remove(func(it *queue.Item) bool {
+			return it.Batch == c.Batch && (it.Index == c.Index || c.Index == rpc.CancelAll)
+		})
 	}
+	return err
+}
+
+// leave drops what the gateway, now gone, still has waiting.
+func (g *gatewayConn) leave() { g.remove(func(*queue.Item) bool { return true }) }
+
+// remove takes those of this gateway's items that match out of the queues.
+func (g *gatewayConn) remove(match func(*queue.Item) bool) {
 	for _, from := range g.pools {
-		for _, it := range from.pool.queue.Remove(func(it *queue.Item) bool {
-			return it.From == from && it.Batch == c.Batch && (it.Index == c.Index || c.Index == rpc.CancelAll)
-		}) {
-			from.pool.metrics.Dropped(rpc.StatusCancelled)
-			it.Refuse(rpc.StatusCancelled, "cancelled by the gateway")
+		for _, it := range from.pool.queue.Remove(func(it *queue.Item) bool { return it.From == from && match(it) }) {
+			from.pool.refuse(it, rpc.StatusCancelled, errCancelled)
 		}
 	}
-	return nil
 }
 
 // Answer implements queue.Asker.
 func (a *asker) Answer(it *queue.Item, answer *rpc.Answer) {
-	if !answer.More {
-		a.pool.waiting.Add(-1)
-		a.pool.metrics.answered(answer.Status)
-	}
 	queued, wait := a.pool.load()
 	sendAnswer(a.conn, rpc.ReplyHead{Batch: it.Batch, Queue: queued, Wait: wait, Count: 1}, answer)
+	if !answer.More {
+		a.pool.metrics.answered(answer.Status)
+		a.pool.waiting.Add(-1) // at last: once none waits, a stopping sidecar hangs up
+	}
 }
 
 func sendAnswer(conn *rpc.Conn, head rpc.ReplyHead, answer *rpc.Answer) {

@@ -2,12 +2,11 @@ package sidecar
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"slices"
 	"sync"
 
 	"topsail/rpc"
-	"topsail/serving"
 	"topsail/sidecar/container"
 )
 
@@ -18,9 +17,14 @@ type members struct {
 	session  *container.Session
 	ctx      context.Context // of the session; ends the batchers
 	cancel   context.CancelCauseFunc
-	serving  map[uint32]context.CancelFunc // by announced id
-	models   []serving.ModelID
+	serving  map[uint32]member // by announced id
+	first    *pool             // that was ever served; nil at first
 	batchers sync.WaitGroup
+}
+
+type member struct {
+	pool *pool
+	stop context.CancelFunc
 }
 
 // announced starts and stops batchers as the container says. A model that this
@@ -35,34 +39,48 @@ func (m *members) announced(list []rpc.Announcement) error {
 		if err != nil {
 			return err
 		}
-		switch {
-		case a.State != rpc.StateReady:
-			m.stop(a.ID)
-		case m.serving[a.ID] == nil:
-			m.start(a.ID, p)
+		if a.State != rpc.StateReady || m.serving[a.ID].pool != p {
+			m.stop(a.ID) // the id may have meant another model so far
+		}
+		if a.State == rpc.StateReady {
+			if err := m.start(a.ID, p); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-func (m *members) start(id uint32, p *pool) {
+// start serves p, unless it does already. A model has one batcher in a session,
+// however often it is announced: for more, a container opens more connections.
+func (m *members) start(id uint32, p *pool) error {
+	for other, member := range m.serving {
+		switch {
+		case member.pool != p:
+		case other == id:
+			return nil
+		default:
+			return fmt.Errorf("the container announces %v as %d and as %d: open one connection for each", p.model.ModelID, other, id)
+		}
+	}
 	ctx, stop := context.WithCancel(m.ctx)
-	m.serving[id] = stop
-	if !slices.Contains(m.models, p.model.ModelID) {
-		m.models = append(m.models, p.model.ModelID)
+	m.serving[id] = member{p, stop}
+	if m.first == nil {
+		m.first = p
 	}
 	m.sidecar.log.Info("container ready", "model", p.model.ModelID.String())
 	m.batchers.Go(func() {
 		defer stop()
-		if err := p.serve(ctx, m.session.Runner(id), m.sidecar.cfg.Stall); ctx.Err() == nil {
+		if err := p.serve(ctx, m.session.Runner(id), m.sidecar.cfg.Stall); !errors.Is(err, context.Canceled) {
 			m.cancel(err) // a container that failed a batch is not trusted with another
 		}
 	})
+	return nil
 }
 
 func (m *members) stop(id uint32) {
-	if stop := m.serving[id]; stop != nil {
-		stop()
+	if member, ok := m.serving[id]; ok {
+		member.stop()
 		delete(m.serving, id)
 	}
 }
@@ -74,9 +92,11 @@ func (m *members) leave() {
 	}
 }
 
+// metrics takes in what the container counts, under the name of the first model
+// that it served.
 func (m *members) metrics(list []rpc.Metric) {
-	for _, id := range m.models[:min(1, len(m.models))] {
-		m.sidecar.metrics.custom.put(metricSource{id, m.sidecar.cfg.Replica}, list)
+	if m.first != nil {
+		m.sidecar.metrics.custom.put(metricSource{m.first.model.ModelID, m.sidecar.cfg.Replica}, list)
 	}
 }
 
@@ -86,8 +106,11 @@ func (s *Sidecar) poolFor(a rpc.Announcement) (*pool, error) {
 		if p.model.ModelID != a.Model {
 			continue
 		}
-		if a.InputType != 0 && a.InputType != p.model.InputType {
-			return nil, fmt.Errorf("the container announces %v with input type %v, and it is registered with %v", a.Model, a.InputType, p.model.InputType)
+		switch want, length := p.model.InputType, p.model.InputLength; {
+		case a.InputType != 0 && a.InputType != want:
+			return nil, fmt.Errorf("the container announces %v with input type %v, and it is registered with %v", a.Model, a.InputType, want)
+		case a.InputLength != 0 && length != 0 && a.InputLength != length:
+			return nil, fmt.Errorf("the container announces %v with input length %d, and it is registered with %d", a.Model, a.InputLength, length)
 		}
 		return p, nil
 	}

@@ -1,6 +1,8 @@
 package sidecar
 
 import (
+	"cmp"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,20 +13,26 @@ import (
 	"topsail/serving"
 )
 
-// maxModelMetrics bounds the series that one container may expose.
-const maxModelMetrics = 1000
+// What one container may expose: series, labels of each, and bytes of each one's
+// name, labels and help.
+const (
+	maxModelMetrics = 1000
+	maxModelLabels  = 16
+	maxModelText    = 4096
+)
 
 var (
 	metricName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
 	ownNames   = []string{"topsail_", "go_", "process_", "promhttp_"}
+	ownLabels  = []string{"model", "version", "replica", "le", "quantile"} // the last two belong to the format
 )
 
 // modelMetrics exposes what models count themselves. It describes nothing in
-// advance, since nobody knows what models will count.
+// advance, since nobody knows what models will count. Nothing that a model sends
+// may break a scrape, which would take all other metrics with it.
 type modelMetrics struct {
 	mu     sync.Mutex
-	latest map[metricSource][]rpc.Metric
-	kinds  map[string]rpc.MetricKind // a name keeps its kind, or a scrape would fail
+	latest map[metricSource]map[string]rpc.Metric // by seriesKey
 }
 
 // metricSource is the container that a metric comes from.
@@ -34,46 +42,61 @@ type metricSource struct {
 }
 
 func newModelMetrics() *modelMetrics {
-	return &modelMetrics{latest: map[metricSource][]rpc.Metric{}, kinds: map[string]rpc.MetricKind{}}
+	return &modelMetrics{latest: map[metricSource]map[string]rpc.Metric{}}
 }
 
-// put replaces what is known of the metrics named in list. Metrics that cannot be
+// put replaces what is known of the metrics in list. Metrics that cannot be
 // exposed are left out.
 func (m *modelMetrics) put(from metricSource, list []rpc.Metric) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	known := m.latest[from]
+	if known == nil {
+		known = map[string]rpc.Metric{}
+		m.latest[from] = known
+	}
 	for _, metric := range list {
-		if !m.sound(&metric) {
+		if !clean(&metric) {
 			continue
 		}
-		at := slices.IndexFunc(known, func(k rpc.Metric) bool { return k.Name == metric.Name && slices.Equal(k.Labels, metric.Labels) })
-		switch {
-		case at >= 0:
-			known[at] = metric
-		case len(known) < maxModelMetrics:
-			known = append(known, metric)
+		key := seriesKey(&metric)
+		if _, ok := known[key]; ok || len(known) < maxModelMetrics {
+			known[key] = metric
 		}
 	}
-	m.latest[from] = known
 }
 
-func (m *modelMetrics) sound(metric *rpc.Metric) bool {
+// clean brings a metric into the one form in which its series is exposed, and
+// says whether it can be.
+func clean(metric *rpc.Metric) bool {
 	if !metricName.MatchString(metric.Name) || slices.ContainsFunc(ownNames, func(own string) bool { return strings.HasPrefix(metric.Name, own) }) {
 		return false
 	}
-	seen := map[string]bool{"model": true, "version": true, "replica": true}
-	for _, l := range metric.Labels {
-		if !metricName.MatchString(l.Key) || strings.HasPrefix(l.Key, "__") || seen[l.Key] {
+	metric.Help = strings.ToValidUTF8(metric.Help, "?")
+	size := len(metric.Name) + len(metric.Help)
+	// An empty value is the same as no label.
+	labels := slices.DeleteFunc(slices.Clone(metric.Labels), func(l rpc.Label) bool { return l.Value == "" })
+	slices.SortFunc(labels, func(a, b rpc.Label) int { return cmp.Compare(a.Key, b.Key) })
+	for i := range labels {
+		l := &labels[i]
+		l.Value = strings.ToValidUTF8(l.Value, "?")
+		size += len(l.Key) + len(l.Value)
+		if !metricName.MatchString(l.Key) || strings.HasPrefix(l.Key, "__") || slices.Contains(ownLabels, l.Key) || (i > 0 && labels[i-1].Key == l.Key) {
 			return false
 		}
-		seen[l.Key] = true
 	}
-	if kind, ok := m.kinds[metric.Name]; ok {
-		return kind == metric.Kind
+	metric.Labels = labels
+	return len(labels) <= maxModelLabels && size <= maxModelText
+}
+
+// seriesKey tells the series of one container apart. 0xFF is in no valid text.
+func seriesKey(metric *rpc.Metric) string {
+	var b strings.Builder
+	b.WriteString(metric.Name)
+	for _, l := range metric.Labels {
+		b.WriteString("\xff" + l.Key + "\xff" + l.Value)
 	}
-	m.kinds[metric.Name] = metric.Kind
-	return true
+	return b.String()
 }
 
 func (m *modelMetrics) forget(from metricSource) {
@@ -86,26 +109,68 @@ func (m *modelMetrics) forget(from metricSource) {
 func (m *modelMetrics) Describe(chan<- *obs.Desc) {}
 
 func (m *modelMetrics) Collect(ch chan<- obs.Metric) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	help := map[string]string{} // one per name, as the exposition format wants
-	for from, list := range m.latest {
-		for i := range list {
-			if h, ok := help[list[i].Name]; ok {
-				list[i].Help = h
+	families := map[string]rpc.Metric{} // the first of each name, whose kind and help stand for all
+	for _, s := range m.series() {
+		first, ok := families[s.metric.Name]
+		if !ok {
+			if nameTaken(s.metric.Name, families) {
+				continue
 			}
-			help[list[i].Name] = list[i].Help
-			if sample, err := expose(from, &list[i]); err == nil {
-				ch <- sample
-			}
+			first = s.metric
+			families[first.Name] = first
+		}
+		if s.metric.Kind != first.Kind {
+			continue
+		}
+		s.metric.Help = first.Help
+		if sample, err := expose(s.from, &s.metric); err == nil {
+			ch <- sample
 		}
 	}
+}
+
+// nameTaken says whether a histogram exposes the name as one of its parts.
+func nameTaken(name string, families map[string]rpc.Metric) bool {
+	for _, part := range []string{"_bucket", "_count", "_sum"} {
+		if whole, ok := strings.CutSuffix(name, part); ok && families[whole].Kind == rpc.MetricHistogram {
+			return true
+		}
+	}
+	return false
+}
+
+type modelSeries struct {
+	from   metricSource
+	key    string
+	metric rpc.Metric
+}
+
+// series lists all, in an order that is the same for every scrape and has a
+// histogram before the names that it could be confused with.
+func (m *modelMetrics) series() []modelSeries {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var all []modelSeries
+	for from, known := range m.latest {
+		for key, metric := range known {
+			all = append(all, modelSeries{from, key, metric})
+		}
+	}
+	slices.SortFunc(all, func(a, b modelSeries) int {
+		return cmp.Or(
+			cmp.Compare(a.metric.Name, b.metric.Name),
+			cmp.Compare(a.from.model.String(), b.from.model.String()),
+			cmp.Compare(a.from.replica, b.from.replica),
+			cmp.Compare(a.key, b.key),
+		)
+	})
+	return all
 }
 
 func expose(from metricSource, metric *rpc.Metric) (obs.Metric, error) {
 	keys, values := []string{"model", "version", "replica"}, []string{from.model.Model, from.model.Version, from.replica}
 	for _, l := range metric.Labels {
-		keys, values = append(keys, l.Key), append(values, strings.ToValidUTF8(l.Value, "?"))
+		keys, values = append(keys, l.Key), append(values, l.Value)
 	}
 	desc := obs.NewDesc(metric.Name, metric.Help, keys...)
 	switch metric.Kind {
@@ -116,7 +181,9 @@ func expose(from metricSource, metric *rpc.Metric) (obs.Metric, error) {
 	}
 	buckets := make(map[float64]uint64, len(metric.Buckets))
 	for _, b := range metric.Buckets {
-		buckets[b.Upper] = b.Count
+		if !math.IsNaN(b.Upper) {
+			buckets[b.Upper] = b.Count
+		}
 	}
 	return obs.HistogramOf(desc, metric.Count, metric.Sum, buckets, values...)
 }

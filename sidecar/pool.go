@@ -3,6 +3,7 @@ package sidecar
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -67,11 +68,16 @@ func (p *pool) serve(ctx context.Context, runner batch.Runner, stall time.Durati
 		Delay:    p.model.Batch.Delay,
 		Stall:    stall,
 		Observer: p.metrics,
+		Fastest:  p.fastest,
 	})
 	p.setBatchers(func(all []*batch.Batcher) []*batch.Batcher { return append(all, b) })
-	defer p.setBatchers(func(all []*batch.Batcher) []*batch.Batcher {
-		return slices.DeleteFunc(all, func(other *batch.Batcher) bool { return other == b })
+	leave := sync.OnceFunc(func() {
+		p.setBatchers(func(all []*batch.Batcher) []*batch.Batcher {
+			return slices.DeleteFunc(all, func(other *batch.Batcher) bool { return other == b })
+		})
 	})
+	defer leave()
+	defer context.AfterFunc(ctx, leave)() // the batch in hand may take a while; no query waits for it
 	return b.Run(ctx)
 }
 
@@ -133,24 +139,41 @@ func (p *pool) admit(it *queue.Item, ahead int) error {
 
 // estimate is how long an item with so many ahead of it would wait for its batch
 // to start, and how long that batch would take. The batchers share the queue, so
-// it is cleared in rounds, each as large as all their batches together.
-func (p *pool) estimate(now time.Time, ahead int) (wait, service time.Duration) {
+// it is cleared in rounds, each as large as all their batches together, and each
+// takes a part of a round that goes with its speed: one slow container among fast
+// ones delays few items.
+func (p *pool) estimate(now time.Time, ahead int) (wait, round time.Duration) {
 	all := *p.batchers.Load()
 	if len(all) == 0 {
 		return 0, 0
 	}
-	perRound, longest := 0, time.Duration(0)
-	soonest := time.Duration(-1)
+	perRound, known, rate := 0, 0, 0.0 // known: in perRound, of the containers with a profile
+	soonest := time.Duration(math.MaxInt64)
 	for _, b := range all {
 		left, _ := b.Busy(now)
-		if soonest < 0 || left < soonest {
-			soonest = left
-		}
-		line, size := b.Profile().Line(), b.Size()
+		soonest = min(soonest, left)
+		size := b.Size()
 		perRound += size
-		longest = max(longest, line.Took(min(size, ahead+1)))
+		if took := b.Profile().Line().Took(min(size, ahead+1)); took > 0 {
+			known += size
+			rate += float64(size) / float64(took)
+		}
 	}
-	return soonest + time.Duration(ahead/perRound)*longest, longest
+	if known > 0 {
+		round = time.Duration(float64(known) / rate)
+	}
+	return soonest + time.Duration(ahead/perRound)*round, round
+}
+
+// fastest is the least that a container is known to take for one input.
+func (p *pool) fastest(now time.Time) time.Duration {
+	least := time.Duration(math.MaxInt64)
+	for _, b := range *p.batchers.Load() {
+		if alone := b.Alone(now); alone > 0 {
+			least = min(least, alone)
+		}
+	}
+	return least
 }
 
 // load is what replies report: the length of the queue, and what a new item
@@ -169,12 +192,3 @@ func (p *pool) drain() {
 
 // answered says that everything accepted was answered.
 func (p *pool) answered() bool { return p.waiting.Load() == 0 }
-
-// profiles are the latency profiles of the containers.
-func (p *pool) profiles() []*batch.Profile {
-	var list []*batch.Profile
-	for _, b := range *p.batchers.Load() {
-		list = append(list, b.Profile())
-	}
-	return list
-}

@@ -133,7 +133,7 @@ func (s *Sidecar) accept(ctx, serving context.Context, ln net.Listener, serve fu
 		slots <- struct{}{}
 		nc, err := ln.Accept()
 		if err != nil {
-			if errors.Is(err, net.ErrClosed) {
+			if ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
 				return
 			}
 			s.log.Warn("cannot accept a connection", "err", err)
@@ -178,6 +178,7 @@ func (s *Sidecar) serveGateway(ctx context.Context, nc net.Conn) {
 	s.mu.Lock()
 	delete(s.gateways, g)
 	s.mu.Unlock()
+	g.leave()
 	s.log.Debug("a gateway is gone", "from", nc.RemoteAddr(), "err", err)
 }
 
@@ -198,7 +199,7 @@ func (s *Sidecar) serveContainer(ctx context.Context, nc net.Conn) {
 		return
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	m := &members{sidecar: s, ctx: ctx, cancel: cancel, serving: map[uint32]context.CancelFunc{}}
+	m := &members{sidecar: s, ctx: ctx, cancel: cancel, serving: map[uint32]member{}}
 	m.session = container.NewSession(conn, container.Events{
 		Announced: m.announced,
 		Draining:  m.leave,

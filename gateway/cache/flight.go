@@ -2,6 +2,7 @@ package cache
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"topsail/serving"
 )
@@ -26,6 +27,8 @@ type Flight struct {
 	key   Key
 	keep  bool // shared with equal questions, and its output is cached
 
+	claimed atomic.Bool // somebody lands it
+
 	mu      sync.Mutex // guards the following
 	landed  bool
 	output  *serving.Output
@@ -42,7 +45,9 @@ func (c *Cache) Alone(w Waiter) *Flight {
 }
 
 // Join joins the flight of an equal question, or opens one. Whoever opened it,
-// told by opened, must see to it that it lands.
+// told by opened, must see to it that it lands; before asking anybody it looks
+// into the cache once more, because an equal question may have landed between its
+// first look and this call.
 func (c *Cache) Join(k Key, w Waiter) (f *Flight, opened bool) {
 	return c.flights.join(c, k, w)
 }
@@ -58,17 +63,16 @@ func (f *Flight) wait(w Waiter) {
 // also when nobody waits for it any more. Landing twice changes nothing; Land
 // says whether this was the first time.
 func (f *Flight) Land(out *serving.Output, failure *serving.Failure) bool {
+	if !f.claimed.CompareAndSwap(false, true) {
+		return false
+	}
 	if f.keep && out != nil {
-		f.cache.Put(f.key, out) // before the flight goes, so that no equal question slips between
+		f.cache.Put(f.key, out) // before the flight goes: whoever then opens another finds it by Get
 	}
 	if f.keep {
 		f.cache.flights.leave(f)
 	}
 	f.mu.Lock()
-	if f.landed {
-		f.mu.Unlock()
-		return false
-	}
 	f.landed, f.output, f.failure = true, out, failure
 	waiters := f.waiters
 	f.mu.Unlock()
@@ -110,13 +114,11 @@ func (fs *flights) join(c *Cache, k Key, w Waiter) (*Flight, bool) {
 	s := fs.shard(k)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if f := s.open[k]; f != nil {
+	if f := s.open[k]; f != nil { // not landed: it leaves the map first
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		if !f.landed {
-			f.wait(w)
-			return f, false
-		}
+		f.wait(w)
+		return f, false
 	}
 	f := &Flight{cache: c, key: k, keep: true}
 	f.wait(w)
@@ -124,14 +126,12 @@ func (fs *flights) join(c *Cache, k Key, w Waiter) (*Flight, bool) {
 	return f, true
 }
 
-// leave takes a flight off the map, unless another has taken its place.
+// leave takes a flight off the map.
 func (fs *flights) leave(f *Flight) {
 	s := fs.shard(f.key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.open[f.key] == f {
-		delete(s.open, f.key)
-	}
+	delete(s.open, f.key)
 }
 
 // Open is the number of questions in flight that can be joined.

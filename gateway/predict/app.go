@@ -2,6 +2,7 @@ package predict
 
 import (
 	"fmt"
+	"maps"
 	"sync/atomic"
 	"time"
 
@@ -32,6 +33,7 @@ type linked struct {
 // version is a model version as one app uses it.
 type version struct {
 	serving.ModelID
+	inputType   serving.InputType // not the app's for some old versions: they cannot be asked
 	inputLength int
 	keyer       cache.Keyer
 }
@@ -57,6 +59,7 @@ func (p *Predictor) SetCatalog(cat *serving.Catalog) error {
 			p.metrics.forget(name)
 		}
 	}
+	maps.DeleteFunc(p.served, func(model string, _ *served) bool { return cat.Models[model] == nil })
 	p.apps.Store(&apps)
 	return nil
 }
@@ -87,7 +90,7 @@ func (p *Predictor) link(a *app, m *serving.Model) *linked {
 	}
 	l := &linked{name: m.Name, versions: make(map[string]*version, len(m.Versions)), served: p.served[m.Name]}
 	for name, v := range m.Versions {
-		l.versions[name] = &version{ModelID: v.ModelID, inputLength: v.InputLength, keyer: cache.NewKeyer(v.ModelID, a.Cache.Round)}
+		l.versions[name] = &version{ModelID: v.ModelID, inputType: v.InputType, inputLength: v.InputLength, keyer: cache.NewKeyer(v.ModelID, a.Cache.Round)}
 	}
 	l.current = l.versions[m.Current]
 	return l
@@ -96,7 +99,7 @@ func (p *Predictor) link(a *app, m *serving.Model) *linked {
 // serving is the version that takes queries now: the current one when it has a
 // ready replica, else the last that had, else the current one all the same. It is
 // nil for a model without a current version.
-func (l *linked) serving(table *route.Table) *version {
+func (a *app) serving(l *linked, table *route.Table) *version {
 	last := l.served.version.Load()
 	if l.current != nil && table.Group(l.current.ModelID).Len() > 0 {
 		if last == nil || *last != l.current.Version {
@@ -105,7 +108,7 @@ func (l *linked) serving(table *route.Table) *version {
 		return l.current
 	}
 	if last != nil {
-		if v := l.versions[*last]; v != nil && table.Group(v.ModelID).Len() > 0 {
+		if v := l.versions[*last]; v != nil && v.inputType == a.InputType && table.Group(v.ModelID).Len() > 0 {
 			return v
 		}
 	}

@@ -22,17 +22,17 @@ type call struct {
 	q        serving.Query
 	deadline time.Time
 
-	mu      sync.Mutex // guards the following; held while asking, so that an answer finds them set
-	asked   [2]question
-	tries   int // questions sent, at most two
-	open    int // of those, not yet answered
-	failure *serving.Failure
+	mu    sync.Mutex // guards the following; held while asking, so that an answer finds them set
+	asked [2]question
+	tries int // questions sent, at most two
+	open  int // of those, not yet answered
 }
 
 // question is one replica that was asked.
 type question struct {
 	target *route.Target
 	number uint64
+	at     time.Time
 }
 
 // start asks the first replica, and says when to hedge (zero: no other replica).
@@ -56,20 +56,15 @@ func (c *call) start() (hedgeAt time.Time) {
 
 // send asks one replica. c.mu is held.
 func (c *call) send(target *route.Target, now time.Time) {
-	ask := rpc.Ask{Budget: max(c.deadline.Sub(now), 0), QueryID: 0, User: []byte(c.q.User)}
-	c.asked[c.tries].target = target
+	ask := rpc.Ask{Budget: max(c.deadline.Sub(now), 0), User: []byte(c.q.User)}
+	q := &c.asked[c.tries]
 	c.tries++
 	c.open++
 	number, failure := target.Ask(c, &ask, c.q.Input)
+	*q = question{target, number, now}
 	if failure != nil {
 		c.open--
 		c.failed(target, failure, now)
-		return
-	}
-	for i := range c.asked {
-		if c.asked[i].target == target {
-			c.asked[i].number = number
-		}
 	}
 }
 
@@ -107,12 +102,14 @@ func blame(err error) serving.Cause {
 // failed goes to a second replica if that may help, or ends the flight when no
 // answer can come any more. c.mu is held.
 func (c *call) failed(from *route.Target, why *serving.Failure, now time.Time) {
-	c.failure = why
-	if why.Cause != serving.ModelError && now.Before(c.deadline) && c.again(from, why.Cause, now) {
-		return
-	}
-	if c.open == 0 {
-		c.flight.Land(nil, c.failure)
+	switch {
+	case why.Cause == serving.ModelError: // which is the model's answer
+		if c.flight.Land(nil, why) {
+			c.cancelOthers(from)
+		}
+	case now.Before(c.deadline) && c.again(from, why.Cause, now):
+	case c.open == 0:
+		c.flight.Land(nil, why)
 	}
 }
 
@@ -142,9 +139,9 @@ func (c *call) hedge(now time.Time) {
 	if c.open == 0 || c.tries != 1 {
 		return
 	}
-	first := c.asked[0].target
-	first.Silent(now)
-	c.again(first, serving.OK, now)
+	first := c.asked[0]
+	first.target.Silent(first.at, now)
+	c.again(first.target, serving.OK, now)
 }
 
 // cancelOthers tells the replica that lost the race. c.mu is held.

@@ -29,6 +29,9 @@ type IDs struct {
 	leaser Leaser // nil: always at random
 	log    *slog.Logger
 
+	leasing context.Context // ends with Close
+	close   context.CancelFunc
+
 	block atomic.Pointer[block]
 	mu    sync.Mutex // guards the following
 	spare *block
@@ -50,6 +53,7 @@ const (
 // NewIDs leases the first block.
 func NewIDs(ctx context.Context, leaser Leaser, log *slog.Logger) *IDs {
 	ids := &IDs{leaser: leaser, log: log}
+	ids.leasing, ids.close = context.WithCancel(context.WithoutCancel(ctx))
 	ids.block.Store(ids.lease(ctx))
 	return ids
 }
@@ -92,15 +96,18 @@ func (ids *IDs) prefetch() {
 	}
 	ids.busy = true
 	ids.tasks.Go(func() {
-		b := ids.lease(context.Background())
+		b := ids.lease(ids.leasing)
 		ids.mu.Lock()
 		defer ids.mu.Unlock()
 		ids.spare, ids.busy = b, false
 	})
 }
 
-// Close waits for a lease that is under way.
-func (ids *IDs) Close() { ids.tasks.Wait() }
+// Close ends a lease that is under way. Ids can still be had.
+func (ids *IDs) Close() {
+	ids.close()
+	ids.tasks.Wait()
+}
 
 func (ids *IDs) lease(ctx context.Context) *block {
 	if ids.leaser == nil {

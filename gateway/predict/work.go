@@ -57,7 +57,7 @@ func (w *work) selectModels() error {
 	selector := w.app.selector
 	if w.q.Version == "" {
 		for _, l := range w.app.models {
-			if v := l.serving(w.p.table); v != nil {
+			if v := w.app.serving(l, w.p.table); v != nil {
 				w.candidates = append(w.candidates, v.ModelID)
 			}
 		}
@@ -90,10 +90,14 @@ func (w *work) pinned() (*version, error) {
 		return nil, nil
 	case 1:
 		l := w.app.models[0]
-		if v := l.versions[w.q.Version]; v != nil {
-			return v, nil
+		v := l.versions[w.q.Version]
+		if v == nil {
+			return nil, &serving.QueryError{Cause: "Requested version: " + w.q.Version + " does not exist for model: " + l.name}
 		}
-		return nil, &serving.QueryError{Cause: "Requested version: " + w.q.Version + " does not exist for model: " + l.name}
+		if v.inputType != w.app.InputType {
+			return nil, &serving.QueryError{Cause: fmt.Sprintf("Requested version: %s of model: %s takes %v, and application %s takes %v", v.Version, l.name, v.inputType, w.app.Name, w.app.InputType)}
+		}
+		return v, nil
 	}
 	return nil, &serving.QueryError{Cause: "Too many models linked to application " + w.app.Name}
 }
@@ -123,22 +127,37 @@ func (w *work) askPart(i int) {
 		w.lead(p)
 		return
 	}
-	key := p.version.keyer.Key(w.q.Input, w.q.Salt)
-	if out := w.p.cache.Get(key, w.app.Cache.TTL); out != nil {
-		w.answers[i].Output = out
-		w.hits++
-		w.app.metrics.hits.Inc()
-		return
+	if key := p.version.keyer.Key(w.q.Input, w.q.Salt); !w.cached(i, key) {
+		w.join(i, key)
 	}
+}
+
+// cached answers a part from the cache, if it can.
+func (w *work) cached(i int, key cache.Key) bool {
+	out := w.p.cache.Get(key, w.app.Cache.TTL)
+	if out == nil {
+		return false
+	}
+	w.answers[i].Output = out
+	w.hits++
+	w.app.metrics.hits.Inc()
+	return true
+}
+
+// join joins an equal question in flight, or opens one and asks it.
+func (w *work) join(i int, key cache.Key) {
 	flight, opened := w.p.cache.Join(key, w.wake)
-	p.flight = flight
-	if !opened {
+	w.parts[i].flight = flight
+	switch {
+	case !opened:
 		w.hits++
 		w.app.metrics.joins.Inc()
-		return
+	case w.cached(i, key): // an equal one landed since the first look into the cache
+		flight.Land(w.answers[i].Output, nil)
+	default:
+		w.app.metrics.misses.Inc()
+		w.lead(&w.parts[i])
 	}
-	w.app.metrics.misses.Inc()
-	w.lead(p)
 }
 
 // lead asks a replica on behalf of a flight that this query opened.
@@ -209,9 +228,9 @@ func (w *work) next() time.Time {
 
 // answer makes the prediction of the verdict, and counts it.
 func (w *work) answer() serving.Prediction {
-	a := serving.Prediction{QueryID: w.p.ids.Next(), Model: w.verdict.Model, Cached: w.hits > 0 && w.hits == len(w.parts)}
+	a := serving.Prediction{QueryID: w.p.ids.Next(), Model: w.verdict.Model}
 	if w.verdict.Output != nil {
-		a.Output = w.verdict.Output.JSON
+		a.Output, a.Cached = w.verdict.Output.JSON, w.hits > 0 && w.hits == len(w.parts)
 	} else {
 		failure := w.verdict.Failure
 		if failure == nil {

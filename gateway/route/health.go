@@ -16,25 +16,26 @@ const (
 type health struct {
 	mu       sync.Mutex
 	failures int           // in a row
-	eject    time.Duration // the next ejection, doubling
+	eject    time.Duration // how long the last ejection was; doubling
 	until    time.Time     // ejected until then; zero: not ejected
-	probing  bool
+	probing  bool          // a probe was let through in this ejection
 }
 
 // usable says whether the replica may be asked. For an ejected one whose time is
-// over it says so once, for the probe.
-func (h *health) usable(now time.Time) bool {
+// over it says so once, for a probe, which the caller must then make. When nothing
+// is heard of the probe, there is another after as long again.
+func (h *health) usable(now time.Time) (ok, probe bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.until.IsZero() {
-		return true
+		return true, false
 	}
-	if now.Before(h.until) || h.probing {
-		return false
+	if now.Before(h.until) {
+		return false, false
 	}
 	h.probing = true
-	h.until = now.Add(h.eject) // when the probe is never heard of again
-	return true
+	h.until = now.Add(h.eject)
+	return true, true
 }
 
 // ejected says whether the replica is ejected.
@@ -51,7 +52,8 @@ func (h *health) succeed() {
 	h.failures, h.eject, h.until, h.probing = 0, 0, time.Time{}, false
 }
 
-// fail counts a failure and says whether it ejected the replica.
+// fail counts a failure and says whether it ejected the replica. The failures of
+// questions that were in flight when it was ejected do not prolong that.
 func (h *health) fail(now time.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"topsail/rpc"
@@ -15,109 +14,111 @@ import (
 )
 
 const (
-	dialWithin = 2 * time.Second
-	redialMin  = 50 * time.Millisecond
-	redialMax  = 2 * time.Second
-
-	// maxInFlight bounds what this gateway has in flight at one replica.
-	maxInFlight = 8192
-	// reportFresh is how long a replica's report of its queue is believed.
-	reportFresh = time.Second
-	// latencyDecay is the weight of the past in the moving average of latency.
-	latencyDecay = 0.9
+	redialMin = 50 * time.Millisecond
+	redialMax = 2 * time.Second
+	// sweepEvery is how often overdue questions are looked for.
+	sweepEvery = time.Second
 )
-
-// Receiver gets the answer to a question, or its failure.
-type Receiver interface {
-	// Answered is called once per question, on the connection's goroutine: it must
-	// not block. The answer's slices are valid until it returns.
-	Answered(from *Target, a *rpc.Answer)
-}
 
 // replica is one sidecar: the connection to it, and how it has been doing.
 type replica struct {
-	endpoint serving.Endpoint
-	name     string // of this gateway
-	log      *slog.Logger
-	changed  func() // called when what the replica serves has changed
-	health   health
+	endpoint  serving.Endpoint
+	name      string // of this gateway
+	dial      func(ctx context.Context, addr string) (net.Conn, error)
+	log       *slog.Logger
+	changed   func() // called when what the replica serves has changed
+	health    health
+	load      load
+	questions questions
 
-	inFlight atomic.Int64
-	wait     atomic.Int64 // reported: what a new query would wait, in nanoseconds
-	reported atomic.Int64 // when, in Unix nanoseconds
-	latency  atomic.Int64 // moving average of answers, in nanoseconds
-
-	mu      sync.Mutex // guards the following
-	conn    *rpc.Conn  // nil while not connected
-	models  map[uint32]rpc.Announcement
-	pending map[uint64]question
-	batches uint64
+	mu     sync.Mutex // guards the following
+	conn   *rpc.Conn  // nil while not connected
+	models map[uint32]rpc.Announcement
 }
 
-// question is one input that was sent and not yet answered.
-type question struct {
-	to   Receiver
-	from *Target
-	sent time.Time
-}
-
-func newReplica(e serving.Endpoint, name string, log *slog.Logger, changed func()) *replica {
-	return &replica{endpoint: e, name: name, log: log.With("replica", e.Replica), changed: changed, models: map[uint32]rpc.Announcement{}, pending: map[uint64]question{}}
+func newReplica(e serving.Endpoint, name string, dial func(context.Context, string) (net.Conn, error), log *slog.Logger, changed func()) *replica {
+	r := &replica{
+		endpoint: e, name: name, dial: dial, log: log.With("replica", e.Replica), changed: changed,
+		load: load{known: time.Now()}, models: map[uint32]rpc.Announcement{},
+	}
+	r.questions = questions{load: &r.load, open: map[uint64]question{}}
+	return r
 }
 
 // run keeps a connection to the replica until ctx ends.
 func (r *replica) run(ctx context.Context) {
 	wait := redialMin
-	for ctx.Err() == nil {
-		connected, err := r.connect(ctx)
+	for {
+		start := time.Now()
+		err := r.connect(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		if connected {
-			wait = redialMin
+		if time.Since(start) > redialMax {
+			wait = redialMin // it worked for a while
 		}
 		r.log.Debug("not connected to the replica", "addr", r.endpoint.Addr, "err", err, "retry", wait)
 		select {
 		case <-time.After(wait/2 + rand.N(wait/2+1)):
 		case <-ctx.Done():
+			return
 		}
 		wait = min(2*wait, redialMax)
 	}
 }
 
 // connect serves one connection, and returns why it ended.
-func (r *replica) connect(ctx context.Context) (connected bool, err error) {
-	dialer := net.Dialer{Timeout: dialWithin}
-	nc, err := dialer.DialContext(ctx, "tcp", r.endpoint.Addr)
+func (r *replica) connect(ctx context.Context) error {
+	nc, err := r.dial(ctx, r.endpoint.Addr)
 	if err != nil {
-		return false, err
+		return err
 	}
 	conn, err := rpc.Connect(ctx, nc, rpc.Hello{
 		Minor: rpc.Minor, Role: rpc.RoleGateway, Features: rpc.FeatureLZ4, MaxFrame: rpc.MaxFrame,
 		Name: r.name, Token: r.endpoint.Token, Software: "topsail",
 	})
 	if err != nil {
-		return false, err
+		return err
 	}
 	r.mu.Lock()
 	r.conn = conn
 	r.mu.Unlock()
+	sweeping, stop := context.WithCancel(ctx)
+	var sweeper sync.WaitGroup
+	sweeper.Go(func() { r.sweep(sweeping) })
 	err = conn.Run(ctx, r.handle)
+	stop()
+	sweeper.Wait()
 	r.disconnected(err)
-	return true, err
+	return err
+}
+
+// sweep gives up questions that are long overdue: their replies were lost.
+func (r *replica) sweep(ctx context.Context) {
+	ticker := time.NewTicker(sweepEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case now := <-ticker.C:
+			for _, q := range r.questions.takeIf(func(q question) bool { return now.After(q.overdue) }) {
+				r.fail(now)
+				q.fail("the replica did not answer")
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // disconnected fails everything that was in flight.
 func (r *replica) disconnected(why error) {
 	r.mu.Lock()
-	lost := r.pending
-	r.conn, r.models, r.pending = nil, map[uint32]rpc.Announcement{}, map[uint64]question{}
+	r.conn, r.models = nil, map[uint32]rpc.Announcement{}
 	r.mu.Unlock()
 	r.changed()
-	a := &rpc.Answer{Status: rpc.StatusContainer, Message: fmt.Appendf(nil, "the connection to the replica was lost: %v", why)}
-	for _, q := range lost {
-		r.inFlight.Add(-1)
-		q.to.Answered(q.from, a)
+	text := fmt.Sprintf("the connection to the replica was lost: %v", why)
+	for _, q := range r.questions.takeIf(func(question) bool { return true }) {
+		q.fail(text)
 	}
 }
 
@@ -151,26 +152,25 @@ func (r *replica) announced(f rpc.Frame) error {
 	return nil
 }
 
+func (r *replica) connection() *rpc.Conn {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.conn
+}
+
 // ask sends one input, and says by what batch it went out.
 func (r *replica) ask(t *Target, to Receiver, a *rpc.Ask, in serving.Input) (uint64, *serving.Failure) {
-	if r.inFlight.Load() >= maxInFlight {
-		return 0, &serving.Failure{Cause: serving.RefusedFull, Message: "too many queries are in flight at the replica"}
-	}
-	r.mu.Lock()
-	conn := r.conn
+	conn, now := r.connection(), time.Now()
 	if conn == nil {
-		r.mu.Unlock()
 		return 0, &serving.Failure{Cause: serving.NoReplica, Message: "the replica is not connected"}
 	}
-	r.batches++
-	batch := r.batches
-	r.pending[batch] = question{to: to, from: t, sent: time.Now()}
-	r.mu.Unlock()
-	r.inFlight.Add(1)
-
+	batch, ok := r.questions.add(question{to: to, from: t, sent: now, overdue: now.Add(max(a.Budget, 0) + overdueAfter)})
+	if !ok {
+		return 0, &serving.Failure{Cause: serving.RefusedFull, Message: "too many queries are in flight at the replica"}
+	}
 	b := rpc.AppendPredictHead(conn.Begin(rpc.KindPredict), rpc.PredictHead{Batch: batch, Model: t.model, Count: 1})
 	if err := conn.End(rpc.AppendAskInput(b, a, in), 0); err != nil {
-		if _, pending := r.take(batch); pending {
+		if _, mine := r.questions.take(batch); mine {
 			return 0, &serving.Failure{Cause: serving.ContainerError, Message: err.Error()}
 		}
 		// The connection ended in between, and its end has answered already.
@@ -180,26 +180,10 @@ func (r *replica) ask(t *Target, to Receiver, a *rpc.Ask, in serving.Input) (uin
 
 // cancel tells the replica that nobody needs the answer to a question any more.
 func (r *replica) cancel(batch uint64) {
-	r.mu.Lock()
-	conn := r.conn
-	_, pending := r.pending[batch]
-	r.mu.Unlock()
-	if pending && conn != nil {
+	if conn := r.connection(); conn != nil && r.questions.has(batch) {
 		// A hint: when it cannot be sent, the answer comes and is ignored.
 		_ = conn.Send(rpc.KindCancel, 0, rpc.AppendCancel(nil, rpc.Cancel{Batch: batch, Index: 0}))
 	}
-}
-
-// take ends the wait for a question.
-func (r *replica) take(batch uint64) (question, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	q, ok := r.pending[batch]
-	if ok {
-		delete(r.pending, batch)
-		r.inFlight.Add(-1)
-	}
-	return q, ok
 }
 
 // reply hands answers to whoever asked. Questions are sent in batches of one.
@@ -209,8 +193,7 @@ func (r *replica) reply(f rpc.Frame) error {
 		return err
 	}
 	now := time.Now()
-	r.wait.Store(int64(reply.Wait))
-	r.reported.Store(now.UnixNano())
+	r.load.report(reply.Wait, now)
 	var a rpc.Answer
 	for reply.Next(&a) {
 		if a.Index != 0 {
@@ -219,41 +202,45 @@ func (r *replica) reply(f rpc.Frame) error {
 		if a.More {
 			continue
 		}
-		if q, ok := r.take(reply.Batch); ok {
-			r.judge(&a, now.Sub(q.sent), now)
+		if q, ok := r.questions.take(reply.Batch); ok {
+			r.judge(a.Status, now.Sub(q.sent), now)
 			q.to.Answered(q.from, &a)
 		}
+	}
+	if reply.Err() == nil && reply.End {
+		r.ended(reply.Batch, now)
 	}
 	return reply.Err()
 }
 
-// judge learns from an answer. A refusal is no failure, and says nothing about
-// latency: a replica that fails or refuses fast must not look idle.
-func (r *replica) judge(a *rpc.Answer, took time.Duration, now time.Time) {
-	switch a.Status {
-	case rpc.StatusOK, rpc.StatusModelError, rpc.StatusBadInput:
+// ended fails a question that the replica says it will never answer.
+func (r *replica) ended(batch uint64, now time.Time) {
+	if q, ok := r.questions.take(batch); ok {
+		r.judge(rpc.StatusContainer, 0, now)
+		q.fail("the replica ended the batch without an answer")
+	}
+}
+
+// judge learns from an answer that took so long. Only an output says something
+// about latency; a refusal, or an error of the model, is no failure of the replica.
+func (r *replica) judge(status rpc.Status, took time.Duration, now time.Time) {
+	switch status {
+	case rpc.StatusOK:
 		r.health.succeed()
-		old := r.latency.Load()
-		if old == 0 {
-			old = int64(took)
-		}
-		r.latency.Store(int64(latencyDecay*float64(old) + (1-latencyDecay)*float64(took)))
+		r.load.output(took)
+		return
+	case rpc.StatusCancelled:
+		return // by this gateway
+	case rpc.StatusModelError, rpc.StatusBadInput:
+		r.health.succeed()
 	case rpc.StatusContainer, rpc.StatusNoContainer:
 		r.fail(now)
 	}
+	r.load.failure(now)
 }
 
 func (r *replica) fail(now time.Time) {
 	if r.health.fail(now) {
 		r.log.Warn("replica ejected after failures in a row; it will be probed", "failures", ejectAfter)
 	}
-}
-
-// cost is what a new query would wait here, as far as this gateway can tell.
-func (r *replica) cost(now time.Time) time.Duration {
-	queued := time.Duration(0)
-	if now.UnixNano()-r.reported.Load() < int64(reportFresh) {
-		queued = time.Duration(r.wait.Load())
-	}
-	return queued + time.Duration(r.latency.Load()+1)*time.Duration(r.inFlight.Load()+1)
 }

@@ -27,7 +27,7 @@ func (a *AIMD) Observe(n int, took, target time.Duration, full bool) {
 	comfortable := target * 9 / 10
 	switch {
 	case took >= target:
-		a.missed = true
+		a.missed = a.missed || a.size > 1 // at 1 there was nothing to double back from
 		a.size = max(1, a.size*9/10)
 	case took < comfortable && full:
 		next := a.size + 2

@@ -41,12 +41,14 @@ type Config struct {
 	Delay    time.Duration // how long a batch may wait to fill
 	Stall    time.Duration // 0: DefaultStall
 	Observer Observer
+	// Fastest, if set, is the least that any container of the queue is known to
+	// take for one input.
+	Fastest func(now time.Time) time.Duration
 }
 
 // Batcher runs the batches of one container.
 type Batcher struct {
 	cfg   Config
-	line  *Line       // the estimate for the batch that is being formed
 	batch queue.Batch // its slices are reused
 	ended time.Time   // when the last batch ended
 
@@ -82,8 +84,13 @@ func (b *Batcher) Busy(now time.Time) (left time.Duration, busy bool) {
 
 // Run batches until ctx ends or the container is lost, and returns why.
 func (b *Batcher) Run(ctx context.Context) error {
-	for b.cfg.Queue.Wait(ctx, 1, time.Time{}) {
-		b.fill(ctx)
+	for b.cfg.Queue.Wait(ctx, 1, nil) {
+		if b.rest(ctx) {
+			continue
+		}
+		if b.fill(ctx); ctx.Err() != nil {
+			break
+		}
 		b.form(time.Now())
 		if len(b.batch.Items) == 0 {
 			continue
@@ -95,36 +102,74 @@ func (b *Batcher) Run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// fill lets the batch fill for at most the delay, counted from the arrival of its
-// first item. A container that was idle for longer than the delay starts at once:
-// then nothing else is on its way. The delay never makes the first item late.
+// fill lets the batch fill for at most the delay, counted from the earliest
+// arrival in it. A container that was idle for longer than the delay starts at
+// once: then nothing else is on its way. The delay takes at most half of the time
+// that the first item can spare, so that it makes none late.
 func (b *Batcher) fill(ctx context.Context) {
 	now := time.Now()
 	if b.cfg.Delay == 0 || now.Sub(b.ended) > b.cfg.Delay {
 		return
 	}
-	arrived, left, ok := b.cfg.Queue.First(now)
-	if !ok {
-		return
-	}
 	size := b.Size()
-	slack := left - b.cfg.Profile.Line().Took(size)
+	service := b.cfg.Profile.Line().Took(size)
+	arrived, _, _ := b.cfg.Queue.First(now, size)
 	until := arrived.Add(b.cfg.Delay)
-	if latest := now.Add(slack); latest.Before(until) {
-		until = latest
+	b.cfg.Queue.Wait(ctx, size, func() time.Time {
+		now := time.Now()
+		if _, left, ok := b.cfg.Queue.First(now, 1); ok {
+			until = earlier(until, now.Add((left-service)/2))
+		}
+		return until
+	})
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
 	}
-	if until.After(now) {
-		b.cfg.Queue.Wait(ctx, size, until)
+	return a
+}
+
+// rest sits out, for as long as the estimate is believed, while this container is
+// too slow for the first item and another one is much faster: it would only drop
+// what the other can still do. It says whether it did.
+func (b *Batcher) rest(ctx context.Context) bool {
+	now := time.Now()
+	alone := b.Alone(now)
+	if b.cfg.Fastest == nil || alone/profileOutlier <= b.cfg.Fastest(now) {
+		return false
 	}
+	if _, left, ok := b.cfg.Queue.First(now, 1); !ok || alone <= left {
+		return false
+	}
+	until := b.cfg.Profile.Line().at.Add(profileFresh)
+	b.free.Store(until.UnixNano())
+	defer b.free.Store(0)
+	timer := time.NewTimer(until.Sub(now))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return true
+}
+
+// Alone is what one input is thought to take; 0 when the estimate is old.
+func (b *Batcher) Alone(now time.Time) time.Duration { return b.believed(now).Took(1) }
+
+// believed is the estimate, unless it is old: then it must not keep a batch from
+// being tried.
+func (b *Batcher) believed(now time.Time) *Line {
+	if line := b.cfg.Profile.Line(); line.Fresh(now) {
+		return line
+	}
+	return &Line{}
 }
 
 // form takes the next batch from the queue and refuses what cannot make it.
 func (b *Batcher) form(now time.Time) {
-	b.line = b.cfg.Profile.Line()
-	if !b.line.Fresh(now) {
-		b.line = &Line{} // an old estimate must not keep the batch from being tried
-	}
-	b.cfg.Queue.Form(&b.batch, now, b.Size(), b.line.Took)
+	b.cfg.Queue.Form(&b.batch, now, b.Size(), b.believed(now).Took)
 	for _, it := range b.batch.Expired {
 		b.cfg.Observer.Dropped(rpc.StatusExpired)
 		it.Refuse(rpc.StatusExpired, "the deadline passed in the queue")
@@ -143,7 +188,7 @@ func (b *Batcher) run(ctx context.Context) error {
 	for _, it := range items {
 		b.cfg.Observer.Waited(start.Sub(it.Arrived))
 	}
-	b.free.Store(start.Add(b.line.Took(len(items))).UnixNano())
+	b.free.Store(start.Add(b.cfg.Profile.Line().Took(len(items))).UnixNano())
 	defer b.free.Store(0)
 	// A batch that runs is finished even when the batcher is to stop.
 	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), last.Add(b.cfg.Stall))
@@ -155,10 +200,11 @@ func (b *Batcher) run(ctx context.Context) error {
 		return err
 	}
 	took := b.ended.Sub(start)
-	b.cfg.Profile.Observe(len(items), took, b.ended)
-	b.cfg.Sizer.Observe(len(items), took, target, full)
-	b.size.Store(int64(b.cfg.Sizer.Size()))
 	b.cfg.Observer.Batch(len(items), took)
+	if b.cfg.Profile.Observe(len(items), took, b.ended) {
+		b.cfg.Sizer.Observe(len(items), took, target, full)
+		b.size.Store(int64(b.cfg.Sizer.Size()))
+	}
 	return nil
 }
 

@@ -14,6 +14,13 @@ const (
 	// Without an end, one slow batch could make admission refuse everything and
 	// so never see that the model is fast again.
 	profileFresh = 250 * time.Millisecond
+	// An observation that is off by this factor is an outlier; so many in a row
+	// mean that the model has changed for good.
+	profileOutlier = 4
+	profileChange  = 3
+	// profilePrior is how much of a spread of sizes, squared and relative to
+	// their mean, weighs as much as the prior belief about the slope.
+	profilePrior = 0.001
 )
 
 // Profile is the latency of one container by batch size. Observe is called by
@@ -24,7 +31,7 @@ type Profile struct {
 	warm                bool    // the first batch after a load was seen, and ignored
 	s, sn, snn, st, snt float64 // decayed sums of weight, n, n², t, n·t
 	dev                 float64 // decayed mean of |t - line|
-	fast                int     // batches in a row that took less than half the line
+	odd                 int     // outliers in a row: too slow, or, below 0, too fast
 
 	mu    sync.Mutex
 	sizes [17]SizeStat // by bits.Len(n-1): sizes up to 1, 2, 4, 8, …
@@ -43,10 +50,7 @@ type SizeStat struct {
 // is immutable; the zero Line knows nothing.
 type Line struct {
 	Slope, Base, Dev float64 // seconds
-	// seen is the mean size behind the estimate when all sizes were alike: then
-	// smaller batches are taken to cost the same and larger ones in proportion.
-	seen float64
-	at   time.Time
+	at               time.Time
 }
 
 // NewProfile knows nothing yet.
@@ -62,43 +66,59 @@ func NewProfile() *Profile {
 // Line is the present estimate.
 func (p *Profile) Line() *Line { return p.line.Load() }
 
-// Observe takes in a batch of n that took t and ended at now.
-func (p *Profile) Observe(n int, took time.Duration, now time.Time) {
+// Observe takes in a batch of n that took t and ended at now. It says whether the
+// batch counts: the first one after a load pays for lazy work, and does not.
+func (p *Profile) Observe(n int, took time.Duration, now time.Time) bool {
 	p.count(n, took)
 	if !p.warm {
-		p.warm = true // the first call after a load pays for lazy work
-		return
+		p.warm = true
+		return false
 	}
-	x, t := float64(n), took.Seconds()
-	if expected := p.Line().seconds(n); expected > 0 && t < expected/2 {
-		p.fast++
-	} else {
-		p.fast = 0
-	}
-	if p.fast >= 3 { // the model has become faster for good: forget the slow past
-		p.s, p.sn, p.snn, p.st, p.snt, p.dev, p.fast = 0, 0, 0, 0, 0, 0, 0
-	}
+	x, t := float64(n), p.judge(n, took.Seconds())
 	d := profileDecay
 	p.s, p.sn, p.snn = p.s*d+1, p.sn*d+x, p.snn*d+x*x
 	p.st, p.snt = p.st*d+t, p.snt*d+x*t
 	line := p.fit()
 	p.dev = p.dev*d + (1-d)*math.Abs(t-line.seconds(n))
-	line.Dev, line.at = p.dev, now
+	line.Dev = p.dev
+	if p.odd >= 0 {
+		line.at = now // a line that was just seen to be too high is not believed
+	}
 	p.line.Store(line)
+	return true
 }
 
+// judge bounds an outlier on the slow side, so that one batch that was held up
+// does not spoil the line, and forgets the past when the model has changed.
+func (p *Profile) judge(n int, t float64) float64 {
+	expected := p.Line().seconds(n)
+	switch {
+	case expected == 0:
+		return t
+	case t < expected/profileOutlier:
+		p.odd = min(p.odd, 0) - 1
+	case t > expected*profileOutlier:
+		p.odd = max(p.odd, 0) + 1
+	default:
+		p.odd = 0
+	}
+	if p.odd == profileChange || p.odd == -profileChange {
+		p.s, p.sn, p.snn, p.st, p.snt, p.dev, p.odd = 0, 0, 0, 0, 0, 0, 0
+		return t
+	}
+	return min(t, expected*profileOutlier)
+}
+
+// fit is least squares, with the prior belief that half of the time is fixed and
+// half goes with the size: it decides while all sizes are alike, and leads to
+// trying others, which mends it.
 func (p *Profile) fit() *Line {
 	meanN, meanT := p.sn/p.s, p.st/p.s
-	variance := p.snn/p.s - meanN*meanN
-	if variance < 0.05*meanN*meanN {
-		return &Line{Base: meanT, seen: meanN}
-	}
-	slope := max((p.snt/p.s-meanN*meanT)/variance, 0)
-	base := meanT - slope*meanN
-	if base < 0 {
-		slope, base = meanT/meanN, 0
-	}
-	return &Line{Slope: slope, Base: base}
+	variance, covariance := p.snn/p.s-meanN*meanN, p.snt/p.s-meanN*meanT
+	weight, prior := profilePrior*meanN*meanN, meanT/meanN/2
+	slope := (covariance + weight*prior) / (variance + weight)
+	slope = min(max(slope, 0), meanT/meanN) // neither part is negative
+	return &Line{Slope: slope, Base: meanT - slope*meanN}
 }
 
 func (p *Profile) count(n int, took time.Duration) {
@@ -132,21 +152,17 @@ func (l *Line) Took(n int) time.Duration {
 	return time.Duration(l.seconds(n) * float64(time.Second))
 }
 
-func (l *Line) seconds(n int) float64 {
-	if l.seen > 0 {
-		return l.Base * max(1, float64(n)/l.seen)
-	}
-	return l.Slope*float64(n) + l.Base
-}
+func (l *Line) seconds(n int) float64 { return l.Slope*float64(n) + l.Base }
 
-// SizeWithin is the largest size that the line expects to take at most t; without
-// an estimate, Unlimited.
+// SizeWithin is the largest size that the line expects to take at most t, but at
+// least 1; without an estimate, Unlimited.
 func (l *Line) SizeWithin(t time.Duration) int {
-	switch s := t.Seconds(); {
-	case l.seen > 0:
-		return int(min(max(s/l.Base*l.seen, 1), Unlimited))
-	case l.Slope > 0:
-		return int(min(max((s-l.Base)/l.Slope, 1), Unlimited))
+	spare := t.Seconds() - l.Base
+	switch {
+	case spare < l.Slope:
+		return 1
+	case spare < l.Slope*Unlimited:
+		return int(spare / l.Slope)
 	}
 	return Unlimited
 }

@@ -111,14 +111,15 @@ func (s *Session) reply(f rpc.Frame) error {
 	}
 	if r.End {
 		s.running = nil
-		x.done <- x.missing()
+		x.refuseMissing()
+		x.done <- nil
 	}
 	return nil
 }
 
-// missing fails the items that the container left out. That is its error, but no
-// reason to lose it.
-func (x *exchange) missing() error {
+// refuseMissing fails the items that the container left out. That is its error,
+// but no reason to lose it.
+func (x *exchange) refuseMissing() {
 	left := 0
 	for _, it := range x.items {
 		if !it.Answered() {
@@ -131,7 +132,6 @@ func (x *exchange) missing() error {
 			it.Refuse(rpc.StatusContainer, message)
 		}
 	}
-	return nil
 }
 
 // finish ends the batch that runs, if one does.
@@ -156,7 +156,8 @@ type Runner struct {
 	model   uint32
 }
 
-// PredictBatch implements batch.Runner.
+// PredictBatch implements batch.Runner. A batch that is larger than the frames
+// that the container accepts goes out in parts.
 func (r *Runner) PredictBatch(ctx context.Context, items []*queue.Item) error {
 	s := r.session
 	select {
@@ -165,20 +166,30 @@ func (r *Runner) PredictBatch(ctx context.Context, items []*queue.Item) error {
 	case <-ctx.Done():
 		return ErrStalled
 	}
-	x, err := s.ask(r.model, items)
-	if err != nil {
+	return s.predict(ctx, r.model, items)
+}
+
+func (s *Session) predict(ctx context.Context, model uint32, items []*queue.Item) error {
+	x, err := s.ask(model, items)
+	switch {
+	case errors.Is(err, rpc.ErrTooLarge) && len(items) == 1:
+		items[0].Refuse(rpc.StatusBadInput, "the input is larger than the container accepts")
+		return nil
+	case errors.Is(err, rpc.ErrTooLarge):
+		half := len(items) / 2
+		if err := s.predict(ctx, model, items[:half]); err != nil {
+			return err
+		}
+		return s.predict(ctx, model, items[half:])
+	case err != nil:
 		return err
 	}
 	select {
 	case err := <-x.done:
 		return err
 	case <-ctx.Done():
-		s.finish(nil) // from here on no answer touches the items
-		<-x.done
-		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			return ErrStalled
-		}
-		return ctx.Err()
+		s.finish(ErrStalled) // from here on no answer touches the items
+		return <-x.done
 	}
 }
 
@@ -202,7 +213,7 @@ func (s *Session) ask(model uint32, items []*queue.Item) (*exchange, error) {
 		b = rpc.AppendAsk(b, &it.Ask)
 	}
 	if err := s.conn.End(b, 0); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("send a batch to the container: %w", err)
 	}
 	s.running = x
 	return x, nil

@@ -34,15 +34,15 @@ type Queue struct {
 	items []*Item    // items[head:] wait, in order
 	head  int
 	bytes int
+	came  chan struct{} // closed when an item comes; nil while nobody waits for one
 
-	length atomic.Int64
-	ready  chan struct{} // holds a token when items may wait
+	length atomic.Int64 // of items[head:]; changed under mu, read by anyone
 }
 
 // New makes an empty queue. admit is asked about each item before it is queued,
 // with the number of items that would go before it; it must be quick.
 func New(limits Limits, admit func(it *Item, ahead int) error) *Queue {
-	return &Queue{limits: limits, admit: admit, ready: make(chan struct{}, 1)}
+	return &Queue{limits: limits, admit: admit}
 }
 
 // Len is the number of items that wait.
@@ -68,114 +68,81 @@ func (q *Queue) Push(it *Item) error {
 	if err := q.admit(it, ahead); err != nil {
 		return err
 	}
-	q.insert(it, q.head+ahead)
-	q.signal()
+	q.insert(it, ahead)
+	if q.came != nil {
+		close(q.came)
+		q.came = nil
+	}
 	return nil
 }
 
-func (q *Queue) insert(it *Item, at int) {
-	if q.head > 0 && len(q.items) == cap(q.items) {
+// insert puts it behind the first ahead items. It moves the items to the front
+// rather than let the slice grow, once at least as much is free as is in use, so
+// that a move pays for as many inserts as it takes.
+func (q *Queue) insert(it *Item, ahead int) {
+	if len(q.items) == cap(q.items) && 2*q.head >= len(q.items) && q.head > 0 {
 		n := copy(q.items, q.items[q.head:])
 		clear(q.items[n:])
-		q.items, at, q.head = q.items[:n], at-q.head, 0
+		q.items, q.head = q.items[:n], 0
 	}
-	q.items = slices.Insert(q.items, at, it)
+	q.items = slices.Insert(q.items, q.head+ahead, it)
 	q.bytes += it.bytes()
 	q.length.Add(1)
 }
 
-func (q *Queue) signal() {
-	select {
-	case q.ready <- struct{}{}:
-	default:
-	}
-}
-
-// Wait returns when at least n items wait, or until is reached (zero: never) while
-// some do, or ctx ends. It says whether any wait.
-func (q *Queue) Wait(ctx context.Context, n int, until time.Time) bool {
-	var timeout <-chan time.Time
-	if !until.IsZero() {
-		timer := time.NewTimer(time.Until(until))
-		defer timer.Stop()
-		timeout = timer.C
-	}
-	for q.Len() < n {
+// Wait returns when at least n items wait, or when until is reached while some
+// do, or when ctx ends. It says whether there is anything to take. until is asked
+// again for each item that comes; nil: never.
+func (q *Queue) Wait(ctx context.Context, n int, until func() time.Time) bool {
+	for ctx.Err() == nil {
+		more := q.wanting(n)
+		if more == nil {
+			return true
+		}
+		var timeout <-chan time.Time
+		if until != nil {
+			timeout = time.After(time.Until(until()))
+		}
 		select {
-		case <-q.ready:
+		case <-more:
 		case <-timeout:
 			return q.Len() > 0
 		case <-ctx.Done():
-			return false
 		}
 	}
-	return true
+	return false
 }
 
-// First is the arrival of the item that goes next, and what it has left.
-func (q *Queue) First(now time.Time) (arrived time.Time, left time.Duration, ok bool) {
+// wanting is nil when n items wait, else a channel that closes when one comes.
+// All who wait are woken for it, since some of them may not be able to take it.
+func (q *Queue) wanting(n int) <-chan struct{} {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.head == len(q.items) {
+	if len(q.items)-q.head >= n {
+		return nil
+	}
+	if q.came == nil {
+		q.came = make(chan struct{})
+	}
+	return q.came
+}
+
+// First is what the item that goes next has left, and the earliest arrival among
+// the next n.
+func (q *Queue) First(now time.Time, n int) (arrived time.Time, left time.Duration, ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	waiting := q.items[q.head:]
+	if len(waiting) == 0 {
 		return time.Time{}, 0, false
 	}
-	it := q.items[q.head]
-	return it.Arrived, it.Left(now), true
-}
-
-// Batch is what Form took out of the queue. The caller owns all of it.
-type Batch struct {
-	Items   []*Item // to run now, in order of deadline
-	Expired []*Item // their deadline has passed
-	Late    []*Item // they could not finish by their deadline
-}
-
-// Form takes the next batch of at most size items into b, whose slices it
-// reuses: the largest whose time, by took, meets the earliest deadline in it.
-// An item that cannot make its deadline even alone is dropped now instead of
-// being started in vain. With two batches or more waiting it drops what cannot
-// make it within a full batch rather than shrink the batch for it, because a
-// small batch costs everyone behind it (Nexus' early drop).
-func (q *Queue) Form(b *Batch, now time.Time, size int, took func(n int) time.Duration) {
-	b.Items, b.Expired, b.Late = b.Items[:0], b.Expired[:0], b.Late[:0]
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for q.head < len(q.items) {
-		waiting := len(q.items) - q.head
-		left := q.items[q.head].Left(now)
-		n := min(size, waiting)
-		switch {
-		case left <= 0:
-			b.Expired = append(b.Expired, q.pop())
-			continue
-		case took(n) <= left:
-		case took(1) > left, waiting >= 2*size:
-			b.Late = append(b.Late, q.pop())
-			continue
-		default:
-			n = largest(n, func(n int) bool { return took(n) <= left })
-		}
-		for range n {
-			b.Items = append(b.Items, q.pop())
-		}
-		break
-	}
-	if q.head < len(q.items) {
-		q.signal() // another batcher may be waiting
-	}
-}
-
-// largest finds the largest n in [1, limit) that is good; 1 is.
-func largest(limit int, good func(int) bool) int {
-	low, high := 1, limit
-	for high-low > 1 {
-		if mid := (low + high) / 2; good(mid) {
-			low = mid
-		} else {
-			high = mid
+	arrived = waiting[0].Arrived
+	for _, it := range waiting[:min(n, len(waiting))] {
+		if it.Arrived.Before(arrived) {
+			arrived = it.Arrived
 		}
 	}
-	return low
+	return arrived, waiting[0].Left(now), true
 }
 
 func (q *Queue) pop() *Item {
@@ -197,13 +164,18 @@ func (q *Queue) Remove(match func(*Item) bool) []*Item {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	var removed []*Item
-	for waiting := len(q.items) - q.head; waiting > 0; waiting-- {
-		it := q.pop()
+	waiting := q.items[q.head:]
+	kept := waiting[:0]
+	for _, it := range waiting {
 		if match(it) {
 			removed = append(removed, it)
+			q.bytes -= it.bytes()
 		} else {
-			q.insert(it, len(q.items))
+			kept = append(kept, it)
 		}
 	}
+	clear(waiting[len(kept):])
+	q.items = q.items[:q.head+len(kept)]
+	q.length.Store(int64(len(kept)))
 	return removed
 }

@@ -1,0 +1,110 @@
+package gateway_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"net"
+	"sync"
+	"time"
+
+	"topsail/containers/gocontainer"
+	"topsail/gateway"
+	"topsail/internal/local"
+	"topsail/internal/obs"
+	"topsail/serving"
+	"topsail/sidecar"
+)
+
+// A program can embed the gateway and ask it without HTTP. This one also runs the
+// replica that answers: a sidecar, and a container with a model written in Go.
+func Example() {
+	ctx, stop := context.WithTimeout(context.Background(), 30*time.Second)
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer stop()
+
+	version := &serving.Version{ModelID: serving.ModelID{Model: "doubling", Version: "1"}, InputType: serving.Doubles}
+	endpoint := startReplica(ctx, &running, version, func(inputs []serving.Value) []gocontainer.Result {
+		results := make([]gocontainer.Result, len(inputs))
+		for i, in := range inputs {
+			x := math.Float64frombits(binary.LittleEndian.Uint64(in.Data))
+			results[i].Output = serving.Number(2 * x)
+		}
+		return results
+	})
+
+	replicas := local.NewRegistry() // any gateway/route.Resolver
+	replicas.Put(endpoint)
+	g := gateway.New(ctx, gateway.Config{
+		Name:       "example",
+		Catalog:    fixed{catalogOf(version)},
+		Resolver:   replicas,
+		CacheBytes: 1 << 20,
+	})
+	running.Go(func() { _ = g.Run(ctx, nil) }) // nil: no HTTP
+
+	input := serving.Input{Type: serving.Doubles, Data: binary.LittleEndian.AppendUint64(nil, math.Float64bits(21))}
+	for range time.Tick(5 * time.Millisecond) {
+		p, err := g.Predict(ctx, &serving.Query{App: "double-it", Input: input, Received: time.Now()})
+		if errors.Is(err, serving.ErrUnknownApp) || p.Default {
+			continue // Run has just begun, and the replica is not connected yet
+		}
+		fmt.Printf("%s by %v, error: %v\n", p.Output, p.Model, err)
+		break
+	}
+	// Output: 42.0 by doubling:1, error: <nil>
+}
+
+// catalogOf registers one app, linked to the model of one version.
+func catalogOf(v *serving.Version) *serving.Catalog {
+	app := &serving.App{
+		Name:          "double-it",
+		InputType:     serving.Doubles,
+		DefaultOutput: "-1.0",
+		SLO:           time.Second,
+		Models:        []string{v.Model},
+	}
+	model := &serving.Model{Name: v.Model, Current: v.Version, Versions: map[string]*serving.Version{v.Version: v}}
+	return &serving.Catalog{
+		Revision: 1,
+		Apps:     map[string]*serving.App{app.Name: app},
+		Models:   map[string]*serving.Model{model.Name: model},
+	}
+}
+
+// fixed is a catalog that never changes.
+type fixed struct{ catalog *serving.Catalog }
+
+// Watch implements gateway.Catalog.
+func (f fixed) Watch(ctx context.Context, update func(*serving.Catalog)) error {
+	update(f.catalog)
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// startReplica runs a sidecar with one container until ctx ends.
+func startReplica(ctx context.Context, running *sync.WaitGroup, v *serving.Version, model gocontainer.Predict) serving.Endpoint {
+	gateways, containers := listen(), listen()
+	name := v.Model + "/0"
+	side := sidecar.New(
+		sidecar.Config{Replica: name, Models: []*serving.Version{v}},
+		sidecar.NewMetrics(obs.NewRegistry()), slog.New(slog.DiscardHandler),
+	)
+	running.Go(func() { _ = side.Run(ctx, gateways, containers) })
+	running.Go(func() {
+		_ = gocontainer.Serve(ctx, gocontainer.Config{Sidecar: containers.Addr().String(), Model: v.ModelID, Replica: name}, model)
+	})
+	return serving.Endpoint{Replica: name, Addr: gateways.Addr().String()}
+}
+
+func listen() net.Listener {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	return ln
+}

@@ -1,0 +1,232 @@
+package gateway_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"topsail/containers/gocontainer"
+	"topsail/gateway"
+	"topsail/gateway/httpapi"
+	"topsail/internal/local"
+	"topsail/internal/obs"
+	"topsail/serving"
+)
+
+func newVersion(model, version string) *serving.Version {
+	return &serving.Version{ModelID: serving.ModelID{Model: model, Version: version}, InputType: serving.Doubles}
+}
+
+func TestRunEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := gateway.New(t.Context(), gateway.Config{Catalog: fixed{catalogOf(newVersion("m", "1"))}, Resolver: local.NewRegistry()})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- g.Run(ctx, nil) }()
+		synctest.Wait()
+		if _, ok := g.App("double-it"); !ok || len(ended) != 0 {
+			t.Fatal("it does not run")
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
+}
+
+var errGone = errors.New("the source is gone for good")
+
+// failing is a catalog and a resolver that gives up after a while.
+type failing[T any] struct{}
+
+func (failing[T]) Watch(ctx context.Context, _ func(T)) error {
+	select {
+	case <-time.After(time.Second):
+		return errGone
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// A gateway without its catalog or its resolver would serve what once was, for
+// ever and unseen: Run ends.
+func TestRunEndsWhenASourceFails(t *testing.T) {
+	for name, cfg := range map[string]gateway.Config{
+		"the catalog":  {Catalog: failing[*serving.Catalog]{}, Resolver: idle[[]serving.Endpoint]{}},
+		"the resolver": {Catalog: fixed{&serving.Catalog{}}, Resolver: failing[[]serving.Endpoint]{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				if err := gateway.New(t.Context(), cfg).Run(t.Context(), nil); !errors.Is(err, errGone) {
+					t.Errorf("Run: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// idle never calls back.
+type idle[T any] struct{}
+
+func (idle[T]) Watch(ctx context.Context, _ func(T)) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// sequence is a catalog that changes when it is told to.
+type sequence chan *serving.Catalog
+
+func (s sequence) Watch(ctx context.Context, update func(*serving.Catalog)) error {
+	for {
+		select {
+		case cat := <-s:
+			update(cat)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func TestACatalogThatCannotBeUsedLeavesTheLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		catalogs := make(sequence)
+		g := gateway.New(t.Context(), gateway.Config{
+			Catalog: catalogs, Resolver: idle[[]serving.Endpoint]{}, Log: slog.New(slog.NewTextHandler(&log, nil)),
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- g.Run(ctx, nil) }()
+		catalogs <- catalogOf(newVersion("m", "1"))
+		bad := catalogOf(newVersion("m", "1"))
+		bad.Revision = 7
+		bad.Apps["double-it"].Policy.Kind = "oracle"
+		bad.Apps["another"] = &serving.App{Name: "another"}
+		catalogs <- bad
+		synctest.Wait()
+		if _, ok := g.App("another"); ok {
+			t.Error("the bad catalog is in use")
+		}
+		if a, ok := g.App("double-it"); !ok || a.Policy.Kind != "" {
+			t.Error("the good catalog is not in use any more")
+		}
+		if text := log.String(); !strings.Contains(text, "revision=7") || !strings.Contains(text, "oracle") {
+			t.Errorf("logged: %s", text)
+		}
+		cancel()
+		<-ended
+	})
+}
+
+// A gateway that stops answers the queries that it has: its connections to
+// replicas go last.
+func TestAStoppingGatewayAnswersWhatItHas(t *testing.T) {
+	all, stop := context.WithTimeout(t.Context(), 30*time.Second)
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer stop()
+	asked, release := make(chan struct{}, 1), make(chan struct{})
+	v := newVersion("m", "1")
+	endpoint := startReplica(all, &running, v, func(inputs []serving.Value) []gocontainer.Result {
+		results := make([]gocontainer.Result, len(inputs))
+		asked <- struct{}{}
+		<-release
+		for i := range results {
+			results[i].Output = serving.Number(1)
+		}
+		return results
+	})
+	replicas, metrics := local.NewRegistry(), obs.NewRegistry()
+	replicas.Put(endpoint)
+	cat := catalogOf(v)
+	cat.Apps["double-it"].SLO = 20 * time.Second
+	ctx, cancel := context.WithCancel(all)
+	defer cancel()
+	ln := listen()
+	g := gateway.New(ctx, gateway.Config{
+		Name: "test", Catalog: fixed{cat}, Resolver: replicas, CacheBytes: 1 << 20, Metrics: metrics,
+		HTTP: httpapi.Config{DrainTimeout: 20 * time.Second},
+	})
+	ended := make(chan error, 1)
+	running.Go(func() { ended <- g.Run(ctx, ln) })
+	eventually(t, func() bool { return len(g.Replicas()) == 1 && len(g.Replicas()[0].Models) == 1 })
+	running.Go(func() {
+		resp, err := http.Post("http://"+ln.Addr().String()+"/double-it/predict", "application/json", strings.NewReader(`{"input": [1]}`))
+		if err != nil {
+			t.Errorf("the query in flight: %v", err)
+			return
+		}
+		defer resp.Body.Close()
+		var answer struct {
+			Output  float64
+			Default bool
+		}
+		if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil || answer.Default || answer.Output != 1 {
+			t.Errorf("the query in flight got %+v, %v", answer, err)
+		}
+	})
+	<-asked
+	for name, want := range map[string]string{
+		"topsail_gateway_in_flight":         "1",
+		"topsail_gateway_cache_entries":     "0",
+		"topsail_gateway_replica_in_flight": "1",
+		"topsail_gateway_replica_connected": "1",
+		"topsail_gateway_replica_ejected":   "0",
+	} {
+		if got := sample(metrics, name); got != want {
+			t.Errorf("%s is %q, want %s", name, got, want)
+		}
+	}
+	cancel()
+	eventually(t, func() bool { // it takes no more
+		nc, err := net.Dial("tcp", ln.Addr().String())
+		if err == nil {
+			nc.Close()
+		}
+		return err != nil
+	})
+	close(release)
+	if err := <-ended; err != nil {
+		t.Errorf("Run: %v", err)
+	}
+	if st := g.Replicas(); len(st) != 0 {
+		t.Errorf("after Run: %+v", st)
+	}
+}
+
+// sample is the value of a metric, whatever its labels.
+func sample(metrics *obs.Registry, name string) string {
+	w := httptest.NewRecorder()
+	metrics.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	for line := range strings.Lines(w.Body.String()) {
+		full, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if full == name || strings.HasPrefix(full, name+"{") {
+			return value
+		}
+	}
+	return ""
+}
+
+// eventually waits for something that other goroutines bring about.
+func eventually(t *testing.T, good func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for range time.Tick(2 * time.Millisecond) {
+		if good() {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("did not come about within 10 s")
+		}
+	}
+}

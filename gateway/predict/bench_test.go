@@ -1,0 +1,110 @@
+package predict
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"testing"
+	"time"
+
+	"topsail/rpc"
+	"topsail/serving"
+)
+
+// BenchmarkPredict is one query: answered from the cache, or by a replica that
+// answers at once over loopback TCP.
+func BenchmarkPredict(b *testing.B) {
+	b.Run("from the cache", func(b *testing.B) {
+		r, stop := benchRig(b)
+		defer stop()
+		r.predict(query(7))
+		b.ReportAllocs()
+		q := query(7)
+		for b.Loop() {
+			q.Received = time.Now()
+			if a, err := r.p.Predict(context.Background(), q); err != nil || !a.Cached {
+				b.Fatal(a, err)
+			}
+		}
+	})
+	for _, parallel := range []int{1, 64} {
+		b.Run(fmt.Sprintf("by a replica, %d at once", parallel), func(b *testing.B) {
+			r, stop := benchRig(b)
+			defer stop()
+			b.SetParallelism(parallel)
+			b.ReportAllocs()
+			b.ResetTimer()
+			ask := func() {
+				q := query(7)
+				q.NoCache = true
+				if a, err := r.p.Predict(context.Background(), q); err != nil || a.Default {
+					b.Error(a, err)
+				}
+			}
+			if parallel == 1 {
+				for b.Loop() {
+					ask()
+				}
+				return
+			}
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					ask()
+				}
+			})
+		})
+	}
+	b.Run("a batch of 64 by a replica", func(b *testing.B) {
+		r, stop := benchRig(b)
+		defer stop()
+		qs := make([]serving.Query, 64)
+		b.ReportAllocs()
+		for b.Loop() {
+			for i := range qs {
+				qs[i] = *query(float64(i))
+				qs[i].NoCache = true
+			}
+			if _, err := r.p.PredictBatch(context.Background(), qs); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// benchRig has one replica, over TCP, whose answers are made in advance.
+func benchRig(b *testing.B) (*rig, func()) {
+	b.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	r, stop := newRig(b, func() {})
+	r.table.Dial = func(ctx context.Context, _ string) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, "tcp", ln.Addr().String())
+	}
+	answer := number(7)
+	r.all.Go(func() {
+		nc, err := ln.Accept()
+		if err != nil {
+			return
+		}
+		conn, err := rpc.Accept(r.ctx, nc, rpc.Hello{Role: rpc.RoleSidecar, MaxFrame: rpc.MaxFrame}, nil)
+		if err != nil {
+			return
+		}
+		_ = conn.Send(rpc.KindAnnounce, 0, rpc.AppendAnnounce(nil, rpc.Announcement{ID: 1, State: rpc.StateReady, Model: m1}))
+		_ = conn.Run(r.ctx, func(f rpc.Frame) error {
+			p, err := rpc.ParsePredict(f.Body)
+			if err != nil {
+				return err
+			}
+			reply := rpc.AppendReplyHead(conn.Begin(rpc.KindReply), rpc.ReplyHead{Batch: p.Batch, Count: 1})
+			return conn.End(rpc.AppendAnswer(reply, &answer), 0)
+		})
+	})
+	r.lists <- []serving.Endpoint{{Replica: "a", Addr: ln.Addr().String()}}
+	r.serves(func(a *serving.App) { a.SLO = 10 * time.Second }, m1)
+	r.ready(m1, 1)
+	return r, func() { stop(); ln.Close() }
+}

@@ -1,0 +1,138 @@
+package predict
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"topsail/serving"
+)
+
+// The default comes exactly when the answer must leave: the SLO or the client's own
+// shorter limit, less what sending takes.
+func TestTheDefaultComesAtTheDeadline(t *testing.T) {
+	tests := map[string]struct{ slo, timeout, want time.Duration }{
+		"the SLO":                        {100 * time.Millisecond, 0, 99500 * time.Microsecond},
+		"a long SLO":                     {10 * time.Second, 0, 10*time.Second - maxMargin},
+		"a short SLO":                    {2 * time.Millisecond, 0, 1900 * time.Microsecond},
+		"the shortest SLO":               {100 * time.Microsecond, 0, 95 * time.Microsecond},
+		"a client with less time":        {100 * time.Millisecond, 20 * time.Millisecond, 19500 * time.Microsecond},
+		"a client with hardly any time":  {100 * time.Millisecond, time.Millisecond, 950 * time.Microsecond},
+		"a client with more time":        {100 * time.Millisecond, time.Second, 99500 * time.Microsecond},
+		"a client with a nonsense limit": {100 * time.Millisecond, -time.Second, 99500 * time.Microsecond},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *rig) {
+				f := t.replica("a", silent, m1)
+				t.serves(func(a *serving.App) { a.SLO = test.slo }, m1)
+				q := query(1)
+				q.Timeout = test.timeout
+				a, took := t.predict(q)
+				t.wantDefault(a, serving.MissedSLO)
+				if a.Explanation != "Failed to retrieve a prediction response within the specified latency SLO" {
+					t.Errorf("explained by %q", a.Explanation)
+				}
+				if took != test.want {
+					t.Errorf("it took %v, want %v", took, test.want)
+				}
+				if asked := f.questions(); len(asked) != 1 || asked[0].budget != test.want {
+					t.Errorf("the replica was asked %+v, want a budget of %v", asked, test.want)
+				}
+			})
+		})
+	}
+}
+
+// Time that passed before the predictor saw the query counts.
+func TestTheDeadlineCountsFromTheReceipt(t *testing.T) {
+	bubble(t, func(t *rig) {
+		t.replica("a", silent, m1)
+		t.serves(nil, m1)
+		q := query(1)
+		time.Sleep(60 * time.Millisecond)
+		if a, took := t.predict(q); took != 40*time.Millisecond-margin {
+			t.Errorf("it took %v: %+v", took, a)
+		}
+		a, took := t.predict(q) // whose time is up
+		t.wantDefault(a, serving.MissedSLO)
+		if took != 0 {
+			t.Errorf("a query without time took %v", took)
+		}
+	})
+}
+
+func TestAnAnswerJustInTimeIsGiven(t *testing.T) {
+	bubble(t, func(t *rig) {
+		t.replica("a", echoes(slo-margin-1), m1)
+		t.serves(nil, m1)
+		a, took := t.predict(query(7))
+		t.wantOutput(a, 7)
+		if took != slo-margin-1 || a.Cached || a.Model != m1 {
+			t.Errorf("it took %v: %+v", took, a)
+		}
+	})
+}
+
+// A query in the cache is answered although its time is up: it costs nothing.
+func TestTheCacheAnswersALateQuery(t *testing.T) {
+	bubble(t, func(t *rig) {
+		t.replica("a", echoes(0), m1)
+		t.serves(nil, m1)
+		t.predict(query(7))
+		q := query(7)
+		time.Sleep(2 * slo)
+		a, _ := t.predict(q)
+		t.wantOutput(a, 7)
+	})
+}
+
+func TestACancelledContextEndsTheWait(t *testing.T) {
+	bubble(t, func(t *rig) {
+		f := t.replica("a", echoes(50*time.Millisecond), m1)
+		t.serves(nil, m1)
+		gone := errors.New("the client has gone")
+		ctx, cancel := context.WithCancelCause(context.Background())
+		time.AfterFunc(10*time.Millisecond, func() { cancel(gone) })
+		start := time.Now()
+		if _, err := t.p.Predict(ctx, query(7)); !errors.Is(err, gone) || time.Since(start) != 10*time.Millisecond {
+			t.Errorf("after %v: %v", time.Since(start), err)
+		}
+		if _, err := t.p.PredictBatch(ctx, []serving.Query{*query(1), *query(2)}); !errors.Is(err, gone) {
+			t.Errorf("a batch: %v", err)
+		}
+		// The question went on, and its output is there for others.
+		time.Sleep(50 * time.Millisecond)
+		a, took := t.predict(query(7))
+		t.wantOutput(a, 7)
+		if !a.Cached || took != 0 {
+			t.Errorf("it took %v: %+v", took, a)
+		}
+		if n := len(f.questions()); n != 3 {
+			t.Errorf("%d questions were asked, want 3", n)
+		}
+	})
+}
+
+// TestDeadlinesUnderLoad is in real time: many queries at once, all of which miss.
+func TestDeadlinesUnderLoad(t *testing.T) {
+	r, stop := newRig(t, func() {})
+	defer stop()
+	r.replica("a", silent, m1)
+	r.serves(nil, m1)
+	r.ready(m1, 1)
+	var all sync.WaitGroup
+	for i := range 500 {
+		all.Go(func() {
+			q := query(float64(i))
+			a, err := r.p.Predict(t.Context(), q)
+			took := time.Since(q.Received)
+			if err != nil || !a.Default || took < slo-margin || took > slo+50*time.Millisecond {
+				t.Errorf("query %d took %v: %+v, %v", i, took, a, err)
+			}
+		})
+	}
+	all.Wait()
+}

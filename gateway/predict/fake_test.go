@@ -1,0 +1,362 @@
+package predict
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"log/slog"
+	"math"
+	"net"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"topsail/gateway/cache"
+	"topsail/gateway/route"
+	"topsail/internal/obs"
+	"topsail/rpc"
+	"topsail/serving"
+)
+
+const (
+	slo    = 100 * time.Millisecond
+	margin = 500 * time.Microsecond // of that SLO
+)
+
+// rig is a predictor with replicas that the test plays.
+type rig struct {
+	testing.TB
+	p        *Predictor
+	cache    *cache.Cache
+	table    *route.Table
+	registry *obs.Registry
+	settle   func() // waits until nothing moves
+
+	lists chan []serving.Endpoint
+	ctx   context.Context
+	all   sync.WaitGroup
+
+	mu       sync.Mutex // guards the following
+	replicas []*fake
+}
+
+// bubble runs a test with a rig in a bubble, over pipes. What the predictor leaves
+// in flight or running fails it.
+func bubble(t *testing.T, run func(t *rig)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		r, stop := newRig(t, synctest.Wait)
+		run(r)
+		stop()
+		if n := r.cache.Open(); n != 0 {
+			t.Errorf("%d questions are still open in the end", n)
+		}
+	})
+}
+
+func newRig(t testing.TB, settle func()) (r *rig, stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	log := slog.New(slog.DiscardHandler)
+	r = &rig{TB: t, cache: cache.New(1 << 20), registry: obs.NewRegistry(), settle: settle, lists: make(chan []serving.Endpoint), ctx: ctx}
+	r.table = route.NewTable("test", r, log)
+	r.table.Dial = r.dial
+	ids := NewIDs(ctx, nil, log)
+	r.p = New(r.cache, r.table, ids, NewMetrics(r.registry))
+	r.all.Go(func() { _ = r.table.Run(ctx) })
+	return r, func() { cancel(); r.all.Wait(); ids.Close(); r.cache.Close() }
+}
+
+// Watch implements route.Resolver.
+func (r *rig) Watch(ctx context.Context, update func([]serving.Endpoint)) error {
+	for {
+		select {
+		case list := <-r.lists:
+			update(list)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (r *rig) dial(_ context.Context, addr string) (net.Conn, error) {
+	r.mu.Lock()
+	i := slices.IndexFunc(r.replicas, func(f *fake) bool { return f.name == addr })
+	r.mu.Unlock()
+	if i < 0 || r.replicas[i].ctx.Err() != nil {
+		return nil, errors.New("connection refused")
+	}
+	near, far := net.Pipe()
+	r.all.Go(func() { r.replicas[i].serve(far) })
+	return near, nil
+}
+
+// fake is a sidecar that behaves as the test says.
+type fake struct {
+	name     string
+	versions []serving.ModelID
+	behave   behaviour
+	ctx      context.Context
+	kill     context.CancelFunc
+
+	mu      sync.Mutex // guards the following
+	asked   []arrival
+	cancels int
+}
+
+// arrival is a question as it reached a replica.
+type arrival struct {
+	x       float64 // the input's first number
+	version serving.ModelID
+	at      time.Time
+	budget  time.Duration
+	user    string
+}
+
+// behaviour says what the answer to a question is, and how long after it.
+type behaviour func(q arrival) (a rpc.Answer, after time.Duration)
+
+// never is longer than any test.
+const never = 1 << 62
+
+// echoes answers with the input's first number.
+func echoes(after time.Duration) behaviour {
+	return func(q arrival) (rpc.Answer, time.Duration) { return number(q.x), after }
+}
+
+func silent(arrival) (rpc.Answer, time.Duration) { return rpc.Answer{}, never }
+
+func fails(status rpc.Status, message string) behaviour {
+	return func(arrival) (rpc.Answer, time.Duration) {
+		return rpc.Answer{Status: status, Message: []byte(message)}, 0
+	}
+}
+
+func number(x float64) rpc.Answer {
+	return rpc.Answer{Payload: rpc.AppendPayload(nil, serving.Number(x))}
+}
+
+// replica adds a replica that is ready for the versions.
+func (r *rig) replica(name string, behave behaviour, versions ...serving.ModelID) *fake {
+	r.Helper()
+	f := &fake{name: name, behave: behave, versions: versions}
+	f.ctx, f.kill = context.WithCancel(r.ctx)
+	r.mu.Lock()
+	r.replicas = append(r.replicas, f)
+	r.mu.Unlock()
+	r.resolve()
+	return f
+}
+
+// stop kills a replica, and takes it off the list.
+func (r *rig) stop(f *fake) {
+	f.kill()
+	r.settle()
+	r.mu.Lock()
+	r.replicas = slices.DeleteFunc(slices.Clone(r.replicas), func(g *fake) bool { return f == g })
+	r.mu.Unlock()
+	r.resolve()
+}
+
+func (r *rig) resolve() {
+	var list []serving.Endpoint
+	for _, f := range r.replicas {
+		list = append(list, serving.Endpoint{Replica: f.name, Addr: f.name})
+	}
+	r.lists <- list
+	r.settle()
+}
+
+// ready waits until so many replicas are ready for a version, in real time.
+func (r *rig) ready(id serving.ModelID, replicas int) {
+	r.Helper()
+	for deadline := time.Now().Add(10 * time.Second); r.table.Group(id).Len() != replicas; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			r.Fatalf("%d of %d replicas of %v are ready after 10 s", r.table.Group(id).Len(), replicas, id)
+		}
+	}
+}
+
+func (f *fake) serve(nc net.Conn) {
+	conn, err := rpc.Accept(f.ctx, nc, rpc.Hello{Role: rpc.RoleSidecar, MaxFrame: rpc.MaxFrame}, nil)
+	if err != nil {
+		return
+	}
+	for i, v := range f.versions {
+		_ = conn.Send(rpc.KindAnnounce, 0, rpc.AppendAnnounce(nil, rpc.Announcement{ID: uint32(i), State: rpc.StateReady, Model: v}))
+	}
+	_ = conn.Run(f.ctx, func(frame rpc.Frame) error { return f.handle(conn, frame) })
+}
+
+func (f *fake) handle(conn *rpc.Conn, frame rpc.Frame) error {
+	if frame.Kind == rpc.KindCancel {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.cancels++
+		return nil
+	}
+	p, err := rpc.ParsePredict(frame.Body)
+	if err != nil {
+		return err
+	}
+	var ask rpc.Ask
+	p.Next(&ask)
+	values, err := rpc.ParsePayload(ask.Payload)
+	if err != nil {
+		return err
+	}
+	q := arrival{version: f.versions[p.Model], at: time.Now(), budget: ask.Budget, user: string(ask.User)}
+	if len(values[0].Data) >= 8 {
+		q.x = math.Float64frombits(binary.LittleEndian.Uint64(values[0].Data))
+	}
+	f.mu.Lock()
+	f.asked = append(f.asked, q)
+	f.mu.Unlock()
+	answer, after := f.behave(q)
+	reply := func() {
+		b := rpc.AppendReplyHead(conn.Begin(rpc.KindReply), rpc.ReplyHead{Batch: p.Batch, Count: 1})
+		_ = conn.End(rpc.AppendAnswer(b, &answer), 0)
+	}
+	switch {
+	case after == never:
+	case after == 0:
+		reply()
+	default:
+		time.AfterFunc(after, reply)
+	}
+	return nil
+}
+
+// questions are those that reached the replica.
+func (f *fake) questions() []arrival {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.asked)
+}
+
+func (f *fake) cancelled() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.cancels
+}
+
+// serves registers one app, linked to one model with these versions, of which the
+// last is current.
+func (r *rig) serves(change func(a *serving.App), versions ...serving.ModelID) {
+	r.Helper()
+	a := newApp("app", versions[0].Model)
+	if change != nil {
+		change(a)
+	}
+	r.set(newCatalog([]*serving.App{a}, newModel(versions...)))
+}
+
+func (r *rig) set(cat *serving.Catalog) {
+	r.Helper()
+	if err := r.p.SetCatalog(cat); err != nil {
+		r.Fatal(err)
+	}
+}
+
+func newApp(name string, models ...string) *serving.App {
+	return &serving.App{Name: name, InputType: serving.Doubles, DefaultOutput: "-1", SLO: slo, Models: models}
+}
+
+// newModel has versions of doubles, of which the last is current.
+func newModel(versions ...serving.ModelID) *serving.Model {
+	m := &serving.Model{Name: versions[0].Model, Current: versions[len(versions)-1].Version, Versions: map[string]*serving.Version{}}
+	for _, v := range versions {
+		m.Versions[v.Version] = &serving.Version{ModelID: v, InputType: serving.Doubles}
+	}
+	return m
+}
+
+func newCatalog(apps []*serving.App, models ...*serving.Model) *serving.Catalog {
+	cat := &serving.Catalog{Apps: map[string]*serving.App{}, Models: map[string]*serving.Model{}}
+	for _, a := range apps {
+		cat.Apps[a.Name] = a
+	}
+	for _, m := range models {
+		cat.Models[m.Name] = m
+	}
+	return cat
+}
+
+func id(model, version string) serving.ModelID {
+	return serving.ModelID{Model: model, Version: version}
+}
+
+var m1 = id("m", "1")
+
+func doubles(xs ...float64) serving.Input {
+	var b []byte
+	for _, x := range xs {
+		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(x))
+	}
+	return serving.Input{Type: serving.Doubles, Data: b}
+}
+
+// query asks the app "app", now.
+func query(xs ...float64) *serving.Query {
+	return &serving.Query{App: "app", Input: doubles(xs...), Received: time.Now()}
+}
+
+// predict asks, and says how long it took.
+func (r *rig) predict(q *serving.Query) (serving.Prediction, time.Duration) {
+	r.Helper()
+	start := time.Now()
+	a, err := r.p.Predict(context.Background(), q)
+	if err != nil {
+		r.Errorf("predict: %v", err)
+	}
+	return a, time.Since(start)
+}
+
+// wantOutput compares a prediction with the number that it should be.
+func (r *rig) wantOutput(a serving.Prediction, x float64) {
+	r.Helper()
+	if a.Default || a.Cause != serving.OK || a.Explanation != "" || string(a.Output) != jsonOf(x) {
+		r.Errorf("got %s (default %v: %v, %s), want %s", a.Output, a.Default, a.Cause, a.Explanation, jsonOf(x))
+	}
+}
+
+func (r *rig) wantDefault(a serving.Prediction, cause serving.Cause) {
+	r.Helper()
+	if !a.Default || a.Cause != cause || a.Explanation == "" || a.Cached || string(a.Output) != "-1" {
+		r.Errorf("got %+v (%s), want the default because of %v", a, a.Output, cause)
+	}
+}
+
+func jsonOf(x float64) string {
+	out, err := serving.NewOutput(serving.Number(x))
+	if err != nil {
+		return err.Error()
+	}
+	return string(out.JSON)
+}
+
+// page is the metrics page.
+func (r *rig) page() string {
+	w := httptest.NewRecorder()
+	r.registry.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	return w.Body.String()
+}
+
+// metric reads one sample of the metrics page; -1: there is none.
+func (r *rig) metric(name string) float64 {
+	r.Helper()
+	for line := range strings.Lines(r.page()) {
+		if value, ok := strings.CutPrefix(line, name+" "); ok {
+			x, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+			if err != nil {
+				r.Fatal(err)
+			}
+			return x
+		}
+	}
+	return -1
+}

@@ -1,0 +1,111 @@
+package route
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"topsail/rpc"
+	"topsail/serving"
+)
+
+// Target is one model version on one replica.
+type Target struct {
+	replica *replica
+	model   uint32 // its id on the connection
+}
+
+// Replica is the name of the target's replica.
+func (t *Target) Replica() string { return t.replica.endpoint.Replica }
+
+// Ask sends one input; to gets the answer, perhaps before Ask returns. After a
+// failure to hears nothing. The number is for Cancel.
+func (t *Target) Ask(to Receiver, a *rpc.Ask, in serving.Input) (uint64, *serving.Failure) {
+	return t.replica.ask(t, to, a, in)
+}
+
+// Cancel says that nobody needs the answer to a question any more; it may come
+// all the same.
+func (t *Target) Cancel(question uint64) { t.replica.cancel(question) }
+
+// Silent counts against a replica that has been silent for too long since it was
+// asked. One that answered others meanwhile, or that takes so long as a rule, is
+// slow, not silent.
+func (t *Target) Silent(asked, now time.Time) {
+	usual := time.Duration(t.replica.load.latency.Load())
+	if now.Sub(asked) > usual && !t.replica.load.heardSince(asked) {
+		t.replica.fail(now)
+	}
+}
+
+func (t *Target) sameReplica(other *Target) bool { return other != nil && t.replica == other.replica }
+
+// Group is the ready replicas of one model version: an immutable snapshot.
+type Group struct{ targets []*Target }
+
+// Len is the number of ready replicas; a nil group has none.
+func (g *Group) Len() int {
+	if g == nil {
+		return 0
+	}
+	return len(g.targets)
+}
+
+// Pick picks a replica other than not (which may be nil): of two at random the
+// one where a query would wait less. Ejected replicas are left out, unless no
+// other is left, or it is time to probe one.
+func (g *Group) Pick(not *Target, now time.Time) *Target {
+	if g.Len() == 0 {
+		return nil
+	}
+	if g.Len() == 1 {
+		return g.any(not)
+	}
+	a, probe := g.sample(not, nil, now)
+	if a == nil {
+		return g.any(not)
+	}
+	if probe {
+		return a
+	}
+	b, probe := g.sample(not, a, now)
+	if b != nil && (probe || b.replica.load.cheaper(&a.replica.load, now)) {
+		return b
+	}
+	return a
+}
+
+// sampleTries is how often sample draws before it goes through the targets in
+// order, which would favour those that come after unusable ones.
+const sampleTries = 8
+
+// sample picks a usable target at random, other than the two given. One that is
+// due for a probe has to be asked.
+func (g *Group) sample(not, nor *Target, now time.Time) (t *Target, probe bool) {
+	at := 0
+	for i := range sampleTries + len(g.targets) {
+		if i < sampleTries {
+			at = rand.IntN(len(g.targets))
+		} else {
+			at = (at + 1) % len(g.targets)
+		}
+		t := g.targets[at]
+		if t.sameReplica(not) || t.sameReplica(nor) {
+			continue
+		}
+		if ok, probe := t.replica.health.usable(now); ok {
+			return t, probe
+		}
+	}
+	return nil, false
+}
+
+// any picks a target at random, ejected or not.
+func (g *Group) any(not *Target) *Target {
+	start := rand.IntN(len(g.targets))
+	for i := range g.targets {
+		if t := g.targets[(start+i)%len(g.targets)]; !t.sameReplica(not) {
+			return t
+		}
+	}
+	return nil
+}

@@ -1,0 +1,213 @@
+package route
+
+import (
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"topsail/serving"
+)
+
+// standing makes a group of replicas that no connection belongs to.
+func standing(n int) *Group {
+	g := &Group{}
+	for i := range n {
+		r := newReplica(serving.Endpoint{Replica: fmt.Sprint("r", i)}, "test", nil, slog.New(slog.DiscardHandler), func() {})
+		g.targets = append(g.targets, &Target{replica: r})
+	}
+	return g
+}
+
+func (g *Group) load(i int) *load { return &g.targets[i].replica.load }
+
+func (g *Group) eject(i int, now time.Time) {
+	for range ejectAfter {
+		g.targets[i].replica.health.fail(now)
+	}
+}
+
+// shares counts whom Pick picks, of n.
+func (g *Group) shares(n int, not *Target, now time.Time) []int {
+	shares := make([]int, len(g.targets))
+	for range n {
+		t := g.Pick(not, now)
+		for i := range g.targets {
+			if g.targets[i] == t {
+				shares[i]++
+			}
+		}
+	}
+	return shares
+}
+
+func TestAnEmptyGroupHasNobody(t *testing.T) {
+	var none *Group
+	if none.Len() != 0 || none.Pick(nil, time.Now()) != nil || (&Group{}).Pick(nil, time.Now()) != nil {
+		t.Error("somebody was picked")
+	}
+}
+
+// TestPick states what holds for every pick, whatever state the replicas are in.
+func TestPick(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		now := time.Now()
+		g := standing(rapid.IntRange(1, 6).Draw(t, "replicas"))
+		ejected := map[*Target]bool{}
+		for i, target := range g.targets {
+			l := g.load(i)
+			l.latency.Store(rapid.SampledFrom([]int64{0, 1, 1e6, 5e9}).Draw(t, "latency"))
+			l.inFlight.Store(rapid.Int64Range(0, maxInFlight).Draw(t, "in flight"))
+			l.report(time.Duration(rapid.Int64Range(0, 1e9).Draw(t, "wait")), now)
+			if rapid.Bool().Draw(t, "ejected") {
+				g.eject(i, now)
+				ejected[target] = true
+			}
+		}
+		if rapid.Bool().Draw(t, "twice") { // two ids of one version on one replica
+			g.targets = append(g.targets, &Target{replica: g.targets[0].replica, model: 1})
+			ejected[g.targets[len(g.targets)-1]] = ejected[g.targets[0]]
+		}
+		var not *Target
+		if rapid.Bool().Draw(t, "one excluded") {
+			not = rapid.SampledFrom(g.targets).Draw(t, "not")
+		}
+		others, usable := 0, 0
+		for _, target := range g.targets {
+			if not == nil || target.replica != not.replica {
+				others++
+				if !ejected[target] {
+					usable++
+				}
+			}
+		}
+		for range 20 {
+			got := g.Pick(not, now)
+			switch {
+			case (got == nil) != (others == 0):
+				t.Fatalf("picked %v of %d others", got, others)
+			case got != nil && not != nil && got.replica == not.replica:
+				t.Fatal("picked the excluded replica")
+			case got != nil && ejected[got] && usable > 0:
+				t.Fatalf("picked an ejected replica, with %d usable", usable)
+			}
+		}
+	})
+}
+
+// Of two the cheaper is picked always; of more the dearest never.
+func TestPickPrefersTheCheaper(t *testing.T) {
+	tests := map[string]func(l *load, now time.Time){
+		"fewer in flight":   func(l *load, now time.Time) { l.inFlight.Store(4) },
+		"a shorter queue":   func(l *load, now time.Time) { l.report(10*time.Millisecond, now) },
+		"lower latency":     func(l *load, now time.Time) { l.latency.Store(1e6 + 1) },
+		"no failure":        func(l *load, now time.Time) { l.failure(now) },
+		"no failure lately": func(l *load, now time.Time) { l.failure(now.Add(-reportFresh / 2)) },
+	}
+	for name, worsen := range tests {
+		t.Run(name, func(t *testing.T) {
+			now := time.Now().Add(time.Hour)
+			for n := 2; n <= 5; n++ {
+				g := standing(n)
+				for i := range n {
+					g.load(i).latency.Store(1e6)
+				}
+				worsen(g.load(1), now)
+				if shares := g.shares(200, nil, now); shares[1] != 0 {
+					t.Errorf("the dearest of %d is picked: %v", n, shares)
+				}
+			}
+		})
+	}
+}
+
+func TestEqualReplicasShareAlike(t *testing.T) {
+	const picks = 30_000
+	now := time.Now()
+	fair := func(t *testing.T, what string, shares []int, out ...int) {
+		t.Helper()
+		in := len(shares) - len(out)
+		for _, i := range out {
+			if shares[i] != 0 {
+				t.Errorf("%s: replica %d is picked: %v", what, i, shares)
+			}
+			shares[i] = picks / in
+		}
+		for i, n := range shares {
+			if want := picks / in; n < want*95/100 || n > want*105/100 {
+				t.Errorf("%s: replica %d got %d of %d picks, want %d: %v", what, i, n, picks, want, shares)
+			}
+		}
+	}
+	for _, n := range []int{2, 3, 5} {
+		fair(t, fmt.Sprint(n), standing(n).shares(picks, nil, now))
+	}
+	g := standing(4)
+	fair(t, "one excluded", g.shares(picks, g.targets[2], now), 2)
+	g.eject(1, now)
+	fair(t, "one ejected", g.shares(picks, nil, now), 1)
+	fair(t, "one ejected, one excluded", g.shares(picks, g.targets[2], now), 1, 2)
+	for _, i := range []int{0, 2, 3} {
+		g.eject(i, now)
+	}
+	fair(t, "all ejected", g.shares(picks, nil, now))
+}
+
+// A replica that is due for a probe gets exactly one query, also while it is by far
+// the dearest: else it would stay out for as long as the others are cheaper.
+func TestADueReplicaIsProbed(t *testing.T) {
+	for n := 2; n <= 5; n++ {
+		now := time.Now()
+		g := standing(n)
+		g.load(0).latency.Store(int64(time.Minute))
+		g.eject(0, now)
+		now = now.Add(ejectMin)
+		if shares := g.shares(1000, nil, now); shares[0] != 1 {
+			t.Errorf("of %d replicas the due one was probed %d times", n, shares[0])
+		}
+		g.targets[0].replica.health.succeed()
+		g.load(0).latency.Store(0)
+		if shares := g.shares(1000, nil, now); shares[0] < 1000/n/2 {
+			t.Errorf("of %d replicas the one that came back gets %d of 1000", n, shares[0])
+		}
+	}
+}
+
+func TestTheOnlyReplicaIsAskedEvenWhenEjected(t *testing.T) {
+	now := time.Now()
+	g := standing(1)
+	g.eject(0, now)
+	if g.Pick(nil, now) != g.targets[0] {
+		t.Error("nobody is asked")
+	}
+	if g.Pick(g.targets[0], now) != nil {
+		t.Error("the excluded one is asked again")
+	}
+}
+
+// Silent counts only against a replica from which nothing at all came.
+func TestSilence(t *testing.T) {
+	asked := time.Now().Add(time.Hour)
+	now := asked.Add(50 * time.Millisecond)
+	dead, slow, usual := standing(1).targets[0], standing(1).targets[0], standing(1).targets[0]
+	dead.replica.load.report(0, asked.Add(-time.Millisecond))
+	slow.replica.load.report(0, asked.Add(time.Millisecond)) // answered somebody else
+	dead.replica.load.output(49 * time.Millisecond)
+	usual.replica.load.output(51 * time.Millisecond)
+	for range ejectAfter {
+		dead.Silent(asked, now)
+		slow.Silent(asked, now)
+		usual.Silent(asked, now)
+	}
+	if !dead.replica.health.ejected() {
+		t.Error("a silent replica is not ejected")
+	}
+	if slow.replica.health.ejected() {
+		t.Error("a slow replica is ejected although it answers")
+	}
+	if usual.replica.health.ejected() {
+		t.Error("a replica that always takes that long is ejected")
+	}
+}

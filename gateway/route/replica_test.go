@@ -1,0 +1,540 @@
+package route
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"topsail/rpc"
+	"topsail/serving"
+)
+
+func TestAnAnswerFindsItsQuestion(t *testing.T) {
+	bubble(t, func(t *rig) {
+		s, target := t.connected()
+		a, _ := t.ask(target, 20*time.Millisecond)
+		b, _ := t.ask(target, time.Second)
+		first, second := <-s.asked, <-s.asked
+		if first.Model != 7 || first.Count != 1 || first.Batch == second.Batch {
+			t.Errorf("asked %+v, %+v", first, second)
+		}
+		if x, y := <-s.budgets, <-s.budgets; x != 20*time.Millisecond || y != time.Second {
+			t.Errorf("with budgets of %v and %v", x, y)
+		}
+		s.reply(rpc.ReplyHead{Batch: second.Batch}, 0, output(2))
+		s.reply(rpc.ReplyHead{Batch: first.Batch}, 0, output(1))
+		for in, want := range map[*inbox]float64{a: 1, b: 2} {
+			answer := in.one()
+			out, err := answer.Output()
+			if err != nil || string(out.JSON) != string(mustJSON(t.T, want)) {
+				t.Errorf("got %v, %v, want %v", out, err, want)
+			}
+		}
+	})
+}
+
+func mustJSON(t *testing.T, x float64) []byte {
+	t.Helper()
+	out, err := serving.NewOutput(serving.Number(x))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.JSON
+}
+
+func TestAnnouncementsDecideWhoIsAsked(t *testing.T) {
+	v2 := serving.ModelID{Model: "m", Version: "2"}
+	bubble(t, func(t *rig) {
+		s, _ := t.connected()
+		lens := func(one, two int) {
+			t.Helper()
+			if a, b := t.table.Group(v1).Len(), t.table.Group(v2).Len(); a != one || b != two {
+				t.Fatalf("%d and %d replicas are ready, want %d and %d", a, b, one, two)
+			}
+		}
+		state := func(id uint32, model serving.ModelID, st rpc.State) rpc.Announcement {
+			a := ready(id, model)
+			a.State = st
+			return a
+		}
+		lens(1, 0)
+		s.announce(state(8, v2, rpc.StateLoading)) // amends: the other stays
+		lens(1, 0)
+		s.announce(ready(8, v2))
+		lens(1, 1)
+		s.announce(state(7, v1, rpc.StateDraining))
+		lens(0, 1)
+		s.announce(ready(7, v1))
+		lens(1, 1)
+		s.announce(rpc.Announcement{ID: 8, State: rpc.StateGone})
+		lens(1, 0)
+		s.announce(rpc.Announcement{ID: 99, State: rpc.StateGone}) // never announced
+		lens(1, 0)
+		s.announce(ready(7, v2)) // the id means something else now
+		lens(0, 1)
+		stage := ready(9, v1)
+		stage.Stage = "encode"
+		s.announce(stage) // a stage alone cannot answer
+		lens(0, 1)
+		s.send(rpc.KindDrain, 0, nil) // the announcements will say so
+		lens(0, 1)
+		s.kill()
+		synctest.Wait()
+		lens(0, 0)
+	})
+}
+
+func TestALostConnectionFailsWhatIsInFlightOnce(t *testing.T) {
+	bubble(t, func(t *rig) {
+		s, target := t.connected()
+		var inboxes []*inbox
+		for range 100 {
+			in, _ := t.ask(target, time.Second)
+			inboxes = append(inboxes, in)
+		}
+		s.reply(rpc.ReplyHead{Batch: (<-s.asked).Batch}, 0, output(1))
+		answered := 0
+		s.kill()
+		synctest.Wait()
+		for _, in := range inboxes {
+			switch a := in.one(); a.Status {
+			case rpc.StatusOK:
+				answered++
+			case rpc.StatusContainer:
+				if !strings.Contains(string(a.Message), "the connection to the replica was lost") {
+					t.Fatalf("it failed with %q", a.Message)
+				}
+			default:
+				t.Fatalf("it failed with %v", a.Status)
+			}
+		}
+		if answered != 1 {
+			t.Errorf("%d were answered", answered)
+		}
+		if st := t.table.Replicas()[0]; st.InFlight != 0 || st.Connected || len(st.Models) != 0 {
+			t.Errorf("afterwards %+v", st)
+		}
+		if _, failure := target.Ask(inboxes[0], &rpc.Ask{}, serving.Input{}); failure == nil || failure.Cause != serving.NoReplica {
+			t.Errorf("asking without a connection: %v", failure)
+		}
+	})
+}
+
+func TestTheConnectionComesBackAndNothingOldWithIt(t *testing.T) {
+	bubble(t, func(t *rig) {
+		host := t.listen("a")
+		t.resolve("a")
+		s := t.accept(host)
+		s.announce(ready(7, v1))
+		_, _ = t.ask(t.target(v1), time.Second)
+		old := <-s.asked
+		s.kill()
+		s = t.accept(host)
+		synctest.Wait()
+		if t.table.Group(v1).Len() != 0 {
+			t.Fatal("the old connection's announcement is still in force")
+		}
+		s.announce(ready(7, v1))
+		in, _ := t.ask(t.target(v1), time.Second)
+		if again := <-s.asked; again.Batch == old.Batch {
+			t.Error("a batch number was used twice")
+		}
+		s.reply(rpc.ReplyHead{Batch: old.Batch}, 0, output(1))
+		if in.len() != 0 {
+			t.Error("an answer to a question of the old connection reached a new one")
+		}
+	})
+}
+
+// What the next redial waits for grows to redialMax, also when the peer is there
+// and hangs up at once.
+func TestRedialing(t *testing.T) {
+	for name, reachable := range map[string]bool{"nobody listens": false, "the peer hangs up": true} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *rig) {
+				if reachable {
+					host := t.listen("a")
+					go func() {
+						for {
+							select {
+							case nc := <-host:
+								nc.Close()
+							case <-t.Context().Done():
+								return
+							}
+						}
+					}()
+				}
+				t.resolve("a")
+				time.Sleep(time.Minute)
+				t.wantBackoff(t.dialled())
+				// Once the connection has held for a while, the next try is soon.
+				host := t.listen("a")
+				s := t.accept(host)
+				time.Sleep(redialMax + 1)
+				before := len(t.dialled())
+				s.kill()
+				time.Sleep(redialMin)
+				synctest.Wait()
+				if len(t.dialled()) != before+1 {
+					t.Errorf("%d dials within %v of losing a good connection, want 1", len(t.dialled())-before, redialMin)
+				}
+				t.accept(host)
+			})
+		})
+	}
+}
+
+func (r *rig) dialled() []time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]time.Time(nil), r.dials...)
+}
+
+func (r *rig) wantBackoff(dials []time.Time) {
+	r.Helper()
+	wait := redialMin
+	for i := range len(dials) - 1 {
+		if gap := dials[i+1].Sub(dials[i]); gap < wait/2 || gap > wait {
+			r.Errorf("dial %d came %v after the one before, want %v to %v", i+1, gap, wait/2, wait)
+		}
+		wait = min(2*wait, redialMax)
+	}
+	if len(dials) < 30 || len(dials) > 70 { // 1 to 2 seconds each, in a minute
+		r.Errorf("%d dials in a minute", len(dials))
+	}
+}
+
+// Frames that break the protocol end the connection; the peer hears why, and what
+// was in flight fails with it instead of getting a wrong answer.
+func TestWrongFramesEndTheConnection(t *testing.T) {
+	head := func(batch uint64, count int) []byte {
+		return rpc.AppendReplyHead(nil, rpc.ReplyHead{Batch: batch, Count: count})
+	}
+	second := output(1)
+	second.Index = 1
+	tests := map[string]struct {
+		send func(s *sidecar, batch uint64)
+		why  string // in the BYE, or "" when there may be none
+	}{
+		"an index beyond the batch": {func(s *sidecar, batch uint64) { s.reply(rpc.ReplyHead{Batch: batch}, 0, second) }, "index"},
+		"a reply cut short":         {func(s *sidecar, batch uint64) { s.send(rpc.KindReply, 0, head(batch, 1)) }, "REPLY"},
+		"an empty reply frame":      {func(s *sidecar, batch uint64) { s.send(rpc.KindReply, 0, nil) }, "REPLY"},
+		"bytes after the entries":   {func(s *sidecar, batch uint64) { s.send(rpc.KindReply, 0, append(head(batch, 0), 1)) }, "REPLY"},
+		"an unknown status":         {func(s *sidecar, batch uint64) { s.reply(rpc.ReplyHead{Batch: batch}, 0, rpc.Answer{Status: 99}) }, "status"},
+		"a broken announcement":     {func(s *sidecar, batch uint64) { s.send(rpc.KindAnnounce, 0, []byte{1}) }, "ANNOUNCE"},
+		"a frame of a gateway":      {func(s *sidecar, batch uint64) { s.send(rpc.KindPredict, 0, nil) }, "not expected"},
+		"an unknown kind":           {func(s *sidecar, batch uint64) { s.send(99, 0, nil) }, "not expected"},
+		"a frame that is too large": {func(s *sidecar, batch uint64) { s.raw([]byte{255, 255, 255, 255, 4, 0, 0, 0}) }, "size"},
+		"bytes of something else":   {func(s *sidecar, batch uint64) { s.raw([]byte("HTTP/1.1 400 Bad Request\r\n\r\n")) }, ""},
+		"half a frame and an end": {func(s *sidecar, batch uint64) {
+			s.raw([]byte{100, 0, 0, 0, 4, 0})
+			s.nc.Close()
+		}, ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *rig) {
+				s, target := t.connected()
+				in, _ := t.ask(target, time.Second)
+				test.send(s, (<-s.asked).Batch)
+				a := in.one()
+				if a.Status != rpc.StatusContainer || len(a.Message) == 0 {
+					t.Errorf("the question ended with %v %q", a.Status, a.Message)
+				}
+				<-s.done
+				if _, bye := errors.AsType[*rpc.ByeError](s.why); test.why != "" && (!bye || !strings.Contains(s.why.Error(), test.why)) {
+					t.Errorf("the peer heard %v, want %q in it", s.why, test.why)
+				}
+				if !strings.Contains(string(a.Message), test.why) {
+					t.Errorf("the question failed with %q, want %q in it", a.Message, test.why)
+				}
+				s = t.accept(t.listen("a")) // and dials again
+				s.announce(ready(7, v1))
+				t.target(v1)
+			})
+		})
+	}
+}
+
+// raw writes bytes that are no frame.
+func (s *sidecar) raw(b []byte) {
+	if _, err := s.nc.Write(b); err != nil && !errors.Is(err, io.ErrClosedPipe) {
+		s.Error(err)
+	}
+	synctest.Wait()
+}
+
+// Replies that are allowed, and must not be taken for an answer to anything.
+func TestRepliesThatAnswerNothing(t *testing.T) {
+	bubble(t, func(t *rig) {
+		s, target := t.connected()
+		in, _ := t.ask(target, time.Second)
+		batch := (<-s.asked).Batch
+		more := output(1)
+		more.More = true
+		s.reply(rpc.ReplyHead{Batch: batch + 1}, 0, output(666)) // unknown
+		s.reply(rpc.ReplyHead{Batch: 0}, rpc.FlagEnd, output(666))
+		s.reply(rpc.ReplyHead{Batch: batch}, 0)       // no entry
+		s.reply(rpc.ReplyHead{Batch: batch}, 0, more) // not the last entry
+		if in.len() != 0 {
+			t.Fatalf("%d answers", in.len())
+		}
+		s.reply(rpc.ReplyHead{Batch: batch}, rpc.FlagEnd, output(2))
+		s.reply(rpc.ReplyHead{Batch: batch}, 0, output(3)) // once more
+		a := in.one()
+		if out, err := a.Output(); err != nil || string(out.JSON) != "2.0" {
+			t.Errorf("got %v, %v", out, err)
+		}
+	})
+}
+
+func TestABatchThatEndsWithoutAnAnswerFails(t *testing.T) {
+	bubble(t, func(t *rig) {
+		s, target := t.connected()
+		in, _ := t.ask(target, time.Second)
+		s.reply(rpc.ReplyHead{Batch: (<-s.asked).Batch}, rpc.FlagEnd)
+		if a := in.one(); a.Status != rpc.StatusContainer || string(a.Message) != "the replica ended the batch without an answer" {
+			t.Errorf("it ended with %v %q", a.Status, a.Message)
+		}
+	})
+}
+
+// A reply can get lost on a connection that lives. Its question must not stay for
+// ever, nor end before its output would be of no more use.
+func TestAQuestionThatIsNeverAnsweredIsGivenUp(t *testing.T) {
+	bubble(t, func(t *rig) {
+		_, target := t.connected()
+		in, _ := t.ask(target, 10*time.Second)
+		time.Sleep(10*time.Second + overdueAfter)
+		synctest.Wait()
+		if in.len() != 0 {
+			t.Fatal("it was given up early")
+		}
+		time.Sleep(2 * sweepEvery)
+		if a := in.one(); a.Status != rpc.StatusContainer || string(a.Message) != "the replica did not answer" {
+			t.Errorf("it ended with %v %q", a.Status, a.Message)
+		}
+		if st := t.table.Replicas()[0]; st.InFlight != 0 || !st.Connected {
+			t.Errorf("afterwards %+v", st)
+		}
+	})
+}
+
+func TestInFlightIsBounded(t *testing.T) {
+	bubble(t, func(t *rig) {
+		s, target := t.connected()
+		in := &inbox{T: t.T, from: target}
+		ask := func() *serving.Failure {
+			_, failure := target.Ask(in, &rpc.Ask{Budget: time.Second}, serving.Input{Type: serving.Doubles})
+			return failure
+		}
+		for i := range maxInFlight {
+			if failure := ask(); failure != nil {
+				t.Fatalf("question %d: %v", i, failure)
+			}
+		}
+		if failure := ask(); failure == nil || failure.Cause != serving.RefusedFull {
+			t.Fatalf("one more: %v", failure)
+		}
+		s.reply(rpc.ReplyHead{Batch: (<-s.asked).Batch}, 0, output(1))
+		if failure := ask(); failure != nil {
+			t.Errorf("after an answer: %v", failure)
+		}
+		if failure := ask(); failure == nil {
+			t.Error("the bound has moved")
+		}
+		if got := t.table.Replicas()[0].InFlight; got != maxInFlight {
+			t.Errorf("%d in flight", got)
+		}
+	})
+}
+
+func TestAnInputBeyondThePeersLimitIsRefusedHere(t *testing.T) {
+	bubble(t, func(t *rig) {
+		host := t.listen("a")
+		t.resolve("a")
+		nc := <-host
+		small := sidecarHello
+		small.MaxFrame = rpc.MinMaxFrame
+		conn, err := rpc.Accept(t.Context(), nc, small, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go conn.Run(t.Context(), func(rpc.Frame) error { return nil })
+		if err := conn.Send(rpc.KindAnnounce, 0, rpc.AppendAnnounce(nil, ready(1, v1))); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		in := &inbox{T: t.T, from: t.target(v1)}
+		_, failure := in.from.Ask(in, &rpc.Ask{}, serving.Input{Type: serving.Bytes, Data: make([]byte, rpc.MinMaxFrame)})
+		if failure == nil || failure.Cause != serving.ContainerError || in.len() != 0 {
+			t.Errorf("got %v, and %d answers", failure, in.len())
+		}
+		if st := t.table.Replicas()[0]; st.InFlight != 0 || !st.Connected {
+			t.Errorf("afterwards %+v", st)
+		}
+	})
+}
+
+func TestCancelIsSentOnceForAnOpenQuestionOnly(t *testing.T) {
+	bubble(t, func(t *rig) {
+		s, target := t.connected()
+		in, number := t.ask(target, time.Second)
+		target.Cancel(number)
+		if c := <-s.cancels; c != (rpc.Cancel{Batch: number, Index: 0}) {
+			t.Errorf("cancelled %+v, want question %d", c, number)
+		}
+		s.reply(rpc.ReplyHead{Batch: number}, 0, rpc.Answer{Status: rpc.StatusCancelled})
+		in.one()
+		target.Cancel(number)
+		target.Cancel(number + 1)
+		s.kill()
+		synctest.Wait()
+		target.Cancel(number)
+		if len(s.cancels) != 0 {
+			t.Errorf("%d more were cancelled", len(s.cancels))
+		}
+	})
+}
+
+func TestRepliesTeachTheTable(t *testing.T) {
+	bubble(t, func(t *rig) {
+		s, target := t.connected()
+		answer := func(after time.Duration, a rpc.Answer) {
+			_, number := t.ask(target, time.Second)
+			time.Sleep(after)
+			s.reply(rpc.ReplyHead{Batch: number, Wait: 3 * time.Millisecond}, 0, a)
+		}
+		answer(20*time.Millisecond, output(1))
+		if st := t.table.Replicas()[0]; st.Latency != 20*time.Millisecond || st.Wait != 3*time.Millisecond || st.Ejected {
+			t.Errorf("after an output: %+v", st)
+		}
+		for _, status := range []rpc.Status{rpc.StatusModelError, rpc.StatusBadInput, rpc.StatusFull, rpc.StatusLate, rpc.StatusExpired, rpc.StatusDraining, rpc.StatusUnknownModel, rpc.StatusCancelled} {
+			for range ejectAfter {
+				answer(0, rpc.Answer{Status: status})
+			}
+			if st := t.table.Replicas()[0]; st.Ejected || st.Latency != 20*time.Millisecond {
+				t.Fatalf("after %v: %+v", status, st)
+			}
+		}
+		for _, status := range []rpc.Status{rpc.StatusContainer, rpc.StatusNoContainer, rpc.StatusContainer} {
+			answer(0, rpc.Answer{Status: status})
+		}
+		if st := t.table.Replicas()[0]; !st.Ejected {
+			t.Errorf("after %d failures: %+v", ejectAfter, st)
+		}
+		answer(0, rpc.Answer{Status: rpc.StatusModelError}) // the container works
+		if st := t.table.Replicas()[0]; st.Ejected {
+			t.Errorf("after an answer: %+v", st)
+		}
+	})
+}
+
+func TestTheTokenIsShownAndARefusalIsBorne(t *testing.T) {
+	bubble(t, func(t *rig) {
+		host := t.listen("a")
+		t.lists <- []serving.Endpoint{{Replica: "a", Addr: "a", Token: []byte("wrong")}}
+		guarded := sidecarHello
+		guarded.Token = []byte("right")
+		if _, err := rpc.Accept(t.Context(), <-host, guarded, nil); err == nil {
+			t.Fatal("a wrong token was taken")
+		}
+		t.lists <- []serving.Endpoint{{Replica: "a", Addr: "a", Token: []byte("right")}}
+		nc := <-host
+		for { // the old one may have dialled once more
+			conn, err := rpc.Accept(t.Context(), nc, guarded, nil)
+			if err == nil {
+				go conn.Run(t.Context(), func(rpc.Frame) error { return nil })
+				break
+			}
+			nc = <-host
+		}
+		synctest.Wait()
+		if st := t.table.Replicas(); len(st) != 1 || !st[0].Connected {
+			t.Errorf("got %+v", st)
+		}
+	})
+}
+
+// A peer that says nothing holds nobody up for ever: neither before its HELLO nor
+// once it is connected and asked.
+func TestASilentPeerIsGivenUp(t *testing.T) {
+	bubble(t, func(t *rig) {
+		host := t.listen("a")
+		t.resolve("a")
+		start := time.Now()
+		mute := <-host
+		go io.Copy(io.Discard, mute)
+		nc := <-host // the next try
+		if took := time.Since(start); took > 6*time.Second {
+			t.Errorf("a peer without a HELLO was given up after %v", took)
+		}
+		if _, err := rpc.Accept(t.Context(), nc, sidecarHello, nil); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := nc.Write(rpc.AppendFrame(nil, rpc.KindAnnounce, 0, rpc.AppendAnnounce(nil, ready(7, v1)))); err != nil {
+			t.Fatal(err)
+		}
+		go io.Copy(io.Discard, nc) // reads PREDICT and PING, and answers neither
+		synctest.Wait()
+		in, _ := t.ask(t.target(v1), time.Minute)
+		time.Sleep(7 * time.Second)
+		if a := in.one(); a.Status != rpc.StatusContainer || !strings.Contains(string(a.Message), "silent") {
+			t.Errorf("it ended with %v %q", a.Status, a.Message)
+		}
+		if t.table.Group(v1).Len() != 0 {
+			t.Error("it is still asked")
+		}
+	})
+}
+
+func TestAskingWhileConnectionsComeAndGo(t *testing.T) {
+	bubble(t, func(t *rig) {
+		host := t.listen("a")
+		t.resolve("a")
+		ctx, stop := context.WithCancel(t.Context())
+		asking := make(chan struct{})
+		count := &tally{}
+		go func() {
+			defer close(asking)
+			for ctx.Err() == nil {
+				if target := t.table.Group(v1).Pick(nil, time.Now()); target != nil {
+					if _, failure := target.Ask(count, &rpc.Ask{Budget: time.Second}, serving.Input{Type: serving.Doubles}); failure == nil {
+						count.asked++
+					}
+				}
+				time.Sleep(time.Millisecond)
+			}
+		}()
+		for range 20 {
+			s := t.accept(host)
+			s.announce(ready(7, v1))
+			time.Sleep(30 * time.Millisecond)
+			for len(s.asked) > 5 { // answers some
+				s.reply(rpc.ReplyHead{Batch: (<-s.asked).Batch}, 0, output(1))
+			}
+			s.kill()
+			<-s.done
+		}
+		stop()
+		<-asking
+		synctest.Wait()
+		if count.asked < 200 || count.answered.Load() != count.asked {
+			t.Errorf("%d asked, %d answered", count.asked, count.answered.Load())
+		}
+	})
+}
+
+// tally counts the answers to many questions.
+type tally struct {
+	asked    int64
+	answered atomic.Int64
+}
+
+func (c *tally) Answered(*Target, *rpc.Answer) { c.answered.Add(1) }

@@ -1,0 +1,132 @@
+package route
+
+import (
+	"container/heap"
+	"fmt"
+	"testing"
+	"time"
+
+	"topsail/rpc"
+)
+
+// answer is what a simulated replica does to every query.
+type answer struct {
+	status rpc.Status
+	after  time.Duration
+	wait   time.Duration // reported
+}
+
+// event is an answer on its way.
+type event struct {
+	at, sent time.Time
+	to       *Target
+	answer   answer
+}
+
+type events []event
+
+func (e events) Len() int           { return len(e) }
+func (e events) Less(i, j int) bool { return e[i].at.Before(e[j].at) }
+func (e events) Swap(i, j int)      { e[i], e[j] = e[j], e[i] }
+func (e *events) Push(x any)        { *e = append(*e, x.(event)) }
+func (e *events) Pop() any {
+	last := (*e)[len(*e)-1]
+	*e = (*e)[:len(*e)-1]
+	return last
+}
+
+// simulate sends a query every interval for the given time, and counts whom they
+// went to. Replica i behaves as answers[i] says.
+func simulate(g *Group, interval, total time.Duration, answers []answer) []int {
+	start := time.Now()
+	counts := make([]int, len(answers))
+	var flying events
+	for now := start; now.Before(start.Add(total)); now = now.Add(interval) {
+		for len(flying) > 0 && !flying[0].at.After(now) {
+			e := heap.Pop(&flying).(event)
+			r := e.to.replica
+			r.load.inFlight.Add(-1)
+			r.load.report(e.answer.wait, e.at)
+			r.judge(e.answer.status, e.at.Sub(e.sent), e.at)
+		}
+		target := g.Pick(nil, now)
+		for i := range g.targets {
+			if g.targets[i] == target {
+				counts[i]++
+				target.replica.load.inFlight.Add(1)
+				heap.Push(&flying, event{now.Add(answers[i].after), now, target, answers[i]})
+			}
+		}
+	}
+	return counts
+}
+
+// A replica that fails or refuses at once answers faster than any that works, and
+// has nothing in flight. It must not draw the queries of the others to itself.
+func TestAReplicaThatFailsFastAttractsNoTraffic(t *testing.T) {
+	good := answer{rpc.StatusOK, 10 * time.Millisecond, time.Millisecond}
+	failures := []rpc.Status{
+		rpc.StatusModelError, rpc.StatusBadInput, rpc.StatusFull, rpc.StatusLate, rpc.StatusExpired,
+		rpc.StatusDraining, rpc.StatusUnknownModel, rpc.StatusNoContainer, rpc.StatusContainer,
+	}
+	for _, status := range failures {
+		for _, worked := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%v, worked before: %v", status, worked), func(t *testing.T) {
+				for _, n := range []int{2, 4} {
+					g := standing(n)
+					answers := []answer{{status, 100 * time.Microsecond, 0}}
+					for range n - 1 {
+						answers = append(answers, good)
+					}
+					if worked {
+						g.load(0).latency.Store(int64(time.Millisecond))
+					}
+					counts := simulate(g, time.Millisecond, 3*time.Second, answers)
+					if share := float64(counts[0]) / 3000; share > 0.01 {
+						t.Errorf("of %d replicas the one that fails got %.1f %% of the queries", n, 100*share)
+					}
+				}
+			})
+		}
+	}
+}
+
+func TestTheSlowerReplicaGetsLess(t *testing.T) {
+	g := standing(2)
+	counts := simulate(g, time.Millisecond, 10*time.Second, []answer{{rpc.StatusOK, 10 * time.Millisecond, 0}, {rpc.StatusOK, 40 * time.Millisecond, 0}})
+	if counts[0] < 2*counts[1] || counts[1] == 0 {
+		t.Errorf("the fast one got %d, the slow one %d", counts[0], counts[1])
+	}
+}
+
+// A new replica is asked as much as the others until its first output, not by
+// everybody at once.
+func TestANewReplicaIsNotOverrun(t *testing.T) {
+	g := standing(3)
+	warm := answer{rpc.StatusOK, 10 * time.Millisecond, 0}
+	for i := range 2 {
+		g.load(i).latency.Store(int64(warm.after))
+	}
+	cold := answer{rpc.StatusOK, 10 * time.Second, 0} // nothing comes within the simulation
+	counts := simulate(g, time.Millisecond, time.Second, []answer{warm, warm, cold})
+	if counts[2] == 0 || counts[2] > 20 {
+		t.Errorf("the new one got %d of 1000 while its first answers were out", counts[2])
+	}
+}
+
+// Answers with an error of the model, at random, are no reason to shun a replica.
+func TestModelErrorsOfAllReplicasChangeNothing(t *testing.T) {
+	g := standing(3)
+	now := time.Now()
+	for i := range 3 {
+		g.targets[i].replica.judge(rpc.StatusModelError, 0, now)
+	}
+	for i, n := range g.shares(3000, nil, now) {
+		if n < 800 || n > 1200 {
+			t.Errorf("replica %d got %d of 3000", i, n)
+		}
+		if g.targets[i].replica.health.ejected() {
+			t.Errorf("replica %d is ejected", i)
+		}
+	}
+}

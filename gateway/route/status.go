@@ -1,0 +1,49 @@
+package route
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"topsail/rpc"
+	"topsail/serving"
+)
+
+// Status is how a replica is doing, for people.
+type Status struct {
+	Replica   string
+	Addr      string
+	Connected bool
+	Ejected   bool
+	Models    []serving.ModelID // ready ones
+	InFlight  int
+	Wait      time.Duration // as last reported
+	Latency   time.Duration // moving average
+}
+
+// Replicas lists how all replicas are doing, by name.
+func (t *Table) Replicas() []Status {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var list []Status
+	for _, r := range t.known {
+		list = append(list, r.status())
+	}
+	slices.SortFunc(list, func(a, b Status) int { return cmp.Compare(a.Replica, b.Replica) })
+	return list
+}
+
+func (r *replica) status() Status {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := Status{
+		Replica: r.endpoint.Replica, Addr: r.endpoint.Addr, Connected: r.conn != nil, Ejected: r.health.ejected(),
+		InFlight: int(r.load.inFlight.Load()), Wait: time.Duration(r.load.wait.Load()), Latency: time.Duration(r.load.latency.Load()),
+	}
+	for _, a := range r.models {
+		if a.State == rpc.StateReady {
+			s.Models = append(s.Models, a.Model)
+		}
+	}
+	return s
+}

@@ -1,0 +1,48 @@
+package queue
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// BenchmarkPushForm pushes and takes a batch of 8 while depth others wait.
+func BenchmarkPushForm(b *testing.B) {
+	for _, depth := range []int{1, 128, 4096} {
+		b.Run(fmt.Sprint(depth), func(b *testing.B) {
+			bench(b, depth, func(i int) int { return depth + i })
+		})
+	}
+}
+
+// BenchmarkOutOfOrder pushes every other item before half of those that wait.
+func BenchmarkOutOfOrder(b *testing.B) {
+	for _, depth := range []int{128, 4096} {
+		b.Run(fmt.Sprint(depth), func(b *testing.B) {
+			bench(b, depth, func(i int) int { return i + depth/(1+i%2) })
+		})
+	}
+}
+
+func bench(b *testing.B, depth int, deadline func(i int) int) {
+	const size = 8
+	q := New(Limits{Items: 1 << 16, Bytes: 1 << 30}, anyone)
+	var batch Batch
+	for i := range depth + size {
+		q.Push(due(i))
+	}
+	took, now := linear(2, 0.1), epoch.Add(-time.Hour)
+	i := 0
+	b.ReportAllocs()
+	for b.Loop() {
+		q.Form(&batch, now, size, took)
+		for _, it := range batch.Items {
+			it.Deadline = epoch.Add(time.Duration(deadline(i)) * time.Millisecond)
+			i++
+			if err := q.Push(it); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(i), "ns/item")
+}

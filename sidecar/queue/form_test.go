@@ -1,0 +1,179 @@
+package queue
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// instant is what a container takes of which nothing is known.
+func instant(int) time.Duration { return 0 }
+
+// linear takes so many milliseconds, and so many more for each input.
+func linear(base, each float64) func(int) time.Duration {
+	return func(n int) time.Duration { return time.Duration((base + each*float64(n)) * 1e6) }
+}
+
+func drawTook(t *rapid.T) func(int) time.Duration {
+	if rapid.IntRange(0, 4).Draw(t, "unknown") == 0 {
+		return instant
+	}
+	// Quarters, so that a batch may fit exactly.
+	return linear(float64(rapid.IntRange(0, 32).Draw(t, "base"))/4, float64(rapid.IntRange(0, 8).Draw(t, "each"))/4)
+}
+
+// Crowded queues, as under overload: here batches shrink or items are dropped.
+func TestFormOfACrowd(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		q := New(Limits{Items: 4096, Bytes: 1 << 30}, anyone)
+		for range rapid.IntRange(1, 4).Draw(t, "crowds") {
+			ms := rapid.IntRange(1, 30).Draw(t, "deadline")
+			for range rapid.IntRange(1, 20).Draw(t, "crowd") {
+				if err := q.Push(due(ms)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		waiting := slices.Clone(q.items)
+		var b Batch
+		size, took := rapid.IntRange(1, 40).Draw(t, "size"), drawTook(t)
+		q.Form(&b, epoch, size, took)
+		checkForm(t, waiting, &b, epoch, size, took)
+	})
+}
+
+// checkForm checks a batch against the items that waited, and says how many left.
+func checkForm(t *rapid.T, waiting []*Item, b *Batch, now time.Time, size int, took func(int) time.Duration) (gone int) {
+	gone = len(b.Items) + len(b.Expired) + len(b.Late)
+	out := slices.Concat(b.Expired, b.Late, b.Items)
+	slices.SortStableFunc(out, order)
+	if len(b.Items) > size || gone > len(waiting) || !slices.Equal(out, waiting[:gone]) {
+		t.Fatalf("took %d, %d expired and %d late of %d, not the first of those that wait", len(b.Items), len(b.Expired), len(b.Late), len(waiting))
+	}
+	hopeless := 0 // must go, whatever else is done
+	for _, it := range waiting {
+		if left := it.Left(now); left > 0 && left >= took(1) {
+			break
+		}
+		hopeless++
+	}
+	dropped := len(b.Expired) + len(b.Late)
+	for i, it := range slices.Concat(b.Expired, b.Late)[:min(hopeless, dropped)] {
+		if expired := it.Left(now) <= 0; expired != (i < len(b.Expired)) {
+			t.Fatalf("dropped item %d has %v left, with %d expired", i, it.Left(now), len(b.Expired))
+		}
+	}
+	if dropped < hopeless || (hopeless == len(waiting)) != (len(b.Items) == 0) {
+		t.Fatalf("%d of %d were dropped and %d taken, %d cannot make it", dropped, len(waiting), len(b.Items), hopeless)
+	}
+	if hopeless == len(waiting) {
+		return gone
+	}
+	if !slices.Equal(b.Items, waiting[dropped:gone]) {
+		t.Fatal("the batch is not in order of deadline")
+	}
+	checkFits(t, waiting[dropped:], b.Items, now, size, took)
+	if early, want := dropped-hopeless, earlyDrop(waiting[hopeless:], now, size, took); early != want {
+		t.Fatalf("%d of %d were dropped early, want %d", early, len(waiting)-hopeless, want)
+	}
+	return gone
+}
+
+// checkFits checks that a batch is the largest that meets its earliest deadline.
+func checkFits(t *rapid.T, waiting, taken []*Item, now time.Time, size int, took func(int) time.Duration) {
+	left := waiting[0].Left(now)
+	if left <= 0 || took(len(taken)) > left {
+		t.Fatalf("a batch of %d takes %v, its first item has %v left", len(taken), took(len(taken)), left)
+	}
+	if more := len(taken) + 1; more <= min(size, len(waiting)) && took(more) <= left {
+		t.Fatalf("a batch of %d would have fitted as well as one of %d", more, len(taken))
+	}
+}
+
+// earlyDrop is how many of those that could make it alone are to go, by plain count.
+func earlyDrop(waiting []*Item, now time.Time, size int, took func(int) time.Duration) int {
+	full := func(from int) int { return min(size, len(waiting)-from) }
+	small := 0
+	for small < full(0) && took(small+1) <= waiting[0].Left(now) {
+		small++
+	}
+	strained := false
+	for i, it := range waiting[small:] {
+		strained = strained || it.Left(now) < took(small)+time.Duration(1+i/size)*took(full(0))
+	}
+	if small == full(0) || !strained {
+		return 0
+	}
+	slower := float64(small) / float64(full(0)) * float64(took(full(0))) / float64(took(small))
+	for drop := 1; drop < len(waiting)-int(float64(len(waiting))*slower); drop++ {
+		if took(full(drop)) <= waiting[drop].Left(now) {
+			return drop
+		}
+	}
+	return 0
+}
+
+func pushAll(t testing.TB, deadlines ...int) *Queue {
+	q := New(Limits{Items: 4096, Bytes: 1 << 30}, anyone)
+	for _, ms := range deadlines {
+		if err := q.Push(due(ms)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return q
+}
+
+func times(n int, ms int) []int { return slices.Repeat([]int{ms}, n) }
+
+func TestForm(t *testing.T) {
+	for _, c := range []struct {
+		name                 string
+		due                  []int // milliseconds
+		size                 int
+		took                 func(int) time.Duration
+		taken, expired, late int
+	}{
+		{"nothing waits", nil, 8, linear(2, 0), 0, 0, 0},
+		{"all fit", times(5, 50), 8, linear(2, 1), 5, 0, 0},
+		{"no more than the size", times(20, 50), 8, linear(2, 1), 8, 0, 0},
+		{"without deadlines", times(20, -1), 8, linear(2000, 1000), 8, 0, 0},
+		{"an expired one goes first", []int{0, 50, 50}, 8, linear(2, 1), 2, 1, 0},
+		{"one that cannot make it is dropped", []int{2, 50, 50}, 8, linear(2, 1), 2, 0, 1},
+		{"all hopeless", times(4, 2), 8, linear(2, 1), 0, 0, 4},
+		{"an unknown container tries all but the expired", []int{0, 1, 1}, 8, instant, 2, 1, 0},
+		{"it shrinks for the first when the next batch bears it", []int{5, 50, 50, 50, 50, 50}, 8, linear(2, 1), 3, 0, 0},
+		{"a batch that just fits", times(8, 10), 8, linear(2, 1), 8, 0, 0},
+		// One item that bears a batch of 1 in 10 ms, and behind it a full batch that
+		// cannot wait so long.
+		{"it drops one rather than make eight late", append([]int{10}, times(8, 17)...), 8, linear(9, 1), 8, 0, 1},
+		{"it looks beyond the next batch", append([]int{10}, times(40, 60)...), 8, linear(9, 1), 8, 0, 1},
+		{"and no further than it must", append([]int{10}, times(20, 70)...), 8, linear(9, 1), 1, 0, 0},
+		// The reverse: eight that bear 7, then one that bears a wait.
+		{"it shrinks rather than drop seven", append(times(7, 15), times(2, 40)...), 9, linear(8, 1), 7, 0, 0},
+		// A lasting overload: the first have little left, and small batches for them
+		// would make all who follow late.
+		{"a standing queue is cut to full batches", append(append(times(30, 12), times(30, 25)...), times(60, 60)...), 60, linear(10, 0.2), 60, 0, 30},
+		{"unless the small batches are about as good", append(append(times(30, 12), times(30, 25)...), times(60, 60)...), 60, linear(0.1, 0.33), 36, 0, 0},
+		// A crowd without deadlines must not have the one with a deadline dropped.
+		{"a patient crowd lets an urgent one go first", append([]int{15}, times(500, -1)...), 100, linear(5, 1), 10, 0, 0},
+	} {
+		q := pushAll(t, c.due...)
+		var b Batch
+		q.Form(&b, epoch, c.size, c.took)
+		if len(b.Items) != c.taken || len(b.Expired) != c.expired || len(b.Late) != c.late {
+			t.Errorf("%s: took %d, expired %d, late %d; want %d, %d, %d", c.name, len(b.Items), len(b.Expired), len(b.Late), c.taken, c.expired, c.late)
+		}
+	}
+}
+
+func TestFormReusesItsBatch(t *testing.T) {
+	q := pushAll(t, 0, 1, 50)
+	var b Batch
+	q.Form(&b, epoch, 8, linear(2, 0))
+	q.Form(&b, epoch, 8, linear(2, 0))
+	if len(b.Items)+len(b.Expired)+len(b.Late) != 0 {
+		t.Errorf("the batch of an empty queue still holds %+v", b)
+	}
+}
