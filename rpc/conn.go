@@ -16,10 +16,11 @@ import (
 const (
 	keepBuffer  = 1 << 20 // larger buffers are given back once they are empty
 	maxBacklog  = 64 << 20
-	writeWithin = 5 * time.Second  // and writeByte for each byte: a peer that takes longer is gone
-	writeByte   = time.Microsecond // so a slow peer has to take 1 MB/s
-	pingAfter   = time.Second      // of silence
-	deadAfter   = 5 * time.Second  // of silence
+	writeWithin = 5 * time.Second        // and writeByte for each byte: a peer that takes longer is gone
+	leaveWithin = 500 * time.Millisecond // when we are the one that leaves
+	writeByte   = time.Microsecond       // so a slow peer has to take 1 MB/s
+	pingAfter   = time.Second            // of silence
+	deadAfter   = 5 * time.Second        // of silence
 )
 
 // ErrClosed is returned by End on a connection that has ended.
@@ -64,10 +65,17 @@ func newConn(nc net.Conn, mine, theirs Hello) *Conn {
 		opened: time.Now(),
 		wake:   make(chan struct{}, 1),
 	}
-	if mine.Features&theirs.Features&FeatureLZ4 != 0 {
+	if mine.Features&theirs.Features&FeatureLZ4 != 0 && !sameMachine(nc) {
 		c.comp = new(compressor)
 	}
 	return c
+}
+
+// sameMachine says whether the peer is on this machine, where bytes cost less than
+// compressing them. The peer may compress all the same.
+func sameMachine(nc net.Conn) bool {
+	addr, ok := nc.RemoteAddr().(*net.TCPAddr)
+	return ok && addr.IP.IsLoopback()
 }
 
 // Peer is what the other side said of itself.
@@ -119,15 +127,15 @@ func (c *Conn) Send(kind Kind, flags Flags, body []byte) error {
 	return c.End(append(c.Begin(kind), body...), flags)
 }
 
-// Run reads frames and hands them to handle until ctx ends, the peer says BYE or
+// Run reads frames and hands them to handle until owner ends, the peer says BYE or
 // is silent for too long, or anything fails. It answers PING itself. It returns
 // why it ended, never nil; after it the connection is closed, and every frame that
 // End took without an error has been written, unless writing is what failed.
 //
 // While handle runs, nothing is read and the peer counts as silent, so it must not
 // block. An error of handle ends Run, and the peer is told its text.
-func (c *Conn) Run(ctx context.Context, handle func(Frame) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
+func (c *Conn) Run(owner context.Context, handle func(Frame) error) error {
+	ctx, cancel := context.WithCancelCause(owner)
 	var writer sync.WaitGroup
 	var lost error
 	writer.Go(func() { lost = c.write(ctx); cancel(lost) })
@@ -136,7 +144,7 @@ func (c *Conn) Run(ctx context.Context, handle func(Frame) error) error {
 	if stop(); ctx.Err() != nil && errors.Is(err, os.ErrDeadlineExceeded) {
 		err = context.Cause(ctx)
 	}
-	c.bye(err)
+	c.bye(err, owner.Err() != nil)
 	cancel(err)
 	writer.Wait()
 	if lost == nil {
@@ -146,19 +154,30 @@ func (c *Conn) Run(ctx context.Context, handle func(Frame) error) error {
 	return err
 }
 
-// bye tells a peer what it did wrong, and ends the sending: what waits still
-// leaves, within writeWithin.
-func (c *Conn) bye(why error) {
+// bye tells a peer what it did wrong, or that we are leaving, and ends the sending:
+// what waits still leaves, in a time that is bounded.
+func (c *Conn) bye(why error, leaving bool) {
 	_, broken := errors.AsType[*ProtocolError](why)
 	_, refused := errors.AsType[*handlerError](why)
-	if broken || refused {
+	if broken || refused || leaving {
 		// A closed or backed-up connection cannot be told; that is no new fault.
-		_ = c.Send(KindBye, 0, AppendBye(nil, why.Error()))
+		_ = c.Send(KindBye, 0, AppendBye(nil, reason(why, leaving)))
 	}
 	c.mu.Lock()
 	c.ended = true
 	c.mu.Unlock()
-	_ = c.nc.SetWriteDeadline(time.Now().Add(writeWithin)) // for the write in progress too
+	within := writeWithin
+	if leaving {
+		within = leaveWithin
+	}
+	_ = c.nc.SetWriteDeadline(time.Now().Add(within)) // for the write in progress too
+}
+
+func reason(why error, leaving bool) string {
+	if leaving {
+		return "stopping"
+	}
+	return why.Error()
 }
 
 // handlerError is an error of the handler, which the peer gets to hear.

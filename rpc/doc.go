@@ -4,5 +4,5 @@
 // Encoding appends to a buffer; decoding walks one. A decoded frame points into
 // the buffer that it was read into and is valid until the handler returns;
 // whoever keeps something copies it. No decoder trusts a length or a count: every
-// error is a *ProtocolError that names the field and where in the body it stands.
+// error is a *ProtocolError that names the field and where in the body reading stopped.
 package rpc

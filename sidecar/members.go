@@ -19,7 +19,9 @@ type members struct {
 	cancel   context.CancelCauseFunc
 	serving  map[uint32]member // by announced id
 	first    *pool             // that was ever served; nil at first
+	left     bool              // the container drains and gets nothing more
 	batchers sync.WaitGroup
+	leaving  sync.WaitGroup
 }
 
 type member struct {
@@ -42,7 +44,7 @@ func (m *members) announced(list []rpc.Announcement) error {
 		if a.State != rpc.StateReady || m.serving[a.ID].pool != p {
 			m.stop(a.ID) // the id may have meant another model so far
 		}
-		if a.State == rpc.StateReady {
+		if a.State == rpc.StateReady && !m.left {
 			if err := m.start(a.ID, p); err != nil {
 				return err
 			}
@@ -85,11 +87,23 @@ func (m *members) stop(id uint32) {
 	}
 }
 
-// leave takes the container out of use, while its last batch may still be answered.
+// errDrained ends the session of a container that has drained.
+var errDrained = errors.New("the container has drained")
+
+// leave takes the container out of use, and lets it go once its last batch is
+// answered.
 func (m *members) leave() {
+	if m.left {
+		return
+	}
+	m.left = true
 	for id := range m.serving {
 		m.stop(id)
 	}
+	m.leaving.Go(func() {
+		m.batchers.Wait()
+		m.cancel(errDrained)
+	})
 }
 
 // metrics takes in what the container counts, under the name of the first model

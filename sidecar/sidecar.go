@@ -208,6 +208,7 @@ func (s *Sidecar) serveContainer(ctx context.Context, nc net.Conn) {
 	err = m.session.Run(ctx)
 	cancel(err)
 	m.batchers.Wait()
+	m.leaving.Wait()
 	if errors.Is(context.Cause(ctx), container.ErrStalled) && s.cfg.Stalled != nil {
 		s.cfg.Stalled()
 	}

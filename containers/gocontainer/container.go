@@ -4,6 +4,7 @@ package gocontainer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -63,26 +64,29 @@ func FromEnv() (Config, error) {
 
 // Serve answers batches until ctx ends; then it finishes the batch in hand and
 // returns nil. It connects again when the connection is lost, and returns an
-// error only when the sidecar refuses it.
+// error only when the sidecar refuses the connection.
 func Serve(ctx context.Context, cfg Config, predict Predict) error {
 	for ctx.Err() == nil {
-		if err := serveOnce(ctx, cfg, predict); err != nil && ctx.Err() == nil {
+		if err := serveOnce(ctx, cfg, predict); errors.Is(err, rpc.ErrRefused) {
 			return err
 		}
 		select {
-		case <-time.After(100*time.Millisecond + rand.N(100*time.Millisecond)):
+		case <-time.After(redial + rand.N(redial)):
 		case <-ctx.Done():
 		}
 	}
 	return nil
 }
 
-// serveOnce serves one connection. Its error is one that trying again cannot mend.
+// redial is the least wait before connecting again.
+const redial = 100 * time.Millisecond
+
+// serveOnce serves one connection and returns why it ended.
 func serveOnce(ctx context.Context, cfg Config, predict Predict) error {
 	var dialer net.Dialer
 	nc, err := dialer.DialContext(ctx, "tcp", cfg.Sidecar)
 	if err != nil {
-		return nil // not there yet, or not any more
+		return err
 	}
 	conn, err := rpc.Connect(ctx, nc, rpc.Hello{
 		Minor: rpc.Minor, Role: rpc.RoleContainer, Features: rpc.FeatureLZ4, MaxFrame: rpc.MaxFrame,
@@ -93,7 +97,7 @@ func serveOnce(ctx context.Context, cfg Config, predict Predict) error {
 	}
 	announcement := rpc.Announcement{ID: 1, State: rpc.StateReady, InputType: cfg.InputType, InputLength: cfg.InputLength, Model: cfg.Model}
 	if err := conn.Send(rpc.KindAnnounce, 0, rpc.AppendAnnounce(nil, announcement)); err != nil {
-		return nil
+		return err
 	}
 	w := &worker{conn: conn, predict: predict, batches: make(chan []byte, 1)}
 	return w.run(ctx)

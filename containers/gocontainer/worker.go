@@ -2,7 +2,6 @@ package gocontainer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -10,6 +9,9 @@ import (
 	"topsail/rpc"
 	"topsail/serving"
 )
+
+// drainWithin bounds the wait for the last batch when stopping.
+const drainWithin = 10 * time.Second
 
 // worker computes on a goroutine of its own, so that the one that reads can
 // answer PING while the model is busy.
@@ -22,6 +24,7 @@ type worker struct {
 	live   []uint32        // the indices of the inputs that are not expired
 }
 
+// run serves until ctx ends or the connection is lost, and returns why.
 func (w *worker) run(ctx context.Context) error {
 	var computing sync.WaitGroup
 	computing.Go(func() {
@@ -33,18 +36,17 @@ func (w *worker) run(ctx context.Context) error {
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	unhook := context.AfterFunc(ctx, func() {
-		if w.conn.Send(rpc.KindDrain, 0, nil) == nil {
-			time.AfterFunc(50*time.Millisecond, stop) // a batch may be on its way
+		// The sidecar says BYE when the last batch that it sent is answered.
+		if w.conn.Send(rpc.KindDrain, 0, nil) != nil {
+			stop()
 		}
+		time.AfterFunc(drainWithin, stop)
 	})
 	defer unhook()
 	err := w.conn.Run(serving, w.handle)
 	close(w.batches)
 	computing.Wait()
-	if bye, ok := errors.AsType[*rpc.ByeError](err); ok && ctx.Err() == nil {
-		return bye
-	}
-	return nil
+	return err
 }
 
 func (w *worker) handle(f rpc.Frame) error {
