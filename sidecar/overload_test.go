@@ -17,10 +17,10 @@ import (
 
 // load is an open loop: queries arrive whether or not the earlier ones are answered.
 type openLoop struct {
-	rate     float64 // queries a second
-	lasts    time.Duration
-	slo      func() time.Duration
-	cluster  int // queries that arrive together
+	rate    float64 // queries a second
+	lasts   time.Duration
+	slo     func() time.Duration
+	cluster int // queries that arrive together
 }
 
 // outcome counts what became of the queries of a load.
@@ -80,7 +80,9 @@ func testPool(spec serving.BatchSpec) *pool {
 func TestProbe(t *testing.T) {
 	jit := func(base time.Duration, sigma float64) slowModel {
 		r := rand.New(rand.NewPCG(3, 4))
-		return func(int) time.Duration { return time.Duration(float64(base) * math.Exp(sigma*r.NormFloat64()-sigma*sigma/2)) }
+		return func(int) time.Duration {
+			return time.Duration(float64(base) * math.Exp(sigma*r.NormFloat64()-sigma*sigma/2))
+		}
 	}
 	fix := func(d time.Duration) func() time.Duration { return func() time.Duration { return d } }
 	r := rand.New(rand.NewPCG(5, 6))

@@ -131,11 +131,16 @@ func (p *pool) admit(it *queue.Item, ahead int) error {
 		return nil
 	}
 	wait, service := p.estimate(it.Arrived, ahead)
-	if wait > 0 && wait+service > it.Deadline.Sub(it.Arrived) {
+	if wait > 0 && wait+service > margin(it.Deadline.Sub(it.Arrived)) {
 		return queue.ErrLate
 	}
 	return nil
 }
+
+// margin is what of a budget may be planned with. A queue that is admitted up to
+// the last moment answers a moment too late: the way back takes its time, and so
+// do the batches that take longer than estimated.
+func margin(budget time.Duration) time.Duration { return budget - budget/8 }
 
 // estimate is how long an item with so many ahead of it would wait for its batch
 // to start, and how long that batch would take. The batchers share the queue, so

@@ -186,6 +186,21 @@ func TestHugeNumbersStayApart(t *testing.T) {
 	}
 }
 
+// Beyond 2^53 steps a float64 and its neighbour are more than a step apart, and
+// both may be as many steps: they are not rounded any more.
+func TestNeighboursBeyondCountingStayApart(t *testing.T) {
+	k := NewKeyer(modelID("m", "1"), 1.9)
+	seen := map[Key]bool{}
+	x := 1.95 * (1 << 60)
+	for range 100 {
+		seen[k.Key(doubles(x), "")] = true
+		x = math.Nextafter(x, math.Inf(1))
+	}
+	if len(seen) != 100 {
+		t.Errorf("100 numbers have %d keys", len(seen))
+	}
+}
+
 // One number that takes more room than the others must not shift those after it.
 func TestHugeNumbersKeepTheirPlace(t *testing.T) {
 	k := NewKeyer(modelID("m", "1"), 1)

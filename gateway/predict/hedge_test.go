@@ -112,6 +112,14 @@ func TestNoHedgeWithoutNeed(t *testing.T) {
 				if n := t.metric("topsail_gateway_extra_calls_total"); asked != 1 || n != 0 {
 					t.Errorf("%d questions, %v counted as extra", asked, n)
 				}
+				for i := range 5 { // nor is the only replica blamed for its silence
+					t.predict(query(float64(i)))
+				}
+				for _, st := range t.table.Replicas() {
+					if st.Ejected {
+						t.Errorf("%s is ejected", st.Replica)
+					}
+				}
 			})
 		})
 	}
@@ -135,6 +143,34 @@ func TestAFrozenReplicaIsHedgedAndThenLeftAlone(t *testing.T) {
 		}
 		if n := len(good.questions()); n != 500 {
 			t.Errorf("the good replica was asked %d times", n)
+		}
+		var all sync.WaitGroup // many at once, so that the frozen one gets some
+		for i := range 20 {
+			all.Go(func() {
+				a, _ := t.predict(query(float64(i), 1))
+				t.wantOutput(a, float64(i))
+			})
+		}
+		all.Wait()
+		for _, st := range t.table.Replicas() {
+			if st.Ejected != (st.Replica == "frozen") {
+				t.Errorf("%s is ejected: %v", st.Replica, st.Ejected)
+			}
+		}
+	})
+}
+
+// Each query of a batch has its own time for its hedge.
+func TestAHedgeOfABatch(t *testing.T) {
+	bubble(t, func(t *rig) {
+		behave := inTurn(silent, silent, echoes(time.Millisecond))
+		t.replica("a", behave, m1)
+		t.replica("b", behave, m1)
+		t.serves(nil, m1)
+		qs := []serving.Query{*query(1), *query(2)}
+		qs[1].Timeout = 10 * time.Millisecond
+		for i, a := range t.batch(qs) {
+			t.wantOutput(a, float64(i+1))
 		}
 	})
 }

@@ -161,13 +161,23 @@ func TestTheSecondHasTheLastWord(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *rig) {
 				behave := inTurn(echoes(90*time.Millisecond), test.second, fails(rpc.StatusContainer, "a third"))
+				var fakes []*fake
 				for _, name := range []string{"a", "b", "c"} {
-					t.replica(name, behave, m1)
+					fakes = append(fakes, t.replica(name, behave, m1))
 				}
 				t.serves(nil, m1)
 				got, took := t.predict(query(7))
 				if got.Cause != test.want || took != test.took {
 					t.Errorf("after %v: %+v", took, got)
+				}
+				t.settle()
+				asked, cancelled := 0, 0
+				for _, f := range fakes {
+					asked += len(f.questions())
+					cancelled += f.cancelled()
+				}
+				if wantCancelled := test.want == serving.ModelError; asked != 2 || (cancelled == 1) != wantCancelled {
+					t.Errorf("%d questions, %d cancelled", asked, cancelled)
 				}
 			})
 		})

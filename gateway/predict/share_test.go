@@ -2,6 +2,7 @@ package predict
 
 import (
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -106,6 +107,7 @@ func TestAJoinerWithMoreTimeAsksAgain(t *testing.T) {
 					t.wantDefault(a, serving.MissedSLO)
 				})
 				time.Sleep(5 * time.Millisecond)
+				var cached atomic.Int64
 				for i := range 5 {
 					all.Go(func() {
 						a, took := t.predict(query(7))
@@ -113,9 +115,15 @@ func TestAJoinerWithMoreTimeAsksAgain(t *testing.T) {
 						if took != 30*time.Millisecond {
 							t.Errorf("joiner %d took %v", i, took)
 						}
+						if a.Cached {
+							cached.Add(1)
+						}
 					})
 				}
 				all.Wait()
+				if n := cached.Load(); n != 4 { // all but the one that asked again
+					t.Errorf("%d of 5 had the answer of another", n)
+				}
 				asked := f.questions()
 				if len(asked) != 2 || asked[0].budget != 9500*time.Microsecond || asked[1].budget != slo-margin-10*time.Millisecond {
 					t.Errorf("asked %+v", asked)
@@ -154,6 +162,23 @@ func TestWhoDoesNotAskAgain(t *testing.T) {
 		time.Sleep(slo)
 		if len(f.questions()) != 1 {
 			t.Errorf("%d questions", len(f.questions()))
+		}
+	})
+	bubble(t, func(t *rig) { // the question lands at the very instant of the joiner's deadline
+		expired := func(arrival) (rpc.Answer, time.Duration) {
+			return rpc.Answer{Status: rpc.StatusExpired}, 30 * time.Millisecond
+		}
+		f := t.replica("a", expired, m1)
+		t.serves(nil, m1)
+		go t.predict(query(7))
+		time.Sleep(5 * time.Millisecond)
+		q := query(7)
+		q.Timeout = 25*time.Millisecond + margin
+		a, took := t.predict(q)
+		t.wantDefault(a, serving.MissedSLO)
+		t.settle()
+		if len(f.questions()) != 1 || took != 25*time.Millisecond {
+			t.Errorf("%d questions, after %v", len(f.questions()), took)
 		}
 	})
 }

@@ -15,6 +15,8 @@ import (
 	"topsail/serving"
 )
 
+var errGone = errors.New("the resolver is gone")
+
 var v1 = serving.ModelID{Model: "m", Version: "1"}
 
 // rig is a table in a bubble, with a network of pipes. It ends with the test.
@@ -22,6 +24,7 @@ type rig struct {
 	*testing.T
 	table *Table
 	lists chan []serving.Endpoint
+	gone  chan error // what the resolver ends with, if it does
 	ended chan error
 
 	mu    sync.Mutex // guards the following
@@ -35,13 +38,13 @@ func bubble(t *testing.T, run func(r *rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		r := &rig{T: t, lists: make(chan []serving.Endpoint), ended: make(chan error, 1), hosts: map[string]chan net.Conn{}}
+		r := &rig{T: t, lists: make(chan []serving.Endpoint), gone: make(chan error), ended: make(chan error, 1), hosts: map[string]chan net.Conn{}}
 		r.table = NewTable("gateway-1", r, slog.New(slog.DiscardHandler))
 		r.table.Dial = r.dial
 		go func() { r.ended <- r.table.Run(ctx) }()
 		run(r)
 		cancel()
-		if err := <-r.ended; !errors.Is(err, context.Canceled) {
+		if err := <-r.ended; !errors.Is(err, context.Canceled) && !errors.Is(err, errGone) {
 			t.Errorf("Run: %v", err)
 		}
 		if n := r.open.Load(); n != 0 {
@@ -59,6 +62,8 @@ func (r *rig) Watch(ctx context.Context, update func([]serving.Endpoint)) error 
 		select {
 		case list := <-r.lists:
 			update(list)
+		case err := <-r.gone:
+			return err
 		case <-ctx.Done():
 			return ctx.Err()
 		}

@@ -161,6 +161,9 @@ func TestADueReplicaIsProbed(t *testing.T) {
 	for n := 2; n <= 5; n++ {
 		now := time.Now()
 		g := standing(n)
+		for i := range n {
+			g.load(i).latency.Store(1e6)
+		}
 		g.load(0).latency.Store(int64(time.Minute))
 		g.eject(0, now)
 		now = now.Add(ejectMin)
@@ -168,7 +171,7 @@ func TestADueReplicaIsProbed(t *testing.T) {
 			t.Errorf("of %d replicas the due one was probed %d times", n, shares[0])
 		}
 		g.targets[0].replica.health.succeed()
-		g.load(0).latency.Store(0)
+		g.load(0).latency.Store(1e6)
 		if shares := g.shares(1000, nil, now); shares[0] < 1000/n/2 {
 			t.Errorf("of %d replicas the one that came back gets %d of 1000", n, shares[0])
 		}

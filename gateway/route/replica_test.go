@@ -392,8 +392,9 @@ func TestCancelIsSentOnceForAnOpenQuestionOnly(t *testing.T) {
 		}
 		s.reply(rpc.ReplyHead{Batch: number}, 0, rpc.Answer{Status: rpc.StatusCancelled})
 		in.one()
-		target.Cancel(number)
+		target.Cancel(number) // answered
 		target.Cancel(number + 1)
+		synctest.Wait()
 		s.kill()
 		synctest.Wait()
 		target.Cancel(number)

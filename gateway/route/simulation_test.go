@@ -114,6 +114,18 @@ func TestANewReplicaIsNotOverrun(t *testing.T) {
 	}
 }
 
+// A question that this gateway cancelled says nothing about the replica.
+func TestACancelledQuestionIsNoFailure(t *testing.T) {
+	now := time.Now()
+	g := standing(2)
+	for range ejectAfter {
+		g.targets[0].replica.judge(rpc.StatusCancelled, 0, now)
+	}
+	if shares := g.shares(1000, nil, now); shares[0] < 400 {
+		t.Errorf("it got %d of 1000", shares[0])
+	}
+}
+
 // Answers with an error of the model, at random, are no reason to shun a replica.
 func TestModelErrorsOfAllReplicasChangeNothing(t *testing.T) {
 	g := standing(3)

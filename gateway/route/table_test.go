@@ -151,26 +151,25 @@ func TestRunEndsWithEverything(t *testing.T) {
 	})
 }
 
-// failing is a resolver that gives up.
-type failing struct{ err error }
-
-func (f failing) Watch(_ context.Context, update func([]serving.Endpoint)) error {
-	update([]serving.Endpoint{{Replica: "a", Addr: "a"}})
-	return f.err
-}
-
+// When the resolver ends, Run does at once, whatever is still in flight or leaving.
 func TestRunEndsWhenTheResolverDoes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		want := errors.New("gone")
-		table := NewTable("test", failing{want}, slog.New(slog.DiscardHandler))
-		table.Dial = func(ctx context.Context, _ string) (net.Conn, error) {
-			<-ctx.Done()
-			return nil, ctx.Err()
-		}
+	bubble(t, func(t *rig) {
+		_, target := t.connected()
+		in, _ := t.ask(target, time.Minute)
+		host := t.listen("b")
+		t.resolve("b") // a leaves, and has a question to answer
+		t.accept(host).announce(ready(1, v1))
+		other, _ := t.ask(t.target(v1), time.Minute)
 		start := time.Now()
-		if err := table.Run(t.Context()); !errors.Is(err, want) || time.Since(start) != 0 {
+		t.gone <- errGone
+		err := <-t.ended
+		if !errors.Is(err, errGone) || time.Since(start) != 0 {
 			t.Errorf("after %v: %v", time.Since(start), err)
 		}
+		if a, b := in.one(), other.one(); a.Status != rpc.StatusContainer || b.Status != rpc.StatusContainer {
+			t.Errorf("what was in flight got %v and %v", a.Status, b.Status)
+		}
+		t.ended <- err // for the rig
 	})
 }
 

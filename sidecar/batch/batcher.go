@@ -169,7 +169,7 @@ func (b *Batcher) believed(now time.Time) *Line {
 
 // form takes the next batch from the queue and refuses what cannot make it.
 func (b *Batcher) form(now time.Time) {
-	b.cfg.Queue.Form(&b.batch, now, b.Size(), b.believed(now).Took)
+	b.cfg.Queue.Form(&b.batch, now, b.Size(), b.believed(now).Within)
 	for _, it := range b.batch.Expired {
 		b.cfg.Observer.Dropped(rpc.StatusExpired)
 		it.Refuse(rpc.StatusExpired, "the deadline passed in the queue")

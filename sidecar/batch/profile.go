@@ -152,6 +152,12 @@ func (l *Line) Took(n int) time.Duration {
 	return time.Duration(l.seconds(n) * float64(time.Second))
 }
 
+// Within is a time that a batch of n rarely exceeds: the estimate and twice the
+// mean deviation from it.
+func (l *Line) Within(n int) time.Duration {
+	return time.Duration((l.seconds(n) + 2*l.Dev) * float64(time.Second))
+}
+
 func (l *Line) seconds(n int) float64 { return l.Slope*float64(n) + l.Base }
 
 // SizeWithin is the largest size that the line expects to take at most t, but at

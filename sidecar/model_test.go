@@ -1,0 +1,134 @@
+package sidecar
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"topsail/rpc"
+	"topsail/serving"
+)
+
+// model is the container's side of a session: it announces what it serves and
+// treats batches as the test says.
+type model struct {
+	t    *testing.T
+	nc   net.Conn
+	conn *rpc.Conn
+	gone chan struct{} // closed when the connection has ended
+	why  error
+
+	mu      sync.Mutex
+	treat   func(m *model, batch uint64, in [][]byte)
+	batches int
+	inputs  int
+}
+
+// connect opens a session in the role and with the token that hello says.
+func connect(t *testing.T, nc net.Conn, hello rpc.Hello) (*model, error) {
+	conn, err := rpc.Connect(t.Context(), nc, hello)
+	if err != nil {
+		return nil, err
+	}
+	m := &model{t: t, nc: nc, conn: conn, gone: make(chan struct{}), treat: echo}
+	go func() {
+		defer close(m.gone)
+		m.why = conn.Run(context.WithoutCancel(t.Context()), m.handle)
+	}()
+	return m, nil
+}
+
+// model starts a container that is ready with model m and echoes, or does as
+// treat says.
+func (r *rig) model(treat func(*model, uint64, [][]byte)) *model {
+	r.t.Helper()
+	m, err := connect(r.t, r.containers.dial(), hello(rpc.RoleContainer, ""))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if treat != nil {
+		m.treat = treat
+	}
+	m.announce(1, "m", rpc.StateReady)
+	pass(0)
+	return m
+}
+
+func (m *model) announce(id uint32, name string, state rpc.State) {
+	a := rpc.Announcement{ID: id, State: state, Model: serving.ModelID{Model: name, Version: "1"}}
+	m.conn.Send(rpc.KindAnnounce, 0, rpc.AppendAnnounce(nil, a))
+}
+
+func (m *model) handle(f rpc.Frame) error {
+	if f.Kind != rpc.KindPredict {
+		return nil
+	}
+	in, err := rpc.ParsePredict(f.Body)
+	if err != nil {
+		return err
+	}
+	var inputs [][]byte
+	var ask rpc.Ask
+	for in.Next(&ask) {
+		inputs = append(inputs, bytes.Clone(ask.Payload))
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.batches++
+	m.inputs += len(inputs)
+	treat := m.treat
+	go treat(m, in.Batch, inputs) // on a goroutine of its own, as PING must be answered
+	return in.Err()
+}
+
+func (m *model) seen() (batches, inputs int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.batches, m.inputs
+}
+
+func (m *model) do(treat func(*model, uint64, [][]byte)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.treat = treat
+}
+
+func (m *model) reply(batch uint64, flags rpc.Flags, answers ...rpc.Answer) {
+	b := rpc.AppendReplyHead(nil, rpc.ReplyHead{Batch: batch, Count: len(answers)})
+	for i := range answers {
+		b = rpc.AppendAnswer(b, &answers[i])
+	}
+	m.conn.Send(rpc.KindReply, flags, b)
+}
+
+func (m *model) dead() bool {
+	pass(0)
+	select {
+	case <-m.gone:
+		return true
+	default:
+		return false
+	}
+}
+
+// echo answers each input with itself.
+func echo(m *model, batch uint64, in [][]byte) {
+	answers := make([]rpc.Answer, len(in))
+	for i := range in {
+		answers[i] = rpc.Answer{Index: uint32(i), Payload: in[i]}
+	}
+	m.reply(batch, rpc.FlagEnd, answers...)
+}
+
+// slow echoes after a while.
+func slow(d time.Duration) func(*model, uint64, [][]byte) {
+	return func(m *model, batch uint64, in [][]byte) {
+		time.Sleep(d)
+		echo(m, batch, in)
+	}
+}
+
+func hang(*model, uint64, [][]byte) {}
