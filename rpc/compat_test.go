@@ -133,8 +133,8 @@ func TestANewerPeerIsUnderstood(t *testing.T) {
 		if c.Minor() != testHello.Minor || !reflect.DeepEqual(c.Peer(), hello) {
 			t.Errorf("minor %d with %+v", c.Minor(), c.Peer())
 		}
-		if c.limit != MaxFrame || c.comp == nil {
-			t.Errorf("limit %d, compression %v; want ours, and what both offer", c.limit, c.comp != nil)
+		if c.limit != MaxFrame || !c.lz4 {
+			t.Errorf("limit %d, compression %v; want ours, and what both offer", c.limit, c.lz4)
 		}
 	})
 	if !reflect.DeepEqual(got, want) {
@@ -168,8 +168,8 @@ func TestAnOlderPeerIsSpokenToInItsVersion(t *testing.T) {
 
 	var p peer
 	got, end := meet(t, mine, &p, encode(hello), stream, func(c *Conn) {
-		if c.Minor() != 0 || c.comp != nil || c.limit != MinMaxFrame {
-			t.Errorf("minor %d, compression %v, limit %d", c.Minor(), c.comp != nil, c.limit)
+		if c.Minor() != 0 || c.lz4 || c.comp != nil || c.limit != MinMaxFrame {
+			t.Errorf("minor %d, compression %v, limit %d", c.Minor(), c.lz4, c.limit)
 		}
 		for _, f := range sent {
 			if err := c.Send(f.Kind, f.Flags, f.Body); err != nil {

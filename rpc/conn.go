@@ -40,8 +40,9 @@ type Conn struct {
 	nc     net.Conn
 	peer   Hello
 	minor  uint8
-	limit  int // largest body that the peer accepts
-	mine   int // largest body that we accept
+	lz4    bool // compression was agreed on, so the peer may use it
+	limit  int  // largest body that the peer accepts
+	mine   int  // largest body that we accept
 	heard  atomic.Int64
 	opened time.Time
 
@@ -49,8 +50,9 @@ type Conn struct {
 	out   []byte      // frames that wait for the writer
 	spare []byte      // the writer's other buffer
 	start int         // in out, of the frame being built
-	comp  *compressor // nil: compression is not agreed on
+	comp  *compressor // nil: nothing is to be compressed
 	ended bool        // nothing more may be sent
+	last  time.Time   // once Run ends: when the last write must be done
 
 	wake chan struct{} // tells the writer that out is not empty
 }
@@ -60,12 +62,13 @@ func newConn(nc net.Conn, mine, theirs Hello) *Conn {
 		nc:     nc,
 		peer:   theirs,
 		minor:  min(mine.Minor, theirs.Minor),
+		lz4:    mine.Features&theirs.Features&FeatureLZ4 != 0,
 		limit:  int(min(theirs.MaxFrame, MaxFrame)),
 		mine:   int(min(mine.MaxFrame, MaxFrame)),
 		opened: time.Now(),
 		wake:   make(chan struct{}, 1),
 	}
-	if mine.Features&theirs.Features&FeatureLZ4 != 0 && !sameMachine(nc) {
+	if c.lz4 && !sameMachine(nc) {
 		c.comp = new(compressor)
 	}
 	return c
@@ -163,14 +166,14 @@ func (c *Conn) bye(why error, leaving bool) {
 		// A closed or backed-up connection cannot be told; that is no new fault.
 		_ = c.Send(KindBye, 0, AppendBye(nil, reason(why, leaving)))
 	}
-	c.mu.Lock()
-	c.ended = true
-	c.mu.Unlock()
 	within := writeWithin
 	if leaving {
 		within = leaveWithin
 	}
-	_ = c.nc.SetWriteDeadline(time.Now().Add(within)) // for the write in progress too
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ended, c.last = true, time.Now().Add(within)
+	_ = c.nc.SetWriteDeadline(c.last) // for the write in progress too
 }
 
 func reason(why error, leaving bool) string {
@@ -247,11 +250,11 @@ func (c *Conn) take() ([]byte, error) {
 		return nil, nil
 	}
 	c.out, c.spare = c.spare[:0], nil
-	within := writeWithin
-	if !c.ended {
-		within += time.Duration(len(b)) * writeByte
+	deadline := c.last
+	if deadline.IsZero() {
+		deadline = time.Now().Add(writeWithin + time.Duration(len(b))*writeByte)
 	}
-	return b, c.nc.SetWriteDeadline(time.Now().Add(within))
+	return b, c.nc.SetWriteDeadline(deadline)
 }
 
 // hearing reads from the peer and notes when it was last heard, whether or not
@@ -268,7 +271,7 @@ func (h hearing) Read(b []byte) (int, error) {
 
 // read hands frames to handle until something fails.
 func (c *Conn) read(handle func(Frame) error) error {
-	r := newReader(hearing{c}, c.mine, c.comp != nil)
+	r := newReader(hearing{c}, c.mine, c.lz4)
 	for {
 		f, err := r.next()
 		if err == nil {

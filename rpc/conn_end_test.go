@@ -249,6 +249,33 @@ func TestManySendersShareAWrite(t *testing.T) {
 	}
 }
 
+// On one machine nothing is compressed, but what was agreed on holds: the peer may.
+func TestACompressedFrameIsTakenFromTheSameMachine(t *testing.T) {
+	x, y := loopback(t, testHello, testHello, plain)
+	if x.comp != nil || y.comp != nil {
+		t.Error("a connection within the machine compresses")
+	}
+	x.comp = new(compressor)
+	body := make([]byte, 4<<10)
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = x.Run(ctx, Unexpected) })
+	if err := x.Send(KindPredict, 0, body); err != nil {
+		t.Error(err)
+	}
+	end := y.Run(ctx, func(f Frame) error {
+		if f.Flags&FlagCompressed == 0 || !bytes.Equal(f.Body, body) {
+			t.Errorf("flags %d, %d bytes; want the body, compressed on its way", f.Flags, len(f.Body))
+		}
+		cancel()
+		return nil
+	})
+	wg.Wait()
+	if _, bad := errors.AsType[*ProtocolError](end); bad {
+		t.Errorf("Run = %v", end)
+	}
+}
+
 // counted counts the writes of a connection.
 type counted struct {
 	net.Conn

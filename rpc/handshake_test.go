@@ -20,7 +20,7 @@ func TestHandshakeAgreesOnTheLowerMinorAndSharedFeatures(t *testing.T) {
 	if dialled.Minor() != 1 || accepted.Minor() != 1 {
 		t.Errorf("minor: dialled %d, accepted %d, want 1", dialled.Minor(), accepted.Minor())
 	}
-	if dialled.comp != nil || accepted.comp != nil {
+	if dialled.lz4 || accepted.lz4 || dialled.comp != nil || accepted.comp != nil {
 		t.Error("LZ4 is in use although only one side offers it")
 	}
 	if dialled.Peer().Name != "r1" || accepted.Peer().Role != RoleGateway {

@@ -120,15 +120,14 @@ func (a *asker) Answer(it *queue.Item, answer *rpc.Answer) {
 	}
 }
 
+// sendAnswer sends an answer, or that it cannot be sent. What is lost after that is
+// lost with its gateway, or with one that does not read; that gateway answers by
+// its own clock.
 func sendAnswer(conn *rpc.Conn, head rpc.ReplyHead, answer *rpc.Answer) {
 	b := rpc.AppendReplyHead(conn.Begin(rpc.KindReply), head)
-	err := conn.End(rpc.AppendAnswer(b, answer), 0)
-	if errors.Is(err, rpc.ErrTooLarge) {
-		*answer = rpc.Answer{Index: answer.Index, Status: rpc.StatusContainer, More: answer.More, Message: []byte("the output is larger than the gateway accepts")}
+	if err := conn.End(rpc.AppendAnswer(b, answer), 0); errors.Is(err, rpc.ErrTooLarge) {
+		*answer = rpc.Answer{Index: answer.Index, More: answer.More, Status: rpc.StatusContainer, Message: []byte("the output is larger than the gateway accepts")}
 		b := rpc.AppendReplyHead(conn.Begin(rpc.KindReply), head)
-		err = conn.End(rpc.AppendAnswer(b, answer), 0)
+		_ = conn.End(rpc.AppendAnswer(b, answer), 0)
 	}
-	// What cannot be sent is lost with its gateway, or with one that does not
-	// read; that gateway answers by its own clock.
-	_ = err
 }

@@ -2,7 +2,6 @@ package sidecar
 
 import (
 	"bytes"
-	"context"
 	"net"
 	"sync"
 	"testing"
@@ -36,8 +35,9 @@ func connect(t *testing.T, nc net.Conn, hello rpc.Hello) (*model, error) {
 	m := &model{t: t, nc: nc, conn: conn, gone: make(chan struct{}), treat: echo}
 	go func() {
 		defer close(m.gone)
-		m.why = conn.Run(context.WithoutCancel(t.Context()), m.handle)
+		m.why = conn.Run(t.Context(), m.handle)
 	}()
+	t.Cleanup(func() { <-m.gone })
 	return m, nil
 }
 
@@ -45,7 +45,7 @@ func connect(t *testing.T, nc net.Conn, hello rpc.Hello) (*model, error) {
 // treat says.
 func (r *rig) model(treat func(*model, uint64, [][]byte)) *model {
 	r.t.Helper()
-	m, err := connect(r.t, r.containers.dial(), hello(rpc.RoleContainer, ""))
+	m, err := connect(r.t, r.dial.container(), hello(rpc.RoleContainer, ""))
 	if err != nil {
 		r.t.Fatal(err)
 	}

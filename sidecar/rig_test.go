@@ -6,8 +6,6 @@ import (
 	"log/slog"
 	"math"
 	"net"
-	"slices"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,46 +17,14 @@ import (
 
 const ms = time.Millisecond
 
-// pipes is a listener whose connections are pipes, so that a whole sidecar runs
-// in a synctest bubble.
-type pipes struct {
-	conns  chan net.Conn
-	closed chan struct{}
-	once   sync.Once
-}
-
-func newPipes() *pipes { return &pipes{conns: make(chan net.Conn), closed: make(chan struct{})} }
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *pipes) Close() error   { p.once.Do(func() { close(p.closed) }); return nil }
-func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
-
-// dial gives nil when nobody listens any more.
-func (p *pipes) dial() net.Conn {
-	near, far := net.Pipe()
-	select {
-	case p.conns <- far:
-		return near
-	case <-p.closed:
-		return nil
-	}
-}
-
-// rig is a sidecar with everything around it, on pipes, in a synctest bubble.
+// rig is a sidecar with everything around it.
 type rig struct {
 	t          *testing.T
 	registry   *obs.Registry
 	metrics    *Metrics
-	gateways   *pipes
+	gateways   *pipes // in a bubble, and else nil
 	containers *pipes
+	dial       struct{ gateway, container func() net.Conn }
 	stalled    int
 	stop       context.CancelFunc // of the sidecar
 	done       chan struct{}      // closed when it has stopped
@@ -72,31 +38,62 @@ func version(name string, change func(*serving.Version)) *serving.Version {
 	return v
 }
 
+// newRig is a rig on pipes, for a synctest bubble.
 func newRig(t *testing.T, cfg Config) *rig {
-	r := &rig{t: t, registry: obs.NewRegistry(), gateways: newPipes(), containers: newPipes(), done: make(chan struct{})}
+	r := &rig{t: t, gateways: newPipes(), containers: newPipes()}
+	r.dial.gateway, r.dial.container = r.gateways.dial, r.containers.dial
+	r.start(cfg, r.gateways, r.containers)
+	return r
+}
+
+// newSocketRig is a rig on sockets, for real time.
+func newSocketRig(t *testing.T, cfg Config) *rig {
+	r := &rig{t: t}
+	listen := func() (net.Listener, func() net.Conn) {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ln, func() net.Conn {
+			nc, err := net.Dial("tcp", ln.Addr().String())
+			if err != nil {
+				t.Error(err)
+			}
+			return nc
+		}
+	}
+	gateways, dialGateway := listen()
+	containers, dialContainer := listen()
+	r.dial.gateway, r.dial.container = dialGateway, dialContainer
+	r.start(cfg, gateways, containers)
+	return r
+}
+
+func (r *rig) start(cfg Config, gateways, containers net.Listener) {
+	r.registry = obs.NewRegistry()
 	r.metrics = NewMetrics(r.registry)
+	r.done = make(chan struct{})
 	if len(cfg.Models) == 0 {
 		cfg.Models = []*serving.Version{version("m", nil)}
 	}
 	cfg.Replica = "m/0"
 	cfg.Stalled = func() { r.stalled++ }
-	s := New(cfg, r.metrics, slog.New(slog.DiscardHandler))
-	ctx, stop := context.WithCancel(t.Context())
+	s := New(cfg, r.metrics, discard())
+	ctx, stop := context.WithCancel(r.t.Context())
 	r.stop = stop
 	go func() {
 		defer close(r.done)
-		if err := s.Run(ctx, r.gateways, r.containers); err != nil {
-			t.Errorf("Run = %v", err)
+		if err := s.Run(ctx, gateways, containers); err != nil {
+			r.t.Errorf("Run = %v", err)
 		}
 	}()
-	return r
+	r.t.Cleanup(func() { stop(); <-r.done })
 }
 
 // end stops the sidecar and waits for it.
 func (r *rig) end() {
 	r.stop()
 	<-r.done
-	synctest.Wait()
 }
 
 // pass lets d pass, and all that is to happen by then.
@@ -114,154 +111,4 @@ func tagged(tag float64) []byte {
 	return rpc.AppendInput(nil, serving.Input{Type: serving.Doubles, Data: binary.LittleEndian.AppendUint64(nil, math.Float64bits(tag))})
 }
 
-// reply is an answer that a gateway got.
-type reply struct {
-	rpc.ReplyHead
-	rpc.Answer
-	at time.Time
-}
-
-// gateway is a client of a sidecar. It checks that the outputs that come are
-// those of its own inputs, echoed, and that each input is answered once.
-type gateway struct {
-	t    *testing.T
-	conn *rpc.Conn
-	gone chan struct{} // closed when the connection has ended
-	why  error
-
-	mu        sync.Mutex
-	announced map[uint32]rpc.State
-	inputs    map[uint64][][]byte // by batch
-	replies   map[uint64][]reply
-	open      int // inputs without a last answer
-}
-
-func newGateway(t *testing.T, nc net.Conn) *gateway {
-	t.Helper()
-	conn, err := rpc.Connect(t.Context(), nc, hello(rpc.RoleGateway, ""))
-	if err != nil {
-		t.Fatal(err)
-	}
-	g := &gateway{t: t, conn: conn, gone: make(chan struct{}), announced: map[uint32]rpc.State{}, inputs: map[uint64][][]byte{}, replies: map[uint64][]reply{}}
-	go func() {
-		defer close(g.gone)
-		g.why = conn.Run(t.Context(), g.handle)
-	}()
-	return g
-}
-
-func (r *rig) gateway() *gateway {
-	r.t.Helper()
-	return newGateway(r.t, r.gateways.dial())
-}
-
-func (g *gateway) handle(f rpc.Frame) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if f.Kind == rpc.KindAnnounce {
-		list, err := rpc.ParseAnnounce(f.Body)
-		for _, a := range list {
-			g.announced[a.ID] = a.State
-		}
-		return err
-	}
-	in, err := rpc.ParseReply(f)
-	if err != nil {
-		return err
-	}
-	var a rpc.Answer
-	for in.Next(&a) {
-		g.take(in.ReplyHead, a)
-	}
-	return in.Err()
-}
-
-func (g *gateway) take(head rpc.ReplyHead, a rpc.Answer) {
-	inputs := g.inputs[head.Batch]
-	if int(a.Index) >= len(inputs) {
-		g.t.Errorf("an answer to input %d of batch %d, which has %d", a.Index, head.Batch, len(inputs))
-		return
-	}
-	if a.Status == rpc.StatusOK && string(a.Payload) != string(inputs[a.Index]) {
-		g.t.Errorf("input %d of batch %d got the output of another", a.Index, head.Batch)
-	}
-	for _, before := range g.replies[head.Batch] {
-		if before.Index == a.Index && !before.More {
-			g.t.Errorf("input %d of batch %d was answered after its last answer", a.Index, head.Batch)
-		}
-	}
-	a.Payload, a.Message = slices.Clone(a.Payload), slices.Clone(a.Message)
-	g.replies[head.Batch] = append(g.replies[head.Batch], reply{head, a, time.Now()})
-	if !a.More {
-		g.open--
-	}
-}
-
-// ask sends a batch and returns its name. A budget below 0 is no deadline.
-func (g *gateway) ask(model uint32, budget time.Duration, inputs ...[]byte) (batch uint64) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	batch = uint64(len(g.inputs) + 1)
-	g.inputs[batch] = inputs
-	g.open += len(inputs)
-	b := rpc.AppendPredictHead(nil, rpc.PredictHead{Batch: batch, Model: model, Count: len(inputs)})
-	for _, in := range inputs {
-		b = rpc.AppendAsk(b, &rpc.Ask{Budget: budget, Payload: in})
-	}
-	if err := g.conn.Send(rpc.KindPredict, 0, b); err != nil {
-		g.t.Errorf("ask: %v", err)
-	}
-	return batch
-}
-
-// answer is the last answer to the first input of a batch, once it is there.
-func (g *gateway) answer(batch uint64) reply {
-	g.t.Helper()
-	return g.answers(batch, 1)[0]
-}
-
-// answers are the last answers to n inputs of a batch, by index.
-func (g *gateway) answers(batch uint64, n int) []reply {
-	g.t.Helper()
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	got := make([]reply, n)
-	found := 0
-	for _, a := range g.replies[batch] {
-		if !a.More {
-			got[a.Index] = a
-			found++
-		}
-	}
-	if found != n {
-		g.t.Fatalf("batch %d has %d answers, want %d", batch, found, n)
-	}
-	return got
-}
-
-// statuses counts the last answers so far.
-func (g *gateway) statuses() map[rpc.Status]int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	counts := map[rpc.Status]int{}
-	for _, list := range g.replies {
-		for _, a := range list {
-			if !a.More {
-				counts[a.Status]++
-			}
-		}
-	}
-	return counts
-}
-
-func (g *gateway) state(model uint32) rpc.State {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.announced[model]
-}
-
-func (g *gateway) unanswered() int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.open
-}
+func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }

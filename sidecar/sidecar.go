@@ -73,23 +73,28 @@ func (s *Sidecar) Run(ctx context.Context, gateways, containers net.Listener) er
 		defer s.metrics.forget(p.model.ModelID, s.cfg.Replica)
 		defer s.metrics.custom.forget(metricSource{p.model.ModelID, s.cfg.Replica})
 	}
-	// Connections outlive ctx by the time that draining takes.
-	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+	// Connections outlive ctx by the time that draining takes, and those with
+	// gateways the others, so that every query gets its answer.
+	asking, hangUp := context.WithCancel(context.WithoutCancel(ctx))
+	defer hangUp()
+	serving, stop := context.WithCancel(asking)
 	defer stop()
-	var all sync.WaitGroup
-	all.Go(func() { s.accept(ctx, serving, gateways, s.serveGateway) })
-	all.Go(func() { s.accept(ctx, serving, containers, s.serveContainer) })
+	var askers, servers sync.WaitGroup
+	askers.Go(func() { s.accept(ctx, asking, gateways, s.serveGateway) })
+	servers.Go(func() { s.accept(ctx, serving, containers, s.serveContainer) })
 	for _, p := range s.pools {
 		if p.model.Container.Protocol == "v1" {
 			for range max(1, p.model.Container.Connections) {
-				all.Go(func() { s.serveV1(serving, p) })
+				servers.Go(func() { s.serveV1(serving, p) })
 			}
 		}
 	}
 	<-ctx.Done()
 	s.drain()
 	stop()
-	all.Wait()
+	servers.Wait()
+	hangUp()
+	askers.Wait()
 	return nil
 }
 

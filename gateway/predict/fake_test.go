@@ -60,15 +60,24 @@ func bubble(t *testing.T, run func(t *rig)) {
 }
 
 func newRig(t testing.TB, settle func()) (r *rig, stop func()) {
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, stopFakes := context.WithCancel(context.Background())
+	routing, cancel := context.WithCancel(ctx)
 	log := slog.New(slog.DiscardHandler)
 	r = &rig{TB: t, cache: cache.New(1 << 20), registry: obs.NewRegistry(), settle: settle, lists: make(chan []serving.Endpoint), ctx: ctx}
 	r.table = route.NewTable("test", r, log)
 	r.table.Dial = r.dial
 	ids := NewIDs(ctx, nil, log)
 	r.p = New(r.cache, r.table, ids, NewMetrics(r.registry))
-	r.all.Go(func() { _ = r.table.Run(ctx) })
-	return r, func() { cancel(); r.all.Wait(); ids.Close(); r.cache.Close() }
+	ended := make(chan struct{})
+	go func() { defer close(ended); _ = r.table.Run(routing) }()
+	return r, func() {
+		cancel()
+		<-ended // before the fakes: nobody reads what two say at once when both leave a pipe
+		stopFakes()
+		r.all.Wait()
+		ids.Close()
+		r.cache.Close()
+	}
 }
 
 // Watch implements route.Resolver.

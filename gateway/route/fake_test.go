@@ -119,13 +119,6 @@ func (r *rig) listen(host string) <-chan net.Conn {
 	return ch
 }
 
-// unlisten makes it unreachable.
-func (r *rig) unlisten(host string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.hosts, host)
-}
-
 // sidecar is the far end of a connection, played by the test.
 type sidecar struct {
 	*rig
