@@ -7,7 +7,7 @@ import "time"
 type Query struct {
 	App      string
 	Input    Input
-	Received time.Time     // when the first byte's handler began; the SLO counts from here
+	Received time.Time     // the SLO counts from here; zero: from when it is asked
 	Timeout  time.Duration // the client's own limit; 0: the app's SLO. It can only shorten.
 	User     string        // whose selection state is used; may be empty
 	Version  string        // a version of the linked model; empty: the serving one

@@ -19,7 +19,8 @@ type call struct {
 	app      *appMetrics
 	flight   *cache.Flight
 	model    serving.ModelID
-	q        serving.Query
+	input    serving.Input
+	user     string
 	deadline time.Time
 
 	mu    sync.Mutex // guards the following; held while asking, so that an answer finds them set
@@ -56,11 +57,11 @@ func (c *call) start() (hedgeAt time.Time) {
 
 // send asks one replica. c.mu is held.
 func (c *call) send(target *route.Target, now time.Time) {
-	ask := rpc.Ask{Budget: max(c.deadline.Sub(now), 0), User: []byte(c.q.User)}
+	ask := rpc.Ask{Budget: max(c.deadline.Sub(now), 0), User: []byte(c.user)}
 	q := &c.asked[c.tries]
 	c.tries++
 	c.open++
-	number, failure := target.Ask(c, &ask, c.q.Input)
+	number, failure := target.Ask(c, &ask, c.input)
 	*q = question{target, number, now}
 	if failure != nil {
 		c.open--

@@ -56,6 +56,9 @@ func (r *round) begin(p *Predictor, q *serving.Query) (*work, error) {
 	if q.Input.Type != a.InputType {
 		return nil, &serving.QueryError{Cause: "Input of type " + q.Input.Type.String() + ", and application " + a.Name + " takes " + a.InputType.String()}
 	}
+	if q.Received.IsZero() { // a caller in process need not say
+		q.Received = time.Now()
+	}
 	w := r.add()
 	w.prepare(p, a, q, r.wake)
 	return w, w.selectModels()

@@ -162,7 +162,10 @@ func (w *work) join(i int, key cache.Key) {
 
 // lead asks a replica on behalf of a flight that this query opened.
 func (w *work) lead(p *part) {
-	p.call = &call{p: w.p, app: w.app.metrics, flight: p.flight, model: p.version.ModelID, q: *w.q, deadline: w.respond}
+	p.call = &call{
+		p: w.p, app: w.app.metrics, flight: p.flight,
+		model: p.version.ModelID, input: w.q.Input, user: w.q.User, deadline: w.respond,
+	}
 	p.hedgeAt = p.call.start()
 }
 
