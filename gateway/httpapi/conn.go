@@ -2,8 +2,11 @@ package httpapi
 
 import (
 	"crypto/tls"
+	"errors"
 	"io"
 	"net"
+	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -15,14 +18,53 @@ type conn struct {
 	net.Conn
 	used   atomic.Bool // something has come from the client
 	linger atomic.Bool // the client may be sending still when it is refused
+
+	mu     sync.Mutex // guards the following
+	wanted time.Time  // the read deadline
+	set    time.Time  // the one that the connection has, which may be earlier
+}
+
+// SetReadDeadline sets it lazily: fasthttp moves the deadline twice for each
+// request, nearly always to a later time. One that is too early costs nothing but
+// another look when it passes.
+func (c *conn) SetReadDeadline(t time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.wanted = t
+	if !c.set.IsZero() && (t.IsZero() || !t.Before(c.set)) {
+		return nil
+	}
+	c.set = t
+	return c.Conn.SetReadDeadline(t)
+}
+
+// SetDeadline sets both deadlines.
+func (c *conn) SetDeadline(t time.Time) error {
+	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
 }
 
 func (c *conn) Read(b []byte) (int, error) {
-	n, err := c.Conn.Read(b)
-	if n > 0 && !c.used.Load() {
-		c.used.Store(true)
+	for {
+		n, err := c.Conn.Read(b)
+		if n > 0 && !c.used.Load() {
+			c.used.Store(true)
+		}
+		if n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) || !c.early() {
+			return n, err
+		}
 	}
-	return n, err
+}
+
+// early says whether the deadline that has passed was not the wanted one, and sets
+// that.
+func (c *conn) early() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.wanted.Equal(c.set) {
+		return false
+	}
+	c.set = c.wanted
+	return c.Conn.SetReadDeadline(c.set) == nil
 }
 
 // lingerTime and lingerBytes bound what is read for nothing after a refusal.

@@ -15,7 +15,8 @@ type work struct {
 	app     *app
 	q       *serving.Query
 	wake    cache.Waiter
-	respond time.Time // when its answer must leave
+	budget  time.Duration // what it had when it was received
+	respond time.Time     // when its answer must leave
 
 	decision selection.Decision
 	parts    []part             // whom it asks, in the decision's order
@@ -42,7 +43,8 @@ func (w *work) prepare(p *Predictor, a *app, q *serving.Query, wake cache.Waiter
 		limit = q.Timeout
 	}
 	w.p, w.app, w.q, w.wake = p, a, q, wake
-	w.respond = q.Received.Add(limit - min(a.margin, limit/20))
+	w.budget = limit - min(a.margin, limit/20)
+	w.respond = q.Received.Add(w.budget)
 }
 
 // reset forgets everything but the memory of the slices.
@@ -71,7 +73,7 @@ func (w *work) selectModels() error {
 			w.candidates = append(w.candidates, v.ModelID)
 		}
 	}
-	w.decision = selector.Select(w.q, w.candidates, time.Until(w.respond))
+	w.decision = selector.Select(w.q, w.candidates, w.budget)
 	for _, id := range w.decision.Models() {
 		v := w.app.find(id)
 		if n := w.q.Input.Len(); v.inputLength > 0 && n != v.inputLength {

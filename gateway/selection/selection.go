@@ -11,8 +11,8 @@ import (
 
 // Selector is the selection of one app: a policy with its state.
 type Selector interface {
-	// Select decides which of the candidates to ask, for a query that has budget
-	// left. Candidates are the serving versions of the linked models, in the order
+	// Select decides which of the candidates to ask, for a query that had
+	// budget when it was received. Candidates are the serving versions of the linked models, in the order
 	// of linking; the slice is only lent.
 	Select(q *serving.Query, candidates []serving.ModelID, budget time.Duration) Decision
 }
