@@ -46,7 +46,7 @@ func TestDraining(t *testing.T) {
 
 // The last answer must be out before the sidecar hangs up, every time.
 func TestDrainingLosesNoAnswer(t *testing.T) {
-	for range 200 {
+	for range 60 {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRig(t, Config{})
 			r.model(slow(2 * ms)) // answers just as the sidecar looks whether it may go

@@ -3,10 +3,12 @@ package sidecar
 import (
 	"math"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"pgregory.net/rapid"
 
@@ -15,8 +17,8 @@ import (
 	"topsail/serving"
 )
 
-// scrape is what a scraper gets. It must be whole: each series once, each name of
-// one kind.
+// scrape is what a scraper gets. It must be whole, by the server's own account too:
+// each series once, each label of it once, each name of one kind.
 func scrape(t interface{ Fatalf(string, ...any) }, r *obs.Registry, accept string) string {
 	w := httptest.NewRecorder()
 	q := httptest.NewRequest("GET", "/metrics", nil)
@@ -28,12 +30,16 @@ func scrape(t interface{ Fatalf(string, ...any) }, r *obs.Registry, accept strin
 	if accept != "" {
 		return ""
 	}
+	if !utf8.Valid(w.Body.Bytes()) {
+		t.Fatalf("a scrape is no text: %q", w.Body)
+	}
 	seen := map[string]bool{}
 	for line := range strings.Lines(w.Body.String()) {
 		line = strings.TrimSpace(line)
 		series := line
 		if !strings.HasPrefix(line, "#") {
 			series = line[:strings.LastIndexByte(line, ' ')]
+			checkLabels(t, series)
 		} else if fields := strings.Fields(line); len(fields) > 2 {
 			series = fields[1] + fields[2] // HELP or TYPE of a name
 		}
@@ -41,8 +47,26 @@ func scrape(t interface{ Fatalf(string, ...any) }, r *obs.Registry, accept strin
 			t.Fatalf("%s is exposed twice in\n%s", series, w.Body)
 		}
 		seen[series] = true
+		if strings.HasPrefix(series, "promhttp_metric_handler_errors_total") && !strings.HasSuffix(line, " 0") {
+			t.Fatalf("a scrape was cut short: %s", line)
+		}
 	}
 	return w.Body.String()
+}
+
+// checkLabels reads the labels of one series: names, each once, with quoted values.
+func checkLabels(t interface{ Fatalf(string, ...any) }, series string) {
+	_, rest, labelled := strings.Cut(series, "{")
+	seen := map[string]bool{}
+	for labelled && rest != "}" {
+		name, after, _ := strings.Cut(strings.TrimPrefix(rest, ","), "=")
+		quoted, err := strconv.QuotedPrefix(after)
+		if err != nil || seen[name] || !metricName.MatchString(name) {
+			t.Fatalf("the label %q of %s is no label, or one of two: %v", name, series, err)
+		}
+		seen[name] = true
+		rest = after[len(quoted):]
+	}
 }
 
 func (r *rig) scraped(line string) bool {
@@ -94,6 +118,7 @@ func TestMetricsOfModels(t *testing.T) {
 		}
 		send(
 			rpc.Metric{Kind: rpc.MetricCounter, Name: "rows_total", Help: "Rows.", Value: 3},
+			rpc.Metric{Kind: rpc.MetricGauge, Name: "latin", Labels: []rpc.Label{{Key: "at", Value: "caf\xe9"}}},
 			rpc.Metric{Kind: rpc.MetricGauge, Name: "loss", Labels: []rpc.Label{{Key: "set", Value: "b"}, {Key: "at", Value: "1"}}, Value: 0.5},
 			rpc.Metric{Kind: rpc.MetricHistogram, Name: "tokens", Count: 3, Sum: 30, Buckets: []rpc.Bucket{{Upper: 10, Count: 2}}},
 		)
@@ -102,6 +127,7 @@ func TestMetricsOfModels(t *testing.T) {
 		send(rpc.Metric{Kind: rpc.MetricGauge, Name: "loss", Labels: []rpc.Label{{Key: "at", Value: "1"}, {Key: "set", Value: "b"}}, Value: 0.25}) // the last words
 		for _, line := range []string{
 			`rows_total{model="m",replica="m/0",version="1"} 5`,
+			`latin{at="caf?",model="m",replica="m/0",version="1"} 0`,
 			`loss{at="1",model="m",replica="m/0",set="b",version="1"} 0.25`,
 			`tokens_bucket{model="m",replica="m/0",version="1",le="10"} 2`,
 			`tokens_bucket{model="m",replica="m/0",version="1",le="+Inf"} 3`,
@@ -115,6 +141,21 @@ func TestMetricsOfModels(t *testing.T) {
 		if text := scrape(t, r.registry, ""); strings.Contains(text, "rows_total") || strings.Contains(text, "tokens") {
 			t.Errorf("the replica has ended, and there is\n%s", text)
 		}
+	})
+}
+
+// A container that serves several models counts for the first.
+func TestMetricsOfAContainerWithTwoModels(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{Models: []*serving.Version{version("m", nil), version("n", nil)}})
+		m := r.model(nil)
+		m.announce(2, "n", rpc.StateReady)
+		m.conn.Send(rpc.KindMetrics, 0, rpc.AppendMetrics(nil, rpc.Metric{Kind: rpc.MetricGauge, Name: "depth", Value: 1}))
+		pass(ms)
+		if text := scrape(t, r.registry, ""); strings.Count(text, "\ndepth{") != 1 || !strings.Contains(text, `depth{model="m"`) {
+			t.Errorf("got\n%s", text)
+		}
+		r.end()
 	})
 }
 

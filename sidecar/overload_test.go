@@ -15,124 +15,267 @@ import (
 	"topsail/sidecar/queue"
 )
 
-// load is an open loop: queries arrive whether or not the earlier ones are answered.
-type openLoop struct {
-	rate    float64 // queries a second
-	lasts   time.Duration
-	slo     func() time.Duration
-	cluster int // queries that arrive together
-}
+// timed is a container that takes a time and does nothing else.
+type timed func(n int) time.Duration
 
-// outcome counts what became of the queries of a load.
-type outcome struct {
-	mu       sync.Mutex
-	sent     int
-	statuses map[rpc.Status]int
-	good     int           // answered in time
-	overrun  time.Duration // the most that an answer came after its deadline
-	overruns int
-}
-
-func (o *outcome) Answer(it *queue.Item, a *rpc.Answer) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.statuses[a.Status]++
-	late := -it.Left(time.Now())
-	if late > 0 {
-		o.overruns++
-		o.overrun = max(o.overrun, late)
-	} else if a.Status == rpc.StatusOK {
-		o.good++
-	}
-}
-
-type slowModel func(n int) time.Duration
-
-func (m slowModel) PredictBatch(_ context.Context, items []*queue.Item) error {
-	time.Sleep(m(len(items)))
+func (took timed) PredictBatch(_ context.Context, items []*queue.Item) error {
+	time.Sleep(took(len(items)))
 	for _, it := range items {
 		it.Answer(&rpc.Answer{})
 	}
 	return nil
 }
 
-func (l openLoop) run(p *pool) *outcome {
-	o := &outcome{statuses: map[rpc.Status]int{}}
-	end := time.Now().Add(l.lasts)
-	r := rand.New(rand.NewPCG(1, 2))
-	for time.Now().Before(end) {
-		for range max(1, l.cluster) {
-			now := time.Now()
-			o.sent++
-			p.submit(&queue.Item{Arrived: now, Deadline: now.Add(l.slo()), From: o})
-		}
-		time.Sleep(time.Duration(r.ExpFloat64() * float64(max(1, l.cluster)) / l.rate * 1e9))
+// flat takes d whatever the size, more or less: sigma is that of a log-normal
+// distribution with this mean.
+func flat(d time.Duration, sigma float64) timed {
+	r := rand.New(rand.NewPCG(3, 4))
+	return func(int) time.Duration {
+		return time.Duration(float64(d) * math.Exp(sigma*r.NormFloat64()-sigma*sigma/2))
 	}
-	time.Sleep(time.Second)
-	return o
 }
 
-func testPool(spec serving.BatchSpec) *pool {
-	v := &serving.Version{ModelID: serving.ModelID{Model: "m", Version: "1"}, InputType: serving.Doubles, Batch: spec}
-	return newPool(0, v, DefaultLimits, NewMetrics(obs.NewRegistry()).pool(v.ModelID, "r"), func(*pool) {})
+// hiccups takes 2 ms, and 40 ms once in a hundred times.
+func hiccups() timed {
+	n := 0
+	return func(int) time.Duration {
+		if n++; n%100 == 0 {
+			return 40 * ms
+		}
+		return 2 * ms
+	}
 }
 
-func TestProbe(t *testing.T) {
-	jit := func(base time.Duration, sigma float64) slowModel {
-		r := rand.New(rand.NewPCG(3, 4))
-		return func(int) time.Duration {
-			return time.Duration(float64(base) * math.Exp(sigma*r.NormFloat64()-sigma*sigma/2))
-		}
+func linear(base, each time.Duration) timed {
+	return func(n int) time.Duration { return base + time.Duration(n)*each }
+}
+
+// load is a pool under queries that arrive at random, in an open loop: whether or
+// not those before them were answered. It is for a synctest bubble.
+type load struct {
+	t      *testing.T
+	pool   *pool
+	random *rand.Rand
+	stop   func()
+
+	mu       sync.Mutex
+	sent     int
+	statuses map[rpc.Status]int
+	good     int // answered in time
+	overruns int // answered late, in whatever way
+	overrun  time.Duration
+}
+
+func newLoad(t *testing.T, spec serving.BatchSpec, containers ...timed) *load {
+	v := version("m", func(v *serving.Version) { v.Batch = spec })
+	l := &load{t: t, random: rand.New(rand.NewPCG(1, 2))}
+	l.reset()
+	l.pool = newPool(0, v, DefaultLimits, NewMetrics(obs.NewRegistry()).pool(v.ModelID, "m/0"), func(*pool) {})
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	for _, c := range containers {
+		wg.Go(func() { l.pool.serve(ctx, c, 0) })
 	}
-	fix := func(d time.Duration) func() time.Duration { return func() time.Duration { return d } }
-	r := rand.New(rand.NewPCG(5, 6))
-	ms := time.Millisecond
+	l.stop = func() { cancel(); wg.Wait() }
+	synctest.Wait()
+	return l
+}
+
+func (l *load) reset() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.sent, l.good, l.overruns, l.overrun, l.statuses = 0, 0, 0, 0, map[rpc.Status]int{}
+}
+
+// send sends rate queries a second for a while.
+func (l *load) send(rate float64, lasts time.Duration, slo func() time.Duration) {
+	for end := time.Now().Add(lasts); time.Now().Before(end); {
+		now := time.Now()
+		l.sent++
+		l.pool.submit(&queue.Item{Arrived: now, Deadline: now.Add(slo()), From: l})
+		time.Sleep(time.Duration(l.random.ExpFloat64() / rate * 1e9))
+	}
+}
+
+func (l *load) Answer(it *queue.Item, a *rpc.Answer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.statuses[a.Status]++
+	if late := -it.Left(time.Now()); late > 0 {
+		l.overruns++
+		l.overrun = max(l.overrun, late)
+	} else if a.Status == rpc.StatusOK {
+		l.good++
+	}
+}
+
+func always(d time.Duration) func() time.Duration { return func() time.Duration { return d } }
+
+// A model that is asked for three times of what it can do, for two seconds, must
+// do nearly what it can, and the rest must hear in time that it cannot.
+func TestOverload(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	mixed := func() time.Duration { return time.Duration(5+random.IntN(95)) * ms }
+	eight := serving.BatchSpec{MaxSize: 8}
 	for _, c := range []struct {
-		name     string
-		spec     serving.BatchSpec
-		models   []slowModel
-		slo      func() time.Duration
-		capacity float64
-		factor   float64
+		name       string
+		spec       serving.BatchSpec
+		containers []timed
+		slo        func() time.Duration
+		capacity   float64 // queries a second
+		factor     float64 // of it are sent
+		good       float64 // of it must be answered in time
+		late       float64 // of what is sent may be answered late
 	}{
-		{"const", serving.BatchSpec{MaxSize: 8}, []slowModel{jit(2*ms, 0)}, fix(50 * ms), 4000, 3},
-		{"const quantile", serving.BatchSpec{Strategy: "quantile", MaxSize: 8}, []slowModel{jit(2*ms, 0)}, fix(50 * ms), 4000, 3},
-		{"const fixed", serving.BatchSpec{Strategy: "fixed", MaxSize: 8}, []slowModel{jit(2*ms, 0)}, fix(50 * ms), 4000, 3},
-		{"const delay", serving.BatchSpec{MaxSize: 8, Delay: 2 * ms}, []slowModel{jit(2*ms, 0)}, fix(50 * ms), 4000, 3},
-		{"jitter .3", serving.BatchSpec{MaxSize: 8}, []slowModel{jit(2*ms, .3)}, fix(50 * ms), 4000, 3},
-		{"jitter 1", serving.BatchSpec{MaxSize: 8}, []slowModel{jit(2*ms, 1)}, fix(50 * ms), 4000, 3},
-		{"jitter 1 at 1x", serving.BatchSpec{MaxSize: 8}, []slowModel{jit(2*ms, 1)}, fix(50 * ms), 4000, 1},
-		{"tight slo", serving.BatchSpec{MaxSize: 8}, []slowModel{jit(2*ms, .3)}, fix(5 * ms), 4000, 3},
-		{"mixed slo", serving.BatchSpec{MaxSize: 8}, []slowModel{jit(2*ms, .1)}, func() time.Duration { return time.Duration(5+r.IntN(95)) * ms }, 4000, 3},
-		{"linear uncapped", serving.BatchSpec{}, []slowModel{func(n int) time.Duration { return 2*ms + time.Duration(n)*100*time.Microsecond }}, fix(50 * ms), 9200, 3},
-		{"linear uncapped mixed", serving.BatchSpec{}, []slowModel{func(n int) time.Duration { return 2*ms + time.Duration(n)*100*time.Microsecond }}, func() time.Duration { return time.Duration(10+r.IntN(90)) * ms }, 9200, 3},
-		{"linear quantile", serving.BatchSpec{Strategy: "quantile"}, []slowModel{func(n int) time.Duration { return 2*ms + time.Duration(n)*100*time.Microsecond }}, fix(50 * ms), 9200, 3},
-		{"slow big fixed cost", serving.BatchSpec{}, []slowModel{func(n int) time.Duration { return 20*ms + time.Duration(n)*100*time.Microsecond }}, fix(50 * ms), 2000, 3},
-		{"three", serving.BatchSpec{MaxSize: 8}, []slowModel{jit(2*ms, .1), jit(2*ms, .1), jit(2*ms, .1)}, fix(50 * ms), 12000, 3},
-		{"hetero", serving.BatchSpec{MaxSize: 8}, []slowModel{jit(2*ms, .1), jit(2*ms, .1), jit(100*ms, .1)}, fix(50 * ms), 8000, 3},
-		{"hetero .7x", serving.BatchSpec{MaxSize: 8}, []slowModel{jit(2*ms, .1), jit(2*ms, .1), jit(100*ms, .1)}, fix(50 * ms), 8000, .7},
-		{"spikes", serving.BatchSpec{MaxSize: 8}, []slowModel{func() slowModel {
-			i := 0
-			return func(int) time.Duration {
-				if i++; i%100 == 0 {
-					return 40 * ms
-				}
-				return 2 * ms
-			}
-		}()}, fix(50 * ms), 3350, 3},
+		{"2 ms a batch", eight, []timed{flat(2*ms, 0)}, always(50 * ms), 4000, 3, 0.98, 0},
+		{"with a delay", serving.BatchSpec{MaxSize: 8, Delay: 2 * ms}, []timed{flat(2*ms, 0)}, always(50 * ms), 4000, 3, 0.98, 0},
+		{"of a fixed size", serving.BatchSpec{Strategy: "fixed", MaxSize: 8}, []timed{flat(2*ms, 0)}, always(50 * ms), 4000, 3, 0.98, 0},
+		{"sized by quantile", serving.BatchSpec{Strategy: "quantile", MaxSize: 8}, []timed{flat(2*ms, 0)}, always(50 * ms), 4000, 3, 0.98, 0},
+		{"with noise", eight, []timed{flat(2*ms, 0.3)}, always(50 * ms), 4000, 3, 0.95, 0.005},
+		{"with much noise", eight, []timed{flat(2*ms, 1)}, always(50 * ms), 4000, 3, 0.9, 0.1},
+		{"with hiccups", eight, []timed{hiccups()}, always(50 * ms), 3361, 3, 0.95, 0.1},
+		{"all budgets", eight, []timed{flat(2*ms, 0.1)}, mixed, 4000, 3, 0.95, 0.004},
+		{"tight budgets", eight, []timed{flat(2*ms, 0.3)}, always(5 * ms), 4000, 3, 0.75, 0.03},
+		{"not quite overloaded", eight, []timed{flat(2*ms, 0.3)}, always(50 * ms), 4000, 0.8, 0.79, 0.001},
+		// Here half the budget is not enough for a batch of 1, and less is left when a
+		// query has to wait for one.
+		{"a budget of two batches", eight, []timed{flat(20*ms, 0.25)}, always(40 * ms), 400, 3, 0.4, 0.04},
+		{"a budget of hardly more than one", eight, []timed{flat(20*ms, 0.25)}, always(25 * ms), 50, 0.4, 0.3, 0.15},
+		// The right size takes 22.5 ms, nine tenths of half the budget, and has 205.
+		{"a size to be found", serving.BatchSpec{}, []timed{linear(2*ms, ms/10)}, always(50 * ms), 9111, 3, 0.95, 0.01},
+		{"found by quantile", serving.BatchSpec{Strategy: "quantile"}, []timed{linear(2*ms, ms/10)}, always(50 * ms), 9200, 3, 0.95, 0.01},
+		{"three containers", eight, []timed{flat(2*ms, 0.1), flat(2*ms, 0.1), flat(2*ms, 0.1)}, always(50 * ms), 12000, 3, 0.95, 0.02},
+		// One that is hopelessly slow must not cost what the others can do.
+		{"a slow one among three", eight, []timed{flat(2*ms, 0.1), flat(2*ms, 0.1), flat(100*ms, 0.1)}, always(50 * ms), 8000, 3, 0.95, 0.02},
+		{"and not overloaded", eight, []timed{flat(2*ms, 0.1), flat(2*ms, 0.1), flat(100*ms, 0.1)}, always(50 * ms), 8000, 0.7, 0.69, 0.002},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			p := testPool(c.spec)
-			ctx, cancel := context.WithCancel(t.Context())
-			var wg sync.WaitGroup
-			for _, m := range c.models {
-				wg.Go(func() { p.serve(ctx, m, 0) })
-			}
-			synctest.Wait()
-			o := openLoop{rate: c.capacity * c.factor, lasts: 2 * time.Second, slo: c.slo}.run(p)
-			cancel()
-			wg.Wait()
-			t.Logf("%-22s goodput %.3f of capacity; sent %d good %d %v overruns %d by %v", c.name, float64(o.good)/(c.capacity*2), o.sent, o.good, o.statuses, o.overruns, o.overrun)
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLoad(t, c.spec, c.containers...)
+				l.send(c.capacity*c.factor, 2*time.Second, c.slo)
+				pass(time.Second)
+				good, late := float64(l.good)/(2*c.capacity), float64(l.overruns)/float64(l.sent)
+				t.Logf("goodput %.3f of capacity; %.4f answered late, by up to %v; %v", good, late, l.overrun, l.statuses)
+				if good < c.good || late > c.late {
+					t.Errorf("want a goodput of %.2f or more, and at most %.3f late", c.good, c.late)
+				}
+				answered := 0
+				for _, n := range l.statuses {
+					answered += n
+				}
+				if answered != l.sent {
+					t.Errorf("%d of %d were answered", answered, l.sent)
+				}
+				l.stop()
+			})
 		})
 	}
+}
+
+// A model that was held up must not be shut out of its own queue when it is fast
+// again: an estimate is only mended by trying.
+func TestAdmissionIsNotLockedOut(t *testing.T) {
+	for name, slow := range map[string]int{"once": 1, "twice": 2, "three times": 3, "ten times": 10} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var mu sync.Mutex
+				left := 0
+				var recovered time.Time
+				l := newLoad(t, serving.BatchSpec{}, func(int) time.Duration {
+					mu.Lock()
+					defer mu.Unlock()
+					if left == 0 {
+						return 2 * ms
+					}
+					if left--; left == 0 {
+						recovered = time.Now().Add(5 * time.Second)
+					}
+					return 5 * time.Second
+				})
+				slo := always(100 * ms)
+				l.send(500, time.Second, slo)
+				mu.Lock()
+				left = slow
+				mu.Unlock()
+				for {
+					l.send(500, 100*ms, slo)
+					mu.Lock()
+					over := left == 0 && !recovered.IsZero() && time.Now().After(recovered)
+					mu.Unlock()
+					if over {
+						break
+					}
+				}
+				l.send(500, time.Until(recovered.Add(500*ms)), slo)
+				pass(200 * ms) // those in the queue
+				l.reset()
+				l.send(500, time.Second, slo)
+				pass(200 * ms)
+				if share := float64(l.good) / float64(l.sent); share < 0.99 {
+					t.Errorf("half a second after the model was fast again %.2f were answered in time: %v", share, l.statuses)
+				}
+				l.stop()
+			})
+		})
+	}
+}
+
+// A container whose batch is overdue keeps its queue closed while another is there
+// only as far as the other cannot do it.
+func TestOneHungContainerOfTwo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		hung := false
+		l := newLoad(t, serving.BatchSpec{MaxSize: 8}, flat(2*ms, 0), func(int) time.Duration {
+			mu.Lock()
+			defer mu.Unlock()
+			if hung {
+				return 5 * time.Second
+			}
+			return 2 * ms
+		})
+		slo := always(50 * ms)
+		l.send(2000, time.Second, slo)
+		mu.Lock()
+		hung = true
+		mu.Unlock()
+		l.send(2000, 100*ms, slo)
+		l.reset()
+		l.send(2000, 2*time.Second, slo)
+		pass(100 * ms)
+		if share := float64(l.good) / float64(l.sent); share < 0.99 {
+			t.Errorf("while one of two hangs %.2f were answered in time: %v", share, l.statuses)
+		}
+		l.stop()
+	})
+}
+
+func BenchmarkSubmit(b *testing.B) {
+	v := version("m", nil)
+	p := newPool(0, v, DefaultLimits, NewMetrics(obs.NewRegistry()).pool(v.ModelID, "m/0"), func(*pool) {})
+	ctx, cancel := context.WithCancel(b.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() { p.serve(ctx, instantly{}, 0) })
+	for len(*p.batchers.Load()) == 0 {
+		time.Sleep(ms)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		now := time.Now()
+		p.submit(&queue.Item{Arrived: now, Deadline: now.Add(time.Minute), From: instantly{}})
+	}
+	cancel()
+	wg.Wait()
+}
+
+type instantly struct{}
+
+func (instantly) Answer(*queue.Item, *rpc.Answer) {}
+
+func (instantly) PredictBatch(_ context.Context, items []*queue.Item) error {
+	var a rpc.Answer
+	for _, it := range items {
+		it.Answer(&a)
+	}
+	return nil
 }

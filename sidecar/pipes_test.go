@@ -1,6 +1,7 @@
 package sidecar
 
 import (
+	"io"
 	"net"
 	"sync"
 )
@@ -20,7 +21,7 @@ func (p *pipes) Accept() (net.Conn, error) {
 	case c := <-p.conns:
 		return c, nil
 	case <-p.closed:
-		return nil, net.ErrClosed
+		return nil, io.EOF // a listener of another kind need not say net.ErrClosed
 	}
 }
 

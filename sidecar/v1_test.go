@@ -63,7 +63,9 @@ func TestV1SeveralConnections(t *testing.T) {
 	}, connections, 0)
 	g := r.gateway()
 	eventually(t, "the model is ready", func() bool { return g.state(0) == rpc.StateReady })
-	eventually(t, "all connections are open", func() bool { return r.scraped(`topsail_sidecar_containers_ready{model="m",replica="m/0",version="1"} 3`) })
+	eventually(t, "all connections are open", func() bool {
+		return r.scraped(`topsail_sidecar_containers_ready{model="m",replica="m/0",version="1"} 3`)
+	})
 	for i := range 600 {
 		g.ask(0, -1, tagged(float64(i)))
 	}

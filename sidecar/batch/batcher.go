@@ -9,14 +9,9 @@ import (
 	"topsail/sidecar/queue"
 )
 
-const (
-	// DefaultStall is how long a batch may run beyond its last deadline before
-	// its container counts as hung.
-	DefaultStall = 10 * time.Second
-	// defaultTarget is the time that a batch should take when no item in it has
-	// a deadline.
-	defaultTarget = 500 * time.Millisecond
-)
+// DefaultStall is how long a batch may run beyond its last deadline before its
+// container counts as hung.
+const DefaultStall = 10 * time.Second
 
 // Runner runs batches on one container.
 type Runner interface {
@@ -112,7 +107,7 @@ func (b *Batcher) fill(ctx context.Context) {
 		return
 	}
 	size := b.Size()
-	service := b.cfg.Profile.Line().Took(size)
+	service := b.cfg.Profile.Line().Within(size)
 	arrived, _, _ := b.cfg.Queue.First(now, size)
 	until := arrived.Add(b.cfg.Delay)
 	b.cfg.Queue.Wait(ctx, size, func() time.Time {
@@ -169,7 +164,8 @@ func (b *Batcher) believed(now time.Time) *Line {
 
 // form takes the next batch from the queue and refuses what cannot make it.
 func (b *Batcher) form(now time.Time) {
-	b.cfg.Queue.Form(&b.batch, now, b.Size(), b.believed(now).Within)
+	line := b.believed(now)
+	b.cfg.Queue.Form(&b.batch, now, b.Size(), line.Took(1), line.Within)
 	for _, it := range b.batch.Expired {
 		b.cfg.Observer.Dropped(rpc.StatusExpired)
 		it.Refuse(rpc.StatusExpired, "the deadline passed in the queue")
@@ -184,7 +180,7 @@ func (b *Batcher) form(now time.Time) {
 func (b *Batcher) run(ctx context.Context) error {
 	items, start := b.batch.Items, time.Now()
 	full := len(items) >= b.Size()
-	target, last := goals(items, start)
+	target, last := goals(items, start, b.cfg.Profile.Line().Took(1))
 	for _, it := range items {
 		b.cfg.Observer.Waited(start.Sub(it.Arrived))
 	}
@@ -206,25 +202,6 @@ func (b *Batcher) run(ctx context.Context) error {
 		b.size.Store(int64(b.cfg.Sizer.Size()))
 	}
 	return nil
-}
-
-// goals are the time that the batch should take at most, and when its last
-// deadline is. The target is half of the shortest budget, since a query that
-// just misses a batch waits out a whole one before its own (Nexus); it counts
-// from the budget and not from what is left of it, so that a standing queue does
-// not shrink the batches that must clear it.
-func goals(items []*queue.Item, now time.Time) (target time.Duration, last time.Time) {
-	target, last = defaultTarget, now
-	for _, it := range items {
-		if it.Deadline.IsZero() {
-			continue
-		}
-		target = min(target, it.Budget()/2)
-		if it.Deadline.After(last) {
-			last = it.Deadline
-		}
-	}
-	return target, last
 }
 
 func abandon(items []*queue.Item, why error) {

@@ -2,6 +2,7 @@ package batch
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -95,6 +96,36 @@ func TestTheDelayTakesHalfOfWhatAnItemCanSpare(t *testing.T) {
 		pass(time.Minute)
 		if at := r.batches[1].at.Sub(start); at < 25*ms || at > 26*ms+ms/10 {
 			t.Errorf("the item that had 8 ms to spare began after %v, want 4 ms after it came", at)
+		}
+		r.end()
+	})
+}
+
+// What it needs is not the mean: a model that sometimes takes longer gets more.
+func TestTheDelayLeavesAMargin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, nil, func(c *Config) { c.Delay = 10 * ms })
+		odd := false
+		r.model = func(int) time.Duration {
+			if odd = !odd; odd {
+				return 15 * ms
+			}
+			return 25 * ms
+		}
+		r.warmUp(slices.Repeat([]int{2, 4}, 20)...)
+		r.push(time.Second)
+		for r.queue.Len() > 0 || r.running() {
+			pass(ms)
+		}
+		line, start := r.batcher.Profile().Line(), time.Now()
+		r.push(36 * ms)
+		pass(time.Minute)
+		spare := 36*ms - line.Within(4)
+		if margin := line.Within(4) - line.Took(4); margin < 6*ms || margin > 14*ms {
+			t.Fatalf("the margin is %v for a deviation of 5ms", margin)
+		}
+		if at := r.batches[1].at.Sub(start); (at - spare/2).Abs() > ms/10 {
+			t.Errorf("the item that had %v to spare began after %v", spare, at)
 		}
 		r.end()
 	})

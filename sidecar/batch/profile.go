@@ -109,13 +109,13 @@ func (p *Profile) judge(n int, t float64) float64 {
 	return min(t, expected*profileOutlier)
 }
 
-// fit is least squares, with the prior belief that half of the time is fixed and
-// half goes with the size: it decides while all sizes are alike, and leads to
-// trying others, which mends it.
+// fit is least squares, with the prior belief that a quarter of the time goes with
+// the size and the rest is fixed. That decides while all sizes are alike, and is
+// hopeful enough to have larger ones tried, which mends it.
 func (p *Profile) fit() *Line {
 	meanN, meanT := p.sn/p.s, p.st/p.s
 	variance, covariance := p.snn/p.s-meanN*meanN, p.snt/p.s-meanN*meanT
-	weight, prior := profilePrior*meanN*meanN, meanT/meanN/2
+	weight, prior := profilePrior*meanN*meanN, meanT/meanN/4
 	slope := (covariance + weight*prior) / (variance + weight)
 	slope = min(max(slope, 0), meanT/meanN) // neither part is negative
 	return &Line{Slope: slope, Base: meanT - slope*meanN}

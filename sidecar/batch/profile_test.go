@@ -63,7 +63,7 @@ func TestProfileOfOneSize(t *testing.T) {
 		t.Errorf("a batch of 16 is thought to take %v, it always took 8ms", line.Took(16))
 	}
 	// Between flat and proportional: a larger or smaller size must stay worth a try.
-	if one, double := line.Took(1), line.Took(32); one < 3*ms || one > 5*ms || double < 11*ms || double > 13*ms {
+	if one, double := line.Took(1), line.Took(32); one < 6*ms || one > 7*ms || double < 9*ms || double > 11*ms {
 		t.Errorf("1 is thought to take %v and 32 %v", one, double)
 	}
 }

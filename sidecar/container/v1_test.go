@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -90,7 +91,7 @@ func TestV1RefusesWhatItCannotCarry(t *testing.T) {
 	for it := range bad {
 		all = append(all, it)
 	}
-	for _, batch := range [][]*queue.Item{append(all[:len(all):len(all)], good), all} {
+	for _, batch := range [][]*queue.Item{append(slices.Clip(all), good), all} {
 		if err := r.PredictBatch(t.Context(), batch); err != nil {
 			t.Fatal(err)
 		}

@@ -11,14 +11,14 @@ type Batch struct {
 
 // Form takes the next batch of at most size items into b, whose slices it
 // reuses: the largest whose time, by took, meets the earliest deadline in it.
-// took must not fall as n grows. An item that cannot make its deadline even alone
-// is dropped now instead of being started in vain, and so is one for which the
-// batch would shrink so much that more of those behind it came late.
-func (q *Queue) Form(b *Batch, now time.Time, size int, took func(n int) time.Duration) {
+// took must not fall as n grows. An item that has less left than alone, what it
+// takes by itself, is dropped now instead of being started in vain; that may be
+// less than took allows for a batch of 1. An item is dropped, too, when the batch
+// would shrink so much for it that more of those behind it came late.
+func (q *Queue) Form(b *Batch, now time.Time, size int, alone time.Duration, took func(n int) time.Duration) {
 	b.Items, b.Expired, b.Late = b.Items[:0], b.Expired[:0], b.Late[:0]
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	alone := took(1)
 	for q.head < len(q.items) {
 		left := q.items[q.head].Left(now)
 		if left > 0 && alone <= left {
@@ -52,7 +52,7 @@ func cut(items []*Item, now time.Time, size int, took func(n int) time.Duration)
 	if full == 0 || took(full) <= items[0].Left(now) {
 		return 0, full
 	}
-	n = largest(full, items[0].Left(now), took)
+	n = max(1, largest(full, items[0].Left(now), took))
 	if inTime(items[n:], now.Add(took(n)), size, took(full)) {
 		return 0, n
 	}
@@ -71,7 +71,7 @@ func cut(items []*Item, now time.Time, size int, took func(n int) time.Duration)
 // on in batches of size, each of which takes as long.
 func inTime(items []*Item, start time.Time, size int, each time.Duration) bool {
 	rounds := (len(items) + size - 1) / size
-	for done := 0; done < rounds; done++ {
+	for done := range rounds {
 		left := items[done*size].Left(start)
 		if left < time.Duration(done+1)*each {
 			return false

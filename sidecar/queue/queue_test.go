@@ -93,10 +93,10 @@ func (s *shadow) push(t *rapid.T) {
 func (s *shadow) form(t *rapid.T) {
 	now := epoch.Add(time.Duration(rapid.IntRange(0, 21).Draw(t, "now")) * time.Millisecond)
 	size := rapid.IntRange(1, 9).Draw(t, "size")
-	took := drawTook(t)
+	alone, took := drawTook(t)
 	var b Batch
-	s.q.Form(&b, now, size, took)
-	s.items = s.items[checkForm(t, s.items, &b, now, size, took):]
+	s.q.Form(&b, now, size, alone, took)
+	s.items = s.items[checkForm(t, s.items, &b, now, size, alone, took):]
 }
 
 func (s *shadow) remove(t *rapid.T) {
@@ -174,7 +174,7 @@ func TestAStandingQueueDoesNotGrow(t *testing.T) {
 			}
 			var b Batch
 			for range 2 * (depth + 100) {
-				q.Form(&b, epoch, size, instant)
+				q.Form(&b, epoch, size, 0, instant)
 				for range b.Items {
 					if err := q.Push(due(1)); err != nil {
 						t.Fatal(err)
@@ -217,7 +217,7 @@ func TestManyPushersAndTakersLoseNothing(t *testing.T) {
 		taking.Go(func() {
 			var b Batch
 			for q.Wait(t.Context(), 1, nil) {
-				q.Form(&b, epoch.Add(500*time.Millisecond), 16, func(n int) time.Duration { return time.Duration(n) * time.Millisecond })
+				q.Form(&b, epoch.Add(500*time.Millisecond), 16, time.Millisecond, linear(0, 1))
 				last := false
 				for _, it := range slices.Concat(b.Expired, b.Late, b.Items) {
 					if last = it.Batch == pushers; last {

@@ -163,7 +163,7 @@ func TestRemovingOthersLosesNoWakeUp(t *testing.T) {
 		}
 		cancel()
 		<-pushed
-		q.Form(&b, epoch, 1, instant)
+		q.Form(&b, epoch, 1, 0, instant)
 	}
 	stop()
 	wg.Wait()

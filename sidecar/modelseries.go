@@ -1,0 +1,90 @@
+package sidecar
+
+import (
+	"cmp"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+
+	"topsail/internal/obs"
+	"topsail/rpc"
+)
+
+// What one container may expose: series, labels of each, and bytes of each one's
+// name, labels and help.
+const (
+	maxModelMetrics = 1000
+	maxModelLabels  = 16
+	maxModelText    = 4096
+)
+
+var (
+	metricName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
+	ownNames   = []string{"topsail_", "go_", "process_", "promhttp_"}
+	ownLabels  = []string{"model", "version", "replica", "le", "quantile"} // the last two belong to the format
+)
+
+// clean brings a metric into the one form in which its series is exposed, and
+// says whether it can be.
+func clean(metric *rpc.Metric) bool {
+	if !metricName.MatchString(metric.Name) || slices.ContainsFunc(ownNames, func(own string) bool { return strings.HasPrefix(metric.Name, own) }) {
+		return false
+	}
+	metric.Help = strings.ToValidUTF8(metric.Help, "?")
+	size := len(metric.Name) + len(metric.Help)
+	// An empty value is the same as no label.
+	labels := slices.DeleteFunc(slices.Clone(metric.Labels), func(l rpc.Label) bool { return l.Value == "" })
+	slices.SortFunc(labels, func(a, b rpc.Label) int { return cmp.Compare(a.Key, b.Key) })
+	for i := range labels {
+		l := &labels[i]
+		l.Value = strings.ToValidUTF8(l.Value, "?")
+		size += len(l.Key) + len(l.Value)
+		if !metricName.MatchString(l.Key) || strings.HasPrefix(l.Key, "__") || slices.Contains(ownLabels, l.Key) || (i > 0 && labels[i-1].Key == l.Key) {
+			return false
+		}
+	}
+	metric.Labels = labels
+	return len(labels) <= maxModelLabels && size <= maxModelText
+}
+
+// seriesKey tells the series of one container apart. 0xFF is in no valid text.
+func seriesKey(metric *rpc.Metric) string {
+	var b strings.Builder
+	b.WriteString(metric.Name)
+	for _, l := range metric.Labels {
+		b.WriteString("\xff" + l.Key + "\xff" + l.Value)
+	}
+	return b.String()
+}
+
+// nameTaken says whether a histogram exposes the name as one of its parts.
+func nameTaken(name string, families map[string]rpc.Metric) bool {
+	for _, part := range []string{"_bucket", "_count", "_sum"} {
+		if whole, ok := strings.CutSuffix(name, part); ok && families[whole].Kind == rpc.MetricHistogram {
+			return true
+		}
+	}
+	return false
+}
+
+func expose(from metricSource, metric *rpc.Metric) (obs.Metric, error) {
+	keys, values := []string{"model", "version", "replica"}, []string{from.model.Model, from.model.Version, from.replica}
+	for _, l := range metric.Labels {
+		keys, values = append(keys, l.Key), append(values, l.Value)
+	}
+	desc := obs.NewDesc(metric.Name, metric.Help, keys...)
+	switch metric.Kind {
+	case rpc.MetricCounter:
+		return obs.CounterOf(desc, metric.Value, values...)
+	case rpc.MetricGauge:
+		return obs.GaugeOf(desc, metric.Value, values...)
+	}
+	buckets := make(map[float64]uint64, len(metric.Buckets))
+	for _, b := range metric.Buckets {
+		if !math.IsNaN(b.Upper) {
+			buckets[b.Upper] = b.Count
+		}
+	}
+	return obs.HistogramOf(desc, metric.Count, metric.Sum, buckets, values...)
+}
