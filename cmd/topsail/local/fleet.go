@@ -112,10 +112,14 @@ func (f *fleet) start(ctx context.Context, r *replica, before *member) *member {
 		if ctx.Err() != nil {
 			return
 		}
+		var watching sync.WaitGroup
+		defer watching.Wait()
 		if f.watch {
-			go watchSource(ctx, r.model, f.dataDir, r.log, r.restart)
+			watching.Go(func() { watchSource(ctx, r.model, f.dataDir, r.log, r.restart) })
 		}
-		if err := r.run(ctx); err != nil {
+		err := r.run(ctx)
+		stop() // the watching, too
+		if err != nil {
 			r.log.Error("replica ended", "replica", r.name, "err", err)
 		}
 	}()
