@@ -27,7 +27,8 @@ type App struct {
 	Models        []string      `json:"models"`         // linked models, in the order of linking
 	Policy        PolicySpec    `json:"policy"`
 	Cache         CacheSpec     `json:"cache"`
-	Example       string        `json:"example,omitempty"` // an input as JSON, to show people how to ask
+	ColdStart     time.Duration `json:"cold_start,omitempty"` // > SLO: how long a query may wait for the first replica of a model at zero
+	Example       string        `json:"example,omitempty"`    // an input as JSON, to show people how to ask
 	Origin        Origin        `json:"origin"`
 }
 
@@ -54,6 +55,9 @@ func (a *App) Check() error {
 	}
 	if a.SLO < 100*time.Microsecond || a.SLO > MaxSLO {
 		errs = append(errs, fmt.Errorf("app %q: latency_slo_micros must be between 100 and %d", a.Name, MaxSLO.Microseconds()))
+	}
+	if a.ColdStart != 0 && (a.ColdStart < a.SLO || a.ColdStart > MaxSLO) {
+		errs = append(errs, fmt.Errorf("app %q: cold_start must be between its SLO and %v", a.Name, MaxSLO))
 	}
 	if r := a.Cache.Round; r < 0 || math.IsNaN(r) || math.IsInf(r, 0) {
 		errs = append(errs, fmt.Errorf("app %q: the cache's rounding step must be a positive number", a.Name))

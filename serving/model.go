@@ -20,8 +20,11 @@ type Version struct {
 	InputType   InputType     `json:"input_type"`
 	InputLength int           `json:"input_length,omitempty"` // elements of every input; 0: any
 	Labels      []string      `json:"labels,omitempty"`
-	Replicas    int           `json:"replicas"`
+	Replicas    int           `json:"replicas"`        // how many there are, without a Scale
+	Scale       *ScaleSpec    `json:"scale,omitempty"` // how many there may be, and what decides
+	Pin         *Pin          `json:"pin,omitempty"`   // an operator's word, stronger than both
 	Batch       BatchSpec     `json:"batch"`
+	Resources   Resources     `json:"resources,omitzero"`
 	Container   ContainerSpec `json:"container"`
 	Origin      Origin        `json:"origin"`
 }
@@ -43,6 +46,12 @@ type ContainerSpec struct {
 	Protocol    string            `json:"protocol,omitempty"`    // "v1" with Addr; else version 2
 	Connections int               `json:"connections,omitempty"` // to a version 1 container; 0 means 1
 	Watch       []string          `json:"watch,omitempty"`       // files or folders whose change restarts it
+
+	// What follows is for clusters; local mode runs the command as it is.
+	Driver    string            `json:"driver,omitempty"`    // "raw_exec", "exec" or "docker"; empty: the cluster's choice
+	Image     string            `json:"image,omitempty"`     // for "docker"
+	Artifacts []Artifact        `json:"artifacts,omitempty"` // files to fetch before the command starts
+	Secrets   map[string]string `json:"secrets,omitempty"`   // variables of the command, by the item of the job's Nomad variable
 }
 
 // MaxBatchDelay bounds batch.delay: a delay is for filling a batch, not a schedule.
@@ -60,8 +69,8 @@ func (v *Version) Check() error {
 	if v.InputLength < 0 || (v.InputLength > 0 && v.InputType == Strings) {
 		wrong("input_length must be positive, and is for vectors only")
 	}
-	if v.Replicas < 0 || v.Replicas > 1000 {
-		wrong("replicas must be between 0 and 1000")
+	if v.Replicas < 0 || v.Replicas > MaxReplicas {
+		wrong("replicas must be between 0 and %d", MaxReplicas)
 	}
 	switch v.Batch.Strategy {
 	case "", "aimd", "quantile":
@@ -93,13 +102,20 @@ func (v *Version) Check() error {
 	if c.Connections < 0 || c.Connections > 256 {
 		wrong("connections must be between 1 and 256")
 	}
+	for _, err := range []error{v.Scale.check(), v.Pin.check(), v.Resources.check(), c.checkCluster()} {
+		if err != nil {
+			wrong("%w", err)
+		}
+	}
 	return errors.Join(errs...)
 }
 
-// Model is a named model with its versions. Current is the version asked for;
-// which version serves is for the gateway to find, from the replicas it sees.
+// Model is a named model with its versions. Current is the version asked for.
+// Serving is the last current version that was seen with a ready replica: where
+// queries go until the current one has one, also at a gateway that starts afresh.
 type Model struct {
 	Name     string
 	Current  string
+	Serving  string // empty before the first
 	Versions map[string]*Version
 }

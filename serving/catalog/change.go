@@ -8,7 +8,7 @@ import (
 )
 
 // Change is one change of a catalog, as the API asks for it: PutApp, DeleteApp,
-// PutVersion, DeleteVersion, Link, Unlink or SetCurrent.
+// PutVersion, DeleteVersion, Link, Unlink, SetCurrent, SetServing, SetScale or SetPin.
 type Change interface {
 	apply(*draft) error
 }
@@ -147,4 +147,49 @@ func (c SetCurrent) apply(d *draft) error {
 	}
 	d.setCurrent(c.ID)
 	return nil
+}
+
+// SetServing notes that a version, current and with a ready replica, serves.
+type SetServing struct{ ID serving.ModelID }
+
+func (c SetServing) apply(d *draft) error {
+	if d.Version(c.ID) == nil {
+		return versionNotFound(c.ID.Model, c.ID.Version)
+	}
+	d.setServing(c.ID)
+	return nil
+}
+
+// SetScale changes how many replicas a version has, which is not part of what
+// makes it the version it is.
+type SetScale struct {
+	ID       serving.ModelID
+	Replicas int                // when Scale is nil
+	Scale    *serving.ScaleSpec // nil: a fixed number
+}
+
+func (c SetScale) apply(d *draft) error {
+	old := d.Version(c.ID)
+	if old == nil {
+		return versionNotFound(c.ID.Model, c.ID.Version)
+	}
+	v := *old
+	v.Replicas, v.Scale = c.Replicas, c.Scale
+	return d.replaceVersion(old, v)
+}
+
+// SetPin pins the number of replicas of a version, or with nil takes the pin away.
+type SetPin struct {
+	ID  serving.ModelID
+	Pin *serving.Pin
+}
+
+func (c SetPin) apply(d *draft) error {
+	old := d.Version(c.ID)
+	if old == nil {
+		return versionNotFound(c.ID.Model, c.ID.Version)
+	}
+	v := *old
+	v.Pin = c.Pin
+	return d.replaceVersion(old, v)
 }

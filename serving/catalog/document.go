@@ -30,6 +30,7 @@ type Document struct {
 type modelDocument struct {
 	Name    string `json:"name"`
 	Current string `json:"current"`
+	Serving string `json:"serving,omitempty"`
 }
 
 // Diff returns the documents to write and delete for a store that holds from to
@@ -64,7 +65,7 @@ func objects(cat *serving.Catalog) map[address]any {
 		all[address{Apps, name}] = app
 	}
 	for name, m := range cat.Models {
-		all[address{Models, name}] = modelDocument{m.Name, m.Current}
+		all[address{Models, name}] = modelDocument{m.Name, m.Current, m.Serving}
 		for _, v := range m.Versions {
 			all[address{Versions, v.String()}] = v
 		}
@@ -76,20 +77,20 @@ func objects(cat *serving.Catalog) map[address]any {
 // It fails on documents that do not belong together.
 func Decode(revision uint64, docs iter.Seq[Document]) (*serving.Catalog, error) {
 	cat := &serving.Catalog{Revision: revision, Apps: map[string]*serving.App{}, Models: map[string]*serving.Model{}}
-	current := map[string]string{}
+	models := map[string]modelDocument{}
 	for doc := range docs {
-		if err := decodeDocument(cat, current, doc); err != nil {
+		if err := decodeDocument(cat, models, doc); err != nil {
 			return nil, fmt.Errorf("decode %s/%s: %w", doc.Kind, doc.Key, err)
 		}
 	}
-	for name, version := range current {
+	for name, doc := range models {
 		if cat.Models[name] == nil {
 			return nil, fmt.Errorf("model %q has no versions", name)
 		}
-		cat.Models[name].Current = version
+		cat.Models[name].Current, cat.Models[name].Serving = doc.Current, doc.Serving
 	}
-	if len(current) != len(cat.Models) {
-		return nil, fmt.Errorf("there are %d documents for %d models", len(current), len(cat.Models))
+	if len(models) != len(cat.Models) {
+		return nil, fmt.Errorf("there are %d documents for %d models", len(models), len(cat.Models))
 	}
 	if err := cat.Check(); err != nil {
 		return nil, err
@@ -97,7 +98,7 @@ func Decode(revision uint64, docs iter.Seq[Document]) (*serving.Catalog, error) 
 	return cat, nil
 }
 
-func decodeDocument(cat *serving.Catalog, current map[string]string, doc Document) error {
+func decodeDocument(cat *serving.Catalog, models map[string]modelDocument, doc Document) error {
 	switch doc.Kind {
 	case Apps:
 		app := &serving.App{}
@@ -124,7 +125,7 @@ func decodeDocument(cat *serving.Catalog, current map[string]string, doc Documen
 		if err := json.Unmarshal(doc.JSON, &m); err != nil {
 			return err
 		}
-		current[m.Name] = m.Current
+		models[m.Name] = m
 		return doc.wantKey(m.Name)
 	}
 	return errors.New("unknown kind of document")

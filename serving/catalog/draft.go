@@ -80,7 +80,7 @@ func (d *draft) dropLinks(dead func(app *serving.App, model string) bool) []Unli
 func (d *draft) changeModel(name string) *serving.Model {
 	m := serving.Model{Name: name, Versions: map[string]*serving.Version{}}
 	if old := d.Models[name]; old != nil {
-		m.Current = old.Current
+		m.Current, m.Serving = old.Current, old.Serving
 		maps.Copy(m.Versions, old.Versions)
 	}
 	d.Models[name] = &m
@@ -100,6 +100,9 @@ func (d *draft) deleteVersion(id serving.ModelID) {
 	if m.Current == id.Version {
 		m.Current = ""
 	}
+	if m.Serving == id.Version {
+		m.Serving = ""
+	}
 	if len(m.Versions) == 0 {
 		delete(d.Models, id.Model)
 	}
@@ -109,4 +112,22 @@ func (d *draft) setCurrent(id serving.ModelID) {
 	if d.Models[id.Model].Current != id.Version {
 		d.changeModel(id.Model).Current = id.Version
 	}
+}
+
+func (d *draft) setServing(id serving.ModelID) {
+	if d.Models[id.Model].Serving != id.Version {
+		d.changeModel(id.Model).Serving = id.Version
+	}
+}
+
+// replaceVersion puts v, changed from old in what may change, in old's place.
+func (d *draft) replaceVersion(old *serving.Version, v serving.Version) error {
+	changed, err := ownVersion(v, old.Origin)
+	if err != nil {
+		return invalid(err)
+	}
+	if !sameVersion(old, changed) {
+		d.putVersion(changed)
+	}
+	return nil
 }

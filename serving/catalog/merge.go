@@ -58,6 +58,7 @@ func (m *merge) mergeVersions() {
 		v, old := m.file.versions[id], m.Version(id)
 		was, same := serving.Origin(""), false
 		if old != nil {
+			v.Pin = old.Pin // an operator's, and none of the file's business
 			was, same = old.Origin, sameVersion(old, v)
 		}
 		if same && was == serving.FromFile {

@@ -1,0 +1,77 @@
+package serving
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// Resources are what one replica's container asks of a cluster's node.
+type Resources struct {
+	CPU      int `json:"cpu,omitempty"`       // MHz; 0: the cluster's default
+	MemoryMB int `json:"memory_mb,omitempty"` // 0: the cluster's default
+	GPU      GPU `json:"gpu,omitzero"`
+}
+
+// GPU asks for accelerators; the zero value for none.
+type GPU struct {
+	Count    int    `json:"count,omitempty"`
+	Device   string `json:"device,omitempty"`    // "nvidia/gpu" when empty; "nvidia/gpu/NAME" for one model or MIG profile
+	MemoryMB int    `json:"memory_mb,omitempty"` // the least of each
+	Runtime  string `json:"runtime,omitempty"`   // of the docker driver; "nvidia" when empty
+}
+
+var deviceName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9 ._+-]*(/[A-Za-z0-9][A-Za-z0-9 ._+-]*){0,2}$`)
+
+func (r Resources) check() error {
+	var errs []error
+	if r.CPU < 0 || r.MemoryMB < 0 || r.GPU.MemoryMB < 0 {
+		errs = append(errs, errors.New("resources: cpu and memory_mb must not be negative"))
+	}
+	if r.GPU.Count < 0 || r.GPU.Count > 64 {
+		errs = append(errs, errors.New("resources.gpu.count must be between 0 and 64"))
+	}
+	if r.GPU.Count == 0 && r.GPU != (GPU{}) {
+		errs = append(errs, errors.New("resources.gpu needs a count"))
+	}
+	if d := r.GPU.Device; d != "" && !deviceName.MatchString(d) {
+		errs = append(errs, fmt.Errorf("resources.gpu.device %q is no device: write it as vendor/type/name, such as nvidia/gpu/1g.10gb", d))
+	}
+	return errors.Join(errs...)
+}
+
+// Artifact is a file or archive that a node fetches before the command starts.
+type Artifact struct {
+	Source      string `json:"source"`                // a URL that Nomad's fetcher understands
+	Checksum    string `json:"checksum"`              // "sha256:…"
+	Destination string `json:"destination,omitempty"` // in the task's folder; "local/" when empty
+}
+
+var checksum = regexp.MustCompile(`^(sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})$`)
+
+// checkCluster checks what only clusters read.
+func (c *ContainerSpec) checkCluster() error {
+	var errs []error
+	switch c.Driver {
+	case "", "raw_exec", "exec":
+		if c.Image != "" && c.Driver != "" {
+			errs = append(errs, fmt.Errorf("image is for driver = \"docker\", and this one has %q", c.Driver))
+		}
+	case "docker":
+		if c.Image == "" {
+			errs = append(errs, errors.New("driver = \"docker\" needs an image"))
+		}
+	default:
+		errs = append(errs, fmt.Errorf("driver %q is unknown: use \"raw_exec\", \"exec\" or \"docker\"", c.Driver))
+	}
+	for _, a := range c.Artifacts {
+		if a.Source == "" || !checksum.MatchString(a.Checksum) {
+			errs = append(errs, errors.New("an artifact needs a source and a checksum such as sha256:…, so that every node gets the same bytes"))
+		}
+		if d := a.Destination; strings.HasPrefix(d, "/") || strings.Contains(d, "..") {
+			errs = append(errs, fmt.Errorf("artifact destination %q must stay in the task's folder", d))
+		}
+	}
+	return errors.Join(errs...)
+}

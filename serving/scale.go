@@ -1,0 +1,99 @@
+package serving
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// MaxReplicas bounds the replicas of one version.
+const MaxReplicas = 1000
+
+// What a ScaleSpec can scale on.
+const (
+	ScaleOnCapacity    = "capacity"    // arrivals against what a replica can do within the SLO, from its measured latency; the default
+	ScaleOnConcurrency = "concurrency" // queries in flight against a target for each replica
+	ScaleOnRate        = "rate"        // queries a second against a target for each replica
+)
+
+// ScaleSpec says how many replicas of a version there may be, and what decides.
+// A zero field means the default that the scheduler documents.
+type ScaleSpec struct {
+	Min          int           `json:"min"` // 0: down to none when idle
+	Max          int           `json:"max"`
+	Metric       string        `json:"metric,omitempty"`      // a ScaleOn constant
+	Target       float64       `json:"target,omitempty"`      // for each replica: queries in flight, or queries a second
+	Utilisation  float64       `json:"utilisation,omitempty"` // the share of capacity or target to aim at, up to 1
+	Idle         time.Duration `json:"idle,omitempty"`        // without a query, before the last replica goes
+	StepUp       float64       `json:"step_up,omitempty"`     // one decision multiplies the count by this at most
+	StepDown     float64       `json:"step_down,omitempty"`   // one decision divides the count by this at most
+	CooldownUp   time.Duration `json:"cooldown_up,omitempty"` // between a change and an increase
+	CooldownDown time.Duration `json:"cooldown_down,omitempty"`
+	DeadBand     float64       `json:"dead_band,omitempty"` // the relative difference that is not worth a change
+}
+
+func (s *ScaleSpec) check() error {
+	if s == nil {
+		return nil
+	}
+	var errs []error
+	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf("scale."+format, args...)) }
+	if s.Min < 0 || s.Max < 1 || s.Min > s.Max || s.Max > MaxReplicas {
+		wrong("min and max: use 0 ≤ min ≤ max and 1 ≤ max ≤ %d", MaxReplicas)
+	}
+	switch s.Metric {
+	case "", ScaleOnCapacity:
+		if s.Target != 0 {
+			wrong("target is for the metrics \"concurrency\" and \"rate\"; for \"capacity\" the target is measured")
+		}
+	case ScaleOnConcurrency, ScaleOnRate:
+		if !(s.Target > 0 && s.Target < 1e9) {
+			wrong("target: the metric %q needs a target for each replica", s.Metric)
+		}
+	default:
+		wrong("metric %q is unknown: use \"capacity\", \"concurrency\" or \"rate\"", s.Metric)
+	}
+	if !(s.Utilisation >= 0 && s.Utilisation <= 1) {
+		wrong("utilisation must be at most 1")
+	}
+	if s.Idle < 0 || s.CooldownUp < 0 || s.CooldownDown < 0 {
+		wrong("idle and the cooldowns must not be negative")
+	}
+	for name, step := range map[string]float64{"step_up": s.StepUp, "step_down": s.StepDown} {
+		if step != 0 && !(step > 1 && step <= MaxReplicas) {
+			wrong("%s is a factor between 1 and %d", name, MaxReplicas)
+		}
+	}
+	if !(s.DeadBand >= 0 && s.DeadBand < 1) {
+		wrong("dead_band must be below 1")
+	}
+	return errors.Join(errs...)
+}
+
+// Pin is an operator's word on a version's replicas, until it expires.
+type Pin struct {
+	Count  int       `json:"count"` // Paused: as many as there are
+	Until  time.Time `json:"until,omitzero"`
+	Reason string    `json:"reason,omitempty"`
+}
+
+// Paused in Pin.Count leaves the number of replicas as it is.
+const Paused = -1
+
+// Holds says whether the pin is in force; a nil pin never is.
+func (p *Pin) Holds(now time.Time) bool {
+	return p != nil && (p.Until.IsZero() || now.Before(p.Until))
+}
+
+func (p *Pin) check() error {
+	if p == nil {
+		return nil
+	}
+	if p.Count < Paused || p.Count > MaxReplicas {
+		return fmt.Errorf("pin.count must be between 0 and %d, or %d to pause", MaxReplicas, Paused)
+	}
+	if len(p.Reason) > 1024 {
+		return errors.New("pin.reason must be shorter than 1024 bytes")
+	}
+	return nil
+}
