@@ -7,10 +7,11 @@ DEMO     := examples/demo
 MODELS   := build/demo-models
 DATA_DIR ?= build/demo-data
 TOOLS    := go tool -modfile=internal/tools/go.mod
+SERVERS  := build/servers
 FUZZTIME ?= 20s
 BENCH    ?= all
 
-.PHONY: help build run test test-go test-python test-demo bench fuzz lint fmt fix clean
+.PHONY: help build run servers test test-go test-python test-demo bench fuzz lint fmt fix clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -23,9 +24,12 @@ run: build $(VENV)/demo ## serve two demo models on this machine
 	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" DEMO_MODELS="$(CURDIR)/$(MODELS)" \
 		$(BIN) local --config $(DEMO)/topsail.toml --data-dir $(DATA_DIR) $(RUN_FLAGS)
 
+servers: $(addprefix $(SERVERS)/,consul nomad influxd) ## build Consul, Nomad and InfluxDB for tests and clusters, and find Redis
+	@scripts/need-redis
+
 test: lint test-go test-python test-demo ## run all tests
 
-test-go: $(VENV)/sdk
+test-go: $(VENV)/sdk servers
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" go test -race -timeout 10m ./...
 
 test-python: $(VENV)/test
@@ -71,4 +75,17 @@ $(VENV)/demo: $(VENV)/sdk $(DEMO)/requirements.txt
 
 $(VENV)/test: $(VENV)/demo
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check pytest
+	@touch $@
+
+# The servers, each built in a module of its own. Minutes the first time.
+SERVER_OF_consul  := github.com/hashicorp/consul
+SERVER_OF_nomad   := -tags ui github.com/hashicorp/nomad
+SERVER_OF_influxd := github.com/influxdata/influxdb/cmd/influxd
+
+$(SERVERS)/consul: internal/servers/consul/go.mod internal/servers/consul/go.sum
+$(SERVERS)/nomad: internal/servers/nomad/go.mod internal/servers/nomad/go.sum
+$(SERVERS)/influxd: internal/servers/influxdb/go.mod internal/servers/influxdb/go.sum
+$(SERVERS)/%:
+	@echo "building $* (once; some minutes)"
+	@cd $(<D) && go build -trimpath -ldflags='-s -w' -o $(CURDIR)/$@ $(SERVER_OF_$*)
 	@touch $@

@@ -5,4 +5,8 @@ type Endpoint struct {
 	Replica string // opaque and unique: the name of the replica
 	Addr    string // host:port
 	Token   []byte // shown to the sidecar; may be empty
+
+	// What follows is for those who count replicas. A gateway asks the sidecar.
+	Models []ModelID
+	Ready  bool // its health check passes
 }

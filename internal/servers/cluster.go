@@ -1,0 +1,102 @@
+package servers
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Ports are where the servers of a cluster listen.
+type Ports struct {
+	Redis, Consul, InfluxDB int
+	Nomad                   int // of the server; its clients take the ones after it, ten apart
+	Tasks                   int // the first of the ports that clients give to tasks, 200 for each
+}
+
+// FreePortsForAll are ports for a cluster beside others.
+func FreePortsForAll() (Ports, error) {
+	first, err := FreePorts(60)
+	if err != nil {
+		return Ports{}, err
+	}
+	tasks, err := FreePorts(600)
+	return Ports{Redis: first, Consul: first + 5, InfluxDB: first + 10, Nomad: first + 20, Tasks: tasks}, err
+}
+
+// Options say what is in a cluster.
+type Options struct {
+	Dir     string
+	Ports   Ports
+	Clients int    // of Nomad
+	ACL     string // when set: Consul and Nomad control access, and this is Consul's management token
+}
+
+// Cluster is a Redis, a Consul, an InfluxDB, and a Nomad with its clients.
+type Cluster struct {
+	Redis, Consul, InfluxDB, Nomad *Server
+	Clients                        []*Server
+}
+
+// NewCluster prepares a cluster; Start starts it.
+func NewCluster(opt Options) (*Cluster, error) {
+	c, p := &Cluster{}, opt.Ports
+	var err error
+	if c.Redis, err = Redis(filepath.Join(opt.Dir, "redis"), p.Redis); err != nil {
+		return nil, err
+	}
+	if c.Consul, err = Consul(filepath.Join(opt.Dir, "consul"), p.Consul, ConsulOptions{ACL: opt.ACL}); err != nil {
+		return nil, err
+	}
+	if c.InfluxDB, err = InfluxDB(filepath.Join(opt.Dir, "influxdb"), p.InfluxDB); err != nil {
+		return nil, err
+	}
+	nomad := NomadOptions{Consul: c.Consul.Addr, ConsulToken: opt.ACL, ACL: opt.ACL != ""}
+	if c.Nomad, err = NomadServer(filepath.Join(opt.Dir, "nomad"), p.Nomad, nomad); err != nil {
+		return nil, err
+	}
+	for i := range opt.Clients {
+		name := fmt.Sprintf("nomad-client-%d", i+1)
+		client, err := NomadClient(name, filepath.Join(opt.Dir, name), p.Nomad+10*(i+1), p.Tasks+200*i, p.Nomad, nomad)
+		if err != nil {
+			return nil, err
+		}
+		c.Clients = append(c.Clients, client)
+	}
+	return c, nil
+}
+
+// All lists the servers, each after those that it needs.
+func (c *Cluster) All() []*Server {
+	return append([]*Server{c.Redis, c.Consul, c.InfluxDB, c.Nomad}, c.Clients...)
+}
+
+// Start starts everything and waits until it is ready. What could be started is
+// left for Stop when something could not.
+func (c *Cluster) Start(ctx context.Context) error {
+	group, first := errgroup.WithContext(ctx)
+	for _, s := range []*Server{c.Redis, c.Consul, c.InfluxDB} {
+		group.Go(func() error { return s.Start(first) })
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	if err := c.Nomad.Start(ctx); err != nil {
+		return err
+	}
+	group, second := errgroup.WithContext(ctx)
+	for _, s := range c.Clients {
+		group.Go(func() error { return s.Start(second) })
+	}
+	return group.Wait()
+}
+
+// Stop stops everything, the last started first. Tasks of Nomad live on without
+// their clients: stop their jobs before.
+func (c *Cluster) Stop() {
+	all := c.All()
+	for i := len(all) - 1; i >= 0; i-- {
+		all[i].Stop()
+	}
+}

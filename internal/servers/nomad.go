@@ -1,0 +1,115 @@
+package servers
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// NomadOptions are what the agents of one Nomad share.
+type NomadOptions struct {
+	Consul      string // host:port of Consul's API; empty: none
+	ConsulToken string
+	ACL         bool
+}
+
+// NomadServer is a single-server Nomad that keeps its data in dir. It takes three
+// ports from port on; the first is its API's.
+func NomadServer(dir string, port int, opt NomadOptions) (*Server, error) {
+	body := `
+server {
+  enabled          = true
+  bootstrap_expect = 1
+  raft_multiplier  = 1
+  heartbeat_grace  = "3s"
+  min_heartbeat_ttl = "2s"
+  failover_heartbeat_ttl = "10s"
+}
+`
+	s, err := nomadAgent("nomad-server", dir, port, opt, body)
+	if err != nil {
+		return nil, err
+	}
+	s.ready = answers("/v1/status/leader", ":")
+	return s, nil
+}
+
+// NomadClient is a Nomad client of the server whose API is at server. It takes two
+// ports from port on, and the 200 dynamic ports from dynamic on for its tasks.
+func NomadClient(name, dir string, port, dynamic, server int, opt NomadOptions) (*Server, error) {
+	body := fmt.Sprintf(`
+plugin "raw_exec" {
+  config {
+    enabled = true
+  }
+}
+client {
+  enabled           = true
+  servers           = ["127.0.0.1:%d"]
+  network_interface = "lo"
+  min_dynamic_port  = %d
+  max_dynamic_port  = %d
+  memory_total_mb   = 16384
+  cpu_total_compute = 64000
+  max_kill_timeout  = "30s"
+  options {
+    "driver.allowlist"     = "raw_exec,docker,exec"
+    "fingerprint.denylist" = "env_aws,env_gce,env_azure,env_digitalocean"
+  }
+}
+`, server+1, dynamic, dynamic+199)
+	s, err := nomadAgent(name, dir, port, opt, body)
+	if err != nil {
+		return nil, err
+	}
+	s.ready = answers("/v1/agent/health?type=client", `"ok":true`)
+	s.Grace = 20 * time.Second
+	return s, nil
+}
+
+func nomadAgent(name, dir string, port int, opt NomadOptions, body string) (*Server, error) {
+	path, err := Binary("nomad")
+	if err != nil {
+		return nil, err
+	}
+	config := fmt.Sprintf(`
+name      = %q
+data_dir  = %q
+bind_addr = "127.0.0.1"
+log_level = "warn"
+disable_update_check = true
+ports {
+  http = %d
+  rpc  = %d
+  serf = %d
+}
+advertise {
+  http = "127.0.0.1"
+  rpc  = "127.0.0.1"
+  serf = "127.0.0.1"
+}
+limits {
+  http_max_conns_per_client = 500
+}
+acl {
+  enabled = %t
+}
+`, name, filepath.Join(dir, "data"), port, port+1, port+2, opt.ACL)
+	if opt.Consul == "" {
+		config += "consul {\n  auto_advertise = false\n  server_auto_join = false\n  client_auto_join = false\n}\n"
+	} else {
+		config += fmt.Sprintf("consul {\n  address = %q\n  token = %q\n}\n", opt.Consul, opt.ConsulToken)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	file := filepath.Join(dir, name+".hcl")
+	if err := os.WriteFile(file, []byte(config+body), 0o600); err != nil {
+		return nil, err
+	}
+	return &Server{
+		Name: name, Addr: address(port), argv: []string{path, "agent", "-config", file},
+		log: filepath.Join(dir, name+".log"),
+	}, nil
+}

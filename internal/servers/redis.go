@@ -1,0 +1,82 @@
+package servers
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Redis is a Redis that keeps its data in dir with an append-only file.
+func Redis(dir string, port int, args ...string) (*Server, error) {
+	path, err := Binary("redis-server")
+	if err != nil {
+		return nil, err
+	}
+	argv := []string{
+		path, "--bind", "127.0.0.1", "--port", fmt.Sprint(port), "--dir", dir,
+		"--appendonly", "yes", "--appendfsync", "everysec", "--save", "", "--daemonize", "no",
+	}
+	return &Server{
+		Name: "redis", Addr: address(port), argv: append(argv, args...), log: filepath.Join(dir, "redis.log"), ready: redisReady,
+	}, nil
+}
+
+// redisReady pings; a Redis that still loads its file, or that asks for a password,
+// answers with an error.
+func redisReady(ctx context.Context, addr string) error {
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if deadline, ok := ctx.Deadline(); ok {
+		if err := conn.SetDeadline(deadline); err != nil {
+			return err
+		}
+	}
+	if _, err := conn.Write([]byte("PING\r\n")); err != nil {
+		return err
+	}
+	line, err := bufio.NewReader(conn).ReadString('\n')
+	if err != nil {
+		return err
+	}
+	if !strings.HasPrefix(line, "+PONG") && !strings.HasPrefix(line, "-NOAUTH") {
+		return fmt.Errorf("it answers %q", strings.TrimSpace(line))
+	}
+	return nil
+}
+
+func address(port int) string { return net.JoinHostPort("127.0.0.1", fmt.Sprint(port)) }
+
+// FreePort is a port that nobody listens on now. Ports are drawn below those that
+// the kernel gives to outgoing connections, so that no connection takes one while
+// its server is stopped.
+func FreePort() (int, error) { return FreePorts(1) }
+
+// FreePorts is the first of n free ports in a row.
+func FreePorts(n int) (int, error) {
+	for try := range 200 {
+		first := 15000 + int(time.Now().UnixNano()/1000+int64(try)*7919)%14000
+		if allFree(first, n) {
+			return first, nil
+		}
+	}
+	return 0, fmt.Errorf("no %d free ports in a row", n)
+}
+
+func allFree(first, n int) bool {
+	for port := first; port < first+n; port++ {
+		ln, err := net.Listen("tcp", address(port))
+		if err != nil {
+			return false
+		}
+		ln.Close()
+	}
+	return true
+}

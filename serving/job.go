@@ -1,0 +1,30 @@
+package serving
+
+import "errors"
+
+// Job is how the replicas of one model version are doing, as those who run them see it.
+type Job struct {
+	ModelID
+	Count    int    // replicas asked for
+	Running  int    // replicas whose processes run
+	Index    uint64 // grows with every change of the job
+	Blocked  string // why the count cannot be changed now; empty: it can
+	Problem  string // why fewer run than were asked for, in words for people; empty while they only start
+	Outdated bool   // it was made by an older release or with other settings than would make it now
+}
+
+// JobChange asks for a number of replicas.
+type JobChange struct {
+	Count  int
+	Index  uint64 // of the Job that was looked at, 0 for none; a job that has changed since is left alone
+	Reason string // for those who read the job's history
+}
+
+var (
+	// ErrJobBlocked says that a job cannot be changed now; nothing was changed.
+	ErrJobBlocked = errors.New("the job cannot be changed now")
+	// ErrJobChanged says that the job is not as it was looked at; nothing was changed.
+	ErrJobChanged = errors.New("the job has changed meanwhile")
+	// ErrJobRefused says that the job cannot be as asked for; asking again is no use.
+	ErrJobRefused = errors.New("the job is refused")
+)
