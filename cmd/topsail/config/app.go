@@ -13,6 +13,7 @@ type appTable struct {
 	DefaultOutput string            `toml:"default_output" accept:"string integer float boolean" help:"the answer when no model gave one in time"`
 	SLO           time.Duration     `toml:"latency_slo_micros" default:"100000" help:"time from receiving a query to its answer, in microseconds"`
 	Models        []string          `toml:"models" help:"the linked models"`
+	ColdStart     time.Duration     `toml:"cold_start_micros" help:"how long a query may wait for the first replica of a model at zero, in microseconds; 0 is the latency objective"`
 	Example       string            `toml:"example" help:"an input as JSON, for showing people how to ask"`
 	Cache         cacheTable        `toml:"cache"`
 	Policy        policyTable       `toml:"policy"`
@@ -34,6 +35,7 @@ func (t *appTable) app() *serving.App {
 		InputType:     t.InputType,
 		DefaultOutput: t.DefaultOutput,
 		SLO:           t.SLO,
+		ColdStart:     t.ColdStart,
 		Models:        t.Models,
 		Policy:        serving.PolicySpec(t.Policy),
 		Cache:         serving.CacheSpec(t.Cache),

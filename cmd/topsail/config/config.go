@@ -50,6 +50,7 @@ func load(f *file, env environment, flags map[string]string) (*Config, error) {
 	l.environment(env)
 	l.flags(flags)
 	l.dataDir(env)
+	l.listeners()
 	c := &Config{
 		Options:  l.doc.Options,
 		File:     f.path,

@@ -44,7 +44,7 @@ func readTestdata(t testing.TB, name string) string {
 
 func TestNothingConfigured(t *testing.T) {
 	c := mustLoad(t, "", user, nil)
-	want := Options{
+	want := withDefaults(Options{
 		DataDir: "/home/ada/.local/state/topsail",
 		Gateway: Gateway{
 			Addr:           "127.0.0.1:1337",
@@ -57,10 +57,8 @@ func TestNothingConfigured(t *testing.T) {
 		Web: Web{Addr: "127.0.0.1:1338"},
 		Ops: Ops{Addr: "127.0.0.1:1390"},
 		Log: Log{Level: "info", Format: "auto"},
-	}
-	if c.Options != want {
-		t.Errorf("got  %+v\nwant %+v", c.Options, want)
-	}
+	})
+	equal(t, "options", c.Options, want)
 	if c.Apps != nil || c.Versions != nil || len(c.Current) != 0 || c.Warnings != nil {
 		t.Errorf("got apps %v, versions %v, current %v, warnings %v", c.Apps, c.Versions, c.Current, c.Warnings)
 	}
@@ -68,7 +66,7 @@ func TestNothingConfigured(t *testing.T) {
 
 func TestEveryKey(t *testing.T) {
 	c := mustLoad(t, readTestdata(t, "topsail.toml"), user, nil)
-	wantOptions := Options{
+	wantOptions := withDefaults(Options{
 		DataDir: "/etc/topsail/state",
 		Gateway: Gateway{
 			Addr:           "127.0.0.1:1437",
@@ -81,7 +79,7 @@ func TestEveryKey(t *testing.T) {
 		Web: Web{Addr: "[::1]:1438"},
 		Ops: Ops{Addr: "localhost:1490"},
 		Log: Log{Level: "debug", Format: "json"},
-	}
+	})
 	wantApps := []*serving.App{{
 		Name:          "wine",
 		InputType:     serving.Doubles,
@@ -137,15 +135,56 @@ func TestEveryKey(t *testing.T) {
 
 	// A key that is added belongs into the example too.
 	shown := map[string]bool{}
-	for _, s := range c.Settings() {
+	cluster := mustLoad(t, readTestdata(t, "cluster.toml"), user, nil)
+	for _, s := range append(c.Settings(), cluster.Settings()...) {
 		name := regexp.MustCompile(`\[\d+\]`).ReplaceAllString(s.Name, "")
 		shown[name] = shown[name] || s.Source != sourceDefault
 	}
 	for _, k := range Keys() {
 		if !shown[k.Name] {
-			t.Errorf("testdata/topsail.toml does not show %s", k.Name)
+			t.Errorf("neither testdata/topsail.toml nor testdata/cluster.toml shows %s", k.Name)
 		}
 	}
+}
+
+// withDefaults adds the settings of a cluster as they are by default.
+func withDefaults(o Options) Options {
+	o.Sidecar = Sidecar{Addr: "127.0.0.1:0", ContainersAddr: "127.0.0.1:0"}
+	o.Redis = Redis{Addrs: []string{"127.0.0.1:6379"}, Prefix: "topsail"}
+	o.Consul = Consul{Service: "topsail-sidecar"}
+	o.InfluxDB = InfluxDB{URL: "http://127.0.0.1:8086", Bucket: "topsail/autogen"}
+	o.Jobs = Jobs{Driver: "raw_exec", Datacenters: []string{"*"}, CPU: 500, MemoryMB: 300}
+	return o
+}
+
+func TestCluster(t *testing.T) {
+	c := mustLoad(t, readTestdata(t, "cluster.toml"), user, nil)
+	equal(t, "gateway", c.Gateway.KeysFile, "/etc/topsail/query.keys")
+	equal(t, "redis", c.Redis, Redis{
+		Addrs: []string{"10.0.0.5:26379", "10.0.0.6:26379"}, Master: "main", Username: "topsail",
+		PasswordFile: "/etc/topsail/redis.password", TLS: true, Prefix: "staging",
+	})
+	equal(t, "cold start", c.Apps[0].ColdStart, 30*time.Second)
+	v := c.Versions[0]
+	equal(t, "scale", v.Scale, &serving.ScaleSpec{
+		Max: 4, Metric: "concurrency", Target: 2, Utilisation: 0.8, Idle: 5 * time.Minute, StepUp: 4, StepDown: 1.5,
+		CooldownUp: time.Second, CooldownDown: time.Minute, DeadBand: 0.2,
+	})
+	equal(t, "resources", v.Resources, serving.Resources{
+		CPU: 4000, MemoryMB: 16000, GPU: serving.GPU{Count: 1, Device: "nvidia/gpu/1g.10gb", MemoryMB: 8000, Runtime: "nvidia"},
+	})
+	equal(t, "artifacts", v.Container.Artifacts, []serving.Artifact{{
+		Source: "https://files.example/llm.tar.gz", Checksum: "sha256:1111111111111111111111111111111111111111111111111111111111111111",
+		Destination: "local/weights",
+	}})
+	equal(t, "secrets", v.Container.Secrets, map[string]string{"HF_TOKEN": "hf_token"})
+}
+
+// TestListsAsText is how variables and flags give lists.
+func TestListsAsText(t *testing.T) {
+	c := mustLoad(t, "", append(user, "TOPSAIL_REDIS_ADDRS=a:1, b:2"), map[string]string{"jobs-datacenters": "dc1"})
+	equal(t, "addresses", c.Redis.Addrs, []string{"a:1", "b:2"})
+	equal(t, "datacenters", c.Jobs.Datacenters, []string{"dc1"})
 }
 
 func equal(t *testing.T, what string, got, want any) {

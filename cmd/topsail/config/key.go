@@ -38,7 +38,7 @@ func Keys() []Key {
 //	toml    the name in the file; a field without it is no key
 //	min     the least integer
 //	enum    the words that are allowed
-//	addr    "any" host:port, or "loopback" addresses only
+//	addr    what the address is for: "any", "listen", or "loopback"
 //	accept  TOML types that are taken by their text
 //	path    a relative path counts from the folder of the file
 type leaf struct {

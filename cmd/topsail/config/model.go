@@ -16,7 +16,9 @@ type modelTable struct {
 	InputLength   int               `toml:"input_length" help:"elements of every input; 0 is any number"`
 	Labels        []string          `toml:"labels" help:"words to find the version by"`
 	Replicas      int               `toml:"replicas" default:"1" help:"how many containers to run"`
+	Scale         scaleTable        `toml:"scale"`
 	Batch         batchTable        `toml:"batch"`
+	Resources     resourcesTable    `toml:"resources"`
 	Command       []string          `toml:"command" help:"program and arguments of a container to start"`
 	Dir           string            `toml:"dir" path:"true" help:"folder to start the command in; by default the folder of the file"`
 	Env           map[string]string `toml:"env" secret:"true" help:"variables of the command beside the inherited ones"`
@@ -24,6 +26,10 @@ type modelTable struct {
 	ContainerAddr string            `toml:"container_addr" addr:"any" help:"address of a container that already listens"`
 	Protocol      string            `toml:"protocol" help:"v1 for a container that listens, else v2"`
 	Connections   int               `toml:"connections" help:"connections to a container that listens; 0 is 1"`
+	Driver        string            `toml:"driver" help:"on a cluster: raw_exec, exec or docker; by default jobs.driver"`
+	Image         string            `toml:"image" help:"on a cluster: image of the docker driver"`
+	Artifacts     []artifactTable   `toml:"artifact"`
+	Secrets       map[string]string `toml:"secrets" help:"on a cluster: variables of the command, by the item of the job's Nomad variable that has the value"`
 }
 
 type batchTable struct {
@@ -44,6 +50,8 @@ func (t *modelTable) version(folder string) *serving.Version {
 		InputLength: t.InputLength,
 		Labels:      t.Labels,
 		Replicas:    t.Replicas,
+		Scale:       t.Scale.spec(),
+		Resources:   t.Resources.spec(),
 		Batch:       serving.BatchSpec(t.Batch),
 		Container: serving.ContainerSpec{
 			Command:     t.Command,
@@ -53,6 +61,10 @@ func (t *modelTable) version(folder string) *serving.Version {
 			Protocol:    t.Protocol,
 			Connections: t.Connections,
 			Watch:       t.Watch,
+			Driver:      t.Driver,
+			Image:       t.Image,
+			Artifacts:   artifacts(t.Artifacts),
+			Secrets:     t.Secrets,
 		},
 		Origin: serving.FromFile,
 	}

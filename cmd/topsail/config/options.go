@@ -8,37 +8,121 @@ import (
 
 // Options are the settings outside the tables of apps and models.
 type Options struct {
-	DataDir string  `toml:"data_dir" path:"true" default:"$XDG_STATE_HOME/topsail" help:"folder for what outlives a restart; without XDG_STATE_HOME it is ~/.local/state/topsail"`
-	Gateway Gateway `toml:"gateway"`
-	Web     Web     `toml:"web"`
-	Ops     Ops     `toml:"ops"`
-	Log     Log     `toml:"log"`
+	DataDir   string    `toml:"data_dir" path:"true" default:"$XDG_STATE_HOME/topsail" help:"folder for what outlives a restart; without XDG_STATE_HOME it is ~/.local/state/topsail"`
+	Gateway   Gateway   `toml:"gateway"`
+	Web       Web       `toml:"web"`
+	Ops       Ops       `toml:"ops"`
+	Log       Log       `toml:"log"`
+	TLS       TLS       `toml:"tls"`
+	Sidecar   Sidecar   `toml:"sidecar"`
+	Scheduler Scheduler `toml:"scheduler"`
+	Redis     Redis     `toml:"redis"`
+	Consul    Consul    `toml:"consul"`
+	Nomad     Nomad     `toml:"nomad"`
+	InfluxDB  InfluxDB  `toml:"influxdb"`
+	Jobs      Jobs      `toml:"jobs"`
 }
 
 // Gateway is the edge that answers queries.
 type Gateway struct {
-	Addr           string        `toml:"addr" default:"127.0.0.1:1337" addr:"loopback" help:"address for queries and feedback"`
-	CacheBytes     int           `toml:"cache_bytes" default:"33554432" min:"0" help:"memory of the prediction cache in bytes; 0 turns it off"`
-	MaxBodyBytes   int           `toml:"max_body_bytes" default:"16777216" min:"1" help:"largest request body in bytes"`
-	MaxBatch       int           `toml:"max_batch" default:"4096" min:"1" help:"most inputs in one request"`
-	MaxConnections int           `toml:"max_connections" default:"4096" min:"1" help:"most client connections at a time"`
-	DrainTimeout   time.Duration `toml:"drain_timeout_micros" default:"10000000" min:"0" help:"how long queries in flight may take to end when stopping, in microseconds"`
+	Addr              string        `toml:"addr" default:"127.0.0.1:1337" addr:"listen" help:"address for queries and feedback"`
+	Name              string        `toml:"name" help:"name of this gateway among its peers; by default the allocation's or the host's, and the process id"`
+	KeysFile          string        `toml:"keys_file" path:"true" help:"file of the keys that queries must show, one per line"`
+	RequireClientCert bool          `toml:"require_client_cert" help:"serve only clients with a certificate of tls.ca_file"`
+	CacheBytes        int           `toml:"cache_bytes" default:"33554432" min:"0" help:"memory of the prediction cache in bytes; 0 turns it off"`
+	MaxBodyBytes      int           `toml:"max_body_bytes" default:"16777216" min:"1" help:"largest request body in bytes"`
+	MaxBatch          int           `toml:"max_batch" default:"4096" min:"1" help:"most inputs in one request"`
+	MaxConnections    int           `toml:"max_connections" default:"4096" min:"1" help:"most client connections at a time"`
+	DrainTimeout      time.Duration `toml:"drain_timeout_micros" default:"10000000" min:"0" help:"how long queries in flight may take to end when stopping, in microseconds"`
 }
 
 // Web is the management side: admin REST and the web UI.
 type Web struct {
-	Addr string `toml:"addr" default:"127.0.0.1:1338" addr:"loopback" help:"address of the admin API and the web UI"`
+	Addr              string `toml:"addr" default:"127.0.0.1:1338" addr:"listen" help:"address of the admin API and the web UI"`
+	KeysFile          string `toml:"keys_file" path:"true" help:"file of the keys that administrators must show, one per line"`
+	RequireClientCert bool   `toml:"require_client_cert" help:"serve only clients with a certificate of tls.ca_file"`
 }
 
 // Ops is the side for operators: metrics, health, profiles.
 type Ops struct {
-	Addr string `toml:"addr" default:"127.0.0.1:1390" addr:"loopback" help:"address of metrics, health checks and profiles"`
+	Addr     string `toml:"addr" default:"127.0.0.1:1390" addr:"listen" help:"address of metrics, health checks and profiles"`
+	KeysFile string `toml:"keys_file" path:"true" help:"file of the keys that scrapers must show, one per line; health checks need none"`
 }
 
 // Log is what is logged, and how.
 type Log struct {
 	Level  string `toml:"level" default:"info" enum:"debug info warn error" help:"least level that is logged: debug, info, warn or error"`
 	Format string `toml:"format" default:"auto" enum:"auto text json" help:"auto, text or json; auto is text on a terminal and json elsewhere"`
+}
+
+// TLS is the certificate of this process, for its listeners and towards its peers.
+type TLS struct {
+	CertFile string `toml:"cert_file" path:"true" help:"certificate of this process; with it every listener speaks TLS"`
+	KeyFile  string `toml:"key_file" path:"true" help:"key of the certificate"`
+	CAFile   string `toml:"ca_file" path:"true" help:"certificates that peers must have; with it gateways and sidecars use mutual TLS"`
+	External bool   `toml:"external" help:"a proxy or a service mesh encrypts what is sent to this process"`
+}
+
+// Sidecar is the process beside a container.
+type Sidecar struct {
+	Addr               string `toml:"addr" default:"127.0.0.1:0" addr:"listen" help:"address for gateways"`
+	ContainersAddr     string `toml:"containers_addr" default:"127.0.0.1:0" addr:"loopback" help:"address for containers"`
+	Replica            string `toml:"replica" help:"name of this replica; by default the allocation's or the host's, and the process id"`
+	Models             string `toml:"models" help:"the model versions to serve, as JSON; the job of a model version sets it"`
+	TokenFile          string `toml:"token_file" path:"true" help:"file of the token that gateways show to sidecars"`
+	ContainerTokenFile string `toml:"container_token_file" help:"file to write the token to that containers must show"`
+}
+
+// Scheduler decides the numbers of replicas.
+type Scheduler struct {
+	Name   string `toml:"name" help:"name of this scheduler among its peers; by default the allocation's or the host's, and the process id"`
+	DryRun bool   `toml:"dry_run" help:"decide and log, and change nothing"`
+}
+
+// Redis keeps the state of a cluster.
+type Redis struct {
+	Addrs        []string `toml:"addrs" default:"127.0.0.1:6379" help:"addresses of Redis, of its Sentinels or of its cluster's nodes"`
+	Master       string   `toml:"master" help:"name of the master, when addrs are Sentinels"`
+	Cluster      bool     `toml:"cluster" help:"addrs are nodes of a Redis Cluster"`
+	Username     string   `toml:"username" help:"user name"`
+	PasswordFile string   `toml:"password_file" path:"true" help:"file of the password"`
+	TLS          bool     `toml:"tls" help:"speak TLS to Redis, with the certificates of [tls]"`
+	Prefix       string   `toml:"prefix" default:"topsail" help:"what the names of all keys begin with"`
+}
+
+// Consul tells where replicas are. Its address, token and certificates are in the
+// standard variables, CONSUL_HTTP_ADDR and so on.
+type Consul struct {
+	Service string `toml:"service" default:"topsail-sidecar" help:"the service of the sidecars"`
+}
+
+// Nomad runs the replicas. Its address, token and certificates are in the standard
+// variables, NOMAD_ADDR and so on.
+type Nomad struct {
+	TokenFile string `toml:"token_file" path:"true" help:"file of the token, read again when it is refused"`
+}
+
+// InfluxDB keeps demand.
+type InfluxDB struct {
+	URL       string `toml:"url" default:"http://127.0.0.1:8086" help:"address of InfluxDB; INFLUX_HOST is read too"`
+	TokenFile string `toml:"token_file" path:"true" help:"file of the token, for version 1 user:password; INFLUX_TOKEN is read too"`
+	Org       string `toml:"org" help:"organisation, for version 2; INFLUX_ORG is read too"`
+	Bucket    string `toml:"bucket" default:"topsail/autogen" help:"bucket, for version 1 database/policy; INFLUX_BUCKET is read too"`
+}
+
+// Jobs is how Nomad runs model versions.
+type Jobs struct {
+	Program     string   `toml:"program" help:"path or URL of the topsail program on the nodes; by default the path of this one"`
+	Checksum    string   `toml:"checksum" help:"of the program, when it is a URL: sha256:…"`
+	Driver      string   `toml:"driver" default:"raw_exec" enum:"raw_exec exec docker" help:"driver of sidecars and of containers that name none"`
+	Region      string   `toml:"region" help:"Nomad region; by default the agent's"`
+	Namespace   string   `toml:"namespace" help:"Nomad namespace"`
+	Datacenters []string `toml:"datacenters" default:"*" help:"datacenters to run in"`
+	NodePool    string   `toml:"node_pool" help:"node pool to run in"`
+	CPU         int      `toml:"cpu" default:"500" min:"1" help:"MHz of a container that names none"`
+	MemoryMB    int      `toml:"memory_mb" default:"300" min:"16" help:"memory of a container that names none"`
+	VaultRole   string   `toml:"vault_role" help:"role for Vault; empty for none"`
+	Mesh        bool     `toml:"mesh" help:"put sidecars into Consul's service mesh"`
 }
 
 // dataDir gives data_dir its default, which depends on the user.

@@ -14,6 +14,10 @@ const (
 	sourceDefault = "default"
 )
 
+// forContainers are the variables that a sidecar's job gives to its container,
+// where they may reach a topsail command.
+var forContainers = []string{"TOPSAIL_SIDECAR", "TOPSAIL_TOKEN", "TOPSAIL_TOKEN_FILE", "TOPSAIL_MODEL", "TOPSAIL_VERSION", "TOPSAIL_INPUT_TYPE", "TOPSAIL_INPUT_LENGTH", "TOPSAIL_REPLICA"}
+
 // environment holds the variables that are set and not empty.
 type environment map[string]string
 
@@ -33,6 +37,7 @@ func (env environment) warnings() []string {
 	for _, k := range options() {
 		known = append(known, k.Env)
 	}
+	known = append(known, forContainers...)
 	var all []string
 	for _, name := range keys(env) {
 		if strings.HasPrefix(name, envPrefix) && !slices.Contains(known, name) {

@@ -45,23 +45,33 @@ func setting(t *testing.T, c *Config, name string) Setting {
 
 // Every option can be set by its variable and by its flag.
 func TestEveryVariableAndFlag(t *testing.T) {
+	const whole = "[tls]\ncert_file = 'c'\nkey_file = 'k'\nca_file = 'a'\n" // settings that go together
 	for _, k := range Keys() {
 		if k.Env == "" {
 			continue
 		}
 		value := map[string]string{
-			"data_dir": "/d", "log.level": "warn", "log.format": "text",
+			"log.level": "warn", "log.format": "text", "jobs.driver": "exec",
 			"gateway.addr": "127.0.0.1:1", "web.addr": "127.0.0.1:2", "ops.addr": "[::1]:3",
+			"sidecar.addr": "127.0.0.1:4", "sidecar.containers_addr": "127.0.0.1:5",
 		}[k.Name]
-		if k.Type == "integer" {
-			value = "77"
+		shown := value
+		switch {
+		case k.Type == "integer":
+			value, shown = "77", "77"
+		case k.Type == "boolean":
+			value, shown = "true", "true"
+		case k.Type == "list of strings":
+			value, shown = "a,b", `["a", "b"]`
+		case value == "":
+			value, shown = "/d", "/d"
 		}
-		c := mustLoad(t, "", append([]string{k.Env + "=" + value}, user...), nil)
-		if s := setting(t, c, k.Name); s.Value != value || s.Source != "environment "+k.Env || c.Warnings != nil {
+		c := mustLoad(t, whole, append([]string{k.Env + "=" + value}, user...), nil)
+		if s := setting(t, c, k.Name); s.Value != shown || s.Source != "environment "+k.Env || c.Warnings != nil {
 			t.Errorf("%s=%s: got %+v, warnings %q", k.Env, value, s, c.Warnings)
 		}
-		c = mustLoad(t, "", user, map[string]string{k.Flag: value})
-		if s := setting(t, c, k.Name); s.Value != value || s.Source != "flag --"+k.Flag {
+		c = mustLoad(t, whole, user, map[string]string{k.Flag: value})
+		if s := setting(t, c, k.Name); s.Value != shown || s.Source != "flag --"+k.Flag {
 			t.Errorf("--%s=%s: got %+v", k.Flag, value, s)
 		}
 	}

@@ -74,6 +74,12 @@ func parse(text, typ string) any {
 		if b, err := strconv.ParseBool(text); err == nil {
 			return b
 		}
+	case "list of strings":
+		var list []any
+		for s := range strings.SplitSeq(text, ",") {
+			list = append(list, strings.TrimSpace(s))
+		}
+		return list
 	}
 	return text
 }

@@ -49,7 +49,7 @@ func (k leaf) check(v any) error {
 			return fmt.Errorf("must be one of %s, not %q", strings.Join(enum, ", "), v)
 		}
 		if which := k.tag.Get("addr"); which != "" {
-			return checkAddr(v, which == "loopback")
+			return checkAddr(v, which)
 		}
 	}
 	return nil
