@@ -1,6 +1,7 @@
 package serving
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -13,6 +14,11 @@ type ModelID struct {
 }
 
 func (id ModelID) String() string { return id.Model + ":" + id.Version }
+
+// Compare orders ids by model, then by version.
+func (id ModelID) Compare(other ModelID) int {
+	return cmp.Or(cmp.Compare(id.Model, other.Model), cmp.Compare(id.Version, other.Version))
+}
 
 // Version is a model version as it was registered; immutable once in a Catalog.
 type Version struct {

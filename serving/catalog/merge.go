@@ -54,7 +54,7 @@ type merge struct {
 // mergeVersions puts first and deletes then, so that no model disappears, with
 // its links, only to come back.
 func (m *merge) mergeVersions() {
-	for _, id := range slices.SortedFunc(maps.Keys(m.file.versions), compareIDs) {
+	for _, id := range slices.SortedFunc(maps.Keys(m.file.versions), serving.ModelID.Compare) {
 		v, old := m.file.versions[id], m.Version(id)
 		was, same := serving.Origin(""), false
 		if old != nil {
@@ -162,8 +162,4 @@ func (m *merge) dropBrokenLinks() {
 
 func describe(id serving.ModelID) string {
 	return fmt.Sprintf("version %q of model %q", id.Version, id.Model)
-}
-
-func compareIDs(a, b serving.ModelID) int {
-	return cmp.Or(cmp.Compare(a.Model, b.Model), cmp.Compare(a.Version, b.Version))
 }
