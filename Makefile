@@ -10,8 +10,9 @@ TOOLS    := go tool -modfile=internal/tools/go.mod
 SERVERS  := build/servers
 FUZZTIME ?= 20s
 BENCH    ?= all
+OFFSET   ?= 0
 
-.PHONY: help build run servers test test-go test-python test-demo bench fuzz lint fmt fix clean
+.PHONY: help build run servers cluster cluster-down test test-go test-python test-demo bench fuzz lint fmt fix clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -26,6 +27,13 @@ run: build $(VENV)/demo ## serve two demo models on this machine
 
 servers: $(addprefix $(SERVERS)/,consul nomad influxd) ## build Consul, Nomad and InfluxDB for tests and clusters, and find Redis
 	@scripts/need-redis
+
+cluster: build servers $(VENV)/demo ## run Consul, Nomad, Redis, InfluxDB and Topsail on them; OFFSET=10000 moves all ports
+	@$(VENV)/bin/python $(DEMO)/train.py $(MODELS)
+	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" DEMO_MODELS="$(CURDIR)/$(MODELS)" go run ./internal/cluster up -offset $(OFFSET)
+
+cluster-down: ## stop the cluster and leave nothing behind
+	@go run ./internal/cluster down -offset $(OFFSET)
 
 test: lint test-go test-python test-demo ## run all tests
 

@@ -18,6 +18,7 @@ import (
 	"topsail/gateway/httpapi"
 	"topsail/gateway/predict"
 	"topsail/gateway/route"
+	"topsail/internal/demand"
 	"topsail/internal/obs"
 	"topsail/serving"
 )
@@ -36,9 +37,13 @@ type Config struct {
 	Resolver   route.Resolver
 	QueryIDs   predict.Leaser // nil: ids are drawn at random blocks
 	CacheBytes int64
+	Demand     *demand.Meter // nil: demand is not counted
+	Waker      predict.Waker // nil: queries without a replica wait for one that comes by itself
 	HTTP       httpapi.Config
-	Metrics    *obs.Registry // nil: metrics are kept and shown nowhere
-	Log        *slog.Logger  // nil: nothing is logged
+	// Dial reaches the address of a replica; nil is TCP.
+	Dial    func(ctx context.Context, addr string) (net.Conn, error)
+	Metrics *obs.Registry // nil: metrics are kept and shown nowhere
+	Log     *slog.Logger  // nil: nothing is logged
 }
 
 // Gateway answers queries while Run runs.
@@ -65,10 +70,15 @@ func New(ctx context.Context, cfg Config) *Gateway {
 		table: route.NewTable(cfg.Name, cfg.Resolver, cfg.Log),
 		ids:   predict.NewIDs(ctx, cfg.QueryIDs, cfg.Log),
 	}
+	if cfg.Dial != nil {
+		g.table.Dial = cfg.Dial
+	}
 	g.Predictor = predict.New(g.cache, g.table, g.ids, predict.NewMetrics(cfg.Metrics))
+	g.Demand = cfg.Demand
 	g.http = httpapi.New(cfg.HTTP, g.Predictor, cfg.Log)
 	cfg.Metrics.GaugeFunc("topsail_gateway_cache_bytes", "Memory held by the prediction cache.", func() float64 { return float64(g.cache.Bytes()) })
 	cfg.Metrics.GaugeFunc("topsail_gateway_cache_entries", "Predictions in the cache.", func() float64 { return float64(g.cache.Len()) })
+	cfg.Metrics.GaugeFunc("topsail_gateway_held", "Questions that wait for a replica.", func() float64 { return float64(g.Held()) })
 	cfg.Metrics.GaugeFunc("topsail_gateway_in_flight", "Questions in flight that equal ones can join.", func() float64 { return float64(g.cache.Open()) })
 	cfg.Metrics.Collect(replicaGauges{g.table})
 	return g
@@ -88,6 +98,9 @@ func (g *Gateway) Run(ctx context.Context, ln net.Listener) error {
 	group, ctx := errgroup.WithContext(ctx) // nobody serves without the others
 	group.Go(func() error { return ended(routing, g.table.Run(routing)) })
 	group.Go(func() error { return ended(routing, g.cfg.Catalog.Watch(routing, g.update)) })
+	if g.cfg.Waker != nil {
+		group.Go(func() error { return ended(routing, g.Predictor.Run(routing, g.cfg.Waker, g.cfg.Log)) })
+	}
 	group.Go(func() error {
 		defer stop()
 		if ln == nil {

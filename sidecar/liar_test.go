@@ -203,7 +203,7 @@ func TestAnIDChangesItsModel(t *testing.T) {
 
 func TestWhoMayConnect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Config{ContainerToken: []byte("secret"), GatewayToken: []byte("other")})
+		r := newRig(t, Config{ContainerToken: []byte("secret"), GatewayToken: func() []byte { return []byte("other") }})
 		for _, c := range []struct {
 			to    *pipes
 			hello rpc.Hello

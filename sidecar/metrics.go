@@ -3,6 +3,7 @@ package sidecar
 import (
 	"time"
 
+	"topsail/internal/demand"
 	"topsail/internal/obs"
 	"topsail/rpc"
 	"topsail/serving"
@@ -64,16 +65,26 @@ func (m *Metrics) forget(id serving.ModelID, replica string) {
 type poolMetrics struct {
 	answers, dropped       [rpc.StatusCancelled + 1]obs.Counter
 	sizes, service, waited obs.Histogram
+	demand                 *demand.Tally // while the sidecar runs
 }
 
 // Batch, Waited and Dropped implement batch.Observer.
 func (p *poolMetrics) Batch(n int, took time.Duration) {
 	p.sizes.Observe(float64(n))
 	p.service.Observe(took.Seconds())
+	p.demand.Batch(n, took)
 }
 
-func (p *poolMetrics) Waited(d time.Duration) { p.waited.Observe(d.Seconds()) }
+func (p *poolMetrics) Waited(d time.Duration) {
+	p.waited.Observe(d.Seconds())
+	p.demand.Waited(d)
+}
 
-func (p *poolMetrics) Dropped(status rpc.Status) { p.dropped[status].Inc() }
+func (p *poolMetrics) Dropped(status rpc.Status) {
+	p.dropped[status].Inc()
+	if status != rpc.StatusCancelled { // that is for want of somebody who waits, not of capacity
+		p.demand.Refused()
+	}
+}
 
 func (p *poolMetrics) answered(status rpc.Status) { p.answers[status].Inc() }

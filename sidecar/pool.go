@@ -105,6 +105,7 @@ func (p *pool) submit(it *queue.Item) {
 	}
 	switch err := p.queue.Push(it); {
 	case err == nil:
+		p.metrics.demand.Admitted()
 	case errors.Is(err, queue.ErrFull):
 		p.refuse(it, rpc.StatusFull, err)
 	case errors.Is(err, queue.ErrLate):

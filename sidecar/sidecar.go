@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"sync"
+	"syscall"
 	"time"
 
+	"topsail/internal/demand"
 	"topsail/rpc"
 	"topsail/serving"
 	"topsail/sidecar/container"
@@ -33,7 +36,8 @@ type Config struct {
 	Stall          time.Duration // zero: batch.DefaultStall
 	Drain          time.Duration // zero: DefaultDrain
 	ContainerToken []byte        // when set, containers must show it
-	GatewayToken   []byte        // when set, gateways must show it
+	GatewayToken   func() []byte // when set, gateways must show what it is then
+	Demand         *demand.Meter // nil: demand is not counted
 	Stalled        func()        // when set, called after a container was lost because it hung
 }
 
@@ -68,6 +72,8 @@ func New(cfg Config, metrics *Metrics, log *slog.Logger) *Sidecar {
 // closes both listeners.
 func (s *Sidecar) Run(ctx context.Context, gateways, containers net.Listener) error {
 	for _, p := range s.pools {
+		p.metrics.demand = s.cfg.Demand.Open(p.model.ModelID, p.profile)
+		defer p.metrics.demand.Close()
 		s.metrics.gauges.add(p, s.cfg.Replica)
 		defer s.metrics.gauges.remove(p)
 		defer s.metrics.forget(p.model.ModelID, s.cfg.Replica)
@@ -157,6 +163,18 @@ func (s *Sidecar) hello(token []byte) rpc.Hello {
 	return rpc.Hello{Minor: rpc.Minor, Role: rpc.RoleSidecar, Features: rpc.FeatureLZ4, MaxFrame: rpc.MaxFrame, Name: s.cfg.Replica, Token: token, Software: "topsail"}
 }
 
+// greet opens the connection of a gateway.
+func (s *Sidecar) greet(ctx context.Context, nc net.Conn) (*rpc.Conn, error) {
+	var token []byte
+	if s.cfg.GatewayToken != nil {
+		if token = s.cfg.GatewayToken(); len(token) == 0 { // which would let everybody in
+			nc.Close()
+			return nil, errors.New("sidecar: the token that gateways must show is empty")
+		}
+	}
+	return rpc.Accept(ctx, nc, s.hello(token), wantRole(rpc.RoleGateway))
+}
+
 func wantRole(role rpc.Role) func(rpc.Hello) error {
 	return func(h rpc.Hello) error {
 		if h.Role != role {
@@ -167,9 +185,13 @@ func wantRole(role rpc.Role) func(rpc.Hello) error {
 }
 
 func (s *Sidecar) serveGateway(ctx context.Context, nc net.Conn) {
-	conn, err := rpc.Accept(ctx, nc, s.hello(s.cfg.GatewayToken), wantRole(rpc.RoleGateway))
+	conn, err := s.greet(ctx, nc)
 	if err != nil {
-		s.log.Debug("refused a gateway", "from", nc.RemoteAddr(), "err", err)
+		level := slog.LevelWarn
+		if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
+			level = slog.LevelDebug // a health check that only connects
+		}
+		s.log.Log(ctx, level, "refused a gateway", "from", nc.RemoteAddr(), "err", err)
 		return
 	}
 	g := newGatewayConn(conn, s.pools)

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"topsail/internal/access"
 	"topsail/serving"
 )
 
@@ -66,11 +67,12 @@ func (s Status) Current(v *serving.Version) bool {
 	return s.Catalog.Models[v.Model].Current == v.Version
 }
 
-// Handler serves the management port.
-func Handler(system System) http.Handler {
+// Handler serves the management port. Everything but GET /health asks for a key,
+// if there are keys.
+func Handler(system System, keys *access.Keys) http.Handler {
 	page := template.Must(template.New("status").Parse(statusPage))
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+	mux.Handle("GET /{$}", keys.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		var b bytes.Buffer
 		if err := page.Execute(&b, system.Status()); err != nil {
 			http.Error(w, "the status page could not be made", http.StatusInternalServerError)
@@ -82,14 +84,14 @@ func Handler(system System) http.Handler {
 		h.Set("Cache-Control", "no-store")
 		// A client that left needs no page.
 		_, _ = w.Write(b.Bytes())
-	})
+	})))
 	mux.HandleFunc("GET /health", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write([]byte(`{"status":"ok"}`))
 	})
-	mux.HandleFunc("GET /admin/ping", func(w http.ResponseWriter, _ *http.Request) {
+	mux.Handle("GET /admin/ping", keys.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json") // as Clipper says it
 		_, _ = w.Write([]byte("PONG"))
-	})
+	})))
 	return mux
 }

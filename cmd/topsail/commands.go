@@ -1,13 +1,16 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"topsail/cmd/topsail/cluster"
 	"topsail/cmd/topsail/config"
 	"topsail/cmd/topsail/local"
 	"topsail/internal/obs"
@@ -20,20 +23,68 @@ func rootCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(localCommand(), configCommand())
+	root.AddGroup(&cobra.Group{ID: "roles", Title: "Roles:"}, &cobra.Group{ID: "cluster", Title: "A cluster's state:"})
+	root.AddCommand(
+		localCommand(),
+		roleCommand("gateway", "Answer queries", cluster.Gateway),
+		roleCommand("sidecar", "Serve one replica, beside its container", cluster.Sidecar),
+		roleCommand("scheduler", "Decide the numbers of replicas, while leading", cluster.Scheduler),
+		roleCommand("web", "Serve management", cluster.Web),
+		applyCommand(), restoreCommand(), scaleCommand(), gatewaysCommand(), decisionsCommand(), jobCommand(),
+		configCommand(),
+	)
 	return root
+}
+
+// run is what a command does with its configuration.
+type run func(ctx context.Context, cfg *config.Config, log *slog.Logger) error
+
+// roleCommand is a role of a cluster, one to a process.
+func roleCommand(name, short string, role run) *cobra.Command {
+	return configured(&cobra.Command{Use: name, Short: short, GroupID: "roles", Args: cobra.NoArgs},
+		func(c *cobra.Command, _ []string, cfg *config.Config, log *slog.Logger) error {
+			return role(c.Context(), cfg, log)
+		})
 }
 
 func localCommand() *cobra.Command {
 	var watch bool
 	c := &cobra.Command{
-		Use:   "local",
-		Short: "Run everything in this process, with models as child processes",
+		Use:     "local",
+		Short:   "Run everything in this process, with models as child processes",
+		GroupID: "roles",
+		Args:    cobra.NoArgs,
+	}
+	c.Flags().BoolVar(&watch, "watch", false, "restart a model when its source changes")
+	return configured(c, func(c *cobra.Command, _ []string, cfg *config.Config, log *slog.Logger) error {
+		self, err := os.Executable()
+		if err != nil {
+			return fmt.Errorf("cannot find the path of this program: %w", err)
+		}
+		return local.Run(c.Context(), cfg, local.Options{Guard: []string{self, "guard", "--"}, Watch: watch, Out: os.Stdout, Log: log})
+	})
+}
+
+func configCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "config",
+		Short: "Print every setting with its value and where that came from",
 		Args:  cobra.NoArgs,
 	}
+	return configured(c, func(c *cobra.Command, _ []string, cfg *config.Config, _ *slog.Logger) error {
+		w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
+		fmt.Fprintln(w, "SETTING\tVALUE\tSOURCE")
+		for _, s := range cfg.Settings() {
+			fmt.Fprintf(w, "%s\t%s\t%s\n", s.Name, s.Value, s.Source)
+		}
+		return w.Flush()
+	})
+}
+
+// configured makes a command load its configuration and its log first.
+func configured(c *cobra.Command, do func(c *cobra.Command, args []string, cfg *config.Config, log *slog.Logger) error) *cobra.Command {
 	load := configFlags(c.Flags())
-	c.Flags().BoolVar(&watch, "watch", false, "restart a model when its source changes")
-	c.RunE = func(c *cobra.Command, _ []string) error {
+	c.RunE = func(c *cobra.Command, args []string) error {
 		cfg, err := load()
 		if err != nil {
 			return err
@@ -45,33 +96,7 @@ func localCommand() *cobra.Command {
 		for _, w := range cfg.Warnings {
 			log.Warn(w)
 		}
-		self, err := os.Executable()
-		if err != nil {
-			return fmt.Errorf("cannot find the path of this program: %w", err)
-		}
-		return local.Run(c.Context(), cfg, local.Options{Guard: []string{self, "guard", "--"}, Watch: watch, Out: os.Stdout, Log: log})
-	}
-	return c
-}
-
-func configCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "config",
-		Short: "Print every setting with its value and where that came from",
-		Args:  cobra.NoArgs,
-	}
-	load := configFlags(c.Flags())
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		cfg, err := load()
-		if err != nil {
-			return err
-		}
-		w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
-		fmt.Fprintln(w, "SETTING\tVALUE\tSOURCE")
-		for _, s := range cfg.Settings() {
-			fmt.Fprintf(w, "%s\t%s\t%s\n", s.Name, s.Value, s.Source)
-		}
-		return w.Flush()
+		return do(c, args, cfg, log)
 	}
 	return c
 }

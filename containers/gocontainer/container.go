@@ -3,6 +3,7 @@
 package gocontainer
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -31,6 +32,7 @@ type Predict func(inputs []serving.Value) []Result
 type Config struct {
 	Sidecar     string // host:port
 	Token       string
+	TokenFile   string // holds the token, when Token is empty; read for every connection
 	Model       serving.ModelID
 	InputType   serving.InputType // 0: any
 	InputLength int               // 0: any
@@ -44,6 +46,8 @@ func FromEnv() (Config, error) {
 		Token:   os.Getenv("TOPSAIL_TOKEN"),
 		Model:   serving.ModelID{Model: os.Getenv("TOPSAIL_MODEL"), Version: os.Getenv("TOPSAIL_VERSION")},
 		Replica: os.Getenv("TOPSAIL_REPLICA"),
+
+		TokenFile: os.Getenv("TOPSAIL_TOKEN_FILE"),
 	}
 	if cfg.Sidecar == "" {
 		return cfg, fmt.Errorf("TOPSAIL_SIDECAR is not set: this program is a model container, to be named as the command of a [[model]] and started by topsail")
@@ -88,9 +92,14 @@ func serveOnce(ctx context.Context, cfg Config, predict Predict) error {
 	if err != nil {
 		return err
 	}
+	token, err := cfg.token()
+	if err != nil {
+		nc.Close()
+		return err
+	}
 	conn, err := rpc.Connect(ctx, nc, rpc.Hello{
 		Minor: rpc.Minor, Role: rpc.RoleContainer, Features: rpc.FeatureLZ4, MaxFrame: rpc.MaxFrame,
-		Name: cfg.Replica, Token: []byte(cfg.Token), Software: "topsail gocontainer",
+		Name: cfg.Replica, Token: token, Software: "topsail gocontainer",
 	})
 	if err != nil {
 		return err
@@ -101,4 +110,22 @@ func serveOnce(ctx context.Context, cfg Config, predict Predict) error {
 	}
 	w := &worker{conn: conn, predict: predict, batches: make(chan []byte, 1)}
 	return w.run(ctx)
+}
+
+// token is what the sidecar wants to see. A sidecar that listens has written its
+// file, so the file is read once the connection stands: one of a sidecar before it
+// would be refused.
+func (cfg *Config) token() ([]byte, error) {
+	if cfg.Token != "" || cfg.TokenFile == "" {
+		return []byte(cfg.Token), nil
+	}
+	text, err := os.ReadFile(cfg.TokenFile)
+	if err != nil {
+		return nil, fmt.Errorf("TOPSAIL_TOKEN_FILE: %w", err)
+	}
+	token := bytes.TrimSpace(text)
+	if len(token) == 0 {
+		return nil, fmt.Errorf("TOPSAIL_TOKEN_FILE: %s is empty", cfg.TokenFile)
+	}
+	return token, nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"topsail/internal/access"
 	"topsail/serving"
 )
 
@@ -19,18 +20,23 @@ import (
 func BenchmarkServe(b *testing.B) {
 	row := `{"uid":0,"input":[0.44,1.2,-3.5,0.001,12,7.25,0.5,0.8444218515250481,3,2,1,0.1,9]}`
 	image := `{"input":[` + strings.Repeat("0.003921568627451,", 783) + `1]}`
-	for _, bench := range []struct{ name, method, path, body string }{
-		{"13doubles", "POST", "/doubles/predict", row},
-		{"784floats", "POST", "/floats/predict", image},
-		{"refused", "POST", "/doubles/predict", `{"input":["a"]}`},
-		{"health", "GET", "/health", ""},
+	keys := newKeys(b)
+	for _, bench := range []struct {
+		name, method, path, body string
+		keys                     *access.Keys
+	}{
+		{"13doubles", "POST", "/doubles/predict", row, nil},
+		{"13doubles-keyed", "POST", "/doubles/predict", row, keys},
+		{"784floats", "POST", "/floats/predict", image, nil},
+		{"refused", "POST", "/doubles/predict", `{"input":["a"]}`, nil},
+		{"health", "GET", "/health", "", nil},
 	} {
 		b.Run(bench.name, func(b *testing.B) {
 			core := newFake()
 			answer := serving.Prediction{QueryID: 1 << 40, Output: []byte("0.8444218515250481")}
 			l := newListener(nil, 1, nil)
-			server := New(Config{}, known{core, answer}, slog.New(slog.DiscardHandler)).server(context.Background(), l)
-			raw := request(bench.method, bench.path, bench.body, "User-Agent: bench", "Accept: */*", "Content-Type: application/json")
+			server := New(Config{Keys: bench.keys}, known{core, answer}, slog.New(slog.DiscardHandler)).server(context.Background(), l)
+			raw := request(bench.method, bench.path, bench.body, "User-Agent: bench", "Accept: */*", "Content-Type: application/json", "Authorization: Bearer "+goodKey)
 			c := &conn{Conn: &replay{request: []byte(raw), left: b.N}}
 			l.track(c, fasthttp.StateNew)
 			b.ReportAllocs()

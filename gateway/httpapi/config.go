@@ -3,9 +3,11 @@ package httpapi
 import (
 	"cmp"
 	"time"
+
+	"topsail/internal/access"
 )
 
-// Config bounds what clients can ask of a Server. A field that is zero takes the
+// Config bounds what clients can ask of a Server. A bound that is zero takes the
 // default that stands beside it, except for DrainTimeout.
 type Config struct {
 	MaxBodyBytes   int           // of a request, before and after inflating; 16 MiB
@@ -15,6 +17,7 @@ type Config struct {
 	WriteTimeout   time.Duration // for an answer to leave; 10 s
 	IdleTimeout    time.Duration // between two requests of a connection; 60 s
 	DrainTimeout   time.Duration // for queries in flight when stopping; 0 cancels them at once
+	Keys           *access.Keys  // one of which a predict request must show; nil: none
 }
 
 func (c Config) withDefaults() Config {

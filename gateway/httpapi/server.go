@@ -97,7 +97,7 @@ func (s *Server) server(queries context.Context, l *listener) *fasthttp.Server {
 		DisablePreParseMultipartForm: true,
 		DisableStartupMessage:        true,
 	})
-	predict := func(c *fiber.Ctx) error { return s.predict(queries, c) }
+	predict := s.keyed(func(c *fiber.Ctx) error { return s.predict(queries, c) })
 	app.Post("/:app/predict", predict)
 	app.Post("/:app/predict/", predict)
 	app.Get("/health", s.health)

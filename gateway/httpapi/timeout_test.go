@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"topsail/serving"
 )
 
 // A request must arrive whole within the read timeout, however it trickles.
@@ -77,6 +79,21 @@ func TestSlowReader(t *testing.T) {
 		time.Sleep(10*time.Second + time.Millisecond)
 		if rest, err := io.ReadAll(c.r); len(rest) > 0 || err != nil {
 			t.Errorf("got %q, %v", rest, err)
+		}
+	})
+}
+
+// A query may take longer than any of the timeouts, and its connection lives on.
+func TestALongQueryIsNotCutOff(t *testing.T) {
+	bubble(t, Config{}, slow(serving.MaxSLO), func(t *testing.T, s *piped) {
+		c, start := s.dial(), time.Now()
+		for range 2 {
+			if got := c.do(t, "POST", "/doubles/predict", `{"input":[1]}`); got.status != 200 || got.close {
+				t.Fatalf("%d %s after %v, close %v", got.status, got.body, time.Since(start), got.close)
+			}
+		}
+		if took := time.Since(start); took != 2*serving.MaxSLO {
+			t.Errorf("it took %v", took)
 		}
 	})
 }

@@ -12,21 +12,30 @@ import (
 )
 
 // call gets the answer for a flight: from one replica, or from a second when the
-// first fails or is silent for too long. It ends the flight exactly once, and
-// lives on when nobody waits for it.
+// first fails or is silent for too long. Where there is no replica it is held until
+// there is one. It ends the flight exactly once, and lives on when nobody waits for
+// it, except while it is held.
 type call struct {
-	p        *Predictor
-	app      *appMetrics
-	flight   *cache.Flight
-	model    serving.ModelID
-	input    serving.Input
-	user     string
-	deadline time.Time
+	p       *Predictor
+	app     *appMetrics
+	backlog *backlog
+	flight  *cache.Flight
+	input   serving.Input
+	user    string
 
-	mu    sync.Mutex // guards the following; held while asking, so that an answer finds them set
-	asked [2]question
-	tries int // questions sent, at most two
-	open  int // of those, not yet answered
+	mu       sync.Mutex // guards the following; held while asking, so that an answer finds them set
+	deadline time.Time
+	asked    [2]question
+	tries    int8 // questions sent since it was held last, at most two
+	open     int8 // of those, not yet answered
+	sent     bool // at some time
+	heldOnce bool // after it was sent; there is no second time
+	released bool // by the backlog, and in flight since
+
+	// For the backlog while the call is held, and guarded by it.
+	until time.Time        // when nobody waits for it any more
+	why   *serving.Failure // how it ends then
+	place int              // in the heap
 }
 
 // question is one replica that was asked.
@@ -39,24 +48,41 @@ type question struct {
 // start asks the first replica, and says when to hedge (zero: no other replica).
 func (c *call) start() (hedgeAt time.Time) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	now := time.Now()
-	group := c.p.table.Group(c.model)
-	target := group.Pick(nil, now)
-	if target == nil {
-		c.flight.Land(nil, &serving.Failure{Cause: serving.NoReplica})
-		return time.Time{}
+	hedgeAt, held := c.begin(time.Now())
+	c.mu.Unlock()
+	if held {
+		c.backlog.release() // it may be its turn already
 	}
-	c.p.metrics.budget.earn()
+	return hedgeAt
+}
+
+// begin is start under c.mu.
+func (c *call) begin(now time.Time) (hedgeAt time.Time, held bool) {
+	group := c.backlog.group()
+	if group.Len() == 0 {
+		c.flight.Unserved()
+	}
+	if (group.Len() == 0 || c.backlog.cold.Load()) && c.backlog.hold(c, noReplica, false) {
+		return time.Time{}, true
+	}
+	target := group.Pick(nil, now)
+	if target == nil { // and no room to wait for one
+		c.flight.Land(nil, &serving.Failure{Cause: serving.NoReplica})
+		return time.Time{}, false
+	}
 	c.send(target, now)
 	if group.Len() > 1 {
-		return now.Add(c.deadline.Sub(now) / 2)
+		return now.Add(c.deadline.Sub(now) / 2), false
 	}
-	return time.Time{}
+	return time.Time{}, false
 }
 
 // send asks one replica. c.mu is held.
 func (c *call) send(target *route.Target, now time.Time) {
+	if !c.sent {
+		c.p.metrics.budget.earn()
+		c.sent = true
+	}
 	ask := rpc.Ask{Budget: max(c.deadline.Sub(now), 0), User: []byte(c.user)}
 	q := &c.asked[c.tries]
 	c.tries++
@@ -65,6 +91,7 @@ func (c *call) send(target *route.Target, now time.Time) {
 	*q = question{target, number, now}
 	if failure != nil {
 		c.open--
+		c.account(false)
 		c.failed(target, failure, now)
 	}
 }
@@ -72,9 +99,17 @@ func (c *call) send(target *route.Target, now time.Time) {
 // Answered implements route.Receiver.
 func (c *call) Answered(from *route.Target, a *rpc.Answer) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.answered(from, a, time.Now())
+	c.mu.Unlock()
+	if c.backlog.cold.Load() {
+		c.backlog.release()
+	}
+}
+
+// answered is Answered under c.mu.
+func (c *call) answered(from *route.Target, a *rpc.Answer, now time.Time) {
 	c.open--
-	now := time.Now()
+	c.account(a.Status == rpc.StatusOK)
 	if a.Status != rpc.StatusOK {
 		c.failed(from, &serving.Failure{Cause: a.Status.Cause(), Message: string(a.Message)}, now)
 		return
@@ -100,8 +135,8 @@ func blame(err error) serving.Cause {
 	return serving.ModelError
 }
 
-// failed goes to a second replica if that may help, or ends the flight when no
-// answer can come any more. c.mu is held.
+// failed goes to a second replica if that may help, or waits for one, or ends the
+// flight when no answer can come any more. c.mu is held.
 func (c *call) failed(from *route.Target, why *serving.Failure, now time.Time) {
 	switch {
 	case why.Cause == serving.ModelError: // which is the model's answer
@@ -109,7 +144,9 @@ func (c *call) failed(from *route.Target, why *serving.Failure, now time.Time) {
 			c.cancelOthers(from)
 		}
 	case now.Before(c.deadline) && c.again(from, why.Cause, now):
-	case c.open == 0:
+	case c.open > 0:
+	case now.Before(c.deadline) && c.wait(from, why, now):
+	default:
 		c.flight.Land(nil, why)
 	}
 }
@@ -117,10 +154,10 @@ func (c *call) failed(from *route.Target, why *serving.Failure, now time.Time) {
 // again asks another replica, once, within the budget of extra calls. A replica
 // that is stopping costs no budget: its refusals are quick and expected.
 func (c *call) again(not *route.Target, cause serving.Cause, now time.Time) bool {
-	if c.tries >= len(c.asked) || cause == serving.MissedSLO {
+	if int(c.tries) >= len(c.asked) || cause == serving.MissedSLO {
 		return false
 	}
-	target := c.p.table.Group(c.model).Pick(not, now)
+	target := c.backlog.group().Pick(not, now)
 	if target == nil {
 		return false
 	}

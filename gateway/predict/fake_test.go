@@ -36,6 +36,7 @@ type rig struct {
 	table    *route.Table
 	registry *obs.Registry
 	settle   func() // waits until nothing moves
+	began    time.Time
 
 	lists chan []serving.Endpoint
 	ctx   context.Context
@@ -53,6 +54,7 @@ func bubble(t *testing.T, run func(t *rig)) {
 		r, stop := newRig(t, synctest.Wait)
 		run(r)
 		stop()
+		time.Sleep(time.Minute) // whatever happens at last has happened
 		if n := r.cache.Open(); n != 0 {
 			t.Errorf("%d questions are still open in the end", n)
 		}
@@ -63,7 +65,7 @@ func newRig(t testing.TB, settle func()) (r *rig, stop func()) {
 	ctx, stopFakes := context.WithCancel(context.Background())
 	routing, cancel := context.WithCancel(ctx)
 	log := slog.New(slog.DiscardHandler)
-	r = &rig{TB: t, cache: cache.New(1 << 20), registry: obs.NewRegistry(), settle: settle, lists: make(chan []serving.Endpoint), ctx: ctx}
+	r = &rig{TB: t, cache: cache.New(1 << 20), registry: obs.NewRegistry(), settle: settle, began: time.Now(), lists: make(chan []serving.Endpoint), ctx: ctx}
 	r.table = route.NewTable("test", r, log)
 	r.table.Dial = r.dial
 	ids := NewIDs(ctx, nil, log)
@@ -115,6 +117,7 @@ type fake struct {
 	mu      sync.Mutex // guards the following
 	asked   []arrival
 	cancels int
+	conns   []*rpc.Conn // that were ever open
 }
 
 // arrival is a question as it reached a replica.
@@ -195,10 +198,22 @@ func (f *fake) serve(nc net.Conn) {
 	if err != nil {
 		return
 	}
-	for i, v := range f.versions {
-		_ = conn.Send(rpc.KindAnnounce, 0, rpc.AppendAnnounce(nil, rpc.Announcement{ID: uint32(i), State: rpc.StateReady, Model: v}))
-	}
+	f.mu.Lock()
+	f.conns = append(f.conns, conn)
+	f.mu.Unlock()
+	f.announce(rpc.StateReady)
 	_ = conn.Run(f.ctx, func(frame rpc.Frame) error { return f.handle(conn, frame) })
+}
+
+// announce says how the versions are doing.
+func (f *fake) announce(s rpc.State) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, conn := range f.conns {
+		for i, v := range f.versions {
+			_ = conn.Send(rpc.KindAnnounce, 0, rpc.AppendAnnounce(nil, rpc.Announcement{ID: uint32(i), State: s, Model: v}))
+		}
+	}
 }
 
 func (f *fake) handle(conn *rpc.Conn, frame rpc.Frame) error {

@@ -14,6 +14,7 @@ type Metrics struct {
 	cache   *obs.CounterVec
 	late    *obs.CounterVec
 	extra   obs.Counter
+	wakes   obs.Counter
 	budget  *budget
 }
 
@@ -25,6 +26,7 @@ func NewMetrics(r *obs.Registry) *Metrics {
 		cache:   r.Counters("topsail_gateway_cache_total", "Questions to models: hit in the cache, joined to an equal one in flight, or missed.", "app", "result"),
 		late:    r.Counters("topsail_gateway_late_outputs_total", "Outputs that came after the deadline, and only filled the cache.", "app"),
 		extra:   r.Counters("topsail_gateway_extra_calls_total", "Questions that went to a second replica.").WithLabelValues(),
+		wakes:   r.Counters("topsail_gateway_wakes_total", "Times that a model version without a ready replica was woken.").WithLabelValues(),
 		budget:  newBudget(),
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"topsail/gateway/cache"
 	"topsail/gateway/route"
+	"topsail/internal/demand"
 	"topsail/serving"
 )
 
@@ -16,22 +17,35 @@ const maxMargin = 500 * time.Microsecond
 
 // Predictor answers queries of all apps of a catalog.
 type Predictor struct {
+	Demand *demand.Meter // nil: demand is not counted; set before the first SetCatalog
+
 	cache   *cache.Cache
 	table   *route.Table
 	ids     *IDs
 	metrics *Metrics
+	room    room
+	wakes   chan *backlog // of versions that are asked and have no replica
 
-	apps   atomic.Pointer[map[string]*app]
-	mu     sync.Mutex         // serialises SetCatalog; guards served
-	served map[string]*served // by model; outlives catalogs
-	pool   sync.Pool          // of *round
+	backlogs atomic.Pointer[map[serving.ModelID]*backlog]
+	apps     atomic.Pointer[map[string]*app]
+	mu       sync.Mutex                        // serialises SetCatalog; guards served and tallies
+	served   map[string]*served                // by model; outlives catalogs
+	tallies  map[serving.ModelID]*demand.Tally // of versions that apps use; outlives catalogs
+	pool     sync.Pool                         // of *round
 }
 
-// New makes a predictor without apps.
+// New makes a predictor without apps. It has the table, which does not run yet, say
+// when its replicas change.
 func New(c *cache.Cache, table *route.Table, ids *IDs, metrics *Metrics) *Predictor {
-	p := &Predictor{cache: c, table: table, ids: ids, metrics: metrics, served: map[string]*served{}}
+	p := &Predictor{
+		cache: c, table: table, ids: ids, metrics: metrics,
+		room: room{maxQuestions: maxHeld, maxBytes: maxHeldBytes}, wakes: make(chan *backlog, maxWakes),
+		served: map[string]*served{}, tallies: map[serving.ModelID]*demand.Tally{},
+	}
 	p.apps.Store(&map[string]*app{})
+	p.backlogs.Store(&map[serving.ModelID]*backlog{})
 	p.pool.New = func() any { return newRound() }
+	table.Changed = p.replicasChanged
 	return p
 }
 

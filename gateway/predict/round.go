@@ -30,6 +30,7 @@ func (p *Predictor) release(r *round) {
 		r.spare = r.spare[:maxSpare]
 	}
 	for _, w := range r.spare[:min(len(r.works), len(r.spare))] {
+		w.leave(w.respond)
 		w.reset()
 	}
 	r.works = r.spare[:0]

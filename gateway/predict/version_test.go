@@ -3,6 +3,9 @@ package predict
 import (
 	"context"
 	"errors"
+	"slices"
+	"strconv"
+	"sync"
 	"testing"
 
 	"topsail/serving"
@@ -42,16 +45,17 @@ func TestTheServingVersion(t *testing.T) {
 		two := t.replica("two", echoes(0), m2)
 		t.wantAsked("the current one is ready", m2)
 		t.stop(two)
-		t.wantAsked("its replica is gone: the last served is this one, not the one before", nobody)
+		t.wantAsked("its replica is gone, and the one that served before is ready", m1)
 		two = t.replica("two", echoes(0), m2)
 		t.wantAsked("its replica is back", m2)
 		t.set(newCatalog(apps("app"), current(newModel(m1, m2), "1")))
 		t.wantAsked("rolled back", m1)
 		t.stop(one)
-		t.wantAsked("rolled back to one that went away", nobody)
+		t.wantAsked("rolled back to one that went away, and the other is ready", m2)
 		t.set(newCatalog(apps("app"), newModel(m1, m2)))
 		t.wantAsked("forward again", m2)
 		t.stop(two)
+		t.wantAsked("nobody is left", nobody)
 	})
 	bubble(t, func(t *rig) { // a version that never was current does not serve
 		t.replica("one", echoes(0), m1)
@@ -95,6 +99,95 @@ func TestTheServingVersion(t *testing.T) {
 func current(m *serving.Model, version string) *serving.Model {
 	m.Current = version
 	return m
+}
+
+// A gateway that starts afresh goes by what the catalog says has served.
+func TestWhatTheCatalogSaysServes(t *testing.T) {
+	nobody := serving.ModelID{}
+	m3 := id("m", "3")
+	served := func(m *serving.Model, version string) *serving.Model {
+		m.Serving = version
+		return m
+	}
+	bubble(t, func(t *rig) {
+		t.replica("one", echoes(0), m1)
+		t.set(newCatalog(apps("app"), served(newModel(m1, m2), "1")))
+		t.wantAsked("the current one is not ready", m1)
+		two := t.replica("two", echoes(0), m2)
+		t.wantAsked("it is", m2)
+		t.stop(two)
+		t.wantAsked("it is not any more", m1)
+	})
+	bubble(t, func(t *rig) { // the current one served, and nobody knows what did before
+		t.replica("one", echoes(0), m1)
+		t.set(newCatalog(apps("app"), served(newModel(m1, m2), "2")))
+		t.wantAsked("never served", nobody)
+	})
+	bubble(t, func(t *rig) { // of several, the one that the catalog has seen last
+		t.replica("one", echoes(0), m1)
+		two := t.replica("two", echoes(0), m2)
+		t.serves(nil, m1)
+		t.wantAsked("before", m1)
+		t.set(newCatalog(apps("app"), served(newModel(m1, m2, m3), "2")))
+		t.wantAsked("another gateway has asked the second", m2)
+		t.stop(two)
+		t.wantAsked("which is gone", m1)
+		t.set(newCatalog(apps("app"), served(newModel(m1, m2, m3), "gone")))
+		t.wantAsked("a version that is not registered", m1)
+	})
+	bubble(t, func(t *rig) { // old news change nothing
+		t.replica("one", echoes(0), m1)
+		t.replica("two", echoes(0), m2)
+		t.set(newCatalog(apps("app"), served(newModel(m1), "1")))
+		t.set(newCatalog(apps("app"), served(newModel(m1, m2), "1")))
+		t.wantAsked("the second", m2)
+		t.set(newCatalog(apps("app"), served(newModel(m1, m2, m3), "1")))
+		t.wantAsked("the third is not ready", m2)
+	})
+}
+
+// No query is held for a version while one that served before can answer.
+func TestAnOlderVersionAnswersWhileTheCurrentIsAway(t *testing.T) {
+	bubble(t, func(t *rig) {
+		t.replica("one", echoes(0), m1)
+		t.serves(nil, m1)
+		t.wantAsked("before", m1)
+		t.serves(nil, m1, m2)
+		two := t.replica("two", echoes(0), m2)
+		t.wantAsked("after", m2)
+		t.stop(two)
+		a, took := t.predict(query(1))
+		t.wantOutput(a, 1)
+		if took != 0 || a.Model != m1 {
+			t.Errorf("%v answers after %v", a.Model, took)
+		}
+		t.wantHeld(0)
+	})
+}
+
+func TestServedRemembersTheLatest(t *testing.T) {
+	s := newServed()
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for i := range 1000 {
+				s.note(strconv.Itoa(i % (2 * maxServed)))
+			}
+		})
+	}
+	all.Wait()
+	for i := range 3 * maxServed {
+		s.note(strconv.Itoa(i % (maxServed + 2)))
+		s.note("0")
+		s.note("1")
+		s.note("0")
+	}
+	got := *s.versions.Load()
+	sorted := slices.Clone(got)
+	slices.Sort(sorted)
+	if len(got) != maxServed || len(slices.Compact(sorted)) != maxServed || got[0] != "0" || got[1] != "1" {
+		t.Errorf("it remembers %v", got)
+	}
 }
 
 // All apps of a model go by what it served last, also an app that came later.

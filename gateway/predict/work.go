@@ -38,13 +38,17 @@ type part struct {
 }
 
 func (w *work) prepare(p *Predictor, a *app, q *serving.Query, wake cache.Waiter) {
-	limit := a.SLO
-	if q.Timeout > 0 && q.Timeout < limit {
-		limit = q.Timeout
-	}
 	w.p, w.app, w.q, w.wake = p, a, q, wake
-	w.budget = limit - min(a.margin, limit/20)
-	w.respond = q.Received.Add(w.budget)
+	w.allow(a.SLO)
+}
+
+// allow gives the query so much time, or its client's own limit if that is shorter.
+func (w *work) allow(limit time.Duration) {
+	if w.q.Timeout > 0 && w.q.Timeout < limit {
+		limit = w.q.Timeout
+	}
+	w.budget = limit - min(w.app.margin, limit/20)
+	w.respond = w.q.Received.Add(w.budget)
 }
 
 // reset forgets everything but the memory of the slices.
@@ -59,7 +63,7 @@ func (w *work) selectModels() error {
 	selector := w.app.selector
 	if w.q.Version == "" {
 		for _, l := range w.app.models {
-			if v := w.app.serving(l, w.p.table); v != nil {
+			if v := w.app.serving(l); v != nil {
 				w.candidates = append(w.candidates, v.ModelID)
 			}
 		}
@@ -82,7 +86,22 @@ func (w *work) selectModels() error {
 		w.parts = append(w.parts, part{version: v})
 		w.answers = append(w.answers, selection.Answer{})
 	}
+	w.coldStart()
 	return nil
+}
+
+// coldStart gives the query of an app that would rather wait the time to do so, if
+// every version that it asks waits for its first replica.
+func (w *work) coldStart() {
+	if w.app.ColdStart <= w.app.SLO || len(w.parts) == 0 {
+		return
+	}
+	for _, p := range w.parts {
+		if b := p.version.backlog; b.group().Len() > 0 && !b.cold.Load() {
+			return
+		}
+	}
+	w.allow(w.app.ColdStart)
 }
 
 // pinned is the version that the query names, or nil for an app without a model.
@@ -154,6 +173,7 @@ func (w *work) join(i int, key cache.Key) {
 	case !opened:
 		w.hits++
 		w.app.metrics.joins.Inc()
+		w.parts[i].version.backlog.join(flight, w.respond)
 	case w.cached(i, key): // an equal one landed since the first look into the cache
 		flight.Land(w.answers[i].Output, nil)
 	default:
@@ -164,9 +184,10 @@ func (w *work) join(i int, key cache.Key) {
 
 // lead asks a replica on behalf of a flight that this query opened.
 func (w *work) lead(p *part) {
+	p.flight.Count(p.version.demand, w.respond)
 	p.call = &call{
-		p: w.p, app: w.app.metrics, flight: p.flight,
-		model: p.version.ModelID, input: w.q.Input, user: w.q.User, deadline: w.respond,
+		p: w.p, app: w.app.metrics, backlog: p.version.backlog, flight: p.flight,
+		input: w.q.Input, user: w.q.User, deadline: w.respond,
 	}
 	p.hedgeAt = p.call.start()
 }
@@ -181,6 +202,8 @@ func (w *work) step() bool {
 			w.hedge(now)
 			return false
 		}
+		w.leave(now)
+		v, _ = w.decision.Combine(w.answers)
 	}
 	w.verdict, w.done = v, true
 	return true
@@ -196,9 +219,10 @@ func (w *work) collect() {
 		if !landed {
 			continue
 		}
-		if failure != nil && p.call == nil && tooLate(failure) && time.Now().Before(w.respond) {
-			// The question was another query's, with an earlier deadline than ours.
-			w.hits--
+		if failure != nil && p.othersEnd(failure) && time.Now().Before(w.respond) {
+			if p.call == nil {
+				w.hits--
+			}
 			w.askPart(i)
 			continue
 		}
@@ -206,8 +230,25 @@ func (w *work) collect() {
 	}
 }
 
-func tooLate(f *serving.Failure) bool {
-	return f.Cause == serving.MissedSLO || f.Cause == serving.RefusedLate
+// othersEnd says that the question ended because the time of another query was up,
+// which asked it or gave it up.
+func (p *part) othersEnd(f *serving.Failure) bool {
+	return f == noReplica || p.call == nil && (f.Cause == serving.MissedSLO || f.Cause == serving.RefusedLate)
+}
+
+// leave gives up what has not come: held questions that were this query's alone are
+// not sent any more.
+func (w *work) leave(at time.Time) {
+	for i := range w.parts {
+		p, a := &w.parts[i], &w.answers[i]
+		if a.Output != nil || a.Failure != nil {
+			continue
+		}
+		a.Failure = p.version.backlog.leave(p.flight, at)
+		if p.call != nil {
+			p.call.abandon()
+		}
+	}
 }
 
 // hedge goes to a second replica where the first has been silent for too long.

@@ -1,6 +1,7 @@
 package route
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -32,13 +33,14 @@ type replica struct {
 	questions questions
 
 	mu     sync.Mutex // guards the following
+	token  []byte     // to show when connecting
 	conn   *rpc.Conn  // nil while not connected
 	models map[uint32]rpc.Announcement
 }
 
 func newReplica(e serving.Endpoint, name string, dial func(context.Context, string) (net.Conn, error), log *slog.Logger, changed func()) *replica {
 	r := &replica{
-		endpoint: e, name: name, dial: dial, log: log.With("replica", e.Replica), changed: changed,
+		endpoint: e, token: e.Token, name: name, dial: dial, log: log.With("replica", e.Replica), changed: changed,
 		load: load{known: time.Now()}, models: map[uint32]rpc.Announcement{},
 	}
 	r.questions = questions{load: &r.load, open: map[uint64]question{}}
@@ -73,9 +75,12 @@ func (r *replica) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	r.mu.Lock()
+	token := r.token
+	r.mu.Unlock()
 	conn, err := rpc.Connect(ctx, nc, rpc.Hello{
 		Minor: rpc.Minor, Role: rpc.RoleGateway, Features: rpc.FeatureLZ4, MaxFrame: rpc.MaxFrame,
-		Name: r.name, Token: r.endpoint.Token, Software: "topsail",
+		Name: r.name, Token: token, Software: "topsail",
 	})
 	if err != nil {
 		return err
@@ -110,12 +115,15 @@ func (r *replica) sweep(ctx context.Context) {
 	}
 }
 
-// disconnected fails everything that was in flight.
+// disconnected fails everything that was in flight. By then no group has the replica.
 func (r *replica) disconnected(why error) {
 	r.mu.Lock()
-	r.conn, r.models = nil, map[uint32]rpc.Announcement{}
+	r.models = map[uint32]rpc.Announcement{}
 	r.mu.Unlock()
 	r.changed()
+	r.mu.Lock()
+	r.conn = nil
+	r.mu.Unlock()
 	text := fmt.Sprintf("the connection to the replica was lost: %v", why)
 	for _, q := range r.questions.takeIf(func(question) bool { return true }) {
 		q.fail(text)
@@ -150,6 +158,16 @@ func (r *replica) announced(f rpc.Frame) error {
 	r.mu.Unlock()
 	r.changed()
 	return nil
+}
+
+// keeps takes a new token, and says whether the connection need not be made anew:
+// one that stands was let in. Those to follow show the new token.
+func (r *replica) keeps(token []byte) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	same := bytes.Equal(r.token, token)
+	r.token = token
+	return same || r.conn != nil
 }
 
 func (r *replica) connection() *rpc.Conn {

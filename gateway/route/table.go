@@ -6,7 +6,6 @@ import (
 	"context"
 	"log/slog"
 	"net"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,6 +18,9 @@ import (
 type Table struct {
 	// Dial reaches the address of a replica; TCP, unless it is changed before Run.
 	Dial func(ctx context.Context, addr string) (net.Conn, error)
+	// Changed, unless it is nil, is called after groups may have changed, by any
+	// goroutine. It is set before Run, and must not block.
+	Changed func()
 
 	name     string // of this gateway, for its peers
 	resolver Resolver
@@ -76,6 +78,7 @@ func (t *Table) Run(ctx context.Context) error {
 
 // update starts and stops replicas, so that they are those of the list.
 func (t *Table) update(ctx context.Context, list []serving.Endpoint) {
+	defer t.changed() // when it is unlocked
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.stopped {
@@ -85,7 +88,7 @@ func (t *Table) update(ctx context.Context, list []serving.Endpoint) {
 	for _, e := range list {
 		wanted[e.Replica] = true
 		old := t.known[e.Replica]
-		if old != nil && old.endpoint.Addr == e.Addr && slices.Equal(old.endpoint.Token, e.Token) {
+		if old != nil && old.endpoint.Addr == e.Addr && old.keeps(e.Token) {
 			continue
 		}
 		if old != nil {
@@ -102,21 +105,15 @@ func (t *Table) update(ctx context.Context, list []serving.Endpoint) {
 	t.rebuildLocked()
 }
 
-// retireWithin bounds the wait for the answers of a replica that has left the list.
-const retireWithin = 30 * time.Second
-
-// retire asks the replica nothing more, and ends it when its last answer is there.
+// retire asks the replica nothing more, and ends it when its last answer is there,
+// or overdue.
 func (r *running) retire(ctx context.Context) {
 	defer r.end()
-	over := time.NewTimer(retireWithin)
-	defer over.Stop()
 	poll := time.NewTicker(5 * time.Millisecond)
 	defer poll.Stop()
 	for r.load.inFlight.Load() > 0 {
 		select {
 		case <-poll.C:
-		case <-over.C:
-			return
 		case <-ctx.Done():
 			return
 		}
@@ -140,9 +137,16 @@ func (t *Table) start(ctx context.Context, e serving.Endpoint) *running {
 
 // rebuild makes a new snapshot of who serves what.
 func (t *Table) rebuild() {
+	defer t.changed() // when it is unlocked
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.rebuildLocked()
+}
+
+func (t *Table) changed() {
+	if t.Changed != nil {
+		t.Changed()
+	}
 }
 
 func (t *Table) rebuildLocked() {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -74,7 +75,7 @@ func TestALeavingReplicaAnswersWhatItHas(t *testing.T) {
 		if t.table.Group(v1).Len() != 0 {
 			t.Fatal("it is still asked")
 		}
-		time.Sleep(retireWithin / 2)
+		time.Sleep(59 * time.Second)
 		s.announce(ready(8, v1)) // too late
 		if t.table.Group(v1).Len() != 0 {
 			t.Fatal("it is asked again")
@@ -94,13 +95,62 @@ func TestALeavingReplicaHasNotAllTheTime(t *testing.T) {
 		start := time.Now()
 		t.resolve()
 		<-s.done
-		if took := time.Since(start); took != retireWithin {
-			t.Errorf("it was let go after %v, want %v", took, retireWithin)
+		if took, want := time.Since(start), time.Minute+overdueAfter; took < want || took > want+2*sweepEvery {
+			t.Errorf("it was let go after %v, want %v", took, want)
 		}
 		if a := in.one(); a.Status != rpc.StatusContainer {
 			t.Errorf("the last answer is %v", a.Status)
 		}
 	})
+}
+
+// Who wants to know is told after every change of a group: by then the table has it,
+// and a replica that is lost is in no group when its questions fail.
+func TestChangesAreTold(t *testing.T) {
+	bubble(t, func(t *rig) {
+		var told []int
+		var mu sync.Mutex
+		t.table.Changed = func() {
+			mu.Lock()
+			defer mu.Unlock()
+			if n := t.table.Group(v1).Len(); len(told) == 0 || told[len(told)-1] != n {
+				told = append(told, n)
+			}
+		}
+		host := t.listen("a")
+		t.resolve("a")
+		s := t.accept(host)
+		s.announce(ready(1, v1))
+		s.announce(rpc.Announcement{ID: 1, State: rpc.StateDraining, Model: v1})
+		s.announce(ready(1, v1))
+		lost := &witness{table: t.table}
+		if _, failure := t.target(v1).Ask(lost, &rpc.Ask{Budget: time.Minute}, serving.Input{Type: serving.Doubles, Data: make([]byte, 8)}); failure != nil {
+			t.Fatal(failure)
+		}
+		s.kill()
+		s = t.accept(host)
+		s.announce(ready(1, v1))
+		t.resolve()
+		mu.Lock()
+		defer mu.Unlock()
+		if want := []int{0, 1, 0, 1, 0, 1, 0}; !slices.Equal(told, want) {
+			t.Errorf("it told of %v replicas, want %v", told, want)
+		}
+		if lost.answers != 1 || lost.replicas != 0 {
+			t.Errorf("%d answers, with %d replicas", lost.answers, lost.replicas)
+		}
+	})
+}
+
+// witness counts the replicas that there are when its question is answered.
+type witness struct {
+	table             *Table
+	answers, replicas int
+}
+
+func (w *witness) Answered(*Target, *rpc.Answer) {
+	w.answers++
+	w.replicas += w.table.Group(v1).Len()
 }
 
 // A replica that moves is a new one at the new address; the old connection answers

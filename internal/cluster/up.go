@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"topsail/internal/servers"
@@ -76,22 +77,26 @@ func (o options) runJob(ctx context.Context, name string) error {
 		return err
 	}
 	p := o.ports()
-	args := []string{"job", "run", "-detach"}
-	for variable, value := range map[string]string{
+	variables := map[string]string{
 		"program":      o.program,
-		"redis_addrs":  address(p.Redis),
+		"redis_addrs":  fmt.Sprintf("[%q]", address(p.Redis)),
 		"influxdb_url": "http://" + address(p.InfluxDB),
-		"consul_addr":  address(p.Consul),
-		"nomad_addr":   "http://" + address(p.Nomad),
-		"data_dir":     filepath.Join(o.dir, "topsail"),
-	} {
-		args = append(args, "-var", variable+"="+value)
+		"consul_addr":  "http://" + address(p.Consul),
 	}
 	switch name {
 	case "gateway":
-		args = append(args, "-var", fmt.Sprintf("port=%d", gatewayPort+o.offset))
+		variables["port"] = strconv.Itoa(gatewayPort + o.offset)
+		variables["data_dir"] = filepath.Join(o.dir, "topsail")
 	case "web":
-		args = append(args, "-var", fmt.Sprintf("port=%d", webPort+o.offset))
+		variables["port"] = strconv.Itoa(webPort + o.offset)
+		variables["nomad_addr"] = "http://" + address(p.Nomad)
+		variables["env"] = fmt.Sprintf("{ TOPSAIL_GATEWAY_ADDR = %q }", o.gateway())
+	case "scheduler":
+		variables["nomad_addr"] = "http://" + address(p.Nomad)
+	}
+	args := []string{"job", "run", "-detach"}
+	for variable, value := range variables {
+		args = append(args, "-var", variable+"="+value)
 	}
 	return o.command(ctx, nomad, append(args, filepath.Join("nomad", "jobs", name+".nomad.hcl"))...)
 }

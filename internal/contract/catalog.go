@@ -43,6 +43,9 @@ func Catalog(t *testing.T, open func(t *testing.T) (store CatalogStore, reopen f
 		{"deleted versions", suite.deletedVersions},
 		{"links", suite.links},
 		{"current versions", suite.currentVersions},
+		{"serving versions", suite.servingVersions},
+		{"scales", suite.scales},
+		{"pins", suite.pins},
 		{"what changes nothing", suite.noChange},
 		{"what is invalid", suite.invalid},
 		{"an ended context", suite.endedContext},
@@ -96,6 +99,18 @@ func (s suite) refuse(want error, change catalog.Change) {
 	if !errors.Is(err, want) || cat != nil {
 		s.Fatalf("%#v: got %v and error %v, want %v", change, cat, err, want)
 	}
+	s.wantSame(before, s.store.Catalog())
+}
+
+// keep makes a change that asks for what is already so.
+func (s suite) keep(change catalog.Change) {
+	s.Helper()
+	before := s.store.Catalog()
+	cat, err := s.store.Apply(s.Context(), change, 0)
+	if err != nil {
+		s.Fatalf("%T: %v", change, err)
+	}
+	s.wantSame(before, cat)
 	s.wantSame(before, s.store.Catalog())
 }
 

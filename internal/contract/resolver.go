@@ -20,8 +20,9 @@ type Replicas interface {
 	// lists that are no longer the newest. What it hands over is never written to.
 	Watch(ctx context.Context, update func([]serving.Endpoint)) error
 
-	// Put makes a replica known or changes where it is, and Remove forgets one, the
-	// way that this implementation hears of replicas.
+	// Put makes a replica known or changes what is known of it, and Remove forgets
+	// one, the way that this implementation hears of replicas. Tokens are not part
+	// of it: an implementation may have one for all.
 	Put(e serving.Endpoint)
 	Remove(replica string)
 }
@@ -52,9 +53,12 @@ type replicas struct {
 	Replicas
 }
 
-// endpoint has a name, and a revision that shows in all the rest.
+// endpoint has a name, and a revision that shows in where and what it is.
 func endpoint(name string, revision int) serving.Endpoint {
-	return serving.Endpoint{Replica: name, Addr: numbered("host:", revision), Token: []byte(numbered("secret", revision))}
+	return serving.Endpoint{
+		Replica: name, Addr: numbered("host:", revision), Ready: true,
+		Models: []serving.ModelID{id("m", numbered("", revision)), id("another", "1")},
+	}
 }
 
 // endpoints is a list that was seen, by replica.
@@ -73,7 +77,7 @@ func (s replicas) byName(list []serving.Endpoint) endpoints {
 
 func (e endpoints) equal(other endpoints) bool {
 	return maps.EqualFunc(e, other, func(a, b serving.Endpoint) bool {
-		return a.Replica == b.Replica && a.Addr == b.Addr && slices.Equal(a.Token, b.Token)
+		return a.Replica == b.Replica && a.Addr == b.Addr && a.Ready == b.Ready && slices.Equal(a.Models, b.Models)
 	})
 }
 
@@ -183,14 +187,17 @@ func (s replicas) changes() {
 	w.until(all(endpoint("a", 1), endpoint("b", 1)))
 	s.Put(endpoint("a", 2))
 	w.until(all(endpoint("a", 2), endpoint("b", 1)))
-	token := endpoint("b", 1)
-	token.Token = []byte("another")
-	s.Put(token)
-	w.until(all(endpoint("a", 2), token))
+	b := endpoint("b", 1)
+	b.Models = b.Models[1:]
+	s.Put(b)
+	w.until(all(endpoint("a", 2), b))
+	b.Ready = false
+	s.Put(b)
+	w.until(all(endpoint("a", 2), b))
 	s.Remove("a")
-	w.until(all(token))
+	w.until(all(b))
 	s.Put(endpoint("a", 3))
-	w.until(all(endpoint("a", 3), token))
+	w.until(all(endpoint("a", 3), b))
 	s.Remove("a")
 	s.Remove("b")
 	w.until(all())

@@ -60,6 +60,11 @@ func (r *Registry) Histograms(name, help string, buckets []float64, labels ...st
 	return v
 }
 
+// CounterFunc registers a counter that is read when metrics are asked for.
+func (r *Registry) CounterFunc(name, help string, read func() float64) {
+	r.prom.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, read))
+}
+
 // GaugeFunc registers a gauge that is read when metrics are asked for.
 func (r *Registry) GaugeFunc(name, help string, read func() float64) {
 	r.prom.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read))

@@ -1,9 +1,12 @@
 package obs
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/pprof"
@@ -15,17 +18,26 @@ const shutdownWithin = 2 * time.Second
 
 // ServeOps serves what operators ask for until ctx ends: /metrics, /health/live,
 // /health/ready and /debug/pprof. ready says why the process is not ready, or nil.
-func ServeOps(ctx context.Context, ln net.Listener, r *Registry, ready func() error) error {
+// protect wraps everything but health, which load balancers and agents check
+// without credentials; nil leaves it open.
+func ServeOps(ctx context.Context, ln net.Listener, r *Registry, ready func() error, protect func(http.Handler) http.Handler) error {
+	return ServeHTTP(ctx, ln, opsHandler(r, ready, protect))
+}
+
+func opsHandler(r *Registry, ready func() error, protect func(http.Handler) http.Handler) http.Handler {
+	if protect == nil {
+		protect = func(h http.Handler) http.Handler { return h }
+	}
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", r.Handler())
 	mux.HandleFunc("GET /health/live", func(w http.ResponseWriter, _ *http.Request) { health(w, nil) })
 	mux.HandleFunc("GET /health/ready", func(w http.ResponseWriter, _ *http.Request) { health(w, ready()) })
-	mux.HandleFunc("/debug/pprof/", pprof.Index)
-	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
-	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
-	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	return ServeHTTP(ctx, ln, mux)
+	mux.Handle("GET /metrics", protect(r.Handler()))
+	mux.Handle("/debug/pprof/", protect(http.HandlerFunc(pprof.Index)))
+	mux.Handle("/debug/pprof/cmdline", protect(http.HandlerFunc(pprof.Cmdline)))
+	mux.Handle("/debug/pprof/profile", protect(http.HandlerFunc(pprof.Profile)))
+	mux.Handle("/debug/pprof/symbol", protect(http.HandlerFunc(pprof.Symbol)))
+	mux.Handle("/debug/pprof/trace", protect(http.HandlerFunc(pprof.Trace)))
+	return mux
 }
 
 func health(w http.ResponseWriter, why error) {
@@ -39,9 +51,23 @@ func health(w http.ResponseWriter, why error) {
 	_ = json.NewEncoder(w).Encode(answer)
 }
 
-// ServeHTTP serves h until ctx ends.
+// faults is where the server reports panics and the like. It leaves out clients that
+// do not speak TLS with us, since anybody can be one, at any rate.
+type faults struct{ to io.Writer }
+
+func (f faults) Write(line []byte) (int, error) {
+	if bytes.Contains(line, []byte("http: TLS handshake error")) {
+		return len(line), nil
+	}
+	return f.to.Write(line)
+}
+
+// ServeHTTP serves h until ctx ends, over TLS if ln does.
 func ServeHTTP(ctx context.Context, ln net.Listener, h http.Handler) error {
-	server := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10}
+	server := &http.Server{
+		Handler: h, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
+		ErrorLog: log.New(faults{log.Writer()}, "", log.LstdFlags),
+	}
 	stopped := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(stopped)

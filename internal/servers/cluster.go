@@ -4,25 +4,26 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 )
 
 // Ports are where the servers of a cluster listen.
 type Ports struct {
-	Redis, Consul, InfluxDB int
+	Redis, Consul, InfluxDB int // Consul's agents beside Nomad's clients take the ones after it, ten apart
 	Nomad                   int // of the server; its clients take the ones after it, ten apart
 	Tasks                   int // the first of the ports that clients give to tasks, 200 for each
 }
 
 // FreePortsForAll are ports for a cluster beside others.
 func FreePortsForAll() (Ports, error) {
-	first, err := FreePorts(60)
+	first, err := FreePorts(100)
 	if err != nil {
 		return Ports{}, err
 	}
 	tasks, err := FreePorts(600)
-	return Ports{Redis: first, Consul: first + 5, InfluxDB: first + 10, Nomad: first + 20, Tasks: tasks}, err
+	return Ports{Redis: first, InfluxDB: first + 5, Consul: first + 10, Nomad: first + 60, Tasks: tasks}, err
 }
 
 // Options say what is in a cluster.
@@ -36,7 +37,8 @@ type Options struct {
 // Cluster is a Redis, a Consul, an InfluxDB, and a Nomad with its clients.
 type Cluster struct {
 	Redis, Consul, InfluxDB, Nomad *Server
-	Clients                        []*Server
+	Clients                        []*Server // of Nomad
+	Agents                         []*Server // of Consul, beside each: a Nomad client takes services that it does not know away from its agent
 }
 
 // NewCluster prepares a cluster; Start starts it.
@@ -46,7 +48,7 @@ func NewCluster(opt Options) (*Cluster, error) {
 	if c.Redis, err = Redis(filepath.Join(opt.Dir, "redis"), p.Redis); err != nil {
 		return nil, err
 	}
-	if c.Consul, err = Consul(filepath.Join(opt.Dir, "consul"), p.Consul, ConsulOptions{ACL: opt.ACL}); err != nil {
+	if c.Consul, err = Consul("consul", filepath.Join(opt.Dir, "consul"), p.Consul, ConsulOptions{ACL: opt.ACL}); err != nil {
 		return nil, err
 	}
 	if c.InfluxDB, err = InfluxDB(filepath.Join(opt.Dir, "influxdb"), p.InfluxDB); err != nil {
@@ -57,6 +59,12 @@ func NewCluster(opt Options) (*Cluster, error) {
 		return nil, err
 	}
 	for i := range opt.Clients {
+		agent, err := Consul(fmt.Sprintf("consul-client-%d", i+1), filepath.Join(opt.Dir, fmt.Sprintf("consul-client-%d", i+1)), p.Consul+10*(i+1), ConsulOptions{ACL: opt.ACL, Server: p.Consul})
+		if err != nil {
+			return nil, err
+		}
+		c.Agents = append(c.Agents, agent)
+		nomad.Consul = agent.Addr
 		name := fmt.Sprintf("nomad-client-%d", i+1)
 		client, err := NomadClient(name, filepath.Join(opt.Dir, name), p.Nomad+10*(i+1), p.Tasks+200*i, p.Nomad, nomad)
 		if err != nil {
@@ -69,7 +77,7 @@ func NewCluster(opt Options) (*Cluster, error) {
 
 // All lists the servers, each after those that it needs.
 func (c *Cluster) All() []*Server {
-	return append([]*Server{c.Redis, c.Consul, c.InfluxDB, c.Nomad}, c.Clients...)
+	return slices.Concat([]*Server{c.Redis, c.Consul, c.InfluxDB, c.Nomad}, c.Agents, c.Clients)
 }
 
 // Start starts everything and waits until it is ready. What could be started is
@@ -85,11 +93,16 @@ func (c *Cluster) Start(ctx context.Context) error {
 	if err := c.Nomad.Start(ctx); err != nil {
 		return err
 	}
-	group, second := errgroup.WithContext(ctx)
-	for _, s := range c.Clients {
-		group.Go(func() error { return s.Start(second) })
+	for _, tier := range [][]*Server{c.Agents, c.Clients} {
+		group, starting := errgroup.WithContext(ctx)
+		for _, s := range tier {
+			group.Go(func() error { return s.Start(starting) })
+		}
+		if err := group.Wait(); err != nil {
+			return err
+		}
 	}
-	return group.Wait()
+	return nil
 }
 
 // Stop stops everything, the last started first. Tasks of Nomad live on without

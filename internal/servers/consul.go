@@ -6,26 +6,31 @@ import (
 	"path/filepath"
 )
 
-// ConsulOptions change the Consul that Consul makes.
+// ConsulOptions change what Consul makes.
 type ConsulOptions struct {
-	ACL string // when set: access control is on, and this is the management token
+	ACL    string // when set: access control is on, and this is the management token
+	Server int    // port of the server that a client joins; 0: this is the server
 }
 
-// Consul is a single-server Consul that keeps its data in dir. It takes five ports
-// from port on; the first is its API's.
-func Consul(dir string, port int, opt ConsulOptions) (*Server, error) {
+// Consul is a single-server Consul that keeps its data in dir, or a client of one.
+// It takes three ports from port on; the first is its API's.
+func Consul(name, dir string, port int, opt ConsulOptions) (*Server, error) {
 	path, err := Binary("consul")
 	if err != nil {
 		return nil, err
 	}
-	config := fmt.Sprintf(`
-server           = true
-bootstrap_expect = 1
-data_dir         = %q
-bind_addr        = "127.0.0.1"
-client_addr      = "127.0.0.1"
-log_level        = "warn"
+	role := "server           = true\nbootstrap_expect = 1\n"
+	if opt.Server != 0 {
+		role = fmt.Sprintf("server     = false\nretry_join = [%q]\nretry_interval = \"1s\"\n", address(opt.Server+1))
+	}
+	config := role + fmt.Sprintf(`
+node_name   = %q
+data_dir    = %q
+bind_addr   = "127.0.0.1"
+client_addr = "127.0.0.1"
+log_level   = "warn"
 disable_update_check = true
+disable_host_node_id = true
 leave_on_terminate   = false
 ports {
   http     = %d
@@ -39,7 +44,7 @@ ports {
 performance {
   raft_multiplier = 1
 }
-`, filepath.Join(dir, "data"), port, port+1, port+2)
+`, name, filepath.Join(dir, "data"), port, port+1, port+2)
 	if opt.ACL != "" {
 		config += fmt.Sprintf(`
 acl {
@@ -60,7 +65,7 @@ acl {
 		return nil, err
 	}
 	return &Server{
-		Name: "consul", Addr: address(port), argv: []string{path, "agent", "-config-file", file},
+		Name: name, Addr: address(port), argv: []string{path, "agent", "-config-file", file},
 		log: filepath.Join(dir, "consul.log"), ready: answers("/v1/status/leader", ":"),
 	}, nil
 }

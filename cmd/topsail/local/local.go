@@ -12,12 +12,15 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"topsail/cmd/topsail/config"
+	"topsail/cmd/topsail/role"
 	"topsail/gateway"
-	"topsail/gateway/httpapi"
+	"topsail/internal/demand"
 	"topsail/internal/filestore"
 	"topsail/internal/local"
 	"topsail/internal/obs"
+	"topsail/scheduler"
 	"topsail/serving"
+	"topsail/serving/catalog"
 	"topsail/sidecar"
 	"topsail/web"
 )
@@ -32,7 +35,8 @@ type Options struct {
 
 // Run serves until ctx ends, then drains and stops everything it started.
 func Run(ctx context.Context, cfg *config.Config, opt Options) error {
-	listeners, err := listen(cfg)
+	base := role.New(cfg, opt.Log)
+	listeners, err := listen(base)
 	if err != nil {
 		return err
 	}
@@ -45,48 +49,74 @@ func Run(ctx context.Context, cfg *config.Config, opt Options) error {
 	if err := merge(ctx, store, cfg, opt.Log); err != nil {
 		return err
 	}
-	metrics, registry := obs.NewRegistry(), local.NewRegistry()
-	edge := gateway.New(ctx, gateway.Config{
-		Name: "local", Catalog: store, Resolver: registry, QueryIDs: store,
-		CacheBytes: int64(cfg.Gateway.CacheBytes), HTTP: httpConfig(cfg), Metrics: metrics, Log: opt.Log,
-	})
-	fleet := &fleet{
-		dataDir: cfg.DataDir, guard: opt.Guard, watch: opt.Watch, registry: registry,
-		metrics: sidecar.NewMetrics(metrics), log: opt.Log, members: map[string]*member{},
+	http, err := base.HTTP()
+	if err != nil {
+		return err
 	}
-	view := &view{store: store, gateway: edge, fleet: fleet, addr: listeners.gateway.Addr().String()}
-
+	keys, err := base.Keys(cfg.Web.KeysFile)
+	if err != nil {
+		return err
+	}
+	registry := local.NewRegistry()
+	demands, wakes, asked, served := local.NewDemand(), local.NewWakes(), demand.NewMeter(), demand.NewMeter()
+	edge := gateway.New(ctx, gateway.Config{
+		Name: "local", Catalog: store, Resolver: registry, QueryIDs: store, Waker: wakes, Demand: asked,
+		CacheBytes: int64(cfg.Gateway.CacheBytes), HTTP: http, Metrics: base.Metrics, Log: opt.Log,
+	})
 	// The gateway goes first, so that it answers what it has with replicas that
-	// still run; then the replicas stop, then the rest.
-	fleetCtx, stopFleet := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopFleet()
+	// still run; then the scheduler, then the replicas, then the rest.
+	scheduling, stopScheduling := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopScheduling()
+	replicas, stopReplicas := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopReplicas()
 	rest, stopRest := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopRest()
+	fleet := newFleet(replicas, store.Catalog)
+	fleet.dataDir, fleet.guard, fleet.watch = cfg.DataDir, opt.Guard, opt.Watch
+	fleet.registry, fleet.metrics, fleet.demand, fleet.log = registry, sidecar.NewMetrics(base.Metrics), served, opt.Log
+	view := &view{store: store, gateway: edge, fleet: fleet, addr: listeners.gateway.Addr().String()}
+	scheduler := scheduler.New(scheduler.Config{
+		Name: "local", Catalog: unfenced{store}, Fleet: fleet, Demand: demands, Replicas: registry, Wakes: wakes,
+		DryRun: cfg.Scheduler.DryRun, Metrics: base.Metrics, Log: opt.Log,
+	})
+
 	var all errgroup.Group
-	all.Go(func() error { defer stopFleet(); return edge.Run(ctx, listeners.gateway) })
-	all.Go(func() error { defer stopRest(); return ended(fleetCtx, fleet.run(fleetCtx, store)) })
-	all.Go(func() error { return obs.ServeOps(rest, listeners.ops, metrics, view.ready) })
-	all.Go(func() error { return obs.ServeHTTP(rest, listeners.web, web.Handler(view)) })
+	all.Go(func() error { defer stopScheduling(); return edge.Run(ctx, listeners.gateway) })
+	all.Go(func() error { defer stopReplicas(); return role.Ended(scheduling, scheduler.Run(scheduling, always{})) })
+	all.Go(func() error {
+		defer stopRest()
+		<-replicas.Done()
+		fleet.wait()
+		return nil
+	})
+	all.Go(func() error { report(rest, "gateway", asked, demands); return nil })
+	all.Go(func() error { report(rest, "sidecar", served, demands); return nil })
+	all.Go(func() error { return base.ServeOps(rest, listeners.ops, view.ready) })
+	all.Go(func() error { return obs.ServeHTTP(rest, listeners.web, web.Handler(view, keys)) })
 	all.Go(func() error { greet(ctx, opt.Out, view, listeners); return nil })
 	return all.Wait()
 }
 
-// ended leaves out the error that the context's own end is.
-func ended(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
+// report counts demand second by second.
+func report(ctx context.Context, role string, meter *demand.Meter, to *local.Demand) {
+	reporter := demand.Reporter{Source: serving.DemandSource{Role: role, Name: "local"}, Meter: meter, Sink: to}
+	reporter.Run(ctx)
 }
 
-func httpConfig(cfg *config.Config) httpapi.Config {
-	return httpapi.Config{
-		MaxBodyBytes:   cfg.Gateway.MaxBodyBytes,
-		MaxBatch:       cfg.Gateway.MaxBatch,
-		MaxConnections: cfg.Gateway.MaxConnections,
-		DrainTimeout:   cfg.Gateway.DrainTimeout,
-	}
+// unfenced is the catalog of the only scheduler there is.
+type unfenced struct{ *filestore.Store }
+
+// ApplyFenced implements scheduler.Catalog.
+func (u unfenced) ApplyFenced(ctx context.Context, change catalog.Change, _ uint64) (*serving.Catalog, error) {
+	return u.Apply(ctx, change, 0)
 }
+
+// always is the term of the only scheduler there is.
+type always struct{}
+
+func (always) Valid() bool { return true }
+
+func (always) Fence() uint64 { return 1 }
 
 // merge brings the file's objects into the store and says what that changed.
 func merge(ctx context.Context, store *filestore.Store, cfg *config.Config, log *slog.Logger) error {
@@ -111,17 +141,16 @@ func merge(ctx context.Context, store *filestore.Store, cfg *config.Config, log 
 // anything is started.
 type listeners struct{ gateway, web, ops net.Listener }
 
-func listen(cfg *config.Config) (*listeners, error) {
+func listen(base *role.Base) (*listeners, error) {
 	l := &listeners{}
 	for _, one := range []struct {
-		into *net.Listener
-		name string
-		addr string
-	}{{&l.gateway, "gateway", cfg.Gateway.Addr}, {&l.web, "web", cfg.Web.Addr}, {&l.ops, "ops", cfg.Ops.Addr}} {
-		ln, err := net.Listen("tcp", one.addr)
+		into   *net.Listener
+		listen func() (net.Listener, error)
+	}{{&l.gateway, base.ListenGateway}, {&l.web, base.ListenWeb}, {&l.ops, base.ListenOps}} {
+		ln, err := one.listen()
 		if err != nil {
 			l.close()
-			return nil, fmt.Errorf("cannot listen on %s.addr: %w; stop what uses it, or set another address with --%s-addr", one.name, err, one.name)
+			return nil, err
 		}
 		*one.into = ln
 	}

@@ -10,7 +10,9 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
+	"topsail/internal/demand"
 	"topsail/internal/local"
 	"topsail/internal/process"
 	"topsail/serving"
@@ -26,6 +28,7 @@ type replica struct {
 	guard    []string // the command that guards child processes
 	registry *local.Registry
 	metrics  *sidecar.Metrics
+	demand   *demand.Meter
 	log      *slog.Logger
 
 	child atomic.Pointer[process.Child]
@@ -47,7 +50,7 @@ func (r *replica) run(ctx context.Context) error {
 	}
 	token := rand.Text() // only our own child may connect as the container
 	s := sidecar.New(sidecar.Config{
-		Replica: r.name, Models: []*serving.Version{r.model}, ContainerToken: []byte(token), Stalled: r.restart,
+		Replica: r.name, Models: []*serving.Version{r.model}, ContainerToken: []byte(token), Stalled: r.restart, Demand: r.demand,
 	}, r.metrics, r.log)
 
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -59,9 +62,46 @@ func (r *replica) run(ctx context.Context) error {
 		r.child.Store(c)
 		child.Go(func() { c.Run(running) })
 	}
-	r.registry.Put(serving.Endpoint{Replica: r.name, Addr: gateways.Addr().String()})
-	defer r.registry.Remove(r.name)
+	registered, unregister := context.WithCancel(running)
+	var registry sync.WaitGroup
+	defer registry.Wait()
+	defer unregister()
+	registry.Go(func() { r.register(registered, s, gateways.Addr().String()) })
 	return s.Run(ctx, gateways, containers)
+}
+
+// readyEvery is how often a replica is asked whether it is ready, as Consul does.
+const readyEvery = 100 * time.Millisecond
+
+// register keeps the replica in the registry until ctx ends.
+func (r *replica) register(ctx context.Context, s *sidecar.Sidecar, addr string) {
+	defer r.registry.Remove(r.name)
+	e := serving.Endpoint{Replica: r.name, Addr: addr, Models: []serving.ModelID{r.model.ModelID}}
+	r.registry.Put(e)
+	tick := time.NewTicker(readyEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			if ready := s.Ready() == nil; ready != e.Ready {
+				e.Ready = ready
+				r.registry.Put(e)
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// state says whether the replica's process runs, and what is wrong with it if that
+// is more than starting.
+func (m *member) state() (problem string, running bool) {
+	c := m.child.Load()
+	if c == nil { // it has no process of its own, or not yet
+		return "", len(m.model.Container.Command) == 0
+	}
+	snapshot := c.Snapshot()
+	return snapshot.Reason, snapshot.State == process.Running
 }
 
 // spec is the container's process, told by its environment where to connect.

@@ -74,10 +74,3 @@ func (v *view) ready() error {
 	}
 	return nil
 }
-
-// names are the replicas' names, in order.
-func (f *fleet) names() []string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return slices.Sorted(maps.Keys(f.members))
-}

@@ -163,6 +163,13 @@ class Container:
     def said(self) -> str:
         return self.errors.read_text()
 
+    def wait_to_hear(self, text: str) -> None:
+        """Until the container has said this."""
+        until = time.monotonic() + PATIENCE
+        while text not in self.said():
+            assert time.monotonic() < until, f"the container never said {text!r}: {self.said()}"
+            time.sleep(0.001)
+
     def touch(self, name: str) -> None:
         (self.folder / name).touch()
 

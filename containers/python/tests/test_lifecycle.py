@@ -203,6 +203,16 @@ def test_a_refusal_is_told(start):
     assert "the sidecar refused this container: wrong token" in container.said()
 
 
+def test_the_token_file_may_come_late_and_change(start, tmp_path):
+    file = tmp_path / "token"
+    container = start("Many", TOPSAIL_TOKEN_FILE=str(file))
+    container.wait_to_hear("No such file")
+    for token in ("one", "two"):
+        file.write_text(token)
+        with container.accept() as peer:
+            assert peer.greet().token == token.encode()
+
+
 # Bytes that make no sense (test_conversation has more of them).
 
 

@@ -22,6 +22,24 @@ def test_the_environment():
     assert (got.token, got.input_type, got.input_length, got.replica) == ("secret", "integers", 13, "r-1")
 
 
+def test_the_token_file_is_read_each_time(tmp_path):
+    file = tmp_path / "token"
+    got = settings.read(ENVIRON | {"TOPSAIL_TOKEN_FILE": str(file)})
+    with pytest.raises(FileNotFoundError):
+        got.current_token()
+    file.write_text("\n")
+    with pytest.raises(OSError, match="is empty"):
+        got.current_token()
+    for token in ("one", "two"):
+        file.write_text(token + "\n")
+        assert got.current_token() == token
+
+
+def test_a_token_wins_over_the_token_file():
+    got = settings.read(ENVIRON | {"TOPSAIL_TOKEN_FILE": "/nowhere"}, token="mine")
+    assert got.current_token() == "mine"
+
+
 def test_what_is_not_set_is_open():
     got = settings.read(ENVIRON)
     assert (got.token, got.input_type, got.input_length, got.give_up) == ("", None, None, 60.0)

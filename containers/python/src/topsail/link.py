@@ -152,7 +152,7 @@ class Link:
             role=Role.CONTAINER,
             features=Feature.LZ4 if lz4_block else 0,
             name=self._settings.replica,
-            token=self._settings.token.encode(),
+            token=self._settings.current_token().encode(),
             software=f"topsail-python/{__version__} {platform.python_implementation()}/{platform.python_version()}",
         )
 

@@ -27,10 +27,21 @@ class Settings:
     input_type: str | None = None  # None: the model says it
     input_length: int | None = None  # elements; None: the model says it; 0: any
     token: str = ""
+    token_file: str = ""  # holds the token, when token is empty
     replica: str = ""
     give_up: float = 60.0  # seconds without a connection after which the container ends with an error
     health_every: float = 5.0  # seconds between two calls of the model's health
     retry_singly: bool = True  # after a failed batch, call predict once per input
+
+    def current_token(self) -> str:
+        """The token to show now; the file may come later than the container and may change. It raises OSError."""
+        if self.token or not self.token_file:
+            return self.token
+        with open(self.token_file, encoding="utf-8") as file:
+            token = file.read().strip()
+        if not token:
+            raise OSError(f"the token file {self.token_file} is empty")
+        return token
 
 
 def read(environ: Mapping[str, str], **arguments: Any) -> Settings:
@@ -53,7 +64,7 @@ def read(environ: Mapping[str, str], **arguments: Any) -> Settings:
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     known: dict[str, Any] = {}
-    for name in ("model", "version", "input_type", "token", "replica"):
+    for name in ("model", "version", "input_type", "token", "token_file", "replica"):
         if text := environ.get("TOPSAIL_" + name.upper()):
             known[name] = text
     if text := environ.get("TOPSAIL_INPUT_LENGTH"):

@@ -1,0 +1,121 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"topsail/cmd/topsail/config"
+	"topsail/internal/redisstore"
+	"topsail/serving"
+	"topsail/serving/catalog"
+)
+
+// within bounds what a person waits for.
+const within = 15 * time.Second
+
+// operate opens the store for one thing that a person asks for.
+func operate[T any](ctx context.Context, cfg *config.Config, log *slog.Logger, do func(ctx context.Context, store *redisstore.Store) (T, error)) (result T, err error) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	quiet := slog.New(atLeast{log.Handler(), slog.LevelWarn})
+	store, err := newParts(cfg, quiet).openStore(ctx, "")
+	if err != nil {
+		return result, err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	if away := store.State().Away; away != "" {
+		return result, fmt.Errorf("redis at %v does not answer: %s; check redis.addrs", cfg.Redis.Addrs, away)
+	}
+	return do(ctx, store)
+}
+
+// Apply brings the apps and models of the configuration file into the store.
+func Apply(ctx context.Context, cfg *config.Config, log *slog.Logger) (catalog.Report, error) {
+	apps, versions := make([]serving.App, len(cfg.Apps)), make([]serving.Version, len(cfg.Versions))
+	for i, a := range cfg.Apps {
+		apps[i] = *a
+	}
+	for i, v := range cfg.Versions {
+		versions[i] = *v
+	}
+	return operate(ctx, cfg, log, func(ctx context.Context, store *redisstore.Store) (catalog.Report, error) {
+		return store.MergeFile(ctx, apps, versions, cfg.Current)
+	})
+}
+
+// Pin sets what an operator says about a version's replicas; nil takes it back.
+func Pin(ctx context.Context, cfg *config.Config, id serving.ModelID, pin *serving.Pin, log *slog.Logger) error {
+	_, err := operate(ctx, cfg, log, func(ctx context.Context, store *redisstore.Store) (*serving.Catalog, error) {
+		return store.Apply(ctx, catalog.SetPin{ID: id, Pin: pin}, 0)
+	})
+	return err
+}
+
+// Decisions are the last ones, the newest first.
+func Decisions(ctx context.Context, cfg *config.Config, model string, most int, log *slog.Logger) ([]serving.Decision, error) {
+	return operate(ctx, cfg, log, func(ctx context.Context, store *redisstore.Store) ([]serving.Decision, error) {
+		return store.Decisions(ctx, most, serving.ModelID{Model: model})
+	})
+}
+
+// Restore writes a snapshot back into Redis, or accepts what Redis holds, and says
+// what it did.
+func Restore(ctx context.Context, cfg *config.Config, snapshot string, accept bool, log *slog.Logger) (string, error) {
+	if snapshot == "" {
+		var err error
+		if snapshot, err = newest(cfg.DataDir); err != nil {
+			return "", err
+		}
+	}
+	p := newParts(cfg, log)
+	store, err := p.openStoreOn(ctx, snapshot)
+	if err != nil {
+		return "", err
+	}
+	defer store.Close()
+	resolve, did := store.Restore, "wrote the last good state back: revision %d from %s"
+	if accept {
+		resolve, did = store.Accept, "what Redis holds is right from now on: revision %d; it was compared with %s"
+	}
+	cat, err := resolve(ctx)
+	if errors.Is(err, redisstore.ErrNotLost) {
+		return "nothing to do: Redis holds what " + snapshot + " has, or newer", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf(did, cat.Revision, snapshot), nil
+}
+
+// newest finds the snapshot that was written last.
+func newest(dir string) (string, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.snapshot"))
+	if err != nil {
+		return "", err
+	}
+	best, at := "", time.Time{}
+	for _, file := range files {
+		if info, err := os.Stat(file); err == nil && info.ModTime().After(at) {
+			best, at = file, info.ModTime()
+		}
+	}
+	if best == "" {
+		return "", fmt.Errorf("there is no snapshot in %s: name the data directory of a gateway, a scheduler or the management with --data-dir, or a file with --snapshot", dir)
+	}
+	return best, nil
+}
+
+// atLeast is a log that leaves out what is below a level.
+type atLeast struct {
+	slog.Handler
+	level slog.Level
+}
+
+func (h atLeast) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= h.level && h.Handler.Enabled(ctx, level)
+}

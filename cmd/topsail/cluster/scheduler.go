@@ -1,0 +1,130 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"golang.org/x/sync/errgroup"
+
+	"topsail/cmd/topsail/config"
+	"topsail/cmd/topsail/role"
+	"topsail/internal/consulregistry"
+	"topsail/internal/nomadfleet"
+	"topsail/internal/redisstore"
+	"topsail/jobs"
+	"topsail/scheduler"
+	"topsail/scheduler/leader"
+)
+
+// leaderKey is the lock in Consul that the leading scheduler holds.
+const leaderKey = "topsail/scheduler/leader"
+
+// Scheduler stands for leader, and while it leads sets the numbers of replicas.
+func Scheduler(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
+	p := newParts(cfg, log)
+	ops, err := p.ListenOps()
+	if err != nil {
+		return err
+	}
+	store, err := p.openStore(ctx, "scheduler")
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	p.storeMetrics(store)
+	client, err := consulregistry.Connect(consulregistry.Options{Log: log})
+	if err != nil {
+		return err
+	}
+	replicas, err := p.openRegistry(client, cfg.Consul.Service)
+	if err != nil {
+		return err
+	}
+	fleet, err := p.openFleet()
+	if err != nil {
+		return err
+	}
+	demand, err := p.openDemand()
+	if err != nil {
+		return err
+	}
+	name := nameOr(cfg.Scheduler.Name)
+	s := scheduler.New(scheduler.Config{
+		Name: name, Catalog: store, Fleet: fleet, Demand: demand, Replicas: replicas, Wakes: store, Hints: fleet,
+		Journals: []scheduler.Journal{store, decisions{demand}}, DryRun: cfg.Scheduler.DryRun, Metrics: p.Metrics, Log: log,
+	})
+	elector := leader.New(leader.Config{Lock: client.Lock(leaderKey), Holder: name, Floor: floor(store, log), Log: log})
+
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return role.Ended(ctx, store.Run(ctx)) })
+	group.Go(func() error { return role.Ended(ctx, demand.Run(ctx)) })
+	group.Go(func() error { return p.ServeOps(ctx, ops, func() error { return nil }) })
+	group.Go(func() error {
+		return role.Ended(ctx, elector.Run(ctx, func(ctx context.Context, term *leader.Term) error {
+			log.Info("leading", "fence", term.Fence())
+			defer log.Info("leading no longer", "fence", term.Fence())
+			return s.Run(ctx, term)
+		}))
+	})
+	return group.Wait()
+}
+
+// floor is the highest fence that has written to the store. While Redis is away
+// nobody writes there, and Consul's own numbers have to do.
+func floor(store *redisstore.Store, log *slog.Logger) func(context.Context) (uint64, error) {
+	return func(ctx context.Context) (uint64, error) {
+		fence, err := store.Fence(ctx)
+		if err != nil {
+			log.Warn("cannot read the last leader's token; going by Consul's alone", "err", err)
+			return 0, nil
+		}
+		return fence, nil
+	}
+}
+
+// openFleet opens the jobs in Nomad.
+func (p *parts) openFleet() (*nomadfleet.Fleet, error) {
+	settings, err := p.jobSettings()
+	if err != nil {
+		return nil, err
+	}
+	return nomadfleet.Open(nomadfleet.Config{TokenFile: p.Config.Nomad.TokenFile, Jobs: settings, Log: p.Log})
+}
+
+// jobSettings are what the jobs of all versions have in common.
+func (p *parts) jobSettings() (jobs.Settings, error) {
+	c := p.Config.Jobs
+	program := c.Program
+	if program == "" {
+		self, err := os.Executable()
+		if err != nil {
+			return jobs.Settings{}, fmt.Errorf("cannot find the path of this program; set jobs.program: %w", err)
+		}
+		program = self
+	}
+	if c.Mesh && p.Config.TLS.CertFile != "" {
+		return jobs.Settings{}, errors.New("jobs.mesh encrypts by itself: leave tls.cert_file out, or the mesh")
+	}
+	s := jobs.Settings{
+		Region: c.Region, Namespace: c.Namespace, Datacenters: c.Datacenters, NodePool: c.NodePool,
+		Program: jobs.Program{Source: program, Checksum: c.Checksum, Driver: c.Driver},
+		Driver:  c.Driver, CPU: c.CPU, MemoryMB: c.MemoryMB, VaultRole: c.VaultRole,
+		Service: p.Config.Consul.Service, Mesh: c.Mesh, TokenFile: p.Config.Sidecar.TokenFile,
+		TLS:        jobs.TLS{CertFile: p.Config.TLS.CertFile, KeyFile: p.Config.TLS.KeyFile, CAFile: p.Config.TLS.CAFile},
+		SidecarEnv: map[string]string{},
+	}
+	influx := p.influxConfig()
+	for name, value := range map[string]string{
+		"TOPSAIL_INFLUXDB_URL": influx.URL, "TOPSAIL_INFLUXDB_ORG": influx.Org, "TOPSAIL_INFLUXDB_BUCKET": influx.Bucket,
+		"TOPSAIL_INFLUXDB_TOKEN_FILE": p.Config.InfluxDB.TokenFile, "TOPSAIL_LOG_LEVEL": cmp.Or(p.Config.Log.Level, "info"),
+	} {
+		if value != "" {
+			s.SidecarEnv[name] = value
+		}
+	}
+	return s, nil
+}

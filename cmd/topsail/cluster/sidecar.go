@@ -1,0 +1,91 @@
+package cluster
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+
+	"golang.org/x/sync/errgroup"
+
+	"topsail/cmd/topsail/config"
+	"topsail/internal/demand"
+	"topsail/serving"
+	"topsail/sidecar"
+)
+
+// Sidecar serves one replica until ctx ends, then drains. Its container connects
+// by itself, with a token that this process draws and writes to a file.
+func Sidecar(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
+	p := newParts(cfg, log)
+	models, err := parseModels(cfg.Sidecar.Models)
+	if err != nil {
+		return err
+	}
+	gateways, err := p.Listen("sidecar.addr", cfg.Sidecar.Addr, cfg.TLS.CAFile != "")
+	if err != nil {
+		return err
+	}
+	containers, err := net.Listen("tcp", cfg.Sidecar.ContainersAddr)
+	if err != nil {
+		return errors.Join(fmt.Errorf("cannot listen on sidecar.containers_addr: %w", err), gateways.Close())
+	}
+	ops, err := p.ListenOps()
+	if err != nil {
+		return errors.Join(err, gateways.Close(), containers.Close())
+	}
+	meter := demand.NewMeter()
+	one := sidecar.Config{Replica: nameOr(cfg.Sidecar.Replica), Models: models, Demand: meter}
+	if file := cfg.Sidecar.TokenFile; file != "" {
+		token, err := p.Token(file)
+		if err != nil {
+			return err
+		}
+		one.GatewayToken = token.Bytes
+	}
+	if file := cfg.Sidecar.ContainerTokenFile; file != "" {
+		token := rand.Text()
+		// The container may run as another user. The folder keeps others out.
+		if err := os.WriteFile(file, []byte(token), 0o644); err != nil {
+			return fmt.Errorf("write the container's token: %w", err)
+		}
+		one.ContainerToken = []byte(token)
+	}
+	s := sidecar.New(one, sidecar.NewMetrics(p.Metrics), log)
+
+	rest, stopRest := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopRest()
+	var all errgroup.Group
+	all.Go(func() error { defer stopRest(); return s.Run(ctx, gateways, containers) })
+	all.Go(func() error { return p.report(rest, "sidecar", one.Replica, meter) })
+	all.Go(func() error { return p.ServeOps(rest, ops, s.Ready) })
+	return all.Wait()
+}
+
+// parseModels reads the versions that the replica serves.
+func parseModels(text string) ([]*serving.Version, error) {
+	var models []*serving.Version
+	if err := json.Unmarshal([]byte(text), &models); err != nil || len(models) == 0 {
+		return nil, fmt.Errorf("sidecar.models must be a JSON list of model versions; the job of a version sets it: %w", cmpErr(err))
+	}
+	for _, v := range models {
+		if v == nil {
+			return nil, errors.New("sidecar.models has an empty entry")
+		}
+		if err := v.Check(); err != nil {
+			return nil, fmt.Errorf("sidecar.models: %w", err)
+		}
+	}
+	return models, nil
+}
+
+func cmpErr(err error) error {
+	if err == nil {
+		return errors.New("it is empty")
+	}
+	return err
+}

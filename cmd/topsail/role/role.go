@@ -1,0 +1,106 @@
+// Package role is what every process of Topsail has in common, whatever its role:
+// listeners with their certificates, keys, the port for operators.
+package role
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+
+	"topsail/cmd/topsail/config"
+	"topsail/gateway/httpapi"
+	"topsail/internal/access"
+	"topsail/internal/obs"
+)
+
+// Base is the ground that a role is built on.
+type Base struct {
+	Config  *config.Config
+	Log     *slog.Logger
+	Metrics *obs.Registry
+	TLS     access.TLS // of this process, for its listeners and towards its peers
+}
+
+// New prepares the ground.
+func New(cfg *config.Config, log *slog.Logger) *Base {
+	return &Base{
+		Config: cfg, Log: log, Metrics: obs.NewRegistry(),
+		TLS: access.TLS{CertFile: cfg.TLS.CertFile, KeyFile: cfg.TLS.KeyFile, CAFile: cfg.TLS.CAFile, Log: log},
+	}
+}
+
+// Listen takes the address of a setting, with TLS if there is a certificate.
+func (b *Base) Listen(setting, addr string, requireClientCert bool) (net.Listener, error) {
+	ln, err := net.Listen("tcp", addr)
+	if err != nil {
+		flag := strings.NewReplacer(".", "-", "_", "-").Replace(setting)
+		return nil, fmt.Errorf("cannot listen on %s: %w; stop what uses it, or set another address with --%s", setting, err, flag)
+	}
+	tls := b.TLS
+	tls.RequireClientCert = requireClientCert
+	secured, err := tls.Listen(ln)
+	if err != nil {
+		ln.Close()
+		return nil, err
+	}
+	return secured, nil
+}
+
+// ListenGateway, ListenWeb and ListenOps take the addresses of these roles.
+func (b *Base) ListenGateway() (net.Listener, error) {
+	return b.Listen("gateway.addr", b.Config.Gateway.Addr, b.Config.Gateway.RequireClientCert)
+}
+
+func (b *Base) ListenWeb() (net.Listener, error) {
+	return b.Listen("web.addr", b.Config.Web.Addr, b.Config.Web.RequireClientCert)
+}
+
+func (b *Base) ListenOps() (net.Listener, error) {
+	return b.Listen("ops.addr", b.Config.Ops.Addr, false)
+}
+
+// Keys opens a file of keys; without one there are none to show.
+func (b *Base) Keys(file string) (*access.Keys, error) {
+	if file == "" {
+		return nil, nil
+	}
+	return access.KeysFile(file, b.Log)
+}
+
+// Token opens a file with a token; without one there is none.
+func (b *Base) Token(file string) (access.Secret, error) {
+	if file == "" {
+		return access.Secret{}, nil
+	}
+	return access.TokenFile(file, b.Log)
+}
+
+// HTTP is how the gateway serves queries.
+func (b *Base) HTTP() (httpapi.Config, error) {
+	keys, err := b.Keys(b.Config.Gateway.KeysFile)
+	g := b.Config.Gateway
+	return httpapi.Config{
+		MaxBodyBytes: g.MaxBodyBytes, MaxBatch: g.MaxBatch, MaxConnections: g.MaxConnections, DrainTimeout: g.DrainTimeout, Keys: keys,
+	}, err
+}
+
+// ServeOps serves metrics and health until ctx ends. ready says what is wrong with
+// the process, or nil.
+func (b *Base) ServeOps(ctx context.Context, ln net.Listener, ready func() error) error {
+	keys, err := b.Keys(b.Config.Ops.KeysFile)
+	if err != nil {
+		ln.Close()
+		return err
+	}
+	return obs.ServeOps(ctx, ln, b.Metrics, ready, keys.Handler)
+}
+
+// Ended leaves out the error that the context's own end is.
+func Ended(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}

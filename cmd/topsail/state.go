@@ -1,0 +1,180 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"topsail/cmd/topsail/cluster"
+	"topsail/cmd/topsail/config"
+	"topsail/serving"
+)
+
+func applyCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:     "apply",
+		Short:   "Bring the apps and models of the configuration file into the cluster",
+		GroupID: "cluster",
+		Args:    cobra.NoArgs,
+	}
+	return configured(c, func(c *cobra.Command, _ []string, cfg *config.Config, log *slog.Logger) error {
+		if cfg.File == "" {
+			return errors.New("there is no configuration file: name one with --config")
+		}
+		report, err := cluster.Apply(c.Context(), cfg, log)
+		if err != nil {
+			return err
+		}
+		for _, note := range report {
+			fmt.Fprintln(c.OutOrStdout(), note.Text)
+		}
+		if len(report) == 0 {
+			fmt.Fprintln(c.OutOrStdout(), "nothing to change")
+		}
+		return nil
+	})
+}
+
+func restoreCommand() *cobra.Command {
+	var accept bool
+	var snapshot string
+	c := &cobra.Command{
+		Use:     "restore",
+		Short:   "Write the last good state back into a Redis that was flushed or rewound, or accept what it holds",
+		GroupID: "cluster",
+		Args:    cobra.NoArgs,
+	}
+	c.Flags().BoolVar(&accept, "accept", false, "take what is in Redis, and forget what was there before")
+	c.Flags().StringVar(&snapshot, "snapshot", "", "the snapshot file to restore; by default the newest one in the data directory")
+	return configured(c, func(c *cobra.Command, _ []string, cfg *config.Config, log *slog.Logger) error {
+		said, err := cluster.Restore(c.Context(), cfg, snapshot, accept, log)
+		if err == nil {
+			fmt.Fprintln(c.OutOrStdout(), said)
+		}
+		return err
+	})
+}
+
+func scaleCommand() *cobra.Command {
+	var pause, release bool
+	var until time.Duration
+	var reason string
+	c := &cobra.Command{
+		Use:     "scale MODEL VERSION [COUNT]",
+		Short:   "Set the number of a version's replicas by hand, or pause its scaling",
+		GroupID: "cluster",
+		Args:    cobra.RangeArgs(2, 3),
+		Example: "  topsail scale wine-forest 1 4 --for 1h --reason 'load test'\n  topsail scale wine-forest 1 --pause\n  topsail scale wine-forest 1 --release",
+	}
+	c.Flags().BoolVar(&pause, "pause", false, "leave the number as it is")
+	c.Flags().BoolVar(&release, "release", false, "let the scheduler decide again")
+	c.Flags().DurationVar(&until, "for", 0, "how long that holds (default: until it is released)")
+	c.Flags().StringVar(&reason, "reason", "", "why, for those who come after")
+	return configured(c, func(c *cobra.Command, args []string, cfg *config.Config, log *slog.Logger) error {
+		pin, err := pinOf(args, pause, release, until, reason)
+		if err != nil {
+			return err
+		}
+		return cluster.Pin(c.Context(), cfg, serving.ModelID{Model: args[0], Version: args[1]}, pin, log)
+	})
+}
+
+// pinOf is what the operator says, nil to release.
+func pinOf(args []string, pause, release bool, hold time.Duration, reason string) (*serving.Pin, error) {
+	said := 0
+	for _, one := range []bool{len(args) == 3, pause, release} {
+		if one {
+			said++
+		}
+	}
+	if said != 1 {
+		return nil, errors.New("say one of a COUNT, --pause and --release")
+	}
+	if release {
+		return nil, nil
+	}
+	pin := &serving.Pin{Count: serving.Paused, Reason: reason}
+	if hold > 0 {
+		pin.Until = time.Now().Add(hold).UTC()
+	}
+	if len(args) == 3 {
+		count, err := strconv.Atoi(args[2])
+		if err != nil || count < 0 {
+			return nil, fmt.Errorf("%q is no number of replicas", args[2])
+		}
+		pin.Count = count
+	}
+	return pin, nil
+}
+
+func gatewaysCommand() *cobra.Command {
+	var job, reason string
+	c := &cobra.Command{
+		Use:     "gateways COUNT",
+		Short:   "Set the number of gateways",
+		GroupID: "cluster",
+		Args:    cobra.ExactArgs(1),
+	}
+	c.Flags().StringVar(&job, "job", "topsail-gateway", "the Nomad job of the gateways")
+	c.Flags().StringVar(&reason, "reason", "set by hand", "why, for the job's history")
+	return configured(c, func(c *cobra.Command, args []string, cfg *config.Config, log *slog.Logger) error {
+		count, err := strconv.Atoi(args[0])
+		if err != nil || count < 1 {
+			return fmt.Errorf("%q is no number of gateways: use 1 or more", args[0])
+		}
+		return cluster.ScaleGateways(c.Context(), cfg, job, count, reason, log)
+	})
+}
+
+func decisionsCommand() *cobra.Command {
+	var model string
+	var most int
+	c := &cobra.Command{
+		Use:     "decisions",
+		Short:   "Print what the scheduler decided last, and why",
+		GroupID: "cluster",
+		Args:    cobra.NoArgs,
+	}
+	c.Flags().StringVar(&model, "model", "", "of this model only")
+	c.Flags().IntVarP(&most, "lines", "n", 20, "how many")
+	return configured(c, func(c *cobra.Command, _ []string, cfg *config.Config, log *slog.Logger) error {
+		list, err := cluster.Decisions(c.Context(), cfg, model, most, log)
+		if err != nil {
+			return err
+		}
+		w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
+		fmt.Fprintln(w, "TIME\tVERSION\tFROM\tTO\tOUTCOME\tRULE\tREASON")
+		for _, d := range list {
+			fmt.Fprintf(w, "%s\t%v\t%d\t%d\t%s\t%s\t%s\n", d.At.Local().Format(time.DateTime), d.ModelID, d.From, d.To, d.Outcome, d.Rule, d.Reason)
+		}
+		return w.Flush()
+	})
+}
+
+func jobCommand() *cobra.Command {
+	c := &cobra.Command{Use: "job", Short: "Look at the Nomad jobs of model versions", GroupID: "cluster"}
+	c.AddCommand(
+		configured(&cobra.Command{Use: "render MODEL VERSION", Short: "Print the job of a version as HCL", Args: cobra.ExactArgs(2)},
+			func(c *cobra.Command, args []string, cfg *config.Config, log *slog.Logger) error {
+				hcl, err := cluster.RenderJob(c.Context(), cfg, serving.ModelID{Model: args[0], Version: args[1]}, log)
+				if err == nil {
+					fmt.Fprint(c.OutOrStdout(), hcl)
+				}
+				return err
+			}),
+		configured(&cobra.Command{Use: "plan MODEL VERSION", Short: "Say what Nomad would do with the job of a version", Args: cobra.ExactArgs(2)},
+			func(c *cobra.Command, args []string, cfg *config.Config, log *slog.Logger) error {
+				said, err := cluster.PlanJob(c.Context(), cfg, serving.ModelID{Model: args[0], Version: args[1]}, log)
+				if err == nil {
+					fmt.Fprintln(c.OutOrStdout(), said)
+				}
+				return err
+			}),
+	)
+	return c
+}

@@ -1,0 +1,53 @@
+package predict
+
+import (
+	"container/heap"
+	"time"
+)
+
+// deadlines are held questions, the most urgent first: so the fewest are too late
+// when a replica comes, and nobody waits for one with more time.
+type deadlines struct {
+	calls callHeap
+	bytes int64
+}
+
+func (d *deadlines) push(c *call) {
+	d.bytes += c.size()
+	heap.Push(&d.calls, c)
+}
+
+func (d *deadlines) remove(c *call) {
+	d.bytes -= c.size()
+	heap.Remove(&d.calls, c.place)
+}
+
+func (d *deadlines) postpone(c *call, until time.Time) {
+	c.until = until
+	heap.Fix(&d.calls, c.place)
+}
+
+// callHeap implements heap.Interface.
+type callHeap []*call
+
+func (h callHeap) Len() int           { return len(h) }
+func (h callHeap) Less(i, j int) bool { return h[i].until.Before(h[j].until) }
+
+func (h callHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].place, h[j].place = i, j
+}
+
+func (h *callHeap) Push(x any) {
+	c := x.(*call)
+	c.place = len(*h)
+	*h = append(*h, c)
+}
+
+func (h *callHeap) Pop() any {
+	last := len(*h) - 1
+	c := (*h)[last]
+	(*h)[last] = nil
+	*h = (*h)[:last]
+	return c
+}

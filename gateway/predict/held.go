@@ -1,0 +1,76 @@
+package predict
+
+import (
+	"time"
+
+	"topsail/gateway/route"
+	"topsail/serving"
+)
+
+// wait holds a question whose only replica has gone or is about to, until there is
+// one again. What may have killed its replica is held within the budget of extra
+// calls.
+func (c *call) wait(gone *route.Target, why *serving.Failure, now time.Time) bool {
+	group := c.backlog.group()
+	if _, _, landed := c.flight.Result(); landed || c.heldOnce || group.Pick(gone, now) != nil {
+		return false
+	}
+	switch why.Cause {
+	case serving.Draining, serving.NoReplica:
+	case serving.ContainerError:
+		if group.Len() > 0 || !c.p.metrics.budget.spend() {
+			return false
+		}
+	default:
+		return false
+	}
+	c.heldOnce = true
+	time.AfterFunc(c.deadline.Sub(now)+orphanAfter, func() { c.backlog.leave(c.flight, time.Now()) })
+	return c.backlog.hold(c, why, group.Len() > 0)
+}
+
+// resume asks a replica after the question was held. It has the time of whoever
+// waits longest.
+func (c *call) resume() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	c.deadline, c.released, c.tries = c.until, true, 0
+	group := c.backlog.group()
+	target := group.Pick(nil, now)
+	if target == nil { // it has gone again
+		c.account(false)
+		if !c.backlog.hold(c, c.why, false) {
+			c.flight.Land(nil, c.why)
+		}
+		return
+	}
+	if c.sent {
+		c.p.metrics.extra.Inc()
+	}
+	c.send(target, now)
+	if group.Len() > 1 {
+		time.AfterFunc(c.deadline.Sub(now)/2, func() { c.hedge(time.Now()) })
+	}
+}
+
+// account tells the backlog of an answer, if it has to know. c.mu is held.
+func (c *call) account(output bool) {
+	if c.released || c.backlog.cold.Load() {
+		c.backlog.answered(output, c.released)
+		c.released = false
+	}
+}
+
+// abandon tells the backlog not to reckon with an answer any more: it is late.
+func (c *call) abandon() {
+	c.mu.Lock()
+	released := c.released
+	if released {
+		c.account(false)
+	}
+	c.mu.Unlock()
+	if released {
+		c.backlog.release()
+	}
+}

@@ -1,0 +1,239 @@
+package predict
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"topsail/rpc"
+	"topsail/serving"
+)
+
+// holds has so many queries held, of which the later have the earlier deadlines.
+func (r *rig) holds(n int) []*result {
+	r.Helper()
+	held := make([]*result, n)
+	for i := range n {
+		q := query(float64(i), -1)
+		q.Timeout = r.slo() - time.Duration(i)*time.Millisecond
+		held[i] = r.later(q)
+	}
+	r.wantHeld(n)
+	return held
+}
+
+func (r *rig) slo() time.Duration {
+	a, _ := r.p.App("app")
+	return a.SLO
+}
+
+func patient(a *serving.App) { a.SLO = 10 * time.Second }
+
+// A new replica gets a few questions at first, and two more for each output: the
+// most urgent first.
+func TestANewReplicaIsNotFlooded(t *testing.T) {
+	bubble(t, func(t *rig) {
+		t.serves(patient, m1)
+		held := t.holds(100)
+		f := t.replica("a", echoes(10*time.Millisecond), m1)
+		start := time.Now()
+		for _, res := range held {
+			res.done.Wait()
+			if res.Default {
+				t.Errorf("got %+v", res.Prediction)
+			}
+		}
+		perStep := map[time.Duration]int{}
+		last := 100.0
+		for _, q := range f.questions() {
+			perStep[q.at.Sub(start)]++
+			if q.x != last-1 {
+				t.Errorf("%v was sent after %v", q.x, last)
+			}
+			last = q.x
+		}
+		for i, want := range []int{firstFew, 2 * firstFew, 4 * firstFew, 8 * firstFew, 100 - 15*firstFew} {
+			if n := perStep[time.Duration(i)*10*time.Millisecond]; n != want {
+				t.Errorf("step %d: %d were sent, want %d", i, n, want)
+			}
+		}
+		t.settle()
+		if t.backlog(m1).cold.Load() {
+			t.Error("it is still cold")
+		}
+	})
+}
+
+func (r *rig) backlog(id serving.ModelID) *backlog { return (*r.p.backlogs.Load())[id] }
+
+// Two replicas take twice as many, also when the second comes later.
+func TestEachNewReplicaTakesSome(t *testing.T) {
+	bubble(t, func(t *rig) {
+		t.serves(patient, m1)
+		t.holds(30)
+		a := t.replica("a", silent, m1)
+		t.wantHeld(30 - firstFew)
+		b := t.replica("b", silent, m1)
+		t.wantHeld(30 - 2*firstFew)
+		if n := len(a.questions()) + len(b.questions()); n != 2*firstFew {
+			t.Errorf("%d were sent", n)
+		}
+	})
+}
+
+// New arrivals queue by their deadlines while others are held, and only then.
+func TestNewArrivalsDoNotOvertake(t *testing.T) {
+	bubble(t, func(t *rig) {
+		t.serves(patient, m1)
+		t.holds(firstFew + 2)
+		f := t.replica("a", echoes(10*time.Millisecond), m1)
+		time.Sleep(time.Millisecond)
+		late := t.later(query(100))
+		urgent := query(200)
+		urgent.Timeout = time.Second
+		soon := t.later(urgent)
+		t.wantHeld(4)
+		late.done.Wait()
+		soon.done.Wait()
+		var order []float64
+		for _, q := range f.questions()[firstFew:] {
+			order = append(order, q.x)
+		}
+		if want := []float64{200, 1, 0, 100}; !slices.Equal(order, want) {
+			t.Errorf("sent %v, want %v", order, want)
+		}
+		t.settle()
+		res := t.later(query(300))
+		if n := len(f.questions()); n != firstFew+5 {
+			t.Errorf("%d questions were sent", n)
+		}
+		res.done.Wait()
+	})
+}
+
+// Questions whose time is up while others go out are not sent.
+func TestWhatExpiresBehindOthersIsNotSent(t *testing.T) {
+	bubble(t, func(t *rig) {
+		t.serves(patient, m1)
+		t.holds(firstFew)
+		f := t.replica("a", echoes(100*time.Millisecond), m1)
+		q := query(100)
+		q.Timeout = 50 * time.Millisecond
+		a, took := t.predict(q)
+		t.wantDefault(a, serving.NoReplica)
+		if took != 50*time.Millisecond-margin {
+			t.Errorf("it took %v", took)
+		}
+		time.Sleep(time.Second)
+		if n := len(f.questions()); n != firstFew {
+			t.Errorf("%d were sent", n)
+		}
+	})
+}
+
+// A replica that takes questions and is silent gets no more of them than it has
+// room for, and another gets the rest. Those that are late free their places.
+func TestASilentNewReplica(t *testing.T) {
+	bubble(t, func(t *rig) {
+		t.serves(func(a *serving.App) { a.SLO = time.Second }, m1)
+		var held []*result
+		for i := range 50 {
+			held = append(held, t.later(query(float64(i))))
+		}
+		time.Sleep(500 * time.Millisecond)
+		f := t.replica("frozen", silent, m1)
+		for i := range 50 {
+			held = append(held, t.later(query(100+float64(i))))
+		}
+		time.Sleep(600 * time.Millisecond) // the first are late
+		t.settle()
+		if n := len(f.questions()); n != 2*firstFew {
+			t.Errorf("the frozen one was sent %d", n)
+		}
+		good := t.replica("good", echoes(10*time.Millisecond), m1)
+		outputs := 0
+		for _, res := range held {
+			if res.done.Wait(); !res.Default {
+				outputs++
+			}
+		}
+		if outputs != 50-firstFew || len(good.questions()) != outputs {
+			t.Errorf("%d outputs, %d questions to the good one", outputs, len(good.questions()))
+		}
+	})
+}
+
+// Outputs that come late say all the same that the replica works: a container whose
+// first batch takes long is not held back for it.
+func TestLateOutputsCount(t *testing.T) {
+	bubble(t, func(t *rig) {
+		t.serves(nil, m1)
+		t.later(query(1))
+		first := true
+		t.replica("a", func(q arrival) (rpc.Answer, time.Duration) {
+			if first {
+				first = false
+				return number(q.x), 2 * slo
+			}
+			return number(q.x), 0
+		}, m1)
+		time.Sleep(3 * slo)
+		if t.backlog(m1).cold.Load() {
+			t.Error("it is still cold")
+		}
+		a, _ := t.predict(query(2))
+		t.wantOutput(a, 2)
+	})
+}
+
+// Replicas that refuse make nothing faster: their share stays as it is.
+func TestRefusalsReleaseOneForOne(t *testing.T) {
+	bubble(t, func(t *rig) {
+		t.serves(patient, m1)
+		t.holds(100)
+		f := t.replica("a", func(arrival) (rpc.Answer, time.Duration) {
+			return rpc.Answer{Status: rpc.StatusFull, Message: []byte("full")}, 10 * time.Millisecond
+		}, m1)
+		time.Sleep(95 * time.Millisecond)
+		if n := len(f.questions()); n != 10*firstFew {
+			t.Errorf("%d were sent, want %d", n, 10*firstFew)
+		}
+		time.Sleep(time.Minute)
+	})
+}
+
+// Whatever comes and goes, the path of a query is the direct one in the end, and
+// many at once get through a cold start in time.
+func TestAColdStartUnderLoad(t *testing.T) {
+	bubble(t, func(t *rig) {
+		t.serves(func(a *serving.App) { a.ColdStart = 5 * time.Second }, m1)
+		var mu sync.Mutex
+		outputs, defaults := 0, 0
+		var all sync.WaitGroup
+		for g := range 40 {
+			all.Go(func() {
+				for i := range 300 {
+					a, _ := t.predict(query(float64(g), float64(i)))
+					mu.Lock()
+					if a.Default {
+						defaults++
+					} else {
+						outputs++
+					}
+					mu.Unlock()
+				}
+			})
+		}
+		time.Sleep(2 * time.Second)
+		t.wantHeld(40)
+		t.replica("a", echoes(5*time.Millisecond), m1)
+		all.Wait()
+		if defaults > 0 || outputs != 40*300 {
+			t.Errorf("%d outputs, %d defaults", outputs, defaults)
+		}
+		if t.backlog(m1).cold.Load() {
+			t.Error("it is still cold")
+		}
+	})
+}

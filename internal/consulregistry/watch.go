@@ -1,0 +1,82 @@
+package consulregistry
+
+import (
+	"context"
+	"time"
+)
+
+// pace is the least time from one query to the next: a busy service must not keep
+// Consul busy too.
+const pace = 100 * time.Millisecond
+
+// watch is one call of Watch.
+type watch struct {
+	*Registry
+	board   *board
+	belief  belief
+	index   index
+	backoff backoff
+	away    bool // the last query failed, which is logged
+}
+
+func (w *watch) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		asked, q := time.Now(), w.question()
+		got, err := w.client.ask(ctx, q)
+		switch {
+		case ctx.Err() != nil:
+		case err != nil:
+			w.failed(err)
+			sleep(ctx, w.backoff.next())
+		default:
+			w.answered(got, q.consistent)
+			sleep(ctx, w.pace()-time.Since(asked))
+		}
+	}
+}
+
+// question blocks until there is news, unless the leader's word is wanted.
+func (w *watch) question() question {
+	if !w.belief.known || w.belief.doubts() {
+		return question{service: w.service, consistent: true}
+	}
+	return question{service: w.service, index: w.index}
+}
+
+func (w *watch) pace() time.Duration {
+	if w.belief.doubts() {
+		return confirmAfter
+	}
+	return pace
+}
+
+// failed begins afresh: behind the same address there may be another Consul, with
+// lower indexes.
+func (w *watch) failed(err error) {
+	if !w.away {
+		w.log.Warn("consul gives no answer; the last list stays good", "error", err)
+	}
+	w.away, w.index = true, 0
+	w.belief.shake()
+}
+
+func (w *watch) answered(got answer, consistent bool) {
+	if w.away {
+		w.log.Info("consul answers again")
+	}
+	w.away = false
+	w.backoff.reset()
+	w.heard.Store(time.Now().UnixNano())
+	if w.index.follow(got.index) {
+		w.belief.shake()
+	}
+	doubted := w.belief.doubts()
+	w.belief.hear(got.list, consistent, time.Now())
+	switch {
+	case w.belief.doubts() && !doubted:
+		w.log.Warn("consul has lost many instances at once; they stay until it is sure", "it_has", len(got.list), "listed", len(w.belief.list))
+	case doubted && !w.belief.doubts():
+		w.log.Info("the list of consul is believed again", "listed", len(w.belief.list))
+	}
+	w.board.put(w.belief.list)
+}

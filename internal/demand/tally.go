@@ -1,0 +1,120 @@
+package demand
+
+import (
+	"sync/atomic"
+	"time"
+
+	"topsail/serving"
+)
+
+// forgetAfter is how many takes a closed tally is kept for: questions that began
+// before the end may end after it.
+const forgetAfter = 60
+
+// Tally counts what is asked of one version in one place. Its methods may be called
+// by anyone at any time; those of a nil Tally do nothing.
+type Tally struct {
+	id      serving.ModelID
+	profile func() serving.LatencyLine
+	opened  time.Time
+
+	flying                       flying
+	arrivals, unserved, defaults atomic.Uint64
+	admitted, refused            atomic.Uint64
+	batches, inputs              atomic.Uint64
+	waited, service              atomic.Int64 // nanoseconds
+	closed                       atomic.Bool
+
+	takes int // since it was closed; the meter's
+}
+
+func newTally(id serving.ModelID, profile func() serving.LatencyLine) *Tally {
+	return &Tally{id: id, profile: profile, opened: time.Now()}
+}
+
+// Close says that the version is no longer served here. What still ends is counted
+// for another minute.
+func (t *Tally) Close() {
+	if t != nil {
+		t.closed.Store(true)
+	}
+}
+
+func (t *Tally) forgotten() bool {
+	if t.closed.Load() {
+		t.takes++
+	}
+	return t.takes > forgetAfter
+}
+
+// Began counts a question that no cache answered. It is in flight until Ended.
+func (t *Tally) Began(at time.Time) {
+	if t == nil {
+		return
+	}
+	t.arrivals.Add(1)
+	t.flying.begin(at.Sub(t.opened))
+}
+
+// Unserved says that a question which began has found no ready replica.
+func (t *Tally) Unserved() {
+	if t != nil {
+		t.unserved.Add(1)
+	}
+}
+
+// Ended ends a question that began, once: with an output in time or without.
+func (t *Tally) Ended(at time.Time, inTime bool) {
+	if t == nil {
+		return
+	}
+	t.flying.end(at.Sub(t.opened))
+	if !inTime {
+		t.defaults.Add(1)
+	}
+}
+
+// Admitted counts an input that was taken into a queue.
+func (t *Tally) Admitted() {
+	if t != nil {
+		t.admitted.Add(1)
+	}
+}
+
+// Refused counts an input that was refused, or dropped from a queue.
+func (t *Tally) Refused() {
+	if t != nil {
+		t.refused.Add(1)
+	}
+}
+
+// Waited counts the time that an input waited for its batch.
+func (t *Tally) Waited(d time.Duration) {
+	if t != nil {
+		t.waited.Add(int64(d))
+	}
+}
+
+// Batch counts a call of a container with n inputs.
+func (t *Tally) Batch(n int, took time.Duration) {
+	if t == nil {
+		return
+	}
+	t.batches.Add(1)
+	t.inputs.Add(uint64(n))
+	t.service.Add(int64(took))
+}
+
+// take moves what was counted into d. One goroutine takes at a time.
+func (t *Tally) take(d *serving.Demand) {
+	d.Arrivals += t.arrivals.Swap(0)
+	d.Unserved += t.unserved.Swap(0)
+	d.Defaults += t.defaults.Swap(0)
+	d.Concurrency += t.flying.take(func() time.Duration { return time.Since(t.opened) })
+	d.Admitted += t.admitted.Swap(0)
+	d.Refused += t.refused.Swap(0)
+	d.Batches += t.batches.Swap(0)
+	d.Inputs += t.inputs.Swap(0)
+	d.Waited += time.Duration(t.waited.Swap(0))
+	d.Service += time.Duration(t.service.Swap(0))
+}

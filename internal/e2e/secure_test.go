@@ -1,0 +1,142 @@
+package e2e
+
+import (
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"topsail/internal/access/testca"
+	"topsail/serving"
+)
+
+func TestOnlyWhoMayAskIsAnswered(t *testing.T) {
+	ours, theirs := testca.New(t, "ours"), testca.New(t, "theirs")
+	s := newSecured(t, ours, 5*time.Second)
+	s.replica("m/0")
+	s.connected(1)
+	stranger, bare, impostor := newParty(t, ours), newParty(t, ours), newParty(t, theirs)
+	stranger.certify(theirs)
+	bare.tls.CertFile, bare.tls.KeyFile = "", ""
+	for name, tt := range map[string]struct {
+		client *party
+		key    string
+		says   string // "": answered
+	}{
+		"ours":                       {s.client, firstKey, ""},
+		"without a key":              {s.client, "", "status 401"},
+		"with a wrong key":           {s.client, secondKey, "status 401"},
+		"with a stranger's":          {stranger, firstKey, "unknown certificate authority"},
+		"without a certificate":      {bare, firstKey, "certificate required"},
+		"who distrusts this gateway": {impostor, firstKey, "tls.ca_file does not hold the authority"},
+	} {
+		if err := s.ask(tt.client.http(), tt.key); (err == nil) != (tt.says == "") || err != nil && !strings.Contains(err.Error(), tt.says) {
+			t.Errorf("a client %s: %v, want %q", name, err, tt.says)
+		}
+	}
+}
+
+// A gateway that a sidecar does not know gets nothing from it, and both go on.
+func TestSidecarsAnswerTheirOwnGatewaysOnly(t *testing.T) {
+	ours, theirs := testca.New(t, "ours"), testca.New(t, "theirs")
+	s := newSecured(t, ours, 100*time.Millisecond)
+	s.sidecar.write("token", "another-token")
+	s.replica("m/0")
+	says := func(text string) {
+		t.Helper()
+		eventually(t, func() bool { return strings.Contains(s.sidecar.text.String(), text) })
+		if err := s.ask(s.client.http(), firstKey); err == nil || !strings.Contains(err.Error(), "Default:true") {
+			t.Errorf("%s: %v, want the default", text, err)
+		}
+	}
+	says("HELLO without the right token")
+	for _, text := range []string{s.sidecar.text.String(), s.gateway.text.String()} {
+		if strings.Contains(text, "first-token") || strings.Contains(text, "another-token") || strings.Contains(text, firstKey) {
+			t.Errorf("a secret is logged: %s", text)
+		}
+	}
+	s.gateway.write("token", "another-token")
+	stop := s.replica("m/1")
+	s.connected(1)
+	client := s.client.http()
+	eventually(t, func() bool { return s.ask(client, firstKey) == nil })
+	stop()
+	s.sidecar.trust(theirs)
+	s.replica("m/2")
+	says("certificate signed by unknown authority")
+}
+
+// Everything is replaced under load, one thing after the other, and no query is
+// refused or gets the default.
+func TestNothingIsLostWhenEverythingIsReplaced(t *testing.T) {
+	old, next := testca.New(t, "old"), testca.New(t, "next")
+	s := newSecured(t, old, 5*time.Second)
+	stop := s.replica("m/0")
+	s.connected(1)
+	parties := []*party{s.gateway, s.sidecar, s.container, s.client}
+
+	var key atomic.Value
+	key.Store(firstKey)
+	var load sync.WaitGroup
+	var asked atomic.Int64
+	done := make(chan struct{})
+	client := s.client.http()
+	for range 2 {
+		load.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				if err := s.ask(client, key.Load().(string)); err != nil {
+					t.Error(err)
+					return
+				}
+				asked.Add(1)
+			}
+		})
+	}
+
+	// The authority: both, then the new one's certificates, then that one alone.
+	all := func(file string, do func(*party)) {
+		t.Helper()
+		s.client.reread(file, func() {
+			s.gateway.reread(file, func() {
+				for _, p := range parties {
+					do(p)
+				}
+			})
+		})
+	}
+	all("ca.pem", func(p *party) { p.trust(old, next) })
+	all("cert.pem", func(p *party) { p.certify(next) })
+	all("ca.pem", func(p *party) { p.trust(next) })
+
+	// The keys of clients: both, then the new one alone.
+	s.gateway.reread("keys", func() { s.gateway.write("keys", firstKey+"\n"+secondKey) })
+	key.Store(secondKey)
+	before := asked.Load()
+	eventually(t, func() bool { return asked.Load() > before+10 }) // what was on its way
+	s.gateway.reread("keys", func() { s.gateway.write("keys", secondKey) })
+
+	// The token: the standing connection stays, and a new replica wants the new one.
+	s.gateway.write("token", "second-token")
+	s.sidecar.write("token", "second-token")
+	for _, r := range s.edge.Replicas() {
+		s.replicas.Put(serving.Endpoint{Replica: r.Replica, Addr: r.Addr, Token: s.gateway.token().Bytes()})
+	}
+	s.replica("m/1")
+	s.connected(2)
+	stop()
+	s.connected(1)
+	before = asked.Load()
+	eventually(t, func() bool { return asked.Load() > before+10 })
+	close(done)
+	load.Wait()
+	if err := s.ask(client, firstKey); err == nil || !strings.Contains(err.Error(), "status 401") {
+		t.Errorf("the old key: %v", err)
+	}
+	t.Logf("%d queries", asked.Load())
+}

@@ -1,0 +1,196 @@
+package faults
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// load asks an app at a steady rate, by turns at each gateway, and remembers what
+// it saw. Every query has an input of its own, so that none is cached.
+type load struct {
+	app      string
+	gateways func() []string // their addresses now
+	stop     context.CancelFunc
+	done     chan struct{}
+	asked    atomic.Int64
+
+	mu      sync.Mutex // guards the following
+	answers []sight
+}
+
+// sight is what a client saw of one query.
+type sight struct {
+	at      time.Time
+	took    time.Duration
+	repeats int    // at other gateways, after a connection was lost
+	cause   string // of a default; empty for a real answer
+	err     error  // no answer at all, or a wrong one
+}
+
+const (
+	rate     = 200 // queries a second
+	patience = 5 * time.Second
+)
+
+func startLoad(app string, gateways func() []string) *load {
+	ctx, cancel := context.WithCancel(context.Background())
+	l := &load{app: app, gateways: gateways, stop: cancel, done: make(chan struct{})}
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64, DialContext: (&net.Dialer{Timeout: time.Second}).DialContext}}
+	go func() {
+		defer close(l.done)
+		defer client.CloseIdleConnections()
+		var open sync.WaitGroup
+		defer open.Wait()
+		tick := time.NewTicker(time.Second / rate)
+		defer tick.Stop()
+		for n := int64(0); ; n++ {
+			select {
+			case <-tick.C:
+				open.Go(func() { l.add(l.query(client, n)) })
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return l
+}
+
+func (l *load) add(s sight) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.answers = append(l.answers, s)
+}
+
+// query asks one gateway, and where the connection is lost the next one.
+func (l *load) query(client *http.Client, n int64) sight {
+	s := sight{at: time.Now()}
+	list := l.gateways()
+	for try := range len(list) + 1 {
+		addr := list[(int(n)+try)%len(list)]
+		s.cause, s.err = ask(client, addr, l.app, float64(l.asked.Add(1)))
+		s.repeats = try
+		if s.err == nil || !lost(s.err) {
+			break
+		}
+	}
+	s.took = time.Since(s.at)
+	return s
+}
+
+// lost says whether a query may be repeated elsewhere: its connection is gone.
+func lost(err error) bool {
+	_, network := errors.AsType[net.Error](err)
+	return network || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || strings.Contains(err.Error(), "connection reset")
+}
+
+// ask asks for the sum of x and 1.
+func ask(client *http.Client, addr, app string, x float64) (cause string, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	body := bytes.NewBufferString(fmt.Sprintf(`{"input": [%v, 1.0]}`, x))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+addr+"/"+app+"/predict", body)
+	if err != nil {
+		return "", err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return "", err
+	}
+	var answer struct {
+		Output      float64 `json:"output"`
+		Default     bool    `json:"default"`
+		Explanation string  `json:"default_explanation"`
+	}
+	switch err := json.Unmarshal(text, &answer); {
+	case resp.StatusCode != http.StatusOK:
+		return "", fmt.Errorf("%s: %s", resp.Status, text)
+	case err != nil:
+		return "", fmt.Errorf("%w in %s", err, text)
+	case answer.Default:
+		return answer.Explanation, nil
+	case answer.Output != x+1:
+		return "", fmt.Errorf("the sum of %v and 1 is not %v", x, answer.Output)
+	}
+	return "", nil
+}
+
+// report is what the clients of one load saw.
+type report struct {
+	Fault     string         `json:"fault"`
+	Sent      int            `json:"sent"`
+	Real      int            `json:"real"`
+	Defaults  map[string]int `json:"defaults"`
+	Errors    int            `json:"errors"`
+	Repeated  int            `json:"repeated"`
+	Longest   time.Duration  `json:"longest"`
+	Recovered time.Duration  `json:"recovered"` // until everything was whole again
+	first     error
+}
+
+// end stops the load and sums up.
+func (l *load) end(fault string) report {
+	l.stop()
+	<-l.done
+	r := report{Fault: fault, Sent: len(l.answers), Defaults: map[string]int{}}
+	for _, s := range l.answers {
+		switch {
+		case s.err != nil:
+			r.Errors++
+			if r.first == nil {
+				r.first = s.err
+			}
+		case s.cause != "":
+			r.Defaults[shorten(s.cause)]++
+		default:
+			r.Real++
+		}
+		if s.repeats > 0 {
+			r.Repeated++
+		} else {
+			r.Longest = max(r.Longest, s.took)
+		}
+	}
+	return r
+}
+
+// shorten leaves out what differs between defaults of the same cause.
+func shorten(explanation string) string {
+	head, _, _ := strings.Cut(explanation, ":")
+	return head
+}
+
+func (r report) defaults() (n int) {
+	for _, count := range r.Defaults {
+		n += count
+	}
+	return n
+}
+
+func (r report) String() string {
+	var causes []string
+	for _, cause := range slices.Sorted(maps.Keys(r.Defaults)) {
+		causes = append(causes, fmt.Sprintf("%d × %s", r.Defaults[cause], cause))
+	}
+	return fmt.Sprintf("%-34s %6d sent %6d real %4d defaults %3d errors %4d repeated %7.1f ms longest %5.1f s to recover  %s",
+		r.Fault, r.Sent, r.Real, r.defaults(), r.Errors, r.Repeated, float64(r.Longest.Microseconds())/1000, r.Recovered.Seconds(), strings.Join(causes, "; "))
+}
+
+// plain asks single questions.
+var plain = &http.Client{Timeout: patience}

@@ -1,0 +1,143 @@
+package influxdemand
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"topsail/serving"
+)
+
+// A report is kept as text,
+//
+//	1 ROLE NAME SECOND [last];MODEL VERSION FIGURE…;MODEL VERSION FIGURE…
+//
+// with the version of the format, the second in Unix time, and for each model version
+// the figures in the order of columns, without the zeros at the end. Names are escaped
+// as in a URL's query. Later releases may add words at the end of the head, and
+// figures: what a reader does not know it skips.
+const (
+	format    = "1"
+	separator = ";" // not a new line, which the client library would spell out
+)
+
+// columns are the figures of a demand: first those of gateways, then of sidecars.
+var columns = [...]string{
+	"arrivals", "unserved", "defaults", "concurrency_ns",
+	"admitted", "refused", "batches", "inputs", "waited_ns", "service_ns", "profile_base_ns", "profile_per_input_ns",
+}
+
+// columnsOf is which of them a role has something to say about.
+func columnsOf(role string) (first, end int) {
+	switch role {
+	case "gateway":
+		return 0, 4
+	case "sidecar":
+		return 4, len(columns)
+	}
+	return 0, len(columns)
+}
+
+func figures(d *serving.Demand) *[len(columns)]uint64 {
+	return &[len(columns)]uint64{
+		d.Arrivals, d.Unserved, d.Defaults, uint64(d.Concurrency),
+		d.Admitted, d.Refused, d.Batches, d.Inputs, uint64(d.Waited), uint64(d.Service), uint64(d.Profile.Base), uint64(d.Profile.PerInput),
+	}
+}
+
+func demandOf(id serving.ModelID, f *[len(columns)]uint64) serving.Demand {
+	return serving.Demand{
+		ModelID:  id,
+		Arrivals: f[0], Unserved: f[1], Defaults: f[2], Concurrency: time.Duration(f[3]),
+		Admitted: f[4], Refused: f[5], Batches: f[6], Inputs: f[7], Waited: time.Duration(f[8]), Service: time.Duration(f[9]),
+		Profile: serving.LatencyLine{Base: time.Duration(f[10]), PerInput: time.Duration(f[11])},
+	}
+}
+
+func encode(r *serving.DemandReport) string {
+	b := make([]byte, 0, 64+48*len(r.Demands))
+	b = fmt.Appendf(b, "%s %s %s %d", format, url.QueryEscape(r.Source.Role), url.QueryEscape(r.Source.Name), r.Second.Unix())
+	if r.Last {
+		b = append(b, " last"...)
+	}
+	for i := range r.Demands {
+		d := &r.Demands[i]
+		b = append(b, separator...)
+		b = append(b, url.QueryEscape(d.Model)...)
+		b = append(b, ' ')
+		b = append(b, url.QueryEscape(d.Version)...)
+		all := figures(d)
+		n := len(all)
+		for n > 0 && all[n-1] == 0 {
+			n--
+		}
+		for _, v := range all[:n] {
+			b = strconv.AppendUint(append(b, ' '), v, 10)
+		}
+	}
+	return string(b)
+}
+
+func decode(text string) (serving.DemandReport, error) {
+	head, rest, more := strings.Cut(text, separator)
+	r, err := decodeHead(strings.Split(head, " "))
+	if err != nil {
+		return r, err
+	}
+	if !more {
+		return r, nil
+	}
+	r.Demands = make([]serving.Demand, 0, 1+strings.Count(rest, separator))
+	for text := range strings.SplitSeq(rest, separator) {
+		d, err := decodeDemand(text)
+		if err != nil {
+			return r, fmt.Errorf("a demand report of %v: %.100q: %w", r.Source, text, err)
+		}
+		r.Demands = append(r.Demands, d)
+	}
+	return r, nil
+}
+
+func decodeHead(words []string) (r serving.DemandReport, err error) {
+	if len(words) < 4 || words[0] != format {
+		return r, fmt.Errorf("a demand report begins with %.100q: it is none of version %s", words, format)
+	}
+	if r.Source.Role, err = url.QueryUnescape(words[1]); err != nil {
+		return r, err
+	}
+	if r.Source.Name, err = url.QueryUnescape(words[2]); err != nil {
+		return r, err
+	}
+	second, err := strconv.ParseInt(words[3], 10, 64)
+	r.Second = time.Unix(second, 0).UTC()
+	r.Last = len(words) > 4 && words[4] == "last"
+	return r, err
+}
+
+func decodeDemand(text string) (serving.Demand, error) {
+	var id serving.ModelID
+	var all [len(columns)]uint64
+	at := -2
+	for word := range strings.SplitSeq(text, " ") {
+		var err error
+		switch {
+		case at == -2:
+			id.Model, err = url.QueryUnescape(word)
+		case at == -1:
+			id.Version, err = url.QueryUnescape(word)
+		case at < len(all):
+			all[at], err = strconv.ParseUint(word, 10, 64)
+		}
+		if err != nil {
+			return serving.Demand{}, err
+		}
+		at++
+	}
+	if at < 0 {
+		return serving.Demand{}, errors.New("there is no version")
+	}
+	return demandOf(id, &all), nil
+}

@@ -1,0 +1,87 @@
+// Package nomadfleet runs the replicas of model versions as jobs of Nomad: one job
+// for each version, made by package jobs, its count changed through Nomad's scale
+// API. The standard NOMAD_* variables say where Nomad is.
+package nomadfleet
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/nomad/api"
+
+	"topsail/jobs"
+)
+
+// patience bounds one call of Nomad's API.
+const patience = 10 * time.Second
+
+// Config says which Nomad, and what its jobs have in common. Region and namespace
+// of the jobs are also those of the API, and the other way round where empty.
+type Config struct {
+	API       *api.Config // nil: api.DefaultConfig, the standard variables
+	TokenFile string      // when set, holds the token; read again when the token is refused
+	Jobs      jobs.Settings
+	Log       *slog.Logger
+}
+
+// Fleet is the jobs of all model versions. Its methods may be called at the same
+// time.
+type Fleet struct {
+	client   *api.Client
+	token    token
+	settings jobs.Settings
+	log      *slog.Logger
+
+	changing locks // by job
+
+	mu      sync.Mutex
+	details map[string]*detail // of the jobs of the last list, by id
+}
+
+// Open prepares a fleet; it calls nobody.
+func Open(cfg Config) (*Fleet, error) {
+	if err := cfg.Jobs.Check(); err != nil {
+		return nil, err
+	}
+	conf := api.DefaultConfig()
+	if cfg.API != nil {
+		own := *cfg.API
+		conf = &own
+	}
+	conf.Region = cmp.Or(cfg.Jobs.Region, conf.Region)
+	conf.Namespace = cmp.Or(cfg.Jobs.Namespace, conf.Namespace)
+	cfg.Jobs.Region, cfg.Jobs.Namespace = conf.Region, conf.Namespace
+	client, err := api.NewClient(conf)
+	if err != nil {
+		return nil, fmt.Errorf("nomad at %s: %w", conf.Address, err)
+	}
+	f := &Fleet{client: client, token: token{file: cfg.TokenFile}, settings: cfg.Jobs, log: cfg.Log, details: map[string]*detail{}}
+	if _, err := f.token.reload(); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// read makes one call that reads.
+func read[T any](ctx context.Context, f *Fleet, call func(*api.QueryOptions) (T, *api.QueryMeta, error)) (T, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return withToken(&f.token, func(token string) (T, error) {
+		value, _, err := call((&api.QueryOptions{AuthToken: token}).WithContext(ctx))
+		return value, err
+	})
+}
+
+// write makes one call that changes something.
+func write[T any](ctx context.Context, f *Fleet, call func(*api.WriteOptions) (T, *api.WriteMeta, error)) (T, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return withToken(&f.token, func(token string) (T, error) {
+		value, _, err := call((&api.WriteOptions{AuthToken: token}).WithContext(ctx))
+		return value, err
+	})
+}

@@ -1,0 +1,104 @@
+package nomadfleet
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/nomad/api"
+
+	"topsail/jobs"
+	"topsail/serving"
+)
+
+// register makes the job what spec says, if it still is as in d; nil: if there is none.
+func (f *Fleet) register(ctx context.Context, spec jobs.Spec, d *detail) error {
+	id := jobs.ID(spec.Version.ModelID)
+	hcl, err := jobs.Render(spec)
+	if err != nil {
+		return fmt.Errorf("job %s: %w: %w", id, serving.ErrJobRefused, err)
+	}
+	job, err := f.Validate(ctx, hcl)
+	if err != nil {
+		return fmt.Errorf("job %s: %w", id, err)
+	}
+	opt := &api.RegisterOptions{EnforceIndex: true, Submission: &api.JobSubmission{Source: hcl, Format: "hcl2"}}
+	if d != nil {
+		opt.ModifyIndex = d.index
+	}
+	_, err = write(ctx, f, func(q *api.WriteOptions) (*api.JobRegisterResponse, *api.WriteMeta, error) {
+		return f.client.Jobs().RegisterOpts(job, opt, q)
+	})
+	return refused(id, err)
+}
+
+// roll replaces the replicas of a job one by one, unless none is asked for or none
+// was. Nomad goes back to the job as it is now when the new ones do not get healthy.
+func (f *Fleet) roll(ctx context.Context, spec jobs.Spec, d *detail) error {
+	if err := f.checkIdle(ctx, d); err != nil {
+		return err
+	}
+	spec.Rolling = spec.Count > 0 && d.count > 0
+	if spec.Rolling && !d.stable {
+		if err := f.markStable(ctx, d); err != nil {
+			return err
+		}
+	}
+	return f.register(ctx, spec, d)
+}
+
+// adjust changes what of a job can change while its replicas run on.
+func (f *Fleet) adjust(ctx context.Context, spec jobs.Spec, d *detail) error {
+	if err := f.checkIdle(ctx, d); err != nil {
+		return err
+	}
+	return f.register(ctx, spec, d)
+}
+
+// checkIdle fails while the job is rolled out.
+func (f *Fleet) checkIdle(ctx context.Context, d *detail) error {
+	if !d.rolling {
+		return nil
+	}
+	active, err := f.activeDeployments(ctx)
+	if err != nil {
+		return err
+	}
+	if active[jobs.ID(d.id)] != nil {
+		return fmt.Errorf("job %s: %w: a rollout is running", jobs.ID(d.id), serving.ErrJobBlocked)
+	}
+	return nil
+}
+
+// markStable says that Nomad may go back to the job as it is, which it knows of jobs
+// only that came by a deployment.
+func (f *Fleet) markStable(ctx context.Context, d *detail) error {
+	job := jobs.ID(d.id)
+	_, err := write(ctx, f, func(q *api.WriteOptions) (*api.JobStabilityResponse, *api.WriteMeta, error) {
+		return f.client.Jobs().Stable(job, d.version, true, q)
+	})
+	return refused(job, err)
+}
+
+// Validate reads HCL and has Nomad check the job in it. An error for a job that is
+// not valid wraps serving.ErrJobRefused.
+func (f *Fleet) Validate(ctx context.Context, hcl string) (*api.Job, error) {
+	job, err := write(ctx, f, func(q *api.WriteOptions) (*api.Job, *api.WriteMeta, error) {
+		job := &api.Job{}
+		meta, err := f.client.Raw().Write("/v1/jobs/parse", &api.JobsParseRequest{JobHCL: hcl, Canonicalize: true}, job, q)
+		return job, meta, err
+	})
+	if err != nil {
+		return nil, invalid(err)
+	}
+	answer, err := write(ctx, f, func(q *api.WriteOptions) (*api.JobValidateResponse, *api.WriteMeta, error) {
+		return f.client.Jobs().Validate(job, q)
+	})
+	switch {
+	case err != nil:
+		return nil, invalid(err)
+	case answer.Error != "" || len(answer.ValidationErrors) > 0:
+		return nil, fmt.Errorf("%w: %s", serving.ErrJobRefused, strings.Join(append(answer.ValidationErrors, answer.Error), "; "))
+	}
+	return job, nil
+}

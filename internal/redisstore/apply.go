@@ -1,0 +1,115 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"topsail/serving"
+	"topsail/serving/catalog"
+)
+
+// ErrFenced says that a scheduler with a higher fencing token has written: whoever
+// gets it leads no longer.
+var ErrFenced = errors.New("a newer leader has written")
+
+// unfenced is the fence of those who need not lead.
+const unfenced = ""
+
+// Apply makes one change on the newest catalog in Redis, and returns the catalog
+// with it; see catalog.Apply for ifRevision and the errors. The change is as durable
+// as Redis is set up to be when Apply returns. Where the change asks for what is
+// already so, nothing is written. While State has an alarm, Apply fails with it,
+// with an ErrLost or otherwise; when Redis does not answer, Apply fails within
+// seconds, and the change may have been made.
+func (s *Store) Apply(ctx context.Context, change catalog.Change, ifRevision uint64) (*serving.Catalog, error) {
+	return s.write(ctx, unfenced, func(cat *serving.Catalog) (*serving.Catalog, error) {
+		return catalog.Apply(cat, change, ifRevision)
+	})
+}
+
+// ApplyFenced is Apply for a leader with a fencing token. It fails with ErrFenced
+// where a higher one has written.
+func (s *Store) ApplyFenced(ctx context.Context, change catalog.Change, fence uint64) (*serving.Catalog, error) {
+	return s.write(ctx, strconv.FormatUint(fence, 10), func(cat *serving.Catalog) (*serving.Catalog, error) {
+		return catalog.Apply(cat, change, 0)
+	})
+}
+
+// MergeFile merges the objects of the configuration file as one change; see
+// catalog.Merge for the rules. The report is for the log.
+func (s *Store) MergeFile(ctx context.Context, apps []serving.App, versions []serving.Version, current map[string]string) (catalog.Report, error) {
+	var report catalog.Report
+	_, err := s.write(ctx, unfenced, func(cat *serving.Catalog) (next *serving.Catalog, err error) {
+		next, report, err = catalog.Merge(cat, apps, versions, current)
+		return next, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return report, nil
+}
+
+// write makes what step makes of the newest catalog the next one. Whenever another
+// process is quicker it begins again, so each time around somebody has got on.
+func (s *Store) write(ctx context.Context, fence string, step func(*serving.Catalog) (*serving.Catalog, error)) (*serving.Catalog, error) {
+	if err := s.lock(ctx); err != nil {
+		return nil, fmt.Errorf("wait to write: %w", err)
+	}
+	defer s.unlock()
+	for {
+		if _, err := s.refreshLocked(ctx); err != nil {
+			return nil, fmt.Errorf("write: %w", err)
+		}
+		now := s.current.Load()
+		cat, err := step(now.catalog)
+		if err != nil || cat == now.catalog {
+			return cat, err
+		}
+		docs, err := catalog.Diff(now.catalog, cat)
+		if err != nil {
+			return nil, err
+		}
+		next := newSnapshot(cat, now.at.next(cat.Revision), now.lineage)
+		outcome, err := s.commit(ctx, now.at, next.at, commit{fence: fence, clear: now.at.Epoch == "", fields: documentFields(docs)})
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("write revision %d: %w", cat.Revision, err)
+		case outcome == fenced:
+			return nil, fmt.Errorf("write revision %d: %w", cat.Revision, ErrFenced)
+		case outcome == done:
+			s.publish(next)
+			return cat, nil
+		}
+	}
+}
+
+// commit is what write.lua does besides moving the catalog from one position to
+// the next.
+type commit struct {
+	fence  string
+	clear  bool  // drop all fields first
+	fields []any // names and values in turns; an empty value drops the field
+}
+
+// commit returns done, moved or fenced.
+func (s *Store) commit(ctx context.Context, from, to position, c commit) (outcome any, err error) {
+	clear := "keep"
+	if c.clear {
+		clear = "clear"
+	}
+	args := append([]any{
+		from.Epoch, from.Revision, from.Write, to.Epoch, to.Revision, to.Write,
+		c.fence, keptChanges, clear, formatField, format,
+	}, c.fields...)
+	return s.run(ctx, s.scripts.write, []string{s.keys.catalog, s.keys.log, s.keys.fence}, args...)
+}
+
+func documentFields(docs []catalog.Document) []any {
+	fields := make([]any, 0, 2*len(docs))
+	for _, doc := range docs {
+		fields = append(fields, doc.Kind+"/"+doc.Key, doc.JSON)
+	}
+	return fields
+}

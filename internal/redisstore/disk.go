@@ -1,0 +1,76 @@
+package redisstore
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+)
+
+// fileLimit bounds what is read as a snapshot, in bytes.
+const fileLimit = 256 << 20
+
+// loadFile returns the snapshot of a file, or nil where there is none. A file that
+// cannot be read is set aside, for somebody may want to look at it.
+func loadFile(path string, log *slog.Logger) (*snapshot, error) {
+	if path == "" {
+		return nil, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fmt.Errorf("make the folder of the snapshot: %w", err)
+	}
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("open the snapshot: %w", err)
+	case info.Size() > fileLimit:
+		return nil, fmt.Errorf("the snapshot %s is larger than %d bytes; is it the right file?", path, fileLimit)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the snapshot: %w", err)
+	}
+	snap, damage := decodeFile(data)
+	if damage == nil {
+		return snap, nil
+	}
+	aside := path + ".damaged"
+	if err := os.Rename(path, aside); err != nil {
+		return nil, fmt.Errorf("set the damaged snapshot %s aside: %w", path, err)
+	}
+	log.Error("the snapshot is damaged and set aside; without it, the catalog comes from Redis alone", "file", path, "aside", aside, "err", damage)
+	return nil, nil
+}
+
+// saveFile replaces the file, so that a power failure leaves the old or the new one.
+func saveFile(path string, snap *snapshot) error {
+	data, err := encodeFile(snap)
+	if err != nil {
+		return err
+	}
+	next := path + ".new"
+	if err := writeSynced(next, data); err != nil {
+		return err
+	}
+	if err := os.Rename(next, path); err != nil {
+		return err
+	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+func writeSynced(path string, data []byte) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Sync(), f.Close())
+}

@@ -1,0 +1,179 @@
+package redisstore
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"topsail/serving"
+	"topsail/serving/catalog"
+)
+
+// example is a snapshot with some of everything.
+func example(t testing.TB) *snapshot {
+	t.Helper()
+	v := version("m", "1")
+	v.Container.Env = map[string]string{"K": "v\n"}
+	cat, _, err := catalog.Merge(&serving.Catalog{}, []serving.App{app("a", "m"), app("b")}, []serving.Version{v, version("m", "2")}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cat.Revision = 12
+	return newSnapshot(cat, position{"epoch", 12, "write"}, lineage{"older": {To: "epoch", UpTo: 7}, "other": {To: "epoch"}})
+}
+
+func encodeExample(t testing.TB) []byte {
+	t.Helper()
+	data, err := encodeFile(example(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func sameSnapshot(t testing.TB, a, b *snapshot) bool {
+	t.Helper()
+	return encode(t, a.catalog) == encode(t, b.catalog) && a.at == b.at && reflect.DeepEqual(a.lineage, b.lineage)
+}
+
+func TestFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "snapshot")
+	for range 2 {
+		if err := saveFile(path, example(t)); err != nil {
+			t.Fatal(err)
+		}
+		got, err := loadFile(path, slog.New(slog.DiscardHandler))
+		if err != nil || !sameSnapshot(t, got, example(t)) {
+			t.Fatalf("got %+v and error %v", got, err)
+		}
+	}
+	files, err := os.ReadDir(filepath.Dir(path))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("left %v, error %v", files, err)
+	}
+	if info, err := files[0].Info(); err != nil || info.Mode() != 0o600 {
+		t.Errorf("mode %v, error %v", info.Mode(), err)
+	}
+}
+
+// TestDamagedFile damages the file in every place: it is set aside, and never read
+// as something else.
+func TestDamagedFile(t *testing.T) {
+	data := encodeExample(t)
+	for i := range data {
+		changed := append([]byte(nil), data...)
+		changed[i] ^= 0x15
+		if snap, err := decodeFile(changed); err == nil && !sameSnapshot(t, snap, example(t)) {
+			t.Fatalf("read a file with another byte %d", i)
+		}
+		if snap, err := decodeFile(data[:i]); err == nil {
+			t.Fatalf("read %d bytes of %d: %+v", i, len(data), snap)
+		}
+	}
+	newer := strings.Replace(string(data), "topsail-snapshot 1 ", "topsail-snapshot 2 ", 1)
+	if _, err := decodeFile([]byte(newer)); err == nil || !strings.Contains(err.Error(), "its format is 2, and this topsail knows up to 1") {
+		t.Errorf("a newer file: %v", err)
+	}
+}
+
+func TestDamagedFileAtStart(t *testing.T) {
+	cfg := config(t)
+	want := apply(t, open(t, cfg), putApp("a"))
+	var log journal
+	cfg.Log = log.logger()
+	cfg.Snapshot = filepath.Join(t.TempDir(), "snapshot")
+	if err := os.WriteFile(cfg.Snapshot, []byte("damaged"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, cfg)
+	if got, err := os.ReadFile(cfg.Snapshot + ".damaged"); err != nil || string(got) != "damaged" || log.count("the snapshot is damaged and set aside") != 1 {
+		t.Errorf("set aside %q, error %v, log %s", got, err, log.text.String())
+	}
+	awaitCatalog(t, s, want)
+	start(t, s)()
+	if got, err := decodeFile(read(t, cfg.Snapshot)); err != nil || encode(t, got.catalog) != encode(t, want) {
+		t.Errorf("saved %+v, error %v", got, err)
+	}
+}
+
+func read(t testing.TB, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// TestKeepFileLater has no place for the file at first.
+func TestKeepFileLater(t *testing.T) {
+	t.Parallel()
+	cfg := config(t)
+	var log journal
+	cfg.Log = log.logger()
+	dir := filepath.Join(t.TempDir(), "dir")
+	cfg.Snapshot = filepath.Join(dir, "snapshot")
+	s := open(t, cfg)
+	if err := os.Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	start(t, s)
+	apply(t, s, putApp("a"))
+	await(t, "word of it", func() bool { return log.count("cannot write the snapshot") == 1 })
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the end of it", func() bool { return log.count("can be written again") == 1 })
+	if got, err := decodeFile(read(t, cfg.Snapshot)); err != nil || got.at != s.current.Load().at {
+		t.Errorf("saved %+v, error %v", got, err)
+	}
+}
+
+// FuzzDecodeFile gives any bytes: what is read as a snapshot is one, and is written
+// and read again as the same. The bytes come with and without a header that fits.
+func FuzzDecodeFile(f *testing.F) {
+	data := encodeExample(f)
+	_, body, _ := strings.Cut(string(data), "\n")
+	f.Add(data, false)
+	f.Add([]byte(body), true)
+	f.Add([]byte(`{"epoch":"e","documents":[{"kind":"apps","key":"","json":null}]}`), true)
+	f.Fuzz(func(t *testing.T, data []byte, header bool) {
+		if header {
+			data = append(fmt.Appendf(nil, fileHeader, fileFormat, checksum(data), len(data)), data...)
+		}
+		snap, err := decodeFile(data)
+		if err != nil {
+			return
+		}
+		again, err := encodeFile(snap)
+		if err != nil {
+			return // an object without an input type reads, and does not write
+		}
+		if got, err := decodeFile(again); err != nil || encode(t, got.catalog) != encode(t, snap.catalog) || got.at != snap.at {
+			t.Fatalf("got %+v and error %v, want %+v", got, err, snap)
+		}
+	})
+}
+
+// BenchmarkSaveFile saves a thousand objects.
+func BenchmarkSaveFile(b *testing.B) {
+	var apps []serving.App
+	for i := range 1000 {
+		apps = append(apps, app(fmt.Sprint("app-", i)))
+	}
+	cat, _, err := catalog.Merge(&serving.Catalog{}, apps, nil, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	snap, path := newSnapshot(cat, newEpoch(1), nil), filepath.Join(b.TempDir(), "snapshot")
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := saveFile(path, snap); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

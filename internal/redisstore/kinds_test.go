@@ -1,0 +1,93 @@
+package redisstore
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"topsail/internal/servers"
+	"topsail/serving"
+)
+
+// TestCluster and TestSentinel go through the other two clients.
+func TestCluster(t *testing.T) {
+	t.Parallel()
+	server := ownRedis(t, t.TempDir(), "--cluster-enabled", "yes")
+	if err := client(t, server).Do(t.Context(), "cluster", "addslotsrange", 0, 16383).Err(); err != nil {
+		t.Fatal(err)
+	}
+	cfg := configOf(server)
+	cfg.Cluster = true
+	await(t, "cluster state", func() bool {
+		return strings.Contains(client(t, server).ClusterInfo(t.Context()).Val(), "cluster_state:ok")
+	})
+	everything(t, cfg)
+}
+
+func TestSentinel(t *testing.T) {
+	t.Parallel()
+	master := ownRedis(t, t.TempDir())
+	cfg := configOf(master)
+	cfg.Addrs, cfg.Master = []string{startSentinel(t, "topsail", master.Addr)}, "topsail"
+	everything(t, cfg)
+}
+
+// startSentinel starts a Sentinel, which is a redis-server with a file to write to,
+// and returns its address.
+func startSentinel(t testing.TB, name, master string) string {
+	t.Helper()
+	path, err := servers.Binary("redis-server")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, err := servers.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "sentinel.conf")
+	text := fmt.Sprintf("bind 127.0.0.1\nport %d\nsentinel monitor %s %s 1\n", port, name, strings.Replace(master, ":", " ", 1))
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sentinel := exec.Command(path, file, "--sentinel")
+	if err := sentinel.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { sentinel.Process.Kill(); sentinel.Wait() })
+	return fmt.Sprintf("127.0.0.1:%d", port)
+}
+
+// everything uses each script and stream once.
+func everything(t *testing.T, cfg Config) {
+	a, b := follower(t, cfg), follower(t, cfg)
+	want := apply(t, a, putApp("a"))
+	awaitCatalog(t, b, want)
+	want, err := b.ApplyFenced(t.Context(), putApp("b"), 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	awaitCatalog(t, a, want)
+	first, err := a.LeaseQueryIDs(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if second, err := b.LeaseQueryIDs(t.Context()); err != nil || second <= first {
+		t.Errorf("got block %d after %d, and error %v", second, first, err)
+	}
+	if err := a.AddDecision(t.Context(), serving.Decision{Fence: 7, To: 3}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := b.Decisions(t.Context(), 10, serving.ModelID{}); err != nil || len(got) != 1 || got[0].To != 3 {
+		t.Errorf("got %v and error %v", got, err)
+	}
+	woken := listen(t, a)
+	if err := b.Wake(t.Context(), version("m", "1").ModelID); err != nil {
+		t.Fatal(err)
+	}
+	if got := hear(t, woken); got != version("m", "1").ModelID {
+		t.Errorf("woke %v", got)
+	}
+}

@@ -1,0 +1,42 @@
+package redisstore
+
+import (
+	"context"
+
+	"topsail/serving"
+)
+
+// snapshot is a catalog, its place in the history that Redis keeps, and the news
+// that there is a newer one.
+type snapshot struct {
+	catalog    *serving.Catalog
+	at         position
+	lineage    lineage
+	superseded chan struct{} // closed after the next snapshot has been stored
+}
+
+func newSnapshot(cat *serving.Catalog, at position, l lineage) *snapshot {
+	return &snapshot{catalog: cat, at: at, lineage: l, superseded: make(chan struct{})}
+}
+
+// publish is for whoever holds the turn.
+func (s *Store) publish(next *snapshot) {
+	old := s.current.Swap(next)
+	close(old.superseded)
+}
+
+// Watch calls fn with the current catalog at once and then with newer ones, until
+// ctx ends; it returns why ctx ended. It calls fn from the caller's goroutine, one
+// call at a time, and skips catalogs that are superseded while fn runs, but never
+// the newest. What others change comes while Run runs.
+func (s *Store) Watch(ctx context.Context, fn func(*serving.Catalog)) error {
+	for ctx.Err() == nil {
+		now := s.current.Load()
+		fn(now.catalog)
+		select {
+		case <-now.superseded:
+		case <-ctx.Done():
+		}
+	}
+	return context.Cause(ctx)
+}

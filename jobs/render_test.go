@@ -1,0 +1,223 @@
+package jobs
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"topsail/serving"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// base is a version and settings that variants change.
+func base() Spec {
+	return Spec{
+		Version: &serving.Version{
+			ModelID:   serving.ModelID{Model: "wine", Version: "1.2"},
+			InputType: serving.Doubles, InputLength: 13, Replicas: 2, Origin: serving.FromAPI,
+			Container: serving.ContainerSpec{
+				Command: []string{"python3", "-m", "topsail", "wine:model"},
+				Dir:     "/srv/models", Env: map[string]string{"OMP_NUM_THREADS": "1"},
+			},
+		},
+		Count: 2, SLO: 100 * time.Millisecond,
+		Settings: Settings{Program: Program{Source: "/usr/local/bin/topsail"}},
+	}
+}
+
+const checksum = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
+// variants are the main kinds of jobs, each with a golden file that the tests of
+// internal/nomadfleet give to the real Nomad.
+var variants = map[string]func(*Spec){
+	"raw_exec": func(*Spec) {},
+	"rolling":  func(s *Spec) { s.Rolling = true },
+	"rolling-gpu": func(s *Spec) {
+		s.Rolling = true
+		s.Version.Resources.GPU = serving.GPU{Count: 1}
+	},
+	"exec": func(s *Spec) {
+		s.Settings.Region, s.Settings.Namespace, s.Settings.NodePool = "global", "default", "default"
+		s.Settings.Datacenters = []string{"dc1", "dc2"}
+		s.Settings.Program.Driver, s.Settings.Driver = "exec", "exec"
+	},
+	"docker": func(s *Spec) {
+		s.Version.Container = serving.ContainerSpec{Image: "models/wine:1.2", Command: []string{"/wine"}, Dir: "/srv"}
+		s.Version.Resources = serving.Resources{CPU: 1000, MemoryMB: 2048}
+		s.Settings.Program = Program{Source: "topsail:1.0", Driver: "docker", CPU: 100, MemoryMB: 64}
+	},
+	"gpu": func(s *Spec) {
+		s.Version.Container = serving.ContainerSpec{Image: "models/wine:1.2"}
+		s.Version.Resources.GPU = serving.GPU{Count: 2, MemoryMB: 20480}
+	},
+	"mig": func(s *Spec) {
+		s.Version.Container.Driver = "raw_exec"
+		s.Version.Resources.GPU = serving.GPU{Count: 1, Device: "nvidia/gpu/1g.10gb"}
+	},
+	"artifacts": func(s *Spec) {
+		s.Version.Container.Dir = "local/wine"
+		s.Version.Container.Artifacts = []serving.Artifact{
+			{Source: "https://files.example/wine.tar.gz", Checksum: checksum},
+			{Source: "s3::https://s3.example/models/wine.bin", Checksum: checksum, Destination: "local/wine"},
+		}
+		s.Settings.Program = Program{Source: "https://files.example/topsail", Checksum: checksum}
+	},
+	"secrets": func(s *Spec) {
+		s.Version.Container.Secrets = map[string]string{"DB_PASSWORD": "password", "API_KEY": "key"}
+	},
+	"v1": func(s *Spec) {
+		s.Version.Container = serving.ContainerSpec{Addr: "127.0.0.1:7000", Protocol: "v1", Connections: 4}
+	},
+	"mesh": func(s *Spec) { s.Settings.Mesh = true },
+	"mtls": func(s *Spec) {
+		s.Settings.TLS = TLS{CertFile: "/etc/topsail/cert.pem", KeyFile: "/etc/topsail/key.pem", CAFile: "/etc/topsail/ca.pem"}
+		s.Settings.TokenFile = "/etc/topsail/token"
+		s.Settings.SidecarEnv = map[string]string{"TOPSAIL_INFLUXDB_URL": "https://influxdb.example:8086"}
+	},
+	"vault":         func(s *Spec) { s.Settings.VaultRole = "topsail-models" },
+	"nomad-service": func(s *Spec) { s.Settings.Provider = "nomad" },
+}
+
+func TestGolden(t *testing.T) {
+	for name, change := range variants {
+		s := base()
+		change(&s)
+		got, err := Render(s)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		file := filepath.Join("testdata", name+".hcl")
+		if *update {
+			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got != string(want) {
+			t.Errorf("%s is not as in %s (go test ./jobs -update writes it anew):\n%s", name, file, got)
+		}
+	}
+	if files, _ := filepath.Glob("testdata/*.hcl"); len(files) != len(variants) {
+		t.Errorf("%d golden files of %d variants", len(files), len(variants))
+	}
+}
+
+func render1(t *testing.T, change func(*Spec)) string {
+	t.Helper()
+	s := base()
+	change(&s)
+	text, err := Render(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// specOf is the value of topsail_spec in a rendered job.
+func specOf(text string) string {
+	_, after, _ := strings.Cut(text, "topsail_spec")
+	return strings.SplitN(after, "\"", 3)[1]
+}
+
+// TestSpecHash: what may change while a replica runs must not make it another one.
+func TestSpecHash(t *testing.T) {
+	spec := specOf(render1(t, func(*Spec) {}))
+	for name, change := range map[string]func(*Spec){
+		"count":    func(s *Spec) { s.Count = 7 },
+		"slo":      func(s *Spec) { s.SLO = time.Second },
+		"rolling":  func(s *Spec) { s.Rolling = true },
+		"replicas": func(s *Spec) { s.Version.Replicas = 9 },
+		"scale":    func(s *Spec) { s.Version.Scale = &serving.ScaleSpec{Max: 3} },
+		"pin":      func(s *Spec) { s.Version.Pin = &serving.Pin{Count: 1} },
+		"labels":   func(s *Spec) { s.Version.Labels = []string{"x"} },
+		"origin":   func(s *Spec) { s.Version.Origin = serving.FromFile },
+		"defaults": func(s *Spec) { s.Settings = s.Settings.defaults() },
+	} {
+		if got := specOf(render1(t, change)); got != spec {
+			t.Errorf("another %s is another replica", name)
+		}
+	}
+	for name, change := range map[string]func(*Spec){
+		"command":  func(s *Spec) { s.Version.Container.Command = []string{"true"} },
+		"env":      func(s *Spec) { s.Version.Container.Env = nil },
+		"secret":   func(s *Spec) { s.Version.Container.Secrets = map[string]string{"A": "a"} },
+		"batch":    func(s *Spec) { s.Version.Batch.MaxSize = 3 },
+		"memory":   func(s *Spec) { s.Version.Resources.MemoryMB = 3 },
+		"settings": func(s *Spec) { s.Settings.Program.Source = "/opt/topsail" },
+	} {
+		if got := specOf(render1(t, change)); got == spec {
+			t.Errorf("another %s is the same replica", name)
+		}
+	}
+}
+
+// TestSidecarKnowsNoSecrets: the command's environment is none of its business.
+func TestSidecarKnowsNoSecrets(t *testing.T) {
+	text := render1(t, func(s *Spec) {
+		s.Version.Container.Env = map[string]string{"PASSWORD": "hunter2"}
+		s.Version.Container.Secrets = map[string]string{"API_KEY": "item"}
+	})
+	sidecar, container, ok := strings.Cut(text, `task "container"`)
+	if !ok || strings.Contains(sidecar, "hunter2") || strings.Contains(sidecar, "API_KEY") {
+		t.Error("the sidecar's task has what is the container's")
+	}
+	if !strings.Contains(container, "hunter2") {
+		t.Error("the container's task lacks its environment")
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	for want, change := range map[string]func(*Spec){
+		"nothing to run":       func(s *Spec) { s.Version.Container = serving.ContainerSpec{} },
+		"variable \"A=B\"":     func(s *Spec) { s.Version.Container.Env = map[string]string{"A=B": ""} },
+		"variable \"\"":        func(s *Spec) { s.Version.Container.Env = map[string]string{"": "x"} },
+		"secret \"A B\"":       func(s *Spec) { s.Version.Container.Secrets = map[string]string{"A B": "x"} },
+		"from item \"x}}\"":    func(s *Spec) { s.Version.Container.Secrets = map[string]string{"A": "x}}"} },
+		"not UTF-8":            func(s *Spec) { s.Version.Container.Command = []string{"a\xffb"} },
+		"give the version an":  func(s *Spec) { s.Settings.Driver = "docker" },
+		"topsail program":      func(s *Spec) { s.Settings.Program = Program{} },
+		"needs a checksum":     func(s *Spec) { s.Settings.Program.Source = "https://x/topsail" },
+		"driver \"qemu\"":      func(s *Spec) { s.Settings.Program.Driver = "qemu" },
+		"provider \"etcd\"":    func(s *Spec) { s.Settings.Provider = "etcd" },
+		"service \"A b\"":      func(s *Spec) { s.Settings.Service = "A b" },
+		"mesh is Consul's":     func(s *Spec) { s.Settings.Mesh, s.Settings.Provider = true, "nomad" },
+		"all three":            func(s *Spec) { s.Settings.TLS.CAFile = "/ca" },
+		"variable \"X\\x00Y\"": func(s *Spec) { s.Settings.SidecarEnv = map[string]string{"X\x00Y": ""} },
+	} {
+		s := base()
+		change(&s)
+		if text, err := Render(s); err == nil || !strings.Contains(err.Error(), want) || text != "" {
+			t.Errorf("want an error with %q, got %v", want, err)
+		}
+	}
+}
+
+func TestTiming(t *testing.T) {
+	for slo, want := range map[time.Duration][2]time.Duration{
+		0:                      {2 * time.Second, 12 * time.Second},
+		100 * time.Millisecond: {2100 * time.Millisecond, 12100 * time.Millisecond},
+		20 * time.Second:       {22 * time.Second, 30 * time.Second},
+		serving.MaxSLO:         {30 * time.Second, 30 * time.Second},
+	} {
+		if got := [2]time.Duration{ShutdownDelay(slo), KillTimeout(slo)}; got != want {
+			t.Errorf("SLO %v: %v, want %v", slo, got, want)
+		}
+	}
+}
+
+func TestID(t *testing.T) {
+	if got := ID(serving.ModelID{Model: "wine", Version: "1.2"}); got != "topsail-wine-"+hash("wine:1.2") || len(hash("")) != 8 {
+		t.Error(got)
+	}
+	if ID(serving.ModelID{Model: "a", Version: "1"}) == ID(serving.ModelID{Model: "a", Version: "2"}) {
+		t.Error("two versions have one job")
+	}
+}

@@ -1,0 +1,125 @@
+package jobs
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// Settings are what the jobs of all versions of a cluster have in common. A zero
+// field means its default.
+type Settings struct {
+	Region      string // Nomad's default
+	Namespace   string
+	Datacenters []string // all
+	NodePool    string
+
+	Program   Program
+	Driver    string // of containers that name none; "raw_exec"
+	CPU       int    // MHz of containers that ask for none; 500
+	MemoryMB  int    // of containers that ask for none; 300
+	VaultRole string // gives containers a Vault token of this role; none
+
+	Provider       string        // where sidecars are registered: "consul" or "nomad"; "consul"
+	Service        string        // their service; "topsail-sidecar"
+	HealthInterval time.Duration // between health checks; 2 s
+	Mesh           bool          // sidecars are in Consul's service mesh
+
+	TLS        TLS
+	TokenFile  string            // on the nodes: the token that gateways show to sidecars
+	SidecarEnv map[string]string // more variables of sidecars, such as TOPSAIL_INFLUXDB_URL
+}
+
+// Program is the topsail program as the nodes have it or fetch it. One that is
+// replaced under the same name goes unnoticed: put its version into the name.
+type Program struct {
+	Source   string // a path, a URL of Nomad's fetcher, or an image for the driver "docker"
+	Checksum string // of what a URL gives: "sha256:…"
+	Driver   string // of sidecars; "raw_exec"
+	CPU      int    // MHz of a sidecar; 200
+	MemoryMB int    // of a sidecar; 128
+}
+
+// TLS names the files, on the nodes, of the sidecars' own mutual TLS.
+type TLS struct {
+	CertFile, KeyFile, CAFile string
+}
+
+var serviceName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
+
+// defaults fills in the fields that are zero.
+func (s Settings) defaults() Settings {
+	set(&s.Driver, "raw_exec")
+	set(&s.Program.Driver, "raw_exec")
+	set(&s.Provider, "consul")
+	set(&s.Service, "topsail-sidecar")
+	set(&s.CPU, 500)
+	set(&s.MemoryMB, 300)
+	set(&s.Program.CPU, 200)
+	set(&s.Program.MemoryMB, 128)
+	set(&s.HealthInterval, 2*time.Second)
+	if len(s.Datacenters) == 0 {
+		s.Datacenters = []string{"*"}
+	}
+	return s
+}
+
+func set[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// Check says everything that is wrong with the settings, or nil.
+func (s Settings) Check() error {
+	s = s.defaults()
+	var errs []error
+	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf("jobs: "+format, args...)) }
+	if s.Program.Source == "" {
+		wrong("needs the path or URL of the topsail program on the nodes")
+	}
+	if s.Program.fetched() && s.Program.Checksum == "" {
+		wrong("a program that is fetched from a URL needs a checksum such as sha256:…")
+	}
+	for _, driver := range []string{s.Driver, s.Program.Driver} {
+		if driver != "raw_exec" && driver != "exec" && driver != "docker" {
+			wrong("driver %q is unknown: use \"raw_exec\", \"exec\" or \"docker\"", driver)
+		}
+	}
+	if s.Provider != "consul" && s.Provider != "nomad" {
+		wrong("service provider %q is unknown: use \"consul\" or \"nomad\"", s.Provider)
+	}
+	if !serviceName.MatchString(s.Service) {
+		wrong("service %q: use up to 63 lower-case letters, digits or '-'", s.Service)
+	}
+	if s.Mesh && (s.Provider != "consul" || s.TLS != TLS{}) {
+		wrong("the service mesh is Consul's and encrypts by itself: use it with the provider \"consul\" and without own certificates")
+	}
+	if t := s.TLS; t != (TLS{}) && (t.CertFile == "" || t.KeyFile == "" || t.CAFile == "") {
+		wrong("mutual TLS needs all three of the certificate, its key and the CA")
+	}
+	for name := range s.SidecarEnv {
+		if err := checkVariable(name); err != nil {
+			wrong("%w", err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Hash tells settings that give the same jobs from those that do not.
+func (s Settings) Hash() string {
+	text, err := json.Marshal(s.defaults())
+	if err != nil {
+		panic(err) // there is nothing in Settings that JSON cannot hold
+	}
+	return hash(string(text))
+}
+
+// fetched says whether the nodes fetch the program before they start it.
+func (p Program) fetched() bool {
+	return p.Driver != "docker" && strings.Contains(p.Source, "://")
+}

@@ -1,0 +1,144 @@
+job "topsail-wine-6eccf43c" {
+  type = "service"
+  datacenters = ["*"]
+
+  meta = {
+    topsail_model      = "wine"
+    topsail_version    = "1.2"
+    topsail_generation = "1"
+    topsail_settings   = "92ca0026"
+    topsail_spec       = "11e2d04f"
+  }
+
+  update {
+    max_parallel      = 1
+    auto_revert       = true
+    health_check      = "checks"
+    min_healthy_time  = "2s"
+    healthy_deadline  = "10m"
+    progress_deadline = "11m"
+  }
+
+  group "replica" {
+    count = 2
+
+    network {
+      mode = "host"
+      port "rpc" {}
+      port "containers" {}
+      port "ops" {}
+    }
+
+    service {
+      provider = "consul"
+      name     = "topsail-sidecar"
+      port     = "rpc"
+
+      meta {
+        replica  = "${NOMAD_ALLOC_ID}"
+        index    = "${NOMAD_ALLOC_INDEX}"
+        model    = "wine"
+        version  = "1.2"
+        protocol = "2"
+        ops      = "${NOMAD_ADDR_ops}"
+      }
+
+      check {
+        type     = "http"
+        name     = "ready"
+        path     = "/health/ready"
+        port     = "ops"
+        interval = "2s"
+        timeout  = "1s"
+
+        failures_before_critical = 2
+      }
+    }
+
+    shutdown_delay = "2.1s"
+
+    restart {
+      attempts = 3
+      interval = "1m"
+      delay    = "1s"
+      mode     = "fail"
+    }
+
+    reschedule {
+      delay          = "5s"
+      delay_function = "exponential"
+      max_delay      = "1m"
+      unlimited      = true
+    }
+
+    # A node that Nomad does not hear of may well serve on.
+    disconnect {
+      lost_after = "5m"
+      replace    = true
+      reconcile  = "keep_original"
+    }
+
+    task "sidecar" {
+      lifecycle {
+        hook    = "prestart"
+        sidecar = true
+      }
+
+      kill_timeout = "12.1s"
+      kill_signal  = "SIGTERM"
+      driver       = "raw_exec"
+
+      config {
+        command = "/usr/local/bin/topsail"
+        args = ["sidecar"]
+      }
+
+      env = {
+        "TOPSAIL_OPS_ADDR" = "$${NOMAD_ADDR_ops}"
+        "TOPSAIL_SIDECAR_ADDR" = "$${NOMAD_ADDR_rpc}"
+        "TOPSAIL_SIDECAR_CONTAINERS_ADDR" = "127.0.0.1:$${NOMAD_PORT_containers}"
+        "TOPSAIL_SIDECAR_CONTAINER_TOKEN_FILE" = "$${NOMAD_ALLOC_DIR}/data/container.token"
+        "TOPSAIL_SIDECAR_MODELS" = "[{\"model\":\"wine\",\"version\":\"1.2\",\"input_type\":\"doubles\",\"input_length\":13,\"replicas\":0,\"batch\":{},\"container\":{},\"origin\":\"\"}]"
+        "TOPSAIL_SIDECAR_REPLICA" = "$${NOMAD_ALLOC_ID}"
+      }
+
+      resources {
+        cpu    = 200
+        memory = 128
+      }
+    }
+
+    task "container" {
+      kill_timeout = "12.1s"
+      kill_signal  = "SIGTERM"
+      driver       = "raw_exec"
+
+      config {
+        command = "python3"
+        args = ["-m", "topsail", "wine:model"]
+        work_dir = "/srv/models"
+      }
+
+      env = {
+        "OMP_NUM_THREADS" = "1"
+        "PYTHONUNBUFFERED" = "1"
+        "TOPSAIL_INPUT_LENGTH" = "13"
+        "TOPSAIL_INPUT_TYPE" = "doubles"
+        "TOPSAIL_MODEL" = "wine"
+        "TOPSAIL_REPLICA" = "$${NOMAD_ALLOC_ID}"
+        "TOPSAIL_SIDECAR" = "127.0.0.1:$${NOMAD_PORT_containers}"
+        "TOPSAIL_TOKEN_FILE" = "$${NOMAD_ALLOC_DIR}/data/container.token"
+        "TOPSAIL_VERSION" = "1.2"
+      }
+
+      resources {
+        cpu    = 500
+        memory = 300
+
+        device "nvidia/gpu" {
+          count = 1
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,139 @@
+package nomad
+
+import (
+	"strings"
+	"testing"
+
+	nomadapi "github.com/hashicorp/nomad/api"
+)
+
+// variants are the ways to run each role. All must be valid and without warnings;
+// those that the test's node can run must also find room there.
+var variants = []struct {
+	role, name string
+	runs       bool
+	vars       variables
+}{
+	{"gateway", "defaults", true, nil},
+	{"gateway", "several on a node", true, variables{"count": 3, "port": 0}},
+	{"gateway", "one on every node", true, variables{"type": "system", "count": 3}},
+	{"gateway", "downloaded", true, variables{"program": "https://files.example/topsail-1.2.tar.gz", "checksum": "sha256:" + strings.Repeat("0", 64)}},
+	{"gateway", "downloaded without checksum", true, variables{"program": "https://files.example/topsail"}},
+	{"gateway", "exec", false, variables{"driver": "exec"}},
+	{"gateway", "docker", false, variables{"driver": "docker", "image": "registry.example/topsail:1.2", "type": "system"}},
+	{"gateway", "Traefik", true, variables{"traefik_rule": "Host(`predict.example`) && PathPrefix(`/`)"}},
+	{"gateway", "fabio", true, variables{"fabio_route": "predict.example/"}},
+	{"gateway", "closed", true, closed},
+	{"gateway", "Consul's identity", true, variables{"consul_identity": true}},
+	{"gateway", "listed by Nomad", true, variables{"service_provider": "nomad"}},
+	{"gateway", "settings", true, variables{"env": map[string]string{"TOPSAIL_LOG_LEVEL": "debug", "TOPSAIL_TLS_EXTERNAL": "true"}, "ops_port": 1390}},
+
+	{"scheduler", "defaults", true, nil},
+	{"scheduler", "one", true, variables{"count": 1}},
+	{"scheduler", "downloaded", true, variables{"program": "https://files.example/topsail", "checksum": "sha256:" + strings.Repeat("0", 64)}},
+	{"scheduler", "docker", false, variables{"driver": "docker", "image": "registry.example/topsail:1.2"}},
+	{"scheduler", "identities", true, variables{"consul_identity": true, "nomad_addr": "unix://${NOMAD_SECRETS_DIR}/api.sock"}},
+	{"scheduler", "token files", true, variables{"consul_token_file": "/etc/topsail/consul", "nomad_token_file": "/etc/topsail/nomad"}},
+	{"scheduler", "closed", true, without(closed, "keys_file")},
+
+	{"web", "defaults", true, nil},
+	{"web", "docker", false, variables{"driver": "docker", "image": "registry.example/topsail:1.2"}},
+	{"web", "identities", true, variables{"consul_identity": true, "nomad_addr": "unix://${NOMAD_SECRETS_DIR}/api.sock"}},
+	{"web", "closed", true, without(closed, "sidecar_token_file")},
+	{"web", "tags", true, variables{"tags": []string{"traefik.enable=true"}}},
+
+	{"redis", "defaults", true, nil},
+	{"redis", "docker with a volume", false, variables{"driver": "docker", "host_volume": "redis", "data_dir": "/data"}},
+	{"redis", "configured", true, variables{"config_file": "/etc/redis/topsail.conf", "data_dir": "/var/lib/redis"}},
+
+	{"influxdb", "defaults", true, nil},
+	{"influxdb", "docker with a volume", false, variables{"driver": "docker", "host_volume": "influxdb", "data_dir": "/var/lib/influxdb"}},
+	{"influxdb", "own database", true, variables{"database": "ours", "env": map[string]string{"INFLUXDB_HTTP_AUTH_ENABLED": "true"}}},
+}
+
+// closed is what a role needs on addresses that other machines can reach.
+var closed = variables{
+	"cert_file": "/etc/topsail/cert.pem", "key_file": "/etc/topsail/key.pem", "ca_file": "/etc/topsail/ca.pem",
+	"keys_file":          "${NOMAD_SECRETS_DIR}/keys",
+	"ops_keys_file":      "${NOMAD_SECRETS_DIR}/ops_keys",
+	"sidecar_token_file": "${NOMAD_SECRETS_DIR}/sidecar_token",
+	"secrets":            []string{"keys", "ops_keys", "sidecar_token"},
+}
+
+func without(v variables, name string) variables {
+	less := variables{}
+	for key, value := range v {
+		if key != name {
+			less[key] = value
+		}
+	}
+	return less
+}
+
+func TestJobs(t *testing.T) {
+	c := shared
+	jobs := c.nomadAs(t, c.nomadRoot).Jobs()
+	for _, v := range variants {
+		t.Run(v.role+"/"+v.name, func(t *testing.T) {
+			t.Parallel()
+			v.vars = with(v.vars, variables{"namespace": namespace})
+			job, err := c.parse(t, v.role, v.vars)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := "topsail-" + v.role; *job.ID != want {
+				t.Errorf("the id is %q, want %q", *job.ID, want)
+			}
+			if got := job.TaskGroups[0].Tasks[0].KillSignal; got != "SIGTERM" {
+				t.Errorf("it is told to stop by %q", got)
+			}
+			said, _, err := jobs.Validate(job, nil)
+			if err != nil || said.Error != "" || said.Warnings != "" {
+				t.Fatalf("validate: %v %+v", err, said)
+			}
+			plan, _, err := jobs.Plan(job, false, nil)
+			if err != nil || plan.Warnings != "" {
+				t.Fatalf("plan: %v %+v", err, plan)
+			}
+			if v.runs && len(plan.FailedTGAllocs) > 0 {
+				t.Errorf("it finds no room: %+v", plan.FailedTGAllocs)
+			}
+		})
+	}
+}
+
+// with is v with what is in more over it.
+func with(v, more variables) variables {
+	all := variables{}
+	for _, part := range []variables{v, more} {
+		for key, value := range part {
+			all[key] = value
+		}
+	}
+	return all
+}
+
+// TestGatewayIsRouted holds the tags to what Traefik and fabio read.
+func TestGatewayIsRouted(t *testing.T) {
+	c := shared
+	job, err := c.parse(t, "gateway", variables{"traefik_rule": "PathPrefix(`/`)", "fabio_route": "predict.example/", "cert_file": "/cert"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"traefik.enable=true", "traefik.http.routers.topsail.rule=PathPrefix(`/`)",
+		"traefik.http.services.topsail.loadbalancer.server.scheme=https", "urlprefix-predict.example/ proto=https",
+	}
+	if got := service(job).Tags; strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("tags are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func service(job *nomadapi.Job) *nomadapi.Service { return job.TaskGroups[0].Services[0] }
+
+func TestWrongTypeIsRefused(t *testing.T) {
+	c := shared
+	if _, err := c.parse(t, "gateway", variables{"type": "batch"}); err == nil || !strings.Contains(err.Error(), "The type is service or system.") {
+		t.Errorf("a batch of gateways is answered by %v", err)
+	}
+}

@@ -1,0 +1,9 @@
+# Gateways look for the services of Topsail. Consul lists an instance only to those
+# who may read its node, too.
+service_prefix "topsail-" {
+  policy = "read"
+}
+
+node_prefix "" {
+  policy = "read"
+}

@@ -1,0 +1,114 @@
+package nomad
+
+import (
+	"net/http"
+	"testing"
+
+	consulapi "github.com/hashicorp/consul/api"
+	nomadapi "github.com/hashicorp/nomad/api"
+)
+
+// instances are how many of each role run for the test of the policies.
+var instances = map[string]int{"gateway": 1, "scheduler": 2, "web": 1}
+
+// TestPolicies runs the commands of the README, and then what each role does and
+// must not do, with its plain tokens and with the identities of its job.
+func TestPolicies(t *testing.T) {
+	c := shared
+	c.granted.Do(func() { c.readme(t, "policies/README.md", "policies", "") })
+	identities := variables{"program": self(t), "consul_identity": true, "nomad_addr": "unix://${NOMAD_SECRETS_DIR}/api.sock"}
+	c.run(t, "gateway", variables{"program": self(t), "consul_identity": true, "port": 0, "shutdown_delay": "0s"})
+	c.run(t, "scheduler", identities)
+	c.run(t, "web", with(identities, variables{"port": 0}))
+	c.runLedger(t)
+	for service, n := range instances {
+		c.ready(t, "topsail-"+service, n)
+	}
+
+	for name, calls := range map[string][]call{"gateway": gatewayCalls, "scheduler": schedulerCalls, "web": webCalls} {
+		t.Run(name+"/tokens", func(t *testing.T) { check(t, c.withTokens(t, name), calls) })
+		t.Run(name+"/identities", func(t *testing.T) { check(t, c.withIdentities(t, name), calls) })
+	}
+}
+
+// check makes every call, those that must be refused as well.
+func check(t *testing.T, as role, calls []call) {
+	for _, call := range calls {
+		switch err := call.do(as); {
+		case call.refused && !isRefused(err):
+			t.Errorf("%s is not refused: %v", call.name, err)
+		case !call.refused && err != nil:
+			t.Errorf("%s: %v", call.name, err)
+		}
+	}
+}
+
+// withTokens takes the tokens that the README made for a role; there is none of
+// Nomad for gateways.
+func (c *cluster) withTokens(t *testing.T, name string) role {
+	t.Helper()
+	acl := c.consulAs(t, c.consulRoot).ACL()
+	tokens, _, err := acl.TokenList(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var consul, nomad string
+	for _, stub := range tokens {
+		if stub.Description == "topsail-"+name {
+			token, _, err := acl.TokenRead(stub.AccessorID, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			consul = token.SecretID
+		}
+	}
+	root := c.nomadAs(t, c.nomadRoot).ACLTokens()
+	stubs, _, err := root.List(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, stub := range stubs {
+		if stub.Name == "topsail-"+name {
+			token, _, err := root.Info(stub.AccessorID, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			nomad = token.SecretID
+		}
+	}
+	return role{c.consulAs(t, consul), c.nomadAs(t, nomad)}
+}
+
+// withIdentities takes what the job of a role was given, and its way to Nomad.
+func (c *cluster) withIdentities(t *testing.T, name string) role {
+	t.Helper()
+	service := c.ready(t, "topsail-"+name, instances[name])[0].Service
+	env := environment(t, http.DefaultClient, "http://"+service.Meta["ops_addr"])
+	if env["CONSUL_HTTP_TOKEN"] == "" || (env["NOMAD_TOKEN"] == "") != (name == "gateway") {
+		t.Fatalf("it has the Consul token %q and the Nomad token %q", env["CONSUL_HTTP_TOKEN"], env["NOMAD_TOKEN"])
+	}
+	as := role{c.consulAs(t, env["CONSUL_HTTP_TOKEN"]), c.nomadAs(t, "")}
+	if name != "gateway" {
+		client, err := nomadapi.NewClient(&nomadapi.Config{Address: env["NOMAD_ADDR"], SecretID: env["NOMAD_TOKEN"], Namespace: namespace})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(client.Close)
+		as.nomad = client
+	}
+	return as
+}
+
+// runLedger runs what belongs to others: a service, and jobs in both namespaces.
+func (c *cluster) runLedger(t *testing.T) {
+	t.Helper()
+	if err := c.consulAs(t, c.consulRoot).Agent().ServiceRegister(&consulapi.AgentServiceRegistration{Name: "ledger", Port: 1}); err != nil {
+		t.Fatal(err)
+	}
+	root := role{nomad: c.nomadAs(t, c.nomadRoot)}
+	for _, namespace := range []string{namespace, "default"} {
+		if err := registerJob(namespace)(root); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,228 @@
+package nomad
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	consulapi "github.com/hashicorp/consul/api"
+	nomadapi "github.com/hashicorp/nomad/api"
+
+	"topsail/internal/servers"
+)
+
+// run runs the job of a role, with the test's own binary as topsail unless v says
+// otherwise, and stops it with the test. The tests that run jobs do not run side by
+// side: their ids are the same.
+func (c *cluster) run(t *testing.T, role string, v variables) *nomadapi.Job {
+	t.Helper()
+	job, err := c.parse(t, role, with(variables{"namespace": namespace}, v))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := c.nomadAs(t, c.nomadRoot).Jobs().Register(job, nil); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.end(t, *job.ID) })
+	return job
+}
+
+// end stops a job and waits until its service is gone.
+func (c *cluster) end(t *testing.T, id string) {
+	t.Helper()
+	if _, _, err := c.nomadAs(t, c.nomadRoot).Jobs().Deregister(id, true, nil); err != nil {
+		t.Error(err)
+	}
+	c.ready(t, id, 0)
+}
+
+// ready waits for n instances of a service that pass their checks.
+func (c *cluster) ready(t *testing.T, service string, n int) []*consulapi.ServiceEntry {
+	t.Helper()
+	var found []*consulapi.ServiceEntry
+	health := c.consulAs(t, c.consulRoot).Health()
+	eventually(t, 60*time.Second, func() (err error) {
+		if found, _, err = health.Service(service, "", true, nil); err != nil {
+			return err
+		}
+		if len(found) != n {
+			return fmt.Errorf("%d instances of %s are ready, want %d; %s", len(found), service, n, c.events(service))
+		}
+		return nil
+	})
+	return found
+}
+
+// events are what the tasks of a job went through, for people who read a failure.
+func (c *cluster) events(id string) string {
+	client, err := c.nomadClient(c.nomadRoot)
+	if err != nil {
+		return err.Error()
+	}
+	allocs, _, err := client.Jobs().Allocations(id, true, nil)
+	if err != nil {
+		return err.Error()
+	}
+	var b strings.Builder
+	for _, a := range allocs {
+		for task, state := range a.TaskStates {
+			for _, e := range state.Events {
+				fmt.Fprintf(&b, "%s: %s\n", task, e.DisplayMessage)
+			}
+		}
+	}
+	return b.String()
+}
+
+// self is the path of the test's own binary, which stands in for topsail.
+func self(t *testing.T) string {
+	t.Helper()
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// environment asks a stand-in for its environment.
+func environment(t *testing.T, client *http.Client, base string) map[string]string {
+	t.Helper()
+	resp, err := client.Get(base + "/environment")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var env map[string]string
+	if err := json.NewDecoder(resp.Body).Decode(&env); err != nil {
+		t.Fatal(err)
+	}
+	return env
+}
+
+func TestGatewaysRun(t *testing.T) {
+	c := shared
+	c.run(t, "gateway", variables{"program": self(t), "count": 2, "port": 0, "shutdown_delay": "2s"})
+	for _, instance := range c.ready(t, "topsail-gateway", 2) {
+		s := instance.Service
+		env := environment(t, http.DefaultClient, "http://"+s.Meta["ops_addr"])
+		want := map[string]string{
+			"role":                 "gateway",
+			"TOPSAIL_GATEWAY_NAME": s.Meta["alloc_id"],
+			"TOPSAIL_GATEWAY_ADDR": fmt.Sprintf("%s:%d", s.Address, s.Port),
+			"TOPSAIL_OPS_ADDR":     s.Meta["ops_addr"],
+			"TOPSAIL_REDIS_ADDRS":  "127.0.0.1:6379",
+			"CONSUL_HTTP_ADDR":     "http://127.0.0.1:8500",
+		}
+		for name, value := range want {
+			if env[name] != value || value == "" {
+				t.Errorf("%s is %q, want %q", name, env[name], value)
+			}
+		}
+		if info, err := os.Stat(env["TOPSAIL_DATA_DIR"]); err != nil || !info.IsDir() {
+			t.Errorf("no folder for data: %v", err)
+		}
+	}
+}
+
+// TestGatewayLeavesBeforeItStops: whoever finds gateways through Consul has
+// the shutdown_delay to turn to another one.
+func TestGatewayLeavesBeforeItStops(t *testing.T) {
+	c := shared
+	c.run(t, "gateway", variables{"program": self(t), "port": 0, "shutdown_delay": "5s"})
+	ops := c.ready(t, "topsail-gateway", 1)[0].Service.Meta["ops_addr"]
+	c.end(t, "topsail-gateway")
+	environment(t, http.DefaultClient, "http://"+ops)
+}
+
+// TestClosedGatewayRuns downloads the program, and takes keys and certificates from
+// a Nomad variable.
+func TestClosedGatewayRuns(t *testing.T) {
+	c := shared
+	text, err := os.ReadFile(self(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(text) }))
+	t.Cleanup(files.Close)
+	cert, key, client := certificate(t)
+	secrets := nomadapi.VariableItems{"cert": cert, "key": key, "keys": "ann:0123456789", "ops_keys": "prometheus:abcdef"}
+	if _, _, err := c.nomadAs(t, c.nomadRoot).Variables().Create(&nomadapi.Variable{Path: "nomad/jobs/topsail-gateway", Items: secrets}, nil); err != nil {
+		t.Fatal(err)
+	}
+	c.run(t, "gateway", variables{
+		"type": "system", "port": 0, "shutdown_delay": "0s",
+		"program": files.URL + "/topsail", "checksum": fmt.Sprintf("sha256:%x", sha256.Sum256(text)),
+		"secrets":   []string{"cert", "key", "keys", "ops_keys"},
+		"cert_file": "${NOMAD_SECRETS_DIR}/cert", "key_file": "${NOMAD_SECRETS_DIR}/key",
+		"keys_file": "${NOMAD_SECRETS_DIR}/keys", "ops_keys_file": "${NOMAD_SECRETS_DIR}/ops_keys",
+	})
+	s := c.ready(t, "topsail-gateway", 1)[0].Service
+	env := environment(t, client, s.Meta["scheme"]+"://"+s.Meta["ops_addr"])
+	for name, want := range map[string]string{"TOPSAIL_GATEWAY_KEYS_FILE": secrets["keys"], "TOPSAIL_OPS_KEYS_FILE": secrets["ops_keys"]} {
+		if got, err := os.ReadFile(env[name]); err != nil || string(got) != want {
+			t.Errorf("the file of %s: %v, %q, want %q", name, err, got, want)
+		}
+		if info, err := os.Stat(env[name]); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("others may read the file of %s", name)
+		}
+	}
+}
+
+func TestWebRuns(t *testing.T) {
+	c := shared
+	c.run(t, "web", variables{"program": self(t), "port": 0})
+	s := c.ready(t, "topsail-web", 1)[0].Service
+	env := environment(t, http.DefaultClient, "http://"+s.Meta["ops_addr"])
+	if want := fmt.Sprintf("%s:%d", s.Address, s.Port); env["role"] != "web" || env["TOPSAIL_WEB_ADDR"] != want {
+		t.Errorf("%q listens on %q, want web on %q", env["role"], env["TOPSAIL_WEB_ADDR"], want)
+	}
+}
+
+func TestRedisRuns(t *testing.T) {
+	c := shared
+	port, err := servers.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.run(t, "redis", variables{"port": port})
+	if s := c.ready(t, "topsail-redis", 1)[0].Service; s.Port != port {
+		t.Errorf("it is on port %d, want %d", s.Port, port)
+	}
+}
+
+// TestInfluxDBRuns also finds the database, which keeps data for a week.
+func TestInfluxDBRuns(t *testing.T) {
+	c := shared
+	program, err := servers.Binary("influxd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, err := servers.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.run(t, "influxdb", variables{"program": program, "port": port})
+	c.ready(t, "topsail-influxdb", 1)
+	query := url.Values{"q": {`SHOW RETENTION POLICIES ON "topsail"`}}
+	eventually(t, 60*time.Second, func() error {
+		resp, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/query?%s", port, query.Encode()))
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		answer, err := io.ReadAll(resp.Body)
+		if err == nil && !strings.Contains(string(answer), `["autogen","168h0m0s"`) {
+			err = errors.New(string(answer))
+		}
+		return err
+	})
+}

@@ -1,0 +1,92 @@
+package scheduler
+
+import (
+	"reflect"
+	"time"
+
+	"topsail/scheduler/scale"
+	"topsail/serving"
+)
+
+// slos are the tightest and the longest SLO of the apps that use a model.
+type slos struct{ tightest, longest time.Duration }
+
+// takeCatalog takes in a new catalog. Versions that it changes are looked at.
+func (l *loop) takeCatalog(c *serving.Catalog, now time.Time) {
+	l.catalog = c
+	clear(l.rising)
+	used := slosByModel(c)
+	for _, m := range c.Models {
+		if m.Current != "" && m.Current != m.Serving {
+			l.rising[m.Name] = serving.ModelID{Model: m.Name, Version: m.Current}
+		}
+		for _, v := range m.Versions {
+			l.takeVersion(v, roleOf(m, v), used[m.Name], now)
+		}
+	}
+	for id, e := range l.entries {
+		if c.Version(id) == nil {
+			e.version = nil
+			l.active[id] = e
+		}
+	}
+}
+
+func (l *loop) takeVersion(v *serving.Version, role scale.Role, s slos, now time.Time) {
+	e := l.entry(v.ModelID, now)
+	same := e.version == v || reflect.DeepEqual(e.version, v)
+	e.version = v
+	if same && e.role == role && e.slo == s.tightest && e.longest == s.longest {
+		return
+	}
+	e.role, e.slo, e.longest = role, s.tightest, s.longest
+	e.retry, e.failures = time.Time{}, 0 // what was refused may be all right now
+	l.active[e.id] = e
+}
+
+func roleOf(m *serving.Model, v *serving.Version) scale.Role {
+	switch v.Version {
+	case m.Current:
+		if m.Serving == m.Current {
+			return scale.Current
+		}
+		return scale.Rollout
+	case m.Serving:
+		return scale.Serving
+	}
+	return scale.Old
+}
+
+func slosByModel(c *serving.Catalog) map[string]slos {
+	used := map[string]slos{}
+	for _, a := range c.Apps {
+		for _, model := range a.Models {
+			s, ok := used[model]
+			if !ok {
+				s.tightest = a.SLO
+			}
+			used[model] = slos{min(s.tightest, a.SLO), max(s.longest, a.SLO)}
+		}
+	}
+	return used
+}
+
+// behind is how many replicas the version has that serves in e's stead.
+func (l *loop) behind(e *entry) int {
+	m := l.catalog.Models[e.id.Model]
+	if other := l.entries[serving.ModelID{Model: m.Name, Version: m.Serving}]; other != nil {
+		return other.job.Count
+	}
+	return 0
+}
+
+// settled says whether the current version of e's model serves, with as many ready
+// replicas as it shall have; or there is none.
+func (l *loop) settled(e *entry) bool {
+	m := l.catalog.Models[e.id.Model]
+	if m.Current == "" {
+		return true
+	}
+	current := l.entries[serving.ModelID{Model: m.Name, Version: m.Current}]
+	return m.Serving == m.Current && !current.busy && current.ready >= max(current.job.Count, current.decision.To)
+}

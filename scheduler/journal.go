@@ -1,0 +1,97 @@
+package scheduler
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"topsail/serving"
+)
+
+const (
+	journalRoom   = 1024 // decisions that wait for a slow journal
+	journalWithin = 2 * time.Second
+)
+
+// journal hands decisions to those who keep them, each in its own time. A decision
+// that one of them does not take is lost to it; to act matters more.
+type journal struct {
+	books   []*book
+	metrics *metrics
+}
+
+// book is one keeper, with what waits for it.
+type book struct {
+	keeper Journal
+	log    *slog.Logger
+	queue  chan serving.Decision
+	failed bool // the last one was not taken
+}
+
+func newJournal(keepers []Journal, m *metrics, log *slog.Logger) *journal {
+	j := &journal{metrics: m}
+	for _, k := range keepers {
+		j.books = append(j.books, &book{keeper: k, log: log, queue: make(chan serving.Decision, journalRoom)})
+	}
+	return j
+}
+
+// add never waits. It must not be called after close.
+func (j *journal) add(d serving.Decision) {
+	for _, b := range j.books {
+		select {
+		case b.queue <- d:
+		default:
+			j.metrics.unrecorded.Inc()
+		}
+	}
+}
+
+// close says that nothing is to come.
+func (j *journal) close() {
+	for _, b := range j.books {
+		close(b.queue)
+	}
+}
+
+// run hands over until close and, once ctx has ended, for a short while.
+func (j *journal) run(ctx context.Context) {
+	ctx, cancel := lasting(ctx, journalWithin)
+	defer cancel()
+	var wg sync.WaitGroup
+	for _, b := range j.books {
+		wg.Go(func() {
+			for d := range b.queue {
+				if !b.write(ctx, d) {
+					j.metrics.unrecorded.Inc()
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func (b *book) write(ctx context.Context, d serving.Decision) bool {
+	ctx, cancel := context.WithTimeout(ctx, journalWithin)
+	defer cancel()
+	err := b.keeper.AddDecision(ctx, d)
+	if err != nil && !b.failed {
+		b.log.Warn("decisions cannot be recorded", "err", err)
+	}
+	b.failed = err != nil
+	return err == nil
+}
+
+// lasting is a context that ends a while after ctx does.
+func lasting(ctx context.Context, while time.Duration) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		select {
+		case <-longer.Done():
+		case <-time.After(while):
+			cancel()
+		}
+	})
+	return longer, func() { stop(); cancel() }
+}

@@ -1,0 +1,57 @@
+package scheduler
+
+import (
+	"context"
+	"time"
+
+	"topsail/serving"
+)
+
+// ruleGone removes the job of a version that is no longer registered.
+const ruleGone = "gone"
+
+const (
+	guardFrom = 4               // jobs that there are at the least for the guard
+	guardHold = 5 * time.Minute // for how long it holds
+)
+
+// guard stands between a catalog that was emptied by accident and the replicas.
+type guard struct {
+	since time.Time // zero: there is no need for it
+	held  bool
+}
+
+// holdRemovals says whether too many jobs would go at once: more than half of
+// several. If that stays so, it is meant.
+func (l *loop) holdRemovals(now time.Time) bool {
+	gone := 0
+	for _, e := range l.active { // where every entry that is gone is
+		if e.gone() {
+			gone++
+		}
+	}
+	if len(l.jobs) < guardFrom || 2*gone <= len(l.jobs) {
+		l.guard = guard{}
+		return false
+	}
+	if l.guard.since.IsZero() {
+		l.guard.since = now
+		l.cfg.Log.Error("most jobs belong to no registered version; they are removed if that stays so", "jobs", len(l.jobs), "of_no_version", gone, "in", guardHold)
+	}
+	l.guard.held = now.Sub(l.guard.since) < guardHold
+	return l.guard.held
+}
+
+// removeJob removes what is left of a version.
+func (l *loop) removeJob(ctx context.Context, e *entry, now time.Time) {
+	if l.pending(e) {
+		return
+	}
+	e.decision = serving.Decision{
+		ModelID: e.id, At: now, From: e.job.Count, To: 0,
+		Rule: ruleGone, Reason: "the version is no longer registered",
+		Leader: l.cfg.Name, Fence: l.term.Fence(),
+	}
+	change := e.change()
+	l.pursue(ctx, e, now, func(ctx context.Context) error { return l.cfg.Fleet.Remove(ctx, e.id, change) })
+}
