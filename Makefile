@@ -25,7 +25,7 @@ run: build $(VENV)/demo ## serve two demo models on this machine
 	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" DEMO_MODELS="$(CURDIR)/$(MODELS)" \
 		$(BIN) local --config $(DEMO)/topsail.toml --data-dir $(DATA_DIR) $(RUN_FLAGS)
 
-servers: $(addprefix $(SERVERS)/,consul nomad influxd) ## build Consul, Nomad and InfluxDB for tests and clusters, and find Redis
+servers: $(addprefix $(SERVERS)/,consul nomad influxd influxd2) ## build Consul, Nomad and InfluxDB for tests and clusters, and find Redis
 	@scripts/need-redis
 
 cluster: build servers $(VENV)/demo ## run Consul, Nomad, Redis, InfluxDB and Topsail on them; OFFSET=10000 moves all ports
@@ -93,6 +93,11 @@ SERVER_OF_influxd := github.com/influxdata/influxdb/cmd/influxd
 $(SERVERS)/consul: internal/servers/consul/go.mod internal/servers/consul/go.sum
 $(SERVERS)/nomad: internal/servers/nomad/go.mod internal/servers/nomad/go.sum
 $(SERVERS)/influxd: internal/servers/influxdb/go.mod internal/servers/influxdb/go.sum
+$(SERVERS)/influxd2: scripts/build-influxdb2 internal/servers/influxdb2/go.mod internal/servers/influxdb2/go.sum
+	@echo "building influxd2 (once; some minutes)"
+	@scripts/build-influxdb2 $@
+	@touch $@
+
 $(SERVERS)/%:
 	@echo "building $* (once; some minutes)"
 	@cd $(<D) && go build -trimpath -ldflags='-s -w' -o $(CURDIR)/$@ $(SERVER_OF_$*)

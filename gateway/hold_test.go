@@ -2,11 +2,14 @@ package gateway_test
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
+	"math"
 	"net"
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,26 +21,14 @@ import (
 	"topsail/serving"
 )
 
-// starter is a waker that starts a replica when it is told to.
-type starter struct {
-	woken   chan serving.ModelID
-	replica chan struct{}
-	start   func()
-	once    sync.Once
-}
+// bell is a waker that says who is woken.
+type bell chan serving.ModelID
 
-func (s *starter) Wake(ctx context.Context, id serving.ModelID) error {
+func (b bell) Wake(_ context.Context, id serving.ModelID) error {
 	select {
-	case s.woken <- id:
+	case b <- id:
 	default:
 	}
-	s.once.Do(func() {
-		select {
-		case <-s.replica:
-			s.start()
-		case <-ctx.Done():
-		}
-	})
 	return nil
 }
 
@@ -51,14 +42,14 @@ func TestAStoppingGatewayAnswersWhatItHolds(t *testing.T) {
 	v := newVersion("m", "1")
 	replicas, metrics := local.NewRegistry(), obs.NewRegistry()
 	endpoint := startReplica(all, &running, v, double)
-	waker := &starter{woken: make(chan serving.ModelID, 100), replica: make(chan struct{}), start: func() { replicas.Put(endpoint) }}
+	woken := make(bell, 1)
 	cat := catalogOf(v)
 	cat.Apps["double-it"].ColdStart = 20 * time.Second
 	ctx, cancel := context.WithCancel(all)
 	defer cancel()
 	ln := listen()
 	g := gateway.New(ctx, gateway.Config{
-		Name: "test", Catalog: fixed{cat}, Resolver: replicas, Waker: waker, Metrics: metrics,
+		Name: "test", Catalog: fixed{cat}, Resolver: replicas, Waker: woken, Metrics: metrics,
 		HTTP: httpapi.Config{DrainTimeout: 20 * time.Second},
 	})
 	ended := make(chan error, 1)
@@ -69,7 +60,7 @@ func TestAStoppingGatewayAnswersWhatItHolds(t *testing.T) {
 	running.Go(func() { short <- post(t, ln, `{"input": [1], "slo_micros": 500000}`) })
 	running.Go(func() { long <- post(t, ln, `{"input": [2]}`) })
 	eventually(t, func() bool { return sample(metrics, "topsail_gateway_held") == "2" })
-	if id := <-waker.woken; id != v.ModelID {
+	if id := <-woken; id != v.ModelID {
 		t.Errorf("%v was woken", id)
 	}
 	cancel()
@@ -83,7 +74,7 @@ func TestAStoppingGatewayAnswersWhatItHolds(t *testing.T) {
 	if a := <-short; !a.Default || a.Explanation != "No connected models found for query" {
 		t.Errorf("the query with little time got %+v", a)
 	}
-	close(waker.replica)
+	replicas.Put(endpoint)
 	if a := <-long; a.Default || a.Output != 4 {
 		t.Errorf("the query with time got %+v", a)
 	}
@@ -95,7 +86,7 @@ func TestAStoppingGatewayAnswersWhatItHolds(t *testing.T) {
 func double(inputs []serving.Value) []gocontainer.Result {
 	results := make([]gocontainer.Result, len(inputs))
 	for i, in := range inputs {
-		results[i].Output = serving.Number(2 * in.Doubles()[0])
+		results[i].Output = serving.Number(2 * math.Float64frombits(binary.LittleEndian.Uint64(in.Data)))
 	}
 	return results
 }
@@ -117,4 +108,52 @@ func post(t *testing.T, ln net.Listener, body string) (a answer) {
 		t.Errorf("a query: %d, %v", resp.StatusCode, err)
 	}
 	return a
+}
+
+// The only replica is restarted again and again under load. What it refuses while it
+// stops waits for the next, and so does what comes while there is none.
+func TestRestartsOfTheOnlyReplica(t *testing.T) {
+	all, stop := context.WithTimeout(t.Context(), 30*time.Second)
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer stop()
+	v := newVersion("m", "1")
+	replicas := local.NewRegistry()
+	cat := catalogOf(v)
+	cat.Apps["double-it"].SLO = 10 * time.Second
+	g := gateway.New(all, gateway.Config{Name: "test", Catalog: fixed{cat}, Resolver: replicas})
+	running.Go(func() { _ = g.Run(all, nil) })
+	eventually(t, func() bool { _, ok := g.App("double-it"); return ok })
+
+	var answered atomic.Int64
+	asking, enough := context.WithCancel(all)
+	var askers sync.WaitGroup
+	for i := range 8 {
+		askers.Go(func() {
+			for n := 0; asking.Err() == nil; n++ {
+				x := float64(8*n + i)
+				input := serving.Input{Type: serving.Doubles, Data: binary.LittleEndian.AppendUint64(nil, math.Float64bits(x))}
+				p, err := g.Predict(all, &serving.Query{App: "double-it", Input: input})
+				if err != nil || p.Default {
+					t.Errorf("query %v: %v %s, %v", x, p.Cause, p.Explanation, err)
+				}
+				answered.Add(1)
+			}
+		})
+	}
+	for range 5 {
+		life, end := context.WithCancel(all)
+		var replica sync.WaitGroup
+		replicas.Put(startReplica(life, &replica, v, double))
+		eventually(t, func() bool { list := g.Replicas(); return len(list) == 1 && len(list[0].Models) == 1 })
+		time.Sleep(20 * time.Millisecond) // under load
+		end()
+		replica.Wait()
+	}
+	replicas.Put(startReplica(all, &running, v, double))
+	enough()
+	askers.Wait()
+	if n := answered.Load(); n < 100 {
+		t.Errorf("only %d queries were answered", n)
+	}
 }

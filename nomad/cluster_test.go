@@ -25,7 +25,8 @@ type cluster struct {
 	client        *servers.Server
 	consulRoot    string // management tokens
 	nomadRoot     string
-	granted       sync.Once // the commands of the policies' README have been run
+	root          *nomadapi.Client // with the management token
+	granted       sync.Once        // the commands of the policies' README have been run
 }
 
 // namespace is where Topsail and its models run in these tests, as the policies say.
@@ -57,11 +58,7 @@ func startCluster() (*cluster, error) {
 	if err != nil {
 		return c, err
 	}
-	first, err := servers.FreePorts(20)
-	if err != nil {
-		return c, err
-	}
-	tasks, err := servers.FreePorts(200)
+	first, err := servers.FreePorts(220) // at once, so that those of tasks are others
 	if err != nil {
 		return c, err
 	}
@@ -72,7 +69,7 @@ func startCluster() (*cluster, error) {
 	if c.nomad, err = servers.NomadServer(filepath.Join(dir, "s"), first+5, options); err != nil {
 		return c, err
 	}
-	if c.client, err = servers.NomadClient("c", filepath.Join(dir, "c"), first+10, tasks, first+5, options); err != nil {
+	if c.client, err = servers.NomadClient("c", filepath.Join(dir, "c"), first+10, first+20, first+5, options); err != nil {
 		return c, err
 	}
 	for _, s := range []*servers.Server{c.consul, c.nomad, c.client} {
@@ -93,17 +90,19 @@ func (c *cluster) prepare() error {
 	if err != nil {
 		return fmt.Errorf("bootstrap access control of nomad: %w", err)
 	}
-	c.nomadRoot = token.SecretID
-	anonymous.SetSecretID(token.SecretID)
-	_, err = anonymous.Namespaces().Register(&nomadapi.Namespace{Name: namespace}, nil)
+	c.nomadRoot, c.root = token.SecretID, anonymous
+	c.root.SetSecretID(token.SecretID)
+	c.root.SetNamespace(namespace)
+	_, err = c.root.Namespaces().Register(&nomadapi.Namespace{Name: namespace}, nil)
 	return err
 }
 
 // stop ends every job and then the servers, and removes what they wrote.
 func (c *cluster) stop() error {
 	var err error
-	if c.nomadRoot != "" {
+	if c.root != nil {
 		err = c.purgeAll()
+		c.root.Close()
 	}
 	for _, s := range []*servers.Server{c.client, c.nomad, c.consul} {
 		if s != nil {
@@ -116,16 +115,12 @@ func (c *cluster) stop() error {
 // purgeAll ends every job and waits until their tasks are gone, and what Nomad
 // mounted for them.
 func (c *cluster) purgeAll() error {
-	client, err := c.nomadClient(c.nomadRoot)
-	if err != nil {
-		return err
-	}
-	jobs, _, err := client.Jobs().List(&nomadapi.QueryOptions{Namespace: "*"})
+	jobs, _, err := c.root.Jobs().List(&nomadapi.QueryOptions{Namespace: "*"})
 	if err != nil {
 		return err
 	}
 	for _, j := range jobs {
-		if _, _, err := client.Jobs().Deregister(j.ID, true, &nomadapi.WriteOptions{Namespace: j.Namespace}); err != nil {
+		if _, _, err := c.root.Jobs().Deregister(j.ID, true, &nomadapi.WriteOptions{Namespace: j.Namespace}); err != nil {
 			return err
 		}
 	}
@@ -134,21 +129,23 @@ func (c *cluster) purgeAll() error {
 		if len(left) > 0 {
 			err = fmt.Errorf("%d allocations are left", len(left))
 		}
-		return errors.Join(err, client.System().GarbageCollect())
+		return errors.Join(err, c.root.System().GarbageCollect())
 	})
-}
-
-func (c *cluster) nomadClient(token string) (*nomadapi.Client, error) {
-	return nomadapi.NewClient(&nomadapi.Config{Address: "http://" + c.nomad.Addr, SecretID: token, Namespace: namespace})
 }
 
 // nomadAs asks Nomad with a token.
 func (c *cluster) nomadAs(t *testing.T, token string) *nomadapi.Client {
 	t.Helper()
-	client, err := c.nomadClient(token)
+	return nomadAt(t, "http://"+c.nomad.Addr, token)
+}
+
+func nomadAt(t *testing.T, addr, token string) *nomadapi.Client {
+	t.Helper()
+	client, err := nomadapi.NewClient(&nomadapi.Config{Address: addr, SecretID: token, Namespace: namespace})
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(client.Close)
 	return client
 }
 
@@ -185,17 +182,10 @@ func (c *cluster) parse(t *testing.T, role string, v variables) (*nomadapi.Job, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c.nomadAs(t, c.nomadRoot).Jobs().ParseHCLOpts(&nomadapi.JobsParseRequest{JobHCL: text, Variables: v.hcl(t), Canonicalize: true})
+	return c.root.Jobs().ParseHCLOpts(&nomadapi.JobsParseRequest{JobHCL: text, Variables: v.hcl(t), Canonicalize: true})
 }
 
-// eventually waits until check has nothing to say against it.
-func eventually(t *testing.T, within time.Duration, check func() error) {
-	t.Helper()
-	if err := poll(context.WithoutCancel(t.Context()), within, check); err != nil { // in a cleanup, too
-		t.Fatal(err)
-	}
-}
-
+// poll waits until check has nothing to say against it.
 func poll(ctx context.Context, within time.Duration, check func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()

@@ -72,7 +72,7 @@ func without(v variables, name string) variables {
 
 func TestJobs(t *testing.T) {
 	c := shared
-	jobs := c.nomadAs(t, c.nomadRoot).Jobs()
+	jobs := c.root.Jobs()
 	for _, v := range variants {
 		t.Run(v.role+"/"+v.name, func(t *testing.T) {
 			t.Parallel()

@@ -141,7 +141,7 @@ func TestPackRenders(t *testing.T) {
 						vars[packName(role, key)], own[key] = value, value
 					}
 				}
-				got, err := c.nomadAs(t, c.nomadRoot).Jobs().ParseHCLOpts(&nomadapi.JobsParseRequest{JobHCL: render(t, role, vars), Canonicalize: true})
+				got, err := c.root.Jobs().ParseHCLOpts(&nomadapi.JobsParseRequest{JobHCL: render(t, role, vars), Canonicalize: true})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -181,7 +181,7 @@ func (c *cluster) packDefaults(t *testing.T) variables {
 	for _, block := range variableBlock.FindAllStringSubmatch(string(text), -1) {
 		job += fmt.Sprintf("    %s = jsonencode(var.%s)\n", block[1], block[1])
 	}
-	parsed, err := c.nomadAs(t, c.nomadRoot).Jobs().ParseHCL(job+"  }\n}\n", false)
+	parsed, err := c.root.Jobs().ParseHCL(job+"  }\n}\n", false)
 	if err != nil {
 		t.Fatal(err)
 	}

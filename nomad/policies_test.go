@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	consulapi "github.com/hashicorp/consul/api"
-	nomadapi "github.com/hashicorp/nomad/api"
 )
 
 // instances are how many of each role run for the test of the policies.
@@ -62,7 +61,7 @@ func (c *cluster) withTokens(t *testing.T, name string) role {
 			consul = token.SecretID
 		}
 	}
-	root := c.nomadAs(t, c.nomadRoot).ACLTokens()
+	root := c.root.ACLTokens()
 	stubs, _, err := root.List(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -89,12 +88,7 @@ func (c *cluster) withIdentities(t *testing.T, name string) role {
 	}
 	as := role{c.consulAs(t, env["CONSUL_HTTP_TOKEN"]), c.nomadAs(t, "")}
 	if name != "gateway" {
-		client, err := nomadapi.NewClient(&nomadapi.Config{Address: env["NOMAD_ADDR"], SecretID: env["NOMAD_TOKEN"], Namespace: namespace})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(client.Close)
-		as.nomad = client
+		as.nomad = nomadAt(t, env["NOMAD_ADDR"], env["NOMAD_TOKEN"])
 	}
 	return as
 }
@@ -105,7 +99,7 @@ func (c *cluster) runLedger(t *testing.T) {
 	if err := c.consulAs(t, c.consulRoot).Agent().ServiceRegister(&consulapi.AgentServiceRegistration{Name: "ledger", Port: 1}); err != nil {
 		t.Fatal(err)
 	}
-	root := role{nomad: c.nomadAs(t, c.nomadRoot)}
+	root := role{nomad: c.root}
 	for _, namespace := range []string{namespace, "default"} {
 		if err := registerJob(namespace)(root); err != nil {
 			t.Fatal(err)

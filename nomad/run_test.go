@@ -1,6 +1,7 @@
 package nomad
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -29,7 +30,7 @@ func (c *cluster) run(t *testing.T, role string, v variables) *nomadapi.Job {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := c.nomadAs(t, c.nomadRoot).Jobs().Register(job, nil); err != nil {
+	if _, _, err := c.root.Jobs().Register(job, nil); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.end(t, *job.ID) })
@@ -39,7 +40,7 @@ func (c *cluster) run(t *testing.T, role string, v variables) *nomadapi.Job {
 // end stops a job and waits until its service is gone.
 func (c *cluster) end(t *testing.T, id string) {
 	t.Helper()
-	if _, _, err := c.nomadAs(t, c.nomadRoot).Jobs().Deregister(id, true, nil); err != nil {
+	if _, _, err := c.root.Jobs().Deregister(id, true, nil); err != nil {
 		t.Error(err)
 	}
 	c.ready(t, id, 0)
@@ -50,25 +51,24 @@ func (c *cluster) ready(t *testing.T, service string, n int) []*consulapi.Servic
 	t.Helper()
 	var found []*consulapi.ServiceEntry
 	health := c.consulAs(t, c.consulRoot).Health()
-	eventually(t, 60*time.Second, func() (err error) {
+	err := poll(context.WithoutCancel(t.Context()), time.Minute, func() (err error) { // in a cleanup, too
 		if found, _, err = health.Service(service, "", true, nil); err != nil {
 			return err
 		}
 		if len(found) != n {
-			return fmt.Errorf("%d instances of %s are ready, want %d; %s", len(found), service, n, c.events(service))
+			return fmt.Errorf("%d instances of %s are ready, want %d", len(found), service, n)
 		}
 		return nil
 	})
+	if err != nil {
+		t.Fatalf("%v\n%s", err, c.events(service))
+	}
 	return found
 }
 
 // events are what the tasks of a job went through, for people who read a failure.
 func (c *cluster) events(id string) string {
-	client, err := c.nomadClient(c.nomadRoot)
-	if err != nil {
-		return err.Error()
-	}
-	allocs, _, err := client.Jobs().Allocations(id, true, nil)
+	allocs, _, err := c.root.Jobs().Allocations(id, true, nil)
 	if err != nil {
 		return err.Error()
 	}
@@ -155,7 +155,7 @@ func TestClosedGatewayRuns(t *testing.T) {
 	t.Cleanup(files.Close)
 	cert, key, client := certificate(t)
 	secrets := nomadapi.VariableItems{"cert": cert, "key": key, "keys": "ann:0123456789", "ops_keys": "prometheus:abcdef"}
-	if _, _, err := c.nomadAs(t, c.nomadRoot).Variables().Create(&nomadapi.Variable{Path: "nomad/jobs/topsail-gateway", Items: secrets}, nil); err != nil {
+	if _, _, err := c.root.Variables().Create(&nomadapi.Variable{Path: "nomad/jobs/topsail-gateway", Items: secrets}, nil); err != nil {
 		t.Fatal(err)
 	}
 	c.run(t, "gateway", variables{
@@ -213,7 +213,7 @@ func TestInfluxDBRuns(t *testing.T) {
 	c.run(t, "influxdb", variables{"program": program, "port": port})
 	c.ready(t, "topsail-influxdb", 1)
 	query := url.Values{"q": {`SHOW RETENTION POLICIES ON "topsail"`}}
-	eventually(t, 60*time.Second, func() error {
+	err = poll(t.Context(), time.Minute, func() error {
 		resp, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/query?%s", port, query.Encode()))
 		if err != nil {
 			return err
@@ -225,4 +225,7 @@ func TestInfluxDBRuns(t *testing.T) {
 		}
 		return err
 	})
+	if err != nil {
+		t.Error(err)
+	}
 }

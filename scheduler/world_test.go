@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -396,3 +398,17 @@ func (w *world) journaled() []serving.Decision {
 }
 
 var errAway = errors.New("away")
+
+// wantMetric wants a line of the metrics that begins so, or none after "! ".
+func (w *world) wantMetric(when string, wants ...string) {
+	w.Helper()
+	synctest.Wait()
+	answer := httptest.NewRecorder()
+	w.reg.Handler().ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
+	for _, want := range wants {
+		line, none := strings.CutPrefix(want, "! ")
+		if strings.Contains("\n"+answer.Body.String(), "\n"+line) == none {
+			w.Errorf("%s, metrics do not say %q", when, want)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package access
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -15,18 +16,20 @@ type Listener struct {
 	How       string // the settings that would close it
 }
 
-// Guard says why an address must not be served: others than this machine reach it,
+// Guard says everything why an address must not be served: others than this machine reach it,
 // and strangers could ask there or listen in.
 func Guard(l Listener) error {
-	switch {
-	case IsLoopback(l.Addr):
+	if IsLoopback(l.Addr) {
 		return nil
-	case !l.Closed:
-		return fmt.Errorf("%s is %q, which is not a loopback address, and anybody could ask there: set %s", l.Setting, l.Addr, l.How)
-	case !l.Encrypted:
-		return fmt.Errorf("%s is %q, which is not a loopback address, and nothing encrypts what is sent there: set tls.cert_file and tls.key_file, or tls.external when a proxy or a mesh does", l.Setting, l.Addr)
 	}
-	return nil
+	var errs []error
+	if !l.Closed {
+		errs = append(errs, fmt.Errorf("%s is %q, which is not a loopback address, and anybody could ask there: set %s", l.Setting, l.Addr, l.How))
+	}
+	if !l.Encrypted {
+		errs = append(errs, fmt.Errorf("%s is %q, which is not a loopback address, and nothing encrypts what is sent there: set tls.cert_file and tls.key_file, or tls.external when a proxy or a mesh does", l.Setting, l.Addr))
+	}
+	return errors.Join(errs...)
 }
 
 // IsLoopback tells whether only this machine can reach addr, a host:port. An

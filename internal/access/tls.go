@@ -47,6 +47,7 @@ func (t TLS) Server() (*tls.Config, error) {
 		return nil, err
 	}
 	config.ClientAuth = tls.RequireAndVerifyClientCert
+	config.ClientCAs = roots.get()       // without it a copy that has lost its hooks would trust the system's
 	config.SessionTicketsDisabled = true // a ticket lets its client in again without its certificate
 	config.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
 		now := config.Clone()

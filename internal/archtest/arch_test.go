@@ -36,7 +36,10 @@ var rooms = map[string][]string{
 
 	"examples":       {"containers", "serving"},
 	"cmd":            nil, // assembles everything
-	"internal/bench": nil, // measures everything
+	"internal/bench":   nil, // measures everything
+	"internal/cluster": {"internal/servers"},
+	"internal/faults":  {}, // tests alone
+	"nomad":            {}, // files, and tests
 }
 
 // homes are the rooms of third-party libraries. A library that is not here is not

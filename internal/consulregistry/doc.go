@@ -16,4 +16,7 @@
 //
 // Announce registers a process that Nomad does not. Lock is a lock with a lease,
 // for electing a leader.
+//
+// With access control on, a token needs service:read and node:read for a Registry,
+// key:write and session:write for a Lock, and service:write for Announce.
 package consulregistry

@@ -32,7 +32,7 @@ func runTests(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "consul")
 	if err == nil {
 		defer os.RemoveAll(dir)
-		shared, err = launch(dir)
+		shared, err = launch(dir, servers.ConsulOptions{})
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -42,12 +42,12 @@ func runTests(m *testing.M) int {
 	return m.Run()
 }
 
-func launch(dir string) (*servers.Server, error) {
+func launch(dir string, opt servers.ConsulOptions) (*servers.Server, error) {
 	port, err := servers.FreePorts(5)
 	if err != nil {
 		return nil, err
 	}
-	s, err := servers.Consul("consul", dir, port, servers.ConsulOptions{})
+	s, err := servers.Consul("consul", dir, port, opt)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func launch(dir string) (*servers.Server, error) {
 func own(t *testing.T) (s *servers.Server, wipe func()) {
 	t.Helper()
 	dir := t.TempDir()
-	s, err := launch(dir)
+	s, err := launch(dir, servers.ConsulOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

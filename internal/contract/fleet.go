@@ -13,14 +13,15 @@ import (
 	"topsail/serving"
 )
 
-// Fleet is the seam of those who run the replicas of model versions.
-type Fleet interface {
+// JobFleet is the seam of those who run the replicas of model versions.
+type JobFleet interface {
 	// Jobs lists the jobs there are.
 	Jobs(ctx context.Context) ([]serving.Job, error)
 	// SetCount asks for a number of replicas of a version. Where the version has no
 	// job it makes one; an outdated one it brings up to date, never with fewer
-	// replicas than that; and else it leaves the replicas that stay alone. slo is the longest of
-	// the apps that use the version: what a replica that goes has to answer still.
+	// replicas than that; and else it leaves the replicas that stay alone. slo is the
+	// longest of the apps that use the version: what a replica that goes has still to
+	// answer.
 	SetCount(ctx context.Context, v *serving.Version, slo time.Duration, change serving.JobChange) error
 	// Remove ends the job of a version and all of its replicas. There may be none.
 	Remove(ctx context.Context, id serving.ModelID, change serving.JobChange) error
@@ -28,16 +29,16 @@ type Fleet interface {
 
 // FleetRig is a fleet as the suite needs it.
 type FleetRig struct {
-	Fleet
+	JobFleet
 	// Newer is the same fleet run by a newer release, in whose eyes every job is
 	// outdated.
-	Newer Fleet
+	Newer JobFleet
 }
 
-// RunFleet runs the suite. All tests use the same fleet, at the same time, each for
+// Fleet runs the suite. All tests use the same fleet, at the same time, each for
 // a model of its own whose name begins with prefix. Replicas run what a version's
 // command says, as a process on this machine.
-func RunFleet(t *testing.T, rig FleetRig, prefix string) {
+func Fleet(t *testing.T, rig FleetRig, prefix string) {
 	tests := []struct {
 		name string
 		run  func(s fleet)
@@ -95,7 +96,7 @@ func (s fleet) starts(v *serving.Version) int {
 }
 
 // job is the job of a version; nil when it has none.
-func (s fleet) job(from Fleet, v *serving.Version) *serving.Job {
+func (s fleet) job(from JobFleet, v *serving.Version) *serving.Job {
 	s.Helper()
 	list, err := from.Jobs(s.Context())
 	if err != nil {
@@ -114,7 +115,7 @@ func (s fleet) job(from Fleet, v *serving.Version) *serving.Job {
 }
 
 // await waits for a job that is as wanted, and returns it.
-func (s fleet) await(from Fleet, v *serving.Version, what string, as func(*serving.Job) bool) *serving.Job {
+func (s fleet) await(from JobFleet, v *serving.Version, what string, as func(*serving.Job) bool) *serving.Job {
 	s.Helper()
 	until := time.Now().Add(patience)
 	poll := time.NewTicker(20 * time.Millisecond)
@@ -133,14 +134,14 @@ func (s fleet) await(from Fleet, v *serving.Version, what string, as func(*servi
 
 func (s fleet) awaitRunning(v *serving.Version, n, starts int) *serving.Job {
 	s.Helper()
-	return s.await(s.Fleet, v, fmt.Sprintf("%d running after %d starts", n, starts), func(j *serving.Job) bool { return j.Running == n && s.starts(v) == starts })
+	return s.await(s.JobFleet, v, fmt.Sprintf("%d running after %d starts", n, starts), func(j *serving.Job) bool { return j.Running == n && s.starts(v) == starts })
 }
 
 // set changes the count, which must be possible and be seen at once.
 func (s fleet) set(v *serving.Version, count int) *serving.Job {
 	s.Helper()
 	before := uint64(0)
-	if job := s.job(s.Fleet, v); job != nil {
+	if job := s.job(s.JobFleet, v); job != nil {
 		before = job.Index
 	} else {
 		s.Cleanup(func() { s.remove(v) })
@@ -148,7 +149,7 @@ func (s fleet) set(v *serving.Version, count int) *serving.Job {
 	if err := s.SetCount(s.Context(), v, fleetSLO, serving.JobChange{Count: count, Index: before, Reason: "the contract"}); err != nil {
 		s.Fatal(err)
 	}
-	job := s.job(s.Fleet, v)
+	job := s.job(s.JobFleet, v)
 	if job == nil || job.Count != count || job.Index <= before {
 		s.Fatalf("after setting %d at index %d: %+v", count, before, job)
 	}
@@ -171,7 +172,7 @@ func (s fleet) remove(v *serving.Version) {
 }
 
 func (s fleet) startsAndStops() {
-	if job := s.job(s.Fleet, s.v); job != nil {
+	if job := s.job(s.JobFleet, s.v); job != nil {
 		s.Fatalf("there is a job before there is one: %+v", job)
 	}
 	s.set(s.v, 1)
@@ -182,7 +183,7 @@ func (s fleet) startsAndStops() {
 	if err := s.Remove(s.Context(), s.v.ModelID, serving.JobChange{Index: job.Index}); err != nil {
 		s.Fatal(err)
 	}
-	if job := s.job(s.Fleet, s.v); job != nil {
+	if job := s.job(s.JobFleet, s.v); job != nil {
 		s.Errorf("a removed job: %+v", job)
 	}
 	if err := s.Remove(s.Context(), s.v.ModelID, serving.JobChange{}); err != nil {
@@ -229,7 +230,7 @@ func (s fleet) compareAndSwap() {
 			s.Errorf("remove at index %d of %d: %v", index, now.Index, err)
 		}
 	}
-	if job := s.job(s.Fleet, s.v); job == nil || job.Count != 2 || job.Index != now.Index {
+	if job := s.job(s.JobFleet, s.v); job == nil || job.Count != 2 || job.Index != now.Index {
 		s.Errorf("what was refused has changed something: %+v", job)
 	}
 	s.race()
@@ -237,7 +238,7 @@ func (s fleet) compareAndSwap() {
 
 // race: of many changes of the same job at the same time, one is made.
 func (s fleet) race() {
-	now := s.job(s.Fleet, s.v)
+	now := s.job(s.JobFleet, s.v)
 	const racers = 4
 	results := make(chan error, racers)
 	for i := range racers {
@@ -278,7 +279,7 @@ func (s fleet) refusals() {
 			s.Errorf("%d replicas: %v", count, err)
 		}
 	}
-	if job := s.job(s.Fleet, s.v); job != nil {
+	if job := s.job(s.JobFleet, s.v); job != nil {
 		s.Errorf("what was refused has made a job: %+v", job)
 	}
 }
@@ -286,12 +287,12 @@ func (s fleet) refusals() {
 func (s fleet) failing() {
 	s.v.Container.Command = []string{"/bin/sh", "-c", "exit 3"}
 	s.set(s.v, 1)
-	job := s.await(s.Fleet, s.v, "a problem", func(j *serving.Job) bool { return j.Problem != "" })
+	job := s.await(s.JobFleet, s.v, "a problem", func(j *serving.Job) bool { return j.Problem != "" })
 	if !strings.Contains(job.Problem, "exit code 3") || job.Count != 1 {
 		s.Errorf("%+v", job)
 	}
 	s.set(s.v, 0)
-	s.await(s.Fleet, s.v, "without a problem", func(j *serving.Job) bool { return j.Problem == "" && j.Running == 0 })
+	s.await(s.JobFleet, s.v, "without a problem", func(j *serving.Job) bool { return j.Problem == "" && j.Running == 0 })
 }
 
 func (s fleet) otherSLO() {
@@ -342,7 +343,7 @@ func (s fleet) endedContext() {
 	if err := s.Remove(ctx, s.v.ModelID, serving.JobChange{}); !errors.Is(err, context.Canceled) {
 		s.Errorf("remove: %v", err)
 	}
-	if job := s.job(s.Fleet, s.v); job != nil {
+	if job := s.job(s.JobFleet, s.v); job != nil {
 		s.Errorf("a change with an ended context was made: %+v", job)
 	}
 }

@@ -17,6 +17,8 @@ import (
 	"time"
 )
 
+var dialer = &net.Dialer{Timeout: time.Second}
+
 // load asks an app at a steady rate, by turns at each gateway, and remembers what
 // it saw. Every query has an input of its own, so that none is cached.
 type load struct {
@@ -47,7 +49,7 @@ const (
 func startLoad(app string, gateways func() []string) *load {
 	ctx, cancel := context.WithCancel(context.Background())
 	l := &load{app: app, gateways: gateways, stop: cancel, done: make(chan struct{})}
-	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64, DialContext: (&net.Dialer{Timeout: time.Second}).DialContext}}
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64, DialContext: dialer.DialContext}}
 	go func() {
 		defer close(l.done)
 		defer client.CloseIdleConnections()

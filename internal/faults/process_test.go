@@ -49,6 +49,12 @@ func tasks(dir string) []task {
 	return list
 }
 
+// executable is the program that the task runs.
+func (t task) executable() string {
+	exe, _ := os.Readlink(filepath.Join("/proc", strconv.Itoa(t.pid), "exe"))
+	return exe
+}
+
 func variable(environ []byte, name string) string {
 	for entry := range bytes.SplitSeq(environ, []byte{0}) {
 		if value, ok := bytes.CutPrefix(entry, []byte(name+"=")); ok {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -62,6 +63,8 @@ type rig struct {
 	nomad   *nomad.Client
 	consul  *consul.Client
 	env     []string // tells programs where the servers are
+	liar    *liar    // between the gateways and Consul
+	lies    net.Listener
 
 	mu      sync.Mutex // guards the following
 	edges   []string   // addresses of gateways, as Consul said last
@@ -99,6 +102,10 @@ func newRig(ctx context.Context) (*rig, error) {
 		"CONSUL_HTTP_ADDR=" + r.Consul.Addr, "NOMAD_ADDR=http://" + r.Nomad.Addr,
 		"TOPSAIL_REDIS_ADDRS=" + r.Redis.Addr, "TOPSAIL_INFLUXDB_URL=http://" + r.InfluxDB.Addr,
 		"TOPSAIL_DATA_DIR=" + filepath.Join(dir, "cli"),
+	}
+	r.liar = newLiar(r.Agents[0].Addr)
+	if r.lies, err = r.liar.listen(); err != nil {
+		return r, err
 	}
 	if r.nomad, err = nomad.NewClient(&nomad.Config{Address: "http://" + r.Nomad.Addr}); err != nil {
 		return r, err
@@ -138,6 +145,9 @@ func (r *rig) close() {
 		_ = exec.Command("kill", "-9", fmt.Sprint(t.pid)).Run()
 	}
 	_ = exec.Command("sh", "-c", "grep -o '"+r.dir+"[^ ]*' /proc/mounts | xargs -r umount -l").Run()
+	if r.lies != nil {
+		r.lies.Close()
+	}
 	os.RemoveAll(r.dir)
 }
 
@@ -149,13 +159,13 @@ func (r *rig) runJob(ctx context.Context, name, program string) error {
 	}
 	args := []string{
 		"job", "run", "-detach", "-var", "program=" + program, "-var", fmt.Sprintf("redis_addrs=[%q]", r.Redis.Addr),
-		"-var", "influxdb_url=http://" + r.InfluxDB.Addr, "-var", "consul_addr=http://" + r.Consul.Addr,
+		"-var", "influxdb_url=http://" + r.InfluxDB.Addr,
 	}
 	switch name {
 	case "gateway":
-		args = append(args, "-var", "count=2", "-var", "port=0", "-var", "shutdown_delay=2s")
+		args = append(args, "-var", "count=2", "-var", "port=0", "-var", "shutdown_delay=2s", "-var", "consul_addr=http://"+r.lies.Addr().String())
 	case "scheduler":
-		args = append(args, "-var", "nomad_addr=http://"+r.Nomad.Addr)
+		args = append(args, "-var", "nomad_addr=http://"+r.Nomad.Addr, "-var", "consul_addr=http://"+r.Agents[1].Addr)
 	}
 	return r.command(ctx, binary, append(args, filepath.Join("..", "..", "nomad", "jobs", name+".nomad.hcl"))...)
 }
@@ -246,16 +256,20 @@ func (r *rig) whole(ctx context.Context) error {
 		if len(entries) != want {
 			return fmt.Errorf("%d of %d instances of %s are well", len(entries), want, service)
 		}
-		if service != "topsail-gateway" {
-			continue
-		}
-		for _, e := range entries {
-			addr := fmt.Sprintf("%s:%d", e.Service.Address, e.Service.Port)
-			for range 2 {
-				if cause, err := ask(plain, addr, "sum", 1); err != nil || cause != "" {
-					return fmt.Errorf("gateway %s: %s %w", addr, cause, errors.Join(err, errDefault))
-				}
-			}
+	}
+	return r.twoGateways(ctx)
+}
+
+// twoGateways says why there are not two gateways that give predictions, or nil.
+func (r *rig) twoGateways(ctx context.Context) error {
+	entries, _, err := r.consul.Health().Service("topsail-gateway", "", true, (&consul.QueryOptions{}).WithContext(ctx))
+	if err != nil || len(entries) != 2 {
+		return fmt.Errorf("%d of 2 gateways are well: %w", len(entries), errors.Join(err, errDefault))
+	}
+	for _, e := range entries {
+		addr := fmt.Sprintf("%s:%d", e.Service.Address, e.Service.Port)
+		if cause, err := ask(plain, addr, "sum", 1); err != nil || cause != "" {
+			return fmt.Errorf("gateway %s: %s %w", addr, cause, errors.Join(err, errDefault))
 		}
 	}
 	return nil

@@ -3,6 +3,7 @@ package influxdemand
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -72,7 +73,11 @@ func database(t testing.TB, addr string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	resp.Body.Close()
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK || strings.Contains(string(body), "error") {
+		t.Fatalf("create database: %s: %s, %v", resp.Status, body, err)
+	}
 	return name + "/autogen"
 }
 

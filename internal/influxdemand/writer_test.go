@@ -165,7 +165,7 @@ func TestWriterWaitsForItsServer(t *testing.T) {
 				time.Sleep(3 * time.Second)
 				r.wantWritten(upTo(60)...)
 				r.wantLogged(1, "WARN")
-				r.wantLogged(1, "again")
+				r.wantLogged(1, "INFO")
 			})
 		})
 	}

@@ -12,9 +12,9 @@ import (
 )
 
 // SetCount makes the number of replicas of a version what the change asks for: it
-// registers the job where there is none, replaces the replicas one by one where the
-// job is outdated, and else leaves those that run alone. slo is the longest of the
-// apps that use the version. Errors wrap serving.ErrJobBlocked, ErrJobChanged or
+// registers the job where there is none, rolls it out anew where it is outdated, and
+// else leaves the replicas that run alone. slo is the longest of the apps that use
+// the version. Errors wrap serving.ErrJobBlocked, ErrJobChanged or
 // ErrJobRefused where they are that.
 func (f *Fleet) SetCount(ctx context.Context, v *serving.Version, slo time.Duration, change serving.JobChange) error {
 	id := jobs.ID(v.ModelID)

@@ -167,5 +167,5 @@ func TestContract(t *testing.T) {
 	t.Parallel()
 	newer := settings(t)
 	newer.SidecarEnv = map[string]string{"TOPSAIL_RELEASE": "newer"}
-	contract.RunFleet(t, contract.FleetRig{Fleet: open(t, settings(t)), Newer: open(t, newer)}, "contract")
+	contract.Fleet(t, contract.FleetRig{JobFleet: open(t, settings(t)), Newer: open(t, newer)}, "contract")
 }

@@ -18,15 +18,15 @@ func TestPlan(t *testing.T) {
 	}{
 		"fits": {func(*serving.Version, *jobs.Settings) {}, "3 to start"},
 		"gpu":  {func(v *serving.Version, _ *jobs.Settings) { v.Resources.GPU.Count = 1 }, "3 cannot start: no node has a free nvidia/gpu device"},
-		"gpus": {func(v *serving.Version, _ *jobs.Settings) { v.Resources.GPU = serving.GPU{Count: 2, MemoryMB: 80} }, "no node has a free 2 nvidia/gpu devices with 80 MiB"},
+		"gpus": {func(v *serving.Version, _ *jobs.Settings) { v.Resources.GPU = serving.GPU{Count: 2, MemoryMB: 80} }, "no node has 2 free nvidia/gpu devices with 80 MiB"},
 		"mig": {func(v *serving.Version, _ *jobs.Settings) {
 			v.Resources.GPU = serving.GPU{Count: 1, Device: "nvidia/gpu/1g.10gb"}
 		}, "no node has a free nvidia/gpu/1g.10gb device"},
 		"memory": {func(v *serving.Version, _ *jobs.Settings) { v.Resources.MemoryMB = 12000 }, "2 cannot start: no node has 12032 MB of memory free"},
 		"cpu":    {func(v *serving.Version, _ *jobs.Settings) { v.Resources.CPU = 1e6 }, "3 cannot start: no node has 1000010 MHz of CPU free"},
 		"docker": {func(v *serving.Version, _ *jobs.Settings) { v.Container.Image = "x" }, "no node has the drivers docker and raw_exec"},
-		"consul": {func(_ *serving.Version, s *jobs.Settings) { s.Provider = "consul" }, "no node is connected to Consul"},
-		"vault":  {func(_ *serving.Version, s *jobs.Settings) { s.VaultRole = "x" }, "no node is connected to Vault"},
+		"consul": {func(_ *serving.Version, s *jobs.Settings) { s.Provider = "consul" }, "no node has a connection to Consul"},
+		"vault":  {func(_ *serving.Version, s *jobs.Settings) { s.VaultRole = "x" }, "no node has a connection to Vault"},
 		"place":  {func(_ *serving.Version, s *jobs.Settings) { s.Datacenters = []string{"moon"} }, "no node is ready in the job's datacenters and node pool"},
 	} {
 		s := settings(t)

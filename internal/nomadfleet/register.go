@@ -32,8 +32,8 @@ func (f *Fleet) register(ctx context.Context, spec jobs.Spec, d *detail) error {
 	return refused(id, err)
 }
 
-// roll replaces the replicas of a job one by one, unless none is asked for or none
-// was. Nomad goes back to the job as it is now when the new ones do not get healthy.
+// roll replaces the replicas of a job by new ones, and has Nomad go back to the job
+// as it is now when those do not get healthy. Without replicas nothing is rolled.
 func (f *Fleet) roll(ctx context.Context, spec jobs.Spec, d *detail) error {
 	if err := f.checkIdle(ctx, d); err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 type needs struct {
 	cpu, memoryMB int
 	drivers       []string
-	device        string // "nvidia/gpu device"; empty: none
+	device        string // "a free nvidia/gpu device"; empty: none
 }
 
 func needsOf(group *api.TaskGroup) needs {
@@ -33,9 +33,9 @@ func needsOf(group *api.TaskGroup) needs {
 }
 
 func deviceWords(d *api.RequestedDevice) string {
-	text := d.Name + " device"
+	text := "a free " + d.Name + " device"
 	if d.Count != nil && *d.Count > 1 {
-		text = fmt.Sprintf("%d %s devices", *d.Count, d.Name)
+		text = fmt.Sprintf("%d free %s devices", *d.Count, d.Name)
 	}
 	for _, c := range d.Constraints {
 		if c.LTarget == "${device.attr.memory}" {
@@ -50,46 +50,54 @@ func placement(m *api.AllocationMetric, n needs) string {
 	if m.NodesEvaluated == 0 {
 		return "no node is ready in the job's datacenters and node pool"
 	}
-	reasons := map[string]bool{}
-	for constraint := range m.ConstraintFiltered {
-		reasons[n.constraint(constraint)] = true
+	lacking := map[string]int{} // nodes, by what they do not have
+	for constraint, nodes := range m.ConstraintFiltered {
+		lacking[n.constraint(constraint)] += nodes
 	}
-	for dimension := range m.DimensionExhausted {
-		reasons[n.exhausted(dimension)] = true
+	for dimension, nodes := range m.DimensionExhausted {
+		lacking[n.dimension(dimension)] += nodes
+	}
+	var reasons []string
+	for _, what := range slices.Sorted(maps.Keys(lacking)) {
+		if nodes := lacking[what]; nodes < m.NodesEvaluated {
+			reasons = append(reasons, fmt.Sprintf("%d of %d nodes do not have %s", nodes, m.NodesEvaluated, what))
+		} else {
+			reasons = append(reasons, "no node has "+what)
+		}
 	}
 	for _, quota := range m.QuotaExhausted {
-		reasons["the quota is used up: "+quota] = true
+		reasons = append(reasons, "the quota is used up: "+quota)
 	}
 	if len(reasons) == 0 {
 		return fmt.Sprintf("none of %d nodes takes a replica", m.NodesEvaluated)
 	}
-	return strings.Join(slices.Sorted(maps.Keys(reasons)), "; ")
+	return strings.Join(reasons, "; ")
 }
 
-// constraint says what nodes lack that were not even considered.
+// constraint is what a node does not have that was not even considered.
 func (n needs) constraint(name string) string {
 	switch {
 	case name == "missing devices":
-		return "no node has a free " + n.device
+		return n.device
 	case name == "missing drivers":
-		return "no node has the drivers " + strings.Join(n.drivers, " and ")
+		return "the drivers " + strings.Join(n.drivers, " and ")
 	case strings.Contains(name, "attr.consul"):
-		return "no node is connected to Consul"
+		return "a connection to Consul"
 	case strings.Contains(name, "attr.vault"):
-		return "no node is connected to Vault"
+		return "a connection to Vault"
 	}
-	return "no node meets: " + name
+	return "what the job asks for: " + name
 }
 
-// exhausted says what nodes have too little of.
-func (n needs) exhausted(dimension string) string {
+// dimension is what a node has too little of.
+func (n needs) dimension(name string) string {
 	switch {
-	case strings.HasPrefix(dimension, "devices"):
-		return "no node has a free " + n.device
-	case dimension == "memory":
-		return fmt.Sprintf("no node has %d MB of memory free", n.memoryMB)
-	case dimension == "cpu":
-		return fmt.Sprintf("no node has %d MHz of CPU free", n.cpu)
+	case strings.HasPrefix(name, "devices"):
+		return n.device
+	case name == "memory":
+		return fmt.Sprintf("%d MB of memory free", n.memoryMB)
+	case name == "cpu":
+		return fmt.Sprintf("%d MHz of CPU free", n.cpu)
 	}
-	return "nodes have too little of: " + dimension
+	return "enough of: " + name
 }

@@ -10,7 +10,7 @@ import (
 )
 
 func TestPlacementWords(t *testing.T) {
-	n := needs{cpu: 700, memoryMB: 428, drivers: []string{"docker", "raw_exec"}, device: "nvidia/gpu device"}
+	n := needs{cpu: 700, memoryMB: 428, drivers: []string{"docker", "raw_exec"}, device: "a free nvidia/gpu device"}
 	counts := func(names ...string) map[string]int {
 		m := map[string]int{}
 		for _, name := range names {
@@ -19,13 +19,14 @@ func TestPlacementWords(t *testing.T) {
 		return m
 	}
 	for want, m := range map[string]api.AllocationMetric{
-		"no node is ready in the job's datacenters and node pool":                 {},
-		"none of 3 nodes takes a replica":                                         {NodesEvaluated: 3},
-		"no node has a free nvidia/gpu device":                                    {NodesEvaluated: 2, ConstraintFiltered: counts("missing devices"), DimensionExhausted: counts("devices: no devices match request")},
-		"no node has 428 MB of memory free; no node has 700 MHz of CPU free":      {NodesEvaluated: 1, DimensionExhausted: counts("cpu", "memory")},
-		"no node has the drivers docker and raw_exec":                             {NodesEvaluated: 1, ConstraintFiltered: counts("missing drivers")},
-		"nodes have too little of: network: reserved port collision rpc=80":       {NodesEvaluated: 1, DimensionExhausted: counts("network: reserved port collision rpc=80")},
-		"no node meets: ${attr.kernel.name} = windows; the quota is used up: cpu": {NodesEvaluated: 1, ConstraintFiltered: counts("${attr.kernel.name} = windows"), QuotaExhausted: []string{"cpu"}},
+		"no node is ready in the job's datacenters and node pool":                                           {},
+		"none of 3 nodes takes a replica":                                                                   {NodesEvaluated: 3},
+		"no node has a free nvidia/gpu device":                                                              {NodesEvaluated: 2, ConstraintFiltered: counts("missing devices"), DimensionExhausted: counts("devices: no devices match request")},
+		"no node has 428 MB of memory free; no node has 700 MHz of CPU free":                                {NodesEvaluated: 1, DimensionExhausted: counts("cpu", "memory")},
+		"1 of 2 nodes do not have 428 MB of memory free; 1 of 2 nodes do not have a free nvidia/gpu device": {NodesEvaluated: 2, DimensionExhausted: counts("memory"), ConstraintFiltered: counts("missing devices")},
+		"no node has the drivers docker and raw_exec":                                                       {NodesEvaluated: 1, ConstraintFiltered: counts("missing drivers")},
+		"no node has enough of: network: reserved port collision rpc=80":                                    {NodesEvaluated: 1, DimensionExhausted: counts("network: reserved port collision rpc=80")},
+		"no node has what the job asks for: ${attr.kernel.name} = windows; the quota is used up: cpu":       {NodesEvaluated: 1, ConstraintFiltered: counts("${attr.kernel.name} = windows"), QuotaExhausted: []string{"cpu"}},
 	} {
 		if got := placement(&m, n); got != want {
 			t.Errorf("got  %q\nwant %q", got, want)

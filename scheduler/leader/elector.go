@@ -17,8 +17,9 @@ type Config struct {
 	TTL    time.Duration // of the lease; 0: 10 s
 	Margin time.Duration // by which a term ends before its lease; 0: a fifth of TTL
 
-	// Floor is the highest fence that the guarded state has seen; nil: none. With
-	// it fences keep growing when the lock's server has lost its data.
+	// Floor is the highest fence that the guarded state has seen; nil: none. The
+	// lock's tokens are beyond it, unless the lock's server has lost its data: then
+	// fences go on from the floor. No term begins when it fails.
 	Floor func(context.Context) (uint64, error)
 	Log   *slog.Logger
 }
@@ -84,7 +85,7 @@ func (e *Elector) begin(ctx context.Context, token uint64) (*Term, error) {
 			return nil, fmt.Errorf("stand for leader: last fence: %w", err)
 		}
 	}
-	term := &Term{fence: floor + token, life: e.TTL - e.Margin}
+	term := &Term{fence: max(token, floor+1), life: e.TTL - e.Margin}
 	if held, err := e.renew(ctx, term); err != nil || !held {
 		return nil, cmp.Or(err, ErrLost)
 	}

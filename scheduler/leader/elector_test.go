@@ -224,6 +224,23 @@ func TestFencesGrowBeyondTheFloor(t *testing.T) {
 	})
 }
 
+// TestFencesGrowWithoutTheFloor: a term that knew no floor is behind none of those
+// that did, and they are not behind it.
+func TestFencesGrowWithoutTheFloor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv, last := newServer(), uint64(0)
+		for i := range 6 {
+			s := run(t, srv.lock(), Config{Floor: func(context.Context) (uint64, error) { return last * uint64(i%2), nil }})
+			term := <-s.terms
+			if term.Fence() <= last {
+				t.Errorf("fence %d after %d", term.Fence(), last)
+			}
+			last = term.Fence()
+			s.stop()
+		}
+	})
+}
+
 func TestNoTermWithoutTheFloor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := newServer()

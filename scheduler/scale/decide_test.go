@@ -1,6 +1,7 @@
 package scale_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -44,6 +45,10 @@ func input(count int, d window.Demand) scale.Input {
 		Now: now, Version: &serving.Version{ModelID: id, Scale: &serving.ScaleSpec{Max: 100}}, Role: scale.Current,
 		SLO: simSLO, Demand: d, Job: serving.Job{ModelID: id, Index: 1, Count: count}, Ready: count,
 	}
+}
+
+func show(d serving.Decision) string {
+	return fmt.Sprintf("%d to %d by %s, since %s", d.From, d.To, d.Rule, d.Reason)
 }
 
 func TestCapacity(t *testing.T) {
@@ -195,7 +200,7 @@ func TestRules(t *testing.T) {
 		}
 		d, _ := scale.Decide(state, c.in)
 		if d.To != c.to || d.Rule != c.rule || !strings.Contains(d.Reason, c.reason) || d.From != c.in.Job.Count || d.At != now || d.ModelID != id {
-			t.Errorf("%s: %+v\nwant %d by %s, since %q", c.name, d, c.to, c.rule, c.reason)
+			t.Errorf("%s: %s\nwant %d by %s, since %q", c.name, show(d), c.to, c.rule, c.reason)
 		}
 	}
 }

@@ -23,6 +23,14 @@ func drawDemand(t *rapid.T) window.Demand {
 	}
 	d := window.Demand{Stable: mean("stable", 60), Panic: mean("panic", 6), Burst: mean("burst", 2), Peak: mean("peak", 6)}
 	d.Quiet = time.Duration(rapid.IntRange(0, 900).Draw(t, "quiet")) * time.Second
+	for _, w := range []struct {
+		window.Mean
+		length time.Duration
+	}{{d.Stable, window.Stable}, {d.Peak, window.Stable}, {d.Panic, window.Panic}, {d.Burst, window.Burst}} {
+		if w.Rate > 0 {
+			d.Quiet = min(d.Quiet, w.length-time.Second)
+		}
+	}
 	if rapid.Bool().Draw(t, "measured") {
 		d.Profile = simLine
 	}
@@ -37,7 +45,7 @@ func drawState(t *rapid.T) scale.State {
 		return now.Add(time.Duration(rapid.IntRange(-1200, 60).Draw(t, name)) * time.Second)
 	}
 	roles := []scale.Role{"", scale.Current, scale.Rollout, scale.Serving, scale.Old}
-	return scale.State{Role: rapid.SampledFrom(roles).Draw(t, "was"), Changed: at("changed"), Active: at("active"), Surge: at("surge"), Keep: at("keep"), Old: at("old")}
+	return scale.State{Role: rapid.SampledFrom(roles).Draw(t, "was"), Changed: at("changed"), Active: at("active"), Surge: at("surge"), Keep: at("keep"), Kept: "panic", Old: at("old")}
 }
 
 func drawInput(t *rapid.T) scale.Input {
@@ -67,16 +75,16 @@ func TestBounds(t *testing.T) {
 			lo, hi = 0, max(hi, count)
 		}
 		if d.To < lo || d.To > hi {
-			t.Fatalf("%+v is not within %d and %d", d, lo, hi)
+			t.Fatalf("%s is not within %d and %d", show(d), lo, hi)
 		}
 		if d.Rule == "" || d.Reason == "" {
-			t.Fatalf("%+v does not say why", d)
+			t.Fatalf("%s does not say why", show(d))
 		}
 		if in.Role == scale.Old && d.To < count && d.To != 0 {
-			t.Fatalf("%+v takes some replicas of an old version", d)
+			t.Fatalf("%s takes some replicas of an old version", show(d))
 		}
 		if in.Role == scale.Rollout && d.To < min(max(1, in.Behind), hi) {
-			t.Fatalf("%+v is fewer than serve now", d)
+			t.Fatalf("%s is fewer than serve now", show(d))
 		}
 	})
 }
@@ -100,7 +108,7 @@ func TestNothingOnTheUnknown(t *testing.T) {
 			want = min(max(want, in.Version.Scale.Min), in.Version.Scale.Max)
 		}
 		if d.To != want {
-			t.Fatalf("%+v, want %d", d, want)
+			t.Fatalf("%s, want %d", show(d), want)
 		}
 	})
 }
@@ -114,10 +122,10 @@ func TestMonotone(t *testing.T) {
 		for _, m := range []*window.Mean{&in.Demand.Stable, &in.Demand.Panic, &in.Demand.Burst, &in.Demand.Peak} {
 			m.Rate = m.Rate*factor + rapid.Float64Range(0, 50).Draw(t, "more")
 		}
-		in.Demand.Quiet = min(in.Demand.Quiet, time.Duration(rapid.IntRange(0, 900).Draw(t, "quiet"))*time.Second)
+		in.Demand.Quiet = min(in.Demand.Quiet, time.Second)
 		more, _ := scale.Decide(state, in)
 		if more.To < less.To {
-			t.Fatalf("%+v\nwith more demand %+v", less, more)
+			t.Fatalf("%s\nwith more demand %s", show(less), show(more))
 		}
 	})
 }
@@ -132,14 +140,14 @@ func TestIdempotent(t *testing.T) {
 		first, state := scale.Decide(drawState(t), in)
 		again, state := scale.Decide(state, in)
 		if first != again {
-			t.Fatalf("%+v\nand then %+v", first, again)
+			t.Fatalf("%s\nand then %s", show(first), show(again))
 		}
 		in.Job.Count, in.Ready, state.Changed = first.To, first.To, now
 		if first.To == first.From || in.Version.Scale.StepUp != 1000 {
 			return
 		}
 		if done, _ := scale.Decide(state, in); done.To < first.To && first.To > first.From || done.To > first.To && first.To < first.From {
-			t.Fatalf("%+v\nand then back: %+v", first, done)
+			t.Fatalf("%s\nand then back: %s", show(first), show(done))
 		}
 	})
 }

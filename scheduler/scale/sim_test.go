@@ -50,16 +50,6 @@ type outcome struct {
 func (o outcome) misses() float64 { return o.missed / max(1, o.queries) }
 func (o outcome) cost() float64   { return o.replicas / max(1, o.oracle) }
 
-// since is the first second at or after from with at least count replicas asked for.
-func (o outcome) since(from, count int) int {
-	for i := from; i < len(o.counts); i++ {
-		if o.counts[i] >= count {
-			return i
-		}
-	}
-	return len(o.counts)
-}
-
 func (s sim) run() outcome {
 	random := rand.New(rand.NewPCG(s.seed, 2))
 	epoch := time.Unix(1_700_000_000, 0).UTC()
@@ -184,44 +174,70 @@ func step(at, from, to float64) func(float64) float64 {
 	}
 }
 
-func TestPrint(t *testing.T) {
-	spec := serving.ScaleSpec{Max: 200}
-	for name, s := range map[string]sim{
-		"step10":   {rate: step(120.5, 800, 8000), seconds: 400, start: 2 * time.Second, count: 4},
-		"step1.5":  {rate: step(120.5, 3000, 4500), seconds: 400, start: 2 * time.Second, count: 12},
-		"step30s":  {rate: step(120.5, 800, 8000), seconds: 400, start: 30 * time.Second, count: 4},
-		"ramp":     {rate: func(t float64) float64 { return 500 + 20*t }, seconds: 600, start: 5 * time.Second, count: 3},
-		"sine":     {rate: func(t float64) float64 { return 4000 + 3000*math.Sin(t*2*math.Pi/300) }, seconds: 1200, start: 5 * time.Second, count: 12},
-		"fastsine": {rate: func(t float64) float64 { return 4000 + 3000*math.Sin(t*2*math.Pi/30) }, seconds: 600, start: 5 * time.Second, count: 12},
-		"bursts": {rate: func(t float64) float64 {
-			if math.Mod(t, 40) < 4 {
-				return 6000
+// TestSimulation runs loads of many kinds, and compares what is missed and what it
+// costs with Knative's rules on the same load, and with an oracle.
+func TestSimulation(t *testing.T) {
+	wave := func(period float64) func(float64) float64 {
+		return func(t float64) float64 { return 4000 + 3000*math.Sin(t*2*math.Pi/period) }
+	}
+	// on is rate for the first part of every period, and rest for the other.
+	on := func(part, period, rate, rest float64) func(float64) float64 {
+		return func(t float64) float64 {
+			if math.Mod(t, period) < part {
+				return rate
 			}
-			return 600
-		}, seconds: 600, start: 3 * time.Second, count: 4},
-		"blip": {rate: func(t float64) float64 {
-			if math.Mod(t, 200) < 1 {
-				return 6000
-			}
-			return 600
-		}, seconds: 600, start: 3 * time.Second, count: 4},
-		"steady": {rate: step(0, 0, 2000), seconds: 1200, start: 5 * time.Second, count: 8},
-		"slow":   {rate: step(0, 0, 5), seconds: 3600, start: 5 * time.Second, count: 1},
-		"onoff": {rate: func(t float64) float64 {
-			if math.Mod(t, 240) < 120 {
-				return 2000
-			}
-			return 0
-		}, seconds: 1200, start: 5 * time.Second, count: 0},
+			return rest
+		}
+	}
+	const s = time.Second
+	for _, c := range []struct {
+		name    string
+		sim     sim
+		misses  float64 // at most, of all queries
+		cost    float64 // at most, of the oracle's
+		changes int     // at most
+	}{
+		{"a step of ten times", sim{rate: step(120.5, 800, 8000), seconds: 400, start: 2 * s, count: 4}, 0.012, 1.45, 4},
+		{"a step of one and a half", sim{rate: step(120.5, 3000, 4500), seconds: 400, start: 2 * s, count: 12}, 0, 1.45, 2},
+		{"slow replicas", sim{rate: step(120.5, 800, 8000), seconds: 400, start: 30 * s, count: 4}, 0.09, 1.45, 4},
+		{"a ramp", sim{rate: func(t float64) float64 { return 500 + 20*t }, seconds: 600, start: 5 * s, count: 3}, 0, 1.45, 20},
+		{"a slow wave", sim{rate: wave(300), seconds: 1200, start: 5 * s, count: 12}, 0.001, 1.9, 45},
+		{"a quick wave", sim{rate: wave(30), seconds: 600, start: 5 * s, count: 12}, 0.006, 2.5, 6},
+		{"bursts", sim{rate: on(4, 40, 6000, 600), seconds: 600, start: 3 * s, count: 4}, 0.03, 6.5, 32},
+		{"steady", sim{rate: step(0, 0, 2000), seconds: 1200, start: 5 * s, count: 8}, 0, 1.5, 0},
+		{"few", sim{rate: step(0, 0, 5), seconds: 3600, start: 5 * s, count: 1}, 0, 1.1, 0},
+		{"on and off", sim{rate: on(120, 240, 2000, 0), seconds: 1200, start: 5 * s}, 0.06, 2.5, 30},
+		{"reports lost for a while", sim{rate: wave(300), seconds: 1200, start: 5 * s, count: 12, lost: func(s int) bool { return s%200 < 20 }}, 0.01, 2, 45},
 	} {
-		s.spec, s.noise = spec, true
-		for _, delay := range []int{0, 1} {
-			s.delay = delay
-			s.decide = scale.Decide
-			ours := s.run()
-			s.decide = knative
-			theirs := s.run()
-			t.Logf("%-9s d%d ours: missed %.4f cost %.2f changes %d | knative: missed %.4f cost %.2f changes %d", name, delay, ours.misses(), ours.cost(), ours.changes, theirs.misses(), theirs.cost(), theirs.changes)
+		for delay := range 2 {
+			c.sim.spec, c.sim.noise, c.sim.delay, c.sim.seed = serving.ScaleSpec{Max: 200}, true, delay, 1
+			c.sim.decide = knative
+			theirs := c.sim.run()
+			c.sim.decide = scale.Decide
+			ours := c.sim.run()
+			t.Logf("%-25s late by %d s: missed %.4f, cost %.2f, %d changes; Knative's rules: %.4f, %.2f, %d", c.name, delay,
+				ours.misses(), ours.cost(), ours.changes, theirs.misses(), theirs.cost(), theirs.changes)
+			most := c.misses + 0.01*float64(delay)
+			if ours.misses() > most || ours.cost() > c.cost || ours.changes > c.changes {
+				t.Errorf("%s: more than %v missed, cost %v or %d changes", c.name, most, c.cost, c.changes)
+			}
+			if ours.misses() > theirs.misses() || ours.changes > theirs.changes {
+				t.Errorf("%s: worse than Knative's rules", c.name)
+			}
+		}
+	}
+}
+
+// TestHoldsInTheDark loses all reports under load, and the count stays.
+func TestHoldsInTheDark(t *testing.T) {
+	o := sim{
+		decide: scale.Decide, spec: serving.ScaleSpec{Max: 50}, start: 5 * time.Second, count: 8, seconds: 900,
+		rate: func(t float64) float64 { return 2000 - min(t, 299) },
+		lost: func(second int) bool { return second >= 300 },
+	}.run()
+	for second, count := range o.counts[310:] {
+		if count != o.counts[310] || count == 0 {
+			t.Fatalf("%d replicas in second %d of darkness, at first %d", count, second, o.counts[310])
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 
 	"golang.org/x/sync/errgroup"
 
@@ -31,7 +32,7 @@ func Gateway(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	dial, err := p.TLS.Dialer()
+	dial, err := p.dialSidecars()
 	if err != nil {
 		return err
 	}
@@ -80,4 +81,11 @@ func gatewayReady(ctx context.Context, store *redisstore.Store, registry *consul
 		return errors.New("Consul has not said yet where replicas are")
 	}
 	return nil
+}
+
+// dialSidecars reaches sidecars, whose certificates may share one name.
+func (p *parts) dialSidecars() (func(ctx context.Context, addr string) (net.Conn, error), error) {
+	tls := p.TLS
+	tls.ServerName = p.Config.TLS.ServerName
+	return tls.Dialer()
 }

@@ -3,21 +3,10 @@ package config
 import (
 	"fmt"
 	"net"
-	"net/netip"
 	"strconv"
-)
 
-// IsLoopback tells whether only this machine can reach addr, a host:port. An
-// address without a host is every interface, and a name other than localhost
-// may come to be anything, so both are not.
-func IsLoopback(addr string) bool {
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		return false
-	}
-	ip, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && ip.IsLoopback()
-}
+	"topsail/internal/access"
+)
 
 // checkAddr continues a sentence that begins with the name of the key. The use of
 // the address is "any" to reach it, "listen", or "loopback" to listen there only.
@@ -29,18 +18,10 @@ func checkAddr(addr, use string) error {
 	switch {
 	case err != nil || host == "" && use == "any":
 		return fmt.Errorf("must be host:port, such as 127.0.0.1:7001, not %q", addr)
-	case use == "loopback" && !IsLoopback(addr):
+	case use == "loopback" && !access.IsLoopback(addr):
 		return fmt.Errorf("is %q, and must be a loopback address, such as 127.0.0.1:7001", addr)
 	}
 	return nil
-}
-
-// listener is an address with what closes it to strangers.
-type listener struct {
-	key    string // of the address
-	addr   string
-	closed bool
-	how    string // to close it
 }
 
 // listeners holds every address that others than this machine can reach to its
@@ -49,20 +30,19 @@ type listener struct {
 func (l *loader) listeners() {
 	o := &l.doc.Options
 	mutual := o.TLS.CAFile != ""
-	for _, one := range []listener{
-		{"gateway.addr", o.Gateway.Addr, o.Gateway.KeysFile != "" || mutual && o.Gateway.RequireClientCert, "gateway.keys_file, or gateway.require_client_cert with tls.ca_file"},
-		{"web.addr", o.Web.Addr, o.Web.KeysFile != "" || mutual && o.Web.RequireClientCert, "web.keys_file, or web.require_client_cert with tls.ca_file"},
-		{"ops.addr", o.Ops.Addr, o.Ops.KeysFile != "", "ops.keys_file"},
-		{"sidecar.addr", o.Sidecar.Addr, o.Sidecar.TokenFile != "" || mutual, "sidecar.token_file, or tls.ca_file for mutual TLS"},
+	encrypted := o.TLS.CertFile != "" || o.TLS.External
+	for _, one := range []access.Listener{
+		{Setting: "gateway.addr", Addr: o.Gateway.Addr, Closed: o.Gateway.KeysFile != "" || mutual && o.Gateway.RequireClientCert, How: "gateway.keys_file, or gateway.require_client_cert with tls.ca_file"},
+		{Setting: "web.addr", Addr: o.Web.Addr, Closed: o.Web.KeysFile != "" || mutual && o.Web.RequireClientCert, How: "web.keys_file, or web.require_client_cert with tls.ca_file"},
+		{Setting: "ops.addr", Addr: o.Ops.Addr, Closed: o.Ops.KeysFile != "", How: "ops.keys_file"},
+		{Setting: "sidecar.addr", Addr: o.Sidecar.Addr, Closed: o.Sidecar.TokenFile != "" || mutual, How: "sidecar.token_file, or tls.ca_file for mutual TLS"},
 	} {
-		if err := checkAddr(one.addr, "listen"); err != nil || IsLoopback(one.addr) {
-			continue // reported already, or safe
+		one.Encrypted = encrypted
+		if checkAddr(one.Addr, "listen") != nil {
+			continue // reported already
 		}
-		if !one.closed {
-			l.disagree(one.key, "%s is %q, which is not a loopback address, and anybody could ask there: set %s", one.key, one.addr, one.how)
-		}
-		if o.TLS.CertFile == "" && !o.TLS.External {
-			l.disagree(one.key, "%s is %q, which is not a loopback address, and nothing encrypts what is sent there: set tls.cert_file and tls.key_file, or tls.external when a proxy or a mesh does", one.key, one.addr)
+		for _, err := range parts(access.Guard(one)) {
+			l.disagree(one.Setting, "%w", err)
 		}
 	}
 	switch {

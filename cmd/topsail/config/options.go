@@ -57,10 +57,11 @@ type Log struct {
 
 // TLS is the certificate of this process, for its listeners and towards its peers.
 type TLS struct {
-	CertFile string `toml:"cert_file" path:"true" help:"certificate of this process; with it every listener speaks TLS"`
-	KeyFile  string `toml:"key_file" path:"true" help:"key of the certificate"`
-	CAFile   string `toml:"ca_file" path:"true" help:"certificates that peers must have; with it gateways and sidecars use mutual TLS"`
-	External bool   `toml:"external" help:"a proxy or a service mesh encrypts what is sent to this process"`
+	CertFile   string `toml:"cert_file" path:"true" help:"certificate of this process; with it every listener speaks TLS"`
+	KeyFile    string `toml:"key_file" path:"true" help:"key of the certificate"`
+	CAFile     string `toml:"ca_file" path:"true" help:"certificates that peers must have; with it gateways and sidecars use mutual TLS"`
+	ServerName string `toml:"server_name" help:"the name that the certificates of sidecars must have; by default the address that is dialled"`
+	External   bool   `toml:"external" help:"a proxy or a service mesh encrypts what is sent to this process"`
 }
 
 // Sidecar is the process beside a container.

@@ -1,0 +1,46 @@
+package faults
+
+import (
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync/atomic"
+)
+
+// liar stands between the gateways and Consul, and can say once that there are no
+// sidecars.
+type liar struct {
+	*httputil.ReverseProxy
+	lie atomic.Bool // once
+}
+
+func newLiar(consul string) *liar {
+	target := &url.URL{Scheme: "http", Host: consul}
+	l := &liar{ReverseProxy: httputil.NewSingleHostReverseProxy(target)}
+	l.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) }
+	return l
+}
+
+func (l *liar) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if strings.Contains(r.URL.Path, "/health/service/topsail-sidecar") && l.lie.CompareAndSwap(true, false) {
+		w.Header().Set("X-Consul-Index", "1000000")
+		w.Header().Set("X-Consul-Knownleader", "true")
+		w.Header().Set("X-Consul-Lastcontact", "0")
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte("[]"))
+		return
+	}
+	l.ReverseProxy.ServeHTTP(w, r)
+}
+
+// listen serves the liar until the listener is closed.
+func (l *liar) listen() (net.Listener, error) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	go func() { _ = http.Serve(ln, l) }()
+	return ln, nil
+}

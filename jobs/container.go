@@ -1,0 +1,71 @@
+package jobs
+
+import (
+	"maps"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"topsail/serving"
+)
+
+// safeName names a variable or an item that stands unquoted in a template of Nomad.
+var safeName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// newContainer is the task of the version's own command, if it has one.
+func newContainer(s Spec) *task {
+	c, r := s.Version.Container, s.Version.Resources
+	if c.Addr != "" {
+		return nil
+	}
+	t := &task{
+		Driver: c.Driver, Image: c.Image, Dir: directory(c.Dir), Env: containerEnv(s.Version),
+		CPU: r.CPU, MemoryMB: r.MemoryMB, GPU: r.GPU, Secrets: c.Secrets,
+	}
+	if len(c.Command) > 0 {
+		t.Command, t.Args = c.Command[0], c.Command[1:]
+	}
+	if c.Image != "" {
+		t.Driver = "docker"
+	}
+	set(&t.Driver, s.Settings.Driver)
+	set(&t.CPU, s.Settings.CPU)
+	set(&t.MemoryMB, s.Settings.MemoryMB)
+	if r.GPU.Count > 0 {
+		set(&t.GPU.Device, "nvidia/gpu")
+		t.Runtime = r.GPU.Runtime
+		set(&t.Runtime, "nvidia")
+	}
+	for _, a := range c.Artifacts {
+		set(&a.Destination, "local/")
+		t.Artifacts = append(t.Artifacts, artifact{a, "any"})
+	}
+	return t
+}
+
+// containerEnv is what a container is told, as in local mode.
+func containerEnv(v *serving.Version) map[string]string {
+	env := map[string]string{
+		"TOPSAIL_SIDECAR":    "127.0.0.1:${NOMAD_PORT_containers}",
+		"TOPSAIL_TOKEN_FILE": tokenFile,
+		"TOPSAIL_MODEL":      v.Model,
+		"TOPSAIL_VERSION":    v.Version,
+		"TOPSAIL_INPUT_TYPE": v.InputType.String(),
+		"TOPSAIL_REPLICA":    "${NOMAD_ALLOC_ID}",
+		"PYTHONUNBUFFERED":   "1", // so that what a model prints is in the log at once
+	}
+	if v.InputLength > 0 {
+		env["TOPSAIL_INPUT_LENGTH"] = strconv.Itoa(v.InputLength)
+	}
+	maps.Copy(env, v.Container.Env)
+	return env
+}
+
+// directory is dir as Nomad's drivers want it, absolute: a relative one is in the
+// task's folder, as the destinations of artifacts are.
+func directory(dir string) string {
+	if dir == "" || strings.HasPrefix(dir, "/") || strings.HasPrefix(dir, "${") {
+		return dir
+	}
+	return "${NOMAD_TASK_DIR}/../" + dir
+}

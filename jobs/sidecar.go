@@ -1,0 +1,82 @@
+package jobs
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	"topsail/serving"
+)
+
+// newSidecar is the task of topsail itself.
+func newSidecar(s Spec) (task, error) {
+	models, err := sidecarModels(s.Version)
+	if err != nil {
+		return task{}, err
+	}
+	p := s.Settings.Program
+	t := task{
+		Driver: p.Driver, Command: p.Source, Args: []string{"sidecar"},
+		CPU: p.CPU, MemoryMB: p.MemoryMB, Env: sidecarEnv(s, models),
+	}
+	switch {
+	case p.Driver == "docker": // its entrypoint is the program
+		t.Image, t.Command = p.Source, ""
+	case p.fetched():
+		t.Command = "${NOMAD_TASK_DIR}/topsail"
+		t.Artifacts = []artifact{{serving.Artifact{Source: p.Source, Checksum: p.Checksum, Destination: "local/topsail"}, "file"}}
+	}
+	return t, nil
+}
+
+// sidecarEnv tells the sidecar everything, by the names of its settings.
+func sidecarEnv(s Spec, models string) map[string]string {
+	env := map[string]string{
+		"TOPSAIL_SIDECAR_REPLICA":              "${NOMAD_ALLOC_ID}",
+		"TOPSAIL_SIDECAR_ADDR":                 "${NOMAD_ADDR_rpc}",
+		"TOPSAIL_SIDECAR_CONTAINERS_ADDR":      "127.0.0.1:${NOMAD_PORT_containers}",
+		"TOPSAIL_SIDECAR_CONTAINER_TOKEN_FILE": tokenFile,
+		"TOPSAIL_SIDECAR_MODELS":               models,
+		"TOPSAIL_OPS_ADDR":                     "${NOMAD_ADDR_ops}",
+	}
+	for name, value := range map[string]string{
+		"TOPSAIL_TLS_CERT_FILE":      s.Settings.TLS.CertFile,
+		"TOPSAIL_TLS_KEY_FILE":       s.Settings.TLS.KeyFile,
+		"TOPSAIL_TLS_CA_FILE":        s.Settings.TLS.CAFile,
+		"TOPSAIL_SIDECAR_TOKEN_FILE": s.Settings.TokenFile,
+	} {
+		if value != "" {
+			env[name] = value
+		}
+	}
+	maps.Copy(env, s.Settings.SidecarEnv)
+	return env
+}
+
+// tokenFile is where the sidecar writes the token that its container shows. Each
+// task finds the shared folder where its driver puts it.
+const tokenFile = "${NOMAD_ALLOC_DIR}/data/container.token"
+
+// meshTLS is where the sidecar finds what the mesh gives it. Gateways choose among
+// replicas, which a proxy of the mesh would do for them, so there is none: the
+// sidecar speaks mutual TLS itself, with the mesh's certificates.
+var meshTLS = TLS{
+	CertFile: "${NOMAD_SECRETS_DIR}/cert.pem",
+	KeyFile:  "${NOMAD_SECRETS_DIR}/key.pem",
+	CAFile:   "${NOMAD_SECRETS_DIR}/ca.pem",
+}
+
+// sidecarModels is what the sidecar needs to know of a version: neither what makes
+// its container, least of all the secrets, nor what may change while it runs.
+func sidecarModels(v *serving.Version) (string, error) {
+	c := v.Container
+	known := *v
+	known.Replicas, known.Scale, known.Pin, known.Labels, known.Origin = 0, nil, nil, nil, ""
+	known.Resources = serving.Resources{}
+	known.Container = serving.ContainerSpec{Addr: c.Addr, Protocol: c.Protocol, Connections: c.Connections}
+	text, err := json.Marshal([]serving.Version{known})
+	if err != nil {
+		return "", fmt.Errorf("model version %v: %w", v.ModelID, err)
+	}
+	return string(text), nil
+}
