@@ -66,6 +66,7 @@ func (l *loop) takeOutcome(o outcome, now time.Time) {
 	e, d := o.entry, &o.entry.decision
 	e.busy = false
 	e.believe = l.sequence + 1
+	l.lookSoon()
 	switch {
 	case errors.Is(o.err, errTermOver):
 		return
@@ -80,7 +81,9 @@ func (l *loop) takeOutcome(o outcome, now time.Time) {
 		return
 	case errors.Is(o.err, serving.ErrJobChanged):
 		d.Outcome, d.Error = outcomeConflict, o.err.Error()
-		l.lookSoon()
+		if e.failures++; e.failures > 1 {
+			e.retry = now.Add(time.Second)
+		}
 	default:
 		l.fail(e, o.err, now)
 	}

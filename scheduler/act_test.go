@@ -110,6 +110,35 @@ func TestConflict(t *testing.T) {
 	})
 }
 
+// TestConflictForGood never gets to see the job as it is, and does not hammer.
+func TestConflictForGood(t *testing.T) {
+	in(t, func(w *world) {
+		w.fail(serving.ErrJobChanged)
+		w.apply(version(m1, nil, 1))
+		w.lead()
+		time.Sleep(10 * time.Second)
+		if n := w.countCalls(); n < 5 || n > 15 {
+			t.Errorf("%d tries in 10 s", n)
+		}
+	})
+}
+
+// TestOldList is on its way while a version is woken, and is not believed after.
+func TestOldList(t *testing.T) {
+	in(t, func(w *world) {
+		w.deployed(m1, &serving.ScaleSpec{Max: 5}, 0)
+		w.listing = 500 * time.Millisecond
+		w.lead()
+		time.Sleep(10*time.Second + 300*time.Millisecond)
+		w.wakes <- m1
+		time.Sleep(5 * time.Second)
+		w.wantJournal("woken", "m:1 0→1 wake applied; ")
+		if n := w.countCalls(); n != 1 {
+			t.Errorf("%d changes", n)
+		}
+	})
+}
+
 // TestRefused backs off, until there is another reason to ask.
 func TestRefused(t *testing.T) {
 	in(t, func(w *world) {
@@ -188,8 +217,8 @@ func TestEightAtOnce(t *testing.T) {
 		}
 		w.lead()
 		time.Sleep(3100 * time.Millisecond)
-		if len(w.jobs) != 20 || most != 8 {
-			t.Errorf("%d jobs, %d at once", len(w.jobs), most)
+		if n := w.countJobs(); n != 20 || most != 8 {
+			t.Errorf("%d jobs, %d at once", n, most)
 		}
 	})
 }
@@ -198,15 +227,16 @@ func TestEightAtOnce(t *testing.T) {
 func TestTermIsOver(t *testing.T) {
 	in(t, func(w *world) {
 		w.deployed(m1, &serving.ScaleSpec{Min: 1, Max: 9}, 1)
-		w.apply(version(m2, nil, 0))
+		other := serving.ModelID{Model: "o", Version: "1"}
+		w.apply(version(other, nil, 0))
 		w.lead()
 		time.Sleep(time.Minute)
 		w.valid.Store(false)
 		w.apply(catalog.SetScale{ID: m1, Scale: &serving.ScaleSpec{Min: 4, Max: 9}}, version(serving.ModelID{Model: "n", Version: "1"}, nil, 2))
-		w.lock(func() { w.jobs[m2] = w.newJob(m2, 1, 0) })
+		w.lock(func() { w.jobs[other] = w.newJob(other, 1, 0) })
 		time.Sleep(time.Hour)
-		if got := w.asked(m1); len(got) > 0 || len(w.jobs) != 2 || w.servingNow() != "1" {
-			t.Errorf("%v, %d jobs, version %s serves", got, len(w.jobs), w.servingNow())
+		if got := w.asked(m1); len(got) > 0 || w.countJobs() != 2 || w.servingNow("o") != "" {
+			t.Errorf("%v, %d jobs, version %q serves", got, w.countJobs(), w.servingNow("o"))
 		}
 		w.wantJournal("then", "")
 		w.stop()
@@ -247,8 +277,8 @@ func TestDryRun(t *testing.T) {
 		})
 		w.lead(func(c *scheduler.Config) { c.DryRun = true })
 		time.Sleep(10 * time.Minute)
-		if len(w.calls) != 0 || w.servingNow() != "1" {
-			t.Errorf("%v, version %s serves", w.calls, w.servingNow())
+		if n := w.countCalls(); n != 0 || w.servingNow("m") != "1" {
+			t.Errorf("%d changes, version %s serves", n, w.servingNow("m"))
 		}
 		got := w.journaled()
 		if text := outcomes(got); len(got) != 2 || !strings.Contains(text, "m:2 0→3 fixed dry_run; ") || !strings.Contains(text, "gone:1 1→0 gone dry_run; ") {
@@ -281,14 +311,14 @@ func TestRemove(t *testing.T) {
 			w.newCat = make(chan struct{})
 		})
 		time.Sleep(4*time.Minute + 55*time.Second)
-		if len(w.jobs) != 5 {
-			t.Fatalf("%d of 5 jobs are left just after the catalog was emptied", len(w.jobs))
+		if w.countJobs() != 5 {
+			t.Fatalf("%d of 5 jobs are left just after the catalog was emptied", w.countJobs())
 		}
 		w.wantMetric("meanwhile", "topsail_scheduler_removals_held 1")
 		w.lock(func() { w.cat = full; close(w.newCat); w.newCat = make(chan struct{}) })
 		time.Sleep(10 * time.Minute)
-		if len(w.jobs) != 5 {
-			t.Fatalf("%d of 5 jobs are left after an accident that was mended", len(w.jobs))
+		if w.countJobs() != 5 {
+			t.Fatalf("%d of 5 jobs are left after an accident that was mended", w.countJobs())
 		}
 		w.wantMetric("then", "topsail_scheduler_removals_held 0")
 		w.lock(func() {
@@ -297,10 +327,47 @@ func TestRemove(t *testing.T) {
 			w.newCat = make(chan struct{})
 		})
 		time.Sleep(5*time.Minute + 5*time.Second)
-		if len(w.jobs) != 0 {
-			t.Errorf("%d jobs are left of an empty catalog that is meant", len(w.jobs))
+		if w.countJobs() != 0 {
+			t.Errorf("%d jobs are left of an empty catalog that is meant", w.countJobs())
 		}
 	})
+}
+
+// TestEmptyStore has jobs and a catalog that never had anything in it.
+func TestEmptyStore(t *testing.T) {
+	in(t, func(w *world) {
+		w.jobs[m1] = w.newJob(m1, 1, 0)
+		w.lead()
+		time.Sleep(time.Hour)
+		w.wantCount("kept", m1, 1)
+		w.wantMetric("meanwhile", "topsail_scheduler_removals_held 1")
+		w.apply(version(serving.ModelID{Model: "n", Version: "1"}, nil, 1))
+		w.wantCount("once there is something in it", m1, -1)
+	})
+}
+
+// TestSlowHistory takes two seconds to read what a new leader wants to know.
+func TestSlowHistory(t *testing.T) {
+	in(t, func(w *world) {
+		w.deployed(m1, &serving.ScaleSpec{Max: 20}, 4)
+		w.apply(app("m"))
+		w.setLoad(m1, steady(2000))
+		w.lead(func(c *scheduler.Config) { c.Demand = slow{w} })
+		time.Sleep(5 * time.Second)
+		w.wantCount("as the load of the last minute needs", m1, 8)
+	})
+}
+
+// slow takes 20 ms for a second's reports.
+type slow struct{ w *world }
+
+func (s slow) ReadDemand(ctx context.Context, from, to time.Time) ([]serving.DemandReport, error) {
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-time.After(to.Sub(from) / 50):
+		return s.w.ReadDemand(ctx, from, to)
+	}
 }
 
 // TestOutdated brings jobs up to date, one after the other.
@@ -315,11 +382,11 @@ func TestOutdated(t *testing.T) {
 		}
 		w.lead()
 		time.Sleep(20 * time.Second)
-		if n := len(w.calls); n != 1 {
+		if n := w.countCalls(); n != 1 {
 			t.Errorf("%d updates in the first seconds", n)
 		}
 		time.Sleep(70 * time.Second)
-		if n := len(w.calls); n != 3 {
+		if n := w.countCalls(); n != 3 {
 			t.Errorf("%d updates, want 3", n)
 		}
 		for _, d := range w.journaled() {
@@ -333,8 +400,13 @@ func TestOutdated(t *testing.T) {
 			w.jobs[ids[2]].Blocked = "a deployment"
 		})
 		time.Sleep(time.Hour)
-		if n := len(w.calls); n != 3 {
+		if n := w.countCalls(); n != 3 {
 			t.Errorf("%d updates, want none more while one is not through", n-3)
+		}
+		w.lock(func() { w.jobs[ids[1]].Outdated, w.jobs[ids[2]].Blocked, w.reverts = false, "", true })
+		time.Sleep(time.Hour)
+		if n := w.countCalls() - 3; n < 5 || n > 7 {
+			t.Errorf("%d updates in an hour of a job that is taken back", n)
 		}
 	})
 }
@@ -352,6 +424,33 @@ func TestHint(t *testing.T) {
 		time.Sleep(100 * time.Millisecond)
 		w.wantCount("a moment later", m1, 2)
 	})
+}
+
+// TestManyHints with a slow list keep no second from being looked at.
+func TestManyHints(t *testing.T) {
+	in(t, func(w *world) {
+		counted := &counting{w: w}
+		w.listing = 170 * time.Millisecond
+		w.lead(func(c *scheduler.Config) { c.Demand = counted })
+		for range 3000 {
+			w.hints <- struct{}{}
+			time.Sleep(10 * time.Millisecond)
+		}
+		synctest.Wait()
+		if counted.reads < 29 || counted.reads > 31 {
+			t.Errorf("the demand was read %d times in 30 s", counted.reads)
+		}
+	})
+}
+
+type counting struct {
+	w     *world
+	reads int
+}
+
+func (c *counting) ReadDemand(ctx context.Context, from, to time.Time) ([]serving.DemandReport, error) {
+	c.reads++
+	return c.w.ReadDemand(ctx, from, to)
 }
 
 // TestSlowReaders hang; wakes and changes of the catalog do not wait for them.

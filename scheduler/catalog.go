@@ -17,7 +17,7 @@ func (l *loop) takeCatalog(c *serving.Catalog, now time.Time) {
 	clear(l.rising)
 	used := slosByModel(c)
 	for _, m := range c.Models {
-		if m.Current != "" && m.Current != m.Serving {
+		if m.Versions[m.Current] != nil && m.Current != m.Serving {
 			l.rising[m.Name] = serving.ModelID{Model: m.Name, Version: m.Current}
 		}
 		for _, v := range m.Versions {
@@ -26,7 +26,7 @@ func (l *loop) takeCatalog(c *serving.Catalog, now time.Time) {
 	}
 	for id, e := range l.entries {
 		if c.Version(id) == nil {
-			e.version = nil
+			e.version, e.role = nil, ""
 			l.active[id] = e
 		}
 	}
@@ -84,7 +84,7 @@ func (l *loop) behind(e *entry) int {
 // replicas as it shall have; or there is none.
 func (l *loop) settled(e *entry) bool {
 	m := l.catalog.Models[e.id.Model]
-	if m.Current == "" {
+	if m.Versions[m.Current] == nil {
 		return true
 	}
 	current := l.entries[serving.ModelID{Model: m.Name, Version: m.Current}]

@@ -40,8 +40,9 @@ type loop struct {
 
 	sequence int // of the reading that was started last
 	reading  bool
+	due      bool // the demand is to be looked at next
 	readings chan reading
-	failing  map[string]bool // what could not be read the last time
+	failing  map[string]bool // what could not be done the last time
 	hint     *time.Timer
 	hinted   bool // hint is set
 
@@ -73,7 +74,7 @@ func newLoop(s *Scheduler, term Term, j *journal, now time.Time) *loop {
 // run decides until ctx ends, and then waits for what it has started.
 func (l *loop) run(ctx context.Context) {
 	defer l.finish()
-	l.startReading(ctx, true)
+	l.startReading(ctx, false) // what the last two minutes were like may take longer to read
 	tick := time.NewTimer(untilTick(time.Now()))
 	defer tick.Stop()
 	defer l.hint.Stop()

@@ -9,12 +9,15 @@ import (
 )
 
 const (
-	// demandWithin leaves a slow reader of demand behind before the second is over.
+	// demandWithin leaves a slow reader of demand behind before the second is over;
+	// much, after an outage or at the beginning, may take longer.
 	demandWithin = 700 * time.Millisecond
+	muchWithin   = 5 * time.Second
+	much         = 10 * time.Second
 	jobsWithin   = 5 * time.Second
 	// jobsFresh is how old the list of jobs may be that is acted upon. Each change
 	// names the job's index, so that an old list does no harm; it is just no use.
-	jobsFresh = 10 * time.Second
+	jobsFresh = 15 * time.Second
 )
 
 // reading is a look at the demand, where demand says so, and at the jobs.
@@ -31,12 +34,13 @@ type reading struct {
 	listed error
 }
 
-// startReading looks, unless a look is under way.
+// startReading looks; at the demand, if a look is under way, after that one.
 func (l *loop) startReading(ctx context.Context, demand bool) {
 	if l.reading {
+		l.due = l.due || demand
 		return
 	}
-	l.reading = true
+	l.reading, l.due = true, false
 	l.sequence++
 	now := time.Now()
 	r := reading{sequence: l.sequence, began: now, demand: demand, from: l.windows.From(now), to: now.Truncate(time.Second).UTC()}
@@ -50,7 +54,11 @@ func (r *reading) fetch(ctx context.Context, cfg Config) {
 	var both sync.WaitGroup
 	if r.demand {
 		both.Go(func() {
-			ctx, cancel := context.WithTimeout(ctx, demandWithin)
+			within := demandWithin
+			if r.to.Sub(r.from) > much {
+				within = muchWithin
+			}
+			ctx, cancel := context.WithTimeout(ctx, within)
 			defer cancel()
 			r.reports, r.reported = cfg.Demand.ReadDemand(ctx, r.from, r.to)
 		})
@@ -69,7 +77,7 @@ func (l *loop) takeReading(ctx context.Context, r reading, now time.Time) {
 	if r.demand {
 		l.takeDemand(r, now)
 	}
-	l.noteFailure("the jobs", r.listed)
+	l.noteFailure("read the jobs", r.listed)
 	if r.listed == nil {
 		l.read, l.seen = r.began, r.sequence
 		l.takeJobs(r.jobs, now)
@@ -80,10 +88,13 @@ func (l *loop) takeReading(ctx context.Context, r reading, now time.Time) {
 	if r.demand {
 		l.metrics.tick.Observe(time.Since(r.began).Seconds())
 	}
+	if l.due {
+		l.startReading(ctx, true)
+	}
 }
 
 func (l *loop) takeDemand(r reading, now time.Time) {
-	l.noteFailure("the demand", r.reported)
+	l.noteFailure("read the demand", r.reported)
 	if r.reported == nil {
 		l.windows.Take(r.reports, r.from, now)
 	}
@@ -100,15 +111,16 @@ func (l *loop) takeDemand(r reading, now time.Time) {
 	}
 }
 
-// noteFailure logs when reading begins to fail, and when it no longer does.
+// noteFailure logs when something begins to fail, and when it no longer does.
 func (l *loop) noteFailure(what string, err error) {
 	switch failed := l.failing[what]; {
 	case err != nil && !failed:
-		l.cfg.Log.Warn("cannot read "+what+"; nothing is changed for want of it", "err", err)
+		l.cfg.Log.Warn("cannot "+what+"; what needs it waits", "err", err)
+		l.failing[what] = true
 	case err == nil && failed:
-		l.cfg.Log.Info("can read " + what + " again")
+		l.cfg.Log.Info("can " + what + " again")
+		delete(l.failing, what)
 	}
-	l.failing[what] = err != nil
 }
 
 // lookSoon has the jobs looked at before the next second.

@@ -22,7 +22,8 @@ type guard struct {
 }
 
 // holdRemovals says whether too many jobs would go at once: more than half of
-// several. If that stays so, it is meant.
+// several, where it is meant if it stays so, or any by the word of a catalog that
+// never had anything in it.
 func (l *loop) holdRemovals(now time.Time) bool {
 	gone := 0
 	for _, e := range l.active { // where every entry that is gone is
@@ -30,15 +31,16 @@ func (l *loop) holdRemovals(now time.Time) bool {
 			gone++
 		}
 	}
-	if len(l.jobs) < guardFrom || 2*gone <= len(l.jobs) {
+	empty := l.catalog.Revision == 0
+	if gone == 0 || !empty && (len(l.jobs) < guardFrom || 2*gone <= len(l.jobs)) {
 		l.guard = guard{}
 		return false
 	}
 	if l.guard.since.IsZero() {
 		l.guard.since = now
-		l.cfg.Log.Error("most jobs belong to no registered version; they are removed if that stays so", "jobs", len(l.jobs), "of_no_version", gone, "in", guardHold)
+		l.cfg.Log.Error("jobs of versions that are not registered are kept for now; is this the right catalog?", "jobs", len(l.jobs), "of_no_version", gone, "revision", l.catalog.Revision, "kept_for", guardHold)
 	}
-	l.guard.held = now.Sub(l.guard.since) < guardHold
+	l.guard.held = empty || now.Sub(l.guard.since) < guardHold
 	return l.guard.held
 }
 

@@ -44,14 +44,15 @@ func (l *loop) takeServed(ctx context.Context, s served, now time.Time) {
 	if e := l.entries[s.id]; e != nil {
 		e.serving = false
 	}
-	switch {
-	case s.err == nil:
+	if errors.Is(s.err, errTermOver) {
+		return
+	}
+	l.noteFailure("note that "+s.id.String()+" serves", s.err)
+	if s.err == nil {
 		l.cfg.Log.Info("the current version serves", "model", s.id)
 		if s.catalog.Revision > l.catalog.Revision {
 			l.takeCatalog(s.catalog, now)
 			l.decideAll(ctx, now)
 		}
-	case !errors.Is(s.err, errTermOver):
-		l.cfg.Log.Warn("cannot note that the current version serves", "model", s.id, "err", s.err)
 	}
 }

@@ -9,12 +9,12 @@ import (
 	"topsail/serving/catalog"
 )
 
-// servingNow is which version of m serves, as noted in the catalog.
-func (w *world) servingNow() string {
+// servingNow is which version of a model serves, as noted in the catalog.
+func (w *world) servingNow(model string) string {
 	synctest.Wait()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.cat.Models["m"].Serving
+	return w.cat.Models[model].Serving
 }
 
 // follow sends the queries of m to the version that serves.
@@ -42,12 +42,12 @@ func TestRollout(t *testing.T) {
 		w.apply(version(m2, spec, 0))
 		w.wantCount("the new version, at once", m2, 8)
 		time.Sleep(19 * time.Second)
-		if got := w.servingNow(); got != "1" {
+		if got := w.servingNow("m"); got != "1" {
 			t.Errorf("%q serves before the new version is ready", got)
 		}
 		w.wantCount("the old version, meanwhile", m1, 8)
 		time.Sleep(2 * time.Second)
-		if got := w.servingNow(); got != "2" {
+		if got := w.servingNow("m"); got != "2" {
 			t.Errorf("%q serves when the new version is ready", got)
 		}
 		for range 280 {
@@ -61,7 +61,7 @@ func TestRollout(t *testing.T) {
 		w.asked(m2)
 		w.apply(catalog.SetCurrent{ID: m1})
 		synctest.Wait()
-		if got := w.servingNow(); got != "1" {
+		if got := w.servingNow("m"); got != "1" {
 			t.Errorf("%q serves at once after the rollback", got)
 		}
 		if got := w.asked(m1); len(got) != 0 {
@@ -77,7 +77,7 @@ func TestRollout(t *testing.T) {
 		w.apply(catalog.SetCurrent{ID: m2})
 		w.wantCount("brought back", m2, 8)
 		time.Sleep(21 * time.Second)
-		if got := w.servingNow(); got != "2" {
+		if got := w.servingNow("m"); got != "2" {
 			t.Errorf("%q serves in the end", got)
 		}
 	})
@@ -94,7 +94,7 @@ func TestRolloutThatFails(t *testing.T) {
 		w.apply(version(m2, spec, 0))
 		time.Sleep(time.Hour)
 		w.wantCount("the version that serves", m1, 8)
-		if got := w.servingNow(); got != "1" {
+		if got := w.servingNow("m"); got != "1" {
 			t.Errorf("%q serves", got)
 		}
 	})
@@ -113,7 +113,7 @@ func TestIncompleteRollout(t *testing.T) {
 		synctest.Wait()
 		w.lock(func() { w.jobs[m2].ready[0] = time.Now() })
 		time.Sleep(time.Second)
-		if got := w.servingNow(); got != "2" {
+		if got := w.servingNow("m"); got != "2" {
 			t.Errorf("%q serves", got)
 		}
 		time.Sleep(7*time.Minute + 50*time.Second)
@@ -131,13 +131,46 @@ func TestServingCannotBeNoted(t *testing.T) {
 		w.served = errAway
 		w.lead()
 		time.Sleep(time.Minute)
-		if got := w.servingNow(); got != "1" {
+		if got := w.servingNow("m"); got != "1" {
 			t.Errorf("%q serves", got)
 		}
 		w.lock(func() { w.served = nil })
 		time.Sleep(2 * time.Second)
-		if got := w.servingNow(); got != "2" {
+		if got := w.servingNow("m"); got != "2" {
 			t.Errorf("%q serves", got)
+		}
+	})
+}
+
+// TestSlowNote takes a while to note that a version serves, and does so once.
+func TestSlowNote(t *testing.T) {
+	in(t, func(w *world) {
+		w.apply(version(m1, &serving.ScaleSpec{Max: 5}, 0))
+		w.serving = 3 * time.Second
+		w.lead()
+		time.Sleep(10 * time.Second)
+		if got := w.servingNow("m"); got != "1" || w.notes != 1 {
+			t.Errorf("%q serves, after %d notes", got, w.notes)
+		}
+	})
+}
+
+// TestReadyIsCounted sees replicas come and go.
+func TestReadyIsCounted(t *testing.T) {
+	in(t, func(w *world) {
+		w.deployed(m1, nil, 2)
+		w.lead()
+		for _, gone := range []bool{false, true, false} {
+			w.lock(func() {
+				w.jobs[m1].ready = nil
+				if !gone {
+					w.jobs[m1].ready = []time.Time{{}, {}}
+				}
+			})
+			time.Sleep(2 * time.Second)
+			if s, _ := w.s.Explain(m1); (s.Ready == 0) != gone {
+				t.Errorf("ready %d, gone %t", s.Ready, gone)
+			}
 		}
 	})
 }

@@ -52,8 +52,12 @@ type world struct {
 	unmute    time.Time                                         // until then they did not
 	deaf      error                                             // what reading demand fails with
 	lists     error                                             // what listing jobs fails with
+	listing   time.Duration                                     // how long a list of jobs is on its way
 	set       func(ctx context.Context, id serving.ModelID) error
-	served    error // what SetServing fails with
+	served    error         // what SetServing fails with
+	serving   time.Duration // how long it takes
+	notes     int           // how often it was asked for
+	reverts   bool          // jobs stay outdated
 	wakes     chan serving.ModelID
 	calls     []call
 	decisions []serving.Decision
@@ -183,8 +187,10 @@ func (w *world) Watch(ctx context.Context, update func(*serving.Catalog)) error 
 }
 
 func (w *world) ApplyFenced(_ context.Context, c catalog.Change, fence uint64) (*serving.Catalog, error) {
+	time.Sleep(w.serving)
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.notes++
 	if fence != w.fence {
 		w.Errorf("fence %d, want %d", fence, w.fence)
 	}
@@ -196,13 +202,16 @@ func (w *world) ApplyFenced(_ context.Context, c catalog.Change, fence uint64) (
 }
 
 func (w *world) Jobs(context.Context) ([]serving.Job, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	var all []serving.Job
-	for _, id := range w.names() {
-		all = append(all, w.jobs[id].Job)
-	}
-	return all, w.lists
+	var err error
+	w.lock(func() {
+		for _, id := range w.names() {
+			all = append(all, w.jobs[id].Job)
+		}
+		err = w.lists
+	})
+	time.Sleep(w.listing)
+	return all, err
 }
 
 func (w *world) names() []serving.ModelID {
@@ -244,6 +253,7 @@ func (w *world) do(ctx context.Context, c call, index uint64) error {
 	}
 	next := w.newJob(c.id, c.count, w.start)
 	copy(next.ready, job.ready)
+	next.Outdated = w.reverts && job.Outdated
 	w.jobs[c.id] = next
 	return nil
 }
@@ -411,4 +421,19 @@ func (w *world) wantMetric(when string, wants ...string) {
 			w.Errorf("%s, metrics do not say %q", when, want)
 		}
 	}
+}
+
+// countJobs is how many jobs there are, and countCalls how many changes were asked for.
+func (w *world) countJobs() int {
+	synctest.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.jobs)
+}
+
+func (w *world) countCalls() int {
+	synctest.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.calls)
 }

@@ -31,8 +31,7 @@ type Flight struct {
 
 	claimed atomic.Bool // somebody lands it
 
-	demand   *demand.Tally // counts it while replicas are asked; nil: it is not counted
-	deadline time.Time     // until when its output is in time, for the count
+	demand demand.Question // while replicas are asked
 
 	mu      sync.Mutex // guards the following
 	landed  bool
@@ -59,23 +58,10 @@ func (c *Cache) Join(k Key, w Waiter) (f *Flight, opened bool) {
 
 // Count says that a replica is asked for the flight, and so counts it as demand, in
 // flight until it lands. Who leads the flight calls it before anybody may land it.
-func (f *Flight) Count(t *demand.Tally, deadline time.Time) {
-	if t != nil {
-		f.demand, f.deadline = t, deadline
-		t.Began(time.Now())
-	}
-}
+func (f *Flight) Count(t *demand.Tally, now, deadline time.Time) { f.demand = t.Began(now, deadline) }
 
 // Unserved counts that there was no replica to ask.
 func (f *Flight) Unserved() { f.demand.Unserved() }
-
-// counted ends what Count began.
-func (f *Flight) counted(output bool) {
-	if f.demand != nil {
-		now := time.Now()
-		f.demand.Ended(now, output && !now.After(f.deadline))
-	}
-}
 
 func (f *Flight) wait(w Waiter) {
 	if f.waiters == nil {
@@ -91,7 +77,7 @@ func (f *Flight) Land(out *serving.Output, failure *serving.Failure) bool {
 	if !f.claimed.CompareAndSwap(false, true) {
 		return false
 	}
-	f.counted(out != nil)
+	f.demand.Ended(out != nil)
 	if f.keep && out != nil {
 		f.cache.Put(f.key, out) // before the flight goes: whoever then opens another finds it by Get
 	}

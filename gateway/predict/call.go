@@ -46,9 +46,9 @@ type question struct {
 }
 
 // start asks the first replica, and says when to hedge (zero: no other replica).
-func (c *call) start() (hedgeAt time.Time) {
+func (c *call) start(now time.Time) (hedgeAt time.Time) {
 	c.mu.Lock()
-	hedgeAt, held := c.begin(time.Now())
+	hedgeAt, held := c.begin(now)
 	c.mu.Unlock()
 	if held {
 		c.backlog.release() // it may be its turn already

@@ -37,6 +37,7 @@ type rig struct {
 	registry *obs.Registry
 	settle   func() // waits until nothing moves
 	began    time.Time
+	maxFrame uint32 // of replicas that come
 
 	lists chan []serving.Endpoint
 	ctx   context.Context
@@ -65,7 +66,7 @@ func newRig(t testing.TB, settle func()) (r *rig, stop func()) {
 	ctx, stopFakes := context.WithCancel(context.Background())
 	routing, cancel := context.WithCancel(ctx)
 	log := slog.New(slog.DiscardHandler)
-	r = &rig{TB: t, cache: cache.New(1 << 20), registry: obs.NewRegistry(), settle: settle, began: time.Now(), lists: make(chan []serving.Endpoint), ctx: ctx}
+	r = &rig{TB: t, cache: cache.New(1 << 20), registry: obs.NewRegistry(), settle: settle, began: time.Now(), maxFrame: rpc.MaxFrame, lists: make(chan []serving.Endpoint), ctx: ctx}
 	r.table = route.NewTable("test", r, log)
 	r.table.Dial = r.dial
 	ids := NewIDs(ctx, nil, log)
@@ -111,6 +112,7 @@ type fake struct {
 	name     string
 	versions []serving.ModelID
 	behave   behaviour
+	maxFrame uint32
 	ctx      context.Context
 	kill     context.CancelFunc
 
@@ -155,7 +157,7 @@ func number(x float64) rpc.Answer {
 // replica adds a replica that is ready for the versions.
 func (r *rig) replica(name string, behave behaviour, versions ...serving.ModelID) *fake {
 	r.Helper()
-	f := &fake{name: name, behave: behave, versions: versions}
+	f := &fake{name: name, behave: behave, versions: versions, maxFrame: r.maxFrame}
 	f.ctx, f.kill = context.WithCancel(r.ctx)
 	r.mu.Lock()
 	r.replicas = append(r.replicas, f)
@@ -194,7 +196,7 @@ func (r *rig) ready(id serving.ModelID, replicas int) {
 }
 
 func (f *fake) serve(nc net.Conn) {
-	conn, err := rpc.Accept(f.ctx, nc, rpc.Hello{Role: rpc.RoleSidecar, MaxFrame: rpc.MaxFrame}, nil)
+	conn, err := rpc.Accept(f.ctx, nc, rpc.Hello{Role: rpc.RoleSidecar, MaxFrame: f.maxFrame}, nil)
 	if err != nil {
 		return
 	}

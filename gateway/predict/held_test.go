@@ -66,6 +66,9 @@ func TestAHeldQuestionEndsWithItsDeadline(t *testing.T) {
 		if n := len(f.questions()); n != 0 {
 			t.Errorf("%d questions were sent that nobody waits for", n)
 		}
+		if t.backlog(m1).cold.Load() {
+			t.Error("it is cold although nobody waits")
+		}
 		a, took = t.predict(query(7))
 		t.wantOutput(a, 7)
 		if took != 0 {
@@ -113,6 +116,7 @@ func TestEqualQueriesWaitTogether(t *testing.T) {
 		if asked := f.questions(); len(asked) != 1 || asked[0].budget != slo-margin-40*time.Millisecond {
 			t.Errorf("asked %+v, want what the last to come has left", asked)
 		}
+		t.wantMissed(1)
 	})
 }
 
@@ -131,7 +135,16 @@ func TestAJoinerWithLessTimeLeavesTheOthersWaiting(t *testing.T) {
 		t.replica("a", echoes(0), m1)
 		first.done.Wait()
 		t.wantOutput(first.Prediction, 7)
+		t.wantMissed(1)
 	})
+}
+
+// wantMissed compares the questions that neither the cache nor another answered.
+func (r *rig) wantMissed(n float64) {
+	r.Helper()
+	if got := r.metric(`topsail_gateway_cache_total{app="app",result="missed"}`); got != n {
+		r.Errorf("%v questions were asked anew, want %v", got, n)
+	}
 }
 
 // A context that ends takes its question along. Who waits for the same asks again.

@@ -173,6 +173,18 @@ func TestARefusalBeforeTheAnnouncement(t *testing.T) {
 			t.Errorf("it was asked %d times", n)
 		}
 	})
+	bubble(t, func(t *rig) { // news of any replica ends the pause
+		t.replica("a", inTurn(fails(rpc.StatusDraining, "stopping"), echoes(0)), m1)
+		t.serves(nil, m1)
+		res := t.later(query(1))
+		t.wantHeld(1)
+		t.replica("b", echoes(0), m2) // the table has changed
+		res.done.Wait()
+		t.wantOutput(res.Prediction, 1)
+		if res.took != 0 {
+			t.Errorf("it took %v", res.took)
+		}
+	})
 	bubble(t, func(t *rig) { // one that never says anything has its own word at last
 		a := t.replica("a", fails(rpc.StatusDraining, "stopping"), m1)
 		t.serves(nil, m1)

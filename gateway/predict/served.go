@@ -56,7 +56,7 @@ func (a *app) serving(l *linked) *version {
 		return l.current
 	}
 	for _, name := range *l.served.versions.Load() {
-		if v := l.versions[name]; v != nil && v != l.current && v.inputType == a.InputType && v.backlog.group().Len() > 0 {
+		if v := l.versions[name]; v != nil && v.inputType == a.InputType && v.backlog.group().Len() > 0 {
 			if l.current != nil {
 				l.current.backlog.passedOver()
 			}

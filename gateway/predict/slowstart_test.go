@@ -82,6 +82,50 @@ func TestEachNewReplicaTakesSome(t *testing.T) {
 	})
 }
 
+// A replica that comes after one that has died is new again.
+func TestTheNextReplicaIsNewAgain(t *testing.T) {
+	bubble(t, func(t *rig) {
+		t.serves(patient, m1)
+		t.holds(100)
+		a := t.replica("a", echoes(10*time.Millisecond), m1)
+		time.Sleep(25 * time.Millisecond)
+		t.stop(a)
+		if n := len(a.questions()); n != 7*firstFew {
+			t.Fatalf("%d were sent to the first", n)
+		}
+		b := t.replica("b", silent, m1)
+		if n := len(b.questions()); n != firstFew {
+			t.Errorf("%d were sent to the second", n)
+		}
+	})
+}
+
+// As long as there is room for them, arrivals go straight on; once an output has come
+// and nobody is held, the start is over.
+func TestTheEndOfAColdStart(t *testing.T) {
+	bubble(t, func(t *rig) {
+		t.serves(patient, m1)
+		t.holds(2)
+		f := t.replica("a", func(q arrival) (rpc.Answer, time.Duration) {
+			if q.x == 0 {
+				return rpc.Answer{}, never
+			}
+			return number(q.x), 10 * time.Millisecond
+		}, m1)
+		for i := range 5 {
+			t.later(query(float64(1 + i)))
+		}
+		if n := len(f.questions()); n != firstFew {
+			t.Errorf("%d were sent", n)
+		}
+		time.Sleep(20 * time.Millisecond)
+		t.settle()
+		if t.backlog(m1).cold.Load() || len(f.questions()) != 7 {
+			t.Errorf("%d were sent, still cold: %v", len(f.questions()), t.backlog(m1).cold.Load())
+		}
+	})
+}
+
 // New arrivals queue by their deadlines while others are held, and only then.
 func TestNewArrivalsDoNotOvertake(t *testing.T) {
 	bubble(t, func(t *rig) {
@@ -200,6 +244,45 @@ func TestRefusalsReleaseOneForOne(t *testing.T) {
 			t.Errorf("%d were sent, want %d", n, 10*firstFew)
 		}
 		time.Sleep(time.Minute)
+	})
+}
+
+// A question that cannot be sent at all takes no place.
+func TestWhatCannotBeSentTakesNoPlace(t *testing.T) {
+	bubble(t, func(t *rig) {
+		t.serves(patient, m1)
+		large := t.later(query(make([]float64, rpc.MinMaxFrame)...))
+		t.maxFrame = rpc.MinMaxFrame
+		f := t.replica("a", silent, m1)
+		large.done.Wait()
+		t.wantDefault(large.Prediction, serving.ContainerError)
+		for i := range firstFew {
+			t.later(query(float64(i)))
+		}
+		if n := len(f.questions()); n != firstFew {
+			t.Errorf("%d were sent", n)
+		}
+	})
+}
+
+// A replica that goes in the moment that a question is released leaves it held.
+func TestReleasedToNobody(t *testing.T) {
+	bubble(t, func(t *rig) {
+		t.serves(nil, m1)
+		res := t.later(query(1))
+		line := t.backlog(m1)
+		line.mu.Lock()
+		c := line.held.calls[0]
+		line.drop(c)
+		line.sent++
+		line.mu.Unlock()
+		c.resume()
+		t.wantHeld(1)
+		if line.sent != 0 {
+			t.Errorf("%d are taken to be in flight", line.sent)
+		}
+		res.done.Wait()
+		t.wantDefault(res.Prediction, serving.NoReplica)
 	})
 }
 

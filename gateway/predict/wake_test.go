@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"topsail/rpc"
 	"topsail/serving"
 )
 
@@ -138,6 +139,22 @@ func TestAVersionThatIsPassedOverIsWoken(t *testing.T) {
 	})
 }
 
+// A replica that refuses first and then says that it is stopping leaves nobody to
+// ask: that wakes, too.
+func TestARefusedQuestionWakes(t *testing.T) {
+	bubble(t, func(t *rig) {
+		b := t.wakes(nil)
+		a := t.replica("a", fails(rpc.StatusDraining, "stopping"), m1)
+		t.serves(nil, m1)
+		t.later(query(1))
+		t.wantHeld(1)
+		t.wantRung(b, m1)
+		time.Sleep(refusedPause / 2)
+		a.announce(rpc.StateDraining)
+		t.wantRung(b, m1, refusedPause/2)
+	})
+}
+
 // A waker that fails is told of once, and tried on; a version that it fails on or
 // hangs on delays no other, and no query.
 func TestAWakerThatFails(t *testing.T) {
@@ -164,7 +181,14 @@ func TestAWakerThatFails(t *testing.T) {
 		}
 	})
 	bubble(t, func(t *rig) {
-		b := t.wakes(func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
+		b := t.wakes(func(ctx context.Context) error {
+			start := time.Now()
+			<-ctx.Done()
+			if took := time.Since(start); took > wakeWithin {
+				t.Errorf("a wake took %v", took)
+			}
+			return ctx.Err()
+		})
 		var models []*serving.Model
 		var all []*serving.App
 		for i := range 300 {
@@ -189,6 +213,7 @@ func TestAWakerThatFails(t *testing.T) {
 		if n := t.metric("topsail_gateway_wakes_total"); n < maxWakes {
 			t.Errorf("%v wakes", n)
 		}
+		time.Sleep(2 * wakeWithin)
 	})
 }
 

@@ -184,12 +184,13 @@ func (w *work) join(i int, key cache.Key) {
 
 // lead asks a replica on behalf of a flight that this query opened.
 func (w *work) lead(p *part) {
-	p.flight.Count(p.version.demand, w.respond)
+	now := time.Now()
+	p.flight.Count(p.version.demand, now, w.respond)
 	p.call = &call{
 		p: w.p, app: w.app.metrics, backlog: p.version.backlog, flight: p.flight,
 		input: w.q.Input, user: w.q.User, deadline: w.respond,
 	}
-	p.hedgeAt = p.call.start()
+	p.hedgeAt = p.call.start(now)
 }
 
 // step looks at what has come, and says whether the query has its verdict.
@@ -223,6 +224,7 @@ func (w *work) collect() {
 			if p.call == nil {
 				w.hits--
 			}
+			*p = part{version: p.version}
 			w.askPart(i)
 			continue
 		}

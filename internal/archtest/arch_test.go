@@ -34,8 +34,8 @@ var rooms = map[string][]string{
 	"internal/local":          {"serving"},
 	"internal/contract":       {"serving"},
 
-	"examples":       {"containers", "serving"},
-	"cmd":            nil, // assembles everything
+	"examples":         {"containers", "serving"},
+	"cmd":              nil, // assembles everything
 	"internal/bench":   nil, // measures everything
 	"internal/cluster": {"internal/servers"},
 	"internal/faults":  {}, // tests alone

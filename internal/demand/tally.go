@@ -47,33 +47,6 @@ func (t *Tally) forgotten() bool {
 	return t.takes > forgetAfter
 }
 
-// Began counts a question that no cache answered. It is in flight until Ended.
-func (t *Tally) Began(at time.Time) {
-	if t == nil {
-		return
-	}
-	t.arrivals.Add(1)
-	t.flying.begin(at.Sub(t.opened))
-}
-
-// Unserved says that a question which began has found no ready replica.
-func (t *Tally) Unserved() {
-	if t != nil {
-		t.unserved.Add(1)
-	}
-}
-
-// Ended ends a question that began, once: with an output in time or without.
-func (t *Tally) Ended(at time.Time, inTime bool) {
-	if t == nil {
-		return
-	}
-	t.flying.end(at.Sub(t.opened))
-	if !inTime {
-		t.defaults.Add(1)
-	}
-}
-
 // Admitted counts an input that was taken into a queue.
 func (t *Tally) Admitted() {
 	if t != nil {

@@ -128,7 +128,7 @@ func TestRedisIsRewound(t *testing.T) {
 		}
 		back(t, world.Redis)
 		// Something that the old copy does not know.
-		if err := world.apply(t.Context(), world.catalog(replicas)+"\n[[app]]\nname='later'\ninput_type='ints'\n"); err != nil {
+		if err := world.apply(t.Context(), world.catalog(replicas)+"\n[[app]]\nname='later'\ninput_type='doubles'\n"); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Second) // for the snapshots

@@ -51,7 +51,7 @@ func (s *Store) query(ctx context.Context, flux string) ([]serving.DemandReport,
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Close()
+	defer func() { _ = rows.Close() }() // what matters is what was read
 	var reports []serving.DemandReport
 	for rows.Next() {
 		text, _ := rows.Record().Value().(string)

@@ -28,7 +28,8 @@ func (e entry) points() int {
 // ring is what waits to be written, the oldest first. When there is no room the
 // oldest go.
 type ring struct {
-	came chan struct{} // has a value when there is something new
+	limit int           // in points
+	came  chan struct{} // has a value when there is something new
 
 	mu      sync.Mutex // guards the following
 	entries []entry
@@ -37,7 +38,7 @@ type ring struct {
 	atTake  uint64 // dropped, when something was taken last
 }
 
-func newRing() *ring { return &ring{came: make(chan struct{}, 1)} }
+func newRing(limit int) *ring { return &ring{limit: limit, came: make(chan struct{}, 1)} }
 
 func (r *ring) put(e entry) {
 	r.mu.Lock()
@@ -83,7 +84,7 @@ func (r *ring) giveBack(taken []entry) {
 }
 
 func (r *ring) trim() {
-	for r.points > maxKept && len(r.entries) > 1 {
+	for r.points > r.limit && len(r.entries) > 1 {
 		r.points -= r.entries[0].points()
 		r.entries[0] = entry{}
 		r.entries = r.entries[1:]

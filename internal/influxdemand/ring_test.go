@@ -9,6 +9,8 @@ import (
 	"topsail/serving"
 )
 
+const testLimit = 1000
+
 // numberedEntry can be told apart, and makes so many points.
 func numberedEntry(n, points int) entry {
 	return entry{report: &serving.DemandReport{Second: time.Unix(int64(n), 0), Demands: make([]serving.Demand, points-1)}}
@@ -20,7 +22,7 @@ func number(e entry) int { return int(e.report.Second.Unix()) }
 // newest, within the bound, and what is not there was dropped or taken.
 func TestRing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		r := newRing()
+		r := newRing(testLimit)
 		put, gone := 0, 0
 		check := func() {
 			points := 0
@@ -30,7 +32,7 @@ func TestRing(t *testing.T) {
 				}
 				points += e.points()
 			}
-			if points != r.points || (points > maxKept && len(r.entries) > 1) {
+			if points != r.points || (points > testLimit && len(r.entries) > 1) {
 				t.Fatalf("%d points, counted as %d", points, r.points)
 			}
 			if put != gone+int(r.dropped)+len(r.entries) {
@@ -39,11 +41,11 @@ func TestRing(t *testing.T) {
 		}
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			for range rapid.IntRange(0, 5).Draw(t, "puts") {
-				r.put(numberedEntry(put, rapid.IntRange(1, maxKept/4).Draw(t, "points")))
+				r.put(numberedEntry(put, rapid.IntRange(1, testLimit/4).Draw(t, "points")))
 				put++
 			}
 			check()
-			limit := rapid.IntRange(1, maxKept).Draw(t, "limit")
+			limit := rapid.IntRange(1, testLimit).Draw(t, "limit")
 			taken := r.take(limit)
 			points := 0
 			for _, e := range taken {
@@ -53,7 +55,7 @@ func TestRing(t *testing.T) {
 				t.Fatalf("took %d points of %d", points, limit)
 			}
 			for range rapid.IntRange(0, 3).Draw(t, "puts meanwhile") {
-				r.put(numberedEntry(put, rapid.IntRange(1, maxKept/4).Draw(t, "points")))
+				r.put(numberedEntry(put, rapid.IntRange(1, testLimit/4).Draw(t, "points")))
 				put++
 			}
 			if rapid.Bool().Draw(t, "give back") {
@@ -67,9 +69,9 @@ func TestRing(t *testing.T) {
 }
 
 func TestRingKeepsOneThatIsTooLarge(t *testing.T) {
-	r := newRing()
+	r := newRing(testLimit)
 	r.put(numberedEntry(0, 1))
-	r.put(numberedEntry(1, 2*maxKept))
+	r.put(numberedEntry(1, 2*testLimit))
 	if taken := r.take(1); len(taken) != 1 || number(taken[0]) != 1 || r.dropped != 1 {
 		t.Errorf("took %v, dropped %d", taken, r.dropped)
 	}
@@ -80,9 +82,9 @@ func TestRingKeepsOneThatIsTooLarge(t *testing.T) {
 
 // BenchmarkPut is what WriteDemand costs while InfluxDB is away and the ring full.
 func BenchmarkPut(b *testing.B) {
-	r := newRing()
-	e := numberedEntry(0, 201)
-	for range maxKept / 201 {
+	r := newRing(testLimit)
+	e := numberedEntry(0, 20)
+	for range testLimit / 20 {
 		r.put(e)
 	}
 	b.ReportAllocs()

@@ -32,7 +32,7 @@ type writer struct {
 }
 
 func newWriter(write func(context.Context, []*write.Point) error, log *slog.Logger) *writer {
-	return &writer{ring: newRing(), write: write, log: log}
+	return &writer{ring: newRing(maxKept), write: write, log: log}
 }
 
 func (w *writer) put(e entry) { w.ring.put(e) }

@@ -53,6 +53,12 @@ func (r *remote) write(ctx context.Context, points []*write.Point) error {
 	return nil
 }
 
+func (r *remote) tried() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.tries
+}
+
 // rig is a writer that runs in a bubble.
 type rig struct {
 	*testing.T
@@ -139,7 +145,7 @@ func TestWriterWritesInParts(t *testing.T) {
 	bubble(t, func(r *rig) {
 		r.puts(0, 3*maxRequest/10)
 		r.wantWritten(upTo(3 * maxRequest / 10)...)
-		if r.remote.largest > maxRequest {
+		if r.remote.largest > maxRequest { // nobody writes any more
 			r.Errorf("a request of %d points", r.remote.largest)
 		}
 	})
@@ -158,7 +164,7 @@ func TestWriterWaitsForItsServer(t *testing.T) {
 					time.Sleep(time.Second)
 				}
 				r.wantWritten()
-				if tries := r.remote.tries; tries < 20 || tries > 100 {
+				if tries := r.remote.tried(); tries < 20 || tries > 100 {
 					r.Errorf("tried %d times in a minute", tries)
 				}
 				r.remote.set(nil, false)
@@ -179,7 +185,7 @@ func TestWriterOutlivesAFrozenServer(t *testing.T) {
 			r.puts(i, i+1)
 			time.Sleep(time.Second)
 		}
-		if tries := r.remote.tries; tries < 3 || tries > 10 {
+		if tries := r.remote.tried(); tries < 3 || tries > 10 {
 			r.Errorf("tried %d times in half a minute", tries)
 		}
 		r.remote.set(nil, false)
@@ -191,7 +197,8 @@ func TestWriterOutlivesAFrozenServer(t *testing.T) {
 // TestWriterKeepsTheNewest through a long outage.
 func TestWriterKeepsTheNewest(t *testing.T) {
 	bubble(t, func(r *rig) {
-		const kept, lost = maxKept / 10, 17
+		const kept, lost = testLimit / 10, 17
+		r.ring.limit = testLimit
 		r.remote.set(errAway, false)
 		r.puts(0, 1)
 		synctest.Wait()

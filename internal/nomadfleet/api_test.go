@@ -70,10 +70,7 @@ func TestOneCall(t *testing.T) {
 	f := open(t, settings(t))
 	f.client = client(t, address)
 	for _, model := range []string{"one-call-a", "one-call-b", "one-call-c"} {
-		v := sleeper(model)
-		if err := f.SetCount(t.Context(), v, 0, serving.JobChange{}); err != nil {
-			t.Fatal(err)
-		}
+		register(t, f, sleeper(model), 0)
 	}
 	// Other tests have jobs with troubles of their own: look at ours alone.
 	stubs := func() []*api.JobListStub {
@@ -198,10 +195,7 @@ func TestChanges(t *testing.T) {
 		}
 	}
 	hear("the connection")
-	v := sleeper("changes")
-	if err := f.SetCount(t.Context(), v, 0, serving.JobChange{}); err != nil {
-		t.Fatal(err)
-	}
+	register(t, f, sleeper("changes"), 0)
 	hear("a new job")
 	stop()
 	if err := <-done; !errors.Is(err, context.Canceled) {

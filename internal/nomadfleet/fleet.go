@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/nomad/api"
 
 	"topsail/jobs"
+	"topsail/serving"
 )
 
 // patience bounds one call of Nomad's API.
@@ -25,7 +26,10 @@ type Config struct {
 	API       *api.Config // nil: api.DefaultConfig, the standard variables
 	TokenFile string      // when set, holds the token; read again when the token is refused
 	Jobs      jobs.Settings
-	Log       *slog.Logger
+	// Version is a version as it is registered now, nil where it is not. With it a
+	// job of a version that was defined anew is outdated. nil: definitions stay.
+	Version func(serving.ModelID) *serving.Version
+	Log     *slog.Logger
 }
 
 // Fleet is the jobs of all model versions. Its methods may be called at the same
@@ -34,12 +38,14 @@ type Fleet struct {
 	client   *api.Client
 	token    token
 	settings jobs.Settings
+	version  func(serving.ModelID) *serving.Version
 	log      *slog.Logger
 
 	changing locks // by job
 
 	mu      sync.Mutex
 	details map[string]*detail // of the jobs of the last list, by id
+	specs   map[serving.ModelID]spec
 }
 
 // Open prepares a fleet; it calls nobody.
@@ -59,7 +65,7 @@ func Open(cfg Config) (*Fleet, error) {
 	if err != nil {
 		return nil, fmt.Errorf("nomad at %s: %w", conf.Address, err)
 	}
-	f := &Fleet{client: client, token: token{file: cfg.TokenFile}, settings: cfg.Jobs, log: cfg.Log, details: map[string]*detail{}}
+	f := &Fleet{client: client, token: token{file: cfg.TokenFile}, settings: cfg.Jobs, version: cfg.Version, log: cfg.Log, details: map[string]*detail{}, specs: map[serving.ModelID]spec{}}
 	if _, err := f.token.reload(); err != nil {
 		return nil, err
 	}

@@ -20,10 +20,26 @@ const waitFor = 30 * time.Second
 // start registers a version and waits until its replicas run.
 func start(t *testing.T, f *Fleet, v *serving.Version) serving.Job {
 	t.Helper()
-	if err := f.SetCount(t.Context(), v, 0, serving.JobChange{Count: v.Replicas}); err != nil {
+	register(t, f, v, v.Replicas)
+	return await(t, f, v.ModelID, "running", func(j serving.Job) bool { return j.Running == j.Count })
+}
+
+// register makes the job of a version for the time of a test.
+func register(t *testing.T, f *Fleet, v *serving.Version, count int) {
+	t.Helper()
+	if err := f.SetCount(t.Context(), v, 0, serving.JobChange{Count: count}); err != nil {
 		t.Fatal(err)
 	}
-	return await(t, f, v.ModelID, "running", func(j serving.Job) bool { return j.Running == j.Count })
+	forget(t, f, jobs.ID(v.ModelID))
+}
+
+// forget ends a job with the test.
+func forget(t *testing.T, f *Fleet, job string) {
+	t.Cleanup(func() {
+		if _, _, err := f.client.Jobs().Deregister(job, true, nil); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // await waits until the job of a version is as wanted.
@@ -146,6 +162,7 @@ func TestScaleService(t *testing.T) {
 	if _, _, err := f.client.Jobs().Register(job, nil); err != nil {
 		t.Fatal(err)
 	}
+	forget(t, f, "gateways")
 	if err := f.ScaleService(t.Context(), "gateways", "gateway", 0, "for a test"); err != nil {
 		t.Fatal(err)
 	}

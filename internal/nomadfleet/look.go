@@ -64,7 +64,7 @@ func (l *look) job(stub *api.JobListStub, d *detail) serving.Job {
 	s := summary(stub)
 	job := serving.Job{
 		ModelID: d.id, Count: d.count, Running: s.Running, Index: d.index,
-		Outdated: d.outdated && d.takenBack == "",
+		Outdated: d.outdated && d.takenBack == "" || l.fleet.redefined(d),
 	}
 	if deployment := l.deployments[stub.ID]; deployment != nil {
 		job.Blocked = rollout(deployment, time.Now())

@@ -95,13 +95,13 @@ type commit struct {
 
 // commit returns done, moved or fenced.
 func (s *Store) commit(ctx context.Context, from, to position, c commit) (outcome any, err error) {
-	clear := "keep"
+	before := "keep"
 	if c.clear {
-		clear = "clear"
+		before = "clear"
 	}
 	args := append([]any{
 		from.Epoch, from.Revision, from.Write, to.Epoch, to.Revision, to.Write,
-		c.fence, keptChanges, clear, formatField, format,
+		c.fence, keptChanges, before, formatField, format,
 	}, c.fields...)
 	return s.run(ctx, s.scripts.write, []string{s.keys.catalog, s.keys.log, s.keys.fence}, args...)
 }

@@ -1,12 +1,22 @@
 package redisstore
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
 	"fmt"
+	"math/big"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"topsail/internal/servers"
 	"topsail/serving"
@@ -58,6 +68,57 @@ func startSentinel(t testing.TB, name, master string) string {
 	}
 	t.Cleanup(func() { sentinel.Process.Kill(); sentinel.Wait() })
 	return fmt.Sprintf("127.0.0.1:%d", port)
+}
+
+// TestTLS has a Redis that wants a certificate and shows one.
+func TestTLS(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	pair, roots := certificate(t, dir)
+	port, err := servers.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := func(name string) string { return filepath.Join(dir, name) }
+	server := ownRedis(t, dir, "--tls-port", fmt.Sprint(port), "--tls-cert-file", file("cert.pem"), "--tls-key-file", file("key.pem"), "--tls-ca-cert-file", file("cert.pem"))
+	cfg := configOf(server)
+	cfg.Addrs = []string{fmt.Sprintf("127.0.0.1:%d", port)}
+	cfg.TLS = &tls.Config{RootCAs: roots}
+	if got := open(t, cfg).State(); got.LastContact != (time.Time{}) || !strings.Contains(got.Away, "certificate") {
+		t.Errorf("without a certificate: %+v", got)
+	}
+	cfg.TLS = &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}}
+	everything(t, cfg)
+}
+
+// certificate makes one for 127.0.0.1, in cert.pem and key.pem.
+func certificate(t testing.TB, dir string) (tls.Certificate, *x509.CertPool) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certPEM := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	keyPEM := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})
+	pair, err := tls.X509KeyPair(certPEM, keyPEM)
+	if err := errors.Join(err, os.WriteFile(filepath.Join(dir, "cert.pem"), certPEM, 0o600), os.WriteFile(filepath.Join(dir, "key.pem"), keyPEM, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(certPEM)
+	return pair, roots
 }
 
 // everything uses each script and stream once.

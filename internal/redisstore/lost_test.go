@@ -112,6 +112,7 @@ func resolve(t testing.TB, resolve func(context.Context) (*serving.Catalog, erro
 
 // flushed is two Stores that know revision 2 with apps a and b, which is gone.
 func flushed(t *testing.T) (d data, before map[string]string, a, b *Store) {
+	t.Helper()
 	cfg := config(t)
 	d = dataOf(t, cfg)
 	a, b = follower(t, cfg), follower(t, cfg)
@@ -160,7 +161,7 @@ func TestFlushedAndWritten(t *testing.T) {
 	for _, restore := range []bool{true, false} {
 		d, _, a, b := flushed(t)
 		known := a.Catalog()
-		fresh := follower(t, Config{Addrs: a.cfg.Addrs, Prefix: d.prefix, Log: a.log})
+		fresh := follower(t, Config{Addrs: a.cfg.Addrs, Prefix: d.prefix, Log: b.log})
 		for _, name := range []string{"x", "y", "z"} {
 			apply(t, fresh, putApp(name))
 		}
@@ -179,7 +180,9 @@ func TestFlushedAndWritten(t *testing.T) {
 // TestRewound goes back to an old copy, writes on from there, and comes back.
 func TestRewound(t *testing.T) {
 	t.Parallel()
+	var log journal
 	cfg := config(t)
+	cfg.Log = log.logger()
 	d := dataOf(t, cfg)
 	a, b := follower(t, cfg), follower(t, cfg)
 	apply(t, a, putApp("a"))
@@ -202,12 +205,16 @@ func TestRewound(t *testing.T) {
 	fresh := follower(t, cfg) // it knows nothing of what was
 	for _, name := range []string{"x", "y", "z"} {
 		apply(t, fresh, putApp(name))
+		wantLost(t, a, want, "it holds revision")
 	}
 	wantLost(t, a, want, "revision 4, which was written after an older one")
 	wantLost(t, b, kept, "revision 4, which was written after an older one")
 	cat := resolve(t, b.Restore, 5, "a", "b", "c")
 	awaitCatalog(t, a, cat)
 	wantWorks(t, fresh, cat)
+	if got := log.count("is not used"); got != 4 {
+		t.Errorf("said %d times, want once for each of 2 losses at each of 2 processes", got)
+	}
 }
 
 // TestRestoreOfLess restores from a process that has missed a change: the one that

@@ -83,8 +83,10 @@ func (r *reading) decodeHead() (err error) {
 		return fmt.Errorf("its format is %q, and this topsail knows up to %d; use the release that wrote it", r.fields[formatField], format)
 	}
 	r.at = position{Epoch: r.fields[epochField], Write: r.fields[writeField]}
-	if r.at.Revision, err = strconv.ParseUint(r.fields[revisionField], 10, 64); err != nil {
-		return fmt.Errorf("its revision is %q", r.fields[revisionField])
+	revision := r.fields[revisionField]
+	r.at.Revision, err = strconv.ParseUint(revision, 10, 64)
+	if err != nil || revision != strconv.FormatUint(r.at.Revision, 10) { // scripts compare the text
+		return fmt.Errorf("its revision is %q", revision)
 	}
 	r.lineage = lineage{}
 	for field, value := range r.fields {

@@ -10,7 +10,7 @@ import (
 )
 
 // ErrNotLost says that there is nothing to restore or accept.
-var ErrNotLost = errors.New("nothing to do: redis holds the catalog that this process knows")
+var ErrNotLost = errors.New("nothing to do: redis holds all that this process knows")
 
 // Restore writes the last good catalog of this process back to a Redis that was
 // flushed or restored from an old copy, whatever it holds. It begins a new epoch

@@ -66,11 +66,10 @@ func (s *Store) note(err error) {
 	if err == nil {
 		h.source = FromRedis
 	}
-	switch was := text(h.alarm); {
-	case text(err) == was:
-	case err == nil:
+	switch {
+	case err == nil && h.alarm != nil:
 		log.Info("the alarm is over: Redis holds the catalog again")
-	default:
+	case err != nil && h.alarm == nil: // once: the words change as others write
 		log.Error("the catalog in Redis is not used, and the last good one stays", "err", err)
 	}
 	h.alarm = err

@@ -38,21 +38,21 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	}
 	redis.SetLogger(clientLog{cfg.Log}) // the library has one log for the whole process
 	s := &Store{cfg: cfg, log: cfg.Log, keys: newKeys(cfg.Prefix), scripts: newScripts(), turn: make(chan struct{}, 1)}
-	if err := s.restart(); err != nil {
+	if err := s.load(); err != nil {
 		return nil, err
 	}
 	s.client = cfg.connect(connections)
-	err := s.refresh(ctx)
+	_ = s.refresh(ctx) // State has what is wrong
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("open the store: %w", errors.Join(context.Cause(ctx), s.client.Close()))
 	}
 	state := s.State()
-	s.log.Info("opened the store in redis", "addrs", cfg.Addrs, "catalog", state.Source, "revision", state.Revision, "reached", err == nil)
+	s.log.Info("opened the store in redis", "addrs", cfg.Addrs, "catalog", state.Source, "revision", state.Revision, "away", state.Away != "")
 	return s, nil
 }
 
-// restart begins with the snapshot file.
-func (s *Store) restart() error {
+// load begins with the snapshot file, or with nothing.
+func (s *Store) load() error {
 	s.health.source = FromNothing
 	snap, err := loadFile(s.cfg.Snapshot, s.log)
 	if err != nil {

@@ -10,7 +10,7 @@ if there and there[2][2] == write then return 'done' end
 
 local at = redis.call('HMGET', KEYS[1], 'epoch', 'revision', 'write')
 if (at[1] or '') ~= ARGV[1] then return 'moved' end
-if at[1] and (at[2] ~= ARGV[2] or at[3] ~= ARGV[3]) then return 'moved' end
+if ARGV[1] ~= '' and (at[2] ~= ARGV[2] or at[3] ~= ARGV[3]) then return 'moved' end
 if ARGV[7] ~= '' and tonumber(ARGV[7]) < tonumber(redis.call('GET', KEYS[3]) or '0') then return 'fenced' end
 
 -- A script that fails half-way is not undone. So the log comes first: a Redis that

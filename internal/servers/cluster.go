@@ -18,12 +18,8 @@ type Ports struct {
 
 // FreePortsForAll are ports for a cluster beside others.
 func FreePortsForAll() (Ports, error) {
-	first, err := FreePorts(100)
-	if err != nil {
-		return Ports{}, err
-	}
-	tasks, err := FreePorts(600)
-	return Ports{Redis: first, InfluxDB: first + 5, Consul: first + 10, Nomad: first + 60, Tasks: tasks}, err
+	first, err := FreePorts(700)
+	return Ports{Redis: first, InfluxDB: first + 5, Consul: first + 10, Nomad: first + 60, Tasks: first + 100}, err
 }
 
 // Options say what is in a cluster.

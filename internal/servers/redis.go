@@ -18,7 +18,7 @@ func Redis(dir string, port int, args ...string) (*Server, error) {
 	}
 	argv := []string{
 		path, "--bind", "127.0.0.1", "--port", fmt.Sprint(port), "--dir", dir,
-		"--appendonly", "yes", "--appendfsync", "everysec", "--save", "", "--daemonize", "no",
+		"--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "noeviction", "--save", "", "--daemonize", "no",
 	}
 	return &Server{
 		Name: "redis", Addr: address(port), argv: append(argv, args...), log: filepath.Join(dir, "redis.log"), ready: redisReady,

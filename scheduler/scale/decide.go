@@ -51,7 +51,7 @@ func (d *draft) decide() {
 	case fixed:
 		d.fixed()
 	case d.Demand.Unknown != "":
-		d.because(d.to, ruleUnknown, "%s, so the count stays", d.Demand.Unknown)
+		d.because(d.to, ruleUnknown, "the demand is unknown: %s", d.Demand.Unknown)
 	default:
 		d.scale()
 	}

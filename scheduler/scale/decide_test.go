@@ -120,7 +120,7 @@ func TestRules(t *testing.T) {
 			s.Changed, in.Version.Scale.CooldownUp, in.Woken = now, time.Hour, now
 		}, 1, "wake", "a gateway has queries"},
 
-		{"unknown", input(3, unknown()), nil, 3, "unknown", "nobody has reported, so the count stays"},
+		{"unknown", input(3, unknown()), nil, 3, "unknown", "the demand is unknown: nobody has reported"},
 		{"half of it unknown", input(9, steady(1000)), func(in *scale.Input, _ *scale.State) { in.Demand.Stable.Seconds = 29 }, 9, "unknown", "of the last 60 s only 29 are known"},
 		{"woken in the dark", input(0, unknown()), func(in *scale.Input, _ *scale.State) { in.Woken = ago(9 * time.Second) }, 1, "wake", ""},
 		{"woken long ago", input(0, unknown()), func(in *scale.Input, _ *scale.State) { in.Woken = ago(10 * time.Second) }, 0, "unknown", ""},

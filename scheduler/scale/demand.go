@@ -58,9 +58,9 @@ func (d *draft) scale() {
 
 // unmeasured decides while nobody knows what a replica can do.
 func (d *draft) unmeasured() {
-	d.because(d.to, ruleUnmeasured, "what a replica can do is not measured yet, so the count stays")
+	d.because(d.to, ruleUnmeasured, "what a replica can do is not measured yet")
 	if d.SLO == 0 {
-		d.reason = "no app uses the version, so the count stays"
+		d.reason = "no app uses the version"
 	}
 	if d.to == 0 && d.Demand.Panic.Rate > 0 {
 		d.because(1, ruleWake, "there are queries and no replica")

@@ -20,14 +20,6 @@ import (
 // Gateway answers queries until ctx ends, then drains.
 func Gateway(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	p := newParts(cfg, log)
-	ln, err := p.ListenGateway()
-	if err != nil {
-		return err
-	}
-	ops, err := p.ListenOps()
-	if err != nil {
-		return errors.Join(err, ln.Close())
-	}
 	http, err := p.HTTP()
 	if err != nil {
 		return err
@@ -49,6 +41,15 @@ func Gateway(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	registry, err := p.openRegistry(client, cfg.Consul.Service)
 	if err != nil {
 		return err
+	}
+	// Last of all: who connects is not kept waiting for a store that is away.
+	ln, err := p.ListenGateway()
+	if err != nil {
+		return err
+	}
+	ops, err := p.ListenOps()
+	if err != nil {
+		return errors.Join(err, ln.Close())
 	}
 	meter, name := demand.NewMeter(), nameOr(cfg.Gateway.Name)
 	edge := gateway.New(ctx, gateway.Config{

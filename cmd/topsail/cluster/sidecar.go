@@ -26,6 +26,20 @@ func Sidecar(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
+	meter := demand.NewMeter()
+	one := sidecar.Config{Replica: nameOr(cfg.Sidecar.Replica), Models: models, Demand: meter}
+	if file := cfg.Sidecar.TokenFile; file != "" {
+		token, err := p.Token(file)
+		if err != nil {
+			return err
+		}
+		one.GatewayToken = token.Bytes
+	}
+	if file := cfg.Sidecar.ContainerTokenFile; file != "" {
+		if one.ContainerToken, err = drawToken(file); err != nil {
+			return err
+		}
+	}
 	gateways, err := p.Listen("sidecar.addr", cfg.Sidecar.Addr, cfg.TLS.CAFile != "")
 	if err != nil {
 		return err
@@ -38,23 +52,6 @@ func Sidecar(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	if err != nil {
 		return errors.Join(err, gateways.Close(), containers.Close())
 	}
-	meter := demand.NewMeter()
-	one := sidecar.Config{Replica: nameOr(cfg.Sidecar.Replica), Models: models, Demand: meter}
-	if file := cfg.Sidecar.TokenFile; file != "" {
-		token, err := p.Token(file)
-		if err != nil {
-			return err
-		}
-		one.GatewayToken = token.Bytes
-	}
-	if file := cfg.Sidecar.ContainerTokenFile; file != "" {
-		token := rand.Text()
-		// The container may run as another user. The folder keeps others out.
-		if err := os.WriteFile(file, []byte(token), 0o644); err != nil {
-			return fmt.Errorf("write the container's token: %w", err)
-		}
-		one.ContainerToken = []byte(token)
-	}
 	s := sidecar.New(one, sidecar.NewMetrics(p.Metrics), log)
 
 	rest, stopRest := context.WithCancel(context.WithoutCancel(ctx))
@@ -64,6 +61,20 @@ func Sidecar(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	all.Go(func() error { return p.report(rest, "sidecar", one.Replica, meter) })
 	all.Go(func() error { return p.ServeOps(rest, ops, s.Ready) })
 	return all.Wait()
+}
+
+// drawToken draws a token and puts it into a file for the container, which may run
+// as another user: the folder keeps others out.
+func drawToken(file string) ([]byte, error) {
+	token := []byte(rand.Text())
+	err := os.WriteFile(file+".new", token, 0o644)
+	if err == nil {
+		err = os.Rename(file+".new", file)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("write the container's token: %w", err)
+	}
+	return token, nil
 }
 
 // parseModels reads the versions that the replica serves.

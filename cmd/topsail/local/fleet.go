@@ -32,7 +32,7 @@ type fleet struct {
 
 	mu      sync.Mutex // guards the following
 	jobs    map[serving.ModelID]*job
-	last    map[string]*member // by name: the one started last, until it has ended
+	names   map[string]bool // of replicas that have not ended
 	index   uint64             // of the last change
 	running sync.WaitGroup     // replicas, those that are stopping included
 }
@@ -48,12 +48,11 @@ type job struct {
 type member struct {
 	*replica
 	stop context.CancelFunc
-	done chan struct{}
 }
 
 // newFleet runs nothing yet. Its replicas run until ctx ends.
 func newFleet(ctx context.Context, catalog func() *serving.Catalog) *fleet {
-	return &fleet{ctx: ctx, catalog: catalog, jobs: map[serving.ModelID]*job{}, last: map[string]*member{}}
+	return &fleet{ctx: ctx, catalog: catalog, jobs: map[serving.ModelID]*job{}, names: map[string]bool{}}
 }
 
 // Jobs lists the jobs by model and version.
@@ -100,10 +99,7 @@ func (f *fleet) SetCount(_ context.Context, v *serving.Version, _ time.Duration,
 	j.index = f.index
 	f.jobs[v.ModelID] = j
 	if !sameReplica(v, j.version) {
-		for i, old := range j.members {
-			old.stop()
-			j.members[i] = f.start(f.replica(v, i))
-		}
+		f.replace(j, v)
 	}
 	j.version = v
 	for len(j.members) > change.Count {
@@ -112,7 +108,7 @@ func (f *fleet) SetCount(_ context.Context, v *serving.Version, _ time.Duration,
 		j.members = j.members[:last]
 	}
 	for len(j.members) < change.Count {
-		j.members = append(j.members, f.start(f.replica(v, len(j.members))))
+		j.members = append(j.members, f.start(v))
 	}
 	return nil
 }
@@ -138,12 +134,24 @@ func (f *fleet) Remove(_ context.Context, id serving.ModelID, change serving.Job
 // wait returns when all replicas have ended, which they do after the fleet's context.
 func (f *fleet) wait() { f.running.Wait() }
 
-func (f *fleet) replica(v *serving.Version, index int) *replica {
-	return &replica{
-		name: replicaName(v.ModelID, index), model: v, index: index, logs: f.logs(), guard: f.guard,
-		registry: f.registry, metrics: f.metrics, demand: f.demand, log: f.log,
+// replace starts a replica of v for each there is, and stops the old ones when the
+// new ones are ready, or are not within replaceWithin.
+func (f *fleet) replace(j *job, v *serving.Version) {
+	for i, old := range j.members {
+		next := f.start(v)
+		j.members[i] = next
+		f.running.Go(func() {
+			defer old.stop()
+			select {
+			case <-next.serving:
+			case <-time.After(replaceWithin):
+			case <-f.ctx.Done():
+			}
+		})
 	}
 }
+
+const replaceWithin = time.Minute
 
 // sameReplica says whether a replica of one serves for the other: how many there
 // are and what they are called does not matter to it.
@@ -153,20 +161,22 @@ func sameReplica(a, b *serving.Version) bool {
 	return reflect.DeepEqual(x, y)
 }
 
-// start runs a replica, once the one before it of the same name has ended.
-func (f *fleet) start(r *replica) *member {
+// start runs a replica under the first name that is free.
+func (f *fleet) start(v *serving.Version) *member {
+	index := 0
+	for f.names[replicaName(v.ModelID, index)] {
+		index++
+	}
+	r := &replica{
+		name: replicaName(v.ModelID, index), model: v, index: index, logs: f.logs(), guard: f.guard,
+		registry: f.registry, metrics: f.metrics, demand: f.demand, log: f.log, serving: make(chan struct{}),
+	}
+	f.names[r.name] = true
 	ctx, stop := context.WithCancel(f.ctx)
-	m, before := &member{replica: r, stop: stop, done: make(chan struct{})}, f.last[r.name]
-	f.last[r.name] = m
+	m := &member{replica: r, stop: stop}
 	f.running.Go(func() {
-		defer close(m.done)
 		defer f.forget(m)
-		if before != nil {
-			<-before.done
-		}
-		if ctx.Err() == nil {
-			f.run(ctx, m)
-		}
+		f.run(ctx, m)
 	})
 	return m
 }
@@ -186,9 +196,7 @@ func (f *fleet) run(ctx context.Context, m *member) {
 func (f *fleet) forget(m *member) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.last[m.name] == m {
-		delete(f.last, m.name)
-	}
+	delete(f.names, m.name)
 }
 
 // logs is the folder for the containers' output.
@@ -209,15 +217,9 @@ func (f *fleet) processes() map[string]process.Snapshot {
 	return all
 }
 
-// names are the replicas' names, in order.
-func (f *fleet) names() []string {
+// living are the names of the replicas that have not ended, in order.
+func (f *fleet) living() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	names := map[string]bool{}
-	for _, j := range f.jobs {
-		for _, m := range j.members {
-			names[m.name] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(names))
+	return slices.Sorted(maps.Keys(f.names))
 }

@@ -31,7 +31,8 @@ type replica struct {
 	demand   *demand.Meter
 	log      *slog.Logger
 
-	child atomic.Pointer[process.Child]
+	child   atomic.Pointer[process.Child]
+	serving chan struct{} // closed when it is ready for the first time
 }
 
 func replicaName(id serving.ModelID, index int) string { return fmt.Sprintf("%v/%d", id, index) }
@@ -76,6 +77,7 @@ const readyEvery = 100 * time.Millisecond
 // register keeps the replica in the registry until ctx ends.
 func (r *replica) register(ctx context.Context, s *sidecar.Sidecar, addr string) {
 	defer r.registry.Remove(r.name)
+	first := sync.OnceFunc(func() { close(r.serving) })
 	e := serving.Endpoint{Replica: r.name, Addr: addr, Models: []serving.ModelID{r.model.ModelID}}
 	r.registry.Put(e)
 	tick := time.NewTicker(readyEvery)
@@ -86,6 +88,7 @@ func (r *replica) register(ctx context.Context, s *sidecar.Sidecar, addr string)
 			if ready := s.Ready() == nil; ready != e.Ready {
 				e.Ready = ready
 				r.registry.Put(e)
+				first()
 			}
 		case <-ctx.Done():
 			return

@@ -30,7 +30,7 @@ func (v *view) Status() web.Status {
 		seen[r.Replica] = r
 	}
 	processes := v.fleet.processes()
-	for _, name := range v.fleet.names() {
+	for _, name := range v.fleet.living() {
 		r := web.Replica{Name: name, State: "starting"}
 		if p, ok := processes[name]; ok {
 			r.State, r.Reason, r.Restarts, r.PID = p.State.String(), p.Reason, p.Restarts, p.PID

@@ -21,6 +21,8 @@ type Base struct {
 	Log     *slog.Logger
 	Metrics *obs.Registry
 	TLS     access.TLS // of this process, for its listeners and towards its peers
+
+	opsKeys *access.Keys
 }
 
 // New prepares the ground.
@@ -57,7 +59,10 @@ func (b *Base) ListenWeb() (net.Listener, error) {
 	return b.Listen("web.addr", b.Config.Web.Addr, b.Config.Web.RequireClientCert)
 }
 
-func (b *Base) ListenOps() (net.Listener, error) {
+func (b *Base) ListenOps() (ln net.Listener, err error) {
+	if b.opsKeys, err = b.Keys(b.Config.Ops.KeysFile); err != nil {
+		return nil, err
+	}
 	return b.Listen("ops.addr", b.Config.Ops.Addr, false)
 }
 
@@ -86,15 +91,10 @@ func (b *Base) HTTP() (httpapi.Config, error) {
 	}, err
 }
 
-// ServeOps serves metrics and health until ctx ends. ready says what is wrong with
+// ServeOps serves metrics and health on what ListenOps took, until ctx ends. ready says what is wrong with
 // the process, or nil.
 func (b *Base) ServeOps(ctx context.Context, ln net.Listener, ready func() error) error {
-	keys, err := b.Keys(b.Config.Ops.KeysFile)
-	if err != nil {
-		ln.Close()
-		return err
-	}
-	return obs.ServeOps(ctx, ln, b.Metrics, ready, keys.Handler)
+	return obs.ServeOps(ctx, ln, b.Metrics, ready, b.opsKeys.Handler)
 }
 
 // Ended leaves out the error that the context's own end is.

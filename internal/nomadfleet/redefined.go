@@ -1,0 +1,37 @@
+package nomadfleet
+
+import (
+	"topsail/jobs"
+	"topsail/serving"
+)
+
+// spec is the hash of what makes a replica of a version, and the version that it
+// was computed for: they are immutable, and the same pointer means the same one.
+type spec struct {
+	version *serving.Version
+	hash    string
+}
+
+// redefined says whether a job is of an earlier definition of its version.
+func (f *Fleet) redefined(d *detail) bool {
+	if f.version == nil {
+		return false
+	}
+	v := f.version(d.id)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if v == nil {
+		delete(f.specs, d.id)
+		return false
+	}
+	known := f.specs[d.id]
+	if known.version != v {
+		hash, err := jobs.Hash(jobs.Spec{Version: v, Settings: f.settings})
+		if err != nil {
+			return false // SetCount says what is wrong with it
+		}
+		known = spec{v, hash}
+		f.specs[d.id] = known
+	}
+	return known.hash != d.spec
+}
