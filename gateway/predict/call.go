@@ -26,8 +26,9 @@ type call struct {
 	mu       sync.Mutex // guards the following; held while asking, so that an answer finds them set
 	deadline time.Time
 	asked    [2]question
-	tries    int8 // questions sent since it was held last, at most two
+	tries    int8 // questions sent that count, at most two; held again, it starts over
 	open     int8 // of those, not yet answered
+	refusals int8 // that did not count
 	sent     bool // at some time
 	heldOnce bool // after it was sent; there is no second time
 	released bool // by the backlog, and in flight since
@@ -151,9 +152,16 @@ func (c *call) failed(from *route.Target, why *serving.Failure, now time.Time) {
 	}
 }
 
+// maxRefusals is how many refusals of a question by replicas that are stopping do not
+// count as tries: several can stop at once, and be asked before their word is there.
+const maxRefusals = 4
+
 // again asks another replica, once, within the budget of extra calls. A replica
 // that is stopping costs no budget: its refusals are quick and expected.
 func (c *call) again(not *route.Target, cause serving.Cause, now time.Time) bool {
+	if cause == serving.Draining && c.open == 0 && c.refusals < maxRefusals {
+		c.refusals, c.tries = c.refusals+1, 0 // as if it had not been sent
+	}
 	if int(c.tries) >= len(c.asked) || cause == serving.MissedSLO {
 		return false
 	}

@@ -60,7 +60,11 @@ func TestWhatIsTriedAgainElsewhere(t *testing.T) {
 				if !strings.HasPrefix(got.Explanation, test.explain) || took != 0 {
 					t.Errorf("after %v: %q, want %q", took, got.Explanation, test.explain)
 				}
-				if asked, _ := both(a, b); len(asked) > 2 {
+				limit := 2
+				if test.cause == serving.Draining {
+					limit += maxRefusals
+				}
+				if asked, _ := both(a, b); len(asked) > limit {
 					t.Errorf("asked %+v", asked)
 				}
 				if n := t.metric(`topsail_gateway_answers_total{app="app",cause="` + test.cause.String() + `"}`); n != 1 {
@@ -135,7 +139,7 @@ func TestDrainingCostsNoBudget(t *testing.T) {
 			a, _ := t.predict(query(float64(i)))
 			t.wantDefault(a, serving.Draining)
 		}
-		if n := t.metric("topsail_gateway_extra_calls_total"); n != 2*extraSaved {
+		if n := t.metric("topsail_gateway_extra_calls_total"); n != 2*extraSaved*(1+maxRefusals) {
 			t.Errorf("%v extra calls", n)
 		}
 		if !t.p.metrics.budget.spend() {
@@ -182,4 +186,23 @@ func TestTheSecondHasTheLastWord(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Several replicas stop at once, and none has said so yet: the one that goes on
+// is found all the same.
+func TestSeveralReplicasStopAtOnce(t *testing.T) {
+	bubble(t, func(t *rig) {
+		refuses := fails(rpc.StatusDraining, "stopping")
+		behave := inTurn(refuses, refuses, refuses, refuses, echoes(time.Millisecond))
+		for _, name := range []string{"a", "b", "c"} {
+			t.replica(name, behave, m1)
+		}
+		t.serves(nil, m1)
+		got, took := t.predict(query(7))
+		t.wantOutput(got, 7)
+		if took != time.Millisecond {
+			t.Errorf("it took %v", took)
+		}
+		t.wantHeld(0)
+	})
 }

@@ -288,7 +288,7 @@ func (s fleet) failing() {
 	s.v.Container.Command = []string{"/bin/sh", "-c", "exit 3"}
 	s.set(s.v, 1)
 	job := s.await(s.JobFleet, s.v, "a problem", func(j *serving.Job) bool { return j.Problem != "" })
-	if !strings.Contains(job.Problem, "exit code 3") || job.Count != 1 {
+	if !strings.Contains(job.Problem, "exit ") || !strings.Contains(job.Problem, "3") || job.Count != 1 {
 		s.Errorf("%+v", job)
 	}
 	s.set(s.v, 0)

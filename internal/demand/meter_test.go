@@ -17,12 +17,18 @@ func TestMeterCounts(t *testing.T) {
 		m := NewMeter()
 		gateway, idle := m.Open(a2, nil), m.Open(a1, nil)
 		sidecar := m.Open(b1, func() serving.LatencyLine { return serving.LatencyLine{Base: 2, PerInput: 3} })
-		gateway.Began(time.Now())
-		gateway.Began(time.Now())
-		gateway.Unserved()
+		deadline := time.Now().Add(100 * time.Millisecond)
+		for range 2 {
+			q := gateway.Began(time.Now(), deadline)
+			defer q.Ended(true) // when it is no longer looked at
+		}
+		failed, inTime, late := gateway.Began(time.Now(), deadline), gateway.Began(time.Now(), deadline), gateway.Began(time.Now(), deadline)
+		failed.Unserved()
+		failed.Ended(false)
 		time.Sleep(100 * time.Millisecond)
-		gateway.Ended(time.Now(), true)
-		gateway.Ended(time.Now(), false)
+		inTime.Ended(true)
+		time.Sleep(time.Microsecond)
+		late.Ended(true)
 		for range 5 {
 			sidecar.Admitted()
 			sidecar.Waited(time.Millisecond)
@@ -31,13 +37,14 @@ func TestMeterCounts(t *testing.T) {
 		sidecar.Batch(2, 10*time.Millisecond)
 		sidecar.Batch(3, 12*time.Millisecond)
 		want := []serving.Demand{
-			{ModelID: a2, Arrivals: 2, Unserved: 1, Defaults: 1, Concurrency: 200 * time.Millisecond},
+			{ModelID: a2, Arrivals: 5, Unserved: 1, Defaults: 2, Concurrency: 4*100*time.Millisecond + 3*time.Microsecond},
 			{ModelID: b1, Admitted: 5, Refused: 1, Batches: 2, Inputs: 5, Waited: 5 * time.Millisecond, Service: 22 * time.Millisecond, Profile: serving.LatencyLine{Base: 2, PerInput: 3}},
 		}
 		if got := m.take(); !slices.Equal(got, want) {
 			t.Errorf("took %+v, want %+v", got, want)
 		}
-		want = []serving.Demand{{ModelID: b1, Profile: serving.LatencyLine{Base: 2, PerInput: 3}}}
+		want = want[1:]
+		want[0] = serving.Demand{ModelID: b1, Profile: want[0].Profile}
 		if got := m.take(); !slices.Equal(got, want) {
 			t.Errorf("took %+v, want %+v: what was taken is gone, and profiles are not", got, want)
 		}
@@ -65,12 +72,12 @@ func TestTalliesOfAVersionAddUp(t *testing.T) {
 func TestClosedTallies(t *testing.T) {
 	m := NewMeter()
 	tally := m.Open(a1, nil)
-	tally.Began(time.Now())
+	q := tally.Began(time.Now(), time.Now())
 	tally.Close()
 	if d := m.take(); len(d) != 1 || d[0].Arrivals != 1 {
 		t.Errorf("took %+v after the end, want what was counted before it", d)
 	}
-	tally.Ended(time.Now(), false)
+	q.Ended(false)
 	if d := m.take(); len(d) != 1 || d[0].Defaults != 1 {
 		t.Errorf("took %+v, want the question that ended late", d)
 	}
@@ -92,9 +99,9 @@ func TestClosedTallies(t *testing.T) {
 func TestNilMeterCountsNothing(t *testing.T) {
 	var m *Meter
 	tally := m.Open(a1, nil)
-	tally.Began(time.Now())
-	tally.Unserved()
-	tally.Ended(time.Now(), true)
+	q := tally.Began(time.Now(), time.Now())
+	q.Unserved()
+	q.Ended(true)
 	tally.Admitted()
 	tally.Refused()
 	tally.Waited(1)
@@ -115,9 +122,9 @@ func TestMeterAtOnce(t *testing.T) {
 	for range workers {
 		working.Go(func() {
 			for range each {
-				tally.Began(time.Now())
+				q := tally.Began(time.Now(), time.Time{})
 				tally.Batch(3, 2)
-				tally.Ended(time.Now(), false)
+				q.Ended(true) // late
 			}
 		})
 	}
@@ -152,19 +159,18 @@ func TestMeterAtOnce(t *testing.T) {
 // BenchmarkQuestion is what a gateway counts of one question.
 func BenchmarkQuestion(b *testing.B) {
 	tally, now := NewMeter().Open(a1, nil), time.Now()
+	deadline := now.Add(time.Hour)
 	b.Run("one at a time", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			tally.Began(now)
-			tally.Ended(now, true)
+			tally.Began(now, deadline).Ended(true)
 		}
 	})
 	b.Run("all cores", func(b *testing.B) {
 		b.ReportAllocs()
 		b.RunParallel(func(pb *testing.PB) {
 			for pb.Next() {
-				tally.Began(now)
-				tally.Ended(now, true)
+				tally.Began(now, deadline).Ended(true)
 			}
 		})
 	})

@@ -16,21 +16,34 @@ import (
 // shutdownWithin bounds the wait for requests in hand when a server stops.
 const shutdownWithin = 2 * time.Second
 
-// ServeOps serves what operators ask for until ctx ends: /metrics, /health/live,
-// /health/ready and /debug/pprof. ready says why the process is not ready, or nil.
-// protect wraps everything but health, which load balancers and agents check
-// without credentials; nil leaves it open.
-func ServeOps(ctx context.Context, ln net.Listener, r *Registry, ready func() error, protect func(http.Handler) http.Handler) error {
-	return ServeHTTP(ctx, ln, opsHandler(r, ready, protect))
+// Health says what is wrong with a process.
+type Health struct {
+	Ready func() error // why it cannot do its work now, or nil
+	Live  func() error // why it had better be started anew, or nil; when nil, it never had
 }
 
-func opsHandler(r *Registry, ready func() error, protect func(http.Handler) http.Handler) http.Handler {
+func (h Health) live() error {
+	if h.Live == nil {
+		return nil
+	}
+	return h.Live()
+}
+
+// ServeOps serves what operators ask for until ctx ends: /metrics, /health/live,
+// /health/ready and /debug/pprof.
+// protect wraps everything but health, which load balancers and agents check
+// without credentials; nil leaves it open.
+func ServeOps(ctx context.Context, ln net.Listener, r *Registry, h Health, protect func(http.Handler) http.Handler) error {
+	return ServeHTTP(ctx, ln, opsHandler(r, h, protect))
+}
+
+func opsHandler(r *Registry, h Health, protect func(http.Handler) http.Handler) http.Handler {
 	if protect == nil {
 		protect = func(h http.Handler) http.Handler { return h }
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /health/live", func(w http.ResponseWriter, _ *http.Request) { health(w, nil) })
-	mux.HandleFunc("GET /health/ready", func(w http.ResponseWriter, _ *http.Request) { health(w, ready()) })
+	mux.HandleFunc("GET /health/live", func(w http.ResponseWriter, _ *http.Request) { health(w, h.live()) })
+	mux.HandleFunc("GET /health/ready", func(w http.ResponseWriter, _ *http.Request) { health(w, h.Ready()) })
 	mux.Handle("GET /metrics", protect(r.Handler()))
 	mux.Handle("/debug/pprof/", protect(http.HandlerFunc(pprof.Index)))
 	mux.Handle("/debug/pprof/cmdline", protect(http.HandlerFunc(pprof.Cmdline)))

@@ -27,7 +27,7 @@ func TestOnlyHealthIsOpenWhenTheRestIsProtected(t *testing.T) {
 		h.ServeHTTP(w, r)
 		return w.Code
 	}
-	ready := func() error { return errors.New("loading") }
+	ready := Health{Ready: func() error { return errors.New("loading") }}
 	protected, open := opsHandler(NewRegistry(), ready, protect), opsHandler(NewRegistry(), ready, nil)
 	for path, good := range map[string]int{
 		"/health/live": 200, "/health/ready": 503,
@@ -56,7 +56,7 @@ func TestServeOpsEndsWithItsContext(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- ServeOps(ctx, ln, NewRegistry(), func() error { return nil }, nil) }()
+	go func() { done <- ServeOps(ctx, ln, NewRegistry(), Health{Ready: func() error { return nil }}, nil) }()
 	response, err := http.Get("http://" + ln.Addr().String() + "/health/ready")
 	if err != nil {
 		t.Fatal(err)

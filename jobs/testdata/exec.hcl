@@ -10,7 +10,7 @@ job "topsail-wine-6eccf43c" {
     topsail_version    = "1.2"
     topsail_generation = "1"
     topsail_settings   = "44c2da72"
-    topsail_spec       = "6bd96652"
+    topsail_spec       = "810deb37"
   }
 
   # Without deployments: one that runs would forbid every change of the count.
@@ -52,9 +52,29 @@ job "topsail-wine-6eccf43c" {
 
         failures_before_critical = 2
       }
+
+      # A container that hangs, or a sidecar, is started anew.
+      check {
+        type     = "http"
+        name     = "live"
+        path     = "/health/live"
+        port     = "ops"
+        interval = "5s"
+        timeout  = "3s"
+
+        check_restart {
+          limit = 3
+          grace = "10s"
+        }
+      }
     }
 
     shutdown_delay = "2.1s"
+
+    # So that replicas do not go down together with one node.
+    spread {
+      attribute = "${node.unique.id}"
+    }
 
     restart {
       attempts = 3

@@ -7,7 +7,7 @@ job "topsail-wine-6eccf43c" {
     topsail_version    = "1.2"
     topsail_generation = "1"
     topsail_settings   = "70b7e27f"
-    topsail_spec       = "5e5ed529"
+    topsail_spec       = "8c415725"
   }
 
   # Without deployments: one that runs would forbid every change of the count.
@@ -54,6 +54,23 @@ job "topsail-wine-6eccf43c" {
         failures_before_critical = 2
       }
 
+      # A container that hangs, or a sidecar, is started anew.
+      check {
+        type     = "http"
+        name     = "live"
+        path     = "/health/live"
+        port     = "ops"
+        interval = "5s"
+        timeout  = "3s"
+        protocol        = "https"
+        tls_skip_verify = true
+
+        check_restart {
+          limit = 3
+          grace = "10s"
+        }
+      }
+
       task = "sidecar"
       connect {
         native = true
@@ -61,6 +78,11 @@ job "topsail-wine-6eccf43c" {
     }
 
     shutdown_delay = "2.1s"
+
+    # So that replicas do not go down together with one node.
+    spread {
+      attribute = "${node.unique.id}"
+    }
 
     restart {
       attempts = 3

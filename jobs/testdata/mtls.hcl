@@ -7,7 +7,7 @@ job "topsail-wine-6eccf43c" {
     topsail_version    = "1.2"
     topsail_generation = "1"
     topsail_settings   = "90e256f8"
-    topsail_spec       = "9d9eb9a2"
+    topsail_spec       = "45d67d4a"
   }
 
   # Without deployments: one that runs would forbid every change of the count.
@@ -53,9 +53,31 @@ job "topsail-wine-6eccf43c" {
 
         failures_before_critical = 2
       }
+
+      # A container that hangs, or a sidecar, is started anew.
+      check {
+        type     = "http"
+        name     = "live"
+        path     = "/health/live"
+        port     = "ops"
+        interval = "5s"
+        timeout  = "3s"
+        protocol        = "https"
+        tls_skip_verify = true
+
+        check_restart {
+          limit = 3
+          grace = "10s"
+        }
+      }
     }
 
     shutdown_delay = "2.1s"
+
+    # So that replicas do not go down together with one node.
+    spread {
+      attribute = "${node.unique.id}"
+    }
 
     restart {
       attempts = 3

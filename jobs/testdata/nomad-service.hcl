@@ -7,7 +7,7 @@ job "topsail-wine-6eccf43c" {
     topsail_version    = "1.2"
     topsail_generation = "1"
     topsail_settings   = "e0158ef0"
-    topsail_spec       = "c2434f88"
+    topsail_spec       = "da650be7"
   }
 
   # Without deployments: one that runs would forbid every change of the count.
@@ -39,9 +39,29 @@ job "topsail-wine-6eccf43c" {
         interval = "2s"
         timeout  = "1s"
       }
+
+      # A container that hangs, or a sidecar, is started anew.
+      check {
+        type     = "http"
+        name     = "live"
+        path     = "/health/live"
+        port     = "ops"
+        interval = "5s"
+        timeout  = "3s"
+
+        check_restart {
+          limit = 3
+          grace = "10s"
+        }
+      }
     }
 
     shutdown_delay = "2.1s"
+
+    # So that replicas do not go down together with one node.
+    spread {
+      attribute = "${node.unique.id}"
+    }
 
     restart {
       attempts = 3

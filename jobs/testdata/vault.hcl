@@ -7,7 +7,7 @@ job "topsail-wine-6eccf43c" {
     topsail_version    = "1.2"
     topsail_generation = "1"
     topsail_settings   = "ef6a8609"
-    topsail_spec       = "d4d352ba"
+    topsail_spec       = "cfd67c5f"
   }
 
   # Without deployments: one that runs would forbid every change of the count.
@@ -49,9 +49,29 @@ job "topsail-wine-6eccf43c" {
 
         failures_before_critical = 2
       }
+
+      # A container that hangs, or a sidecar, is started anew.
+      check {
+        type     = "http"
+        name     = "live"
+        path     = "/health/live"
+        port     = "ops"
+        interval = "5s"
+        timeout  = "3s"
+
+        check_restart {
+          limit = 3
+          grace = "10s"
+        }
+      }
     }
 
     shutdown_delay = "2.1s"
+
+    # So that replicas do not go down together with one node.
+    spread {
+      attribute = "${node.unique.id}"
+    }
 
     restart {
       attempts = 3

@@ -15,8 +15,9 @@ const (
 	// makes nothing unknown while others live.
 	stale = 5 * time.Second
 
-	overlap = 3  // seconds that are read again, for sidecars and new gateways that report late
-	mending = 30 // seconds in which a hole is looked for again
+	history = 120 // seconds that are read at the most; less than span
+	overlap = 3   // that are read again, for sidecars and new gateways that report late
+	mending = 30  // in which a hole is looked for again
 )
 
 // Windows is the demand of all model versions.
@@ -42,7 +43,7 @@ func New() *Windows {
 // have come late.
 func (w *Windows) From(now time.Time) time.Time {
 	second := now.Unix()
-	oldest := second - span + 8
+	oldest := second - history
 	if w.anchor == 0 {
 		return time.Unix(oldest, 0).UTC()
 	}

@@ -14,6 +14,7 @@ import (
 	"topsail/gateway"
 	"topsail/internal/consulregistry"
 	"topsail/internal/demand"
+	"topsail/internal/obs"
 	"topsail/internal/redisstore"
 )
 
@@ -64,7 +65,7 @@ func Gateway(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	all.Go(func() error { return role.Ended(rest, store.Run(rest)) })
 	all.Go(func() error { return p.report(rest, "gateway", name, meter) })
 	all.Go(func() error {
-		return p.ServeOps(rest, ops, func() error { return gatewayReady(ctx, store, registry, edge) })
+		return p.ServeOps(rest, ops, obs.Health{Ready: func() error { return gatewayReady(ctx, store, registry) }})
 	})
 	return all.Wait()
 }
@@ -72,7 +73,7 @@ func Gateway(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 // gatewayReady says why clients had better ask another gateway, or nil. One that
 // has found its catalog and its replicas stays ready while Redis and Consul are
 // away.
-func gatewayReady(ctx context.Context, store *redisstore.Store, registry *consulregistry.Registry, edge *gateway.Gateway) error {
+func gatewayReady(ctx context.Context, store *redisstore.Store, registry *consulregistry.Registry) error {
 	switch {
 	case ctx.Err() != nil:
 		return errors.New("it is stopping")

@@ -14,10 +14,12 @@ import (
 	"topsail/cmd/topsail/role"
 	"topsail/internal/consulregistry"
 	"topsail/internal/nomadfleet"
+	"topsail/internal/obs"
 	"topsail/internal/redisstore"
 	"topsail/jobs"
 	"topsail/scheduler"
 	"topsail/scheduler/leader"
+	"topsail/serving"
 )
 
 // leaderKey is the lock in Consul that the leading scheduler holds.
@@ -44,7 +46,7 @@ func Scheduler(ctx context.Context, cfg *config.Config, log *slog.Logger) error 
 	if err != nil {
 		return err
 	}
-	fleet, err := p.openFleet()
+	fleet, err := p.openFleet(func(id serving.ModelID) *serving.Version { return store.Catalog().Version(id) })
 	if err != nil {
 		return err
 	}
@@ -62,7 +64,7 @@ func Scheduler(ctx context.Context, cfg *config.Config, log *slog.Logger) error 
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return role.Ended(ctx, store.Run(ctx)) })
 	group.Go(func() error { return role.Ended(ctx, demand.Run(ctx)) })
-	group.Go(func() error { return p.ServeOps(ctx, ops, func() error { return nil }) })
+	group.Go(func() error { return p.ServeOps(ctx, ops, obs.Health{Ready: func() error { return nil }}) })
 	group.Go(func() error {
 		return role.Ended(ctx, elector.Run(ctx, func(ctx context.Context, term *leader.Term) error {
 			log.Info("leading", "fence", term.Fence())
@@ -86,13 +88,14 @@ func floor(store *redisstore.Store, log *slog.Logger) func(context.Context) (uin
 	}
 }
 
-// openFleet opens the jobs in Nomad.
-func (p *parts) openFleet() (*nomadfleet.Fleet, error) {
+// openFleet opens the jobs in Nomad. version finds what is registered; nil where that
+// does not matter.
+func (p *parts) openFleet(version func(serving.ModelID) *serving.Version) (*nomadfleet.Fleet, error) {
 	settings, err := p.jobSettings()
 	if err != nil {
 		return nil, err
 	}
-	return nomadfleet.Open(nomadfleet.Config{TokenFile: p.Config.Nomad.TokenFile, Jobs: settings, Log: p.Log})
+	return nomadfleet.Open(nomadfleet.Config{TokenFile: p.Config.Nomad.TokenFile, Jobs: settings, Version: version, Log: p.Log})
 }
 
 // jobSettings are what the jobs of all versions have in common.

@@ -9,11 +9,13 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
 	"topsail/cmd/topsail/config"
 	"topsail/internal/demand"
+	"topsail/internal/obs"
 	"topsail/serving"
 	"topsail/sidecar"
 )
@@ -27,7 +29,8 @@ func Sidecar(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 		return err
 	}
 	meter := demand.NewMeter()
-	one := sidecar.Config{Replica: nameOr(cfg.Sidecar.Replica), Models: models, Demand: meter}
+	var hung atomic.Bool // a container, and nothing but its end mends that
+	one := sidecar.Config{Replica: nameOr(cfg.Sidecar.Replica), Models: models, Demand: meter, Stalled: func() { hung.Store(true) }}
 	if file := cfg.Sidecar.TokenFile; file != "" {
 		token, err := p.Token(file)
 		if err != nil {
@@ -59,8 +62,22 @@ func Sidecar(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	var all errgroup.Group
 	all.Go(func() error { defer stopRest(); return s.Run(ctx, gateways, containers) })
 	all.Go(func() error { return p.report(rest, "sidecar", one.Replica, meter) })
-	all.Go(func() error { return p.ServeOps(rest, ops, s.Ready) })
+	all.Go(func() error {
+		return p.ServeOps(rest, ops, obs.Health{Ready: s.Ready, Live: func() error { return live(&hung, s) }})
+	})
 	return all.Wait()
+}
+
+// live says that the container has to be started anew: it hung, and no other is ready.
+func live(hung *atomic.Bool, s *sidecar.Sidecar) error {
+	if !hung.Load() {
+		return nil
+	}
+	if s.Ready() == nil {
+		hung.Store(false)
+		return nil
+	}
+	return errors.New("the container does not answer; it has to be started anew")
 }
 
 // drawToken draws a token and puts it into a file for the container, which may run

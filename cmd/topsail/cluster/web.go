@@ -47,7 +47,7 @@ func Web(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return role.Ended(ctx, store.Run(ctx)) })
 	group.Go(func() error { return role.Ended(ctx, v.follow(ctx, replicas)) })
-	group.Go(func() error { return p.ServeOps(ctx, ops, func() error { return nil }) })
+	group.Go(func() error { return p.ServeOps(ctx, ops, obs.Health{Ready: func() error { return nil }}) })
 	group.Go(func() error { return obs.ServeHTTP(ctx, ln, web.Handler(v, keys)) })
 	return group.Wait()
 }

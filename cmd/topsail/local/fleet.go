@@ -30,11 +30,13 @@ type fleet struct {
 	demand   *demand.Meter
 	log      *slog.Logger
 
+	replaceWithin time.Duration
+
 	mu      sync.Mutex // guards the following
 	jobs    map[serving.ModelID]*job
 	names   map[string]bool // of replicas that have not ended
-	index   uint64             // of the last change
-	running sync.WaitGroup     // replicas, those that are stopping included
+	index   uint64          // of the last change
+	running sync.WaitGroup  // replicas, those that are stopping included
 }
 
 // job is the replicas of one version, the oldest first.
@@ -47,16 +49,20 @@ type job struct {
 // member is a replica with the goroutine that runs it.
 type member struct {
 	*replica
-	stop context.CancelFunc
+	stop   context.CancelFunc
+	before *member // which it replaces, until that has been stopped; else nil
 }
 
 // newFleet runs nothing yet. Its replicas run until ctx ends.
 func newFleet(ctx context.Context, catalog func() *serving.Catalog) *fleet {
-	return &fleet{ctx: ctx, catalog: catalog, jobs: map[serving.ModelID]*job{}, names: map[string]bool{}}
+	return &fleet{ctx: ctx, catalog: catalog, jobs: map[serving.ModelID]*job{}, names: map[string]bool{}, replaceWithin: time.Minute}
 }
 
 // Jobs lists the jobs by model and version.
-func (f *fleet) Jobs(context.Context) ([]serving.Job, error) {
+func (f *fleet) Jobs(ctx context.Context) ([]serving.Job, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	cat := f.catalog()
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -64,10 +70,10 @@ func (f *fleet) Jobs(context.Context) ([]serving.Job, error) {
 	for id, j := range f.jobs {
 		one := serving.Job{ModelID: id, Count: len(j.members), Index: j.index}
 		for _, m := range j.members {
-			switch problem, running := m.state(); {
-			case running:
+			problem, running := m.state()
+			if running || m.before.runs() {
 				one.Running++
-			case problem != "":
+			} else if problem != "" {
 				one.Problem = problem
 			}
 		}
@@ -80,7 +86,7 @@ func (f *fleet) Jobs(context.Context) ([]serving.Job, error) {
 }
 
 // SetCount starts and stops replicas of v, so that there are change.Count.
-func (f *fleet) SetCount(_ context.Context, v *serving.Version, _ time.Duration, change serving.JobChange) error {
+func (f *fleet) SetCount(ctx context.Context, v *serving.Version, _ time.Duration, change serving.JobChange) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	j := f.jobs[v.ModelID]
@@ -92,6 +98,8 @@ func (f *fleet) SetCount(_ context.Context, v *serving.Version, _ time.Duration,
 		return fmt.Errorf("%v: %w", v.ModelID, serving.ErrJobChanged)
 	case change.Count < 0 || change.Count > serving.MaxReplicas:
 		return fmt.Errorf("%v: %w: %d replicas are too many or too few", v.ModelID, serving.ErrJobRefused, change.Count)
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
 	case f.ctx.Err() != nil:
 		return context.Cause(f.ctx)
 	}
@@ -114,11 +122,13 @@ func (f *fleet) SetCount(_ context.Context, v *serving.Version, _ time.Duration,
 }
 
 // Remove stops all replicas of a version.
-func (f *fleet) Remove(_ context.Context, id serving.ModelID, change serving.JobChange) error {
+func (f *fleet) Remove(ctx context.Context, id serving.ModelID, change serving.JobChange) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	j := f.jobs[id]
 	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
 	case j == nil:
 		return nil
 	case j.index != change.Index:
@@ -139,19 +149,26 @@ func (f *fleet) wait() { f.running.Wait() }
 func (f *fleet) replace(j *job, v *serving.Version) {
 	for i, old := range j.members {
 		next := f.start(v)
+		next.before = old
 		j.members[i] = next
 		f.running.Go(func() {
-			defer old.stop()
+			defer f.replaced(next)
 			select {
 			case <-next.serving:
-			case <-time.After(replaceWithin):
+			case <-time.After(f.replaceWithin):
 			case <-f.ctx.Done():
 			}
 		})
 	}
 }
 
-const replaceWithin = time.Minute
+// replaced stops the replica that next stands in for.
+func (f *fleet) replaced(next *member) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	next.before.stop()
+	next.before = nil
+}
 
 // sameReplica says whether a replica of one serves for the other: how many there
 // are and what they are called does not matter to it.

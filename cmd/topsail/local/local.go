@@ -91,7 +91,7 @@ func Run(ctx context.Context, cfg *config.Config, opt Options) error {
 	})
 	all.Go(func() error { report(rest, "gateway", asked, demands); return nil })
 	all.Go(func() error { report(rest, "sidecar", served, demands); return nil })
-	all.Go(func() error { return base.ServeOps(rest, listeners.ops, view.ready) })
+	all.Go(func() error { return base.ServeOps(rest, listeners.ops, obs.Health{Ready: view.ready}) })
 	all.Go(func() error { return obs.ServeHTTP(rest, listeners.web, web.Handler(view, keys)) })
 	all.Go(func() error { greet(ctx, opt.Out, view, listeners); return nil })
 	return all.Wait()

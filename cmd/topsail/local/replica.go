@@ -96,6 +96,15 @@ func (r *replica) register(ctx context.Context, s *sidecar.Sidecar, addr string)
 	}
 }
 
+// runs says whether a replica's process runs; that of nil does not.
+func (m *member) runs() bool {
+	if m == nil {
+		return false
+	}
+	_, running := m.state()
+	return running
+}
+
 // state says whether the replica's process runs, and what is wrong with it if that
 // is more than starting.
 func (m *member) state() (problem string, running bool) {
