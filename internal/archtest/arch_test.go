@@ -38,6 +38,8 @@ var rooms = map[string][]string{
 	"cmd":              nil, // assembles everything
 	"internal/bench":   nil, // measures everything
 	"internal/cluster": {"internal/servers"},
+	"internal/rig":     {"internal/servers", "jobs", "serving"},
+	"internal/figures": {"internal/rig", "internal/redisstore", "serving"},
 	"internal/faults":  {}, // tests alone
 	"nomad":            {}, // files, and tests
 }
@@ -59,8 +61,8 @@ var homes = map[string][]string{
 	"github.com/spf13/pflag":                      {"cmd/topsail"},
 	"github.com/HdrHistogram/hdrhistogram-go":     {"internal/load", "internal/bench"},
 	"github.com/redis/go-redis/v9":                {"internal/redisstore"},
-	"github.com/hashicorp/consul/api":             {"internal/consulregistry"},
-	"github.com/hashicorp/nomad/api":              {"internal/nomadfleet"},
+	"github.com/hashicorp/consul/api":             {"internal/consulregistry", "internal/rig"},
+	"github.com/hashicorp/nomad/api":              {"internal/nomadfleet", "internal/rig"},
 	"github.com/influxdata/influxdb-client-go/v2": {"internal/influxdemand"},
 	"golang.org/x/time":                           {"internal/consulregistry", "internal/nomadfleet", "internal/redisstore"},
 	"golang.org/x/sync":                           {"gateway", "cmd/topsail", "internal/bench", "internal/servers"},

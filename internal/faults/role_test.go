@@ -10,34 +10,36 @@ import (
 	"testing"
 	"time"
 
+	"topsail/internal/rig"
+
 	nomad "github.com/hashicorp/nomad/api"
 )
 
 func TestKilledGateway(t *testing.T) {
-	world.under(t, "a gateway is killed", func(t *testing.T) {
-		signal(t, world.pick(t, "topsail-gateway", "gateway").pid, syscall.SIGKILL)
+	want(t, cluster.under(t, "a gateway is killed", func(t *testing.T) {
+		signal(t, cluster.pick(t, "topsail-gateway", "gateway").PID, syscall.SIGKILL)
 		time.Sleep(settle)
-	}).want(t, 0)
+	}), 0)
 }
 
 func TestStoppedGateway(t *testing.T) {
-	world.under(t, "a gateway's allocation is stopped", func(t *testing.T) {
-		alloc := world.pick(t, "topsail-gateway", "gateway").alloc
-		if _, err := world.nomad.Allocations().Stop(&nomad.Allocation{ID: alloc}, nil); err != nil {
+	want(t, cluster.under(t, "a gateway's allocation is stopped", func(t *testing.T) {
+		alloc := cluster.pick(t, "topsail-gateway", "gateway").Alloc
+		if _, err := cluster.Rig.Jobs.Allocations().Stop(&nomad.Allocation{ID: alloc}, nil); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(settle)
-	}).want(t, 0)
+	}), 0)
 }
 
 func TestKilledLeader(t *testing.T) {
-	world.under(t, "the leading scheduler is killed", func(t *testing.T) {
-		jobs := world.jobs(t)
-		old := world.leader(t)
+	want(t, cluster.under(t, "the leading scheduler is killed", func(t *testing.T) {
+		jobs := cluster.jobs(t)
+		old := cluster.leader(t)
 		killed := false
-		for _, one := range tasks(world.dir) {
-			if one.job == "topsail-scheduler" && strings.Contains(old, one.alloc) {
-				signal(t, one.pid, syscall.SIGKILL)
+		for _, one := range rig.Tasks(cluster.Dir) {
+			if one.Job == "topsail-scheduler" && strings.Contains(old, one.Alloc) {
+				signal(t, one.PID, syscall.SIGKILL)
 				killed = true
 			}
 		}
@@ -45,7 +47,7 @@ func TestKilledLeader(t *testing.T) {
 			t.Fatalf("the leader %q does not run", old)
 		}
 		begun := time.Now()
-		for world.leader(t) == old || world.leader(t) == "" {
+		for cluster.leader(t) == old || cluster.leader(t) == "" {
 			if time.Since(begun) > 25*time.Second {
 				t.Fatal("nobody leads 25 s after the leader was killed")
 			}
@@ -53,16 +55,16 @@ func TestKilledLeader(t *testing.T) {
 		}
 		t.Logf("another one leads after %v", time.Since(begun))
 		time.Sleep(settle)
-		if now := world.jobs(t); now != jobs {
+		if now := cluster.jobs(t); now != jobs {
 			t.Errorf("jobs were changed: %s, before: %s", now, jobs)
 		}
-	}).want(t, 0)
+	}), 0)
 }
 
 // leader is what the lock in Consul says; empty where nobody holds it.
-func (r *rig) leader(t *testing.T) string {
+func (r *world) leader(t *testing.T) string {
 	t.Helper()
-	pair, _, err := r.consul.KV().Get("topsail/scheduler/leader", nil)
+	pair, _, err := r.Services.KV().Get("topsail/scheduler/leader", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,16 +75,16 @@ func (r *rig) leader(t *testing.T) string {
 }
 
 func TestDrainedNode(t *testing.T) {
-	world.under(t, "a Nomad client is drained", func(t *testing.T) {
-		node := world.node(t, world.pick(t, world.model("1"), "sidecar").alloc)
+	want(t, cluster.under(t, "a Nomad client is drained", func(t *testing.T) {
+		node := cluster.node(t, cluster.pick(t, cluster.Model("1"), "sidecar").Alloc)
 		spec := &nomad.DrainSpec{Deadline: 2 * time.Minute}
-		if _, err := world.nomad.Nodes().UpdateDrainOpts(node, &nomad.DrainOptions{DrainSpec: spec}, nil); err != nil {
+		if _, err := cluster.Rig.Jobs.Nodes().UpdateDrainOpts(node, &nomad.DrainOptions{DrainSpec: spec}, nil); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		defer cancel()
-		err := world.await(ctx, func(context.Context) error {
-			n, _, err := world.nomad.Nodes().Info(node, nil)
+		err := cluster.Await(ctx, func(context.Context) error {
+			n, _, err := cluster.Rig.Jobs.Nodes().Info(node, nil)
 			if err == nil && n.DrainStrategy != nil {
 				err = fmt.Errorf("node %s still drains", node)
 			}
@@ -91,15 +93,15 @@ func TestDrainedNode(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		if _, err := world.nomad.Nodes().ToggleEligibility(node, true, nil); err != nil {
+		if _, err := cluster.Rig.Jobs.Nodes().ToggleEligibility(node, true, nil); err != nil {
 			t.Fatal(err)
 		}
-	}).want(t, 0)
+	}), 0)
 }
 
-func (r *rig) node(t *testing.T, alloc string) string {
+func (r *world) node(t *testing.T, alloc string) string {
 	t.Helper()
-	a, _, err := r.nomad.Allocations().Info(alloc, nil)
+	a, _, err := r.Rig.Jobs.Allocations().Info(alloc, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,32 +109,32 @@ func (r *rig) node(t *testing.T, alloc string) string {
 }
 
 func TestUpgrade(t *testing.T) {
-	old := filepath.Join(world.dir, "previous", "topsail")
-	world.previous(t, old)
-	world.run(t, old)
-	world.under(t, "gateways and sidecars are upgraded", func(t *testing.T) { world.run(t, world.topsail) }).want(t, 0)
+	old := filepath.Join(cluster.Dir, "previous", "topsail")
+	cluster.previous(t, old)
+	cluster.run(t, old)
+	want(t, cluster.under(t, "gateways and sidecars are upgraded", func(t *testing.T) { cluster.run(t, cluster.Program) }), 0)
 }
 
 // run brings all roles to a program, and waits until they run it.
-func (r *rig) run(t *testing.T, program string) {
+func (r *world) run(t *testing.T, program string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	for _, job := range []string{"gateway", "scheduler"} {
-		if err := r.runJob(ctx, job, program); err != nil {
+		if err := r.RunJob(ctx, job, program); err != nil {
 			t.Fatal(err)
 		}
 	}
-	err := r.await(ctx, func(ctx context.Context) error {
-		for _, one := range tasks(r.dir) {
-			if one.name == "container" {
+	err := r.Await(ctx, func(ctx context.Context) error {
+		for _, one := range rig.Tasks(r.Dir) {
+			if one.Name == "container" {
 				continue
 			}
-			if exe := one.executable(); exe != program {
-				return fmt.Errorf("%s of %s runs %s", one.name, one.job, exe)
+			if exe := one.Executable(); exe != program {
+				return fmt.Errorf("%s of %s runs %s", one.Name, one.Job, exe)
 			}
 		}
-		return r.whole(ctx)
+		return r.Whole(ctx)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -140,9 +142,9 @@ func (r *rig) run(t *testing.T, program string) {
 }
 
 // previous builds the commit before this one.
-func (r *rig) previous(t *testing.T, program string) {
+func (r *world) previous(t *testing.T, program string) {
 	t.Helper()
-	tree := filepath.Join(r.dir, "previous", "tree")
+	tree := filepath.Join(r.Dir, "previous", "tree")
 	for _, args := range [][]string{
 		{"git", "worktree", "add", "--detach", tree, "HEAD~1"},
 		{"go", "build", "-C", tree, "-o", program, "./cmd/topsail"},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 
 	consul "github.com/hashicorp/consul/api"
 
+	"topsail/internal/rig"
 	"topsail/internal/servers"
 )
 
@@ -42,123 +44,123 @@ func back(t *testing.T, list ...*servers.Server) {
 }
 
 func TestRedisAway(t *testing.T) {
-	world.under(t, "Redis is away; a gateway is restarted", func(t *testing.T) {
-		world.Redis.Stop()
-		signal(t, world.pick(t, "topsail-gateway", "gateway").pid, syscall.SIGKILL)
+	want(t, cluster.under(t, "Redis is away; a gateway is restarted", func(t *testing.T) {
+		cluster.Redis.Stop()
+		signal(t, cluster.pick(t, "topsail-gateway", "gateway").PID, syscall.SIGKILL)
 		time.Sleep(*outage)
-		if err := world.twoGateways(t.Context()); err != nil {
+		if err := cluster.TwoGateways(t.Context()); err != nil {
 			t.Errorf("the gateway does not start from the last good state: %v", err)
 		}
-		back(t, world.Redis)
-	}).want(t, 0)
+		back(t, cluster.Redis)
+	}), 0)
 }
 
 func TestConsulAway(t *testing.T) {
-	world.under(t, "Consul is away", func(t *testing.T) {
-		away(t, append(world.Agents, world.Consul)...)
-	}).want(t, 0)
+	want(t, cluster.under(t, "Consul is away", func(t *testing.T) {
+		away(t, append(cluster.Agents, cluster.Consul)...)
+	}), 0)
 }
 
 func TestInfluxDBAway(t *testing.T) {
-	world.under(t, "InfluxDB is away", func(t *testing.T) { away(t, world.InfluxDB) }).want(t, 0)
+	want(t, cluster.under(t, "InfluxDB is away", func(t *testing.T) { away(t, cluster.InfluxDB) }), 0)
 }
 
 func TestNomadAway(t *testing.T) {
-	world.under(t, "Nomad is away, its clients too", func(t *testing.T) {
-		away(t, append(world.Clients, world.Nomad)...)
-	}).want(t, 0)
+	want(t, cluster.under(t, "Nomad is away, its clients too", func(t *testing.T) {
+		away(t, append(cluster.Clients, cluster.Nomad)...)
+	}), 0)
 }
 
 func TestNomadClientRestarts(t *testing.T) {
-	world.under(t, "a Nomad client restarts", func(t *testing.T) {
-		before := fmt.Sprint(tasks(world.dir))
-		world.Clients[0].Stop()
-		back(t, world.Clients[0])
-		if after := fmt.Sprint(tasks(world.dir)); after != before {
+	want(t, cluster.under(t, "a Nomad client restarts", func(t *testing.T) {
+		before := fmt.Sprint(rig.Tasks(cluster.Dir))
+		cluster.Clients[0].Stop()
+		back(t, cluster.Clients[0])
+		if after := fmt.Sprint(rig.Tasks(cluster.Dir)); after != before {
 			t.Errorf("its tasks did not run on:\n%s\n%s", before, after)
 		}
-	}).want(t, 0)
+	}), 0)
 }
 
 func TestNomadClientIsLost(t *testing.T) {
-	world.under(t, "a Nomad client is lost with all on it", func(t *testing.T) {
-		client, agent := world.Clients[1], world.Agents[1]
+	want(t, cluster.under(t, "a Nomad client is lost with all on it", func(t *testing.T) {
+		client, agent := cluster.Clients[1], cluster.Agents[1]
 		client.Kill()
 		agent.Kill()
-		for _, one := range tasks(filepath.Join(world.dir, client.Name)) {
-			signal(t, one.pid, syscall.SIGKILL)
+		for _, one := range rig.Tasks(filepath.Join(cluster.Dir, client.Name)) {
+			signal(t, one.PID, syscall.SIGKILL)
 		}
 		time.Sleep(*outage)
 		back(t, client, agent)
-	}).want(t, inFlight)
+	}), inFlight)
 }
 
 func TestConsulLies(t *testing.T) {
-	world.under(t, "Consul lists no sidecar, once", func(t *testing.T) {
-		world.liar.lie.Store(true)
+	want(t, cluster.under(t, "Consul lists no sidecar, once", func(t *testing.T) {
+		cluster.Liar.Lie.Store(true)
 		// Any change of the list makes the gateways ask.
-		signal(t, world.pick(t, world.model("1"), "container").pid, syscall.SIGKILL)
+		signal(t, cluster.pick(t, cluster.Model("1"), "container").PID, syscall.SIGKILL)
 		time.Sleep(5 * time.Second)
-		if world.liar.lie.Load() {
+		if cluster.Liar.Lie.Load() {
 			t.Error("nobody heard the lie")
 		}
-	}).want(t, inFlight)
+	}), inFlight)
 }
 
 func TestRedisIsFlushed(t *testing.T) {
-	world.under(t, "Redis is flushed, then restored", func(t *testing.T) {
-		jobs := world.jobs(t)
-		world.redis(t, "FLUSHALL")
-		world.untilAlarm(t, true)
+	want(t, cluster.under(t, "Redis is flushed, then restored", func(t *testing.T) {
+		jobs := cluster.jobs(t)
+		cluster.redis(t, "FLUSHALL")
+		cluster.untilAlarm(t, true)
 		time.Sleep(5 * time.Second)
-		if now := world.jobs(t); now != jobs {
+		if now := cluster.jobs(t); now != jobs {
 			t.Errorf("jobs were changed: %s, before: %s", now, jobs)
 		}
-		world.restore(t)
-		world.untilAlarm(t, false)
-	}).want(t, 0)
+		cluster.restore(t)
+		cluster.untilAlarm(t, false)
+	}), 0)
 }
 
 func TestRedisIsRewound(t *testing.T) {
-	world.under(t, "Redis is restored from an old copy", func(t *testing.T) {
-		world.Redis.Stop()
-		old, data := filepath.Join(world.dir, "redis-old"), filepath.Join(world.dir, "redis", "appendonlydir")
+	want(t, cluster.under(t, "Redis is restored from an old copy", func(t *testing.T) {
+		cluster.Redis.Stop()
+		old, data := filepath.Join(cluster.Dir, "redis-old"), filepath.Join(cluster.Dir, "redis", "appendonlydir")
 		if err := os.CopyFS(old, os.DirFS(data)); err != nil {
 			t.Fatal(err)
 		}
-		back(t, world.Redis)
+		back(t, cluster.Redis)
 		// Something that the old copy does not know.
-		if err := world.apply(t.Context(), world.catalog(replicas)+"\n[[app]]\nname='later'\ninput_type='doubles'\n"); err != nil {
+		if err := cluster.Apply(t.Context(), cluster.Catalog(rig.Replicas)+"\n[[app]]\nname='later'\ninput_type='doubles'\n"); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Second) // for the snapshots
-		world.Redis.Stop()
+		cluster.Redis.Stop()
 		if err := errors.Join(os.RemoveAll(data), os.CopyFS(data, os.DirFS(old)), os.RemoveAll(old)); err != nil {
 			t.Fatal(err)
 		}
-		back(t, world.Redis)
-		world.untilAlarm(t, true)
-		world.restore(t)
-		world.untilAlarm(t, false)
-		if cause, err := ask(plain, world.gateways()[0], "later", 1); err != nil || cause == "" {
+		back(t, cluster.Redis)
+		cluster.untilAlarm(t, true)
+		cluster.restore(t)
+		cluster.untilAlarm(t, false)
+		if cause, err := rig.Ask(cluster.Gateways()[0], "later", 1); err != nil || cause == "" {
 			t.Errorf("what came after the old copy is lost: %q, %v", cause, err)
 		}
-	}).want(t, 0)
-	if err := world.apply(t.Context(), world.catalog(replicas)); err != nil {
+	}), 0)
+	if err := cluster.Apply(t.Context(), cluster.Catalog(rig.Replicas)); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // jobs are all jobs with their counts.
-func (r *rig) jobs(t *testing.T) string {
+func (r *world) jobs(t *testing.T) string {
 	t.Helper()
-	list, _, err := r.nomad.Jobs().List(nil)
+	list, _, err := r.Rig.Jobs.Jobs().List(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var b strings.Builder
 	for _, stub := range list {
-		job, _, err := r.nomad.Jobs().Info(stub.ID, nil)
+		job, _, err := r.Rig.Jobs.Jobs().Info(stub.ID, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,9 +170,9 @@ func (r *rig) jobs(t *testing.T) string {
 }
 
 // redis sends one command, inline.
-func (r *rig) redis(t *testing.T, command string) {
+func (r *world) redis(t *testing.T, command string) {
 	t.Helper()
-	conn, err := dialer.DialContext(t.Context(), "tcp", r.Redis.Addr)
+	conn, err := net.Dial("tcp", r.Redis.Addr)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,33 +187,33 @@ func (r *rig) redis(t *testing.T, command string) {
 }
 
 // restore does what the alarm says, with the snapshot of a gateway.
-func (r *rig) restore(t *testing.T) {
+func (r *world) restore(t *testing.T) {
 	t.Helper()
-	snapshots, err := filepath.Glob(filepath.Join(r.dir, "nomad-client-*", "data", "alloc", "*", "alloc", "data", "gateway.snapshot"))
+	snapshots, err := filepath.Glob(filepath.Join(r.Dir, "nomad-client-*", "data", "alloc", "*", "alloc", "data", "gateway.snapshot"))
 	if err != nil || len(snapshots) == 0 {
 		t.Fatalf("the gateways have kept no snapshot: %v", err)
 	}
-	if err := r.command(t.Context(), r.topsail, "restore", "--snapshot", snapshots[0]); err != nil {
+	if err := r.Command(t.Context(), r.Program, "restore", "--snapshot", snapshots[0]); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // untilAlarm waits until every gateway has raised the alarm about the store, or
 // none has.
-func (r *rig) untilAlarm(t *testing.T, raised bool) {
+func (r *world) untilAlarm(t *testing.T, raised bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
 	want := map[bool]string{true: "topsail_store_alarm 1", false: "topsail_store_alarm 0"}[raised]
-	err := r.await(ctx, func(ctx context.Context) error {
-		entries, _, err := r.consul.Health().Service("topsail-gateway", "", true, (&consul.QueryOptions{}).WithContext(ctx))
+	err := r.Await(ctx, func(ctx context.Context) error {
+		entries, _, err := r.Services.Health().Service("topsail-gateway", "", true, (&consul.QueryOptions{}).WithContext(ctx))
 		if err != nil {
 			return err
 		}
 		for _, e := range entries {
 			text, err := get(ctx, "http://"+e.Service.Meta["ops_addr"]+"/metrics")
 			if err != nil || !strings.Contains(text, want) {
-				return fmt.Errorf("gateway %s does not say %q: %w", e.Service.ID, want, errors.Join(err, errDefault))
+				return fmt.Errorf("gateway %s does not say %q: %w", e.Service.ID, want, errors.Join(err, rig.ErrDefault))
 			}
 		}
 		return nil
@@ -226,7 +228,7 @@ func get(ctx context.Context, url string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	resp, err := plain.Do(req)
+	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return "", err
 	}

@@ -14,6 +14,7 @@ import (
 // TestServerGoesAndComesBack stops, freezes and kills a real InfluxDB while a
 // gateway reports. Nothing is held up, and what is kept is there afterwards.
 func TestServerGoesAndComesBack(t *testing.T) {
+	t.Parallel()
 	server, err := start(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

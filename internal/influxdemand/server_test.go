@@ -101,6 +101,7 @@ func open(t testing.TB, cfg Config) *Store {
 }
 
 func TestDemandContract(t *testing.T) {
+	t.Parallel()
 	contract.Demand(t, func(t *testing.T) contract.DemandStore {
 		return open(t, Config{URL: "http://" + server(t), Bucket: database(t, server(t)), Log: testLog(t)})
 	})

@@ -63,6 +63,7 @@ func Gateway(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	var all errgroup.Group
 	all.Go(func() error { defer stopRest(); return edge.Run(ctx, ln) })
 	all.Go(func() error { return role.Ended(rest, store.Run(rest)) })
+	all.Go(func() error { return role.Ended(ctx, p.announce(ctx, client, gatewayService, name, ln, ops, nil)) })
 	all.Go(func() error { return p.report(rest, "gateway", name, meter) })
 	all.Go(func() error {
 		return p.ServeOps(rest, ops, obs.Health{Ready: func() error { return gatewayReady(ctx, store, registry) }})

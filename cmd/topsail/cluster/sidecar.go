@@ -9,11 +9,14 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"strings"
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
 	"topsail/cmd/topsail/config"
+	"topsail/cmd/topsail/role"
+	"topsail/internal/consulregistry"
 	"topsail/internal/demand"
 	"topsail/internal/obs"
 	"topsail/serving"
@@ -61,6 +64,7 @@ func Sidecar(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	defer stopRest()
 	var all errgroup.Group
 	all.Go(func() error { defer stopRest(); return s.Run(ctx, gateways, containers) })
+	all.Go(func() error { return role.Ended(ctx, p.announceReplica(ctx, one, gateways, ops)) })
 	all.Go(func() error { return p.report(rest, "sidecar", one.Replica, meter) })
 	all.Go(func() error {
 		return p.ServeOps(rest, ops, obs.Health{Ready: s.Ready, Live: func() error { return live(&hung, s) }})
@@ -78,6 +82,23 @@ func live(hung *atomic.Bool, s *sidecar.Sidecar) error {
 		return nil
 	}
 	return errors.New("the container does not answer; it has to be started anew")
+}
+
+// announceReplica is announce for a sidecar, which uses Consul for nothing else.
+func (p *parts) announceReplica(ctx context.Context, one sidecar.Config, ln, ops net.Listener) error {
+	if !p.Config.Consul.Announce {
+		return nil
+	}
+	client, err := consulregistry.Connect(consulregistry.Options{Log: p.Log})
+	if err != nil {
+		return err
+	}
+	var models []string
+	for _, v := range one.Models {
+		models = append(models, v.String())
+	}
+	meta := map[string]string{"replica": one.Replica, "models": strings.Join(models, ",")}
+	return p.announce(ctx, client, p.Config.Consul.Service, one.Replica, ln, ops, meta)
 }
 
 // drawToken draws a token and puts it into a file for the container, which may run

@@ -46,6 +46,7 @@ func Web(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	v := newView(cfg.Gateway.Addr, store.Catalog)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return role.Ended(ctx, store.Run(ctx)) })
+	group.Go(func() error { return role.Ended(ctx, p.announce(ctx, client, webService, nameOr(""), ln, ops, nil)) })
 	group.Go(func() error { return role.Ended(ctx, v.follow(ctx, replicas)) })
 	group.Go(func() error { return p.ServeOps(ctx, ops, obs.Health{Ready: func() error { return nil }}) })
 	group.Go(func() error { return obs.ServeHTTP(ctx, ln, web.Handler(v, keys)) })

@@ -94,7 +94,8 @@ type Redis struct {
 // Consul tells where replicas are. Its address, token and certificates are in the
 // standard variables, CONSUL_HTTP_ADDR and so on.
 type Consul struct {
-	Service string `toml:"service" default:"topsail-sidecar" help:"the service of the sidecars"`
+	Service  string `toml:"service" default:"topsail-sidecar" help:"the service of the sidecars"`
+	Announce bool   `toml:"announce" help:"register this process with Consul, for processes that Nomad does not run"`
 }
 
 // Nomad runs the replicas. Its address, token and certificates are in the standard

@@ -1,4 +1,4 @@
-package faults
+package rig
 
 import (
 	"bytes"
@@ -6,22 +6,20 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"syscall"
-	"testing"
 )
 
-// task is a running process of a Nomad task.
-type task struct {
-	pid   int
-	alloc string
-	name  string // of the task
-	job   string
+// Task is a running process of a Nomad task.
+type Task struct {
+	PID   int
+	Alloc string
+	Name  string
+	Job   string
 }
 
-// tasks lists the main processes of the tasks that Nomad runs in dir: those whose
+// Tasks lists the main processes of the tasks that Nomad runs in dir: those whose
 // parent is not of the same task.
-func tasks(dir string) []task {
-	all := map[int]task{}
+func Tasks(dir string) []Task {
+	all := map[int]Task{}
 	parents := map[int]int{}
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -36,22 +34,22 @@ func tasks(dir string) []task {
 		if err != nil || !bytes.Contains(env, []byte("NOMAD_ALLOC_DIR="+dir)) {
 			continue
 		}
-		all[pid] = task{pid: pid, alloc: variable(env, "NOMAD_ALLOC_ID"), name: variable(env, "NOMAD_TASK_NAME"), job: variable(env, "NOMAD_JOB_ID")}
+		all[pid] = Task{PID: pid, Alloc: variable(env, "NOMAD_ALLOC_ID"), Name: variable(env, "NOMAD_TASK_NAME"), Job: variable(env, "NOMAD_JOB_ID")}
 		parents[pid] = parent(e.Name())
 	}
-	var list []task
+	var list []Task
 	for pid, t := range all {
-		if p, ok := all[parents[pid]]; !ok || p.alloc != t.alloc || p.name != t.name {
+		if p, ok := all[parents[pid]]; !ok || p.Alloc != t.Alloc || p.Name != t.Name {
 			list = append(list, t)
 		}
 	}
-	slices.SortFunc(list, func(a, b task) int { return a.pid - b.pid })
+	slices.SortFunc(list, func(a, b Task) int { return a.PID - b.PID })
 	return list
 }
 
-// executable is the program that the task runs.
-func (t task) executable() string {
-	exe, _ := os.Readlink(filepath.Join("/proc", strconv.Itoa(t.pid), "exe"))
+// Executable is the program that the task runs.
+func (t Task) Executable() string {
+	exe, _ := os.Readlink(filepath.Join("/proc", strconv.Itoa(t.PID), "exe"))
 	return exe
 }
 
@@ -75,11 +73,4 @@ func parent(pid string) int {
 	}
 	p, _ := strconv.Atoi(string(fields[1]))
 	return p
-}
-
-func signal(t *testing.T, pid int, sig syscall.Signal) {
-	t.Helper()
-	if err := syscall.Kill(pid, sig); err != nil {
-		t.Fatalf("signal %v to process %d: %v", sig, pid, err)
-	}
 }

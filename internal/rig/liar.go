@@ -1,4 +1,4 @@
-package faults
+package rig
 
 import (
 	"net"
@@ -9,22 +9,22 @@ import (
 	"sync/atomic"
 )
 
-// liar stands between the gateways and Consul, and can say once that there are no
+// Liar stands between the gateways and Consul, and can say once that there are no
 // sidecars.
-type liar struct {
+type Liar struct {
 	*httputil.ReverseProxy
-	lie atomic.Bool // once
+	Lie atomic.Bool // once
 }
 
-func newLiar(consul string) *liar {
+func newLiar(consul string) *Liar {
 	target := &url.URL{Scheme: "http", Host: consul}
-	l := &liar{ReverseProxy: httputil.NewSingleHostReverseProxy(target)}
+	l := &Liar{ReverseProxy: httputil.NewSingleHostReverseProxy(target)}
 	l.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) }
 	return l
 }
 
-func (l *liar) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if strings.Contains(r.URL.Path, "/health/service/topsail-sidecar") && l.lie.CompareAndSwap(true, false) {
+func (l *Liar) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if strings.Contains(r.URL.Path, "/health/service/topsail-sidecar") && l.Lie.CompareAndSwap(true, false) {
 		w.Header().Set("X-Consul-Index", "1000000")
 		w.Header().Set("X-Consul-Knownleader", "true")
 		w.Header().Set("X-Consul-Lastcontact", "0")
@@ -36,7 +36,7 @@ func (l *liar) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // listen serves the liar until the listener is closed.
-func (l *liar) listen() (net.Listener, error) {
+func (l *Liar) listen() (net.Listener, error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package faults
+package rig
 
 import (
 	"bytes"
@@ -17,11 +17,9 @@ import (
 	"time"
 )
 
-var dialer = &net.Dialer{Timeout: time.Second}
-
-// load asks an app at a steady rate, by turns at each gateway, and remembers what
+// Load asks an app at a steady rate, by turns at each gateway, and remembers what
 // it saw. Every query has an input of its own, so that none is cached.
-type load struct {
+type Load struct {
 	app      string
 	gateways func() []string // their addresses now
 	stop     context.CancelFunc
@@ -42,20 +40,20 @@ type sight struct {
 }
 
 const (
-	rate     = 200 // queries a second
+	Rate     = 200 // queries a second
 	patience = 5 * time.Second
 )
 
-func startLoad(app string, gateways func() []string) *load {
+func StartLoad(app string, gateways func() []string) *Load {
 	ctx, cancel := context.WithCancel(context.Background())
-	l := &load{app: app, gateways: gateways, stop: cancel, done: make(chan struct{})}
-	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64, DialContext: dialer.DialContext}}
+	l := &Load{app: app, gateways: gateways, stop: cancel, done: make(chan struct{})}
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64, DialContext: (&net.Dialer{Timeout: time.Second}).DialContext}}
 	go func() {
 		defer close(l.done)
 		defer client.CloseIdleConnections()
 		var open sync.WaitGroup
 		defer open.Wait()
-		tick := time.NewTicker(time.Second / rate)
+		tick := time.NewTicker(time.Second / Rate)
 		defer tick.Stop()
 		for n := int64(0); ; n++ {
 			select {
@@ -69,14 +67,14 @@ func startLoad(app string, gateways func() []string) *load {
 	return l
 }
 
-func (l *load) add(s sight) {
+func (l *Load) add(s sight) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.answers = append(l.answers, s)
 }
 
 // query asks one gateway, and where the connection is lost the next one.
-func (l *load) query(client *http.Client, n int64) sight {
+func (l *Load) query(client *http.Client, n int64) sight {
 	s := sight{at: time.Now()}
 	list := l.gateways()
 	for try := range len(list) + 1 {
@@ -133,8 +131,8 @@ func ask(client *http.Client, addr, app string, x float64) (cause string, err er
 	return "", nil
 }
 
-// report is what the clients of one load saw.
-type report struct {
+// Report is what the clients of one load saw.
+type Report struct {
 	Fault     string         `json:"fault"`
 	Sent      int            `json:"sent"`
 	Real      int            `json:"real"`
@@ -143,20 +141,20 @@ type report struct {
 	Repeated  int            `json:"repeated"`
 	Longest   time.Duration  `json:"longest"`
 	Recovered time.Duration  `json:"recovered"` // until everything was whole again
-	first     error
+	First     error          `json:"-"`
 }
 
-// end stops the load and sums up.
-func (l *load) end(fault string) report {
+// End stops the load and sums up.
+func (l *Load) End(fault string) Report {
 	l.stop()
 	<-l.done
-	r := report{Fault: fault, Sent: len(l.answers), Defaults: map[string]int{}}
+	r := Report{Fault: fault, Sent: len(l.answers), Defaults: map[string]int{}}
 	for _, s := range l.answers {
 		switch {
 		case s.err != nil:
 			r.Errors++
-			if r.first == nil {
-				r.first = s.err
+			if r.First == nil {
+				r.First = s.err
 			}
 		case s.cause != "":
 			r.Defaults[shorten(s.cause)]++
@@ -178,21 +176,24 @@ func shorten(explanation string) string {
 	return head
 }
 
-func (r report) defaults() (n int) {
+// AllDefaults is how many answers were defaults.
+func (r Report) AllDefaults() (n int) {
 	for _, count := range r.Defaults {
 		n += count
 	}
 	return n
 }
 
-func (r report) String() string {
+func (r Report) String() string {
 	var causes []string
 	for _, cause := range slices.Sorted(maps.Keys(r.Defaults)) {
 		causes = append(causes, fmt.Sprintf("%d × %s", r.Defaults[cause], cause))
 	}
 	return fmt.Sprintf("%-34s %6d sent %6d real %4d defaults %3d errors %4d repeated %7.1f ms longest %5.1f s to recover  %s",
-		r.Fault, r.Sent, r.Real, r.defaults(), r.Errors, r.Repeated, float64(r.Longest.Microseconds())/1000, r.Recovered.Seconds(), strings.Join(causes, "; "))
+		r.Fault, r.Sent, r.Real, r.AllDefaults(), r.Errors, r.Repeated, float64(r.Longest.Microseconds())/1000, r.Recovered.Seconds(), strings.Join(causes, "; "))
 }
 
-// plain asks single questions.
-var plain = &http.Client{Timeout: patience}
+// Ask asks a gateway for the sum of x and 1, and says the cause of a default.
+func Ask(addr, app string, x float64) (cause string, err error) {
+	return ask(http.DefaultClient, addr, app, x)
+}

@@ -1,0 +1,34 @@
+package cluster
+
+import (
+	"context"
+	"maps"
+	"net"
+
+	"topsail/internal/consulregistry"
+)
+
+// Services in Consul, by role. The sidecars' name is a setting.
+const (
+	gatewayService   = "topsail-gateway"
+	schedulerService = "topsail-scheduler"
+	webService       = "topsail-web"
+)
+
+// announce keeps this process registered in Consul until ctx ends, if that is set:
+// under Nomad, Nomad does it.
+func (p *parts) announce(ctx context.Context, client *consulregistry.Client, service, id string, ln, ops net.Listener, meta map[string]string) error {
+	if !p.Config.Consul.Announce {
+		return nil
+	}
+	scheme := "http://"
+	if p.TLS.CertFile != "" {
+		scheme = "https://"
+	}
+	all := map[string]string{"ops_addr": ops.Addr().String()}
+	maps.Copy(all, meta)
+	return client.Announce(ctx, consulregistry.Service{
+		Name: service, ID: service + "-" + id, Addr: ln.Addr().String(), Meta: all,
+		ReadyURL: scheme + ops.Addr().String() + "/health/ready",
+	})
+}
