@@ -130,7 +130,7 @@ func TestRedisIsRewound(t *testing.T) {
 		}
 		back(t, cluster.Redis)
 		// Something that the old copy does not know.
-		if err := cluster.Apply(t.Context(), cluster.Catalog(rig.Replicas)+"\n[[app]]\nname='later'\ninput_type='doubles'\n"); err != nil {
+		if err := cluster.Apply(t.Context(), cluster.Catalog(rig.Replicas)+"\n[[app]]\nname='later'\ndefault_output='-1'\ninput_type='doubles'\n"); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Second) // for the snapshots
