@@ -29,7 +29,7 @@ func (r *world) under(t *testing.T, fault string, do func(t *testing.T)) rig.Rep
 	for len(r.Gateways()) < 2 {
 		time.Sleep(10 * time.Millisecond)
 	}
-	l := rig.StartLoad("sum", r.Gateways)
+	l := rig.StartLoad("sum", rig.Rate, r.Gateways)
 	time.Sleep(settle)
 	do(t)
 	ctx, cancel = context.WithTimeout(t.Context(), recover)

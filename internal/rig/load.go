@@ -21,6 +21,7 @@ import (
 // it saw. Every query has an input of its own, so that none is cached.
 type Load struct {
 	app      string
+	rate     int
 	gateways func() []string // their addresses now
 	stop     context.CancelFunc
 	done     chan struct{}
@@ -44,16 +45,17 @@ const (
 	patience = 5 * time.Second
 )
 
-func StartLoad(app string, gateways func() []string) *Load {
+// StartLoad asks an app so often a second.
+func StartLoad(app string, rate int, gateways func() []string) *Load {
 	ctx, cancel := context.WithCancel(context.Background())
-	l := &Load{app: app, gateways: gateways, stop: cancel, done: make(chan struct{})}
+	l := &Load{app: app, rate: rate, gateways: gateways, stop: cancel, done: make(chan struct{})}
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64, DialContext: (&net.Dialer{Timeout: time.Second}).DialContext}}
 	go func() {
 		defer close(l.done)
 		defer client.CloseIdleConnections()
 		var open sync.WaitGroup
 		defer open.Wait()
-		tick := time.NewTicker(time.Second / Rate)
+		tick := time.NewTicker(time.Second / time.Duration(rate))
 		defer tick.Stop()
 		for n := int64(0); ; n++ {
 			select {
@@ -75,11 +77,13 @@ func (l *Load) add(s sight) {
 
 // query asks one gateway, and where the connection is lost the next one.
 func (l *Load) query(client *http.Client, n int64) sight {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
 	s := sight{at: time.Now()}
 	list := l.gateways()
 	for try := range len(list) + 1 {
 		addr := list[(int(n)+try)%len(list)]
-		s.cause, s.err = ask(client, addr, l.app, float64(l.asked.Add(1)))
+		s.cause, s.err = ask(ctx, client, addr, l.app, float64(l.asked.Add(1)))
 		s.repeats = try
 		if s.err == nil || !lost(s.err) {
 			break
@@ -91,14 +95,15 @@ func (l *Load) query(client *http.Client, n int64) sight {
 
 // lost says whether a query may be repeated elsewhere: its connection is gone.
 func lost(err error) bool {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return false // it is there, and does not answer
+	}
 	_, network := errors.AsType[net.Error](err)
 	return network || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || strings.Contains(err.Error(), "connection reset")
 }
 
 // ask asks for the sum of x and 1.
-func ask(client *http.Client, addr, app string, x float64) (cause string, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
+func ask(ctx context.Context, client *http.Client, addr, app string, x float64) (cause string, err error) {
 	body := bytes.NewBufferString(fmt.Sprintf(`{"input": [%v, 1.0]}`, x))
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+addr+"/"+app+"/predict", body)
 	if err != nil {
@@ -140,6 +145,8 @@ type Report struct {
 	Errors    int            `json:"errors"`
 	Repeated  int            `json:"repeated"`
 	Longest   time.Duration  `json:"longest"`
+	Median    time.Duration  `json:"median"`
+	P99       time.Duration  `json:"p99"`
 	Recovered time.Duration  `json:"recovered"` // until everything was whole again
 	First     error          `json:"-"`
 }
@@ -149,7 +156,9 @@ func (l *Load) End(fault string) Report {
 	l.stop()
 	<-l.done
 	r := Report{Fault: fault, Sent: len(l.answers), Defaults: map[string]int{}}
+	var took []time.Duration
 	for _, s := range l.answers {
+		took = append(took, s.took)
 		switch {
 		case s.err != nil:
 			r.Errors++
@@ -166,6 +175,9 @@ func (l *Load) End(fault string) Report {
 		} else {
 			r.Longest = max(r.Longest, s.took)
 		}
+	}
+	if slices.Sort(took); len(took) > 0 {
+		r.Median, r.P99 = took[len(took)/2], took[len(took)*99/100]
 	}
 	return r
 }
@@ -195,5 +207,12 @@ func (r Report) String() string {
 
 // Ask asks a gateway for the sum of x and 1, and says the cause of a default.
 func Ask(addr, app string, x float64) (cause string, err error) {
-	return ask(http.DefaultClient, addr, app, x)
+	return AskWithin(addr, app, x, patience)
+}
+
+// AskWithin is Ask with more patience.
+func AskWithin(addr, app string, x float64, within time.Duration) (cause string, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	defer cancel()
+	return ask(ctx, http.DefaultClient, addr, app, x)
 }

@@ -124,6 +124,10 @@ func (r *Rig) RunJob(ctx context.Context, name, program string) error {
 	if err != nil {
 		return err
 	}
+	root, err := servers.Root()
+	if err != nil {
+		return err
+	}
 	args := []string{
 		"job", "run", "-detach", "-var", "program=" + program, "-var", fmt.Sprintf("redis_addrs=[%q]", r.Redis.Addr),
 		"-var", "influxdb_url=http://" + r.InfluxDB.Addr,
@@ -134,7 +138,7 @@ func (r *Rig) RunJob(ctx context.Context, name, program string) error {
 	case "scheduler":
 		args = append(args, "-var", "nomad_addr=http://"+r.Nomad.Addr, "-var", "consul_addr=http://"+r.Agents[1].Addr)
 	}
-	return r.Command(ctx, binary, append(args, filepath.Join("..", "..", "nomad", "jobs", name+".nomad.hcl"))...)
+	return r.Command(ctx, binary, append(args, filepath.Join(root, "nomad", "jobs", name+".nomad.hcl"))...)
 }
 
 // Command runs a program in the environment of the cluster.
@@ -148,10 +152,12 @@ func (r *Rig) Command(ctx context.Context, name string, args ...string) error {
 }
 
 // Catalog is the app that is asked, with one model in so many replicas.
-func (r *Rig) Catalog(replicas int) string { return r.catalogOf("1", replicas) }
+func (r *Rig) Catalog(replicas int) string { return r.CatalogOf(replicas, "1", "1") }
 
-func (r *Rig) catalogOf(version string, replicas int) string {
-	return fmt.Sprintf(`
+// CatalogOf is that with several versions of the model, of which one is current.
+func (r *Rig) CatalogOf(replicas int, current string, versions ...string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `
 [[app]]
 name = "sum"
 input_type = "doubles"
@@ -159,14 +165,19 @@ default_output = "-1"
 latency_slo_micros = %d
 models = ["gosum"]
 cache = { off = true }
-
+`, SLO.Microseconds())
+	for _, version := range versions {
+		fmt.Fprintf(&b, `
 [[model]]
 name = "gosum"
 version = %q
+current = %t
 input_type = "doubles"
 command = [%q]
 replicas = %d
-`, SLO.Microseconds(), version, r.Gosum, replicas)
+`, version, version == current, r.Gosum, replicas)
+	}
+	return b.String()
 }
 
 // Apply brings a catalog into the cluster.

@@ -16,7 +16,7 @@ func Binary(name string) (string, error) {
 		}
 		return path, nil
 	}
-	root, err := repository()
+	root, err := Root()
 	if err != nil {
 		return "", err
 	}
@@ -27,8 +27,8 @@ func Binary(name string) (string, error) {
 	return path, nil
 }
 
-// repository is the folder with the go.mod of Topsail, above the current one.
-func repository() (string, error) {
+// Root is the folder with the go.mod of Topsail, above the current one.
+func Root() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return "", err

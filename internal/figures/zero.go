@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	nomad "github.com/hashicorp/nomad/api"
+
+	"topsail/internal/rig"
+	"topsail/jobs"
+	"topsail/serving"
+)
+
+// sleepy is an app whose model goes to zero, and whose queries may wait for it.
+const sleepy = `
+[[app]]
+name = "sleepy"
+input_type = "doubles"
+default_output = "-1"
+latency_slo_micros = 250000
+cold_start_micros = 30000000
+models = ["sleepy"]
+
+[[model]]
+name = "sleepy"
+version = "1"
+input_type = "doubles"
+command = [%q]
+replicas = 0
+scale = { min = 0, max = 2, metric = "rate", target = 100.0, idle_micros = 3000000 }
+`
+
+// zero measures the way from the first query of a version at zero to its answer.
+func (b *bench) zero(ctx context.Context) error {
+	id := serving.ModelID{Model: "sleepy", Version: "1"}
+	job := jobs.ID(id)
+	if err := b.Apply(ctx, b.Catalog(rig.Replicas)+fmt.Sprintf(sleepy, b.Gosum)); err != nil {
+		return err
+	}
+	var total, decided, servers, rest []time.Duration
+	for range b.rounds + 1 { // the first makes the job
+		if err := until(ctx, 5*time.Minute, "zero", func() bool { return b.count(job) == 0 && b.running(job) == 0 }); err != nil {
+			return err
+		}
+		time.Sleep(3 * time.Second)
+		asked := time.Now()
+		cause, err := rig.AskWithin(b.Gateways()[0], "sleepy", 1, time.Minute)
+		answered := time.Now()
+		if err != nil || cause != "" {
+			return fmt.Errorf("the first query got no prediction: %q, %w", cause, err)
+		}
+		list, err := b.decisions(ctx, id, asked.Add(-time.Second))
+		if err != nil || len(list) == 0 {
+			return fmt.Errorf("no decision was kept: %w", err)
+		}
+		started, err := b.started(job, asked)
+		if err != nil {
+			return err
+		}
+		total = append(total, answered.Sub(asked))
+		decided = append(decided, list[0].At.Sub(asked))
+		servers = append(servers, started.Sub(list[0].At))
+		rest = append(rest, answered.Sub(started))
+	}
+	ours := make([]time.Duration, len(total))
+	for i := range ours {
+		ours[i] = decided[i] + rest[i]
+	}
+	show("from the first query to its answer", total[1:], "")
+	show("query to the scheduler's decision", decided[1:], "")
+	show("decision to the container's start (Nomad)", servers[1:], "")
+	show("container's start to the answer, its own loading included", rest[1:], "")
+	show("beyond Nomad and Consul, container's loading included", ours[1:], "< 500 ms")
+	return nil
+}
+
+// running is how many allocations of a job have not ended.
+func (b *bench) running(job string) (n int) {
+	list, _, err := b.Jobs.Jobs().Allocations(job, false, nil)
+	if err != nil {
+		return 0
+	}
+	for _, a := range list {
+		if a.ClientStatus == nomad.AllocClientStatusRunning || a.ClientStatus == nomad.AllocClientStatusPending {
+			n++
+		}
+	}
+	return n
+}
+
+// started is when the container of a job's newest allocation was started.
+func (b *bench) started(job string, after time.Time) (time.Time, error) {
+	list, _, err := b.Jobs.Jobs().Allocations(job, false, nil)
+	if err != nil {
+		return time.Time{}, err
+	}
+	for _, a := range list {
+		if state := a.TaskStates["container"]; state != nil && state.StartedAt.After(after) {
+			return state.StartedAt, nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("no container of %s was started", job)
+}
