@@ -120,6 +120,13 @@ func TestRules(t *testing.T) {
 			s.Changed, in.Version.Scale.CooldownUp, in.Woken = now, time.Hour, now
 		}, 1, "wake", "a gateway has queries"},
 
+		{"what was answered before zero wakes nobody", input(0, steady(1)), func(in *scale.Input, s *scale.State) {
+			in.Demand.Quiet, s.Changed = 5*time.Second, ago(time.Second)
+		}, 0, "capacity", ""},
+		{"what came since does", input(0, steady(1)), func(in *scale.Input, s *scale.State) {
+			in.Demand.Quiet, s.Changed = time.Second, ago(5*time.Second)
+		}, 1, "capacity", ""},
+
 		{"unknown", input(3, unknown()), nil, 3, "unknown", "the demand is unknown: nobody has reported"},
 		{"half of it unknown", input(9, steady(1000)), func(in *scale.Input, _ *scale.State) { in.Demand.Stable.Seconds = 29 }, 9, "unknown", "of the last 60 s only 29 are known"},
 		{"woken in the dark", input(0, unknown()), func(in *scale.Input, _ *scale.State) { in.Woken = ago(9 * time.Second) }, 1, "wake", ""},

@@ -49,6 +49,9 @@ func (d *draft) scale() {
 		return
 	}
 	d.because(d.to, d.spec.Metric, "%s", m.reason(d.Demand.Stable, "60 s"))
+	if d.asleep() {
+		return
+	}
 	d.panic(m)
 	if !d.up(m) {
 		d.down(m)
@@ -142,6 +145,12 @@ func (d *draft) kept() string {
 		return "another version came to serve"
 	}
 	return fmt.Sprintf("the demand was %d times what was ready", panics)
+}
+
+// asleep says whether the version is at zero and was not asked since. What the
+// stable window still holds has been answered.
+func (d *draft) asleep() bool {
+	return d.Job.Count == 0 && !d.state.Active.After(d.state.Changed)
 }
 
 // idle takes the last replicas away from a version that nobody asks.

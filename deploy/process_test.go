@@ -1,0 +1,164 @@
+package deploy
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"topsail/internal/servers"
+)
+
+// programs are built once: topsail, and a container in Go.
+var programs struct{ topsail, gosum string }
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "topsail-deploy")
+	if err == nil {
+		programs.topsail, programs.gosum = filepath.Join(dir, "topsail"), filepath.Join(dir, "gosum")
+		err = build(programs.topsail, "topsail/cmd/topsail", programs.gosum, "topsail/examples/gosum")
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+func build(pairs ...string) error {
+	for i := 0; i < len(pairs); i += 2 {
+		if out, err := exec.Command("go", "build", "-o", pairs[i], pairs[i+1]).CombinedOutput(); err != nil {
+			return fmt.Errorf("go build %s: %w\n%s", pairs[i+1], err, out)
+		}
+	}
+	return nil
+}
+
+// process is a running topsail with what it has said.
+type process struct {
+	mu  sync.Mutex // guards out
+	out bytes.Buffer
+}
+
+func (p *process) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.out.Write(b)
+}
+
+func (p *process) said() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.out.String()
+}
+
+// start runs topsail until the test ends, with nothing behind it: no Redis, no
+// Consul, no Nomad, no InfluxDB.
+func start(t *testing.T, args ...string) *process {
+	t.Helper()
+	p := &process{}
+	cmd := exec.Command(programs.topsail, append(args, "--data-dir", t.TempDir())...)
+	cmd.Stdout, cmd.Stderr = p, p
+	cmd.Env = append(os.Environ(), "TOPSAIL_REDIS_ADDRS=127.0.0.1:1", "TOPSAIL_INFLUXDB_URL=http://127.0.0.1:1",
+		"CONSUL_HTTP_ADDR=127.0.0.1:1", "NOMAD_ADDR=http://127.0.0.1:1")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	t.Cleanup(func() {
+		cmd.Process.Signal(os.Interrupt)
+		select {
+		case <-ended:
+		case <-time.After(15 * time.Second):
+			cmd.Process.Kill()
+			t.Errorf("topsail %s did not end; it said:\n%s", args[0], p.said())
+		}
+	})
+	return p
+}
+
+const catalog = `
+[[app]]
+name = "sum"
+input_type = "doubles"
+latency_slo_micros = 1000000
+models = ["sum"]
+
+[[model]]
+name = "sum"
+version = "1"
+input_type = "doubles"
+command = [%q]
+`
+
+var (
+	opsLine = regexp.MustCompile(`http://[0-9.:]+/metrics`)
+	askLine = regexp.MustCompile(`http://[0-9.:]+/sum/predict`)
+)
+
+// startLocal runs gateway, sidecar and scheduler in one process, has them asked, and
+// says where their metrics are.
+func startLocal(t *testing.T) (metrics string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "topsail.toml")
+	if err := os.WriteFile(file, fmt.Appendf(nil, catalog, programs.gosum), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, "local", "--config", file, "--gateway-addr", "127.0.0.1:0", "--web-addr", "127.0.0.1:0", "--ops-addr", "127.0.0.1:0")
+	until(t, "the greeting", p, func() bool { return strings.Contains(p.said(), "Stop with") })
+	resp, err := http.Post(askLine.FindString(p.said()), "application/json", strings.NewReader(`{"input": [1, 2]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if answer, err := io.ReadAll(resp.Body); err != nil || !strings.Contains(string(answer), `"output":3`) {
+		t.Fatalf("answer %s, %v", answer, err)
+	}
+	return opsLine.FindString(p.said())
+}
+
+// startRole runs one role of a cluster, and says where its metrics are.
+func startRole(t *testing.T, role string, port int) (metrics string) {
+	t.Helper()
+	ops := fmt.Sprintf("127.0.0.1:%d", port)
+	p := start(t, role, "--ops-addr", ops, "--gateway-addr", "127.0.0.1:0", "--web-addr", "127.0.0.1:0",
+		"--sidecar-models", `[{"model": "sum", "version": "1", "input_type": "doubles", "batch": {"strategy": "aimd"}}]`)
+	until(t, "the port for operators", p, func() bool {
+		resp, err := http.Get("http://" + ops + "/health/live")
+		if err != nil {
+			return false
+		}
+		resp.Body.Close()
+		return resp.StatusCode == http.StatusOK
+	})
+	return "http://" + ops + "/metrics"
+}
+
+func freePorts(t *testing.T, n int) int {
+	t.Helper()
+	first, err := servers.FreePorts(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return first
+}
+
+func until(t *testing.T, what string, p *process, good func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !good(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s did not come within 20 s; topsail said:\n%s", what, p.said())
+		}
+	}
+}
