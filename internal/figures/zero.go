@@ -21,6 +21,7 @@ default_output = "-1"
 latency_slo_micros = 250000
 cold_start_micros = 30000000
 models = ["sleepy"]
+cache = { off = true }
 
 [[model]]
 name = "sleepy"
@@ -56,7 +57,7 @@ func (b *bench) zero(ctx context.Context) error {
 		}
 		list, err := b.decisions(ctx, id, asked.Add(-time.Second))
 		if err != nil || len(list) == 0 {
-			return fmt.Errorf("no decision was kept: %w", err)
+			return fmt.Errorf("no decision was kept; answered in %v: %v, %w", answered.Sub(asked), list, err)
 		}
 		var started time.Time // which Nomad's client tells its server in its own time
 		err = until(ctx, 10*time.Second, "the time of the container's start", func() bool {

@@ -119,7 +119,7 @@ func (d *draft) fixed() {
 // wake sees to it that a version with queries has a replica, at once and whatever
 // is known of its demand: the wake itself is knowledge.
 func (d *draft) wake() {
-	if d.to == 0 && d.Job.Count == 0 && d.hi > 0 && d.Now.Sub(d.Woken) < wakes {
+	if d.to == 0 && d.Job.Count == 0 && d.hi > 0 && d.Now.Sub(d.Woken) < wakes && !d.Woken.Before(d.state.Changed) {
 		d.because(1, ruleWake, "a gateway has queries and no replica")
 	}
 }

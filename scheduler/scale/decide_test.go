@@ -131,6 +131,9 @@ func TestRules(t *testing.T) {
 		{"half of it unknown", input(9, steady(1000)), func(in *scale.Input, _ *scale.State) { in.Demand.Stable.Seconds = 29 }, 9, "unknown", "of the last 60 s only 29 are known"},
 		{"woken in the dark", input(0, unknown()), func(in *scale.Input, _ *scale.State) { in.Woken = ago(9 * time.Second) }, 1, "wake", ""},
 		{"woken long ago", input(0, unknown()), func(in *scale.Input, _ *scale.State) { in.Woken = ago(10 * time.Second) }, 0, "unknown", ""},
+		{"woken before it went to zero", input(0, unknown()), func(in *scale.Input, s *scale.State) {
+			in.Woken, s.Changed = ago(9*time.Second), ago(time.Second)
+		}, 0, "unknown", ""},
 		{"woken with replicas", input(3, unknown()), func(in *scale.Input, _ *scale.State) { in.Woken = now }, 3, "unknown", ""},
 		{"not measured", input(3, short(100, 100, 100)), func(in *scale.Input, _ *scale.State) { in.Demand.Profile = serving.LatencyLine{} }, 3, "unmeasured", "not measured yet"},
 		{"not measured, at zero", input(0, short(100, 100, 100)), func(in *scale.Input, _ *scale.State) { in.Demand.Profile = serving.LatencyLine{} }, 1, "wake", ""},
