@@ -11,8 +11,9 @@ SERVERS  := build/servers
 FUZZTIME ?= 20s
 BENCH    ?= all
 OFFSET   ?= 0
+OUTAGE   ?= 20s
 
-.PHONY: help build run servers cluster cluster-down test test-go test-python test-demo bench fuzz lint fmt fix clean
+.PHONY: help build run servers cluster cluster-down test test-go test-python test-demo faults test-faults bench figures fuzz lint fmt fix clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -35,10 +36,20 @@ cluster: build servers $(VENV)/demo ## run Consul, Nomad, Redis, InfluxDB and To
 cluster-down: ## stop the cluster and leave nothing behind
 	@go run ./internal/cluster down -offset $(OFFSET)
 
-test: lint test-go test-python test-demo ## run all tests
+test: lint test-go test-python test-demo faults ## run all tests
 
 test-go: $(VENV)/sdk servers
-	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" go test -race -timeout 10m ./...
+	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" go test -race -timeout 10m $$(go list ./... | grep -v internal/faults)
+
+# By itself: what clients see under a fault is no use while other tests compete.
+faults: servers ## break a real cluster under load, servers being away for OUTAGE
+	go test -count=1 -timeout 30m ./internal/faults -outage $(OUTAGE)
+
+test-faults: ## the same with servers away for a minute, and all figures
+	@$(MAKE) servers && go test -count=1 -v -timeout 60m ./internal/faults -outage 60s
+
+figures: build servers ## measure a cluster: from zero, steps, rollouts, changes, many versions
+	go run ./internal/figures
 
 test-python: $(VENV)/test
 	cd containers/python && ../../$(VENV)/bin/python -m pytest -q

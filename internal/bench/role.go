@@ -79,7 +79,9 @@ func serveGateway(ctx context.Context, s setup) error {
 	g := newGateway(ctx, s, metrics)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return g.Run(ctx, ln[0]) })
-	group.Go(func() error { return obs.ServeOps(ctx, ln[1], metrics, obs.Health{Ready: func() error { return connected(g) }}, nil) })
+	group.Go(func() error {
+		return obs.ServeOps(ctx, ln[1], metrics, obs.Health{Ready: func() error { return connected(g) }}, nil)
+	})
 	group.Go(func() error { return announce(listening{Addr: ln[0].Addr().String(), Ops: ln[1].Addr().String()}) })
 	return group.Wait()
 }
@@ -92,7 +94,9 @@ func serveSidecar(ctx context.Context, s setup) error {
 	metrics := obs.NewRegistry()
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return newSidecar(s, metrics).Run(ctx, ln[0], ln[1]) })
-	group.Go(func() error { return obs.ServeOps(ctx, ln[2], metrics, obs.Health{Ready: func() error { return nil }}, nil) })
+	group.Go(func() error {
+		return obs.ServeOps(ctx, ln[2], metrics, obs.Health{Ready: func() error { return nil }}, nil)
+	})
 	group.Go(func() error {
 		return announce(listening{Addr: ln[0].Addr().String(), Containers: ln[1].Addr().String(), Ops: ln[2].Addr().String()})
 	})

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"topsail/internal/rig"
+	"topsail/jobs"
+	"topsail/serving"
 )
 
 // outage is how long a server is away: longer than every time to live.
@@ -47,11 +49,68 @@ func runAll(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	cluster = &world{Rig: r}
+	following, stop := context.WithCancel(context.Background())
+	defer stop()
+	go r.FollowGateways(following)
+	if err := r.Apply(ctx, cluster.catalog()); err != nil {
+		return 1, err
+	}
+	if err := r.Await(ctx, func(context.Context) error { return r.TwoGateways(ctx) }); err != nil {
+		return 1, err
+	}
+	elastic := rig.StartLoad("elastic", elasticRate, r.Gateways)
 	code = m.Run()
+	elastic.End("")
 	for _, one := range cluster.reports {
 		fmt.Println(one)
 	}
 	return code, nil
+}
+
+// The elastic model's load is steady, and so is to be the number of its replicas,
+// whatever breaks.
+const (
+	elasticRate     = 50
+	elasticReplicas = 3 // 50 queries a second are 2.4 times 70 % of 30
+)
+
+// catalog is what the cluster serves under every fault.
+func (w *world) catalog() string {
+	return w.Catalog(rig.Replicas) + fmt.Sprintf(`
+[[app]]
+name = "elastic"
+input_type = "doubles"
+default_output = "-1"
+latency_slo_micros = 250000
+cache = { off = true }
+models = ["elastic"]
+
+[[model]]
+name = "elastic"
+version = "1"
+input_type = "doubles"
+command = [%q]
+replicas = 1
+scale = { min = 1, max = 6, metric = "rate", target = 30.0 }
+`, w.Gosum)
+}
+
+// elastic is how many replicas the elastic model is to have, as Nomad knows.
+func (w *world) elastic() (int, error) {
+	job, _, err := w.Rig.Jobs.Jobs().Info(jobs.ID(serving.ModelID{Model: "elastic", Version: "1"}), nil)
+	if err != nil {
+		return 0, err
+	}
+	return *job.TaskGroups[0].Count, nil
+}
+
+// sized says why the elastic model has not as many replicas as its load needs, or nil.
+func (w *world) sized(context.Context) error {
+	n, err := w.elastic()
+	if err == nil && n != elasticReplicas {
+		err = fmt.Errorf("the elastic model is to have %d replicas, and %d is right for its load", n, elasticReplicas)
+	}
+	return err
 }
 
 func signal(t *testing.T, pid int, sig syscall.Signal) {

@@ -18,16 +18,13 @@ const (
 // whole again, and reports what the clients saw.
 func (r *world) under(t *testing.T, fault string, do func(t *testing.T)) rig.Report {
 	t.Helper()
-	following, stop := context.WithCancel(context.Background())
-	defer stop()
 	ctx, cancel := context.WithTimeout(t.Context(), recover)
 	defer cancel()
 	if err := r.Await(ctx, r.Whole); err != nil {
 		t.Fatalf("the cluster was not whole before: %v", err)
 	}
-	go r.FollowGateways(following)
-	for len(r.Gateways()) < 2 {
-		time.Sleep(10 * time.Millisecond)
+	if err := r.Await(ctx, r.sized); err != nil {
+		t.Fatal(err)
 	}
 	l := rig.StartLoad("sum", rig.Rate, r.Gateways)
 	time.Sleep(settle)
@@ -46,6 +43,9 @@ func (r *world) under(t *testing.T, fault string, do func(t *testing.T)) rig.Rep
 	t.Log(one)
 	if err != nil {
 		t.Errorf("the cluster does not get whole again: %v", err)
+	}
+	if err := r.sized(t.Context()); err != nil {
+		t.Errorf("scaled on missing data: %v", err)
 	}
 	return one
 }

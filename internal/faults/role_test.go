@@ -144,9 +144,13 @@ func (r *world) run(t *testing.T, program string) {
 // previous builds the commit before this one.
 func (r *world) previous(t *testing.T, program string) {
 	t.Helper()
-	tree := filepath.Join(r.Dir, "previous", "tree")
+	tree, before := filepath.Join(r.Dir, "previous", "tree"), "HEAD~1"
+	if exec.CommandContext(t.Context(), "git", "rev-parse", "--verify", before).Run() != nil {
+		t.Log("the clone is shallow, so that the upgrade is from this commit to itself; for the one before: git fetch --unshallow")
+		before = "HEAD"
+	}
 	for _, args := range [][]string{
-		{"git", "worktree", "add", "--detach", tree, "HEAD~1"},
+		{"git", "worktree", "add", "--detach", tree, before},
 		{"go", "build", "-C", tree, "-o", program, "./cmd/topsail"},
 		{"git", "worktree", "remove", "--force", tree},
 	} {

@@ -130,7 +130,7 @@ func TestRedisIsRewound(t *testing.T) {
 		}
 		back(t, cluster.Redis)
 		// Something that the old copy does not know.
-		if err := cluster.Apply(t.Context(), cluster.Catalog(rig.Replicas)+"\n[[app]]\nname='later'\ndefault_output='-1'\ninput_type='doubles'\n"); err != nil {
+		if err := cluster.Apply(t.Context(), cluster.catalog()+"\n[[app]]\nname='later'\ndefault_output='-1'\ninput_type='doubles'\n"); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Second) // for the snapshots
@@ -146,7 +146,7 @@ func TestRedisIsRewound(t *testing.T) {
 			t.Errorf("what came after the old copy is lost: %q, %v", cause, err)
 		}
 	}), 0)
-	if err := cluster.Apply(t.Context(), cluster.Catalog(rig.Replicas)); err != nil {
+	if err := cluster.Apply(t.Context(), cluster.catalog()); err != nil {
 		t.Fatal(err)
 	}
 }
