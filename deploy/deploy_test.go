@@ -161,7 +161,7 @@ func TestCommandsOfThePage(t *testing.T) {
 				helps[name] = string(out)
 			}
 			for _, found := range flag.FindAllStringSubmatch(line, -1) {
-				if !strings.Contains(helps[name], found[1]+" ") {
+				if !regexp.MustCompile(`[ ,]` + found[1] + `[ ,]`).MatchString(helps[name]) {
 					t.Errorf("topsail %s has no flag %s, in %q", name, found[1], line)
 				}
 			}

@@ -50,7 +50,7 @@ func restoreCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 	}
 	c.Flags().BoolVar(&accept, "accept", false, "take what is in Redis, and forget what was there before")
-	c.Flags().StringVar(&snapshot, "snapshot", "", "the snapshot file to restore; by default the newest one in the data directory")
+	c.Flags().StringVar(&snapshot, "snapshot", "", "restore this snapshot file, where no process runs any more that knew the state")
 	return configured(c, func(c *cobra.Command, _ []string, cfg *config.Config, log *slog.Logger) error {
 		said, err := cluster.Restore(c.Context(), cfg, snapshot, accept, log)
 		if err == nil {

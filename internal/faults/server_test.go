@@ -186,14 +186,10 @@ func (r *world) redis(t *testing.T, command string) {
 	}
 }
 
-// restore does what the alarm says, with the snapshot of a gateway.
+// restore does what the alarm says.
 func (r *world) restore(t *testing.T) {
 	t.Helper()
-	snapshots, err := filepath.Glob(filepath.Join(r.Dir, "nomad-client-*", "data", "alloc", "*", "alloc", "data", "gateway.snapshot"))
-	if err != nil || len(snapshots) == 0 {
-		t.Fatalf("the gateways have kept no snapshot: %v", err)
-	}
-	if err := r.Command(t.Context(), r.Program, "restore", "--snapshot", snapshots[0]); err != nil {
+	if err := r.Command(t.Context(), r.Program, "restore"); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -11,6 +11,7 @@ type keys struct {
 	fence     string // number: the highest fencing token that has written
 	decisions string // stream
 	wakes     string // stream
+	remedy    string // text: what an operator asks for
 }
 
 // How many entries the streams keep, about.
@@ -29,5 +30,6 @@ func newKeys(prefix string) keys {
 		fence:     tag + "fence",
 		decisions: tag + "decisions",
 		wakes:     tag + "wakes",
+		remedy:    tag + "remedy",
 	}
 }

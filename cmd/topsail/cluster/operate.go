@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"time"
 
 	"topsail/cmd/topsail/config"
@@ -63,22 +61,36 @@ func Decisions(ctx context.Context, cfg *config.Config, model string, most int, 
 	})
 }
 
-// Restore writes a snapshot back into Redis, or accepts what Redis holds, and says
-// what it did.
+// Restore ends an alarm about a lost store: it has a process that knows the last good
+// state write it back, or with accept, take what Redis holds. With a snapshot file
+// it does so itself. It says what was done.
 func Restore(ctx context.Context, cfg *config.Config, snapshot string, accept bool, log *slog.Logger) (string, error) {
-	if snapshot == "" {
-		var err error
-		if snapshot, err = newest(cfg.DataDir); err != nil {
+	if snapshot != "" {
+		return restoreFrom(ctx, cfg, snapshot, accept, log)
+	}
+	remedy, did := redisstore.RemedyRestore, "the last good state was written back"
+	if accept {
+		remedy, did = redisstore.RemedyAccept, "what Redis holds is right from now on"
+	}
+	return operate(ctx, cfg, log, func(ctx context.Context, store *redisstore.Store) (string, error) {
+		err := store.Ask(ctx, remedy)
+		if errors.Is(err, redisstore.ErrNoAlarm) {
+			return "", fmt.Errorf("%w, so there is nothing to do; where none runs that knew the state, name a snapshot file with --snapshot", err)
+		}
+		if err != nil {
 			return "", err
 		}
-	}
-	p := newParts(cfg, log)
-	store, err := p.openStoreOn(ctx, snapshot)
+		return did, nil
+	})
+}
+
+func restoreFrom(ctx context.Context, cfg *config.Config, snapshot string, accept bool, log *slog.Logger) (string, error) {
+	store, err := newParts(cfg, log).openStoreOn(ctx, snapshot)
 	if err != nil {
 		return "", err
 	}
 	defer store.Close()
-	resolve, did := store.Restore, "wrote the last good state back: revision %d from %s"
+	resolve, did := store.Restore, "wrote the last good state back: revision %d, from %s"
 	if accept {
 		resolve, did = store.Accept, "what Redis holds is right from now on: revision %d; it was compared with %s"
 	}
@@ -90,24 +102,6 @@ func Restore(ctx context.Context, cfg *config.Config, snapshot string, accept bo
 		return "", err
 	}
 	return fmt.Sprintf(did, cat.Revision, snapshot), nil
-}
-
-// newest finds the snapshot that was written last.
-func newest(dir string) (string, error) {
-	files, err := filepath.Glob(filepath.Join(dir, "*.snapshot"))
-	if err != nil {
-		return "", err
-	}
-	best, at := "", time.Time{}
-	for _, file := range files {
-		if info, err := os.Stat(file); err == nil && info.ModTime().After(at) {
-			best, at = file, info.ModTime()
-		}
-	}
-	if best == "" {
-		return "", fmt.Errorf("there is no snapshot in %s: name the data directory of a gateway, a scheduler or the management with --data-dir, or a file with --snapshot", dir)
-	}
-	return best, nil
 }
 
 // atLeast is a log that leaves out what is below a level.

@@ -1,0 +1,92 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Remedy is how an alarm about a lost catalog can end.
+type Remedy string
+
+const (
+	RemedyRestore Remedy = "restore" // see Store.Restore
+	RemedyAccept  Remedy = "accept"  // see Store.Accept
+)
+
+// remedyHolds is how long a remedy that was asked for waits for somebody to do it.
+const remedyHolds = time.Minute
+
+// ErrNoAlarm says that no process which runs has an alarm to end.
+var ErrNoAlarm = errors.New("no process that runs has an alarm to end")
+
+// Ask has the processes that run, and that have the alarm, end it. It returns when
+// one has; with ErrNoAlarm when none does so until ctx ends.
+func (s *Store) Ask(ctx context.Context, remedy Remedy) error {
+	if err := s.client.Set(ctx, s.keys.remedy, string(remedy), remedyHolds).Err(); err != nil {
+		return fmt.Errorf("ask for the remedy: %w", err)
+	}
+	for {
+		pause(ctx, 100*time.Millisecond)
+		switch asked, err := s.asked(ctx); {
+		case ctx.Err() != nil:
+			return errors.Join(ErrNoAlarm, s.takeBack(ctx))
+		case err != nil:
+			return err
+		case asked == "":
+			return nil
+		}
+	}
+}
+
+// takeBack sees to it that a remedy does not wait for the next alarm.
+func (s *Store) takeBack(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
+	defer cancel()
+	return s.client.Del(ctx, s.keys.remedy).Err()
+}
+
+// asked is the remedy that was asked for and not done yet; empty for none.
+func (s *Store) asked(ctx context.Context) (Remedy, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	text, err := s.client.Get(ctx, s.keys.remedy).Result()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return "", fmt.Errorf("look for a remedy: %w", err)
+	}
+	return Remedy(text), nil
+}
+
+// obey ends an alarm of this process as was asked for, if it was.
+func (s *Store) obey(ctx context.Context) {
+	if !s.lost() {
+		return
+	}
+	remedy, err := s.asked(ctx)
+	switch {
+	case err != nil || remedy == "":
+		return
+	case remedy == RemedyAccept:
+		_, err = s.Accept(ctx)
+	default:
+		_, err = s.Restore(ctx)
+	}
+	if err != nil && !errors.Is(err, ErrNotLost) {
+		s.log.Error("cannot end the alarm as an operator asked", "remedy", string(remedy), "err", err)
+		return
+	}
+	s.log.Info("ended the alarm as an operator asked", "remedy", string(remedy))
+	if err := s.client.Del(ctx, s.keys.remedy).Err(); err != nil {
+		s.log.Warn("cannot take back a remedy that was done", "err", err) // it ends by itself
+	}
+}
+
+// lost says whether this process has the alarm that Restore and Accept end.
+func (s *Store) lost() bool {
+	s.health.mu.Lock()
+	defer s.health.mu.Unlock()
+	return errors.Is(s.health.alarm, ErrLost)
+}
