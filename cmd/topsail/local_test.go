@@ -213,6 +213,24 @@ func TestItServesAndCtrlCLeavesNothingBehind(t *testing.T) {
 	}
 }
 
+// TestToZeroAndBack is the cluster's scheduler on child processes.
+func TestToZeroAndBack(t *testing.T) {
+	dir := t.TempDir()
+	config := sumConfig(dir, quoted(programs.gosum)) + "scale = { min = 0, max = 2, idle_micros = 1000000 }\n"
+	config = strings.Replace(config, "default_output", "cold_start_micros = 10000000\ndefault_output", 1)
+	in := start(t, dir, config).ready()
+	in.until("zero", func() bool { return len(in.descendants()) == 0 })
+	if a := in.ask(`{"input": [1, 2.5]}`); a.Default || a.Output != 3.5 {
+		t.Errorf("the query that wakes it got %+v", a)
+	}
+	if n := len(in.descendants()); n == 0 {
+		t.Error("nothing runs, and something has answered")
+	}
+	if err := in.stop(os.Interrupt); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestKillLeavesNothingBehind(t *testing.T) {
 	for _, command := range []string{
 		quoted(programs.gosum),

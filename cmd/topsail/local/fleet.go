@@ -240,3 +240,13 @@ func (f *fleet) living() []string {
 	defer f.mu.Unlock()
 	return slices.Sorted(maps.Keys(f.names))
 }
+
+// count is how many replicas a version is to have.
+func (f *fleet) count(id serving.ModelID) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if j := f.jobs[id]; j != nil {
+		return len(j.members)
+	}
+	return 0
+}

@@ -59,12 +59,25 @@ func (v *view) waiting() []string {
 	for _, name := range slices.Sorted(maps.Keys(cat.Apps)) {
 		for _, m := range cat.Apps[name].Models {
 			id := serving.ModelID{Model: m, Version: cat.Models[m].Current}
-			if current := cat.Version(id); current != nil && current.Replicas > 0 && !ready[id] && !slices.Contains(list, id.String()) {
+			if v.wanted(cat, id) && !ready[id] && !slices.Contains(list, id.String()) {
 				list = append(list, id.String())
 			}
 		}
 	}
 	return list
+}
+
+// wanted says whether a current version is to have replicas now. One that scales
+// starts once, and may go to zero after that.
+func (v *view) wanted(cat *serving.Catalog, id serving.ModelID) bool {
+	current := cat.Version(id)
+	switch {
+	case current == nil:
+		return false
+	case current.Scale == nil:
+		return current.Replicas > 0
+	}
+	return cat.Models[id.Model].Serving != id.Version || v.fleet.count(id) > 0
 }
 
 // ready says why the system is not ready, or nil.
