@@ -1,6 +1,7 @@
 package nomad
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
@@ -106,9 +107,7 @@ func TestJobs(t *testing.T) {
 func with(v, more variables) variables {
 	all := variables{}
 	for _, part := range []variables{v, more} {
-		for key, value := range part {
-			all[key] = value
-		}
+		maps.Copy(all, part)
 	}
 	return all
 }

@@ -15,9 +15,9 @@ import (
 // that are seen soon or late.
 func TestStep(t *testing.T) {
 	for _, late := range []time.Duration{20 * time.Millisecond, 180 * time.Millisecond, 900 * time.Millisecond} {
-		for _, offset := range []time.Duration{0, 250, 500, 750, 950} {
+		for _, offset := range []int{0, 250, 500, 750, 950} {
 			t.Run(fmt.Sprintf("%v/%d", late, offset), func(t *testing.T) {
-				in(t, func(w *world) { w.step(late, offset*time.Millisecond) })
+				in(t, func(w *world) { w.step(late, time.Duration(offset)*time.Millisecond) })
 			})
 		}
 	}

@@ -25,7 +25,7 @@ func (c *call) wait(gone *route.Target, why *serving.Failure, now time.Time) boo
 		return false
 	}
 	c.heldOnce = true
-	time.AfterFunc(c.deadline.Sub(now)+orphanAfter, func() { c.backlog.leave(c.flight, time.Now()) })
+	time.AfterFunc(c.deadline.Sub(now)+orphanAfter, func() { _ = c.backlog.leave(c.flight, time.Now()) })
 	return c.backlog.hold(c, why, group.Len() > 0)
 }
 

@@ -75,8 +75,8 @@ const (
 )
 
 // catalog is what the cluster serves under every fault.
-func (w *world) catalog() string {
-	return w.Catalog(rig.Replicas) + fmt.Sprintf(`
+func (r *world) catalog() string {
+	return r.Catalog(rig.Replicas) + fmt.Sprintf(`
 [[app]]
 name = "elastic"
 input_type = "doubles"
@@ -92,12 +92,12 @@ input_type = "doubles"
 command = [%q]
 replicas = 1
 scale = { min = 1, max = 6, metric = "rate", target = 30.0 }
-`, w.Gosum)
+`, r.Gosum)
 }
 
 // elastic is how many replicas the elastic model is to have, as Nomad knows.
-func (w *world) elastic() (int, error) {
-	job, _, err := w.Rig.Jobs.Jobs().Info(jobs.ID(serving.ModelID{Model: "elastic", Version: "1"}), nil)
+func (r *world) elastic() (int, error) {
+	job, _, err := r.Rig.Jobs.Jobs().Info(jobs.ID(serving.ModelID{Model: "elastic", Version: "1"}), nil)
 	if err != nil {
 		return 0, err
 	}
@@ -105,8 +105,8 @@ func (w *world) elastic() (int, error) {
 }
 
 // sized says why the elastic model has not as many replicas as its load needs, or nil.
-func (w *world) sized(context.Context) error {
-	n, err := w.elastic()
+func (r *world) sized(context.Context) error {
+	n, err := r.elastic()
 	if err == nil && n != elasticReplicas {
 		err = fmt.Errorf("the elastic model is to have %d replicas, and %d is right for its load", n, elasticReplicas)
 	}

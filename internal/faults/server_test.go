@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -36,8 +37,8 @@ func back(t *testing.T, list ...*servers.Server) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 	defer cancel()
-	for i := len(list) - 1; i >= 0; i-- {
-		if err := list[i].Start(ctx); err != nil {
+	for _, s := range slices.Backward(list) {
+		if err := s.Start(ctx); err != nil {
 			t.Fatal(err)
 		}
 	}

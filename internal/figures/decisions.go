@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"topsail/internal/redisstore"
@@ -23,9 +24,9 @@ func (b *bench) decisions(ctx context.Context, id serving.ModelID, since time.Ti
 	defer s.Close()
 	list, err := s.Decisions(ctx, 200, id)
 	var found []serving.Decision
-	for i := len(list) - 1; i >= 0; i-- {
-		if list[i].At.After(since) && list[i].Outcome == "applied" {
-			found = append(found, list[i])
+	for _, d := range slices.Backward(list) {
+		if d.At.After(since) && d.Outcome == "applied" {
+			found = append(found, d)
 		}
 	}
 	return found, err

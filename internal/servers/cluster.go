@@ -104,8 +104,7 @@ func (c *Cluster) Start(ctx context.Context) error {
 // Stop stops everything, the last started first. Tasks of Nomad live on without
 // their clients: stop their jobs before.
 func (c *Cluster) Stop() {
-	all := c.All()
-	for i := len(all) - 1; i >= 0; i-- {
-		all[i].Stop()
+	for _, s := range slices.Backward(c.All()) {
+		s.Stop()
 	}
 }

@@ -52,8 +52,8 @@ func show(d serving.Decision) string {
 }
 
 func TestCapacity(t *testing.T) {
-	line := func(base, each time.Duration) serving.LatencyLine {
-		return serving.LatencyLine{Base: base * time.Millisecond, PerInput: each * time.Millisecond}
+	line := func(base, each int) serving.LatencyLine {
+		return serving.LatencyLine{Base: time.Duration(base) * time.Millisecond, PerInput: time.Duration(each) * time.Millisecond}
 	}
 	for _, c := range []struct {
 		name string

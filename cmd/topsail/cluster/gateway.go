@@ -81,7 +81,7 @@ func gatewayReady(ctx context.Context, store *redisstore.Store, registry *consul
 	case store.State().Source == redisstore.FromNothing:
 		return fmt.Errorf("it has no catalog yet: %s", store.State().Away)
 	case registry.LastAnswer().IsZero():
-		return errors.New("Consul has not said yet where replicas are")
+		return errors.New("it has not heard from Consul yet where replicas are")
 	}
 	return nil
 }
