@@ -82,9 +82,9 @@ func (e *expression) series(name string) error {
 		return nil
 	}
 	for e.at += 2; e.pieces[e.at] != "}"; e.at++ {
-		next := e.pieces[e.at+1]
-		if matcher := strings.ContainsAny(next, "=~"); matcher && next[0] != '"' && !slices.Contains(append(labels, targetLabels...), e.pieces[e.at]) {
-			return fmt.Errorf("%s has no label %s", name, e.pieces[e.at])
+		named := slices.Contains([]string{"=", "!=", "=~", "!~"}, e.pieces[e.at+1])
+		if l := e.pieces[e.at]; named && !slices.Contains(labels, l) && !slices.Contains(targetLabels, l) {
+			return fmt.Errorf("%s has no label %s", name, l)
 		}
 	}
 	return nil

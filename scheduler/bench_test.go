@@ -20,7 +20,7 @@ func BenchmarkTick(b *testing.B) {
 	for _, versions := range []int{2, 200} {
 		b.Run(fmt.Sprintf("versions=%d", versions), func(b *testing.B) {
 			begin := time.Unix(1_700_000_000, 0).UTC()
-			l := newLoop(New(Config{}), always{}, newJournal(nil, nil, nil), begin)
+			l := newLoop(New(Config{}), always{}, newJournal(nil, nil, nil, nil), begin)
 			cat, jobs := benchmarkCatalog(versions)
 			l.takeCatalog(cat, begin)
 			l.takeReplicas(map[serving.ModelID]int{jobs[0].ModelID: 4, jobs[1].ModelID: 4})

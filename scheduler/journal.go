@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -23,16 +24,17 @@ type journal struct {
 
 // book is one keeper, with what waits for it.
 type book struct {
-	keeper Journal
-	log    *slog.Logger
-	queue  chan serving.Decision
-	failed bool // the last one was not taken
+	keeper   Journal
+	abdicate context.CancelCauseFunc // ends the term
+	log      *slog.Logger
+	queue    chan serving.Decision
+	failed   bool // the last one was not taken
 }
 
-func newJournal(keepers []Journal, m *metrics, log *slog.Logger) *journal {
+func newJournal(keepers []Journal, m *metrics, abdicate context.CancelCauseFunc, log *slog.Logger) *journal {
 	j := &journal{metrics: m}
 	for _, k := range keepers {
-		j.books = append(j.books, &book{keeper: k, log: log, queue: make(chan serving.Decision, journalRoom)})
+		j.books = append(j.books, &book{keeper: k, abdicate: abdicate, log: log, queue: make(chan serving.Decision, journalRoom)})
 	}
 	return j
 }
@@ -76,6 +78,9 @@ func (b *book) write(ctx context.Context, d serving.Decision) bool {
 	ctx, cancel := context.WithTimeout(ctx, journalWithin)
 	defer cancel()
 	err := b.keeper.AddDecision(ctx, d)
+	if errors.Is(err, serving.ErrFenced) {
+		b.abdicate(err)
+	}
 	if err != nil && !b.failed {
 		b.log.Warn("decisions cannot be recorded", "err", err)
 	}

@@ -2,6 +2,7 @@ package scheduler_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -86,3 +87,20 @@ func (stuck) AddDecision(ctx context.Context, _ serving.Decision) error {
 	<-ctx.Done()
 	return ctx.Err()
 }
+
+// TestANewerLeader ends the term of an older one.
+func TestANewerLeader(t *testing.T) {
+	in(t, func(w *world) {
+		s := scheduler.New(scheduler.Config{
+			Name: "s1", Catalog: w, Fleet: w, Demand: w, Replicas: replicas{w}, Wakes: w, Journals: []scheduler.Journal{fenced{}},
+		})
+		w.apply(version(m1, nil, 1))
+		if err := s.Run(w.Context(), w); !errors.Is(err, serving.ErrFenced) {
+			t.Errorf("the term ended with %v", err)
+		}
+	})
+}
+
+type fenced struct{}
+
+func (fenced) AddDecision(context.Context, serving.Decision) error { return serving.ErrFenced }

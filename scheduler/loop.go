@@ -23,7 +23,9 @@ type loop struct {
 	*Scheduler
 	term    Term
 	journal *journal
-	mail    *mailbox
+	// abdicate ends the term, where somebody else leads by now.
+	abdicate context.CancelCauseFunc
+	mail     *mailbox
 
 	windows *window.Windows
 	unknown time.Time // since when the demand is not known; zero: it is

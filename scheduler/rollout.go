@@ -47,6 +47,9 @@ func (l *loop) takeServed(ctx context.Context, s served, now time.Time) {
 	if errors.Is(s.err, errTermOver) {
 		return
 	}
+	if errors.Is(s.err, serving.ErrFenced) {
+		l.abdicate(s.err)
+	}
 	l.noteFailure("note that "+s.id.String()+" serves", s.err)
 	if s.err == nil {
 		l.cfg.Log.Info("the current version serves", "model", s.id)

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -44,13 +45,17 @@ func New(cfg Config) *Scheduler {
 	return &Scheduler{cfg: cfg, metrics: newMetrics(cfg.Metrics, b), board: b}
 }
 
-// Run leads for one term, until ctx ends. It remembers nothing of a term before.
-// One Run may run at a time.
+// Run leads for one term, until ctx ends, or with serving.ErrFenced when a keeper of
+// state says that a later term has begun. It remembers nothing of a term before. One
+// Run may run at a time.
 func (s *Scheduler) Run(ctx context.Context, term Term) error {
+	ctx, abdicate := context.WithCancelCause(ctx)
+	defer abdicate(nil)
 	s.board.begin(time.Now())
 	defer s.board.end()
-	journal := newJournal(s.cfg.Journals, s.metrics, s.cfg.Log)
+	journal := newJournal(s.cfg.Journals, s.metrics, abdicate, s.cfg.Log)
 	l := newLoop(s, term, journal, time.Now())
+	l.abdicate = abdicate
 
 	var watchers, recorders sync.WaitGroup
 	recorders.Go(func() { journal.run(ctx) })
@@ -59,6 +64,9 @@ func (s *Scheduler) Run(ctx context.Context, term Term) error {
 	watchers.Wait()
 	journal.close()
 	recorders.Wait()
+	if err := context.Cause(ctx); errors.Is(err, serving.ErrFenced) {
+		return err
+	}
 	return nil
 }
 

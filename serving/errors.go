@@ -5,6 +5,10 @@ import "errors"
 // ErrUnknownApp is returned for a query to an app that is not registered.
 var ErrUnknownApp = errors.New("no such app")
 
+// ErrFenced says that a scheduler with a higher fencing token has written: whoever
+// gets it leads no longer.
+var ErrFenced = errors.New("a newer leader has written")
+
 // QueryError is a query that asks for something that cannot be: a version that
 // does not exist, an input of the wrong type or length. Its text is for the client.
 type QueryError struct{ Cause string }

@@ -39,9 +39,10 @@ var rooms = map[string][]string{
 	"internal/bench":   nil, // measures everything
 	"internal/cluster": {"internal/servers"},
 	"internal/rig":     {"internal/servers", "jobs", "serving"},
-	"internal/figures": {"internal/rig", "internal/redisstore", "serving"},
+	"internal/figures": {"internal/rig", "internal/redisstore", "jobs", "serving"},
 	"internal/faults":  {}, // tests alone
 	"nomad":            {}, // files, and tests
+	"deploy":           {}, // the same
 }
 
 // homes are the rooms of third-party libraries. A library that is not here is not
@@ -62,7 +63,7 @@ var homes = map[string][]string{
 	"github.com/HdrHistogram/hdrhistogram-go":     {"internal/load", "internal/bench"},
 	"github.com/redis/go-redis/v9":                {"internal/redisstore"},
 	"github.com/hashicorp/consul/api":             {"internal/consulregistry", "internal/rig"},
-	"github.com/hashicorp/nomad/api":              {"internal/nomadfleet", "internal/rig"},
+	"github.com/hashicorp/nomad/api":              {"internal/nomadfleet", "internal/rig", "internal/figures"},
 	"github.com/influxdata/influxdb-client-go/v2": {"internal/influxdemand"},
 	"golang.org/x/time":                           {"internal/consulregistry", "internal/nomadfleet", "internal/redisstore"},
 	"golang.org/x/sync":                           {"gateway", "cmd/topsail", "internal/bench", "internal/servers"},

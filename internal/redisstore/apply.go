@@ -2,7 +2,6 @@ package redisstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 
@@ -10,9 +9,8 @@ import (
 	"topsail/serving/catalog"
 )
 
-// ErrFenced says that a scheduler with a higher fencing token has written: whoever
-// gets it leads no longer.
-var ErrFenced = errors.New("a newer leader has written")
+// ErrFenced is that of the domain: whoever gets it leads no longer.
+var ErrFenced = serving.ErrFenced
 
 // unfenced is the fence of those who need not lead.
 const unfenced = ""
