@@ -12,7 +12,7 @@ import (
 var (
 	words = []string{
 		"and", "or", "unless",
-		"absent", "avg", "changes", "count", "histogram_quantile", "increase", "max", "min", "rate", "sum", "topk",
+		"absent", "avg", "changes", "count", "histogram_quantile", "increase", "max", "min", "rate", "sum", "time", "topk",
 	}
 	groupings = []string{"by", "without", "on", "ignoring", "group_left", "group_right"}
 	counting  = []string{"rate", "increase"}

@@ -109,6 +109,7 @@ func (c *cluster) stop() error {
 			s.Stop()
 		}
 	}
+	servers.Sweep(c.dir)
 	return errors.Join(err, os.RemoveAll(c.dir))
 }
 

@@ -17,6 +17,7 @@ func (l *loop) takeJobs(jobs []serving.Job, now time.Time) {
 		}
 		moved = moved || job.ModelID != l.jobs[i].ModelID
 		e := l.entry(job.ModelID, now)
+		l.sayProblem(e, job)
 		e.job = *job
 		l.active[e.id] = e
 	}
@@ -24,6 +25,17 @@ func (l *loop) takeJobs(jobs []serving.Job, now time.Time) {
 		l.dropJobs(jobs)
 	}
 	l.jobs = jobs
+}
+
+// sayProblem logs why replicas are missing when that has changed.
+func (l *loop) sayProblem(e *entry, job *serving.Job) {
+	switch {
+	case job.Problem == e.job.Problem:
+	case job.Problem != "":
+		l.cfg.Log.Warn("replicas are missing", "model", e.id.String(), "want", job.Count, "running", job.Running, "problem", job.Problem)
+	default:
+		l.cfg.Log.Info("replicas are missing no longer", "model", e.id.String(), "running", job.Running)
+	}
 }
 
 // dropJobs notes which jobs are no longer there.

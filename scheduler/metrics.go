@@ -30,6 +30,7 @@ var (
 	heldDesc    = obs.NewDesc("topsail_scheduler_removals_held", "1 while jobs are not removed because they are most of all.")
 	desiredDesc = obs.NewDesc("topsail_scheduler_desired_replicas", "Replicas that the version shall have.", "model", "version")
 	readyDesc   = obs.NewDesc("topsail_scheduler_ready_replicas", "Replicas that are ready.", "model", "version")
+	problemDesc = obs.NewDesc("topsail_scheduler_job_problem", "1 while fewer replicas run than were asked for, for a reason that is in the log.", "model", "version")
 	blockedDesc = obs.NewDesc("topsail_scheduler_blocked_seconds", "For how long a wanted change could not be made; 0 while nothing is in the way.", "model", "version")
 	alarmDesc   = obs.NewDesc("topsail_scheduler_alarm", "1 while a person should look at the version's job.", "model", "version")
 )
@@ -39,7 +40,7 @@ type gauges struct{ *board }
 
 // Describe and Collect implement obs.Collector.
 func (g gauges) Describe(ch chan<- *obs.Desc) {
-	for _, d := range []*obs.Desc{leaderDesc, unknownDesc, jobsDesc, heldDesc, desiredDesc, readyDesc, blockedDesc, alarmDesc} {
+	for _, d := range []*obs.Desc{leaderDesc, unknownDesc, jobsDesc, heldDesc, desiredDesc, readyDesc, problemDesc, blockedDesc, alarmDesc} {
 		ch <- d
 	}
 }
@@ -55,6 +56,7 @@ func (g gauges) Collect(ch chan<- obs.Metric) {
 	for _, s := range g.all() {
 		gauge(desiredDesc, float64(s.Decision.To), s.Model, s.Version)
 		gauge(readyDesc, float64(s.Ready), s.Model, s.Version)
+		gauge(problemDesc, flag(s.Job.Problem != ""), s.Model, s.Version)
 		gauge(blockedDesc, since(s.Blocked, now), s.Model, s.Version)
 		gauge(alarmDesc, flag(s.Alarm != ""), s.Model, s.Version)
 	}

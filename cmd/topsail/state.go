@@ -80,7 +80,12 @@ func scaleCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return cluster.Pin(c.Context(), cfg, serving.ModelID{Model: args[0], Version: args[1]}, pin, log)
+		id := serving.ModelID{Model: args[0], Version: args[1]}
+		if err := cluster.Pin(c.Context(), cfg, id, pin, log); err != nil {
+			return err
+		}
+		fmt.Fprintln(c.OutOrStdout(), saidOf(id, pin))
+		return nil
 	})
 }
 
@@ -104,12 +109,27 @@ func pinOf(args []string, pause, release bool, hold time.Duration, reason string
 	}
 	if len(args) == 3 {
 		count, err := strconv.Atoi(args[2])
-		if err != nil || count < 0 {
-			return nil, fmt.Errorf("%q is no number of replicas", args[2])
+		if err != nil || count < 0 || count > serving.MaxReplicas {
+			return nil, fmt.Errorf("%q is no number of replicas: use 0 to %d", args[2], serving.MaxReplicas)
 		}
 		pin.Count = count
 	}
 	return pin, nil
+}
+
+// saidOf confirms what was asked for.
+func saidOf(id serving.ModelID, pin *serving.Pin) string {
+	if pin == nil {
+		return fmt.Sprintf("the scheduler decides about %v again", id)
+	}
+	until := "until it is released"
+	if !pin.Until.IsZero() {
+		until = "until " + pin.Until.Local().Format(time.DateTime)
+	}
+	if pin.Count == serving.Paused {
+		return fmt.Sprintf("%v keeps the replicas it has, %s", id, until)
+	}
+	return fmt.Sprintf("%v is to have %d replicas, %s; `topsail decisions` says when that is done", id, pin.Count, until)
 }
 
 func gatewaysCommand() *cobra.Command {
@@ -127,7 +147,11 @@ func gatewaysCommand() *cobra.Command {
 		if err != nil || count < 1 {
 			return fmt.Errorf("%q is no number of gateways: use 1 or more", args[0])
 		}
-		return cluster.ScaleGateways(c.Context(), cfg, job, count, reason, log)
+		if err := cluster.ScaleGateways(c.Context(), cfg, job, count, reason, log); err != nil {
+			return err
+		}
+		fmt.Fprintf(c.OutOrStdout(), "%s is to have %d gateways\n", job, count)
+		return nil
 	})
 }
 

@@ -74,7 +74,7 @@ func (p *Predictor) compile(spec *serving.App, cat *serving.Catalog, backlogs ma
 		selector: selector,
 		fallback: serving.AppendText(nil, []byte(spec.DefaultOutput)),
 		margin:   min(spec.SLO/20, maxMargin),
-		metrics:  p.metrics.app(spec.Name),
+		metrics:  p.metrics.app(spec.Name, spec.SLO),
 	}
 	for _, name := range spec.Models {
 		if m := cat.Models[name]; m != nil {

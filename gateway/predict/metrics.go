@@ -14,6 +14,7 @@ type Metrics struct {
 	cache   *obs.CounterVec
 	late    *obs.CounterVec
 	extra   obs.Counter
+	slo     *obs.GaugeVec
 	wakes   obs.Counter
 	budget  *budget
 }
@@ -25,6 +26,7 @@ func NewMetrics(r *obs.Registry) *Metrics {
 		seconds: r.Histograms("topsail_gateway_query_seconds", "Time from receiving a query to its answer.", obs.Seconds(), "app"),
 		cache:   r.Counters("topsail_gateway_cache_total", "Questions to models: hit in the cache, joined to an equal one in flight, or missed.", "app", "result"),
 		late:    r.Counters("topsail_gateway_late_outputs_total", "Outputs that came after the deadline, and only filled the cache.", "app"),
+		slo:     r.Gauges("topsail_gateway_objective_seconds", "Latency objective of the app.", "app"),
 		extra:   r.Counters("topsail_gateway_extra_calls_total", "Questions that went to a second replica.").WithLabelValues(),
 		wakes:   r.Counters("topsail_gateway_wakes_total", "Times that a model version without a ready replica was woken.").WithLabelValues(),
 		budget:  newBudget(),
@@ -39,7 +41,8 @@ type appMetrics struct {
 	late                obs.Counter
 }
 
-func (m *Metrics) app(name string) *appMetrics {
+func (m *Metrics) app(name string, slo time.Duration) *appMetrics {
+	m.slo.WithLabelValues(name).Set(slo.Seconds())
 	a := &appMetrics{
 		seconds: m.seconds.WithLabelValues(name),
 		hits:    m.cache.WithLabelValues(name, "hit"),
@@ -57,6 +60,7 @@ func (m *Metrics) app(name string) *appMetrics {
 func (m *Metrics) forget(name string) {
 	l := obs.Labels{"app": name}
 	m.answers.DeletePartialMatch(l)
+	m.slo.DeletePartialMatch(l)
 	m.seconds.DeletePartialMatch(l)
 	m.cache.DeletePartialMatch(l)
 	m.late.DeletePartialMatch(l)

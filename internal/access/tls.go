@@ -98,6 +98,18 @@ func (t TLS) client() (forHost func(host string) *tls.Config, err error) {
 	}, nil
 }
 
+// Expiry is when our certificate ends; zero where there is none that can be read.
+func (t TLS) Expiry() time.Time {
+	if t.CertFile == "" {
+		return time.Time{}
+	}
+	own, err := t.certificate()
+	if err != nil {
+		return time.Time{}
+	}
+	return own.get().Leaf.NotAfter
+}
+
 // Listen wraps ln so that its connections speak TLS, if there is a certificate.
 // They shake hands when they are first read from.
 func (t TLS) Listen(ln net.Listener) (net.Listener, error) {

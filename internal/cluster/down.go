@@ -1,15 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -49,12 +46,7 @@ func stop(o options) error {
 	for _, one := range s.Servers {
 		end(one.PID, 20*time.Second)
 	}
-	for _, pid := range o.leftovers() {
-		end(pid, 3*time.Second)
-	}
-	if err := o.unmount(); err != nil {
-		return err
-	}
+	servers.Sweep(o.dir)
 	if err := os.Remove(o.stateFile()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
@@ -93,69 +85,10 @@ func end(pid int, grace time.Duration) {
 	deadline := time.Now().Add(grace)
 	_ = syscall.Kill(pid, syscall.SIGCONT)
 	_ = syscall.Kill(pid, syscall.SIGTERM)
-	for alive(pid) {
+	for servers.Alive(pid) {
 		if time.Now().After(deadline) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-}
-
-// alive is false for a process that has ended, whether or not it was waited for.
-func alive(pid int) bool {
-	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
-	if err != nil {
-		return false
-	}
-	rest := b[bytes.LastIndexByte(b, ')')+1:]
-	return len(rest) < 2 || rest[1] != 'Z'
-}
-
-// leftovers are processes that work in the cluster's folder or were started with
-// a path in it: Nomad's executors and the tasks under them.
-func (o options) leftovers() []int {
-	var pids []int
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return nil
-	}
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil || pid == os.Getpid() {
-			continue
-		}
-		if o.owns(filepath.Join("/proc", e.Name())) {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
-}
-
-func (o options) owns(proc string) bool {
-	if cwd, err := os.Readlink(filepath.Join(proc, "cwd")); err == nil && strings.HasPrefix(cwd, o.dir+"/") {
-		return true
-	}
-	for _, file := range []string{"cmdline", "environ"} {
-		if b, err := os.ReadFile(filepath.Join(proc, file)); err == nil && bytes.Contains(b, []byte(o.dir+"/nomad-client")) {
-			return true
-		}
-	}
-	return false
-}
-
-// unmount takes away what Nomad mounted into its tasks' folders.
-func (o options) unmount() error {
-	mounts, err := os.ReadFile("/proc/self/mounts")
-	if err != nil {
-		return nil // nothing is mounted where there is no such file
-	}
-	var errs []error
-	for line := range strings.Lines(string(mounts)) {
-		if fields := strings.Fields(line); len(fields) > 1 && strings.HasPrefix(fields[1], o.dir+"/") {
-			if err := syscall.Unmount(fields[1], syscall.MNT_DETACH); err != nil {
-				errs = append(errs, fmt.Errorf("unmount %s: %w", fields[1], err))
-			}
-		}
-	}
-	return errors.Join(errs...)
 }

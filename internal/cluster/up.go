@@ -19,7 +19,7 @@ import (
 // up starts the servers, deploys Topsail on them, and waits for an answer.
 func up(ctx context.Context, o options) (err error) {
 	if s, err := o.load(); err != nil || len(s.Servers) > 0 {
-		return errors.Join(err, errors.New("a cluster is up already, or was not taken down: run make cluster-down"))
+		return errors.Join(err, errors.New("a cluster is up already, or was not taken down: run "+o.downCommand()))
 	}
 	start := time.Now()
 	say := func(format string, args ...any) {
@@ -183,6 +183,14 @@ Nomad       http://%s
 InfluxDB    http://%s
 Redis       %s
 
-Data and logs are in %s. Stop everything with: make cluster-down
-`, o.gateway(), app, question(app), o.gateway(), o.web(), address(p.Consul), address(p.Nomad), address(p.InfluxDB), address(p.Redis), o.dir)
+Data and logs are in %s. Stop everything with: %s
+`, o.gateway(), app, question(app), o.gateway(), o.web(), address(p.Consul), address(p.Nomad), address(p.InfluxDB), address(p.Redis), o.dir, o.downCommand())
+}
+
+// downCommand stops this cluster.
+func (o options) downCommand() string {
+	if o.offset == 0 {
+		return "make cluster-down"
+	}
+	return fmt.Sprintf("make cluster-down OFFSET=%d", o.offset)
 }

@@ -54,6 +54,7 @@ func withNomad(run func() int) (int, error) {
 		return 0, err
 	}
 	defer os.RemoveAll(dir)
+	defer servers.Sweep(dir)
 	alone := servers.NomadOptions{Consul: "127.0.0.1:1"} // where nobody is, or it finds one that runs on this machine
 	port, err := servers.FreePorts(16)
 	if err != nil {

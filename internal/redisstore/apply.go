@@ -60,6 +60,9 @@ func (s *Store) write(ctx context.Context, fence string, step func(*serving.Cata
 		if _, err := s.refreshLocked(ctx); err != nil {
 			return nil, fmt.Errorf("write: %w", err)
 		}
+		if err := s.othersLost(ctx); err != nil {
+			return nil, fmt.Errorf("write: %w", err)
+		}
 		now := s.current.Load()
 		cat, err := step(now.catalog)
 		if err != nil || cat == now.catalog {

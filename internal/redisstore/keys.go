@@ -12,6 +12,7 @@ type keys struct {
 	decisions string // stream
 	wakes     string // stream
 	remedy    string // text: what an operator asks for
+	alarm     string // text: that of a process that runs, for some seconds
 }
 
 // How many entries the streams keep, about.
@@ -31,5 +32,6 @@ func newKeys(prefix string) keys {
 		decisions: tag + "decisions",
 		wakes:     tag + "wakes",
 		remedy:    tag + "remedy",
+		alarm:     tag + "alarm",
 	}
 }

@@ -65,6 +65,7 @@ func (s *Store) obey(ctx context.Context) {
 	if !s.lost() {
 		return
 	}
+	s.raise(ctx)
 	remedy, err := s.asked(ctx)
 	switch {
 	case err != nil || remedy == "":
@@ -82,6 +83,32 @@ func (s *Store) obey(ctx context.Context) {
 	if err := s.client.Del(ctx, s.keys.remedy).Err(); err != nil {
 		s.log.Warn("cannot take back a remedy that was done", "err", err) // it ends by itself
 	}
+}
+
+// alarmHolds is how long an alarm is known to others after it was raised last.
+const alarmHolds = 3 * blockFor
+
+// raise tells those who know nothing of the catalog that there was one.
+func (s *Store) raise(ctx context.Context) {
+	if err := s.client.Set(ctx, s.keys.alarm, s.State().Alarm, alarmHolds).Err(); err != nil {
+		s.log.Debug("cannot tell others of the alarm", "err", err)
+	}
+}
+
+// othersLost is the alarm of another process, for one that knows no catalog and
+// would begin a new one.
+func (s *Store) othersLost(ctx context.Context) error {
+	if s.current.Load().at.Epoch != "" {
+		return nil
+	}
+	text, err := s.client.Get(ctx, s.keys.alarm).Result()
+	switch {
+	case errors.Is(err, redis.Nil):
+		return nil
+	case err != nil:
+		return fmt.Errorf("look for an alarm: %w", err)
+	}
+	return fmt.Errorf("%w: another process says: %s", ErrLost, text)
 }
 
 // lost says whether this process has the alarm that Restore and Accept end.

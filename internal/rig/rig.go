@@ -108,10 +108,7 @@ func (r *Rig) Close() {
 	if r.Cluster != nil {
 		r.Cluster.Stop()
 	}
-	for _, t := range Tasks(r.Dir) {
-		_ = exec.Command("kill", "-9", fmt.Sprint(t.PID)).Run()
-	}
-	_ = exec.Command("sh", "-c", "grep -o '"+r.Dir+"[^ ]*' /proc/mounts | xargs -r umount -l").Run()
+	servers.Sweep(r.Dir)
 	if r.lies != nil {
 		r.lies.Close()
 	}

@@ -20,7 +20,6 @@ type Server struct {
 	Grace time.Duration
 
 	argv  []string
-	env   []string
 	log   string
 	ready func(ctx context.Context, addr string) error
 
@@ -44,7 +43,7 @@ func (s *Server) Start(ctx context.Context) error {
 	}
 	defer log.Close()
 	cmd := exec.Command(s.argv[0], s.argv[1:]...)
-	cmd.Env = append(os.Environ(), s.env...)
+	cmd.Env = append(os.Environ(), folderVariable+"="+filepath.Dir(s.log)+"/")
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {

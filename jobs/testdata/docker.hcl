@@ -7,7 +7,7 @@ job "topsail-wine-6eccf43c" {
     topsail_version    = "1.2"
     topsail_generation = "1"
     topsail_settings   = "7928faa7"
-    topsail_spec       = "ec8a2ff1"
+    topsail_spec       = "d4a03e79"
   }
 
   # Without deployments: one that runs would forbid every change of the count.
@@ -36,7 +36,7 @@ job "topsail-wine-6eccf43c" {
         model    = "wine"
         version  = "1.2"
         protocol = "2"
-        ops      = "${NOMAD_ADDR_ops}"
+        ops_addr = "${NOMAD_ADDR_ops}"
       }
 
       check {

@@ -10,7 +10,7 @@ job "topsail-wine-6eccf43c" {
     topsail_version    = "1.2"
     topsail_generation = "1"
     topsail_settings   = "44c2da72"
-    topsail_spec       = "810deb37"
+    topsail_spec       = "8d197220"
   }
 
   # Without deployments: one that runs would forbid every change of the count.
@@ -39,7 +39,7 @@ job "topsail-wine-6eccf43c" {
         model    = "wine"
         version  = "1.2"
         protocol = "2"
-        ops      = "${NOMAD_ADDR_ops}"
+        ops_addr = "${NOMAD_ADDR_ops}"
       }
 
       check {

@@ -7,7 +7,7 @@ job "topsail-wine-6eccf43c" {
     topsail_version    = "1.2"
     topsail_generation = "1"
     topsail_settings   = "90e256f8"
-    topsail_spec       = "45d67d4a"
+    topsail_spec       = "8775eec1"
   }
 
   # Without deployments: one that runs would forbid every change of the count.
@@ -36,7 +36,7 @@ job "topsail-wine-6eccf43c" {
         model    = "wine"
         version  = "1.2"
         protocol = "2"
-        ops      = "${NOMAD_ADDR_ops}"
+        ops_addr = "${NOMAD_ADDR_ops}"
       }
 
       check {

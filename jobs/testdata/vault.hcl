@@ -7,7 +7,7 @@ job "topsail-wine-6eccf43c" {
     topsail_version    = "1.2"
     topsail_generation = "1"
     topsail_settings   = "ef6a8609"
-    topsail_spec       = "cfd67c5f"
+    topsail_spec       = "11ced4ff"
   }
 
   # Without deployments: one that runs would forbid every change of the count.
@@ -36,7 +36,7 @@ job "topsail-wine-6eccf43c" {
         model    = "wine"
         version  = "1.2"
         protocol = "2"
-        ops      = "${NOMAD_ADDR_ops}"
+        ops_addr = "${NOMAD_ADDR_ops}"
       }
 
       check {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"time"
 
 	"topsail/cmd/topsail/config"
@@ -85,6 +86,9 @@ func Restore(ctx context.Context, cfg *config.Config, snapshot string, accept bo
 }
 
 func restoreFrom(ctx context.Context, cfg *config.Config, snapshot string, accept bool, log *slog.Logger) (string, error) {
+	if _, err := os.Stat(snapshot); err != nil {
+		return "", fmt.Errorf("there is no such snapshot: %w; each process keeps one in its data directory", err)
+	}
 	store, err := newParts(cfg, log).openStoreOn(ctx, snapshot)
 	if err != nil {
 		return "", err

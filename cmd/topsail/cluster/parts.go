@@ -3,8 +3,10 @@ package cluster
 import (
 	"context"
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
+	"time"
 
 	"topsail/cmd/topsail/config"
 	"topsail/cmd/topsail/role"
@@ -63,7 +65,17 @@ func (p *parts) openRegistry(client *consulregistry.Client, service string) (*co
 		}
 		cfg.Token = token.Bytes
 	}
-	return consulregistry.Open(cfg)
+	registry, err := consulregistry.Open(cfg)
+	if err != nil {
+		return nil, err
+	}
+	p.Metrics.GaugeFunc("topsail_consul_age_seconds", "Time since Consul last answered where sidecars are; it answers at least every 10 s or so.", func() float64 {
+		if at := registry.LastAnswer(); !at.IsZero() {
+			return time.Since(at).Seconds()
+		}
+		return math.Inf(1)
+	})
+	return registry, nil
 }
 
 // storeMetrics shows how the store is doing.

@@ -125,10 +125,14 @@ func (p *parts) jobSettings() (jobs.Settings, error) {
 	for name, value := range map[string]string{
 		"TOPSAIL_INFLUXDB_URL": influx.URL, "TOPSAIL_INFLUXDB_ORG": influx.Org, "TOPSAIL_INFLUXDB_BUCKET": influx.Bucket,
 		"TOPSAIL_INFLUXDB_TOKEN_FILE": p.Config.InfluxDB.TokenFile, "TOPSAIL_LOG_LEVEL": cmp.Or(p.Config.Log.Level, "info"),
+		"TOPSAIL_OPS_KEYS_FILE": p.Config.Ops.KeysFile,
 	} {
 		if value != "" {
 			s.SidecarEnv[name] = value
 		}
+	}
+	if p.Config.TLS.External {
+		s.SidecarEnv["TOPSAIL_TLS_EXTERNAL"] = "true"
 	}
 	return s, nil
 }

@@ -27,10 +27,17 @@ type Base struct {
 
 // New prepares the ground.
 func New(cfg *config.Config, log *slog.Logger) *Base {
-	return &Base{
+	b := &Base{
 		Config: cfg, Log: log, Metrics: obs.NewRegistry(),
 		TLS: access.TLS{CertFile: cfg.TLS.CertFile, KeyFile: cfg.TLS.KeyFile, CAFile: cfg.TLS.CAFile, Log: log},
 	}
+	b.Metrics.GaugeFunc("topsail_certificate_expiry_seconds", "When this process's certificate ends, in Unix time; 0 without one that can be used.", func() float64 {
+		if at := b.TLS.Expiry(); !at.IsZero() {
+			return float64(at.Unix())
+		}
+		return 0
+	})
+	return b
 }
 
 // Listen takes the address of a setting, with TLS if there is a certificate.

@@ -155,7 +155,7 @@ job "topsail-redis" {
         command = var.program
         args = concat(var.config_file == "" ? [] : [var.config_file], [
           "--bind", "${NOMAD_IP_redis}", "--port", "${NOMAD_PORT_redis}", "--dir", var.data_dir,
-          "--appendonly", "yes", "--appendfsync", "everysec", "--save", "",
+          "--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "noeviction", "--save", "",
         ])
         image        = local.docker ? var.image : null
         network_mode = local.docker ? "host" : null
