@@ -2,8 +2,11 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"math"
+	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"time"
@@ -38,6 +41,13 @@ func (p *parts) openStoreOn(ctx context.Context, snapshot string) (*redisstore.S
 		Addrs: p.Config.Redis.Addrs, Master: p.Config.Redis.Master, Cluster: p.Config.Redis.Cluster,
 		Username: p.Config.Redis.Username, Prefix: p.Config.Redis.Prefix, Snapshot: snapshot, Log: p.Log,
 	}
+	secured := p.Config.Redis.TLS
+	if text := os.Getenv("REDIS_URL"); text != "" && p.Config.ByDefault("redis.addrs") {
+		var err error
+		if secured, err = fromURL(&cfg, text); err != nil {
+			return nil, err
+		}
+	}
 	if file := p.Config.Redis.PasswordFile; file != "" {
 		password, err := p.Token(file)
 		if err != nil {
@@ -45,7 +55,7 @@ func (p *parts) openStoreOn(ctx context.Context, snapshot string) (*redisstore.S
 		}
 		cfg.Password = func() (string, error) { return string(password.Bytes()), nil }
 	}
-	if p.Config.Redis.TLS {
+	if secured {
 		tls, err := p.TLS.Client()
 		if err != nil {
 			return nil, err
@@ -53,6 +63,26 @@ func (p *parts) openStoreOn(ctx context.Context, snapshot string) (*redisstore.S
 		cfg.TLS = tls
 	}
 	return redisstore.Open(ctx, cfg)
+}
+
+// fromURL takes the address of Redis from the variable that others use: redis:// or,
+// with TLS, rediss://, and then USER:PASSWORD@HOST:PORT.
+func fromURL(cfg *redisstore.Config, text string) (secured bool, err error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.Scheme != "redis" && u.Scheme != "rediss" {
+		return false, errors.New("REDIS_URL must be redis://USER:PASSWORD@HOST:PORT, or rediss:// for TLS") // it may hold a password
+	}
+	cfg.Addrs = []string{u.Host}
+	if u.Port() == "" {
+		cfg.Addrs[0] = net.JoinHostPort(u.Hostname(), "6379")
+	}
+	if user := u.User; user != nil {
+		cfg.Username = user.Username()
+		if password, ok := user.Password(); ok {
+			cfg.Password = func() (string, error) { return password, nil }
+		}
+	}
+	return u.Scheme == "rediss", nil
 }
 
 // openRegistry opens the list of a service's instances in Consul.
