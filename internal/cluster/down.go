@@ -42,9 +42,10 @@ func stop(o options) error {
 	if err != nil {
 		return err
 	}
-	slices.Reverse(s.Servers)
-	for _, one := range s.Servers {
-		end(one.PID, 20*time.Second)
+	for _, one := range slices.Backward(s.Servers) {
+		if slices.Contains(servers.Leftovers(o.dir), one.PID) { // a number may have come to be another's
+			end(one.PID, 20*time.Second)
+		}
 	}
 	servers.Sweep(o.dir)
 	if err := os.Remove(o.stateFile()); err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -93,17 +93,7 @@ func New(ctx context.Context) (*Rig, error) {
 // Close stops everything and leaves nothing behind.
 func (r *Rig) Close() {
 	if r.Jobs != nil {
-		jobs, _, err := r.Jobs.Jobs().List(nil)
-		if err == nil {
-			slices.SortFunc(jobs, func(a, b *nomad.JobListStub) int { return -strings.Compare(a.ID, b.ID) })
-			for _, job := range jobs {
-				_, _, _ = r.Jobs.Jobs().Deregister(job.ID, true, nil) // the clients end what is left
-			}
-		}
-		deadline := time.Now().Add(20 * time.Second)
-		for len(Tasks(r.Dir)) > 0 && time.Now().Before(deadline) {
-			time.Sleep(100 * time.Millisecond)
-		}
+		r.stopJobs()
 	}
 	if r.Cluster != nil {
 		r.Cluster.Stop()
@@ -113,6 +103,22 @@ func (r *Rig) Close() {
 		r.lies.Close()
 	}
 	os.RemoveAll(r.Dir)
+}
+
+// stopJobs stops all jobs as far as Nomad answers, Topsail's own before those that
+// the scheduler would start again.
+func (r *Rig) stopJobs() {
+	jobs, _, err := r.Jobs.Jobs().List(nil)
+	if err != nil {
+		return
+	}
+	slices.SortFunc(jobs, func(a, b *nomad.JobListStub) int { return strings.Compare(b.ID, a.ID) })
+	for _, job := range jobs {
+		_, _, _ = r.Jobs.Jobs().Deregister(job.ID, true, nil) // Sweep ends what is left
+	}
+	for deadline := time.Now().Add(20 * time.Second); len(Tasks(r.Dir)) > 0 && time.Now().Before(deadline); {
+		time.Sleep(100 * time.Millisecond)
+	}
 }
 
 // RunJob runs one of Topsail's own jobs with a program.
