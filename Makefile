@@ -43,10 +43,10 @@ test-go: $(VENV)/sdk servers
 
 # By itself: what clients see under a fault is no use while other tests compete.
 faults: servers ## break a real cluster under load, servers being away for OUTAGE
-	go test -count=1 -timeout 30m ./internal/faults -outage $(OUTAGE)
+	go test -count=1 -v -timeout 30m ./internal/faults -outage $(OUTAGE)
 
 test-faults: ## the same with servers away for a minute, and all figures
-	@$(MAKE) servers && go test -count=1 -v -timeout 60m ./internal/faults -outage 60s
+	@$(MAKE) faults OUTAGE=60s
 
 figures: build servers ## measure a cluster: from zero, steps, rollouts, changes, many versions
 	go run ./internal/figures
