@@ -45,7 +45,7 @@ test-go: $(VENV)/sdk servers
 faults: servers ## break a real cluster under load, servers being away for OUTAGE
 	go test -count=1 -v -timeout 30m ./internal/faults -outage $(OUTAGE)
 
-test-faults: ## the same with servers away for a minute, and all figures
+test-faults: ## the same with servers away for a minute
 	@$(MAKE) faults OUTAGE=60s
 
 figures: build servers ## measure a cluster: from zero, steps, rollouts, changes, many versions
