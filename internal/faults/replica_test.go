@@ -51,17 +51,21 @@ func (r *world) under(t *testing.T, fault string, do func(t *testing.T)) rig.Rep
 }
 
 // want holds a report to the promise: no errors, every query answered by its SLO
-// with a little for the network, and no more defaults than so many.
+// with a little for the network, and no more defaults than so many. What the machine
+// itself stood still is on nobody's account.
 func want(t *testing.T, one rig.Report, defaults int) {
 	t.Helper()
+	if one.Stall > slack/2 {
+		defaults += int(3 * rig.Rate * one.Stall.Seconds())
+	}
 	if one.Errors > 0 {
 		t.Errorf("%d queries got no answer, the first: %v", one.Errors, one.First)
 	}
 	if one.AllDefaults() > defaults {
-		t.Errorf("%d defaults, and at most %d were in flight on what broke: %v", one.AllDefaults(), defaults, one.Defaults)
+		t.Errorf("%d defaults, and at most %d may be: %v", one.AllDefaults(), defaults, one.Defaults)
 	}
-	if one.Longest > rig.SLO+slack {
-		t.Errorf("the longest answer took %v of %v", one.Longest, rig.SLO)
+	if longest := rig.SLO + slack + 3*one.Stall; one.Longest > longest {
+		t.Errorf("the longest answer took %v, and at most %v may be", one.Longest, longest)
 	}
 }
 
@@ -100,7 +104,7 @@ func TestFrozenSidecar(t *testing.T) {
 		pid := cluster.pick(t, cluster.Model("1"), "sidecar").PID
 		signal(t, pid, syscall.SIGSTOP)
 		time.Sleep(*outage)
-		signal(t, pid, syscall.SIGCONT)
+		_ = syscall.Kill(pid, syscall.SIGCONT) // Nomad may have replaced it by then
 	}), inFlight)
 }
 

@@ -26,6 +26,7 @@ type Load struct {
 	stop     context.CancelFunc
 	done     chan struct{}
 	asked    atomic.Int64
+	stall    atomic.Int64 // the longest, in nanoseconds
 
 	mu      sync.Mutex // guards the following
 	answers []sight
@@ -55,6 +56,7 @@ func StartLoad(app string, rate int, gateways func() []string) *Load {
 		defer client.CloseIdleConnections()
 		var open sync.WaitGroup
 		defer open.Wait()
+		open.Go(func() { l.watchMachine(ctx) })
 		tick := time.NewTicker(time.Second / time.Duration(rate))
 		defer tick.Stop()
 		for n := int64(0); ; n++ {
@@ -67,6 +69,17 @@ func StartLoad(app string, rate int, gateways func() []string) *Load {
 		}
 	}()
 	return l
+}
+
+// watchMachine measures for how long the machine does not get round to a process
+// that only sleeps: what no server on it can make good.
+func (l *Load) watchMachine(ctx context.Context) {
+	for last := time.Now(); ctx.Err() == nil; {
+		time.Sleep(time.Millisecond)
+		now := time.Now()
+		l.stall.Store(max(l.stall.Load(), int64(now.Sub(last)-time.Millisecond)))
+		last = now
+	}
 }
 
 func (l *Load) add(s sight) {
@@ -145,6 +158,7 @@ type Report struct {
 	Errors    int            `json:"errors"`
 	Repeated  int            `json:"repeated"`
 	Longest   time.Duration  `json:"longest"`
+	Stall     time.Duration  `json:"stall"` // the longest that the machine stood still for this process
 	Median    time.Duration  `json:"median"`
 	P99       time.Duration  `json:"p99"`
 	Recovered time.Duration  `json:"recovered"` // until everything was whole again
@@ -155,7 +169,7 @@ type Report struct {
 func (l *Load) End(fault string) Report {
 	l.stop()
 	<-l.done
-	r := Report{Fault: fault, Sent: len(l.answers), Defaults: map[string]int{}}
+	r := Report{Fault: fault, Sent: len(l.answers), Defaults: map[string]int{}, Stall: time.Duration(l.stall.Load())}
 	var took []time.Duration
 	for _, s := range l.answers {
 		took = append(took, s.took)
@@ -201,8 +215,8 @@ func (r Report) String() string {
 	for _, cause := range slices.Sorted(maps.Keys(r.Defaults)) {
 		causes = append(causes, fmt.Sprintf("%d × %s", r.Defaults[cause], cause))
 	}
-	return fmt.Sprintf("%-34s %6d sent %6d real %4d defaults %3d errors %4d repeated %7.1f ms longest %5.1f s to recover  %s",
-		r.Fault, r.Sent, r.Real, r.AllDefaults(), r.Errors, r.Repeated, float64(r.Longest.Microseconds())/1000, r.Recovered.Seconds(), strings.Join(causes, "; "))
+	return fmt.Sprintf("%-34s %6d sent %6d real %4d defaults %3d errors %4d repeated %7.1f ms longest %5.1f ms machine %5.1f s to recover  %s",
+		r.Fault, r.Sent, r.Real, r.AllDefaults(), r.Errors, r.Repeated, float64(r.Longest.Microseconds())/1000, float64(r.Stall.Microseconds())/1000, r.Recovered.Seconds(), strings.Join(causes, "; "))
 }
 
 // Ask asks a gateway for the sum of x and 1, and says the cause of a default.
