@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 }
 
 func runAll(m *testing.M) (code int, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Minute)
 	defer cancel()
 	r, err := rig.New(ctx)
 	if r != nil {

@@ -11,7 +11,7 @@ import (
 
 const (
 	settle  = 3 * time.Second // of steady load before and after a fault
-	recover = 60 * time.Second
+	recover = 2 * time.Minute
 )
 
 // under puts steady load on the cluster, does something to it, waits until all is

@@ -36,7 +36,7 @@ type bench struct {
 }
 
 func run(ctx context.Context, rounds int, only []string) error {
-	starting, cancel := context.WithTimeout(ctx, 3*time.Minute)
+	starting, cancel := context.WithTimeout(ctx, 8*time.Minute)
 	defer cancel()
 	fmt.Println("starting a cluster")
 	r, err := rig.New(starting)
