@@ -27,12 +27,22 @@ func Leftovers(dir string) []int {
 		if err != nil || pid == os.Getpid() {
 			continue
 		}
-		environ, err := os.ReadFile(filepath.Join("/proc", e.Name(), "environ"))
-		if err == nil && bytes.Contains(environ, []byte(folderVariable+"="+dir+"/")) && Alive(pid) {
+		if startedBelow(dir, filepath.Join("/proc", e.Name())) && Alive(pid) {
 			pids = append(pids, pid)
 		}
 	}
 	return pids
+}
+
+// startedBelow goes by the environment, and by the folder that a process works in:
+// Redis writes its title over its environment.
+func startedBelow(dir, proc string) bool {
+	environ, err := os.ReadFile(filepath.Join(proc, "environ"))
+	if err == nil && bytes.Contains(environ, []byte(folderVariable+"="+dir+"/")) {
+		return true
+	}
+	cwd, err := os.Readlink(filepath.Join(proc, "cwd"))
+	return err == nil && strings.HasPrefix(cwd, dir+"/")
 }
 
 // Alive is false for a process that has ended, whether or not it was waited for.
