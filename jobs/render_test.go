@@ -61,10 +61,10 @@ var variants = map[string]func(*Spec){
 	"artifacts": func(s *Spec) {
 		s.Version.Container.Dir = "local/wine"
 		s.Version.Container.Artifacts = []serving.Artifact{
-			{Source: "https://files.example/wine.tar.gz", Checksum: checksum},
+			{Source: "https://models.example/wine.tar.gz", Checksum: checksum},
 			{Source: "s3::https://s3.example/models/wine.bin", Checksum: checksum, Destination: "local/wine"},
 		}
-		s.Settings.Program = Program{Source: "https://files.example/topsail", Checksum: checksum}
+		s.Settings.Program = Program{Source: "https://models.example/topsail", Checksum: checksum}
 	},
 	"secrets": func(s *Spec) {
 		s.Version.Container.Secrets = map[string]string{"DB_PASSWORD": "password", "API_KEY": "key"}

@@ -6,8 +6,8 @@ job "topsail-wine-6eccf43c" {
     topsail_model      = "wine"
     topsail_version    = "1.2"
     topsail_generation = "1"
-    topsail_settings   = "dbb1c109"
-    topsail_spec       = "ba82b098"
+    topsail_settings   = "d6fe2451"
+    topsail_spec       = "63a8d7a5"
   }
 
   # Without deployments: one that runs would forbid every change of the count.
@@ -119,7 +119,7 @@ job "topsail-wine-6eccf43c" {
       }
 
       artifact {
-        source      = "https://files.example/topsail"
+        source      = "https://models.example/topsail"
         destination = "local/topsail"
         mode        = "file"
         options {
@@ -157,7 +157,7 @@ job "topsail-wine-6eccf43c" {
       }
 
       artifact {
-        source      = "https://files.example/wine.tar.gz"
+        source      = "https://models.example/wine.tar.gz"
         destination = "local/"
         mode        = "any"
         options {

@@ -1,7 +1,7 @@
 # The gateways: they answer queries, and ask the replicas that Consul names.
 #
 #   nomad job run gateway.nomad.hcl
-#   nomad job run -var type=system -var program=https://files.example/topsail -var checksum=sha256:… gateway.nomad.hcl
+#   nomad job run -var type=system -var program=https://models.example/topsail -var checksum=sha256:… gateway.nomad.hcl
 #
 # The defaults fit a development cluster on one machine. Topsail refuses to listen
 # on an address that other machines can reach while anybody could ask there: on

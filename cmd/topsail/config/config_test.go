@@ -174,7 +174,7 @@ func TestCluster(t *testing.T) {
 		CPU: 4000, MemoryMB: 16000, GPU: serving.GPU{Count: 1, Device: "nvidia/gpu/1g.10gb", MemoryMB: 8000, Runtime: "nvidia"},
 	})
 	equal(t, "artifacts", v.Container.Artifacts, []serving.Artifact{{
-		Source: "https://files.example/llm.tar.gz", Checksum: "sha256:1111111111111111111111111111111111111111111111111111111111111111",
+		Source: "https://models.example/llm.tar.gz", Checksum: "sha256:1111111111111111111111111111111111111111111111111111111111111111",
 		Destination: "local/weights",
 	}})
 	equal(t, "secrets", v.Container.Secrets, map[string]string{"HF_TOKEN": "hf_token"})
