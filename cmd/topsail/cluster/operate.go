@@ -35,13 +35,7 @@ func operate[T any](ctx context.Context, cfg *config.Config, log *slog.Logger, d
 
 // Apply brings the apps and models of the configuration file into the store.
 func Apply(ctx context.Context, cfg *config.Config, log *slog.Logger) (catalog.Report, error) {
-	apps, versions := make([]serving.App, len(cfg.Apps)), make([]serving.Version, len(cfg.Versions))
-	for i, a := range cfg.Apps {
-		apps[i] = *a
-	}
-	for i, v := range cfg.Versions {
-		versions[i] = *v
-	}
+	apps, versions := cfg.Objects()
 	return operate(ctx, cfg, log, func(ctx context.Context, store *redisstore.Store) (catalog.Report, error) {
 		return store.MergeFile(ctx, apps, versions, cfg.Current)
 	})

@@ -67,6 +67,18 @@ func load(f *file, env environment, flags map[string]string) (*Config, error) {
 	return c, nil
 }
 
+// Objects are the apps and versions, as a store takes them.
+func (c *Config) Objects() ([]serving.App, []serving.Version) {
+	apps, versions := make([]serving.App, len(c.Apps)), make([]serving.Version, len(c.Versions))
+	for i, a := range c.Apps {
+		apps[i] = *a
+	}
+	for i, v := range c.Versions {
+		versions[i] = *v
+	}
+	return apps, versions
+}
+
 // loader fills a document from its layers and remembers what it saw.
 type loader struct {
 	file     *file

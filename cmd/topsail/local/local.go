@@ -120,13 +120,7 @@ func (always) Fence() uint64 { return 1 }
 
 // merge brings the file's objects into the store and says what that changed.
 func merge(ctx context.Context, store *filestore.Store, cfg *config.Config, log *slog.Logger) error {
-	apps, versions := make([]serving.App, len(cfg.Apps)), make([]serving.Version, len(cfg.Versions))
-	for i, a := range cfg.Apps {
-		apps[i] = *a
-	}
-	for i, v := range cfg.Versions {
-		versions[i] = *v
-	}
+	apps, versions := cfg.Objects()
 	report, err := store.MergeFile(ctx, apps, versions, cfg.Current)
 	if err != nil {
 		return fmt.Errorf("cannot merge %s into the store: %w", cfg.File, err)
