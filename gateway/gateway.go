@@ -11,6 +11,8 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -54,7 +56,13 @@ type Gateway struct {
 	table *route.Table
 	ids   *predict.IDs
 	http  *httpapi.Server
+	known chan struct{} // closed by the first catalog
+	first sync.Once
 }
+
+// startWithin is how long clients are kept waiting for the first catalog before they
+// are told that there is none.
+const startWithin = time.Second
 
 // New makes a gateway; Run starts it.
 func New(ctx context.Context, cfg Config) *Gateway {
@@ -69,6 +77,7 @@ func New(ctx context.Context, cfg Config) *Gateway {
 		cache: cache.New(cfg.CacheBytes),
 		table: route.NewTable(cfg.Name, cfg.Resolver, cfg.Log),
 		ids:   predict.NewIDs(ctx, cfg.QueryIDs, cfg.Log),
+		known: make(chan struct{}),
 	}
 	if cfg.Dial != nil {
 		g.table.Dial = cfg.Dial
@@ -107,16 +116,30 @@ func (g *Gateway) Run(ctx context.Context, ln net.Listener) error {
 			<-ctx.Done()
 			return nil
 		}
+		g.awaitCatalog(ctx)
 		return g.http.Run(ctx, ln)
 	})
 	return group.Wait()
+}
+
+// awaitCatalog returns when the gateway knows its apps, or that takes too long.
+func (g *Gateway) awaitCatalog(ctx context.Context) {
+	late := time.NewTimer(startWithin)
+	defer late.Stop()
+	select {
+	case <-g.known:
+	case <-late.C:
+	case <-ctx.Done():
+	}
 }
 
 // update takes in a new catalog. One that cannot be used leaves the last in place.
 func (g *Gateway) update(cat *serving.Catalog) {
 	if err := g.SetCatalog(cat); err != nil {
 		g.cfg.Log.Error("cannot use the new catalog; the last one stays in use", "revision", cat.Revision, "err", err)
+		return
 	}
+	g.first.Do(func() { close(g.known) })
 }
 
 // ended leaves out the error that a context's own end is.

@@ -34,7 +34,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- g.Run(ctx, nil) }()
 		synctest.Wait()
-		if _, ok := g.App("double-it"); !ok || len(ended) != 0 {
+		if _, err := g.App("double-it"); err != nil || len(ended) != 0 {
 			t.Fatal("it does not run")
 		}
 		cancel()
@@ -97,6 +97,34 @@ func (s sequence) Watch(ctx context.Context, update func(*serving.Catalog)) erro
 	}
 }
 
+// A gateway that has just started must not say that an app does not exist because it
+// has not heard of any yet.
+func TestClientsWaitForTheFirstCatalogNotForLong(t *testing.T) {
+	catalogs := make(sequence)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	defer func() { cancel(); <-ended }()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := gateway.New(t.Context(), gateway.Config{Catalog: catalogs, Resolver: idle[[]serving.Endpoint]{}})
+	go func() { ended <- g.Run(ctx, ln) }()
+	ask := func() int {
+		resp, err := http.Post("http://"+ln.Addr().String()+"/double-it/predict", "application/json", strings.NewReader(`{"input": [1.0]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		return resp.StatusCode
+	}
+	if got := ask(); got != http.StatusServiceUnavailable {
+		t.Errorf("without a catalog: %d", got)
+	}
+	catalogs <- catalogOf(newVersion("m", "1"))
+	eventually(t, func() bool { return ask() == http.StatusOK })
+}
+
 func TestACatalogThatCannotBeUsedLeavesTheLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
@@ -114,10 +142,10 @@ func TestACatalogThatCannotBeUsedLeavesTheLast(t *testing.T) {
 		bad.Apps["another"] = &serving.App{Name: "another"}
 		catalogs <- bad
 		synctest.Wait()
-		if _, ok := g.App("another"); ok {
+		if _, err := g.App("another"); err == nil {
 			t.Error("the bad catalog is in use")
 		}
-		if a, ok := g.App("double-it"); !ok || a.Policy.Kind != "" {
+		if a, err := g.App("double-it"); err != nil || a.Policy.Kind != "" {
 			t.Error("the good catalog is not in use any more")
 		}
 		if text := log.String(); !strings.Contains(text, "revision=7") || !strings.Contains(text, "oracle") {

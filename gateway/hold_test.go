@@ -54,7 +54,7 @@ func TestAStoppingGatewayAnswersWhatItHolds(t *testing.T) {
 	})
 	ended := make(chan error, 1)
 	running.Go(func() { ended <- g.Run(ctx, ln) })
-	eventually(t, func() bool { _, ok := g.App("double-it"); return ok })
+	eventually(t, func() bool { _, err := g.App("double-it"); return err == nil })
 
 	short, long := make(chan answer, 1), make(chan answer, 1)
 	running.Go(func() { short <- post(t, ln, `{"input": [1], "slo_micros": 500000}`) })
@@ -123,7 +123,7 @@ func TestRestartsOfTheOnlyReplica(t *testing.T) {
 	cat.Apps["double-it"].SLO = 10 * time.Second
 	g := gateway.New(all, gateway.Config{Name: "test", Catalog: fixed{cat}, Resolver: replicas})
 	running.Go(func() { _ = g.Run(all, nil) })
-	eventually(t, func() bool { _, ok := g.App("double-it"); return ok })
+	eventually(t, func() bool { _, err := g.App("double-it"); return err == nil })
 
 	var answered atomic.Int64
 	asking, enough := context.WithCancel(all)

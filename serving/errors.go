@@ -5,6 +5,9 @@ import "errors"
 // ErrUnknownApp is returned for a query to an app that is not registered.
 var ErrUnknownApp = errors.New("no such app")
 
+// ErrNoCatalog is returned while it is not known yet which apps there are.
+var ErrNoCatalog = errors.New("the catalog is not known yet")
+
 // ErrFenced says that a scheduler with a higher fencing token has written: whoever
 // gets it leads no longer.
 var ErrFenced = errors.New("a newer leader has written")

@@ -49,6 +49,9 @@ func (s *Server) refusalOf(rc *fasthttp.RequestCtx, err error) *refusal {
 	if errors.Is(err, serving.ErrUnknownApp) {
 		return &refusal{fiber.StatusNotFound, "Unknown app", "no app of this name is registered: register it at the admin port, or check its spelling"}
 	}
+	if errors.Is(err, serving.ErrNoCatalog) {
+		return &refusal{fiber.StatusServiceUnavailable, "Unavailable", "this gateway has not learned yet which apps there are: send the query again, or to another gateway"}
+	}
 	if s.draining.Load() && errors.Is(err, context.Canceled) {
 		return &refusal{fiber.StatusServiceUnavailable, "Unavailable", "this gateway is stopping: send the query again"}
 	}

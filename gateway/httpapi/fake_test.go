@@ -37,9 +37,14 @@ func newFake() *fakeCore {
 	return &fakeCore{apps: apps}
 }
 
-func (f *fakeCore) App(name string) (*serving.App, bool) {
-	app, ok := f.apps[name]
-	return app, ok
+func (f *fakeCore) App(name string) (*serving.App, error) {
+	if f.apps == nil {
+		return nil, serving.ErrNoCatalog
+	}
+	if app := f.apps[name]; app != nil {
+		return app, nil
+	}
+	return nil, serving.ErrUnknownApp
 }
 
 func (f *fakeCore) Predict(ctx context.Context, q *serving.Query) (serving.Prediction, error) {

@@ -86,9 +86,5 @@ func (s *Server) app(name string) (*serving.App, error) {
 		}
 		name = unescaped
 	}
-	app, ok := s.core.App(name)
-	if !ok {
-		return nil, serving.ErrUnknownApp
-	}
-	return app, nil
+	return s.core.App(name)
 }

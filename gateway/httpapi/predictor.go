@@ -6,12 +6,13 @@ import (
 	"topsail/serving"
 )
 
-// Predictor answers queries. Of its errors, serving.ErrUnknownApp and
-// *serving.QueryError are for the client; any other is logged, and the client is
+// Predictor answers queries. Of its errors, serving.ErrUnknownApp,
+// serving.ErrNoCatalog and *serving.QueryError are for the client; any other is logged, and the client is
 // told no more than a request id.
 type Predictor interface {
-	// App finds a registered app. It must not keep name, whose memory is reused.
-	App(name string) (*serving.App, bool)
+	// App finds a registered app, or fails with serving.ErrUnknownApp or
+	// serving.ErrNoCatalog. It must not keep name, whose memory is reused.
+	App(name string) (*serving.App, error)
 	// Predict answers by the query's deadline. ctx ends only when the server has
 	// no more time: a client that leaves is not noticed.
 	Predict(ctx context.Context, q *serving.Query) (serving.Prediction, error)

@@ -52,9 +52,11 @@ func (p *Predictor) SetCatalog(cat *serving.Catalog) error {
 		}
 		apps[name] = a
 	}
-	for name := range *p.apps.Load() {
-		if apps[name] == nil {
-			p.metrics.forget(name)
+	if old := p.apps.Load(); old != nil {
+		for name := range *old {
+			if apps[name] == nil {
+				p.metrics.forget(name)
+			}
 		}
 	}
 	maps.DeleteFunc(p.served, func(model string, _ *served) bool { return cat.Models[model] == nil })

@@ -45,12 +45,15 @@ func TestDefaultOutputs(t *testing.T) {
 
 func TestApps(t *testing.T) {
 	bubble(t, func(t *rig) {
-		if _, ok := t.p.App("app"); ok {
-			t.Error("there is an app before there is a catalog")
+		if _, err := t.p.App("app"); !errors.Is(err, serving.ErrNoCatalog) {
+			t.Errorf("an app before there is a catalog: %v", err)
+		}
+		if _, err := t.p.Predict(context.Background(), query(1)); !errors.Is(err, serving.ErrNoCatalog) {
+			t.Errorf("a query before there is a catalog: %v", err)
 		}
 		t.serves(nil, m1)
-		if a, ok := t.p.App("app"); !ok || a.SLO != slo {
-			t.Errorf("got %+v, %v", a, ok)
+		if a, err := t.p.App("app"); err != nil || a.SLO != slo {
+			t.Errorf("got %+v, %v", a, err)
 		}
 		bad := newApp("bad", "m")
 		bad.Policy.Kind = "oracle"
@@ -58,9 +61,9 @@ func TestApps(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), `app "bad"`) || !strings.Contains(err.Error(), `"oracle" is unknown`) {
 			t.Errorf("a policy that is not known: %v", err)
 		}
-		_, gone := t.p.App("app")
-		_, come := t.p.App("new")
-		if !gone || come {
+		_, old := t.p.App("app")
+		_, new := t.p.App("new")
+		if old != nil || !errors.Is(new, serving.ErrUnknownApp) {
 			t.Error("a catalog that cannot be used was used in part")
 		}
 		t.set(newCatalog(apps("new"), newModel(m1)))

@@ -27,7 +27,7 @@ type Predictor struct {
 	wakes   chan *backlog // of versions that are asked and have no replica
 
 	backlogs atomic.Pointer[map[serving.ModelID]*backlog]
-	apps     atomic.Pointer[map[string]*app]
+	apps     atomic.Pointer[map[string]*app]   // nil until there is a catalog
 	mu       sync.Mutex                        // serialises SetCatalog; guards served and tallies
 	served   map[string]*served                // by model; outlives catalogs
 	tallies  map[serving.ModelID]*demand.Tally // of versions that apps use; outlives catalogs
@@ -42,25 +42,36 @@ func New(c *cache.Cache, table *route.Table, ids *IDs, metrics *Metrics) *Predic
 		room: room{maxQuestions: maxHeld, maxBytes: maxHeldBytes}, wakes: make(chan *backlog, maxWakes),
 		served: map[string]*served{}, tallies: map[serving.ModelID]*demand.Tally{},
 	}
-	p.apps.Store(&map[string]*app{})
 	p.backlogs.Store(&map[serving.ModelID]*backlog{})
 	p.pool.New = func() any { return newRound() }
 	table.Changed = p.replicasChanged
 	return p
 }
 
-// App finds a registered app.
-func (p *Predictor) App(name string) (*serving.App, bool) {
-	a := (*p.apps.Load())[name]
-	if a == nil {
-		return nil, false
+// App finds a registered app, or fails with serving.ErrUnknownApp or
+// serving.ErrNoCatalog.
+func (p *Predictor) App(name string) (*serving.App, error) {
+	a, err := p.app(name)
+	if err != nil {
+		return nil, err
 	}
-	return a.App, true
+	return a.App, nil
+}
+
+func (p *Predictor) app(name string) (*app, error) {
+	apps := p.apps.Load()
+	if apps == nil {
+		return nil, serving.ErrNoCatalog
+	}
+	if a := (*apps)[name]; a != nil {
+		return a, nil
+	}
+	return nil, serving.ErrUnknownApp
 }
 
 // Predict answers a query by its app's SLO, with the default output where no
 // prediction could be had. It fails only for an app that does not exist
-// (serving.ErrUnknownApp), a query that cannot be (*serving.QueryError), or a
+// (serving.ErrUnknownApp, serving.ErrNoCatalog), a query that cannot be (*serving.QueryError), or a
 // context that has ended.
 func (p *Predictor) Predict(ctx context.Context, q *serving.Query) (serving.Prediction, error) {
 	r := p.pool.Get().(*round)

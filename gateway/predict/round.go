@@ -50,9 +50,9 @@ func (r *round) add() *work {
 
 // begin finds out whom to ask for a query.
 func (r *round) begin(p *Predictor, q *serving.Query) (*work, error) {
-	a := (*p.apps.Load())[q.App]
-	if a == nil {
-		return nil, serving.ErrUnknownApp
+	a, err := p.app(q.App)
+	if err != nil {
+		return nil, err
 	}
 	if q.Input.Type != a.InputType {
 		return nil, &serving.QueryError{Cause: "Input of type " + q.Input.Type.String() + ", and application " + a.Name + " takes " + a.InputType.String()}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"topsail/serving"
 	"topsail/serving/catalog"
 )
 
@@ -44,6 +45,36 @@ func refused(t testing.TB, s *Store, within time.Duration) {
 	}
 	if s.Catalog() != before {
 		t.Error("the catalog has changed")
+	}
+}
+
+// TestWatchWaitsForTheFirstCatalog starts without Redis and without a file: there is
+// nothing to publish, and that there are no apps is not known either.
+func TestWatchWaitsForTheFirstCatalog(t *testing.T) {
+	t.Parallel()
+	server := ownRedis(t, t.TempDir())
+	server.Stop()
+	s := open(t, configOf(server))
+	defer start(t, s)()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	seen := make(chan *serving.Catalog, 8)
+	go func() { _ = s.Watch(ctx, func(cat *serving.Catalog) { seen <- cat }) }()
+	select {
+	case cat := <-seen:
+		t.Fatalf("published %+v", cat)
+	case <-time.After(100 * time.Millisecond):
+	}
+	if err := server.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case cat := <-seen:
+		if len(cat.Apps) != 0 {
+			t.Errorf("an empty Redis holds %+v", cat.Apps)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("what Redis holds, nothing, is not published")
 	}
 }
 

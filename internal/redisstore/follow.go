@@ -63,6 +63,7 @@ func (s *Store) refreshLocked(ctx context.Context) (*reading, error) {
 // take publishes what was read, unless it is known or must not be followed.
 func (s *Store) take(r *reading) error {
 	if r.same {
+		s.confirm()
 		return nil
 	}
 	known := s.current.Load().at
@@ -70,6 +71,7 @@ func (s *Store) take(r *reading) error {
 		return err
 	}
 	if r.at == known {
+		s.confirm()
 		return nil
 	}
 	cat, err := r.catalog()

@@ -12,11 +12,27 @@ type snapshot struct {
 	catalog    *serving.Catalog
 	at         position
 	lineage    lineage
+	unread     bool          // it stands for a catalog that nobody has read yet
 	superseded chan struct{} // closed after the next snapshot has been stored
 }
 
 func newSnapshot(cat *serving.Catalog, at position, l lineage) *snapshot {
 	return &snapshot{catalog: cat, at: at, lineage: l, superseded: make(chan struct{})}
+}
+
+// unreadSnapshot stands in until there is a catalog.
+func unreadSnapshot() *snapshot {
+	s := newSnapshot(&serving.Catalog{Apps: map[string]*serving.App{}, Models: map[string]*serving.Model{}}, position{}, nil)
+	s.unread = true
+	return s
+}
+
+// confirm publishes what is there, now that it is known to be what Redis holds. It is
+// for whoever holds the turn.
+func (s *Store) confirm() {
+	if now := s.current.Load(); now.unread {
+		s.publish(newSnapshot(now.catalog, now.at, now.lineage))
+	}
 }
 
 // publish is for whoever holds the turn.
@@ -26,13 +42,16 @@ func (s *Store) publish(next *snapshot) {
 }
 
 // Watch calls fn with the current catalog at once and then with newer ones, until
-// ctx ends; it returns why ctx ended. It calls fn from the caller's goroutine, one
+// ctx ends; it returns why ctx ended. While there is no catalog at all, because Redis
+// has not been reached and no file has one, it waits for the first. It calls fn from the caller's goroutine, one
 // call at a time, and skips catalogs that are superseded while fn runs, but never
 // the newest. What others change comes while Run runs.
 func (s *Store) Watch(ctx context.Context, fn func(*serving.Catalog)) error {
 	for ctx.Err() == nil {
 		now := s.current.Load()
-		fn(now.catalog)
+		if !now.unread {
+			fn(now.catalog)
+		}
 		select {
 		case <-now.superseded:
 		case <-ctx.Done():

@@ -59,7 +59,7 @@ func (s *Store) load() error {
 		return err
 	}
 	if snap == nil {
-		s.current.Store(newSnapshot(&serving.Catalog{Apps: map[string]*serving.App{}, Models: map[string]*serving.Model{}}, position{}, nil))
+		s.current.Store(unreadSnapshot())
 		return nil
 	}
 	s.health.source = FromSnapshot
