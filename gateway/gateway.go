@@ -17,9 +17,12 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"topsail/gateway/cache"
+	"topsail/gateway/feedback"
 	"topsail/gateway/httpapi"
 	"topsail/gateway/predict"
 	"topsail/gateway/route"
+	"topsail/gateway/selection"
+	"topsail/gateway/state"
 	"topsail/internal/demand"
 	"topsail/internal/obs"
 	"topsail/serving"
@@ -41,7 +44,11 @@ type Config struct {
 	CacheBytes int64
 	Demand     *demand.Meter // nil: demand is not counted
 	Waker      predict.Waker // nil: queries without a replica wait for one that comes by itself
-	HTTP       httpapi.Config
+	// States and Records keep what policies learn and what feedback will be about;
+	// without either, nothing is learned and no feedback is taken.
+	States  state.Store
+	Records feedback.Store
+	HTTP    httpapi.Config
 	// Dial reaches the address of a replica; nil is TCP.
 	Dial    func(ctx context.Context, addr string) (net.Conn, error)
 	Metrics *obs.Registry // nil: metrics are kept and shown nowhere
@@ -51,13 +58,16 @@ type Config struct {
 // Gateway answers queries while Run runs.
 type Gateway struct {
 	*predict.Predictor
-	cfg   Config
-	cache *cache.Cache
-	table *route.Table
-	ids   *predict.IDs
-	http  *httpapi.Server
-	known chan struct{} // closed by the first catalog
-	first sync.Once
+	cfg      Config
+	cache    *cache.Cache
+	table    *route.Table
+	ids      *predict.IDs
+	http     *httpapi.Server
+	joiner   *feedback.Joiner // nil, as are the next: no feedback is taken
+	states   *state.States
+	recorder *feedback.Recorder
+	known    chan struct{} // closed by the first catalog
+	first    sync.Once
 }
 
 // startWithin is how long clients are kept waiting for the first catalog before they
@@ -82,9 +92,8 @@ func New(ctx context.Context, cfg Config) *Gateway {
 	if cfg.Dial != nil {
 		g.table.Dial = cfg.Dial
 	}
-	g.Predictor = predict.New(g.cache, g.table, g.ids, predict.NewMetrics(cfg.Metrics))
+	g.learn()
 	g.Demand = cfg.Demand
-	g.http = httpapi.New(cfg.HTTP, g.Predictor, cfg.Log)
 	cfg.Metrics.GaugeFunc("topsail_gateway_cache_bytes", "Memory held by the prediction cache.", func() float64 { return float64(g.cache.Bytes()) })
 	cfg.Metrics.GaugeFunc("topsail_gateway_cache_entries", "Predictions in the cache.", func() float64 { return float64(g.cache.Len()) })
 	cfg.Metrics.GaugeFunc("topsail_gateway_held", "Questions that wait for a replica.", func() float64 { return float64(g.Held()) })
@@ -92,6 +101,40 @@ func New(ctx context.Context, cfg Config) *Gateway {
 	cfg.Metrics.Collect(replicaGauges{g.table})
 	return g
 }
+
+// learn makes the predictor, and what learns if there is where to keep it.
+func (g *Gateway) learn() {
+	cfg := &g.cfg
+	metrics := predict.NewMetrics(cfg.Metrics)
+	if cfg.States == nil || cfg.Records == nil {
+		g.Predictor = predict.New(g.cache, g.table, g.ids, untaught{}, metrics)
+		g.http = httpapi.New(cfg.HTTP, g.Predictor, nil, cfg.Log)
+		return
+	}
+	g.states = state.New(cfg.States, cfg.Log, cfg.Metrics)
+	g.recorder = feedback.NewRecorder(cfg.Records, cfg.Log, cfg.Metrics)
+	g.Predictor = predict.New(g.cache, g.table, g.ids, g.states, metrics)
+	g.Predictor.Records = g.recorder
+	g.joiner = feedback.NewJoiner(g.Predictor, g.states, g.recorder, cfg.Log, cfg.Metrics)
+	g.http = httpapi.New(cfg.HTTP, g.Predictor, g.joiner, cfg.Log)
+}
+
+// Feedback learns from what is known of answers, as serving.Feedback says. It fails as
+// feedback.Joiner does, and with errUntaught in a gateway that keeps nothing.
+func (g *Gateway) Feedback(ctx context.Context, list []serving.Feedback) ([]serving.Learned, error) {
+	if g.joiner == nil {
+		return nil, errUntaught
+	}
+	return g.joiner.Feedback(ctx, list)
+}
+
+var errUntaught = errors.New("this gateway takes no feedback: it was made without States and Records")
+
+// untaught gives policies the state before any feedback.
+type untaught struct{}
+
+// Get implements predict.States.
+func (untaught) Get(a *state.App, _, _ string) *selection.State { return a.Fresh() }
 
 // Replicas lists how the replicas are doing, as this gateway sees them.
 func (g *Gateway) Replicas() []route.Status { return g.table.Replicas() }
@@ -109,6 +152,11 @@ func (g *Gateway) Run(ctx context.Context, ln net.Listener) error {
 	group.Go(func() error { return ended(routing, g.cfg.Catalog.Watch(routing, g.update)) })
 	if g.cfg.Waker != nil {
 		group.Go(func() error { return ended(routing, g.Predictor.Run(routing, g.cfg.Waker, g.cfg.Log)) })
+	}
+	if g.states != nil {
+		group.Go(func() error { return ended(routing, g.states.Run(routing)) })
+		group.Go(func() error { return ended(routing, g.recorder.Run(routing)) })
+		group.Go(func() error { return ended(routing, g.Predictor.Observe(routing, g.states, g.cfg.Log)) })
 	}
 	group.Go(func() error {
 		defer stop()

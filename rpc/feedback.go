@@ -14,6 +14,24 @@ type Feedback struct {
 	QueryID uint64 // 0: none
 }
 
+// Size is how many bytes the feedback brings along.
+func (v *Feedback) Size() int { return len(v.Input) + len(v.Label) + len(v.User) }
+
+// SendFeedback sends feedback for an announced model. It gives way to queries: when
+// more than ahead bytes wait to be sent already, it returns ErrBacklog. Else it
+// fails as End does, and then nothing was sent.
+func (c *Conn) SendFeedback(model uint32, ahead int, list ...Feedback) error {
+	if len(list) > maxEntries {
+		return ErrTooLarge
+	}
+	b := c.Begin(KindFeedback)
+	if c.start > ahead {
+		c.mu.Unlock()
+		return ErrBacklog
+	}
+	return c.End(AppendFeedback(b, model, list...), 0)
+}
+
 // AppendFeedback appends the body of a FEEDBACK frame for an announced model.
 func AppendFeedback(b []byte, model uint32, list ...Feedback) []byte {
 	b = appendU32(appendU32(b, model), uint32(len(list)))

@@ -25,16 +25,13 @@ type App struct {
 	DefaultOutput string        `json:"default_output"` // text; nested as JSON where it is valid JSON
 	SLO           time.Duration `json:"latency_slo"`    // from receiving the query to its answer
 	Models        []string      `json:"models"`         // linked models, in the order of linking
+	OutputType    OutputType    `json:"output_type,omitempty"`
 	Policy        PolicySpec    `json:"policy"`
+	Weight        float64       `json:"weight,omitempty"` // against other apps when capacity is short; 0: 1
 	Cache         CacheSpec     `json:"cache"`
 	ColdStart     time.Duration `json:"cold_start,omitempty"` // > SLO: how long a query may wait for the first replica of a model at zero
 	Example       string        `json:"example,omitempty"`    // an input as JSON, to show people how to ask
 	Origin        Origin        `json:"origin"`
-}
-
-// PolicySpec names the selection policy of an app. The zero value is "single".
-type PolicySpec struct {
-	Kind string `json:"kind,omitempty"`
 }
 
 // CacheSpec is how an app uses the prediction cache.
@@ -46,6 +43,9 @@ type CacheSpec struct {
 
 // MaxSLO bounds latency objectives; a query held longer is a job, not a query.
 const MaxSLO = 10 * time.Minute
+
+// MaxWeight bounds the weight of an app.
+const MaxWeight = 1000.0
 
 // Check says everything that is wrong with the app by itself, or nil.
 func (a *App) Check() error {
@@ -68,8 +68,13 @@ func (a *App) Check() error {
 	if a.Cache.TTL < 0 {
 		errs = append(errs, fmt.Errorf("app %q: the cache's time to live must not be negative", a.Name))
 	}
-	if k := a.Policy.Kind; k != "" && k != "single" {
-		errs = append(errs, fmt.Errorf("app %q: selection policy %q is unknown: use \"single\"", a.Name, k))
+	if !(a.Weight >= 0 && a.Weight <= MaxWeight) {
+		errs = append(errs, fmt.Errorf("app %q: weight must be between 0 and %v", a.Name, MaxWeight))
+	}
+	for _, err := range append(a.checkPolicy(), a.OutputType.check()) {
+		if err != nil {
+			errs = append(errs, fmt.Errorf("app %q: %w", a.Name, err))
+		}
 	}
 	if a.Example != "" && !json.Valid([]byte(a.Example)) {
 		errs = append(errs, fmt.Errorf("app %q: the example must be an input as JSON", a.Name))

@@ -1,6 +1,7 @@
 package serving
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -26,7 +27,10 @@ func TestAppCheck(t *testing.T) {
 		"rounding step":          func(a *App) { a.Cache.Round = -1 },
 		"only numbers":           func(a *App) { a.InputType, a.Cache.Round = Strings, 1 },
 		"time to live":           func(a *App) { a.Cache.TTL = -1 },
-		"selection policy \"x\"": func(a *App) { a.Policy.Kind = "x" },
+		"policy: kind \"x\"":     func(a *App) { a.Policy.Kind = "x" },
+		"weight":                 func(a *App) { a.Weight = math.NaN() },
+		"weight must be":         func(a *App) { a.Weight = 1001 },
+		"output_type \"labels\"": func(a *App) { a.OutputType = "labels" },
 		"twice":                  func(a *App) { a.Models = []string{"m", "m"} },
 		"example":                func(a *App) { a.Example = "[1," },
 	} {

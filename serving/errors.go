@@ -8,6 +8,10 @@ var ErrUnknownApp = errors.New("no such app")
 // ErrNoCatalog is returned while it is not known yet which apps there are.
 var ErrNoCatalog = errors.New("the catalog is not known yet")
 
+// ErrUnavailable is returned when something that must be stored for good cannot be,
+// because the store is away. It is safe to send it again.
+var ErrUnavailable = errors.New("the store is away")
+
 // ErrFenced says that a scheduler with a higher fencing token has written: whoever
 // gets it leads no longer.
 var ErrFenced = errors.New("a newer leader has written")

@@ -10,9 +10,11 @@ type Query struct {
 	Received time.Time     // the SLO counts from here; zero: from when it is asked
 	Timeout  time.Duration // the client's own limit; 0: the app's SLO. It can only shorten.
 	User     string        // whose selection state is used; may be empty
+	Context  string        // which of the app's contexts; may be empty
 	Version  string        // a version of the linked model; empty: the serving one
 	Salt     string        // queries of different salts never share a cache entry
 	NoCache  bool          // neither read from the cache nor join a query in flight
+	Explain  bool          // say in the prediction how it came about
 }
 
 // Prediction answers a Query.
@@ -23,5 +25,8 @@ type Prediction struct {
 	Cause       Cause  // why it is the default; OK when it is not
 	Explanation string // why it is the default, in a sentence
 	Model       ModelID
-	Cached      bool // answered from the cache or by joining an equal query in flight
+	Cached      bool         // answered from the cache or by joining an equal query in flight
+	Missing     []ModelID    // asked for the answer, and silent or failed
+	Shed        []ModelID    // left out because capacity or time was short
+	Explained   *Explanation // nil unless the query wants it
 }

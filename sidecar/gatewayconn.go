@@ -48,7 +48,7 @@ func (g *gatewayConn) handle(f rpc.Frame) error {
 	case rpc.KindCancel:
 		return g.cancel(f)
 	case rpc.KindFeedback:
-		return nil // for containers that learn; none can be told yet
+		return g.feedback(f)
 	}
 	return rpc.Unexpected(f)
 }
@@ -81,6 +81,16 @@ func own(a rpc.Ask) rpc.Ask {
 	a.User = slices.Clone(a.User)
 	a.Trace = slices.Clone(a.Trace)
 	return a
+}
+
+// feedback hands feedback to the model that it is on. Nobody waits for an answer:
+// what is on a model that is not here is dropped in silence.
+func (g *gatewayConn) feedback(f rpc.Frame) error {
+	model, list, err := rpc.ParseFeedback(f.Body)
+	if from := g.pools[model]; err == nil && from != nil {
+		from.pool.learn(list)
+	}
+	return err
 }
 
 func (g *gatewayConn) unknown(batch uint64, index uint32) {

@@ -71,9 +71,12 @@ func (m *members) start(id uint32, p *pool) error {
 		m.first = p
 	}
 	m.sidecar.log.Info("container ready", "model", p.model.ModelID.String())
+	runner := m.session.Runner(id)
+	learner := p.learners.join(runner.Feedback, p.metrics)
+	m.batchers.Go(func() { learner.run(ctx) })
 	m.batchers.Go(func() {
 		defer stop()
-		if err := p.serve(ctx, m.session.Runner(id), m.sidecar.cfg.Stall); !errors.Is(err, context.Canceled) {
+		if err := p.serve(ctx, runner, m.sidecar.cfg.Stall); !errors.Is(err, context.Canceled) {
 			m.cancel(err) // a container that failed a batch is not trusted with another
 		}
 	})

@@ -13,6 +13,7 @@ import (
 type Metrics struct {
 	answers *obs.CounterVec
 	dropped *obs.CounterVec
+	learned *obs.CounterVec
 	sizes   *obs.HistogramVec
 	service *obs.HistogramVec
 	waited  *obs.HistogramVec
@@ -26,6 +27,7 @@ func NewMetrics(r *obs.Registry) *Metrics {
 	m := &Metrics{
 		answers: r.Counters("topsail_sidecar_answers_total", "Answers to gateways, by status.", append(labels, "status")...),
 		dropped: r.Counters("topsail_sidecar_dropped_total", "Queries refused or dropped before their batch, by status.", append(labels, "status")...),
+		learned: r.Counters("topsail_sidecar_feedback_total", "Feedback to containers, by result: forwarded or dropped.", append(labels, "result")...),
 		sizes:   r.Histograms("topsail_sidecar_batch_size", "Inputs per batch.", obs.Sizes(), labels...),
 		service: r.Histograms("topsail_sidecar_batch_seconds", "Time from sending a batch to its last answer.", obs.Seconds(), labels...),
 		waited:  r.Histograms("topsail_sidecar_queue_seconds", "Time that queries waited for their batch.", obs.Seconds(), labels...),
@@ -44,6 +46,9 @@ func (m *Metrics) pool(id serving.ModelID, replica string) *poolMetrics {
 		sizes:   m.sizes.WithLabelValues(l...),
 		service: m.service.WithLabelValues(l...),
 		waited:  m.waited.WithLabelValues(l...),
+
+		feedbackForwarded: m.learned.WithLabelValues(append(l, "forwarded")...),
+		feedbackDropped:   m.learned.WithLabelValues(append(l, "dropped")...),
 	}
 	for s := range p.answers {
 		p.answers[s] = m.answers.WithLabelValues(append(l, rpc.Status(s).String())...)
@@ -57,6 +62,7 @@ func (m *Metrics) forget(id serving.ModelID, replica string) {
 	l := obs.Labels{"model": id.Model, "version": id.Version, "replica": replica}
 	m.answers.DeletePartialMatch(l)
 	m.dropped.DeletePartialMatch(l)
+	m.learned.DeletePartialMatch(l)
 	m.sizes.DeletePartialMatch(l)
 	m.service.DeletePartialMatch(l)
 	m.waited.DeletePartialMatch(l)
@@ -66,6 +72,8 @@ type poolMetrics struct {
 	answers, dropped       [rpc.StatusCancelled + 1]obs.Counter
 	sizes, service, waited obs.Histogram
 	demand                 *demand.Tally // while the sidecar runs
+
+	feedbackForwarded, feedbackDropped obs.Counter // an entry counts at each container
 }
 
 // Batch, Waited and Dropped implement batch.Observer.

@@ -3,6 +3,7 @@ package sidecar
 import (
 	"bytes"
 	"net"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -24,6 +25,15 @@ type model struct {
 	treat   func(m *model, batch uint64, in [][]byte)
 	batches int
 	inputs  int
+	taught  []lesson
+	stuck   chan struct{} // when set, it reads no further until this is closed
+}
+
+// lesson is feedback that came for the model of an id.
+type lesson struct {
+	id uint32
+	rpc.Feedback
+	batches int // that had come before it
 }
 
 // connect opens a session in the role and with the token that hello says.
@@ -63,6 +73,15 @@ func (m *model) announce(id uint32, name string, state rpc.State) {
 }
 
 func (m *model) handle(f rpc.Frame) error {
+	m.mu.Lock()
+	stuck := m.stuck
+	m.mu.Unlock()
+	if stuck != nil {
+		<-stuck
+	}
+	if f.Kind == rpc.KindFeedback {
+		return m.learn(f)
+	}
 	if f.Kind != rpc.KindPredict {
 		return nil
 	}
@@ -82,6 +101,29 @@ func (m *model) handle(f rpc.Frame) error {
 	treat := m.treat
 	go treat(m, in.Batch, inputs) // on a goroutine of its own, as PING must be answered
 	return in.Err()
+}
+
+func (m *model) learn(f rpc.Frame) error {
+	id, list, err := rpc.ParseFeedback(bytes.Clone(f.Body))
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, v := range list {
+		m.taught = append(m.taught, lesson{id, v, m.batches})
+	}
+	return err
+}
+
+// lessons is the feedback that came so far.
+func (m *model) lessons() []lesson {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.taught)
+}
+
+func (m *model) stick(until chan struct{}) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.stuck = until
 }
 
 func (m *model) seen() (batches, inputs int) {

@@ -27,6 +27,8 @@ type pool struct {
 	metrics *poolMetrics
 	changed func(*pool) // called when the state may have changed
 
+	learners learners // the containers that take feedback
+
 	waiting  atomic.Int64 // accepted and not yet answered
 	draining atomic.Bool
 

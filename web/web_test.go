@@ -1,6 +1,7 @@
 package web
 
 import (
+	"html"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -10,10 +11,16 @@ import (
 	"topsail/serving"
 )
 
-// nothing is a system without apps.
-type nothing struct{}
+// having is a system with apps.
+type having []*serving.App
 
-func (nothing) Status() Status { return Status{Gateway: "127.0.0.1:1337", Catalog: &serving.Catalog{}} }
+func (apps having) Status() Status {
+	cat := &serving.Catalog{Apps: map[string]*serving.App{}}
+	for _, a := range apps {
+		cat.Apps[a.Name] = a
+	}
+	return Status{Gateway: "127.0.0.1:1337", Catalog: cat}
+}
 
 func TestOnlyHealthIsOpenWithKeys(t *testing.T) {
 	const key = "key-0123456789abcdef"
@@ -41,9 +48,33 @@ func TestOnlyHealthIsOpenWithKeys(t *testing.T) {
 		if tt.shown != "" {
 			r.Header.Set("Authorization", "Bearer "+tt.shown)
 		}
-		Handler(nothing{}, tt.keys).ServeHTTP(w, r)
+		Handler(having{}, tt.keys).ServeHTTP(w, r)
 		if body := w.Body.String(); w.Code != tt.status || !strings.Contains(body, tt.says) || strings.Contains(body, tt.saysNot) {
 			t.Errorf("%s with %q: %d %s", tt.path, tt.shown, w.Code, body)
 		}
+	}
+}
+
+func TestPoliciesAreShown(t *testing.T) {
+	apps := having{
+		{Name: "plain", InputType: serving.Doubles},
+		{Name: "judged", InputType: serving.Doubles, Models: []string{"a", "b"}, Policy: serving.PolicySpec{
+			Kind: serving.PolicyVote, Models: []string{"b", "a"}, Weights: map[string]float64{"b": 2, "a": 1}, Agreement: 0.5,
+			Qualifier: "</code><script>",
+		}},
+	}
+	w := httptest.NewRecorder()
+	Handler(apps, nil).ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+	page := html.UnescapeString(w.Body.String())
+	for _, want := range []string{
+		`<td><code>{ kind = "single" }</code></td>`,
+		`<td><code>{ kind = "vote", models = ["b", "a"], weights = { "a" = 1, "b" = 2 }, agreement = 0.5, `,
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %s:\n%s", want, page)
+		}
+	}
+	if strings.Contains(w.Body.String(), "<script>") {
+		t.Error("an option is a part of the page")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -37,6 +38,8 @@ type Config struct {
 	InputType   serving.InputType // 0: any
 	InputLength int               // 0: any
 	Replica     string
+	Corrector   Corrector    // nil: the model does not learn while it serves
+	Log         *slog.Logger // of failed corrections; nil: nothing is logged
 }
 
 // FromEnv reads the configuration that a sidecar's environment gives.
@@ -70,8 +73,9 @@ func FromEnv() (Config, error) {
 // returns nil. It connects again when the connection is lost, and returns an
 // error only when the sidecar refuses the connection.
 func Serve(ctx context.Context, cfg Config, predict Predict) error {
+	learning := newLearning(cfg.Corrector, cfg.logger())
 	for ctx.Err() == nil {
-		if err := serveOnce(ctx, cfg, predict); errors.Is(err, rpc.ErrRefused) {
+		if err := serveOnce(ctx, cfg, predict, learning); errors.Is(err, rpc.ErrRefused) {
 			return err
 		}
 		select {
@@ -82,11 +86,18 @@ func Serve(ctx context.Context, cfg Config, predict Predict) error {
 	return nil
 }
 
+func (cfg *Config) logger() *slog.Logger {
+	if cfg.Log == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return cfg.Log
+}
+
 // redial is the least wait before connecting again.
 const redial = 100 * time.Millisecond
 
 // serveOnce serves one connection and returns why it ended.
-func serveOnce(ctx context.Context, cfg Config, predict Predict) error {
+func serveOnce(ctx context.Context, cfg Config, predict Predict, learning *learning) error {
 	var dialer net.Dialer
 	nc, err := dialer.DialContext(ctx, "tcp", cfg.Sidecar)
 	if err != nil {
@@ -108,7 +119,7 @@ func serveOnce(ctx context.Context, cfg Config, predict Predict) error {
 	if err := conn.Send(rpc.KindAnnounce, 0, rpc.AppendAnnounce(nil, announcement)); err != nil {
 		return err
 	}
-	w := &worker{conn: conn, predict: predict, batches: make(chan []byte, 1)}
+	w := &worker{conn: conn, predict: predict, learning: learning, batches: make(chan []byte, 1)}
 	return w.run(ctx)
 }
 

@@ -16,9 +16,10 @@ const drainWithin = 10 * time.Second
 // worker computes on a goroutine of its own, so that the one that reads can
 // answer PING while the model is busy.
 type worker struct {
-	conn    *rpc.Conn
-	predict Predict
-	batches chan []byte // bodies of PREDICT frames
+	conn     *rpc.Conn
+	predict  Predict
+	learning *learning
+	batches  chan []byte // bodies of PREDICT frames
 
 	inputs []serving.Value // reused, as is live
 	live   []uint32        // the indices of the inputs that are not expired
@@ -27,14 +28,10 @@ type worker struct {
 // run serves until ctx ends or the connection is lost, and returns why.
 func (w *worker) run(ctx context.Context) error {
 	var computing sync.WaitGroup
-	computing.Go(func() {
-		for body := range w.batches {
-			w.answer(body)
-		}
-	})
 	// The connection outlives ctx until the batch in hand is answered.
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
+	computing.Go(func() { w.compute(ctx) })
 	unhook := context.AfterFunc(ctx, func() {
 		// The sidecar says BYE when the last batch that it sent is answered.
 		if w.conn.Send(rpc.KindDrain, 0, nil) != nil {
@@ -54,10 +51,34 @@ func (w *worker) handle(f rpc.Frame) error {
 	case rpc.KindPredict:
 		w.batches <- append([]byte(nil), f.Body...)
 		return nil
-	case rpc.KindCancel, rpc.KindFeedback:
+	case rpc.KindFeedback:
+		return w.learning.take(f)
+	case rpc.KindCancel:
 		return nil
 	}
 	return rpc.Unexpected(f)
+}
+
+// compute answers batches until there are no more, and learns while none waits, until
+// ctx ends: what a container has learned ends with it.
+func (w *worker) compute(ctx context.Context) {
+	for {
+		wake := w.learning.wake
+		if len(w.batches) > 0 {
+			wake = nil // a batch goes first
+		}
+		select {
+		case body, ok := <-w.batches:
+			if !ok {
+				return
+			}
+			w.answer(body)
+		case <-wake:
+			w.learning.correct(ctx)
+		case <-w.learning.due:
+			w.learning.report(w.conn)
+		}
+	}
 }
 
 // answer runs one batch and replies.
@@ -81,7 +102,7 @@ func (w *worker) answer(body []byte) {
 			w.inputs, w.live = append(w.inputs, values[0]), append(w.live, i)
 		}
 	}
-	results := w.compute()
+	results := w.call()
 	b := rpc.AppendReplyHead(w.conn.Begin(rpc.KindReply), rpc.ReplyHead{Batch: p.Batch, Service: time.Since(start), Count: len(refused) + len(results)})
 	for i := range refused {
 		b = rpc.AppendAnswer(b, &refused[i])
@@ -95,9 +116,9 @@ func (w *worker) answer(body []byte) {
 	_ = w.conn.End(b, rpc.FlagEnd) // a connection that ended takes no reply
 }
 
-// compute calls the model, and turns its panic or a wrong number of results into
+// call calls the model, and turns its panic or a wrong number of results into
 // an error of each input.
-func (w *worker) compute() (results []Result) {
+func (w *worker) call() (results []Result) {
 	if len(w.inputs) == 0 {
 		return nil
 	}

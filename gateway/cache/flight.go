@@ -37,6 +37,7 @@ type Flight struct {
 	landed  bool
 	output  *serving.Output
 	failure *serving.Failure
+	tell    []func(*serving.Output, *serving.Failure)
 	waiters []Waiter
 	first   [2]Waiter // room for the usual number of waiters
 }
@@ -86,12 +87,47 @@ func (f *Flight) Land(out *serving.Output, failure *serving.Failure) bool {
 	}
 	f.mu.Lock()
 	f.landed, f.output, f.failure = true, out, failure
-	waiters := f.waiters
+	waiters, tell := f.waiters, f.tell
 	f.mu.Unlock()
 	for _, w := range waiters {
 		w.Wake()
 	}
+	for _, t := range tell {
+		t(out, failure)
+	}
 	return true
+}
+
+// Withdraw closes the flight to others, if nobody but the caller has ever waited for
+// it, and says so: then its question may be taken back.
+func (f *Flight) Withdraw() bool {
+	if !f.keep {
+		return true
+	}
+	s := f.cache.flights.shard(f.key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.landed || len(f.waiters) > 1 {
+		return false
+	}
+	if s.open[f.key] == f {
+		delete(s.open, f.key)
+	}
+	return true
+}
+
+// Then has somebody told how the flight ends, or ended. It must not block.
+func (f *Flight) Then(tell func(*serving.Output, *serving.Failure)) {
+	f.mu.Lock()
+	if !f.landed {
+		f.tell = append(f.tell, tell)
+		f.mu.Unlock()
+		return
+	}
+	f.mu.Unlock()
+	tell(f.output, f.failure)
 }
 
 // Result is how the flight ended, if it did.
@@ -143,7 +179,9 @@ func (fs *flights) leave(f *Flight) {
 	s := fs.shard(f.key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.open, f.key)
+	if s.open[f.key] == f {
+		delete(s.open, f.key)
+	}
 }
 
 // Open is the number of questions in flight that can be joined.

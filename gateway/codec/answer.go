@@ -13,13 +13,17 @@ func AppendPrediction(b []byte, p serving.Prediction) []byte {
 	b = strconv.AppendInt(b, p.QueryID, 10)
 	b = append(b, `,"output":`...)
 	b = append(b, p.Output...)
-	if !p.Default {
-		return append(b, `,"default":false}`...)
+	if p.Default {
+		b = append(b, `,"default":true`...)
+		if p.Explanation != "" {
+			b = append(b, `,"default_explanation":`...)
+			b = appendString(b, p.Explanation)
+		}
+	} else {
+		b = append(b, `,"default":false`...)
 	}
-	b = append(b, `,"default":true`...)
-	if p.Explanation != "" {
-		b = append(b, `,"default_explanation":`...)
-		b = appendString(b, p.Explanation)
+	if len(p.Missing)+len(p.Shed) > 0 || p.Explained != nil {
+		b = appendDetails(b, &p)
 	}
 	return append(b, '}')
 }

@@ -58,6 +58,7 @@ func BenchmarkAppendPrediction(b *testing.B) {
 		{"output", serving.Prediction{QueryID: 1<<52 + 12345, Output: []byte("0.8444218515250481")}},
 		{"default", serving.Prediction{QueryID: 7, Output: []byte(`"none"`), Default: true,
 			Explanation: (&serving.Failure{Cause: serving.MissedSLO}).Explain()}},
+		{"missing", serving.Prediction{QueryID: 7, Output: []byte("1"), Missing: []serving.ModelID{{Model: "slow", Version: "1"}}}},
 	} {
 		b.Run(bench.name, func(b *testing.B) {
 			b.ReportAllocs()

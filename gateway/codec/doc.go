@@ -1,6 +1,6 @@
-// Package codec reads the body of Clipper's predict request and writes its
-// answer. It works on bytes, without reflection, because this is most of what a
-// query costs that the cache can answer.
+// Package codec reads the bodies of Clipper's predict and update requests and writes
+// their answers. It works on bytes, without reflection, because this is most of what
+// a query costs that the cache can answer.
 //
 // The decoder is a strict JSON reader with one pass over the usual body. What it
 // returns owns its memory: nothing points into the body, which belongs to the
@@ -12,5 +12,8 @@
 //   - an empty list of numbers and empty bytes are errors, an empty text is not;
 //   - text that is not UTF-8 is an error; a lone surrogate becomes U+FFFD;
 //   - nesting, the number of inputs and the length of names are bounded;
-//   - uid, slo_micros, salt and no_cache mean something and are checked.
+//   - uid, context, slo_micros, salt, no_cache and explain mean something and are
+//     checked;
+//   - feedback comes in batches too, names its query by its input or its id, and judges
+//     it by a reward or by a label of any type.
 package codec

@@ -76,3 +76,17 @@ func divide(m, d uint64) float64 {
 	scale := math.Float64frombits(uint64(1023+zd-zm-63) << 52) // 2^(zd-zm-63)
 	return float64(q) * scale
 }
+
+// float reads the number at i as a float64.
+func (p *parser) float() (float64, error) {
+	first := p.i
+	n, err := p.number()
+	if err != nil {
+		return 0, err
+	}
+	x, ok := n.as64(p.b[first:p.i])
+	if !ok {
+		return 0, syntaxError(first, "Number too big to be stored in double.")
+	}
+	return x, nil
+}

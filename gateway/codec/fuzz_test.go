@@ -23,7 +23,7 @@ import (
 func FuzzDecodePredict(f *testing.F) {
 	for _, seed := range []string{
 		`{"input":[1.5,-2e3,0.1]}`, `{"input":[1,2147483648]}`, `{"input":"a\u00e4\ud83c\udfe0\ud800"}`, `{"input":"QUJDRA=="}`,
-		`{"input_batch":[[1],[2.5]],"version":"1","uid":7,"slo_micros":100,"salt":"x","no_cache":true}`,
+		`{"input_batch":[[1],[2.5]],"version":"1","uid":7,"slo_micros":100,"salt":"x","no_cache":true,"context":"é","explain":true}`,
 		`{"input_batch":["a","QQ"]}`, `{"input_batch":[],"x":[{"y":null}]}`, `{"input":[1],"input":[2]}`, `{"input":[]}`, `[]`, ``, `{"a":1`,
 	} {
 		for t := serving.Bytes; t <= serving.Strings; t++ {
@@ -57,12 +57,14 @@ func slowDecode(body []byte, t serving.InputType) (p codec.PredictRequest, err e
 	if err != nil {
 		return p, err
 	}
-	var errs [6]error
+	var errs [8]error
 	p.Options.Version, errs[0] = slowName(members["version"], false)
 	p.Options.User, errs[1] = slowName(members["uid"], true)
 	p.Options.Salt, errs[2] = slowName(members["salt"], true)
 	p.Options.Timeout, errs[3] = slowTimeout(members["slo_micros"])
 	p.Options.NoCache, errs[4] = slowFlag(members["no_cache"])
+	p.Options.Context, errs[6] = slowName(members["context"], true)
+	p.Options.Explain, errs[7] = slowFlag(members["explain"])
 	if input, ok := members["input"]; ok {
 		p.Input, errs[5] = slowInput(input, t)
 	} else {

@@ -15,9 +15,11 @@ type Options struct {
 	Timeout time.Duration // slo_micros; at most serving.MaxSLO
 	Salt    string        // salt; a number becomes its decimal text
 	NoCache bool          // no_cache
+	Context string        // context; a number becomes its decimal text
+	Explain bool          // explain
 }
 
-// maxName bounds version, uid and salt, in bytes.
+// maxName bounds version, uid, salt and context, in bytes.
 const maxName = 256
 
 func (p *parser) version() (string, error) {

@@ -1,10 +1,6 @@
 package codec
 
-import (
-	"errors"
-
-	"topsail/serving"
-)
+import "topsail/serving"
 
 // PredictRequest is the body of a predict request. It owns its memory.
 type PredictRequest struct {
@@ -21,14 +17,7 @@ func DecodePredict(body []byte, t serving.InputType, maxBatch int) (PredictReque
 	if err == nil {
 		return d.out, nil
 	}
-	// A body that is not JSON is told so, even if we met wrong content before
-	// the place where its syntax breaks.
-	if e, ok := errors.AsType[*Error](err); ok && !e.syntax {
-		if syntax := checkSyntax(body); syntax != nil {
-			err = syntax
-		}
-	}
-	return PredictRequest{}, err
+	return PredictRequest{}, refused(body, err, predictSchema)
 }
 
 // decoder reads one predict request.
@@ -42,7 +31,7 @@ type decoder struct {
 }
 
 // field is a bit for each key that has a meaning.
-type field uint8
+type field uint16
 
 const (
 	fieldInput field = 1 << iota
@@ -52,6 +41,8 @@ const (
 	fieldSLO
 	fieldSalt
 	fieldNoCache
+	fieldContext
+	fieldExplain
 )
 
 func fieldOf(key []byte) field {
@@ -70,6 +61,10 @@ func fieldOf(key []byte) field {
 		return fieldSalt
 	case "no_cache":
 		return fieldNoCache
+	case "context":
+		return fieldContext
+	case "explain":
+		return fieldExplain
 	}
 	return 0
 }
@@ -137,6 +132,10 @@ func (d *decoder) member(f field) (err error) {
 		options.Salt, err = d.name("salt")
 	case fieldNoCache:
 		options.NoCache, err = d.flag("no_cache")
+	case fieldContext:
+		options.Context, err = d.name("context")
+	case fieldExplain:
+		options.Explain, err = d.flag("explain")
 	}
 	return err
 }

@@ -115,6 +115,10 @@ func TestDecodeOptions(t *testing.T) {
 		{`"slo_micros":1500`, codec.Options{Timeout: 1500 * time.Microsecond}},
 		{`"slo_micros":9999999999999999999`, codec.Options{Timeout: serving.MaxSLO}},
 		{`"no_cache":true`, codec.Options{NoCache: true}},
+		{`"context":"\u0061b"`, codec.Options{Context: "ab"}},
+		{`"context":-7`, codec.Options{Context: "-7"}},
+		{`"context":"` + strings.Repeat("c", 256) + `"`, codec.Options{Context: strings.Repeat("c", 256)}},
+		{`"explain":true,"explain":false`, codec.Options{Explain: true}},
 		{`"no_cache":false,"slo_micros":1,"slo_micros":0`, codec.Options{Timeout: time.Microsecond}},
 	} {
 		for _, body := range []string{`{` + test.members + `,"input":[1]}`, `{"input":[1],` + test.members + `}`} {
@@ -183,6 +187,12 @@ func TestDecodeErrors(t *testing.T) {
 		{serving.Doubles, `{"input":[1],"uid":null}`, "JSON key uid must be a string or a whole number, of at most 256 bytes"},
 		{serving.Doubles, `{"input":[1],"salt":"` + strings.Repeat("s", 257) + `"}`, "JSON key salt must be a string or a whole number, of at most 256 bytes"},
 		{serving.Doubles, `{"input":[1],"no_cache":1}`, "JSON key no_cache must be true or false"},
+		{serving.Doubles, `{"input":[1],"uid":"` + strings.Repeat("u", 10_000) + `"}`, "JSON key uid must be a string or a whole number, of at most 256 bytes"},
+		{serving.Doubles, `{"input":[1],"context":"` + strings.Repeat("c", 257) + `"}`, "JSON key context must be a string or a whole number, of at most 256 bytes"},
+		{serving.Doubles, `{"input":[1],"context":["a"]}`, "JSON key context must be a string or a whole number, of at most 256 bytes"},
+		{serving.Doubles, `{"input":[1],"context":1e2}`, "JSON key context must be a string or a whole number, of at most 256 bytes"},
+		{serving.Doubles, `{"input":[1],"explain":"yes"}`, "JSON key explain must be true or false"},
+		{serving.Doubles, `{"input":[1],"explain":null}`, "JSON key explain must be true or false"},
 
 		// broken JSON, also where something else is wrong before the break
 		{serving.Doubles, `{"input":[NaN]}`, "JSON parse error: Invalid value. (offset 10)\n"},

@@ -28,6 +28,7 @@ func BenchmarkServe(b *testing.B) {
 		{"13doubles", "POST", "/doubles/predict", row, nil},
 		{"13doubles-keyed", "POST", "/doubles/predict", row, keys},
 		{"784floats", "POST", "/floats/predict", image, nil},
+		{"update", "POST", "/doubles/update", `{"uid":0,"query_id":4194304,"label":1.0}`, nil},
 		{"refused", "POST", "/doubles/predict", `{"input":["a"]}`, nil},
 		{"health", "GET", "/health", "", nil},
 	} {
@@ -35,7 +36,7 @@ func BenchmarkServe(b *testing.B) {
 			core := newFake()
 			answer := serving.Prediction{QueryID: 1 << 40, Output: []byte("0.8444218515250481")}
 			l := newListener(nil, 1, nil)
-			server := New(Config{Keys: bench.keys}, known{core, answer}, slog.New(slog.DiscardHandler)).server(context.Background(), l)
+			server := New(Config{Keys: bench.keys}, known{core, answer}, nothingLearned{}, slog.New(slog.DiscardHandler)).server(context.Background(), l)
 			raw := request(bench.method, bench.path, bench.body, "User-Agent: bench", "Accept: */*", "Content-Type: application/json", "Authorization: Bearer "+goodKey)
 			c := &conn{Conn: &replay{request: []byte(raw), left: b.N}}
 			l.track(c, fasthttp.StateNew)
@@ -56,6 +57,13 @@ type known struct {
 
 func (k known) Predict(context.Context, *serving.Query) (serving.Prediction, error) {
 	return k.answer, nil
+}
+
+// nothingLearned takes all feedback at once.
+type nothingLearned struct{}
+
+func (nothingLearned) Feedback(_ context.Context, list []serving.Feedback) ([]serving.Learned, error) {
+	return make([]serving.Learned, len(list)), nil
 }
 
 // replay is a connection that carries the same request again and again.

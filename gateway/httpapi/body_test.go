@@ -71,7 +71,7 @@ func TestContentEncoding(t *testing.T) {
 }
 
 func TestBombIsNotInflated(t *testing.T) {
-	s := New(Config{MaxBodyBytes: 64 << 10}, newFake(), nil)
+	s := New(Config{MaxBodyBytes: 64 << 10}, newFake(), nil, nil)
 	var r fasthttp.Request
 	r.Header.SetContentEncoding("gzip")
 	r.SetBodyString(gzipped(strings.Repeat(" ", 16<<20)))
@@ -122,7 +122,7 @@ func TestFormIsNotParsed(t *testing.T) {
 
 // A connection must not hold on to the largest body that it ever carried.
 func TestLargeBuffersAreNotKept(t *testing.T) {
-	s := New(Config{}, newFake(), nil)
+	s := New(Config{}, newFake(), nil, nil)
 	var rc fasthttp.RequestCtx
 	rc.Request.Header.SetMethod("POST")
 	rc.Request.SetBodyString(strings.Repeat("x", keepBytes+1))

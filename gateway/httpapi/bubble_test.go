@@ -22,7 +22,7 @@ func bubble(t *testing.T, config Config, core *fakeCore, f func(t *testing.T, s 
 		defer cancel()
 		done := make(chan error, 1)
 		s := &piped{ln: ln, log: &logBuffer{}, stop: cancel, done: sync.OnceValue(func() error { return <-done })}
-		server := New(config, core, slog.New(slog.NewTextHandler(s.log, nil)))
+		server := New(config, core, core.updater, slog.New(slog.NewTextHandler(s.log, nil)))
 		go func() { done <- server.Run(ctx, ln) }()
 		f(t, s)
 		s.stop()

@@ -11,13 +11,13 @@ import (
 // default that stands beside it, except for DrainTimeout.
 type Config struct {
 	MaxBodyBytes   int           // of a request, before and after inflating; 16 MiB
-	MaxBatch       int           // inputs in one request; 4096
+	MaxBatch       int           // inputs, or pieces of feedback, in one request; 4096
 	MaxConnections int           // open at a time, idle ones included; 4096
 	ReadTimeout    time.Duration // for a whole request to arrive; 10 s
 	WriteTimeout   time.Duration // for an answer to leave; 10 s
 	IdleTimeout    time.Duration // between two requests of a connection; 60 s
 	DrainTimeout   time.Duration // for queries in flight when stopping; 0 cancels them at once
-	Keys           *access.Keys  // one of which a predict request must show; nil: none
+	Keys           *access.Keys  // one of which a request to an app must show; nil: none
 }
 
 func (c Config) withDefaults() Config {

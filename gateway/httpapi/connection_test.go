@@ -321,7 +321,7 @@ func TestListenerThatFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	ln.Close()
-	err = New(Config{}, newFake(), nil).Run(t.Context(), ln)
+	err = New(Config{}, newFake(), nil, nil).Run(t.Context(), ln)
 	if err == nil || !strings.Contains(err.Error(), "httpapi: serve 127.0.0.1:") {
 		t.Errorf("got %v", err)
 	}

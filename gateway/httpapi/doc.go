@@ -1,6 +1,6 @@
-// Package httpapi is the query port: HTTP in, predictions out. It is the only
-// part of the gateway that knows HTTP, and the only one that imports Fiber and
-// fasthttp.
+// Package httpapi is the query port: queries and feedback in, predictions out. It is
+// the only part of the gateway that knows HTTP, and the only one that imports Fiber
+// and fasthttp.
 //
 // Three rules keep the request path safe, because fasthttp reuses its buffers:
 // whatever reaches the Predictor owns its memory; bodies are read raw and

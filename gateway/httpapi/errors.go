@@ -52,8 +52,11 @@ func (s *Server) refusalOf(rc *fasthttp.RequestCtx, err error) *refusal {
 	if errors.Is(err, serving.ErrNoCatalog) {
 		return &refusal{fiber.StatusServiceUnavailable, "Unavailable", "this gateway has not learned yet which apps there are: send the query again, or to another gateway"}
 	}
+	if errors.Is(err, serving.ErrUnavailable) {
+		return &refusal{fiber.StatusServiceUnavailable, "Unavailable", "the store of what is learned cannot be reached: send it again, nothing is lost by that"}
+	}
 	if s.draining.Load() && errors.Is(err, context.Canceled) {
-		return &refusal{fiber.StatusServiceUnavailable, "Unavailable", "this gateway is stopping: send the query again"}
+		return &refusal{fiber.StatusServiceUnavailable, "Unavailable", "this gateway is stopping: send it again"}
 	}
 	if e, ok := errors.AsType[*fiber.Error](err); ok {
 		return s.refusalOfCode(rc, e.Code)
@@ -66,7 +69,7 @@ func (s *Server) refusalOf(rc *fasthttp.RequestCtx, err error) *refusal {
 func (s *Server) refusalOfCode(rc *fasthttp.RequestCtx, code int) *refusal {
 	switch code {
 	case fiber.StatusNotFound:
-		return &refusal{code, "Not found", "there is nothing at this path: use POST /<app>/predict or GET /health"}
+		return &refusal{code, "Not found", "there is nothing at this path: use POST /<app>/predict, POST /<app>/update or GET /health"}
 	case fiber.StatusMethodNotAllowed:
 		return &refusal{code, "Method not allowed", fmt.Sprintf("this path takes %s only", rc.Response.Header.Peek(fiber.HeaderAllow))}
 	case fiber.StatusRequestTimeout:

@@ -25,8 +25,12 @@ type fakeCore struct {
 	apps   map[string]*serving.App
 	answer func(ctx context.Context, q *serving.Query) (serving.Prediction, error) // nil: the number of elements
 
-	mu   sync.Mutex
-	seen []serving.Query // guarded by mu
+	updater Updater                                                                 // the fake itself, unless a test says otherwise
+	learn   func(ctx context.Context, f *serving.Feedback) (serving.Learned, error) // nil: all is joined with its record
+
+	mu    sync.Mutex // guards the following
+	seen  []serving.Query
+	heard []serving.Feedback
 }
 
 func newFake() *fakeCore {
@@ -34,7 +38,9 @@ func newFake() *fakeCore {
 	for t := serving.Bytes; t <= serving.Strings; t++ {
 		apps[t.String()] = &serving.App{Name: t.String(), InputType: t}
 	}
-	return &fakeCore{apps: apps}
+	f := &fakeCore{apps: apps}
+	f.updater = f
+	return f
 }
 
 func (f *fakeCore) App(name string) (*serving.App, error) {
@@ -68,6 +74,30 @@ func (f *fakeCore) PredictBatch(ctx context.Context, qs []serving.Query) ([]serv
 		ps[i] = p
 	}
 	return ps, nil
+}
+
+func (f *fakeCore) Feedback(ctx context.Context, list []serving.Feedback) ([]serving.Learned, error) {
+	f.mu.Lock()
+	f.heard = append(f.heard, list...)
+	f.mu.Unlock()
+	learned := make([]serving.Learned, len(list))
+	for i := range list {
+		learned[i] = serving.Learned{QueryID: list[i].QueryID, Joined: serving.FromRecord}
+		if f.learn == nil {
+			continue
+		}
+		var err error
+		if learned[i], err = f.learn(ctx, &list[i]); err != nil {
+			return nil, err
+		}
+	}
+	return learned, nil
+}
+
+func (f *fakeCore) feedback() []serving.Feedback {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.heard)
 }
 
 func (f *fakeCore) queries() []serving.Query {
@@ -116,7 +146,7 @@ func startOn(t *testing.T, config Config, core *fakeCore, ln net.Listener) *runn
 	log := &logBuffer{}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	server := New(config, core, slog.New(slog.NewTextHandler(log, nil)))
+	server := New(config, core, core.updater, slog.New(slog.NewTextHandler(log, nil)))
 	go func() { done <- server.Run(ctx, ln) }()
 	stop := sync.OnceValue(func() error {
 		cancel()

@@ -2,8 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"net/url"
-	"strings"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -48,43 +46,24 @@ func (s *Server) predictBatch(queries context.Context, c *fiber.Ctx, q *serving.
 // readQuery reads the request as a query, or for a batch, which is else nil, as
 // what its queries share.
 func (s *Server) readQuery(c *fiber.Ctx) (*serving.Query, []serving.Input, error) {
-	rc := c.Context()
-	app, err := s.app(c.Params("app"))
+	r, err := s.open(c)
 	if err != nil {
 		return nil, nil, err
 	}
-	timeout, err := headerTimeout(rc)
-	if err != nil {
-		return nil, nil, err
-	}
-	body, err := s.body(&rc.Request)
-	if err != nil {
-		return nil, nil, err
-	}
-	p, err := codec.DecodePredict(body, app.InputType, s.config.MaxBatch)
+	p, err := codec.DecodePredict(r.body, r.app.InputType, s.config.MaxBatch)
 	if err != nil {
 		return nil, nil, err
 	}
 	return &serving.Query{
-		App:      app.Name,
+		App:      r.app.Name,
 		Input:    p.Input,
-		Received: rc.Time(), // fasthttp's clock, read just before it called us
-		Timeout:  shorter(timeout, p.Options.Timeout),
+		Received: r.received,
+		Timeout:  shorter(r.timeout, p.Options.Timeout),
 		User:     p.Options.User,
+		Context:  p.Options.Context,
 		Version:  p.Options.Version,
 		Salt:     p.Options.Salt,
 		NoCache:  p.Options.NoCache,
+		Explain:  p.Options.Explain,
 	}, p.Batch, nil
-}
-
-// app finds the app that a path names.
-func (s *Server) app(name string) (*serving.App, error) {
-	if strings.IndexByte(name, '%') >= 0 {
-		unescaped, err := url.PathUnescape(name)
-		if err != nil {
-			return nil, serving.ErrUnknownApp
-		}
-		name = unescaped
-	}
-	return s.core.App(name)
 }

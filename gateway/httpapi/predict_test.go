@@ -48,10 +48,35 @@ func TestPredictDefault(t *testing.T) {
 	}
 }
 
+func TestPredictExplains(t *testing.T) {
+	core := newFake()
+	core.answer = func(_ context.Context, q *serving.Query) (serving.Prediction, error) {
+		slow := serving.ModelID{Model: "slow", Version: "1"}
+		p := serving.Prediction{QueryID: 9, Output: []byte("1"), Missing: []serving.ModelID{slow}}
+		if q.Explain {
+			p.Explained = &serving.Explanation{Policy: "vote", Ended: "deadline", Budget: time.Millisecond}
+		}
+		return p, nil
+	}
+	s := start(t, Config{}, core)
+	const plain = `{"query_id":9,"output":1,"default":false,"missing":["slow:1"]`
+	const explained = plain + `,"explanation":{"policy":"vote","ended":"deadline","elapsed_micros":0,"budget_micros":1000,"models":[]}}`
+	for body, want := range map[string]string{
+		`{"input":[1]}`:                            plain + `}`,
+		`{"input":[1],"explain":false}`:            plain + `}`,
+		`{"input":[1],"explain":true}`:             explained,
+		`{"input_batch":[[1],[2]],"explain":true}`: `{"batch_predictions":[` + explained + `,` + explained + `]}`,
+	} {
+		if got := s.do(t, "POST", "/doubles/predict", body); got.status != 200 || got.body != want {
+			t.Errorf("%s: %d %s, want %s", body, got.status, got.body, want)
+		}
+	}
+}
+
 func TestPredictPassesTheWholeQuery(t *testing.T) {
 	s := start(t, Config{}, newFake())
 	before := time.Now()
-	body := `"version":"7","uid":12,"salt":"s","slo_micros":2500,"no_cache":true}`
+	body := `"version":"7","uid":12,"salt":"s","slo_micros":2500,"no_cache":true,"context":"shoes","explain":true}`
 	s.do(t, "POST", "/doubles/predict", `{"input":[0.5],`+body)
 	s.do(t, "POST", "/doubles/predict", `{"input_batch":[[0.5],[0.5]],`+body)
 	after := time.Now()
@@ -59,6 +84,7 @@ func TestPredictPassesTheWholeQuery(t *testing.T) {
 		App:     "doubles",
 		Input:   serving.Input{Type: serving.Doubles, Data: binary.LittleEndian.AppendUint64(nil, math.Float64bits(0.5))},
 		Timeout: 2500 * time.Microsecond, User: "12", Version: "7", Salt: "s", NoCache: true,
+		Context: "shoes", Explain: true,
 	}
 	queries := s.core.queries()
 	if len(queries) != 3 {

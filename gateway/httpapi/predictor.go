@@ -7,8 +7,8 @@ import (
 )
 
 // Predictor answers queries. Of its errors, serving.ErrUnknownApp,
-// serving.ErrNoCatalog and *serving.QueryError are for the client; any other is logged, and the client is
-// told no more than a request id.
+// serving.ErrNoCatalog and *serving.QueryError are for the client; any other is
+// logged, and the client is told no more than a request id.
 type Predictor interface {
 	// App finds a registered app, or fails with serving.ErrUnknownApp or
 	// serving.ErrNoCatalog. It must not keep name, whose memory is reused.

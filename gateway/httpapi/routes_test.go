@@ -7,7 +7,7 @@ import (
 
 func TestRoutes(t *testing.T) {
 	s := start(t, Config{}, newFake())
-	const nothing = "there is nothing at this path: use POST /<app>/predict or GET /health"
+	const nothing = "there is nothing at this path: use POST /<app>/predict, POST /<app>/update or GET /health"
 	const unknown = "no app of this name is registered: register it at the admin port, or check its spelling"
 	for _, test := range []struct {
 		method, path string
@@ -28,7 +28,13 @@ func TestRoutes(t *testing.T) {
 		{"POST", "//doubles/predict", 404, "", nothing},
 		{"POST", "/x/../doubles/predict", 404, "", nothing},
 		{"POST", "/doubles/predict/more", 404, "", nothing},
-		{"POST", "/doubles/update", 404, "", nothing},
+		{"POST", "/doubles/updates", 404, "", nothing},
+		{"POST", "/doubles/update//", 404, "", nothing},
+		{"POST", "//update", 404, "", nothing},
+		{"POST", "/nobody/update", 404, "", unknown},
+		{"POST", "/nobody/update/", 404, "", unknown},
+		{"GET", "/doubles/update", 405, "POST", "this path takes POST only"},
+		{"PUT", "/nobody/update/", 405, "POST", "this path takes POST only"},
 		{"POST", "/doubles%2Fpredict", 404, "", nothing},
 		{"GET", "/healthy", 404, "", nothing},
 		{"GET", "/HEALTH", 404, "", nothing},
@@ -49,6 +55,9 @@ func TestRoutes(t *testing.T) {
 	}
 	if n := len(s.core.queries()); n != 0 {
 		t.Errorf("%d queries reached the core", n)
+	}
+	if n := len(s.core.feedback()); n != 0 {
+		t.Errorf("%d pieces of feedback reached the core", n)
 	}
 	if log := s.log.String(); log != "" {
 		t.Errorf("refusals were logged: %s", log)

@@ -24,13 +24,14 @@ const lastWords = time.Second
 type Server struct {
 	config   Config
 	core     Predictor
+	updater  Updater // nil: there is none
 	log      *slog.Logger
 	draining atomic.Bool
 }
 
-// New returns a server of core. It starts nothing.
-func New(config Config, core Predictor, log *slog.Logger) *Server {
-	return &Server{config: config.withDefaults(), core: core, log: log}
+// New returns a server of core, and of updater unless that is nil. It starts nothing.
+func New(config Config, core Predictor, updater Updater, log *slog.Logger) *Server {
+	return &Server{config: config.withDefaults(), core: core, updater: updater, log: log}
 }
 
 // Run serves ln, which it closes, until ctx ends or ln fails. It returns when no
@@ -98,8 +99,11 @@ func (s *Server) server(queries context.Context, l *listener) *fasthttp.Server {
 		DisableStartupMessage:        true,
 	})
 	predict := s.keyed(func(c *fiber.Ctx) error { return s.predict(queries, c) })
+	update := s.keyed(func(c *fiber.Ctx) error { return s.update(queries, c) })
 	app.Post("/:app/predict", predict)
 	app.Post("/:app/predict/", predict)
+	app.Post("/:app/update", update)
+	app.Post("/:app/update/", update)
 	app.Get("/health", s.health)
 	app.Handler() // builds the routes
 

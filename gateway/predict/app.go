@@ -5,38 +5,26 @@ import (
 	"maps"
 	"time"
 
-	"topsail/gateway/cache"
 	"topsail/gateway/selection"
-	"topsail/internal/demand"
+	"topsail/gateway/selection/kinds"
+	"topsail/gateway/state"
 	"topsail/serving"
 )
 
 // app is an App with everything that its queries need, looked up in advance.
 type app struct {
 	*serving.App
-	selector selection.Selector
-	models   []*linked // in the order of linking
-	fallback []byte    // the default output as JSON
+	policy   selection.Policy
+	learned  *state.App // what the policy keeps its states for; nil: it keeps none
+	members  []member   // whom queries can ask, sorted
+	models   []*linked  // in the order of linking
+	decider  *linked    // of a custom policy: the model that decides
+	weight   float64
+	extra    *budget  // of asking a second replica
+	tallies  *tallies // for a policy that observes; else nil
+	fallback []byte   // the default output as JSON
 	margin   time.Duration
 	metrics  *appMetrics
-}
-
-// linked is a model as one app uses it.
-type linked struct {
-	name     string
-	current  *version // nil when none is
-	versions map[string]*version
-	served   *served
-}
-
-// version is a model version as one app uses it.
-type version struct {
-	serving.ModelID
-	inputType   serving.InputType // not the app's for some old versions: they cannot be asked
-	inputLength int
-	keyer       cache.Keyer
-	demand      *demand.Tally
-	backlog     *backlog
 }
 
 // SetCatalog makes the predictor answer for the apps of cat.
@@ -56,6 +44,7 @@ func (p *Predictor) SetCatalog(cat *serving.Catalog) error {
 		for name := range *old {
 			if apps[name] == nil {
 				p.metrics.forget(name)
+				delete(p.observed, name)
 			}
 		}
 	}
@@ -67,37 +56,41 @@ func (p *Predictor) SetCatalog(cat *serving.Catalog) error {
 }
 
 func (p *Predictor) compile(spec *serving.App, cat *serving.Catalog, backlogs map[serving.ModelID]*backlog) (*app, error) {
-	selector, err := selection.New(spec.Policy)
-	if err != nil {
-		return nil, err
-	}
 	a := &app{
 		App:      spec,
-		selector: selector,
+		weight:   max(spec.Weight, 0),
+		extra:    p.metrics.budget,
 		fallback: serving.AppendText(nil, []byte(spec.DefaultOutput)),
 		margin:   min(spec.SLO/20, maxMargin),
 		metrics:  p.metrics.app(spec.Name, spec.SLO),
+	}
+	if a.weight == 0 {
+		a.weight = 1
 	}
 	for _, name := range spec.Models {
 		if m := cat.Models[name]; m != nil {
 			a.models = append(a.models, p.link(a, m, backlogs))
 		}
 	}
-	return a, nil
-}
-
-func (p *Predictor) link(a *app, m *serving.Model, backlogs map[serving.ModelID]*backlog) *linked {
-	if p.served[m.Name] == nil {
-		p.served[m.Name] = newServed()
+	if m := cat.Models[spec.Policy.Model]; m != nil && spec.Policy.Kind == serving.PolicyCustom {
+		a.decider = p.link(a, m, backlogs)
 	}
-	p.served[m.Name].learn(m)
-	l := &linked{name: m.Name, versions: make(map[string]*version, len(m.Versions)), served: p.served[m.Name]}
-	for name, v := range m.Versions {
-		l.versions[name] = &version{
-			ModelID: v.ModelID, inputType: v.InputType, inputLength: v.InputLength,
-			keyer: cache.NewKeyer(v.ModelID, a.Cache.Round), demand: p.tally(v.ModelID), backlog: backlogs[v.ModelID],
+	var err error
+	if a.policy, err = kinds.New(spec, decider{p, spec.Name}); err != nil {
+		return nil, err
+	}
+	a.members = a.membersOf()
+	if spec.Policy.Kind == serving.PolicyHedge && spec.Policy.Share > 0 {
+		a.extra = newBudget(spec.Policy.Share)
+	}
+	if learner, ok := a.policy.(selection.Learner); ok {
+		a.learned = state.NewApp(spec.Name, spec.Policy, learner, a.states(cat))
+	}
+	if _, ok := a.policy.(selection.Observer); ok {
+		if p.observed[spec.Name] == nil {
+			p.observed[spec.Name] = newTallies()
 		}
+		a.tallies = p.observed[spec.Name]
 	}
-	l.current = l.versions[m.Current]
-	return l
+	return a, nil
 }

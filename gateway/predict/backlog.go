@@ -34,6 +34,9 @@ type backlog struct {
 	room  *room
 	wakes chan<- *backlog // those that want a replica
 
+	pace   pace   // of its answers
+	ration ration // of asking it, while it is short of capacity
+
 	// cold is true while questions are held, or replicas have not answered those that
 	// were. It is all that the path of a query looks at while nothing is amiss.
 	cold atomic.Bool

@@ -3,35 +3,41 @@ package predict
 import "sync/atomic"
 
 const (
-	// extraShare is one in how many calls may be an extra one: 5 %.
-	extraShare = 20
+	// extraShare is the part of all calls that may be extra ones: one in extraEvery.
+	extraEvery = 20
+	extraShare = 1.0 / extraEvery
 	// extraSaved is how many extra calls can be saved up, so that the queries in
 	// flight on a replica that dies can go elsewhere.
 	extraSaved = 256
+	// extraCall is what an extra call costs in a budget.
+	extraCall = 1000
 )
 
 // budget bounds the calls beyond the first of each question, so that trying again
 // cannot double the load of a system in trouble.
-type budget struct{ tokens atomic.Int64 } // in units of 1/extraShare call
+type budget struct {
+	share  int64        // what a first call earns, in units of 1/extraCall
+	tokens atomic.Int64 // in the same
+}
 
-func newBudget() *budget {
-	b := &budget{}
-	b.tokens.Store(extraSaved * extraShare)
+func newBudget(share float64) *budget {
+	b := &budget{share: int64(share * extraCall)}
+	b.tokens.Store(extraSaved * extraCall)
 	return b
 }
 
 // earn adds the share of one first call.
 func (b *budget) earn() {
-	if b.tokens.Load() < extraSaved*extraShare {
-		b.tokens.Add(1)
+	if b.tokens.Load() < extraSaved*extraCall {
+		b.tokens.Add(b.share)
 	}
 }
 
 // spend takes one extra call, if there is one.
 func (b *budget) spend() bool {
-	if b.tokens.Add(-extraShare) >= 0 {
+	if b.tokens.Add(-extraCall) >= 0 {
 		return true
 	}
-	b.tokens.Add(extraShare)
+	b.tokens.Add(extraCall)
 	return false
 }

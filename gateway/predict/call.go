@@ -18,6 +18,7 @@ import (
 type call struct {
 	p       *Predictor
 	app     *appMetrics
+	extra   *budget
 	backlog *backlog
 	flight  *cache.Flight
 	input   serving.Input
@@ -81,7 +82,7 @@ func (c *call) begin(now time.Time) (hedgeAt time.Time, held bool) {
 // send asks one replica. c.mu is held.
 func (c *call) send(target *route.Target, now time.Time) {
 	if !c.sent {
-		c.p.metrics.budget.earn()
+		c.extra.earn()
 		c.sent = true
 	}
 	ask := rpc.Ask{Budget: max(c.deadline.Sub(now), 0), User: []byte(c.user)}
@@ -111,6 +112,7 @@ func (c *call) Answered(from *route.Target, a *rpc.Answer) {
 func (c *call) answered(from *route.Target, a *rpc.Answer, now time.Time) {
 	c.open--
 	c.account(a.Status == rpc.StatusOK)
+	c.measure(from, a.Status, now)
 	if a.Status != rpc.StatusOK {
 		c.failed(from, &serving.Failure{Cause: a.Status.Cause(), Message: string(a.Message)}, now)
 		return
@@ -125,6 +127,21 @@ func (c *call) answered(from *route.Target, a *rpc.Answer, now time.Time) {
 			c.app.late.Inc()
 		}
 		c.cancelOthers(from)
+	}
+}
+
+// measure learns from an answer how fast the version is, and whether it is short of
+// capacity. c.mu is held.
+func (c *call) measure(from *route.Target, status rpc.Status, now time.Time) {
+	switch status {
+	case rpc.StatusOK:
+		for _, q := range c.asked[:c.tries] {
+			if q.target == from {
+				c.backlog.pace.note(now.Sub(q.at))
+			}
+		}
+	case rpc.StatusFull, rpc.StatusLate:
+		c.backlog.ration.refused(now)
 	}
 }
 
@@ -169,7 +186,7 @@ func (c *call) again(not *route.Target, cause serving.Cause, now time.Time) bool
 	if target == nil {
 		return false
 	}
-	if cause != serving.Draining && !c.p.metrics.budget.spend() {
+	if cause != serving.Draining && !c.extra.spend() {
 		return false
 	}
 	c.p.metrics.extra.Inc()
@@ -186,8 +203,17 @@ func (c *call) hedge(now time.Time) {
 		return
 	}
 	first := c.asked[0]
-	first.target.Silent(first.at, now)
+	if now.Sub(first.at) >= c.deadline.Sub(first.at)/2 { // else a policy hedges early, which is nobody's fault
+		first.target.Silent(first.at, now)
+	}
 	c.again(first.target, serving.OK, now)
+}
+
+// cancel takes back what is in flight: nobody needs it any more.
+func (c *call) cancel() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cancelOthers(nil)
 }
 
 // cancelOthers tells the replica that lost the race. c.mu is held.

@@ -18,6 +18,8 @@ import (
 
 	"topsail/gateway/cache"
 	"topsail/gateway/route"
+	"topsail/gateway/selection"
+	"topsail/gateway/state"
 	"topsail/internal/obs"
 	"topsail/rpc"
 	"topsail/serving"
@@ -70,7 +72,7 @@ func newRig(t testing.TB, settle func()) (r *rig, stop func()) {
 	r.table = route.NewTable("test", r, log)
 	r.table.Dial = r.dial
 	ids := NewIDs(ctx, nil, log)
-	r.p = New(r.cache, r.table, ids, NewMetrics(r.registry))
+	r.p = New(r.cache, r.table, ids, untaught{}, NewMetrics(r.registry))
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = r.table.Run(routing) }()
 	return r, func() {
@@ -82,6 +84,11 @@ func newRig(t testing.TB, settle func()) (r *rig, stop func()) {
 		r.cache.Close()
 	}
 }
+
+// untaught gives policies the state before any feedback.
+type untaught struct{}
+
+func (untaught) Get(a *state.App, _, _ string) *selection.State { return a.Fresh() }
 
 // Watch implements route.Resolver.
 func (r *rig) Watch(ctx context.Context, update func([]serving.Endpoint)) error {

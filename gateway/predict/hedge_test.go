@@ -199,7 +199,7 @@ func TestTheBudgetOfExtraCalls(t *testing.T) {
 				}
 				all.Wait()
 				extra := len(a.questions()) + len(b.questions()) - queries
-				limit := queries/extraShare + extraSaved
+				limit := queries/extraEvery + extraSaved
 				if extra > limit || extra < limit*9/10 {
 					t.Errorf("%d extra calls, the budget is %d", extra, limit)
 				}
@@ -240,7 +240,7 @@ func TestSlowReplicasAreNotEjected(t *testing.T) {
 }
 
 func TestBudget(t *testing.T) {
-	b := newBudget()
+	b := newBudget(extraShare)
 	spend := func() (n int) {
 		for b.spend() {
 			n++
@@ -250,17 +250,17 @@ func TestBudget(t *testing.T) {
 	if n := spend(); n != extraSaved {
 		t.Errorf("%d calls were saved up at first", n)
 	}
-	for range extraShare - 1 {
+	for range extraEvery - 1 {
 		b.earn()
 	}
 	if n := spend(); n != 0 {
-		t.Errorf("%d calls for %d first ones", n, extraShare-1)
+		t.Errorf("%d calls for %d first ones", n, extraEvery-1)
 	}
 	b.earn()
 	if n := spend(); n != 1 {
-		t.Errorf("%d calls for %d first ones", n, extraShare)
+		t.Errorf("%d calls for %d first ones", n, extraEvery)
 	}
-	for range 10 * extraSaved * extraShare {
+	for range 10 * extraSaved * extraEvery {
 		b.earn()
 	}
 	if n := spend(); n != extraSaved {
@@ -269,7 +269,7 @@ func TestBudget(t *testing.T) {
 }
 
 func TestBudgetIsNotOverspent(t *testing.T) {
-	b := newBudget()
+	b := newBudget(extraShare)
 	var spent atomic.Int64
 	var all sync.WaitGroup
 	for range 8 {
@@ -283,7 +283,7 @@ func TestBudgetIsNotOverspent(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if n := spent.Load(); n > extraSaved+8000/extraShare+1 {
+	if n := spent.Load(); n > extraSaved+8000/extraEvery+1 {
 		t.Errorf("%d spent", n)
 	}
 }

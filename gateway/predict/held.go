@@ -18,7 +18,7 @@ func (c *call) wait(gone *route.Target, why *serving.Failure, now time.Time) boo
 	switch why.Cause {
 	case serving.Draining, serving.NoReplica:
 	case serving.ContainerError:
-		if group.Len() > 0 || !c.p.metrics.budget.spend() {
+		if group.Len() > 0 || !c.extra.spend() {
 			return false
 		}
 	default:

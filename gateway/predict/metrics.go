@@ -3,6 +3,7 @@ package predict
 import (
 	"time"
 
+	"topsail/gateway/selection"
 	"topsail/internal/obs"
 	"topsail/serving"
 )
@@ -15,6 +16,9 @@ type Metrics struct {
 	late    *obs.CounterVec
 	extra   obs.Counter
 	slo     *obs.GaugeVec
+	asked   *obs.CounterVec
+	shed    *obs.CounterVec
+	ended   *obs.CounterVec
 	wakes   obs.Counter
 	budget  *budget
 }
@@ -27,9 +31,12 @@ func NewMetrics(r *obs.Registry) *Metrics {
 		cache:   r.Counters("topsail_gateway_cache_total", "Questions to models: hit in the cache, joined to an equal one in flight, or missed.", "app", "result"),
 		late:    r.Counters("topsail_gateway_late_outputs_total", "Outputs that came after the deadline, and only filled the cache.", "app"),
 		slo:     r.Gauges("topsail_gateway_objective_seconds", "Latency objective of the app.", "app"),
+		asked:   r.Counters("topsail_selection_models_total", "Model versions in the answers of policies: asked, answered in time (or, as a shadow, at all), agreed with the answer.", "app", "model", "version", "event"),
+		shed:    r.Counters("topsail_selection_shed_total", "Model versions that a policy wanted to ask and that were left out because capacity or time was short.", "app", "model", "version"),
+		ended:   r.Counters("topsail_selection_endings_total", "Decisions of policies, by why they were made when they were.", "app", "ending"),
 		extra:   r.Counters("topsail_gateway_extra_calls_total", "Questions that went to a second replica.").WithLabelValues(),
 		wakes:   r.Counters("topsail_gateway_wakes_total", "Times that a model version without a ready replica was woken.").WithLabelValues(),
-		budget:  newBudget(),
+		budget:  newBudget(extraShare),
 	}
 }
 
@@ -39,6 +46,20 @@ type appMetrics struct {
 	seconds             obs.Histogram
 	hits, joins, misses obs.Counter
 	late                obs.Counter
+	endings             map[selection.Ending]obs.Counter
+	left                *obs.CounterVec
+	app                 string
+}
+
+// memberMetrics are those of one model version in an app's answers.
+type memberMetrics struct{ asked, answered, agreed obs.Counter }
+
+func (m *Metrics) member(app string, id serving.ModelID) *memberMetrics {
+	return &memberMetrics{
+		asked:    m.asked.WithLabelValues(app, id.Model, id.Version, "asked"),
+		answered: m.asked.WithLabelValues(app, id.Model, id.Version, "answered"),
+		agreed:   m.asked.WithLabelValues(app, id.Model, id.Version, "agreed"),
+	}
 }
 
 func (m *Metrics) app(name string, slo time.Duration) *appMetrics {
@@ -49,6 +70,10 @@ func (m *Metrics) app(name string, slo time.Duration) *appMetrics {
 		joins:   m.cache.WithLabelValues(name, "joined"),
 		misses:  m.cache.WithLabelValues(name, "missed"),
 		late:    m.late.WithLabelValues(name),
+		endings: map[selection.Ending]obs.Counter{}, left: m.shed, app: name,
+	}
+	for _, e := range selection.Endings() {
+		a.endings[e] = m.ended.WithLabelValues(name, string(e))
 	}
 	for _, c := range serving.Causes() {
 		a.answers = append(a.answers, m.answers.WithLabelValues(name, c.String()))
@@ -64,9 +89,23 @@ func (m *Metrics) forget(name string) {
 	m.seconds.DeletePartialMatch(l)
 	m.cache.DeletePartialMatch(l)
 	m.late.DeletePartialMatch(l)
+	m.asked.DeletePartialMatch(l)
+	m.shed.DeletePartialMatch(l)
+	m.ended.DeletePartialMatch(l)
 }
 
 func (a *appMetrics) answered(c serving.Cause, took time.Duration) {
 	a.answers[c].Inc()
 	a.seconds.Observe(took.Seconds())
 }
+
+// ended counts a policy's decision; one that does not say why it was made ended as its
+// only model did.
+func (a *appMetrics) ended(e selection.Ending) {
+	if c := a.endings[e]; c != nil {
+		c.Inc()
+	}
+}
+
+// shed counts a version that was left out.
+func (a *appMetrics) shed(v *version) { a.left.WithLabelValues(a.app, v.Model, v.Version).Inc() }

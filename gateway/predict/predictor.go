@@ -6,8 +6,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"topsail/gateway/cache"
 	"topsail/gateway/route"
+	"topsail/gateway/selection"
+	"topsail/gateway/selection/rollout"
+	"topsail/gateway/state"
 	"topsail/internal/demand"
 	"topsail/serving"
 )
@@ -17,12 +22,15 @@ const maxMargin = 500 * time.Microsecond
 
 // Predictor answers queries of all apps of a catalog.
 type Predictor struct {
-	Demand *demand.Meter // nil: demand is not counted; set before the first SetCatalog
+	Demand  *demand.Meter // nil: demand is not counted; set before the first SetCatalog
+	Records Recorder      // nil: answers leave no records; set before the first query
 
 	cache   *cache.Cache
 	table   *route.Table
 	ids     *IDs
 	metrics *Metrics
+	states  States
+	single  selection.Policy // of queries that name a version
 	room    room
 	wakes   chan *backlog // of versions that are asked and have no replica
 
@@ -31,16 +39,23 @@ type Predictor struct {
 	mu       sync.Mutex                        // serialises SetCatalog; guards served and tallies
 	served   map[string]*served                // by model; outlives catalogs
 	tallies  map[serving.ModelID]*demand.Tally // of versions that apps use; outlives catalogs
+	observed map[string]*tallies               // by app, of policies that observe; outlives catalogs
 	pool     sync.Pool                         // of *round
+}
+
+// States has what policies have learned.
+type States interface {
+	// Get is the newest state that is known, without waiting for anything.
+	Get(a *state.App, user, context string) *selection.State
 }
 
 // New makes a predictor without apps. It has the table, which does not run yet, say
 // when its replicas change.
-func New(c *cache.Cache, table *route.Table, ids *IDs, metrics *Metrics) *Predictor {
+func New(c *cache.Cache, table *route.Table, ids *IDs, states States, metrics *Metrics) *Predictor {
 	p := &Predictor{
-		cache: c, table: table, ids: ids, metrics: metrics,
+		cache: c, table: table, ids: ids, metrics: metrics, states: states, single: rollout.NewSingle(serving.PolicySpec{}, nil),
 		room: room{maxQuestions: maxHeld, maxBytes: maxHeldBytes}, wakes: make(chan *backlog, maxWakes),
-		served: map[string]*served{}, tallies: map[serving.ModelID]*demand.Tally{},
+		served: map[string]*served{}, tallies: map[serving.ModelID]*demand.Tally{}, observed: map[string]*tallies{},
 	}
 	p.backlogs.Store(&map[serving.ModelID]*backlog{})
 	p.pool.New = func() any { return newRound() }
@@ -76,7 +91,7 @@ func (p *Predictor) app(name string) (*app, error) {
 func (p *Predictor) Predict(ctx context.Context, q *serving.Query) (serving.Prediction, error) {
 	r := p.pool.Get().(*round)
 	defer p.release(r)
-	w, err := r.begin(p, q)
+	w, err := r.begin(p, q, 0)
 	if err != nil {
 		return serving.Prediction{}, err
 	}
@@ -90,10 +105,13 @@ func (p *Predictor) Predict(ctx context.Context, q *serving.Query) (serving.Pred
 // PredictBatch answers several queries of one request, in order. Each has its own
 // fate; an error means that one of them cannot be, and none was asked.
 func (p *Predictor) PredictBatch(ctx context.Context, qs []serving.Query) ([]serving.Prediction, error) {
+	if len(qs) > 0 && p.decides(qs[0].App) {
+		return p.predictEach(ctx, qs)
+	}
 	r := p.pool.Get().(*round)
 	defer p.release(r)
 	for i := range qs {
-		if _, err := r.begin(p, &qs[i]); err != nil {
+		if _, err := r.begin(p, &qs[i], 0); err != nil {
 			return nil, err
 		}
 	}
@@ -108,4 +126,28 @@ func (p *Predictor) PredictBatch(ctx context.Context, qs []serving.Query) ([]ser
 		answers[i] = w.answer()
 	}
 	return answers, nil
+}
+
+// decides says whether a model decides for the app: then its policy waits for answers.
+func (p *Predictor) decides(app string) bool {
+	a, err := p.app(app)
+	return err == nil && a.Policy.Kind == serving.PolicyCustom
+}
+
+// maxDecided is how many queries of a batch wait for the model that decides at a time.
+const maxDecided = 64
+
+// predictEach predicts each query of a batch by itself, so that none waits for the
+// policy's word on another.
+func (p *Predictor) predictEach(ctx context.Context, qs []serving.Query) ([]serving.Prediction, error) {
+	answers := make([]serving.Prediction, len(qs))
+	var group errgroup.Group
+	group.SetLimit(maxDecided)
+	for i := range qs {
+		group.Go(func() (err error) {
+			answers[i], err = p.Predict(ctx, &qs[i])
+			return err
+		})
+	}
+	return answers, group.Wait()
 }

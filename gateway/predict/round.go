@@ -48,8 +48,8 @@ func (r *round) add() *work {
 	return r.works[len(r.works)-1]
 }
 
-// begin finds out whom to ask for a query.
-func (r *round) begin(p *Predictor, q *serving.Query) (*work, error) {
+// begin finds out whom to ask for a query, or with patience for one to learn from.
+func (r *round) begin(p *Predictor, q *serving.Query, patience time.Duration) (*work, error) {
 	a, err := p.app(q.App)
 	if err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func (r *round) begin(p *Predictor, q *serving.Query) (*work, error) {
 		q.Received = time.Now()
 	}
 	w := r.add()
-	w.prepare(p, a, q, r.wake)
+	w.prepare(p, a, q, r.wake, patience)
 	return w, w.selectModels()
 }
 

@@ -331,7 +331,7 @@ func TestTheSecondLook(t *testing.T) {
 		f := t.replica("a", echoes(0), m1)
 		t.serves(nil, m1)
 		r := newRound()
-		w, err := r.begin(t.p, query(7))
+		w, err := r.begin(t.p, query(7), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -341,6 +341,7 @@ func TestTheSecondLook(t *testing.T) {
 		}
 		t.predict(query(7))
 		w.join(0, key)
+		w.opened = 1
 		if err := r.await(t.ctx); err != nil {
 			t.Fatal(err)
 		}

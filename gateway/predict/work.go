@@ -2,6 +2,7 @@ package predict
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"topsail/gateway/cache"
@@ -15,30 +16,37 @@ type work struct {
 	app     *app
 	q       *serving.Query
 	wake    cache.Waiter
+	patient bool          // asked for learning: it waits for all who are asked, and leaves no trace
 	budget  time.Duration // what it had when it was received
+	begun   time.Time     // when its policy was asked whom to ask
 	respond time.Time     // when its answer must leave
 
-	decision selection.Decision
-	parts    []part             // whom it asks, in the decision's order
-	answers  []selection.Answer // what they said; the policy looks at it
-	hits     int                // answers from the cache or from joined flights
+	policy  selection.Policy
+	state   *selection.State
+	query   selection.Query
+	plan    selection.Plan
+	parts   []part             // whom it asks or keeps in reserve, in the plan's order
+	answers []selection.Answer // what they said; the policy looks at it
+	opened  int                // how many of parts were asked, or left out for good
+	hits    int                // answers from the cache or from joined flights
+	again   time.Duration      // when the policy wants to be asked again; 0: not
+	left    []*version         // whom the policy ranked last, left out to save capacity
 
 	verdict selection.Verdict
 	done    bool
 
-	candidates []serving.ModelID // scratch
+	candidates []selection.Candidate // scratch, as is all below
+	versions   []*version            // of candidates
+	rand       *rand.Rand
 }
 
-// part is one model version that is asked.
-type part struct {
-	version *version
-	flight  *cache.Flight
-	call    *call     // nil when the flight was joined
-	hedgeAt time.Time // when to go to a second replica; zero: not
-}
-
-func (w *work) prepare(p *Predictor, a *app, q *serving.Query, wake cache.Waiter) {
+// prepare takes a query in; with patience it is one for learning, and has so much time.
+func (w *work) prepare(p *Predictor, a *app, q *serving.Query, wake cache.Waiter, patience time.Duration) {
 	w.p, w.app, w.q, w.wake = p, a, q, wake
+	if w.patient = patience > 0; w.patient {
+		w.budget, w.respond = patience, q.Received.Add(patience)
+		return
+	}
 	w.allow(a.SLO)
 }
 
@@ -55,53 +63,83 @@ func (w *work) allow(limit time.Duration) {
 func (w *work) reset() {
 	clear(w.parts)
 	clear(w.answers)
-	*w = work{parts: w.parts[:0], answers: w.answers[:0], candidates: w.candidates[:0]}
+	clear(w.versions)
+	clear(w.left)
+	w.plan.Reset()
+	*w = work{
+		plan: w.plan, parts: w.parts[:0], answers: w.answers[:0], left: w.left[:0],
+		candidates: w.candidates[:0], versions: w.versions[:0], rand: w.rand,
+	}
 }
 
 // selectModels lets the policy decide whom to ask, and checks that they can be.
 func (w *work) selectModels() error {
-	selector := w.app.selector
 	if w.q.Version == "" {
-		for _, l := range w.app.models {
-			if v := w.app.serving(l); v != nil {
-				w.candidates = append(w.candidates, v.ModelID)
-			}
+		w.policy = w.app.policy
+		w.candidates, w.versions = w.app.candidates(w.candidates, w.versions)
+		if w.app.learned != nil {
+			w.state = w.p.states.Get(w.app.learned, w.q.User, w.q.Context)
 		}
 	} else {
 		v, err := w.pinned()
 		if err != nil {
 			return err
 		}
-		selector = selection.Single{}
-		if v != nil {
-			w.candidates = append(w.candidates, v.ModelID)
-		}
+		w.only(v)
 	}
-	w.decision = selector.Select(w.q, w.candidates, w.budget)
-	for _, id := range w.decision.Models() {
-		v := w.app.find(id)
+	return w.plans()
+}
+
+// only makes a version the only candidate, for whatever the app's policy is; nil is
+// none.
+func (w *work) only(v *version) {
+	w.policy = w.p.single
+	if v != nil {
+		w.candidates, w.versions = append(w.candidates, v.candidate()), append(w.versions, v)
+	}
+}
+
+// plans asks the policy for its plan, and gets ready to carry it out.
+func (w *work) plans() error {
+	w.begun = time.Now()
+	if w.rand == nil && w.app.Policy.Kind != "" {
+		w.rand = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
+	}
+	w.query = selection.Query{
+		User: w.q.User, Context: w.q.Context, Input: w.q.Input,
+		Budget: w.respond.Sub(w.begun), Now: w.begun, Rand: w.rand,
+	}
+	w.wakeOthers()
+	w.policy.Select(w.state, &w.query, w.candidates, &w.plan)
+	if w.plan.Now == 0 {
+		w.plan.Now = len(w.plan.Asks)
+	}
+	for i := range w.plan.Asks {
+		v := w.versions[w.plan.Asks[i].Candidate]
+		w.parts, w.answers = append(w.parts, part{version: v}), append(w.answers, selection.Answer{})
 		if n := w.q.Input.Len(); v.inputLength > 0 && n != v.inputLength {
-			return &serving.QueryError{Cause: fmt.Sprintf("Input has length %d, and model %s takes %d", n, v.Model, v.inputLength)}
+			cause := fmt.Sprintf("Input has length %d, and model %s takes %d", n, v.Model, v.inputLength)
+			if i == 0 {
+				return &serving.QueryError{Cause: cause}
+			}
+			w.answers[i].Failure = &serving.Failure{Cause: serving.ModelError, Message: cause}
 		}
-		w.parts = append(w.parts, part{version: v})
-		w.answers = append(w.answers, selection.Answer{})
 	}
 	w.coldStart()
+	w.shedAsks()
 	return nil
 }
 
-// coldStart gives the query of an app that would rather wait the time to do so, if
-// every version that it asks waits for its first replica.
-func (w *work) coldStart() {
-	if w.app.ColdStart <= w.app.SLO || len(w.parts) == 0 {
-		return
-	}
-	for _, p := range w.parts {
-		if b := p.version.backlog; b.group().Len() > 0 && !b.cold.Load() {
-			return
+// wakeOneIn is how seldom a query wakes a model without a replica, which policies pass
+// over while another is ready: so it is there to be tried when there are queries enough.
+const wakeOneIn = 64
+
+func (w *work) wakeOthers() {
+	for i := range w.candidates {
+		if !w.candidates[i].Ready && len(w.candidates) > 1 && rand.Uint32N(wakeOneIn) == 0 {
+			w.versions[i].backlog.passedOver()
 		}
 	}
-	w.allow(w.app.ColdStart)
 }
 
 // pinned is the version that the query names, or nil for an app without a model.
@@ -123,169 +161,78 @@ func (w *work) pinned() (*version, error) {
 	return nil, &serving.QueryError{Cause: "Too many models linked to application " + w.app.Name}
 }
 
-// find looks up a version that was a candidate.
-func (a *app) find(id serving.ModelID) *version {
-	for _, l := range a.models {
-		if l.name == id.Model {
-			return l.versions[id.Version]
-		}
-	}
-	return nil
-}
-
-// ask asks every selected version: the cache, else an equal question in flight,
-// else a replica.
-func (w *work) ask() {
-	for i := range w.parts {
-		w.askPart(i)
-	}
-}
-
-func (w *work) askPart(i int) {
-	p := &w.parts[i]
-	if w.q.NoCache || w.app.Cache.Off {
-		p.flight = w.p.cache.Alone(w.wake)
-		w.lead(p)
+// coldStart gives the query of an app that would rather wait the time to do so, if
+// every version that it asks waits for its first replica.
+func (w *work) coldStart() {
+	if w.app.ColdStart <= w.app.SLO || len(w.parts) == 0 || w.patient {
 		return
 	}
-	if key := p.version.keyer.Key(w.q.Input, w.q.Salt); !w.cached(i, key) {
-		w.join(i, key)
+	for i := range w.parts {
+		if b := w.parts[i].version.backlog; b.group().Len() > 0 && !b.cold.Load() {
+			return
+		}
 	}
+	w.allow(w.app.ColdStart)
 }
 
-// cached answers a part from the cache, if it can.
-func (w *work) cached(i int, key cache.Key) bool {
-	out := w.p.cache.Get(key, w.app.Cache.TTL)
-	if out == nil {
-		return false
-	}
-	w.answers[i].Output = out
-	w.hits++
-	w.app.metrics.hits.Inc()
-	return true
-}
+// ask asks those whom the plan wants asked at once.
+func (w *work) ask() { w.open(w.plan.Now) }
 
-// join joins an equal question in flight, or opens one and asks it.
-func (w *work) join(i int, key cache.Key) {
-	flight, opened := w.p.cache.Join(key, w.wake)
-	w.parts[i].flight = flight
-	switch {
-	case !opened:
-		w.hits++
-		w.app.metrics.joins.Inc()
-		w.parts[i].version.backlog.join(flight, w.respond)
-	case w.cached(i, key): // an equal one landed since the first look into the cache
-		flight.Land(w.answers[i].Output, nil)
-	default:
-		w.app.metrics.misses.Inc()
-		w.lead(&w.parts[i])
-	}
-}
-
-// lead asks a replica on behalf of a flight that this query opened.
-func (w *work) lead(p *part) {
-	now := time.Now()
-	p.flight.Count(p.version.demand, now, w.respond)
-	p.call = &call{
-		p: w.p, app: w.app.metrics, backlog: p.version.backlog, flight: p.flight,
-		input: w.q.Input, user: w.q.User, deadline: w.respond,
-	}
-	p.hedgeAt = p.call.start(now)
-}
-
-// step looks at what has come, and says whether the query has its verdict.
+// step looks at what has come, asks whom the policy wants asked, and says whether the
+// query has its verdict.
 func (w *work) step() bool {
-	w.collect()
-	v, certain := w.decision.Combine(w.answers)
-	if !certain {
+	for {
+		w.collect()
 		now := time.Now()
-		if now.Before(w.respond) {
+		final := !now.Before(w.respond)
+		if final {
+			w.leave(now)
+		}
+		d := w.policy.Combine(w.state, &w.plan, w.answers, selection.Moment{Elapsed: now.Sub(w.begun), Budget: w.respond.Sub(w.begun), Final: final})
+		if final || d.Done && (!w.patient || w.all()) {
+			w.decide(d)
+			return true
+		}
+		open := min(max(d.Open, w.plan.Now), len(w.parts))
+		if w.opened >= open {
+			w.again = d.Again
 			w.hedge(now)
 			return false
 		}
-		w.leave(now)
-		v, _ = w.decision.Combine(w.answers)
+		w.open(open)
 	}
-	w.verdict, w.done = v, true
+}
+
+// all says whether everyone who was asked has answered.
+func (w *work) all() bool {
+	for i := range w.answers[:w.opened] {
+		if !w.answers[i].Come() {
+			return false
+		}
+	}
 	return true
 }
 
-func (w *work) collect() {
-	for i := range w.parts {
-		p, a := &w.parts[i], &w.answers[i]
-		if a.Output != nil || a.Failure != nil {
-			continue
-		}
-		out, failure, landed := p.flight.Result()
-		if !landed {
-			continue
-		}
-		if failure != nil && p.othersEnd(failure) && time.Now().Before(w.respond) {
-			if p.call == nil {
-				w.hits--
-			}
-			*p = part{version: p.version}
-			w.askPart(i)
-			continue
-		}
-		a.Output, a.Failure = out, failure
-	}
-}
-
-// othersEnd says that the question ended because the time of another query was up,
-// which asked it or gave it up.
-func (p *part) othersEnd(f *serving.Failure) bool {
-	return f == noReplica || p.call == nil && (f.Cause == serving.MissedSLO || f.Cause == serving.RefusedLate)
-}
-
-// leave gives up what has not come: held questions that were this query's alone are
-// not sent any more.
-func (w *work) leave(at time.Time) {
-	for i := range w.parts {
-		p, a := &w.parts[i], &w.answers[i]
-		if a.Output != nil || a.Failure != nil {
-			continue
-		}
-		a.Failure = p.version.backlog.leave(p.flight, at)
-		if p.call != nil {
-			p.call.abandon()
-		}
-	}
-}
-
-// hedge goes to a second replica where the first has been silent for too long.
-func (w *work) hedge(now time.Time) {
-	for i := range w.parts {
-		if p := &w.parts[i]; !p.hedgeAt.IsZero() && !now.Before(p.hedgeAt) {
-			p.hedgeAt = time.Time{}
-			p.call.hedge(now)
-		}
+// decide takes the policy's word.
+func (w *work) decide(d selection.Decision) {
+	w.verdict, w.done = d.Verdict, true
+	if d.Ended == selection.EndedAcceptable {
+		w.withdraw()
 	}
 }
 
 // next is when the query must be looked at again at the latest.
 func (w *work) next() time.Time {
 	at := w.respond
-	for i := range w.parts {
+	if w.again > 0 {
+		if t := w.begun.Add(w.again); t.Before(at) {
+			at = t
+		}
+	}
+	for i := range w.parts[:w.opened] {
 		if h := w.parts[i].hedgeAt; !h.IsZero() && h.Before(at) {
 			at = h
 		}
 	}
 	return at
-}
-
-// answer makes the prediction of the verdict, and counts it.
-func (w *work) answer() serving.Prediction {
-	a := serving.Prediction{QueryID: w.p.ids.Next(), Model: w.verdict.Model}
-	if w.verdict.Output != nil {
-		a.Output, a.Cached = w.verdict.Output.JSON, w.hits > 0 && w.hits == len(w.parts)
-	} else {
-		failure := w.verdict.Failure
-		if failure == nil {
-			failure = &serving.Failure{Cause: serving.MissedSLO}
-		}
-		a.Output, a.Default, a.Cause, a.Explanation = w.app.fallback, true, failure.Cause, failure.Explain()
-	}
-	w.app.metrics.answered(a.Cause, time.Since(w.q.Received))
-	return a
 }

@@ -1,6 +1,7 @@
 package route
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -127,6 +128,8 @@ type sidecar struct {
 	asked   chan rpc.PredictHead
 	budgets chan time.Duration
 	cancels chan rpc.Cancel
+	taught  chan []byte   // bodies of FEEDBACK
+	stuck   chan struct{} // when set, it reads no further until this is closed
 	kill    context.CancelFunc
 	why     error // set when done is closed
 	done    chan struct{}
@@ -151,6 +154,7 @@ func (r *rig) accept(host <-chan net.Conn) *sidecar {
 	s := &sidecar{
 		rig: r, nc: nc, conn: conn, kill: kill, done: make(chan struct{}),
 		asked: make(chan rpc.PredictHead, 10000), budgets: make(chan time.Duration, 10000), cancels: make(chan rpc.Cancel, 100),
+		taught: make(chan []byte, 100),
 	}
 	go func() {
 		defer close(s.done)
@@ -160,6 +164,9 @@ func (r *rig) accept(host <-chan net.Conn) *sidecar {
 }
 
 func (s *sidecar) handle(f rpc.Frame) error {
+	if s.stuck != nil {
+		<-s.stuck
+	}
 	switch f.Kind {
 	case rpc.KindPredict:
 		p, err := rpc.ParsePredict(f.Body)
@@ -176,6 +183,10 @@ func (s *sidecar) handle(f rpc.Frame) error {
 		c, err := rpc.ParseCancel(f.Body)
 		s.cancels <- c
 		return err
+	}
+	if f.Kind == rpc.KindFeedback {
+		s.taught <- bytes.Clone(f.Body)
+		return nil
 	}
 	return rpc.Unexpected(f)
 }

@@ -50,6 +50,18 @@ func (g *Group) Len() int {
 	return len(g.targets)
 }
 
+// Wait is what a new query would wait at the least, as the replicas reported lately.
+func (g *Group) Wait(now time.Time) time.Duration {
+	if g.Len() == 0 {
+		return 0
+	}
+	least := g.targets[0].replica.load.waiting(now)
+	for _, t := range g.targets[1:] {
+		least = min(least, t.replica.load.waiting(now))
+	}
+	return least
+}
+
 // Pick picks a replica other than not (which may be nil): of two at random the
 // one where a query would wait less. Ejected replicas are left out, unless no
 // other is left, or it is time to probe one.

@@ -63,12 +63,19 @@ func (l *load) cheaper(other *load, now time.Time) bool {
 	return l.cost(mine, now) < other.cost(theirs, now)
 }
 
+// waiting is what a new query would wait, as the replica last reported; 0 when that is
+// long ago.
+func (l *load) waiting(now time.Time) time.Duration {
+	if l.reported.Load() > l.at(now)-int64(reportFresh) {
+		return time.Duration(l.wait.Load())
+	}
+	return 0
+}
+
 func (l *load) cost(latency int64, now time.Time) time.Duration {
 	cost := time.Duration(latency+1) * time.Duration(l.inFlight.Load()+1)
+	cost += l.waiting(now)
 	oldest := l.at(now) - int64(reportFresh)
-	if l.reported.Load() > oldest {
-		cost += time.Duration(l.wait.Load())
-	}
 	if failed := l.failed.Load(); failed > 0 && failed > oldest {
 		cost += failedCost
 	}

@@ -37,6 +37,7 @@ var rooms = map[string][]string{
 	"examples":         {"containers", "serving"},
 	"cmd":              nil, // assembles everything
 	"internal/bench":   nil, // measures everything
+	"internal/lab":     nil, // the same, for policies
 	"internal/cluster": {"internal/servers"},
 	"internal/rig":     {"internal/servers", "jobs", "serving"},
 	"internal/figures": {"internal/rig", "internal/redisstore", "jobs", "serving"},
@@ -50,7 +51,7 @@ var rooms = map[string][]string{
 var homes = map[string][]string{
 	"github.com/gofiber/fiber/v2":                 {"gateway/httpapi", "internal/bench"},
 	"github.com/valyala/fasthttp":                 {"gateway/httpapi", "internal/bench"},
-	"github.com/maypok86/otter/v2":                {"gateway/cache"},
+	"github.com/maypok86/otter/v2":                {"gateway/cache", "gateway/state"},
 	"github.com/zeebo/xxh3":                       {"gateway/cache"},
 	"github.com/pierrec/lz4/v4":                   {"rpc"},
 	"github.com/prometheus/client_golang":         {"internal/obs"},
@@ -65,6 +66,7 @@ var homes = map[string][]string{
 	"github.com/hashicorp/consul/api":             {"internal/consulregistry", "internal/rig"},
 	"github.com/hashicorp/nomad/api":              {"internal/nomadfleet", "internal/rig", "internal/figures"},
 	"github.com/influxdata/influxdb-client-go/v2": {"internal/influxdemand"},
+	"pgregory.net/rapid":                          {"gateway/selection/conformance"},
 	"golang.org/x/time":                           {"internal/consulregistry", "internal/nomadfleet", "internal/redisstore"},
 	"golang.org/x/sync":                           {"gateway", "cmd/topsail", "internal/bench", "internal/servers"},
 	"golang.org/x/sys":                            {"internal/process", "internal/load", "rpc/v1", "internal/bench"},

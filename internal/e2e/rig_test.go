@@ -14,6 +14,8 @@ import (
 	"topsail/gateway/cache"
 	"topsail/gateway/predict"
 	"topsail/gateway/route"
+	"topsail/gateway/selection"
+	"topsail/gateway/state"
 	"topsail/internal/obs"
 	"topsail/serving"
 	"topsail/sidecar"
@@ -40,7 +42,7 @@ func newRig(t testing.TB, cacheBytes int64) *rig {
 	r := &rig{t: t, ctx: ctx, registry: registry, metrics: sidecar.NewMetrics(registry), changed: make(chan struct{}, 1), log: slog.New(slog.DiscardHandler)}
 	c := cache.New(cacheBytes)
 	r.table = route.NewTable("test", r, r.log)
-	r.predictor = predict.New(c, r.table, predict.NewIDs(ctx, nil, r.log), predict.NewMetrics(registry))
+	r.predictor = predict.New(c, r.table, predict.NewIDs(ctx, nil, r.log), untaught{}, predict.NewMetrics(registry))
 	r.wg.Go(func() { r.table.Run(ctx) })
 	t.Cleanup(func() {
 		cancel()
@@ -158,3 +160,8 @@ func sum(inputs []serving.Value) []gocontainer.Result {
 	}
 	return out
 }
+
+// untaught gives policies the state before any feedback.
+type untaught struct{}
+
+func (untaught) Get(a *state.App, _, _ string) *selection.State { return a.Fresh() }

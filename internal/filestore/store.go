@@ -1,7 +1,8 @@
 // Package filestore keeps the state of local mode in one file, topsail.db in the
-// data directory: apps, models, versions, links and current versions, and the
-// lease of query ids. It is bbolt with one JSON document per object; what changes
-// may do is decided by serving/catalog, and this package makes the result durable.
+// data directory: apps, models, versions, links and current versions, the lease of
+// query ids, and what selection policies have learned. It is bbolt with one JSON
+// document per object; what changes may do is decided by serving/catalog, and this
+// package makes the result durable.
 //
 // Readers never touch the file: they share the current immutable snapshot. Writers
 // take turns. A write returns after its fsync, and is seen by readers from then on.

@@ -9,8 +9,12 @@
 // revision. Every change is one Lua script that compares the position, writes, and
 // adds to a stream, which followers wait on. ADR 6 has the reasons.
 //
-// Readers never touch the network: they share the last good snapshot, which a file
-// keeps for a start without Redis. A Store that finds less in Redis than it has
-// seen there keeps its snapshot, raises an alarm and refuses to write, until Redis
-// is back, or an operator calls Restore or Accept.
+// What selection policies have learned, and the records of answers, are keys of their
+// own that spread over the nodes of a Cluster, and that expire. They are not part of
+// the catalog and are read from Redis each time: nothing of them is kept here.
+//
+// Readers of the catalog never touch the network: they share the last good snapshot,
+// which a file keeps for a start without Redis. A Store that finds less in Redis than
+// it has seen there keeps its snapshot, raises an alarm and refuses to write, until
+// Redis is back, or an operator calls Restore or Accept.
 package redisstore

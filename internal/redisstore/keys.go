@@ -1,10 +1,22 @@
 package redisstore
 
-import "cmp"
+import (
+	"cmp"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/url"
+
+	"topsail/serving"
+)
 
 // keys are the names of what is in Redis. Their common hash tag puts them on one
-// node of a Cluster, where scripts may use several at once.
+// node of a Cluster, where scripts may use several at once. What grows with users and
+// queries has names of its own, which spread over the nodes: see the methods.
 type keys struct {
+	prefix string
+
 	catalog   string // hash: the documents and the position of the catalog
 	log       string // stream: a change each, with ids of the form REVISION-0
 	lease     string // number: the last block of query ids
@@ -23,8 +35,10 @@ const (
 )
 
 func newKeys(prefix string) keys {
-	tag := "{" + cmp.Or(prefix, "topsail") + "}:"
+	prefix = cmp.Or(prefix, "topsail")
+	tag := "{" + prefix + "}:"
 	return keys{
+		prefix:    prefix,
 		catalog:   tag + "catalog",
 		log:       tag + "log",
 		lease:     tag + "query_id_block",
@@ -34,4 +48,36 @@ func newKeys(prefix string) keys {
 		remedy:    tag + "remedy",
 		alarm:     tag + "alarm",
 	}
+}
+
+// state is a hash: the text of a selection state, its newest revisions, and its key.
+// Whatever is in the names of users comes into it as a hash.
+func (k keys) state(key serving.StateKey) string {
+	return k.prefix + ":state:{" + stateHash(key) + "}"
+}
+
+// aside is a new name for a state that is no good, on the same node.
+func (k keys) aside(key serving.StateKey) string { return k.state(key) + ":aside:" + rand.Text() }
+
+// states is a sorted set: the keys of an app's states, by when they were changed.
+func (k keys) states(app string) string { return k.prefix + ":states:{" + url.QueryEscape(app) + "}" }
+
+// asides is a sorted set: the names of what was set aside of an app, by when.
+func (k keys) asides(app string) string { return k.prefix + ":asides:{" + url.QueryEscape(app) + "}" }
+
+// record is a text, the record that has this place in its app, and learned is the id
+// of the query in that place that feedback was learned of.
+func (k keys) record(app string, slot int) string  { return k.slot("record", app, slot) }
+func (k keys) learned(app string, slot int) string { return k.slot("learned", app, slot) }
+
+// newest is a text: what the newest of some answers was to, and its query id.
+func (k keys) newest(app string, slot int) string { return k.slot("newest", app, slot) }
+
+func (k keys) slot(what, app string, slot int) string {
+	return fmt.Sprintf("%s:%s:{%s:%d}", k.prefix, what, url.QueryEscape(app), slot)
+}
+
+func stateHash(key serving.StateKey) string {
+	sum := sha256.Sum256([]byte(key.String()))
+	return hex.EncodeToString(sum[:16])
 }

@@ -24,8 +24,19 @@ import (
 
 // TestCluster and TestSentinel go through the other two clients.
 func TestCluster(t *testing.T) {
+	cfg := clusterConfig(t)
 	t.Parallel()
-	server := ownRedis(t, t.TempDir(), "--cluster-enabled", "yes")
+	everything(t, cfg)
+}
+
+// clusterConfig is for a Cluster of one node, which refuses what touches two slots.
+func clusterConfig(t testing.TB) Config {
+	t.Helper()
+	bus, err := servers.FreePort() // the default is where outgoing connections have theirs
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := ownRedis(t, t.TempDir(), "--cluster-enabled", "yes", "--cluster-port", fmt.Sprint(bus))
 	if err := client(t, server).Do(t.Context(), "cluster", "addslotsrange", 0, 16383).Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +45,7 @@ func TestCluster(t *testing.T) {
 	await(t, "cluster state", func() bool {
 		return strings.Contains(client(t, server).ClusterInfo(t.Context()).Val(), "cluster_state:ok")
 	})
-	everything(t, cfg)
+	return cfg
 }
 
 func TestSentinel(t *testing.T) {

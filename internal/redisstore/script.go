@@ -17,10 +17,16 @@ var (
 	leaseLua string
 	//go:embed decide.lua
 	decideLua string
+	//go:embed load.lua
+	loadLua string
+	//go:embed swap.lua
+	swapLua string
+	//go:embed aside.lua
+	asideLua string
 )
 
 // scripts run in Redis, each as one step that nothing comes between.
-type scripts struct{ read, write, lease, decide *redis.Script }
+type scripts struct{ read, write, lease, decide, load, swap, aside *redis.Script }
 
 func newScripts() scripts {
 	return scripts{
@@ -28,14 +34,19 @@ func newScripts() scripts {
 		write:  redis.NewScript(writeLua),
 		lease:  redis.NewScript(leaseLua),
 		decide: redis.NewScript(decideLua),
+		load:   redis.NewScript(loadLua),
+		swap:   redis.NewScript(swapLua),
+		aside:  redis.NewScript(asideLua),
 	}
 }
 
 // What a script that writes returns.
 const (
-	done   = "done"
-	moved  = "moved"  // the catalog is no longer where it was
-	fenced = "fenced" // a higher fencing token has written
+	done     = "done"
+	moved    = "moved"    // the catalog is no longer where it was
+	fenced   = "fenced"   // a higher fencing token has written
+	conflict = "conflict" // the state is no longer at the revision
+	damaged  = "damaged"  // there was something else in place of the state
 )
 
 // run runs a script within its time.

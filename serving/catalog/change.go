@@ -103,7 +103,8 @@ func (c DeleteVersion) apply(d *draft) error {
 	return nil
 }
 
-// Link links a model to an app, after those that are linked already.
+// Link links a model to an app, after those that are linked already. It fails with
+// ErrInvalid where the app's policy does not take it.
 type Link struct{ App, Model string }
 
 func (c Link) apply(d *draft) error {
@@ -117,6 +118,9 @@ func (c Link) apply(d *draft) error {
 		return fmt.Errorf("the link from app %q to model %q %w", c.App, c.Model, ErrExists)
 	}
 	d.setLinks(app, slices.Concat(app.Models, []string{c.Model}))
+	if err := d.Apps[c.App].Check(); err != nil {
+		return invalid(err)
+	}
 	return nil
 }
 

@@ -37,13 +37,22 @@ var (
 	appNames     = rapid.SampledFrom([]string{"a", "b", "c"})
 	modelNames   = rapid.SampledFrom([]string{"m", "n"})
 	versionNames = rapid.SampledFrom([]string{"1", "2", "3"})
-	inputTypes   = rapid.SampledFrom([]serving.InputType{serving.Doubles, serving.Doubles, serving.Doubles, serving.Floats})
+	policies     = []serving.PolicySpec{
+		{},
+		{Kind: serving.PolicyExp3, Models: []string{"n", "m"}, Gamma: 0.1, Costs: map[string]float64{"m": 0.3}},
+		{Kind: serving.PolicyMean, Models: []string{}, Weights: map[string]float64{"m": 1, "n:1": 2}},                            // not for labels
+		{Kind: serving.PolicyVersions, Canary: "2", Share: 0.1},                                                                  // not for two models
+		{Kind: serving.PolicyCustom, Model: "n", Fallback: &serving.PolicySpec{Kind: serving.PolicyVote, Models: []string{"m"}}}, // not where n is linked
+	}
+	inputTypes = rapid.SampledFrom([]serving.InputType{serving.Doubles, serving.Doubles, serving.Doubles, serving.Floats})
 )
 
 func drawApp(t *rapid.T) serving.App {
 	a := app(appNames.Draw(t, "app"), rapid.SliceOfN(modelNames, 0, 2).Draw(t, "links")...)
 	a.InputType = inputTypes.Draw(t, "input type")
 	a.SLO = rapid.SampledFrom([]time.Duration{time.Second, time.Second, time.Second, time.Minute, time.Minute, 0}).Draw(t, "slo")
+	a.OutputType = rapid.SampledFrom([]serving.OutputType{"", "", "label"}).Draw(t, "output type")
+	a.Policy = rapid.SampledFrom(policies).Draw(t, "policy")
 	a.DefaultOutput = rapid.SampledFrom([]string{"", "x", "not UTF-8: \xff"}).Draw(t, "default")
 	return a
 }

@@ -169,6 +169,15 @@ func (r *Runner) PredictBatch(ctx context.Context, items []*queue.Item) error {
 	return s.predict(ctx, r.model, items)
 }
 
+// Feedback sends feedback on the model, unless anything waits to be sent to the
+// container (rpc.ErrBacklog): a batch never waits for feedback.
+func (r *Runner) Feedback(list ...rpc.Feedback) error {
+	if err := r.session.conn.SendFeedback(r.model, 0, list...); err != nil {
+		return fmt.Errorf("send feedback to the container: %w", err)
+	}
+	return nil
+}
+
 func (s *Session) predict(ctx context.Context, model uint32, items []*queue.Item) error {
 	x, err := s.ask(model, items)
 	switch {

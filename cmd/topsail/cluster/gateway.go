@@ -54,7 +54,7 @@ func Gateway(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	}
 	meter, name := demand.NewMeter(), nameOr(cfg.Gateway.Name)
 	edge := gateway.New(ctx, gateway.Config{
-		Name: name, Catalog: store, Resolver: registry, QueryIDs: store, Waker: store, Demand: meter, Dial: dial,
+		Name: name, Catalog: store, Resolver: registry, QueryIDs: store, Waker: store, States: store, Records: store, Demand: meter, Dial: dial,
 		CacheBytes: int64(cfg.Gateway.CacheBytes), Metrics: p.Metrics, Log: log,
 		HTTP: http,
 	})

@@ -8,25 +8,23 @@ import (
 
 // appTable is one [[app]] of the file.
 type appTable struct {
-	Name          string            `toml:"name" help:"what stands in the path of queries"`
-	InputType     serving.InputType `toml:"input_type" help:"bytes, ints, floats, doubles or strings"`
-	DefaultOutput string            `toml:"default_output" accept:"string integer float boolean" help:"the answer when no model gave one in time"`
-	SLO           time.Duration     `toml:"latency_slo_micros" default:"100000" help:"time from receiving a query to its answer, in microseconds"`
-	Models        []string          `toml:"models" help:"the linked models"`
-	ColdStart     time.Duration     `toml:"cold_start_micros" help:"how long a query may wait for the first replica of a model at zero, in microseconds; 0 is the latency objective"`
-	Example       string            `toml:"example" help:"an input as JSON, for showing people how to ask"`
-	Cache         cacheTable        `toml:"cache"`
-	Policy        policyTable       `toml:"policy"`
+	Name          string             `toml:"name" help:"what stands in the path of queries"`
+	InputType     serving.InputType  `toml:"input_type" help:"bytes, ints, floats, doubles or strings"`
+	DefaultOutput string             `toml:"default_output" accept:"string integer float boolean" help:"the answer when no model gave one in time"`
+	SLO           time.Duration      `toml:"latency_slo_micros" default:"100000" help:"time from receiving a query to its answer, in microseconds"`
+	Models        []string           `toml:"models" help:"the linked models"`
+	ColdStart     time.Duration      `toml:"cold_start_micros" help:"how long a query may wait for the first replica of a model at zero, in microseconds; 0 is the latency objective"`
+	OutputType    serving.OutputType `toml:"output_type" help:"number, label, vector or json; what the outputs of the models are taken for"`
+	Weight        float64            `toml:"weight" help:"share of the capacity against other apps when it is short; 0 is 1"`
+	Example       string             `toml:"example" help:"an input as JSON, for showing people how to ask"`
+	Cache         cacheTable         `toml:"cache"`
+	Policy        policyTable        `toml:"policy"`
 }
 
 type cacheTable struct {
 	Off   bool          `toml:"off" help:"answer no query from the prediction cache"`
 	Round float64       `toml:"round" help:"round numbers to this step when looking for a cached answer; 0 does not"`
 	TTL   time.Duration `toml:"ttl_micros" help:"how long an answer may be reused, in microseconds; 0 is until it is evicted"`
-}
-
-type policyTable struct {
-	Kind string `toml:"kind" default:"single" help:"the selection policy: single"`
 }
 
 func (t *appTable) app() *serving.App {
@@ -37,7 +35,9 @@ func (t *appTable) app() *serving.App {
 		SLO:           t.SLO,
 		ColdStart:     t.ColdStart,
 		Models:        t.Models,
+		OutputType:    t.OutputType,
 		Policy:        serving.PolicySpec(t.Policy),
+		Weight:        t.Weight,
 		Cache:         serving.CacheSpec(t.Cache),
 		Example:       t.Example,
 		Origin:        serving.FromFile,
@@ -64,7 +64,9 @@ func (l *loader) apps() []*serving.App {
 // links checks that apps link models of the file that take what the app takes.
 func (l *loader) links(c *Config) {
 	current := map[string]*serving.Version{}
+	versions := map[serving.ModelID]bool{}
 	for _, v := range c.Versions {
+		versions[v.ModelID] = true
 		if c.Current[v.Model] == v.Version {
 			current[v.Model] = v
 		}
@@ -80,5 +82,6 @@ func (l *loader) links(c *Config) {
 				l.wrong(path, "app %q takes %v, and its model %q takes %v", a.Name, a.InputType, name, v.InputType)
 			}
 		}
+		l.policyLinks(element("app", i), a, current, versions)
 	}
 }

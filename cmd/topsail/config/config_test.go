@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"testing"
 	"time"
 
@@ -136,13 +137,14 @@ func TestEveryKey(t *testing.T) {
 	// A key that is added belongs into the example too.
 	shown := map[string]bool{}
 	cluster := mustLoad(t, readTestdata(t, "cluster.toml"), user, nil)
-	for _, s := range append(c.Settings(), cluster.Settings()...) {
+	policies := mustLoad(t, readTestdata(t, "policies.toml"), user, nil)
+	for _, s := range slices.Concat(c.Settings(), cluster.Settings(), policies.Settings()) {
 		name := regexp.MustCompile(`\[\d+\]`).ReplaceAllString(s.Name, "")
 		shown[name] = shown[name] || s.Source != sourceDefault
 	}
 	for _, k := range Keys() {
 		if !shown[k.Name] {
-			t.Errorf("neither testdata/topsail.toml nor testdata/cluster.toml shows %s", k.Name)
+			t.Errorf("none of topsail.toml, cluster.toml and policies.toml in testdata shows %s", k.Name)
 		}
 	}
 }

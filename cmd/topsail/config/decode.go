@@ -29,12 +29,18 @@ func (l *loader) table(path string, table map[string]any, dst reflect.Value) {
 // field puts one value into its field, which may be a table or a list of them.
 func (l *loader) field(path string, v any, dst reflect.Value, f reflect.StructField) {
 	switch {
-	case isTable(f.Type):
-		if table, ok := v.(map[string]any); ok {
-			l.table(path, table, dst)
+	case isTable(f.Type) || isOptionalTable(f.Type):
+		table, ok := v.(map[string]any)
+		if !ok {
+			l.wrong(path, "%s must be a table, not %s", shortName(path), article(kind(v)))
 			return
 		}
-		l.wrong(path, "%s must be a table, not %s", shortName(path), article(kind(v)))
+		if isOptionalTable(f.Type) {
+			l.sources[path] = l.file.source(path)
+			dst.Set(reflect.New(f.Type.Elem()))
+			dst = dst.Elem()
+		}
+		l.table(path, table, dst)
 	case isTableList(f.Type):
 		if list, ok := v.([]any); ok {
 			l.tables(path, list, dst)

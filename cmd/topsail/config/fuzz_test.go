@@ -12,6 +12,7 @@ import (
 // checks of the domain, and that its errors stand where the text is.
 func FuzzLoad(f *testing.F) {
 	f.Add(readTestdata(f, "topsail.toml"))
+	f.Add(readTestdata(f, "policies.toml"))
 	for _, test := range strings.Split(readTestdata(f, "errors.txt"), "=== ")[1:] {
 		_, text, _ := strings.Cut(test, "\n")
 		text, _, _ = strings.Cut(text, "---\n")

@@ -11,7 +11,7 @@ type Key struct {
 	Name    string // with its table: "gateway.addr"
 	Flag    string // without dashes: "gateway-addr"; empty for the keys of apps and models
 	Env     string // "TOPSAIL_GATEWAY_ADDR"; empty for the keys of apps and models
-	Type    string // "string", "integer", "float", "boolean", "list of strings" or "table of strings"
+	Type    string // "string", "integer", "float", "boolean", "list of strings", "table of strings", "table of numbers" or "table"
 	Default string // as text; empty when there is none
 	Help    string // one line
 	Secret  bool   // never to be shown
@@ -58,8 +58,9 @@ func options() []leaf {
 	return all
 }
 
-// leaves lists the keys of struct t and of the structs in it, lists of structs
-// left out. prefix comes before their names.
+// leaves lists the keys of struct t and of the structs in it, lists of structs left
+// out; prefix comes before their names. A pointer to a struct is one leaf, since what
+// it points to may have a pointer of its own type.
 func leaves(prefix string, t reflect.Type) []leaf {
 	var all []leaf
 	for _, f := range fields(t) {
@@ -102,5 +103,6 @@ func fields(t reflect.Type) []reflect.StructField {
 	return all
 }
 
-func isTable(t reflect.Type) bool     { return t.Kind() == reflect.Struct }
-func isTableList(t reflect.Type) bool { return t.Kind() == reflect.Slice && isTable(t.Elem()) }
+func isTable(t reflect.Type) bool         { return t.Kind() == reflect.Struct }
+func isOptionalTable(t reflect.Type) bool { return t.Kind() == reflect.Pointer && isTable(t.Elem()) }
+func isTableList(t reflect.Type) bool     { return t.Kind() == reflect.Slice && isTable(t.Elem()) }

@@ -47,6 +47,8 @@ func TestTypes(t *testing.T) {
 		"app.cache.round":              "float",
 		"model.command":                "list of strings",
 		"model.env":                    "table of strings",
+		"app.policy.costs":             "table of numbers",
+		"app.policy.fallback":          "table",
 	} {
 		if types[name] != want {
 			t.Errorf("%s is of type %q, want %q", name, types[name], want)

@@ -45,7 +45,12 @@ func typeName(t reflect.Type) string {
 	case reflect.Slice:
 		return "list of strings"
 	case reflect.Map:
+		if t.Elem().Kind() == reflect.Float64 {
+			return "table of numbers"
+		}
 		return "table of strings"
+	case reflect.Pointer:
+		return "table"
 	}
 	return "string"
 }
@@ -110,6 +115,10 @@ func (k leaf) display(v reflect.Value) string {
 		return displayList(x)
 	case map[string]string:
 		return displayList(keys(x)) // the values may be long
+	case map[string]float64:
+		return displayNumbers(x)
+	case *serving.PolicySpec:
+		return x.String()
 	default:
 		return fmt.Sprint(x)
 	}
@@ -121,4 +130,12 @@ func displayList(list []string) string {
 		quoted[i] = strconv.Quote(s)
 	}
 	return "[" + strings.Join(quoted, ", ") + "]"
+}
+
+func displayNumbers(table map[string]float64) string {
+	var parts []string
+	for _, name := range keys(table) {
+		parts = append(parts, fmt.Sprintf("%q = %v", name, table[name]))
+	}
+	return "{ " + strings.Join(parts, ", ") + " }"
 }

@@ -75,6 +75,9 @@ func store(dst reflect.Value, v any) error {
 	case []any:
 		return storeList(dst, v)
 	case map[string]any:
+		if dst.Type().Elem().Kind() == reflect.Float64 {
+			return storeNumbers(dst, v)
+		}
 		return storeTable(dst, v)
 	}
 	return nil
@@ -115,6 +118,22 @@ func storeTable(dst reflect.Value, table map[string]any) error {
 			return fmt.Errorf("must hold strings only: %s is %s", name, article(kind(v)))
 		}
 		all[name] = s
+	}
+	dst.Set(reflect.ValueOf(all))
+	return nil
+}
+
+func storeNumbers(dst reflect.Value, table map[string]any) error {
+	all := map[string]float64{}
+	for _, name := range keys(table) {
+		switch x := table[name].(type) {
+		case float64:
+			all[name] = x
+		case int64:
+			all[name] = float64(x)
+		default:
+			return fmt.Errorf("must hold numbers only: %s is %s", name, article(kind(x)))
+		}
 	}
 	dst.Set(reflect.ValueOf(all))
 	return nil

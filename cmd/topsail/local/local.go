@@ -60,7 +60,7 @@ func Run(ctx context.Context, cfg *config.Config, opt Options) error {
 	registry := local.NewRegistry()
 	demands, wakes, asked, served := local.NewDemand(), local.NewWakes(), demand.NewMeter(), demand.NewMeter()
 	edge := gateway.New(ctx, gateway.Config{
-		Name: "local", Catalog: store, Resolver: registry, QueryIDs: store, Waker: wakes, Demand: asked,
+		Name: "local", Catalog: store, Resolver: registry, QueryIDs: store, Waker: wakes, States: store, Records: local.NewRecords(), Demand: asked,
 		CacheBytes: int64(cfg.Gateway.CacheBytes), HTTP: http, Metrics: base.Metrics, Log: opt.Log,
 	})
 	// The gateway goes first, so that it answers what it has with replicas that

@@ -12,9 +12,12 @@ import sys
 import time
 from pathlib import Path
 
+from topsail.encoding import encode
 from topsail.input_type import DOUBLES
-from topsail.wire import announce, bye, frame, hello, predict, reply, report
+from topsail.wire import announce, bye, feedback, frame, hello, payload, predict, reply, report
 from topsail.wire.constants import NO_DEADLINE, Kind, Role, State
+from topsail.wire.cursor import Cursor
+from topsail.wire.feedback import Feedback
 from topsail.wire.frame import Assembler
 from topsail.wire.hello import Hello
 from topsail.wire.predict import Input
@@ -86,6 +89,10 @@ class Peer:
     def ask(self, *values, batch: int = 1, model: int = 1, kind=DOUBLES, left: int = NO_DEADLINE) -> None:
         inputs = [Input(left, [kind.value(v)]) for v in values]
         self.send(Kind.PREDICT, predict.encode(batch, model, inputs))
+
+    def teach(self, *pairs, user: str = "", model: int = 1) -> None:
+        entries = [Feedback([DOUBLES.value(x)], payload.decode(Cursor(memoryview(encode(y)))), user) for x, y in pairs]
+        self.send(Kind.FEEDBACK, feedback.encode(model, entries))
 
     def answer(self):
         """The entries of the next reply, by input."""

@@ -153,6 +153,61 @@ def test_compressed_batches_where_both_sides_can(start):
             assert "was not agreed on" in peer.reason()
 
 
+# Feedback.
+
+
+def test_a_model_learns_between_batches(start):
+    container = start("Online")
+    with container.accept() as peer:
+        peer.ready()
+        assert peer.predict([1.0], [2.0]) == [0.0, 0.0]
+        peer.teach(([1.0], 7.0), ([2.0], 8.0), user="ann")
+        assert peer.metrics()["accuracy"].value == 0.5
+        assert peer.predict([1.0], [2.0], [3.0]) == [7.0, 8.0, 0.0]
+
+
+def test_batches_go_before_feedback(start):
+    container = start("Online")
+    with container.accept() as peer:
+        peer.ready().ask([-1.0], batch=1)
+        container.wait_for("in-1")
+        peer.teach(([1.0], 7.0))
+        peer.ask([1.0], batch=2)
+        peer.send(Kind.PING, bytes(8))
+        peer.expect(Kind.PONG)  # so all has arrived
+        container.touch("out-1")
+        peer.answer()
+        [entry] = peer.answer()
+        assert struct.unpack("<d", entry.values[0].data) == (0.0,)  # not yet learned
+        peer.metrics()  # with the accuracy, so it has learned
+        assert peer.predict([1.0]) == [7.0]
+
+
+def test_pings_are_answered_while_a_model_learns(start):
+    container = start("Online")
+    with container.accept() as peer:
+        peer.ready().teach(([1.0], "wait"), ([1.0], 7.0))
+        container.wait_for("learning")
+        peer.ask([1.0])
+        peer.send(Kind.PING, struct.pack("<Q", 5))
+        assert struct.unpack("<Q", peer.expect(Kind.PONG)) == (5,)
+        container.touch("learned")
+        [entry] = peer.answer()
+        assert struct.unpack("<d", entry.values[0].data) == (7.0,)
+
+
+def test_a_model_that_fails_to_learn_serves_on(start):
+    container = start("Online")
+    with container.accept() as peer:
+        peer.ready().teach(([1.0], "raise"), user="ann")
+        container.wait_to_hear("ValueError: ann is wrong")
+        metrics = peer.metrics()
+        assert metrics["correct_failures"].value == 1.0
+        assert peer.predict([1.0]) == [0.0]
+        peer.send(Kind.FEEDBACK, struct.pack("<II", 1, 9))
+        assert "feedback count at byte 8: 9 entries are promised and 0 bytes are left" in peer.reason()
+
+
 # Metrics.
 
 

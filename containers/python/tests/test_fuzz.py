@@ -4,9 +4,9 @@ import random
 from contextlib import suppress
 
 import pytest
-from test_golden import ANNOUNCE, BYE, HELLO_OF_CONTAINER, HELLO_OF_SIDECAR, METRICS, PREDICT, REPLY
+from test_golden import ANNOUNCE, BYE, FEEDBACK, HELLO_OF_CONTAINER, HELLO_OF_SIDECAR, METRICS, PREDICT, REPLY
 
-from topsail.wire import announce, bye, hello, predict, reply, report
+from topsail.wire import announce, bye, feedback, hello, predict, reply, report
 from topsail.wire.errors import ProtocolError
 from topsail.wire.frame import Assembler
 
@@ -15,6 +15,7 @@ DECODERS = {
     "announce": (announce.decode, [ANNOUNCE]),
     "predict": (predict.decode, [PREDICT]),
     "reply": (reply.decode, [REPLY]),
+    "feedback": (feedback.decode, [FEEDBACK]),
     "bye": (bye.decode, [BYE]),
     "metrics": (report.decode, [METRICS]),
 }

@@ -4,10 +4,13 @@ import pytest
 
 from topsail.encoding import encode
 from topsail.output import Output
-from topsail.wire import announce, bye, frame, hello, predict, reply, report
+from topsail.wire import announce, bye, feedback, frame, hello, predict, reply, report
 from topsail.wire.constants import NO_DEADLINE, DType, Kind, Role, State, Status
+from topsail.wire.errors import ProtocolError
+from topsail.wire.feedback import Feedback
 from topsail.wire.frame import Assembler
 from topsail.wire.hello import Hello
+from topsail.wire.payload import Value
 from topsail.wire.report import COUNTER, HISTOGRAM, Series
 
 
@@ -52,6 +55,19 @@ PREDICT = octets("""
     18000000 88130000                       # 5 ms left
       0100 10 00 00 00 02000000 6869        # "hi"
       01 03000000 626f62                    # user "bob"
+""")
+
+FEEDBACK = octets("""
+    5e000000 0a 00 0000
+    01000000 02000000               # model 1, two entries
+    16000000
+      0100 10 00 00 00 01000000 78  # the input "x"
+      0100 06 00 00 00 01000000 01  # the label true
+    38000000
+      0100 05 01 00 00 01000000 08000000 000000000000f83f   # the input [1.5]
+      0100 10 00 00 00 03000000 636174                      # the label "cat"
+      01 03000000 616e6e                                    # user "ann"
+      02 08000000 efcdab8967452301                          # query id
 """)
 
 REPLY = octets("""
@@ -123,6 +139,24 @@ def test_reply():
         (0, 0, True, 0.75, ""),
         (1, 1, True, None, "ValueError: no"),
     ]
+
+
+def test_feedback():
+    entries = [
+        Feedback([Value(DType.STRING, (), b"x")], [Value(DType.BOOL, (), b"\1")]),
+        Feedback([Value(DType.FLOAT64, (1,), octets("000000000000f83f"))], [Value(DType.STRING, (), b"cat")], "ann"),
+    ]
+    model, got = feedback.decode(body_of(FEEDBACK))
+    assert (model, [e.user for e in got]) == (1, ["", "ann"])
+    assert got == entries
+    without_query_id = body_of(FEEDBACK)[:-13].tobytes()
+    shorter = without_query_id.replace(b"\x38\0\0\0", b"\x2b\0\0\0")
+    assert feedback.encode(1, entries) == shorter
+
+
+def test_feedback_of_a_user_who_is_not_utf_8():
+    with pytest.raises(ProtocolError, match="feedback user at byte 78: is not UTF-8"):
+        feedback.decode(memoryview(body_of(FEEDBACK).tobytes().replace(b"ann", b"a\xffn")))
 
 
 def test_bye():

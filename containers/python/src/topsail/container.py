@@ -12,6 +12,7 @@ from . import input_type, signals
 from .conversation import MODEL_ID
 from .health import Health
 from .inbox import Inbox, Job
+from .learning import Learning
 from .link import Link
 from .loading import prepare, warm_up
 from .metrics import REGISTRY
@@ -87,9 +88,12 @@ class Container:
 
     def _serve(self, runner: Runner) -> None:
         health = Health(runner.model, self._settings.health_every)
+        learning = Learning(runner, self._inbox.feedback, REGISTRY)
         while not (self._stopping or self._inbox.closed):
-            if job := self._inbox.wait(health.due_in()):
+            if job := self._inbox.wait(_sooner(health.due_in(), learning.due_in())):
                 _answer(runner, job)
+            elif self._inbox.idle:  # batches go first
+                learning.step()
             if health.changed():
                 self._announce(State.READY if health.good else State.LOADING)
         self._link.drain()
@@ -102,6 +106,10 @@ class Container:
         elif not self._abandoned:  # once only: the way out must not be cut short
             self._abandoned = True
             raise _Stopped
+
+
+def _sooner(a: float | None, b: float | None) -> float | None:
+    return b if a is None else a if b is None else min(a, b)
 
 
 def _answer(runner: Runner, job: Job) -> None:

@@ -12,7 +12,7 @@ from .connection import Connection
 from .inbox import Full, Inbox, Job
 from .reporter import Reporter
 from .waker import Waker
-from .wire import bye, frame, predict
+from .wire import bye, feedback, frame, predict
 from .wire.constants import Kind, Status
 from .wire.errors import ProtocolError
 from .wire.frame import Frame
@@ -31,7 +31,7 @@ class Left(ConnectionError):
 
 
 class Conversation:
-    """Puts batches into the inbox, and answers everything else itself, so also while the model computes."""
+    """Puts batches and feedback into the inbox, and answers everything else itself, so also while the model computes."""
 
     def __init__(self, connection: Connection, inbox: Inbox, reporter: Reporter) -> None:
         self._connection = connection
@@ -75,8 +75,10 @@ class Conversation:
             self._connection.send(frame.encode(Kind.PONG, _nonce(f.body)))
         elif f.kind == Kind.BYE:
             raise Left(f"the sidecar said BYE: {bye.decode(f.body)}")
-        elif f.kind in (Kind.PONG, Kind.CANCEL, Kind.FEEDBACK):
-            pass  # that it came is all there is to a PONG; a CANCEL is a hint; models here do not learn while serving
+        elif f.kind == Kind.FEEDBACK:
+            self._inbox.put_feedback(feedback.decode(f.body)[1])
+        elif f.kind in (Kind.PONG, Kind.CANCEL):
+            pass  # that it came is all there is to a PONG; a CANCEL is a hint
         elif f.kind < 128:
             raise ProtocolError("frame kind", 4, f"{f.kind} is not for a container")
 

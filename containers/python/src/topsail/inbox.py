@@ -1,4 +1,4 @@
-"""Batches on their way from the link's thread to the main thread."""
+"""Batches and feedback on their way from the link's thread to the main thread."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from queue import Empty, SimpleQueue
 from typing import NamedTuple
 
 from .connection import Connection
+from .feedback import FeedbackQueue
+from .wire.feedback import Feedback
 from .wire.predict import Predict
 
 _MOST = 4  # batches; the sidecar sends one at a time, and the next may cross a reply
@@ -27,6 +29,7 @@ class Full(Exception):
 class Inbox:
     def __init__(self) -> None:
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
+        self.feedback = FeedbackQueue()
         self._lock = threading.Lock()  # guards closed, so that no job is put behind the last one
         self.closed = False
 
@@ -39,6 +42,12 @@ class Inbox:
                 raise Full
             self._jobs.put(job)
             return True
+
+    def put_feedback(self, entries: list[Feedback]) -> None:
+        """A job that waits wakes the other side as well, and then there is no need for more."""
+        self.feedback.put(entries)
+        if self.idle:
+            self.wake()
 
     def wake(self) -> None:
         """Makes the next wait return None. A signal handler may call it: a SimpleQueue is reentrant."""
@@ -56,6 +65,11 @@ class Inbox:
             return self._jobs.get(timeout=seconds)
         except Empty:
             return None
+
+    @property
+    def idle(self) -> bool:
+        """Whether no batch waits."""
+        return self._jobs.empty()
 
     def rest(self) -> list[Job]:
         """What is left after close."""

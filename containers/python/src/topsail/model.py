@@ -9,7 +9,7 @@ from typing import Any
 class Model:
     """Wraps a predict function, an object with a predict method, or a class of such objects.
 
-    The optional hooks are setup, decode, encode, warmup, health and teardown. Making a Model of a class makes the
+    The optional hooks are setup, decode, encode, warmup, health, correct, accuracy and teardown. Making a Model of a class makes the
     object, which may take as long as loading does: so it happens where loading happens.
     """
 
@@ -23,6 +23,8 @@ class Model:
         self.predict: Callable[[list[Any]], Any] = predict
         self.decode: Callable[[Any], Any] | None = self._hook("decode")
         self.encode: Callable[[Any], Any] | None = self._hook("encode")
+        self.correct: Callable[[list[tuple[Any, Any]], str], Any] | None = self._hook("correct")
+        self.accuracy: Callable[[], Any] | None = self._hook("accuracy")
         self.input_type: str | None = getattr(target, "input_type", None)
         self.input_length: int | None = getattr(target, "input_length", None)
 

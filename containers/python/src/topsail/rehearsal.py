@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import time
-from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from .decoding import numbers
 from .runner import Runner
 from .wire import predict, reply
-from .wire.constants import MAX_FRAME, MAX_INPUTS, NO_DEADLINE, DType, Status
+from .wire.constants import ITEM_SIZE, MAX_FRAME, MAX_INPUTS, NO_DEADLINE, DType, Status
 from .wire.frame import Assembler
 from .wire.payload import Value
 from .wire.predict import Input
@@ -69,24 +69,9 @@ def _answer(entry: Entry) -> Answer:
     )
 
 
-_TYPECODES = {
-    DType.UINT8: "B",
-    DType.BOOL: "B",
-    DType.INT32: "i",
-    DType.INT64: "q",
-    DType.FLOAT32: "f",
-    DType.FLOAT64: "d",
-}
-
-
 def _nest(value: Value) -> Any:
     """A value as the REST answer shows it."""
-    if value.dtype not in _TYPECODES:
-        return _text(str(value.data, "utf-8"))
-    numbers = array(_TYPECODES[DType(value.dtype)])
-    numbers.frombytes(value.data)
-    flat = [bool(n) for n in numbers] if value.dtype == DType.BOOL else numbers.tolist()
-    return _fold(flat, value.shape)
+    return numbers(value) if value.dtype in ITEM_SIZE else _text(str(value.data, "utf-8"))
 
 
 def _text(text: str) -> Any:
@@ -99,10 +84,3 @@ def _text(text: str) -> Any:
 
 def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is no JSON")
-
-
-def _fold(flat: list[Any], shape: tuple[int, ...]) -> Any:
-    if not shape:
-        return flat[0]
-    step = len(flat) // shape[0] if shape[0] else 0
-    return [_fold(flat[i * step : (i + 1) * step], shape[1:]) for i in range(shape[0])]

@@ -12,6 +12,7 @@ from .input_type import BadInput, InputType
 from .model import Model
 from .optional import numpy
 from .wire.constants import NO_DEADLINE, Status
+from .wire.payload import Value
 from .wire.predict import Input, Predict, deadline
 from .wire.reply import Reply
 
@@ -28,7 +29,7 @@ class Runner:
         self.model = model
         self.input_type = input_type
         self.input_length = input_length
-        self._read: Callable[[Any], Any] = input_type.reader(input_length)
+        self.read = _reader(model, input_type, input_length)
         self._retry_singly = retry_singly
         self._complaints = Complaints()
 
@@ -50,14 +51,13 @@ class Runner:
         """What is to be run and at which places it stands in the batch; the other inputs are answered at once."""
         inputs: list[Any] = []
         places: list[int] = []
-        read, decode = self._read, self.model.decode
+        read = self.read
         for place, (left, values) in enumerate(batch):
             if left != NO_DEADLINE and deadline(left, received) <= now:
                 reply.add_failure(place, Status.EXPIRED, "the time was up before the model could run")
                 continue
             try:
-                x = read(values)
-                inputs.append(decode(x) if decode else x)
+                inputs.append(read(values))
                 places.append(place)
             except BadInput as e:
                 reply.add_failure(place, Status.BAD_INPUT, str(e))
@@ -103,6 +103,13 @@ class Runner:
                 reply.add_failure(index, Status.MODEL_ERROR, _describe(e))
             else:
                 reply.add_output(index, body)
+
+
+def _reader(model: Model, input_type: InputType, input_length: int) -> Callable[[list[Value]], Any]:
+    """A function from the values of one input to what predict gets. It raises BadInput, or what the model's decode
+    raises."""
+    read, decode = input_type.reader(input_length), model.decode
+    return (lambda values: decode(read(values))) if decode else read
 
 
 def _problem(outputs: Any, count: int) -> str | None:

@@ -29,7 +29,7 @@ def serve(
     """Serves a model until Topsail stops it (SIGTERM), then returns.
 
     `model` is a function from a list of inputs to a list of outputs of the same length, or an object or class with
-    such a `predict` method and, as wanted, setup, decode, encode, warmup, health and teardown.
+    such a `predict` method and, as wanted, setup, decode, encode, warmup, health, correct, accuracy and teardown.
 
     `input_type` is bytes, ints, floats, doubles or strings; `input_length` is the number of elements, if it is fixed.
     Both, and where the sidecar is (`host:port`), come from the environment when Topsail starts the program.

@@ -1,0 +1,129 @@
+package codec
+
+import (
+	"slices"
+
+	"topsail/serving"
+)
+
+// updateField is a bit for each key that has a meaning.
+type updateField uint8
+
+const (
+	updateUID updateField = 1 << iota
+	updateContext
+	updateInput
+	updateQueryID
+	updateLabel
+	updateReward
+	updateBatch // at the top only
+)
+
+func updateFieldOf(key []byte) updateField {
+	switch string(key) {
+	case "uid":
+		return updateUID
+	case "context":
+		return updateContext
+	case "input":
+		return updateInput
+	case "query_id":
+		return updateQueryID
+	case "label":
+		return updateLabel
+	case "reward":
+		return updateReward
+	case "feedback_batch":
+		return updateBatch
+	}
+	return 0
+}
+
+// member reads the value of one key into one.
+func (d *updateDecoder) member(f updateField, depth int, one *serving.Feedback) (err error) {
+	switch f {
+	case updateUID:
+		one.User, err = d.name("uid")
+	case updateContext:
+		one.Context, err = d.name("context")
+	case updateInput:
+		one.Input, err = d.input(d.inputType)
+	case updateQueryID:
+		one.QueryID, err = d.queryID()
+	case updateLabel:
+		one.Label, err = d.label(depth)
+	case updateReward:
+		one.Reward, err = d.reward()
+	default: // a batch within a batch means nothing
+		err = d.skip(depth)
+	}
+	return err
+}
+
+// complete says what is missing in an object that has the given keys, or too much.
+func complete(seen updateField) error {
+	switch judged := seen & (updateLabel | updateReward); {
+	case seen&(updateInput|updateQueryID) == 0:
+		return contentError("JSON object does not have required keys input or query_id")
+	case judged == 0:
+		return contentError("JSON object does not have required keys label or reward")
+	case judged == updateLabel|updateReward:
+		return contentError("JSON object has both label and reward: give one of them")
+	}
+	return nil
+}
+
+// queryID reads the id of an earlier answer.
+func (p *parser) queryID() (int64, error) {
+	if !isDigit(p.peek()) {
+		return 0, errQueryID()
+	}
+	n, err := p.number()
+	if err != nil {
+		return 0, err
+	}
+	if n.form != whole || n.mantissa == 0 || n.mantissa >= 1<<53 {
+		return 0, errQueryID()
+	}
+	return int64(n.mantissa), nil
+}
+
+func errQueryID() error {
+	return contentError("JSON key query_id must be a whole number above 0 and below 2^53, as an answer had it")
+}
+
+// label reads a value of any type but null as an output, in the client's words.
+func (p *parser) label(depth int) (*serving.Output, error) {
+	kind, first := p.kind(), p.i
+	var err error
+	switch kind {
+	case "Null":
+		return nil, contentError("JSON key label must not be null")
+	case "Number":
+		_, err = p.float() // refuses what no number can hold
+	default:
+		err = p.skip(depth)
+	}
+	if err != nil {
+		return nil, err
+	}
+	o, err := serving.NewOutput(serving.Value{DType: serving.JSON, Data: slices.Clone(p.b[first:p.i])})
+	if err != nil {
+		return nil, contentError("JSON key label cannot be used: %v", err)
+	}
+	return o, nil
+}
+
+func (p *parser) reward() (*float64, error) {
+	if kind := p.kind(); kind != "Number" {
+		return nil, mismatch("reward", "Number", kind)
+	}
+	x, err := p.float()
+	if err != nil {
+		return nil, err
+	}
+	if x < 0 || x > 1 {
+		return nil, contentError("JSON key reward must be between 0 and 1")
+	}
+	return &x, nil
+}

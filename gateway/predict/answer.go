@@ -1,0 +1,141 @@
+package predict
+
+import (
+	"time"
+
+	"topsail/gateway/selection"
+	"topsail/serving"
+)
+
+// answer makes the prediction of the verdict, counts it and remembers it.
+func (w *work) answer() serving.Prediction {
+	a := serving.Prediction{QueryID: w.p.ids.Next(), Model: w.verdict.Model}
+	if w.verdict.Output != nil {
+		a.Output, a.Cached = w.verdict.Output.JSON, w.hits > 0 && w.hits == w.opened
+	} else {
+		failure := w.verdict.Failure
+		if failure == nil {
+			failure = &serving.Failure{Cause: serving.MissedSLO}
+		}
+		a.Output, a.Default, a.Cause, a.Explanation = w.app.fallback, true, failure.Cause, failure.Explain()
+	}
+	if len(w.parts)+len(w.left) > 1 {
+		w.name(&a)
+	}
+	if w.q.Explain {
+		a.Explained = w.explain()
+	}
+	if !w.patient {
+		w.count(&a)
+		w.p.remember(w, &a)
+	}
+	return a
+}
+
+// name says who was wanted for the answer and is not in it.
+func (w *work) name(a *serving.Prediction) {
+	enough := w.verdict.Ended == selection.EndedCertain || w.verdict.Ended == selection.EndedAcceptable
+	for i := range w.parts[:w.opened] {
+		p, answer := &w.parts[i], &w.answers[i]
+		if w.plan.Asks[i].Shadow || answer.Output != nil || answer.Failure == nil && enough {
+			continue
+		}
+		a.Missing = append(a.Missing, p.version.ModelID)
+		if p.shed {
+			a.Shed = append(a.Shed, p.version.ModelID)
+		}
+	}
+	for _, v := range w.left {
+		a.Missing, a.Shed = append(a.Missing, v.ModelID), append(a.Shed, v.ModelID)
+	}
+}
+
+// count counts the answer, and what each model had to do with it.
+func (w *work) count(a *serving.Prediction) {
+	w.app.metrics.answered(a.Cause, time.Since(w.q.Received))
+	if w.app.Policy.KindName() == serving.PolicySingle {
+		return
+	}
+	w.app.metrics.ended(w.verdict.Ended)
+	for i := range w.parts[:w.opened] {
+		p, answer := &w.parts[i], &w.answers[i]
+		m := p.version.metrics
+		switch {
+		case p.shed:
+		case w.plan.Asks[i].Shadow:
+			w.compareLater(p, answer)
+		case answer.Output != nil:
+			m.answered.Inc()
+			if w.verdict.Output != nil && selection.Same(answer.Output, w.verdict.Output) {
+				m.agreed.Inc()
+			}
+		}
+		w.tally(p, answer)
+	}
+}
+
+// compareLater compares the output of a shadow with the answer when it has come.
+func (w *work) compareLater(p *part, answer *selection.Answer) {
+	m, with := p.version.metrics, w.verdict.Output
+	compare := func(out *serving.Output, _ *serving.Failure) {
+		if out == nil {
+			return
+		}
+		m.answered.Inc()
+		if with != nil && selection.Same(out, with) {
+			m.agreed.Inc()
+		}
+	}
+	if answer.Come() || p.flight == nil {
+		compare(answer.Output, answer.Failure)
+		return
+	}
+	p.flight.Then(compare)
+}
+
+// tally tells a policy that observes how asking one version went.
+func (w *work) tally(p *part, answer *selection.Answer) {
+	if w.app.tallies == nil || p.shed || w.q.Version != "" {
+		return
+	}
+	t := selection.Tally{ModelID: p.version.ModelID}
+	switch {
+	case answer.Output != nil:
+		t.Answers = 1
+	case answer.Failure == nil || answer.Failure.Cause == serving.MissedSLO || answer.Failure.Cause == serving.RefusedLate:
+		t.Missed = 1
+	default:
+		t.Failures = 1
+	}
+	w.app.tallies.add(t)
+}
+
+// explain says how the answer came about.
+func (w *work) explain() *serving.Explanation {
+	e := &serving.Explanation{
+		Policy: w.app.Policy.KindName(), Ended: string(w.verdict.Ended), Confidence: w.verdict.Confidence,
+		Elapsed: time.Since(w.q.Received), Budget: w.budget,
+	}
+	for i := range w.parts {
+		e.Models = append(e.Models, w.explainPart(i))
+	}
+	for _, v := range w.left {
+		e.Models = append(e.Models, serving.ExplainedModel{ModelID: v.ModelID, Shed: true})
+	}
+	return e
+}
+
+func (w *work) explainPart(i int) serving.ExplainedModel {
+	p, ask, answer := &w.parts[i], &w.plan.Asks[i], &w.answers[i]
+	m := serving.ExplainedModel{
+		ModelID: p.version.ModelID, Asked: i < w.opened && !p.shed, Shed: p.shed, Shadow: ask.Shadow,
+		Cached: p.cached, Took: p.took, Probability: ask.Probability, Weight: ask.Weight,
+	}
+	if answer.Output != nil {
+		m.Output, m.Confidence = answer.Output.JSON, answer.Output.Confidence
+	}
+	if answer.Failure != nil {
+		m.Failure = answer.Failure.Explain()
+	}
+	return m
+}

@@ -1,0 +1,109 @@
+package predict
+
+import (
+	"context"
+	"time"
+
+	"topsail/gateway/selection"
+	"topsail/gateway/state"
+	"topsail/rpc"
+	"topsail/serving"
+)
+
+// Rehearse predicts as for a query, without its deadline and without leaving a trace:
+// to learn from. It waits for everyone whom the policy asks, for patience at the most,
+// behind queries that have less time. The prediction has its explanation.
+func (p *Predictor) Rehearse(ctx context.Context, q *serving.Query, patience time.Duration) (serving.Prediction, error) {
+	r := p.pool.Get().(*round)
+	defer p.release(r)
+	q.Explain, q.Timeout = true, 0
+	w, err := r.begin(p, q, patience)
+	if err != nil {
+		return serving.Prediction{}, err
+	}
+	w.ask()
+	if err := r.await(ctx); err != nil {
+		return serving.Prediction{}, err
+	}
+	return w.answer(), nil
+}
+
+// Output is what one version says of a query's input, within so much time: from the
+// cache, which cached tells, or asked. The version's model must be linked to the app,
+// or decide for it.
+func (p *Predictor) Output(ctx context.Context, q *serving.Query, id serving.ModelID, within time.Duration) (out *serving.Output, cached bool, err error) {
+	a, err := p.app(q.App)
+	if err != nil {
+		return nil, false, err
+	}
+	v := a.find(id)
+	if v == nil {
+		return nil, false, &serving.QueryError{Cause: "model " + id.String() + " does not belong to application " + a.Name}
+	}
+	r := p.pool.Get().(*round)
+	defer p.release(r)
+	w := r.add()
+	q.Received = time.Now()
+	w.prepare(p, a, q, r.wake, within)
+	w.only(v)
+	if err := w.plans(); err != nil {
+		return nil, false, err
+	}
+	w.ask()
+	if err := r.await(ctx); err != nil {
+		return nil, false, err
+	}
+	if w.verdict.Output == nil {
+		failure := w.verdict.Failure
+		if failure == nil {
+			failure = &serving.Failure{Cause: serving.MissedSLO}
+		}
+		return nil, false, failure
+	}
+	return w.verdict.Output, w.hits > 0, nil
+}
+
+// Serving is the version of a model that an app's queries go to now, or that decides
+// for it; ok is false when there is none.
+func (p *Predictor) Serving(app, model string) (id serving.ModelID, ok bool) {
+	a, err := p.app(app)
+	if err != nil {
+		return serving.ModelID{}, false
+	}
+	for _, l := range append(a.models[:len(a.models):len(a.models)], a.decider) {
+		if l != nil && l.name == model {
+			if v := a.serving(l); v != nil {
+				return v.ModelID, true
+			}
+		}
+	}
+	return serving.ModelID{}, false
+}
+
+// Learning is what the states of an app's policy belong to; nil when it keeps none.
+func (p *Predictor) Learning(app string) *state.App {
+	a, err := p.app(app)
+	if err != nil {
+		return nil
+	}
+	return a.learned
+}
+
+// Forward sends a label on to the containers of the models that were asked, and says to
+// how many.
+func (p *Predictor) Forward(app string, f *selection.Feedback) (sent int) {
+	a, err := p.app(app)
+	if err != nil || f.Input.Type == 0 {
+		return 0
+	}
+	one := rpc.Feedback{
+		Input: rpc.AppendInput(nil, f.Input),
+		Label: rpc.AppendPayload(nil, f.Label.Value), User: []byte(f.User), QueryID: uint64(f.QueryID),
+	}
+	for i := range f.Outcomes {
+		if v := a.find(f.Outcomes[i].ModelID); v != nil {
+			sent += v.backlog.group().Feedback(one)
+		}
+	}
+	return sent
+}

@@ -1,0 +1,197 @@
+package predict
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"topsail/gateway/cache"
+	"topsail/gateway/selection"
+	"topsail/internal/demand"
+	"topsail/serving"
+)
+
+// linked is a model as one app uses it.
+type linked struct {
+	name     string
+	current  *version // nil when none is
+	versions map[string]*version
+	served   *served
+}
+
+// version is a model version as one app uses it.
+type version struct {
+	serving.ModelID
+	inputType   serving.InputType // not the app's for some old versions: they cannot be asked
+	inputLength int
+	cost        float64 // as declared; 0: not
+	keyer       cache.Keyer
+	demand      *demand.Tally
+	backlog     *backlog
+	metrics     *memberMetrics // nil where they would say the same as the app's
+}
+
+// member is one place among those whom an app's queries can ask: a model, whose
+// version is the serving one unless it is pinned.
+type member struct {
+	*linked
+	pinned *version
+}
+
+func (p *Predictor) link(a *app, m *serving.Model, backlogs map[serving.ModelID]*backlog) *linked {
+	if p.served[m.Name] == nil {
+		p.served[m.Name] = newServed()
+	}
+	p.served[m.Name].learn(m)
+	l := &linked{name: m.Name, versions: make(map[string]*version, len(m.Versions)), served: p.served[m.Name]}
+	for name, v := range m.Versions {
+		l.versions[name] = &version{
+			ModelID: v.ModelID, inputType: v.InputType, inputLength: v.InputLength, cost: a.Policy.Costs[m.Name],
+			keyer: cache.NewKeyer(v.ModelID, a.Cache.Round), demand: p.tally(v.ModelID), backlog: backlogs[v.ModelID],
+		}
+		if a.Policy.KindName() != serving.PolicySingle {
+			l.versions[name].metrics = p.metrics.member(a.Name, v.ModelID)
+		}
+	}
+	l.current = l.versions[m.Current]
+	return l
+}
+
+// membersOf are those whom the app's queries can ask, sorted as policies want them:
+// its models, or for a policy that splits one between its versions, these.
+func (a *app) membersOf() (all []member) {
+	for _, l := range a.models {
+		if a.Policy.Kind == serving.PolicyVersions {
+			for _, name := range a.split() {
+				if v := l.versions[name]; v != nil && v.inputType == a.InputType {
+					all = append(all, member{l, v})
+				}
+			}
+			continue
+		}
+		all = append(all, member{l, a.pin(l)})
+	}
+	slices.SortFunc(all, func(x, y member) int {
+		return cmp.Or(cmp.Compare(x.name, y.name), cmp.Compare(x.version(a).name(), y.version(a).name()))
+	})
+	return all
+}
+
+// split are the versions that the policy names.
+func (a *app) split() (names []string) {
+	for name := range a.Policy.Weights {
+		names = append(names, name)
+	}
+	if a.Policy.Canary != "" {
+		names = append(names, a.Policy.Canary)
+	}
+	return names
+}
+
+// pin is the version of a model that the policy names, or nil.
+func (a *app) pin(l *linked) *version {
+	for _, name := range a.Policy.Names() {
+		if model, version, pinned := strings.Cut(name, ":"); pinned && model == l.name {
+			if v := l.versions[version]; v != nil && v.inputType == a.InputType {
+				return v
+			}
+		}
+	}
+	return nil
+}
+
+// version is the one that takes queries now; nil when there is none.
+func (m *member) version(a *app) *version {
+	if m.pinned != nil {
+		return m.pinned
+	}
+	return a.serving(m.linked)
+}
+
+func (v *version) name() string {
+	if v == nil {
+		return ""
+	}
+	return v.Version
+}
+
+// states are the model versions that the app's policy keeps a state of.
+func (a *app) states(cat *serving.Catalog) (ids []serving.ModelID) {
+	for _, m := range a.members {
+		if m.pinned != nil {
+			ids = append(ids, m.pinned.ModelID)
+			continue
+		}
+		model := cat.Models[m.name]
+		for _, name := range []string{model.Serving, model.Current} {
+			if v := m.versions[name]; v != nil && v.inputType == a.InputType {
+				ids = append(ids, v.ModelID)
+				break
+			}
+		}
+	}
+	if a.Policy.Kind == serving.PolicyVersions {
+		for _, l := range a.models {
+			for _, name := range []string{cat.Models[l.name].Serving, cat.Models[l.name].Current} {
+				if v := l.versions[name]; v != nil {
+					ids = append(ids, v.ModelID)
+				}
+			}
+		}
+	}
+	slices.SortFunc(ids, serving.ModelID.Compare)
+	return slices.Compact(ids)
+}
+
+// candidates appends who can be asked now, and their versions.
+func (a *app) candidates(to []selection.Candidate, versions []*version) ([]selection.Candidate, []*version) {
+	for i := range a.members {
+		if v := a.members[i].version(a); v != nil {
+			to, versions = append(to, v.candidate()), append(versions, v)
+		}
+	}
+	if a.Policy.Kind == serving.PolicyVersions {
+		for _, l := range a.models {
+			to, versions = insertServing(to, versions, a.serving(l))
+		}
+	}
+	return to, versions
+}
+
+// insertServing puts the serving version into its place, unless it is there.
+func insertServing(to []selection.Candidate, versions []*version, v *version) ([]selection.Candidate, []*version) {
+	if v == nil {
+		return to, versions
+	}
+	at, there := slices.BinarySearchFunc(to, v.ModelID, func(c selection.Candidate, id serving.ModelID) int { return c.ModelID.Compare(id) })
+	if there {
+		return to, versions
+	}
+	return slices.Insert(to, at, v.candidate()), slices.Insert(versions, at, v)
+}
+
+func (v *version) candidate() selection.Candidate {
+	median, p95 := v.backlog.pace.times()
+	cost := v.cost
+	if cost == 0 {
+		cost = max(median.Seconds()*1000, leastCost)
+	}
+	return selection.Candidate{ModelID: v.ModelID, Ready: v.backlog.group().Len() > 0, Cost: cost, Median: median, P95: p95}
+}
+
+// leastCost is what asking costs that takes no time, or an unknown one; a model that
+// takes a millisecond costs 1.
+const leastCost = 0.01
+
+// find looks up a version of a model that the app links, or that decides for it.
+func (a *app) find(id serving.ModelID) *version {
+	for _, l := range a.models {
+		if l.name == id.Model {
+			return l.versions[id.Version]
+		}
+	}
+	if a.decider != nil && a.decider.name == id.Model {
+		return a.decider.versions[id.Version]
+	}
+	return nil
+}

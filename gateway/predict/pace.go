@@ -1,0 +1,55 @@
+package predict
+
+import (
+	"math"
+	"sync/atomic"
+	"time"
+)
+
+// pace is how long a version takes to answer, as this gateway sees it. It follows the
+// median and the 95th percentile by small steps, up when an answer took longer and down
+// when it did not, so that in the long run the right share lies above; the steps are a
+// part of what is followed, so that any scale is reached soon (Ma, Muthukrishnan and
+// Sandler, "Frugal streaming for estimating quantiles", 2014).
+type pace struct {
+	median, p95 atomic.Uint64 // bits of seconds; 0: nothing came yet
+}
+
+const (
+	// paceStep is the part of itself by which an estimate moves.
+	paceStep = 0.05
+	// paceRace is how often an answer tries to be counted against others.
+	paceRace = 2
+)
+
+func (p *pace) note(took time.Duration) {
+	x := max(took.Seconds(), 1e-9)
+	follow(&p.median, x, 0.5)
+	follow(&p.p95, x, 0.95)
+}
+
+// follow moves the estimate of a quantile. It loses a sample rather than spin.
+func follow(estimate *atomic.Uint64, x, quantile float64) {
+	for range paceRace {
+		old := estimate.Load()
+		now := math.Float64frombits(old)
+		switch {
+		case old == 0:
+			now = x
+		case x > now:
+			now = min(x, now*(1+paceStep*quantile))
+		default:
+			now = max(x, now*(1-paceStep*(1-quantile)))
+		}
+		if estimate.CompareAndSwap(old, math.Float64bits(now)) {
+			return
+		}
+	}
+}
+
+// seconds is the median and the 95th percentile; 0 while nothing is known.
+func (p *pace) times() (median, p95 time.Duration) { return duration(&p.median), duration(&p.p95) }
+
+func duration(estimate *atomic.Uint64) time.Duration {
+	return time.Duration(math.Float64frombits(estimate.Load()) * float64(time.Second))
+}

@@ -1,0 +1,161 @@
+package predict
+
+import (
+	"time"
+
+	"topsail/gateway/cache"
+	"topsail/serving"
+)
+
+// part is one model version that is asked, or in reserve.
+type part struct {
+	version *version
+	flight  *cache.Flight // nil before it is asked, and for what the cache has
+	call    *call         // nil when the flight was joined
+	asked   time.Time     // when, if the query wants an explanation
+	took    time.Duration // until it answered, the same
+	hedgeAt time.Time     // when to go to a second replica; zero: not
+	cached  bool          // the cache had it, or an equal query
+	shed    bool          // left out
+}
+
+// open asks the next of the plan, until so many were: the cache, else an equal question
+// in flight, else a replica.
+func (w *work) open(n int) {
+	for ; w.opened < n; w.opened++ {
+		if !w.answers[w.opened].Come() && !w.sheds(w.opened) {
+			w.askPart(w.opened)
+		}
+	}
+}
+
+func (w *work) askPart(i int) {
+	p := &w.parts[i]
+	if w.q.Explain {
+		p.asked = time.Now()
+	}
+	if m := p.version.metrics; m != nil && !w.patient {
+		m.asked.Inc()
+	}
+	if w.q.NoCache || w.app.Cache.Off {
+		p.flight = w.p.cache.Alone(w.wake)
+		w.lead(i)
+		return
+	}
+	if key := p.version.keyer.Key(w.q.Input, w.q.Salt); !w.cached(i, key) {
+		w.join(i, key)
+	}
+}
+
+// cached answers a part from the cache, if it can.
+func (w *work) cached(i int, key cache.Key) bool {
+	out := w.p.cache.Get(key, w.app.Cache.TTL)
+	if out == nil {
+		return false
+	}
+	w.answers[i].Output, w.parts[i].cached = out, true
+	w.hits++
+	w.app.metrics.hits.Inc()
+	return true
+}
+
+// join joins an equal question in flight, or opens one and asks it.
+func (w *work) join(i int, key cache.Key) {
+	p := &w.parts[i]
+	flight, opened := w.p.cache.Join(key, w.wake)
+	p.flight = flight
+	switch {
+	case !opened:
+		w.hits++
+		p.cached = true
+		w.app.metrics.joins.Inc()
+		p.version.backlog.join(flight, w.respond)
+	case w.cached(i, key): // an equal one landed since the first look into the cache
+		flight.Land(w.answers[i].Output, nil)
+	default:
+		w.app.metrics.misses.Inc()
+		w.lead(i)
+	}
+}
+
+// lead asks a replica on behalf of a flight that this query opened.
+func (w *work) lead(i int) {
+	p, now := &w.parts[i], time.Now()
+	p.flight.Count(p.version.demand, now, w.respond)
+	p.call = &call{
+		p: w.p, app: w.app.metrics, extra: w.app.extra, backlog: p.version.backlog, flight: p.flight,
+		input: w.q.Input, user: w.q.User, deadline: w.respond,
+	}
+	p.hedgeAt = p.call.start(now)
+	if early := w.plan.Asks[i].HedgeAfter; early > 0 && !p.hedgeAt.IsZero() {
+		p.hedgeAt = now.Add(early)
+	}
+}
+
+// collect takes in what has come.
+func (w *work) collect() {
+	for i := range w.parts[:w.opened] {
+		p, a := &w.parts[i], &w.answers[i]
+		if p.flight == nil || a.Come() {
+			continue
+		}
+		out, failure, landed := p.flight.Result()
+		if !landed {
+			continue
+		}
+		if failure != nil && p.othersEnd(failure) && time.Now().Before(w.respond) {
+			if p.call == nil {
+				w.hits--
+			}
+			*p = part{version: p.version}
+			w.askPart(i)
+			continue
+		}
+		a.Output, a.Failure = out, failure
+		if w.q.Explain {
+			p.took = time.Since(p.asked)
+		}
+	}
+}
+
+// othersEnd says that the question ended because the time of another query was up,
+// which asked it or gave it up.
+func (p *part) othersEnd(f *serving.Failure) bool {
+	return f == noReplica || p.call == nil && (f.Cause == serving.MissedSLO || f.Cause == serving.RefusedLate)
+}
+
+// leave gives up what has not come: held questions that were this query's alone are
+// not sent any more.
+func (w *work) leave(at time.Time) {
+	for i := range w.parts[:w.opened] {
+		p, a := &w.parts[i], &w.answers[i]
+		if p.flight == nil || a.Come() {
+			continue
+		}
+		a.Failure = p.version.backlog.leave(p.flight, at)
+		if p.call != nil {
+			p.call.abandon()
+		}
+	}
+}
+
+// withdraw takes back the questions that are not needed any more, unless somebody else
+// waits for their answers.
+func (w *work) withdraw() {
+	for i := range w.parts[:w.opened] {
+		p := &w.parts[i]
+		if p.call != nil && !w.answers[i].Come() && !w.plan.Asks[i].Shadow && p.flight.Withdraw() {
+			p.call.cancel()
+		}
+	}
+}
+
+// hedge goes to a second replica where the first has been silent for too long.
+func (w *work) hedge(now time.Time) {
+	for i := range w.parts[:w.opened] {
+		if p := &w.parts[i]; !p.hedgeAt.IsZero() && !now.Before(p.hedgeAt) {
+			p.hedgeAt = time.Time{}
+			p.call.hedge(now)
+		}
+	}
+}

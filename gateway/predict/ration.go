@@ -1,0 +1,108 @@
+package predict
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// ration shares out a version that is short of capacity: who could do without it asks
+// it less, so that who cannot still gets answers in time. Each app may do so many asks
+// a second for each unit of its weight, a rate that goes down by a part while the
+// version is short and up slowly while it is not: additive increase, multiplicative
+// decrease, and max-min fair because an app that asks less than its share leaves the
+// rest to others.
+type ration struct {
+	short   atomic.Bool  // asks are counted; all that is looked at while nothing is amiss
+	refusal atomic.Int64 // when a replica last refused, unix nanoseconds
+
+	mu       sync.Mutex // guards the following
+	rate     float64    // asks a second for each unit of weight
+	pressed  bool       // since the last adjustment
+	adjusted time.Time
+	relieved time.Time // since when nothing was amiss
+	apps     map[string]*allowance
+}
+
+// allowance is what one app may still ask.
+type allowance struct {
+	tokens float64
+	at     time.Time
+}
+
+const (
+	rationEvery = 100 * time.Millisecond // between adjustments
+	rationDown  = 0.7
+	rationUp    = 1.1
+	rationFirst = 200.0 // asks a second, where it begins
+	rationLeast = 1.0
+	rationMost  = 1e6
+	// rationCalm is how long nothing must be amiss for the ration to end.
+	rationCalm = 2 * time.Second
+	// rationBurst is for how long an app can save up.
+	rationBurst = 100 * time.Millisecond
+	maxRationed = 1024 // apps in one ration
+)
+
+// refused notes that a replica of the version refused a question.
+func (r *ration) refused(now time.Time) { r.refusal.Store(now.UnixNano()) }
+
+// allow says whether an app may ask the version though it could do without. wait is
+// what the question would wait, and budget what time it has.
+func (r *ration) allow(a *app, wait, budget time.Duration, now time.Time) bool {
+	pressed := wait > budget/2 || now.UnixNano()-r.refusal.Load() < int64(rationEvery)
+	if !pressed && !r.short.Load() {
+		return true
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.adjust(pressed, now)
+	if !r.short.Load() {
+		return true
+	}
+	return r.take(a, now)
+}
+
+// adjust begins, moves or ends the ration. r.mu is held.
+func (r *ration) adjust(pressed bool, now time.Time) {
+	r.pressed = r.pressed || pressed
+	if pressed {
+		r.relieved = now
+	}
+	switch {
+	case !r.short.Load():
+		if pressed {
+			r.short.Store(true)
+			r.rate, r.adjusted, r.pressed = rationFirst, now, false
+			r.apps = map[string]*allowance{}
+		}
+	case now.Sub(r.adjusted) < rationEvery:
+	case now.Sub(r.relieved) > rationCalm:
+		r.short.Store(false)
+		r.apps = nil
+	case r.pressed:
+		r.rate, r.adjusted, r.pressed = max(rationLeast, r.rate*rationDown), now, false
+	default:
+		r.rate, r.adjusted = min(rationMost, r.rate*rationUp+1), now
+	}
+}
+
+// take takes one ask out of the app's allowance. r.mu is held.
+func (r *ration) take(a *app, now time.Time) bool {
+	own := r.apps[a.Name]
+	if own == nil {
+		if len(r.apps) >= maxRationed {
+			return false
+		}
+		own = &allowance{tokens: 1, at: now}
+		r.apps[a.Name] = own
+	}
+	each := r.rate * a.weight
+	own.tokens = min(own.tokens+each*now.Sub(own.at).Seconds(), max(1, each*rationBurst.Seconds()))
+	own.at = now
+	if own.tokens < 1 {
+		return false
+	}
+	own.tokens--
+	return true
+}

@@ -1,0 +1,126 @@
+package bandit
+
+import (
+	"math"
+
+	"topsail/gateway/selection"
+	"topsail/serving"
+)
+
+// LinUCB asks the model that may gain the most for an input like this. It takes numeric
+// inputs. The entry of a model has its ridge regression in Vector: the inverse of A, as
+// its lower triangle row by row, and then b. None is that of no feedback.
+type LinUCB struct {
+	arms
+	alpha, discount float64
+	width           int // of a context
+}
+
+// NewLinUCB makes disjoint LinUCB (Li et al., "A contextual-bandit approach to
+// personalized news article recommendation", 2010). Doubt counts alpha times, 0.5 by
+// default. The context has as many numbers of the input as features says, 16 by default
+// and 64 at the most, and a constant. What is left of a model's past at each of its own
+// losses is the discount, 1 by default.
+func NewLinUCB(spec serving.PolicySpec, _ []string) *LinUCB {
+	features := spec.Features
+	if features <= 0 {
+		features = defaultFeatures
+	}
+	return &LinUCB{newArms(serving.PolicyLinUCB, &spec), option(spec.Alpha, 0.5), option(spec.Discount, 1), 1 + min(features, maxFeatures)}
+}
+
+// Select implements selection.Policy.
+func (p *LinUCB) Select(s *selection.State, q *selection.Query, candidates []selection.Candidate, plan *selection.Plan) {
+	var memory [2 * (1 + maxFeatures)]float64
+	x, y := memory[:p.width], memory[p.width:2*p.width]
+	contextOf(x, q.Input)
+	p.rankSurely(s, candidates, plan, func(m *selection.ModelState) float64 {
+		r := p.regression(m)
+		if r.b == nil {
+			return p.alpha // b is zero, and x has length 1
+		}
+		r.times(y, x)
+		return dot(y, r.b) + p.alpha*math.Sqrt(max(0, dot(y, x)))
+	})
+}
+
+// regression is that of a model; its b is nil when there is none, or one of another
+// width.
+func (p *LinUCB) regression(m *selection.ModelState) regression {
+	triangle := p.width * (p.width + 1) / 2
+	if len(m.Vector) != triangle+p.width {
+		return regression{}
+	}
+	return regression{m.Vector[:triangle], m.Vector[triangle:]}
+}
+
+// begin is the regression of a model, made if there is none.
+func (p *LinUCB) begin(m *selection.ModelState) regression {
+	if r := p.regression(m); r.b != nil {
+		return r
+	}
+	m.Vector = make([]float64, p.width*(p.width+1)/2+p.width)
+	for i := range p.width {
+		m.Vector[i*(i+1)/2+i] = 1
+	}
+	return p.regression(m)
+}
+
+// Train implements selection.Learner.
+func (p *LinUCB) Train(s *selection.State, f *selection.Feedback) *selection.State {
+	next, x := s.Clone(), make([]float64, p.width)
+	contextOf(x, f.Input)
+	judged(next, f, func(at int, loss float64, _ *selection.Outcome) {
+		m := &next.Models[at]
+		count(m, loss, p.discount)
+		r := p.begin(m)
+		if p.discount < 1 {
+			r.forget(1/p.discount - 1)
+		}
+		r.learn(x, 1-loss)
+		if !sound(m.Vector) { // what was stored was no regression
+			m.Vector = nil
+		}
+	})
+	return next
+}
+
+// AddModel lets a model begin with the mean of what the others are expected to gain.
+func (p *LinUCB) AddModel(s *selection.State, id serving.ModelID) *selection.State {
+	next := p.arms.AddModel(s, id)
+	if s.FindVersion(id) >= 0 || len(s.Models) == 0 {
+		return next
+	}
+	joined := p.begin(&next.Models[next.FindVersion(id)])
+	theta := make([]float64, p.width)
+	for i := range s.Models {
+		if r := p.regression(&s.Models[i]); r.b != nil {
+			r.times(theta, r.b)
+			for j := range theta {
+				joined.b[j] += theta[j] / float64(len(s.Models))
+			}
+		}
+	}
+	return next
+}
+
+// UpdateVersion keeps the regression, for half as much.
+func (p *LinUCB) UpdateVersion(s *selection.State, id serving.ModelID) *selection.State {
+	next := p.arms.UpdateVersion(s, id)
+	if m := &next.Models[next.FindVersion(id)]; m.Vector != nil {
+		p.begin(m).forget(1)
+	}
+	return next
+}
+
+// Explain implements selection.Learner. It knows no input: the worth is the mean gain.
+func (p *LinUCB) Explain(s *selection.State) []selection.Standing { return p.standings(s) }
+
+func sound(v []float64) bool {
+	for _, x := range v {
+		if math.IsNaN(x) || math.Abs(x) > 1e100 {
+			return false
+		}
+	}
+	return true
+}

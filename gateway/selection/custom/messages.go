@@ -1,0 +1,180 @@
+package custom
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"topsail/gateway/selection"
+	"topsail/serving"
+)
+
+const (
+	// maxState bounds the state that a model keeps, in bytes.
+	maxState = 256 << 10
+	// maxReply bounds what it says.
+	maxReply = 1 << 20
+	// combineFallback says that the fallback combines what the model selected.
+	combineFallback = "fallback"
+)
+
+// request is what the model gets.
+type request struct {
+	Op         string          `json:"op"` // "select", "combine" or "train"
+	App        string          `json:"app"`
+	State      json.RawMessage `json:"state"` // what it last returned; null at first
+	User       string          `json:"user,omitempty"`
+	Context    string          `json:"context,omitempty"`
+	Input      json.RawMessage `json:"input,omitempty"`
+	Budget     int64           `json:"budget_micros,omitempty"`
+	Candidates []candidate     `json:"candidates,omitempty"`
+	Answers    []answer        `json:"answers,omitempty"`
+	Feedback   *feedback       `json:"feedback,omitempty"`
+}
+
+type candidate struct {
+	Model   string  `json:"model"`
+	Version string  `json:"version"`
+	Ready   bool    `json:"ready"`
+	Cost    float64 `json:"cost"`
+	Median  int64   `json:"median_micros"`
+	P95     int64   `json:"p95_micros"`
+}
+
+type answer struct {
+	Model      string          `json:"model"`
+	Version    string          `json:"version"`
+	Output     json.RawMessage `json:"output,omitempty"`
+	Confidence *float64        `json:"confidence,omitempty"`
+	Failure    string          `json:"failure,omitempty"`
+	Loss       *float64        `json:"loss,omitempty"` // in feedback, where it is known
+}
+
+type feedback struct {
+	Label   json.RawMessage `json:"label,omitempty"`
+	Loss    float64         `json:"loss"`
+	Answers []answer        `json:"answers"`
+}
+
+// selected, combined and trained are what the model says.
+type selected struct {
+	Ask     []string `json:"ask"`     // names of models, the most important first
+	Combine string   `json:"combine"` // "" or "fallback"
+}
+
+type combined struct {
+	Output     json.RawMessage `json:"output"`     // the answer; or
+	Model      string          `json:"model"`      // whose output is the answer
+	Confidence float64         `json:"confidence"` // may be left out
+}
+
+type trained struct {
+	State json.RawMessage `json:"state"`
+}
+
+// ask asks the model, within the limit.
+func (p *Policy) ask(limit time.Duration, r *request, reply any) error {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	said, err := p.asker.Ask(ctx, p.spec.Model, text)
+	if err != nil {
+		return err
+	}
+	if len(said) > maxReply {
+		return fmt.Errorf("the policy's model answered with %d bytes: at most %d are taken", len(said), maxReply)
+	}
+	return json.Unmarshal(said, reply)
+}
+
+func (p *Policy) request(op string, s *selection.State) *request {
+	r := &request{Op: op, App: p.app}
+	if s != nil {
+		r.State = s.Blob
+	}
+	return r
+}
+
+func (p *Policy) selectRequest(s *selection.State, q *selection.Query, candidates []selection.Candidate) *request {
+	r := p.request("select", s)
+	r.User, r.Context, r.Input, r.Budget = q.User, q.Context, inputJSON(q.Input), q.Budget.Microseconds()
+	for i := range candidates {
+		c := &candidates[i]
+		r.Candidates = append(r.Candidates, candidate{c.Model, c.Version, c.Ready, c.Cost, c.Median.Microseconds(), c.P95.Microseconds()})
+	}
+	return r
+}
+
+func (p *Policy) combineRequest(s *selection.State, plan *selection.Plan, answers []selection.Answer) *request {
+	r := p.request("combine", s)
+	for i := range answers {
+		a := answer{Model: plan.Asks[i].ID.Model, Version: plan.Asks[i].ID.Version}
+		if out := answers[i].Output; out != nil {
+			a.Output, a.Confidence = out.JSON, out.Confidence
+		}
+		if answers[i].Failure != nil {
+			a.Failure = answers[i].Failure.Explain()
+		}
+		r.Answers = append(r.Answers, a)
+	}
+	return r
+}
+
+func (p *Policy) trainRequest(s *selection.State, f *selection.Feedback) *request {
+	r := p.request("train", s)
+	r.User, r.Input = f.User, inputJSON(f.Input)
+	r.Feedback = &feedback{Loss: f.Loss}
+	if f.Label != nil {
+		r.Feedback.Label = f.Label.JSON
+	}
+	for i := range f.Outcomes {
+		o := &f.Outcomes[i]
+		a := answer{Model: o.Model, Version: o.Version}
+		if o.Output != nil {
+			a.Output = o.Output.JSON
+		}
+		if o.Judged {
+			a.Loss = &o.Loss
+		}
+		r.Feedback.Answers = append(r.Feedback.Answers, a)
+	}
+	return r
+}
+
+// plan is what the model wants asked, if all of it can be.
+func (s *selected) plan(candidates []selection.Candidate, plan *selection.Plan) bool {
+	for i, name := range s.Ask {
+		at, found := slices.BinarySearchFunc(candidates, name, func(c selection.Candidate, name string) int { return cmp.Compare(c.Model, name) })
+		if !found || slices.Contains(s.Ask[:i], name) {
+			return false
+		}
+		plan.Add(at, &candidates[at], 1, 0)
+	}
+	return len(s.Ask) > 0 && (s.Combine == "" || s.Combine == combineFallback)
+}
+
+// verdict is what the model makes of the answers, if it can be.
+func (c *combined) verdict(plan *selection.Plan, answers []selection.Answer) (selection.Verdict, bool) {
+	v := selection.Verdict{Confidence: min(max(c.Confidence, 0), 1)}
+	if c.Model != "" {
+		for i := range answers {
+			if plan.Asks[i].ID.Model == c.Model && answers[i].Output != nil {
+				v.Output, v.Model = answers[i].Output, plan.Asks[i].ID
+				return v, true
+			}
+		}
+		return v, false
+	}
+	if len(c.Output) == 0 {
+		return v, false
+	}
+	out, err := serving.NewOutput(serving.Value{DType: serving.JSON, Data: c.Output})
+	v.Output = out
+	return v, err == nil
+}

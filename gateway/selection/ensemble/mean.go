@@ -1,0 +1,31 @@
+package ensemble
+
+import (
+	"topsail/gateway/selection"
+	"topsail/serving"
+)
+
+// Mean answers the mean of the models' numbers, or of their vectors element by
+// element, with declared weights if there are any. It waits for every model, and
+// leaves out those that fail or do not come in time.
+type Mean struct {
+	panel
+	takes serving.OutputType
+}
+
+// NewMean makes the policy of a spec.
+func NewMean(spec serving.PolicySpec, links []string, output serving.OutputType) *Mean {
+	return &Mean{panel: newPanel(&spec, links), takes: spec.OutputOf(output)}
+}
+
+// Select implements selection.Policy.
+func (m *Mean) Select(_ *selection.State, _ *selection.Query, candidates []selection.Candidate, plan *selection.Plan) {
+	m.seat(candidates, plan)
+	m.rank(candidates, plan)
+	share(plan)
+}
+
+// Combine implements selection.Policy.
+func (m *Mean) Combine(_ *selection.State, plan *selection.Plan, answers []selection.Answer, at selection.Moment) selection.Decision {
+	return average(plan, answers, m.takes, at)
+}

@@ -1,0 +1,85 @@
+package selection
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"math"
+	"strconv"
+
+	"topsail/serving"
+)
+
+// Number is the output as one number, if it is one: a scalar, or a text that is one.
+func Number(o *serving.Output) (float64, bool) {
+	if v := &o.Value; v.DType.Size() > 0 {
+		if len(v.Data) != v.DType.Size() {
+			return 0, false
+		}
+		return element(v.DType, v.Data), true
+	}
+	if len(o.JSON) == 0 || o.JSON[0] != '-' && (o.JSON[0] < '0' || o.JSON[0] > '9') {
+		return 0, false // without the allocations of ParseFloat's error
+	}
+	x, err := strconv.ParseFloat(string(o.JSON), 64)
+	return x, err == nil && !math.IsInf(x, 0) && !math.IsNaN(x)
+}
+
+// Vector appends the output's numbers, if it is a number or a flat list of them.
+func Vector(dst []float64, o *serving.Output) ([]float64, bool) {
+	v := &o.Value
+	size := v.DType.Size()
+	if size == 0 {
+		return jsonVector(dst, o.JSON)
+	}
+	if len(v.Data)%size != 0 {
+		return dst, false
+	}
+	for at := 0; at < len(v.Data); at += size {
+		dst = append(dst, element(v.DType, v.Data[at:]))
+	}
+	return dst, true
+}
+
+func jsonVector(dst []float64, text []byte) ([]float64, bool) {
+	var list []float64
+	if err := json.Unmarshal(text, &list); err == nil && list != nil {
+		return append(dst, list...), true
+	}
+	var x float64
+	if err := json.Unmarshal(text, &x); err != nil || string(text) == "null" {
+		return dst, false
+	}
+	return append(dst, x), true
+}
+
+// Same says whether two outputs are the same answer: equal as numbers, or else equal
+// as JSON texts.
+func Same(a, b *serving.Output) bool {
+	if bytes.Equal(a.JSON, b.JSON) {
+		return true
+	}
+	x, ok := Number(a)
+	if !ok {
+		return false
+	}
+	y, ok := Number(b)
+	return ok && x == y
+}
+
+// element reads the first element of data.
+func element(t serving.DType, data []byte) float64 {
+	le := binary.LittleEndian
+	switch t {
+	case serving.Uint8, serving.Bool:
+		return float64(data[0])
+	case serving.Int32:
+		return float64(int32(le.Uint32(data)))
+	case serving.Int64:
+		return float64(int64(le.Uint64(data)))
+	case serving.Float32:
+		return float64(math.Float32frombits(le.Uint32(data)))
+	default:
+		return math.Float64frombits(le.Uint64(data))
+	}
+}

@@ -1,0 +1,37 @@
+package state
+
+import (
+	"context"
+	"fmt"
+
+	"topsail/gateway/selection"
+)
+
+// Explain reads the state that a user in a context has now, fitted to the app, and says
+// how its models stand in it, in the order of the state's.
+func (s *States) Explain(ctx context.Context, a *App, user, context string) (*selection.State, []selection.Standing, error) {
+	state := a.fresh
+	for key, ok := a.key(user, context), true; ok; key, ok = parent(key) {
+		k, err := s.fetch(ctx, s.entry(key))
+		if err != nil {
+			return nil, nil, err
+		}
+		if k.state == nil {
+			continue
+		}
+		if state, err = a.fit(k.state, false); err != nil {
+			return nil, nil, fmt.Errorf("explain the policy of app %q: %w", a.name, err)
+		}
+		break
+	}
+	standings, err := a.explain(state)
+	if err != nil {
+		return nil, nil, fmt.Errorf("explain the policy of app %q: %w", a.name, err)
+	}
+	return state, standings, nil
+}
+
+func (a *App) explain(s *selection.State) (_ []selection.Standing, err error) {
+	defer recovered(&err, "explain itself")
+	return a.learner.Explain(s), nil
+}
