@@ -15,13 +15,13 @@ type slos struct{ tightest, longest time.Duration }
 func (l *loop) takeCatalog(c *serving.Catalog, now time.Time) {
 	l.catalog = c
 	clear(l.rising)
-	used := slosByModel(c)
+	used, pins := slosByModel(c), pinsOf(c)
 	for _, m := range c.Models {
 		if m.Versions[m.Current] != nil && m.Current != m.Serving {
 			l.rising[m.Name] = serving.ModelID{Model: m.Name, Version: m.Current}
 		}
 		for _, v := range m.Versions {
-			l.takeVersion(v, roleOf(m, v), used[m.Name], now)
+			l.takeVersion(v, roleOf(m, v, pins), used[m.Name], now)
 		}
 	}
 	for id, e := range l.entries {
@@ -44,7 +44,7 @@ func (l *loop) takeVersion(v *serving.Version, role scale.Role, s slos, now time
 	l.active[e.id] = e
 }
 
-func roleOf(m *serving.Model, v *serving.Version) scale.Role {
+func roleOf(m *serving.Model, v *serving.Version, pins map[serving.ModelID]bool) scale.Role {
 	switch v.Version {
 	case m.Current:
 		if m.Serving == m.Current {
@@ -54,13 +54,27 @@ func roleOf(m *serving.Model, v *serving.Version) scale.Role {
 	case m.Serving:
 		return scale.Serving
 	}
+	if pins[v.ModelID] {
+		return scale.Current // of the policy that names it
+	}
 	return scale.Old
+}
+
+// pinsOf are the versions that policies name: canaries, shadows and the like.
+func pinsOf(c *serving.Catalog) map[serving.ModelID]bool {
+	pins := map[serving.ModelID]bool{}
+	for _, a := range c.Apps {
+		for _, id := range a.Pins() {
+			pins[id] = true
+		}
+	}
+	return pins
 }
 
 func slosByModel(c *serving.Catalog) map[string]slos {
 	used := map[string]slos{}
 	for _, a := range c.Apps {
-		for _, model := range a.Models {
+		for _, model := range a.Asked() {
 			s, ok := used[model]
 			if !ok {
 				s.tightest = a.SLO

@@ -102,6 +102,26 @@ func (a *App) versions(p *PolicySpec) iter.Seq2[string, ModelID] {
 	}
 }
 
+// Pins are the versions of linked models that the app's policy names: they take queries
+// whether they are current or not.
+func (a *App) Pins() (ids []ModelID) {
+	for p := &a.Policy; p != nil; p = p.Fallback {
+		for _, id := range a.versions(p) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// Asked are the models that take the app's queries: those that it links, and the one
+// that decides whom to ask.
+func (a *App) Asked() []string {
+	if a.Policy.Kind != PolicyCustom {
+		return a.Models
+	}
+	return append(slices.Clone(a.Models), a.Policy.Model)
+}
+
 // eachPolicy joins what check finds wrong with the app's policy and its fallback.
 func (a *App) eachPolicy(check func(p *PolicySpec, wrong func(format string, args ...any))) error {
 	var errs []error

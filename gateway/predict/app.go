@@ -17,6 +17,7 @@ type app struct {
 	policy   selection.Policy
 	learned  *state.App // what the policy keeps its states for; nil: it keeps none
 	members  []member   // whom queries can ask, sorted
+	both     []*linked  // whose serving version can be asked beside those in members
 	models   []*linked  // in the order of linking
 	decider  *linked    // of a custom policy: the model that decides
 	weight   float64
@@ -79,7 +80,7 @@ func (p *Predictor) compile(spec *serving.App, cat *serving.Catalog, backlogs ma
 	if a.policy, err = kinds.New(spec, decider{p, spec.Name}); err != nil {
 		return nil, err
 	}
-	a.members = a.membersOf()
+	a.members, a.both = a.places()
 	if spec.Policy.Kind == serving.PolicyHedge && spec.Policy.Share > 0 {
 		a.extra = newBudget(spec.Policy.Share)
 	}

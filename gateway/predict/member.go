@@ -3,7 +3,6 @@ package predict
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"topsail/gateway/cache"
 	"topsail/gateway/selection"
@@ -57,47 +56,47 @@ func (p *Predictor) link(a *app, m *serving.Model, backlogs map[serving.ModelID]
 	return l
 }
 
-// membersOf are those whom the app's queries can ask, sorted as policies want them:
-// its models, or for a policy that splits one between its versions, these.
-func (a *app) membersOf() (all []member) {
+// places are those whom the app's queries can ask, sorted as policies want them: its
+// models, or the versions of them that the policy names. Those models whose serving
+// version can be asked beside versions that are named are in both.
+func (a *app) places() (members []member, both []*linked) {
+	pins := a.Pins()
 	for _, l := range a.models {
-		if a.Policy.Kind == serving.PolicyVersions {
-			for _, name := range a.split() {
-				if v := l.versions[name]; v != nil && v.inputType == a.InputType {
-					all = append(all, member{l, v})
+		pinned := false
+		for _, id := range pins {
+			if v := l.versions[id.Version]; id.Model == l.name {
+				pinned = true
+				if v != nil && v.inputType == a.InputType {
+					members = append(members, member{l, v})
 				}
 			}
-			continue
 		}
-		all = append(all, member{l, a.pin(l)})
+		switch {
+		case !pinned:
+			members = append(members, member{linked: l})
+		case a.alsoServing(l):
+			both = append(both, l)
+		}
 	}
-	slices.SortFunc(all, func(x, y member) int {
-		return cmp.Or(cmp.Compare(x.name, y.name), cmp.Compare(x.version(a).name(), y.version(a).name()))
+	slices.SortFunc(members, func(x, y member) int {
+		return cmp.Or(cmp.Compare(x.name, y.name), cmp.Compare(x.pinned.name(), y.pinned.name()))
 	})
-	return all
+	members = slices.CompactFunc(members, func(x, y member) bool { return x.linked == y.linked && x.pinned == y.pinned })
+	return members, both
 }
 
-// split are the versions that the policy names.
-func (a *app) split() (names []string) {
-	for name := range a.Policy.Weights {
-		names = append(names, name)
-	}
-	if a.Policy.Canary != "" {
-		names = append(names, a.Policy.Canary)
-	}
-	return names
-}
-
-// pin is the version of a model that the policy names, or nil.
-func (a *app) pin(l *linked) *version {
-	for _, name := range a.Policy.Names() {
-		if model, version, pinned := strings.Cut(name, ":"); pinned && model == l.name {
-			if v := l.versions[version]; v != nil && v.inputType == a.InputType {
-				return v
-			}
+// alsoServing says whether the policy means the serving version of a model, of which it
+// names versions.
+func (a *app) alsoServing(l *linked) bool {
+	switch a.Policy.Kind {
+	case serving.PolicyVersions:
+		return true
+	case serving.PolicyShadow:
+		if a.Policy.Model == "" && l == a.models[0] {
+			return true
 		}
 	}
-	return nil
+	return slices.Contains(a.Policy.Names(), l.name)
 }
 
 // version is the one that takes queries now; nil when there is none.
@@ -130,12 +129,10 @@ func (a *app) states(cat *serving.Catalog) (ids []serving.ModelID) {
 			}
 		}
 	}
-	if a.Policy.Kind == serving.PolicyVersions {
-		for _, l := range a.models {
-			for _, name := range []string{cat.Models[l.name].Serving, cat.Models[l.name].Current} {
-				if v := l.versions[name]; v != nil {
-					ids = append(ids, v.ModelID)
-				}
+	for _, l := range a.both {
+		for _, name := range []string{cat.Models[l.name].Serving, cat.Models[l.name].Current} {
+			if v := l.versions[name]; v != nil {
+				ids = append(ids, v.ModelID)
 			}
 		}
 	}
@@ -150,10 +147,8 @@ func (a *app) candidates(to []selection.Candidate, versions []*version) ([]selec
 			to, versions = append(to, v.candidate()), append(versions, v)
 		}
 	}
-	if a.Policy.Kind == serving.PolicyVersions {
-		for _, l := range a.models {
-			to, versions = insertServing(to, versions, a.serving(l))
-		}
+	for _, l := range a.both {
+		to, versions = insertServing(to, versions, a.serving(l))
 	}
 	return to, versions
 }

@@ -112,7 +112,7 @@ func (s *States) fitted(e *entry, a *App) *selection.State {
 	}
 	state, err := a.fit(k.state, false)
 	if err != nil {
-		s.metrics.panics.Inc()
+		s.metrics.misfits.Inc()
 		state = a.fresh
 	}
 	e.fitted.Store(&fitted{from: k.state, app: a, State: state})

@@ -33,7 +33,7 @@ func registered(ctx context.Context, cfg *config.Config, id serving.ModelID, log
 func longestSLO(cat *serving.Catalog, model string) time.Duration {
 	longest := time.Duration(0)
 	for _, a := range cat.Apps {
-		if slices.Contains(a.Models, model) {
+		if slices.Contains(a.Asked(), model) {
 			longest = max(longest, a.SLO)
 		}
 	}

@@ -51,20 +51,33 @@ func (p *Exp3) chance(part float64, of int) float64 {
 	return (1-p.gamma)*part + p.gamma/float64(of)
 }
 
-// Train implements selection.Learner. A loss counts by how rare it was to see it.
+// Train implements selection.Learner. A loss counts by how rare it was to see it, and
+// against what is usual: a model that cannot be asked for a while neither falls behind
+// nor gets ahead.
 func (p *Exp3) Train(s *selection.State, f *selection.Feedback) *selection.State {
-	next := s.Clone()
-	learned := false
+	next, usual, learned := s.Clone(), usualLoss(s), false
 	judged(next, f, func(at int, loss float64, o *selection.Outcome) {
 		m := &next.Models[at]
-		m.Weight = logWeight(m) - p.eta*loss/p.seen(o.Probability, len(s.Models))
-		count(m, loss, 1)
+		m.Weight = logWeight(m) - p.eta*(loss-usual)/p.seen(o.Probability, len(s.Models))
 		learned = true
 	})
 	if learned {
 		p.mix(next)
 	}
-	return next
+	return p.train(next, f, usualLeft)
+}
+
+// usualLeft is what is left, at each loss, of what is usual.
+const usualLeft = 0.99
+
+// usualLoss is the mean of the losses of late, of all models.
+func usualLoss(s *selection.State) float64 {
+	n, sum := 0.0, 0.0
+	for i := range s.Models {
+		count, losses := tally(&s.Models[i])
+		n, sum = n+count, sum+losses
+	}
+	return sum / max(n, 1)
 }
 
 // seen is a probability that Select may have given, of so many models.
@@ -78,10 +91,11 @@ func (p *Exp3) seen(probability float64, of int) float64 {
 // mix shares out a part of the weights, so that no model falls too far behind to come
 // back, and makes their mean 1 again.
 func (p *Exp3) mix(s *selection.State) {
-	mean := meanWeight(s)
+	mean := p.meanWeight(s)
 	for i := range s.Models {
-		m := &s.Models[i]
-		m.Weight = max(-maxLog, math.Log((1-p.mixing)*math.Exp(logWeight(m)-mean)+p.mixing))
+		if m := &s.Models[i]; p.may(m.Model) {
+			m.Weight = max(-maxLog, math.Log((1-p.mixing)*math.Exp(logWeight(m)-mean)+p.mixing))
+		}
 	}
 }
 
@@ -89,47 +103,49 @@ func (p *Exp3) mix(s *selection.State) {
 func (p *Exp3) AddModel(s *selection.State, id serving.ModelID) *selection.State {
 	next := p.arms.AddModel(s, id)
 	if s.FindVersion(id) < 0 {
-		next.Models[next.FindVersion(id)].Weight = meanWeight(s)
+		next.Models[next.FindVersion(id)].Weight = p.meanWeight(s)
 	}
 	return next
 }
 
-// UpdateVersion halves the weight's distance from the mean, as logarithms.
+// UpdateVersion halves the distance from the others, in logarithms.
 func (p *Exp3) UpdateVersion(s *selection.State, id serving.ModelID) *selection.State {
-	next := p.arms.UpdateVersion(s, id)
+	next, middle := p.arms.UpdateVersion(s, id), 0.0
+	for i := range next.Models {
+		middle += logWeight(&next.Models[i]) / float64(len(next.Models))
+	}
 	m := &next.Models[next.FindVersion(id)]
-	m.Weight = (logWeight(m) + meanWeight(s)) / 2
+	m.Weight = (logWeight(m) + middle) / 2
 	return next
 }
 
-// meanWeight is the logarithm of the mean weight.
-func meanWeight(s *selection.State) float64 {
-	if len(s.Models) == 0 {
-		return 0
-	}
+// meanWeight is the logarithm of the mean weight of the models that may be asked.
+func (p *Exp3) meanWeight(s *selection.State) float64 {
 	highest, total := math.Inf(-1), 0.0
 	for i := range s.Models {
-		highest = max(highest, logWeight(&s.Models[i]))
+		if m := &s.Models[i]; p.may(m.Model) {
+			highest = max(highest, logWeight(m))
+		}
 	}
 	for i := range s.Models {
-		total += math.Exp(logWeight(&s.Models[i]) - highest)
+		if m := &s.Models[i]; p.may(m.Model) {
+			total += math.Exp(logWeight(m) - highest)
+		}
 	}
-	return highest + math.Log(total/float64(len(s.Models)))
+	if total == 0 {
+		return 0
+	}
+	return highest + math.Log(total/float64(p.allowed(s)))
 }
 
 // Explain implements selection.Learner. The worth is the logarithm of the weight.
 func (p *Exp3) Explain(s *selection.State) []selection.Standing {
-	list, mean, part := p.standings(s), meanWeight(s), 0.0
+	list, mean, of := make([]selection.Standing, len(s.Models)), p.meanWeight(s), p.allowed(s)
 	for i := range s.Models {
-		list[i] = selection.Standing{Worth: logWeight(&s.Models[i])}
-		if p.may(s.Models[i].Model) {
-			list[i].Share = math.Exp(list[i].Worth - mean)
-			part += list[i].Share
-		}
-	}
-	for i := range s.Models {
-		if p.may(s.Models[i].Model) {
-			list[i].Share = p.chance(list[i].Share/part, p.allowed(s))
+		m := &s.Models[i]
+		list[i].Worth = logWeight(m)
+		if p.may(m.Model) {
+			list[i].Share = p.chance(math.Exp(list[i].Worth-mean)/float64(of), of)
 		}
 	}
 	return list

@@ -2,6 +2,7 @@ package bandit
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -208,5 +209,31 @@ func TestStandInsAreNotRare(t *testing.T) {
 	// An even footing: weights are pulled up alike and down by each one's loss.
 	if logWeight(&state.Models[2]) < logWeight(&state.Models[1])+0.5 {
 		t.Errorf("of two that stand in, the better one has log weight %v, and the other %v", state.Models[2].Weight, state.Models[1].Weight)
+	}
+}
+
+// TestWhoIsAwayNeitherGainsNorLoses has a model that is never there: the others are told
+// apart as without it.
+func TestWhoIsAwayNeitherGainsNorLoses(t *testing.T) {
+	p, s := NewExp3(serving.PolicySpec{}, nil), scene(4)
+	state, r := p.New(s.ids), rand.New(rand.NewPCG(2, 2))
+	s.candidates = s.candidates[:3]
+	const rounds = 6000
+	best := 0
+	for round := range rounds {
+		ask, loss := s.plan(p, state).Asks[0], 0.0
+		if r.Float64() < errorRates[ask.Candidate] {
+			loss = 1
+		}
+		if ask.Candidate == 0 && round >= rounds/2 {
+			best++
+		}
+		state = p.Train(state, s.feedback(ask.Candidate, ask.Probability, loss))
+	}
+	if share := float64(best) / (rounds / 2); share < 0.8 {
+		t.Errorf("the best is asked for a share %.3f of the queries", share)
+	}
+	if away := p.Explain(state)[3]; away.Share < 0.03 || away.Share > 0.9 {
+		t.Errorf("who was away stands at %+v", away)
 	}
 }

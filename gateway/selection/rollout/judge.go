@@ -16,9 +16,14 @@ type judge struct {
 	memory   float64 // answers that count
 }
 
-// memory is short enough for 50 bad answers to show after a good day (50 of 450 are
-// above a tenth), and long enough to tell a tenth from chance.
-const memory = 400
+const (
+	defaultMinimum = 20
+	defaultExcess  = 0.1
+
+	// memory is short enough for 50 bad answers to show after a good day (50 of 450 are
+	// above a tenth), and long enough to tell a tenth from chance.
+	memory = 400
+)
 
 func newJudge(spec *serving.PolicySpec) judge {
 	j := judge{

@@ -146,6 +146,9 @@ func TestAnotherCanaryStartsAfresh(t *testing.T) {
 	other := NewVersions(serving.PolicySpec{Canary: "3", Share: 0.5}, links)
 	there := candidates("m:1", "m:2", "m:3")
 	s = other.AddModel(s, there[2].ModelID)
+	if other.stopped(s, there[1].ModelID) {
+		t.Error("who was stopped in another trial is stopped in this one")
+	}
 	splits(t, other, s, candidates("m:1", "m:3"), map[string]float64{"1": 0.5, "3": 0.5}) // before anything is observed
 	s = observe(other, s, tally("1", 500, 0, 0))
 	if s.Note != "" || other.stopped(s, there[1].ModelID) {
@@ -267,6 +270,18 @@ func TestTalliesComeInAnyOrder(t *testing.T) {
 			t.Fatalf("together they stop it, and one by one they do not: %s", together.Note)
 		}
 	})
+}
+
+// Gateways' clocks differ: a ramp that was seen to have come so far is not taken back.
+func TestALateClockTakesNothingBack(t *testing.T) {
+	v := NewVersions(serving.PolicySpec{Canary: "2", Share: 0.4, RampSeconds: 100}, links)
+	s := v.New(ids(pair))
+	for _, second := range []int64{0, 50, 49} {
+		s = v.Observe(s, []selection.Tally{tally("1", 1, 0, 0)}, time.Unix(1e9+second, 0))
+	}
+	if share := v.Explain(s)[1].Share; math.Abs(share-0.2) > 1e-9 {
+		t.Errorf("the canary's share is said to be %v", share)
+	}
 }
 
 func encode(t rapid.TB, s *selection.State) string {

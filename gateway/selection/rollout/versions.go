@@ -2,7 +2,6 @@ package rollout
 
 import (
 	"cmp"
-	"hash/fnv"
 	"maps"
 	"math"
 	"slices"
@@ -13,10 +12,8 @@ import (
 )
 
 const (
-	defaultShare   = 0.05
-	defaultMinimum = 20
-	defaultExcess  = 0.1
-	firstStep      = 1.0 / 20 // of its share that a version has at the start of a ramp
+	defaultShare = 0.05
+	firstStep    = 1.0 / 20 // of its share that a version has at the start of a ramp
 )
 
 // Versions splits the queries between the versions of one model, takes the share from a
@@ -72,12 +69,14 @@ func split(weights map[string]float64) (tried map[string]float64, baseline strin
 // name is a number for the trial, the same at every gateway: what is judged in it holds
 // for no other.
 func (v *Versions) name(links []string) float64 {
-	h := fnv.New64a()
-	for _, part := range slices.Concat(slices.Sorted(slices.Values(links)), []string{"", v.baseline}, slices.Sorted(maps.Keys(v.tried))) {
-		h.Write([]byte(part))
-		h.Write([]byte{0})
+	h := hash(v.baseline)
+	for _, version := range slices.Sorted(maps.Keys(v.tried)) {
+		h = fnv1a(h, version)
 	}
-	return float64(h.Sum64() >> 11)
+	for _, model := range slices.Sorted(slices.Values(links)) {
+		h = fnv1a(h, model)
+	}
+	return float64(h >> 11) // exact, as a number in JSON
 }
 
 // Select implements selection.Policy. The order is drawn by shares without putting back:

@@ -211,6 +211,8 @@ func TestCascade(t *testing.T) {
 	three := candidates("a:1", "b:1", "c:1")
 	slow := candidates("a:1", "b:1", "c:1")
 	slow[1].Median, slow[2].Median = 10*time.Millisecond, 60*time.Millisecond
+	heavy := candidates("a:1", "b:1", "c:1")
+	heavy[1].Median = 60 * time.Millisecond
 	p := NewCascade(serving.PolicySpec{}, []string{"a", "b", "c"})
 	for name, test := range map[string]struct {
 		there []selection.Candidate
@@ -228,6 +230,7 @@ func TestCascade(t *testing.T) {
 		"no time, and nothing else":   {slow, []step{{at: 91 * time.Millisecond, answers: "! - -", open: 2}}},
 		"a silent one is passed":      {three, []step{{at: half, answers: "- - -", open: 2}, {at: half, answers: "- - -", open: 2, again: most}, {at: most, answers: "- - -", open: 3}, {at: most, answers: "- - 0.1", winner: "c", ended: selection.EndedCertain}}},
 		"as late as it can be":        {slow, []step{{answers: "- - -", open: 1, again: budget - 20*time.Millisecond}, {at: budget - 20*time.Millisecond, answers: "- - -", open: 2}}},
+		"not before half of the time": {heavy, []step{{answers: "- - -", open: 1, again: half}}},
 		"the silent one comes, sure":  {three, []step{{at: half, answers: "- - -", open: 2}, {at: half, answers: "0.9 - -", winner: "a", ended: selection.EndedAcceptable}}},
 		"silent to the end":           {three, []step{{at: half, answers: "- - -", open: 2}, {at: budget, answers: "- - -", winner: "late", ended: selection.EndedDeadline}}},
 		"others left out under load":  {three, []step{{answers: "0.7", winner: "a", ended: selection.EndedAll}}},
