@@ -55,6 +55,7 @@ type appMetrics struct {
 type memberMetrics struct{ asked, answered, agreed obs.Counter }
 
 func (m *Metrics) member(app string, id serving.ModelID) *memberMetrics {
+	m.shed.WithLabelValues(app, id.Model, id.Version) // there from the start, so that its first increase is seen
 	return &memberMetrics{
 		asked:    m.asked.WithLabelValues(app, id.Model, id.Version, "asked"),
 		answered: m.asked.WithLabelValues(app, id.Model, id.Version, "answered"),

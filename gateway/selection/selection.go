@@ -91,7 +91,7 @@ type Plan struct {
 type Ask struct {
 	Candidate   int // its place among the candidates
 	ID          serving.ModelID
-	Probability float64       // with which the policy chose it; 1 where there was no chance
+	Probability float64       // with which the policy asks it, if those before it fail; 1 where there was no chance, 0: not known
 	Weight      float64       // of its output in the answer, to explain it
 	Shadow      bool          // its output is compared and never answered with; nobody waits for it
 	HedgeAfter  time.Duration // when a second replica is asked if the first is silent; 0: the gateway decides

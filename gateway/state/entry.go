@@ -21,6 +21,7 @@ type entry struct {
 	mu         sync.Mutex // guards the following
 	jobs       []*job     // that wait to change the state, the oldest first
 	committing bool       // a committer has the entry, or will get it
+	told       string     // the state's note as it was last logged
 
 	moved []serving.ModelID // the models that it was fitted to when it was last stored from here; the committer's
 }
@@ -79,4 +80,12 @@ func (e *entry) leave() (more bool) {
 		e.jobs, e.committing = nil, false
 	}
 	return e.committing
+}
+
+// tell says whether a note is another one than the last time.
+func (e *entry) tell(note string) (news bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	news, e.told = note != e.told, note
+	return news
 }

@@ -200,17 +200,24 @@ func (counting) Combine(*selection.State, *selection.Plan, []selection.Answer, s
 	return selection.Decision{}
 }
 
-// watching is counting, and an Observer that notes how many answers it saw, and when
-// it began.
+// watching is counting, and an Observer that notes how many answers it saw, when it
+// began, and whose answer failed last.
 type watching struct{ counting }
 
 func (watching) Observe(s *selection.State, tallies []selection.Tally, now time.Time) *selection.State {
+	if len(tallies) == 0 && s.Numbers != nil {
+		return s
+	}
 	next := s.Clone()
 	if next.Numbers == nil {
 		next.Numbers = []float64{float64(now.Unix()), 0}
 	}
 	for _, t := range tallies {
 		next.Numbers[1] += t.Answers
+		next.Note = ""
+		if t.Failures > 0 {
+			next.Note = "version " + t.Version + " was stopped. "
+		}
 	}
 	return next
 }

@@ -2,6 +2,7 @@ package state
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"topsail/gateway/selection"
@@ -9,17 +10,17 @@ import (
 
 // Observe tells a policy that is an Observer how asking went at this gateway since the
 // last time, and returns when it is stored; other policies ignore it. Without tallies
-// it only makes sure that the app has a state, which then knows when it began.
+// it only makes sure that the app's state has begun. It logs what the policy has to
+// say of its models, whichever gateway found it out.
 func (s *States) Observe(ctx context.Context, a *App, tallies []selection.Tally) error {
 	observer, ok := a.learner.(selection.Observer)
 	if !ok {
 		return nil
 	}
 	key := a.key("", "")
-	if len(tallies) == 0 {
-		if k, err := s.recent(ctx, s.entry(key)); err != nil || k.state != nil {
-			return err
-		}
+	e := s.entry(key)
+	if _, err := s.recent(ctx, e); err != nil {
+		return err
 	}
 	j := s.submit(ctx, a, key, func(_ *App, state *selection.State) (*selection.State, error) {
 		if next := observer.Observe(state, tallies, time.Now()); next != state {
@@ -27,5 +28,20 @@ func (s *States) Observe(ctx context.Context, a *App, tallies []selection.Tally)
 		}
 		return nil, nil
 	})
-	return s.await(ctx, j)
+	if err := s.await(ctx, j); err != nil {
+		return err
+	}
+	s.announce(a, e)
+	return nil
+}
+
+// announce logs the note of a state when it is new here.
+func (s *States) announce(a *App, e *entry) {
+	k := e.kept.Load()
+	if k == nil || k.state == nil {
+		return
+	}
+	if note := strings.TrimSpace(k.state.Note); e.tell(note) && note != "" {
+		s.log.Warn("a model version on trial was taken back, and stays so until the app's policy names another", "app", a.name, "reason", note)
+	}
 }

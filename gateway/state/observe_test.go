@@ -42,6 +42,45 @@ func TestObserve(t *testing.T) {
 	})
 }
 
+func TestObserveTellsWhatWasTakenBack(t *testing.T) {
+	bubble(t, func(t *testing.T, m *memory, g *gateway) {
+		app := NewApp("digits", serving.PolicySpec{Kind: kind}, watching{counting{kind}}, []serving.ModelID{oneV1, oneV2})
+		other := start(t, m)
+		everywhere := func(tallies ...selection.Tally) {
+			t.Helper()
+			if err := g.Observe(t.Context(), app, tallies); err != nil {
+				t.Fatal(err)
+			}
+			for range 3 { // the other one hears of it within a second, and says it once
+				time.Sleep(time.Second)
+				if err := other.Observe(t.Context(), app, nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		const line = `level=WARN msg="a model version on trial was taken back, and stays so until the app's policy names another" app=digits reason="version `
+		told := func(first, second int) {
+			t.Helper()
+			for _, one := range []*gateway{g, other} {
+				if a, b := one.journal.count(line+`1 was stopped."`), one.journal.count(line+`2 was stopped."`); a != first || b != second {
+					t.Errorf("version 1 was told of %d times, 2 %d times; want %d and %d", a, b, first, second)
+				}
+			}
+		}
+		everywhere(selection.Tally{ModelID: oneV1, Answers: 1})
+		told(0, 0)
+		everywhere(selection.Tally{ModelID: oneV1, Failures: 1})
+		everywhere(selection.Tally{ModelID: oneV1, Failures: 1})
+		told(1, 0)
+		everywhere(selection.Tally{ModelID: oneV2, Failures: 1})
+		told(1, 1)
+		everywhere(selection.Tally{ModelID: oneV2, Answers: 1})
+		told(1, 1)
+		everywhere(selection.Tally{ModelID: oneV2, Failures: 1})
+		told(1, 2)
+	})
+}
+
 func TestObserveOthers(t *testing.T) {
 	bubble(t, func(t *testing.T, m *memory, g *gateway) {
 		away := errors.New("away")
