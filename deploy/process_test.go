@@ -94,21 +94,36 @@ name = "sum"
 input_type = "doubles"
 latency_slo_micros = 1000000
 models = ["sum"]
+policy = { kind = "exp4" }
+
+[[app]]
+name = "trial"
+input_type = "doubles"
+latency_slo_micros = 1000000
+models = ["sum"]
+policy = { kind = "versions", canary = "2" }
 
 [[model]]
 name = "sum"
 version = "1"
 input_type = "doubles"
-command = [%q]
+command = [%[1]q]
+current = true
+
+[[model]]
+name = "sum"
+version = "2"
+input_type = "doubles"
+command = [%[1]q]
 `
 
 var (
 	opsLine = regexp.MustCompile(`http://[0-9.:]+/metrics`)
-	askLine = regexp.MustCompile(`http://[0-9.:]+/sum/predict`)
+	askLine = regexp.MustCompile(`http://[0-9.:]+/sum/`)
 )
 
-// startLocal runs gateway, sidecar and scheduler in one process, has them asked, and
-// says where their metrics are.
+// startLocal runs gateway, sidecar and scheduler in one process, has them asked and
+// told how good the answer was, and says where their metrics are.
 func startLocal(t *testing.T) (metrics string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "topsail.toml")
@@ -117,15 +132,23 @@ func startLocal(t *testing.T) (metrics string) {
 	}
 	p := start(t, "local", "--config", file, "--gateway-addr", "127.0.0.1:0", "--web-addr", "127.0.0.1:0", "--ops-addr", "127.0.0.1:0")
 	until(t, "the greeting", p, func() bool { return strings.Contains(p.said(), "Stop with") })
-	resp, err := http.Post(askLine.FindString(p.said()), "application/json", strings.NewReader(`{"input": [1, 2]}`))
+	app := askLine.FindString(p.said())
+	exchange(t, app+"predict", `{"input": [1, 2]}`, `"output":3`)
+	exchange(t, app+"update", `{"input": [1, 2], "label": 3}`, "Feedback received? 1")
+	return opsLine.FindString(p.said())
+}
+
+// exchange posts a body, and wants something in the answer.
+func exchange(t *testing.T, url, body, want string) {
+	t.Helper()
+	resp, err := http.Post(url, "application/json", strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	if answer, err := io.ReadAll(resp.Body); err != nil || !strings.Contains(string(answer), `"output":3`) {
-		t.Fatalf("answer %s, %v", answer, err)
+	if answer, err := io.ReadAll(resp.Body); err != nil || !strings.Contains(string(answer), want) {
+		t.Fatalf("%s: %s, %v; want %s", url, answer, err, want)
 	}
-	return opsLine.FindString(p.said())
 }
 
 // startRole runs one role of a cluster, and says where its metrics are.

@@ -4,6 +4,7 @@ package web
 
 import (
 	"bytes"
+	"context"
 	_ "embed"
 	"html/template"
 	"maps"
@@ -21,6 +22,9 @@ var statusPage string
 // System is what the pages show.
 type System interface {
 	Status() Status
+	// Learned is what the policy of an app has learned for a user and a context, either
+	// of which may be empty; serving.ErrUnknownApp says that there is no such app.
+	Learned(ctx context.Context, app, user, about string) (*serving.Learning, error)
 }
 
 // Status is the system at one moment.
@@ -85,6 +89,7 @@ func Handler(system System, keys *access.Keys) http.Handler {
 		// A client that left needs no page.
 		_, _ = w.Write(b.Bytes())
 	})))
+	mux.Handle("GET /api/v1/apps/{app}/learned", keys.Handler(learned(system)))
 	mux.HandleFunc("GET /health", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write([]byte(`{"status":"ok"}`))

@@ -1,6 +1,8 @@
 package web
 
 import (
+	"context"
+	"errors"
 	"html"
 	"net/http/httptest"
 	"strings"
@@ -13,6 +15,38 @@ import (
 
 // having is a system with apps.
 type having []*serving.App
+
+func (apps having) Learned(_ context.Context, app, user, about string) (*serving.Learning, error) {
+	for _, a := range apps {
+		if a.Name == app {
+			return &serving.Learning{App: app, Policy: a.Policy.KindName(), User: user, Context: about, Steps: 3, Models: []serving.ModelLearning{
+				{ModelID: serving.ModelID{Model: "m", Version: "1"}, Share: 0.5},
+			}}, nil
+		}
+	}
+	if app == "away" {
+		return nil, errors.New("the store is away")
+	}
+	return nil, serving.ErrUnknownApp
+}
+
+func TestLearned(t *testing.T) {
+	for _, tt := range []struct {
+		path   string
+		status int
+		says   string
+	}{
+		{"/api/v1/apps/wine/learned?uid=ann&context=night", 200, `{"app":"wine","policy":"exp3","uid":"ann","context":"night","steps":3,"loss":0,"regret":0,"models":[{"model":"m","version":"1","share":0.5,"worth":0,"judged":0,"loss":0}]}`},
+		{"/api/v1/apps/none/learned", 404, `"title":"Unknown app"`},
+		{"/api/v1/apps/away/learned", 503, "the store is away"},
+	} {
+		w := httptest.NewRecorder()
+		Handler(having{{Name: "wine", Policy: serving.PolicySpec{Kind: serving.PolicyExp3}}}, nil).ServeHTTP(w, httptest.NewRequest("GET", tt.path, nil))
+		if w.Code != tt.status || !strings.Contains(w.Body.String(), tt.says) {
+			t.Errorf("%s: %d %s", tt.path, w.Code, w.Body)
+		}
+	}
+}
 
 func (apps having) Status() Status {
 	cat := &serving.Catalog{Apps: map[string]*serving.App{}}

@@ -85,7 +85,7 @@ func (p *Predictor) compile(spec *serving.App, cat *serving.Catalog, backlogs ma
 		a.extra = newBudget(spec.Policy.Share)
 	}
 	if learner, ok := a.policy.(selection.Learner); ok {
-		a.learned = state.NewApp(spec.Name, spec.Policy, learner, a.states(cat))
+		a.learned = state.NewApp(spec.Name, spec.Policy, learner, Learned(spec, cat))
 	}
 	if _, ok := a.policy.(selection.Observer); ok {
 		if p.observed[spec.Name] == nil {

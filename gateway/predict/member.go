@@ -74,7 +74,7 @@ func (a *app) places() (members []member, both []*linked) {
 		switch {
 		case !pinned:
 			members = append(members, member{linked: l})
-		case a.alsoServing(l):
+		case meansServing(a.App, l.name):
 			both = append(both, l)
 		}
 	}
@@ -85,18 +85,18 @@ func (a *app) places() (members []member, both []*linked) {
 	return members, both
 }
 
-// alsoServing says whether the policy means the serving version of a model, of which it
-// names versions.
-func (a *app) alsoServing(l *linked) bool {
+// meansServing says whether the policy means the serving version of a model, of which
+// it names versions.
+func meansServing(a *serving.App, model string) bool {
 	switch a.Policy.Kind {
 	case serving.PolicyVersions:
 		return true
 	case serving.PolicyShadow:
-		if a.Policy.Model == "" && l == a.models[0] {
+		if a.Policy.Model == "" && model == a.Models[0] {
 			return true
 		}
 	}
-	return slices.Contains(a.Policy.Names(), l.name)
+	return slices.Contains(a.Policy.Names(), model)
 }
 
 // version is the one that takes queries now; nil when there is none.
@@ -114,26 +114,28 @@ func (v *version) name() string {
 	return v.Version
 }
 
-// states are the model versions that the app's policy keeps a state of.
-func (a *app) states(cat *serving.Catalog) (ids []serving.ModelID) {
-	for _, m := range a.members {
-		if m.pinned != nil {
-			ids = append(ids, m.pinned.ModelID)
-			continue
+// Learned are the model versions of a catalog that an app's policy keeps a state of,
+// sorted: those that it names, and of the other linked models those that serve.
+func Learned(a *serving.App, cat *serving.Catalog) (ids []serving.ModelID) {
+	pins := a.Pins()
+	add := func(id serving.ModelID) bool {
+		v := cat.Version(id)
+		if v == nil || v.InputType != a.InputType {
+			return false
 		}
-		model := cat.Models[m.name]
-		for _, name := range []string{model.Serving, model.Current} {
-			if v := m.versions[name]; v != nil && v.inputType == a.InputType {
-				ids = append(ids, v.ModelID)
-				break
-			}
-		}
+		ids = append(ids, id)
+		return true
 	}
-	for _, l := range a.both {
-		for _, name := range []string{cat.Models[l.name].Serving, cat.Models[l.name].Current} {
-			if v := l.versions[name]; v != nil {
-				ids = append(ids, v.ModelID)
+	for _, name := range a.Models {
+		pinned := false
+		for _, id := range pins {
+			if id.Model == name {
+				pinned = true
+				add(id)
 			}
+		}
+		if m := cat.Models[name]; m != nil && (!pinned || meansServing(a, name)) {
+			_ = add(serving.ModelID{Model: name, Version: m.Serving}) || add(serving.ModelID{Model: name, Version: m.Current})
 		}
 	}
 	slices.SortFunc(ids, serving.ModelID.Compare)

@@ -26,11 +26,8 @@ def main() -> None:
     tables = [five(), specialists()]
     for seed in range(SEEDS):
         tables += [pixels(seed), odd(seed), numbers(seed)]
-    for t in tables:
-        print(f"{t['name']} {t['seed']}:", " ".join(f"{m['name']} {wrong(m['outputs'], t['labels']):.3f}" for m in t["models"]))
-        for m in t["models"]:
-            if "degraded" in m:
-                print(f"  {m['name']} degraded: {wrong(m['degraded'], t['labels']):.3f}")
+    for t in tables[:2]:
+        print(f"{t['name']}: errors", ", ".join(f"{m['name']} {wrong(m['outputs'], t['labels']):.3f}" for m in t["models"]))
     Path(sys.argv[1]).write_text(json.dumps(tables, separators=(",", ":")))
 
 
@@ -45,7 +42,7 @@ def five() -> dict:
         model("6-pixels", *regression_of(6, seed=2), micros=600),
     ]
     models[0]["degraded"] = scrambled(forest)
-    return table("five", 0, Y_HELD, models)
+    return {"inputs": pooled(X_HELD)} | table("five", 0, Y_HELD, models)
 
 
 def scrambled(trained) -> list:
@@ -56,15 +53,15 @@ def scrambled(trained) -> list:
 
 
 def specialists() -> dict:
-    """Five experts for two digits each. Of the other digits they have seen five examples each."""
+    """Five experts for two digits each. Of the other digits they have seen two examples each."""
     models = []
     for k in range(5):
         own = np.isin(Y, (2 * k, 2 * k + 1))
-        other = np.concatenate([np.flatnonzero((Y == d) & ~own)[:5] for d in range(10)])
+        other = np.concatenate([np.flatnonzero((Y == d) & ~own)[:2] for d in range(10)])
         seen = np.concatenate([np.flatnonzero(own), other])
         trained = RandomForestClassifier(100, random_state=k).fit(X[seen], Y[seen])
         models.append(model(f"expert-{2 * k}-{2 * k + 1}", trained, ALL))
-    return table("specialists", 0, Y_HELD, models)
+    return {"inputs": pooled(X_HELD)} | table("specialists", 0, Y_HELD, models)
 
 
 def pixels(seed: int) -> dict:
@@ -119,7 +116,7 @@ def model(name: str, trained, columns, micros: int = 1000) -> dict:
 
 
 def table(name: str, seed: int, labels, models: list) -> dict:
-    return {"name": name, "seed": seed, "inputs": pooled(X_HELD), "labels": listed(labels), "models": models}
+    return {"name": name, "seed": seed, "labels": listed(labels), "models": models}
 
 
 def pooled(images) -> list:
@@ -132,9 +129,8 @@ def listed(labels) -> list:
 
 
 def wrong(said, labels) -> float:
-    """The share of errors, or of numbers the mean error."""
-    difference = np.abs(np.asarray(said, float) - np.asarray(labels, float))
-    return float(np.mean(difference if difference.dtype.kind == "f" and np.any(difference % 1) else difference > 0))
+    """The share of errors."""
+    return float(np.mean(np.asarray(said) != np.asarray(labels)))
 
 
 if __name__ == "__main__":

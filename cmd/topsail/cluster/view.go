@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"topsail/gateway"
+	"topsail/gateway/state"
 	"topsail/serving"
 	"topsail/web"
 )
@@ -14,11 +16,12 @@ import (
 type view struct {
 	gateway  string // an address to ask, for the pages' examples
 	catalog  func() *serving.Catalog
+	states   state.Store
 	replicas atomic.Pointer[[]serving.Endpoint]
 }
 
-func newView(gateway string, catalog func() *serving.Catalog) *view {
-	v := &view{gateway: gateway, catalog: catalog}
+func newView(gateway string, catalog func() *serving.Catalog, states state.Store) *view {
+	v := &view{gateway: gateway, catalog: catalog, states: states}
 	v.replicas.Store(&[]serving.Endpoint{})
 	return v
 }
@@ -28,6 +31,11 @@ func (v *view) follow(ctx context.Context, replicas interface {
 	Watch(context.Context, func([]serving.Endpoint)) error
 }) error {
 	return replicas.Watch(ctx, func(list []serving.Endpoint) { v.replicas.Store(&list) })
+}
+
+// Learned implements web.System.
+func (v *view) Learned(ctx context.Context, app, user, about string) (*serving.Learning, error) {
+	return gateway.Learned(ctx, v.states, v.catalog(), app, user, about)
 }
 
 // Status implements web.System.

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -44,6 +45,11 @@ func (v *view) Status() web.Status {
 		s.Replicas = append(s.Replicas, r)
 	}
 	return s
+}
+
+// Learned implements web.System.
+func (v *view) Learned(ctx context.Context, app, user, about string) (*serving.Learning, error) {
+	return gateway.Learned(ctx, v.store, v.store.Catalog(), app, user, about)
 }
 
 // waiting lists the linked models that have no ready replica, with the reason

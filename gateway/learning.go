@@ -1,0 +1,52 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"topsail/gateway/predict"
+	"topsail/gateway/selection"
+	"topsail/gateway/selection/kinds"
+	"topsail/gateway/state"
+	"topsail/internal/obs"
+	"topsail/serving"
+)
+
+// Learned reads what the policy of an app has learned for a user and a context, either
+// of which may be empty. Any process that has the store and the catalog can.
+func Learned(ctx context.Context, store state.Store, cat *serving.Catalog, app, user, about string) (*serving.Learning, error) {
+	spec := cat.Apps[app]
+	if spec == nil {
+		return nil, fmt.Errorf("app %q: %w", app, serving.ErrUnknownApp)
+	}
+	policy, err := kinds.New(spec, nil)
+	if err != nil {
+		return nil, fmt.Errorf("app %q: %w", app, err)
+	}
+	l := &serving.Learning{App: app, Policy: spec.Policy.KindName(), User: user, Context: about, Models: []serving.ModelLearning{}}
+	learner, ok := policy.(selection.Learner)
+	if !ok {
+		return l, nil
+	}
+	states := state.New(store, slog.New(slog.DiscardHandler), obs.NewRegistry())
+	s, standings, err := states.Explain(ctx, state.NewApp(app, spec.Policy, learner, predict.Learned(spec, cat)), user, about)
+	if err != nil {
+		return nil, err
+	}
+	l.Steps, l.Loss, l.Regret, l.Note = s.Steps, mean(s.Loss, s.Steps), s.Regret(), s.Note
+	for i := range s.Models {
+		m := &s.Models[i]
+		l.Models = append(l.Models, serving.ModelLearning{
+			ModelID: m.ModelID, Share: standings[i].Share, Worth: standings[i].Worth, Judged: m.Asked, Loss: mean(m.Loss, m.Asked),
+		})
+	}
+	return l, nil
+}
+
+func mean(sum, n float64) float64 {
+	if n == 0 {
+		return 0
+	}
+	return sum / n
+}
