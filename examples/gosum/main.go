@@ -1,9 +1,11 @@
-// Command gosum is a model container in Go: it answers the sum of its input.
+// Command gosum is a model container in Go: it answers the sum of its input. With
+// GOSUM_FAILS set it fails on every input instead, to try what happens then.
 package main
 
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -19,12 +21,24 @@ func main() {
 	defer stop()
 	cfg, err := gocontainer.FromEnv()
 	if err == nil {
-		err = gocontainer.Serve(ctx, cfg, predict)
+		answer := predict
+		if os.Getenv("GOSUM_FAILS") != "" {
+			answer = fail
+		}
+		err = gocontainer.Serve(ctx, cfg, answer)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "gosum:", err)
 		os.Exit(1)
 	}
+}
+
+func fail(inputs []serving.Value) []gocontainer.Result {
+	results := make([]gocontainer.Result, len(inputs))
+	for i := range results {
+		results[i].Err = errors.New("GOSUM_FAILS is set")
+	}
+	return results
 }
 
 func predict(inputs []serving.Value) []gocontainer.Result {

@@ -89,7 +89,7 @@ func (p *Predictor) compile(spec *serving.App, cat *serving.Catalog, backlogs ma
 	}
 	if _, ok := a.policy.(selection.Observer); ok {
 		if p.observed[spec.Name] == nil {
-			p.observed[spec.Name] = newTallies()
+			p.observed[spec.Name] = newTallies(p.urgent)
 		}
 		a.tallies = p.observed[spec.Name]
 	}

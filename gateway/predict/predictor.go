@@ -39,6 +39,7 @@ type Predictor struct {
 	mu       sync.Mutex                        // serialises SetCatalog; guards served and tallies
 	served   map[string]*served                // by model; outlives catalogs
 	tallies  map[serving.ModelID]*demand.Tally // of versions that apps use; outlives catalogs
+	urgent   chan struct{}                     // has a token when policies are to be told at once
 	observed map[string]*tallies               // by app, of policies that observe; outlives catalogs
 	pool     sync.Pool                         // of *round
 }
@@ -55,7 +56,7 @@ func New(c *cache.Cache, table *route.Table, ids *IDs, states States, metrics *M
 	p := &Predictor{
 		cache: c, table: table, ids: ids, metrics: metrics, states: states, single: rollout.NewSingle(serving.PolicySpec{}, nil),
 		room: room{maxQuestions: maxHeld, maxBytes: maxHeldBytes}, wakes: make(chan *backlog, maxWakes),
-		served: map[string]*served{}, tallies: map[serving.ModelID]*demand.Tally{}, observed: map[string]*tallies{},
+		served: map[string]*served{}, tallies: map[serving.ModelID]*demand.Tally{}, urgent: make(chan struct{}, 1), observed: map[string]*tallies{},
 	}
 	p.backlogs.Store(&map[serving.ModelID]*backlog{})
 	p.pool.New = func() any { return newRound() }

@@ -2,7 +2,6 @@ package predict
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -12,21 +11,52 @@ import (
 	"topsail/serving"
 )
 
-// observeEvery is how often policies are told how asking went.
-const observeEvery = time.Second
+const (
+	// observeEvery is how often policies are told how asking went.
+	observeEvery = time.Second
+	// badNews is how many failures and misses are told sooner, though not more often
+	// than observeLeast.
+	badNews      = 5
+	observeLeast = 20 * time.Millisecond
+)
 
 // tallies count how asking went, for a policy that learns from it.
 type tallies struct {
+	urgent chan<- struct{} // has a token when there is bad news
+
 	mu  sync.Mutex // guards the following
 	all map[serving.ModelID]*selection.Tally
+	bad float64 // failures and misses in all
 }
 
-func newTallies() *tallies { return &tallies{all: map[serving.ModelID]*selection.Tally{}} }
+func newTallies(urgent chan<- struct{}) *tallies {
+	return &tallies{urgent: urgent, all: map[serving.ModelID]*selection.Tally{}}
+}
 
 // add counts; a version is in the catalog, so that there are not too many.
 func (t *tallies) add(more selection.Tally) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.sum(more)
+	if t.bad += more.Failures + more.Missed; t.bad >= badNews {
+		select {
+		case t.urgent <- struct{}{}:
+		default: // there is a token already
+		}
+	}
+}
+
+// restore takes back what could not be handed on.
+func (t *tallies) restore(list []selection.Tally) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, one := range list {
+		t.sum(one)
+	}
+}
+
+// sum adds. t.mu is held.
+func (t *tallies) sum(more selection.Tally) {
 	own := t.all[more.ModelID]
 	if own == nil {
 		own = &selection.Tally{ModelID: more.ModelID}
@@ -44,6 +74,7 @@ func (t *tallies) take() (list []selection.Tally) {
 		list = append(list, *one)
 	}
 	clear(t.all)
+	t.bad = 0
 	return list
 }
 
@@ -58,28 +89,44 @@ func (p *Predictor) Observe(ctx context.Context, to Learner, log *slog.Logger) e
 	tick := time.NewTicker(observeEvery)
 	defer tick.Stop()
 	failing := map[string]bool{}
-	for {
+	for ctx.Err() == nil {
 		select {
 		case <-tick.C:
+		case <-p.urgent:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		apps := p.apps.Load()
-		if apps == nil {
-			continue
-		}
-		for name, a := range *apps {
-			err := a.observe(ctx, to)
-			if err != nil && !failing[name] && !errors.Is(err, context.Canceled) {
-				log.Warn("cannot store how a policy's models are doing; trying on", "app", name, "err", err)
-			}
-			if err != nil {
-				failing[name] = true
-			} else {
-				delete(failing, name)
-			}
+		least := p.observeAll(ctx, to, failing, log)
+		select { // of a storm of failures not each is told by itself
+		case <-time.After(least):
+		case <-ctx.Done():
 		}
 	}
+	return context.Cause(ctx)
+}
+
+// observeAll hands on the counts of all apps, and says how long to wait at the least
+// before the next time.
+func (p *Predictor) observeAll(ctx context.Context, to Learner, failing map[string]bool, log *slog.Logger) time.Duration {
+	apps := p.apps.Load()
+	if apps == nil {
+		return observeEvery
+	}
+	for name, a := range *apps {
+		err := a.observe(ctx, to)
+		if err == nil {
+			delete(failing, name)
+			continue
+		}
+		if !failing[name] && ctx.Err() == nil {
+			log.Warn("cannot store how a policy's models are doing; trying on", "app", name, "err", err)
+		}
+		failing[name] = true
+	}
+	if len(failing) > 0 {
+		return observeEvery
+	}
+	return observeLeast
 }
 
 // observe hands the counts of one app on, or keeps them.
@@ -92,9 +139,7 @@ func (a *app) observe(ctx context.Context, to Learner) error {
 	list := a.tallies.take()
 	err := to.Observe(ctx, a.learned, list)
 	if err != nil {
-		for _, one := range list {
-			a.tallies.add(one)
-		}
+		a.tallies.restore(list)
 	}
 	return err
 }

@@ -13,12 +13,12 @@ const patient = time.Second
 
 func batch(ctx context.Context, b *bench) ([]figure, error) {
 	single, err := b.stack(ctx, "batches of 1", setup{
-		SLO: patient, CacheOff: true, Container: "sleep", Batch: serving.BatchSpec{Strategy: "fixed", MaxSize: 1},
+		SLO: patient, CacheOff: true, Containers: []string{"sleep"}, Batch: serving.BatchSpec{Strategy: "fixed", MaxSize: 1},
 	})
 	if err != nil {
 		return nil, err
 	}
-	aimd, err := b.stack(ctx, "AIMD", setup{SLO: patient, CacheOff: true, Container: "sleep"})
+	aimd, err := b.stack(ctx, "AIMD", setup{SLO: patient, CacheOff: true, Containers: []string{"sleep"}})
 	if err != nil {
 		return nil, err
 	}

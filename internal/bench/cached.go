@@ -17,7 +17,7 @@ func cached(ctx context.Context, b *bench) ([]figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	gateway, err := b.stack(ctx, "gateway, from the cache", setup{SLO: relaxed, Container: "noop"})
+	gateway, err := b.stack(ctx, "gateway, from the cache", setup{SLO: relaxed, Containers: []string{"noop"}})
 	if err != nil {
 		return nil, err
 	}

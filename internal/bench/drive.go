@@ -69,9 +69,11 @@ func (t *target) snapshot(ctx context.Context) (snapshot, error) {
 		}
 	}
 	for _, c := range t.children {
-		if s.cpu[c.name], err = cpuTime(c.cmd.Process.Pid); err != nil {
+		used, err := cpuTime(c.cmd.Process.Pid)
+		if err != nil {
 			return s, err
 		}
+		s.cpu[c.name] += used // several processes have the same name
 	}
 	return s, nil
 }

@@ -59,14 +59,14 @@ func embed(ctx context.Context, group *errgroup.Group) (*gateway.Gateway, error)
 	if err != nil {
 		return nil, err
 	}
-	s := setup{SLO: relaxed, Endpoint: ln[0].Addr().String(), Sidecar: ln[1].Addr().String(), Container: "noop"}
+	s := setup{SLO: relaxed, Endpoints: []string{ln[0].Addr().String()}, Sidecar: ln[1].Addr().String(), Containers: []string{"noop"}}
 	group.Go(func() error { return newSidecar(s, obs.NewRegistry()).Run(ctx, ln[0], ln[1]) })
 	group.Go(func() error {
-		return gocontainer.Serve(ctx, gocontainer.Config{Sidecar: s.Sidecar, Model: modelVersion(), Replica: replicaName}, noop)
+		return gocontainer.Serve(ctx, gocontainer.Config{Sidecar: s.Sidecar, Model: modelVersion(0), Replica: replicaName(0)}, noop)
 	})
 	g := newGateway(ctx, s, obs.NewRegistry())
 	group.Go(func() error { return g.Run(ctx, nil) })
-	return g, eventually(ctx, func(context.Context) error { return connected(g) })
+	return g, eventually(ctx, func(context.Context) error { return connected(g, s) })
 }
 
 // predictor makes a worker's operation: one query, always the same.

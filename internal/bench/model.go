@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"time"
 
 	"topsail/containers/gocontainer"
@@ -10,6 +12,12 @@ import (
 
 // batchTime is what the model "sleep" takes for a batch of any size.
 const batchTime = 2 * time.Millisecond
+
+// The times that the model "pareto" takes for a batch.
+const (
+	paretoLeast = time.Millisecond
+	paretoShape = 1.1
+)
 
 // spins make the model "spin" take some 0.2 ms of processor time for each input.
 const spins = 200_000
@@ -29,6 +37,15 @@ func containerModel(kind string) (gocontainer.Predict, error) {
 		}, nil
 	case "spin":
 		return spin, nil
+	case "sure":
+		return sure, nil
+	case "stall":
+		return func([]serving.Value) []gocontainer.Result { select {} }, nil
+	case "pareto":
+		return func(inputs []serving.Value) []gocontainer.Result {
+			time.Sleep(paretoTime())
+			return sure(inputs)
+		}, nil
 	}
 	return nil, fmt.Errorf("there is no container %q", kind)
 }
@@ -39,6 +56,20 @@ func noop(inputs []serving.Value) []gocontainer.Result {
 		results[i].Output = output
 	}
 	return results
+}
+
+// sure is noop with a confidence.
+func sure(inputs []serving.Value) []gocontainer.Result {
+	results, confidence := noop(inputs), 0.9
+	for i := range results {
+		results[i].Confidence = &confidence
+	}
+	return results
+}
+
+// paretoTime draws from a Pareto distribution: one in a hundred is above 66 ms.
+func paretoTime() time.Duration {
+	return time.Duration(float64(paretoLeast) / math.Pow(1-rand.Float64(), 1/paretoShape))
 }
 
 func spin(inputs []serving.Value) []gocontainer.Result {

@@ -41,6 +41,7 @@ func allCases() []benchCase {
 		{"path", "gateway, sidecar and a no-op container, without the cache, against the bare route", path},
 		{"batch", "a model that takes 2 ms for a batch of any size", batch},
 		{"overload", "three times as many queries as can be answered, with a latency promise of 50 ms", overload},
+		{"selection", "an app that asks several models for each query", selection},
 		{"python", "a no-op container in Python, against the one in Go", python},
 		{"embedded", "a gateway called in process, without HTTP", embedded},
 	}

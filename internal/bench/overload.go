@@ -17,8 +17,8 @@ func overload(ctx context.Context, b *bench) ([]figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	timed := setup{SLO: promise, CacheOff: true, Container: "sleep", Batch: serving.BatchSpec{MaxSize: 8}}
-	computing := setup{SLO: promise, CacheOff: true, Container: "spin"}
+	timed := setup{SLO: promise, CacheOff: true, Containers: []string{"sleep"}, Batch: serving.BatchSpec{MaxSize: 8}}
+	computing := setup{SLO: promise, CacheOff: true, Containers: []string{"spin"}}
 	runs, err := alternate(b.Runs, b.flooder(ctx, "2 ms for a batch of at most 8", timed, ceiling), b.flooder(ctx, "0.2 ms of computing an input", computing, ceiling))
 	if err != nil {
 		return nil, err

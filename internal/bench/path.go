@@ -7,7 +7,7 @@ func path(ctx context.Context, b *bench) ([]figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	whole, err := b.stack(ctx, "whole path", setup{SLO: relaxed, CacheOff: true, Container: "noop"})
+	whole, err := b.stack(ctx, "whole path", setup{SLO: relaxed, CacheOff: true, Containers: []string{"noop"}})
 	if err != nil {
 		return nil, err
 	}

@@ -28,7 +28,7 @@ func newTestBench(t *testing.T) *bench {
 
 func TestAStackAnswersAndIsGoneWhenItIsStopped(t *testing.T) {
 	b := newTestBench(t)
-	stack, err := b.launch(t.Context(), "stack", setup{SLO: 5 * time.Second, Container: "noop"})
+	stack, err := b.launch(t.Context(), "stack", setup{SLO: 5 * time.Second, Containers: []string{"noop"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestARoleThatCannotStartSaysSo(t *testing.T) {
 func TestAFloodIsAnswered(t *testing.T) {
 	b := newTestBench(t)
 	b.OverloadSeconds = 1
-	stack, err := b.launch(t.Context(), "stack", setup{SLO: 5 * time.Second, CacheOff: true, Container: "noop"})
+	stack, err := b.launch(t.Context(), "stack", setup{SLO: 5 * time.Second, CacheOff: true, Containers: []string{"noop"}})
 	if err != nil {
 		t.Fatal(err)
 	}

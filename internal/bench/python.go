@@ -12,11 +12,11 @@ import (
 )
 
 func python(ctx context.Context, b *bench) ([]figure, error) {
-	inGo, err := b.stack(ctx, "Go container", setup{SLO: relaxed, CacheOff: true, Container: "noop"})
+	inGo, err := b.stack(ctx, "Go container", setup{SLO: relaxed, CacheOff: true, Containers: []string{"noop"}})
 	if err != nil {
 		return nil, err
 	}
-	inPython, err := b.stack(ctx, "Python container", setup{SLO: relaxed, CacheOff: true, Container: "python"})
+	inPython, err := b.stack(ctx, "Python container", setup{SLO: relaxed, CacheOff: true, Containers: []string{"python"}})
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func (b *bench) pythonContainer(ctx context.Context, s setup) (*child, error) {
 	if err := os.WriteFile(source, noopPython, 0o600); err != nil {
 		return nil, err
 	}
-	id := modelVersion()
+	id := modelVersion(s.Place)
 	cmd := exec.CommandContext(ctx, "python3", "-m", "topsail", source+":predict")
 	cmd.Env = append(os.Environ(),
 		"TOPSAIL_SIDECAR="+s.Sidecar,
@@ -62,7 +62,7 @@ func (b *bench) pythonContainer(ctx context.Context, s setup) (*child, error) {
 		"TOPSAIL_VERSION="+id.Version,
 		"TOPSAIL_INPUT_TYPE=doubles",
 		fmt.Sprint("TOPSAIL_INPUT_LENGTH=", inputLength),
-		"TOPSAIL_REPLICA="+replicaName,
+		"TOPSAIL_REPLICA="+replicaName(s.Place),
 	)
 	return b.family.start("container", cmd)
 }

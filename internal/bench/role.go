@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -19,10 +18,7 @@ import (
 	"topsail/sidecar"
 )
 
-const (
-	replicaName = "model:1/0"
-	cacheBytes  = 64 << 20
-)
+const cacheBytes = 64 << 20
 
 // runRole is the whole of a measured process: it serves until ctx ends.
 func runRole(ctx context.Context, role string, s setup) error {
@@ -50,24 +46,30 @@ func newLog() *slog.Logger {
 
 func newGateway(ctx context.Context, s setup, metrics *obs.Registry) *gateway.Gateway {
 	replicas := local.NewRegistry()
-	replicas.Put(serving.Endpoint{Replica: replicaName, Addr: s.Endpoint})
+	for place, addr := range s.Endpoints {
+		replicas.Put(serving.Endpoint{Replica: replicaName(place), Addr: addr})
+	}
 	return gateway.New(ctx, gateway.Config{
 		Name: "bench", Catalog: s, Resolver: replicas, CacheBytes: cacheBytes, Metrics: metrics, Log: newLog(),
 	})
 }
 
-// connected says why a gateway has no replica yet, or nil.
-func connected(g *gateway.Gateway) error {
+// connected says why a gateway has not all of its replicas yet, or nil.
+func connected(g *gateway.Gateway, s setup) error {
+	ready := 0
 	for _, r := range g.Replicas() {
 		if len(r.Models) > 0 {
-			return nil
+			ready++
 		}
 	}
-	return errors.New("no replica is ready")
+	if ready < len(s.Endpoints) {
+		return fmt.Errorf("%d of %d replicas are ready", ready, len(s.Endpoints))
+	}
+	return nil
 }
 
 func newSidecar(s setup, metrics *obs.Registry) *sidecar.Sidecar {
-	return sidecar.New(sidecar.Config{Replica: replicaName, Models: []*serving.Version{s.version()}}, sidecar.NewMetrics(metrics), newLog())
+	return sidecar.New(sidecar.Config{Replica: replicaName(s.Place), Models: []*serving.Version{s.version(s.Place)}}, sidecar.NewMetrics(metrics), newLog())
 }
 
 func serveGateway(ctx context.Context, s setup) error {
@@ -80,7 +82,7 @@ func serveGateway(ctx context.Context, s setup) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return g.Run(ctx, ln[0]) })
 	group.Go(func() error {
-		return obs.ServeOps(ctx, ln[1], metrics, obs.Health{Ready: func() error { return connected(g) }}, nil)
+		return obs.ServeOps(ctx, ln[1], metrics, obs.Health{Ready: func() error { return connected(g, s) }}, nil)
 	})
 	group.Go(func() error { return announce(listening{Addr: ln[0].Addr().String(), Ops: ln[1].Addr().String()}) })
 	return group.Wait()
@@ -104,14 +106,16 @@ func serveSidecar(ctx context.Context, s setup) error {
 }
 
 func serveContainer(ctx context.Context, s setup) error {
-	predict, err := containerModel(s.Container)
+	predict, err := containerModel(s.Containers[s.Place])
 	if err != nil {
 		return err
 	}
 	if err := announce(listening{}); err != nil {
 		return err
 	}
-	return gocontainer.Serve(ctx, gocontainer.Config{Sidecar: s.Sidecar, Model: modelVersion(), InputType: serving.Doubles, InputLength: inputLength, Replica: replicaName}, predict)
+	return gocontainer.Serve(ctx, gocontainer.Config{
+		Sidecar: s.Sidecar, Model: modelVersion(s.Place), InputType: serving.Doubles, InputLength: inputLength, Replica: replicaName(s.Place),
+	}, predict)
 }
 
 // listen opens n listeners on free ports.

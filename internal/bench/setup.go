@@ -2,12 +2,13 @@ package main
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	"topsail/serving"
 )
 
-// The one app and model of every case, and the body of every query.
+// The one app of every case, and the body of every query.
 const (
 	appName     = "bench"
 	queryPath   = "/" + appName + "/predict"
@@ -17,33 +18,41 @@ const (
 
 // setup is how the processes of one variant are set up. Roles get it as JSON.
 type setup struct {
-	SLO       time.Duration
-	CacheOff  bool
-	Batch     serving.BatchSpec
-	Container string // which model; see containerModel, and "python"
+	SLO        time.Duration
+	CacheOff   bool
+	Policy     serving.PolicySpec
+	Batch      serving.BatchSpec
+	Containers []string // one for each model; see containerModel, and "python"
 
-	Endpoint string // of the sidecar, for gateways
-	Sidecar  string // of the sidecar, for containers
+	Endpoints []string // of the models' sidecars, for gateways
+	Place     int      // which of the models, for sidecars and containers
+	Sidecar   string   // of the model, for containers
 }
 
-func modelVersion() serving.ModelID { return serving.ModelID{Model: "model", Version: "1"} }
+func modelVersion(place int) serving.ModelID {
+	return serving.ModelID{Model: "model" + strconv.Itoa(place), Version: "1"}
+}
 
-func (s setup) version() *serving.Version {
-	return &serving.Version{ModelID: modelVersion(), InputType: serving.Doubles, InputLength: inputLength, Replicas: 1, Batch: s.Batch}
+// replicaName is the only replica of a model.
+func replicaName(place int) string { return modelVersion(place).String() + "/0" }
+
+func (s setup) version(place int) *serving.Version {
+	return &serving.Version{ModelID: modelVersion(place), InputType: serving.Doubles, InputLength: inputLength, Replicas: 1, Batch: s.Batch}
 }
 
 // Watch implements gateway.Catalog: the catalog never changes.
 func (s setup) Watch(ctx context.Context, update func(*serving.Catalog)) error {
-	v := s.version()
 	app := &serving.App{
-		Name: appName, InputType: v.InputType, DefaultOutput: "-1", SLO: s.SLO,
-		Models: []string{v.Model}, Cache: serving.CacheSpec{Off: s.CacheOff},
+		Name: appName, InputType: serving.Doubles, DefaultOutput: "-1", OutputType: serving.OutputNumber, SLO: s.SLO,
+		Policy: s.Policy, Cache: serving.CacheSpec{Off: s.CacheOff},
 	}
-	update(&serving.Catalog{
-		Revision: 1,
-		Apps:     map[string]*serving.App{appName: app},
-		Models:   map[string]*serving.Model{v.Model: {Name: v.Model, Current: v.Version, Versions: map[string]*serving.Version{v.Version: v}}},
-	})
+	models := map[string]*serving.Model{}
+	for place := range s.Containers {
+		v := s.version(place)
+		app.Models = append(app.Models, v.Model)
+		models[v.Model] = &serving.Model{Name: v.Model, Current: v.Version, Versions: map[string]*serving.Version{v.Version: v}}
+	}
+	update(&serving.Catalog{Revision: 1, Apps: map[string]*serving.App{appName: app}, Models: models})
 	<-ctx.Done()
 	return ctx.Err()
 }

@@ -24,7 +24,7 @@ func (b *bench) bare(ctx context.Context, name, role string) (*target, error) {
 	return t, b.warm(ctx, t)
 }
 
-// stack starts a gateway, a sidecar and a container, and warms them up.
+// stack starts a gateway and its models, and warms them up.
 func (b *bench) stack(ctx context.Context, name string, s setup) (*target, error) {
 	t, err := b.launch(ctx, name, s)
 	if err != nil {
@@ -35,20 +35,46 @@ func (b *bench) stack(ctx context.Context, name string, s setup) (*target, error
 
 // launch starts them and returns when they can answer.
 func (b *bench) launch(ctx context.Context, name string, s setup) (*target, error) {
-	sidecar, err := b.role(ctx, "sidecar", s)
+	models, err := b.models(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	s.Endpoint, s.Sidecar = sidecar.Addr, sidecar.Containers
-	container, err := b.container(ctx, s)
-	if err != nil {
-		return nil, err
+	return b.gateway(ctx, name, s, models)
+}
+
+// model is the processes of one model.
+type model struct{ sidecar, container *child }
+
+// models starts a sidecar and a container for each model.
+func (b *bench) models(ctx context.Context, s setup) ([]model, error) {
+	models := make([]model, len(s.Containers))
+	for place := range models {
+		var err error
+		m := &models[place]
+		s.Place = place
+		if m.sidecar, err = b.role(ctx, "sidecar", s); err != nil {
+			return nil, err
+		}
+		s.Sidecar = m.sidecar.Containers
+		if m.container, err = b.container(ctx, s); err != nil {
+			return nil, err
+		}
+	}
+	return models, nil
+}
+
+// gateway starts a gateway for models that are there, and returns when it can answer.
+func (b *bench) gateway(ctx context.Context, name string, s setup, models []model) (*target, error) {
+	t := &target{name: name}
+	for _, m := range models {
+		s.Endpoints = append(s.Endpoints, m.sidecar.Addr)
+		t.children = append(t.children, m.sidecar, m.container)
 	}
 	gateway, err := b.role(ctx, "gateway", s)
 	if err != nil {
 		return nil, err
 	}
-	t := &target{name: name, url: "http://" + gateway.Addr + queryPath, ops: gateway.Ops, children: []*child{sidecar, container, gateway}}
+	t.url, t.ops, t.children = "http://"+gateway.Addr+queryPath, gateway.Ops, append(t.children, gateway)
 	return t, eventually(ctx, func(ctx context.Context) error {
 		_, err := get(ctx, "http://"+gateway.Ops+"/health/ready")
 		return err
@@ -56,7 +82,7 @@ func (b *bench) launch(ctx context.Context, name string, s setup) (*target, erro
 }
 
 func (b *bench) container(ctx context.Context, s setup) (*child, error) {
-	if s.Container == "python" {
+	if s.Containers[s.Place] == "python" {
 		return b.pythonContainer(ctx, s)
 	}
 	return b.role(ctx, "container", s)
@@ -67,7 +93,7 @@ func (b *bench) container(ctx context.Context, s setup) (*child, error) {
 func (b *bench) warm(ctx context.Context, t *target) error {
 	err := eventually(ctx, func(ctx context.Context) error {
 		reply, err := ask(ctx, t.url)
-		if err == nil && !bytes.HasSuffix(reply, []byte(`"output":0.5,"default":false}`)) {
+		if err == nil && !predicted(reply) {
 			err = fmt.Errorf("it answers %s", reply)
 		}
 		return err
@@ -77,4 +103,9 @@ func (b *bench) warm(ctx context.Context, t *target) error {
 	}
 	_, err = b.wrk.run(ctx, t.url, many, 1)
 	return err
+}
+
+// predicted says whether a reply is what the models answer.
+func predicted(reply []byte) bool {
+	return bytes.Contains(reply, []byte(`"output":0.5,"default":false`))
 }

@@ -51,7 +51,7 @@ func connect(ctx context.Context, cfg Config, tally *tally) ([]*sender, error) {
 	senders := make([]*sender, cfg.Connections)
 	for i := range senders {
 		c := newConn(target)
-		senders[i] = &sender{conn: c, body: cfg.Body, timeout: cfg.Timeout, tally: tally}
+		senders[i] = &sender{conn: c, body: cfg.Body, seen: cfg.Seen, timeout: cfg.Timeout, tally: tally}
 		if err := c.dial(ctx, time.Now().Add(cfg.Timeout)); err != nil {
 			for _, s := range senders[:i] {
 				s.conn.close()

@@ -9,6 +9,7 @@ import (
 type sender struct {
 	conn    *conn
 	body    func(i int) []byte
+	seen    func(reply []byte)
 	timeout time.Duration
 	tally   *tally
 }
@@ -43,6 +44,9 @@ func (s *sender) send(ctx context.Context, i int, due, free time.Time) time.Time
 		s.tally.failed(kindOf(ctx, err))
 	} else {
 		s.tally.answered(reply, over.Sub(due))
+		if s.seen != nil {
+			s.seen(reply.body)
+		}
 	}
 	return over
 }

@@ -1,0 +1,110 @@
+package e2e
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"topsail/serving"
+)
+
+// ample is an objective for tests that are not about time.
+const ample = 10 * time.Second
+
+// loose is what answers may take beyond their objective on a machine that others use.
+const loose = 20 * time.Millisecond
+
+// Ten models, of which one is silent for good: the others' answer leaves in time.
+func TestAStalledModelIsMissingAndDelaysNobody(t *testing.T) {
+	const slo = 60 * time.Millisecond
+	h := newHouse(t)
+	stalled := newGate()
+	var names []string
+	for i := range 10 {
+		name := fmt.Sprintf("m%d", i)
+		names = append(names, name)
+		if i == 7 {
+			h.model(name, says("cat").behind(stalled))
+		} else {
+			h.model(name, says([]string{"cat", "dog", "cat", "owl"}[i%4])) // 5, 2 and 2
+		}
+	}
+	h.app("split", slo, serving.PolicySpec{Kind: serving.PolicyBest}, names...)
+	h.app("vote", slo, serving.PolicySpec{Kind: serving.PolicyVote, Agreement: 0.6, WithinMicros: slo.Microseconds()}, names...)
+	e := h.gateway("edge", memory{})
+	if a := e.ask("split", `{"input":[1]}`); len(a.Missing) != 0 || a.Default {
+		t.Fatalf("before: %+v", a)
+	}
+	stalled.shut()
+	for _, app := range []string{"split", "vote"} { // both would like to hear all ten
+		answers := e.askMany(app, 4, 20)
+		for _, a := range answers {
+			if a.Default || a.says() != "cat" || !slices.Equal(a.Missing, []string{"m7:1"}) {
+				t.Fatalf("%s: %s (default %v: %s), missing %v", app, a.Output, a.Default, a.Why, a.Missing)
+			}
+		}
+		p99 := quantile(answers, 0.99)
+		t.Logf("%s: p99 %v with an objective of %v", app, p99, slo)
+		if len(answers) != 80 || p99 > slo+loose {
+			t.Errorf("%s: %d answers, p99 %v", app, len(answers), p99)
+		}
+	}
+	stalled.open()
+	eventually(t, func() bool {
+		a := e.ask("split", `{"input":[1]}`)
+		return !a.Default && len(a.Missing) == 0
+	})
+}
+
+// One model of five is slow at random: who need not hear it, does not wait for it.
+func TestSpeculationDoesNotWaitForTheSlowest(t *testing.T) {
+	const each = 30
+	speculative := map[string]serving.PolicySpec{
+		"vote":             {Kind: serving.PolicyVote},
+		"guaranteed":       {Kind: serving.PolicyGuaranteed, WithinMicros: 5000},
+		"first_acceptable": {Kind: serving.PolicyFirstAcceptable},
+	}
+	measure := func(policy serving.PolicySpec) []answer {
+		h := newHouse(t)
+		names := []string{"m0", "m1", "m2", "m3", "m4"}
+		for _, name := range names[:4] {
+			h.model(name, says("cat").surely(0.9))
+		}
+		h.model("m4", says("cat").surely(0.5).after(pareto(10*time.Millisecond, 1.2, 150*time.Millisecond)))
+		h.app("app", ample, policy, names...)
+		e := h.gateway("edge", memory{})
+		answers := e.askMany("app", 1, each)
+		for _, a := range answers {
+			if a.Default || a.says() != "cat" {
+				t.Errorf("%s answers %s (%s)", policy.Kind, a.Output, a.Why)
+			}
+		}
+		return answers
+	}
+	all := measure(serving.PolicySpec{Kind: serving.PolicyBest})
+	t.Logf("waiting for all: p50 %v, p95 %v", quantile(all, 0.5), quantile(all, 0.95))
+	for name, policy := range speculative {
+		answers := measure(policy)
+		p50, p95 := quantile(answers, 0.5), quantile(answers, 0.95)
+		t.Logf("%s: p50 %v, p95 %v", name, p50, p95)
+		if len(answers) != each || p95 > quantile(all, 0.95) || p50 > quantile(all, 0.5) {
+			t.Errorf("%s: %d answers, p50 %v, p95 %v", name, len(answers), p50, p95)
+		}
+	}
+}
+
+// pareto draws times of a Pareto distribution with a least and a most, the same ones for
+// every policy.
+func pareto(least time.Duration, shape float64, most time.Duration) func() time.Duration {
+	var mu sync.Mutex
+	chance := rand.New(rand.NewPCG(4, 2))
+	return func() time.Duration {
+		mu.Lock()
+		defer mu.Unlock()
+		return min(most, time.Duration(float64(least)/math.Pow(1-chance.Float64(), 1/shape)))
+	}
+}
