@@ -83,3 +83,12 @@ func element(t serving.DType, data []byte) float64 {
 		return math.Float64frombits(le.Uint64(data))
 	}
 }
+
+// Confidence is the model's own confidence in an output, or 0 where it gave none that is
+// between 0 and 1.
+func Confidence(o *serving.Output) float64 {
+	if o.Confidence != nil && *o.Confidence >= 0 && *o.Confidence <= 1 {
+		return *o.Confidence
+	}
+	return 0
+}

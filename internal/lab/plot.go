@@ -57,7 +57,7 @@ func writePlots(path string, results map[string][]*result, queries int) error {
 			Levels: []level{{leaves, bad + queries/12, good}, {comeBack, good + queries/12, queries}}, Lines: shares(results[drifting], queries)},
 		{File: "ensembles", Title: "Five models, each with 16 of the 64 pixels", X: "shuffle and choice of pixels", Y: "error, %", Groups: groups(results[ensembles], 100)},
 		{File: "regret-specialists", Title: "Five experts for two digits each: errors beyond the best single expert", X: "queries", Y: regret, Lines: regrets(results[specialists], queries)},
-		{File: "numbers", Title: "The digit as a number, from five models with 4 to 32 pixels", X: "shuffle and choice of pixels", Y: "mean absolute error", Groups: groups(results[numbers], 9)},
+		{File: "numbers", Title: "The digit as a number, from five models with 8 to 24 pixels", X: "shuffle and choice of pixels", Y: "mean absolute error", Groups: groups(results[numbers], 9)},
 		{File: "odd", Title: "Odd or even, from five models of which one is the wrong way round", X: "shuffle and choice of pixels", Y: "error, %", Groups: groups(results[odd], 100)},
 	}
 	text, err := json.Marshal(plots)

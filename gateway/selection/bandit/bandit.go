@@ -110,7 +110,7 @@ func (a *arms) Combine(_ *selection.State, plan *selection.Plan, answers []selec
 	for i := range answers {
 		switch answer := &answers[i]; {
 		case answer.Output != nil:
-			v.Output, v.Model, v.Confidence, v.Failure = answer.Output, plan.Asks[i].ID, confidence(answer.Output), nil
+			v.Output, v.Model, v.Confidence, v.Failure = answer.Output, plan.Asks[i].ID, selection.Confidence(answer.Output), nil
 			return selection.Decision{Verdict: v, Done: true}
 		case answer.Failure != nil && v.Failure == nil:
 			v.Failure = answer.Failure // the best model's says the most
@@ -124,12 +124,4 @@ func (a *arms) Combine(_ *selection.State, plan *selection.Plan, answers []selec
 		v.Failure = &serving.Failure{Cause: serving.NoReplica}
 	}
 	return selection.Decision{Verdict: v, Done: true}
-}
-
-// confidence is the model's own, if it has said one that makes sense.
-func confidence(o *serving.Output) float64 {
-	if o.Confidence == nil || !(*o.Confidence >= 0 && *o.Confidence <= 1) {
-		return 0
-	}
-	return *o.Confidence
 }

@@ -110,12 +110,12 @@ func TestReserveIsOpenedByFailures(t *testing.T) {
 
 func TestConfidenceIsOneOrNone(t *testing.T) {
 	for given, want := range map[float64]float64{0: 0, 0.5: 0.5, 1: 1, 80: 0, -1: 0, math.Inf(1): 0} {
-		if got := confidence(&serving.Output{Confidence: &given}); got != want {
+		if got := selection.Confidence(&serving.Output{Confidence: &given}); got != want {
 			t.Errorf("confidence %v is taken for %v", given, got)
 		}
 	}
 	nan := math.NaN()
-	if got := confidence(&serving.Output{Confidence: &nan}); got != 0 {
+	if got := selection.Confidence(&serving.Output{Confidence: &nan}); got != 0 {
 		t.Errorf("no number is taken for %v", got)
 	}
 }

@@ -95,7 +95,7 @@ func first(plan *selection.Plan, answers []selection.Answer, n int, at selection
 		switch {
 		case a.Output != nil:
 			return selection.Decision{Done: true, Verdict: selection.Verdict{
-				Output: a.Output, Model: plan.Asks[i].ID, Confidence: confidence(a.Output), Ended: selection.EndedAll,
+				Output: a.Output, Model: plan.Asks[i].ID, Confidence: selection.Confidence(a.Output), Ended: selection.EndedAll,
 			}}
 		case a.Failure == nil && at.Final:
 			return selection.Decision{Done: true, Verdict: selection.Verdict{
@@ -108,12 +108,4 @@ func first(plan *selection.Plan, answers []selection.Answer, n int, at selection
 	return selection.Decision{Done: true, Verdict: selection.Verdict{
 		Failure: answers[0].Failure, Model: plan.Asks[0].ID, Ended: selection.EndedAll,
 	}}
-}
-
-// confidence is the model's own, where it gave one that makes sense.
-func confidence(o *serving.Output) float64 {
-	if o.Confidence != nil && *o.Confidence >= 0 && *o.Confidence <= 1 {
-		return *o.Confidence
-	}
-	return 0
 }

@@ -55,7 +55,7 @@ func (r *race) take(i int, ended selection.Ending) selection.Decision {
 	case len(r.answers) == 0:
 		d.Failure = &serving.Failure{Cause: serving.NoReplica}
 	case i != none:
-		d.Output, d.Model, d.Confidence = r.answers[i].Output, r.plan.Asks[i].ID, confidence(r.answers[i].Output)
+		d.Output, d.Model, d.Confidence = r.answers[i].Output, r.plan.Asks[i].ID, selection.Confidence(r.answers[i].Output)
 	case !r.pending():
 		d.Failure, d.Model = r.answers[0].Failure, r.plan.Asks[0].ID
 	}

@@ -47,11 +47,3 @@ func qualifier(o *serving.Output, name string) (float64, bool) {
 	}
 	return 0, false
 }
-
-// confidence is the model's own, where it gave one that is between 0 and 1.
-func confidence(o *serving.Output) float64 {
-	if o.Confidence != nil && *o.Confidence >= 0 && *o.Confidence <= 1 {
-		return *o.Confidence
-	}
-	return 0
-}
