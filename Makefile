@@ -8,12 +8,13 @@ MODELS   := build/demo-models
 DATA_DIR ?= build/demo-data
 TOOLS    := go tool -modfile=internal/tools/go.mod
 SERVERS  := build/servers
+LAB      := build/lab
 FUZZTIME ?= 20s
 BENCH    ?= all
 OFFSET   ?= 0
 OUTAGE   ?= 20s
 
-.PHONY: help build run servers cluster cluster-down test test-go test-python test-demo faults test-faults bench figures fuzz lint fmt fix clean
+.PHONY: help build run servers cluster cluster-down test test-go test-python test-demo faults test-faults bench figures selection fuzz lint fmt fix clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -60,6 +61,11 @@ test-demo: ## clone the repository, run `make run` there, and ask both models
 bench: build $(VENV)/demo ## measure; the figures of docs/benchmarks.md
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" go run ./internal/bench -only $(BENCH)
 
+selection: $(LAB)/python ## replay real models through every policy; the figures and plots of docs/selection
+	$(LAB)/venv/bin/python internal/lab/models.py $(LAB)/tables.json
+	go run ./internal/lab -tables $(LAB)/tables.json -plots $(LAB)/plots.json -figures docs/selection/figures.md; \
+		kept=$$?; $(LAB)/venv/bin/python internal/lab/plots.py $(LAB)/plots.json docs/selection && exit $$kept
+
 fuzz: ## fuzz every decoder for FUZZTIME each
 	scripts/fuzz $(FUZZTIME)
 
@@ -94,6 +100,13 @@ $(VENV)/demo: $(VENV)/sdk $(DEMO)/requirements.txt
 
 $(VENV)/test: $(VENV)/demo
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check pytest
+	@touch $@
+
+# The laboratory has an environment of its own, so that what it needs is not in the models'.
+$(LAB)/python: internal/lab/requirements.txt
+	@echo "installing scikit-learn and matplotlib (once)"
+	@$(PYTHON) -m venv $(LAB)/venv
+	$(LAB)/venv/bin/python -m pip install --quiet --disable-pip-version-check -r internal/lab/requirements.txt
 	@touch $@
 
 # The servers, each built in a module of its own. Minutes the first time.

@@ -6,18 +6,20 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"topsail/gateway/selection"
 	"topsail/serving"
 )
 
-// joined is feedback with the predictions that it is about.
+// joined is feedback with the predictions that it is about. It owns its memory: a state
+// may still be learning from it when nobody waits for that any more.
 type joined struct {
 	feedback  selection.Feedback
 	user      string
 	context   string
-	answer    *serving.Output // what the client got
+	answer    *serving.Output // what the client got; nil: the default
 	source    serving.FeedbackSource
 	recorded  bool // there is a record
 	duplicate bool // which has had its feedback
@@ -25,17 +27,16 @@ type joined struct {
 
 // join finds the record that the feedback means, or predicts again.
 func (j *Joiner) join(ctx context.Context, app *serving.App, f *serving.Feedback) (*joined, error) {
-	record, err := j.find(ctx, app, f)
+	own := *f
+	own.Input.Data = slices.Clone(f.Input.Data)
+	record, err := j.find(ctx, app, &own)
 	if err != nil {
 		return nil, err
 	}
 	var one *joined
 	if record != nil {
-		one, err = j.recall(ctx, app, record, f)
-	} else {
-		one, err = j.rehearse(ctx, app, f)
-	}
-	if err != nil {
+		one = j.recall(ctx, app, record, own.Input)
+	} else if one, err = j.rehearse(ctx, app, &own); err != nil {
 		return nil, err
 	}
 	return one, one.judge(app, f)
@@ -44,29 +45,24 @@ func (j *Joiner) join(ctx context.Context, app *serving.App, f *serving.Feedback
 // find is the record that the feedback means; nil when its input has none.
 func (j *Joiner) find(ctx context.Context, app *serving.App, f *serving.Feedback) (*serving.Record, error) {
 	j.recorder.Flush(ctx) // it may be of an answer that has just left
-	for first := true; ; first = false {
-		record, err := j.lookUp(ctx, app, f)
-		switch {
-		case err == nil:
-			return record, mismatch(record, f)
-		case !errors.Is(err, serving.ErrNoRecord):
-			if f.QueryID == 0 {
-				return nil, nil // the store is away: the input is enough
-			}
-			return nil, fmt.Errorf("%w: %w", serving.ErrUnavailable, err)
-		case f.QueryID == 0:
-			return nil, nil
-		case !first && f.Input.Type == 0:
-			return nil, &serving.QueryError{Cause: fmt.Sprintf("Unknown query_id: %d: there is no record of such an answer of application %s, or not any more: send the input", f.QueryID, app.Name)}
-		case !first:
-			return nil, nil
+	record, err := j.lookUp(ctx, app, f)
+	if errors.Is(err, serving.ErrNoRecord) && f.QueryID != 0 {
+		if err := pause(ctx, soon); err != nil { // another gateway may be about to store it
+			return nil, err
 		}
-		select { // another gateway may be about to store it
-		case <-time.After(soon):
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
+		record, err = j.lookUp(ctx, app, f)
 	}
+	switch {
+	case err == nil:
+		return record, mismatch(record, f)
+	case f.QueryID == 0:
+		return nil, nil // the input is enough, also while the store is away
+	case !errors.Is(err, serving.ErrNoRecord):
+		return nil, fmt.Errorf("%w: look up the record of query %d: %w", serving.ErrUnavailable, f.QueryID, err)
+	case f.Input.Type == 0:
+		return nil, &serving.QueryError{Cause: fmt.Sprintf("Unknown query_id: %d: there is no record of such an answer of application %s, or not any more: send the input", f.QueryID, app.Name)}
+	}
+	return nil, nil
 }
 
 func (j *Joiner) lookUp(ctx context.Context, app *serving.App, f *serving.Feedback) (*serving.Record, error) {
@@ -87,39 +83,52 @@ func mismatch(r *serving.Record, f *serving.Feedback) error {
 	return nil
 }
 
-// recall takes the predictions from a record. What a model had not said in time is
-// looked for in the cache, or asked again.
-func (j *Joiner) recall(ctx context.Context, app *serving.App, r *serving.Record, f *serving.Feedback) (*joined, error) {
-	input := f.Input
+// recall takes the predictions from a record.
+func (j *Joiner) recall(ctx context.Context, app *serving.App, r *serving.Record, input serving.Input) *joined {
 	if input.Type == 0 && r.Input != nil {
 		input = serving.Input{Type: r.InputType, Data: r.Input}
 	}
-	one := &joined{user: r.User, context: r.Context, source: serving.FromRecord, recorded: true, duplicate: r.Learned}
-	one.feedback = selection.Feedback{QueryID: r.QueryID, User: r.User, Input: input}
-	if r.Output != nil {
-		one.answer = parse(r.Output)
+	one := &joined{
+		user: r.User, context: r.Context, answer: parse(r.Output), source: serving.FromRecord, recorded: true, duplicate: r.Learned,
+		feedback: selection.Feedback{QueryID: r.QueryID, User: r.User, Input: input},
 	}
 	for _, ask := range r.Asked {
-		o := selection.Outcome{ModelID: ask.ModelID, Probability: ask.Probability, Output: parse(ask.Output)}
-		if o.Output == nil && input.Type != 0 && !one.duplicate && j.predictor.Learning(app.Name) != nil {
-			q := serving.Query{App: app.Name, Input: input}
-			o.Output, _, _ = j.predictor.Output(ctx, &q, ask.ModelID, patience) // without it, it is not judged
-		}
-		one.feedback.Outcomes = append(one.feedback.Outcomes, o)
+		one.feedback.Outcomes = append(one.feedback.Outcomes, selection.Outcome{
+			ModelID: ask.ModelID, Probability: ask.Probability, Output: parse(ask.Output),
+		})
 	}
-	return one, nil
+	if !one.duplicate && input.Type != 0 && j.predictor.Learning(app.Name) != nil {
+		j.complete(ctx, app, one)
+	}
+	return one
+}
+
+// complete looks in the cache for what models had not said in time, and asks them again.
+// Those that stay silent are not judged.
+func (j *Joiner) complete(ctx context.Context, app *serving.App, one *joined) {
+	var asking sync.WaitGroup
+	for i := range one.feedback.Outcomes {
+		if o := &one.feedback.Outcomes[i]; o.Output == nil {
+			asking.Go(func() {
+				q := serving.Query{App: app.Name, Input: one.feedback.Input, User: one.user}
+				o.Output, _, _ = j.predictor.Output(ctx, &q, o.ModelID, patience)
+			})
+		}
+	}
+	asking.Wait()
 }
 
 // rehearse predicts as a query would.
 func (j *Joiner) rehearse(ctx context.Context, app *serving.App, f *serving.Feedback) (*joined, error) {
-	input := serving.Input{Type: f.Input.Type, Data: slices.Clone(f.Input.Data)}
-	q := serving.Query{App: app.Name, Input: input, User: f.User, Context: f.Context}
+	q := serving.Query{App: app.Name, Input: f.Input, User: f.User, Context: f.Context}
 	p, err := j.predictor.Rehearse(ctx, &q, patience)
 	if err != nil {
 		return nil, err
 	}
-	one := &joined{user: f.User, context: f.Context, source: serving.FromCache}
-	one.feedback = selection.Feedback{User: f.User, Input: input}
+	one := &joined{
+		user: f.User, context: f.Context, source: serving.FromCache,
+		feedback: selection.Feedback{User: f.User, Input: f.Input},
+	}
 	if !p.Default {
 		one.answer = parse(p.Output)
 	}
@@ -130,7 +139,9 @@ func (j *Joiner) rehearse(ctx context.Context, app *serving.App, f *serving.Feed
 		if !m.Cached {
 			one.source = serving.FromModels
 		}
-		one.feedback.Outcomes = append(one.feedback.Outcomes, selection.Outcome{ModelID: m.ModelID, Probability: m.Probability, Output: parse(m.Output)})
+		one.feedback.Outcomes = append(one.feedback.Outcomes, selection.Outcome{
+			ModelID: m.ModelID, Probability: m.Probability, Output: parse(m.Output),
+		})
 	}
 	return one, nil
 }
@@ -145,4 +156,15 @@ func parse(text json.RawMessage) *serving.Output {
 		return nil
 	}
 	return out
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }

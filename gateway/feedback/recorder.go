@@ -22,8 +22,10 @@ type Store interface {
 const (
 	// flushEvery is how long a record waits for others, to be stored together.
 	flushEvery = 20 * time.Millisecond
-	// maxPending bounds the records that wait. Those beyond are not kept.
-	maxPending = 8192
+	// maxPending and maxPendingBytes bound the records that wait, and the inputs in
+	// them. Those beyond are not kept.
+	maxPending      = 8192
+	maxPendingBytes = 64 << 20
 	// perFlush is how many records of apps whose policy does not learn are kept in
 	// between: a thousand a second. Feedback on their answers changes no answer.
 	perFlush = 20
@@ -33,23 +35,27 @@ const (
 
 // Recorder keeps the records of a gateway's answers, soon and in the background.
 type Recorder struct {
-	store Store
-	log   *slog.Logger
-	kept  obs.Counter
-	lost  obs.Counter
-	quota atomic.Int64 // of records that are not for learning, until the next flush
+	store   Store
+	log     *slog.Logger
+	kept    obs.Counter
+	lost    obs.Counter
+	quota   atomic.Int64       // of records that are not for learning, until the next flush
+	flushes chan chan struct{} // closed when what was kept before is stored, or lost
+	ended   chan struct{}      // closed when Run has returned
+	failing bool               // the last storing did; Run's
 
 	mu      sync.Mutex // guards the following
 	pending []*serving.Record
-
-	storing sync.Mutex // held while records are stored; guards the following
-	failing bool
+	bytes   int
 }
 
 // NewRecorder makes a recorder; Run stores what it is given.
 func NewRecorder(store Store, log *slog.Logger, r *obs.Registry) *Recorder {
-	records := r.Counters("topsail_feedback_records_total", "Records of answers, for feedback to come: kept, or lost because there were too many or the store was away.", "result")
-	return &Recorder{store: store, log: log, kept: records.WithLabelValues("kept"), lost: records.WithLabelValues("lost")}
+	records := r.Counters("topsail_feedback_records_total", "Records of answers, for feedback to come: kept, or lost because they were too many or too large, or the store was away.", "result")
+	return &Recorder{
+		store: store, log: log, kept: records.WithLabelValues("kept"), lost: records.WithLabelValues("lost"),
+		flushes: make(chan chan struct{}), ended: make(chan struct{}),
+	}
 }
 
 // Wants says whether there is room for the record of one more answer. Those that a
@@ -60,43 +66,58 @@ func (r *Recorder) Wants(learns bool) bool { return learns || r.quota.Add(-1) >=
 func (r *Recorder) Keep(record *serving.Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.pending) >= maxPending {
+	if len(r.pending) >= maxPending || r.bytes+len(record.Input) > maxPendingBytes {
 		r.lost.Inc()
 		return
 	}
 	r.pending = append(r.pending, record)
+	r.bytes += len(record.Input)
 }
 
-// Run stores records until ctx ends, and then what is left.
+// Run stores records until ctx ends, and then what is left. Run it once.
 func (r *Recorder) Run(ctx context.Context) error {
+	defer close(r.ended)
 	tick := time.NewTicker(flushEvery)
 	defer tick.Stop()
 	r.quota.Store(perFlush)
+	storing := context.WithoutCancel(ctx) // what was begun is finished
 	for {
 		select {
 		case <-tick.C:
 			r.quota.Store(perFlush)
-			r.Flush(ctx)
+			r.flush(storing)
+		case done := <-r.flushes:
+			r.flush(storing)
+			close(done)
 		case <-ctx.Done():
-			r.Flush(context.WithoutCancel(ctx))
+			r.flush(storing)
 			return context.Cause(ctx)
 		}
 	}
 }
 
-// Flush stores what waits, and returns when that is done or has failed.
+// Flush returns when what was kept so far is stored or lost, Run has returned, or ctx
+// ends.
 func (r *Recorder) Flush(ctx context.Context) {
-	r.storing.Lock()
-	defer r.storing.Unlock()
-	r.mu.Lock()
-	list := r.pending
-	r.pending = nil
-	r.mu.Unlock()
-	if len(list) == 0 {
+	done := make(chan struct{})
+	select {
+	case r.flushes <- done:
+	case <-r.ended:
+		return
+	case <-ctx.Done():
 		return
 	}
-	for _, record := range list {
-		record.InputHash = serving.HashInput(serving.Input{Type: record.InputType, Data: record.Input})
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+}
+
+// flush stores what waits.
+func (r *Recorder) flush(ctx context.Context) {
+	list := r.finish(r.take())
+	if len(list) == 0 {
+		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, storeWithin)
 	defer cancel()
@@ -106,12 +127,43 @@ func (r *Recorder) Flush(ctx context.Context) {
 	} else {
 		r.kept.Add(float64(len(list)))
 	}
-	if failing := err != nil; failing != r.failing {
-		r.failing = failing
-		if failing {
-			r.log.Warn("cannot store the records of answers: feedback on them is joined by predicting again", "err", err)
-		} else {
-			r.log.Info("records of answers are stored again")
+	r.report(err)
+}
+
+// finish gives records their hashes, and leaves out what is too large.
+func (r *Recorder) finish(list []*serving.Record) (finished []*serving.Record) {
+	for _, record := range list {
+		record.InputHash = serving.HashInput(serving.Input{Type: record.InputType, Data: record.Input})
+		if len(record.Input) > serving.MaxRecordedInput {
+			record.Input = nil
 		}
+		bounded, err := record.Bounded()
+		if err != nil {
+			r.lost.Inc()
+			continue
+		}
+		finished = append(finished, bounded)
 	}
+	return finished
+}
+
+func (r *Recorder) take() []*serving.Record {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	list := r.pending
+	r.pending, r.bytes = nil, 0
+	return list
+}
+
+// report logs when storing begins to fail, and when it works again.
+func (r *Recorder) report(err error) {
+	failing := err != nil
+	switch {
+	case failing == r.failing:
+	case failing:
+		r.log.Warn("cannot store the records of answers: feedback on them is joined by predicting again", "err", err)
+	default:
+		r.log.Info("records of answers are stored again")
+	}
+	r.failing = failing
 }

@@ -11,7 +11,7 @@ import (
 func (w *work) answer() serving.Prediction {
 	a := serving.Prediction{QueryID: w.p.ids.Next(), Model: w.verdict.Model}
 	if w.verdict.Output != nil {
-		a.Output, a.Cached = w.verdict.Output.JSON, w.hits > 0 && w.hits == w.opened
+		a.Output, a.Cached = w.verdict.Output.JSON, w.fromCache()
 	} else {
 		failure := w.verdict.Failure
 		if failure == nil {
@@ -32,12 +32,37 @@ func (w *work) answer() serving.Prediction {
 	return a
 }
 
+// fromCache says whether no replica was asked for what the answer is made of: the output
+// of one model, or of all that came.
+func (w *work) fromCache() (cached bool) {
+	one := w.verdict.Model != serving.ModelID{}
+	for i := range w.parts[:w.opened] {
+		p, ask := &w.parts[i], &w.plan.Asks[i]
+		if w.answers[i].Output == nil || ask.Shadow || one && ask.ID != w.verdict.Model {
+			continue
+		}
+		if cached = p.cached; !cached {
+			return false
+		}
+	}
+	return cached
+}
+
+// missed says whether the answer was made without a part that was wanted in it: not a
+// shadow, nor one that could not have changed it.
+func (w *work) missed(i int) bool {
+	if w.plan.Asks[i].Shadow || w.answers[i].Output != nil {
+		return false
+	}
+	enough := w.verdict.Ended == selection.EndedCertain || w.verdict.Ended == selection.EndedAcceptable
+	return w.answers[i].Failure != nil || !enough
+}
+
 // name says who was wanted for the answer and is not in it.
 func (w *work) name(a *serving.Prediction) {
-	enough := w.verdict.Ended == selection.EndedCertain || w.verdict.Ended == selection.EndedAcceptable
 	for i := range w.parts[:w.opened] {
-		p, answer := &w.parts[i], &w.answers[i]
-		if w.plan.Asks[i].Shadow || answer.Output != nil || answer.Failure == nil && enough {
+		p := &w.parts[i]
+		if !w.missed(i) {
 			continue
 		}
 		a.Missing = append(a.Missing, p.version.ModelID)
@@ -53,7 +78,7 @@ func (w *work) name(a *serving.Prediction) {
 // count counts the answer, and what each model had to do with it.
 func (w *work) count(a *serving.Prediction) {
 	w.app.metrics.answered(a.Cause, time.Since(w.q.Received))
-	if w.app.Policy.KindName() == serving.PolicySingle {
+	if w.app.single {
 		return
 	}
 	w.app.metrics.ended(w.verdict.Ended)
@@ -61,7 +86,6 @@ func (w *work) count(a *serving.Prediction) {
 		p, answer := &w.parts[i], &w.answers[i]
 		m := p.version.metrics
 		switch {
-		case p.shed:
 		case w.plan.Asks[i].Shadow:
 			w.compareLater(p, answer)
 		case answer.Output != nil:
@@ -70,7 +94,7 @@ func (w *work) count(a *serving.Prediction) {
 				m.agreed.Inc()
 			}
 		}
-		w.tally(p, answer)
+		w.tally(i)
 	}
 }
 
@@ -94,7 +118,8 @@ func (w *work) compareLater(p *part, answer *selection.Answer) {
 }
 
 // tally tells a policy that observes how asking one version went.
-func (w *work) tally(p *part, answer *selection.Answer) {
+func (w *work) tally(i int) {
+	p, answer := &w.parts[i], &w.answers[i]
 	if w.app.tallies == nil || p.shed || w.q.Version != "" {
 		return
 	}
@@ -102,6 +127,8 @@ func (w *work) tally(p *part, answer *selection.Answer) {
 	switch {
 	case answer.Output != nil:
 		t.Answers = 1
+	case !w.missed(i):
+		return
 	case answer.Failure == nil || answer.Failure.Cause == serving.MissedSLO || answer.Failure.Cause == serving.RefusedLate:
 		t.Missed = 1
 	default:

@@ -15,6 +15,7 @@ import (
 type app struct {
 	*serving.App
 	policy   selection.Policy
+	single   bool       // the policy is "single"
 	learned  *state.App // what the policy keeps its states for; nil: it keeps none
 	members  []member   // whom queries can ask, sorted
 	both     []*linked  // whose serving version can be asked beside those in members
@@ -59,8 +60,9 @@ func (p *Predictor) SetCatalog(cat *serving.Catalog) error {
 func (p *Predictor) compile(spec *serving.App, cat *serving.Catalog, backlogs map[serving.ModelID]*backlog) (*app, error) {
 	a := &app{
 		App:      spec,
+		single:   spec.Policy.KindName() == serving.PolicySingle,
 		weight:   max(spec.Weight, 0),
-		extra:    p.metrics.budget,
+		extra:    p.extraOf(spec),
 		fallback: serving.AppendText(nil, []byte(spec.DefaultOutput)),
 		margin:   min(spec.SLO/20, maxMargin),
 		metrics:  p.metrics.app(spec.Name, spec.SLO),
@@ -81,9 +83,6 @@ func (p *Predictor) compile(spec *serving.App, cat *serving.Catalog, backlogs ma
 		return nil, err
 	}
 	a.members, a.both = a.places()
-	if spec.Policy.Kind == serving.PolicyHedge && spec.Policy.Share > 0 {
-		a.extra = newBudget(spec.Policy.Share)
-	}
 	if learner, ok := a.policy.(selection.Learner); ok {
 		a.learned = state.NewApp(spec.Name, spec.Policy, learner, Learned(spec, cat))
 	}
@@ -92,6 +91,20 @@ func (p *Predictor) compile(spec *serving.App, cat *serving.Catalog, backlogs ma
 			p.observed[spec.Name] = newTallies(p.urgent)
 		}
 		a.tallies = p.observed[spec.Name]
+	} else {
+		delete(p.observed, spec.Name)
 	}
 	return a, nil
+}
+
+// extraOf is the budget of an app's calls beyond the first: the gateway's, or its own
+// where its policy names a share, which it keeps from catalog to catalog.
+func (p *Predictor) extraOf(spec *serving.App) *budget {
+	if spec.Policy.Kind != serving.PolicyHedge || spec.Policy.Share == 0 {
+		return p.metrics.budget
+	}
+	if old, err := p.app(spec.Name); err == nil && old.Policy.Kind == serving.PolicyHedge && old.Policy.Share == spec.Policy.Share {
+		return old.extra
+	}
+	return newBudget(spec.Policy.Share)
 }

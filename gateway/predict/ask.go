@@ -12,12 +12,14 @@ import (
 
 // Rehearse predicts as for a query, without its deadline and without leaving a trace:
 // to learn from. It waits for everyone whom the policy asks, for patience at the most,
-// behind queries that have less time. The prediction has its explanation.
+// behind queries that have less time. The prediction has its explanation. It fails as
+// Predict does.
 func (p *Predictor) Rehearse(ctx context.Context, q *serving.Query, patience time.Duration) (serving.Prediction, error) {
 	r := p.pool.Get().(*round)
 	defer p.release(r)
-	q.Explain, q.Timeout = true, 0
-	w, err := r.begin(p, q, patience)
+	own := *q
+	own.Explain, own.Timeout = true, 0
+	w, err := r.begin(p, &own, patience)
 	if err != nil {
 		return serving.Prediction{}, err
 	}
@@ -30,21 +32,25 @@ func (p *Predictor) Rehearse(ctx context.Context, q *serving.Query, patience tim
 
 // Output is what one version says of a query's input, within so much time: from the
 // cache, which cached tells, or asked. The version's model must be linked to the app,
-// or decide for it.
+// or decide for it. It fails with a *serving.QueryError for a version that cannot be
+// asked this, a *serving.Failure where there is no output, or a context that has ended.
 func (p *Predictor) Output(ctx context.Context, q *serving.Query, id serving.ModelID, within time.Duration) (out *serving.Output, cached bool, err error) {
 	a, err := p.app(q.App)
 	if err != nil {
 		return nil, false, err
 	}
 	v := a.find(id)
-	if v == nil {
+	switch {
+	case v == nil:
 		return nil, false, &serving.QueryError{Cause: "model " + id.String() + " does not belong to application " + a.Name}
+	case v.inputType != q.Input.Type:
+		return nil, false, &serving.QueryError{Cause: "Input of type " + q.Input.Type.String() + ", and model " + id.String() + " takes " + v.inputType.String()}
 	}
 	r := p.pool.Get().(*round)
 	defer p.release(r)
-	w := r.add()
-	q.Received = time.Now()
-	w.prepare(p, a, q, r.wake, within)
+	w, own := r.add(), *q
+	own.Received = time.Now()
+	w.prepare(p, a, &own, r.wake, max(within, 1))
 	w.only(v)
 	if err := w.plans(); err != nil {
 		return nil, false, err
@@ -60,7 +66,7 @@ func (p *Predictor) Output(ctx context.Context, q *serving.Query, id serving.Mod
 		}
 		return nil, false, failure
 	}
-	return w.verdict.Output, w.hits > 0, nil
+	return w.verdict.Output, w.fromCache(), nil
 }
 
 // Serving is the version of a model that an app's queries go to now, or that decides
@@ -72,7 +78,7 @@ func (p *Predictor) Serving(app, model string) (id serving.ModelID, ok bool) {
 	}
 	for _, l := range append(a.models[:len(a.models):len(a.models)], a.decider) {
 		if l != nil && l.name == model {
-			if v := a.serving(l); v != nil {
+			if v, _ := a.serving(l); v != nil {
 				return v.ModelID, true
 			}
 		}

@@ -33,6 +33,7 @@ type call struct {
 	sent     bool // at some time
 	heldOnce bool // after it was sent; there is no second time
 	released bool // by the backlog, and in flight since
+	given    bool // up by whoever asked: no second replica is asked
 
 	// For the backlog while the call is held, and guarded by it.
 	until time.Time        // when nobody waits for it any more
@@ -140,8 +141,12 @@ func (c *call) measure(from *route.Target, status rpc.Status, now time.Time) {
 				c.backlog.pace.note(now.Sub(q.at))
 			}
 		}
-	case rpc.StatusFull, rpc.StatusLate:
+	case rpc.StatusFull:
 		c.backlog.ration.refused(now)
+	case rpc.StatusLate:
+		if _, p95 := c.backlog.pace.times(); c.deadline.Sub(now) > p95 { // else its time was short, not capacity
+			c.backlog.ration.refused(now)
+		}
 	}
 }
 
@@ -161,9 +166,9 @@ func (c *call) failed(from *route.Target, why *serving.Failure, now time.Time) {
 		if c.flight.Land(nil, why) {
 			c.cancelOthers(from)
 		}
-	case now.Before(c.deadline) && c.again(from, why.Cause, now):
+	case !c.given && now.Before(c.deadline) && c.again(from, why.Cause, now):
 	case c.open > 0:
-	case now.Before(c.deadline) && c.wait(from, why, now):
+	case !c.given && now.Before(c.deadline) && c.wait(from, why, now):
 	default:
 		c.flight.Land(nil, why)
 	}
@@ -209,10 +214,12 @@ func (c *call) hedge(now time.Time) {
 	c.again(first.target, serving.OK, now)
 }
 
-// cancel takes back what is in flight: nobody needs it any more.
-func (c *call) cancel() {
+// giveUp takes back what is in flight: nobody needs it any more. What comes all the
+// same is cached.
+func (c *call) giveUp() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.given = true
 	c.cancelOthers(nil)
 }
 

@@ -123,6 +123,7 @@ func TestCatalogSwapsUnderLoad(t *testing.T) {
 		newCatalog([]*serving.App{strings, minus}, newModel(n1)),
 		newCatalog([]*serving.App{plus, minus}), // without their models
 	}
+	r.set(catalogs[0])
 	var all sync.WaitGroup
 	var asking atomic.Bool
 	var answered atomic.Int64

@@ -100,9 +100,9 @@ func meansServing(a *serving.App, model string) bool {
 }
 
 // version is the one that takes queries now; nil when there is none.
-func (m *member) version(a *app) *version {
+func (m *member) version(a *app) (v *version, ready bool) {
 	if m.pinned != nil {
-		return m.pinned
+		return m.pinned, m.pinned.ready()
 	}
 	return a.serving(m.linked)
 }
@@ -145,35 +145,34 @@ func Learned(a *serving.App, cat *serving.Catalog) (ids []serving.ModelID) {
 // candidates appends who can be asked now, and their versions.
 func (a *app) candidates(to []selection.Candidate, versions []*version) ([]selection.Candidate, []*version) {
 	for i := range a.members {
-		if v := a.members[i].version(a); v != nil {
-			to, versions = append(to, v.candidate()), append(versions, v)
+		if v, ready := a.members[i].version(a); v != nil {
+			to, versions = append(to, v.candidate(ready)), append(versions, v)
 		}
 	}
 	for _, l := range a.both {
-		to, versions = insertServing(to, versions, a.serving(l))
+		if v, ready := a.serving(l); v != nil {
+			to, versions = insert(to, versions, v, ready)
+		}
 	}
 	return to, versions
 }
 
-// insertServing puts the serving version into its place, unless it is there.
-func insertServing(to []selection.Candidate, versions []*version, v *version) ([]selection.Candidate, []*version) {
-	if v == nil {
-		return to, versions
-	}
+// insert puts a version into its place, unless it is there.
+func insert(to []selection.Candidate, versions []*version, v *version, ready bool) ([]selection.Candidate, []*version) {
 	at, there := slices.BinarySearchFunc(to, v.ModelID, func(c selection.Candidate, id serving.ModelID) int { return c.ModelID.Compare(id) })
 	if there {
 		return to, versions
 	}
-	return slices.Insert(to, at, v.candidate()), slices.Insert(versions, at, v)
+	return slices.Insert(to, at, v.candidate(ready)), slices.Insert(versions, at, v)
 }
 
-func (v *version) candidate() selection.Candidate {
+func (v *version) candidate(ready bool) selection.Candidate {
 	median, p95 := v.backlog.pace.times()
 	cost := v.cost
 	if cost == 0 {
 		cost = max(median.Seconds()*1000, leastCost)
 	}
-	return selection.Candidate{ModelID: v.ModelID, Ready: v.backlog.group().Len() > 0, Cost: cost, Median: median, P95: p95}
+	return selection.Candidate{ModelID: v.ModelID, Ready: ready, Cost: cost, Median: median, P95: p95}
 }
 
 // leastCost is what asking costs that takes no time, or an unknown one; a model that

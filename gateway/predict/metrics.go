@@ -47,19 +47,17 @@ type appMetrics struct {
 	hits, joins, misses obs.Counter
 	late                obs.Counter
 	endings             map[selection.Ending]obs.Counter
-	left                *obs.CounterVec
-	app                 string
 }
 
 // memberMetrics are those of one model version in an app's answers.
-type memberMetrics struct{ asked, answered, agreed obs.Counter }
+type memberMetrics struct{ asked, answered, agreed, shed obs.Counter }
 
 func (m *Metrics) member(app string, id serving.ModelID) *memberMetrics {
-	m.shed.WithLabelValues(app, id.Model, id.Version) // there from the start, so that its first increase is seen
 	return &memberMetrics{
 		asked:    m.asked.WithLabelValues(app, id.Model, id.Version, "asked"),
 		answered: m.asked.WithLabelValues(app, id.Model, id.Version, "answered"),
 		agreed:   m.asked.WithLabelValues(app, id.Model, id.Version, "agreed"),
+		shed:     m.shed.WithLabelValues(app, id.Model, id.Version),
 	}
 }
 
@@ -71,7 +69,7 @@ func (m *Metrics) app(name string, slo time.Duration) *appMetrics {
 		joins:   m.cache.WithLabelValues(name, "joined"),
 		misses:  m.cache.WithLabelValues(name, "missed"),
 		late:    m.late.WithLabelValues(name),
-		endings: map[selection.Ending]obs.Counter{}, left: m.shed, app: name,
+		endings: map[selection.Ending]obs.Counter{},
 	}
 	for _, e := range selection.Endings() {
 		a.endings[e] = m.ended.WithLabelValues(name, string(e))
@@ -107,6 +105,3 @@ func (a *appMetrics) ended(e selection.Ending) {
 		c.Inc()
 	}
 }
-
-// shed counts a version that was left out.
-func (a *appMetrics) shed(v *version) { a.left.WithLabelValues(a.app, v.Model, v.Version).Inc() }

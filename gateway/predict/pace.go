@@ -13,6 +13,7 @@ import (
 // Sandler, "Frugal streaming for estimating quantiles", 2014).
 type pace struct {
 	median, p95 atomic.Uint64 // bits of seconds; 0: nothing came yet
+	probed      atomic.Int64  // when it was last asked though it seemed too slow, unix nanoseconds
 }
 
 const (
@@ -20,6 +21,9 @@ const (
 	paceStep = 0.05
 	// paceRace is how often an answer tries to be counted against others.
 	paceRace = 2
+	// probeEvery is how often a version is asked that seems too slow: without answers,
+	// nobody would see that it is not any more.
+	probeEvery = time.Second
 )
 
 func (p *pace) note(took time.Duration) {
@@ -47,7 +51,13 @@ func follow(estimate *atomic.Uint64, x, quantile float64) {
 	}
 }
 
-// seconds is the median and the 95th percentile; 0 while nothing is known.
+// probe says once in a while that a version is to be asked though it seems too slow.
+func (p *pace) probe(now time.Time) bool {
+	last := p.probed.Load()
+	return now.UnixNano()-last >= int64(probeEvery) && p.probed.CompareAndSwap(last, now.UnixNano())
+}
+
+// times are the median and the 95th percentile; 0 while nothing is known.
 func (p *pace) times() (median, p95 time.Duration) { return duration(&p.median), duration(&p.p95) }
 
 func duration(estimate *atomic.Uint64) time.Duration {

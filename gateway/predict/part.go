@@ -15,34 +15,37 @@ type part struct {
 	asked   time.Time     // when, if the query wants an explanation
 	took    time.Duration // until it answered, the same
 	hedgeAt time.Time     // when to go to a second replica; zero: not
-	cached  bool          // the cache had it, or an equal query
-	shed    bool          // left out
+	cached  bool          // the cache had it, or an equal query asked
+	shed    bool          // left out to save capacity
 }
 
-// open asks the next of the plan, until so many were: the cache, else an equal question
-// in flight, else a replica.
+// open asks the next of the plan, until so many were.
 func (w *work) open(n int) {
 	for ; w.opened < n; w.opened++ {
-		if !w.answers[w.opened].Come() && !w.sheds(w.opened) {
-			w.askPart(w.opened)
+		if i := w.opened; !w.answers[i].Come() {
+			w.askPart(i, w.spare(i))
+			if m := w.parts[i].version.metrics; m != nil && !w.patient && !w.parts[i].shed {
+				m.asked.Inc()
+			}
 		}
 	}
 }
 
-func (w *work) askPart(i int) {
+// askPart asks one: the cache, else an equal question in flight, else a replica. What
+// would cost capacity is left out if it is spare and capacity is short.
+func (w *work) askPart(i int, spare bool) {
 	p := &w.parts[i]
 	if w.q.Explain {
 		p.asked = time.Now()
 	}
-	if m := p.version.metrics; m != nil && !w.patient {
-		m.asked.Inc()
-	}
 	if w.q.NoCache || w.app.Cache.Off {
-		p.flight = w.p.cache.Alone(w.wake)
-		w.lead(i)
+		if !spare || !w.shed(i) {
+			p.flight = w.p.cache.Alone(w.wake)
+			w.lead(i)
+		}
 		return
 	}
-	if key := p.version.keyer.Key(w.q.Input, w.q.Salt); !w.cached(i, key) {
+	if key := p.version.keyer.Key(w.q.Input, w.q.Salt); !w.cached(i, key) && (!spare || !w.shed(i)) {
 		w.join(i, key)
 	}
 }
@@ -53,8 +56,11 @@ func (w *work) cached(i int, key cache.Key) bool {
 	if out == nil {
 		return false
 	}
-	w.answers[i].Output, w.parts[i].cached = out, true
-	w.hits++
+	p := &w.parts[i]
+	w.answers[i].Output, p.cached = out, true
+	if w.q.Explain {
+		p.took = time.Since(p.asked)
+	}
 	w.app.metrics.hits.Inc()
 	return true
 }
@@ -66,7 +72,6 @@ func (w *work) join(i int, key cache.Key) {
 	p.flight = flight
 	switch {
 	case !opened:
-		w.hits++
 		p.cached = true
 		w.app.metrics.joins.Inc()
 		p.version.backlog.join(flight, w.respond)
@@ -87,13 +92,16 @@ func (w *work) lead(i int) {
 		input: w.q.Input, user: w.q.User, deadline: w.respond,
 	}
 	p.hedgeAt = p.call.start(now)
-	if early := w.plan.Asks[i].HedgeAfter; early > 0 && !p.hedgeAt.IsZero() {
-		p.hedgeAt = now.Add(early)
+	switch ask := &w.plan.Asks[i]; {
+	case ask.Shadow:
+		p.hedgeAt = time.Time{} // nobody waits for it
+	case ask.HedgeAfter > 0 && !p.hedgeAt.IsZero():
+		p.hedgeAt = now.Add(ask.HedgeAfter)
 	}
 }
 
 // collect takes in what has come.
-func (w *work) collect() {
+func (w *work) collect(now time.Time) {
 	for i := range w.parts[:w.opened] {
 		p, a := &w.parts[i], &w.answers[i]
 		if p.flight == nil || a.Come() {
@@ -103,12 +111,9 @@ func (w *work) collect() {
 		if !landed {
 			continue
 		}
-		if failure != nil && p.othersEnd(failure) && time.Now().Before(w.respond) {
-			if p.call == nil {
-				w.hits--
-			}
+		if failure != nil && p.othersEnd(failure) && now.Before(w.respond) {
 			*p = part{version: p.version}
-			w.askPart(i)
+			w.askPart(i, false)
 			continue
 		}
 		a.Output, a.Failure = out, failure
@@ -145,7 +150,7 @@ func (w *work) withdraw() {
 	for i := range w.parts[:w.opened] {
 		p := &w.parts[i]
 		if p.call != nil && !w.answers[i].Come() && !w.plan.Asks[i].Shadow && p.flight.Withdraw() {
-			p.call.cancel()
+			p.call.giveUp()
 		}
 	}
 }

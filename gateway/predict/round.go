@@ -25,13 +25,13 @@ const maxSpare = 16
 // release gives the round back. A flight that lands later may still wake it; the
 // next user then looks once in vain.
 func (p *Predictor) release(r *round) {
+	for _, w := range r.works {
+		w.leave(w.respond)
+		w.reset()
+	}
 	if len(r.spare) > maxSpare {
 		clear(r.spare[maxSpare:])
 		r.spare = r.spare[:maxSpare]
-	}
-	for _, w := range r.spare[:min(len(r.works), len(r.spare))] {
-		w.leave(w.respond)
-		w.reset()
 	}
 	r.works = r.spare[:0]
 	p.pool.Put(r)
@@ -68,8 +68,13 @@ func (r *round) begin(p *Predictor, q *serving.Query, patience time.Duration) (*
 // await returns when every query has its verdict, which is at its deadline at the
 // latest.
 func (r *round) await(ctx context.Context) error {
-	for {
-		next, pending := r.step()
+	if len(r.works) == 0 {
+		return nil
+	}
+	// The first look needs no clock: nothing has come since the last was begun but what
+	// the cache had.
+	for now := r.works[len(r.works)-1].begun; ; now = time.Now() {
+		next, pending := r.step(now)
 		if !pending {
 			return nil
 		}
@@ -92,9 +97,9 @@ func (r *round) alarm(d time.Duration) {
 }
 
 // step moves every query on, and says when to look again at the latest.
-func (r *round) step() (next time.Time, pending bool) {
+func (r *round) step(now time.Time) (next time.Time, pending bool) {
 	for _, w := range r.works {
-		if w.done || w.step() {
+		if w.done || w.step(now) {
 			continue
 		}
 		if at := w.next(); !pending || at.Before(next) {

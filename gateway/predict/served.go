@@ -49,19 +49,22 @@ func (s *served) note(version string) {
 
 // serving is the version that takes queries now: the current one when it has a
 // ready replica, else the latest that served and has one, else the current one all
-// the same. It is nil for a model without a current version.
-func (a *app) serving(l *linked) *version {
-	if l.current != nil && l.current.backlog.group().Len() > 0 {
+// the same, which is not ready then. It is nil for a model without a current version.
+func (a *app) serving(l *linked) (v *version, ready bool) {
+	if l.current != nil && l.current.ready() {
 		l.served.note(l.current.Version)
-		return l.current
+		return l.current, true
 	}
 	for _, name := range *l.served.versions.Load() {
-		if v := l.versions[name]; v != nil && v.inputType == a.InputType && v.backlog.group().Len() > 0 {
+		if v := l.versions[name]; v != nil && v.inputType == a.InputType && v.ready() {
 			if l.current != nil {
 				l.current.backlog.passedOver()
 			}
-			return v
+			return v, true
 		}
 	}
-	return l.current
+	return l.current, false
 }
+
+// ready says whether the version has a replica.
+func (v *version) ready() bool { return v.backlog.group().Len() > 0 }

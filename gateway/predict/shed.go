@@ -3,43 +3,58 @@ package predict
 import (
 	"time"
 
+	"topsail/gateway/selection"
 	"topsail/serving"
 )
 
 // left is what stands for the answer of a model that is not asked to save capacity.
 var left = &serving.Failure{Cause: serving.RefusedFull, Message: "not asked: capacity or time is short"}
 
-// shedAsks leaves out what can be done without, from the end of the plan, while their
-// models are short of capacity or of time.
-func (w *work) shedAsks() {
+// spare says whether the query can do without an ask: there may be an answer of
+// somebody before it in the plan.
+func (w *work) spare(i int) bool {
 	if w.patient {
-		return
-	}
-	for i := w.plan.Now - 1; i > 0 && i == len(w.parts)-1 && w.short(i); i-- {
-		w.app.metrics.shed(w.parts[i].version)
-		w.left = append(w.left, w.parts[i].version)
-		w.plan.Asks, w.answers = w.plan.Asks[:i], w.answers[:i]
-		w.parts, w.plan.Now = w.parts[:i], i
-	}
-}
-
-// sheds leaves out an ask that is not the plan's last, if it can be done without.
-func (w *work) sheds(i int) bool {
-	if i == 0 || w.patient || !w.short(i) {
 		return false
 	}
-	w.parts[i].shed = true
-	w.app.metrics.shed(w.parts[i].version)
-	w.answers[i].Failure = left
+	for j := range i {
+		if w.answers[j].Failure == nil && !w.plan.Asks[j].Shadow {
+			return true
+		}
+	}
+	return false
+}
+
+// shed leaves out an ask that is spare, if its model is short of capacity or of time.
+func (w *work) shed(i int) bool {
+	p := &w.parts[i]
+	if !p.version.backlog.short(w.app, w.respond, time.Now()) {
+		return false
+	}
+	p.shed, w.answers[i].Failure = true, left
+	p.version.metrics.shed.Inc()
 	return true
 }
 
-// short says whether the i-th ask had better be left out.
-func (w *work) short(i int) bool {
-	p, now := &w.parts[i], time.Now()
-	budget := w.respond.Sub(now)
-	if median, _ := p.version.backlog.pace.times(); median > budget {
+// short says whether the version had better not be asked by an app that can do without:
+// an answer would hardly come in time, or take the place of somebody who cannot.
+func (b *backlog) short(a *app, respond, now time.Time) bool {
+	budget := respond.Sub(now)
+	if median, _ := b.pace.times(); median > budget && !b.pace.probe(now) {
 		return true
 	}
-	return !p.version.backlog.ration.allow(w.app, p.version.backlog.group().Wait(now), budget, now)
+	return !b.ration.allow(a, b.group().Wait(now), budget, now)
+}
+
+// trim takes those that were left out off the end of the plan, so that the policy need
+// not know of them.
+func (w *work) trim() {
+	if w.opened < len(w.parts) {
+		return // the policy counts on its reserve
+	}
+	for i := len(w.parts) - 1; i > 0 && w.parts[i].shed; i-- {
+		w.left = append(w.left, w.parts[i].version)
+		w.parts[i], w.answers[i] = part{}, selection.Answer{}
+		w.parts, w.answers, w.plan.Asks = w.parts[:i], w.answers[:i], w.plan.Asks[:i]
+		w.opened, w.plan.Now = i, i
+	}
 }

@@ -17,8 +17,9 @@ type work struct {
 	q       *serving.Query
 	wake    cache.Waiter
 	patient bool          // asked for learning: it waits for all who are asked, and leaves no trace
+	single  bool          // its policy asks one model, and looks neither at the clock nor at chance
 	budget  time.Duration // what it had when it was received
-	begun   time.Time     // when its policy was asked whom to ask
+	begun   time.Time     // when its policy was asked whom to ask; when it was received, if single
 	respond time.Time     // when its answer must leave
 
 	policy  selection.Policy
@@ -28,9 +29,8 @@ type work struct {
 	parts   []part             // whom it asks or keeps in reserve, in the plan's order
 	answers []selection.Answer // what they said; the policy looks at it
 	opened  int                // how many of parts were asked, or left out for good
-	hits    int                // answers from the cache or from joined flights
 	again   time.Duration      // when the policy wants to be asked again; 0: not
-	left    []*version         // whom the policy ranked last, left out to save capacity
+	left    []*version         // ranked last, and left out of the plan to save capacity
 
 	verdict selection.Verdict
 	done    bool
@@ -75,7 +75,7 @@ func (w *work) reset() {
 // selectModels lets the policy decide whom to ask, and checks that they can be.
 func (w *work) selectModels() error {
 	if w.q.Version == "" {
-		w.policy = w.app.policy
+		w.policy, w.single = w.app.policy, w.app.single
 		w.candidates, w.versions = w.app.candidates(w.candidates, w.versions)
 		if w.app.learned != nil {
 			w.state = w.p.states.Get(w.app.learned, w.q.User, w.q.Context)
@@ -93,17 +93,20 @@ func (w *work) selectModels() error {
 // only makes a version the only candidate, for whatever the app's policy is; nil is
 // none.
 func (w *work) only(v *version) {
-	w.policy = w.p.single
+	w.policy, w.single = w.p.single, true
 	if v != nil {
-		w.candidates, w.versions = append(w.candidates, v.candidate()), append(w.versions, v)
+		w.candidates, w.versions = append(w.candidates, v.candidate(v.ready())), append(w.versions, v)
 	}
 }
 
 // plans asks the policy for its plan, and gets ready to carry it out.
 func (w *work) plans() error {
-	w.begun = time.Now()
-	if w.rand == nil && w.app.Policy.Kind != "" {
-		w.rand = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
+	w.begun = w.q.Received
+	if !w.single {
+		w.begun = time.Now()
+		if w.rand == nil {
+			w.rand = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
+		}
 	}
 	w.query = selection.Query{
 		User: w.q.User, Context: w.q.Context, Input: w.q.Input,
@@ -114,20 +117,28 @@ func (w *work) plans() error {
 	if w.plan.Now == 0 {
 		w.plan.Now = len(w.plan.Asks)
 	}
+	fit := len(w.plan.Asks) == 0
 	for i := range w.plan.Asks {
 		v := w.versions[w.plan.Asks[i].Candidate]
-		w.parts, w.answers = append(w.parts, part{version: v}), append(w.answers, selection.Answer{})
-		if n := w.q.Input.Len(); v.inputLength > 0 && n != v.inputLength {
-			cause := fmt.Sprintf("Input has length %d, and model %s takes %d", n, v.Model, v.inputLength)
-			if i == 0 {
-				return &serving.QueryError{Cause: cause}
-			}
-			w.answers[i].Failure = &serving.Failure{Cause: serving.ModelError, Message: cause}
-		}
+		misfit := v.misfit(w.q.Input.Len())
+		w.parts, w.answers = append(w.parts, part{version: v}), append(w.answers, selection.Answer{Failure: misfit})
+		fit = fit || misfit == nil && !w.plan.Asks[i].Shadow
+	}
+	if !fit {
+		return &serving.QueryError{Cause: w.answers[0].Failure.Message}
 	}
 	w.coldStart()
-	w.shedAsks()
 	return nil
+}
+
+// misfit is why a version cannot be asked about an input of such a length, or nil.
+func (v *version) misfit(length int) *serving.Failure {
+	if v.inputLength == 0 || length == v.inputLength {
+		return nil
+	}
+	return &serving.Failure{
+		Cause: serving.ModelError, Message: fmt.Sprintf("Input has length %d, and model %s takes %d", length, v.Model, v.inputLength),
+	}
 }
 
 // wakeOneIn is how seldom a query wakes a model without a replica, which policies pass
@@ -176,26 +187,32 @@ func (w *work) coldStart() {
 }
 
 // ask asks those whom the plan wants asked at once.
-func (w *work) ask() { w.open(w.plan.Now) }
+func (w *work) ask() {
+	w.open(w.plan.Now)
+	w.trim()
+}
 
 // step looks at what has come, asks whom the policy wants asked, and says whether the
 // query has its verdict.
-func (w *work) step() bool {
+func (w *work) step(now time.Time) bool {
+	elapsed := now.Sub(w.begun)
 	for {
-		w.collect()
-		now := time.Now()
+		w.collect(now)
 		final := !now.Before(w.respond)
 		if final {
 			w.leave(now)
 		}
-		d := w.policy.Combine(w.state, &w.plan, w.answers, selection.Moment{Elapsed: now.Sub(w.begun), Budget: w.respond.Sub(w.begun), Final: final})
+		d := w.policy.Combine(w.state, &w.plan, w.answers, selection.Moment{Elapsed: elapsed, Budget: w.respond.Sub(w.begun), Final: final})
 		if final || d.Done && (!w.patient || w.all()) {
 			w.decide(d)
 			return true
 		}
 		open := min(max(d.Open, w.plan.Now), len(w.parts))
 		if w.opened >= open {
-			w.again = d.Again
+			w.again = 0
+			if d.Again > elapsed { // else it has been asked by then
+				w.again = d.Again
+			}
 			w.hedge(now)
 			return false
 		}
@@ -230,7 +247,7 @@ func (w *work) next() time.Time {
 		}
 	}
 	for i := range w.parts[:w.opened] {
-		if h := w.parts[i].hedgeAt; !h.IsZero() && h.Before(at) {
+		if h := w.parts[i].hedgeAt; !h.IsZero() && h.Before(at) && !w.answers[i].Come() {
 			at = h
 		}
 	}

@@ -31,6 +31,7 @@ type replica struct {
 	health    health
 	load      load
 	questions questions
+	answer    rpc.Answer // in hand; used by the reader of the connection only
 
 	mu     sync.Mutex // guards the following
 	token  []byte     // to show when connecting
@@ -212,8 +213,9 @@ func (r *replica) reply(f rpc.Frame) error {
 	}
 	now := time.Now()
 	r.load.report(reply.Wait, now)
-	var a rpc.Answer
-	for reply.Next(&a) {
+	a := &r.answer
+	defer func() { *a = rpc.Answer{} }() // holds on to no frame
+	for reply.Next(a) {
 		if a.Index != 0 {
 			return &rpc.ProtocolError{Frame: "REPLY", Field: "index", Why: "is beyond a batch of one"}
 		}
@@ -222,7 +224,7 @@ func (r *replica) reply(f rpc.Frame) error {
 		}
 		if q, ok := r.questions.take(reply.Batch); ok {
 			r.judge(a.Status, now.Sub(q.sent), now)
-			q.to.Answered(q.from, &a)
+			q.to.Answered(q.from, a)
 		}
 	}
 	if reply.Err() == nil && reply.End {

@@ -58,5 +58,8 @@ func (l Loss) between(x, y float64) float64 {
 	if l.kind == serving.LossSquared {
 		d *= d
 	}
-	return min(d, 1)
+	if d < 1 {
+		return d
+	}
+	return 1 // also for what is no number
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"math"
+	"reflect"
+	"slices"
 	"strconv"
 
 	"topsail/serving"
@@ -53,18 +55,60 @@ func jsonVector(dst []float64, text []byte) ([]float64, bool) {
 	return append(dst, x), true
 }
 
-// Same says whether two outputs are the same answer: equal as numbers, or else equal
-// as JSON texts.
+// Same says whether two outputs are the same answer: equal as JSON values, whatever
+// their spelling.
 func Same(a, b *serving.Output) bool {
 	if bytes.Equal(a.JSON, b.JSON) {
 		return true
 	}
-	x, ok := Number(a)
-	if !ok {
+	if x, ok := Number(a); ok {
+		if y, ok := Number(b); ok {
+			return x == y
+		}
+	}
+	if a.Value.DType.Size() > 0 && b.Value.DType.Size() > 0 {
+		return sameTensor(&a.Value, &b.Value)
+	}
+	return sameJSON(a.JSON, b.JSON)
+}
+
+// sameTensor compares numbers without decoding texts.
+func sameTensor(a, b *serving.Value) bool {
+	if (a.DType == serving.Bool) != (b.DType == serving.Bool) || !slices.Equal(a.Shape, b.Shape) {
 		return false
 	}
-	y, ok := Number(b)
-	return ok && x == y
+	x, y := a.Data, b.Data
+	for len(x) >= a.DType.Size() && len(y) >= b.DType.Size() {
+		if element(a.DType, x) != element(b.DType, y) {
+			return false
+		}
+		x, y = x[a.DType.Size():], y[b.DType.Size():]
+	}
+	return len(x) == len(y)
+}
+
+// sameJSON compares values whose texts differ, and which are not both numbers.
+func sameJSON(a, b []byte) bool {
+	if !spellings(a, b) {
+		return false
+	}
+	var x, y any
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
+}
+
+// spellings says whether two texts that differ may be the same value: both lists or both
+// objects, or strings of which one has an escape.
+func spellings(a, b []byte) bool {
+	if len(a) == 0 || len(b) == 0 || a[0] != b[0] {
+		return false
+	}
+	switch a[0] {
+	case '[', '{':
+		return true
+	case '"':
+		return bytes.IndexByte(a, '\\') >= 0 || bytes.IndexByte(b, '\\') >= 0
+	}
+	return false
 }
 
 // element reads the first element of data.

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"topsail/internal/load"
+	"topsail/serving"
 )
 
 // newTestBench can start processes, and cannot drive them: it has no wrk.
@@ -146,5 +147,23 @@ func TestTheEmbeddedGatewayAnswers(t *testing.T) {
 		if c, err := parallel(2, time.Millisecond, predictor(ctx, g, noCache)); err != nil || c.nanos <= 0 {
 			t.Errorf("without the cache %v: %+v, %v", noCache, c, err)
 		}
+	}
+}
+
+func TestASteadyRunSeesWhoIsMissing(t *testing.T) {
+	b := newTestBench(t)
+	s := setup{SLO: 2 * time.Second, CacheOff: true, Containers: []string{"noop", "stall"}}
+	s.Policy.Kind = serving.PolicyMean
+	stack, err := b.launch(t.Context(), "stack", s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := b.keep(t.Context(), stack, 20, "model1:1", 200*time.Millisecond)
+	if err != nil || run.report.Good == 0 || run.unanswered() != 0 || run.unnamed != 0 {
+		t.Errorf("got %+v, %v", run, err)
+	}
+	run, err = b.keep(t.Context(), stack, 20, "model0:1", 200*time.Millisecond)
+	if err != nil || run.unnamed != int64(run.report.Good) {
+		t.Errorf("expecting another: got %+v, %v", run, err)
 	}
 }

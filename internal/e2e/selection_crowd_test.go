@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -15,49 +16,71 @@ import (
 // ample is an objective for tests that are not about time.
 const ample = 10 * time.Second
 
-// loose is what answers may take beyond their objective on a machine that others use.
+// loose is what answers may take beyond their objective, and what the machine is late by.
 const loose = 20 * time.Millisecond
+
+// watchLateness watches how late the machine wakes those who sleep, for others use it
+// too. It returns how much later than their objective answers may be.
+func watchLateness(t testing.TB) (allowed func() time.Duration) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var worst time.Duration
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		for ctx.Err() == nil {
+			start := time.Now()
+			pause(ctx, time.Millisecond)
+			worst = max(worst, time.Since(start))
+		}
+	})
+	return func() time.Duration {
+		cancel()
+		watching.Wait()
+		return loose + 2*worst
+	}
+}
 
 // Ten models, of which one is silent for good: the others' answer leaves in time.
 func TestAStalledModelIsMissingAndDelaysNobody(t *testing.T) {
+	for _, kind := range []string{serving.PolicyVote, serving.PolicyBest} {
+		t.Run(kind, func(t *testing.T) { stalls(t, kind) })
+	}
+}
+
+func stalls(t *testing.T, kind string) {
 	const slo = 60 * time.Millisecond
-	h := newHouse(t)
-	stalled := newGate()
+	h, stalled := newHouse(t), newGate()
 	var names []string
 	for i := range 10 {
 		name := fmt.Sprintf("m%d", i)
 		names = append(names, name)
 		if i == 7 {
-			h.model(name, says("cat").behind(stalled))
+			h.model(name, says("dog").behind(stalled))
 		} else {
-			h.model(name, says([]string{"cat", "dog", "cat", "owl"}[i%4])) // 5, 2 and 2
+			h.model(name, says([]string{"cat", "dog"}[i%2])) // 5 and 4, so that the last vote is waited for
 		}
 	}
-	h.app("split", slo, serving.PolicySpec{Kind: serving.PolicyBest}, names...)
-	h.app("vote", slo, serving.PolicySpec{Kind: serving.PolicyVote, Agreement: 0.6, WithinMicros: slo.Microseconds()}, names...)
+	h.app("app", slo, serving.PolicySpec{Kind: kind}, names...)
 	e := h.gateway("edge", memory{})
-	if a := e.ask("split", `{"input":[1]}`); len(a.Missing) != 0 || a.Default {
-		t.Fatalf("before: %+v", a)
+	whole := func() bool {
+		a := e.ask("app", `{"input":[1]}`)
+		return !a.Default && len(a.Missing) == 0
 	}
+	eventually(t, whole)
 	stalled.shut()
-	for _, app := range []string{"split", "vote"} { // both would like to hear all ten
-		answers := e.askMany(app, 4, 20)
-		for _, a := range answers {
-			if a.Default || a.says() != "cat" || !slices.Equal(a.Missing, []string{"m7:1"}) {
-				t.Fatalf("%s: %s (default %v: %s), missing %v", app, a.Output, a.Default, a.Why, a.Missing)
-			}
+	late := watchLateness(t)
+	answers := e.askMany("app", 4, 50)
+	for _, a := range answers {
+		if a.Default || a.says() != "cat" || !slices.Equal(a.Missing, []string{"m7:1"}) {
+			t.Fatalf("%s (default %v: %s), missing %v", a.Output, a.Default, a.Why, a.Missing)
 		}
-		p99 := quantile(answers, 0.99)
-		t.Logf("%s: p99 %v with an objective of %v", app, p99, slo)
-		if len(answers) != 80 || p99 > slo+loose {
-			t.Errorf("%s: %d answers, p99 %v", app, len(answers), p99)
-		}
+	}
+	p99 := quantile(answers, 0.99)
+	t.Logf("p99 %v with an objective of %v", p99, slo)
+	if len(answers) != 200 || p99 > slo+late() {
+		t.Errorf("%d answers, p99 %v", len(answers), p99)
 	}
 	stalled.open()
-	eventually(t, func() bool {
-		a := e.ask("split", `{"input":[1]}`)
-		return !a.Default && len(a.Missing) == 0
-	})
+	eventually(t, whole)
 }
 
 // One model of five is slow at random: who need not hear it, does not wait for it.

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -126,10 +127,7 @@ func TestWhatWasLearnedSurvivesARestart(t *testing.T) {
 }
 
 func survives(t *testing.T, before memory, restart func() memory) {
-	h := newHouse(t)
-	h.model("a", says("cat"))
-	h.model("b", says("dog"))
-	a := h.app("pets", ample, serving.PolicySpec{Kind: serving.PolicyExp4}, "a", "b")
+	h, a := pets(t)
 	e := h.gateway("first", before)
 	e.wants("pets", `{"input":[1],"uid":"ann"}`, "cat")
 	for i := range 5 {
@@ -153,10 +151,7 @@ func survives(t *testing.T, before memory, restart func() memory) {
 func TestFeedbackIsRefusedWhileRedisIsAway(t *testing.T) {
 	server := startRedis(t)
 	in := inRedis(t, server)
-	h := newHouse(t)
-	h.model("a", says("cat"))
-	h.model("b", says("dog"))
-	a := h.app("pets", ample, serving.PolicySpec{Kind: serving.PolicyExp4}, "a", "b")
+	h, a := pets(t)
 	e := h.gateway("edge", in)
 	asked := e.wants("pets", `{"input":[1],"uid":"ann"}`, "cat")
 	for i := range 5 {
@@ -180,6 +175,10 @@ func TestFeedbackIsRefusedWhileRedisIsAway(t *testing.T) {
 	if err := server.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	eventually(t, func() bool { // the store looks for Redis about once a second
+		_, _, err := in.states.LoadState(t.Context(), stateKey(a, "ann"))
+		return err == nil
+	})
 	if is, _ := in.stored(t, a, "ann"); is != was {
 		t.Errorf("the state is %s, and was %s", is, was)
 	}
@@ -189,6 +188,40 @@ func TestFeedbackIsRefusedWhileRedisIsAway(t *testing.T) {
 	}
 	if s, _ := e.explain(in, "pets", "ann"); s.Steps != 6 {
 		t.Errorf("ann's state has %v steps, want 6", s.Steps)
+	}
+}
+
+// A Redis that is silent delays feedback, for a time, and no query.
+func TestASilentRedisDelaysNoQuery(t *testing.T) {
+	server := startRedis(t)
+	h, _ := pets(t)
+	e := h.gateway("edge", inRedis(t, server))
+	asked := e.wants("pets", `{"input":[1],"uid":"ann"}`, "cat")
+	for i := range 5 {
+		e.teach("pets", fmt.Sprintf(`{"input":[%d],"uid":"ann","label":"dog"}`, i))
+	}
+	server.Freeze()
+	defer server.Thaw()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		status, text, err := e.send("pets/update", fmt.Sprintf(`{"query_id":%d,"label":"dog"}`, asked.QueryID+1<<20), "*/*")
+		if err != nil || status != 503 {
+			t.Errorf("feedback: %d %s %v, want 503", status, text, err)
+		}
+	}()
+	for i := 0; ; i++ {
+		select {
+		case <-done:
+			return
+		default:
+		}
+		a := e.wants("pets", fmt.Sprintf(`{"input":[%d],"uid":"ann"}`, i), "dog")
+		b := e.wants("pets", fmt.Sprintf(`{"input":[%d],"uid":"new%d"}`, i, i), "dog")
+		if took := max(a.took, b.took); took > 2*time.Second {
+			t.Fatalf("a query took %v", took)
+		}
+		pause(t.Context(), 10*time.Millisecond)
 	}
 }
 

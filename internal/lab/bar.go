@@ -36,16 +36,18 @@ func judge(results map[string][]*result, queries int) []bar {
 	bad, good, soon := queries/3, queries*2/3, queries/12
 	for _, kind := range []string{serving.PolicyThompson, serving.PolicyExp3, serving.PolicyUCB1} {
 		r := of(results[drifting], kind)
-		bars = append(bars,
-			newBar(kind, fmt.Sprintf("asks the degraded model in less than 10 %% of the last %d queries of %d", window, soon), r.share(bad+soon-window, bad+soon), under(leaves)),
-			newBar(kind, "and of all that follow", r.share(bad+soon, good), under(leaves)),
-			newBar(kind, fmt.Sprintf("asks the recovered model in more than 60 %% of the last %d queries of %d", window, soon), r.share(good+soon-window, good+soon), over(comeBack)),
-			newBar(kind, "and of all that follow", r.share(good+soon, queries), over(comeBack)))
+		share := func(model string, since, from, to int, passes func(float64) bool, want string) {
+			what := fmt.Sprintf("asks the %s model in %s of queries %d to %d after", model, want, from-since, to-since)
+			bars = append(bars, newBar(kind, what, r.share(from, to), passes))
+		}
+		share("degraded", bad, bad+soon-window, bad+soon, under(leaves), "under 10 %")
+		share("degraded", bad, bad+soon, good, under(leaves), "under 10 %")
+		share("recovered", good, good+soon-window, good+soon, over(comeBack), "over 60 %")
+		share("recovered", good, good+soon, queries, over(comeBack), "over 60 %")
 	}
 	for _, kind := range []string{serving.PolicyVote, serving.PolicyExp4} {
 		r := of(results[ensembles], kind)
-		lead := difference(r.bestErrors(), r.errors())
-		bars = append(bars, newBar(kind, "errs less than the best single of five models with 16 pixels each, by", lead, over(0)))
+		bars = append(bars, newBar(kind, "errs less than the best single of five models with 16 pixels each, by", difference(r.bestErrors(), r.errors()), over(0)))
 	}
 	return bars
 }

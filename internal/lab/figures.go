@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -26,19 +27,20 @@ func (p *page) plot(file, what string) { p.say("\n![%s](%s.svg)", what, file) }
 func writeFigures(path string, tables []*Table, results map[string][]*result, bars []bar, queries int) error {
 	p := &page{}
 	p.say("# Figures of the selection policies")
-	p.say("Written by `make selection`: models of scikit-learn on its handwritten digits (`load_digits`; 718 images to train on, the other 1,079 to ask about),\n"+
-		"asked by the policies as the gateway asks them, with their default options. Each replay has %d queries: all held-out images, shuffled again and again.\n"+
-		"Everything is the median of %d seeds, with the range. The best single model is the best in hindsight.", queries, seeds)
-	p.models(tables)
-	p.errors("Nothing changes", "regret-stationary", results[stationary])
-	p.drift(results[drifting], queries)
-	p.errors("Errors under drift", "regret-drift", results[drifting])
-	p.errors("Ensembles: five models that each see a random 16 of the 64 pixels", "ensembles", results[ensembles])
-	p.seeds(results[ensembles])
-	p.errors("Experts: each model knows two digits well, and LinUCB sees 16 numbers of the image", "regret-specialists", results[specialists])
-	p.errors("Numbers: the digit as a number; the error is the mean difference in % of 9", "numbers", results[numbers])
-	p.errors("Odd or even: one of five models was trained the wrong way round", "odd", results[odd])
+	p.say("Written by `make selection`. Models of scikit-learn, trained on 40 %% of its handwritten digits (`load_digits`), are asked about the others.\n"+
+		"The policies ask and learn as in the gateway, with their default options and feedback after every query. Each replay has %d queries: all\n"+
+		"images that no model has seen, shuffled again and again. Numbers are the median of %d seeds and, in brackets, the range. The best single\n"+
+		"model is the best in hindsight.", queries, seeds)
 	p.promises(bars)
+	p.models(tables)
+	p.errors("Nothing changes", "regret-stationary", "Five models of very different quality.", results[stationary])
+	p.drift(results[drifting], queries)
+	p.errors("Errors under drift", "regret-drift", "The best single model is now the second of the five, which nothing happens to.", results[drifting])
+	p.errors("Ensembles", "ensembles", "Five models that each see a random 16 of the 64 pixels, drawn anew for each seed.", results[ensembles])
+	p.seeds(results[ensembles])
+	p.errors("Experts", "regret-specialists", "Each model knows two digits well. `linucb` looks at 16 numbers of the image, the means of 2 by 2 pixels.", results[specialists])
+	p.errors("Numbers", "numbers", "The digit as a number, from models with 8 to 24 pixels. The error is the mean squared difference, in % of 81.", results[numbers])
+	p.errors("Odd or even", "odd", "Models with 16 pixels each say 1 or 0. One of the five was trained the wrong way round.", results[odd])
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("write figures: %w", err)
 	}
@@ -74,17 +76,18 @@ func wrong(said, labels []float64) float64 {
 }
 
 // errors has a row for each policy, the best first.
-func (p *page) errors(title, file string, results []*result) {
+func (p *page) errors(title, file, about string, results []*result) {
 	p.say("## %s", title)
+	p.say("%s", about)
 	p.table("policy", "error, %", "errors beyond the best single model", "below it, of 10 seeds", "models asked")
 	p.row("best single model", spread("%.2f", percents(results[0].bestErrors())), "0", "–", "1")
 	ranked := slices.SortedStableFunc(slices.Values(results), func(a, b *result) int {
-		return int(1e6 * (median(a.errors()) - median(b.errors())))
+		return cmp.Compare(median(a.errors()), median(b.errors()))
 	})
 	for _, r := range ranked {
 		p.row("`"+r.policy+"`", spread("%.2f", percents(r.errors())), spread("%.0f", r.regret(len(r.traces[0].losses))), fmt.Sprint(r.below()), fmt.Sprintf("%.2f", median(r.asked())))
 	}
-	p.plot(file, title)
+	p.plot(file, title+": "+about)
 }
 
 // drift says who asks the model that goes bad, and when.
@@ -129,9 +132,10 @@ func (p *page) seeds(results []*result) {
 // promises says what must hold and whether it does.
 func (p *page) promises(bars []bar) {
 	p.say("## What is promised")
-	p.say("For at least %d of %d seeds, or `make selection` fails.", seeds-1, seeds)
+	p.say("Each must hold for %d of %d seeds, or `make selection` fails. How many queries after is since the model changed.", seeds-1, seeds)
 	p.table("policy", "promise", "median", "seeds")
 	for _, b := range bars {
 		p.row("`"+b.policy+"`", b.what, fmt.Sprintf("%.1f %%", 100*b.median), fmt.Sprintf("%d of %d", b.good, seeds))
 	}
+	p.WriteString("\n")
 }

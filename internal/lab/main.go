@@ -8,6 +8,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 )
 
@@ -17,34 +18,32 @@ func main() {
 	figures := flag.String("figures", "docs/selection/figures.md", "where the tables for people go")
 	queries := flag.Int("queries", 12_000, "the length of each replay")
 	flag.Parse()
-	if err := run(*tables, *plots, *figures, *queries); err != nil {
+	if err := run(os.Stdout, *tables, *plots, *figures, *queries); err != nil {
 		fmt.Fprintln(os.Stderr, "lab:", err)
 		os.Exit(1)
 	}
 }
 
 // run writes its results also when they are not good enough.
-func run(tables, plots, figures string, queries int) error {
+func run(out io.Writer, tables, plots, figures string, queries int) error {
 	list, err := readTables(tables)
 	if err != nil {
 		return err
 	}
 	results := map[string][]*result{}
 	for _, s := range studies() {
-		fmt.Println("replaying", s.name)
+		fmt.Fprintln(out, "replaying", s.name)
 		if results[s.name], err = s.run(list, queries); err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 	}
 	bars := judge(results, queries)
 	for _, b := range bars {
-		fmt.Println(b)
+		fmt.Fprintln(out, b)
 	}
-	if err := writePlots(plots, results, queries); err != nil {
-		return err
-	}
-	if err := writeFigures(figures, list, results, bars, queries); err != nil {
-		return err
-	}
-	return errors.Join(failures(bars)...)
+	return errors.Join(
+		writePlots(plots, results, queries),
+		writeFigures(figures, list, results, bars, queries),
+		errors.Join(failures(bars)...),
+	)
 }

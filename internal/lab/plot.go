@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-
-	"topsail/serving"
 )
 
 // plot is what plots.py draws: lines over queries, or dots by group.
@@ -31,7 +29,6 @@ type level struct {
 // line is a median over seeds with its range.
 type line struct {
 	Name   string    `json:"name"`
-	Color  int       `json:"color"`
 	X      []int     `json:"queries"`
 	Middle []float64 `json:"middle"`
 	Low    []float64 `json:"low"`
@@ -48,7 +45,7 @@ const points = 120 // of a line
 
 // writePlots writes what is drawn.
 func writePlots(path string, results map[string][]*result, queries int) error {
-	const regret = "cumulative errors minus those of the best single model"
+	const regret = "errors so far minus the best single model's"
 	bad, good := queries/3, queries*2/3
 	plots := []plot{
 		{File: "regret-stationary", Title: "Nothing changes: errors beyond the best single model", X: "queries", Y: regret, Lines: regrets(results[stationary], queries)},
@@ -57,7 +54,7 @@ func writePlots(path string, results map[string][]*result, queries int) error {
 			Levels: []level{{leaves, bad + queries/12, good}, {comeBack, good + queries/12, queries}}, Lines: shares(results[drifting], queries)},
 		{File: "ensembles", Title: "Five models, each with 16 of the 64 pixels", X: "shuffle and choice of pixels", Y: "error, %", Groups: groups(results[ensembles], 100)},
 		{File: "regret-specialists", Title: "Five experts for two digits each: errors beyond the best single expert", X: "queries", Y: regret, Lines: regrets(results[specialists], queries)},
-		{File: "numbers", Title: "The digit as a number, from five models with 8 to 24 pixels", X: "shuffle and choice of pixels", Y: "mean absolute error", Groups: groups(results[numbers], 9)},
+		{File: "numbers", Title: "The digit as a number, from five models with 8 to 24 pixels", X: "shuffle and choice of pixels", Y: "mean squared error", Groups: groups(results[numbers], 81)},
 		{File: "odd", Title: "Odd or even, from five models of which one is the wrong way round", X: "shuffle and choice of pixels", Y: "error, %", Groups: groups(results[odd], 100)},
 	}
 	text, err := json.Marshal(plots)
@@ -71,7 +68,7 @@ func writePlots(path string, results map[string][]*result, queries int) error {
 func regrets(results []*result, queries int) []line {
 	var lines []line
 	for _, r := range results {
-		l := newLine(r.policy)
+		l := line{Name: r.policy}
 		for i := range points + 1 {
 			n := queries * i / points
 			l.add(n, r.regret(n))
@@ -88,18 +85,13 @@ func shares(results []*result, queries int) []line {
 		if slices.Max(r.asked()) > 1 {
 			continue
 		}
-		l := newLine(r.policy)
+		l := line{Name: r.policy}
 		for n := window; n <= queries; n += max(queries/points, 1) {
 			l.add(n, r.share(n-window, n))
 		}
 		lines = append(lines, l)
 	}
 	return lines
-}
-
-// newLine gives each kind of policy the same colour in every plot.
-func newLine(policy string) line {
-	return line{Name: policy, Color: slices.Index(serving.PolicyKinds(), policy)}
 }
 
 func (l *line) add(query int, list []float64) {

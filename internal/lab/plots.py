@@ -9,9 +9,24 @@ import matplotlib
 matplotlib.use("svg" if sys.argv[3:] != ["png"] else "agg")
 import matplotlib.pyplot as plt
 
-# The colours of Okabe and Ito, which most people can tell apart; lines that share one differ in their dashes.
-COLORS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
-DASHES = ["-", (0, (5, 2)), (0, (1, 1.5))]
+# Every policy looks the same in all plots, in the colours of Okabe and Ito, which most people can tell apart.
+BLUE, ORANGE, GREEN, PINK, YELLOW, SKY, BLACK = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"
+STYLES = {
+    "thompson": (BLUE, "-"),
+    "ucb1": (ORANGE, "-"),
+    "exp3": (GREEN, "-"),
+    "epsilon_greedy": (PINK, "-"),
+    "linucb": (YELLOW, "-"),
+    "exp4": (SKY, "-"),
+    "vote": (BLACK, "--"),
+    "best": (ORANGE, "--"),
+    "cascade": (GREEN, "--"),
+    "first_acceptable": (PINK, "--"),
+    "stacking": (GREEN, "-"),
+    "mean": (PINK, "-"),
+    "median": (ORANGE, "-"),
+    "logistic": (GREEN, "-"),
+}
 WITHOUT_DATE = {"svg": {"Date": None}, "png": {}}
 
 
@@ -26,6 +41,7 @@ def main() -> None:
         axes.set(title=plot["title"], xlabel=plot["x"], ylabel=plot["y"])
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(axis="y", linewidth=0.4, alpha=0.6)
+        axes.set_axisbelow(True)
         figure.savefig(folder / f"{plot['file']}.{suffix}", metadata=WITHOUT_DATE[suffix])
         plt.close(figure)
 
@@ -33,9 +49,9 @@ def main() -> None:
 def draw_lines(axes, plot: dict) -> None:
     """Medians, the highest in the end first in the legend, with the range of all seeds around them."""
     for line in sorted(plot["lines"], key=lambda line: -line["middle"][-1]):
-        style = {"color": COLORS[line["color"] % len(COLORS)], "linestyle": DASHES[line["color"] // len(COLORS)]}
-        axes.plot(line["queries"], line["middle"], label=line["name"], linewidth=1.5, **style)
-        axes.fill_between(line["queries"], line["low"], line["high"], color=style["color"], alpha=0.12, linewidth=0)
+        color, dashes = STYLES[line["name"]]
+        axes.plot(line["queries"], line["middle"], label=line["name"], linewidth=1.5, color=color, linestyle=dashes)
+        axes.fill_between(line["queries"], line["low"], line["high"], color=color, alpha=0.12, linewidth=0)
     for mark in plot.get("marks", []):
         axes.axvline(mark, color="#888888", linewidth=0.8)
     for level in plot.get("levels", []):
@@ -47,13 +63,14 @@ def draw_lines(axes, plot: dict) -> None:
 
 
 def draw_groups(axes, plot: dict) -> None:
-    """A dot for every seed."""
-    count = len(plot["groups"])
-    for i, group in enumerate(plot["groups"]):
-        at = [seed + 0.5 * (i / (count - 1) - 0.5) for seed in range(len(group["values"]))]
-        first = {"marker": "_", "s": 160, "linewidth": 2, "color": "#000000"}
-        axes.scatter(at, group["values"], label=group["name"], **(first if i == 0 else {"s": 22, "color": COLORS[i - 1]}))
-    axes.set_xticks(range(len(plot["groups"][0]["values"])))
+    """A bar for the best single model of every seed, and a dot for each policy."""
+    best, *policies = plot["groups"]
+    seeds = range(len(best["values"]))
+    axes.bar(seeds, best["values"], width=0.8, color="#DDDDDD", label=best["name"])
+    for i, group in enumerate(policies):
+        at = [seed + 0.6 * ((i + 0.5) / len(policies) - 0.5) for seed in seeds]
+        axes.scatter(at, group["values"], label=group["name"], s=22, color=STYLES[group["name"]][0], zorder=3)
+    axes.set_xticks(seeds)
     axes.set_ylim(bottom=0)
     axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
 

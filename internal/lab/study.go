@@ -21,8 +21,7 @@ type study struct {
 	policies []string
 }
 
-// studies are all that are made. The names of the first two are those of the issue's
-// promises.
+// studies are all that are made.
 func studies() []study {
 	return []study{
 		{name: stationary, table: "five", output: serving.OutputLabel, policies: []string{
@@ -39,7 +38,7 @@ func studies() []study {
 		{name: specialists, table: "specialists", output: serving.OutputLabel, policies: []string{
 			serving.PolicyLinUCB, serving.PolicyThompson, serving.PolicyUCB1, serving.PolicyExp3, serving.PolicyExp4, serving.PolicyVote, serving.PolicyBest,
 		}},
-		{name: numbers, table: "numbers", output: serving.OutputNumber, loss: serving.LossAbsolute, scale: 9, policies: []string{
+		{name: numbers, table: "numbers", output: serving.OutputNumber, loss: serving.LossSquared, scale: 9, policies: []string{
 			serving.PolicyStacking, serving.PolicyExp4, serving.PolicyMean, serving.PolicyMedian, serving.PolicyThompson,
 		}},
 		{name: odd, table: "odd", output: serving.OutputNumber, policies: []string{
@@ -56,13 +55,6 @@ const (
 	numbers     = "numbers"
 	odd         = "odd"
 )
-
-// result is what one policy did in a study.
-type result struct {
-	policy  string
-	streams []*stream // by seed
-	traces  []*trace  // by seed
-}
 
 // run replays every policy with every seed.
 func (s *study) run(tables []*Table, queries int) ([]*result, error) {
@@ -111,53 +103,4 @@ func (s *study) app(kind string, t *Table) *serving.App {
 		app.Policy.Models = t.byTime()
 	}
 	return app
-}
-
-// errors are the mean losses of the answers, by seed.
-func (r *result) errors() []float64 {
-	var list []float64
-	for _, t := range r.traces {
-		list = append(list, sum(t.losses)/float64(len(t.losses)))
-	}
-	return list
-}
-
-// bestErrors are those of the best single model in hindsight, by seed.
-func (r *result) bestErrors() []float64 {
-	var list []float64
-	for _, s := range r.streams {
-		list = append(list, sum(s.losses[s.best()])/float64(len(s.order)))
-	}
-	return list
-}
-
-// regret is, by seed, by how much the losses of the answers to the first queries exceed
-// those of the best single model of the whole stream.
-func (r *result) regret(queries int) []float64 {
-	var list []float64
-	for i, t := range r.traces {
-		s := r.streams[i]
-		list = append(list, sum(t.losses[:queries])-sum(s.losses[s.best()][:queries]))
-	}
-	return list
-}
-
-// asked is how many models a query asked, by seed.
-func (r *result) asked() []float64 {
-	var list []float64
-	for _, t := range r.traces {
-		list = append(list, float64(t.asked)/float64(len(t.losses)))
-	}
-	return list
-}
-
-// below says for how many seeds the error is below that of the best single model.
-func (r *result) below() int {
-	n, best := 0, r.bestErrors()
-	for i, e := range r.errors() {
-		if e < best[i] {
-			n++
-		}
-	}
-	return n
 }

@@ -119,6 +119,22 @@ func TestRunCounts(t *testing.T) {
 	}
 }
 
+func TestEachReplyIsSeen(t *testing.T) {
+	url := serve(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "reply") })
+	var seen atomic.Int32
+	r, err := Run(t.Context(), Config{
+		URL: url, Body: Cycle([]byte("0")), Rate: 1000, Duration: 50 * time.Millisecond, Uniform: true,
+		Seen: func(reply []byte) {
+			if string(reply) == "reply" {
+				seen.Add(1)
+			}
+		},
+	})
+	if err != nil || r.Answered == 0 || int(seen.Load()) != r.Answered {
+		t.Errorf("%d seen of %+v, %v", seen.Load(), r, err)
+	}
+}
+
 // A server that stalls once for 200 ms makes all requests late that were due
 // meanwhile, although only four of them can be in flight.
 func TestStallCountsForEveryRequestDueMeanwhile(t *testing.T) {

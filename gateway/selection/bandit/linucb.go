@@ -19,7 +19,8 @@ type LinUCB struct {
 // NewLinUCB makes disjoint LinUCB (Li et al., "A contextual-bandit approach to
 // personalized news article recommendation", 2010). Doubt counts alpha times, 0.5 by
 // default. The context has as many numbers of the input as features says, 16 by default
-// and 64 at the most, and a constant. What is left of a model's past at each of its own
+// and 64 at the most, and a constant. What is gained is minus the loss: then a model of
+// which nothing is known is expected to lose nothing, and is tried. What is left of a model's past at each of its own
 // losses is the discount, 1 by default.
 func NewLinUCB(spec serving.PolicySpec, _ []string) *LinUCB {
 	features := spec.Features
@@ -37,10 +38,10 @@ func (p *LinUCB) Select(s *selection.State, q *selection.Query, candidates []sel
 	p.rankSurely(s, candidates, plan, func(m *selection.ModelState) float64 {
 		r := p.regression(m)
 		if r.b == nil {
-			return p.alpha // b is zero, and x has length 1
+			return 1 + p.alpha // b is zero, and x has length 1
 		}
 		r.times(y, x)
-		return dot(y, r.b) + p.alpha*math.Sqrt(max(0, dot(y, x)))
+		return 1 + dot(y, r.b) + p.alpha*math.Sqrt(max(0, dot(y, x)))
 	})
 }
 
@@ -77,7 +78,7 @@ func (p *LinUCB) Train(s *selection.State, f *selection.Feedback) *selection.Sta
 		if p.discount < 1 {
 			r.forget(1/p.discount - 1)
 		}
-		r.learn(x, 1-loss)
+		r.learn(x, -loss)
 		if !sound(m.Vector) { // what was stored was no regression
 			m.Vector = nil
 		}

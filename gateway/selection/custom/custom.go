@@ -6,6 +6,7 @@ package custom
 
 import (
 	"context"
+	"math/rand/v2"
 	"time"
 
 	"topsail/gateway/selection"
@@ -40,8 +41,9 @@ const (
 	trainWithin = 2 * time.Second
 )
 
-// decided marks plans that the model made, and whose answers it combines.
-const decided = 1
+// decided marks plans that the model made, and whose answers it combines. Fallbacks
+// have modes of their own, which are not as large.
+const decided = 1 << 30
 
 // within is how long the model may take for a decision of a query.
 func (p *Policy) within(budget time.Duration) time.Duration {
@@ -55,21 +57,42 @@ func (p *Policy) within(budget time.Duration) time.Duration {
 // Select implements selection.Policy.
 func (p *Policy) Select(s *selection.State, q *selection.Query, candidates []selection.Candidate, plan *selection.Plan) {
 	var said selected
-	err := p.ask(p.within(q.Budget), p.selectRequest(s, q, candidates), &said)
-	if err != nil || !said.plan(candidates, plan) {
-		plan.Reset()
-		p.fallback.Select(nil, q, candidates, plan)
-		plan.Mode = 0
+	offered := p.offered(candidates)
+	err := p.ask(p.within(q.Budget), p.selectRequest(s, q, candidates, offered), &said)
+	switch {
+	case err != nil || !said.plan(candidates, offered, p.spec.Most, plan):
+	case said.Combine == "":
+		plan.Mode = decided
+		return
+	case p.narrow(q, candidates, plan):
 		return
 	}
-	plan.Mode = decided
-	if said.Combine == combineFallback {
-		p.narrow(q, candidates, plan)
-	}
+	plan.Reset()
+	p.fallback.Select(nil, q, candidates, plan)
 }
 
-// narrow lets the fallback combine what the model wants asked.
-func (p *Policy) narrow(q *selection.Query, candidates []selection.Candidate, plan *selection.Plan) {
+// offered are the places of the candidates that may be asked.
+func (p *Policy) offered(candidates []selection.Candidate) (places []int) {
+	for i := range candidates {
+		if p.may(candidates[i].ModelID) {
+			places = append(places, i)
+		}
+	}
+	return places
+}
+
+func (p *Policy) may(id serving.ModelID) bool {
+	for _, name := range p.spec.Models {
+		if names(name, id) {
+			return true
+		}
+	}
+	return len(p.spec.Models) == 0
+}
+
+// narrow lets the fallback ask and combine those that the model wants asked. It says
+// whether the fallback wants any of them.
+func (p *Policy) narrow(q *selection.Query, candidates []selection.Candidate, plan *selection.Plan) bool {
 	var chosen []selection.Candidate
 	var places []int
 	for at := range candidates { // in their order
@@ -84,6 +107,7 @@ func (p *Policy) narrow(q *selection.Query, candidates []selection.Candidate, pl
 	for i := range plan.Asks {
 		plan.Asks[i].Candidate = places[plan.Asks[i].Candidate]
 	}
+	return len(plan.Asks) > 0
 }
 
 // Combine implements selection.Policy.
@@ -98,10 +122,10 @@ func (p *Policy) Combine(s *selection.State, plan *selection.Plan, answers []sel
 		complete = complete && answers[i].Come()
 	}
 	switch {
-	case !complete && !at.Final && at.Elapsed < last:
-		return selection.Decision{Open: len(plan.Asks), Again: last}
 	case at.Final:
-		return p.substitute(plan, answers, at)
+		return p.substitute(plan, answers, at, selection.EndedDeadline)
+	case !complete && at.Elapsed < last:
+		return selection.Decision{Open: len(plan.Asks), Again: last}
 	}
 	var said combined
 	if err := p.ask(min(limit, at.Budget-at.Elapsed), p.combineRequest(s, plan, answers), &said); err == nil {
@@ -113,23 +137,20 @@ func (p *Policy) Combine(s *selection.State, plan *selection.Plan, answers []sel
 			return selection.Decision{Verdict: v, Done: true}
 		}
 	}
-	at.Final = true
-	return p.substitute(plan, answers, at)
+	return p.substitute(plan, answers, at, selection.EndedTime)
 }
 
-// substitute lets the fallback combine what has come.
-func (p *Policy) substitute(plan *selection.Plan, answers []selection.Answer, at selection.Moment) selection.Decision {
+// substitute lets the fallback combine what has come, as if nothing came any more.
+func (p *Policy) substitute(plan *selection.Plan, answers []selection.Answer, at selection.Moment, ended selection.Ending) selection.Decision {
 	var own selection.Plan
-	var candidates []selection.Candidate
-	for _, ask := range plan.Asks {
-		candidates = append(candidates, selection.Candidate{ModelID: ask.ID, Ready: true, Cost: 1})
-	}
-	order := sorted(candidates)
-	p.fallback.Select(nil, &selection.Query{Budget: at.Budget}, candidates, &own)
+	candidates, order := sorted(plan)
+	chance := rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
+	p.fallback.Select(nil, &selection.Query{Budget: at.Budget, Rand: chance}, candidates, &own)
 	theirs := make([]selection.Answer, len(own.Asks))
 	for i, ask := range own.Asks {
 		theirs[i] = answers[order[ask.Candidate]]
 	}
+	at.Final = true
 	d := p.fallback.Combine(nil, &own, theirs, at)
 	if d.Output == nil { // it did not want any of those that have come
 		for i := range answers {
@@ -139,6 +160,6 @@ func (p *Policy) substitute(plan *selection.Plan, answers []selection.Answer, at
 			}
 		}
 	}
-	d.Done, d.Ended = true, selection.EndedTime
+	d.Done, d.Ended = true, ended
 	return d
 }

@@ -3,6 +3,7 @@ package custom
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"topsail/gateway/selection"
 	"topsail/serving"
@@ -27,19 +28,21 @@ func inputJSON(in serving.Input) json.RawMessage {
 	return text
 }
 
-// sorted sorts candidates as policies want them, and says where each was.
-func sorted(candidates []selection.Candidate) (places []int) {
-	type placed struct {
-		selection.Candidate
-		at int
+// sorted makes candidates, as policies want them, of those that a plan asks, and says
+// where in it each is.
+func sorted(plan *selection.Plan) (candidates []selection.Candidate, places []int) {
+	for i := range plan.Asks {
+		places = append(places, i)
 	}
-	all := make([]placed, len(candidates))
-	for i, c := range candidates {
-		all[i] = placed{c, i}
+	slices.SortFunc(places, func(i, j int) int { return plan.Asks[i].ID.Compare(plan.Asks[j].ID) })
+	for _, i := range places {
+		candidates = append(candidates, selection.Candidate{ModelID: plan.Asks[i].ID, Ready: true, Cost: 1})
 	}
-	slices.SortFunc(all, func(a, b placed) int { return a.ModelID.Compare(b.ModelID) })
-	for i, c := range all {
-		candidates[i], places = c.Candidate, append(places, c.at)
-	}
-	return places
+	return candidates, places
+}
+
+// names says whether a name means a version: by its model, or as "model:version".
+func names(name string, id serving.ModelID) bool {
+	model, version, pinned := strings.Cut(name, ":")
+	return model == id.Model && (!pinned || version == id.Version)
 }

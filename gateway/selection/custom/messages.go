@@ -1,7 +1,6 @@
 package custom
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -61,13 +60,13 @@ type feedback struct {
 
 // selected, combined and trained are what the model says.
 type selected struct {
-	Ask     []string `json:"ask"`     // names of models, the most important first
+	Ask     []string `json:"ask"`     // models as they were offered, or "model:version"; the most important first
 	Combine string   `json:"combine"` // "" or "fallback"
 }
 
 type combined struct {
 	Output     json.RawMessage `json:"output"`     // the answer; or
-	Model      string          `json:"model"`      // whose output is the answer
+	Model      string          `json:"model"`      // whose output is the answer, named as above
 	Confidence float64         `json:"confidence"` // may be left out
 }
 
@@ -101,10 +100,10 @@ func (p *Policy) request(op string, s *selection.State) *request {
 	return r
 }
 
-func (p *Policy) selectRequest(s *selection.State, q *selection.Query, candidates []selection.Candidate) *request {
+func (p *Policy) selectRequest(s *selection.State, q *selection.Query, candidates []selection.Candidate, offered []int) *request {
 	r := p.request("select", s)
 	r.User, r.Context, r.Input, r.Budget = q.User, q.Context, inputJSON(q.Input), q.Budget.Microseconds()
-	for i := range candidates {
+	for _, i := range offered {
 		c := &candidates[i]
 		r.Candidates = append(r.Candidates, candidate{c.Model, c.Version, c.Ready, c.Cost, c.Median.Microseconds(), c.P95.Microseconds()})
 	}
@@ -147,16 +146,22 @@ func (p *Policy) trainRequest(s *selection.State, f *selection.Feedback) *reques
 	return r
 }
 
-// plan is what the model wants asked, if all of it can be.
-func (s *selected) plan(candidates []selection.Candidate, plan *selection.Plan) bool {
-	for i, name := range s.Ask {
-		at, found := slices.BinarySearchFunc(candidates, name, func(c selection.Candidate, name string) int { return cmp.Compare(c.Model, name) })
-		if !found || slices.Contains(s.Ask[:i], name) {
+// plan is what the model wants asked, at the most so many (0: all), if all of it can be.
+func (s *selected) plan(candidates []selection.Candidate, offered []int, most int, plan *selection.Plan) bool {
+	if s.Combine != "" && s.Combine != combineFallback || len(s.Ask) > len(offered) {
+		return false
+	}
+	for _, name := range s.Ask {
+		i := slices.IndexFunc(offered, func(at int) bool { return names(name, candidates[at].ModelID) })
+		if i < 0 || slices.ContainsFunc(plan.Asks, func(a selection.Ask) bool { return a.Candidate == offered[i] }) {
 			return false
 		}
-		plan.Add(at, &candidates[at], 1, 0)
+		plan.Add(offered[i], &candidates[offered[i]], 1, 0)
 	}
-	return len(s.Ask) > 0 && (s.Combine == "" || s.Combine == combineFallback)
+	if most > 0 {
+		plan.Asks = plan.Asks[:min(most, len(plan.Asks))]
+	}
+	return len(plan.Asks) > 0
 }
 
 // verdict is what the model makes of the answers, if it can be.
@@ -164,14 +169,14 @@ func (c *combined) verdict(plan *selection.Plan, answers []selection.Answer) (se
 	v := selection.Verdict{Confidence: min(max(c.Confidence, 0), 1)}
 	if c.Model != "" {
 		for i := range answers {
-			if plan.Asks[i].ID.Model == c.Model && answers[i].Output != nil {
+			if names(c.Model, plan.Asks[i].ID) && answers[i].Output != nil {
 				v.Output, v.Model = answers[i].Output, plan.Asks[i].ID
 				return v, true
 			}
 		}
 		return v, false
 	}
-	if len(c.Output) == 0 {
+	if len(c.Output) == 0 || string(c.Output) == "null" {
 		return v, false
 	}
 	out, err := serving.NewOutput(serving.Value{DType: serving.JSON, Data: c.Output})

@@ -1,0 +1,109 @@
+package e2e
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"topsail/serving"
+)
+
+// Two apps ask three models, two of which cannot keep up: these are left out rather than
+// objectives missed, and the apps share what there is of them by their weights.
+func TestUnderLoadOptionalModelsAreLeftOut(t *testing.T) {
+	const slo = 100 * time.Millisecond
+	h := newHouse(t)
+	h.model("quick", tells(serving.Number(3)))
+	for _, name := range []string{"slow1", "slow2"} {
+		v := h.version(name, "1")
+		v.Batch = serving.BatchSpec{Strategy: "fixed", MaxSize: 1}
+		h.replica(v, tells(serving.Number(3)).after(func() time.Duration { return 20 * time.Millisecond })) // 50 a second
+	}
+	policy := serving.PolicySpec{Kind: serving.PolicyMean, Weights: map[string]float64{"quick": 3, "slow1": 1, "slow2": 1}}
+	h.app("gold", slo, policy, "quick", "slow1", "slow2").Weight = 3
+	h.app("iron", slo, policy, "quick", "slow1", "slow2").Weight = 1
+	e := h.gateway("edge", memory{})
+
+	late := watchLateness(t)
+	e.flood(1200 * time.Millisecond) // until it is known how much there is to share
+	before := e.askedOf("slow1")
+	for app, answers := range e.flood(2200 * time.Millisecond) {
+		for _, a := range answers {
+			if a.Default || !near(a, 3) || slices.Contains(a.Missing, "quick:1") {
+				t.Fatalf("%s: %s (default %v: %s), missing %v", app, a.Output, a.Default, a.Why, a.Missing)
+			}
+			if slices.ContainsFunc(a.Shed, func(model string) bool { return !slices.Contains(a.Missing, model) }) {
+				t.Fatalf("shed %v, missing %v", a.Shed, a.Missing)
+			}
+		}
+		whole := len(slices.DeleteFunc(slices.Clone(answers), func(a answer) bool { return len(a.Shed) > 0 }))
+		p99 := quantile(answers, 0.99)
+		t.Logf("%s: %d answers, %d of them with all models, p99 %v", app, len(answers), whole, p99)
+		if whole > len(answers)*3/4 {
+			t.Errorf("%s: %d of %d answers are with all models, which is more than there is", app, whole, len(answers))
+		}
+		if p99 > slo+late() {
+			t.Errorf("%s: p99 %v, with an objective of %v", app, p99, slo)
+		}
+	}
+	asked := e.askedOf("slow1")
+	gold, iron := asked["gold"]-before["gold"], asked["iron"]-before["iron"]
+	t.Logf("slow1 was asked %v and %v times", gold, iron)
+	if gold < 2*iron || gold > 5*iron {
+		t.Errorf("slow1 was asked %v and %v times, want about 3 to 1", gold, iron)
+	}
+}
+
+// flood has ten clients of each app ask 125 times a second together.
+func (e *edge) flood(of time.Duration) map[string][]answer {
+	all := map[string][]answer{}
+	var mu sync.Mutex
+	var running sync.WaitGroup
+	for _, app := range []string{"gold", "iron"} {
+		for range 10 {
+			running.Go(func() {
+				answers := e.askSteadily(app, 80*time.Millisecond, of)
+				mu.Lock()
+				defer mu.Unlock()
+				all[app] = append(all[app], answers...)
+			})
+		}
+	}
+	running.Wait()
+	return all
+}
+
+// askedOf is how often each app has asked a model.
+func (e *edge) askedOf(model string) map[string]float64 {
+	asked := map[string]float64{}
+	for _, app := range []string{"gold", "iron"} {
+		asked[app] = e.value(fmt.Sprintf(`topsail_selection_models_total{app=%q,event="asked",model=%q,version="1"}`, app, model))
+	}
+	return asked
+}
+
+// near says whether an answer is a number, but for rounding.
+func near(a answer, want float64) bool {
+	x, err := strconv.ParseFloat(a.says(), 64)
+	return err == nil && math.Abs(x-want) < 1e-9
+}
+
+// askSteadily asks at intervals until a time is over, and later where answers take longer.
+func (e *edge) askSteadily(app string, interval, of time.Duration) (answers []answer) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for end := time.Now().Add(of); time.Now().Before(end); {
+		a, err := e.query(app, fmt.Sprintf(`{"input":[%d]}`, len(answers)))
+		if err != nil {
+			e.t.Errorf("ask %s: %v", app, err)
+			return answers
+		}
+		answers = append(answers, a)
+		<-tick.C
+	}
+	return answers
+}
