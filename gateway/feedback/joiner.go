@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"topsail/gateway/predict"
-	"topsail/gateway/selection"
 	"topsail/gateway/state"
 	"topsail/internal/obs"
 	"topsail/serving"
@@ -57,14 +56,27 @@ func (j *Joiner) Feedback(ctx context.Context, list []serving.Feedback) ([]servi
 	defer cancel()
 	all, err := j.joinAll(ctx, app, list)
 	if err != nil {
-		j.metrics.count(app.Name, refused, len(list))
-		return nil, err
+		j.metrics.count(app.Name, outcomeOf(err), len(list))
+		return nil, late(err)
 	}
 	learned, err := j.learnAll(ctx, app, all)
-	if err != nil {
-		j.metrics.count(app.Name, failed, len(list))
+	return learned, late(err)
+}
+
+// outcomeOf is what becomes of feedback that cannot be joined.
+func outcomeOf(err error) string {
+	if _, refusal := errors.AsType[*serving.QueryError](err); refusal {
+		return refused
 	}
-	return learned, err
+	return failed
+}
+
+// late makes of an end of time what it is for the sender: a reason to try again later.
+func late(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, serving.ErrUnavailable) {
+		return fmt.Errorf("%w: feedback could not be learned in time: %w", serving.ErrUnavailable, err)
+	}
+	return err
 }
 
 // limit is how long the list may take.
@@ -75,64 +87,109 @@ func limit(list []serving.Feedback) time.Duration {
 	return within
 }
 
-// joinAll joins every piece with predictions.
+// joinAll joins every piece with predictions, once all are known to be in order.
 func (j *Joiner) joinAll(ctx context.Context, app *serving.App, list []serving.Feedback) ([]*joined, error) {
+	for i := range list {
+		if err := check(app, &list[i]); err != nil {
+			return nil, about(i, list, err)
+		}
+	}
 	all := make([]*joined, len(list))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxJoining)
 	for i := range list {
 		group.Go(func() (err error) {
-			if err = check(app, &list[i]); err == nil {
-				all[i], err = j.join(ctx, app, &list[i])
-			}
-			if refusal, ok := errors.AsType[*serving.QueryError](err); ok && len(list) > 1 {
-				return &serving.QueryError{Cause: fmt.Sprintf("feedback_batch[%d]: %s", i, refusal.Cause)}
-			}
-			return err
+			all[i], err = j.join(ctx, app, &list[i])
+			return about(i, list, err)
 		})
 	}
-	return all, group.Wait()
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	markRepeats(all)
+	return all, nil
 }
 
-// learnAll has the policy and the containers learn.
+// about says which piece of several a refusal is about.
+func about(i int, list []serving.Feedback, err error) error {
+	if refusal, ok := errors.AsType[*serving.QueryError](err); ok && len(list) > 1 {
+		return &serving.QueryError{Cause: fmt.Sprintf("feedback_batch[%d]: %s", i, refusal.Cause)}
+	}
+	return err
+}
+
+// markRepeats marks what is about an answer that an earlier piece is about.
+func markRepeats(all []*joined) {
+	seen := make(map[int64]bool, len(all))
+	for _, one := range all {
+		id := one.feedback.QueryID
+		one.duplicate = one.duplicate || id != 0 && seen[id]
+		seen[id] = true
+	}
+}
+
+// learnAll has the policy and the containers learn, and says so of each piece.
 func (j *Joiner) learnAll(ctx context.Context, app *serving.App, all []*joined) ([]serving.Learned, error) {
-	results := make([]state.Result, len(all))
-	if learning := j.predictor.Learning(app.Name); learning != nil {
-		results = j.states.Train(ctx, learning, items(all))
-	}
+	results := j.train(ctx, app, all)
 	learned := make([]serving.Learned, len(all))
-	var wrong error
+	errs := make([]error, len(all))
+	var finishing errgroup.Group
+	finishing.SetLimit(maxJoining)
 	for i, one := range all {
-		result := &results[i]
-		if result.Err != nil {
-			wrong = fmt.Errorf("%w: %w", serving.ErrUnavailable, result.Err)
-			continue
+		learned[i] = one.learned(&results[i])
+		switch {
+		case results[i].Err != nil:
+			errs[i] = fmt.Errorf("%w: %w", serving.ErrUnavailable, results[i].Err)
+			j.metrics.count(app.Name, failed, 1)
+		case learned[i].Duplicate:
+			j.metrics.count(app.Name, duplicate, 1)
+		default:
+			finishing.Go(func() error {
+				j.finish(ctx, app, one, &learned[i])
+				return nil
+			})
 		}
-		if one.duplicate {
-			result.Duplicate = true
-		}
-		learned[i] = one.learned(result)
-		j.finish(ctx, app, one, &learned[i])
 	}
-	return learned, wrong
+	_ = finishing.Wait()
+	if learning := j.predictor.Learning(app.Name); learning != nil {
+		j.metrics.regrets(app.Name, j.states.Get(learning, "", ""))
+	}
+	return learned, firstOf(errs)
 }
 
-// items are what is to be learned; a piece that is known is learned as what it is, a
-// duplicate, which the states know from its id.
-func items(all []*joined) []state.Item {
-	list := make([]state.Item, len(all))
-	for i, one := range all {
-		list[i] = state.Item{User: one.user, Context: one.context, Feedback: &one.feedback}
+// firstOf is the first error that there is: thousands of pieces fail for one reason.
+func firstOf(errs []error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
 	}
-	return list
+	return nil
+}
+
+// train has the app's policy learn what it has not learned yet.
+func (j *Joiner) train(ctx context.Context, app *serving.App, all []*joined) []state.Result {
+	results := make([]state.Result, len(all))
+	learning := j.predictor.Learning(app.Name)
+	var items []state.Item
+	var places []int
+	for i, one := range all {
+		if results[i].Duplicate = one.duplicate; !one.duplicate && learning != nil {
+			items = append(items, state.Item{User: one.user, Context: one.context, Feedback: &one.feedback})
+			places = append(places, i)
+		}
+	}
+	if len(items) == 0 {
+		return results
+	}
+	for at, result := range j.states.Train(ctx, learning, items) {
+		results[places[at]] = result
+	}
+	return results
 }
 
 // finish marks the record, tells the containers and counts.
 func (j *Joiner) finish(ctx context.Context, app *serving.App, one *joined, l *serving.Learned) {
-	if l.Duplicate {
-		j.metrics.count(app.Name, duplicate, 1)
-		return
-	}
 	if one.recorded {
 		if err := j.recorder.store.MarkLearned(ctx, app.Name, one.feedback.QueryID); err != nil {
 			j.log.Debug("cannot mark a record; the states remember it for a while", "err", err)
@@ -142,9 +199,6 @@ func (j *Joiner) finish(ctx context.Context, app *serving.App, one *joined, l *s
 		l.Forwarded = j.predictor.Forward(app.Name, &one.feedback)
 	}
 	j.metrics.learned(app.Name, &one.feedback)
-	if learning := j.predictor.Learning(app.Name); learning != nil {
-		j.metrics.regrets(app.Name, j.states.Get(learning, "", ""))
-	}
 }
 
 // learned says what became of a piece.
@@ -156,9 +210,4 @@ func (one *joined) learned(r *state.Result) serving.Learned {
 		l.Models = append(l.Models, serving.LearnedModel{ModelID: o.ModelID, Loss: o.Loss, Judged: o.Judged})
 	}
 	return l
-}
-
-// sameAsAnswer says whether an outcome is what the client got.
-func sameAsAnswer(o *selection.Outcome, answer *serving.Output) bool {
-	return o.Output != nil && answer != nil && selection.Same(o.Output, answer)
 }

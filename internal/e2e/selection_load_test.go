@@ -28,17 +28,23 @@ func TestUnderLoadOptionalModelsAreLeftOut(t *testing.T) {
 	h.app("iron", slo, policy, "quick", "slow1", "slow2").Weight = 1
 	e := h.gateway("edge", memory{})
 
-	late := watchLateness(t)
+	allowed := watchLateness(t)
 	e.flood(1200 * time.Millisecond) // until it is known how much there is to share
 	before := e.askedOf("slow1")
 	for app, answers := range e.flood(2200 * time.Millisecond) {
+		late := 0 // by the machine
 		for _, a := range answers {
-			if a.Default || !near(a, 3) || slices.Contains(a.Missing, "quick:1") {
-				t.Fatalf("%s: %s (default %v: %s), missing %v", app, a.Output, a.Default, a.Why, a.Missing)
+			if a.Default || slices.Contains(a.Missing, "quick:1") {
+				late++
+			} else if !near(a, 3) {
+				t.Fatalf("%s: %s, missing %v", app, a.Output, a.Missing)
 			}
 			if slices.ContainsFunc(a.Shed, func(model string) bool { return !slices.Contains(a.Missing, model) }) {
 				t.Fatalf("shed %v, missing %v", a.Shed, a.Missing)
 			}
+		}
+		if late > len(answers)/20 {
+			t.Errorf("%s: %d of %d answers are without the quick model", app, late, len(answers))
 		}
 		whole := len(slices.DeleteFunc(slices.Clone(answers), func(a answer) bool { return len(a.Shed) > 0 }))
 		p99 := quantile(answers, 0.99)
@@ -46,7 +52,7 @@ func TestUnderLoadOptionalModelsAreLeftOut(t *testing.T) {
 		if whole > len(answers)*3/4 {
 			t.Errorf("%s: %d of %d answers are with all models, which is more than there is", app, whole, len(answers))
 		}
-		if p99 > slo+late() {
+		if p99 > slo+allowed() {
 			t.Errorf("%s: p99 %v, with an objective of %v", app, p99, slo)
 		}
 	}

@@ -35,6 +35,9 @@ func TestMeasures(t *testing.T) {
 	if got := r.until(4000, under(0.10))[0]; got != 1131 { // the window from 4,931 on has 19 of the last 50
 		t.Errorf("below 10 %% after %v", got)
 	}
+	if got := r.until(4000, over(0.40))[0]; got != window {
+		t.Errorf("above 40 %% after %v, not in the first window", got)
+	}
 	if got := r.until(8000, over(0.95))[0]; got != 4000 {
 		t.Errorf("above 95 %% after %v, not never", got)
 	}

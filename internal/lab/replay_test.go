@@ -1,7 +1,9 @@
 package main
 
 import (
+	"slices"
 	"testing"
+	"time"
 
 	"topsail/gateway/selection"
 	"topsail/serving"
@@ -126,5 +128,54 @@ func TestLearnersFindTheBest(t *testing.T) {
 		if share := got.share(1, 1000, 2000); share < 0.85 {
 			t.Errorf("%s ranks the good model first in %.2f of queries", kind, share)
 		}
+	}
+}
+
+// TestLinUCBSeesTheInput has two models that are right about one of two labels, and
+// inputs that tell which it is.
+func TestLinUCBSeesTheInput(t *testing.T) {
+	table := tableOf("experts", says("zero", 1000, 0), says("one", 1000, 0))
+	for i := range samples {
+		table.Models[i%2].Outputs[i] = 7
+	}
+	stream := newTestStream(t, table, 1, 1000, false)
+	got, err := (&study{output: serving.OutputLabel}).replay(serving.PolicyLinUCB, stream, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if errors := sum(got.losses); errors > 100 {
+		t.Errorf("%v errors, as if all inputs were alike", errors)
+	}
+}
+
+// watched notes when it is asked to combine.
+type watched struct {
+	selection.Policy
+	at *[]time.Duration
+}
+
+func (w watched) Combine(s *selection.State, plan *selection.Plan, answers []selection.Answer, at selection.Moment) selection.Decision {
+	*w.at = append(*w.at, at.Elapsed)
+	return w.Policy.Combine(s, plan, answers, at)
+}
+
+// TestModelsTakeTheirTime has a cascade of models that need 1, 2 and 6 ms.
+func TestModelsTakeTheirTime(t *testing.T) {
+	table := three()
+	app := &serving.App{Name: "lab", InputType: serving.Doubles, SLO: budget, Models: table.names(), Policy: serving.PolicySpec{Kind: serving.PolicyCascade, Models: table.byTime()}}
+	r, err := newReplayer(app, newTestStream(t, table, 1, samples, false), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var at []time.Duration
+	r.policy = watched{r.policy, &at}
+	hard := slices.Index(r.stream.order, 0) // the query that nobody is sure of
+	r.policy.Select(nil, &r.query, r.candidates, &r.plan)
+	if _, asked := r.round(hard).run(); asked != 3 {
+		t.Errorf("%d were asked", asked)
+	}
+	ms := time.Millisecond
+	if want := []time.Duration{0, 1 * ms, 1 * ms, 3 * ms, 3 * ms, 9 * ms}; !slices.Equal(at, want) {
+		t.Errorf("it was asked to combine at %v, not at %v", at, want)
 	}
 }

@@ -81,6 +81,11 @@ func (s *Single) Combine(_ *selection.State, plan *selection.Plan, answers []sel
 	return first(plan, answers, 1, at)
 }
 
+// relieved says whether anybody has answered.
+func relieved(answers []selection.Answer) bool {
+	return slices.ContainsFunc(answers, func(a selection.Answer) bool { return a.Output != nil })
+}
+
 func nobody() selection.Decision {
 	return selection.Decision{Done: true, Verdict: selection.Verdict{
 		Failure: &serving.Failure{Cause: serving.NoReplica}, Ended: selection.EndedAll,
@@ -97,10 +102,11 @@ func first(plan *selection.Plan, answers []selection.Answer, n int, at selection
 			return selection.Decision{Done: true, Verdict: selection.Verdict{
 				Output: a.Output, Model: plan.Asks[i].ID, Confidence: selection.Confidence(a.Output), Ended: selection.EndedAll,
 			}}
-		case a.Failure == nil && at.Final:
+		case a.Failure == nil && at.Final && !relieved(answers[i+1:n]):
 			return selection.Decision{Done: true, Verdict: selection.Verdict{
 				Failure: answers[0].Failure, Model: plan.Asks[0].ID, Ended: selection.EndedDeadline,
 			}}
+		case a.Failure == nil && at.Final: // somebody behind has answered
 		case a.Failure == nil:
 			return selection.Decision{Open: i + 1}
 		}

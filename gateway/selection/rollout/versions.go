@@ -162,5 +162,37 @@ func (v *Versions) Combine(_ *selection.State, plan *selection.Plan, answers []s
 	if len(plan.Asks) == 0 {
 		return nobody()
 	}
-	return first(plan, answers, len(answers), at)
+	if v.late(plan, answers, at) {
+		return v.relieve(plan, answers)
+	}
+	d := first(plan, answers, len(answers), at)
+	if !d.Done && v.onTrial(plan) && len(plan.Asks) > 1 {
+		d.Again = patience(at.Budget)
+	}
+	return d
+}
+
+// patience is how long a version on trial is waited for before another one is asked as
+// well: nobody is to get a default because of it.
+func patience(budget time.Duration) time.Duration { return budget * 3 / 4 }
+
+// onTrial says whether the version that is asked first is tried.
+func (v *Versions) onTrial(plan *selection.Plan) bool {
+	_, tried := v.tried[plan.Asks[0].ID.Version]
+	return tried
+}
+
+// late says whether a version on trial has been silent for too long.
+func (v *Versions) late(plan *selection.Plan, answers []selection.Answer, at selection.Moment) bool {
+	return !at.Final && len(plan.Asks) > 1 && v.onTrial(plan) && !answers[0].Come() && at.Elapsed >= patience(at.Budget)
+}
+
+// relieve answers with the version in reserve, where the one on trial is late.
+func (v *Versions) relieve(plan *selection.Plan, answers []selection.Answer) selection.Decision {
+	if a := &answers[1]; a.Output != nil {
+		return selection.Decision{Done: true, Verdict: selection.Verdict{
+			Output: a.Output, Model: plan.Asks[1].ID, Confidence: selection.Confidence(a.Output), Ended: selection.EndedTime,
+		}}
+	}
+	return selection.Decision{Open: 2}
 }

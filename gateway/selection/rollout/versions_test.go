@@ -220,3 +220,35 @@ func benchmark(b *testing.B, p selection.Policy, s *selection.State, list []sele
 		p.Combine(s, &plan, answers[:len(plan.Asks)], selection.Moment{})
 	}
 }
+
+// A version on trial that is silent costs nobody an answer: another one is asked while
+// there is time, and answers if it is the first to.
+func TestASilentCanaryIsRelieved(t *testing.T) {
+	v := NewVersions(serving.PolicySpec{Kind: serving.PolicyVersions, Canary: "2", Share: 1}, []string{"m"})
+	plan := selection.Plan{Asks: []selection.Ask{{ID: serving.ModelID{Model: "m", Version: "2"}}, {ID: serving.ModelID{Model: "m", Version: "1"}}}, Now: 1}
+	answers := make([]selection.Answer, 2)
+	at := selection.Moment{Elapsed: 10 * time.Millisecond, Budget: 100 * time.Millisecond}
+	if d := v.Combine(nil, &plan, answers, at); d.Done || d.Open > 1 || d.Again != 75*time.Millisecond {
+		t.Errorf("early: %+v", d)
+	}
+	at.Elapsed = 75 * time.Millisecond
+	if d := v.Combine(nil, &plan, answers, at); d.Done || d.Open != 2 {
+		t.Errorf("late: %+v", d)
+	}
+	out, err := serving.NewOutput(serving.Number(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	answers[1].Output = out
+	for _, final := range []bool{false, true} {
+		at.Final = final
+		if d := v.Combine(nil, &plan, answers, at); !d.Done || d.Output != out || d.Model.Version != "1" {
+			t.Errorf("relieved, final %v: %+v", final, d)
+		}
+	}
+	// Of one that is not on trial nobody knows better.
+	plan.Asks[0].ID.Version, plan.Asks[1].ID.Version = "1", "2"
+	if d := v.Combine(nil, &plan, make([]selection.Answer, 2), selection.Moment{Elapsed: 90, Budget: 100}); d.Open > 1 || d.Again != 0 {
+		t.Errorf("not on trial: %+v", d)
+	}
+}
