@@ -42,12 +42,16 @@ func (j *Joiner) join(ctx context.Context, app *serving.App, f *serving.Feedback
 	return one, one.judge(app, f)
 }
 
+// latest is the longest pause before another look for a record: a store or a gateway
+// under load may take longer than soon.
+const latest = 4 * soon
+
 // find is the record that the feedback means; nil when its input has none.
 func (j *Joiner) find(ctx context.Context, app *serving.App, f *serving.Feedback) (*serving.Record, error) {
 	j.recorder.Flush(ctx) // it may be of an answer that has just left
 	record, err := j.lookUp(ctx, app, f)
-	if errors.Is(err, serving.ErrNoRecord) && f.QueryID != 0 {
-		if err := pause(ctx, soon); err != nil { // another gateway may be about to store it
+	for wait := soon; errors.Is(err, serving.ErrNoRecord) && f.QueryID != 0 && wait <= latest; wait *= 2 {
+		if err := pause(ctx, wait); err != nil { // another gateway may be about to store it
 			return nil, err
 		}
 		record, err = j.lookUp(ctx, app, f)

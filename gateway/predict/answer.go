@@ -14,7 +14,7 @@ func (w *work) answer() serving.Prediction {
 		a.Output, a.Cached = w.verdict.Output.JSON, w.fromCache()
 	} else {
 		failure := w.verdict.Failure
-		if failure == nil {
+		if failure == nil || failure == left { // somebody was asked, and silent
 			failure = &serving.Failure{Cause: serving.MissedSLO}
 		}
 		a.Output, a.Default, a.Cause, a.Explanation = w.app.fallback, true, failure.Cause, failure.Explain()

@@ -37,6 +37,7 @@ type rig struct {
 	cache    *cache.Cache
 	table    *route.Table
 	registry *obs.Registry
+	log      *slog.Logger
 	settle   func() // waits until nothing moves
 	began    time.Time
 	maxFrame uint32 // of replicas that come
@@ -68,7 +69,7 @@ func newRig(t testing.TB, settle func()) (r *rig, stop func()) {
 	ctx, stopFakes := context.WithCancel(context.Background())
 	routing, cancel := context.WithCancel(ctx)
 	log := slog.New(slog.DiscardHandler)
-	r = &rig{TB: t, cache: cache.New(1 << 20), registry: obs.NewRegistry(), settle: settle, began: time.Now(), maxFrame: rpc.MaxFrame, lists: make(chan []serving.Endpoint), ctx: ctx}
+	r = &rig{TB: t, cache: cache.New(1 << 20), registry: obs.NewRegistry(), log: log, settle: settle, began: time.Now(), maxFrame: rpc.MaxFrame, lists: make(chan []serving.Endpoint), ctx: ctx}
 	r.table = route.NewTable("test", r, log)
 	r.table.Dial = r.dial
 	ids := NewIDs(ctx, nil, log)

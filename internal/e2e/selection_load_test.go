@@ -113,3 +113,41 @@ func (e *edge) askSteadily(app string, interval, of time.Duration) (answers []an
 	}
 	return answers
 }
+
+// Who has less time than a model needs, gets an answer without it; where the others are
+// silent, it is the objective that was missed.
+func TestWhatTakesTooLongIsLeftOut(t *testing.T) {
+	h, silent := newHouse(t), newGate()
+	h.model("first", says("cat"))
+	h.model("slow", says("cat").after(func() time.Duration { return 400 * time.Millisecond }))
+	h.model("third", says("cat"))
+	h.model("m1", says("cat").behind(silent))
+	h.model("m2", says("cat").behind(silent))
+	best := serving.PolicySpec{Kind: serving.PolicyBest}
+	h.app("app", ample, best, "first", "slow", "third")
+	h.app("other", ample, best, "m1", "slow", "m2")
+	e := h.gateway("edge", memory{})
+	if a := e.wants("app", `{"input":[1]}`, "cat"); len(a.Missing) > 0 {
+		t.Fatalf("missing %v", a.Missing)
+	}
+	hasty := func(app string) (a answer) {
+		t.Helper()
+		eventually(t, func() bool { // once a second it is tried whether it is faster now
+			a = e.ask(app, `{"input":[2],"slo_micros":200000}`)
+			return len(a.Shed) > 0
+		})
+		return a
+	}
+	if a := hasty("app"); a.says() != "cat" || fmt.Sprint(a.Shed) != "[slow:1]" || !slices.Contains(a.Missing, "slow:1") {
+		t.Errorf("%s, shed %v, missing %v", a.Output, a.Shed, a.Missing)
+	}
+	silent.shut()
+	a := hasty("other")
+	if !a.Default || fmt.Sprint(a.Shed, a.Missing) != "[slow:1] [m1:1 slow:1 m2:1]" {
+		t.Errorf("default %v, shed %v, missing %v", a.Default, a.Shed, a.Missing)
+	}
+	if want := (&serving.Failure{Cause: serving.MissedSLO}).Explain(); a.Why != want {
+		t.Errorf("the reason is %q, want %q", a.Why, want)
+	}
+	silent.open()
+}

@@ -37,7 +37,7 @@ func judge(results map[string][]*result, queries int) []bar {
 	for _, kind := range []string{serving.PolicyThompson, serving.PolicyExp3, serving.PolicyUCB1} {
 		r := of(results[drifting], kind)
 		share := func(model string, since, from, to int, passes func(float64) bool, want string) {
-			what := fmt.Sprintf("asks the %s model in %s of queries %d to %d after", model, want, from-since, to-since)
+			what := fmt.Sprintf("asks the %s model in %s of queries %d to %d after the change", model, want, from-since, to-since)
 			bars = append(bars, newBar(kind, what, r.share(from, to), passes))
 		}
 		share("degraded", bad, bad+soon-window, bad+soon, under(leaves), "under 10 %")

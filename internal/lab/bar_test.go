@@ -65,9 +65,9 @@ func TestPromises(t *testing.T) {
 		broken = append(broken, err.Error())
 	}
 	want := []string{
-		"exp3: asks the degraded model in under 10 % of queries 800 to 1000 after: median 0.100, holds for 0 of 10 seeds: FAILED",
-		"ucb1: asks the recovered model in over 60 % of queries 800 to 1000 after: median 0.600, holds for 0 of 10 seeds: FAILED",
-		"ucb1: asks the recovered model in over 60 % of queries 1000 to 4000 after: median 0.600, holds for 0 of 10 seeds: FAILED",
+		"exp3: asks the degraded model in under 10 % of queries 800 to 1000 after the change: median 0.100, holds for 0 of 10 seeds: FAILED",
+		"ucb1: asks the recovered model in over 60 % of queries 800 to 1000 after the change: median 0.600, holds for 0 of 10 seeds: FAILED",
+		"ucb1: asks the recovered model in over 60 % of queries 1000 to 4000 after the change: median 0.600, holds for 0 of 10 seeds: FAILED",
 		"exp4: errs less than the best single of five models with 16 pixels each, by: median -0.067, holds for 0 of 10 seeds: FAILED",
 	}
 	if !slices.Equal(broken, want) || len(bars) != 14 {

@@ -132,7 +132,7 @@ func (p *page) seeds(results []*result) {
 // promises says what must hold and whether it does.
 func (p *page) promises(bars []bar) {
 	p.say("## What is promised")
-	p.say("Each must hold for %d of %d seeds, or `make selection` fails. How many queries after is since the model changed.", seeds-1, seeds)
+	p.say("Each must hold for %d of %d seeds, or `make selection` fails.", seeds-1, seeds)
 	p.table("policy", "promise", "median", "seeds")
 	for _, b := range bars {
 		p.row("`"+b.policy+"`", b.what, fmt.Sprintf("%.1f %%", 100*b.median), fmt.Sprintf("%d of %d", b.good, seeds))

@@ -134,7 +134,7 @@ func TestLearnersFindTheBest(t *testing.T) {
 // TestLinUCBSeesTheInput has two models that are right about one of two labels, and
 // inputs that tell which it is.
 func TestLinUCBSeesTheInput(t *testing.T) {
-	table := tableOf("experts", says("zero", 1000, 0), says("one", 1000, 0))
+	table := tableOf("experts", says("a", 1000, 0), says("b", 1000, 0))
 	for i := range samples {
 		table.Models[i%2].Outputs[i] = 7
 	}
