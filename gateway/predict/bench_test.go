@@ -71,8 +71,37 @@ func BenchmarkPredict(b *testing.B) {
 	})
 }
 
-// benchRig has one replica, over TCP, whose answers are made in advance.
-func benchRig(b *testing.B) (*rig, func()) {
+// BenchmarkPredictByFour is one query that four models are asked for, and that waits
+// for all of them.
+func BenchmarkPredictByFour(b *testing.B) {
+	for _, noCache := range []bool{false, true} {
+		b.Run(map[bool]string{false: "from the cache", true: "by a replica"}[noCache], func(b *testing.B) {
+			four := []serving.ModelID{a1, b1, c1, m1}
+			r, stop := benchRig(b, four...)
+			defer stop()
+			r.links(func(a *serving.App) {
+				a.SLO, a.Policy = 10*time.Second, serving.PolicySpec{Kind: serving.PolicyMean}
+			}, four...)
+			r.predict(query(7))
+			q := query(7)
+			q.NoCache = noCache
+			b.ReportAllocs()
+			for b.Loop() {
+				q.Received = time.Now()
+				if a, err := r.p.Predict(context.Background(), q); err != nil || a.Default || a.Missing != nil {
+					b.Fatal(a, err)
+				}
+			}
+		})
+	}
+}
+
+// benchRig has one replica, over TCP, whose answers are made in advance: of model m, or
+// of others.
+func benchRig(b *testing.B, versions ...serving.ModelID) (*rig, func()) {
+	if versions == nil {
+		versions = []serving.ModelID{m1}
+	}
 	b.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -93,7 +122,9 @@ func benchRig(b *testing.B) (*rig, func()) {
 		if err != nil {
 			return
 		}
-		_ = conn.Send(rpc.KindAnnounce, 0, rpc.AppendAnnounce(nil, rpc.Announcement{ID: 1, State: rpc.StateReady, Model: m1}))
+		for i, v := range versions {
+			_ = conn.Send(rpc.KindAnnounce, 0, rpc.AppendAnnounce(nil, rpc.Announcement{ID: uint32(i), State: rpc.StateReady, Model: v}))
+		}
 		_ = conn.Run(r.ctx, func(f rpc.Frame) error {
 			p, err := rpc.ParsePredict(f.Body)
 			if err != nil {
@@ -105,6 +136,8 @@ func benchRig(b *testing.B) (*rig, func()) {
 	})
 	r.lists <- []serving.Endpoint{{Replica: "a", Addr: ln.Addr().String()}}
 	r.serves(func(a *serving.App) { a.SLO = 10 * time.Second }, m1)
-	r.ready(m1, 1)
+	for _, v := range versions {
+		r.ready(v, 1)
+	}
 	return r, func() { stop(); ln.Close() }
 }

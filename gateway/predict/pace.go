@@ -23,7 +23,7 @@ const (
 	paceRace = 2
 	// probeEvery is how often a version is asked that seems too slow: without answers,
 	// nobody would see that it is not any more.
-	probeEvery = time.Second
+	probeEvery = 100 * time.Millisecond
 )
 
 func (p *pace) note(took time.Duration) {
@@ -41,7 +41,7 @@ func follow(estimate *atomic.Uint64, x, quantile float64) {
 		case old == 0:
 			now = x
 		case x > now:
-			now = min(x, now*(1+paceStep*quantile))
+			now *= 1 + paceStep*quantile // also beyond x: a shorter step would leave too much above
 		default:
 			now = max(x, now*(1-paceStep*(1-quantile)))
 		}

@@ -20,7 +20,7 @@ type ration struct {
 	rate     float64    // asks a second for each unit of weight
 	pressed  bool       // since the last adjustment
 	adjusted time.Time
-	relieved time.Time // since when nothing was amiss
+	relieved time.Time // since when nothing was amiss, and nobody held back
 	apps     map[string]*allowance
 }
 
@@ -37,7 +37,8 @@ const (
 	rationFirst = 200.0 // asks a second, where it begins
 	rationLeast = 1.0
 	rationMost  = 1e6
-	// rationCalm is how long nothing must be amiss for the ration to end.
+	// rationCalm is how long nothing must be amiss, and nobody held back, for the ration
+	// to end: then its end lets nobody loose.
 	rationCalm = 2 * time.Second
 	// rationBurst is for how long an app can save up.
 	rationBurst = 100 * time.Millisecond
@@ -101,6 +102,7 @@ func (r *ration) take(a *app, now time.Time) bool {
 	own.tokens = min(own.tokens+each*now.Sub(own.at).Seconds(), max(1, each*rationBurst.Seconds()))
 	own.at = now
 	if own.tokens < 1 {
+		r.relieved = now
 		return false
 	}
 	own.tokens--

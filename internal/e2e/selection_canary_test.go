@@ -90,6 +90,11 @@ func TestACanaryThatIsWellGoesOn(t *testing.T) {
 	if n := good.Load(); n < 40 || n > 110 {
 		t.Errorf("version 2 had %d of 150 queries, want about half", n)
 	}
+	before := good.Load()
+	e.wants("app", `{"input":[1],"version":"2"}`, "cat")
+	if good.Load() != before+1 {
+		t.Error("a query that names version 2 did not go there")
+	}
 	if s, _ := e.explain(in, "app", ""); s.Note != "" {
 		t.Errorf("stopped: %s", s.Note)
 	}

@@ -55,6 +55,8 @@ func brain(_ context.Context, in serving.Value) gocontainer.Result {
 	return gocontainer.Result{Output: serving.Value{DType: serving.JSON, Data: text}, Err: err}
 }
 
+// A model of the user's own chooses, combines and learns; when it is slow or gone, the
+// fallback does, in time.
 func TestAContainerDecides(t *testing.T) {
 	const slo = 300 * time.Millisecond
 	h, slow := newHouse(t), newGate()
@@ -80,6 +82,10 @@ func TestAContainerDecides(t *testing.T) {
 	}
 	if a := e.wants("app", `{"input":[2],"explain":true}`, "dog"); len(a.Explanation.Models) != 1 {
 		t.Errorf("the model asks b alone: %+v", a.Explanation)
+	}
+
+	if dogs := e.round("app", 3, 20); dogs != 20 {
+		t.Errorf("b answers %d of a batch of 20", dogs)
 	}
 
 	inTime := func(what string) {

@@ -163,6 +163,9 @@ func TestBadFeedbackChangesNothing(t *testing.T) {
 	} {
 		e.refuses(tt.app, tt.body, 400, tt.words)
 	}
+	if status, text, err := e.send("pets/predict", fmt.Sprintf(`{"input":[1],"uid":%q}`, long), "*/*"); err != nil || status != 400 {
+		t.Errorf("a query with a long uid: %d %s %v", status, text, err)
+	}
 	if status, text, err := e.send("nobody/update", `{"input":[1],"label":1}`, "application/json"); err != nil || status != 404 {
 		t.Errorf("an unknown app: %d %s %v", status, text, err)
 	}

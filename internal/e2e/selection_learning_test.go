@@ -40,7 +40,8 @@ func TestBanditsFindTheBetterModel(t *testing.T) {
 	}
 }
 
-// round asks a batch and says that dogs were right, and how many were answered.
+// round asks a batch, gives the feedback that dogs were right, and says how many answers
+// were dogs.
 func (e *edge) round(app string, round, each int) (dogs int) {
 	e.t.Helper()
 	var inputs, feedback []string

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -165,9 +166,9 @@ func (e *edge) send(path, body, accept string) (status int, text string, err err
 // value is that of a series, written as the gateway shows it; 0 where there is none.
 func (e *edge) value(series string) (x float64) {
 	e.t.Helper()
-	shown := &shown{header: http.Header{}}
-	e.metrics.Handler().ServeHTTP(shown, &http.Request{Method: "GET"})
-	for line := range strings.Lines(shown.text.String()) {
+	shown := httptest.NewRecorder()
+	e.metrics.Handler().ServeHTTP(shown, httptest.NewRequest("GET", "/metrics", nil))
+	for line := range strings.Lines(shown.Body.String()) {
 		if value, found := strings.CutPrefix(line, series+" "); found {
 			if _, err := fmt.Sscan(value, &x); err != nil {
 				e.t.Fatal(err)
@@ -176,13 +177,3 @@ func (e *edge) value(series string) (x float64) {
 	}
 	return x
 }
-
-// shown is what a handler writes.
-type shown struct {
-	header http.Header
-	text   strings.Builder
-}
-
-func (s *shown) Header() http.Header         { return s.header }
-func (s *shown) Write(b []byte) (int, error) { return s.text.Write(b) }
-func (s *shown) WriteHeader(int)             {}

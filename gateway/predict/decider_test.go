@@ -1,0 +1,92 @@
+package predict
+
+import (
+	"encoding/json"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"topsail/rpc"
+	"topsail/serving"
+)
+
+// decidesBy registers "app", whose queries to models a and b the model m decides.
+func (r *rig) decidesBy(within time.Duration) {
+	a := newApp("app", "a", "b")
+	a.Policy = serving.PolicySpec{Kind: serving.PolicyCustom, Model: "m", WithinMicros: within.Microseconds()}
+	m := newModel(m1)
+	m.Versions["1"].InputType = serving.Strings
+	r.set(newCatalog([]*serving.App{a}, newModel(a1), newModel(b1), m))
+}
+
+// text is an answer of the model that decides.
+func text(v any) rpc.Answer {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return rpc.Answer{Status: rpc.StatusModelError, Message: []byte(err.Error())}
+	}
+	return rpc.Answer{Payload: rpc.AppendPayload(nil, serving.Value{DType: serving.JSON, Data: b})}
+}
+
+// A model decides by way of its replicas: whom to ask, and what to answer. The queries
+// of a batch are decided at the same time.
+func TestAModelDecides(t *testing.T) {
+	bubble(t, func(t *rig) {
+		var turns atomic.Int64
+		t.replica("r", by(map[string]behaviour{
+			"a": echoes(0), "b": says(2, time.Millisecond),
+			"m": func(arrival) (rpc.Answer, time.Duration) {
+				turns.Add(1)
+				return text(map[string]any{"ask": []string{"b"}, "model": "b"}), 2 * time.Millisecond
+			},
+		}), a1, b1, m1)
+		t.decidesBy(0)
+		p, took := t.predict(query(7))
+		t.wantOutput(p, 2)
+		if took != 5*time.Millisecond || p.Model != b1 || turns.Load() != 2 {
+			t.Errorf("it took %v and %d turns: %+v", took, turns.Load(), p)
+		}
+		qs := make([]serving.Query, 20)
+		for i := range qs {
+			qs[i] = *query(float64(100 + i))
+		}
+		start := time.Now()
+		for _, p := range t.batch(qs) {
+			t.wantOutput(p, 2)
+		}
+		if took := time.Since(start); took != 5*time.Millisecond {
+			t.Errorf("a batch took %v", took)
+		}
+		if n := t.metric(`topsail_gateway_answers_total{app="app",cause="ok"}`); n != 21 {
+			t.Errorf("%v answers counted, want those to clients", n)
+		}
+	})
+}
+
+// When the model is silent, fails, is not there or speaks nonsense, the fallback
+// decides in its place, in time.
+func TestAModelThatDoesNotDecide(t *testing.T) {
+	within := 10 * time.Millisecond
+	tests := map[string]struct {
+		behave behaviour
+		took   time.Duration
+	}{
+		"silent":   {silent, within},
+		"failing":  {fails(rpc.StatusModelError, "no"), 0},
+		"babbling": {says(7, 0), 0},
+		"nonsense": {func(arrival) (rpc.Answer, time.Duration) { return text(map[string]any{"ask": []string{"x"}}), 0 }, 0},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *rig) {
+				t.replica("r", by(map[string]behaviour{"a": echoes(0), "m": test.behave}), a1, m1)
+				t.decidesBy(within)
+				p, took := t.predict(query(7))
+				t.wantOutput(p, 7)
+				if took != test.took {
+					t.Errorf("it took %v, want %v", took, test.took)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,178 @@
+package predict
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"topsail/serving"
+)
+
+// asker asks at a rate, as an app of a weight.
+type asker struct {
+	app     *app
+	rate    float64 // asks a second
+	owed    float64
+	allowed int
+}
+
+func newAsker(name string, weight, rate float64) *asker {
+	return &asker{app: &app{App: &serving.App{Name: name}, weight: weight}, rate: rate}
+}
+
+// shortage is a version that bears so many asks a second.
+type shortage struct {
+	ration   ration
+	capacity float64
+	now      time.Time
+	queue    float64 // asks that wait
+}
+
+func newShortage(capacity float64) *shortage {
+	return &shortage{capacity: capacity, now: time.Unix(1e9, 0)}
+}
+
+// run lets the askers ask for a time, a millisecond at a time.
+func (s *shortage) run(d time.Duration, askers ...*asker) {
+	for range d / time.Millisecond {
+		s.now = s.now.Add(time.Millisecond)
+		s.queue = max(0, s.queue-s.capacity/1000)
+		for _, a := range askers {
+			for a.owed += a.rate / 1000; a.owed >= 1; a.owed-- {
+				wait := time.Duration(s.queue / s.capacity * float64(time.Second))
+				if s.ration.allow(a.app, wait, slo, s.now) {
+					a.allowed++
+					s.queue++
+				}
+			}
+		}
+	}
+}
+
+func TestNoRationWithoutNeed(t *testing.T) {
+	s, a := newShortage(1000), newAsker("a", 1, 900)
+	s.run(5*time.Second, a)
+	if a.allowed < 4499 || s.ration.short.Load() {
+		t.Errorf("%d of 4500 allowed, short %v", a.allowed, s.ration.short.Load())
+	}
+}
+
+// Under lasting overload the ration finds the capacity, and queues stay short.
+func TestTheRationFindsTheCapacity(t *testing.T) {
+	for _, capacity := range []float64{50, 1000, 5000} {
+		s, a := newShortage(capacity), newAsker("a", 1, 3*capacity)
+		s.run(10*time.Second, a)
+		a.allowed = 0
+		s.run(10*time.Second, a)
+		if rate := float64(a.allowed) / 10; rate < 0.7*capacity || rate > 1.1*capacity {
+			t.Errorf("%.0f a second of a capacity of %.0f", rate, capacity)
+		}
+		if wait := s.queue / s.capacity; wait > slo.Seconds() {
+			t.Errorf("with a capacity of %.0f, %.3f s wait", capacity, wait)
+		}
+	}
+}
+
+// TestTheRationIsFair holds shares against weighted max-min fairness: who asks for less
+// than its share gets all of it, and the others share the rest by their weights.
+func TestTheRationIsFair(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := newShortage(2000)
+		modest := newAsker("modest", 1, float64(rapid.IntRange(10, 60).Draw(t, "modest")))
+		askers := []*asker{modest}
+		for i := range rapid.IntRange(2, 4).Draw(t, "greedy") {
+			weight := float64(rapid.IntRange(1, 4).Draw(t, "weight"))
+			askers = append(askers, newAsker(fmt.Sprint(i), weight, 4000))
+		}
+		s.run(3*time.Second, askers...)
+		for _, a := range askers {
+			a.allowed = 0
+		}
+		s.run(4*time.Second, askers...)
+		if least := 0.95 * 4 * modest.rate; float64(modest.allowed) < least {
+			t.Errorf("%d allowed to who asks for less than its share, want %.0f", modest.allowed, least)
+		}
+		first := float64(askers[1].allowed) / askers[1].app.weight
+		for _, a := range askers[2:] {
+			if share := float64(a.allowed) / a.app.weight; share < 0.9*first || share > 1.1*first {
+				t.Errorf("%.0f for a unit of weight, and %.0f for another", first, share)
+			}
+		}
+	})
+}
+
+func TestTheRationEnds(t *testing.T) {
+	s, a := newShortage(1000), newAsker("a", 1, 3000)
+	s.run(5*time.Second, a)
+	if !s.ration.short.Load() {
+		t.Fatal("no ration at three times the capacity")
+	}
+	a.rate = 100
+	s.run(5*time.Second, a)
+	if s.ration.short.Load() || s.ration.apps != nil {
+		t.Error("the ration goes on though there is no need")
+	}
+	s.run(time.Second, newAsker("b", 1, 3000)) // and begins again
+	if !s.ration.short.Load() {
+		t.Error("no second ration")
+	}
+}
+
+// While a ration still holds somebody back it does not end: all would come at once.
+func TestTheRationDoesNotEndWhileItBites(t *testing.T) {
+	s, a := newShortage(1000), newAsker("a", 1, 20_000)
+	s.run(3*time.Second, a)
+	s.capacity = 1e6 // a hundred replicas have come
+	ended := false
+	for range 100 {
+		before := a.allowed
+		s.run(100*time.Millisecond, a)
+		if ended = !s.ration.short.Load(); ended {
+			if got := a.allowed - before; got < 1990 {
+				t.Errorf("it ended while %d of 2000 were allowed", got)
+			}
+			break
+		}
+	}
+	if !ended {
+		t.Error("it did not end in 10 s")
+	}
+}
+
+func TestTheRationIsBounded(t *testing.T) {
+	r, now := &ration{}, time.Unix(1e9, 0)
+	r.refused(now)
+	for i := range 2 * maxRationed {
+		r.allow(newAsker(fmt.Sprint(i), 1, 1).app, 0, slo, now)
+	}
+	if len(r.apps) != maxRationed {
+		t.Errorf("%d apps in one ration", len(r.apps))
+	}
+	for range 100 { // those beyond do not keep it up
+		now = now.Add(rationEvery)
+		r.allow(newAsker("late", 1, 1).app, 0, slo, now)
+	}
+	if r.short.Load() {
+		t.Error("it does not end")
+	}
+}
+
+func BenchmarkRation(b *testing.B) {
+	a, now := newAsker("a", 1, 1).app, time.Now()
+	b.Run("calm", func(b *testing.B) {
+		var r ration
+		b.ReportAllocs()
+		for b.Loop() {
+			r.allow(a, 0, slo, now)
+		}
+	})
+	b.Run("short", func(b *testing.B) {
+		var r ration
+		b.ReportAllocs()
+		for b.Loop() {
+			r.allow(a, slo, slo, now)
+		}
+	})
+}
