@@ -21,11 +21,20 @@ type Output struct {
 
 // NewOutput renders v as JSON. It fails on what JSON cannot carry.
 func NewOutput(v Value) (*Output, error) {
-	j, err := AppendJSON(nil, v)
+	j, err := AppendJSON(make([]byte, 0, shortText(v)), v)
 	if err != nil {
 		return nil, err
 	}
 	return &Output{Value: v, JSON: j}, nil
+}
+
+// shortText is room for the text of a number or of a short vector.
+func shortText(v Value) int {
+	const most, each = 512, 24
+	if size := v.DType.Size(); size > 0 {
+		return min(len(v.Data)/size*each, most)
+	}
+	return 0
 }
 
 // Bytes is the memory that the output holds, roughly, for bounding caches.

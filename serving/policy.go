@@ -2,6 +2,8 @@ package serving
 
 import (
 	"cmp"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -89,6 +91,17 @@ func (p *PolicySpec) KindName() string {
 
 // Learns says whether the policy has a state that feedback changes.
 func (p *PolicySpec) Learns() bool { return policyKinds[p.KindName()].learns }
+
+// Wants says whether the policy asks a model for every query, if the model is there.
+func (p *PolicySpec) Wants(model string) bool {
+	if !policyKinds[p.KindName()].all || p.Most > 0 {
+		return false
+	}
+	return len(p.Models) == 0 || slices.ContainsFunc(p.Models, func(name string) bool {
+		named, _, _ := strings.Cut(name, ":")
+		return named == model
+	})
+}
 
 // PerUser says that each user has their own state.
 func (p *PolicySpec) PerUser() bool {

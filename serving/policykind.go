@@ -37,6 +37,7 @@ type policyKind struct {
 	numeric bool         // it takes numeric inputs only
 	outputs []OutputType // that it takes; nil: any. The first is taken where the app names none
 	learns  bool
+	all     bool // it asks all models for each query
 }
 
 // everyPolicy are the options that every kind has.
@@ -51,15 +52,15 @@ var policyKinds = map[string]policyKind{
 	PolicyThompson:        {options: []string{"models", "scope", "discount", "by_cost"}, learns: true},
 	PolicyExp3:            {options: []string{"models", "scope", "gamma", "eta", "mixing"}, learns: true},
 	PolicyLinUCB:          {options: []string{"models", "scope", "alpha", "features", "discount", "by_cost"}, numeric: true, learns: true},
-	PolicyExp4:            {options: []string{"models", "most", "scope", "eta", "mixing", "by_cost"}, outputs: []OutputType{OutputLabel, OutputNumber, OutputVector}, learns: true},
-	PolicyVote:            {options: []string{"models", "most", "weights", "agreement", "within_micros", "by_cost"}},
-	PolicyMean:            {options: []string{"models", "most", "weights", "by_cost"}, outputs: []OutputType{OutputNumber, OutputVector}},
-	PolicyMedian:          {options: []string{"models", "most", "by_cost"}, outputs: []OutputType{OutputNumber, OutputVector}},
-	PolicyBest:            {options: []string{"models", "most", "qualifier", "within_micros", "by_cost"}},
-	PolicyLogistic:        {options: []string{"models", "most", "scope", "eta", "by_cost"}, outputs: []OutputType{OutputNumber}, learns: true},
-	PolicyStacking:        {options: []string{"models", "most", "scope", "eta", "by_cost"}, outputs: []OutputType{OutputNumber, OutputVector}, learns: true},
-	PolicyGuaranteed:      {options: []string{"models", "most", "within_micros"}},
-	PolicyFirstAcceptable: {options: []string{"models", "most", "confidence", "qualifier", "within_micros"}},
+	PolicyExp4:            {options: []string{"models", "most", "scope", "eta", "mixing", "by_cost"}, outputs: []OutputType{OutputLabel, OutputNumber, OutputVector}, learns: true, all: true},
+	PolicyVote:            {options: []string{"models", "most", "weights", "agreement", "within_micros", "by_cost"}, all: true},
+	PolicyMean:            {options: []string{"models", "most", "weights", "by_cost"}, outputs: []OutputType{OutputNumber, OutputVector}, all: true},
+	PolicyMedian:          {options: []string{"models", "most", "by_cost"}, outputs: []OutputType{OutputNumber, OutputVector}, all: true},
+	PolicyBest:            {options: []string{"models", "most", "qualifier", "within_micros", "by_cost"}, all: true},
+	PolicyLogistic:        {options: []string{"models", "most", "scope", "eta", "by_cost"}, outputs: []OutputType{OutputNumber}, learns: true, all: true},
+	PolicyStacking:        {options: []string{"models", "most", "scope", "eta", "by_cost"}, outputs: []OutputType{OutputNumber, OutputVector}, learns: true, all: true},
+	PolicyGuaranteed:      {options: []string{"models", "most", "within_micros"}, all: true},
+	PolicyFirstAcceptable: {options: []string{"models", "most", "confidence", "qualifier", "within_micros"}, all: true},
 	PolicyHedge:           {options: []string{"model", "share", "within_micros"}},
 	PolicyCascade:         {options: []string{"models", "most", "confidence", "qualifier"}},
 	PolicyCustom:          {options: []string{"model", "models", "most", "scope", "within_micros", "fallback"}, learns: true},

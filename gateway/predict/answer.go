@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"slices"
 	"time"
 
 	"topsail/gateway/selection"
@@ -19,7 +20,7 @@ func (w *work) answer() serving.Prediction {
 		}
 		a.Output, a.Default, a.Cause, a.Explanation = w.app.fallback, true, failure.Cause, failure.Explain()
 	}
-	if len(w.parts)+len(w.left) > 1 {
+	if len(w.candidates) > 1 && w.q.Version == "" {
 		w.name(&a)
 	}
 	if w.q.Explain {
@@ -70,9 +71,20 @@ func (w *work) name(a *serving.Prediction) {
 			a.Shed = append(a.Shed, p.version.ModelID)
 		}
 	}
+	for i := range w.candidates { // those who are not there, and could not be asked
+		if c := &w.candidates[i]; !c.Ready && w.app.Policy.Wants(c.Model) && !w.asks(i) {
+			a.Missing = append(a.Missing, c.ModelID)
+		}
+	}
 	for _, v := range w.left {
 		a.Missing, a.Shed = append(a.Missing, v.ModelID), append(a.Shed, v.ModelID)
 	}
+}
+
+// asks says whether a candidate is in the plan, or was.
+func (w *work) asks(candidate int) bool {
+	return slices.Contains(w.left, w.versions[candidate]) ||
+		slices.ContainsFunc(w.plan.Asks, func(ask selection.Ask) bool { return ask.Candidate == candidate })
 }
 
 // count counts the answer, and what each model had to do with it.
