@@ -32,7 +32,8 @@ type Learner interface {
 	Policy
 	// New is the state before any feedback. The order of models does not matter.
 	New(models []serving.ModelID) *State
-	// Train learns from one piece of feedback.
+	// Train learns from one piece of feedback; nil says that it cannot now, and that the
+	// feedback has to come again.
 	Train(s *State, f *Feedback) *State
 	// AddModel takes in a model that joins: it begins in the middle of the others.
 	AddModel(s *State, id serving.ModelID) *State

@@ -44,12 +44,15 @@ func Vector(dst []float64, o *serving.Output) ([]float64, bool) {
 }
 
 func jsonVector(dst []float64, text []byte) ([]float64, bool) {
+	if bytes.IndexByte(text, 'n') >= 0 {
+		return dst, false // a null, which would be read as 0
+	}
 	var list []float64
 	if err := json.Unmarshal(text, &list); err == nil && list != nil {
 		return append(dst, list...), true
 	}
 	var x float64
-	if err := json.Unmarshal(text, &x); err != nil || string(text) == "null" {
+	if err := json.Unmarshal(text, &x); err != nil {
 		return dst, false
 	}
 	return append(dst, x), true

@@ -121,7 +121,7 @@ func TestNumberAndVector(t *testing.T) {
 		{said(t, "[1,2,3]"), false, 3},
 		{said(t, "[]"), false, 0},
 		{said(t, "[[1]]"), false, -1},
-		{said(t, "[null]"), false, 1},
+		{said(t, "[null]"), false, -1},
 		{said(t, "null"), false, -1},
 		{said(t, "true"), false, -1},
 		{said(t, "{}"), false, -1},

@@ -77,7 +77,11 @@ func learn(f *selection.Feedback) change {
 		if s.Learned(f.QueryID) {
 			return nil, nil
 		}
-		next := a.learner.Train(s, f).Clone() // it may share memory with s
+		next := a.learner.Train(s, f)
+		if next == nil {
+			return nil, fmt.Errorf("%w: the policy of app %q cannot learn now", serving.ErrUnavailable, a.name)
+		}
+		next = next.Clone() // it may share memory with s
 		a.account(next, f)
 		next.Remember(f.QueryID)
 		return next, nil

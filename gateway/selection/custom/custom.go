@@ -7,6 +7,7 @@ package custom
 import (
 	"context"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"topsail/gateway/selection"
@@ -26,6 +27,7 @@ type Policy struct {
 	app      string
 	fallback selection.Policy
 	asker    Asker
+	resting  atomic.Int64 // until when it is not asked to learn, in unix nanoseconds
 }
 
 // New makes the policy of an app; fallback decides when the model does not.
@@ -37,8 +39,10 @@ const (
 	// shareOfBudget is the part of a query's budget that the model has for a decision,
 	// where the policy names no time.
 	shareOfBudget = 5
-	// trainWithin is what it has for learning.
-	trainWithin = 2 * time.Second
+	// trainWithin is what it has for learning, and restAfter how long it is not asked to
+	// after it could not.
+	trainWithin = time.Second
+	restAfter   = 5 * time.Second
 )
 
 // decided marks plans that the model made, and whose answers it combines. Fallbacks

@@ -1,6 +1,8 @@
 package custom
 
 import (
+	"time"
+
 	"topsail/gateway/selection"
 	"topsail/serving"
 )
@@ -11,11 +13,16 @@ func (p *Policy) New(models []serving.ModelID) *selection.State {
 }
 
 // Train implements selection.Learner: the model gets its state and the feedback, and
-// says what its state is now. Without an answer the state stays.
+// says what its state is now. After a failure it is left alone for a while, so that a
+// model that does not answer holds up nobody else's feedback for long.
 func (p *Policy) Train(s *selection.State, f *selection.Feedback) *selection.State {
+	if time.Now().UnixNano() < p.resting.Load() {
+		return nil
+	}
 	var said trained
 	if err := p.ask(trainWithin, p.trainRequest(s, f), &said); err != nil || len(said.State) == 0 || len(said.State) > maxState {
-		return s
+		p.resting.Store(time.Now().Add(restAfter).UnixNano())
+		return nil
 	}
 	next := s.Clone()
 	next.Blob = said.State
