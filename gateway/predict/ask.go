@@ -2,6 +2,7 @@ package predict
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"topsail/gateway/selection"
@@ -76,7 +77,7 @@ func (p *Predictor) Serving(app, model string) (id serving.ModelID, ok bool) {
 	if err != nil {
 		return serving.ModelID{}, false
 	}
-	for _, l := range append(a.models[:len(a.models):len(a.models)], a.decider) {
+	for _, l := range append(slices.Clip(a.models), a.decider) {
 		if l != nil && l.name == model {
 			if v, _ := a.serving(l); v != nil {
 				return v.ModelID, true
