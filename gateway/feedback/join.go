@@ -147,6 +147,9 @@ func (j *Joiner) rehearse(ctx context.Context, app *serving.App, f *serving.Feed
 			ModelID: m.ModelID, Probability: m.Probability, Output: parse(m.Output),
 		})
 	}
+	if len(one.feedback.Outcomes) > 0 && !slices.ContainsFunc(one.feedback.Outcomes, func(o selection.Outcome) bool { return o.Output != nil }) {
+		return nil, fmt.Errorf("%w: no model of app %q answers, and there is no record: nothing can be judged", serving.ErrUnavailable, app.Name)
+	}
 	return one, nil
 }
 

@@ -36,6 +36,9 @@ func (w *work) answer() serving.Prediction {
 // fromCache says whether no replica was asked for what the answer is made of: the output
 // of one model, or of all that came.
 func (w *work) fromCache() (cached bool) {
+	if w.opened == 1 {
+		return w.parts[0].cached
+	}
 	one := w.verdict.Model != serving.ModelID{}
 	for i := range w.parts[:w.opened] {
 		p, ask := &w.parts[i], &w.plan.Asks[i]

@@ -146,27 +146,31 @@ func Learned(a *serving.App, cat *serving.Catalog) (ids []serving.ModelID) {
 func (a *app) candidates(to []selection.Candidate, versions []*version) ([]selection.Candidate, []*version) {
 	for i := range a.members {
 		if v, ready := a.members[i].version(a); v != nil {
-			to, versions = append(to, v.candidate(ready)), append(versions, v)
+			to, versions = append(to, a.candidate(v, ready)), append(versions, v)
 		}
 	}
 	for _, l := range a.both {
 		if v, ready := a.serving(l); v != nil {
-			to, versions = insert(to, versions, v, ready)
+			to, versions = a.insert(to, versions, v, ready)
 		}
 	}
 	return to, versions
 }
 
 // insert puts a version into its place, unless it is there.
-func insert(to []selection.Candidate, versions []*version, v *version, ready bool) ([]selection.Candidate, []*version) {
+func (a *app) insert(to []selection.Candidate, versions []*version, v *version, ready bool) ([]selection.Candidate, []*version) {
 	at, there := slices.BinarySearchFunc(to, v.ModelID, func(c selection.Candidate, id serving.ModelID) int { return c.ModelID.Compare(id) })
 	if there {
 		return to, versions
 	}
-	return slices.Insert(to, at, v.candidate(ready)), slices.Insert(versions, at, v)
+	return slices.Insert(to, at, a.candidate(v, ready)), slices.Insert(versions, at, v)
 }
 
-func (v *version) candidate(ready bool) selection.Candidate {
+// candidate is a version as policies see it; "single" has no use for times and costs.
+func (a *app) candidate(v *version, ready bool) selection.Candidate {
+	if a.single {
+		return selection.Candidate{ModelID: v.ModelID, Ready: ready}
+	}
 	median, p95 := v.backlog.pace.times()
 	cost := v.cost
 	if cost == 0 {

@@ -95,7 +95,7 @@ func (w *work) selectModels() error {
 func (w *work) only(v *version) {
 	w.policy, w.single = w.p.single, true
 	if v != nil {
-		w.candidates, w.versions = append(w.candidates, v.candidate(v.ready())), append(w.versions, v)
+		w.candidates, w.versions = append(w.candidates, w.app.candidate(v, v.ready())), append(w.versions, v)
 	}
 }
 

@@ -25,8 +25,7 @@ func LossOf(p *serving.PolicySpec) Loss {
 var errNotNumbers = errors.New("the loss of the app compares numbers, or vectors of one length, and the label or the output is none")
 
 // Of is the loss of an output against a label. It fails where the loss compares numbers
-// and they are none: numbers with numbers, vectors with vectors of the same length, as
-// the mean over their elements.
+// and they are none: numbers or vectors of one length, as the mean over their elements.
 func (l Loss) Of(out, label *serving.Output) (float64, error) {
 	if l.kind == "" || l.kind == serving.LossZeroOne {
 		if Same(out, label) {
@@ -34,11 +33,8 @@ func (l Loss) Of(out, label *serving.Output) (float64, error) {
 		}
 		return 1, nil
 	}
-	if x, ok := Number(out); ok {
-		y, ok := Number(label)
-		if !ok {
-			return 0, errNotNumbers
-		}
+	x, isNumber := Number(out)
+	if y, also := Number(label); isNumber && also {
 		return l.between(x, y), nil
 	}
 	xs, ok := Vector(nil, out)

@@ -161,6 +161,7 @@ func TestLoss(t *testing.T) {
 		{absolute, "1e308", "-1e308", 1, false},
 		{squared, "1", "2", 0.25, false},
 		{squared, "[1,9]", "[2,2]", 0.625, false},
+		{absolute, "3", "[5]", 0.2, false},
 		{absolute, "3", `"cat"`, 0, true},
 		{absolute, `"cat"`, "3", 0, true},
 		{absolute, "3", "[3,4]", 0, true},

@@ -128,7 +128,7 @@ func (p *Policy) combineRequest(s *selection.State, plan *selection.Plan, answer
 func (p *Policy) trainRequest(s *selection.State, f *selection.Feedback) *request {
 	r := p.request("train", s)
 	r.User, r.Input = f.User, inputJSON(f.Input)
-	r.Feedback = &feedback{Loss: f.Loss}
+	r.Feedback = &feedback{Loss: clip(f.Loss)}
 	if f.Label != nil {
 		r.Feedback.Label = f.Label.JSON
 	}
@@ -139,11 +139,20 @@ func (p *Policy) trainRequest(s *selection.State, f *selection.Feedback) *reques
 			a.Output = o.Output.JSON
 		}
 		if o.Judged {
-			a.Loss = &o.Loss
+			loss := clip(o.Loss)
+			a.Loss = &loss
 		}
 		r.Feedback.Answers = append(r.Feedback.Answers, a)
 	}
 	return r
+}
+
+// clip is a loss from 0 to 1, which JSON can carry; what is no number is 1.
+func clip(loss float64) float64 {
+	if loss < 1 {
+		return max(loss, 0)
+	}
+	return 1
 }
 
 // plan is what the model wants asked, at the most so many (0: all), if all of it can be.
