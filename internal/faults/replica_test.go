@@ -109,12 +109,16 @@ func TestFrozenSidecar(t *testing.T) {
 }
 
 func TestKilledAllocation(t *testing.T) {
-	want(t, cluster.under(t, "an allocation is killed", func(t *testing.T) {
-		alloc := cluster.pick(t, cluster.Model("1"), "sidecar").Alloc
-		for _, one := range rig.Tasks(cluster.Dir) {
-			if one.Alloc == alloc {
-				signal(t, one.PID, syscall.SIGKILL)
-			}
+	want(t, cluster.under(t, "an allocation is killed", cluster.killAllocation), inFlight)
+}
+
+// killAllocation kills all tasks of a replica at once.
+func (r *world) killAllocation(t *testing.T) {
+	t.Helper()
+	alloc := r.pick(t, r.Model("1"), "sidecar").Alloc
+	for _, one := range rig.Tasks(r.Dir) {
+		if one.Alloc == alloc {
+			signal(t, one.PID, syscall.SIGKILL)
 		}
-	}), inFlight)
+	}
 }
