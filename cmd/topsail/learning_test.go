@@ -128,7 +128,6 @@ env = { TOPSAIL_TEST = %q, GOSUM_FAILS = "1" }
 			t.Fatalf("after 10 s and %d failures the canary is still there: %+v", asked, in.learned("sum"))
 		}
 	}
-	time.Sleep(100 * time.Millisecond)
 	for range 100 {
 		if _, text, _ := in.post("/sum/predict", `{"input": [1, 2], "explain": true}`); strings.Contains(text, `"model":"sum:2","asked":true`) {
 			t.Fatalf("it was taken back and is asked: %s", text)
