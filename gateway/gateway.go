@@ -188,6 +188,9 @@ func (g *Gateway) update(cat *serving.Catalog) {
 		g.cfg.Log.Error("cannot use the new catalog; the last one stays in use", "revision", cat.Revision, "err", err)
 		return
 	}
+	if g.joiner != nil {
+		g.joiner.Serve(cat)
+	}
 	g.first.Do(func() { close(g.known) })
 }
 

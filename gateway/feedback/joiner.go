@@ -40,6 +40,9 @@ func NewJoiner(p *predict.Predictor, states *state.States, recorder *Recorder, l
 	return &Joiner{predictor: p, states: states, recorder: recorder, metrics: newMetrics(r), log: log}
 }
 
+// Serve takes in which apps there are, for the metrics.
+func (j *Joiner) Serve(cat *serving.Catalog) { j.metrics.keep(cat.Apps) }
+
 // Feedback takes feedback on one app and says in its order what became of each piece.
 // What it has said is stored. A *serving.QueryError refuses the whole list before
 // anything is learned; serving.ErrUnavailable says that not all could be stored, and

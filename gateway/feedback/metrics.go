@@ -1,8 +1,13 @@
 package feedback
 
 import (
+	"maps"
+	"slices"
+	"sync"
+
 	"topsail/gateway/selection"
 	"topsail/internal/obs"
+	"topsail/serving"
 )
 
 // What can become of feedback.
@@ -14,6 +19,9 @@ const (
 )
 
 type metrics struct {
+	mu   sync.Mutex // guards the following
+	apps []string   // that may have series
+
 	pieces *obs.CounterVec
 	loss   *obs.CounterVec
 	judged *obs.CounterVec
@@ -29,6 +37,33 @@ func newMetrics(r *obs.Registry) *metrics {
 		models: r.Counters("topsail_feedback_model_loss_total", "Sum of their losses; divided by their number it is the online error of the version.", "app", "model", "version"),
 		regret: r.Gauges("topsail_feedback_regret", "By how much the answers' losses, summed up, exceed what the best single model would have lost at its mean, as the app's state has them.", "app"),
 	}
+}
+
+// keep begins the series of the apps that there are, so that their first increase is
+// seen, and removes those of apps that are gone.
+func (m *metrics) keep(apps map[string]*serving.App) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, name := range m.apps {
+		if apps[name] == nil {
+			m.forget(obs.Labels{"app": name})
+		}
+	}
+	m.apps = slices.Collect(maps.Keys(apps))
+	for _, name := range m.apps {
+		for _, result := range []string{trained, duplicate, refused, failed} {
+			m.pieces.WithLabelValues(name, result)
+		}
+		m.loss.WithLabelValues(name)
+	}
+}
+
+func (m *metrics) forget(l obs.Labels) {
+	m.pieces.DeletePartialMatch(l)
+	m.loss.DeletePartialMatch(l)
+	m.judged.DeletePartialMatch(l)
+	m.models.DeletePartialMatch(l)
+	m.regret.DeletePartialMatch(l)
 }
 
 func (m *metrics) count(app, result string, n int) {
