@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"topsail/serving"
+	"topsail/web/problem"
 )
 
 // learnedWithin bounds a look into the store.
@@ -23,22 +24,13 @@ func learned(system System) http.HandlerFunc {
 		l, err := system.Learned(ctx, r.PathValue("app"), q.Get("uid"), q.Get("context"))
 		switch {
 		case errors.Is(err, serving.ErrUnknownApp):
-			problem(w, http.StatusNotFound, "Unknown app", "no app of this name is registered")
+			problem.Write(w, http.StatusNotFound, "Unknown app", "no app of this name is registered")
 		case err != nil:
-			problem(w, http.StatusServiceUnavailable, "Unavailable", "what was learned cannot be read now: "+err.Error())
+			problem.Write(w, http.StatusServiceUnavailable, "Unavailable", "what was learned cannot be read now: "+err.Error())
 		default:
 			respond(w, http.StatusOK, "application/json", l)
 		}
 	}
-}
-
-// problem answers with an error as RFC 9457 has it.
-func problem(w http.ResponseWriter, status int, title, detail string) {
-	respond(w, status, "application/problem+json", struct {
-		Title  string `json:"title"`
-		Status int    `json:"status"`
-		Detail string `json:"detail"`
-	}{title, status, detail})
 }
 
 func respond(w http.ResponseWriter, status int, kind string, body any) {

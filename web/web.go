@@ -1,5 +1,5 @@
-// Package web is the management side: what people see of the system and, later,
-// the admin API by which they change it.
+// Package web is the management side: what people see of the system, and the admin
+// API by which they change it.
 package web
 
 import (
@@ -14,6 +14,8 @@ import (
 
 	"topsail/internal/access"
 	"topsail/serving"
+	"topsail/web/clipper"
+	"topsail/web/problem"
 )
 
 //go:embed status.html
@@ -25,6 +27,8 @@ type System interface {
 	// Learned is what the policy of an app has learned for a user and a context, either
 	// of which may be empty; serving.ErrUnknownApp says that there is no such app.
 	Learned(ctx context.Context, app, user, about string) (*serving.Learning, error)
+	// Store holds the catalog that administrators change.
+	Store() clipper.Store
 }
 
 // Status is the system at one moment.
@@ -37,6 +41,7 @@ type Status struct {
 // Replica is one replica, as people want to know it.
 type Replica struct {
 	Name     string
+	Models   []serving.ModelID // what it serves; none until it is ready
 	State    string
 	Reason   string // why its process ended last
 	Restarts int
@@ -71,6 +76,17 @@ func (s Status) Current(v *serving.Version) bool {
 	return s.Catalog.Models[v.Model].Current == v.Version
 }
 
+// ready lists the replicas that serve.
+func (s Status) ready() []serving.Endpoint {
+	var list []serving.Endpoint
+	for _, r := range s.Replicas {
+		if len(r.Models) > 0 {
+			list = append(list, serving.Endpoint{Replica: r.Name, Models: r.Models, Ready: true})
+		}
+	}
+	return list
+}
+
 // Handler serves the management port. Everything but GET /health asks for a key,
 // if there are keys.
 func Handler(system System, keys *access.Keys) http.Handler {
@@ -94,9 +110,16 @@ func Handler(system System, keys *access.Keys) http.Handler {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write([]byte(`{"status":"ok"}`))
 	})
-	mux.Handle("GET /admin/ping", keys.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json") // as Clipper says it
-		_, _ = w.Write([]byte("PONG"))
-	})))
+	mux.Handle("/admin/", keys.Handler(ownOrigin(clipper.Handler(system.Store(), func() []serving.Endpoint { return system.Status().ready() }))))
 	return mux
+}
+
+// ownOrigin refuses what another site's page has a browser send: on loopback without
+// keys, that is all an attacker needs to change things.
+func ownOrigin(next http.Handler) http.Handler {
+	guard := http.NewCrossOriginProtection()
+	guard.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		problem.Write(w, http.StatusForbidden, "Forbidden", "a page of another site cannot change anything here")
+	}))
+	return guard.Handler(next)
 }

@@ -11,6 +11,8 @@ import (
 	"topsail/internal/access"
 	"topsail/internal/access/testca"
 	"topsail/serving"
+	"topsail/serving/catalog"
+	"topsail/web/clipper"
 )
 
 // having is a system with apps.
@@ -28,6 +30,59 @@ func (apps having) Learned(_ context.Context, app, user, about string) (*serving
 		return nil, errors.New("the store is away")
 	}
 	return nil, serving.ErrUnknownApp
+}
+
+func (apps having) Store() clipper.Store { return stored{apps.Status().Catalog} }
+
+// stored is a catalog that nobody changes.
+type stored struct{ cat *serving.Catalog }
+
+func (s stored) Catalog() *serving.Catalog { return s.cat }
+
+func (s stored) Apply(_ context.Context, change catalog.Change, ifRevision uint64) (*serving.Catalog, error) {
+	return catalog.Apply(s.cat, change, ifRevision)
+}
+
+// running is a system with replicas.
+type running struct {
+	having
+	replicas []Replica
+}
+
+func (r running) Status() Status {
+	s := r.having.Status()
+	s.Replicas = r.replicas
+	return s
+}
+
+func (r running) Store() clipper.Store {
+	id := serving.ModelID{Model: "m", Version: "1"}
+	return stored{&serving.Catalog{Models: map[string]*serving.Model{"m": {Name: "m", Current: "1", Versions: map[string]*serving.Version{"1": {ModelID: id}}}}}}
+}
+
+func TestClipperSeesReadyReplicas(t *testing.T) {
+	system := running{replicas: []Replica{
+		{Name: "m-1-0", State: "starting"},
+		{Name: "m-1-1", State: "ready", Models: []serving.ModelID{{Model: "m", Version: "1"}}},
+	}}
+	w := httptest.NewRecorder()
+	Handler(system, nil).ServeHTTP(w, httptest.NewRequest("POST", "/admin/get_all_containers", strings.NewReader(`{"verbose":false}`)))
+	if w.Code != 200 || w.Body.String() != `["m:1:0"]` {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+func TestOtherSitesChangeNothing(t *testing.T) {
+	for site, want := range map[string]int{"cross-site": 403, "same-site": 403, "same-origin": 200, "": 200} {
+		w, r := httptest.NewRecorder(), httptest.NewRequest("POST", "/admin/delete_app", strings.NewReader(`{"name":"wine"}`))
+		if site != "" {
+			r.Header.Set("Sec-Fetch-Site", site)
+		}
+		Handler(having{{Name: "wine"}}, nil).ServeHTTP(w, r)
+		if w.Code != want {
+			t.Errorf("from %q: %d %s", site, w.Code, w.Body)
+		}
+	}
 }
 
 func TestLearned(t *testing.T) {
@@ -74,6 +129,8 @@ func TestOnlyHealthIsOpenWithKeys(t *testing.T) {
 		{"/", keys, "", 401, "Unauthorized", "1337"},
 		{"/admin/ping", keys, "", 401, "Unauthorized", "PONG"},
 		{"/admin/ping", keys, key[1:], 401, "Unauthorized", "PONG"},
+		{"/admin/add_app", keys, "", 401, "Unauthorized", "PONG"},
+		{"/admin/none", keys, key, 404, "no such request", "PONG"},
 		{"/", keys, key, 200, "127.0.0.1:1337", "Unauthorized"},
 		{"/admin/ping", keys, key, 200, "PONG", "Unauthorized"},
 		{"/health", keys, "", 200, "ok", "Unauthorized"},

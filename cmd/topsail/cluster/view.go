@@ -7,21 +7,21 @@ import (
 	"sync/atomic"
 
 	"topsail/gateway"
-	"topsail/gateway/state"
+	"topsail/internal/redisstore"
 	"topsail/serving"
 	"topsail/web"
+	"topsail/web/clipper"
 )
 
 // view is the cluster as the pages show it.
 type view struct {
 	gateway  string // an address to ask, for the pages' examples
-	catalog  func() *serving.Catalog
-	states   state.Store
+	store    *redisstore.Store
 	replicas atomic.Pointer[[]serving.Endpoint]
 }
 
-func newView(gateway string, catalog func() *serving.Catalog, states state.Store) *view {
-	v := &view{gateway: gateway, catalog: catalog, states: states}
+func newView(gateway string, store *redisstore.Store) *view {
+	v := &view{gateway: gateway, store: store}
 	v.replicas.Store(&[]serving.Endpoint{})
 	return v
 }
@@ -35,16 +35,19 @@ func (v *view) follow(ctx context.Context, replicas interface {
 
 // Learned implements web.System.
 func (v *view) Learned(ctx context.Context, app, user, about string) (*serving.Learning, error) {
-	return gateway.Learned(ctx, v.states, v.catalog(), app, user, about)
+	return gateway.Learned(ctx, v.store, v.store.Catalog(), app, user, about)
 }
+
+// Store implements web.System.
+func (v *view) Store() clipper.Store { return v.store }
 
 // Status implements web.System.
 func (v *view) Status() web.Status {
-	s := web.Status{Gateway: v.gateway, Catalog: v.catalog()}
+	s := web.Status{Gateway: v.gateway, Catalog: v.store.Catalog()}
 	for _, e := range *v.replicas.Load() {
 		r := web.Replica{Name: e.Replica, State: "starting"}
 		if e.Ready {
-			r.State = "ready"
+			r.State, r.Models = "ready", e.Models
 		}
 		for _, id := range e.Models {
 			r.Name = id.String() + " " + e.Replica

@@ -43,7 +43,7 @@ func Web(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	v := newView(cfg.Gateway.Addr, store.Catalog, store)
+	v := newView(cfg.Gateway.Addr, store)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return role.Ended(ctx, store.Run(ctx)) })
 	group.Go(func() error { return role.Ended(ctx, p.announce(ctx, client, webService, nameOr(""), ln, ops, nil)) })

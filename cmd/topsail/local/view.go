@@ -12,6 +12,7 @@ import (
 	"topsail/internal/filestore"
 	"topsail/serving"
 	"topsail/web"
+	"topsail/web/clipper"
 )
 
 // view is the whole system as pages and health checks show it.
@@ -37,7 +38,7 @@ func (v *view) Status() web.Status {
 			r.State, r.Reason, r.Restarts, r.PID = p.State.String(), p.Reason, p.Restarts, p.PID
 		}
 		if g := seen[name]; len(g.Models) > 0 {
-			r.State, r.InFlight, r.Latency = "ready", g.InFlight, g.Latency
+			r.State, r.Models, r.InFlight, r.Latency = "ready", g.Models, g.InFlight, g.Latency
 			if g.Ejected {
 				r.State = "ejected"
 			}
@@ -52,6 +53,9 @@ func (v *view) Learned(ctx context.Context, app, user, about string) (*serving.L
 	return gateway.Learned(ctx, v.store, v.store.Catalog(), app, user, about)
 }
 
+// Store implements web.System.
+func (v *view) Store() clipper.Store { return v.store }
+
 // waiting lists the linked models that have no ready replica, with the reason
 // where one is known.
 func (v *view) waiting() []string {
@@ -63,7 +67,10 @@ func (v *view) waiting() []string {
 	}
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(cat.Apps)) {
-		for _, m := range cat.Apps[name].Models {
+		for _, m := range cat.Apps[name].Asked() {
+			if cat.Models[m] == nil {
+				continue // the model that decides need not be there
+			}
 			id := serving.ModelID{Model: m, Version: cat.Models[m].Current}
 			if v.wanted(cat, id) && !ready[id] && !slices.Contains(list, id.String()) {
 				list = append(list, id.String())

@@ -1,0 +1,187 @@
+"""Asks apps, and says how good the answers were."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import time
+from collections.abc import Iterable
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from . import client_errors, client_requests
+from .backoff import Backoff
+from .client_answers import Learned, Prediction
+from .client_errors import ServerError, TooManyRequests, Unavailable
+from .client_http import Answer, Deadline, Http
+from .client_requests import Feedback, Request
+
+T = TypeVar("T")
+
+
+class Client:
+    """A gateway, with connections that are kept. It may be used from many threads at once.
+
+        with topsail.Client("http://127.0.0.1:1337") as client:
+            client.predict("wine", [14.23, 1.71, ...]).output
+
+    `key` is what the gateway's keys file wants. `ca_file` names the authorities of its certificate, else those of the
+    system count; `verify=False` trusts anybody, and an ssl.SSLContext of your own can do more, as client certificates.
+
+    `timeout` is the seconds that a call may take, all its attempts together; each call can have its own. The gateway
+    is told, so that its answer, if only the default, comes before them. Calls that fail to connect, or that a gateway
+    refuses because it cannot serve now, are repeated meanwhile where that does no harm.
+    """
+
+    def __init__(
+        self,
+        url: str = "http://127.0.0.1:1337",
+        *,
+        key: str | None = None,
+        timeout: float = 10.0,
+        ca_file: str | None = None,
+        verify: bool | ssl.SSLContext = True,
+    ) -> None:
+        self._http = Http(url, _tls(verify, ca_file) if urlsplit(url).scheme == "https" else None)
+        self._headers = {"Accept": "application/json", "Content-Type": "application/json"} | _authorization(key)
+        self._timeout = timeout
+
+    def predict(
+        self,
+        app: str,
+        input: Any,
+        *,
+        user: str | int | None = None,
+        context: str | int | None = None,
+        version: str | None = None,
+        explain: bool = False,
+        salt: str | int | None = None,
+        no_cache: bool = False,
+        timeout: float | None = None,
+    ) -> Prediction:
+        """The answer to one input: numbers (a list, an array), a str or bytes, as the app takes it.
+
+        The app's default output is an answer too: `Prediction.default` says so, and nothing is raised. `version` asks
+        for a version of the linked model other than the serving one; queries of different `salt` never share a
+        cached answer.
+        """
+        options = {"uid": user, "context": context, "version": version, "salt": salt}
+        options |= {"explain": explain or None, "no_cache": no_cache or None}
+        return self._send(client_requests.predict(app, input, options), timeout)
+
+    def predict_batch(
+        self,
+        app: str,
+        inputs: Iterable[Any],
+        *,
+        user: str | int | None = None,
+        context: str | int | None = None,
+        version: str | None = None,
+        explain: bool = False,
+        salt: str | int | None = None,
+        no_cache: bool = False,
+        timeout: float | None = None,
+    ) -> list[Prediction]:
+        """The answers to many inputs, in their order; the rows of a two-dimensional array are inputs. The gateway
+        bounds how many it takes in one request."""
+        options = {"uid": user, "context": context, "version": version, "salt": salt}
+        options |= {"explain": explain or None, "no_cache": no_cache or None}
+        return self._send(client_requests.predict_batch(app, inputs, options), timeout)
+
+    def feedback(
+        self,
+        app: str,
+        label: Any = None,
+        *,
+        reward: float | None = None,
+        query_id: int | None = None,
+        input: Any = None,
+        user: str | int | None = None,
+        context: str | int | None = None,
+        timeout: float | None = None,
+    ) -> Learned:
+        """Says what would have been right (`label`) or how good the answer was (`reward`, 0 to 1).
+
+        The answer meant is that with `query_id`, or the newest to this user's `input`. Only with a `query_id` is
+        feedback repeated that may have been heard.
+        """
+        item = {"label": label, "reward": reward, "query_id": query_id}
+        item |= {"input": input, "user": user, "context": context}
+        return self._send(client_requests.feedback(app, item), timeout)
+
+    def feedback_batch(self, app: str, items: Iterable[Feedback], *, timeout: float | None = None) -> list[Learned]:
+        """Many pieces of feedback, dicts with the arguments of `feedback`. One bad piece refuses all."""
+        return self._send(client_requests.feedback_batch(app, items), timeout)
+
+    def health(self, *, timeout: float | None = None) -> bool:
+        """Whether new queries should go to this gateway; False while it stops. It raises if there is none."""
+        answer = self._http.exchange("GET", "/health", None, self._headers, self._deadline(timeout))
+        if answer.status not in (200, 503):
+            raise client_errors.of_answer(answer.status, answer.body)
+        return answer.status == 200
+
+    def close(self) -> None:
+        """Closes the idle connections. Calls that come later open new ones."""
+        self._http.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"topsail.Client({str(self._http)!r})"
+
+    def _deadline(self, timeout: float | None) -> Deadline:
+        return Deadline(self._timeout if timeout is None else timeout)
+
+    def _send(self, request: Request[T], timeout: float | None) -> T:
+        """Repeats until there is an answer, or no time, or repeating could do harm."""
+        deadline, backoff = self._deadline(timeout), Backoff(least=0.01, most=1.0)
+        while True:
+            try:
+                return self._once(request, deadline)
+            except (Unavailable, TooManyRequests) as e:
+                wait = max(backoff.next(), e.retry_after)
+                if not (request.repeatable or e.unheard) or wait >= deadline.left():
+                    raise
+            time.sleep(wait)
+
+    def _once(self, request: Request[T], deadline: Deadline) -> T:
+        headers = self._headers | {"X-Timeout-Ms": _milliseconds(deadline)}
+        answer = self._http.exchange("POST", request.path, request.body, headers, deadline)
+        if answer.status != 200:
+            raise client_errors.of_answer(answer.status, answer.body, answer.retry_after)
+        return _read(request, answer)
+
+
+def _read(request: Request[T], answer: Answer) -> T:
+    try:
+        return request.read(json.loads(answer.body))
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        beginning = answer.body[:100].decode("utf-8", "replace")
+        raise ServerError(f"this is no answer of a Topsail gateway: {beginning!r}", answer.status) from None
+
+
+def _milliseconds(deadline: Deadline) -> str:
+    """What the gateway may take: less than there is, so that its answer has time to arrive."""
+    left = deadline.left()
+    return str(max(1, int(1000 * (left - min(left / 10, 0.25)))))
+
+
+def _authorization(key: str | None) -> dict[str, str]:
+    if key is None:
+        return {}
+    if not key or not all("!" <= c <= "~" for c in key):
+        raise ValueError("a key is not empty, and has no spaces or characters beyond ASCII")
+    return {"Authorization": f"Bearer {key}"}
+
+
+def _tls(verify: bool | ssl.SSLContext, ca_file: str | None) -> ssl.SSLContext:
+    if isinstance(verify, ssl.SSLContext):
+        return verify
+    context = ssl.create_default_context(cafile=ca_file)
+    if not verify:
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context
