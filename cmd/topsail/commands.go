@@ -31,7 +31,7 @@ func rootCommand() *cobra.Command {
 		roleCommand("scheduler", "Decide the numbers of replicas, while leading", cluster.Scheduler),
 		roleCommand("web", "Serve management", cluster.Web),
 		applyCommand(), restoreCommand(), scaleCommand(), gatewaysCommand(), decisionsCommand(), jobCommand(),
-		configCommand(),
+		configCommand(), doctorCommand(),
 	)
 	return root
 }

@@ -3,7 +3,6 @@ package clipper
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -53,7 +52,7 @@ func parse(body []byte, want keys) (request, error) {
 	for _, key := range want {
 		value, ok := members[key.name]
 		if !ok {
-			return nil, fmt.Errorf("JSON object does not have required key: %s", key.name)
+			return nil, sentence("JSON object does not have required key: %s", key.name)
 		}
 		if r[key.name], err = read(key.name, key.kind, value); err != nil {
 			return nil, err
@@ -68,7 +67,7 @@ func object(body []byte) (map[string]json.RawMessage, error) {
 		return nil, err
 	}
 	if bytes.TrimLeft(body, space)[0] != '{' {
-		return nil, errors.New("Can only get key-value pair from an object")
+		return nil, sentence("Can only get key-value pair from an object")
 	}
 	members := map[string]json.RawMessage{}
 	d := json.NewDecoder(bytes.NewReader(body))
@@ -92,15 +91,15 @@ func read(key string, want kind, value json.RawMessage) (any, error) {
 	case want == isBool && (found == "True" || found == "False"):
 		return found == "True", nil
 	case want == isBool:
-		return nil, fmt.Errorf("Type mismatch! JSON key %s expected type bool but found type %s", key, found)
+		return nil, sentence("Type mismatch! JSON key %s expected type bool but found type %s", key, found)
 	case found != want.json():
-		return nil, fmt.Errorf("Type mismatch! JSON key %s expected type %sbut found type %s", key, want.json(), found)
+		return nil, sentence("Type mismatch! JSON key %s expected type %sbut found type %s", key, want.json(), found)
 	}
 	switch want {
 	case isInt:
 		n, err := strconv.ParseInt(string(value), 10, 32)
 		if err != nil {
-			return nil, errors.New("PredictionData of type Number is not of type int")
+			return nil, sentence("PredictionData of type Number is not of type int")
 		}
 		return int(n), nil
 	case isTexts:
@@ -119,7 +118,7 @@ func readTexts(value json.RawMessage) ([]string, error) {
 	list := make([]string, len(elements))
 	for i, e := range elements {
 		if found := typeOf(e); found != "String" {
-			return nil, fmt.Errorf("Array input of type %s is not of type string", found)
+			return nil, sentence("Array input of type %s is not of type string", found)
 		}
 		if err := json.Unmarshal(e, &list[i]); err != nil {
 			return nil, err

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 	"unicode/utf8"
 )
@@ -32,7 +31,7 @@ func checkSyntax(body []byte) error {
 }
 
 func syntaxError(text string, offset int) error {
-	return fmt.Errorf("JSON parse error: %s (offset %d)\n", text, offset)
+	return sentence("JSON parse error: %s (offset %d)\n", text, offset)
 }
 
 // explain says in Clipper's words what is wrong.

@@ -1,0 +1,67 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+
+	"topsail/cmd/topsail/config"
+	"topsail/cmd/topsail/doctor"
+	"topsail/internal/nomadfleet"
+)
+
+// checkNomad asks Nomad how it is, and what it would do with a job.
+func (p *parts) checkNomad(ctx context.Context) []doctor.Finding {
+	const check = "nomad"
+	fleet, err := p.openFleet(nil)
+	if err != nil {
+		return []doctor.Finding{doctor.Broken(ctx, check, err, "mend the settings [jobs] and [nomad], and the NOMAD_* variables")}
+	}
+	d, err := fleet.Diagnose(ctx)
+	if err != nil {
+		return []doctor.Finding{doctor.Broken(ctx, check, err, "start Nomad's servers, or set NOMAD_ADDR; the token is in nomad.token_file or NOMAD_TOKEN")}
+	}
+	return judgeNomad(d, p.Config.Jobs)
+}
+
+func judgeNomad(d nomadfleet.Diagnosis, jobs config.Jobs) []doctor.Finding {
+	server := doctor.Good("nomad", "leader %s, version %s", d.Leader, d.Version)
+	if d.Version == "" {
+		server.Detail = fmt.Sprintf("leader %s; this token may not ask for the version", d.Leader)
+	}
+	rights := doctor.Good("nomad token", "may list and plan jobs")
+	if err := firstOf(d.List, d.Plan); err != nil {
+		rights = doctor.Finding{Check: rights.Check, State: doctor.Fail, Detail: err.Error(), Next: "give the scheduler's token list-jobs, read-job and submit-job in the namespace of jobs.namespace"}
+	}
+	return []doctor.Finding{server, rights, judgeNodes(d, jobs)}
+}
+
+func firstOf(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// judgeNodes says whether a replica finds a place.
+func judgeNodes(d nomadfleet.Diagnosis, jobs config.Jobs) doctor.Finding {
+	f := doctor.Good("nomad nodes", "the token may not list nodes")
+	if n := d.Nodes; n != nil {
+		f.Detail = fmt.Sprintf("%d of %d are ready in datacenters %v, %d with driver %s", n.Ready, n.All, jobs.Datacenters, n.WithDriver, jobs.Driver)
+		if n.WithDriver == 0 {
+			f.State, f.Next = doctor.Fail, "start Nomad clients there with the driver, or set jobs.datacenters, jobs.node_pool and jobs.driver"
+			return f
+		}
+	}
+	switch {
+	case d.Lacking != "":
+		f.State, f.Next = doctor.Fail, "give the nodes what is missing, or set [jobs] to what they have"
+		f.Detail += "; no place for a replica: " + d.Lacking
+	case d.Plan == nil:
+		f.Detail += "; there is a place for a replica"
+	case d.Nodes == nil:
+		f.State, f.Next = doctor.Warn, "ask again with a token that has node:read"
+	}
+	return f
+}

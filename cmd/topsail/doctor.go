@@ -1,0 +1,55 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"topsail/cmd/topsail/cluster"
+	"topsail/cmd/topsail/doctor"
+)
+
+func doctorCommand() *cobra.Command {
+	var local bool
+	var format string
+	c := &cobra.Command{
+		Use:   "doctor",
+		Short: "Check everything that the configuration depends on, and say what to do",
+		Args:  cobra.NoArgs,
+	}
+	c.Flags().BoolVar(&local, "local", false, "check what local mode needs, or with =false a cluster's servers (default: as the settings say)")
+	c.Flags().StringVarP(&format, "output", "o", "table", "table or json")
+	load := configFlags(c.Flags())
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if format != "table" && format != "json" {
+			return fmt.Errorf("there is no output %q: use table or json", format)
+		}
+		cfg, err := load()
+		if err != nil {
+			return report(c, doctor.Unreadable(err), format)
+		}
+		if !c.Flags().Changed("local") {
+			local = doctor.IsLocal(cfg, os.Getenv)
+		}
+		checks := doctor.Ground(cfg)
+		if local {
+			checks = append(checks, doctor.Local(cfg)...)
+		} else {
+			checks = append(checks, cluster.Checks(cfg)...)
+		}
+		return report(c, doctor.Run(c.Context(), checks), format)
+	}
+	return c
+}
+
+// report prints what was found, and fails if something does not work.
+func report(c *cobra.Command, found []doctor.Finding, format string) error {
+	if err := doctor.Print(c.OutOrStdout(), found, format); err != nil {
+		return err
+	}
+	if fails := doctor.Fails(found); fails > 0 {
+		return fmt.Errorf("%d of %d checks fail", fails, len(found))
+	}
+	return nil
+}

@@ -1,0 +1,131 @@
+package doctor
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"topsail/cmd/topsail/config"
+)
+
+// Unreadable is the finding about a configuration that cannot be used, without which
+// nothing else can be checked.
+func Unreadable(err error) []Finding {
+	return []Finding{Finding{Check: "configuration", State: Fail, Detail: err.Error(), Next: "mend what is named; docs/configuration.md has every setting"}.tidy()}
+}
+
+// Ground checks what every mode stands on.
+func Ground(cfg *config.Config) []Check {
+	return []Check{
+		func(context.Context) []Finding { return configuration(cfg) },
+		func(context.Context) []Finding { return []Finding{dataDir(cfg.DataDir)} },
+		func(context.Context) []Finding { return certificates(cfg.TLS, time.Now()) },
+	}
+}
+
+func configuration(cfg *config.Config) []Finding {
+	f := Good("configuration", "%s: %d apps, %d model versions", cfg.File, len(cfg.Apps), len(cfg.Versions))
+	if cfg.File == "" {
+		f.Detail = "no file: the defaults, variables and flags hold"
+	}
+	all := []Finding{f}
+	for _, w := range cfg.Warnings {
+		all = append(all, Finding{"configuration", Warn, w, "mend or unset the variable"})
+	}
+	return all
+}
+
+// dataDir writes a file into the folder, or into the one that it would be made in: to
+// make it here could give it to the wrong user.
+func dataDir(dir string) Finding {
+	const check, next = "data directory", "give the user of this process the folder, or set data_dir"
+	at := dir
+	for missing(at) && filepath.Dir(at) != at {
+		at = filepath.Dir(at)
+	}
+	probe, err := os.CreateTemp(at, ".topsail-doctor-*")
+	if err != nil {
+		return Finding{check, Fail, fmt.Sprintf("%s cannot be written: %v", dir, err), next}
+	}
+	if err := errors.Join(probe.Close(), os.Remove(probe.Name())); err != nil {
+		return Finding{check, Fail, err.Error(), next}
+	}
+	if at != dir {
+		return Good(check, "%s is made at the first start", dir)
+	}
+	return Good(check, "%s can be written", dir)
+}
+
+func missing(path string) bool {
+	_, err := os.Stat(path)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// soon is how long before its end a certificate is told of.
+const soon = 14 * 24 * time.Hour
+
+// certificates checks those of the settings [tls], if there are any.
+func certificates(set config.TLS, now time.Time) []Finding {
+	var all []Finding
+	if set.CertFile != "" {
+		f := certificate("certificate", set.CertFile, now)
+		if _, err := tls.LoadX509KeyPair(set.CertFile, set.KeyFile); err != nil && f.State != Fail {
+			f = Finding{"certificate", Fail, err.Error(), "put a certificate and its key, of one pair, into tls.cert_file and tls.key_file"}
+		}
+		all = append(all, f)
+	}
+	if set.CAFile != "" {
+		all = append(all, certificate("authorities", set.CAFile, now))
+	}
+	return all
+}
+
+// certificate judges the first one of a file to end.
+func certificate(check, path string, now time.Time) Finding {
+	end, err := firstEnd(path)
+	if err != nil {
+		return Finding{check, Fail, fmt.Sprintf("%s: %v", path, err), "put certificates in PEM there"}
+	}
+	f := Good(check, "%s is good until %s", path, end.Format(time.DateOnly))
+	switch left := end.Sub(now); {
+	case left <= 0:
+		f.State, f.Detail = Fail, fmt.Sprintf("%s ended at %s", path, end.Format(time.RFC3339))
+	case left < soon:
+		f.State, f.Detail = Warn, fmt.Sprintf("%s ends in %d days, at %s", path, int(left.Hours()/24), end.Format(time.RFC3339))
+	default:
+		return f
+	}
+	f.Next = "put a new one in place; it is taken up without a restart"
+	return f
+}
+
+func firstEnd(path string) (time.Time, error) {
+	rest, err := os.ReadFile(path)
+	if err != nil {
+		return time.Time{}, errors.Unwrap(err) // the path is told by the caller
+	}
+	var first time.Time
+	for block, rest := pem.Decode(rest); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type != "CERTIFICATE" {
+			continue
+		}
+		c, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return time.Time{}, err
+		}
+		if first.IsZero() || c.NotAfter.Before(first) {
+			first = c.NotAfter
+		}
+	}
+	if first.IsZero() {
+		return first, errors.New("it holds no certificate")
+	}
+	return first, nil
+}

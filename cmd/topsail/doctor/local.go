@@ -1,0 +1,111 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"topsail/cmd/topsail/config"
+	"topsail/internal/access"
+	"topsail/serving"
+)
+
+// IsLocal says whether nothing is set, in settings or the variables of others, that
+// only a cluster needs.
+func IsLocal(cfg *config.Config, getenv func(string) string) bool {
+	for _, name := range []string{"REDIS_URL", "CONSUL_HTTP_ADDR", "NOMAD_ADDR", "INFLUX_HOST"} {
+		if getenv(name) != "" {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(cfg.Settings(), func(s config.Setting) bool {
+		table, _, _ := strings.Cut(s.Name, ".")
+		return slices.Contains([]string{"redis", "consul", "nomad", "influxdb", "jobs"}, table) && !cfg.ByDefault(s.Name)
+	})
+}
+
+// Local checks what local mode needs beside the ground.
+func Local(cfg *config.Config) []Check {
+	tls := access.TLS{CertFile: cfg.TLS.CertFile, KeyFile: cfg.TLS.KeyFile, CAFile: cfg.TLS.CAFile, ServerName: cfg.TLS.ServerName}
+	checks := []Check{}
+	for _, one := range []struct{ setting, addr, path string }{
+		{"gateway.addr", cfg.Gateway.Addr, "/health"}, {"web.addr", cfg.Web.Addr, "/health"}, {"ops.addr", cfg.Ops.Addr, "/health/live"},
+	} {
+		checks = append(checks, func(ctx context.Context) []Finding { return []Finding{port(ctx, tls, one.setting, one.addr, one.path)} })
+	}
+	for _, v := range cfg.Versions {
+		checks = append(checks, func(context.Context) []Finding { return []Finding{command(v)} })
+	}
+	return checks
+}
+
+// port checks that nobody else has an address.
+func port(ctx context.Context, tls access.TLS, setting, addr, path string) Finding {
+	var listen net.ListenConfig
+	ln, err := listen.Listen(ctx, "tcp", addr)
+	if err == nil {
+		ln.Close()
+		return Good(setting, "%s is free", addr)
+	}
+	if Healthy(ctx, tls, addr, path) == nil {
+		return Good(setting, "%s is in use by topsail", addr)
+	}
+	return Broken(ctx, setting, err, "stop what uses it, or set another "+setting)
+}
+
+// maxHealth bounds an answer about health, in bytes.
+const maxHealth = 4096
+
+// Healthy asks a process of Topsail how it is, and says what is wrong, or nil.
+func Healthy(ctx context.Context, tls access.TLS, addr, path string) error {
+	dial, err := tls.Dialer()
+	if err != nil {
+		return err
+	}
+	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) { return dial(ctx, addr) }}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+path, nil) // dial does the encryption
+	if err != nil {
+		return err
+	}
+	resp, err := transport.RoundTrip(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxHealth))
+	switch {
+	case err != nil:
+		return err
+	case resp.StatusCode != http.StatusOK || !strings.Contains(string(body), `"status":"ok"`):
+		return fmt.Errorf("%s%s answers %s", addr, path, resp.Status)
+	}
+	return nil
+}
+
+// command checks that the command of a version is there, where its process would look.
+func command(v *serving.Version) Finding {
+	check := "model " + v.ModelID.String()
+	if len(v.Container.Command) == 0 {
+		return Good(check, "has no command: its container is started by somebody else")
+	}
+	name, dir := v.Container.Command[0], v.Container.Dir
+	if info, err := os.Stat(dir); dir != "" && (err != nil || !info.IsDir()) {
+		return Finding{check, Fail, fmt.Sprintf("its folder %s is none", dir), "make the folder, or set the model's dir"}
+	}
+	look := name
+	if strings.ContainsRune(name, filepath.Separator) && !filepath.IsAbs(name) {
+		look = filepath.Join(dir, name)
+	}
+	path, err := exec.LookPath(look)
+	if err != nil {
+		return Finding{check, Fail, fmt.Sprintf("its command %s cannot be run: %v", name, err), "install it, or set the model's command"}
+	}
+	return Good(check, "runs %s", path)
+}

@@ -1,0 +1,141 @@
+package nomadfleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"path"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/nomad/api"
+
+	"topsail/jobs"
+	"topsail/serving"
+)
+
+// Diagnosis is how a Nomad does, for people.
+type Diagnosis struct {
+	Leader  string
+	Version string // of a server; empty: the token may not ask
+	List    error  // why jobs cannot be listed, nil where they can
+	Plan    error  // why no job could be submitted, nil where one could
+	Lacking string // why no node takes a replica; empty: one does
+	Nodes   *Nodes // nil: the token may not ask
+}
+
+// Nodes counts the nodes of the jobs' datacenters and node pool.
+type Nodes struct{ All, Ready, WithDriver int }
+
+// Diagnose asks Nomad how it is, and what it would do with a job of ours. The error
+// says that it does not answer or has no leader.
+func (f *Fleet) Diagnose(ctx context.Context) (Diagnosis, error) {
+	var d Diagnosis
+	_, err := read(ctx, f, func(q *api.QueryOptions) (any, *api.QueryMeta, error) {
+		meta, err := f.client.Raw().Query("/v1/status/leader", &d.Leader, q)
+		return nil, meta, err
+	})
+	switch {
+	case err != nil:
+		return d, fmt.Errorf("nomad's leader: %w", err)
+	case d.Leader == "":
+		return d, errors.New("nomad has no leader")
+	}
+	if d.Version, err = f.serverVersion(ctx); err != nil {
+		return d, err
+	}
+	if d.Nodes, err = f.nodes(ctx); err != nil {
+		return d, err
+	}
+	_, d.List = f.list(ctx)
+	d.Lacking, d.Plan = f.rehearse(ctx)
+	return d, nil
+}
+
+func (f *Fleet) serverVersion(ctx context.Context) (string, error) {
+	servers, err := read(ctx, f, func(q *api.QueryOptions) (*api.ServerMembers, *api.QueryMeta, error) {
+		members, err := f.client.Agent().MembersOpts(q)
+		return members, nil, err
+	})
+	switch {
+	case status(err) == http.StatusForbidden:
+		return "", nil
+	case err != nil:
+		return "", fmt.Errorf("nomad's servers: %w", err)
+	}
+	for _, one := range servers.Members {
+		if version := one.Tags["build"]; version != "" {
+			return version, nil
+		}
+	}
+	return "", nil
+}
+
+// nodes is nil where the token may not know.
+func (f *Fleet) nodes(ctx context.Context) (*Nodes, error) {
+	list, err := read(ctx, f, func(q *api.QueryOptions) ([]*api.NodeListStub, *api.QueryMeta, error) {
+		return f.client.Nodes().List(q)
+	})
+	switch {
+	case status(err) == http.StatusForbidden:
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("nomad's nodes: %w", err)
+	}
+	var n Nodes
+	for _, one := range list {
+		if !f.takes(one) {
+			continue
+		}
+		n.All++
+		if one.Status != api.NodeStatusReady || one.SchedulingEligibility != api.NodeSchedulingEligible {
+			continue
+		}
+		n.Ready++
+		if driver := one.Drivers[f.settings.Driver]; driver != nil && driver.Healthy {
+			n.WithDriver++
+		}
+	}
+	return &n, nil
+}
+
+// takes says whether a node is in the jobs' datacenters and node pool.
+func (f *Fleet) takes(node *api.NodeListStub) bool {
+	pool := f.settings.NodePool
+	if pool == "" {
+		pool = api.NodePoolDefault
+	}
+	return (pool == api.NodePoolAll || pool == node.NodePool) &&
+		(len(f.settings.Datacenters) == 0 || slices.ContainsFunc(f.settings.Datacenters, func(pattern string) bool {
+			ok, err := path.Match(pattern, node.Datacenter)
+			return ok && err == nil
+		}))
+}
+
+// rehearse plans the job of a version that there is not, which changes nothing.
+func (f *Fleet) rehearse(ctx context.Context) (lacking string, err error) {
+	v := &serving.Version{ModelID: serving.ModelID{Model: "doctor", Version: "probe"}, InputType: serving.Doubles, Replicas: 1}
+	v.Container.Command = []string{"/bin/true"}
+	if f.settings.Driver == "docker" {
+		v.Container.Image = "topsail-doctor"
+	}
+	hcl, err := jobs.Render(jobs.Spec{Version: v, Count: 1, SLO: 100 * time.Millisecond, Settings: f.settings})
+	if err != nil {
+		return "", err
+	}
+	job, err := f.Validate(ctx, hcl)
+	if err != nil {
+		return "", err
+	}
+	plan, err := write(ctx, f, func(q *api.WriteOptions) (*api.JobPlanResponse, *api.WriteMeta, error) {
+		return f.client.Jobs().Plan(job, false, q)
+	})
+	if err != nil {
+		return "", err
+	}
+	if missing := plan.FailedTGAllocs[jobs.Group]; missing != nil {
+		lacking = placement(missing, needsOf(job.TaskGroups[0]))
+	}
+	return lacking, nil
+}
