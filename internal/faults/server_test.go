@@ -17,6 +17,7 @@ import (
 	"time"
 
 	consul "github.com/hashicorp/consul/api"
+	nomad "github.com/hashicorp/nomad/api"
 
 	"topsail/internal/rig"
 	"topsail/internal/servers"
@@ -84,6 +85,7 @@ func TestNomadClientRestarts(t *testing.T) {
 }
 
 func TestNomadClientIsLost(t *testing.T) {
+	cluster.spread(t)
 	want(t, cluster.under(t, "a Nomad client is lost with all on it", func(t *testing.T) {
 		client, agent := cluster.Clients[1], cluster.Agents[1]
 		client.Kill()
@@ -94,6 +96,49 @@ func TestNomadClientIsLost(t *testing.T) {
 		time.Sleep(*outage)
 		back(t, client, agent)
 	}), inFlight)
+}
+
+// spread sees to it that no Nomad client has all gateways or all replicas of the model.
+// Earlier faults may have driven them together, and nothing drives them apart.
+func (r *world) spread(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	for _, job := range []string{"topsail-gateway", r.Model("1")} {
+		for alloc := r.crowded(job); alloc != ""; alloc = r.crowded(job) {
+			t.Logf("all of %s are on one client: moving one", job)
+			if _, err := r.Rig.Jobs.Allocations().Stop(&nomad.Allocation{ID: alloc}, nil); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(settle)
+			for _, whole := range []func(context.Context) error{r.TwoGateways, r.Whole} {
+				if err := r.Await(ctx, whole); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+}
+
+// crowded is an allocation of a job that has all of its allocations on one client;
+// empty where they are on several.
+func (r *world) crowded(job string) (alloc string) {
+	clients := 0
+	for _, client := range r.Clients {
+		there := false
+		for _, one := range rig.Tasks(filepath.Join(r.Dir, client.Name)) {
+			if one.Job == job {
+				there, alloc = true, one.Alloc
+			}
+		}
+		if there {
+			clients++
+		}
+	}
+	if clients > 1 {
+		return ""
+	}
+	return alloc
 }
 
 func TestConsulLies(t *testing.T) {
