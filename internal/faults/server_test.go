@@ -107,6 +107,8 @@ func (r *world) spread(t *testing.T) {
 	for _, job := range []string{"topsail-gateway", r.Model("1")} {
 		for alloc := r.crowded(job); alloc != ""; alloc = r.crowded(job) {
 			t.Logf("all of %s are on one client: moving one", job)
+			node := r.node(t, alloc)
+			r.eligible(t, node, false)
 			if _, err := r.Rig.Jobs.Allocations().Stop(&nomad.Allocation{ID: alloc}, nil); err != nil {
 				t.Fatal(err)
 			}
@@ -116,7 +118,16 @@ func (r *world) spread(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+			r.eligible(t, node, true)
 		}
+	}
+}
+
+// eligible says whether Nomad may place anything on a node.
+func (r *world) eligible(t *testing.T, node string, is bool) {
+	t.Helper()
+	if _, err := r.Rig.Jobs.Nodes().ToggleEligibility(node, is, nil); err != nil {
+		t.Fatal(err)
 	}
 }
 
