@@ -29,8 +29,10 @@ type App struct {
 	Policy        PolicySpec    `json:"policy"`
 	Weight        float64       `json:"weight,omitempty"` // against other apps when capacity is short; 0: 1
 	Cache         CacheSpec     `json:"cache"`
-	ColdStart     time.Duration `json:"cold_start,omitempty"` // > SLO: how long a query may wait for the first replica of a model at zero
-	Example       string        `json:"example,omitempty"`    // an input as JSON, to show people how to ask
+	ColdStart     time.Duration `json:"cold_start,omitempty"`  // > SLO: how long a query may wait for the first replica of a model at zero
+	Example       string        `json:"example,omitempty"`     // an input as JSON, to show people how to ask
+	RequireKey    bool          `json:"require_key,omitempty"` // queries must show a key that may ask the app
+	Limit         *Limit        `json:"limit,omitempty"`       // of all queries together; nil: none
 	Origin        Origin        `json:"origin"`
 }
 
@@ -71,7 +73,7 @@ func (a *App) Check() error {
 	if !(a.Weight >= 0 && a.Weight <= MaxWeight) {
 		errs = append(errs, fmt.Errorf("app %q: weight must be between 0 and %v", a.Name, MaxWeight))
 	}
-	for _, err := range append(a.checkPolicy(), a.OutputType.check()) {
+	for _, err := range append(a.checkPolicy(), a.OutputType.check(), a.Limit.check()) {
 		if err != nil {
 			errs = append(errs, fmt.Errorf("app %q: %w", a.Name, err))
 		}

@@ -12,6 +12,7 @@ type Catalog struct {
 	Revision uint64 // grows with every change; 0 is the empty catalog
 	Apps     map[string]*App
 	Models   map[string]*Model
+	Keys     map[string]*Key // by id
 }
 
 // Version finds a model version, or nil.

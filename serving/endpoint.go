@@ -8,5 +8,6 @@ type Endpoint struct {
 
 	// What follows is for those who count replicas. A gateway asks the sidecar.
 	Models []ModelID
-	Ready  bool // its health check passes
+	Ready  bool   // its health check passes
+	Ops    string // host:port of its metrics and health; empty where it does not say
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"regexp"
 	"time"
 )
 
@@ -32,6 +33,7 @@ type Version struct {
 	Batch       BatchSpec     `json:"batch"`
 	Resources   Resources     `json:"resources,omitzero"`
 	Container   ContainerSpec `json:"container"`
+	Prepared    bool          `json:"prepared,omitempty"` // a container manager of Clipper's made it ahead of its registration, which completes it
 	Origin      Origin        `json:"origin"`
 }
 
@@ -42,8 +44,8 @@ type BatchSpec struct {
 	Delay    time.Duration `json:"delay,omitempty"`    // how long a batch may wait to fill
 }
 
-// ContainerSpec says how a container of the version comes to be: a command that
-// local mode starts, or the address of one that already listens.
+// ContainerSpec says how a container of the version comes to be: a command or a bundle
+// that local mode starts, or the address of one that already listens.
 type ContainerSpec struct {
 	Command     []string          `json:"command,omitempty"`
 	Dir         string            `json:"dir,omitempty"`
@@ -52,6 +54,8 @@ type ContainerSpec struct {
 	Protocol    string            `json:"protocol,omitempty"`    // "v1" with Addr; else version 2
 	Connections int               `json:"connections,omitempty"` // to a version 1 container; 0 means 1
 	Watch       []string          `json:"watch,omitempty"`       // files or folders whose change restarts it
+	Bundle      string            `json:"bundle,omitempty"`      // instead of a command: the digest of a bundle, "sha256:…", which a stock runtime runs
+	BundleURL   string            `json:"bundle_url,omitempty"`  // where to fetch the bundle; empty: from the management service
 
 	// What follows is for clusters; local mode runs the command as it is.
 	Driver    string            `json:"driver,omitempty"`    // "raw_exec", "exec" or "docker"; empty: the cluster's choice
@@ -59,6 +63,8 @@ type ContainerSpec struct {
 	Artifacts []Artifact        `json:"artifacts,omitempty"` // files to fetch before the command starts
 	Secrets   map[string]string `json:"secrets,omitempty"`   // variables of the command, by the item of the job's Nomad variable
 }
+
+var bundleDigest = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 
 // MaxBatchDelay bounds batch.delay: a delay is for filling a batch, not a schedule.
 const MaxBatchDelay = time.Second
@@ -95,6 +101,12 @@ func (v *Version) Check() error {
 	}
 	c := v.Container
 	switch {
+	case c.Bundle != "" && (len(c.Command) > 0 || c.Addr != "" || c.Image != "" || c.Dir != ""):
+		wrong("has a bundle and also command, dir, image or container_addr: a bundle brings all of that")
+	case c.Bundle != "" && !bundleDigest.MatchString(c.Bundle):
+		wrong("bundle must be the digest of one, sha256:… with 64 hexadecimal digits")
+	case c.BundleURL != "" && c.Bundle == "":
+		wrong("bundle_url needs bundle, the digest of what is there")
 	case len(c.Command) > 0 && c.Addr != "":
 		wrong("has both command and container_addr: give one")
 	case c.Addr != "" && c.Protocol != "v1":
@@ -123,5 +135,6 @@ type Model struct {
 	Name     string
 	Current  string
 	Serving  string // empty before the first
+	Previous string // what was current before Current, for a rollback; empty: unknown, or deleted
 	Versions map[string]*Version
 }

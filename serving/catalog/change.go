@@ -8,7 +8,8 @@ import (
 )
 
 // Change is one change of a catalog, as the API asks for it: PutApp, DeleteApp,
-// PutVersion, DeleteVersion, Link, Unlink, SetCurrent, SetServing, SetScale or SetPin.
+// PutVersion, DeleteVersion, DeleteModel, Link, Unlink, SetCurrent, SetServing, SetScale,
+// SetPin, AddKey, RevokeKey or Import; or one of these Signed.
 type Change interface {
 	apply(*draft) error
 }
@@ -78,14 +79,36 @@ func (c PutVersion) apply(d *draft) error {
 		return invalid(err)
 	}
 	if old := d.Version(v.ModelID); old != nil {
-		if sameVersion(old, v) {
+		switch {
+		case sameVersion(old, v):
 			return nil
+		case old.Prepared && completes(v, old):
+			return d.complete(old, v, !c.KeepCurrent)
 		}
 		return fmt.Errorf("version %q of model %q %w with another definition; versions are immutable, so use a new one", v.Version, v.Model, ErrExists)
 	}
 	d.putVersion(v)
 	if !c.KeepCurrent {
 		d.setCurrent(v.ModelID)
+	}
+	return nil
+}
+
+// completes says whether v registers what was prepared: the same thing, by its input
+// and by what is run.
+func completes(v, prepared *serving.Version) bool {
+	return !v.Prepared && v.InputType == prepared.InputType &&
+		v.Container.Image == prepared.Container.Image && v.Container.Bundle == prepared.Container.Bundle
+}
+
+// complete registers a prepared version: with the replicas that it was prepared for,
+// and the labels and batch size of its registration.
+func (d *draft) complete(prepared, v *serving.Version, current bool) error {
+	own := *prepared
+	own.Prepared, own.Labels, own.Batch = false, v.Labels, v.Batch
+	d.putVersion(&own)
+	if current {
+		d.setCurrent(own.ModelID)
 	}
 	return nil
 }
@@ -99,7 +122,19 @@ func (c DeleteVersion) apply(d *draft) error {
 		return versionNotFound(c.ID.Model, c.ID.Version)
 	}
 	d.deleteVersion(c.ID)
-	d.dropLinks(func(_ *serving.App, model string) bool { return d.Models[model] == nil })
+	d.dropLinksToNothing()
+	return nil
+}
+
+// DeleteModel deletes a model with all its versions and all links to it.
+type DeleteModel struct{ Name string }
+
+func (c DeleteModel) apply(d *draft) error {
+	if d.Models[c.Name] == nil {
+		return modelNotFound(c.Name)
+	}
+	d.deleteModel(c.Name)
+	d.dropLinksToNothing()
 	return nil
 }
 

@@ -3,9 +3,11 @@ package catalog_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -51,28 +53,36 @@ func TestSteps(t *testing.T) {
 // nothing, and what is gone already is not found.
 func TestAgain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		change := drawChange(t)
-		once, err := catalog.Apply(drawCatalog(t), change, 0)
+		change, before := drawChange(t), drawCatalog(t)
+		once, err := catalog.Apply(before, change, 0)
 		if err != nil {
 			return // refused
 		}
 		twice, err := catalog.Apply(once, change, 0)
-		put, isPut := change.(catalog.PutApp)
-		switch change.(type) {
-		case catalog.DeleteApp, catalog.DeleteVersion, catalog.Unlink:
-			if !errors.Is(err, catalog.ErrNotFound) {
-				t.Fatalf("%#v again: %v", change, err)
-			}
-		default:
-			if _, isLink := change.(catalog.Link); isLink || isPut && put.Create {
-				if !errors.Is(err, catalog.ErrExists) {
-					t.Fatalf("%#v again: %v", change, err)
-				}
-			} else if err != nil || twice != once {
-				t.Fatalf("%#v again: revision %v, error %v", change, twice, err)
-			}
+		if want := again(before, change); !errors.Is(err, want) || want == nil && twice != once {
+			t.Fatalf("%#v again: revision %v, error %v, want %v", change, twice, err, want)
 		}
 	})
+}
+
+// again is what comes of a change that was made already on top of a catalog.
+func again(before *serving.Catalog, change catalog.Change) error {
+	switch c := change.(type) {
+	case catalog.DeleteApp, catalog.DeleteVersion, catalog.DeleteModel, catalog.Unlink, catalog.RevokeKey:
+		return catalog.ErrNotFound
+	case catalog.Link, catalog.AddKey:
+		return catalog.ErrExists
+	case catalog.PutApp:
+		if c.Create {
+			return catalog.ErrExists
+		}
+	case catalog.PutVersion:
+		old := before.Version(c.Version.ModelID)
+		if old != nil && old.Prepared && !c.Version.Prepared && (old.Replicas != 0 || !maps.Equal(old.Container.Env, c.Version.Container.Env)) {
+			return catalog.ErrExists // it was completed, and keeps what it was prepared with
+		}
+	}
+	return nil
 }
 
 func TestRevision(t *testing.T) {
@@ -109,12 +119,37 @@ func TestErrorTexts(t *testing.T) {
 	f(catalog.PutVersion{Version: labelled}, 0, `version "1" of model "m" already exists with another definition; versions are immutable, so use a new one`)
 	f(catalog.PutVersion{Version: floats}, 0, `invalid: app "a" takes doubles, and its model "m" takes floats`)
 	f(catalog.DeleteVersion{ID: id("m", "2")}, 0, `version "2" of model "m" does not exist`)
+	f(catalog.DeleteModel{Name: "n"}, 0, `model "n" does not exist`)
 	f(catalog.Link{App: "a", Model: "m"}, 0, `the link from app "a" to model "m" already exists`)
 	f(catalog.Link{App: "a", Model: "n"}, 0, `model "n" does not exist`)
 	f(catalog.Unlink{App: "a", Model: "n"}, 0, `the link from app "a" to model "n" does not exist`)
 	f(catalog.SetCurrent{ID: id("n", "1")}, 0, `model "n" does not exist`)
 	f(catalog.SetCurrent{ID: id("m", "2")}, 0, `version "2" of model "m" does not exist`)
 	f(catalog.DeleteApp{Name: "a"}, 1, `the catalog has changed: it is at revision 2, not 1; read it again and repeat the change`)
+}
+
+func TestDeleteModel(t *testing.T) {
+	before := must(t, &serving.Catalog{},
+		catalog.PutVersion{Version: version("m", "1")}, catalog.PutVersion{Version: version("m", "2")}, catalog.PutVersion{Version: version("n", "1")},
+		catalog.PutApp{App: app("a", "m", "n")}, catalog.PutApp{App: app("b", "n")})
+	after := must(t, before, catalog.DeleteModel{Name: "m"})
+	if after.Revision != before.Revision+1 || after.Models["m"] != nil || after.Models["n"] != before.Models["n"] {
+		t.Errorf("revision %d after %d, with %v", after.Revision, before.Revision, after.Models)
+	}
+	if links := after.Apps["a"].Models; !slices.Equal(links, []string{"n"}) || after.Apps["b"] != before.Apps["b"] {
+		t.Errorf("app a links %q", links)
+	}
+	entries, err := catalog.Audit(serving.Author{}, before, after, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var deleted []string
+	for _, e := range entries {
+		deleted = append(deleted, e.Action+" "+e.Kind+" "+e.Name)
+	}
+	if want := []string{"update app a", "delete model m", "delete version m:1", "delete version m:2"}; !slices.Equal(deleted, want) {
+		t.Errorf("the audit log says %q", deleted)
+	}
 }
 
 // must applies changes that have to succeed.
@@ -160,20 +195,50 @@ func checkCatalog(t *rapid.T, cat *serving.Catalog) {
 				t.Fatalf("version %q of model %q is %+v", key, name, v)
 			}
 		}
+		if m.Versions[m.Previous] == nil && m.Previous != "" || m.Previous == m.Current && m.Current != "" {
+			t.Fatalf("model %q had version %q before %q", name, m.Previous, m.Current)
+		}
+	}
+	names := map[string]bool{}
+	for id, k := range cat.Keys {
+		errs = append(errs, k.Check())
+		if k.ID != id || names[k.Name] {
+			t.Fatalf("key %q is %+v; its name is there already: %v", id, k, names[k.Name])
+		}
+		names[k.Name] = true
 	}
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// BenchmarkApply changes one app among a thousand objects.
-func BenchmarkApply(b *testing.B) {
+// thousand is a catalog with a thousand objects.
+func thousand(b *testing.B) *serving.Catalog {
 	var changes []catalog.Change
 	for i := range 500 {
 		model := fmt.Sprintf("m-%d", i)
 		changes = append(changes, catalog.PutVersion{Version: version(model, "1")}, catalog.PutApp{App: app(model, model)})
 	}
-	cat := must(b, &serving.Catalog{}, changes...)
+	return must(b, &serving.Catalog{}, changes...)
+}
+
+// BenchmarkDiff finds one app that has changed among a thousand objects.
+func BenchmarkDiff(b *testing.B) {
+	before := thousand(b)
+	changed := app("m-0", "m-0")
+	changed.SLO++
+	after := must(b, before, catalog.PutApp{App: changed})
+	b.ReportAllocs()
+	for b.Loop() {
+		if docs, err := catalog.Diff(before, after); err != nil || len(docs) != 1 {
+			b.Fatal(docs, err)
+		}
+	}
+}
+
+// BenchmarkApply changes one app among a thousand objects.
+func BenchmarkApply(b *testing.B) {
+	cat := thousand(b)
 	changed := app("m-0", "m-0")
 	b.ReportAllocs()
 	for b.Loop() {

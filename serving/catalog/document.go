@@ -1,12 +1,9 @@
 package catalog
 
 import (
-	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
-	"slices"
 
 	"topsail/serving"
 )
@@ -16,6 +13,7 @@ const (
 	Apps     = "apps"     // by name
 	Versions = "versions" // by "model:version"
 	Models   = "models"   // by name; what is not in the versions
+	Keys     = "keys"     // by id
 )
 
 // Document is the stored form of one object. Decode skips JSON fields that it
@@ -28,55 +26,36 @@ type Document struct {
 
 // modelDocument is a model without its versions.
 type modelDocument struct {
-	Name    string `json:"name"`
-	Current string `json:"current"`
-	Serving string `json:"serving,omitempty"`
+	Name     string `json:"name"`
+	Current  string `json:"current"`
+	Serving  string `json:"serving,omitempty"`
+	Previous string `json:"previous,omitempty"`
 }
 
 // Diff returns the documents to write and delete for a store that holds from to
 // hold to, sorted by kind and key. It tells objects apart by their pointers, so
 // from should be what to was made of; from an empty catalog it is all of to.
 func Diff(from, to *serving.Catalog) ([]Document, error) {
-	old, docs := objects(from), []Document(nil)
-	for at, object := range objects(to) {
-		if old[at] != object {
-			b, err := json.Marshal(object)
+	var docs []Document
+	for _, d := range differences(from, to) {
+		doc := Document{Kind: d.kind, Key: d.key}
+		if d.after != nil {
+			b, err := json.Marshal(d.after)
 			if err != nil {
-				return nil, fmt.Errorf("encode %s/%s: %w", at.kind, at.key, err)
+				return nil, fmt.Errorf("encode %s/%s: %w", d.kind, d.key, err)
 			}
-			docs = append(docs, Document{at.kind, at.key, b})
+			doc.JSON = b
 		}
-		delete(old, at)
+		docs = append(docs, doc)
 	}
-	for at := range old {
-		docs = append(docs, Document{at.kind, at.key, nil})
-	}
-	slices.SortFunc(docs, func(a, b Document) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Key, b.Key)) })
 	return docs, nil
 }
 
-type address struct{ kind, key string }
-
-// objects maps where a document is to what it holds: pointers to apps and
-// versions, and model documents, all of which compare with ==.
-func objects(cat *serving.Catalog) map[address]any {
-	all := make(map[address]any, len(cat.Apps)+2*len(cat.Models))
-	for name, app := range cat.Apps {
-		all[address{Apps, name}] = app
-	}
-	for name, m := range cat.Models {
-		all[address{Models, name}] = modelDocument{m.Name, m.Current, m.Serving}
-		for _, v := range m.Versions {
-			all[address{Versions, v.String()}] = v
-		}
-	}
-	return all
-}
-
 // Decode builds the catalog of a revision from all its documents, in any order.
-// It fails on documents that do not belong together.
+// It skips kinds that it does not know, which a newer release has added, and fails
+// on documents that do not belong together.
 func Decode(revision uint64, docs iter.Seq[Document]) (*serving.Catalog, error) {
-	cat := &serving.Catalog{Revision: revision, Apps: map[string]*serving.App{}, Models: map[string]*serving.Model{}}
+	cat := &serving.Catalog{Revision: revision, Apps: map[string]*serving.App{}, Models: map[string]*serving.Model{}, Keys: map[string]*serving.Key{}}
 	models := map[string]modelDocument{}
 	for doc := range docs {
 		if err := decodeDocument(cat, models, doc); err != nil {
@@ -87,7 +66,8 @@ func Decode(revision uint64, docs iter.Seq[Document]) (*serving.Catalog, error) 
 		if cat.Models[name] == nil {
 			return nil, fmt.Errorf("model %q has no versions", name)
 		}
-		cat.Models[name].Current, cat.Models[name].Serving = doc.Current, doc.Serving
+		m := cat.Models[name]
+		m.Current, m.Serving, m.Previous = doc.Current, doc.Serving, doc.Previous
 	}
 	if len(models) != len(cat.Models) {
 		return nil, fmt.Errorf("there are %d documents for %d models", len(models), len(cat.Models))
@@ -127,8 +107,15 @@ func decodeDocument(cat *serving.Catalog, models map[string]modelDocument, doc D
 		}
 		models[m.Name] = m
 		return doc.wantKey(m.Name)
+	case Keys:
+		k := &serving.Key{}
+		if err := json.Unmarshal(doc.JSON, k); err != nil {
+			return err
+		}
+		cat.Keys[k.ID] = k
+		return doc.wantKey(k.ID)
 	}
-	return errors.New("unknown kind of document")
+	return nil
 }
 
 // wantKey holds what a document says it is about against where it was found.

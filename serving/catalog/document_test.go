@@ -10,12 +10,13 @@ import (
 	"topsail/serving/catalog"
 )
 
-// stored are the documents of one app that links one model.
+// stored are the documents of one app that links one model, and of a key.
 func stored(t testing.TB) []catalog.Document {
 	t.Helper()
 	cat := must(t, &serving.Catalog{},
 		catalog.PutVersion{Version: version("m", "1")},
-		catalog.PutApp{App: app("a", "m")})
+		catalog.PutApp{App: app("a", "m")},
+		catalog.AddKey{Key: key("aaaaaaaaaa", "ci")})
 	docs, err := catalog.Diff(&serving.Catalog{}, cat)
 	if err != nil {
 		t.Fatal(err)
@@ -30,6 +31,7 @@ func TestDocuments(t *testing.T) {
 	}
 	want := []string{
 		`apps/a {"name":"a","input_type":"doubles","default_output":"","latency_slo":1000000000,"models":["m"],"policy":{},"cache":{},"origin":"api"}`,
+		`keys/aaaaaaaaaa {"id":"aaaaaaaaaa","name":"ci","role":"deployer","hash":"E25CaUQGTJPA61+O3/Bb2gN4xcCzHCOny4IVZWmMaZE=","created":"2023-11-14T22:13:20Z"}`,
 		`models/m {"name":"m","current":"1"}`,
 		`versions/m:1 {"model":"m","version":"1","input_type":"doubles","replicas":0,"batch":{},"container":{},"origin":"api"}`,
 	}
@@ -70,7 +72,7 @@ func TestDecodeErrors(t *testing.T) {
 			return docs
 		}
 	}
-	const theApp, theModel, theVersion = 0, 1, 2
+	const theApp, theKey, theModel, theVersion = 0, 1, 2, 3
 	f(without(theModel), `there are 0 documents for 1 models`)
 	f(without(theVersion), `model "m" has no versions`)
 	f(replace(theApp, `"name":"a"`, `"name":"b"`), `decode apps/a: it is about "b"`)
@@ -80,7 +82,20 @@ func TestDecodeErrors(t *testing.T) {
 	f(replace(theApp, `["m"]`, `["n"]`), `links model "n", which does not exist`)
 	f(replace(theVersion, `"doubles"`, `"words"`), `decode versions/m:1: input type "words" is unknown`)
 	f(replace(theApp, `{`, ``), `decode apps/a: invalid character`)
-	f(func(docs []catalog.Document) []catalog.Document { docs[0].Kind = "links"; return docs }, `decode links/a: unknown kind of document`)
+	f(replace(theKey, `"id":"a`, `"id":"b`), `decode keys/aaaaaaaaaa: it is about "baaaaaaaaa"`)
+	f(replace(theKey, `"hash":"`, `"hash":"!`), `decode keys/aaaaaaaaaa: illegal base64`)
+}
+
+func TestDecodeSkipsUnknownKinds(t *testing.T) {
+	docs := stored(t)
+	want, err := catalog.Decode(3, slices.Values(docs))
+	if err != nil {
+		t.Fatal(err)
+	}
+	docs = append(docs, catalog.Document{Kind: "from_a_newer_release", Key: "a", JSON: []byte("?")})
+	if got, err := catalog.Decode(3, slices.Values(docs)); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v and error %v, want %+v", got, err, want)
+	}
 }
 
 // FuzzDecode decodes one document beside sound ones, and what it decodes has to
@@ -92,6 +107,7 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Add(catalog.Versions, "m:2", []byte(`{"model":"m","version":"2","input_type":"d","labels":[],"container":{"env":{}}}`))
 	f.Add(catalog.Apps, "b", []byte(`null`))
+	f.Add(catalog.Keys, "bbbbbbbbbb", []byte(`{"id":"bbbbbbbbbb","name":"k","role":"query","apps":["a"],"hash":"AA==","expires":"2026-01-02T03:04:05.6+07:00","limit":{}}`))
 	f.Fuzz(func(t *testing.T, kind, key string, json []byte) {
 		cat, err := catalog.Decode(1, slices.Values(append(slices.Clone(sound), catalog.Document{Kind: kind, Key: key, JSON: json})))
 		if err != nil {
@@ -123,6 +139,9 @@ func objects(cat *serving.Catalog) (all []checker) {
 		for _, v := range m.Versions {
 			all = append(all, v)
 		}
+	}
+	for _, k := range cat.Keys {
+		all = append(all, k)
 	}
 	return all
 }

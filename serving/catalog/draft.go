@@ -7,7 +7,7 @@ import (
 	"topsail/serving"
 )
 
-// draft is the next catalog while it is made. Its two maps are its own; objects
+// draft is the next catalog while it is made. Its maps are its own; objects
 // are shared with the base and are replaced, never written to.
 type draft struct {
 	serving.Catalog
@@ -20,9 +20,11 @@ func newDraft(base *serving.Catalog) *draft {
 		Revision: base.Revision,
 		Apps:     make(map[string]*serving.App, len(base.Apps)+1),
 		Models:   make(map[string]*serving.Model, len(base.Models)+1),
+		Keys:     make(map[string]*serving.Key, len(base.Keys)+1),
 	}}
 	maps.Copy(d.Apps, base.Apps)
 	maps.Copy(d.Models, base.Models)
+	maps.Copy(d.Keys, base.Keys)
 	return d
 }
 
@@ -76,11 +78,16 @@ func (d *draft) dropLinks(dead func(app *serving.App, model string) bool) []Unli
 	return dropped
 }
 
+// dropLinksToNothing removes the links to models that are not there.
+func (d *draft) dropLinksToNothing() {
+	d.dropLinks(func(_ *serving.App, model string) bool { return d.Models[model] == nil })
+}
+
 // changeModel puts a copy of the model, or a new one, in the draft to write to.
 func (d *draft) changeModel(name string) *serving.Model {
 	m := serving.Model{Name: name, Versions: map[string]*serving.Version{}}
 	if old := d.Models[name]; old != nil {
-		m.Current, m.Serving = old.Current, old.Serving
+		m.Current, m.Serving, m.Previous = old.Current, old.Serving, old.Previous
 		maps.Copy(m.Versions, old.Versions)
 	}
 	d.Models[name] = &m
@@ -100,6 +107,9 @@ func (d *draft) deleteVersion(id serving.ModelID) {
 	if m.Current == id.Version {
 		m.Current = ""
 	}
+	if m.Previous == id.Version {
+		m.Previous = ""
+	}
 	if m.Serving == id.Version {
 		m.Serving = ""
 	}
@@ -108,9 +118,21 @@ func (d *draft) deleteVersion(id serving.ModelID) {
 	}
 }
 
+// deleteModel leaves links to the model for the caller to drop.
+func (d *draft) deleteModel(name string) {
+	delete(d.Models, name)
+	d.changed = true
+}
+
 func (d *draft) setCurrent(id serving.ModelID) {
-	if d.Models[id.Model].Current != id.Version {
-		d.changeModel(id.Model).Current = id.Version
+	if was := d.Models[id.Model].Current; was != id.Version {
+		m := d.changeModel(id.Model)
+		m.Current = id.Version
+		if was != "" {
+			m.Previous = was
+		} else if m.Previous == id.Version {
+			m.Previous = ""
+		}
 	}
 }
 

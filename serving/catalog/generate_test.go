@@ -1,7 +1,9 @@
 package catalog_test
 
 import (
+	"crypto/sha256"
 	"encoding/json"
+	"strings"
 	"time"
 
 	"pgregory.net/rapid"
@@ -16,6 +18,12 @@ func app(name string, models ...string) serving.App {
 
 func version(model, name string) serving.Version {
 	return serving.Version{ModelID: id(model, name), InputType: serving.Doubles}
+}
+
+// key has a hash by its id and name.
+func key(id, name string) serving.Key {
+	hash := sha256.Sum256([]byte(id + name))
+	return serving.Key{ID: id, Name: name, Role: serving.RoleDeployer, Hash: hash[:], Created: time.Unix(1_700_000_000, 0).UTC()}
 }
 
 func id(model, version string) serving.ModelID {
@@ -37,6 +45,7 @@ var (
 	appNames     = rapid.SampledFrom([]string{"a", "b", "c"})
 	modelNames   = rapid.SampledFrom([]string{"m", "n"})
 	versionNames = rapid.SampledFrom([]string{"1", "2", "3"})
+	keyIDs       = rapid.SampledFrom([]string{"aaaaaaaaaa", "bbbbbbbbbb", "cccccccccc"})
 	policies     = []serving.PolicySpec{
 		{},
 		{Kind: serving.PolicyExp3, Models: []string{"n", "m"}, Gamma: 0.1, Costs: map[string]float64{"m": 0.3}},
@@ -61,7 +70,22 @@ func drawVersion(t *rapid.T) serving.Version {
 	v := version(modelNames.Draw(t, "model"), versionNames.Draw(t, "version"))
 	v.InputType = inputTypes.Draw(t, "input type")
 	v.Labels = rapid.SampledFrom([][]string{nil, {}, {"x"}}).Draw(t, "labels")
+	v.Prepared = rapid.IntRange(0, 3).Draw(t, "prepared") == 0
+	v.Container.Env = rapid.SampledFrom([]map[string]string{nil, nil, nil, {"TOKEN": "s3cret-1"}, {"TOKEN": "s3cret-2", "K": ""}}).Draw(t, "env")
+	if rapid.IntRange(0, 5).Draw(t, "bundle") == 0 {
+		v.Container.Bundle = "sha256:" + strings.Repeat("0", 64)
+		v.Container.BundleURL = rapid.SampledFrom([]string{"", "https://u:s3cret@models.example/b?sig=s3cret"}).Draw(t, "bundle url")
+	}
 	return v
+}
+
+func drawKey(t *rapid.T) serving.Key {
+	k := key(keyIDs.Draw(t, "key"), rapid.SampledFrom([]string{"ci", "anna", ""}).Draw(t, "name"))
+	k.Role = rapid.SampledFrom([]serving.Role{serving.RoleQuery, serving.RoleDeployer, serving.RoleAdmin, "root"}).Draw(t, "role")
+	k.Apps = rapid.SampledFrom([][]string{nil, nil, {}, {"a", "unknown"}}).Draw(t, "apps")
+	k.Expires = rapid.SampledFrom([]time.Time{{}, k.Created.Add(time.Hour)}).Draw(t, "expires")
+	k.Limit = rapid.SampledFrom([]*serving.Limit{nil, nil, {PerSecond: 0.5, Burst: 3}, {}}).Draw(t, "limit")
+	return k
 }
 
 func drawID(t *rapid.T) serving.ModelID {
@@ -69,7 +93,7 @@ func drawID(t *rapid.T) serving.ModelID {
 }
 
 func drawChange(t *rapid.T) catalog.Change {
-	switch rapid.IntRange(0, 6).Draw(t, "change") {
+	switch rapid.IntRange(0, 12).Draw(t, "change") {
 	case 0:
 		return catalog.PutApp{App: drawApp(t), Create: rapid.Bool().Draw(t, "create")}
 	case 1:
@@ -82,6 +106,18 @@ func drawChange(t *rapid.T) catalog.Change {
 		return catalog.Link{App: appNames.Draw(t, "app"), Model: modelNames.Draw(t, "model")}
 	case 5:
 		return catalog.Unlink{App: appNames.Draw(t, "app"), Model: modelNames.Draw(t, "model")}
+	case 6:
+		return catalog.AddKey{Key: drawKey(t)}
+	case 7:
+		return catalog.RevokeKey{ID: keyIDs.Draw(t, "key")}
+	case 8:
+		return drawFile(t).change(rapid.Bool().Draw(t, "keep"))
+	case 9:
+		return catalog.SetServing{ID: drawID(t)}
+	case 10:
+		return catalog.SetScale{ID: drawID(t), Replicas: rapid.IntRange(0, 2).Draw(t, "replicas")}
+	case 11:
+		return catalog.DeleteModel{Name: modelNames.Draw(t, "model")}
 	}
 	return catalog.SetCurrent{ID: drawID(t)}
 }
@@ -95,6 +131,11 @@ type file struct {
 
 func (f file) merge(cat *serving.Catalog) (*serving.Catalog, catalog.Report, error) {
 	return catalog.Merge(cat, f.apps, f.versions, f.current)
+}
+
+// change is the same as a change.
+func (f file) change(keep bool) catalog.Import {
+	return catalog.Import{Apps: f.apps, Versions: f.versions, Current: f.current, Keep: keep}
 }
 
 func drawFile(t *rapid.T) file {
@@ -121,5 +162,9 @@ func drawStep(t *rapid.T, cat *serving.Catalog) (*serving.Catalog, error) {
 		next, _, err := drawFile(t).merge(cat)
 		return next, err
 	}
-	return catalog.Apply(cat, drawChange(t), 0)
+	change := drawChange(t)
+	if rapid.Bool().Draw(t, "signed") {
+		change = catalog.Signed{Change: change, By: serving.Author{Who: "anna"}}
+	}
+	return catalog.Apply(cat, change, 0)
 }

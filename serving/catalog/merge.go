@@ -26,29 +26,38 @@ import (
 // The file as a whole must be right: an object that is listed twice or breaks a
 // rule of serving fails the merge with ErrInvalid, and nothing is merged.
 func Merge(cat *serving.Catalog, apps []serving.App, versions []serving.Version, current map[string]string) (*serving.Catalog, Report, error) {
-	f, err := readFile(apps, versions, current)
-	if err != nil {
-		return nil, nil, invalid(err)
-	}
-	m := merge{draft: newDraft(cat), file: f}
-	m.mergeVersions()
-	if err := m.mergeCurrent(); err != nil {
-		return nil, nil, invalid(err)
-	}
-	m.mergeApps()
-	m.dropBrokenLinks()
-	next, err := m.finish()
+	d, report, err := merged(cat, Import{Apps: apps, Versions: versions, Current: current})
 	if err != nil {
 		return nil, nil, err
 	}
-	return next, m.report, nil
+	next, err := d.finish()
+	if err != nil {
+		return nil, nil, err
+	}
+	return next, report, nil
 }
 
 // merge is one run of Merge: the draft on its way and the sentences about it.
 type merge struct {
 	*draft
 	file   *file
+	keep   bool // what is no longer in the file
 	report Report
+}
+
+func merged(cat *serving.Catalog, c Import) (*draft, Report, error) {
+	f, err := readFile(c.Apps, c.Versions, c.Current)
+	if err != nil {
+		return nil, nil, invalid(err)
+	}
+	m := merge{draft: newDraft(cat), file: f, keep: c.Keep}
+	m.mergeVersions()
+	if err := m.mergeCurrent(); err != nil {
+		return nil, nil, invalid(err)
+	}
+	m.mergeApps()
+	m.dropBrokenLinks()
+	return m.draft, m.report, nil
 }
 
 // mergeVersions puts first and deletes then, so that no model disappears, with
@@ -73,6 +82,9 @@ func (m *merge) mergeVersions() {
 }
 
 func (m *merge) deleteStaleVersions(model *serving.Model) {
+	if m.keep {
+		return
+	}
 	for _, name := range slices.Sorted(maps.Keys(model.Versions)) {
 		v := model.Versions[name]
 		if v.Origin == serving.FromFile && m.file.versions[v.ModelID] == nil {
@@ -134,7 +146,7 @@ func (m *merge) mergeApps() {
 		m.report.took(fmt.Sprintf("app %q", name), was, same, slog.LevelInfo)
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Apps)) {
-		if m.Apps[name].Origin == serving.FromFile && m.file.apps[name] == nil {
+		if !m.keep && m.Apps[name].Origin == serving.FromFile && m.file.apps[name] == nil {
 			m.deleteApp(name)
 			m.report.info("app %q is no longer in the file and is removed", name)
 		}

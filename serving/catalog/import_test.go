@@ -1,0 +1,94 @@
+package catalog_test
+
+import (
+	"errors"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"topsail/serving"
+	"topsail/serving/catalog"
+)
+
+// TestImportProperties compares an Import with a Merge: without Keep it is the same, and
+// with it, it takes nothing away.
+func TestImportProperties(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		before, f := drawCatalog(t), drawFile(t)
+		merged, want, mergeErr := f.merge(before)
+		var report catalog.Report
+		change := f.change(false)
+		change.Report = &report
+		imported, err := catalog.Apply(before, change, 0)
+		if (err == nil) != (mergeErr == nil) || err == nil && (encode(t, imported) != encode(t, merged) || sentences(report) != sentences(want)) {
+			t.Fatalf("imported %s with error %v and report\n%s\nmerged %s with error %v and report\n%s",
+				encode(t, imported), err, sentences(report), encode(t, merged), mergeErr, sentences(want))
+		}
+		kept, err := catalog.Apply(before, f.change(true), 0)
+		if err != nil {
+			if !errors.Is(err, catalog.ErrInvalid) || kept != nil {
+				t.Fatalf("got %v and error %v", kept, err)
+			}
+			return
+		}
+		checkFileIsIn(t, file{apps: f.apps, versions: f.versions, current: f.current}, only(kept, f))
+		for name := range before.Apps {
+			if kept.Apps[name] == nil {
+				t.Fatalf("app %q is gone", name)
+			}
+		}
+		for _, m := range before.Models {
+			for _, v := range m.Versions {
+				if kept.Version(v.ModelID) == nil {
+					t.Fatalf("version %v is gone", v.ModelID)
+				}
+			}
+		}
+	})
+}
+
+// only is a catalog without what an earlier file has left.
+func only(cat *serving.Catalog, f file) *serving.Catalog {
+	named := map[string]bool{}
+	for _, a := range f.apps {
+		named[a.Name] = true
+	}
+	for _, v := range f.versions {
+		named[v.String()] = true
+	}
+	left := &serving.Catalog{Apps: map[string]*serving.App{}, Models: map[string]*serving.Model{}}
+	for name, a := range cat.Apps {
+		if named[name] {
+			left.Apps[name] = a
+		}
+	}
+	for name, m := range cat.Models {
+		some := *m
+		some.Versions = map[string]*serving.Version{}
+		for version, v := range m.Versions {
+			if named[v.String()] {
+				some.Versions[version] = v
+			}
+		}
+		left.Models[name] = &some
+	}
+	return left
+}
+
+func TestImportKeeps(t *testing.T) {
+	first := must(t, &serving.Catalog{}, catalog.Import{Apps: []serving.App{app("a", "m")}, Versions: []serving.Version{version("m", "1")}})
+	second := catalog.Import{Apps: []serving.App{app("b", "m")}, Versions: []serving.Version{version("m", "2")}, Keep: true}
+	if got := short(must(t, first, second)); got != "a(file)->m b(file)->m m:1(file),2(file)*" {
+		t.Errorf("got %s", got)
+	}
+	second.Keep = false
+	if got := short(must(t, first, second)); got != "b(file)->m m:2(file)*" {
+		t.Errorf("got %s", got)
+	}
+	second.Current = map[string]string{"m": "3"}
+	var report catalog.Report
+	second.Report = &report
+	if next, err := catalog.Apply(first, second, 0); !errors.Is(err, catalog.ErrInvalid) || next != nil || report != nil {
+		t.Errorf("got %v, error %v and report %v", next, err, report)
+	}
+}
