@@ -1,0 +1,112 @@
+//go:build unix
+
+package launch
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"topsail/serving/bundle"
+	"topsail/serving/bundle/archive"
+)
+
+func TestAnEnvironmentIsCarriedToANodeWithoutAnIndex(t *testing.T) {
+	t.Parallel()
+	node := requiring(t, "tiny==1.0")
+	here := node
+	here.Environ = append([]string{"PIP_FIND_LINKS=" + wheel(t, "tiny", "1.0")}, node.Environ...)
+	out := filepath.Join(t.TempDir(), "wheels.zip")
+	if err := PackEnvironment(t.Context(), here, out); err != nil {
+		t.Fatal(err)
+	}
+	if beside, err := os.ReadDir(filepath.Dir(out)); err != nil || len(beside) != 1 {
+		t.Errorf("there is %v, %v", beside, err)
+	}
+	var id string
+	for range 2 { // the second replaces the first
+		var err error
+		if id, err = LoadEnvironment(t.Context(), out, node.Work); err != nil {
+			t.Fatal(err)
+		}
+	}
+	image := run(t, node)
+	if want := filepath.Join(node.Work, "environments", id, "bin", "python"); image.Path != want {
+		t.Errorf("it runs %s, want %s", image.Path, want)
+	}
+	if log := node.Log.(*notes).String(); !strings.Contains(log, "from the wheelhouse") {
+		t.Errorf("log is %s", log)
+	}
+}
+
+func TestWheelhousesThatAreRefused(t *testing.T) {
+	lines := []string{"tiny==1.0"}
+	good := wheelhouse{Format: 1, Python: "3.11", Requirements: lines, Machine: machine(),
+		Environment: bundle.EnvironmentID(&bundle.Manifest{Python: "3.11", Requirements: lines})}
+	for want, change := range map[string]func(w *wheelhouse, files fstest.MapFS){
+		"format 2":         func(w *wheelhouse, _ fstest.MapFS) { w.Format = 2 },
+		"its requirements": func(w *wheelhouse, _ fstest.MapFS) { w.Requirements = nil },
+		"for plan9/mips":   func(w *wheelhouse, _ fstest.MapFS) { w.Machine = "plan9/mips" },
+		"is no wheel":      func(_ *wheelhouse, files fstest.MapFS) { files["evil.pth"] = &fstest.MapFile{} },
+		`"a/b.whl" is no`:  func(_ *wheelhouse, files fstest.MapFS) { files["a/b.whl"] = &fstest.MapFile{} },
+		"":                 func(*wheelhouse, fstest.MapFS) {},
+	} {
+		house, files, work := good, fstest.MapFS{"a.whl": {}}, t.TempDir()
+		change(&house, files)
+		path := filepath.Join(t.TempDir(), "wheels.zip")
+		if err := os.WriteFile(path, packWheels(t, house, files), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := LoadEnvironment(t.Context(), path, work)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("error is %v, want one with %q", err, want)
+		}
+	}
+}
+
+func packWheels(t testing.TB, house wheelhouse, files fstest.MapFS) []byte {
+	t.Helper()
+	var buf bytes.Buffer
+	err := archive.Write(&buf, files, wheelhouseHead, func(files map[string]archive.File) ([]byte, error) {
+		house.Files = files
+		return json.Marshal(house)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return buf.Bytes()
+}
+
+func TestABundleWithoutRequirementsNeedsNoWheelhouse(t *testing.T) {
+	o := requiring(t)
+	out := filepath.Join(t.TempDir(), "wheels.zip")
+	if err := PackEnvironment(t.Context(), o, out); err == nil || !strings.Contains(err.Error(), "requires no packages") {
+		t.Errorf("error is %v", err)
+	}
+}
+
+func FuzzOpenWheelhouse(f *testing.F) {
+	lines := []string{"tiny==1.0"}
+	f.Add([]byte(`{"format":1}`))
+	text, err := json.Marshal(wheelhouse{Format: 1, Python: "3.11", Requirements: lines, Machine: machine(),
+		Environment: bundle.EnvironmentID(&bundle.Manifest{Python: "3.11", Requirements: lines})})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(text)
+	f.Fuzz(func(t *testing.T, head []byte) {
+		var buf bytes.Buffer
+		err := archive.Write(&buf, fstest.MapFS{}, wheelhouseHead, func(map[string]archive.File) ([]byte, error) { return head, nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		house, _, err := openWheelhouse(bytes.NewReader(buf.Bytes()), int64(buf.Len()))
+		if err == nil && (strings.ContainsAny(house.Environment, "./") || len(house.Environment) != 16) {
+			t.Fatalf("the environment %q is a path", house.Environment)
+		}
+	})
+}
