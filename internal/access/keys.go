@@ -94,11 +94,12 @@ func (k *Keys) Check(apiKey, authorization []byte) (name string, ok bool) {
 	if k == nil {
 		return "", true
 	}
-	shown := apiKey
-	if len(shown) == 0 {
-		shown = bearer(authorization)
-	}
-	if len(shown) < minKey || len(shown) > maxKey {
+	return k.Known(Shown(apiKey, authorization))
+}
+
+// Known says whose key this is. A nil *Keys knows none.
+func (k *Keys) Known(shown []byte) (name string, ok bool) {
+	if k == nil || len(shown) < minKey || len(shown) > maxKey {
 		return "", false
 	}
 	name, ok = k.file.get()[k.salt.digest(shown)]

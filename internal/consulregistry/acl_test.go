@@ -32,6 +32,14 @@ func newACL(t *testing.T) *acl {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// It answers before its own node is registered, without which there are no sessions.
+	await(t, "a session", func() bool {
+		id, _, err := admin.Session().CreateNoChecks(nil, nil)
+		if err == nil {
+			_, err = admin.Session().Destroy(id, nil)
+		}
+		return err == nil
+	})
 	return &acl{t, server, admin}
 }
 

@@ -76,6 +76,7 @@ func (s Service) registration() (*api.AgentServiceRegistration, error) {
 	check := &api.AgentServiceCheck{
 		CheckID: s.ID + "-ready", Name: "ready", Interval: checkEvery.String(), Timeout: "1s",
 		DeregisterCriticalServiceAfter: deregisterIn.String(),
+		TLSSkipVerify:                  true, // the agent does not know our CA; it asks on this machine
 	}
 	if check.HTTP = s.ReadyURL; s.ReadyURL == "" {
 		check.TCP = s.Addr

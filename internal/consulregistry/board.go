@@ -66,6 +66,6 @@ func (b *board) show() {
 }
 
 func equal(a, b serving.Endpoint) bool {
-	return a.Replica == b.Replica && a.Addr == b.Addr && a.Ready == b.Ready &&
+	return a.Replica == b.Replica && a.Addr == b.Addr && a.Ready == b.Ready && a.Ops == b.Ops &&
 		bytes.Equal(a.Token, b.Token) && slices.Equal(a.Models, b.Models)
 }

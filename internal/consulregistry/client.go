@@ -23,8 +23,9 @@ type Options struct {
 
 // Client is a Consul agent. It may be shared by everything in a process.
 type Client struct {
-	api *api.Client
-	log *slog.Logger
+	api     *api.Client
+	through *transport
+	log     *slog.Logger
 }
 
 const (
@@ -57,7 +58,7 @@ func Connect(opt Options) (*Client, error) {
 		return nil, fmt.Errorf("consul: %w", err)
 	}
 	through.file, through.token = config.TokenFile, config.Token
-	return &Client{api: client, log: cmp.Or(opt.Log, slog.New(slog.DiscardHandler))}, nil
+	return &Client{api: client, through: through, log: cmp.Or(opt.Log, slog.New(slog.DiscardHandler))}, nil
 }
 
 // reading are the options of a read that sees every write before it.

@@ -23,6 +23,10 @@ func (c *Client) Leader(ctx context.Context) (string, error) {
 	return leader, nil
 }
 
+// Ahead is by how much Consul's clock was ahead of ours when it last answered, to the
+// second; nil while it has not.
+func (c *Client) Ahead() *time.Duration { return c.through.ahead.Load() }
+
 // Instances is the list of a service now, as the leader has it.
 func (c *Client) Instances(ctx context.Context, service string) ([]serving.Endpoint, error) {
 	now, err := c.ask(ctx, question{service: service, consistent: true})

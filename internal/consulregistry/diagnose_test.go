@@ -12,6 +12,16 @@ func TestLeader(t *testing.T) {
 	if leader, err := connect(t, shared.Addr).Leader(t.Context()); err != nil || !strings.Contains(leader, ":") {
 		t.Errorf("got %q, error %v", leader, err)
 	}
+	asked := connect(t, shared.Addr)
+	if ahead := asked.Ahead(); ahead != nil {
+		t.Errorf("its clock is %v ahead before it answered", *ahead)
+	}
+	if _, err := asked.Leader(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if ahead := asked.Ahead(); ahead == nil || ahead.Abs() > 2*time.Second {
+		t.Errorf("its clock is %v ahead of that of the same machine", ahead)
+	}
 	if leader, err := connect(t, "127.0.0.1:1").Leader(t.Context()); err == nil {
 		t.Errorf("nobody is the leader %q", leader)
 	}

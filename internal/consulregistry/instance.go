@@ -27,7 +27,7 @@ func endpoints(entries []*api.ServiceEntry) []serving.Endpoint {
 		if n := len(list); n > 0 && list[n-1].Replica == replica(e) {
 			continue // what is left of it elsewhere
 		}
-		list = append(list, serving.Endpoint{Replica: replica(e), Addr: address(e), Models: models(e.Service.Meta), Ready: passes(e)})
+		list = append(list, serving.Endpoint{Replica: replica(e), Addr: address(e), Models: models(e.Service.Meta), Ready: passes(e), Ops: e.Service.Meta["ops_addr"]})
 	}
 	return list
 }
@@ -43,7 +43,9 @@ func preference(a, b *api.ServiceEntry) int {
 	return cmp.Compare(a.Service.CreateIndex, b.Service.CreateIndex)
 }
 
-func replica(e *api.ServiceEntry) string { return cmp.Or(e.Service.Meta["replica"], e.Service.ID) }
+func replica(e *api.ServiceEntry) string {
+	return cmp.Or(e.Service.Meta["replica"], e.Service.Meta["alloc_id"], e.Service.ID)
+}
 
 // address is empty when there is none.
 func address(e *api.ServiceEntry) string {

@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
 )
 
 // maxAnswer bounds an answer, in bytes: ten thousand instances are some 10 MB.
@@ -16,6 +18,8 @@ const maxAnswer = 32 << 20
 type transport struct {
 	base http.RoundTripper
 	file string // empty: the token is fixed
+
+	ahead atomic.Pointer[time.Duration] // of Consul's clock to ours, by its last answer; nil: not known
 
 	mu    sync.Mutex // guards token
 	token string
@@ -46,9 +50,17 @@ func (t *transport) send(req *http.Request, token string) (*http.Response, error
 	}
 	resp, err := t.base.RoundTrip(req)
 	if err == nil {
+		t.noteClock(resp.Header.Get("Date"))
 		resp.Body = http.MaxBytesReader(nil, resp.Body, maxAnswer)
 	}
 	return resp, err
+}
+
+// noteClock reads the time of an answer, which is to the second.
+func (t *transport) noteClock(date string) {
+	if at, err := http.ParseTime(date); err == nil {
+		t.ahead.Store(new(time.Until(at.Add(time.Second / 2))))
+	}
 }
 
 func (t *transport) current() string {

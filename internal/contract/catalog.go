@@ -16,7 +16,7 @@ import (
 	"topsail/serving/catalog"
 )
 
-// CatalogStore is the seam of apps, models, versions, links and current versions.
+// CatalogStore is the seam of apps, models, versions, links, current versions and keys.
 type CatalogStore interface {
 	// Catalog is the newest snapshot that this store knows of: at the least what
 	// its own last Apply returned.
@@ -46,6 +46,9 @@ func Catalog(t *testing.T, open func(t *testing.T) (store CatalogStore, reopen f
 		{"serving versions", suite.servingVersions},
 		{"scales", suite.scales},
 		{"pins", suite.pins},
+		{"keys", suite.keys},
+		{"previous versions", suite.previous},
+		{"prepared versions", suite.prepared},
 		{"what changes nothing", suite.noChange},
 		{"what is invalid", suite.invalid},
 		{"an ended context", suite.endedContext},

@@ -17,3 +17,23 @@ func TestCatalogContract(t *testing.T) {
 		}
 	})
 }
+
+func TestAuditContract(t *testing.T) {
+	contract.Audit(t, func(t *testing.T) (another, reopen func() contract.AuditStore) {
+		dir := t.TempDir()
+		store := open(t, dir)
+		another = func() contract.AuditStore { return store }
+		return another, func() contract.AuditStore {
+			closeStore(t, store)
+			store = open(t, dir)
+			return store
+		}
+	})
+}
+
+func TestRepliesContract(t *testing.T) {
+	contract.Replies(t, func(t *testing.T) func() contract.ReplyStore {
+		store := open(t, t.TempDir())
+		return func() contract.ReplyStore { return store }
+	})
+}

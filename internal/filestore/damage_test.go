@@ -1,6 +1,7 @@
 package filestore
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -37,6 +38,9 @@ func use(t testing.TB) used {
 	}
 	if _, err := s.MergeFile(t.Context(), apps, versions, nil); err != nil {
 		t.Fatal(err)
+	}
+	for i := range 20 {
+		apply(t, s, catalog.AddKey{Key: key(fmt.Sprintf("key-%d", i))})
 	}
 	for i := range 10 {
 		apply(t, s, catalog.DeleteVersion{ID: version(fmt.Sprintf("model-%d", 4*i), "1").ModelID})
@@ -134,6 +138,16 @@ func TestDamagedText(t *testing.T) {
 	refuse(t, dir, path+" is damaged (it is cut short: ", "; move it aside and start again", "configuration file", "API")
 }
 
+// TestDamagedKeys changes what keys may do: no such file is opened.
+func TestDamagedKeys(t *testing.T) {
+	dir := t.TempDir()
+	data := bytes.ReplaceAll(use(t).data, []byte(`"role":"viewer"`), []byte(`"role":"deploy"`))
+	if err := os.WriteFile(filepath.Join(dir, fileName), data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refuse(t, dir, `the checksum of bucket "keys" does not match`)
+}
+
 func TestGarbage(t *testing.T) {
 	u := use(t)
 	random := rand.New(rand.NewPCG(1, 2))
@@ -155,7 +169,7 @@ func TestGarbage(t *testing.T) {
 func TestDamage(t *testing.T) {
 	u, random := use(t), rand.New(rand.NewPCG(3, 4))
 	came := map[string]int{}
-	for range 150 {
+	for range 400 {
 		came[u.try(t, damage(random, u.data))]++
 	}
 	if len(came) != 3 || came[""] < 20 || came[u.catalogs[1]] < 20 {

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"testing"
 
+	"topsail/serving"
 	"topsail/serving/catalog"
 )
 
@@ -30,7 +31,7 @@ func writeOn(dir string) error {
 	}
 	for {
 		name := fmt.Sprintf("app-%d", s.Catalog().Revision+1)
-		cat, err := s.Apply(context.Background(), catalog.PutApp{App: app(name), Create: true}, 0)
+		cat, err := s.Apply(context.Background(), signed(catalog.PutApp{App: app(name), Create: true}), 0)
 		if err != nil {
 			return err
 		}
@@ -56,6 +57,15 @@ func TestKill(t *testing.T) {
 		for i := range cat.Revision {
 			if name := fmt.Sprintf("app-%d", i+1); cat.Apps[name] == nil {
 				t.Fatalf("%s is lost", name)
+			}
+		}
+		log, err := s.AuditLog(t.Context(), serving.AuditQuery{Limit: 1000})
+		if err != nil || len(log) != int(cat.Revision) {
+			t.Fatalf("%d entries for %d changes, error %v", len(log), cat.Revision, err)
+		}
+		for i, e := range log {
+			if e.Revision != cat.Revision-uint64(i) || e.Name != fmt.Sprintf("app-%d", e.Revision) {
+				t.Fatalf("entry %d is %+v", i, e)
 			}
 		}
 		next, err := s.LeaseQueryIDs(t.Context())

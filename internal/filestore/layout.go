@@ -17,6 +17,8 @@ import (
 // format is the version of the layout: the bucket meta with the numbers below,
 // and a bucket for each kind of catalog.Document. Within a format, buckets,
 // numbers and JSON fields may be added; what breaks older releases is a new one.
+// So kinds that are added have checksums of their own: older releases check that of
+// the first ones, and leave the others alone.
 const format = 1
 
 const metaBucket = "meta"
@@ -30,7 +32,8 @@ const (
 	formatNumber   = "format"
 	revisionNumber = "revision"
 	leaseNumber    = "query_id_block" // the last one leased
-	checksumNumber = "checksum"       // of all other keys and values; bbolt has none of its own
+	checksumNumber = "checksum"       // of the sealed buckets, but for this; bbolt has none of its own
+	checksumOf     = "checksum_of_"   // and the kind: of the bucket of an added kind, if there is one
 )
 
 var (
@@ -38,10 +41,14 @@ var (
 	errNewer = errors.New("written by a newer topsail")
 )
 
+// firstKinds are the kinds of documents that every file has had.
+func firstKinds() []string { return []string{catalog.Apps, catalog.Versions, catalog.Models} }
+
+// addedKinds are the ones that came later: a file need not have buckets for them.
+func addedKinds() []string { return []string{catalog.Keys} }
+
 // sealedBuckets are the buckets that read needs and the checksum covers.
-func sealedBuckets() []string {
-	return []string{metaBucket, catalog.Apps, catalog.Versions, catalog.Models}
-}
+func sealedBuckets() []string { return append([]string{metaBucket}, firstKinds()...) }
 
 // loadOrCreate reads the catalog, and lays out the file first where it is fresh.
 func loadOrCreate(db *bbolt.DB) (*serving.Catalog, error) {
@@ -84,14 +91,32 @@ func read(tx *bbolt.Tx) (*serving.Catalog, error) {
 	if f := number(tx, formatNumber); f > format {
 		return nil, fmt.Errorf("%w: its format is %d, and this one knows up to %d", errNewer, f, format)
 	}
-	if number(tx, checksumNumber) != sum(tx) {
+	if number(tx, checksumNumber) != sum(tx, sealedBuckets()...) {
 		return nil, errors.New("its checksum does not match")
+	}
+	for _, kind := range addedKinds() {
+		if err := checkAdded(tx, kind); err != nil {
+			return nil, err
+		}
 	}
 	return catalog.Decode(number(tx, revisionNumber), documents(tx))
 }
 
-// save replaces the catalog from, which the file must hold, by to.
-func save(db *bbolt.DB, from, to *serving.Catalog) error {
+// checkAdded checks the documents of a kind that older releases do not know.
+func checkAdded(tx *bbolt.Tx, kind string) error {
+	there, sealed := tx.Bucket([]byte(kind)) != nil, number(tx, checksumOf+kind)
+	switch {
+	case !there && sealed != 0:
+		return fmt.Errorf("bucket %q is missing", kind)
+	case there && sealed != sum(tx, kind):
+		return fmt.Errorf("the checksum of bucket %q does not match", kind)
+	}
+	return nil
+}
+
+// save replaces the catalog from, which the file must hold, by to, and adds entries to
+// the audit log.
+func save(db *bbolt.DB, from, to *serving.Catalog, entries []serving.AuditEntry) error {
 	docs, err := catalog.Diff(from, to)
 	if err != nil {
 		return err
@@ -106,12 +131,15 @@ func save(db *bbolt.DB, from, to *serving.Catalog) error {
 				return err
 			}
 		}
-		return errors.Join(putNumber(tx, revisionNumber, to.Revision), seal(tx))
+		return errors.Join(putNumber(tx, revisionNumber, to.Revision), seal(tx), addEntries(tx, entries))
 	})
 }
 
 func putDocument(tx *bbolt.Tx, doc catalog.Document) error {
-	b := tx.Bucket([]byte(doc.Kind))
+	b, err := tx.CreateBucketIfNotExists([]byte(doc.Kind))
+	if err != nil {
+		return err
+	}
 	if doc.JSON == nil {
 		return b.Delete([]byte(doc.Key))
 	}
@@ -121,8 +149,12 @@ func putDocument(tx *bbolt.Tx, doc catalog.Document) error {
 // documents yields the documents; their JSON is valid until tx ends.
 func documents(tx *bbolt.Tx) iter.Seq[catalog.Document] {
 	return func(yield func(catalog.Document) bool) {
-		for _, kind := range sealedBuckets()[1:] {
-			c := tx.Bucket([]byte(kind)).Cursor()
+		for _, kind := range append(firstKinds(), addedKinds()...) {
+			b := tx.Bucket([]byte(kind))
+			if b == nil {
+				continue
+			}
+			c := b.Cursor()
 			for k, v := c.First(); k != nil; k, v = c.Next() {
 				if !yield(catalog.Document{Kind: kind, Key: string(k), JSON: v}) {
 					return
@@ -132,9 +164,13 @@ func documents(tx *bbolt.Tx) iter.Seq[catalog.Document] {
 	}
 }
 
-// number is 0 where there is none.
 func number(tx *bbolt.Tx, name string) uint64 {
-	v := tx.Bucket([]byte(metaBucket)).Get([]byte(name))
+	return numberIn(tx.Bucket([]byte(metaBucket)), name)
+}
+
+// numberIn is 0 where there is none.
+func numberIn(b *bbolt.Bucket, name string) uint64 {
+	v := b.Get([]byte(name))
 	if len(v) != 8 {
 		return 0
 	}
@@ -145,18 +181,28 @@ func putNumber(tx *bbolt.Tx, name string, n uint64) error {
 	return tx.Bucket([]byte(metaBucket)).Put([]byte(name), binary.BigEndian.AppendUint64(nil, n))
 }
 
-// seal is the last step of every write.
-func seal(tx *bbolt.Tx) error { return putNumber(tx, checksumNumber, sum(tx)) }
+// seal is the last step of every write of what the checksums cover.
+func seal(tx *bbolt.Tx) error {
+	for _, kind := range addedKinds() {
+		if tx.Bucket([]byte(kind)) == nil {
+			continue
+		}
+		if err := putNumber(tx, checksumOf+kind, sum(tx, kind)); err != nil {
+			return err
+		}
+	}
+	return putNumber(tx, checksumNumber, sum(tx, sealedBuckets()...))
+}
 
-// sum is a CRC-32C over the sealed buckets, with lengths, so that what moves from
-// one key or value to the next shows.
-func sum(tx *bbolt.Tx) uint64 {
+// sum is a CRC-32C over buckets, with lengths, so that what moves from one key or value
+// to the next shows.
+func sum(tx *bbolt.Tx, buckets ...string) uint64 {
 	crc, table := uint32(0), crc32.MakeTable(crc32.Castagnoli)
 	add := func(b []byte) {
 		crc = crc32.Update(crc, table, binary.BigEndian.AppendUint64(nil, uint64(len(b))))
 		crc = crc32.Update(crc, table, b)
 	}
-	for _, name := range sealedBuckets() {
+	for _, name := range buckets {
 		add([]byte(name))
 		c := tx.Bucket([]byte(name)).Cursor()
 		for k, v := c.First(); k != nil; k, v = c.Next() {

@@ -149,13 +149,7 @@ func appPrefix(app string) []byte { return append(strconv.AppendQuote(nil, app),
 // weight is about what a state takes in the file.
 func weight(name string, value []byte) uint64 { return uint64(64 + 2*len(name) + len(value)) }
 
-func (l learned) number(name string) uint64 {
-	v := l.root.Get([]byte(name))
-	if len(v) != 8 {
-		return 0
-	}
-	return binary.BigEndian.Uint64(v)
-}
+func (l learned) number(name string) uint64 { return numberIn(l.root, name) }
 
 func (l learned) charge(states, bytes uint64) error {
 	if err := l.root.Put([]byte(statesNumber), binary.BigEndian.AppendUint64(nil, states)); err != nil {

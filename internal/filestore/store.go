@@ -1,8 +1,8 @@
 // Package filestore keeps the state of local mode in one file, topsail.db in the
-// data directory: apps, models, versions, links and current versions, the lease of
-// query ids, and what selection policies have learned. It is bbolt with one JSON
-// document per object; what changes may do is decided by serving/catalog, and this
-// package makes the result durable.
+// data directory: apps, models, versions, links, current versions and keys, the audit
+// log, the lease of query ids, replies to requests that may be sent again, and what
+// selection policies have learned. It is bbolt with one JSON document per object; what
+// changes may do is decided by serving/catalog, and this package makes the result durable.
 //
 // Readers never touch the file: they share the current immutable snapshot. Writers
 // take turns. A write returns after its fsync, and is seen by readers from then on.
@@ -72,18 +72,23 @@ func (s *Store) Catalog() *serving.Catalog { return s.current.Load().catalog }
 // Apply makes one change durable and returns the catalog with it; see
 // catalog.Apply for ifRevision and the errors. Where the change asks for what is
 // already so, nothing is written. After an error of the file itself the change may
-// be in it or not; the next Open tells.
+// be in it or not; the next Open tells. What a catalog.Signed change does goes into the
+// audit log, with the change or not at all.
 func (s *Store) Apply(ctx context.Context, change catalog.Change, ifRevision uint64) (*serving.Catalog, error) {
-	return s.write(ctx, func(cat *serving.Catalog) (*serving.Catalog, error) {
+	return s.write(ctx, catalog.Author(change), func(cat *serving.Catalog) (*serving.Catalog, error) {
 		return catalog.Apply(cat, change, ifRevision)
 	})
 }
 
+// byFile signs what the configuration file changes.
+const byFile = "file"
+
 // MergeFile merges the objects of the configuration file as one change; see
-// catalog.Merge for the rules. The report is for the log.
+// catalog.Merge for the rules. The report is for the log. In the audit log, the change
+// is by "file".
 func (s *Store) MergeFile(ctx context.Context, apps []serving.App, versions []serving.Version, current map[string]string) (catalog.Report, error) {
 	var report catalog.Report
-	_, err := s.write(ctx, func(cat *serving.Catalog) (next *serving.Catalog, err error) {
+	_, err := s.write(ctx, serving.Author{Who: byFile}, func(cat *serving.Catalog) (next *serving.Catalog, err error) {
 		next, report, err = catalog.Merge(cat, apps, versions, current)
 		return next, err
 	})
@@ -114,8 +119,9 @@ func (s *Store) LeaseQueryIDs(ctx context.Context) (block uint32, err error) {
 	return block, nil
 }
 
-// write makes what step makes of the current catalog durable and then current.
-func (s *Store) write(ctx context.Context, step func(*serving.Catalog) (*serving.Catalog, error)) (*serving.Catalog, error) {
+// write makes what step makes of the current catalog durable and then current. An author
+// goes into the audit log with it.
+func (s *Store) write(ctx context.Context, by serving.Author, step func(*serving.Catalog) (*serving.Catalog, error)) (*serving.Catalog, error) {
 	if err := s.lock(ctx); err != nil {
 		return nil, err
 	}
@@ -125,7 +131,11 @@ func (s *Store) write(ctx context.Context, step func(*serving.Catalog) (*serving
 	if err != nil || next == cat {
 		return next, err
 	}
-	if err := save(s.db, cat, next); err != nil {
+	entries, err := audit(by, cat, next)
+	if err != nil {
+		return nil, err
+	}
+	if err := save(s.db, cat, next, entries); err != nil {
 		return nil, fmt.Errorf("write revision %d to %s: %w", next.Revision, s.path, err)
 	}
 	s.publish(next)

@@ -2,6 +2,8 @@ package filestore
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -52,6 +54,12 @@ func app(name string, models ...string) serving.App {
 
 func version(model, name string) serving.Version {
 	return serving.Version{ModelID: serving.ModelID{Model: model, Version: name}, InputType: serving.Doubles}
+}
+
+// key has a hash by its name.
+func key(name string) serving.Key {
+	hash := sha256.Sum256([]byte(name))
+	return serving.Key{ID: hex.EncodeToString(hash[:5]), Name: name, Role: serving.RoleViewer, Hash: hash[:]}
 }
 
 // refuse opens dir, which must fail with all the words.
@@ -158,6 +166,49 @@ func TestFormats(t *testing.T) {
 	rewrite(t, s, newer)
 	closeStore(t, s)
 	refuse(t, dir, filepath.Join(dir, fileName)+" is written by a newer topsail", "format is 2", "up to 1", "--data-dir")
+}
+
+// TestFileOfOlderRelease opens a file from before there were keys, and has a release
+// from then write to a file with keys: it knows the first kinds and their checksum.
+func TestFileOfOlderRelease(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	want := apply(t, s, catalog.PutApp{App: app("a")})
+	rewrite(t, s, func(tx *bbolt.Tx) error {
+		if tx.Bucket([]byte(catalog.Keys)) != nil || number(tx, checksumOf+catalog.Keys) != 0 {
+			return errors.New("a file without keys has a place for them")
+		}
+		return nil
+	})
+	closeStore(t, s)
+	s = open(t, dir)
+	if !reflect.DeepEqual(s.Catalog(), want) {
+		t.Errorf("got %+v, want %+v", s.Catalog(), want)
+	}
+	want = apply(t, s, catalog.AddKey{Key: key("k")})
+	older := func(tx *bbolt.Tx) error {
+		if err := putNumber(tx, leaseNumber, 7); err != nil {
+			return err
+		}
+		return putNumber(tx, checksumNumber, sum(tx, metaBucket, catalog.Apps, catalog.Versions, catalog.Models))
+	}
+	if err := s.db.Update(older); err != nil {
+		t.Fatal(err)
+	}
+	closeStore(t, s)
+	s = open(t, dir)
+	if !reflect.DeepEqual(s.Catalog(), want) || len(want.Keys) != 1 {
+		t.Errorf("got %+v, want %+v", s.Catalog(), want)
+	}
+	apply(t, s, catalog.RevokeKey{ID: key("k").ID})
+	closeStore(t, s)
+	s = open(t, dir)
+	lost := func(tx *bbolt.Tx) error { return tx.DeleteBucket([]byte(catalog.Keys)) }
+	if err := s.db.Update(lost); err != nil {
+		t.Fatal(err)
+	}
+	closeStore(t, s)
+	refuse(t, dir, `bucket "keys" is missing`)
 }
 
 func rewrite(t testing.TB, s *Store, change func(tx *bbolt.Tx) error) {

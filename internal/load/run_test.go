@@ -181,7 +181,8 @@ func TestTimeout(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustAddUp(t, r)
-	if r.Sent+r.Unsent != 40 || r.Errors[TimedOut] != r.Sent || r.Sent == 0 {
+	// On a busy machine not even a connection is made in time.
+	if r.Sent+r.Unsent != 40 || r.Errors[TimedOut]+r.Errors[NotConnected] != r.Sent || r.Errors[TimedOut] == 0 {
 		t.Errorf("%+v", r)
 	}
 	if r.Elapsed > 2*time.Second {

@@ -77,14 +77,15 @@ func TestSecretsAndLogs(t *testing.T) {
 		t.Fatal(err)
 	}
 	start(t, f, v)
+	replica := replicasOf(t, f, v.ModelID)[0].ID
 	read := func(q LogQuery, want string) {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), waitFor)
 		defer cancel()
 		q.Follow = true
-		logs, err := f.Logs(ctx, v.ModelID, q)
+		logs, err := f.Logs(ctx, replica, q)
 		for poll := time.Tick(50 * time.Millisecond); err != nil && ctx.Err() == nil; <-poll { // the container starts after the sidecar
-			logs, err = f.Logs(ctx, v.ModelID, q)
+			logs, err = f.Logs(ctx, replica, q)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -97,10 +98,13 @@ func TestSecretsAndLogs(t *testing.T) {
 	}
 	read(LogQuery{}, secret+"\n")
 	read(LogQuery{Task: jobs.Container, Stderr: true}, "to stderr of secrets\n")
-	if _, err := f.Logs(t.Context(), v.ModelID, LogQuery{Replica: "zz"}); err == nil {
-		t.Error("the logs of a replica that is not there")
+	read(LogQuery{Bytes: int64(len("next line\n")), Follow: true}, "next line\n")
+	for _, id := range []string{"zz", "00000000-0000-0000-0000-000000000000"} {
+		if _, err := f.Logs(t.Context(), id, LogQuery{}); !errors.Is(err, ErrNoReplica) {
+			t.Errorf("the logs of a replica %q that is not there: %v", id, err)
+		}
 	}
-	if _, err := f.Logs(t.Context(), v.ModelID, LogQuery{Task: "x"}); err == nil {
+	if _, err := f.Logs(t.Context(), replica, LogQuery{Task: "x"}); err == nil {
 		t.Error("the logs of a task that is not there")
 	}
 }

@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -20,26 +21,44 @@ const unfenced = ""
 // as Redis is set up to be when Apply returns. Where the change asks for what is
 // already so, nothing is written. While State has an alarm, Apply fails with it,
 // with an ErrLost or otherwise; when Redis does not answer, Apply fails within
-// seconds, and the change may have been made.
+// seconds, and the change may have been made. What a catalog.Signed change does goes
+// into the audit log, with the change or not at all.
 func (s *Store) Apply(ctx context.Context, change catalog.Change, ifRevision uint64) (*serving.Catalog, error) {
-	return s.write(ctx, unfenced, func(cat *serving.Catalog) (*serving.Catalog, error) {
+	return s.write(ctx, catalog.Author(change), unfenced, func(cat *serving.Catalog) (*serving.Catalog, error) {
 		return catalog.Apply(cat, change, ifRevision)
 	})
 }
 
 // ApplyFenced is Apply for a leader with a fencing token. It fails with ErrFenced
-// where a higher one has written.
+// where a higher one has written. In the audit log, what nobody signed is by
+// "scheduler". A catalog.SetServing is not in it unless it is signed: it comes with
+// every rollout and by itself, and would only hide what people have done.
 func (s *Store) ApplyFenced(ctx context.Context, change catalog.Change, fence uint64) (*serving.Catalog, error) {
-	return s.write(ctx, strconv.FormatUint(fence, 10), func(cat *serving.Catalog) (*serving.Catalog, error) {
+	return s.write(ctx, leader(change), strconv.FormatUint(fence, 10), func(cat *serving.Catalog) (*serving.Catalog, error) {
 		return catalog.Apply(cat, change, 0)
 	})
 }
 
+// leader is who signs a change that ApplyFenced makes.
+func leader(change catalog.Change) serving.Author {
+	if _, routine := change.(catalog.SetServing); routine {
+		return serving.Author{}
+	}
+	return cmp.Or(catalog.Author(change), serving.Author{Who: byScheduler})
+}
+
+// Who signs what no person does.
+const (
+	byFile      = "file"
+	byScheduler = "scheduler"
+)
+
 // MergeFile merges the objects of the configuration file as one change; see
-// catalog.Merge for the rules. The report is for the log.
+// catalog.Merge for the rules. The report is for the log. In the audit log, the change
+// is by "file".
 func (s *Store) MergeFile(ctx context.Context, apps []serving.App, versions []serving.Version, current map[string]string) (catalog.Report, error) {
 	var report catalog.Report
-	_, err := s.write(ctx, unfenced, func(cat *serving.Catalog) (next *serving.Catalog, err error) {
+	_, err := s.write(ctx, serving.Author{Who: byFile}, unfenced, func(cat *serving.Catalog) (next *serving.Catalog, err error) {
 		next, report, err = catalog.Merge(cat, apps, versions, current)
 		return next, err
 	})
@@ -50,8 +69,9 @@ func (s *Store) MergeFile(ctx context.Context, apps []serving.App, versions []se
 }
 
 // write makes what step makes of the newest catalog the next one. Whenever another
-// process is quicker it begins again, so each time around somebody has got on.
-func (s *Store) write(ctx context.Context, fence string, step func(*serving.Catalog) (*serving.Catalog, error)) (*serving.Catalog, error) {
+// process is quicker it begins again, so each time around somebody has got on. An author
+// goes into the audit log with it.
+func (s *Store) write(ctx context.Context, by serving.Author, fence string, step func(*serving.Catalog) (*serving.Catalog, error)) (*serving.Catalog, error) {
 	if err := s.lock(ctx); err != nil {
 		return nil, fmt.Errorf("wait to write: %w", err)
 	}
@@ -72,8 +92,13 @@ func (s *Store) write(ctx context.Context, fence string, step func(*serving.Cata
 		if err != nil {
 			return nil, err
 		}
+		entries, err := audit(by, now.catalog, cat)
+		if err != nil {
+			return nil, err
+		}
 		next := newSnapshot(cat, now.at.next(cat.Revision), now.lineage)
-		outcome, err := s.commit(ctx, now.at, next.at, commit{fence: fence, clear: now.at.Epoch == "", fields: documentFields(docs)})
+		c := commit{fence: fence, clear: now.at.Epoch == "", entries: entries, fields: documentFields(docs)}
+		outcome, err := s.commit(ctx, now.at, next.at, c)
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("write revision %d: %w", cat.Revision, err)
@@ -89,9 +114,10 @@ func (s *Store) write(ctx context.Context, fence string, step func(*serving.Cata
 // commit is what write.lua does besides moving the catalog from one position to
 // the next.
 type commit struct {
-	fence  string
-	clear  bool  // drop all fields first
-	fields []any // names and values in turns; an empty value drops the field
+	fence   string
+	clear   bool  // drop all fields first
+	entries []any // of the audit log, as texts
+	fields  []any // names and values in turns; an empty value drops the field
 }
 
 // commit returns done, moved or fenced.
@@ -102,9 +128,10 @@ func (s *Store) commit(ctx context.Context, from, to position, c commit) (outcom
 	}
 	args := append([]any{
 		from.Epoch, from.Revision, from.Write, to.Epoch, to.Revision, to.Write,
-		c.fence, keptChanges, before, formatField, format,
-	}, c.fields...)
-	return s.run(ctx, s.scripts.write, []string{s.keys.catalog, s.keys.log, s.keys.fence}, args...)
+		c.fence, keptChanges, before, keptEntries, len(c.entries),
+	}, c.entries...)
+	args = append(append(args, formatField, format), c.fields...)
+	return s.run(ctx, s.scripts.write, []string{s.keys.catalog, s.keys.log, s.keys.fence, s.keys.audit}, args...)
 }
 
 func documentFields(docs []catalog.Document) []any {

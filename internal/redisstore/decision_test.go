@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"topsail/internal/contract"
 	"topsail/serving"
 	"topsail/serving/catalog"
 )
@@ -48,6 +49,10 @@ func TestFence(t *testing.T) {
 	if got, err := old.Decisions(t.Context(), 10, serving.ModelID{}); err != nil || len(got) != 2 {
 		t.Errorf("got %v and error %v", got, err)
 	}
+}
+
+func TestDecisionsContract(t *testing.T) {
+	contract.Decisions(t, func(t *testing.T) contract.DecisionStore { return open(t, config(t)) })
 }
 
 func TestDecisions(t *testing.T) {

@@ -1,13 +1,15 @@
 // Package redisstore keeps the state of a cluster in Redis: apps, models, versions,
-// links and current versions, the lease of query ids, the decisions of schedulers,
-// and the wakes that gateways send them. What changes may do is decided by
+// links, current versions and keys, the audit log, the lease of query ids, the decisions
+// of schedulers, the wakes that gateways send them, and replies to requests that may be
+// sent again. What changes may do is decided by
 // serving/catalog. Redis may stand alone, behind Sentinels, or be a Cluster.
 //
 // The catalog is one hash, so that no part of it can be lost without the rest: a
 // field for each catalog.Document, and its position, which is an epoch (drawn at
 // random when the catalog is made), a revision, and the write that made the
 // revision. Every change is one Lua script that compares the position, writes, and
-// adds to a stream, which followers wait on. ADR 6 has the reasons.
+// adds to a stream, which followers wait on; a change that somebody signed also adds to
+// the audit log, another stream. ADR 6 has the reasons.
 //
 // What selection policies have learned, and the records of answers, are keys of their
 // own that spread over the nodes of a Cluster, and that expire. They are not part of

@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"log/slog"
 	"os"
@@ -19,6 +20,11 @@ func example(t testing.TB) *snapshot {
 	v := version("m", "1")
 	v.Container.Env = map[string]string{"K": "v\n"}
 	cat, _, err := catalog.Merge(&serving.Catalog{}, []serving.App{app("a", "m"), app("b")}, []serving.Version{v, version("m", "2")}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hash := sha256.Sum256(nil)
+	cat, err = catalog.Apply(cat, catalog.AddKey{Key: serving.Key{ID: "aaaaaaaaaa", Name: "ci", Role: serving.RoleViewer, Hash: hash[:]}}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,8 @@ type keys struct {
 	lease     string // number: the last block of query ids
 	fence     string // number: the highest fencing token that has written
 	decisions string // stream
+	audit     string // stream
+	replies   string // sorted set: the names of the replies, by when they expire
 	wakes     string // stream
 	remedy    string // text: what an operator asks for
 	alarm     string // text: that of a process that runs, for some seconds
@@ -31,6 +33,7 @@ type keys struct {
 const (
 	keptChanges   = 10_000
 	keptDecisions = 10_000
+	keptEntries   = serving.MaxAudit
 	keptWakes     = 1_000
 )
 
@@ -44,10 +47,19 @@ func newKeys(prefix string) keys {
 		lease:     tag + "query_id_block",
 		fence:     tag + "fence",
 		decisions: tag + "decisions",
+		audit:     tag + "audit",
+		replies:   tag + "replies",
 		wakes:     tag + "wakes",
 		remedy:    tag + "remedy",
 		alarm:     tag + "alarm",
 	}
+}
+
+// reply is a text: an answer, or the claim of who works on one. It is on the node of
+// replies, which bounds them. The name comes into it as a hash.
+func (k keys) reply(name string) string {
+	sum := sha256.Sum256([]byte(name))
+	return "{" + k.prefix + "}:reply:" + hex.EncodeToString(sum[:16])
 }
 
 // state is a hash: the text of a selection state, its newest revisions, and its key.

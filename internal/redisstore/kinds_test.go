@@ -20,6 +20,7 @@ import (
 
 	"topsail/internal/servers"
 	"topsail/serving"
+	"topsail/serving/catalog"
 )
 
 // TestCluster and TestSentinel go through the other two clients.
@@ -154,6 +155,26 @@ func everything(t *testing.T, cfg Config) {
 	}
 	if got, err := b.Decisions(t.Context(), 10, serving.ModelID{}); err != nil || len(got) != 1 || got[0].To != 3 {
 		t.Errorf("got %v and error %v", got, err)
+	}
+	want = apply(t, a, signed(catalog.DeleteApp{Name: "b"}))
+	awaitCatalog(t, b, want)
+	if err := a.AddAudit(t.Context(), serving.AuditEntry{Who: "anna", Action: "restart", Kind: "replica", Name: "r"}); err != nil {
+		t.Fatal(err)
+	}
+	wantLog(t, b, "restart replica r by anna", "delete app b by anna", "create app b by scheduler")
+	for range 2 {
+		if taken, err := a.ClaimReply(t.Context(), "n", "f"); err != nil || taken != nil {
+			t.Errorf("got %+v and error %v", taken, err)
+		}
+		if err := b.KeepReply(t.Context(), "n", serving.Reply{Status: 201}); err != nil {
+			t.Fatal(err)
+		}
+		if taken, err := a.ClaimReply(t.Context(), "n", "f"); err != nil || taken == nil || taken.Status != 201 {
+			t.Errorf("got %+v and error %v", taken, err)
+		}
+		if err := b.DropReply(t.Context(), "n"); err != nil {
+			t.Fatal(err)
+		}
 	}
 	woken := listen(t, a)
 	if err := b.Wake(t.Context(), version("m", "1").ModelID); err != nil {

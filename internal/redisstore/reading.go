@@ -116,12 +116,9 @@ func (r *reading) catalog() (*serving.Catalog, error) {
 func (r *reading) documents() iter.Seq[catalog.Document] {
 	return func(yield func(catalog.Document) bool) {
 		for field, value := range r.fields {
-			kind, key, _ := strings.Cut(field, "/")
-			switch kind {
-			case catalog.Apps, catalog.Versions, catalog.Models:
-				if !yield(catalog.Document{Kind: kind, Key: key, JSON: []byte(value)}) {
-					return
-				}
+			kind, key, isDocument := strings.Cut(field, "/") // or one of ours: Decode skips what it does not know
+			if isDocument && !yield(catalog.Document{Kind: kind, Key: key, JSON: []byte(value)}) {
+				return
 			}
 		}
 	}

@@ -17,6 +17,10 @@ var (
 	leaseLua string
 	//go:embed decide.lua
 	decideLua string
+	//go:embed audit.lua
+	auditLua string
+	//go:embed claim.lua
+	claimLua string
 	//go:embed load.lua
 	loadLua string
 	//go:embed swap.lua
@@ -26,7 +30,7 @@ var (
 )
 
 // scripts run in Redis, each as one step that nothing comes between.
-type scripts struct{ read, write, lease, decide, load, swap, aside *redis.Script }
+type scripts struct{ read, write, lease, decide, audit, claim, load, swap, aside *redis.Script }
 
 func newScripts() scripts {
 	return scripts{
@@ -34,6 +38,8 @@ func newScripts() scripts {
 		write:  redis.NewScript(writeLua),
 		lease:  redis.NewScript(leaseLua),
 		decide: redis.NewScript(decideLua),
+		audit:  redis.NewScript(auditLua),
+		claim:  redis.NewScript(claimLua),
 		load:   redis.NewScript(loadLua),
 		swap:   redis.NewScript(swapLua),
 		aside:  redis.NewScript(asideLua),
@@ -47,6 +53,7 @@ const (
 	fenced   = "fenced"   // a higher fencing token has written
 	conflict = "conflict" // the state is no longer at the revision
 	damaged  = "damaged"  // there was something else in place of the state
+	full     = "full"     // there are too many replies
 )
 
 // run runs a script within its time.

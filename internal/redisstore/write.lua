@@ -1,8 +1,9 @@
 -- Moves the catalog from one position to the next; returns what became of it.
 -- It may be repeated: the same write is made once.
--- KEYS: catalog, log, fence.
+-- KEYS: catalog, log, fence, audit log.
 -- ARGV: epoch, revision and write as they have to be, and as they become; the
 -- fencing token or ''; how many changes to keep; 'clear' to drop all fields first;
+-- how many entries the audit log is to keep, how many there are, and these;
 -- then fields and their values, '' to drop one.
 local revision, write = ARGV[5], ARGV[6]
 local there = redis.call('XRANGE', KEYS[2], revision .. '-0', revision .. '-0')[1]
@@ -13,13 +14,18 @@ if (at[1] or '') ~= ARGV[1] then return 'moved' end
 if ARGV[1] ~= '' and (at[2] ~= ARGV[2] or at[3] ~= ARGV[3]) then return 'moved' end
 if ARGV[7] ~= '' and tonumber(ARGV[7]) < tonumber(redis.call('GET', KEYS[3]) or '0') then return 'fenced' end
 
--- A script that fails half-way is not undone. So the log comes first: a Redis that
--- takes no writes says so here.
+-- A script that fails half-way is not undone. So the logs come first: a Redis that
+-- takes no writes says so here. And first of them the audit log: should something
+-- else be in its place, nothing is written at all.
+local fields = 12 + ARGV[11]
+for i = 12, fields - 1 do
+	redis.call('XADD', KEYS[4], 'MAXLEN', '~', ARGV[10], '*', 'write', write, 'entry', ARGV[i])
+end
 if ARGV[4] ~= ARGV[1] then redis.call('DEL', KEYS[2]) end
 redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[8], revision .. '-0', 'write', write)
 if ARGV[7] ~= '' then redis.call('SET', KEYS[3], ARGV[7]) end
 if ARGV[9] == 'clear' then redis.call('DEL', KEYS[1]) end
-for i = 10, #ARGV, 2 do
+for i = fields, #ARGV, 2 do
 	if ARGV[i + 1] == '' then
 		redis.call('HDEL', KEYS[1], ARGV[i])
 	else

@@ -189,7 +189,7 @@ func (r *Rig) Apply(ctx context.Context, catalog string) error {
 	if err := os.WriteFile(file, []byte(catalog), 0o600); err != nil {
 		return err
 	}
-	return r.Command(ctx, r.Program, "apply", "--config", file)
+	return r.Command(ctx, r.Program, "seed", "--config", file)
 }
 
 // Model is the Nomad job of a version of the model.

@@ -1,0 +1,148 @@
+package filestore
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"strconv"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"topsail/internal/stored"
+	"topsail/serving"
+	"topsail/serving/catalog"
+)
+
+// The audit log is a bucket of entries by number, 8 bytes each, without gaps. The
+// checksum does not cover it: it would be read whole for every change.
+const auditBucket = "audit"
+
+// audit is the entries of a change, none where nobody signed it.
+func audit(by serving.Author, from, to *serving.Catalog) ([]serving.AuditEntry, error) {
+	if by == (serving.Author{}) {
+		return nil, nil
+	}
+	return catalog.Audit(by, from, to, time.Now())
+}
+
+// AddAudit adds an entry to the audit log, durably, and gives it an ID. The oldest
+// entries go. Of one that is too large, the objects before and after are not kept.
+func (s *Store) AddAudit(ctx context.Context, entry serving.AuditEntry) error {
+	if err := s.lock(ctx); err != nil {
+		return err
+	}
+	defer s.unlock()
+	err := s.db.Update(func(tx *bbolt.Tx) error { return addEntries(tx, []serving.AuditEntry{entry}) })
+	if err != nil {
+		return fmt.Errorf("add to the audit log: %w", err)
+	}
+	return nil
+}
+
+// AuditLog lists entries, the newest first. It fails with catalog.ErrInvalid where
+// query.Before is no ID.
+func (s *Store) AuditLog(ctx context.Context, query serving.AuditQuery) (found []serving.AuditEntry, err error) {
+	before, err := parseEntryID(query.Before)
+	if err != nil {
+		return nil, err
+	}
+	err = s.db.View(func(tx *bbolt.Tx) error {
+		found, err = findEntries(ctx, tx, before, query)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the audit log: %w", err)
+	}
+	return found, nil
+}
+
+func addEntries(tx *bbolt.Tx, entries []serving.AuditEntry) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	b, err := tx.CreateBucketIfNotExists([]byte(auditBucket))
+	if err != nil {
+		return err
+	}
+	last, _ := b.Cursor().Last()
+	number := entryNumber(last)
+	for _, e := range entries {
+		text, err := stored.EncodeEntry(e)
+		if err != nil {
+			return err
+		}
+		number++
+		if err := b.Put(entryKey(number), text); err != nil {
+			return err
+		}
+	}
+	return forgetEntries(b, number)
+}
+
+// forgetEntries removes those that are too many, given the number of the last.
+func forgetEntries(b *bbolt.Bucket, last uint64) error {
+	for {
+		first, _ := b.Cursor().First()
+		if first == nil || entryNumber(first)+serving.MaxAudit > last {
+			return nil
+		}
+		if err := b.Delete(first); err != nil {
+			return err
+		}
+	}
+}
+
+// findEntries goes back from an entry, or from the newest with 0.
+func findEntries(ctx context.Context, tx *bbolt.Tx, before uint64, query serving.AuditQuery) (found []serving.AuditEntry, err error) {
+	wanted := stored.NewFilter(query)
+	b := tx.Bucket([]byte(auditBucket))
+	if b == nil {
+		return nil, context.Cause(ctx)
+	}
+	c := b.Cursor()
+	for k, text := entryBefore(c, before); k != nil && len(found) < query.Limit; k, text = c.Prev() {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if e, ok := wanted.Decode(entryID(entryNumber(k)), text); ok {
+			found = append(found, e)
+		}
+	}
+	return found, context.Cause(ctx)
+}
+
+func entryBefore(c *bbolt.Cursor, before uint64) (k, text []byte) {
+	if before == 0 {
+		return c.Last()
+	}
+	if k, _ := c.Seek(entryKey(before)); k == nil {
+		return c.Last()
+	}
+	return c.Prev()
+}
+
+func entryKey(number uint64) []byte { return binary.BigEndian.AppendUint64(nil, number) }
+
+// entryNumber is 0 for what is no key of an entry.
+func entryNumber(key []byte) uint64 {
+	if len(key) != 8 {
+		return 0
+	}
+	return binary.BigEndian.Uint64(key)
+}
+
+// entryID has as many digits for each number, so that IDs are in the order of numbers.
+func entryID(number uint64) string { return fmt.Sprintf("%016x", number) }
+
+// parseEntryID is 0 for no ID.
+func parseEntryID(id string) (uint64, error) {
+	if id == "" {
+		return 0, nil
+	}
+	number, err := strconv.ParseUint(id, 16, 64)
+	if err != nil || number == 0 || entryID(number) != id {
+		return 0, fmt.Errorf("%w: %.40q is no id of an audit entry; take it from the list", catalog.ErrInvalid, id)
+	}
+	return number, nil
+}

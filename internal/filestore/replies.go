@@ -1,0 +1,138 @@
+package filestore
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"topsail/internal/stored"
+	"topsail/serving"
+)
+
+// The replies have a bucket of their own, which the checksum does not cover, as the
+// selection states have.
+const (
+	repliesBucket = "replies"
+	textsBucket   = "texts" // by the hash of the name: when it expires, 8 bytes, and the reply in JSON
+	expiryBucket  = "due"   // when it expires, 8 bytes, and the hash, of each reply: the next to go is the first
+
+	repliesNumber    = "count"
+	replyBytesNumber = "bytes"
+)
+
+// Bounds of the replies together.
+const (
+	maxReplies    = 10_000
+	maxReplyBytes = 128 << 20
+)
+
+// replies is the replies, within a transaction.
+type replies struct{ root, texts, due *bbolt.Bucket }
+
+func makeReplies(tx *bbolt.Tx) (r replies, err error) {
+	if r.root, err = tx.CreateBucketIfNotExists([]byte(repliesBucket)); err != nil {
+		return replies{}, err
+	}
+	if r.texts, err = r.root.CreateBucketIfNotExists([]byte(textsBucket)); err != nil {
+		return replies{}, err
+	}
+	r.due, err = r.root.CreateBucketIfNotExists([]byte(expiryBucket))
+	return r, err
+}
+
+// nameHash is what a reply is kept by: names may be long.
+func nameHash(name string) []byte {
+	sum := sha256.Sum256([]byte(name))
+	return sum[:]
+}
+
+// live is a reply that has not expired, or nil. What cannot be read is none.
+func (r replies) live(hash []byte, now time.Time) *serving.Reply {
+	value := r.texts.Get(hash)
+	if len(value) < 8 || !dueAt(value).After(now) {
+		return nil
+	}
+	reply, err := stored.DecodeReply(value[8:])
+	if err != nil {
+		return nil
+	}
+	return reply
+}
+
+// put keeps a reply in place of the one before. It fails with ErrTooManyReplies where
+// there is no room; what has expired has to be cleared before.
+func (r replies) put(hash []byte, reply serving.Reply, due time.Time) error {
+	text, err := stored.EncodeReply(reply)
+	if err != nil {
+		return err
+	}
+	if err := r.remove(hash); err != nil {
+		return err
+	}
+	value := append(binary.BigEndian.AppendUint64(nil, uint64(due.UnixNano())), text...)
+	count, size := numberIn(r.root, repliesNumber)+1, numberIn(r.root, replyBytesNumber)+uint64(len(value))
+	if count > maxReplies || size > maxReplyBytes {
+		return serving.ErrTooManyReplies
+	}
+	if err := r.texts.Put(hash, value); err != nil {
+		return err
+	}
+	if err := r.due.Put(dueKey(value, hash), nil); err != nil {
+		return err
+	}
+	return r.charge(count, size)
+}
+
+// remove removes a reply, if there is one.
+func (r replies) remove(hash []byte) error {
+	value := r.texts.Get(hash)
+	if value == nil {
+		return nil
+	}
+	count, size := numberIn(r.root, repliesNumber), numberIn(r.root, replyBytesNumber)
+	count, size = count-min(1, count), size-min(uint64(len(value)), size)
+	if len(value) >= 8 {
+		if err := r.due.Delete(dueKey(value, hash)); err != nil {
+			return err
+		}
+	}
+	if err := r.texts.Delete(hash); err != nil {
+		return err
+	}
+	return r.charge(count, size)
+}
+
+// clear removes the replies that have expired, expiredAtOnce at the most.
+func (r replies) clear(now time.Time) error {
+	for range expiredAtOnce {
+		first, _ := r.due.Cursor().First()
+		if first == nil || len(first) >= 8 && dueAt(first).After(now) {
+			return nil
+		}
+		first = bytes.Clone(first)
+		if len(first) > 8 {
+			if err := r.remove(first[8:]); err != nil {
+				return err
+			}
+		}
+		if err := r.due.Delete(first); err != nil { // where remove found another time, or nothing
+			return err
+		}
+	}
+	return nil
+}
+
+func (r replies) charge(count, size uint64) error {
+	if err := r.root.Put([]byte(repliesNumber), binary.BigEndian.AppendUint64(nil, count)); err != nil {
+		return err
+	}
+	return r.root.Put([]byte(replyBytesNumber), binary.BigEndian.AppendUint64(nil, size))
+}
+
+// dueAt is when a reply expires, by what begins with that.
+func dueAt(b []byte) time.Time { return time.Unix(0, int64(binary.BigEndian.Uint64(b))) }
+
+func dueKey(value, hash []byte) []byte { return append(bytes.Clone(value[:8]), hash...) }

@@ -1,0 +1,254 @@
+package filestore
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.etcd.io/bbolt"
+	"pgregory.net/rapid"
+
+	"topsail/serving"
+	"topsail/serving/catalog"
+)
+
+// take claims a name, which must be free or hold want.
+func take(t testing.TB, s *Store, name string, want *serving.Reply) {
+	t.Helper()
+	taken, err := s.ClaimReply(t.Context(), name, "of "+name)
+	if err != nil || !reflect.DeepEqual(taken, want) {
+		t.Errorf("%s: got %+v and error %v, want %+v", name, taken, err, want)
+	}
+}
+
+func keepReply(t testing.TB, s *Store, name string, reply serving.Reply) {
+	t.Helper()
+	if err := s.KeepReply(t.Context(), name, reply); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// inReplies looks at the replies in the file, or changes them.
+func inReplies(t testing.TB, s *Store, do func(r replies) error) {
+	t.Helper()
+	err := s.db.Update(func(tx *bbolt.Tx) error {
+		r, err := makeReplies(tx)
+		if err != nil {
+			return err
+		}
+		return do(r)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRepliesLast(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	kept := serving.Reply{Fingerprint: "f", Status: 201, Body: []byte("{}")}
+	take(t, s, "claimed", nil)
+	keepReply(t, s, "kept", kept)
+	closeStore(t, s)
+	s = open(t, dir)
+	take(t, s, "claimed", &serving.Reply{Fingerprint: "of claimed"})
+	take(t, s, "kept", &kept)
+}
+
+// TestRepliesExpire lets time pass.
+func TestRepliesExpire(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		s, err := Open(dir, quiet())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer closeStore(t, s)
+		kept := serving.Reply{Fingerprint: "f", Status: 201, Body: []byte("{}")}
+		take(t, s, "claimed", nil)
+		take(t, s, "kept", nil)
+		keepReply(t, s, "kept", kept)
+		time.Sleep(serving.ReplyClaimed - time.Nanosecond)
+		take(t, s, "claimed", &serving.Reply{Fingerprint: "of claimed"})
+		time.Sleep(time.Nanosecond)
+		take(t, s, "claimed", nil)
+		time.Sleep(serving.ReplyKept - serving.ReplyClaimed - time.Nanosecond)
+		take(t, s, "kept", &kept)
+		time.Sleep(time.Nanosecond)
+		take(t, s, "kept", nil)
+		inReplies(t, s, func(r replies) error { wantReplies(t, r, 1); return nil })
+	})
+}
+
+// wantReplies checks that the replies, their times and the numbers fit.
+func wantReplies(t interface{ Errorf(string, ...any) }, r replies, count int) {
+	texts, due, size := 0, 0, 0
+	_ = r.texts.ForEach(func(hash, value []byte) error {
+		texts++
+		size += len(value)
+		if found, _ := r.due.Cursor().Seek(dueKey(value, hash)); !bytes.Equal(found, dueKey(value, hash)) {
+			t.Errorf("%x has no time", hash)
+		}
+		return nil
+	})
+	_ = r.due.ForEach(func(_, _ []byte) error { due++; return nil })
+	if texts != count || due != count || numberIn(r.root, repliesNumber) != uint64(count) || numberIn(r.root, replyBytesNumber) != uint64(size) {
+		t.Errorf("%d replies, %d times, and numbers %d and %d, want %d and %d",
+			texts, due, numberIn(r.root, repliesNumber), numberIn(r.root, replyBytesNumber), count, size)
+	}
+}
+
+// TestTooManyReplies fills the room for names; the next one is refused until one goes.
+func TestTooManyReplies(t *testing.T) {
+	s, soon := open(t, t.TempDir()), time.Now().Add(time.Hour)
+	inReplies(t, s, func(r replies) error {
+		for i := range maxReplies {
+			if err := r.put(nameHash(fmt.Sprint(i)), serving.Reply{Status: 200}, soon); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	refused := func() {
+		t.Helper()
+		if taken, err := s.ClaimReply(t.Context(), "one more", "f"); !errors.Is(err, serving.ErrTooManyReplies) || taken != nil {
+			t.Errorf("got %+v and error %v", taken, err)
+		}
+	}
+	refused()
+	take(t, s, "7", &serving.Reply{Status: 200})
+	keepReply(t, s, "7", serving.Reply{Status: 201}) // in its own place
+	refused()
+	if err := s.DropReply(t.Context(), "7"); err != nil {
+		t.Fatal(err)
+	}
+	take(t, s, "one more", nil)
+	take(t, s, "one more", &serving.Reply{Fingerprint: "of one more"})
+}
+
+// TestTooLargeReplies fills the room for answers.
+func TestTooLargeReplies(t *testing.T) {
+	s := open(t, t.TempDir())
+	take(t, s, "n", nil)
+	inReplies(t, s, func(r replies) error { return r.charge(1, maxReplyBytes-1000) })
+	if err := s.KeepReply(t.Context(), "n", serving.Reply{Status: 200, Body: make([]byte, 2000)}); !errors.Is(err, serving.ErrTooManyReplies) {
+		t.Errorf("got error %v", err)
+	}
+	take(t, s, "n", &serving.Reply{Fingerprint: "of n"})
+	keepReply(t, s, "n", serving.Reply{Status: 200, Body: make([]byte, 200)})
+}
+
+// TestRoomForReplies compares what is kept with a model of it.
+func TestRoomForReplies(t *testing.T) {
+	db, err := bbolt.Open(filepath.Join(t.TempDir(), "rooms.db"), 0o600, &bbolt.Options{NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	rapid.Check(t, func(t *rapid.T) {
+		tx, err := db.Begin(true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tx.Rollback()
+		r, err := makeReplies(tx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		now, model := time.Unix(1_700_000_000, 0), map[string]time.Time{}
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			now = now.Add(time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "passed")))
+			if err := r.clear(now); err != nil {
+				t.Fatal(err)
+			}
+			for name, due := range model {
+				if !due.After(now) {
+					delete(model, name)
+				}
+			}
+			name := string(rapid.ByteRange('a', 'f').Draw(t, "name"))
+			if rapid.IntRange(0, 3).Draw(t, "drop") == 0 {
+				delete(model, name)
+				err = r.remove(nameHash(name))
+			} else {
+				model[name] = now.Add(time.Duration(rapid.Int64Range(0, int64(5*time.Hour)).Draw(t, "kept for")))
+				err = r.put(nameHash(name), serving.Reply{Body: make([]byte, rapid.IntRange(0, 300).Draw(t, "size"))}, model[name])
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantReplies(t, r, len(model))
+			for name, due := range model {
+				if live := r.live(nameHash(name), now) != nil; live != due.After(now) {
+					t.Fatalf("%s is due in %v; live: %v", name, due.Sub(now), live)
+				}
+			}
+		}
+	})
+}
+
+// TestDamageToTheRest damages a file with an audit log and replies: it comes back with
+// its catalog, and works on, or is refused in words.
+func TestDamageToTheRest(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	empty := text(t, s.Catalog())
+	for i := range 50 {
+		if err := s.AddAudit(t.Context(), serving.AuditEntry{Kind: "replica", Name: fmt.Sprint(i)}); err != nil {
+			t.Fatal(err)
+		}
+		keepReply(t, s, fmt.Sprint(i), serving.Reply{Status: 200, Body: make([]byte, 300)})
+	}
+	last := text(t, apply(t, s, signed(catalog.PutApp{App: app("a")})))
+	closeStore(t, s)
+	data, err := os.ReadFile(filepath.Join(dir, fileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, random, came := used{data, []string{empty, last}}, rand.New(rand.NewPCG(7, 8)), 0
+	for range 60 {
+		broken := damage(random, data)
+		if u.try(t, broken) == "" {
+			continue
+		}
+		came++
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, fileName), broken, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s := open(t, dir)
+		workOn(t, s)
+		closeStore(t, s)
+	}
+	if came < 20 {
+		t.Errorf("came back only %d times; the damage shows too little", came)
+	}
+}
+
+// workOn uses the audit log and the replies.
+func workOn(t *testing.T, s *Store) {
+	t.Helper()
+	if err := s.AddAudit(t.Context(), serving.AuditEntry{Kind: "key", Name: "after"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.AuditLog(t.Context(), serving.AuditQuery{Limit: 1000}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 60 {
+		if _, err := s.ClaimReply(t.Context(), fmt.Sprint(i), "f"); err != nil && !errors.Is(err, serving.ErrTooManyReplies) {
+			t.Fatal(err)
+		}
+		if i%20 == 0 {
+			if err := s.DropReply(t.Context(), fmt.Sprint(i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
