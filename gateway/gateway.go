@@ -19,6 +19,7 @@ import (
 	"topsail/gateway/cache"
 	"topsail/gateway/feedback"
 	"topsail/gateway/httpapi"
+	"topsail/gateway/inspect"
 	"topsail/gateway/predict"
 	"topsail/gateway/route"
 	"topsail/gateway/selection"
@@ -63,6 +64,7 @@ type Gateway struct {
 	table    *route.Table
 	ids      *predict.IDs
 	http     *httpapi.Server
+	page     *inspect.Page
 	joiner   *feedback.Joiner // nil, as are the next: no feedback is taken
 	states   *state.States
 	recorder *feedback.Recorder
@@ -107,6 +109,8 @@ func New(ctx context.Context, cfg Config) *Gateway {
 func (g *Gateway) learn() {
 	cfg := &g.cfg
 	metrics := predict.NewMetrics(cfg.Metrics)
+	g.page = inspect.New(metrics.Traffic)
+	cfg.HTTP.Metrics, cfg.HTTP.Inspect = cfg.Metrics, g.page.Append
 	if cfg.States == nil || cfg.Records == nil {
 		g.Predictor = predict.New(g.cache, g.table, g.ids, untaught{}, metrics)
 		g.http = httpapi.New(cfg.HTTP, g.Predictor, nil, cfg.Log)
@@ -151,6 +155,7 @@ func (g *Gateway) Run(ctx context.Context, ln net.Listener) error {
 	group, ctx := errgroup.WithContext(ctx) // nobody serves without the others
 	group.Go(func() error { return ended(routing, g.table.Run(routing)) })
 	group.Go(func() error { return ended(routing, g.cfg.Catalog.Watch(routing, g.update)) })
+	group.Go(func() error { return ended(routing, g.page.Run(routing)) })
 	if g.cfg.Waker != nil {
 		group.Go(func() error { return ended(routing, g.Predictor.Run(routing, g.cfg.Waker, g.cfg.Log)) })
 	}
@@ -182,8 +187,10 @@ func (g *Gateway) awaitCatalog(ctx context.Context) {
 	}
 }
 
-// update takes in a new catalog. One that cannot be used leaves the last in place.
+// update takes in a new catalog. One that cannot be used leaves the last in place, but
+// for its keys and limits, since a key that was deleted must not go on.
 func (g *Gateway) update(cat *serving.Catalog) {
+	g.http.Serve(cat)
 	if err := g.SetCatalog(cat); err != nil {
 		g.cfg.Log.Error("cannot use the new catalog; the last one stays in use", "revision", cat.Revision, "err", err)
 		return

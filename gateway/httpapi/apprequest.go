@@ -12,6 +12,7 @@ import (
 
 // appRequest is what every request to an app says, whatever it asks for.
 type appRequest struct {
+	who      caller
 	app      *serving.App
 	received time.Time
 	timeout  time.Duration // of the header; 0: none
@@ -22,8 +23,15 @@ type appRequest struct {
 func (s *Server) open(c *fiber.Ctx) (r appRequest, err error) {
 	rc := c.Context()
 	r.received = rc.Time() // fasthttp's clock, read just before it called us
-	if r.app, err = s.app(c.Params("app")); err != nil {
+	name := appName(c)
+	if r.who, err = s.admit(rc, name); err != nil {
 		return r, err
+	}
+	if r.app, err = s.core.App(name); err != nil {
+		return r, err
+	}
+	if r.app.RequireKey && r.who == (caller{}) {
+		return r, s.needKey(rc, name)
 	}
 	if r.timeout, err = headerTimeout(rc); err != nil {
 		return r, err
@@ -32,14 +40,12 @@ func (s *Server) open(c *fiber.Ctx) (r appRequest, err error) {
 	return r, err
 }
 
-// app finds the app that a path names.
-func (s *Server) app(name string) (*serving.App, error) {
+// appName is the app that a path names. Of one that cannot be unescaped nothing is left,
+// as there is no such app. It dies with the request.
+func appName(c *fiber.Ctx) string {
+	name := c.Params("app")
 	if strings.IndexByte(name, '%') >= 0 {
-		unescaped, err := url.PathUnescape(name)
-		if err != nil {
-			return nil, serving.ErrUnknownApp
-		}
-		name = unescaped
+		name, _ = url.PathUnescape(name)
 	}
-	return s.core.App(name)
+	return name
 }

@@ -20,24 +20,37 @@ import (
 func BenchmarkServe(b *testing.B) {
 	row := `{"uid":0,"input":[0.44,1.2,-3.5,0.001,12,7.25,0.5,0.8444218515250481,3,2,1,0.1,9]}`
 	image := `{"input":[` + strings.Repeat("0.003921568627451,", 783) + `1]}`
+	core := newFake()
 	keys := newKeys(b)
+	many, secret := stored(b, core, serving.MaxKeys)
 	for _, bench := range []struct {
-		name, method, path, body string
-		keys                     *access.Keys
+		name, method, path, body, key string
+		keys                          *access.Keys
+		catalog                       *serving.Catalog
+		header                        string
 	}{
-		{"13doubles", "POST", "/doubles/predict", row, nil},
-		{"13doubles-keyed", "POST", "/doubles/predict", row, keys},
-		{"784floats", "POST", "/floats/predict", image, nil},
-		{"update", "POST", "/doubles/update", `{"uid":0,"query_id":4194304,"label":1.0}`, nil},
-		{"refused", "POST", "/doubles/predict", `{"input":["a"]}`, nil},
-		{"health", "GET", "/health", "", nil},
+		{"13doubles", "POST", "/doubles/predict", row, goodKey, nil, nil, ""},
+		{"13doubles-keyed", "POST", "/doubles/predict", row, goodKey, keys, nil, ""},
+		{"13doubles-stored-key-with-limit", "POST", "/doubles/predict", row, secret, keys, many, ""},
+		{"13doubles-timed", "POST", "/doubles/predict", row, goodKey, nil, nil, "X-Topsail-Timing: 1"},
+		{"784floats", "POST", "/floats/predict", image, goodKey, nil, nil, ""},
+		{"update", "POST", "/doubles/update", `{"uid":0,"query_id":4194304,"label":1.0}`, goodKey, nil, nil, ""},
+		{"refused", "POST", "/doubles/predict", `{"input":["a"]}`, goodKey, nil, nil, ""},
+		{"health", "GET", "/health", "", goodKey, nil, nil, ""},
 	} {
 		b.Run(bench.name, func(b *testing.B) {
-			core := newFake()
 			answer := serving.Prediction{QueryID: 1 << 40, Output: []byte("0.8444218515250481")}
 			l := newListener(nil, 1, nil)
-			server := New(Config{Keys: bench.keys}, known{core, answer}, nothingLearned{}, slog.New(slog.DiscardHandler)).server(context.Background(), l)
-			raw := request(bench.method, bench.path, bench.body, "User-Agent: bench", "Accept: */*", "Content-Type: application/json", "Authorization: Bearer "+goodKey)
+			api := New(Config{Keys: bench.keys}, known{core, answer}, nothingLearned{}, slog.New(slog.DiscardHandler))
+			if bench.catalog != nil {
+				api.Serve(bench.catalog)
+			}
+			server := api.server(context.Background(), l)
+			header := []string{"User-Agent: bench", "Accept: */*", "Content-Type: application/json", "Authorization: Bearer " + bench.key}
+			if bench.header != "" {
+				header = append(header, bench.header)
+			}
+			raw := request(bench.method, bench.path, bench.body, header...)
 			c := &conn{Conn: &replay{request: []byte(raw), left: b.N}}
 			l.track(c, fasthttp.StateNew)
 			b.ReportAllocs()

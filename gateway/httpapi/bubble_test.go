@@ -23,6 +23,10 @@ func bubble(t *testing.T, config Config, core *fakeCore, f func(t *testing.T, s 
 		done := make(chan error, 1)
 		s := &piped{ln: ln, log: &logBuffer{}, stop: cancel, done: sync.OnceValue(func() error { return <-done })}
 		server := New(config, core, core.updater, slog.New(slog.NewTextHandler(s.log, nil)))
+		if core.catalog != nil {
+			server.Serve(core.catalog)
+		}
+		s.server = server
 		go func() { done <- server.Run(ctx, ln) }()
 		f(t, s)
 		s.stop()
@@ -33,10 +37,11 @@ func bubble(t *testing.T, config Config, core *fakeCore, f func(t *testing.T, s 
 
 // piped is a server in a bubble.
 type piped struct {
-	ln   *pipeListener
-	log  *logBuffer
-	stop context.CancelFunc
-	done func() error // waits for Run and returns what it did
+	server *Server
+	ln     *pipeListener
+	log    *logBuffer
+	stop   context.CancelFunc
+	done   func() error // waits for Run and returns what it did
 }
 
 func (s *piped) dial() *client {

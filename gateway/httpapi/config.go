@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"topsail/internal/access"
+	"topsail/internal/obs"
 )
 
 // Config bounds what clients can ask of a Server. A bound that is zero takes the
@@ -17,8 +18,15 @@ type Config struct {
 	WriteTimeout   time.Duration // for an answer to leave; 10 s
 	IdleTimeout    time.Duration // between two requests of a connection; 60 s
 	DrainTimeout   time.Duration // for queries in flight when stopping; 0 cancels them at once
-	Keys           *access.Keys  // one of which a request to an app must show; nil: none
+	Keys           *access.Keys  // one of which, or of the catalog's, a request must show; nil: there are none
+	RequireKeys    bool          // a request must show a key, also where there are no Keys: one of the catalog's
+
+	Metrics *obs.Registry            // nil: metrics are kept and shown nowhere
+	Inspect func(page []byte) []byte // appends Clipper's metrics page; nil: there is no GET /metrics
 }
+
+// keysNeeded says whether every request needs a key.
+func (c *Config) keysNeeded() bool { return c.Keys != nil || c.RequireKeys }
 
 func (c Config) withDefaults() Config {
 	c.MaxBodyBytes = cmp.Or(c.MaxBodyBytes, 16<<20)
@@ -27,5 +35,8 @@ func (c Config) withDefaults() Config {
 	c.ReadTimeout = cmp.Or(c.ReadTimeout, 10*time.Second)
 	c.WriteTimeout = cmp.Or(c.WriteTimeout, 10*time.Second)
 	c.IdleTimeout = cmp.Or(c.IdleTimeout, time.Minute)
+	if c.Metrics == nil {
+		c.Metrics = obs.NewRegistry()
+	}
 	return c
 }

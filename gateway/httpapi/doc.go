@@ -8,6 +8,9 @@
 // that is not meant for clients goes to the log only, with the request id that
 // the client is told.
 //
+// Who may ask, and how often, the catalog says, beside the keys of a file: Serve makes
+// an admission of it, which requests look things up in without locks.
+//
 // A valid X-Request-Id is echoed on every answer. No other id is made until one
 // is needed, which is when something is logged.
 package httpapi

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"topsail/gateway/timing"
 	"topsail/serving"
 )
 
@@ -24,6 +25,9 @@ import (
 type fakeCore struct {
 	apps   map[string]*serving.App
 	answer func(ctx context.Context, q *serving.Query) (serving.Prediction, error) // nil: the number of elements
+
+	timed   func(t *timing.Timing) // nil: where the time went is not known
+	catalog *serving.Catalog       // what the server hears of; nil: nothing
 
 	updater Updater                                                                 // the fake itself, unless a test says otherwise
 	learn   func(ctx context.Context, f *serving.Feedback) (serving.Learned, error) // nil: all is joined with its record
@@ -76,6 +80,14 @@ func (f *fakeCore) PredictBatch(ctx context.Context, qs []serving.Query) ([]serv
 	return ps, nil
 }
 
+func (f *fakeCore) PredictTimed(ctx context.Context, qs []serving.Query, t *timing.Timing) ([]serving.Prediction, error) {
+	ps, err := f.PredictBatch(ctx, qs)
+	if f.timed != nil {
+		f.timed(t)
+	}
+	return ps, err
+}
+
 func (f *fakeCore) Feedback(ctx context.Context, list []serving.Feedback) ([]serving.Learned, error) {
 	f.mu.Lock()
 	f.heard = append(f.heard, list...)
@@ -126,10 +138,11 @@ func (l *logBuffer) String() string {
 
 // running is a server over loopback, which ends with the test.
 type running struct {
-	core *fakeCore
-	log  *logBuffer
-	addr string
-	stop func() error // ends the server and returns what Run did
+	core   *fakeCore
+	server *Server
+	log    *logBuffer
+	addr   string
+	stop   func() error // ends the server and returns what Run did
 }
 
 func start(t *testing.T, config Config, core *fakeCore) *running {
@@ -147,6 +160,9 @@ func startOn(t *testing.T, config Config, core *fakeCore, ln net.Listener) *runn
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	server := New(config, core, core.updater, slog.New(slog.NewTextHandler(log, nil)))
+	if core.catalog != nil {
+		server.Serve(core.catalog)
+	}
 	go func() { done <- server.Run(ctx, ln) }()
 	stop := sync.OnceValue(func() error {
 		cancel()
@@ -157,7 +173,7 @@ func startOn(t *testing.T, config Config, core *fakeCore, ln net.Listener) *runn
 			t.Errorf("Run: %v", err)
 		}
 	})
-	return &running{core: core, log: log, addr: ln.Addr().String(), stop: stop}
+	return &running{core: core, server: server, log: log, addr: ln.Addr().String(), stop: stop}
 }
 
 // reply is an answer, read whole.

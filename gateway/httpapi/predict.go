@@ -15,8 +15,11 @@ func (s *Server) predict(queries context.Context, c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
+	if wantsTiming(c.Context()) {
+		return s.predictTimed(queries, c, each(q, batch))
+	}
 	if batch != nil {
-		return s.predictBatch(queries, c, q, batch)
+		return s.predictBatch(queries, c, each(q, batch))
 	}
 	p, err := s.core.Predict(queries, q)
 	if err != nil {
@@ -27,13 +30,21 @@ func (s *Server) predict(queries context.Context, c *fiber.Ctx) error {
 	return nil
 }
 
-// predictBatch answers a predict request for several inputs, each a query like q.
-func (s *Server) predictBatch(queries context.Context, c *fiber.Ctx, q *serving.Query, batch []serving.Input) error {
+// each is the queries of a request: one for each input of a batch, or q alone.
+func each(q *serving.Query, batch []serving.Input) []serving.Query {
+	if batch == nil {
+		return []serving.Query{*q}
+	}
 	qs := make([]serving.Query, len(batch))
 	for i, input := range batch {
 		qs[i] = *q
 		qs[i].Input = input
 	}
+	return qs
+}
+
+// predictBatch answers a predict request for several inputs.
+func (s *Server) predictBatch(queries context.Context, c *fiber.Ctx, qs []serving.Query) error {
 	ps, err := s.core.PredictBatch(queries, qs)
 	if err != nil {
 		return err
@@ -52,6 +63,9 @@ func (s *Server) readQuery(c *fiber.Ctx) (*serving.Query, []serving.Input, error
 	}
 	p, err := codec.DecodePredict(r.body, r.app.InputType, s.config.MaxBatch)
 	if err != nil {
+		return nil, nil, err
+	}
+	if err := s.charge(c.Context(), &r, len(p.Batch)); err != nil {
 		return nil, nil, err
 	}
 	return &serving.Query{

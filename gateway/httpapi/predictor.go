@@ -3,8 +3,22 @@ package httpapi
 import (
 	"context"
 
+	"topsail/gateway/timing"
 	"topsail/serving"
 )
+
+// Core is what the server asks.
+type Core interface {
+	Predictor
+	Timer
+}
+
+// Timer answers queries and says where the time went.
+type Timer interface {
+	// PredictTimed is a Predictor's PredictBatch. It fills in from Selected to Combined
+	// how the first query came to its answer.
+	PredictTimed(ctx context.Context, qs []serving.Query, first *timing.Timing) ([]serving.Prediction, error)
+}
 
 // Predictor answers queries. Of its errors, serving.ErrUnknownApp,
 // serving.ErrNoCatalog and *serving.QueryError are for the client; any other is

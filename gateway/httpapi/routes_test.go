@@ -7,7 +7,7 @@ import (
 
 func TestRoutes(t *testing.T) {
 	s := start(t, Config{}, newFake())
-	const nothing = "there is nothing at this path: use POST /<app>/predict, POST /<app>/update or GET /health"
+	const nothing = "there is nothing at this path: use POST /<app>/predict, POST /<app>/update, GET /metrics or GET /health"
 	const unknown = "no app of this name is registered: register it at the admin port, or check its spelling"
 	for _, test := range []struct {
 		method, path string

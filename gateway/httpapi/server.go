@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
+
+	"topsail/serving"
 )
 
 // maxHeaderBytes bounds request line and headers. It is memory that every
@@ -23,15 +26,22 @@ const lastWords = time.Second
 // Server is the query port. It runs once.
 type Server struct {
 	config   Config
-	core     Predictor
+	core     Core
 	updater  Updater // nil: there is none
 	log      *slog.Logger
 	draining atomic.Bool
+
+	refused   refused
+	serving   sync.Mutex // serialises Serve
+	admission atomic.Pointer[admission]
 }
 
 // New returns a server of core, and of updater unless that is nil. It starts nothing.
-func New(config Config, core Predictor, updater Updater, log *slog.Logger) *Server {
-	return &Server{config: config.withDefaults(), core: core, updater: updater, log: log}
+func New(config Config, core Core, updater Updater, log *slog.Logger) *Server {
+	s := &Server{config: config.withDefaults(), core: core, updater: updater, log: log}
+	s.refused = newRefused(s.config.Metrics)
+	s.admission.Store(&admission{catalog: &serving.Catalog{}, checks: s.config.keysNeeded(), unknown: &gate{refused: s.refused.of("")}})
+	return s
 }
 
 // Run serves ln, which it closes, until ctx ends or ln fails. It returns when no
@@ -98,13 +108,16 @@ func (s *Server) server(queries context.Context, l *listener) *fasthttp.Server {
 		DisablePreParseMultipartForm: true,
 		DisableStartupMessage:        true,
 	})
-	predict := s.keyed(func(c *fiber.Ctx) error { return s.predict(queries, c) })
-	update := s.keyed(func(c *fiber.Ctx) error { return s.update(queries, c) })
+	predict := func(c *fiber.Ctx) error { return s.predict(queries, c) }
+	update := func(c *fiber.Ctx) error { return s.update(queries, c) }
 	app.Post("/:app/predict", predict)
 	app.Post("/:app/predict/", predict)
 	app.Post("/:app/update", update)
 	app.Post("/:app/update/", update)
 	app.Get("/health", s.health)
+	if s.config.Inspect != nil {
+		app.Get("/metrics", s.metrics())
+	}
 	app.Handler() // builds the routes
 
 	server := app.Server()

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"bytes"
 	"context"
 	"errors"
 
@@ -20,7 +19,7 @@ const received = "Feedback received? 1"
 func (s *Server) update(queries context.Context, c *fiber.Ctx) error {
 	rc := c.Context()
 	learned, batch, err := s.learn(queries, c)
-	switch asJSON := acceptsJSON(rc); {
+	switch asJSON := accepts(rc, "application/json"); {
 	case err != nil && asJSON:
 		return err
 	case err != nil:
@@ -48,6 +47,9 @@ func (s *Server) learn(queries context.Context, c *fiber.Ctx) ([]serving.Learned
 	if err != nil {
 		return nil, false, err
 	}
+	if err := s.charge(c.Context(), &r, len(u.Feedback)); err != nil {
+		return nil, false, err
+	}
 	for i := range u.Feedback {
 		f := &u.Feedback[i]
 		f.App, f.Received, f.Timeout = r.app.Name, r.received, r.timeout
@@ -68,16 +70,4 @@ func (s *Server) failPlainly(rc *fasthttp.RequestCtx, err error) error {
 	}
 	send(rc, r.status, append(buffer(rc), r.cause...))
 	return nil
-}
-
-// acceptsJSON says whether the client has asked for JSON by its name. Most clients
-// that have not ask for anything.
-func acceptsJSON(rc *fasthttp.RequestCtx) bool {
-	for accepted := range bytes.SplitSeq(rc.Request.Header.Peek(fiber.HeaderAccept), []byte{','}) {
-		mediaType, _, _ := bytes.Cut(accepted, []byte{';'})
-		if bytes.EqualFold(bytes.TrimSpace(mediaType), []byte("application/json")) {
-			return true
-		}
-	}
-	return false
 }

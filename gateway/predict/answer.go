@@ -30,6 +30,9 @@ func (w *work) answer() serving.Prediction {
 		w.count(&a)
 		w.p.remember(w, &a)
 	}
+	if w.timing != nil {
+		w.time(time.Now())
+	}
 	return a
 }
 

@@ -27,13 +27,14 @@ type call struct {
 	mu       sync.Mutex // guards the following; held while asking, so that an answer finds them set
 	deadline time.Time
 	asked    [2]question
-	tries    int8 // questions sent that count, at most two; held again, it starts over
-	open     int8 // of those, not yet answered
-	refusals int8 // that did not count
-	sent     bool // at some time
-	heldOnce bool // after it was sent; there is no second time
-	released bool // by the backlog, and in flight since
-	given    bool // up by whoever asked: no second replica is asked
+	tries    int8   // questions sent that count, at most two; held again, it starts over
+	open     int8   // of those, not yet answered
+	refusals int8   // that did not count
+	sent     bool   // at some time
+	heldOnce bool   // after it was sent; there is no second time
+	released bool   // by the backlog, and in flight since
+	given    bool   // up by whoever asked: no second replica is asked
+	heard    *heard // nil: the query does not want to know where its time went
 
 	// For the backlog while the call is held, and guarded by it.
 	until time.Time        // when nobody waits for it any more
@@ -100,9 +101,13 @@ func (c *call) send(target *route.Target, now time.Time) {
 }
 
 // Answered implements route.Receiver.
-func (c *call) Answered(from *route.Target, a *rpc.Answer) {
+func (c *call) Answered(from *route.Target, a *rpc.Answer, service time.Duration) {
 	c.mu.Lock()
-	c.answered(from, a, time.Now())
+	now := time.Now()
+	if c.heard != nil {
+		c.hear(from, service, now)
+	}
+	c.answered(from, a, now)
 	c.mu.Unlock()
 	if c.backlog.cold.Load() {
 		c.backlog.release()

@@ -120,6 +120,7 @@ type fake struct {
 	name     string
 	versions []serving.ModelID
 	behave   behaviour
+	service  time.Duration // that it says the model took
 	maxFrame uint32
 	ctx      context.Context
 	kill     context.CancelFunc
@@ -252,7 +253,7 @@ func (f *fake) handle(conn *rpc.Conn, frame rpc.Frame) error {
 	f.mu.Unlock()
 	answer, after := f.behave(q)
 	reply := func() {
-		b := rpc.AppendReplyHead(conn.Begin(rpc.KindReply), rpc.ReplyHead{Batch: p.Batch, Count: 1})
+		b := rpc.AppendReplyHead(conn.Begin(rpc.KindReply), rpc.ReplyHead{Batch: p.Batch, Service: f.service, Count: 1})
 		_ = conn.End(rpc.AppendAnswer(b, &answer), 0)
 	}
 	switch {

@@ -1,6 +1,8 @@
 package predict
 
 import (
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"topsail/gateway/selection"
@@ -10,41 +12,42 @@ import (
 
 // Metrics are the metrics of a gateway's predictions.
 type Metrics struct {
-	answers *obs.CounterVec
-	seconds *obs.HistogramVec
-	cache   *obs.CounterVec
-	late    *obs.CounterVec
-	extra   obs.Counter
-	slo     *obs.GaugeVec
-	asked   *obs.CounterVec
-	shed    *obs.CounterVec
-	ended   *obs.CounterVec
-	wakes   obs.Counter
-	budget  *budget
+	mu   sync.Mutex             // guards the following
+	apps map[string]*appMetrics // outlives catalogs, but not the app
+
+	late   *obs.CounterVec
+	extra  obs.Counter
+	slo    *obs.GaugeVec
+	asked  *obs.CounterVec
+	shed   *obs.CounterVec
+	ended  *obs.CounterVec
+	wakes  obs.Counter
+	budget *budget
 }
 
 // NewMetrics registers them.
 func NewMetrics(r *obs.Registry) *Metrics {
-	return &Metrics{
-		answers: r.Counters("topsail_gateway_answers_total", "Answers to queries, by cause: ok is a prediction, all others a default output.", "app", "cause"),
-		seconds: r.Histograms("topsail_gateway_query_seconds", "Time from receiving a query to its answer.", obs.Seconds(), "app"),
-		cache:   r.Counters("topsail_gateway_cache_total", "Questions to models: hit in the cache, joined to an equal one in flight, or missed.", "app", "result"),
-		late:    r.Counters("topsail_gateway_late_outputs_total", "Outputs that came after the deadline, and only filled the cache.", "app"),
-		slo:     r.Gauges("topsail_gateway_objective_seconds", "Latency objective of the app.", "app"),
-		asked:   r.Counters("topsail_selection_models_total", "Model versions in the answers of policies: asked, answered in time (or, as a shadow, at all), agreed with the answer.", "app", "model", "version", "event"),
-		shed:    r.Counters("topsail_selection_shed_total", "Model versions that a policy wanted to ask and that were left out because capacity or time was short.", "app", "model", "version"),
-		ended:   r.Counters("topsail_selection_endings_total", "Decisions of policies, by why they were made when they were.", "app", "ending"),
-		extra:   r.Counters("topsail_gateway_extra_calls_total", "Questions that went to a second replica.").WithLabelValues(),
-		wakes:   r.Counters("topsail_gateway_wakes_total", "Times that a model version without a ready replica was woken.").WithLabelValues(),
-		budget:  newBudget(extraShare),
+	m := &Metrics{
+		apps:   map[string]*appMetrics{},
+		late:   r.Counters("topsail_gateway_late_outputs_total", "Outputs that came after the deadline, and only filled the cache.", "app"),
+		slo:    r.Gauges("topsail_gateway_objective_seconds", "Latency objective of the app.", "app"),
+		asked:  r.Counters("topsail_selection_models_total", "Model versions in the answers of policies: asked, answered in time (or, as a shadow, at all), agreed with the answer.", "app", "model", "version", "event"),
+		shed:   r.Counters("topsail_selection_shed_total", "Model versions that a policy wanted to ask and that were left out because capacity or time was short.", "app", "model", "version"),
+		ended:  r.Counters("topsail_selection_endings_total", "Decisions of policies, by why they were made when they were.", "app", "ending"),
+		extra:  r.Counters("topsail_gateway_extra_calls_total", "Questions that went to a second replica.").WithLabelValues(),
+		wakes:  r.Counters("topsail_gateway_wakes_total", "Times that a model version without a ready replica was woken.").WithLabelValues(),
+		budget: newBudget(extraShare),
 	}
+	r.Collect(m)
+	return m
 }
 
-// appMetrics are those of one app, looked up in advance.
+// appMetrics are those of one app.
 type appMetrics struct {
-	answers             []obs.Counter // by cause
-	seconds             obs.Histogram
-	hits, joins, misses obs.Counter
+	since               time.Time
+	answers             []atomic.Uint64 // by cause
+	times               times
+	hits, joins, misses atomic.Uint64
 	late                obs.Counter
 	endings             map[selection.Ending]obs.Counter
 }
@@ -63,30 +66,31 @@ func (m *Metrics) member(app string, id serving.ModelID) *memberMetrics {
 
 func (m *Metrics) app(name string, slo time.Duration) *appMetrics {
 	m.slo.WithLabelValues(name).Set(slo.Seconds())
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if a := m.apps[name]; a != nil {
+		return a
+	}
 	a := &appMetrics{
-		seconds: m.seconds.WithLabelValues(name),
-		hits:    m.cache.WithLabelValues(name, "hit"),
-		joins:   m.cache.WithLabelValues(name, "joined"),
-		misses:  m.cache.WithLabelValues(name, "missed"),
+		since:   time.Now(),
+		answers: make([]atomic.Uint64, len(serving.Causes())),
 		late:    m.late.WithLabelValues(name),
 		endings: map[selection.Ending]obs.Counter{},
 	}
 	for _, e := range selection.Endings() {
 		a.endings[e] = m.ended.WithLabelValues(name, string(e))
 	}
-	for _, c := range serving.Causes() {
-		a.answers = append(a.answers, m.answers.WithLabelValues(name, c.String()))
-	}
+	m.apps[name] = a
 	return a
 }
 
 // forget removes the series of an app that is gone.
 func (m *Metrics) forget(name string) {
+	m.mu.Lock()
+	delete(m.apps, name)
+	m.mu.Unlock()
 	l := obs.Labels{"app": name}
-	m.answers.DeletePartialMatch(l)
 	m.slo.DeletePartialMatch(l)
-	m.seconds.DeletePartialMatch(l)
-	m.cache.DeletePartialMatch(l)
 	m.late.DeletePartialMatch(l)
 	m.asked.DeletePartialMatch(l)
 	m.shed.DeletePartialMatch(l)
@@ -94,8 +98,8 @@ func (m *Metrics) forget(name string) {
 }
 
 func (a *appMetrics) answered(c serving.Cause, took time.Duration) {
-	a.answers[c].Inc()
-	a.seconds.Observe(took.Seconds())
+	a.answers[c].Add(1)
+	a.times.add(took)
 }
 
 // ended counts a policy's decision; one that does not say why it was made ended as its

@@ -12,8 +12,9 @@ type part struct {
 	version *version
 	flight  *cache.Flight // nil before it is asked, and for what the cache has
 	call    *call         // nil when the flight was joined
-	asked   time.Time     // when, if the query wants an explanation
+	asked   time.Time     // when, if the query is watched
 	took    time.Duration // until it answered, the same
+	looked  time.Duration // until the cache had been looked into, the same
 	hedgeAt time.Time     // when to go to a second replica; zero: not
 	cached  bool          // the cache had it, or an equal query asked
 	shed    bool          // left out to save capacity
@@ -35,7 +36,7 @@ func (w *work) open(n int) {
 // would cost capacity is left out if it is spare and capacity is short.
 func (w *work) askPart(i int, spare bool) {
 	p := &w.parts[i]
-	if w.q.Explain {
+	if w.watched {
 		p.asked = time.Now()
 	}
 	if w.q.NoCache || w.app.Cache.Off {
@@ -58,10 +59,11 @@ func (w *work) cached(i int, key cache.Key) bool {
 	}
 	p := &w.parts[i]
 	w.answers[i].Output, p.cached = out, true
-	if w.q.Explain {
+	if w.watched {
 		p.took = time.Since(p.asked)
+		p.looked = p.took
 	}
-	w.app.metrics.hits.Inc()
+	w.app.metrics.hits.Add(1)
 	return true
 }
 
@@ -73,12 +75,15 @@ func (w *work) join(i int, key cache.Key) {
 	switch {
 	case !opened:
 		p.cached = true
-		w.app.metrics.joins.Inc()
+		w.app.metrics.joins.Add(1)
+		if w.watched {
+			p.looked = time.Since(p.asked)
+		}
 		p.version.backlog.join(flight, w.respond)
 	case w.cached(i, key): // an equal one landed since the first look into the cache
 		flight.Land(w.answers[i].Output, nil)
 	default:
-		w.app.metrics.misses.Inc()
+		w.app.metrics.misses.Add(1)
 		w.lead(i)
 	}
 }
@@ -90,6 +95,9 @@ func (w *work) lead(i int) {
 	p.call = &call{
 		p: w.p, app: w.app.metrics, extra: w.app.extra, backlog: p.version.backlog, flight: p.flight,
 		input: w.q.Input, user: w.q.User, deadline: w.respond,
+	}
+	if w.timing != nil {
+		p.looked, p.call.heard = now.Sub(p.asked), &heard{}
 	}
 	p.hedgeAt = p.call.start(now)
 	switch ask := &w.plan.Asks[i]; {
@@ -117,7 +125,7 @@ func (w *work) collect(now time.Time) {
 			continue
 		}
 		a.Output, a.Failure = out, failure
-		if w.q.Explain {
+		if w.watched {
 			p.took = time.Since(p.asked)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"topsail/gateway/selection"
 	"topsail/gateway/selection/rollout"
 	"topsail/gateway/state"
+	"topsail/gateway/timing"
 	"topsail/internal/demand"
 	"topsail/serving"
 )
@@ -90,12 +91,17 @@ func (p *Predictor) app(name string) (*app, error) {
 // (serving.ErrUnknownApp, serving.ErrNoCatalog), a query that cannot be (*serving.QueryError), or a
 // context that has ended.
 func (p *Predictor) Predict(ctx context.Context, q *serving.Query) (serving.Prediction, error) {
+	return p.predict(ctx, q, nil)
+}
+
+func (p *Predictor) predict(ctx context.Context, q *serving.Query, t *timing.Timing) (serving.Prediction, error) {
 	r := p.pool.Get().(*round)
 	defer p.release(r)
 	w, err := r.begin(p, q, 0)
 	if err != nil {
 		return serving.Prediction{}, err
 	}
+	w.watch(t)
 	w.ask()
 	if err := r.await(ctx); err != nil {
 		return serving.Prediction{}, err
@@ -106,8 +112,14 @@ func (p *Predictor) Predict(ctx context.Context, q *serving.Query) (serving.Pred
 // PredictBatch answers several queries of one request, in order. Each has its own
 // fate; an error means that one of them cannot be, and none was asked.
 func (p *Predictor) PredictBatch(ctx context.Context, qs []serving.Query) ([]serving.Prediction, error) {
+	return p.PredictTimed(ctx, qs, nil)
+}
+
+// PredictTimed is PredictBatch, and says in t from Selected to Combined how the first
+// query came to its answer. A nil t wants to know nothing.
+func (p *Predictor) PredictTimed(ctx context.Context, qs []serving.Query, t *timing.Timing) ([]serving.Prediction, error) {
 	if len(qs) > 0 && p.decides(qs[0].App) {
-		return p.predictEach(ctx, qs)
+		return p.predictEach(ctx, qs, t)
 	}
 	r := p.pool.Get().(*round)
 	defer p.release(r)
@@ -116,7 +128,10 @@ func (p *Predictor) PredictBatch(ctx context.Context, qs []serving.Query) ([]ser
 			return nil, err
 		}
 	}
-	for _, w := range r.works {
+	for i, w := range r.works {
+		if i == 0 {
+			w.watch(t)
+		}
 		w.ask()
 	}
 	if err := r.await(ctx); err != nil {
@@ -140,13 +155,17 @@ const maxDecided = 64
 
 // predictEach predicts each query of a batch by itself, so that none waits for the
 // policy's word on another.
-func (p *Predictor) predictEach(ctx context.Context, qs []serving.Query) ([]serving.Prediction, error) {
+func (p *Predictor) predictEach(ctx context.Context, qs []serving.Query, first *timing.Timing) ([]serving.Prediction, error) {
 	answers := make([]serving.Prediction, len(qs))
 	var group errgroup.Group
 	group.SetLimit(maxDecided)
 	for i := range qs {
+		t := first
+		if i > 0 {
+			t = nil
+		}
 		group.Go(func() (err error) {
-			answers[i], err = p.Predict(ctx, &qs[i])
+			answers[i], err = p.predict(ctx, &qs[i], t)
 			return err
 		})
 	}

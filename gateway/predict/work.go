@@ -7,6 +7,7 @@ import (
 
 	"topsail/gateway/cache"
 	"topsail/gateway/selection"
+	"topsail/gateway/timing"
 	"topsail/serving"
 )
 
@@ -16,11 +17,13 @@ type work struct {
 	app     *app
 	q       *serving.Query
 	wake    cache.Waiter
-	patient bool          // asked for learning: it waits for all who are asked, and leaves no trace
-	single  bool          // its policy asks one model, and looks neither at the clock nor at chance
-	budget  time.Duration // what it had when it was received
-	begun   time.Time     // when its policy was asked whom to ask; when it was received, if single
-	respond time.Time     // when its answer must leave
+	patient bool           // asked for learning: it waits for all who are asked, and leaves no trace
+	single  bool           // its policy asks one model, and looks neither at the clock nor at chance
+	budget  time.Duration  // what it had when it was received
+	begun   time.Time      // when its policy was asked whom to ask; when it was received, if single
+	respond time.Time      // when its answer must leave
+	timing  *timing.Timing // to be filled in; nil: nobody wants it
+	watched bool           // somebody wants to know when its parts did what
 
 	policy  selection.Policy
 	state   *selection.State
@@ -42,7 +45,7 @@ type work struct {
 
 // prepare takes a query in; with patience it is one for learning, and has so much time.
 func (w *work) prepare(p *Predictor, a *app, q *serving.Query, wake cache.Waiter, patience time.Duration) {
-	w.p, w.app, w.q, w.wake = p, a, q, wake
+	w.p, w.app, w.q, w.wake, w.watched = p, a, q, wake, q.Explain
 	if w.patient = patience > 0; w.patient {
 		w.budget, w.respond = patience, q.Received.Add(patience)
 		return

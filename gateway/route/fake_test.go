@@ -228,10 +228,11 @@ type inbox struct {
 	*testing.T
 	from    *Target
 	mu      sync.Mutex
-	answers []rpc.Answer // guarded by mu; Message and Payload copied
+	answers []rpc.Answer // guarded by mu, as is the next; Message and Payload copied
+	service time.Duration
 }
 
-func (in *inbox) Answered(from *Target, a *rpc.Answer) {
+func (in *inbox) Answered(from *Target, a *rpc.Answer, service time.Duration) {
 	if from != in.from {
 		in.Errorf("the answer is from %s, not %s", from.Replica(), in.from.Replica())
 	}
@@ -239,7 +240,7 @@ func (in *inbox) Answered(from *Target, a *rpc.Answer) {
 	kept.Message, kept.Payload = append([]byte(nil), a.Message...), append([]byte(nil), a.Payload...)
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	in.answers = append(in.answers, kept)
+	in.answers, in.service = append(in.answers, kept), service
 }
 
 func (in *inbox) len() int {

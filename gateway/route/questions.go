@@ -18,8 +18,9 @@ const (
 // Receiver gets the answer to a question, or its failure.
 type Receiver interface {
 	// Answered is called once per question, on a goroutine of the connection: it
-	// must not block. The answer's slices are valid until it returns.
-	Answered(from *Target, a *rpc.Answer)
+	// must not block. The answer's slices are valid until it returns. service is what
+	// the model took, 0 where the replica does not say.
+	Answered(from *Target, a *rpc.Answer, service time.Duration)
 }
 
 // question is one input that was sent and not yet answered.
@@ -32,7 +33,7 @@ type question struct {
 
 // fail answers the question in the replica's place.
 func (q question) fail(why string) {
-	q.to.Answered(q.from, &rpc.Answer{Status: rpc.StatusContainer, Message: []byte(why)})
+	q.to.Answered(q.from, &rpc.Answer{Status: rpc.StatusContainer, Message: []byte(why)}, 0)
 }
 
 // questions are those in flight at one replica, by the batch they went out as.

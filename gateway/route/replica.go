@@ -224,7 +224,7 @@ func (r *replica) reply(f rpc.Frame) error {
 		}
 		if q, ok := r.questions.take(reply.Batch); ok {
 			r.judge(a.Status, now.Sub(q.sent), now)
-			q.to.Answered(q.from, a)
+			q.to.Answered(q.from, a, reply.Service)
 		}
 	}
 	if reply.Err() == nil && reply.End {

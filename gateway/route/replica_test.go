@@ -388,4 +388,4 @@ type tally struct {
 	answered atomic.Int64
 }
 
-func (c *tally) Answered(*Target, *rpc.Answer) { c.answered.Add(1) }
+func (c *tally) Answered(*Target, *rpc.Answer, time.Duration) { c.answered.Add(1) }

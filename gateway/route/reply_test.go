@@ -86,11 +86,14 @@ func TestRepliesThatAnswerNothing(t *testing.T) {
 		if in.len() != 0 {
 			t.Fatalf("%d answers", in.len())
 		}
-		s.reply(rpc.ReplyHead{Batch: batch}, rpc.FlagEnd, output(2))
+		s.reply(rpc.ReplyHead{Batch: batch, Service: 3 * time.Millisecond}, rpc.FlagEnd, output(2))
 		s.reply(rpc.ReplyHead{Batch: batch}, 0, output(3)) // once more
 		a := in.one()
 		if out, err := a.Output(); err != nil || string(out.JSON) != "2.0" {
 			t.Errorf("got %v, %v", out, err)
+		}
+		if in.service != 3*time.Millisecond {
+			t.Errorf("the model took %v", in.service)
 		}
 	})
 }

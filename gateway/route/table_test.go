@@ -148,7 +148,7 @@ type witness struct {
 	answers, replicas int
 }
 
-func (w *witness) Answered(*Target, *rpc.Answer) {
+func (w *witness) Answered(*Target, *rpc.Answer, time.Duration) {
 	w.answers++
 	w.replicas += w.table.Group(v1).Len()
 }
@@ -272,7 +272,7 @@ func TestOverTCP(t *testing.T) {
 // waiter receives one answer at a time.
 type waiter struct{ done chan rpc.Status }
 
-func (w *waiter) Answered(_ *Target, a *rpc.Answer) { w.done <- a.Status }
+func (w *waiter) Answered(_ *Target, a *rpc.Answer, _ time.Duration) { w.done <- a.Status }
 
 // loopback starts a table and a sidecar that answers everything with one number.
 func loopback(t testing.TB) (target *Target, stop func()) {

@@ -1,0 +1,66 @@
+package predict
+
+import (
+	"math"
+	"sync/atomic"
+	"time"
+)
+
+// timeBounds are the upper bounds of the buckets of times, those of obs.Seconds.
+const timeBounds = 16
+
+var bounds = [timeBounds]time.Duration{
+	100 * time.Microsecond, 250 * time.Microsecond, 500 * time.Microsecond,
+	1 * time.Millisecond, 2500 * time.Microsecond, 5 * time.Millisecond,
+	10 * time.Millisecond, 25 * time.Millisecond, 50 * time.Millisecond,
+	100 * time.Millisecond, 250 * time.Millisecond, 500 * time.Millisecond,
+	1 * time.Second, 2500 * time.Millisecond, 5 * time.Second, 10 * time.Second,
+}
+
+// times counts how long answers took. The zero value is ready.
+type times struct {
+	buckets [timeBounds + 1]atomic.Uint64 // the last is beyond all bounds
+	sum     atomic.Int64                  // nanoseconds
+	least   atomic.Int64                  // nanoseconds, plus one; 0: none came yet
+	most    atomic.Int64                  // nanoseconds
+}
+
+func (t *times) add(took time.Duration) {
+	took = max(took, 0)
+	i := 0
+	for i < timeBounds && took > bounds[i] {
+		i++
+	}
+	t.buckets[i].Add(1)
+	t.sum.Add(int64(took))
+	for old := t.least.Load(); (old == 0 || int64(took) < old-1) && !t.least.CompareAndSwap(old, int64(took)+1); old = t.least.Load() {
+	}
+	for old := t.most.Load(); int64(took) > old && !t.most.CompareAndSwap(old, int64(took)); old = t.most.Load() {
+	}
+}
+
+// Times is how long answers took, as of some moment.
+type Times struct {
+	Count            uint64
+	Sum, Least, Most time.Duration
+	Buckets          []Bucket // by their bounds; the last has none
+}
+
+// Bucket is the times up to a bound, and above that of the bucket before.
+type Bucket struct {
+	UpTo  time.Duration
+	Count uint64
+}
+
+func (t *times) now() Times {
+	s := Times{Sum: time.Duration(t.sum.Load()), Least: time.Duration(max(t.least.Load()-1, 0)), Most: time.Duration(t.most.Load())}
+	for i := range t.buckets {
+		b := Bucket{UpTo: math.MaxInt64, Count: t.buckets[i].Load()}
+		if i < timeBounds {
+			b.UpTo = bounds[i]
+		}
+		s.Count += b.Count
+		s.Buckets = append(s.Buckets, b)
+	}
+	return s
+}
