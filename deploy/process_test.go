@@ -135,7 +135,29 @@ func startLocal(t *testing.T) (metrics string) {
 	app := askLine.FindString(p.said())
 	exchange(t, app+"predict", `{"input": [1, 2]}`, `"output":3`)
 	exchange(t, app+"update", `{"input": [1, 2], "label": 3}`, "Feedback received? 1")
-	return opsLine.FindString(p.said())
+	metrics = opsLine.FindString(p.said())
+	asked := 0
+	until(t, "demand and capacity", p, func() bool {
+		asked++ // each question is another one, so that no cache answers it
+		exchange(t, app+"predict", fmt.Sprintf(`{"input": [0, %d]}`, asked), fmt.Sprintf(`"output":%d`, asked))
+		page := fetch(t, metrics)
+		return strings.Contains(page, "\ntopsail_scheduler_demand{") && strings.Contains(page, "\ntopsail_scheduler_capacity{")
+	})
+	return metrics
+}
+
+func fetch(t *testing.T, url string) string {
+	t.Helper()
+	resp, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // exchange posts a body, and wants something in the answer.

@@ -36,9 +36,12 @@ func newContainer(s Spec) *task {
 		t.Runtime = r.GPU.Runtime
 		set(&t.Runtime, "nvidia")
 	}
+	if c.Bundle != "" {
+		t.runBundle(s)
+	}
 	for _, a := range c.Artifacts {
 		set(&a.Destination, "local/")
-		t.Artifacts = append(t.Artifacts, artifact{a, "any"})
+		t.Artifacts = append(t.Artifacts, artifact{Artifact: a, Mode: "any"})
 	}
 	return t
 }

@@ -35,7 +35,8 @@ type task struct {
 
 type artifact struct {
 	serving.Artifact
-	Mode string
+	Mode  string
+	Whole bool // it is not unpacked
 }
 
 func newJob(s Spec, hash string) (job, error) {

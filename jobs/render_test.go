@@ -66,6 +66,18 @@ var variants = map[string]func(*Spec){
 		}
 		s.Settings.Program = Program{Source: "https://models.example/topsail", Checksum: checksum}
 	},
+	"bundle": func(s *Spec) {
+		s.Version.Container = serving.ContainerSpec{Bundle: checksum}
+		s.Settings.BundlesURL, s.Settings.WorkDir = "http://topsail.example:1338/", "/var/cache/topsail"
+	},
+	"bundle-url": func(s *Spec) {
+		s.Version.Container = serving.ContainerSpec{Bundle: checksum, BundleURL: "https://models.example/wine.zip"}
+		s.Settings.Program = Program{Source: "https://models.example/topsail", Checksum: checksum}
+	},
+	"bundle-docker": func(s *Spec) {
+		s.Version.Container = serving.ContainerSpec{Bundle: checksum, Driver: "docker", Env: map[string]string{"OMP_NUM_THREADS": "1"}}
+		s.Settings.BundlesURL, s.Settings.RuntimeImage = "http://topsail.example:1338", "topsail-runtime:1.0"
+	},
 	"secrets": func(s *Spec) {
 		s.Version.Container.Secrets = map[string]string{"DB_PASSWORD": "password", "API_KEY": "key"}
 	},

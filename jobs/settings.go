@@ -23,6 +23,11 @@ type Settings struct {
 	MemoryMB  int    // of containers that ask for none; 300
 	VaultRole string // gives containers a Vault token of this role; none
 
+	// For versions with a bundle, whose jobs alone are others with other ones.
+	BundlesURL   string `json:"-"` // of the management service, as nodes reach it to fetch bundles; none
+	RuntimeImage string `json:"-"` // that runs bundles with the driver "docker": topsail is its entrypoint, and it has Python; none
+	WorkDir      string `json:"-"` // on the nodes, for what bundles are unpacked and installed into; the user's cache folder
+
 	Provider       string        // where sidecars are registered: "consul" or "nomad"; "consul"
 	Service        string        // their service; "topsail-sidecar"
 	HealthInterval time.Duration // between health checks; 2 s

@@ -24,7 +24,7 @@ func newSidecar(s Spec) (task, error) {
 		t.Image, t.Command = p.Source, ""
 	case p.fetched():
 		t.Command = "${NOMAD_TASK_DIR}/topsail"
-		t.Artifacts = []artifact{{serving.Artifact{Source: p.Source, Checksum: p.Checksum, Destination: "local/topsail"}, "file"}}
+		t.Artifacts = []artifact{p.artifact()}
 	}
 	return t, nil
 }

@@ -69,10 +69,11 @@ func render(s Spec, spec string) (string, error) {
 func checkVersion(v *serving.Version, s Settings) error {
 	c := v.Container
 	var errs []error
-	if len(c.Command) == 0 && c.Image == "" && c.Addr == "" {
-		errs = append(errs, errors.New("there is nothing to run: give the version a command, an image or a container_addr"))
+	if len(c.Command) == 0 && c.Image == "" && c.Addr == "" && c.Bundle == "" {
+		errs = append(errs, errors.New("there is nothing to run: give the version a bundle, a command, an image or a container_addr"))
 	}
-	if c.Driver == "" && s.Driver == "docker" && c.Image == "" && c.Addr == "" {
+	errs = append(errs, checkBundle(v, s))
+	if c.Driver == "" && s.Driver == "docker" && c.Image == "" && c.Addr == "" && c.Bundle == "" {
 		errs = append(errs, errors.New("this cluster's driver is \"docker\": give the version an image or another driver"))
 	}
 	for name := range c.Env {

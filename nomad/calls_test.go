@@ -87,7 +87,7 @@ var (
 		{"list jobs of others", true, listJobs("default")},
 		{"list nodes", true, listNodes},
 		{"read variables", true, readVariable},
-		{"restart an allocation", true, restart},
+		{"restart an allocation", false, restart},
 		{"make a token", true, makeToken},
 	}
 )

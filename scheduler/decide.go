@@ -39,8 +39,9 @@ func (l *loop) decide(ctx context.Context, e *entry, now time.Time) {
 	if l.pending(e) || !l.informed(now) {
 		return
 	}
-	d, state := scale.Decide(e.state, l.input(e, now))
-	e.state = state
+	in := l.input(e, now)
+	d, state := scale.Decide(e.state, in)
+	e.state, e.load = state, scale.LoadOf(state, in, d)
 	if d.To == d.From && l.outdated(e, now) {
 		d.Rule, d.Reason = ruleUpdate, "the job was made by another release or with other settings"
 	}

@@ -21,6 +21,7 @@ type entry struct {
 
 	state    scale.State
 	decision serving.Decision // the last; its Outcome is empty where nothing was to be done
+	load     scale.Load       // that it went by
 	recorded serving.Decision // the last that journals got
 
 	busy     bool      // a change is under way

@@ -30,6 +30,8 @@ var (
 	heldDesc    = obs.NewDesc("topsail_scheduler_removals_held", "1 while jobs are not removed because they are most of all.")
 	desiredDesc = obs.NewDesc("topsail_scheduler_desired_replicas", "Replicas that the version shall have.", "model", "version")
 	readyDesc   = obs.NewDesc("topsail_scheduler_ready_replicas", "Replicas that are ready.", "model", "version")
+	demandDesc  = obs.NewDesc("topsail_scheduler_demand", "Queries a second that the last decision about the version went by; absent while unknown.", "model", "version")
+	canDesc     = obs.NewDesc("topsail_scheduler_capacity", "Queries a second that the ready replicas of the version can answer within the objective; absent while unknown.", "model", "version")
 	problemDesc = obs.NewDesc("topsail_scheduler_job_problem", "1 while fewer replicas run than were asked for, for a reason that is in the log.", "model", "version")
 	blockedDesc = obs.NewDesc("topsail_scheduler_blocked_seconds", "For how long a wanted change could not be made; 0 while nothing is in the way.", "model", "version")
 	alarmDesc   = obs.NewDesc("topsail_scheduler_alarm", "1 while a person should look at the version's job.", "model", "version")
@@ -40,7 +42,7 @@ type gauges struct{ *board }
 
 // Describe and Collect implement obs.Collector.
 func (g gauges) Describe(ch chan<- *obs.Desc) {
-	for _, d := range []*obs.Desc{leaderDesc, unknownDesc, jobsDesc, heldDesc, desiredDesc, readyDesc, problemDesc, blockedDesc, alarmDesc} {
+	for _, d := range []*obs.Desc{leaderDesc, unknownDesc, jobsDesc, heldDesc, desiredDesc, readyDesc, demandDesc, canDesc, problemDesc, blockedDesc, alarmDesc} {
 		ch <- d
 	}
 }
@@ -56,6 +58,12 @@ func (g gauges) Collect(ch chan<- obs.Metric) {
 	for _, s := range g.all() {
 		gauge(desiredDesc, float64(s.Decision.To), s.Model, s.Version)
 		gauge(readyDesc, float64(s.Ready), s.Model, s.Version)
+		if s.Load.DemandKnown {
+			gauge(demandDesc, s.Load.Demand, s.Model, s.Version)
+		}
+		if s.Load.CapacityKnown {
+			gauge(canDesc, s.Load.Capacity, s.Model, s.Version)
+		}
 		gauge(problemDesc, flag(s.Job.Problem != ""), s.Model, s.Version)
 		gauge(blockedDesc, since(s.Blocked, now), s.Model, s.Version)
 		gauge(alarmDesc, flag(s.Alarm != ""), s.Model, s.Version)

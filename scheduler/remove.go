@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"topsail/scheduler/scale"
 	"topsail/serving"
 )
 
@@ -49,6 +50,7 @@ func (l *loop) removeJob(ctx context.Context, e *entry, now time.Time) {
 	if l.pending(e) {
 		return
 	}
+	e.load = scale.Load{}
 	e.decision = serving.Decision{
 		ModelID: e.id, At: now, From: e.job.Count, To: 0,
 		Rule: ruleGone, Reason: "the version is no longer registered",

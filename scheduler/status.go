@@ -18,6 +18,7 @@ type Status struct {
 	Job      serving.Job
 	Ready    int
 	Decision serving.Decision // the last; its Outcome is empty where nothing was to be done
+	Load     scale.Load       // that it went by
 	Blocked  time.Time        // since when a wanted change could not be made; zero: none
 	Alarm    string           // what a person should look at; empty: nothing
 }
@@ -55,7 +56,7 @@ func (b *board) end() {
 func (b *board) put(e *entry) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.statuses[e.id] = Status{ModelID: e.id, Role: e.role, Job: e.job, Ready: e.ready, Decision: e.decision, Blocked: e.blocked, Alarm: e.alarm}
+	b.statuses[e.id] = Status{ModelID: e.id, Role: e.role, Job: e.job, Ready: e.ready, Decision: e.decision, Load: e.load, Blocked: e.blocked, Alarm: e.alarm}
 }
 
 func (b *board) remove(id serving.ModelID) {

@@ -123,7 +123,7 @@ func (g *gatewayConn) remove(match func(*queue.Item) bool) {
 // Answer implements queue.Asker.
 func (a *asker) Answer(it *queue.Item, answer *rpc.Answer) {
 	queued, wait := a.pool.load()
-	sendAnswer(a.conn, rpc.ReplyHead{Batch: it.Batch, Queue: queued, Wait: wait, Count: 1}, answer)
+	sendAnswer(a.conn, rpc.ReplyHead{Batch: it.Batch, Queue: queued, Wait: wait, Service: it.Service, Count: 1}, answer)
 	if !answer.More {
 		a.pool.metrics.answered(answer.Status)
 		a.pool.waiting.Add(-1) // at last: once none waits, a stopping sidecar hangs up

@@ -182,6 +182,12 @@ variable "secrets" {
   default     = []
 }
 
+variable "bundles_url" {
+  description = "address of the management side as nodes reach it to fetch bundles, such as http://topsail.example:1338"
+  type        = string
+  default     = ""
+}
+
 variable "env" {
   description = "more settings, such as TOPSAIL_JOBS_DRIVER"
   type        = map(string)
@@ -342,6 +348,7 @@ job "topsail-scheduler" {
         TOPSAIL_JOBS_NAMESPACE      = var.namespace
         TOPSAIL_JOBS_DATACENTERS    = join(",", var.datacenters)
         TOPSAIL_JOBS_NODE_POOL      = var.node_pool
+        TOPSAIL_JOBS_BUNDLES_URL    = var.bundles_url
         TOPSAIL_NOMAD_TOKEN_FILE    = var.nomad_token_file
         NOMAD_ADDR                  = var.nomad_addr
         CONSUL_HTTP_ADDR            = var.consul_addr

@@ -81,7 +81,7 @@ variable "cpu" {
 variable "memory" {
   description = "MB of a process"
   type        = number
-  default     = 256
+  default     = 512
 }
 
 variable "service_provider" {
@@ -184,6 +184,18 @@ variable "secrets" {
   description = "items of the Nomad variable nomad/jobs/topsail-web to write to files of their names in $${NOMAD_SECRETS_DIR}, for the settings above"
   type        = list(string)
   default     = []
+}
+
+variable "data_dir" {
+  description = "folder of the bundles that people upload and of the last good state; one that outlives the allocation"
+  type        = string
+  default     = "$${NOMAD_ALLOC_DIR}/data"
+}
+
+variable "bundles_url" {
+  description = "address of the management side as nodes reach it to fetch bundles, such as http://topsail.example:1338"
+  type        = string
+  default     = ""
 }
 
 variable "env" {
@@ -330,7 +342,7 @@ job "topsail-web" {
       }
 
       env = merge({
-        TOPSAIL_DATA_DIR            = "${NOMAD_ALLOC_DIR}/data"
+        TOPSAIL_DATA_DIR            = var.data_dir
         TOPSAIL_WEB_ADDR            = "${NOMAD_ADDR_http}"
         TOPSAIL_WEB_KEYS_FILE       = var.keys_file
         TOPSAIL_OPS_ADDR            = "${NOMAD_ADDR_ops}"
@@ -342,7 +354,12 @@ job "topsail-web" {
         TOPSAIL_REDIS_PASSWORD_FILE = var.redis_password_file
         TOPSAIL_INFLUXDB_URL        = var.influxdb_url
         TOPSAIL_INFLUXDB_TOKEN_FILE = var.influxdb_token_file
+        TOPSAIL_JOBS_PROGRAM        = var.program
+        TOPSAIL_JOBS_CHECKSUM       = var.checksum
         TOPSAIL_JOBS_NAMESPACE      = var.namespace
+        TOPSAIL_JOBS_DATACENTERS    = join(",", var.datacenters)
+        TOPSAIL_JOBS_NODE_POOL      = var.node_pool
+        TOPSAIL_JOBS_BUNDLES_URL    = var.bundles_url
         TOPSAIL_NOMAD_TOKEN_FILE    = var.nomad_token_file
         NOMAD_ADDR                  = var.nomad_addr
         CONSUL_HTTP_ADDR            = var.consul_addr

@@ -15,6 +15,7 @@ type Item struct {
 	Batch    uint64  // with Index: its name on the asker's connection
 	Index    uint32
 	From     Asker
+	Service  time.Duration // what the model took for its batch; 0: not known
 
 	answered bool
 }

@@ -1,4 +1,5 @@
-# The management side shows jobs, their allocations and their logs.
+# The management side shows jobs, their allocations and their logs, and restarts and
+# drains replicas: alloc-lifecycle is to restart and to stop an allocation.
 namespace "topsail" {
-  capabilities = ["list-jobs", "read-job", "read-logs"]
+  capabilities = ["list-jobs", "read-job", "read-logs", "alloc-lifecycle"]
 }

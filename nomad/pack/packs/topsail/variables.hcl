@@ -258,6 +258,12 @@ variable "scheduler_secrets" {
   default     = []
 }
 
+variable "scheduler_bundles_url" {
+  description = "address of the management side as nodes reach it to fetch bundles, such as http://topsail.example:1338"
+  type        = string
+  default     = ""
+}
+
 variable "scheduler_env" {
   description = "more settings, such as TOPSAIL_JOBS_DRIVER"
   type        = map(string)
@@ -291,7 +297,7 @@ variable "web_cpu" {
 variable "web_memory" {
   description = "MB of a process"
   type        = number
-  default     = 256
+  default     = 512
 }
 
 variable "web_tags" {
@@ -310,6 +316,18 @@ variable "web_secrets" {
   description = "items of the Nomad variable nomad/jobs/topsail-web to write to files of their names in $${NOMAD_SECRETS_DIR}, for the settings above"
   type        = list(string)
   default     = []
+}
+
+variable "web_data_dir" {
+  description = "folder of the bundles that people upload and of the last good state; one that outlives the allocation"
+  type        = string
+  default     = "$${NOMAD_ALLOC_DIR}/data"
+}
+
+variable "web_bundles_url" {
+  description = "address of the management side as nodes reach it to fetch bundles, such as http://topsail.example:1338"
+  type        = string
+  default     = ""
 }
 
 variable "web_env" {

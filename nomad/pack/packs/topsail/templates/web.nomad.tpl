@@ -180,6 +180,18 @@ variable "secrets" {
   default     = [[ template "value" (var "web_secrets" .) ]]
 }
 
+variable "data_dir" {
+  description = "folder of the bundles that people upload and of the last good state; one that outlives the allocation"
+  type        = string
+  default     = [[ template "value" (var "web_data_dir" .) ]]
+}
+
+variable "bundles_url" {
+  description = "address of the management side as nodes reach it to fetch bundles, such as http://topsail.example:1338"
+  type        = string
+  default     = [[ template "value" (var "web_bundles_url" .) ]]
+}
+
 variable "env" {
   description = "more settings, such as TOPSAIL_LOG_LEVEL"
   type        = map(string)
@@ -324,7 +336,7 @@ job "topsail-web" {
       }
 
       env = merge({
-        TOPSAIL_DATA_DIR            = "${NOMAD_ALLOC_DIR}/data"
+        TOPSAIL_DATA_DIR            = var.data_dir
         TOPSAIL_WEB_ADDR            = "${NOMAD_ADDR_http}"
         TOPSAIL_WEB_KEYS_FILE       = var.keys_file
         TOPSAIL_OPS_ADDR            = "${NOMAD_ADDR_ops}"
@@ -336,7 +348,12 @@ job "topsail-web" {
         TOPSAIL_REDIS_PASSWORD_FILE = var.redis_password_file
         TOPSAIL_INFLUXDB_URL        = var.influxdb_url
         TOPSAIL_INFLUXDB_TOKEN_FILE = var.influxdb_token_file
+        TOPSAIL_JOBS_PROGRAM        = var.program
+        TOPSAIL_JOBS_CHECKSUM       = var.checksum
         TOPSAIL_JOBS_NAMESPACE      = var.namespace
+        TOPSAIL_JOBS_DATACENTERS    = join(",", var.datacenters)
+        TOPSAIL_JOBS_NODE_POOL      = var.node_pool
+        TOPSAIL_JOBS_BUNDLES_URL    = var.bundles_url
         TOPSAIL_NOMAD_TOKEN_FILE    = var.nomad_token_file
         NOMAD_ADDR                  = var.nomad_addr
         CONSUL_HTTP_ADDR            = var.consul_addr
