@@ -8,6 +8,8 @@ import pytest
 if os.environ.get("TOPSAIL_TEST_NO_NUMPY"):
     sys.modules["numpy"] = None  # type: ignore[assignment]  # which makes `import numpy` fail
 
+    collect_ignore = ["test_deploy_sklearn.py"]  # which is about nothing but numpy
+
 from sidecar import Container
 
 
@@ -23,3 +25,23 @@ def start(tmp_path):
     yield start
     for container in started:
         container.__exit__()
+
+
+@pytest.fixture
+def management():
+    """A management service with a gateway beside; a request that the API's document does not allow fails the test."""
+    from management import Management
+
+    management = Management()
+    yield management
+    management.stop()
+    assert management.breaches == []
+
+
+@pytest.fixture
+def client(management):
+    """A client of both."""
+    import topsail
+
+    with topsail.Client(management.url, admin_url=management.url, timeout=5) as client:
+        yield client

@@ -164,7 +164,7 @@ def test_feedback_in_batches(gateway, client):
         (404, {"error": "Not found", "cause": "no such path"}, topsail.BadRequest, "Not found: no such path"),
         (413, {"error": "Too large", "cause": "1 MB"}, topsail.BadRequest, "Too large: 1 MB"),
         (401, {"error": "Unauthorized", "cause": "a key"}, topsail.Unauthorized, "Unauthorized: a key"),
-        (403, {"error": "Forbidden", "cause": "a role"}, topsail.Unauthorized, "Forbidden: a role"),
+        (403, {"error": "Forbidden", "cause": "a role"}, topsail.Permission, "Forbidden: a role"),
         (408, {"error": "Request timeout", "cause": "10s"}, topsail.Timeout, "Request timeout: 10s"),
         (500, {"error": "Internal error", "cause": "the log"}, topsail.ServerError, "Internal error: the log"),
         (400, b"a sentence", topsail.BadRequest, "a sentence (status 400)"),
@@ -373,3 +373,13 @@ def test_every_name_is_there():
     assert set(topsail.__all__) <= set(dir(topsail))
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         topsail.nothing  # noqa: B018
+
+
+def test_a_server_that_is_not_there_is_given_up_soon(monkeypatch):
+    clock = [1.0]
+    monkeypatch.setattr("topsail.client_retry.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("topsail.client_retry.time.sleep", lambda s: clock.__setitem__(0, clock[0] + s))
+    monkeypatch.setattr("topsail.client_http.time.monotonic", lambda: clock[0])
+    with pytest.raises(topsail.Unavailable, match="is it running there"):
+        topsail.Client("http://127.0.0.1:9", admin_url="http://127.0.0.1:9").apps.list(timeout=300).__next__()
+    assert 5 < clock[0] < 15  # and not 300

@@ -1,4 +1,4 @@
-"""Serve a Python model with Topsail, or ask an app.
+"""Serve a Python model with Topsail, ask an app, or manage what there is.
 
     import topsail
 
@@ -9,6 +9,8 @@
 
     client = topsail.Client("http://127.0.0.1:1337")
     client.predict("sum", [1, 2, 3.5]).output
+
+    topsail.deploy_sklearn("iris", estimator, example=X[0]).predict(X[0]).output
 
 See the README for classes with setup and warm-up, outputs, metrics, and `python -m topsail`.
 """
@@ -22,11 +24,15 @@ from .serving import serve
 from .version import __version__
 
 if TYPE_CHECKING:
+    from . import bundle, clipper, deploy
     from .client import Client
     from .client_answers import Learned, Prediction
     from .client_async import AsyncClient
     from .client_errors import (
         BadRequest,
+        Conflict,
+        NotFound,
+        Permission,
         ServerError,
         Timeout,
         TooManyRequests,
@@ -36,18 +42,34 @@ if TYPE_CHECKING:
         UnknownApp,
     )
     from .client_requests import Feedback
+    from .deploy import (
+        DeployFailed,
+        Deployment,
+        deploy_bundle,
+        deploy_lightgbm,
+        deploy_onnx,
+        deploy_python_function,
+        deploy_sklearn,
+        deploy_torch,
+        deploy_xgboost,
+    )
 
 __all__ = [
     "AsyncClient",
     "BadRequest",
     "Client",
+    "Conflict",
     "Counter",
+    "DeployFailed",
+    "Deployment",
     "Error",
     "Feedback",
     "Gauge",
     "Histogram",
     "Learned",
+    "NotFound",
     "Output",
+    "Permission",
     "Prediction",
     "ServerError",
     "Timeout",
@@ -57,21 +79,32 @@ __all__ = [
     "Unavailable",
     "UnknownApp",
     "__version__",
+    "bundle",
+    "clipper",
     "counter",
+    "deploy",
+    "deploy_bundle",
+    "deploy_lightgbm",
+    "deploy_onnx",
+    "deploy_python_function",
+    "deploy_sklearn",
+    "deploy_torch",
+    "deploy_xgboost",
     "gauge",
     "histogram",
     "serve",
 ]
 
+_MODULES = ("bundle", "clipper", "deploy")
 _LATER = {
-    "AsyncClient": "client_async",
-    "Client": "client",
-    "Feedback": "client_requests",
-    "Learned": "client_answers",
-    "Prediction": "client_answers",
-} | dict.fromkeys(
-    [
+    "client": ["Client"],
+    "client_answers": ["Learned", "Prediction"],
+    "client_async": ["AsyncClient"],
+    "client_errors": [
         "BadRequest",
+        "Conflict",
+        "NotFound",
+        "Permission",
         "ServerError",
         "Timeout",
         "TooManyRequests",
@@ -80,16 +113,30 @@ _LATER = {
         "Unavailable",
         "UnknownApp",
     ],
-    "client_errors",
-)
+    "client_requests": ["Feedback"],
+    "deploy": [
+        "DeployFailed",
+        "Deployment",
+        "deploy_bundle",
+        "deploy_lightgbm",
+        "deploy_onnx",
+        "deploy_python_function",
+        "deploy_sklearn",
+        "deploy_torch",
+        "deploy_xgboost",
+    ],
+}
+_HOME = {name: module for module, names in _LATER.items() for name in names}
 
 
 def __getattr__(name: str) -> object:
     """Imports what clients need when it is asked for: model containers start sooner without HTTP and TLS."""
-    if name not in _LATER:
+    if name in _MODULES:
+        return import_module(f".{name}", __name__)
+    if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f".{_LATER[name]}", __name__), name)
+    return getattr(import_module(f".{_HOME[name]}", __name__), name)
 
 
 def __dir__() -> list[str]:
-    return sorted(globals().keys() | _LATER)
+    return sorted(globals().keys() | _HOME | set(_MODULES))

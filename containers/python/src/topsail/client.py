@@ -1,32 +1,40 @@
-"""Asks apps, and says how good the answers were."""
+"""Asks apps, says how good the answers were, and manages what there is."""
 
 from __future__ import annotations
 
 import json
+import os
 import ssl
-import time
 from collections.abc import Iterable
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from . import client_errors, client_requests
-from .backoff import Backoff
+from .admin.connection import Admin
+from .admin.nouns import Nouns
 from .client_answers import Learned, Prediction
-from .client_errors import ServerError, TooManyRequests, Unavailable
+from .client_errors import ServerError
 from .client_http import Answer, Deadline, Http
 from .client_requests import Feedback, Request
+from .client_retry import repeated
+from .clipper import ClipperNames
 
 T = TypeVar("T")
 
 
-class Client:
-    """A gateway, with connections that are kept. It may be used from many threads at once.
+class Client(Nouns, ClipperNames):
+    """A gateway and a management service, with connections that are kept. It may be used from many threads at once.
 
         with topsail.Client("http://127.0.0.1:1337") as client:
             client.predict("wine", [14.23, 1.71, ...]).output
+            client.versions.scale("wine-forest", "1", 4)
 
-    `key` is what the gateway's keys file wants. `ca_file` names the authorities of its certificate, else those of the
-    system count; `verify=False` trusts anybody, and an ssl.SSLContext of your own can do more, as client certificates.
+    `url` is the gateway, and `admin_url` the management service; without them TOPSAIL_URL and TOPSAIL_ADMIN_URL say
+    where they are, else both are on this machine. `key`, or TOPSAIL_API_KEY, or what the file
+    that TOPSAIL_API_KEY_FILE names holds, is shown to both.
+
+    `ca_file` names the authorities of their certificates, else those of the system count; `verify=False` trusts
+    anybody, and an ssl.SSLContext of your own can do more, as client certificates.
 
     `timeout` is the seconds that a call may take, all its attempts together; each call can have its own. The gateway
     is told, so that its answer, if only the default, comes before them. Calls that fail to connect, or that a gateway
@@ -35,16 +43,24 @@ class Client:
 
     def __init__(
         self,
-        url: str = "http://127.0.0.1:1337",
+        url: str | None = None,
         *,
+        admin_url: str | None = None,
         key: str | None = None,
         timeout: float = 10.0,
         ca_file: str | None = None,
         verify: bool | ssl.SSLContext = True,
     ) -> None:
-        self._http = Http(url, _tls(verify, ca_file) if urlsplit(url).scheme == "https" else None)
-        self._headers = {"Accept": "application/json", "Content-Type": "application/json"} | _authorization(key)
+        if url is None:
+            url = os.environ.get("TOPSAIL_URL") or "http://127.0.0.1:1337"
+        if admin_url is None:
+            admin_url = os.environ.get("TOPSAIL_ADMIN_URL") or "http://127.0.0.1:1338"
+        shown = _authorization(_key_of_environment() if key is None else key)
+        self._http = Http(url, _tls(url, verify, ca_file))
+        self._headers = {"Accept": "application/json", "Content-Type": "application/json"} | shown
         self._timeout = timeout
+        self._admin = Admin(admin_url, _tls(admin_url, verify, ca_file), shown, timeout)
+        Nouns.__init__(self, self._admin)
 
     def predict(
         self,
@@ -120,9 +136,15 @@ class Client:
             raise client_errors.of_answer(answer.status, answer.body)
         return answer.status == 200
 
+    @property
+    def url(self) -> str:
+        """Of the gateway."""
+        return str(self._http).rstrip("/")
+
     def close(self) -> None:
         """Closes the idle connections. Calls that come later open new ones."""
         self._http.close()
+        self._admin.close()
 
     def __enter__(self) -> Client:
         return self
@@ -137,16 +159,8 @@ class Client:
         return Deadline(self._timeout if timeout is None else timeout)
 
     def _send(self, request: Request[T], timeout: float | None) -> T:
-        """Repeats until there is an answer, or no time, or repeating could do harm."""
-        deadline, backoff = self._deadline(timeout), Backoff(least=0.01, most=1.0)
-        while True:
-            try:
-                return self._once(request, deadline)
-            except (Unavailable, TooManyRequests) as e:
-                wait = max(backoff.next(), e.retry_after)
-                if not (request.repeatable or e.unheard) or wait >= deadline.left():
-                    raise
-            time.sleep(wait)
+        deadline = self._deadline(timeout)
+        return repeated(lambda: self._once(request, deadline), deadline, request.repeatable)
 
     def _once(self, request: Request[T], deadline: Deadline) -> T:
         headers = self._headers | {"X-Timeout-Ms": _milliseconds(deadline)}
@@ -170,6 +184,13 @@ def _milliseconds(deadline: Deadline) -> str:
     return str(max(1, int(1000 * (left - min(left / 10, 0.25)))))
 
 
+def _key_of_environment() -> str | None:
+    if file := os.environ.get("TOPSAIL_API_KEY_FILE"):
+        with open(file, encoding="ascii") as f:
+            return f.read().strip()
+    return os.environ.get("TOPSAIL_API_KEY") or None
+
+
 def _authorization(key: str | None) -> dict[str, str]:
     if key is None:
         return {}
@@ -178,7 +199,9 @@ def _authorization(key: str | None) -> dict[str, str]:
     return {"Authorization": f"Bearer {key}"}
 
 
-def _tls(verify: bool | ssl.SSLContext, ca_file: str | None) -> ssl.SSLContext:
+def _tls(url: str, verify: bool | ssl.SSLContext, ca_file: str | None) -> ssl.SSLContext | None:
+    if urlsplit(url).scheme != "https":
+        return None
     if isinstance(verify, ssl.SSLContext):
         return verify
     context = ssl.create_default_context(cafile=ca_file)

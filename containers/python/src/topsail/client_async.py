@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
+from .admin.awaited import AwaitedNouns
 from .client import Client
 from .client_answers import Learned, Prediction
 from .client_errors import Timeout
@@ -17,29 +18,33 @@ from .client_requests import Feedback
 T = TypeVar("T")
 
 
-class AsyncClient:
+class AsyncClient(AwaitedNouns):
     """A Client whose calls are awaited. The arguments and answers are the same.
 
         async with topsail.AsyncClient("http://127.0.0.1:1337") as client:
             answers = await asyncio.gather(*(client.predict("wine", x) for x in wines))
+            apps = [app async for app in client.apps.list()]
 
     The work is done by threads of its own, at most `concurrency`; calls beyond that wait, within their time. A call
-    that is cancelled returns at once, while its thread goes on until the answer or the call's time is up.
+    that is cancelled returns at once, while its thread goes on until the answer or the call's time is up. A stream, as
+    `events()`, takes a thread while it is waited for.
     """
 
     def __init__(
         self,
-        url: str = "http://127.0.0.1:1337",
+        url: str | None = None,
         *,
+        admin_url: str | None = None,
         key: str | None = None,
         timeout: float = 10.0,
         ca_file: str | None = None,
         verify: bool | ssl.SSLContext = True,
         concurrency: int = 32,
     ) -> None:
-        self._client = Client(url, key=key, ca_file=ca_file, verify=verify)
+        self._client = Client(url, admin_url=admin_url, key=key, timeout=timeout, ca_file=ca_file, verify=verify)
         self._timeout = timeout
         self._threads = ThreadPoolExecutor(concurrency, thread_name_prefix="topsail-client")
+        super().__init__(self._client, self._run, self._threads)
 
     async def predict(
         self,
@@ -104,7 +109,8 @@ class AsyncClient:
         return await self._run(timeout, self._client.health)
 
     async def close(self) -> None:
-        """Waits for the calls under way, then ends threads and connections."""
+        """Ends streams, waits for the calls under way, then ends threads and connections."""
+        self._close_streams()
         await asyncio.to_thread(self._threads.shutdown, cancel_futures=True)
         self._client.close()
 

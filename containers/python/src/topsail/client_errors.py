@@ -7,26 +7,49 @@ from typing import Any
 
 
 class TopsailError(Exception):
-    """Anything that keeps a client from an answer. `status` is HTTP's, or None if no gateway answered."""
+    """Anything that keeps a client from an answer. `status` is HTTP's, or None if nobody answered.
+
+    `problem` is all that the management service said of it (RFC 9457), with a word for programs in `code`; None of a
+    gateway.
+    """
 
     unheard = False  # nothing has come of the request, so it may be sent again whatever it asks
-    retry_after = 0.0  # seconds that the gateway asked to wait
+    retry_after = 0.0  # seconds that the server asked to wait
+    problem: dict[str, Any] | None = None
 
     def __init__(self, message: str, status: int | None = None) -> None:
         super().__init__(message)
         self.status = status
 
+    @property
+    def code(self) -> str:
+        """The management service's word for the error, as not_found or in_use; empty if there is none."""
+        return str((self.problem or {}).get("code", ""))
+
 
 class BadRequest(TopsailError):
-    """The app does not take this; the text says what to change."""
+    """The app or the management service does not take this; the text says what to change."""
 
 
-class UnknownApp(TopsailError):
+class NotFound(TopsailError):
+    """There is nothing by this name."""
+
+
+class UnknownApp(NotFound):
     """No app of this name is registered."""
 
 
+class Conflict(TopsailError):
+    """What there is stands against it: the name is taken, the object is in use, or somebody has changed it since it was
+    read. Read it again, and decide anew."""
+
+
 class Unauthorized(TopsailError):
-    """The gateway wants a key, or another one."""
+    """A key is wanted, or another one."""
+
+
+class Permission(Unauthorized):
+    """The key may not do this."""
 
 
 class TooManyRequests(TopsailError):
@@ -36,21 +59,24 @@ class TooManyRequests(TopsailError):
 
 
 class Unavailable(TopsailError):
-    """No gateway could be reached, or it cannot serve now. It has been tried again as long as there was time."""
+    """No server could be reached, or it cannot serve now. It has been tried again as long as there was time."""
 
 
 class Timeout(TopsailError):
-    """There was no answer within the caller's time. The gateway may have heard the request all the same."""
+    """There was no answer within the caller's time. The server may have heard the request all the same."""
 
 
 class ServerError(TopsailError):
-    """The gateway failed, or what is there is no Topsail gateway, or none that can be trusted."""
+    """The server failed, or what is there is not Topsail, or none that can be trusted."""
 
 
 _OF_STATUS: dict[int, type[TopsailError]] = {
     401: Unauthorized,
-    403: Unauthorized,
+    403: Permission,
     408: Timeout,
+    409: Conflict,
+    412: Conflict,
+    428: Conflict,
     429: TooManyRequests,
     502: Unavailable,  # 502 and 504 come from proxies before the gateway
     503: Unavailable,
@@ -59,20 +85,36 @@ _OF_STATUS: dict[int, type[TopsailError]] = {
 
 
 def of_answer(status: int, body: bytes, retry_after: str | None = None) -> TopsailError:
-    """The error that a gateway's answer stands for."""
-    name, cause = _explained(body)
+    """The error that a server's answer stands for."""
+    answer = _object(body)
+    problem = answer if "title" in answer or "detail" in answer else None
     other = BadRequest if 400 <= status < 500 else ServerError
-    kind = UnknownApp if status == 404 and name == "Unknown app" else _OF_STATUS.get(status, other)
-    error = kind(f"{name}: {cause}" if name else f"{cause} (status {status})", status)
+    kind = _OF_STATUS.get(status, other)
+    if status == 404 and problem is not None:
+        kind = NotFound
+    if status == 404 and answer.get("error") == "Unknown app":
+        kind = UnknownApp
+    error = kind(_said(answer, body, status), status)
+    error.problem = problem
     if retry_after and retry_after.isascii() and retry_after.isdigit():  # a proxy may give a date: then we decide
         error.retry_after = float(retry_after)
     return error
 
 
-def _explained(body: bytes) -> tuple[str, str]:
-    """The gateway's name for the error and its cause; without a name, the beginning of whatever came."""
+def _object(body: bytes) -> dict[str, Any]:
     try:
-        answer: Any = json.loads(body)
-        return str(answer["error"]), str(answer["cause"])
-    except (ValueError, TypeError, KeyError, RecursionError):
-        return "", body[:200].decode("utf-8", "replace").strip() or "there was an empty answer"
+        answer = json.loads(body)
+    except (ValueError, RecursionError):
+        return {}
+    return answer if isinstance(answer, dict) else {}
+
+
+def _said(answer: dict[str, Any], body: bytes, status: int) -> str:
+    """The management service's detail, or the gateway's name for the error and its cause; else the beginning of
+    whatever came."""
+    if "error" in answer and "cause" in answer:
+        return f"{answer['error']}: {answer['cause']}"
+    if "title" in answer or "detail" in answer:
+        return str(answer.get("detail") or answer["title"])
+    beginning = body[:200].decode("utf-8", "replace").strip()
+    return f"{beginning or 'there was an empty answer'} (status {status})"

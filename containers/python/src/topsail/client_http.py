@@ -8,7 +8,8 @@ import socket
 import ssl
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from typing import Any, NamedTuple
@@ -18,6 +19,8 @@ from .client_errors import ServerError, Timeout, Unavailable
 
 _MOST_IDLE = 64  # connections
 _MOST_BYTES = 256 << 20  # of an answer
+_MOST_PROBLEM = 1 << 20  # bytes, of one that stands for a stream
+_MOST_LINE = 64 << 20  # bytes, of a stream
 
 
 class Deadline:
@@ -39,15 +42,19 @@ class Answer(NamedTuple):
     status: int
     retry_after: str | None
     body: bytes
+    etag: str | None = None
 
 
 class Http:
     """The connections to one server. It may be used from many threads."""
 
-    def __init__(self, url: str, tls: ssl.SSLContext | None) -> None:
+    def __init__(
+        self, url: str, tls: ssl.SSLContext | None, what: str = "a gateway", like: str = "http://127.0.0.1:1337"
+    ) -> None:
+        """It raises ValueError for a URL that is no address of `what`, whose addresses look like `like`."""
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc:
-            raise ValueError(f"{url!r} is no address of a gateway: use one like http://127.0.0.1:1337")
+            raise ValueError(f"{url!r} is no address of {what}: use one like {like}")
         self._url, self._base = url, parts.path.rstrip("/")
         self._idle: deque[HTTPConnection] = deque()
         host, port = parts.hostname, parts.port
@@ -69,7 +76,8 @@ class Http:
             connection.sock.settimeout(deadline.limit())
             connection.request(method, self._base + path, body, dict(headers))
             response = connection.getresponse()
-            answer = Answer(response.status, response.getheader("Retry-After"), _body(response))
+            header = response.getheader
+            answer = Answer(response.status, header("Retry-After"), _body(response), header("ETag"))
         except TimeoutError:
             connection.close()
             raise Timeout(f"{self} did not answer in time") from None
@@ -80,6 +88,27 @@ class Http:
             connection.close()  # what comes next on it would answer this request
             raise
         self._keep(connection)
+        return answer
+
+    def open(self, path: str, headers: Mapping[str, str], deadline: Deadline) -> Stream | Answer:
+        """A GET whose answer goes on and on, on a connection of its own, which is the caller's to close. What is not
+        200 comes as an Answer. It raises Timeout, Unavailable or ServerError; the deadline is for the beginning."""
+        connection = self._dial(deadline)
+        try:
+            connection.sock.settimeout(deadline.limit())
+            connection.request("GET", self._base + path, None, dict(headers))
+            sock = connection.sock  # which the connection may forget when the answer has no known end
+            response = connection.getresponse()
+            if response.status == 200:
+                return Stream(str(self), connection, sock, response)
+            answer = Answer(response.status, response.getheader("Retry-After"), response.read(_MOST_PROBLEM))
+        except TimeoutError:
+            connection.close()
+            raise Timeout(f"{self} did not answer in time") from None
+        except (OSError, HTTPException) as e:
+            connection.close()
+            raise Unavailable(f"the connection to {self} broke: {e or type(e).__name__}") from e
+        connection.close()
         return answer
 
     def close(self) -> None:
@@ -138,6 +167,35 @@ def _body(response: HTTPResponse) -> bytes:
         if size > _MOST_BYTES:
             raise ServerError(f"the answer has more than {_MOST_BYTES} bytes", response.status)
     return b"".join(pieces)
+
+
+class Stream:
+    """An answer that goes on. One thread reads it; any may close it, which ends the reading."""
+
+    def __init__(self, name: str, connection: HTTPConnection, sock: socket.socket, response: HTTPResponse) -> None:
+        self._name, self._connection, self._sock, self._response = name, connection, sock, response
+        self._closed = False
+
+    def lines(self, idle: float | None) -> Iterator[bytes]:
+        """Lines without their ends, until the answer ends or the stream is closed. It raises Unavailable when the
+        connection breaks or nothing comes for `idle` seconds; None waits for any time. A line beyond a bound is cut."""
+        self._sock.settimeout(idle)
+        while not self._closed:
+            try:
+                line = self._response.readline(_MOST_LINE)
+            except (OSError, HTTPException, ValueError, AttributeError) as e:
+                if self._closed:  # the reading was cut off under it, which shows in many ways
+                    return
+                raise Unavailable(f"the stream from {self._name} broke: {e or type(e).__name__}") from e
+            if not line:
+                return
+            yield line.rstrip(b"\r\n")
+
+    def close(self) -> None:
+        self._closed = True
+        with suppress(OSError):
+            self._sock.shutdown(socket.SHUT_RDWR)
+        self._connection.close()
 
 
 class _Response(HTTPResponse):

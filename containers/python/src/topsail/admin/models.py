@@ -1,0 +1,45 @@
+"""Models, each with its versions, of which one is current."""
+
+from __future__ import annotations
+
+from . import call
+from .listing import Listing, iterates
+from .noun import Noun, etag, name
+from .record import Model, Rehearsal, Version, read_or_rehearsal
+
+_read = read_or_rehearsal(Model)
+
+
+class Models(Noun):
+    @iterates
+    def list(self, *, limit: int | None = None, timeout: float | None = None) -> Listing[Model]:
+        """All models by name."""
+        return Listing(self._admin, "/models", Model, timeout, {"limit": limit})
+
+    def get(self, model: str | Model, *, timeout: float | None = None) -> Model:
+        return self._admin.send(call.get(call.place("models", name(model)), Model.read), timeout)
+
+    def delete(self, model: str | Model, *, dry_run: bool = False, timeout: float | None = None) -> Rehearsal | None:
+        """Deletes all its versions, too. It raises Conflict while an app links the model."""
+        place = call.place("models", name(model))
+        return self._admin.send(call.delete(place, etag(model), dry_run=dry_run), timeout)
+
+    def set_current(
+        self, model: str | Model, version: str | Version, *, dry_run: bool = False, timeout: float | None = None
+    ) -> Model | Rehearsal:
+        """Makes a version the current one; it takes the traffic when a replica of it is ready."""
+        place, body = call.place("models", name(model), "current"), {"version": name(version, "version")}
+        return self._admin.send(call.change("PUT", place, _read, body, etag(model), dry_run=dry_run), timeout)
+
+    def rollback(
+        self,
+        model: str | Model,
+        version: str | Version | None = None,
+        *,
+        dry_run: bool = False,
+        timeout: float | None = None,
+    ) -> Model | Rehearsal:
+        """Makes the version current that was current before, or the one that is named."""
+        body = {} if version is None else {"version": name(version, "version")}
+        place = call.place("models", name(model), "rollback")
+        return self._admin.send(call.create(place, _read, body, etag=etag(model), dry_run=dry_run), timeout)

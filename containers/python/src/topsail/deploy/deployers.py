@@ -1,0 +1,237 @@
+"""The deployers, one for each kind of model. `terms` are the keyword arguments of `Terms`, the same for all."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from .. import bundle as bundles
+from ..bundle import Bundle, BundleError, Manifest
+from ..optional import numpy
+from . import requirements
+from .deployment import Deployment
+from .example import Example, read
+from .failure import DeployFailed
+from .frozen import Frozen, freeze, with_modules
+from .rollout import roll_out
+from .terms import Terms
+
+
+def deploy_bundle(name: str, bundle: Bundle, **terms: Any) -> Deployment:
+    """Deploys a bundle that was made before, with `topsail.bundle.build` or `read`."""
+    return roll_out(name, bundle, Terms.of(terms))
+
+
+def deploy_python_function(
+    name: str,
+    func: Callable[[list[Any]], Any] | str | Any,
+    *,
+    example: Any = None,
+    input_type: str | None = None,
+    **terms: Any,
+) -> Deployment:
+    """Deploys a function from a list of inputs to a list of outputs of the same length; or an object or class with such
+    a `predict` method, and `setup` and the others of `topsail.serve`; or the name of one, "module:object".
+
+    What the function uses travels with it: installed packages as requirements, other modules as their source.
+    """
+    said = Terms.of(terms)
+    shown = read(example, input_type)
+    if isinstance(func, str):
+        frozen, entry = with_modules(Frozen(b""), {_importable(func)}), func
+    elif callable(getattr(func, "predict", func)):
+        frozen, entry = freeze(func), "function.pkl"
+        frozen.sources["function.pkl"] = frozen.data
+    else:
+        raise DeployFailed(f"a {type(func).__name__} cannot be deployed: give a function, or an object with predict")
+    if shown.input_type not in ("strings", "bytes"):
+        frozen.distributions |= _numpy()
+    return _deploy(name, "python", entry, frozen, shown, 0, {}, said)
+
+
+def deploy_sklearn(
+    name: str,
+    model: Any,
+    example: Any,
+    *,
+    method: str = "predict",
+    input_type: str | None = None,
+    **terms: Any,
+) -> Deployment:
+    """Deploys an estimator or pipeline of scikit-learn. `method` is predict, predict_proba or decision_function."""
+    said = Terms.of(terms)
+    if not callable(getattr(model, method, None)):
+        raise DeployFailed(f"the model is a {type(model).__name__}, which has no {method}")
+    shown = read(example, input_type)
+    frozen = freeze(model)
+    frozen.distributions |= {requirements.need(d, "the model") for d in ("scikit-learn", "numpy", "scipy")}
+    frozen.sources["model.pkl"] = frozen.data
+    options = {} if method == "predict" else {"method": method}
+    return _deploy(name, "sklearn", "model.pkl", frozen, shown, shown.length, options, said)
+
+
+def deploy_onnx(
+    name: str,
+    model_or_path: Any,
+    example: Any,
+    *,
+    output: str | None = None,
+    input_type: str | None = None,
+    **terms: Any,
+) -> Deployment:
+    """Deploys an ONNX model: a path, its bytes, or an object of the package onnx. `output` names one of several."""
+    said = Terms.of(terms)
+    shown = read(example, input_type, shaped=True)
+    options = {} if output is None else {"output": output}
+    frozen = _file("model.onnx", _content(model_or_path), "onnxruntime")
+    return _deploy(name, "onnx", "model.onnx", frozen, shown, shown.length, options, said)
+
+
+def deploy_torch(
+    name: str,
+    module: Any,
+    example: Any,
+    *,
+    device: str = "cpu",
+    input_type: str | None = None,
+    **terms: Any,
+) -> Deployment:
+    """Deploys a module of PyTorch as TorchScript: one that is that already, else it is scripted, or traced with the
+    example. It gets a tensor with a row per input. `device` is cpu, cuda, or auto."""
+    said = Terms.of(terms)
+    shown = read(example, input_type, shaped=True)
+    options = {"device": device} if device != "cpu" else {}
+    if shown.shape:
+        options["shape"] = ",".join(map(str, shown.shape))
+    frozen = _file("model.pt", _torchscript(module, shown), "torch")
+    return _deploy(name, "torch", "model.pt", frozen, shown, shown.length, options, said)
+
+
+def deploy_xgboost(
+    name: str, model: Any, example: Any, *, output: str | None = None, input_type: str | None = None, **terms: Any
+) -> Deployment:
+    """Deploys a Booster or a model of XGBoost. `output` is value, margin, or label, which is what classifiers give
+    without it."""
+    said = Terms.of(terms)
+    shown = read(example, input_type)
+    booster = model.get_booster() if hasattr(model, "get_booster") else model
+    if not hasattr(booster, "save_raw"):
+        raise DeployFailed(f"the model is a {type(model).__name__}: give a Booster or a model of XGBoost")
+    frozen = _file("model.ubj", bytes(booster.save_raw("ubj")), "xgboost")
+    return _deploy(name, "xgboost", "model.ubj", frozen, shown, shown.length, _outcome(model, output), said)
+
+
+def deploy_lightgbm(
+    name: str, model: Any, example: Any, *, output: str | None = None, input_type: str | None = None, **terms: Any
+) -> Deployment:
+    """Deploys a Booster or a model of LightGBM. `output` is value, margin, or label, which is what classifiers give
+    without it."""
+    said = Terms.of(terms)
+    shown = read(example, input_type)
+    booster = getattr(model, "booster_", model)
+    if not hasattr(booster, "model_to_string"):
+        raise DeployFailed(f"the model is a {type(model).__name__}: give a Booster or a model of LightGBM")
+    frozen = _file("model.txt", booster.model_to_string().encode(), "lightgbm")
+    return _deploy(name, "lightgbm", "model.txt", frozen, shown, shown.length, _outcome(model, output), said)
+
+
+def _deploy(
+    name: str,
+    runtime: str,
+    entry: str,
+    frozen: Frozen,
+    example: Example,
+    length: int,
+    options: Mapping[str, str],
+    terms: Terms,
+) -> Deployment:
+    try:
+        manifest = Manifest(
+            runtime,
+            entry,
+            bundles.PYTHON,
+            requirements.pinned(frozen.distributions, terms.requirements),
+            example.input_type,
+            length,
+            example.value,
+            terms.description,
+            options,
+        )
+        bundle = bundles.build(manifest, frozen.sources)
+    except BundleError as e:
+        raise DeployFailed(str(e)) from None
+    return roll_out(name, bundle, terms)
+
+
+def _file(name: str, data: bytes, module: str) -> Frozen:
+    """A model in a format of its own, which the module reads."""
+    distribution = requirements.of_module(module) or requirements.need(module, "trying the model")
+    return Frozen(b"", {distribution} | _numpy(), {name: data})
+
+
+def _numpy() -> set[str]:
+    """Inputs are arrays of numpy where that is installed, so they must be the same where the model runs."""
+    return set() if numpy is None else {requirements.of_module("numpy") or "numpy"}
+
+
+def _importable(func: str) -> str:
+    """The module that "module:object" names."""
+    module, colon, name = func.partition(":")
+    try:
+        if not colon or not name or not hasattr(import_module(module), name.partition(".")[0]):
+            raise DeployFailed(f"{func!r} names nothing that can be imported here: write module:object")
+    except ImportError as e:
+        raise DeployFailed(f"{func!r} cannot be imported here: {e}") from None
+    return module
+
+
+def _content(model: Any) -> bytes:
+    """The bytes of a model that is given as such, as a path, or as an object that can write itself."""
+    if isinstance(model, (bytes, bytearray, memoryview)):
+        return bytes(model)
+    if isinstance(model, (str, os.PathLike)):
+        try:
+            return Path(model).read_bytes()
+        except OSError as e:
+            raise DeployFailed(f"the model {os.fspath(model)!r} cannot be read: {e.strerror}") from None
+    if hasattr(model, "SerializeToString"):
+        data: bytes = model.SerializeToString()
+        return data
+    raise DeployFailed(f"the model is a {type(model).__name__}: give a path, bytes, or an object of the package onnx")
+
+
+def _torchscript(module: Any, example: Example) -> bytes:
+    torch = import_module("torch")
+    if not isinstance(module, torch.jit.ScriptModule):
+        module = _scripted(torch, module.eval(), example)
+    buffer = io.BytesIO()
+    torch.jit.save(module, buffer)
+    return buffer.getvalue()
+
+
+def _scripted(torch: Any, module: Any, example: Example) -> Any:
+    try:
+        return torch.jit.script(module)
+    except Exception as unscripted:  # much of Python is no TorchScript; then what happens with the example is recorded
+        dtype = next((p.dtype for p in module.parameters() if p.is_floating_point()), torch.float32)
+        batch = torch.tensor(example.value, dtype=dtype).reshape(1, *(example.shape or (-1,)))
+        try:
+            return torch.jit.trace(module, batch)
+        except Exception as e:
+            raise DeployFailed(f"the module is no TorchScript ({unscripted}), and fails on the example: {e}") from e
+
+
+def _outcome(model: Any, output: str | None) -> dict[str, str]:
+    """Classifiers give labels, as they do in Python; what they call them goes along."""
+    classes: Iterable[Any] | None = getattr(model, "classes_", None)
+    if output is None and classes is None:
+        return {}
+    chosen = {"output": output or "label"}
+    if chosen["output"] != "label" or classes is None:
+        return chosen
+    return chosen | {"classes": json.dumps([c.item() if hasattr(c, "item") else c for c in classes])}

@@ -1,0 +1,93 @@
+"""A version that is deployed."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator
+from typing import Any
+
+from ..admin.record import Replica
+from ..client import Client
+from ..client_answers import Prediction
+from ..client_errors import Conflict, NotFound
+from .failure import DeployFailed
+
+
+class Deployment:
+    """A handle of a version of a model, and of the app that asks it."""
+
+    def __init__(self, client: Client, model: str, version: str, app: str | None) -> None:
+        self.client, self.model, self.version, self.app = client, model, version, app
+
+    def predict(self, input: Any, **options: Any) -> Prediction:
+        """Asks the app, as Client.predict does. An input of several dimensions is sent flat."""
+        if self.app is None:
+            raise DeployFailed(f"{self.model} was deployed without an app: link it to one, and ask that")
+        flat = input.reshape(-1) if len(getattr(input, "shape", ())) > 1 else input
+        return self.client.predict(self.app, flat, **options)
+
+    @property
+    def replicas(self) -> list[Replica]:
+        """As they are now."""
+        return list(self.client.replicas.list(self.model, self.version))
+
+    def logs(self, lines: int = 100) -> str:
+        """The last lines of every replica."""
+        found = self.replicas
+        texts = ["\n".join(self.client.replicas.logs(r, lines=lines)) for r in found]
+        if len(found) == 1:
+            return texts[0]
+        return "\n".join(f"== {r.id}, {r.state}\n{text}" for r, text in zip(found, texts, strict=True))
+
+    def follow(self) -> Iterator[str]:
+        """What a replica says, line by line, as it says it; the first of several."""
+        found = self.replicas
+        if not found:
+            raise NotFound(f"{self.model}:{self.version} has no replica")
+        return self.client.replicas.logs(found[0], follow=True)
+
+    def scale(self, replicas: int) -> None:
+        """Sets the number of replicas."""
+        self.client.versions.scale(self.model, self.version, replicas)
+
+    def rollback(self, version: str | None = None) -> Deployment:
+        """Makes the version current that was so before, or the one that is named, and returns it."""
+        model = self.client.models.rollback(self.model, version)
+        return Deployment(self.client, self.model, model.current, self.app)  # type: ignore[union-attr]
+
+    def delete(self) -> None:
+        """Deletes the version. With the last version go the model and the app, if that asks no other model. It raises
+        Conflict while the version is the current one of several: roll back first."""
+        model = self.client.models.get(self.model)
+        if model.versions != [self.version]:
+            if model.current == self.version:
+                raise Conflict(f"{self.model}:{self.version} is the current version: roll back, and delete it then")
+            self.client.versions.delete(self.model, self.version)
+            return
+        for name in model.apps:
+            self._take_from(name)
+        self.client.models.delete(self.model)
+
+    def _take_from(self, name: str) -> None:
+        if name == self.app and self.client.apps.get(name).models == [self.model]:
+            self.client.apps.delete(name)
+        else:
+            self.client.apps.unlink(name, self.model)
+
+    def _said(self) -> list[tuple[str, str]]:
+        ready = [r.state for r in self.replicas]
+        app = f"{self.client.url}/{self.app}/predict" if self.app else "none"
+        return [
+            ("model", self.model),
+            ("version", self.version),
+            ("app", app),
+            ("replicas", f"{ready.count('ready')} of {len(ready)} ready"),
+        ]
+
+    def __repr__(self) -> str:
+        asked = f", app {self.app!r}" if self.app else ""
+        return f"<Deployment {self.model}:{self.version}{asked}>"
+
+    def _repr_html_(self) -> str:
+        cells = (f"<tr><th>{html.escape(k)}</th><td>{html.escape(v)}</td></tr>" for k, v in self._said())
+        return f"<table>{''.join(cells)}</table>"

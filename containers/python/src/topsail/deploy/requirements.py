@@ -1,0 +1,68 @@
+"""What a bundle requires, from what is installed here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from importlib import metadata
+
+from .failure import DeployFailed
+
+
+def of_module(module: str) -> str | None:
+    """The distribution that has a module and that others can install; None for what is only here, a source beside the
+    notebook or a package that is being worked on."""
+    for name in _distributions().get(module.partition(".")[0], ()):
+        if not _is_local(name):
+            return name
+    return None
+
+
+def pinned(distributions: Iterable[str], given: Sequence[str] = ()) -> tuple[str, ...]:
+    """The versions that are installed here; what is given counts instead, by its name. It raises DeployFailed."""
+    chosen = {_key(name): _pin(name) for name in distributions} | {_key(r): r for r in given}
+    return tuple(chosen[key] for key in sorted(chosen))
+
+
+def need(distribution: str, why: str) -> str:
+    """The distribution, if it is installed. It raises DeployFailed."""
+    try:
+        metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        raise DeployFailed(f"{why} needs {distribution} here, too: pip install {distribution}") from None
+    return distribution
+
+
+def _pin(name: str) -> str:
+    """Without what follows a plus: 2.6.0+cpu is a build of 2.6.0 that only some indexes have."""
+    return f"{name}=={metadata.version(need(name, 'the model')).partition('+')[0]}"
+
+
+def _key(requirement: str) -> str:
+    """A name as pip compares it."""
+    name = re.split(r"[\s\[<>=!~;@]", requirement, maxsplit=1)[0]
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+@cache
+def _distributions() -> Mapping[str, list[str]]:
+    """The distributions that have a module, by its name. Python 3.10 knows only those that list their modules."""
+    found: dict[str, list[str]] = {}
+    for distribution in metadata.distributions():
+        for module in _modules(distribution):
+            found.setdefault(module, []).append(distribution.metadata["Name"])
+    return found
+
+
+def _modules(distribution: metadata.Distribution) -> set[str]:
+    if listed := distribution.read_text("top_level.txt"):
+        return set(listed.split())
+    files = [f for f in distribution.files or [] if f.suffix in (".py", ".so", ".pyd")]
+    return {f.parts[0].partition(".")[0] for f in files}
+
+
+def _is_local(distribution: str) -> bool:
+    """Whether it was installed from a folder, so that no index has it."""
+    said = metadata.distribution(distribution).read_text("direct_url.json") or ""
+    return '"dir_info"' in said or '"file:' in said

@@ -1,0 +1,239 @@
+"""From a bundle to a version that is ready."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+from ..admin.record import Artifact, Replica, Version
+from ..bundle import Bundle
+from ..client import Client
+from ..client_errors import Conflict, NotFound, Timeout, TopsailError, Unavailable
+from ..client_http import Deadline
+from ..runtime.folder import decoded
+from . import trial
+from .deployment import Deployment
+from .failure import DeployFailed
+from .progress import Progress
+from .terms import Terms, api_input_type
+
+_EVERY = 0.25  # seconds between two looks at the replicas
+_PATIENCE = 5.0  # seconds for which a version may look hopeless
+_RESTARTS = 3  # of a replica, after which its failure is no accident
+_ASKING = 10.0  # seconds until the app must have given a prediction
+
+
+def roll_out(model: str, bundle: Bundle, terms: Terms) -> Deployment:
+    """Tries, uploads, registers, links, and waits. It raises DeployFailed, or what the client raises."""
+    return _Rollout(model, bundle, terms).run()
+
+
+class _Rollout:
+    def __init__(self, model: str, bundle: Bundle, terms: Terms) -> None:
+        self._model, self._bundle, self._terms = model, bundle, terms
+        self._client = terms.client or Client()
+        self._deadline = Deadline(terms.timeout)
+        self._progress = Progress(model, terms.progress)
+        self._app = model if terms.app is True else terms.app or None
+
+    def run(self) -> Deployment:
+        self._try()
+        self._check_app()
+        self._upload()
+        version = self._register()
+        self._link()
+        self._wait(version)
+        self._ask()
+        return Deployment(self._client, self._model, version, self._app)
+
+    def _try(self) -> None:
+        if not trial.can_be_tried(self._bundle):
+            return
+        self._progress.now("trying the model here")
+        result = trial.run(self._bundle, self._deadline.left())
+        answer = f", and its example gives {result['output']}" if "output" in result else ""
+        self._progress.done(f"tried here: it loads in {result['seconds']:.1f} s{answer}")
+
+    def _check_app(self) -> None:
+        """Before anything is changed."""
+        if self._app is None or not self._bundle.manifest.input_type:
+            return
+        try:
+            app = self._client.apps.get(self._app, timeout=self._deadline.left())
+        except NotFound:
+            return
+        takes, given = api_input_type(app.input_type), api_input_type(self._bundle.manifest.input_type)
+        if takes != given:
+            raise DeployFailed(
+                f"the app {self._app!r} takes {takes}, and the model {given}: deploy it with app= another name, or "
+                f"with input_type={takes!r}"
+            )
+
+    def _upload(self) -> Artifact:
+        size = len(self._bundle.data)
+        try:
+            found = self._client.artifacts.get(self._bundle, timeout=self._deadline.left())
+            self._progress.done(f"bundle {found.digest[:19]}… is there already")
+        except NotFound:
+            self._progress.now(f"uploading {_amount(size)}")
+            found = self._client.artifacts.upload(self._bundle, timeout=self._deadline.left())
+            self._progress.done(f"bundle {found.digest[:19]}… uploaded, {_amount(size)}")
+        if found.digest != self._bundle.digest:
+            raise DeployFailed(f"the service stored {found.digest}, and the bundle is {self._bundle.digest}")
+        return found
+
+    def _register(self) -> str:
+        """The version that has this bundle, made if there is none. Somebody else may take the next number meanwhile."""
+        while True:
+            versions = self._versions()
+            if found := self._same(versions):
+                return self._reuse(found)
+            version = str(self._terms.version or _next(versions))
+            try:
+                self._client.versions.create(
+                    self._model,
+                    version,
+                    bundle=self._bundle.digest,
+                    timeout=self._deadline.left(),
+                    **self._terms.of_version(),
+                )
+            except Conflict:
+                if self._terms.version is None and version in {v.version for v in self._versions()}:
+                    continue
+                raise
+            self._progress.done(f"version {version} is registered")
+            return version
+
+    def _versions(self) -> list[Version]:
+        try:
+            return list(self._client.versions.list(self._model, timeout=self._deadline.left()))
+        except NotFound:
+            return []
+
+    def _same(self, versions: list[Version]) -> Version | None:
+        same = [v for v in versions if v.bundle == self._bundle.digest]
+        if self._terms.version is None:
+            return max(same, key=lambda v: (bool(v.current), _number(v.version)), default=None)
+        wanted = str(self._terms.version)
+        if wanted in {v.version for v in versions} - {v.version for v in same}:
+            raise DeployFailed(
+                f"{self._model}:{wanted} is there with other content, and versions do not change: leave version= out "
+                "to get the next one"
+            )
+        return next((v for v in same if v.version == wanted), None)
+
+    def _reuse(self, found: Version) -> str:
+        version, left = found.version, self._deadline.left
+        if not found.current:
+            self._client.models.set_current(self._model, version, timeout=left())
+        replicas = self._terms.replicas
+        fixed = self._terms.scale is None and found.scale is None
+        if fixed and replicas is not None and found.replicas != replicas:
+            self._client.versions.scale(self._model, version, replicas, timeout=left())
+        self._progress.done(f"version {version} has this bundle already")
+        return version
+
+    def _link(self) -> None:
+        if self._app is None:
+            return
+        try:
+            app = self._client.apps.get(self._app, timeout=self._deadline.left())
+        except NotFound:
+            try:
+                self._make_app(self._app)
+                return
+            except Conflict:  # somebody else was faster
+                app = self._client.apps.get(self._app, timeout=self._deadline.left())
+        if self._model not in (app.models or []):
+            self._client.apps.link(self._app, self._model, timeout=self._deadline.left())
+            self._progress.done(f"app {self._app} asks it")
+
+    def _make_app(self, name: str) -> None:
+        manifest, terms = self._bundle.manifest, self._terms
+        more: dict[str, Any] = {} if manifest.example is None else {"example": json.dumps(manifest.example)}
+        self._client.apps.create(
+            name,
+            input_type=api_input_type(manifest.input_type or "doubles"),
+            slo=terms.slo,
+            default_output=terms.default if isinstance(terms.default, str) else json.dumps(terms.default),
+            models=[self._model],
+            timeout=self._deadline.left(),
+            **more,
+        )
+        self._progress.done(f"app {name} is registered: it answers within {terms.slo * 1e3:g} ms")
+
+    def _wait(self, version: str) -> None:
+        """Until as many replicas are ready as were asked for; when the time is up, one is enough."""
+        wanted, hopeless = self._terms.wanted, 0.0
+        while wanted:
+            replicas = list(self._client.replicas.list(self._model, version, timeout=max(self._deadline.left(), 1.0)))
+            ready = sum(r.state == "ready" for r in replicas)
+            if ready >= wanted or (ready and not self._deadline.left()):
+                break
+            hopeless = hopeless + _EVERY if _hopeless(replicas) else 0.0
+            if hopeless >= _PATIENCE or not self._deadline.left():
+                raise DeployFailed(self._why_not(version, replicas))
+            self._progress.now(_state(ready, wanted, replicas))
+            time.sleep(_EVERY)
+        if wanted:
+            self._progress.done(f"version {version} is ready after {self._progress.seconds():.1f} s")
+
+    def _why_not(self, version: str, replicas: list[Replica]) -> str:
+        reason = next((r.reason for r in replicas if r.reason), "no replica has started")
+        said = ""
+        try:
+            lines = [line for r in replicas[:1] for line in self._client.replicas.logs(r, lines=20)]
+            said = "\n" + "\n".join(lines) if lines else ""
+        except TopsailError:  # it may be gone; the reason is there all the same
+            pass
+        return f"{self._model}:{version} did not become ready: {reason}{said}"
+
+    def _ask(self) -> None:
+        """A gateway may hear of a replica a moment later than this program."""
+        manifest = self._bundle.manifest
+        if self._app is None or manifest.example is None or not self._terms.wanted:
+            return
+        example, until = decoded(manifest.example, manifest.input_type), Deadline(min(_ASKING, self._deadline.left()))
+        try:
+            while True:
+                answer = self._client.predict(self._app, example, timeout=max(until.left(), 1.0))
+                if not answer.default or not until.left():
+                    break
+                time.sleep(_EVERY / 5)
+        except (NotFound, Unavailable, Timeout) as e:
+            self._progress.done(f"the gateway could not be asked: {e}")
+            return
+        url = f"{self._client.url}/{self._app}/predict"
+        why = f", its default: {answer.cause}" if answer.default else ""
+        self._progress.done(f"{url} answers {_short(answer.output)}{why}")
+
+
+def _next(versions: list[Version]) -> int:
+    return max((_number(v.version) for v in versions), default=0) + 1
+
+
+def _number(version: str) -> int:
+    return int(version) if version.isascii() and version.isdecimal() and len(version) < 10 else 0
+
+
+def _hopeless(replicas: list[Replica]) -> bool:
+    """All have failed, or start again and again."""
+    return bool(replicas) and all(
+        r.state == "failed" or (r.state != "ready" and (r.restarts or 0) >= _RESTARTS) for r in replicas
+    )
+
+
+def _state(ready: int, wanted: int, replicas: list[Replica]) -> str:
+    other = next((r for r in replicas if r.state != "ready"), None)
+    doing = f": {other.state}{', ' + other.reason if other.reason else ''}" if other else ""
+    return f"{ready} of {wanted} ready{doing}"
+
+
+def _amount(size: int) -> str:
+    return f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{size / 1e3:.1f} kB"
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,77 @@
+"""What all deployers can be told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..client import Client
+from ..input_type import parse
+from .failure import DeployFailed
+
+_NAMES = {"ints": "integers"}  # of the API, where the SDK has others
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The keyword arguments that every deployer takes.
+
+    - `version`: without it, the one that has the same bundle already, else the next number.
+    - `requirements`: in place of those found out, by their names: `["scikit-learn==1.5.2"]`.
+    - `replicas`: how many; without it as many as there are, of a new version one. Or `scale={"min": 1, "max": 8}` for
+      as many as demand needs.
+    - `app`: the name of the app to register and link; True for the model's own name, False for none. One that exists
+      is linked, and otherwise left as it is.
+    - `slo`: seconds in which the app answers. `default`: its answer where the model gave none in time.
+    - `batch`, `resources`, `env`, `labels`: of the version, as in the API.
+    - `description`: a sentence for those who find the bundle later.
+    - `client`: the client to use; by default one for this machine, or what TOPSAIL_URL and TOPSAIL_ADMIN_URL say.
+    - `timeout`: seconds for all of it, the building of an environment included.
+    - `progress`: False for silence, or a function that is given each line.
+    """
+
+    version: str | int | None = None
+    requirements: Sequence[str] = ()
+    replicas: int | None = None
+    scale: Mapping[str, Any] | None = None
+    app: bool | str = True
+    slo: float = 0.1
+    default: Any = None
+    batch: Mapping[str, Any] | None = None
+    resources: Mapping[str, Any] | None = None
+    env: Mapping[str, str] | None = None
+    labels: Sequence[str] | None = None
+    description: str = ""
+    client: Client | None = None
+    timeout: float = 300.0
+    progress: bool | Callable[[str], None] = True
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Terms:
+        """It raises TypeError for what no deployer takes."""
+        if unknown := given.keys() - cls.__dataclass_fields__.keys():
+            raise TypeError(f"deployers do not take {min(unknown)!r}: they take {', '.join(cls.__dataclass_fields__)}")
+        return cls(**given)
+
+    def of_version(self) -> dict[str, Any]:
+        """The members of a version that are said here."""
+        members = {k: getattr(self, k) for k in ("batch", "resources", "env", "labels", "scale")}
+        plain = {k: v for k, v in members.items() if v is not None}
+        return plain if self.scale is not None else plain | {"replicas": 1 if self.replicas is None else self.replicas}
+
+    @property
+    def wanted(self) -> int:
+        """How many replicas are waited for."""
+        if self.scale is not None:
+            return int(self.scale.get("min", 1))
+        return 1 if self.replicas is None else self.replicas
+
+
+def api_input_type(name: str) -> str:
+    """The API's name of an input type. It raises DeployFailed for one that is unknown."""
+    try:
+        own = parse(name).name
+    except ValueError as e:
+        raise DeployFailed(str(e)) from None
+    return _NAMES.get(own, own)

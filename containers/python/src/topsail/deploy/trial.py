@@ -1,0 +1,61 @@
+"""Tries a bundle here, as a container would run it, before anybody else sees it."""
+
+from __future__ import annotations
+
+import json
+import os
+import site
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import topsail
+
+from ..bundle import Bundle
+from .failure import DeployFailed
+
+_UNTRIED = ("command", "r", "pyspark")  # what they need is where they run, and seldom here
+
+
+def can_be_tried(bundle: Bundle) -> bool:
+    return bundle.manifest.runtime not in _UNTRIED
+
+
+def run(bundle: Bundle, timeout: float) -> dict[str, Any]:
+    """Loads the bundle in a process of its own and gives it the example. It returns `seconds` for loading, and with an
+    example `output`, shortened text. It raises DeployFailed."""
+    with tempfile.TemporaryDirectory(prefix="topsail-") as name:
+        folder, answer = Path(name, "bundle"), Path(name, "answer")
+        bundle.unpack(folder)
+        command = [sys.executable, "-m", "topsail.runtime.trial", str(folder), str(answer)]
+        try:
+            done = subprocess.run(
+                command, cwd=folder, env=_environment(), stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout
+            )
+        except subprocess.TimeoutExpired:
+            raise DeployFailed(f"the model took more than {timeout:g} s to load and answer its example") from None
+        said = done.stderr.decode(errors="replace").strip()
+        if done.returncode != 0:
+            raise DeployFailed(_failed(said, done.returncode))
+        result: dict[str, Any] = json.loads(answer.read_text())
+    if "error" in result:
+        raise DeployFailed(f"the model fails on the example: {result['error']}" + (f"\n{said}" if said else ""))
+    return result
+
+
+def _failed(said: str, status: int) -> str:
+    """The sentence at the end, and before it what led there."""
+    before, _, sentence = said.rpartition("topsail: ")
+    if not sentence:
+        return f"the model ended the process with status {status} when it was tried"
+    return f"the model cannot be served: {sentence}" + (f"\n{before.strip()}" if before.strip() else "")
+
+
+def _environment() -> dict[str, str]:
+    """This one's, but for where modules are looked for: the container will not have the folders of this program."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("TOPSAIL_", "PYTHONPATH"))}
+    home = str(Path(topsail.__file__).parent.parent)
+    path = {} if home in site.getsitepackages() else {"PYTHONPATH": home}
+    return kept | path | {"PYTHONDONTWRITEBYTECODE": "1"}

@@ -1,0 +1,65 @@
+"""An unpacked bundle."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from pathlib import Path
+from typing import Any
+
+from ..bundle import MANIFEST, PYTHON, BundleError, Manifest, read_manifest
+from .refusal import Refused
+
+
+class Folder:
+    """The folder of a bundle with its manifest. Whoever unpacked it has verified the files."""
+
+    def __init__(self, path: Path) -> None:
+        """It raises Refused where there is no manifest that makes sense."""
+        self.path = path
+        try:
+            self.manifest: Manifest = read_manifest((path / MANIFEST).read_bytes())[0]
+        except OSError as e:
+            raise Refused(f"{path} is no unpacked bundle: {MANIFEST}: {e.strerror}") from None
+        except BundleError as e:
+            raise Refused(str(e)) from None
+
+    def check_python(self) -> None:
+        """It raises Refused where another Python than this one is asked for."""
+        if self.manifest.python and self.manifest.python != PYTHON:
+            raise Refused(
+                f"the bundle was made with Python {self.manifest.python}, and this is Python {PYTHON}: what one Python "
+                f"has pickled another cannot read. Deploy it again from Python {PYTHON}, or run it where Python "
+                f"{self.manifest.python} is installed"
+            )
+
+    def entry(self, ending: str = "") -> Path:
+        """The file or folder that the manifest names as the model. It raises Refused."""
+        name = self.manifest.entry
+        path = self.path / name
+        if not name or not path.exists():
+            have = ", ".join(sorted(p.name for p in self.path.iterdir() if p.name != MANIFEST)) or "nothing"
+            raise Refused(f"the entry {name!r} of the manifest is not in the bundle, which has {have}")
+        if ending and not name.endswith(ending):
+            raise Refused(f"the runtime {self.manifest.runtime!r} runs a file {ending}, and the entry is {name!r}")
+        return path
+
+    def option(self, name: str, default: str, choices: tuple[str, ...] = ()) -> str:
+        """An option of the manifest. It raises Refused for what is none of the choices."""
+        value = self.manifest.options.get(name, default)
+        if choices and value not in choices:
+            raise Refused(f"the option {name} = {value!r} is unknown: use {', '.join(choices)}")
+        return value
+
+    def example(self) -> Any:
+        """The manifest's example as predict's caller would give it; None if there is none."""
+        return decoded(self.manifest.example, self.manifest.input_type)
+
+
+def decoded(example: Any, input_type: str) -> Any:
+    """An input as JSON has it, where bytes are base64, as the SDK takes it. It raises Refused."""
+    if input_type not in ("bytes", "byte", "b") or not isinstance(example, str):
+        return example
+    try:
+        return b64decode(example, validate=True)
+    except ValueError as e:
+        raise Refused(f"the example of the manifest is no base64: {e}") from None

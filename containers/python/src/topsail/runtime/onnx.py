@@ -1,0 +1,79 @@
+"""An ONNX model, run by onnxruntime."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .folder import Folder
+from .matrix import stack
+from .refusal import Refused, need
+
+_DTYPES = {
+    "tensor(float)": "float32",
+    "tensor(double)": "float64",
+    "tensor(float16)": "float16",
+    "tensor(int8)": "int8",
+    "tensor(uint8)": "uint8",
+    "tensor(int16)": "int16",
+    "tensor(int32)": "int32",
+    "tensor(int64)": "int64",
+    "tensor(bool)": "bool",
+    "tensor(string)": "object",
+}
+
+
+def load(folder: Folder) -> Session:
+    """Option `output` names one of several outputs, the first without; `threads` is for one batch, 1 without."""
+    runtime = need("onnxruntime")
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = _number(folder.option("threads", "1"))
+    try:
+        session = runtime.InferenceSession(str(folder.entry(".onnx")), options, providers=_providers(folder, runtime))
+    except Exception as e:  # onnxruntime has an exception of its own for each of its errors
+        if isinstance(e, Refused):
+            raise
+        raise Refused(f"onnxruntime {runtime.__version__} cannot load {folder.manifest.entry}: {e}") from e
+    return Session(session, folder.option("output", ""))
+
+
+class Session:
+    def __init__(self, session: Any, output: str) -> None:
+        inputs, names = session.get_inputs(), [o.name for o in session.get_outputs()]
+        if len(inputs) != 1:
+            raise Refused(
+                f"the model has {len(inputs)} inputs ({', '.join(i.name for i in inputs)}), and a query has one"
+            )
+        if inputs[0].type not in _DTYPES:
+            raise Refused(f"the model's input is a {inputs[0].type}, and a query has numbers or text")
+        if output and output not in names:
+            raise Refused(f"the model has no output {output!r}: it has {', '.join(names)}")
+        self._session, self._input = session, inputs[0].name
+        self._dtype = _DTYPES[inputs[0].type]
+        self._output = output or names[0]
+        self._single = bool(inputs[0].shape) and inputs[0].shape[0] == 1
+        self._shape = tuple(n if isinstance(n, int) else -1 for n in inputs[0].shape[1:])
+
+    def predict(self, inputs: list[Any]) -> list[Any]:
+        if self._single:  # the model was made for one input at a time
+            return [self._run([x])[0] for x in inputs]
+        return list(self._run(inputs))
+
+    def _run(self, inputs: list[Any]) -> Any:
+        batch = stack(inputs)
+        if self._shape.count(-1) <= 1 and len(self._shape) != batch.ndim - 1:
+            batch = batch.reshape(len(inputs), *self._shape)
+        return self._session.run([self._output], {self._input: batch.astype(self._dtype)})[0]
+
+
+def _providers(folder: Folder, runtime: Any) -> list[str]:
+    """Processors to try, in their order: the CPU, unless option `device` is cuda and there is one."""
+    device = folder.option("device", "cpu", ("cpu", "cuda"))
+    have = runtime.get_available_providers()
+    wanted = ["CUDAExecutionProvider"] if device == "cuda" else []
+    return [p for p in wanted if p in have] + ["CPUExecutionProvider"]
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal() or int(text) > 1024:
+        raise Refused(f"the option threads = {text!r} is no number of threads")
+    return int(text)

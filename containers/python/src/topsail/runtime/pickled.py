@@ -1,0 +1,23 @@
+"""Reading what was pickled, with words for what can go wrong."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+from .refusal import Refused, missing
+
+
+def load(path: Path) -> Any:
+    """The object in the file. It raises Refused. Unpickling runs code: only a model's own container may do it."""
+    try:
+        with path.open("rb") as file:
+            return pickle.load(file)
+    except ModuleNotFoundError as e:
+        raise missing(e) from e
+    except Exception as e:  # unpickling may raise anything
+        raise Refused(
+            f"{path.name} cannot be read back: {type(e).__name__}: {e}. It may have been made with other versions "
+            "than those in the requirements of the bundle: pin the versions it was made with"
+        ) from e

@@ -1,0 +1,29 @@
+"""A Python function: pickled by cloudpickle, or named in source that is in the bundle."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import source
+from ..source import SourceError
+from . import pickled
+from .folder import Folder
+from .refusal import Refused
+
+
+def load(folder: Folder) -> Any:
+    """The entry is a file .pkl, or module:object with the module in the bundle."""
+    entry = folder.manifest.entry
+    model = _named(entry) if ":" in entry else pickled.load(folder.entry(".pkl"))
+    model = model() if isinstance(model, type) else model
+    if not callable(getattr(model, "predict", model)):
+        kind = type(model).__name__
+        raise Refused(f"the entry {entry!r} is of type {kind}: it must be a function, or have a predict method")
+    return model
+
+
+def _named(entry: str) -> Any:
+    try:
+        return source.find(entry)
+    except SourceError as e:
+        raise Refused(f"the entry {entry!r} cannot be found: {e}") from None

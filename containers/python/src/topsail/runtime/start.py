@@ -1,0 +1,99 @@
+"""From the folder of a bundle to a model that is served."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from .. import source
+from ..input_type import BadInput
+from ..loading import WarmUpFailed
+from ..serving import serve_from
+from ..settings import SettingsError
+from .folder import Folder
+from .refusal import Refused, missing
+
+FAILED = 1  # exit status
+REFUSED = 78  # exit status: configuration error; starting the same again will not help
+USAGE = 64
+
+
+def main(arguments: list[str]) -> int:
+    if len(arguments) != 1:
+        print("usage: python -m topsail.runtime FOLDER\nTopsail starts this with an unpacked bundle.", file=sys.stderr)
+        return USAGE
+    return guarded(lambda: _run(Path(arguments[0])))
+
+
+def guarded(run: Callable[[], None]) -> int:
+    """Runs it and returns an exit status; what it raises becomes a sentence on stderr."""
+    try:
+        run()
+    except Refused as e:
+        return _end(REFUSED, str(e))
+    except (WarmUpFailed, BadInput, SettingsError) as e:
+        return _end(FAILED, str(e))
+    except Exception as e:  # the model's own: the traceback is for its author, the sentence for everyone
+        traceback.print_exc()
+        return _end(FAILED, f"the model failed: {type(e).__name__}: {e}")
+    return 0
+
+
+def _end(status: int, why: str) -> int:
+    print(f"topsail: {why}", file=sys.stderr, flush=True)
+    return status
+
+
+def _run(path: Path) -> None:
+    folder = Folder(path.resolve())
+    folder.check_python()
+    source.enter(str(folder.path))  # models read their own files by relative names
+    _serve(folder)
+
+
+def load(folder: Folder) -> Any:
+    """The model of a bundle, loaded, as `topsail.serve` takes it. It raises Refused, or what the model's own code
+    raises."""
+    runtime = folder.manifest.runtime
+    if runtime == "command":
+        raise Refused("a bundle with the runtime 'command' is a program of its own, which Topsail starts by itself")
+    module = import_module(f".{runtime}", __package__)
+    make: Callable[[Folder], Any] = module.load
+    try:
+        return Exemplified(make(folder), folder)
+    except ModuleNotFoundError as e:
+        raise missing(e) from e
+
+
+class Exemplified:
+    """A model that warms up with the manifest's example where it has no examples of its own. Else it is what it was."""
+
+    def __init__(self, model: Any, folder: Folder) -> None:
+        self._model = model
+        self._example = folder.example()
+        self.predict = getattr(model, "predict", model)
+        self.__qualname__ = getattr(model, "__qualname__", type(model).__name__)  # by which messages call it
+
+    def warmup(self) -> list[Any]:
+        own = getattr(self._model, "warmup", None)
+        if callable(own):
+            return list(own())
+        return [] if self._example is None else [self._example]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._model, name)
+
+
+def _serve(folder: Folder) -> None:
+    """The version may say more than the bundle, and Topsail hands that down in the environment."""
+    manifest = folder.manifest
+    serve_from(
+        lambda: load(folder),
+        input_type=None if os.environ.get("TOPSAIL_INPUT_TYPE") else manifest.input_type or None,
+        input_length=None if os.environ.get("TOPSAIL_INPUT_LENGTH") else manifest.input_length or None,
+    )

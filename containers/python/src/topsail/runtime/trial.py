@@ -1,0 +1,60 @@
+"""Tries an unpacked bundle as a container would run it: `python -m topsail.runtime.trial FOLDER ANSWER`.
+
+The outputs for the manifest's example, alone and in a batch, go to the file ANSWER as JSON. What keeps the model from
+giving them goes to stderr, with a status other than 0.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+
+from .. import source
+from ..loading import prepare
+from ..rehearsal import Answer, rehearse
+from ..runner import Runner
+from .folder import Folder
+from .start import guarded, load
+
+_BATCH = 3  # inputs: a model that was only ever tried on one may fail on more
+
+
+def main(arguments: list[str]) -> int:
+    path, answer = arguments
+    return guarded(lambda: _try(Path(path), Path(answer)))
+
+
+def _try(path: Path, answer: Path) -> None:
+    folder = Folder(path.resolve())
+    folder.check_python()
+    source.enter(str(folder.path))
+    began = time.monotonic()
+    manifest = folder.manifest
+    runner = prepare(load(folder), manifest.input_type or None, manifest.input_length or None)
+    try:
+        said = {"seconds": time.monotonic() - began} | _answered(runner, folder)
+    finally:
+        runner.model.teardown()
+    answer.write_text(json.dumps(said))
+
+
+def _answered(runner: Runner, folder: Folder) -> dict[str, object]:
+    example = folder.example()
+    if example is None:
+        return {}
+    [alone] = rehearse(runner, [example])
+    for one in (alone, *rehearse(runner, [example] * _BATCH)):
+        if one.error is not None:
+            return {"error": one.error}
+    return {"output": _shown(alone)}
+
+
+def _shown(answer: Answer) -> str:
+    text = repr(answer.output)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,5 @@
+"""What clerk.py imports."""
+
+
+def add(x):
+    return float(sum(x))

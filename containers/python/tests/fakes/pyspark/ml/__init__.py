@@ -1,0 +1,17 @@
+from pathlib import Path
+
+from ..sql import Frame
+
+
+class PipelineModel:
+    """Multiplies the sum of the features by what its file says."""
+
+    def __init__(self, factor):
+        self.factor = factor
+
+    @classmethod
+    def load(cls, path):
+        return cls(float(Path(path, "metadata", "part-0").read_text()))
+
+    def transform(self, frame):
+        return Frame([row | {"prediction": sum(row["features"].toArray()) * self.factor} for row in frame])

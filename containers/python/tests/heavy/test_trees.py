@@ -1,0 +1,89 @@
+"""XGBoost and LightGBM: real models, deployed and run from their own formats."""
+
+import lightgbm
+import numpy as np
+import pytest
+import xgboost
+from bundles import unpacked
+from sklearn.datasets import load_iris
+
+import topsail
+from topsail import bundle
+from topsail.deploy.failure import DeployFailed
+from topsail.runtime.folder import Folder
+from topsail.runtime.refusal import Refused
+from topsail.runtime.start import load
+
+X, Y = load_iris(return_X_y=True)
+NAMES = np.array(["setosa", "versicolor", "virginica"])
+TWO = Y < 2
+
+
+@pytest.fixture(scope="module")
+def boosted():
+    return xgboost.XGBClassifier(n_estimators=5).fit(X, Y)
+
+
+@pytest.fixture(scope="module")
+def light():
+    return lightgbm.LGBMClassifier(n_estimators=5, verbose=-1).fit(X, NAMES[Y])
+
+
+def deployed(client, deploy, model, **terms):
+    return deploy("iris", model, X[0], client=client, progress=False, **terms)
+
+
+def answers(deployment, rows=X[::50]):
+    return [deployment.predict(x).output for x in rows]
+
+
+def test_a_classifier_of_xgboost(client, management, boosted):
+    assert answers(deployed(client, topsail.deploy_xgboost, boosted)) == boosted.predict(X[::50]).tolist()
+    [data] = management.artifacts.values()
+    assert bundle.read(data).manifest.entry == "model.ubj"
+
+
+@pytest.mark.parametrize("output", ["value", "margin"])
+def test_a_booster_of_xgboost(client, boosted, output):
+    booster = boosted.get_booster()
+    expected = booster.predict(xgboost.DMatrix(X[::50]), output_margin=output == "margin")
+    got = answers(deployed(client, topsail.deploy_xgboost, booster, output=output))
+    assert np.allclose(got, expected, rtol=1e-5)
+
+
+def test_two_classes_of_xgboost(client):
+    model = xgboost.XGBClassifier(n_estimators=5).fit(X[TWO], Y[TWO])
+    assert answers(deployed(client, topsail.deploy_xgboost, model), X[[0, 70]]) == [0, 1]
+
+
+def test_a_regression_of_xgboost(client):
+    model = xgboost.XGBRegressor(n_estimators=5).fit(X, Y)
+    assert np.allclose(answers(deployed(client, topsail.deploy_xgboost, model)), model.predict(X[::50]), rtol=1e-5)
+
+
+def test_a_classifier_of_lightgbm(client, light):
+    assert answers(deployed(client, topsail.deploy_lightgbm, light)) == light.predict(X[::50]).tolist()
+
+
+@pytest.mark.parametrize("output", ["value", "margin"])
+def test_a_booster_of_lightgbm(client, light, output):
+    expected = light.booster_.predict(X[::50], raw_score=output == "margin")
+    got = answers(deployed(client, topsail.deploy_lightgbm, light.booster_, output=output))
+    assert np.allclose(got, expected)
+
+
+def test_two_classes_of_lightgbm(client):
+    model = lightgbm.LGBMClassifier(n_estimators=5, verbose=-1).fit(X[TWO], NAMES[Y[TWO]])
+    assert answers(deployed(client, topsail.deploy_lightgbm, model), X[[0, 70]]) == ["setosa", "versicolor"]
+
+
+@pytest.mark.parametrize("runtime", ["xgboost", "lightgbm"])
+def test_what_is_no_model(tmp_path, client, runtime):
+    with pytest.raises(Refused, match="cannot load model.bin"):
+        load(Folder(unpacked(tmp_path, runtime, "model.bin", {"model.bin": b"junk"})))
+    with pytest.raises(Refused, match="option output = 'best' is unknown: use value, margin, label"):
+        load(Folder(unpacked(tmp_path, runtime, "model.bin", {"model.bin": b""}, options={"output": "best"})))
+    with pytest.raises(Refused, match="is no list in JSON"):
+        load(Folder(unpacked(tmp_path, runtime, "model.bin", {"model.bin": b""}, options={"classes": "a, b"})))
+    with pytest.raises(DeployFailed, match="the model is a int: give a Booster"):
+        getattr(topsail, f"deploy_{runtime}")("iris", 7, X[0], client=client)
