@@ -1,0 +1,23 @@
+// Every page of the mock's small system, and what stands on it when it is there.
+export const places = [
+  ['overview', '/ui/', 'digits'],
+  ['app', '/ui/apps/digits', 'Within SLO'],
+  ['app-models', '/ui/apps/digits?tab=models', 'Selection policy'],
+  ['app-canary', '/ui/apps/fraud?tab=models', 'Canary'],
+  ['app-try', '/ui/apps/wine?tab=try', 'Terminal'],
+  ['app-settings', '/ui/apps/fraud?tab=settings', 'Latency objective'],
+  ['models', '/ui/models', 'digits-svm'],
+  ['model', '/ui/models/fraud-gbm', 'Roll back to 3'],
+  ['version', '/ui/models/digits-svm/7', 'OMP_NUM_THREADS'],
+  ['version-capacity', '/ui/models/digits-svm/7?tab=capacity', 'Decisions in this time'],
+  ['version-job', '/ui/models/digits-svm/7?tab=job', 'What Nomad would do'],
+  ['replicas', '/ui/replicas', 'wine-forest'],
+  ['replica', null, 'Time of a batch by its size'],
+  ['scaling', '/ui/scaling', 'scheduler-1 leads'],
+  ['pool', '/ui/scaling/digits-cnn/2024-11', 'load test this afternoon'],
+  ['cluster', '/ui/cluster', 'InfluxDB'],
+  ['audit', '/ui/audit', 'on-call'],
+  ['keys', '/ui/keys', 'shop'],
+  ['start', '/ui/start', 'three lines'],
+  ['nothing', '/ui/no/such/page', 'leads to no page'],
+]

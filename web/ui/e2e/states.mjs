@@ -1,0 +1,215 @@
+// How the pages take what goes wrong: a lost stream, a request that fails, a session that ends, hostile names; and whether
+// all of it can be done with the keyboard.
+import assert from 'node:assert/strict'
+import {mkdirSync} from 'node:fs'
+import {join} from 'node:path'
+import {start} from '../mock/server.mjs'
+import {launch, open, serious} from './browser.mjs'
+
+const pictures = join(import.meta.dirname, 'screenshots')
+
+export async function states() {
+  mkdirSync(pictures, {recursive: true})
+  const browser = await launch()
+  try {
+    for (const scene of [stale, failing, signedOut, viewer, hostile, keyboard, themes, narrow]) {
+      const mock = await start({secured: scene === signedOut || scene === viewer})
+      try {
+        await scene(browser, mock)
+        console.log(`${scene.name}: as it should be`)
+      } catch (err) {
+        throw new Error(`${scene.name}: ${err.message}`, {cause: err})
+      } finally {
+        mock.stop()
+      }
+    }
+  } finally {
+    await browser.close()
+  }
+}
+
+async function stale(browser, {url}) {
+  const {page, context} = await open(browser, url)
+  await page.goto(url + '/ui/')
+  await page.getByText('Live', {exact: true}).waitFor()
+  await page.request.post(url + '/mock/drop/4000')
+  await page.getByText('Stale since').waitFor()
+  assert.ok(await page.getByRole('link', {name: 'digits', exact: true}).isVisible(), 'what was known stays')
+  await page.screenshot({path: join(pictures, 'state-stale.png'), fullPage: true})
+  assert.deepEqual(await serious(page), [])
+  await page.getByText('Stale since').waitFor({state: 'hidden'})
+  await page.getByText('Live', {exact: true}).waitFor()
+  await context.close()
+}
+
+async function failing(browser, {url}) {
+  const {page, context} = await open(browser, url)
+  await page.request.post(url + '/mock/break/' + encodeURIComponent('/scheduler'))
+  await page.goto(url + '/ui/scaling')
+  await page.getByText('Redis does not answer').waitFor()
+  await page.screenshot({path: join(pictures, 'state-failed.png'), fullPage: true})
+  assert.deepEqual(await serious(page), [])
+  await page.request.post(url + '/mock/break/')
+  await page.getByRole('button', {name: 'Try again'}).click()
+  await page.getByText('scheduler-1 leads').waitFor()
+  await page.getByText('Redis does not answer').waitFor({state: 'detached'})
+  await context.close()
+}
+
+async function signedOut(browser, {url, world}) {
+  const [[id, secret]] = [...world.secrets]
+  const {page, context} = await open(browser, url)
+  await page.goto(url + '/ui/models/digits-svm')
+  await page.getByLabel('Key').fill('topsail_wrong')
+  await page.getByRole('button', {name: 'Sign in'}).click()
+  await page.getByText('No key has this secret').waitFor()
+  assert.equal(await page.getByLabel('Key').inputValue(), '', 'a wrong key is not kept in the page')
+  await page.getByLabel('Key').fill(secret)
+  await page.getByRole('button', {name: 'Sign in'}).click()
+  await page.getByRole('heading', {level: 1, name: 'digits-svm'}).waitFor()
+  await page.getByRole('button', {name: 'Sign out'}).click()
+  await page.getByText('Sign in to Topsail').waitFor()
+  await page.getByLabel('Key').fill(secret)
+  await page.getByRole('button', {name: 'Sign in'}).click()
+  await page.getByRole('heading', {level: 1, name: 'digits-svm'}).waitFor()
+  world.secrets.delete(id) // somebody revokes the key
+  await page.request.post(url + '/mock/drop/0')
+  await page.getByText('Sign in to Topsail').waitFor()
+  await context.close()
+}
+
+async function viewer(browser, {url, world}) {
+  world.key({name: 'guest', role: 'viewer'}, 'topsail_guest')
+  const {page, context} = await open(browser, url, {key: 'topsail_guest'})
+  for (const [path, button] of [
+    ['/ui/', 'New app'],
+    ['/ui/models', 'Deploy a model'],
+    ['/ui/models/fraud-gbm', 'Roll back to 3'],
+    ['/ui/models/digits-svm/7', 'Set replicas'],
+    ['/ui/models/digits-svm/7', 'Pause scaling'],
+  ]) {
+    await page.goto(url + path)
+    assert.ok(await page.getByRole('button', {name: button}).isDisabled(), `${button} is not for viewers`)
+  }
+  assert.equal(await page.getByRole('link', {name: 'Keys'}).count(), 0)
+  await context.close()
+}
+
+async function hostile(browser, {url, world}) {
+  const script = '<img src=x onerror="document.title=`owned`"><script>document.title=`owned`</script>'
+  const name = '"><b>x'
+  world.app({name, input_type: 'strings', latency_slo_micros: 1000, models: ['tone'], default_output: script, example: script})
+  const version = world.versions.get('tone:12')
+  Object.assign(version, {labels: [script], command: [script], env: {[script]: script}, pin: {count: 1, reason: script}})
+  for (const replica of world.replicas.values()) replica.reason = script
+  world.decide({model: 'tone', version: '12', from: 1, to: 2, rule: script, reason: script})
+  world.audit(script, 'update', 'app', name, {a: script}, {a: script + '!'})
+  world.key({name: script, role: 'viewer'})
+  const {page, context, wrong} = await open(browser, url)
+  const app = encodeURIComponent(name)
+  for (const path of [
+    '/ui/',
+    `/ui/apps/${app}`,
+    `/ui/apps/${app}?tab=try`,
+    `/ui/apps/${app}?tab=settings`,
+    '/ui/models/tone/12',
+    '/ui/models/tone/12?tab=job',
+    '/ui/replicas',
+    '/ui/scaling',
+    '/ui/audit',
+    '/ui/keys',
+  ]) {
+    await page.goto(url + path)
+    await page.waitForTimeout(400)
+    assert.doesNotMatch(await page.title(), /owned/, path)
+    assert.equal(await page.locator('img').count(), 0, path)
+    assert.ok(
+      (await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)) <= 0,
+      `${path} is too wide`,
+    )
+  }
+  assert.deepEqual(wrong, [])
+  await context.close()
+}
+
+async function keyboard(browser, {url}) {
+  const {page, context} = await open(browser, url)
+  await page.goto(url + '/ui/')
+  await page.getByRole('link', {name: 'digits', exact: true}).waitFor()
+  await page.keyboard.press('Tab')
+  assert.equal(await focused(page), 'Skip to the content')
+  await page.keyboard.press('Enter')
+  assert.equal(await page.evaluate(() => document.activeElement.id), 'main')
+  await page.keyboard.press('/')
+  assert.equal(await page.evaluate(() => document.activeElement.id), 'search')
+  await page.keyboard.type('fraud-gbm')
+  await page.getByRole('option').first().waitFor()
+  await page.screenshot({path: join(pictures, 'state-search.png')})
+  assert.deepEqual(await serious(page), [])
+  await page.keyboard.press('ArrowDown')
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', {level: 1, name: /fraud-gbm/}).waitFor()
+  await page.waitForFunction(() => document.activeElement.id === 'main')
+  await page.keyboard.press('g')
+  await page.keyboard.press('r')
+  await page.getByRole('heading', {level: 1, name: 'Replicas'}).waitFor()
+
+  await page.goto(url + '/ui/models/fraud-gbm')
+  const opener = page.getByRole('button', {name: 'Roll back to 3'})
+  await opener.focus()
+  await page.keyboard.press('Enter')
+  await page.getByRole('dialog').waitFor()
+  assert.ok(await page.evaluate(() => document.querySelector('dialog').contains(document.activeElement)), 'the focus is in the dialog')
+  await page.keyboard.press('Escape')
+  await page.getByRole('dialog').waitFor({state: 'hidden'})
+  assert.equal(await focused(page), 'Roll back to 3')
+
+  await page.goto(url + '/ui/')
+  const header = page.getByRole('columnheader', {name: 'Throughput'})
+  await header.getByRole('button').focus()
+  await page.keyboard.press('Enter')
+  assert.equal(await header.getAttribute('aria-sort'), 'descending')
+  await page.keyboard.press('Enter')
+  assert.equal(await header.getAttribute('aria-sort'), 'ascending')
+  assert.deepEqual(await page.locator('tbody tr td:first-child').allInnerTexts(), ['sentiment', 'wine', 'fraud', 'digits'])
+
+  await page.goto(url + '/ui/apps/digits')
+  await page.getByRole('button', {name: 'Latency as a table'}).click()
+  await page.getByRole('table', {name: 'Latency'}).getByRole('row').nth(5).waitFor()
+  await page.screenshot({path: join(pictures, 'state-table.png'), fullPage: true})
+  assert.deepEqual(await serious(page), [])
+  await context.close()
+}
+
+async function themes(browser, {url}) {
+  const {page, context} = await open(browser, url, {theme: 'dark'})
+  await page.goto(url + '/ui/')
+  const ground = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor)
+  const dark = await ground()
+  await page.getByRole('button', {name: /^Theme/}).click()
+  const light = await ground()
+  assert.notEqual(dark, light)
+  await page.reload()
+  await page.getByRole('button', {name: 'Theme: light. Change it'}).waitFor()
+  assert.equal(await ground(), light)
+  await context.close()
+}
+
+async function narrow(browser, {url}) {
+  const {page, context} = await open(browser, url, {width: 390, height: 844})
+  await page.goto(url + '/ui/')
+  const menu = page.getByRole('button', {name: 'Pages'})
+  await menu.click()
+  await page.screenshot({path: join(pictures, 'state-menu.png')})
+  assert.deepEqual(await serious(page), [])
+  await page.getByRole('link', {name: 'Cluster'}).click()
+  await page.getByRole('heading', {level: 1, name: 'Cluster'}).waitFor()
+  assert.equal(await menu.getAttribute('aria-expanded'), 'false')
+  await context.close()
+}
+
+function focused(page) {
+  return page.evaluate(() => document.activeElement.textContent.trim())
+}
+
+if (process.argv[1] === import.meta.filename) await states()

@@ -1,0 +1,83 @@
+// The operations of the management API that the pages use.
+import {Client, path, type Options, type Tagged} from './client'
+import type * as T from './types'
+
+export const client = new Client()
+
+type Window = {window: number}
+const dry = {dry_run: true}
+
+export const me = () => client.get<T.Me>('/me')
+export const signIn = (key: string) => client.send<T.Me>('POST', '/session', {body: {key}})
+export const signOut = () => client.send<void>('DELETE', '/session')
+
+export const getApp = (app: string) => client.tagged<T.App>('GET', path('apps', app))
+export const createApp = (app: T.App) => client.send<T.App>('POST', '/apps', {body: app, once: true})
+export const putApp = (app: T.App, ifMatch: string) => client.tagged<T.App>('PUT', path('apps', app.name), {body: app, ifMatch})
+export const rehearseDeleteApp = (app: string) => client.send<T.Rehearsal>('DELETE', path('apps', app), {query: dry})
+export const deleteApp = (app: string) => client.send<void>('DELETE', path('apps', app))
+export const link = (app: string, model: string) => client.send<T.App>('PUT', path('apps', app, 'links', model))
+export const rehearseUnlink = (app: string, model: string) =>
+  client.send<T.Rehearsal>('DELETE', path('apps', app, 'links', model), {query: dry})
+export const unlink = (app: string, model: string) => client.send<T.App>('DELETE', path('apps', app, 'links', model))
+export const getPolicy = (app: string) => client.tagged<T.Policy>('GET', path('apps', app, 'policy'))
+export const rehearsePolicy = (app: string, policy: T.Policy, ifMatch: string) =>
+  client.send<T.Rehearsal>('PUT', path('apps', app, 'policy'), {body: policy, ifMatch, query: dry})
+export const putPolicy = (app: string, policy: T.Policy, ifMatch: string) =>
+  client.tagged<T.App>('PUT', path('apps', app, 'policy'), {body: policy, ifMatch})
+export const getLearned = (app: string, uid: string, context: string) =>
+  client.get<T.Learned>(path('apps', app, 'learned'), {query: {uid, context}})
+export const forgetLearned = (app: string, uid: string, context: string) =>
+  client.send<void>('DELETE', path('apps', app, 'learned'), {query: {uid, context}})
+export const tryApp = (app: string, query: object) => client.send<T.Trial>('POST', path('apps', app, 'try'), {body: query})
+export const appTraffic = (app: string, query: Window, signal?: AbortSignal) =>
+  client.get<T.AppSeries>(path('apps', app, 'traffic'), {query, ...(signal && {signal})})
+
+export const getModel = (model: string) => client.tagged<T.Model>('GET', path('models', model))
+export const rehearseCurrent = (model: string, version: string) =>
+  client.send<T.Rehearsal>('PUT', path('models', model, 'current'), {body: {version}, query: dry})
+export const setCurrent = (model: string, version: string) =>
+  client.send<T.Model>('PUT', path('models', model, 'current'), {body: {version}})
+export const rehearseRollBack = (model: string) => client.send<T.Rehearsal>('POST', path('models', model, 'rollback'), {query: dry})
+export const rollBack = (model: string) => client.send<T.Model>('POST', path('models', model, 'rollback'), {once: true})
+export const rehearseDeleteModel = (model: string) => client.send<T.Rehearsal>('DELETE', path('models', model), {query: dry})
+export const deleteModel = (model: string) => client.send<void>('DELETE', path('models', model))
+
+export const getVersion = (model: string, version: string) => client.tagged<T.Version>('GET', path('models', model, 'versions', version))
+export const createVersion = (model: string, version: T.Version, keepCurrent: boolean) =>
+  client.send<T.Version>('POST', path('models', model, 'versions'), {
+    body: version,
+    query: {keep_current: keepCurrent || undefined},
+    once: true,
+  })
+export const rehearseDeleteVersion = (model: string, version: string) =>
+  client.send<T.Rehearsal>('DELETE', path('models', model, 'versions', version), {query: dry})
+export const deleteVersion = (model: string, version: string) => client.send<void>('DELETE', path('models', model, 'versions', version))
+export const setScale = (model: string, version: string, change: {replicas?: number; scale?: T.Scale}) =>
+  client.send<T.Version>('PUT', path('models', model, 'versions', version, 'scale'), {body: change})
+export const setPin = (model: string, version: string, pin: T.Pin) =>
+  client.send<T.Version>('PUT', path('models', model, 'versions', version, 'pin'), {body: pin})
+export const releasePin = (model: string, version: string) =>
+  client.send<T.Version>('DELETE', path('models', model, 'versions', version, 'pin'))
+export const getJob = (model: string, version: string) => client.get<T.Job>(path('models', model, 'versions', version, 'job'))
+export const versionTraffic = (model: string, version: string, query: Window, signal?: AbortSignal) =>
+  client.get<T.VersionSeries>(path('models', model, 'versions', version, 'traffic'), {query, ...(signal && {signal})})
+
+export const getReplica = (replica: string) => client.get<T.Replica>(path('replicas', replica))
+export const restart = (replica: string) => client.send<void>('POST', path('replicas', replica, 'restart'), {once: true})
+export const drain = (replica: string) => client.send<void>('POST', path('replicas', replica, 'drain'), {once: true})
+export const logs = (replica: string, query: NonNullable<Options['query']>, signal: AbortSignal) =>
+  client.stream(path('replicas', replica, 'logs'), {query, signal})
+
+export const artifacts = () => client.get<T.Page<T.Artifact>>('/artifacts')
+export const decisions = (query: {model?: string; version?: string; limit?: number} = {}) =>
+  client.get<{items: T.Decision[]}>('/decisions', {query})
+export const scheduler = () => client.get<T.Scheduler>('/scheduler')
+export const cluster = () => client.get<T.Cluster>('/cluster')
+export const audit = (query: {kind?: string; name?: string; who?: string; limit?: number; cursor?: string}) =>
+  client.get<T.Page<T.AuditEntry>>('/audit', {query})
+export const keys = () => client.get<T.Page<T.Key>>('/keys')
+export const createKey = (key: T.NewKey) => client.send<T.Key & {secret: string}>('POST', '/keys', {body: key})
+export const revokeKey = (key: string) => client.send<void>('DELETE', path('keys', key))
+
+export type {Tagged}

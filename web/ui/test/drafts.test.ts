@@ -1,0 +1,52 @@
+import {describe, expect, it} from 'vitest'
+import {appOf, blank, draftOf} from '../src/lib/appdraft'
+import {kinds, options} from '../src/lib/policies'
+import {draftOf as policyDraft, policyOf} from '../src/lib/policydraft'
+import {nextVersion, versionOf, blank as blankVersion} from '../src/lib/versiondraft'
+
+describe('drafts', () => {
+  const app = {
+    name: 'fraud',
+    input_type: 'floats' as const,
+    latency_slo_micros: 50_000,
+    models: ['m'],
+    policy: {kind: 'vote'},
+    limit: {per_second: 5, burst: 9},
+    cache: {round: 0.01},
+    require_key: true,
+    origin: 'api' as const,
+  }
+  it('leave an app as it is', () => {
+    const {origin: _, ...rest} = app
+    expect(appOf(draftOf(app), app)).toEqual(rest)
+    expect(appOf(draftOf(blank), blank)).toEqual(blank)
+  })
+  it('take an option away', () => expect(appOf({...draftOf(app), limit: null, requireKey: false}, app)).not.toHaveProperty('limit'))
+
+  it('leave a policy as it is, also what no field is for', () => {
+    const policy = {kind: 'versions', weights: {'1': 0.9, '2': 0.1}, sticky: true, record_seconds: 60, costs: {a: 2}}
+    expect(policyOf('versions', policyDraft(policy), policy)).toEqual(policy)
+  })
+  it('drop options of another kind', () =>
+    expect(policyOf('single', policyDraft({kind: 'vote', agreement: 0.5}), {kind: 'vote', agreement: 0.5})).toEqual({kind: 'single'}))
+  it('say what is no weight', () => expect(() => policyOf('vote', {...policyDraft({}), weights: 'a=b'}, {})).toThrow('NAME=WEIGHT'))
+  it('have a field for every option of every kind', () => {
+    const known = options.map((option) => option.name)
+    for (const kind of kinds) expect(known).toEqual(expect.arrayContaining(kind.options))
+  })
+
+  it('make versions', () => {
+    expect(versionOf({...blankVersion, command: 'python3 m.py', dir: '/m', env: 'A=1', labels: 'a, b'})).toEqual({
+      version: '1',
+      replicas: 1,
+      input_type: 'doubles',
+      command: ['python3', 'm.py'],
+      dir: '/m',
+      env: {A: '1'},
+      labels: ['a', 'b'],
+    })
+    expect(() => versionOf(blankVersion)).toThrow('command')
+    expect(() => versionOf({...blankVersion, from: 'bundle'})).toThrow('bundle')
+  })
+  it('go on counting', () => expect([nextVersion([]), nextVersion(['1', '9', '10']), nextVersion(['2024-11'])]).toEqual(['1', '11', '']))
+})
