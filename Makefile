@@ -4,6 +4,7 @@ BIN      := bin/topsail
 VENV     := build/venv
 PYTHON   ?= python3
 DEMO     := examples/demo
+UI       := web/ui
 MODELS   := build/demo-models
 DATA_DIR ?= build/demo-data
 TOOLS    := go tool -modfile=internal/tools/go.mod
@@ -14,13 +15,25 @@ BENCH    ?= all
 OFFSET   ?= 0
 OUTAGE   ?= 20s
 
-.PHONY: help build run servers cluster cluster-down test test-go test-python test-demo faults test-faults bench figures selection fuzz lint fmt fix clean
+.PHONY: help build ui run servers cluster cluster-down test test-ui test-go test-python test-runtimes test-api test-demo faults test-faults bench figures selection fuzz lint fmt fix clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
 
-build: ## build bin/topsail
+build: ui ## build bin/topsail, with the web UI where there is Node
 	go build -o $(BIN) ./cmd/topsail
+
+ui: ## build the web UI, which the program then carries
+	@if command -v npm > /dev/null; then $(MAKE) --no-print-directory $(UI)/dist/index.html; \
+	else echo "there is no npm: building without the web UI; it needs Node 20 or later"; fi
+
+$(UI)/dist/index.html: $(UI)/node_modules/.package-lock.json $(shell git ls-files web/ui/src web/ui/index.html web/ui/*.ts web/ui/*.js)
+	@echo "building the web UI"
+	@cd $(UI) && npm run --silent build -- --logLevel warn
+
+$(UI)/node_modules/.package-lock.json: $(UI)/package-lock.json
+	@cd $(UI) && npm ci --ignore-scripts --no-audit --no-fund --silent
+	@touch $@
 
 run: build $(VENV)/demo ## serve two demo models on this machine
 	@$(VENV)/bin/python $(DEMO)/train.py $(MODELS)
@@ -37,9 +50,14 @@ cluster: build servers $(VENV)/demo ## run Consul, Nomad, Redis, InfluxDB and To
 cluster-down: ## stop the cluster and leave nothing behind
 	@go run ./internal/cluster down -offset $(OFFSET)
 
-test: lint test-go test-python test-demo faults ## run all tests
+test: lint test-ui test-go test-python test-demo ## run all tests but the faults
 
-test-go: $(VENV)/sdk servers
+test-ui: build ## check the web UI and drive it with Chromium
+	@scripts/need-chromium
+	cd $(UI) && npm run --silent check && npm test --silent && npm run --silent e2e
+	scripts/test-ui
+
+test-go: $(VENV)/test $(VENV)-clipper/made servers
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" go test -race -timeout 10m $$(go list ./... | grep -v internal/faults)
 
 # By itself: what clients see under a fault is no use while other tests compete.
@@ -54,6 +72,13 @@ figures: build servers ## measure a cluster: from zero, steps, rollouts, changes
 
 test-python: $(VENV)/test
 	cd containers/python && ../../$(VENV)/bin/python -m pytest -q
+
+test-runtimes: $(VENV)/test ## run real ONNX, XGBoost, LightGBM, PyTorch, R and PySpark models; those that are installed are said in tests/heavy
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r containers/python/tests/heavy/requirements.txt
+	cd containers/python && ../../$(VENV)/bin/python -m pytest -q tests/heavy
+
+test-api: build ## ask the management API of a real Topsail what its OpenAPI document allows, and what not
+	scripts/schemathesis
 
 test-demo: ## clone the repository, run `make run` there, and ask both models
 	scripts/test-demo
@@ -98,8 +123,14 @@ $(VENV)/demo: $(VENV)/sdk $(DEMO)/requirements.txt
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r $(DEMO)/requirements.txt
 	@touch $@
 
-$(VENV)/test: $(VENV)/demo
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check pytest
+$(VENV)/test: $(VENV)/demo containers/python/tests/requirements.txt
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r containers/python/tests/requirements.txt
+	@touch $@
+
+# Clipper's own package, for the tests that run it against Topsail.
+$(VENV)-clipper/made: scripts/need-clipper containers/python/tests/clipper/requirements.txt $(VENV)/sdk
+	@scripts/need-clipper $(VENV)-clipper
+	$(VENV)-clipper/bin/python -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps ./containers/python
 	@touch $@
 
 # The laboratory has an environment of its own, so that what it needs is not in the models'.

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"topsail/cmd/topsail/admin"
 	"topsail/cmd/topsail/cluster"
 	"topsail/cmd/topsail/config"
 	"topsail/cmd/topsail/local"
@@ -23,16 +24,18 @@ func rootCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddGroup(&cobra.Group{ID: "roles", Title: "Roles:"}, &cobra.Group{ID: "cluster", Title: "A cluster's state:"})
+	root.AddGroup(&cobra.Group{ID: "roles", Title: "Roles:"}, &cobra.Group{ID: "cluster", Title: "A cluster's servers themselves, also where no management side runs:"}, &cobra.Group{ID: "bundles", Title: "Bundles, on nodes:"})
 	root.AddCommand(
 		localCommand(),
 		roleCommand("gateway", "Answer queries", cluster.Gateway),
 		roleCommand("sidecar", "Serve one replica, beside its container", cluster.Sidecar),
 		roleCommand("scheduler", "Decide the numbers of replicas, while leading", cluster.Scheduler),
 		roleCommand("web", "Serve management", cluster.Web),
-		applyCommand(), restoreCommand(), scaleCommand(), gatewaysCommand(), decisionsCommand(), jobCommand(),
-		configCommand(), doctorCommand(),
+		seedCommand(), restoreCommand(), scaleCommand(), gatewaysCommand(), decisionsCommand(), jobCommand(),
+		configCommand(), doctorCommand(), runtimeCommand(), environmentCommand(),
 	)
+	root.AddCommand(admin.ApplyCommand())
+	admin.AddTo(root)
 	return root
 }
 
@@ -61,7 +64,7 @@ func localCommand() *cobra.Command {
 		if err != nil {
 			return fmt.Errorf("cannot find the path of this program: %w", err)
 		}
-		return local.Run(c.Context(), cfg, local.Options{Guard: []string{self, "guard", "--"}, Watch: watch, Out: os.Stdout, Log: log})
+		return local.Run(c.Context(), cfg, local.Options{Guard: []string{self, "guard", "--"}, Runtime: []string{self, "runtime"}, Watch: watch, Out: os.Stdout, Log: log})
 	})
 }
 
@@ -109,6 +112,9 @@ func configFlags(flags *pflag.FlagSet) (load func() (*config.Config, error)) {
 	for _, k := range config.Keys() {
 		if k.Flag != "" {
 			flags.String(k.Flag, "", k.Help)
+			if k.Type == "boolean" {
+				flags.Lookup(k.Flag).NoOptDefVal = "true"
+			}
 			keys[k.Flag] = true
 		}
 	}

@@ -74,23 +74,34 @@ func (in *instance) output() string {
 	return in.out.String()
 }
 
-// start runs `topsail local` on free ports with a configuration and flags.
+// start runs `topsail local` on free ports with a configuration, or without a file where
+// that is empty, and flags.
 func start(t *testing.T, dir, config string, flags ...string) *instance {
 	t.Helper()
-	file := filepath.Join(dir, "topsail.toml")
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	in := &instance{t: t, dir: dir, exited: make(chan error, 1)}
-	args := append([]string{"local", "--config", file, "--data-dir", filepath.Join(dir, "data"), "--log-format", "json",
-		"--gateway-addr", "127.0.0.1:0", "--web-addr", "127.0.0.1:0", "--ops-addr", "127.0.0.1:0"}, flags...)
-	in.cmd = exec.Command(programs.topsail, args...)
+	args := []string{"local", "--data-dir", filepath.Join(dir, "data"), "--log-format", "json",
+		"--gateway-addr", "127.0.0.1:0", "--web-addr", "127.0.0.1:0", "--ops-addr", "127.0.0.1:0"}
+	if config != "" {
+		file := filepath.Join(dir, "topsail.toml")
+		if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, "--config", file)
+	}
+	in.cmd = exec.Command(programs.topsail, append(args, flags...)...)
 	in.cmd.Stdout, in.cmd.Stderr = in, in
 	if err := in.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	go func() { in.exited <- in.cmd.Wait() }()
-	t.Cleanup(func() { in.cmd.Process.Kill() })
+	go func() {
+		defer close(in.exited)
+		in.exited <- in.cmd.Wait()
+	}()
+	t.Cleanup(func() {
+		in.cmd.Process.Kill()
+		for range in.exited { // until it writes nothing more
+		}
+	})
 	return in
 }
 
@@ -344,13 +355,14 @@ func TestHealthMetricsAndPages(t *testing.T) {
 	in := start(t, dir, sumConfig(dir, quoted(programs.gosum))).ready()
 	in.ask(`{"input": [1]}`)
 	ops := regexp.MustCompile(`http://([0-9.:]+)/metrics`).FindStringSubmatch(in.output())[1]
-	web := regexp.MustCompile(`http://([0-9.:]+)/\n`).FindStringSubmatch(in.output())[1]
+	web := in.web()
 	for url, want := range map[string]string{
 		"http://" + ops + "/health/live":  `"ok"`,
 		"http://" + ops + "/health/ready": `"ok"`,
 		"http://" + ops + "/metrics":      `topsail_gateway_answers_total{app="sum",cause="ok"} 1`,
-		"http://" + web + "/":             "sum:1/0",
-		"http://" + web + "/admin/ping":   "PONG",
+		web + "/":                         "Topsail",
+		web + "/api/v1/replicas":          `"sum:1~0"`,
+		web + "/admin/ping":               "PONG",
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		request, _ := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)

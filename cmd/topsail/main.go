@@ -4,11 +4,11 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
 
+	"topsail/cmd/topsail/admin"
 	"topsail/internal/process"
 )
 
@@ -21,9 +21,8 @@ func main() {
 	defer stop()
 	// A second signal ends the process at once, if draining takes too long for it.
 	context.AfterFunc(ctx, stop)
-	if err := rootCommand().ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "topsail:", err)
+	if status := admin.Exit(rootCommand().ExecuteContext(ctx), os.Stderr); status != 0 {
 		stop()
-		os.Exit(1)
+		os.Exit(status)
 	}
 }

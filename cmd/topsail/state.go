@@ -15,10 +15,10 @@ import (
 	"topsail/serving"
 )
 
-func applyCommand() *cobra.Command {
+func seedCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:     "apply",
-		Short:   "Bring the apps and models of the configuration file into the cluster",
+		Use:     "seed",
+		Short:   "Write the apps and models of the configuration file to Redis itself, where no management side runs; else use apply",
 		GroupID: "cluster",
 		Args:    cobra.NoArgs,
 	}

@@ -26,8 +26,9 @@ var rooms = map[string][]string{
 	"jobs":       {"serving"},
 	"containers": {"containers", "rpc", "serving"},
 
-	"internal/filestore":      {"serving"},
-	"internal/redisstore":     {"serving", "internal/access"},
+	"internal/stored":         {"serving"},
+	"internal/filestore":      {"serving", "internal/stored"},
+	"internal/redisstore":     {"serving", "internal/stored", "internal/access"},
 	"internal/consulregistry": {"serving", "internal/access"},
 	"internal/influxdemand":   {"serving", "internal/access"},
 	"internal/nomadfleet":     {"serving", "jobs", "internal/access"},
@@ -69,7 +70,9 @@ var homes = map[string][]string{
 	"pgregory.net/rapid":                          {"gateway/selection/conformance"},
 	"golang.org/x/time":                           {"internal/consulregistry", "internal/nomadfleet", "internal/redisstore"},
 	"golang.org/x/sync":                           {"gateway", "cmd/topsail", "internal/bench", "internal/servers"},
-	"golang.org/x/sys":                            {"internal/process", "internal/load", "rpc/v1", "internal/bench"},
+	"golang.org/x/sys":                            {"internal/process", "internal/load", "rpc/v1", "internal/bench", "cmd/topsail/admin/screen"},
+	"github.com/prometheus/client_model":          {"internal/obs"},
+	"google.golang.org/protobuf":                  {"internal/obs"},
 }
 
 const module = "topsail"

@@ -42,7 +42,7 @@ func up(ctx context.Context, o options) (err error) {
 		}
 	}
 	say("registering the apps and models of %s", o.config)
-	if err := o.command(ctx, o.program, "apply", "--config", o.config); err != nil {
+	if err := o.command(ctx, o.program, "seed", "--config", o.config); err != nil {
 		return err
 	}
 	say("waiting for an answer")
@@ -90,9 +90,12 @@ func (o options) runJob(ctx context.Context, name string) error {
 	case "web":
 		variables["port"] = strconv.Itoa(webPort + o.offset)
 		variables["nomad_addr"] = "http://" + address(p.Nomad)
+		variables["bundles_url"] = "http://" + o.web()
+		variables["data_dir"] = filepath.Join(o.dir, "management")
 		variables["env"] = fmt.Sprintf("{ TOPSAIL_GATEWAY_ADDR = %q }", o.gateway())
 	case "scheduler":
 		variables["nomad_addr"] = "http://" + address(p.Nomad)
+		variables["bundles_url"] = "http://" + o.web()
 	}
 	args := []string{"job", "run", "-detach"}
 	for variable, value := range variables {

@@ -54,7 +54,7 @@ func (a *admin) deleteApp(ctx context.Context, r request) (string, error) {
 }
 
 func (a *admin) apps(_ context.Context, r request) (string, error) {
-	apps := a.store.Catalog().Apps
+	apps := a.Store.Catalog().Apps
 	names := slices.Sorted(maps.Keys(apps))
 	if !r.flag("verbose") {
 		return answer(list(names))
@@ -67,7 +67,7 @@ func (a *admin) apps(_ context.Context, r request) (string, error) {
 }
 
 func (a *admin) app(_ context.Context, r request) (string, error) {
-	if app := a.store.Catalog().Apps[r.text("name")]; app != nil {
+	if app := a.Store.Catalog().Apps[r.text("name")]; app != nil {
 		return answer(describeApp(app))
 	}
 	return nothing, nil
@@ -75,7 +75,7 @@ func (a *admin) app(_ context.Context, r request) (string, error) {
 
 // state shows what Clipper kept of an app for each user: its default output.
 func (a *admin) state(_ context.Context, r request) (string, error) {
-	if app := a.store.Catalog().Apps[r.text("app_name")]; app != nil {
+	if app := a.Store.Catalog().Apps[r.text("app_name")]; app != nil {
 		return app.DefaultOutput, nil
 	}
 	return "", nil

@@ -19,7 +19,7 @@ func TestManyClientsChangeTheSameApps(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	h := Handler(store, nobody)
+	h := handler(store, nobody)
 	post(h, "add_app", `{"name":"app","input_type":"d","default_output":"0","latency_slo_micros":20000}`)
 	const clients = 200
 	var all sync.WaitGroup
@@ -39,7 +39,7 @@ func TestManyClientsChangeTheSameApps(t *testing.T) {
 	for i := range clients {
 		all.Go(func() {
 			own := fmt.Sprintf("m-%d", i)
-			note("add_model", change(newModel, `"q"`, `"`+own+`"`))
+			note("add_model", with(newModel, `"q"`, `"`+own+`"`))
 			note("add_model_links", `{"app_name":"app","model_names":["`+own+`"]}`)
 			note("set_model_version", newModel)
 			if i%2 == 0 {
@@ -74,7 +74,7 @@ func TestTwoProcesses(t *testing.T) {
 	var all sync.WaitGroup
 	made := make(chan int, 100)
 	for range 10 {
-		h := Handler(store, nobody)
+		h := handler(store, nobody)
 		for range 10 {
 			all.Go(func() {
 				status, _ := post(h, "add_model", newModel)

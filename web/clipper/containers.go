@@ -21,9 +21,9 @@ type containerInfo struct {
 // ready lists the ready replicas by version. Each version's are numbered from 0 on, in
 // the order of their names.
 func (a *admin) ready() []containerInfo {
-	replicas := slices.Clone(a.replicas())
+	replicas := slices.Clone(a.Replicas())
 	slices.SortFunc(replicas, func(a, b serving.Endpoint) int { return strings.Compare(a.Replica, b.Replica) })
-	cat, count := a.store.Catalog(), map[serving.ModelID]int{}
+	cat, count := a.Store.Catalog(), map[serving.ModelID]int{}
 	infos := []containerInfo{}
 	for _, replica := range replicas {
 		for _, id := range replica.Models {

@@ -14,6 +14,8 @@ import (
 
 	"topsail/serving"
 	"topsail/serving/catalog"
+	"topsail/web/auth"
+	"topsail/web/change"
 	"topsail/web/problem"
 )
 
@@ -22,30 +24,30 @@ const (
 	within  = 10 * time.Second // bounds a change, waiting included
 )
 
-// Store holds the catalog.
-type Store interface {
-	Catalog() *serving.Catalog
-	// Apply is catalog.Apply, made durable.
-	Apply(ctx context.Context, change catalog.Change, ifRevision uint64) (*serving.Catalog, error)
+// System is what the requests are about. Its functions may be called concurrently, and
+// what they return is only read.
+type System struct {
+	Store    change.Store
+	Replicas func() []serving.Endpoint      // those there are now
+	Check    func(v *serving.Version) error // says why a version cannot run here
 }
 
 // admin answers the requests.
 type admin struct {
-	store    Store
-	replicas func() []serving.Endpoint
-	turn     chan struct{} // holds a token while a request changes the catalog
+	System
+	turns *change.Turns
 }
 
 // operation is one request with what it needs.
 type operation struct {
+	role serving.Role
 	keys keys
 	do   func(context.Context, request) (string, error)
 }
 
-// Handler serves /admin/*. replicas lists those there are now; it may be called
-// concurrently, and what it returns is only read.
-func Handler(store Store, replicas func() []serving.Endpoint) http.Handler {
-	a := &admin{store: store, replicas: replicas, turn: make(chan struct{}, 1)}
+// Handler serves /admin/* to callers that auth.Guard let in.
+func Handler(system System) http.Handler {
+	a := &admin{System: system, turns: change.New(system.Store)}
 	operations := a.operations()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name := strings.TrimPrefix(r.URL.Path, "/admin/")
@@ -58,7 +60,7 @@ func Handler(store Store, replicas func() []serving.Endpoint) http.Handler {
 		case !known:
 			problem.Write(w, http.StatusNotFound, "Not found", "Clipper's management API has no such request")
 		case allowed(w, r, http.MethodPost):
-			op.serve(w, r)
+			auth.Needs(op.role, op).ServeHTTP(w, r)
 		}
 	})
 }
@@ -66,24 +68,25 @@ func Handler(store Store, replicas func() []serving.Endpoint) http.Handler {
 func (a *admin) operations() map[string]operation {
 	version := keys{{"model_name", isText}, {"model_version", isText}}
 	links := keys{{"app_name", isText}, {"model_names", isTexts}}
+	const viewer, operator, deployer = serving.RoleViewer, serving.RoleOperator, serving.RoleDeployer
 	return map[string]operation{
-		"add_app": {keys{{"name", isText}, {"input_type", isInputType}, {"default_output", isText},
+		"add_app": {deployer, keys{{"name", isText}, {"input_type", isInputType}, {"default_output", isText},
 			{"latency_slo_micros", isInt}}, a.addApp},
-		"delete_app": {keys{{"name", isText}}, a.deleteApp},
-		"add_model": {keys{{"model_name", isText}, {"model_version", isText}, {"labels", isTexts}, {"input_type", isInputType},
+		"delete_app": {deployer, keys{{"name", isText}}, a.deleteApp},
+		"add_model": {deployer, keys{{"model_name", isText}, {"model_version", isText}, {"labels", isTexts}, {"input_type", isInputType},
 			{"container_name", isText}, {"model_data_path", isText}, {"batch_size", isInt}}, a.addModel},
-		"add_model_links":        {links, a.addLinks},
-		"delete_model_links":     {links, a.deleteLinks},
-		"set_model_version":      {version, a.setVersion},
-		"delete_versioned_model": {version, a.deleteVersion},
-		"get_all_applications":   {keys{{"verbose", isBool}}, a.apps},
-		"get_application":        {keys{{"name", isText}}, a.app},
-		"get_linked_models":      {keys{{"app_name", isText}}, a.linkedModels},
-		"get_all_models":         {keys{{"verbose", isBool}}, a.models},
-		"get_model":              {version, a.model},
-		"get_all_containers":     {keys{{"verbose", isBool}}, a.containers},
-		"get_container":          {keys{{"model_name", isText}, {"model_version", isText}, {"replica_id", isInt}}, a.container},
-		"get_state":              {keys{{"app_name", isText}, {"uid", isInt}}, a.state},
+		"add_model_links":        {deployer, links, a.addLinks},
+		"delete_model_links":     {deployer, links, a.deleteLinks},
+		"set_model_version":      {operator, version, a.setVersion},
+		"delete_versioned_model": {deployer, version, a.deleteVersion},
+		"get_all_applications":   {viewer, keys{{"verbose", isBool}}, a.apps},
+		"get_application":        {viewer, keys{{"name", isText}}, a.app},
+		"get_linked_models":      {viewer, keys{{"app_name", isText}}, a.linkedModels},
+		"get_all_models":         {viewer, keys{{"verbose", isBool}}, a.models},
+		"get_model":              {viewer, version, a.model},
+		"get_all_containers":     {viewer, keys{{"verbose", isBool}}, a.containers},
+		"get_container":          {viewer, keys{{"model_name", isText}, {"model_version", isText}, {"replica_id", isInt}}, a.container},
+		"get_state":              {viewer, keys{{"app_name", isText}, {"uid", isInt}}, a.state},
 	}
 }
 
@@ -97,7 +100,8 @@ func allowed(w http.ResponseWriter, r *http.Request, method string) bool {
 	return false
 }
 
-func (op operation) serve(w http.ResponseWriter, r *http.Request) {
+// ServeHTTP implements http.Handler.
+func (op operation) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if _, large := errors.AsType[*http.MaxBytesError](err); large {
 		problem.Write(w, http.StatusRequestEntityTooLarge, "Request too large", "the body may have "+strconv.Itoa(maxBody)+" bytes")

@@ -4,27 +4,30 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
 
 	"topsail/serving"
 	"topsail/serving/catalog"
+	"topsail/web/auth"
+	"topsail/web/change"
 )
 
-func change(text, from, to string) string { return strings.Replace(text, from, to, 1) }
+func with(text, from, to string) string { return strings.Replace(text, from, to, 1) }
 
 func emptyCatalog() *serving.Catalog { return &serving.Catalog{} }
 
 // TestSession is a session of Clipper's client.
 func TestSession(t *testing.T) {
 	store := &memory{cat: emptyCatalog()}
-	h := Handler(store, nobody)
+	h := handler(store, nobody)
 	for _, step := range []struct{ name, body string }{
 		{"add_app", `{"name":"app","input_type":"double","default_output":"0","latency_slo_micros":100000}`},
-		{"add_model", change(change(newModel, `[]`, `["x"]`), "NO_CONTAINER", "me/image:1")},
+		{"add_model", with(with(newModel, `[]`, `["x"]`), "NO_CONTAINER", "me/image:1")},
 		{"add_model_links", `{"app_name":"app","model_names":["q"]}`},
-		{"add_model", change(change(newModel, `"1"`, `"2"`), "-1", "8")},
+		{"add_model", with(with(newModel, `"1"`, `"2"`), "-1", "8")},
 		{"set_model_version", `{"model_name":"q","model_version":"1"}`},
 	} {
 		if status, text := post(h, step.name, step.body); status != 200 {
@@ -56,9 +59,9 @@ func TestSession(t *testing.T) {
 
 func TestIncompatibleVersionIsNotSet(t *testing.T) {
 	store := having(t)
-	h := Handler(store, nobody)
+	h := handler(store, nobody)
 	post(h, "delete_model_links", `{"app_name":"a","model_names":["m"]}`)
-	if status, text := post(h, "add_model", change(change(newModel, `"q","model_version":"1"`, `"m","model_version":"3"`), `"d"`, `"strings"`)); status != 200 {
+	if status, text := post(h, "add_model", with(with(newModel, `"q","model_version":"1"`, `"m","model_version":"3"`), `"d"`, `"strings"`)); status != 200 {
 		t.Fatal(text)
 	}
 	post(h, "set_model_version", `{"model_name":"m","model_version":"1"}`)
@@ -71,7 +74,7 @@ func TestIncompatibleVersionIsNotSet(t *testing.T) {
 
 func TestSeveralLinksAreMadeTogetherOrNotAtAll(t *testing.T) {
 	store := having(t)
-	h := Handler(store, nobody)
+	h := handler(store, nobody)
 	revision := store.cat.Revision
 	if status, _ := post(h, "add_model_links", `{"app_name":"b","model_names":["s","m"]}`); status != 400 || store.cat.Revision != revision {
 		t.Errorf("%d, and the catalog is %+v", status, store.cat.Apps["b"])
@@ -92,7 +95,7 @@ func TestAnotherProcessIsQuicker(t *testing.T) {
 		catalog.DeleteApp{Name: "b"},
 		catalog.PutVersion{Version: serving.Version{ModelID: serving.ModelID{Model: "q", Version: "1"}, InputType: serving.Doubles}},
 	}
-	status, text := post(Handler(store, nobody), "add_model", newModel)
+	status, text := post(handler(store, nobody), "add_model", newModel)
 	if status != 400 || text != "model with name 'q' and version '1' already exists" {
 		t.Errorf("%d %s", status, text)
 	}
@@ -101,14 +104,18 @@ func TestAnotherProcessIsQuicker(t *testing.T) {
 func TestStoreAway(t *testing.T) {
 	store := having(t)
 	store.away = errors.New("redis does not answer")
-	if status, text := post(Handler(store, nobody), "delete_app", `{"name":"a"}`); status != 503 || text != "redis does not answer" {
+	if status, text := post(handler(store, nobody), "delete_app", `{"name":"a"}`); status != 503 || text != "redis does not answer" {
 		t.Errorf("%d %s", status, text)
 	}
 }
 
 func TestWaitingEndsWithTheClient(t *testing.T) {
-	a := &admin{store: having(t), turn: make(chan struct{}, 1)}
-	a.turn <- struct{}{}
+	a := &admin{turns: change.New(having(t))}
+	done, err := a.turns.Take(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer done()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := a.deleteApp(ctx, request{"name": "a"}); !errors.Is(err, context.Canceled) {
@@ -118,7 +125,7 @@ func TestWaitingEndsWithTheClient(t *testing.T) {
 
 func TestContainers(t *testing.T) {
 	m1, s1 := serving.ModelID{Model: "m", Version: "1"}, serving.ModelID{Model: "s", Version: "1"}
-	h := Handler(having(t), func() []serving.Endpoint {
+	h := handler(having(t), func() []serving.Endpoint {
 		return []serving.Endpoint{
 			{Replica: "s-1", Models: []serving.ModelID{s1}, Ready: true},
 			{Replica: "m-b", Models: []serving.ModelID{m1}, Ready: true},
@@ -129,7 +136,7 @@ func TestContainers(t *testing.T) {
 	const first = `{"model_id":"m:1","model_name":"m","model_version":"1","model_replica_id":0,"input_type":"doubles"}`
 	for _, tt := range []struct{ name, body, want string }{
 		{"get_all_containers", `{"verbose":false}`, `["m:1:0","m:1:1","s:1:0"]`},
-		{"get_all_containers", `{"verbose":true}`, `[` + first + `,` + change(first, `id":0`, `id":1`) + `,{"model_id":"s:1","model_name":"s","model_version":"1","model_replica_id":0,"input_type":"strings"}]`},
+		{"get_all_containers", `{"verbose":true}`, `[` + first + `,` + with(first, `id":0`, `id":1`) + `,{"model_id":"s:1","model_name":"s","model_version":"1","model_replica_id":0,"input_type":"strings"}]`},
 		{"get_container", `{"model_name":"m","model_version":"1","replica_id":0}`, first},
 		{"get_container", `{"model_name":"m","model_version":"1","replica_id":2}`, `{}`},
 		{"get_container", `{"model_name":"m","model_version":"1","replica_id":-1}`, `{}`},
@@ -154,7 +161,7 @@ func TestContainerNames(t *testing.T) {
 }
 
 func TestMethodsAndPaths(t *testing.T) {
-	h := Handler(having(t), nobody)
+	h := handler(having(t), nobody)
 	for _, tt := range []struct {
 		method, path string
 		status       int
@@ -187,7 +194,7 @@ func TestMethodsAndPaths(t *testing.T) {
 }
 
 func TestBodiesAreBounded(t *testing.T) {
-	h := Handler(having(t), nobody)
+	h := handler(having(t), nobody)
 	for size, want := range map[int]int{maxBody: 200, maxBody + 1: 413, 10 << 20: 413} {
 		body := `{"name":"a"` + strings.Repeat(" ", size-12) + `}`
 		if w := send(h, "POST", "/admin/get_application", body); w.Code != want {
@@ -199,14 +206,14 @@ func TestBodiesAreBounded(t *testing.T) {
 // TestHostileNames: whatever a name is, it is refused with a sentence or makes nothing.
 func TestHostileNames(t *testing.T) {
 	store := having(t)
-	h := Handler(store, nobody)
+	h := handler(store, nobody)
 	revision := store.cat.Revision
 	for _, name := range []string{"", ".", "../../etc", "a/b", "a b", "a\x00b", "<script>alert(1)</script>", "*", "a\n", "ü", strings.Repeat("x", 64), "'; drop", "%2e"} {
 		quoted, _ := json.Marshal(name)
 		for op, body := range map[string]string{
 			"add_app":                `{"name":` + string(quoted) + `,"input_type":"d","default_output":"","latency_slo_micros":20000}`,
 			"delete_app":             `{"name":` + string(quoted) + `}`,
-			"add_model":              change(change(newModel, `"q"`, string(quoted)), `"1"`, string(quoted)),
+			"add_model":              with(with(newModel, `"q"`, string(quoted)), `"1"`, string(quoted)),
 			"add_model_links":        `{"app_name":"a","model_names":[` + string(quoted) + `]}`,
 			"delete_model_links":     `{"app_name":` + string(quoted) + `,"model_names":["m"]}`,
 			"set_model_version":      `{"model_name":"m","model_version":` + string(quoted) + `}`,
@@ -220,5 +227,60 @@ func TestHostileNames(t *testing.T) {
 	}
 	if store.cat.Revision != revision {
 		t.Errorf("%d changes", store.cat.Revision-revision)
+	}
+}
+
+// TestPrepared: a version that a container manager has prepared is completed by its
+// registration, with the replicas that it was prepared for.
+func TestPrepared(t *testing.T) {
+	store := &memory{cat: emptyCatalog()}
+	h := handler(store, nobody)
+	const bundle = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+	id := serving.ModelID{Model: "q", Version: "1"}
+	prepared := serving.Version{ModelID: id, InputType: serving.Doubles, Replicas: 3, Prepared: true, Container: serving.ContainerSpec{Bundle: bundle}}
+	if _, err := store.Apply(t.Context(), catalog.PutVersion{Version: prepared, KeepCurrent: true}, 0); err != nil {
+		t.Fatal(err)
+	}
+	if status, text := post(h, "add_model", with(newModel, "NO_CONTAINER", "me/image:1")); status != 400 || !strings.Contains(text, "already exists") {
+		t.Errorf("another image: %d %s", status, text)
+	}
+	if status, text := post(h, "add_model", with(with(newModel, `[]`, `["x"]`), "NO_CONTAINER", bundle)); status != 200 {
+		t.Fatalf("%d %s", status, text)
+	}
+	v := store.cat.Version(id)
+	if v.Prepared || v.Replicas != 3 || len(v.Labels) != 1 || store.cat.Models["q"].Current != "1" {
+		t.Errorf("kept %+v", v)
+	}
+	if status, text := post(h, "add_model", with(newModel, "NO_CONTAINER", bundle)); status != 400 || text != "model with name 'q' and version '1' already exists" {
+		t.Errorf("again: %d %s", status, text)
+	}
+}
+
+// TestRoles: who may only read changes nothing.
+func TestRoles(t *testing.T) {
+	store := having(t)
+	h := Handler(System{Store: store, Replicas: nobody, Check: func(*serving.Version) error { return errors.New("images need a cluster") }})
+	for _, tt := range []struct {
+		caller  auth.Caller
+		request string
+		body    string
+		status  int
+	}{
+		{auth.Caller{}, "get_all_models", `{"verbose":true}`, 401},
+		{auth.Caller{Role: serving.RoleQuery}, "get_all_models", `{"verbose":true}`, 403},
+		{auth.Caller{Role: serving.RoleViewer}, "get_all_models", `{"verbose":true}`, 200},
+		{auth.Caller{Role: serving.RoleViewer}, "set_model_version", `{"model_name":"m","model_version":"1"}`, 403},
+		{auth.Caller{Role: serving.RoleOperator}, "set_model_version", `{"model_name":"m","model_version":"1"}`, 200},
+		{auth.Caller{Role: serving.RoleOperator}, "delete_app", `{"name":"b"}`, 403},
+		{auth.Caller{Role: serving.RoleDeployer, Apps: []string{"a"}}, "delete_app", `{"name":"b"}`, 403},
+		{auth.Caller{Role: serving.RoleDeployer}, "delete_app", `{"name":"b"}`, 200},
+		{auth.Caller{Role: serving.RoleDeployer}, "add_model", newModel, 400}, // the check refuses it
+	} {
+		r := httptest.NewRequest("POST", "/admin/"+tt.request, strings.NewReader(tt.body))
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r.WithContext(auth.With(r.Context(), tt.caller)))
+		if w.Code != tt.status {
+			t.Errorf("%+v, %s: %d %s", tt.caller, tt.request, w.Code, w.Body)
+		}
 	}
 }

@@ -67,7 +67,7 @@ func (a *admin) deleteLinks(ctx context.Context, r request) (string, error) {
 
 func (a *admin) linkedModels(_ context.Context, r request) (string, error) {
 	name := r.text("app_name")
-	app := a.store.Catalog().Apps[name]
+	app := a.Store.Catalog().Apps[name]
 	if app == nil {
 		return "", refused("No application with name '%s' exists.", name)
 	}

@@ -38,10 +38,11 @@ func containerName(c serving.ContainerSpec) string {
 	if len(c.Command) > 0 {
 		program = c.Command[0] // arguments may hold secrets
 	}
-	return cmp.Or(c.Image, c.Addr, program, noContainer)
+	return cmp.Or(c.Image, c.Bundle, c.Addr, program, noContainer)
 }
 
-// addModel registers a version and makes it the current one. It has no replicas yet.
+// addModel registers a version and makes it the current one. It has no replicas yet,
+// but for one that a container manager has prepared.
 func (a *admin) addModel(ctx context.Context, r request) (string, error) {
 	v, err := readVersion(r)
 	if err != nil {
@@ -49,11 +50,14 @@ func (a *admin) addModel(ctx context.Context, r request) (string, error) {
 	}
 	done := "Successfully added model with name '" + v.Model + "' and input type '" + v.InputType.String() + "'"
 	return done, a.change(ctx, func(cat *serving.Catalog) ([]catalog.Change, error) {
-		if cat.Version(v.ModelID) != nil {
+		if old := cat.Version(v.ModelID); old != nil && !old.Prepared {
 			return nil, refused("model with name '%s' and version '%s' already exists", v.Model, v.Version)
 		}
 		if err := checkLinked(cat, v); err != nil {
 			return nil, err
+		}
+		if err := a.Check(v); err != nil {
+			return nil, refusal(err.Error())
 		}
 		return one(catalog.PutVersion{Version: *v}), nil
 	})
@@ -66,9 +70,12 @@ func readVersion(r request) (*serving.Version, error) {
 	}
 	v := &serving.Version{
 		ModelID:   serving.ModelID{Model: r.text("model_name"), Version: r.text("model_version")},
-		InputType: input, Labels: r.texts("labels"),
+		InputType: input, Labels: r.texts("labels"), Batch: serving.BatchSpec{Strategy: "aimd"},
 	}
-	if image := r.text("container_name"); image != noContainer {
+	switch image := r.text("container_name"); {
+	case strings.HasPrefix(image, "sha256:"):
+		v.Container.Bundle = image
+	case image != noContainer:
 		v.Container.Image = image
 	}
 	switch size := r.number("batch_size"); {
@@ -144,7 +151,7 @@ func (a *admin) deleteVersion(ctx context.Context, r request) (string, error) {
 }
 
 func (a *admin) models(_ context.Context, r request) (string, error) {
-	cat := a.store.Catalog()
+	cat := a.Store.Catalog()
 	ids, infos := []string{}, []modelInfo{}
 	for _, name := range slices.Sorted(maps.Keys(cat.Models)) {
 		m := cat.Models[name]
@@ -160,7 +167,7 @@ func (a *admin) models(_ context.Context, r request) (string, error) {
 }
 
 func (a *admin) model(_ context.Context, r request) (string, error) {
-	cat, id := a.store.Catalog(), versionID(r)
+	cat, id := a.Store.Catalog(), versionID(r)
 	if v := cat.Version(id); v != nil {
 		return answer(describeModel(cat.Models[id.Model], v))
 	}

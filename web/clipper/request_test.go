@@ -59,7 +59,7 @@ func TestParse(t *testing.T) {
 // TestEveryRequestSaysWhatItNeeds sends each an empty object.
 func TestEveryRequestSaysWhatItNeeds(t *testing.T) {
 	a := &admin{}
-	h := Handler(having(t), nobody)
+	h := handler(having(t), nobody)
 	if n := len(a.operations()); n != 15 {
 		t.Errorf("%d requests", n)
 	}

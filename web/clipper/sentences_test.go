@@ -21,15 +21,15 @@ func TestSentences(t *testing.T) {
 		{"delete_app", `{"name":"c"}`, 400, "Application 'c' does not exist"},
 
 		{"add_model", newModel, 200, "Successfully added model with name 'q' and input type 'doubles'"},
-		{"add_model", change(newModel, `:-1`, `:0`), 400, "The batch size must be positive or DEFAULT_BATCH_SIZE, which is -1"},
-		{"add_model", change(newModel, `:-1`, `:70000`), 400, `model "q" version "1": batch max_size must be between 0 (no cap) and 65536`},
-		{"add_model", change(newModel, `"d"`, `"double "`), 400, `input type "double " is unknown: use bytes, ints, floats, doubles or strings`},
-		{"add_model", change(newModel, `"q"`, `"q:r"`), 400, "Invalid model name supplied: q:r. Contains one of: ',', ':'"},
-		{"add_model", change(newModel, `"1"`, `"1,2"`), 400, "Invalid model version supplied: 1,2. Contains one of: ',', ':'"},
-		{"add_model", change(newModel, `[]`, `["x","y:"]`), 400, "Invalid label supplied: y:. Contains one of: ',', ':'"},
-		{"add_model", change(newModel, `"q"`, `"Q"`), 400, `model name "Q": use 1 to 63 lower-case letters, digits or '-', beginning and ending with a letter or digit`},
-		{"add_model", change(newModel, `"q"`, `"m"`), 400, "model with name 'm' and version '1' already exists"},
-		{"add_model", change(change(newModel, `"q","model_version":"1"`, `"m","model_version":"3"`), `"d"`, `"i"`), 400,
+		{"add_model", with(newModel, `:-1`, `:0`), 400, "The batch size must be positive or DEFAULT_BATCH_SIZE, which is -1"},
+		{"add_model", with(newModel, `:-1`, `:70000`), 400, `model "q" version "1": batch max_size must be between 0 (no cap) and 65536`},
+		{"add_model", with(newModel, `"d"`, `"double "`), 400, `input type "double " is unknown: use bytes, ints, floats, doubles or strings`},
+		{"add_model", with(newModel, `"q"`, `"q:r"`), 400, "Invalid model name supplied: q:r. Contains one of: ',', ':'"},
+		{"add_model", with(newModel, `"1"`, `"1,2"`), 400, "Invalid model version supplied: 1,2. Contains one of: ',', ':'"},
+		{"add_model", with(newModel, `[]`, `["x","y:"]`), 400, "Invalid label supplied: y:. Contains one of: ',', ':'"},
+		{"add_model", with(newModel, `"q"`, `"Q"`), 400, `model name "Q": use 1 to 63 lower-case letters, digits or '-', beginning and ending with a letter or digit`},
+		{"add_model", with(newModel, `"q"`, `"m"`), 400, "model with name 'm' and version '1' already exists"},
+		{"add_model", with(with(newModel, `"q","model_version":"1"`, `"m","model_version":"3"`), `"d"`, `"i"`), 400,
 			"Model with name 'm' is already linked to app 'a' using input type 'doubles'. The input type you provided for a new version of the model, 'integers', is not compatible."},
 
 		{"add_model_links", `{"app_name":"a","model_names":["n"]}`, 200, "Successfully linked model with name 'n' to application 'a'"},
@@ -67,14 +67,14 @@ func TestSentences(t *testing.T) {
 		{"get_state", `{"app_name":"a","uid":7}`, 200, `"x"<`},
 		{"get_state", `{"app_name":"c","uid":0}`, 200, ``},
 	} {
-		if status, text := post(Handler(having(t), nobody), tt.name, tt.body); status != tt.status || text != tt.says {
+		if status, text := post(handler(having(t), nobody), tt.name, tt.body); status != tt.status || text != tt.says {
 			t.Errorf("%s %s:\n got %d %s\nwant %d %s", tt.name, tt.body, status, text, tt.status, tt.says)
 		}
 	}
 }
 
 func TestEmptyListsAreLists(t *testing.T) {
-	h := Handler(&memory{cat: emptyCatalog()}, nobody)
+	h := handler(&memory{cat: emptyCatalog()}, nobody)
 	for _, name := range []string{"get_all_applications", "get_all_models", "get_all_containers"} {
 		for _, body := range []string{`{"verbose":true}`, `{"verbose":false}`} {
 			if status, text := post(h, name, body); status != 200 || text != "[]" {

@@ -25,7 +25,7 @@ func (p *parts) announce(ctx context.Context, client *consulregistry.Client, ser
 	if p.TLS.CertFile != "" {
 		scheme = "https://"
 	}
-	all := map[string]string{"ops_addr": ops.Addr().String()}
+	all := map[string]string{"ops_addr": ops.Addr().String(), "replica": id} // by which it calls itself in logs and decisions, too
 	maps.Copy(all, meta)
 	return client.Announce(ctx, consulregistry.Service{
 		Name: service, ID: service + "-" + id, Addr: ln.Addr().String(), Meta: all,

@@ -15,12 +15,16 @@ import (
 // nothing: what is wrong is in their findings.
 func Checks(cfg *config.Config) []doctor.Check {
 	p := newParts(cfg, slog.New(slog.DiscardHandler))
+	return p.checks(p.checkNomad)
+}
+
+func (p *parts) checks(nomad doctor.Check) []doctor.Check {
 	client, err := consulregistry.Connect(consulregistry.Options{Log: p.Log})
 	if err != nil {
-		return []doctor.Check{p.checkRedis, consulUnset(err), p.checkNomad, p.checkInfluxDB}
+		return []doctor.Check{p.checkRedis, consulUnset(err), nomad, p.checkInfluxDB}
 	}
 	c := consul{p, client}
-	return []doctor.Check{p.checkRedis, c.check, c.checkSidecars, c.checkGateways, p.checkNomad, p.checkInfluxDB}
+	return []doctor.Check{p.checkRedis, c.check, c.checkSidecars, c.checkGateways, nomad, p.checkInfluxDB}
 }
 
 func consulUnset(err error) doctor.Check {
@@ -46,7 +50,7 @@ func (c consul) check(ctx context.Context) []doctor.Finding {
 		// Only schedulers need it: to a token of another role this says nothing.
 		lock = doctor.Finding{Check: "consul lock", State: doctor.Warn, Detail: err.Error(), Next: "if this is a scheduler's token, give it session:write and key:write on " + leaderKey}
 	}
-	return []doctor.Finding{doctor.Good("consul", "leader %s", leader), lock}
+	return append([]doctor.Finding{doctor.Good("consul", "leader %s", leader), lock}, doctor.Clock("consul clock", c.client.Ahead())...)
 }
 
 // checkSidecars looks for the replicas in Consul.
@@ -81,7 +85,7 @@ func (c consul) checkGateways(ctx context.Context) []doctor.Finding {
 		return broken
 	}
 	if len(list) == 0 {
-		return []doctor.Finding{{Check: check, State: doctor.Warn, Detail: "none is registered as " + gatewayService, Next: "run the job of the gateways, or `topsail gateway --consul-announce true`"}}
+		return []doctor.Finding{{Check: check, State: doctor.Warn, Detail: "none is registered as " + gatewayService, Next: "run the job of the gateways, or `topsail gateway --consul-announce`"}}
 	}
 	checks := make([]doctor.Check, len(list))
 	for i, one := range list {

@@ -3,11 +3,15 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"topsail/cmd/topsail/config"
 	"topsail/cmd/topsail/doctor"
 	"topsail/internal/nomadfleet"
 )
+
+// rightsCheck is about what the token may do.
+const rightsCheck = "nomad token"
 
 // checkNomad asks Nomad how it is, and what it would do with a job.
 func (p *parts) checkNomad(ctx context.Context) []doctor.Finding {
@@ -23,12 +27,18 @@ func (p *parts) checkNomad(ctx context.Context) []doctor.Finding {
 	return judgeNomad(d, p.Config.Jobs)
 }
 
+// checkNomadSeen is what the management side checks: it may look at jobs, and plan none.
+func (p *parts) checkNomadSeen(ctx context.Context) []doctor.Finding {
+	found := p.checkNomad(ctx)
+	return slices.DeleteFunc(found, func(f doctor.Finding) bool { return f.Check == rightsCheck })
+}
+
 func judgeNomad(d nomadfleet.Diagnosis, jobs config.Jobs) []doctor.Finding {
 	server := doctor.Good("nomad", "leader %s, version %s", d.Leader, d.Version)
 	if d.Version == "" {
 		server.Detail = fmt.Sprintf("leader %s; this token may not ask for the version", d.Leader)
 	}
-	rights := doctor.Good("nomad token", "may list and plan jobs")
+	rights := doctor.Good(rightsCheck, "may list and plan jobs")
 	if err := firstOf(d.List, d.Plan); err != nil {
 		rights = doctor.Finding{Check: rights.Check, State: doctor.Fail, Detail: err.Error(), Next: "give the scheduler's token list-jobs, read-job and submit-job in the namespace of jobs.namespace"}
 	}

@@ -89,6 +89,14 @@ func floor(store *redisstore.Store, log *slog.Logger) func(context.Context) (uin
 	}
 }
 
+// bundlesURL is where nodes fetch bundles.
+func (p *parts) bundlesURL() string {
+	if url := p.Config.Jobs.BundlesURL; url != "" {
+		return url
+	}
+	return p.Scheme() + p.Config.Web.Addr
+}
+
 // openFleet opens the jobs in Nomad. version finds what is registered; nil where that
 // does not matter.
 func (p *parts) openFleet(version func(serving.ModelID) *serving.Version) (*nomadfleet.Fleet, error) {
@@ -120,6 +128,7 @@ func (p *parts) jobSettings() (jobs.Settings, error) {
 		Service: p.Config.Consul.Service, Mesh: c.Mesh, TokenFile: p.Config.Sidecar.TokenFile,
 		TLS:        jobs.TLS{CertFile: p.Config.TLS.CertFile, KeyFile: p.Config.TLS.KeyFile, CAFile: p.Config.TLS.CAFile},
 		SidecarEnv: map[string]string{},
+		BundlesURL: p.bundlesURL(), RuntimeImage: c.RuntimeImage, WorkDir: c.WorkDir,
 	}
 	influx := p.influxConfig()
 	for name, value := range map[string]string{

@@ -1,17 +1,27 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"net/http"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
 	"topsail/cmd/topsail/config"
+	"topsail/cmd/topsail/manage"
 	"topsail/cmd/topsail/role"
 	"topsail/internal/consulregistry"
+	"topsail/internal/nomadfleet"
 	"topsail/internal/obs"
-	"topsail/web"
+	"topsail/internal/redisstore"
+	"topsail/jobs"
+	"topsail/serving"
+	"topsail/web/api"
+	"topsail/web/traffic"
 )
 
 // Web serves management until ctx ends.
@@ -25,30 +35,158 @@ func Web(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
-	keys, err := p.Keys(cfg.Web.KeysFile)
-	if err != nil {
-		return err
-	}
 	store, err := p.openStore(ctx, "web")
 	if err != nil {
 		return err
 	}
 	defer store.Close()
 	p.storeMetrics(store)
-	client, err := consulregistry.Connect(consulregistry.Options{Log: log})
+	m, err := p.newManagement(store)
 	if err != nil {
 		return err
 	}
-	replicas, err := p.openRegistry(client, cfg.Consul.Service)
+	bundles, err := manage.Bundles(cfg)
 	if err != nil {
 		return err
 	}
-	v := newView(cfg.Gateway.Addr, store)
+	side, err := manage.New(p.Base, m.system(), bundles)
+	if err != nil {
+		return err
+	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return role.Ended(ctx, store.Run(ctx)) })
-	group.Go(func() error { return role.Ended(ctx, p.announce(ctx, client, webService, nameOr(""), ln, ops, nil)) })
-	group.Go(func() error { return role.Ended(ctx, v.follow(ctx, replicas)) })
+	for _, run := range append(m.runs(), store.Run, side.Run) {
+		group.Go(func() error { return role.Ended(ctx, run(ctx)) })
+	}
+	group.Go(func() error { return role.Ended(ctx, p.announce(ctx, m.client, webService, nameOr(""), ln, ops, nil)) })
 	group.Go(func() error { return p.ServeOps(ctx, ops, obs.Health{Ready: func() error { return nil }}) })
-	group.Go(func() error { return obs.ServeHTTP(ctx, ln, web.Handler(v, keys)) })
+	group.Go(func() error { return obs.ServeHTTP(ctx, ln, side) })
 	return group.Wait()
+}
+
+// management is what the management side sees of a cluster.
+type management struct {
+	*parts
+	store      *redisstore.Store
+	client     *consulregistry.Client
+	registry   *consulregistry.Registry
+	replicas   *replicas
+	gateways   *processes
+	schedulers *processes
+	sides      *processes
+	health     *health
+	traffic    *traffic.Collector
+	scheduler  manage.Scheduler
+	fleet      *nomadfleet.Fleet
+	http       *http.Client
+	opsKey     func() []byte
+}
+
+func (p *parts) newManagement(store *redisstore.Store) (*management, error) {
+	m := &management{parts: p, store: store}
+	quiet := newParts(p.Config, slog.New(slog.DiscardHandler))
+	m.health = newHealth(quiet.checks(quiet.checkNomadSeen))
+	var err error
+	if m.client, err = consulregistry.Connect(consulregistry.Options{Log: p.Log}); err != nil {
+		return nil, err
+	}
+	if m.registry, err = p.openRegistry(m.client, p.Config.Consul.Service); err != nil {
+		return nil, err
+	}
+	for _, one := range []struct {
+		into          **processes
+		role, service string
+	}{{&m.gateways, "gateway", gatewayService}, {&m.schedulers, "scheduler", schedulerService}, {&m.sides, "web", webService}} {
+		if *one.into, err = newProcesses(m.client, one.role, one.service); err != nil {
+			return nil, err
+		}
+	}
+	nomad, err := p.openFleet(nil)
+	if err != nil {
+		return nil, err
+	}
+	m.fleet = nomad
+	m.replicas = newReplicas(nomad, store.Catalog, p.Log)
+	if m.http, err = p.Client(); err != nil {
+		return nil, err
+	}
+	key, err := p.Token(p.Config.Web.OpsKeyFile)
+	if err != nil {
+		return nil, err
+	}
+	m.opsKey = key.Bytes
+	m.traffic = traffic.New(traffic.Config{Targets: m.targets, Log: p.Log})
+	m.scheduler = manage.Scheduler{Traffic: m.traffic, Catalog: store.Catalog, DryRun: p.Config.Scheduler.DryRun, Journal: store}
+	return m, nil
+}
+
+// runs are what keeps it up to date.
+func (m *management) runs() []func(context.Context) error {
+	return []func(context.Context) error{
+		m.replicas.follow, m.gateways.follow, m.schedulers.follow, m.sides.follow, m.health.follow, m.traffic.Run,
+		func(ctx context.Context) error {
+			return m.registry.Watch(ctx, func(list []serving.Endpoint) { m.replicas.registered.Store(&list) })
+		},
+	}
+}
+
+// targets are the processes whose metrics are read.
+func (m *management) targets() []traffic.Target {
+	page := func(ops string) traffic.Source {
+		return traffic.Page{URL: m.Scheme() + ops + "/metrics", Key: string(m.opsKey()), Client: m.http}
+	}
+	return slices.Concat(targets(traffic.Gateway, *m.gateways.list.Load(), page),
+		targets(traffic.Scheduler, *m.schedulers.list.Load(), page), targets(traffic.Sidecar, m.replicas.endpoints(), page))
+}
+
+func (m *management) system() manage.System {
+	return manage.System{
+		Mode: "cluster", Store: m.store, Replicas: m.replicas, Endpoints: m.replicas.endpoints, Scheduler: m.scheduler,
+		Gateway: m.gateway, Cluster: m.cluster, Job: m.job, Traffic: m.traffic, HTTP: m.http,
+	}
+}
+
+// gateway is a gateway that is well, or the one that the configuration names.
+func (m *management) gateway() string {
+	for _, e := range *m.gateways.list.Load() {
+		if e.Ready {
+			return m.Scheme() + e.Addr
+		}
+	}
+	return m.Scheme() + m.Config.Gateway.Addr
+}
+
+// cluster is the processes and servers as they are.
+func (m *management) cluster(ctx context.Context) api.Cluster {
+	leader, _ := m.traffic.Leader()
+	c := api.Cluster{
+		Servers:   m.health.servers(),
+		Processes: slices.Concat(m.gateways.shown(""), m.schedulers.shown(leader), m.sides.shown("")),
+	}
+	if state := m.store.State(); state.Alarm != "" {
+		c.Servers = append([]api.Server{{Name: "store", State: "failed", Detail: state.Alarm, Next: "decide with `topsail restore`; docs/operations.md says how"}}, c.Servers...)
+	}
+	c.Alarms = manage.Alarms(c.Servers, m.traffic.Pools(), m.replicas.Replicas(), m.traffic.Now())
+	return c
+}
+
+// job is the Nomad job of a version, and what Nomad would do with it.
+func (m *management) job(ctx context.Context, id serving.ModelID) (api.Job, error) {
+	cat := m.store.Catalog()
+	v := cat.Version(id)
+	if v == nil {
+		return api.Job{}, fmt.Errorf("version %v: %w", id, api.ErrRefused)
+	}
+	settings, err := m.jobSettings()
+	if err != nil {
+		return api.Job{}, err
+	}
+	text, err := jobs.Render(jobs.Spec{Version: v, Count: v.Replicas, SLO: longestSLO(cat, id.Model), Settings: settings})
+	if err != nil {
+		return api.Job{}, fmt.Errorf("%w: %w", api.ErrRefused, err)
+	}
+	plan, err := m.fleet.Plan(ctx, v, longestSLO(cat, id.Model))
+	if err != nil {
+		plan = "Nomad does not say: " + err.Error()
+	}
+	return api.Job{Kind: "nomad", Text: text, Plan: cmp.Or(plan, "nothing to do")}, nil
 }

@@ -32,8 +32,8 @@ func (l *loader) listeners() {
 	mutual := o.TLS.CAFile != ""
 	encrypted := o.TLS.CertFile != "" || o.TLS.External
 	for _, one := range []access.Listener{
-		{Setting: "gateway.addr", Addr: o.Gateway.Addr, Closed: o.Gateway.KeysFile != "" || mutual && o.Gateway.RequireClientCert, How: "gateway.keys_file, or gateway.require_client_cert with tls.ca_file"},
-		{Setting: "web.addr", Addr: o.Web.Addr, Closed: o.Web.KeysFile != "" || mutual && o.Web.RequireClientCert, How: "web.keys_file, or web.require_client_cert with tls.ca_file"},
+		{Setting: "gateway.addr", Addr: o.Gateway.Addr, Closed: o.Gateway.KeysFile != "" || o.Gateway.RequireKeys || mutual && o.Gateway.RequireClientCert, How: "gateway.keys_file or gateway.require_keys, or gateway.require_client_cert with tls.ca_file"},
+		{Setting: "web.addr", Addr: o.Web.Addr, Closed: o.Web.KeysFile != "" || o.Web.RequireKeys || mutual && o.Web.RequireClientCert, How: "web.keys_file or web.require_keys, or web.require_client_cert with tls.ca_file"},
 		{Setting: "ops.addr", Addr: o.Ops.Addr, Closed: o.Ops.KeysFile != "", How: "ops.keys_file"},
 		{Setting: "sidecar.addr", Addr: o.Sidecar.Addr, Closed: o.Sidecar.TokenFile != "" || mutual, How: "sidecar.token_file, or tls.ca_file for mutual TLS"},
 	} {

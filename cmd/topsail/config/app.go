@@ -17,6 +17,8 @@ type appTable struct {
 	OutputType    serving.OutputType `toml:"output_type" help:"number, label, vector or json; what the outputs of the models are taken for"`
 	Weight        float64            `toml:"weight" help:"share of the capacity against other apps when it is short; 0 is 1"`
 	Example       string             `toml:"example" help:"an input as JSON, for showing people how to ask"`
+	RequireKey    bool               `toml:"require_key" help:"queries must show a key that may ask this app"`
+	Limit         limitTable         `toml:"limit"`
 	Cache         cacheTable         `toml:"cache"`
 	Policy        policyTable        `toml:"policy"`
 }
@@ -25,6 +27,19 @@ type cacheTable struct {
 	Off   bool          `toml:"off" help:"answer no query from the prediction cache"`
 	Round float64       `toml:"round" help:"round numbers to this step when looking for a cached answer; 0 does not"`
 	TTL   time.Duration `toml:"ttl_micros" help:"how long an answer may be reused, in microseconds; 0 is until it is evicted"`
+}
+
+type limitTable struct {
+	PerSecond float64 `toml:"per_second" help:"queries a second at each gateway; more are refused"`
+	Burst     int     `toml:"burst" help:"queries at once; 0 is a second's worth"`
+}
+
+func (t limitTable) spec() *serving.Limit {
+	if t == (limitTable{}) {
+		return nil
+	}
+	limit := serving.Limit(t)
+	return &limit
 }
 
 func (t *appTable) app() *serving.App {
@@ -40,6 +55,8 @@ func (t *appTable) app() *serving.App {
 		Weight:        t.Weight,
 		Cache:         serving.CacheSpec(t.Cache),
 		Example:       t.Example,
+		RequireKey:    t.RequireKey,
+		Limit:         t.Limit.spec(),
 		Origin:        serving.FromFile,
 	}
 }

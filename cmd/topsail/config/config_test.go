@@ -155,6 +155,7 @@ func withDefaults(o Options) Options {
 	o.Redis = Redis{Addrs: []string{"127.0.0.1:6379"}, Prefix: "topsail"}
 	o.Consul = Consul{Service: "topsail-sidecar"}
 	o.InfluxDB = InfluxDB{URL: "http://127.0.0.1:8086", Bucket: "topsail/autogen"}
+	o.Web.MaxBundleBytes, o.Web.MaxBundlesBytes = 2<<30, 64<<30
 	o.Jobs = Jobs{Driver: "raw_exec", Datacenters: []string{"*"}, CPU: 500, MemoryMB: 300}
 	return o
 }
@@ -179,6 +180,10 @@ func TestCluster(t *testing.T) {
 		Source: "https://models.example/llm.tar.gz", Checksum: "sha256:1111111111111111111111111111111111111111111111111111111111111111",
 		Destination: "local/weights",
 	}})
+	equal(t, "limit", c.Apps[0].Limit, &serving.Limit{PerSecond: 100, Burst: 20})
+	equal(t, "bundle", c.Versions[1].Container, serving.ContainerSpec{
+		Bundle: "sha256:2222222222222222222222222222222222222222222222222222222222222222", BundleURL: "https://models.example/iris.zip",
+	})
 	equal(t, "secrets", v.Container.Secrets, map[string]string{"HF_TOKEN": "hf_token"})
 }
 

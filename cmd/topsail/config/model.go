@@ -23,6 +23,8 @@ type modelTable struct {
 	Dir           string            `toml:"dir" path:"true" help:"folder to start the command in; by default the folder of the file"`
 	Env           map[string]string `toml:"env" secret:"true" help:"variables of the command beside the inherited ones"`
 	Watch         []string          `toml:"watch" path:"true" help:"files and folders whose change restarts the command"`
+	Bundle        string            `toml:"bundle" help:"digest of the bundle to run instead of a command, sha256:…"`
+	BundleURL     string            `toml:"bundle_url" help:"where to fetch the bundle; by default from the management side"`
 	ContainerAddr string            `toml:"container_addr" addr:"any" help:"address of a container that already listens"`
 	Protocol      string            `toml:"protocol" help:"v1 for a container that listens, else v2"`
 	Connections   int               `toml:"connections" help:"connections to a container that listens; 0 is 1"`
@@ -61,6 +63,8 @@ func (t *modelTable) version(folder string) *serving.Version {
 			Protocol:    t.Protocol,
 			Connections: t.Connections,
 			Watch:       t.Watch,
+			Bundle:      t.Bundle,
+			BundleURL:   t.BundleURL,
 			Driver:      t.Driver,
 			Image:       t.Image,
 			Artifacts:   artifacts(t.Artifacts),

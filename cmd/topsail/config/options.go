@@ -21,6 +21,7 @@ type Options struct {
 	Nomad     Nomad     `toml:"nomad"`
 	InfluxDB  InfluxDB  `toml:"influxdb"`
 	Jobs      Jobs      `toml:"jobs"`
+	Runtimes  Runtimes  `toml:"runtimes"`
 }
 
 // Gateway is the edge that answers queries.
@@ -28,6 +29,7 @@ type Gateway struct {
 	Addr              string        `toml:"addr" default:"127.0.0.1:1337" addr:"listen" help:"address for queries and feedback"`
 	Name              string        `toml:"name" help:"name of this gateway among its peers; by default the allocation's or the host's, and the process id"`
 	KeysFile          string        `toml:"keys_file" path:"true" help:"file of the keys that queries must show, one per line"`
+	RequireKeys       bool          `toml:"require_keys" help:"queries must show a key, of the file or one made by the admin API"`
 	RequireClientCert bool          `toml:"require_client_cert" help:"serve only clients with a certificate of tls.ca_file"`
 	CacheBytes        int           `toml:"cache_bytes" default:"33554432" min:"0" help:"memory of the prediction cache in bytes; 0 turns it off"`
 	MaxBodyBytes      int           `toml:"max_body_bytes" default:"16777216" min:"1" help:"largest request body in bytes"`
@@ -38,9 +40,15 @@ type Gateway struct {
 
 // Web is the management side: admin REST and the web UI.
 type Web struct {
-	Addr              string `toml:"addr" default:"127.0.0.1:1338" addr:"listen" help:"address of the admin API and the web UI"`
-	KeysFile          string `toml:"keys_file" path:"true" help:"file of the keys that administrators must show, one per line"`
-	RequireClientCert bool   `toml:"require_client_cert" help:"serve only clients with a certificate of tls.ca_file"`
+	Addr              string   `toml:"addr" default:"127.0.0.1:1338" addr:"listen" help:"address of the admin API and the web UI"`
+	KeysFile          string   `toml:"keys_file" path:"true" help:"file of the keys that administrators must show, one per line; they may do everything"`
+	RequireKeys       bool     `toml:"require_keys" help:"requests must show a key, of the file or one made by the admin API"`
+	RequireClientCert bool     `toml:"require_client_cert" help:"serve only clients with a certificate of tls.ca_file"`
+	Hosts             []string `toml:"hosts" help:"names by which browsers may call a management side without keys, beside this machine's"`
+	OpsKeyFile        string   `toml:"ops_key_file" path:"true" help:"file of the key that it shows to other processes when it reads their metrics"`
+	GatewayKeyFile    string   `toml:"gateway_key_file" path:"true" help:"file of the key that it shows to gateways when people try an app"`
+	MaxBundleBytes    int      `toml:"max_bundle_bytes" default:"2147483648" min:"1" help:"largest bundle that can be uploaded"`
+	MaxBundlesBytes   int      `toml:"max_bundles_bytes" default:"68719476736" min:"1" help:"disk for all bundles together"`
 }
 
 // Ops is the side for operators: metrics, health, profiles.
@@ -125,6 +133,15 @@ type Jobs struct {
 	MemoryMB    int      `toml:"memory_mb" default:"300" min:"16" help:"memory of a container that names none"`
 	VaultRole   string   `toml:"vault_role" help:"role for Vault; empty for none"`
 	Mesh        bool     `toml:"mesh" help:"put sidecars into Consul's service mesh"`
+
+	BundlesURL   string `toml:"bundles_url" help:"URL of the management side, as nodes reach it to fetch bundles; by default that of web.addr where it is not loopback, or on this machine"`
+	RuntimeImage string `toml:"runtime_image" help:"image that runs bundles with the driver docker: topsail is its entrypoint, and it has Python"`
+	WorkDir      string `toml:"work_dir" help:"folder on the nodes for what bundles need; by default the cache folder of the user"`
+}
+
+// Runtimes is how bundles are run.
+type Runtimes struct {
+	Pythons []string `toml:"pythons" help:"versions of Python that there are where bundles run, such as 3.11; by default those on this machine"`
 }
 
 // dataDir gives data_dir its default, which depends on the user.

@@ -33,7 +33,7 @@ func parseEnviron(environ []string) environment {
 
 // warnings names the variables that look like settings and are none.
 func (env environment) warnings() []string {
-	known := []string{envFile}
+	known := []string{envFile, "TOPSAIL_URL", "TOPSAIL_ADMIN_URL", "TOPSAIL_API_KEY", "TOPSAIL_API_KEY_FILE"} // the last are of those who ask
 	for _, k := range options() {
 		known = append(known, k.Env)
 	}

@@ -13,7 +13,6 @@ import (
 
 	"topsail/internal/demand"
 	"topsail/internal/local"
-	"topsail/internal/process"
 	"topsail/serving"
 	"topsail/sidecar"
 )
@@ -23,8 +22,10 @@ type fleet struct {
 	ctx      context.Context // of all replicas
 	catalog  func() *serving.Catalog
 	dataDir  string
-	guard    []string
-	watch    bool // restart models when their source changes
+	guard    []string                   // the command that guards child processes
+	runtime  []string                   // the command that runs a bundle, without which
+	bundles  func(digest string) string // where a bundle is
+	watch    bool                       // restart models when their source changes
 	registry *local.Registry
 	metrics  *sidecar.Metrics
 	demand   *demand.Meter
@@ -34,9 +35,9 @@ type fleet struct {
 
 	mu      sync.Mutex // guards the following
 	jobs    map[serving.ModelID]*job
-	names   map[string]bool // of replicas that have not ended
-	index   uint64          // of the last change
-	running sync.WaitGroup  // replicas, those that are stopping included
+	names   map[string]*member // replicas that have not ended
+	index   uint64             // of the last change
+	running sync.WaitGroup     // replicas, those that are stopping included
 }
 
 // job is the replicas of one version, the oldest first.
@@ -49,13 +50,14 @@ type job struct {
 // member is a replica with the goroutine that runs it.
 type member struct {
 	*replica
+	ctx    context.Context // ends when it is to go
 	stop   context.CancelFunc
 	before *member // which it replaces, until that has been stopped; else nil
 }
 
 // newFleet runs nothing yet. Its replicas run until ctx ends.
 func newFleet(ctx context.Context, catalog func() *serving.Catalog) *fleet {
-	return &fleet{ctx: ctx, catalog: catalog, jobs: map[serving.ModelID]*job{}, names: map[string]bool{}, replaceWithin: time.Minute}
+	return &fleet{ctx: ctx, catalog: catalog, jobs: map[serving.ModelID]*job{}, names: map[string]*member{}, replaceWithin: time.Minute}
 }
 
 // Jobs lists the jobs by model and version.
@@ -147,19 +149,23 @@ func (f *fleet) wait() { f.running.Wait() }
 // replace starts a replica of v for each there is, and stops the old ones when the
 // new ones are ready, or are not within replaceWithin.
 func (f *fleet) replace(j *job, v *serving.Version) {
-	for i, old := range j.members {
-		next := f.start(v)
-		next.before = old
-		j.members[i] = next
-		f.running.Go(func() {
-			defer f.replaced(next)
-			select {
-			case <-next.serving:
-			case <-time.After(f.replaceWithin):
-			case <-f.ctx.Done():
-			}
-		})
+	for i := range j.members {
+		f.replaceOne(j, i, v)
 	}
+}
+
+func (f *fleet) replaceOne(j *job, i int, v *serving.Version) {
+	next := f.start(v)
+	next.before = j.members[i]
+	j.members[i] = next
+	f.running.Go(func() {
+		defer f.replaced(next)
+		select {
+		case <-next.serving:
+		case <-time.After(f.replaceWithin):
+		case <-f.ctx.Done():
+		}
+	})
 }
 
 // replaced stops the replica that next stands in for.
@@ -174,23 +180,23 @@ func (f *fleet) replaced(next *member) {
 // are and what they are called does not matter to it.
 func sameReplica(a, b *serving.Version) bool {
 	x, y := *a, *b
-	x.Replicas, x.Scale, x.Pin, x.Labels, x.Origin = y.Replicas, y.Scale, y.Pin, y.Labels, y.Origin
+	x.Replicas, x.Scale, x.Pin, x.Labels, x.Origin, x.Prepared = y.Replicas, y.Scale, y.Pin, y.Labels, y.Origin, y.Prepared
 	return reflect.DeepEqual(x, y)
 }
 
 // start runs a replica under the first name that is free.
 func (f *fleet) start(v *serving.Version) *member {
 	index := 0
-	for f.names[replicaName(v.ModelID, index)] {
+	for f.names[replicaName(v.ModelID, index)] != nil {
 		index++
 	}
 	r := &replica{
-		name: replicaName(v.ModelID, index), model: v, index: index, logs: f.logs(), guard: f.guard,
+		name: replicaName(v.ModelID, index), model: v, index: index, logs: f.logs(), guard: f.guard, runtime: f.runtime, bundles: f.bundles,
 		registry: f.registry, metrics: f.metrics, demand: f.demand, log: f.log, serving: make(chan struct{}),
 	}
-	f.names[r.name] = true
 	ctx, stop := context.WithCancel(f.ctx)
-	m := &member{replica: r, stop: stop}
+	m := &member{replica: r, ctx: ctx, stop: stop}
+	f.names[r.name] = m
 	f.running.Go(func() {
 		defer f.forget(m)
 		f.run(ctx, m)
@@ -219,26 +225,26 @@ func (f *fleet) forget(m *member) {
 // logs is the folder for the containers' output.
 func (f *fleet) logs() string { return filepath.Join(f.dataDir, "logs") }
 
-// processes says how the containers' processes are doing, by replica.
-func (f *fleet) processes() map[string]process.Snapshot {
+// members are the replicas that have not ended.
+func (f *fleet) members() []*member {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	all := map[string]process.Snapshot{}
+	return slices.Collect(maps.Values(f.names))
+}
+
+// drain replaces the replica of a name, and says whether there is one.
+func (f *fleet) drain(named func(string) bool) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	for _, j := range f.jobs {
-		for _, m := range j.members {
-			if c := m.child.Load(); c != nil {
-				all[m.name] = c.Snapshot()
+		for i, m := range j.members {
+			if named(m.name) {
+				f.replaceOne(j, i, j.version)
+				return true
 			}
 		}
 	}
-	return all
-}
-
-// living are the names of the replicas that have not ended, in order.
-func (f *fleet) living() []string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return slices.Sorted(maps.Keys(f.names))
+	return false
 }
 
 // count is how many replicas a version is to have.

@@ -31,7 +31,7 @@ func TestFleet(t *testing.T) {
 	f.dataDir, f.guard = t.TempDir(), []string{os.Args[0], "guard", "--"}
 	f.registry, f.metrics, f.demand = local.NewRegistry(), sidecar.NewMetrics(obs.NewRegistry()), demand.NewMeter()
 	f.log = slog.New(slog.DiscardHandler)
-	f.replaceWithin = 200 * time.Millisecond // the suite's replicas never get ready
+	f.replaceWithin = 2 * time.Second // the suite's replicas never get ready
 	t.Cleanup(func() { stop(); f.wait() })
 	contract.Fleet(t, contract.FleetRig{JobFleet: f, Newer: newer{f}}, "local")
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // greet says what is being waited for, and when everything is ready how to ask.
-func greet(ctx context.Context, out io.Writer, v *view, l *listeners) {
+func greet(ctx context.Context, out io.Writer, v *view, scheme string, l *listeners) {
 	start, said := time.Now(), ""
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
@@ -32,16 +32,20 @@ func greet(ctx context.Context, out io.Writer, v *view, l *listeners) {
 			return
 		}
 	}
-	fmt.Fprintf(out, "\nTopsail is ready after %.1f s. Ask it:\n\n", time.Since(start).Seconds())
-	apps := v.store.Catalog().Apps
-	for _, name := range slices.Sorted(maps.Keys(apps)) {
-		fmt.Fprintf(out, "  %s\n\n", curl(v.addr, apps[name]))
+	apps, ask := v.store.Catalog().Apps, ""
+	if len(apps) > 0 {
+		ask = " Ask it:"
 	}
-	fmt.Fprintf(out, "Status page  http://%s/\nMetrics      http://%s/metrics\nContainers' output is in %s\nStop with Ctrl-C.\n", l.web.Addr(), l.ops.Addr(), v.fleet.logs())
+	fmt.Fprintf(out, "\nTopsail is ready after %.1f s.%s\n\n", time.Since(start).Seconds(), ask)
+	for _, name := range slices.Sorted(maps.Keys(apps)) {
+		fmt.Fprintf(out, "  %s\n\n", curl(scheme+v.addr, apps[name]))
+	}
+	fmt.Fprintf(out, "Gateway      %[1]s%[2]s\nWeb UI       %[1]s%[3]s/ui/\nMetrics      %[1]s%[4]s/metrics\nContainers' output is in %[5]s\nStop with Ctrl-C.\n",
+		scheme, v.addr, l.web.Addr(), l.ops.Addr(), v.fleet.logs())
 }
 
-// curl is a line for a shell that asks the app.
-func curl(addr string, a *serving.App) string {
+// curl is a line for a shell that asks the app at a gateway.
+func curl(gateway string, a *serving.App) string {
 	example := a.Example
 	if example == "" {
 		example = map[serving.InputType]string{
@@ -49,5 +53,5 @@ func curl(addr string, a *serving.App) string {
 		}[a.InputType]
 	}
 	body := strings.ReplaceAll(`{"input": `+example+`}`, "'", `'\''`)
-	return fmt.Sprintf("curl -s http://%s/%s/predict -d '%s'", addr, a.Name, body)
+	return fmt.Sprintf("curl -s %s/%s/predict -d '%s'", gateway, a.Name, body)
 }

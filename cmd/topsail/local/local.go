@@ -8,10 +8,13 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"path/filepath"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"topsail/cmd/topsail/config"
+	"topsail/cmd/topsail/manage"
 	"topsail/cmd/topsail/role"
 	"topsail/gateway"
 	"topsail/internal/demand"
@@ -22,15 +25,16 @@ import (
 	"topsail/serving"
 	"topsail/serving/catalog"
 	"topsail/sidecar"
-	"topsail/web"
+	"topsail/web/traffic"
 )
 
 // Options are what the command line says beside the configuration.
 type Options struct {
-	Guard []string  // the command that guards child processes
-	Watch bool      // restart models when their source changes
-	Out   io.Writer // gets the greeting
-	Log   *slog.Logger
+	Guard   []string  // the command that guards child processes
+	Runtime []string  // the command that runs a bundle
+	Watch   bool      // restart models when their source changes
+	Out     io.Writer // gets the greeting
+	Log     *slog.Logger
 }
 
 // Run serves until ctx ends, then drains and stops everything it started.
@@ -53,7 +57,7 @@ func Run(ctx context.Context, cfg *config.Config, opt Options) error {
 	if err != nil {
 		return err
 	}
-	keys, err := base.Keys(cfg.Web.KeysFile)
+	bundles, err := manage.Bundles(cfg)
 	if err != nil {
 		return err
 	}
@@ -73,12 +77,26 @@ func Run(ctx context.Context, cfg *config.Config, opt Options) error {
 	defer stopRest()
 	fleet := newFleet(replicas, store.Catalog)
 	fleet.dataDir, fleet.guard, fleet.watch = cfg.DataDir, opt.Guard, opt.Watch
+	fleet.runtime, fleet.bundles = append(opt.Runtime, "--work", filepath.Join(cfg.DataDir, "runtimes")), bundles.Path
 	fleet.registry, fleet.metrics, fleet.demand, fleet.log = registry, sidecar.NewMetrics(base.Metrics), served, opt.Log
 	view := &view{store: store, gateway: edge, fleet: fleet, addr: listeners.gateway.Addr().String()}
+	decisions := local.NewDecisions()
 	scheduler := scheduler.New(scheduler.Config{
 		Name: "local", Catalog: unfenced{store}, Fleet: fleet, Demand: demands, Replicas: registry, Wakes: wakes,
-		DryRun: cfg.Scheduler.DryRun, Metrics: base.Metrics, Log: opt.Log,
+		Journals: []scheduler.Journal{decisions}, DryRun: cfg.Scheduler.DryRun, Metrics: base.Metrics, Log: opt.Log,
 	})
+	collector := traffic.New(traffic.Config{Log: opt.Log, Targets: func() []traffic.Target {
+		return []traffic.Target{{Role: traffic.Local, Name: "local", Source: traffic.Process{Registry: base.Metrics}}}
+	}})
+	view.traffic, view.started = collector, time.Now()
+	system, err := view.system(base, decisions)
+	if err != nil {
+		return err
+	}
+	side, err := manage.New(base, system, bundles)
+	if err != nil {
+		return err
+	}
 
 	var all errgroup.Group
 	all.Go(func() error { defer stopScheduling(); return edge.Run(ctx, listeners.gateway) })
@@ -92,8 +110,10 @@ func Run(ctx context.Context, cfg *config.Config, opt Options) error {
 	all.Go(func() error { report(rest, "gateway", asked, demands); return nil })
 	all.Go(func() error { report(rest, "sidecar", served, demands); return nil })
 	all.Go(func() error { return base.ServeOps(rest, listeners.ops, obs.Health{Ready: view.ready}) })
-	all.Go(func() error { return obs.ServeHTTP(rest, listeners.web, web.Handler(view, keys)) })
-	all.Go(func() error { greet(ctx, opt.Out, view, listeners); return nil })
+	all.Go(func() error { return obs.ServeHTTP(rest, listeners.web, side) })
+	all.Go(func() error { return side.Run(rest) })
+	all.Go(func() error { return role.Ended(rest, collector.Run(rest)) })
+	all.Go(func() error { greet(ctx, opt.Out, view, base.Scheme(), listeners); return nil })
 	return all.Wait()
 }
 
@@ -118,8 +138,12 @@ func (always) Valid() bool { return true }
 
 func (always) Fence() uint64 { return 1 }
 
-// merge brings the file's objects into the store and says what that changed.
+// merge brings the file's objects into the store and says what that changed. Where there
+// is no file, what earlier ones brought in stays.
 func merge(ctx context.Context, store *filestore.Store, cfg *config.Config, log *slog.Logger) error {
+	if cfg.File == "" {
+		return nil
+	}
 	apps, versions := cfg.Objects()
 	report, err := store.MergeFile(ctx, apps, versions, cfg.Current)
 	if err != nil {

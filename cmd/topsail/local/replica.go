@@ -1,12 +1,14 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"net"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -26,6 +28,8 @@ type replica struct {
 	index    int
 	logs     string   // the folder for its container's output
 	guard    []string // the command that guards child processes
+	runtime  []string // the command that runs a bundle, up to its digest; see fleet
+	bundles  func(digest string) (path string)
 	registry *local.Registry
 	metrics  *sidecar.Metrics
 	demand   *demand.Meter
@@ -58,7 +62,7 @@ func (r *replica) run(ctx context.Context) error {
 	var child sync.WaitGroup
 	defer child.Wait()
 	defer stop()
-	if len(r.model.Container.Command) > 0 {
+	if len(r.argv()) > 0 {
 		c := process.New(r.spec(containers.Addr().String(), token), r.guard, r.log)
 		r.child.Store(c)
 		child.Go(func() { c.Run(running) })
@@ -110,10 +114,19 @@ func (m *member) runs() bool {
 func (m *member) state() (problem string, running bool) {
 	c := m.child.Load()
 	if c == nil { // it has no process of its own, or not yet
-		return "", len(m.model.Container.Command) == 0
+		return "", len(m.argv()) == 0
 	}
 	snapshot := c.Snapshot()
 	return snapshot.Reason, snapshot.State == process.Running
+}
+
+// argv is the command of the container's process; none when it listens by itself.
+func (r *replica) argv() []string {
+	c := r.model.Container
+	if c.Bundle == "" {
+		return c.Command
+	}
+	return slices.Concat(r.runtime, []string{"--digest", c.Bundle, "--bundle", cmp.Or(c.BundleURL, r.bundles(c.Bundle))})
 }
 
 // spec is the container's process, told by its environment where to connect.
@@ -135,7 +148,7 @@ func (r *replica) spec(sidecar, token string) process.Spec {
 	}
 	return process.Spec{
 		Name:    r.name,
-		Argv:    r.model.Container.Command,
+		Argv:    r.argv(),
 		Dir:     r.model.Container.Dir,
 		Env:     env,
 		LogFile: r.logFile(),

@@ -6,55 +6,83 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
+	"time"
 
+	"topsail/cmd/topsail/manage"
+	"topsail/cmd/topsail/role"
 	"topsail/gateway"
-	"topsail/gateway/route"
 	"topsail/internal/filestore"
+	"topsail/internal/local"
 	"topsail/serving"
-	"topsail/web"
-	"topsail/web/clipper"
+	"topsail/web/api"
+	"topsail/web/traffic"
 )
 
-// view is the whole system as pages and health checks show it.
+// view is the whole system as the management side and health checks show it.
 type view struct {
 	store   *filestore.Store
 	gateway *gateway.Gateway
 	fleet   *fleet
+	traffic *traffic.Collector
 	addr    string // of the gateway
+	started time.Time
 }
 
-// Status implements web.System.
-func (v *view) Status() web.Status {
-	cat := v.store.Catalog()
-	s := web.Status{Gateway: v.addr, Catalog: cat}
-	seen := map[string]route.Status{}
+// system is what the management side manages.
+func (v *view) system(base *role.Base, journal *local.Decisions) (manage.System, error) {
+	client, err := base.Client()
+	return manage.System{
+		Mode: "local", Store: v.store, Replicas: replicas{v.fleet, v.gateway}, Endpoints: v.endpoints,
+		Scheduler: manage.Scheduler{Traffic: v.traffic, Catalog: v.store.Catalog, DryRun: base.Config.Scheduler.DryRun, Journal: journal},
+		Gateway:   func() string { return base.Scheme() + v.addr },
+		Cluster:   v.cluster, Job: v.job, Traffic: v.traffic, HTTP: client,
+	}, err
+}
+
+// endpoints are the replicas that serve.
+func (v *view) endpoints() []serving.Endpoint {
+	var list []serving.Endpoint
 	for _, r := range v.gateway.Replicas() {
-		seen[r.Replica] = r
-	}
-	processes := v.fleet.processes()
-	for _, name := range v.fleet.living() {
-		r := web.Replica{Name: name, State: "starting"}
-		if p, ok := processes[name]; ok {
-			r.State, r.Reason, r.Restarts, r.PID = p.State.String(), p.Reason, p.Restarts, p.PID
+		if len(r.Models) > 0 {
+			list = append(list, serving.Endpoint{Replica: r.Replica, Models: r.Models, Ready: true})
 		}
-		if g := seen[name]; len(g.Models) > 0 {
-			r.State, r.Models, r.InFlight, r.Latency = "ready", g.Models, g.InFlight, g.Latency
-			if g.Ejected {
-				r.State = "ejected"
-			}
-		}
-		s.Replicas = append(s.Replicas, r)
 	}
-	return s
+	return list
 }
 
-// Learned implements web.System.
-func (v *view) Learned(ctx context.Context, app, user, about string) (*serving.Learning, error) {
-	return gateway.Learned(ctx, v.store, v.store.Catalog(), app, user, about)
+// cluster is the one process that there is.
+func (v *view) cluster(context.Context) api.Cluster {
+	revision := v.store.Catalog().Revision
+	c := api.Cluster{
+		Processes: []api.Process{{
+			Role: "local", Name: "local", Addr: v.addr, State: "ok", Leader: true, Revision: revision,
+			Detail: "gateway, scheduler and management in one process, since " + v.started.UTC().Format(time.RFC3339),
+		}},
+		Servers: []api.Server{{Name: "store", State: "ok", Detail: fmt.Sprintf("the file in the data directory, at revision %d", revision), Checked: time.Now().UTC()}},
+	}
+	c.Alarms = manage.Alarms(c.Servers, v.traffic.Pools(), replicas{v.fleet, v.gateway}.Replicas(), v.traffic.Now())
+	return c
 }
 
-// Store implements web.System.
-func (v *view) Store() clipper.Store { return v.store }
+// job is the command of a version's replicas. Variables are left out: they may be secrets.
+func (v *view) job(_ context.Context, id serving.ModelID) (api.Job, error) {
+	version := v.store.Catalog().Version(id)
+	if version == nil {
+		return api.Job{}, fmt.Errorf("%w: version %v does not exist", api.ErrRefused, id)
+	}
+	r := replica{model: version, runtime: v.fleet.runtime, bundles: v.fleet.bundles}
+	text := "container at " + version.Container.Addr
+	if argv := r.argv(); len(argv) > 0 {
+		text = strings.Join(argv, " ")
+		if dir := version.Container.Dir; dir != "" {
+			text = "cd " + dir + " && " + text
+		}
+	} else if version.Container.Addr == "" {
+		text = "nothing: the version has no command, bundle or address"
+	}
+	return api.Job{Kind: "process", Text: text}, nil
+}
 
 // waiting lists the linked models that have no ready replica, with the reason
 // where one is known.

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"strings"
+	"time"
 
 	"topsail/cmd/topsail/config"
 	"topsail/gateway/httpapi"
@@ -73,6 +75,34 @@ func (b *Base) ListenOps() (ln net.Listener, err error) {
 	return b.Listen("ops.addr", b.Config.Ops.Addr, false)
 }
 
+// Scheme begins the URLs of processes like this one.
+func (b *Base) Scheme() string {
+	if b.Config.TLS.CertFile != "" {
+		return "https://"
+	}
+	return "http://"
+}
+
+// Client asks other processes over HTTP.
+func (b *Base) Client() (*http.Client, error) {
+	transport := &http.Transport{
+		DialContext:         (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
+		TLSHandshakeTimeout: 5 * time.Second, ResponseHeaderTimeout: 30 * time.Second,
+		MaxIdleConnsPerHost: 4, IdleConnTimeout: time.Minute,
+	}
+	if b.Config.TLS.CertFile != "" {
+		tls := b.TLS
+		tls.ServerName = b.Config.TLS.ServerName
+		dial, err := tls.Dialer()
+		if err != nil {
+			return nil, err
+		}
+		// Processes are known by their IP addresses, which the transport's own TLS does not tell.
+		transport.DialTLSContext = func(ctx context.Context, _, addr string) (net.Conn, error) { return dial(ctx, addr) }
+	}
+	return &http.Client{Transport: transport, Timeout: time.Minute}, nil
+}
+
 // Keys opens a file of keys; without one there are none to show.
 func (b *Base) Keys(file string) (*access.Keys, error) {
 	if file == "" {
@@ -94,7 +124,7 @@ func (b *Base) HTTP() (httpapi.Config, error) {
 	keys, err := b.Keys(b.Config.Gateway.KeysFile)
 	g := b.Config.Gateway
 	return httpapi.Config{
-		MaxBodyBytes: g.MaxBodyBytes, MaxBatch: g.MaxBatch, MaxConnections: g.MaxConnections, DrainTimeout: g.DrainTimeout, Keys: keys,
+		MaxBodyBytes: g.MaxBodyBytes, MaxBatch: g.MaxBatch, MaxConnections: g.MaxConnections, DrainTimeout: g.DrainTimeout, Keys: keys, RequireKeys: g.RequireKeys,
 	}, err
 }
 

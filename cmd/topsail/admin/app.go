@@ -1,0 +1,329 @@
+package admin
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"topsail/cmd/topsail/admin/client"
+	"topsail/cmd/topsail/admin/screen"
+	"topsail/serving"
+	"topsail/web/api"
+)
+
+func appCommand() *cobra.Command {
+	list := verb(&cobra.Command{Use: "list", Short: "List the apps", Args: cobra.NoArgs}, listApps)
+	get := verb(takes("get APP", "Show an app", appNames), func(k *call) error {
+		return read(k, appTable, nil, "apps", k.args[0])
+	})
+	remove := verb(deletes(takes("delete APP", "Delete an app", appNames)), func(k *call) error {
+		return k.remove(deletion("apps", k.args[0]), "Delete app %s?", "app %s is gone", k.args[0])
+	})
+	link := verb(changes(takes("link APP MODEL", "Let an app ask a model", appNames, modelNames)), func(k *call) error {
+		return k.change(put(nil, "apps", k.args[0], "links", k.args[1]), "app %s asks model %s", k.args[0], k.args[1])
+	})
+	unlink := verb(changes(takes("unlink APP MODEL", "Let an app ask a model no more", appNames, modelNames)), func(k *call) error {
+		return k.change(deletion("apps", k.args[0], "links", k.args[1]), "app %s does not ask model %s", k.args[0], k.args[1])
+	})
+	return noun(&cobra.Command{Use: "app", Short: "Apps: what clients query"},
+		list, get, createApp(), setApp(), remove, link, unlink, appPolicy(), learnedCommand(), forgetCommand(), appTraffic())
+}
+
+func listApps(k *call) error {
+	apps, raw, err := items[api.App](k, 0, nil, "apps")
+	if err != nil {
+		return err
+	}
+	columns := []string{"APP", "INPUT", "SLO", "MODELS", "POLICY", "DEFAULT"}
+	if k.wide() {
+		columns = append(columns, "OUTPUT", "WEIGHT", "LIMIT", "KEY", "ORIGIN")
+	}
+	t := screen.NewTable(columns...)
+	for _, a := range apps {
+		row := []string{
+			a.Name, a.InputType.String(), screen.Micros(int64(a.SLO)), strings.Join(a.Models, ", "),
+			policyOf(a).KindName(), screen.Short(a.DefaultOutput, 30),
+		}
+		if k.wide() {
+			row = append(row, string(a.OutputType), weight(a.Weight), limit(a.Limit), keyNeeded(a.RequireKey), string(a.Origin))
+		}
+		t.Row(row...)
+	}
+	return k.showList(raw, t, "there is no app yet: `topsail app create NAME --input-type doubles` makes one")
+}
+
+func appTable(a api.App) *screen.Table {
+	t := screen.NewTable()
+	t.Row("name", a.Name)
+	t.Row("input type", a.InputType.String())
+	t.Row("latency objective", screen.Micros(int64(a.SLO)))
+	t.Row("default output", a.DefaultOutput)
+	t.Row("models", strings.Join(a.Models, ", "))
+	policy := policyOf(a)
+	t.Row("policy", policy.String())
+	t.Row("output type", string(a.OutputType))
+	t.Row("weight", weight(a.Weight))
+	t.Row("cold start", screen.Micros(int64(a.ColdStart)))
+	t.Row("cache", cacheText(a.Cache))
+	t.Row("limit", limit(a.Limit))
+	t.Row("key", keyNeeded(a.RequireKey))
+	t.Row("example", a.Example)
+	t.Row("origin", string(a.Origin))
+	return t
+}
+
+// policyOf is the policy of an app. One of a newer server may have options that are not
+// known here; they are left out.
+func policyOf(a api.App) *serving.PolicySpec {
+	policy := &serving.PolicySpec{}
+	if json.Unmarshal(a.Policy, policy) != nil {
+		return &serving.PolicySpec{Kind: "unknown"}
+	}
+	return policy
+}
+
+func weight(w float64) string {
+	if w == 0 {
+		w = 1
+	}
+	return screen.Number(w)
+}
+
+func limit(l *serving.Limit) string {
+	switch {
+	case l == nil:
+		return ""
+	case l.Burst == 0:
+		return screen.Number(l.PerSecond) + "/s"
+	}
+	return fmt.Sprintf("%s/s, %d at once", screen.Number(l.PerSecond), l.Burst)
+}
+
+func keyNeeded(needed bool) string {
+	if needed {
+		return "needed"
+	}
+	return ""
+}
+
+func cacheText(c *api.Cache) string {
+	if c == nil {
+		return "on"
+	}
+	if c.Off {
+		return "off"
+	}
+	text := "on"
+	if c.Round > 0 {
+		text += ", numbers rounded to " + screen.Number(c.Round)
+	}
+	if c.TTL > 0 {
+		text += ", for " + screen.Micros(int64(c.TTL))
+	}
+	return text
+}
+
+func createApp() *cobra.Command {
+	c := changes(&cobra.Command{
+		Use:     "create APP",
+		Short:   "Create an app",
+		Args:    cobra.ExactArgs(1),
+		Example: "  topsail app create wine --input-type doubles --default -1 --slo 50ms --model wine-forest",
+	})
+	appFlags(c)
+	return verb(c, func(k *call) error {
+		body, err := k.appMembers()
+		if err != nil {
+			return err
+		}
+		body["name"] = k.args[0]
+		maps.DeleteFunc(body, func(_ string, v any) bool { return v == nil })
+		if body["input_type"] == nil {
+			return misused("say which inputs the app takes: --input-type doubles, floats, ints, strings or bytes")
+		}
+		if body["latency_slo_micros"] == nil {
+			body["latency_slo_micros"] = defaultSLO.Microseconds()
+		}
+		return k.change(create(body, "apps"), "app %s is there: `topsail predict %[1]s INPUT` asks it", k.args[0])
+	})
+}
+
+func setApp() *cobra.Command {
+	c := changes(&cobra.Command{
+		Use:               "set APP",
+		Short:             "Change what is said of an app",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: complete(appNames),
+		Example:           "  topsail app set wine --slo 20ms --limit 500",
+	})
+	appFlags(c)
+	for _, name := range []string{"slo", "weight"} {
+		c.Flag(name).DefValue = "0" // what is not said stays as it is
+	}
+	return verb(c, func(k *call) error {
+		body, err := k.appMembers()
+		if err != nil {
+			return err
+		}
+		if len(body) == 0 {
+			return misused("say what to change, such as --slo 20ms")
+		}
+		r := client.Request{Method: http.MethodPatch, Path: []string{"apps", k.args[0]}, Body: body, Type: "application/merge-patch+json"}
+		return k.change(r, "app %s is changed", k.args[0])
+	})
+}
+
+const defaultSLO = 100 * time.Millisecond
+
+func appFlags(c *cobra.Command) {
+	f := c.Flags()
+	f.String("input-type", "", "doubles, floats, ints, strings or bytes")
+	f.String("output-type", "", "number, label, vector or json")
+	f.Duration("slo", defaultSLO, "time from receiving a query to its answer")
+	f.Duration("cold-start", 0, "how long a query may wait for the first replica of a model at zero; 0 is the SLO")
+	f.String("default", "", "the answer when no model gave one in time")
+	f.StringSlice("model", nil, "a model to ask; may be said again")
+	f.Float64("weight", 1, "share of the capacity against other apps when it is short")
+	f.String("example", "", "an input as JSON, to show people how to ask")
+	f.Bool("require-key", false, "queries must show a key that may ask this app")
+	f.Float64("limit", 0, "queries a second at each gateway; 0 is any")
+	f.Int("burst", 0, "with --limit: queries at once; 0 is a second's worth")
+	f.Bool("no-cache", false, "answer no query from the cache")
+	f.Float64("cache-round", 0, "round numbers to this step when looking for a cached answer; 0 does not")
+	f.Duration("cache-ttl", 0, "how long a cached answer may be used; 0 is until it is evicted")
+}
+
+// appMembers are the members that flags give, and no others.
+func (k *call) appMembers() (map[string]any, error) {
+	f, body := k.cmd.Flags(), map[string]any{}
+	for flag, member := range map[string]string{
+		"input-type": "input_type", "output-type": "output_type", "default": "default_output", "example": "example",
+	} {
+		if f.Changed(flag) {
+			body[member], _ = f.GetString(flag)
+		}
+	}
+	for flag, member := range map[string]string{"slo": "latency_slo_micros", "cold-start": "cold_start_micros"} {
+		if f.Changed(flag) {
+			d, _ := f.GetDuration(flag)
+			body[member] = d.Microseconds()
+		}
+	}
+	if f.Changed("model") {
+		body["models"], _ = f.GetStringSlice("model")
+	}
+	if f.Changed("weight") {
+		body["weight"], _ = f.GetFloat64("weight")
+	}
+	if f.Changed("require-key") {
+		body["require_key"], _ = f.GetBool("require-key")
+	}
+	if f.Changed("limit") || f.Changed("burst") {
+		limit, err := k.limit()
+		if err != nil {
+			return nil, err
+		}
+		body["limit"] = nil
+		if limit != nil {
+			body["limit"] = limit
+		}
+	}
+	cache := map[string]any{}
+	if f.Changed("no-cache") {
+		cache["off"], _ = f.GetBool("no-cache")
+	}
+	if f.Changed("cache-round") {
+		cache["round"], _ = f.GetFloat64("cache-round")
+	}
+	if f.Changed("cache-ttl") {
+		d, _ := f.GetDuration("cache-ttl")
+		cache["ttl_micros"] = d.Microseconds()
+	}
+	if len(cache) > 0 {
+		body["cache"] = cache
+	}
+	return body, nil
+}
+
+// limit is what --limit and --burst say: nil for no limit, which a merge patch takes
+// for taking it away.
+func (k *call) limit() (*serving.Limit, error) {
+	perSecond, _ := k.cmd.Flags().GetFloat64("limit")
+	burst, _ := k.cmd.Flags().GetInt("burst")
+	if perSecond == 0 {
+		if burst != 0 {
+			return nil, misused("--burst goes with --limit")
+		}
+		return nil, nil
+	}
+	return &serving.Limit{PerSecond: perSecond, Burst: burst}, nil
+}
+
+func learnedCommand() *cobra.Command {
+	c := takes("learned APP", "Show what an app's policy has learned", appNames)
+	userFlags(c)
+	return verb(c, func(k *call) error {
+		return read(k, learnedTable, k.user(), "apps", k.args[0], "learned")
+	})
+}
+
+func forgetCommand() *cobra.Command {
+	c := takes("forget APP", "Let an app's policy begin anew", appNames)
+	userFlags(c)
+	c.Flags().BoolP("yes", "y", false, "do not ask")
+	return verb(c, func(k *call) error {
+		if k.Asks && !k.flag("yes") {
+			if sure, err := k.Ask(k.ctx, fmt.Sprintf("Let the policy of app %s forget what it has learned?", k.args[0])); err != nil || !sure {
+				return err
+			}
+		}
+		r := deletion("apps", k.args[0], "learned")
+		r.Query = k.user()
+		return k.change(r, "the policy of app %s begins anew; what it had learned is kept aside for a day", k.args[0])
+	})
+}
+
+func userFlags(c *cobra.Command) {
+	c.Flags().String("uid", "", "of this user; without it the app's own state")
+	c.Flags().String("context", "", "in this context")
+}
+
+func (k *call) user() url.Values {
+	query := url.Values{}
+	for _, name := range []string{"uid", "context"} {
+		if v := text(k.cmd, name); v != "" {
+			query.Set(name, v)
+		}
+	}
+	return query
+}
+
+func learnedTable(l serving.Learning) *screen.Table {
+	t := screen.NewTable("MODEL", "SHARE", "WORTH", "JUDGED", "LOSS")
+	for _, m := range l.Models {
+		t.Row(m.String(), screen.Share(m.Share), screen.Number(m.Worth), screen.Number(m.Judged), screen.Number(m.Loss))
+	}
+	t.Row("all", "", "", screen.Number(l.Steps), screen.Number(l.Loss))
+	if l.Note != "" {
+		t.Row(l.Note)
+	}
+	return t
+}
+
+// merge is the JSON of a document with members on top of it.
+func merge(document json.RawMessage, members map[string]any) (json.RawMessage, error) {
+	whole := map[string]any{}
+	if len(document) > 0 {
+		if err := json.Unmarshal(document, &whole); err != nil {
+			return nil, misused("the file must hold one JSON object: %w", err)
+		}
+	}
+	maps.Copy(whole, members)
+	return json.Marshal(whole)
+}

@@ -1,0 +1,62 @@
+package admin
+
+import (
+	"encoding/json"
+	"net/url"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"topsail/cmd/topsail/admin/screen"
+	"topsail/serving"
+)
+
+func auditCommand() *cobra.Command {
+	list := &cobra.Command{Use: "list", Short: "List the changes, the newest first", Args: cobra.NoArgs}
+	auditFlags(list.Flags())
+	c := noun(&cobra.Command{Use: "audit", Short: "Every change: who, when, before and after"}, verb(list, listAudit))
+	auditFlags(c.Flags())
+	return verb(c, listAudit)
+}
+
+func auditFlags(f *pflag.FlagSet) {
+	f.String("kind", "", "of these objects: app, model, version, replica, artifact, key or learned")
+	f.String("name", "", "of this object")
+	f.String("who", "", "by this key")
+	f.IntP("lines", "n", 20, "how many; 0 is all")
+}
+
+func listAudit(k *call) error {
+	most, err := k.cmd.Flags().GetInt("lines")
+	if err != nil || most < 0 {
+		return misused("--lines must be at least 0")
+	}
+	query := url.Values{}
+	for _, name := range []string{"kind", "name", "who"} {
+		if v := text(k.cmd, name); v != "" {
+			query.Set(name, v)
+		}
+	}
+	entries, raw, err := items[serving.AuditEntry](k, most, query, "audit")
+	if err != nil {
+		return err
+	}
+	t := screen.NewTable("WHEN", "WHO", "FROM", "ACTION", "OBJECT", "CHANGES")
+	for _, e := range entries {
+		t.Row(screen.Ago(k.now, e.At), e.Who, e.From, e.Action, e.Kind+" "+e.Name, screen.Short(changed(e), 80))
+	}
+	return k.showList(raw, t, "nothing has been changed yet")
+}
+
+// changed are the members that an entry changed.
+func changed(e serving.AuditEntry) string {
+	if e.Action != "update" {
+		return ""
+	}
+	var before, after any
+	if json.Unmarshal(e.Before, &before) != nil || json.Unmarshal(e.After, &after) != nil {
+		return ""
+	}
+	return strings.Join(memberLines(before, after), "; ")
+}

@@ -1,0 +1,173 @@
+package admin
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"topsail/cmd/topsail/admin/client"
+	"topsail/cmd/topsail/admin/screen"
+	"topsail/web/api"
+)
+
+// changes gives a command what all that change something have.
+func changes(c *cobra.Command) *cobra.Command {
+	c.Flags().Bool("dry-run", false, "say what it would do, and do nothing")
+	return c
+}
+
+// deletes is changes for commands that take something away.
+func deletes(c *cobra.Command) *cobra.Command {
+	c.Flags().BoolP("yes", "y", false, "do not ask")
+	return changes(c)
+}
+
+// change sends a request, or rehearses it, and prints the answer, or for people a sentence.
+func (k *call) change(r client.Request, done string, args ...any) error {
+	if k.rehearses() {
+		_, err := k.rehearse(r, true)
+		return err
+	}
+	raw, err := k.Do(k.ctx, nil, r)
+	if err != nil {
+		return err
+	}
+	k.say(done, args...)
+	if k.format == "json" {
+		return k.json(raw)
+	}
+	return nil
+}
+
+// remove is change for what takes something away: where a person can be asked, they see
+// what it does first.
+func (k *call) remove(r client.Request, question, done string, args ...any) error {
+	if !k.rehearses() && !k.flag("yes") && k.Asks {
+		if _, err := k.rehearse(r, false); err != nil {
+			return err
+		}
+		sure, err := k.Ask(k.ctx, fmt.Sprintf(question, args...))
+		if err != nil || !sure {
+			return err
+		}
+	}
+	return k.change(r, done, args...)
+}
+
+// rehearse says what a request would do; quiet says that it is the answer and not
+// something on the way to one.
+func (k *call) rehearse(r client.Request, answer bool) (*api.Rehearsal, error) {
+	r.Query = maps.Clone(r.Query)
+	if r.Query == nil {
+		r.Query = url.Values{}
+	}
+	r.Query.Set("dry_run", "true")
+	r.Once = ""
+	var would api.Rehearsal
+	raw, err := k.Do(k.ctx, &would, r)
+	if err != nil {
+		return nil, err
+	}
+	if answer && k.format == "json" {
+		return &would, k.json(raw)
+	}
+	out := k.Err
+	if answer {
+		out = k.Out
+	}
+	for _, line := range append(changeLines(would.Changes), would.Effects...) {
+		fmt.Fprintln(out, screen.CleanLines(line))
+	}
+	if len(would.Changes)+len(would.Effects) == 0 {
+		fmt.Fprintln(out, "nothing would change")
+	}
+	return &would, nil
+}
+
+// create is a request that makes something, and may be sent again.
+func create(body any, path ...string) client.Request {
+	return client.Request{Method: http.MethodPost, Path: path, Body: body, Once: once()}
+}
+
+// put is a request that sets something.
+func put(body any, path ...string) client.Request {
+	return client.Request{Method: http.MethodPut, Path: path, Body: body}
+}
+
+var signs = map[string]string{"create": "+", "update": "~", "delete": "-"}
+
+// changeLines are changes for people: an object in a line, and below it the members that
+// change.
+func changeLines(all []api.ObjectChange) []string {
+	var lines []string
+	for _, c := range all {
+		sign := signs[c.Action]
+		if sign == "" {
+			sign = "?"
+		}
+		lines = append(lines, screen.Clean(fmt.Sprintf("%s %s %s", sign, c.Kind, c.Name)))
+		if c.Action == "update" {
+			for _, member := range memberLines(c.Before, c.After) {
+				lines = append(lines, "    "+member)
+			}
+		}
+	}
+	return lines
+}
+
+const (
+	maxShown = 60 // characters of a value
+	absent   = "(none)"
+)
+
+// memberLines say which members of an object change, in the order of their names. What
+// is in an env may be a secret.
+func memberLines(before, after any) []string {
+	old, now := map[string]string{}, map[string]string{}
+	flatten("", before, old)
+	flatten("", after, now)
+	names := maps.Clone(old)
+	maps.Copy(names, now)
+	var lines []string
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		from, to := old[name], now[name]
+		switch {
+		case from == to:
+		case name == "env" || strings.HasPrefix(name, "env."):
+			lines = append(lines, screen.Clean(name)+" changes")
+		default:
+			lines = append(lines, fmt.Sprintf("%s: %s → %s", screen.Clean(name), value(from), value(to)))
+		}
+	}
+	return lines
+}
+
+func value(text string) string {
+	if text == "" {
+		return absent
+	}
+	return screen.Short(screen.Clean(text), maxShown)
+}
+
+// flatten writes the members of a JSON object, those of objects in it with both names.
+func flatten(name string, v any, into map[string]string) {
+	object, ok := v.(map[string]any)
+	if !ok {
+		if text, err := json.Marshal(v); err == nil && v != nil && name != "" {
+			into[name] = string(text)
+		}
+		return
+	}
+	for member, v := range object {
+		if name != "" {
+			member = name + "." + member
+		}
+		flatten(member, v, into)
+	}
+}

@@ -1,0 +1,99 @@
+package client
+
+import (
+	"cmp"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+)
+
+// Options say which server, and how to reach it.
+type Options struct {
+	Server  string        // URL, such as http://127.0.0.1:1338
+	Prefix  string        // of every path there, such as /api/v1; empty for none
+	Key     string        // shown to the server; empty for none. Never in an error or a log
+	CAFile  string        // certificates to trust beside the system's; empty for those alone
+	Timeout time.Duration // of each call, tries again included; 0 is 30 s
+	Next    string        // what to do when the server is away, for the error
+}
+
+// Client calls one server. It may be used concurrently.
+type Client struct {
+	base    *url.URL
+	server  string // as people named it
+	key     string
+	timeout time.Duration
+	next    string
+	http    *http.Client
+}
+
+const (
+	defaultTimeout = 30 * time.Second
+	dialTimeout    = 5 * time.Second
+	maxHeaderBytes = 1 << 20
+)
+
+// New checks the options; it connects to nothing.
+func New(o Options) (*Client, error) {
+	base, err := url.Parse(o.Server)
+	if err != nil || !isServer(base) {
+		return nil, errors.New("the address of the server must be a URL such as http://127.0.0.1:1338, without a user and a query")
+	}
+	trust, err := trusted(o.CAFile)
+	if err != nil {
+		return nil, err
+	}
+	base.Path = strings.TrimSuffix(base.Path, "/") + o.Prefix
+	transport := &http.Transport{
+		Proxy:                  http.ProxyFromEnvironment,
+		DialContext:            (&net.Dialer{Timeout: dialTimeout, KeepAlive: 15 * time.Second}).DialContext,
+		TLSClientConfig:        &tls.Config{RootCAs: trust, MinVersion: tls.VersionTLS12},
+		TLSHandshakeTimeout:    dialTimeout,
+		ForceAttemptHTTP2:      true,
+		IdleConnTimeout:        time.Minute,
+		MaxResponseHeaderBytes: maxHeaderBytes,
+	}
+	// A redirect is an answer and no errand: the key is for this server alone.
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &Client{
+		base:    base,
+		server:  o.Server,
+		key:     o.Key,
+		timeout: cmp.Or(o.Timeout, defaultTimeout),
+		next:    o.Next,
+		http:    &http.Client{Transport: transport, CheckRedirect: stay},
+	}, nil
+}
+
+func isServer(u *url.URL) bool {
+	return (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil && u.RawQuery == "" && u.Fragment == ""
+}
+
+// Close ends connections that nobody uses.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// trusted is nil for the system's certificates alone.
+func trusted(file string) (*x509.CertPool, error) {
+	if file == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("certificates to trust: %w", err)
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("%s has no certificate in PEM", file)
+	}
+	return pool, nil
+}

@@ -1,0 +1,258 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+func serve(t *testing.T, handler http.HandlerFunc) *Client {
+	t.Helper()
+	s := httptest.NewServer(handler)
+	t.Cleanup(s.Close)
+	c, err := New(Options{Server: s.URL, Prefix: "/api/v1", Key: "topsail_SECRET", Timeout: 5 * time.Second, Next: "start it"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+func TestRequest(t *testing.T) {
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		fmt.Fprintf(w, `"%s %s %s %s %s %s %s %s"`, r.Method, r.RequestURI, r.Header.Get("Content-Type"), r.Header.Get("Accept"), r.Header.Get("If-Match"), r.Header.Get("Idempotency-Key"), r.Header.Get("X-Api-Key"), body)
+	})
+	var got string
+	if _, err := c.Do(t.Context(), &got, Request{Method: "PUT", Path: []string{"apps", "a/b ?"}, Query: url.Values{"q": {"x y"}}, Body: 7, IfMatch: "5", Once: "k"}); err != nil {
+		t.Fatal(err)
+	}
+	if want := "PUT /api/v1/apps/a%2Fb%20%3F?q=x+y application/json application/json 5 k topsail_SECRET 7"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if _, err := c.Get(t.Context(), &got, nil, "apps"); err != nil || got != "GET /api/v1/apps  application/json   topsail_SECRET " {
+		t.Errorf("got %s, %v", got, err)
+	}
+}
+
+// TestTriesAgain holds what is sent again after 503 or a broken connection, and what not.
+func TestTriesAgain(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		r    Request
+		want int32 // requests until it succeeds, or one
+	}{
+		{"GET", Request{}, 3},
+		{"POST with a key", Request{Method: "POST", Once: "k", Body: 1}, 3},
+		{"POST", Request{Method: "POST", Body: 1}, 1},
+		{"PUT", Request{Method: "PUT"}, 1},
+		{"DELETE", Request{Method: "DELETE"}, 1},
+		{"an upload", Request{Method: "POST", Once: "k", Content: strings.NewReader("x"), Length: 1}, 1},
+	} {
+		for name, fail := range map[string]http.HandlerFunc{
+			"503":    func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) },
+			"broken": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+			"half": func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Length", "9")
+				_, _ = io.WriteString(w, "x")
+			},
+		} {
+			var asked atomic.Int32
+			c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				if asked.Add(1) < 3 {
+					fail(w, r)
+				}
+			})
+			_, err := c.Call(t.Context(), test.r)
+			if asked.Load() != test.want || (err == nil) != (test.want == 3) {
+				t.Errorf("%s after %s: sent %d times, %v", test.name, name, asked.Load(), err)
+			}
+		}
+	}
+}
+
+func TestGivesUp(t *testing.T) {
+	var asked atomic.Int32
+	c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_, _ = io.WriteString(w, `{"detail": "the store is away"}`)
+	})
+	_, err := c.Call(t.Context(), Request{})
+	if p, ok := errors.AsType[*Problem](err); !ok || p.Status != 503 || p.Error() != "the store is away" || asked.Load() != tries {
+		t.Errorf("%v after %d", err, asked.Load())
+	}
+	c.timeout = firstWait / 2
+	if _, err = c.Call(t.Context(), Request{}); err == nil {
+		t.Error("no error")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := c.Call(ctx, Request{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestDeadlines(t *testing.T) {
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "half") {
+			_, _ = io.WriteString(w, "x")
+			w.(http.Flusher).Flush()
+		}
+		<-r.Context().Done()
+	})
+	c.timeout = 50 * time.Millisecond
+	for _, path := range []string{"none", "half"} {
+		_, err := c.Call(t.Context(), Request{Path: []string{path}})
+		if away, ok := errors.AsType[*Away](err); !ok || away.Error() != c.server+" does not answer: it takes too long; start it" {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if _, err := c.Open(t.Context(), Request{Path: []string{"none"}}); !errors.As(err, new(*Away)) {
+		t.Errorf("%v", err)
+	}
+	// What has begun has no deadline but the caller's.
+	ctx, cancel := context.WithTimeout(t.Context(), 4*c.timeout)
+	defer cancel()
+	response, err := c.Open(ctx, Request{Path: []string{"half"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if _, err := io.ReadAll(response.Body); !errors.Is(err, context.DeadlineExceeded) || ctx.Err() == nil {
+		t.Errorf("%v, %v", err, ctx.Err())
+	}
+}
+
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	var elsewhere atomic.Int32
+	thief := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
+	defer thief.Close()
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, thief.URL, http.StatusTemporaryRedirect)
+	})
+	_, err := c.Call(t.Context(), Request{})
+	if p, ok := errors.AsType[*Problem](err); !ok || p.Status != http.StatusTemporaryRedirect || elsewhere.Load() > 0 {
+		t.Errorf("%v, and %d requests went elsewhere", err, elsewhere.Load())
+	}
+}
+
+func TestAnswersAreBounded(t *testing.T) {
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		chunk := bytes.Repeat([]byte(" "), 1<<20)
+		for range MaxAnswer>>20 + 1 {
+			if _, err := w.Write(chunk); err != nil {
+				return
+			}
+		}
+	})
+	if _, err := c.Call(t.Context(), Request{}); err == nil || !strings.Contains(err.Error(), "is larger than") {
+		t.Errorf("%v", err)
+	}
+	if p := readProblem(400, strings.NewReader(`{"detail": "`+strings.Repeat("x", maxProblemBytes)+`"}`)); p.Error() != "the server answers 400 Bad Request" {
+		t.Errorf("%.100s", p.Error())
+	}
+}
+
+func TestListThatDoesNotEnd(t *testing.T) {
+	c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"items": [1], "next": "again"}`)
+	})
+	if _, err := c.List(t.Context(), 0, nil, "x"); err == nil || !strings.Contains(err.Error(), "does not end") {
+		t.Errorf("%v", err)
+	}
+	if all, err := c.List(t.Context(), 3, nil, "x"); err != nil || len(all) != 3 {
+		t.Errorf("%v, %v", all, err)
+	}
+}
+
+func TestCertificates(t *testing.T) {
+	s := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer s.Close()
+	ca := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for file, trusts := range map[string]bool{"": false, ca: true} {
+		c, err := New(Options{Server: s.URL, CAFile: file, Timeout: time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Call(t.Context(), Request{}); (err == nil) != trusts || err != nil && !strings.Contains(err.Error(), "certificate") {
+			t.Errorf("with %q: %v", file, err)
+		}
+	}
+	key := filepath.Join(t.TempDir(), "not.pem")
+	if err := os.WriteFile(key, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []Options{{Server: s.URL, CAFile: "/nothing"}, {Server: s.URL, CAFile: key}, {Server: "127.0.0.1:1338"}, {Server: "http://"}, {Server: "http://u:SECRET@h"}, {Server: "http://h?x=1"}, {Server: "file:///x"}, {Server: "http://h\x00"}} {
+		if _, err := New(o); err == nil || strings.Contains(err.Error(), "SECRET") {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+}
+
+func TestEventsOfASilentServer(t *testing.T) {
+	ended := make(chan struct{})
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, "event: hello\ndata: 1\n\n")
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+		close(ended)
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	var got []Event
+	err := c.Events(ctx, func(e Event) error { got = append(got, e); cancel(); return nil }, "events")
+	if !errors.Is(err, context.Canceled) || len(got) != 1 || got[0].Topic != "hello" || string(got[0].Data) != "1" {
+		t.Errorf("%v, %v", err, got)
+	}
+	<-ended // the request ends with the context
+	stop := errors.New("enough")
+	c = serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "data: 1\n\ndata: 2\n\n") })
+	if err := c.Events(t.Context(), func(Event) error { return stop }, "events"); !errors.Is(err, stop) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestReadEvents(t *testing.T) {
+	var got []string
+	text := "\ufeffignored: x\n: comment\nevent: a\ndata: 1\ndata:2\ndata\n\nevent: nothing\n\nid: 7\ndata: x\r\n\r\ndata: cut off"
+	err := ReadEvents(strings.NewReader(text), func(e Event) error { got = append(got, e.Topic+"="+string(e.Data)); return nil })
+	if !errors.Is(err, errBroken) || strings.Join(got, "|") != "a=1\n2\n|message=x" {
+		t.Errorf("%v, %q", err, got)
+	}
+}
+
+// FuzzReadEvents holds that nothing that a server sends makes the reader panic, and that
+// an event is what its lines say.
+func FuzzReadEvents(f *testing.F) {
+	for _, text := range []string{"data: 1\n\n", "event: a\ndata: 1\ndata: 2\n\n: x\n", "data\n\n\n", ":\n\r\n", "event\ndata:\n\n"} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		size := 0
+		err := ReadEvents(bytes.NewReader(text), func(e Event) error {
+			if e.Topic == "" || e.Data == nil || strings.Contains(e.Topic, "\n") {
+				t.Fatalf("%q has the event %+v", text, e)
+			}
+			size += len(e.Data)
+			return nil
+		})
+		if err == nil || size > len(text) {
+			t.Fatalf("%q: %v, %d bytes", text, err, size)
+		}
+	})
+}

@@ -1,0 +1,238 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"topsail/cmd/topsail/admin/client"
+	"topsail/cmd/topsail/admin/screen"
+	"topsail/serving"
+	"topsail/web/api"
+)
+
+func deployCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "deploy MODEL (--bundle PATH | --image IMAGE | -- COMMAND…)",
+		Short: "Deploy a version of a model: upload, register, link, and wait until it is ready",
+		Long: "Deploys a version of a model and makes it the current one. A bundle is a zip archive, a folder with a manifest.json,\n" +
+			"or the digest of one that is uploaded already; instead there may be a command, or on a cluster an image. With --app the\n" +
+			"app is made, if it is not there, and asks the model.",
+		Args: cobra.MinimumNArgs(1),
+		Example: "  topsail deploy iris --bundle iris.zip --app flowers --default -1\n" +
+			"  topsail deploy echo --input-type strings --dir /srv/echo -- python3 -m topsail echo:Echo",
+	}
+	f := c.Flags()
+	f.String("bundle", "", "the bundle: a zip archive, a folder, or a digest")
+	runFlags(c)
+	f.String("version", "", "name of the version (default: the number after the highest)")
+	f.Bool("keep-current", false, "leave the current version")
+	f.String("app", "", "let this app ask the model, and make it if it is not there")
+	f.Duration("slo", defaultSLO, "of an app that is made: time from receiving a query to its answer")
+	f.String("default", "", "of an app that is made: the answer when no model gave one in time")
+	f.Duration("wait", 5*time.Minute, "how long to wait until a replica is ready; 0 does not wait")
+	return single(c, deploy)
+}
+
+// deploy does one step after the other; each says what it did, so that a person knows
+// where it stopped.
+func deploy(k *call) error {
+	d := &deployment{call: k, progress: k.Progress()}
+	defer d.progress.End()
+	own, command := k.split()
+	if len(own) != 1 {
+		return misused("name one model; a command stands after --")
+	}
+	members, err := k.runMembers(command)
+	if err != nil {
+		return err
+	}
+	bundle := text(k.cmd, "bundle")
+	if bundle == "" && len(command) == 0 && text(k.cmd, "image") == "" && text(k.cmd, "container-addr") == "" {
+		return misused("say what to deploy: --bundle PATH, --image IMAGE, or a command after --")
+	}
+	if err := serving.CheckModelName(own[0]); err != nil {
+		return usageError{err}
+	}
+	d.id = serving.ModelID{Model: own[0], Version: text(k.cmd, "version")}
+	if d.id.Version == "" {
+		if d.id.Version, err = k.nextVersion(own[0]); err != nil {
+			return err
+		}
+	}
+	if err := d.upload(bundle, members); err != nil {
+		return err
+	}
+	if err := d.register(members); err != nil {
+		return err
+	}
+	if err := d.link(text(k.cmd, "app")); err != nil {
+		return err
+	}
+	if err := d.wait(); err != nil {
+		return err
+	}
+	return d.done()
+}
+
+// deployment is a version on its way.
+type deployment struct {
+	*call
+	progress *screen.Progress
+	id       serving.ModelID
+	version  api.Version     // as it is registered
+	raw      json.RawMessage // the same
+}
+
+// nextVersion is the number after the highest one of a model.
+func (k *call) nextVersion(name string) (string, error) {
+	var m api.Model
+	_, err := k.Get(k.ctx, &m, nil, "models", name)
+	if p, ok := errors.AsType[*client.Problem](err); ok && p.Status == http.StatusNotFound {
+		return "1", nil
+	}
+	highest := 0
+	for _, v := range m.Versions {
+		if n, err := strconv.Atoi(v); err == nil && n < 1e9 {
+			highest = max(highest, n)
+		}
+	}
+	return strconv.Itoa(highest + 1), err
+}
+
+// upload stores the bundle and puts its digest into the members.
+func (d *deployment) upload(path string, members map[string]any) error {
+	if path == "" || strings.HasPrefix(path, "sha256:") {
+		return nil
+	}
+	stored, _, err := d.push(d.ctx, path)
+	if err != nil {
+		return err
+	}
+	d.progress.Step("bundle %s is stored", stored.Digest)
+	members["bundle"] = stored.Digest
+	return nil
+}
+
+func (d *deployment) register(members map[string]any) error {
+	members["version"] = d.id.Version
+	if err := d.locate(members); err != nil {
+		return err
+	}
+	r := create(members, "models", d.id.Model, "versions")
+	if d.flag("keep-current") {
+		r.Query = url.Values{"keep_current": {"true"}}
+	}
+	var err error
+	if d.raw, err = d.Do(d.ctx, &d.version, r); err != nil {
+		return err
+	}
+	d.progress.Step("%v is registered", d.id)
+	return nil
+}
+
+// locate makes the folder of a command count from here, and not from where the server was
+// started. The nodes of a cluster have other folders.
+func (d *deployment) locate(members map[string]any) error {
+	dir, _ := members["dir"].(string)
+	if members["command"] == nil || filepath.IsAbs(dir) {
+		return nil
+	}
+	var me api.Me
+	if _, err := d.Get(d.ctx, &me, nil, "me"); err != nil || me.Mode != "local" {
+		return err
+	}
+	at, err := filepath.Abs(dir)
+	members["dir"] = at
+	return err
+}
+
+// link lets an app ask the model, and makes the app where there is none.
+func (d *deployment) link(app string) error {
+	if app == "" {
+		return nil
+	}
+	_, err := d.Do(d.ctx, nil, put(nil, "apps", app, "links", d.id.Model))
+	if p, ok := errors.AsType[*client.Problem](err); ok && p.Status == http.StatusNotFound {
+		slo, _ := d.cmd.Flags().GetDuration("slo")
+		body := map[string]any{
+			"name": app, "input_type": d.version.InputType, "latency_slo_micros": slo.Microseconds(),
+			"default_output": text(d.cmd, "default"), "models": []string{d.id.Model},
+		}
+		if _, err = d.Do(d.ctx, nil, create(body, "apps")); err == nil {
+			d.progress.Step("app %s is made, and asks %s", app, d.id.Model)
+		}
+		return err
+	}
+	if err == nil {
+		d.progress.Step("app %s asks %s", app, d.id.Model)
+	}
+	return err
+}
+
+const lookAgain = 300 * time.Millisecond
+
+// wait waits until a replica is ready, and says what the others do.
+func (d *deployment) wait() error {
+	within, err := d.cmd.Flags().GetDuration("wait")
+	if err != nil || within < 0 {
+		return misused("--wait must be a time, such as 5m, or 0")
+	}
+	if within == 0 || d.needsNone() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(d.ctx, within)
+	defer cancel()
+	query, begun, last := url.Values{"model": {d.id.Model}, "version": {d.id.Version}}, time.Now(), "no replica has started"
+	for {
+		replicas, _, err := items[api.Replica](d.call, 0, query, "replicas")
+		if err != nil {
+			return err
+		}
+		for _, r := range replicas {
+			if r.State == "ready" {
+				d.progress.Step("%s is ready after %s", r.ID, screen.Micros(max(1, time.Since(begun).Microseconds())))
+				return nil
+			}
+			last = strings.TrimSuffix(r.State+": "+r.Reason, ": ")
+		}
+		d.progress.Say("waiting for a replica of %v (%s)", d.id, last)
+		if !pause(ctx, lookAgain) {
+			if d.ctx.Err() != nil {
+				return d.ctx.Err()
+			}
+			return fmt.Errorf("no replica of %v is ready after %v (%s); it goes on trying: `topsail logs %[1]v` has its output", d.id, within, last)
+		}
+	}
+}
+
+// needsNone says that there may be no replica until somebody asks.
+func (d *deployment) needsNone() bool {
+	v := d.version
+	return v.Scale != nil && v.Scale.Min == 0 && (v.Replicas == nil || *v.Replicas == 0) || v.Replicas != nil && *v.Replicas == 0
+}
+
+func (d *deployment) done() error {
+	d.progress.End()
+	if d.format == "json" {
+		return d.json(d.raw)
+	}
+	d.say("%v is deployed", d.id)
+	if app := text(d.cmd, "app"); app != "" {
+		input := "INPUT"
+		if d.version.Example != "" {
+			input = "'" + strings.ReplaceAll(d.version.Example, "'", `'\''`) + "'"
+		}
+		fmt.Fprintf(d.Err, "ask it with: topsail predict %s %s\n", screen.Clean(app), screen.Clean(input))
+	}
+	return nil
+}

@@ -1,0 +1,218 @@
+package admin
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"topsail/serving/bundle"
+)
+
+// uploads answers to an upload with the digest of what came, if it is a bundle.
+func uploads(t *testing.T) answer {
+	return answer{serve: func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusCreated)
+		_, _ = io.WriteString(w, `{"digest": "sha256:`+digest+`", "size": 1, "manifest": {}, "used_by": []}`)
+	}}
+}
+
+// folder makes a folder of files.
+func folder(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+var iris = map[string]string{
+	"manifest.json": `{"runtime": "sklearn", "python": "3.11", "entry": "model.pkl", "input_type": "doubles"}`,
+	"model.pkl":     "pickled", "code/a.py": "import b\n",
+}
+
+func TestDeploy(t *testing.T) {
+	f := newFake(t)
+	f.here(t)
+	f.answer("POST /api/v1/artifacts", uploads(t))
+	f.answer("POST /api/v1/models/iris/versions", answer{status: 201, body: `{"model": "iris", "version": "1", "input_type": "doubles", "replicas": 1, "example": "[\"it's\"]"}`})
+	f.answer("PUT /api/v1/apps/flowers/links/iris", answer{status: 404, body: `{"detail": "app flowers does not exist"}`})
+	f.answer("POST /api/v1/apps", answer{status: 201, body: `{}`})
+	const replicas = "GET /api/v1/replicas?limit=1000&model=iris&version=1"
+	f.answer(replicas,
+		answer{status: 200, body: `{"items": []}`},
+		answer{status: 200, body: `{"items": [{"id": "iris-1-0", "state": "starting", "reason": "installs scikit-learn"}]}`},
+		answer{status: 200, body: `{"items": [{"id": "iris-1-0", "state": "ready"}]}`})
+	r := f.run(t, "deploy", "iris", "--bundle", folder(t, iris), "--app", "flowers", "--slo", "20ms", "--default", "-1", "--replicas", "2")
+	if r.status != 0 || r.out != "iris:1 is deployed\n" {
+		t.Fatalf("%+v", r)
+	}
+	for _, want := range []string{
+		"bundle sha256:" + digest + " is stored\n", "iris:1 is registered\n", "app flowers is made, and asks iris\n",
+		"waiting for a replica of iris:1 (no replica has started)\n", "waiting for a replica of iris:1 (starting: installs scikit-learn)\n",
+		"iris-1-0 is ready after ", `topsail predict flowers '["it'\''s"]'`,
+	} {
+		if !strings.Contains(r.err, want) {
+			t.Errorf("it does not say %q:\n%s", want, r.err)
+		}
+	}
+	sent := f.requests()
+	if len(sent) != 4 || sent[0].header.Get("Content-Type") != "application/zip" ||
+		sent[1].body != `{"bundle":"sha256:`+digest+`","replicas":2,"version":"1"}` ||
+		sent[3].body != `{"default_output":"-1","input_type":"doubles","latency_slo_micros":20000,"models":["iris"],"name":"flowers"}` {
+		t.Fatalf("it sends %+v", sent)
+	}
+	b, err := bundle.Open(strings.NewReader(sent[0].body), int64(len(sent[0].body)))
+	if err != nil || b.Verify(t.Context()) != nil || len(b.Manifest.Files) != 2 || b.Manifest.Files["code/a.py"].Size != 9 {
+		t.Errorf("the bundle: %v %+v", err, b)
+	}
+}
+
+func TestDeployCommand(t *testing.T) {
+	f := newFake(t)
+	f.here(t)
+	t.Chdir(t.TempDir())
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.answer("POST /api/v1/models/wine-forest/versions?keep_current=true", answer{status: 201, body: `{"version": "3", "input_type": "doubles", "replicas": 0}`})
+	f.answer("PUT /api/v1/apps/wine/links/wine-forest", answer{status: 200, body: `{}`})
+	f.answer("GET /api/v1/me", answer{status: 200, body: `{"mode": "local"}`}, answer{status: 200, body: `{"mode": "cluster"}`})
+	r := f.run(t, "deploy", "wine-forest", "--input-type", "doubles", "--keep-current", "--app", "wine", "--", "python3", "-m", "topsail", "wine:Wine")
+	want := `{"command":["python3","-m","topsail","wine:Wine"],"dir":"` + here + `","input_type":"doubles","version":"3"}`
+	if sent := f.requests(); r.status != 0 || len(sent) != 2 || sent[0].body != want {
+		t.Errorf("%+v %+v", r, sent)
+	}
+	f.asked = nil
+	r = f.run(t, "deploy", "wine-forest", "--keep-current", "--version", "b", "--", "./serve")
+	if sent := f.requests(); r.status != 0 || len(sent) != 1 || sent[0].body != `{"command":["./serve"],"version":"b"}` {
+		t.Errorf("on a cluster: %+v %+v", r, sent)
+	}
+}
+
+func TestDeployThatDoesNotBecomeReady(t *testing.T) {
+	f := newFake(t)
+	f.here(t)
+	f.answer("POST /api/v1/models/m/versions", answer{status: 201, body: `{"version": "1", "replicas": 1}`})
+	f.answer("GET /api/v1/replicas?limit=1000&model=m&version=1", answer{status: 200, body: `{"items": [{"id": "m", "state": "failed", "reason": "No module named 'x'"}]}`})
+	r := f.run(t, "deploy", "m", "--bundle", "sha256:"+digest, "--wait", "100ms")
+	if want := "topsail: no replica of m:1 is ready after 100ms (failed: No module named 'x'); it goes on trying: `topsail logs m:1` has its output\n"; r.status != exitFailed || !strings.HasSuffix(r.err, want) {
+		t.Errorf("%+v", r)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	f.answers["GET /api/v1/replicas?limit=1000&model=m&version=1"] = []answer{{serve: func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"items": []}`)
+		cancel()
+	}}}
+	if r := f.runWith(ctx, t, "", "deploy", "m", "--bundle", "sha256:"+digest); r.status != exitFailed || !strings.HasSuffix(r.err, "topsail: interrupted\n") {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestFoldersThatAreNoBundles(t *testing.T) {
+	f := newFake(t)
+	f.here(t)
+	outside := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(outside, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	linked := folder(t, iris)
+	if err := os.Symlink(outside, filepath.Join(linked, "link")); err != nil {
+		t.Fatal(err)
+	}
+	manifestOutside := t.TempDir()
+	if err := os.Symlink(outside, filepath.Join(manifestOutside, "manifest.json")); err != nil {
+		t.Fatal(err)
+	}
+	for dir, want := range map[string]string{
+		folder(t, map[string]string{"a": "b"}):                                                  "there is no manifest.json; it says what runs the bundle",
+		folder(t, map[string]string{"manifest.json": "{"}):                                      "manifest.json cannot be read",
+		folder(t, map[string]string{"manifest.json": `{"runtime": "python", "pyton": "3"}`}):    `unknown field "pyton"`,
+		folder(t, map[string]string{"manifest.json": `{"format": 2}`}):                          "of format 2",
+		folder(t, map[string]string{"manifest.json": `{"runtime": "cobol", "python": "3.11"}`}): "cannot become a bundle",
+		linked:                           `"link" is a link or a device`,
+		manifestOutside:                  "path escapes",
+		filepath.Join(linked, "nothing"): "no such file",
+		"/dev/null":                      "neither a file nor a folder",
+	} {
+		if r := f.run(t, "artifact", "push", dir); r.status != exitFailed || !strings.Contains(r.err, want) {
+			t.Errorf("%s: %+v", want, r)
+		}
+	}
+	if sent := f.requests(); len(sent) > 0 {
+		t.Errorf("it sends %+v", sent)
+	}
+}
+
+func TestPush(t *testing.T) {
+	f := newFake(t)
+	f.here(t)
+	f.answer("POST /api/v1/artifacts", uploads(t))
+	dir := folder(t, iris)
+	for range 2 {
+		if r := f.run(t, "artifact", "push", dir); r.status != 0 || r.out != "sha256:"+digest+"\n" || !strings.Contains(r.err, "uploading [####################] ") {
+			t.Fatalf("%+v", r)
+		}
+	}
+	if sent := f.requests(); sent[0].body != sent[1].body {
+		t.Error("the same folder makes two bundles")
+	}
+	f.answers["POST /api/v1/artifacts"] = []answer{{status: 422, body: `{"detail": "the bundle needs Python 3.11, and there is 3.13"}`}}
+	if r := f.run(t, "artifact", "push", dir); r.status != exitFailed || !strings.HasSuffix(r.err, "topsail: the bundle needs Python 3.11, and there is 3.13\n") {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestPull(t *testing.T) {
+	f := newFake(t)
+	f.here(t)
+	var archive bytes.Buffer
+	z := zip.NewWriter(&archive)
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(archive.Bytes())
+	name := hex.EncodeToString(sum[:])
+	what := "GET /api/v1/artifacts/sha256:" + name + "/content"
+	f.answer(what, answer{status: 200, body: archive.String()})
+	dir := t.TempDir()
+	t.Chdir(dir)
+	if r := f.run(t, "artifact", "pull", "sha256:"+name); r.status != 0 || r.out != name+".zip\n" {
+		t.Fatalf("%+v", r)
+	}
+	if got, err := os.ReadFile(name + ".zip"); err != nil || !bytes.Equal(got, archive.Bytes()) {
+		t.Errorf("%q, %v", got, err)
+	}
+	if r := f.run(t, "artifact", "pull", "sha256:"+name); r.status != exitFailed || !strings.Contains(r.err, "exists already") {
+		t.Errorf("%+v", r)
+	}
+	f.answers[what] = []answer{{status: 200, body: "something else"}}
+	if r := f.run(t, "artifact", "pull", "sha256:"+name, "-f", "b.zip"); r.status != exitFailed || !strings.Contains(r.err, "not what the digest says") {
+		t.Errorf("%+v", r)
+	}
+	f.answers[what] = []answer{{serve: func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "1000")
+		_, _ = io.WriteString(w, "half of it")
+	}}}
+	if r := f.run(t, "artifact", "pull", "sha256:"+name, "-f", "b.zip"); r.status != exitFailed || !strings.Contains(r.err, "broke off") {
+		t.Errorf("%+v", r)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+		t.Errorf("what failed leaves %v, %v", entries, err)
+	}
+}

@@ -1,0 +1,128 @@
+package admin
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"topsail/cmd/topsail/admin/client"
+	"topsail/cmd/topsail/admin/screen"
+)
+
+func predictCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "predict APP INPUT",
+		Short: "Ask an app, at a gateway",
+		Long: "Asks an app. INPUT is JSON or text, @FILE for what a file has, or - for standard input. The output goes to standard\n" +
+			"output, and whether it is the default, why, and the time to standard error.",
+		GroupID:           group,
+		Args:              cobra.ExactArgs(2),
+		ValidArgsFunction: complete(appNamesBeside),
+		Example: "  topsail predict wine '[14.23, 1.71, 2.43, 15.6, 127, 2.8, 3.06, 0.28, 2.29, 5.64, 1.04, 3.92, 1065]'\n" +
+			"  topsail predict pictures --bytes @cat.jpg",
+	}
+	gatewayFlags(c.Flags())
+	c.Flags().Bool("batch", false, "INPUT is a list of inputs")
+	c.Flags().Bool("bytes", false, "INPUT is bytes, and not JSON")
+	c.Flags().Bool("explain", false, "say how the answer came about")
+	c.Flags().String("uid", "", "the user, for selection")
+	c.Flags().String("context", "", "what else the best model depends on")
+	c.Flags().String("version", "", "a version instead of the one that is serving")
+	c.Flags().Duration("slo", 0, "a shorter time limit than the app's")
+	return verb(c, predict)
+}
+
+// prediction is an answer of a gateway.
+type prediction struct {
+	Output      json.RawMessage `json:"output"`
+	Default     bool            `json:"default"`
+	Reason      string          `json:"default_explanation"`
+	Missing     []string        `json:"missing"`
+	Shed        []string        `json:"shed"`
+	Explanation json.RawMessage `json:"explanation"`
+	Batch       []prediction    `json:"batch_predictions"`
+}
+
+func predict(k *call) error {
+	body, err := k.query()
+	if err != nil {
+		return err
+	}
+	var answer prediction
+	begun := time.Now()
+	raw, err := k.Do(k.ctx, &answer, client.Request{Method: http.MethodPost, Path: []string{k.args[0], "predict"}, Body: body})
+	took := time.Since(begun)
+	if err != nil {
+		return err
+	}
+	if k.format == "json" {
+		return k.json(raw)
+	}
+	all := answer.Batch
+	if !k.flag("batch") {
+		all = []prediction{answer}
+	}
+	for i, p := range all {
+		k.say("%s", p.Output)
+		number := ""
+		if len(all) > 1 {
+			number = fmt.Sprintf("%d: ", i+1)
+		}
+		for _, note := range p.notes() {
+			fmt.Fprintln(k.Err, number+screen.CleanLines(note))
+		}
+	}
+	fmt.Fprintln(k.Err, screen.Micros(max(1, took.Microseconds())))
+	return nil
+}
+
+// notes are what there is to say of an answer beside the output.
+func (p prediction) notes() (notes []string) {
+	if p.Default {
+		notes = append(notes, "the default: "+p.Reason)
+	}
+	if len(p.Missing) > 0 {
+		notes = append(notes, "no answer came from "+strings.Join(p.Missing, ", "))
+	}
+	if len(p.Shed) > 0 {
+		notes = append(notes, "not asked, for want of time or capacity: "+strings.Join(p.Shed, ", "))
+	}
+	if len(p.Explanation) > 0 {
+		notes = append(notes, string(p.Explanation))
+	}
+	return notes
+}
+
+func (k *call) query() (map[string]any, error) {
+	input, err := k.inputArg(k.args[1], k.flag("bytes"))
+	if err != nil {
+		return nil, err
+	}
+	body := map[string]any{"input": input}
+	if k.flag("batch") {
+		if k.flag("bytes") || input[0] != '[' {
+			return nil, misused("--batch takes a list of inputs as JSON, such as [[1, 2], [3, 4]]")
+		}
+		body = map[string]any{"input_batch": input}
+	}
+	if k.flag("explain") {
+		body["explain"] = true
+	}
+	for _, name := range []string{"uid", "context", "version"} {
+		if v := text(k.cmd, name); v != "" {
+			body[name] = v
+		}
+	}
+	slo, _ := k.cmd.Flags().GetDuration("slo")
+	if slo < 0 {
+		return nil, misused("--slo must be a time above 0, such as 20ms")
+	}
+	if slo > 0 {
+		body["slo_micros"] = slo.Microseconds()
+	}
+	return body, nil
+}

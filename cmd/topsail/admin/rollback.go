@@ -1,0 +1,47 @@
+package admin
+
+import (
+	"net/http"
+
+	"github.com/spf13/cobra"
+
+	"topsail/cmd/topsail/admin/client"
+	"topsail/cmd/topsail/admin/screen"
+)
+
+func rollbackCommand() *cobra.Command {
+	c := deletes(&cobra.Command{
+		Use:               "rollback MODEL [VERSION]",
+		Short:             "Go back to the version that was current before, or to another one",
+		Args:              cobra.RangeArgs(1, 2),
+		ValidArgsFunction: complete(modelNames, versionsOf),
+	})
+	return single(c, rollBack)
+}
+
+// rollBack shows the effect on the model as it is, and changes it only as long as it is so.
+func rollBack(k *call) error {
+	model := k.args[0]
+	tag, err := k.tag("models", model)
+	if err != nil {
+		return err
+	}
+	body := map[string]string{}
+	if len(k.args) == 2 {
+		body["version"] = k.args[1]
+	}
+	r := client.Request{Method: http.MethodPost, Path: []string{"models", model, "rollback"}, Body: body, IfMatch: tag, Once: once()}
+	if k.rehearses() {
+		_, err := k.rehearse(r, true)
+		return err
+	}
+	if !k.flag("yes") {
+		if _, err := k.rehearse(r, false); err != nil {
+			return err
+		}
+		if sure, err := k.Ask(k.ctx, "Roll back "+screen.Clean(model)+"?"); err != nil || !sure {
+			return err
+		}
+	}
+	return k.change(r, "model %s is rolled back; `topsail model get %[1]s` shows where its queries go", model)
+}

@@ -1,0 +1,202 @@
+package admin
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"topsail/cmd/topsail/admin/screen"
+	"topsail/serving"
+	"topsail/web/api"
+)
+
+func versionCommand() *cobra.Command {
+	list := verb(&cobra.Command{
+		Use: "list [MODEL]", Short: "List the versions of all models, or of one",
+		Args: cobra.MaximumNArgs(1), ValidArgsFunction: complete(modelNames),
+	}, listVersions)
+	get := verb(takesVersion("get MODEL:VERSION", "Show a version"), func(k *call) error {
+		id, err := oneVersion(k.args)
+		if err != nil {
+			return err
+		}
+		return read(k, func(v api.Version) *screen.Table { return versionTable(v, k.now) }, nil, versionPath(id)...)
+	})
+	remove := verb(deletes(takesVersion("delete MODEL:VERSION", "Delete a version that nothing uses")), func(k *call) error {
+		id, err := oneVersion(k.args)
+		if err != nil {
+			return err
+		}
+		return k.remove(deletion(versionPath(id)...), "Delete %v?", "%v is gone", id)
+	})
+	job := verb(takesVersion("job MODEL:VERSION", "Print how a version is run: its Nomad job, or its command"), showJob)
+	return noun(&cobra.Command{Use: "version", Short: "Versions of models, and how many replicas they have"},
+		list, get, createVersion(), remove, scaleVersion(), pinVersion(), releaseVersion(), job)
+}
+
+func listVersions(k *call) error {
+	models := k.args
+	if len(models) == 0 {
+		var err error
+		if models, err = modelNames(k); err != nil {
+			return err
+		}
+	}
+	columns := []string{"VERSION", "USE", "INPUT", "REPLICAS", "RUNS", "APPS"}
+	if k.wide() {
+		columns = append(columns, "BATCHES", "LABELS", "ORIGIN")
+	}
+	t := screen.NewTable(columns...)
+	all := []json.RawMessage{}
+	for _, name := range models {
+		versions, raw, err := items[api.Version](k, 0, nil, "models", name, "versions")
+		if err != nil {
+			return err
+		}
+		all = append(all, raw...)
+		for _, v := range versions {
+			row := []string{
+				name + ":" + v.Version, use(v), inputType(v.InputType), replicasText(v, k.now),
+				screen.Short(runs(v), 40), strings.Join(v.UsedBy, ", "),
+			}
+			if k.wide() {
+				row = append(row, batches(v.Batch), strings.Join(v.Labels, ", "), string(v.Origin))
+			}
+			t.Row(row...)
+		}
+	}
+	return k.showList(all, t, "there is no version yet: `topsail deploy NAME --bundle PATH` makes one")
+}
+
+// use says where queries go.
+func use(v api.Version) string {
+	var words []string
+	if v.Current {
+		words = append(words, "current")
+	}
+	if v.Serving {
+		words = append(words, "serving")
+	}
+	if v.Prepared {
+		words = append(words, "prepared")
+	}
+	return strings.Join(words, ", ")
+}
+
+func replicasText(v api.Version, now time.Time) string {
+	text, pin := "1", (*serving.Pin)(v.Pin)
+	if v.Replicas != nil {
+		text = strconv.Itoa(*v.Replicas)
+	}
+	if v.Scale != nil {
+		text = fmt.Sprintf("%d to %d", v.Scale.Min, v.Scale.Max)
+	}
+	switch {
+	case !pin.Holds(now):
+		return text
+	case pin.Count == serving.Paused:
+		return text + ", paused"
+	}
+	return fmt.Sprintf("%s, pinned to %d", text, pin.Count)
+}
+
+// runs says what a replica is made of. Arguments and variables may be secrets.
+func runs(v api.Version) string {
+	switch {
+	case v.Bundle != "":
+		return "bundle " + screen.Short(v.Bundle, 20)
+	case v.Image != "":
+		return "image " + v.Image
+	case v.ContainerAddr != "":
+		return "container at " + v.ContainerAddr
+	case len(v.Command) > 0:
+		return v.Command[0]
+	}
+	return ""
+}
+
+func batches(b *api.Batch) string {
+	if b == nil {
+		return ""
+	}
+	text := b.Strategy
+	if b.MaxSize > 0 {
+		text += " up to " + strconv.Itoa(b.MaxSize)
+	}
+	if b.Delay > 0 {
+		text += " after " + screen.Micros(int64(b.Delay))
+	}
+	return strings.TrimSpace(text)
+}
+
+func versionTable(v api.Version, now time.Time) *screen.Table {
+	t := screen.NewTable()
+	t.Row("version", v.Model+":"+v.Version)
+	t.Row("use", use(v))
+	t.Row("apps", strings.Join(v.UsedBy, ", "))
+	t.Row("input", strings.TrimSpace(inputType(v.InputType)+" "+length(v.InputLength)))
+	t.Row("example", v.Example)
+	t.Row("replicas", replicasText(v, now))
+	if pin := (*serving.Pin)(v.Pin); pin.Holds(now) {
+		t.Row("pin", pinText(pin, now))
+	}
+	t.Row("batches", batches(v.Batch))
+	t.Row("runs", runs(v))
+	t.Row("folder", v.Dir)
+	t.Row("variables", strings.Join(sortedKeys(v.Env), ", "))
+	t.Row("labels", strings.Join(v.Labels, ", "))
+	t.Row("origin", string(v.Origin))
+	return t
+}
+
+func length(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return "of " + strconv.Itoa(n)
+}
+
+func pinText(p *serving.Pin, now time.Time) string {
+	text := "until it is released"
+	if !p.Until.IsZero() {
+		text = "ends " + screen.Ago(now, p.Until)
+	}
+	if p.Reason != "" {
+		text += ": " + p.Reason
+	}
+	return text
+}
+
+func showJob(k *call) error {
+	id, err := oneVersion(k.args)
+	if err != nil {
+		return err
+	}
+	var job api.Job
+	raw, err := k.Get(k.ctx, &job, nil, versionPath(id, "job")...)
+	if err != nil {
+		return err
+	}
+	if k.format == "json" {
+		return k.json(raw)
+	}
+	k.say("%s", strings.TrimRight(job.Text, "\n"))
+	if job.Plan != "" {
+		fmt.Fprintln(k.Err, screen.CleanLines(job.Plan))
+	}
+	return nil
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	names := make([]string, 0, len(m))
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}

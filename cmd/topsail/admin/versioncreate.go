@@ -1,0 +1,158 @@
+package admin
+
+import (
+	"io"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"topsail/cmd/topsail/admin/screen"
+	"topsail/web/api"
+)
+
+func createVersion() *cobra.Command {
+	c := changes(&cobra.Command{
+		Use:   "create MODEL:VERSION [-- COMMAND…]",
+		Short: "Register a version; `topsail deploy` does that and what goes with it",
+		Args:  cobra.MinimumNArgs(1),
+		Example: "  topsail version create iris:2 --bundle sha256:…\n" +
+			"  topsail version create wine-forest:2 --input-type doubles --dir /srv/wine -- python3 -m topsail wine:Wine",
+	})
+	runFlags(c)
+	c.Flags().Bool("keep-current", false, "leave the current version")
+	c.Flags().StringP("file", "f", "", "JSON of the version, as the API has it; flags win over it; - is standard input")
+	return verb(c, func(k *call) error {
+		own, command := k.split()
+		id, err := oneVersion(own)
+		if err != nil {
+			return err
+		}
+		members, err := k.runMembers(command)
+		if err != nil {
+			return err
+		}
+		members["version"] = id.Version
+		document, err := k.file()
+		if err != nil {
+			return err
+		}
+		body, err := merge(document, members)
+		if err != nil {
+			return err
+		}
+		r := create(body, "models", id.Model, "versions")
+		if k.flag("keep-current") {
+			r.Query = url.Values{"keep_current": {"true"}}
+		}
+		return k.change(r, "%v is registered; `topsail replica list --model %s` shows its replicas", id, id.Model)
+	})
+}
+
+// split divides the arguments where -- stood.
+func (k *call) split() (own, command []string) {
+	at := k.cmd.ArgsLenAtDash()
+	if at < 0 {
+		return k.args, nil
+	}
+	return k.args[:at], k.args[at:]
+}
+
+const maxFileBytes = 1 << 20
+
+// file is what --file names; nil without it.
+func (k *call) file() ([]byte, error) {
+	path := text(k.cmd, "file")
+	if path == "" {
+		return nil, nil
+	}
+	return k.readFile(path, maxFileBytes)
+}
+
+// readFile reads a file of at most most bytes; - is standard input.
+func (k *call) readFile(path string, most int64) ([]byte, error) {
+	from := k.In
+	if path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		from = f
+	}
+	content, err := io.ReadAll(io.LimitReader(from, most+1))
+	if err == nil && int64(len(content)) > most {
+		err = misused("%s is larger than %s", path, screen.Bytes(most))
+	}
+	return content, err
+}
+
+// runFlags say how a version is run.
+func runFlags(c *cobra.Command) {
+	f := c.Flags()
+	f.String("input-type", "", "doubles, floats, ints, strings or bytes; a bundle says it itself")
+	f.Int("input-length", 0, "elements of every input; 0 is any number")
+	f.StringSlice("label", nil, "a word to find the version by; may be said again")
+	f.Int("replicas", 1, "how many to run")
+	f.Int("min", 0, "with --max: least replicas")
+	f.Int("max", 0, "most replicas: their number follows demand")
+	f.String("bundle-url", "", "where nodes fetch the bundle, if not from the management service")
+	f.String("dir", "", "folder to start the command in")
+	f.StringArray("env", nil, "a variable of the command, NAME=VALUE; may be said again")
+	f.String("image", "", "on a cluster: image of the docker driver")
+	f.String("driver", "", "on a cluster: raw_exec, exec or docker")
+	f.String("container-addr", "", "address of a container that already listens")
+	f.Int("batch-size", 0, "most inputs in a batch; 0 is no cap")
+	if f.Lookup("bundle") == nil {
+		f.String("bundle", "", "digest of the bundle to run, sha256:…")
+	}
+}
+
+// runMembers are the members of a version that flags and a command give, and no others.
+func (k *call) runMembers(command []string) (map[string]any, error) {
+	f, body := k.cmd.Flags(), map[string]any{}
+	for _, flag := range []string{"input-type", "bundle-url", "dir", "image", "driver", "container-addr", "bundle"} {
+		if f.Changed(flag) {
+			body[strings.ReplaceAll(flag, "-", "_")] = text(k.cmd, flag)
+		}
+	}
+	if f.Changed("container-addr") {
+		body["protocol"] = "v1" // only such containers listen
+	}
+	for _, flag := range []string{"input-length", "replicas"} {
+		if f.Changed(flag) {
+			body[strings.ReplaceAll(flag, "-", "_")], _ = f.GetInt(flag)
+		}
+	}
+	if f.Changed("label") {
+		body["labels"], _ = f.GetStringSlice("label")
+	}
+	if f.Changed("batch-size") {
+		size, _ := f.GetInt("batch-size")
+		body["batch"] = api.Batch{MaxSize: size}
+	}
+	if f.Changed("min") || f.Changed("max") {
+		bounds, err := k.bounds()
+		if err != nil {
+			return nil, err
+		}
+		body["scale"] = bounds
+	}
+	variables, _ := f.GetStringArray("env")
+	env := map[string]string{}
+	for _, v := range variables {
+		name, value, ok := strings.Cut(v, "=")
+		if !ok || name == "" {
+			return nil, misused("--env takes NAME=VALUE") // what was said may be a secret
+		}
+		env[name] = value
+	}
+	if len(env) > 0 {
+		body["env"] = env
+	}
+	if len(command) > 0 {
+		body["command"] = command
+	}
+	return body, nil
+}

@@ -1,0 +1,137 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"topsail/internal/nomadfleet"
+	"topsail/jobs"
+	"topsail/serving"
+	"topsail/web/api"
+)
+
+// lookEvery is how often Nomad is asked which replicas there are. Consul says by itself
+// when one becomes ready.
+const lookEvery = 2 * time.Second
+
+// replicas are those of a cluster: Nomad says which run, and Consul which are ready.
+type replicas struct {
+	fleet   *nomadfleet.Fleet
+	catalog func() *serving.Catalog
+	log     *slog.Logger
+
+	running    atomic.Pointer[[]nomadfleet.Replica]
+	registered atomic.Pointer[[]serving.Endpoint]
+}
+
+func newReplicas(fleet *nomadfleet.Fleet, catalog func() *serving.Catalog, log *slog.Logger) *replicas {
+	r := &replicas{fleet: fleet, catalog: catalog, log: log}
+	r.running.Store(&[]nomadfleet.Replica{})
+	r.registered.Store(&[]serving.Endpoint{})
+	return r
+}
+
+// follow keeps the list of what Nomad runs until ctx ends. While Nomad does not answer
+// the last one stays.
+func (r *replicas) follow(ctx context.Context) error {
+	failing := false
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		list, err := r.fleet.Replicas(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err == nil:
+			r.running.Store(&list)
+		case !failing:
+			r.log.Warn("Nomad does not say which replicas there are; what it said last is shown", "err", err)
+		}
+		failing = err != nil
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// endpoints are the replicas that Consul knows.
+func (r *replicas) endpoints() []serving.Endpoint { return *r.registered.Load() }
+
+// Replicas implements api.Replicas. A replica that Nomad does not run, but that
+// announces itself, is shown as Consul has it.
+func (r *replicas) Replicas() []api.Replica {
+	byJob := map[string]serving.ModelID{}
+	for _, m := range r.catalog().Models {
+		for _, v := range m.Versions {
+			byJob[jobs.ID(v.ModelID)] = v.ModelID
+		}
+	}
+	known := map[string]serving.Endpoint{}
+	for _, e := range r.endpoints() {
+		known[e.Replica] = e
+	}
+	var list []api.Replica
+	for _, run := range *r.running.Load() {
+		e, there := known[run.ID]
+		delete(known, run.ID)
+		id, registered := byJob[run.Job]
+		if !registered && len(e.Models) == 0 {
+			continue // of a version that is gone, and ends
+		}
+		if len(e.Models) > 0 {
+			id = e.Models[0]
+		}
+		list = append(list, describe(run, id, there && e.Ready))
+	}
+	for _, e := range known {
+		if len(e.Models) == 0 {
+			continue
+		}
+		one := api.Replica{ID: e.Replica, Name: e.Replica, Model: e.Models[0].Model, Version: e.Models[0].Version, State: "starting"}
+		if e.Ready {
+			one.State = "ready"
+		}
+		list = append(list, one)
+	}
+	slices.SortFunc(list, func(a, b api.Replica) int { return cmp.Compare(a.ID, b.ID) })
+	return list
+}
+
+// describe is a replica as Nomad runs it, ready as Consul says.
+func describe(run nomadfleet.Replica, id serving.ModelID, ready bool) api.Replica {
+	one := api.Replica{
+		ID: run.ID, Name: run.ID, Allocation: run.ID, Model: id.Model, Version: id.Version, State: run.State, Reason: run.Reason,
+		Node: run.Node, Restarts: run.Restarts, Since: run.Since,
+	}
+	switch {
+	case run.State == nomadfleet.Running && ready:
+		one.State = "ready"
+	case run.State == nomadfleet.Running:
+		one.State = "starting"
+	}
+	return one
+}
+
+// Restart implements api.Replicas.
+func (r *replicas) Restart(ctx context.Context, id string) error {
+	return replicaError(r.fleet.Restart(ctx, id))
+}
+
+// Drain implements api.Replicas.
+func (r *replicas) Drain(ctx context.Context, id string) error {
+	return replicaError(r.fleet.Drain(ctx, id))
+}
+
+func replicaError(err error) error {
+	if errors.Is(err, nomadfleet.ErrNoReplica) {
+		return api.ErrNoReplica
+	}
+	return err
+}

@@ -1,0 +1,264 @@
+package config
+
+import (
+	"bytes"
+	"cmp"
+	"encoding"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"topsail/serving"
+)
+
+// Export writes the apps and versions of a catalog as a configuration file. Loading it
+// gives them again, and which version of a model is current. What a file cannot say
+// stands there as a comment. Variables of containers are in it, and may be secrets.
+func Export(cat *serving.Catalog) ([]byte, error) {
+	e := &exporter{}
+	e.comment("Apps and models of revision %d. `topsail apply -f` brings them in, and `topsail local` reads them.", cat.Revision)
+	e.comment("What env has may be secrets.")
+	for _, name := range keys(cat.Apps) {
+		e.app(cat, cat.Apps[name])
+	}
+	for _, name := range keys(cat.Models) {
+		e.model(cat.Models[name])
+	}
+	return e.text.Bytes(), e.err
+}
+
+// exporter writes the text and remembers the first error.
+type exporter struct {
+	text bytes.Buffer
+	err  error
+}
+
+func (e *exporter) comment(format string, args ...any) {
+	line := strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " ")
+	fmt.Fprintf(&e.text, "# %s\n", strings.Map(printable, line))
+}
+
+// printable keeps in a comment what may stand there.
+func printable(r rune) rune {
+	if r < ' ' || r == 0x7f {
+		return ' '
+	}
+	return r
+}
+
+func (e *exporter) app(cat *serving.Catalog, a *serving.App) {
+	e.text.WriteString("\n")
+	exists := func(id serving.ModelID) bool { return cat.Version(id) != nil }
+	for _, err := range append(parts(a.CheckLinks()), parts(a.CheckVersions(exists))...) {
+		e.comment("This does not load before it is mended: %v", err)
+	}
+	e.text.WriteString("[[app]]\n")
+	e.table(newAppTable(a))
+}
+
+func (e *exporter) model(m *serving.Model) {
+	for _, name := range keys(m.Versions) {
+		v := m.Versions[name]
+		e.text.WriteString("\n")
+		if v.Prepared {
+			e.comment("%v is prepared and not registered yet, and so it is left out.", v.ModelID)
+			continue
+		}
+		e.remarks(m, v)
+		e.text.WriteString("[[model]]\n")
+		t := newModelTable(v)
+		t.Current = m.Current == v.Version && len(m.Versions) > 1
+		e.table(t)
+		for _, a := range t.Artifacts {
+			e.text.WriteString("\n[[model.artifact]]\n")
+			e.table(a)
+		}
+	}
+}
+
+// remarks say what the table of a version cannot.
+func (e *exporter) remarks(m *serving.Model, v *serving.Version) {
+	if m.Current == "" {
+		e.comment("No version of %s is current; a file makes the last one so.", m.Name)
+	}
+	if p := v.Pin; p != nil {
+		e.comment("An operator has pinned %v (replicas: %d); `topsail version pin` does that.", v.ModelID, p.Count)
+	}
+	c := v.Container
+	if len(c.Command) > 0 && c.Dir == "" {
+		e.comment("%v names no folder; from a file it starts in the folder of the file.", v.ModelID)
+	}
+	for _, path := range append([]string{c.Dir}, c.Watch...) {
+		if path != "" && !filepath.IsAbs(path) {
+			e.comment("%s counts from the folder of the file, and did from where Topsail was started.", path)
+		}
+	}
+}
+
+// newAppTable is the table that app makes the app of.
+func newAppTable(a *serving.App) appTable {
+	t := appTable{
+		Name: a.Name, InputType: a.InputType, DefaultOutput: a.DefaultOutput, SLO: a.SLO, Models: a.Models, ColdStart: a.ColdStart,
+		OutputType: a.OutputType, Weight: a.Weight, Example: a.Example, RequireKey: a.RequireKey,
+		Cache: cacheTable(a.Cache), Policy: policyTable(a.Policy),
+	}
+	if a.Limit != nil {
+		t.Limit = limitTable(*a.Limit)
+	}
+	return t
+}
+
+// newModelTable is the table that version makes the version of.
+func newModelTable(v *serving.Version) modelTable {
+	c, r := v.Container, v.Resources
+	t := modelTable{
+		Name: v.Model, Version: v.Version, InputType: v.InputType, InputLength: v.InputLength, Labels: v.Labels, Replicas: v.Replicas,
+		Batch: batchTable(v.Batch), Resources: resourcesTable{CPU: r.CPU, MemoryMB: r.MemoryMB, GPU: gpuTable(r.GPU)},
+		Command: c.Command, Dir: c.Dir, Env: c.Env, Watch: c.Watch, Bundle: c.Bundle, BundleURL: c.BundleURL, ContainerAddr: c.Addr,
+		Protocol: c.Protocol, Connections: c.Connections, Driver: c.Driver, Image: c.Image, Secrets: c.Secrets,
+	}
+	if v.Scale != nil {
+		t.Scale = scaleTable(*v.Scale)
+	}
+	for _, a := range c.Artifacts {
+		t.Artifacts = append(t.Artifacts, artifactTable(a))
+	}
+	return t
+}
+
+// table writes the keys of a struct that differ from their defaults, tables in it with
+// dots, and lists of tables not at all.
+func (e *exporter) table(table any) {
+	given := reflect.ValueOf(table)
+	standard := reflect.New(given.Type()).Elem()
+	l := &loader{sources: map[string]string{}}
+	l.defaults("", standard)
+	e.err = cmp.Or(e.err, l.err())
+	for _, k := range leaves("", given.Type()) {
+		v := given.FieldByIndex(k.index)
+		if same(v, standard.FieldByIndex(k.index)) {
+			continue
+		}
+		text, err := tomlValue(v)
+		if err != nil {
+			e.err = cmp.Or(e.err, fmt.Errorf("export %s: %w", k.Name, err))
+		}
+		fmt.Fprintf(&e.text, "%s = %s\n", k.Name, text)
+	}
+}
+
+// same takes a list or map without elements for one that is not there, as JSON does.
+func same(a, b reflect.Value) bool {
+	switch a.Kind() {
+	case reflect.Slice, reflect.Map:
+		if a.Len() == 0 && b.Len() == 0 {
+			return true
+		}
+	}
+	return reflect.DeepEqual(a.Interface(), b.Interface())
+}
+
+// tomlValue is a value of one line, in the units of the file.
+func tomlValue(v reflect.Value) (string, error) {
+	if t, ok := reflect.TypeAssert[encoding.TextMarshaler](v); ok {
+		text, err := t.MarshalText()
+		return tomlString(string(text)), err
+	}
+	if isDuration(v.Type()) {
+		return strconv.FormatInt(v.Interface().(time.Duration).Microseconds(), 10), nil
+	}
+	switch v.Kind() {
+	case reflect.String:
+		return tomlString(v.String()), nil
+	case reflect.Float64:
+		return tomlFloat(v.Float()), nil
+	case reflect.Slice:
+		return tomlList(v)
+	case reflect.Map:
+		return tomlMap(v)
+	case reflect.Pointer:
+		return tomlPolicy(v.Elem())
+	}
+	return fmt.Sprint(v.Interface()), nil
+}
+
+func tomlList(v reflect.Value) (string, error) {
+	var parts []string
+	for i := range v.Len() {
+		text, err := tomlValue(v.Index(i))
+		if err != nil {
+			return "", err
+		}
+		parts = append(parts, text)
+	}
+	return "[" + strings.Join(parts, ", ") + "]", nil
+}
+
+func tomlMap(v reflect.Value) (string, error) {
+	members := map[string]string{}
+	for key, value := range v.Seq2() {
+		text, err := tomlValue(value)
+		if err != nil {
+			return "", err
+		}
+		members[tomlString(key.String())] = text
+	}
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		parts = append(parts, name+" = "+members[name])
+	}
+	return "{ " + strings.Join(parts, ", ") + " }", nil
+}
+
+// tomlPolicy is a fallback: what it says, and no defaults, since it has none of its own.
+func tomlPolicy(v reflect.Value) (string, error) {
+	var parts []string
+	for f, value := range v.Fields() {
+		if same(value, reflect.Zero(f.Type)) {
+			continue
+		}
+		text, err := tomlValue(value)
+		if err != nil {
+			return "", err
+		}
+		parts = append(parts, f.Tag.Get("toml")+" = "+text)
+	}
+	return "{ " + strings.Join(parts, ", ") + " }", nil
+}
+
+// tomlFloat has a point or an exponent, so that people see that fractions are allowed.
+func tomlFloat(x float64) string {
+	text := strconv.FormatFloat(x, 'g', -1, 64)
+	if strings.ContainsAny(text, ".e") {
+		return text
+	}
+	return text + ".0"
+}
+
+// tomlString is a basic string. What is no UTF-8 becomes what JSON makes of it.
+func tomlString(s string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, r := range strings.ToValidUTF8(s, "\ufffd") {
+		switch {
+		case r == '"' || r == '\\':
+			b.WriteRune('\\')
+			b.WriteRune(r)
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case r < ' ' || r == 0x7f:
+			fmt.Fprintf(&b, `\u%04X`, r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}

@@ -1,0 +1,29 @@
+package config
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"topsail/serving"
+)
+
+// ParsePolicy reads a policy alone, written as in [app.policy]. It does not check what
+// App.Check checks.
+func ParsePolicy(text []byte) (serving.PolicySpec, error) {
+	var table map[string]any
+	if err := toml.Unmarshal(text, &table); err != nil {
+		if d, ok := errors.AsType[*toml.DecodeError](err); ok {
+			line, column := d.Position()
+			return serving.PolicySpec{}, fmt.Errorf("policy:%d:%d: this is not TOML:\n%s", line, column, d.String())
+		}
+		return serving.PolicySpec{}, fmt.Errorf("policy: %w", err)
+	}
+	object, err := json.Marshal(table)
+	if err != nil {
+		return serving.PolicySpec{}, fmt.Errorf("policy: %w", err)
+	}
+	return serving.ParsePolicy(object)
+}

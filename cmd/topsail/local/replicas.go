@@ -1,0 +1,120 @@
+package local
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"topsail/gateway"
+	"topsail/gateway/route"
+	"topsail/internal/process"
+	"topsail/web/api"
+)
+
+// replicas is the fleet as people see it and manage it.
+type replicas struct {
+	fleet   *fleet
+	gateway *gateway.Gateway
+}
+
+// Replicas implements api.Replicas.
+func (r replicas) Replicas() []api.Replica {
+	seen := map[string]route.Status{}
+	for _, s := range r.gateway.Replicas() {
+		seen[s.Replica] = s
+	}
+	var list []api.Replica
+	for _, m := range r.fleet.members() {
+		list = append(list, describe(m, seen[m.name]))
+	}
+	slices.SortFunc(list, func(a, b api.Replica) int { return cmp.Compare(a.ID, b.ID) })
+	return list
+}
+
+// describe is a replica as its process is, and as the gateway sees it.
+func describe(m *member, seen route.Status) api.Replica {
+	r := api.Replica{ID: replicaID(m.name), Name: m.name, Model: m.model.Model, Version: m.model.Version, State: "starting"}
+	if c := m.child.Load(); c != nil {
+		s := c.Snapshot()
+		r.PID, r.Restarts, r.Since, r.Reason = s.PID, s.Restarts, s.Since.UTC(), s.Reason
+		switch s.State {
+		case process.BackingOff:
+			r.State, r.Reason = "failed", whyEnded(c, s.Reason)
+		case process.Stopped:
+			r.State = "stopped"
+		}
+		if r.State == "starting" {
+			r.Reason = cmp.Or(lastWords(c), r.Reason)
+		}
+	}
+	switch {
+	case m.ctx.Err() != nil:
+		r.State = "draining"
+	case len(seen.Models) > 0 && seen.Ejected:
+		r.State, r.Reason = "ejected", "it failed three times in a row, and gets a probe now and then"
+	case len(seen.Models) > 0:
+		r.State, r.Reason = "ready", ""
+		if r.Restarts > 0 {
+			r.Reason = m.child.Load().Snapshot().Reason
+		}
+	}
+	r.InFlight, r.Latency = seen.InFlight, seen.Latency.Microseconds()
+	return r
+}
+
+// whyEnded is how a process ended, and what it said where it ended by itself.
+func whyEnded(c *process.Child, how string) string {
+	if words := lastWords(c); words != "" && strings.HasPrefix(how, "exit status") {
+		return how + ": " + words
+	}
+	return how
+}
+
+// lastWords is the last line that a container wrote, which says most while it starts
+// or fails to.
+func lastWords(c *process.Child) string {
+	for _, line := range slices.Backward(c.Tail(5)) {
+		if line = strings.TrimSpace(line); line != "" {
+			return line[:min(len(line), 300)]
+		}
+	}
+	return ""
+}
+
+// replicaID is the name of a replica without what paths use.
+func replicaID(name string) string { return strings.ReplaceAll(name, "/", "~") }
+
+// Restart implements api.Replicas.
+func (r replicas) Restart(_ context.Context, id string) error {
+	for _, m := range r.fleet.members() {
+		if replicaID(m.name) == id {
+			if m.child.Load() == nil {
+				return fmt.Errorf("%w: its container listens by itself, and is not ours to restart", api.ErrRefused)
+			}
+			m.restart()
+			return nil
+		}
+	}
+	return api.ErrNoReplica
+}
+
+// Drain implements api.Replicas: another replica takes its place before it goes.
+func (r replicas) Drain(_ context.Context, id string) error {
+	if !r.fleet.drain(func(name string) bool { return replicaID(name) == id }) {
+		return api.ErrNoReplica
+	}
+	return nil
+}
+
+// Logs implements api.Replicas.
+func (r replicas) Logs(ctx context.Context, id string, query api.LogQuery) (io.ReadCloser, error) {
+	for _, m := range r.fleet.members() {
+		if replicaID(m.name) == id {
+			return process.OpenLog(ctx, m.logFile(), query.Lines, query.Follow)
+		}
+	}
+	return nil, api.ErrNoReplica
+}

@@ -1,0 +1,3 @@
+// Package manage puts the management side together from parts that local mode and a
+// cluster have in common.
+package manage

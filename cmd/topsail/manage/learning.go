@@ -1,0 +1,28 @@
+package manage
+
+import (
+	"context"
+
+	"topsail/gateway"
+	"topsail/gateway/state"
+	"topsail/serving"
+)
+
+// Learning is what policies have learned, as a store has it.
+type Learning struct {
+	Store interface {
+		state.Store
+		gateway.StateShelf
+		Catalog() *serving.Catalog
+	}
+}
+
+// Learned implements api.Learning.
+func (l Learning) Learned(ctx context.Context, app, user, about string) (*serving.Learning, error) {
+	return gateway.Learned(ctx, l.Store, l.Store.Catalog(), app, user, about)
+}
+
+// Forget implements api.Learning.
+func (l Learning) Forget(ctx context.Context, app, user, about string) error {
+	return gateway.Forget(ctx, l.Store, l.Store.Catalog(), app, user, about)
+}

@@ -1,0 +1,109 @@
+package manage
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"path/filepath"
+	"runtime/debug"
+
+	"topsail/cmd/topsail/config"
+	"topsail/cmd/topsail/role"
+	"topsail/gateway"
+	"topsail/gateway/state"
+	"topsail/serving"
+	"topsail/web"
+	"topsail/web/api"
+	"topsail/web/artifact"
+	"topsail/web/auth"
+	"topsail/web/clipper"
+	"topsail/web/traffic"
+)
+
+// System is what the management side manages.
+type System struct {
+	Mode      string // "local" or "cluster"
+	Store     Store
+	Replicas  api.Replicas
+	Endpoints func() []serving.Endpoint // of the replicas
+	Scheduler Scheduler
+	Gateway   func() string // the URL of one; empty while none is known
+	Cluster   func(ctx context.Context) api.Cluster
+	Job       func(ctx context.Context, id serving.ModelID) (api.Job, error)
+	Traffic   *traffic.Collector
+	HTTP      *http.Client // towards gateways
+}
+
+// Store keeps all that is managed.
+type Store interface {
+	api.Store
+	api.Audit
+	api.Replies
+	state.Store
+	gateway.StateShelf
+}
+
+// Bundles opens the folder of bundles.
+func Bundles(cfg *config.Config) (*artifact.Store, error) {
+	store, err := artifact.Open(filepath.Join(cfg.DataDir, "bundles"), int64(cfg.Web.MaxBundleBytes))
+	if err != nil {
+		return nil, err
+	}
+	store.MaxTotal = int64(cfg.Web.MaxBundlesBytes)
+	return store, nil
+}
+
+// Side is the management side.
+type Side struct {
+	http.Handler
+	api *api.API
+}
+
+// Run waits until ctx ends, and then ends the answers that go on.
+func (s *Side) Run(ctx context.Context) error { return s.api.Run(ctx) }
+
+// New puts the management side together.
+func New(base *role.Base, s System, bundles *artifact.Store) (*Side, error) {
+	cfg := base.Config
+	keys, err := base.Keys(cfg.Web.KeysFile)
+	if err != nil {
+		return nil, err
+	}
+	gatewayKey, err := base.Token(cfg.Web.GatewayKeyFile)
+	if err != nil {
+		return nil, err
+	}
+	hosts := cfg.Web.Hosts
+	if host, _, err := net.SplitHostPort(cfg.Web.Addr); err == nil && host != "" {
+		hosts = append(hosts, host)
+	}
+	guard := auth.New(auth.Config{Keys: keys, Catalog: s.Store.Catalog, Require: cfg.Web.RequireKeys, Hosts: hosts, Encrypted: cfg.TLS.External})
+	asked := Gateway{URL: s.Gateway, Key: gatewayKey.Bytes, Client: s.HTTP}
+	served := api.New(&api.System{
+		Mode: s.Mode, Version: Version(), Gateway: s.Gateway,
+		Store: s.Store, Audit: s.Store, Replies: s.Store, Learning: Learning{s.Store}, Replicas: s.Replicas, Scheduler: s.Scheduler,
+		Cluster: func(ctx context.Context) api.Cluster {
+			c := s.Cluster(ctx)
+			c.Mode, c.Version = s.Mode, Version()
+			return c
+		},
+		Job: s.Job, Ask: asked.Ask, Traffic: s.Traffic, Artifacts: bundles, TOML: TOML,
+	}, guard, api.Options{CheckBundle: checkBundle(cfg.Runtimes.Pythons)})
+	check := func(v *serving.Version) error { return api.CheckRunnable(s.Mode, v) }
+	handler := web.Handler(web.Config{
+		Guard: guard, API: served, Clipper: clipper.System{Store: s.Store, Replicas: s.Endpoints, Check: check},
+	})
+	return &Side{Handler: handler, api: served}, nil
+}
+
+// TOML is a catalog as a configuration file.
+func TOML(cat *serving.Catalog) ([]byte, error) { return config.Export(cat) }
+
+// Version is that of this program.
+func Version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	return info.Main.Version
+}

@@ -1,0 +1,442 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"topsail/internal/access/testca"
+	"topsail/internal/servers"
+	"topsail/serving"
+	"topsail/web/api"
+)
+
+// managedCluster is the real servers, and Topsail's roles as processes beside them. What clients
+// and operators reach has certificates, and nobody gets in without a key.
+type managedCluster struct {
+	*servers.Cluster
+	t     *testing.T
+	dir   string    // short: the paths of sockets begin with it
+	root  *operator // of the management side with a certificate
+	nodes *operator // the same person, at the one that nodes fetch bundles from
+	edge  string    // URL of the gateway
+	tls   []string  // flags
+	roles map[string]*role
+}
+
+// role is a process of Topsail.
+type role struct {
+	cmd    *exec.Cmd
+	exited chan error
+	mu     sync.Mutex
+	out    bytes.Buffer // guarded by mu
+}
+
+// Write takes the process's output.
+func (p *role) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.out.Write(b)
+}
+
+func (p *role) output() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.out.String()
+}
+
+// newCluster starts everything.
+func newCluster(t *testing.T) *managedCluster {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "topsail-manage")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &managedCluster{t: t, dir: dir, roles: map[string]*role{}}
+	t.Cleanup(c.stop)
+	ports, err := servers.FreePortsForAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Cluster, err = servers.NewCluster(servers.Options{Dir: dir, Ports: ports, Clients: 1}); err != nil {
+		t.Fatal(err)
+	}
+	c.tls, c.root = encrypted(t, dir)
+	t.Setenv("SSL_CERT_FILE", filepath.Join(dir, "ca.pem")) // Consul's agent asks processes whether they are well
+	if err := c.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c.runRoles(ports.Tasks + 300)
+	return c
+}
+
+// runRoles starts the roles, on addresses from the port on.
+func (c *managedCluster) runRoles(port int) {
+	c.t.Helper()
+	addr := func(n int) string { return fmt.Sprintf("127.0.0.1:%d", port+n) }
+	keys, tls := c.tls[len(c.tls)-2:], c.tls[:len(c.tls)-2]
+	rootFile := testca.Write(c.t, c.dir, "root.key", []byte(rootKey))
+	c.edge = "https://" + addr(0)
+	bundles := []string{"--jobs-bundles-url", "http://" + addr(2), "--jobs-work-dir", filepath.Join(c.dir, "work")}
+	c.run("scheduler", "first", slices.Concat(tls, bundles, []string{"--scheduler-name", "first"})...)
+	c.run("scheduler", "second", slices.Concat(tls, bundles, []string{"--scheduler-name", "second"})...)
+	c.run("gateway", "edge", slices.Concat(tls, []string{"--gateway-addr", addr(0), "--gateway-keys-file", keys[1]})...)
+	c.run("web", "web", slices.Concat(tls, keys, bundles, []string{"--web-addr", addr(1), "--web-gateway-key-file", rootFile})...)
+	c.run("web", "bundles", slices.Concat(keys, bundles, []string{"--web-addr", addr(2)})...)
+	c.root = c.root.with("TOPSAIL_ADMIN_URL=https://"+addr(1), "TOPSAIL_URL="+c.edge)
+	c.nodes = c.root.with("TOPSAIL_ADMIN_URL=http://" + addr(2))
+	for _, url := range []string{"https://" + addr(0), "https://" + addr(1), "http://" + addr(2)} {
+		until(c.t, "answer at "+url, func() bool {
+			response, err := c.root.client.Get(url + "/health")
+			if err == nil {
+				response.Body.Close()
+			}
+			return err == nil && response.StatusCode == http.StatusOK
+		})
+	}
+}
+
+// run starts a role.
+func (c *managedCluster) run(command, name string, flags ...string) {
+	c.t.Helper()
+	p := &role{exited: make(chan error, 1)}
+	p.cmd = exec.Command(programs.topsail, slices.Concat([]string{
+		command, "--consul-announce", "--redis-addrs", c.Redis.Addr, "--influxdb-url", "http://" + c.InfluxDB.Addr,
+		"--data-dir", filepath.Join(c.dir, name), "--ops-addr", "127.0.0.1:0", "--log-format", "json",
+	}, flags)...)
+	p.cmd.Env = append(os.Environ(), "CONSUL_HTTP_ADDR="+c.Consul.Addr, "NOMAD_ADDR=http://"+c.Nomad.Addr)
+	p.cmd.Stdout, p.cmd.Stderr = p, p
+	if err := p.cmd.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	go func() { p.exited <- p.cmd.Wait() }()
+	c.roles[name] = p
+}
+
+// end asks a role to stop, and waits until it has.
+func (c *managedCluster) end(name string) {
+	c.t.Helper()
+	p := c.roles[name]
+	delete(c.roles, name)
+	p.cmd.Process.Signal(os.Interrupt)
+	select {
+	case err := <-p.exited:
+		if err != nil {
+			c.t.Errorf("%s ended with %v:\n%s", name, err, p.output())
+		}
+	case <-time.After(patience):
+		p.cmd.Process.Kill()
+		c.t.Errorf("%s did not end:\n%s", name, p.output())
+	}
+}
+
+// stop leaves nothing behind.
+func (c *managedCluster) stop() {
+	for name, p := range c.roles {
+		if c.t.Failed() {
+			c.t.Logf("%s has said\n%s", name, p.output())
+		}
+		p.cmd.Process.Kill()
+	}
+	if c.Cluster != nil {
+		c.Stop()
+	}
+	servers.Sweep(c.dir)
+	os.RemoveAll(c.dir)
+}
+
+// TestAClusterIsManaged is a day of an operator of a cluster.
+func TestAClusterIsManaged(t *testing.T) {
+	c := newCluster(t)
+	file := filepath.Join(c.dir, "topsail.toml")
+	config := strings.Replace(sumConfig(c.dir, quoted(announcing()[1:]...)), `version = "1"`, "version = \"1\"\nreplicas = 2", 1)
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.root.do("apply", "-f", file, "--yes")
+	c.root.ready("sum:1", 2)
+	c.root.answers("sum", "[1, 2.5]", "3.5")
+	t.Run("Processes", c.seesProcesses)
+	t.Run("Replicas", c.handlesReplicas)
+	t.Run("Bundles", c.deploysBundles)
+	t.Run("Traffic", c.seesTraffic)
+	t.Run("Keys", c.revokesKey)
+	t.Run("Audit", c.auditsTwo)
+	t.Run("Lead", c.handsOver)
+	t.Run("End", c.takesAway)
+}
+
+// of is the operator in a test of its own.
+func (o *operator) of(t *testing.T) *operator {
+	other := *o
+	other.t = t
+	return &other
+}
+
+// seesProcesses finds all roles and servers, and who leads.
+func (c *managedCluster) seesProcesses(t *testing.T) {
+	o := c.root.of(t)
+	var seen api.Cluster
+	until(t, "whole cluster on its page", func() bool {
+		seen = get[api.Cluster](o, "/cluster")
+		return len(seen.Processes) == 5 && len(seen.Servers) >= 4 && leaderOf(seen) != "" &&
+			!slices.ContainsFunc(seen.Processes, func(p api.Process) bool { return p.State != "ok" })
+	})
+	var roles []string
+	for _, p := range seen.Processes {
+		roles = append(roles, p.Role)
+	}
+	slices.Sort(roles)
+	if want := []string{"gateway", "scheduler", "scheduler", "web", "web"}; !slices.Equal(roles, want) || seen.Mode != "cluster" {
+		t.Errorf("the cluster is %+v", seen)
+	}
+	states := map[string]string{}
+	for _, s := range seen.Servers {
+		states[s.Name] = s.State
+	}
+	for _, name := range []string{"redis", "consul", "nomad", "influxdb"} {
+		if states[name] != "ok" {
+			t.Errorf("%s is %q; the servers are %+v", name, states[name], seen.Servers)
+		}
+	}
+	if led := get[api.SchedulerStatus](o, "/scheduler").Leader; led != leaderOf(seen) {
+		t.Errorf("%q leads the cluster, and %q the schedulers", leaderOf(seen), led)
+	}
+}
+
+// leaderOf is who leads, if just one does.
+func leaderOf(c api.Cluster) (name string) {
+	for _, p := range c.Processes {
+		if p.Leader && name != "" {
+			return ""
+		} else if p.Leader {
+			name = p.Name
+		}
+	}
+	return name
+}
+
+// handlesReplicas sets their number, restarts one, drains another, and reads their output.
+func (c *managedCluster) handlesReplicas(t *testing.T) {
+	o := c.root.of(t)
+	before := o.ready("sum:1", 2)
+	restarted, drained := before[0], before[1]
+	for _, r := range before {
+		if r.Node == "" || r.Allocation == "" || r.Since.IsZero() {
+			t.Errorf("it is not known where and since when it runs: %+v", r)
+		}
+	}
+	if out := o.do("logs", restarted.ID); !strings.Contains(out, "the model starts\n") {
+		t.Errorf("it has printed\n%s", out)
+	}
+	if out := o.do("logs", restarted.ID, "--stream", "sidecar"); !strings.Contains(out, `"msg"`) || strings.Contains(out, "the model starts") {
+		t.Errorf("its sidecar has logged\n%s", out)
+	}
+	o.do("replica", "restart", restarted.ID)
+	until(t, "second start in the log", func() bool {
+		return strings.Count(o.do("logs", restarted.ID, "--stream", "stdout"), "the model starts\n") == 2
+	})
+	until(t, "replica that was restarted", func() bool {
+		r := get[api.Replica](o, "/replicas/"+restarted.ID)
+		return r.State == "ready" && r.Restarts == 1
+	})
+	o.do("replica", "drain", drained.ID)
+	until(t, "other replica in the drained one's place", func() bool {
+		all := o.replicas("sum:1")
+		return len(all) == 2 && !slices.ContainsFunc(all, func(r api.Replica) bool { return r.ID == drained.ID || r.State != "ready" })
+	})
+	if status, text := o.send(http.MethodPut, "/models/sum/versions/1/scale", `{"replicas": 1}`); status != http.StatusOK {
+		t.Errorf("status %d: %s", status, text)
+	}
+	o.ready("sum:1", 1)
+	decided := list[struct {
+		Model, Rule, Reason, Leader, Outcome string
+		From, To                             int
+	}](o, "/decisions?model=sum")
+	if len(decided) != 2 || decided[0].From != 2 || decided[0].To != 1 || decided[1].From != 0 || decided[1].To != 2 {
+		t.Fatalf("the scheduler decided %+v", decided)
+	}
+	for _, d := range decided {
+		if d.Rule == "" || d.Reason == "" || d.Outcome == "" || d.Leader == "" {
+			t.Errorf("the decision does not say all: %+v", d)
+		}
+	}
+	if out := o.do("decision", "list"); strings.Count(out, "sum:1") != 2 {
+		t.Errorf("the table of decisions is\n%s", out)
+	}
+}
+
+// deploysBundles has nodes fetch bundles from the management side.
+func (c *managedCluster) deploysBundles(t *testing.T) {
+	o := c.nodes.of(t)
+	o.do("deploy", "bundled", "--bundle", summing(t), "--app", "bundled", "--slo", "2s", "--default", "-1")
+	o.answers("bundled", "[20, 22.5]", "42.5")
+	minor, err := exec.Command("python3", "-c", "import sys; print('%d.%d' % sys.version_info[:2])").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest := fmt.Sprintf(`{"runtime": "python", "python": %q, "entry": "loud:predict", "input_type": "strings", "example": "hey"}`, strings.TrimSpace(string(minor)))
+	loud := pack(t, manifest, map[string][]byte{"loud.py": []byte("def predict(texts):\n    return [t.upper() for t in texts]\n")})
+	o.do("deploy", "loud", "--bundle", loud, "--app", "loud", "--slo", "2s", "--default", "none")
+	o.answers("loud", `"hey"`, `"HEY"`)
+	job := get[api.Job](o, "/models/loud/versions/1/job")
+	digest := list[api.Artifact](o, "/artifacts")[0].Digest
+	if job.Kind != "nomad" || !strings.Contains(job.Text, "/api/v1/artifacts/sha256:") || len(digest) == 0 {
+		t.Errorf("the job is\n%s", job.Text)
+	}
+}
+
+// seesTraffic asks, and finds the answers counted.
+func (c *managedCluster) seesTraffic(t *testing.T) {
+	o := c.root.of(t)
+	rate := func(app string) float64 {
+		for _, a := range get[api.TrafficNow](o, "/traffic").Apps {
+			if a.App == app {
+				return a.Rate
+			}
+		}
+		return 0
+	}
+	n := 0
+	until(t, "app in the traffic", func() bool {
+		n++
+		o.do("predict", "sum", fmt.Sprintf("[%d]", n))
+		return rate("sum") > 0
+	})
+	if out := o.do("app", "traffic"); !strings.Contains(out, "sum") {
+		t.Errorf("the table of traffic is\n%s", out)
+	}
+	trial := struct {
+		Status int
+		Stages []struct{ Stage string }
+	}{}
+	status, text := o.send(http.MethodPost, "/apps/sum/try", `{"input": [1, 2]}`)
+	if err := json.Unmarshal(text, &trial); err != nil || status != http.StatusOK || trial.Status != http.StatusOK || len(trial.Stages) < 3 {
+		t.Errorf("a trial ends with status %d: %s", status, text)
+	}
+}
+
+// revokesKey takes a key away at one management process; the other and the gateway refuse it.
+func (c *managedCluster) revokesKey(t *testing.T) {
+	root := c.root.of(t)
+	deb := root.newKey(t.TempDir(), "deb", "--role", "deployer")
+	at := map[string]func() int{
+		"at the gateway": func() int {
+			return deb.status(http.MethodPost, c.edge+"/sum/predict", `{"input": [1, 2]}`)
+		},
+		"at the management side": func() int {
+			return deb.status(http.MethodGet, deb.setting("TOPSAIL_ADMIN_URL")+"/api/v1/apps", "")
+		},
+		"at the other management process": func() int {
+			return deb.status(http.MethodGet, c.nodes.setting("TOPSAIL_ADMIN_URL")+"/api/v1/apps", "")
+		},
+	}
+	for where, status := range at {
+		until(t, "access "+where, func() bool { return status() == http.StatusOK })
+	}
+	root.do("key", "revoke", "deb", "--yes")
+	revoked := time.Now()
+	for where, status := range at {
+		until(t, "refusal "+where, func() bool { return status() == http.StatusUnauthorized })
+	}
+	if took := time.Since(revoked); took > 2*time.Second {
+		t.Errorf("the key was taken for %v after it had been revoked", took)
+	}
+}
+
+// status sends a request with the operator's key, and returns how it was answered.
+func (o *operator) status(method, url, body string) int {
+	o.t.Helper()
+	request, err := http.NewRequestWithContext(o.t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	o.show(request)
+	response, err := o.client.Do(request)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	response.Body.Close()
+	return response.StatusCode
+}
+
+// auditsTwo changes one app at both management processes at once: no change is lost, and
+// the log is one, in which each change begins where the one before it ended.
+func (c *managedCluster) auditsTwo(t *testing.T) {
+	const each = 20
+	var all sync.WaitGroup
+	for member, o := range map[string]*operator{"weight": c.root.of(t), "latency_slo_micros": c.nodes.of(t)} {
+		all.Go(func() {
+			for n := range each {
+				scale := map[string]int{"weight": 1, "latency_slo_micros": 1_000_000}[member]
+				if status, text := o.send(http.MethodPatch, "/apps/sum", fmt.Sprintf(`{%q: %d}`, member, (n+2)*scale)); status != http.StatusOK {
+					t.Errorf("status %d: %s", status, text)
+				}
+			}
+		})
+	}
+	all.Wait()
+	until(t, "app with the last change of both", func() bool { // each hears of the other's a moment later
+		a := get[api.App](c.root.of(t), "/apps/sum")
+		return a.Weight == each+1 && a.SLO == (each+1)*1_000_000
+	})
+	entries := list[serving.AuditEntry](c.root.of(t), fmt.Sprintf("/audit?kind=app&name=sum&limit=%d", 2*each))
+	if len(entries) != 2*each {
+		t.Fatalf("there are %d entries of %d", len(entries), 2*each)
+	}
+	for i, e := range entries {
+		if e.Who != "root" || e.From == "" {
+			t.Errorf("nobody has done this: %+v", e)
+		}
+		if i+1 < len(entries) && !bytes.Equal(entries[i+1].After, e.Before) {
+			t.Errorf("a change ended with %s, and the next one began with %s", entries[i+1].After, e.Before)
+		}
+	}
+	there, here := c.nodes.of(t).fetch("/audit"), c.root.of(t).fetch("/audit")
+	if !bytes.Equal(there, here) {
+		t.Error("the two management processes show different logs")
+	}
+}
+
+// handsOver stops the leader.
+func (c *managedCluster) handsOver(t *testing.T) {
+	o := c.root.of(t)
+	leader := get[api.SchedulerStatus](o, "/scheduler").Leader
+	if c.roles[leader] == nil {
+		t.Fatalf("%q leads", leader)
+	}
+	c.end(leader)
+	until(t, "other leader", func() bool {
+		now := get[api.SchedulerStatus](o, "/scheduler").Leader
+		return now != "" && now != leader
+	})
+	o.do("version", "scale", "sum:1", "2") // and it does what it is there for
+	o.ready("sum:1", 2)
+}
+
+// takesAway leaves nothing that runs.
+func (c *managedCluster) takesAway(t *testing.T) {
+	o := c.root.of(t)
+	for _, name := range []string{"bundled", "loud"} {
+		o.do("app", "delete", name, "--yes")
+		o.do("model", "delete", name, "--yes")
+	}
+	empty := filepath.Join(t.TempDir(), "topsail.toml")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o.do("apply", "-f", empty, "--prune", "--yes")
+	until(t, "end of all replicas", func() bool { return len(list[api.Replica](o, "/replicas")) == 0 })
+	for _, name := range []string{"edge", "web", "bundles"} {
+		c.end(name)
+	}
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"topsail/serving"
+	"topsail/web/api"
+)
+
+// TestAcknowledgedChangesOutliveAKill changes this and that from several clients until
+// the process is killed: what was acknowledged is there afterwards, with its entry in the
+// audit log, and a key that was revoked stays so.
+func TestAcknowledgedChangesOutliveAKill(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	in := start(t, dir, "")
+	o := operate(t, in)
+	status, text := o.send(http.MethodPost, "/keys", `{"name": "ann", "role": "viewer"}`)
+	if status != http.StatusCreated {
+		t.Fatalf("status %d: %s", status, text)
+	}
+	o.do("key", "revoke", "ann", "--yes")
+
+	var mu sync.Mutex
+	var acknowledged []string
+	enough := func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(acknowledged) > 100
+	}
+	var clients sync.WaitGroup
+	for client := range 4 {
+		clients.Go(func() {
+			for i := 0; ; i++ {
+				name := fmt.Sprintf("app-%d-%d", client, i)
+				body := fmt.Sprintf(`{"name": %q, "input_type": "doubles", "latency_slo_micros": 100000}`, name)
+				response, err := http.Post(o.setting("TOPSAIL_ADMIN_URL")+"/api/v1/apps", "application/json", strings.NewReader(body))
+				if err != nil {
+					return // it is killed
+				}
+				response.Body.Close()
+				if response.StatusCode != http.StatusCreated {
+					t.Errorf("%s: status %d", name, response.StatusCode)
+					return
+				}
+				mu.Lock()
+				acknowledged = append(acknowledged, name)
+				mu.Unlock()
+			}
+		})
+	}
+	until(t, "changes", enough)
+	in.stop(syscall.SIGKILL)
+	clients.Wait()
+
+	o = operate(t, start(t, dir, ""))
+	apps, entries := map[string]bool{}, map[string]bool{}
+	for _, a := range list[api.App](o, "/apps?limit=5000") {
+		apps[a.Name] = true
+	}
+	for _, e := range list[serving.AuditEntry](o, "/audit?kind=app&limit=5000") {
+		if e.Action != "create" || entries[e.Name] {
+			t.Errorf("nobody has done this: %+v", e)
+		}
+		entries[e.Name] = true
+	}
+	for _, name := range acknowledged {
+		if !apps[name] || !entries[name] {
+			t.Errorf("%s was acknowledged; that it is there is %t, and in the audit log %t", name, apps[name], entries[name])
+		}
+	}
+	if len(apps) != len(entries) {
+		t.Errorf("there are %d apps, and %d entries say that one was made", len(apps), len(entries))
+	}
+	if keys := list[serving.Key](o, "/keys"); len(keys) != 0 {
+		t.Errorf("there are the keys %+v", keys)
+	}
+	t.Logf("%d changes were acknowledged, and %d are there", len(acknowledged), len(apps))
+}

@@ -1,0 +1,206 @@
+package main
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"topsail/serving/bundle"
+	"topsail/web/api"
+)
+
+// python runs a program of testdata, which needs numpy, scikit-learn and cloudpickle, and
+// returns what it printed.
+func (o *operator) python(args ...string) string {
+	o.t.Helper()
+	sdk, err := filepath.Abs("../../containers/python/src")
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	if out, err := exec.Command("python3", "-c", "from importlib.metadata import version as v; v('cloudpickle'), v('scikit-learn')").CombinedOutput(); err != nil {
+		o.t.Fatalf("%v: %s\nthe python3 on PATH must have what the tests need: run them by `make test-go`", err, out)
+	}
+	cmd := exec.CommandContext(o.t.Context(), "python3", args...)
+	cmd.Dir = "testdata"
+	cmd.Env = append(append(os.Environ(), "PYTHONPATH="+sdk, "PYTHONDONTWRITEBYTECODE=1"), o.env...)
+	out, err := cmd.Output()
+	if err != nil {
+		said := []byte(nil)
+		if exit, ok := err.(*exec.ExitError); ok {
+			said = exit.Stderr
+		}
+		o.t.Fatalf("%v: %v\n%s%s", args, err, out, said)
+	}
+	return string(out)
+}
+
+func TestAPythonFunctionIsDeployed(t *testing.T) {
+	t.Parallel()
+	o := operate(t, start(t, t.TempDir(), ""))
+	o.python("deploy_function.py")
+}
+
+// TestAModelOfScikitLearnIsDeployed has an environment ready for the model, as a node has
+// that ran one like it before.
+func TestAModelOfScikitLearnIsDeployed(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	in := start(t, dir, "")
+	o := operate(t, in)
+	var m bundle.Manifest
+	if err := json.Unmarshal([]byte(o.python("deploy_sklearn.py", "manifest")), &m); err != nil {
+		t.Fatal(err)
+	}
+	if len(m.Requirements) < 3 || !strings.Contains(fmt.Sprint(m.Requirements), "scikit-learn==") {
+		t.Fatalf("the model requires %v", m.Requirements)
+	}
+	warm(t, filepath.Join(dir, "data", "runtimes", "environments", bundle.EnvironmentID(&m)))
+	t.Logf("deployed within %s", o.python("deploy_sklearn.py"))
+	if out := in.output() + o.do("logs", "iris"); strings.Contains(out, "installing") {
+		t.Errorf("an environment was built although there is one:\n%s", out)
+	}
+}
+
+// warm makes an environment with the packages of the python3 on PATH.
+func warm(t *testing.T, dir string) {
+	t.Helper()
+	const link = `
+import pathlib, sys, sysconfig, venv
+venv.create(sys.argv[1], symlinks=True)
+[packages] = pathlib.Path(sys.argv[1]).glob("lib/python*/site-packages")
+(packages / "of-the-tests.pth").write_text(sysconfig.get_path("purelib") + "\n")
+`
+	if out, err := exec.CommandContext(t.Context(), "python3", "-c", link, dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "complete"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// pack writes a folder that becomes a bundle.
+func pack(t *testing.T, manifest string, files map[string][]byte) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "manifest.json"), []byte(manifest), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// summing is a bundle of the container that sums up.
+func summing(t *testing.T) (dir string) {
+	t.Helper()
+	program, err := os.ReadFile(programs.gosum)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pack(t, `{"runtime": "command", "command": ["./gosum"], "input_type": "doubles", "example": [1, 2]}`, map[string][]byte{"gosum": program})
+}
+
+// TestBundlesOfTheCommandLine deploys a good bundle, and has others refused.
+func TestBundlesOfTheCommandLine(t *testing.T) {
+	t.Parallel()
+	o := operate(t, start(t, t.TempDir(), ""))
+	o.do("deploy", "sum", "--bundle", summing(t), "--app", "sums", "--slo", "2s", "--default", "-1")
+	o.answers("sums", "[1, 2.5]", "3.5")
+	stored := list[api.Artifact](o, "/artifacts")
+	if len(stored) != 1 || fmt.Sprint(stored[0].UsedBy) != "[sum:1]" {
+		t.Fatalf("there are the bundles %+v", stored)
+	}
+	digest, file := stored[0].Digest, filepath.Join(t.TempDir(), "sum.zip")
+	o.refused(1, `used by version "1" of model "sum"`, "artifact", "delete", digest, "--yes")
+	o.do("artifact", "pull", digest, "--file", file)
+	if got := o.do("artifact", "push", file); got != digest+"\n" {
+		t.Errorf("what was pulled is pushed as %s, and was %s", got, digest)
+	}
+
+	predict := map[string][]byte{"odd.py": []byte("def predict(inputs):\n    return inputs\n")}
+	of := func(python string) string {
+		return pack(t, fmt.Sprintf(`{"runtime": "python", "python": %q, "entry": "odd:predict", "input_type": "strings"}`, python), predict)
+	}
+	o.refused(1, "this bundle needs Python 3.99, and here is 3.", "deploy", "odd", "--bundle", of("3.99"))
+	o.refused(1, "runtime needs 3.10 or later", "deploy", "odd", "--bundle", of("3.2"))
+	o.refused(1, "runtime", "deploy", "odd", "--bundle", pack(t, `{"runtime": "cobol", "entry": "odd.py"}`, predict))
+	o.refused(1, "is not here: upload it first", "deploy", "odd", "--input-type", "doubles", "--bundle", "sha256:"+strings.Repeat("0", 64))
+	for why, broken := range brokenBundles(t, file) {
+		o.refused(1, why, "artifact", "push", broken)
+	}
+	if n := len(list[api.Artifact](o, "/artifacts")); n != 2 { // the good one, and that of Python 3.99
+		t.Errorf("there are %d bundles", n)
+	}
+	if models := list[api.Model](o, "/models"); len(models) != 1 {
+		t.Errorf("there are the models %+v", models)
+	}
+}
+
+// brokenBundles are files made of a good one, by what is said of them.
+func brokenBundles(t *testing.T, good string) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged := bytes.Clone(text)
+	damaged[len(damaged)/2] ^= 1
+	files := map[string][]byte{
+		"it is too short":                  []byte("this is no archive"),
+		"it is cut off":                    text[:len(text)/2],
+		`file "gosum" is damaged`:          damaged,
+		`its name has the part ".."`:       renamed(t, text, "gosum", "../gosum"),
+		"manifest.json does not list":      renamed(t, text, "gosum", "other"),
+		"has no manifest.json at its root": renamed(t, text, "manifest.json", "read.me"),
+	}
+	paths := map[string]string{}
+	for why, content := range files {
+		paths[why] = filepath.Join(t.TempDir(), "broken.zip")
+		if err := os.WriteFile(paths[why], content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return paths
+}
+
+// renamed is an archive in which a file has another name.
+func renamed(t *testing.T, archive []byte, name, other string) []byte {
+	t.Helper()
+	from, err := zip.NewReader(bytes.NewReader(archive), int64(len(archive)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	to := zip.NewWriter(&out)
+	for _, f := range from.File {
+		raw, err := f.OpenRaw()
+		if err != nil {
+			t.Fatal(err)
+		}
+		header := f.FileHeader
+		if f.Name == name {
+			header.Name = other
+		}
+		w, err := to.CreateRaw(&header)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(w, raw); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := to.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}

@@ -1,0 +1,19 @@
+package main
+
+import (
+	"os"
+	"testing"
+
+	"topsail/cmd/topsail/admin"
+)
+
+// TestReference holds docs/cli.md to the commands.
+func TestReference(t *testing.T) {
+	page, err := os.ReadFile("../../docs/cli.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(page) != string(admin.Reference(rootCommand())) {
+		t.Error("docs/cli.md is not what the commands say: write it anew with `go run ./cmd/topsail docs > docs/cli.md`")
+	}
+}

@@ -1,0 +1,148 @@
+package api
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"strings"
+
+	"topsail/serving"
+	"topsail/web/auth"
+	"topsail/web/problem"
+)
+
+// maxAgainKey bounds an Idempotency-Key, in bytes.
+const maxAgainKey = 255
+
+// once has a request with an Idempotency-Key done once: sent again, it gets the answer
+// that it got. Requests without one pass.
+func (a *api) once(serve func(http.ResponseWriter, *http.Request) error) func(http.ResponseWriter, *http.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if len(r.Header.Values("Idempotency-Key")) == 0 {
+			return serve(w, r)
+		}
+		name, print, err := a.identity(w, r)
+		if err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(r.Context(), within)
+		defer cancel()
+		taken, err := a.Replies.ClaimReply(ctx, name, print)
+		switch {
+		case errors.Is(err, serving.ErrTooManyReplies):
+			return later(http.StatusServiceUnavailable, "unavailable", "too many requests with an Idempotency-Key are remembered; try again later, or without one")
+		case err != nil:
+			return err
+		case taken != nil:
+			return replay(w, taken, print)
+		}
+		return a.keep(w, r, name, print, serve)
+	}
+}
+
+// identity is the name of the request, which others of the same caller with its key
+// share, and the fingerprint, which those that are the same share. The body can be read
+// again afterwards.
+func (a *api) identity(w http.ResponseWriter, r *http.Request) (name, print string, err error) {
+	key := r.Header.Get("Idempotency-Key")
+	if len(key) == 0 || len(key) > maxAgainKey || len(r.Header.Values("Idempotency-Key")) > 1 {
+		return "", "", invalid("Idempotency-Key must be given once, with 1 to %d bytes", maxAgainKey)
+	}
+	body, err := readAll(http.MaxBytesReader(w, r.Body, maxCatalog))
+	if err != nil {
+		return "", "", err
+	}
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	caller := auth.Of(r.Context())
+	who := cmp.Or(caller.ID, "name "+caller.Name)
+	return hash(who, key), hash(r.Method, r.URL.EscapedPath(), r.URL.RawQuery, r.Header.Get("Content-Type"), string(body)), nil
+}
+
+// hash is that of several texts, none of which runs into another.
+func hash(texts ...string) string {
+	h := sha256.New()
+	for _, text := range texts {
+		fmt.Fprintf(h, "%d %s", len(text), text)
+	}
+	return base64.RawURLEncoding.EncodeToString(h.Sum(nil))
+}
+
+// replay answers as the first request was answered.
+func replay(w http.ResponseWriter, taken *serving.Reply, print string) error {
+	if taken.Fingerprint != print {
+		return problem.New(http.StatusUnprocessableEntity, "key_reused", "another request was sent with this Idempotency-Key; take a new one for each request")
+	}
+	if taken.Status == 0 {
+		return later(http.StatusConflict, "in_progress", "the request with this Idempotency-Key is still being done; send it again for its answer")
+	}
+	for name, value := range taken.Header {
+		w.Header().Set(name, value)
+	}
+	w.Header().Set("Idempotency-Replayed", "true")
+	w.WriteHeader(taken.Status)
+	_, _ = w.Write(taken.Body) // a client that left needs no answer
+	return nil
+}
+
+// keep does the request, and keeps the answer unless it says to try again.
+func (a *api) keep(w http.ResponseWriter, r *http.Request, name, print string, serve func(http.ResponseWriter, *http.Request) error) error {
+	// A client that leaves meanwhile will want to know what became of it.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), 2*within)
+	defer cancel()
+	kept := &answer{header: http.Header{}, status: http.StatusOK}
+	done := false
+	defer func() {
+		if !done { // it panicked, or may be sent again
+			_ = a.Replies.DropReply(ctx, name) // else the claim ends by itself
+		}
+	}()
+	if err := serve(kept, r.WithContext(ctx)); err != nil {
+		problemOf(err).Write(kept)
+	}
+	if kept.status < http.StatusInternalServerError {
+		// What is done is done: if it cannot be kept, the client still gets its answer.
+		_ = a.Replies.KeepReply(ctx, name, kept.reply(print))
+		done = true
+	}
+	kept.send(w)
+	return nil
+}
+
+// answer is one that is kept back.
+type answer struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (a *answer) Header() http.Header         { return a.header }
+func (a *answer) WriteHeader(status int)      { a.status = status }
+func (a *answer) Write(b []byte) (int, error) { return a.body.Write(b) }
+
+func (a *answer) reply(print string) serving.Reply {
+	r := serving.Reply{Fingerprint: print, Status: a.status, Header: map[string]string{}, Body: a.body.Bytes()}
+	for name, values := range a.header {
+		r.Header[name] = strings.Join(values, ", ")
+	}
+	return r
+}
+
+func (a *answer) send(w http.ResponseWriter) {
+	maps.Copy(w.Header(), a.header)
+	w.WriteHeader(a.status)
+	_, _ = w.Write(a.body.Bytes()) // a client that left needs no answer
+}
+
+// later is the problem of a request that may be sent again in a while.
+func later(status int, code, detail string) error {
+	p := problem.New(status, code, detail)
+	p.Header = http.Header{"Retry-After": {"1"}}
+	return p
+}

@@ -1,0 +1,99 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+)
+
+const small = `{"name":"c","input_type":"d","latency_slo_micros":1000}`
+
+func TestSentAgain(t *testing.T) {
+	w := having(t)
+	first := w.ask("POST", "/apps", small, "Idempotency-Key", "k1")
+	expect(t, first, 201)
+	again := w.ask("POST", "/apps", small, "Idempotency-Key", "k1")
+	expect(t, again, 201)
+	if again.Header().Get("Idempotency-Replayed") != "true" || first.Header().Get("Idempotency-Replayed") != "" {
+		t.Errorf("replayed: %q, then %q", first.Header().Get("Idempotency-Replayed"), again.Header().Get("Idempotency-Replayed"))
+	}
+	for _, name := range []string{"Etag", "Location", "Content-Type"} {
+		if first.Header().Get(name) == "" || first.Header().Get(name) != again.Header().Get(name) {
+			t.Errorf("%s is %q, then %q", name, first.Header().Get(name), again.Header().Get(name))
+		}
+	}
+	if first.Body.String() != again.Body.String() || len(w.signed) != 1 {
+		t.Errorf("%s, then %s, with %d changes", first.Body, again.Body, len(w.signed))
+	}
+	expectCode(t, w.ask("POST", "/apps", strings.Replace(small, "c", "x", 1), "Idempotency-Key", "k1"), 422, "key_reused")
+	expectCode(t, w.ask("POST", "/apps?dry_run=true", small, "Idempotency-Key", "k1"), 422, "key_reused")
+	expectCode(t, w.ask("POST", "/models/m/rollback", "", "Idempotency-Key", "k1"), 422, "key_reused")
+	// Another caller's key of the same name is another one.
+	expectCode(t, w.askBy("deployer", "POST", "/apps", small, "Idempotency-Key", "k1"), 409, "exists")
+	expectCode(t, w.askBy("viewer", "POST", "/apps", small, "Idempotency-Key", "k1"), 403, "forbidden")
+	for _, key := range []string{"", strings.Repeat("x", 256)} {
+		expectCode(t, w.ask("POST", "/apps", small, "Idempotency-Key", key), 400, "invalid", "Idempotency-Key")
+	}
+}
+
+// A refusal is an answer, too; an answer to try again is none.
+func TestWhatIsKept(t *testing.T) {
+	w := having(t)
+	expectCode(t, w.ask("POST", "/models/n/rollback", "", "Idempotency-Key", "k"), 409, "no_previous")
+	again := w.ask("POST", "/models/n/rollback", "", "Idempotency-Key", "k")
+	expectCode(t, again, 409, "no_previous")
+	if again.Header().Get("Idempotency-Replayed") != "true" {
+		t.Error("a refusal is not kept")
+	}
+	w.away = errors.New("no route to the store")
+	answer := w.ask("POST", "/apps", small, "Idempotency-Key", "k2")
+	expectCode(t, answer, 503, "unavailable", "no route to the store")
+	if answer.Header().Get("Retry-After") == "" {
+		t.Error("it does not say when to try again")
+	}
+	w.away = nil
+	expect(t, w.ask("POST", "/apps", small, "Idempotency-Key", "k2"), 201)
+	w.full = true
+	expectCode(t, w.ask("POST", "/apps", small, "Idempotency-Key", "k3"), 503, "unavailable")
+}
+
+func TestAgainWhileRunning(t *testing.T) {
+	w := having(t)
+	running, end := make(chan struct{}), make(chan struct{})
+	calls := 0
+	served := w.api.one(route{"POST /apps", everybody, func(w http.ResponseWriter, _ *http.Request) error {
+		calls++
+		close(running)
+		<-end
+		w.WriteHeader(http.StatusCreated)
+		return nil
+	}, true, ""})
+	w.handler = served
+	var all sync.WaitGroup
+	all.Go(func() { w.ask("POST", "/apps", small, "Idempotency-Key", "k") })
+	<-running
+	answer := w.ask("POST", "/apps", small, "Idempotency-Key", "k")
+	if answer.Code != 409 || answer.Header().Get("Retry-After") != "1" || !strings.Contains(answer.Body.String(), "in_progress") {
+		t.Errorf("got %d %s", answer.Code, answer.Body)
+	}
+	close(end)
+	all.Wait()
+	if answer = w.ask("POST", "/apps", small, "Idempotency-Key", "k"); answer.Code != 201 || calls != 1 {
+		t.Errorf("got %d after %d calls", answer.Code, calls)
+	}
+}
+
+// A request that panics frees its key.
+func TestAgainAfterAPanic(t *testing.T) {
+	w := having(t)
+	w.handler = w.api.one(route{"POST /apps", everybody, func(http.ResponseWriter, *http.Request) error { panic("oh") }, true, ""})
+	func() {
+		defer func() { _ = recover() }()
+		w.ask("POST", "/apps", small, "Idempotency-Key", "k")
+	}()
+	if len(w.replies) > 0 {
+		t.Errorf("claimed: %v", w.replies)
+	}
+}

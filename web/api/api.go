@@ -1,0 +1,47 @@
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"time"
+
+	"topsail/web/auth"
+	"topsail/web/change"
+)
+
+// Options are what the API needs beside the System.
+type Options struct {
+	// CheckBundle says why a bundle with this manifest cannot run here, such as for a
+	// Python that there is not. Nil checks nothing.
+	CheckBundle func(manifest json.RawMessage) error
+	Now         func() time.Time // nil: time.Now
+}
+
+// API serves /api/v1. It takes whoever asks from the request's context, where the
+// guard's Handler puts them: without that nobody may do anything.
+type API struct {
+	*api
+	handler http.Handler
+}
+
+// ServeHTTP implements http.Handler.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.handler.ServeHTTP(w, r) }
+
+// api answers the requests.
+type api struct {
+	*System
+	Options
+	guard *auth.Guard
+	turns *change.Turns
+	live  *live
+}
+
+// New makes the API of a system.
+func New(sys *System, guard *auth.Guard, options Options) *API {
+	if options.Now == nil {
+		options.Now = time.Now
+	}
+	a := &api{System: sys, Options: options, guard: guard, turns: change.New(sys.Store)}
+	return &API{a, a.serving(slices.Concat(a.catalogRoutes(), a.liveRoutes()))}
+}

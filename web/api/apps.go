@@ -1,0 +1,212 @@
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"topsail/serving"
+	"topsail/serving/catalog"
+)
+
+func (a *api) listApps(w http.ResponseWriter, r *http.Request) error {
+	v := a.view(r)
+	list, err := pageOf(r, v.apps(), func(app *serving.App) string { return app.Name }, v.app)
+	if err != nil {
+		return err
+	}
+	return respond(w, http.StatusOK, list)
+}
+
+func (a *api) getApp(w http.ResponseWriter, r *http.Request) error {
+	v := a.view(r)
+	app, err := v.scope.app(v.cat, r.PathValue("app"))
+	if err != nil {
+		return err
+	}
+	return v.showApp(w, r, app)
+}
+
+func (v view) showApp(w http.ResponseWriter, r *http.Request, app *serving.App) error {
+	doc := v.app(app)
+	return show(w, r, http.StatusOK, doc, etagOf(doc))
+}
+
+func (a *api) createApp(w http.ResponseWriter, r *http.Request) error {
+	app, err := readApp(w, r)
+	if err != nil {
+		return err
+	}
+	return a.alter(w, r, func(v view) ([]catalog.Change, error) {
+		return v.putApp(nil, app)
+	}, func(_, after view) error {
+		return after.createdApp(w, r, app.Name)
+	})
+}
+
+func (v view) createdApp(w http.ResponseWriter, r *http.Request, name string) error {
+	doc := v.app(v.cat.Apps[name])
+	return created(w, r, "/apps/"+url.PathEscape(name), doc, etagOf(doc))
+}
+
+func readApp(w http.ResponseWriter, r *http.Request) (*serving.App, error) {
+	var doc App
+	if err := readJSON(w, r, maxBody, &doc); err != nil {
+		return nil, err
+	}
+	return doc.read()
+}
+
+// putApp plans to put an app, in the place of before if that is not nil.
+func (v view) putApp(before, app *serving.App) ([]catalog.Change, error) {
+	if err := v.scope.changesApp(app.Name); err != nil {
+		return nil, err
+	}
+	if err := v.scope.changesLinks(v.cat, before, app); err != nil {
+		return nil, err
+	}
+	if before != nil && sameApp(v, before, app) {
+		return nil, nil
+	}
+	return []catalog.Change{catalog.PutApp{App: *app, Create: before == nil}}, checkNames(v.cat, before, app)
+}
+
+func (a *api) putApp(w http.ResponseWriter, r *http.Request) error {
+	app, err := readApp(w, r)
+	if err != nil {
+		return err
+	}
+	if name := r.PathValue("app"); app.Name != name {
+		return invalid("name is %q, and the path says %q", app.Name, name)
+	}
+	condition, err := conditionOf(r)
+	if err != nil {
+		return err
+	}
+	return a.alter(w, r, func(v view) ([]catalog.Change, error) {
+		if err := v.scope.changesApp(app.Name); err != nil {
+			return nil, err
+		}
+		if err := condition.replacing(v.tagOfApp(app.Name)); err != nil {
+			return nil, err
+		}
+		return v.putApp(v.cat.Apps[app.Name], app)
+	}, func(before, after view) error {
+		if before.cat.Apps[app.Name] == nil {
+			return after.createdApp(w, r, app.Name)
+		}
+		return after.showApp(w, r, after.cat.Apps[app.Name])
+	})
+}
+
+// tagOfApp is the ETag of an app, or "" where it does not exist.
+func (v view) tagOfApp(name string) string {
+	if app := v.cat.Apps[name]; app != nil {
+		return etagOf(v.app(app))
+	}
+	return ""
+}
+
+// alterApp changes an app that exists.
+func (a *api) alterApp(w http.ResponseWriter, r *http.Request, plan func(view, *serving.App) ([]catalog.Change, error)) error {
+	name := r.PathValue("app")
+	return a.alterIf(w, r, func(v view) (string, error) {
+		if err := v.scope.changesApp(name); err != nil {
+			return "", err
+		}
+		_, err := v.scope.app(v.cat, name)
+		return v.tagOfApp(name), err
+	}, func(v view) ([]catalog.Change, error) {
+		return plan(v, v.cat.Apps[name])
+	}, func(_, after view) error {
+		if app := after.cat.Apps[name]; app != nil {
+			return after.showApp(w, r, app)
+		}
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	})
+}
+
+func (a *api) patchApp(w http.ResponseWriter, r *http.Request) error {
+	text, err := readBody(w, r, maxBody, mergeType, jsonType)
+	if err != nil {
+		return err
+	}
+	patch, err := readPatch(text, &App{})
+	if err != nil {
+		return err
+	}
+	return a.alterApp(w, r, func(v view, before *serving.App) ([]catalog.Change, error) {
+		merged, err := patch.merge(v.app(before))
+		if err != nil {
+			return nil, err
+		}
+		var doc App
+		if err := decode(merged, &doc); err != nil {
+			return nil, err
+		}
+		if doc.Name != before.Name {
+			return nil, invalid("name cannot be changed; create another app, and delete this one")
+		}
+		app, err := doc.read()
+		if err != nil {
+			return nil, err
+		}
+		return v.putApp(before, app)
+	})
+}
+
+func (a *api) deleteApp(w http.ResponseWriter, r *http.Request) error {
+	return a.alterApp(w, r, func(_ view, app *serving.App) ([]catalog.Change, error) {
+		return []catalog.Change{catalog.DeleteApp{Name: app.Name}}, nil
+	})
+}
+
+func (a *api) linkModel(w http.ResponseWriter, r *http.Request) error {
+	return a.alterApp(w, r, func(v view, app *serving.App) ([]catalog.Change, error) {
+		model := r.PathValue("model")
+		if slices.Contains(app.Models, model) {
+			return nil, nil
+		}
+		if _, err := v.scope.model(v.cat, model); err != nil {
+			return nil, err
+		}
+		return []catalog.Change{catalog.Link{App: app.Name, Model: model}}, nil
+	})
+}
+
+func (a *api) unlinkModel(w http.ResponseWriter, r *http.Request) error {
+	return a.alterApp(w, r, func(_ view, app *serving.App) ([]catalog.Change, error) {
+		return []catalog.Change{catalog.Unlink{App: app.Name, Model: r.PathValue("model")}}, nil
+	})
+}
+
+// getPolicy has the app's ETag, as the policy is a part of it.
+func (a *api) getPolicy(w http.ResponseWriter, r *http.Request) error {
+	v := a.view(r)
+	app, err := v.scope.app(v.cat, r.PathValue("app"))
+	if err != nil {
+		return err
+	}
+	return show(w, r, http.StatusOK, policyText(app.Policy), v.tagOfApp(app.Name))
+}
+
+func (a *api) putPolicy(w http.ResponseWriter, r *http.Request) error {
+	var text json.RawMessage
+	if err := readJSON(w, r, maxBody, &text); err != nil {
+		return err
+	}
+	policy, err := readPolicy(text)
+	if err != nil {
+		return err
+	}
+	return a.alterApp(w, r, func(v view, before *serving.App) ([]catalog.Change, error) {
+		app := *before
+		app.Policy = policy
+		if err := app.Check(); err != nil {
+			return nil, check(err)
+		}
+		return v.putApp(before, &app)
+	})
+}

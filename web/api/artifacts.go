@@ -1,0 +1,198 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"topsail/serving"
+	"topsail/serving/catalog"
+)
+
+// transfer bounds how long a bundle may be on its way here, however steadily it comes.
+const transfer = 6 * time.Hour
+
+var digest = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+
+func isDigest(s string) bool { return digest.MatchString(s) }
+
+// maxManifests bounds the manifests of a page, in bytes: one may have a megabyte.
+const maxManifests = 4 << 20
+
+// listArtifacts looks into those bundles alone that it shows.
+func (a *api) listArtifacts(w http.ResponseWriter, r *http.Request) error {
+	digests, err := a.Artifacts.List()
+	if err != nil {
+		return err
+	}
+	v := a.view(r)
+	users := v.users()
+	digests = slices.DeleteFunc(slices.Clone(digests), func(digest string) bool { return !v.seesArtifact(users[digest]) })
+	self := func(digest string) string { return digest }
+	names, err := pageOf(r, digests, self, self)
+	if err != nil {
+		return err
+	}
+	list := page[Artifact]{Items: []Artifact{}, Next: names.Next}
+	size := 0
+	for i, digest := range names.Items {
+		artifact, err := a.Artifacts.Get(digest)
+		switch {
+		case errors.Is(err, ErrNoBundle), errors.Is(err, ErrBundleInvalid): // deleted meanwhile, or damaged
+			continue
+		case err != nil:
+			return err
+		}
+		if size += len(artifact.Manifest); size > maxManifests && len(list.Items) > 0 {
+			list.Next = cursor(names.Items[i-1])
+			break
+		}
+		list.Items = append(list.Items, v.artifact(artifact, users[digest]))
+	}
+	return respond(w, http.StatusOK, list)
+}
+
+// users are the versions that use each bundle, sorted.
+func (v view) users() map[string][]serving.ModelID {
+	users := map[string][]serving.ModelID{}
+	for _, name := range slices.Sorted(maps.Keys(v.cat.Models)) {
+		for _, version := range versions(v.cat.Models[name]) {
+			if b := version.Container.Bundle; b != "" {
+				users[b] = append(users[b], version.ModelID)
+			}
+		}
+	}
+	return users
+}
+
+// seesArtifact says whether the caller sees a bundle with these users: one of them, or
+// none is there.
+func (v view) seesArtifact(users []serving.ModelID) bool {
+	return len(users) == 0 || slices.ContainsFunc(users, func(id serving.ModelID) bool { return v.seesModel(id.Model) })
+}
+
+// artifact describes a bundle.
+func (v view) artifact(artifact Artifact, users []serving.ModelID) Artifact {
+	artifact.UsedBy = []string{}
+	for _, id := range users {
+		if v.seesModel(id.Model) {
+			artifact.UsedBy = append(artifact.UsedBy, id.String())
+		}
+	}
+	return artifact
+}
+
+// findArtifact is the bundle that the path names, with its users.
+func (a *api) findArtifact(v view, r *http.Request) (Artifact, []serving.ModelID, error) {
+	name := r.PathValue("digest")
+	users := v.users()[name]
+	if !isDigest(name) || !v.seesArtifact(users) {
+		return Artifact{}, nil, noArtifact(name)
+	}
+	artifact, err := a.Artifacts.Get(name)
+	return artifact, users, err
+}
+
+func (a *api) getArtifact(w http.ResponseWriter, r *http.Request) error {
+	v := a.view(r)
+	artifact, users, err := a.findArtifact(v, r)
+	if err != nil {
+		return err
+	}
+	return respond(w, http.StatusOK, v.artifact(artifact, users))
+}
+
+// uploadArtifact streams the body to the store, which bounds and checks it.
+func (a *api) uploadArtifact(w http.ResponseWriter, r *http.Request) error {
+	if err := checkType(r, "application/zip"); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), transfer)
+	defer cancel()
+	artifact, isNew, err := a.Artifacts.Put(ctx, arriving{r.Body})
+	if err != nil {
+		return err
+	}
+	status := http.StatusOK
+	if isNew {
+		status = http.StatusCreated
+		if err := a.note(r, "upload", "artifact", artifact.Digest, nil, gist(artifact.Manifest)); err != nil {
+			return err
+		}
+	}
+	v := a.view(r)
+	w.Header().Set("Location", root+"/artifacts/"+artifact.Digest)
+	return respond(w, status, v.artifact(artifact, v.users()[artifact.Digest]))
+}
+
+// gist is a manifest as the audit log keeps it: without the list of its files, which may
+// be long, and which the digest stands for.
+func gist(manifest json.RawMessage) json.RawMessage {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(manifest, &members) != nil {
+		return nil // the store has checked it
+	}
+	delete(members, "files")
+	text, _ := json.Marshal(members) // what was JSON is JSON
+	return text
+}
+
+// deleteArtifact keeps others of this process from registering a version of the bundle
+// meanwhile.
+func (a *api) deleteArtifact(w http.ResponseWriter, r *http.Request) error {
+	if err := scopeOf(r).whole(); err != nil {
+		return err
+	}
+	done, err := a.turns.Take(r.Context())
+	if err != nil {
+		return err
+	}
+	defer done()
+	artifact, users, err := a.findArtifact(a.view(r), r)
+	if err != nil {
+		return err
+	}
+	if len(users) > 0 {
+		return inUse("the bundle is used by version %q of model %q; delete that first", users[0].Version, users[0].Model)
+	}
+	if err := a.Artifacts.Delete(artifact.Digest); err != nil {
+		return err
+	}
+	if err := a.note(r, "delete", "artifact", artifact.Digest, gist(artifact.Manifest), nil); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// downloadArtifact serves the archive to whoever knows its digest, in parts as well.
+func (a *api) downloadArtifact(w http.ResponseWriter, r *http.Request) error {
+	name := r.PathValue("digest")
+	if !isDigest(name) {
+		return noArtifact(name)
+	}
+	artifact, err := a.Artifacts.Get(name)
+	if err != nil {
+		return err
+	}
+	content, err := a.Artifacts.Open(name)
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	h := w.Header()
+	h.Set("Content-Type", "application/zip")
+	h.Set("Content-Disposition", `attachment; filename="`+strings.TrimPrefix(name, "sha256:")+`.zip"`)
+	h.Set("ETag", `"`+name+`"`)
+	http.ServeContent(w, r, "", artifact.Created, content)
+	return nil
+}
+
+func noArtifact(name string) error { return fmt.Errorf("bundle %.100q %w", name, catalog.ErrNotFound) }

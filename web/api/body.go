@@ -1,0 +1,109 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"topsail/web/problem"
+)
+
+const (
+	maxBody    = 1 << 20 // bytes of a request
+	maxCatalog = 8 << 20 // bytes of a catalog: what is exported must come in again
+)
+
+const (
+	jsonType  = "application/json"
+	mergeType = "application/merge-patch+json"
+)
+
+// readJSON reads the body into a pointer to a document; see decode.
+func readJSON(w http.ResponseWriter, r *http.Request, most int64, into any) error {
+	text, err := readBody(w, r, most, jsonType)
+	if err != nil {
+		return err
+	}
+	return decode(text, into)
+}
+
+// readBody reads a body of one of some types.
+func readBody(w http.ResponseWriter, r *http.Request, most int64, types ...string) ([]byte, error) {
+	if err := checkType(r, types...); err != nil {
+		return nil, err
+	}
+	return readAll(http.MaxBytesReader(w, r.Body, most))
+}
+
+func readAll(body io.Reader) ([]byte, error) {
+	return io.ReadAll(arriving{body})
+}
+
+// arriving is a body on its way. Its errors are problems, but for a body that is too
+// large.
+type arriving struct{ body io.Reader }
+
+func (a arriving) Read(b []byte) (int, error) {
+	n, err := a.body.Read(b)
+	_, large := errors.AsType[*http.MaxBytesError](err)
+	switch {
+	case err == nil, err == io.EOF, large:
+		return n, err
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return n, problem.New(http.StatusRequestTimeout, "too_slow", "the body came too slowly; send it again")
+	}
+	return n, invalid("the body ended too soon; send it again")
+}
+
+func checkType(r *http.Request, types ...string) error {
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err == nil && slices.Contains(types, kind) {
+		return nil
+	}
+	list := strings.Join(types, " or ")
+	p := problem.New(http.StatusUnsupportedMediaType, "unsupported_type", "the body must be sent with Content-Type: "+list)
+	p.Header = http.Header{"Accept": {list}}
+	return p
+}
+
+// decode reads one JSON value into a document, strictly: members that the document
+// does not have, members given twice, null, values of other types and anything after
+// the value are refused, each with its path. A whole number may be written as a float.
+func decode(text []byte, into any) error {
+	if err := wellFormed(text); err != nil {
+		return err
+	}
+	text, err := checkShape(text, into, false)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return invalid("the body cannot be used: %v", err)
+	}
+	return nil
+}
+
+func wellFormed(text []byte) error {
+	if !utf8.Valid(text) {
+		return invalid("the body must be UTF-8")
+	}
+	if len(bytes.TrimSpace(text)) == 0 {
+		return invalid("the body is empty, and a JSON object is asked for")
+	}
+	var value json.RawMessage
+	err := json.Unmarshal(text, &value)
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return invalid("the body is no JSON: at byte %d: %v", syntax.Offset, err)
+	}
+	if err != nil {
+		return invalid("the body is no JSON: %v", err)
+	}
+	return nil
+}

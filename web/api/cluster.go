@@ -1,0 +1,120 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	glanceLasts   = 2 * time.Second // for which one look is enough for everybody
+	clusterEvery  = 5 * time.Second
+	clusterWithin = 5 * time.Second
+)
+
+// glance looks at the cluster for all who want to know, so that many viewers do not ask
+// its servers more often than one.
+type glance struct {
+	look func(context.Context) Cluster
+	turn chan struct{} // holds a token of whoever uses what follows
+	at   time.Time
+	seen Cluster
+}
+
+// cluster is the cluster as it was not long ago.
+func (g *glance) cluster(ctx context.Context) (Cluster, error) {
+	waiting, cancel := context.WithTimeout(ctx, clusterWithin)
+	defer cancel()
+	select {
+	case g.turn <- struct{}{}:
+		defer func() { <-g.turn }()
+	case <-waiting.Done():
+		return Cluster{}, fmt.Errorf("look at the cluster: %w", waiting.Err())
+	}
+	if !g.at.IsZero() && time.Since(g.at) <= glanceLasts {
+		return g.seen, nil
+	}
+	looking, cancel := context.WithTimeout(ctx, clusterWithin)
+	defer cancel()
+	seen := g.look(looking)
+	if ctx.Err() != nil { // whoever asked has left, and what is seen may be half of it
+		return Cluster{}, ctx.Err()
+	}
+	g.seen, g.at = seen, time.Now()
+	return seen, nil
+}
+
+func (l *live) getCluster(w http.ResponseWriter, r *http.Request) error {
+	c, err := l.glance.cluster(r.Context())
+	if err != nil {
+		return err
+	}
+	return respond(w, http.StatusOK, l.view(r).cluster(c, l.Replicas.Replicas()))
+}
+
+// cluster is what the caller sees of the cluster: alarms about objects that they see,
+// and all else. No list is nil.
+func (v view) cluster(c Cluster, replicas []Replica) Cluster {
+	c.Processes = append([]Process{}, c.Processes...)
+	c.Servers = append([]Server{}, c.Servers...)
+	c.Alarms = slices.DeleteFunc(append([]Alarm{}, c.Alarms...), func(a Alarm) bool { return !v.seesAlarm(a, replicas) })
+	return c
+}
+
+func (v view) seesAlarm(a Alarm, replicas []Replica) bool {
+	switch model, _, _ := strings.Cut(a.Name, ":"); {
+	case len(v.scope.apps) == 0:
+		return true
+	case a.Kind == "app":
+		return v.scope.seesApp(a.Name)
+	case a.Kind == "model", a.Kind == "version":
+		return v.seesModel(model)
+	case a.Kind == "replica":
+		return slices.ContainsFunc(v.replicas(replicas), func(r Replica) bool { return r.ID == a.Name })
+	}
+	return true
+}
+
+// changes tells subscribers when the cluster is no longer as it was.
+type changes struct {
+	*broadcast
+	glance *glance
+	before *Cluster // nil: not seen yet
+}
+
+func (c *changes) follow(ctx context.Context) {
+	tick := time.NewTicker(clusterEvery)
+	defer tick.Stop()
+	for {
+		if now, err := c.glance.cluster(ctx); err == nil {
+			c.take(now)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func (c *changes) take(now Cluster) {
+	compared := now
+	compared.Servers = slices.Clone(now.Servers)
+	for i := range compared.Servers {
+		compared.Servers[i].Checked = time.Time{} // that they were looked at is no news
+	}
+	same := c.before != nil && reflect.DeepEqual(*c.before, compared)
+	first := c.before == nil
+	c.before = &compared
+	if same || first {
+		return
+	}
+	replicas := c.api.Replicas.Replicas()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.say(func(v view) []byte { return event("cluster", v.cluster(now, replicas)) })
+}

@@ -1,0 +1,261 @@
+package conformance
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"mime"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+)
+
+// request is one of the contract's, with the status that it is to have.
+type request struct {
+	operation, path, body string // the path with its query
+	status                int
+	headers               []string // names and values
+}
+
+const (
+	app     = `{"name":"a","input_type":"d","latency_slo_micros":1000,"default_output":"0","models":["m"],"cold_start_micros":2000,"output_type":"number","policy":{"kind":"best"},"weight":2,"cache":{"off":true,"round":0.5,"ttl_micros":9},"example":"[1,2]","require_key":true,"limit":{"per_second":5,"burst":2}}`
+	version = `{"version":"1","input_type":"d","labels":["l"],"replicas":2,"scale":{"min":0,"max":3,"metric":"rate","target":5,"utilisation":0.5,"idle_micros":5,"step_up":2,"step_down":2,"cooldown_up_micros":1,"cooldown_down_micros":1,"dead_band":0.1},"batch":{"strategy":"fixed","max_size":4,"delay_micros":10},"resources":{"cpu":1,"memory_mb":2,"gpu":{"count":1,"device":"nvidia/gpu","memory_mb":3,"runtime":"nvidia"}},"command":["c"],"dir":"/d","env":{"A":"b"},"watch":["w"],"protocol":"v2","connections":1,"driver":"exec","artifacts":[{"source":"https://models.example/x","checksum":"sha256:0000000000000000000000000000000000000000000000000000000000000000","destination":"local/"}],"secrets":{"S":"s"}}`
+)
+
+func session() []request {
+	dry := "?dry_run=true"
+	zip := []string{"Content-Type", "application/zip"}
+	any := []string{"If-Match", "*"}
+	return []request{
+		{"uploadArtifact", "/artifacts", "PK", 201, zip},
+		{"uploadArtifact", "/artifacts", "PK", 200, zip},
+		{"uploadArtifact", "/artifacts", "", 400, zip},
+		{"createVersion", "/models/m/versions" + dry, version, 200, nil},
+		{"createVersion", "/models/m/versions", version, 201, []string{"Idempotency-Key", "k"}},
+		{"createVersion", "/models/m/versions", version, 201, []string{"Idempotency-Key", "k"}},
+		{"createVersion", "/models/m/versions", "{}", 422, []string{"Idempotency-Key", "k"}},
+		{"createVersion", "/models/m/versions", `{"version":"2","bundle":"` + digest + `"}`, 201, nil},
+		{"createVersion", "/models/m/versions?keep_current=true", `{"version":"p","input_type":"d","image":"i","prepared":true}`, 201, nil},
+		{"createVersion", "/models/m/versions", `{"version":"1","input_type":"i"}`, 409, nil},
+		{"listVersions", "/models/m/versions?limit=1", "", 200, nil},
+		{"getVersion", "/models/m/versions/1", "", 200, nil},
+		{"getVersion", "/models/m/versions/2", "", 200, nil},
+		{"setScale", "/models/m/versions/2/scale", `{"scale":{"max":3}}`, 200, nil},
+		{"setScale", "/models/m/versions/2/scale" + dry, `{"replicas":3}`, 200, nil},
+		{"setScale", "/models/m/versions/2/scale", `{}`, 400, nil},
+		{"setPin", "/models/m/versions/2/pin", `{"count":2,"until":"2999-01-01T00:00:00Z","reason":"r"}`, 200, nil},
+		{"getVersion", "/models/m/versions/2", "", 200, nil},
+		{"releasePin", "/models/m/versions/2/pin", "", 200, nil},
+		{"getJob", "/models/m/versions/2/job", "", 200, nil},
+		{"getVersionTraffic", "/models/m/versions/2/traffic", "", 200, nil},
+		{"createApp", "/apps" + dry, app, 200, nil},
+		{"createApp", "/apps", app, 201, nil},
+		{"createApp", "/apps", app, 409, nil},
+		{"createApp", "/apps", `{"name":"a"`, 400, nil},
+		{"listApps", "/apps", "", 200, nil},
+		{"getApp", "/apps/a", "", 200, nil},
+		{"getApp", "/apps/none", "", 404, nil},
+		{"putApp", "/apps/a", app, 428, nil},
+		{"putApp", "/apps/a", app, 412, []string{"If-Match", `"old"`}},
+		{"putApp", "/apps/a", strings.Replace(app, "1000", "1500", 1), 200, any},
+		{"putApp", "/apps/b", `{"name":"b","input_type":"d","latency_slo_micros":1000}`, 201, nil},
+		{"patchApp", "/apps/b", `{"weight":2}`, 200, nil},
+		{"patchApp", "/apps/b" + dry, `{"weight":3}`, 200, nil},
+		{"patchApp", "/apps/b", `{"nonsense":3}`, 400, nil},
+		{"linkModel", "/apps/b/links/m", "", 200, nil},
+		{"unlinkModel", "/apps/b/links/m", "", 200, nil},
+		{"getPolicy", "/apps/a/policy", "", 200, nil},
+		{"putPolicy", "/apps/a/policy", `{"kind":"vote","agreement":0.5}`, 200, nil},
+		{"getLearned", "/apps/a/learned?uid=u&context=c", "", 200, nil},
+		{"forgetLearned", "/apps/a/learned", "", 204, nil},
+		{"tryApp", "/apps/a/try", `{"input":[1,2]}`, 200, nil},
+		{"getAppTraffic", "/apps/a/traffic?window=60", "", 200, nil},
+		{"getTraffic", "/traffic", "", 200, nil},
+		{"listModels", "/models", "", 200, nil},
+		{"getModel", "/models/m", "", 200, nil},
+		{"setCurrent", "/models/m/current", `{"version":"1"}`, 200, nil},
+		{"setCurrent", "/models/m/current" + dry, `{"version":"2"}`, 200, nil},
+		{"rollBack", "/models/m/rollback" + dry, ``, 200, nil},
+		{"rollBack", "/models/m/rollback", `{}`, 200, nil},
+		{"deleteVersion", "/models/m/versions/2", "", 409, nil},
+		{"deleteVersion", "/models/m/versions/1" + dry, "", 200, nil},
+		{"deleteVersion", "/models/m/versions/1", "", 204, nil},
+		{"listReplicas", "/replicas?model=m", "", 200, nil},
+		{"getReplica", "/replicas/r1", "", 200, nil},
+		{"getReplica", "/replicas/none", "", 404, nil},
+		{"restartReplica", "/replicas/r1/restart", "", 202, nil},
+		{"drainReplica", "/replicas/r1/drain", "", 202, nil},
+		{"readLogs", "/replicas/r1/logs?lines=5", "", 200, nil},
+		{"listDecisions", "/decisions?model=m&version=1&limit=5", "", 200, nil},
+		{"getScheduler", "/scheduler", "", 200, nil},
+		{"getCluster", "/cluster", "", 200, nil},
+		{"followEvents", "/events", "", 200, nil},
+		{"exportCatalog", "/catalog", "", 200, nil},
+		{"exportCatalog", "/catalog", "", 200, []string{"Accept", "application/toml"}},
+		{"applyCatalog", "/catalog" + dry, `{"apps":[{"name":"c","input_type":"d","latency_slo_micros":1000}]}`, 200, nil},
+		{"applyCatalog", "/catalog", `{"apps":[{"name":"c","input_type":"d","latency_slo_micros":1000}]}`, 200, nil},
+		{"createKey", "/keys" + dry, `{"name":"k","role":"viewer"}`, 200, nil},
+		{"createKey", "/keys", `{"name":"k","role":"viewer","apps":["a"],"expires":"2999-01-01T00:00:00Z","limit":{"per_second":1}}`, 201, nil},
+		{"listKeys", "/keys", "", 200, nil},
+		{"getKey", "/keys/KEY", "", 200, nil},
+		{"signIn", "/session", `{"key":"SECRET"}`, 200, nil},
+		{"signIn", "/session", `{"key":"wrong"}`, 401, nil},
+		{"signOut", "/session", "", 204, nil},
+		{"revokeKey", "/keys/KEY" + dry, "", 200, nil},
+		{"revokeKey", "/keys/KEY", "", 204, nil},
+		{"getMe", "/me", "", 200, nil},
+		{"getOpenAPI", "/openapi.yaml", "", 200, nil},
+		{"listArtifacts", "/artifacts", "", 200, nil},
+		{"getArtifact", "/artifacts/" + digest, "", 200, nil},
+		{"downloadArtifact", "/artifacts/" + digest + "/content", "", 200, nil},
+		{"deleteArtifact", "/artifacts/" + digest, "", 409, nil},
+		{"deleteApp", "/apps/a" + dry, "", 200, nil},
+		{"deleteApp", "/apps/a", "", 204, nil},
+		{"deleteModel", "/models/m" + dry, "", 200, nil},
+		{"deleteModel", "/models/m", "", 204, nil},
+		{"deleteArtifact", "/artifacts/" + digest, "", 204, nil},
+		{"listAudit", "/audit?limit=1000", "", 200, nil},
+		{"listAudit", "/audit?kind=key", "", 200, nil},
+		{"listAudit", "/audit?kind=none", "", 400, nil},
+	}
+}
+
+// TestAnswersAreThoseOfTheContract goes through a whole session, every operation of the
+// contract at least once with success.
+func TestAnswersAreThoseOfTheContract(t *testing.T) {
+	handler := served(t)
+	contract := load(t, handler)
+	made := strings.NewReplacer()
+	for _, r := range session() {
+		op, ok := contract[r.operation]
+		if !ok {
+			t.Fatalf("the contract has no %s", r.operation)
+		}
+		answer := ask(t, handler, op.method, made.Replace(r.path), made.Replace(r.body), r.headers...)
+		if answer.Code != r.status {
+			t.Errorf("%s %s: got %d %s, want %d", op.method, r.path, answer.Code, answer.Body, r.status)
+			continue
+		}
+		op.check(t, answer)
+		if r.operation == "createKey" && answer.Code == http.StatusCreated {
+			var key struct{ ID, Secret string }
+			if err := json.Unmarshal(answer.Body.Bytes(), &key); err != nil {
+				t.Fatal(err)
+			}
+			made = strings.NewReplacer("KEY", key.ID, "SECRET", key.Secret)
+		}
+	}
+	for id, op := range contract {
+		if !op.succeeded {
+			t.Errorf("%s is not tried", id)
+		}
+	}
+}
+
+// operation is one of the contract.
+type operation struct {
+	*openapi3.Operation
+	method    string
+	succeeded bool
+}
+
+// load reads the contract as it is served.
+func load(t *testing.T, handler http.Handler) map[string]*operation {
+	t.Helper()
+	document, err := openapi3.NewLoader().LoadFromData(ask(t, handler, "GET", "/openapi.yaml", "").Body.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]*operation{}
+	for _, path := range document.Paths.Map() {
+		for method, op := range path.Operations() {
+			all[op.OperationID] = &operation{Operation: op, method: method}
+		}
+	}
+	return all
+}
+
+func ask(t *testing.T, handler http.Handler, method, path, body string, headers ...string) *httptest.ResponseRecorder {
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	if path == "/events" { // which goes on until the client leaves
+		ctx, cancel = context.WithTimeout(ctx, 200*time.Millisecond)
+		defer cancel()
+	}
+	var reader io.Reader
+	if body != "" {
+		reader = strings.NewReader(body)
+	}
+	r := httptest.NewRequestWithContext(ctx, method, "http://localhost/api/v1"+path, reader)
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, r)
+	return w
+}
+
+// check holds an answer against what the contract says of its status.
+func (op *operation) check(t *testing.T, answer *httptest.ResponseRecorder) {
+	t.Helper()
+	op.succeeded = op.succeeded || answer.Code < 300
+	response := op.Responses.Status(answer.Code)
+	if response == nil && answer.Code >= 400 {
+		response = op.Responses.Default()
+	}
+	if response == nil {
+		t.Errorf("%s: the contract knows no %d", op.OperationID, answer.Code)
+		return
+	}
+	if len(response.Value.Content) == 0 {
+		if answer.Body.Len() > 0 {
+			t.Errorf("%s: %d says %s", op.OperationID, answer.Code, answer.Body)
+		}
+		return
+	}
+	if response.Value.Headers["ETag"] != nil && answer.Header().Get("ETag") == "" && !strings.Contains(answer.Body.String(), `"dry_run":true`) {
+		t.Errorf("%s: %d has no ETag", op.OperationID, answer.Code)
+	}
+	kind, _, err := mime.ParseMediaType(answer.Header().Get("Content-Type"))
+	media := response.Value.Content[kind]
+	if err != nil || media == nil {
+		t.Errorf("%s: %d is %q, which the contract does not say", op.OperationID, answer.Code, kind)
+		return
+	}
+	if !strings.HasSuffix(kind, "json") {
+		return
+	}
+	var value any
+	if err := json.Unmarshal(answer.Body.Bytes(), &value); err != nil {
+		t.Errorf("%s: %v", op.OperationID, err)
+		return
+	}
+	if err := media.Schema.Value.VisitJSON(value, openapi3.MultiErrors(), openapi3.VisitAsResponse()); err != nil {
+		t.Errorf("%s: %d %s: %v", op.OperationID, answer.Code, answer.Body, err)
+	}
+}
+
+// A validator that takes anything would find nothing.
+func TestWrongAnswersAreFound(t *testing.T) {
+	for id, op := range load(t, served(t)) {
+		ok := op.Responses.Status(http.StatusOK)
+		if ok == nil || ok.Value.Content["application/json"] == nil {
+			continue
+		}
+		for _, wrong := range []any{map[string]any{}, "text", nil, map[string]any{"items": []any{map[string]any{"name": 5}}, "revision": "x", "applied": 1}} {
+			if id == "getPolicy" && wrong != nil && wrong != "text" || id == "exportCatalog" && wrong != nil {
+				continue // no member is required there
+			}
+			if ok.Value.Content["application/json"].Schema.Value.VisitJSON(wrong, openapi3.VisitAsResponse()) == nil {
+				t.Errorf("%s: %v passes", id, wrong)
+			}
+		}
+	}
+}

@@ -1,0 +1,150 @@
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"topsail/internal/filestore"
+	"topsail/serving"
+	"topsail/web/api"
+	"topsail/web/auth"
+)
+
+var digest = fmt.Sprintf("sha256:%064x", 7)
+
+const manifest = `{"format":1,"runtime":"python","python":"3.11","requirements":["numpy"],"entry":"m:f","input_type":"doubles","input_length":2,
+	"example":[1,2],"description":"d","options":{"a":"b"},"files":{"m.py":{"sha256":"00","size":1}}}`
+
+// outside is what there is beside the store, with something in every member.
+type outside struct{}
+
+func (outside) Learned(_ context.Context, app, user, about string) (*serving.Learning, error) {
+	one := serving.ModelLearning{ModelID: serving.ModelID{Model: "m", Version: "1"}, Share: 0.5, Worth: 0.1, Judged: 3, Loss: 0.2}
+	return &serving.Learning{App: app, Policy: "exp3", User: user, Context: about, Steps: 3, Note: "n", Models: []serving.ModelLearning{one}}, nil
+}
+
+func (outside) Forget(context.Context, string, string, string) error { return nil }
+
+func (outside) Replicas() []api.Replica {
+	return []api.Replica{
+		{ID: "r1", Model: "m", Version: "1", State: "ready", Node: "n", Allocation: "a", PID: 1, Restarts: 2, Since: time.Unix(1e9, 0), InFlight: 3, Latency: 4},
+		{ID: "r2", Model: "m", Version: "2", State: "failed", Reason: "exit status 1"},
+	}
+}
+
+func (outside) Restart(context.Context, string) error { return nil }
+func (outside) Drain(context.Context, string) error   { return nil }
+
+func (outside) Logs(context.Context, string, api.LogQuery) (io.ReadCloser, error) {
+	return io.NopCloser(strings.NewReader("a line\n")), nil
+}
+
+func decision() serving.Decision {
+	return serving.Decision{ModelID: serving.ModelID{Model: "m", Version: "1"}, At: time.Unix(1e9, 0), From: 1, To: 2, Rule: "capacity", Reason: "r", Outcome: "applied", Leader: "l", Fence: 3}
+}
+
+func (outside) Decisions(context.Context, int, serving.ModelID) ([]serving.Decision, error) {
+	return []serving.Decision{decision()}, nil
+}
+
+func (outside) Scheduler(context.Context) (api.SchedulerStatus, error) {
+	last := decision()
+	return api.SchedulerStatus{Leader: "l", DemandUnknown: 1, Pools: []api.Pool{
+		{Model: "m", Version: "1", Desired: 2, Ready: 1, Demand: 3, Capacity: 4, Blocked: 5, Alarm: true, Problem: true, Pin: &serving.Pin{Count: 1}, Last: &last},
+		{Model: "m", Version: "2"},
+	}}, nil
+}
+
+func (outside) Now() api.TrafficNow {
+	return api.TrafficNow{At: time.Unix(1e9, 0), Window: 60, Apps: []api.AppTraffic{{App: "a", SLO: 1, Rate: 2, Attainment: 1, Causes: map[string]float64{"timeout": 1}}}}
+}
+
+func (outside) App(name string, _ time.Duration) api.AppSeries {
+	one := 1.5
+	series := []*float64{&one, nil}
+	return api.AppSeries{App: name, SLO: 1, Step: 10, Times: []int64{10, 20}, Rate: series, Attainment: series, P50: series, P99: series, CacheHits: series,
+		Causes: map[string][]*float64{"timeout": series}}
+}
+
+func (outside) Version(id serving.ModelID, _ time.Duration) api.VersionSeries {
+	series := []*float64{nil}
+	return api.VersionSeries{Model: id.Model, Version: id.Version, Step: 10, Times: []int64{10}, Demand: series, Capacity: series, Desired: series, Ready: series,
+		Decisions: []serving.Decision{decision()}}
+}
+
+func (outside) Measured(r *api.Replica) {
+	r.QueueLength, r.Wait, r.BatchLimit, r.BatchMean, r.Answers, r.Profile = 1, 2, 3, 4.5, 6, []api.ProfilePoint{{Size: 1, Micros: 2}}
+}
+
+// shelf keeps one bundle.
+type shelf struct{ there *bool }
+
+func (s shelf) Put(_ context.Context, r io.Reader) (api.Artifact, bool, error) {
+	content, err := io.ReadAll(r)
+	if err != nil || len(content) == 0 {
+		return api.Artifact{}, false, fmt.Errorf("%w: it is empty", api.ErrBundleInvalid)
+	}
+	created := !*s.there
+	*s.there = true
+	a, err := s.Get(digest)
+	return a, created, err
+}
+
+func (s shelf) Get(name string) (api.Artifact, error) {
+	if !*s.there || name != digest {
+		return api.Artifact{}, api.ErrNoBundle
+	}
+	return api.Artifact{Digest: digest, Size: 9, Created: time.Unix(1e9, 0), Manifest: json.RawMessage(manifest)}, nil
+}
+
+type content struct{ *bytes.Reader }
+
+func (content) Close() error { return nil }
+
+func (s shelf) Open(name string) (io.ReadSeekCloser, error) {
+	_, err := s.Get(name)
+	return content{bytes.NewReader([]byte("PK"))}, err
+}
+
+func (s shelf) List() ([]string, error) {
+	if !*s.there {
+		return nil, nil
+	}
+	return []string{digest}, nil
+}
+
+func (s shelf) Delete(string) error { *s.there = false; return nil }
+
+// served is the API over a store on disk, for whoever asks on this machine.
+func served(t *testing.T) http.Handler {
+	store, err := filestore.Open(t.TempDir(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	guard := auth.New(auth.Config{Catalog: store.Catalog})
+	return guard.Handler(api.New(&api.System{
+		Mode: "cluster", Version: "1", Gateway: func() string { return "http://127.0.0.1:1337" },
+		Store: store, Audit: store, Replies: store, Learning: outside{}, Replicas: outside{}, Scheduler: outside{}, Traffic: outside{}, Artifacts: shelf{new(bool)},
+		Cluster: func(context.Context) api.Cluster {
+			return api.Cluster{Mode: "cluster", Version: "1", Processes: []api.Process{{Role: "gateway", Name: "g", Addr: "a", State: "ok", Detail: "d", Leader: true, Revision: 4}},
+				Servers: []api.Server{{Name: "redis", State: "ok", Detail: "d", Next: "n", Checked: time.Unix(1e9, 0)}},
+				Alarms:  []api.Alarm{{Severity: "warn", Text: "t", Next: "n", Kind: "app", Name: "a"}}}
+		},
+		Job: func(context.Context, serving.ModelID) (api.Job, error) {
+			return api.Job{Kind: "nomad", Text: "job", Plan: "p"}, nil
+		},
+		Ask: func(context.Context, string, []byte) (api.Trial, error) {
+			return api.Trial{Status: 200, Answer: json.RawMessage(`{"output":1}`), Micros: 5, Stages: []api.Stage{{Stage: "model", Micros: 4}}, Gateway: "g"}, nil
+		},
+		TOML: func(*serving.Catalog) ([]byte, error) { return []byte("# empty\n"), nil },
+	}, guard, api.Options{}))
+}

@@ -1,0 +1,70 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"topsail/serving"
+	"topsail/serving/catalog"
+	"topsail/web/problem"
+)
+
+// What can be wrong with bundles; the errors of Artifacts wrap these.
+var (
+	ErrNoBundle       = errors.New("there is no such bundle")
+	ErrBundleInvalid  = errors.New("this is no good bundle")
+	ErrBundleTooLarge = errors.New("the bundle is too large")
+	ErrBundlesFull    = errors.New("the store of bundles is full")
+)
+
+// invalid is the problem of a request that is wrong in itself.
+func invalid(format string, args ...any) error {
+	return problem.New(http.StatusBadRequest, "invalid", fmt.Sprintf(format, args...))
+}
+
+// inUse is the problem of what cannot go because something needs it.
+func inUse(format string, args ...any) error {
+	return problem.New(http.StatusConflict, "in_use", fmt.Sprintf(format, args...))
+}
+
+// problemOf says what an error is to a client. What is nobody's fault that is known of
+// is taken for a server that is away.
+func problemOf(err error) *problem.Problem {
+	p, ok := errors.AsType[*problem.Problem](err)
+	if ok {
+		return p
+	}
+	text := oneLine(err)
+	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return problem.New(http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("the body may have %d bytes", large.Limit))
+	}
+	for _, rule := range []struct {
+		err    error
+		status int
+		code   string
+	}{
+		{catalog.ErrNotFound, http.StatusNotFound, "not_found"},
+		{serving.ErrUnknownApp, http.StatusNotFound, "not_found"},
+		{ErrNoReplica, http.StatusNotFound, "not_found"},
+		{ErrNoBundle, http.StatusNotFound, "not_found"},
+		{catalog.ErrExists, http.StatusConflict, "exists"},
+		{catalog.ErrConflict, http.StatusConflict, "conflict"},
+		{ErrRefused, http.StatusConflict, "refused"},
+		{catalog.ErrInvalid, http.StatusBadRequest, "invalid"},
+		{ErrBundleInvalid, http.StatusBadRequest, "invalid"},
+		{ErrBundleTooLarge, http.StatusRequestEntityTooLarge, "too_large"},
+		{ErrBundlesFull, http.StatusInsufficientStorage, "full"},
+	} {
+		if errors.Is(err, rule.err) {
+			return problem.New(rule.status, rule.code, text)
+		}
+	}
+	p = problem.New(http.StatusServiceUnavailable, "unavailable", "this cannot be done now: "+text+"; try again")
+	p.Header = http.Header{"Retry-After": {"1"}}
+	return p
+}
+
+// oneLine is the text of errors that were joined.
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }

@@ -1,0 +1,64 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"topsail/web/auth"
+)
+
+// commentEvery keeps proxies from taking a quiet stream for a dead one.
+const commentEvery = 15 * time.Second
+
+// followEvents tells the client what happens until it leaves.
+func (l *live) followEvents(w http.ResponseWriter, r *http.Request) error {
+	if r.Method == http.MethodHead {
+		newStream(w, "text/event-stream")
+		return nil
+	}
+	caller := auth.Of(r.Context())
+	s := l.hub.enter(caller)
+	if s == nil {
+		return later(http.StatusServiceUnavailable, "too_many", fmt.Sprintf("%d clients follow events already; try again later", maxSubscribers))
+	}
+	defer l.hub.leave(s)
+	out := newStream(w, "text/event-stream")
+	comment, check, end := time.NewTicker(commentEvery), time.NewTicker(checkEvery), time.NewTimer(streamLasts)
+	defer comment.Stop()
+	defer check.Stop()
+	defer end.Stop()
+	for {
+		piece := []byte(":\n\n")
+		select {
+		case <-r.Context().Done():
+			return nil
+		case <-l.over:
+			return nil
+		case <-s.lost:
+			return nil
+		case <-end.C:
+			return nil
+		case <-check.C:
+			if !l.holds(caller) {
+				return nil
+			}
+			continue
+		case <-comment.C:
+		case piece = <-s.queue:
+		}
+		if out.send(piece) != nil {
+			return nil // it left
+		}
+	}
+}
+
+// event is a message of the stream; nil for what cannot be said.
+func event(name string, document any) []byte {
+	text, err := json.Marshal(document)
+	if err != nil {
+		return nil
+	}
+	return fmt.Appendf(nil, "event: %s\ndata: %s\n\n", name, text)
+}

@@ -1,0 +1,141 @@
+package api
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+
+	"topsail/serving"
+	"topsail/serving/catalog"
+	"topsail/web/auth"
+	"topsail/web/change"
+)
+
+// Plan is what an import does.
+type Plan struct {
+	Applied  bool           `json:"applied"`
+	Revision uint64         `json:"revision"`
+	Changes  []ObjectChange `json:"changes"`
+	Notes    []Note         `json:"notes"`
+}
+
+// Note is one sentence about an import.
+type Note struct {
+	Level string `json:"level"` // "info" or "warn"
+	Text  string `json:"text"`
+}
+
+// incoming is a catalog that is to be brought in.
+type incoming struct {
+	apps     []serving.App
+	versions []*serving.Version
+	current  map[string]string
+	keep     bool
+}
+
+func (a *api) applyCatalog(w http.ResponseWriter, r *http.Request) error {
+	caller := auth.Of(r.Context())
+	if err := scopeOf(r).whole(); err != nil {
+		return err
+	}
+	dry, err := flag(r, dryRun)
+	if err != nil {
+		return err
+	}
+	var doc Catalog
+	if err := readJSON(w, r, maxCatalog, &doc); err != nil {
+		return err
+	}
+	in, err := doc.read()
+	if err != nil {
+		return err
+	}
+	var report catalog.Report
+	plan := func(cat *serving.Catalog) ([]catalog.Change, error) { return a.bringIn(cat, in, &report) }
+	before := a.Store.Catalog()
+	var after *serving.Catalog
+	if dry {
+		after, err = rehearsed(before, plan)
+	} else {
+		ctx, cancel := context.WithTimeout(r.Context(), within)
+		defer cancel()
+		before, after, err = a.turns.Make(ctx, caller.Author(), plan)
+	}
+	if err != nil {
+		return err
+	}
+	changes, err := differences(viewOf(caller, before), viewOf(caller, after))
+	if err != nil {
+		return err
+	}
+	answer := Plan{Applied: !dry, Revision: after.Revision, Changes: changes, Notes: notes(report)}
+	if dry {
+		answer.Revision = before.Revision
+	}
+	return respond(w, http.StatusOK, answer)
+}
+
+func rehearsed(cat *serving.Catalog, plan change.Plan) (*serving.Catalog, error) {
+	changes, err := plan(cat)
+	if err != nil {
+		return nil, err
+	}
+	return change.Rehearse(cat, changes)
+}
+
+// read is what the document brings in, as long as it is right in itself.
+func (doc Catalog) read() (*incoming, error) {
+	in := &incoming{current: doc.Current, keep: !doc.Prune}
+	for _, d := range doc.Apps {
+		app, err := d.read()
+		if err != nil {
+			return nil, err
+		}
+		in.apps = append(in.apps, *app)
+	}
+	for _, d := range doc.Versions {
+		v, err := d.read()
+		if err != nil {
+			return nil, err
+		}
+		in.versions = append(in.versions, v)
+	}
+	return in, nil
+}
+
+// bringIn plans the import, and reports in sentences what it does.
+func (a *api) bringIn(cat *serving.Catalog, in *incoming, report *catalog.Report) ([]catalog.Change, error) {
+	c := catalog.Import{Apps: in.apps, Current: in.current, Keep: in.keep}
+	for _, v := range in.versions {
+		complete, err := a.complete(cat, v)
+		if err != nil {
+			return nil, err
+		}
+		c.Versions = append(c.Versions, *complete)
+	}
+	onPaper := c
+	onPaper.Report = report
+	next, err := catalog.Apply(cat, onPaper, 0)
+	if err != nil {
+		return nil, err
+	}
+	for i := range in.apps {
+		name := in.apps[i].Name
+		if err := checkNames(next, cat.Apps[name], next.Apps[name]); err != nil {
+			return nil, err
+		}
+	}
+	return []catalog.Change{c}, nil
+}
+
+func notes(report catalog.Report) []Note {
+	list := []Note{}
+	for _, n := range report {
+		level := "info"
+		if n.Level >= slog.LevelWarn {
+			level = "warn"
+		}
+		list = append(list, Note{level, n.Text})
+	}
+	return list
+}

@@ -1,0 +1,79 @@
+package api
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"topsail/serving"
+	"topsail/serving/catalog"
+)
+
+func (a *api) listKeys(w http.ResponseWriter, r *http.Request) error {
+	keys := slices.SortedFunc(maps.Values(a.Store.Catalog().Keys), func(x, y *serving.Key) int { return strings.Compare(x.Name, y.Name) })
+	list, err := pageOf(r, keys, func(k *serving.Key) string { return k.Name }, describeKey)
+	if err != nil {
+		return err
+	}
+	return respond(w, http.StatusOK, list)
+}
+
+func (a *api) getKey(w http.ResponseWriter, r *http.Request) error {
+	k := a.Store.Catalog().Keys[r.PathValue("key")]
+	if k == nil {
+		return fmt.Errorf("a key with the id %q %w", r.PathValue("key"), catalog.ErrNotFound)
+	}
+	return respond(w, http.StatusOK, describeKey(k))
+}
+
+// createKey shows the secret of the new key, here and never again.
+func (a *api) createKey(w http.ResponseWriter, r *http.Request) error {
+	var body NewKey
+	if err := readJSON(w, r, maxBody, &body); err != nil {
+		return err
+	}
+	now := a.Now().UTC()
+	if !body.Expires.IsZero() && !body.Expires.After(now) {
+		return invalid("expires is in the past, and the key would never hold")
+	}
+	key, secret := serving.NewKey()
+	key.Name, key.Role, key.Apps, key.Created, key.Expires, key.Limit = body.Name, body.Role, body.Apps, now, body.Expires, body.Limit
+	return a.alter(w, r, func(view) ([]catalog.Change, error) {
+		return []catalog.Change{catalog.AddKey{Key: *key}}, nil
+	}, func(_, after view) error {
+		w.Header().Set("Location", root+"/keys/"+url.PathEscape(key.ID))
+		return respond(w, http.StatusCreated, KeyWithSecret{describeKey(after.cat.Keys[key.ID]), secret})
+	})
+}
+
+func (a *api) revokeKey(w http.ResponseWriter, r *http.Request) error {
+	id := r.PathValue("key")
+	return a.alter(w, r, func(v view) ([]catalog.Change, error) {
+		return []catalog.Change{catalog.RevokeKey{ID: id}}, a.othersAdminister(v.cat, id)
+	}, func(_, _ view) error {
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	})
+}
+
+// othersAdminister refuses to revoke the last key that lets an administrator in.
+func (a *api) othersAdminister(cat *serving.Catalog, id string) error {
+	key := cat.Keys[id]
+	if key == nil || !a.administers(key) || !a.guard.Required() || a.guard.Keys != nil {
+		return nil
+	}
+	for _, other := range cat.Keys {
+		if other != key && a.administers(other) {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: the key %q is the last one with the role admin, and nobody could administer after it; make another one first, or set web.keys_file",
+		ErrRefused, key.Name)
+}
+
+func (a *api) administers(k *serving.Key) bool {
+	return k.Role == serving.RoleAdmin && !k.Expired(a.Now())
+}

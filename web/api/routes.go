@@ -1,0 +1,168 @@
+package api
+
+import (
+	"maps"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+
+	"topsail/serving"
+	"topsail/web/auth"
+	"topsail/web/problem"
+)
+
+// root is where the API begins.
+const root = "/api/v1"
+
+// everybody is the role of routes that need no key.
+const everybody = serving.Role("")
+
+// route is one request of the API.
+type route struct {
+	pattern string       // of http.ServeMux, below the root, such as "GET /apps/{app}"
+	role    serving.Role // that the caller needs at least
+	// serve answers, or returns an error before it has written anything: errors are
+	// answered as problems.
+	serve func(http.ResponseWriter, *http.Request) error
+	again bool // it takes an Idempotency-Key
+	// takes are the parameters of the query, of a change: any other is refused, as it may
+	// be one that was to hold the change back.
+	takes string
+}
+
+// dryRun is the parameter of changes that can be rehearsed.
+const dryRun = "dry_run"
+
+// catalogRoutes are the requests about what is registered, and who may do so.
+func (a *api) catalogRoutes() []route {
+	return slices.Concat(a.appRoutes(), a.modelRoutes(), a.versionRoutes(), a.artifactRoutes(), a.accessRoutes())
+}
+
+func (a *api) appRoutes() []route {
+	return []route{
+		{"GET /apps", serving.RoleViewer, a.listApps, false, ""},
+		{"POST /apps", serving.RoleDeployer, a.createApp, true, dryRun},
+		{"GET /apps/{app}", serving.RoleViewer, a.getApp, false, ""},
+		{"PUT /apps/{app}", serving.RoleDeployer, a.putApp, false, dryRun},
+		{"PATCH /apps/{app}", serving.RoleDeployer, a.patchApp, false, dryRun},
+		{"DELETE /apps/{app}", serving.RoleDeployer, a.deleteApp, false, dryRun},
+		{"PUT /apps/{app}/links/{model}", serving.RoleDeployer, a.linkModel, false, dryRun},
+		{"DELETE /apps/{app}/links/{model}", serving.RoleDeployer, a.unlinkModel, false, dryRun},
+		{"GET /apps/{app}/policy", serving.RoleViewer, a.getPolicy, false, ""},
+		{"PUT /apps/{app}/policy", serving.RoleDeployer, a.putPolicy, false, dryRun},
+		{"GET /apps/{app}/learned", serving.RoleViewer, a.getLearned, false, ""},
+		{"DELETE /apps/{app}/learned", serving.RoleDeployer, a.forgetLearned, false, "uid context"},
+	}
+}
+
+func (a *api) modelRoutes() []route {
+	return []route{
+		{"GET /models", serving.RoleViewer, a.listModels, false, ""},
+		{"GET /models/{model}", serving.RoleViewer, a.getModel, false, ""},
+		{"DELETE /models/{model}", serving.RoleDeployer, a.deleteModel, false, dryRun},
+		{"PUT /models/{model}/current", serving.RoleDeployer, a.setCurrent, false, dryRun},
+		{"POST /models/{model}/rollback", serving.RoleOperator, a.rollBack, true, dryRun},
+	}
+}
+
+func (a *api) versionRoutes() []route {
+	return []route{
+		{"GET /models/{model}/versions", serving.RoleViewer, a.listVersions, false, ""},
+		{"POST /models/{model}/versions", serving.RoleDeployer, a.createVersion, true, dryRun + " keep_current"},
+		{"GET /models/{model}/versions/{version}", serving.RoleViewer, a.getVersion, false, ""},
+		{"DELETE /models/{model}/versions/{version}", serving.RoleDeployer, a.deleteVersion, false, dryRun},
+		{"PUT /models/{model}/versions/{version}/scale", serving.RoleOperator, a.setScale, false, dryRun},
+		{"PUT /models/{model}/versions/{version}/pin", serving.RoleOperator, a.setPin, false, dryRun},
+		{"DELETE /models/{model}/versions/{version}/pin", serving.RoleOperator, a.releasePin, false, dryRun},
+		{"GET /models/{model}/versions/{version}/job", serving.RoleViewer, a.getJob, false, ""},
+	}
+}
+
+func (a *api) artifactRoutes() []route {
+	return []route{
+		{"GET /artifacts", serving.RoleViewer, a.listArtifacts, false, ""},
+		{"POST /artifacts", serving.RoleDeployer, a.uploadArtifact, false, ""},
+		{"GET /artifacts/{digest}", serving.RoleViewer, a.getArtifact, false, ""},
+		{"DELETE /artifacts/{digest}", serving.RoleDeployer, a.deleteArtifact, false, ""},
+		{"GET /artifacts/{digest}/content", everybody, a.downloadArtifact, false, ""},
+	}
+}
+
+// accessRoutes are the requests about the system as a whole and who may ask.
+func (a *api) accessRoutes() []route {
+	return []route{
+		{"GET /catalog", serving.RoleViewer, a.exportCatalog, false, ""},
+		{"POST /catalog", serving.RoleDeployer, a.applyCatalog, true, dryRun},
+		{"GET /audit", serving.RoleAdmin, a.listAudit, false, ""},
+		{"GET /keys", serving.RoleAdmin, a.listKeys, false, ""},
+		{"POST /keys", serving.RoleAdmin, a.createKey, false, dryRun}, // its answer must not be kept
+		{"GET /keys/{key}", serving.RoleAdmin, a.getKey, false, ""},
+		{"DELETE /keys/{key}", serving.RoleAdmin, a.revokeKey, false, dryRun},
+		{"GET /me", serving.RoleViewer, a.getMe, false, ""},
+		{"POST /session", everybody, a.signIn, false, ""},
+		{"DELETE /session", everybody, a.signOut, false, ""},
+		{"GET /openapi.yaml", everybody, getOpenAPI, false, ""},
+	}
+}
+
+// serving serves the routes, and answers problems to all other requests.
+func (a *api) serving(routes []route) http.Handler {
+	mux := http.NewServeMux()
+	methods := map[string][]string{} // of a path
+	for _, route := range routes {
+		method, path, _ := strings.Cut(route.pattern, " ")
+		mux.Handle(method+" "+root+path, a.one(route))
+		methods[path] = append(methods[path], method)
+		if method == http.MethodGet {
+			methods[path] = append(methods[path], http.MethodHead)
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(methods)) {
+		mux.Handle(root+path, otherMethod(methods[path]))
+	}
+	mux.HandleFunc("/", noSuchPath)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "no-store")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		if path.Clean(r.URL.Path) != r.URL.Path { // the mux would send people elsewhere
+			noSuchPath(w, r)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
+}
+
+// one serves a route to those who may ask for it.
+func (a *api) one(route route) http.HandlerFunc {
+	serve := route.serve
+	if route.again {
+		serve = a.once(serve)
+	}
+	return func(w http.ResponseWriter, r *http.Request) {
+		err := admit(auth.Of(r.Context()), route.role)
+		if err == nil {
+			err = route.checkQuery(r)
+		}
+		if err == nil {
+			err = serve(w, r)
+		}
+		if err != nil {
+			problemOf(err).Write(w)
+		}
+	}
+}
+
+func otherMethod(methods []string) http.HandlerFunc {
+	slices.Sort(methods)
+	allow := strings.Join(methods, ", ")
+	return func(w http.ResponseWriter, r *http.Request) {
+		p := problem.New(http.StatusMethodNotAllowed, "method_not_allowed", "this path takes "+allow)
+		p.Header = http.Header{"Allow": {allow}}
+		p.Write(w)
+	}
+}
+
+func noSuchPath(w http.ResponseWriter, _ *http.Request) {
+	problem.New(http.StatusNotFound, "not_found", "the API has no such path; GET "+root+"/openapi.yaml lists those that there are").Write(w)
+}

@@ -1,0 +1,121 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"topsail/serving"
+	"topsail/serving/catalog"
+	"topsail/web/auth"
+	"topsail/web/problem"
+)
+
+// admit says why a caller may not do what needs a role, or nil.
+func admit(caller auth.Caller, needed serving.Role) error {
+	switch {
+	case needed == everybody || caller.Role.Covers(needed):
+		return nil
+	case caller.Role == "":
+		return auth.Unauthorized()
+	}
+	return problem.New(http.StatusForbidden, "forbidden",
+		fmt.Sprintf("this needs the role %s, and the key %q has the role %s; ask with another key", needed, caller.Name, caller.Role))
+}
+
+// scope is what a caller's key is for: a key for some apps sees those, the models that
+// they ask and those that nobody asks. It changes those apps, and the models that no
+// other app asks.
+type scope struct{ apps []string } // none: everything
+
+func scopeOf(r *http.Request) scope { return scope{auth.Of(r.Context()).Apps} }
+
+// whole refuses keys for some apps what is about everything.
+func (s scope) whole() error {
+	if len(s.apps) == 0 {
+		return nil
+	}
+	return s.refuse("this is about everything there is")
+}
+
+func (s scope) seesApp(name string) bool { return len(s.apps) == 0 || slices.Contains(s.apps, name) }
+
+func (s scope) seesModel(cat *serving.Catalog, name string) bool {
+	return s.sees(cat, name, asking(cat, name))
+}
+
+// sees says whether the caller sees a model that these apps ask. Of one that is no longer
+// there, nobody knows any more whose it was.
+func (s scope) sees(cat *serving.Catalog, model string, apps []string) bool {
+	switch {
+	case len(s.apps) == 0:
+		return true
+	case len(apps) == 0:
+		return cat.Models[model] != nil
+	}
+	return slices.ContainsFunc(apps, s.seesApp)
+}
+
+// app finds an app that the caller sees.
+func (s scope) app(cat *serving.Catalog, name string) (*serving.App, error) {
+	if app := cat.Apps[name]; app != nil && s.seesApp(name) {
+		return app, nil
+	}
+	return nil, fmt.Errorf("app %q %w", name, catalog.ErrNotFound)
+}
+
+// model finds a model that the caller sees.
+func (s scope) model(cat *serving.Catalog, name string) (*serving.Model, error) {
+	if m := cat.Models[name]; m != nil && s.seesModel(cat, name) {
+		return m, nil
+	}
+	return nil, fmt.Errorf("model %q %w", name, catalog.ErrNotFound)
+}
+
+// version finds a version of a model that the caller sees.
+func (s scope) version(cat *serving.Catalog, id serving.ModelID) (*serving.Version, error) {
+	if _, err := s.model(cat, id.Model); err != nil {
+		return nil, err
+	}
+	if v := cat.Version(id); v != nil {
+		return v, nil
+	}
+	return nil, fmt.Errorf("version %q of model %q %w", id.Version, id.Model, catalog.ErrNotFound)
+}
+
+// changesApp refuses changes of an app that the key is not for.
+func (s scope) changesApp(name string) error {
+	if s.seesApp(name) {
+		return nil
+	}
+	return s.refuse(fmt.Sprintf("this is about app %q", name))
+}
+
+// changesModel refuses changes of a model that an app asks that the key is not for.
+func (s scope) changesModel(cat *serving.Catalog, name string) error {
+	for _, app := range asking(cat, name) {
+		if !s.seesApp(app) {
+			return s.refuse(fmt.Sprintf("model %q is asked by other apps", name))
+		}
+	}
+	return nil
+}
+
+// changesLinks refuses to have an app ask models that the caller does not see. before
+// is the app as it is, or nil.
+func (s scope) changesLinks(cat *serving.Catalog, before, after *serving.App) error {
+	for _, name := range after.Asked() {
+		if before != nil && slices.Contains(before.Asked(), name) {
+			continue
+		}
+		if cat.Models[name] != nil && !s.seesModel(cat, name) {
+			return s.refuse(fmt.Sprintf("model %q is asked by other apps alone", name))
+		}
+	}
+	return nil
+}
+
+func (s scope) refuse(why string) error {
+	return problem.New(http.StatusForbidden, "forbidden", fmt.Sprintf("%s, and the key is for %s; ask with another key", why, strings.Join(s.apps, ", ")))
+}

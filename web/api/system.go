@@ -1,0 +1,287 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"time"
+
+	"topsail/serving"
+	"topsail/serving/catalog"
+)
+
+// System is what the API manages and shows. Its parts may be called concurrently;
+// what they return is only read.
+type System struct {
+	Mode    string        // "local" or "cluster"
+	Version string        // of Topsail
+	Gateway func() string // the URL of a gateway, for examples; empty while none is known
+
+	Store     Store
+	Audit     Audit
+	Replies   Replies
+	Learning  Learning
+	Replicas  Replicas
+	Scheduler Scheduler
+	Cluster   func(ctx context.Context) Cluster // the processes and servers, as they are
+	Job       func(ctx context.Context, id serving.ModelID) (Job, error)
+	Ask       func(ctx context.Context, app string, body []byte) (Trial, error) // a gateway
+	Traffic   Traffic
+	Artifacts Artifacts
+	TOML      func(cat *serving.Catalog) ([]byte, error) // the catalog as a configuration file
+}
+
+// Store holds the catalog.
+type Store interface {
+	Catalog() *serving.Catalog
+	// Apply is catalog.Apply, made durable. A catalog.Signed change is kept in the audit log.
+	Apply(ctx context.Context, change catalog.Change, ifRevision uint64) (*serving.Catalog, error)
+	// Watch calls fn with the catalog as it is and after each change, until ctx ends.
+	Watch(ctx context.Context, fn func(*serving.Catalog)) error
+}
+
+// Audit is the log of changes. The store writes those of the catalog by itself.
+type Audit interface {
+	AddAudit(ctx context.Context, entry serving.AuditEntry) error
+	// AuditLog lists entries, the newest first.
+	AuditLog(ctx context.Context, query serving.AuditQuery) ([]serving.AuditEntry, error)
+}
+
+// Replies keeps answers to requests with an Idempotency-Key, by its value and the caller.
+type Replies interface {
+	// ClaimReply takes a name for a request that has not been answered, for
+	// serving.ReplyClaimed. Where the name is taken it returns what is kept under it.
+	ClaimReply(ctx context.Context, name, fingerprint string) (taken *serving.Reply, err error)
+	// KeepReply keeps the answer for serving.ReplyKept.
+	KeepReply(ctx context.Context, name string, reply serving.Reply) error
+	// DropReply frees a name whose request failed and may be tried again.
+	DropReply(ctx context.Context, name string) error
+}
+
+// Learning is what policies have learned.
+type Learning interface {
+	// Learned is serving.ErrUnknownApp for an app that is not there.
+	Learned(ctx context.Context, app, user, about string) (*serving.Learning, error)
+	// Forget sets the state aside, so that the policy begins anew.
+	Forget(ctx context.Context, app, user, about string) error
+}
+
+var (
+	// ErrNoReplica says that there is no replica of an id.
+	ErrNoReplica = errors.New("there is no such replica: the list of replicas names them")
+	// ErrRefused says that something cannot be done as things are; the error that wraps it says why.
+	ErrRefused = errors.New("refused")
+)
+
+// Replicas are those that there are, and those who run them. Methods with an id fail with
+// ErrNoReplica or ErrRefused where that is the reason.
+type Replicas interface {
+	Replicas() []Replica // by id
+	Restart(ctx context.Context, id string) error
+	Drain(ctx context.Context, id string) error
+	// Logs opens the output of a replica; with query.Follow it goes on until ctx ends.
+	Logs(ctx context.Context, id string, query LogQuery) (io.ReadCloser, error)
+}
+
+// LogQuery says which lines of a replica's output.
+type LogQuery struct {
+	Lines  int    // how many of the last
+	Follow bool   // and then what comes
+	Stream string // "all" of the container, its "stdout" or "stderr", or "sidecar"; local mode has one stream
+}
+
+// Scheduler is who decides about the numbers of replicas.
+type Scheduler interface {
+	// Decisions lists the last ones, the newest first; about narrows them down to a model, or a version.
+	Decisions(ctx context.Context, n int, about serving.ModelID) ([]serving.Decision, error)
+	Scheduler(ctx context.Context) (SchedulerStatus, error)
+}
+
+// Traffic is what clients asked and got, as the processes count it.
+type Traffic interface {
+	Now() TrafficNow
+	App(name string, window time.Duration) AppSeries
+	Version(id serving.ModelID, window time.Duration) VersionSeries
+	// Measured fills in what the replica's sidecar has measured.
+	Measured(r *Replica)
+}
+
+// Artifacts keeps bundles by their digests.
+type Artifacts interface {
+	// Put stores a bundle that it has checked. created is false where it is there already.
+	Put(ctx context.Context, r io.Reader) (a Artifact, created bool, err error)
+	Get(digest string) (Artifact, error)
+	Open(digest string) (io.ReadSeekCloser, error)
+	List() (digests []string, err error) // in order
+	Delete(digest string) error
+}
+
+// Job is how Nomad, or local mode, runs a version.
+type Job struct {
+	Kind string `json:"kind"` // "nomad" or "process"
+	Text string `json:"text"`
+	Plan string `json:"plan,omitempty"`
+}
+
+// Trial is a query with where its time went.
+type Trial struct {
+	Status  int             `json:"status"`
+	Answer  json.RawMessage `json:"answer"`
+	Micros  int64           `json:"micros"`
+	Stages  []Stage         `json:"stages"`
+	Gateway string          `json:"gateway,omitempty"`
+}
+
+// Stage is a part of a query's time.
+type Stage struct {
+	Stage  string `json:"stage"`
+	Micros int64  `json:"micros"`
+}
+
+// Replica is one replica as people want to know it. Times are in microseconds.
+type Replica struct {
+	ID          string         `json:"id"` // without slashes
+	Model       string         `json:"model"`
+	Version     string         `json:"version"`
+	State       string         `json:"state"` // "starting", "ready", "ejected", "draining", "failed" or "stopped"
+	Reason      string         `json:"reason,omitempty"`
+	Node        string         `json:"node,omitempty"`
+	Allocation  string         `json:"allocation,omitempty"`
+	PID         int            `json:"pid,omitempty"`
+	Restarts    int            `json:"restarts,omitempty"`
+	Since       time.Time      `json:"since,omitzero"`
+	InFlight    int            `json:"in_flight,omitempty"`
+	Latency     int64          `json:"latency_micros,omitempty"`
+	QueueLength int            `json:"queue_length,omitempty"`
+	Wait        int64          `json:"wait_micros,omitempty"`
+	BatchLimit  int            `json:"batch_limit,omitempty"`
+	BatchMean   float64        `json:"batch_mean,omitempty"`
+	Answers     uint64         `json:"answers,omitempty"`
+	Profile     []ProfilePoint `json:"profile,omitempty"`
+
+	Name string `json:"-"` // what the metrics call it
+}
+
+// ProfilePoint is the estimated time of a batch of a size.
+type ProfilePoint struct {
+	Size   int   `json:"size"`
+	Micros int64 `json:"micros"`
+}
+
+// Artifact is a stored bundle.
+type Artifact struct {
+	Digest   string          `json:"digest"`
+	Size     int64           `json:"size"`
+	Created  time.Time       `json:"created"`
+	Manifest json.RawMessage `json:"manifest"`
+	UsedBy   []string        `json:"used_by"`
+}
+
+// SchedulerStatus is the scheduler with its pools.
+type SchedulerStatus struct {
+	Leader        string  `json:"leader"`
+	DryRun        bool    `json:"dry_run"`
+	DemandUnknown float64 `json:"demand_unknown_seconds,omitempty"`
+	Pools         []Pool  `json:"pools"`
+}
+
+// Pool is the replicas of one version, as the scheduler sees them.
+type Pool struct {
+	Model    string            `json:"model"`
+	Version  string            `json:"version"`
+	Desired  int               `json:"desired"`
+	Ready    int               `json:"ready"`
+	Demand   float64           `json:"demand,omitempty"`
+	Capacity float64           `json:"capacity,omitempty"`
+	Blocked  float64           `json:"blocked_seconds,omitempty"`
+	Alarm    bool              `json:"alarm,omitempty"`
+	Problem  bool              `json:"problem,omitempty"`
+	Pin      *serving.Pin      `json:"pin,omitempty"`
+	Last     *serving.Decision `json:"last,omitempty"`
+}
+
+// Cluster is the processes of the system and the servers that it depends on.
+type Cluster struct {
+	Mode      string    `json:"mode"`
+	Version   string    `json:"version,omitempty"`
+	Processes []Process `json:"processes"`
+	Servers   []Server  `json:"servers"`
+	Alarms    []Alarm   `json:"alarms"`
+}
+
+// Process is one process of the system.
+type Process struct {
+	Role     string `json:"role"`
+	Name     string `json:"name"`
+	Addr     string `json:"addr,omitempty"`
+	State    string `json:"state"` // "ok", "warn" or "failed"
+	Detail   string `json:"detail,omitempty"`
+	Leader   bool   `json:"leader,omitempty"`
+	Revision uint64 `json:"revision,omitempty"`
+}
+
+// Server is one that the system depends on.
+type Server struct {
+	Name    string    `json:"name"`
+	State   string    `json:"state"` // "ok", "warn", "failed" or "unknown"
+	Detail  string    `json:"detail"`
+	Next    string    `json:"next,omitempty"` // what to do
+	Checked time.Time `json:"checked,omitzero"`
+}
+
+// Alarm is what a person should look at.
+type Alarm struct {
+	Severity string `json:"severity"` // "warn" or "failed"
+	Text     string `json:"text"`
+	Next     string `json:"next,omitempty"`
+	Kind     string `json:"kind,omitempty"` // of the object: "app", "model", "version", "replica" or "server"
+	Name     string `json:"name,omitempty"`
+}
+
+// TrafficNow is every app in the last minute, the worst first.
+type TrafficNow struct {
+	At     time.Time    `json:"at"`
+	Window int          `json:"window_seconds"`
+	Apps   []AppTraffic `json:"apps"`
+}
+
+// AppTraffic is one app in the last minute.
+type AppTraffic struct {
+	App        string             `json:"app"`
+	SLO        int64              `json:"slo_micros"`
+	Rate       float64            `json:"rate"`
+	Attainment float64            `json:"attainment"`
+	Defaults   float64            `json:"defaults"`
+	P50        int64              `json:"p50_micros,omitempty"`
+	P99        int64              `json:"p99_micros,omitempty"`
+	CacheHits  float64            `json:"cache_hits,omitempty"`
+	Causes     map[string]float64 `json:"causes,omitempty"`
+}
+
+// AppSeries is an app over time. All series have the length of Times; nil is unknown.
+type AppSeries struct {
+	App        string                `json:"app"`
+	SLO        int64                 `json:"slo_micros"`
+	Step       int                   `json:"step_seconds"`
+	Times      []int64               `json:"times"`
+	Rate       []*float64            `json:"rate"`
+	Attainment []*float64            `json:"attainment"`
+	P50        []*float64            `json:"p50_micros"`
+	P99        []*float64            `json:"p99_micros"`
+	CacheHits  []*float64            `json:"cache_hits"`
+	Causes     map[string][]*float64 `json:"causes"`
+}
+
+// VersionSeries is a version's demand, capacity and replicas over time.
+type VersionSeries struct {
+	Model     string             `json:"model"`
+	Version   string             `json:"version"`
+	Step      int                `json:"step_seconds"`
+	Times     []int64            `json:"times"`
+	Demand    []*float64         `json:"demand"`
+	Capacity  []*float64         `json:"capacity"`
+	Desired   []*float64         `json:"desired"`
+	Ready     []*float64         `json:"ready"`
+	Decisions []serving.Decision `json:"decisions"`
+}

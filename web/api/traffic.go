@@ -1,0 +1,80 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"time"
+
+	"topsail/serving"
+)
+
+const (
+	minWindow     = 60 // seconds
+	maxWindow     = 7 * 24 * 3600
+	defaultWindow = 15 * 60
+)
+
+func (l *live) getTraffic(w http.ResponseWriter, r *http.Request) error {
+	return respond(w, http.StatusOK, l.view(r).traffic(l.Traffic.Now()))
+}
+
+// traffic is that of the apps that there are and that the caller sees, with their
+// objectives as they are now.
+func (v view) traffic(all TrafficNow) TrafficNow {
+	apps := make([]AppTraffic, 0, len(all.Apps))
+	for _, t := range all.Apps {
+		if app := v.cat.Apps[t.App]; app != nil && v.scope.seesApp(t.App) {
+			t.SLO = app.SLO.Microseconds()
+			apps = append(apps, t)
+		}
+	}
+	all.Apps = apps
+	return all
+}
+
+func (l *live) getAppTraffic(w http.ResponseWriter, r *http.Request) error {
+	window, err := windowOf(r)
+	if err != nil {
+		return err
+	}
+	app, err := scopeOf(r).app(l.Store.Catalog(), r.PathValue("app"))
+	if err != nil {
+		return err
+	}
+	s := l.Traffic.App(app.Name, window)
+	s.SLO = app.SLO.Microseconds()
+	return respond(w, http.StatusOK, s)
+}
+
+func (l *live) getVersionTraffic(w http.ResponseWriter, r *http.Request) error {
+	window, err := windowOf(r)
+	if err != nil {
+		return err
+	}
+	version, err := scopeOf(r).version(l.Store.Catalog(), versionOf(r))
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), within)
+	defer cancel()
+	decisions, err := l.Scheduler.Decisions(ctx, maxDecisions, version.ModelID)
+	if err != nil {
+		return err
+	}
+	s := l.Traffic.Version(version.ModelID, window)
+	since := l.Now().Add(-window)
+	s.Decisions = slices.DeleteFunc(append([]serving.Decision{}, decisions...), func(d serving.Decision) bool { return d.At.Before(since) })
+	return respond(w, http.StatusOK, s)
+}
+
+func windowOf(r *http.Request) (time.Duration, error) {
+	seconds, err := number(r, "window", minWindow, maxWindow, defaultWindow)
+	return time.Duration(seconds) * time.Second, err
+}
+
+func (s *broadcast) takeTraffic(now TrafficNow) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.say(func(v view) []byte { return event("traffic", v.traffic(now)) })
+}

@@ -1,0 +1,274 @@
+package api
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"topsail/serving"
+	"topsail/serving/catalog"
+	"topsail/web/problem"
+)
+
+func (a *api) listVersions(w http.ResponseWriter, r *http.Request) error {
+	v := a.view(r)
+	m, err := v.scope.model(v.cat, r.PathValue("model"))
+	if err != nil {
+		return err
+	}
+	list, err := pageOf(r, versions(m), func(version *serving.Version) string { return version.Version }, v.version)
+	if err != nil {
+		return err
+	}
+	return respond(w, http.StatusOK, list)
+}
+
+func (a *api) getVersion(w http.ResponseWriter, r *http.Request) error {
+	v := a.view(r)
+	version, err := v.scope.version(v.cat, versionOf(r))
+	if err != nil {
+		return err
+	}
+	return a.showVersion(w, r, http.StatusOK, v, version)
+}
+
+// versionOf is the version that the path names.
+func versionOf(r *http.Request) serving.ModelID {
+	return serving.ModelID{Model: r.PathValue("model"), Version: r.PathValue("version")}
+}
+
+// showVersion adds the example of the version's bundle, where that is there.
+func (a *api) showVersion(w http.ResponseWriter, r *http.Request, status int, v view, version *serving.Version) error {
+	doc := v.version(version)
+	doc.Example = a.example(version.Container)
+	return show(w, r, status, doc, v.tagOf(version))
+}
+
+func (a *api) createVersion(w http.ResponseWriter, r *http.Request) error {
+	keep, err := flag(r, "keep_current")
+	if err != nil {
+		return err
+	}
+	var doc Version
+	if err := readJSON(w, r, maxBody, &doc); err != nil {
+		return err
+	}
+	model := r.PathValue("model")
+	if doc.Model != "" && doc.Model != model {
+		return invalid("model is %q, and the path says %q", doc.Model, model)
+	}
+	doc.Model = model
+	version, err := doc.read()
+	if err != nil {
+		return err
+	}
+	return a.alter(w, r, func(v view) ([]catalog.Change, error) {
+		if err := v.scope.changesModel(v.cat, model); err != nil {
+			return nil, err
+		}
+		return a.putVersion(v.cat, version, keep)
+	}, func(before, after view) error {
+		status := http.StatusCreated
+		if before.cat.Version(version.ModelID) != nil {
+			status = http.StatusOK
+		}
+		w.Header().Set("Location", root+"/models/"+url.PathEscape(model)+"/versions/"+url.PathEscape(version.Version))
+		return a.showVersion(w, r, status, after, after.cat.Version(version.ModelID))
+	})
+}
+
+// putVersion plans to register a version, and to make it the current one unless keep.
+// One that is registered already as it is needs the latter alone.
+func (a *api) putVersion(cat *serving.Catalog, version *serving.Version, keep bool) ([]catalog.Change, error) {
+	ready, err := a.complete(cat, version)
+	if err != nil {
+		return nil, err
+	}
+	keep = keep || ready.Prepared
+	changes := []catalog.Change{catalog.PutVersion{Version: *ready, KeepCurrent: keep}}
+	after, err := catalog.Apply(cat, changes[0], 0)
+	if err != nil {
+		return nil, err
+	}
+	if m := after.Models[ready.Model]; !keep && m.Current != ready.Version {
+		changes = append(changes, catalog.SetCurrent{ID: ready.ModelID})
+	}
+	return changes, nil
+}
+
+// batchStrategy is the one of versions that name none, as in a configuration file.
+const batchStrategy = "aimd"
+
+// complete is the version with its defaults and what the manifest of its bundle says of
+// it, checked.
+func (a *api) complete(cat *serving.Catalog, version *serving.Version) (*serving.Version, error) {
+	v := *version
+	old := cat.Version(v.ModelID)
+	v.Batch.Strategy = cmp.Or(v.Batch.Strategy, batchStrategy)
+	if old != nil && old.Batch.Strategy == "" && v.Batch.Strategy == batchStrategy {
+		v.Batch.Strategy = "" // the same thing, as others registered it
+	}
+	if old != nil && old.Container.Bundle == v.Container.Bundle && v.Container.Bundle != "" {
+		// What runs already must not depend on the bundle still being here.
+		if v.InputType == 0 {
+			v.InputType, v.InputLength = old.InputType, old.InputLength
+		}
+	} else if v.Container.Bundle != "" && v.Container.BundleURL == "" {
+		if err := a.fromBundle(&v); err != nil {
+			return nil, err
+		}
+	}
+	if err := v.Check(); err != nil {
+		return nil, check(err)
+	}
+	return &v, check(CheckRunnable(a.Mode, &v))
+}
+
+// alterVersion changes a version that exists.
+func (a *api) alterVersion(w http.ResponseWriter, r *http.Request, plan func(view, *serving.Version) ([]catalog.Change, error)) error {
+	id := versionOf(r)
+	return a.alterIf(w, r, func(v view) (string, error) {
+		version, err := v.scope.version(v.cat, id)
+		if err != nil {
+			return "", err
+		}
+		return v.tagOf(version), v.scope.changesModel(v.cat, id.Model)
+	}, func(v view) ([]catalog.Change, error) {
+		return plan(v, v.cat.Version(id))
+	}, func(_, after view) error {
+		if version := after.cat.Version(id); version != nil {
+			return a.showVersion(w, r, http.StatusOK, after, version)
+		}
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	})
+}
+
+func (a *api) deleteVersion(w http.ResponseWriter, r *http.Request) error {
+	return a.alterVersion(w, r, func(v view, version *serving.Version) ([]catalog.Change, error) {
+		if err := unused(v.cat, version.ModelID); err != nil {
+			return nil, err
+		}
+		return []catalog.Change{catalog.DeleteVersion{ID: version.ModelID}}, nil
+	})
+}
+
+// unused refuses to delete a version that may get queries.
+func unused(cat *serving.Catalog, id serving.ModelID) error {
+	m, apps := cat.Models[id.Model], asking(cat, id.Model)
+	switch {
+	case len(apps) == 0:
+		return nil
+	case m.Current == id.Version:
+		return inUse("version %q is the current one of model %q, which %s asks; make another one current, or unlink the model", id.Version, id.Model, appList(apps))
+	case m.Serving == id.Version:
+		return inUse("version %q of model %q answers %s until version %q has a ready replica; wait for that, or unlink the model",
+			id.Version, id.Model, appList(apps), m.Current)
+	}
+	apps = slices.DeleteFunc(apps, func(name string) bool { return !slices.Contains(cat.Apps[name].Pins(), id) })
+	if len(apps) > 0 {
+		return inUse("version %q of model %q is named by the policy of %s; change that first", id.Version, id.Model, appList(apps))
+	}
+	return nil
+}
+
+// scaleBody is what setScale takes: one of both, or both.
+type scaleBody struct {
+	Replicas *int   `json:"replicas"`
+	Scale    *Scale `json:"scale"`
+}
+
+func (a *api) setScale(w http.ResponseWriter, r *http.Request) error {
+	var body scaleBody
+	if err := readJSON(w, r, maxBody, &body); err != nil {
+		return err
+	}
+	if body.Replicas == nil && body.Scale == nil {
+		return invalid("give replicas, the number, or scale, the bounds between which it follows demand")
+	}
+	scale, err := body.Scale.read()
+	if err != nil {
+		return err
+	}
+	return a.alterVersion(w, r, func(_ view, version *serving.Version) ([]catalog.Change, error) {
+		c := catalog.SetScale{ID: version.ModelID, Replicas: version.Replicas, Scale: scale}
+		if body.Replicas != nil {
+			c.Replicas = *body.Replicas
+		}
+		return []catalog.Change{c}, nil
+	})
+}
+
+func (a *api) setPin(w http.ResponseWriter, r *http.Request) error {
+	var pin Pin
+	if err := readJSON(w, r, maxBody, &pin); err != nil {
+		return err
+	}
+	if !pin.Until.IsZero() && !pin.Until.After(a.Now()) {
+		return invalid("until is in the past; leave it out to hold the number until the pin is released")
+	}
+	return a.alterVersion(w, r, func(_ view, version *serving.Version) ([]catalog.Change, error) {
+		return []catalog.Change{catalog.SetPin{ID: version.ModelID, Pin: (*serving.Pin)(&pin)}}, nil
+	})
+}
+
+func (a *api) releasePin(w http.ResponseWriter, r *http.Request) error {
+	return a.alterVersion(w, r, func(_ view, version *serving.Version) ([]catalog.Change, error) {
+		return []catalog.Change{catalog.SetPin{ID: version.ModelID}}, nil
+	})
+}
+
+// manifest is what the API reads of a bundle's manifest.
+type manifest struct {
+	InputType   serving.InputType `json:"input_type"`
+	InputLength int               `json:"input_length"`
+	Example     json.RawMessage   `json:"example"`
+}
+
+// fromBundle takes what v does not say of its input from its bundle, and refuses a
+// bundle that is not here or cannot run here.
+func (a *api) fromBundle(v *serving.Version) error {
+	if !isDigest(v.Container.Bundle) {
+		return invalid("bundle must be the digest of one, sha256:… with 64 hexadecimal digits")
+	}
+	artifact, err := a.Artifacts.Get(v.Container.Bundle)
+	if err != nil && problemOf(err).Status == http.StatusNotFound {
+		return problem.New(http.StatusBadRequest, "no_bundle",
+			fmt.Sprintf("the bundle %s is not here: upload it first, or give the bundle_url where it is", v.Container.Bundle))
+	}
+	if err != nil {
+		return err
+	}
+	if a.CheckBundle != nil {
+		if err := a.CheckBundle(artifact.Manifest); err != nil {
+			return problem.New(http.StatusBadRequest, "not_runnable", oneLine(err))
+		}
+	}
+	var m manifest
+	if err := json.Unmarshal(artifact.Manifest, &m); err != nil {
+		return invalid("the manifest of the bundle %s cannot be read: %v", v.Container.Bundle, err)
+	}
+	if v.InputType == 0 {
+		v.InputType = m.InputType
+	}
+	if v.InputLength == 0 && v.InputType == m.InputType {
+		v.InputLength = m.InputLength
+	}
+	return nil
+}
+
+// example is an input as JSON from the manifest of a container's bundle, or "".
+func (a *api) example(c serving.ContainerSpec) string {
+	if !isDigest(c.Bundle) || c.BundleURL != "" {
+		return ""
+	}
+	var m manifest
+	artifact, err := a.Artifacts.Get(c.Bundle)
+	if err != nil || json.Unmarshal(artifact.Manifest, &m) != nil {
+		return "" // a version is shown without its bundle, too
+	}
+	return string(m.Example)
+}

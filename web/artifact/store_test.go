@@ -1,0 +1,294 @@
+package artifact
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/fstest"
+	"testing/iotest"
+
+	"topsail/serving/bundle"
+	"topsail/web/api"
+)
+
+var _ api.Artifacts = (*Store)(nil)
+
+func pack(t *testing.T, content string) (data []byte, digest string) {
+	t.Helper()
+	var buf bytes.Buffer
+	m := &bundle.Manifest{Runtime: "python", Python: "3.11", Entry: "model.pkl"}
+	if err := bundle.Write(&buf, m, fstest.MapFS{"model.pkl": {Data: []byte(content)}}); err != nil {
+		t.Fatal(err)
+	}
+	digest, err := bundle.Digest(bytes.NewReader(buf.Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return buf.Bytes(), digest
+}
+
+func open(t *testing.T, dir string, maxBytes int64) *Store {
+	t.Helper()
+	s, err := Open(dir, maxBytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func put(t *testing.T, s *Store, data []byte) (api.Artifact, bool) {
+	t.Helper()
+	a, created, err := s.Put(t.Context(), bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a, created
+}
+
+// files lists what is in the folder.
+func files(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := make([]string, len(entries))
+	for i, entry := range entries {
+		names[i] = entry.Name()
+	}
+	return names
+}
+
+func TestPutGetListDelete(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new", "store")
+	s := open(t, dir, 0)
+	data, digest := pack(t, "one")
+	a, created := put(t, s, data)
+	if !created || a.Digest != digest || a.Size != int64(len(data)) || a.Created.IsZero() || !bytes.Contains(a.Manifest, []byte("model.pkl")) {
+		t.Errorf("created %v: %+v", created, a)
+	}
+	if again, created := put(t, s, data); created || !again.Created.Equal(a.Created) {
+		t.Error("it was created twice")
+	}
+	other, otherDigest := pack(t, "two")
+	put(t, s, other)
+
+	s = open(t, dir, 0) // a restart
+	all, err := s.List()
+	if want := slices.Sorted(slices.Values([]string{digest, otherDigest})); err != nil || !slices.Equal(all, want) {
+		t.Fatalf("list is %v, %v", all, err)
+	}
+	r, err := s.Open(digest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if err := s.Delete(digest); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, data) {
+		t.Errorf("who was reading it read %d bytes, %v", len(got), err)
+	}
+	_, errGet := s.Get(digest)
+	_, errOpen := s.Open(digest)
+	for _, err := range []error{errGet, errOpen, s.Delete(digest)} {
+		if !errors.Is(err, api.ErrNoBundle) {
+			t.Errorf("error is %v", err)
+		}
+	}
+	if _, err := s.Get(otherDigest); err != nil {
+		t.Error(err)
+	}
+	if got := s.held.Load(); got != int64(len(other)) {
+		t.Errorf("it counts %d bytes, and holds %d", got, len(other))
+	}
+}
+
+func TestNothingIsLeftOfWhatIsRefused(t *testing.T) {
+	good, _ := pack(t, strings.Repeat("weights", 100))
+	damaged := bytes.Clone(good)
+	damaged[bytes.Index(damaged, []byte("weights"))] ^= 1
+	broken := errors.New("the client went away")
+	gone, cancel := context.WithCancelCause(t.Context())
+	cancel(broken)
+	for name, c := range map[string]struct {
+		ctx  context.Context
+		body io.Reader
+		want error
+	}{
+		"no archive":    {t.Context(), strings.NewReader("hello"), api.ErrBundleInvalid},
+		"nothing":       {t.Context(), strings.NewReader(""), api.ErrBundleInvalid},
+		"cut off":       {t.Context(), bytes.NewReader(good[:len(good)-1]), api.ErrBundleInvalid},
+		"damaged":       {t.Context(), bytes.NewReader(damaged), api.ErrBundleInvalid},
+		"too large":     {t.Context(), io.MultiReader(bytes.NewReader(good), strings.NewReader("x")), api.ErrBundleTooLarge},
+		"a broken pipe": {t.Context(), io.MultiReader(bytes.NewReader(good[:9]), iotest.ErrReader(broken)), broken},
+		"an end":        {gone, bytes.NewReader(good), broken},
+	} {
+		dir := t.TempDir()
+		s := open(t, dir, int64(len(good)))
+		if _, _, err := s.Put(c.ctx, c.body); !errors.Is(err, c.want) {
+			t.Errorf("%s: error is %v, want %v", name, err, c.want)
+		}
+		if left := files(t, dir); len(left) > 0 || s.held.Load() != 0 {
+			t.Errorf("%s: %v is left, %d bytes are counted", name, left, s.held.Load())
+		}
+		if _, created := put(t, s, good); !created {
+			t.Errorf("%s: then a good one was not created", name)
+		}
+	}
+}
+
+func TestFull(t *testing.T) {
+	one, digest := pack(t, "one")
+	two, _ := pack(t, "two")
+	s := open(t, t.TempDir(), 0)
+	s.MaxTotal = int64(len(one)+len(two)) - 1
+	put(t, s, one)
+	if _, _, err := s.Put(t.Context(), bytes.NewReader(two)); !errors.Is(err, api.ErrBundlesFull) || !strings.Contains(err.Error(), "delete bundles") {
+		t.Errorf("error is %v", err)
+	}
+	if err := s.Delete(digest); err != nil {
+		t.Fatal(err)
+	}
+	if _, created := put(t, s, two); !created {
+		t.Error("there is room, and it was not created")
+	}
+}
+
+func TestTheDiskIsFull(t *testing.T) {
+	s := open(t, t.TempDir(), 0)
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := &upload{store: s, file: full, hash: sha256.New()}
+	if err := u.receive(t.Context(), strings.NewReader("x")); !errors.Is(err, api.ErrBundlesFull) {
+		t.Errorf("error is %v", err)
+	}
+	full.Close()
+}
+
+func TestOpenRemovesWhatACrashLeft(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, 0)
+	data, digest := pack(t, "one")
+	put(t, s, data)
+	u, err := s.begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := u.receive(t.Context(), strings.NewReader("half of a bundle")); err != nil {
+		t.Fatal(err)
+	}
+	if len(files(t, dir)) != 2 {
+		t.Fatal("there is no upload to break off")
+	}
+	s = open(t, dir, 0)
+	if left := files(t, dir); len(left) != 1 || "sha256:"+strings.TrimSuffix(left[0], ".zip") != digest {
+		t.Errorf("there is %v", left)
+	}
+	if s.held.Load() != int64(len(data)) {
+		t.Errorf("%d bytes are counted of %d", s.held.Load(), len(data))
+	}
+}
+
+func TestDigestsAreNoPaths(t *testing.T) {
+	outside := t.TempDir()
+	s := open(t, filepath.Join(outside, "store"), 0)
+	data, digest := pack(t, "one")
+	secret := filepath.Join(outside, "secret.zip")
+	if err := os.WriteFile(secret, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range []string{"sha256:../secret", "../secret", "", "sha256:" + strings.Repeat("../", 20) + "secret", strings.ToUpper(digest)} {
+		_, errGet := s.Get(d)
+		_, errOpen := s.Open(d)
+		for _, err := range []error{errGet, errOpen, s.Delete(d)} {
+			if !errors.Is(err, api.ErrNoBundle) {
+				t.Errorf("%q: error is %v", d, err)
+			}
+		}
+	}
+}
+
+func TestADamagedBundleIsRepairedByAnUpload(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, 0)
+	data, digest := pack(t, "one")
+	put(t, s, data)
+	path := filepath.Join(dir, strings.TrimPrefix(digest, "sha256:")+".zip")
+	if err := os.WriteFile(path, data[:len(data)/2], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, dir, 0)
+	if _, err := s.Get(digest); !errors.Is(err, api.ErrBundleInvalid) {
+		t.Errorf("error is %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "other.zip"), data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := s.List(); err != nil || !slices.Equal(all, []string{digest}) {
+		t.Errorf("list is %v, %v", all, err)
+	}
+	if _, created := put(t, s, data); !created || s.held.Load() != int64(len(data)) {
+		t.Errorf("created %v, %d bytes are counted of %d", created, s.held.Load(), len(data))
+	}
+	if _, err := s.Get(digest); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPutsAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, 0)
+	var wg sync.WaitGroup
+	var total int64
+	var firsts [3]atomic.Int32
+	for i := range firsts {
+		data, _ := pack(t, fmt.Sprint("model ", i))
+		total += int64(len(data))
+		for range 4 {
+			wg.Go(func() {
+				_, created, err := s.Put(t.Context(), bytes.NewReader(data))
+				if err != nil {
+					t.Error(err)
+				}
+				if created {
+					firsts[i].Add(1)
+				}
+			})
+		}
+	}
+	wg.Wait()
+	for i := range firsts {
+		if n := firsts[i].Load(); n != 1 {
+			t.Errorf("bundle %d was created %d times", i, n)
+		}
+	}
+	if n := len(files(t, dir)); n != len(firsts) || s.held.Load() != total {
+		t.Errorf("%d files, %d bytes counted of %d", n, s.held.Load(), total)
+	}
+}
+
+func TestFullDisk(t *testing.T) {
+	for err, full := range map[error]bool{syscall.ENOSPC: true, syscall.EDQUOT: true, syscall.EIO: false} {
+		wrapped := &os.PathError{Op: "sync", Path: "upload", Err: err}
+		if got := fullDisk(wrapped); errors.Is(got, api.ErrBundlesFull) != full || !errors.Is(got, err) {
+			t.Errorf("%v is %v", err, got)
+		}
+	}
+	if err := fullDisk(nil); err != nil {
+		t.Error(err)
+	}
+}

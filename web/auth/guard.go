@@ -1,0 +1,138 @@
+package auth
+
+import (
+	"cmp"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"time"
+
+	"topsail/internal/access"
+	"topsail/serving"
+	"topsail/web/problem"
+)
+
+// local is the name of everybody, where no keys are asked for.
+const local = "local"
+
+// Config says who may ask.
+type Config struct {
+	Keys      *access.Keys            // of a file, each for everything; nil: none
+	Catalog   func() *serving.Catalog // has the other keys
+	Require   bool                    // ask for keys also without a file of them
+	Hosts     []string                // beside loopback, by which this service may be called while it asks for no keys
+	Encrypted bool                    // what is in front of this service speaks TLS
+	Now       func() time.Time        // nil: time.Now
+}
+
+// Guard finds out who asks. It may be used concurrently.
+type Guard struct {
+	Config
+	origin *http.CrossOriginProtection
+	signIn *attempts
+}
+
+// New makes a guard.
+func New(config Config) *Guard {
+	if config.Now == nil {
+		config.Now = time.Now
+	}
+	return &Guard{Config: config, origin: http.NewCrossOriginProtection(), signIn: newAttempts()}
+}
+
+// Required says whether requests must show a key. Otherwise everybody may do everything.
+func (g *Guard) Required() bool { return g.Keys != nil || g.Require }
+
+// Handler puts the Caller into the context of requests for next, which refuses nobody by
+// itself: Of(ctx) may be nobody. Refused here is a key that does not hold, what another
+// site's page has a browser send, and, while no keys are asked for, a request by a name
+// that is not ours, because a name can be made to point here.
+func (g *Guard) Handler(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !g.Required() && !g.ours(r.Host) {
+			problem.New(http.StatusForbidden, "host", "without keys this service answers to localhost and the address that it listens on alone; "+
+				"call it by one of these, or set web.keys_file").Write(w)
+			return
+		}
+		if g.origin.Check(r) != nil {
+			problem.New(http.StatusForbidden, "cross_origin", "a page of another site cannot change anything here").Write(w)
+			return
+		}
+		caller, ok := g.identify(r)
+		if !ok {
+			Unauthorized().Write(w)
+			return
+		}
+		caller.From = clientOf(r)
+		next.ServeHTTP(w, r.WithContext(With(r.Context(), caller)))
+	})
+}
+
+// ours says whether a Host header names this machine to itself, or what we listen on.
+func (g *Guard) ours(hostport string) bool {
+	host, _, err := net.SplitHostPort(hostport)
+	if err != nil {
+		host = strings.TrimSuffix(strings.TrimPrefix(hostport, "["), "]")
+	}
+	if ip, err := netip.ParseAddr(host); err == nil && ip.Unmap().IsLoopback() {
+		return true
+	}
+	for _, known := range append([]string{"localhost"}, g.Hosts...) {
+		if host != "" && strings.EqualFold(strings.TrimSuffix(host, "."), known) {
+			return true
+		}
+	}
+	return false
+}
+
+// identify finds out who asks. It is false for a key in a header that does not hold. A
+// session that does not hold is as none: who has an old cookie must get to sign in.
+func (g *Guard) identify(r *http.Request) (Caller, bool) {
+	if shown := access.Shown([]byte(r.Header.Get("X-Api-Key")), []byte(r.Header.Get("Authorization"))); len(shown) > 0 {
+		holder, ok := g.find(shown)
+		return holder.Caller, ok
+	}
+	if cookie, err := r.Cookie(SessionCookie); err == nil {
+		if caller, ok := g.resume(cookie.Value); ok {
+			return caller, true
+		}
+	}
+	if g.Required() {
+		return Caller{}, true
+	}
+	return Caller{Name: local, Role: serving.RoleAdmin}, true
+}
+
+// holder is the caller who has a key, with how sessions name the key and what only its
+// verifiers know.
+type holder struct {
+	Caller
+	key    string
+	secret []byte
+}
+
+// find is who holds the key that is shown.
+func (g *Guard) find(shown []byte) (holder, bool) {
+	if name, digest, ok := g.Keys.Find(shown); ok {
+		return ofFile(name, digest), true
+	}
+	if k := g.Catalog().Key(shown, g.Now()); k != nil {
+		return ofCatalog(k), true
+	}
+	return holder{}, false
+}
+
+func ofFile(name string, digest []byte) holder {
+	return holder{Caller{Name: name, Role: serving.RoleAdmin}, fileKey + encode([]byte(name)), digest}
+}
+
+func ofCatalog(k *serving.Key) holder {
+	return holder{Caller{Name: k.Name, ID: k.ID, Role: k.Role, Apps: k.Apps}, catalogKey + k.ID, k.Hash}
+}
+
+// clientOf is the address of who asks, without the port.
+func clientOf(r *http.Request) string {
+	host, _, _ := net.SplitHostPort(r.RemoteAddr)
+	return cmp.Or(host, r.RemoteAddr)
+}

@@ -1,0 +1,97 @@
+package change
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"topsail/serving"
+	"topsail/serving/catalog"
+)
+
+// Store holds the catalog.
+type Store interface {
+	Catalog() *serving.Catalog
+	// Apply is catalog.Apply, made durable.
+	Apply(ctx context.Context, change catalog.Change, ifRevision uint64) (*serving.Catalog, error)
+}
+
+// Turns lets the requests of this process change a store's catalog one after the
+// other, so that they do not keep each other from it.
+type Turns struct {
+	store Store
+	turn  chan struct{} // holds a token while a request changes the catalog
+}
+
+// New makes the turns of a store.
+func New(store Store) *Turns { return &Turns{store: store, turn: make(chan struct{}, 1)} }
+
+// Plan says what is to be changed in a catalog. It may be asked several times, of
+// catalogs ever newer, and writes to none of them.
+type Plan func(*serving.Catalog) ([]catalog.Change, error)
+
+// Make makes the changes that plan wants, by an author: all or, where one of them is
+// refused, none. It returns the catalog that was planned on and the one that came of
+// it. Where another process is quicker, plan is asked again, until ctx ends.
+func (t *Turns) Make(ctx context.Context, by serving.Author, plan Plan) (before, after *serving.Catalog, err error) {
+	done, err := t.Take(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer done()
+	for {
+		before = t.store.Catalog()
+		changes, err := plan(before)
+		if err == nil {
+			after, err = t.apply(ctx, by, before, changes)
+		}
+		switch {
+		case err == nil:
+			return before, after, nil
+		case !errors.Is(err, catalog.ErrConflict):
+			return nil, nil, err
+		case ctx.Err() != nil:
+			return nil, nil, fmt.Errorf("others changed the catalog again and again: %w", context.Cause(ctx))
+		}
+	}
+}
+
+// Take waits for a turn, which lasts until done is called. Nothing else of this process
+// changes the catalog meanwhile.
+func (t *Turns) Take(ctx context.Context) (done func(), err error) {
+	select {
+	case t.turn <- struct{}{}:
+		return func() { <-t.turn }, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("wait for other changes: %w", context.Cause(ctx))
+	}
+}
+
+// apply tries the changes on paper first, and makes each one on what the one before it
+// has left, so that nobody comes between unnoticed.
+func (t *Turns) apply(ctx context.Context, by serving.Author, before *serving.Catalog, changes []catalog.Change) (*serving.Catalog, error) {
+	if _, err := Rehearse(before, changes); err != nil {
+		return nil, err
+	}
+	cat := before
+	for _, c := range changes {
+		next, err := t.store.Apply(ctx, catalog.Signed{Change: c, By: by}, cat.Revision)
+		if err != nil {
+			return nil, err
+		}
+		cat = next
+	}
+	return cat, nil
+}
+
+// Rehearse makes changes on paper.
+func Rehearse(cat *serving.Catalog, changes []catalog.Change) (*serving.Catalog, error) {
+	for _, c := range changes {
+		next, err := catalog.Apply(cat, c, 0)
+		if err != nil {
+			return nil, err
+		}
+		cat = next
+	}
+	return cat, nil
+}

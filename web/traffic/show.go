@@ -1,0 +1,98 @@
+package traffic
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"topsail/serving"
+	"topsail/web/api"
+)
+
+// settled is the last second that gateways have been read of: the one that goes on now
+// may lack some.
+func settled(now time.Time) int64 { return now.Unix() - 1 }
+
+// Now implements api.Traffic.
+func (c *Collector) Now() api.TrafficNow {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	t := api.TrafficNow{At: now.UTC(), Window: minute, Apps: []api.AppTraffic{}}
+	for name, a := range c.apps {
+		if one, ok := a.now(name, settled(now)); ok {
+			t.Apps = append(t.Apps, one)
+		}
+	}
+	slices.SortFunc(t.Apps, func(a, b api.AppTraffic) int {
+		return cmp.Or(cmp.Compare(a.Attainment, b.Attainment), cmp.Compare(b.Rate, a.Rate), cmp.Compare(a.App, b.App))
+	})
+	return t
+}
+
+// App implements api.Traffic. Of an app that nobody knows everything is unknown.
+func (c *Collector) App(name string, window time.Duration) api.AppSeries {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a := c.apps[name]
+	if a == nil {
+		a = newApp()
+	}
+	return a.over(name, window, settled(time.Now()))
+}
+
+// Version implements api.Traffic. It knows of no decisions.
+func (c *Collector) Version(id serving.ModelID, window time.Duration) api.VersionSeries {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	v := c.versions[id]
+	if v == nil {
+		v = newVersion()
+	}
+	return v.over(id, window, settled(time.Now()))
+}
+
+// Measured implements api.Traffic.
+func (c *Collector) Measured(r *api.Replica) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if m := c.replicas[replicaKey{r.Model, r.Version, r.Name}]; m != nil && time.Since(m.at) <= current {
+		m.fill(r)
+	}
+}
+
+// Pools are the pools as the leading scheduler has them, by model and version; none
+// while no leader can be read. Pins and decisions are for others to add.
+func (c *Collector) Pools() []api.Pool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var all []api.Pool
+	if r := c.ruling(); r != nil {
+		for _, p := range r.pools {
+			all = append(all, p.Pool)
+		}
+	}
+	slices.SortFunc(all, func(a, b api.Pool) int {
+		return cmp.Or(cmp.Compare(a.Model, b.Model), cmp.Compare(a.Version, b.Version))
+	})
+	return all
+}
+
+// Leader is the name of the target that leads, empty while none can be read, and for
+// how many seconds the demand has been unknown to it.
+func (c *Collector) Leader() (name string, demandUnknown float64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r := c.ruling(); r != nil {
+		return r.leader, r.unknown
+	}
+	return "", 0
+}
+
+// ruling is what a leader said not long ago, or nil.
+func (c *Collector) ruling() *reign {
+	if c.reign == nil || time.Since(c.reign.at) > current {
+		return nil
+	}
+	return c.reign
+}
