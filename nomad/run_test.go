@@ -46,12 +46,16 @@ func (c *cluster) end(t *testing.T, id string) {
 	c.ready(t, id, 0)
 }
 
+// convergence is how long Nomad and Consul may take to agree on a service, should a
+// call between them fail: each looks at the whole again once a minute.
+const convergence = 3 * time.Minute
+
 // ready waits for n instances of a service that pass their checks.
 func (c *cluster) ready(t *testing.T, service string, n int) []*consulapi.ServiceEntry {
 	t.Helper()
 	var found []*consulapi.ServiceEntry
 	health := c.consulAs(t, c.consulRoot).Health()
-	err := poll(context.WithoutCancel(t.Context()), time.Minute, func() (err error) { // in a cleanup, too
+	err := poll(context.WithoutCancel(t.Context()), convergence, func() (err error) { // in a cleanup, too
 		if found, _, err = health.Service(service, "", true, nil); err != nil {
 			return err
 		}
@@ -61,7 +65,7 @@ func (c *cluster) ready(t *testing.T, service string, n int) []*consulapi.Servic
 		return nil
 	})
 	if err != nil {
-		t.Fatalf("%v\n%s", err, c.events(service))
+		t.Fatalf("%v\n%s%s%s", err, c.events(service), c.client.LogTail(), c.consul.LogTail())
 	}
 	return found
 }

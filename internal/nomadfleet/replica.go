@@ -106,19 +106,35 @@ func preparing(a *api.AllocationListStub) string {
 	return a.ClientDescription
 }
 
+// between is how often a container that is between two runs is looked at again.
+const between = 100 * time.Millisecond
+
 // Restart ends the container of a replica, which Nomad then starts anew in its place.
+// A container that is between two runs when it is asked to is ended once it runs.
 func (f *Fleet) Restart(ctx context.Context, replica string) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	alloc, err := f.allocation(ctx, replica)
 	if err != nil {
 		return err
 	}
-	_, err = read(ctx, f, func(q *api.QueryOptions) (any, *api.QueryMeta, error) {
-		return nil, nil, f.client.Allocations().Restart(alloc, jobs.Container, q)
-	})
-	if err != nil {
-		return fmt.Errorf("restart replica %.8s: %s", replica, said(err))
+	for {
+		_, err := read(ctx, f, func(q *api.QueryOptions) (any, *api.QueryMeta, error) {
+			return nil, nil, f.client.Allocations().Restart(alloc, jobs.Container, q)
+		})
+		if err == nil {
+			return nil
+		}
+		refusal := fmt.Errorf("restart replica %.8s: %s", replica, said(err))
+		if !strings.Contains(said(err), "Task not running") {
+			return refusal
+		}
+		select {
+		case <-ctx.Done():
+			return refusal
+		case <-time.After(between):
+		}
 	}
-	return nil
 }
 
 // Drain has a replica end what it has and go; Nomad starts another one.

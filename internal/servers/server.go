@@ -88,6 +88,16 @@ func (s *Server) awaitReady(ctx context.Context) error {
 	}
 }
 
+// LogTail is the end of what the server wrote, for people who read a failure.
+func (s *Server) LogTail() string {
+	const most = 4 << 10
+	written, err := os.ReadFile(s.log)
+	if err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("%s wrote:\n%s\n", s.Name, written[max(0, len(written)-most):])
+}
+
 // PID is the process that runs; 0 before Start.
 func (s *Server) PID() int {
 	if s.cmd == nil {
