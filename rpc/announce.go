@@ -1,6 +1,10 @@
 package rpc
 
-import "topsail/serving"
+import (
+	"bytes"
+
+	"topsail/serving"
+)
 
 // State is how an announced model version is doing.
 type State uint8
@@ -21,7 +25,10 @@ type Announcement struct {
 	InputLength int               // elements; 0: any
 	Model       serving.ModelID
 	Stage       string
+	Pipeline    []byte // with Stage: the stages of the model version, as serving.Pipeline has them in JSON
 }
+
+const announcePipeline = 1
 
 // AppendAnnounce appends the body of an ANNOUNCE frame.
 func AppendAnnounce(b []byte, list ...Announcement) []byte {
@@ -35,6 +42,9 @@ func AppendAnnounce(b []byte, list ...Announcement) []byte {
 		b = appendStr8(b, clip(a.Model.Model, 255))
 		b = appendStr8(b, clip(a.Model.Version, 255))
 		b = appendStr8(b, clip(a.Stage, 255))
+		if len(a.Pipeline) > 0 {
+			b = appendField(b, announcePipeline, a.Pipeline)
+		}
 		b = closeSize(b, at)
 	}
 	return b
@@ -54,7 +64,9 @@ func ParseAnnounce(body []byte) ([]Announcement, error) {
 		a.Model.Version = string(e.str8("version"))
 		a.Stage = string(e.str8("stage"))
 		for e.more() {
-			e.field()
+			if tag, value := e.field(); tag == announcePipeline {
+				a.Pipeline = bytes.Clone(value.rest())
+			}
 		}
 		switch {
 		case e.err != nil:

@@ -14,7 +14,10 @@ const (
 // Features are bits that both sides must offer before either uses them.
 type Features uint64
 
-const FeatureLZ4 Features = 1
+const (
+	FeatureLZ4    Features = 1
+	FeatureStages Features = 2 // of sidecars and containers: stages of pipelines; of both hops: StatusDropped
+)
 
 // Minor is the minor version that this implementation speaks.
 const Minor = 0

@@ -23,10 +23,16 @@ const (
 	StatusNoContainer  Status = 8
 	StatusContainer    Status = 9
 	StatusCancelled    Status = 10
+	StatusDropped      Status = 11 // only to peers with FeatureStages
+
+	lastStatus = StatusDropped
 )
 
+// Statuses is the number of statuses: they are 0 to Statuses - 1.
+const Statuses = int(lastStatus) + 1
+
 func (s Status) String() string {
-	names := [...]string{"ok", "model_error", "bad_input", "full", "late", "expired", "draining", "unknown_model", "no_container", "container", "cancelled"}
+	names := [...]string{"ok", "model_error", "bad_input", "full", "late", "expired", "draining", "unknown_model", "no_container", "container", "cancelled", "dropped"}
 	if int(s) < len(names) {
 		return names[s]
 	}
@@ -50,6 +56,8 @@ func (s Status) Cause() serving.Cause {
 		return serving.Draining
 	case StatusNoContainer, StatusUnknownModel:
 		return serving.NoReplica
+	case StatusDropped:
+		return serving.Dropped
 	}
 	return serving.ContainerError
 }
@@ -145,7 +153,7 @@ func (r *Reply) Next(a *Answer) bool {
 	a.More = e.u8("flags")&answerLast == 0
 	e.u16("reserved")
 	switch {
-	case a.Status > StatusCancelled:
+	case a.Status > lastStatus:
 		e.fail("status", "is unknown")
 	case a.Status == StatusOK:
 		a.Payload = e.skipPayload()

@@ -15,9 +15,10 @@ const (
 	ModelError           // the model raised an error for this input
 	ContainerError       // the container died, lied or could not be reached
 	Draining             // the replica is stopping
+	Dropped              // a stage of the model's pipeline dropped the input
 )
 
-var causeNames = [...]string{"ok", "missed_slo", "no_replica", "refused_full", "refused_late", "model_error", "container_error", "draining"}
+var causeNames = [...]string{"ok", "missed_slo", "no_replica", "refused_full", "refused_late", "model_error", "container_error", "draining", "dropped"}
 
 // Causes lists every cause, for metrics that want a series of each from the start.
 func Causes() []Cause {
@@ -60,6 +61,8 @@ func (f *Failure) Explain() string {
 		return "Refused: " + f.Error()
 	case ModelError:
 		return "Model error: " + f.Error()
+	case Dropped:
+		return "Dropped: " + f.Error()
 	}
 	return "Container error: " + f.Error()
 }

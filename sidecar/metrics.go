@@ -69,7 +69,7 @@ func (m *Metrics) forget(id serving.ModelID, replica string) {
 }
 
 type poolMetrics struct {
-	answers, dropped       [rpc.StatusCancelled + 1]obs.Counter
+	answers, dropped       [rpc.Statuses]obs.Counter
 	sizes, service, waited obs.Histogram
 	demand                 *demand.Tally // while the sidecar runs
 

@@ -251,7 +251,7 @@ func (r *replica) judge(status rpc.Status, took time.Duration, now time.Time) {
 		return
 	case rpc.StatusCancelled:
 		return // by this gateway
-	case rpc.StatusModelError, rpc.StatusBadInput:
+	case rpc.StatusModelError, rpc.StatusBadInput, rpc.StatusDropped:
 		r.health.succeed()
 	case rpc.StatusContainer, rpc.StatusNoContainer:
 		r.fail(now)

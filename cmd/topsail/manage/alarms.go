@@ -64,6 +64,7 @@ func causeAdvice(cause string) string {
 		"refused_late":    "the load is beyond the capacity, or the objective is shorter than the model takes: more replicas, or a longer objective",
 		"draining":        "replicas end without leaving first: look at why they stop",
 		"model_error":     "the model raises errors: look at the logs of its replicas",
+		"dropped":         "a stage of the model drops inputs: if that is not meant, look at its reasons in the answers",
 		"container_error": "containers die or hang: look at the logs of the replicas",
 	}[cause]
 }

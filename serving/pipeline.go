@@ -1,0 +1,146 @@
+package serving
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"time"
+)
+
+// Stage is one step of a Pipeline: what it takes, and how the workers that run it
+// are fed. Its zero values are one worker that gets its inputs one at a time.
+type Stage struct {
+	Name       string     `json:"name"`
+	After      []string   `json:"after,omitempty"`      // whose outputs it takes; empty: the stage before it, and the first one the query's input
+	Code       string     `json:"code,omitempty"`       // what its workers run, "module:name"; empty where the container's own program says it
+	Workers    int        `json:"workers,omitempty"`    // processes; 0: 1
+	CPUs       []int      `json:"cpus,omitempty"`       // worker i runs on CPU CPUs[i mod len(CPUs)]; empty: on any
+	Batch      StageBatch `json:"batch,omitzero"`       //
+	Idempotent bool       `json:"idempotent,omitempty"` // an input whose worker died may be given to another one, once
+}
+
+// StageBatch is how the inputs of a stage come together in batches.
+type StageBatch struct {
+	Strategy string        `json:"strategy,omitempty"` // "none" (the default: lists of one), "fixed", "aimd" or "quantile"
+	MaxSize  int           `json:"max_size,omitempty"` // for "fixed" the size; else 0: no cap
+	Delay    time.Duration `json:"delay,omitempty"`    // how long a batch may wait to fill, from its first input on
+}
+
+// Pipeline is the stages of a model version. Each stage comes behind those that it
+// takes from; the output of the last one answers the query, and every other one
+// feeds at least one stage. A stage that takes from several waits for all of them.
+type Pipeline []Stage
+
+// QueryInput names, in Stage.After, the input of the query itself.
+const QueryInput = "input"
+
+const (
+	// MaxStages bounds a pipeline.
+	MaxStages = 32
+	// MaxWorkers bounds the processes of one stage.
+	MaxWorkers = 64
+)
+
+var stageName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$`)
+
+// Check says everything that is wrong with the pipeline, or nil.
+func (p Pipeline) Check() error {
+	var errs []error
+	if len(p) > MaxStages {
+		errs = append(errs, fmt.Errorf("a pipeline has at most %d stages, and this one has %d", MaxStages, len(p)))
+	}
+	seen := map[string]bool{QueryInput: true}
+	used := map[string]bool{}
+	for i, s := range p {
+		if err := s.check(seen); err != nil {
+			errs = append(errs, fmt.Errorf("stage %q: %w", s.Name, err))
+		}
+		seen[s.Name] = true
+		for _, from := range p.Sources(i) {
+			used[from] = true
+		}
+	}
+	for _, s := range p[:max(0, len(p)-1)] {
+		if !used[s.Name] {
+			errs = append(errs, fmt.Errorf("stage %q feeds no other stage: only the last one answers the query", s.Name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// check says what is wrong with a stage by itself and behind the ones seen.
+func (s *Stage) check(seen map[string]bool) error {
+	var errs []error
+	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	switch {
+	case !stageName.MatchString(s.Name):
+		wrong("use a name of 1 to 63 letters, digits, '_' or '-', beginning with a letter or digit")
+	case seen[s.Name]:
+		wrong("there is another one of this name; %q is that of the query's input", QueryInput)
+	}
+	for i, from := range s.After {
+		if !seen[from] {
+			wrong("after names %q, which is no stage before it", from)
+		}
+		if slices.Contains(s.After[:i], from) {
+			wrong("after names %q twice", from)
+		}
+	}
+	if s.Workers < 0 || s.Workers > MaxWorkers {
+		wrong("workers must be between 1 and %d", MaxWorkers)
+	}
+	if slices.ContainsFunc(s.CPUs, func(cpu int) bool { return cpu < 0 }) {
+		wrong("cpus must be numbers of CPUs, from 0 on")
+	}
+	b := s.Batch
+	switch b.Strategy {
+	case "", "none", "aimd", "quantile":
+	case "fixed":
+		if b.MaxSize == 0 {
+			wrong("batch strategy \"fixed\" needs max_size, the size")
+		}
+	default:
+		wrong("batch strategy %q is unknown: use \"none\", \"fixed\", \"aimd\" or \"quantile\"", b.Strategy)
+	}
+	if b.MaxSize < 0 || b.MaxSize > 65536 {
+		wrong("batch max_size must be between 0 (no cap) and 65536")
+	}
+	if b.Delay < 0 || b.Delay > MaxBatchDelay {
+		wrong("batch delay must be between 0 and %v", MaxBatchDelay)
+	}
+	return errors.Join(errs...)
+}
+
+// Sources are whose outputs stage i takes: names of stages, or QueryInput.
+func (p Pipeline) Sources(i int) []string {
+	switch {
+	case len(p[i].After) > 0:
+		return p[i].After
+	case i == 0:
+		return []string{QueryInput}
+	}
+	return []string{p[i-1].Name}
+}
+
+// Spec is the batching of a stage in the terms of a model version's.
+func (b StageBatch) Spec() BatchSpec {
+	if b.Strategy == "" || b.Strategy == "none" {
+		return BatchSpec{Strategy: "fixed", MaxSize: 1}
+	}
+	return BatchSpec(b)
+}
+
+// ParsePipeline reads the JSON form, which containers announce, and checks it.
+// Fields that it does not know are skipped: a newer container may have more.
+func ParsePipeline(b []byte) (Pipeline, error) {
+	var p Pipeline
+	if err := json.Unmarshal(b, &p); err != nil {
+		return nil, fmt.Errorf("the pipeline is not a JSON list of stages: %w", err)
+	}
+	if len(p) == 0 {
+		return nil, errors.New("the pipeline has no stages")
+	}
+	return p, p.Check()
+}
