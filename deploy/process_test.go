@@ -17,14 +17,15 @@ import (
 	"topsail/internal/servers"
 )
 
-// programs are built once: topsail, and a container in Go.
-var programs struct{ topsail, gosum string }
+// programs are built once: topsail, and containers in Go.
+var programs struct{ topsail, gosum, gostages string }
 
 func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "topsail-deploy")
 	if err == nil {
 		programs.topsail, programs.gosum = filepath.Join(dir, "topsail"), filepath.Join(dir, "gosum")
-		err = build(programs.topsail, "topsail/cmd/topsail", programs.gosum, "topsail/examples/gosum")
+		programs.gostages = filepath.Join(dir, "gostages")
+		err = build(programs.topsail, "topsail/cmd/topsail", programs.gosum, "topsail/examples/gosum", programs.gostages, "topsail/examples/gostages")
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -115,6 +116,19 @@ name = "sum"
 version = "2"
 input_type = "doubles"
 command = [%[1]q]
+
+[[app]]
+name = "stages"
+input_type = "doubles"
+latency_slo_micros = 1000000
+default_output = "none"
+models = ["stages"]
+
+[[model]]
+name = "stages"
+version = "1"
+input_type = "doubles"
+command = [%[2]q]
 `
 
 var (
@@ -127,7 +141,7 @@ var (
 func startLocal(t *testing.T) (metrics string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "topsail.toml")
-	if err := os.WriteFile(file, fmt.Appendf(nil, catalog, programs.gosum), 0o600); err != nil {
+	if err := os.WriteFile(file, fmt.Appendf(nil, catalog, programs.gosum, programs.gostages), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	p := start(t, "local", "--config", file, "--gateway-addr", "127.0.0.1:0", "--web-addr", "127.0.0.1:0", "--ops-addr", "127.0.0.1:0")
@@ -135,6 +149,9 @@ func startLocal(t *testing.T) (metrics string) {
 	app := askLine.FindString(p.said())
 	exchange(t, app+"predict", `{"input": [1, 2]}`, `"output":3`)
 	exchange(t, app+"update", `{"input": [1, 2], "label": 3}`, "Feedback received? 1")
+	stages := strings.Replace(app, "/sum/", "/stages/", 1)
+	exchange(t, stages+"predict", `{"input": [1, 2]}`, `"output":[5.0,7.0]`)
+	exchange(t, stages+"predict", `{"input": [1, -2]}`, "Dropped: stage scale: a number is below zero")
 	metrics = opsLine.FindString(p.said())
 	asked := 0
 	until(t, "demand and capacity", p, func() bool {

@@ -272,7 +272,7 @@ func TestWhatCannotBeMeantIsRefused(t *testing.T) {
 		"string with dimensions": valued(serving.String, 1, 1, 0, 0, 0, 1, 0, 0, 0, 'x'),
 		"scalar without data":    valued(serving.Float64, 0, 0, 0, 0, 0),
 		"vector of a half":       valued(serving.Int32, 1, 1, 0, 0, 0, 3, 0, 0, 0, 1, 2, 3),
-		"status":                 encode(newReply(ReplyHead{}, true, answer{Answer: Answer{Status: StatusCancelled + 1}})),
+		"status":                 encode(newReply(ReplyHead{}, true, answer{Answer: Answer{Status: lastStatus + 1}})),
 		"metric kind 0":          measured(0),
 		"metric kind 4":          measured(4),
 	} {

@@ -59,6 +59,25 @@ func ParsePayload(b []byte) ([]serving.Value, error) {
 	return values, c.err
 }
 
+// JoinPayloads makes one payload of the first value of each, under these names.
+func JoinPayloads(names []string, payloads [][]byte) ([]byte, error) {
+	values := make([]serving.Value, len(payloads))
+	size := 0
+	for i, b := range payloads {
+		all, err := ParsePayload(b)
+		if err != nil {
+			return nil, err
+		}
+		if len(all) == 0 {
+			return nil, &ProtocolError{Frame: "payload", Field: "values", Why: "are none from " + names[i]}
+		}
+		values[i] = all[0]
+		values[i].Name = names[i]
+		size += len(b) + len(names[i])
+	}
+	return AppendPayload(make([]byte, 0, size+2), values...), nil
+}
+
 // payload reads one payload; the values' data point into the body.
 func (c *cursor) payload() []serving.Value {
 	count := c.u16("value count")

@@ -114,9 +114,7 @@ func (g *gatewayConn) leave() { g.remove(func(*queue.Item) bool { return true })
 // remove takes those of this gateway's items that match out of the queues.
 func (g *gatewayConn) remove(match func(*queue.Item) bool) {
 	for _, from := range g.pools {
-		for _, it := range from.pool.queue.Remove(func(it *queue.Item) bool { return it.From == from && match(it) }) {
-			from.pool.refuse(it, rpc.StatusCancelled, errCancelled)
-		}
+		from.pool.remove(func(it *queue.Item) bool { return it.From == from && match(it) }, rpc.StatusCancelled, errCancelled)
 	}
 }
 
@@ -134,6 +132,9 @@ func (a *asker) Answer(it *queue.Item, answer *rpc.Answer) {
 // lost with its gateway, or with one that does not read; that gateway answers by
 // its own clock.
 func sendAnswer(conn *rpc.Conn, head rpc.ReplyHead, answer *rpc.Answer) {
+	if answer.Status == rpc.StatusDropped && conn.Peer().Features&rpc.FeatureStages == 0 {
+		answer.Status = rpc.StatusModelError // as near as an older gateway comes
+	}
 	b := rpc.AppendReplyHead(conn.Begin(rpc.KindReply), head)
 	if err := conn.End(rpc.AppendAnswer(b, answer), 0); errors.Is(err, rpc.ErrTooLarge) {
 		*answer = rpc.Answer{Index: answer.Index, More: answer.More, Status: rpc.StatusContainer, Message: []byte("the output is larger than the gateway accepts")}

@@ -25,8 +25,8 @@ type members struct {
 }
 
 type member struct {
-	pool *pool
-	stop context.CancelFunc
+	stage *stage
+	stop  context.CancelFunc
 }
 
 // announced starts and stops batchers as the container says. A model that this
@@ -41,11 +41,15 @@ func (m *members) announced(list []rpc.Announcement) error {
 		if err != nil {
 			return err
 		}
-		if a.State != rpc.StateReady || m.serving[a.ID].pool != p {
+		s, err := p.station(a.Stage, string(a.Pipeline))
+		if err != nil {
+			return err
+		}
+		if a.State != rpc.StateReady || m.serving[a.ID].stage != s {
 			m.stop(a.ID) // the id may have meant another model so far
 		}
 		if a.State == rpc.StateReady && !m.left {
-			if err := m.start(a.ID, p); err != nil {
+			if err := m.start(a.ID, p, s); err != nil {
 				return err
 			}
 		}
@@ -53,12 +57,13 @@ func (m *members) announced(list []rpc.Announcement) error {
 	return nil
 }
 
-// start serves p, unless it does already. A model has one batcher in a session,
-// however often it is announced: for more, a container opens more connections.
-func (m *members) start(id uint32, p *pool) error {
+// start serves a stage of p, unless it does already. A stage has one batcher in a
+// session, however often it is announced: for more, a container opens more
+// connections.
+func (m *members) start(id uint32, p *pool, s *stage) error {
 	for other, member := range m.serving {
 		switch {
-		case member.pool != p:
+		case member.stage != s:
 		case other == id:
 			return nil
 		default:
@@ -66,17 +71,23 @@ func (m *members) start(id uint32, p *pool) error {
 		}
 	}
 	ctx, stop := context.WithCancel(m.ctx)
-	m.serving[id] = member{p, stop}
+	m.serving[id] = member{s, stop}
 	if m.first == nil {
 		m.first = p
 	}
-	m.sidecar.log.Info("container ready", "model", p.model.ModelID.String())
+	log := m.sidecar.log.With("model", p.model.ModelID.String())
+	if s.Name != "" {
+		log = log.With("stage", s.Name)
+	}
+	log.Info("container ready")
 	runner := m.session.Runner(id)
-	learner := p.learners.join(runner.Feedback, p.metrics)
-	m.batchers.Go(func() { learner.run(ctx) })
+	if s.Name == "" { // feedback is on a query's input, which no stage but the first one sees
+		learner := p.learners.join(runner.Feedback, p.metrics)
+		m.batchers.Go(func() { learner.run(ctx) })
+	}
 	m.batchers.Go(func() {
 		defer stop()
-		if err := p.serve(ctx, runner, m.sidecar.cfg.Stall); !errors.Is(err, context.Canceled) {
+		if err := p.serve(ctx, s, runner, m.sidecar.cfg.Stall); !errors.Is(err, context.Canceled) {
 			m.cancel(err) // a container that failed a batch is not trusted with another
 		}
 	})

@@ -17,6 +17,7 @@ type Metrics struct {
 	sizes   *obs.HistogramVec
 	service *obs.HistogramVec
 	waited  *obs.HistogramVec
+	stages  *stageFamilies
 	custom  *modelMetrics
 	gauges  *poolGauges
 }
@@ -31,6 +32,7 @@ func NewMetrics(r *obs.Registry) *Metrics {
 		sizes:   r.Histograms("topsail_sidecar_batch_size", "Inputs per batch.", obs.Sizes(), labels...),
 		service: r.Histograms("topsail_sidecar_batch_seconds", "Time from sending a batch to its last answer.", obs.Seconds(), labels...),
 		waited:  r.Histograms("topsail_sidecar_queue_seconds", "Time that queries waited for their batch.", obs.Seconds(), labels...),
+		stages:  newStageFamilies(r),
 		custom:  newModelMetrics(),
 		gauges:  newPoolGauges(),
 	}
@@ -41,11 +43,14 @@ func NewMetrics(r *obs.Registry) *Metrics {
 
 // pool prepares the metrics of one pool, so that the path of a query looks up none.
 func (m *Metrics) pool(id serving.ModelID, replica string) *poolMetrics {
-	l := []string{id.Model, id.Version, replica}
+	l := []string{id.Model, id.Version, replica}[:3:3]
 	p := &poolMetrics{
 		sizes:   m.sizes.WithLabelValues(l...),
 		service: m.service.WithLabelValues(l...),
 		waited:  m.waited.WithLabelValues(l...),
+		stages:  m.stages,
+		labels:  l,
+		own:     ownSeries(id, replica),
 
 		feedbackForwarded: m.learned.WithLabelValues(append(l, "forwarded")...),
 		feedbackDropped:   m.learned.WithLabelValues(append(l, "dropped")...),
@@ -59,19 +64,29 @@ func (m *Metrics) pool(id serving.ModelID, replica string) *poolMetrics {
 
 // forget removes the series of one pool.
 func (m *Metrics) forget(id serving.ModelID, replica string) {
-	l := obs.Labels{"model": id.Model, "version": id.Version, "replica": replica}
+	l := ownSeries(id, replica)
 	m.answers.DeletePartialMatch(l)
 	m.dropped.DeletePartialMatch(l)
 	m.learned.DeletePartialMatch(l)
 	m.sizes.DeletePartialMatch(l)
 	m.service.DeletePartialMatch(l)
 	m.waited.DeletePartialMatch(l)
+	m.stages.forget(l)
+}
+
+// ownSeries are the labels that all series of a pool have.
+func ownSeries(id serving.ModelID, replica string) obs.Labels {
+	return obs.Labels{"model": id.Model, "version": id.Version, "replica": replica}
 }
 
 type poolMetrics struct {
 	answers, dropped       [rpc.Statuses]obs.Counter
 	sizes, service, waited obs.Histogram
 	demand                 *demand.Tally // while the sidecar runs
+
+	stages *stageFamilies
+	labels []string   // model, version, replica
+	own    obs.Labels // the same by name
 
 	feedbackForwarded, feedbackDropped obs.Counter // an entry counts at each container
 }

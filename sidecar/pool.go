@@ -3,7 +3,7 @@ package sidecar
 import (
 	"context"
 	"errors"
-	"math"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -15,15 +15,11 @@ import (
 	"topsail/sidecar/queue"
 )
 
-// errNoContainer refuses queries while no container is ready.
-var errNoContainer = errors.New("no container is ready")
-
-// pool is one model version in this sidecar: its queue, and a batcher for each
-// ready container.
+// pool is one model version in this sidecar.
 type pool struct {
 	id      uint32 // on connections with gateways
 	model   *serving.Version
-	queue   *queue.Queue
+	limits  queue.Limits
 	metrics *poolMetrics
 	changed func(*pool) // called when the state may have changed
 
@@ -32,15 +28,101 @@ type pool struct {
 	waiting  atomic.Int64 // accepted and not yet answered
 	draining atomic.Bool
 
-	mu       sync.Mutex                       // serialises changes of batchers
-	batchers atomic.Pointer[[]*batch.Batcher] // immutable slices, read without the lock
+	mu   sync.Mutex // serialises changes of pipe
+	pipe atomic.Pointer[pipeline]
 }
 
 func newPool(id uint32, model *serving.Version, limits queue.Limits, metrics *poolMetrics, changed func(*pool)) *pool {
-	p := &pool{id: id, model: model, metrics: metrics, changed: changed}
-	p.batchers.Store(&[]*batch.Batcher{})
-	p.queue = queue.New(limits, p.admit)
+	p := &pool{id: id, model: model, limits: limits, metrics: metrics, changed: changed}
+	p.install(whole(model.Batch))
 	return p
+}
+
+// install makes pipe the pool's pipeline.
+func (p *pool) install(pipe *pipeline) {
+	for i, s := range pipe.stages {
+		s.room, s.refuse, s.changed = pipe.room(i), p.refuse, func() { p.changed(p) }
+		s.observer = p.metrics
+		if pipe.text != "" {
+			s.metrics = p.metrics.stages.observe(p, s)
+			s.observer = s.metrics
+		}
+		if pipe.enters(i) {
+			s.queue = queue.New(p.limits, func(it *queue.Item, ahead int) error { return admit(pipe, i, it, ahead) })
+		} else {
+			s.queue = queue.New(unbounded, func(*queue.Item, int) error { return s.open() })
+		}
+	}
+	p.pipe.Store(pipe)
+}
+
+// station is where a worker that announces a stage works; text is the pipeline that
+// it announces. Workers of another pipeline, or of none, must be gone.
+func (p *pool) station(name, text string) (*stage, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	pipe := p.pipe.Load()
+	if pipe.text != text {
+		next, err := lay(p.model.Batch, text)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("the container announces %v with a wrong pipeline: %w", p.model.ModelID, err)
+		case !pipe.idle():
+			return nil, fmt.Errorf("the container announces %v with other stages than those that are connected: they must end first", p.model.ModelID)
+		}
+		p.metrics.stages.forget(p.metrics.own)
+		p.install(next)
+		pipe = next
+	}
+	for _, s := range pipe.stages {
+		if s.Name == name {
+			return s, nil
+		}
+	}
+	return nil, fmt.Errorf("the container announces %v with the stage %q, which is not in its pipeline", p.model.ModelID, name)
+}
+
+// errReplaced ends a worker whose pipeline has made way for another one.
+var errReplaced = errors.New("the stages of the model are others by now")
+
+// serve runs batches of a stage on one worker until ctx ends or the worker is lost,
+// and returns why.
+func (p *pool) serve(ctx context.Context, s *stage, runner batch.Runner, stall time.Duration) error {
+	if !p.seat(s) {
+		return errReplaced
+	}
+	defer p.unseat(s)
+	return s.serve(ctx, runner, stall)
+}
+
+// seat counts a worker of a stage, for as long as which the pipeline stays. It says
+// whether the stage is still one of the pool's.
+func (p *pool) seat(s *stage) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !slices.Contains(p.pipe.Load().stages, s) {
+		return false
+	}
+	s.seats++
+	return true
+}
+
+func (p *pool) unseat(s *stage) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s.seats--
+}
+
+// lay makes the pipeline that a container announces.
+func lay(spec serving.BatchSpec, text string) (*pipeline, error) {
+	if text == "" {
+		return whole(spec), nil
+	}
+	stages, err := serving.ParsePipeline([]byte(text))
+	if err != nil {
+		return nil, err
+	}
+	return newPipeline(text, stages), nil
 }
 
 // state is what gateways are told.
@@ -48,7 +130,7 @@ func (p *pool) state() rpc.State {
 	switch {
 	case p.draining.Load():
 		return rpc.StateDraining
-	case len(*p.batchers.Load()) > 0:
+	case p.pipe.Load().ready():
 		return rpc.StateReady
 	}
 	return rpc.StateLoading
@@ -58,46 +140,6 @@ func (p *pool) announcement() rpc.Announcement {
 	return rpc.Announcement{ID: p.id, State: p.state(), InputType: p.model.InputType, InputLength: p.model.InputLength, Model: p.model.ModelID}
 }
 
-// serve runs batches on one container until ctx ends or the container is lost,
-// and returns why.
-func (p *pool) serve(ctx context.Context, runner batch.Runner, stall time.Duration) error {
-	profile := batch.NewProfile()
-	b := batch.New(batch.Config{
-		Queue:    p.queue,
-		Runner:   runner,
-		Sizer:    batch.NewSizer(p.model.Batch, profile),
-		Profile:  profile,
-		Delay:    p.model.Batch.Delay,
-		Stall:    stall,
-		Observer: p.metrics,
-		Fastest:  p.fastest,
-	})
-	p.setBatchers(func(all []*batch.Batcher) []*batch.Batcher { return append(all, b) })
-	leave := sync.OnceFunc(func() {
-		p.setBatchers(func(all []*batch.Batcher) []*batch.Batcher {
-			return slices.DeleteFunc(all, func(other *batch.Batcher) bool { return other == b })
-		})
-	})
-	defer leave()
-	defer context.AfterFunc(ctx, leave)() // the batch in hand may take a while; no query waits for it
-	return b.Run(ctx)
-}
-
-// setBatchers changes the set of batchers. When none is left, what waits is
-// refused at once, so that gateways can ask another replica.
-func (p *pool) setBatchers(change func([]*batch.Batcher) []*batch.Batcher) {
-	p.mu.Lock()
-	all := change(slices.Clone(*p.batchers.Load()))
-	p.batchers.Store(&all)
-	p.mu.Unlock()
-	if len(all) == 0 {
-		for _, it := range p.queue.Drain() {
-			p.refuse(it, rpc.StatusNoContainer, errNoContainer)
-		}
-	}
-	p.changed(p)
-}
-
 // submit queues an item or answers it with the reason why not.
 func (p *pool) submit(it *queue.Item) {
 	p.waiting.Add(1)
@@ -105,16 +147,20 @@ func (p *pool) submit(it *queue.Item) {
 		p.refuse(it, rpc.StatusDraining, errors.New("the replica is stopping"))
 		return
 	}
-	switch err := p.queue.Push(it); {
-	case err == nil:
-		p.metrics.demand.Admitted()
-	case errors.Is(err, queue.ErrFull):
-		p.refuse(it, rpc.StatusFull, err)
-	case errors.Is(err, queue.ErrLate):
-		p.refuse(it, rpc.StatusLate, err)
-	default:
-		p.refuse(it, rpc.StatusNoContainer, err)
+	if err := p.enter(it); err != nil {
+		p.refuse(it, refusal(err), err)
+		return
 	}
+	p.metrics.demand.Admitted()
+}
+
+// enter queues an item where its way begins, or says why not.
+func (p *pool) enter(it *queue.Item) error {
+	pipe := p.pipe.Load()
+	if pipe.text == "" {
+		return pipe.stages[0].queue.Push(it)
+	}
+	return pipe.enter(p, it)
 }
 
 func (p *pool) refuse(it *queue.Item, status rpc.Status, why error) {
@@ -122,18 +168,17 @@ func (p *pool) refuse(it *queue.Item, status rpc.Status, why error) {
 	it.Refuse(status, why.Error())
 }
 
-// admit is the queue's admission: it refuses an item that would be answered after
-// its deadline. An idle container is always tried, whatever the estimate says,
-// because only a try can mend a wrong estimate.
-func (p *pool) admit(it *queue.Item, ahead int) error {
-	all := *p.batchers.Load()
-	if len(all) == 0 {
+// admit is the admission of the queue of stage i: it refuses an item that would be
+// answered after its deadline. An idle worker is always tried, whatever the estimate
+// says, because only a try can mend a wrong estimate.
+func admit(pipe *pipeline, i int, it *queue.Item, ahead int) error {
+	if !pipe.ready() {
 		return errNoContainer
 	}
 	if it.Deadline.IsZero() {
 		return nil
 	}
-	wait, service := p.estimate(it.Arrived, ahead)
+	wait, service := pipe.estimate(it.Arrived, i, ahead)
 	if wait > 0 && wait+service > margin(it.Deadline.Sub(it.Arrived)) {
 		return queue.ErrLate
 	}
@@ -145,51 +190,36 @@ func (p *pool) admit(it *queue.Item, ahead int) error {
 // do the batches that take longer than estimated.
 func margin(budget time.Duration) time.Duration { return budget - budget/8 }
 
-// estimate is how long an item with so many ahead of it would wait for its batch
-// to start, and how long that batch would take. The batchers share the queue, so
-// it is cleared in rounds, each as large as all their batches together, and each
-// takes a part of a round that goes with its speed: one slow container among fast
-// ones delays few items.
-func (p *pool) estimate(now time.Time, ahead int) (wait, round time.Duration) {
-	all := *p.batchers.Load()
-	if len(all) == 0 {
-		return 0, 0
-	}
-	perRound, known, rate := 0, 0, 0.0 // known: in perRound, of the containers with a profile
-	soonest := time.Duration(math.MaxInt64)
-	for _, b := range all {
-		left, _ := b.Busy(now)
-		soonest = min(soonest, left)
-		size := b.Size()
-		perRound += size
-		if took := b.Profile().Line().Took(min(size, ahead+1)); took > 0 {
-			known += size
-			rate += float64(size) / float64(took)
+// remove takes the queries that match, asked by from, out of the queues, and answers
+// them with what befell them.
+func (p *pool) remove(match func(*queue.Item) bool, status rpc.Status, why error) {
+	for _, s := range p.pipe.Load().stages {
+		for _, it := range s.queue.Remove(func(it *queue.Item) bool { return match(asked(it)) }) {
+			p.refuse(it, status, why)
 		}
 	}
-	if known > 0 {
-		round = time.Duration(float64(known) / rate)
-	}
-	return soonest + time.Duration(ahead/perRound)*round, round
 }
 
-// fastest is the least that a container is known to take for one input.
-func (p *pool) fastest(now time.Time) time.Duration {
-	least := time.Duration(math.MaxInt64)
-	for _, b := range *p.batchers.Load() {
-		if alone := b.Alone(now); alone > 0 {
-			least = min(least, alone)
-		}
+// asked is the query that an item stands for.
+func asked(it *queue.Item) *queue.Item {
+	if f, ok := it.From.(*flow); ok {
+		return f.query
 	}
-	return least
+	return it
 }
 
-// load is what replies report: the length of the queue, and what a new item
-// would wait.
+// load is what replies report: how many wait, and what a new query would wait.
 func (p *pool) load() (queued int, wait time.Duration) {
-	queued = p.queue.Len()
-	wait, _ = p.estimate(time.Now(), queued)
-	return queued, wait
+	pipe := p.pipe.Load()
+	wait, _ = pipe.estimate(time.Now(), 0, pipe.stages[0].queue.Len())
+	return pipe.waiting(), wait
+}
+
+// profile is what demand reports say that the pool takes: of a pipeline, its slowest
+// stage.
+func (p *pool) profile() serving.LatencyLine {
+	_, line := p.pipe.Load().slowest()
+	return line
 }
 
 // drain lets no more in.

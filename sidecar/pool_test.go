@@ -21,8 +21,8 @@ func (p *pool) idle(size int, took time.Duration) {
 			profile.Observe(1+i%size, took, time.Now())
 		}
 	}
-	b := batch.New(batch.Config{Queue: p.queue, Sizer: batch.Fixed(size), Profile: profile})
-	p.setBatchers(func(all []*batch.Batcher) []*batch.Batcher { return append(all, b) })
+	b := batch.New(batch.Config{Queue: p.whole().queue, Sizer: batch.Fixed(size), Profile: profile})
+	p.whole().setBatchers(func(all []*batch.Batcher) []*batch.Batcher { return append(all, b) })
 }
 
 func newTestPool() *pool {
@@ -56,7 +56,7 @@ func TestEstimate(t *testing.T) {
 		for _, x := range c.containers {
 			p.idle(x.size, x.took)
 		}
-		wait, round := p.estimate(time.Now(), c.ahead)
+		wait, round := p.whole().estimate(time.Now(), c.ahead)
 		if diff := wait - c.wait; diff.Abs() > ms/10 || (round-c.round).Abs() > ms/10 {
 			t.Errorf("%s: with %d ahead it waits %v for a round of %v, want %v and %v", c.name, c.ahead, wait, round, c.wait, c.round)
 		}
@@ -75,7 +75,7 @@ func TestTheWaitIsForTheFirstToBeFree(t *testing.T) {
 		}
 		check := func(ahead int, want time.Duration) {
 			t.Helper()
-			if wait, _ := p.estimate(time.Now(), ahead); (wait - want).Abs() > ms/10 {
+			if wait, _ := p.whole().estimate(time.Now(), ahead); (wait - want).Abs() > ms/10 {
 				t.Errorf("with %d ahead it waits %v, want %v", ahead, wait, want)
 			}
 		}
@@ -98,7 +98,7 @@ func TestFastest(t *testing.T) {
 	p.idle(8, 10*ms)
 	p.idle(8, 0)
 	p.idle(8, 3*ms)
-	if got := p.fastest(time.Now()); (got - 3*ms).Abs() > ms/10 {
+	if got := p.whole().fastest(time.Now()); (got - 3*ms).Abs() > ms/10 {
 		t.Errorf("the fastest takes %v, want 3ms", got)
 	}
 }
@@ -109,7 +109,7 @@ func TestAdmission(t *testing.T) {
 		now := time.Now()
 		return &queue.Item{Arrived: now, Deadline: now.Add(budget)}
 	}
-	if err := p.admit(item(time.Hour), 0); !errors.Is(err, errNoContainer) {
+	if err := admit(p.pipe.Load(), 0, item(time.Hour), 0); !errors.Is(err, errNoContainer) {
 		t.Errorf("without a container: %v", err)
 	}
 	p.idle(8, 100*ms)
@@ -124,11 +124,11 @@ func TestAdmission(t *testing.T) {
 		{300 * ms, 8, nil},
 		{300 * ms, 16, queue.ErrLate},
 	} {
-		if err := p.admit(item(c.budget), c.ahead); !errors.Is(err, c.want) {
+		if err := admit(p.pipe.Load(), 0, item(c.budget), c.ahead); !errors.Is(err, c.want) {
 			t.Errorf("a budget of %v with %d ahead: %v, want %v", c.budget, c.ahead, err, c.want)
 		}
 	}
-	if err := p.admit(&queue.Item{Arrived: time.Now()}, 1000); err != nil {
+	if err := admit(p.pipe.Load(), 0, &queue.Item{Arrived: time.Now()}, 1000); err != nil {
 		t.Errorf("without a deadline: %v", err)
 	}
 }

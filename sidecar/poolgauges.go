@@ -3,16 +3,19 @@ package sidecar
 import (
 	"strconv"
 	"sync"
-	"time"
 
 	"topsail/internal/obs"
 )
 
 var (
-	queueDesc   = obs.NewDesc("topsail_sidecar_queue_length", "Queries that wait for a batch.", "model", "version", "replica")
-	waitDesc    = obs.NewDesc("topsail_sidecar_wait_seconds", "What a new query would wait for its batch to start.", "model", "version", "replica")
-	readyDesc   = obs.NewDesc("topsail_sidecar_containers_ready", "Containers that take batches.", "model", "version", "replica")
-	sizeDesc    = obs.NewDesc("topsail_sidecar_batch_limit", "The most that the next batch will hold.", "model", "version", "replica", "container")
+	queueDesc = obs.NewDesc("topsail_sidecar_queue_length", "Queries that wait for a batch.", "model", "version", "replica")
+	waitDesc  = obs.NewDesc("topsail_sidecar_wait_seconds", "What a new query would wait for its batch to start.", "model", "version", "replica")
+	readyDesc = obs.NewDesc("topsail_sidecar_containers_ready", "Containers that take batches.", "model", "version", "replica")
+	sizeDesc  = obs.NewDesc("topsail_sidecar_batch_limit", "The most that the next batch will hold.", "model", "version", "replica", "container")
+
+	stageQueueDesc   = obs.NewDesc("topsail_stage_queue_length", "Inputs that wait for a batch of a stage.", "model", "version", "replica", "stage")
+	stageWorkersDesc = obs.NewDesc("topsail_stage_workers_ready", "Workers of a stage that take batches.", "model", "version", "replica", "stage")
+
 	profileDesc = obs.NewDesc("topsail_sidecar_profile_seconds", "Estimated time of a batch, by its size.", "model", "version", "replica", "container", "size")
 )
 
@@ -38,7 +41,7 @@ func (g *poolGauges) remove(p *pool) {
 
 // Describe and Collect implement obs.Collector.
 func (g *poolGauges) Describe(ch chan<- *obs.Desc) {
-	for _, d := range []*obs.Desc{queueDesc, waitDesc, readyDesc, sizeDesc, profileDesc} {
+	for _, d := range []*obs.Desc{queueDesc, waitDesc, readyDesc, sizeDesc, profileDesc, stageQueueDesc, stageWorkersDesc} {
 		ch <- d
 	}
 }
@@ -59,17 +62,32 @@ func collectPool(ch chan<- obs.Metric, p *pool, replica string) {
 			ch <- m
 		}
 	}
-	queued := p.queue.Len()
-	wait, _ := p.estimate(time.Now(), queued)
-	batchers := *p.batchers.Load()
+	pipe := p.pipe.Load()
+	queued, wait := p.load()
+	ready := 0
+	for i, s := range pipe.stages {
+		workers := len(*s.batchers.Load())
+		if i == 0 || workers < ready {
+			ready = workers
+		}
+		if pipe.text != "" {
+			gauge(stageQueueDesc, float64(s.queue.Len()), s.Name)
+			gauge(stageWorkersDesc, float64(workers), s.Name)
+		}
+	}
 	gauge(queueDesc, float64(queued))
 	gauge(waitDesc, wait.Seconds())
-	gauge(readyDesc, float64(len(batchers)))
-	for i, b := range batchers {
-		container := strconv.Itoa(i)
-		gauge(sizeDesc, float64(b.Size()), container)
-		for _, s := range b.Profile().Sizes() {
-			gauge(profileDesc, b.Profile().Line().Took(s.UpTo).Seconds(), container, strconv.Itoa(s.UpTo))
+	gauge(readyDesc, float64(ready))
+	for _, s := range pipe.stages {
+		for i, b := range *s.batchers.Load() {
+			container := strconv.Itoa(i)
+			if s.Name != "" {
+				container = s.Name + "/" + container
+			}
+			gauge(sizeDesc, float64(b.Size()), container)
+			for _, size := range b.Profile().Sizes() {
+				gauge(profileDesc, b.Profile().Line().Took(size.UpTo).Seconds(), container, strconv.Itoa(size.UpTo))
+			}
 		}
 	}
 }

@@ -102,6 +102,9 @@ func pass(d time.Duration) {
 	synctest.Wait()
 }
 
+// whole is the stage of a model without stages.
+func (p *pool) whole() *stage { return p.pipe.Load().stages[0] }
+
 func hello(role rpc.Role, token string) rpc.Hello {
 	return rpc.Hello{Role: role, MaxFrame: rpc.MaxFrame, Features: rpc.FeatureLZ4, Token: []byte(token)}
 }

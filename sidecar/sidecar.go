@@ -160,7 +160,7 @@ func (s *Sidecar) accept(ctx, serving context.Context, ln net.Listener, serve fu
 }
 
 func (s *Sidecar) hello(token []byte) rpc.Hello {
-	return rpc.Hello{Minor: rpc.Minor, Role: rpc.RoleSidecar, Features: rpc.FeatureLZ4, MaxFrame: rpc.MaxFrame, Name: s.cfg.Replica, Token: token, Software: "topsail"}
+	return rpc.Hello{Minor: rpc.Minor, Role: rpc.RoleSidecar, Features: rpc.FeatureLZ4 | rpc.FeatureStages, MaxFrame: rpc.MaxFrame, Name: s.cfg.Replica, Token: token, Software: "topsail"}
 }
 
 // greet opens the connection of a gateway.
@@ -269,5 +269,9 @@ func (s *Sidecar) serveV1Once(ctx context.Context, p *pool) error {
 	defer context.AfterFunc(ctx, func() { runner.Close() })()
 	defer runner.Close()
 	s.log.Info("connected to a version 1 container", "addr", p.model.Container.Addr)
-	return p.serve(ctx, runner, s.cfg.Stall)
+	whole, err := p.station("", "")
+	if err != nil {
+		return err
+	}
+	return p.serve(ctx, whole, runner, s.cfg.Stall)
 }

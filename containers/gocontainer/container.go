@@ -40,6 +40,8 @@ type Config struct {
 	Replica     string
 	Corrector   Corrector    // nil: the model does not learn while it serves
 	Log         *slog.Logger // of failed corrections; nil: nothing is logged
+
+	station station // of a worker of a pipeline
 }
 
 // FromEnv reads the configuration that a sidecar's environment gives.
@@ -109,13 +111,13 @@ func serveOnce(ctx context.Context, cfg Config, predict Predict, learning *learn
 		return err
 	}
 	conn, err := rpc.Connect(ctx, nc, rpc.Hello{
-		Minor: rpc.Minor, Role: rpc.RoleContainer, Features: rpc.FeatureLZ4, MaxFrame: rpc.MaxFrame,
+		Minor: rpc.Minor, Role: rpc.RoleContainer, Features: rpc.FeatureLZ4 | rpc.FeatureStages, MaxFrame: rpc.MaxFrame,
 		Name: cfg.Replica, Token: token, Software: "topsail gocontainer",
 	})
 	if err != nil {
 		return err
 	}
-	announcement := rpc.Announcement{ID: 1, State: rpc.StateReady, InputType: cfg.InputType, InputLength: cfg.InputLength, Model: cfg.Model}
+	announcement := rpc.Announcement{ID: 1, State: rpc.StateReady, InputType: cfg.InputType, InputLength: cfg.InputLength, Model: cfg.Model, Stage: cfg.station.stage, Pipeline: cfg.station.pipeline}
 	if err := conn.Send(rpc.KindAnnounce, 0, rpc.AppendAnnounce(nil, announcement)); err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package gocontainer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -111,6 +112,9 @@ func (w *worker) answer(body []byte) {
 	for i := range results {
 		a := rpc.Answer{Index: w.live[i]}
 		payload = results[i].fill(&a, payload[:0])
+		if a.Status == rpc.StatusDropped && w.conn.Peer().Features&rpc.FeatureStages == 0 {
+			a.Status = rpc.StatusModelError // as near as an older sidecar comes
+		}
 		b = rpc.AppendAnswer(b, &a)
 	}
 	_ = w.conn.End(b, rpc.FlagEnd) // a connection that ended takes no reply
@@ -142,6 +146,9 @@ func (w *worker) call() (results []Result) {
 func (r *Result) fill(a *rpc.Answer, payload []byte) []byte {
 	if r.Err != nil {
 		a.Status, a.Message = rpc.StatusModelError, []byte(r.Err.Error())
+		if _, dropped := errors.AsType[Drop](r.Err); dropped {
+			a.Status = rpc.StatusDropped
+		}
 		return payload
 	}
 	payload = rpc.AppendPayload(payload, r.Output)

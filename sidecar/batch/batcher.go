@@ -39,6 +39,9 @@ type Config struct {
 	// Fastest, if set, is the least that any container of the queue is known to
 	// take for one input.
 	Fastest func(now time.Time) time.Duration
+	// Room, if set, waits before each batch until those who take its outputs can take
+	// more, and says whether that came before the end of ctx.
+	Room func(ctx context.Context) bool
 }
 
 // Batcher runs the batches of one container.
@@ -80,6 +83,9 @@ func (b *Batcher) Busy(now time.Time) (left time.Duration, busy bool) {
 // Run batches until ctx ends or the container is lost, and returns why.
 func (b *Batcher) Run(ctx context.Context) error {
 	for b.cfg.Queue.Wait(ctx, 1, nil) {
+		if b.cfg.Room != nil && !b.cfg.Room(ctx) {
+			break
+		}
 		if b.rest(ctx) {
 			continue
 		}

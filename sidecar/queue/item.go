@@ -16,6 +16,7 @@ type Item struct {
 	Index    uint32
 	From     Asker
 	Service  time.Duration // what the model took for its batch; 0: not known
+	Share    time.Duration // how much of the time until its deadline is for this queue; 0: all of it
 
 	answered bool
 }
@@ -51,8 +52,13 @@ func (it *Item) Left(now time.Time) time.Duration {
 	return it.Deadline.Sub(now)
 }
 
-// Budget is the time that the item had when it arrived.
-func (it *Item) Budget() time.Duration { return it.Left(it.Arrived) }
+// Budget is the time that the item had, when it arrived, for this queue.
+func (it *Item) Budget() time.Duration {
+	if it.Share > 0 {
+		return min(it.Share, it.Left(it.Arrived))
+	}
+	return it.Left(it.Arrived)
+}
 
 const noDeadline = 24 * time.Hour
 

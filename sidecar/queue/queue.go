@@ -35,6 +35,7 @@ type Queue struct {
 	head  int
 	bytes int
 	came  chan struct{} // closed when an item comes; nil while nobody waits for one
+	went  chan struct{} // closed when items go; nil while nobody waits for that
 
 	length atomic.Int64 // of items[head:]; changed under mu, read by anyone
 }
@@ -127,6 +128,44 @@ func (q *Queue) wanting(n int) <-chan struct{} {
 	return q.came
 }
 
+// AwaitRoom returns when less waits than limits allow, and says whether that came
+// before the end of ctx.
+func (q *Queue) AwaitRoom(ctx context.Context, limits Limits) bool {
+	for ctx.Err() == nil {
+		less := q.beyond(limits)
+		if less == nil {
+			return true
+		}
+		select {
+		case <-less:
+		case <-ctx.Done():
+		}
+	}
+	return false
+}
+
+// beyond is nil when less waits than limits allow, else a channel that closes when
+// items go.
+func (q *Queue) beyond(limits Limits) <-chan struct{} {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.items)-q.head < limits.Items && q.bytes < limits.Bytes {
+		return nil
+	}
+	if q.went == nil {
+		q.went = make(chan struct{})
+	}
+	return q.went
+}
+
+// wake tells those who wait for items to go. The lock is held.
+func (q *Queue) wake() {
+	if q.went != nil {
+		close(q.went)
+		q.went = nil
+	}
+}
+
 // First is what the item that goes next has left, and the earliest arrival among
 // the next n.
 func (q *Queue) First(now time.Time, n int) (arrived time.Time, left time.Duration, ok bool) {
@@ -177,5 +216,6 @@ func (q *Queue) Remove(match func(*Item) bool) []*Item {
 	clear(waiting[len(kept):])
 	q.items = q.items[:q.head+len(kept)]
 	q.length.Store(int64(len(kept)))
+	q.wake()
 	return removed
 }

@@ -1,0 +1,67 @@
+package gocontainer
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"topsail/serving"
+)
+
+// Stage is one step of a pipeline, and what its workers do. It takes from one source:
+// the stage before it, or the one that After names.
+type Stage struct {
+	serving.Stage
+	Predict Predict
+}
+
+// Drop is a Result's error that drops the query: it ends with the app's default, and
+// with this reason.
+type Drop string
+
+func (d Drop) Error() string { return string(d) }
+
+// station is where a worker announces that it works.
+type station struct {
+	stage    string
+	pipeline []byte
+}
+
+// ServePipeline serves the stages of a model until ctx ends, as Serve does. Each worker
+// is a goroutine with a connection of its own; those of a stage run side by side.
+func ServePipeline(ctx context.Context, cfg Config, stages ...Stage) error {
+	var pipeline serving.Pipeline
+	for _, s := range stages {
+		if len(s.After) > 1 {
+			return fmt.Errorf("stage %q takes from %d stages, and one in Go takes from one", s.Name, len(s.After))
+		}
+		pipeline = append(pipeline, s.Stage)
+	}
+	if err := pipeline.Check(); err != nil {
+		return err
+	}
+	text, err := json.Marshal(pipeline)
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var workers sync.WaitGroup
+	for _, s := range stages {
+		for range max(1, s.Workers) {
+			own := cfg
+			own.station = station{s.Name, text}
+			workers.Go(func() {
+				if err := Serve(ctx, own, s.Predict); err != nil {
+					stop(err) // the sidecar refuses one: then the others are no use
+				}
+			})
+		}
+	}
+	workers.Wait()
+	if err := context.Cause(ctx); err != context.Canceled && err != context.DeadlineExceeded {
+		return err
+	}
+	return nil
+}

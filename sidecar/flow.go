@@ -1,0 +1,197 @@
+package sidecar
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"topsail/rpc"
+	"topsail/sidecar/queue"
+)
+
+// flow is one query on its way through the stages of a pipeline. It is the asker of
+// the items that stand for the query in the queues of stages, each of which has the
+// number of its stage as its index, and it answers the query once.
+type flow struct {
+	pool  *pool
+	pipe  *pipeline
+	query *queue.Item // as the gateway asked
+
+	mu      sync.Mutex // guards the following
+	values  [][][]byte // by stage and slot: the payloads that have come
+	retried []bool     // by stage: its input was given to a second worker
+	open    int        // items that stand for the query
+	service time.Duration
+	ended   bool
+}
+
+// enter begins the way of a query, or says why it cannot begin.
+func (pipe *pipeline) enter(p *pool, query *queue.Item) error {
+	n := len(pipe.stages)
+	f := &flow{pool: p, pipe: pipe, query: query, values: make([][][]byte, n), retried: make([]bool, n)}
+	for _, t := range pipe.entered() {
+		if err := f.give(t, query.Ask.Payload); err != nil {
+			if f.end() {
+				f.withdraw()
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// Answer implements queue.Asker: a worker answered an item of the query, or it was
+// refused.
+func (f *flow) Answer(it *queue.Item, a *rpc.Answer) {
+	i := int(it.Index)
+	last := i == len(f.pipe.stages)-1
+	if !a.More {
+		f.pipe.stages[i].metrics.ended(a.Status)
+	}
+	switch {
+	case a.Status == rpc.StatusContainer && f.retry(it):
+		return
+	case a.Status != rpc.StatusOK:
+		f.fail(it, a.Status, string(a.Message))
+	case last:
+		f.succeed(it, a)
+	case a.More:
+		f.fail(it, rpc.StatusModelError, "it answers in parts, which only the last stage may")
+	default:
+		f.pass(it, a)
+	}
+}
+
+// pass hands the output of a stage to those that take it.
+func (f *flow) pass(it *queue.Item, a *rpc.Answer) {
+	f.mu.Lock()
+	f.open--
+	f.service += it.Service
+	f.mu.Unlock()
+	payload := slices.Clone(a.Payload)
+	for _, t := range f.pipe.taking[it.Index] {
+		if err := f.give(t, payload); err != nil {
+			f.fail(f.item(t.by, nil), refusal(err), err.Error())
+			return
+		}
+	}
+}
+
+// give fills a slot of a stage, and queues the query there when it was the last one.
+func (f *flow) give(t take, payload []byte) error {
+	f.mu.Lock()
+	if f.ended {
+		f.mu.Unlock()
+		return nil
+	}
+	slots := f.values[t.by]
+	if slots == nil {
+		slots = make([][]byte, len(f.pipe.sources[t.by]))
+		f.values[t.by] = slots
+	}
+	slots[t.slot] = payload
+	complete := !slices.ContainsFunc(slots, func(b []byte) bool { return b == nil })
+	if complete {
+		f.values[t.by] = nil
+		f.open++
+	}
+	f.mu.Unlock()
+	if !complete {
+		return nil
+	}
+	joined := slots[0]
+	if len(slots) > 1 {
+		var err error
+		if joined, err = rpc.JoinPayloads(f.pipe.sources[t.by], slots); err != nil {
+			return err
+		}
+	}
+	return f.pipe.stages[t.by].queue.Push(f.item(t.by, joined))
+}
+
+// item stands for the query at stage i. It is due as much earlier than the query as
+// the stages behind it take at least, and the stages on its way share the time that
+// is left evenly.
+func (f *flow) item(i int, payload []byte) *queue.Item {
+	now := time.Now()
+	it := &queue.Item{Arrived: now, Ask: f.query.Ask, Index: uint32(i), From: f}
+	it.Ask.Payload = payload
+	if !f.query.Deadline.IsZero() {
+		it.Deadline = f.query.Deadline.Add(-f.pipe.behind(now, i))
+		it.Share = f.query.Deadline.Sub(now) / time.Duration(f.pipe.hops[i])
+	}
+	return it
+}
+
+// retry gives the input of a worker that died to another one, once, where the stage
+// allows that. It says whether it did.
+func (f *flow) retry(it *queue.Item) bool {
+	i := int(it.Index)
+	s := f.pipe.stages[i]
+	if !s.Idempotent || !s.staffed() {
+		return false
+	}
+	f.mu.Lock()
+	again := !f.ended && !f.retried[i]
+	f.retried[i] = true
+	f.mu.Unlock()
+	return again && s.queue.Push(f.item(i, it.Ask.Payload)) == nil
+}
+
+// succeed answers the query with the output of the last stage.
+func (f *flow) succeed(it *queue.Item, a *rpc.Answer) {
+	if a.More {
+		f.query.Answer(a)
+		return
+	}
+	if f.end() {
+		f.query.Service = f.service + it.Service
+		f.query.Answer(a)
+	}
+}
+
+// fail ends the query with what befell it at a stage. Its items elsewhere go.
+func (f *flow) fail(it *queue.Item, status rpc.Status, message string) {
+	if !f.end() {
+		return
+	}
+	f.query.Refuse(status, fmt.Sprintf("stage %s: %s", f.pipe.stages[it.Index].Name, message))
+	f.withdraw()
+}
+
+// end says whether the query was still to be answered, which it is not any more.
+func (f *flow) end() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	first := !f.ended
+	f.ended = true
+	return first
+}
+
+// withdraw takes the items of a query that has ended out of the queues.
+func (f *flow) withdraw() {
+	f.mu.Lock()
+	elsewhere := f.open > 1
+	f.mu.Unlock()
+	if !elsewhere {
+		return
+	}
+	for _, s := range f.pipe.stages {
+		s.queue.Remove(func(it *queue.Item) bool { return it.From == f })
+	}
+}
+
+// refusal is the status of an error of a queue.
+func refusal(err error) rpc.Status {
+	switch {
+	case errors.Is(err, queue.ErrFull):
+		return rpc.StatusFull
+	case errors.Is(err, queue.ErrLate):
+		return rpc.StatusLate
+	case errors.Is(err, errNoContainer):
+		return rpc.StatusNoContainer
+	}
+	return rpc.StatusContainer
+}

@@ -1,0 +1,162 @@
+package sidecar
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"topsail/rpc"
+	"topsail/serving"
+	"topsail/sidecar/batch"
+	"topsail/sidecar/queue"
+)
+
+// errNoContainer refuses queries while no container is ready.
+var errNoContainer = errors.New("no container is ready")
+
+// stage is one step of a pool's pipeline: its queue, and a batcher for each ready
+// worker. A model without stages has one, and its workers are whole containers.
+type stage struct {
+	serving.Stage
+	spec     serving.BatchSpec
+	queue    *queue.Queue
+	observer batch.Observer
+	metrics  *stageMetrics              // nil: the model has no stages
+	room     func(context.Context) bool // waits until those behind it can take more; false: ctx ended first. nil: there are none
+	refuse   func(*queue.Item, rpc.Status, error)
+	changed  func() // called when the batchers changed
+
+	seats    int                              // workers that serve it; guarded by the pool
+	mu       sync.Mutex                       // serialises changes of batchers
+	batchers atomic.Pointer[[]*batch.Batcher] // immutable slices, read without the lock
+}
+
+// newStage makes a stage without workers.
+func newStage(s serving.Stage, spec serving.BatchSpec) *stage {
+	st := &stage{Stage: s, spec: spec}
+	st.batchers.Store(&[]*batch.Batcher{})
+	return st
+}
+
+// staffed says whether it has a worker.
+func (s *stage) staffed() bool { return len(*s.batchers.Load()) > 0 }
+
+// open is why it takes no items, or nil.
+func (s *stage) open() error {
+	if !s.staffed() {
+		return errNoContainer
+	}
+	return nil
+}
+
+// serve runs batches on one worker until ctx ends or the worker is lost, and
+// returns why.
+func (s *stage) serve(ctx context.Context, runner batch.Runner, stall time.Duration) error {
+	profile := batch.NewProfile()
+	b := batch.New(batch.Config{
+		Queue:    s.queue,
+		Runner:   runner,
+		Sizer:    batch.NewSizer(s.spec, profile),
+		Profile:  profile,
+		Delay:    s.spec.Delay,
+		Stall:    stall,
+		Observer: s.observer,
+		Fastest:  s.fastest,
+		Room:     s.room,
+	})
+	s.setBatchers(func(all []*batch.Batcher) []*batch.Batcher { return append(all, b) })
+	leave := sync.OnceFunc(func() {
+		s.setBatchers(func(all []*batch.Batcher) []*batch.Batcher {
+			return slices.DeleteFunc(all, func(other *batch.Batcher) bool { return other == b })
+		})
+	})
+	defer leave()
+	defer context.AfterFunc(ctx, leave)() // the batch in hand may take a while; no query waits for it
+	return b.Run(ctx)
+}
+
+// setBatchers changes the set of batchers. When none is left, what waits is
+// refused at once, so that gateways can ask another replica.
+func (s *stage) setBatchers(change func([]*batch.Batcher) []*batch.Batcher) {
+	s.mu.Lock()
+	all := change(slices.Clone(*s.batchers.Load()))
+	s.batchers.Store(&all)
+	s.mu.Unlock()
+	if len(all) == 0 {
+		for _, it := range s.queue.Drain() {
+			s.refuse(it, rpc.StatusNoContainer, errNoContainer)
+		}
+	}
+	s.changed()
+}
+
+// estimate is how long an item with so many ahead of it would wait for its batch
+// to start, and how long that batch would take. The batchers share the queue, so
+// it is cleared in rounds, each as large as all their batches together, and each
+// takes a part of a round that goes with its speed: one slow worker among fast
+// ones delays few items.
+func (s *stage) estimate(now time.Time, ahead int) (wait, round time.Duration) {
+	all := *s.batchers.Load()
+	if len(all) == 0 {
+		return 0, 0
+	}
+	perRound, known, rate := 0, 0, 0.0 // known: in perRound, of the workers with a profile
+	soonest := time.Duration(math.MaxInt64)
+	for _, b := range all {
+		left, _ := b.Busy(now)
+		soonest = min(soonest, left)
+		size := b.Size()
+		perRound += size
+		if took := b.Profile().Line().Took(min(size, ahead+1)); took > 0 {
+			known += size
+			rate += float64(size) / float64(took)
+		}
+	}
+	if known > 0 {
+		round = time.Duration(float64(known) / rate)
+	}
+	return soonest + time.Duration(ahead/perRound)*round, round
+}
+
+// fastest is the least that a worker is known to take for one input.
+func (s *stage) fastest(now time.Time) time.Duration {
+	least := time.Duration(math.MaxInt64)
+	for _, b := range *s.batchers.Load() {
+		if alone := b.Alone(now); alone > 0 {
+			least = min(least, alone)
+		}
+	}
+	return least
+}
+
+// alone is what a worker takes at least for one input; 0 where nobody knows.
+func (s *stage) alone(now time.Time) time.Duration {
+	if least := s.fastest(now); least < math.MaxInt64 {
+		return least
+	}
+	return 0
+}
+
+// line is what a worker takes: the mean over those that are known, and zero while
+// none is.
+func (s *stage) line() (line serving.LatencyLine, workers int) {
+	var base, slope, known float64
+	all := *s.batchers.Load()
+	for _, b := range all {
+		if line := b.Profile().Line(); line.Took(1) > 0 {
+			base += line.Base
+			slope += line.Slope
+			known++
+		}
+	}
+	if known == 0 {
+		return serving.LatencyLine{}, len(all)
+	}
+	return serving.LatencyLine{Base: seconds(base / known), PerInput: seconds(slope / known)}, len(all)
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
