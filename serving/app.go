@@ -22,9 +22,10 @@ const (
 type App struct {
 	Name          string        `json:"name"`
 	InputType     InputType     `json:"input_type"`
-	DefaultOutput string        `json:"default_output"` // text; nested as JSON where it is valid JSON
-	SLO           time.Duration `json:"latency_slo"`    // from receiving the query to its answer
-	Models        []string      `json:"models"`         // linked models, in the order of linking
+	DefaultOutput string        `json:"default_output"`   // text; nested as JSON where it is valid JSON
+	SLO           time.Duration `json:"latency_slo"`      // from receiving the query to its answer
+	Models        []string      `json:"models"`           // linked models, in the order of linking
+	Stages        Pipeline      `json:"stages,omitempty"` // instead of Models: models that are asked one after another; the last one answers
 	OutputType    OutputType    `json:"output_type,omitempty"`
 	Policy        PolicySpec    `json:"policy"`
 	Weight        float64       `json:"weight,omitempty"` // against other apps when capacity is short; 0: 1
@@ -73,7 +74,7 @@ func (a *App) Check() error {
 	if !(a.Weight >= 0 && a.Weight <= MaxWeight) {
 		errs = append(errs, fmt.Errorf("app %q: weight must be between 0 and %v", a.Name, MaxWeight))
 	}
-	for _, err := range append(a.checkPolicy(), a.OutputType.check(), a.Limit.check()) {
+	for _, err := range append(a.checkPolicy(), a.OutputType.check(), a.Limit.check(), a.checkStages()) {
 		if err != nil {
 			errs = append(errs, fmt.Errorf("app %q: %w", a.Name, err))
 		}
@@ -84,6 +85,26 @@ func (a *App) Check() error {
 	for i, m := range a.Models {
 		if slices.Contains(a.Models[:i], m) {
 			errs = append(errs, fmt.Errorf("app %q links model %q twice", a.Name, m))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// checkStages says what is wrong with the stages, or nil.
+func (a *App) checkStages() error {
+	if len(a.Stages) == 0 {
+		return nil
+	}
+	errs := []error{a.Stages.Check()}
+	if len(a.Models) > 0 || a.Policy.KindName() != PolicySingle {
+		errs = append(errs, errors.New("has stages and also linked models or a policy: the stages name the models, and each is asked"))
+	}
+	for _, s := range a.Stages {
+		if err := CheckModelName(s.Model); err != nil {
+			errs = append(errs, fmt.Errorf("stage %q: %w", s.Name, err))
+		}
+		if s.Code != "" || s.Workers != 0 || len(s.CPUs) > 0 || s.Batch != (StageBatch{}) || s.Idempotent {
+			errs = append(errs, fmt.Errorf("stage %q: code, workers, cpus, batch and idempotent are for the stages of a model version: here give name, model and after", s.Name))
 		}
 	}
 	return errors.Join(errs...)

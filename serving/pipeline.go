@@ -14,6 +14,7 @@ import (
 type Stage struct {
 	Name       string     `json:"name"`
 	After      []string   `json:"after,omitempty"`      // whose outputs it takes; empty: the stage before it, and the first one the query's input
+	Model      string     `json:"model,omitempty"`      // of an app's stage: the model that it asks
 	Code       string     `json:"code,omitempty"`       // what its workers run, "module:name"; empty where the container's own program says it
 	Workers    int        `json:"workers,omitempty"`    // processes; 0: 1
 	CPUs       []int      `json:"cpus,omitempty"`       // worker i runs on CPU CPUs[i mod len(CPUs)]; empty: on any
@@ -28,7 +29,8 @@ type StageBatch struct {
 	Delay    time.Duration `json:"delay,omitempty"`    // how long a batch may wait to fill, from its first input on
 }
 
-// Pipeline is the stages of a model version. Each stage comes behind those that it
+// Pipeline is the stages of a model version, or of an app that asks one model after
+// another. Each stage comes behind those that it
 // takes from; the output of the last one answers the query, and every other one
 // feeds at least one stage. A stage that takes from several waits for all of them.
 type Pipeline []Stage

@@ -113,13 +113,22 @@ func (a *App) Pins() (ids []ModelID) {
 	return ids
 }
 
-// Asked are the models that take the app's queries: those that it links, and the one
-// that decides whom to ask.
+// Asked are the models that take the app's queries: those that it links, the one that
+// decides whom to ask, and those of its stages, each once.
 func (a *App) Asked() []string {
-	if a.Policy.Kind != PolicyCustom {
+	if a.Policy.Kind != PolicyCustom && len(a.Stages) == 0 {
 		return a.Models
 	}
-	return append(slices.Clone(a.Models), a.Policy.Model)
+	asked := slices.Clone(a.Models)
+	if a.Policy.Kind == PolicyCustom {
+		asked = append(asked, a.Policy.Model)
+	}
+	for _, s := range a.Stages {
+		if !slices.Contains(asked, s.Model) {
+			asked = append(asked, s.Model)
+		}
+	}
+	return asked
 }
 
 // eachPolicy joins what check finds wrong with the app's policy and its fallback.

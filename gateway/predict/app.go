@@ -21,6 +21,7 @@ type app struct {
 	both     []*linked  // whose serving version can be asked beside those in members
 	models   []*linked  // in the order of linking
 	decider  *linked    // of a custom policy: the model that decides
+	stages   *stages    // nil: the app has none
 	weight   float64
 	extra    *budget  // of asking a second replica
 	tallies  *tallies // for a policy that observes; else nil
@@ -78,6 +79,7 @@ func (p *Predictor) compile(spec *serving.App, cat *serving.Catalog, backlogs ma
 	if m := cat.Models[spec.Policy.Model]; m != nil && spec.Policy.Kind == serving.PolicyCustom {
 		a.decider = p.link(a, m, backlogs)
 	}
+	a.stages = p.compileStages(a, cat, backlogs)
 	var err error
 	if a.policy, err = kinds.New(spec, decider{p, spec.Name}); err != nil {
 		return nil, err

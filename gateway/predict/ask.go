@@ -20,6 +20,9 @@ func (p *Predictor) Rehearse(ctx context.Context, q *serving.Query, patience tim
 	defer p.release(r)
 	own := *q
 	own.Explain, own.Timeout = true, 0
+	if a, err := p.app(q.App); err == nil && a.stages != nil {
+		return p.predictStages(ctx, a, &own, patience, nil)
+	}
 	w, err := r.begin(p, &own, patience)
 	if err != nil {
 		return serving.Prediction{}, err
@@ -47,6 +50,11 @@ func (p *Predictor) Output(ctx context.Context, q *serving.Query, id serving.Mod
 	case v.inputType != q.Input.Type:
 		return nil, false, &serving.QueryError{Cause: "Input of type " + q.Input.Type.String() + ", and model " + id.String() + " takes " + v.inputType.String()}
 	}
+	return p.outputOf(ctx, a, q, v, within)
+}
+
+// outputOf is Output of a version that an app may ask, whatever the app takes.
+func (p *Predictor) outputOf(ctx context.Context, a *app, q *serving.Query, v *version, within time.Duration) (out *serving.Output, cached bool, err error) {
 	r := p.pool.Get().(*round)
 	defer p.release(r)
 	w, own := r.add(), *q

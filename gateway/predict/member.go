@@ -13,7 +13,8 @@ import (
 // linked is a model as one app uses it.
 type linked struct {
 	name     string
-	current  *version // nil when none is
+	takes    serving.InputType // what versions must take to be asked; 0: anything
+	current  *version          // nil when none is
 	versions map[string]*version
 	served   *served
 }
@@ -42,7 +43,7 @@ func (p *Predictor) link(a *app, m *serving.Model, backlogs map[serving.ModelID]
 		p.served[m.Name] = newServed()
 	}
 	p.served[m.Name].learn(m)
-	l := &linked{name: m.Name, versions: make(map[string]*version, len(m.Versions)), served: p.served[m.Name]}
+	l := &linked{name: m.Name, takes: a.InputType, versions: make(map[string]*version, len(m.Versions)), served: p.served[m.Name]}
 	for name, v := range m.Versions {
 		l.versions[name] = &version{
 			ModelID: v.ModelID, inputType: v.InputType, inputLength: v.InputLength, cost: a.Policy.Costs[m.Name],

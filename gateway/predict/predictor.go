@@ -95,6 +95,9 @@ func (p *Predictor) Predict(ctx context.Context, q *serving.Query) (serving.Pred
 }
 
 func (p *Predictor) predict(ctx context.Context, q *serving.Query, t *timing.Timing) (serving.Prediction, error) {
+	if a, err := p.app(q.App); err == nil && a.stages != nil {
+		return p.predictStages(ctx, a, q, 0, t)
+	}
 	r := p.pool.Get().(*round)
 	defer p.release(r)
 	w, err := r.begin(p, q, 0)
@@ -118,7 +121,7 @@ func (p *Predictor) PredictBatch(ctx context.Context, qs []serving.Query) ([]ser
 // PredictTimed is PredictBatch, and says in t from Selected to Combined how the first
 // query came to its answer. A nil t wants to know nothing.
 func (p *Predictor) PredictTimed(ctx context.Context, qs []serving.Query, t *timing.Timing) ([]serving.Prediction, error) {
-	if len(qs) > 0 && p.decides(qs[0].App) {
+	if len(qs) > 0 && p.waits(qs[0].App) {
 		return p.predictEach(ctx, qs, t)
 	}
 	r := p.pool.Get().(*round)
@@ -144,21 +147,22 @@ func (p *Predictor) PredictTimed(ctx context.Context, qs []serving.Query, t *tim
 	return answers, nil
 }
 
-// decides says whether a model decides for the app: then its policy waits for answers.
-func (p *Predictor) decides(app string) bool {
+// waits says whether a query of the app waits for answers on its way: of the model that
+// decides for it, or of its stages.
+func (p *Predictor) waits(app string) bool {
 	a, err := p.app(app)
-	return err == nil && a.Policy.Kind == serving.PolicyCustom
+	return err == nil && (a.Policy.Kind == serving.PolicyCustom || a.stages != nil)
 }
 
-// maxDecided is how many queries of a batch wait for the model that decides at a time.
-const maxDecided = 64
+// maxSideBySide is how many queries of a batch that wait on their way do so at a time.
+const maxSideBySide = 64
 
 // predictEach predicts each query of a batch by itself, so that none waits for the
 // policy's word on another.
 func (p *Predictor) predictEach(ctx context.Context, qs []serving.Query, first *timing.Timing) ([]serving.Prediction, error) {
 	answers := make([]serving.Prediction, len(qs))
 	var group errgroup.Group
-	group.SetLimit(maxDecided)
+	group.SetLimit(maxSideBySide)
 	for i := range qs {
 		t := first
 		if i > 0 {

@@ -56,7 +56,7 @@ func (a *app) serving(l *linked) (v *version, ready bool) {
 		return l.current, true
 	}
 	for _, name := range *l.served.versions.Load() {
-		if v := l.versions[name]; v != nil && v.inputType == a.InputType && v.ready() {
+		if v := l.versions[name]; v != nil && (l.takes == 0 || v.inputType == l.takes) && v.ready() {
 			if l.current != nil {
 				l.current.backlog.passedOver()
 			}

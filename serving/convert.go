@@ -1,0 +1,125 @@
+package serving
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+)
+
+// NewInput makes an input of what a model has put out, for the next model. Numbers
+// become numbers of the type that is wanted, in row-major order whatever their shape,
+// as far as that type can hold them; text is an input of strings as it is, and of
+// numbers where it is a JSON list of them. For strings, numbers become JSON.
+func NewInput(t InputType, v Value) (Input, error) {
+	text := v.DType == String || v.DType == JSON
+	switch {
+	case t == Strings && text:
+		return Input{Type: t, Data: v.Data}, nil
+	case t == Strings:
+		data, err := AppendJSON(nil, v)
+		return Input{Type: t, Data: data}, err
+	case v.DType == t.DType():
+		return Input{Type: t, Data: v.Data}, nil
+	case t == Bytes && (text || v.DType == Opaque):
+		return Input{Type: t, Data: v.Data}, nil
+	}
+	numbers, err := numbersOf(v)
+	if err != nil {
+		return Input{}, err
+	}
+	data := make([]byte, 0, len(numbers)*t.DType().Size())
+	for _, x := range numbers {
+		if data, err = appendNumber(data, t, x); err != nil {
+			return Input{}, err
+		}
+	}
+	return Input{Type: t, Data: data}, nil
+}
+
+// JoinInput makes one input of several outputs, by the names of those who put them
+// out: of numbers all of them in order, of strings a JSON object.
+func JoinInput(t InputType, names []string, values []Value) (Input, error) {
+	joined := Input{Type: t}
+	if t != Strings {
+		for i, v := range values {
+			in, err := NewInput(t, v)
+			if err != nil {
+				return Input{}, fmt.Errorf("from %s: %w", names[i], err)
+			}
+			joined.Data = append(joined.Data, in.Data...)
+		}
+		return joined, nil
+	}
+	object := make(map[string]json.RawMessage, len(values))
+	for i, v := range values {
+		text, err := AppendJSON(nil, v)
+		if err != nil {
+			return Input{}, fmt.Errorf("from %s: %w", names[i], err)
+		}
+		object[names[i]] = text
+	}
+	data, err := json.Marshal(object)
+	joined.Data = data
+	return joined, err
+}
+
+var errNotNumbers = errors.New("the output is no number and no list of numbers")
+
+// numbersOf are the numbers of a tensor, or of a text that is a JSON list of them.
+func numbersOf(v Value) ([]float64, error) {
+	if v.DType == String || v.DType == JSON {
+		var list []float64
+		if json.Unmarshal(v.Data, &list) == nil {
+			return list, nil
+		}
+		var one float64
+		if json.Unmarshal(v.Data, &one) == nil {
+			return []float64{one}, nil
+		}
+		return nil, errNotNumbers
+	}
+	size := v.DType.Size()
+	if size == 0 {
+		return nil, errNotNumbers
+	}
+	list := make([]float64, len(v.Data)/size)
+	for i := range list {
+		list[i] = numberAt(v.DType, v.Data[i*size:])
+	}
+	return list, nil
+}
+
+func numberAt(t DType, b []byte) float64 {
+	le := binary.LittleEndian
+	switch t {
+	case Uint8, Bool:
+		return float64(b[0])
+	case Int32:
+		return float64(int32(le.Uint32(b)))
+	case Int64:
+		return float64(int64(le.Uint64(b)))
+	case Float32:
+		return float64(math.Float32frombits(le.Uint32(b)))
+	}
+	return math.Float64frombits(le.Uint64(b))
+}
+
+// appendNumber appends x as an element of an input. A number that the type cannot hold
+// is an error, and a fraction is none of a whole number.
+func appendNumber(b []byte, t InputType, x float64) ([]byte, error) {
+	le := binary.LittleEndian
+	whole := x == math.Trunc(x)
+	switch {
+	case t == Doubles:
+		return le.AppendUint64(b, math.Float64bits(x)), nil
+	case t == Floats && (math.Abs(x) <= math.MaxFloat32 || math.IsInf(x, 0) || math.IsNaN(x)):
+		return le.AppendUint32(b, math.Float32bits(float32(x))), nil
+	case t == Ints && whole && x >= math.MinInt32 && x <= math.MaxInt32:
+		return le.AppendUint32(b, uint32(int32(x))), nil
+	case t == Bytes && whole && x >= 0 && x <= math.MaxUint8:
+		return append(b, byte(x)), nil
+	}
+	return b, fmt.Errorf("the output has the number %v, which cannot be one of %v", x, t)
+}

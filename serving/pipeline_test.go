@@ -1,0 +1,85 @@
+package serving_test
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"topsail/serving"
+)
+
+func TestPipelineCheck(t *testing.T) {
+	for want, p := range map[string]serving.Pipeline{
+		"use a name of 1 to 63":       {{Name: "a b"}},
+		"that of the query's input":   {{Name: "input"}},
+		"another one of this name":    {{Name: "a"}, {Name: "a"}},
+		"which is no stage before it": {{Name: "a", After: []string{"b"}}, {Name: "b"}},
+		"twice":                       {{Name: "a"}, {Name: "b", After: []string{"a", "a"}}},
+		`"a" feeds no other stage`:    {{Name: "a"}, {Name: "b", After: []string{"input"}}},
+		"workers must be":             {{Name: "a", Workers: 65}},
+		"cpus must be":                {{Name: "a", CPUs: []int{-1}}},
+		"is unknown":                  {{Name: "a", Batch: serving.StageBatch{Strategy: "best"}}},
+		"needs max_size":              {{Name: "a", Batch: serving.StageBatch{Strategy: "fixed"}}},
+		"max_size must be":            {{Name: "a", Batch: serving.StageBatch{MaxSize: -1}}},
+		"delay must be":               {{Name: "a", Batch: serving.StageBatch{Delay: time.Minute}}},
+		"at most 32 stages":           make(serving.Pipeline, 33),
+	} {
+		if err := p.Check(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %q", p, err, want)
+		}
+	}
+}
+
+// genPipeline draws a sound pipeline: each stage but the last feeds the next one, too.
+func genPipeline(t *rapid.T) serving.Pipeline {
+	var p serving.Pipeline
+	for i := range rapid.IntRange(1, 6).Draw(t, "stages") {
+		s := serving.Stage{Name: string(rune('a' + i)), Workers: rapid.IntRange(0, 4).Draw(t, "workers"), Idempotent: rapid.Bool().Draw(t, "idempotent")}
+		if i > 0 && rapid.Bool().Draw(t, "joins") {
+			s.After = []string{p[i-1].Name, serving.QueryInput}
+		}
+		if rapid.Bool().Draw(t, "batches") {
+			s.Batch = serving.StageBatch{Strategy: "fixed", MaxSize: rapid.IntRange(1, 64).Draw(t, "size"), Delay: time.Duration(rapid.IntRange(0, 1e9).Draw(t, "delay"))}
+		}
+		p = append(p, s)
+	}
+	return p
+}
+
+func TestPipelineRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := genPipeline(t)
+		text, err := json.Marshal(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := serving.ParsePipeline(text)
+		if err != nil || !reflect.DeepEqual(back, p) {
+			t.Fatalf("%s came back as %+v, %v", text, back, err)
+		}
+	})
+}
+
+func FuzzParsePipeline(f *testing.F) {
+	f.Add([]byte(`[{"name":"a"},{"name":"b","after":["a","input"],"batch":{"strategy":"aimd"}}]`))
+	f.Add([]byte(`[]`))
+	f.Add([]byte(`{"name":1}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		p, err := serving.ParsePipeline(text)
+		if err != nil {
+			return
+		}
+		if err := p.Check(); err != nil || len(p) == 0 || len(p) > serving.MaxStages {
+			t.Errorf("%d stages were taken: %v", len(p), err)
+		}
+		for i := range p {
+			if len(p.Sources(i)) == 0 {
+				t.Errorf("stage %d takes nothing", i)
+			}
+		}
+	})
+}
