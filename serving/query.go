@@ -15,6 +15,7 @@ type Query struct {
 	Salt     string        // queries of different salts never share a cache entry
 	NoCache  bool          // neither read from the cache nor join a query in flight
 	Explain  bool          // say in the prediction how it came about
+	Affinity string        // queries of one affinity go to one replica of each model, as far as that can be; empty: to any
 }
 
 // Prediction answers a Query.
@@ -25,6 +26,8 @@ type Prediction struct {
 	Cause       Cause  // why it is the default; OK when it is not
 	Explanation string // why it is the default, in a sentence
 	Model       ModelID
+	Confidence  *float64     // nil: the output came without one
+	Qualifiers  []Value      // named values beside the output; shared and immutable
 	Cached      bool         // answered from the cache or by joining an equal query in flight
 	Missing     []ModelID    // asked for the answer, and silent or failed
 	Shed        []ModelID    // left out because capacity or time was short

@@ -13,6 +13,7 @@ func (w *work) answer() serving.Prediction {
 	a := serving.Prediction{QueryID: w.p.ids.Next(), Model: w.verdict.Model}
 	if w.verdict.Output != nil {
 		a.Output, a.Cached = w.verdict.Output.JSON, w.fromCache()
+		a.Confidence, a.Qualifiers = w.verdict.Output.Confidence, w.verdict.Output.Qualifiers
 	} else {
 		failure := w.verdict.Failure
 		if failure == nil || failure == left { // somebody was asked, and silent

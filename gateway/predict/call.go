@@ -24,6 +24,8 @@ type call struct {
 	input   serving.Input
 	user    string
 
+	affinity string
+
 	mu       sync.Mutex // guards the following; held while asking, so that an answer finds them set
 	deadline time.Time
 	asked    [2]question
@@ -69,7 +71,7 @@ func (c *call) begin(now time.Time) (hedgeAt time.Time, held bool) {
 	if (group.Len() == 0 || c.backlog.cold.Load()) && c.backlog.hold(c, noReplica, false) {
 		return time.Time{}, true
 	}
-	target := group.Pick(nil, now)
+	target := c.pick(group, nil, now)
 	if target == nil { // and no room to wait for one
 		c.flight.Land(nil, &serving.Failure{Cause: serving.NoReplica})
 		return time.Time{}, false
@@ -79,6 +81,14 @@ func (c *call) begin(now time.Time) (hedgeAt time.Time, held bool) {
 		return now.Add(c.deadline.Sub(now) / 2), false
 	}
 	return time.Time{}, false
+}
+
+// pick picks the replica to ask, other than not.
+func (c *call) pick(group *route.Group, not *route.Target, now time.Time) *route.Target {
+	if c.affinity != "" {
+		return group.Owner(c.affinity, not, now)
+	}
+	return group.Pick(not, now)
 }
 
 // send asks one replica. c.mu is held.
@@ -192,7 +202,7 @@ func (c *call) again(not *route.Target, cause serving.Cause, now time.Time) bool
 	if int(c.tries) >= len(c.asked) || cause == serving.MissedSLO {
 		return false
 	}
-	target := c.backlog.group().Pick(not, now)
+	target := c.pick(c.backlog.group(), not, now)
 	if target == nil {
 		return false
 	}

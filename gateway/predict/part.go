@@ -94,7 +94,7 @@ func (w *work) lead(i int) {
 	p.flight.Count(p.version.demand, now, w.respond)
 	p.call = &call{
 		p: w.p, app: w.app.metrics, extra: w.app.extra, backlog: p.version.backlog, flight: p.flight,
-		input: w.q.Input, user: w.q.User, deadline: w.respond,
+		input: w.q.Input, user: w.q.User, affinity: w.q.Affinity, deadline: w.respond,
 	}
 	if w.timing != nil {
 		p.looked, p.call.heard = now.Sub(p.asked), &heard{}

@@ -260,6 +260,7 @@ func (w *walk) answer() serving.Prediction {
 	a := serving.Prediction{QueryID: w.p.ids.Next(), Model: last.id}
 	if last.output != nil {
 		a.Output, a.Cached = last.output.JSON, w.fromCache()
+		a.Confidence, a.Qualifiers = last.output.Confidence, last.output.Qualifiers
 	} else {
 		failed := w.failed()
 		a.Output, a.Default, a.Cause, a.Explanation = w.app.fallback, true, failed.failure.Cause, failed.failure.Explain()

@@ -1,6 +1,7 @@
 package route
 
 import (
+	"math"
 	"math/rand/v2"
 	"time"
 
@@ -84,6 +85,54 @@ func (g *Group) Pick(not *Target, now time.Time) *Target {
 		return b
 	}
 	return a
+}
+
+// Owner picks the replica that an affinity belongs to, other than not (which may be
+// nil): the one that scores highest for it (Thaler and Ravishankar, "Using name-based
+// mappings to increase hit rates", 1998). All gateways agree on it, and when a replica
+// comes or goes only what belongs to it moves. What belongs to an ejected replica goes
+// to the next one meanwhile.
+func (g *Group) Owner(affinity string, not *Target, now time.Time) *Target {
+	if g.Len() == 0 {
+		return nil
+	}
+	of := fingerprint(affinity)
+	for below := uint64(math.MaxUint64); ; {
+		t, score := g.next(of, below, not)
+		if t == nil {
+			return g.any(not)
+		}
+		if ok, _ := t.replica.health.usable(now); ok {
+			return t
+		}
+		below = score
+	}
+}
+
+// next is the replica with the highest score for an affinity below one.
+func (g *Group) next(of, below uint64, not *Target) (owner *Target, best uint64) {
+	for _, t := range g.targets {
+		if score := mix(of ^ fingerprint(t.Replica())); score < below && score >= best && !t.sameReplica(not) {
+			owner, best = t, score
+		}
+	}
+	return owner, best
+}
+
+// fingerprint is the 64 bit FNV-1a hash of s, which is the same in every process.
+func fingerprint(s string) uint64 {
+	h := uint64(14695981039346656037)
+	for i := range len(s) {
+		h = (h ^ uint64(s[i])) * 1099511628211
+	}
+	return h
+}
+
+// mix spreads x over all bits (the finalizer of SplitMix64).
+func mix(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
 }
 
 // sampleTries is how often sample draws before it goes through the targets in
