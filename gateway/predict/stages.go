@@ -295,15 +295,18 @@ func (w *walk) fromCache() bool {
 }
 
 func (w *walk) explain() *serving.Explanation {
-	e := &serving.Explanation{Policy: "stages", Elapsed: time.Since(w.q.Received), Budget: w.respond.Sub(w.q.Received)}
+	e := &serving.Explanation{Policy: "stages", Ended: "all", Elapsed: time.Since(w.q.Received), Budget: w.respond.Sub(w.q.Received)}
 	for i := range w.visits {
 		s := &w.visits[i]
-		m := serving.ExplainedModel{ModelID: s.id, Asked: s.output != nil || s.failure != nil, Cached: s.cached, Took: s.took}
+		if s.id == (serving.ModelID{}) {
+			continue // the query ended before it came to this one
+		}
+		m := serving.ExplainedModel{ModelID: s.id, Asked: true, Cached: s.cached, Took: s.took}
 		if s.output != nil {
 			m.Output, m.Confidence = s.output.JSON, s.output.Confidence
 		}
 		if s.failure != nil {
-			m.Failure = s.failure.Error()
+			m.Failure, e.Ended = s.failure.Error(), "failed"
 		}
 		e.Models = append(e.Models, m)
 	}
