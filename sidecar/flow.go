@@ -130,7 +130,7 @@ func (f *flow) item(i int, payload []byte) *queue.Item {
 func (f *flow) retry(it *queue.Item) bool {
 	i := int(it.Index)
 	s := f.pipe.stages[i]
-	if !s.Idempotent || !s.staffed() {
+	if !s.Idempotent {
 		return false
 	}
 	f.mu.Lock()

@@ -108,6 +108,43 @@ func TestMetricsOfQueries(t *testing.T) {
 	})
 }
 
+func TestMetricsOfStages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{})
+		text := described(serving.Stage{Name: "scale", Workers: 2}, serving.Stage{Name: "rank", After: []string{"scale", serving.QueryInput}})
+		r.worker("scale", text, stamps(1, 10*ms))
+		r.worker("rank", text, stamps(2, 20*ms))
+		pass(0)
+		g := r.gateway()
+		pass(0)
+		for range 3 {
+			g.ask(0, -1, tagged(1))
+			pass(40 * ms)
+		}
+		for _, line := range []string{
+			`topsail_stage_inputs_total{model="m",replica="m/0",stage="scale",status="ok",version="1"} 3`,
+			`topsail_stage_inputs_total{model="m",replica="m/0",stage="rank",status="container",version="1"} 0`,
+			`topsail_stage_batch_size_sum{model="m",replica="m/0",stage="rank",version="1"} 3`,
+			`topsail_stage_batch_seconds_sum{model="m",replica="m/0",stage="rank",version="1"} 0.06`,
+			`topsail_stage_queue_seconds_count{model="m",replica="m/0",stage="scale",version="1"} 3`,
+			`topsail_stage_queue_length{model="m",replica="m/0",stage="scale",version="1"} 0`,
+			`topsail_stage_workers_ready{model="m",replica="m/0",stage="scale",version="1"} 1`,
+			`topsail_stage_workers{model="m",replica="m/0",stage="scale",version="1"} 2`,
+			`topsail_stage_workers{model="m",replica="m/0",stage="rank",version="1"} 1`,
+			`topsail_stage_info{after="input",model="m",position="0",replica="m/0",stage="scale",version="1"} 1`,
+			`topsail_stage_info{after="scale,input",model="m",position="1",replica="m/0",stage="rank",version="1"} 1`,
+		} {
+			if !r.scraped(line) {
+				t.Errorf("%s is missing in\n%s", line, scrape(t, r.registry, ""))
+			}
+		}
+		r.end()
+		if text := scrape(t, r.registry, ""); strings.Contains(text, `replica="m/0"`) {
+			t.Errorf("the replica has ended, and there is\n%s", text)
+		}
+	})
+}
+
 func TestMetricsOfModels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{})

@@ -232,6 +232,42 @@ func TestTheInputsOfADeadWorkerFailOrAreRetriedOnce(t *testing.T) {
 	}
 }
 
+func TestWhatWaitsAtAStageWaitsForAWorkerThatComesBack(t *testing.T) {
+	for _, back := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, Config{})
+			text := described(serving.Stage{Name: "first"}, serving.Stage{Name: "second"})
+			r.worker("first", text, stamps(1, 0))
+			only := r.worker("second", text, func(m *model, _ uint64, _ [][]byte) { time.Sleep(ms); m.nc.Close() })
+			pass(0)
+			g := r.gateway()
+			pass(0)
+			had := g.ask(0, time.Minute, tagged(1))
+			synctest.Wait() // the worker has it
+			waits := g.ask(0, time.Minute, tagged(2))
+			<-only.gone
+			pass(0)
+			if g.announced[0] != rpc.StateLoading {
+				t.Errorf("without the second stage the pool is in state %d", g.announced[0])
+			}
+			refused := g.ask(0, time.Minute, tagged(3))
+			pass(comesBack / 2)
+			if back {
+				r.worker("second", text, stamps(2, 0))
+			}
+			pass(comesBack)
+			want := map[bool]rpc.Status{true: rpc.StatusOK, false: rpc.StatusNoContainer}[back]
+			if a := g.answer(waits); a.Status != want {
+				t.Errorf("what waited: %v %s, want %v", a.Status, a.Message, want)
+			}
+			if a, b := g.answer(had), g.answer(refused); a.Status != rpc.StatusContainer || b.Status != rpc.StatusNoContainer {
+				t.Errorf("what the worker had: %v, and a new query: %v", a.Status, b.Status)
+			}
+			r.end()
+		})
+	}
+}
+
 func TestASecondDeathIsNotRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{})

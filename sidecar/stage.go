@@ -33,6 +33,7 @@ type stage struct {
 	seats    int                              // workers that serve it; guarded by the pool
 	mu       sync.Mutex                       // serialises changes of batchers
 	batchers atomic.Pointer[[]*batch.Batcher] // immutable slices, read without the lock
+	bereft   atomic.Pointer[time.Time]        // when the last worker left
 }
 
 // newStage makes a stage without workers.
@@ -45,12 +46,25 @@ func newStage(s serving.Stage, spec serving.BatchSpec) *stage {
 // staffed says whether it has a worker.
 func (s *stage) staffed() bool { return len(*s.batchers.Load()) > 0 }
 
+// comesBack is how long a stage of a pipeline keeps what waits when its last worker is
+// gone: workers that die are started again, and a pipeline without one of its stages
+// would else lose what all the others have done.
+const comesBack = 5 * time.Second
+
 // open is why it takes no items, or nil.
 func (s *stage) open() error {
-	if !s.staffed() {
+	if !s.staffed() && time.Since(s.left()) >= comesBack {
 		return errNoContainer
 	}
 	return nil
+}
+
+// left is when its last worker left; zero while it never had one.
+func (s *stage) left() time.Time {
+	if at := s.bereft.Load(); at != nil {
+		return *at
+	}
+	return time.Time{}
 }
 
 // serve runs batches on one worker until ctx ends or the worker is lost, and
@@ -79,19 +93,35 @@ func (s *stage) serve(ctx context.Context, runner batch.Runner, stall time.Durat
 	return b.Run(ctx)
 }
 
-// setBatchers changes the set of batchers. When none is left, what waits is
-// refused at once, so that gateways can ask another replica.
+// setBatchers changes the set of batchers. When none is left, what waits is refused,
+// so that gateways can ask another replica: at once, or in a pipeline when no worker
+// has come back.
 func (s *stage) setBatchers(change func([]*batch.Batcher) []*batch.Batcher) {
 	s.mu.Lock()
 	all := change(slices.Clone(*s.batchers.Load()))
 	s.batchers.Store(&all)
 	s.mu.Unlock()
-	if len(all) == 0 {
-		for _, it := range s.queue.Drain() {
-			s.refuse(it, rpc.StatusNoContainer, errNoContainer)
-		}
+	switch {
+	case len(all) > 0:
+	case s.Name == "":
+		s.giveUp()
+	default:
+		now := time.Now()
+		s.bereft.Store(&now)
+		time.AfterFunc(comesBack, func() {
+			if s.open() != nil {
+				s.giveUp()
+			}
+		})
 	}
 	s.changed()
+}
+
+// giveUp refuses what waits.
+func (s *stage) giveUp() {
+	for _, it := range s.queue.Drain() {
+		s.refuse(it, rpc.StatusNoContainer, errNoContainer)
+	}
 }
 
 // estimate is how long an item with so many ahead of it would wait for its batch

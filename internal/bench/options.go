@@ -43,6 +43,7 @@ func allCases() []benchCase {
 		{"overload", "three times as many queries as can be answered, with a latency promise of 50 ms", overload},
 		{"selection", "an app that asks several models for each query", selection},
 		{"python", "a no-op container in Python, against the one in Go", python},
+		{"stages", "a pipeline of two stages that keep a processor busy, against mosec and the functions one by one", stages},
 		{"embedded", "a gateway called in process, without HTTP", embedded},
 	}
 }

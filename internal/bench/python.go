@@ -50,12 +50,12 @@ func (b *bench) pythonContainer(ctx context.Context, s setup) (*child, error) {
 	if out, err := exec.CommandContext(ctx, "python3", "-c", "import topsail").CombinedOutput(); err != nil {
 		return nil, errors.New("python3 cannot import topsail: run `make bench`, which installs it, or `pip install ./containers/python`: " + lastLine(out))
 	}
-	source := filepath.Join(b.dir, "noop.py")
-	if err := os.WriteFile(source, noopPython, 0o600); err != nil {
+	args, err := b.pythonProgram(s.Containers[s.Place])
+	if err != nil {
 		return nil, err
 	}
 	id := modelVersion(s.Place)
-	cmd := exec.CommandContext(ctx, "python3", "-m", "topsail", source+":predict")
+	cmd := exec.CommandContext(ctx, "python3", args...)
 	cmd.Env = append(os.Environ(),
 		"TOPSAIL_SIDECAR="+s.Sidecar,
 		"TOPSAIL_MODEL="+id.Model,
@@ -65,6 +65,16 @@ func (b *bench) pythonContainer(ctx context.Context, s setup) (*child, error) {
 		"TOPSAIL_REPLICA="+replicaName(s.Place),
 	)
 	return b.family.start("container", cmd)
+}
+
+// pythonProgram is what runs a container of a kind.
+func (b *bench) pythonProgram(kind string) (args []string, err error) {
+	if kind == "stages" {
+		file, err := b.stagesFile()
+		return []string{file}, err
+	}
+	source := filepath.Join(b.dir, "noop.py")
+	return []string{"-m", "topsail", source + ":predict"}, os.WriteFile(source, noopPython, 0o600)
 }
 
 func lastLine(text []byte) string {

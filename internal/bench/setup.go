@@ -22,7 +22,7 @@ type setup struct {
 	CacheOff   bool
 	Policy     serving.PolicySpec
 	Batch      serving.BatchSpec
-	Containers []string // one for each model; see containerModel, and "python"
+	Containers []string // one for each model; see containerModel; also "python" and "stages"
 
 	Endpoints []string // of the models' sidecars, for gateways
 	Place     int      // which of the models, for sidecars and containers

@@ -82,7 +82,8 @@ func (b *bench) gateway(ctx context.Context, name string, s setup, models []mode
 }
 
 func (b *bench) container(ctx context.Context, s setup) (*child, error) {
-	if s.Containers[s.Place] == "python" {
+	switch s.Containers[s.Place] {
+	case "python", "stages":
 		return b.pythonContainer(ctx, s)
 	}
 	return b.role(ctx, "container", s)
