@@ -19,6 +19,7 @@ type members struct {
 	cancel   context.CancelCauseFunc
 	serving  map[uint32]member // by announced id
 	first    *pool             // that was ever served; nil at first
+	place    place             // of the container among those of first
 	left     bool              // the container drains and gets nothing more
 	batchers sync.WaitGroup
 	leaving  sync.WaitGroup
@@ -73,7 +74,7 @@ func (m *members) start(id uint32, p *pool, s *stage) error {
 	ctx, stop := context.WithCancel(m.ctx)
 	m.serving[id] = member{s, stop}
 	if m.first == nil {
-		m.first = p
+		m.first, m.place = p, p.places.take(s.Name)
 	}
 	log := m.sidecar.log.With("model", p.model.ModelID.String())
 	if s.Name != "" {
@@ -124,7 +125,14 @@ func (m *members) leave() {
 // that it served.
 func (m *members) metrics(list []rpc.Metric) {
 	if m.first != nil {
-		m.sidecar.metrics.custom.put(metricSource{m.first.model.ModelID, m.sidecar.cfg.Replica}, list)
+		m.sidecar.metrics.custom.put(metricSource{m.first.model.ModelID, m.sidecar.cfg.Replica, m.place.String()}, list)
+	}
+}
+
+// release frees the container's place, once the session has ended.
+func (m *members) release() {
+	if m.first != nil {
+		m.first.places.free(m.place)
 	}
 }
 

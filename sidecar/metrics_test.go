@@ -200,13 +200,13 @@ func TestMetricsOfAContainerWithTwoModels(t *testing.T) {
 func TestAKindIsForgottenWithItsReplica(t *testing.T) {
 	registry := obs.NewRegistry()
 	m := NewMetrics(registry).custom
-	a, b := metricSource{serving.ModelID{Model: "a", Version: "1"}, "a/0"}, metricSource{serving.ModelID{Model: "b", Version: "1"}, "b/0"}
+	a, b := metricSource{model: serving.ModelID{Model: "a", Version: "1"}, replica: "a/0"}, metricSource{model: serving.ModelID{Model: "b", Version: "1"}, replica: "b/0"}
 	m.put(a, []rpc.Metric{{Kind: rpc.MetricCounter, Name: "x", Value: 1}})
 	m.put(b, []rpc.Metric{{Kind: rpc.MetricGauge, Name: "x", Value: 2}, {Kind: rpc.MetricGauge, Name: "y", Value: 2}})
 	if text := scrape(t, registry, ""); !strings.Contains(text, "# TYPE x counter") || !strings.Contains(text, `y{model="b"`) {
 		t.Errorf("got\n%s", text)
 	}
-	m.forget(a)
+	m.forget(a.model, a.replica)
 	if text := scrape(t, registry, ""); !strings.Contains(text, "# TYPE x gauge") {
 		t.Errorf("got\n%s", text)
 	}
@@ -240,8 +240,8 @@ func TestNoMetricOfAModelBreaksAScrape(t *testing.T) {
 	m := NewMetrics(registry).custom
 	rapid.Check(t, func(t *rapid.T) {
 		for _, name := range []string{"a/0", "a/1", "b/0"} {
-			from := metricSource{serving.ModelID{Model: name[:1], Version: "1"}, name}
-			m.forget(from)
+			from := metricSource{model: serving.ModelID{Model: name[:1], Version: "1"}, replica: name}
+			m.forget(from.model, from.replica)
 			m.put(from, rapid.SliceOfN(rapid.Custom(drawMetric), 0, 12).Draw(t, "metrics"))
 		}
 		text := scrape(t, registry, "")
@@ -254,7 +254,7 @@ func TestNoMetricOfAModelBreaksAScrape(t *testing.T) {
 
 func TestMetricsOfAModelAreBounded(t *testing.T) {
 	m := newModelMetrics()
-	from := metricSource{serving.ModelID{Model: "m", Version: "1"}, "m/0"}
+	from := metricSource{model: serving.ModelID{Model: "m", Version: "1"}, replica: "m/0"}
 	many := make([]rpc.Label, maxModelLabels+1)
 	for i := range many {
 		many[i] = rpc.Label{Key: "k" + strings.Repeat("k", i), Value: "v"}
@@ -286,4 +286,34 @@ func TestMetricsOfAModelAreBounded(t *testing.T) {
 	if m.latest[from]["x"].Value != known.Value+1 {
 		t.Error("a series that is known is not brought up to date once there are too many")
 	}
+}
+
+// Each worker of a stage counts for itself, and one that is started again goes on under
+// the name of the one before.
+func TestWorkersCountForThemselves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{})
+		text := described(serving.Stage{Name: "only"})
+		count := func(m *model, n float64) {
+			m.conn.Send(rpc.KindMetrics, 0, rpc.AppendMetrics(nil, rpc.Metric{Name: "seen", Kind: rpc.MetricCounter, Value: n}))
+			pass(0)
+		}
+		first := r.worker("only", text, echo)
+		pass(0)
+		second := r.worker("only", text, echo)
+		pass(0)
+		count(first, 1)
+		count(second, 2)
+		first.nc.Close()
+		pass(0)
+		third := r.worker("only", text, echo)
+		pass(0)
+		count(third, 3)
+		for _, want := range []string{`seen{container="only/0",model="m",replica="m/0",version="1"} 3`, `seen{container="only/1",model="m",replica="m/0",version="1"} 2`} {
+			if !r.scraped(want) {
+				t.Errorf("there is no %s", want)
+			}
+		}
+		r.end()
+	})
 }

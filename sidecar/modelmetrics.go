@@ -2,6 +2,7 @@ package sidecar
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sync"
 
@@ -20,8 +21,9 @@ type modelMetrics struct {
 
 // metricSource is the container that a metric comes from.
 type metricSource struct {
-	model   serving.ModelID
-	replica string
+	model     serving.ModelID
+	replica   string
+	container string // which of the replica's; empty: the only one, or the first
 }
 
 func newModelMetrics() *modelMetrics {
@@ -49,10 +51,13 @@ func (m *modelMetrics) put(from metricSource, list []rpc.Metric) {
 	}
 }
 
-func (m *modelMetrics) forget(from metricSource) {
+// forget drops what all containers of a replica have counted for a model.
+func (m *modelMetrics) forget(model serving.ModelID, replica string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.latest, from)
+	maps.DeleteFunc(m.latest, func(from metricSource, _ map[string]rpc.Metric) bool {
+		return from.model == model && from.replica == replica
+	})
 }
 
 // Describe and Collect implement obs.Collector.
@@ -101,6 +106,7 @@ func (m *modelMetrics) series() []modelSeries {
 			cmp.Compare(a.metric.Name, b.metric.Name),
 			cmp.Compare(a.from.model.String(), b.from.model.String()),
 			cmp.Compare(a.from.replica, b.from.replica),
+			cmp.Compare(a.from.container, b.from.container),
 			cmp.Compare(a.key, b.key),
 		)
 	})

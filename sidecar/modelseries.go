@@ -22,7 +22,7 @@ const (
 var (
 	metricName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
 	ownNames   = []string{"topsail_", "go_", "process_", "promhttp_"}
-	ownLabels  = []string{"model", "version", "replica", "le", "quantile"} // the last two belong to the format
+	ownLabels  = []string{"model", "version", "replica", "container", "le", "quantile"} // the last two belong to the format
 )
 
 // clean brings a metric into the one form in which its series is exposed, and
@@ -70,6 +70,9 @@ func nameTaken(name string, families map[string]rpc.Metric) bool {
 
 func expose(from metricSource, metric *rpc.Metric) (obs.Metric, error) {
 	keys, values := []string{"model", "version", "replica"}, []string{from.model.Model, from.model.Version, from.replica}
+	if from.container != "" {
+		keys, values = append(keys, "container"), append(values, from.container)
+	}
 	for _, l := range metric.Labels {
 		keys, values = append(keys, l.Key), append(values, l.Value)
 	}

@@ -24,6 +24,7 @@ type pool struct {
 	changed func(*pool) // called when the state may have changed
 
 	learners learners // the containers that take feedback
+	places   places   // of its containers
 
 	waiting  atomic.Int64 // accepted and not yet answered
 	draining atomic.Bool

@@ -77,7 +77,7 @@ func (s *Sidecar) Run(ctx context.Context, gateways, containers net.Listener) er
 		s.metrics.gauges.add(p, s.cfg.Replica)
 		defer s.metrics.gauges.remove(p)
 		defer s.metrics.forget(p.model.ModelID, s.cfg.Replica)
-		defer s.metrics.custom.forget(metricSource{p.model.ModelID, s.cfg.Replica})
+		defer s.metrics.custom.forget(p.model.ModelID, s.cfg.Replica)
 	}
 	// Connections outlive ctx by the time that draining takes, and those with
 	// gateways the others, so that every query gets its answer.
@@ -236,6 +236,7 @@ func (s *Sidecar) serveContainer(ctx context.Context, nc net.Conn) {
 	cancel(err)
 	m.batchers.Wait()
 	m.leaving.Wait()
+	m.release()
 	if errors.Is(context.Cause(ctx), container.ErrStalled) && s.cfg.Stalled != nil {
 		s.cfg.Stalled()
 	}
