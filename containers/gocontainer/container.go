@@ -41,6 +41,9 @@ type Config struct {
 	Corrector   Corrector    // nil: the model does not learn while it serves
 	Log         *slog.Logger // of failed corrections; nil: nothing is logged
 
+	// Stages is what the version says of the stages of a pipeline, for ServePipeline.
+	Stages serving.Pipeline
+
 	station station // of a worker of a pipeline
 }
 
@@ -66,6 +69,11 @@ func FromEnv() (Config, error) {
 	if n := os.Getenv("TOPSAIL_INPUT_LENGTH"); n != "" {
 		if cfg.InputLength, err = strconv.Atoi(n); err != nil {
 			return cfg, fmt.Errorf("TOPSAIL_INPUT_LENGTH: %w", err)
+		}
+	}
+	if text := os.Getenv("TOPSAIL_STAGES"); text != "" {
+		if cfg.Stages, err = serving.ParsePipeline([]byte(text)); err != nil {
+			return cfg, fmt.Errorf("TOPSAIL_STAGES: %w", err)
 		}
 	}
 	return cfg, nil

@@ -1,9 +1,12 @@
 package gocontainer
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"topsail/serving"
@@ -28,9 +31,30 @@ type station struct {
 	pipeline []byte
 }
 
+// told is the stages with what the version says of their workers and batches, and of
+// whether they are idempotent. Goroutines cannot be taken to a CPU.
+func told(stages []Stage, by serving.Pipeline) ([]Stage, error) {
+	stages = slices.Clone(stages)
+	for _, says := range by {
+		i := slices.IndexFunc(stages, func(s Stage) bool { return s.Name == says.Name })
+		if i < 0 {
+			return nil, fmt.Errorf("the version says something of the stage %q, which this program does not have", says.Name)
+		}
+		s := &stages[i]
+		s.Workers = cmp.Or(says.Workers, s.Workers)
+		s.Batch = cmp.Or(says.Batch, s.Batch)
+		s.Idempotent = says.Idempotent || s.Idempotent
+	}
+	return stages, nil
+}
+
 // ServePipeline serves the stages of a model until ctx ends, as Serve does. Each worker
 // is a goroutine with a connection of its own; those of a stage run side by side.
 func ServePipeline(ctx context.Context, cfg Config, stages ...Stage) error {
+	stages, err := told(stages, cfg.Stages)
+	if err != nil {
+		return err
+	}
 	var pipeline serving.Pipeline
 	for _, s := range stages {
 		if len(s.After) > 1 {
@@ -60,7 +84,7 @@ func ServePipeline(ctx context.Context, cfg Config, stages ...Stage) error {
 		}
 	}
 	workers.Wait()
-	if err := context.Cause(ctx); err != context.Canceled && err != context.DeadlineExceeded {
+	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	return nil

@@ -189,6 +189,12 @@ BROKEN = {
     "more than a command": (archive(members(runtime="command", command=["a"])), "has its command alone"),
     "no command": (archive(members(runtime="command")), "a command belongs to the runtime 'command'"),
     "a command": (archive(members(command=["rm"])), "a command belongs to the runtime 'command'"),
+    "pmml with python": (archive(members(runtime="pmml")), "takes no python and no requirements"),
+    "pmml without a file": (archive(members(runtime="pmml", python="", entry="a:b")), "needs the model's file"),
+    "pmml with odd memory": (
+        archive(members(runtime="pmml", python="", options={"heap": "1g -agentlib:x"})),
+        "is no amount of memory",
+    ),
     "unlisted": (archive([*members(), ("more", b"")]), "'more' is not listed in manifest.json"),
     "missing": (archive(members()[:-1]), "is missing, and listed in manifest.json"),
     "changed": (archive([*members()[:-1], ("helpers/sums.py", b"x = 2\n" * 1000)]), "was changed or damaged"),

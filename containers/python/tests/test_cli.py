@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from sidecar import HERE, environment
+from sidecar import HERE, Container, environment
 
 
 def topsail(*arguments, code=0):
@@ -103,3 +103,77 @@ def test_bench_as_json():
 def test_bench_of_a_model_that_fails():
     _, err = topsail("bench", "models:Many", "--example", "[100]", code=1)
     assert "topsail: a batch of 1 failed: ValueError: 100 is too much" in err
+
+
+# Pipelines.
+
+
+def test_check_of_a_pipeline():
+    out, _ = topsail("check", "pipelines:MADE", "--example", "[1.5]", "--example", "[2]")
+    lines = [line.split() for line in out.splitlines()]
+    assert [line[:2] for line in lines[1:]] == [
+        ["load", "Scale"],
+        ["load", "Shift"],
+        ["example", "0"],
+        ["example", "1"],
+        ["as", "a"],
+        ["Scale", "3"],
+        ["Shift", "3"],
+        ["all", "is"],
+    ]
+    assert lines[3][-2:] == ["float64", "6.0"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (
+            ["pipelines:MADE"],
+            "there is nothing to try: give --example '[1.0, 2.0]', or the first stage a warmup method",
+        ),
+        (["pipelines:BROKEN", "--example", "[1]"], "pipelines:BROKEN failed: OSError: the weights are not there"),
+        (["pipelines:GRAPH", "--example", "[2]"], "example 0: stage Odd: ValueError: 2 is bad"),
+    ],
+)
+def test_check_of_a_pipeline_says_what_is_wrong(arguments, says):
+    _, err = topsail("check", *arguments, code=1)
+    assert err.splitlines()[-1].startswith("topsail: " + says)
+
+
+def test_check_of_what_a_pipeline_drops():
+    out, _ = topsail("check", "pipelines:GRAPH", "--example", "[1]")
+    assert "dropped: stage Odd: 1 is dropped" in out
+
+
+def test_bench_of_a_pipeline():
+    arguments = ["bench", "pipelines:MADE", "--example", "[1]", "--seconds", "0.005", "--max", "16"]
+    out, _ = topsail(*arguments)
+    lines = [line.split() for line in out.splitlines()]
+    assert lines[0] == ["stage", "batch", "p50", "ms", "p99", "ms", "inputs/s"]
+    assert [line[:2] for line in lines[1:]] == [["Scale", "1"]] + [["Shift", n] for n in ("1", "2", "4", "8")]
+    points = json.loads(topsail(*arguments, "--json")[0])
+    assert [(p["stage"], p["size"]) for p in points] == [("Scale", 1), *(("Shift", n) for n in (1, 2, 4, 8))]
+
+
+def test_bench_of_a_pipeline_that_fails():
+    _, err = topsail("bench", "pipelines:GRAPH", "--example", "[2]", code=1)
+    assert err.splitlines()[-1] == "topsail: an example failed: stage Odd: ValueError: 2 is bad"
+
+
+def test_a_pipeline_that_nobody_describes():
+    _, err = topsail("pipeline", code=1)
+    assert err.startswith(
+        "topsail: TOPSAIL_STAGES is not set: Topsail sets it for a model that has stages; else name a"
+    )
+    _, err = topsail("pipeline", "models:first", code=1)
+    assert err == "topsail: models:first is no topsail.Pipeline: serve it with python -m topsail models:first\n"
+    _, err = topsail("pipeline", "pipelines:MADE", code=1)
+    assert err.startswith("topsail: TOPSAIL_SIDECAR is not set")
+
+
+def test_a_pipeline_is_no_model(tmp_path):
+    with Container(tmp_path, "-m", "topsail", "pipelines:MADE") as container:
+        assert container.ends() == 1
+        assert container.said().splitlines()[-1] == (
+            "topsail: pipelines:MADE is a pipeline: serve it with python -m topsail pipeline pipelines:MADE"
+        )

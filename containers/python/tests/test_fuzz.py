@@ -4,7 +4,17 @@ import random
 from contextlib import suppress
 
 import pytest
-from test_golden import ANNOUNCE, BYE, FEEDBACK, HELLO_OF_CONTAINER, HELLO_OF_SIDECAR, METRICS, PREDICT, REPLY
+from test_golden import (
+    ANNOUNCE,
+    ANNOUNCE_OF_STAGE,
+    BYE,
+    FEEDBACK,
+    HELLO_OF_CONTAINER,
+    HELLO_OF_SIDECAR,
+    METRICS,
+    PREDICT,
+    REPLY,
+)
 
 from topsail.wire import announce, bye, feedback, hello, predict, reply, report
 from topsail.wire.errors import ProtocolError
@@ -12,7 +22,7 @@ from topsail.wire.frame import Assembler
 
 DECODERS = {
     "hello": (hello.decode, [HELLO_OF_SIDECAR, HELLO_OF_CONTAINER]),
-    "announce": (announce.decode, [ANNOUNCE]),
+    "announce": (announce.decode, [ANNOUNCE, ANNOUNCE_OF_STAGE]),
     "predict": (predict.decode, [PREDICT]),
     "reply": (reply.decode, [REPLY]),
     "feedback": (feedback.decode, [FEEDBACK]),

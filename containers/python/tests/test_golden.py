@@ -46,6 +46,15 @@ ANNOUNCE = octets("""
     04 77696e65  01 31  00      # "wine", "1", no stage
 """)
 
+ANNOUNCE_OF_STAGE = octets("""
+    30000000 02 00 0000
+    01000000                    # one entry
+    28000000 01000000 01 05 0000 00000000   # id 1, loading, strings of any length
+    01 6d  01 31  01 62                     # "m", "1", stage "b"
+    01 11000000                             # the pipeline:
+    5b7b226e616d65223a2262227d5d202020      # [{"name":"b"}] and spaces, which JSON allows
+""")
+
 PREDICT = octets("""
     52000000 03 00 0000
     0700000000000000 01000000 02000000      # batch 7, model 1, two inputs
@@ -110,6 +119,12 @@ def test_announce():
     entry = announce.Announced(1, State.READY, 4, 13, "wine", "1")
     assert frame.encode(Kind.ANNOUNCE, announce.encode(entry)) == ANNOUNCE
     assert announce.decode(body_of(ANNOUNCE)) == [entry]
+
+
+def test_announce_of_a_stage():
+    entry = announce.Announced(1, State.LOADING, 5, 0, "m", "1", "b", b'[{"name":"b"}]   ')
+    assert frame.encode(Kind.ANNOUNCE, announce.encode(entry)) == ANNOUNCE_OF_STAGE
+    assert announce.decode(body_of(ANNOUNCE_OF_STAGE)) == [entry]
 
 
 def test_predict_is_read():

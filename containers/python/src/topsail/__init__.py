@@ -19,7 +19,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from .metrics import Counter, Gauge, Histogram, counter, gauge, histogram
-from .output import Error, Output
+from .output import Drop, Error, Output
+from .pipeline import Pipeline
 from .serving import serve
 from .version import __version__
 
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
         deploy_bundle,
         deploy_lightgbm,
         deploy_onnx,
+        deploy_pmml,
         deploy_python_function,
         deploy_sklearn,
         deploy_torch,
@@ -62,6 +64,7 @@ __all__ = [
     "Counter",
     "DeployFailed",
     "Deployment",
+    "Drop",
     "Error",
     "Feedback",
     "Gauge",
@@ -70,6 +73,7 @@ __all__ = [
     "NotFound",
     "Output",
     "Permission",
+    "Pipeline",
     "Prediction",
     "ServerError",
     "Timeout",
@@ -86,6 +90,7 @@ __all__ = [
     "deploy_bundle",
     "deploy_lightgbm",
     "deploy_onnx",
+    "deploy_pmml",
     "deploy_python_function",
     "deploy_sklearn",
     "deploy_torch",
@@ -120,6 +125,7 @@ _LATER = {
         "deploy_bundle",
         "deploy_lightgbm",
         "deploy_onnx",
+        "deploy_pmml",
         "deploy_python_function",
         "deploy_sklearn",
         "deploy_torch",

@@ -24,7 +24,7 @@ from . import input_type
 FORMAT = 1
 PYTHON = "{}.{}".format(*sys.version_info[:2])  # this one, as a manifest has it
 MANIFEST = "manifest.json"
-RUNTIMES = ("python", "sklearn", "onnx", "torch", "xgboost", "lightgbm", "r", "pyspark", "command")
+RUNTIMES = ("python", "sklearn", "onnx", "torch", "xgboost", "lightgbm", "r", "pyspark", "pmml", "command")
 
 _MOST_FILES = 10_000
 _MOST_BYTES = 8 << 30  # of all files, unpacked
@@ -82,10 +82,21 @@ class Manifest:
             raise BundleError("a command belongs to the runtime 'command', and to no other")
         if program and (self.python or self.requirements or self.entry):
             raise BundleError("the runtime 'command' has its command alone: no python, requirements or entry")
-        if not program and not (self.python and self.entry):
+        if self.runtime == "pmml":
+            self._check_pmml()
+        elif not program and not (self.python and self.entry):
             raise BundleError(
                 f"the runtime {self.runtime!r} needs an entry, and the python that runs it, like {PYTHON}"
             )
+
+    def _check_pmml(self) -> None:
+        if self.python or self.requirements:
+            raise BundleError("the runtime 'pmml' is a program in Java: it takes no python and no requirements")
+        if not self.entry or ":" in self.entry:
+            raise BundleError(f"the runtime 'pmml' needs the model's file as its entry, and not {self.entry!r}")
+        heap = self.options.get("heap", "256m")
+        if not re.fullmatch(r"[1-9][0-9]{0,4}[mg]", heap):
+            raise BundleError(f"the option heap = {heap!r} is no amount of memory: write one like 512m or 2g")
 
     def members(self) -> dict[str, Any]:
         """All that is said, for JSON."""

@@ -5,13 +5,18 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from .input_type import BadInput
 from .loading import prepare, warm_up
+from .pipeline import Pipeline
+from .pipeline.local import Local
+from .pipeline.stage import INPUT, Stage
 from .rehearsal import Answer, rehearse
 from .runner import Runner
 from .table import millis, table
+from .wire.constants import Status
 
 T = TypeVar("T")
 
@@ -33,11 +38,35 @@ class Check:
             examples = self._warm_up(runner) + list(given)
             if not examples:
                 raise Trouble("there is nothing to try: give --example '[1.0, 2.0]', or the model a warmup method")
-            for place, example in enumerate(examples[:8]):
-                self._try(f"example {place}", runner, [example])
-            self._try("as a batch", runner, (examples * 3)[: max(3, len(examples))])
+            self._try_all(lambda inputs: rehearse(runner, inputs), examples)
         finally:
             runner.model.teardown()
+
+    def run_pipeline(
+        self, pipeline: Pipeline, input_type: str | None, input_length: int | None, given: Sequence[Any]
+    ) -> None:
+        """The same for a pipeline: each stage loads and warms up, and examples go through all of them."""
+        with Local(pipeline, input_type, input_length) as local:
+            for stage in local.stages:
+                self._step(f"load {stage.name}", 0, partial(local.load_stage, stage), partial(_taken_by, stage))
+            for name, runner in local.runners.items():
+                if examples := runner.model.warmup():
+                    self._step(f"warm-up {name}", len(examples), partial(warm_up, runner), _summary)
+            examples = local.runners[local.stages[0].name].model.warmup() + list(given)
+            if not examples:
+                raise Trouble(
+                    "there is nothing to try: give --example '[1.0, 2.0]', or the first stage a warmup method"
+                )
+            self._try_all(local.rehearse, examples)
+            for stage in local.stages:
+                self.rows.append(
+                    [f"  {stage.name}", str(len(local.came[stage.name])), millis(local.took[stage.name]), ""]
+                )
+
+    def _try_all(self, answer: Callable[[list[Any]], list[Answer]], examples: list[Any]) -> None:
+        for place, example in enumerate(examples[:8]):
+            self._try(f"example {place}", answer, [example])
+        self._try("as a batch", answer, (examples * 3)[: max(3, len(examples))])
 
     def _warm_up(self, runner: Runner) -> list[Any]:
         examples = runner.model.warmup()
@@ -45,16 +74,16 @@ class Check:
             self._step("warm-up", len(examples), lambda: warm_up(runner), _summary)
         return examples
 
-    def _try(self, name: str, runner: Runner, inputs: list[Any]) -> None:
+    def _try(self, name: str, answer: Callable[[list[Any]], list[Answer]], inputs: list[Any]) -> None:
         try:
-            answers = self._step(name, len(inputs), lambda: rehearse(runner, inputs), _summary)
+            answers = self._step(name, len(inputs), lambda: answer(inputs), _summary)
         except BadInput as e:
             raise Trouble(str(e)) from None
-        for place, answer in enumerate(answers):
+        for place, one in enumerate(answers):
             where = name if len(answers) == 1 else f"{name}, input {place}"
-            if answer.error is not None:
-                raise Trouble(f"{where}: {answer.error}")
-            if not _finite(answer.output):
+            if one.error is not None and one.status != Status.DROPPED:
+                raise Trouble(f"{where}: {one.error}")
+            if not _finite(one.output):
                 raise Trouble(f"{where}: the output is NaN or infinite, which JSON cannot carry")
 
     def _step(self, name: str, inputs: int, do: Callable[[], T], say: Callable[[T], str]) -> T:
@@ -70,16 +99,25 @@ class Check:
 
 def _taken(runner: Runner) -> str:
     length = f" of length {runner.input_length}" if runner.input_length else ""
-    return f"{runner.model.name} takes {runner.input_type.name}{length}"
+    kind = runner.input_type.name if runner.input_type else "anything"
+    return f"{runner.model.name} takes {kind}{length}"
+
+
+def _taken_by(stage: Stage, runner: Runner) -> str:
+    if stage.sources == (INPUT,):
+        return _taken(runner)
+    return f"{runner.model.name} takes what comes from {' and '.join(stage.sources)}"
 
 
 def _summary(answers: list[Answer]) -> str:
     """The first answer, and how many were errors."""
-    errors = sum(a.error is not None for a in answers)
+    errors = sum(a.error is not None and a.status != Status.DROPPED for a in answers)
     return f"{errors} of {len(answers)} failed" if errors else _describe(answers[0])
 
 
 def _describe(answer: Answer) -> str:
+    if answer.error is not None:
+        return f"dropped: {answer.error}"
     text = repr(answer.output)
     kind = answer.dtype.name.lower() if answer.dtype else ""
     shape = str(list(answer.shape)) if answer.shape else ""

@@ -5,19 +5,24 @@ from __future__ import annotations
 import argparse
 import json
 import logging
+import os
 import sys
 import traceback
 from typing import Any
 
 from . import bench, input_type, source
+from .bench import Point
 from .check import Check, Trouble
 from .input_type import BadInput
 from .loading import WarmUpFailed, prepare
-from .serving import serve_from
+from .pipeline import Pipeline, description
+from .pipeline.local import Local
+from .runner import Runner
+from .serving import serve_from, serve_pipeline
 from .settings import SettingsError
 from .source import SourceError
 
-_COMMANDS = ("run", "check", "bench")
+_COMMANDS = ("run", "pipeline", "check", "bench")
 _CLEAR = (SettingsError, SourceError, Trouble, WarmUpFailed, BadInput, bench.BenchFailed)
 
 
@@ -43,10 +48,11 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m topsail", description="Serve a Python model with Topsail.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     run = _command(commands, "run", "serve a model; the word may be left out (Topsail starts this)", _run)
-    run.add_argument("--no-retry-singly", action="store_true", help="when a batch fails, all its inputs fail")
-    run.add_argument(
-        "--give-up", type=float, default=60.0, metavar="SECONDS", help="end when there is no sidecar for this"
+    _add_serving(run)
+    pipeline = _command(
+        commands, "pipeline", "serve the pipeline of TOPSAIL_STAGES, or a topsail.Pipeline", _pipeline, nargs="?"
     )
+    _add_serving(pipeline)
     check = _command(commands, "check", "load a model, try it, and say what is wrong", _check)
     _add_example(check)
     sweep = _command(commands, "bench", "time batches of 1, 2, 4, ... inputs", _bench)
@@ -57,9 +63,11 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _command(commands: Any, name: str, help: str, do: Any) -> argparse.ArgumentParser:
+def _command(commands: Any, name: str, help: str, do: Any, nargs: str | None = None) -> argparse.ArgumentParser:
     command: argparse.ArgumentParser = commands.add_parser(name, help=help, description=help)
-    command.add_argument("model", help="module:object or path/to/file.py:object; a function, class or object")
+    command.add_argument(
+        "model", nargs=nargs, help="module:object or path/to/file.py:object; a function, class, object or pipeline"
+    )
     command.add_argument(
         "--input-type", type=_input_type, metavar="TYPE", help="bytes, ints, floats, doubles or strings"
     )
@@ -67,6 +75,13 @@ def _command(commands: Any, name: str, help: str, do: Any) -> argparse.ArgumentP
     command.add_argument("--chdir", metavar="DIR", help="work in this folder")
     command.set_defaults(command=do)
     return command
+
+
+def _add_serving(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--no-retry-singly", action="store_true", help="when a batch fails, all its inputs fail")
+    command.add_argument(
+        "--give-up", type=float, default=60.0, metavar="SECONDS", help="end when there is no sidecar for this"
+    )
 
 
 def _add_example(command: argparse.ArgumentParser) -> None:
@@ -92,21 +107,53 @@ def _example(text: str) -> Any:
 
 
 def _run(options: argparse.Namespace) -> int:
-    serve_from(
-        lambda: source.find(options.model),
-        input_type=options.input_type,
-        input_length=options.input_length,
-        retry_singly=not options.no_retry_singly,
-        give_up=options.give_up,
-    )
+    serve_from(lambda: _model(options.model), **_serving(options))
     return 0
+
+
+def _model(name: str) -> Any:
+    found = source.find(name)
+    if isinstance(found, Pipeline):
+        raise SourceError(f"{name} is a pipeline: serve it with python -m topsail pipeline {name}")
+    return found
+
+
+def _pipeline(options: argparse.Namespace) -> int:
+    serve_pipeline(_described(options.model), **_serving(options))
+    return 0
+
+
+def _described(name: str | None) -> Pipeline:
+    """The pipeline of the environment, or that of a program."""
+    if name:
+        found = source.find(name)
+        if not isinstance(found, Pipeline):
+            raise SourceError(f"{name} is no topsail.Pipeline: serve it with python -m topsail {name}")
+        return found
+    if pipeline := description.of_code(os.environ):
+        return pipeline
+    raise SourceError(
+        f"{description.VARIABLE} is not set: Topsail sets it for a model that has stages; else name a pipeline, "
+        "as module:object"
+    )
+
+
+def _serving(options: argparse.Namespace) -> dict[str, Any]:
+    return {
+        "input_type": options.input_type,
+        "input_length": options.input_length,
+        "retry_singly": not options.no_retry_singly,
+        "give_up": options.give_up,
+    }
 
 
 def _check(options: argparse.Namespace) -> int:
     logging.basicConfig(stream=sys.stderr, level=logging.ERROR, format="%(message)s")
     check = Check()
+    found = source.find(options.model)
+    run = check.run_pipeline if isinstance(found, Pipeline) else check.run
     try:
-        check.run(source.find(options.model), options.input_type, options.input_length, options.example)
+        run(found, options.input_type, options.input_length, options.example)
     finally:
         if check.rows:
             print(check.table(), flush=True)
@@ -115,13 +162,29 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _bench(options: argparse.Namespace) -> int:
-    runner = prepare(source.find(options.model), options.input_type, options.input_length)
-    try:
-        examples = options.example or runner.model.warmup()
-        if not examples:
-            raise Trouble("there is nothing to send: give --example '[1.0, 2.0]', or the model a warmup method")
-        points = list(bench.sweep(runner, examples, options.max, options.seconds))
-    finally:
-        runner.model.teardown()
+    found = source.find(options.model)
+    points = _points_of_stages(found, options) if isinstance(found, Pipeline) else _points(found, options)
     print(json.dumps([p.json() for p in points]) if options.json else bench.as_table(points))
     return 0
+
+
+def _points(served: Any, options: argparse.Namespace) -> list[Point]:
+    runner = prepare(served, options.input_type, options.input_length)
+    try:
+        return list(bench.sweep(runner, _examples(runner, options), options.max, options.seconds))
+    finally:
+        runner.model.teardown()
+
+
+def _points_of_stages(pipeline: Pipeline, options: argparse.Namespace) -> list[Point]:
+    with Local(pipeline, options.input_type, options.input_length) as local:
+        local.load()
+        examples = _examples(local.runners[local.stages[0].name], options)
+        return list(bench.sweep_stages(local, examples, options.max, options.seconds))
+
+
+def _examples(runner: Runner, options: argparse.Namespace) -> list[Any]:
+    examples: list[Any] = options.example or runner.model.warmup()
+    if not examples:
+        raise Trouble("there is nothing to send: give --example '[1.0, 2.0]', or the model a warmup method")
+    return examples

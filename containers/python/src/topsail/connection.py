@@ -29,6 +29,7 @@ class Connection:
     def __init__(self, sock: socket.socket) -> None:
         self.broken = False
         self.max_frame = 0  # what the sidecar accepts, known after open
+        self.features = Feature(0)  # that both sides offered, known after open
         self._sock = sock
         self._sending = threading.Lock()  # held for one whole frame
         self._assembler = Assembler()
@@ -62,7 +63,8 @@ class Connection:
         if theirs.role != Role.SIDECAR:
             raise ProtocolError("hello role", 5, f"{theirs.role} is not that of a sidecar")
         self.max_frame = theirs.max_frame
-        self._assembler.compressed_allowed = bool(mine.features & theirs.features & Feature.LZ4)
+        self.features = Feature(mine.features & theirs.features)
+        self._assembler.compressed_allowed = Feature.LZ4 in self.features
         self._early = list(rest)
 
     def _first_frame(self, until: float) -> tuple[Frame, Iterator[Frame]]:

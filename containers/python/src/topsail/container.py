@@ -6,7 +6,6 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from . import input_type, signals
 from .conversation import MODEL_ID
@@ -14,13 +13,13 @@ from .health import Health
 from .inbox import Inbox, Job
 from .learning import Learning
 from .link import Link
-from .loading import prepare, warm_up
+from .loading import warm_up
 from .metrics import REGISTRY
 from .reporter import Reporter
 from .runner import Runner
 from .settings import Settings
 from .wire.announce import Announced
-from .wire.constants import State
+from .wire.constants import Feature, State
 
 _log = logging.getLogger("topsail")
 _PATIENCE = 1.0  # seconds to connect, only to say why the model cannot be loaded
@@ -35,17 +34,21 @@ class _Stopped(BaseException):
 
 
 class Container:
-    """Serves what `source` returns. The model is made, loaded and run on the thread that calls run: many libraries want
-    one thread, and the main one at that."""
+    """Serves the model that `load` makes and loads, which happens on the thread that calls run, as all that the model
+    does: many libraries want one thread, and the main one at that. `on_ready` is called when the model is loaded."""
 
-    def __init__(self, source: Callable[[], Any], settings: Settings) -> None:
-        self._source = source
+    def __init__(
+        self, load: Callable[[], Runner], settings: Settings, on_ready: Callable[[], None] = lambda: None
+    ) -> None:
+        self._load_model = load
         self._settings = settings
+        self._on_ready = on_ready
         self._inbox = Inbox()
         self._announced = _announced(settings)
         self._link = Link(settings, self._announced, self._inbox, Reporter(REGISTRY))
         self._loading = True
         self._stopping = False
+        self._linger = 0.0
         self._abandoned = False
 
     def run(self) -> None:
@@ -65,21 +68,24 @@ class Container:
         if self._link.failure:
             raise SidecarGone(self._link.failure)
 
-    def stop(self) -> None:
-        """What SIGTERM does, for a container that does not run on the main thread. It may be called from any thread."""
+    def stop(self, linger: float = 0.0) -> None:
+        """What SIGTERM does, for a container that does not run on the main thread. It may be called from any thread.
+        With `linger` it serves on until no batch has come for so many seconds."""
+        self._linger = linger
         self._stopping = True
         self._inbox.wake()
 
     def _load(self) -> Runner:
         began = time.monotonic()
         s = self._settings
-        runner = prepare(self._source(), s.input_type, s.input_length, s.retry_singly)
+        runner = self._load_model()
         warm_up(runner)
         self._loading = False
         _log.info("%s:%s is ready after %.1f s", s.model, s.version, time.monotonic() - began)
-        code, length = runner.input_type.code, runner.input_length
-        self._announced = replace(self._announced, input_type=code, input_length=length)
+        code = runner.input_type.code if runner.input_type else 0
+        self._announced = replace(self._announced, input_type=code, input_length=runner.input_length)
         self._announce(State.READY)
+        self._on_ready()
         return runner
 
     def _announce(self, state: State) -> None:
@@ -96,9 +102,17 @@ class Container:
                 learning.step()
             if health.changed():
                 self._announce(State.READY if health.good else State.LOADING)
+        self._linger_on(runner)
         self._link.drain()
         for job in self._inbox.rest():
             _answer(runner, job)
+
+    def _linger_on(self, runner: Runner) -> None:
+        until = time.monotonic() + self._linger
+        while self._link.connected and not self._inbox.closed and (left := until - time.monotonic()) > 0:
+            if job := self._inbox.wait(left):
+                _answer(runner, job)
+                until = time.monotonic() + self._linger
 
     def _on_signal(self) -> None:
         if not (self._loading or self._stopping):
@@ -114,10 +128,12 @@ def _sooner(a: float | None, b: float | None) -> float | None:
 
 def _answer(runner: Runner, job: Job) -> None:
     if not job.connection.broken:
-        job.connection.send(runner.run(job.batch, job.received, job.connection.max_frame))
+        may_drop = Feature.STAGES in job.connection.features
+        job.connection.send(runner.run(job.batch, job.received, job.connection.max_frame, may_drop))
 
 
 def _announced(settings: Settings) -> Announced:
     """What is known before the model is loaded; an input type that only the model knows is `any` until then."""
     code = input_type.parse(settings.input_type).code if settings.input_type else 0
-    return Announced(MODEL_ID, State.LOADING, code, settings.input_length or 0, settings.model, settings.version)
+    length, pipeline = settings.input_length or 0, settings.pipeline.encode()
+    return Announced(MODEL_ID, State.LOADING, code, length, settings.model, settings.version, settings.stage, pipeline)

@@ -31,7 +31,7 @@ class Left(ConnectionError):
 
 
 class Conversation:
-    """Puts batches and feedback into the inbox, and answers everything else itself, so also while the model computes."""
+    """Puts batches and feedback into the inbox, and answers all else itself, so also while the model computes."""
 
     def __init__(self, connection: Connection, inbox: Inbox, reporter: Reporter) -> None:
         self._connection = connection

@@ -58,6 +58,10 @@ class Link:
     def start(self) -> None:
         self._thread.start()
 
+    @property
+    def connected(self) -> bool:
+        return self._connection is not None
+
     def announce(self, announced: Announced) -> None:
         """Says now, and again after each reconnection, what is served."""
         with self._lock:
@@ -123,6 +127,9 @@ class Link:
             connection = Connection.open(self._address, self._hello())
         except (OSError, ProtocolError) as e:
             return NotOpened(str(e))
+        if self._settings.stage and Feature.STAGES not in connection.features:
+            connection.close("this container is a stage of a pipeline")
+            return NotOpened("the sidecar is of a version of Topsail that knows no pipelines")
         reason = ""
         selector.register(connection, selectors.EVENT_READ)
         try:
@@ -150,7 +157,7 @@ class Link:
     def _hello(self) -> Hello:
         return Hello(
             role=Role.CONTAINER,
-            features=Feature.LZ4 if lz4_block else 0,
+            features=Feature.STAGES | (Feature.LZ4 if lz4_block else 0),
             name=self._settings.replica,
             token=self._settings.current_token().encode(),
             software=f"topsail-python/{__version__} {platform.python_implementation()}/{platform.python_version()}",

@@ -9,8 +9,8 @@ from typing import Any
 class Model:
     """Wraps a predict function, an object with a predict method, or a class of such objects.
 
-    The optional hooks are setup, decode, encode, warmup, health, correct, accuracy and teardown. Making a Model of a class makes the
-    object, which may take as long as loading does: so it happens where loading happens.
+    The optional hooks are setup, decode, encode, warmup, health, correct, accuracy and teardown. Making a Model of a
+    class makes the object, which may take as long as loading does: so it happens where loading happens.
     """
 
     def __init__(self, served: Any) -> None:

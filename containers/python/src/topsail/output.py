@@ -16,6 +16,13 @@ class Output:
     qualifiers: Mapping[str, Any] | None = None
 
 
+class Drop(Exception):
+    """Ends a query without an output and without blame: its client gets the app's default, and the text as the reason.
+
+    Put it in the place of the output, or raise it where an Error may be raised.
+    """
+
+
 class Error(Exception):
     """The failure of one input. Put it in the place of the output, or raise it in decode or encode.
 

@@ -43,20 +43,31 @@ def rehearse(runner: Runner, examples: Sequence[Any], left: int = NO_DEADLINE) -
 
 def encode(runner: Runner, examples: Sequence[Any], left: int = NO_DEADLINE) -> bytes:
     """The body of the PREDICT that a sidecar would send."""
-    if len(examples) > MAX_INPUTS:
-        raise ValueError(f"a batch has at most {MAX_INPUTS} inputs, not {len(examples)}")
-    return predict.encode(1, 1, [Input(left, [runner.input_type.value(x)]) for x in examples])
+    return encode_payloads([runner.form.example(x) for x in examples], left)
+
+
+def encode_payloads(payloads: Sequence[list[Value]], left: int = NO_DEADLINE) -> bytes:
+    """The same for inputs that are in their form already."""
+    if len(payloads) > MAX_INPUTS:
+        raise ValueError(f"a batch has at most {MAX_INPUTS} inputs, not {len(payloads)}")
+    return predict.encode(1, 1, [Input(left, values) for values in payloads])
 
 
 def read(frames: bytearray) -> list[Answer]:
     """The answers in the frames of a reply, in the order of the inputs."""
-    entries: list[Entry] = []
+    return [answer(e) for e in entries(frames)]
+
+
+def entries(frames: bytearray) -> list[Entry]:
+    """The entries of a reply, in the order of the inputs."""
+    found: list[Entry] = []
     for f in Assembler().feed(bytes(frames)):
-        entries += reply.decode(f.body).entries
-    return [_answer(e) for e in sorted(entries, key=lambda e: e.index)]
+        found += reply.decode(f.body).entries
+    return sorted(found, key=lambda e: e.index)
 
 
-def _answer(entry: Entry) -> Answer:
+def answer(entry: Entry) -> Answer:
+    """What the gateway makes of an entry."""
     if entry.status != Status.OK:
         return Answer(error=entry.message, status=Status(entry.status))
     value = entry.values[0]
@@ -70,7 +81,9 @@ def _answer(entry: Entry) -> Answer:
 
 
 def _nest(value: Value) -> Any:
-    """A value as the REST answer shows it."""
+    """A value as the REST answer shows it; what one stage passes on to another it never shows."""
+    if value.dtype == DType.OPAQUE:
+        return bytes(value.data)
     return numbers(value) if value.dtype in ITEM_SIZE else _text(str(value.data, "utf-8"))
 
 

@@ -6,11 +6,12 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from . import encoding
 from .complaints import Complaints
-from .input_type import BadInput, InputType
+from .form import Form, of_queries
+from .input_type import DOUBLES, BadInput, InputType
 from .model import Model
 from .optional import numpy
+from .output import Drop
 from .wire.constants import NO_DEADLINE, Status
 from .wire.payload import Value
 from .wire.predict import Input, Predict, deadline
@@ -25,28 +26,39 @@ class _Failure(NamedTuple):
 class Runner:
     """Runs batches on a model. Each input gets exactly one answer, whatever the model does."""
 
-    def __init__(self, model: Model, input_type: InputType, input_length: int = 0, retry_singly: bool = True) -> None:
+    def __init__(
+        self,
+        model: Model,
+        input_type: InputType | None,
+        input_length: int = 0,
+        retry_singly: bool = True,
+        form: Form | None = None,
+    ) -> None:
+        """`input_type` and `input_length` are those of queries, as far as they are known. A stage of a pipeline gets
+        its inputs in another form."""
         self.model = model
         self.input_type = input_type
         self.input_length = input_length
-        self.read = _reader(model, input_type, input_length)
+        self.form = form or of_queries(input_type or DOUBLES, input_length)
+        self.read = _reader(model, self.form)
         self._retry_singly = retry_singly
         self._complaints = Complaints()
 
-    def run(self, batch: Predict, received: float, max_frame: int) -> bytearray:
-        """Answers a batch that came at `received` (monotonic seconds) with the frames of its reply."""
+    def run(self, batch: Predict, received: float, max_frame: int, may_drop: bool = True) -> bytearray:
+        """Answers a batch that came at `received` (monotonic seconds) with the frames of its reply. `may_drop` says
+        that the sidecar knows what it is to drop a query."""
         started = time.monotonic()
         reply = Reply(batch.batch, max_frame)
-        inputs, places = self._take(batch.inputs, received, started, reply)
+        inputs, places = self._take(batch.inputs, received, started, reply, may_drop)
         if not inputs:
             return reply.finish(0)
         outputs = self._predict(inputs, lambda i: deadline(batch.inputs[places[i]].left, received))
         for place, output in zip(places, outputs, strict=True):
-            self._add(reply, place, output)
+            self._add(reply, place, output, may_drop)
         return reply.finish(_micros(time.monotonic() - started))
 
     def _take(
-        self, batch: Sequence[Input], received: float, now: float, reply: Reply
+        self, batch: Sequence[Input], received: float, now: float, reply: Reply, may_drop: bool
     ) -> tuple[list[Any], Sequence[int]]:
         """What is to be run and at which places it stands in the batch; the other inputs are answered at once."""
         inputs: list[Any] = []
@@ -61,9 +73,11 @@ class Runner:
                 places.append(place)
             except BadInput as e:
                 reply.add_failure(place, Status.BAD_INPUT, str(e))
+            except Drop as e:
+                self._add(reply, place, e, may_drop)
             except Exception as e:
                 self._complaints.add("decode failed", e)
-                reply.add_failure(place, Status.BAD_INPUT, _describe(e))
+                reply.add_failure(place, self.form.unreadable, _describe(e))
         return inputs, places
 
     def _predict(self, inputs: list[Any], due: Callable[[int], float]) -> Sequence[Any]:
@@ -71,9 +85,10 @@ class Runner:
         try:
             outputs = self.model.predict(list(inputs))  # a copy, because a model may take its list apart
         except Exception as e:
-            self._complaints.add(f"predict failed for {len(inputs)} inputs", e)
+            if not isinstance(e, Drop):
+                self._complaints.add(f"predict failed for {len(inputs)} inputs", e)
             if len(inputs) == 1 or not self._retry_singly:
-                return [_Failure(Status.MODEL_ERROR, _describe(e))] * len(inputs)
+                return [e] * len(inputs)
             return [self._predict_one(x, due(i)) for i, x in enumerate(inputs)]
         if problem := _problem(outputs, len(inputs)):
             return [_Failure(Status.MODEL_ERROR, problem)] * len(inputs)
@@ -86,29 +101,31 @@ class Runner:
         try:
             outputs = self.model.predict([x])
         except Exception as e:
-            return _Failure(Status.MODEL_ERROR, _describe(e))
+            return e
         if problem := _problem(outputs, 1):
             return _Failure(Status.MODEL_ERROR, problem)
         return outputs[0]
 
-    def _add(self, reply: Reply, index: int, output: Any) -> None:
+    def _add(self, reply: Reply, index: int, output: Any, may_drop: bool) -> None:
         if isinstance(output, _Failure):
             reply.add_failure(index, output.status, output.message)
+        elif isinstance(output, Drop) and may_drop:
+            reply.add_failure(index, Status.DROPPED, str(output))
         elif isinstance(output, Exception):
             reply.add_failure(index, Status.MODEL_ERROR, _describe(output))
         else:
             try:
-                body = encoding.encode(self.model.encode(output) if self.model.encode else output)
+                body = self.form.write(self.model.encode(output) if self.model.encode else output)
             except Exception as e:
-                reply.add_failure(index, Status.MODEL_ERROR, _describe(e))
+                self._add(reply, index, e, may_drop)
             else:
                 reply.add_output(index, body)
 
 
-def _reader(model: Model, input_type: InputType, input_length: int) -> Callable[[list[Value]], Any]:
+def _reader(model: Model, form: Form) -> Callable[[list[Value]], Any]:
     """A function from the values of one input to what predict gets. It raises BadInput, or what the model's decode
     raises."""
-    read, decode = input_type.reader(input_length), model.decode
+    read, decode = form.read, model.decode
     return (lambda values: decode(read(values))) if decode else read
 
 

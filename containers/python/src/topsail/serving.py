@@ -10,7 +10,9 @@ from typing import Any
 
 from . import settings
 from .container import Container, SidecarGone
-from .settings import SettingsError
+from .loading import prepare
+from .pipeline import Pipeline
+from .settings import Settings, SettingsError
 
 
 def serve(
@@ -34,31 +36,52 @@ def serve(
     `input_type` is bytes, ints, floats, doubles or strings; `input_length` is the number of elements, if it is fixed.
     Both, and where the sidecar is (`host:port`), come from the environment when Topsail starts the program.
 
+    A `Pipeline` is served by processes of its own, one for each worker of each stage.
+
     `retry_singly`: when predict raises for a batch, it is called again with each input alone, so that one bad input
     fails alone. `give_up`: seconds without a connection to the sidecar before the program ends with an error.
     `health_every`: seconds between two calls of `health`.
 
     It raises SystemExit with a sentence for people when there is no sidecar or when the model cannot be served.
     """
-    serve_from(
-        lambda: model,
-        input_type=input_type,
-        input_length=input_length,
-        sidecar=sidecar,
-        model=name,
-        version=version,
-        token=token,
-        retry_singly=retry_singly,
-        give_up=give_up,
-        health_every=health_every,
-    )
+    arguments: dict[str, Any] = {
+        "input_type": input_type,
+        "input_length": input_length,
+        "sidecar": sidecar,
+        "model": name,
+        "version": version,
+        "token": token,
+        "retry_singly": retry_singly,
+        "give_up": give_up,
+        "health_every": health_every,
+    }
+    if isinstance(model, Pipeline):
+        serve_pipeline(model, **arguments)
+    else:
+        serve_from(lambda: model, **arguments)
 
 
 def serve_from(source: Callable[[], Any], **arguments: Any) -> None:
     """Serves what `source` returns. It is called when the sidecar knows already that a model is loading, because
     importing one may take longer than everything else."""
+
+    def run(s: Settings) -> None:
+        Container(lambda: prepare(source(), s.input_type, s.input_length, s.retry_singly), s).run()
+
+    _start(run, arguments)
+
+
+def serve_pipeline(pipeline: Pipeline, **arguments: Any) -> None:
+    """Serves a pipeline: as the supervisor of its workers, or as that worker of it which this process was started to
+    be."""
+    from .pipeline import process  # model containers have no use for it
+
+    _start(lambda s: process.run(pipeline, s, os.environ), arguments)
+
+
+def _start(run: Callable[[Settings], None], arguments: dict[str, Any]) -> None:
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
     try:
-        Container(source, settings.read(os.environ, **arguments)).run()
+        run(settings.read(os.environ, **arguments))
     except (SettingsError, SidecarGone) as e:
         raise SystemExit(f"topsail: {e}") from None

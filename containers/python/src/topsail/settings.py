@@ -32,6 +32,8 @@ class Settings:
     give_up: float = 60.0  # seconds without a connection after which the container ends with an error
     health_every: float = 5.0  # seconds between two calls of the model's health
     retry_singly: bool = True  # after a failed batch, call predict once per input
+    stage: str = ""  # of a pipeline, which is served
+    pipeline: str = ""  # with a stage: all stages, in JSON
 
     def current_token(self) -> str:
         """The token to show now; the file may come later than the container and may change. It raises OSError."""

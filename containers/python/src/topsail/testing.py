@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from .loading import prepare, warm_up
+from .pipeline import Pipeline
+from .pipeline.local import Local
 from .rehearsal import Answer, rehearse
 from .wire.constants import Status
 
@@ -27,11 +29,18 @@ def run(
     input_length: int | None = None,
     retry_singly: bool = True,
 ) -> list[Answer]:
-    """Loads a model as a container does, runs `inputs` as one batch, and returns an answer for each.
+    """Loads a model as a container does, runs `inputs` as one batch, and returns an answer for each. All stages of a
+    pipeline are loaded in this process.
 
     Inputs are given as clients send them: lists of numbers, bytes or str. What the model does wrong is in the answers;
     what keeps it from being ready (setup or warm-up fails) is raised.
     """
+    if isinstance(model, Pipeline):
+        with Local(model, input_type, input_length, retry_singly) as local:
+            local.load()
+            for runner in local.runners.values():
+                warm_up(runner)
+            return local.rehearse(inputs)
     runner = prepare(model, input_type, input_length, retry_singly)
     try:
         warm_up(runner)

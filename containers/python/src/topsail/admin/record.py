@@ -65,6 +65,7 @@ class App(Record):
     latency_slo_micros: int
     default_output: str | None = None
     models: list[str] | None = None
+    stages: list[dict[str, Any]] | None = None
     policy: dict[str, Any] | None = None
     output_type: str | None = None
     weight: float | None = None
@@ -102,6 +103,7 @@ class Version(Record):
     command: list[str] | None = None
     labels: list[str] | None = None
     batch: dict[str, Any] | None = None
+    stages: list[dict[str, Any]] | None = None
     resources: dict[str, Any] | None = None
     env: dict[str, str] | None = None
     prepared: bool | None = None
@@ -135,6 +137,7 @@ class Replica(Record):
     batch_mean: float | None = None
     answers: int | None = None
     profile: list[dict[str, int]] | None = None
+    stages: list[dict[str, Any]] | None = None
 
 
 @dataclass(repr=False)

@@ -140,6 +140,26 @@ def deploy_lightgbm(
     return _deploy(name, "lightgbm", "model.txt", frozen, shown, shown.length, _outcome(model, output), said)
 
 
+def deploy_pmml(
+    name: str,
+    model_or_path: Any,
+    example: Any,
+    *,
+    heap: str | None = None,
+    input_type: str | None = None,
+    **terms: Any,
+) -> Deployment:
+    """Deploys a PMML model: a path, or its bytes. The example is a list of the active fields' values in their order,
+    or a dict by their names; then inputs are texts with such an object as JSON. `heap` is the memory of Java, like
+    "1g"; 256m without. Where it runs it needs Java 17, and topsail-pmml.jar."""
+    said = Terms.of(terms)
+    shown = read(json.dumps(example) if isinstance(example, Mapping) else example, input_type)
+    if shown.input_type == "bytes":
+        raise DeployFailed("a PMML model takes numbers, or texts with a JSON object: give such an example")
+    frozen = Frozen(b"", set(), {"model.pmml": _content(model_or_path)})
+    return _deploy(name, "pmml", "model.pmml", frozen, shown, shown.length, {"heap": heap} if heap else {}, said)
+
+
 def _deploy(
     name: str,
     runtime: str,
@@ -154,7 +174,7 @@ def _deploy(
         manifest = Manifest(
             runtime,
             entry,
-            bundles.PYTHON,
+            "" if runtime == "pmml" else bundles.PYTHON,
             requirements.pinned(frozen.distributions, terms.requirements),
             example.input_type,
             length,

@@ -16,7 +16,7 @@ import topsail
 from ..bundle import Bundle
 from .failure import DeployFailed
 
-_UNTRIED = ("command", "r", "pyspark")  # what they need is where they run, and seldom here
+_UNTRIED = ("command", "r", "pyspark", "pmml")  # what they need is where they run, and seldom here
 
 
 def can_be_tried(bundle: Bundle) -> bool:

@@ -13,7 +13,8 @@ from typing import Any
 from .. import source
 from ..input_type import BadInput
 from ..loading import WarmUpFailed
-from ..serving import serve_from
+from ..pipeline import description
+from ..serving import serve_from, serve_pipeline
 from ..settings import SettingsError
 from .folder import Folder
 from .refusal import Refused, missing
@@ -62,6 +63,8 @@ def load(folder: Folder) -> Any:
     runtime = folder.manifest.runtime
     if runtime == "command":
         raise Refused("a bundle with the runtime 'command' is a program of its own, which Topsail starts by itself")
+    if runtime == "pmml":
+        raise Refused("a bundle with the runtime 'pmml' runs in Java, which Topsail starts by itself")
     module = import_module(f".{runtime}", __package__)
     make: Callable[[Folder], Any] = module.load
     try:
@@ -92,8 +95,13 @@ class Exemplified:
 def _serve(folder: Folder) -> None:
     """The version may say more than the bundle, and Topsail hands that down in the environment."""
     manifest = folder.manifest
-    serve_from(
-        lambda: load(folder),
-        input_type=None if os.environ.get("TOPSAIL_INPUT_TYPE") else manifest.input_type or None,
-        input_length=None if os.environ.get("TOPSAIL_INPUT_LENGTH") else manifest.input_length or None,
-    )
+    arguments: dict[str, Any] = {
+        "input_type": None if os.environ.get("TOPSAIL_INPUT_TYPE") else manifest.input_type or None,
+        "input_length": None if os.environ.get("TOPSAIL_INPUT_LENGTH") else manifest.input_length or None,
+    }
+    if pipeline := description.of_code(os.environ):
+        if manifest.runtime != "python":
+            raise Refused(f"stages are run by the runtime 'python', and the bundle is for {manifest.runtime!r}")
+        serve_pipeline(pipeline, **arguments)
+    else:
+        serve_from(lambda: load(folder), **arguments)

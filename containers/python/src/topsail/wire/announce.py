@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from struct import Struct
 
 from .cursor import U8, Cursor
+from .field import encode_field
 from .text import str8
 
 _COUNT = Struct("<I")
 _ENTRY = Struct("<IBBHI")  # id, state, input type, 0, input length
 _LEAST = 4 + _ENTRY.size + 3
+_PIPELINE = 1
 
 
 @dataclass(frozen=True)
@@ -22,10 +24,13 @@ class Announced:
     model: str
     version: str
     stage: str = ""
+    pipeline: bytes = b""  # with a stage: all stages of the model version, in JSON
 
     def _encode(self) -> bytes:
         entry = _ENTRY.pack(self.id, self.state, self.input_type, 0, self.input_length)
         entry += str8(self.model) + str8(self.version) + str8(self.stage)
+        if self.pipeline:
+            entry += encode_field(_PIPELINE, self.pipeline)
         return _COUNT.pack(len(entry)) + entry
 
 
@@ -43,4 +48,5 @@ def _decode_entry(entry: Cursor) -> Announced:
     model = entry.text(U8, "announce model")
     version = entry.text(U8, "announce version")
     stage = entry.text(U8, "announce stage")
-    return Announced(id, state, input_type, input_length, model, version, stage)
+    found = {tag: bytes(value) for tag, value in entry.fields("announce")}
+    return Announced(id, state, input_type, input_length, model, version, stage, found.get(_PIPELINE, b""))

@@ -39,6 +39,7 @@ class Role(IntEnum):
 
 class Feature(IntFlag):
     LZ4 = 1
+    STAGES = 2  # pipelines, and the status DROPPED
 
 
 class State(IntEnum):
@@ -62,6 +63,7 @@ class Status(IntEnum):
     NO_CONTAINER = 8
     CONTAINER_FAILED = 9
     CANCELLED = 10
+    DROPPED = 11  # only to sidecars with Feature.STAGES
 
 
 class DType(IntEnum):

@@ -25,16 +25,19 @@ class Value(NamedTuple):
 
 
 def encode(values: Sequence[Value]) -> bytes:
-    return U16.pack(len(values)) + b"".join(map(_encode_value, values))
+    parts: list[bytes | bytearray | memoryview] = [U16.pack(len(values))]
+    for value in values:
+        parts += _parts(value)
+    return b"".join(parts)  # once: large values are copied here, and nowhere else
 
 
-def _encode_value(value: Value) -> bytes:
+def _parts(value: Value) -> tuple[bytes | bytearray | memoryview, ...]:
     name = value.name.encode()
     if len(name) > 0xFF:
         raise ValueError(f"the name {value.name[:40]!r}... is longer than 255 bytes")
     head = _VALUE.pack(value.dtype, len(value.shape), len(name), 0)
     dimensions = _DIMENSIONS[len(value.shape)].pack(*value.shape)
-    return b"".join((head, name, dimensions, U32.pack(len(value.data)), value.data))
+    return head, name, dimensions, U32.pack(len(value.data)), value.data
 
 
 def decode(cursor: Cursor) -> list[Value]:
