@@ -10,12 +10,14 @@ DATA_DIR ?= build/demo-data
 TOOLS    := go tool -modfile=internal/tools/go.mod
 SERVERS  := build/servers
 LAB      := build/lab
+PMML     := build/jvm/topsail-pmml.jar
+MAVEN    := TZ=UTC mvn --batch-mode --quiet --no-transfer-progress --strict-checksums --file containers/jvm/pom.xml
 FUZZTIME ?= 20s
 BENCH    ?= all
 OFFSET   ?= 0
 OUTAGE   ?= 20s
 
-.PHONY: help build ui run servers cluster cluster-down test test-ui test-go test-python test-runtimes test-api test-demo faults test-faults bench figures selection fuzz lint fmt fix clean
+.PHONY: help build ui pmml run servers cluster cluster-down test test-ui test-go test-python test-jvm test-runtimes test-api test-demo faults test-faults bench figures selection fuzz lint fmt fix clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -35,12 +37,21 @@ $(UI)/node_modules/.package-lock.json: $(UI)/package-lock.json
 	@cd $(UI) && npm ci --ignore-scripts --no-audit --no-fund --silent
 	@touch $@
 
+pmml: $(PMML) ## build bin/topsail-pmml.jar, which evaluates PMML models in Java
+	@mkdir -p bin && cp $(PMML) bin/
+
+$(PMML): scripts/need-java $(shell find containers/jvm/pom.xml containers/jvm/src/main -type f)
+	@scripts/need-java
+	@echo "building topsail-pmml.jar"
+	@$(MAVEN) package -Dmaven.test.skip=true
+	@touch $@
+
 run: build $(VENV)/demo ## serve two demo models on this machine
 	@$(VENV)/bin/python $(DEMO)/train.py $(MODELS)
 	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" DEMO_MODELS="$(CURDIR)/$(MODELS)" \
 		$(BIN) local --config $(DEMO)/topsail.toml --data-dir $(DATA_DIR) $(RUN_FLAGS)
 
-servers: $(addprefix $(SERVERS)/,consul nomad influxd influxd2) ## build Consul, Nomad and InfluxDB for tests and clusters, and find Redis
+servers: $(addprefix $(SERVERS)/,consul nomad influxd influxd2 kafka/made) ## build Consul, Nomad, InfluxDB and Kafka for tests and clusters, and find Redis
 	@scripts/need-redis
 
 cluster: build servers $(VENV)/demo ## run Consul, Nomad, Redis, InfluxDB and Topsail on them; OFFSET=10000 moves all ports
@@ -50,14 +61,14 @@ cluster: build servers $(VENV)/demo ## run Consul, Nomad, Redis, InfluxDB and To
 cluster-down: ## stop the cluster and leave nothing behind
 	@go run ./internal/cluster down -offset $(OFFSET)
 
-test: lint test-ui test-go test-python test-demo ## run all tests but the faults
+test: lint test-ui test-go test-python test-jvm test-demo ## run all tests but the faults
 
 test-ui: build ## check the web UI and drive it with Chromium
 	@scripts/need-chromium
 	cd $(UI) && npm run --silent check && npm test --silent && npm run --silent e2e
 	scripts/test-ui
 
-test-go: $(VENV)/test $(VENV)-clipper/made servers
+test-go: $(VENV)/test $(VENV)-clipper/made servers $(PMML)
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" go test -race -timeout 10m $$(go list ./... | grep -v internal/faults)
 
 # By itself: what clients see under a fault is no use while other tests compete.
@@ -73,6 +84,10 @@ figures: build servers ## measure a cluster: from zero, steps, rollouts, changes
 test-python: $(VENV)/test
 	cd containers/python && ../../$(VENV)/bin/python -m pytest -q
 
+test-jvm: ## test the container in Java and the evaluator of PMML models
+	@scripts/need-java
+	$(MAVEN) test
+
 test-runtimes: $(VENV)/test ## run real ONNX, XGBoost, LightGBM, PyTorch, R and PySpark models; those that are installed are said in tests/heavy
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r containers/python/tests/heavy/requirements.txt
 	cd containers/python && ../../$(VENV)/bin/python -m pytest -q tests/heavy
@@ -84,6 +99,7 @@ test-demo: ## clone the repository, run `make run` there, and ask both models
 	scripts/test-demo
 
 bench: build $(VENV)/demo ## measure; the figures of docs/benchmarks.md
+	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r internal/bench/requirements.txt
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" go run ./internal/bench -only $(BENCH)
 
 selection: $(LAB)/python ## replay real models through every policy; the figures and plots of docs/selection
@@ -151,6 +167,14 @@ $(SERVERS)/influxd: internal/servers/influxdb/go.mod internal/servers/influxdb/g
 $(SERVERS)/influxd2: scripts/build-influxdb2 internal/servers/influxdb2/go.mod internal/servers/influxdb2/go.sum
 	@echo "building influxd2 (once; some minutes)"
 	@scripts/build-influxdb2 $@
+	@touch $@
+
+# Kafka's jars, as they are published.
+$(SERVERS)/kafka/made: internal/servers/kafka/pom.xml scripts/need-java
+	@scripts/need-java
+	@echo "fetching Kafka (once)"
+	@rm -rf $(@D)
+	@mvn --batch-mode --quiet -Dstyle.color=never --strict-checksums --file $< dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/$(@D)
 	@touch $@
 
 $(SERVERS)/%:

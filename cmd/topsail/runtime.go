@@ -106,7 +106,13 @@ func launchOptions(at, digest, work string) (launch.Options, error) {
 	if err != nil {
 		return launch.Options{}, err
 	}
-	return launch.Options{Bundle: at, Digest: digest, Work: folder, SDK: python.SDK(), Log: os.Stdout, Environ: os.Environ()}, nil
+	program, err := os.Executable()
+	if err != nil {
+		return launch.Options{}, fmt.Errorf("cannot find this program: %w", err)
+	}
+	return launch.Options{
+		Bundle: at, Digest: digest, Work: folder, SDK: python.SDK(), Beside: filepath.Dir(program), Log: os.Stdout, Environ: os.Environ(),
+	}, nil
 }
 
 func workFolder(named string) (string, error) {

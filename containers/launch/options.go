@@ -21,6 +21,7 @@ type Options struct {
 	Digest string // "sha256:…"; refuses an archive with another one, and spares reading it at every start
 	Work   string // the folder for what is kept, made if there is none
 	SDK    fs.FS  // holds the folder topsail
+	Beside string // the folder of topsail-pmml.jar, where TOPSAIL_PMML_JAR of Environ does not name it
 
 	// Pythons finds an interpreter, such as that of "3.11". Nil: on the PATH of Environ.
 	Pythons func(minor string) (path string, ok bool)

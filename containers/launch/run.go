@@ -33,8 +33,11 @@ func (o *Options) prepare(ctx context.Context, held *locks) (Image, error) {
 	if err != nil {
 		return Image{}, err
 	}
-	if manifest.Runtime == bundle.CommandRuntime {
+	switch manifest.Runtime {
+	case bundle.CommandRuntime:
 		return o.commandImage(manifest.Command, dir)
+	case bundle.PMMLRuntime:
+		return o.pmmlImage(manifest, dir)
 	}
 	python, err := o.findPython(manifest)
 	if err != nil {

@@ -18,11 +18,19 @@ const (
 	maxArguments    = 100
 )
 
-// CommandRuntime is the runtime that has no Python: it runs the bundle's own command.
-const CommandRuntime = "command"
+// The runtimes that have no Python.
+const (
+	CommandRuntime = "command" // the bundle's own command
+	PMMLRuntime    = "pmml"    // Topsail's program in Java, which evaluates PMML models
+)
+
+// HeapOption is the option of the runtime "pmml" for the memory that Java may take for
+// the model, such as "512m".
+const HeapOption = "heap"
 
 var (
 	pythonMinor = regexp.MustCompile(`^3\.(0|[1-9][0-9]?)$`)
+	heapSize    = regexp.MustCompile(`^[1-9][0-9]{0,4}[mg]$`)
 	callable    = regexp.MustCompile(`^[\pL_][\pL\pN_]*(\.[\pL_][\pL\pN_]*)*:[\pL_][\pL\pN_]*(\.[\pL_][\pL\pN_]*)*$`)
 )
 
@@ -42,10 +50,25 @@ func (m *Manifest) checkRuntime() error {
 	switch m.Runtime {
 	case "python", "sklearn", "onnx", "torch", "xgboost", "lightgbm", "r", "pyspark":
 		return errors.Join(m.checkPythonField(), m.checkEntry(), m.checkNoCommand())
+	case PMMLRuntime:
+		return errors.Join(m.checkPMML(), m.checkNoCommand())
 	case CommandRuntime:
 		return m.checkCommand()
 	}
-	return fmt.Errorf("runtime %q is unknown: use python, sklearn, onnx, torch, xgboost, lightgbm, r, pyspark or command", m.Runtime)
+	return fmt.Errorf("runtime %q is unknown: use python, sklearn, onnx, torch, xgboost, lightgbm, r, pyspark, pmml or command", m.Runtime)
+}
+
+func (m *Manifest) checkPMML() error {
+	if m.Python != "" || len(m.Requirements) > 0 {
+		return fmt.Errorf("python and requirements are for runtimes in Python, and runtime %q is a program in Java", PMMLRuntime)
+	}
+	if _, ok := m.Files[m.Entry]; !ok {
+		return fmt.Errorf("entry %q is not a file of the bundle: runtime %q needs the model's file, such as \"model.pmml\"", m.Entry, PMMLRuntime)
+	}
+	if heap, ok := m.Options[HeapOption]; ok && !heapSize.MatchString(heap) {
+		return fmt.Errorf("option %s is %q: write Java's memory in megabytes or gigabytes, such as \"512m\" or \"2g\"", HeapOption, heap)
+	}
+	return nil
 }
 
 func (m *Manifest) checkPythonField() error {

@@ -36,6 +36,16 @@ func command(command ...string) map[string]any {
 	return map[string]any{"runtime": "command", "python": nil, "requirements": nil, "entry": nil, "command": command}
 }
 
+func pmml(entry string) map[string]any {
+	return map[string]any{"runtime": "pmml", "python": nil, "requirements": nil, "options": nil, "entry": entry}
+}
+
+// also is a manifest's changes with one more.
+func also(change map[string]any, name string, value any) map[string]any {
+	change[name] = value
+	return change
+}
+
 func TestParseManifest(t *testing.T) {
 	m, err := ParseManifest(manifest(t, nil))
 	if err != nil {
@@ -54,6 +64,7 @@ func TestManifestsThatAreGood(t *testing.T) {
 		{"input_type": "strings", "input_length": nil, "example": "good wine"},
 		{"input_type": "bytes", "input_length": 3, "example": "AAEC"},
 		{"input_type": "ints", "input_length": nil, "example": []int{1, -2}},
+		pmml("model.pkl"), also(pmml("model.pkl"), "options", map[string]string{"heap": "512m"}),
 		command("./model.pkl", "--port", "0"), command("java", "-jar", "model.pkl"), command("/usr/bin/env"),
 	} {
 		if _, err := ParseManifest(manifest(t, change)); err != nil {
@@ -100,6 +111,11 @@ func TestManifestsThatAreRefused(t *testing.T) {
 		{command("./serve"), `"./serve", which the bundle does not hold`},
 		{command("../serve"), "does not hold"},
 		{map[string]any{"runtime": "command", "command": []string{"true"}}, "its command alone"},
+		{map[string]any{"runtime": "pmml"}, "a program in Java"},
+		{pmml("other.pmml"), `entry "other.pmml" is not a file`},
+		{pmml("wine:Model"), "is not a file"},
+		{also(pmml("model.pkl"), "command", []string{"java"}), `command is for runtime "command"`},
+		{also(pmml("model.pkl"), "options", map[string]string{"heap": "512m -agentlib:x"}), "such as"},
 	} {
 		if _, err := ParseManifest(manifest(t, c.change)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: error is %v, want one with %q", c.change, err, c.want)

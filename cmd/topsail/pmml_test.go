@@ -1,0 +1,111 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// jar is the evaluator of PMML models.
+func jar(t *testing.T) string {
+	t.Helper()
+	path, err := filepath.Abs("../../build/jvm/topsail-pmml.jar")
+	if err == nil {
+		_, err = os.Stat(path)
+	}
+	if err != nil {
+		t.Fatalf("%v: run make pmml", err)
+	}
+	return path
+}
+
+// explained is an answer with how it came about.
+type explained struct {
+	answer
+	Explanation struct {
+		Models []struct {
+			Confidence float64
+		}
+	}
+}
+
+func (in *instance) explain(app, input string) (a explained) {
+	in.t.Helper()
+	response, err := http.Post("http://"+in.gateway+"/"+app+"/predict", "application/json", strings.NewReader(`{"explain": true, "input": `+input+`}`))
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, _ := io.ReadAll(response.Body)
+	if err := json.Unmarshal(text, &a); err != nil || response.StatusCode != 200 {
+		in.t.Fatalf("status %d: %s", response.StatusCode, text)
+	}
+	return a
+}
+
+// TestTheExampleOfPMML runs examples/pmml as its README says, on other ports.
+func TestTheExampleOfPMML(t *testing.T) {
+	t.Parallel()
+	jar(t)
+	in := start(t, t.TempDir(), "", "--config", "../../examples/pmml/topsail.toml").ready()
+	for input, want := range map[string]string{
+		"[5.1, 3.5, 1.4, 0.2]": "setosa 1.0000", "[6.3, 2.5, 4.9, 1.5]": "versicolor 0.9792", "[6.0, 2.2, 5.0, 1.5]": "virginica 0.6667",
+	} {
+		a := in.explain("iris", input)
+		if len(a.Explanation.Models) != 1 {
+			t.Fatalf("%s: %+v", input, a)
+		}
+		if got := fmt.Sprintf("%v %.4f", a.Output, a.Explanation.Models[0].Confidence); got != want || a.Default {
+			t.Errorf("iris %s is %s, want %s: %+v", input, got, want, a)
+		}
+	}
+	// What the file says: the two coefficients, and that of the cultivar.
+	want := 1065*0.0001767568186848482 + 5.64*0.10259511797270937 + 12.980358970631757
+	if a := in.explain("wine", `"{\"cultivar\": \"barolo\", \"proline\": 1065, \"color_intensity\": 5.64}"`); a.Default || math.Abs(a.Output.(float64)-want) > 1e-9 {
+		t.Errorf("the wine has %+v, want %v", a, want)
+	}
+	for input, why := range map[string]string{
+		`"{\"cultivar\": \"merlot\"}"`: "the field 'cultivar' is 'merlot', and the model takes barolo, grignolino, barbera",
+		`"{\"color\": 1}"`:             "the field 'color' is unknown: the model takes proline, color_intensity, cultivar",
+		`"1065"`:                       "the input is not a JSON object",
+	} {
+		if a := in.explain("wine", input); !a.Default || !strings.Contains(a.answer.Explanation, why) {
+			t.Errorf("wine %s: %+v, want the default because %q", input, a, why)
+		}
+	}
+}
+
+// TestABundleOfPMML deploys a model, and has one refused that is none. The jar is beside
+// the program.
+func TestABundleOfPMML(t *testing.T) {
+	t.Parallel()
+	beside := filepath.Join(filepath.Dir(programs.topsail), "topsail-pmml.jar")
+	if err := os.Symlink(jar(t), beside); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.Remove(beside) })
+	o := operate(t, start(t, t.TempDir(), ""))
+	iris, err := os.ReadFile("../../examples/pmml/iris.pmml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest := `{"runtime": "pmml", "entry": "model.pmml", "input_type": "doubles", "input_length": %d, "example": [5.1, 3.5, 1.4, 0.2]%s}`
+	bundle := func(length int, more, model string) string {
+		return pack(t, fmt.Sprintf(manifest, length, more), map[string][]byte{"model.pmml": []byte(model)})
+	}
+	o.do("deploy", "iris", "--bundle", bundle(4, `, "options": {"heap": "64m"}`, string(iris)), "--app", "flowers", "--slo", "2s", "--default", "none")
+	o.answers("flowers", "[5.1, 3.5, 1.4, 0.2]", `"setosa"`)
+
+	o.refused(1, `runtime "pmml" needs the model's file`, "deploy", "other", "--bundle", pack(t, `{"runtime": "pmml", "entry": "none.pmml"}`, nil))
+	o.do("deploy", "page", "--bundle", bundle(4, "", "<html/>"), "--wait", "0")
+	until(t, "log that says why", func() bool {
+		out, _, _ := o.run("logs", "page")
+		return strings.Contains(out, "model.pmml is not PMML: its first element is html")
+	})
+}

@@ -1,0 +1,28 @@
+package topsail.container;
+
+import java.util.List;
+import topsail.rpc.Status;
+import topsail.rpc.Value;
+
+/** What became of one input. */
+public sealed interface Outcome {
+    /**
+     * An output.
+     *
+     * @param confidence from 0 to 1, or null
+     * @param qualifiers more about the output, by the names of the values
+     */
+    record Output(Value value, Double confidence, List<Value> qualifiers) implements Outcome {}
+
+    /** Why there is none, as a sentence for people: of a model error, "Type: text". */
+    record Failure(Status status, String message) implements Outcome {}
+
+    static Outcome badInput(String message) {
+        return new Failure(Status.BAD_INPUT, message);
+    }
+
+    static Outcome modelError(Throwable e) {
+        String name = e.getClass().getSimpleName();
+        return new Failure(Status.MODEL_ERROR, e.getMessage() == null ? name : name + ": " + e.getMessage());
+    }
+}

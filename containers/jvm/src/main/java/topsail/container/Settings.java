@@ -1,0 +1,111 @@
+package topsail.container;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Map;
+import topsail.rpc.InputType;
+
+/**
+ * What a container has to know: where its sidecar is, and what it serves.
+ *
+ * @param inputLength in elements; 0 for any
+ * @param token what the sidecar wants to see; it is secret, and stays out of toString
+ * @param tokenFile holds the token, where that is empty
+ * @param giveUp without a connection for so long the container ends with an error
+ */
+public record Settings(
+        String host,
+        int port,
+        String model,
+        String version,
+        InputType inputType,
+        int inputLength,
+        String token,
+        String tokenFile,
+        String replica,
+        Duration giveUp) {
+
+    private static final Duration GIVE_UP = Duration.ofMinutes(1);
+
+    private static final String NOT_STARTED =
+            """
+            TOPSAIL_SIDECAR is not set, so there is no sidecar to connect to.
+            This program is a model container, and Topsail starts it: name it as the `command` of a [[model]] in topsail.toml.""";
+
+    /** Reads the environment that Topsail gives a container. It throws Refused for what makes no sense. */
+    public static Settings read(Map<String, String> environment) throws Refused {
+        String sidecar = text(environment, "SIDECAR");
+        if (sidecar.isEmpty()) {
+            throw new Refused(NOT_STARTED);
+        }
+        int colon = sidecar.lastIndexOf(':');
+        int port = colon < 0 ? 0 : number(sidecar.substring(colon + 1));
+        if (port <= 0 || port > 65535) {
+            throw new Refused("TOPSAIL_SIDECAR=" + sidecar + " is not host:port");
+        }
+        return new Settings(host(sidecar.substring(0, colon)), port, needed(environment, "MODEL"), needed(environment, "VERSION"),
+                inputType(text(environment, "INPUT_TYPE")), inputLength(text(environment, "INPUT_LENGTH")),
+                text(environment, "TOKEN"), text(environment, "TOKEN_FILE"), text(environment, "REPLICA"), GIVE_UP);
+    }
+
+    /** The token to show now; the file may come later than the container, and may change. */
+    String currentToken() throws IOException {
+        if (!token.isEmpty() || tokenFile.isEmpty()) {
+            return token;
+        }
+        String read = Files.readString(Path.of(tokenFile), StandardCharsets.UTF_8).strip();
+        if (read.isEmpty()) {
+            throw new IOException("the token file " + tokenFile + " is empty");
+        }
+        return read;
+    }
+
+    private static String text(Map<String, String> environment, String name) {
+        return environment.getOrDefault("TOPSAIL_" + name, "");
+    }
+
+    private static String needed(Map<String, String> environment, String name) throws Refused {
+        String text = text(environment, name);
+        if (text.isEmpty()) {
+            throw new Refused("TOPSAIL_" + name + " is not set: Topsail sets it for containers that it starts");
+        }
+        return text;
+    }
+
+    private static String host(String text) {
+        String bare = text.startsWith("[") && text.endsWith("]") ? text.substring(1, text.length() - 1) : text;
+        return bare.isEmpty() ? "127.0.0.1" : bare;
+    }
+
+    private static InputType inputType(String name) throws Refused {
+        if (name.isEmpty()) {
+            return InputType.ANY;
+        }
+        InputType type = InputType.of(name);
+        if (type == null) {
+            throw new Refused("TOPSAIL_INPUT_TYPE=" + name + " is unknown: use bytes, ints, floats, doubles or strings");
+        }
+        return type;
+    }
+
+    private static int inputLength(String text) throws Refused {
+        int length = text.isEmpty() ? 0 : number(text);
+        if (length < 0) {
+            throw new Refused("TOPSAIL_INPUT_LENGTH=" + text + " is not a number of elements");
+        }
+        return length;
+    }
+
+    /** What the digits say, or -1. */
+    private static int number(String text) {
+        return text.matches("[0-9]{1,9}") ? Integer.parseInt(text) : -1;
+    }
+
+    @Override
+    public String toString() {
+        return model + ":" + version + " at " + host + ":" + port;
+    }
+}

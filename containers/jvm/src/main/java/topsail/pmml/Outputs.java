@@ -1,0 +1,109 @@
+package topsail.pmml;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.pmml4s.data.DataVal;
+import org.pmml4s.data.Series;
+import org.pmml4s.metadata.OutputField;
+import org.pmml4s.metadata.ResultFeature;
+import org.pmml4s.model.Model;
+import topsail.container.Outcome;
+import topsail.rpc.Value;
+
+/** Which of a model's output fields says what. */
+final class Outputs {
+    /** An output field that becomes a qualifier. */
+    private record Named(int index, String name) {}
+
+    private final boolean classifies;
+    private final int predicted;
+    private int probability = -1; // of what was predicted
+    private final List<Named> probabilities = new ArrayList<>(); // of classes
+    private final List<Named> others = new ArrayList<>(); // that the file asks for
+
+    Outputs(Model model) {
+        List<String> asked = model.output().isDefined() ? List.of(model.outputNames()) : List.of();
+        OutputField[] fields = model.setSupplementOutput(true).outputFields();
+        classifies = model.isClassification();
+        predicted = predicted(fields);
+        for (int i = 0; i < fields.length; i++) {
+            OutputField field = fields[i];
+            if (i == predicted) {
+                continue;
+            }
+            if (field.feature() != ResultFeature.probability()) {
+                if (asked.contains(field.name())) {
+                    others.add(new Named(i, field.name()));
+                }
+            } else if (field.value().isDefined()) {
+                probabilities.add(new Named(i, text(field.value().get().toVal())));
+            } else {
+                probability = i;
+            }
+        }
+    }
+
+    /** Where the prediction is: where the file has none, the first output field stands for it. */
+    private static int predicted(OutputField[] fields) {
+        for (int i = 0; i < fields.length; i++) {
+            if (fields[i].feature() == ResultFeature.predictedValue()) {
+                return i;
+            }
+        }
+        return fields.length > 0 ? 0 : -1;
+    }
+
+    /** Whether there is anything to answer with. */
+    boolean any() {
+        return predicted >= 0;
+    }
+
+    /** What the model says, or null if it says nothing. */
+    Outcome of(Series result) {
+        DataVal prediction = result.get(predicted);
+        if (missing(prediction)) {
+            return null;
+        }
+        List<Value> qualifiers = new ArrayList<>(probabilities.size() + others.size());
+        String predictedClass = text(prediction.toVal());
+        Double confidence = probability < 0 ? null : number(result.get(probability));
+        for (Named p : probabilities) {
+            Double of = number(result.get(p.index));
+            if (of != null) {
+                qualifiers.add(Value.number(p.name, of));
+            }
+            if (confidence == null && p.name.equals(predictedClass)) {
+                confidence = of;
+            }
+        }
+        for (Named other : others) {
+            if (!missing(result.get(other.index))) {
+                qualifiers.add(value(other.name, result.get(other.index)));
+            }
+        }
+        Value output = classifies ? Value.text("", predictedClass) : value("", prediction);
+        return new Outcome.Output(output, confidence, qualifiers);
+    }
+
+    private static Value value(String name, DataVal value) {
+        Double number = value.toVal() instanceof Number ? number(value) : null;
+        return number == null ? Value.text(name, text(value.toVal())) : Value.number(name, number);
+    }
+
+    private static boolean missing(DataVal value) {
+        return value == null || value.isMissing();
+    }
+
+    /** A finite number, or null. */
+    private static Double number(DataVal value) {
+        return missing(value) || !Double.isFinite(value.toDouble()) ? null : Double.valueOf(value.toDouble());
+    }
+
+    /** A value as people write it: whole numbers without a point. */
+    static String text(Object value) {
+        if (value instanceof Double number && number == Math.rint(number) && Math.abs(number) < 1e15) {
+            return Long.toString(number.longValue());
+        }
+        return String.valueOf(value);
+    }
+}
