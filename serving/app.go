@@ -21,6 +21,7 @@ const (
 // App is what clients query. An App in a Catalog is immutable.
 type App struct {
 	Name          string        `json:"name"`
+	Description   string        `json:"description,omitempty"` // for people
 	InputType     InputType     `json:"input_type"`
 	DefaultOutput string        `json:"default_output"`   // text; nested as JSON where it is valid JSON
 	SLO           time.Duration `json:"latency_slo"`      // from receiving the query to its answer
@@ -53,6 +54,9 @@ const MaxWeight = 1000.0
 // Check says everything that is wrong with the app by itself, or nil.
 func (a *App) Check() error {
 	errs := []error{CheckAppName(a.Name)}
+	if err := checkDescription(a.Description); err != nil {
+		errs = append(errs, fmt.Errorf("app %q: %w", a.Name, err))
+	}
 	if a.InputType < Bytes || a.InputType > Strings {
 		errs = append(errs, fmt.Errorf("app %q needs an input_type", a.Name))
 	}

@@ -33,6 +33,8 @@ func TestAppCheck(t *testing.T) {
 		"output_type \"labels\"": func(a *App) { a.OutputType = "labels" },
 		"twice":                  func(a *App) { a.Models = []string{"m", "m"} },
 		"example":                func(a *App) { a.Example = "[1," },
+		"has 1001 bytes":         func(a *App) { a.Description = strings.Repeat("x", 1001) },
+		"text in UTF-8":          func(a *App) { a.Description = "\xff" },
 	} {
 		a := goodApp()
 		spoil(&a)
@@ -62,12 +64,52 @@ func TestVersionCheck(t *testing.T) {
 		"needs container":   func(v *Version) { v.Container = ContainerSpec{Protocol: "v1"} },
 		"protocol \"v3\"":   func(v *Version) { v.Container.Protocol = "v3" },
 		"connections":       func(v *Version) { v.Container.Connections = -1 },
+		"description has":   func(v *Version) { v.Description = strings.Repeat("x", 1001) },
 	} {
 		v := goodVersion()
 		spoil(&v)
 		if err := v.Check(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want an error with %q, got %v", want, err)
 		}
+	}
+}
+
+func goodPipeline() Pipeline {
+	return Pipeline{
+		{Name: "decode", Workers: 2, CPUs: []int{0, 1}},
+		{Name: "embed", Batch: StageBatch{Strategy: "aimd", MaxSize: 64, Delay: time.Millisecond}, Idempotent: true},
+		{Name: "words", After: []string{"input"}, Batch: StageBatch{Strategy: "none"}},
+		{Name: "rank", After: []string{"embed", "words"}, Batch: StageBatch{Strategy: "fixed", MaxSize: 16}},
+	}
+}
+
+func TestStagesOfAVersion(t *testing.T) {
+	v := goodVersion()
+	v.Stages = goodPipeline()
+	v.Batch.Strategy = "aimd" // as files and the API complete it
+	if err := v.Check(); err != nil {
+		t.Fatal(err)
+	}
+	for want, spoil := range map[string]func(*Version){
+		"stages need version 2":                     func(v *Version) { v.Container = ContainerSpec{Addr: "127.0.0.1:1", Protocol: "v1"} },
+		"need a command or a bundle":                func(v *Version) { v.Container = ContainerSpec{} },
+		"give each stage its own":                   func(v *Version) { v.Batch.MaxSize = 8 },
+		"batch is for versions without":             func(v *Version) { v.Batch.Strategy = "quantile" },
+		`stage "words": batch needs a strategy`:     func(v *Version) { v.Stages[2].Batch.MaxSize = 8 },
+		`stage "decode": batch needs a strategy`:    func(v *Version) { v.Stages[0].Batch.Delay = time.Millisecond },
+		`stage "rank": model is for the stages of`:  func(v *Version) { v.Stages[3].Model = "m" },
+		`version "1": stage "decode": workers must`: func(v *Version) { v.Stages[0].Workers = 99 },
+	} {
+		v := v
+		v.Stages = goodPipeline()
+		spoil(&v)
+		if err := v.Check(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want an error with %q, got %v", want, err)
+		}
+	}
+	v.Stages[0].Workers, v.Stages[0].CPUs = -1, []int{-1}
+	if err := v.Check(); strings.Count(err.Error(), `stage "decode": `) != 2 {
+		t.Errorf("not every problem says its stage: %v", err)
 	}
 }
 

@@ -24,6 +24,7 @@ func (id ModelID) Compare(other ModelID) int {
 // Version is a model version as it was registered; immutable once in a Catalog.
 type Version struct {
 	ModelID
+	Description string        `json:"description,omitempty"` // for people
 	InputType   InputType     `json:"input_type"`
 	InputLength int           `json:"input_length,omitempty"` // elements of every input; 0: any
 	Labels      []string      `json:"labels,omitempty"`
@@ -33,6 +34,7 @@ type Version struct {
 	Batch       BatchSpec     `json:"batch"`
 	Resources   Resources     `json:"resources,omitzero"`
 	Container   ContainerSpec `json:"container"`
+	Stages      Pipeline      `json:"stages,omitempty"`   // what the container runs, or for stages that its program has itself, how
 	Prepared    bool          `json:"prepared,omitempty"` // a container manager of Clipper's made it ahead of its registration, which completes it
 	Origin      Origin        `json:"origin"`
 }
@@ -120,12 +122,39 @@ func (v *Version) Check() error {
 	if c.Connections < 0 || c.Connections > 256 {
 		wrong("connections must be between 1 and 256")
 	}
-	for _, err := range []error{v.Scale.check(), v.Pin.check(), v.Resources.check(), c.checkCluster()} {
+	for _, err := range append([]error{checkDescription(v.Description), v.Scale.check(), v.Pin.check(), v.Resources.check(), c.checkCluster()}, v.stageProblems()...) {
 		if err != nil {
 			wrong("%w", err)
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// stageProblems are what is wrong with the stages of the version.
+func (v *Version) stageProblems() (errs []error) {
+	if len(v.Stages) == 0 {
+		return nil
+	}
+	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	c := v.Container
+	if c.Protocol == "v1" {
+		wrong("stages need version 2 of the protocol, and this version has protocol = \"v1\"")
+	}
+	if c.Protocol != "v1" && c.Bundle == "" && len(c.Command) == 0 && c.Image == "" {
+		wrong("stages need a command or a bundle that runs them; `python3 -m topsail pipeline` runs stages that all say their code")
+	}
+	if b := v.Batch; b.MaxSize != 0 || b.Delay != 0 || b.Strategy == "quantile" || b.Strategy == "fixed" {
+		wrong("batch is for versions without stages: give each stage its own")
+	}
+	for _, s := range v.Stages {
+		if b := s.Batch; (b.Strategy == "" || b.Strategy == "none") && (b.MaxSize > 0 || b.Delay > 0) {
+			wrong("stage %q: batch needs a strategy, \"fixed\", \"aimd\" or \"quantile\": without one inputs come one at a time", s.Name)
+		}
+		if s.Model != "" {
+			wrong("stage %q: model is for the stages of apps: one of a version has code", s.Name)
+		}
+	}
+	return append(errs, v.Stages.problems()...)
 }
 
 // Model is a named model with its versions. Current is the version asked for.

@@ -47,16 +47,21 @@ const (
 
 var stageName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$`)
 
+// IsStageName says whether a stage can have the name.
+func IsStageName(name string) bool { return stageName.MatchString(name) }
+
 // Check says everything that is wrong with the pipeline, or nil.
-func (p Pipeline) Check() error {
-	var errs []error
+func (p Pipeline) Check() error { return errors.Join(p.problems()...) }
+
+// problems are what is wrong with the pipeline, each with its stage.
+func (p Pipeline) problems() (errs []error) {
 	if len(p) > MaxStages {
 		errs = append(errs, fmt.Errorf("a pipeline has at most %d stages, and this one has %d", MaxStages, len(p)))
 	}
 	seen := map[string]bool{QueryInput: true}
 	used := map[string]bool{}
 	for i, s := range p {
-		if err := s.check(seen); err != nil {
+		for _, err := range s.problems(seen) {
 			errs = append(errs, fmt.Errorf("stage %q: %w", s.Name, err))
 		}
 		seen[s.Name] = true
@@ -69,12 +74,11 @@ func (p Pipeline) Check() error {
 			errs = append(errs, fmt.Errorf("stage %q feeds no other stage: only the last one answers the query", s.Name))
 		}
 	}
-	return errors.Join(errs...)
+	return errs
 }
 
-// check says what is wrong with a stage by itself and behind the ones seen.
-func (s *Stage) check(seen map[string]bool) error {
-	var errs []error
+// problems are what is wrong with a stage by itself and behind the ones seen.
+func (s *Stage) problems(seen map[string]bool) (errs []error) {
 	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	switch {
 	case !stageName.MatchString(s.Name):
@@ -112,7 +116,7 @@ func (s *Stage) check(seen map[string]bool) error {
 	if b.Delay < 0 || b.Delay > MaxBatchDelay {
 		wrong("batch delay must be between 0 and %v", MaxBatchDelay)
 	}
-	return errors.Join(errs...)
+	return errs
 }
 
 // Sources are whose outputs stage i takes: names of stages, or QueryInput.
@@ -132,6 +136,13 @@ func (b StageBatch) Spec() BatchSpec {
 		return BatchSpec{Strategy: "fixed", MaxSize: 1}
 	}
 	return BatchSpec(b)
+}
+
+// JSON is the form that ParsePipeline reads, and that containers are told in the
+// variable TOPSAIL_STAGES.
+func (p Pipeline) JSON() string {
+	text, _ := json.Marshal(p) // of texts and numbers: this cannot fail
+	return string(text)
 }
 
 // ParsePipeline reads the JSON form, which containers announce, and checks it.

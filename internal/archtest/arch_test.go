@@ -22,6 +22,7 @@ var rooms = map[string][]string{
 	"gateway":    {"gateway", "rpc", "serving", "internal/obs", "internal/access", "internal/demand"},
 	"sidecar":    {"sidecar", "rpc", "serving", "internal/obs", "internal/demand"},
 	"scheduler":  {"scheduler", "serving", "internal/obs"},
+	"stream":     {"stream", "serving", "internal/obs"},
 	"web":        {"web", "serving", "internal/obs", "internal/access"},
 	"jobs":       {"serving"},
 	"containers": {"containers", "rpc", "serving"},
@@ -32,6 +33,8 @@ var rooms = map[string][]string{
 	"internal/consulregistry": {"serving", "internal/access"},
 	"internal/influxdemand":   {"serving", "internal/access"},
 	"internal/nomadfleet":     {"serving", "jobs", "internal/access"},
+	"internal/kafkastream":    {"serving", "internal/access"},
+	"internal/redisstream":    {"serving", "internal/access"},
 	"internal/local":          {"serving"},
 	"internal/contract":       {"serving"},
 
@@ -63,7 +66,8 @@ var homes = map[string][]string{
 	"github.com/spf13/cobra":                      {"cmd/topsail"},
 	"github.com/spf13/pflag":                      {"cmd/topsail"},
 	"github.com/HdrHistogram/hdrhistogram-go":     {"internal/load", "internal/bench"},
-	"github.com/redis/go-redis/v9":                {"internal/redisstore"},
+	"github.com/redis/go-redis/v9":                {"internal/redisstore", "internal/redisstream"},
+	"github.com/twmb/franz-go":                    {"internal/kafkastream"},
 	"github.com/hashicorp/consul/api":             {"internal/consulregistry", "internal/rig"},
 	"github.com/hashicorp/nomad/api":              {"internal/nomadfleet", "internal/rig", "internal/figures"},
 	"github.com/influxdata/influxdb-client-go/v2": {"internal/influxdemand"},
@@ -72,7 +76,7 @@ var homes = map[string][]string{
 	"golang.org/x/sync":                           {"gateway", "cmd/topsail", "internal/bench", "internal/servers"},
 	"golang.org/x/sys":                            {"internal/process", "internal/load", "rpc/v1", "internal/bench", "cmd/topsail/admin/screen"},
 	"github.com/prometheus/client_model":          {"internal/obs"},
-	"google.golang.org/protobuf":                  {"internal/obs"},
+	"google.golang.org/protobuf":                  {"internal/obs", "stream"},
 }
 
 const module = "topsail"

@@ -151,6 +151,7 @@ func text(cat *serving.Catalog) string {
 func app(name string, models ...string) serving.App {
 	return serving.App{
 		Name:          name,
+		Description:   "about \u00e9",
 		InputType:     serving.Doubles,
 		DefaultOutput: "-1.0",
 		SLO:           20 * time.Millisecond,
@@ -161,7 +162,7 @@ func app(name string, models ...string) serving.App {
 
 func version(model, name string) serving.Version {
 	return serving.Version{
-		ModelID:   serving.ModelID{Model: model, Version: name},
+		ModelID: serving.ModelID{Model: model, Version: name}, Description: "the best so far",
 		InputType: serving.Doubles,
 		Labels:    []string{"a label"},
 		Replicas:  1,

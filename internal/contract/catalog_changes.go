@@ -61,6 +61,15 @@ func (s suite) versions() {
 	s.apply(catalog.PutVersion{Version: version("other", "1"), KeepCurrent: true})
 	s.wantCurrent("other", "")
 
+	staged := version("staged", "1")
+	staged.Batch = serving.BatchSpec{}
+	staged.Stages = serving.Pipeline{{Name: "a", Workers: 2, CPUs: []int{0, 1}}, {Name: "b", Batch: serving.StageBatch{Strategy: "aimd", Delay: time.Millisecond}}}
+	s.apply(catalog.PutVersion{Version: staged})
+	s.keep(catalog.PutVersion{Version: staged})
+	if got := s.store.Catalog().Version(staged.ModelID).Stages; got.JSON() != staged.Stages.JSON() {
+		s.Fatalf("got stages %s, want %s", got.JSON(), staged.Stages.JSON())
+	}
+
 	changed := version("m", "1")
 	changed.Labels = []string{"another"}
 	s.refuse(catalog.ErrExists, catalog.PutVersion{Version: changed})

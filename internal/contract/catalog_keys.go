@@ -73,7 +73,7 @@ func (s suite) previous() {
 // prepared makes a version ahead of its registration, which completes it.
 func (s suite) prepared() {
 	ahead := version("m", "1")
-	ahead.Prepared, ahead.Labels, ahead.Replicas = true, nil, 3
+	ahead.Prepared, ahead.Description, ahead.Labels, ahead.Replicas = true, "", nil, 3
 	ahead.Container = serving.ContainerSpec{Image: "registry.models.example/m:1", Env: map[string]string{"K": "v"}}
 	s.apply(catalog.PutVersion{Version: ahead, KeepCurrent: true})
 	s.store = s.reopen()
@@ -87,7 +87,7 @@ func (s suite) prepared() {
 	cat := s.apply(catalog.PutVersion{Version: registered})
 	s.wantCurrent("m", "1")
 	v := cat.Version(id("m", "1"))
-	if v.Prepared || v.Replicas != 3 || !slices.Equal(v.Labels, registered.Labels) || v.Batch != registered.Batch || v.Container.Env["K"] != "v" {
+	if v.Prepared || v.Replicas != 3 || v.Description != registered.Description || !slices.Equal(v.Labels, registered.Labels) || v.Batch != registered.Batch || v.Container.Env["K"] != "v" {
 		s.Fatalf("got version %+v", v)
 	}
 	s.refuse(catalog.ErrExists, catalog.PutVersion{Version: registered}) // it has other replicas

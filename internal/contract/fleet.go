@@ -50,6 +50,7 @@ func Fleet(t *testing.T, rig FleetRig, prefix string) {
 		{"versions are apart", fleet.versions},
 		{"what cannot be", fleet.refusals},
 		{"a command that fails", fleet.failing},
+		{"stages", fleet.stages},
 		{"another slo", fleet.otherSLO},
 		{"an outdated job", fleet.outdated},
 		{"an ended context", fleet.endedContext},
@@ -80,7 +81,7 @@ func (s fleet) version(model, version string) *serving.Version {
 		ModelID:   serving.ModelID{Model: model, Version: version},
 		InputType: serving.Doubles, Replicas: 1,
 		Container: serving.ContainerSpec{
-			Command: []string{"/bin/sh", "-c", `echo "$TOPSAIL_MODEL:$TOPSAIL_VERSION" >> "$NOTE"; exec sleep 1000`},
+			Command: []string{"/bin/sh", "-c", `printf %s "$TOPSAIL_STAGES" > "$NOTE.stages"; echo "$TOPSAIL_MODEL:$TOPSAIL_VERSION" >> "$NOTE"; exec sleep 1000`},
 			Env:     map[string]string{"NOTE": note},
 		},
 	}
@@ -168,6 +169,20 @@ func (s fleet) remove(v *serving.Version) {
 	}
 	if err != nil {
 		s.Error(err)
+	}
+}
+
+// stages are told to the container, as they are.
+func (s fleet) stages() {
+	s.v.Stages = serving.Pipeline{
+		{Name: "a", Code: "m:A \"b\" $HOME \\", Workers: 2, CPUs: []int{0, 1}},
+		{Name: "b", Batch: serving.StageBatch{Strategy: "fixed", MaxSize: 16, Delay: 2 * time.Millisecond}},
+	}
+	s.set(s.v, 1)
+	s.awaitRunning(s.v, 1, 1)
+	told, err := os.ReadFile(s.v.Container.Env["NOTE"] + ".stages")
+	if err != nil || string(told) != s.v.Stages.JSON() {
+		s.Fatalf("the container was told %s, %v, and not %s", told, err, s.v.Stages.JSON())
 	}
 }
 

@@ -102,10 +102,10 @@ func completes(v, prepared *serving.Version) bool {
 }
 
 // complete registers a prepared version: with the replicas that it was prepared for,
-// and the labels and batch size of its registration.
+// and the description, labels and batch size of its registration.
 func (d *draft) complete(prepared, v *serving.Version, current bool) error {
 	own := *prepared
-	own.Prepared, own.Labels, own.Batch = false, v.Labels, v.Batch
+	own.Prepared, own.Description, own.Labels, own.Batch = false, v.Description, v.Labels, v.Batch
 	d.putVersion(&own)
 	if current {
 		d.setCurrent(own.ModelID)

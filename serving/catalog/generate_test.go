@@ -62,6 +62,7 @@ func drawApp(t *rapid.T) serving.App {
 	a.SLO = rapid.SampledFrom([]time.Duration{time.Second, time.Second, time.Second, time.Minute, time.Minute, 0}).Draw(t, "slo")
 	a.OutputType = rapid.SampledFrom([]serving.OutputType{"", "", "label"}).Draw(t, "output type")
 	a.Policy = rapid.SampledFrom(policies).Draw(t, "policy")
+	a.Description = rapid.SampledFrom([]string{"", "about a\n\u00e9"}).Draw(t, "description")
 	a.DefaultOutput = rapid.SampledFrom([]string{"", "x", "not UTF-8: \xff"}).Draw(t, "default")
 	return a
 }
@@ -69,12 +70,23 @@ func drawApp(t *rapid.T) serving.App {
 func drawVersion(t *rapid.T) serving.Version {
 	v := version(modelNames.Draw(t, "model"), versionNames.Draw(t, "version"))
 	v.InputType = inputTypes.Draw(t, "input type")
+	v.Description = rapid.SampledFrom([]string{"", "", "", "a forest"}).Draw(t, "description")
 	v.Labels = rapid.SampledFrom([][]string{nil, {}, {"x"}}).Draw(t, "labels")
 	v.Prepared = rapid.IntRange(0, 3).Draw(t, "prepared") == 0
 	v.Container.Env = rapid.SampledFrom([]map[string]string{nil, nil, nil, {"TOKEN": "s3cret-1"}, {"TOKEN": "s3cret-2", "K": ""}}).Draw(t, "env")
 	if rapid.IntRange(0, 5).Draw(t, "bundle") == 0 {
 		v.Container.Bundle = "sha256:" + strings.Repeat("0", 64)
 		v.Container.BundleURL = rapid.SampledFrom([]string{"", "https://u:s3cret@models.example/b?sig=s3cret"}).Draw(t, "bundle url")
+	}
+	if rapid.IntRange(0, 3).Draw(t, "stages") == 0 {
+		if v.Container.Bundle == "" {
+			v.Container.Command = []string{"serve"}
+		}
+		v.Stages = rapid.SampledFrom([]serving.Pipeline{
+			{{Name: "a", CPUs: []int{}, After: []string{}}, {Name: "b", Batch: serving.StageBatch{Strategy: "aimd", Delay: time.Millisecond}}},
+			{{Name: "a", Code: "m:A", Workers: 2, CPUs: []int{1, 2}}, {Name: "b", After: []string{"input"}}, {Name: "c", After: []string{"a", "b"}, Idempotent: true}},
+			{{Name: "a"}, {Name: "a"}}, // not two of one name
+		}).Draw(t, "pipeline")
 	}
 	return v
 }

@@ -1,0 +1,254 @@
+package kafkastream
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"topsail/serving"
+)
+
+// Group says which group to join, as whom, and what it consumes. Name, Member and
+// Streams are required.
+type Group struct {
+	Name    string
+	Member  string   // of this process alone; it keeps it when it starts again
+	Streams []string // topics
+	// Takeover is how long a member may be silent before others take its records, and
+	// how long a Commit may take; 10 s when 0. Brokers allow 6 s or more unless their
+	// group.min.session.timeout.ms says otherwise.
+	Takeover time.Duration
+}
+
+const defaultTakeover = 10 * time.Second
+
+func (g Group) check() error {
+	switch {
+	case g.Name == "" || g.Member == "":
+		return errors.New("a consumer group needs a name, and its member one")
+	case strings.Contains(g.Member, "/"):
+		return fmt.Errorf("the name of a member must be without slashes, unlike %q", g.Member)
+	case len(g.Streams) == 0 || slices.Contains(g.Streams, ""):
+		return errors.New("a consumer group needs topics to consume")
+	case g.Takeover < 0:
+		return fmt.Errorf("a member cannot be silent for %v", g.Takeover)
+	}
+	return nil
+}
+
+// Consumer is a member of a consumer group. One goroutine uses it.
+type Consumer struct {
+	broker   Broker
+	group    Group
+	limits   limits
+	troubles *troubles
+
+	session *kgo.GroupTransactSession // nil: there is none, or it cannot go on
+	begun   bool                      // what a process of our name left open is ended
+	moved   atomic.Bool               // partitions were taken from us since the last poll of the session
+	polled  int                       // records that wait for Commit
+	closed  bool
+}
+
+var (
+	errClosed      = errors.New("the consumer is closed")
+	errUncommitted = errors.New("the records of the last Poll wait for Commit")
+	errNotPolled   = errors.New("there are no records to commit: Poll comes first")
+)
+
+// Join makes a member of a group. It dials when it is first polled, and keeps trying. A
+// group that is new begins where its topics begin.
+func Join(broker Broker, group Group) (*Consumer, error) {
+	if err := errors.Join(broker.check(), group.check()); err != nil {
+		return nil, err
+	}
+	group.Takeover = cmp.Or(group.Takeover, defaultTakeover)
+	return &Consumer{broker: broker, group: group, troubles: newTroubles(broker.Log)}, nil
+}
+
+// Poll returns the next records, at least one and at most most. While Kafka is away it
+// keeps trying and says so in the log; its error is ctx's, or that of a wrong use.
+func (c *Consumer) Poll(ctx context.Context, most int) ([]serving.StreamRecord, error) {
+	switch {
+	case c.closed:
+		return nil, errClosed
+	case c.polled > 0:
+		return nil, errUncommitted
+	}
+	for ctx.Err() == nil {
+		if err := c.open(); err != nil {
+			return nil, err
+		}
+		if err := c.begin(ctx); err != nil {
+			pause(ctx, 200*time.Millisecond)
+			continue
+		}
+		fetches := c.session.PollRecords(ctx, max(most, 1))
+		if c.moved.Swap(false) {
+			c.rewind(ctx) // what came may be others' by now
+			continue
+		}
+		failed := c.complain(fetches)
+		if records := fetches.Records(); len(records) > 0 {
+			c.polled = len(records)
+			return newRecords(records), nil // even if ctx has ended: they count as polled
+		}
+		if failed != nil {
+			c.mend(ctx, failed)
+		}
+	}
+	return nil, context.Cause(ctx)
+}
+
+func newRecords(polled []*kgo.Record) []serving.StreamRecord {
+	records := make([]serving.StreamRecord, len(polled))
+	for i, r := range polled {
+		records[i] = newRecord(r)
+	}
+	return records
+}
+
+// open begins a session if there is none.
+func (c *Consumer) open() error {
+	if c.session != nil {
+		return nil
+	}
+	opts, err := c.broker.options(c.troubles)
+	if err != nil {
+		return err
+	}
+	moved := func(context.Context, *kgo.Client, map[string][]int32) { c.moved.Store(true) }
+	c.session, err = kgo.NewGroupTransactSession(append(opts,
+		kgo.ConsumerGroup(c.group.Name),
+		kgo.ConsumeTopics(c.group.Streams...),
+		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()),
+		kgo.Balancers(kgo.CooperativeStickyBalancer()),
+		kgo.SessionTimeout(c.group.Takeover),
+		kgo.RebalanceTimeout(c.group.Takeover),
+		kgo.HeartbeatInterval(min(c.group.Takeover/10, time.Second)), // how soon a rebalance is noticed
+		kgo.OnPartitionsAssigned(func(context.Context, *kgo.Client, map[string][]int32) {
+			c.troubles.over(theGroup, "in the consumer group again")
+		}),
+		kgo.OnPartitionsRevoked(moved),
+		kgo.OnPartitionsLost(moved),
+		kgo.RetryTimeout(c.group.Takeover),
+
+		kgo.TransactionalID(c.transactionalID()),
+		kgo.TransactionTimeout(c.group.Takeover),
+		kgo.ConcurrentTransactionsBackoff(markerPause),
+		kgo.ProducerBatchMaxBytesFn(c.limits.batch),
+		kgo.RecordDeliveryTimeout(c.group.Takeover),
+	)...)
+	if err != nil {
+		return fmt.Errorf("make a member of the consumer group %s: %w", c.group.Name, err)
+	}
+	c.moved.Store(false)
+	c.begun = false
+	return nil
+}
+
+// begin ends a transaction that a process of our name left open, which its records may wait
+// for.
+func (c *Consumer) begin(ctx context.Context) error {
+	if c.begun {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, ioTimeout)
+	defer cancel()
+	if _, _, err := c.session.Client().ProducerID(ctx); err != nil {
+		if ctx.Err() == nil {
+			c.troubles.say(c.transactionalID(), "cannot take over the transactional id; trying on", err)
+		}
+		return err
+	}
+	c.troubles.over(c.transactionalID(), "took over the transactional id")
+	c.begun = true
+	c.lookForTopics(ctx)
+	return nil
+}
+
+func (c *Consumer) transactionalID() string { return c.group.Name + "/" + c.group.Member }
+
+// lookForTopics says which topics do not exist: the client waits for them in silence.
+func (c *Consumer) lookForTopics(ctx context.Context) {
+	topics, err := kadm.NewClient(c.session.Client()).ListTopics(ctx, c.group.Streams...)
+	if err != nil {
+		return // that Kafka went away is said elsewhere
+	}
+	for _, name := range c.group.Streams {
+		if err := topics[name].Err; errors.Is(err, kerr.UnknownTopicOrPartition) {
+			c.broker.Log.Warn("a topic does not exist; it is consumed when it does, within a minute", "topic", name)
+		}
+	}
+}
+
+// complain says what goes wrong with partitions, and returns the last of it.
+func (c *Consumer) complain(fetches kgo.Fetches) (failed error) {
+	fetches.EachError(func(topic string, partition int32, err error) {
+		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+			return // of Poll
+		}
+		failed = err
+		c.troubles.say(fmt.Sprintf("%s/%d", topic, partition), "cannot consume; trying on", err)
+	})
+	return failed
+}
+
+// mend waits before the next try. A session whose topic was deleted and made again
+// cannot go on.
+func (c *Consumer) mend(ctx context.Context, failed error) {
+	if errors.Is(failed, kerr.UnknownTopicID) {
+		c.drop(ctx)
+	}
+	pause(ctx, time.Second)
+}
+
+// rewind goes back to what is committed. It also takes back that a rebalance has
+// happened, so that it does not cost the next transaction.
+func (c *Consumer) rewind(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.group.Takeover) // the end of a Poll must not cost the session
+	defer cancel()
+	if _, err := c.session.End(ctx, kgo.TryAbort); err != nil {
+		c.drop(ctx)
+	}
+}
+
+// leaveWithin bounds the wait for the answer to our leaving the group: Kafka hears it or
+// finds it out.
+const leaveWithin = 2 * time.Second
+
+// drop ends a session that cannot go on. The next one ends what it left open.
+func (c *Consumer) drop(ctx context.Context) {
+	if c.session == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveWithin)
+	defer cancel()
+	_ = c.session.Client().LeaveGroupContext(ctx) // a broker that is away finds it out
+	c.session.Close()
+	c.session = nil
+}
+
+// Close leaves the group; records that were polled and not committed go to others. It
+// takes seconds at most.
+func (c *Consumer) Close() error {
+	c.closed = true
+	c.drop(context.Background())
+	return nil
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}

@@ -1,0 +1,326 @@
+package kafkastream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+
+	"topsail/serving"
+)
+
+// numbered are n messages to a topic.
+func numbered(topic string, n int) []serving.StreamMessage {
+	messages := make([]serving.StreamMessage, n)
+	for i := range messages {
+		messages[i] = serving.StreamMessage{Stream: topic, Value: fmt.Append(nil, i)}
+	}
+	return messages
+}
+
+func poll(t *testing.T, c *Consumer, most int) []serving.StreamRecord {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	records, err := c.Poll(ctx, most)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return records
+}
+
+// commit commits, and polls again what was refused.
+func commit(t *testing.T, c *Consumer, records []serving.StreamRecord, results []serving.StreamMessage) {
+	t.Helper()
+	for {
+		err := c.Commit(t.Context(), results)
+		if err == nil {
+			return
+		}
+		if !errors.Is(err, serving.ErrRecordsLost) {
+			t.Fatal(err)
+		}
+		if again := poll(t, c, len(records)); len(again) != len(records) {
+			t.Fatalf("%d of %d records come again", len(again), len(records))
+		}
+	}
+}
+
+func values(records []serving.StreamRecord) []string {
+	var list []string
+	for _, r := range records {
+		list = append(list, string(r.Value))
+	}
+	return list
+}
+
+// results waits for n committed records.
+func results(t *testing.T, b Broker, topic string, n int) []serving.StreamRecord {
+	t.Helper()
+	for end := time.Now().Add(patience); ; {
+		records := read(t, b, topic)
+		if len(records) == n {
+			return records
+		}
+		if len(records) > n || time.Now().After(end) {
+			t.Fatalf("%d of %d records in %s", len(records), n, topic)
+		}
+	}
+}
+
+// admin changes topics past the package.
+func admin(t *testing.T, b Broker) *kadm.Client {
+	t.Helper()
+	client, err := b.client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	return kadm.NewClient(client)
+}
+
+// Who leaves does not keep others waiting until it would be missed.
+func TestCloseHandsOverAtOnce(t *testing.T) {
+	t.Parallel()
+	b := broker(t, shared.start(t).Addr)
+	in := fresh(t, b, 2, nil)
+	write(t, b, numbered(in, 20)...)
+	group := Group{Name: in, Member: "a", Streams: []string{in}, Takeover: 2 * patience}
+	a := join(t, b, group)
+	poll(t, a, 20)
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	group.Member = "b"
+	poll(t, join(t, b, group), 20)
+}
+
+// A rebalance between two batches costs none of them.
+func TestRebalanceBetweenBatches(t *testing.T) {
+	t.Parallel()
+	b := broker(t, shared.start(t).Addr)
+	in := fresh(t, b, 2, nil)
+	group := Group{Name: in, Member: "a", Streams: []string{in}}
+	keyed := numbered(in, 20) // of both partitions
+	for i := range keyed {
+		keyed[i].Key = keyed[i].Value
+	}
+	write(t, b, keyed...)
+	a := join(t, b, group)
+	poll(t, a, 20)
+	if err := a.Commit(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	group.Member = "b"
+	other := join(t, b, group)
+	for ctx := t.Context(); ; { // until it has one of the partitions
+		short, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
+		_, err := other.Poll(short, 20)
+		cancel()
+		if err == nil {
+			break
+		}
+		write(t, b, keyed...)
+	}
+	poll(t, a, 20)
+	if err := a.Commit(t.Context(), nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// A message of just the size that the topic takes is taken by the broker, and the check
+// refuses the next larger one.
+func TestLimitIsTheTopics(t *testing.T) {
+	t.Parallel()
+	b := broker(t, shared.start(t).Addr)
+	topic := fresh(t, b, 1, map[string]string{"max.message.bytes": "3000"})
+	message := serving.StreamMessage{Stream: topic, Key: []byte("key"), Headers: []serving.StreamHeader{{Name: "n", Value: []byte("v")}}}
+	message.Value = make([]byte, 3000-encodedBytes(message))
+	for i := range message.Value {
+		message.Value[i] = byte(rand.N(256)) // so that it does not compress
+	}
+	small := numbered(topic, 200) // together they are more than a batch may have
+	write(t, b, append(small, message)...)
+	if n := len(read(t, b, topic)); n != 201 {
+		t.Errorf("%d records", n)
+	}
+	p, err := b.NewProducer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	message.Value = append(message.Value, 0)
+	err = p.Write(t.Context(), append(small, message))
+	large, ok := errors.AsType[*TooLargeError](err)
+	if !ok || large.TooLarge() != 200 || large.Bytes != 3001 || large.Limit != 3000 || !strings.Contains(err.Error(), "max.message.bytes") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A limit that is lowered later is found out.
+func TestLimitIsLowered(t *testing.T) {
+	t.Parallel()
+	b := broker(t, shared.start(t).Addr)
+	in, out := fresh(t, b, 1, nil), fresh(t, b, 1, nil)
+	write(t, b, numbered(in, 2)...)
+	c := join(t, b, Group{Name: in, Member: "a", Streams: []string{in}, Takeover: takeover})
+	commit(t, c, poll(t, c, 1), numbered(out, 1))
+	lower := "2000"
+	if _, err := admin(t, b).AlterTopicConfigs(t.Context(), []kadm.AlterConfig{{Op: kadm.SetConfig, Name: "max.message.bytes", Value: &lower}}, out); err != nil {
+		t.Fatal(err)
+	}
+	large := []serving.StreamMessage{{Stream: out, Value: make([]byte, 100_000)}}
+	for i := range large[0].Value {
+		large[0].Value[i] = byte(rand.N(256))
+	}
+	for end := time.Now().Add(patience); ; { // the broker hears of it in a moment
+		poll(t, c, 1)
+		err := c.Commit(t.Context(), large)
+		if _, ok := errors.AsType[*TooLargeError](err); ok {
+			break
+		}
+		if err == nil || time.Now().After(end) {
+			t.Fatalf("error %v", err)
+		}
+	}
+	if err := c.Commit(t.Context(), numbered(out, 1)); err != nil {
+		t.Fatal(err)
+	}
+	results(t, b, out, 2)
+}
+
+// A topic of results that does not exist is an error that says so, and a topic to consume
+// is waited for.
+func TestMissingTopics(t *testing.T) {
+	t.Parallel()
+	b := broker(t, shared.start(t).Addr)
+	in := fresh(t, b, 1, nil)
+	out := in + "-out"
+	write(t, b, numbered(in, 2)...)
+	c := join(t, b, Group{Name: in, Member: "a", Streams: []string{in}})
+	poll(t, c, 5)
+	if err := c.Commit(t.Context(), numbered(out, 1)); err == nil || !strings.Contains(err.Error(), out+" does not exist: create it") {
+		t.Errorf("error %v", err)
+	}
+	if err := b.CreateTopic(t.Context(), out, 1, nil); err != nil {
+		t.Fatal(err)
+	}
+	records := poll(t, c, 5)
+	if got := values(records); !slices.Equal(got, []string{"0", "1"}) {
+		t.Fatalf("there come %v", got)
+	}
+	commit(t, c, records, numbered(out, 2))
+	results(t, b, out, 2)
+
+	if _, err := b.NewReader(t.Context(), "nowhere", false); err == nil || !strings.Contains(err.Error(), "nowhere does not exist") {
+		t.Errorf("error %v", err)
+	}
+	late := in + "-late"
+	waiting := join(t, b, Group{Name: late, Member: "a", Streams: []string{late}})
+	short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := waiting.Poll(short, 1); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatal(err)
+	}
+	if err := b.CreateTopic(t.Context(), late, 1, nil); err != nil {
+		t.Fatal(err)
+	}
+	write(t, b, numbered(late, 1)...)
+	began := time.Now()
+	poll(t, waiting, 1)
+	t.Logf("a topic was found after %v", time.Since(began).Round(time.Millisecond))
+}
+
+// A topic that is deleted and made again is consumed again.
+func TestTopicIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	b := broker(t, shared.start(t).Addr)
+	in := fresh(t, b, 1, nil)
+	write(t, b, numbered(in, 3)...)
+	c := join(t, b, Group{Name: in, Member: "a", Streams: []string{in}, Takeover: takeover})
+	commit(t, c, poll(t, c, 3), nil)
+	if _, err := admin(t, b).DeleteTopics(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(patience); ; {
+		err := b.CreateTopic(t.Context(), in, 1, nil)
+		if _, err2 := b.NewReader(t.Context(), in, true); err == nil && err2 == nil {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal(err)
+		}
+	}
+	write(t, b, numbered(in, 5)...)
+	records := poll(t, c, 5)
+	if got := values(records); got[0] != "0" {
+		t.Errorf("there come %v", got)
+	}
+}
+
+func TestReaderFollows(t *testing.T) {
+	t.Parallel()
+	b := broker(t, shared.start(t).Addr)
+	in := fresh(t, b, 1, nil)
+	if n := len(read(t, b, in)); n != 0 {
+		t.Errorf("%d records of none", n)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	r, err := b.NewReader(ctx, in, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for range 2 {
+		write(t, b, numbered(in, 2)...)
+		var got []string
+		for len(got) < 2 {
+			records, err := r.Next(ctx, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, values(records)...)
+		}
+		if !slices.Equal(got, []string{"0", "1"}) {
+			t.Errorf("read %v", got)
+		}
+	}
+	short, stop := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer stop()
+	if records, err := r.Next(short, 1); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%d records, error %v", len(records), err)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	good := Broker{Addrs: []string{"127.0.0.1:1"}, Log: logger(t)}
+	group := Group{Name: "group", Member: "a", Streams: []string{"s"}}
+	secret := func() (string, error) { return "secret", nil }
+	for want, change := range map[string]func(*Broker, *Group){
+		"needs an address": func(b *Broker, _ *Group) { b.Addrs = nil },
+		"no mechanism":     func(b *Broker, _ *Group) { b.Username = "u" },
+		"and a password":   func(b *Broker, _ *Group) { b.Mechanism, b.Username = "PLAIN", "u" },
+		"is none of PLAIN": func(b *Broker, _ *Group) { b.Mechanism, b.Username, b.Password = "OTHER", "u", secret },
+		"shows the password": func(b *Broker, _ *Group) {
+			b.Addrs, b.Mechanism, b.Username, b.Password = []string{"kafka:1"}, "PLAIN", "u", secret
+		},
+		"needs a name":         func(_ *Broker, g *Group) { g.Name = "" },
+		"its member one":       func(_ *Broker, g *Group) { g.Member = "" },
+		"without slashes":      func(_ *Broker, g *Group) { g.Member = "a/b" },
+		"needs topics":         func(_ *Broker, g *Group) { g.Streams = nil },
+		"cannot be silent for": func(_ *Broker, g *Group) { g.Takeover = -1 },
+	} {
+		b, g := good, group
+		change(&b, &g)
+		if c, err := Join(b, g); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, error %v, want %q", c, err, want)
+		}
+	}
+}

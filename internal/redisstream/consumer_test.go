@@ -1,0 +1,482 @@
+package redisstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"topsail/serving"
+)
+
+// numbered are n messages to a stream.
+func numbered(stream string, n int) []serving.StreamMessage {
+	messages := make([]serving.StreamMessage, n)
+	for i := range messages {
+		messages[i] = serving.StreamMessage{Stream: stream, Value: fmt.Append(nil, i)}
+	}
+	return messages
+}
+
+func poll(t *testing.T, c *Consumer, most int) []serving.StreamRecord {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	records, err := c.Poll(ctx, most)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return records
+}
+
+// nothing wants a Poll to wait in vain.
+func nothing(t *testing.T, c *Consumer) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if records, err := c.Poll(ctx, 10); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("%d records, error %v", len(records), err)
+	}
+}
+
+func values(records []serving.StreamRecord) []string {
+	var list []string
+	for _, r := range records {
+		list = append(list, string(r.Value))
+	}
+	return list
+}
+
+// Who leaves does not keep others waiting until it would be missed.
+func TestCloseHandsOverAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, ordered := range []bool{false, true} {
+		b, in := broker(t, shared.start(t).Addr), fresh()
+		write(t, b, numbered(in, 3000)...)
+		group := Group{Name: "group", Member: "a", Streams: []string{in}, Takeover: 2 * patience, Ordered: ordered}
+		a := join(t, b, group)
+		if n := len(poll(t, a, 2000)); n != mostRecords {
+			t.Fatalf("%d records", n)
+		}
+		if err := a.Close(); err != nil {
+			t.Fatal(err)
+		}
+		group.Member = "b"
+		next := poll(t, join(t, b, group), 10)
+		if next[0].Place != read(t, b, in)[0].Place {
+			t.Errorf("ordered %v: it begins with %s", ordered, next[0].Place)
+		}
+	}
+}
+
+// A commit whose answer is lost is done once, and known to be done.
+func TestCommitIsRepeated(t *testing.T) {
+	t.Parallel()
+	b, in, out := broker(t, shared.start(t).Addr), fresh(), fresh()
+	write(t, b, numbered(in, 5)...)
+	var deaf atomic.Bool
+	b.dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		var dialer net.Dialer
+		conn, err := dialer.DialContext(ctx, network, addr)
+		return &deafConn{conn, &deaf}, err
+	}
+	c := join(t, b, Group{Name: "group", Member: "a", Streams: []string{in}})
+	records := poll(t, c, 10)
+	deaf.Store(true)
+	if err := c.Commit(t.Context(), numbered(out, len(records))); err != nil {
+		t.Fatal(err)
+	}
+	if deaf.Load() {
+		t.Fatal("no answer was lost")
+	}
+	if n := len(read(t, b, out)); n != len(records) {
+		t.Errorf("%d results of %d", n, len(records))
+	}
+	nothing(t, c)
+}
+
+// deafConn loses one answer and the connection with it.
+type deafConn struct {
+	net.Conn
+	deaf *atomic.Bool
+}
+
+func (c *deafConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if c.deaf.CompareAndSwap(true, false) {
+		c.Conn.Close()
+		return 0, net.ErrClosed
+	}
+	return n, err
+}
+
+// An entry that is deleted while it is pending is done.
+func TestDeletedWhilePending(t *testing.T) {
+	t.Parallel()
+	server := shared.start(t)
+	b, in := broker(t, server.Addr), fresh()
+	write(t, b, numbered(in, 4)...)
+	group := Group{Name: "group", Member: "a", Streams: []string{in}}
+	first := join(t, b, group)
+	records := poll(t, first, 10)
+	for _, r := range records[:2] {
+		if err := client(t, server).XDel(t.Context(), in, r.Place).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again := join(t, b, group)
+	if got := values(poll(t, again, 10)); !slices.Equal(got, []string{"2", "3"}) {
+		t.Fatalf("there come %v", got)
+	}
+	if err := again.Commit(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if n := client(t, server).XPending(t.Context(), in, "group").Val().Count; n != 0 {
+		t.Errorf("%d are pending", n)
+	}
+	if err := first.Commit(t.Context(), nil); !errors.Is(err, serving.ErrRecordsLost) {
+		t.Errorf("of what another process has done: %v", err)
+	}
+}
+
+func TestDeleteAndMaxLen(t *testing.T) {
+	t.Parallel()
+	server := shared.start(t)
+	b, in, out := broker(t, server.Addr), fresh(), fresh()
+	write(t, b, numbered(in, 900)...)
+	c := join(t, b, Group{Name: "group", Member: "a", Streams: []string{in}, Delete: true, MaxLen: 100})
+	for done := 0; done < 900; {
+		records := poll(t, c, 100)
+		if err := c.Commit(t.Context(), numbered(out, len(records))); err != nil {
+			t.Fatal(err)
+		}
+		done += len(records)
+	}
+	if n := client(t, server).XLen(t.Context(), in).Val(); n != 0 {
+		t.Errorf("%d of the records are left", n)
+	}
+	if n := client(t, server).XLen(t.Context(), out).Val(); n < 100 || n > 300 {
+		t.Errorf("%d results are kept", n)
+	}
+}
+
+// A group that somebody deletes is made again, and begins at the beginning.
+func TestGroupIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	server := shared.start(t)
+	b, in := broker(t, server.Addr), fresh()
+	write(t, b, numbered(in, 3)...)
+	c := join(t, b, Group{Name: "group", Member: "a", Streams: []string{in}})
+	poll(t, c, 10)
+	if err := client(t, server).XGroupDestroy(t.Context(), in, "group").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Commit(t.Context(), nil); err == nil {
+		t.Fatal("committed in a group that does not exist")
+	}
+	if n := len(poll(t, c, 10)); n != 3 {
+		t.Errorf("%d records", n)
+	}
+}
+
+// A result that cannot be added leaves no other one behind.
+func TestNoHalfCommit(t *testing.T) {
+	t.Parallel()
+	server := shared.start(t)
+	admin := client(t, server)
+	for name, test := range map[string]struct{ forbid, allow func(out string) error }{
+		"not a stream": {
+			func(out string) error { return admin.Set(t.Context(), out, "text", 0).Err() },
+			func(out string) error { return admin.Del(t.Context(), out).Err() },
+		},
+		"not allowed": {
+			func(out string) error {
+				return admin.Do(t.Context(), "ACL", "SETUSER", "half", "reset", "on", ">secret", "+@all", "~"+out+"-good", "~"+out+"-in", "~{*").Err()
+			},
+			func(out string) error { return admin.Do(t.Context(), "ACL", "SETUSER", "half", "~*").Err() },
+		},
+	} {
+		bad := fresh()
+		good, in := bad+"-good", bad+"-in"
+		b := broker(t, server.Addr)
+		write(t, b, numbered(in, 2)...)
+		if err := test.forbid(bad); err != nil {
+			t.Fatal(err)
+		}
+		if name == "not allowed" {
+			b.Username, b.Password = "half", func() (string, error) { return "secret", nil }
+		}
+		c := join(t, b, Group{Name: "group", Member: "a", Streams: []string{in}})
+		poll(t, c, 10)
+		results := slices.Concat(numbered(good, 2), numbered(bad, 1))
+		if err := c.Commit(t.Context(), results); err == nil || !strings.Contains(err.Error(), "commit: ") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if n := admin.XLen(t.Context(), good).Val(); n != 0 {
+			t.Errorf("%s: %d results of half a commit", name, n)
+		}
+		if err := test.allow(bad); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(poll(t, c, 10)); n != 2 {
+			t.Fatalf("%s: %d records come again", name, n)
+		}
+		if err := c.Commit(t.Context(), results); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if n := admin.XLen(t.Context(), good).Val(); n != 2 {
+			t.Errorf("%s: %d results", name, n)
+		}
+	}
+}
+
+// Leases are spread evenly, and those of who leaves are taken over.
+func TestLeasesAreSpread(t *testing.T) {
+	t.Parallel()
+	b := broker(t, shared.start(t).Addr)
+	group := Group{Name: "group", Streams: []string{fresh(), fresh(), fresh(), fresh()}, Takeover: takeover, Ordered: true}
+	members := map[string]*Consumer{}
+	spread := func(want map[string]int) {
+		t.Helper()
+		for end := time.Now().Add(patience); ; {
+			got, all := map[string]int{}, map[string]bool{}
+			for name, c := range members {
+				nothing(t, c)
+				got[name] = len(c.leases.held)
+				for _, stream := range c.leases.held {
+					all[stream] = true
+				}
+			}
+			if fmt.Sprint(got) == fmt.Sprint(want) && len(all) == len(group.Streams) {
+				return
+			}
+			if time.Now().After(end) {
+				t.Fatalf("held %v, want %v", got, want)
+			}
+		}
+	}
+	add := func(name string) {
+		group.Member = name
+		members[name] = join(t, b, group)
+	}
+	add("a")
+	spread(map[string]int{"a": 4})
+	add("b")
+	spread(map[string]int{"a": 2, "b": 2})
+	members["a"].Close()
+	delete(members, "a")
+	spread(map[string]int{"b": 4})
+}
+
+// A member that does not know yet that it has lost a lease reads nothing, and its successor
+// has what it left.
+func TestLostLease(t *testing.T) {
+	t.Parallel()
+	server := shared.start(t)
+	b, in := broker(t, server.Addr), fresh()
+	write(t, b, numbered(in, 2)...)
+	group := Group{Name: "group", Member: "a", Streams: []string{in}, Takeover: 2 * patience, Ordered: true}
+	a := join(t, b, group)
+	poll(t, a, 1)
+	group.Member = "b"
+	successor := join(t, b, group)
+	nothing(t, successor)
+	if err := client(t, server).Del(t.Context(), a.leases.of(group.Streams)...).Err(); err != nil { // as time does
+		t.Fatal(err)
+	}
+	successor.leases.renew = time.Time{}
+	if got := values(poll(t, successor, 1)); got[0] != "0" {
+		t.Errorf("the successor has %v", got)
+	}
+	if err := a.Commit(t.Context(), nil); !errors.Is(err, serving.ErrRecordsLost) {
+		t.Errorf("error %v", err)
+	}
+	a.leases.renew = time.Now().Add(patience)
+	nothing(t, a)
+	if err := successor.Commit(t.Context(), nil); err != nil {
+		t.Error(err)
+	}
+	if got := values(poll(t, successor, 1)); got[0] != "1" {
+		t.Errorf("the successor has %v", got)
+	}
+}
+
+// The time that a batch may take begins when it is polled.
+func TestTimeBeginsWithPoll(t *testing.T) {
+	t.Parallel()
+	server := shared.start(t)
+	b, in := broker(t, server.Addr), fresh()
+	write(t, b, numbered(in, 3)...)
+	admin := client(t, server)
+	group := Group{Name: "group", Member: "a", Streams: []string{in}, Takeover: 2 * patience}
+
+	first := poll(t, join(t, b, group), 10)[0].Place
+	if err := admin.Do(t.Context(), "XCLAIM", in, "group", "a", 0, first, "IDLE", 3*patience.Milliseconds(), "JUSTID").Err(); err != nil {
+		t.Fatal(err)
+	}
+	poll(t, join(t, b, group), 10)
+	pending, err := admin.XPendingExt(t.Context(), &redis.XPendingExtArgs{Stream: in, Group: "group", Start: first, End: first, Count: 1}).Result()
+	if err != nil || pending[0].Idle > patience {
+		t.Errorf("pending %+v, error %v", pending, err)
+	}
+
+	group.Name, group.Ordered = "ordered", true
+	c := join(t, b, group)
+	poll(t, c, 1)
+	if err := c.Commit(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	lease := c.leases.of(group.Streams)[0]
+	if err := admin.PExpire(t.Context(), lease, patience).Err(); err != nil {
+		t.Fatal(err)
+	}
+	poll(t, c, 1)
+	if left := admin.PTTL(t.Context(), lease).Val(); left <= patience {
+		t.Errorf("a lease has %v", left)
+	}
+}
+
+// While Redis is frozen, Poll ends with its context, and Commit within its time.
+func TestFrozen(t *testing.T) {
+	t.Parallel()
+	server := own(t)
+	b, in, out := broker(t, server.Addr), fresh(), fresh()
+	write(t, b, numbered(in, 10)...)
+	c := join(t, b, Group{Name: "group", Member: "a", Streams: []string{in}, Takeover: time.Second})
+	records := poll(t, c, 5)
+	server.Freeze()
+	t.Cleanup(server.Thaw)
+	began := time.Now()
+	if err := c.Commit(t.Context(), numbered(out, len(records))); err == nil {
+		t.Fatal("a frozen Redis commits")
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("Commit takes %v", took)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	began = time.Now()
+	if _, err := c.Poll(ctx, 5); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Poll: %v", err)
+	}
+	if took := time.Since(began); took > 2*time.Second {
+		t.Errorf("Poll takes %v", took)
+	}
+	server.Thaw()
+	// The commit may have come through when it thawed.
+	committed := 0
+	for committed < 10 {
+		committed = len(read(t, b, out))
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		records, err := c.Poll(ctx, 5)
+		cancel()
+		if err == nil {
+			err = c.Commit(t.Context(), numbered(out, len(records)))
+		}
+		if err != nil && !errors.Is(err, serving.ErrRecordsLost) && !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatal(err)
+		}
+	}
+	if committed != 10 {
+		t.Errorf("%d results", committed)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	good := Broker{Addrs: []string{"127.0.0.1:1"}, Log: logger(t)}
+	group := Group{Name: "group", Member: "a", Streams: []string{"s"}}
+	for want, change := range map[string]func(*Broker, *Group){
+		"needs an address":         func(b *Broker, _ *Group) { b.Addrs = nil },
+		"not both":                 func(b *Broker, _ *Group) { b.Cluster, b.Master = true, "m" },
+		"needs a name":             func(_ *Broker, g *Group) { g.Name = "" },
+		"its member one":           func(_ *Broker, g *Group) { g.Member = "" },
+		"without slashes":          func(_ *Broker, g *Group) { g.Member = "a/b" },
+		"needs streams":            func(_ *Broker, g *Group) { g.Streams = nil },
+		"given twice":              func(_ *Broker, g *Group) { g.Streams = []string{"s", "t", "s"} },
+		"at the least, not 1ms":    func(_ *Broker, g *Group) { g.Takeover = time.Millisecond },
+		"cannot be negative":       func(_ *Broker, g *Group) { g.MaxLen = -1 },
+		`hash tag, such as {wine}`: func(b *Broker, g *Group) { b.Cluster, g.Streams = true, []string{"s", "t"} },
+	} {
+		b, g := good, group
+		change(&b, &g)
+		if c, err := Join(b, g); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, error %v, want %q", c, err, want)
+		}
+	}
+}
+
+// A message with more headers than a script can pass on is too large, too.
+func TestTooManyHeaders(t *testing.T) {
+	t.Parallel()
+	b, in := broker(t, shared.start(t).Addr), fresh()
+	message := serving.StreamMessage{Stream: in, Headers: make([]serving.StreamHeader, mostHeaders)}
+	write(t, b, message)
+	c := join(t, b, Group{Name: "group", Member: "a", Streams: []string{in}})
+	if n := len(poll(t, c, 1)[0].Headers); n != mostHeaders {
+		t.Errorf("%d headers", n)
+	}
+	tooMany := message
+	tooMany.Headers = make([]serving.StreamHeader, mostHeaders+1)
+	err := c.Commit(t.Context(), []serving.StreamMessage{message, tooMany})
+	if large, ok := errors.AsType[*TooLargeError](err); !ok || large.TooLarge() != 1 {
+		t.Errorf("error %v", err)
+	}
+	if err := c.Commit(t.Context(), []serving.StreamMessage{message}); err != nil {
+		t.Error(err)
+	}
+}
+
+// A batch ends when it is large, not only when it has many records.
+func TestLargeBatch(t *testing.T) {
+	t.Parallel()
+	b, in := broker(t, shared.start(t).Addr), fresh()
+	for range 4 {
+		messages := numbered(in, 64)
+		for i := range messages {
+			messages[i].Value = make([]byte, mostBytes/64)
+		}
+		write(t, b, messages...)
+	}
+	c := join(t, b, Group{Name: "group", Member: "a", Streams: []string{in}})
+	if n := len(poll(t, c, 1000)); n != 64 {
+		t.Errorf("%d records", n)
+	}
+}
+
+func TestReaderFollows(t *testing.T) {
+	t.Parallel()
+	b, in := broker(t, shared.start(t).Addr), fresh()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	r, err := b.NewReader(ctx, in, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for range 2 {
+		write(t, b, numbered(in, 2)...)
+		var got []string
+		for len(got) < 2 {
+			records, err := r.Next(ctx, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, values(records)...)
+		}
+		if !slices.Equal(got, []string{"0", "1"}) {
+			t.Errorf("read %v", got)
+		}
+	}
+	short, stop := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer stop()
+	if records, err := r.Next(short, 1); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%d records, error %v", len(records), err)
+	}
+}

@@ -1,0 +1,30 @@
+// Package redisstream consumes, produces and reads entries of Redis Streams. Redis must be
+// 7.0 or later; it may stand alone, behind Sentinels, or be a Cluster.
+//
+// A record is an entry: its field "key" is the key, "value" the value, and all others are
+// headers, in their order. Only the first field of each of these two names counts, so that
+// headers may have them too.
+//
+// A Consumer is a member of a consumer group of Redis. What it polls is pending for it until
+// it commits. Each Commit is one script: it sees that all records are still pending for the
+// member, adds the results, and acknowledges the records. Nothing of it happens where they
+// are not, and a script is in the append-only file as a whole or not at all, so each record
+// has one result also when the member or Redis dies. The answer to a script may be lost; the
+// script is then repeated, and knows itself by a random id that it left behind.
+//
+// Members that are silent for the group's Takeover lose what is pending for them to others:
+// that is what a batch may take, from Poll to Commit. Without Ordered all members take from
+// all streams, and records of one key may be with two members at once. With Ordered a stream
+// is with one member at a time, by a lease that the script which reads checks; who takes a
+// lease takes what is pending in the stream before it reads on. Streams are spread over the
+// members, of which no more than there are streams have work. A member that comes under its name again has its records and its leases at once. Two
+// that run under one name take them from each other, so a name must be of one process.
+//
+// In a Redis Cluster a script works on one hash slot. The streams of a group and those of its
+// results must have names with the same hash tag, such as {wine}:in and {wine}:out, and are on
+// one node. Other keys, of leases and of the last commit of each member, are named after the
+// streams.
+//
+// Redis without an append-only file, or with one that is synced once a second, may forget
+// what was committed when it dies, results and acknowledgements together: records come again.
+package redisstream

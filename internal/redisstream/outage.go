@@ -1,0 +1,71 @@
+package redisstream
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// sayAgain is how often an outage that lasts is said.
+const sayAgain = 30 * time.Second
+
+// outage says when Redis goes away, now and then while it is, and when it is back.
+type outage struct {
+	log   *slog.Logger
+	since time.Time // zero: there is none
+	said  time.Time
+}
+
+func (o *outage) say(err error) {
+	now := time.Now()
+	if o.since.IsZero() {
+		o.since = now
+	}
+	if now.Sub(o.said) >= sayAgain {
+		o.said = now
+		o.log.Warn("cannot consume from redis; trying on", "err", err)
+	}
+}
+
+func (o *outage) over() {
+	if !o.since.IsZero() {
+		o.log.Info("consuming from redis again", "after", time.Since(o.since).Round(time.Millisecond))
+	}
+	o.since, o.said = time.Time{}, time.Time{}
+}
+
+// LogClient has the client library say what it says about single connections to a log, at
+// its level of debugging. The library has one log for the whole process: call it before
+// anything of Redis is opened.
+func LogClient(log *slog.Logger) { redis.SetLogger(clientLog{log}) }
+
+type clientLog struct{ log *slog.Logger }
+
+func (l clientLog) Printf(ctx context.Context, format string, args ...any) {
+	if l.log.Enabled(ctx, slog.LevelDebug) {
+		l.log.DebugContext(ctx, "redis client: "+fmt.Sprintf(format, args...))
+	}
+}
+
+// retryAfter keeps processes that lost Redis together from asking again together.
+func retryAfter() time.Duration {
+	return 100*time.Millisecond + rand.N(100*time.Millisecond)
+}
+
+// ended says whether ctx has ended, or does so within a moment: connections have its deadline
+// too, and may be a little earlier.
+func ended(ctx context.Context) bool {
+	deadline, ok := ctx.Deadline()
+	return ctx.Err() != nil || ok && time.Until(deadline) < time.Millisecond
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}

@@ -1,0 +1,39 @@
+package redisstream
+
+import (
+	_ "embed" // the scripts
+
+	"github.com/redis/go-redis/v9"
+)
+
+var (
+	//go:embed poll.lua
+	pollLua string
+	//go:embed commit.lua
+	commitLua string
+	//go:embed lease.lua
+	leaseLua string
+	//go:embed take.lua
+	takeLua string
+	//go:embed leave.lua
+	leaveLua string
+)
+
+// scripts run in Redis, each as one step that nothing comes between.
+type scripts struct{ poll, commit, lease, take, leave *redis.Script }
+
+func newScripts() scripts {
+	return scripts{
+		poll:   redis.NewScript(pollLua),
+		commit: redis.NewScript(commitLua),
+		lease:  redis.NewScript(leaseLua),
+		take:   redis.NewScript(takeLua),
+		leave:  redis.NewScript(leaveLua),
+	}
+}
+
+// What a script returns.
+const (
+	done = "done"
+	lost = "lost" // records belong to another member
+)

@@ -1,0 +1,134 @@
+package stream_test
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"log/slog"
+	"math"
+	"net"
+	"sync"
+	"time"
+
+	"topsail/containers/gocontainer"
+	"topsail/gateway"
+	"topsail/internal/local"
+	"topsail/internal/obs"
+	"topsail/serving"
+	"topsail/sidecar"
+	"topsail/stream"
+)
+
+// A program can serve a stream of its own, whatever that is in, with a gateway in its
+// process. This one also runs the replica that answers.
+func Example() {
+	ctx, stop := context.WithTimeout(context.Background(), 30*time.Second)
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer stop()
+
+	version := &serving.Version{ModelID: serving.ModelID{Model: "doubling", Version: "1"}, InputType: serving.Doubles}
+	replicas := local.NewRegistry() // any gateway/route.Resolver
+	replicas.Put(startReplica(ctx, &running, version))
+	g := gateway.New(ctx, gateway.Config{Name: "example", Catalog: fixed{catalogOf(version)}, Resolver: replicas, CacheBytes: 1 << 20})
+	running.Go(func() { _ = g.Run(ctx, nil) }) // nil: no HTTP
+
+	source := &list{committed: make(chan []serving.StreamMessage, 1), records: []serving.StreamRecord{
+		{Stream: "numbers", Place: "0/0", Value: []byte(`{"uuid": "a", "input": [21]}`)},
+		{Stream: "numbers", Place: "0/1", Value: []byte(`{"uuid": "b", "input": "twenty-one"}`)},
+	}}
+	job, err := stream.New(stream.Config{
+		Name: "doubles", Consumer: source, Scorer: g, App: "double-it", Output: "doubled", DeadLetter: "dead",
+		Patience: 10 * time.Second, // until the gateway has found the replica
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	running.Go(func() { _ = job.Run(ctx) })
+
+	for _, m := range <-source.committed {
+		if m.Stream == "dead" {
+			fmt.Printf("dead: %s\n", m.Headers[0].Value)
+			continue
+		}
+		result, err := stream.ParseResponse(m.Value, stream.JSON)
+		fmt.Printf("%s: %s by %s, error: %v\n", result.UUID, result.Output, result.Model, err)
+	}
+	// Output:
+	// a: 42.0 by doubling, error: <nil>
+	// dead: input must be an array of numbers, not "twenty-one"
+}
+
+// list is a consumer of what it has.
+type list struct {
+	records   []serving.StreamRecord
+	committed chan []serving.StreamMessage
+}
+
+// Poll implements stream.Consumer.
+func (l *list) Poll(ctx context.Context, most int) ([]serving.StreamRecord, error) {
+	if len(l.records) == 0 {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return l.records[:min(most, len(l.records))], nil
+}
+
+// Commit implements stream.Consumer.
+func (l *list) Commit(_ context.Context, results []serving.StreamMessage) error {
+	l.records = nil
+	l.committed <- results
+	return nil
+}
+
+// Close implements stream.Consumer.
+func (l *list) Close() error { return nil }
+
+func catalogOf(v *serving.Version) *serving.Catalog {
+	app := &serving.App{Name: "double-it", InputType: serving.Doubles, DefaultOutput: "-1.0", SLO: time.Second, Models: []string{v.Model}}
+	model := &serving.Model{Name: v.Model, Current: v.Version, Versions: map[string]*serving.Version{v.Version: v}}
+	return &serving.Catalog{
+		Revision: 1, Apps: map[string]*serving.App{app.Name: app}, Models: map[string]*serving.Model{model.Name: model},
+	}
+}
+
+// fixed is a catalog that never changes.
+type fixed struct{ catalog *serving.Catalog }
+
+// Watch implements gateway.Catalog.
+func (f fixed) Watch(ctx context.Context, update func(*serving.Catalog)) error {
+	update(f.catalog)
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// startReplica runs a sidecar with one container until ctx ends.
+func startReplica(ctx context.Context, running *sync.WaitGroup, v *serving.Version) serving.Endpoint {
+	gateways, containers := listen(), listen()
+	side := sidecar.New(
+		sidecar.Config{Replica: "doubling/0", Models: []*serving.Version{v}},
+		sidecar.NewMetrics(obs.NewRegistry()), slog.New(slog.DiscardHandler),
+	)
+	running.Go(func() { _ = side.Run(ctx, gateways, containers) })
+	running.Go(func() {
+		_ = gocontainer.Serve(ctx, gocontainer.Config{Sidecar: containers.Addr().String(), Model: v.ModelID, Replica: "doubling/0"}, double)
+	})
+	return serving.Endpoint{Replica: "doubling/0", Addr: gateways.Addr().String()}
+}
+
+func double(inputs []serving.Value) []gocontainer.Result {
+	results := make([]gocontainer.Result, len(inputs))
+	for i, in := range inputs {
+		results[i].Output = serving.Number(2 * math.Float64frombits(binary.LittleEndian.Uint64(in.Data)))
+	}
+	return results
+}
+
+func listen() net.Listener {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	return ln
+}

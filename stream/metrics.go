@@ -1,0 +1,89 @@
+package stream
+
+import (
+	"sync"
+
+	"topsail/internal/obs"
+)
+
+// Metrics are those of all jobs of a process.
+type Metrics struct {
+	records  *obs.CounterVec
+	dead     *obs.CounterVec
+	again    *obs.CounterVec
+	lost     *obs.CounterVec
+	failures *obs.CounterVec
+	age      *obs.HistogramVec
+	predict  *obs.HistogramVec
+	batch    *obs.HistogramVec
+	held     *obs.Desc
+
+	mu   sync.Mutex
+	jobs []*Job
+}
+
+// NewMetrics registers the metrics of jobs.
+func NewMetrics(r *obs.Registry) *Metrics {
+	m := &Metrics{
+		records:  r.Counters("topsail_stream_records_total", "Records of data streams that are done, by what they came to.", "stream", "result"),
+		dead:     r.Counters("topsail_stream_dead_letters_total", "Records that became dead letters, by why.", "stream", "reason"),
+		again:    r.Counters("topsail_stream_asked_again_total", "Times that a record was asked again, for want of capacity.", "stream"),
+		lost:     r.Counters("topsail_stream_lost_batches_total", "Batches that belonged to another member of the group when they were to be committed.", "stream"),
+		failures: r.Counters("topsail_stream_failures_total", "Times that the broker could not be polled or committed to.", "stream", "operation"),
+		age:      r.Histograms("topsail_stream_age_seconds", "From producing a record to committing its result.", obs.Seconds(), "stream"),
+		predict:  r.Histograms("topsail_stream_predict_seconds", "From asking a record the first time to its answer.", obs.Seconds(), "stream"),
+		batch:    r.Histograms("topsail_stream_batch_size", "Records that were committed together.", obs.Sizes(), "stream"),
+		held:     obs.NewDesc("topsail_stream_in_hand_seconds", "For how long the records in hand have been there; 0 without any.", "stream"),
+	}
+	r.Collect(m)
+	return m
+}
+
+// jobMetrics are those of one job.
+type jobMetrics struct {
+	predicted, defaults, repeated, dead obs.Counter
+	reasons                             []obs.Counter // by Reason
+	again, lost                         obs.Counter
+	failures                            struct{ poll, commit obs.Counter }
+	age, predict, batch                 obs.Histogram
+}
+
+// of is the metrics of one job, all of which are there from the start.
+func (m *Metrics) of(j *Job) *jobMetrics {
+	if m == nil {
+		m = NewMetrics(obs.NewRegistry())
+	}
+	name := j.cfg.Name
+	one := &jobMetrics{
+		predicted: m.records.WithLabelValues(name, "predicted"),
+		defaults:  m.records.WithLabelValues(name, "default"),
+		dead:      m.records.WithLabelValues(name, "dead_letter"),
+		repeated:  m.records.WithLabelValues(name, "repeated"),
+		again:     m.again.WithLabelValues(name),
+		lost:      m.lost.WithLabelValues(name),
+		age:       m.age.WithLabelValues(name),
+		predict:   m.predict.WithLabelValues(name),
+		batch:     m.batch.WithLabelValues(name),
+	}
+	one.failures.poll, one.failures.commit = m.failures.WithLabelValues(name, "poll"), m.failures.WithLabelValues(name, "commit")
+	for _, r := range reasons() {
+		one.reasons = append(one.reasons, m.dead.WithLabelValues(name, r.String()))
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.jobs = append(m.jobs, j)
+	return one
+}
+
+// Describe and Collect implement obs.Collector.
+func (m *Metrics) Describe(to chan<- *obs.Desc) { to <- m.held }
+
+func (m *Metrics) Collect(to chan<- obs.Metric) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, j := range m.jobs {
+		if sample, err := obs.GaugeOf(m.held, j.counts.held().Seconds(), j.cfg.Name); err == nil {
+			to <- sample
+		}
+	}
+}
