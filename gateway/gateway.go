@@ -24,6 +24,7 @@ import (
 	"topsail/gateway/route"
 	"topsail/gateway/selection"
 	"topsail/gateway/state"
+	"topsail/gateway/usage"
 	"topsail/internal/demand"
 	"topsail/internal/obs"
 	"topsail/serving"
@@ -49,6 +50,7 @@ type Config struct {
 	// without either, nothing is learned and no feedback is taken.
 	States  state.Store
 	Records feedback.Store
+	Usage   usage.Store // nil: what comes of models and apps is kept nowhere
 	HTTP    httpapi.Config
 	// Dial reaches the address of a replica; nil is TCP.
 	Dial    func(ctx context.Context, addr string) (net.Conn, error)
@@ -68,7 +70,8 @@ type Gateway struct {
 	joiner   *feedback.Joiner // nil, as are the next: no feedback is taken
 	states   *state.States
 	recorder *feedback.Recorder
-	known    chan struct{} // closed by the first catalog
+	reporter *usage.Reporter // nil: without Usage
+	known    chan struct{}   // closed by the first catalog
 	first    sync.Once
 }
 
@@ -96,6 +99,9 @@ func New(ctx context.Context, cfg Config) *Gateway {
 	}
 	g.learn()
 	g.Demand = cfg.Demand
+	if cfg.Usage != nil {
+		g.reporter = usage.NewReporter(g.TakeUsage, cfg.Usage, cfg.Log)
+	}
 	cfg.Metrics.GaugeFunc("topsail_gateway_cache_bytes", "Memory held by the prediction cache.", func() float64 { return float64(g.cache.Bytes()) })
 	cfg.Metrics.GaugeFunc("topsail_gateway_cache_entries", "Predictions in the cache.", func() float64 { return float64(g.cache.Len()) })
 	cfg.Metrics.GaugeFunc("topsail_gateway_held", "Questions that wait for a replica.", func() float64 { return float64(g.Held()) })
@@ -164,8 +170,10 @@ func (g *Gateway) Run(ctx context.Context, ln net.Listener) error {
 		group.Go(func() error { return ended(routing, g.recorder.Run(routing)) })
 		group.Go(func() error { return ended(routing, g.Predictor.Observe(routing, g.states, g.cfg.Log)) })
 	}
+	stopReports := g.report(routing, group)
 	group.Go(func() error {
 		defer stop()
+		defer stopReports() // the last one, before connections to replicas end
 		if ln == nil {
 			<-ctx.Done()
 			return nil
@@ -174,6 +182,21 @@ func (g *Gateway) Run(ctx context.Context, ln net.Listener) error {
 		return g.http.Run(ctx, ln)
 	})
 	return group.Wait()
+}
+
+// report reports usage until it is stopped, or ctx ends. To stop it waits for the last
+// report.
+func (g *Gateway) report(ctx context.Context, group *errgroup.Group) (stop func()) {
+	if g.reporter == nil {
+		return func() {}
+	}
+	reporting, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	group.Go(func() error {
+		defer close(done)
+		return ended(reporting, g.reporter.Run(reporting))
+	})
+	return func() { cancel(); <-done }
 }
 
 // awaitCatalog returns when the gateway knows its apps, or that takes too long.

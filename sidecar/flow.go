@@ -23,6 +23,7 @@ type flow struct {
 	values  [][][]byte // by stage and slot: the payloads that have come
 	retried []bool     // by stage: its input was given to a second worker
 	open    int        // items that stand for the query
+	stages  []byte     // how it fared at those that have put out, as answers carry it
 	service time.Duration
 	ended   bool
 }
@@ -69,6 +70,9 @@ func (f *flow) pass(it *queue.Item, a *rpc.Answer) {
 	f.mu.Lock()
 	f.open--
 	f.service += it.Service
+	if !f.ended { // else the query is answered, with what had come by then
+		f.leaves(it, false)
+	}
 	f.mu.Unlock()
 	payload := slices.Clone(a.Payload)
 	for _, t := range f.pipe.taking[it.Index] {
@@ -77,6 +81,11 @@ func (f *flow) pass(it *queue.Item, a *rpc.Answer) {
 			return
 		}
 	}
+}
+
+// leaves notes how long an item was at its stage. f.mu is held.
+func (f *flow) leaves(it *queue.Item, ended bool) {
+	f.stages = rpc.AppendStageTime(f.stages, rpc.StageTime{Name: []byte(f.pipe.stages[it.Index].Name), Ended: ended, Took: time.Since(it.Arrived)})
 }
 
 // give fills a slot of a stage, and queues the query there when it was the last one.
@@ -146,19 +155,31 @@ func (f *flow) succeed(it *queue.Item, a *rpc.Answer) {
 		f.query.Answer(a)
 		return
 	}
-	if f.end() {
-		f.query.Service = f.service + it.Service
+	if f.endAt(it, false) {
+		f.query.Service, a.Stages = f.service+it.Service, f.stages
 		f.query.Answer(a)
 	}
 }
 
 // fail ends the query with what befell it at a stage. Its items elsewhere go.
 func (f *flow) fail(it *queue.Item, status rpc.Status, message string) {
-	if !f.end() {
+	if !f.endAt(it, true) {
 		return
 	}
-	f.query.Refuse(status, fmt.Sprintf("stage %s: %s", f.pipe.stages[it.Index].Name, message))
+	text := fmt.Sprintf("stage %s: %s", f.pipe.stages[it.Index].Name, message)
+	f.query.Answer(&rpc.Answer{Status: status, Message: []byte(text), Stages: f.stages})
 	f.withdraw()
+}
+
+// endAt is end, at the stage of an item: there with an output, or without.
+func (f *flow) endAt(it *queue.Item, without bool) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	first := !f.ended
+	if f.ended = true; first {
+		f.leaves(it, without)
+	}
+	return first
 }
 
 // end says whether the query was still to be answered, which it is not any more.

@@ -89,7 +89,7 @@ func (g *gateway) take(head rpc.ReplyHead, a rpc.Answer) {
 			g.t.Errorf("input %d of batch %d was answered after its last answer", a.Index, head.Batch)
 		}
 	}
-	a.Payload, a.Message = slices.Clone(a.Payload), slices.Clone(a.Message)
+	a.Payload, a.Message, a.Stages = slices.Clone(a.Payload), slices.Clone(a.Message), slices.Clone(a.Stages)
 	g.replies[head.Batch] = append(g.replies[head.Batch], reply{head, a, time.Now()})
 	if !a.More {
 		g.open--

@@ -129,10 +129,8 @@ func TestMetricsOfStages(t *testing.T) {
 			`topsail_stage_queue_seconds_count{model="m",replica="m/0",stage="scale",version="1"} 3`,
 			`topsail_stage_queue_length{model="m",replica="m/0",stage="scale",version="1"} 0`,
 			`topsail_stage_workers_ready{model="m",replica="m/0",stage="scale",version="1"} 1`,
-			`topsail_stage_workers{model="m",replica="m/0",stage="scale",version="1"} 2`,
-			`topsail_stage_workers{model="m",replica="m/0",stage="rank",version="1"} 1`,
-			`topsail_stage_info{after="input",model="m",position="0",replica="m/0",stage="scale",version="1"} 1`,
-			`topsail_stage_info{after="scale,input",model="m",position="1",replica="m/0",stage="rank",version="1"} 1`,
+			`topsail_stage_workers{after="input",model="m",position="0",replica="m/0",stage="scale",version="1"} 2`,
+			`topsail_stage_workers{after="scale,input",model="m",position="1",replica="m/0",stage="rank",version="1"} 1`,
 		} {
 			if !r.scraped(line) {
 				t.Errorf("%s is missing in\n%s", line, scrape(t, r.registry, ""))

@@ -3,6 +3,7 @@ package sidecar
 import (
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -505,4 +506,73 @@ func reckless(random *rand.Rand, stage float64) func(*model, uint64, [][]byte) {
 			m.stampAll(stage, batch, in)
 		}
 	}
+}
+
+// times are how an input fared at its stages, in words.
+func times(a reply) (words []string) {
+	for s := range rpc.StageTimes(a.Stages) {
+		word := fmt.Sprint(string(s.Name), " ", s.Took)
+		if s.Ended {
+			word += " ended"
+		}
+		words = append(words, word)
+	}
+	return words
+}
+
+// TestAnswersSayHowTheInputFared at each stage, with its waiting there; at those of
+// branches besides, and where it ended.
+func TestAnswersSayHowTheInputFared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{})
+		text := described(serving.Stage{Name: "decode"}, serving.Stage{Name: "left", After: []string{"decode"}},
+			serving.Stage{Name: "right", After: []string{"decode"}}, serving.Stage{Name: "rank", After: []string{"left", "right"}})
+		r.worker("decode", text, func(m *model, batch uint64, in [][]byte) {
+			time.Sleep(5 * ms)
+			lie := rpc.AppendStageTime(nil, rpc.StageTime{Name: []byte("lie")})
+			m.reply(batch, rpc.FlagEnd, rpc.Answer{Payload: stamp(m.t, 1, in[0]), Stages: lie})
+		})
+		r.worker("left", text, stamps(2, 10*ms))
+		r.worker("right", text, stamps(3, 20*ms))
+		r.worker("rank", text, func(m *model, batch uint64, in [][]byte) {
+			time.Sleep(ms)
+			if n := numbers(m.t, in[0]); n[len(n)-1] == 2 {
+				m.reply(batch, rpc.FlagEnd, rpc.Answer{Status: rpc.StatusModelError, Message: []byte("ValueError: two")})
+				return
+			}
+			m.stampAll(4, batch, in)
+		})
+		pass(0)
+		g := r.gateway()
+		pass(0)
+		first := g.ask(0, time.Second, tagged(1))
+		second := g.ask(0, time.Second, tagged(2)) // waits for the first, decode by decode
+		pass(time.Second)
+		a := g.answer(first)
+		if got, want := times(a), []string{"decode 5ms", "left 10ms", "right 20ms", "rank 1ms"}; !slices.Equal(got, want) {
+			t.Errorf("the first: %v, want %v", got, want)
+		}
+		b := g.answer(second)
+		if got, want := times(b), []string{"decode 10ms", "left 15ms", "right 35ms", "rank 1ms ended"}; !slices.Equal(got, want) || b.Status != rpc.StatusModelError {
+			t.Errorf("the second: %v %v, want %v", b.Status, got, want)
+		}
+		r.end()
+	})
+}
+
+// TestContainersDoNotSayHowInputsFared, where there are no stages.
+func TestContainersDoNotSayHowInputsFared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{})
+		r.model(func(m *model, batch uint64, in [][]byte) {
+			m.reply(batch, rpc.FlagEnd, rpc.Answer{Payload: in[0], Stages: rpc.AppendStageTime(nil, rpc.StageTime{Name: []byte("lie")})})
+		})
+		g := r.gateway()
+		b := g.ask(0, time.Second, tagged(1))
+		pass(10 * ms)
+		if a := g.answer(b); a.Status != rpc.StatusOK || a.Stages != nil {
+			t.Errorf("%v, stages %v", a.Status, times(a))
+		}
+		r.end()
+	})
 }

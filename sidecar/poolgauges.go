@@ -16,8 +16,7 @@ var (
 
 	stageQueueDesc   = obs.NewDesc("topsail_stage_queue_length", "Inputs that wait for a batch of a stage.", "model", "version", "replica", "stage")
 	stageReadyDesc   = obs.NewDesc("topsail_stage_workers_ready", "Workers of a stage that take batches.", "model", "version", "replica", "stage")
-	stageWorkersDesc = obs.NewDesc("topsail_stage_workers", "Workers of a stage, as its pipeline says.", "model", "version", "replica", "stage")
-	stageInfoDesc    = obs.NewDesc("topsail_stage_info", "Where a stage stands in its pipeline: 1.", "model", "version", "replica", "stage", "position", "after")
+	stageWorkersDesc = obs.NewDesc("topsail_stage_workers", "Workers of a stage, as its pipeline says, and where it stands.", "model", "version", "replica", "stage", "position", "after")
 
 	profileDesc = obs.NewDesc("topsail_sidecar_profile_seconds", "Estimated time of a batch, by its size.", "model", "version", "replica", "container", "size")
 )
@@ -44,7 +43,7 @@ func (g *poolGauges) remove(p *pool) {
 
 // Describe and Collect implement obs.Collector.
 func (g *poolGauges) Describe(ch chan<- *obs.Desc) {
-	for _, d := range []*obs.Desc{queueDesc, waitDesc, readyDesc, sizeDesc, profileDesc, stageQueueDesc, stageReadyDesc, stageWorkersDesc, stageInfoDesc} {
+	for _, d := range []*obs.Desc{queueDesc, waitDesc, readyDesc, sizeDesc, profileDesc, stageQueueDesc, stageReadyDesc, stageWorkersDesc} {
 		ch <- d
 	}
 }
@@ -76,8 +75,7 @@ func collectPool(ch chan<- obs.Metric, p *pool, replica string) {
 		if pipe.text != "" {
 			gauge(stageQueueDesc, float64(s.queue.Len()), s.Name)
 			gauge(stageReadyDesc, float64(workers), s.Name)
-			gauge(stageWorkersDesc, float64(max(1, s.Workers)), s.Name)
-			gauge(stageInfoDesc, 1, s.Name, strconv.Itoa(i), strings.Join(pipe.sources[i], ","))
+			gauge(stageWorkersDesc, float64(max(1, s.Workers)), s.Name, strconv.Itoa(i), strings.Join(pipe.sources[i], ","))
 		}
 	}
 	gauge(queueDesc, float64(queued))

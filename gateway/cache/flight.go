@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"topsail/gateway/usage"
 	"topsail/internal/demand"
 	"topsail/serving"
 )
@@ -32,6 +33,8 @@ type Flight struct {
 	claimed atomic.Bool // somebody lands it
 
 	demand demand.Question // while replicas are asked
+	usage  *usage.Counter  // the same
+	asked  time.Time       // the same: since when
 
 	mu      sync.Mutex // guards the following
 	landed  bool
@@ -57,9 +60,12 @@ func (c *Cache) Join(k Key, w Waiter) (f *Flight, opened bool) {
 	return c.flights.join(c, k, w)
 }
 
-// Count says that a replica is asked for the flight, and so counts it as demand, in
-// flight until it lands. Who leads the flight calls it before anybody may land it.
-func (f *Flight) Count(t *demand.Tally, now, deadline time.Time) { f.demand = t.Began(now, deadline) }
+// Count says that a replica is asked for the flight, and so counts it: as demand, in
+// flight until it lands, and what comes of it, as usage. Who leads the flight calls it
+// before anybody may land it.
+func (f *Flight) Count(t *demand.Tally, u *usage.Counter, now, deadline time.Time) {
+	f.demand, f.usage, f.asked = t.Began(now, deadline), u, now
+}
 
 // Unserved counts that there was no replica to ask.
 func (f *Flight) Unserved() { f.demand.Unserved() }
@@ -78,7 +84,12 @@ func (f *Flight) Land(out *serving.Output, failure *serving.Failure) bool {
 	if !f.claimed.CompareAndSwap(false, true) {
 		return false
 	}
-	f.demand.Ended(out != nil)
+	if !f.asked.IsZero() {
+		took := time.Since(f.asked)
+		now := f.asked.Add(took)
+		f.demand.Ended(now, out != nil)
+		f.usage.Ended(failure, now, took)
+	}
 	if f.keep && out != nil {
 		f.cache.Put(f.key, out) // before the flight goes: whoever then opens another finds it by Get
 	}

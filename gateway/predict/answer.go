@@ -11,13 +11,13 @@ import (
 // answer makes the prediction of the verdict, counts it and remembers it.
 func (w *work) answer() serving.Prediction {
 	a := serving.Prediction{QueryID: w.p.ids.Next(), Model: w.verdict.Model}
+	failure := w.verdict.Failure
 	if w.verdict.Output != nil {
 		a.Output, a.Cached = w.verdict.Output.JSON, w.fromCache()
 		a.Confidence, a.Qualifiers = w.verdict.Output.Confidence, w.verdict.Output.Qualifiers
 	} else {
-		failure := w.verdict.Failure
 		if failure == nil || failure == left { // somebody was asked, and silent
-			failure = &serving.Failure{Cause: serving.MissedSLO}
+			failure = tooLate
 		}
 		a.Output, a.Default, a.Cause, a.Explanation = w.app.fallback, true, failure.Cause, failure.Explain()
 	}
@@ -28,7 +28,7 @@ func (w *work) answer() serving.Prediction {
 		a.Explained = w.explain()
 	}
 	if !w.patient {
-		w.count(&a)
+		w.count(&a, failure)
 		w.p.remember(w, &a)
 	}
 	if w.timing != nil {
@@ -36,6 +36,9 @@ func (w *work) answer() serving.Prediction {
 	}
 	return a
 }
+
+// tooLate is why there is a default where nobody said anything in time.
+var tooLate = &serving.Failure{Cause: serving.MissedSLO}
 
 // fromCache says whether no replica was asked for what the answer is made of: the output
 // of one model, or of all that came.
@@ -94,9 +97,10 @@ func (w *work) asks(candidate int) bool {
 		slices.ContainsFunc(w.plan.Asks, func(ask selection.Ask) bool { return ask.Candidate == candidate })
 }
 
-// count counts the answer, and what each model had to do with it.
-func (w *work) count(a *serving.Prediction) {
-	w.app.metrics.answered(a.Cause, time.Since(w.q.Received))
+// count counts the answer, and what each model had to do with it. Of a default, failure
+// is why.
+func (w *work) count(a *serving.Prediction, failure *serving.Failure) {
+	w.app.metrics.answered(a, failure, w.q.Received)
 	if w.app.single {
 		return
 	}

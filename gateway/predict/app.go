@@ -55,6 +55,7 @@ func (p *Predictor) SetCatalog(cat *serving.Catalog) error {
 	p.closeTallies(cat)
 	p.backlogs.Store(&backlogs)
 	p.apps.Store(&apps)
+	p.revision = cat.Revision
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"topsail/gateway/cache"
 	"topsail/gateway/route"
+	"topsail/gateway/usage"
 	"topsail/serving"
 )
 
@@ -34,8 +35,10 @@ type backlog struct {
 	room  *room
 	wakes chan<- *backlog // those that want a replica
 
-	pace   pace   // of its answers
-	ration ration // of asking it, while it is short of capacity
+	pace   pace           // of its answers
+	ration ration         // of asking it, while it is short of capacity
+	usage  *usage.Counter // what came of the questions to it; apart from what is only read
+	stages usage.Stages   // the same of its stages, if it has some
 
 	// cold is true while questions are held, or replicas have not answered those that
 	// were. It is all that the path of a query looks at while nothing is amiss.

@@ -1,6 +1,9 @@
 package predict
 
-import "topsail/serving"
+import (
+	"topsail/gateway/usage"
+	"topsail/serving"
+)
 
 // backlogsOf has one of each version, those that were there before among them.
 func (p *Predictor) backlogsOf(cat *serving.Catalog) map[serving.ModelID]*backlog {
@@ -9,7 +12,7 @@ func (p *Predictor) backlogsOf(cat *serving.Catalog) map[serving.ModelID]*backlo
 		for _, v := range m.Versions {
 			b := (*p.backlogs.Load())[v.ModelID]
 			if b == nil {
-				b = &backlog{id: v.ModelID, table: p.table, room: &p.room, wakes: p.wakes}
+				b = &backlog{id: v.ModelID, table: p.table, room: &p.room, wakes: p.wakes, usage: &usage.Counter{}}
 			}
 			all[v.ModelID] = b
 		}

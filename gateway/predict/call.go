@@ -129,21 +129,32 @@ func (c *call) answered(from *route.Target, a *rpc.Answer, now time.Time) {
 	c.open--
 	c.account(a.Status == rpc.StatusOK)
 	c.measure(from, a.Status, now)
-	if a.Status != rpc.StatusOK {
-		c.failed(from, &serving.Failure{Cause: a.Status.Cause(), Message: string(a.Message)}, now)
-		return
-	}
-	out, err := a.Output()
-	if err != nil {
-		c.failed(from, &serving.Failure{Cause: blame(err), Message: err.Error()}, now)
+	out, failure := outcome(a)
+	if failure != nil {
+		if c.failed(from, failure, now) {
+			c.backlog.stages.Ended(a.Stages, failure, now)
+		}
 		return
 	}
 	if c.flight.Land(out, nil) {
+		c.backlog.stages.Ended(a.Stages, nil, now)
 		if now.After(c.deadline) {
 			c.app.late.Inc()
 		}
 		c.cancelOthers(from)
 	}
+}
+
+// outcome is what an answer says: an output, or why there is none.
+func outcome(a *rpc.Answer) (*serving.Output, *serving.Failure) {
+	if a.Status != rpc.StatusOK {
+		return nil, &serving.Failure{Cause: a.Status.Cause(), Message: string(a.Message)}
+	}
+	out, err := a.Output()
+	if err != nil {
+		return nil, &serving.Failure{Cause: blame(err), Message: err.Error()}
+	}
+	return out, nil
 }
 
 // measure learns from an answer how fast the version is, and whether it is short of
@@ -174,19 +185,21 @@ func blame(err error) serving.Cause {
 }
 
 // failed goes to a second replica if that may help, or waits for one, or ends the
-// flight when no answer can come any more. c.mu is held.
-func (c *call) failed(from *route.Target, why *serving.Failure, now time.Time) {
+// flight when no answer can come any more, and says whether it did the last. c.mu is
+// held.
+func (c *call) failed(from *route.Target, why *serving.Failure, now time.Time) (ended bool) {
 	switch {
-	case why.Cause == serving.ModelError: // which is the model's answer
-		if c.flight.Land(nil, why) {
+	case why.Cause == serving.ModelError || why.Cause == serving.Dropped: // which is the model's answer
+		if ended = c.flight.Land(nil, why); ended {
 			c.cancelOthers(from)
 		}
 	case !c.given && now.Before(c.deadline) && c.again(from, why.Cause, now):
 	case c.open > 0:
 	case !c.given && now.Before(c.deadline) && c.wait(from, why, now):
 	default:
-		c.flight.Land(nil, why)
+		ended = c.flight.Land(nil, why)
 	}
+	return ended
 }
 
 // maxRefusals is how many refusals of a question by replicas that are stopping do not

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"topsail/gateway/selection"
+	"topsail/gateway/usage"
 	"topsail/internal/obs"
 	"topsail/serving"
 )
@@ -46,10 +47,15 @@ func NewMetrics(r *obs.Registry) *Metrics {
 type appMetrics struct {
 	since               time.Time
 	answers             []atomic.Uint64 // by cause
+	cached              atomic.Uint64   // of answers, those for which no model was asked
 	times               times
+	fallback            usage.Last // the last default's reason
 	hits, joins, misses atomic.Uint64
 	late                obs.Counter
 	endings             map[selection.Ending]obs.Counter
+
+	reported reported                  // guarded by Metrics.mu, as is the next
+	stages   map[string]*usage.Counter // of the app's stages
 }
 
 // memberMetrics are those of one model version in an app's answers.
@@ -76,6 +82,7 @@ func (m *Metrics) app(name string, slo time.Duration) *appMetrics {
 		answers: make([]atomic.Uint64, len(serving.Causes())),
 		late:    m.late.WithLabelValues(name),
 		endings: map[selection.Ending]obs.Counter{},
+		stages:  map[string]*usage.Counter{},
 	}
 	for _, e := range selection.Endings() {
 		a.endings[e] = m.ended.WithLabelValues(name, string(e))
@@ -97,9 +104,18 @@ func (m *Metrics) forget(name string) {
 	m.ended.DeletePartialMatch(l)
 }
 
-func (a *appMetrics) answered(c serving.Cause, took time.Duration) {
-	a.answers[c].Add(1)
+// answered counts an answer now; one that is a default was made because of a failure,
+// which must not change any more.
+func (a *appMetrics) answered(p *serving.Prediction, failure *serving.Failure, received time.Time) {
+	took := time.Since(received)
+	a.answers[p.Cause].Add(1)
 	a.times.add(took)
+	if p.Cached {
+		a.cached.Add(1)
+	}
+	if p.Default {
+		a.fallback.Note(failure, received.Add(took))
+	}
 }
 
 // ended counts a policy's decision; one that does not say why it was made ended as its

@@ -64,6 +64,7 @@ func (w *work) cached(i int, key cache.Key) bool {
 		p.looked = p.took
 	}
 	w.app.metrics.hits.Add(1)
+	p.version.backlog.usage.Cached()
 	return true
 }
 
@@ -91,7 +92,7 @@ func (w *work) join(i int, key cache.Key) {
 // lead asks a replica on behalf of a flight that this query opened.
 func (w *work) lead(i int) {
 	p, now := &w.parts[i], time.Now()
-	p.flight.Count(p.version.demand, now, w.respond)
+	p.flight.Count(p.version.demand, p.version.backlog.usage, now, w.respond)
 	p.call = &call{
 		p: w.p, app: w.app.metrics, extra: w.app.extra, backlog: p.version.backlog, flight: p.flight,
 		input: w.q.Input, user: w.q.User, affinity: w.q.Affinity, deadline: w.respond,
@@ -125,6 +126,9 @@ func (w *work) collect(now time.Time) {
 			continue
 		}
 		a.Output, a.Failure = out, failure
+		if p.cached && out != nil {
+			p.version.backlog.usage.Cached()
+		}
 		if w.watched {
 			p.took = time.Since(p.asked)
 		}

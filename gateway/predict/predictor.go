@@ -37,9 +37,10 @@ type Predictor struct {
 
 	backlogs atomic.Pointer[map[serving.ModelID]*backlog]
 	apps     atomic.Pointer[map[string]*app]   // nil until there is a catalog
-	mu       sync.Mutex                        // serialises SetCatalog; guards served and tallies
+	mu       sync.Mutex                        // serialises SetCatalog; guards served, tallies and revision
 	served   map[string]*served                // by model; outlives catalogs
 	tallies  map[serving.ModelID]*demand.Tally // of versions that apps use; outlives catalogs
+	revision uint64                            // of the catalog in use
 	urgent   chan struct{}                     // has a token when policies are to be told at once
 	observed map[string]*tallies               // by app, of policies that observe; outlives catalogs
 	pool     sync.Pool                         // of *round

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"topsail/gateway/timing"
+	"topsail/gateway/usage"
 	"topsail/serving"
 )
 
@@ -16,8 +17,9 @@ import (
 // with what the ones before it have put out.
 type stages struct {
 	serving.Pipeline
-	models  []*linked  // by stage
-	sources [][]string // by stage: whose outputs it takes
+	models  []*linked        // by stage
+	sources [][]string       // by stage: whose outputs it takes
+	usage   []*usage.Counter // by stage
 }
 
 func (p *Predictor) compileStages(a *app, cat *serving.Catalog, backlogs map[serving.ModelID]*backlog) *stages {
@@ -34,6 +36,7 @@ func (p *Predictor) compileStages(a *app, cat *serving.Catalog, backlogs map[ser
 		s.models = append(s.models, l)
 		s.sources = append(s.sources, a.Stages.Sources(i))
 	}
+	s.usage = p.metrics.stages(a.metrics, a.Stages)
 	return s
 }
 
@@ -73,7 +76,7 @@ func (p *Predictor) predictStages(ctx context.Context, a *app, q *serving.Query,
 	}
 	answer := w.answer()
 	if patience == 0 {
-		a.metrics.answered(answer.Cause, time.Since(q.Received))
+		w.count(&answer)
 		w.remember(&answer)
 	}
 	if t != nil {
@@ -282,7 +285,28 @@ func (w *walk) failed() *visit {
 			return &w.visits[i]
 		}
 	}
-	return &visit{failure: &serving.Failure{Cause: serving.MissedSLO}}
+	return &visit{failure: tooLate}
+}
+
+// count counts the answer, and what came of each stage that was asked.
+func (w *walk) count(a *serving.Prediction) {
+	var why *serving.Failure
+	if a.Default {
+		why = w.failed().failure
+	}
+	w.app.metrics.answered(a, why, w.q.Received)
+	now := time.Now()
+	for i := range w.visits {
+		s, counter := &w.visits[i], w.app.stages.usage[i]
+		switch {
+		case s.failure != nil:
+			counter.Ended(s.failure, now, s.took)
+		case s.cached:
+			counter.Cached()
+		case s.output != nil:
+			counter.Ended(nil, now, s.took)
+		}
+	}
 }
 
 func (w *walk) fromCache() bool {

@@ -4,6 +4,8 @@ import (
 	"math"
 	"sync/atomic"
 	"time"
+
+	"topsail/gateway/usage"
 )
 
 // timeBounds are the upper bounds of the buckets of times, those of obs.Seconds.
@@ -21,8 +23,8 @@ var bounds = [timeBounds]time.Duration{
 type times struct {
 	buckets [timeBounds + 1]atomic.Uint64 // the last is beyond all bounds
 	sum     atomic.Int64                  // nanoseconds
-	least   atomic.Int64                  // nanoseconds, plus one; 0: none came yet
-	most    atomic.Int64                  // nanoseconds
+	spread  usage.Spread                  // since it was taken
+	taken   usage.Spread                  // all that was taken
 }
 
 func (t *times) add(took time.Duration) {
@@ -33,10 +35,14 @@ func (t *times) add(took time.Duration) {
 	}
 	t.buckets[i].Add(1)
 	t.sum.Add(int64(took))
-	for old := t.least.Load(); (old == 0 || int64(took) < old-1) && !t.least.CompareAndSwap(old, int64(took)+1); old = t.least.Load() {
-	}
-	for old := t.most.Load(); int64(took) > old && !t.most.CompareAndSwap(old, int64(took)); old = t.most.Load() {
-	}
+	t.spread.Add(took)
+}
+
+// take is the shortest and the longest time since it was last taken; 0 is none.
+func (t *times) take() (least, most time.Duration) {
+	least, most = t.spread.Take()
+	t.taken.Join(least, most)
+	return least, most
 }
 
 // Times is how long answers took, as of some moment.
@@ -53,7 +59,11 @@ type Bucket struct {
 }
 
 func (t *times) now() Times {
-	s := Times{Sum: time.Duration(t.sum.Load()), Least: time.Duration(max(t.least.Load()-1, 0)), Most: time.Duration(t.most.Load())}
+	var all usage.Spread
+	all.Join(t.taken.Get())
+	all.Join(t.spread.Get())
+	s := Times{Sum: time.Duration(t.sum.Load())}
+	s.Least, s.Most = all.Get()
 	for i := range t.buckets {
 		b := Bucket{UpTo: math.MaxInt64, Count: t.buckets[i].Load()}
 		if i < timeBounds {

@@ -20,15 +20,15 @@ func TestMeterCounts(t *testing.T) {
 		deadline := time.Now().Add(100 * time.Millisecond)
 		for range 2 {
 			q := gateway.Began(time.Now(), deadline)
-			defer q.Ended(true) // when it is no longer looked at
+			defer q.Ended(time.Now(), true) // when it is no longer looked at
 		}
 		failed, inTime, late := gateway.Began(time.Now(), deadline), gateway.Began(time.Now(), deadline), gateway.Began(time.Now(), deadline)
 		failed.Unserved()
-		failed.Ended(false)
+		failed.Ended(time.Now(), false)
 		time.Sleep(100 * time.Millisecond)
-		inTime.Ended(true)
+		inTime.Ended(time.Now(), true)
 		time.Sleep(time.Microsecond)
-		late.Ended(true)
+		late.Ended(time.Now(), true)
 		for range 5 {
 			sidecar.Admitted()
 			sidecar.Waited(time.Millisecond)
@@ -77,7 +77,7 @@ func TestClosedTallies(t *testing.T) {
 	if d := m.take(); len(d) != 1 || d[0].Arrivals != 1 {
 		t.Errorf("took %+v after the end, want what was counted before it", d)
 	}
-	q.Ended(false)
+	q.Ended(time.Now(), false)
 	if d := m.take(); len(d) != 1 || d[0].Defaults != 1 {
 		t.Errorf("took %+v, want the question that ended late", d)
 	}
@@ -101,7 +101,7 @@ func TestNilMeterCountsNothing(t *testing.T) {
 	tally := m.Open(a1, nil)
 	q := tally.Began(time.Now(), time.Now())
 	q.Unserved()
-	q.Ended(true)
+	q.Ended(time.Now(), true)
 	tally.Admitted()
 	tally.Refused()
 	tally.Waited(1)
@@ -124,7 +124,7 @@ func TestMeterAtOnce(t *testing.T) {
 			for range each {
 				q := tally.Began(time.Now(), time.Time{})
 				tally.Batch(3, 2)
-				q.Ended(true) // late
+				q.Ended(time.Now(), true) // late
 			}
 		})
 	}
@@ -163,14 +163,14 @@ func BenchmarkQuestion(b *testing.B) {
 	b.Run("one at a time", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			tally.Began(now, deadline).Ended(true)
+			tally.Began(now, deadline).Ended(time.Now(), true)
 		}
 	})
 	b.Run("all cores", func(b *testing.B) {
 		b.ReportAllocs()
 		b.RunParallel(func(pb *testing.PB) {
 			for pb.Next() {
-				tally.Began(now, deadline).Ended(true)
+				tally.Began(now, deadline).Ended(time.Now(), true)
 			}
 		})
 	})

@@ -27,13 +27,13 @@ func (q Question) Unserved() {
 	}
 }
 
-// Ended ends it, with an output or without. One that comes after the deadline is of
+// Ended ends it now, with an output or without. One that comes after the deadline is of
 // no use to whoever asked.
-func (q Question) Ended(output bool) {
+func (q Question) Ended(at time.Time, output bool) {
 	if q.tally == nil {
 		return
 	}
-	now := time.Since(q.tally.opened)
+	now := at.Sub(q.tally.opened)
 	q.tally.flying.end(now)
 	if !output || now > q.until {
 		q.tally.defaults.Add(1)

@@ -54,7 +54,7 @@ func TestReporterRuns(t *testing.T) {
 		go func() { defer close(done); (&Reporter{Source: source, Meter: m, Sink: s}).Run(ctx) }()
 		ask := func(n int) {
 			for range n {
-				tally.Began(time.Now(), time.Now()).Ended(true)
+				tally.Began(time.Now(), time.Now()).Ended(time.Now(), true)
 			}
 		}
 		ask(1)
@@ -83,7 +83,7 @@ func TestReporterEndsOnTheSecond(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			base := time.Now()
 			m, s := NewMeter(), &sink{}
-			m.Open(a1, nil).Began(time.Now(), time.Now()).Ended(true)
+			m.Open(a1, nil).Began(time.Now(), time.Now()).Ended(time.Now(), true)
 			ctx, stop := context.WithTimeout(t.Context(), 2*time.Second)
 			defer stop()
 			(&Reporter{Source: source, Meter: m, Sink: s}).Run(ctx)
@@ -102,7 +102,7 @@ func ticks(t *testing.T, list ...tick) []string {
 	state := span{since: base, second: base.Add(-time.Second)}
 	for _, k := range list {
 		for range k.arrivals {
-			tally.Began(base, base).Ended(true)
+			tally.Began(base, base).Ended(time.Now(), true)
 		}
 		now := base.Add(time.Duration(k.at * float64(time.Second)))
 		if k.passed != 0 { // the clock was set since the last tick

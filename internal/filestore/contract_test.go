@@ -37,3 +37,16 @@ func TestRepliesContract(t *testing.T) {
 		return func() contract.ReplyStore { return store }
 	})
 }
+
+func TestUsageContract(t *testing.T) {
+	contract.Usage(t, func(t *testing.T) (another, reopen func() contract.UsageStore) {
+		dir := t.TempDir()
+		store := open(t, dir)
+		another = func() contract.UsageStore { return store }
+		return another, func() contract.UsageStore {
+			closeStore(t, store)
+			store = open(t, dir)
+			return store
+		}
+	})
+}

@@ -35,6 +35,9 @@ func writeOn(dir string) error {
 		if err != nil {
 			return err
 		}
+		if err := s.AddUsage(context.Background(), reportOf(name)); err != nil {
+			return err
+		}
 		block, err := s.LeaseQueryIDs(context.Background())
 		if err != nil {
 			return err
@@ -43,8 +46,14 @@ func writeOn(dir string) error {
 	}
 }
 
+// reportOf is the only report of a writer, of one answer of the app of its name.
+func reportOf(app string) serving.UsageReport {
+	return serving.UsageReport{Writer: app, Number: 1, Revision: 1 << 40, Counted: []serving.Usage{{Key: serving.UsageKey{App: app}, Answers: 1}}}
+}
+
 // TestKill kills a process that writes, again and again: every write that it has
-// acknowledged is there, and none is there by half.
+// acknowledged is there, and none is there by half. What it may not have acknowledged
+// is sent again, and counted once.
 func TestKill(t *testing.T) {
 	dir := t.TempDir()
 	for round := range 4 {
@@ -66,6 +75,14 @@ func TestKill(t *testing.T) {
 		for i, e := range log {
 			if e.Revision != cat.Revision-uint64(i) || e.Name != fmt.Sprintf("app-%d", e.Revision) {
 				t.Fatalf("entry %d is %+v", i, e)
+			}
+		}
+		for i := range cat.Revision {
+			name := fmt.Sprintf("app-%d", i+1)
+			err := s.AddUsage(t.Context(), reportOf(name))
+			used, err2 := s.UsageOf(t.Context(), []serving.UsageKey{{App: name}})
+			if err != nil || err2 != nil || len(used) != 1 || used[0].Answers != 1 || used[0].Since.IsZero() {
+				t.Fatalf("%s: got %+v and errors %v, %v", name, used, err, err2)
 			}
 		}
 		next, err := s.LeaseQueryIDs(t.Context())

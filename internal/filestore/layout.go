@@ -126,6 +126,9 @@ func save(db *bbolt.DB, from, to *serving.Catalog, entries []serving.AuditEntry)
 		if at := number(tx, revisionNumber); at != from.Revision {
 			return fmt.Errorf("the file is at revision %d, and %d was expected; restart topsail to go on from what is in the file", at, from.Revision)
 		}
+		if err := followUsage(tx, docs, to.Revision, now()); err != nil {
+			return err
+		}
 		for _, doc := range docs {
 			if err := putDocument(tx, doc); err != nil {
 				return err

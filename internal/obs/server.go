@@ -29,15 +29,21 @@ func (h Health) live() error {
 	return h.Live()
 }
 
-// ServeOps serves what operators ask for until ctx ends: /metrics, /health/live,
-// /health/ready and /debug/pprof.
-// protect wraps everything but health, which load balancers and agents check
-// without credentials; nil leaves it open.
-func ServeOps(ctx context.Context, ln net.Listener, r *Registry, h Health, protect func(http.Handler) http.Handler) error {
-	return ServeHTTP(ctx, ln, opsHandler(r, h, protect))
+// Page is what a role shows to operators beside what all have.
+type Page struct {
+	Path    string
+	Handler http.Handler // of GET
 }
 
-func opsHandler(r *Registry, h Health, protect func(http.Handler) http.Handler) http.Handler {
+// ServeOps serves what operators ask for until ctx ends: /metrics, /health/live,
+// /health/ready, /debug/pprof and the role's own pages.
+// protect wraps everything but health, which load balancers and agents check
+// without credentials; nil leaves it open.
+func ServeOps(ctx context.Context, ln net.Listener, r *Registry, h Health, protect func(http.Handler) http.Handler, pages ...Page) error {
+	return ServeHTTP(ctx, ln, opsHandler(r, h, protect, pages...))
+}
+
+func opsHandler(r *Registry, h Health, protect func(http.Handler) http.Handler, pages ...Page) http.Handler {
 	if protect == nil {
 		protect = func(h http.Handler) http.Handler { return h }
 	}
@@ -50,6 +56,9 @@ func opsHandler(r *Registry, h Health, protect func(http.Handler) http.Handler) 
 	mux.Handle("/debug/pprof/profile", protect(http.HandlerFunc(pprof.Profile)))
 	mux.Handle("/debug/pprof/symbol", protect(http.HandlerFunc(pprof.Symbol)))
 	mux.Handle("/debug/pprof/trace", protect(http.HandlerFunc(pprof.Trace)))
+	for _, page := range pages {
+		mux.Handle("GET "+page.Path, protect(page.Handler))
+	}
 	return mux
 }
 

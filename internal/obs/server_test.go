@@ -28,10 +28,11 @@ func TestOnlyHealthIsOpenWhenTheRestIsProtected(t *testing.T) {
 		return w.Code
 	}
 	ready := Health{Ready: func() error { return errors.New("loading") }}
-	protected, open := opsHandler(NewRegistry(), ready, protect), opsHandler(NewRegistry(), ready, nil)
+	page := Page{Path: "/streams", Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(200) })}
+	protected, open := opsHandler(NewRegistry(), ready, protect, page), opsHandler(NewRegistry(), ready, nil, page)
 	for path, good := range map[string]int{
 		"/health/live": 200, "/health/ready": 503,
-		"/metrics": 200, "/debug/pprof/": 200, "/debug/pprof/cmdline": 200, "/debug/pprof/symbol": 200,
+		"/metrics": 200, "/streams": 200, "/debug/pprof/": 200, "/debug/pprof/cmdline": 200, "/debug/pprof/symbol": 200,
 		"/debug/pprof/goroutine": 200, "/debug/pprof/heap": 200,
 	} {
 		without := http.StatusUnauthorized

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"time"
 
 	"topsail/serving"
 	"topsail/serving/catalog"
@@ -97,7 +98,7 @@ func (s *Store) write(ctx context.Context, by serving.Author, fence string, step
 			return nil, err
 		}
 		next := newSnapshot(cat, now.at.next(cat.Revision), now.lineage)
-		c := commit{fence: fence, clear: now.at.Epoch == "", entries: entries, fields: documentFields(docs)}
+		c := commit{fence: fence, clear: now.at.Epoch == "", entries: entries, fields: documentFields(docs), usage: s.usageKeys(docs)}
 		outcome, err := s.commit(ctx, now.at, next.at, c)
 		switch {
 		case err != nil:
@@ -115,9 +116,10 @@ func (s *Store) write(ctx context.Context, by serving.Author, fence string, step
 // the next.
 type commit struct {
 	fence   string
-	clear   bool  // drop all fields first
-	entries []any // of the audit log, as texts
-	fields  []any // names and values in turns; an empty value drops the field
+	clear   bool     // drop all fields first
+	entries []any    // of the audit log, as texts
+	fields  []any    // names and values in turns; an empty value drops the field
+	usage   []string // the keys of the usage of the apps and versions among the fields
 }
 
 // commit returns done, moved or fenced.
@@ -128,10 +130,11 @@ func (s *Store) commit(ctx context.Context, from, to position, c commit) (outcom
 	}
 	args := append([]any{
 		from.Epoch, from.Revision, from.Write, to.Epoch, to.Revision, to.Write,
-		c.fence, keptChanges, before, keptEntries, len(c.entries),
+		c.fence, keptChanges, before, keptEntries, len(c.entries), time.Now().UnixMilli(),
 	}, c.entries...)
 	args = append(append(args, formatField, format), c.fields...)
-	return s.run(ctx, s.scripts.write, []string{s.keys.catalog, s.keys.log, s.keys.fence, s.keys.audit}, args...)
+	keys := append([]string{s.keys.catalog, s.keys.log, s.keys.fence, s.keys.audit}, c.usage...)
+	return s.run(ctx, s.scripts.write, keys, args...)
 }
 
 func documentFields(docs []catalog.Document) []any {

@@ -55,6 +55,15 @@ func newKeys(prefix string) keys {
 	}
 }
 
+// usage is a hash: what came of an app or a model version, when that was registered and
+// at which revision. It is on the node of the catalog, with which it goes.
+func (k keys) usage(object serving.UsageKey) string {
+	return "{" + k.prefix + "}:usage:" + object.Object().String()
+}
+
+// usageWriter is a number: that of the last report of a process.
+func (k keys) usageWriter(name string) string { return "{" + k.prefix + "}:usage_writer:" + name }
+
 // reply is a text: an answer, or the claim of who works on one. It is on the node of
 // replies, which bounds them. The name comes into it as a hash.
 func (k keys) reply(name string) string {

@@ -25,7 +25,7 @@ func (s *Store) Restore(ctx context.Context) (*serving.Catalog, error) {
 		}
 		cat := *known.catalog
 		docs, err := catalog.Diff(&serving.Catalog{}, &cat)
-		return begin(&cat, known, r, upTo), commit{clear: true, fields: documentFields(docs)}, err
+		return begin(&cat, known, r, upTo), commit{clear: true, fields: documentFields(docs), usage: s.usageKeys(docs)}, err
 	})
 }
 

@@ -27,10 +27,12 @@ var (
 	swapLua string
 	//go:embed aside.lua
 	asideLua string
+	//go:embed usage.lua
+	usageLua string
 )
 
 // scripts run in Redis, each as one step that nothing comes between.
-type scripts struct{ read, write, lease, decide, audit, claim, load, swap, aside *redis.Script }
+type scripts struct{ read, write, lease, decide, audit, claim, load, swap, aside, usage *redis.Script }
 
 func newScripts() scripts {
 	return scripts{
@@ -43,6 +45,7 @@ func newScripts() scripts {
 		load:   redis.NewScript(loadLua),
 		swap:   redis.NewScript(swapLua),
 		aside:  redis.NewScript(asideLua),
+		usage:  redis.NewScript(usageLua),
 	}
 }
 

@@ -104,7 +104,7 @@ func (s *Session) reply(f rpc.Frame) error {
 		if it.Answered() {
 			return &rpc.ProtocolError{Frame: "REPLY", Field: "index", Why: fmt.Sprintf("input %d was answered before", a.Index)}
 		}
-		it.Service = r.Service
+		it.Service, a.Stages = r.Service, nil // the sidecar's own to say
 		it.Answer(&a)
 	}
 	if err := r.Err(); err != nil {
