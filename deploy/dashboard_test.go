@@ -103,7 +103,7 @@ func TestTheDashboardCanBeImported(t *testing.T) {
 			}
 		}
 	}
-	if got := strings.Join(rows, ", "); got != "Apps, Models, Stages of pipelines, Selection and feedback, Infrastructure" {
+	if got := strings.Join(rows, ", "); got != "Apps, Models, Stages of pipelines, Selection and feedback, Streams, Infrastructure" {
 		t.Errorf("rows %s", got)
 	}
 }

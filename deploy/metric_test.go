@@ -29,7 +29,7 @@ func exposed(t *testing.T) metrics {
 	t.Helper()
 	all := metrics{}
 	all.scrape(t, startLocal(t))
-	roles := []string{"gateway", "sidecar", "scheduler", "web"}
+	roles := []string{"gateway", "sidecar", "scheduler", "web", "stream"}
 	first := freePorts(t, len(roles))
 	for i, role := range roles {
 		all.scrape(t, startRole(t, role, first+i))
@@ -109,7 +109,7 @@ var registering = []string{"Counters", "Gauges", "Histograms", "CounterFunc", "G
 func registered(t *testing.T) []string {
 	t.Helper()
 	var names []string
-	for _, folder := range []string{"gateway", "sidecar", "scheduler", "web", "cmd", "internal"} {
+	for _, folder := range []string{"gateway", "sidecar", "scheduler", "web", "stream", "cmd", "internal"} {
 		err := filepath.WalkDir(filepath.Join("..", folder), func(path string, _ fs.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err

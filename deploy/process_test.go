@@ -190,11 +190,25 @@ func exchange(t *testing.T, url, body, want string) {
 	}
 }
 
+// streams is for the role that serves them; the others leave it aside.
+const streams = `
+[[stream]]
+name = "sums"
+app = "sum"
+input = ["in"]
+output = "out"
+dead_letter = "dead"
+broker = "redis"
+`
+
 // startRole runs one role of a cluster, and says where its metrics are.
 func startRole(t *testing.T, role string, port int) (metrics string) {
 	t.Helper()
-	ops := fmt.Sprintf("127.0.0.1:%d", port)
-	p := start(t, role, "--ops-addr", ops, "--gateway-addr", "127.0.0.1:0", "--web-addr", "127.0.0.1:0",
+	ops, file := fmt.Sprintf("127.0.0.1:%d", port), filepath.Join(t.TempDir(), "topsail.toml")
+	if err := os.WriteFile(file, []byte(streams), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, role, "--config", file, "--ops-addr", ops, "--gateway-addr", "127.0.0.1:0", "--web-addr", "127.0.0.1:0",
 		"--sidecar-models", `[{"model": "sum", "version": "1", "input_type": "doubles", "batch": {"strategy": "aimd"}}]`)
 	until(t, "the port for operators", p, func() bool {
 		resp, err := http.Get("http://" + ops + "/health/live")

@@ -60,6 +60,9 @@ func containerEnv(v *serving.Version) map[string]string {
 	if v.InputLength > 0 {
 		env["TOPSAIL_INPUT_LENGTH"] = strconv.Itoa(v.InputLength)
 	}
+	if len(v.Stages) > 0 {
+		env["TOPSAIL_STAGES"] = v.Stages.JSON()
+	}
 	maps.Copy(env, v.Container.Env)
 	return env
 }

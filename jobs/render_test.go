@@ -78,6 +78,13 @@ var variants = map[string]func(*Spec){
 		s.Version.Container = serving.ContainerSpec{Bundle: checksum, Driver: "docker", Env: map[string]string{"OMP_NUM_THREADS": "1"}}
 		s.Settings.BundlesURL, s.Settings.RuntimeImage = "http://topsail.example:1338", "topsail-runtime:1.0"
 	},
+	"stages": func(s *Spec) {
+		s.Version.Container.Command = []string{"python3", "-m", "topsail", "pipeline"}
+		s.Version.Stages = serving.Pipeline{
+			{Name: "decode", Code: "wine:Decode", Workers: 2, CPUs: []int{1, 2}},
+			{Name: "rank", Code: "wine:Rank", Batch: serving.StageBatch{Strategy: "fixed", MaxSize: 16, Delay: 2 * time.Millisecond}},
+		}
+	},
 	"secrets": func(s *Spec) {
 		s.Version.Container.Secrets = map[string]string{"DB_PASSWORD": "password", "API_KEY": "key"}
 	},
@@ -150,6 +157,7 @@ func TestSpecHash(t *testing.T) {
 		"scale":    func(s *Spec) { s.Version.Scale = &serving.ScaleSpec{Max: 3} },
 		"pin":      func(s *Spec) { s.Version.Pin = &serving.Pin{Count: 1} },
 		"labels":   func(s *Spec) { s.Version.Labels = []string{"x"} },
+		"words":    func(s *Spec) { s.Version.Description = "x" },
 		"origin":   func(s *Spec) { s.Version.Origin = serving.FromFile },
 		"defaults": func(s *Spec) { s.Settings = s.Settings.defaults() },
 	} {
@@ -163,6 +171,7 @@ func TestSpecHash(t *testing.T) {
 		"secret":   func(s *Spec) { s.Version.Container.Secrets = map[string]string{"A": "a"} },
 		"batch":    func(s *Spec) { s.Version.Batch.MaxSize = 3 },
 		"memory":   func(s *Spec) { s.Version.Resources.MemoryMB = 3 },
+		"stages":   func(s *Spec) { s.Version.Stages = serving.Pipeline{{Name: "a", Workers: 2}} },
 		"settings": func(s *Spec) { s.Settings.Program.Source = "/opt/topsail" },
 	} {
 		if got := specOf(render1(t, change)); got == spec {

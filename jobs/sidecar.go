@@ -71,8 +71,8 @@ var meshTLS = TLS{
 func sidecarModels(v *serving.Version) (string, error) {
 	c := v.Container
 	known := *v
-	known.Replicas, known.Scale, known.Pin, known.Labels, known.Origin = 0, nil, nil, nil, ""
-	known.Resources = serving.Resources{}
+	known.Description, known.Replicas, known.Scale, known.Pin, known.Labels, known.Origin = "", 0, nil, nil, nil, ""
+	known.Resources, known.Stages = serving.Resources{}, nil
 	known.Container = serving.ContainerSpec{Addr: c.Addr, Protocol: c.Protocol, Connections: c.Connections}
 	text, err := json.Marshal([]serving.Version{known})
 	if err != nil {

@@ -43,6 +43,14 @@ var variants = []struct {
 	{"web", "closed", true, without(closed, "sidecar_token_file")},
 	{"web", "tags", true, variables{"tags": []string{"traefik.enable=true"}}},
 
+	{"stream", "defaults", true, nil},
+	{"stream", "several", true, variables{"count": 3, "config": "[[stream]]\nname = \"wine\"\npassword_file = \"{{ env \"NOMAD_SECRETS_DIR\" }}/kafka\"\n"}},
+	{"stream", "a file on the nodes", true, variables{"config_file": "/etc/topsail/streams.toml"}},
+	{"stream", "docker", false, variables{"driver": "docker", "image": "registry.example/topsail:1.2"}},
+	{"stream", "downloaded", true, variables{"program": "https://models.example/topsail", "checksum": "sha256:" + strings.Repeat("0", 64)}},
+	{"stream", "identity", true, variables{"consul_identity": true}},
+	{"stream", "closed", true, without(closed, "keys_file")},
+
 	{"redis", "defaults", true, nil},
 	{"redis", "docker with a volume", false, variables{"driver": "docker", "host_volume": "redis", "data_dir": "/data"}},
 	{"redis", "configured", true, variables{"config_file": "/etc/redis/topsail.conf", "data_dir": "/var/lib/redis"}},

@@ -22,10 +22,11 @@ var update = flag.Bool("update", false, "make the pack from the jobs")
 const packDir = "pack/packs/topsail"
 
 var (
-	roles = []string{"gateway", "scheduler", "web", "redis", "influxdb"}
+	roles = []string{"gateway", "scheduler", "web", "stream", "redis", "influxdb"}
 
-	// optional roles are run on request.
-	optional = []string{"redis", "influxdb"}
+	// optional roles are run on request, and others' are not of Topsail itself.
+	optional = []string{"stream", "redis", "influxdb"}
+	others   = []string{"redis", "influxdb"}
 
 	// commonToAll are the variables that mean the same for every job, and commonToOurs
 	// those that do for the jobs of Topsail itself. The others get the role's name.
@@ -39,7 +40,7 @@ var (
 
 // packName is what the pack calls a variable of a role.
 func packName(role, name string) string {
-	if slices.Contains(commonToAll, name) || !slices.Contains(optional, role) && slices.Contains(commonToOurs, name) {
+	if slices.Contains(commonToAll, name) || !slices.Contains(others, role) && slices.Contains(commonToOurs, name) {
 		return name
 	}
 	return role + "_" + name
@@ -73,7 +74,11 @@ func packTemplate(t *testing.T, role string) string {
 func packVariables(t *testing.T) string {
 	text := "# Made from the jobs: see the README.\n"
 	for _, role := range optional {
-		text += fmt.Sprintf("\nvariable %q {\n  description = \"run %s, too, for those who have none\"\n  type        = bool\n  default     = false\n}\n", "with_"+role, role)
+		why := "run " + role + ", too, for those who have none"
+		if !slices.Contains(others, role) {
+			why = "serve data streams, too; stream_config has them"
+		}
+		text += fmt.Sprintf("\nvariable %q {\n  description = %q\n  type        = bool\n  default     = false\n}\n", "with_"+role, why)
 	}
 	seen := map[string]string{}
 	for _, role := range roles {
@@ -135,7 +140,7 @@ func TestPackRenders(t *testing.T) {
 		for _, role := range roles {
 			t.Run(role+"/"+name, func(t *testing.T) {
 				t.Parallel()
-				vars, own := with(defaults, variables{"with_redis": true, "with_influxdb": true}), variables{}
+				vars, own := with(defaults, variables{"with_stream": true, "with_redis": true, "with_influxdb": true}), variables{}
 				for key, value := range values {
 					if strings.Contains(spec(t, role), fmt.Sprintf("variable %q", key)) {
 						vars[packName(role, key)], own[key] = value, value

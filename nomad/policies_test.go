@@ -8,7 +8,7 @@ import (
 )
 
 // instances are how many of each role run for the test of the policies.
-var instances = map[string]int{"gateway": 1, "scheduler": 2, "web": 1}
+var instances = map[string]int{"gateway": 1, "scheduler": 2, "web": 1, "stream": 1}
 
 // TestPolicies runs the commands of the README, and then what each role does and
 // must not do, with its plain tokens and with the identities of its job.
@@ -19,12 +19,13 @@ func TestPolicies(t *testing.T) {
 	c.run(t, "gateway", variables{"program": self(t), "consul_identity": true, "port": 0, "shutdown_delay": "0s"})
 	c.run(t, "scheduler", identities)
 	c.run(t, "web", with(identities, variables{"port": 0}))
+	c.run(t, "stream", variables{"program": self(t), "consul_identity": true})
 	c.runLedger(t)
 	for service, n := range instances {
 		c.ready(t, "topsail-"+service, n)
 	}
 
-	for name, calls := range map[string][]call{"gateway": gatewayCalls, "scheduler": schedulerCalls, "web": webCalls} {
+	for name, calls := range map[string][]call{"gateway": gatewayCalls, "scheduler": schedulerCalls, "web": webCalls, "stream": gatewayCalls} {
 		t.Run(name+"/tokens", func(t *testing.T) { check(t, c.withTokens(t, name), calls) })
 		t.Run(name+"/identities", func(t *testing.T) { check(t, c.withIdentities(t, name), calls) })
 	}
@@ -43,7 +44,7 @@ func check(t *testing.T, as role, calls []call) {
 }
 
 // withTokens takes the tokens that the README made for a role; there is none of
-// Nomad for gateways.
+// Nomad for gateways and streams.
 func (c *cluster) withTokens(t *testing.T, name string) role {
 	t.Helper()
 	acl := c.consulAs(t, c.consulRoot).ACL()
@@ -83,11 +84,12 @@ func (c *cluster) withIdentities(t *testing.T, name string) role {
 	t.Helper()
 	service := c.ready(t, "topsail-"+name, instances[name])[0].Service
 	env := environment(t, http.DefaultClient, "http://"+service.Meta["ops_addr"])
-	if env["CONSUL_HTTP_TOKEN"] == "" || (env["NOMAD_TOKEN"] == "") != (name == "gateway") {
+	without := name == "gateway" || name == "stream"
+	if env["CONSUL_HTTP_TOKEN"] == "" || (env["NOMAD_TOKEN"] == "") != without {
 		t.Fatalf("it has the Consul token %q and the Nomad token %q", env["CONSUL_HTTP_TOKEN"], env["NOMAD_TOKEN"])
 	}
 	as := role{c.consulAs(t, env["CONSUL_HTTP_TOKEN"]), c.nomadAs(t, "")}
-	if name != "gateway" {
+	if !without {
 		as.nomad = nomadAt(t, env["NOMAD_ADDR"], env["NOMAD_TOKEN"])
 	}
 	return as

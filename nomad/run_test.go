@@ -191,6 +191,24 @@ func TestWebRuns(t *testing.T) {
 	}
 }
 
+// TestStreamsRun: the file is written where the program looks for it.
+func TestStreamsRun(t *testing.T) {
+	c := shared
+	c.run(t, "stream", variables{"program": self(t), "count": 2, "config": "secrets = '{{ env \"NOMAD_SECRETS_DIR\" }}'\n"})
+	names := map[string]bool{}
+	for _, instance := range c.ready(t, "topsail-stream", 2) {
+		env := environment(t, http.DefaultClient, "http://"+instance.Service.Meta["ops_addr"])
+		text, err := os.ReadFile(env["TOPSAIL_CONFIG"])
+		if err != nil || env["role"] != "stream" || string(text) != "secrets = '"+env["NOMAD_SECRETS_DIR"]+"'\n" {
+			t.Errorf("%q reads %s: %q, %v", env["role"], env["TOPSAIL_CONFIG"], text, err)
+		}
+		names[env["TOPSAIL_STREAMS_NAME"]] = true
+	}
+	if !names["global-"+namespace+"-topsail-stream-0"] || !names["global-"+namespace+"-topsail-stream-1"] {
+		t.Errorf("the members are %v", names)
+	}
+}
+
 func TestRedisRuns(t *testing.T) {
 	c := shared
 	port, err := servers.FreePort()

@@ -31,6 +31,7 @@ func rootCommand() *cobra.Command {
 		roleCommand("sidecar", "Serve one replica, beside its container", cluster.Sidecar),
 		roleCommand("scheduler", "Decide the numbers of replicas, while leading", cluster.Scheduler),
 		roleCommand("web", "Serve management", cluster.Web),
+		roleCommand("stream", "Predict records of Kafka and Redis streams", cluster.Stream),
 		seedCommand(), restoreCommand(), scaleCommand(), gatewaysCommand(), decisionsCommand(), jobCommand(),
 		configCommand(), doctorCommand(), runtimeCommand(), environmentCommand(),
 	)

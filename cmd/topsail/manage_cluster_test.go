@@ -315,6 +315,7 @@ func (c *managedCluster) seesTraffic(t *testing.T) {
 	if out := o.do("app", "traffic"); !strings.Contains(out, "sum") {
 		t.Errorf("the table of traffic is\n%s", out)
 	}
+	c.countsUsage(t)
 	trial := struct {
 		Status int
 		Stages []struct{ Stage string }
@@ -322,6 +323,31 @@ func (c *managedCluster) seesTraffic(t *testing.T) {
 	status, text := o.send(http.MethodPost, "/apps/sum/try", `{"input": [1, 2]}`)
 	if err := json.Unmarshal(text, &trial); err != nil || status != http.StatusOK || trial.Status != http.StatusOK || len(trial.Stages) < 3 {
 		t.Errorf("a trial ends with status %d: %s", status, text)
+	}
+}
+
+// countsUsage asks, and finds each query counted once, at every management process.
+func (c *managedCluster) countsUsage(t *testing.T) {
+	o := c.root.of(t)
+	used := func(by *operator) uint64 { return get[api.Usage](by, "/apps/sum/usage").Usage }
+	var before uint64
+	until(t, "count that stands still", func() bool { // what was asked until now is counted within a second
+		last := before
+		before = used(o)
+		time.Sleep(2 * time.Second)
+		return before > 0 && before == last
+	})
+	for n := range uint64(5) {
+		o.do("predict", "sum", fmt.Sprintf("[%d, 0.5]", n))
+	}
+	for _, by := range []*operator{o, c.nodes.of(t)} {
+		until(t, "count of 5 queries", func() bool { return used(by) >= before+5 })
+		if n := used(by); n != before+5 {
+			t.Errorf("%d queries are counted, want %d", n, before+5)
+		}
+	}
+	if out := o.do("usage"); !strings.Contains(out, "app sum") || !strings.Contains(out, "sum:1") {
+		t.Errorf("the table of usage is\n%s", out)
 	}
 }
 

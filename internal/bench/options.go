@@ -44,6 +44,7 @@ func allCases() []benchCase {
 		{"selection", "an app that asks several models for each query", selection},
 		{"python", "a no-op container in Python, against the one in Go", python},
 		{"stages", "a pipeline of two stages that keep a processor busy, against mosec and the functions one by one", stages},
+		{"stream", "the same models over HTTP and as data streams in Redis and Kafka, the brokers on the same cores", streams},
 		{"embedded", "a gateway called in process, without HTTP", embedded},
 	}
 }

@@ -29,6 +29,8 @@ func runRole(ctx context.Context, role string, s setup) error {
 		return serveSidecar(ctx, s)
 	case "container":
 		return serveContainer(ctx, s)
+	case "stream":
+		return serveStream(ctx, s)
 	case "bare":
 		return serveBare(ctx, bareRoute())
 	case "barejson":

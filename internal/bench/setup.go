@@ -27,6 +27,8 @@ type setup struct {
 	Endpoints []string // of the models' sidecars, for gateways
 	Place     int      // which of the models, for sidecars and containers
 	Sidecar   string   // of the model, for containers
+
+	Stream streamSetup // for what serves one
 }
 
 func modelVersion(place int) serving.ModelID {

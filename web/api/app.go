@@ -10,11 +10,13 @@ import (
 // App is an app as the API shows and takes it.
 type App struct {
 	Name          string             `json:"name" required:"yes"`
+	Description   string             `json:"description,omitempty"`
 	InputType     serving.InputType  `json:"input_type" required:"yes"`
 	DefaultOutput string             `json:"default_output"`
 	SLO           micros             `json:"latency_slo_micros" required:"yes"`
 	ColdStart     micros             `json:"cold_start_micros,omitempty"`
 	Models        []string           `json:"models,omitzero"`
+	Stages        []AppStage         `json:"stages,omitempty"`
 	OutputType    serving.OutputType `json:"output_type,omitempty"`
 	Policy        json.RawMessage    `json:"policy,omitempty"`
 	Weight        float64            `json:"weight,omitempty"`
@@ -23,6 +25,13 @@ type App struct {
 	RequireKey    bool               `json:"require_key,omitempty"`
 	Limit         *serving.Limit     `json:"limit,omitempty"`
 	Origin        serving.Origin     `json:"origin,omitempty"` // not taken
+}
+
+// AppStage is one of the models that an app asks one after another.
+type AppStage struct {
+	Name  string   `json:"name" required:"yes"`
+	Model string   `json:"model" required:"yes"`
+	After []string `json:"after,omitempty"`
 }
 
 // Cache is how an app uses the prediction cache.
@@ -35,10 +44,13 @@ type Cache struct {
 // app describes an app.
 func (v view) app(app *serving.App) App {
 	doc := App{
-		Name: app.Name, InputType: app.InputType, DefaultOutput: app.DefaultOutput,
+		Name: app.Name, Description: app.Description, InputType: app.InputType, DefaultOutput: app.DefaultOutput,
 		SLO: microsOf(app.SLO), ColdStart: microsOf(app.ColdStart),
 		Models: append([]string{}, app.Models...), OutputType: app.OutputType, Policy: policyText(app.Policy), Weight: app.Weight,
 		Example: app.Example, RequireKey: app.RequireKey, Limit: app.Limit, Origin: app.Origin,
+	}
+	for _, s := range app.Stages {
+		doc.Stages = append(doc.Stages, AppStage{s.Name, s.Model, s.After})
 	}
 	if c := app.Cache; c != (serving.CacheSpec{}) {
 		doc.Cache = &Cache{c.Off, c.Round, microsOf(c.TTL)}
@@ -57,11 +69,14 @@ func policyText(p serving.PolicySpec) json.RawMessage {
 func (doc App) read() (*serving.App, error) {
 	var times durations
 	app := &serving.App{
-		Name: doc.Name, InputType: doc.InputType, DefaultOutput: doc.DefaultOutput,
+		Name: doc.Name, Description: doc.Description, InputType: doc.InputType, DefaultOutput: doc.DefaultOutput,
 		SLO:       times.read(doc.SLO, "latency_slo_micros"),
 		ColdStart: times.read(doc.ColdStart, "cold_start_micros"),
 		Models:    doc.Models, OutputType: doc.OutputType, Weight: doc.Weight,
 		Example: doc.Example, RequireKey: doc.RequireKey, Limit: doc.Limit,
+	}
+	for _, s := range doc.Stages {
+		app.Stages = append(app.Stages, serving.Stage{Name: s.Name, Model: s.Model, After: s.After})
 	}
 	if c := doc.Cache; c != nil {
 		app.Cache = serving.CacheSpec{Off: c.Off, Round: c.Round, TTL: times.read(c.TTL, "cache.ttl_micros")}
@@ -102,6 +117,11 @@ func misnamed(cat *serving.Catalog, app *serving.App) error {
 	}
 	if err := app.CheckVersions(func(id serving.ModelID) bool { return cat.Version(id) != nil }); err != nil {
 		return err
+	}
+	for _, s := range app.Stages {
+		if cat.Models[s.Model] == nil {
+			return fmt.Errorf("app %q: stage %q is to ask model %q, which does not exist", app.Name, s.Name, s.Model)
+		}
 	}
 	if app.Policy.Kind != serving.PolicyCustom {
 		return nil

@@ -88,7 +88,10 @@ func (e *effects) asked(before, after *serving.App) {
 			e.say("App %q asks version %q of model %q from now on.", after.Name, is, model)
 		}
 	}
-	if len(after.Models) == 0 && (len(before.Models) > 0 || before.Name == "") {
+	if before.Name != "" && !reflect.DeepEqual(before.Stages, after.Stages) {
+		e.say("App %q asks its models in other stages from now on.", after.Name)
+	}
+	if len(after.Asked()) == 0 && (len(before.Models) > 0 || before.Name == "") {
 		e.say("App %q links no model: every query gets its default.", after.Name)
 	}
 }
@@ -160,6 +163,10 @@ func (e *effects) version(id serving.ModelID, before, after *serving.Version) {
 // definition says what becomes of what else makes the version what it is.
 func (e *effects) definition(before, after *serving.Version) {
 	was := *before
+	if was.Description != after.Description {
+		e.say("Version %q of model %q has another description from now on.", after.Version, after.Model)
+		was.Description = after.Description
+	}
 	was.Replicas, was.Scale, was.Pin, was.Origin, was.Prepared = after.Replicas, after.Scale, after.Pin, after.Origin, after.Prepared
 	switch {
 	case before.Prepared && !after.Prepared:

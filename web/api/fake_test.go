@@ -45,6 +45,7 @@ type memory struct {
 	replicas []Replica
 	bundles  map[string][]byte // manifests
 	forgot   []string
+	used     map[serving.UsageKey][]serving.Usage
 }
 
 func (m *memory) Catalog() *serving.Catalog {
@@ -142,6 +143,16 @@ func (m *memory) Forget(_ context.Context, app, user, about string) error {
 	return nil
 }
 
+// UsageOf knows something of what is used.
+func (m *memory) UsageOf(_ context.Context, objects []serving.UsageKey) (all []serving.Usage, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, object := range objects {
+		all = append(all, m.used[object]...)
+	}
+	return all, m.away
+}
+
 func (m *memory) Replicas() []Replica                     { return m.replicas }
 func (m *memory) Restart(context.Context, string) error   { return nil }
 func (m *memory) Drain(_ context.Context, _ string) error { return nil }
@@ -230,7 +241,7 @@ func having(t testing.TB) *world {
 	guard := auth.New(auth.Config{Catalog: w.Catalog, Require: true, Now: func() time.Time { return w.now }})
 	served := New(&System{
 		Mode: "cluster", Version: "0.1", Gateway: func() string { return "http://127.0.0.1:1337" },
-		Store: w.memory, Audit: w.memory, Replies: w.memory, Learning: w.memory, Replicas: w.memory, Artifacts: shelf{w.memory},
+		Store: w.memory, Audit: w.memory, Replies: w.memory, Usage: w.memory, Learning: w.memory, Replicas: w.memory, Artifacts: shelf{w.memory},
 		Job: func(_ context.Context, id serving.ModelID) (Job, error) {
 			return Job{Kind: "nomad", Text: "job " + id.String()}, nil
 		},

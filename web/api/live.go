@@ -49,6 +49,7 @@ func (a *api) liveRoutes() []route {
 		{"GET /traffic", serving.RoleViewer, l.getTraffic, false, ""},
 		{"GET /apps/{app}/traffic", serving.RoleViewer, l.getAppTraffic, false, ""},
 		{"GET /models/{model}/versions/{version}/traffic", serving.RoleViewer, l.getVersionTraffic, false, ""},
+		{"GET /models/{model}/versions/{version}/stages", serving.RoleViewer, l.getVersionStages, false, ""},
 		{"POST /apps/{app}/try", serving.RoleOperator, l.tryApp, false, ""},
 	}
 }

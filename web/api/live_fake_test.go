@@ -156,6 +156,21 @@ func (c counter) Version(id serving.ModelID, window time.Duration) VersionSeries
 	return VersionSeries{Model: id.Model, Version: id.Version}
 }
 
+func (c counter) Stages(id serving.ModelID, replica string, window time.Duration) VersionStages {
+	c.r.mu.Lock()
+	defer c.r.mu.Unlock()
+	c.r.window = window
+	s := VersionStages{Model: id.Model, Version: id.Version, At: time.Unix(1e9, 0).UTC(), Stages: []StageTraffic{}}
+	if id.Version == "1" {
+		s.Window, s.Bottleneck = 60, "rank"
+		s.Stages = append(s.Stages, StageTraffic{Stage: "rank", After: []string{"input"}, Workers: 2, Ready: 1, Waiting: 3})
+		if replica != "" {
+			s.Stages[0].Stage = "rank at " + replica
+		}
+	}
+	return s
+}
+
 func (c counter) Measured(r *Replica) {
 	c.r.mu.Lock()
 	defer c.r.mu.Unlock()

@@ -99,7 +99,8 @@ func TestDryRun(t *testing.T) {
 // TestEveryMemberHasAnEffect changes each member of an app by itself.
 func TestEveryMemberHasAnEffect(t *testing.T) {
 	changes := map[string]string{
-		"default_output": `"1"`, "latency_slo_micros": `60000`, "cold_start_micros": `800000`, "models": `[]`, "output_type": `"label"`,
+		"description": `"about wine"`, "default_output": `"1"`, "latency_slo_micros": `60000`, "cold_start_micros": `800000`, "models": `[]`,
+		"stages": `[{"name":"only","model":"i"}],"models":[],"policy":null`, "output_type": `"label"`,
 		"policy": `{"epsilon":0.3}`, "weight": `3`, "cache": `{"ttl_micros":8}`, "example": `"[2]"`, "require_key": `false`, "limit": `{"burst":4}`,
 	}
 	w := having(t)

@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"slices"
 	"time"
+
+	"topsail/serving"
 )
 
 // measured are all replicas by id, with what their sidecars have measured.
@@ -58,6 +60,9 @@ func (l *live) getReplica(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	l.Traffic.Measured(&one)
+	if one.Name != "" {
+		one.Stages = l.Traffic.Stages(serving.ModelID{Model: one.Model, Version: one.Version}, one.Name, stagesWindow).Stages
+	}
 	return respond(w, http.StatusOK, one)
 }
 

@@ -40,6 +40,32 @@ func TestGetReplica(t *testing.T) {
 	expectCode(t, r.askBy("alice", "GET", "/replicas/n-1", ""), 404, "not_found")
 }
 
+func TestGetVersionStages(t *testing.T) {
+	r := runs(t)
+	at := "/models/m/versions/1/stages"
+	expect(t, r.ask("GET", at, ""), 200, `"bottleneck":"rank","stages":[{"stage":"rank","after":["input"],"workers":2,"ready":1,"waiting":3}]`)
+	if r.window != time.Minute {
+		t.Errorf("by default a window of %v", r.window)
+	}
+	expect(t, r.ask("GET", at+"?window=900", ""), 200)
+	if r.window != 15*time.Minute {
+		t.Errorf("a window of %v", r.window)
+	}
+	expectCode(t, r.ask("GET", at+"?window=901", ""), 400, "invalid", "between 60 and 900")
+	expectCode(t, r.askBy("alice", "GET", "/models/n/versions/1/stages", ""), 404, "not_found")
+	expectCode(t, r.askBy("query", "GET", at, ""), 403, "forbidden")
+	// What no replica tells of is as the version says, if it does.
+	expect(t, r.ask("GET", "/models/m/versions/2/stages", ""), 200, `"window_seconds":0,"stages":[]}`)
+	staged := serving.Version{ModelID: serving.ModelID{Model: "m", Version: "3"}, InputType: serving.Doubles, Container: serving.ContainerSpec{Command: []string{"c"}}}
+	staged.Stages = serving.Pipeline{{Name: "a", Workers: 2}, {Name: "b"}}
+	r.change(t, catalog.PutVersion{Version: staged, KeepCurrent: true})
+	expect(t, r.ask("GET", "/models/m/versions/3/stages", ""), 200,
+		`"stages":[{"stage":"a","after":["input"],"workers":0,"ready":0,"waiting":0},{"stage":"b","after":["a"],"workers":0,`)
+	// Of replicas only the question for one tells.
+	expect(t, r.ask("GET", "/replicas/m-1", ""), 200, `"stages":[{"stage":"rank at first"`)
+	expect(t, r.ask("GET", "/replicas", ""), 200, "!", `"stages"`)
+}
+
 func TestRestartAndDrain(t *testing.T) {
 	for _, action := range []string{"restart", "drain"} {
 		r := runs(t)

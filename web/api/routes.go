@@ -53,6 +53,7 @@ func (a *api) appRoutes() []route {
 		{"PUT /apps/{app}/policy", serving.RoleDeployer, a.putPolicy, false, dryRun},
 		{"GET /apps/{app}/learned", serving.RoleViewer, a.getLearned, false, ""},
 		{"DELETE /apps/{app}/learned", serving.RoleDeployer, a.forgetLearned, false, "uid context"},
+		{"GET /apps/{app}/usage", serving.RoleViewer, a.getAppUsage, false, ""},
 	}
 }
 
@@ -76,6 +77,7 @@ func (a *api) versionRoutes() []route {
 		{"PUT /models/{model}/versions/{version}/pin", serving.RoleOperator, a.setPin, false, dryRun},
 		{"DELETE /models/{model}/versions/{version}/pin", serving.RoleOperator, a.releasePin, false, dryRun},
 		{"GET /models/{model}/versions/{version}/job", serving.RoleViewer, a.getJob, false, ""},
+		{"GET /models/{model}/versions/{version}/usage", serving.RoleViewer, a.getVersionUsage, false, ""},
 	}
 }
 
@@ -94,6 +96,7 @@ func (a *api) accessRoutes() []route {
 	return []route{
 		{"GET /catalog", serving.RoleViewer, a.exportCatalog, false, ""},
 		{"POST /catalog", serving.RoleDeployer, a.applyCatalog, true, dryRun},
+		{"GET /usage", serving.RoleViewer, a.listUsage, false, ""},
 		{"GET /audit", serving.RoleAdmin, a.listAudit, false, ""},
 		{"GET /keys", serving.RoleAdmin, a.listKeys, false, ""},
 		{"POST /keys", serving.RoleAdmin, a.createKey, false, dryRun}, // its answer must not be kept

@@ -21,6 +21,7 @@ type System struct {
 	Store     Store
 	Audit     Audit
 	Replies   Replies
+	Usage     Counts
 	Learning  Learning
 	Replicas  Replicas
 	Scheduler Scheduler
@@ -57,6 +58,13 @@ type Replies interface {
 	KeepReply(ctx context.Context, name string, reply serving.Reply) error
 	// DropReply frees a name whose request failed and may be tried again.
 	DropReply(ctx context.Context, name string) error
+}
+
+// Counts are what came of apps and versions since they were registered.
+type Counts interface {
+	// UsageOf is what is known of objects, in their order, each followed by its stages,
+	// sorted. Objects of which nothing is known are left out.
+	UsageOf(ctx context.Context, objects []serving.UsageKey) ([]serving.Usage, error)
 }
 
 // Learning is what policies have learned.
@@ -103,6 +111,9 @@ type Traffic interface {
 	Now() TrafficNow
 	App(name string, window time.Duration) AppSeries
 	Version(id serving.ModelID, window time.Duration) VersionSeries
+	// Stages says where the time of a version with stages goes, at all its replicas or at
+	// the one whose Name it is given. There are none where nobody has measured any.
+	Stages(id serving.ModelID, replica string, window time.Duration) VersionStages
 	// Measured fills in what the replica's sidecar has measured.
 	Measured(r *Replica)
 }
@@ -159,6 +170,7 @@ type Replica struct {
 	BatchMean   float64        `json:"batch_mean,omitempty"`
 	Answers     uint64         `json:"answers,omitempty"`
 	Profile     []ProfilePoint `json:"profile,omitempty"`
+	Stages      []StageTraffic `json:"stages,omitempty"` // in the last minute; where one replica is asked for
 
 	Name string `json:"-"` // what the metrics call it
 }
@@ -284,4 +296,31 @@ type VersionSeries struct {
 	Desired   []*float64         `json:"desired"`
 	Ready     []*float64         `json:"ready"`
 	Decisions []serving.Decision `json:"decisions"`
+}
+
+// VersionStages is where the time of a version with stages goes.
+type VersionStages struct {
+	Model      string         `json:"model"`
+	Version    string         `json:"version"`
+	At         time.Time      `json:"at"`
+	Window     int            `json:"window_seconds"` // that are known of what was asked for
+	Bottleneck string         `json:"bottleneck,omitempty"`
+	Stages     []StageTraffic `json:"stages"` // as queries meet them
+}
+
+// StageTraffic is a stage in a window of time. Times are in microseconds; nil is unknown.
+type StageTraffic struct {
+	Stage     string            `json:"stage"`
+	After     []string          `json:"after"` // what it takes: stages, or serving.QueryInput
+	Workers   int               `json:"workers"`
+	Ready     int               `json:"ready"`
+	Waiting   int               `json:"waiting"`
+	Rate      *float64          `json:"rate,omitempty"`
+	Busy      *float64          `json:"busy,omitempty"`
+	BatchMean float64           `json:"batch_mean,omitempty"`
+	Wait      *float64          `json:"wait_micros,omitempty"`
+	WaitP99   *float64          `json:"wait_p99_micros,omitempty"`
+	Run       *float64          `json:"run_micros,omitempty"`
+	RunP99    *float64          `json:"run_p99_micros,omitempty"`
+	Ended     map[string]uint64 `json:"ended,omitempty"`
 }

@@ -79,6 +79,7 @@ func (e *effects) speaks(before, after *serving.App) {
 		{"default answer", before.DefaultOutput == after.DefaultOutput},
 		{"use of the cache", before.Cache == after.Cache},
 		{"example", before.Example == after.Example},
+		{"description", before.Description == after.Description},
 	} {
 		if !one.same {
 			e.say("App %q has another %s from now on.", after.Name, one.what)

@@ -13,6 +13,9 @@ const (
 	minWindow     = 60 // seconds
 	maxWindow     = 7 * 24 * 3600
 	defaultWindow = 15 * 60
+
+	maxStagesWindow = 15 * 60
+	stagesWindow    = time.Minute // by default
 )
 
 func (l *live) getTraffic(w http.ResponseWriter, r *http.Request) error {
@@ -66,6 +69,33 @@ func (l *live) getVersionTraffic(w http.ResponseWriter, r *http.Request) error {
 	since := l.Now().Add(-window)
 	s.Decisions = slices.DeleteFunc(append([]serving.Decision{}, decisions...), func(d serving.Decision) bool { return d.At.Before(since) })
 	return respond(w, http.StatusOK, s)
+}
+
+// getVersionStages tells of the stages that its replicas say they have, which need not
+// be those that the version names, and of these where there is no replica.
+func (l *live) getVersionStages(w http.ResponseWriter, r *http.Request) error {
+	seconds, err := number(r, "window", minWindow, maxStagesWindow, int(stagesWindow/time.Second))
+	if err != nil {
+		return err
+	}
+	version, err := scopeOf(r).version(l.Store.Catalog(), versionOf(r))
+	if err != nil {
+		return err
+	}
+	s := l.Traffic.Stages(version.ModelID, "", time.Duration(seconds)*time.Second)
+	if len(s.Stages) == 0 {
+		s.Stages = planned(version.Stages)
+	}
+	return respond(w, http.StatusOK, s)
+}
+
+// planned are stages that nobody runs.
+func planned(p serving.Pipeline) []StageTraffic {
+	list := []StageTraffic{}
+	for i, s := range p {
+		list = append(list, StageTraffic{Stage: s.Name, After: p.Sources(i)})
+	}
+	return list
 }
 
 func windowOf(r *http.Request) (time.Duration, error) {

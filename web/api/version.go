@@ -16,6 +16,7 @@ import (
 type Version struct {
 	Model         string             `json:"model"`
 	Version       string             `json:"version" required:"yes"`
+	Description   string             `json:"description,omitempty"`
 	InputType     serving.InputType  `json:"input_type,omitzero"`
 	InputLength   int                `json:"input_length,omitempty"`
 	Labels        []string           `json:"labels,omitempty"`
@@ -23,6 +24,7 @@ type Version struct {
 	Scale         *Scale             `json:"scale,omitempty"`
 	Pin           *Pin               `json:"pin,omitempty"` // not taken
 	Batch         *Batch             `json:"batch,omitempty"`
+	Stages        []VersionStage     `json:"stages,omitempty"`
 	Resources     serving.Resources  `json:"resources,omitzero"`
 	Bundle        string             `json:"bundle,omitempty"`
 	BundleURL     string             `json:"bundle_url,omitempty"`
@@ -92,11 +94,11 @@ func (v view) shown(version *serving.Version) *serving.Version {
 func (v view) asItIs(version *serving.Version) Version {
 	c, m := version.Container, v.cat.Models[version.Model]
 	doc := Version{
-		Model: version.Model, Version: version.Version, InputType: version.InputType, InputLength: version.InputLength,
+		Model: version.Model, Version: version.Version, Description: version.Description, InputType: version.InputType, InputLength: version.InputLength,
 		Labels: version.Labels, Replicas: &version.Replicas, Scale: scaleOf(version.Scale), Pin: (*Pin)(version.Pin), Resources: version.Resources,
 		Bundle: c.Bundle, BundleURL: c.BundleURL, Command: c.Command, Dir: c.Dir, Env: c.Env, Watch: c.Watch,
 		ContainerAddr: c.Addr, Protocol: c.Protocol, Connections: c.Connections, Driver: c.Driver, Image: c.Image,
-		Artifacts: c.Artifacts, Secrets: c.Secrets, Prepared: version.Prepared, Origin: version.Origin,
+		Artifacts: c.Artifacts, Secrets: c.Secrets, Stages: stagesOf(version.Stages), Prepared: version.Prepared, Origin: version.Origin,
 		Current: m.Current == version.Version, Serving: m.Serving == version.Version, UsedBy: v.usedBy(version.ModelID),
 	}
 	if b := version.Batch; b != (serving.BatchSpec{}) {
@@ -138,7 +140,7 @@ func (doc Version) read() (*serving.Version, error) {
 		return nil, err
 	}
 	v := &serving.Version{
-		ModelID: serving.ModelID{Model: doc.Model, Version: doc.Version}, InputType: doc.InputType, InputLength: doc.InputLength,
+		ModelID: serving.ModelID{Model: doc.Model, Version: doc.Version}, Description: doc.Description, InputType: doc.InputType, InputLength: doc.InputLength,
 		Labels: doc.Labels, Replicas: 1, Scale: scale, Resources: doc.Resources, Prepared: doc.Prepared,
 		Container: serving.ContainerSpec{
 			Command: doc.Command, Dir: doc.Dir, Env: doc.Env, Addr: doc.ContainerAddr, Protocol: doc.Protocol,
@@ -148,6 +150,9 @@ func (doc Version) read() (*serving.Version, error) {
 	}
 	if doc.Replicas != nil {
 		v.Replicas = *doc.Replicas
+	}
+	if v.Stages, err = pipeline(doc.Stages); err != nil {
+		return nil, err
 	}
 	var times durations
 	if b := doc.Batch; b != nil {

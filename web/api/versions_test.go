@@ -100,6 +100,33 @@ func TestVersionsThatAreRefused(t *testing.T) {
 
 func digestOf(n int) string { return fmt.Sprintf("sha256:%064x", n) }
 
+func TestVersionsOfStages(t *testing.T) {
+	w := having(t)
+	body := `{"version":"3","input_type":"d","command":["serve"],"stages":[{"name":"a","code":"m:A","workers":2,"cpus":[1,2]},
+		{"name":"b","after":["a","input"],"batch":{"strategy":"fixed","max_size":4,"delay_micros":250},"idempotent":true}]}`
+	expect(t, w.ask("POST", "/models/m/versions", body), 201, `"stages":[{"name":"a","code":"m:A","workers":2,"cpus":[1,2]},{"name":"b","after":["a","input"]`, `"delay_micros":250`)
+	want := serving.Pipeline{
+		{Name: "a", Code: "m:A", Workers: 2, CPUs: []int{1, 2}},
+		{Name: "b", After: []string{"a", "input"}, Batch: serving.StageBatch{Strategy: "fixed", MaxSize: 4, Delay: 250e3}, Idempotent: true},
+	}
+	if got := w.cat.Models["m"].Versions["3"].Stages; !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	expect(t, w.ask("POST", "/models/m/versions", body), 200)
+	expect(t, w.ask("GET", "/catalog", ""), 200, `"stages":[{"name":"a"`)
+	for body, says := range map[string]string{
+		`"stages":[{"workers":2}]`:                                          `\"stages[0].name\" is missing`,
+		`"stages":[{"name":"a","model":"m"}]`:                               `\"stages[0].model\" is unknown`,
+		`"stages":[{"name":"a","cpus":[1.5]}]`:                              `\"stages[0].cpus[0]\" must be a whole number`,
+		`"stages":[{"name":"a","batch":{"delay_micros":9223372036854776}}]`: `\"stages[0].batch.delay_micros\" must be at most`,
+		`"stages":[{"name":"a"}]`:                                           "need a command or a bundle",
+		`"command":["c"],"stages":[{"name":"a"},{"name":"a"}]`:              "there is another one of this name",
+		`"command":["c"],"stages":[{"name":"a"}],"batch":{"max_size":2}`:    "give each stage its own",
+	} {
+		expect(t, w.ask("POST", "/models/m/versions", `{"version":"9","input_type":"d",`+body+`}`), 400, says)
+	}
+}
+
 func TestVersionsOfBundles(t *testing.T) {
 	w := having(t)
 	upload := func(manifest string) string {

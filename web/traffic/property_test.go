@@ -176,3 +176,29 @@ func TestQuantilesByHand(t *testing.T) {
 		t.Errorf("the median of nothing is %v", got)
 	}
 }
+
+// TestWhatIsKeptOfStages: little, and enough for every window.
+func TestWhatIsKeptOfStages(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var st *stage
+		began, now, counted := epoch, epoch, 0.0
+		for range rapid.IntRange(1, 300).Draw(t, "looks") {
+			next := &stage{read: &stageSums{ended: map[string]float64{"ok": counted}, batches: counted}}
+			next.follow(st, now)
+			st = next
+			if n := len(st.past); n > 32 {
+				t.Fatalf("%d moments are kept", n)
+			}
+			window := time.Duration(rapid.IntRange(60, 900).Draw(t, "window")) * time.Second
+			came, span := st.within(window, now)
+			if span < min(window, now.Sub(began)).Seconds() {
+				t.Fatalf("of %v only %v s are known", window, span)
+			}
+			if came.ended["ok"] != came.batches || came.ended["ok"] < 0 || came.ended["ok"] > counted {
+				t.Fatalf("%+v of %v", came, counted)
+			}
+			now = now.Add(time.Duration(rapid.IntRange(1000, 60_000).Draw(t, "pause")) * time.Millisecond)
+			counted += float64(rapid.IntRange(0, 5).Draw(t, "inputs"))
+		}
+	})
+}

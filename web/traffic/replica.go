@@ -34,6 +34,7 @@ type measures struct {
 	mean    float64 // inputs of a batch, since the look before or, without a batch since, since it started
 	served  float64 // answers since it started
 	profile map[int]*estimate
+	stages  map[string]*stage // nil: the model has none
 }
 
 // estimate is the time of a batch at several containers.
@@ -60,6 +61,13 @@ func readMeasures(at time.Time, families []*obs.Family) map[replicaKey]*measures
 
 // reader is what reads the samples of a metric; nil for a metric that is not read.
 func reader(name string) func(*measures, *obs.Sample) {
+	if read := stageReader(name); read != nil {
+		return func(m *measures, s *obs.Sample) {
+			if st := m.stage(label(s, "stage")); st != nil {
+				read(st, s)
+			}
+		}
+	}
 	switch name {
 	case queueName:
 		return func(m *measures, s *obs.Sample) { m.queue = count(s) }
@@ -102,6 +110,13 @@ func (m *measures) after(before *measures) {
 		m.mean = (m.inputs - before.inputs) / (m.batches - before.batches)
 	} else if m.batches > 0 {
 		m.mean = m.inputs / m.batches
+	}
+	for name, st := range m.stages {
+		var earlier *stage
+		if before != nil {
+			earlier = before.stages[name]
+		}
+		st.follow(earlier, m.at)
 	}
 }
 

@@ -61,6 +61,7 @@ func listApps(k *call) error {
 func appTable(a api.App) *screen.Table {
 	t := screen.NewTable()
 	t.Row("name", a.Name)
+	t.Row("description", a.Description)
 	t.Row("input type", a.InputType.String())
 	t.Row("latency objective", screen.Micros(int64(a.SLO)))
 	t.Row("default output", a.DefaultOutput)
@@ -183,6 +184,7 @@ const defaultSLO = 100 * time.Millisecond
 
 func appFlags(c *cobra.Command) {
 	f := c.Flags()
+	f.String("description", "", "what people should know of it")
 	f.String("input-type", "", "doubles, floats, ints, strings or bytes")
 	f.String("output-type", "", "number, label, vector or json")
 	f.Duration("slo", defaultSLO, "time from receiving a query to its answer")
@@ -203,7 +205,7 @@ func appFlags(c *cobra.Command) {
 func (k *call) appMembers() (map[string]any, error) {
 	f, body := k.cmd.Flags(), map[string]any{}
 	for flag, member := range map[string]string{
-		"input-type": "input_type", "output-type": "output_type", "default": "default_output", "example": "example",
+		"description": "description", "input-type": "input_type", "output-type": "output_type", "default": "default_output", "example": "example",
 	} {
 		if f.Changed(flag) {
 			body[member], _ = f.GetString(flag)

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -115,8 +116,26 @@ func (k *call) replicaTable(r api.Replica) *screen.Table {
 	t.Row("wait", screen.Micros(r.Wait))
 	t.Row("latency", screen.Micros(r.Latency))
 	t.Row("batches", batchOf(r))
+	for _, s := range r.Stages {
+		t.Row("stage "+s.Stage, replicaStage(s))
+	}
 	for _, p := range r.Profile {
 		t.Row("batch of "+strconv.Itoa(p.Size), screen.Micros(p.Micros))
 	}
 	return t
+}
+
+// replicaStage is a stage of one replica in the last minute.
+func replicaStage(s api.StageTraffic) string {
+	text := workers(s) + " workers ready, " + count(s.Waiting) + " waiting"
+	if s.Rate != nil {
+		text += ", " + perSecond(*s.Rate)
+	}
+	if s.Wait != nil && s.Run != nil {
+		text += ", wait " + cmp.Or(micros(*s.Wait), "0") + ", run " + cmp.Or(micros(*s.Run), "0")
+	}
+	if bad := notOK(s.Ended); bad != "" {
+		text += ", " + bad
+	}
+	return text
 }

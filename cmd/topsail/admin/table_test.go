@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"topsail/web/api"
 )
 
 // lists are the commands that only read, each with the name of its golden file.
@@ -22,6 +24,10 @@ var lists = map[string]string{
 	"version_wide":    "version list wine-forest -o wide",
 	"version_get":     "version get wine-forest:1",
 	"version_job":     "version job wine-forest 1",
+	"version_staged":  "version get digits:3",
+	"version_stages":  "version stages digits 3",
+	"version_whole":   "version stages wine-forest:1 --window 15m",
+	"replica_staged":  "replica get digits-3-0",
 	"replica_list":    "replica list",
 	"replica_wide":    "replica list -o wide",
 	"replica_get":     "replica get wine-forest-1-0",
@@ -31,6 +37,9 @@ var lists = map[string]string{
 	"decision_list":   "decision list",
 	"audit":           "audit",
 	"top":             "top",
+	"usage":           "usage",
+	"usage_app":       "usage --app wine -o wide",
+	"usage_model":     "usage --model wine-forest",
 	"app_traffic_one": "app traffic wine",
 }
 
@@ -144,5 +153,22 @@ func TestCompletion(t *testing.T) {
 		if err := root.ExecuteContext(t.Context()); err != nil || out.String() != want {
 			t.Errorf("%s: %v, got %q, want %q", command, err, out.String(), want)
 		}
+	}
+}
+
+func TestNotesOnStages(t *testing.T) {
+	much, little := 0.9, 0.2
+	for want, s := range map[string]api.StageTraffic{
+		"bottleneck":         {Stage: "embed", Workers: 2, Ready: 1, Busy: &much},
+		"busiest":            {Stage: "embed", Workers: 2, Ready: 2, Busy: &little},
+		"no worker is ready": {Stage: "embed", Workers: 2},
+		"":                   {Stage: "rank", Workers: 2, Ready: 2, Busy: &much},
+	} {
+		if got := noteOn(s, "embed"); got != want {
+			t.Errorf("%+v: %q, want %q", s, got, want)
+		}
+	}
+	if got := noteOn(api.StageTraffic{Stage: "embed"}, ""); got != "" {
+		t.Errorf("of a stage that nobody runs: %q", got)
 	}
 }

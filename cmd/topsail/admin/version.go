@@ -36,7 +36,7 @@ func versionCommand() *cobra.Command {
 	})
 	job := verb(takesVersion("job MODEL:VERSION", "Print how a version is run: its Nomad job, or its command"), showJob)
 	return noun(&cobra.Command{Use: "version", Short: "Versions of models, and how many replicas they have"},
-		list, get, createVersion(), remove, scaleVersion(), pinVersion(), releaseVersion(), job)
+		list, get, createVersion(), remove, scaleVersion(), pinVersion(), releaseVersion(), versionStages(), job)
 }
 
 func listVersions(k *call) error {
@@ -137,6 +137,7 @@ func batches(b *api.Batch) string {
 func versionTable(v api.Version, now time.Time) *screen.Table {
 	t := screen.NewTable()
 	t.Row("version", v.Model+":"+v.Version)
+	t.Row("description", v.Description)
 	t.Row("use", use(v))
 	t.Row("apps", strings.Join(v.UsedBy, ", "))
 	t.Row("input", strings.TrimSpace(inputType(v.InputType)+" "+length(v.InputLength)))
@@ -145,8 +146,13 @@ func versionTable(v api.Version, now time.Time) *screen.Table {
 	if pin := (*serving.Pin)(v.Pin); pin.Holds(now) {
 		t.Row("pin", pinText(pin, now))
 	}
-	t.Row("batches", batches(v.Batch))
+	if len(v.Stages) == 0 {
+		t.Row("batches", batches(v.Batch))
+	}
 	t.Row("runs", runs(v))
+	for _, s := range v.Stages {
+		t.Row("stage "+s.Name, stageText(s))
+	}
 	t.Row("folder", v.Dir)
 	t.Row("variables", strings.Join(sortedKeys(v.Env), ", "))
 	t.Row("labels", strings.Join(v.Labels, ", "))

@@ -91,6 +91,7 @@ func (k *call) readFile(path string, most int64) ([]byte, error) {
 // runFlags say how a version is run.
 func runFlags(c *cobra.Command) {
 	f := c.Flags()
+	f.String("description", "", "what people should know of it")
 	f.String("input-type", "", "doubles, floats, ints, strings or bytes; a bundle says it itself")
 	f.Int("input-length", 0, "elements of every input; 0 is any number")
 	f.StringSlice("label", nil, "a word to find the version by; may be said again")
@@ -112,7 +113,7 @@ func runFlags(c *cobra.Command) {
 // runMembers are the members of a version that flags and a command give, and no others.
 func (k *call) runMembers(command []string) (map[string]any, error) {
 	f, body := k.cmd.Flags(), map[string]any{}
-	for _, flag := range []string{"input-type", "bundle-url", "dir", "image", "driver", "container-addr", "bundle"} {
+	for _, flag := range []string{"description", "input-type", "bundle-url", "dir", "image", "driver", "container-addr", "bundle"} {
 		if f.Changed(flag) {
 			body[strings.ReplaceAll(flag, "-", "_")] = text(k.cmd, flag)
 		}

@@ -12,6 +12,7 @@ import (
 const (
 	gatewayService   = "topsail-gateway"
 	schedulerService = "topsail-scheduler"
+	streamService    = "topsail-stream"
 	webService       = "topsail-web"
 )
 

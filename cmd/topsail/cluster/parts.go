@@ -2,11 +2,8 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"math"
-	"net"
-	"net/url"
 	"os"
 	"path/filepath"
 	"time"
@@ -37,52 +34,14 @@ func (p *parts) openStore(ctx context.Context, as string) (*redisstore.Store, er
 
 // openStoreOn opens the state in Redis, with its last good catalog in a file.
 func (p *parts) openStoreOn(ctx context.Context, snapshot string) (*redisstore.Store, error) {
-	cfg := redisstore.Config{
-		Addrs: p.Config.Redis.Addrs, Master: p.Config.Redis.Master, Cluster: p.Config.Redis.Cluster,
-		Username: p.Config.Redis.Username, Prefix: p.Config.Redis.Prefix, Snapshot: snapshot, Log: p.Log,
+	r, err := p.Redis()
+	if err != nil {
+		return nil, err
 	}
-	secured := p.Config.Redis.TLS
-	if text := os.Getenv("REDIS_URL"); text != "" && p.Config.ByDefault("redis.addrs") {
-		var err error
-		if secured, err = fromURL(&cfg, text); err != nil {
-			return nil, err
-		}
-	}
-	if file := p.Config.Redis.PasswordFile; file != "" {
-		password, err := p.Token(file)
-		if err != nil {
-			return nil, err
-		}
-		cfg.Password = func() (string, error) { return string(password.Bytes()), nil }
-	}
-	if secured {
-		tls, err := p.TLS.Client()
-		if err != nil {
-			return nil, err
-		}
-		cfg.TLS = tls
-	}
-	return redisstore.Open(ctx, cfg)
-}
-
-// fromURL takes the address of Redis from the variable that others use: redis:// or,
-// with TLS, rediss://, and then USER:PASSWORD@HOST:PORT.
-func fromURL(cfg *redisstore.Config, text string) (secured bool, err error) {
-	u, err := url.Parse(text)
-	if err != nil || u.Host == "" || u.Scheme != "redis" && u.Scheme != "rediss" {
-		return false, errors.New("REDIS_URL must be redis://USER:PASSWORD@HOST:PORT, or rediss:// for TLS") // it may hold a password
-	}
-	cfg.Addrs = []string{u.Host}
-	if u.Port() == "" {
-		cfg.Addrs[0] = net.JoinHostPort(u.Hostname(), "6379")
-	}
-	if user := u.User; user != nil {
-		cfg.Username = user.Username()
-		if password, ok := user.Password(); ok {
-			cfg.Password = func() (string, error) { return password, nil }
-		}
-	}
-	return u.Scheme == "rediss", nil
+	return redisstore.Open(ctx, redisstore.Config{
+		Addrs: r.Addrs, Master: r.Master, Cluster: r.Cluster, Username: r.Username, Password: r.Password, TLS: r.TLS,
+		Prefix: p.Config.Redis.Prefix, Snapshot: snapshot, Log: p.Log,
+	})
 }
 
 // openRegistry opens the list of a service's instances in Consul.

@@ -54,7 +54,7 @@ func Scheduler(ctx context.Context, cfg *config.Config, log *slog.Logger) error 
 	if err != nil {
 		return err
 	}
-	name := nameOr(cfg.Scheduler.Name)
+	name := role.Name(cfg.Scheduler.Name)
 	s := scheduler.New(scheduler.Config{
 		Name: name, Catalog: store, Fleet: fleet, Demand: demand, Replicas: replicas, Wakes: store, Hints: fleet,
 		Journals: []scheduler.Journal{store, decisions{demand}}, DryRun: cfg.Scheduler.DryRun, Metrics: p.Metrics, Log: log,

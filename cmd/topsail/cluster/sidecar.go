@@ -33,7 +33,7 @@ func Sidecar(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	}
 	meter := demand.NewMeter()
 	var hung atomic.Bool // a container, and nothing but its end mends that
-	one := sidecar.Config{Replica: nameOr(cfg.Sidecar.Replica), Models: models, Demand: meter, Stalled: func() { hung.Store(true) }}
+	one := sidecar.Config{Replica: role.Name(cfg.Sidecar.Replica), Models: models, Demand: meter, Stalled: func() { hung.Store(true) }}
 	if file := cfg.Sidecar.TokenFile; file != "" {
 		token, err := p.Token(file)
 		if err != nil {

@@ -57,7 +57,9 @@ func Web(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	for _, run := range append(m.runs(), store.Run, side.Run) {
 		group.Go(func() error { return role.Ended(ctx, run(ctx)) })
 	}
-	group.Go(func() error { return role.Ended(ctx, p.announce(ctx, m.client, webService, nameOr(""), ln, ops, nil)) })
+	group.Go(func() error {
+		return role.Ended(ctx, p.announce(ctx, m.client, webService, role.Name(""), ln, ops, nil))
+	})
 	group.Go(func() error { return p.ServeOps(ctx, ops, obs.Health{Ready: func() error { return nil }}) })
 	group.Go(func() error { return obs.ServeHTTP(ctx, ln, side) })
 	return group.Wait()
@@ -73,6 +75,7 @@ type management struct {
 	gateways   *processes
 	schedulers *processes
 	sides      *processes
+	streams    *processes
 	health     *health
 	traffic    *traffic.Collector
 	scheduler  manage.Scheduler
@@ -95,7 +98,7 @@ func (p *parts) newManagement(store *redisstore.Store) (*management, error) {
 	for _, one := range []struct {
 		into          **processes
 		role, service string
-	}{{&m.gateways, "gateway", gatewayService}, {&m.schedulers, "scheduler", schedulerService}, {&m.sides, "web", webService}} {
+	}{{&m.gateways, "gateway", gatewayService}, {&m.schedulers, "scheduler", schedulerService}, {&m.sides, "web", webService}, {&m.streams, "stream", streamService}} {
 		if *one.into, err = newProcesses(m.client, one.role, one.service); err != nil {
 			return nil, err
 		}
@@ -122,7 +125,7 @@ func (p *parts) newManagement(store *redisstore.Store) (*management, error) {
 // runs are what keeps it up to date.
 func (m *management) runs() []func(context.Context) error {
 	return []func(context.Context) error{
-		m.replicas.follow, m.gateways.follow, m.schedulers.follow, m.sides.follow, m.health.follow, m.traffic.Run,
+		m.replicas.follow, m.gateways.follow, m.schedulers.follow, m.sides.follow, m.streams.follow, m.health.follow, m.traffic.Run,
 		func(ctx context.Context) error {
 			return m.registry.Watch(ctx, func(list []serving.Endpoint) { m.replicas.registered.Store(&list) })
 		},
@@ -134,7 +137,8 @@ func (m *management) targets() []traffic.Target {
 	page := func(ops string) traffic.Source {
 		return traffic.Page{URL: m.Scheme() + ops + "/metrics", Key: string(m.opsKey()), Client: m.http}
 	}
-	return slices.Concat(targets(traffic.Gateway, *m.gateways.list.Load(), page),
+	// What serves streams has a gateway in its process, and so the metrics of one.
+	return slices.Concat(targets(traffic.Gateway, *m.gateways.list.Load(), page), targets(traffic.Gateway, *m.streams.list.Load(), page),
 		targets(traffic.Scheduler, *m.schedulers.list.Load(), page), targets(traffic.Sidecar, m.replicas.endpoints(), page))
 }
 
@@ -160,7 +164,7 @@ func (m *management) cluster(ctx context.Context) api.Cluster {
 	leader, _ := m.traffic.Leader()
 	c := api.Cluster{
 		Servers:   m.health.servers(),
-		Processes: slices.Concat(m.gateways.shown(""), m.schedulers.shown(leader), m.sides.shown("")),
+		Processes: slices.Concat(m.gateways.shown(""), m.schedulers.shown(leader), m.sides.shown(""), m.streams.shown("")),
 	}
 	if state := m.store.State(); state.Alarm != "" {
 		c.Servers = append([]api.Server{{Name: "store", State: "failed", Detail: state.Alarm, Next: "decide with `topsail restore`; docs/operations.md says how"}}, c.Servers...)

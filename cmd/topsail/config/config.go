@@ -3,7 +3,7 @@
 // it at once, knows where every value came from, and hands out plain values.
 //
 // The keys, their flags, variables, defaults and help texts are the fields of
-// three structs and their tags: Options, appTable and modelTable.
+// four structs and their tags: Options, appTable, modelTable and Stream.
 package config
 
 import (
@@ -23,6 +23,7 @@ type Config struct {
 	Apps     []*serving.App     // in the order of the file
 	Versions []*serving.Version // in the order of the file
 	Current  map[string]string  // the current version of every model in Versions
+	Streams  []*Stream          // in the order of the file
 	Warnings []string           // for the log: variables that look like settings and are none
 
 	settings []Setting
@@ -57,6 +58,7 @@ func load(f *file, env environment, flags map[string]string) (*Config, error) {
 		Apps:     l.apps(),
 		Versions: l.versions(),
 		Current:  l.current(),
+		Streams:  l.streams(),
 		Warnings: env.warnings(),
 	}
 	l.links(c)
@@ -90,8 +92,9 @@ type loader struct {
 // document is the file as it is written.
 type document struct {
 	Options
-	App   []appTable   `toml:"app"`
-	Model []modelTable `toml:"model"`
+	App    []appTable   `toml:"app"`
+	Model  []modelTable `toml:"model"`
+	Stream []Stream     `toml:"stream"`
 }
 
 // problem is one thing that is wrong. Those of the file come first, in its order.

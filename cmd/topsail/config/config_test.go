@@ -138,13 +138,14 @@ func TestEveryKey(t *testing.T) {
 	shown := map[string]bool{}
 	cluster := mustLoad(t, readTestdata(t, "cluster.toml"), user, nil)
 	policies := mustLoad(t, readTestdata(t, "policies.toml"), user, nil)
-	for _, s := range slices.Concat(c.Settings(), cluster.Settings(), policies.Settings()) {
+	streams := mustLoad(t, readTestdata(t, "streams.toml"), user, nil)
+	for _, s := range slices.Concat(c.Settings(), cluster.Settings(), streams.Settings(), policies.Settings()) {
 		name := regexp.MustCompile(`\[\d+\]`).ReplaceAllString(s.Name, "")
 		shown[name] = shown[name] || s.Source != sourceDefault
 	}
 	for _, k := range Keys() {
 		if !shown[k.Name] {
-			t.Errorf("none of topsail.toml, cluster.toml and policies.toml in testdata shows %s", k.Name)
+			t.Errorf("none of topsail.toml, cluster.toml, streams.toml and policies.toml in testdata shows %s", k.Name)
 		}
 	}
 }
@@ -155,6 +156,7 @@ func withDefaults(o Options) Options {
 	o.Redis = Redis{Addrs: []string{"127.0.0.1:6379"}, Prefix: "topsail"}
 	o.Consul = Consul{Service: "topsail-sidecar"}
 	o.InfluxDB = InfluxDB{URL: "http://127.0.0.1:8086", Bucket: "topsail/autogen"}
+	o.Streaming = Streaming{DrainTimeout: 10 * time.Second}
 	o.Web.MaxBundleBytes, o.Web.MaxBundlesBytes = 2<<30, 64<<30
 	o.Jobs = Jobs{Driver: "raw_exec", Datacenters: []string{"*"}, CPU: 500, MemoryMB: 300}
 	return o

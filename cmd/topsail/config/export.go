@@ -58,7 +58,12 @@ func (e *exporter) app(cat *serving.Catalog, a *serving.App) {
 		e.comment("This does not load before it is mended: %v", err)
 	}
 	e.text.WriteString("[[app]]\n")
-	e.table(newAppTable(a))
+	t := newAppTable(a)
+	e.table(t)
+	for _, s := range t.Stages {
+		e.text.WriteString("\n[[app.stages]]\n")
+		e.table(s)
+	}
 }
 
 func (e *exporter) model(m *serving.Model) {
@@ -77,6 +82,10 @@ func (e *exporter) model(m *serving.Model) {
 		for _, a := range t.Artifacts {
 			e.text.WriteString("\n[[model.artifact]]\n")
 			e.table(a)
+		}
+		for _, s := range t.Stages {
+			e.text.WriteString("\n[[model.stages]]\n")
+			e.table(s)
 		}
 	}
 }
@@ -103,12 +112,15 @@ func (e *exporter) remarks(m *serving.Model, v *serving.Version) {
 // newAppTable is the table that app makes the app of.
 func newAppTable(a *serving.App) appTable {
 	t := appTable{
-		Name: a.Name, InputType: a.InputType, DefaultOutput: a.DefaultOutput, SLO: a.SLO, Models: a.Models, ColdStart: a.ColdStart,
+		Name: a.Name, Description: a.Description, InputType: a.InputType, DefaultOutput: a.DefaultOutput, SLO: a.SLO, Models: a.Models, ColdStart: a.ColdStart,
 		OutputType: a.OutputType, Weight: a.Weight, Example: a.Example, RequireKey: a.RequireKey,
 		Cache: cacheTable(a.Cache), Policy: policyTable(a.Policy),
 	}
 	if a.Limit != nil {
 		t.Limit = limitTable(*a.Limit)
+	}
+	for _, s := range a.Stages {
+		t.Stages = append(t.Stages, appStageTable{Name: s.Name, Model: s.Model, After: s.After})
 	}
 	return t
 }
@@ -117,7 +129,7 @@ func newAppTable(a *serving.App) appTable {
 func newModelTable(v *serving.Version) modelTable {
 	c, r := v.Container, v.Resources
 	t := modelTable{
-		Name: v.Model, Version: v.Version, InputType: v.InputType, InputLength: v.InputLength, Labels: v.Labels, Replicas: v.Replicas,
+		Name: v.Model, Version: v.Version, Description: v.Description, InputType: v.InputType, InputLength: v.InputLength, Labels: v.Labels, Replicas: v.Replicas,
 		Batch: batchTable(v.Batch), Resources: resourcesTable{CPU: r.CPU, MemoryMB: r.MemoryMB, GPU: gpuTable(r.GPU)},
 		Command: c.Command, Dir: c.Dir, Env: c.Env, Watch: c.Watch, Bundle: c.Bundle, BundleURL: c.BundleURL, ContainerAddr: c.Addr,
 		Protocol: c.Protocol, Connections: c.Connections, Driver: c.Driver, Image: c.Image, Secrets: c.Secrets,
@@ -127,6 +139,9 @@ func newModelTable(v *serving.Version) modelTable {
 	}
 	for _, a := range c.Artifacts {
 		t.Artifacts = append(t.Artifacts, artifactTable(a))
+	}
+	for _, s := range v.Stages {
+		t.Stages = append(t.Stages, newStageTable(s))
 	}
 	return t
 }

@@ -99,7 +99,7 @@ var shares = rapid.Float64Range(0, 1)
 
 func drawApp(t *rapid.T, name string, kind serving.InputType, models []string) serving.App {
 	a := serving.App{
-		Name: name, InputType: kind, DefaultOutput: texts.Draw(t, "default"),
+		Name: name, Description: texts.Draw(t, "description"), InputType: kind, DefaultOutput: texts.Draw(t, "default"),
 		SLO:        micros(t, "slo", 100, 10*time.Minute),
 		Models:     models,
 		OutputType: rapid.SampledFrom([]serving.OutputType{"", serving.OutputLabel, serving.OutputJSON}).Draw(t, "output type"),
@@ -108,6 +108,13 @@ func drawApp(t *rapid.T, name string, kind serving.InputType, models []string) s
 		Example:    rapid.SampledFrom([]string{"", `[1.5, "a'\"\\b"]`, "{\n\"a\": null}"}).Draw(t, "example"),
 		RequireKey: rapid.Bool().Draw(t, "key"),
 		Policy:     drawPolicy(t, models),
+	}
+	if len(models) > 0 && rapid.IntRange(0, 3).Draw(t, "stages") == 0 {
+		a.Models, a.Policy = nil, serving.PolicySpec{}
+		a.Stages = serving.Pipeline{{Name: "first", Model: models[0]}, {Name: "last", Model: models[len(models)-1]}}
+		if rapid.Bool().Draw(t, "joins") {
+			a.Stages[1].After = []string{"input", "first"}
+		}
 	}
 	if kind != serving.Bytes && kind != serving.Strings {
 		a.Cache.Round = rapid.Float64Range(0, 10).Draw(t, "round")
@@ -146,6 +153,7 @@ func drawPolicy(t *rapid.T, models []string) serving.PolicySpec {
 func drawVersion(t *rapid.T, id serving.ModelID) serving.Version {
 	v := serving.Version{
 		ModelID:     id,
+		Description: texts.Draw(t, "description"),
 		InputLength: rapid.IntRange(0, 20).Draw(t, "length"),
 		Labels:      rapid.SliceOfN(texts, 0, 2).Draw(t, "labels"),
 		Replicas:    rapid.IntRange(0, 3).Draw(t, "replicas"),
@@ -161,10 +169,34 @@ func drawVersion(t *rapid.T, id serving.ModelID) serving.Version {
 			Utilisation: shares.Draw(t, "utilisation"), Idle: micros(t, "idle", 0, time.Hour), CooldownUp: micros(t, "up", 0, time.Hour), StepDown: 2,
 		}
 	}
+	if c := v.Container; (len(c.Command) > 0 || c.Bundle != "") && rapid.Bool().Draw(t, "stages") {
+		v.Batch = serving.BatchSpec{Strategy: rapid.SampledFrom([]string{"", "aimd"}).Draw(t, "strategy beside stages")}
+		v.Stages = drawStages(t)
+	}
 	if rapid.Bool().Draw(t, "resources") {
 		v.Resources = serving.Resources{CPU: 100, GPU: serving.GPU{Count: rapid.IntRange(1, 4).Draw(t, "gpus"), Device: "nvidia/gpu/1g.10gb"}}
 	}
 	return v
+}
+
+func drawStages(t *rapid.T) serving.Pipeline {
+	var p serving.Pipeline
+	for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"decode", "embed", "rank-2", "A_b"}), 1, 4, rapid.ID).Draw(t, "stages") {
+		s := serving.Stage{
+			Name: name, Code: texts.Draw(t, "code"), Workers: rapid.IntRange(0, serving.MaxWorkers).Draw(t, "workers"),
+			CPUs: rapid.SliceOfN(rapid.IntRange(0, 127), 0, 3).Draw(t, "cpus"), Idempotent: rapid.Bool().Draw(t, "idempotent"),
+		}
+		switch s.Batch.Strategy = rapid.SampledFrom([]string{"", "none", "aimd", "quantile", "fixed"}).Draw(t, "batches"); s.Batch.Strategy {
+		case "", "none":
+		default:
+			s.Batch.MaxSize, s.Batch.Delay = rapid.IntRange(1, 64).Draw(t, "most"), micros(t, "batch delay", 0, time.Second)
+		}
+		if n := len(p); n > 0 && rapid.Bool().Draw(t, "joins") {
+			s.After = []string{p[n-1].Name, serving.QueryInput}
+		}
+		p = append(p, s)
+	}
+	return p
 }
 
 func drawContainer(t *rapid.T) serving.ContainerSpec {
@@ -196,7 +228,7 @@ func micros(t *rapid.T, label string, least int64, most time.Duration) time.Dura
 // TestExportOfFile holds the text of an export, with the policies that the property
 // does not draw.
 func TestExportOfFile(t *testing.T) {
-	for _, name := range []string{"topsail.toml", "policies.toml", "cluster.toml"} {
+	for _, name := range []string{"topsail.toml", "policies.toml", "cluster.toml", "stages.toml"} {
 		c := mustLoad(t, readTestdata(t, name), user, nil)
 		apps, versions := c.Objects()
 		cat, _, err := catalog.Merge(&serving.Catalog{}, apps, versions, c.Current)

@@ -13,6 +13,8 @@ import (
 func FuzzLoad(f *testing.F) {
 	f.Add(readTestdata(f, "topsail.toml"))
 	f.Add(readTestdata(f, "policies.toml"))
+	f.Add(readTestdata(f, "streams.toml"))
+	f.Add(readTestdata(f, "stages.toml"))
 	for _, test := range strings.Split(readTestdata(f, "errors.txt"), "=== ")[1:] {
 		_, text, _ := strings.Cut(test, "\n")
 		text, _, _ = strings.Cut(text, "---\n")

@@ -9,9 +9,9 @@ import (
 // Key describes one key of the file.
 type Key struct {
 	Name    string // with its table: "gateway.addr"
-	Flag    string // without dashes: "gateway-addr"; empty for the keys of apps and models
-	Env     string // "TOPSAIL_GATEWAY_ADDR"; empty for the keys of apps and models
-	Type    string // "string", "integer", "float", "boolean", "list of strings", "table of strings", "table of numbers" or "table"
+	Flag    string // without dashes: "gateway-addr"; empty for the keys of apps, models and streams
+	Env     string // "TOPSAIL_GATEWAY_ADDR"; empty for the keys of apps, models and streams
+	Type    string // "string", "integer", "float", "boolean", "list of strings" or "of integers", "table of strings", "table of numbers" or "table"
 	Default string // as text; empty when there is none
 	Help    string // one line
 	Secret  bool   // never to be shown
@@ -27,6 +27,9 @@ func Keys() []Key {
 		all = append(all, k.Key)
 	}
 	for _, k := range leaves("model.", reflect.TypeFor[modelTable]()) {
+		all = append(all, k.Key)
+	}
+	for _, k := range leaves("stream.", reflect.TypeFor[Stream]()) {
 		all = append(all, k.Key)
 	}
 	return all

@@ -1,7 +1,10 @@
 package config
 
 import (
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"topsail/serving"
@@ -11,6 +14,7 @@ import (
 type modelTable struct {
 	Name          string            `toml:"name" help:"the name that apps link"`
 	Version       string            `toml:"version" accept:"string integer" help:"any name of this version"`
+	Description   string            `toml:"description" help:"what people should know of it"`
 	Current       bool              `toml:"current" help:"queries go to this version; by default to the last one of its model in the file"`
 	InputType     serving.InputType `toml:"input_type" help:"bytes, ints, floats, doubles or strings"`
 	InputLength   int               `toml:"input_length" help:"elements of every input; 0 is any number"`
@@ -32,6 +36,7 @@ type modelTable struct {
 	Image         string            `toml:"image" help:"on a cluster: image of the docker driver"`
 	Artifacts     []artifactTable   `toml:"artifact"`
 	Secrets       map[string]string `toml:"secrets" help:"on a cluster: variables of the command, by the item of the job's Nomad variable that has the value"`
+	Stages        []stageTable      `toml:"stages"`
 }
 
 type batchTable struct {
@@ -42,12 +47,17 @@ type batchTable struct {
 
 // version converts the table. A command starts in folder unless the table says otherwise.
 func (t *modelTable) version(folder string) *serving.Version {
-	dir := t.Dir
-	if dir == "" && len(t.Command) > 0 {
+	dir, stages := t.Dir, pipeline(t.Stages)
+	command := t.Command
+	if len(command) == 0 && t.Bundle == "" && t.Image == "" && t.ContainerAddr == "" && runnable(stages) {
+		command = slices.Clone(pipelineCommand)
+	}
+	if dir == "" && len(command) > 0 {
 		dir = folder
 	}
 	return &serving.Version{
 		ModelID:     serving.ModelID{Model: t.Name, Version: t.Version},
+		Description: t.Description,
 		InputType:   t.InputType,
 		InputLength: t.InputLength,
 		Labels:      t.Labels,
@@ -56,7 +66,7 @@ func (t *modelTable) version(folder string) *serving.Version {
 		Resources:   t.Resources.spec(),
 		Batch:       serving.BatchSpec(t.Batch),
 		Container: serving.ContainerSpec{
-			Command:     t.Command,
+			Command:     command,
 			Dir:         dir,
 			Env:         t.Env,
 			Addr:        t.ContainerAddr,
@@ -70,6 +80,7 @@ func (t *modelTable) version(folder string) *serving.Version {
 			Artifacts:   artifacts(t.Artifacts),
 			Secrets:     t.Secrets,
 		},
+		Stages: stages,
 		Origin: serving.FromFile,
 	}
 }
@@ -80,7 +91,10 @@ func (l *loader) versions() []*serving.Version {
 	seen := map[serving.ModelID]string{} // id -> path
 	for i := range l.doc.Model {
 		v, path := l.doc.Model[i].version(l.file.dir), element("model", i)
-		l.checked(path, fmt.Sprintf("model %q version %q: ", v.Model, v.Version), v.Check())
+		prefix := fmt.Sprintf("model %q version %q: ", v.Model, v.Version)
+		for _, err := range parts(v.Check()) {
+			l.checked(stageAt(path, v.Stages, strings.TrimPrefix(err.Error(), prefix)), prefix, errors.Join(err))
+		}
 		if first, twice := seen[v.ModelID]; twice {
 			l.wrong(path+".version", "model %q version %q is already defined in line %d", v.Model, v.Version, l.file.line(first))
 		} else {

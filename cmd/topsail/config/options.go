@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Options are the settings outside the tables of apps and models.
+// Options are the settings outside the tables of apps, models and streams.
 type Options struct {
 	DataDir   string    `toml:"data_dir" path:"true" default:"$XDG_STATE_HOME/topsail" help:"folder for what outlives a restart; without XDG_STATE_HOME it is ~/.local/state/topsail"`
 	Gateway   Gateway   `toml:"gateway"`
@@ -22,6 +22,7 @@ type Options struct {
 	InfluxDB  InfluxDB  `toml:"influxdb"`
 	Jobs      Jobs      `toml:"jobs"`
 	Runtimes  Runtimes  `toml:"runtimes"`
+	Streaming Streaming `toml:"streams"`
 }
 
 // Gateway is the edge that answers queries.

@@ -16,7 +16,7 @@ const (
 
 // forContainers are the variables that a sidecar's job gives to its container,
 // where they may reach a topsail command.
-var forContainers = []string{"TOPSAIL_SIDECAR", "TOPSAIL_TOKEN", "TOPSAIL_TOKEN_FILE", "TOPSAIL_MODEL", "TOPSAIL_VERSION", "TOPSAIL_INPUT_TYPE", "TOPSAIL_INPUT_LENGTH", "TOPSAIL_REPLICA"}
+var forContainers = []string{"TOPSAIL_SIDECAR", "TOPSAIL_TOKEN", "TOPSAIL_TOKEN_FILE", "TOPSAIL_MODEL", "TOPSAIL_VERSION", "TOPSAIL_INPUT_TYPE", "TOPSAIL_INPUT_LENGTH", "TOPSAIL_STAGES", "TOPSAIL_REPLICA", "TOPSAIL_PMML_JAR"}
 
 // environment holds the variables that are set and not empty.
 type environment map[string]string

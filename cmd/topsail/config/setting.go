@@ -7,12 +7,12 @@ import (
 
 // Setting is a key with the value that it has and where that came from.
 type Setting struct {
-	Key           // the name numbers apps and models: "app[0].name"
+	Key           // the name numbers apps, models and streams: "app[0].name"
 	Value  string // as text, in the units of the file; "(set)" for a secret
 	Source string // "default", "topsail.toml:3", "environment TOPSAIL_X" or "flag --x"
 }
 
-// Settings lists what is in force: every option, and of the apps and models
+// Settings lists what is in force: every option, and of the apps, models and streams
 // what the file says or a default gives.
 func (c *Config) Settings() []Setting { return slices.Clone(c.settings) }
 
@@ -29,6 +29,9 @@ func (l *loader) settings() []Setting {
 	}
 	for i, t := range l.doc.Model {
 		all = append(all, l.inForce(leaves(element("model", i)+".", reflect.TypeOf(t)), reflect.ValueOf(t))...)
+	}
+	for i, t := range l.doc.Stream {
+		all = append(all, l.inForce(leaves(element("stream", i)+".", reflect.TypeOf(t)), reflect.ValueOf(t))...)
 	}
 	return all
 }

@@ -43,6 +43,9 @@ func typeName(t reflect.Type) string {
 	case reflect.Bool:
 		return "boolean"
 	case reflect.Slice:
+		if t.Elem().Kind() == reflect.Int {
+			return "list of integers"
+		}
 		return "list of strings"
 	case reflect.Map:
 		if t.Elem().Kind() == reflect.Float64 {

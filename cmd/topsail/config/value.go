@@ -73,6 +73,9 @@ func store(dst reflect.Value, v any) error {
 	case int64:
 		return storeInt(dst, v)
 	case []any:
+		if dst.Type().Elem().Kind() == reflect.Int {
+			return storeInts(dst, v)
+		}
 		return storeList(dst, v)
 	case map[string]any:
 		if dst.Type().Elem().Kind() == reflect.Float64 {
@@ -103,6 +106,19 @@ func storeList(dst reflect.Value, list []any) error {
 			return fmt.Errorf("must hold strings only, not %s", article(kind(v)))
 		}
 		all = append(all, s)
+	}
+	dst.Set(reflect.ValueOf(all))
+	return nil
+}
+
+func storeInts(dst reflect.Value, list []any) error {
+	var all []int
+	for _, v := range list {
+		n, ok := v.(int64)
+		if !ok || int64(int(n)) != n {
+			return fmt.Errorf("must hold integers only, not %s", article(kind(v)))
+		}
+		all = append(all, int(n))
 	}
 	dst.Set(reflect.ValueOf(all))
 	return nil

@@ -16,11 +16,13 @@ import (
 	"topsail/cmd/topsail/config"
 	"topsail/cmd/topsail/manage"
 	"topsail/cmd/topsail/role"
+	"topsail/cmd/topsail/streams"
 	"topsail/gateway"
 	"topsail/internal/demand"
 	"topsail/internal/filestore"
 	"topsail/internal/local"
 	"topsail/internal/obs"
+	"topsail/internal/redisstream"
 	"topsail/scheduler"
 	"topsail/serving"
 	"topsail/serving/catalog"
@@ -64,11 +66,18 @@ func Run(ctx context.Context, cfg *config.Config, opt Options) error {
 	registry := local.NewRegistry()
 	demands, wakes, asked, served := local.NewDemand(), local.NewWakes(), demand.NewMeter(), demand.NewMeter()
 	edge := gateway.New(ctx, gateway.Config{
-		Name: "local", Catalog: store, Resolver: registry, QueryIDs: store, Waker: wakes, States: store, Records: local.NewRecords(), Demand: asked,
+		Name: "local", Catalog: store, Resolver: registry, QueryIDs: store, Waker: wakes, States: store, Records: local.NewRecords(), Usage: store, Demand: asked,
 		CacheBytes: int64(cfg.Gateway.CacheBytes), HTTP: http, Metrics: base.Metrics, Log: opt.Log,
 	})
-	// The gateway goes first, so that it answers what it has with replicas that
-	// still run; then the scheduler, then the replicas, then the rest.
+	redisstream.LogClient(opt.Log)
+	streaming, err := streams.Open(base, edge, role.Name(cfg.Streaming.Name))
+	if err != nil {
+		return err
+	}
+	// The streams go first, and then the gateway, so that it answers what it has with
+	// replicas that still run; then the scheduler, then the replicas, then the rest.
+	answering, stopAnswering := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopAnswering()
 	scheduling, stopScheduling := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopScheduling()
 	replicas, stopReplicas := context.WithCancel(context.WithoutCancel(ctx))
@@ -99,7 +108,13 @@ func Run(ctx context.Context, cfg *config.Config, opt Options) error {
 	}
 
 	var all errgroup.Group
-	all.Go(func() error { defer stopScheduling(); return edge.Run(ctx, listeners.gateway) })
+	all.Go(func() error {
+		defer stopAnswering()
+		err := streaming.Run(ctx)
+		<-ctx.Done() // there may be none
+		return err
+	})
+	all.Go(func() error { defer stopScheduling(); return edge.Run(answering, listeners.gateway) })
 	all.Go(func() error { defer stopReplicas(); return role.Ended(scheduling, scheduler.Run(scheduling, always{})) })
 	all.Go(func() error {
 		defer stopRest()
@@ -109,7 +124,9 @@ func Run(ctx context.Context, cfg *config.Config, opt Options) error {
 	})
 	all.Go(func() error { report(rest, "gateway", asked, demands); return nil })
 	all.Go(func() error { report(rest, "sidecar", served, demands); return nil })
-	all.Go(func() error { return base.ServeOps(rest, listeners.ops, obs.Health{Ready: view.ready}) })
+	all.Go(func() error {
+		return base.ServeOps(rest, listeners.ops, obs.Health{Ready: view.ready}, streaming.Page())
+	})
 	all.Go(func() error { return obs.ServeHTTP(rest, listeners.web, side) })
 	all.Go(func() error { return side.Run(rest) })
 	all.Go(func() error { return role.Ended(rest, collector.Run(rest)) })

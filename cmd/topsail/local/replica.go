@@ -143,6 +143,9 @@ func (r *replica) spec(sidecar, token string) process.Spec {
 	if r.model.InputLength > 0 {
 		env = append(env, "TOPSAIL_INPUT_LENGTH="+strconv.Itoa(r.model.InputLength))
 	}
+	if len(r.model.Stages) > 0 {
+		env = append(env, "TOPSAIL_STAGES="+r.model.Stages.JSON())
+	}
 	for key, value := range r.model.Container.Env {
 		env = append(env, key+"="+value)
 	}

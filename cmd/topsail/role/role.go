@@ -130,8 +130,8 @@ func (b *Base) HTTP() (httpapi.Config, error) {
 
 // ServeOps serves metrics and health on what ListenOps took, until ctx ends. ready says what is wrong with
 // the process, or nil.
-func (b *Base) ServeOps(ctx context.Context, ln net.Listener, health obs.Health) error {
-	return obs.ServeOps(ctx, ln, b.Metrics, health, b.opsKeys.Handler)
+func (b *Base) ServeOps(ctx context.Context, ln net.Listener, health obs.Health, pages ...obs.Page) error {
+	return obs.ServeOps(ctx, ln, b.Metrics, health, b.opsKeys.Handler, pages...)
 }
 
 // Ended leaves out the error that the context's own end is.

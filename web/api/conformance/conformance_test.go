@@ -22,8 +22,9 @@ type request struct {
 }
 
 const (
-	app     = `{"name":"a","input_type":"d","latency_slo_micros":1000,"default_output":"0","models":["m"],"cold_start_micros":2000,"output_type":"number","policy":{"kind":"best"},"weight":2,"cache":{"off":true,"round":0.5,"ttl_micros":9},"example":"[1,2]","require_key":true,"limit":{"per_second":5,"burst":2}}`
-	version = `{"version":"1","input_type":"d","labels":["l"],"replicas":2,"scale":{"min":0,"max":3,"metric":"rate","target":5,"utilisation":0.5,"idle_micros":5,"step_up":2,"step_down":2,"cooldown_up_micros":1,"cooldown_down_micros":1,"dead_band":0.1},"batch":{"strategy":"fixed","max_size":4,"delay_micros":10},"resources":{"cpu":1,"memory_mb":2,"gpu":{"count":1,"device":"nvidia/gpu","memory_mb":3,"runtime":"nvidia"}},"command":["c"],"dir":"/d","env":{"A":"b"},"watch":["w"],"protocol":"v2","connections":1,"driver":"exec","artifacts":[{"source":"https://models.example/x","checksum":"sha256:0000000000000000000000000000000000000000000000000000000000000000","destination":"local/"}],"secrets":{"S":"s"}}`
+	app     = `{"name":"a","description":"about a","input_type":"d","latency_slo_micros":1000,"default_output":"0","models":["m"],"cold_start_micros":2000,"output_type":"number","policy":{"kind":"best"},"weight":2,"cache":{"off":true,"round":0.5,"ttl_micros":9},"example":"[1,2]","require_key":true,"limit":{"per_second":5,"burst":2}}`
+	version = `{"version":"1","description":"the first","input_type":"d","labels":["l"],"replicas":2,"scale":{"min":0,"max":3,"metric":"rate","target":5,"utilisation":0.5,"idle_micros":5,"step_up":2,"step_down":2,"cooldown_up_micros":1,"cooldown_down_micros":1,"dead_band":0.1},"batch":{"strategy":"fixed","max_size":4,"delay_micros":10},"resources":{"cpu":1,"memory_mb":2,"gpu":{"count":1,"device":"nvidia/gpu","memory_mb":3,"runtime":"nvidia"}},"command":["c"],"dir":"/d","env":{"A":"b"},"watch":["w"],"protocol":"v2","connections":1,"driver":"exec","artifacts":[{"source":"https://models.example/x","checksum":"sha256:0000000000000000000000000000000000000000000000000000000000000000","destination":"local/"}],"secrets":{"S":"s"}}`
+	staged  = `{"version":"s","input_type":"d","command":["c"],"stages":[{"name":"a","code":"m:A","workers":2,"cpus":[1,2],"idempotent":true},{"name":"b","after":["a","input"],"batch":{"strategy":"fixed","max_size":4,"delay_micros":10}}]}`
 )
 
 func session() []request {
@@ -41,6 +42,7 @@ func session() []request {
 		{"createVersion", "/models/m/versions", `{"version":"2","bundle":"` + digest + `"}`, 201, nil},
 		{"createVersion", "/models/m/versions?keep_current=true", `{"version":"p","input_type":"d","image":"i","prepared":true}`, 201, nil},
 		{"createVersion", "/models/m/versions", `{"version":"1","input_type":"i"}`, 409, nil},
+		{"createVersion", "/models/m/versions?keep_current=true", staged, 201, nil},
 		{"listVersions", "/models/m/versions?limit=1", "", 200, nil},
 		{"getVersion", "/models/m/versions/1", "", 200, nil},
 		{"getVersion", "/models/m/versions/2", "", 200, nil},
@@ -52,6 +54,10 @@ func session() []request {
 		{"releasePin", "/models/m/versions/2/pin", "", 200, nil},
 		{"getJob", "/models/m/versions/2/job", "", 200, nil},
 		{"getVersionTraffic", "/models/m/versions/2/traffic", "", 200, nil},
+		{"getVersionStages", "/models/m/versions/s/stages?window=60", "", 200, nil},
+		{"getVersionUsage", "/models/m/versions/s/usage", "", 200, nil},
+		{"getVersionUsage", "/models/m/versions/none/usage", "", 404, nil},
+		{"getVersionStages", "/models/m/versions/s/stages?window=901", "", 400, nil},
 		{"createApp", "/apps" + dry, app, 200, nil},
 		{"createApp", "/apps", app, 201, nil},
 		{"createApp", "/apps", app, 409, nil},
@@ -75,6 +81,9 @@ func session() []request {
 		{"tryApp", "/apps/a/try", `{"input":[1,2]}`, 200, nil},
 		{"getAppTraffic", "/apps/a/traffic?window=60", "", 200, nil},
 		{"getTraffic", "/traffic", "", 200, nil},
+		{"getAppUsage", "/apps/a/usage", "", 200, nil},
+		{"listUsage", "/usage", "", 200, nil},
+		{"listUsage", "/usage?limit=1&model=m", "", 200, nil},
 		{"listModels", "/models", "", 200, nil},
 		{"getModel", "/models/m", "", 200, nil},
 		{"setCurrent", "/models/m/current", `{"version":"1"}`, 200, nil},

@@ -31,11 +31,22 @@ func (outside) Learned(_ context.Context, app, user, about string) (*serving.Lea
 	return &serving.Learning{App: app, Policy: "exp3", User: user, Context: about, Steps: 3, Note: "n", Models: []serving.ModelLearning{one}}, nil
 }
 
+func (outside) UsageOf(_ context.Context, objects []serving.UsageKey) (all []serving.Usage, err error) {
+	for _, object := range objects {
+		stage := object
+		stage.Stage = "a"
+		u := serving.Usage{Key: object, Since: time.Unix(1e9, 0), Answers: 5, Cached: 2, Failed: 1, Missed: 3, Micros: 700, Least: 1, Most: time.Second,
+			Last: &serving.UsageFailure{At: time.Unix(1e9, 0), Cause: "model_error", Message: "ValueError"}}
+		all = append(all, u, serving.Usage{Key: stage, Answers: 1})
+	}
+	return all, nil
+}
+
 func (outside) Forget(context.Context, string, string, string) error { return nil }
 
 func (outside) Replicas() []api.Replica {
 	return []api.Replica{
-		{ID: "r1", Model: "m", Version: "1", State: "ready", Node: "n", Allocation: "a", PID: 1, Restarts: 2, Since: time.Unix(1e9, 0), InFlight: 3, Latency: 4},
+		{ID: "r1", Model: "m", Version: "1", State: "ready", Name: "r", Node: "n", Allocation: "a", PID: 1, Restarts: 2, Since: time.Unix(1e9, 0), InFlight: 3, Latency: 4},
 		{ID: "r2", Model: "m", Version: "2", State: "failed", Reason: "exit status 1"},
 	}
 }
@@ -78,6 +89,14 @@ func (outside) Version(id serving.ModelID, _ time.Duration) api.VersionSeries {
 	series := []*float64{nil}
 	return api.VersionSeries{Model: id.Model, Version: id.Version, Step: 10, Times: []int64{10}, Demand: series, Capacity: series, Desired: series, Ready: series,
 		Decisions: []serving.Decision{decision()}}
+}
+
+func (outside) Stages(id serving.ModelID, _ string, _ time.Duration) api.VersionStages {
+	x := 1.5
+	return api.VersionStages{Model: id.Model, Version: id.Version, At: time.Unix(1e9, 0), Window: 60, Bottleneck: "s", Stages: []api.StageTraffic{
+		{Stage: "s", After: []string{"input"}, Workers: 2, Ready: 1, Waiting: 3, Rate: &x, Busy: &x, BatchMean: 2, Wait: &x, WaitP99: &x, Run: &x, RunP99: &x, Ended: map[string]uint64{"ok": 4}},
+		{Stage: "t", After: []string{"s"}},
+	}}
 }
 
 func (outside) Measured(r *api.Replica) {
@@ -133,7 +152,7 @@ func served(t *testing.T) http.Handler {
 	guard := auth.New(auth.Config{Catalog: store.Catalog})
 	return guard.Handler(api.New(&api.System{
 		Mode: "cluster", Version: "1", Gateway: func() string { return "http://127.0.0.1:1337" },
-		Store: store, Audit: store, Replies: store, Learning: outside{}, Replicas: outside{}, Scheduler: outside{}, Traffic: outside{}, Artifacts: shelf{new(bool)},
+		Store: store, Audit: store, Replies: store, Usage: outside{}, Learning: outside{}, Replicas: outside{}, Scheduler: outside{}, Traffic: outside{}, Artifacts: shelf{new(bool)},
 		Cluster: func(context.Context) api.Cluster {
 			return api.Cluster{Mode: "cluster", Version: "1", Processes: []api.Process{{Role: "gateway", Name: "g", Addr: "a", State: "ok", Detail: "d", Leader: true, Revision: 4}},
 				Servers: []api.Server{{Name: "redis", State: "ok", Detail: "d", Next: "n", Checked: time.Unix(1e9, 0)}},

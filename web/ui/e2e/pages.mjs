@@ -16,8 +16,8 @@ export async function pages({only = ''} = {}) {
   const faults = []
   try {
     const mock = await start({})
-    const replica = [...mock.world.replicas.keys()].find((id) => id.startsWith('digits-svm'))
-    const all = places.map(([name, path, text]) => [name, path ?? `/ui/replicas/${replica}`, text])
+    const of = (model) => [...mock.world.replicas.keys()].find((id) => id.startsWith(model))
+    const all = places.map(([name, path, text]) => [name, path.replace('DIGITS', of('digits-svm')).replace('SCANS', of('scans-3')), text])
     for (const theme of themes) {
       for (const width of widths) {
         for (const [name, path, text] of all) {

@@ -100,7 +100,13 @@ async function hostile(browser, {url, world}) {
   const name = '"><b>x'
   world.app({name, input_type: 'strings', latency_slo_micros: 1000, models: ['tone'], default_output: script, example: script})
   const version = world.versions.get('tone:12')
-  Object.assign(version, {labels: [script], command: [script], env: {[script]: script}, pin: {count: 1, reason: script}})
+  Object.assign(version, {
+    labels: [script],
+    command: [script],
+    stages: [{name: 'decode', code: script}],
+    env: {[script]: script},
+    pin: {count: 1, reason: script},
+  })
   for (const replica of world.replicas.values()) replica.reason = script
   world.decide({model: 'tone', version: '12', from: 1, to: 2, rule: script, reason: script})
   world.audit(script, 'update', 'app', name, {a: script}, {a: script + '!'})
@@ -171,7 +177,7 @@ async function keyboard(browser, {url}) {
   assert.equal(await header.getAttribute('aria-sort'), 'descending')
   await page.keyboard.press('Enter')
   assert.equal(await header.getAttribute('aria-sort'), 'ascending')
-  assert.deepEqual(await page.locator('tbody tr td:first-child').allInnerTexts(), ['sentiment', 'wine', 'fraud', 'digits'])
+  assert.deepEqual(await page.locator('tbody tr td:first-child').allInnerTexts(), ['sentiment', 'wine', 'fraud', 'digits', 'scans'])
 
   await page.goto(url + '/ui/apps/digits')
   await page.getByRole('button', {name: 'Latency as a table'}).click()

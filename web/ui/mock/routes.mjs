@@ -1,5 +1,6 @@
 // The management API, as far as the pages use it, over the world.
 import {createHash} from 'node:crypto'
+import {versionStages} from './stages.mjs'
 import {appSeries, now, versionSeries} from './traffic.mjs'
 
 class Problem extends Error {
@@ -399,8 +400,21 @@ export function routes(world) {
       '/models/:model/versions/:version/traffic',
       ({args, q}) => ({body: versionSeries(world, version(args.model, args.version), Number(q.get('window') ?? 900), t())}),
     ],
+    [
+      'GET',
+      '/models/:model/versions/:version/stages',
+      ({args, q}) => ({body: versionStages(world, version(args.model, args.version), Number(q.get('window') ?? 60), t())}),
+    ],
     ['GET', '/replicas', ({q}) => ({body: page([...world.replicas.values()], q)})],
-    ['GET', '/replicas/:replica', ({args}) => ({body: replica(args.replica)})],
+    [
+      'GET',
+      '/replicas/:replica',
+      ({args}) => {
+        const one = replica(args.replica)
+        const {stages} = versionStages(world, version(one.model, one.version), 60, t(), one)
+        return {body: {...one, ...(stages.length > 0 && {stages})}}
+      },
+    ],
     [
       'POST',
       '/replicas/:replica/restart',

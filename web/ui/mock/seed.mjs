@@ -67,6 +67,17 @@ export function small(world) {
     driver: 'docker',
     image: 'registry.models.example/tone:12',
   })
+  const stages = (strokes) => [
+    {name: 'decode', code: 'scans:Decode', workers: 2, cpus: [1, 2]},
+    {name: 'strokes', code: `scans:${strokes}`, batch: {strategy: 'aimd', max_size: 32}},
+    {name: 'embed', code: 'scans:Embed', after: ['decode'], workers: 2, batch: {strategy: 'aimd'}},
+    {name: 'rank', code: 'scans:Rank', after: ['embed', 'strokes'], batch: {strategy: 'fixed', max_size: 16, delay_micros: 2000}},
+  ]
+  const scans = {input_type: 'bytes', command: ['python3', '-m', 'topsail', 'pipeline'], dir: '/srv/models/scans'}
+  world.version('scans', {version: '3', replicas: 2, stages: stages('Strokes'), ...scans})
+  world.version('scans', {version: '4-rc', stages: stages('Curves'), ...scans})
+  world.models.get('scans').current = '3'
+  world.models.get('scans').previous = ''
   world.models.get('digits-svm').current = '7'
   world.models.get('digits-svm').previous = ''
   world.models.get('fraud-gbm').previous = '3'
@@ -124,6 +135,17 @@ export function small(world) {
       causes: {no_replica: 0.6, missed_slo: 0.2, container_error: 0.2},
     }),
   )
+  world.app(
+    {
+      name: 'scans',
+      input_type: 'bytes',
+      default_output: '-1',
+      latency_slo_micros: 150000,
+      models: ['scans'],
+      example: '"iVBORw0KGgo="',
+    },
+    nature(1500, {p50: 0.4, p99: 0.72, cache: 0.02}),
+  )
   world.settle()
   const ids = [...world.replicas.values()]
   Object.assign(
@@ -133,6 +155,10 @@ export function small(world) {
   Object.assign(
     ids.find((r) => r.model === 'tone'),
     {state: 'failed', reason: "exit status 1: ModuleNotFoundError: No module named 'sentencepiece'", restarts: 5, in_flight: 0},
+  )
+  Object.assign(
+    ids.find((r) => r.version === '4-rc'),
+    {state: 'starting', reason: '[strokes/0] FileNotFoundError: curves.npz', in_flight: 0, queue_length: 0},
   )
   world.pin('digits-cnn', '2024-11', {count: 2, until: new Date(Date.now() + 2 * hour).toISOString(), reason: 'load test this afternoon'})
   history(world)

@@ -1,5 +1,11 @@
 # Made from the jobs: see the README.
 
+variable "with_stream" {
+  description = "serve data streams, too; stream_config has them"
+  type        = bool
+  default     = false
+}
+
 variable "with_redis" {
   description = "run redis, too, for those who have none"
   type        = bool
@@ -332,6 +338,54 @@ variable "web_bundles_url" {
 
 variable "web_env" {
   description = "more settings, such as TOPSAIL_LOG_LEVEL"
+  type        = map(string)
+  default     = {}
+}
+
+variable "stream_config" {
+  description = "the configuration file with the streams, as text"
+  type        = string
+  default     = ""
+}
+
+variable "stream_config_file" {
+  description = "path of the configuration file on the nodes, instead of its text"
+  type        = string
+  default     = ""
+}
+
+variable "stream_count" {
+  description = "number of processes; a stream has work for as many as it has partitions"
+  type        = number
+  default     = 1
+}
+
+variable "stream_ops_port" {
+  description = "port of metrics and health checks; 0 lets Nomad choose"
+  type        = number
+  default     = 0
+}
+
+variable "stream_cpu" {
+  description = "MHz of a process"
+  type        = number
+  default     = 500
+}
+
+variable "stream_memory" {
+  description = "MB of a process"
+  type        = number
+  default     = 256
+}
+
+variable "stream_secrets" {
+  description = "items of the Nomad variable nomad/jobs/topsail-stream to write to files of their names in $${NOMAD_SECRETS_DIR}, for the settings above"
+  type        = list(string)
+  default     = []
+}
+
+variable "stream_env" {
+  description = "more settings, such as TOPSAIL_STREAMS_ONLY"
   type        = map(string)
   default     = {}
 }

@@ -62,6 +62,8 @@ export const releasePin = (model: string, version: string) =>
 export const getJob = (model: string, version: string) => client.get<T.Job>(path('models', model, 'versions', version, 'job'))
 export const versionTraffic = (model: string, version: string, query: Window, signal?: AbortSignal) =>
   client.get<T.VersionSeries>(path('models', model, 'versions', version, 'traffic'), {query, ...(signal && {signal})})
+export const versionStages = (model: string, version: string, signal?: AbortSignal) =>
+  client.get<T.VersionStages>(path('models', model, 'versions', version, 'stages'), {...(signal && {signal})})
 
 export const getReplica = (replica: string) => client.get<T.Replica>(path('replicas', replica))
 export const restart = (replica: string) => client.send<void>('POST', path('replicas', replica, 'restart'), {once: true})

@@ -24,6 +24,7 @@ export interface App {
   latency_slo_micros: number
   cold_start_micros?: number
   models?: string[]
+  stages?: {name: string; model: string; after?: string[]}[]
   output_type?: '' | 'number' | 'label' | 'vector' | 'json'
   policy?: Policy
   weight?: number
@@ -108,6 +109,7 @@ export interface Version {
   scale?: Scale
   pin?: Pin
   batch?: {strategy?: '' | 'aimd' | 'quantile' | 'fixed'; max_size?: number; delay_micros?: number}
+  stages?: VersionStage[]
   resources?: {cpu?: number; memory_mb?: number; gpu?: {count?: number; device?: string; memory_mb?: number; runtime?: string}}
   bundle?: string
   bundle_url?: string
@@ -128,6 +130,16 @@ export interface Version {
   serving?: boolean
   used_by?: string[]
   example?: string
+}
+
+export interface VersionStage {
+  name: string
+  after?: string[]
+  code?: string
+  workers?: number
+  cpus?: number[]
+  batch?: {strategy?: '' | 'none' | 'aimd' | 'quantile' | 'fixed'; max_size?: number; delay_micros?: number}
+  idempotent?: boolean
 }
 
 export interface Job {
@@ -157,6 +169,7 @@ export interface Replica {
   batch_mean?: number
   answers?: number
   profile?: {size: number; micros: number}[]
+  stages?: StageTraffic[]
 }
 
 export interface Artifact {
@@ -219,7 +232,7 @@ export interface Scheduler {
 export type Health = 'ok' | 'warn' | 'failed' | 'unknown'
 
 export interface Process {
-  role: 'gateway' | 'scheduler' | 'web' | 'local'
+  role: 'gateway' | 'scheduler' | 'web' | 'stream' | 'local'
   name: string
   addr?: string
   state: 'ok' | 'warn' | 'failed'
@@ -293,6 +306,31 @@ export interface VersionSeries {
   desired: Series
   ready: Series
   decisions: Decision[]
+}
+
+export interface VersionStages {
+  model: string
+  version: string
+  at: string
+  window_seconds: number
+  bottleneck?: string
+  stages: StageTraffic[]
+}
+
+export interface StageTraffic {
+  stage: string
+  after: string[]
+  workers: number
+  ready: number
+  waiting: number
+  rate?: number
+  busy?: number
+  batch_mean?: number
+  wait_micros?: number
+  wait_p99_micros?: number
+  run_micros?: number
+  run_p99_micros?: number
+  ended?: Record<string, number>
 }
 
 export interface Rehearsal {

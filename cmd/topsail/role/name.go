@@ -1,13 +1,13 @@
-package cluster
+package role
 
 import (
 	"fmt"
 	"os"
 )
 
-// nameOr is the name of this process among its peers: the one that was set, the
+// Name is the name of this process among its peers: the one that was set, the
 // allocation's, or the host's with the process id.
-func nameOr(set string) string {
+func Name(set string) string {
 	if set != "" {
 		return set
 	}

@@ -1,0 +1,94 @@
+package admin
+
+import (
+	"encoding/json"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"topsail/cmd/topsail/admin/screen"
+	"topsail/web/api"
+)
+
+func usageCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "usage",
+		Short: "Show what came of apps and models since they were registered",
+		Long: "Show what came of apps and models since they were registered, by all gateways together and across restarts. " +
+			"A question counts once, however often it was tried. " +
+			"FAILED are the defaults of an app, and the errors of a model; MISSED are questions that a model was too late for, or could not take.",
+		Args: cobra.NoArgs,
+	}
+	c.Flags().String("app", "", "of this app only")
+	c.Flags().String("model", "", "of the versions of this model only")
+	c.MarkFlagsMutuallyExclusive("app", "model")
+	_ = c.RegisterFlagCompletionFunc("app", complete(appNames))
+	_ = c.RegisterFlagCompletionFunc("model", complete(modelNames))
+	return single(c, showUsage)
+}
+
+func showUsage(k *call) error {
+	if app := text(k.cmd, "app"); app != "" {
+		var one api.Usage
+		raw, err := k.Get(k.ctx, &one, nil, "apps", app, "usage")
+		if err != nil {
+			return err
+		}
+		return k.showList([]json.RawMessage{raw}, k.usageRows([]api.Usage{one}), "")
+	}
+	query := url.Values{}
+	if model := text(k.cmd, "model"); model != "" {
+		query.Set("model", model)
+	}
+	all, raw, err := items[api.Usage](k, 0, query, "usage")
+	if err != nil {
+		return err
+	}
+	return k.showList(raw, k.usageRows(all), "there is no app and no model that you see")
+}
+
+// usageRows has a row for each app and version, and below it one for each of its stages.
+func (k *call) usageRows(all []api.Usage) *screen.Table {
+	columns := []string{"OF", "SINCE", "USED", "CACHED", "FAILED", "MISSED", "MEAN", "MIN", "MAX", "LAST FAILURE"}
+	if k.wide() {
+		columns = append(columns, "POLICY", "SLO", "CANDIDATES", "DESCRIPTION")
+	}
+	t := screen.NewTable(columns...)
+	for _, u := range all {
+		name := "app " + u.App
+		if u.Kind == "version" {
+			name = u.Model + ":" + u.Version
+		}
+		row := append([]string{name, screen.Ago(k.now, u.Since)}, k.figures(u.Figures)...)
+		if k.wide() {
+			row = append(row, u.Policy, screen.Micros(int64(u.SLO)), strings.Join(u.Candidates, ", "), u.Description)
+		}
+		t.Row(row...)
+		for _, s := range u.Stages {
+			t.Row(append([]string{"  stage " + s.Stage, ""}, k.figures(s.Figures)...)...)
+		}
+	}
+	return t
+}
+
+// shortFailure is how much of a failure's message has room in a table.
+const shortFailure = 60
+
+func (k *call) figures(f api.Figures) []string {
+	number := func(n uint64) string { return strconv.FormatUint(n, 10) }
+	last := ""
+	if f.Last != nil {
+		last = f.Last.Message
+		if !k.wide() {
+			last = screen.Short(last, shortFailure)
+		}
+		last = screen.Ago(k.now, f.Last.At.Truncate(time.Second)) + ": " + last
+	}
+	return []string{
+		number(f.Usage), number(f.Cached), number(f.Failed), number(f.Missed),
+		screen.Micros(int64(f.Mean + 0.5)), screen.Micros(int64(f.Min)), screen.Micros(int64(f.Max)), last,
+	}
+}

@@ -1,0 +1,76 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+
+	"topsail/gateway"
+	"topsail/gateway/httpapi"
+	"topsail/internal/consulregistry"
+	"topsail/internal/demand"
+	"topsail/internal/redisstore"
+)
+
+// edge is what a gateway of a cluster is put together from, whether it serves HTTP or
+// answers in process.
+type edge struct {
+	*parts
+	name     string // among its peers
+	store    *redisstore.Store
+	client   *consulregistry.Client
+	registry *consulregistry.Registry
+	meter    *demand.Meter
+	dial     func(ctx context.Context, addr string) (net.Conn, error)
+}
+
+// openEdge opens the parts. The last good catalog is kept under the name of the role;
+// the store is to be closed.
+func (p *parts) openEdge(ctx context.Context, as, name string) (*edge, error) {
+	e := &edge{parts: p, name: name, meter: demand.NewMeter()}
+	var err error
+	if e.dial, err = p.dialSidecars(); err != nil {
+		return nil, err
+	}
+	if e.client, err = consulregistry.Connect(consulregistry.Options{Log: p.Log}); err != nil {
+		return nil, err
+	}
+	if e.registry, err = p.openRegistry(e.client, p.Config.Consul.Service); err != nil {
+		return nil, err
+	}
+	if e.store, err = p.openStore(ctx, as); err != nil {
+		return nil, err
+	}
+	p.storeMetrics(e.store)
+	return e, nil
+}
+
+// gateway makes the gateway.
+func (e *edge) gateway(ctx context.Context, http httpapi.Config) *gateway.Gateway {
+	return gateway.New(ctx, gateway.Config{
+		Name: e.name, Catalog: e.store, Resolver: e.registry, QueryIDs: e.store, Waker: e.store, States: e.store, Records: e.store, Usage: e.store,
+		Demand: e.meter, Dial: e.dial, CacheBytes: int64(e.Config.Gateway.CacheBytes), Metrics: e.Metrics, Log: e.Log, HTTP: http,
+	})
+}
+
+// ready says why the gateway cannot answer well, or nil. One that has found its catalog
+// and its replicas stays ready while Redis and Consul are away.
+func (e *edge) ready(ctx context.Context) error {
+	switch {
+	case ctx.Err() != nil:
+		return errors.New("it is stopping")
+	case e.store.State().Source == redisstore.FromNothing:
+		return fmt.Errorf("it has no catalog yet: %s", e.store.State().Away)
+	case e.registry.LastAnswer().IsZero():
+		return errors.New("it has not heard from Consul yet where replicas are")
+	}
+	return nil
+}
+
+// dialSidecars reaches sidecars, whose certificates may share one name.
+func (p *parts) dialSidecars() (func(ctx context.Context, addr string) (net.Conn, error), error) {
+	tls := p.TLS
+	tls.ServerName = p.Config.TLS.ServerName
+	return tls.Dialer()
+}

@@ -1,0 +1,51 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"golang.org/x/sync/errgroup"
+
+	"topsail/cmd/topsail/config"
+	"topsail/cmd/topsail/role"
+	"topsail/cmd/topsail/streams"
+	"topsail/gateway/httpapi"
+	"topsail/internal/obs"
+)
+
+// Stream serves the data streams of the configuration until ctx ends, with a gateway in
+// this process. Then it finishes what it has in hand.
+func Stream(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
+	if len(cfg.Served()) == 0 {
+		return errors.New("there is no stream to serve: write a [[stream]] into the configuration, as docs/streams.md has it, or name another file with --config")
+	}
+	p := newParts(cfg, log)
+	name := role.Name(cfg.Streaming.Name)
+	e, err := p.openEdge(ctx, "stream", name)
+	if err != nil {
+		return err
+	}
+	defer e.store.Close()
+	gateway := e.gateway(ctx, httpapi.Config{}) // of which nothing is served
+	set, err := streams.Open(p.Base, gateway, name)
+	if err != nil {
+		return err
+	}
+	ops, err := p.ListenOps()
+	if err != nil {
+		return err
+	}
+	ready := func() error { return errors.Join(e.ready(ctx), set.Ready()) }
+	// The gateway and the store outlive the jobs, which need them for what is in hand.
+	rest, stopRest := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopRest()
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { defer stopRest(); return set.Run(ctx) })
+	group.Go(func() error { return role.Ended(rest, gateway.Run(rest, nil)) })
+	group.Go(func() error { return role.Ended(rest, e.store.Run(rest)) })
+	group.Go(func() error { return role.Ended(ctx, p.announce(ctx, e.client, streamService, name, ops, ops, nil)) })
+	group.Go(func() error { return p.report(rest, "gateway", name, e.meter) })
+	group.Go(func() error { return p.ServeOps(rest, ops, obs.Health{Ready: ready}, set.Page()) })
+	return group.Wait()
+}

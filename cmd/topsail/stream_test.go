@@ -1,0 +1,310 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"topsail/internal/kafkastream"
+	"topsail/internal/redisstream"
+	"topsail/internal/servers"
+	"topsail/serving"
+	"topsail/stream"
+)
+
+// streamBroker is a real broker, and how a test writes to it and reads what is committed.
+type streamBroker struct {
+	server *servers.Server
+	lines  string // of a [[stream]], which say where it is
+	create func(t *testing.T, streams ...string)
+	open   func(stream string) (reader, error)
+	write  func(ctx context.Context, messages []serving.StreamMessage) error
+}
+
+func (b *streamBroker) kafka() bool { return b.server.Name == "kafka" }
+
+type reader interface {
+	Next(ctx context.Context, most int) ([]serving.StreamRecord, error)
+	Close()
+}
+
+// onBrokers runs a test on each kind of broker.
+func onBrokers(t *testing.T, test func(t *testing.T, b *streamBroker)) {
+	t.Run("redis", func(t *testing.T) { test(t, startRedis(t)) })
+	t.Run("kafka", func(t *testing.T) { test(t, startKafka(t)) })
+}
+
+func startRedis(t *testing.T) *streamBroker {
+	t.Helper()
+	port, err := servers.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := servers.Redis(t.TempDir(), port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	startServer(t, server)
+	redis := redisstream.Broker{Addrs: []string{server.Addr}, Log: slog.New(slog.DiscardHandler)}
+	return &streamBroker{
+		server: server, lines: fmt.Sprintf("broker = 'redis'\naddrs = [%q]\ntakeover_micros = 60000000\npatience_micros = 50000000\n", server.Addr),
+		create: func(*testing.T, ...string) {}, // they are there when they are written
+		open:   func(stream string) (reader, error) { return redis.NewReader(t.Context(), stream, false) },
+		write: func(ctx context.Context, messages []serving.StreamMessage) error {
+			p, err := redis.NewProducer(0)
+			if err != nil {
+				return err
+			}
+			defer p.Close()
+			return p.Write(ctx, messages)
+		},
+	}
+}
+
+func startKafka(t *testing.T) *streamBroker {
+	t.Helper()
+	ports, err := servers.FreePorts(3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := servers.Kafka(t.TempDir(), ports, servers.KafkaOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	startServer(t, server)
+	kafka := kafkastream.Broker{Addrs: []string{server.Addr}, Log: slog.New(slog.DiscardHandler)}
+	return &streamBroker{
+		server: server, lines: fmt.Sprintf("broker = 'kafka'\naddrs = [%q]\ntakeover_micros = 3000000\npatience_micros = 50000000\n", server.Addr),
+		create: func(t *testing.T, streams ...string) {
+			for _, stream := range streams {
+				if err := kafka.CreateTopic(t.Context(), stream, 4, nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+		},
+		open: func(stream string) (reader, error) { return kafka.NewReader(t.Context(), stream, false) },
+		write: func(ctx context.Context, messages []serving.StreamMessage) error {
+			p, err := kafka.NewProducer()
+			if err != nil {
+				return err
+			}
+			defer p.Close()
+			return p.Write(ctx, messages)
+		},
+	}
+}
+
+func startServer(t *testing.T, server *servers.Server) {
+	t.Helper()
+	t.Cleanup(server.Kill)
+	if err := server.Start(t.Context()); err != nil {
+		t.Fatalf("%v\n%s", err, server.LogTail())
+	}
+}
+
+// read is all that is committed in a stream. A broker that is away has it later.
+func (b *streamBroker) read(t *testing.T, name string) []serving.StreamRecord {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for ctx.Err() == nil {
+		if all, err := b.tryRead(ctx, name); err == nil {
+			return all
+		}
+		time.Sleep(50 * time.Millisecond) // the tick of a poll
+	}
+	t.Fatalf("the stream %s cannot be read within %v", name, patience)
+	return nil
+}
+
+func (b *streamBroker) tryRead(ctx context.Context, name string) ([]serving.StreamRecord, error) {
+	r, err := b.open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	var all []serving.StreamRecord
+	for {
+		records, err := r.Next(ctx, 1000)
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, records...)
+	}
+}
+
+const streamKeys = 8
+
+// asks are records that ask for the sums of i and 1, in both formats.
+func asks(stream_ string, from, to int) []serving.StreamMessage {
+	var all []serving.StreamMessage
+	for i := from; i < to; i++ {
+		m := serving.StreamMessage{Stream: stream_, Key: fmt.Appendf(nil, "key-%d", i%streamKeys)}
+		if i%2 == 0 {
+			m.Value = fmt.Appendf(nil, `{"uuid": "%d", "input": [%d, 1]}`, i, i)
+		} else {
+			var data []byte
+			for _, x := range []float64{float64(i), 1} {
+				data = binary.LittleEndian.AppendUint64(data, math.Float64bits(x))
+			}
+			m.Value = (&stream.Request{UUID: strconv.Itoa(i), Data: data}).AppendProtobuf(nil)
+		}
+		all = append(all, m)
+	}
+	return all
+}
+
+// sums reads the results, and wants each to be right, and the only one of its record.
+func (b *streamBroker) sums(t *testing.T, name string, ordered bool) map[int]stream.Response {
+	t.Helper()
+	all, last := map[int]stream.Response{}, map[string]int{}
+	for _, r := range b.read(t, name) {
+		format := stream.Protobuf
+		if r.Value[0] == '{' {
+			format = stream.JSON
+		}
+		result, err := stream.ParseResponse(r.Value, format)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i, err := strconv.Atoi(result.UUID)
+		if err != nil {
+			t.Fatalf("a result of %q", result.UUID)
+		}
+		if _, twice := all[i]; twice {
+			t.Fatalf("record %d has two results", i)
+		}
+		if sum, err := strconv.ParseFloat(string(result.Output), 64); err != nil || sum != float64(i+1) || result.Default {
+			t.Fatalf("the result of %d is %+v", i, result)
+		}
+		if key := fmt.Sprintf("key-%d", i%streamKeys); string(r.Key) != key || (format == stream.JSON) != (i%2 == 0) {
+			t.Fatalf("the result of %d is %+v", i, r)
+		}
+		if before, some := last[string(r.Key)]; ordered && some && before > i {
+			t.Fatalf("the result of %d comes after that of %d", i, before)
+		}
+		last[string(r.Key)] = i
+		all[i] = result
+	}
+	return all
+}
+
+func streamConfig(b *streamBroker, in, out, dead string, more string) string {
+	return fmt.Sprintf("\n[[stream]]\nname = 'sums'\napp = 'sum'\ninput = [%q]\noutput = %q\ndead_letter = %q\n%s%s", in, out, dead, b.lines, more)
+}
+
+// TestStreamsInLocalMode serves a stream beside everything else, through a change of its model.
+func TestStreamsInLocalMode(t *testing.T) {
+	onBrokers(t, func(t *testing.T, b *streamBroker) {
+		const half = 1000
+		b.create(t, "in", "out", "dead")
+		if err := b.write(t.Context(), asks("in", 0, half)); err != nil {
+			t.Fatal(err)
+		}
+		poison := []serving.StreamMessage{
+			{Stream: "in", Value: []byte("garbage")}, {Stream: "in", Value: []byte(`{"uuid": "x", "input": "text"}`)},
+			{Stream: "in", Key: []byte("key-3"), Value: []byte(`{"uuid": "3", "input": [3, 1]}`)}, {Stream: "in", Value: []byte(`{"input": [1]}`)},
+			{Stream: "in", Value: []byte(`{"uuid": "y", "input": [1], "app": "other"}`)}, {Stream: "in", Value: bytes.Repeat([]byte("x"), 5000)},
+		}
+		if err := b.write(t.Context(), poison); err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		second := fmt.Sprintf("\n[[model]]\nname = \"sum\"\nversion = \"2\"\ninput_type = \"doubles\"\ncommand = %s\nenv = { TOPSAIL_TEST = %q }\n", quoted(programs.gosum), dir)
+		config := sumConfig(dir, quoted(programs.gosum))
+		in := start(t, dir, config+streamConfig(b, "in", "out", "dead", "max_record_bytes = 4000\nbatch = 100\n")).ready()
+		in.until("results", func() bool { return len(b.sums(t, "out", true)) >= half/2 })
+
+		// The model is replaced while records go on to come.
+		replaced := filepath.Join(dir, "replaced.toml")
+		if err := os.WriteFile(replaced, []byte(config+second), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var writing sync.WaitGroup
+		writing.Go(func() {
+			for from := half; from < 2*half; from += 50 {
+				if err := b.write(t.Context(), asks("in", from, from+50)); err != nil {
+					t.Error(err)
+				}
+				time.Sleep(20 * time.Millisecond) // a source of records
+			}
+		})
+		person := operate(t, in)
+		person.do("apply", "-f", replaced, "--yes")
+		writing.Wait()
+		in.until("all results", func() bool { return len(b.sums(t, "out", true)) == 2*half })
+		person.ready("sum:2", 1)
+		if err := b.write(t.Context(), asks("in", 2*half, 2*half+100)); err != nil {
+			t.Fatal(err)
+		}
+		in.until("the last results", func() bool { return len(b.sums(t, "out", true)) == 2*half+100 })
+		versions := map[string]int{}
+		for i, r := range b.sums(t, "out", true) {
+			versions[r.Version]++
+			if i < half/2 && r.Version != "1" || i >= 2*half && r.Version != "2" {
+				t.Errorf("record %d was predicted by version %s", i, r.Version)
+			}
+		}
+		if versions["1"]+versions["2"] != 2*half+100 {
+			t.Errorf("versions %v", versions)
+		}
+
+		reasons := map[string]int{}
+		for _, d := range b.read(t, "dead") {
+			for _, h := range d.Headers {
+				if h.Name == stream.HeaderKind {
+					reasons[string(h.Value)]++
+				}
+			}
+		}
+		if want := map[string]int{"unreadable": 1, "wrong_input": 1, "repeated_id": 1, "no_id": 1, "unknown_app": 1, "record_too_large": 1}; fmt.Sprint(reasons) != fmt.Sprint(want) {
+			t.Errorf("dead letters for %v", reasons)
+		}
+		ops := regexp.MustCompile(`http://([0-9.:]+)/metrics`).FindStringSubmatch(in.output())[1]
+		var page struct{ Streams []stream.Status }
+		if err := json.Unmarshal([]byte(fetched(t, "http://"+ops+"/streams")), &page); err != nil || len(page.Streams) != 1 {
+			t.Fatalf("%+v, %v", page, err)
+		}
+		if got, want := page.Streams[0].Tally, (stream.Tally{Records: 2*half + 106, Results: 2*half + 100, DeadLetters: 6}); got != want {
+			t.Errorf("the page says %+v, want %+v", got, want)
+		}
+		if metrics := fetched(t, "http://"+ops+"/metrics"); !strings.Contains(metrics, `topsail_stream_records_total{result="predicted",stream="sums"} 2100`) {
+			t.Error("the metrics do not say how many were predicted")
+		}
+		if err := in.stop(os.Interrupt); err != nil {
+			t.Errorf("ended with %v:\n%s", err, in.output())
+		}
+	})
+}
+
+func fetched(t *testing.T, url string) string {
+	t.Helper()
+	response, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK {
+		t.Fatalf("GET %s: status %d, %v", url, response.StatusCode, err)
+	}
+	return string(text)
+}

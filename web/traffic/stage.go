@@ -1,0 +1,251 @@
+package traffic
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"topsail/internal/obs"
+	"topsail/serving"
+)
+
+const (
+	stageInputsName  = "topsail_stage_inputs_total"
+	stageSizesName   = "topsail_stage_batch_size"
+	stageRunName     = "topsail_stage_batch_seconds"
+	stageWaitName    = "topsail_stage_queue_seconds"
+	stageQueueName   = "topsail_stage_queue_length"
+	stageReadyName   = "topsail_stage_workers_ready"
+	stageWorkersName = "topsail_stage_workers"
+)
+
+// What is kept of a stage's past: its sums at each look, or nearly so, for two minutes,
+// and then one of each minute. That is some 15 KB for a stage of a replica that is asked
+// all the time.
+const (
+	stageOften  = 9 * time.Second // a little less than there is between two looks at a sidecar
+	stageRecent = 2 * time.Minute
+	stageSeldom = time.Minute
+	stageSpan   = 15 * time.Minute
+)
+
+// stage is what a sidecar has measured of one stage of a replica's pipeline.
+type stage struct {
+	there                   bool // it is one of the pipeline's that runs now
+	position                int
+	after                   []string
+	workers, ready, waiting int
+	read                    *stageSums // since the sidecar started
+	sums                    *stageSums // since it was first read
+	past                    []moment   // the sums at earlier looks, the oldest first
+}
+
+// moment is the sums at a time.
+type moment struct {
+	at time.Time
+	*stageSums
+}
+
+// stageSums only grow. They are never changed once they are kept.
+type stageSums struct {
+	ended           map[string]float64 // inputs by status; those that there are
+	batches, inputs float64            // batches, and inputs in them
+	wait, run       timing             // of inputs, and of batches
+}
+
+// timing is how long things took.
+type timing struct {
+	histogram
+	seconds float64
+}
+
+// stage finds or makes a stage; nil where there are too many.
+func (m *measures) stage(name string) *stage {
+	s := m.stages[name]
+	if s == nil && name != "" && len(m.stages) < serving.MaxStages {
+		if m.stages == nil {
+			m.stages = map[string]*stage{}
+		}
+		s = &stage{read: &stageSums{ended: map[string]float64{}}}
+		m.stages[name] = s
+	}
+	return s
+}
+
+// stageReader is what reads the samples of a metric of stages; nil for any other.
+func stageReader(name string) func(*stage, *obs.Sample) {
+	switch name {
+	case stageInputsName:
+		return func(st *stage, s *obs.Sample) {
+			if n := number(s.GetCounter().GetValue()); n > 0 {
+				st.read.ended[label(s, "status")] = n
+			}
+		}
+	case stageSizesName:
+		return func(st *stage, s *obs.Sample) {
+			st.read.batches, st.read.inputs = float64(s.GetHistogram().GetSampleCount()), number(s.GetHistogram().GetSampleSum())
+		}
+	case stageRunName:
+		return func(st *stage, s *obs.Sample) { st.read.run = readTiming(s) }
+	case stageWaitName:
+		return func(st *stage, s *obs.Sample) { st.read.wait = readTiming(s) }
+	case stageQueueName:
+		return func(st *stage, s *obs.Sample) { st.waiting = count(s) }
+	case stageReadyName:
+		return func(st *stage, s *obs.Sample) { st.there, st.ready = true, count(s) }
+	case stageWorkersName:
+		return (*stage).readPlace
+	}
+	return nil
+}
+
+// readPlace reads how many workers there should be, and where the stage stands.
+func (st *stage) readPlace(s *obs.Sample) {
+	st.workers = count(s)
+	if position, err := strconv.Atoi(label(s, "position")); err == nil {
+		st.position = position
+	}
+	if after := label(s, "after"); after != "" {
+		st.after = strings.Split(after, ",")
+	}
+}
+
+func readTiming(s *obs.Sample) timing {
+	h, ok := readHistogram(s.GetHistogram())
+	if !ok {
+		return timing{}
+	}
+	return timing{h, number(s.GetHistogram().GetSampleSum())}
+}
+
+// follow adds what came since the look before, of which the stage is nil where there
+// was none.
+func (st *stage) follow(before *stage, at time.Time) {
+	if before == nil {
+		st.sums = &stageSums{}
+		st.past = []moment{{at, st.sums}}
+		return
+	}
+	st.sums, st.past = before.sums, before.past
+	if came := st.read.since(before.read); !came.empty() {
+		st.sums = st.sums.plus(came)
+	}
+	if last := st.past[len(st.past)-1]; at.Sub(last.at) >= stageOften {
+		st.past = thinned(append(slices.Clip(st.past), moment{at, st.sums}), at)
+	}
+}
+
+// thinned leaves of the past what is worth keeping at a time.
+func thinned(past []moment, now time.Time) []moment {
+	kept := past[:0]
+	for i, m := range past {
+		beyond := i+1 < len(past) && now.Sub(past[i+1].at) >= stageSpan // the next one is old enough
+		recent := now.Sub(m.at) <= stageRecent
+		if !beyond && (recent || len(kept) == 0 || m.at.Sub(kept[len(kept)-1].at) >= stageSeldom) {
+			kept = append(kept, m)
+		}
+	}
+	return kept
+}
+
+// within is what the stage did in a window up to a time, and how many seconds that was:
+// no fewer than the window has, where so much is known.
+func (st *stage) within(window time.Duration, now time.Time) (*stageSums, float64) {
+	from := st.past[0]
+	for _, m := range st.past[1:] {
+		if now.Sub(m.at) < window {
+			break
+		}
+		from = m
+	}
+	return st.sums.since(from.stageSums), now.Sub(from.at).Seconds()
+}
+
+// since is what was counted after before. A sidecar that started anew counts from nothing.
+func (s *stageSums) since(before *stageSums) *stageSums {
+	if s.anew(before) {
+		return s
+	}
+	d := &stageSums{
+		ended: maps.Clone(s.ended), batches: s.batches - before.batches, inputs: s.inputs - before.inputs,
+		wait: s.wait.since(before.wait), run: s.run.since(before.run),
+	}
+	for status, n := range before.ended {
+		if d.ended[status] -= n; d.ended[status] == 0 {
+			delete(d.ended, status)
+		}
+	}
+	return d
+}
+
+func (t timing) since(before timing) timing {
+	if !t.alike(before.histogram) {
+		return t
+	}
+	d := timing{histogram{t.bounds, slices.Clone(t.counts)}, t.seconds - before.seconds}
+	for i, n := range before.counts {
+		d.counts[i] -= n
+	}
+	return d
+}
+
+// anew says whether anything that only grows has become less.
+func (s *stageSums) anew(before *stageSums) bool {
+	for status, n := range before.ended {
+		if s.ended[status] < n {
+			return true
+		}
+	}
+	return s.batches < before.batches || s.inputs < before.inputs || s.wait.less(before.wait) || s.run.less(before.run)
+}
+
+func (t timing) less(before timing) bool {
+	if t.alike(before.histogram) {
+		for i, n := range before.counts {
+			if t.counts[i] < n {
+				return true
+			}
+		}
+	}
+	return t.seconds < before.seconds
+}
+
+func (s *stageSums) empty() bool {
+	return len(s.ended) == 0 && s.batches == 0 && s.wait.total() == 0
+}
+
+func (s *stageSums) plus(d *stageSums) *stageSums {
+	sum := &stageSums{ended: maps.Clone(s.ended)}
+	sum.wait.add(s.wait)
+	sum.run.add(s.run)
+	sum.batches, sum.inputs = s.batches, s.inputs
+	sum.add(d)
+	return sum
+}
+
+// add adds to sums that nobody keeps yet.
+func (s *stageSums) add(d *stageSums) {
+	if s.ended == nil {
+		s.ended = map[string]float64{}
+	}
+	for status, n := range d.ended {
+		s.ended[status] += n
+	}
+	s.batches += d.batches
+	s.inputs += d.inputs
+	s.wait.add(d.wait)
+	s.run.add(d.run)
+}
+
+func (t *timing) add(d timing) {
+	if len(d.bounds) == 0 {
+		return
+	}
+	if !t.alike(d.histogram) {
+		t.seconds = 0 // the histogram begins anew, and so do they
+	}
+	t.histogram.add(d.histogram)
+	t.seconds += d.seconds
+}
