@@ -76,6 +76,7 @@ func TestACutEntryIsRefused(t *testing.T) {
 		"predict several inputs":               {26, 34, 65, 78, 91},
 		"predict of a newer peer":              {15, 23},
 		"reply with confidence and qualifiers": {25, 38},
+		"reply with stages":                    {12},
 		"feedback":                             {35, 43},
 		"metrics counter":                      {24},
 	}
@@ -211,6 +212,8 @@ func TestAFieldOfAnotherSizeIsRefused(t *testing.T) {
 		{Kind: KindPredict, Body: withField(predict, 16, predictTrace, make([]byte, TraceSize+1))},
 		{Kind: KindReply, Body: withField(reply, 24, answerConfidence, make([]byte, 7))},
 		{Kind: KindReply, Body: withField(reply, 24, answerQualifiers, []byte{1, 0, 0})},
+		{Kind: KindReply, Body: withField(reply, 24, answerStages, []byte{1, 'a', 0, 0, 0, 0})},
+		{Kind: KindReply, Body: withField(reply, 24, answerStages, []byte{1, 'a', 0, 0, 0, 0, 0, 2})},
 		{Kind: KindFeedback, Body: withField(label, 8, feedbackQueryID, make([]byte, 7))},
 	} {
 		_, err := decode(f)

@@ -67,6 +67,7 @@ const answerLast = 1
 const (
 	answerConfidence = 1
 	answerQualifiers = 2
+	answerStages     = 3
 )
 
 // ReplyHead is the fixed part of a REPLY.
@@ -89,6 +90,9 @@ type Answer struct {
 	Confidence    float64
 	HasConfidence bool
 	Qualifiers    []byte // an encoded payload
+	// Stages may stand beside any status: how the input fared at the stages that it was
+	// at, as AppendStageTime encodes it and StageTimes reads it.
+	Stages []byte
 }
 
 // AppendReplyHead appends the fixed part; Count entries must follow it.
@@ -111,8 +115,18 @@ func AppendAnswer(b []byte, a *Answer) []byte {
 	b = append(b, uint8(a.Status), flags, 0, 0)
 	if a.Status != StatusOK {
 		message := clip(a.Message, 1<<16-1)
-		return closeSize(append(appendU16(b, uint16(len(message))), message...), at)
+		b = append(appendU16(b, uint16(len(message))), message...)
+	} else {
+		b = a.appendOutput(b)
 	}
+	if len(a.Stages) > 0 {
+		b = appendField(b, answerStages, a.Stages)
+	}
+	return closeSize(b, at)
+}
+
+// appendOutput appends the payload, and what stands beside it.
+func (a *Answer) appendOutput(b []byte) []byte {
 	b = append(b, a.Payload...)
 	if a.HasConfidence {
 		b = appendF64(appendU32(append(b, answerConfidence), 8), a.Confidence)
@@ -120,7 +134,7 @@ func AppendAnswer(b []byte, a *Answer) []byte {
 	if len(a.Qualifiers) > 0 {
 		b = appendField(b, answerQualifiers, a.Qualifiers)
 	}
-	return closeSize(b, at)
+	return b
 }
 
 // Reply walks a REPLY frame: Next until it says false, then Err.
@@ -162,7 +176,7 @@ func (r *Reply) Next(a *Answer) bool {
 	}
 	for e.more() {
 		tag, value := e.field()
-		if a.Status == StatusOK { // the other statuses have no fields yet
+		if a.Status == StatusOK || tag == answerStages { // the others belong to an output
 			a.setField(tag, &value)
 		}
 		e.err = value.err
@@ -177,6 +191,8 @@ func (a *Answer) setField(tag uint8, value *cursor) {
 		a.Confidence, a.HasConfidence = value.f64("confidence"), true
 	case answerQualifiers:
 		a.Qualifiers = value.skipPayload()
+	case answerStages:
+		a.Stages = value.stageTimes()
 	}
 }
 

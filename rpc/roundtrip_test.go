@@ -110,6 +110,9 @@ func answers() *rapid.Generator[answer] {
 			Index: rapid.Uint32().Draw(t, "index"), More: rapid.Bool().Draw(t, "more"),
 			Status: Status(rapid.ByteMax(byte(StatusCancelled)).Draw(t, "status")),
 		}
+		for range rapid.IntRange(0, 3).Draw(t, "stages") {
+			a.Stages = AppendStageTime(a.Stages, StageTime{[]byte(rapid.StringN(0, 20, 255).Draw(t, "stage")), rapid.Bool().Draw(t, "ended"), micros().Draw(t, "took")})
+		}
 		if a.Status != StatusOK {
 			a.Message = []byte(shortText().Draw(t, "message"))
 			return answer{Answer: a}
