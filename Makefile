@@ -69,7 +69,7 @@ test-ui: build ## check the web UI and drive it with Chromium
 	scripts/test-ui
 
 test-go: $(VENV)/test $(VENV)-clipper/made servers $(PMML)
-	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" go test -race -timeout 10m $$(go list ./... | grep -v internal/faults)
+	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" scripts/test-go
 
 # By itself: what clients see under a fault is no use while other tests compete.
 faults: servers ## break a real cluster under load, servers being away for OUTAGE
