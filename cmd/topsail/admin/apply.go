@@ -145,6 +145,9 @@ func appOf(a *serving.App) (api.App, error) {
 	}
 	setMicros(&doc.SLO, a.SLO)
 	setMicros(&doc.ColdStart, a.ColdStart)
+	for _, s := range a.Stages {
+		doc.Stages = append(doc.Stages, api.AppStage{Name: s.Name, Model: s.Model, After: s.After})
+	}
 	if a.Cache != (serving.CacheSpec{}) {
 		doc.Cache = &api.Cache{Off: a.Cache.Off, Round: a.Cache.Round}
 		setMicros(&doc.Cache.TTL, a.Cache.TTL)

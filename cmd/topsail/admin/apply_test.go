@@ -4,9 +4,12 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
+	"time"
 
+	"topsail/serving"
 	"topsail/web/api"
 )
 
@@ -148,5 +151,28 @@ func TestRollBack(t *testing.T) {
 	}
 	if r := f.run(t, "rollback", "x", "--yes"); r.status != exitUnknown {
 		t.Errorf("%+v", r)
+	}
+}
+
+// TestNothingOfAnAppIsLost holds that each member of the API's app is filled in from a
+// file's.
+func TestNothingOfAnAppIsLost(t *testing.T) {
+	doc, err := appOf(&serving.App{
+		Name: "a", Description: "d", InputType: serving.Ints, DefaultOutput: "0", SLO: time.Second, ColdStart: time.Minute, Models: []string{"m"},
+		Stages: serving.Pipeline{{Name: "s", Model: "m", After: []string{serving.QueryInput}}}, OutputType: serving.OutputLabel,
+		Policy: serving.PolicySpec{Kind: serving.PolicySingle}, Weight: 2, Cache: serving.CacheSpec{Off: true}, Example: "[1]", RequireKey: true,
+		Limit: &serving.Limit{PerSecond: 1},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := reflect.ValueOf(doc)
+	for _, f := range reflect.VisibleFields(v.Type()) {
+		if f.Name != "Origin" && v.FieldByIndex(f.Index).IsZero() {
+			t.Errorf("%s is left out", f.Name)
+		}
+	}
+	if s := doc.Stages[0]; s.Name != "s" || s.Model != "m" || len(s.After) != 1 {
+		t.Errorf("the stage is %+v", s)
 	}
 }
