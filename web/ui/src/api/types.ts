@@ -19,6 +19,7 @@ export interface Problem {
 
 export interface App {
   name: string
+  description?: string
   input_type: InputType
   default_output?: string
   latency_slo_micros: number
@@ -102,6 +103,7 @@ export interface Pin {
 export interface Version {
   model?: string
   version: string
+  description?: string
   input_type?: InputType
   input_length?: number
   labels?: string[]
