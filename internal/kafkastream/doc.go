@@ -11,5 +11,11 @@
 // once what it left open; two that run under one name end each other's transactions, so a
 // name must be of one process. Kafka must be 3.0 or later.
 //
+// All of this is as good as Kafka's own transactions. A Kafka that is one process, controller
+// and broker at once, may forget to end a transaction when it is killed in the middle of it:
+// until its broker has registered anew it takes partitions for deleted. Then results may come
+// twice, or a partition may stand still. Controllers of their own, as Kafka asks for in
+// production, are what helps.
+//
 // Topics are not created by using them: Broker.CreateTopic does.
 package kafkastream

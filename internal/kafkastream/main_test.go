@@ -23,7 +23,7 @@ import (
 const patience = 30 * time.Second
 
 // takeover is as short as busy machines allow.
-const takeover = 2 * time.Second
+const takeover = 3 * time.Second
 
 // shared is the Kafka of most tests, each of which has topics of its own. The first one
 // that asks for it starts it.
@@ -136,21 +136,32 @@ func write(t testing.TB, b Broker, messages ...serving.StreamMessage) {
 // read is all that is committed in a topic.
 func read(t testing.TB, b Broker, topic string) []serving.StreamRecord {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
+	for end := time.Now().Add(patience); ; {
+		all, err := readAll(t.Context(), b, topic)
+		if err == nil {
+			return all
+		}
+		if time.Now().After(end) {
+			t.Fatal(err)
+		}
+	}
+}
+
+func readAll(ctx context.Context, b Broker, topic string) (all []serving.StreamRecord, err error) {
 	r, err := b.NewReader(ctx, topic, false)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	defer r.Close()
-	var all []serving.StreamRecord
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	for {
 		records, err := r.Next(ctx, 1000)
 		if errors.Is(err, io.EOF) {
-			return all
+			return all, nil
 		}
 		if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		all = append(all, records...)
 	}

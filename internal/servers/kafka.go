@@ -42,7 +42,7 @@ const kafkaFormatWithin = time.Minute
 //
 // It sees sooner than others that somebody is gone: members of groups may have a
 // session timeout of half a second, transactions end a second after their timeout, and
-// a broker that was killed is back in about two seconds. Rebalances begin at once.
+// a broker that was killed is back in four seconds. Rebalances begin at once.
 func Kafka(dir string, port int, opt KafkaOptions) (*Server, error) {
 	s := &Server{Name: "kafka", Addr: address(port), ready: kafkaReady}
 	return s, s.kafka(dir, kafkaProperties(dir, port, opt), opt.Users)
@@ -93,7 +93,7 @@ const kafkaTimes = `
 controller.quorum.election.timeout.ms=200
 controller.quorum.election.backoff.max.ms=100
 broker.heartbeat.interval.ms=300
-broker.session.timeout.ms=1500
+broker.session.timeout.ms=4000
 `
 
 func kafkaProperties(dir string, port int, opt KafkaOptions) string {
