@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -462,8 +462,9 @@ def test_without_a_sidecar_it_ends_with_the_sentence_of_a_plain_container(serve)
 def test_a_stage_announces_the_querys_type_and_its_pipeline(serve):
     container = serve("gated")
     seen = {}
-    for _ in range(3):
-        with container.accept() as peer:
+    with ExitStack() as peers:  # a worker whose connection ends would come again
+        for _ in range(3):
+            peer = peers.enter_context(container.accept())
             peer.greet(features=2)
             entry = peer.announced()
             seen[entry.stage] = entry

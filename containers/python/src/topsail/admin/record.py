@@ -63,6 +63,7 @@ class App(Record):
     name: str
     input_type: str
     latency_slo_micros: int
+    description: str | None = None
     default_output: str | None = None
     models: list[str] | None = None
     stages: list[dict[str, Any]] | None = None
@@ -94,6 +95,7 @@ class Version(Record):
 
     version: str
     model: str | None = None
+    description: str | None = None
     input_type: str | None = None
     input_length: int | None = None
     replicas: int | None = None
