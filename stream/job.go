@@ -161,6 +161,9 @@ func (j *Job) Run(ctx context.Context) error {
 // poll returns the next records.
 func (j *Job) poll(ctx context.Context) ([]serving.StreamRecord, error) {
 	records, err := j.cfg.Consumer.Poll(ctx, j.cfg.Batch)
+	if err == nil && len(records) == 0 {
+		err = errNothing
+	}
 	switch {
 	case err == nil:
 		j.troubles.end(pollRecords)
@@ -170,6 +173,8 @@ func (j *Job) poll(ctx context.Context) ([]serving.StreamRecord, error) {
 	}
 	return records, err
 }
+
+var errNothing = errors.New("the consumer returned neither records nor an error")
 
 // serve brings records to their results and commits both. Its error says that they were
 // not committed.

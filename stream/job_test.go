@@ -474,6 +474,33 @@ func TestBrokerFailures(t *testing.T) {
 	}
 }
 
+// empty polls nothing the first time.
+type empty struct {
+	*member
+	polled bool
+}
+
+func (e *empty) Poll(ctx context.Context, most int) ([]serving.StreamRecord, error) {
+	if !e.polled {
+		e.polled = true
+		return nil, nil
+	}
+	return e.member.Poll(ctx, most)
+}
+
+// TestAConsumerThatIsWrong does not bring the job down.
+func TestAConsumerThatIsWrong(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		broker := newMemory("in")
+		broker.write(jsonRecord("a", 1))
+		j, _, _ := run(t, broker, newScorer(double), func(c *Config) { c.Consumer = &empty{member: broker.join()} })
+		settled(time.Minute)
+		if len(results(t, broker, "out")) != 1 || !strings.Contains(j.Status().LastError, "neither records nor an error") {
+			t.Errorf("results %+v, status %+v", broker.read("out"), j.Status())
+		}
+	})
+}
+
 // TestLostRecords are forgotten, and not of interest.
 func TestLostRecords(t *testing.T) {
 	bubble(t, func(t *testing.T) {

@@ -20,9 +20,6 @@ func (r *recent) place(id string) (place string, known bool) {
 
 // add remembers an id that is not known, and forgets the oldest one.
 func (r *recent) add(id, place string) {
-	if len(r.ids) == 0 {
-		return
-	}
 	if oldest := r.ids[r.next]; oldest != "" {
 		delete(r.places, oldest)
 	}

@@ -12,6 +12,7 @@ import (
 	"math"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -29,7 +30,8 @@ import (
 
 // streamBroker is a real broker, and how a test writes to it and reads what is committed.
 type streamBroker struct {
-	server *servers.Server
+	server *servers.Server // that a test may kill
+	addrs  []string
 	lines  string // of a [[stream]], which say where it is
 	create func(t *testing.T, streams ...string)
 	open   func(stream string) (reader, error)
@@ -62,7 +64,8 @@ func startRedis(t *testing.T) *streamBroker {
 	startServer(t, server)
 	redis := redisstream.Broker{Addrs: []string{server.Addr}, Log: slog.New(slog.DiscardHandler)}
 	return &streamBroker{
-		server: server, lines: fmt.Sprintf("broker = 'redis'\naddrs = [%q]\ntakeover_micros = 60000000\npatience_micros = 50000000\n", server.Addr),
+		server: server, addrs: []string{server.Addr},
+		lines:  fmt.Sprintf("broker = 'redis'\naddrs = [%q]\ntakeover_micros = 60000000\npatience_micros = 50000000\n", server.Addr),
 		create: func(*testing.T, ...string) {}, // they are there when they are written
 		open:   func(stream string) (reader, error) { return redis.NewReader(t.Context(), stream, false) },
 		write: func(ctx context.Context, messages []serving.StreamMessage) error {
@@ -76,20 +79,35 @@ func startRedis(t *testing.T) *streamBroker {
 	}
 }
 
+// startKafka starts a controller and two brokers, each of which has all partitions: a
+// broker alone that is killed in the middle of a transaction may forget to end it.
 func startKafka(t *testing.T) *streamBroker {
 	t.Helper()
-	ports, err := servers.FreePorts(3)
+	ports, err := servers.FreePorts(7)
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, err := servers.Kafka(t.TempDir(), ports, servers.KafkaOptions{})
+	controller, err := servers.KafkaController(t.TempDir(), ports+6)
 	if err != nil {
 		t.Fatal(err)
 	}
-	startServer(t, server)
-	kafka := kafkastream.Broker{Addrs: []string{server.Addr}, Log: slog.New(slog.DiscardHandler)}
+	startServer(t, controller)
+	var brokers []*servers.Server
+	var addrs []string
+	for n := range 2 {
+		one, err := servers.Kafka(t.TempDir(), ports+3*n, servers.KafkaOptions{Controller: ports + 6, Settings: []string{
+			fmt.Sprintf("node.id=%d", n+1), "default.replication.factor=2", "offsets.topic.replication.factor=2", "transaction.state.log.replication.factor=2",
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		startServer(t, one)
+		brokers, addrs = append(brokers, one), append(addrs, one.Addr)
+	}
+	kafka := kafkastream.Broker{Addrs: addrs, Log: slog.New(slog.DiscardHandler)}
 	return &streamBroker{
-		server: server, lines: fmt.Sprintf("broker = 'kafka'\naddrs = [%q]\ntakeover_micros = 3000000\npatience_micros = 50000000\n", server.Addr),
+		server: brokers[0], addrs: addrs,
+		lines:  fmt.Sprintf("broker = 'kafka'\naddrs = [%q, %q]\ntakeover_micros = 3000000\npatience_micros = 50000000\n", addrs[0], addrs[1]),
 		create: func(t *testing.T, streams ...string) {
 			for _, stream := range streams {
 				if err := kafka.CreateTopic(t.Context(), stream, 4, nil); err != nil {
@@ -175,7 +193,7 @@ func asks(stream_ string, from, to int) []serving.StreamMessage {
 // sums reads the results, and wants each to be right, and the only one of its record.
 func (b *streamBroker) sums(t *testing.T, name string, ordered bool) map[int]stream.Response {
 	t.Helper()
-	all, last := map[int]stream.Response{}, map[string]int{}
+	all, last, places := map[int]stream.Response{}, map[string]int{}, map[int]string{}
 	for _, r := range b.read(t, name) {
 		format := stream.Protobuf
 		if r.Value[0] == '{' {
@@ -189,9 +207,10 @@ func (b *streamBroker) sums(t *testing.T, name string, ordered bool) map[int]str
 		if err != nil {
 			t.Fatalf("a result of %q", result.UUID)
 		}
-		if _, twice := all[i]; twice {
-			t.Fatalf("record %d has two results", i)
+		if at, twice := places[i]; twice {
+			t.Fatalf("record %d has two results, at %s and %s", i, at, r.Place)
 		}
+		places[i] = r.Place
 		if sum, err := strconv.ParseFloat(string(result.Output), 64); err != nil || sum != float64(i+1) || result.Default {
 			t.Fatalf("the result of %d is %+v", i, result)
 		}
@@ -293,6 +312,18 @@ func TestStreamsInLocalMode(t *testing.T) {
 			t.Errorf("ended with %v:\n%s", err, in.output())
 		}
 	})
+}
+
+// TestNothingToServe is said, and how to mend it.
+func TestNothingToServe(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "topsail.toml")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(programs.topsail, "stream", "--config", file).CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "write a [[stream]] into the configuration") {
+		t.Errorf("%v: %s", err, out)
+	}
 }
 
 func fetched(t *testing.T, url string) string {

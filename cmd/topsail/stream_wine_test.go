@@ -78,7 +78,7 @@ func wineFolder(t *testing.T, b *streamBroker) (dir, config string) {
 	if len(addrs.FindAllString(config, -1)) != 1 {
 		t.Fatalf("the example says addrs more than once, or never:\n%s", config)
 	}
-	return dir, addrs.ReplaceAllString(config, fmt.Sprintf("addrs = [%q]", b.server.Addr))
+	return dir, addrs.ReplaceAllString(config, fmt.Sprintf("addrs = [%q]", b.addrs[0]))
 }
 
 // uncommented has the second version.

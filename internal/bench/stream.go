@@ -243,7 +243,7 @@ func serveStream(ctx context.Context, s setup) error {
 	if err != nil {
 		return err
 	}
-	defer consumer.Close()
+	defer func() { _ = consumer.Close() }() // the process ends with it
 	job, err := stream.New(stream.Config{
 		Name: "bench", Consumer: consumer, Scorer: g, Streams: []string{s.Stream.In}, App: appName, Output: s.Stream.Out, DeadLetter: s.Stream.Dead,
 		Batch: 1000, Patience: time.Minute, Log: newLog(),

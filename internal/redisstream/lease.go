@@ -49,17 +49,21 @@ func (l *leases) hold(ctx context.Context, client redis.UniversalClient, scripts
 	}
 	keys := append([]string{l.members}, l.of(l.group.Streams)...)
 	indexes, err := scripts.lease.Run(ctx, client, keys, l.group.Member, l.token, l.group.Takeover.Milliseconds()).Int64Slice()
+	before := l.held
+	l.held, l.renew = nil, time.Time{} // until it is known: an answer that is lost may have told of others
 	if err != nil {
 		return false, fmt.Errorf("lease streams: %w", err)
 	}
 	var held, fresh []string
 	for _, i := range indexes {
+		taken := i < 0
+		i = max(i, -i)
 		if i < 1 || int(i) > len(l.group.Streams) {
 			return false, fmt.Errorf("lease streams: there is no stream %d", i)
 		}
 		stream := l.group.Streams[i-1]
 		held = append(held, stream)
-		if !slices.Contains(l.held, stream) {
+		if taken || !slices.Contains(before, stream) {
 			fresh = append(fresh, stream)
 		}
 	}
