@@ -79,35 +79,29 @@ func startRedis(t *testing.T) *streamBroker {
 	}
 }
 
-// startKafka starts a controller and two brokers, each of which has all partitions: a
-// broker alone that is killed in the middle of a transaction may forget to end it.
+// startKafka starts a broker and a controller of its own, which outlives it: one that is
+// both and is killed in the middle of a transaction may forget to end that.
 func startKafka(t *testing.T) *streamBroker {
 	t.Helper()
-	ports, err := servers.FreePorts(7)
+	ports, err := servers.FreePorts(4)
 	if err != nil {
 		t.Fatal(err)
 	}
-	controller, err := servers.KafkaController(t.TempDir(), ports+6)
+	controller, err := servers.KafkaController(t.TempDir(), ports+3)
 	if err != nil {
 		t.Fatal(err)
 	}
 	startServer(t, controller)
-	var brokers []*servers.Server
-	var addrs []string
-	for n := range 2 {
-		one, err := servers.Kafka(t.TempDir(), ports+3*n, servers.KafkaOptions{Controller: ports + 6, Settings: []string{
-			fmt.Sprintf("node.id=%d", n+1), "default.replication.factor=2", "offsets.topic.replication.factor=2", "transaction.state.log.replication.factor=2",
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		startServer(t, one)
-		brokers, addrs = append(brokers, one), append(addrs, one.Addr)
+	server, err := servers.Kafka(t.TempDir(), ports, servers.KafkaOptions{Controller: ports + 3})
+	if err != nil {
+		t.Fatal(err)
 	}
+	startServer(t, server)
+	addrs := []string{server.Addr}
 	kafka := kafkastream.Broker{Addrs: addrs, Log: slog.New(slog.DiscardHandler)}
 	return &streamBroker{
-		server: brokers[0], addrs: addrs,
-		lines:  fmt.Sprintf("broker = 'kafka'\naddrs = [%q, %q]\ntakeover_micros = 3000000\npatience_micros = 50000000\n", addrs[0], addrs[1]),
+		server: server, addrs: addrs,
+		lines:  fmt.Sprintf("broker = 'kafka'\naddrs = [%q]\ntakeover_micros = 3000000\npatience_micros = 50000000\n", server.Addr),
 		create: func(t *testing.T, streams ...string) {
 			for _, stream := range streams {
 				if err := kafka.CreateTopic(t.Context(), stream, 4, nil); err != nil {
