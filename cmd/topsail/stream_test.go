@@ -101,7 +101,7 @@ func startKafka(t *testing.T) *streamBroker {
 	kafka := kafkastream.Broker{Addrs: addrs, Log: slog.New(slog.DiscardHandler)}
 	return &streamBroker{
 		server: server, addrs: addrs,
-		lines:  fmt.Sprintf("broker = 'kafka'\naddrs = [%q]\ntakeover_micros = 3000000\npatience_micros = 50000000\n", server.Addr),
+		lines: fmt.Sprintf("broker = 'kafka'\naddrs = [%q]\ntakeover_micros = 3000000\npatience_micros = 50000000\n", server.Addr),
 		create: func(t *testing.T, streams ...string) {
 			for _, stream := range streams {
 				if err := kafka.CreateTopic(t.Context(), stream, 4, nil); err != nil {
