@@ -244,7 +244,7 @@ func TestStreamsInLocalMode(t *testing.T) {
 		second := fmt.Sprintf("\n[[model]]\nname = \"sum\"\nversion = \"2\"\ninput_type = \"doubles\"\ncommand = %s\nenv = { TOPSAIL_TEST = %q }\n", quoted(programs.gosum), dir)
 		config := sumConfig(dir, quoted(programs.gosum))
 		in := start(t, dir, config+streamConfig(b, "in", "out", "dead", "max_record_bytes = 4000\nbatch = 100\n")).ready()
-		in.until("results", func() bool { return len(b.sums(t, "out", true)) >= half/2 })
+		in.until("results", func() bool { return len(b.sums(t, "out", true)) == half })
 
 		// The model is replaced while records go on to come.
 		replaced := filepath.Join(dir, "replaced.toml")
@@ -272,7 +272,7 @@ func TestStreamsInLocalMode(t *testing.T) {
 		versions := map[string]int{}
 		for i, r := range b.sums(t, "out", true) {
 			versions[r.Version]++
-			if i < half/2 && r.Version != "1" || i >= 2*half && r.Version != "2" {
+			if i < half && r.Version != "1" || i >= 2*half && r.Version != "2" {
 				t.Errorf("record %d was predicted by version %s", i, r.Version)
 			}
 		}
