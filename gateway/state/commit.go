@@ -130,6 +130,9 @@ func (s *States) swap(ctx context.Context, e *entry, k *kept, a *App, next *kept
 }
 
 func pause(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

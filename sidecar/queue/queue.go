@@ -102,7 +102,11 @@ func (q *Queue) Wait(ctx context.Context, n int, until func() time.Time) bool {
 		}
 		var timeout <-chan time.Time
 		if until != nil {
-			timeout = time.After(time.Until(until()))
+			left := time.Until(until())
+			if left <= 0 {
+				return q.Len() > 0
+			}
+			timeout = time.After(left)
 		}
 		select {
 		case <-more:
