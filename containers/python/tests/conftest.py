@@ -8,7 +8,8 @@ import pytest
 if os.environ.get("TOPSAIL_TEST_NO_NUMPY"):
     sys.modules["numpy"] = None  # type: ignore[assignment]  # which makes `import numpy` fail
 
-    collect_ignore = ["test_deploy_sklearn.py", "test_pipeline_examples.py"]  # which are about nothing but numpy
+    # Which are about nothing but numpy.
+    collect_ignore = ["test_deploy_sklearn.py", "test_pipeline_examples.py", "test_runtime_tensorflow.py"]
 
 from sidecar import Container
 

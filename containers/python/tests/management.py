@@ -56,6 +56,7 @@ class Management:
         self.audits = [_audit(i) for i in range(7)]
         self.reasons: deque[str] = deque()  # what replicas say, one for each look, before they are ready
         self.failing = ""  # why replicas fail
+        self.unable = ""  # why the gateway answers with defaults
         self.faults: deque[Any] = deque()  # before a request is done: a status, or "cut" after it was done
         self.heard: list[Heard] = []
         self.breaches: list[str] = []
@@ -252,6 +253,26 @@ class Management:
     def listDecisions(self, model="", version="", limit="100"):
         said = {"model": model or "m", "version": version or "1", "at": TIME, "from": 1, "to": 2, "rule": "demand"}
         return 200, {"items": [said | {"reason": "more is asked", "outcome": "done"}][: int(limit)]}
+
+    def getAppUsage(self, app):
+        found = self._app(app)
+        said = {"kind": "app", "app": app, "policy": "single", "latency_slo_micros": found["latency_slo_micros"]}
+        return 200, said | {"candidates": found.get("models", []), "since": TIME} | _figures()
+
+    def getVersionUsage(self, model, version):
+        self._version(model, version)
+        return 200, {"kind": "version", "model": model, "version": version, "since": TIME} | _figures()
+
+    def listUsage(self, model="", **query):
+        apps = {} if model else {app: self.getAppUsage(app)[1] for app in sorted(self.apps)}
+        asked = [(m, v) for m in sorted(self.versions) for v in sorted(self.versions[m]) if model in ("", m)]
+        all_ = apps | {f"{m}:{v}": self.getVersionUsage(m, v)[1] for m, v in asked}
+        return 200, self._page(list(all_), query, all_.__getitem__)
+
+    def getVersionStages(self, model, version, window="60"):
+        stage = {"stage": "scale", "after": ["input"], "workers": 1, "ready": 1, "waiting": 0, "busy": 0.5}
+        said = {"model": model, "version": version, "at": TIME, "window_seconds": int(window), "bottleneck": "scale"}
+        return 200, said | {"stages": [stage] if self._version(model, version).get("stages") else []}
 
     def listAudit(self, kind="", name="", who="", **query):
         entries = {e["id"]: e for e in self.audits if name in ("", e["name"]) and who in ("", e["who"])}
@@ -537,6 +558,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _predict(self, app: str, body: Any) -> None:
         outputs = self.management.predict(app, body.get("input_batch") or [body["input"]])
         answers = [{"query_id": 7, "output": output, "default": False} for output in outputs]
+        if why := self.management.unable:
+            answers = [a | {"output": None, "default": True, "default_explanation": why} for a in answers]
         self._send(200, {"batch_predictions": answers} if "input_batch" in body else answers[0])
 
     def _stream(self, path: str) -> None:
@@ -592,6 +615,12 @@ def _read(body: bytes, schema: Any) -> Any:
 def _rehearsal(action: str, kind: str, name: str) -> dict[str, Any]:
     change = {"action": action, "kind": kind, "name": name}
     return {"dry_run": True, "changes": [change], "effects": [f"{name} would be {action}d"]}
+
+
+def _figures() -> dict[str, Any]:
+    failure = {"at": TIME, "cause": "model_error", "message": "too dark"}
+    times = {"total_micros": 900, "mean_micros": 300.0, "min_micros": 100, "max_micros": 600}
+    return {"usage": 3, "cached": 1, "failed": 1, "missed": 0, "last_failure": failure} | times
 
 
 def _audit(i: int) -> dict[str, Any]:

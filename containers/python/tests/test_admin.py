@@ -80,6 +80,33 @@ def test_versions(client, wine):
         client.versions.create("forest", "4", image="forest:4")
 
 
+def test_usage(client, wine, management):
+    of_app = client.apps.usage(wine)
+    assert (of_app.kind, of_app.app, of_app.candidates, of_app.usage) == ("app", "wine", ["forest"], 3)
+    of_version = client.versions.usage("forest", client.versions.get("forest", "2"))
+    assert (of_version.model, of_version.version, of_version.mean_micros) == ("forest", "2", 300.0)
+    assert of_version.last_failure["message"] == "too dark"
+    assert (of_version.app, of_version.stages) == (None, None)
+    management.heard.clear()
+    assert [u.app or f"{u.model}:{u.version}" for u in client.usage(limit=2)] == ["wine", "forest:1", "forest:2"]
+    assert len(management.heard) == 2
+    assert [u.version for u in client.usage("forest")] == ["1", "2"]
+    with pytest.raises(topsail.NotFound):
+        client.apps.usage("beer")
+    with pytest.raises(topsail.NotFound):
+        client.versions.usage("forest", "9")
+
+
+def test_stages(client, wine, management):
+    client.versions.create("forest", "staged", command=["serve"], stages=[{"name": "scale"}], keep_current=True)
+    stages = client.versions.stages("forest", "staged", window=300)
+    assert management.heard[-1].path == "/api/v1/models/forest/versions/staged/stages?window=300"
+    assert (stages.bottleneck, stages.window_seconds, stages.stages[0]["busy"]) == ("scale", 300, 0.5)
+    assert client.versions.stages("forest", "1").stages == []
+    with pytest.raises(topsail.NotFound):
+        client.versions.stages("forest", "9")
+
+
 def test_a_version_made_of_another(client, wine):
     """Only what one may say is said again."""
     again = client.versions.get("forest", "2")
@@ -399,6 +426,8 @@ def test_everything_awaited(management):
         assert [a.name async for a in client.apps.list()] == ["wine"]
         assert [e.id async for e in client.audit()] == [f"a{i}" for i in range(7)]
         assert [d.rule async for d in client.decisions()] == ["demand"]
+        assert [u.kind async for u in client.usage()] == ["app", "version"]
+        assert (await client.apps.usage("wine")).usage == (await client.versions.usage("forest", "1")).usage == 3
         assert [line async for line in client.replicas.logs("forest-1-0")] == ["loading", "réady"]
         assert isinstance(await client.apps.delete("wine", dry_run=True), record.Rehearsal)
         with pytest.raises(topsail.NotFound):
@@ -443,11 +472,22 @@ def test_streams_awaited(management):
 
 
 @pytest.mark.parametrize(
-    "kind", [record.App, record.Model, record.Replica, record.Artifact, record.AuditEntry, record.Key, record.Decision]
+    "kind",
+    [
+        record.App,
+        record.Model,
+        record.Replica,
+        record.Artifact,
+        record.AuditEntry,
+        record.Key,
+        record.Decision,
+        record.Usage,
+        record.VersionStages,
+    ],
 )
 def test_records_have_the_members_of_the_document(kind):
     own = {f.name for f in fields(kind)} - {"etag", "more", "secret"}
-    said = set(contract.schema(kind.__name__)["properties"])
+    said = set(contract.members(kind.__name__))
     assert own == said - {"from", "to"}  # which are no names in Python, and properties of their own
 
 

@@ -189,6 +189,8 @@ BROKEN = {
     "more than a command": (archive(members(runtime="command", command=["a"])), "has its command alone"),
     "no command": (archive(members(runtime="command")), "a command belongs to the runtime 'command'"),
     "a command": (archive(members(command=["rm"])), "a command belongs to the runtime 'command'"),
+    "host with an entry": (archive(members(runtime="host")), "it takes no entry, input_type or options"),
+    "host without python": (archive(members(runtime="host", python="", entry="", input_type="")), "needs the python"),
     "pmml with python": (archive(members(runtime="pmml")), "takes no python and no requirements"),
     "pmml without a file": (archive(members(runtime="pmml", python="", entry="a:b")), "needs the model's file"),
     "pmml with odd memory": (

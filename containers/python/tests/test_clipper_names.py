@@ -122,7 +122,7 @@ def test_it_is_started_and_stopped(started, tmp_path):
     started.start_clipper(*IMAGES)
     assert started._client.system.me().mode == "local"
     [log] = started.get_logs(str(tmp_path / "logs"))
-    assert Path(log).read_text() == "starting\n"
+    assert Path(log).read_text().startswith("starting\n")  # and perhaps that somebody who looked hung up
     process = started._child._process
     started.stop_all()
     assert process.poll() == 0

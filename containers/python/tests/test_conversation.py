@@ -1,6 +1,5 @@
 """One conversation over a socket pair, without a process."""
 
-import selectors
 import socket
 import struct
 import threading
@@ -15,6 +14,7 @@ from topsail.inbox import Inbox
 from topsail.metrics import Registry
 from topsail.reporter import Reporter
 from topsail.waker import Waker
+from topsail.watch import Watch
 from topsail.wire import frame
 from topsail.wire.constants import Kind, Role
 from topsail.wire.errors import ProtocolError
@@ -32,12 +32,12 @@ def pair():
     mine.close()
 
 
-def listen(connection, inbox=None):
-    with selectors.DefaultSelector() as selector:
-        waker = Waker()
-        selector.register(waker, selectors.EVENT_READ)
-        selector.register(connection, selectors.EVENT_READ)
-        Conversation(connection, inbox or Inbox(), Reporter(Registry())).listen(selector, waker, waker.read)
+def listen(connection):
+    """Until the conversation is over."""
+    conversation = Conversation(connection, Inbox(), Reporter(Registry()))
+    watch = Watch(Waker(), connection)
+    while True:
+        conversation.listen(watch)
 
 
 @pytest.mark.parametrize(

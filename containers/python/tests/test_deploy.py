@@ -258,6 +258,75 @@ def test_a_bundle_made_before(client, management):
     assert (deployed.version, deployed.predict("b").output) == ("1", "bb")
 
 
+# Hosts.
+
+
+@pytest.fixture
+def small(client, management):
+    return topsail.deploy_host("small", ["pytest"], memory_mb=256, client=client, progress=False)
+
+
+def test_a_host(small, management):
+    """It has no app, and its bundle is an environment."""
+    version = management.versions["small"]["1"]
+    assert (version["host"], version["replicas"], small.app, management.apps) == ({"memory_mb": 256}, 1, None, {})
+    manifest = only_bundle(management).manifest
+    assert (manifest.runtime, manifest.entry, manifest.python) == ("host", "", PYTHON)
+    names = [r.partition("==")[0] for r in manifest.requirements]
+    assert names == ["numpy"] * (numpy is not None) + ["pytest"]
+
+
+def test_a_host_with_another_budget_is_another_version(small, client):
+    again = topsail.deploy_host("small", ["pytest"], memory_mb=256, client=client, progress=False)
+    larger = topsail.deploy_host("small", ["pytest"], memory_mb=512, client=client, progress=False)
+    assert (again.version, larger.version) == ("1", "2")
+
+
+def test_a_model_that_is_hosted(small, deploy, management, quick):
+    """It has no replicas to wait for, and is asked all the same."""
+    said = []
+    deployed = deploy("sum", double, example=[1.5], hosted_by="small", progress=said.append)
+    version = management.versions["sum"]["1"]
+    assert version["hosted_by"] == "small"
+    body = next(h.json for h in management.heard if h.path.endswith("/sum/versions") and h.method == "POST")
+    assert not {"replicas", "scale", "resources", "env"} & body.keys()
+    assert said[-1].endswith("/sum/predict answers 3.0") and "ready" not in "".join(said)
+    assert deployed.predict([2]).output == 4.0
+    alone = deploy("sum", double, example=[1.5])
+    assert alone.version == "2"  # the same bundle, and another version
+
+
+def test_a_hosted_model_is_tried_as_in_a_host(small, deploy, monkeypatch, tmp_path):
+    """Where nothing of the bundle can be imported once it is loaded."""
+    (tmp_path / "too_late.py").write_text("def predict(inputs):\n    import too_late_tools\n    return inputs")
+    (tmp_path / "too_late_tools.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert deploy("late", "too_late:predict", example=[1.5]).version == "1"
+    with pytest.raises(DeployFailed, match="No module named 'too_late_tools'"):
+        deploy("late", "too_late:predict", example=[1.5], hosted_by="small")
+
+
+def test_a_model_that_its_host_cannot_load(small, deploy, management, quick, monkeypatch):
+    monkeypatch.setattr(rollout, "_ASKING", 0.1)
+    management.unable = "the host cannot load the model: KeyError: 'colour'"
+    with pytest.raises(DeployFailed, match="sum:1 is registered, and answers with the default: the host cannot load"):
+        deploy("sum", double, example=[1.5], hosted_by="small")
+
+
+def test_what_cannot_be_hosted(small, deploy, management, client, quick):
+    management.heard.clear()
+    with pytest.raises(DeployFailed, match="there is no model 'large' to hold it: make one with topsail.deploy_host"):
+        deploy("sum", double, example=[1.5], hosted_by="large")
+    with pytest.raises(DeployFailed, match="replicas is the host's where a model is hosted_by another: leave it out"):
+        deploy("sum", double, example=[1.5], hosted_by="small", replicas=2)
+    with pytest.raises(DeployFailed, match="the runtime 'command' needs a process for each model"):
+        made = bundle.build(Manifest("command", command=("a",)), {})
+        topsail.deploy_bundle("a", made, client=client, progress=False, hosted_by="small")
+    assert management.did() == []
+    with pytest.raises(DeployFailed, match="no-such-thing"):
+        topsail.deploy_host("other", ["no-such-thing"], client=client, progress=False)
+
+
 # Waiting.
 
 

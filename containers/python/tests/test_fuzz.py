@@ -6,23 +6,29 @@ from contextlib import suppress
 import pytest
 from test_golden import (
     ANNOUNCE,
+    ANNOUNCE_OF_HOST,
     ANNOUNCE_OF_STAGE,
     BYE,
     FEEDBACK,
     HELLO_OF_CONTAINER,
     HELLO_OF_SIDECAR,
+    LOAD,
+    LOAD_BY_ADDRESS,
     METRICS,
     PREDICT,
     REPLY,
+    UNLOAD,
 )
 
-from topsail.wire import announce, bye, feedback, hello, predict, reply, report
+from topsail.wire import announce, bye, feedback, hello, load, predict, reply, report
 from topsail.wire.errors import ProtocolError
 from topsail.wire.frame import Assembler
 
 DECODERS = {
     "hello": (hello.decode, [HELLO_OF_SIDECAR, HELLO_OF_CONTAINER]),
-    "announce": (announce.decode, [ANNOUNCE, ANNOUNCE_OF_STAGE]),
+    "announce": (announce.decode, [ANNOUNCE, ANNOUNCE_OF_STAGE, ANNOUNCE_OF_HOST]),
+    "load": (load.decode, [LOAD, LOAD_BY_ADDRESS]),
+    "unload": (load.decode_unload, [UNLOAD]),
     "predict": (predict.decode, [PREDICT]),
     "reply": (reply.decode, [REPLY]),
     "feedback": (feedback.decode, [FEEDBACK]),

@@ -4,12 +4,13 @@ import pytest
 
 from topsail.encoding import encode
 from topsail.output import Output
-from topsail.wire import announce, bye, feedback, frame, hello, predict, reply, report
+from topsail.wire import announce, bye, feedback, frame, hello, load, predict, reply, report
 from topsail.wire.constants import NO_DEADLINE, DType, Kind, Role, State, Status
 from topsail.wire.errors import ProtocolError
 from topsail.wire.feedback import Feedback
 from topsail.wire.frame import Assembler
 from topsail.wire.hello import Hello
+from topsail.wire.load import Load
 from topsail.wire.payload import Value
 from topsail.wire.report import COUNTER, HISTOGRAM, Series
 
@@ -54,6 +55,38 @@ ANNOUNCE_OF_STAGE = octets("""
     01 11000000                             # the pipeline:
     5b7b226e616d65223a2262227d5d202020      # [{"name":"b"}] and spaces, which JSON allows
 """)
+
+ANNOUNCE_OF_HOST = octets("""
+    52000000 02 00 0000
+    02000000                    # two entries
+    22000000 00000000 02 00 0000 00000000   # id 0, ready, any input
+    05 736d616c6c  01 31  00                # "small", "1", no stage
+    03 08000000 0000000200000000            # memory: 32 MiB
+    24000000 09000000 00 00 0000 00000000   # id 9, gone
+    03 616e6e  01 32  00                    # "ann", "2"
+    02 0c000000 6e6f206d6f64656c2e706b6c    # reason "no model.pkl"
+""")
+
+LOAD = octets("""
+    35000000 0b 00 0000
+    01000000                        # one entry
+    2d000000 04 000000 02000000     # 2 doubles
+    03 616e6e  01 31                # "ann", "1"
+    01 09000000 7368613235363a3030  # bundle "sha256:00"
+    03 05000000 61622f6364          # folder "ab/cd"
+    04 02000000 7b7d                # batch {}
+""")
+
+LOAD_BY_ADDRESS = octets("""
+    33000000 0b 00 0000
+    01000000                            # one entry
+    2b000000 00 000000 00000000         # any input
+    03 616e6e  01 31                    # "ann", "1"
+    01 09000000 7368613235363a3030      # bundle "sha256:00"
+    02 0a000000 687474703a2f2f682f62    # URL "http://h/b"
+""")
+
+UNLOAD = octets("04000000 0c 00 0000 09000000")
 
 PREDICT = octets("""
     52000000 03 00 0000
@@ -125,6 +158,37 @@ def test_announce_of_a_stage():
     entry = announce.Announced(1, State.LOADING, 5, 0, "m", "1", "b", b'[{"name":"b"}]   ')
     assert frame.encode(Kind.ANNOUNCE, announce.encode(entry)) == ANNOUNCE_OF_STAGE
     assert announce.decode(body_of(ANNOUNCE_OF_STAGE)) == [entry]
+
+
+def test_announce_of_a_host():
+    entries = [
+        announce.Announced(0, State.READY, 0, 0, "small", "1", memory=32 << 20),
+        announce.Announced(9, State.GONE, 0, 0, "ann", "2", reason="no model.pkl"),
+    ]
+    assert frame.encode(Kind.ANNOUNCE, announce.encode(*entries)) == ANNOUNCE_OF_HOST
+    assert announce.decode(body_of(ANNOUNCE_OF_HOST)) == entries
+
+
+def test_a_reason_is_cut_between_two_characters():
+    [entry] = announce.decode(memoryview(announce.encode(announce.Announced(1, 0, 0, 0, "", "", reason="é" * 600))))
+    assert entry.reason == "é" * 512
+
+
+@pytest.mark.parametrize(
+    ("data", "entry"),
+    [
+        (LOAD, Load("ann", "1", 4, 2, "ab/cd", "sha256:00", batch=b"{}")),
+        (LOAD_BY_ADDRESS, Load("ann", "1", bundle="sha256:00", url="http://h/b")),
+    ],
+)
+def test_load(data, entry):
+    assert frame.encode(Kind.LOAD, load.encode(entry)) == data
+    assert load.decode(body_of(data)) == [entry]
+
+
+def test_unload():
+    assert frame.encode(Kind.UNLOAD, load.encode_unload(9)) == UNLOAD
+    assert load.decode_unload(body_of(UNLOAD)) == 9
 
 
 def test_predict_is_read():

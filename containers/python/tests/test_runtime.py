@@ -159,6 +159,7 @@ REFUSED = {
     "broken pickle": ({"f.pkl": b"junk"}, {"entry": "f.pkl"}, "f.pkl cannot be read back: UnpicklingError"),
     "another file": ({"f.txt": b"junk"}, {"entry": "f.txt"}, "runs a file .pkl, and the entry is 'f.txt'"),
     "not base64": ({"model.py": b"def predict(x): return x"}, {"input_type": "bytes", "example": "§"}, "is no base64"),
+    "host": ({}, {"runtime": "host", "entry": ""}, "holds models of other bundles"),
     "pmml": ({"m.pmml": b""}, {"runtime": "pmml", "entry": "m.pmml", "python": ""}, "runs in Java"),
     "a command": ({}, {"runtime": "command", "entry": "", "command": ("a",)}, "is a program of its own"),
 }

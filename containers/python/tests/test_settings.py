@@ -22,6 +22,10 @@ def test_the_environment():
     assert (got.token, got.input_type, got.input_length, got.replica) == ("secret", "integers", 13, "r-1")
 
 
+def test_an_input_type_that_is_any_is_none():
+    assert settings.read(ENVIRON | {"TOPSAIL_INPUT_TYPE": "any"}).input_type is None
+
+
 def test_the_token_file_is_read_each_time(tmp_path):
     file = tmp_path / "token"
     got = settings.read(ENVIRON | {"TOPSAIL_TOKEN_FILE": str(file)})

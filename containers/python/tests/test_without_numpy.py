@@ -1,4 +1,4 @@
-"""The part of the suite that knows no processes, once more, without numpy."""
+"""The part of the suite that knows no processes, and a host, once more, without numpy."""
 
 import os
 import subprocess
@@ -7,11 +7,12 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 MODULES = ["golden", "predict", "encoding", "input_type", "runner", "fuzz"]
+HOST = "tests/test_host.py::test_a_model_is_loaded_asked_and_unloaded"
 
 
 def test_the_same_without_numpy():
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", *(f"tests/test_{m}.py" for m in MODULES)],
+        [sys.executable, "-m", "pytest", "-q", *(f"tests/test_{m}.py" for m in MODULES), HOST],
         cwd=HERE.parent,
         env=os.environ | {"TOPSAIL_TEST_NO_NUMPY": "1", "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,

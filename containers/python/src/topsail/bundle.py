@@ -24,7 +24,21 @@ from . import input_type
 FORMAT = 1
 PYTHON = "{}.{}".format(*sys.version_info[:2])  # this one, as a manifest has it
 MANIFEST = "manifest.json"
-RUNTIMES = ("python", "sklearn", "onnx", "torch", "xgboost", "lightgbm", "r", "pyspark", "pmml", "command")
+RUNTIMES = (
+    "python",
+    "sklearn",
+    "onnx",
+    "torch",
+    "tensorflow",
+    "xgboost",
+    "lightgbm",
+    "r",
+    "pyspark",
+    "pmml",
+    "host",
+    "command",
+)
+ALONE = ("r", "pyspark", "pmml", "host", "command")  # of these, those that are or start a program of their own
 
 _MOST_FILES = 10_000
 _MOST_BYTES = 8 << 30  # of all files, unpacked
@@ -84,6 +98,8 @@ class Manifest:
             raise BundleError("the runtime 'command' has its command alone: no python, requirements or entry")
         if self.runtime == "pmml":
             self._check_pmml()
+        elif self.runtime == "host":
+            self._check_host()
         elif not program and not (self.python and self.entry):
             raise BundleError(
                 f"the runtime {self.runtime!r} needs an entry, and the python that runs it, like {PYTHON}"
@@ -97,6 +113,14 @@ class Manifest:
         heap = self.options.get("heap", "256m")
         if not re.fullmatch(r"[1-9][0-9]{0,4}[mg]", heap):
             raise BundleError(f"the option heap = {heap!r} is no amount of memory: write one like 512m or 2g")
+
+    def _check_host(self) -> None:
+        if self.entry or self.input_type or self.options:
+            raise BundleError(
+                "the runtime 'host' holds models of other bundles: it takes no entry, input_type or options"
+            )
+        if not self.python:
+            raise BundleError(f"the runtime 'host' needs the python that runs it, like {PYTHON}")
 
     def members(self) -> dict[str, Any]:
         """All that is said, for JSON."""

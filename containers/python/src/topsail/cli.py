@@ -18,12 +18,19 @@ from .loading import WarmUpFailed, prepare
 from .pipeline import Pipeline, description
 from .pipeline.local import Local
 from .runner import Runner
-from .serving import serve_from, serve_pipeline
+from .serving import serve_from, serve_host, serve_pipeline
 from .settings import SettingsError
 from .source import SourceError
 
-_COMMANDS = ("run", "pipeline", "check", "bench")
+_COMMANDS = ("run", "pipeline", "host", "check", "bench")
 _CLEAR = (SettingsError, SourceError, Trouble, WarmUpFailed, BadInput, bench.BenchFailed)
+
+_GIVE_UP: dict[str, Any] = {
+    "type": float,
+    "default": 60.0,
+    "metavar": "SECONDS",
+    "help": "end when there is no sidecar for this",
+}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -53,6 +60,7 @@ def _parser() -> argparse.ArgumentParser:
         commands, "pipeline", "serve the pipeline of TOPSAIL_STAGES, or a topsail.Pipeline", _pipeline, nargs="?"
     )
     _add_serving(pipeline)
+    _add_host(commands)
     check = _command(commands, "check", "load a model, try it, and say what is wrong", _check)
     _add_example(check)
     sweep = _command(commands, "bench", "time batches of 1, 2, 4, ... inputs", _bench)
@@ -77,11 +85,17 @@ def _command(commands: Any, name: str, help: str, do: Any, nargs: str | None = N
     return command
 
 
+def _add_host(commands: Any) -> None:
+    text = "serve many bundles in one process, loaded and unloaded as the sidecar asks (Topsail starts this)"
+    host: argparse.ArgumentParser = commands.add_parser("host", help=text, description=text)
+    host.add_argument("--models", metavar="DIR", help="the folder of unpacked bundles (default TOPSAIL_MODELS_DIR)")
+    host.add_argument("--give-up", **_GIVE_UP)
+    host.set_defaults(command=_host, chdir=None, model="the host")
+
+
 def _add_serving(command: argparse.ArgumentParser) -> None:
     command.add_argument("--no-retry-singly", action="store_true", help="when a batch fails, all its inputs fail")
-    command.add_argument(
-        "--give-up", type=float, default=60.0, metavar="SECONDS", help="end when there is no sidecar for this"
-    )
+    command.add_argument("--give-up", **_GIVE_UP)
 
 
 def _add_example(command: argparse.ArgumentParser) -> None:
@@ -136,6 +150,11 @@ def _described(name: str | None) -> Pipeline:
         f"{description.VARIABLE} is not set: Topsail sets it for a model that has stages; else name a pipeline, "
         "as module:object"
     )
+
+
+def _host(options: argparse.Namespace) -> int:
+    serve_host(options.models, give_up=options.give_up)
+    return 0
 
 
 def _serving(options: argparse.Namespace) -> dict[str, Any]:

@@ -7,11 +7,11 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from . import input_type, signals
-from .conversation import MODEL_ID
+from . import input_type
 from .health import Health
 from .inbox import Inbox, Job
 from .learning import Learning
+from .life import Stopped, live
 from .link import Link
 from .loading import warm_up
 from .metrics import REGISTRY
@@ -19,18 +19,10 @@ from .reporter import Reporter
 from .runner import Runner
 from .settings import Settings
 from .wire.announce import Announced
-from .wire.constants import Feature, State
+from .wire.constants import State
 
 _log = logging.getLogger("topsail")
-_PATIENCE = 1.0  # seconds to connect, only to say why the model cannot be loaded
-
-
-class SidecarGone(Exception):
-    """There was no connection to the sidecar for too long."""
-
-
-class _Stopped(BaseException):
-    """A signal while there is nothing to finish, or a second one from somebody who does not want to wait."""
+_MODEL_ID = 1  # a container announces one model
 
 
 class Container:
@@ -53,20 +45,7 @@ class Container:
 
     def run(self) -> None:
         """Returns after SIGTERM or SIGINT. It raises SidecarGone, or what loading or teardown raised."""
-        with signals.caught(self._on_signal, self._link.waker.descriptor):
-            self._link.start()
-            try:
-                runner = self._load()
-                self._serve(runner)
-                runner.model.teardown()
-            except _Stopped:
-                pass
-            except BaseException as e:
-                self._link.close(f"{type(e).__name__}: {e}", patience=_PATIENCE)
-                raise
-            self._link.close("stopped")
-        if self._link.failure:
-            raise SidecarGone(self._link.failure)
+        live(self._link, self._on_signal, self._live)
 
     def stop(self, linger: float = 0.0) -> None:
         """What SIGTERM does, for a container that does not run on the main thread. It may be called from any thread.
@@ -74,6 +53,11 @@ class Container:
         self._linger = linger
         self._stopping = True
         self._inbox.wake()
+
+    def _live(self) -> None:
+        runner = self._load()
+        self._serve(runner)
+        runner.model.teardown()
 
     def _load(self) -> Runner:
         began = time.monotonic()
@@ -96,7 +80,7 @@ class Container:
         health = Health(runner.model, self._settings.health_every)
         learning = Learning(runner, self._inbox.feedback, REGISTRY)
         while not (self._stopping or self._inbox.closed):
-            if job := self._inbox.wait(_sooner(health.due_in(), learning.due_in())):
+            if job := self._link.wait(_sooner(health.due_in(), learning.due_in())):
                 _answer(runner, job)
             elif self._inbox.idle:  # batches go first
                 learning.step()
@@ -110,7 +94,7 @@ class Container:
     def _linger_on(self, runner: Runner) -> None:
         until = time.monotonic() + self._linger
         while self._link.connected and not self._inbox.closed and (left := until - time.monotonic()) > 0:
-            if job := self._inbox.wait(left):
+            if job := self._link.wait(left):
                 _answer(runner, job)
                 until = time.monotonic() + self._linger
 
@@ -119,7 +103,7 @@ class Container:
             self.stop()
         elif not self._abandoned:  # once only: the way out must not be cut short
             self._abandoned = True
-            raise _Stopped
+            raise Stopped
 
 
 def _sooner(a: float | None, b: float | None) -> float | None:
@@ -127,13 +111,11 @@ def _sooner(a: float | None, b: float | None) -> float | None:
 
 
 def _answer(runner: Runner, job: Job) -> None:
-    if not job.connection.broken:
-        may_drop = Feature.STAGES in job.connection.features
-        job.connection.send(runner.run(job.batch, job.received, job.connection.max_frame, may_drop))
+    job.answer(runner if job.batch.model == _MODEL_ID else None)
 
 
 def _announced(settings: Settings) -> Announced:
     """What is known before the model is loaded; an input type that only the model knows is `any` until then."""
     code = input_type.parse(settings.input_type).code if settings.input_type else 0
     length, pipeline = settings.input_length or 0, settings.pipeline.encode()
-    return Announced(MODEL_ID, State.LOADING, code, length, settings.model, settings.version, settings.stage, pipeline)
+    return Announced(_MODEL_ID, State.LOADING, code, length, settings.model, settings.version, settings.stage, pipeline)

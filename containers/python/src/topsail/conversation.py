@@ -1,25 +1,21 @@
-"""What is said on one connection, from ANNOUNCE to its end: the link's thread listens here."""
+"""What is said on one connection, from ANNOUNCE to its end."""
 
 from __future__ import annotations
 
-import selectors
 import time
-from collections.abc import Callable
 from struct import Struct
-from typing import NoReturn
 
 from .connection import Connection
 from .inbox import Full, Inbox, Job
+from .orders import TooMany, Unload
 from .reporter import Reporter
-from .waker import Waker
-from .wire import bye, feedback, frame, predict
+from .watch import Watch
+from .wire import bye, feedback, frame, load, predict
 from .wire.constants import Kind, Status
 from .wire.errors import ProtocolError
 from .wire.frame import Frame
+from .wire.load import Load
 from .wire.predict import Predict
-from .wire.reply import Reply
-
-MODEL_ID = 1  # a container announces one model
 
 _TICK = 1.0  # seconds of silence after which a PING goes out
 _MOST_SILENT_TICKS = 5
@@ -31,42 +27,44 @@ class Left(ConnectionError):
 
 
 class Conversation:
-    """Puts batches and feedback into the inbox, and answers all else itself, so also while the model computes."""
+    """Puts batches, feedback and orders into the inbox, and answers all else itself. One thread at a time listens.
+
+    Silence is counted in ticks that really were waited for, not in clock time: a model that holds the interpreter for
+    ten seconds must not look like a sidecar that is gone.
+    """
 
     def __init__(self, connection: Connection, inbox: Inbox, reporter: Reporter) -> None:
         self._connection = connection
         self._inbox = inbox
         self._reporter = reporter
+        self._silent_ticks = 0
+        self._tick = time.monotonic() + _TICK
 
-    def listen(self, selector: selectors.BaseSelector, waker: Waker, on_wake: Callable[[], None]) -> NoReturn:
-        """Ends with an OSError or a ProtocolError. The selector has the connection and the waker registered.
-
-        Silence is counted in ticks that really were waited for, not in clock time: a model that holds the interpreter
-        for ten seconds must not look like a sidecar that is gone.
-        """
+    def begin(self) -> None:
+        """Handles what came with the HELLO. It raises what listen raises."""
         for f in self._connection.early():
             self._handle(f)
-        silent_ticks = 0
-        tick = time.monotonic() + _TICK
-        while True:
-            readable = [key.fileobj for key, _ in selector.select(max(0.0, tick - time.monotonic()))]
-            if waker in readable:
-                on_wake()
-            if self._connection in readable:
-                silent_ticks = 0
-                tick = time.monotonic() + _TICK
-                for f in self._connection.receive():
-                    self._handle(f)
-            elif time.monotonic() >= tick:
-                silent_ticks += 1
-                tick = time.monotonic() + _TICK
-                self._ping(silent_ticks)
-            self._reporter.send_if_due(self._connection)
 
-    def _ping(self, silent_ticks: int) -> None:
-        if silent_ticks == _MOST_SILENT_TICKS:
+    def listen(self, watch: Watch, seconds: float = _TICK) -> bool:
+        """Waits until something comes, for some seconds at most, and handles it. `watch` is the thread's own, and the
+        answer is whether its waker was woken. It raises OSError or ProtocolError when the conversation is over."""
+        heard, woken = watch.wait(max(0.0, min(seconds, self._tick - time.monotonic())))
+        if heard:
+            self._silent_ticks = 0
+            self._tick = time.monotonic() + _TICK
+            for f in self._connection.receive():
+                self._handle(f)
+        elif time.monotonic() >= self._tick:
+            self._silent_ticks += 1
+            self._tick = time.monotonic() + _TICK
+            self._ping()
+        self._reporter.send_if_due(self._connection)
+        return woken
+
+    def _ping(self) -> None:
+        if self._silent_ticks == _MOST_SILENT_TICKS:
             raise TimeoutError(f"nothing was heard from the sidecar for {_MOST_SILENT_TICKS * _TICK:g} s")
-        self._connection.send(frame.encode(Kind.PING, _NONCE.pack(silent_ticks)))
+        self._connection.send(frame.encode(Kind.PING, _NONCE.pack(self._silent_ticks)))
 
     def _handle(self, f: Frame) -> None:
         if f.kind == Kind.PREDICT:
@@ -77,27 +75,32 @@ class Conversation:
             raise Left(f"the sidecar said BYE: {bye.decode(f.body)}")
         elif f.kind == Kind.FEEDBACK:
             self._inbox.put_feedback(feedback.decode(f.body)[1])
+        elif f.kind == Kind.LOAD:
+            self._order(*load.decode(f.body))
+        elif f.kind == Kind.UNLOAD:
+            self._order(Unload(load.decode_unload(f.body)))
         elif f.kind in (Kind.PONG, Kind.CANCEL):
             pass  # that it came is all there is to a PONG; a CANCEL is a hint
         elif f.kind < 128:
             raise ProtocolError("frame kind", 4, f"{f.kind} is not for a container")
 
     def _take(self, batch: Predict) -> None:
-        if batch.model != MODEL_ID:
-            self._refuse(batch, Status.UNKNOWN_MODEL, f"this container announced no model {batch.model}")
-            return
+        job = Job(batch, time.monotonic(), self._connection)
         try:
-            taken = self._inbox.put(Job(batch, time.monotonic(), self._connection))
+            taken = self._inbox.put(job)
         except Full:
             raise ProtocolError("predict batch", 0, "too many batches were sent at once") from None
         if not taken:
-            self._refuse(batch, Status.DRAINING, "this container is stopping")
+            job.refuse(Status.DRAINING, "this container is stopping")
 
-    def _refuse(self, batch: Predict, status: Status, message: str) -> None:
-        reply = Reply(batch.batch, self._connection.max_frame)
-        for index in range(len(batch.inputs)):
-            reply.add_failure(index, status, message)
-        self._connection.send(reply.finish(0))
+    def _order(self, *asked: Load | Unload) -> None:
+        if self._inbox.orders is None:
+            raise ProtocolError("frame kind", 4, "this container is no host of models, and holds its own alone")
+        try:
+            for one in asked:
+                self._inbox.orders.put(one, self._connection)
+        except TooMany:
+            raise ProtocolError("load count", 0, "too many versions were asked for at once") from None
 
 
 def _nonce(body: memoryview) -> bytes:

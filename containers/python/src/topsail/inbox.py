@@ -1,4 +1,4 @@
-"""Batches and feedback on their way from the link's thread to the main thread."""
+"""What comes over the link: batches and feedback for the main thread, and what a host is asked to load."""
 
 from __future__ import annotations
 
@@ -8,8 +8,13 @@ from typing import NamedTuple
 
 from .connection import Connection
 from .feedback import FeedbackQueue
+from .orders import Orders
+from .runner import Runner
+from .waker import Waker
+from .wire.constants import Feature, Status
 from .wire.feedback import Feedback
 from .wire.predict import Predict
+from .wire.reply import Reply
 
 _MOST = 4  # batches; the sidecar sends one at a time, and the next may cross a reply
 
@@ -21,13 +26,31 @@ class Job(NamedTuple):
     received: float  # time.monotonic seconds
     connection: Connection
 
+    def answer(self, runner: Runner | None) -> None:
+        """Runs the batch on the model that it is for, if there is one, and sends the outputs."""
+        if runner is None:
+            self.refuse(Status.UNKNOWN_MODEL, f"this container announced no model {self.batch.model}")
+        elif not self.connection.broken:
+            may_drop = Feature.STAGES in self.connection.features
+            self.connection.send(runner.run(self.batch, self.received, self.connection.max_frame, may_drop))
+
+    def refuse(self, status: Status, message: str) -> None:
+        """Says to each input that it was not run."""
+        reply = Reply(self.batch.batch, self.connection.max_frame)
+        for index in range(len(self.batch.inputs)):
+            reply.add_failure(index, status, message)
+        self.connection.send(reply.finish(0))
+
 
 class Full(Exception):
     """More batches were sent at once than the protocol allows."""
 
 
 class Inbox:
-    def __init__(self) -> None:
+    def __init__(self, orders: Orders | None = None) -> None:
+        """Only a host takes orders."""
+        self.orders = orders
+        self.waker = Waker()  # for a main thread that waits for more than this inbox
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
         self.feedback = FeedbackQueue()
         self._lock = threading.Lock()  # guards closed, so that no job is put behind the last one
@@ -44,7 +67,10 @@ class Inbox:
             return True
 
     def put_feedback(self, entries: list[Feedback]) -> None:
-        """A job that waits wakes the other side as well, and then there is no need for more."""
+        """A job that waits wakes the other side as well, and then there is no need for more. A host's models do not
+        learn."""
+        if self.orders:
+            return
         self.feedback.put(entries)
         if self.idle:
             self.wake()
@@ -52,6 +78,7 @@ class Inbox:
     def wake(self) -> None:
         """Makes the next wait return None. A signal handler may call it: a SimpleQueue is reentrant."""
         self._jobs.put(None)
+        self.waker.wake()
 
     def close(self) -> None:
         """Takes nothing more; what is inside is still to be answered."""

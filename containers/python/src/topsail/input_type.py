@@ -97,6 +97,16 @@ def parse(name: str) -> InputType:
     raise ValueError(f"input type {name!r} is unknown: use bytes, ints, floats, doubles or strings")
 
 
+def of_code(code: int) -> InputType | None:
+    """The one with this number on the wire; None for 0, which stands for any. It raises ValueError."""
+    for kind in _ALIASES:
+        if kind.code == code:
+            return kind
+    if code:
+        raise ValueError(f"input type {code} is unknown")
+    return None
+
+
 def _text(data: Any) -> str:
     try:
         return str(data, "utf-8")

@@ -1,9 +1,8 @@
-"""The link to the sidecar: a thread that keeps one connection and listens on it while the model computes.
+"""The link to the sidecar: a thread that keeps one connection, and reads it by turns with the main thread.
 
 main thread                    link thread
 load, announce                 dial, HELLO, ANNOUNCE; again after a loss
-inbox.wait, run, send     <-   PREDICT: inbox.put
-                               PING: PONG; metrics once a second
+wait: read; run, send          reads while the model computes; PING: PONG; metrics once a second
 drain, close                   ends
 """
 
@@ -11,7 +10,6 @@ from __future__ import annotations
 
 import logging
 import platform
-import selectors
 import signal
 import threading
 import time
@@ -19,12 +17,15 @@ import time
 from .backoff import Backoff
 from .connection import Connection
 from .conversation import Conversation
-from .inbox import Inbox
+from .inbox import Inbox, Job
 from .optional import lz4_block
+from .orders import Lost
+from .reading import Reading
 from .reporter import Reporter
 from .settings import Settings
 from .version import __version__
 from .waker import Waker
+from .watch import Watch
 from .wire import announce, frame
 from .wire.announce import Announced
 from .wire.constants import Feature, Kind, Role
@@ -50,6 +51,7 @@ class Link:
         self._announced = announced
         self._connection: Connection | None = None
         self._draining = False
+        self._reading = Reading(inbox, self.waker)
         self._opened = threading.Event()  # set for good by the first connection
         self._thread = threading.Thread(target=self._run, name="topsail-link", daemon=True)
 
@@ -62,12 +64,20 @@ class Link:
     def connected(self) -> bool:
         return self._connection is not None
 
-    def announce(self, announced: Announced) -> None:
-        """Says now, and again after each reconnection, what is served."""
+    def wait(self, seconds: float | None) -> Job | None:
+        """The next batch, or None when the inbox was woken or the time is over. The thread that calls this reads the
+        connection itself as long as it waits. A host waits for its inbox instead, and leaves all reading to the link's
+        thread: what it is asked to load does not wait for a model that computes."""
+        return self._reading.wait(seconds)
+
+    def announce(self, announced: Announced, *more: Announced, on: Connection | None = None) -> None:
+        """Says now, and again after each reconnection, what is served; and more, in the same frame, if the connection
+        is still the one that it is meant for."""
         with self._lock:
             self._announced = announced
             if self._connection:
-                self._connection.send(frame.encode(Kind.ANNOUNCE, announce.encode(self._announced)))
+                entries = (*more, announced) if self._connection is on else (announced,)
+                self._connection.send(frame.encode(Kind.ANNOUNCE, announce.encode(*entries)))
 
     def drain(self) -> None:
         """Takes no more batches, and tells the sidecar. No connection is opened from now on."""
@@ -103,25 +113,23 @@ class Link:
     def _keep_connected(self) -> None:
         backoff = Backoff()
         last_seen = time.monotonic()
-        with selectors.DefaultSelector() as selector:
-            selector.register(self.waker, selectors.EVENT_READ)
-            while not self._draining:
-                began = time.monotonic()
-                problem = self._hold(selector)
-                now = time.monotonic()
-                if not isinstance(problem, NotOpened):
-                    last_seen = now
-                    backoff.lived(now - began)
-                if self._draining:
-                    return
-                _log.warning("no connection to the sidecar at %s:%d: %s", *self._address, problem)
-                left = last_seen + self._settings.give_up - now
-                if left <= 0:
-                    self._give_up(problem)
-                    return
-                self._pause(selector, min(backoff.next(), left))
+        while not self._draining:
+            began = time.monotonic()
+            problem = self._hold()
+            now = time.monotonic()
+            if not isinstance(problem, NotOpened):
+                last_seen = now
+                backoff.lived(now - began)
+            if self._draining:
+                return
+            _log.warning("no connection to the sidecar at %s:%d: %s", *self._address, problem)
+            left = last_seen + self._settings.give_up - now
+            if left <= 0:
+                self._give_up(problem)
+                return
+            self._pause(min(backoff.next(), left))
 
-    def _hold(self, selector: selectors.BaseSelector) -> Exception:
+    def _hold(self) -> Exception:
         """Opens a connection, keeps it as long as it lives, and returns why it ended."""
         try:
             connection = Connection.open(self._address, self._hello())
@@ -130,11 +138,14 @@ class Link:
         if self._settings.stage and Feature.STAGES not in connection.features:
             connection.close("this container is a stage of a pipeline")
             return NotOpened("the sidecar is of a version of Topsail that knows no pipelines")
+        if self._inbox.orders and Feature.HOST not in connection.features:
+            connection.close("this container is a host of models")
+            return NotOpened("the sidecar is of a version of Topsail that knows no hosts of several models")
         reason = ""
-        selector.register(connection, selectors.EVENT_READ)
         try:
             self._begin(connection)
-            Conversation(connection, self._inbox, self._reporter).listen(selector, self.waker, self._on_wake)
+            conversation = Conversation(connection, self._inbox, self._reporter)
+            self._reading.keep(connection, conversation, self._on_wake)
         except ProtocolError as e:
             reason = str(e)
             return e
@@ -143,8 +154,9 @@ class Link:
         finally:
             with self._lock:
                 self._connection = None
-            selector.unregister(connection)
             connection.close(reason)
+            if self._inbox.orders:
+                self._inbox.orders.put(Lost(), connection)
 
     def _begin(self, connection: Connection) -> None:
         with self._lock:
@@ -157,21 +169,26 @@ class Link:
     def _hello(self) -> Hello:
         return Hello(
             role=Role.CONTAINER,
-            features=Feature.STAGES | (Feature.LZ4 if lz4_block else 0),
+            features=self._features(),
             name=self._settings.replica,
             token=self._settings.current_token().encode(),
             software=f"topsail-python/{__version__} {platform.python_implementation()}/{platform.python_version()}",
         )
+
+    def _features(self) -> Feature:
+        host = Feature.HOST if self._inbox.orders else Feature(0)
+        return Feature.STAGES | host | (Feature.LZ4 if lz4_block else Feature(0))
 
     def _on_wake(self) -> None:
         numbers = self.waker.read()
         if signal.SIGTERM in numbers or signal.SIGINT in numbers:
             self.drain()
 
-    def _pause(self, selector: selectors.BaseSelector, seconds: float) -> None:
+    def _pause(self, seconds: float) -> None:
+        watch = Watch(self.waker)
         until = time.monotonic() + seconds
         while not self._draining and (left := until - time.monotonic()) > 0:
-            if selector.select(left):
+            if watch.wait(left)[1]:
                 self._on_wake()
 
     def _give_up(self, problem: Exception) -> None:

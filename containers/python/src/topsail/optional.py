@@ -6,12 +6,12 @@ from importlib import import_module
 from typing import Any
 
 
-def _find(name: str) -> Any:
+def find(name: str) -> Any:
     try:
         return import_module(name)
     except ImportError:
         return None
 
 
-numpy = _find("numpy")
-lz4_block = _find("lz4.block")  # the feature is not offered without it
+numpy = find("numpy")
+lz4_block = find("lz4.block")  # the feature is not offered without it

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from . import settings
-from .container import Container, SidecarGone
+from .container import Container
+from .life import SidecarGone
 from .loading import prepare
 from .pipeline import Pipeline
 from .settings import Settings, SettingsError
@@ -77,6 +78,21 @@ def serve_pipeline(pipeline: Pipeline, **arguments: Any) -> None:
     from .pipeline import process  # model containers have no use for it
 
     _start(lambda s: process.run(pipeline, s, os.environ), arguments)
+
+
+def serve_host(models: str | None, **arguments: Any) -> None:
+    """Serves the bundles below a folder, each from when the sidecar asks for it. It is TOPSAIL_MODELS_DIR without
+    `models`."""
+    from .host.host import Host, models_below  # model containers have no use for it
+    from .host.loader import Hanging
+
+    def run(s: Settings) -> None:
+        try:
+            Host(s, models_below(models or os.environ.get("TOPSAIL_MODELS_DIR", ""))).run()
+        except Hanging as e:
+            raise SystemExit(f"topsail: {e}") from None
+
+    _start(run, arguments)
 
 
 def _start(run: Callable[[Settings], None], arguments: dict[str, Any]) -> None:

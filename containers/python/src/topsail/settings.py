@@ -69,6 +69,8 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     for name in ("model", "version", "input_type", "token", "token_file", "replica"):
         if text := environ.get("TOPSAIL_" + name.upper()):
             known[name] = text
+    if known.get("input_type") == "any":  # of a host, whose models differ
+        del known["input_type"]
     if text := environ.get("TOPSAIL_INPUT_LENGTH"):
         if not text.isdecimal():
             raise SettingsError(f"TOPSAIL_INPUT_LENGTH={text!r} is not a number of elements")

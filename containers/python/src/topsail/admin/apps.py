@@ -8,7 +8,7 @@ from typing import Any
 from . import call
 from .listing import Listing, iterates
 from .noun import Noun, etag, name
-from .record import App, Model, Rehearsal, Said, read_or_rehearsal
+from .record import App, Model, Rehearsal, Said, Usage, read_or_rehearsal
 
 _read = read_or_rehearsal(App)
 
@@ -90,6 +90,10 @@ class Apps(Noun):
         """Lets the policy begin anew; what it knew is kept aside for a day."""
         place = call.place("apps", name(app), "learned")
         self._admin.send(call.change("DELETE", place, call.nothing, uid=user, context=context), timeout)
+
+    def usage(self, app: str | App, *, timeout: float | None = None) -> Usage:
+        """What came of the app's queries since it was registered, at all gateways together."""
+        return self._admin.send(call.get(call.place("apps", name(app), "usage"), Usage.read), timeout)
 
 
 def _members(app: str, input_type: str, slo: float) -> dict[str, Any]:

@@ -31,6 +31,7 @@ class AwaitedNouns:
         self.system = self._awaited(nouns.system)
         self.decisions = self.system.decisions
         self.audit = self.system.audit
+        self.usage = self.system.usage
         self.events = self.system.events
 
     def _awaited(self, noun: Noun) -> Awaited:

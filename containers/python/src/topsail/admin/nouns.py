@@ -25,4 +25,5 @@ class Nouns:
         self.system = System(admin)
         self.decisions = self.system.decisions
         self.audit = self.system.audit
+        self.usage = self.system.usage
         self.events = self.system.events

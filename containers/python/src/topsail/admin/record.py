@@ -75,6 +75,7 @@ class App(Record):
     example: str | None = None
     require_key: bool | None = None
     limit: dict[str, Any] | None = None
+    labels: list[str] | None = None
     origin: str | None = None
 
 
@@ -106,6 +107,8 @@ class Version(Record):
     labels: list[str] | None = None
     batch: dict[str, Any] | None = None
     stages: list[dict[str, Any]] | None = None
+    host: dict[str, Any] | None = None
+    hosted_by: str | None = None
     resources: dict[str, Any] | None = None
     env: dict[str, str] | None = None
     prepared: bool | None = None
@@ -209,6 +212,43 @@ class AuditEntry(Record):
     def address(self) -> str:
         """Of the client that made the change; empty if it is not known."""
         return str(self.more.get("from", ""))
+
+
+@dataclass(repr=False)
+class Usage(Record):
+    """What came of an app or a version since it was registered. Times are in microseconds."""
+
+    kind: str  # app or version
+    usage: int
+    cached: int
+    failed: int
+    missed: int
+    total_micros: int
+    app: str | None = None
+    model: str | None = None
+    version: str | None = None
+    description: str | None = None
+    policy: str | None = None
+    latency_slo_micros: int | None = None
+    candidates: list[str] | None = None
+    since: str | None = None
+    mean_micros: float | None = None
+    min_micros: int | None = None
+    max_micros: int | None = None
+    last_failure: dict[str, Any] | None = None
+    stages: list[dict[str, Any]] | None = None
+
+
+@dataclass(repr=False)
+class VersionStages(Record):
+    """Where the time goes in a version with stages; `stages` is empty where the model is one piece."""
+
+    model: str
+    version: str
+    at: str
+    window_seconds: int  # that are known of what was asked for
+    stages: list[dict[str, Any]]
+    bottleneck: str | None = None
 
 
 @dataclass(repr=False)

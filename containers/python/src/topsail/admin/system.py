@@ -7,7 +7,7 @@ from typing import Any
 from . import call
 from .listing import IDLE, Event, Flow, Listing, events, iterates
 from .noun import Noun
-from .record import App, AuditEntry, Decision, Record, Said, Version
+from .record import App, AuditEntry, Decision, Record, Said, Usage, Version
 
 
 class System(Noun):
@@ -37,6 +37,13 @@ class System(Noun):
         """Every change, the newest first: of all, or of a kind of objects, one object, or by one key."""
         query = {"kind": kind, "name": name, "who": who, "limit": limit}
         return Listing(self._admin, "/audit", AuditEntry, timeout, query)
+
+    @iterates
+    def usage(
+        self, model: str | None = None, *, limit: int | None = None, timeout: float | None = None
+    ) -> Listing[Usage]:
+        """What came of every app, and then of every version, since they were registered; or of a model's versions."""
+        return Listing(self._admin, "/usage", Usage, timeout, {"model": model, "limit": limit})
 
     @iterates
     def events(self, *, timeout: float | None = None) -> Flow[Event]:

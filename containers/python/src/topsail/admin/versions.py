@@ -7,7 +7,7 @@ from typing import Any
 from . import call
 from .listing import Listing, iterates
 from .noun import Noun, etag, name
-from .record import Model, Rehearsal, Said, Version, read_or_rehearsal
+from .record import Model, Rehearsal, Said, Usage, Version, VersionStages, read_or_rehearsal
 
 _read = read_or_rehearsal(Version)
 
@@ -88,6 +88,18 @@ class Versions(Noun):
     def job(self, model: str | Model, version: str | Version, *, timeout: float | None = None) -> Said:
         """How Nomad runs the version, or in local mode the command that a replica runs, in `text`."""
         return self._admin.send(call.get(_place(model, version, "job"), Said.read), timeout)
+
+    def stages(
+        self, model: str | Model, version: str | Version, *, window: int | None = None, timeout: float | None = None
+    ) -> VersionStages:
+        """Where the time of queries went in its stages over the last `window` seconds, 60 if not said, at all its
+        replicas; and which stage bounds the others."""
+        place = _place(model, version, "stages")
+        return self._admin.send(call.get(place, VersionStages.read, window=window), timeout)
+
+    def usage(self, model: str | Model, version: str | Version, *, timeout: float | None = None) -> Usage:
+        """What came of the questions to the version since it was registered, at all gateways together."""
+        return self._admin.send(call.get(_place(model, version, "usage"), Usage.read), timeout)
 
 
 def _place(model: str | Model, version: str | Version, *rest: str) -> str:

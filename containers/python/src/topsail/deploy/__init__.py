@@ -10,11 +10,13 @@ registers a version and an app, and waits until a replica is ready.
 
 from .deployers import (
     deploy_bundle,
+    deploy_host,
     deploy_lightgbm,
     deploy_onnx,
     deploy_pmml,
     deploy_python_function,
     deploy_sklearn,
+    deploy_tensorflow,
     deploy_torch,
     deploy_xgboost,
 )
@@ -25,11 +27,13 @@ __all__ = [
     "DeployFailed",
     "Deployment",
     "deploy_bundle",
+    "deploy_host",
     "deploy_lightgbm",
     "deploy_onnx",
     "deploy_pmml",
     "deploy_python_function",
     "deploy_sklearn",
+    "deploy_tensorflow",
     "deploy_torch",
     "deploy_xgboost",
 ]

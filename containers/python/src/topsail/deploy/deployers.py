@@ -5,7 +5,10 @@ from __future__ import annotations
 import io
 import json
 import os
+import sys
+import tempfile
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -112,6 +115,28 @@ def deploy_torch(
     return _deploy(name, "torch", "model.pt", frozen, shown, shown.length, options, said)
 
 
+def deploy_tensorflow(
+    name: str,
+    model_or_path: Any,
+    example: Any,
+    *,
+    signature: str | None = None,
+    output: str | None = None,
+    device: str = "cpu",
+    input_type: str | None = None,
+    **terms: Any,
+) -> Deployment:
+    """Deploys a model of TensorFlow: the folder of a SavedModel, a model of Keras, or a tf.Module with signatures.
+    `signature` is serving_default without; `output` names one of several. `device` is cpu, cuda, or auto."""
+    said = Terms.of(terms)
+    shown = read(example, input_type, shaped=True)
+    given = {"signature": signature, "output": output, "device": device if device != "cpu" else None}
+    options = {k: v for k, v in given.items() if v is not None}
+    if shown.shape:
+        options["shape"] = ",".join(map(str, shown.shape))
+    return _deploy(name, "tensorflow", "model", _saved_model(model_or_path), shown, shown.length, options, said)
+
+
 def deploy_xgboost(
     name: str, model: Any, example: Any, *, output: str | None = None, input_type: str | None = None, **terms: Any
 ) -> Deployment:
@@ -160,6 +185,21 @@ def deploy_pmml(
     return _deploy(name, "pmml", "model.pmml", frozen, shown, shown.length, {"heap": heap} if heap else {}, said)
 
 
+def deploy_host(
+    name: str,
+    packages: Iterable[str] = (),
+    *,
+    memory_mb: int = 512,
+    **terms: Any,
+) -> Deployment:
+    """Deploys a host, in whose replicas other models are held that are deployed with `hosted_by=name`: those that are
+    asked, as many as there is memory for. They share its environment: `packages` are distributions, as scikit-learn,
+    that they need, in the versions that are installed here."""
+    said = replace(Terms.of(terms), app=False)
+    bundle = _bundle("host", "", Frozen(b"", set(packages) | _numpy()), None, 0, {}, said)
+    return roll_out(name, bundle, said, host={"memory_mb": memory_mb})
+
+
 def _deploy(
     name: str,
     runtime: str,
@@ -170,22 +210,33 @@ def _deploy(
     options: Mapping[str, str],
     terms: Terms,
 ) -> Deployment:
+    return roll_out(name, _bundle(runtime, entry, frozen, example, length, options, terms), terms)
+
+
+def _bundle(
+    runtime: str,
+    entry: str,
+    frozen: Frozen,
+    example: Example | None,
+    length: int,
+    options: Mapping[str, str],
+    terms: Terms,
+) -> Bundle:
     try:
         manifest = Manifest(
             runtime,
             entry,
             "" if runtime == "pmml" else bundles.PYTHON,
             requirements.pinned(frozen.distributions, terms.requirements),
-            example.input_type,
+            example.input_type if example else "",
             length,
-            example.value,
+            example.value if example else None,
             terms.description,
             options,
         )
-        bundle = bundles.build(manifest, frozen.sources)
+        return bundles.build(manifest, frozen.sources)
     except BundleError as e:
         raise DeployFailed(str(e)) from None
-    return roll_out(name, bundle, terms)
 
 
 def _file(name: str, data: bytes, module: str) -> Frozen:
@@ -244,6 +295,21 @@ def _scripted(torch: Any, module: Any, example: Example) -> Any:
             return torch.jit.trace(module, batch)
         except Exception as e:
             raise DeployFailed(f"the module is no TorchScript ({unscripted}), and fails on the example: {e}") from e
+
+
+def _saved_model(model: Any) -> Frozen:
+    """The files of a SavedModel, below `model`."""
+    frozen = _file("", b"", "tensorflow")
+    with tempfile.TemporaryDirectory(prefix="topsail-") as made:
+        folder = Path(model) if isinstance(model, (str, os.PathLike)) else Path(made, "model")
+        if hasattr(model, "export"):
+            model.export(str(folder), verbose=False)
+        elif (tf := sys.modules.get("tensorflow")) and isinstance(model, tf.Module):
+            tf.saved_model.save(model, str(folder))
+        if not (folder / "saved_model.pb").is_file():
+            raise DeployFailed(f"{model!r} is no SavedModel: give its folder, a model of Keras, or a tf.Module")
+        files = {p.relative_to(folder).as_posix(): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+    return Frozen(b"", frozen.distributions, {f"model/{name}": data for name, data in files.items()})
 
 
 def _outcome(model: Any, output: str | None) -> dict[str, str]:

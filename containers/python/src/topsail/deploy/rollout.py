@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 from ..admin.record import Artifact, Replica, Version
-from ..bundle import Bundle
+from ..bundle import ALONE, Bundle
 from ..client import Client
 from ..client_errors import Conflict, NotFound, Timeout, TopsailError, Unavailable
 from ..client_http import Deadline
@@ -24,36 +24,51 @@ _RESTARTS = 3  # of a replica, after which its failure is no accident
 _ASKING = 10.0  # seconds until the app must have given a prediction
 
 
-def roll_out(model: str, bundle: Bundle, terms: Terms) -> Deployment:
-    """Tries, uploads, registers, links, and waits. It raises DeployFailed, or what the client raises."""
-    return _Rollout(model, bundle, terms).run()
+def roll_out(model: str, bundle: Bundle, terms: Terms, **members: Any) -> Deployment:
+    """Tries, uploads, registers, links, and waits; `members` are the version's, beside what the terms say. It raises
+    DeployFailed, or what the client raises."""
+    return _Rollout(model, bundle, terms, members).run()
 
 
 class _Rollout:
-    def __init__(self, model: str, bundle: Bundle, terms: Terms) -> None:
+    def __init__(self, model: str, bundle: Bundle, terms: Terms, members: dict[str, Any]) -> None:
         self._model, self._bundle, self._terms = model, bundle, terms
+        self._members = terms.of_version() | members
         self._client = terms.client or Client()
         self._deadline = Deadline(terms.timeout)
         self._progress = Progress(model, terms.progress)
         self._app = model if terms.app is True else terms.app or None
 
     def run(self) -> Deployment:
+        self._check_host()
         self._try()
         self._check_app()
         self._upload()
         version = self._register()
         self._link()
         self._wait(version)
-        self._ask()
+        self._ask(version)
         return Deployment(self._client, self._model, version, self._app)
 
     def _try(self) -> None:
         if not trial.can_be_tried(self._bundle):
             return
         self._progress.now("trying the model here")
-        result = trial.run(self._bundle, self._deadline.left())
+        result = trial.run(self._bundle, self._deadline.left(), bool(self._terms.hosted_by))
         answer = f", and its example gives {result['output']}" if "output" in result else ""
         self._progress.done(f"tried here: it loads in {result['seconds']:.1f} s{answer}")
+
+    def _check_host(self) -> None:
+        """Before anything is tried."""
+        host, runtime = self._terms.hosted_by, self._bundle.manifest.runtime
+        if not host:
+            return
+        if runtime in ALONE:
+            raise DeployFailed(f"the runtime {runtime!r} needs a process for each model: leave hosted_by out")
+        try:
+            self._client.models.get(host, timeout=self._deadline.left())
+        except NotFound:
+            raise DeployFailed(f"there is no model {host!r} to hold it: make one with topsail.deploy_host") from None
 
     def _check_app(self) -> None:
         """Before anything is changed."""
@@ -96,7 +111,7 @@ class _Rollout:
                     version,
                     bundle=self._bundle.digest,
                     timeout=self._deadline.left(),
-                    **self._terms.of_version(),
+                    **self._members,
                 )
             except Conflict:
                 if self._terms.version is None and version in {v.version for v in self._versions()}:
@@ -112,16 +127,17 @@ class _Rollout:
             return []
 
     def _same(self, versions: list[Version]) -> Version | None:
-        same = [v for v in versions if v.bundle == self._bundle.digest]
+        wanted = self._bundle.digest, self._members.get("hosted_by"), self._members.get("host")
+        same = [v for v in versions if (v.bundle, v.hosted_by, v.host) == wanted]
         if self._terms.version is None:
             return max(same, key=lambda v: (bool(v.current), _number(v.version)), default=None)
-        wanted = str(self._terms.version)
-        if wanted in {v.version for v in versions} - {v.version for v in same}:
+        name = str(self._terms.version)
+        if name in {v.version for v in versions} - {v.version for v in same}:
             raise DeployFailed(
-                f"{self._model}:{wanted} is there with other content, and versions do not change: leave version= out "
+                f"{self._model}:{name} is there with other content, and versions do not change: leave version= out "
                 "to get the next one"
             )
-        return next((v for v in same if v.version == wanted), None)
+        return next((v for v in same if v.version == name), None)
 
     def _reuse(self, found: Version) -> str:
         version, left = found.version, self._deadline.left
@@ -189,10 +205,10 @@ class _Rollout:
             pass
         return f"{self._model}:{version} did not become ready: {reason}{said}"
 
-    def _ask(self) -> None:
-        """A gateway may hear of a replica a moment later than this program."""
+    def _ask(self, version: str) -> None:
+        """A gateway may hear of a replica a moment later than this program, and a host loads what it is asked for."""
         manifest = self._bundle.manifest
-        if self._app is None or manifest.example is None or not self._terms.wanted:
+        if self._app is None or manifest.example is None or not (self._terms.wanted or self._terms.hosted_by):
             return
         example, until = decoded(manifest.example, manifest.input_type), Deadline(min(_ASKING, self._deadline.left()))
         try:
@@ -204,6 +220,8 @@ class _Rollout:
         except (NotFound, Unavailable, Timeout) as e:
             self._progress.done(f"the gateway could not be asked: {e}")
             return
+        if answer.default and self._terms.hosted_by:  # where it loads is nowhere else to be seen
+            raise DeployFailed(f"{self._model}:{version} is registered, and answers with the default: {answer.cause}")
         url = f"{self._client.url}/{self._app}/predict"
         why = f", its default: {answer.cause}" if answer.default else ""
         self._progress.done(f"{url} answers {_short(answer.output)}{why}")

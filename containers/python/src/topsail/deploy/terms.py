@@ -10,6 +10,7 @@ from ..client import Client
 from ..input_type import parse
 from .failure import DeployFailed
 
+_OF_HOSTS = ("replicas", "scale", "resources", "env")
 _NAMES = {"ints": "integers"}  # of the API, where the SDK has others
 
 
@@ -25,6 +26,8 @@ class Terms:
       is linked, and otherwise left as it is.
     - `slo`: seconds in which the app answers. `default`: its answer where the model gave none in time.
     - `batch`, `resources`, `env`, `labels`: of the version, as in the API.
+    - `hosted_by`: a model that `deploy_host` has made, whose replicas hold this one while it is asked. Then `replicas`,
+      `scale`, `resources` and `env` are the host's, and not to be given here.
     - `description`: a sentence for those who find the bundle later.
     - `client`: the client to use; by default one for this machine, or what TOPSAIL_URL and TOPSAIL_ADMIN_URL say.
     - `timeout`: seconds for all of it, the building of an environment included.
@@ -42,6 +45,7 @@ class Terms:
     resources: Mapping[str, Any] | None = None
     env: Mapping[str, str] | None = None
     labels: Sequence[str] | None = None
+    hosted_by: str | None = None
     description: str = ""
     client: Client | None = None
     timeout: float = 300.0
@@ -49,20 +53,27 @@ class Terms:
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Terms:
-        """It raises TypeError for what no deployer takes."""
+        """It raises TypeError for what no deployer takes, and DeployFailed for what does not go together."""
         if unknown := given.keys() - cls.__dataclass_fields__.keys():
             raise TypeError(f"deployers do not take {min(unknown)!r}: they take {', '.join(cls.__dataclass_fields__)}")
-        return cls(**given)
+        terms = cls(**given)
+        if terms.hosted_by and (mine := [name for name in _OF_HOSTS if getattr(terms, name) is not None]):
+            raise DeployFailed(f"{mine[0]} is the host's where a model is hosted_by another: leave it out")
+        return terms
 
     def of_version(self) -> dict[str, Any]:
         """The members of a version that are said here."""
-        members = {k: getattr(self, k) for k in ("batch", "resources", "env", "labels", "scale")}
+        members = {k: getattr(self, k) for k in ("batch", "resources", "env", "labels", "scale", "hosted_by")}
         plain = {k: v for k, v in members.items() if v is not None}
-        return plain if self.scale is not None else plain | {"replicas": 1 if self.replicas is None else self.replicas}
+        if self.scale is not None or self.hosted_by:
+            return plain
+        return plain | {"replicas": 1 if self.replicas is None else self.replicas}
 
     @property
     def wanted(self) -> int:
-        """How many replicas are waited for."""
+        """How many replicas are waited for. What is hosted has none of its own."""
+        if self.hosted_by:
+            return 0
         if self.scale is not None:
             return int(self.scale.get("min", 1))
         return 1 if self.replicas is None else self.replicas

@@ -13,26 +13,28 @@ from typing import Any
 
 import topsail
 
-from ..bundle import Bundle
+from ..bundle import ALONE, Bundle
+from ..runtime.trial import HOSTED
 from .failure import DeployFailed
-
-_UNTRIED = ("command", "r", "pyspark", "pmml")  # what they need is where they run, and seldom here
 
 
 def can_be_tried(bundle: Bundle) -> bool:
-    return bundle.manifest.runtime not in _UNTRIED
+    """What programs of their own need is where they run, and seldom here."""
+    return bundle.manifest.runtime not in ALONE
 
 
-def run(bundle: Bundle, timeout: float) -> dict[str, Any]:
-    """Loads the bundle in a process of its own and gives it the example. It returns `seconds` for loading, and with an
-    example `output`, shortened text. It raises DeployFailed."""
+def run(bundle: Bundle, timeout: float, hosted: bool) -> dict[str, Any]:
+    """Loads the bundle in a process of its own, as a host would if it is `hosted`, and gives it the example. It returns
+    `seconds` for loading, and with an example `output`, shortened text. It raises DeployFailed."""
     with tempfile.TemporaryDirectory(prefix="topsail-") as name:
         folder, answer = Path(name, "bundle"), Path(name, "answer")
         bundle.unpack(folder)
         command = [sys.executable, "-m", "topsail.runtime.trial", str(folder), str(answer)]
+        command += [HOSTED] if hosted else []
+        place = name if hosted else folder  # which Python looks for modules in
         try:
             done = subprocess.run(
-                command, cwd=folder, env=_environment(), stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout
+                command, cwd=place, env=_environment(), stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout
             )
         except subprocess.TimeoutExpired:
             raise DeployFailed(f"the model took more than {timeout:g} s to load and answer its example") from None

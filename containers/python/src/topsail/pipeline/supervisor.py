@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 from .. import signals
-from ..container import SidecarGone
+from ..life import SidecarGone
 from ..waker import Waker
 from . import description, program
 from .child import Child

@@ -6,7 +6,8 @@ from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass, replace
 
 from .. import encoding
-from ..container import Container, SidecarGone
+from ..container import Container
+from ..life import SidecarGone
 from ..model import Model
 from ..runner import Runner
 from ..settings import Settings

@@ -50,6 +50,21 @@ class Folder:
             raise Refused(f"the option {name} = {value!r} is unknown: use {', '.join(choices)}")
         return value
 
+    def threads(self) -> int:
+        """The option `threads`: for one batch, 1 without; 0 is as many as the library likes. It raises Refused."""
+        text = self.option("threads", "1")
+        if not text.isdecimal() or int(text) > 1024:
+            raise Refused(f"the option threads = {text!r} is no number of threads")
+        return int(text)
+
+    def shape(self) -> tuple[int, ...]:
+        """The option `shape`, of one input; empty without. It raises Refused."""
+        text = self.option("shape", "")
+        parts = text.split(",") if text else []
+        if not all(p.strip().isdecimal() for p in parts):
+            raise Refused(f"the option shape = {text!r} is none: write numbers with commas, like 3,224,224")
+        return tuple(map(int, parts))
+
     def example(self) -> Any:
         """The manifest's example as predict's caller would give it; None if there is none."""
         return decoded(self.manifest.example, self.manifest.input_type)

@@ -26,7 +26,7 @@ def load(folder: Folder) -> Session:
     """Option `output` names one of several outputs, the first without; `threads` is for one batch, 1 without."""
     runtime = need("onnxruntime")
     options = runtime.SessionOptions()
-    options.intra_op_num_threads = _number(folder.option("threads", "1"))
+    options.intra_op_num_threads = folder.threads()
     try:
         session = runtime.InferenceSession(str(folder.entry(".onnx")), options, providers=_providers(folder, runtime))
     except Exception as e:  # onnxruntime has an exception of its own for each of its errors
@@ -71,9 +71,3 @@ def _providers(folder: Folder, runtime: Any) -> list[str]:
     have = runtime.get_available_providers()
     wanted = ["CUDAExecutionProvider"] if device == "cuda" else []
     return [p for p in wanted if p in have] + ["CPUExecutionProvider"]
-
-
-def _number(text: str) -> int:
-    if not text.isdecimal() or int(text) > 1024:
-        raise Refused(f"the option threads = {text!r} is no number of threads")
-    return int(text)

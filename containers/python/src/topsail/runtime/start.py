@@ -63,6 +63,8 @@ def load(folder: Folder) -> Any:
     runtime = folder.manifest.runtime
     if runtime == "command":
         raise Refused("a bundle with the runtime 'command' is a program of its own, which Topsail starts by itself")
+    if runtime == "host":
+        raise Refused("a bundle with the runtime 'host' holds models of other bundles, and Topsail starts it by itself")
     if runtime == "pmml":
         raise Refused("a bundle with the runtime 'pmml' runs in Java, which Topsail starts by itself")
     module = import_module(f".{runtime}", __package__)

@@ -23,7 +23,7 @@ def load(folder: Folder) -> Module:
     except (RuntimeError, ValueError) as e:
         raise Refused(f"PyTorch {torch.__version__} cannot load {path.name} as TorchScript: {e}") from e
     module.eval()
-    return Module(torch, module, device, _shape(folder.option("shape", "")))
+    return Module(torch, module, device, folder.shape())
 
 
 class Module:
@@ -46,10 +46,3 @@ class Module:
         if self._dtype is not None and batch.is_floating_point():
             batch = batch.to(self._dtype)  # a query of doubles for weights of single precision
         return batch.reshape(len(inputs), *self._shape) if self._shape else batch
-
-
-def _shape(text: str) -> tuple[int, ...]:
-    parts = text.split(",") if text else []
-    if not all(p.strip().isdecimal() for p in parts):
-        raise Refused(f"the option shape = {text!r} is none: write numbers with commas, like 3,224,224")
-    return tuple(map(int, parts))

@@ -1,4 +1,5 @@
-"""Tries an unpacked bundle as a container would run it: `python -m topsail.runtime.trial FOLDER ANSWER`.
+"""Tries an unpacked bundle as a container would run it: `python -m topsail.runtime.trial FOLDER ANSWER`, or with HOSTED
+behind that, as a host of many models would.
 
 The outputs for the manifest's example, alone and in a batch, go to the file ANSWER as JSON. What keeps the model from
 giving them goes to stderr, with a status other than 0.
@@ -9,30 +10,35 @@ from __future__ import annotations
 import json
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 from .. import source
+from ..host import modules
 from ..loading import prepare
 from ..rehearsal import Answer, rehearse
 from ..runner import Runner
 from .folder import Folder
 from .start import guarded, load
 
+HOSTED = "hosted"
 _BATCH = 3  # inputs: a model that was only ever tried on one may fail on more
 
 
 def main(arguments: list[str]) -> int:
-    path, answer = arguments
-    return guarded(lambda: _try(Path(path), Path(answer)))
+    path, answer, *how = arguments
+    return guarded(lambda: _try(Path(path), Path(answer), HOSTED in how))
 
 
-def _try(path: Path, answer: Path) -> None:
+def _try(path: Path, answer: Path, hosted: bool) -> None:
     folder = Folder(path.resolve())
     folder.check_python()
-    source.enter(str(folder.path))
+    if not hosted:
+        source.enter(str(folder.path))
     began = time.monotonic()
     manifest = folder.manifest
-    runner = prepare(load(folder), manifest.input_type or None, manifest.input_length or None)
+    with modules.entered(folder.path, frozenset(sys.modules)) if hosted else nullcontext():
+        runner = prepare(load(folder), manifest.input_type or None, manifest.input_length or None)
     try:
         said = {"seconds": time.monotonic() - began} | _answered(runner, folder)
     finally:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from struct import Struct
 
-from .cursor import U8, Cursor
+from .cursor import U8, U64, Cursor
+from .errors import ProtocolError
 from .field import encode_field
-from .text import str8
+from .text import clip, str8
 
 _COUNT = Struct("<I")
 _ENTRY = Struct("<IBBHI")  # id, state, input type, 0, input length
 _LEAST = 4 + _ENTRY.size + 3
-_PIPELINE = 1
+_PIPELINE, _REASON, _MEMORY = 1, 2, 3
+_MOST_REASON = 1024  # bytes
 
 
 @dataclass(frozen=True)
@@ -25,12 +27,18 @@ class Announced:
     version: str
     stage: str = ""
     pipeline: bytes = b""  # with a stage: all stages of the model version, in JSON
+    reason: str = ""  # of what is gone: why it could not be loaded
+    memory: int = 0  # bytes, of what was loaded on demand or of a host as a whole; 0: unknown
 
     def _encode(self) -> bytes:
         entry = _ENTRY.pack(self.id, self.state, self.input_type, 0, self.input_length)
         entry += str8(self.model) + str8(self.version) + str8(self.stage)
         if self.pipeline:
             entry += encode_field(_PIPELINE, self.pipeline)
+        if self.reason:
+            entry += encode_field(_REASON, clip(self.reason, _MOST_REASON))
+        if self.memory:
+            entry += encode_field(_MEMORY, U64.pack(self.memory))
         return _COUNT.pack(len(entry)) + entry
 
 
@@ -48,5 +56,14 @@ def _decode_entry(entry: Cursor) -> Announced:
     model = entry.text(U8, "announce model")
     version = entry.text(U8, "announce version")
     stage = entry.text(U8, "announce stage")
-    found = {tag: bytes(value) for tag, value in entry.fields("announce")}
-    return Announced(id, state, input_type, input_length, model, version, stage, found.get(_PIPELINE, b""))
+    pipeline, reason, memory = b"", "", 0
+    for tag, value in entry.fields("announce"):
+        if tag == _PIPELINE:
+            pipeline = bytes(value)
+        elif tag == _REASON:
+            reason = str(value, "utf-8", "replace")
+        elif tag == _MEMORY:
+            if len(value) != U64.size:
+                raise ProtocolError("announce memory", entry.at - len(value), f"{len(value)} bytes are no u64")
+            memory = U64.unpack(value)[0]
+    return Announced(id, state, input_type, input_length, model, version, stage, pipeline, reason, memory)

@@ -23,6 +23,8 @@ class Kind(IntEnum):
     DRAIN = 8
     BYE = 9
     FEEDBACK = 10
+    LOAD = 11
+    UNLOAD = 12
     METRICS = 128
 
 
@@ -40,6 +42,7 @@ class Role(IntEnum):
 class Feature(IntFlag):
     LZ4 = 1
     STAGES = 2  # pipelines, and the status DROPPED
+    HOST = 4  # versions that are loaded and unloaded on demand
 
 
 class State(IntEnum):

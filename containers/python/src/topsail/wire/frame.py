@@ -12,6 +12,7 @@ from .cursor import U32
 from .errors import ProtocolError
 
 HEADER = Struct("<IBBH")  # size of the body, kind, flags, 0
+_COMPRESSED = int(Flag.COMPRESSED)  # a plain number: the bits of an IntFlag are slow to test
 _LZ4_RATIO = 255  # no LZ4 block grows by more than this, so a larger raw size is a lie
 _READ_LEAST = 1 << 16
 _READ_MOST = 1 << 20
@@ -49,26 +50,23 @@ class Assembler:
                 return
             source, self._pending = self._pending, bytearray()
         view = memoryview(source).toreadonly()
-        at = 0
-        while (end := self._end(view, at)) <= len(view):
-            _, kind, flags, _ = HEADER.unpack_from(view, at)
-            yield self._open(Frame(kind, flags, view[at + HEADER.size : end]))
+        at, there = 0, len(view)
+        while (start := at + HEADER.size) <= there:
+            size, kind, flags, _ = HEADER.unpack_from(view, at)
+            if size > self._max_frame:
+                raise ProtocolError("frame size", 0, f"{size} bytes are more than the {self._max_frame} allowed")
+            end = start + size
+            if end > there:
+                break
+            yield self._open(Frame(kind, flags, view[start:end]))
             at = end
+        else:
+            end = start
         self._needed = end - at
         self._pending += view[at:]
 
-    def _end(self, view: memoryview, at: int) -> int:
-        """Where the frame that begins at `at` ends, as far as that can be known; it may lie behind the view."""
-        start = at + HEADER.size
-        if start > len(view):
-            return start
-        size = U32.unpack_from(view, at)[0]
-        if size > self._max_frame:
-            raise ProtocolError("frame size", 0, f"{size} bytes are more than the {self._max_frame} allowed")
-        return start + int(size)
-
     def _open(self, frame: Frame) -> Frame:
-        if not frame.flags & Flag.COMPRESSED:
+        if not frame.flags & _COMPRESSED:
             return frame
         if not self.compressed_allowed:
             raise ProtocolError("frame flags", 5, "the body is compressed, which was not agreed on")

@@ -12,11 +12,11 @@ from .cursor import U32, Cursor
 from .payload import Value
 
 _HEAD = Struct("<QII")  # batch, model id, count
-# The start of nearly every entry, which has one unnamed vector or text: size, time left, count of values, dtype,
-# dimensions, length of the name, 0; then the dimension and the length of the data, or the length and some of the text.
+# The start of nearly every entry, which has one unnamed vector, text or blob: size, time left, count of values, dtype,
+# dimensions, length of the name, 0; then the dimension and the length of the data, or the length and some of the data.
 # It is read in one step, because this is the hot path; what does not fit is read again, slowly, by the cursor.
 _QUICK = Struct("<IIHBBBBII")
-_STRING = int(DType.STRING)
+_BLOBS = frozenset(map(int, (DType.STRING, DType.JSON, DType.OPAQUE)))
 _LEAST = 4 + 4 + 2
 
 
@@ -69,7 +69,7 @@ def _quick(body: memoryview, at: int, end: int) -> tuple[int, int, Value] | None
     if dims == 1 and dtype in ITEM_SIZE and second == first * ITEM_SIZE[dtype]:
         start, stop = at + _QUICK.size, at + _QUICK.size + second
         return (after, left, Value(dtype, (first,), body[start:stop])) if stop <= after else None
-    if dims == 0 and dtype == _STRING:
+    if dims == 0 and dtype in _BLOBS:
         start, stop = at + _QUICK.size - 4, at + _QUICK.size - 4 + first
         return (after, left, Value(dtype, (), body[start:stop])) if stop <= after else None
     return None

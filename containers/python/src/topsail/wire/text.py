@@ -6,16 +6,16 @@ from .cursor import U8, U16
 
 
 def str8(text: str) -> bytes:
-    data = _clip(text, 0xFF)
+    data = clip(text, 0xFF)
     return U8.pack(len(data)) + data
 
 
 def str16(text: str) -> bytes:
-    data = _clip(text, 0xFFFF)
+    data = clip(text, 0xFFFF)
     return U16.pack(len(data)) + data
 
 
-def _clip(text: str, most: int) -> bytes:
+def clip(text: str, most: int) -> bytes:
     """At most `most` bytes of UTF-8, ending between two characters; what UTF-8 cannot say becomes '?'."""
     data = text.encode("utf-8", "replace")
     return data if len(data) <= most else data[:most].decode("utf-8", "ignore").encode()

@@ -1,0 +1,31 @@
+"""Waiting for a connection or for a waker, whichever comes first."""
+
+from __future__ import annotations
+
+import select
+
+from .connection import Connection
+from .waker import Waker
+
+
+class Watch:
+    """For one thread; what it watches must stay open as long. It asks the system without the standard library's
+    selectors, which take longer than the wait for a batch that is there."""
+
+    def __init__(self, waker: Waker, connection: Connection | None = None) -> None:
+        self._waker = waker.fileno()
+        self._connection = connection.fileno() if connection else -1
+        self._watched = [self._waker] + [self._connection] * (connection is not None)
+        self._poll = select.poll() if hasattr(select, "poll") else None  # Windows has none
+        if self._poll:
+            for descriptor in self._watched:
+                self._poll.register(descriptor, select.POLLIN)
+
+    def wait(self, seconds: float) -> tuple[bool, bool]:
+        """Whether the connection is readable or has ended, and whether the waker was woken; neither when the time is
+        over."""
+        if self._poll:
+            ready = [descriptor for descriptor, _ in self._poll.poll(seconds * 1000)]
+        else:
+            ready = select.select(self._watched, [], [], seconds)[0]
+        return self._connection in ready, self._waker in ready
