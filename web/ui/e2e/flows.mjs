@@ -47,6 +47,7 @@ export async function flows() {
       dieAndComeBack,
       readLog,
       drain,
+      chain,
       audited,
       key,
       tidyUp,
@@ -244,6 +245,74 @@ async function drain(page, ctx) {
   await page.getByText(`${id} drains.`).waitFor()
   await page.goto(`${ctx.base}/ui/models/${ctx.model}/1`)
   await readyReplicas(page, 2)
+}
+
+// An app of two stages, which a person makes, asks, changes and takes away; it is counted where it was asked.
+async function chain(page, {base, app, model}) {
+  const name = `${app}-chain`
+  await page.goto(base + '/ui/')
+  await page.getByRole('button', {name: 'New app'}).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Name').fill(name)
+  await dialog.getByLabel('Latency objective').fill('500')
+  await dialog.getByLabel('Models one after another').check()
+  await dialog.getByLabel('Stage 1', {exact: true}).fill('sum')
+  await dialog.getByLabel('sum asks').selectOption(model)
+  await dialog.getByRole('button', {name: 'Add a stage'}).click()
+  await dialog.getByLabel('Stage 2', {exact: true}).fill('again')
+  await dialog.getByLabel('again asks').selectOption(model)
+  await dialog.getByRole('img', {name: 'sum takes the input; again takes sum. again gives the answer.'}).waitFor()
+  await clean(page, 'flow-stages')
+  await dialog.getByRole('button', {name: 'Create app'}).click()
+  await heading(page, name)
+
+  await page.goto(`${base}/ui/apps/${name}?tab=try`)
+  await page.getByLabel('Input', {exact: true}).fill('[1, 2, 3.5]')
+  await page.getByRole('button', {name: 'Ask', exact: true}).click()
+  await page.getByText('Prediction', {exact: true}).waitFor()
+  assert.equal(JSON.parse(await page.getByRole('region', {name: 'Answer', exact: true}).locator('pre').innerText()).output, 6.5)
+
+  await page.goto(`${base}/ui/apps/${name}?tab=settings`)
+  await page.getByRole('button', {name: 'Add a stage'}).click()
+  await page.getByLabel('Stage 3', {exact: true}).fill('last')
+  await page.getByLabel('last asks').selectOption(model)
+  const takes = page.getByRole('group', {name: 'What last takes'})
+  await takes.getByLabel('sum').check()
+  await takes.getByLabel('again').uncheck()
+  await page.getByText('No stage takes what it puts out').waitFor()
+  await page.getByRole('button', {name: 'Save'}).click()
+  await page.getByText('feeds no other stage').waitFor()
+  await takes.getByLabel('again').check()
+  await page.getByRole('button', {name: 'Save'}).click()
+  await page.getByText(`${name} is saved.`).waitFor()
+  await page.goto(`${base}/ui/apps/${name}?tab=models`)
+  const file = page.getByRole('region', {name: 'Stages in a file'})
+  await file.waitFor()
+  assert.equal(
+    await file.innerText(),
+    ['sum', 'again', 'last']
+      .map((stage) => `[[app.stages]]\nname = "${stage}"\nmodel = "${model}"${stage === 'last' ? '\nafter = ["sum", "again"]' : ''}`)
+      .join('\n\n'),
+  )
+  await picture(page, 'flow-chain')
+
+  // Gateways say once a second what they counted, and the page asks every few seconds.
+  await page.goto(`${base}/ui/usage`)
+  const row = page.getByRole('table', {name: 'Usage of apps'}).getByRole('row').filter({hasText: name})
+  await row.getByRole('cell', {name: '1', exact: true}).first().waitFor()
+  await page.goto(`${base}/ui/apps/${name}?tab=usage`)
+  await page
+    .getByRole('table', {name: 'Usage of its stages'})
+    .getByRole('row')
+    .filter({hasText: 'again'})
+    .getByRole('cell', {name: '1', exact: true})
+    .first()
+    .waitFor()
+  await page.goto(`${base}/ui/apps/${name}?tab=settings`)
+  await page.getByRole('button', {name: `Delete ${name}`}).click()
+  await dialog.getByLabel('to confirm').fill(name)
+  await dialog.getByRole('button', {name: 'Delete'}).click()
+  await page.getByText(`${name} is gone.`).waitFor()
 }
 
 async function audited(page, {base, app, model}) {

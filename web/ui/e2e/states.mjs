@@ -98,7 +98,16 @@ async function viewer(browser, {url, world}) {
 async function hostile(browser, {url, world}) {
   const script = '<img src=x onerror="document.title=`owned`"><script>document.title=`owned`</script>'
   const name = '"><b>x'
-  world.app({name, input_type: 'strings', latency_slo_micros: 1000, models: ['tone'], default_output: script, example: script})
+  world.app({
+    name,
+    input_type: 'strings',
+    latency_slo_micros: 1000,
+    models: ['tone'],
+    default_output: script,
+    example: script,
+    description: script,
+  })
+  world.app({name: 'staged', input_type: 'strings', latency_slo_micros: 1000, stages: [{name: script, model: 'tone'}]})
   const version = world.versions.get('tone:12')
   Object.assign(version, {
     labels: [script],
@@ -116,10 +125,16 @@ async function hostile(browser, {url, world}) {
   for (const path of [
     '/ui/',
     `/ui/apps/${app}`,
+    `/ui/apps/${app}?tab=models`,
+    `/ui/apps/${app}?tab=usage`,
     `/ui/apps/${app}?tab=try`,
     `/ui/apps/${app}?tab=settings`,
+    '/ui/apps/staged?tab=models',
+    '/ui/apps/staged?tab=settings',
     '/ui/models/tone/12',
     '/ui/models/tone/12?tab=job',
+    '/ui/models/tone/12?tab=usage',
+    '/ui/usage',
     '/ui/replicas',
     '/ui/scaling',
     '/ui/audit',
@@ -177,7 +192,7 @@ async function keyboard(browser, {url}) {
   assert.equal(await header.getAttribute('aria-sort'), 'descending')
   await page.keyboard.press('Enter')
   assert.equal(await header.getAttribute('aria-sort'), 'ascending')
-  assert.deepEqual(await page.locator('tbody tr td:first-child').allInnerTexts(), ['sentiment', 'wine', 'fraud', 'digits', 'scans'])
+  assert.deepEqual(await page.locator('tbody tr td:first-child').allInnerTexts(), ['sentiment', 'read', 'wine', 'fraud', 'digits', 'scans'])
 
   await page.goto(url + '/ui/apps/digits')
   await page.getByRole('button', {name: 'Latency as a table'}).click()

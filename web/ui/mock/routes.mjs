@@ -2,6 +2,7 @@
 import {createHash} from 'node:crypto'
 import {versionStages} from './stages.mjs'
 import {appSeries, now, versionSeries} from './traffic.mjs'
+import {appUsage, listUsage, versionUsage} from './usage.mjs'
 
 class Problem extends Error {
   constructor(status, title, detail, code) {
@@ -35,7 +36,7 @@ export function routes(world) {
     const before = world.apps.get(next.name)
     world.app({...next, origin: 'api'}, before ? world.nature(next.name) : undefined)
     world.audit(who, before ? 'update' : 'create', 'app', next.name, before, next)
-    const models = new Set([...(before?.models ?? []), ...(next.models ?? [])])
+    const models = new Set([...(before ? world.modelsOf(before) : []), ...world.modelsOf({models: [], ...next})])
     const versions = [...world.versions.values()].filter((v) => models.has(v.model)).map((v) => `${v.model}:${v.version}`)
     world.catalogChanged({apps: [next.name], models: [...models], versions})
   }
@@ -48,7 +49,18 @@ export function routes(world) {
         'invalid',
       )
     }
-    for (const name of next.models ?? []) model(name)
+    for (const name of world.modelsOf({models: [], ...next})) model(name)
+    const used = new Set(next.stages?.flatMap((stage, i) => stage.after ?? [next.stages[i - 1]?.name]))
+    const idle = next.stages?.slice(0, -1).find((stage) => !used.has(stage.name))
+    if (idle)
+      throw new Problem(
+        422,
+        'Invalid app',
+        `app ${JSON.stringify(next.name)}: stage ${JSON.stringify(idle.name)} feeds no other stage: only the last one answers the query`,
+        'invalid',
+      )
+    if (next.stages?.length && next.models?.length)
+      throw new Problem(422, 'Invalid app', `app ${JSON.stringify(next.name)}: has stages and also linked models or a policy`, 'invalid')
   }
   const switchTo = (who, name, to) => {
     const m = model(name)
@@ -121,7 +133,7 @@ export function routes(world) {
         world.apps.delete(args.app)
         world.revision++
         world.audit(who, 'delete', 'app', args.app, before)
-        world.catalogChanged({models: before.models}, [{kind: 'app', name: args.app}])
+        world.catalogChanged({models: world.modelsOf(before)}, [{kind: 'app', name: args.app}])
         return {status: 204}
       },
     ],
@@ -217,6 +229,8 @@ export function routes(world) {
     ],
     ['POST', '/apps/:app/try', ({args, body}) => ({body: trial(world, app(args.app), body)})],
     ['GET', '/apps/:app/traffic', ({args, q}) => ({body: appSeries(world, app(args.app), Number(q.get('window') ?? 900), t())})],
+    ['GET', '/apps/:app/usage', ({args}) => ({body: appUsage(world, app(args.app), t())})],
+    ['GET', '/usage', ({q}) => ({body: page(listUsage(world, q.get('model'), t()), q)})],
     ['GET', '/traffic', () => ({body: now(world, t())})],
     [
       'GET',
@@ -395,6 +409,7 @@ export function routes(world) {
       },
     ],
     ['GET', '/models/:model/versions/:version/job', ({args}) => ({body: job(world, version(args.model, args.version))})],
+    ['GET', '/models/:model/versions/:version/usage', ({args}) => ({body: versionUsage(world, version(args.model, args.version), t())})],
     [
       'GET',
       '/models/:model/versions/:version/traffic',
@@ -557,7 +572,7 @@ function trial(world, app, query) {
   const outputs = {wine: 0, digits: 3, fraud: {score: 0.083, review: false}, sentiment: 'positive'}
   const numbers = Array.isArray(query.input) && query.input.every((x) => typeof x === 'number')
   const sum = numbers ? query.input.reduce((a, b) => a + b, 0) : 1
-  const ready = app.models.some((m) => [...world.replicas.values()].some((r) => r.model === m && r.state === 'ready'))
+  const ready = world.modelsOf(app).some((m) => [...world.replicas.values()].some((r) => r.model === m && r.state === 'ready'))
   if (query.input === undefined && query.input_batch === undefined) {
     return {
       status: 400,
@@ -567,6 +582,7 @@ function trial(world, app, query) {
       gateway: 'gateway-1',
     }
   }
+  world.asked.set(app.name, (world.asked.get(app.name) ?? 0) + 1)
   const one = ready
     ? {query_id: 4194304 + Math.floor(Math.random() * 1000), output: outputs[app.name] ?? sum, default: false}
     : {query_id: 4194304, output: app.default_output ?? '', default: true, default_explanation: 'No connected models found for query'}

@@ -26,6 +26,7 @@ export function small(world) {
     input_length: 13,
     replicas: 2,
     labels: ['sklearn'],
+    description: 'A random forest of 200 trees, trained on the cultivars of 2024.',
     bundle: digest(0x3f),
     example: wine,
   })
@@ -67,6 +68,8 @@ export function small(world) {
     driver: 'docker',
     image: 'registry.models.example/tone:12',
   })
+  world.version('shelf', {version: '1', replicas: 2, host: {memory_mb: 2048}, command: ['python3', '-m', 'topsail', 'host']})
+  world.version('greeting', {version: '3', input_type: 'strings', hosted_by: 'shelf', bundle: digest(0xb3)})
   const stages = (strokes) => [
     {name: 'decode', code: 'scans:Decode', workers: 2, cpus: [1, 2]},
     {name: 'strokes', code: `scans:${strokes}`, batch: {strategy: 'aimd', max_size: 32}},
@@ -89,6 +92,7 @@ export function small(world) {
   world.app(
     {
       name: 'digits',
+      description: 'Which digit somebody wrote, of 8 by 8 pixels. The till asks it for each field of a form.',
       input_type: 'integers',
       default_output: '-1',
       latency_slo_micros: 20000,
@@ -145,6 +149,23 @@ export function small(world) {
       example: '"iVBORw0KGgo="',
     },
     nature(1500, {p50: 0.4, p99: 0.72, cache: 0.02}),
+  )
+  world.app(
+    {
+      name: 'read',
+      description: 'Reads a page: finds the words, and what they are about.',
+      input_type: 'bytes',
+      default_output: '""',
+      latency_slo_micros: 200000,
+      stages: [
+        {name: 'find', model: 'scans'},
+        {name: 'colour', model: 'digits-cnn', after: ['input']},
+        {name: 'words', model: 'digits-svm', after: ['find']},
+        {name: 'about', model: 'tone', after: ['words', 'colour']},
+      ],
+      example: '"iVBORw0KGgo="',
+    },
+    nature(31, {calm: 0.5, p50: 0.3, p99: 0.6, cache: 0.1}),
   )
   world.settle()
   const ids = [...world.replicas.values()]

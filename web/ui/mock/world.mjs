@@ -21,6 +21,7 @@ export class World extends EventEmitter {
   etags = new Map()
   born = new Map()
   forgotten = new Set()
+  asked = new Map() // app to how often the page asked it
   #natures = new Map()
   #random = seeded(11)
   #audit = 1000
@@ -80,8 +81,12 @@ export class World extends EventEmitter {
     this.decisions.sort((a, b) => Date.parse(b.at) - Date.parse(a.at))
   }
 
+  modelsOf(app) {
+    return app.stages?.length ? app.stages.map((stage) => stage.model) : app.models
+  }
+
   appsOf(model) {
-    return [...this.apps.values()].filter((app) => app.models.includes(model)).map((app) => app.name)
+    return [...this.apps.values()].filter((app) => this.modelsOf(app).includes(model)).map((app) => app.name)
   }
 
   usedBy(version) {
@@ -101,6 +106,7 @@ export class World extends EventEmitter {
   }
 
   wanted(version) {
+    if (version.hosted_by) return 0
     if (version.pin && version.pin.count >= 0) return version.pin.count
     if (this.models.get(version.model)?.current === version.version || this.models.get(version.model)?.serving === version.version)
       return version.replicas ?? 1
@@ -296,6 +302,7 @@ export class World extends EventEmitter {
   pools() {
     const t = Date.now() / 1000
     return [...this.versions.values()]
+      .filter((version) => !version.hosted_by)
       .map((version) => {
         const ready = [...this.replicas.values()].filter(
           (r) => r.model === version.model && r.version === version.version && r.state === 'ready',

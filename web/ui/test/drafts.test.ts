@@ -45,6 +45,14 @@ describe('drafts', () => {
       env: {A: '1'},
       labels: ['a', 'b'],
     })
+    const held = {...blankVersion, from: 'bundle' as const, bundle: 'sha256:a', hostedBy: 'shelf', env: 'A=1', cpu: 5}
+    expect(versionOf(held)).toEqual({version: '1', input_type: 'doubles', bundle: 'sha256:a', hosted_by: 'shelf'})
+    expect(versionOf({...blankVersion, from: 'host'})).toEqual({
+      version: '1',
+      replicas: 1,
+      host: {memory_mb: 512},
+      command: ['python3', '-m', 'topsail', 'host'],
+    })
     expect(() => versionOf(blankVersion)).toThrow('command')
     expect(() => versionOf({...blankVersion, from: 'bundle'})).toThrow('bundle')
   })

@@ -6,6 +6,7 @@ export const client = new Client()
 
 type Window = {window: number}
 const dry = {dry_run: true}
+const pageSize = 5000 // the most that the API gives at once
 
 export const me = () => client.get<T.Me>('/me')
 export const signIn = (key: string) => client.send<T.Me>('POST', '/session', {body: {key}})
@@ -32,6 +33,7 @@ export const forgetLearned = (app: string, uid: string, context: string) =>
 export const tryApp = (app: string, query: object) => client.send<T.Trial>('POST', path('apps', app, 'try'), {body: query})
 export const appTraffic = (app: string, query: Window, signal?: AbortSignal) =>
   client.get<T.AppSeries>(path('apps', app, 'traffic'), {query, ...(signal && {signal})})
+export const appUsage = (app: string, signal?: AbortSignal) => client.get<T.Usage>(path('apps', app, 'usage'), {...(signal && {signal})})
 
 export const getModel = (model: string) => client.tagged<T.Model>('GET', path('models', model))
 export const rehearseCurrent = (model: string, version: string) =>
@@ -64,6 +66,20 @@ export const versionTraffic = (model: string, version: string, query: Window, si
   client.get<T.VersionSeries>(path('models', model, 'versions', version, 'traffic'), {query, ...(signal && {signal})})
 export const versionStages = (model: string, version: string, signal?: AbortSignal) =>
   client.get<T.VersionStages>(path('models', model, 'versions', version, 'stages'), {...(signal && {signal})})
+export const versionUsage = (model: string, version: string, signal?: AbortSignal) =>
+  client.get<T.Usage>(path('models', model, 'versions', version, 'usage'), {...(signal && {signal})})
+
+// usage is that of all apps and versions, or of the versions of a model.
+export async function usage(model?: string, signal?: AbortSignal): Promise<T.Usage[]> {
+  const all: T.Usage[] = []
+  for (let cursor: string | undefined = ''; cursor !== undefined;) {
+    const query = {model, cursor: cursor || undefined, limit: pageSize}
+    const page: T.Page<T.Usage> = await client.get('/usage', {query, ...(signal && {signal})})
+    all.push(...page.items)
+    cursor = page.next
+  }
+  return all
+}
 
 export const getReplica = (replica: string) => client.get<T.Replica>(path('replicas', replica))
 export const restart = (replica: string) => client.send<void>('POST', path('replicas', replica, 'restart'), {once: true})

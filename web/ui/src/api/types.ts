@@ -25,7 +25,7 @@ export interface App {
   latency_slo_micros: number
   cold_start_micros?: number
   models?: string[]
-  stages?: {name: string; model: string; after?: string[]}[]
+  stages?: AppStage[]
   output_type?: '' | 'number' | 'label' | 'vector' | 'json'
   policy?: Policy
   weight?: number
@@ -33,7 +33,14 @@ export interface App {
   example?: string
   require_key?: boolean
   limit?: Limit
+  labels?: string[]
   origin?: 'file' | 'api'
+}
+
+export interface AppStage {
+  name: string
+  model: string
+  after?: string[]
 }
 
 export interface Limit {
@@ -112,6 +119,8 @@ export interface Version {
   pin?: Pin
   batch?: {strategy?: '' | 'aimd' | 'quantile' | 'fixed'; max_size?: number; delay_micros?: number}
   stages?: VersionStage[]
+  host?: {memory_mb: number}
+  hosted_by?: string
   resources?: {cpu?: number; memory_mb?: number; gpu?: {count?: number; device?: string; memory_mb?: number; runtime?: string}}
   bundle?: string
   bundle_url?: string
@@ -285,6 +294,36 @@ export interface AppTraffic {
   causes?: Record<string, number>
 }
 
+export interface Figures {
+  usage: number
+  cached: number
+  failed: number
+  missed: number
+  total_micros: number
+  mean_micros?: number
+  min_micros?: number
+  max_micros?: number
+  last_failure?: {at: string; cause: string; message?: string}
+}
+
+export interface Usage extends Figures {
+  kind: 'app' | 'version'
+  app?: string
+  model?: string
+  version?: string
+  description?: string
+  policy?: string
+  latency_slo_micros?: number
+  candidates?: string[]
+  since?: string
+  stages?: StageUsage[]
+}
+
+export interface StageUsage extends Figures {
+  stage: string
+  model?: string
+}
+
 export interface AppSeries {
   app: string
   slo_micros: number
@@ -343,13 +382,13 @@ export interface Rehearsal {
 
 export interface ObjectChange {
   action: 'create' | 'update' | 'delete'
-  kind: 'app' | 'model' | 'version' | 'key'
+  kind: 'app' | 'model' | 'version' | 'stream' | 'key'
   name: string
   before?: object
   after?: object
 }
 
-export type AuditKind = 'app' | 'model' | 'version' | 'replica' | 'artifact' | 'key' | 'learned'
+export type AuditKind = 'app' | 'model' | 'version' | 'replica' | 'artifact' | 'key' | 'learned' | 'stream'
 
 export interface AuditEntry {
   id: string
@@ -380,6 +419,22 @@ export interface Key {
   created: string
   expires?: string
   limit?: Limit
+}
+
+export interface Stream {
+  name: string
+  kind: 'data' | 'model'
+  app?: string
+  input: string[]
+  output: string
+  dead_letter: string
+  suspension?: Suspension
+}
+
+export interface Suspension {
+  since: string
+  by?: string
+  reason?: string
 }
 
 export interface Me {

@@ -1,4 +1,5 @@
 import type {App, InputType} from '../api/types'
+import {draftsOf, stagesOf, type Draft as Stage} from './appstages'
 
 export const inputTypes: {name: InputType; title: string}[] = [
   {name: 'doubles', title: 'Doubles: numbers of 64 bits'},
@@ -11,6 +12,7 @@ export const inputTypes: {name: InputType; title: string}[] = [
 // Draft is an app while it is edited: what may be left out is empty.
 export interface Draft {
   name: string
+  description: string
   inputType: InputType
   outputType: NonNullable<App['output_type']>
   sloMs: number | null
@@ -24,11 +26,14 @@ export interface Draft {
   requireKey: boolean
   limit: number | null
   burst: number | null
+  staged: boolean // its models are asked one after another
+  stages: Stage[]
 }
 
 export function draftOf(app: App): Draft {
   return {
     name: app.name,
+    description: app.description ?? '',
     inputType: app.input_type,
     outputType: app.output_type ?? '',
     sloMs: app.latency_slo_micros / 1000,
@@ -42,6 +47,8 @@ export function draftOf(app: App): Draft {
     requireKey: app.require_key ?? false,
     limit: app.limit?.per_second ?? null,
     burst: app.limit?.burst || null,
+    staged: (app.stages?.length ?? 0) > 0,
+    stages: draftsOf(app.stages ?? []),
   }
 }
 
@@ -62,7 +69,9 @@ export function appOf(draft: Draft, base: App): App {
   }
   return pruned({
     ...written(base),
+    ...answerers(draft, base),
     name: draft.name.trim(),
+    description: draft.description.trim() || undefined,
     input_type: draft.inputType,
     output_type: draft.outputType || undefined,
     latency_slo_micros: Math.round((draft.sloMs ?? 0) * 1000),
@@ -74,6 +83,12 @@ export function appOf(draft: Draft, base: App): App {
     require_key: draft.requireKey || undefined,
     limit: draft.limit ? {per_second: draft.limit, ...(draft.burst && {burst: draft.burst})} : undefined,
   })
+}
+
+// answerers is who answers: models under a policy, or stages instead of both.
+function answerers(draft: Draft, base: App): {[K in 'stages' | 'models' | 'policy']?: App[K] | undefined} {
+  if (!draft.staged) return {stages: undefined}
+  return {stages: stagesOf(draft.stages), ...(!base.stages?.length && {models: undefined, policy: undefined})}
 }
 
 function pruned(app: {[K in keyof App]: App[K] | undefined}): App {

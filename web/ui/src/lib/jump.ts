@@ -1,6 +1,15 @@
 import {to, type Router} from './router.svelte'
 
-const places: Record<string, string> = {o: 'overview', m: 'models', r: 'replicas', s: 'scaling', c: 'cluster', a: 'audit', k: 'keys'}
+const places: Record<string, string> = {
+  o: 'overview',
+  m: 'models',
+  r: 'replicas',
+  s: 'scaling',
+  u: 'usage',
+  c: 'cluster',
+  a: 'audit',
+  k: 'keys',
+}
 const patienceMs = 1200
 
 // jumpKeys goes to a page after g and its letter, and to the search after a slash, until the function

@@ -1,5 +1,6 @@
 import type * as T from '../api/types'
 import {History} from './history'
+import {runnerOf} from './hosts'
 import {Inbox, merged, versionKey, type Batch} from './inbox'
 import {Stream} from './stream'
 
@@ -66,6 +67,13 @@ export class Live {
         asides.found()
       },
     })
+  }
+
+  // replicasOf are those that answer for a version, its own or its host's.
+  replicasOf(model: string, version: string): readonly T.Replica[] {
+    const known = this.versions.get(versionKey(model, version))
+    const runner = known && runnerOf(known, this.models, this.versions)
+    return runner ? (this.byVersion.get(versionKey(runner.model ?? model, runner.version)) ?? []) : []
   }
 
   start() {

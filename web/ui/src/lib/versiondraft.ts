@@ -1,37 +1,45 @@
 import type {InputType, Version} from '../api/types'
 import {settings, split} from './command'
 
-export type From = 'bundle' | 'command' | 'image'
+export type From = 'bundle' | 'command' | 'image' | 'host'
 
 // Draft is a version while it is being described.
 export interface Draft {
   version: string
+  description: string
   from: From
   inputType: InputType | ''
   inputLength: number | null
   replicas: number
   labels: string
   bundle: string
+  hostedBy: string // the model whose replicas hold it; empty: replicas of its own
   command: string
   dir: string
   env: string
   image: string
+  hostCommand: string
+  hostMemory: number // of a host's container with all that it holds, in MB
   cpu: number | null
   memory: number | null
 }
 
 export const blank: Draft = {
   version: '1',
+  description: '',
   from: 'command',
   inputType: 'doubles',
   inputLength: null,
   replicas: 1,
   labels: '',
   bundle: '',
+  hostedBy: '',
   command: '',
   dir: '',
   env: '',
   image: '',
+  hostCommand: 'python3 -m topsail host',
+  hostMemory: 512,
   cpu: null,
   memory: null,
 }
@@ -44,15 +52,17 @@ export function versionOf(draft: Draft): Version {
     .map((label) => label.trim())
     .filter(Boolean)
   const resources = {...(draft.cpu && {cpu: draft.cpu}), ...(draft.memory && {memory_mb: draft.memory})}
+  const hosted = draft.from === 'bundle' && draft.hostedBy !== ''
   return {
     version: draft.version.trim(),
-    replicas: draft.replicas,
-    ...(draft.inputType && {input_type: draft.inputType}),
-    ...(draft.inputLength && {input_length: draft.inputLength}),
+    ...(draft.description.trim() && {description: draft.description.trim()}),
+    ...(!hosted && {replicas: draft.replicas}),
+    ...(draft.from !== 'host' && draft.inputType && {input_type: draft.inputType}),
+    ...(draft.from !== 'host' && draft.inputLength && {input_length: draft.inputLength}),
     ...(labels.length > 0 && {labels}),
     ...source(draft),
-    ...(Object.keys(env).length > 0 && {env}),
-    ...(Object.keys(resources).length > 0 && {resources}),
+    ...(!hosted && Object.keys(env).length > 0 && {env}),
+    ...(!hosted && Object.keys(resources).length > 0 && {resources}),
   }
 }
 
@@ -60,7 +70,9 @@ function source(draft: Draft): Partial<Version> {
   switch (draft.from) {
     case 'bundle':
       if (draft.bundle === '') throw new Error('Choose a bundle first: upload one, or take one that is there.')
-      return {bundle: draft.bundle}
+      return {bundle: draft.bundle, ...(draft.hostedBy && {hosted_by: draft.hostedBy})}
+    case 'host':
+      return {host: {memory_mb: draft.hostMemory}, command: split(draft.hostCommand)}
     case 'image':
       return {driver: 'docker', image: draft.image.trim(), ...(draft.command.trim() && {command: split(draft.command)})}
     default: {

@@ -1,4 +1,5 @@
 import type {Model, Pool, Replica, Version} from '../api/types'
+import {runnerOf} from './hosts'
 import {versionKey} from './inbox'
 
 export interface Counts {
@@ -13,7 +14,7 @@ export function wantedOf(version: Version, pool: Pool | undefined): number {
   return version.scale ? Math.max(version.scale.min ?? 0, 0) : (version.replicas ?? 1)
 }
 
-// countsOf adds up the replicas of the versions that an app's queries may go to.
+// countsOf adds up the replicas that an app's queries may go to.
 export function countsOf(
   models: readonly string[],
   known: ReadonlyMap<string, Model>,
@@ -22,14 +23,17 @@ export function countsOf(
   pools: ReadonlyMap<string, Pool>,
 ): Counts {
   const counts = {ready: 0, wanted: 0}
+  const seen = new Set<Version>()
   for (const name of models) {
     const model = known.get(name)
     if (!model) continue
     for (const asked of new Set([model.current, model.serving])) {
-      const key = versionKey(name, asked)
-      const version = versions.get(key)
-      if (!version) continue
-      counts.wanted += wantedOf(version, pools.get(key))
+      const version = versions.get(versionKey(name, asked))
+      const runner = version && runnerOf(version, known, versions)
+      if (!runner || seen.has(runner)) continue
+      seen.add(runner)
+      const key = versionKey(runner.model ?? name, runner.version)
+      counts.wanted += wantedOf(runner, pools.get(key))
       for (const replica of replicas.get(key) ?? []) {
         if (replica.state === 'ready') counts.ready++
       }
