@@ -9,14 +9,14 @@ import (
 var errAnswer = errors.New("redis answers otherwise than it should")
 
 // parsePoll reads the answer of poll.lua about streams.
-func parsePoll(streams []string, answer any) (records []serving.StreamRecord, on map[string]string, err error) {
+func parsePoll(streams []string, answer any) (records []serving.StreamRecord, last map[string]string, err error) {
 	parts, ok := answer.([]any)
 	if !ok || len(parts) != 2 {
 		return nil, nil, errAnswer
 	}
 	given, ok := parts[0].([]any)
-	ons, ok2 := parts[1].([]any)
-	if !ok || !ok2 || len(ons) > len(streams) {
+	lasts, ok2 := parts[1].([]any)
+	if !ok || !ok2 || len(lasts) > len(streams) {
 		return nil, nil, errAnswer
 	}
 	for _, one := range given {
@@ -26,13 +26,13 @@ func parsePoll(streams []string, answer any) (records []serving.StreamRecord, on
 		}
 		records = append(records, record)
 	}
-	on = map[string]string{}
-	for i, where := range ons {
-		if on[streams[i]], ok = where.(string); !ok {
+	last = map[string]string{}
+	for i, id := range lasts {
+		if last[streams[i]], ok = id.(string); !ok {
 			return nil, nil, errAnswer
 		}
 	}
-	return records, on, nil
+	return records, last, nil
 }
 
 // parseGiven reads an entry with the index of its stream before it.

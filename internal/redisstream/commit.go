@@ -36,7 +36,6 @@ func (c *Consumer) Commit(ctx context.Context, results []serving.StreamMessage) 
 	err := c.commit(ctx, results)
 	c.polled = nil
 	if err != nil {
-		c.again = true
 		c.leases.renew = time.Time{} // it may have been a lease
 	}
 	return err

@@ -1,5 +1,7 @@
 -- Adds results and acknowledges the entries that they are of, if all of them are still
--- pending for the member: who takes a lease takes them, too. It may be repeated.
+-- pending for the member. With leases they must also be all that is pending in their stream up
+-- to the last of them: whoever held the lease when, results are in the order of their entries.
+-- It may be repeated.
 -- KEYS: the last commit of the member; the streams; with a token their leases, which are
 -- renewed; the streams of the results.
 -- ARGV: group, member, lease token or '', how long a lease is in ms, id of this commit, how
@@ -19,12 +21,15 @@ for i = 1, streams do
   local n = tonumber(ARGV[at])
   ids[i] = { unpack(ARGV, at + 1, at + n) }
   at = at + 1 + n
-  local pending = {}
-  for _, entry in ipairs(redis.call('XPENDING', KEYS[1 + i], group, ids[i][1], ids[i][n], n, member)) do
-    pending[entry[1]] = true
+  local pending
+  if token == '' then
+    pending = redis.call('XPENDING', KEYS[1 + i], group, ids[i][1], ids[i][n], n, member)
+  else
+    pending = redis.call('XPENDING', KEYS[1 + i], group, '-', ids[i][n], n + 1)
   end
-  for _, id in ipairs(ids[i]) do
-    if not pending[id] then return 'lost' end
+  if #pending ~= n then return 'lost' end
+  for j, entry in ipairs(pending) do
+    if entry[1] ~= ids[i][j] or entry[2] ~= member then return 'lost' end
   end
 end
 -- Redis does not undo a script that fails half-way: what could fail is tried first, or undone here.

@@ -23,12 +23,10 @@ type Consumer struct {
 	scripts scripts
 	outage  outage
 
-	joined  bool              // the group exists
-	again   bool              // what is pending for us comes first
-	cursors map[string]string // how far a stream was searched for entries of silent members
-	search  time.Time         // when to search again
-	first   int               // the stream that is read first, next time
-	leases  leases
+	joined bool      // the group exists
+	search time.Time // when to search again for entries of silent members
+	first  int       // the stream that is read first, next time
+	leases leases
 
 	polled map[string][]string // ids of the records that wait for Commit, of each stream
 	closed bool
@@ -60,8 +58,6 @@ func Join(broker Broker, group Group) (*Consumer, error) {
 		client:  broker.connect(2, repeat),
 		scripts: newScripts(),
 		outage:  outage{log: broker.Log},
-		again:   true,
-		cursors: map[string]string{},
 		leases:  newLeases(group),
 	}, nil
 }
@@ -101,15 +97,8 @@ func (c *Consumer) next(ctx context.Context, most int) (records []serving.Stream
 	if err != nil || len(streams) == 0 {
 		return nil, nil, err
 	}
-	if c.again {
-		if records, _, err = c.read(ctx, streams, most, "mine"); err != nil || len(records) > 0 {
-			return records, nil, err
-		}
-		c.again = false
-	}
 	if now := time.Now(); !c.group.Ordered && !now.Before(c.search) {
-		records, c.cursors, err = c.read(ctx, streams, most, "silent")
-		if err != nil || len(records) > 0 {
+		if records, _, err = c.read(ctx, streams, most, "silent"); err != nil || len(records) > 0 {
 			return records, nil, err
 		}
 		c.search = now.Add(c.tick())
@@ -139,11 +128,9 @@ func (c *Consumer) join(ctx context.Context) error {
 func (c *Consumer) ours(ctx context.Context) ([]string, error) {
 	streams := c.group.Streams
 	if c.group.Ordered {
-		taken, err := c.leases.hold(ctx, c.client, c.scripts)
-		if err != nil {
+		if err := c.leases.hold(ctx, c.client, c.scripts); err != nil {
 			return nil, err
 		}
-		c.again = c.again || taken
 		streams = c.leases.held
 	}
 	if len(streams) == 0 {
@@ -154,37 +141,27 @@ func (c *Consumer) ours(ctx context.Context) ([]string, error) {
 }
 
 // read runs the script, and takes what it gives as polled.
-func (c *Consumer) read(ctx context.Context, streams []string, most int, how string) (records []serving.StreamRecord, on map[string]string, err error) {
+func (c *Consumer) read(ctx context.Context, streams []string, most int, how string) (records []serving.StreamRecord, last map[string]string, err error) {
 	keys, token := streams, ""
 	if c.group.Ordered {
 		keys, token = append(keys, c.leases.of(streams)...), c.leases.token
 	}
 	args := []any{c.group.Name, c.group.Member, most, mostBytes, how, token, c.group.Takeover.Milliseconds()}
-	if how == "silent" {
-		for _, stream := range streams {
-			cursor := c.cursors[stream]
-			if cursor == "" {
-				cursor = "0-0"
-			}
-			args = append(args, cursor)
-		}
-	}
 	answer, err := c.scripts.poll.Run(ctx, c.client, keys, args...).Result()
 	if err != nil {
-		c.again = true // they may be pending, and the answer is lost
 		return nil, nil, fmt.Errorf("read: %w", err)
 	}
-	given, on, err := parsePoll(streams, answer)
+	records, last, err = parsePoll(streams, answer)
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, record := range given {
+	for _, record := range records {
 		if c.polled == nil {
 			c.polled = map[string][]string{}
 		}
 		c.polled[record.Stream] = append(c.polled[record.Stream], record.Place)
 	}
-	return given, on, nil
+	return records, last, nil
 }
 
 // wait waits for an entry that is newer, for a tick.

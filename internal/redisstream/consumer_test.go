@@ -102,6 +102,34 @@ func TestCommitIsRepeated(t *testing.T) {
 	nothing(t, c)
 }
 
+// Records whose Poll got no answer come before all others, also where the client library
+// repeats the call by itself.
+func TestPollWithoutAnswer(t *testing.T) {
+	t.Parallel()
+	for _, ordered := range []bool{false, true} {
+		b, in := broker(t, shared.start(t).Addr), fresh()
+		write(t, b, numbered(in, 9)...)
+		var deaf atomic.Bool
+		b.dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			var dialer net.Dialer
+			conn, err := dialer.DialContext(ctx, network, addr)
+			return &deafConn{conn, &deaf}, err
+		}
+		c := join(t, b, Group{Name: "group", Member: "a", Streams: []string{in}, Ordered: ordered})
+		var got []string
+		for range 3 {
+			got = append(got, values(poll(t, c, 3))...)
+			if err := c.Commit(t.Context(), nil); err != nil {
+				t.Fatal(err)
+			}
+			deaf.Store(len(got) == 3)
+		}
+		if want := values(read(t, b, in)); deaf.Load() || !slices.Equal(got, want) {
+			t.Errorf("ordered %v: there come %v, an answer was not lost: %v", ordered, got, deaf.Load())
+		}
+	}
+}
+
 // deafConn loses one answer and the connection with it.
 type deafConn struct {
 	net.Conn
@@ -305,6 +333,32 @@ func TestLostLease(t *testing.T) {
 	}
 	if got := values(poll(t, successor, 1)); got[0] != "1" {
 		t.Errorf("the successor has %v", got)
+	}
+}
+
+// Redis may come back without the last commit. Then its records are before those in hand.
+func TestForgottenCommit(t *testing.T) {
+	t.Parallel()
+	server := shared.start(t)
+	b, in := broker(t, server.Addr), fresh()
+	write(t, b, numbered(in, 3)...)
+	c := join(t, b, Group{Name: "group", Member: "a", Streams: []string{in}, Ordered: true})
+	first := poll(t, c, 1)[0]
+	if err := c.Commit(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	poll(t, c, 1)
+	if err := client(t, server).Do(t.Context(), "XCLAIM", in, "group", "a", 0, first.Place, "FORCE", "JUSTID").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Commit(t.Context(), nil); !errors.Is(err, serving.ErrRecordsLost) {
+		t.Errorf("a commit over what is before it: %v", err)
+	}
+	if got := values(poll(t, c, 10)); !slices.Equal(got, []string{"0", "1"}) {
+		t.Errorf("there come %v", got)
+	}
+	if err := c.Commit(t.Context(), nil); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -12,13 +12,22 @@
 // has one result also when the member or Redis dies. The answer to a script may be lost; the
 // script is then repeated, and knows itself by a random id that it left behind.
 //
+// A member that polls has nothing in hand, so what is pending comes before anything new. An
+// answer to Poll that is lost does no harm therefore, nor does the client library, which
+// repeats what it got no answer to.
+//
 // Members that are silent for the group's Takeover lose what is pending for them to others:
 // that is what a batch may take, from Poll to Commit. Without Ordered all members take from
-// all streams, and records of one key may be with two members at once. With Ordered a stream
-// is with one member at a time, by a lease that the script which reads checks; who takes a
-// lease takes what is pending in the stream before it reads on. Streams are spread over the
-// members, of which no more than there are streams have work. A member that comes under its name again has its records and its leases at once. Two
-// that run under one name take them from each other, so a name must be of one process.
+// all streams, and records of one key may be with two members at once.
+//
+// With Ordered a stream is with one member at a time, by a lease that the script which reads
+// checks, and all that is pending in the stream is that member's, whoever it was given to. The
+// order does not rest on the lease: a Commit is refused unless its records are the first of
+// those that are not done. Streams are spread over the members, of which no more than there are
+// streams have work.
+//
+// A member that comes under its name again has its records and its leases at once. Two that run
+// under one name take them from each other, so a name must be of one process.
 //
 // In a Redis Cluster a script works on one hash slot. The streams of a group and those of its
 // results must have names with the same hash tag, such as {wine}:in and {wine}:out, and are on
@@ -28,7 +37,8 @@
 // Redis without an append-only file, or with one that is synced once a second, may forget
 // what was committed when it dies, results and acknowledgements together: records come again.
 //
-// Known defect: when Redis itself is killed and started again while several members of an
-// Ordered group work, results of a key may come out of order, and a batch may stay pending
-// until a member starts again. Seen in one of six such kills; without Ordered in none.
+// Redis 7 that dies while it writes a commit to its file cuts that off in the middle when it
+// starts, does nothing of it, but leaves its beginning in the file. When it starts once more,
+// that is carried out, too, and results are there twice. So redis-check-aof --fix should run
+// before a Redis starts, which cuts off all of it, or BGREWRITEAOF after.
 package redisstream

@@ -19,7 +19,7 @@ type Group struct {
 	// Takeover is how long a batch may take from Poll to Commit: then others have its
 	// records. 15 s when 0.
 	Takeover time.Duration
-	Ordered  bool // a stream is with one member at a time
+	Ordered  bool // a stream is with one member at a time, and its results are in its order
 
 	Delete          bool  // records that were committed are deleted from their streams
 	MaxLen          int64 // about how many entries a stream of results keeps; 0: all

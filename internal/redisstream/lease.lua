@@ -3,8 +3,7 @@
 -- member with another token is free: that process is gone.
 -- KEYS: members; leases. ARGV: member, lease token, which begins with it and a slash, how long
 -- a lease is in ms.
--- Returns the indexes of the member's leases, below zero those that it did not have: another
--- member may have had them meanwhile.
+-- Returns the indexes of the member's leases.
 local member, token, takeover = ARGV[1], ARGV[2], ARGV[3]
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -26,6 +25,6 @@ for _, i in ipairs(mine) do redis.call('PEXPIRE', KEYS[1 + i], takeover) end
 while #mine < share and #free > 0 do
   local i = table.remove(free, 1)
   redis.call('SET', KEYS[1 + i], token, 'PX', takeover)
-  mine[#mine + 1] = -i
+  mine[#mine + 1] = i
 end
 return mine

@@ -171,15 +171,6 @@ func suite(t *testing.T, count int, ordered bool) {
 		for range count {
 			in = append(in, fresh())
 		}
-		restart := func() {
-			server.Kill()
-			if err := server.Start(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if ordered {
-			restart = nil // see the known defect in the package's doc
-		}
 		return contract.StreamBroker{
 			In: in, Out: []string{fresh(), fresh()}, Ordered: ordered, Takeover: takeover, Largest: largest,
 			Join: func(name string, wire *contract.Wire) contract.StreamConsumer {
@@ -191,9 +182,14 @@ func suite(t *testing.T, count int, ordered bool) {
 				}
 				return c
 			},
-			Write:   func(messages []serving.StreamMessage) { write(t, b, messages...) },
-			Read:    func(stream string) []serving.StreamRecord { return read(t, b, stream) },
-			Restart: restart,
+			Write: func(messages []serving.StreamMessage) { write(t, b, messages...) },
+			Read:  func(stream string) []serving.StreamRecord { return read(t, b, stream) },
+			Restart: func() {
+				server.Kill()
+				if err := server.Start(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			},
 			Library: "redis/go-redis",
 		}
 	})

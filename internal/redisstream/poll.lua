@@ -2,16 +2,17 @@
 -- of them, or enough bytes. One that was deleted meanwhile is acknowledged.
 -- KEYS: streams; with a token their leases, too, which are renewed.
 -- ARGV: group, member, most entries, most bytes, how, lease token or '', how long a lease is and
--- a member may be silent in ms; with silent where to go on in each stream.
--- How is one of
---   mine: what is pending for the member
+-- a member may be silent in ms.
+-- What is pending comes first, for a member that polls has nothing in hand: with leases all of
+-- it, whoever it is pending for; without leases what is pending for the member. So it does no
+-- harm that an answer is lost and the script repeated. If there is none, how says what comes:
 --   silent: what is pending for members that are silent
 --   new: what nobody was given yet
--- Returns the entries (index of the stream, id, fields) and for each stream: with silent where
--- to go on, with new and no entries the id that the group was given last, or '' without the lease.
+-- Returns the entries (index of the stream, id, fields) and, if there are none, for each stream
+-- the id that the group was given last, or '' without the lease.
 local group, member, room, bytes, how, token = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5], ARGV[6]
 local streams = token == '' and #KEYS or #KEYS / 2
-local given, on = {}, {}
+local given, last = {}, {}
 
 local function give(i, entries)
   local gone = {}
@@ -51,18 +52,18 @@ local function read(i, after)
   end
 end
 
-local function claim(i)
-  local cursor = ARGV[7 + i]
+-- In the order of their ids, whoever they are pending for.
+local function claim(i, idle)
+  local cursor = '0-0'
   while room > 0 and bytes > 0 do
-    local got = redis.call('XAUTOCLAIM', KEYS[i], group, member, ARGV[7], cursor, 'COUNT', few())
+    local got = redis.call('XAUTOCLAIM', KEYS[i], group, member, idle, cursor, 'COUNT', few())
     cursor = got[1]
     give(i, got[2])
-    if cursor == '0-0' then break end
+    if cursor == '0-0' then return end
   end
-  on[i] = cursor
 end
 
-local function last(i)
+local function delivered(i)
   for _, info in ipairs(redis.call('XINFO', 'GROUPS', KEYS[i])) do
     local about = {}
     for f = 1, #info, 2 do about[info[f]] = info[f + 1] end
@@ -71,15 +72,20 @@ local function last(i)
   return '0-0'
 end
 
-local function ours(i) return token == '' or redis.call('GET', KEYS[streams + i]) == token end
-
+local ours = {}
 for i = 1, streams do
-  if ours(i) then
-    if token ~= '' then redis.call('PEXPIRE', KEYS[streams + i], ARGV[7]) end
-    if how == 'mine' then read(i, '0') elseif how == 'silent' then claim(i) else read(i, '>') end
+  ours[i] = token == '' or redis.call('GET', KEYS[streams + i]) == token
+  if ours[i] and token ~= '' then redis.call('PEXPIRE', KEYS[streams + i], ARGV[7]) end
+end
+for i = 1, streams do
+  if ours[i] and token ~= '' then claim(i, 0) elseif ours[i] then read(i, '0') end
+end
+if #given == 0 then
+  for i = 1, streams do
+    if ours[i] and how == 'silent' then claim(i, ARGV[7]) elseif ours[i] then read(i, '>') end
   end
 end
-if how == 'new' and #given == 0 then
-  for i = 1, streams do on[i] = ours(i) and last(i) or '' end
+if #given == 0 then
+  for i = 1, streams do last[i] = ours[i] and delivered(i) or '' end
 end
-return { given, on }
+return { given, last }

@@ -13,21 +13,18 @@ var (
 	commitLua string
 	//go:embed lease.lua
 	leaseLua string
-	//go:embed take.lua
-	takeLua string
 	//go:embed leave.lua
 	leaveLua string
 )
 
 // scripts run in Redis, each as one step that nothing comes between.
-type scripts struct{ poll, commit, lease, take, leave *redis.Script }
+type scripts struct{ poll, commit, lease, leave *redis.Script }
 
 func newScripts() scripts {
 	return scripts{
 		poll:   redis.NewScript(pollLua),
 		commit: redis.NewScript(commitLua),
 		lease:  redis.NewScript(leaseLua),
-		take:   redis.NewScript(takeLua),
 		leave:  redis.NewScript(leaveLua),
 	}
 }
