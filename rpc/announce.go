@@ -26,9 +26,15 @@ type Announcement struct {
 	Model       serving.ModelID
 	Stage       string
 	Pipeline    []byte // with Stage: the stages of the model version, as serving.Pipeline has them in JSON
+	Reason      string // with StateGone: why the version could not be loaded
+	Memory      uint64 // bytes that the container takes: for a version that it was asked to load, or of a host, as a whole; 0: unknown
 }
 
-const announcePipeline = 1
+const (
+	announcePipeline = 1
+	announceReason   = 2
+	announceMemory   = 3
+)
 
 // AppendAnnounce appends the body of an ANNOUNCE frame.
 func AppendAnnounce(b []byte, list ...Announcement) []byte {
@@ -44,6 +50,12 @@ func AppendAnnounce(b []byte, list ...Announcement) []byte {
 		b = appendStr8(b, clip(a.Stage, 255))
 		if len(a.Pipeline) > 0 {
 			b = appendField(b, announcePipeline, a.Pipeline)
+		}
+		if a.Reason != "" {
+			b = appendFieldString(b, announceReason, clip(a.Reason, maxReason))
+		}
+		if a.Memory != 0 {
+			b = appendU64(appendU32(append(b, announceMemory), 8), a.Memory)
 		}
 		b = closeSize(b, at)
 	}
@@ -64,8 +76,17 @@ func ParseAnnounce(body []byte) ([]Announcement, error) {
 		a.Model.Version = string(e.str8("version"))
 		a.Stage = string(e.str8("stage"))
 		for e.more() {
-			if tag, value := e.field(); tag == announcePipeline {
+			tag, value := e.field()
+			switch tag {
+			case announcePipeline:
 				a.Pipeline = bytes.Clone(value.rest())
+			case announceReason:
+				a.Reason = string(value.rest())
+			case announceMemory:
+				a.Memory = value.u64("memory")
+			}
+			if e.err == nil {
+				e.err = value.err
 			}
 		}
 		switch {

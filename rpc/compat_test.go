@@ -18,7 +18,7 @@ func unknown(b []byte) []byte { return appendField(b, 250, []byte("of a later ve
 // newer is the frame as a later minor version might send it: with more fields in
 // every entry, and more behind what version 2.0 has in a body.
 func newer(f Frame) Frame {
-	starts := map[Kind]int{KindAnnounce: 4, KindPredict: 16, KindReply: 24, KindFeedback: 8, KindMetrics: 4}
+	starts := map[Kind]int{KindAnnounce: 4, KindPredict: 16, KindReply: 24, KindFeedback: 8, KindLoad: 4, KindMetrics: 4}
 	at, ok := starts[f.Kind]
 	if !ok {
 		f.Body = unknown(bytes.Clone(f.Body))

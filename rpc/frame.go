@@ -16,6 +16,8 @@ const (
 	KindDrain    Kind = 8
 	KindBye      Kind = 9
 	KindFeedback Kind = 10
+	KindLoad     Kind = 11
+	KindUnload   Kind = 12
 	KindMetrics  Kind = 128
 )
 

@@ -53,6 +53,8 @@ func FuzzReply(f *testing.F)    { fuzzKind(f, KindReply) }
 func FuzzCancel(f *testing.F)   { fuzzKind(f, KindCancel) }
 func FuzzBye(f *testing.F)      { fuzzKind(f, KindBye) }
 func FuzzFeedback(f *testing.F) { fuzzKind(f, KindFeedback) }
+func FuzzLoad(f *testing.F)     { fuzzKind(f, KindLoad) }
+func FuzzUnload(f *testing.F)   { fuzzKind(f, KindUnload) }
 func FuzzMetrics(f *testing.F)  { fuzzKind(f, KindMetrics) }
 
 // A payload is built by one decoder and checked by another; they must agree.

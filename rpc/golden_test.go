@@ -72,7 +72,17 @@ func goldenValues() map[string]any {
 			{ID: 2, State: StateLoading, Model: serving.ModelID{Model: "a", Version: "2.0"}, Stage: "pre"},
 			{ID: 3, State: StateGone},
 		},
-		"predict doubles": newPredict(7, 1, newInput(Ask{Budget: 25 * time.Millisecond}, doubles(1.5, -2))),
+		"announce of a host": announce{
+			{ID: 0, State: StateReady, Model: serving.ModelID{Model: "small", Version: "1"}, Memory: 32 << 20},
+			{ID: 9, State: StateGone, Model: serving.ModelID{Model: "ann", Version: "2"}, Reason: "no model.pkl"},
+		},
+		"load": load{{
+			InputType: serving.Doubles, InputLength: 2, Model: serving.ModelID{Model: "ann", Version: "1"},
+			Bundle: "sha256:00", Folder: "ab/cd", Batch: []byte(`{}`),
+		}},
+		"load by its address": load{{Model: serving.ModelID{Model: "ann", Version: "1"}, Bundle: "sha256:00", URL: "http://h/b"}},
+		"unload":              unload(9),
+		"predict doubles":     newPredict(7, 1, newInput(Ask{Budget: 25 * time.Millisecond}, doubles(1.5, -2))),
 		"predict several inputs": newPredict(0x0102030405060708, 5,
 			newInput(Ask{Budget: -1}, serving.Value{DType: serving.Uint8, Shape: []int{3}, Data: []byte{255, 0, 127}}),
 			newInput(Ask{}, serving.Value{DType: serving.Float32, Shape: []int{1}, Data: appendU32(nil, 0x3f000000)}),

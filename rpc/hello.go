@@ -17,6 +17,7 @@ type Features uint64
 const (
 	FeatureLZ4    Features = 1
 	FeatureStages Features = 2 // of sidecars and containers: stages of pipelines; of both hops: StatusDropped
+	FeatureHost   Features = 4 // of sidecars and containers: versions that are loaded and unloaded on demand; of gateways: they ask for it
 )
 
 // Minor is the minor version that this implementation speaks.

@@ -58,7 +58,7 @@ func TestACutBodyIsRefused(t *testing.T) {
 
 // lastEntry finds the last entry of a body: where its u32 size stands.
 func lastEntry(f Frame) (at int, ok bool) {
-	start, ok := map[Kind]int{KindAnnounce: 4, KindPredict: 16, KindReply: 24, KindFeedback: 8, KindMetrics: 4}[f.Kind]
+	start, ok := map[Kind]int{KindAnnounce: 4, KindPredict: 16, KindReply: 24, KindFeedback: 8, KindLoad: 4, KindMetrics: 4}[f.Kind]
 	for at = start; ok && at < len(f.Body); {
 		next := at + 4 + int(binary.LittleEndian.Uint32(f.Body[at:]))
 		if next == len(f.Body) {
@@ -77,6 +77,9 @@ func TestACutEntryIsRefused(t *testing.T) {
 		"predict of a newer peer":              {15, 23},
 		"reply with confidence and qualifiers": {25, 38},
 		"reply with stages":                    {12},
+		"announce of a host":                   {19},
+		"load":                                 {14, 28, 38},
+		"load by its address":                  {14, 28},
 		"feedback":                             {35, 43},
 		"metrics counter":                      {24},
 	}

@@ -19,6 +19,10 @@ func TestWhatHasABoundIsTakenUpToIt(t *testing.T) {
 		most int
 		body func(n int) []byte
 	}{
+		"loads": {KindLoad, maxEntries, func(n int) []byte {
+			entry := append(append(make([]byte, 8), 1, 'm'), 1, '1')
+			return entries(n, nil, entry)
+		}},
 		"announcements": {KindAnnounce, maxEntries, func(n int) []byte { return entries(n, nil, make([]byte, 15)) }},
 		"inputs":        {KindPredict, MaxBatch, func(n int) []byte { return entries(n, predictHead, make([]byte, 6)) }},
 		"answers":       {KindReply, maxEntries, func(n int) []byte { return entries(n, replyHead, make([]byte, 10)) }},

@@ -9,7 +9,8 @@ import (
 )
 
 // The tests speak of whole frames as values: a Hello, an announce, a predict, a
-// reply, a Cancel, a ping, a pong, a drain, a bye, a feedback or a metrics.
+// reply, a Cancel, a ping, a pong, a drain, a bye, a feedback, a load, an unload or a
+// metrics.
 type (
 	announce []Announcement
 	predict  struct {
@@ -25,6 +26,8 @@ type (
 	pong     uint64
 	drain    struct{}
 	bye      string
+	load     []Load
+	unload   uint32
 	feedback struct {
 		Model uint32
 		List  []Feedback
@@ -104,6 +107,10 @@ func encode(v any) Frame {
 		return Frame{Kind: KindDrain}
 	case bye:
 		return Frame{Kind: KindBye, Body: AppendBye(nil, string(v))}
+	case load:
+		return Frame{Kind: KindLoad, Body: AppendLoad(nil, v...)}
+	case unload:
+		return Frame{Kind: KindUnload, Body: AppendUnload(nil, uint32(v))}
 	case feedback:
 		return Frame{Kind: KindFeedback, Body: AppendFeedback(nil, v.Model, v.List...)}
 	case metrics:
@@ -148,6 +155,12 @@ func decode(f Frame) (any, error) {
 		return bye(v), err
 	case KindFeedback:
 		return decodeFeedback(f)
+	case KindLoad:
+		v, err := ParseLoad(f.Body)
+		return load(v), err
+	case KindUnload:
+		v, err := ParseUnload(f.Body)
+		return unload(v), err
 	case KindMetrics:
 		v, err := ParseMetrics(f.Body)
 		return metrics(v), err

@@ -51,8 +51,23 @@ func announcements() *rapid.Generator[Announcement] {
 				Model:   rapid.StringMatching(`[a-z0-9]([-a-z0-9]{0,9}[a-z0-9])?`).Draw(t, "model"),
 				Version: rapid.StringMatching(`[A-Za-z0-9][A-Za-z0-9._+-]{0,9}`).Draw(t, "version"),
 			},
-			Stage: shortText().Draw(t, "stage"),
+			Stage:  shortText().Draw(t, "stage"),
+			Reason: shortText().Draw(t, "reason"), Memory: rapid.Uint64().Draw(t, "memory"),
 		}
+	})
+}
+
+func loads() *rapid.Generator[Load] {
+	return rapid.Custom(func(t *rapid.T) Load {
+		a := announcements().Draw(t, "version")
+		l := Load{
+			InputType: a.InputType, InputLength: a.InputLength, Model: a.Model, Bundle: shortText().Draw(t, "bundle"),
+			URL: shortText().Draw(t, "url"), Folder: shortText().Draw(t, "folder"),
+		}
+		if rapid.Bool().Draw(t, "has batch") {
+			l.Batch = []byte(`{"strategy":"fixed"}`)
+		}
+		return l
 	})
 }
 
@@ -178,6 +193,8 @@ func oneMetric() *rapid.Generator[Metric] {
 func frames() *rapid.Generator[any] {
 	return rapid.OneOf(
 		hellos().AsAny(), predicts().AsAny(), replies().AsAny(), feedbacks().AsAny(),
+		rapid.Map(rapid.SliceOfN(loads(), 1, 3), func(l []Load) any { return load(l) }),
+		rapid.Map(rapid.Uint32(), func(id uint32) any { return unload(id) }),
 		rapid.Map(rapid.SliceOfN(announcements(), 1, 4), func(l []Announcement) any { return announce(l) }),
 		rapid.Map(rapid.SliceOfN(oneMetric(), 1, 4), func(l []Metric) any { return metrics(l) }),
 		rapid.Map(rapid.StringN(0, 50, maxReason), func(s string) any { return bye(s) }),

@@ -1,6 +1,7 @@
 # A Redis for those who have none. Production wants its own: with replicas and
 # Sentinel or a cluster, with backups, and with a password. This one is a single
-# process that writes an append-only file.
+# process that writes an append-only file. When it was killed, have it write that anew
+# (redis-cli bgrewriteaof): docs/operations.md says why.
 #
 #   nomad job run redis.nomad.hcl
 #   nomad job run -var driver=docker -var host_volume=redis -var data_dir=/data redis.nomad.hcl

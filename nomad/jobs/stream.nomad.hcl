@@ -1,8 +1,9 @@
-# Data streams: records of Kafka and Redis Streams, which apps predict.
+# Streams: records of Kafka and Redis Streams, which apps predict, and models that come as messages.
 #
 #   nomad job run -var "config=$(cat streams.toml)" stream.nomad.hcl
 #
-# The file has the [[stream]] tables (docs/streams.md); it may use what Nomad puts into templates,
+# The file has the [[stream]] and [[model_stream]] tables (docs/streams.md), these with the api of
+# the management side; it may use what Nomad puts into templates,
 # such as {{ env "NOMAD_SECRETS_DIR" }}. With several instances the members of a consumer group
 # share its records. Each is a gateway, too, that only its own process can ask.
 

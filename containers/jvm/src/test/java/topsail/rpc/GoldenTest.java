@@ -58,9 +58,12 @@ class GoldenTest {
             "drain", Frame.drain(),
             "bye", Frame.bye("stopped"));
 
-    /** What a container neither reads nor writes: it offers no compression, answers once for each input, and counts nothing. */
+    /**
+     * What a container neither reads nor writes: it offers no compression, answers once for each input, counts nothing, and is no
+     * host of other models.
+     */
     private static final List<String> OTHERS = List.of("reply", "reply streamed", "reply with stages", "metrics counter", "metrics gauge",
-            "metrics histogram", "predict compressed (decode only)");
+            "metrics histogram", "predict compressed (decode only)", "announce of a host", "load", "load by its address", "unload");
 
     @Test
     void everyFrameIsReadAsItIsMeant() throws ProtocolException {
