@@ -30,6 +30,9 @@ func newContainer(s Spec) *task {
 	}
 	set(&t.Driver, s.Settings.Driver)
 	set(&t.CPU, s.Settings.CPU)
+	if h := s.Version.Host; h != nil {
+		set(&t.MemoryMB, h.MemoryMB+h.MemoryMB/4) // a version that is being loaded may be larger than it was expected
+	}
 	set(&t.MemoryMB, s.Settings.MemoryMB)
 	if r.GPU.Count > 0 {
 		set(&t.GPU.Device, "nvidia/gpu")
@@ -53,9 +56,13 @@ func containerEnv(v *serving.Version) map[string]string {
 		"TOPSAIL_TOKEN_FILE": tokenFile,
 		"TOPSAIL_MODEL":      v.Model,
 		"TOPSAIL_VERSION":    v.Version,
-		"TOPSAIL_INPUT_TYPE": v.InputType.String(),
 		"TOPSAIL_REPLICA":    "${NOMAD_ALLOC_ID}",
 		"PYTHONUNBUFFERED":   "1", // so that what a model prints is in the log at once
+	}
+	if v.Host != nil {
+		env["TOPSAIL_MODELS_DIR"] = modelsDir
+	} else {
+		env["TOPSAIL_INPUT_TYPE"] = v.InputType.String()
 	}
 	if v.InputLength > 0 {
 		env["TOPSAIL_INPUT_LENGTH"] = strconv.Itoa(v.InputLength)

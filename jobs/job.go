@@ -70,5 +70,18 @@ func (j job) Canaries() int {
 	return j.Count
 }
 
+// DiskMB is what the replicas of a host need for bundles, beside their logs; 0 is
+// Nomad's default.
+func (j job) DiskMB() int {
+	if j.Version.Host == nil {
+		return 0
+	}
+	return 300 + diskFactor*j.Version.Host.MemoryMB
+}
+
+// diskFactor is how many times the memory of a host its bundles may take on disk, and
+// one that is just being unpacked with them.
+const diskFactor = 5
+
 // Protocol is the one that gateways and the sidecar speak.
 func (j job) Protocol() string { return "2" }

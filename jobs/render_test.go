@@ -70,6 +70,11 @@ var variants = map[string]func(*Spec){
 		s.Version.Container = serving.ContainerSpec{Bundle: checksum}
 		s.Settings.BundlesURL, s.Settings.WorkDir = "http://topsail.example:1338/", "/var/cache/topsail"
 	},
+	"host": func(s *Spec) {
+		s.Version.InputType, s.Version.InputLength, s.Version.Host = 0, 0, &serving.HostSpec{MemoryMB: 512}
+		s.Version.Container = serving.ContainerSpec{Command: []string{"python3", "-m", "topsail", "host"}}
+		s.Settings.BundlesURL = "http://topsail.example:1338"
+	},
 	"bundle-url": func(s *Spec) {
 		s.Version.Container = serving.ContainerSpec{Bundle: checksum, BundleURL: "https://models.example/wine.zip"}
 		s.Settings.Program = Program{Source: "https://models.example/topsail", Checksum: checksum}

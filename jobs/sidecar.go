@@ -49,6 +49,12 @@ func sidecarEnv(s Spec, models string) map[string]string {
 			env[name] = value
 		}
 	}
+	if s.Version.Host != nil {
+		env["TOPSAIL_SIDECAR_MODELS_DIR"] = modelsDir
+		if url := s.Settings.BundlesURL; url != "" {
+			env["TOPSAIL_SIDECAR_BUNDLES_URL"] = url
+		}
+	}
 	maps.Copy(env, s.Settings.SidecarEnv)
 	return env
 }
@@ -56,6 +62,9 @@ func sidecarEnv(s Spec, models string) map[string]string {
 // tokenFile is where the sidecar writes the token that its container shows. Each
 // task finds the shared folder where its driver puts it.
 const tokenFile = "${NOMAD_ALLOC_DIR}/data/container.token"
+
+// modelsDir is where the sidecar of a host puts the bundles that its container loads.
+const modelsDir = "${NOMAD_ALLOC_DIR}/data/models"
 
 // meshTLS is where the sidecar finds what the mesh gives it. Gateways choose among
 // replicas, which a proxy of the mesh would do for them, so there is none: the

@@ -69,6 +69,9 @@ func render(s Spec, spec string) (string, error) {
 func checkVersion(v *serving.Version, s Settings) error {
 	c := v.Container
 	var errs []error
+	if v.HostedBy != "" {
+		errs = append(errs, fmt.Errorf("the replicas of model %q hold it", v.HostedBy))
+	}
 	if len(c.Command) == 0 && c.Image == "" && c.Addr == "" && c.Bundle == "" {
 		errs = append(errs, errors.New("there is nothing to run: give the version a bundle, a command, an image or a container_addr"))
 	}

@@ -21,11 +21,14 @@ func (l *loop) takeCatalog(c *serving.Catalog, now time.Time) {
 			l.rising[m.Name] = serving.ModelID{Model: m.Name, Version: m.Current}
 		}
 		for _, v := range m.Versions {
+			if v.HostedBy != "" {
+				continue // the replicas of its host hold it
+			}
 			l.takeVersion(v, roleOf(m, v, pins), used[m.Name], now)
 		}
 	}
 	for id, e := range l.entries {
-		if c.Version(id) == nil {
+		if v := c.Version(id); v == nil || v.HostedBy != "" {
 			e.version, e.role = nil, ""
 			l.active[id] = e
 		}
@@ -71,18 +74,33 @@ func pinsOf(c *serving.Catalog) map[serving.ModelID]bool {
 	return pins
 }
 
+// slosByModel has those of a host, too: of the apps that use the versions that it holds.
 func slosByModel(c *serving.Catalog) map[string]slos {
 	used := map[string]slos{}
+	use := func(model string, slo time.Duration) {
+		s, ok := used[model]
+		if !ok {
+			s.tightest = slo
+		}
+		used[model] = slos{min(s.tightest, slo), max(s.longest, slo)}
+	}
 	for _, a := range c.Apps {
 		for _, model := range a.Asked() {
-			s, ok := used[model]
-			if !ok {
-				s.tightest = a.SLO
+			use(model, a.SLO)
+			if host := hostOf(c.Models[model]); host != "" {
+				use(host, a.SLO)
 			}
-			used[model] = slos{min(s.tightest, a.SLO), max(s.longest, a.SLO)}
 		}
 	}
 	return used
+}
+
+// hostOf is the host of a model's current version; empty where that has none.
+func hostOf(m *serving.Model) string {
+	if m == nil || m.Versions[m.Current] == nil {
+		return ""
+	}
+	return m.Versions[m.Current].HostedBy
 }
 
 // behind is how many replicas the version has that serves in e's stead.

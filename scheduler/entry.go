@@ -25,7 +25,6 @@ type entry struct {
 	recorded serving.Decision // the last that journals got
 
 	busy     bool      // a change is under way
-	serving  bool      // it is being noted that the version serves
 	believe  int       // sequence of the first reading that shows what the last change did
 	retry    time.Time // no change is asked for until then
 	failures int       // in a row

@@ -51,7 +51,7 @@ func app(models ...string) catalog.PutApp {
 
 // deployed registers the version with the count running, ready and serving.
 func (w *world) deployed(id serving.ModelID, spec *serving.ScaleSpec, count int) {
-	w.apply(version(id, spec, count), catalog.SetServing{ID: id})
+	w.apply(version(id, spec, count), catalog.SetServing{id})
 	w.lock(func() { w.jobs[id] = w.newJob(id, count, 0) })
 }
 

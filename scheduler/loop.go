@@ -33,6 +33,7 @@ type loop struct {
 	entries map[serving.ModelID]*entry
 	active  map[serving.ModelID]*entry // those that a tick looks at
 	rising  map[string]serving.ModelID // by model: current, and not serving yet
+	noting  map[serving.ModelID]bool   // of those, the ones of which it is being noted that they serve
 	jobs    []serving.Job              // as they were read last
 	read    time.Time                  // when that was; zero: never
 	seen    int                        // the sequence of that reading
@@ -64,6 +65,7 @@ func newLoop(s *Scheduler, term Term, j *journal, now time.Time) *loop {
 		entries:  map[serving.ModelID]*entry{},
 		active:   map[serving.ModelID]*entry{},
 		rising:   map[string]serving.ModelID{},
+		noting:   map[serving.ModelID]bool{},
 		readings: make(chan reading, 1),
 		failing:  map[string]bool{},
 		hint:     hint,

@@ -46,6 +46,7 @@ type world struct {
 	start     time.Duration                                     // from asking for a replica to its readiness
 	late      time.Duration                                     // from the end of a second until its reports are seen
 	load      map[serving.ModelID]func(second time.Time) uint64 // arrivals
+	answered  []serving.ModelID                                 // versions for which a sidecar says that a container answered
 	mute      time.Time                                         // since when no gateway reports; zero: they do
 	unmute    time.Time                                         // until then they did not
 	deaf      error                                             // what reading demand fails with
@@ -248,6 +249,9 @@ func (w *world) ReadDemand(ctx context.Context, from, to time.Time) ([]serving.D
 			g2.Demands = append(g2.Demands, serving.Demand{ModelID: id, Arrivals: n - n/2})
 		}
 		all = append(all, g1, g2)
+		for _, id := range w.answered {
+			all = append(all, serving.DemandReport{Source: serving.DemandSource{Role: "sidecar", Name: "host"}, Second: s, Demands: []serving.Demand{{ModelID: id, Batches: 1, Inputs: 1}}})
+		}
 		for id := range w.jobs {
 			if w.readyNow(id) > 0 {
 				all = append(all, serving.DemandReport{Source: serving.DemandSource{Role: "sidecar", Name: id.String()}, Second: s, Demands: []serving.Demand{{ModelID: id, Profile: line}}})

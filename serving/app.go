@@ -35,6 +35,7 @@ type App struct {
 	Example       string        `json:"example,omitempty"`     // an input as JSON, to show people how to ask
 	RequireKey    bool          `json:"require_key,omitempty"` // queries must show a key that may ask the app
 	Limit         *Limit        `json:"limit,omitempty"`       // of all queries together; nil: none
+	Labels        []string      `json:"labels,omitempty"`
 	Origin        Origin        `json:"origin"`
 }
 

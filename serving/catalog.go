@@ -13,6 +13,7 @@ type Catalog struct {
 	Apps     map[string]*App
 	Models   map[string]*Model
 	Keys     map[string]*Key // by id
+	Streams  map[string]*Stream
 }
 
 // Version finds a model version, or nil.
@@ -38,6 +39,7 @@ func (c *Catalog) Check() error {
 		if m.Current != "" && m.Versions[m.Current] == nil {
 			errs = append(errs, fmt.Errorf("model %q: its current version %q does not exist", m.Name, m.Current))
 		}
+		errs = append(errs, c.checkHosting(m))
 	}
 	return errors.Join(errs...)
 }
@@ -47,7 +49,11 @@ func (c *Catalog) checkLink(a *App, name string) error {
 	if m == nil {
 		return fmt.Errorf("app %q links model %q, which does not exist", a.Name, name)
 	}
-	if v := m.Versions[m.Current]; v != nil && v.InputType != a.InputType {
+	v := m.Versions[m.Current]
+	if v != nil && v.Host != nil {
+		return fmt.Errorf("app %q links model %q, which is a host and answers no queries: link the models that it hosts", a.Name, name)
+	}
+	if v != nil && v.InputType != a.InputType {
 		return fmt.Errorf("app %q takes %v, and its model %q takes %v", a.Name, a.InputType, name, v.InputType)
 	}
 	return nil

@@ -24,8 +24,8 @@ func (id ModelID) Compare(other ModelID) int {
 // Version is a model version as it was registered; immutable once in a Catalog.
 type Version struct {
 	ModelID
-	Description string        `json:"description,omitempty"` // for people
-	InputType   InputType     `json:"input_type"`
+	Description string        `json:"description,omitempty"`  // for people
+	InputType   InputType     `json:"input_type,omitzero"`    // none of a host
 	InputLength int           `json:"input_length,omitempty"` // elements of every input; 0: any
 	Labels      []string      `json:"labels,omitempty"`
 	Replicas    int           `json:"replicas"`        // how many there are, without a Scale
@@ -34,8 +34,10 @@ type Version struct {
 	Batch       BatchSpec     `json:"batch"`
 	Resources   Resources     `json:"resources,omitzero"`
 	Container   ContainerSpec `json:"container"`
-	Stages      Pipeline      `json:"stages,omitempty"`   // what the container runs, or for stages that its program has itself, how
-	Prepared    bool          `json:"prepared,omitempty"` // a container manager of Clipper's made it ahead of its registration, which completes it
+	Stages      Pipeline      `json:"stages,omitempty"`    // what the container runs, or for stages that its program has itself, how
+	Host        *HostSpec     `json:"host,omitempty"`      // its container holds versions of other models
+	HostedBy    string        `json:"hosted_by,omitempty"` // the model whose replicas hold this version, instead of some of its own
+	Prepared    bool          `json:"prepared,omitempty"`  // a container manager of Clipper's made it ahead of its registration, which completes it
 	Origin      Origin        `json:"origin"`
 }
 
@@ -68,6 +70,9 @@ type ContainerSpec struct {
 
 var bundleDigest = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 
+// IsDigest says whether s names a bundle.
+func IsDigest(s string) bool { return bundleDigest.MatchString(s) }
+
 // MaxBatchDelay bounds batch.delay: a delay is for filling a batch, not a schedule.
 const MaxBatchDelay = time.Second
 
@@ -77,7 +82,7 @@ func (v *Version) Check() error {
 	wrong := func(format string, args ...any) {
 		errs = append(errs, fmt.Errorf("model %q version %q: "+format, append([]any{v.Model, v.Version}, args...)...))
 	}
-	if v.InputType < Bytes || v.InputType > Strings {
+	if (v.InputType < Bytes || v.InputType > Strings) && v.Host == nil {
 		wrong("needs an input_type")
 	}
 	if v.InputLength < 0 || (v.InputLength > 0 && v.InputType == Strings) {
@@ -105,7 +110,7 @@ func (v *Version) Check() error {
 	switch {
 	case c.Bundle != "" && (len(c.Command) > 0 || c.Addr != "" || c.Image != "" || c.Dir != ""):
 		wrong("has a bundle and also command, dir, image or container_addr: a bundle brings all of that")
-	case c.Bundle != "" && !bundleDigest.MatchString(c.Bundle):
+	case c.Bundle != "" && !IsDigest(c.Bundle):
 		wrong("bundle must be the digest of one, sha256:… with 64 hexadecimal digits")
 	case c.BundleURL != "" && c.Bundle == "":
 		wrong("bundle_url needs bundle, the digest of what is there")
@@ -122,7 +127,7 @@ func (v *Version) Check() error {
 	if c.Connections < 0 || c.Connections > 256 {
 		wrong("connections must be between 1 and 256")
 	}
-	for _, err := range append([]error{checkDescription(v.Description), v.Scale.check(), v.Pin.check(), v.Resources.check(), c.checkCluster()}, v.stageProblems()...) {
+	for _, err := range append([]error{checkDescription(v.Description), v.Scale.check(), v.Pin.check(), v.Resources.check(), c.checkCluster()}, append(v.stageProblems(), v.hostProblems()...)...) {
 		if err != nil {
 			wrong("%w", err)
 		}

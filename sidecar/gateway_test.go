@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"topsail/rpc"
+	"topsail/serving"
 )
 
 // reply is an answer that a gateway got.
@@ -28,6 +29,7 @@ type gateway struct {
 
 	mu        sync.Mutex
 	announced map[uint32]rpc.State
+	latest    map[serving.ModelID]rpc.Announcement
 	inputs    map[uint64][][]byte // by batch
 	replies   map[uint64][]reply
 	open      int // inputs without a last answer
@@ -39,7 +41,7 @@ func newGateway(t *testing.T, nc net.Conn) *gateway {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &gateway{t: t, conn: conn, gone: make(chan struct{}), announced: map[uint32]rpc.State{}, inputs: map[uint64][][]byte{}, replies: map[uint64][]reply{}}
+	g := &gateway{t: t, conn: conn, gone: make(chan struct{}), announced: map[uint32]rpc.State{}, latest: map[serving.ModelID]rpc.Announcement{}, inputs: map[uint64][][]byte{}, replies: map[uint64][]reply{}}
 	go func() {
 		defer close(g.gone)
 		g.why = conn.Run(t.Context(), g.handle)
@@ -60,6 +62,10 @@ func (g *gateway) handle(f rpc.Frame) error {
 		list, err := rpc.ParseAnnounce(f.Body)
 		for _, a := range list {
 			g.announced[a.ID] = a.State
+			if a.State == rpc.StateGone && a.Reason == "" {
+				a.Reason = g.latest[a.Model].Reason // it is said once
+			}
+			g.latest[a.Model] = a
 		}
 		return err
 	}

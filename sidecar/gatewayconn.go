@@ -3,7 +3,9 @@ package sidecar
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"topsail/rpc"
@@ -14,8 +16,11 @@ var errCancelled = errors.New("cancelled by the gateway")
 
 // gatewayConn is the connection of one gateway.
 type gatewayConn struct {
-	conn  *rpc.Conn
-	pools map[uint32]*asker
+	conn    *rpc.Conn
+	sidecar *Sidecar
+
+	mu     sync.Mutex // guards askers
+	askers map[uint32]*asker
 }
 
 // asker is one gateway asking one pool: where the answers to its items go.
@@ -24,12 +29,31 @@ type asker struct {
 	pool *pool
 }
 
-func newGatewayConn(conn *rpc.Conn, pools []*pool) *gatewayConn {
-	g := &gatewayConn{conn: conn, pools: make(map[uint32]*asker, len(pools))}
-	for _, p := range pools {
-		g.pools[p.id] = &asker{conn: conn, pool: p}
+func newGatewayConn(conn *rpc.Conn, s *Sidecar) *gatewayConn {
+	return &gatewayConn{conn: conn, sidecar: s, askers: map[uint32]*asker{}}
+}
+
+// asker is this gateway asking the pool of an id; nil if there is no such pool.
+func (g *gatewayConn) asker(id uint32) *asker {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if a := g.askers[id]; a != nil {
+		return a
 	}
-	return g
+	p := g.sidecar.pool(id)
+	if p == nil {
+		return nil
+	}
+	a := &asker{conn: g.conn, pool: p}
+	g.askers[id] = a
+	return a
+}
+
+// forget lets go of a pool that is gone.
+func (g *gatewayConn) forget(p *pool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.askers, p.id)
 }
 
 // run serves the gateway until ctx ends or it is gone, and returns why.
@@ -49,6 +73,8 @@ func (g *gatewayConn) handle(f rpc.Frame) error {
 		return g.cancel(f)
 	case rpc.KindFeedback:
 		return g.feedback(f)
+	case rpc.KindLoad:
+		return g.load(f)
 	}
 	return rpc.Unexpected(f)
 }
@@ -59,7 +85,7 @@ func (g *gatewayConn) predict(f rpc.Frame) error {
 	if err != nil {
 		return err
 	}
-	from := g.pools[p.Model]
+	from := g.asker(p.Model)
 	var ask rpc.Ask
 	for i := uint32(0); p.Next(&ask); i++ {
 		if from == nil {
@@ -87,10 +113,28 @@ func own(a rpc.Ask) rpc.Ask {
 // what is on a model that is not here is dropped in silence.
 func (g *gatewayConn) feedback(f rpc.Frame) error {
 	model, list, err := rpc.ParseFeedback(f.Body)
-	if from := g.pools[model]; err == nil && from != nil {
+	if err != nil {
+		return err
+	}
+	if from := g.asker(model); from != nil {
 		from.pool.learn(list)
 	}
-	return err
+	return nil
+}
+
+// load asks the host for versions to hold.
+func (g *gatewayConn) load(f rpc.Frame) error {
+	list, err := rpc.ParseLoad(f.Body)
+	if err != nil {
+		return err
+	}
+	if g.sidecar.host == nil {
+		return rpc.Unexpected(f)
+	}
+	for _, v := range list {
+		g.sidecar.host.ask(v)
+	}
+	return nil
 }
 
 func (g *gatewayConn) unknown(batch uint64, index uint32) {
@@ -113,7 +157,13 @@ func (g *gatewayConn) leave() { g.remove(func(*queue.Item) bool { return true })
 
 // remove takes those of this gateway's items that match out of the queues.
 func (g *gatewayConn) remove(match func(*queue.Item) bool) {
-	for _, from := range g.pools {
+	g.mu.Lock()
+	askers := slices.Collect(maps.Values(g.askers))
+	g.mu.Unlock()
+	for _, from := range askers {
+		if from.pool.answered() {
+			continue
+		}
 		from.pool.remove(func(it *queue.Item) bool { return it.From == from && match(it) }, rpc.StatusCancelled, errCancelled)
 	}
 }

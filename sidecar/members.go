@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"topsail/rpc"
+	"topsail/serving"
 	"topsail/sidecar/container"
 )
 
@@ -33,6 +34,14 @@ type member struct {
 // announced starts and stops batchers as the container says. A model that this
 // sidecar was not made for ends the session.
 func (m *members) announced(list []rpc.Announcement) error {
+	if err := m.serve(list); err != nil || m.sidecar.host == nil {
+		return err
+	}
+	return m.sidecar.host.heard(m, list)
+}
+
+// serve makes the batchers those of the models that are ready.
+func (m *members) serve(list []rpc.Announcement) error {
 	for _, a := range list {
 		if a.State == rpc.StateGone {
 			m.stop(a.ID)
@@ -138,17 +147,28 @@ func (m *members) release() {
 
 // poolFor finds the pool of an announced model.
 func (s *Sidecar) poolFor(a rpc.Announcement) (*pool, error) {
-	for _, p := range s.pools {
-		if p.model.ModelID != a.Model {
-			continue
-		}
-		switch want, length := p.model.InputType, p.model.InputLength; {
-		case a.InputType != 0 && a.InputType != want:
-			return nil, fmt.Errorf("the container announces %v with input type %v, and it is registered with %v", a.Model, a.InputType, want)
-		case a.InputLength != 0 && length != 0 && a.InputLength != length:
-			return nil, fmt.Errorf("the container announces %v with input length %d, and it is registered with %d", a.Model, a.InputLength, length)
-		}
-		return p, nil
+	p := s.poolOf(a.Model)
+	if p == nil {
+		return nil, fmt.Errorf("the container announces %v, which this sidecar does not serve", a.Model)
 	}
-	return nil, fmt.Errorf("the container announces %v, which this sidecar does not serve", a.Model)
+	switch want, length := p.model.InputType, p.model.InputLength; {
+	case a.InputType != 0 && a.InputType != want:
+		return nil, fmt.Errorf("the container announces %v with input type %v, and it is registered with %v", a.Model, a.InputType, want)
+	case a.InputLength != 0 && length != 0 && a.InputLength != length:
+		return nil, fmt.Errorf("the container announces %v with input length %d, and it is registered with %d", a.Model, a.InputLength, length)
+	}
+	return p, nil
+}
+
+// poolOf is the pool of a model version; nil if there is none.
+func (s *Sidecar) poolOf(id serving.ModelID) *pool {
+	for _, p := range s.pools {
+		if p.model.ModelID == id {
+			return p
+		}
+	}
+	if s.host == nil {
+		return nil
+	}
+	return s.host.poolOf(id)
 }

@@ -18,6 +18,7 @@ type Metrics struct {
 	service *obs.HistogramVec
 	waited  *obs.HistogramVec
 	stages  *stageFamilies
+	hosts   *hostFamilies
 	custom  *modelMetrics
 	gauges  *poolGauges
 }
@@ -33,6 +34,7 @@ func NewMetrics(r *obs.Registry) *Metrics {
 		service: r.Histograms("topsail_sidecar_batch_seconds", "Time from sending a batch to its last answer.", obs.Seconds(), labels...),
 		waited:  r.Histograms("topsail_sidecar_queue_seconds", "Time that queries waited for their batch.", obs.Seconds(), labels...),
 		stages:  newStageFamilies(r),
+		hosts:   newHostFamilies(r),
 		custom:  newModelMetrics(),
 		gauges:  newPoolGauges(),
 	}
@@ -72,6 +74,7 @@ func (m *Metrics) forget(id serving.ModelID, replica string) {
 	m.service.DeletePartialMatch(l)
 	m.waited.DeletePartialMatch(l)
 	m.stages.forget(l)
+	m.hosts.forget(l)
 }
 
 // ownSeries are the labels that all series of a pool have.

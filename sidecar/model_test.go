@@ -26,7 +26,8 @@ type model struct {
 	batches int
 	inputs  int
 	taught  []lesson
-	stuck   chan struct{} // when set, it reads no further until this is closed
+	hosting func(rpc.Frame) error // of a host: takes LOAD and UNLOAD
+	stuck   chan struct{}         // when set, it reads no further until this is closed
 }
 
 // lesson is feedback that came for the model of an id.
@@ -78,6 +79,9 @@ func (m *model) handle(f rpc.Frame) error {
 	m.mu.Unlock()
 	if stuck != nil {
 		<-stuck
+	}
+	if f.Kind == rpc.KindLoad || f.Kind == rpc.KindUnload {
+		return m.hosting(f)
 	}
 	if f.Kind == rpc.KindFeedback {
 		return m.learn(f)

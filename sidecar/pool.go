@@ -23,6 +23,9 @@ type pool struct {
 	metrics *poolMetrics
 	changed func(*pool) // called when the state may have changed
 
+	host *host    // nil: the model is none
+	held *holding // of a host; nil: it is one of the versions that the sidecar was made for
+
 	learners learners // the containers that take feedback
 	places   places   // of its containers
 
@@ -34,8 +37,12 @@ type pool struct {
 }
 
 func newPool(id uint32, model *serving.Version, limits queue.Limits, metrics *poolMetrics, changed func(*pool)) *pool {
-	p := &pool{id: id, model: model, limits: limits, metrics: metrics, changed: changed}
-	p.install(whole(model.Batch))
+	return (&pool{id: id, model: model, limits: limits, metrics: metrics, changed: changed}).prepare()
+}
+
+// prepare gives a pool the pipeline that it has until a container announces another.
+func (p *pool) prepare() *pool {
+	p.install(whole(p.model.Batch))
 	return p
 }
 
@@ -44,6 +51,9 @@ func (p *pool) install(pipe *pipeline) {
 	for i, s := range pipe.stages {
 		s.room, s.refuse, s.changed = pipe.room(i), p.refuse, func() { p.changed(p) }
 		s.observer = p.metrics
+		if p.held != nil {
+			s.observer = p.held
+		}
 		if pipe.text != "" {
 			s.metrics = p.metrics.stages.observe(p, s)
 			s.observer = s.metrics
@@ -129,6 +139,8 @@ func lay(spec serving.BatchSpec, text string) (*pipeline, error) {
 // state is what gateways are told.
 func (p *pool) state() rpc.State {
 	switch {
+	case p.held != nil && p.held.leaving.Load():
+		return rpc.StateGone
 	case p.draining.Load():
 		return rpc.StateDraining
 	case p.pipe.Load().ready():
@@ -141,11 +153,18 @@ func (p *pool) announcement() rpc.Announcement {
 	return rpc.Announcement{ID: p.id, State: p.state(), InputType: p.model.InputType, InputLength: p.model.InputLength, Model: p.model.ModelID}
 }
 
+// errLeaving refuses queries of a replica that stops, or of a version that its host
+// unloads.
+var errLeaving = errors.New("the replica lets go of the model")
+
 // submit queues an item or answers it with the reason why not.
 func (p *pool) submit(it *queue.Item) {
 	p.waiting.Add(1)
+	if p.held != nil {
+		p.held.used.Store(it.Arrived.UnixNano())
+	}
 	if p.draining.Load() {
-		p.refuse(it, rpc.StatusDraining, errors.New("the replica is stopping"))
+		p.refuse(it, rpc.StatusDraining, errLeaving)
 		return
 	}
 	if err := p.enter(it); err != nil {

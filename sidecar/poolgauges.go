@@ -18,6 +18,9 @@ var (
 	stageReadyDesc   = obs.NewDesc("topsail_stage_workers_ready", "Workers of a stage that take batches.", "model", "version", "replica", "stage")
 	stageWorkersDesc = obs.NewDesc("topsail_stage_workers", "Workers of a stage, as its pipeline says, and where it stands.", "model", "version", "replica", "stage", "position", "after")
 
+	hostModelsDesc = obs.NewDesc("topsail_host_models", "Model versions that a host holds.", "model", "version", "replica")
+	hostMemoryDesc = obs.NewDesc("topsail_host_memory_bytes", "Memory of a host's container: what it has as a whole (used), what its models take (models), and what it may have (budget).", "model", "version", "replica", "of")
+
 	profileDesc = obs.NewDesc("topsail_sidecar_profile_seconds", "Estimated time of a batch, by its size.", "model", "version", "replica", "container", "size")
 )
 
@@ -43,7 +46,7 @@ func (g *poolGauges) remove(p *pool) {
 
 // Describe and Collect implement obs.Collector.
 func (g *poolGauges) Describe(ch chan<- *obs.Desc) {
-	for _, d := range []*obs.Desc{queueDesc, waitDesc, readyDesc, sizeDesc, profileDesc, stageQueueDesc, stageReadyDesc, stageWorkersDesc} {
+	for _, d := range []*obs.Desc{queueDesc, waitDesc, readyDesc, sizeDesc, profileDesc, stageQueueDesc, stageReadyDesc, stageWorkersDesc, hostModelsDesc, hostMemoryDesc} {
 		ch <- d
 	}
 }
@@ -81,6 +84,13 @@ func collectPool(ch chan<- obs.Metric, p *pool, replica string) {
 	gauge(queueDesc, float64(queued))
 	gauge(waitDesc, wait.Seconds())
 	gauge(readyDesc, float64(ready))
+	if p.host != nil {
+		models, used, taken, budget := p.host.memory()
+		gauge(hostModelsDesc, float64(models))
+		gauge(hostMemoryDesc, float64(used), "used")
+		gauge(hostMemoryDesc, float64(taken), "models")
+		gauge(hostMemoryDesc, float64(budget), "budget")
+	}
 	for _, s := range pipe.stages {
 		for i, b := range *s.batchers.Load() {
 			container := strconv.Itoa(i)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -38,6 +39,7 @@ type Config struct {
 	ContainerToken []byte        // when set, containers must show it
 	GatewayToken   func() []byte // when set, gateways must show what it is then
 	Demand         *demand.Meter // nil: demand is not counted
+	Fetch          Fetch         // gets the bundles of what a host holds; needed where one of Models is a host
 	Stalled        func()        // when set, called after a container was lost because it hung
 }
 
@@ -46,7 +48,8 @@ type Sidecar struct {
 	cfg     Config
 	metrics *Metrics
 	log     *slog.Logger
-	pools   []*pool // by id
+	pools   []*pool // of cfg.Models, by id
+	host    *host   // nil: none of them is one
 
 	mu       sync.Mutex // guards gateways
 	gateways map[*gatewayConn]struct{}
@@ -62,7 +65,14 @@ func New(cfg Config, metrics *Metrics, log *slog.Logger) *Sidecar {
 	}
 	s := &Sidecar{cfg: cfg, metrics: metrics, log: log.With("replica", cfg.Replica), gateways: map[*gatewayConn]struct{}{}}
 	for i, m := range cfg.Models {
-		s.pools = append(s.pools, newPool(uint32(i), m, cfg.Limits, metrics.pool(m.ModelID, cfg.Replica), s.poolChanged))
+		p := newPool(uint32(i), m, cfg.Limits, metrics.pool(m.ModelID, cfg.Replica), s.poolChanged)
+		s.pools = append(s.pools, p)
+	}
+	for _, p := range s.pools {
+		if p.model.Host != nil && s.host == nil {
+			s.host = newHost(s, p)
+			s.host.last, p.host = uint32(len(s.pools)), s.host
+		}
 	}
 	return s
 }
@@ -72,7 +82,7 @@ func New(cfg Config, metrics *Metrics, log *slog.Logger) *Sidecar {
 // closes both listeners.
 func (s *Sidecar) Run(ctx context.Context, gateways, containers net.Listener) error {
 	for _, p := range s.pools {
-		p.metrics.demand = s.cfg.Demand.Open(p.model.ModelID, p.profile)
+		p.metrics.demand = s.cfg.Demand.Open(p.model.ModelID, s.profileOf(p))
 		defer p.metrics.demand.Close()
 		s.metrics.gauges.add(p, s.cfg.Replica)
 		defer s.metrics.gauges.remove(p)
@@ -88,6 +98,9 @@ func (s *Sidecar) Run(ctx context.Context, gateways, containers net.Listener) er
 	var askers, servers sync.WaitGroup
 	askers.Go(func() { s.accept(ctx, asking, gateways, s.serveGateway) })
 	servers.Go(func() { s.accept(ctx, serving, containers, s.serveContainer) })
+	if s.host != nil {
+		servers.Go(func() { s.host.run(serving) })
+	}
 	for _, p := range s.pools {
 		if p.model.Container.Protocol == "v1" {
 			for range max(1, p.model.Container.Connections) {
@@ -106,7 +119,7 @@ func (s *Sidecar) Run(ctx context.Context, gateways, containers net.Listener) er
 
 // drain waits until everything accepted is answered, or the time for it is over.
 func (s *Sidecar) drain() {
-	for _, p := range s.pools {
+	for _, p := range s.all() {
 		p.drain()
 	}
 	deadline := time.NewTimer(s.cfg.Drain)
@@ -124,7 +137,7 @@ func (s *Sidecar) drain() {
 }
 
 func (s *Sidecar) answered() bool {
-	for _, p := range s.pools {
+	for _, p := range s.all() {
 		if !p.answered() {
 			return false
 		}
@@ -159,8 +172,37 @@ func (s *Sidecar) accept(ctx, serving context.Context, ln net.Listener, serve fu
 	}
 }
 
+// profileOf is what a pool takes, as demand reports it.
+func (s *Sidecar) profileOf(p *pool) func() serving.LatencyLine {
+	if p.host != nil {
+		return p.host.profile
+	}
+	return p.profile
+}
+
+// all are the pools, those of versions that a host holds included.
+func (s *Sidecar) all() []*pool {
+	if s.host == nil {
+		return s.pools
+	}
+	return append(slices.Clone(s.pools), s.host.all()...)
+}
+
+// pool finds one by its id on connections with gateways, or nil.
+func (s *Sidecar) pool(id uint32) *pool {
+	if int(id) < len(s.pools) {
+		return s.pools[id]
+	}
+	if s.host == nil {
+		return nil
+	}
+	s.host.mu.Lock()
+	defer s.host.mu.Unlock()
+	return s.host.pools[id]
+}
+
 func (s *Sidecar) hello(token []byte) rpc.Hello {
-	return rpc.Hello{Minor: rpc.Minor, Role: rpc.RoleSidecar, Features: rpc.FeatureLZ4 | rpc.FeatureStages, MaxFrame: rpc.MaxFrame, Name: s.cfg.Replica, Token: token, Software: "topsail"}
+	return rpc.Hello{Minor: rpc.Minor, Role: rpc.RoleSidecar, Features: rpc.FeatureLZ4 | rpc.FeatureStages | rpc.FeatureHost, MaxFrame: rpc.MaxFrame, Name: s.cfg.Replica, Token: token, Software: "topsail"}
 }
 
 // greet opens the connection of a gateway.
@@ -194,11 +236,11 @@ func (s *Sidecar) serveGateway(ctx context.Context, nc net.Conn) {
 		s.log.Log(ctx, level, "refused a gateway", "from", nc.RemoteAddr(), "err", err)
 		return
 	}
-	g := newGatewayConn(conn, s.pools)
+	g := newGatewayConn(conn, s)
 	s.mu.Lock()
 	s.gateways[g] = struct{}{}
-	for _, p := range s.pools {
-		g.announce(p.announcement())
+	for some := range slices.Chunk(s.all(), announceAtOnce) {
+		g.announce(announcements(some)...)
 	}
 	s.mu.Unlock()
 	err = g.run(ctx)
@@ -209,12 +251,40 @@ func (s *Sidecar) serveGateway(ctx context.Context, nc net.Conn) {
 	s.log.Debug("a gateway is gone", "from", nc.RemoteAddr(), "err", err)
 }
 
+// announceAtOnce keeps announcements within the smallest frame that a gateway may take.
+const announceAtOnce = 64
+
+func announcements(pools []*pool) (list []rpc.Announcement) {
+	for _, p := range pools {
+		list = append(list, p.announcement())
+	}
+	return list
+}
+
 // poolChanged tells all gateways how a pool is doing.
 func (s *Sidecar) poolChanged(p *pool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for g := range s.gateways {
 		g.announce(p.announcement())
+	}
+}
+
+// tell tells all gateways something.
+func (s *Sidecar) tell(a rpc.Announcement) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for g := range s.gateways {
+		g.announce(a)
+	}
+}
+
+// forgotten has the connections of gateways forget a pool that is gone.
+func (s *Sidecar) forgotten(p *pool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for g := range s.gateways {
+		g.forget(p)
 	}
 }
 
@@ -237,6 +307,9 @@ func (s *Sidecar) serveContainer(ctx context.Context, nc net.Conn) {
 	m.batchers.Wait()
 	m.leaving.Wait()
 	m.release()
+	if s.host != nil {
+		s.host.left(m)
+	}
 	if errors.Is(context.Cause(ctx), container.ErrStalled) && s.cfg.Stalled != nil {
 		s.cfg.Stalled()
 	}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"topsail/serving"
+	"topsail/stream/internal/letter"
+	"topsail/stream/internal/loop"
 )
 
 // batch is the records of one poll on their way to their results.
@@ -28,9 +30,6 @@ type item struct {
 	tooLarge   int     // how often the broker has found its dead letter too large
 }
 
-// place is where a record is, in all streams.
-func place(r *serving.StreamRecord) string { return r.Stream + "\x00" + r.Place }
-
 // read decodes the records. It waits for apps that the job cannot do without, and fails
 // only when ctx ends.
 func (b *batch) read(ctx context.Context, records []serving.StreamRecord) error {
@@ -48,7 +47,7 @@ func (b *batch) read(ctx context.Context, records []serving.StreamRecord) error 
 			return err
 		}
 		if it.poison == nil { // what gets no result may be sent again, mended, under its id
-			seen[it.request.UUID] = place(it.record)
+			seen[it.request.UUID] = letter.Place(it.record)
 		}
 	}
 	return nil
@@ -56,12 +55,12 @@ func (b *batch) read(ctx context.Context, records []serving.StreamRecord) error 
 
 // decode reads the message of a record.
 func (j *Job) decode(it *item) *poison {
-	if n := size(it.record); n > j.cfg.MaxRecord {
+	if n := letter.Size(it.record); n > j.cfg.MaxRecord {
 		return poisoned(RecordTooLarge, "the record has %d bytes, and the job takes %d: raise max_record_bytes, or send less", n, j.cfg.MaxRecord)
 	}
 	format, err := j.cfg.Format, error(nil)
 	if format == AnyFormat {
-		format, err = formatOf(header(it.record, HeaderContentType), it.record.Value)
+		format, err = FormatOf(letter.Header(it.record, HeaderContentType), it.record.Value)
 	}
 	if err == nil {
 		it.request, err = ParseRequest(it.record.Value, format)
@@ -72,31 +71,13 @@ func (j *Job) decode(it *item) *poison {
 	return nil
 }
 
-func size(r *serving.StreamRecord) int {
-	n := len(r.Key) + len(r.Value)
-	for _, h := range r.Headers {
-		n += len(h.Name) + len(h.Value)
-	}
-	return n
-}
-
-// header is the last value of a header; empty where there is none.
-func header(r *serving.StreamRecord, name string) (value string) {
-	for _, h := range r.Headers {
-		if h.Name == name {
-			value = string(h.Value)
-		}
-	}
-	return value
-}
-
 // identify holds the id of a record to those that came before it.
 func (j *Job) identify(it *item, seen map[string]string) *poison {
-	id, here := it.request.UUID, place(it.record)
+	id, here := it.request.UUID, letter.Place(it.record)
 	if id == "" {
 		return poisoned(NoID, "the message has no uuid, by which its result would be known: give it one")
 	}
-	before, known := j.recent.place(id)
+	before, known := j.recent.Of(id)
 	if !known {
 		before, known = seen[id]
 	}
@@ -105,20 +86,9 @@ func (j *Job) identify(it *item, seen map[string]string) *poison {
 	case before == here:
 		it.repeated = true
 	default:
-		return poisoned(RepeatedID, "an id twice: another record had the uuid %.100q, at %s", id, readable(before))
+		return poisoned(RepeatedID, "an id twice: another record had the uuid %.100q, at %s", id, before)
 	}
 	return nil
-}
-
-// readable is a place as people write it.
-func readable(place string) string {
-	b := []byte(place)
-	for i, c := range b {
-		if c == 0 {
-			b[i] = ' '
-		}
-	}
-	return string(b)
 }
 
 // address makes the query of a record. It waits for the app if that is the job's own.
@@ -156,7 +126,7 @@ func unknownApp(name string) *poison {
 func (j *Job) appOf(it *item) (name string, why *poison) {
 	said := it.request.App
 	if said == "" {
-		said = header(it.record, HeaderApp)
+		said = letter.Header(it.record, HeaderApp)
 	}
 	switch app, known := j.cfg.Apps[said]; {
 	case known:
@@ -172,18 +142,18 @@ func (j *Job) appOf(it *item) (name string, why *poison) {
 // app finds an app. It waits while none is known, and for the job's own: all records
 // would be dead letters without it.
 func (j *Job) app(ctx context.Context, name string) (*serving.App, error) {
-	pause := backoff{}
+	pause := loop.Pause{}
 	for ctx.Err() == nil {
 		app, err := j.cfg.Scorer.App(name)
 		if err == nil {
-			j.troubles.end(predictThem)
+			j.troubles.End(predictThem)
 			return app, nil
 		}
 		if errors.Is(err, serving.ErrUnknownApp) && name != j.cfg.App {
 			return nil, err
 		}
-		j.troubles.begin(predictThem, fmt.Errorf("app %q: %w", name, err))
-		pause.wait(ctx)
+		j.troubles.Begin(predictThem, fmt.Errorf("app %q: %w", name, err))
+		pause.Wait(ctx)
 	}
 	return nil, context.Cause(ctx)
 }
@@ -204,14 +174,14 @@ func (b *batch) predict(ctx context.Context) error {
 	}
 	asking.Wait()
 	if ctx.Err() == nil {
-		b.job.troubles.end(predictThem)
+		b.job.troubles.End(predictThem)
 	}
 	return context.Cause(ctx)
 }
 
 // ask predicts one record, which has entered the pace, with the patience that the job has.
 func (j *Job) ask(ctx context.Context, it *item, number uint64) {
-	began, pause := time.Now(), backoff{}
+	began, pause := time.Now(), loop.Pause{}
 	for {
 		query := it.query // which the scorer marks with when it got it
 		p, err := j.cfg.Scorer.Predict(ctx, &query)
@@ -219,12 +189,12 @@ func (j *Job) ask(ctx context.Context, it *item, number uint64) {
 		if j.take(it, p, err) {
 			break
 		}
-		wait := pause.next()
+		wait := pause.Next()
 		if err == nil && time.Since(began)+wait > j.cfg.Patience {
 			break // the default is the answer
 		}
 		if err != nil && ctx.Err() == nil {
-			j.troubles.begin(predictThem, err)
+			j.troubles.Begin(predictThem, err)
 		}
 		j.metrics.again.Inc()
 		select {
@@ -267,29 +237,6 @@ func passing(c serving.Cause) bool {
 	return overload(c) || c == serving.NoReplica || c == serving.Draining || c == serving.ContainerError
 }
 
-// commit produces the results and commits the records. A message that is too large
-// becomes a dead letter, and one of these a shorter one.
-func (b *batch) commit(ctx context.Context) error {
-	b.refuseDefaults()
-	pause := backoff{}
-	for {
-		messages, owners := b.messages()
-		err := b.job.cfg.Consumer.Commit(ctx, messages)
-		large, ok := errors.AsType[TooLarge](err)
-		if !ok {
-			return err
-		}
-		if i := large.TooLarge(); i < 0 || i >= len(owners) || !owners[i].shorten(err) {
-			b.job.troubles.begin(commitRecords, err) // until somebody has the broker take more
-			b.job.metrics.failures.commit.Inc()
-			pause.wait(ctx)
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-	}
-}
-
 func (b *batch) refuseDefaults() {
 	for i := range b.items {
 		it := &b.items[i]
@@ -299,33 +246,41 @@ func (b *batch) refuseDefaults() {
 	}
 }
 
-// shorten makes the message of a record shorter, if that can be.
-func (it *item) shorten(err error) bool {
+// Shorten makes the message of a record shorter, if that can be: of a result a dead letter,
+// and of one of these a shorter one.
+func (b *batch) Shorten(message int, why error) bool {
+	it := b.owners()[message]
 	if it.poison == nil {
-		it.poison = poisoned(ResultTooLarge, "the result is too large for its stream: %v", err)
+		it.poison = poisoned(ResultTooLarge, "the result is too large for its stream: %v", why)
 		return true
 	}
-	it.tooLarge = min(it.tooLarge+1, len(kept))
-	return it.tooLarge < len(kept)
+	it.tooLarge = min(it.tooLarge+1, letter.Sizes)
+	return it.tooLarge < letter.Sizes
 }
 
-// messages are the results and dead letters in the order of their records, and whose each is.
-func (b *batch) messages() (messages []serving.StreamMessage, owners []*item) {
-	messages, owners = make([]serving.StreamMessage, 0, len(b.items)), make([]*item, 0, len(b.items))
-	cfg := &b.job.cfg
+// owners are the records that get a message, in their order.
+func (b *batch) owners() []*item {
+	owners := make([]*item, 0, len(b.items))
 	for i := range b.items {
-		it := &b.items[i]
-		switch {
-		case it.repeated:
-			continue
-		case it.poison != nil:
-			messages = append(messages, deadLetter(cfg.Name, cfg.DeadLetter, it.record, it.poison, min(it.tooLarge, len(kept)-1)))
-		default:
-			messages = append(messages, it.result(cfg.Output))
+		if it := &b.items[i]; !it.repeated {
+			owners = append(owners, it)
 		}
-		owners = append(owners, it)
 	}
-	return messages, owners
+	return owners
+}
+
+// Messages are the results and dead letters in the order of their records.
+func (b *batch) Messages() []serving.StreamMessage {
+	owners := b.owners()
+	messages := make([]serving.StreamMessage, len(owners))
+	for i, it := range owners {
+		if it.poison != nil {
+			messages[i] = b.job.letters.Letter(it.record, it.poison.why(), it.tooLarge)
+		} else {
+			messages[i] = it.result(b.job.cfg.Output)
+		}
+	}
+	return messages
 }
 
 // result is the message of a prediction.
@@ -337,8 +292,8 @@ func (it *item) result(to string) serving.StreamMessage {
 	}
 }
 
-// done counts what was committed, and remembers the ids.
-func (b *batch) done() {
+// Done counts what was committed, and remembers the ids.
+func (b *batch) Done() {
 	now, j := time.Now(), b.job
 	j.metrics.batch.Observe(float64(len(b.items)))
 	tally := Tally{Records: uint64(len(b.items))}
@@ -354,7 +309,7 @@ func (b *batch) done() {
 			tally.DeadLetters++
 			j.metrics.dead.Inc()
 			j.metrics.reasons[it.poison.reason].Inc()
-			j.troubles.note("dead letter: " + it.poison.text)
+			j.troubles.Note("dead letter: " + it.poison.text)
 			continue
 		case it.prediction.Default:
 			tally.Defaults++
@@ -363,8 +318,8 @@ func (b *batch) done() {
 			j.metrics.predicted.Inc()
 		}
 		tally.Results++
-		j.recent.add(it.request.UUID, place(it.record))
+		j.recent.Add(it.request.UUID, letter.Place(it.record))
 	}
 	last := b.items[len(b.items)-1].record
-	j.counts.commit(tally, last.Stream+" "+last.Place, now)
+	j.counts.commit(tally, letter.Place(last), now)
 }

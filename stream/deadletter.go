@@ -2,10 +2,8 @@ package stream
 
 import (
 	"fmt"
-	"strconv"
-	"strings"
 
-	"topsail/serving"
+	"topsail/stream/internal/letter"
 )
 
 // Reason is why a record became a dead letter. The set is closed, for metrics; the
@@ -38,20 +36,13 @@ func reasons() []Reason {
 
 // Headers of dead letters, beside those of the record itself.
 const (
-	HeaderReason    = "topsail-reason"    // a sentence
-	HeaderKind      = "topsail-kind"      // the Reason, a word
-	HeaderStream    = "topsail-stream"    // where the record was
-	HeaderPlace     = "topsail-place"     // where in it
-	HeaderJob       = "topsail-job"       // who says so
-	HeaderTruncated = "topsail-truncated" // only with a value that was too large to keep: its length
+	HeaderReason    = letter.HeaderReason    // a sentence
+	HeaderKind      = letter.HeaderKind      // the Reason, a word
+	HeaderStream    = letter.HeaderStream    // where the record was
+	HeaderPlace     = letter.HeaderPlace     // where in it
+	HeaderJob       = letter.HeaderJob       // who says so
+	HeaderTruncated = letter.HeaderTruncated // only with a value that was too large to keep: its length
 )
-
-// ours is what the headers begin with that a dead letter has of its own.
-const ours = "topsail-"
-
-// kept is how many bytes of a record a dead letter keeps: of its value, and of its key
-// with its headers. The next ones are for when the broker has found that too large.
-var kept = []struct{ value, other int }{{256 << 10, 16 << 10}, {1 << 10, 0}, {0, 0}}
 
 // poison is why a record gets no result.
 type poison struct {
@@ -63,32 +54,4 @@ func poisoned(reason Reason, format string, args ...any) *poison {
 	return &poison{reason, fmt.Sprintf(format, args...)}
 }
 
-// deadLetter is a record that gets no result, as a message. try is the index in kept.
-func deadLetter(job, to string, r *serving.StreamRecord, why *poison, try int) serving.StreamMessage {
-	keep := kept[try]
-	m := serving.StreamMessage{Stream: to, Value: r.Value[:min(len(r.Value), keep.value)]}
-	if len(r.Key) <= keep.other {
-		m.Key = r.Key
-	}
-	left := keep.other - len(m.Key)
-	for _, h := range r.Headers {
-		if left -= len(h.Name) + len(h.Value); left < 0 {
-			break
-		}
-		if !strings.HasPrefix(h.Name, ours) || h.Name == HeaderApp { // it may have been a dead letter before
-			m.Headers = append(m.Headers, h)
-		}
-	}
-	header := func(name, value string) {
-		m.Headers = append(m.Headers, serving.StreamHeader{Name: name, Value: []byte(value)})
-	}
-	header(HeaderReason, why.text)
-	header(HeaderKind, why.reason.String())
-	header(HeaderStream, r.Stream)
-	header(HeaderPlace, r.Place)
-	header(HeaderJob, job)
-	if len(m.Value) < len(r.Value) {
-		header(HeaderTruncated, strconv.Itoa(len(r.Value)))
-	}
-	return m
-}
+func (p *poison) why() letter.Why { return letter.Why{Kind: p.reason.String(), Text: p.text} }

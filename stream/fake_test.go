@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"topsail/serving"
+	"topsail/stream/internal/letter"
 )
 
 // scorer answers by a function, and knows some apps.
@@ -152,7 +153,7 @@ func results(t testing.TB, broker *memory, stream string) map[string]Response {
 	t.Helper()
 	all := map[string]Response{}
 	for _, r := range broker.read(stream) {
-		format, err := formatOf(header(&r, HeaderContentType), r.Value)
+		format, err := FormatOf(letter.Header(&r, HeaderContentType), r.Value)
 		if err != nil {
 			t.Fatal(err)
 		}

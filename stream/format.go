@@ -48,8 +48,8 @@ func (f Format) ContentType() string {
 // HeaderContentType is the header that says how a message is written.
 const HeaderContentType = "content-type"
 
-// formatOf is how a message is written that has this content type, or none, and this value.
-func formatOf(contentType string, value []byte) (Format, error) {
+// FormatOf is how a message is written that has this content type, or none, and this value.
+func FormatOf(contentType string, value []byte) (Format, error) {
 	if contentType == "" {
 		if len(value) > 0 && value[0] == '{' { // no protobuf message begins like this
 			return JSON, nil

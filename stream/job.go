@@ -8,9 +8,14 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"topsail/serving"
+	"topsail/stream/internal/letter"
+	"topsail/stream/internal/loop"
+	"topsail/stream/internal/recent"
+	"topsail/stream/internal/trouble"
 )
 
 // Config is what a job is made of. Name, Consumer, Scorer, Output, DeadLetter and one of
@@ -20,6 +25,7 @@ type Config struct {
 	Consumer Consumer // which the job does not close
 	Scorer   Scorer
 	Streams  []string // that the consumer reads, for Status
+	Catalog  Catalog  // says when the stream is suspended; nil: it never is
 
 	App  string            // predicts for records that name none; empty: they become dead letters
 	Apps map[string]string // what records may name, such as a type of data, and the app that predicts for it
@@ -49,6 +55,12 @@ const (
 	defaultDrain       = 10 * time.Second
 )
 
+// Catalog says what is registered, and so which streams are suspended; stores do.
+type Catalog interface {
+	// Watch calls fn with the catalog as it is and after each change, until ctx ends.
+	Watch(ctx context.Context, fn func(*serving.Catalog)) error
+}
+
 // HeaderApp is the header by which a record says who is asked, where the job lets it.
 const HeaderApp = "topsail-app"
 
@@ -56,13 +68,15 @@ const HeaderApp = "topsail-app"
 type Job struct {
 	cfg      Config
 	metrics  *jobMetrics
-	troubles *troubles
+	troubles *trouble.List
+	loop     *loop.Loop
+	letters  letter.Writer
 	pace     *pace
 	counts   counts
 
 	// Of the goroutine of Run.
 	spreader *spreader
-	recent   *recent
+	recent   *recent.Memory[string] // where the records of ids were that got results
 }
 
 // New makes a job; Run runs it.
@@ -83,8 +97,13 @@ func New(cfg Config) (*Job, error) {
 	}
 	cfg.Log = cfg.Log.With("stream", cfg.Name)
 	j := &Job{
-		cfg: cfg, troubles: newTroubles(cfg.Log), pace: newPace(cfg.Concurrency),
-		spreader: newSpreader(cfg.Spread), recent: newRecent(cfg.Recent),
+		cfg: cfg, troubles: trouble.New(cfg.Log), pace: newPace(cfg.Concurrency),
+		letters:  letter.Writer{Job: cfg.Name, To: cfg.DeadLetter, Keep: []string{HeaderApp}},
+		spreader: newSpreader(cfg.Spread), recent: recent.New[string](cfg.Recent),
+	}
+	j.loop = &loop.Loop{
+		Consumer: cfg.Consumer, Most: cfg.Batch, Drain: cfg.Drain, Gate: loop.NewGate(cfg.Catalog == nil), Troubles: j.troubles, Work: j.work,
+		Failed: func(operation string) { j.metrics.failures[operation].Inc() }, Lost: func() { j.metrics.lost.Inc() },
 	}
 	j.counts.since = time.Now()
 	j.metrics = cfg.Metrics.of(j)
@@ -138,117 +157,40 @@ var errNoName = errors.New("there is nothing to say")
 // Run serves until ctx ends; then it finishes the records in hand, if that takes no
 // longer than Drain. What it could not finish is not committed, and comes again, to
 // another member once the consumer is closed. It fails with nothing: what it cannot do
-// it tries again, and says so in the log, in Status and to Ready.
+// it tries again, and says so in the log, in Status and to Ready. While the stream is
+// suspended it polls nothing.
 func (j *Job) Run(ctx context.Context) error {
-	work, stop := after(ctx, j.cfg.Drain)
+	ctx, stop := context.WithCancel(ctx)
+	var following sync.WaitGroup
+	defer following.Wait()
 	defer stop()
-	pause := backoff{}
-	for ctx.Err() == nil {
-		records, err := j.poll(ctx)
-		if err != nil {
-			pause.wait(ctx)
-			continue
-		}
-		if err := j.serve(work, records); err != nil {
-			pause.wait(ctx)
-			continue
-		}
-		pause = backoff{}
+	if j.cfg.Catalog != nil {
+		following.Go(func() { j.loop.Gate.Follow(ctx, j.cfg.Catalog.Watch, j.cfg.Name) })
 	}
+	j.loop.Run(ctx)
 	return nil
 }
 
-// poll returns the next records.
-func (j *Job) poll(ctx context.Context) ([]serving.StreamRecord, error) {
-	records, err := j.cfg.Consumer.Poll(ctx, j.cfg.Batch)
-	if err == nil && len(records) == 0 {
-		err = errNothing
-	}
-	switch {
-	case err == nil:
-		j.troubles.end(pollRecords)
-	case ctx.Err() == nil:
-		j.troubles.begin(pollRecords, err)
-		j.metrics.failures.poll.Inc()
-	}
-	return records, err
-}
-
-var errNothing = errors.New("the consumer returned neither records nor an error")
-
-// serve brings records to their results and commits both. Its error says that they were
-// not committed.
-func (j *Job) serve(ctx context.Context, records []serving.StreamRecord) error {
-	j.counts.take(len(records))
-	defer j.counts.drop()
+// work has records predicted.
+func (j *Job) work(ctx context.Context, records []serving.StreamRecord) (loop.Batch, error) {
 	b := &batch{job: j, began: time.Now(), items: make([]item, len(records))}
 	if err := b.read(ctx, records); err != nil {
-		return err
+		return nil, err
 	}
 	if err := b.predict(ctx); err != nil {
-		return err
+		return nil, err
 	}
-	err := b.commit(ctx)
-	switch {
-	case err == nil:
-		j.troubles.end(commitRecords)
-		b.done()
-	case errors.Is(err, serving.ErrRecordsLost):
-		j.troubles.note(err.Error()) // to be expected when members come and go
-		j.metrics.lost.Inc()
-		j.counts.lose()
-	case ctx.Err() == nil:
-		j.troubles.begin(commitRecords, err)
-		j.metrics.failures.commit.Inc()
-	}
-	return err
+	b.refuseDefaults()
+	return b, nil
 }
 
-// What can be in trouble.
-const (
-	pollRecords   = "poll records"
-	commitRecords = "commit results"
-	predictThem   = "predict"
-)
+// predictThem can be in trouble, beside the broker.
+const predictThem = "predict"
 
 // Ready says what the job cannot do at present, or nil.
 func (j *Job) Ready() error {
-	if err := j.troubles.err(); err != nil {
+	if err := j.troubles.Err(); err != nil {
 		return fmt.Errorf("stream %s: %w", j.cfg.Name, err)
 	}
 	return nil
-}
-
-// after is a context that ends some time after ctx.
-func after(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-	later, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() {
-		select {
-		case <-time.After(d):
-			cancel()
-		case <-later.Done():
-		}
-	})
-	return later, func() { stop(); cancel() }
-}
-
-// backoff is the pause before something is tried again.
-type backoff struct{ last time.Duration }
-
-const (
-	pauseFirst = 50 * time.Millisecond
-	pauseMost  = 5 * time.Second
-)
-
-// next is how long to wait now.
-func (b *backoff) next() time.Duration {
-	b.last = min(max(2*b.last, pauseFirst), pauseMost)
-	return b.last
-}
-
-func (b *backoff) wait(ctx context.Context) {
-	select {
-	case <-time.After(b.next()):
-	case <-ctx.Done():
-	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"topsail/internal/obs"
 	"topsail/serving"
+	"topsail/stream/internal/letter"
 )
 
 func TestEveryRecordHasItsResult(t *testing.T) {
@@ -47,7 +48,7 @@ func TestEveryRecordHasItsResult(t *testing.T) {
 			if err != nil || got.UUID != id || string(got.Output) != strconv.Itoa(2*i) || got.Model != "m" || got.Version != "1" || got.QueryID == 0 {
 				t.Fatalf("result %d is %+v, %v", i, got, err)
 			}
-			if string(r.Key) != "key of "+id || header(&r, HeaderContentType) != format.ContentType() {
+			if string(r.Key) != "key of "+id || letter.Header(&r, HeaderContentType) != format.ContentType() {
 				t.Fatalf("result %d is %+v", i, r)
 			}
 		}
@@ -121,13 +122,13 @@ func TestPoison(t *testing.T) {
 		byReason := map[Reason]int{}
 		for i, one := range bad {
 			d := dead[i]
-			if why := header(&d, HeaderReason); header(&d, HeaderKind) != one.reason.String() || !strings.Contains(why, one.text) {
-				t.Errorf("%.50q is dead for %s: %s; want %s: …%s…", one.record.Value, header(&d, HeaderKind), why, one.reason, one.text)
+			if why := letter.Header(&d, HeaderReason); letter.Header(&d, HeaderKind) != one.reason.String() || !strings.Contains(why, one.text) {
+				t.Errorf("%.50q is dead for %s: %s; want %s: …%s…", one.record.Value, letter.Header(&d, HeaderKind), why, one.reason, one.text)
 			}
 			if string(d.Key) != string(one.record.Key) || string(d.Value) != string(one.record.Value) {
 				t.Errorf("the dead letter of %.50q is %.50q", one.record.Value, d.Value)
 			}
-			if header(&d, HeaderJob) != "job" || header(&d, HeaderStream) != "in" || header(&d, HeaderPlace) != fmt.Sprintf("0/%d", 2*i+1) {
+			if letter.Header(&d, HeaderJob) != "job" || letter.Header(&d, HeaderStream) != "in" || letter.Header(&d, HeaderPlace) != fmt.Sprintf("0/%d", 2*i+1) {
 				t.Errorf("headers %s", d.Headers)
 			}
 			byReason[one.reason]++
@@ -172,7 +173,7 @@ func TestRecordsNameTheirApp(t *testing.T) {
 				t.Errorf("query %+v", q)
 			}
 		}
-		if dead := broker.read("dead"); len(dead) != 1 || !strings.Contains(header(&dead[0], HeaderReason), "names no app") {
+		if dead := broker.read("dead"); len(dead) != 1 || !strings.Contains(letter.Header(&dead[0], HeaderReason), "names no app") {
 			t.Errorf("dead letters %+v", dead)
 		}
 	})
@@ -194,7 +195,7 @@ func TestIDs(t *testing.T) {
 		if got := results(t, broker, "out"); len(got) != 3 || string(got["b"].Output) != "4" {
 			t.Errorf("results %+v", got)
 		}
-		if dead := broker.read("dead"); len(dead) != 1 || header(&dead[0], HeaderPlace) != "0/2" {
+		if dead := broker.read("dead"); len(dead) != 1 || letter.Header(&dead[0], HeaderPlace) != "0/2" {
 			t.Errorf("dead letters %+v", dead)
 		}
 		if got := j.Status().Tally; got != (Tally{Records: 5, Results: 3, DeadLetters: 1, Repeated: 1}) {
@@ -205,7 +206,7 @@ func TestIDs(t *testing.T) {
 		settled(time.Second)
 		broker.write(jsonRecord("a", 7), jsonRecord("e", 8))
 		settled(time.Second)
-		if out, dead := broker.read("out"), broker.read("dead"); len(out) != 6 || len(dead) != 2 || header(&dead[1], HeaderPlace) != "0/7" {
+		if out, dead := broker.read("out"), broker.read("dead"); len(out) != 6 || len(dead) != 2 || letter.Header(&dead[1], HeaderPlace) != "0/7" {
 			t.Errorf("%d results, dead letters %+v", len(out), dead)
 		}
 	})
@@ -237,7 +238,7 @@ func TestADeadLetterMayBeSentAgain(t *testing.T) {
 				reasons++
 			}
 		}
-		if reasons != 1 || header(&again, HeaderPlace) != "0/1" {
+		if reasons != 1 || letter.Header(&again, HeaderPlace) != "0/1" {
 			t.Errorf("a dead letter that died again has the headers %s", again.Headers)
 		}
 	})
@@ -271,7 +272,7 @@ func TestDefaults(t *testing.T) {
 			run(t, broker, answer(serving.ModelError), func(c *Config) { c.NoDefaults, c.Patience = true, time.Hour })
 			settled(time.Second)
 			dead := broker.read("dead")
-			if len(dead) != 1 || header(&dead[0], HeaderKind) != "default" || !strings.Contains(header(&dead[0], HeaderReason), "Model error") {
+			if len(dead) != 1 || letter.Header(&dead[0], HeaderKind) != "default" || !strings.Contains(letter.Header(&dead[0], HeaderReason), "Model error") {
 				t.Errorf("dead letters %+v", dead)
 			}
 		})
@@ -365,7 +366,7 @@ func TestAnAppThatGoesWhileItIsAsked(t *testing.T) {
 		if got := results(t, broker, "out"); len(got) != 1 || string(got["own"].Output) != "2" {
 			t.Errorf("results %+v", got)
 		}
-		if dead := broker.read("dead"); len(dead) != 1 || header(&dead[0], HeaderKind) != "unknown_app" {
+		if dead := broker.read("dead"); len(dead) != 1 || letter.Header(&dead[0], HeaderKind) != "unknown_app" {
 			t.Errorf("dead letters %+v", dead)
 		}
 	})
@@ -396,14 +397,14 @@ func TestATooLargeResultBecomesADeadLetter(t *testing.T) {
 		}
 		for i, id := range []string{"a", "large", "b"} {
 			d := dead[i]
-			if header(&d, HeaderKind) != "result_too_large" || !strings.Contains(string(d.Value), id) {
+			if letter.Header(&d, HeaderKind) != "result_too_large" || !strings.Contains(string(d.Value), id) {
 				t.Errorf("dead letter %s of %.40s", d.Headers, d.Value)
 			}
-			if whole := header(&d, HeaderTruncated) == ""; whole != (id != "large") {
+			if whole := letter.Header(&d, HeaderTruncated) == ""; whole != (id != "large") {
 				t.Errorf("the dead letter of %s is whole: %v", id, whole)
 			}
 		}
-		if header(&dead[1], HeaderTruncated) != strconv.Itoa(len(large.Value)) || len(dead[1].Value) != kept[1].value {
+		if letter.Header(&dead[1], HeaderTruncated) != strconv.Itoa(len(large.Value)) || len(dead[1].Value) != 1<<10 {
 			t.Errorf("%s, with %d bytes", dead[1].Headers, len(dead[1].Value))
 		}
 		if err := j.Ready(); err != nil {
@@ -657,8 +658,8 @@ func TestNothingIsLostOrDoubled(t *testing.T) {
 				}
 				places := map[string]bool{}
 				for _, d := range broker.read("dead") {
-					at := header(&d, HeaderStream) + header(&d, HeaderPlace)
-					if places[at] || header(&d, HeaderKind) != "unreadable" {
+					at := letter.Header(&d, HeaderStream) + letter.Header(&d, HeaderPlace)
+					if places[at] || letter.Header(&d, HeaderKind) != "unreadable" {
 						t.Errorf("dead letter %s", d.Headers)
 					}
 					places[at] = true

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"topsail/serving"
+	"topsail/stream/internal/wire"
 )
 
 // jsonRequest is a request as JSON, with the members of the predict API.
@@ -40,7 +41,7 @@ func (n *jsonName) UnmarshalJSON(text []byte) error {
 
 func (r *Request) parseJSON(message []byte) error {
 	if !utf8.Valid(message) {
-		return errNotUTF8
+		return wire.ErrNotUTF8
 	}
 	var in jsonRequest
 	if err := json.Unmarshal(message, &in); err != nil {

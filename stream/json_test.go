@@ -127,7 +127,7 @@ func TestFormatOf(t *testing.T) {
 		{"application/x-protobuf", "{", Protobuf}, {"application/protobuf", "{", Protobuf},
 		{"text/plain", "{", AnyFormat}, {";;", "{", AnyFormat},
 	} {
-		got, err := formatOf(one.contentType, []byte(one.value))
+		got, err := FormatOf(one.contentType, []byte(one.value))
 		if got != one.want || (err == nil) != (one.want != AnyFormat) {
 			t.Errorf("content-type %q of %q: %v, %v", one.contentType, one.value, got, err)
 		}

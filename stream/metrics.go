@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"topsail/internal/obs"
+	"topsail/stream/internal/loop"
 )
 
 // Metrics are those of all jobs of a process.
@@ -44,7 +45,7 @@ type jobMetrics struct {
 	predicted, defaults, repeated, dead obs.Counter
 	reasons                             []obs.Counter // by Reason
 	again, lost                         obs.Counter
-	failures                            struct{ poll, commit obs.Counter }
+	failures                            map[string]obs.Counter // by operation of the loop
 	age, predict, batch                 obs.Histogram
 }
 
@@ -55,6 +56,7 @@ func (m *Metrics) of(j *Job) *jobMetrics {
 	}
 	name := j.cfg.Name
 	one := &jobMetrics{
+		failures:  map[string]obs.Counter{},
 		predicted: m.records.WithLabelValues(name, "predicted"),
 		defaults:  m.records.WithLabelValues(name, "default"),
 		dead:      m.records.WithLabelValues(name, "dead_letter"),
@@ -65,7 +67,9 @@ func (m *Metrics) of(j *Job) *jobMetrics {
 		predict:   m.predict.WithLabelValues(name),
 		batch:     m.batch.WithLabelValues(name),
 	}
-	one.failures.poll, one.failures.commit = m.failures.WithLabelValues(name, "poll"), m.failures.WithLabelValues(name, "commit")
+	for _, operation := range []string{loop.Poll, loop.Commit} {
+		one.failures[operation] = m.failures.WithLabelValues(name, operation)
+	}
 	for _, r := range reasons() {
 		one.reasons = append(one.reasons, m.dead.WithLabelValues(name, r.String()))
 	}
@@ -82,7 +86,8 @@ func (m *Metrics) Collect(to chan<- obs.Metric) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, j := range m.jobs {
-		if sample, err := obs.GaugeOf(m.held, j.counts.held().Seconds(), j.cfg.Name); err == nil {
+		_, held := j.loop.InHand()
+		if sample, err := obs.GaugeOf(m.held, held.Seconds(), j.cfg.Name); err == nil {
 			to <- sample
 		}
 	}

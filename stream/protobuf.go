@@ -1,12 +1,11 @@
 package stream
 
 import (
-	"errors"
-	"fmt"
 	"math"
-	"unicode/utf8"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"topsail/stream/internal/wire"
 )
 
 // The numbers of proto/serving.proto, which never change.
@@ -33,91 +32,23 @@ const (
 	qualifierValue protowire.Number = 2
 )
 
-var (
-	errNotUTF8   = errors.New("a text is not UTF-8")
-	errTruncated = errors.New("it ends in the middle of a field")
-)
-
-// wireField is one field of a message: its bytes where it has some, else its number.
-type wireField struct {
-	number protowire.Number
-	kind   protowire.Type
-	bytes  []byte
-	value  uint64
-}
-
-// eachField calls take with every field of a message. Fields of other kinds than
-// numbers and bytes come without a value: nothing of ours is one.
-func eachField(message []byte, take func(f wireField) error) error {
-	for len(message) > 0 {
-		number, kind, n := protowire.ConsumeTag(message)
-		if n < 0 {
-			return wireError(n)
-		}
-		if number > protowire.MaxValidNumber {
-			return fmt.Errorf("there is no field %d", number)
-		}
-		f := wireField{number: number, kind: kind}
-		message = message[n:]
-		switch kind {
-		case protowire.BytesType:
-			f.bytes, n = protowire.ConsumeBytes(message)
-		case protowire.VarintType:
-			f.value, n = protowire.ConsumeVarint(message)
-		case protowire.Fixed64Type:
-			f.value, n = protowire.ConsumeFixed64(message)
-		default:
-			n = protowire.ConsumeFieldValue(number, kind, message)
-		}
-		if n < 0 {
-			return wireError(n)
-		}
-		message = message[n:]
-		if err := take(f); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func wireError(n int) error {
-	if err := protowire.ParseError(n); !errors.Is(err, errUnexpectedEnd) {
-		return err
-	}
-	return errTruncated
-}
-
-var errUnexpectedEnd = protowire.ParseError(-1)
-
-// text stores a text into into, if the field is one.
-func (f wireField) text(into *string) error {
-	switch {
-	case f.kind != protowire.BytesType:
-		return nil // to be skipped, as a field of a kind that we do not know
-	case !utf8.Valid(f.bytes):
-		return fmt.Errorf("field %d: %w", f.number, errNotUTF8)
-	}
-	*into = string(f.bytes)
-	return nil
-}
-
 func (r *Request) parseProtobuf(message []byte) error {
-	return eachField(message, func(f wireField) error {
-		switch f.number {
+	return wire.Each(message, func(f wire.Field) error {
+		switch f.Number {
 		case requestUUID:
-			return f.text(&r.UUID)
+			return f.Text(&r.UUID)
 		case requestData:
-			if f.kind == protowire.BytesType {
-				r.Data = f.bytes
+			if f.Kind == protowire.BytesType {
+				r.Data = f.Bytes
 			}
 		case requestApp:
-			return f.text(&r.App)
+			return f.Text(&r.App)
 		case requestUser:
-			return f.text(&r.User)
+			return f.Text(&r.User)
 		case requestContext:
-			return f.text(&r.Context)
+			return f.Text(&r.Context)
 		case requestKey:
-			return f.text(&r.Key)
+			return f.Text(&r.Key)
 		}
 		return nil
 	})
@@ -126,32 +57,18 @@ func (r *Request) parseProtobuf(message []byte) error {
 // AppendProtobuf appends the request as a ServingRequest; Data must be the bytes of an
 // input.
 func (r *Request) AppendProtobuf(b []byte) []byte {
-	b = appendField(b, requestUUID, r.UUID)
-	b = appendField(b, requestData, r.Data)
-	b = appendField(b, requestApp, r.App)
-	b = appendField(b, requestUser, r.User)
-	b = appendField(b, requestContext, r.Context)
-	return appendField(b, requestKey, r.Key)
-}
-
-// appendField appends a text or bytes, and nothing where there is none.
-func appendField[T string | []byte](b []byte, number protowire.Number, value T) []byte {
-	if len(value) == 0 {
-		return b
-	}
-	return appendElement(b, number, value)
-}
-
-func appendElement[T string | []byte](b []byte, number protowire.Number, value T) []byte {
-	b = protowire.AppendTag(b, number, protowire.BytesType)
-	b = protowire.AppendVarint(b, uint64(len(value)))
-	return append(b, value...)
+	b = wire.Append(b, requestUUID, r.UUID)
+	b = wire.Append(b, requestData, r.Data)
+	b = wire.Append(b, requestApp, r.App)
+	b = wire.Append(b, requestUser, r.User)
+	b = wire.Append(b, requestContext, r.Context)
+	return wire.Append(b, requestKey, r.Key)
 }
 
 // AppendProtobuf appends the response as a ServingResponse.
 func (r *Response) AppendProtobuf(b []byte) []byte {
-	b = appendField(b, responseUUID, r.UUID)
-	b = appendField(b, responseData, r.Output)
+	b = wire.Append(b, responseUUID, r.UUID)
+	b = wire.Append(b, responseData, r.Output)
 	if r.Confidence != nil {
 		b = protowire.AppendTag(b, responseConfidence, protowire.Fixed64Type)
 		b = protowire.AppendFixed64(b, math.Float64bits(*r.Confidence))
@@ -159,22 +76,22 @@ func (r *Response) AppendProtobuf(b []byte) []byte {
 	for _, q := range r.Qualifiers {
 		b = protowire.AppendTag(b, responseQualifiers, protowire.BytesType)
 		b = protowire.AppendVarint(b, uint64(q.bytes()))
-		b = appendField(b, qualifierKey, q.Key)
-		b = appendField(b, qualifierValue, q.Value)
+		b = wire.Append(b, qualifierKey, q.Key)
+		b = wire.Append(b, qualifierValue, q.Value)
 	}
 	if r.Default {
 		b = protowire.AppendTag(b, responseDefault, protowire.VarintType)
 		b = protowire.AppendVarint(b, 1)
 	}
-	b = appendField(b, responseExplanation, r.Explanation)
-	b = appendField(b, responseModel, r.Model)
-	b = appendField(b, responseVersion, r.Version)
+	b = wire.Append(b, responseExplanation, r.Explanation)
+	b = wire.Append(b, responseModel, r.Model)
+	b = wire.Append(b, responseVersion, r.Version)
 	if r.QueryID != 0 {
 		b = protowire.AppendTag(b, responseQueryID, protowire.VarintType)
 		b = protowire.AppendVarint(b, uint64(r.QueryID))
 	}
 	for _, m := range r.Missing {
-		b = appendElement(b, responseMissing, m)
+		b = wire.AppendElement(b, responseMissing, m)
 	}
 	return b
 }
@@ -192,57 +109,57 @@ func (q Qualifier) bytes() int {
 
 // parseProtobuf reads a ServingResponse.
 func (r *Response) parseProtobuf(message []byte) error {
-	return eachField(message, func(f wireField) error {
-		switch f.number {
+	return wire.Each(message, func(f wire.Field) error {
+		switch f.Number {
 		case responseUUID:
-			return f.text(&r.UUID)
+			return f.Text(&r.UUID)
 		case responseData:
-			if f.kind == protowire.BytesType {
-				r.Output = f.bytes
+			if f.Kind == protowire.BytesType {
+				r.Output = f.Bytes
 			}
 		case responseConfidence:
-			if f.kind == protowire.Fixed64Type {
-				x := math.Float64frombits(f.value)
+			if f.Kind == protowire.Fixed64Type {
+				x := math.Float64frombits(f.Value)
 				r.Confidence = &x
 			}
 		case responseQualifiers:
 			return r.parseQualifier(f)
 		case responseDefault:
-			if f.kind == protowire.VarintType {
-				r.Default = protowire.DecodeBool(f.value)
+			if f.Kind == protowire.VarintType {
+				r.Default = protowire.DecodeBool(f.Value)
 			}
 		case responseExplanation:
-			return f.text(&r.Explanation)
+			return f.Text(&r.Explanation)
 		case responseModel:
-			return f.text(&r.Model)
+			return f.Text(&r.Model)
 		case responseVersion:
-			return f.text(&r.Version)
+			return f.Text(&r.Version)
 		case responseQueryID:
-			if f.kind == protowire.VarintType {
-				r.QueryID = int64(f.value)
+			if f.Kind == protowire.VarintType {
+				r.QueryID = int64(f.Value)
 			}
 		case responseMissing:
-			if f.kind != protowire.BytesType {
+			if f.Kind != protowire.BytesType {
 				return nil
 			}
 			r.Missing = append(r.Missing, "")
-			return f.text(&r.Missing[len(r.Missing)-1])
+			return f.Text(&r.Missing[len(r.Missing)-1])
 		}
 		return nil
 	})
 }
 
-func (r *Response) parseQualifier(f wireField) error {
-	if f.kind != protowire.BytesType {
+func (r *Response) parseQualifier(f wire.Field) error {
+	if f.Kind != protowire.BytesType {
 		return nil
 	}
 	var q Qualifier
-	err := eachField(f.bytes, func(f wireField) error {
-		switch f.number {
+	err := wire.Each(f.Bytes, func(f wire.Field) error {
+		switch f.Number {
 		case qualifierKey:
-			return f.text(&q.Key)
+			return f.Text(&q.Key)
 		case qualifierValue:
-			return f.text(&q.Value)
+			return f.Text(&q.Value)
 		}
 		return nil
 	})

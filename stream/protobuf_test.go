@@ -16,6 +16,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
 	"pgregory.net/rapid"
+
+	"topsail/stream/internal/wire"
 )
 
 // schema is proto/serving.proto, compiled.
@@ -172,13 +174,13 @@ func seeds() [][]byte {
 	unknown = protowire.AppendTag(unknown, 99, protowire.EndGroupType)
 	return [][]byte{
 		nil, request.AppendProtobuf(nil), response.AppendProtobuf(nil), unknown,
-		protowire.AppendVarint(protowire.AppendTag(nil, requestUUID, protowire.VarintType), 5),            // another kind
-		appendElement(appendElement(nil, requestUUID, "first"), requestUUID, "last"),                      // twice
-		appendElement(nil, requestUUID, "\xff"),                                                           // no text
-		protowire.AppendVarint(protowire.AppendTag(nil, requestData, protowire.BytesType), 1<<40),         // longer than all
-		protowire.AppendVarint(protowire.AppendTag(nil, 1<<29, protowire.VarintType), 1),                  // no such number
-		protowire.AppendTag(nil, 99, protowire.EndGroupType),                                              // of no group
-		appendElement(nil, responseQualifiers, appendElement([]byte{0x0a}, qualifierKey, "a nested one")), // broken inside
+		protowire.AppendVarint(protowire.AppendTag(nil, requestUUID, protowire.VarintType), 5),                      // another kind
+		wire.AppendElement(wire.AppendElement(nil, requestUUID, "first"), requestUUID, "last"),                      // twice
+		wire.AppendElement(nil, requestUUID, "\xff"),                                                                // no text
+		protowire.AppendVarint(protowire.AppendTag(nil, requestData, protowire.BytesType), 1<<40),                   // longer than all
+		protowire.AppendVarint(protowire.AppendTag(nil, 1<<29, protowire.VarintType), 1),                            // no such number
+		protowire.AppendTag(nil, 99, protowire.EndGroupType),                                                        // of no group
+		wire.AppendElement(nil, responseQualifiers, wire.AppendElement([]byte{0x0a}, qualifierKey, "a nested one")), // broken inside
 		{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01}, []byte("{\"uuid\": 1}"), []byte("garbage"),
 	}
 }

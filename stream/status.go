@@ -7,24 +7,26 @@ import (
 	"time"
 
 	"topsail/internal/obs"
+	"topsail/serving"
 )
 
 // Status is how a job is doing.
 type Status struct {
-	Name       string     `json:"name"`
-	App        string     `json:"app,omitempty"`
-	Streams    []string   `json:"streams"`
-	Output     string     `json:"output"`
-	DeadLetter string     `json:"dead_letter"`
-	Since      time.Time  `json:"since"`
-	Trouble    string     `json:"trouble,omitempty"` // what it cannot do at present
-	InHand     int        `json:"in_hand"`           // records that are polled and not committed
-	Tally                 // of what is committed
-	Lost       uint64     `json:"lost_batches"` // that belonged to another member when they were to be committed
-	LastPlace  string     `json:"last_place,omitempty"`
-	LastCommit *time.Time `json:"last_commit,omitempty"`
-	LastError  string     `json:"last_error,omitempty"`
-	LastFailed *time.Time `json:"last_failed,omitempty"` // when that was
+	Name       string              `json:"name"`
+	App        string              `json:"app,omitempty"`
+	Streams    []string            `json:"streams"`
+	Output     string              `json:"output"`
+	DeadLetter string              `json:"dead_letter"`
+	Since      time.Time           `json:"since"`
+	Suspended  *serving.Suspension `json:"suspended,omitempty"` // nil: it is not
+	Trouble    string              `json:"trouble,omitempty"`   // what it cannot do at present
+	InHand     int                 `json:"in_hand"`             // records that are polled and not committed
+	Tally                          // of what is committed
+	Lost       uint64              `json:"lost_batches"` // that belonged to another member when they were to be committed
+	LastPlace  string              `json:"last_place,omitempty"`
+	LastCommit *time.Time          `json:"last_commit,omitempty"`
+	LastError  string              `json:"last_error,omitempty"`
+	LastFailed *time.Time          `json:"last_failed,omitempty"` // when that was
 }
 
 // Tally counts records by what became of them.
@@ -40,32 +42,10 @@ type Tally struct {
 type counts struct {
 	since time.Time // of New
 
-	mu     sync.Mutex
-	tally  Tally
-	lost   uint64
-	inHand int
-	taken  time.Time // when those in hand came
-	place  string    // of the last record that was committed
-	last   time.Time // when that was
-}
-
-func (c *counts) take(records int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.inHand, c.taken = records, time.Now()
-}
-
-// drop forgets what is in hand: it is committed, or comes again.
-func (c *counts) drop() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.inHand = 0
-}
-
-func (c *counts) lose() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.lost++
+	mu    sync.Mutex
+	tally Tally
+	place string    // of the last record that was committed
+	last  time.Time // when that was
 }
 
 func (c *counts) commit(t Tally, place string, now time.Time) {
@@ -79,20 +59,10 @@ func (c *counts) commit(t Tally, place string, now time.Time) {
 	c.place, c.last = place, now
 }
 
-// held is for how long there have been records in hand.
-func (c *counts) held() time.Duration {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.inHand == 0 {
-		return 0
-	}
-	return time.Since(c.taken)
-}
-
 func (c *counts) read(into *Status) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	into.InHand, into.Tally, into.Lost, into.LastPlace = c.inHand, c.tally, c.lost, c.place
+	into.Tally, into.LastPlace = c.tally, c.place
 	if last := c.last; !last.IsZero() {
 		into.LastCommit = &last
 	}
@@ -103,19 +73,14 @@ func (j *Job) Status() Status {
 	s := Status{
 		Name: j.cfg.Name, App: j.cfg.App, Streams: j.cfg.Streams, Output: j.cfg.Output, DeadLetter: j.cfg.DeadLetter, Since: j.counts.since,
 	}
-	if err := j.troubles.err(); err != nil {
+	if err := j.troubles.Err(); err != nil {
 		s.Trouble = err.Error()
 	}
-	s.LastError, s.LastFailed = lastOf(j.troubles.lastOne())
+	s.LastError, s.LastFailed = j.troubles.Last()
+	s.Suspended, s.Lost = j.loop.Gate.Suspension(), j.loop.LostBatches()
+	s.InHand, _ = j.loop.InHand()
 	j.counts.read(&s)
 	return s
-}
-
-func lastOf(text string, at time.Time) (string, *time.Time) {
-	if at.IsZero() {
-		return text, nil
-	}
-	return text, &at
 }
 
 // Page shows to operators how jobs are doing, as JSON.

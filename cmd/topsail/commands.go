@@ -31,7 +31,7 @@ func rootCommand() *cobra.Command {
 		roleCommand("sidecar", "Serve one replica, beside its container", cluster.Sidecar),
 		roleCommand("scheduler", "Decide the numbers of replicas, while leading", cluster.Scheduler),
 		roleCommand("web", "Serve management", cluster.Web),
-		roleCommand("stream", "Predict records of Kafka and Redis streams", cluster.Stream),
+		streamCommand(),
 		seedCommand(), restoreCommand(), scaleCommand(), gatewaysCommand(), decisionsCommand(), jobCommand(),
 		configCommand(), doctorCommand(), runtimeCommand(), environmentCommand(),
 	)
@@ -49,6 +49,13 @@ func roleCommand(name, short string, role run) *cobra.Command {
 		func(c *cobra.Command, _ []string, cfg *config.Config, log *slog.Logger) error {
 			return role(c.Context(), cfg, log)
 		})
+}
+
+// streamCommand is a role, and what is done with streams.
+func streamCommand() *cobra.Command {
+	c := roleCommand("stream", "Predict records of Kafka and Redis streams, and take models from them", cluster.Stream)
+	c.AddCommand(admin.StreamCommands()...)
+	return c
 }
 
 func localCommand() *cobra.Command {

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -168,6 +169,7 @@ func TestAClusterIsManaged(t *testing.T) {
 	t.Run("Processes", c.seesProcesses)
 	t.Run("Replicas", c.handlesReplicas)
 	t.Run("Bundles", c.deploysBundles)
+	t.Run("Hosts", c.hostsModels)
 	t.Run("Traffic", c.seesTraffic)
 	t.Run("Keys", c.revokesKey)
 	t.Run("Audit", c.auditsTwo)
@@ -292,6 +294,28 @@ func (c *managedCluster) deploysBundles(t *testing.T) {
 	digest := list[api.Artifact](o, "/artifacts")[0].Digest
 	if job.Kind != "nomad" || !strings.Contains(job.Text, "/api/v1/artifacts/sha256:") || len(digest) == 0 {
 		t.Errorf("the job is\n%s", job.Text)
+	}
+}
+
+// hostsModels has two replicas of a host fetch and hold models.
+func (c *managedCluster) hostsModels(t *testing.T) {
+	o := c.nodes.of(t)
+	o.do("version", "create", "small:1", "--host-memory", "64", "--replicas", "2", "--env", "PYTHONPATH="+sdk(t), "--", "python3", "-m", "topsail", "host")
+	for i := range 4 {
+		name := fmt.Sprint("times", i)
+		o.do("deploy", name, "--bundle", scaled(t, float64(i), 1), "--hosted-by", "small", "--app", name, "--slo", "2s", "--default", "none")
+		o.answers(name, "[10.5]", strconv.FormatFloat(float64(i)*10.5, 'f', 1, 64))
+	}
+	until(t, "version that serves", func() bool {
+		return strings.Contains(string(o.fetch("/models/times3/versions/1")), `"serving":true`)
+	})
+	if jobs := list[api.Replica](o, "/replicas?model=times3"); len(jobs) != 0 {
+		t.Errorf("a model that a host holds has replicas of its own: %+v", jobs)
+	}
+	o.do("version", "scale", "small:1", "1")
+	o.ready("small:1", 1)
+	for i := range 4 { // by the one that stayed
+		o.answers(fmt.Sprint("times", i), "[20.5]", strconv.FormatFloat(float64(i)*20.5, 'f', 1, 64))
 	}
 }
 
@@ -452,10 +476,11 @@ func (c *managedCluster) handsOver(t *testing.T) {
 // takesAway leaves nothing that runs.
 func (c *managedCluster) takesAway(t *testing.T) {
 	o := c.root.of(t)
-	for _, name := range []string{"bundled", "loud"} {
+	for _, name := range []string{"bundled", "loud", "times0", "times1", "times2", "times3"} {
 		o.do("app", "delete", name, "--yes")
 		o.do("model", "delete", name, "--yes")
 	}
+	o.do("model", "delete", "small", "--yes")
 	empty := filepath.Join(t.TempDir(), "topsail.toml")
 	if err := os.WriteFile(empty, nil, 0o600); err != nil {
 		t.Fatal(err)

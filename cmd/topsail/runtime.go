@@ -2,24 +2,16 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"topsail/containers/launch"
 	"topsail/containers/python"
-	"topsail/serving/bundle"
-	"topsail/serving/catalog"
 )
 
 // runtimeCommand becomes the model of a bundle. Jobs and local mode run it.
@@ -43,7 +35,7 @@ func runtimeCommand() *cobra.Command {
 			return err
 		}
 		if strings.Contains(at, "://") {
-			if o.Bundle, err = download(c.Context(), at, digest, o.Work); err != nil {
+			if o.Bundle, err = launch.Download(c.Context(), at, digest, o.Work, o.Log); err != nil {
 				return err
 			}
 		}
@@ -124,73 +116,4 @@ func workFolder(named string) (string, error) {
 		return "", fmt.Errorf("there is no cache folder: %w; name a folder with --work", err)
 	}
 	return filepath.Join(cache, "topsail"), nil
-}
-
-const (
-	downloadWithin = 15 * time.Minute
-	maxDownload    = 4 << 30 // bytes, what a bundle may have
-)
-
-// download fetches a bundle by its URL, once.
-func download(ctx context.Context, from, digest, work string) (path string, err error) {
-	hex, err := bundle.ParseDigest(digest)
-	if err != nil {
-		return "", fmt.Errorf("a bundle from a URL needs --digest: %w", err)
-	}
-	path = filepath.Join(work, "downloads", hex+".zip")
-	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-		return path, err
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return "", err
-	}
-	ctx, cancel := context.WithTimeout(ctx, downloadWithin)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, from, nil)
-	if err != nil {
-		return "", fmt.Errorf("the URL of the bundle: %w", err)
-	}
-	shown := catalog.RedactURL(from) // it may be signed
-	fmt.Printf("fetching the bundle from %s\n", shown)
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return "", fmt.Errorf("cannot fetch the bundle from %s: %w", shown, reason(err))
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("cannot fetch the bundle from %s: %s", shown, resp.Status)
-	}
-	return path, keep(io.LimitReader(resp.Body, maxDownload), path, digest)
-}
-
-// reason is why a request failed, without its URL.
-func reason(err error) error {
-	if failed, ok := errors.AsType[*url.Error](err); ok {
-		return failed.Err
-	}
-	return err
-}
-
-// keep writes what has the digest to a file, whole or not at all.
-func keep(r io.Reader, path, digest string) (err error) {
-	temp, err := os.CreateTemp(filepath.Dir(path), "download-*")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, temp.Close(), removed(temp.Name())) }()
-	got, err := bundle.Digest(io.TeeReader(r, temp))
-	if err != nil {
-		return fmt.Errorf("the bundle came only in part: %w", err)
-	}
-	if got != digest {
-		return fmt.Errorf("what is at that URL is %s, and not %s: put the right bundle there, or correct the version", got, digest)
-	}
-	return os.Rename(temp.Name(), path)
-}
-
-func removed(path string) error {
-	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
 }

@@ -315,7 +315,7 @@ func TestNothingToServe(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, err := exec.Command(programs.topsail, "stream", "--config", file).CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "write a [[stream]] into the configuration") {
+	if err == nil || !strings.Contains(string(out), "write a [[stream]] or a [[model_stream]] into the configuration") {
 		t.Errorf("%v: %s", err, out)
 	}
 }

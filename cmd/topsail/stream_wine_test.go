@@ -21,7 +21,7 @@ import (
 func TestWines(t *testing.T) {
 	onBrokers(t, func(t *testing.T, b *streamBroker) {
 		dir, config := wineFolder(t, b)
-		b.create(t, "wine.records", "wine.results", "wine.dead")
+		b.create(t, "wine.records", "wine.results", "wine.dead", "wine.updates", "wine.deployed", "wine.refused")
 		records := wineRecords(t, dir, 3000)
 		in := start(t, dir, config, "--gateway-cache-bytes", "0").ready()
 		const third = 1000
@@ -49,6 +49,28 @@ func TestWines(t *testing.T) {
 			}
 		}
 		in.until("the dead letter", func() bool { return len(b.read(t, "wine.dead")) == 1 })
+
+		// Another model by a message.
+		update := exec.Command("python3", "update.py", "3", "Neighbours")
+		update.Dir = dir
+		message, err := update.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := b.write(t.Context(), []serving.StreamMessage{{Stream: "wine.updates", Value: bytes.TrimSpace(message)}}); err != nil {
+			t.Fatal(err)
+		}
+		in.until("the acknowledgement", func() bool { return len(b.read(t, "wine.deployed")) == 1 })
+		person.ready("wine:3", 1)
+		more := wineRecords(t, dir, len(records)+100)[len(records):]
+		feed(t, b, dir, more)
+		in.until("results of version 3", func() bool { return len(tasted(t, b)) == len(records)+len(more) })
+		got = tasted(t, b)
+		for i := range more {
+			if r := got[fmt.Sprintf("wine-%d", len(records)+i)]; r.Version != "3" || r.Confidence == nil || r.Default {
+				t.Fatalf("a wine after the update is %+v", r)
+			}
+		}
 	})
 }
 
@@ -56,7 +78,7 @@ func TestWines(t *testing.T) {
 func wineFolder(t *testing.T, b *streamBroker) (dir, config string) {
 	t.Helper()
 	dir = t.TempDir()
-	for _, name := range []string{"wine.py", "wines.py", "topsail.toml"} {
+	for _, name := range []string{"wine.py", "wines.py", "update.py", "topsail.toml"} {
 		text, err := os.ReadFile(filepath.Join("../../examples/wine", name))
 		if err != nil {
 			t.Fatal(err)
@@ -75,8 +97,8 @@ func wineFolder(t *testing.T, b *streamBroker) (dir, config string) {
 		config = strings.NewReplacer(`# broker = "kafka"`, `broker = "kafka"`, "# addrs =", "addrs =", `broker = "redis"`, "", `addrs = ["127.0.0.1:6379"]`, "").Replace(config)
 	}
 	addrs := regexp.MustCompile(`(?m)^addrs = .*$`)
-	if len(addrs.FindAllString(config, -1)) != 1 {
-		t.Fatalf("the example says addrs more than once, or never:\n%s", config)
+	if len(addrs.FindAllString(config, -1)) != 2 { // of both streams
+		t.Fatalf("the example says addrs otherwise:\n%s", config)
 	}
 	return dir, addrs.ReplaceAllString(config, fmt.Sprintf("addrs = [%q]", b.addrs[0]))
 }

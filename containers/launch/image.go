@@ -46,8 +46,8 @@ func (o *Options) commandImage(command []string, dir string) (Image, error) {
 	return Image{Path: path, Args: command, Env: o.Environ, Dir: dir}, nil
 }
 
-// pythonImage runs the bundle in an environment.
-func (o *Options) pythonImage(env environment, sdk, dir string) Image {
+// pythonImage runs a module in the bundle's folder and an environment.
+func (o *Options) pythonImage(env environment, sdk, dir string, module ...string) Image {
 	path := sdk
 	if own := variable(o.Environ, "PYTHONPATH"); own != "" {
 		path += string(filepath.ListSeparator) + own
@@ -59,7 +59,7 @@ func (o *Options) pythonImage(env environment, sdk, dir string) Image {
 		environ = with(environ, "VIRTUAL_ENV", env.dir)
 		environ = with(environ, "PATH", filepath.Join(env.dir, "bin")+string(filepath.ListSeparator)+variable(o.Environ, "PATH"))
 	}
-	return Image{Path: env.python, Args: []string{env.python, "-m", "topsail.runtime", dir}, Env: environ, Dir: dir}
+	return Image{Path: env.python, Args: append([]string{env.python, "-m"}, module...), Env: environ, Dir: dir}
 }
 
 // findProgram looks for a program in folders, as a shell does.

@@ -51,7 +51,10 @@ func (o *Options) prepare(ctx context.Context, held *locks) (Image, error) {
 	if err != nil {
 		return Image{}, err
 	}
-	return o.pythonImage(env, sdk, dir), nil
+	if manifest.Runtime == bundle.HostRuntime {
+		return o.pythonImage(env, sdk, dir, "topsail", "host"), nil
+	}
+	return o.pythonImage(env, sdk, dir, "topsail.runtime", dir), nil
 }
 
 // become hands the locks on to the model's process, which keeps them as long as it lives.

@@ -58,6 +58,16 @@ func TestRunWithoutRequirements(t *testing.T) {
 	}
 }
 
+// TestRunAHost is a bundle that brings an environment, and no model.
+func TestRunAHost(t *testing.T) {
+	minor, path := python(t)
+	o := pack(t, bundle.Manifest{Runtime: "host", Python: minor}, fstest.MapFS{"README": {Data: []byte("x")}})
+	o.Pythons = func(string) (string, bool) { return path, true }
+	if image := run(t, o); !slices.Equal(image.Args, []string{path, "-m", "topsail", "host"}) {
+		t.Errorf("it becomes %+v", image)
+	}
+}
+
 func TestAnotherSDKHasAnotherFolder(t *testing.T) {
 	minor, _ := python(t)
 	o := pack(t, bundle.Manifest{Runtime: "sklearn", Python: minor, Entry: "model.pkl"}, nil)

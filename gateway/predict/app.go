@@ -74,11 +74,11 @@ func (p *Predictor) compile(spec *serving.App, cat *serving.Catalog, backlogs ma
 	}
 	for _, name := range spec.Models {
 		if m := cat.Models[name]; m != nil {
-			a.models = append(a.models, p.link(a, m, backlogs))
+			a.models = append(a.models, p.link(a, m, cat, backlogs))
 		}
 	}
 	if m := cat.Models[spec.Policy.Model]; m != nil && spec.Policy.Kind == serving.PolicyCustom {
-		a.decider = p.link(a, m, backlogs)
+		a.decider = p.link(a, m, cat, backlogs)
 	}
 	a.stages = p.compileStages(a, cat, backlogs)
 	var err error

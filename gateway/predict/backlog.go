@@ -39,6 +39,7 @@ type backlog struct {
 	ration ration         // of asking it, while it is short of capacity
 	usage  *usage.Counter // what came of the questions to it; apart from what is only read
 	stages usage.Stages   // the same of its stages, if it has some
+	guest  guest
 
 	// cold is true while questions are held, or replicas have not answered those that
 	// were. It is all that the path of a query looks at while nothing is amiss.
@@ -127,6 +128,10 @@ func (b *backlog) drop(c *call) {
 
 // replicasChanged is called when the table says that they may have.
 func (b *backlog) replicasChanged() {
+	if why := b.refused(); why != nil {
+		b.giveUp(why)
+		return
+	}
 	b.mu.Lock()
 	b.pause = time.Time{}
 	if len(b.held.calls) > 0 {
@@ -156,6 +161,7 @@ func (b *backlog) next(now time.Time) (c *call, late bool) {
 		b.outputs = 0 // those that come will be new
 		return nil, false
 	}
+	b.guest.loaded()
 	if len(b.held.calls) == 0 {
 		if b.sent == 0 || b.outputs > 0 {
 			b.outputs, b.held, b.flights = 0, deadlines{}, nil

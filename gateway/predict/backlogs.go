@@ -14,6 +14,10 @@ func (p *Predictor) backlogsOf(cat *serving.Catalog) map[serving.ModelID]*backlo
 			if b == nil {
 				b = &backlog{id: v.ModelID, table: p.table, room: &p.room, wakes: p.wakes, usage: &usage.Counter{}}
 			}
+			b.guest.hosting.Store(hostingOf(cat, v))
+			if m.Serving == v.Version {
+				b.guest.proven.Store(true)
+			}
 			all[v.ModelID] = b
 		}
 	}

@@ -65,8 +65,18 @@ func (c *call) start(now time.Time) (hedgeAt time.Time) {
 // begin is start under c.mu.
 func (c *call) begin(now time.Time) (hedgeAt time.Time, held bool) {
 	group := c.backlog.group()
+	hosted := c.backlog.hosted()
+	if hosted {
+		c.p.metrics.hosted(group.Len() > 0)
+	}
 	if group.Len() == 0 {
-		c.flight.Unserved()
+		if !hosted {
+			c.flight.Unserved()
+		}
+		if why := c.backlog.refused(); why != nil {
+			c.flight.Land(nil, why)
+			return time.Time{}, false
+		}
 	}
 	if (group.Len() == 0 || c.backlog.cold.Load()) && c.backlog.hold(c, noReplica, false) {
 		return time.Time{}, true
@@ -169,9 +179,11 @@ func (c *call) measure(from *route.Target, status rpc.Status, now time.Time) {
 		}
 	case rpc.StatusFull:
 		c.backlog.ration.refused(now)
+		c.backlog.spread(now)
 	case rpc.StatusLate:
 		if _, p95 := c.backlog.pace.times(); c.deadline.Sub(now) > p95 { // else its time was short, not capacity
 			c.backlog.ration.refused(now)
+			c.backlog.spread(now)
 		}
 	}
 }

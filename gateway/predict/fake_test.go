@@ -124,8 +124,10 @@ type fake struct {
 	maxFrame uint32
 	ctx      context.Context
 	kill     context.CancelFunc
+	hold     func(f *fake, v rpc.Load) // of a host; nil: it is none
 
 	mu      sync.Mutex // guards the following
+	loads   []rpc.Load
 	asked   []arrival
 	cancels int
 	conns   []*rpc.Conn // that were ever open
@@ -205,7 +207,11 @@ func (r *rig) ready(id serving.ModelID, replicas int) {
 }
 
 func (f *fake) serve(nc net.Conn) {
-	conn, err := rpc.Accept(f.ctx, nc, rpc.Hello{Role: rpc.RoleSidecar, MaxFrame: f.maxFrame}, nil)
+	mine := rpc.Hello{Role: rpc.RoleSidecar, MaxFrame: f.maxFrame}
+	if f.hold != nil {
+		mine.Features = rpc.FeatureHost
+	}
+	conn, err := rpc.Accept(f.ctx, nc, mine, nil)
 	if err != nil {
 		return
 	}
@@ -234,6 +240,9 @@ func (f *fake) handle(conn *rpc.Conn, frame rpc.Frame) error {
 		f.cancels++
 		return nil
 	}
+	if frame.Kind == rpc.KindLoad {
+		return f.load(frame)
+	}
 	p, err := rpc.ParsePredict(frame.Body)
 	if err != nil {
 		return err
@@ -244,7 +253,7 @@ func (f *fake) handle(conn *rpc.Conn, frame rpc.Frame) error {
 	if err != nil {
 		return err
 	}
-	q := arrival{version: f.versions[p.Model], at: time.Now(), budget: ask.Budget, user: string(ask.User)}
+	q := arrival{version: f.version(p.Model), at: time.Now(), budget: ask.Budget, user: string(ask.User)}
 	if len(values[0].Data) >= 8 {
 		q.x = math.Float64frombits(binary.LittleEndian.Uint64(values[0].Data))
 	}

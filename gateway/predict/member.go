@@ -38,7 +38,7 @@ type member struct {
 	pinned *version
 }
 
-func (p *Predictor) link(a *app, m *serving.Model, backlogs map[serving.ModelID]*backlog) *linked {
+func (p *Predictor) link(a *app, m *serving.Model, cat *serving.Catalog, backlogs map[serving.ModelID]*backlog) *linked {
 	if p.served[m.Name] == nil {
 		p.served[m.Name] = newServed()
 	}
@@ -47,7 +47,7 @@ func (p *Predictor) link(a *app, m *serving.Model, backlogs map[serving.ModelID]
 	for name, v := range m.Versions {
 		l.versions[name] = &version{
 			ModelID: v.ModelID, inputType: v.InputType, inputLength: v.InputLength, cost: a.Policy.Costs[m.Name],
-			keyer: cache.NewKeyer(v.ModelID, a.Cache.Round), demand: p.tally(v.ModelID), backlog: backlogs[v.ModelID],
+			keyer: cache.NewKeyer(v.ModelID, a.Cache.Round), demand: p.tally(home(cat, v)), backlog: backlogs[v.ModelID],
 		}
 		if a.Policy.KindName() != serving.PolicySingle {
 			l.versions[name].metrics = p.metrics.member(a.Name, v.ModelID)

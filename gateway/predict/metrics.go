@@ -23,12 +23,16 @@ type Metrics struct {
 	shed   *obs.CounterVec
 	ended  *obs.CounterVec
 	wakes  obs.Counter
+	warm   obs.Counter
+	cold   obs.Counter
 	budget *budget
 }
 
 // NewMetrics registers them.
 func NewMetrics(r *obs.Registry) *Metrics {
+	hosted := r.Counters("topsail_gateway_hosted_questions_total", "Questions to model versions that hosts hold: warm, where a replica had it loaded, or cold.", "state")
 	m := &Metrics{
+		warm: hosted.WithLabelValues("warm"), cold: hosted.WithLabelValues("cold"),
 		apps:   map[string]*appMetrics{},
 		late:   r.Counters("topsail_gateway_late_outputs_total", "Outputs that came after the deadline, and only filled the cache.", "app"),
 		slo:    r.Gauges("topsail_gateway_objective_seconds", "Latency objective of the app.", "app"),
@@ -89,6 +93,15 @@ func (m *Metrics) app(name string, slo time.Duration) *appMetrics {
 	}
 	m.apps[name] = a
 	return a
+}
+
+// hosted counts a question to a version that a host holds.
+func (m *Metrics) hosted(warm bool) {
+	if warm {
+		m.warm.Inc()
+	} else {
+		m.cold.Inc()
+	}
 }
 
 // forget removes the series of an app that is gone.

@@ -66,5 +66,5 @@ func (a *app) serving(l *linked) (v *version, ready bool) {
 	return l.current, false
 }
 
-// ready says whether the version has a replica.
-func (v *version) ready() bool { return v.backlog.group().Len() > 0 }
+// ready says whether the version has a replica, or can have one at once.
+func (v *version) ready() bool { return v.backlog.ready() }

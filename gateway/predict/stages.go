@@ -30,7 +30,7 @@ func (p *Predictor) compileStages(a *app, cat *serving.Catalog, backlogs map[ser
 	for i, stage := range a.Stages {
 		var l *linked
 		if m := cat.Models[stage.Model]; m != nil {
-			l = p.link(a, m, backlogs)
+			l = p.link(a, m, cat, backlogs)
 			l.takes = 0
 		}
 		s.models = append(s.models, l)

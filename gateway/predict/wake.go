@@ -45,13 +45,13 @@ func (p *Predictor) keepAwake(ctx context.Context, b *backlog, waker Waker, log 
 	for b.asleep() {
 		p.metrics.wakes.Inc()
 		attempt, cancel := context.WithTimeout(ctx, wakeWithin)
-		err := waker.Wake(attempt, b.id)
+		err := b.rouse(attempt, waker)
 		cancel()
 		if b.woken(err) && ctx.Err() == nil {
 			log.Warn("cannot wake a model version that is asked and has no replica; trying on", "model", b.id.String(), "err", err)
 		}
 		select {
-		case <-time.After(wakeEvery):
+		case <-time.After(b.rousedEvery()):
 		case <-ctx.Done():
 			return
 		}
@@ -63,7 +63,11 @@ func (p *Predictor) keepAwake(ctx context.Context, b *backlog, waker Waker, log 
 // for its next query.
 func (b *backlog) wake() {
 	b.asked = true
-	if b.waking || b.group().Len() > 0 {
+	if b.group().Len() > 0 {
+		return
+	}
+	b.load(time.Now())
+	if b.waking {
 		return
 	}
 	select {

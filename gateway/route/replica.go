@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"sync"
@@ -33,16 +34,17 @@ type replica struct {
 	questions questions
 	answer    rpc.Answer // in hand; used by the reader of the connection only
 
-	mu     sync.Mutex // guards the following
-	token  []byte     // to show when connecting
-	conn   *rpc.Conn  // nil while not connected
-	models map[uint32]rpc.Announcement
+	mu      sync.Mutex // guards the following
+	token   []byte     // to show when connecting
+	conn    *rpc.Conn  // nil while not connected
+	models  map[uint32]rpc.Announcement
+	refused map[serving.ModelID]refusal // versions that it was asked to hold, and lately could not
 }
 
 func newReplica(e serving.Endpoint, name string, dial func(context.Context, string) (net.Conn, error), log *slog.Logger, changed func()) *replica {
 	r := &replica{
 		endpoint: e, token: e.Token, name: name, dial: dial, log: log.With("replica", e.Replica), changed: changed,
-		load: load{known: time.Now()}, models: map[uint32]rpc.Announcement{},
+		load: load{known: time.Now()}, models: map[uint32]rpc.Announcement{}, refused: map[serving.ModelID]refusal{},
 	}
 	r.questions = questions{load: &r.load, open: map[uint64]question{}}
 	return r
@@ -80,7 +82,7 @@ func (r *replica) connect(ctx context.Context) error {
 	token := r.token
 	r.mu.Unlock()
 	conn, err := rpc.Connect(ctx, nc, rpc.Hello{
-		Minor: rpc.Minor, Role: rpc.RoleGateway, Features: rpc.FeatureLZ4 | rpc.FeatureStages, MaxFrame: rpc.MaxFrame,
+		Minor: rpc.Minor, Role: rpc.RoleGateway, Features: rpc.FeatureLZ4 | rpc.FeatureStages | rpc.FeatureHost, MaxFrame: rpc.MaxFrame,
 		Name: r.name, Token: token, Software: "topsail",
 	})
 	if err != nil {
@@ -119,7 +121,7 @@ func (r *replica) sweep(ctx context.Context) {
 // disconnected fails everything that was in flight. By then no group has the replica.
 func (r *replica) disconnected(why error) {
 	r.mu.Lock()
-	r.models = map[uint32]rpc.Announcement{}
+	r.models, r.refused = map[uint32]rpc.Announcement{}, map[serving.ModelID]refusal{}
 	r.mu.Unlock()
 	r.changed()
 	r.mu.Lock()
@@ -148,18 +150,36 @@ func (r *replica) announced(f rpc.Frame) error {
 	if err != nil {
 		return err
 	}
+	now := time.Now()
 	r.mu.Lock()
 	for _, a := range list {
 		if a.State == rpc.StateGone {
 			delete(r.models, a.ID)
-		} else {
-			r.models[a.ID] = a
+			r.refuses(a, now)
+			continue
 		}
+		r.models[a.ID] = a
+		delete(r.refused, a.Model)
 	}
 	r.mu.Unlock()
 	r.changed()
 	return nil
 }
+
+// refuses notes that the replica cannot hold a version, and forgets what it said so long
+// ago that it does not count any more. r.mu is held.
+func (r *replica) refuses(a rpc.Announcement, now time.Time) {
+	if a.Reason == "" {
+		return
+	}
+	maps.DeleteFunc(r.refused, func(_ serving.ModelID, no refusal) bool { return now.Sub(no.at) >= refusedFor })
+	if len(r.refused) < maxRefused {
+		r.refused[a.Model] = refusal{a.Reason, now}
+	}
+}
+
+// maxRefused bounds what is remembered of a replica's refusals.
+const maxRefused = 4096
 
 // keeps takes a new token, and says whether the connection need not be made anew:
 // one that stands was let in. Those to follow show the new token.

@@ -26,12 +26,18 @@ type Table struct {
 	resolver Resolver
 	log      *slog.Logger
 
-	groups  atomic.Pointer[map[serving.ModelID]*Group]
+	routes  atomic.Pointer[routes]
 	mu      sync.Mutex // guards the following
 	known   map[string]*running
 	stopped bool
 
 	retiring sync.WaitGroup // replicas that have left the list
+}
+
+// routes are an immutable snapshot of who serves what, and who cannot hold what.
+type routes struct {
+	groups  map[serving.ModelID]*Group
+	refused map[serving.ModelID]refusal
 }
 
 // running is a replica with the goroutine that keeps its connection.
@@ -44,7 +50,7 @@ type running struct {
 // NewTable makes an empty table; Run fills it.
 func NewTable(name string, resolver Resolver, log *slog.Logger) *Table {
 	t := &Table{Dial: dialTCP, name: name, resolver: resolver, log: log, known: map[string]*running{}}
-	t.groups.Store(&map[serving.ModelID]*Group{})
+	t.routes.Store(&routes{})
 	return t
 }
 
@@ -56,7 +62,7 @@ func dialTCP(ctx context.Context, addr string) (net.Conn, error) {
 }
 
 // Group is the ready replicas of a model version; nil when there are none.
-func (t *Table) Group(id serving.ModelID) *Group { return (*t.groups.Load())[id] }
+func (t *Table) Group(id serving.ModelID) *Group { return t.routes.Load().groups[id] }
 
 // Run follows the resolver until ctx ends, then closes all connections.
 func (t *Table) Run(ctx context.Context) error {
@@ -150,9 +156,15 @@ func (t *Table) changed() {
 }
 
 func (t *Table) rebuildLocked() {
-	groups := map[serving.ModelID]*Group{}
+	groups := make(map[serving.ModelID]*Group, len(t.routes.Load().groups))
+	refused := map[serving.ModelID]refusal{}
 	for _, r := range t.known {
 		r.mu.Lock()
+		for id, no := range r.refused {
+			if refused[id].at.Before(no.at) {
+				refused[id] = no
+			}
+		}
 		for _, a := range r.models {
 			if a.State != rpc.StateReady || a.Stage != "" {
 				continue
@@ -166,5 +178,5 @@ func (t *Table) rebuildLocked() {
 		}
 		r.mu.Unlock()
 	}
-	t.groups.Store(&groups)
+	t.routes.Store(&routes{groups, refused})
 }

@@ -142,7 +142,7 @@ func (s audits) objects() {
 		catalog.PutApp{App: slow},
 		catalog.PutVersion{Version: version("m", "2")},
 		catalog.AddKey{Key: *key},
-		catalog.SetServing{ID: id("m", "1")},
+		catalog.SetServing{id("m", "1")},
 		catalog.RevokeKey{ID: key.ID},
 		catalog.DeleteVersion{ID: id("m", "2")},
 		catalog.DeleteVersion{ID: id("m", "1")}, // which takes the model and the link along

@@ -16,7 +16,7 @@ import (
 	"topsail/serving/catalog"
 )
 
-// CatalogStore is the seam of apps, models, versions, links, current versions and keys.
+// CatalogStore is the seam of apps, models, versions, links, current versions, keys and streams.
 type CatalogStore interface {
 	// Catalog is the newest snapshot that this store knows of: at the least what
 	// its own last Apply returned.
@@ -47,6 +47,7 @@ func Catalog(t *testing.T, open func(t *testing.T) (store CatalogStore, reopen f
 		{"scales", suite.scales},
 		{"pins", suite.pins},
 		{"keys", suite.keys},
+		{"streams", suite.streams},
 		{"previous versions", suite.previous},
 		{"prepared versions", suite.prepared},
 		{"what changes nothing", suite.noChange},

@@ -35,7 +35,7 @@ type StreamBroker struct {
 	Join    func(name string, wire *Wire) StreamConsumer // a member whose connections are made by wire
 	Write   func(messages []serving.StreamMessage)
 	Read    func(stream string) []serving.StreamRecord // all that is committed, one partition after the other
-	Restart func()                                     // kills the broker and starts it again on its data; for a broker of one test. Nil: it does not keep its promises then, which is a defect that is written down
+	Restart func()                                     // kills the broker and starts it again on its data; for a broker of one test
 	Library string                                     // what stands in the stacks of the goroutines of its client
 }
 
@@ -75,9 +75,7 @@ func Stream(t *testing.T, open func(t *testing.T, private bool) StreamBroker) {
 	}
 	t.Run("a broker that is killed", func(t *testing.T) {
 		t.Parallel()
-		if b := open(t, true); b.Restart != nil {
-			newStreams(t, b).restart()
-		}
+		newStreams(t, open(t, true)).restart()
 	})
 }
 

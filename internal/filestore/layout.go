@@ -45,7 +45,7 @@ var (
 func firstKinds() []string { return []string{catalog.Apps, catalog.Versions, catalog.Models} }
 
 // addedKinds are the ones that came later: a file need not have buckets for them.
-func addedKinds() []string { return []string{catalog.Keys} }
+func addedKinds() []string { return []string{catalog.Keys, catalog.Streams} }
 
 // sealedBuckets are the buckets that read needs and the checksum covers.
 func sealedBuckets() []string { return append([]string{metaBucket}, firstKinds()...) }

@@ -199,7 +199,7 @@ func TestStream(t *testing.T) {
 			Write: func(messages []serving.StreamMessage) { write(t, b, messages...) },
 			Read:  func(stream string) []serving.StreamRecord { return read(t, b, stream) },
 			Restart: func() {
-				server.Kill()
+				server.Interrupt()
 				if err := server.Start(t.Context()); err != nil {
 					t.Fatal(err)
 				}

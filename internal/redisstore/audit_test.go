@@ -46,7 +46,7 @@ func TestUnsignedIsLogged(t *testing.T) {
 	}
 	id := version("m", "1").ModelID
 	for _, change := range []catalog.Change{
-		catalog.SetServing{ID: id}, // routine
+		catalog.SetServing{id}, // routine
 		catalog.SetPin{ID: id, Pin: &serving.Pin{Count: 2}},
 		signed(catalog.SetPin{ID: id}),
 		catalog.DeleteApp{Name: "a"},

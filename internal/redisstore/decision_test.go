@@ -21,7 +21,7 @@ func TestFence(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := s.Catalog()
-		cat, err := s.ApplyFenced(t.Context(), catalog.SetServing{ID: serving.ModelID{Model: "m", Version: version}}, fence)
+		cat, err := s.ApplyFenced(t.Context(), catalog.SetServing{serving.ModelID{Model: "m", Version: version}}, fence)
 		if !errors.Is(err, want) || (cat == nil) != (want != nil) {
 			t.Errorf("fence %d: got %v and error %v, want %v", fence, cat, err, want)
 		}

@@ -15,6 +15,7 @@ type series struct {
 	newest   int64 // second with a report about it
 	active   int64 // newest second with a query; 0: none
 	profiles map[string]profile
+	answers  bool // a sidecar has said that a container answered
 }
 
 // cell sums up what all gateways saw in one second. Concurrency is in queries.
@@ -52,6 +53,7 @@ func (s *series) addGateway(second int64, d *serving.Demand) {
 
 func (s *series) addSidecar(source string, second int64, d *serving.Demand) {
 	s.newest = max(s.newest, second)
+	s.answers = s.answers || d.Batches > 0
 	if d.Profile != (serving.LatencyLine{}) && second >= s.profiles[source].second {
 		s.profiles[source] = profile{second, d.Profile}
 	}

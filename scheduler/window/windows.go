@@ -164,6 +164,13 @@ func (w *Windows) forget() {
 // Versions are those with a report in the last two minutes.
 func (w *Windows) Versions() iter.Seq[serving.ModelID] { return maps.Keys(w.series) }
 
+// Answers says whether a sidecar has said lately that a container answered for the
+// version.
+func (w *Windows) Answers(id serving.ModelID) bool {
+	s := w.series[id]
+	return s != nil && s.answers
+}
+
 // Has says whether the version is one of Versions.
 func (w *Windows) Has(id serving.ModelID) bool { return w.series[id] != nil }
 

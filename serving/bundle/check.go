@@ -24,6 +24,9 @@ const (
 	PMMLRuntime    = "pmml"    // Topsail's program in Java, which evaluates PMML models
 )
 
+// HostRuntime is Topsail's program in Python that holds other bundles.
+const HostRuntime = "host"
+
 // HeapOption is the option of the runtime "pmml" for the memory that Java may take for
 // the model, such as "512m".
 const HeapOption = "heap"
@@ -48,14 +51,16 @@ func (m *Manifest) Check() error {
 
 func (m *Manifest) checkRuntime() error {
 	switch m.Runtime {
-	case "python", "sklearn", "onnx", "torch", "xgboost", "lightgbm", "r", "pyspark":
+	case "python", "sklearn", "onnx", "torch", "tensorflow", "xgboost", "lightgbm", "r", "pyspark":
 		return errors.Join(m.checkPythonField(), m.checkEntry(), m.checkNoCommand())
 	case PMMLRuntime:
 		return errors.Join(m.checkPMML(), m.checkNoCommand())
+	case HostRuntime:
+		return errors.Join(m.checkPythonField(), m.checkHost(), m.checkNoCommand())
 	case CommandRuntime:
 		return m.checkCommand()
 	}
-	return fmt.Errorf("runtime %q is unknown: use python, sklearn, onnx, torch, xgboost, lightgbm, r, pyspark, pmml or command", m.Runtime)
+	return fmt.Errorf("runtime %q is unknown: use python, sklearn, onnx, torch, tensorflow, xgboost, lightgbm, r, pyspark, pmml, host or command", m.Runtime)
 }
 
 func (m *Manifest) checkPMML() error {
@@ -67,6 +72,13 @@ func (m *Manifest) checkPMML() error {
 	}
 	if heap, ok := m.Options[HeapOption]; ok && !heapSize.MatchString(heap) {
 		return fmt.Errorf("option %s is %q: write Java's memory in megabytes or gigabytes, such as \"512m\" or \"2g\"", HeapOption, heap)
+	}
+	return nil
+}
+
+func (m *Manifest) checkHost() error {
+	if m.Entry != "" || m.InputType != 0 || len(m.Options) > 0 {
+		return fmt.Errorf("entry, input_type and options are for models, and runtime %q holds those of other bundles", HostRuntime)
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ type File = archive.File
 // Manifest describes a bundle.
 type Manifest struct {
 	Format       int               `json:"format"`
-	Runtime      string            `json:"runtime"`                // "python", "sklearn", …, "pmml" or "command"
+	Runtime      string            `json:"runtime"`                // "python", "sklearn", …, "pmml", "host" or "command"
 	Python       string            `json:"python,omitempty"`       // such as "3.11"; not with "pmml" and "command"
 	Requirements []string          `json:"requirements,omitempty"` // as pip takes them
 	Entry        string            `json:"entry,omitempty"`        // a file or folder of the bundle, or module:callable

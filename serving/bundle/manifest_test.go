@@ -59,11 +59,13 @@ func TestParseManifest(t *testing.T) {
 func TestManifestsThatAreGood(t *testing.T) {
 	for _, change := range []map[string]any{
 		{"runtime": "python", "entry": "wine.model:Model.load"},
+		{"runtime": "tensorflow", "entry": "model", "files": map[string]any{"model/saved_model.pb": map[string]any{"sha256": anySum, "size": 0}}},
 		{"runtime": "pyspark", "entry": "model", "files": map[string]any{"model/part-0": map[string]any{"sha256": anySum, "size": 0}}},
 		{"requirements": nil, "input_type": nil, "input_length": nil, "example": nil, "description": nil, "options": nil},
 		{"input_type": "strings", "input_length": nil, "example": "good wine"},
 		{"input_type": "bytes", "input_length": 3, "example": "AAEC"},
 		{"input_type": "ints", "input_length": nil, "example": []int{1, -2}},
+		{"runtime": "host", "entry": nil, "input_type": nil, "input_length": nil, "example": nil, "options": nil},
 		pmml("model.pkl"), also(pmml("model.pkl"), "options", map[string]string{"heap": "512m"}),
 		command("./model.pkl", "--port", "0"), command("java", "-jar", "model.pkl"), command("/usr/bin/env"),
 	} {
@@ -87,7 +89,7 @@ func TestManifestsThatAreRefused(t *testing.T) {
 		{map[string]any{"requirments": []string{}}, `field "requirments"`},
 		{map[string]any{"Entry": "x"}, `field "Entry"`},
 		{map[string]any{"files": map[string]any{"model.pkl": map[string]any{"sha256": anySum, "size": 3, "mode": 1}}}, `"mode"`},
-		{map[string]any{"runtime": "tensorflow"}, "is unknown"},
+		{map[string]any{"runtime": "caffe"}, "is unknown"},
 		{map[string]any{"runtime": nil}, "is unknown"},
 		{map[string]any{"python": nil}, "MAJOR.MINOR"},
 		{map[string]any{"python": "3.11.4"}, "MAJOR.MINOR"},
@@ -96,6 +98,7 @@ func TestManifestsThatAreRefused(t *testing.T) {
 		{map[string]any{"entry": "other.pkl"}, "neither a file"},
 		{map[string]any{"entry": "../model.pkl"}, "neither a file"},
 		{map[string]any{"entry": "import os:x"}, "neither a file"},
+		{map[string]any{"runtime": "host"}, "are for models"},
 		{map[string]any{"command": []string{"x"}}, `command is for runtime "command"`},
 		{map[string]any{"input_type": "tensors"}, "unknown"},
 		{map[string]any{"input_length": -1}, "input_length"},

@@ -43,7 +43,7 @@ func TestAuditProperties(t *testing.T) {
 
 // checkEntries compares the entries with all documents of both catalogs.
 func checkEntries(t *rapid.T, from, to *serving.Catalog, entries []serving.AuditEntry) {
-	kinds := map[string]string{catalog.Apps: "app", catalog.Models: "model", catalog.Versions: "version", catalog.Keys: "key"}
+	kinds := map[string]string{catalog.Apps: "app", catalog.Models: "model", catalog.Versions: "version", catalog.Keys: "key", catalog.Streams: "stream"}
 	before, after := allDocuments(t, from), allDocuments(t, to)
 	want := map[string]string{}
 	for at := range before {

@@ -9,7 +9,8 @@ import (
 
 // Change is one change of a catalog, as the API asks for it: PutApp, DeleteApp,
 // PutVersion, DeleteVersion, DeleteModel, Link, Unlink, SetCurrent, SetServing, SetScale,
-// SetPin, AddKey, RevokeKey or Import; or one of these Signed.
+// SetPin, AddKey, RevokeKey, PutStream, DeleteStream, SuspendStream, ResumeStream or
+// Import; or one of these Signed.
 type Change interface {
 	apply(*draft) error
 }
@@ -188,14 +189,16 @@ func (c SetCurrent) apply(d *draft) error {
 	return nil
 }
 
-// SetServing notes that a version, current and with a ready replica, serves.
-type SetServing struct{ ID serving.ModelID }
+// SetServing notes that versions, each current and with a ready replica, serve.
+type SetServing []serving.ModelID
 
 func (c SetServing) apply(d *draft) error {
-	if d.Version(c.ID) == nil {
-		return versionNotFound(c.ID.Model, c.ID.Version)
+	for _, id := range c {
+		if d.Version(id) == nil {
+			return versionNotFound(id.Model, id.Version)
+		}
+		d.setServing(id)
 	}
-	d.setServing(c.ID)
 	return nil
 }
 

@@ -68,7 +68,7 @@ func TestAgain(t *testing.T) {
 // again is what comes of a change that was made already on top of a catalog.
 func again(before *serving.Catalog, change catalog.Change) error {
 	switch c := change.(type) {
-	case catalog.DeleteApp, catalog.DeleteVersion, catalog.DeleteModel, catalog.Unlink, catalog.RevokeKey:
+	case catalog.DeleteApp, catalog.DeleteVersion, catalog.DeleteModel, catalog.DeleteStream, catalog.Unlink, catalog.RevokeKey:
 		return catalog.ErrNotFound
 	case catalog.Link, catalog.AddKey:
 		return catalog.ErrExists
@@ -206,6 +206,12 @@ func checkCatalog(t *rapid.T, cat *serving.Catalog) {
 			t.Fatalf("key %q is %+v; its name is there already: %v", id, k, names[k.Name])
 		}
 		names[k.Name] = true
+	}
+	for name, s := range cat.Streams {
+		errs = append(errs, s.Check())
+		if s.Name != name {
+			t.Fatalf("stream %q is %+v", name, s)
+		}
 	}
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)

@@ -8,18 +8,19 @@ import (
 )
 
 // difference is one object that differs between two catalogs. Objects are
-// *serving.App, *serving.Version, *serving.Key or modelDocument, and nil where the
-// object is not there.
+// *serving.App, *serving.Version, *serving.Key, *serving.Stream or modelDocument, and nil
+// where the object is not there.
 type difference struct {
 	kind, key     string
 	before, after any
 }
 
 // differences are sorted by kind and key. An object is the same where its pointer is:
-// so it takes a look at each app, model and key, and no more.
+// so it takes a look at each app, model, key and stream, and no more.
 func differences(from, to *serving.Catalog) []difference {
 	found := compare(Apps, from.Apps, to.Apps)
 	found = append(found, compare(Keys, from.Keys, to.Keys)...)
+	found = append(found, compare(Streams, from.Streams, to.Streams)...)
 	for name, m := range to.Models {
 		if old := from.Models[name]; old != m {
 			found = append(found, compareModels(name, old, m)...)

@@ -14,6 +14,7 @@ const (
 	Versions = "versions" // by "model:version"
 	Models   = "models"   // by name; what is not in the versions
 	Keys     = "keys"     // by id
+	Streams  = "streams"  // by name
 )
 
 // Document is the stored form of one object. Decode skips JSON fields that it
@@ -55,7 +56,7 @@ func Diff(from, to *serving.Catalog) ([]Document, error) {
 // It skips kinds that it does not know, which a newer release has added, and fails
 // on documents that do not belong together.
 func Decode(revision uint64, docs iter.Seq[Document]) (*serving.Catalog, error) {
-	cat := &serving.Catalog{Revision: revision, Apps: map[string]*serving.App{}, Models: map[string]*serving.Model{}, Keys: map[string]*serving.Key{}}
+	cat := &serving.Catalog{Revision: revision, Apps: map[string]*serving.App{}, Models: map[string]*serving.Model{}, Keys: map[string]*serving.Key{}, Streams: map[string]*serving.Stream{}}
 	models := map[string]modelDocument{}
 	for doc := range docs {
 		if err := decodeDocument(cat, models, doc); err != nil {
@@ -114,6 +115,13 @@ func decodeDocument(cat *serving.Catalog, models map[string]modelDocument, doc D
 		}
 		cat.Keys[k.ID] = k
 		return doc.wantKey(k.ID)
+	case Streams:
+		s := &serving.Stream{}
+		if err := json.Unmarshal(doc.JSON, s); err != nil {
+			return err
+		}
+		cat.Streams[s.Name] = s
+		return doc.wantKey(s.Name)
 	}
 	return nil
 }

@@ -107,6 +107,7 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Add(catalog.Versions, "m:2", []byte(`{"model":"m","version":"2","input_type":"d","labels":[],"container":{"env":{}}}`))
 	f.Add(catalog.Apps, "b", []byte(`null`))
+	f.Add(catalog.Streams, "s", []byte(`{"name":"s","kind":"data","input":["in"],"output":"out","dead_letter":"dead","suspension":{"since":"2026-01-02T03:04:05.6+07:00"}}`))
 	f.Add(catalog.Keys, "bbbbbbbbbb", []byte(`{"id":"bbbbbbbbbb","name":"k","role":"query","apps":["a"],"hash":"AA==","expires":"2026-01-02T03:04:05.6+07:00","limit":{}}`))
 	f.Fuzz(func(t *testing.T, kind, key string, json []byte) {
 		cat, err := catalog.Decode(1, slices.Values(append(slices.Clone(sound), catalog.Document{Kind: kind, Key: key, JSON: json})))
@@ -142,6 +143,9 @@ func objects(cat *serving.Catalog) (all []checker) {
 	}
 	for _, k := range cat.Keys {
 		all = append(all, k)
+	}
+	for _, s := range cat.Streams {
+		all = append(all, s)
 	}
 	return all
 }

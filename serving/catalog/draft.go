@@ -21,10 +21,12 @@ func newDraft(base *serving.Catalog) *draft {
 		Apps:     make(map[string]*serving.App, len(base.Apps)+1),
 		Models:   make(map[string]*serving.Model, len(base.Models)+1),
 		Keys:     make(map[string]*serving.Key, len(base.Keys)+1),
+		Streams:  make(map[string]*serving.Stream, len(base.Streams)+1),
 	}}
 	maps.Copy(d.Apps, base.Apps)
 	maps.Copy(d.Models, base.Models)
 	maps.Copy(d.Keys, base.Keys)
+	maps.Copy(d.Streams, base.Streams)
 	return d
 }
 

@@ -100,12 +100,20 @@ func drawKey(t *rapid.T) serving.Key {
 	return k
 }
 
+func drawStream(t *rapid.T) serving.Stream {
+	return serving.Stream{
+		Name: appNames.Draw(t, "stream"), Kind: rapid.SampledFrom([]serving.StreamKind{serving.DataStream, serving.ModelStream, "other"}).Draw(t, "kind"),
+		Input: rapid.SampledFrom([][]string{nil, {"in"}, {"in", "more"}}).Draw(t, "input"), Output: "out", DeadLetter: "dead",
+		Suspension: rapid.SampledFrom([]*serving.Suspension{nil, {Reason: "of the caller"}}).Draw(t, "suspension"),
+	}
+}
+
 func drawID(t *rapid.T) serving.ModelID {
 	return id(modelNames.Draw(t, "model"), versionNames.Draw(t, "version"))
 }
 
 func drawChange(t *rapid.T) catalog.Change {
-	switch rapid.IntRange(0, 12).Draw(t, "change") {
+	switch rapid.IntRange(0, 16).Draw(t, "change") {
 	case 0:
 		return catalog.PutApp{App: drawApp(t), Create: rapid.Bool().Draw(t, "create")}
 	case 1:
@@ -125,11 +133,21 @@ func drawChange(t *rapid.T) catalog.Change {
 	case 8:
 		return drawFile(t).change(rapid.Bool().Draw(t, "keep"))
 	case 9:
-		return catalog.SetServing{ID: drawID(t)}
+		return catalog.SetServing{drawID(t)}
 	case 10:
 		return catalog.SetScale{ID: drawID(t), Replicas: rapid.IntRange(0, 2).Draw(t, "replicas")}
 	case 11:
 		return catalog.DeleteModel{Name: modelNames.Draw(t, "model")}
+	case 12:
+		return catalog.PutStream{Stream: drawStream(t)}
+	case 13:
+		return catalog.DeleteStream{Name: appNames.Draw(t, "stream")}
+	case 14:
+		return catalog.SuspendStream{Name: appNames.Draw(t, "stream"), Suspension: serving.Suspension{
+			Since: time.Unix(rapid.Int64Range(0, 9).Draw(t, "since"), 0).UTC(), Reason: rapid.SampledFrom([]string{"", "bad"}).Draw(t, "reason"),
+		}}
+	case 15:
+		return catalog.ResumeStream{Name: appNames.Draw(t, "stream")}
 	}
 	return catalog.SetCurrent{ID: drawID(t)}
 }

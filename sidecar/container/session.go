@@ -170,6 +170,31 @@ func (r *Runner) PredictBatch(ctx context.Context, items []*queue.Item) error {
 	return s.predict(ctx, r.model, items)
 }
 
+// Hosts says why the container cannot hold versions of other models, or nil.
+func (s *Session) Hosts() error {
+	if s.conn.Peer().Features&rpc.FeatureHost == 0 {
+		return errors.New("the container cannot load other models: it has to be a host, such as `python3 -m topsail host`")
+	}
+	return nil
+}
+
+// Load asks the container to hold a version, which it answers by announcing it.
+func (s *Session) Load(v rpc.Load) error {
+	if err := s.conn.Send(rpc.KindLoad, 0, rpc.AppendLoad(nil, v)); err != nil {
+		return fmt.Errorf("ask the container to load %v: %w", v.Model, err)
+	}
+	return nil
+}
+
+// Unload asks the container to let go of a version by the id that it announced, which it
+// answers by announcing that it is gone.
+func (s *Session) Unload(id uint32) error {
+	if err := s.conn.Send(rpc.KindUnload, 0, rpc.AppendUnload(nil, id)); err != nil {
+		return fmt.Errorf("ask the container to unload a version: %w", err)
+	}
+	return nil
+}
+
 // Feedback sends feedback on the model, unless anything waits to be sent to the
 // container (rpc.ErrBacklog): a batch never waits for feedback.
 func (r *Runner) Feedback(list ...rpc.Feedback) error {

@@ -53,7 +53,7 @@ func TestRolesOfRoutes(t *testing.T) {
 			want = serving.RoleAdmin
 		case method == "GET":
 			want = serving.RoleViewer
-		case strings.HasSuffix(path, "/scale"), strings.HasSuffix(path, "/pin"), strings.HasSuffix(path, "/rollback"):
+		case strings.HasPrefix(path, "/streams"), strings.HasSuffix(path, "/scale"), strings.HasSuffix(path, "/pin"), strings.HasSuffix(path, "/rollback"):
 			want = serving.RoleOperator
 		}
 		if route.role != want {

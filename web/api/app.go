@@ -24,6 +24,7 @@ type App struct {
 	Example       string             `json:"example,omitempty"`
 	RequireKey    bool               `json:"require_key,omitempty"`
 	Limit         *serving.Limit     `json:"limit,omitempty"`
+	Labels        []string           `json:"labels,omitempty"`
 	Origin        serving.Origin     `json:"origin,omitempty"` // not taken
 }
 
@@ -47,7 +48,7 @@ func (v view) app(app *serving.App) App {
 		Name: app.Name, Description: app.Description, InputType: app.InputType, DefaultOutput: app.DefaultOutput,
 		SLO: microsOf(app.SLO), ColdStart: microsOf(app.ColdStart),
 		Models: append([]string{}, app.Models...), OutputType: app.OutputType, Policy: policyText(app.Policy), Weight: app.Weight,
-		Example: app.Example, RequireKey: app.RequireKey, Limit: app.Limit, Origin: app.Origin,
+		Example: app.Example, RequireKey: app.RequireKey, Limit: app.Limit, Labels: app.Labels, Origin: app.Origin,
 	}
 	for _, s := range app.Stages {
 		doc.Stages = append(doc.Stages, AppStage{s.Name, s.Model, s.After})
@@ -73,7 +74,7 @@ func (doc App) read() (*serving.App, error) {
 		SLO:       times.read(doc.SLO, "latency_slo_micros"),
 		ColdStart: times.read(doc.ColdStart, "cold_start_micros"),
 		Models:    doc.Models, OutputType: doc.OutputType, Weight: doc.Weight,
-		Example: doc.Example, RequireKey: doc.RequireKey, Limit: doc.Limit,
+		Example: doc.Example, RequireKey: doc.RequireKey, Limit: doc.Limit, Labels: doc.Labels,
 	}
 	for _, s := range doc.Stages {
 		app.Stages = append(app.Stages, serving.Stage{Name: s.Name, Model: s.Model, After: s.After})

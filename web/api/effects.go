@@ -35,6 +35,7 @@ func (a *api) effects(before view, after *serving.Catalog) []string {
 	e.apps()
 	e.models()
 	e.keys()
+	e.streams()
 	switch {
 	case len(e.sentences) > 0:
 	case after.Revision == before.cat.Revision:
@@ -196,6 +197,21 @@ func (e *effects) keys() {
 			e.say("The key %q holds, with the role %s.", after.Name, after.Role)
 		case after == nil:
 			e.say("Whoever shows the key %q is refused within a second, and its sessions end.", before.Name)
+		}
+	}
+}
+
+func (e *effects) streams() {
+	for _, name := range union(e.before.Streams, e.after.Streams) {
+		before, after := e.before.Streams[name], e.after.Streams[name]
+		switch {
+		case after == nil:
+			e.say("Stream %q is forgotten, unless a process serves it, which announces it again.", name)
+		case before == nil || (before.Suspension == nil) == (after.Suspension == nil):
+		case after.Suspension != nil:
+			e.say("Stream %q takes nothing more: its records wait in the broker.", name)
+		default:
+			e.say("Stream %q goes on from where it was.", name)
 		}
 	}
 }

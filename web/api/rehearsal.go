@@ -17,7 +17,7 @@ type Rehearsal struct {
 // ObjectChange is what becomes of one object.
 type ObjectChange struct {
 	Action string `json:"action"` // "create", "update" or "delete"
-	Kind   string `json:"kind"`   // "app", "model", "version" or "key"
+	Kind   string `json:"kind"`   // "app", "model", "version", "stream" or "key"
 	Name   string `json:"name"`
 	Before any    `json:"before,omitempty"`
 	After  any    `json:"after,omitempty"`
@@ -65,6 +65,11 @@ func (v view) object(d catalog.Document) (kind string, shown any) {
 			shown = v.version(registered)
 		}
 		return "version", shown
+	case catalog.Streams:
+		if s := v.cat.Streams[d.Key]; s != nil {
+			shown = describeStream(s)
+		}
+		return "stream", shown
 	}
 	if k := v.cat.Keys[d.Key]; k != nil {
 		shown = describeKey(k)

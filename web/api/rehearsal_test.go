@@ -16,7 +16,7 @@ func TestDryRun(t *testing.T) {
 		{ID: "1", Model: "m", Version: "1", State: "ready"}, {ID: "2", Model: "m", Version: "2", State: "ready"},
 		{ID: "3", Model: "m", Version: "2", State: "starting"}, {ID: "4", Model: "free", Version: "1", State: "draining"},
 	}
-	w.must(t, catalog.SetServing{ID: serving.ModelID{Model: "m", Version: "2"}}, catalog.SetPin{ID: serving.ModelID{Model: "n", Version: "1"}, Pin: &serving.Pin{Count: 2}})
+	w.must(t, catalog.SetServing{serving.ModelID{Model: "m", Version: "2"}}, catalog.SetPin{ID: serving.ModelID{Model: "n", Version: "1"}, Pin: &serving.Pin{Count: 2}})
 	revision := w.cat.Revision
 	key := w.cat.Key([]byte(w.keys["viewer"]), w.now)
 	for _, tt := range []struct {
@@ -101,7 +101,7 @@ func TestEveryMemberHasAnEffect(t *testing.T) {
 	changes := map[string]string{
 		"description": `"about wine"`, "default_output": `"1"`, "latency_slo_micros": `60000`, "cold_start_micros": `800000`, "models": `[]`,
 		"stages": `[{"name":"only","model":"i"}],"models":[],"policy":null`, "output_type": `"label"`,
-		"policy": `{"epsilon":0.3}`, "weight": `3`, "cache": `{"ttl_micros":8}`, "example": `"[2]"`, "require_key": `false`, "limit": `{"burst":4}`,
+		"policy": `{"epsilon":0.3}`, "weight": `3`, "cache": `{"ttl_micros":8}`, "example": `"[2]"`, "require_key": `false`, "limit": `{"burst":4}`, "labels": `["l"]`,
 	}
 	w := having(t)
 	w.ints(t)

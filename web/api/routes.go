@@ -36,7 +36,7 @@ const dryRun = "dry_run"
 
 // catalogRoutes are the requests about what is registered, and who may do so.
 func (a *api) catalogRoutes() []route {
-	return slices.Concat(a.appRoutes(), a.modelRoutes(), a.versionRoutes(), a.artifactRoutes(), a.accessRoutes())
+	return slices.Concat(a.appRoutes(), a.modelRoutes(), a.versionRoutes(), a.artifactRoutes(), a.streamRoutes(), a.accessRoutes())
 }
 
 func (a *api) appRoutes() []route {
@@ -88,6 +88,16 @@ func (a *api) artifactRoutes() []route {
 		{"GET /artifacts/{digest}", serving.RoleViewer, a.getArtifact, false, ""},
 		{"DELETE /artifacts/{digest}", serving.RoleDeployer, a.deleteArtifact, false, ""},
 		{"GET /artifacts/{digest}/content", everybody, a.downloadArtifact, false, ""},
+	}
+}
+
+func (a *api) streamRoutes() []route {
+	return []route{
+		{"GET /streams", serving.RoleViewer, a.listStreams, false, ""},
+		{"GET /streams/{stream}", serving.RoleViewer, a.getStream, false, ""},
+		{"DELETE /streams/{stream}", serving.RoleOperator, a.deleteStream, false, dryRun},
+		{"PUT /streams/{stream}/suspension", serving.RoleOperator, a.suspendStream, false, dryRun},
+		{"DELETE /streams/{stream}/suspension", serving.RoleOperator, a.resumeStream, false, dryRun},
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
 	"topsail/serving"
@@ -23,6 +24,9 @@ func (e *effects) terms(before, after *serving.App) {
 		e.say("App %q has the weight %v when capacity is short; it was %v.", after.Name, is, was)
 	}
 	e.speaks(before, after)
+	if !slices.Equal(before.Labels, after.Labels) {
+		e.say("App %q has other labels from now on.", after.Name)
+	}
 }
 
 // patience is how long queries wait for the first replica of a model at zero.

@@ -25,6 +25,8 @@ type Version struct {
 	Pin           *Pin               `json:"pin,omitempty"` // not taken
 	Batch         *Batch             `json:"batch,omitempty"`
 	Stages        []VersionStage     `json:"stages,omitempty"`
+	Host          *serving.HostSpec  `json:"host,omitempty"`
+	HostedBy      string             `json:"hosted_by,omitempty"`
 	Resources     serving.Resources  `json:"resources,omitzero"`
 	Bundle        string             `json:"bundle,omitempty"`
 	BundleURL     string             `json:"bundle_url,omitempty"`
@@ -98,7 +100,7 @@ func (v view) asItIs(version *serving.Version) Version {
 		Labels: version.Labels, Replicas: &version.Replicas, Scale: scaleOf(version.Scale), Pin: (*Pin)(version.Pin), Resources: version.Resources,
 		Bundle: c.Bundle, BundleURL: c.BundleURL, Command: c.Command, Dir: c.Dir, Env: c.Env, Watch: c.Watch,
 		ContainerAddr: c.Addr, Protocol: c.Protocol, Connections: c.Connections, Driver: c.Driver, Image: c.Image,
-		Artifacts: c.Artifacts, Secrets: c.Secrets, Stages: stagesOf(version.Stages), Prepared: version.Prepared, Origin: version.Origin,
+		Artifacts: c.Artifacts, Secrets: c.Secrets, Stages: stagesOf(version.Stages), Host: version.Host, HostedBy: version.HostedBy, Prepared: version.Prepared, Origin: version.Origin,
 		Current: m.Current == version.Version, Serving: m.Serving == version.Version, UsedBy: v.usedBy(version.ModelID),
 	}
 	if b := version.Batch; b != (serving.BatchSpec{}) {
@@ -141,12 +143,15 @@ func (doc Version) read() (*serving.Version, error) {
 	}
 	v := &serving.Version{
 		ModelID: serving.ModelID{Model: doc.Model, Version: doc.Version}, Description: doc.Description, InputType: doc.InputType, InputLength: doc.InputLength,
-		Labels: doc.Labels, Replicas: 1, Scale: scale, Resources: doc.Resources, Prepared: doc.Prepared,
+		Labels: doc.Labels, Replicas: 1, Scale: scale, Resources: doc.Resources, Host: doc.Host, HostedBy: doc.HostedBy, Prepared: doc.Prepared,
 		Container: serving.ContainerSpec{
 			Command: doc.Command, Dir: doc.Dir, Env: doc.Env, Addr: doc.ContainerAddr, Protocol: doc.Protocol,
 			Connections: doc.Connections, Watch: doc.Watch, Bundle: doc.Bundle, BundleURL: doc.BundleURL,
 			Driver: doc.Driver, Image: doc.Image, Artifacts: doc.Artifacts, Secrets: doc.Secrets,
 		},
+	}
+	if c := v.Container; v.Host != nil && len(c.Command) == 0 && c.Bundle == "" && c.Image == "" {
+		v.Container.Command = serving.HostCommand()
 	}
 	if doc.Replicas != nil {
 		v.Replicas = *doc.Replicas

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"topsail/serving"
+	"topsail/serving/bundle"
 	"topsail/serving/catalog"
 	"topsail/web/problem"
 )
@@ -223,6 +224,7 @@ func (a *api) releasePin(w http.ResponseWriter, r *http.Request) error {
 
 // manifest is what the API reads of a bundle's manifest.
 type manifest struct {
+	Runtime     string            `json:"runtime"`
 	InputType   serving.InputType `json:"input_type"`
 	InputLength int               `json:"input_length"`
 	Example     json.RawMessage   `json:"example"`
@@ -251,11 +253,27 @@ func (a *api) fromBundle(v *serving.Version) error {
 	if err := json.Unmarshal(artifact.Manifest, &m); err != nil {
 		return invalid("the manifest of the bundle %s cannot be read: %v", v.Container.Bundle, err)
 	}
+	if err := checkRuntime(v, m.Runtime); err != nil {
+		return err
+	}
 	if v.InputType == 0 {
 		v.InputType = m.InputType
 	}
 	if v.InputLength == 0 && v.InputType == m.InputType {
 		v.InputLength = m.InputLength
+	}
+	return nil
+}
+
+// checkRuntime refuses a bundle that cannot be what the version makes of it.
+func checkRuntime(v *serving.Version, runtime string) error {
+	switch {
+	case v.Host != nil && runtime != bundle.HostRuntime && runtime != bundle.CommandRuntime:
+		return invalid("a host runs a bundle with the runtime %q or %q, and this one has %q", bundle.HostRuntime, bundle.CommandRuntime, runtime)
+	case v.Host == nil && runtime == bundle.HostRuntime:
+		return invalid("the bundle has the runtime %q: give the version host.memory_mb, what it may hold", bundle.HostRuntime)
+	case v.HostedBy != "" && slices.Contains([]string{bundle.CommandRuntime, bundle.PMMLRuntime, "r", "pyspark"}, runtime):
+		return invalid("a host cannot hold the runtime %q, which is a program of its own: leave hosted_by out", runtime)
 	}
 	return nil
 }

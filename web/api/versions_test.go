@@ -197,7 +197,7 @@ func TestURLsAreHidden(t *testing.T) {
 
 func TestDeleteVersion(t *testing.T) {
 	w := having(t)
-	w.must(t, catalog.SetServing{ID: serving.ModelID{Model: "m", Version: "1"}},
+	w.must(t, catalog.SetServing{serving.ModelID{Model: "m", Version: "1"}},
 		catalog.PutVersion{Version: serving.Version{ModelID: serving.ModelID{Model: "m", Version: "0"}, InputType: serving.Doubles}, KeepCurrent: true})
 	expectCode(t, w.ask("DELETE", "/models/m/versions/2", ""), 409, "in_use", `current one of model \"m\", which app \"a\" asks`)
 	expectCode(t, w.ask("DELETE", "/models/m/versions/1", ""), 409, "in_use", `until version \"2\" has a ready replica`)

@@ -73,6 +73,7 @@ func appTable(a api.App) *screen.Table {
 	t.Row("cold start", screen.Micros(int64(a.ColdStart)))
 	t.Row("cache", cacheText(a.Cache))
 	t.Row("limit", limit(a.Limit))
+	t.Row("labels", strings.Join(a.Labels, ", "))
 	t.Row("key", keyNeeded(a.RequireKey))
 	t.Row("example", a.Example)
 	t.Row("origin", string(a.Origin))

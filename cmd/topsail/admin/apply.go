@@ -141,7 +141,7 @@ func documentOf(cfg *config.Config) (*api.Catalog, error) {
 func appOf(a *serving.App) (api.App, error) {
 	doc := api.App{
 		Name: a.Name, Description: a.Description, InputType: a.InputType, DefaultOutput: a.DefaultOutput, Models: append([]string{}, a.Models...),
-		OutputType: a.OutputType, Weight: a.Weight, Example: a.Example, RequireKey: a.RequireKey, Limit: a.Limit,
+		OutputType: a.OutputType, Weight: a.Weight, Example: a.Example, RequireKey: a.RequireKey, Limit: a.Limit, Labels: a.Labels,
 	}
 	setMicros(&doc.SLO, a.SLO)
 	setMicros(&doc.ColdStart, a.ColdStart)
@@ -163,7 +163,7 @@ func versionOf(v *serving.Version) api.Version {
 		Model: v.Model, Version: v.Version, Description: v.Description, InputType: v.InputType, InputLength: v.InputLength, Labels: v.Labels, Replicas: &v.Replicas,
 		Resources: v.Resources, Bundle: c.Bundle, BundleURL: c.BundleURL, Command: c.Command, Dir: c.Dir, Env: c.Env, Watch: c.Watch,
 		ContainerAddr: c.Addr, Protocol: c.Protocol, Connections: c.Connections, Driver: c.Driver, Image: c.Image, Artifacts: c.Artifacts,
-		Secrets: c.Secrets, Stages: stageDocuments(v.Stages), Prepared: v.Prepared, UsedBy: []string{},
+		Secrets: c.Secrets, Stages: stageDocuments(v.Stages), Host: v.Host, HostedBy: v.HostedBy, Prepared: v.Prepared, UsedBy: []string{},
 	}
 	if v.Batch != (serving.BatchSpec{}) {
 		doc.Batch = &api.Batch{Strategy: v.Batch.Strategy, MaxSize: v.Batch.MaxSize}

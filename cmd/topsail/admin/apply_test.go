@@ -161,7 +161,7 @@ func TestNothingOfAnAppIsLost(t *testing.T) {
 		Name: "a", Description: "d", InputType: serving.Ints, DefaultOutput: "0", SLO: time.Second, ColdStart: time.Minute, Models: []string{"m"},
 		Stages: serving.Pipeline{{Name: "s", Model: "m", After: []string{serving.QueryInput}}}, OutputType: serving.OutputLabel,
 		Policy: serving.PolicySpec{Kind: serving.PolicySingle}, Weight: 2, Cache: serving.CacheSpec{Off: true}, Example: "[1]", RequireKey: true,
-		Limit: &serving.Limit{PerSecond: 1},
+		Limit: &serving.Limit{PerSecond: 1}, Labels: []string{"l"},
 	})
 	if err != nil {
 		t.Fatal(err)

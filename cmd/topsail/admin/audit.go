@@ -21,7 +21,7 @@ func auditCommand() *cobra.Command {
 }
 
 func auditFlags(f *pflag.FlagSet) {
-	f.String("kind", "", "of these objects: app, model, version, replica, artifact, key or learned")
+	f.String("kind", "", "of these objects: app, model, version, replica, artifact, key, learned or stream")
 	f.String("name", "", "of this object")
 	f.String("who", "", "by this key")
 	f.IntP("lines", "n", 20, "how many; 0 is all")

@@ -193,6 +193,9 @@ func (d *deployment) wait() error {
 	ctx, cancel := context.WithTimeout(d.ctx, within)
 	defer cancel()
 	query, begun, last := url.Values{"model": {d.id.Model}, "version": {d.id.Version}}, time.Now(), "no replica has started"
+	if host := d.version.HostedBy; host != "" { // which loads the version when it is asked
+		query = url.Values{"model": {host}}
+	}
 	for {
 		replicas, _, err := items[api.Replica](d.call, 0, query, "replicas")
 		if err != nil {

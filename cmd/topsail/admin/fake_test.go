@@ -151,7 +151,9 @@ func (f *fake) runWith(ctx context.Context, t testing.TB, in string, args ...str
 func newRoot() *cobra.Command {
 	root := &cobra.Command{Use: "topsail", SilenceUsage: true, SilenceErrors: true}
 	AddTo(root)
-	root.AddCommand(ApplyCommand())
+	stream := &cobra.Command{Use: "stream"}
+	stream.AddCommand(StreamCommands()...)
+	root.AddCommand(ApplyCommand(), stream)
 	return root
 }
 

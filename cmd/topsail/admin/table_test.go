@@ -32,6 +32,7 @@ var lists = map[string]string{
 	"replica_wide":    "replica list -o wide",
 	"replica_get":     "replica get wine-forest-1-0",
 	"key_list":        "key list",
+	"stream_list":     "stream list",
 	"artifact_list":   "artifact list",
 	"artifact_get":    "artifact get sha256:" + digest,
 	"decision_list":   "decision list",

@@ -89,6 +89,9 @@ func use(v api.Version) string {
 }
 
 func replicasText(v api.Version, now time.Time) string {
+	if v.HostedBy != "" {
+		return "in " + v.HostedBy
+	}
 	text, pin := "1", (*serving.Pin)(v.Pin)
 	if v.Replicas != nil {
 		text = strconv.Itoa(*v.Replicas)

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"topsail/cmd/topsail/admin/screen"
+	"topsail/serving"
 	"topsail/web/api"
 )
 
@@ -105,6 +106,8 @@ func runFlags(c *cobra.Command) {
 	f.String("driver", "", "on a cluster: raw_exec, exec or docker")
 	f.String("container-addr", "", "address of a container that already listens")
 	f.Int("batch-size", 0, "most inputs in a batch; 0 is no cap")
+	f.String("hosted-by", "", "the host whose replicas hold it, instead of some of its own; needs a bundle")
+	f.Int("host-memory", 0, "make it a host that holds other models in so many MiB")
 	if f.Lookup("bundle") == nil {
 		f.String("bundle", "", "digest of the bundle to run, sha256:…")
 	}
@@ -113,7 +116,7 @@ func runFlags(c *cobra.Command) {
 // runMembers are the members of a version that flags and a command give, and no others.
 func (k *call) runMembers(command []string) (map[string]any, error) {
 	f, body := k.cmd.Flags(), map[string]any{}
-	for _, flag := range []string{"description", "input-type", "bundle-url", "dir", "image", "driver", "container-addr", "bundle"} {
+	for _, flag := range []string{"description", "input-type", "bundle-url", "dir", "image", "driver", "container-addr", "bundle", "hosted-by"} {
 		if f.Changed(flag) {
 			body[strings.ReplaceAll(flag, "-", "_")] = text(k.cmd, flag)
 		}
@@ -125,6 +128,10 @@ func (k *call) runMembers(command []string) (map[string]any, error) {
 		if f.Changed(flag) {
 			body[strings.ReplaceAll(flag, "-", "_")], _ = f.GetInt(flag)
 		}
+	}
+	if f.Changed("host-memory") {
+		memory, _ := f.GetInt("host-memory")
+		body["host"] = serving.HostSpec{MemoryMB: memory}
 	}
 	if f.Changed("label") {
 		body["labels"], _ = f.GetStringSlice("label")

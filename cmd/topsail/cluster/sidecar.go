@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -16,6 +17,7 @@ import (
 
 	"topsail/cmd/topsail/config"
 	"topsail/cmd/topsail/role"
+	"topsail/containers/shelf"
 	"topsail/internal/consulregistry"
 	"topsail/internal/demand"
 	"topsail/internal/obs"
@@ -34,6 +36,9 @@ func Sidecar(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	meter := demand.NewMeter()
 	var hung atomic.Bool // a container, and nothing but its end mends that
 	one := sidecar.Config{Replica: role.Name(cfg.Sidecar.Replica), Models: models, Demand: meter, Stalled: func() { hung.Store(true) }}
+	if one.Fetch, err = fetch(cfg.Sidecar, models); err != nil {
+		return err
+	}
 	if file := cfg.Sidecar.TokenFile; file != "" {
 		token, err := p.Token(file)
 		if err != nil {
@@ -70,6 +75,31 @@ func Sidecar(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 		return p.ServeOps(rest, ops, obs.Health{Ready: s.Ready, Live: func() error { return live(&hung, s) }})
 	})
 	return all.Wait()
+}
+
+// shelfFactor is how many times the memory of a host its bundles may take on disk.
+const shelfFactor = 4
+
+// fetch is how a host's bundles come to its container; nil where there is no host.
+func fetch(cfg config.Sidecar, models []*serving.Version) (sidecar.Fetch, error) {
+	i := slices.IndexFunc(models, func(v *serving.Version) bool { return v.Host != nil })
+	if i < 0 {
+		return nil, nil
+	}
+	if cfg.ModelsDir == "" {
+		return nil, errors.New("a host needs sidecar.models_dir, a folder that its container finds by TOPSAIL_MODELS_DIR")
+	}
+	source := func(digest string) string {
+		if cfg.BundlesURL == "" {
+			return ""
+		}
+		return strings.TrimRight(cfg.BundlesURL, "/") + "/api/v1/artifacts/" + digest + "/content"
+	}
+	kept, err := shelf.Open(cfg.ModelsDir, shelfFactor*models[i].Host.Bytes(), source, os.Stdout)
+	if err != nil {
+		return nil, err
+	}
+	return kept.Fetch, nil
 }
 
 // live says that the container has to be started anew: it hung, and no other is ready.

@@ -14,11 +14,11 @@ import (
 	"topsail/internal/obs"
 )
 
-// Stream serves the data streams of the configuration until ctx ends, with a gateway in
+// Stream serves the streams of the configuration until ctx ends, with a gateway in
 // this process. Then it finishes what it has in hand.
 func Stream(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
-	if len(cfg.Served()) == 0 {
-		return errors.New("there is no stream to serve: write a [[stream]] into the configuration, as docs/streams.md has it, or name another file with --config")
+	if data, updates := cfg.Served(); len(data)+len(updates) == 0 {
+		return errors.New("there is no stream to serve: write a [[stream]] or a [[model_stream]] into the configuration, as docs/streams.md has it, or name another file with --config")
 	}
 	p := newParts(cfg, log)
 	name := role.Name(cfg.Streaming.Name)
@@ -28,7 +28,7 @@ func Stream(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	}
 	defer e.store.Close()
 	gateway := e.gateway(ctx, httpapi.Config{}) // of which nothing is served
-	set, err := streams.Open(p.Base, gateway, name)
+	set, err := streams.Open(p.Base, streams.Options{Name: name, Scorer: gateway, Catalog: e.store, API: p.Scheme() + cfg.Web.Addr})
 	if err != nil {
 		return err
 	}

@@ -21,6 +21,7 @@ type appTable struct {
 	Example       string             `toml:"example" help:"an input as JSON, for showing people how to ask"`
 	RequireKey    bool               `toml:"require_key" help:"queries must show a key that may ask this app"`
 	Limit         limitTable         `toml:"limit"`
+	Labels        []string           `toml:"labels" help:"words to find the app by"`
 	Cache         cacheTable         `toml:"cache"`
 	Policy        policyTable        `toml:"policy"`
 }
@@ -76,6 +77,7 @@ func (t *appTable) app() *serving.App {
 		Example:       t.Example,
 		RequireKey:    t.RequireKey,
 		Limit:         t.Limit.spec(),
+		Labels:        t.Labels,
 		Origin:        serving.FromFile,
 	}
 }

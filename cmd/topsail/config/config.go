@@ -3,7 +3,7 @@
 // it at once, knows where every value came from, and hands out plain values.
 //
 // The keys, their flags, variables, defaults and help texts are the fields of
-// four structs and their tags: Options, appTable, modelTable and Stream.
+// five structs and their tags: Options, appTable, modelTable, Stream and ModelStream.
 package config
 
 import (
@@ -19,12 +19,13 @@ import (
 // Config is a whole configuration that passed its checks.
 type Config struct {
 	Options
-	File     string             // the file that was read, as it was named; empty when there was none
-	Apps     []*serving.App     // in the order of the file
-	Versions []*serving.Version // in the order of the file
-	Current  map[string]string  // the current version of every model in Versions
-	Streams  []*Stream          // in the order of the file
-	Warnings []string           // for the log: variables that look like settings and are none
+	File         string             // the file that was read, as it was named; empty when there was none
+	Apps         []*serving.App     // in the order of the file
+	Versions     []*serving.Version // in the order of the file
+	Current      map[string]string  // the current version of every model in Versions
+	Streams      []*Stream          // in the order of the file
+	ModelStreams []*ModelStream     // the same
+	Warnings     []string           // for the log: variables that look like settings and are none
 
 	settings []Setting
 }
@@ -45,7 +46,7 @@ func Load(path string, environ []string, flags map[string]string) (*Config, erro
 }
 
 func load(f *file, env environment, flags map[string]string) (*Config, error) {
-	l := &loader{file: f, sources: map[string]string{}}
+	l := &loader{file: f, sources: map[string]string{}, named: map[string]string{}}
 	l.defaults("", reflect.ValueOf(&l.doc.Options).Elem())
 	l.table("", f.tree, reflect.ValueOf(&l.doc).Elem())
 	l.environment(env)
@@ -53,15 +54,17 @@ func load(f *file, env environment, flags map[string]string) (*Config, error) {
 	l.dataDir(env)
 	l.listeners()
 	c := &Config{
-		Options:  l.doc.Options,
-		File:     f.path,
-		Apps:     l.apps(),
-		Versions: l.versions(),
-		Current:  l.current(),
-		Streams:  l.streams(),
-		Warnings: env.warnings(),
+		Options:      l.doc.Options,
+		File:         f.path,
+		Apps:         l.apps(),
+		Versions:     l.versions(),
+		Current:      l.current(),
+		Streams:      l.streams(),
+		ModelStreams: l.modelStreams(),
+		Warnings:     env.warnings(),
 	}
 	l.links(c)
+	l.servedStreams()
 	c.settings = l.settings()
 	if err := l.err(); err != nil {
 		return nil, err
@@ -86,15 +89,17 @@ type loader struct {
 	file     *file
 	doc      document
 	sources  map[string]string // by the path of the key
+	named    map[string]string // streams of both kinds, and their paths
 	problems []problem
 }
 
 // document is the file as it is written.
 type document struct {
 	Options
-	App    []appTable   `toml:"app"`
-	Model  []modelTable `toml:"model"`
-	Stream []Stream     `toml:"stream"`
+	App         []appTable    `toml:"app"`
+	Model       []modelTable  `toml:"model"`
+	Stream      []Stream      `toml:"stream"`
+	ModelStream []ModelStream `toml:"model_stream"`
 }
 
 // problem is one thing that is wrong. Those of the file come first, in its order.

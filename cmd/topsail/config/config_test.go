@@ -187,6 +187,10 @@ func TestCluster(t *testing.T) {
 		Bundle: "sha256:2222222222222222222222222222222222222222222222222222222222222222", BundleURL: "https://models.example/iris.zip",
 	})
 	equal(t, "secrets", v.Container.Secrets, map[string]string{"HF_TOKEN": "hf_token"})
+	host, guest := c.Versions[2], c.Versions[3]
+	equal(t, "host", host.Host, &serving.HostSpec{MemoryMB: 512})
+	equal(t, "a host's command", host.Container.Command, []string{"python3", "-m", "topsail", "host"})
+	equal(t, "hosted by", guest.HostedBy, "small")
 }
 
 // TestListsAsText is how variables and flags give lists.

@@ -113,7 +113,7 @@ func (e *exporter) remarks(m *serving.Model, v *serving.Version) {
 func newAppTable(a *serving.App) appTable {
 	t := appTable{
 		Name: a.Name, Description: a.Description, InputType: a.InputType, DefaultOutput: a.DefaultOutput, SLO: a.SLO, Models: a.Models, ColdStart: a.ColdStart,
-		OutputType: a.OutputType, Weight: a.Weight, Example: a.Example, RequireKey: a.RequireKey,
+		OutputType: a.OutputType, Weight: a.Weight, Example: a.Example, RequireKey: a.RequireKey, Labels: a.Labels,
 		Cache: cacheTable(a.Cache), Policy: policyTable(a.Policy),
 	}
 	if a.Limit != nil {
@@ -132,7 +132,10 @@ func newModelTable(v *serving.Version) modelTable {
 		Name: v.Model, Version: v.Version, Description: v.Description, InputType: v.InputType, InputLength: v.InputLength, Labels: v.Labels, Replicas: v.Replicas,
 		Batch: batchTable(v.Batch), Resources: resourcesTable{CPU: r.CPU, MemoryMB: r.MemoryMB, GPU: gpuTable(r.GPU)},
 		Command: c.Command, Dir: c.Dir, Env: c.Env, Watch: c.Watch, Bundle: c.Bundle, BundleURL: c.BundleURL, ContainerAddr: c.Addr,
-		Protocol: c.Protocol, Connections: c.Connections, Driver: c.Driver, Image: c.Image, Secrets: c.Secrets,
+		Protocol: c.Protocol, Connections: c.Connections, Driver: c.Driver, Image: c.Image, Secrets: c.Secrets, HostedBy: v.HostedBy,
+	}
+	if v.Host != nil {
+		t.Host = hostTable(*v.Host)
 	}
 	if v.Scale != nil {
 		t.Scale = scaleTable(*v.Scale)

@@ -107,6 +107,7 @@ func drawApp(t *rapid.T, name string, kind serving.InputType, models []string) s
 		Cache:      serving.CacheSpec{Off: rapid.Bool().Draw(t, "off"), TTL: micros(t, "ttl", 0, time.Hour)},
 		Example:    rapid.SampledFrom([]string{"", `[1.5, "a'\"\\b"]`, "{\n\"a\": null}"}).Draw(t, "example"),
 		RequireKey: rapid.Bool().Draw(t, "key"),
+		Labels:     rapid.SliceOfN(rapid.StringN(0, 5, 20), 0, 2).Draw(t, "labels"),
 		Policy:     drawPolicy(t, models),
 	}
 	if len(models) > 0 && rapid.IntRange(0, 3).Draw(t, "stages") == 0 {

@@ -32,6 +32,9 @@ func Keys() []Key {
 	for _, k := range leaves("stream.", reflect.TypeFor[Stream]()) {
 		all = append(all, k.Key)
 	}
+	for _, k := range leaves("model_stream.", reflect.TypeFor[ModelStream]()) {
+		all = append(all, k.Key)
+	}
 	return all
 }
 

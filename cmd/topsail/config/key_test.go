@@ -21,7 +21,7 @@ func TestKeys(t *testing.T) {
 	}
 	names := map[string]bool{}
 	for _, k := range all {
-		inList := strings.HasPrefix(k.Name, "app.") || strings.HasPrefix(k.Name, "model.") || strings.HasPrefix(k.Name, "stream.")
+		inList := strings.HasPrefix(k.Name, "app.") || strings.HasPrefix(k.Name, "model.") || strings.HasPrefix(k.Name, "stream.") || strings.HasPrefix(k.Name, "model_stream.")
 		if (k.Flag == "") != inList || (k.Env == "") != inList {
 			t.Errorf("%s has flag %q and variable %q", k.Name, k.Flag, k.Env)
 		}

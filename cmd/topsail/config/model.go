@@ -22,6 +22,8 @@ type modelTable struct {
 	Replicas      int               `toml:"replicas" default:"1" help:"how many containers to run"`
 	Scale         scaleTable        `toml:"scale"`
 	Batch         batchTable        `toml:"batch"`
+	Host          hostTable         `toml:"host"`
+	HostedBy      string            `toml:"hosted_by" help:"the model whose replicas hold this version, instead of some of its own"`
 	Resources     resourcesTable    `toml:"resources"`
 	Command       []string          `toml:"command" help:"program and arguments of a container to start"`
 	Dir           string            `toml:"dir" path:"true" help:"folder to start the command in; by default the folder of the file"`
@@ -45,12 +47,29 @@ type batchTable struct {
 	Delay    time.Duration `toml:"delay_micros" help:"how long a batch may wait to fill, in microseconds"`
 }
 
+// hostTable makes a version a host.
+type hostTable struct {
+	MemoryMB int `toml:"memory_mb" help:"makes it a host, which holds versions of other models: the memory that its container may take with them, in MiB"`
+}
+
+func (t hostTable) spec() *serving.HostSpec {
+	if t == (hostTable{}) {
+		return nil
+	}
+	return &serving.HostSpec{MemoryMB: t.MemoryMB}
+}
+
 // version converts the table. A command starts in folder unless the table says otherwise.
 func (t *modelTable) version(folder string) *serving.Version {
 	dir, stages := t.Dir, pipeline(t.Stages)
 	command := t.Command
-	if len(command) == 0 && t.Bundle == "" && t.Image == "" && t.ContainerAddr == "" && runnable(stages) {
-		command = slices.Clone(pipelineCommand)
+	if len(command) == 0 && t.Bundle == "" && t.Image == "" && t.ContainerAddr == "" {
+		switch {
+		case runnable(stages):
+			command = slices.Clone(pipelineCommand)
+		case t.Host != (hostTable{}):
+			command = serving.HostCommand()
+		}
 	}
 	if dir == "" && len(command) > 0 {
 		dir = folder
@@ -80,8 +99,10 @@ func (t *modelTable) version(folder string) *serving.Version {
 			Artifacts:   artifacts(t.Artifacts),
 			Secrets:     t.Secrets,
 		},
-		Stages: stages,
-		Origin: serving.FromFile,
+		Stages:   stages,
+		Host:     t.Host.spec(),
+		HostedBy: t.HostedBy,
+		Origin:   serving.FromFile,
 	}
 }
 

@@ -33,6 +33,9 @@ func (l *loader) settings() []Setting {
 	for i, t := range l.doc.Stream {
 		all = append(all, l.inForce(leaves(element("stream", i)+".", reflect.TypeOf(t)), reflect.ValueOf(t))...)
 	}
+	for i, t := range l.doc.ModelStream {
+		all = append(all, l.inForce(leaves(element("model_stream", i)+".", reflect.TypeOf(t)), reflect.ValueOf(t))...)
+	}
 	return all
 }
 

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"topsail/containers/shelf"
 	"topsail/internal/demand"
 	"topsail/internal/local"
 	"topsail/serving"
@@ -25,6 +26,7 @@ type fleet struct {
 	guard    []string                   // the command that guards child processes
 	runtime  []string                   // the command that runs a bundle, without which
 	bundles  func(digest string) string // where a bundle is
+	shelf    *shelf.Shelf               // of the bundles that hosts load
 	watch    bool                       // restart models when their source changes
 	registry *local.Registry
 	metrics  *sidecar.Metrics
@@ -192,7 +194,7 @@ func (f *fleet) start(v *serving.Version) *member {
 		index++
 	}
 	r := &replica{
-		name: replicaName(v.ModelID, index), model: v, index: index, logs: f.logs(), guard: f.guard, runtime: f.runtime, bundles: f.bundles,
+		name: replicaName(v.ModelID, index), model: v, index: index, logs: f.logs(), guard: f.guard, runtime: f.runtime, bundles: f.bundles, shelf: f.shelf,
 		registry: f.registry, metrics: f.metrics, demand: f.demand, log: f.log, serving: make(chan struct{}),
 	}
 	ctx, stop := context.WithCancel(f.ctx)

@@ -37,12 +37,19 @@ func greet(ctx context.Context, out io.Writer, v *view, scheme string, l *listen
 		ask = " Ask it:"
 	}
 	fmt.Fprintf(out, "\nTopsail is ready after %.1f s.%s\n\n", time.Since(start).Seconds(), ask)
-	for _, name := range slices.Sorted(maps.Keys(apps)) {
+	names := slices.Sorted(maps.Keys(apps))
+	for _, name := range names[:min(len(names), appsShown)] {
 		fmt.Fprintf(out, "  %s\n\n", curl(scheme+v.addr, apps[name]))
+	}
+	if more := len(names) - appsShown; more > 0 {
+		fmt.Fprintf(out, "  … and %d more apps\n\n", more)
 	}
 	fmt.Fprintf(out, "Gateway      %[1]s%[2]s\nWeb UI       %[1]s%[3]s/ui/\nMetrics      %[1]s%[4]s/metrics\nContainers' output is in %[5]s\nStop with Ctrl-C.\n",
 		scheme, v.addr, l.web.Addr(), l.ops.Addr(), v.fleet.logs())
 }
+
+// appsShown is how many apps the greeting says how to ask.
+const appsShown = 20
 
 // curl is a line for a shell that asks the app at a gateway.
 func curl(gateway string, a *serving.App) string {

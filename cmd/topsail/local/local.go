@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"topsail/cmd/topsail/manage"
 	"topsail/cmd/topsail/role"
 	"topsail/cmd/topsail/streams"
+	"topsail/containers/shelf"
 	"topsail/gateway"
 	"topsail/internal/demand"
 	"topsail/internal/filestore"
@@ -38,6 +40,9 @@ type Options struct {
 	Out     io.Writer // gets the greeting
 	Log     *slog.Logger
 }
+
+// shelfBytes is how much is kept of the bundles that hosts load, in bytes.
+const shelfBytes = 4 << 30
 
 // Run serves until ctx ends, then drains and stops everything it started.
 func Run(ctx context.Context, cfg *config.Config, opt Options) error {
@@ -70,7 +75,9 @@ func Run(ctx context.Context, cfg *config.Config, opt Options) error {
 		CacheBytes: int64(cfg.Gateway.CacheBytes), HTTP: http, Metrics: base.Metrics, Log: opt.Log,
 	})
 	redisstream.LogClient(opt.Log)
-	streaming, err := streams.Open(base, edge, role.Name(cfg.Streaming.Name))
+	streaming, err := streams.Open(base, streams.Options{
+		Name: role.Name(cfg.Streaming.Name), Scorer: edge, Catalog: store, API: base.Scheme() + listeners.web.Addr().String(),
+	})
 	if err != nil {
 		return err
 	}
@@ -87,6 +94,9 @@ func Run(ctx context.Context, cfg *config.Config, opt Options) error {
 	fleet := newFleet(replicas, store.Catalog)
 	fleet.dataDir, fleet.guard, fleet.watch = cfg.DataDir, opt.Guard, opt.Watch
 	fleet.runtime, fleet.bundles = append(opt.Runtime, "--work", filepath.Join(cfg.DataDir, "runtimes")), bundles.Path
+	if fleet.shelf, err = shelf.Open(filepath.Join(cfg.DataDir, "shelf"), shelfBytes, bundles.Path, os.Stdout); err != nil {
+		return err
+	}
 	fleet.registry, fleet.metrics, fleet.demand, fleet.log = registry, sidecar.NewMetrics(base.Metrics), served, opt.Log
 	view := &view{store: store, gateway: edge, fleet: fleet, addr: listeners.gateway.Addr().String()}
 	decisions := local.NewDecisions()

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"topsail/containers/shelf"
 	"topsail/internal/demand"
 	"topsail/internal/local"
 	"topsail/internal/process"
@@ -30,6 +31,7 @@ type replica struct {
 	guard    []string // the command that guards child processes
 	runtime  []string // the command that runs a bundle, up to its digest; see fleet
 	bundles  func(digest string) (path string)
+	shelf    *shelf.Shelf // of the bundles that hosts load
 	registry *local.Registry
 	metrics  *sidecar.Metrics
 	demand   *demand.Meter
@@ -55,7 +57,7 @@ func (r *replica) run(ctx context.Context) error {
 	}
 	token := rand.Text() // only our own child may connect as the container
 	s := sidecar.New(sidecar.Config{
-		Replica: r.name, Models: []*serving.Version{r.model}, ContainerToken: []byte(token), Stalled: r.restart, Demand: r.demand,
+		Replica: r.name, Models: []*serving.Version{r.model}, ContainerToken: []byte(token), Fetch: r.shelf.Fetch, Stalled: r.restart, Demand: r.demand,
 	}, r.metrics, r.log)
 
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -136,9 +138,13 @@ func (r *replica) spec(sidecar, token string) process.Spec {
 		"TOPSAIL_TOKEN=" + token,
 		"TOPSAIL_MODEL=" + r.model.Model,
 		"TOPSAIL_VERSION=" + r.model.Version,
-		"TOPSAIL_INPUT_TYPE=" + r.model.InputType.String(),
 		"TOPSAIL_REPLICA=" + r.name,
 		"PYTHONUNBUFFERED=1", // so that what a model prints is in the log at once
+	}
+	if r.model.Host != nil {
+		env = append(env, "TOPSAIL_MODELS_DIR="+r.shelf.Dir())
+	} else {
+		env = append(env, "TOPSAIL_INPUT_TYPE="+r.model.InputType.String())
 	}
 	if r.model.InputLength > 0 {
 		env = append(env, "TOPSAIL_INPUT_LENGTH="+strconv.Itoa(r.model.InputLength))

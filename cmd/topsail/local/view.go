@@ -100,6 +100,9 @@ func (v *view) waiting() []string {
 				continue // the model that decides need not be there
 			}
 			id := serving.ModelID{Model: m, Version: cat.Models[m].Current}
+			if current := cat.Version(id); current != nil && current.HostedBy != "" { // loaded when it is asked
+				id = serving.ModelID{Model: current.HostedBy, Version: cat.Models[current.HostedBy].Current}
+			}
 			if v.wanted(cat, id) && !ready[id] && !slices.Contains(list, id.String()) {
 				list = append(list, id.String())
 			}

@@ -1,11 +1,16 @@
-// Package streams runs the data streams of a configuration, each as a job with a
-// consumer of its own.
+// Package streams runs the data and model streams of a configuration, each as a job with
+// a consumer of its own, and announces them.
 package streams
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -14,61 +19,132 @@ import (
 	"topsail/internal/kafkastream"
 	"topsail/internal/obs"
 	"topsail/internal/redisstream"
+	"topsail/serving"
+	"topsail/serving/catalog"
 	"topsail/stream"
+	"topsail/stream/models"
 )
+
+// Catalog is the store of what is registered.
+type Catalog interface {
+	stream.Catalog
+	Apply(ctx context.Context, change catalog.Change, ifRevision uint64) (*serving.Catalog, error)
+}
+
+// Options are what the streams of a process need beside its configuration.
+type Options struct {
+	Name    string        // of the process among its peers
+	Scorer  stream.Scorer // predicts the records of data streams
+	Catalog Catalog       // where streams are announced, and suspended
+	API     string        // URL of the management API of model streams that name none
+}
 
 // Set is the streams that a process serves.
 type Set struct {
-	jobs      []*stream.Job
+	Options
+	log       *slog.Logger
+	jobs      []job
 	consumers []stream.Consumer // of the jobs, in their order
+	announced []serving.Stream  // the same
+	data      []*stream.Job
+	models    []*models.Job
+}
+
+// job serves a stream.
+type job interface {
+	Run(ctx context.Context) error
+	Ready() error
 }
 
 // Open makes a job for every stream that the configuration has this process serve.
-// Brokers are dialled when they run. name is that of the process among its peers.
-func Open(base *role.Base, scorer stream.Scorer, name string) (*Set, error) {
-	s := &Set{}
-	served := base.Config.Served()
-	if len(served) == 0 {
-		return s, nil
+// Brokers are dialled when they run.
+func Open(base *role.Base, options Options) (*Set, error) {
+	s := &Set{Options: options, log: base.Log}
+	data, updates := base.Config.Served()
+	if len(data) > 0 {
+		metrics := stream.NewMetrics(base.Metrics)
+		for _, one := range data {
+			if err := s.addData(base, one, metrics); err != nil {
+				return nil, errors.Join(fmt.Errorf("stream %q: %w", one.Name, err), s.close())
+			}
+		}
 	}
-	shared := stream.Config{
-		Scorer: scorer, Drain: base.Config.Streaming.DrainTimeout, Metrics: stream.NewMetrics(base.Metrics), Log: base.Log,
-	}
-	for _, one := range served {
-		if err := s.add(base, one, name+"."+one.Name, shared); err != nil {
-			return nil, errors.Join(fmt.Errorf("stream %q: %w", one.Name, err), s.close())
+	if len(updates) > 0 {
+		metrics := models.NewMetrics(base.Metrics)
+		for _, one := range updates {
+			if err := s.addModels(base, one, metrics); err != nil {
+				return nil, errors.Join(fmt.Errorf("model stream %q: %w", one.Name, err), s.close())
+			}
 		}
 	}
 	return s, nil
 }
 
-// add makes the job of a stream.
-func (s *Set) add(base *role.Base, one *config.Stream, member string, shared stream.Config) error {
-	consumer, err := open(base, one, member)
+// addData makes the job of a data stream.
+func (s *Set) addData(base *role.Base, one *config.Stream, metrics *stream.Metrics) error {
+	consumer, err := open(base, one.Name, &one.Source, s.Name+"."+one.Name, one.Ordered)
 	if err != nil {
 		return err
 	}
 	s.consumers = append(s.consumers, consumer)
 	cfg := one.Job()
-	cfg.Consumer, cfg.Scorer, cfg.Drain, cfg.Metrics, cfg.Log = consumer, shared.Scorer, shared.Drain, shared.Metrics, shared.Log
-	job, err := stream.New(cfg)
+	cfg.Consumer, cfg.Scorer, cfg.Catalog, cfg.Drain, cfg.Metrics, cfg.Log = consumer, s.Scorer, s.Catalog, base.Config.Streaming.DrainTimeout, metrics, base.Log
+	made, err := stream.New(cfg)
 	if err != nil {
 		return err
 	}
-	s.jobs = append(s.jobs, job)
+	s.jobs, s.data = append(s.jobs, made), append(s.data, made)
+	s.announced = append(s.announced, announcement(one.Name, serving.DataStream, one.App, &one.Source))
 	return nil
 }
 
-// open makes the consumer of a stream.
-func open(base *role.Base, s *config.Stream, member string) (stream.Consumer, error) {
-	if s.InKafka() {
-		return openKafka(base, s, member)
+// addModels makes the job of a model stream. In Redis one member at a time takes updates, so
+// that they are taken in their order.
+func (s *Set) addModels(base *role.Base, one *config.ModelStream, metrics *models.Metrics) error {
+	consumer, err := open(base, one.Name, &one.Source, s.Name+"."+one.Name, true)
+	if err != nil {
+		return err
 	}
-	return openRedis(base, s, member)
+	s.consumers = append(s.consumers, consumer)
+	cfg := one.Job()
+	cfg.Consumer, cfg.Catalog, cfg.Drain, cfg.Metrics, cfg.Log = consumer, s.Catalog, base.Config.Streaming.DrainTimeout, metrics, base.Log
+	if cfg.API, err = management(base, one, s.API); err != nil {
+		return err
+	}
+	made, err := models.New(cfg)
+	if err != nil {
+		return err
+	}
+	s.jobs, s.models = append(s.jobs, made), append(s.models, made)
+	s.announced = append(s.announced, announcement(one.Name, serving.ModelStream, "", &one.Source))
+	return nil
 }
 
-func openKafka(base *role.Base, s *config.Stream, member string) (stream.Consumer, error) {
-	broker := kafkastream.Broker{Addrs: s.Addrs, Mechanism: s.Mechanism, Username: s.Username, Log: base.Log.With("stream", s.Name)}
+// management is the management API of a model stream.
+func management(base *role.Base, s *config.ModelStream, otherwise string) (models.API, error) {
+	client, err := base.Client()
+	if err != nil {
+		return models.API{}, err
+	}
+	client.Timeout = 0 // uploads take as long as they take: the job bounds each call
+	key, err := base.Token(s.KeyFile)
+	return models.API{URL: cmp.Or(s.API, otherwise), Key: key.Bytes, Client: client}, err
+}
+
+func announcement(name string, kind serving.StreamKind, app string, from *config.Source) serving.Stream {
+	return serving.Stream{Name: name, Kind: kind, App: app, Input: from.Input, Output: from.Output, DeadLetter: from.DeadLetter}
+}
+
+// open makes the consumer of a stream.
+func open(base *role.Base, name string, s *config.Source, member string, ordered bool) (stream.Consumer, error) {
+	if s.InKafka() {
+		return openKafka(base, name, s, member)
+	}
+	return openRedis(base, name, s, member, ordered)
+}
+
+func openKafka(base *role.Base, name string, s *config.Source, member string) (stream.Consumer, error) {
+	broker := kafkastream.Broker{Addrs: s.Addrs, Mechanism: s.Mechanism, Username: s.Username, Log: base.Log.With("stream", name)}
 	var err error
 	if s.PasswordFile != "" {
 		if broker.Password, err = base.Password(s.PasswordFile); err != nil {
@@ -83,7 +159,7 @@ func openKafka(base *role.Base, s *config.Stream, member string) (stream.Consume
 	return kafkastream.Join(broker, kafkastream.Group{Name: s.Group, Member: member, Streams: s.Input, Takeover: s.Takeover})
 }
 
-func openRedis(base *role.Base, s *config.Stream, member string) (stream.Consumer, error) {
+func openRedis(base *role.Base, name string, s *config.Source, member string, ordered bool) (stream.Consumer, error) {
 	at := role.Redis{Addrs: s.Addrs, Master: s.Master, Cluster: s.Cluster, Username: s.Username}
 	var err error
 	if len(s.Addrs) == 0 {
@@ -96,16 +172,23 @@ func openRedis(base *role.Base, s *config.Stream, member string) (stream.Consume
 	}
 	broker := redisstream.Broker{
 		Addrs: at.Addrs, Master: at.Master, Cluster: at.Cluster, Username: at.Username, Password: at.Password, TLS: at.TLS,
-		Log: base.Log.With("stream", s.Name),
+		Log: base.Log.With("stream", name),
 	}
 	return redisstream.Join(broker, redisstream.Group{
-		Name: s.Group, Member: member, Streams: s.Input, Takeover: s.Takeover, Ordered: s.Ordered, Delete: s.Delete, MaxLen: int64(s.MaxLen),
+		Name: s.Group, Member: member, Streams: s.Input, Takeover: s.Takeover, Ordered: ordered, Delete: s.Delete, MaxLen: int64(s.MaxLen),
 	})
 }
 
 // Run serves until ctx ends; then every job finishes what it has in hand, and leaves its
 // group.
 func (s *Set) Run(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	var announcing sync.WaitGroup
+	defer announcing.Wait()
+	defer stop()
+	if len(s.jobs) > 0 {
+		announcing.Go(func() { s.announce(ctx) })
+	}
 	var all errgroup.Group
 	for i, job := range s.jobs {
 		all.Go(func() error { return errors.Join(job.Run(ctx), s.consumers[i].Close()) })
@@ -131,4 +214,19 @@ func (s *Set) Ready() error {
 }
 
 // Page shows to operators how the jobs are doing.
-func (s *Set) Page() obs.Page { return stream.Page(s.jobs) }
+func (s *Set) Page() obs.Page {
+	return obs.Page{Path: "/streams", Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		page := struct {
+			Streams []stream.Status `json:"streams"`
+			Models  []models.Status `json:"model_streams"`
+		}{[]stream.Status{}, []models.Status{}}
+		for _, j := range s.data {
+			page.Streams = append(page.Streams, j.Status())
+		}
+		for _, j := range s.models {
+			page.Models = append(page.Models, j.Status())
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(page) // a client that left needs no answer
+	})}
+}

@@ -17,6 +17,7 @@ import (
 	"topsail/cmd/topsail/role"
 	"topsail/internal/access"
 	"topsail/internal/access/testca"
+	"topsail/internal/filestore"
 	"topsail/internal/redisstream"
 	"topsail/internal/servers"
 	"topsail/serving"
@@ -32,6 +33,16 @@ func (echo) App(name string) (*serving.App, error) {
 
 func (echo) Predict(_ context.Context, q *serving.Query) (serving.Prediction, error) {
 	return serving.Prediction{Output: serving.AppendText(nil, q.Input.Data)}, nil
+}
+
+func store(t *testing.T) *filestore.Store {
+	t.Helper()
+	s, err := filestore.Open(t.TempDir(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
 }
 
 // based is a process with a configuration.
@@ -73,7 +84,7 @@ func TestGettingIntoRedis(t *testing.T) {
 	base := based(t, dir, fmt.Sprintf("[tls]\ncert_file = %q\nkey_file = %q\nca_file = %q\n[redis]\n%s", cert, key, authority, redis)+
 		"[[stream]]\nname = 'common'\napp = 'echo'\ninput = ['a.in']\noutput = 'a.out'\ndead_letter = 'a.dead'\nbroker = 'redis'\n"+
 		"[[stream]]\nname = 'own'\napp = 'echo'\ninput = ['b.in']\noutput = 'b.out'\ndead_letter = 'b.dead'\nbroker = 'redis'\n"+redis)
-	set, err := Open(base, echo{}, "process")
+	set, err := Open(base, Options{Name: "process", Scorer: echo{}, Catalog: store(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,12 +158,12 @@ func TestWhatCannotBeOpened(t *testing.T) {
 		if strings.Contains(text, "input") {
 			config = strings.Replace(both, "name = 'bad'\napp = 'a'\ninput = ['in']\n", "name = 'bad'\napp = 'a'\n", 1) + text
 		}
-		_, err := Open(based(t, dir, config), echo{}, "process")
+		_, err := Open(based(t, dir, config), Options{Name: "process", Scorer: echo{}, Catalog: store(t)})
 		if err == nil || !strings.Contains(err.Error(), `stream "bad": `) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}
-	set, err := Open(based(t, t.TempDir(), ""), echo{}, "process")
+	set, err := Open(based(t, t.TempDir(), ""), Options{Name: "process", Scorer: echo{}, Catalog: store(t)})
 	if err != nil || set.Run(t.Context()) != nil || set.Ready() != nil {
 		t.Errorf("without streams: %v", err)
 	}

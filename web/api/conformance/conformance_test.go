@@ -22,7 +22,7 @@ type request struct {
 }
 
 const (
-	app     = `{"name":"a","description":"about a","input_type":"d","latency_slo_micros":1000,"default_output":"0","models":["m"],"cold_start_micros":2000,"output_type":"number","policy":{"kind":"best"},"weight":2,"cache":{"off":true,"round":0.5,"ttl_micros":9},"example":"[1,2]","require_key":true,"limit":{"per_second":5,"burst":2}}`
+	app     = `{"name":"a","description":"about a","input_type":"d","latency_slo_micros":1000,"default_output":"0","models":["m"],"cold_start_micros":2000,"output_type":"number","policy":{"kind":"best"},"weight":2,"cache":{"off":true,"round":0.5,"ttl_micros":9},"example":"[1,2]","require_key":true,"limit":{"per_second":5,"burst":2},"labels":["l"]}`
 	version = `{"version":"1","description":"the first","input_type":"d","labels":["l"],"replicas":2,"scale":{"min":0,"max":3,"metric":"rate","target":5,"utilisation":0.5,"idle_micros":5,"step_up":2,"step_down":2,"cooldown_up_micros":1,"cooldown_down_micros":1,"dead_band":0.1},"batch":{"strategy":"fixed","max_size":4,"delay_micros":10},"resources":{"cpu":1,"memory_mb":2,"gpu":{"count":1,"device":"nvidia/gpu","memory_mb":3,"runtime":"nvidia"}},"command":["c"],"dir":"/d","env":{"A":"b"},"watch":["w"],"protocol":"v2","connections":1,"driver":"exec","artifacts":[{"source":"https://models.example/x","checksum":"sha256:0000000000000000000000000000000000000000000000000000000000000000","destination":"local/"}],"secrets":{"S":"s"}}`
 	staged  = `{"version":"s","input_type":"d","command":["c"],"stages":[{"name":"a","code":"m:A","workers":2,"cpus":[1,2],"idempotent":true},{"name":"b","after":["a","input"],"batch":{"strategy":"fixed","max_size":4,"delay_micros":10}}]}`
 )
@@ -107,6 +107,18 @@ func session() []request {
 		{"exportCatalog", "/catalog", "", 200, []string{"Accept", "application/toml"}},
 		{"applyCatalog", "/catalog" + dry, `{"apps":[{"name":"c","input_type":"d","latency_slo_micros":1000}]}`, 200, nil},
 		{"applyCatalog", "/catalog", `{"apps":[{"name":"c","input_type":"d","latency_slo_micros":1000}]}`, 200, nil},
+		{"listStreams", "/streams", "", 200, nil},
+		{"getStream", "/streams/wine", "", 200, nil},
+		{"getStream", "/streams/none", "", 404, nil},
+		{"suspendStream", "/streams/wine/suspension" + dry, "", 200, nil},
+		{"suspendStream", "/streams/wine/suspension", `{"reason":"r"}`, 200, nil},
+		{"suspendStream", "/streams/wine/suspension", `{"why":"r"}`, 400, nil},
+		{"getStream", "/streams/wine", "", 200, nil},
+		{"deleteStream", "/streams/wine", "", 409, nil},
+		{"resumeStream", "/streams/wine/suspension" + dry, "", 200, nil},
+		{"resumeStream", "/streams/wine/suspension", "", 200, nil},
+		{"deleteStream", "/streams/wine" + dry, "", 200, nil},
+		{"deleteStream", "/streams/wine", "", 204, nil},
 		{"createKey", "/keys" + dry, `{"name":"k","role":"viewer"}`, 200, nil},
 		{"createKey", "/keys", `{"name":"k","role":"viewer","apps":["a"],"expires":"2999-01-01T00:00:00Z","limit":{"per_second":1}}`, 201, nil},
 		{"listKeys", "/keys", "", 200, nil},

@@ -14,6 +14,7 @@ import (
 
 	"topsail/internal/filestore"
 	"topsail/serving"
+	"topsail/serving/catalog"
 	"topsail/web/api"
 	"topsail/web/auth"
 )
@@ -149,6 +150,10 @@ func served(t *testing.T) http.Handler {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
+	stream := serving.Stream{Name: "wine", Kind: serving.DataStream, App: "a", Input: []string{"in"}, Output: "out", DeadLetter: "dead"}
+	if _, err := store.Apply(t.Context(), catalog.PutStream{Stream: stream}, 0); err != nil {
+		t.Fatal(err)
+	}
 	guard := auth.New(auth.Config{Catalog: store.Catalog})
 	return guard.Handler(api.New(&api.System{
 		Mode: "cluster", Version: "1", Gateway: func() string { return "http://127.0.0.1:1337" },

@@ -1,4 +1,5 @@
-package stream
+// Package trouble keeps what a job cannot do at present.
+package trouble
 
 import (
 	"errors"
@@ -10,9 +11,9 @@ import (
 	"time"
 )
 
-// troubles are what a job cannot do at present. Each is said when it begins and when it
+// List is what a job cannot do at present. Each is said when it begins and when it
 // is over, however often it is tried meanwhile.
-type troubles struct {
+type List struct {
 	log *slog.Logger
 
 	mu     sync.Mutex
@@ -21,11 +22,13 @@ type troubles struct {
 	lastAt time.Time
 }
 
-func newTroubles(log *slog.Logger) *troubles {
-	return &troubles{log: log, now: map[string]error{}}
+// New makes an empty list, which says what it is told in a log.
+func New(log *slog.Logger) *List {
+	return &List{log: log, now: map[string]error{}}
 }
 
-func (t *troubles) begin(what string, err error) {
+// Begin is called whenever something cannot be done.
+func (t *List) Begin(what string, err error) {
 	t.mu.Lock()
 	_, already := t.now[what]
 	t.now[what] = err
@@ -36,7 +39,8 @@ func (t *troubles) begin(what string, err error) {
 	}
 }
 
-func (t *troubles) end(what string) {
+// End is called whenever something can be done.
+func (t *List) End(what string) {
 	t.mu.Lock()
 	_, was := t.now[what]
 	delete(t.now, what)
@@ -46,15 +50,15 @@ func (t *troubles) end(what string) {
 	}
 }
 
-// note remembers what went wrong once.
-func (t *troubles) note(text string) {
+// Note remembers what went wrong once.
+func (t *List) Note(text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.last, t.lastAt = text, time.Now()
 }
 
-// err says what cannot be done now, or nil.
-func (t *troubles) err() error {
+// Err says what cannot be done now, or nil.
+func (t *List) Err() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var all []error
@@ -64,8 +68,13 @@ func (t *troubles) err() error {
 	return errors.Join(all...)
 }
 
-func (t *troubles) lastOne() (text string, at time.Time) {
+// Last is what went wrong last, and when; nil: nothing did.
+func (t *List) Last() (text string, at *time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.last, t.lastAt
+	if t.lastAt.IsZero() {
+		return "", nil
+	}
+	when := t.lastAt
+	return t.last, &when
 }

@@ -1,0 +1,75 @@
+package admin
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"topsail/cmd/topsail/admin/screen"
+	"topsail/web/api"
+)
+
+// StreamCommands are what is done with streams through the API. They are verbs of the role
+// that serves streams.
+func StreamCommands() []*cobra.Command {
+	list := verb(&cobra.Command{Use: "list", Short: "List the streams, and which are suspended", Args: cobra.NoArgs}, listStreams)
+	suspend := changes(takes("suspend NAME", "Have a stream take nothing more; what is sent to it waits", streamNames))
+	suspend.Flags().String("reason", "", "why, for others to see")
+	suspend.Example = "  topsail stream suspend wine.models --reason 'version 7 is bad'"
+	resume := changes(takes("resume NAME", "Have a stream go on from where it was", streamNames))
+	forget := deletes(takes("delete NAME", "Forget a stream that no process serves any more", streamNames))
+	commands := []*cobra.Command{list, verb(suspend, suspendStream), verb(resume, resumeStream), verb(forget, deleteStream)}
+	for _, c := range commands {
+		serverFlags(c.Flags())
+	}
+	return commands
+}
+
+func streamNames(k *call) ([]string, error) {
+	all, _, err := items[api.Stream](k, 0, nil, "streams")
+	return each(all, func(s api.Stream) string { return s.Name }), err
+}
+
+func listStreams(k *call) error {
+	streams, raw, err := items[api.Stream](k, 0, nil, "streams")
+	if err != nil {
+		return err
+	}
+	t := screen.NewTable("STREAM", "KIND", "APP", "INPUT", "OUTPUT", "DEAD LETTERS", "STATE")
+	for _, s := range streams {
+		t.Row(s.Name, string(s.Kind), s.App, strings.Join(s.Input, ", "), s.Output, s.DeadLetter, k.streamState(s))
+	}
+	return k.showList(raw, t, "no stream has been served: write a [[stream]] or a [[model_stream]] into the configuration")
+}
+
+// streamState says whether a stream is suspended, and why.
+func (k *call) streamState(s api.Stream) string {
+	p := s.Suspension
+	if p == nil {
+		return "open"
+	}
+	state := "suspended " + screen.Ago(k.now, p.Since)
+	if p.By != "" {
+		state += " by " + p.By
+	}
+	if p.Reason != "" {
+		state += ": " + p.Reason
+	}
+	return state
+}
+
+func suspendStream(k *call) error {
+	body := map[string]string{}
+	if reason := text(k.cmd, "reason"); reason != "" {
+		body["reason"] = reason
+	}
+	return k.change(put(body, "streams", k.args[0], "suspension"), "stream %s is suspended; `topsail stream resume %[1]s` ends that", k.args[0])
+}
+
+func resumeStream(k *call) error {
+	return k.change(deletion("streams", k.args[0], "suspension"), "stream %s goes on", k.args[0])
+}
+
+func deleteStream(k *call) error {
+	return k.remove(deletion("streams", k.args[0]), "Forget stream %s?", "stream %s is forgotten", k.args[0])
+}

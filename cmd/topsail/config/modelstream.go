@@ -1,0 +1,89 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"topsail/stream"
+	"topsail/stream/models"
+)
+
+// ModelStream is one [[model_stream]] of the file: updates of models and ensembles.
+type ModelStream struct {
+	Name string `toml:"name" help:"of the job, in logs and metrics"`
+	Source
+
+	API     string `toml:"api" help:"URL of the management API, such as http://127.0.0.1:1338; by default that of web.addr"`
+	KeyFile string `toml:"key_file" path:"true" help:"file of the key that is shown to the management API, with the role deployer"`
+
+	Format         stream.Format `toml:"format" default:"any" help:"how updates are written: protobuf, json or any"`
+	Locations      []string      `toml:"locations" help:"URLs of folders, http, https or file, that models may be fetched from; none: they are in their messages"`
+	Python         string        `toml:"python" help:"the Python of models that name none, such as 3.11"`
+	Batch          int           `toml:"batch" default:"16" min:"1" help:"most updates that are polled and committed together"`
+	Concurrency    int           `toml:"concurrency" default:"4" min:"1" help:"most models that are deployed at a time"`
+	MaxRecordBytes int           `toml:"max_record_bytes" default:"16777216" min:"1" help:"largest update, with its key and headers"`
+	MaxModelBytes  int           `toml:"max_model_bytes" default:"4294967296" min:"1" help:"largest model, and of an archive all that is in it"`
+	Patience       time.Duration `toml:"patience_micros" default:"30000000" min:"0" help:"for how long a location that is away, and an app or model that does not exist, is waited for, in microseconds"`
+}
+
+// Job is what the stream is as a job, without a consumer and an API.
+func (s *ModelStream) Job() models.Config {
+	return models.Config{
+		Name: s.Name, Streams: s.Input, Output: s.Output, DeadLetter: s.DeadLetter, Format: s.Format,
+		Locations: models.Locations{Prefixes: s.Locations}, Python: s.Python, Batch: s.Batch, Concurrency: s.Concurrency,
+		MaxRecord: s.MaxRecordBytes, MaxModel: int64(s.MaxModelBytes), Patience: s.Patience,
+	}
+}
+
+// modelStreams completes and checks every model stream.
+func (l *loader) modelStreams() []*ModelStream {
+	var all []*ModelStream
+	for i := range l.doc.ModelStream {
+		s, path := &l.doc.ModelStream[i], element("model_stream", i)
+		s.Group = cmp.Or(s.Group, "topsail-"+s.Name)
+		if s.Takeover == 0 && !s.InKafka() {
+			s.Takeover = max(time.Minute, s.Patience+30*time.Second)
+		}
+		job := s.Job()
+		l.checked(path, fmt.Sprintf("model stream %q: ", s.Name), job.Check())
+		for _, err := range s.problems() {
+			l.checked(path, "", errors.Join(fmt.Errorf("model stream %q: %w", s.Name, err)))
+		}
+		l.nameStream(path, s.Name)
+		all = append(all, s)
+	}
+	return all
+}
+
+// problems are what is wrong with where the updates are and go; the job checks the rest.
+func (s *ModelStream) problems() []error {
+	errs := s.Source.problems(s.Name)
+	if s.API == "" {
+		return errs
+	}
+	if u, err := url.Parse(s.API); err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.User != nil || u.RawQuery != "" {
+		errs = append(errs, fmt.Errorf("api %q must be a URL such as http://127.0.0.1:1338, without a user and a query", s.API))
+	}
+	return errs
+}
+
+// nameStream holds the names of streams of both kinds to be there once.
+func (l *loader) nameStream(path, name string) {
+	if first, twice := l.named[name]; twice {
+		l.wrong(path+".name", "stream %q is already defined in line %d", name, l.file.line(first))
+		return
+	}
+	l.named[name] = path
+}
+
+// servedStreams looks for the streams that this process is to serve.
+func (l *loader) servedStreams() {
+	for _, name := range l.doc.Streaming.Only {
+		if _, known := l.named[name]; !known && len(l.named) > 0 {
+			l.disagree("streams.only", "streams.only names stream %q, which is not in this file%s", name, didYouMean(name, keys(l.named)))
+		}
+	}
+}

@@ -1,0 +1,191 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// scaled is the bundle of a model that multiplies, and whose memory is a block of so many
+// MiB. All have modules of the same names.
+func scaled(t *testing.T, factor float64, mib int) string {
+	t.Helper()
+	manifest := fmt.Sprintf(`{"runtime": "python", "python": %q, "entry": "model:predict", "input_type": "doubles", "example": [1]}`, pythonMinor(t))
+	return pack(t, manifest, map[string][]byte{
+		"model.py":  fmt.Appendf(nil, "import factor\nblock = bytearray(b'x') * (%d << 20)\n\ndef predict(inputs):\n    return [factor.FACTOR * v[0] for v in inputs]\n", mib),
+		"factor.py": fmt.Appendf(nil, "FACTOR = %v\n", factor),
+	})
+}
+
+// hosting starts Topsail with a host of so many replicas.
+func hosting(t *testing.T, replicas, memoryMB int) (*instance, *operator) {
+	t.Helper()
+	config := fmt.Sprintf("[[model]]\nname = \"small\"\nversion = \"1\"\nreplicas = %d\nhost.memory_mb = %d\nenv.PYTHONPATH = %q\n", replicas, memoryMB, sdk(t))
+	in := start(t, t.TempDir(), config)
+	return in, operate(t, in)
+}
+
+func sdk(t *testing.T) string {
+	t.Helper()
+	path, err := filepath.Abs("../../containers/python/src")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestManyModelsInOneReplica deploys models to a host that has no room for all of them.
+func TestManyModelsInOneReplica(t *testing.T) {
+	t.Parallel()
+	in, o := hosting(t, 1, 80)
+	const models = 6 // of 16 MiB each, beside a Python
+	for i := range models {
+		name := fmt.Sprint("times", i)
+		o.do("deploy", name, "--bundle", scaled(t, float64(i), 16), "--hosted-by", "small", "--app", name, "--slo", "2s", "--default", "none")
+	}
+	for round := range 2 {
+		for i := range models {
+			o.answers(fmt.Sprint("times", i), fmt.Sprintf("[%d]", 10+round), fmt.Sprintf("%d.0", i*(10+round)))
+		}
+	}
+	if held := in.series("topsail_host_models{"); held < 2 || held >= models {
+		t.Errorf("%v of %d models are held", held, models)
+	}
+	if used, unloads := in.series(`topsail_host_memory_bytes{model="small",of="used"`), in.series("topsail_host_unloads_total{"); used > 80<<20 || unloads < models {
+		t.Errorf("%v bytes are used, and %v models were unloaded", used, unloads)
+	}
+	until(t, "version that serves", func() bool {
+		return strings.Contains(string(o.fetch("/models/times1/versions/1")), `"serving":true`)
+	})
+	if out := o.do("version", "list", "times1"); !strings.Contains(out, "in small") {
+		t.Errorf("the table of versions is\n%s", out)
+	}
+
+	o.do("deploy", "times1", "--bundle", scaled(t, 100, 1), "--hosted-by", "small")
+	until(t, "new version", func() bool {
+		a := in.to("times1", fmt.Sprintf(`{"input": [%d]}`, time.Now().UnixNano()%1000))
+		return !a.Default && a.Output.(float64) >= 100
+	})
+
+	t.Run("its process dies", func(t *testing.T) {
+		for _, pid := range in.descendants() {
+			if command, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); strings.Contains(string(command), "topsail\x00host") {
+				syscall.Kill(pid, syscall.SIGKILL)
+			}
+		}
+		until(t, "answer from a process that was started again", func() bool {
+			a := in.to("times2", fmt.Sprintf(`{"input": [%d]}`, 1000+time.Now().UnixNano()%1000))
+			return !a.Default
+		})
+	})
+}
+
+// TestAHostOfABundle is a host that brings its environment as bundles do.
+func TestAHostOfABundle(t *testing.T) {
+	t.Parallel()
+	o := operate(t, start(t, t.TempDir(), ""))
+	host := pack(t, fmt.Sprintf(`{"runtime": "host", "python": %q, "description": "for small ones"}`, pythonMinor(t)), map[string][]byte{"README": nil})
+	o.refused(1, "give the version host.memory_mb", "deploy", "small", "--bundle", host)
+	o.do("deploy", "small", "--bundle", host, "--host-memory", "64")
+	o.do("deploy", "twice", "--bundle", scaled(t, 2, 1), "--hosted-by", "small", "--app", "twice", "--slo", "2s", "--default", "none")
+	o.answers("twice", "[21]", "42.0")
+	o.refused(1, "which is a program of its own", "deploy", "sums", "--bundle", summing(t), "--hosted-by", "small")
+}
+
+// TestWhatAHostRefuses is models that cannot be loaded, and configurations that make no
+// sense: each is said, and the others go on.
+func TestWhatAHostRefuses(t *testing.T) {
+	t.Parallel()
+	in, o := hosting(t, 1, 64)
+	manifest := fmt.Sprintf(`{"runtime": "python", "python": %q, "entry": "model:predict", "input_type": "doubles"}`, pythonMinor(t))
+	broken := pack(t, manifest, map[string][]byte{"model.py": []byte("import nothing_of_this_name\n")})
+	o.do("deploy", "fine", "--bundle", scaled(t, 2, 1), "--hosted-by", "small", "--app", "fine", "--slo", "2s", "--default", "none")
+	o.do("deploy", "broken", "--bundle", broken, "--hosted-by", "small", "--app", "broken", "--slo", "2s", "--default", "none")
+	o.do("deploy", "huge", "--bundle", scaled(t, 3, 100), "--hosted-by", "small", "--app", "huge", "--slo", "2s", "--default", "none")
+	for app, why := range map[string]string{"broken": "nothing_of_this_name", "huge": "takes too much memory"} {
+		if a := in.to(app, `{"input": [1]}`); !a.Default || !strings.Contains(a.Explanation, why) {
+			t.Errorf("%s: %+v, want the default because of %q", app, a, why)
+		}
+	}
+	o.answers("fine", "[21]", "42.0")
+
+	// A current version that cannot be loaded leaves the one before at work.
+	until(t, "version that serves", func() bool {
+		return strings.Contains(string(o.fetch("/models/fine/versions/1")), `"serving":true`)
+	})
+	o.do("deploy", "fine", "--bundle", broken, "--hosted-by", "small")
+	for i := range 5 {
+		o.answers("fine", fmt.Sprintf("[%d]", 30+i), fmt.Sprintf("%d.0", 60+2*i))
+	}
+
+	o.refused(1, "hosted_by needs a bundle", "version", "create", "other:1", "--input-type", "doubles", "--hosted-by", "small", "--", "true")
+	o.refused(1, `is hosted by model "none", which does not exist`, "deploy", "other", "--bundle", scaled(t, 1, 1), "--hosted-by", "none")
+	o.refused(1, `whose current version is no host`, "deploy", "other", "--bundle", scaled(t, 1, 1), "--hosted-by", "fine")
+	o.refused(1, "is a host and answers no queries", "app", "link", "fine", "small")
+	o.refused(1, "is hosted by model \"small\"", "model", "delete", "small", "--yes")
+}
+
+// line finds what the greeting says of a name.
+func (in *instance) line(name string) string {
+	in.t.Helper()
+	pattern := regexp.MustCompile(name + ` +(http://[^ \n]+)`)
+	in.until("the greeting", func() bool { return pattern.MatchString(in.output()) })
+	return pattern.FindStringSubmatch(in.output())[1]
+}
+
+// to asks an app.
+func (in *instance) to(app, body string) (a answer) {
+	in.t.Helper()
+	response, err := http.Post(in.line("Gateway")+"/"+app+"/predict", "application/json", strings.NewReader(body))
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, _ := io.ReadAll(response.Body)
+	if err := json.Unmarshal(text, &a); err != nil || response.StatusCode != http.StatusOK {
+		in.t.Fatalf("status %d: %s", response.StatusCode, text)
+	}
+	return a
+}
+
+// series reads the first series of the metrics page that begins so.
+func (in *instance) series(prefix string) float64 {
+	in.t.Helper()
+	response, err := http.Get(in.line("Metrics"))
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	page, _ := io.ReadAll(response.Body)
+	for line := range strings.Lines(string(page)) {
+		if strings.HasPrefix(line, prefix) {
+			value, err := strconv.ParseFloat(strings.TrimSpace(line[strings.LastIndexByte(line, ' '):]), 64)
+			if err != nil {
+				in.t.Fatal(err)
+			}
+			return value
+		}
+	}
+	in.t.Fatalf("there is no %s in\n%s", prefix, page)
+	return 0
+}
+
+// pythonMinor is the version of python3, such as 3.11.
+func pythonMinor(t *testing.T) string {
+	t.Helper()
+	minor, err := exec.Command("python3", "-c", "import sys; print('%d.%d' % sys.version_info[:2], end='')").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(minor)
+}

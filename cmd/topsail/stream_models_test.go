@@ -1,0 +1,315 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"topsail/serving"
+	"topsail/stream"
+	"topsail/stream/models"
+)
+
+// pythonHere is the Python of the machine, as MAJOR.MINOR.
+func pythonHere(t *testing.T) string {
+	t.Helper()
+	out, err := exec.Command("python3", "-c", "import sys; print('%d.%d' % sys.version_info[:2])").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// adder is a model in Python that adds a number to the sum of the input.
+func adder(t *testing.T, version string, n int) *models.Model {
+	return &models.Model{
+		Name: "sum", Version: version, Kind: "python", InputType: "doubles", Python: pythonHere(t), Entry: "adder:predict",
+		Data: fmt.Appendf(nil, "def predict(inputs):\n    return [float(sum(x)) + %d for x in inputs]\n", n),
+	}
+}
+
+// updates writes messages to the stream of updates, in JSON and protobuf by turns.
+func (b *streamBroker) updates(t *testing.T, all ...models.Update) {
+	t.Helper()
+	var messages []serving.StreamMessage
+	for i, u := range all {
+		m := serving.StreamMessage{Stream: "updates", Key: []byte("sum"), Value: u.AppendProtobuf(nil)}
+		if i%2 == 1 {
+			m.Value = u.AppendJSON(nil)
+		}
+		messages = append(messages, m)
+	}
+	if err := b.write(t.Context(), messages); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// acknowledged is what became of updates by their ids; there must not be two of one.
+func (b *streamBroker) acknowledged(t *testing.T) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, r := range b.read(t, "acks") {
+		format := stream.Protobuf
+		if r.Value[0] == '{' {
+			format = stream.JSON
+		}
+		ack, err := models.ParseAcknowledgement(r.Value, format)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, twice := all[ack.UUID]; twice {
+			t.Fatalf("the update %s is acknowledged twice", ack.UUID)
+		}
+		all[ack.UUID] = ack.Outcome
+	}
+	return all
+}
+
+// refusals counts the dead letters by their kinds.
+func (b *streamBroker) refusals(t *testing.T, name string) map[string]int {
+	t.Helper()
+	kinds := map[string]int{}
+	for _, d := range b.read(t, name) {
+		for _, h := range d.Headers {
+			if h.Name == stream.HeaderKind {
+				kinds[string(h.Value)]++
+			}
+		}
+	}
+	return kinds
+}
+
+func modelStream(b *streamBroker, more string) string {
+	return "\n[[model_stream]]\nname = 'models'\ninput = ['updates']\noutput = 'acks'\ndead_letter = 'refused'\n" +
+		strings.ReplaceAll(b.lines, "patience_micros = 50000000\n", "patience_micros = 300000\n") + more
+}
+
+// sumApp is the app that asks the model, as an update. One of a file would take its links back
+// at each start.
+var sumApp = &models.Ensemble{Name: "sum", InputType: "doubles", SLO: 1_000_000, DefaultOutput: "-1"}
+
+// TestModelStream deploys models by messages, beside a stream of data that they predict.
+func TestModelStream(t *testing.T) {
+	onBrokers(t, func(t *testing.T, b *streamBroker) {
+		b.create(t, "in", "out", "dead", "updates", "acks", "refused")
+		data := streamConfig(b, "in", "out", "dead", "")
+		in := start(t, t.TempDir(), data+modelStream(b, "max_record_bytes = 20000\nbatch = 4\n"), "--gateway-cache-bytes", "0")
+		person := operate(t, in)
+		first := adder(t, "1", 0)
+		first.Apps = []string{"sum"}
+		b.updates(t, models.Update{UUID: "app", Ensemble: sumApp}, models.Update{UUID: "a", Model: first})
+		person.answers("sum", "[1, 2]", "3.0")
+
+		// The model is replaced while records go on to come; wrong updates come between.
+		if err := b.write(t.Context(), asks("in", 0, 200)); err != nil {
+			t.Fatal(err)
+		}
+		damaged, unknown, other := adder(t, "3", 3), adder(t, "4", 4), adder(t, "1", 100)
+		damaged.SHA256 = strings.Repeat("ab", 32)
+		unknown.Kind = "caffe"
+		large := adder(t, "5", 5)
+		large.Data = append(large.Data, bytes.Repeat([]byte("#"), 20000)...)
+		b.updates(t,
+			models.Update{UUID: "b", Model: damaged}, models.Update{UUID: "c", Model: unknown}, models.Update{UUID: "d", Model: other},
+			models.Update{UUID: "e", Model: large}, models.Update{UUID: "a", Model: adder(t, "2", 2)},
+			models.Update{UUID: "f", Sequence: 8, Model: adder(t, "8", 1000)}, models.Update{UUID: "g", Sequence: 7, Model: adder(t, "7", 7)},
+			models.Update{UUID: "f", Sequence: 8, Model: adder(t, "8", 1000)}, models.Update{UUID: "h", Sequence: 8, Model: adder(t, "8", 1000)},
+		)
+		if err := b.write(t.Context(), []serving.StreamMessage{{Stream: "updates", Key: []byte("sum"), Value: []byte("garbage")}}); err != nil {
+			t.Fatal(err)
+		}
+		person.answers("sum", "[1, 2]", "1003.0")
+		in.until("end of the updates", func() bool { return len(b.read(t, "refused")) == 6 && len(b.read(t, "acks")) == 6 })
+		if got, want := b.refusals(t, "refused"), map[string]int{"wrong_checksum": 1, "unknown_kind": 1, "conflict": 1, "record_too_large": 1, "repeated_id": 1, "unreadable": 1}; fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("dead letters for %v", got)
+		}
+		outcomes := map[string][]string{}
+		for _, r := range b.read(t, "acks") {
+			format := stream.Protobuf
+			if r.Value[0] == '{' {
+				format = stream.JSON
+			}
+			ack, err := models.ParseAcknowledgement(r.Value, format)
+			if err != nil {
+				t.Fatal(err)
+			}
+			outcomes[ack.UUID] = append(outcomes[ack.UUID], ack.Outcome)
+		}
+		if got := fmt.Sprint(outcomes); got != "map[a:[deployed] app:[configured] f:[deployed unchanged] g:[outdated] h:[unchanged]]" {
+			t.Errorf("outcomes %v", got)
+		}
+		if err := b.write(t.Context(), asks("in", 200, 300)); err != nil {
+			t.Fatal(err)
+		}
+		in.until("results", func() bool { return len(b.read(t, "out")) == 300 })
+		versions := map[string]int{}
+		for _, r := range b.read(t, "out") {
+			format := stream.Protobuf
+			if r.Value[0] == '{' {
+				format = stream.JSON
+			}
+			result, err := stream.ParseResponse(r.Value, format)
+			if err != nil {
+				t.Fatal(err)
+			}
+			i, _ := strconv.Atoi(result.UUID)
+			want := map[string]float64{"1": float64(i + 1), "8": float64(i + 1001)}[result.Version]
+			if got, err := strconv.ParseFloat(string(result.Output), 64); err != nil || got != want || result.Default || i >= 200 && result.Version != "8" {
+				t.Fatalf("the result of %d is %+v", i, result)
+			}
+			versions[result.Version]++
+		}
+		if versions["8"] < 100 || versions["1"]+versions["8"] != 300 {
+			t.Errorf("versions %v", versions)
+		}
+
+		// By a word of a person nothing is taken, until another word.
+		person.do("stream", "suspend", "models", "--reason", "an audit")
+		if list := person.do("stream", "list"); !regexp.MustCompile(`(?m)^models +model .*suspended .*: an audit$`).MatchString(list) || !regexp.MustCompile(`(?m)^sums +data +sum .*open$`).MatchString(list) {
+			t.Errorf("the list is\n%s", list)
+		}
+		status := func() (page struct {
+			Models []models.Status `json:"model_streams"`
+		}) {
+			ops := regexp.MustCompile(`http://([0-9.:]+)/metrics`).FindStringSubmatch(in.output())[1]
+			if err := json.Unmarshal([]byte(fetched(t, "http://"+ops+"/streams")), &page); err != nil {
+				t.Fatal(err)
+			}
+			return page
+		}
+		in.until("suspension", func() bool { return status().Models[0].Suspended != nil })
+		b.updates(t, models.Update{UUID: "i", Sequence: 9, Model: adder(t, "9", 2000)})
+		if err := in.stop(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		in = start(t, in.dir, data+modelStream(b, "max_record_bytes = 20000\nbatch = 4\n"), "--gateway-cache-bytes", "0")
+		person = operate(t, in)
+		person.answers("sum", "[1, 2]", "1003.0")
+		in.until("suspension", func() bool { return status().Models[0].Suspended != nil })
+		if page := status(); page.Models[0].Suspended.Reason != "an audit" || page.Models[0].Updates != 0 {
+			t.Errorf("the page says %+v", page)
+		}
+		person.do("stream", "resume", "models")
+		person.answers("sum", "[1, 2]", "2003.0")
+		if s := status().Models[0]; s.Suspended != nil || s.Trouble != "" {
+			t.Errorf("the page says %+v", s)
+		}
+		if err := in.stop(os.Interrupt); err != nil {
+			t.Errorf("ended with %v:\n%s", err, in.output())
+		}
+	})
+}
+
+// TestModelStreamKilled kills the process while it takes updates, again and again: each is
+// acknowledged once, and the versions are there.
+func TestModelStreamKilled(t *testing.T) {
+	onBrokers(t, func(t *testing.T, b *streamBroker) {
+		b.create(t, "updates", "acks", "refused")
+		const n = 40
+		var all []models.Update
+		for i := 1; i <= n; i++ {
+			m := adder(t, strconv.Itoa(i), i)
+			m.Name, m.KeepCurrent = fmt.Sprintf("m%d", i%4), i > 8 // so that there are few replicas
+			all = append(all, models.Update{UUID: strconv.Itoa(i), Model: m})
+		}
+		b.updates(t, all...)
+		dir := t.TempDir()
+		config := strings.Replace(modelStream(b, "batch = 3\n"), "takeover_micros = 60000000", "takeover_micros = 1000000", 1) + "\n[streams]\nname = 'one'\n"
+		kills := []int{1, 5, 12} // after so many acknowledgements
+		if b.kafka() {
+			kills = kills[1:2] // who comes next waits for the end of the session
+		}
+		for _, after := range kills {
+			in := start(t, dir, config)
+			in.until("some acknowledgements", func() bool { return len(b.acknowledged(t)) >= after })
+			_ = in.stop(syscall.SIGKILL)
+		}
+		in := start(t, dir, config)
+		in.until("all acknowledgements", func() bool { return len(b.acknowledged(t)) == n })
+		person := operate(t, in)
+		for i, outcome := range b.acknowledged(t) {
+			if outcome != models.Deployed {
+				t.Errorf("update %s is %s", i, outcome)
+			}
+		}
+		if len(b.read(t, "refused")) > 0 {
+			t.Error("there are dead letters")
+		}
+		var list struct{ Items []any }
+		if err := json.Unmarshal([]byte(person.do("version", "list", "-o", "json")), &list); err != nil || len(list.Items) != n {
+			t.Errorf("%d versions, %v", len(list.Items), err)
+		}
+	})
+}
+
+// TestEnsembleByStream configures an app and its time limit by messages, and deploys PMML by
+// one whose model is at a location.
+func TestEnsembleByStream(t *testing.T) {
+	beside := jar(t)
+	b := startRedis(t)
+	shelf := t.TempDir()
+	iris, err := os.ReadFile("../../examples/pmml/iris.pmml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(shelf, "iris.pmml"), iris, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TOPSAIL_PMML_JAR", beside)
+	sum := sha256.Sum256(iris)
+	species := func(name, code string) *models.Model {
+		return &models.Model{Name: name, Version: "1", Kind: "python", InputType: "doubles", InputLength: 4, Python: pythonHere(t), Entry: "m:predict", Data: []byte(code)}
+	}
+	b.updates(t,
+		models.Update{UUID: "pmml", Model: &models.Model{
+			Name: "iris", Version: "1", Kind: "pmml", InputType: "doubles", InputLength: 4, Location: "file://" + shelf + "/iris.pmml", SHA256: hex.EncodeToString(sum[:]),
+			Options: map[string]string{"heap": "64m"},
+		}},
+		models.Update{UUID: "same", Model: species("agrees", "def predict(inputs):\n    return ['setosa' for _ in inputs]\n")},
+		models.Update{UUID: "stalled", Model: species("stalled", "import time\ndef predict(inputs):\n    time.sleep(30)\n    return ['virginica' for _ in inputs]\n")},
+		models.Update{UUID: "ensemble", Ensemble: &models.Ensemble{
+			Name: "flowers", InputType: "doubles", Models: []string{"iris", "agrees", "stalled"}, Policy: `{"kind": "vote"}`, SLO: 2_000_000, DefaultOutput: "none", OutputType: "label",
+		}},
+	)
+	in := start(t, t.TempDir(), modelStream(b, fmt.Sprintf("locations = ['file://%s/']\n", shelf)))
+	in.until("acknowledgements", func() bool { return len(b.acknowledged(t)) == 4 || len(b.read(t, "refused")) > 0 })
+	if dead := b.read(t, "refused"); len(dead) > 0 {
+		t.Fatalf("dead letters %s", dead)
+	}
+	if got := b.acknowledged(t)["ensemble"]; got != models.Configured {
+		t.Errorf("the ensemble is %s", got)
+	}
+	person := operate(t, in)
+	person.answers("flowers", "[5.1, 3.5, 1.4, 0.2]", `"setosa"`)
+
+	// A shorter limit, by another message: the stalled one is still not waited for.
+	b.updates(t, models.Update{UUID: "faster", Sequence: 2, Ensemble: &models.Ensemble{
+		Name: "flowers", InputType: "doubles", Models: []string{"iris", "agrees", "stalled"}, Policy: `{"kind": "vote"}`, SLO: 400_000, DefaultOutput: "none", OutputType: "label",
+	}})
+	in.until("another limit", func() bool {
+		return strings.Contains(person.do("app", "get", "flowers", "-o", "json"), `"latency_slo_micros": 400000`)
+	})
+	in.gateway = regexp.MustCompile(`Gateway +http://([0-9.:]+)`).FindStringSubmatch(in.output())[1]
+	slowest := time.Duration(0)
+	for range 5 {
+		began := time.Now()
+		if a := in.explain("flowers", "[5.1, 3.5, 1.4, 0.2]"); a.Default || a.Output != "setosa" {
+			t.Errorf("%+v", a)
+		}
+		slowest = max(slowest, time.Since(began))
+	}
+	if limit := 400 * time.Millisecond; slowest > limit+limit/2 {
+		t.Errorf("an answer took %v", slowest)
+	}
+}

@@ -1,0 +1,61 @@
+package streams
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"topsail/serving"
+	"topsail/serving/catalog"
+)
+
+// author is who announces streams, in the audit log.
+const author = "stream"
+
+// announceAgain is between two tries.
+const announceAgain = time.Second
+
+// announce puts the streams into the catalog, so that people see them and can suspend them,
+// and again whenever somebody deleted one that is served. Until ctx ends it tries on.
+func (s *Set) announce(ctx context.Context) {
+	for _, one := range s.announced {
+		s.put(ctx, one)
+	}
+	missing := make(chan []serving.Stream, 1)
+	go func() {
+		defer close(missing)
+		// It ends with ctx, and fails with nothing else.
+		_ = s.Catalog.Watch(ctx, func(cat *serving.Catalog) {
+			gone := slices.DeleteFunc(slices.Clone(s.announced), func(one serving.Stream) bool { return cat.Streams[one.Name] != nil })
+			if len(gone) > 0 {
+				select {
+				case missing <- gone:
+				case <-ctx.Done():
+				}
+			}
+		})
+	}()
+	for gone := range missing {
+		for _, one := range gone {
+			s.put(ctx, one)
+		}
+	}
+}
+
+// put announces one stream.
+func (s *Set) put(ctx context.Context, one serving.Stream) {
+	change := catalog.Signed{Change: catalog.PutStream{Stream: one}, By: serving.Author{Who: author}}
+	for said := false; ctx.Err() == nil; said = true {
+		_, err := s.Catalog.Apply(ctx, change, 0)
+		if err == nil {
+			return
+		}
+		if !said && ctx.Err() == nil {
+			s.log.Warn("cannot announce a stream, which nobody sees and suspends until then; trying on", "stream", one.Name, "err", err)
+		}
+		select {
+		case <-time.After(announceAgain):
+		case <-ctx.Done():
+		}
+	}
+}

@@ -1,0 +1,231 @@
+//go:build unix
+
+// Package shelf keeps unpacked bundles for the containers of hosts, which load models
+// from them: as many as fit, those that were fetched last.
+package shelf
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"topsail/containers/launch"
+	"topsail/rpc"
+	"topsail/serving/bundle"
+)
+
+// inUse is for how long a bundle that was fetched is surely there: a container loads it
+// meanwhile.
+const inUse = 2 * time.Minute
+
+// Shelf is a folder of unpacked bundles, of which one process takes care. Processes of
+// models read in it.
+type Shelf struct {
+	dir    string
+	most   int64
+	source func(digest string) string
+	log    io.Writer
+
+	mu    sync.Mutex // guards the following
+	kept  map[string]*volume
+	total int64 // bytes of those that are whole
+}
+
+// volume is one bundle.
+type volume struct {
+	whole chan struct{} // closed when it is there, or could not be had
+	err   error
+	bytes int64
+	used  time.Time // guarded by the shelf
+}
+
+// Open makes the folder of a shelf and takes over what is in it. most is how many bytes
+// of files it keeps, apart from those in use; source is the path or the URL of a bundle
+// that has none of its own; log gets lines for people.
+func Open(dir string, most int64, source func(digest string) string, log io.Writer) (*Shelf, error) {
+	dir, err := filepath.Abs(dir) // the container has another working directory
+	if err != nil {
+		return nil, fmt.Errorf("cannot keep bundles: %w", err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("cannot keep bundles: %w", err)
+	}
+	s := &Shelf{dir: dir, most: most, source: source, log: log, kept: map[string]*volume{}}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("cannot keep bundles: %w", err)
+	}
+	for _, e := range entries {
+		if err := s.adopt(e.Name()); err != nil {
+			return nil, fmt.Errorf("cannot keep bundles: %w", err)
+		}
+	}
+	return s, nil
+}
+
+// adopt takes over a bundle of an earlier process, or removes what it left behind.
+func (s *Shelf) adopt(name string) error {
+	if _, err := bundle.ParseDigest("sha256:" + name); err != nil {
+		return os.RemoveAll(filepath.Join(s.dir, name))
+	}
+	bytes, err := sizeOf(filepath.Join(s.dir, name))
+	if err != nil {
+		return os.RemoveAll(filepath.Join(s.dir, name))
+	}
+	v := &volume{whole: make(chan struct{}), bytes: bytes}
+	close(v.whole)
+	s.kept["sha256:"+name] = v
+	s.total += bytes
+	return nil
+}
+
+// sizeOf is what the files of an unpacked bundle have, as its manifest says.
+func sizeOf(dir string) (bytes int64, err error) {
+	text, err := os.ReadFile(filepath.Join(dir, bundle.ManifestName))
+	if err != nil {
+		return 0, err
+	}
+	m, err := bundle.ParseManifest(text)
+	if err != nil {
+		return 0, err
+	}
+	for _, f := range m.Files {
+		bytes += f.Size
+	}
+	return bytes, nil
+}
+
+// Dir is the folder that the folders of Fetch are in, as an absolute path.
+func (s *Shelf) Dir() string { return s.dir }
+
+// Fetch has the bundle of a version on the shelf, and says in which folder of it, and
+// how many bytes its files have. Those who want the same one wait for the same fetching,
+// which goes on with the context of the first.
+func (s *Shelf) Fetch(ctx context.Context, want rpc.Load) (folder string, bytes int64, err error) {
+	hex, err := bundle.ParseDigest(want.Bundle)
+	if err != nil {
+		return "", 0, err
+	}
+	s.mu.Lock()
+	v := s.kept[want.Bundle]
+	first := v == nil
+	if first {
+		v = &volume{whole: make(chan struct{})}
+		s.kept[want.Bundle] = v
+	}
+	v.used = time.Now()
+	s.mu.Unlock()
+	if first {
+		s.fill(ctx, v, hex, want)
+	}
+	select {
+	case <-v.whole:
+		return hex, v.bytes, v.err
+	case <-ctx.Done():
+		return "", 0, context.Cause(ctx)
+	}
+}
+
+// fill fetches a bundle, and makes room for it.
+func (s *Shelf) fill(ctx context.Context, v *volume, hex string, want rpc.Load) {
+	defer close(v.whole)
+	v.bytes, v.err = s.unpack(ctx, filepath.Join(s.dir, hex), want)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if v.err != nil {
+		delete(s.kept, want.Bundle)
+		return
+	}
+	s.total += v.bytes
+	s.clear()
+}
+
+// unpack fetches a bundle and unpacks it into a folder, whole or not at all.
+func (s *Shelf) unpack(ctx context.Context, dir string, want rpc.Load) (bytes int64, err error) {
+	at := want.URL
+	if at == "" {
+		at = s.source(want.Bundle)
+	}
+	if at == "" {
+		return 0, errors.New("nobody says where bundles are: set jobs.bundles_url, or give the version a bundle_url")
+	}
+	if strings.Contains(at, "://") {
+		if at, err = launch.Download(ctx, at, want.Bundle, s.dir, s.log); err != nil {
+			return 0, err
+		}
+		defer func() { err = errors.Join(err, os.Remove(at)) }()
+	}
+	temp := dir + ".tmp"
+	if err := os.RemoveAll(temp); err != nil { // of an attempt that failed
+		return 0, err
+	}
+	if err := unpack(ctx, at, want.Bundle, temp); err != nil {
+		return 0, errors.Join(err, os.RemoveAll(temp))
+	}
+	if err := os.Rename(temp, dir); err != nil {
+		return 0, err
+	}
+	return sizeOf(dir)
+}
+
+// unpack unpacks an archive that must have a digest.
+func unpack(ctx context.Context, path, digest, dir string) (err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("cannot read the bundle: %w", err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	got, err := bundle.Digest(f)
+	if err != nil {
+		return fmt.Errorf("cannot read the bundle: %w", err)
+	}
+	if got != digest {
+		return fmt.Errorf("the bundle has the digest %s and not %s: it was damaged; upload it again", got, digest)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return fmt.Errorf("cannot read the bundle: %w", err)
+	}
+	b, err := bundle.Open(f, info.Size())
+	if err != nil {
+		return err
+	}
+	return b.Unpack(ctx, dir)
+}
+
+// clear removes what was fetched longest ago until the rest fits, except what is in use.
+// s.mu is held.
+func (s *Shelf) clear() {
+	for s.total > s.most {
+		oldest := ""
+		for digest, v := range s.kept {
+			if s.idle(v) && (oldest == "" || v.used.Before(s.kept[oldest].used)) {
+				oldest = digest
+			}
+		}
+		if oldest == "" {
+			return
+		}
+		s.total -= s.kept[oldest].bytes
+		delete(s.kept, oldest)
+		if err := os.RemoveAll(filepath.Join(s.dir, strings.TrimPrefix(oldest, "sha256:"))); err != nil {
+			fmt.Fprintln(s.log, "cannot remove a bundle that is no longer used:", err) // it takes its place until the next start
+		}
+	}
+}
+
+// idle says whether a bundle is whole and not being loaded. s.mu is held.
+func (s *Shelf) idle(v *volume) bool {
+	select {
+	case <-v.whole:
+		return time.Since(v.used) > inUse
+	default:
+		return false
+	}
+}

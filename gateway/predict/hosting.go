@@ -1,0 +1,157 @@
+package predict
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"topsail/rpc"
+	"topsail/serving"
+)
+
+const (
+	// loadEvery is how often at most a version without a replica is asked to be loaded:
+	// LOAD is soon answered, or lost.
+	loadEvery = 100 * time.Millisecond
+	// spreadEvery is how often at most one more replica is asked to hold a version.
+	spreadEvery = time.Second
+)
+
+// hosting is what a backlog knows of a version that replicas of a host hold.
+type hosting struct {
+	hosts []serving.ModelID // the one that serves first
+	load  rpc.Load
+}
+
+// hostingOf is how a version is held; nil for one with replicas of its own.
+func hostingOf(cat *serving.Catalog, v *serving.Version) *hosting {
+	if v.HostedBy == "" {
+		return nil
+	}
+	batch, err := json.Marshal(v.Batch)
+	if err != nil {
+		panic(err) // there is nothing in it that JSON cannot hold
+	}
+	return &hosting{hosts: cat.Hosts(v), load: rpc.Load{
+		InputType: v.InputType, InputLength: v.InputLength, Model: v.ModelID, Bundle: v.Container.Bundle, URL: v.Container.BundleURL, Batch: batch,
+	}}
+}
+
+// home is what demand is counted for: the host of a version that has one.
+func home(cat *serving.Catalog, v *serving.Version) serving.ModelID {
+	if hosts := cat.Hosts(v); len(hosts) > 0 {
+		return hosts[0]
+	}
+	return v.ModelID
+}
+
+// guest is a backlog's side of hosting.
+type guest struct {
+	hosting atomic.Pointer[hosting] // nil: the version has replicas of its own
+	proven  atomic.Bool             // it has been loaded once, so that it can be again
+	asked   atomic.Int64            // when a replica was asked to hold it, in Unix nanoseconds
+	spread  atomic.Int64            // when one more was
+}
+
+// loaded notes that a replica holds the version. When that unloads it, another may be
+// asked at once.
+func (g *guest) loaded() {
+	g.proven.Store(true)
+	if g.asked.Load() != 0 {
+		g.asked.Store(0)
+	}
+}
+
+// due says whether at has not been for every, and makes it now if so.
+func due(at *atomic.Int64, every time.Duration, now time.Time) bool {
+	last := at.Load()
+	return now.UnixNano()-last >= int64(every) && at.CompareAndSwap(last, now.UnixNano())
+}
+
+// load asks a replica of the host to hold the version, unless one was just asked. It
+// says whether there is one that can be asked.
+func (b *backlog) load(now time.Time) bool {
+	h := b.guest.hosting.Load()
+	if h == nil {
+		return false
+	}
+	if !due(&b.guest.asked, loadEvery, now) {
+		return b.table.Hosted(h.hosts)
+	}
+	return b.table.Load(h.hosts, h.load, false, now)
+}
+
+// spread has one more replica hold the version: those that do are short of capacity.
+func (b *backlog) spread(now time.Time) {
+	if h := b.guest.hosting.Load(); h != nil && due(&b.guest.spread, spreadEvery, now) {
+		b.table.Load(h.hosts, h.load, true, now)
+	}
+}
+
+// rouse has a replica started, or of a version that a host holds, loaded.
+func (b *backlog) rouse(ctx context.Context, waker Waker) error {
+	h := b.guest.hosting.Load()
+	switch {
+	case h == nil:
+		return waker.Wake(ctx, b.id)
+	case b.load(time.Now()) || len(h.hosts) == 0:
+		return nil
+	}
+	return waker.Wake(ctx, h.hosts[len(h.hosts)-1]) // the current one
+}
+
+// rousedEvery is how often a version without a replica is roused.
+func (b *backlog) rousedEvery() time.Duration {
+	if b.hosted() {
+		return loadEvery
+	}
+	return wakeEvery
+}
+
+// ready says whether the version has a replica, or can have one at once.
+func (b *backlog) ready() bool {
+	h := b.guest.hosting.Load()
+	switch {
+	case b.group().Len() > 0:
+		if h != nil {
+			b.guest.loaded()
+		}
+		return true
+	case h == nil || !b.guest.proven.Load():
+		return false
+	}
+	return b.table.Hosted(h.hosts) && b.refused() == nil
+}
+
+// hosted says whether the version is one that hosts hold, and one of them is there.
+func (b *backlog) hosted() bool {
+	h := b.guest.hosting.Load()
+	return h != nil && b.table.Hosted(h.hosts)
+}
+
+// refused is why no replica can hold the version, as long as that counts; nil: none has
+// said so.
+func (b *backlog) refused() *serving.Failure {
+	if b.guest.hosting.Load() == nil {
+		return nil
+	}
+	if why := b.table.Refused(b.id, time.Now()); why != "" {
+		return &serving.Failure{Cause: serving.ContainerError, Message: "the host cannot load the model: " + why}
+	}
+	return nil
+}
+
+// giveUp ends what is held with a failure.
+func (b *backlog) giveUp(why *serving.Failure) {
+	b.mu.Lock()
+	calls := slices.Clone(b.held.calls)
+	for _, c := range calls {
+		b.drop(c)
+	}
+	b.mu.Unlock()
+	for _, c := range calls {
+		c.flight.Land(nil, why)
+	}
+}

@@ -1,0 +1,99 @@
+package route
+
+import (
+	"math"
+	"time"
+
+	"topsail/rpc"
+	"topsail/serving"
+)
+
+// refusedFor is how long a replica's word counts that it cannot hold a version.
+const refusedFor = 5 * time.Second
+
+// refusal is a replica's word that it cannot hold a version, and why.
+type refusal struct {
+	why string
+	at  time.Time
+}
+
+// Load asks a replica of the first of the hosts that has one to hold a version: the one
+// that the version belongs to, of those that have not just said that they cannot. Where it
+// is held already, nobody is asked; with more, one is that does not hold it. It says
+// whether one holds it or was asked. The replica announces the version when it is ready.
+func (t *Table) Load(hosts []serving.ModelID, v rpc.Load, more bool, now time.Time) bool {
+	group := t.anyOf(hosts)
+	if group.Len() == 0 {
+		return false
+	}
+	of := fingerprint(v.Model.String())
+	for below := uint64(math.MaxUint64); ; {
+		target, score := group.next(of, below, nil)
+		if target == nil {
+			return false
+		}
+		if ok, _ := target.replica.health.usable(now); ok {
+			switch target.replica.hold(v, now) {
+			case asked:
+				return true
+			case held:
+				if !more {
+					return true
+				}
+			}
+		}
+		below = score
+	}
+}
+
+// Hosted says whether a replica of the hosts is ready to hold versions.
+func (t *Table) Hosted(hosts []serving.ModelID) bool { return t.anyOf(hosts).Len() > 0 }
+
+func (t *Table) anyOf(hosts []serving.ModelID) *Group {
+	for _, id := range hosts {
+		if g := t.Group(id); g.Len() > 0 {
+			return g
+		}
+	}
+	return nil
+}
+
+// Refused is why the replicas that were asked lately cannot hold a version, where none
+// holds it; empty: none has said so.
+func (t *Table) Refused(id serving.ModelID, now time.Time) string {
+	routes := t.routes.Load()
+	if r, ok := routes.refused[id]; ok && now.Sub(r.at) < refusedFor && routes.groups[id].Len() == 0 {
+		return r.why
+	}
+	return ""
+}
+
+// What becomes of asking a replica to hold a version.
+type holding int
+
+const (
+	asked  holding = iota
+	held           // it does
+	unable         // it has just said that it cannot, or is not there
+)
+
+// hold asks the replica to hold a version, unless it does or cannot.
+func (r *replica) hold(v rpc.Load, now time.Time) holding {
+	r.mu.Lock()
+	conn := r.conn
+	refused, said := r.refused[v.Model]
+	ready := false
+	for _, a := range r.models {
+		ready = ready || a.Model == v.Model && a.State == rpc.StateReady
+	}
+	r.mu.Unlock()
+	switch {
+	case ready:
+		return held
+	case conn == nil || said && now.Sub(refused.at) < refusedFor || conn.Peer().Features&rpc.FeatureHost == 0:
+		return unable
+	case conn.Send(rpc.KindLoad, 0, rpc.AppendLoad(nil, v)) != nil:
+		return unable
+	}
+	return asked
+}

@@ -1,0 +1,91 @@
+package catalog
+
+import (
+	"fmt"
+	"reflect"
+
+	"topsail/serving"
+)
+
+// PutStream announces a stream, or what it is by now. Whether it is suspended stays.
+type PutStream struct{ Stream serving.Stream }
+
+func (c PutStream) apply(d *draft) error {
+	s := c.Stream
+	s.Suspension = nil
+	old := d.Streams[s.Name]
+	if old != nil {
+		s.Suspension = old.Suspension
+	}
+	if old == nil && len(d.Streams) >= serving.MaxStreams {
+		return invalid(fmt.Errorf("there are %d streams, and more cannot be; delete some", len(d.Streams)))
+	}
+	return d.putStream(s)
+}
+
+// DeleteStream forgets a stream that no process serves any more. One that is suspended has
+// to be resumed first: what serves it announces it again.
+type DeleteStream struct{ Name string }
+
+func (c DeleteStream) apply(d *draft) error {
+	s := d.Streams[c.Name]
+	switch {
+	case s == nil:
+		return streamNotFound(c.Name)
+	case s.Suspension != nil:
+		return invalid(fmt.Errorf("stream %q is suspended: resume it first", c.Name))
+	}
+	delete(d.Streams, c.Name)
+	d.changed = true
+	return nil
+}
+
+// SuspendStream has a stream take no records. One that is suspended already keeps since when.
+type SuspendStream struct {
+	Name       string
+	Suspension serving.Suspension
+}
+
+func (c SuspendStream) apply(d *draft) error {
+	if d.Streams[c.Name] == nil {
+		return streamNotFound(c.Name)
+	}
+	s, by := *d.Streams[c.Name], c.Suspension
+	if s.Suspension != nil {
+		by.Since = s.Suspension.Since
+		if by.Reason == s.Suspension.Reason {
+			return nil
+		}
+	}
+	s.Suspension = &by
+	return d.putStream(s)
+}
+
+// ResumeStream has a stream go on from where it was.
+type ResumeStream struct{ Name string }
+
+func (c ResumeStream) apply(d *draft) error {
+	if d.Streams[c.Name] == nil {
+		return streamNotFound(c.Name)
+	}
+	s := *d.Streams[c.Name]
+	s.Suspension = nil
+	return d.putStream(s)
+}
+
+func (d *draft) putStream(s serving.Stream) error {
+	if err := s.Check(); err != nil {
+		return invalid(err)
+	}
+	own, err := roundTrip(s)
+	if err != nil {
+		return err
+	}
+	if !reflect.DeepEqual(d.Streams[s.Name], own) {
+		d.Streams[s.Name] = own
+		d.changed = true
+	}
+	return nil
+}
+
+func streamNotFound(name string) error { return fmt.Errorf("stream %q %w", name, ErrNotFound) }

@@ -1,0 +1,112 @@
+package sidecar
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"topsail/internal/demand"
+	"topsail/rpc"
+	"topsail/serving"
+	"topsail/sidecar/container"
+)
+
+// guest is a version of another model in a host. The host's lock guards it.
+type guest struct {
+	load    rpc.Load  // as it was last asked for
+	asked   time.Time // when
+	queued  bool      // it waits to be loaded
+	loading bool      // it is its turn
+	held    *holding  // nil: the container does not hold it
+}
+
+// holding is a version that the container holds, or is loading.
+type holding struct {
+	pool   *pool
+	bundle string
+	home   *members              // the container
+	id     uint32                // that the container announced; guarded by the host
+	loaded bool                  // guarded by the host
+	said   chan rpc.Announcement // of capacity 1: what the container says of loading and unloading it
+	tally  *demand.Tally         // of the version itself; its demand counts for the host
+
+	used    atomic.Int64 // when it was last asked, in Unix nanoseconds
+	leaving atomic.Bool  // it is held no longer, or not for long
+}
+
+// say passes on what the container has announced.
+func (h *holding) say(a rpc.Announcement) {
+	select {
+	case <-h.said: // what nobody has waited for
+	default:
+	}
+	select {
+	case h.said <- a:
+	default:
+	}
+}
+
+// await asks the container for something, and waits for what it announces.
+func (h *holding) await(ctx context.Context, ask func() error) (rpc.Announcement, error) {
+	select {
+	case <-h.said:
+	default:
+	}
+	if err := ask(); err != nil {
+		return rpc.Announcement{}, err
+	}
+	for {
+		select {
+		case a := <-h.said:
+			if a.State != rpc.StateLoading {
+				return a, nil
+			}
+		case <-ctx.Done():
+			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				return rpc.Announcement{}, errNoAnswer
+			}
+			return rpc.Announcement{}, ctx.Err()
+		}
+	}
+}
+
+// Batch, Waited and Dropped implement batch.Observer. What the version itself has answered
+// is the proof that it can be loaded.
+func (h *holding) Batch(n int, took time.Duration) {
+	h.pool.metrics.Batch(n, took)
+	h.tally.Batch(n, took)
+}
+
+func (h *holding) Waited(d time.Duration)    { h.pool.metrics.Waited(d) }
+func (h *holding) Dropped(status rpc.Status) { h.pool.metrics.Dropped(status) }
+
+// errNoAnswer ends a container that hangs.
+var errNoAnswer = fmt.Errorf("the container did not load or unload a version in time: %w", container.ErrStalled)
+
+// askedLately is for how long a version that was asked counts as in use.
+const askedLately = 2 * time.Second
+
+// profile is what the version takes for a batch, while it is asked; else zero.
+func (h *holding) profile() serving.LatencyLine {
+	if time.Since(time.Unix(0, h.used.Load())) > askedLately {
+		return serving.LatencyLine{}
+	}
+	return h.pool.profile()
+}
+
+// guestVersion is the version that a gateway describes.
+func guestVersion(v rpc.Load, host string) *serving.Version {
+	own := &serving.Version{
+		ModelID: v.Model, InputType: v.InputType, InputLength: v.InputLength, HostedBy: host,
+		Container: serving.ContainerSpec{Bundle: v.Bundle},
+	}
+	if len(v.Batch) > 0 {
+		if err := json.Unmarshal(v.Batch, &own.Batch); err != nil || own.Check() != nil {
+			own.Batch = serving.BatchSpec{} // of a newer gateway: the default is good enough
+		}
+	}
+	return own
+}

@@ -1,0 +1,100 @@
+package sidecar
+
+import (
+	"context"
+	"fmt"
+
+	"topsail/rpc"
+	"topsail/serving"
+)
+
+// What follows is between a host and its container.
+
+// container waits for a container that is ready to load.
+func (h *host) container(ctx context.Context) (*members, error) {
+	for {
+		h.mu.Lock()
+		home, came := h.home, h.came
+		h.mu.Unlock()
+		if home != nil {
+			return home, home.session.Hosts()
+		}
+		select {
+		case <-came:
+		case <-ctx.Done():
+			return nil, errNoContainer
+		}
+	}
+}
+
+// heard takes in what a container has announced, once its batchers are as it says.
+func (h *host) heard(m *members, list []rpc.Announcement) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, a := range list {
+		if a.Model == h.own.model.ModelID {
+			if err := h.joined(m, a); err != nil {
+				return err
+			}
+			continue
+		}
+		if held := h.holdingOf(m, a); held != nil {
+			if a.State == rpc.StateReady {
+				held.id = a.ID
+			}
+			held.say(a)
+		}
+	}
+	return nil
+}
+
+// holdingOf is what an announcement of a container is about; nil for something that it
+// was not asked for. What is gone may be named by its id alone. h.mu is held.
+func (h *host) holdingOf(m *members, a rpc.Announcement) *holding {
+	if g := h.guests[a.Model]; g != nil && g.held != nil && g.held.home == m {
+		return g.held
+	}
+	if a.Model == (serving.ModelID{}) {
+		for _, g := range h.guests {
+			if g.held != nil && g.held.home == m && g.held.loaded && g.held.id == a.ID {
+				return g.held
+			}
+		}
+	}
+	return nil
+}
+
+// joined takes in how the host's own container is doing. h.mu is held.
+func (h *host) joined(m *members, a rpc.Announcement) error {
+	switch {
+	case h.home == m:
+		h.ledger.Report(int64(a.Memory))
+	case h.home != nil:
+		return fmt.Errorf("a host has one container, and one of %v is connected already", a.Model)
+	case a.State == rpc.StateReady:
+		h.home = m
+		h.ledger.Start(int64(a.Memory))
+		close(h.came)
+		h.came = make(chan struct{})
+	}
+	return nil
+}
+
+// left forgets a container that is gone, with all that it held.
+func (h *host) left(m *members) {
+	h.mu.Lock()
+	if h.home == m {
+		h.home = nil
+	}
+	lost := map[*guest]*holding{}
+	for _, g := range h.guests {
+		if g.held != nil && g.held.home == m {
+			lost[g] = g.held
+		}
+	}
+	h.mu.Unlock()
+	for g, held := range lost {
+		held.say(rpc.Announcement{State: rpc.StateGone, Reason: "the container is gone"})
+		h.close(g, held)
+	}
+}

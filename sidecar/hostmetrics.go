@@ -1,0 +1,53 @@
+package sidecar
+
+import (
+	"time"
+
+	"topsail/internal/obs"
+	"topsail/serving"
+)
+
+// hostFamilies are the metrics of hosts.
+type hostFamilies struct {
+	loads   *obs.CounterVec
+	unloads *obs.CounterVec
+	seconds *obs.HistogramVec
+}
+
+func newHostFamilies(r *obs.Registry) *hostFamilies {
+	labels := []string{"model", "version", "replica"}
+	return &hostFamilies{
+		loads:   r.Counters("topsail_host_loads_total", "Model versions that a host was asked to hold, by result: loaded or failed.", append(labels, "result")...),
+		unloads: r.Counters("topsail_host_unloads_total", "Model versions that a host unloaded to make room.", labels...),
+		seconds: r.Histograms("topsail_host_load_seconds", "Time to hold a model version: to fetch it, to make room and to load it.", obs.Seconds(), labels...),
+	}
+}
+
+func (f *hostFamilies) forget(own obs.Labels) {
+	f.loads.DeletePartialMatch(own)
+	f.unloads.DeletePartialMatch(own)
+	f.seconds.DeletePartialMatch(own)
+}
+
+// hostMetrics are those of one host.
+type hostMetrics struct {
+	ok, failed, unloads obs.Counter
+	seconds             obs.Histogram
+}
+
+func (m *Metrics) host(id serving.ModelID, replica string) *hostMetrics {
+	l := []string{id.Model, id.Version, replica}[:3:3]
+	return &hostMetrics{
+		ok: m.hosts.loads.WithLabelValues(append(l, "loaded")...), failed: m.hosts.loads.WithLabelValues(append(l, "failed")...),
+		unloads: m.hosts.unloads.WithLabelValues(l...), seconds: m.hosts.seconds.WithLabelValues(l...),
+	}
+}
+
+func (m *hostMetrics) loaded(took time.Duration, err error) {
+	if err != nil {
+		m.failed.Inc()
+		return
+	}
+	m.ok.Inc()
+	m.seconds.Observe(took.Seconds())
+}

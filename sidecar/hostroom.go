@@ -1,0 +1,166 @@
+package sidecar
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"topsail/rpc"
+)
+
+// What follows loads versions and unloads them, within the budget. It is of the goroutine
+// of run.
+
+// hold has the container load a version, within the budget.
+func (h *host) hold(ctx context.Context, g *guest, v rpc.Load) error {
+	ctx, cancel := context.WithTimeout(ctx, holdWithin)
+	defer cancel()
+	if err := h.drop(ctx, g); err != nil { // another bundle of the same name
+		return err
+	}
+	home, err := h.container(ctx)
+	if err != nil {
+		return err
+	}
+	folder, files, err := h.fetch(ctx, v)
+	if err != nil {
+		return fmt.Errorf("fetch its bundle: %w", err)
+	}
+	h.mu.Lock()
+	expected := h.ledger.Expect(v.Model, files)
+	h.mu.Unlock()
+	if err := h.makeRoom(ctx, expected, nil); err != nil {
+		return err
+	}
+	held := h.open(g, v, home)
+	said, err := held.await(ctx, func() error {
+		return home.session.Load(rpc.Load{InputType: v.InputType, InputLength: v.InputLength, Model: v.Model, Bundle: v.Bundle, Folder: folder})
+	})
+	switch {
+	case err != nil:
+		home.cancel(err)
+		h.close(g, held)
+		return err
+	case said.State == rpc.StateGone:
+		h.close(g, held)
+		return errors.New(said.Reason)
+	}
+	h.mu.Lock()
+	held.loaded = true
+	h.ledger.Hold(v.Model, int64(said.Memory))
+	h.mu.Unlock()
+	if err := h.makeRoom(ctx, 0, g); err != nil {
+		return errors.Join(err, h.drop(ctx, g))
+	}
+	return nil
+}
+
+// makeRoom unloads what was asked longest ago until so many bytes more fit. It waits for
+// versions that are busy, and leaves keep alone.
+func (h *host) makeRoom(ctx context.Context, more int64, keep *guest) error {
+	poll := time.NewTicker(5 * time.Millisecond)
+	defer poll.Stop()
+	for {
+		h.mu.Lock()
+		fits, victim := h.ledger.Fits(more), h.idlest(keep)
+		used, budget, others := h.ledger.Used(), h.ledger.Budget(), h.ledger.Len()
+		if keep != nil {
+			others--
+		}
+		h.mu.Unlock()
+		switch {
+		case fits:
+			return nil
+		case victim != nil:
+			if err := h.drop(ctx, victim); err != nil {
+				return err
+			}
+			h.metrics.unloads.Inc()
+		case others <= 0:
+			return fmt.Errorf("it takes too much memory: with it the host would have %d MiB, of %d that it may have; give it more host.memory_mb, or give the model replicas of its own",
+				(used+more)>>20, budget>>20)
+		default:
+			select {
+			case <-poll.C:
+			case <-ctx.Done():
+				return fmt.Errorf("there is no room: all %d versions in memory are busy", others)
+			}
+		}
+	}
+}
+
+// idlest is the version that was asked longest ago, of those without a query now; nil if
+// there is none. h.mu is held.
+func (h *host) idlest(keep *guest) (idlest *guest) {
+	for _, g := range h.guests {
+		if g != keep && g.held != nil && g.held.loaded && g.held.pool.answered() && (idlest == nil || g.held.used.Load() < idlest.held.used.Load()) {
+			idlest = g
+		}
+	}
+	return idlest
+}
+
+// drop has the container unload a version, if it is held. Gateways are told first, and
+// the queries that it has are answered.
+func (h *host) drop(ctx context.Context, g *guest) error {
+	h.mu.Lock()
+	held := g.held
+	h.mu.Unlock()
+	if held == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, dropWithin)
+	defer cancel()
+	held.leaving.Store(true)
+	held.pool.drain()
+	poll := time.NewTicker(time.Millisecond)
+	defer poll.Stop()
+	for !held.pool.answered() && ctx.Err() == nil {
+		select {
+		case <-poll.C:
+		case <-ctx.Done():
+		}
+	}
+	_, err := held.await(ctx, func() error { return held.home.session.Unload(held.id) })
+	if err != nil {
+		held.home.cancel(err)
+	}
+	h.close(g, held)
+	return err
+}
+
+// open makes the pool of a version that is about to be loaded.
+func (h *host) open(g *guest, v rpc.Load, home *members) *holding {
+	held := &holding{bundle: v.Bundle, home: home, said: make(chan rpc.Announcement, 1)}
+	held.used.Store(time.Now().UnixNano())
+	h.mu.Lock()
+	h.last++
+	id := h.last
+	h.mu.Unlock()
+	held.tally = h.sidecar.cfg.Demand.Open(v.Model, nil)
+	held.pool = (&pool{
+		id: id, model: guestVersion(v, h.own.model.Model), limits: h.sidecar.cfg.Limits, metrics: h.own.metrics, changed: h.sidecar.poolChanged, held: held,
+	}).prepare()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	g.held = held
+	h.pools[held.pool.id] = held.pool
+	return held
+}
+
+// close forgets the pool of a version that the container does not hold any more.
+func (h *host) close(g *guest, held *holding) {
+	held.leaving.Store(true)
+	held.pool.drain() // which tells gateways
+	h.mu.Lock()
+	delete(h.pools, held.pool.id)
+	held.tally.Close()
+	if g.held == held {
+		g.held = nil
+		h.ledger.Release(g.load.Model)
+	}
+	h.settle(g)
+	h.mu.Unlock()
+	h.sidecar.forgotten(held.pool)
+}

@@ -1,0 +1,95 @@
+// Package letter makes dead letters of records, and reads what is common to both.
+package letter
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"topsail/serving"
+)
+
+// Headers of dead letters, beside those of the record itself.
+const (
+	HeaderReason    = "topsail-reason"    // a sentence
+	HeaderKind      = "topsail-kind"      // the same, a word
+	HeaderStream    = "topsail-stream"    // where the record was
+	HeaderPlace     = "topsail-place"     // where in it
+	HeaderJob       = "topsail-job"       // who says so
+	HeaderTruncated = "topsail-truncated" // only with a value that was too large to keep: its length
+)
+
+// ours is what the headers begin with that a dead letter has of its own.
+const ours = "topsail-"
+
+// kept is how many bytes of a record a dead letter keeps: of its value, and of its key
+// with its headers. The next ones are for when the broker has found that too large.
+var kept = []struct{ value, other int }{{256 << 10, 16 << 10}, {1 << 10, 0}, {0, 0}}
+
+// Sizes is how many sizes a dead letter may have, each smaller than the one before.
+const Sizes = 3
+
+// Why is what is wrong with a record.
+type Why struct {
+	Kind string // a word
+	Text string // a sentence
+}
+
+// Writer makes the dead letters of a job.
+type Writer struct {
+	Job  string
+	To   string   // stream
+	Keep []string // headers of records with Topsail's own beginning that mean something to the job
+}
+
+// Letter is a record that gets no result, as a message of a size: 0 is the largest.
+func (w Writer) Letter(r *serving.StreamRecord, why Why, size int) serving.StreamMessage {
+	keep := kept[min(size, Sizes-1)]
+	m := serving.StreamMessage{Stream: w.To, Value: r.Value[:min(len(r.Value), keep.value)]}
+	if len(r.Key) <= keep.other {
+		m.Key = r.Key
+	}
+	left := keep.other - len(m.Key)
+	for _, h := range r.Headers {
+		if left -= len(h.Name) + len(h.Value); left < 0 {
+			break
+		}
+		if !strings.HasPrefix(h.Name, ours) || slices.Contains(w.Keep, h.Name) { // it may have been a dead letter before
+			m.Headers = append(m.Headers, h)
+		}
+	}
+	header := func(name, value string) {
+		m.Headers = append(m.Headers, serving.StreamHeader{Name: name, Value: []byte(value)})
+	}
+	header(HeaderReason, why.Text)
+	header(HeaderKind, why.Kind)
+	header(HeaderStream, r.Stream)
+	header(HeaderPlace, r.Place)
+	header(HeaderJob, w.Job)
+	if len(m.Value) < len(r.Value) {
+		header(HeaderTruncated, strconv.Itoa(len(r.Value)))
+	}
+	return m
+}
+
+// Size is how many bytes a record has, with its key and headers.
+func Size(r *serving.StreamRecord) int {
+	n := len(r.Key) + len(r.Value)
+	for _, h := range r.Headers {
+		n += len(h.Name) + len(h.Value)
+	}
+	return n
+}
+
+// Header is the last value of a header; empty where there is none.
+func Header(r *serving.StreamRecord, name string) (value string) {
+	for _, h := range r.Headers {
+		if h.Name == name {
+			value = string(h.Value)
+		}
+	}
+	return value
+}
+
+// Place is where a record is, in all streams, as people write it.
+func Place(r *serving.StreamRecord) string { return r.Stream + " " + r.Place }

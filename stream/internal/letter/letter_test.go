@@ -1,0 +1,42 @@
+package letter
+
+import (
+	"strings"
+	"testing"
+
+	"topsail/serving"
+)
+
+func TestDeadLettersAreBounded(t *testing.T) {
+	long := strings.Repeat("x", 20<<10)
+	r := &serving.StreamRecord{
+		Stream: "in", Place: "0/7", Key: []byte("key"), Value: []byte(strings.Repeat(long, 20)),
+		Headers: []serving.StreamHeader{
+			{Name: "trace", Value: []byte("t")}, {Name: HeaderReason, Value: []byte("an old one")}, {Name: "topsail-app", Value: []byte("wine")},
+			{Name: "long", Value: []byte(long)}, {Name: "behind", Value: []byte("b")},
+		},
+	}
+	w := Writer{Job: "job", To: "dead", Keep: []string{"topsail-app"}}
+	for try, want := range []struct {
+		value   int
+		key     string
+		headers string
+	}{
+		{256 << 10, "key", "trace topsail-app topsail-reason topsail-kind topsail-stream topsail-place topsail-job topsail-truncated"},
+		{1 << 10, "", "topsail-reason topsail-kind topsail-stream topsail-place topsail-job topsail-truncated"},
+		{0, "", "topsail-reason topsail-kind topsail-stream topsail-place topsail-job topsail-truncated"},
+	} {
+		d := w.Letter(r, Why{"no_id", "why"}, try)
+		var names []string
+		for _, h := range d.Headers {
+			names = append(names, h.Name)
+		}
+		if len(d.Value) != want.value || string(d.Key) != want.key || strings.Join(names, " ") != want.headers || d.Stream != "dead" {
+			t.Errorf("try %d: %d bytes, key %q, headers %v", try, len(d.Value), d.Key, names)
+		}
+	}
+	r.Key = []byte(long)
+	if d := w.Letter(r, Why{"no_id", "why"}, 0); d.Key != nil {
+		t.Errorf("a key of %d bytes is kept", len(d.Key))
+	}
+}

@@ -1,0 +1,93 @@
+package loop
+
+import (
+	"context"
+	"sync"
+
+	"topsail/serving"
+)
+
+// watch calls fn with the catalog as it is and after each change, until ctx ends.
+type watch func(ctx context.Context, fn func(*serving.Catalog)) error
+
+// Gate is closed while a stream is suspended. Many goroutines use it.
+type Gate struct {
+	mu         sync.Mutex
+	known      bool // whether the stream is suspended
+	suspension *serving.Suspension
+	changed    chan struct{} // closed when that changes
+}
+
+// NewGate makes a gate that is open, or where it has to hear first whether it is, closed.
+func NewGate(open bool) *Gate { return &Gate{known: open, changed: make(chan struct{})} }
+
+// Follow opens and closes the gate as the catalog has it, until ctx ends.
+func (g *Gate) Follow(ctx context.Context, watch watch, name string) {
+	// It ends with ctx, and fails with nothing else.
+	_ = watch(ctx, func(cat *serving.Catalog) {
+		var suspension *serving.Suspension
+		if s := cat.Streams[name]; s != nil {
+			suspension = s.Suspension
+		}
+		g.set(suspension)
+	})
+}
+
+func (g *Gate) set(s *serving.Suspension) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.known && g.suspension == s {
+		return
+	}
+	g.known, g.suspension = true, s
+	close(g.changed)
+	g.changed = make(chan struct{})
+}
+
+// Suspension is why the gate is closed, or nil.
+func (g *Gate) Suspension() *serving.Suspension {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.suspension
+}
+
+func (g *Gate) look() (open bool, changed <-chan struct{}) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.known && g.suspension == nil, g.changed
+}
+
+// Wait waits until the gate is open. It fails when ctx ends.
+func (g *Gate) Wait(ctx context.Context) error {
+	for {
+		open, changed := g.look()
+		if open {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// While is a context that also ends when the gate closes.
+func (g *Gate) While(ctx context.Context) (context.Context, context.CancelFunc) {
+	during, cancel := context.WithCancel(ctx)
+	go func() {
+		for {
+			open, changed := g.look()
+			if !open {
+				cancel()
+				return
+			}
+			select {
+			case <-changed:
+			case <-during.Done():
+				return
+			}
+		}
+	}()
+	return during, cancel
+}

@@ -1,0 +1,189 @@
+package models
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+)
+
+// deployment is a model on its way to being a version. To take the way again changes
+// nothing that was done: it goes on where it was left.
+type deployment struct {
+	*applier
+	model  *Model
+	origin origin
+	parcel *parcel // nil: it is not made yet
+}
+
+// run deploys the model as far as it is not. It fails with a poison, or with what may pass.
+func (d *deployment) run(ctx context.Context) (Acknowledgement, error) {
+	ack := Acknowledgement{Outcome: Deployed, Model: d.model.Name, Version: d.model.Version}
+	versions, err := d.api.versions(ctx, d.model.Name)
+	if err != nil {
+		return ack, err
+	}
+	if at := slices.IndexFunc(versions, func(v version) bool { return v.Version == d.model.Version }); at >= 0 {
+		made, ours := parseOrigin(versions[at].Labels)
+		ack.Bundle = versions[at].Bundle
+		switch {
+		case !ours && !(d.model.Kind == bundleKind && versions[at].Bundle == "sha256:"+d.model.sum()):
+			return ack, poisoned(Conflict, "version %q of model %q exists, and was not made by a stream: use a new version", d.model.Version, d.model.Name)
+		case ours && made.content != d.origin.content:
+			return ack, poisoned(Conflict, "version %q of model %q exists with another content, by the update %s: versions are immutable, so use a new one",
+				d.model.Version, d.model.Name, made.update)
+		case !ours || !made.same(d.origin):
+			ack.Outcome = Unchanged
+			return ack, nil
+		}
+		d.origin.late = made.late // a try before came as far as this, and was not committed
+	} else if ack.Bundle, err = d.register(ctx, versions); err != nil {
+		return ack, err
+	}
+	if err := d.link(ctx); err != nil {
+		return ack, err
+	}
+	if d.origin.late {
+		ack.Outcome = Outdated
+	}
+	return ack, d.settle(ctx)
+}
+
+// register uploads the bundle and makes the version of it, which is current from then on
+// unless a newer update was there before.
+func (d *deployment) register(ctx context.Context, versions []version) (digest string, err error) {
+	if err := d.appsAreThere(ctx); err != nil {
+		return "", err
+	}
+	if err := d.make(ctx); err != nil {
+		return "", err
+	}
+	if digest, err = d.api.upload(ctx, d.parcel.bundle); err != nil {
+		return "", refused(err, "its bundle")
+	}
+	d.origin.late = !d.model.KeepCurrent && newest(versions, d.origin) != ""
+	members := map[string]any{"version": d.model.Version, "bundle": digest, "labels": d.origin.labels(), "description": d.model.summary()}
+	if d.model.HostedBy != "" {
+		members["hosted_by"] = d.model.HostedBy
+	}
+	if d.model.InputType != "" {
+		members["input_type"], members["input_length"] = d.model.InputType, d.model.InputLength
+	}
+	keep := d.model.KeepCurrent || d.origin.late
+	_, err = d.api.call(ctx, request{
+		method: http.MethodPost, path: []string{"models", d.model.Name, "versions"}, body: members, query: url.Values{"keep_current": {fmt.Sprint(keep)}},
+	}, nil)
+	if exists(err) {
+		return "", errAgain // somebody else made it meanwhile: the next look says what it is
+	}
+	return digest, refused(err, "the version")
+}
+
+// make makes the bundle, once.
+func (d *deployment) make(ctx context.Context) error {
+	if d.parcel != nil {
+		return nil
+	}
+	f, why := factoryOf(d.model.Kind)
+	if why != nil {
+		return why
+	}
+	p, err := newParcel()
+	if err != nil {
+		return err
+	}
+	content, err := d.content(ctx, d.model)
+	if err == nil {
+		err = p.receive(d.model, content, d.mostBytes)
+		_ = content.Close() // it was only read
+	}
+	if err == nil {
+		err = p.pack(f, d.model, d.python, d.mostBytes)
+	}
+	if err != nil {
+		p.remove()
+		return err
+	}
+	d.parcel = p
+	return nil
+}
+
+// appsAreThere looks for the apps before anything is done.
+func (d *deployment) appsAreThere(ctx context.Context) error {
+	for _, name := range d.model.Apps {
+		_, err := d.api.call(ctx, request{method: http.MethodGet, path: []string{"apps", name}}, nil)
+		if is(err, http.StatusNotFound) {
+			return errMissing{"app", name}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// link has the apps ask the model.
+func (d *deployment) link(ctx context.Context) error {
+	for _, name := range d.model.Apps {
+		_, err := d.api.call(ctx, request{method: http.MethodPut, path: []string{"apps", name, "links", d.model.Name}}, nil)
+		if err := refused(err, fmt.Sprintf("the version is registered; that app %s asks it", name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settle sees to it that the newest update stays current, also where two processes
+// deployed at a time.
+func (d *deployment) settle(ctx context.Context) error {
+	if d.model.KeepCurrent || d.origin.late {
+		return nil
+	}
+	var m struct {
+		Current string `json:"current"`
+	}
+	etag, err := d.api.call(ctx, request{method: http.MethodGet, path: []string{"models", d.model.Name}}, &m)
+	if err != nil || m.Current != d.model.Version {
+		return err
+	}
+	versions, err := d.api.versions(ctx, d.model.Name)
+	if err != nil {
+		return err
+	}
+	winner := newest(versions, d.origin)
+	if winner == "" {
+		return nil
+	}
+	_, err = d.api.call(ctx, request{
+		method: http.MethodPut, path: []string{"models", d.model.Name, "current"}, body: map[string]string{"version": winner}, ifMatch: etag,
+	}, nil)
+	if is(err, http.StatusPreconditionFailed) {
+		return errAgain
+	}
+	return err
+}
+
+// newest is the version that the newest update made of those that came after an origin, or "".
+func newest(versions []version, than origin) (name string) {
+	for _, v := range versions {
+		if made, ok := parseOrigin(v.Labels); ok && !made.kept && made.after(than) {
+			name, than = v.Version, made
+		}
+	}
+	return name
+}
+
+// checked says what is wrong with the model, or nil.
+func (d *deployment) checked() *poison {
+	if _, why := factoryOf(d.model.Kind); why != nil {
+		return why
+	}
+	if err := d.model.check(); err != nil {
+		return poisoned(Invalid, "%v", oneLine(err))
+	}
+	if d.model.InputType == "" && d.model.Kind != bundleKind {
+		return poisoned(Invalid, "a model of kind %s needs an input_type: bytes, ints, floats, doubles or strings", d.model.Kind)
+	}
+	return nil
+}

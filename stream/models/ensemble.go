@@ -1,0 +1,87 @@
+package models
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"topsail/serving"
+)
+
+// Ensemble describes an app that asks several models, and how it decides.
+type Ensemble struct {
+	Name          string
+	Description   string
+	InputType     string
+	Models        []string
+	Policy        string // its kind, or the whole of it as JSON; empty: the default one
+	SLO           uint64 // the time limit, in microseconds
+	DefaultOutput string
+	OutputType    string
+}
+
+// check says everything that is wrong with the ensemble by itself, or nil. Whether there
+// are such models is for the catalog to say.
+func (e *Ensemble) check() error {
+	errs := []error{serving.CheckAppName(e.Name)}
+	if _, err := serving.ParseInputType(e.InputType); err != nil {
+		errs = append(errs, err)
+	}
+	if e.SLO == 0 {
+		errs = append(errs, errors.New("it needs latency_slo_micros, the time limit"))
+	}
+	if _, err := e.policy(); err != nil {
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// policy is the policy as JSON.
+func (e *Ensemble) policy() (json.RawMessage, error) {
+	text := strings.TrimSpace(e.Policy)
+	if text == "" {
+		return json.RawMessage("{}"), nil
+	}
+	if !strings.HasPrefix(text, "{") {
+		kind, err := json.Marshal(map[string]string{"kind": text})
+		return kind, err
+	}
+	if _, err := serving.ParsePolicy([]byte(text)); err != nil {
+		return nil, fmt.Errorf("policy: %w", err)
+	}
+	return json.RawMessage(text), nil
+}
+
+// members are what the app gets, as the management API names them. What the ensemble does
+// not name stays as it is.
+func (e *Ensemble) members() (map[string]any, error) {
+	policy, err := e.policy()
+	if err != nil {
+		return nil, err
+	}
+	models := e.Models
+	if models == nil {
+		models = []string{}
+	}
+	members := map[string]any{
+		"name": e.Name, "input_type": e.InputType, "models": models, "policy": policy,
+		"latency_slo_micros": e.SLO, "default_output": e.DefaultOutput,
+	}
+	if e.Description != "" {
+		members["description"] = e.Description
+	}
+	if e.OutputType != "" {
+		members["output_type"] = e.OutputType
+	}
+	return members, nil
+}
+
+// content is a checksum of the whole.
+func (e *Ensemble) content() string {
+	text, _ := json.Marshal(e) // texts and a number always are JSON
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:16])
+}

@@ -1,0 +1,97 @@
+package models
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"topsail/serving"
+	"topsail/serving/bundle"
+)
+
+// bundleKind is the kind of models that are bundles already.
+const bundleKind = "bundle"
+
+// factory says how models of a kind become bundles.
+type factory struct {
+	runtime string // of the bundle
+	file    string // what the model is called in the bundle, where it has no entry
+	python  bool   // it runs in Python
+	folder  bool   // it is a folder, so that an archive without an entry is unpacked into file
+}
+
+// factories are those of all kinds but bundles.
+func factories() map[string]factory {
+	return map[string]factory{
+		"python":              {runtime: "python", file: "model.pkl", python: true},
+		"sklearn":             {runtime: "sklearn", file: "model.pkl", python: true},
+		"onnx":                {runtime: "onnx", file: "model.onnx", python: true},
+		"torch":               {runtime: "torch", file: "model.pt", python: true},
+		"xgboost":             {runtime: "xgboost", file: "model.json", python: true},
+		"lightgbm":            {runtime: "lightgbm", file: "model.txt", python: true},
+		"r":                   {runtime: "r", file: "model.R", python: true},
+		"pyspark":             {runtime: "pyspark", file: "model.pkl", python: true},
+		"tensorflow":          {runtime: "tensorflow", file: "saved_model", python: true, folder: true},
+		bundle.PMMLRuntime:    {runtime: bundle.PMMLRuntime, file: "model.pmml"},
+		bundle.CommandRuntime: {runtime: bundle.CommandRuntime, file: "serve"},
+	}
+}
+
+// factoryOf finds the factory of a model's kind.
+func factoryOf(kind string) (factory, *poison) {
+	all := factories()
+	f, known := all[kind]
+	if !known && kind != bundleKind {
+		all[bundleKind] = factory{}
+		kinds := slices.Sorted(maps.Keys(all))
+		return factory{}, poisoned(UnknownKind, "there is no kind of model %.100q: use one of %s", kind, strings.Join(kinds, ", "))
+	}
+	return f, nil
+}
+
+// entryOf is what the manifest names as the model.
+func (f factory) entryOf(m *Model) string {
+	if f.runtime == bundle.CommandRuntime {
+		return ""
+	}
+	return cmp.Or(m.Entry, f.file)
+}
+
+// folderOf is where an archive is unpacked; empty: at the root of the bundle.
+func (f factory) folderOf(m *Model) string {
+	if f.folder && m.Entry == "" {
+		return f.file
+	}
+	return ""
+}
+
+// fileOf is what a model that is one file is called in the bundle. The module of an entry
+// module:callable is the file of its source.
+func (f factory) fileOf(m *Model) string {
+	if module, _, named := strings.Cut(m.Entry, ":"); named {
+		return strings.ReplaceAll(module, ".", "/") + ".py"
+	}
+	return cmp.Or(m.Entry, f.file)
+}
+
+// manifest is that of the bundle; python is the one of models that name none.
+func (f factory) manifest(m *Model, python string) *bundle.Manifest {
+	out := &bundle.Manifest{
+		Runtime: f.runtime, Requirements: m.Requirements, Entry: f.entryOf(m), InputLength: int(m.InputLength), Description: m.summary(),
+		Options: m.Options, Command: m.Command,
+	}
+	if m.InputType != "" {
+		out.InputType, _ = serving.ParseInputType(m.InputType) // it was checked
+	}
+	if m.Example != "" {
+		out.Example = []byte(m.Example)
+	}
+	if out.Python = m.Python; f.python {
+		out.Python = cmp.Or(m.Python, python)
+	}
+	if f.runtime == bundle.CommandRuntime && len(out.Command) == 0 && !m.Archive {
+		out.Command = []string{"./" + f.fileOf(m)}
+	}
+	return out
+}

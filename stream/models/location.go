@@ -1,0 +1,133 @@
+package models
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Locations are where models may be fetched from: URLs that a model's location has to begin
+// with, http, https or file. Whoever writes to the stream else could have the job read
+// whatever it reaches.
+type Locations struct {
+	Prefixes []string
+	Client   *http.Client // without a timeout of its own
+}
+
+// fetchWithin bounds one transfer.
+const fetchWithin = 15 * time.Minute
+
+// CheckLocation says why a URL cannot be one that locations begin with, or nil.
+func CheckLocation(prefix string) error {
+	u, err := url.Parse(prefix)
+	switch {
+	case err != nil:
+		return err
+	case u.Scheme == "file" && u.Host == "" && strings.HasSuffix(u.Path, "/") && u.RawQuery == "":
+		return nil
+	case (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil && u.RawQuery == "" && u.Fragment == "" && strings.HasSuffix(u.Path, "/"):
+		return nil
+	}
+	return fmt.Errorf("%q must be a URL of a folder, such as https://models.example.com/wine/ or file:///srv/models/", prefix)
+}
+
+// errAway is an error of fetching that may pass.
+type errAway struct{ err error }
+
+func (e errAway) Error() string { return e.err.Error() }
+func (e errAway) Unwrap() error { return e.err }
+
+// open opens a location. Its error is a poison, or an errAway.
+func (l Locations) open(ctx context.Context, location string) (io.ReadCloser, error) {
+	u, err := url.Parse(location)
+	if err != nil {
+		return nil, poisoned(Invalid, "location: %v", err)
+	}
+	prefix, ok := l.allowed(u)
+	if !ok {
+		return nil, poisoned(LocationRefused, "the location %s is none that the stream fetches from: put a URL that it begins with into locations", shown(u))
+	}
+	if u.Scheme == "file" {
+		return openFile(prefix, u)
+	}
+	return l.get(ctx, u)
+}
+
+// allowed is the prefix of a location. Dots in a path could lead out of it.
+func (l Locations) allowed(u *url.URL) (*url.URL, bool) {
+	clean := u.User == nil && u.Fragment == "" && path.Clean(u.Path) == u.Path && !strings.Contains(u.EscapedPath(), "%2F") && !strings.Contains(u.EscapedPath(), "%2f")
+	for _, text := range l.Prefixes {
+		prefix, err := url.Parse(text)
+		if err == nil && clean && prefix.Scheme == u.Scheme && prefix.Host == u.Host && strings.HasPrefix(u.Path, prefix.Path) {
+			return prefix, true
+		}
+	}
+	return nil, false
+}
+
+// shown is a URL without what may be secret in it.
+func shown(u *url.URL) string {
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).Redacted()
+}
+
+// openFile opens a file below the folder of a prefix; links do not lead out of it.
+func openFile(prefix, u *url.URL) (io.ReadCloser, error) {
+	root, err := os.OpenRoot(filepath.FromSlash(prefix.Path))
+	if err != nil {
+		return nil, errAway{err}
+	}
+	defer func() { _ = root.Close() }() // the file stays open
+	f, err := root.Open(filepath.FromSlash(strings.TrimPrefix(u.Path, prefix.Path)))
+	if err != nil {
+		return nil, errAway{err}
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(poisoned(LocationRefused, "the location %s is no file", shown(u)), f.Close())
+	}
+	return f, nil
+}
+
+func (l Locations) get(ctx context.Context, u *url.URL) (io.ReadCloser, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, poisoned(Invalid, "location: %v", err)
+	}
+	client := *l.Client
+	client.CheckRedirect = func(next *http.Request, via []*http.Request) error {
+		if _, ok := l.allowed(next.URL); !ok || len(via) > 5 {
+			return poisoned(LocationRefused, "the location %s leads to %s, which is none that the stream fetches from", shown(u), shown(next.URL))
+		}
+		return nil
+	}
+	response, err := client.Do(request)
+	if refused, ok := errors.AsType[*poison](err); ok {
+		return nil, refused
+	}
+	if err != nil {
+		return nil, errAway{err}
+	}
+	if response.StatusCode != http.StatusOK {
+		_ = response.Body.Close() // nobody reads it
+		return nil, errAway{fmt.Errorf("%s answers %s", shown(u), response.Status)}
+	}
+	return fetched{response.Body}, nil
+}
+
+// fetched is what comes from elsewhere, and may break off.
+type fetched struct{ io.ReadCloser }
+
+func (f fetched) Read(b []byte) (int, error) {
+	n, err := f.ReadCloser.Read(b)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = errAway{err}
+	}
+	return n, err
+}

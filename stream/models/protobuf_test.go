@@ -1,0 +1,327 @@
+package models
+
+import (
+	"bytes"
+	"context"
+	"reflect"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/bufbuild/protocompile"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/dynamicpb"
+	"pgregory.net/rapid"
+
+	"topsail/stream"
+	"topsail/stream/internal/wire"
+)
+
+// schema is proto/models.proto, compiled.
+var schema = sync.OnceValues(func() (protoreflect.FileDescriptor, error) {
+	compiler := protocompile.Compiler{Resolver: protocompile.WithStandardImports(&protocompile.SourceResolver{ImportPaths: []string{"proto"}})}
+	files, err := compiler.Compile(context.Background(), "models.proto")
+	if err != nil {
+		return nil, err
+	}
+	return files[0], nil
+})
+
+// empty is an empty message of the schema.
+func empty(t testing.TB, name protoreflect.Name) *dynamicpb.Message {
+	t.Helper()
+	file, err := schema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dynamicpb.NewMessage(file.Messages().ByName(name))
+}
+
+// google reads fields of a message of Google's reader.
+type google struct{ protoreflect.Message }
+
+func (g google) field(name protoreflect.Name) protoreflect.FieldDescriptor {
+	return g.Descriptor().Fields().ByName(name)
+}
+func (g google) text(name protoreflect.Name) string { return g.Get(g.field(name)).String() }
+func (g google) number(name protoreflect.Name) uint64 {
+	return g.Get(g.field(name)).Uint()
+}
+func (g google) truth(name protoreflect.Name) bool { return g.Get(g.field(name)).Bool() }
+
+func (g google) texts(name protoreflect.Name) (all []string) {
+	list := g.Get(g.field(name)).List()
+	for i := range list.Len() {
+		all = append(all, list.Get(i).String())
+	}
+	return all
+}
+
+func updateOf(m *dynamicpb.Message) Update {
+	g := google{m}
+	u := Update{UUID: g.text("uuid"), Sequence: g.number("sequence"), Format: stream.Protobuf}
+	if f := g.field("model"); g.Has(f) {
+		of := google{g.Get(f).Message()}
+		u.Model = &Model{
+			Name: of.text("name"), Version: of.text("version"), Description: of.text("description"), InputType: of.text("input_type"),
+			InputLength: uint32(of.number("input_length")), Kind: of.text("kind"), Data: of.Get(of.field("data")).Bytes(), Location: of.text("location"),
+			SHA256: of.text("sha256"), Archive: of.truth("archive"), Python: of.text("python"), Requirements: of.texts("requirements"),
+			Entry: of.text("entry"), Command: of.texts("command"), Example: of.text("example"), Apps: of.texts("apps"), KeepCurrent: of.truth("keep_current"), HostedBy: of.text("hosted_by"),
+		}
+		of.Get(of.field("options")).Map().Range(func(key protoreflect.MapKey, value protoreflect.Value) bool {
+			if u.Model.Options == nil {
+				u.Model.Options = map[string]string{}
+			}
+			u.Model.Options[key.String()] = value.String()
+			return true
+		})
+	}
+	if f := g.field("ensemble"); g.Has(f) {
+		of := google{g.Get(f).Message()}
+		u.Ensemble = &Ensemble{
+			Name: of.text("name"), Description: of.text("description"), InputType: of.text("input_type"), Models: of.texts("models"), Policy: of.text("policy"),
+			SLO: of.number("latency_slo_micros"), DefaultOutput: of.text("default_output"), OutputType: of.text("output_type"),
+		}
+	}
+	return u
+}
+
+func ackOf(m *dynamicpb.Message) Acknowledgement {
+	g := google{m}
+	return Acknowledgement{g.text("uuid"), g.text("outcome"), g.text("model"), g.text("version"), g.text("app"), g.text("bundle")}
+}
+
+func sameUpdate(a, b Update) bool {
+	if a.Model != nil && b.Model != nil {
+		x, y := *a.Model, *b.Model
+		if !bytes.Equal(x.Data, y.Data) {
+			return false
+		}
+		x.Data, y.Data = nil, nil
+		a.Model, b.Model = &x, &y
+	}
+	return reflect.DeepEqual(a, b)
+}
+
+// later is some time.
+var later = time.Unix(1e9, 0)
+
+var drawText = rapid.StringN(0, 20, 60)
+
+func drawTexts(t *rapid.T, what string) (all []string) {
+	for range rapid.IntRange(0, 3).Draw(t, what+"s") {
+		all = append(all, drawText.Draw(t, what))
+	}
+	return all
+}
+
+// drawUpdate draws an update, which need not make sense.
+func drawUpdate(t *rapid.T) Update {
+	text := func(what string) string { return drawText.Draw(t, what) }
+	u := Update{UUID: text("uuid"), Sequence: rapid.Uint64().Draw(t, "sequence"), Format: stream.Protobuf}
+	if rapid.Bool().Draw(t, "ensemble") {
+		u.Ensemble = &Ensemble{
+			Name: text("name"), Description: text("description"), InputType: text("input type"), Models: drawTexts(t, "model"), Policy: text("policy"),
+			SLO: rapid.Uint64().Draw(t, "slo"), DefaultOutput: text("default"), OutputType: text("output type"),
+		}
+		return u
+	}
+	u.Model = &Model{
+		Name: text("name"), Version: text("version"), Description: text("description"), InputType: text("input type"), InputLength: rapid.Uint32().Draw(t, "length"),
+		Kind: text("kind"), Data: rapid.SliceOf(rapid.Byte()).Draw(t, "data"), Location: text("location"), SHA256: text("sum"), Archive: rapid.Bool().Draw(t, "archive"),
+		Python: text("python"), Requirements: drawTexts(t, "requirement"), Entry: text("entry"), Command: drawTexts(t, "argument"),
+		Example: rapid.SampledFrom([]string{"", `[1,2]`, `"text"`}).Draw(t, "example"), Apps: drawTexts(t, "app"), KeepCurrent: rapid.Bool().Draw(t, "keep"), HostedBy: text("host"),
+	}
+	for range rapid.IntRange(0, 3).Draw(t, "options") {
+		if u.Model.Options == nil {
+			u.Model.Options = map[string]string{}
+		}
+		u.Model.Options[text("option")] = text("value")
+	}
+	return u
+}
+
+// TestGoogleReadsWhatWeWrite, and writes it as we do, but for the order of fields.
+func TestGoogleReadsWhatWeWrite(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		want := drawUpdate(rt)
+		m := empty(t, "Update")
+		ours := want.AppendProtobuf(nil)
+		if err := proto.Unmarshal(ours, m); err != nil {
+			rt.Fatal(err)
+		}
+		if got := updateOf(m); !sameUpdate(got, want) || len(m.GetUnknown()) > 0 {
+			rt.Fatalf("%+v was read as %+v, with %x unknown", want, got, m.GetUnknown())
+		}
+		theirs, err := proto.Marshal(m)
+		if err != nil || len(theirs) > len(ours)+16 { // an empty key or value of an option may be written or not
+			rt.Fatalf("%x is written as %x, %v", ours, theirs, err)
+		}
+		if got, err := ParseUpdate(theirs, stream.Protobuf); err != nil || !sameUpdate(got, want) {
+			rt.Fatalf("%+v came back as %+v, %v", want, got, err)
+		}
+	})
+	rapid.Check(t, func(rt *rapid.T) {
+		text := func(what string) string { return drawText.Draw(rt, what) }
+		want := Acknowledgement{text("uuid"), text("outcome"), text("model"), text("version"), text("app"), text("bundle")}
+		m := empty(t, "Acknowledgement")
+		if err := proto.Unmarshal(want.AppendProtobuf(nil), m); err != nil || ackOf(m) != want {
+			rt.Fatalf("%+v was read as %+v, %v", want, ackOf(m), err)
+		}
+		for _, format := range []stream.Format{stream.Protobuf, stream.JSON} {
+			if got, err := ParseAcknowledgement(want.append(nil, format), format); err != nil || got != want {
+				rt.Fatalf("%+v came back as %+v, %v", want, got, err)
+			}
+		}
+	})
+}
+
+// TestJSONRoundTrip writes an update as JSON, and reads it.
+func TestJSONRoundTrip(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		want := drawUpdate(rt)
+		want.Format = stream.JSON
+		text := want.AppendJSON(nil)
+		if got, err := ParseUpdate(text, stream.JSON); err != nil || !sameUpdate(got, want) {
+			rt.Fatalf("%s\n%+v came back as\n%+v, %v", text, want, got, err)
+		}
+	})
+}
+
+func TestJSONAsPeopleWriteIt(t *testing.T) {
+	u, err := ParseUpdate([]byte(`{"uuid": 7, "model": {"name": "m", "version": 12, "kind": "python", "text": "x = 1\n", "example": [1, 2]}}`), stream.JSON)
+	if err != nil || u.UUID != "7" || u.Model.Version != "12" || string(u.Model.Data) != "x = 1\n" || u.Model.Example != "[1, 2]" {
+		t.Errorf("%+v, %v", u, err)
+	}
+	u, err = ParseUpdate([]byte(`{"uuid": "8", "ensemble": {"name": "e", "input_type": "d", "models": ["m"], "policy": {"kind": "vote"}, "latency_slo_micros": 5, "default_output": -1}}`), stream.JSON)
+	if err != nil || u.Ensemble.Policy != `{"kind": "vote"}` || u.Ensemble.DefaultOutput != "-1" {
+		t.Errorf("%+v, %v", u.Ensemble, err)
+	}
+	for _, bad := range []string{
+		`{"uuid": "1", "model": {"name": "m", "version": 1.5}}`, `{"uuid": "1", "model": {}} {}`, `{"uuid": "1", "model": {"name": "m", "data": "AA==", "text": "x"}}`,
+		`{"uuid": "1", "model": {}, "ensemble": {}}`, `{"uuid": "1", "model": {"nmae": "m"}}`, "{\"uuid\": \"\xff\"}", `{"uuid": "1", "model": {"data": "not base64"}}`,
+	} {
+		if u, err := ParseUpdate([]byte(bad), stream.JSON); err == nil {
+			t.Errorf("%s is %+v", bad, u)
+		}
+	}
+}
+
+func seeds() [][]byte {
+	model := Update{UUID: "7", Sequence: 9, Model: &Model{
+		Name: "m", Version: "1", Description: "d", InputType: "doubles", InputLength: 4, Kind: "python", Data: []byte{1}, Location: "l", SHA256: "s", Archive: true,
+		Python: "3.11", Requirements: []string{"a", ""}, Entry: "e", Options: map[string]string{"k": "v", "": ""}, Command: []string{"c"}, Example: "1", Apps: []string{"a"}, KeepCurrent: true, HostedBy: "h",
+	}}
+	ensemble := Update{UUID: "8", Ensemble: &Ensemble{Name: "e", Description: "d", InputType: "i", Models: []string{"m", "n"}, Policy: "p", SLO: 5, DefaultOutput: "-1", OutputType: "o"}}
+	ack := Acknowledgement{"7", "deployed", "m", "1", "a", "b"}
+	unknown := protowire.AppendTag(model.AppendProtobuf(nil), 99, protowire.StartGroupType)
+	unknown = protowire.AppendTag(unknown, 99, protowire.EndGroupType)
+	return [][]byte{
+		nil, model.AppendProtobuf(nil), ensemble.AppendProtobuf(nil), ack.AppendProtobuf(nil), unknown,
+		append(model.AppendProtobuf(nil), ensemble.AppendProtobuf(nil)...), append(model.AppendProtobuf(nil), model.AppendProtobuf(nil)...),
+		protowire.AppendVarint(protowire.AppendTag(nil, updateModel, protowire.VarintType), 5), // another kind
+		wire.AppendElement(nil, updateModel, wire.AppendElement(nil, modelOptions, []byte{0x0a})),
+		wire.AppendElement(nil, updateModel, protowire.AppendVarint(protowire.AppendTag(nil, modelInputLength, protowire.VarintType), 1<<40)),
+		wire.AppendElement(nil, updateUUID, "\xff"), []byte("garbage"),
+	}
+}
+
+// FuzzProtobufUpdate holds our reader to Google's.
+func FuzzProtobufUpdate(f *testing.F) {
+	for _, seed := range seeds() {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		m := empty(t, "Update")
+		theirs := proto.Unmarshal(b, m)
+		got := Update{Format: stream.Protobuf}
+		err := got.parseProtobuf(b)
+		if (err == nil) != (theirs == nil) {
+			t.Fatalf("%x: we say %v, and Google %v", b, err, theirs)
+		}
+		if err == nil && !sameUpdate(got, updateOf(m)) {
+			t.Fatalf("%x is %+v, and Google reads %+v", b, got, updateOf(m))
+		}
+	})
+}
+
+// FuzzProtobufAcknowledgement is the same for what a job answers.
+func FuzzProtobufAcknowledgement(f *testing.F) {
+	for _, seed := range seeds() {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		m := empty(t, "Acknowledgement")
+		theirs := proto.Unmarshal(b, m)
+		got, err := ParseAcknowledgement(b, stream.Protobuf)
+		if (err == nil) != (theirs == nil) {
+			t.Fatalf("%x: we say %v, and Google %v", b, err, theirs)
+		}
+		if err == nil && got != ackOf(m) {
+			t.Fatalf("%x is %+v, and Google reads %+v", b, got, ackOf(m))
+		}
+	})
+}
+
+// FuzzJSONUpdate holds that what is read can be written and read again, and is checked.
+func FuzzJSONUpdate(f *testing.F) {
+	f.Add([]byte(`{"uuid": 7, "sequence": 3, "model": {"name": "m", "version": 12, "kind": "python", "text": "x = 1", "options": {"a": "b"}, "example": [1, 2]}}`))
+	f.Add([]byte(`{"uuid": "8", "ensemble": {"name": "e", "input_type": "d", "models": ["m"], "policy": {"kind": "vote"}, "latency_slo_micros": 5, "default_output": -1}}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		u, err := ParseUpdate(b, stream.JSON)
+		if err != nil {
+			return
+		}
+		if u.Model != nil {
+			_, _ = u.Model.check(), u.Model.content()
+		} else {
+			_, _ = u.Ensemble.check(), u.Ensemble.content()
+		}
+		again, err := ParseUpdate(u.AppendJSON(nil), stream.JSON)
+		if err != nil || again.UUID != u.UUID || again.about() != u.about() {
+			t.Fatalf("%s came back as %+v, %v", b, again, err)
+		}
+	})
+}
+
+// FuzzOrigin holds that what is in labels makes nothing panic, and that an origin comes back.
+func FuzzOrigin(f *testing.F) {
+	f.Add("models", "in", "3/1042", "abc", uint64(7), true)
+	f.Add("models", "{a}in", "1718-0", "abc", uint64(0), false)
+	f.Fuzz(func(t *testing.T, job, stream, place, content string, sequence uint64, kept bool) {
+		o := origin{job: job, stream: stream, place: place, content: content, sequence: sequence, kept: kept}
+		got, ok := parseOrigin(o.labels())
+		if !ok || bytes.ContainsAny([]byte(place), " ") {
+			return
+		}
+		if got.at = o.at; got != o {
+			t.Fatalf("%+v came back as %+v", o, got)
+		}
+		if o.after(o) {
+			t.Fatalf("%+v came after itself", o)
+		}
+	})
+}
+
+func TestOrder(t *testing.T) {
+	for _, one := range []struct {
+		o, p  origin
+		after bool
+	}{
+		{origin{stream: "a", place: "0/10"}, origin{stream: "a", place: "0/9"}, true},
+		{origin{stream: "a", place: "0/9"}, origin{stream: "a", place: "0/10"}, false},
+		{origin{stream: "a", place: "1718-10"}, origin{stream: "a", place: "1718-9"}, true},
+		{origin{stream: "a", place: "9-0"}, origin{stream: "a", place: "10-0"}, false},
+		{origin{stream: "a", place: "0/1", sequence: 2}, origin{stream: "a", place: "0/9", sequence: 1}, true},
+		{origin{stream: "a", place: "0/1", sequence: 2}, origin{stream: "a", place: "0/9"}, false}, // the other has none
+		{origin{stream: "a", place: "0/1", at: later}, origin{stream: "a", place: "1/9"}, true},    // another partition
+		{origin{stream: "a", place: "0/1", at: later}, origin{stream: "b", place: "0/9"}, true},    // another stream
+		{origin{stream: "a", place: "odd", at: later}, origin{stream: "a", place: "odd"}, true},
+	} {
+		if one.o.after(one.p) != one.after || one.after && one.p.after(one.o) {
+			t.Errorf("%+v after %+v: %v", one.o, one.p, !one.after)
+		}
+	}
+}

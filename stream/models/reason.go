@@ -1,0 +1,59 @@
+package models
+
+import (
+	"fmt"
+
+	"topsail/stream/internal/letter"
+)
+
+// Reason is why an update became a dead letter. The set is closed, for metrics; the
+// sentence for people travels beside it, in the headers that package stream names.
+type Reason uint8
+
+const (
+	Unreadable      Reason = iota // neither a protobuf message nor a JSON one
+	NoID                          // without a uuid
+	RepeatedID                    // another update had this id
+	RecordTooLarge                // than the job takes
+	UnknownKind                   // of model
+	Invalid                       // the descriptor is wrong in itself
+	WrongChecksum                 // of the model
+	LocationRefused               // not one that the job fetches from
+	LocationAway                  // cannot be fetched
+	ModelTooLarge                 // what is at the location, or in the archive
+	Conflict                      // another version has this name
+	Unknown                       // names an app or a model that there is not
+	Refused                       // by the management API
+	AnswerTooLarge                // the acknowledgement, for the broker
+)
+
+var reasonNames = [...]string{
+	"unreadable", "no_id", "repeated_id", "record_too_large", "unknown_kind", "invalid", "wrong_checksum", "location_refused", "location_away",
+	"model_too_large", "conflict", "unknown", "refused", "answer_too_large",
+}
+
+func (r Reason) String() string { return reasonNames[r] }
+
+// reasons lists all of them.
+func reasons() []Reason {
+	all := make([]Reason, len(reasonNames))
+	for i := range all {
+		all[i] = Reason(i)
+	}
+	return all
+}
+
+// poison is why an update is not applied. It is an error that nothing but another update
+// can mend.
+type poison struct {
+	reason Reason
+	text   string
+}
+
+func poisoned(reason Reason, format string, args ...any) *poison {
+	return &poison{reason, fmt.Sprintf(format, args...)}
+}
+
+func (p *poison) Error() string { return p.text }
+
+func (p *poison) why() letter.Why { return letter.Why{Kind: p.reason.String(), Text: p.text} }

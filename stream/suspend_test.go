@@ -1,0 +1,51 @@
+package stream
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"topsail/serving"
+)
+
+// announced is a catalog with the job's stream, which changes when a test says so.
+type announced chan *serving.Suspension
+
+func (a announced) Watch(ctx context.Context, fn func(*serving.Catalog)) error {
+	for {
+		select {
+		case s := <-a:
+			fn(&serving.Catalog{Streams: map[string]*serving.Stream{"job": {Name: "job", Suspension: s}}})
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// TestSuspended takes no records until the stream is resumed, and then all of them, once.
+func TestSuspended(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		broker, catalog := newMemory("in"), announced(make(chan *serving.Suspension))
+		broker.write(jsonRecord("a", 1))
+		j, _, stop := run(t, broker, newScorer(double), func(c *Config) { c.Catalog = catalog })
+		settled(time.Minute)
+		if got := results(t, broker, "out"); len(got) != 0 {
+			t.Errorf("results %v before it is known whether it is suspended", got)
+		}
+		catalog <- nil
+		settled(time.Minute)
+		catalog <- &serving.Suspension{Reason: "bad data"}
+		settled(time.Minute)
+		broker.write(jsonRecord("b", 2))
+		settled(time.Hour)
+		if s := j.Status(); len(results(t, broker, "out")) != 1 || s.Suspended == nil || s.Suspended.Reason != "bad data" || s.InHand != 0 || j.Ready() != nil {
+			t.Errorf("%v, %+v, %v", results(t, broker, "out"), s, j.Ready())
+		}
+		catalog <- nil
+		settled(time.Minute)
+		if got := results(t, broker, "out"); len(got) != 2 || j.Status().Suspended != nil || string(got["b"].Output) != "4" {
+			t.Errorf("results %v", got)
+		}
+		stop()
+	})
+}

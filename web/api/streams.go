@@ -1,0 +1,115 @@
+package api
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"topsail/serving"
+	"topsail/serving/catalog"
+	"topsail/web/auth"
+)
+
+// Stream is a stream as the API shows it.
+type Stream struct {
+	Name       string             `json:"name"`
+	Kind       serving.StreamKind `json:"kind"`
+	App        string             `json:"app,omitempty"`
+	Input      []string           `json:"input"`
+	Output     string             `json:"output"`
+	DeadLetter string             `json:"dead_letter"`
+	Suspension *Suspension        `json:"suspension,omitempty"`
+}
+
+// Suspension is why a stream takes no records.
+type Suspension struct {
+	Since  time.Time `json:"since"`
+	By     string    `json:"by,omitempty"`
+	Reason string    `json:"reason,omitempty"`
+}
+
+func describeStream(s *serving.Stream) Stream {
+	return Stream{s.Name, s.Kind, s.App, s.Input, s.Output, s.DeadLetter, (*Suspension)(s.Suspension)}
+}
+
+// seesStream says whether a stream is about what the key is for: model streams and those of
+// several apps are about everything.
+func (s scope) seesStream(one *serving.Stream) bool {
+	return len(s.apps) == 0 || one.App != "" && s.seesApp(one.App)
+}
+
+// stream finds a stream that the caller sees.
+func (v view) stream(name string) (*serving.Stream, error) {
+	if s := v.cat.Streams[name]; s != nil && v.scope.seesStream(s) {
+		return s, nil
+	}
+	return nil, fmt.Errorf("stream %q %w; those that there are announced themselves when they were served first", name, catalog.ErrNotFound)
+}
+
+func (a *api) listStreams(w http.ResponseWriter, r *http.Request) error {
+	v := a.view(r)
+	var list []*serving.Stream
+	for _, name := range slices.Sorted(maps.Keys(v.cat.Streams)) {
+		if s := v.cat.Streams[name]; v.scope.seesStream(s) {
+			list = append(list, s)
+		}
+	}
+	page, err := pageOf(r, list, func(s *serving.Stream) string { return s.Name }, describeStream)
+	if err != nil {
+		return err
+	}
+	return respond(w, http.StatusOK, page)
+}
+
+func (a *api) getStream(w http.ResponseWriter, r *http.Request) error {
+	s, err := a.view(r).stream(r.PathValue("stream"))
+	if err != nil {
+		return err
+	}
+	return respond(w, http.StatusOK, describeStream(s))
+}
+
+// alterStream changes a stream that exists.
+func (a *api) alterStream(w http.ResponseWriter, r *http.Request, change catalog.Change) error {
+	name := r.PathValue("stream")
+	return a.alter(w, r, func(v view) ([]catalog.Change, error) {
+		if _, err := v.stream(name); err != nil {
+			return nil, err
+		}
+		return []catalog.Change{change}, nil
+	}, func(_, after view) error {
+		if s := after.cat.Streams[name]; s != nil {
+			return respond(w, http.StatusOK, describeStream(s))
+		}
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	})
+}
+
+// suspendStream has the stream take nothing more, in whatever process.
+func (a *api) suspendStream(w http.ResponseWriter, r *http.Request) error {
+	var body struct {
+		Reason string `json:"reason"`
+	}
+	if r.ContentLength != 0 {
+		if err := readJSON(w, r, maxBody, &body); err != nil {
+			return err
+		}
+	}
+	return a.alterStream(w, r, catalog.SuspendStream{Name: r.PathValue("stream"), Suspension: serving.Suspension{
+		Since: a.Now().UTC().Truncate(time.Millisecond), By: auth.Of(r.Context()).Name, Reason: body.Reason,
+	}})
+}
+
+func (a *api) resumeStream(w http.ResponseWriter, r *http.Request) error {
+	return a.alterStream(w, r, catalog.ResumeStream{Name: r.PathValue("stream")})
+}
+
+func (a *api) deleteStream(w http.ResponseWriter, r *http.Request) error {
+	if s := a.view(r).cat.Streams[r.PathValue("stream")]; s != nil && s.Suspension != nil {
+		return inUse("stream %q is suspended; resume it first", s.Name)
+	}
+	return a.alterStream(w, r, catalog.DeleteStream{Name: r.PathValue("stream")})
+}

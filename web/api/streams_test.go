@@ -1,0 +1,63 @@
+package api
+
+import (
+	"strings"
+	"testing"
+
+	"topsail/serving"
+	"topsail/serving/catalog"
+)
+
+// announce puts two streams into the catalog: one of app a, and one of models.
+func (w *world) announce(t *testing.T) {
+	t.Helper()
+	for _, s := range []serving.Stream{
+		{Name: "wine", Kind: serving.DataStream, App: "a", Input: []string{"in"}, Output: "out", DeadLetter: "dead"},
+		{Name: "wine.models", Kind: serving.ModelStream, Input: []string{"models"}, Output: "done", DeadLetter: "dead"},
+	} {
+		if _, err := w.Apply(t.Context(), catalog.PutStream{Stream: s}, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestStreams(t *testing.T) {
+	w := having(t)
+	w.announce(t)
+	list := read[page[Stream]](t, w.ask("GET", "/streams", "")).Items
+	if len(list) != 2 || list[1].Name != "wine.models" || list[1].Kind != "model" || list[1].Suspension != nil {
+		t.Errorf("the list is %+v", list)
+	}
+	expect(t, w.ask("PUT", "/streams/wine.models/suspension?dry_run=true", ""), 200, `Stream \"wine.models\" takes nothing more`)
+	s := read[Stream](t, w.ask("PUT", "/streams/wine.models/suspension", `{"reason":"bad models"}`))
+	if s.Suspension == nil || s.Suspension.Reason != "bad models" || s.Suspension.By != "admin" || !s.Suspension.Since.Equal(w.now) {
+		t.Errorf("suspended it is %+v", s.Suspension)
+	}
+	if cat := w.Catalog(); cat.Streams["wine.models"].Suspension == nil || cat.Streams["wine"].Suspension != nil {
+		t.Errorf("the catalog has %+v", cat.Streams)
+	}
+	expectCode(t, w.ask("DELETE", "/streams/wine.models", ""), 409, "in_use", "resume it first")
+	expect(t, w.ask("DELETE", "/streams/wine.models/suspension?dry_run=true", ""), 200, `Stream \"wine.models\" goes on`)
+	expect(t, w.ask("DELETE", "/streams/wine.models/suspension", ""), 200, "!", "suspension")
+	expect(t, w.ask("DELETE", "/streams/wine.models?dry_run=true", ""), 200, `Stream \"wine.models\" is forgotten`)
+	expect(t, w.ask("DELETE", "/streams/wine.models", ""), 204)
+	expectCode(t, w.ask("GET", "/streams/wine.models", ""), 404, "not_found")
+	expectCode(t, w.ask("PUT", "/streams/none/suspension", ""), 404, "not_found")
+	expectCode(t, w.ask("PUT", "/streams/wine/suspension", `{"why":"x"}`), 400, "invalid")
+	expectCode(t, w.ask("PUT", "/streams/wine/suspension", `{"reason":"`+strings.Repeat("x", 1025)+`"}`), 400, "invalid")
+}
+
+// TestStreamsOfOthers are hidden from keys for some apps.
+func TestStreamsOfOthers(t *testing.T) {
+	w := having(t)
+	w.announce(t)
+	key, secret := serving.NewKey()
+	key.Name, key.Role, key.Apps, key.Created = "for b", serving.RoleOperator, []string{"b"}, w.now
+	if _, err := w.Apply(t.Context(), catalog.AddKey{Key: *key}, 0); err != nil {
+		t.Fatal(err)
+	}
+	w.keys["for b"] = secret
+	expect(t, w.askBy("for b", "GET", "/streams", ""), 200, "!", "wine")
+	expectCode(t, w.askBy("for b", "PUT", "/streams/wine/suspension", ""), 404, "not_found")
+	expectCode(t, w.askBy("for b", "PUT", "/streams/wine.models/suspension", ""), 404, "not_found")
+}
