@@ -103,7 +103,7 @@ func TestTheDashboardCanBeImported(t *testing.T) {
 			}
 		}
 	}
-	if got := strings.Join(rows, ", "); got != "Apps, Models, Stages of pipelines, Selection and feedback, Streams, Infrastructure" {
+	if got := strings.Join(rows, ", "); got != "Apps, Models, Stages of pipelines, Hosts of many models, Selection and feedback, Streams, Model streams, Infrastructure" {
 		t.Errorf("rows %s", got)
 	}
 }

@@ -125,6 +125,12 @@ default_output = "none"
 models = ["stages"]
 
 [[model]]
+name = "host"
+version = "1"
+host.memory_mb = 64
+command = ["sleep", "60"]
+
+[[model]]
 name = "stages"
 version = "1"
 input_type = "doubles"
@@ -153,6 +159,7 @@ func startLocal(t *testing.T) (metrics string) {
 	exchange(t, stages+"predict", `{"input": [1, 2]}`, `"output":[5.0,7.0]`)
 	exchange(t, stages+"predict", `{"input": [1, -2]}`, "Dropped: stage scale: a number is below zero")
 	metrics = opsLine.FindString(p.said())
+	until(t, "the host", p, func() bool { return strings.Contains(fetch(t, metrics), "\ntopsail_host_models{") })
 	asked := 0
 	until(t, "demand and capacity", p, func() bool {
 		asked++ // each question is another one, so that no cache answers it
@@ -198,6 +205,13 @@ app = "sum"
 input = ["in"]
 output = "out"
 dead_letter = "dead"
+broker = "redis"
+
+[[model_stream]]
+name = "sums.models"
+input = ["updates"]
+output = "acknowledgements"
+dead_letter = "refused"
 broker = "redis"
 `
 
