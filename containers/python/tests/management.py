@@ -23,7 +23,7 @@ from contract import Breach
 
 from topsail import bundle, testing
 from topsail.runtime.folder import Folder, decoded
-from topsail.runtime.start import load
+from topsail.runtime.load import load
 
 TIME = "2030-01-31T12:00:00Z"
 
@@ -52,6 +52,7 @@ class Management:
         self.current: dict[str, str] = {}
         self.previous: dict[str, str] = {}
         self.artifacts: dict[str, bytes] = {}
+        self.streams: dict[str, dict[str, Any]] = {}
         self.keys: dict[str, dict[str, Any]] = {}
         self.audits = [_audit(i) for i in range(7)]
         self.reasons: deque[str] = deque()  # what replicas say, one for each look, before they are ready
@@ -278,6 +279,25 @@ class Management:
         entries = {e["id"]: e for e in self.audits if name in ("", e["name"]) and who in ("", e["who"])}
         return 200, self._page(list(entries), query, entries.__getitem__)
 
+    def listStreams(self, **query):
+        return 200, self._page(sorted(self.streams), query, self.streams.__getitem__)
+
+    def getStream(self, stream):
+        return 200, self._stream(stream)
+
+    def suspendStream(self, stream, body=None, **query):
+        suspension = {"since": TIME, "by": "ann"} | (body or {})
+        return self._change_stream(self._stream(stream) | {"suspension": suspension}, query)
+
+    def resumeStream(self, stream, **query):
+        open_ = {k: v for k, v in self._stream(stream).items() if k != "suspension"}
+        return self._change_stream(open_, query)
+
+    def deleteStream(self, stream, **query):
+        if "suspension" in self._stream(stream):
+            raise Refusal(409, "in_use", f"stream {stream!r} is suspended; resume it first")
+        return self._gone("stream", stream, query, lambda: self.streams.pop(stream))
+
     def listKeys(self, **query):
         return 200, self._page(sorted(self.keys), query, self.keys.__getitem__)
 
@@ -476,6 +496,17 @@ class Management:
             "manifest": manifest,
             "used_by": used,
         }
+
+    def _stream(self, stream: str) -> dict[str, Any]:
+        if stream not in self.streams:
+            raise Refusal(404, "not_found", f"there is no stream {stream!r}")
+        return self.streams[stream]
+
+    def _change_stream(self, stream: dict[str, Any], query: dict[str, Any]) -> tuple[int, Any]:
+        if query.get("dry_run"):
+            return 200, _rehearsal("update", "stream", stream["name"])
+        self.streams[stream["name"]] = stream
+        return 200, stream
 
     def _key(self, key: str) -> dict[str, Any]:
         if key not in self.keys:

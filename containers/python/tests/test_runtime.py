@@ -15,7 +15,7 @@ from topsail.bundle import MANIFEST
 from topsail.runtime.folder import Folder
 from topsail.runtime.r import RError
 from topsail.runtime.refusal import Refused
-from topsail.runtime.start import load
+from topsail.runtime.load import load
 
 OTHER = "3.9" if PYTHON != "3.9" else "3.8"
 

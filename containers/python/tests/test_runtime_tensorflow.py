@@ -9,7 +9,7 @@ from sidecar import HERE
 from topsail import testing
 from topsail.runtime.folder import Folder
 from topsail.runtime.refusal import Refused
-from topsail.runtime.start import load
+from topsail.runtime.load import load
 
 
 @pytest.fixture(autouse=True)

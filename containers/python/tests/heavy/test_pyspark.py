@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from topsail import testing
 from topsail.runtime.folder import Folder
-from topsail.runtime.start import load
+from topsail.runtime.load import load
 
 
 def outputs(model, inputs):

@@ -9,7 +9,7 @@ from topsail import bundle, testing
 from topsail.deploy.failure import DeployFailed
 from topsail.runtime.folder import Folder
 from topsail.runtime.refusal import Refused
-from topsail.runtime.start import load
+from topsail.runtime.load import load
 
 
 def linear():

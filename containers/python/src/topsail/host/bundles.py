@@ -12,7 +12,7 @@ from ..loading import WarmUpFailed, prepare, warm_up
 from ..runner import Runner
 from ..runtime.folder import Folder
 from ..runtime.refusal import Refused
-from ..runtime.start import load
+from ..runtime.load import load
 from ..settings import SettingsError
 from ..wire.load import Load
 from . import modules

@@ -19,7 +19,8 @@ from ..loading import prepare
 from ..rehearsal import Answer, rehearse
 from ..runner import Runner
 from .folder import Folder
-from .start import guarded, load
+from .load import load
+from .start import guarded
 
 HOSTED = "hosted"
 _BATCH = 3  # inputs: a model that was only ever tried on one may fail on more
