@@ -18,7 +18,7 @@ BENCH    ?= all
 OFFSET   ?= 0
 OUTAGE   ?= 20s
 
-.PHONY: help build ui pmml run servers cluster cluster-down test test-ui test-go test-python test-jvm test-runtimes test-api test-demo test-rules faults test-faults test-kills bench figures selection fuzz lint fmt fix clean
+.PHONY: help build ui pmml run servers cluster cluster-down test test-ui test-go test-python test-jvm test-runtimes test-api test-demo test-rules faults test-faults bench figures selection fuzz lint fmt fix clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -78,9 +78,6 @@ faults: servers ## break a real cluster under load, servers being away for OUTAG
 
 test-faults: ## the same with servers away for a minute
 	@$(MAKE) faults OUTAGE=60s
-
-test-kills: servers ## kill a Kafka of one broker, which does not always survive that: docs/adr/0018-streams.md
-	TOPSAIL_TEST_KILLS=1 go test -count=5 -v -run 'TestStream/a_broker|TestStreamsOfACluster/kafka' ./internal/kafkastream ./cmd/topsail
 
 figures: build servers ## measure a cluster: from zero, steps, rollouts, changes, many versions
 	go run ./internal/figures

@@ -174,14 +174,12 @@ func TestStreamsOfACluster(t *testing.T) {
 			c.replica("r4", "1")
 		})
 		meanwhile("a consumer leaves, and comes back", func() { c.end("s2"); c.stream("s2", file) })
-		if !b.kafka() || servers.Kills() { // docs/adr/0018-streams.md: a single Kafka may forget to end a transaction
-			meanwhile("the broker is killed, and starts again", func() {
-				b.server.Kill()
-				if err := b.server.Start(t.Context()); err != nil {
-					t.Fatalf("%v\n%s", err, b.server.LogTail())
-				}
-			})
-		}
+		meanwhile("the broker is killed, and starts again", func() {
+			b.server.Kill()
+			if err := b.server.Start(t.Context()); err != nil {
+				t.Fatalf("%v\n%s", err, b.server.LogTail())
+			}
+		})
 		meanwhile("the model is replaced", func() {
 			c.replica("r5", "2")
 			file = c.seed(b, "2")

@@ -79,20 +79,13 @@ func startRedis(t *testing.T) *streamBroker {
 	}
 }
 
-// startKafka starts a broker and a controller of its own, which outlives it: one that is
-// both and is killed in the middle of a transaction may forget to end that.
 func startKafka(t *testing.T) *streamBroker {
 	t.Helper()
-	ports, err := servers.FreePorts(4)
+	ports, err := servers.FreePorts(3)
 	if err != nil {
 		t.Fatal(err)
 	}
-	controller, err := servers.KafkaController(t.TempDir(), ports+3)
-	if err != nil {
-		t.Fatal(err)
-	}
-	startServer(t, controller)
-	server, err := servers.Kafka(t.TempDir(), ports, servers.KafkaOptions{Controller: ports + 3})
+	server, err := servers.Kafka(t.TempDir(), ports, servers.KafkaOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

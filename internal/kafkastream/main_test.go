@@ -83,24 +83,6 @@ func own(t testing.TB, opt servers.KafkaOptions) *servers.Server {
 	return server
 }
 
-// controller is one for a broker that is killed, and its port.
-func controller(t testing.TB) int {
-	t.Helper()
-	port, err := servers.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
-	server, err := servers.KafkaController(t.TempDir(), port)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := server.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Kill)
-	return port
-}
-
 func logger(t testing.TB) *slog.Logger {
 	return slog.New(slog.NewTextHandler(t.Output(), nil))
 }
@@ -181,7 +163,7 @@ func TestStream(t *testing.T) {
 	contract.Stream(t, func(t *testing.T, private bool) contract.StreamBroker {
 		server := shared.start(t)
 		if private {
-			server = own(t, servers.KafkaOptions{Controller: controller(t)})
+			server = own(t, servers.KafkaOptions{})
 		}
 		b := broker(t, server.Addr)
 		in, out, other := fresh(t, b, 4, nil), fresh(t, b, 3, nil), fresh(t, b, 1, nil)
@@ -199,7 +181,7 @@ func TestStream(t *testing.T) {
 			Write: func(messages []serving.StreamMessage) { write(t, b, messages...) },
 			Read:  func(stream string) []serving.StreamRecord { return read(t, b, stream) },
 			Restart: func() {
-				server.Interrupt()
+				server.Kill()
 				if err := server.Start(t.Context()); err != nil {
 					t.Fatal(err)
 				}

@@ -137,19 +137,6 @@ func (s *Server) Stop() {
 	}
 }
 
-// Kills says whether servers are to be killed that do not survive each crash as they
-// should: where the variable TOPSAIL_TEST_KILLS is set.
-func Kills() bool { return os.Getenv("TOPSAIL_TEST_KILLS") != "" }
-
-// Interrupt kills the server if Kills, and else ends it in the orderly way.
-func (s *Server) Interrupt() {
-	if Kills() {
-		s.Kill()
-	} else {
-		s.Stop()
-	}
-}
-
 // Kill ends the server at once, as a power cut does.
 func (s *Server) Kill() {
 	if s.Running() {
