@@ -9,6 +9,7 @@ from dataclasses import fields
 import contract
 import pytest
 from gateway import CUT, HANG, Gateway
+from management import TIME
 
 import topsail
 from topsail import bundle
@@ -134,6 +135,46 @@ def test_artifacts(client, management):
         client.artifacts.upload(b"junk")
 
 
+@pytest.fixture
+def streams(management):
+    """A stream of records and one of models, as processes announce them."""
+    ends = {"output": "done", "dead_letter": "dead"}
+    records = {"name": "wine", "kind": "data", "app": "wine", "input": ["records"]} | ends
+    models = {"name": "wine.models", "kind": "model", "input": ["models"]} | ends
+    management.streams = {stream["name"]: stream for stream in (records, models)}
+
+
+def test_streams(client, streams, management):
+    assert [(s.name, s.kind, s.app) for s in client.streams.list()] == [
+        ("wine", "data", "wine"),
+        ("wine.models", "model", None),
+    ]
+    models = client.streams.get("wine.models")
+    assert (models.input, models.output, models.dead_letter, models.suspension) == (["models"], "done", "dead", None)
+    suspended = client.streams.suspend(models, reason="version 7 is bad")
+    assert suspended.suspension == {"since": TIME, "by": "ann", "reason": "version 7 is bad"}
+    assert client.streams.get("wine.models") == suspended
+    with pytest.raises(topsail.Conflict, match="is suspended; resume it first") as e:
+        client.streams.delete(models)
+    assert e.value.code == "in_use"
+    assert client.streams.resume("wine.models") == models
+    assert client.streams.delete("wine.models") is None
+    with pytest.raises(topsail.NotFound):
+        client.streams.get("wine.models")
+    assert "reason" not in client.streams.suspend("wine").suspension
+    assert management.did("PUT")[-1] == "PUT /api/v1/streams/wine/suspension"
+
+
+def test_what_was_said_of_a_stream_may_be_said_again(client, streams, management):
+    management.faults.extend(["cut", 503])
+    assert client.streams.suspend("wine").suspension
+    management.faults.append("cut")
+    assert client.streams.resume("wine").suspension is None
+    management.faults.append("cut")
+    assert client.streams.delete("wine") is None
+    assert len(management.did()) == 3 + 2 + 2
+
+
 def test_keys(client):
     made = client.keys.create("ann", "deployer", apps=["wine"], limit={"per_second": 5})
     assert (made.secret, made.apps, made.role) == ("shown-once", ["wine"], "deployer")
@@ -175,8 +216,8 @@ def test_a_page_that_leads_to_itself():
         gateway.stop()
 
 
-def test_dry_runs_change_nothing(client, wine, management):
-    before = client.system.export()
+def test_dry_runs_change_nothing(client, wine, streams, management):
+    before = client.system.export(), list(client.streams.list())
     asked = [
         client.apps.create("beer", dry_run=True),
         client.apps.put(wine, dry_run=True),
@@ -184,12 +225,15 @@ def test_dry_runs_change_nothing(client, wine, management):
         client.apps.delete("wine", dry_run=True),
         client.versions.create("forest", "9", bundle=BUNDLE.digest, dry_run=True),
         client.versions.delete("forest", "1", dry_run=True),
+        client.streams.suspend("wine", reason="a rehearsal", dry_run=True),
+        client.streams.resume("wine", dry_run=True),
+        client.streams.delete("wine", dry_run=True),
         client.keys.create("ann", "viewer", dry_run=True),
     ]
     assert {type(a) for a in asked} == {record.Rehearsal}
     assert asked[0].effects == ["beer would be created"]
     assert asked[-1].changes == [{"action": "create", "kind": "key", "name": "ann"}]
-    assert client.system.export() == before
+    assert (client.system.export(), list(client.streams.list())) == before
 
 
 def test_a_change_of_what_was_read_before_somebody_changed_it(client, wine):
@@ -417,7 +461,7 @@ def run(management, use):
     return asyncio.run(main())
 
 
-def test_everything_awaited(management):
+def test_everything_awaited(management, streams):
     async def use(client):
         await client.artifacts.upload(BUNDLE)
         await client.versions.create("forest", "1", bundle=BUNDLE.digest)
@@ -429,6 +473,10 @@ def test_everything_awaited(management):
         assert [u.kind async for u in client.usage()] == ["app", "version"]
         assert (await client.apps.usage("wine")).usage == (await client.versions.usage("forest", "1")).usage == 3
         assert [line async for line in client.replicas.logs("forest-1-0")] == ["loading", "réady"]
+        assert [s.name async for s in client.streams.list()] == ["wine", "wine.models"]
+        assert (await client.streams.suspend("wine")).suspension == {"since": TIME, "by": "ann"}
+        assert (await client.streams.resume("wine")) == (await client.streams.get("wine"))
+        assert (await client.streams.delete("wine")) is None
         assert isinstance(await client.apps.delete("wine", dry_run=True), record.Rehearsal)
         with pytest.raises(topsail.NotFound):
             await client.models.get("other")
@@ -479,6 +527,7 @@ def test_streams_awaited(management):
         record.Replica,
         record.Artifact,
         record.AuditEntry,
+        record.Stream,
         record.Key,
         record.Decision,
         record.Usage,

@@ -46,6 +46,7 @@ async function others(browser) {
       for (const [name, path, text] of [
         ['models', '/ui/models', 'There is no model yet'],
         ['replicas', '/ui/replicas', 'No replica runs'],
+        ['streams', '/ui/streams', 'No stream has been served'],
         ['usage', '/ui/usage', 'There is no app yet'],
         ['scaling', '/ui/scaling', 'nothing to scale'],
         ['audit', '/ui/audit', 'No change is like this'],

@@ -23,6 +23,7 @@ export const places = [
   ['replicas', '/ui/replicas', 'wine-forest'],
   ['replica', '/ui/replicas/DIGITS', 'Time of a batch by its size'],
   ['replica-stages', '/ui/replicas/SCANS', 'lost with their worker'],
+  ['streams', '/ui/streams', 'version 7 is bad'],
   ['usage', '/ui/usage', 'Versions of models'],
   ['scaling', '/ui/scaling', 'scheduler-1 leads'],
   ['pool', '/ui/scaling/digits-cnn/2024-11', 'load test this afternoon'],

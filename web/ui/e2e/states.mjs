@@ -12,7 +12,7 @@ export async function states() {
   mkdirSync(pictures, {recursive: true})
   const browser = await launch()
   try {
-    for (const scene of [stale, failing, signedOut, viewer, hostile, keyboard, themes, narrow]) {
+    for (const scene of [stale, failing, signedOut, viewer, streams, hostile, keyboard, themes, narrow]) {
       const mock = await start({secured: scene === signedOut || scene === viewer})
       try {
         await scene(browser, mock)
@@ -87,11 +87,57 @@ async function viewer(browser, {url, world}) {
     ['/ui/models/fraud-gbm', 'Roll back to 3'],
     ['/ui/models/digits-svm/7', 'Set replicas'],
     ['/ui/models/digits-svm/7', 'Pause scaling'],
+    ['/ui/streams', 'Suspend scans'],
+    ['/ui/streams', 'Forget scans'],
   ]) {
     await page.goto(url + path)
     assert.ok(await page.getByRole('button', {name: button}).isDisabled(), `${button} is not for viewers`)
   }
   assert.equal(await page.getByRole('link', {name: 'Keys'}).count(), 0)
+  await context.close()
+}
+
+// A stream is suspended by one person, and resumed and forgotten by another, whose page sees each change by itself.
+async function streams(browser, {url}) {
+  const {page, context, wrong} = await open(browser, url)
+  const other = await context.newPage()
+  const soon = {timeout: 5000} // sooner than the pages ask by themselves
+  const row = (of) => of.getByRole('row', {name: /^wine data/})
+  for (const one of [page, other]) {
+    await one.goto(url + '/ui/streams')
+    await row(one).getByText('Open').waitFor()
+    await one.getByText('Live', {exact: true}).waitFor()
+  }
+  await page.getByRole('button', {name: 'Suspend wine', exact: true}).click()
+  await page.getByLabel('Why').fill('version 8 is no better')
+  await page.screenshot({path: join(pictures, 'state-suspend.png')})
+  assert.deepEqual(await serious(page), [])
+  await page.getByRole('dialog').getByRole('button', {name: 'Suspend'}).click()
+  await page.getByText('wine is suspended.').waitFor()
+
+  await row(other).getByText('by local: version 8 is no better').waitFor(soon)
+  assert.ok(await other.getByRole('button', {name: 'Forget wine', exact: true}).isDisabled(), 'what is suspended is kept')
+  await other.getByRole('button', {name: 'Resume wine', exact: true}).click()
+  await other.getByText('goes on from where it was').waitFor()
+  await other.screenshot({path: join(pictures, 'state-resume.png')})
+  assert.deepEqual(await serious(other), [])
+  await other.getByRole('dialog').getByRole('button', {name: 'Resume'}).click()
+  await row(page).getByText('Open').waitFor(soon)
+
+  await other.getByRole('button', {name: 'Forget tills'}).click()
+  await other.getByText('is forgotten, unless a process serves it').waitFor()
+  await other.getByRole('dialog').getByRole('button', {name: 'Forget'}).click()
+  await page.getByRole('row', {name: /^tills/}).waitFor({state: 'detached', ...soon})
+
+  await page.request.post(url + '/mock/break/' + encodeURIComponent('/streams'))
+  await page.getByRole('button', {name: 'Suspend scans'}).click()
+  await page.getByRole('dialog').getByRole('button', {name: 'Suspend'}).click()
+  await page.getByRole('dialog').getByText('Redis does not answer').waitFor()
+  await page.getByRole('dialog').getByRole('button', {name: 'Cancel'}).click()
+  await page.request.post(url + '/mock/break/')
+  await page.goto(url + '/ui/audit?kind=stream')
+  await page.getByText('deleted stream tills').waitFor()
+  assert.deepEqual(wrong, [])
   await context.close()
 }
 
@@ -119,6 +165,15 @@ async function hostile(browser, {url, world}) {
   for (const replica of world.replicas.values()) replica.reason = script
   world.decide({model: 'tone', version: '12', from: 1, to: 2, rule: script, reason: script})
   world.audit(script, 'update', 'app', name, {a: script}, {a: script + '!'})
+  world.stream({
+    name,
+    kind: 'data',
+    app: script,
+    input: [script],
+    output: script,
+    dead_letter: script,
+    suspension: {since: script, by: script, reason: script},
+  })
   world.key({name: script, role: 'viewer'})
   const {page, context, wrong} = await open(browser, url)
   const app = encodeURIComponent(name)
@@ -134,6 +189,7 @@ async function hostile(browser, {url, world}) {
     '/ui/models/tone/12',
     '/ui/models/tone/12?tab=job',
     '/ui/models/tone/12?tab=usage',
+    '/ui/streams',
     '/ui/usage',
     '/ui/replicas',
     '/ui/scaling',

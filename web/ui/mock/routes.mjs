@@ -87,6 +87,19 @@ export function routes(world) {
       'Cached answers of the other version are not used.',
     ]
   }
+  const stream = (name) => world.streams.get(name) ?? raise(missing('stream', name))
+  const changeStream = (who, q, before, after, effect) => {
+    const {name} = before
+    const action = after ? 'update' : 'delete'
+    const dry = rehearse(q, [{action, kind: 'stream', name, before, after}], [effect])
+    if (dry) return dry
+    if (after) world.stream(after)
+    else world.streams.delete(name)
+    world.revision++
+    world.audit(who, action, 'stream', name, before, after)
+    world.catalogChanged({})
+    return after ? {status: 200, body: after} : {status: 204}
+  }
   const page = (items, q) => {
     const limit = Number(q.get('limit') ?? 1000)
     const from = Number(q.get('cursor') ?? 0)
@@ -508,6 +521,46 @@ export function routes(world) {
           q,
         ),
       }),
+    ],
+    [
+      'GET',
+      '/streams',
+      ({q}) => ({
+        body: page(
+          [...world.streams.values()].sort((a, b) => (a.name < b.name ? -1 : 1)),
+          q,
+        ),
+      }),
+    ],
+    ['GET', '/streams/:stream', ({args}) => ({body: stream(args.stream)})],
+    [
+      'PUT',
+      '/streams/:stream/suspension',
+      ({args, body, q, who}) => {
+        const before = stream(args.stream)
+        const since = before.suspension?.since ?? new Date().toISOString()
+        const suspension = {since, by: who, ...(body?.reason && {reason: body.reason})}
+        const effect = `Stream "${args.stream}" takes nothing more: its records wait in the broker.`
+        return changeStream(who, q, before, {...before, suspension}, effect)
+      },
+    ],
+    [
+      'DELETE',
+      '/streams/:stream/suspension',
+      ({args, q, who}) => {
+        const {suspension, ...open} = stream(args.stream)
+        return changeStream(who, q, stream(args.stream), open, `Stream "${args.stream}" goes on from where it was.`)
+      },
+    ],
+    [
+      'DELETE',
+      '/streams/:stream',
+      ({args, q, who}) => {
+        const before = stream(args.stream)
+        if (before.suspension) throw new Problem(409, 'In use', `stream "${args.stream}" is suspended; resume it first`, 'in_use')
+        const effect = `Stream "${args.stream}" is forgotten, unless a process serves it, which announces it again.`
+        return changeStream(who, q, before, undefined, effect)
+      },
     ],
     [
       'GET',

@@ -182,11 +182,28 @@ export function small(world) {
     {state: 'starting', reason: '[strokes/0] FileNotFoundError: curves.npz', in_flight: 0, queue_length: 0},
   )
   world.pin('digits-cnn', '2024-11', {count: 2, until: new Date(Date.now() + 2 * hour).toISOString(), reason: 'load test this afternoon'})
+  streams(world)
   history(world)
   world.key({name: 'ana', role: 'admin'})
   world.key({name: 'ci', role: 'deployer', apps: ['wine', 'digits'], expires: new Date(Date.now() + 40 * 24 * hour).toISOString()})
   world.key({name: 'shop', role: 'query', apps: ['fraud'], limit: {per_second: 200, burst: 400}})
   world.key({name: 'on-call', role: 'operator'})
+}
+
+function streams(world) {
+  const named = (name) => ({name, output: `${name}.results`, dead_letter: `${name}.dead`})
+  world.stream({...named('wine'), kind: 'data', app: 'wine', input: ['wine.records']})
+  world.stream({...named('scans'), kind: 'data', app: 'scans', input: ['scans.north', 'scans.south', 'scans.east', 'scans.west']})
+  world.stream({...named('tills'), kind: 'data', input: ['tills.fields']})
+  world.stream({...named('receipts'), kind: 'data', app: 'receipts', input: ['receipts.records']})
+  world.stream({
+    name: 'wine.models',
+    kind: 'model',
+    input: ['wine.updates'],
+    output: 'wine.deployed',
+    dead_letter: 'wine.refused',
+    suspension: {since: new Date(Date.now() - 12 * 60e3).toISOString(), by: 'on-call', reason: 'version 7 is bad'},
+  })
 }
 
 function history(world) {
@@ -237,6 +254,8 @@ function history(world) {
   )
   a(31, 'on-call', 'update', 'version', 'digits-cnn:2024-11', {pin: null}, {pin: {count: 2, reason: 'load test this afternoon'}})
   a(20, 'on-call', 'restart', 'replica', 'tone-12-0', undefined, undefined)
+  const stream = {name: 'wine.models', kind: 'model', input: ['wine.updates']}
+  a(12, 'on-call', 'update', 'stream', 'wine.models', stream, {...stream, suspension: {by: 'on-call', reason: 'version 7 is bad'}})
   a(8, 'ana', 'create', 'key', 'shop', undefined, {name: 'shop', role: 'query', apps: ['fraud']})
 }
 

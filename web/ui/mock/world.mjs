@@ -14,6 +14,7 @@ export class World extends EventEmitter {
   versions = new Map() // by model:version
   replicas = new Map()
   artifacts = new Map()
+  streams = new Map()
   keys = new Map()
   secrets = new Map() // id to secret
   decisions = [] // the newest first, once settled
@@ -50,6 +51,10 @@ export class World extends EventEmitter {
     this.versions.set(`${model}:${version.version}`, {model, origin: 'api', replicas: 1, ...version})
     this.touch('model', model)
     this.touch('version', `${model}:${version.version}`)
+  }
+
+  stream(stream) {
+    this.streams.set(stream.name, stream)
   }
 
   pin(model, version, pin) {
@@ -405,6 +410,7 @@ export class World extends EventEmitter {
           revision: this.revision,
         },
         {role: 'scheduler', name: 'scheduler-2', addr: '10.0.0.22:1339', state: 'ok', detail: 'stands by', revision: this.revision},
+        {role: 'stream', name: 'stream-1', addr: '10.0.0.41:1341', state: 'ok'},
         {role: 'web', name: 'web-1', addr: '10.0.0.31:1338', state: 'ok', detail: '3 sessions', revision: this.revision},
       ],
       servers: [

@@ -32,6 +32,7 @@ describe('to', () => {
     expect(to('app', {app: 'wine'}, {tab: 'try', window: undefined, q: ''})).toBe('/ui/apps/wine?tab=try'))
   it('knows the pages of objects', () => {
     expect(addressOf('version', 'digits-svm:7')).toBe('/ui/models/digits-svm/7')
+    expect(addressOf('stream', 'wine.models')).toBe('/ui/streams?q=wine.models')
     expect(addressOf('version', 'damaged')).toBe('')
     expect(addressOf('artifact', 'sha256:00')).toBe('')
   })

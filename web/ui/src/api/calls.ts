@@ -81,6 +81,16 @@ export async function usage(model?: string, signal?: AbortSignal): Promise<T.Usa
   return all
 }
 
+export const streams = (signal?: AbortSignal) =>
+  client.get<T.Page<T.Stream>>('/streams', {query: {limit: pageSize}, ...(signal && {signal})})
+export const suspendStream = (stream: string, reason: string) =>
+  client.send<T.Stream>('PUT', path('streams', stream, 'suspension'), {body: reason ? {reason} : {}})
+export const rehearseResumeStream = (stream: string) =>
+  client.send<T.Rehearsal>('DELETE', path('streams', stream, 'suspension'), {query: dry})
+export const resumeStream = (stream: string) => client.send<T.Stream>('DELETE', path('streams', stream, 'suspension'))
+export const rehearseForgetStream = (stream: string) => client.send<T.Rehearsal>('DELETE', path('streams', stream), {query: dry})
+export const forgetStream = (stream: string) => client.send<void>('DELETE', path('streams', stream))
+
 export const getReplica = (replica: string) => client.get<T.Replica>(path('replicas', replica))
 export const restart = (replica: string) => client.send<void>('POST', path('replicas', replica, 'restart'), {once: true})
 export const drain = (replica: string) => client.send<void>('POST', path('replicas', replica, 'drain'), {once: true})

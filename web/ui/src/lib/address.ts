@@ -17,6 +17,8 @@ export function addressOf(kind: string | undefined, name: string | undefined): s
       return to('replica', {replica: name})
     case 'key':
       return to('keys')
+    case 'stream':
+      return to('streams', {}, {q: name})
     case 'server':
       return to('cluster')
     default:

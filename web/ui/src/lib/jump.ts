@@ -5,6 +5,7 @@ const places: Record<string, string> = {
   m: 'models',
   r: 'replicas',
   s: 'scaling',
+  t: 'streams',
   u: 'usage',
   c: 'cluster',
   a: 'audit',

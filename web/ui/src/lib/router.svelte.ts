@@ -17,6 +17,7 @@ export const routes: Record<string, string> = {
   version: '/models/:model/:version',
   replicas: '/replicas',
   replica: '/replicas/:replica',
+  streams: '/streams',
   usage: '/usage',
   scaling: '/scaling',
   pool: '/scaling/:model/:version',

@@ -27,6 +27,7 @@ class AwaitedNouns:
         self.versions = self._awaited(nouns.versions)
         self.replicas = self._awaited(nouns.replicas)
         self.artifacts = self._awaited(nouns.artifacts)
+        self.streams = self._awaited(nouns.streams)
         self.keys = self._awaited(nouns.keys)
         self.system = self._awaited(nouns.system)
         self.decisions = self.system.decisions

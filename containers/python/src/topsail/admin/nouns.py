@@ -8,6 +8,7 @@ from .connection import Admin
 from .keys import Keys
 from .models import Models
 from .replicas import Replicas
+from .streams import Streams
 from .system import System
 from .versions import Versions
 
@@ -21,6 +22,7 @@ class Nouns:
         self.versions = Versions(admin)
         self.replicas = Replicas(admin)
         self.artifacts = Artifacts(admin)
+        self.streams = Streams(admin)
         self.keys = Keys(admin)
         self.system = System(admin)
         self.decisions = self.system.decisions

@@ -155,6 +155,19 @@ class Artifact(Record):
 
 
 @dataclass(repr=False)
+class Stream(Record):
+    """`suspension` says since when the stream takes nothing, by whose word and why; None where it takes records."""
+
+    name: str
+    kind: str  # data or model
+    input: list[str]
+    output: str
+    dead_letter: str
+    app: str | None = None  # that predicts the records of a data stream
+    suspension: dict[str, Any] | None = None
+
+
+@dataclass(repr=False)
 class Key(Record):
     """`secret` is there once, when the key is made."""
 
