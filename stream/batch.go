@@ -15,7 +15,6 @@ import (
 // batch is the records of one poll on their way to their results.
 type batch struct {
 	job   *Job
-	began time.Time
 	items []item
 }
 
@@ -25,9 +24,9 @@ type item struct {
 	request    Request
 	query      serving.Query
 	prediction serving.Prediction
-	poison     *poison // nil: it gets a result
-	repeated   bool    // its result is committed already, and it gets nothing more
-	tooLarge   int     // how often the broker has found its dead letter too large
+	poison     *poison       // nil: it gets a result
+	repeated   bool          // its result is committed already, and it gets nothing more
+	length     letter.Length // of its dead letter
 }
 
 // read decodes the records. It waits for apps that the job cannot do without, and fails
@@ -246,41 +245,26 @@ func (b *batch) refuseDefaults() {
 	}
 }
 
-// Shorten makes the message of a record shorter, if that can be: of a result a dead letter,
-// and of one of these a shorter one.
-func (b *batch) Shorten(message int, why error) bool {
-	it := b.owners()[message]
+// Shorten makes a result a dead letter, and one of these shorter.
+func (b *batch) Shorten(record int, why error) bool {
+	it := &b.items[record]
 	if it.poison == nil {
 		it.poison = poisoned(ResultTooLarge, "the result is too large for its stream: %v", why)
 		return true
 	}
-	it.tooLarge = min(it.tooLarge+1, letter.Sizes)
-	return it.tooLarge < letter.Sizes
+	return it.length.Shorten()
 }
 
-// owners are the records that get a message, in their order.
-func (b *batch) owners() []*item {
-	owners := make([]*item, 0, len(b.items))
-	for i := range b.items {
-		if it := &b.items[i]; !it.repeated {
-			owners = append(owners, it)
-		}
+// Message is a result, or a dead letter. A record that comes again gets nothing.
+func (b *batch) Message(record int) (m serving.StreamMessage, some bool) {
+	switch it := &b.items[record]; {
+	case it.repeated:
+		return m, false
+	case it.poison != nil:
+		return b.job.letters.Letter(it.record, it.poison.why(), it.length), true
+	default:
+		return it.result(b.job.cfg.Output), true
 	}
-	return owners
-}
-
-// Messages are the results and dead letters in the order of their records.
-func (b *batch) Messages() []serving.StreamMessage {
-	owners := b.owners()
-	messages := make([]serving.StreamMessage, len(owners))
-	for i, it := range owners {
-		if it.poison != nil {
-			messages[i] = b.job.letters.Letter(it.record, it.poison.why(), it.tooLarge)
-		} else {
-			messages[i] = it.result(b.job.cfg.Output)
-		}
-	}
-	return messages
 }
 
 // result is the message of a prediction.

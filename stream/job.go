@@ -173,7 +173,7 @@ func (j *Job) Run(ctx context.Context) error {
 
 // work has records predicted.
 func (j *Job) work(ctx context.Context, records []serving.StreamRecord) (loop.Batch, error) {
-	b := &batch{job: j, began: time.Now(), items: make([]item, len(records))}
+	b := &batch{job: j, items: make([]item, len(records))}
 	if err := b.read(ctx, records); err != nil {
 		return nil, err
 	}

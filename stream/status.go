@@ -1,12 +1,9 @@
 package stream
 
 import (
-	"encoding/json"
-	"net/http"
 	"sync"
 	"time"
 
-	"topsail/internal/obs"
 	"topsail/serving"
 )
 
@@ -81,17 +78,4 @@ func (j *Job) Status() Status {
 	s.InHand, _ = j.loop.InHand()
 	j.counts.read(&s)
 	return s
-}
-
-// Page shows to operators how jobs are doing, as JSON.
-func Page(jobs []*Job) obs.Page {
-	return obs.Page{Path: "/streams", Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		list := []Status{}
-		for _, j := range jobs {
-			list = append(list, j.Status())
-		}
-		w.Header().Set("Content-Type", "application/json")
-		// A client that left needs no answer.
-		_ = json.NewEncoder(w).Encode(map[string][]Status{"streams": list})
-	})}
 }

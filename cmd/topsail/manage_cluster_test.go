@@ -170,6 +170,7 @@ func TestAClusterIsManaged(t *testing.T) {
 	t.Run("Replicas", c.handlesReplicas)
 	t.Run("Bundles", c.deploysBundles)
 	t.Run("Hosts", c.hostsModels)
+	t.Run("Models", c.streamsModels)
 	t.Run("Traffic", c.seesTraffic)
 	t.Run("Keys", c.revokesKey)
 	t.Run("Audit", c.auditsTwo)

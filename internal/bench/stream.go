@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"net/http"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -162,7 +163,7 @@ func (s *streamBroker) serve(ctx context.Context, b *bench, setup setup, format 
 		if err != nil {
 			return 0, err
 		}
-		rate, err := throughput(ctx, "http://"+c.Ops+"/streams", n)
+		rate, err := throughput(ctx, "http://"+c.Ops+statusPath, n)
 		_ = c.kill()
 		b.say("  %-32s %8.0f/s", "in "+s.name+", "+format.String(), rate)
 		return rate, err
@@ -211,11 +212,11 @@ func throughput(ctx context.Context, url string, n int) (float64, error) {
 		if err != nil {
 			return 0, err
 		}
-		var page struct{ Streams []stream.Status }
-		if err := json.Unmarshal(text, &page); err != nil {
+		var one stream.Status
+		if err := json.Unmarshal(text, &one); err != nil {
 			return 0, err
 		}
-		switch one := page.Streams[0]; {
+		switch {
 		case one.DeadLetters+one.Defaults > 0:
 			return 0, fmt.Errorf("%d dead letters and %d defaults: %s", one.DeadLetters, one.Defaults, one.LastError)
 		case one.Results == uint64(n):
@@ -254,7 +255,7 @@ func serveStream(ctx context.Context, s setup) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return g.Run(ctx, nil) })
 	group.Go(func() error {
-		return obs.ServeOps(ctx, ln[0], metrics, obs.Health{Ready: func() error { return connected(g, s) }}, nil, stream.Page([]*stream.Job{job}))
+		return obs.ServeOps(ctx, ln[0], metrics, obs.Health{Ready: func() error { return connected(g, s) }}, nil, statusPage(job))
 	})
 	group.Go(func() error { return announce(listening{Ops: ln[0].Addr().String()}) })
 	group.Go(func() error {
@@ -265,6 +266,15 @@ func serveStream(ctx context.Context, s setup) error {
 		return job.Run(ctx)
 	})
 	return group.Wait()
+}
+
+const statusPath = "/stream"
+
+// statusPage tells the measuring process how the job is doing, as JSON.
+func statusPage(job *stream.Job) obs.Page {
+	return obs.Page{Path: statusPath, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(job.Status()) // it looks again
+	})}
 }
 
 func (s streamSetup) join() (stream.Consumer, error) {

@@ -12,6 +12,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"topsail/serving"
 )
 
 // API is the management API, as far as updates need it.
@@ -84,7 +86,7 @@ func (a *API) call(ctx context.Context, r request, into any) (etag string, err e
 		}
 		body = bytes.NewReader(text)
 	}
-	request, err := a.request(ctx, r.method, r.path, body)
+	request, err := a.prepare(ctx, r.method, r.path, body)
 	if err != nil {
 		return "", err
 	}
@@ -98,7 +100,7 @@ func (a *API) call(ctx context.Context, r request, into any) (etag string, err e
 	return a.send(request, into)
 }
 
-func (a *API) request(ctx context.Context, method string, path []string, body io.Reader) (*http.Request, error) {
+func (a *API) prepare(ctx context.Context, method string, path []string, body io.Reader) (*http.Request, error) {
 	var at strings.Builder
 	at.WriteString(strings.TrimSuffix(a.URL, "/") + "/api/v1")
 	for _, segment := range path {
@@ -157,7 +159,7 @@ func (a *API) upload(ctx context.Context, file string) (digest string, err error
 	if err != nil {
 		return "", err
 	}
-	request, err := a.request(ctx, http.MethodPost, []string{"artifacts"}, f)
+	request, err := a.prepare(ctx, http.MethodPost, []string{"artifacts"}, f)
 	if err != nil {
 		return "", err
 	}
@@ -173,7 +175,6 @@ type version struct {
 	Version string   `json:"version"`
 	Bundle  string   `json:"bundle"`
 	Labels  []string `json:"labels"`
-	Current bool     `json:"current"`
 }
 
 // versions lists those of a model; none where there is no such model.
@@ -207,9 +208,9 @@ func exists(err error) bool {
 }
 
 // role is what the job's key may do.
-func (a *API) role(ctx context.Context) (string, error) {
+func (a *API) role(ctx context.Context) (serving.Role, error) {
 	var me struct {
-		Role string `json:"role"`
+		Role serving.Role `json:"role"`
 	}
 	_, err := a.call(ctx, request{method: http.MethodGet, path: []string{"me"}}, &me)
 	return me.Role, err

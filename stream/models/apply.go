@@ -1,27 +1,14 @@
 package models
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"net/http"
-	"strings"
 	"time"
 
+	"topsail/serving"
 	"topsail/stream/internal/loop"
 )
-
-// applier applies updates, each for as long as it takes.
-type applier struct {
-	*Job
-	api       *API
-	locations Locations
-	python    string // of models that name none
-	mostBytes int64
-	patience  time.Duration
-}
 
 // work is an update on its way.
 type work interface {
@@ -32,15 +19,95 @@ type work interface {
 }
 
 var (
-	errAgain = errors.New("somebody else changed it meanwhile")
-	// errKey is that of a key that may not deploy.
-	errKey = errors.New("the stream's key has not the role deployer at the management API: give it another in key_file")
+	errAgain     = errors.New("somebody else changed it meanwhile")
+	errKey       = errors.New("the stream's key has not the role deployer at the management API: give it another in key_file")
+	errSuspended = errors.New("the stream is suspended")
 )
 
-// errMissing is an app or a model that an update names, and which may still come.
-type errMissing struct{ kind, name string }
+// attemptWithin bounds one try to apply an update.
+const attemptWithin = fetchWithin + uploadWithin
 
-func (e errMissing) Error() string { return fmt.Sprintf("there is no %s %q", e.kind, e.name) }
+// finish takes an update to its end, trying again what may pass: without an end where that is
+// about the management API, and with patience where it is about the update. It fails when
+// ctx ends, when it waits and the job is to end, and unless it is to be patient with errMissing.
+func (j *Job) finish(ctx context.Context, name string, w work, patient bool) (Acknowledgement, *poison, error) {
+	if why := w.checked(); why != nil {
+		return Acknowledgement{}, why, nil
+	}
+	idle, stop := j.untilEnding(ctx)
+	defer stop()
+	left, pause := grace{most: j.cfg.Patience}, loop.Pause{}
+	for {
+		ack, err := j.attempt(ctx, w)
+		if _, missing := errors.AsType[errMissing](err); missing && !patient || err != nil && ctx.Err() != nil {
+			return Acknowledgement{}, nil, err
+		}
+		if errors.Is(err, errSuspended) {
+			left.renew()
+			if err := j.loop.Gate.Wait(idle); err != nil {
+				return Acknowledgement{}, nil, err
+			}
+			continue
+		}
+		why, _ := errors.AsType[*poison](refused(err, "it"))
+		if why == nil {
+			why = left.end(err, time.Now())
+		}
+		if err == nil || why != nil {
+			j.troubles.End(name)
+			return ack, why, nil
+		}
+		j.troubles.Begin(name, err)
+		j.metrics.again.Inc()
+		pause.Wait(idle)
+		if idle.Err() != nil {
+			return Acknowledgement{}, nil, context.Cause(idle)
+		}
+	}
+}
+
+// untilEnding is a context that also ends when the job is to end: what waits then would be
+// waited for in vain.
+func (j *Job) untilEnding(ctx context.Context) (context.Context, context.CancelFunc) {
+	idle, cancel := context.WithCancel(ctx)
+	go func() {
+		select {
+		case <-j.ending:
+			cancel()
+		case <-idle.Done():
+		}
+	}()
+	return idle, cancel
+}
+
+// attempt is one try. It is cut off when the stream is suspended, and goes on later with the
+// step that it was at.
+func (j *Job) attempt(ctx context.Context, w work) (Acknowledgement, error) {
+	ctx, cancel := context.WithTimeout(ctx, attemptWithin)
+	defer cancel()
+	open, stop := j.loop.Gate.While(ctx)
+	defer stop()
+	ack, err := w.run(open)
+	if is(err, http.StatusForbidden) {
+		err = j.forbidden(open, err)
+	}
+	if err != nil && open.Err() != nil && ctx.Err() == nil {
+		err = errSuspended
+	}
+	return ack, err
+}
+
+// forbidden tells what a good key may not do from a key that is none.
+func (j *Job) forbidden(ctx context.Context, err error) error {
+	role, asked := j.api.role(ctx)
+	switch {
+	case asked != nil:
+		return asked
+	case role.Covers(serving.RoleDeployer):
+		return poisoned(Refused, "the management API refuses it: %v", err)
+	}
+	return errKey
+}
 
 // refused makes a poison of what the API refuses because of what it was asked.
 func refused(err error, what string) error {
@@ -52,101 +119,4 @@ func refused(err error, what string) error {
 		return poisoned(ModelTooLarge, "the management API refuses %s: %v", what, err)
 	}
 	return poisoned(Refused, "the management API refuses %s: %v", what, err)
-}
-
-func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
-
-// content opens the model itself.
-func (a *applier) content(ctx context.Context, m *Model) (io.ReadCloser, error) {
-	if m.Location == "" {
-		return io.NopCloser(bytes.NewReader(m.Data)), nil
-	}
-	return a.locations.open(ctx, m.Location)
-}
-
-// apply takes an update to its end, trying again what may pass: without an end where that is
-// about the management API, and with patience where it is about the update. It fails when
-// ctx ends, and unless it is to be patient with errMissing.
-func (a *applier) apply(ctx context.Context, name string, w work, patient bool) (Acknowledgement, *poison, error) {
-	if why := w.checked(); why != nil {
-		return Acknowledgement{}, why, nil
-	}
-	idle, stop := a.untilEnding(ctx)
-	defer stop()
-	began, pause := time.Now(), loop.Pause{}
-	for {
-		if err := a.loop.Gate.Wait(idle); err != nil {
-			return Acknowledgement{}, nil, err
-		}
-		ack, err := a.attempt(ctx, w)
-		if _, missing := errors.AsType[errMissing](err); missing && !patient {
-			return Acknowledgement{}, nil, err
-		}
-		why, final := a.judge(err, time.Since(began))
-		switch {
-		case final:
-			a.troubles.End(name)
-			return ack, why, nil
-		case ctx.Err() != nil:
-			return Acknowledgement{}, nil, context.Cause(ctx)
-		}
-		a.troubles.Begin(name, err)
-		a.metrics.again.Inc()
-		pause.Wait(idle)
-		if idle.Err() != nil {
-			return Acknowledgement{}, nil, context.Cause(idle)
-		}
-	}
-}
-
-// untilEnding is a context that also ends when the job is to end: what waits then would be
-// waited for in vain.
-func (a *applier) untilEnding(ctx context.Context) (context.Context, context.CancelFunc) {
-	idle, cancel := context.WithCancel(ctx)
-	go func() {
-		select {
-		case <-a.ending:
-			cancel()
-		case <-idle.Done():
-		}
-	}()
-	return idle, cancel
-}
-
-// attempt is one try, which may not take for ever.
-func (a *applier) attempt(ctx context.Context, w work) (Acknowledgement, error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*fetchWithin)
-	defer cancel()
-	ack, err := w.run(ctx)
-	if is(err, http.StatusForbidden) {
-		err = a.forbidden(ctx, err)
-	}
-	return ack, err
-}
-
-// forbidden tells what a good key may not do from a key that is none.
-func (a *applier) forbidden(ctx context.Context, err error) error {
-	role, asked := a.api.role(ctx)
-	switch {
-	case asked != nil:
-		return asked
-	case role == "deployer" || role == "admin":
-		return poisoned(Refused, "the management API refuses it: %v", err)
-	}
-	return errKey
-}
-
-// judge says whether an update is at its end, and if it is one, the poison.
-func (a *applier) judge(err error, since time.Duration) (why *poison, final bool) {
-	if p, ok := errors.AsType[*poison](err); ok || err == nil {
-		return p, true
-	}
-	if away, ok := errors.AsType[errAway](err); ok && since >= a.patience {
-		return poisoned(LocationAway, "the model cannot be fetched: %v", away.err), true
-	}
-	if missing, ok := errors.AsType[errMissing](err); ok && since >= a.patience {
-		return poisoned(Unknown, "%v: make it, and send the update again", missing), true
-	}
-	why, final = errors.AsType[*poison](refused(err, "it"))
-	return why, final
 }

@@ -10,7 +10,6 @@ import (
 	"topsail/serving"
 	"topsail/stream"
 	"topsail/stream/internal/letter"
-	"topsail/stream/internal/loop"
 )
 
 // batch is the records of one poll on their way to their acknowledgements.
@@ -25,9 +24,9 @@ type item struct {
 	print    [sha256.Size]byte // of its value
 	update   Update
 	ack      Acknowledgement
-	poison   *poison // nil: it gets an acknowledgement
-	repeated bool    // it is committed already, and gets nothing more
-	tooLarge int     // how often the broker has found its dead letter too large
+	poison   *poison       // nil: it gets an acknowledgement
+	repeated bool          // it is committed already, and gets nothing more
+	length   letter.Length // of its dead letter
 }
 
 // known is an update that was acknowledged.
@@ -165,13 +164,13 @@ func (j *Job) apply(ctx context.Context, it *item, patient bool) (err error) {
 	origin := originOf(j.cfg.Name, it.record, u)
 	var w work
 	if u.Model != nil {
-		d := &deployment{applier: j.applier, model: u.Model, origin: origin}
+		d := &deployment{job: j, model: u.Model, origin: origin}
 		defer func() { d.parcel.remove() }()
 		w = d
 	} else {
-		w = &configuration{applier: j.applier, ensemble: u.Ensemble, origin: origin}
+		w = &configuration{job: j, ensemble: u.Ensemble, origin: origin}
 	}
-	it.ack, it.poison, err = j.applier.apply(ctx, "apply an update of "+u.about(), w, patient)
+	it.ack, it.poison, err = j.finish(ctx, "apply an update of "+u.about(), w, patient)
 	it.ack.UUID = u.UUID
 	if err == nil {
 		j.metrics.apply.Observe(time.Since(began).Seconds())
@@ -179,41 +178,26 @@ func (j *Job) apply(ctx context.Context, it *item, patient bool) (err error) {
 	return err
 }
 
-// Shorten implements loop.Batch: of an acknowledgement it makes a dead letter, and of one of
-// these a shorter one.
-func (b *batch) Shorten(message int, why error) bool {
-	it := b.owners()[message]
+// Shorten makes an acknowledgement a dead letter, and one of these shorter.
+func (b *batch) Shorten(record int, why error) bool {
+	it := &b.items[record]
 	if it.poison == nil {
 		it.poison = poisoned(AnswerTooLarge, "the update is applied, and its acknowledgement is too large for its stream: %v", why)
 		return true
 	}
-	it.tooLarge = min(it.tooLarge+1, letter.Sizes)
-	return it.tooLarge < letter.Sizes
+	return it.length.Shorten()
 }
 
-// owners are the records that get a message, in their order.
-func (b *batch) owners() []*item {
-	owners := make([]*item, 0, len(b.items))
-	for i := range b.items {
-		if it := &b.items[i]; !it.repeated {
-			owners = append(owners, it)
-		}
+// Message is an acknowledgement, or a dead letter. A record that comes again gets nothing.
+func (b *batch) Message(record int) (m serving.StreamMessage, some bool) {
+	switch it := &b.items[record]; {
+	case it.repeated:
+		return m, false
+	case it.poison != nil:
+		return b.job.letters.Letter(it.record, it.poison.why(), it.length), true
+	default:
+		return it.acknowledge(b.job.cfg.Output), true
 	}
-	return owners
-}
-
-// Messages are the acknowledgements and dead letters in the order of their records.
-func (b *batch) Messages() []serving.StreamMessage {
-	owners := b.owners()
-	messages := make([]serving.StreamMessage, len(owners))
-	for i, it := range owners {
-		if it.poison != nil {
-			messages[i] = b.job.letters.Letter(it.record, it.poison.why(), it.tooLarge)
-		} else {
-			messages[i] = it.acknowledge(b.job.cfg.Output)
-		}
-	}
-	return messages
 }
 
 // acknowledge is the message of an update that was applied.
@@ -245,11 +229,7 @@ func (b *batch) Done() {
 		tally.Outcomes[it.ack.Outcome]++
 		j.metrics.outcomes[it.ack.Outcome].Inc()
 		j.cfg.Log.Info("an update is applied", "outcome", it.ack.Outcome, "about", it.update.about(), "version", it.ack.Version)
-		if _, again := j.recent.Of(it.update.UUID); !again {
-			j.recent.Add(it.update.UUID, known{letter.Place(it.record), it.print})
-		}
+		j.recent.Add(it.update.UUID, known{letter.Place(it.record), it.print})
 	}
 	j.counts.commit(tally, letter.Place(b.items[len(b.items)-1].record), now)
 }
-
-var _ loop.Batch = (*batch)(nil)

@@ -8,7 +8,7 @@ import (
 
 // configuration is an ensemble on its way to being an app.
 type configuration struct {
-	*applier
+	job      *Job
 	ensemble *Ensemble
 	origin   origin
 }
@@ -21,33 +21,37 @@ func (c *configuration) run(ctx context.Context) (Acknowledgement, error) {
 	if err != nil {
 		return ack, poisoned(Invalid, "%v", err)
 	}
-	members["labels"] = c.origin.labels()
 	if err := c.modelsAreThere(ctx); err != nil {
 		return ack, err
 	}
 	var before map[string]any
-	etag, err := c.api.call(ctx, request{method: http.MethodGet, path: []string{"apps", c.ensemble.Name}}, &before)
+	etag, err := c.job.api.call(ctx, request{method: http.MethodGet, path: []string{"apps", c.ensemble.Name}}, &before)
 	if is(err, http.StatusNotFound) {
-		_, err = c.api.call(ctx, request{method: http.MethodPost, path: []string{"apps"}, body: members}, nil)
+		members["labels"] = c.origin.labels()
+		_, err = c.job.api.call(ctx, request{method: http.MethodPost, path: []string{"apps"}, body: members}, nil)
 		return ack, again(err)
 	}
 	if err != nil {
 		return ack, err
 	}
-	if made, ours := parseOrigin(texts(before["labels"])); ours {
+	labels, by := texts(before["labels"]), c.origin
+	if made, ours := parseOrigin(labels); ours {
 		switch {
-		case made.same(c.origin):
-			return ack, nil // it was done, and not committed
-		case made.after(c.origin):
+		case made.same(by): // it was done, and not committed
+			if made.again {
+				ack.Outcome = Unchanged
+			}
+			return ack, nil
+		case made.after(by):
 			ack.Outcome = Outdated
 			return ack, nil
-		case made.content == c.origin.content:
-			ack.Outcome = Unchanged
-			return ack, nil
+		case made.content == by.content: // nothing changes but which update was the last
+			ack.Outcome, by.again, members = Unchanged, true, nil
 		}
 	}
 	maps.Copy(before, members) // what the ensemble does not name stays
-	_, err = c.api.call(ctx, request{method: http.MethodPut, path: []string{"apps", c.ensemble.Name}, body: before, ifMatch: etag}, nil)
+	before["labels"] = by.relabel(labels)
+	_, err = c.job.api.call(ctx, request{method: http.MethodPut, path: []string{"apps", c.ensemble.Name}, body: before, ifMatch: etag}, nil)
 	return ack, again(err)
 }
 
@@ -73,7 +77,7 @@ func again(err error) error {
 // modelsAreThere looks for the models, which may still be on their way.
 func (c *configuration) modelsAreThere(ctx context.Context) error {
 	for _, name := range c.ensemble.Models {
-		_, err := c.api.call(ctx, request{method: http.MethodGet, path: []string{"models", name}}, nil)
+		_, err := c.job.api.call(ctx, request{method: http.MethodGet, path: []string{"models", name}}, nil)
 		if is(err, http.StatusNotFound) {
 			return errMissing{"model", name}
 		}
@@ -87,7 +91,7 @@ func (c *configuration) modelsAreThere(ctx context.Context) error {
 // checked says what is wrong with the ensemble, or nil.
 func (c *configuration) checked() *poison {
 	if err := c.ensemble.check(); err != nil {
-		return poisoned(Invalid, "%v", oneLine(err))
+		return poisoned(Invalid, "%v", err)
 	}
 	return nil
 }

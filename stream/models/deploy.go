@@ -1,8 +1,10 @@
 package models
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -11,7 +13,7 @@ import (
 // deployment is a model on its way to being a version. To take the way again changes
 // nothing that was done: it goes on where it was left.
 type deployment struct {
-	*applier
+	job    *Job
 	model  *Model
 	origin origin
 	parcel *parcel // nil: it is not made yet
@@ -20,7 +22,7 @@ type deployment struct {
 // run deploys the model as far as it is not. It fails with a poison, or with what may pass.
 func (d *deployment) run(ctx context.Context) (Acknowledgement, error) {
 	ack := Acknowledgement{Outcome: Deployed, Model: d.model.Name, Version: d.model.Version}
-	versions, err := d.api.versions(ctx, d.model.Name)
+	versions, err := d.job.api.versions(ctx, d.model.Name)
 	if err != nil {
 		return ack, err
 	}
@@ -59,7 +61,7 @@ func (d *deployment) register(ctx context.Context, versions []version) (digest s
 	if err := d.make(ctx); err != nil {
 		return "", err
 	}
-	if digest, err = d.api.upload(ctx, d.parcel.bundle); err != nil {
+	if digest, err = d.job.api.upload(ctx, d.parcel.bundle); err != nil {
 		return "", refused(err, "its bundle")
 	}
 	d.origin.late = !d.model.KeepCurrent && newest(versions, d.origin) != ""
@@ -71,7 +73,7 @@ func (d *deployment) register(ctx context.Context, versions []version) (digest s
 		members["input_type"], members["input_length"] = d.model.InputType, d.model.InputLength
 	}
 	keep := d.model.KeepCurrent || d.origin.late
-	_, err = d.api.call(ctx, request{
+	_, err = d.job.api.call(ctx, request{
 		method: http.MethodPost, path: []string{"models", d.model.Name, "versions"}, body: members, query: url.Values{"keep_current": {fmt.Sprint(keep)}},
 	}, nil)
 	if exists(err) {
@@ -93,13 +95,13 @@ func (d *deployment) make(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	content, err := d.content(ctx, d.model)
+	content, err := d.content(ctx)
 	if err == nil {
-		err = p.receive(d.model, content, d.mostBytes)
+		err = p.receive(d.model, content, d.job.cfg.MaxModel)
 		_ = content.Close() // it was only read
 	}
 	if err == nil {
-		err = p.pack(f, d.model, d.python, d.mostBytes)
+		err = p.pack(f, d.model, d.job.cfg.Python, d.job.cfg.MaxModel)
 	}
 	if err != nil {
 		p.remove()
@@ -109,10 +111,18 @@ func (d *deployment) make(ctx context.Context) error {
 	return nil
 }
 
+// content opens the model itself.
+func (d *deployment) content(ctx context.Context) (io.ReadCloser, error) {
+	if d.model.Location == "" {
+		return io.NopCloser(bytes.NewReader(d.model.Data)), nil
+	}
+	return d.job.cfg.Locations.open(ctx, d.model.Location)
+}
+
 // appsAreThere looks for the apps before anything is done.
 func (d *deployment) appsAreThere(ctx context.Context) error {
 	for _, name := range d.model.Apps {
-		_, err := d.api.call(ctx, request{method: http.MethodGet, path: []string{"apps", name}}, nil)
+		_, err := d.job.api.call(ctx, request{method: http.MethodGet, path: []string{"apps", name}}, nil)
 		if is(err, http.StatusNotFound) {
 			return errMissing{"app", name}
 		}
@@ -126,7 +136,7 @@ func (d *deployment) appsAreThere(ctx context.Context) error {
 // link has the apps ask the model.
 func (d *deployment) link(ctx context.Context) error {
 	for _, name := range d.model.Apps {
-		_, err := d.api.call(ctx, request{method: http.MethodPut, path: []string{"apps", name, "links", d.model.Name}}, nil)
+		_, err := d.job.api.call(ctx, request{method: http.MethodPut, path: []string{"apps", name, "links", d.model.Name}}, nil)
 		if err := refused(err, fmt.Sprintf("the version is registered; that app %s asks it", name)); err != nil {
 			return err
 		}
@@ -143,11 +153,11 @@ func (d *deployment) settle(ctx context.Context) error {
 	var m struct {
 		Current string `json:"current"`
 	}
-	etag, err := d.api.call(ctx, request{method: http.MethodGet, path: []string{"models", d.model.Name}}, &m)
+	etag, err := d.job.api.call(ctx, request{method: http.MethodGet, path: []string{"models", d.model.Name}}, &m)
 	if err != nil || m.Current != d.model.Version {
 		return err
 	}
-	versions, err := d.api.versions(ctx, d.model.Name)
+	versions, err := d.job.api.versions(ctx, d.model.Name)
 	if err != nil {
 		return err
 	}
@@ -155,10 +165,10 @@ func (d *deployment) settle(ctx context.Context) error {
 	if winner == "" {
 		return nil
 	}
-	_, err = d.api.call(ctx, request{
+	_, err = d.job.api.call(ctx, request{
 		method: http.MethodPut, path: []string{"models", d.model.Name, "current"}, body: map[string]string{"version": winner}, ifMatch: etag,
 	}, nil)
-	if is(err, http.StatusPreconditionFailed) {
+	if is(err, http.StatusPreconditionFailed, http.StatusNotFound) { // or the winner was deleted
 		return errAgain
 	}
 	return err
@@ -180,7 +190,7 @@ func (d *deployment) checked() *poison {
 		return why
 	}
 	if err := d.model.check(); err != nil {
-		return poisoned(Invalid, "%v", oneLine(err))
+		return poisoned(Invalid, "%v", err)
 	}
 	if d.model.InputType == "" && d.model.Kind != bundleKind {
 		return poisoned(Invalid, "a model of kind %s needs an input_type: bytes, ints, floats, doubles or strings", d.model.Kind)

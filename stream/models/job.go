@@ -63,7 +63,7 @@ type Job struct {
 	troubles *trouble.List
 	loop     *loop.Loop
 	letters  letter.Writer
-	applier  *applier
+	api      *API
 	counts   counts
 	recent   *recent.Memory[known] // updates that were acknowledged; of the goroutine of Run
 	ending   chan struct{}         // closed when Run is to end
@@ -95,14 +95,11 @@ func New(cfg Config) (*Job, error) {
 	cfg.Locations.Client = cmp.Or(cfg.Locations.Client, &http.Client{})
 	j := &Job{
 		cfg: cfg, troubles: trouble.New(cfg.Log), letters: letter.Writer{Job: cfg.Name, To: cfg.DeadLetter}, recent: recent.New[known](cfg.Recent),
-		ending: make(chan struct{}),
+		api: &cfg.API, ending: make(chan struct{}),
 	}
 	j.loop = &loop.Loop{
 		Consumer: cfg.Consumer, Most: cfg.Batch, Drain: cfg.Drain, Gate: loop.NewGate(cfg.Catalog == nil), Troubles: j.troubles, Work: j.work,
 		Failed: func(operation string) { j.metrics.failures[operation].Inc() }, Lost: func() { j.metrics.lost.Inc() },
-	}
-	j.applier = &applier{
-		Job: j, api: &cfg.API, locations: cfg.Locations, python: cfg.Python, mostBytes: cfg.MaxModel, patience: cfg.Patience,
 	}
 	j.counts.since = time.Now()
 	j.metrics = cfg.Metrics.of(j)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"unicode/utf8"
 
 	"topsail/stream/internal/wire"
@@ -78,7 +79,7 @@ func (u *Update) parseJSON(message []byte) error {
 	if err := decoder.Decode(&in); err != nil {
 		return err
 	}
-	if decoder.More() {
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return errors.New("something stands behind it")
 	}
 	u.UUID, u.Sequence = string(in.UUID), in.Sequence

@@ -11,7 +11,6 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
-	"time"
 )
 
 // Locations are where models may be fetched from: URLs that a model's location has to begin
@@ -21,9 +20,6 @@ type Locations struct {
 	Prefixes []string
 	Client   *http.Client // without a timeout of its own
 }
-
-// fetchWithin bounds one transfer.
-const fetchWithin = 15 * time.Minute
 
 // CheckLocation says why a URL cannot be one that locations begin with, or nil.
 func CheckLocation(prefix string) error {
@@ -39,17 +35,11 @@ func CheckLocation(prefix string) error {
 	return fmt.Errorf("%q must be a URL of a folder, such as https://models.example.com/wine/ or file:///srv/models/", prefix)
 }
 
-// errAway is an error of fetching that may pass.
-type errAway struct{ err error }
-
-func (e errAway) Error() string { return e.err.Error() }
-func (e errAway) Unwrap() error { return e.err }
-
 // open opens a location. Its error is a poison, or an errAway.
 func (l Locations) open(ctx context.Context, location string) (io.ReadCloser, error) {
 	u, err := url.Parse(location)
 	if err != nil {
-		return nil, poisoned(Invalid, "location: %v", err)
+		return nil, poisoned(Invalid, "location: %v", bare(err))
 	}
 	prefix, ok := l.allowed(u)
 	if !ok {
@@ -78,6 +68,14 @@ func shown(u *url.URL) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).Redacted()
 }
 
+// bare is an error without the URL that it is about, in which may be a secret.
+func bare(err error) error {
+	if about, ok := errors.AsType[*url.Error](err); ok {
+		return about.Err
+	}
+	return err
+}
+
 // openFile opens a file below the folder of a prefix; links do not lead out of it.
 func openFile(prefix, u *url.URL) (io.ReadCloser, error) {
 	root, err := os.OpenRoot(filepath.FromSlash(prefix.Path))
@@ -85,20 +83,31 @@ func openFile(prefix, u *url.URL) (io.ReadCloser, error) {
 		return nil, errAway{err}
 	}
 	defer func() { _ = root.Close() }() // the file stays open
-	f, err := root.Open(filepath.FromSlash(strings.TrimPrefix(u.Path, prefix.Path)))
+	name := filepath.FromSlash(strings.TrimPrefix(u.Path, prefix.Path))
+	info, err := root.Stat(name)
 	if err != nil {
 		return nil, errAway{err}
 	}
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, errors.Join(poisoned(LocationRefused, "the location %s is no file", shown(u)), f.Close())
+	if !info.Mode().IsRegular() { // to open a pipe might take for ever
+		return nil, poisoned(LocationRefused, "the location %s is no file", shown(u))
+	}
+	f, err := root.Open(name)
+	if err != nil {
+		return nil, errAway{err}
 	}
 	return f, nil
 }
 
-func (l Locations) get(ctx context.Context, u *url.URL) (io.ReadCloser, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+func (l Locations) get(ctx context.Context, u *url.URL) (_ io.ReadCloser, err error) {
+	t := newTransfer(ctx, shown(u))
+	defer func() {
+		if err != nil {
+			_ = t.Close() // there is nothing to read
+		}
+	}()
+	request, err := http.NewRequestWithContext(t.ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
-		return nil, poisoned(Invalid, "location: %v", err)
+		return nil, poisoned(Invalid, "location: %v", bare(err))
 	}
 	client := *l.Client
 	client.CheckRedirect = func(next *http.Request, via []*http.Request) error {
@@ -112,22 +121,12 @@ func (l Locations) get(ctx context.Context, u *url.URL) (io.ReadCloser, error) {
 		return nil, refused
 	}
 	if err != nil {
-		return nil, errAway{err}
+		return nil, t.broken(bare(err))
 	}
 	if response.StatusCode != http.StatusOK {
 		_ = response.Body.Close() // nobody reads it
 		return nil, errAway{fmt.Errorf("%s answers %s", shown(u), response.Status)}
 	}
-	return fetched{response.Body}, nil
-}
-
-// fetched is what comes from elsewhere, and may break off.
-type fetched struct{ io.ReadCloser }
-
-func (f fetched) Read(b []byte) (int, error) {
-	n, err := f.ReadCloser.Read(b)
-	if err != nil && !errors.Is(err, io.EOF) {
-		err = errAway{err}
-	}
-	return n, err
+	t.body = response.Body
+	return t, nil
 }

@@ -3,6 +3,7 @@ package models
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,6 +23,7 @@ type origin struct {
 	content  string    // a checksum of what the update says
 	kept     bool      // it was not to be current
 	late     bool      // a newer update was there before
+	again    bool      // another update had said the same before
 }
 
 // originOf is the origin of what a record asks for.
@@ -45,6 +47,7 @@ const (
 	labelContent  = "content="
 	labelKept     = "keep_current"
 	labelLate     = "outdated"
+	labelAgain    = "unchanged"
 )
 
 // labels is the origin as labels.
@@ -61,39 +64,61 @@ func (o origin) labels() []string {
 	if o.late {
 		labels = append(labels, labelLate)
 	}
+	if o.again {
+		labels = append(labels, labelAgain)
+	}
 	return labels
+}
+
+// relabel is labels with this origin in the place of theirs; those of operators stay.
+func (o origin) relabel(labels []string) []string {
+	others := slices.DeleteFunc(slices.Clone(labels), func(label string) bool { return new(origin).parse(label) })
+	return append(others, o.labels()...)
 }
 
 // parseOrigin reads the origin of what was made by an update. What was not made so has none.
 func parseOrigin(labels []string) (o origin, ok bool) {
 	for _, label := range labels {
-		name, value, _ := strings.Cut(label, "=")
-		switch name + "=" {
-		case labelJob:
-			o.job = value
-		case labelUpdate:
-			o.update = value
-		case labelPlace:
-			if at := strings.LastIndexByte(value, ' '); at >= 0 {
-				o.stream, o.place = value[:at], value[at+1:]
-			}
-		case labelAt:
-			o.at, _ = time.Parse(time.RFC3339Nano, value)
-		case labelSequence:
-			o.sequence, _ = strconv.ParseUint(value, 10, 64)
-		case labelContent:
-			o.content = value
-		case labelKept + "=":
-			o.kept = true
-		case labelLate + "=":
-			o.late = true
-		}
+		o.parse(label)
 	}
 	return o, o.job != "" && o.content != "" && o.place != ""
 }
 
-// same says whether both are of one record.
-func (o origin) same(p origin) bool { return o.stream == p.stream && o.place == p.place }
+// parse reads a label, if it is one of an origin.
+func (o *origin) parse(label string) (ours bool) {
+	name, value, _ := strings.Cut(label, "=")
+	switch name + "=" {
+	case labelJob:
+		o.job = value
+	case labelUpdate:
+		o.update = value
+	case labelPlace:
+		if at := strings.LastIndexByte(value, ' '); at >= 0 {
+			o.stream, o.place = value[:at], value[at+1:]
+		}
+	case labelAt:
+		o.at, _ = time.Parse(time.RFC3339Nano, value)
+	case labelSequence:
+		o.sequence, _ = strconv.ParseUint(value, 10, 64)
+	case labelContent:
+		o.content = value
+	case labelKept + "=":
+		o.kept = true
+	case labelLate + "=":
+		o.late = true
+	case labelAgain + "=":
+		o.again = true
+	default:
+		return false
+	}
+	return true
+}
+
+// same says whether both are of one record. A stream that was deleted and made anew has the
+// same places again.
+func (o origin) same(p origin) bool {
+	return o.stream == p.stream && o.place == p.place && o.update == p.update && o.content == p.content
+}
 
 // after says whether o came after p: by the numbers of the sender where both have one, else
 // by their places where these are in one partition, else by when they were produced.

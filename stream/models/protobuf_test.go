@@ -6,7 +6,6 @@ import (
 	"reflect"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/bufbuild/protocompile"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -105,9 +104,6 @@ func sameUpdate(a, b Update) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// later is some time.
-var later = time.Unix(1e9, 0)
-
 var drawText = rapid.StringN(0, 20, 60)
 
 func drawTexts(t *rapid.T, what string) (all []string) {
@@ -178,37 +174,6 @@ func TestGoogleReadsWhatWeWrite(t *testing.T) {
 	})
 }
 
-// TestJSONRoundTrip writes an update as JSON, and reads it.
-func TestJSONRoundTrip(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		want := drawUpdate(rt)
-		want.Format = stream.JSON
-		text := want.AppendJSON(nil)
-		if got, err := ParseUpdate(text, stream.JSON); err != nil || !sameUpdate(got, want) {
-			rt.Fatalf("%s\n%+v came back as\n%+v, %v", text, want, got, err)
-		}
-	})
-}
-
-func TestJSONAsPeopleWriteIt(t *testing.T) {
-	u, err := ParseUpdate([]byte(`{"uuid": 7, "model": {"name": "m", "version": 12, "kind": "python", "text": "x = 1\n", "example": [1, 2]}}`), stream.JSON)
-	if err != nil || u.UUID != "7" || u.Model.Version != "12" || string(u.Model.Data) != "x = 1\n" || u.Model.Example != "[1, 2]" {
-		t.Errorf("%+v, %v", u, err)
-	}
-	u, err = ParseUpdate([]byte(`{"uuid": "8", "ensemble": {"name": "e", "input_type": "d", "models": ["m"], "policy": {"kind": "vote"}, "latency_slo_micros": 5, "default_output": -1}}`), stream.JSON)
-	if err != nil || u.Ensemble.Policy != `{"kind": "vote"}` || u.Ensemble.DefaultOutput != "-1" {
-		t.Errorf("%+v, %v", u.Ensemble, err)
-	}
-	for _, bad := range []string{
-		`{"uuid": "1", "model": {"name": "m", "version": 1.5}}`, `{"uuid": "1", "model": {}} {}`, `{"uuid": "1", "model": {"name": "m", "data": "AA==", "text": "x"}}`,
-		`{"uuid": "1", "model": {}, "ensemble": {}}`, `{"uuid": "1", "model": {"nmae": "m"}}`, "{\"uuid\": \"\xff\"}", `{"uuid": "1", "model": {"data": "not base64"}}`,
-	} {
-		if u, err := ParseUpdate([]byte(bad), stream.JSON); err == nil {
-			t.Errorf("%s is %+v", bad, u)
-		}
-	}
-}
-
 func seeds() [][]byte {
 	model := Update{UUID: "7", Sequence: 9, Model: &Model{
 		Name: "m", Version: "1", Description: "d", InputType: "doubles", InputLength: 4, Kind: "python", Data: []byte{1}, Location: "l", SHA256: "s", Archive: true,
@@ -263,65 +228,4 @@ func FuzzProtobufAcknowledgement(f *testing.F) {
 			t.Fatalf("%x is %+v, and Google reads %+v", b, got, ackOf(m))
 		}
 	})
-}
-
-// FuzzJSONUpdate holds that what is read can be written and read again, and is checked.
-func FuzzJSONUpdate(f *testing.F) {
-	f.Add([]byte(`{"uuid": 7, "sequence": 3, "model": {"name": "m", "version": 12, "kind": "python", "text": "x = 1", "options": {"a": "b"}, "example": [1, 2]}}`))
-	f.Add([]byte(`{"uuid": "8", "ensemble": {"name": "e", "input_type": "d", "models": ["m"], "policy": {"kind": "vote"}, "latency_slo_micros": 5, "default_output": -1}}`))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		u, err := ParseUpdate(b, stream.JSON)
-		if err != nil {
-			return
-		}
-		if u.Model != nil {
-			_, _ = u.Model.check(), u.Model.content()
-		} else {
-			_, _ = u.Ensemble.check(), u.Ensemble.content()
-		}
-		again, err := ParseUpdate(u.AppendJSON(nil), stream.JSON)
-		if err != nil || again.UUID != u.UUID || again.about() != u.about() {
-			t.Fatalf("%s came back as %+v, %v", b, again, err)
-		}
-	})
-}
-
-// FuzzOrigin holds that what is in labels makes nothing panic, and that an origin comes back.
-func FuzzOrigin(f *testing.F) {
-	f.Add("models", "in", "3/1042", "abc", uint64(7), true)
-	f.Add("models", "{a}in", "1718-0", "abc", uint64(0), false)
-	f.Fuzz(func(t *testing.T, job, stream, place, content string, sequence uint64, kept bool) {
-		o := origin{job: job, stream: stream, place: place, content: content, sequence: sequence, kept: kept}
-		got, ok := parseOrigin(o.labels())
-		if !ok || bytes.ContainsAny([]byte(place), " ") {
-			return
-		}
-		if got.at = o.at; got != o {
-			t.Fatalf("%+v came back as %+v", o, got)
-		}
-		if o.after(o) {
-			t.Fatalf("%+v came after itself", o)
-		}
-	})
-}
-
-func TestOrder(t *testing.T) {
-	for _, one := range []struct {
-		o, p  origin
-		after bool
-	}{
-		{origin{stream: "a", place: "0/10"}, origin{stream: "a", place: "0/9"}, true},
-		{origin{stream: "a", place: "0/9"}, origin{stream: "a", place: "0/10"}, false},
-		{origin{stream: "a", place: "1718-10"}, origin{stream: "a", place: "1718-9"}, true},
-		{origin{stream: "a", place: "9-0"}, origin{stream: "a", place: "10-0"}, false},
-		{origin{stream: "a", place: "0/1", sequence: 2}, origin{stream: "a", place: "0/9", sequence: 1}, true},
-		{origin{stream: "a", place: "0/1", sequence: 2}, origin{stream: "a", place: "0/9"}, false}, // the other has none
-		{origin{stream: "a", place: "0/1", at: later}, origin{stream: "a", place: "1/9"}, true},    // another partition
-		{origin{stream: "a", place: "0/1", at: later}, origin{stream: "b", place: "0/9"}, true},    // another stream
-		{origin{stream: "a", place: "odd", at: later}, origin{stream: "a", place: "odd"}, true},
-	} {
-		if one.o.after(one.p) != one.after || one.after && one.p.after(one.o) {
-			t.Errorf("%+v after %+v: %v", one.o, one.p, !one.after)
-		}
-	}
 }

@@ -2,6 +2,7 @@ package models
 
 import (
 	"fmt"
+	"strings"
 
 	"topsail/stream/internal/letter"
 )
@@ -51,7 +52,8 @@ type poison struct {
 }
 
 func poisoned(reason Reason, format string, args ...any) *poison {
-	return &poison{reason, fmt.Sprintf(format, args...)}
+	text := fmt.Sprintf(format, args...)
+	return &poison{reason, strings.ReplaceAll(text, "\n", "; ")} // errors may be joined
 }
 
 func (p *poison) Error() string { return p.text }

@@ -22,12 +22,21 @@ const (
 // ours is what the headers begin with that a dead letter has of its own.
 const ours = "topsail-"
 
-// kept is how many bytes of a record a dead letter keeps: of its value, and of its key
-// with its headers. The next ones are for when the broker has found that too large.
+// kept is how many bytes of a record a dead letter keeps by its Length: of its value, and of
+// its key with its headers.
 var kept = []struct{ value, other int }{{256 << 10, 16 << 10}, {1 << 10, 0}, {0, 0}}
 
-// Sizes is how many sizes a dead letter may have, each smaller than the one before.
-const Sizes = 3
+// Length is how long a dead letter may be: as long as any, until the broker finds that too
+// large.
+type Length int
+
+// Shorten takes the next shorter one, if there is one.
+func (l *Length) Shorten() (shorter bool) {
+	if shorter = int(*l) < len(kept)-1; shorter {
+		*l++
+	}
+	return shorter
+}
 
 // Why is what is wrong with a record.
 type Why struct {
@@ -42,9 +51,9 @@ type Writer struct {
 	Keep []string // headers of records with Topsail's own beginning that mean something to the job
 }
 
-// Letter is a record that gets no result, as a message of a size: 0 is the largest.
-func (w Writer) Letter(r *serving.StreamRecord, why Why, size int) serving.StreamMessage {
-	keep := kept[min(size, Sizes-1)]
+// Letter is a record that gets no result, as a message.
+func (w Writer) Letter(r *serving.StreamRecord, why Why, length Length) serving.StreamMessage {
+	keep := kept[length]
 	m := serving.StreamMessage{Stream: w.To, Value: r.Value[:min(len(r.Value), keep.value)]}
 	if len(r.Key) <= keep.other {
 		m.Key = r.Key

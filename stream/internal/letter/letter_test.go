@@ -17,6 +17,7 @@ func TestDeadLettersAreBounded(t *testing.T) {
 		},
 	}
 	w := Writer{Job: "job", To: "dead", Keep: []string{"topsail-app"}}
+	var length Length
 	for try, want := range []struct {
 		value   int
 		key     string
@@ -26,13 +27,16 @@ func TestDeadLettersAreBounded(t *testing.T) {
 		{1 << 10, "", "topsail-reason topsail-kind topsail-stream topsail-place topsail-job topsail-truncated"},
 		{0, "", "topsail-reason topsail-kind topsail-stream topsail-place topsail-job topsail-truncated"},
 	} {
-		d := w.Letter(r, Why{"no_id", "why"}, try)
+		d := w.Letter(r, Why{"no_id", "why"}, length)
 		var names []string
 		for _, h := range d.Headers {
 			names = append(names, h.Name)
 		}
 		if len(d.Value) != want.value || string(d.Key) != want.key || strings.Join(names, " ") != want.headers || d.Stream != "dead" {
 			t.Errorf("try %d: %d bytes, key %q, headers %v", try, len(d.Value), d.Key, names)
+		}
+		if shorter := length.Shorten(); shorter != (try < 2) {
+			t.Errorf("try %d: it becomes shorter: %v", try, shorter)
 		}
 	}
 	r.Key = []byte(long)

@@ -72,18 +72,21 @@ func (g *Gate) Wait(ctx context.Context) error {
 	}
 }
 
-// While is a context that also ends when the gate closes.
+// While is a context that also ends when the gate closes; while it is closed, one that has
+// ended.
 func (g *Gate) While(ctx context.Context) (context.Context, context.CancelFunc) {
 	during, cancel := context.WithCancel(ctx)
+	open, changed := g.look()
+	if !open {
+		cancel()
+		return during, cancel
+	}
 	go func() {
-		for {
-			open, changed := g.look()
-			if !open {
-				cancel()
-				return
-			}
+		defer cancel()
+		for open {
 			select {
 			case <-changed:
+				open, changed = g.look()
 			case <-during.Done():
 				return
 			}

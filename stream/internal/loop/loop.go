@@ -24,12 +24,13 @@ type tooLarge interface {
 	TooLarge() (message int)
 }
 
-// Batch is what came of the records of a poll.
+// Batch is what came of the records of a poll, which it knows by their places in it.
 type Batch interface {
-	// Messages are the results and dead letters, in the order of their records.
-	Messages() []serving.StreamMessage
-	// Shorten makes one of them shorter that the broker found too large, if that can be.
-	Shorten(message int, why error) (shorter bool)
+	// Message is what a record gets: a result, a dead letter, or nothing.
+	Message(record int) (m serving.StreamMessage, some bool)
+	// Shorten makes the message of a record shorter, which the broker found too large, if
+	// that can be.
+	Shorten(record int, why error) (shorter bool)
 	// Done is called when the messages and the records are committed.
 	Done()
 }
@@ -118,7 +119,7 @@ func (l *Loop) serve(ctx context.Context, records []serving.StreamRecord) error 
 	if err != nil {
 		return err
 	}
-	err = l.commit(ctx, batch)
+	err = l.commit(ctx, batch, len(records))
 	switch {
 	case err == nil:
 		l.Troubles.End(commitRecords)
@@ -136,18 +137,18 @@ func (l *Loop) serve(ctx context.Context, records []serving.StreamRecord) error 
 	return err
 }
 
-// commit produces the messages and commits the records. A message that is too large
-// becomes shorter.
-func (l *Loop) commit(ctx context.Context, batch Batch) error {
+// commit produces the messages of so many records and commits these. A message that is
+// too large becomes shorter.
+func (l *Loop) commit(ctx context.Context, batch Batch, records int) error {
 	pause := Pause{}
 	for {
-		messages := batch.Messages()
-		err := l.Consumer.Commit(ctx, messages)
+		out := outgoingOf(batch, records)
+		err := l.Consumer.Commit(ctx, out.messages)
 		large, ok := errors.AsType[tooLarge](err)
 		if !ok {
 			return err
 		}
-		if i := large.TooLarge(); i < 0 || i >= len(messages) || !batch.Shorten(i, err) {
+		if !out.shorten(batch, large.TooLarge(), err) {
 			l.Troubles.Begin(commitRecords, err) // until somebody has the broker take more
 			l.Failed(Commit)
 			pause.Wait(ctx)

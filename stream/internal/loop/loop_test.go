@@ -70,11 +70,11 @@ func (c *consumer) Commit(_ context.Context, messages []serving.StreamMessage) e
 }
 
 // batch makes a message of each record.
-type batch struct{ records, shortened, done int }
+type batch struct{ shortened, done int }
 
-func (b *batch) Messages() []serving.StreamMessage { return make([]serving.StreamMessage, b.records) }
-func (b *batch) Shorten(int, error) bool           { b.shortened++; return b.shortened < 3 }
-func (b *batch) Done()                             { b.done++ }
+func (b *batch) Message(int) (m serving.StreamMessage, some bool) { return m, true }
+func (b *batch) Shorten(int, error) bool                          { b.shortened++; return b.shortened < 3 }
+func (b *batch) Done()                                            { b.done++ }
 
 type large int
 
@@ -101,8 +101,8 @@ func TestRound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, made := newConsumer(10), []*batch{}
 		c.commits = []error{serving.ErrRecordsLost, large(0), errors.New("away"), nil}
-		l, failed, stop := run(t, c, NewGate(true), func(_ context.Context, records []serving.StreamRecord) (Batch, error) {
-			made = append(made, &batch{records: len(records)})
+		l, failed, stop := run(t, c, NewGate(true), func(context.Context, []serving.StreamRecord) (Batch, error) {
+			made = append(made, &batch{})
 			if len(made) == 4 {
 				return nil, errors.New("they are to come again")
 			}
@@ -143,7 +143,7 @@ func TestGate(t *testing.T) {
 		following.Go(func() { gate.Follow(ctx, watch, "s") })
 		_, failed, stop := run(t, c, gate, func(_ context.Context, records []serving.StreamRecord) (Batch, error) {
 			worked += len(records)
-			return &batch{records: len(records)}, nil
+			return &batch{}, nil
 		})
 		defer stop()
 		stream := func(s *serving.Suspension) *serving.Catalog {

@@ -19,8 +19,11 @@ func (m *Memory[V]) Of(id string) (value V, known bool) {
 	return value, known
 }
 
-// Add remembers an id that is not known, and forgets the oldest one.
+// Add remembers an id, and forgets the oldest one. What is known stays as it is.
 func (m *Memory[V]) Add(id string, value V) {
+	if _, known := m.values[id]; known {
+		return
+	}
 	if oldest := m.ids[m.next]; oldest != "" {
 		delete(m.values, oldest)
 	}

@@ -1,0 +1,86 @@
+package models
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"topsail/serving"
+	"topsail/serving/catalog"
+)
+
+// TestTheAPIIsAway is waited for, whatever it says, and nothing becomes a dead letter.
+func TestTheAPIIsAway(t *testing.T) {
+	w := newWorld(t)
+	var answer atomic.Int64
+	front := httptest.NewServer(http.HandlerFunc(func(to http.ResponseWriter, r *http.Request) {
+		switch answer.Load() {
+		case 0:
+			panic(http.ErrAbortHandler)
+		case 1:
+			to.WriteHeader(http.StatusServiceUnavailable)
+		case 2:
+			http.NotFound(to, r) // something else is at its address
+		case 3:
+			http.Error(to, `{"code": "unauthorized", "detail": "show a key"}`, http.StatusUnauthorized)
+		case 4:
+			http.Redirect(to, r, w.server.URL, http.StatusFound)
+		default:
+			w.server.Config.Handler.ServeHTTP(to, r)
+		}
+	}))
+	defer front.Close()
+	w.run(func(c *Config) { c.API.URL = front.URL })
+	w.write(message("a", source("1")))
+	for n := range int64(5) {
+		answer.Store(n)
+		failed := w.job.Status().LastFailed
+		w.until("trouble", func() bool {
+			s := w.job.Status()
+			return s.LastFailed != nil && (failed == nil || s.LastFailed.After(*failed)) && s.Trouble != "" && w.job.Ready() != nil
+		})
+	}
+	answer.Store(9)
+	w.settle()
+	w.want(outcome{"a", Deployed})
+	if err := w.job.Ready(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestKeys waits for a key that may deploy, and tells it from one that may not deploy this.
+func TestKeys(t *testing.T) {
+	w := newWorldWith(t, true)
+	w.app("tasting")
+	secrets := map[string]string{}
+	for name, key := range map[string]serving.Key{
+		"viewer": {Role: serving.RoleViewer}, "deployer": {Role: serving.RoleDeployer}, "other": {Role: serving.RoleDeployer, Apps: []string{"other"}},
+	} {
+		made, secret := serving.NewKey()
+		made.Name, made.Role, made.Apps = name, key.Role, key.Apps
+		if _, err := w.store.Apply(t.Context(), catalog.AddKey{Key: *made}, 0); err != nil {
+			t.Fatal(err)
+		}
+		secrets[name] = secret
+	}
+	var shown atomic.Value
+	shown.Store("")
+	w.run(func(c *Config) { c.API.Key = func() []byte { return []byte(shown.Load().(string)) } })
+	m := source("1")
+	m.Apps = []string{"tasting"}
+	w.write(message("a", m))
+	w.until("trouble without a key", func() bool { return strings.Contains(w.job.Status().Trouble, "key") })
+	shown.Store(secrets["viewer"])
+	w.until("trouble with a viewer's", func() bool { return strings.Contains(w.job.Status().Trouble, "has not the role deployer") })
+	if len(w.read("dead")) > 0 {
+		t.Error("there is a dead letter")
+	}
+	shown.Store(secrets["deployer"])
+	w.settle()
+	shown.Store(secrets["other"])
+	w.write(message("b", source("2")))
+	w.settle()
+	w.want(outcome{"a", Deployed}, outcome{"b", "refused: the management API refuses it: "})
+}

@@ -1,0 +1,54 @@
+package models
+
+import (
+	"errors"
+	"strconv"
+	"time"
+)
+
+// errAway is an error of fetching that may pass.
+type errAway struct{ err error }
+
+func (e errAway) Error() string { return e.err.Error() }
+func (e errAway) Unwrap() error { return e.err }
+
+// errMissing is an app or a model that an update names, and which may still come.
+type errMissing struct{ kind, name string }
+
+func (e errMissing) Error() string { return "there is no " + e.kind + " " + strconv.Quote(e.name) }
+
+// grace is how long an update waits for what it lacks, from the first try that missed it.
+// What else it waits for, such as the management API, does not count.
+type grace struct {
+	most  time.Duration
+	since time.Time // it lacks something; zero: it does not
+}
+
+// end is the poison of an update that failed at a time and has waited for long enough; nil:
+// it is to be tried again.
+func (g *grace) end(err error, now time.Time) *poison {
+	why := lackOf(err)
+	switch {
+	case why == nil:
+		g.renew()
+	case g.since.IsZero():
+		g.since = now
+	case now.Sub(g.since) >= g.most:
+		return why
+	}
+	return nil
+}
+
+// renew begins anew.
+func (g *grace) renew() { g.since = time.Time{} }
+
+// lackOf is the poison of an update that will not have what it lacks; nil: it lacks nothing.
+func lackOf(err error) *poison {
+	if away, ok := errors.AsType[errAway](err); ok {
+		return poisoned(LocationAway, "the model cannot be fetched: %v", away.err)
+	}
+	if missing, ok := errors.AsType[errMissing](err); ok {
+		return poisoned(Unknown, "%v: make it, and send the update again", missing)
+	}
+	return nil
+}

@@ -1,0 +1,82 @@
+package models
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"strings"
+	"testing"
+
+	"topsail/serving"
+	"topsail/serving/catalog"
+)
+
+// TestWhatIsWrong becomes a dead letter each, and the stream goes on.
+func TestWhatIsWrong(t *testing.T) {
+	w := newWorld(t)
+	w.app("strings") // takes doubles
+	if _, err := w.store.Apply(t.Context(), catalog.PutVersion{Version: serving.Version{ModelID: serving.ModelID{Model: "wine", Version: "by-hand"}, InputType: serving.Doubles, Replicas: 1}}, 0); err != nil {
+		t.Fatal(err)
+	}
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	w.run(func(c *Config) { c.MaxRecord, c.MaxModel = 4000, 2000 })
+	change := func(id string, change func(*Model)) serving.StreamMessage {
+		m := source("1")
+		m.Name = "model-" + id
+		change(m)
+		return message(id, m)
+	}
+	sum := func(data []byte) string { s := sha256.Sum256(data); return hex.EncodeToString(s[:]) }
+	for _, one := range []struct {
+		record serving.StreamMessage
+		want   string
+	}{
+		{text("garbage"), "unreadable: the message is no protobuf update"},
+		{text(`{"uuid": "x"}`), "unreadable: the message is no json update: it needs a model or an ensemble"},
+		{text(`{"uuid": "x", "modle": {}}`), `unreadable: the message is no json update: json: unknown field "modle"`},
+		{text(`{"model": {"name": "m"}}`), "no_id"},
+		{text(`{"uuid": "x", "model": {"name": "m", "version": 1, "kind": "python", "data": "%s"}}`, strings.Repeat("A", 4000)), "record_too_large"},
+		{change("1", func(m *Model) { m.Kind = "caffe" }), `unknown_kind: there is no kind of model "caffe": use one of bundle, command`},
+		{change("2", func(m *Model) { m.Version = "no version" }), "invalid: "},
+		{change("3", func(m *Model) { m.Data = nil }), "invalid: give data"},
+		{change("4", func(m *Model) { m.SHA256 = sum([]byte("other")) }), "wrong_checksum: the checksum of the model is "},
+		{change("5", func(m *Model) { m.InputType = "" }), "invalid: a model of kind python needs an input_type"},
+		{change("6", func(m *Model) { m.Python = "2.7" }), "invalid: no bundle can be made of the model: python is"},
+		{change("7", func(m *Model) { m.Entry = "../../etc/passwd" }), "invalid: "},
+		{change("8", func(m *Model) { m.Entry = "manifest.json" }), "invalid: "},
+		{change("9", func(m *Model) { m.Archive = true }), "invalid: the model is no zip archive"},
+		{change("10", func(m *Model) { m.Requirements = []string{"--index-url=http://elsewhere"} }), "invalid: "},
+		{change("11", func(m *Model) { m.Example = `"text"` }), "invalid: no bundle can be made of the model: example"},
+		{change("21", func(m *Model) { m.Kind, m.Entry = "tensorflow", "" }), "invalid: a model of kind tensorflow is a folder"},
+		{change("12", func(m *Model) { m.Data, m.Location, m.SHA256 = nil, "http://models.example.com/m", sum(nil) }), "location_refused"},
+		{change("13", func(m *Model) { m.Apps = []string{"nobody"} }), `unknown: there is no app "nobody"`},
+		{change("14", func(m *Model) { m.Apps, m.InputType = []string{"strings"}, "strings" }), "refused: the management API refuses the version is registered; that app strings asks it: "},
+		{change("15", func(m *Model) { m.Kind, m.InputType = bundleKind, "" }), "refused: the management API refuses its bundle: "},
+		{change("16", func(m *Model) { m.Data = bytes.Repeat([]byte("x"), 2001) }), "model_too_large"},
+		{change("17", func(m *Model) { m.Name, m.Version = "wine", "by-hand" }), `conflict: version "by-hand" of model "wine" exists, and was not made by a stream`},
+		{text(`{"uuid": "18", "ensemble": {"name": "e", "input_type": "doubles", "models": []}}`), "invalid: it needs latency_slo_micros"},
+		{text(`{"uuid": "19", "ensemble": {"name": "e", "input_type": "doubles", "models": ["none"], "latency_slo_micros": 1000}}`), `unknown: there is no model "none"`},
+		{text(`{"uuid": "20", "ensemble": {"name": "e", "input_type": "doubles", "models": [], "latency_slo_micros": 1000, "policy": "guess"}}`), "refused: "},
+	} {
+		before := len(w.read("dead"))
+		w.write(one.record)
+		w.settle()
+		dead := w.outcomesOf()
+		if len(w.read("dead")) != before+1 || !strings.HasPrefix(dead[len(dead)-1].what, one.want) {
+			t.Errorf("%.60s: %q, want %q", one.record.Value, dead[len(dead)-1].what, one.want)
+		}
+	}
+	if len(w.store.Catalog().Models) != 2 || len(w.store.Catalog().Apps) != 1 { // by hand, and the one that cannot be linked
+		t.Errorf("there are %v and %v", w.store.Catalog().Models, w.store.Catalog().Apps)
+	}
+	w.write(message("good", source("2")))
+	w.settle()
+	if w.current("wine") != "2" || w.job.Ready() != nil {
+		t.Errorf("version %q is current, %v", w.current("wine"), w.job.Ready())
+	}
+	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
+		t.Errorf("of the models is left %v, %v", left, err)
+	}
+}

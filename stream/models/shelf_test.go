@@ -1,0 +1,78 @@
+package models
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+)
+
+// shelf is a location with one model, which answers as it is told.
+type shelf struct {
+	*httptest.Server
+	model *Model
+	asked chan chan answer // each request, which waits for its answer
+	left  chan struct{}    // of requests that were cut off
+}
+
+// answer is what the shelf does about a request.
+type answer int
+
+const (
+	give answer = iota
+	fail
+)
+
+func newShelf(t *testing.T) *shelf {
+	s := &shelf{model: source("1"), asked: make(chan chan answer), left: make(chan struct{}, 1)}
+	body := s.model.Data
+	sum := sha256.Sum256(body)
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		how := make(chan answer)
+		select {
+		case s.asked <- how:
+		case <-r.Context().Done():
+			return
+		}
+		select {
+		case a := <-how:
+			if a == fail {
+				w.WriteHeader(http.StatusBadGateway)
+				return
+			}
+			_, _ = w.Write(body) // who has left needs nothing
+		case <-r.Context().Done():
+			s.left <- struct{}{}
+		}
+	}))
+	t.Cleanup(s.Close)
+	s.model.Data, s.model.Location, s.model.SHA256 = nil, s.URL+"/wine.py", hex.EncodeToString(sum[:])
+	return s
+}
+
+// allow lets a job fetch from the shelf.
+func (s *shelf) allow(c *Config) { c.Locations.Prefixes = []string{s.URL + "/"} }
+
+// next is the next request, which waits.
+func (s *shelf) next(t *testing.T) chan<- answer {
+	t.Helper()
+	select {
+	case how := <-s.asked:
+		return how
+	case <-time.After(patience):
+		t.Fatal("nobody asks for the model")
+		return nil
+	}
+}
+
+// cut waits until a request is cut off.
+func (s *shelf) cut(t *testing.T) {
+	t.Helper()
+	select {
+	case <-s.left:
+	case <-time.After(patience):
+		t.Fatal("it is still waited for")
+	}
+}

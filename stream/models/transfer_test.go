@@ -1,0 +1,95 @@
+package models
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// pipes is a network in memory, so that time can pass.
+type pipes struct {
+	dialled chan net.Conn
+	closed  chan struct{}
+}
+
+func (p *pipes) dial(context.Context, string, string) (net.Conn, error) {
+	here, there := net.Pipe()
+	p.dialled <- there
+	return here, nil
+}
+
+// Accept, Close and Addr implement net.Listener.
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.dialled:
+		return c, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error   { close(p.closed); return nil }
+func (p *pipes) Addr() net.Addr { return &net.TCPAddr{} }
+
+// TestTransfersEnd whatever the server does.
+func TestTransfersEnd(t *testing.T) {
+	says := func(w http.ResponseWriter, text string) {
+		_, _ = io.WriteString(w, text) // who has left needs nothing
+		_ = http.NewResponseController(w).Flush()
+	}
+	for name, one := range map[string]struct {
+		serve http.HandlerFunc
+		after time.Duration
+		want  string
+	}{
+		"nothing": {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, silentFor, "nothing came for 30s"},
+		"a half": {func(w http.ResponseWriter, r *http.Request) {
+			time.Sleep(silentFor / 2)
+			says(w, "half")
+			<-r.Context().Done()
+		}, silentFor + silentFor/2, "nothing came for 30s"},
+		"drops": {func(w http.ResponseWriter, r *http.Request) {
+			for r.Context().Err() == nil {
+				says(w, ".")
+				select {
+				case <-time.After(silentFor - time.Second):
+				case <-r.Context().Done():
+				}
+			}
+		}, fetchWithin, "it took longer than 15m0s"},
+		"all": {func(w http.ResponseWriter, _ *http.Request) {
+			says(w, "one ")
+			time.Sleep(silentFor - time.Second)
+			says(w, "two")
+		}, silentFor - time.Second, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				network := &pipes{dialled: make(chan net.Conn), closed: make(chan struct{})}
+				server := &http.Server{Handler: one.serve}
+				go func() { _ = server.Serve(network) }() // until Close
+				defer server.Close()
+				transport := &http.Transport{DialContext: network.dial}
+				defer transport.CloseIdleConnections()
+				locations := Locations{Prefixes: []string{"http://models/"}, Client: &http.Client{Transport: transport}}
+				began := time.Now()
+				content, err := locations.open(t.Context(), "http://models/wine.py")
+				if err == nil {
+					_, err = io.ReadAll(content)
+					_ = content.Close() // it was only read
+				}
+				if took := time.Since(began); took != one.after {
+					t.Errorf("it took %v", took)
+				}
+				if one.want == "" && err != nil || one.want != "" && (err == nil || !strings.Contains(err.Error(), one.want) || lackOf(err) == nil) {
+					t.Errorf("it ends with %v", err)
+				}
+			})
+		})
+	}
+}
