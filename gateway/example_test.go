@@ -50,7 +50,7 @@ func Example() {
 	input := serving.Input{Type: serving.Doubles, Data: binary.LittleEndian.AppendUint64(nil, math.Float64bits(21))}
 	for range time.Tick(5 * time.Millisecond) {
 		p, err := g.Predict(ctx, &serving.Query{App: "double-it", Input: input, Received: time.Now()})
-		if errors.Is(err, serving.ErrUnknownApp) || p.Default {
+		if errors.Is(err, serving.ErrNoCatalog) || p.Default {
 			continue // Run has just begun, and the replica is not connected yet
 		}
 		fmt.Printf("%s by %v, error: %v\n", p.Output, p.Model, err)
