@@ -29,6 +29,15 @@ def start(tmp_path):
 
 
 @pytest.fixture
+def host(tmp_path):
+    """A host of many models, as a process."""
+    from hosting import Host
+
+    with Host(tmp_path) as host:
+        yield host
+
+
+@pytest.fixture
 def management():
     """A management service with a gateway beside; a request that the API's document does not allow fails the test."""
     from management import Management

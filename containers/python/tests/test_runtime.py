@@ -13,9 +13,9 @@ from sidecar import HERE, Container, environment
 from topsail import testing
 from topsail.bundle import MANIFEST
 from topsail.runtime.folder import Folder
+from topsail.runtime.load import load
 from topsail.runtime.r import RError
 from topsail.runtime.refusal import Refused
-from topsail.runtime.load import load
 
 OTHER = "3.9" if PYTHON != "3.9" else "3.8"
 

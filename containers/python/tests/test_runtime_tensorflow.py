@@ -8,8 +8,8 @@ from sidecar import HERE
 
 from topsail import testing
 from topsail.runtime.folder import Folder
-from topsail.runtime.refusal import Refused
 from topsail.runtime.load import load
+from topsail.runtime.refusal import Refused
 
 
 @pytest.fixture(autouse=True)

@@ -10,8 +10,8 @@ import topsail
 from topsail import bundle, testing
 from topsail.deploy.failure import DeployFailed
 from topsail.runtime.folder import Folder
-from topsail.runtime.refusal import Refused
 from topsail.runtime.load import load
+from topsail.runtime.refusal import Refused
 
 WEIGHTS = np.array([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]], "float32")
 

@@ -5,9 +5,9 @@ from bundles import unpacked
 
 from topsail import testing
 from topsail.runtime.folder import Folder
+from topsail.runtime.load import load
 from topsail.runtime.r import RError
 from topsail.runtime.refusal import Refused
-from topsail.runtime.load import load
 
 SUMS = "predict <- function(inputs) { print('chatter'); cat('more\\n'); sapply(inputs, sum) }"
 

@@ -8,8 +8,8 @@ import topsail
 from topsail import bundle, testing
 from topsail.deploy.failure import DeployFailed
 from topsail.runtime.folder import Folder
-from topsail.runtime.refusal import Refused
 from topsail.runtime.load import load
+from topsail.runtime.refusal import Refused
 
 
 def linear():

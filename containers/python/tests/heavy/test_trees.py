@@ -11,8 +11,8 @@ import topsail
 from topsail import bundle
 from topsail.deploy.failure import DeployFailed
 from topsail.runtime.folder import Folder
-from topsail.runtime.refusal import Refused
 from topsail.runtime.load import load
+from topsail.runtime.refusal import Refused
 
 X, Y = load_iris(return_X_y=True)
 NAMES = np.array(["setosa", "versicolor", "virginica"])

@@ -9,10 +9,9 @@ from .. import input_type
 from ..bundle import ALONE
 from ..input_type import BadInput
 from ..loading import WarmUpFailed, prepare, warm_up
-from ..runner import Runner
 from ..runtime.folder import Folder
-from ..runtime.refusal import Refused
 from ..runtime.load import load
+from ..runtime.refusal import Refused
 from ..settings import SettingsError
 from ..wire.load import Load
 from . import modules
