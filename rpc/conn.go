@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"topsail/internal/netio"
 )
 
 const (
@@ -59,7 +61,7 @@ type Conn struct {
 
 func newConn(nc net.Conn, mine, theirs Hello) *Conn {
 	c := &Conn{
-		nc:     nc,
+		nc:     netio.Wrap(nc),
 		peer:   theirs,
 		minor:  min(mine.Minor, theirs.Minor),
 		lz4:    mine.Features&theirs.Features&FeatureLZ4 != 0,

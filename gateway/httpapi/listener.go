@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"topsail/internal/netio"
 )
 
 // listener knows its open connections, so that their number is bounded and none
@@ -45,7 +47,7 @@ func (l *listener) Accept() (net.Conn, error) {
 			l.warn("connections are refused: raise max_connections if this is not an attack", "max_connections", l.limit)
 			c.Close()
 		default:
-			return &conn{Conn: c}, nil
+			return &conn{Conn: netio.Wrap(c)}, nil
 		}
 	}
 }

@@ -11,7 +11,8 @@ import (
 // prefix of the package's path. The longest prefix that fits a package is its room.
 var rooms = map[string][]string{
 	"serving":          {"serving"},
-	"rpc":              {"rpc", "serving"},
+	"rpc":              {"rpc", "serving", "internal/netio"},
+	"internal/netio":   {},
 	"internal/obs":     {},
 	"internal/process": {},
 	"internal/load":    {},
@@ -19,7 +20,7 @@ var rooms = map[string][]string{
 	"internal/access":  {},
 	"internal/demand":  {"serving"},
 
-	"gateway":    {"gateway", "rpc", "serving", "internal/obs", "internal/access", "internal/demand"},
+	"gateway":    {"gateway", "rpc", "serving", "internal/netio", "internal/obs", "internal/access", "internal/demand"},
 	"sidecar":    {"sidecar", "rpc", "serving", "internal/obs", "internal/demand"},
 	"scheduler":  {"scheduler", "serving", "internal/obs"},
 	"stream":     {"stream", "serving", "internal/obs"},

@@ -1,0 +1,9 @@
+//go:build !linux
+
+package netio
+
+import "net"
+
+// Wrap returns nc: elsewhere than on Linux, system calls are the business of the
+// system's own library.
+func Wrap(nc net.Conn) net.Conn { return nc }
