@@ -91,6 +91,7 @@ func serveGateway(ctx context.Context, s setup) error {
 }
 
 func serveSidecar(ctx context.Context, s setup) error {
+	sidecar.LeaveProcessors()
 	ln, err := listen(3)
 	if err != nil {
 		return err

@@ -28,6 +28,7 @@ import (
 // Sidecar serves one replica until ctx ends, then drains. Its container connects
 // by itself, with a token that this process draws and writes to a file.
 func Sidecar(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
+	sidecar.LeaveProcessors()
 	p := newParts(cfg, log)
 	models, err := parseModels(cfg.Sidecar.Models)
 	if err != nil {
