@@ -50,7 +50,7 @@ func (c *conn) Read(b []byte) (int, error) {
 	}
 	n, err := c.in.run(b, c.raw.Read)
 	if n == 0 && err == nil {
-		err = io.EOF
+		return 0, io.EOF
 	}
 	return n, c.failed("read", err)
 }
@@ -106,8 +106,8 @@ func failure(name string, errno syscall.Errno) error {
 
 // failed puts an error into the words of the net package.
 func (c *conn) failed(op string, err error) error {
-	if err == nil || err == io.EOF {
-		return err
+	if err == nil {
+		return nil
 	}
 	if raw, ok := errors.AsType[*net.OpError](err); ok { // a raw-read or raw-write
 		err = raw.Err
