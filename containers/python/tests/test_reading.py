@@ -96,18 +96,23 @@ def test_the_links_thread_reads_while_the_main_thread_computes(rig):
     rig.take_turn()
 
 
-def test_it_rests_only_while_there_are_no_batches(rig, monkeypatch):
-    monkeypatch.setattr("topsail.reading._LOOK", 0.001)
-    monkeypatch.setattr("topsail.reading._REST", 10 * PATIENCE)
-    rig.peer.ask([1.0], batch=1)
-    assert rig.job().batch.batch == 1
-    assert rig.answered(1)  # no rest after the link's thread has let go, when a batch was the last that it read
-    rig.take_turn()
-    while not rig.reading._resting:
-        assert rig.reading.wait(0.001) is None
-    rig.peer.ask([1.0], batch=2)
-    assert rig.job().batch.batch == 2
-    assert rig.answered(2)
+def test_the_links_thread_leaves_the_turn_to_a_main_thread_that_reads_now_and_then(rig, monkeypatch):
+    monkeypatch.setattr("topsail.reading._LOOK", 0.1)
+    for _ in range(20):  # attempts: a busy machine may keep the main thread from reading for as long as a look
+        rig.take_turn()
+        began = last = time.monotonic()
+        longest = 0.0
+        rig.readers.clear()
+        while last - began < 0.5:
+            rig.peer.ask([1.0], batch=4)
+            assert rig.job().batch.batch == 4
+            time.sleep(0.002)  # a model computes
+            longest = max(longest, time.monotonic() - last)
+            last = time.monotonic()
+        if longest < 0.05:
+            assert set(rig.readers) == {threading.current_thread()}
+            return
+    raise AssertionError("this machine is too busy to tell")
 
 
 def test_the_turn_is_never_nobodys_while_the_main_thread_waits(rig, monkeypatch):
@@ -172,7 +177,6 @@ def test_what_the_main_thread_meets_ends_the_links_reading(rig):
 
 def test_many_batches_through_changing_turns(rig, monkeypatch):
     monkeypatch.setattr("topsail.reading._LOOK", 0.0005)
-    monkeypatch.setattr("topsail.reading._REST", 0.0005)
     for batch in range(2000):
         rig.peer.ask([1.0], batch=batch)
         assert rig.job().batch.batch == batch

@@ -30,6 +30,7 @@ class Connection:
         self.broken = False
         self.max_frame = 0  # what the sidecar accepts, known after open
         self.features = Feature(0)  # that both sides offered, known after open
+        self.stages = False  # whether Feature.STAGES is among them: asked for each batch, and slow to find
         self._sock = sock
         self._sending = threading.Lock()  # held for one whole frame
         self._assembler = Assembler()
@@ -44,7 +45,7 @@ class Connection:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             sock.sendall(frame.encode(Kind.HELLO, mine.encode()))
             connection._shake_hands(mine)
-            sock.settimeout(_TIMEOUT)
+            sock.setblocking(False)
         except ProtocolError as e:
             connection.close(reason=str(e))
             raise
@@ -64,6 +65,7 @@ class Connection:
             raise ProtocolError("hello role", 5, f"{theirs.role} is not that of a sidecar")
         self.max_frame = theirs.max_frame
         self.features = Feature(mine.features & theirs.features)
+        self.stages = Feature.STAGES in self.features
         self._assembler.compressed_allowed = Feature.LZ4 in self.features
         self._early = list(rest)
 
@@ -87,7 +89,10 @@ class Connection:
 
     def receive(self) -> Iterator[Frame]:
         """Reads once and yields the frames that this completes. It raises OSError when the connection has ended."""
-        data = self._sock.recv(self._assembler.wants())
+        try:
+            data = self._sock.recv(self._assembler.wants())
+        except BlockingIOError:  # somebody looked for nothing
+            return iter(())
         if not data:
             raise ConnectionError("the sidecar closed the connection")
         return self._assembler.feed(data)
@@ -98,11 +103,24 @@ class Connection:
             with self._sending:
                 if self.broken:
                     return False
-                self._sock.sendall(data)
+                self._send(data)
         except OSError:
             self.break_off()
             return False
         return True
+
+    def _send(self, data: bytes | bytearray) -> None:
+        """It does not ask first whether there is room, since there nearly always is."""
+        try:
+            sent = self._sock.send(data)
+        except BlockingIOError:
+            sent = 0
+        if sent < len(data):
+            self._sock.settimeout(_TIMEOUT)
+            try:
+                self._sock.sendall(memoryview(data)[sent:])
+            finally:
+                self._sock.setblocking(False)
 
     def say_bye(self, reason: str) -> None:
         """Says BYE and that nothing follows. Reading on until the sidecar closes keeps what was sent from being lost:

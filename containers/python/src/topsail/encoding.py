@@ -25,12 +25,10 @@ from .wire.constants import MAX_DIMENSIONS, DType
 from .wire.payload import Value
 from .wire.reply import encode_fields
 
-# Most outputs are one unnamed scalar or text. What stands before its data is always the same: count of values, dtype,
-# dimensions, length of the name, 0, length of the data.
-_HEAD = Struct("<HBBBBI")
-_INT_HEAD = _HEAD.pack(1, DType.INT64, 0, 0, 0, 8)
-_FLOAT_HEAD = _HEAD.pack(1, DType.FLOAT64, 0, 0, 0, 8)
-_BOOL_HEAD = _HEAD.pack(1, DType.BOOL, 0, 0, 0, 1)
+# Most outputs are one unnamed scalar or text. What stands before its data is always the same.
+_INT_HEAD = payload.encode_one(DType.INT64, bytes(8))[:-8]
+_FLOAT_HEAD = payload.encode_one(DType.FLOAT64, bytes(8))[:-8]
+_BOOL_HEAD = payload.encode_one(DType.BOOL, bytes(1))[:-1]
 _INT64 = Struct("<q")
 _FLOAT64 = Struct("<d")
 
@@ -63,8 +61,7 @@ def _bool(x: bool) -> bytes:
 
 
 def _str(x: str) -> bytes:
-    data = x.encode()
-    return _HEAD.pack(1, DType.STRING, 0, 0, 0, len(data)) + data
+    return payload.encode_one(DType.STRING, x.encode())
 
 
 def _int64(x: int) -> bytes:

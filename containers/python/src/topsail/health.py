@@ -13,16 +13,17 @@ class Health:
     def __init__(self, model: Model, every: float) -> None:
         self.good = True
         self._model = model
+        self._asks = model.has_health
         self._every = every
         self._next = time.monotonic() + every
 
     def due_in(self) -> float | None:
         """Seconds until the model is to be asked; None if it has nothing to say."""
-        return max(0.0, self._next - time.monotonic()) if self._model.has_health else None
+        return max(0.0, self._next - time.monotonic()) if self._asks else None
 
     def changed(self) -> bool:
         """Asks if it is time to, and says whether the answer is a new one."""
-        if not self._model.has_health or time.monotonic() < self._next:
+        if not self._asks or time.monotonic() < self._next:
             return False
         before, self.good = self.good, self._model.healthy()
         self._next = time.monotonic() + self._every

@@ -11,7 +11,7 @@ from .feedback import FeedbackQueue
 from .orders import Orders
 from .runner import Runner
 from .waker import Waker
-from .wire.constants import Feature, Status
+from .wire.constants import Status
 from .wire.feedback import Feedback
 from .wire.predict import Predict
 from .wire.reply import Reply
@@ -31,8 +31,8 @@ class Job(NamedTuple):
         if runner is None:
             self.refuse(Status.UNKNOWN_MODEL, f"this container announced no model {self.batch.model}")
         elif not self.connection.broken:
-            may_drop = Feature.STAGES in self.connection.features
-            self.connection.send(runner.run(self.batch, self.received, self.connection.max_frame, may_drop))
+            c = self.connection
+            c.send(runner.run(self.batch, self.received, c.max_frame, may_drop=c.stages))
 
     def refuse(self, status: Status, message: str) -> None:
         """Says to each input that it was not run."""

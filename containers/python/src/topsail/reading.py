@@ -1,7 +1,9 @@
-"""Who reads the connection: the main thread while it waits for a batch, the link's thread while a model computes.
+"""Who reads the connection: the main thread while it waits for a batch, the link's thread while a model computes long.
 
 Where the main thread reads for itself, no other thread has to be woken for a batch, which costs more than all else that
-is done for a small one. The link's thread looks a few times a second, and reads where nobody does.
+is done for a small one. The link's thread looks now and then, and reads where nobody has done so since it looked last.
+It does not for a model that only computes at the moment: its next batch would have to wait until both threads had been
+given a processor, one after the other.
 """
 
 from __future__ import annotations
@@ -18,8 +20,7 @@ from .waker import Waker
 from .watch import Watch
 from .wire.errors import ProtocolError
 
-_LOOK = 0.1  # seconds between two looks, which a PING has to wait at most when a model has begun to compute
-_REST = 1.0  # the same, while there are no batches
+_LOOK = 0.5  # seconds between two looks; a PING has to wait for two of them at most when a model has begun to compute
 
 
 class Reading:
@@ -35,7 +36,6 @@ class Reading:
         self._turn.acquire()
         self._wanted = False  # the main thread waits while the link's thread has the turn
         self._busy = False  # the main thread has read a batch since the last look
-        self._resting = False  # the link's thread, until the main thread is busy
         self._ended: Exception | None = None  # what the main thread met; the turn is left to the link's thread with it
         self._conversation: Conversation
         self._watch: Watch  # the main thread's
@@ -74,9 +74,6 @@ class Reading:
             if time.monotonic() >= until:
                 return None
         self._busy = True
-        if self._resting:
-            self._resting = False
-            self._waker.wake()
         return self._inbox.wait(0)
 
     # Called by the link's thread.
@@ -90,22 +87,20 @@ class Reading:
             if conversation.listen(watch):
                 on_wake()
             if self._wanted:
-                self._busy = True  # with what was read last
                 self._turn.release()
                 self._inbox.wake()  # always: who waits for the inbox must not do so while nobody reads
                 self._stand_by(on_wake)
 
     def _stand_by(self, on_wake: Callable[[], None]) -> None:
-        """Until nobody reads."""
+        """Until nobody has read since the last look, and nobody does."""
         watch = Watch(self._waker)
         while True:
-            self._resting = True  # before the look at whether the other is busy, who looks at this afterwards
-            self._resting = not self._busy
-            self._busy = False
-            if watch.wait(_REST if self._resting else _LOOK)[1]:
+            if watch.wait(_LOOK)[1]:
                 on_wake()
             if self._ended:
                 ended, self._ended = self._ended, None
                 raise ended
-            if self._turn.acquire(blocking=False):
+            if self._busy:
+                self._busy = False
+            elif self._turn.acquire(blocking=False):
                 return

@@ -58,10 +58,10 @@ def read(frames: bytearray) -> list[Answer]:
     return [answer(e) for e in entries(frames)]
 
 
-def entries(frames: bytearray) -> list[Entry]:
+def entries(frames: bytes) -> list[Entry]:
     """The entries of a reply, in the order of the inputs."""
     found: list[Entry] = []
-    for f in Assembler().feed(bytes(frames)):
+    for f in Assembler().feed(frames):
         found += reply.decode(f.body).entries
     return sorted(found, key=lambda e: e.index)
 

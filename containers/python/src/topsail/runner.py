@@ -18,6 +18,9 @@ from .wire.predict import Input, Predict, deadline
 from .wire.reply import Reply
 
 
+_LISTS = (list, tuple)  # a union of them would be made anew for each batch
+
+
 class _Failure(NamedTuple):
     status: Status
     message: str
@@ -44,7 +47,7 @@ class Runner:
         self._retry_singly = retry_singly
         self._complaints = Complaints()
 
-    def run(self, batch: Predict, received: float, max_frame: int, may_drop: bool = True) -> bytearray:
+    def run(self, batch: Predict, received: float, max_frame: int, may_drop: bool = True) -> bytes:
         """Answers a batch that came at `received` (monotonic seconds) with the frames of its reply. `may_drop` says
         that the sidecar knows what it is to drop a query."""
         started = time.monotonic()
@@ -131,7 +134,7 @@ def _reader(model: Model, form: Form) -> Callable[[list[Value]], Any]:
 
 def _problem(outputs: Any, count: int) -> str | None:
     """What is wrong with what predict returned. Texts and dicts have a length too, so the type counts."""
-    if not isinstance(outputs, list | tuple) and not (numpy is not None and _is_vector(outputs)):
+    if not isinstance(outputs, _LISTS) and not (numpy is not None and _is_vector(outputs)):
         return f"TypeError: predict returned a {type(outputs).__name__}, not a list of {count} outputs"
     if len(outputs) != count:
         return f"ValueError: predict returned {len(outputs)} outputs for {count} inputs"

@@ -20,12 +20,16 @@ class Watch:
         if self._poll:
             for descriptor in self._watched:
                 self._poll.register(descriptor, select.POLLIN)
+        self._heard = [(self._connection, select.POLLIN)] if self._poll else []  # what nearly every poll says
 
     def wait(self, seconds: float) -> tuple[bool, bool]:
         """Whether the connection is readable or has ended, and whether the waker was woken; neither when the time is
         over."""
         if self._poll:
-            ready = [descriptor for descriptor, _ in self._poll.poll(seconds * 1000)]
+            polled = self._poll.poll(seconds * 1000)
+            if polled == self._heard:
+                return True, False
+            ready = [descriptor for descriptor, _ in polled]
         else:
             ready = select.select(self._watched, [], [], seconds)[0]
         return self._connection in ready, self._waker in ready

@@ -38,6 +38,8 @@ if numpy is not None:
         numpy.dtype("<f4"): DType.FLOAT32,
         numpy.dtype("<f8"): DType.FLOAT64,
     }
+_WHOLE = frozenset(map(int, (DType.STRING, DType.OPAQUE)))  # those without a shape
+_OPAQUE = int(DType.OPAQUE)
 _ARRAYS = {dtype: name for name, dtype in _TENSORS.items()}
 
 _Read = Callable[[list[Value]], Any]
@@ -93,7 +95,10 @@ def _examples(sources: Sequence[str], x: Any, input_type: InputType | None) -> l
 
 def encode(x: Any) -> bytes:
     """The payload of an output for the stages behind. It raises TypeError for what cannot be pickled."""
-    return payload.encode([value(x)])
+    v = value(x)
+    if v.dtype in _WHOLE:
+        return payload.encode_one(v.dtype, v.data)  # type: ignore[arg-type] # as value makes it
+    return payload.encode([v])
 
 
 def value(x: Any) -> Value:
@@ -127,7 +132,7 @@ def _pickled(x: Any) -> Value:
 def read(v: Value) -> Any:
     """What a stage has written; numbers, nested lists and what JSON says, too, which stages in other languages may
     write. It is not for what comes from outside of the pipeline: see form."""
-    if v.dtype == DType.OPAQUE:
+    if v.dtype == _OPAQUE:
         return pickle.loads(v.data)
     if v.dtype == DType.UINT8 and len(v.shape) == 1:
         return bytes(v.data)

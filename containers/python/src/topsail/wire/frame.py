@@ -43,6 +43,13 @@ class Assembler:
 
     def feed(self, data: bytes) -> Iterator[Frame]:
         """Yields the frames that data completes. Frames wholly inside data are views of it, without a copy."""
+        if not self._pending and len(data) >= HEADER.size:
+            size, kind, flags, _ = HEADER.unpack_from(data)
+            if size == len(data) - HEADER.size and size <= self._max_frame and not flags & _COMPRESSED:
+                return iter((Frame(kind, flags, memoryview(data)[HEADER.size :]),))  # as nearly always
+        return self._cut(data)
+
+    def _cut(self, data: bytes) -> Iterator[Frame]:
         source: bytes | bytearray = data
         if self._pending:
             self._pending += data
@@ -63,7 +70,8 @@ class Assembler:
         else:
             end = start
         self._needed = end - at
-        self._pending += view[at:]
+        if at < there:
+            self._pending += view[at:]
 
     def _open(self, frame: Frame) -> Frame:
         if not frame.flags & _COMPRESSED:

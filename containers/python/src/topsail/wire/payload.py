@@ -13,6 +13,7 @@ from .errors import ProtocolError
 _VALUE = Struct("<BBBB")  # dtype, dimensions, length of the name, 0
 _DIMENSIONS = [Struct(f"<{n}I") for n in range(MAX_DIMENSIONS + 1)]
 _LEAST = _VALUE.size + U32.size
+_ONE = Struct("<HBBBBI")  # count of values, then a value without a name and dimensions, and the length of its data
 
 
 class Value(NamedTuple):
@@ -29,6 +30,11 @@ def encode(values: Sequence[Value]) -> bytes:
     for value in values:
         parts += _parts(value)
     return b"".join(parts)  # once: large values are copied here, and nowhere else
+
+
+def encode_one(dtype: int, data: bytes) -> bytes:
+    """The payload of one unnamed text or blob, which is what encode makes of it, in one step."""
+    return _ONE.pack(1, dtype, 0, 0, 0, len(data)) + data
 
 
 def _parts(value: Value) -> tuple[bytes | bytearray | memoryview, ...]:

@@ -42,36 +42,39 @@ def encode(batch: int, model: int, inputs: Sequence[Input]) -> bytes:
 def decode(body: memoryview) -> Predict:
     """Reads a batch. The data of its values are views of body. Fields behind a payload (user, trace, ids) are for
     the sides before the container, and stay unread."""
-    cursor = Cursor(body)
-    batch, model, count = cursor.unpack(_HEAD, "predict head")
-    if not 1 <= count <= MAX_INPUTS or count * _LEAST > cursor.left:
-        raise Cursor(body, 12).fail("predict count", f"{count} inputs cannot be in {cursor.left} bytes")
+    at, end = _HEAD.size, len(body)
+    if at > end:
+        raise Cursor(body).fail("predict head", f"{at} bytes are needed and {end} are left")
+    batch, model, count = _HEAD.unpack_from(body)
+    if not 1 <= count <= MAX_INPUTS or count * _LEAST > end - at:
+        raise Cursor(body, 12).fail("predict count", f"{count} inputs cannot be in {end - at} bytes")
     inputs = []
     for _ in range(count):
-        entry = _quick(body, cursor.at, cursor.end)
-        if entry:
-            cursor.at, left, value = entry
+        if entry := _quick(body, at, end):
+            at, left, value = entry
             inputs.append(Input(left, [value]))
         else:
-            part = cursor.part("predict entry")
+            part = Cursor(body, at).part("predict entry")
+            at = part.end
             inputs.append(Input(part.number(U32, "predict time left"), payload.decode(part)))
     return Predict(batch, model, inputs)
 
 
 def _quick(body: memoryview, at: int, end: int) -> tuple[int, int, Value] | None:
     """Where the next entry begins, the time left, and the value; or None for an entry of another form."""
-    if at + _QUICK.size > end:
+    start = at + _QUICK.size
+    if start > end:
         return None
     size, left, values, dtype, dims, name, _, first, second = _QUICK.unpack_from(body, at)
     after = at + 4 + size
     if values != 1 or name or after > end:
         return None
     if dims == 1 and dtype in ITEM_SIZE and second == first * ITEM_SIZE[dtype]:
-        start, stop = at + _QUICK.size, at + _QUICK.size + second
+        stop = start + second
         return (after, left, Value(dtype, (first,), body[start:stop])) if stop <= after else None
     if dims == 0 and dtype in _BLOBS:
-        start, stop = at + _QUICK.size - 4, at + _QUICK.size - 4 + first
-        return (after, left, Value(dtype, (), body[start:stop])) if stop <= after else None
+        stop = start - 4 + first
+        return (after, left, Value(dtype, (), body[start - 4 : stop])) if stop <= after else None
     return None
 
 

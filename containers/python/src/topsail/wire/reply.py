@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from struct import Struct
 
-from . import frame, payload
+from . import payload
 from .constants import Flag, Kind, Status
 from .cursor import U16, Cursor
 from .field import encode_field
@@ -13,6 +13,7 @@ from .payload import Value
 from .text import str16
 
 _HEAD = Struct("<QIIII")  # batch, queue, wait, service, count
+_FRAME = Struct("<IBBHQIIII")  # a frame's header and that, in one
 _ENTRY = Struct("<IIBBH")  # size of the rest, index, status, flags, 0
 _REST = Struct("<IBBH")  # the same, behind the size
 _F64 = Struct("<d")
@@ -31,17 +32,9 @@ class Reply:
     def __init__(self, batch: int, max_frame: int) -> None:
         self._batch = batch
         self._room = max_frame - _HEAD.size  # bytes of entries in one frame
-        self._used = 0  # of them
-        self._data = bytearray()
-        self._starts: list[int] = []  # of the frames in _data
-        self._counts: list[int] = []  # of the entries in each frame
-        self._begin()
-
-    def _begin(self) -> None:
-        self._starts.append(len(self._data))
-        self._counts.append(0)
-        self._used = 0
-        self._data += bytes(frame.HEADER.size + _HEAD.size)  # filled in by finish
+        self._full: list[list[bytes]] = []  # frames that hold what they can, as their entries
+        self._entries: list[bytes] = []  # of the last frame
+        self._used = 0  # bytes of them
 
     def add_output(self, index: int, body: bytes) -> None:
         """Adds an encoded payload with its fields (see output.encode)."""
@@ -49,31 +42,30 @@ class Reply:
         if size > self._room:
             self.add_failure(index, Status.MODEL_ERROR, f"OverflowError: an output of {len(body)} bytes cannot be sent")
             return
-        self._add(size, _ENTRY.pack(size - 4, index, 0, _LAST, 0), body)
+        self._add(_ENTRY.pack(size - 4, index, 0, _LAST, 0) + body)
 
     def add_failure(self, index: int, status: int, message: str) -> None:
         text = str16(message[:_MESSAGE_MOST])
-        size = _ENTRY.size + len(text)
-        self._add(size, _ENTRY.pack(size - 4, index, status, _LAST, 0), text)
+        self._add(_ENTRY.pack(_ENTRY.size + len(text) - 4, index, status, _LAST, 0) + text)
 
-    def _add(self, size: int, head: bytes, body: bytes) -> None:
-        if self._used + size > self._room:
-            self._begin()
-        self._used += size
-        self._counts[-1] += 1
-        self._data += head
-        self._data += body
+    def _add(self, entry: bytes) -> None:
+        if self._used + len(entry) > self._room:
+            self._full.append(self._entries)
+            self._entries, self._used = [], 0
+        self._entries.append(entry)
+        self._used += len(entry)
 
-    def finish(self, service: int) -> bytearray:
+    def finish(self, service: int) -> bytes:
         """The frames, the last one with END. `service` is the time that the model took, in microseconds."""
-        ends = [*self._starts[1:], len(self._data)]
-        for start, end, count in zip(self._starts, ends, self._counts, strict=True):
-            flags = Flag.END if end == len(self._data) else 0
-            size = end - start - frame.HEADER.size
-            frame.HEADER.pack_into(self._data, start, size, Kind.REPLY, flags, 0)
-            # Nothing waits in a container: the sidecar has the queue, and sends one batch at a time.
-            _HEAD.pack_into(self._data, start + frame.HEADER.size, self._batch, 0, 0, service, count)
-        return self._data
+        parts: list[bytes] = []
+        for entries in self._full:
+            parts += (self._head(entries, 0, service), *entries)
+        return b"".join((*parts, self._head(self._entries, Flag.END, service), *self._entries))
+
+    def _head(self, entries: list[bytes], flags: int, service: int) -> bytes:
+        size = _HEAD.size + sum(map(len, entries))
+        # Nothing waits in a container: the sidecar has the queue, and sends one batch at a time.
+        return _FRAME.pack(size, Kind.REPLY, flags, 0, self._batch, 0, 0, service, len(entries))
 
 
 def encode_fields(confidence: float | None, qualifiers: list[Value]) -> bytes:
