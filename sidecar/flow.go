@@ -128,7 +128,7 @@ func (f *flow) item(i int, payload []byte) *queue.Item {
 	it := &queue.Item{Arrived: now, Ask: f.query.Ask, Index: uint32(i), From: f}
 	it.Ask.Payload = payload
 	if !f.query.Deadline.IsZero() {
-		it.Deadline = f.query.Deadline.Add(-f.pipe.behind(now, i))
+		it.Deadline, it.Behind = f.query.Deadline, f.pipe.behind(now, i)
 		it.Share = f.query.Deadline.Sub(now) / time.Duration(f.pipe.hops[i])
 	}
 	return it

@@ -243,7 +243,7 @@ func (s *Session) ask(model uint32, items []*queue.Item) (*exchange, error) {
 	for _, it := range items {
 		it.Ask.Budget = -1
 		if !it.Deadline.IsZero() {
-			it.Ask.Budget = max(it.Deadline.Sub(now), 0)
+			it.Ask.Budget = max(it.Left(now), 0)
 		}
 		b = rpc.AppendAsk(b, &it.Ask)
 	}

@@ -9,13 +9,14 @@ import (
 // Item is one query on its way through a sidecar. Whoever took it out of the
 // queue owns it and must see to it that it is answered.
 type Item struct {
-	Deadline time.Time // zero: none
+	Deadline time.Time // of the query; zero: none
 	Arrived  time.Time
 	Ask      rpc.Ask // in memory of its own
 	Batch    uint64  // with Index: its name on the asker's connection
 	Index    uint32
 	From     Asker
 	Service  time.Duration // what the model took for its batch; 0: not known
+	Behind   time.Duration // what those behind this queue take at least of the time until the deadline
 	Share    time.Duration // how much of the time until its deadline is for this queue; 0: all of it
 
 	answered bool
@@ -44,12 +45,12 @@ func (it *Item) Refuse(status rpc.Status, message string) {
 // Answered says whether the last answer was given.
 func (it *Item) Answered() bool { return it.answered }
 
-// Left is the time until the deadline; without one, a long time.
+// Left is the time until the item must be done here; without a deadline, a long time.
 func (it *Item) Left(now time.Time) time.Duration {
 	if it.Deadline.IsZero() {
 		return noDeadline
 	}
-	return it.Deadline.Sub(now)
+	return it.Deadline.Sub(now) - it.Behind
 }
 
 // Budget is the time that the item had, when it arrived, for this queue.
@@ -62,7 +63,8 @@ func (it *Item) Budget() time.Duration {
 
 const noDeadline = 24 * time.Hour
 
-// before orders items: earliest deadline first, none last.
+// before orders items: earliest deadline first, none last. Behind is no part of it:
+// being an estimate, it would have queries overtake each other whenever it changes.
 func (it *Item) before(other *Item) bool {
 	if it.Deadline.IsZero() || other.Deadline.IsZero() {
 		return !it.Deadline.IsZero()
