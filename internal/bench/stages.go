@@ -19,16 +19,12 @@ const some = 16
 // stages compares a pipeline of two stages that keep a processor busy, with two
 // workers each, with the same functions in mosec and called one by one.
 func stages(ctx context.Context, b *bench) ([]figure, error) {
-	ours, err := b.stack(ctx, "stages", setup{SLO: relaxed, CacheOff: true, Containers: []string{"stages"}})
-	if err != nil {
-		return nil, err
+	ours := func() (*target, error) {
+		return b.stack(ctx, "stages", setup{SLO: relaxed, CacheOff: true, Containers: []string{"stages"}})
 	}
-	theirs, err := b.mosec(ctx)
-	if err != nil {
-		return nil, err
-	}
+	theirs := func() (*target, error) { return b.mosec(ctx) }
 	alone := func() (drive, error) { return b.oneByOne(ctx) }
-	runs, err := alternate(b.Runs, b.driver(ctx, ours, some), b.driver(ctx, theirs, some), alone)
+	runs, err := alternate(b.Runs, b.anew(ctx, ours), b.anew(ctx, theirs), alone)
 	if err != nil {
 		return nil, err
 	}
@@ -44,6 +40,23 @@ func stages(ctx context.Context, b *bench) ([]figure, error) {
 		sampled("mosec, p99", ms, bar{}, runs[1], p99),
 		sampled("default outputs", count, none(), runs[0], defaults),
 	}, nil
+}
+
+// anew starts a target for each run, and stops it: a process keeps the speed that the
+// layout of its memory has given it, a few percent more or less, as long as it lives.
+func (b *bench) anew(ctx context.Context, start func() (*target, error)) func() (drive, error) {
+	return func() (drive, error) {
+		defer b.family.stop()
+		t, err := start()
+		if err != nil {
+			return drive{}, err
+		}
+		// The many connections of the warm-up leave a backlog of a fifth of a second.
+		if _, err := b.wrk.run(ctx, t.url, some, 1); err != nil {
+			return drive{}, err
+		}
+		return b.drive(ctx, t, some)
+	}
 }
 
 // stagesPython is the stages with Topsail's package, and mosecPython the same in mosec.
