@@ -82,7 +82,8 @@ test-faults: ## the same with servers away for a minute
 figures: build servers ## measure a cluster: from zero, steps, rollouts, changes, many versions
 	go run ./internal/figures
 
-test-python: $(VENV)/test
+test-python: $(VENV)/test ## check the Python package's form and types, and test it
+	cd containers/python && ../../$(VENV)/bin/ruff check -q src tests && ../../$(VENV)/bin/ruff format -q --check src tests && ../../$(VENV)/bin/mypy
 	cd containers/python && ../../$(VENV)/bin/python -m pytest -q
 
 test-jvm: ## test the container in Java and the evaluator of PMML models

@@ -26,8 +26,28 @@ def certificate() -> Path:
     folder = tempfile.mkdtemp(prefix="topsail-tls-")
     atexit.register(shutil.rmtree, folder)
     file = Path(folder, "gateway.pem")
-    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-noenc", "-days", "1"]
-    command += ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(file), "-out", str(file) + ".cert"]
+    command = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:P-256",
+        "-noenc",
+        "-days",
+        "1",
+    ]
+    command += [
+        "-subj",
+        "/CN=127.0.0.1",
+        "-addext",
+        "subjectAltName=IP:127.0.0.1",
+        "-keyout",
+        str(file),
+        "-out",
+        str(file) + ".cert",
+    ]
     subprocess.run(command, check=True, capture_output=True, timeout=30)  # openssl is needed for the tests of TLS
     file.write_bytes(file.read_bytes() + Path(str(file) + ".cert").read_bytes())
     return file

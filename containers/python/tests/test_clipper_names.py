@@ -111,7 +111,7 @@ def started(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(child.tempfile, "tempdir", str(tmp_path))
     with socket.create_server(("127.0.0.1", 0)) as s:
-        addr = "127.0.0.1:%d" % s.getsockname()[1]
+        addr = f"127.0.0.1:{s.getsockname()[1]}"
     manager = TopsailContainerManager(query_addr=addr, admin_addr=addr, program=str(program))
     yield manager
     if manager._child:

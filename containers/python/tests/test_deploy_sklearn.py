@@ -108,13 +108,13 @@ def test_an_example_of_another_length(deploy, forest, management):
 
 
 def test_served_by_a_process(tmp_path, forest):
-    with Container(tmp_path, "-m", "topsail.runtime", str(pickled(tmp_path, forest))) as container:
-        with container.accept() as peer:
-            peer.ready()
-            peer.ask(*X[::50].tolist())
-            assert [struct.unpack("<q", e.values[0].data) for e in peer.answer()] == [(0,), (1,), (2,)]
-            container.terminate()
-            assert container.ends() == 0
+    program = Container(tmp_path, "-m", "topsail.runtime", str(pickled(tmp_path, forest)))
+    with program as container, container.accept() as peer:
+        peer.ready()
+        peer.ask(*X[::50].tolist())
+        assert [struct.unpack("<q", e.values[0].data) for e in peer.answer()] == [(0,), (1,), (2,)]
+        container.terminate()
+        assert container.ends() == 0
 
 
 def test_what_is_no_estimator(tmp_path, forest):

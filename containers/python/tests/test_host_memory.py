@@ -37,7 +37,9 @@ def test_what_a_model_takes_is_told(host):
 
 def test_what_was_loaded_goes_at_once(tmp_path, monkeypatch):
     """A module and its functions hold each other, and only the collector would find that."""
-    (tmp_path / "model.py").write_text("class Weights:\n    pass\n\nweights = Weights()\n\ndef predict(v):\n    return weights\n")
+    (tmp_path / "model.py").write_text(
+        "class Weights:\n    pass\n\nweights = Weights()\n\ndef predict(v):\n    return weights\n"
+    )
     monkeypatch.delitem(sys.modules, "model", raising=False)
     gc.disable()
     try:

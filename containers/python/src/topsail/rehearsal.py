@@ -53,7 +53,7 @@ def encode_payloads(payloads: Sequence[list[Value]], left: int = NO_DEADLINE) ->
     return predict.encode(1, 1, [Input(left, values) for values in payloads])
 
 
-def read(frames: bytearray) -> list[Answer]:
+def read(frames: bytes) -> list[Answer]:
     """The answers in the frames of a reply, in the order of the inputs."""
     return [answer(e) for e in entries(frames)]
 

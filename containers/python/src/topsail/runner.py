@@ -17,7 +17,6 @@ from .wire.payload import Value
 from .wire.predict import Input, Predict, deadline
 from .wire.reply import Reply
 
-
 _LISTS = (list, tuple)  # a union of them would be made anew for each batch
 
 

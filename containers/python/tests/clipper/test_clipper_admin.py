@@ -1,8 +1,8 @@
 """Clipper's own admin package, version 0.4.1 with its code unchanged, drives Topsail through our container manager.
 
 It is run where that package is installed; see tests/clipper/README.md. With TOPSAIL_ADMIN=host:port and
-TOPSAIL_QUERY=host:port it drives that Topsail, without them a fake. Some calls stop everything that there is, so a server
-that has any app or model is somebody's, and is refused before anything is changed.
+TOPSAIL_QUERY=host:port it drives that Topsail, without them a fake. Some calls stop everything that there is, so a
+server that has any app or model is somebody's, and is refused before anything is changed.
 """
 
 import os

@@ -33,7 +33,7 @@ def encode(values: Sequence[Value]) -> bytes:
 
 
 def encode_one(dtype: int, data: bytes) -> bytes:
-    """The payload of one unnamed text or blob, which is what encode makes of it, in one step."""
+    """The payload of one value without name and dimensions: what encode makes of it, in one step."""
     return _ONE.pack(1, dtype, 0, 0, 0, len(data)) + data
 
 
