@@ -55,6 +55,11 @@ func (r *world) under(t *testing.T, fault string, do func(t *testing.T)) rig.Rep
 // itself stood still is on nobody's account.
 func want(t *testing.T, one rig.Report, defaults int) {
 	t.Helper()
+	defer func() {
+		if t.Failed() {
+			t.Logf("since the load began:\n%s", cluster.Story(one.Begun))
+		}
+	}()
 	if one.Stall > slack/2 {
 		defaults += int(3 * rig.Rate * one.Stall.Seconds())
 	}

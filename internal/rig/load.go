@@ -21,6 +21,7 @@ import (
 // it saw. Every query has an input of its own, so that none is cached.
 type Load struct {
 	app      string
+	begun    time.Time
 	rate     int
 	gateways func() []string // their addresses now
 	stop     context.CancelFunc
@@ -49,7 +50,7 @@ const (
 // StartLoad asks an app so often a second.
 func StartLoad(app string, rate int, gateways func() []string) *Load {
 	ctx, cancel := context.WithCancel(context.Background())
-	l := &Load{app: app, rate: rate, gateways: gateways, stop: cancel, done: make(chan struct{})}
+	l := &Load{app: app, begun: time.Now(), rate: rate, gateways: gateways, stop: cancel, done: make(chan struct{})}
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64, DialContext: (&net.Dialer{Timeout: time.Second}).DialContext}}
 	go func() {
 		defer close(l.done)
@@ -163,13 +164,14 @@ type Report struct {
 	P99       time.Duration  `json:"p99"`
 	Recovered time.Duration  `json:"recovered"` // until everything was whole again
 	First     error          `json:"-"`
+	Begun     time.Time      `json:"-"`
 }
 
 // End stops the load and sums up.
 func (l *Load) End(fault string) Report {
 	l.stop()
 	<-l.done
-	r := Report{Fault: fault, Sent: len(l.answers), Defaults: map[string]int{}, Stall: time.Duration(l.stall.Load())}
+	r := Report{Fault: fault, Begun: l.begun, Sent: len(l.answers), Defaults: map[string]int{}, Stall: time.Duration(l.stall.Load())}
 	var took []time.Duration
 	for _, s := range l.answers {
 		took = append(took, s.took)
@@ -177,7 +179,7 @@ func (l *Load) End(fault string) Report {
 		case s.err != nil:
 			r.Errors++
 			if r.First == nil {
-				r.First = s.err
+				r.First = fmt.Errorf("%.2f s after the load began: %w", s.at.Sub(l.begun).Seconds(), s.err)
 			}
 		case s.cause != "":
 			r.Defaults[shorten(s.cause)]++

@@ -35,6 +35,7 @@ type Rig struct {
 
 	mu    sync.Mutex // guards the following
 	edges []string   // addresses of gateways, as Consul said last
+	given []event    // when that changed
 }
 
 const (
@@ -209,14 +210,18 @@ func (r *Rig) Gateways() []string {
 func (r *Rig) FollowGateways(ctx context.Context) {
 	for ctx.Err() == nil {
 		asking, cancel := context.WithTimeout(ctx, time.Second)
-		entries, _, err := r.Services.Health().Service("topsail-gateway", "", true, (&consul.QueryOptions{}).WithContext(asking))
+		entries, err := r.well(asking, "topsail-gateway")
 		cancel()
 		if err == nil && len(entries) > 0 {
 			var list []string
 			for _, e := range entries {
 				list = append(list, fmt.Sprintf("%s:%d", e.Service.Address, e.Service.Port))
 			}
+			slices.Sort(list)
 			r.mu.Lock()
+			if !slices.Equal(list, r.edges) {
+				r.given = append(r.given, event{time.Now(), "gateways are " + strings.Join(list, ", ")})
+			}
 			r.edges = list
 			r.mu.Unlock()
 		}
@@ -227,11 +232,19 @@ func (r *Rig) FollowGateways(ctx context.Context) {
 	}
 }
 
+// well is the instances of a service that pass their checks. The read is consistent:
+// without that a Consul which has just started answers from its log while it reads
+// it again, with instances that left long ago.
+func (r *Rig) well(ctx context.Context, service string) ([]*consul.ServiceEntry, error) {
+	entries, _, err := r.Services.Health().Service(service, "", true, (&consul.QueryOptions{RequireConsistent: true}).WithContext(ctx))
+	return entries, err
+}
+
 // Whole says what is missing from the cluster: two gateways that answer, all
 // replicas ready, two schedulers.
 func (r *Rig) Whole(ctx context.Context) error {
 	for service, want := range map[string]int{"topsail-gateway": 2, "topsail-sidecar": Replicas, "topsail-scheduler": 2} {
-		entries, _, err := r.Services.Health().Service(service, "", true, (&consul.QueryOptions{}).WithContext(ctx))
+		entries, err := r.well(ctx, service)
 		if err != nil {
 			return err
 		}
@@ -248,7 +261,7 @@ func (r *Rig) Whole(ctx context.Context) error {
 
 // TwoGateways says why there are not two gateways that give predictions, or nil.
 func (r *Rig) TwoGateways(ctx context.Context) error {
-	entries, _, err := r.Services.Health().Service("topsail-gateway", "", true, (&consul.QueryOptions{}).WithContext(ctx))
+	entries, err := r.well(ctx, "topsail-gateway")
 	if err != nil || len(entries) != 2 {
 		return fmt.Errorf("%d of 2 gateways are well: %w", len(entries), errors.Join(err, ErrDefault))
 	}
