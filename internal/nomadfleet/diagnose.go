@@ -113,8 +113,44 @@ func (f *Fleet) takes(node *api.NodeListStub) bool {
 		}))
 }
 
-// rehearse plans the job of a version that there is not, which changes nothing.
+const (
+	rehearsals = 5 // at most
+	again      = time.Second
+	collision  = "network: port collision"
+)
+
+// rehearse plans the job of a version that there is not, which changes nothing. While
+// allocations take each other's place, Nomad may count a port of theirs twice, and then
+// finds no room on their node at all: such a plan is made again.
 func (f *Fleet) rehearse(ctx context.Context) (lacking string, err error) {
+	job, err := f.probe(ctx)
+	if err != nil {
+		return "", err
+	}
+	for n := 1; ; n++ {
+		plan, err := write(ctx, f, func(q *api.WriteOptions) (*api.JobPlanResponse, *api.WriteMeta, error) {
+			return f.client.Jobs().Plan(job, false, q)
+		})
+		if err != nil {
+			return "", err
+		}
+		missing := plan.FailedTGAllocs[jobs.Group]
+		if missing == nil {
+			return "", nil
+		}
+		if missing.DimensionExhausted[collision] == 0 || n == rehearsals {
+			return placement(missing, needsOf(job.TaskGroups[0])), nil
+		}
+		select {
+		case <-time.After(again):
+		case <-ctx.Done():
+			return placement(missing, needsOf(job.TaskGroups[0])), nil
+		}
+	}
+}
+
+// probe is the job of a version that there is not.
+func (f *Fleet) probe(ctx context.Context) (*api.Job, error) {
 	v := &serving.Version{ModelID: serving.ModelID{Model: "doctor", Version: "probe"}, InputType: serving.Doubles, Replicas: 1}
 	v.Container.Command = []string{"/bin/true"}
 	if f.settings.Driver == "docker" {
@@ -122,20 +158,7 @@ func (f *Fleet) rehearse(ctx context.Context) (lacking string, err error) {
 	}
 	hcl, err := jobs.Render(jobs.Spec{Version: v, Count: 1, SLO: 100 * time.Millisecond, Settings: f.settings})
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	job, err := f.Validate(ctx, hcl)
-	if err != nil {
-		return "", err
-	}
-	plan, err := write(ctx, f, func(q *api.WriteOptions) (*api.JobPlanResponse, *api.WriteMeta, error) {
-		return f.client.Jobs().Plan(job, false, q)
-	})
-	if err != nil {
-		return "", err
-	}
-	if missing := plan.FailedTGAllocs[jobs.Group]; missing != nil {
-		lacking = placement(missing, needsOf(job.TaskGroups[0]))
-	}
-	return lacking, nil
+	return f.Validate(ctx, hcl)
 }

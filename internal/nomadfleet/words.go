@@ -98,6 +98,8 @@ func (n needs) dimension(name string) string {
 		return fmt.Sprintf("%d MB of memory free", n.memoryMB)
 	case name == "cpu":
 		return fmt.Sprintf("%d MHz of CPU free", n.cpu)
+	case name == collision:
+		return "its ports in order: two of its allocations hold the same one"
 	}
 	return "enough of: " + name
 }

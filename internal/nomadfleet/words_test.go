@@ -26,6 +26,7 @@ func TestPlacementWords(t *testing.T) {
 		"1 of 2 nodes do not have 428 MB of memory free; 1 of 2 nodes do not have a free nvidia/gpu device": {NodesEvaluated: 2, DimensionExhausted: counts("memory"), ConstraintFiltered: counts("missing devices")},
 		"no node has the drivers docker and raw_exec":                                                       {NodesEvaluated: 1, ConstraintFiltered: counts("missing drivers")},
 		"no node has enough of: network: reserved port collision rpc=80":                                    {NodesEvaluated: 1, DimensionExhausted: counts("network: reserved port collision rpc=80")},
+		"no node has its ports in order: two of its allocations hold the same one":                          {NodesEvaluated: 1, DimensionExhausted: counts("network: port collision")},
 		"no node has what the job asks for: ${attr.kernel.name} = windows; the quota is used up: cpu":       {NodesEvaluated: 1, ConstraintFiltered: counts("${attr.kernel.name} = windows"), QuotaExhausted: []string{"cpu"}},
 	} {
 		if got := placement(&m, n); got != want {
