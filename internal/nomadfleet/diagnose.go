@@ -114,7 +114,7 @@ func (f *Fleet) takes(node *api.NodeListStub) bool {
 }
 
 const (
-	rehearsals = 5 // at most
+	rehearsals = 4 // at most
 	again      = time.Second
 	collision  = "network: port collision"
 )
