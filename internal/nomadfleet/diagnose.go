@@ -138,13 +138,14 @@ func (f *Fleet) rehearse(ctx context.Context) (lacking string, err error) {
 		if missing == nil {
 			return "", nil
 		}
+		lacking = placement(missing, needsOf(job.TaskGroups[0]))
 		if missing.DimensionExhausted[collision] == 0 || n == rehearsals {
-			return placement(missing, needsOf(job.TaskGroups[0])), nil
+			return lacking, nil
 		}
 		select {
 		case <-time.After(again):
 		case <-ctx.Done():
-			return placement(missing, needsOf(job.TaskGroups[0])), nil
+			return lacking, nil
 		}
 	}
 }
