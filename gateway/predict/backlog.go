@@ -161,6 +161,7 @@ func (b *backlog) next(now time.Time) (c *call, late bool) {
 		b.outputs = 0 // those that come will be new
 		return nil, false
 	}
+	b.asked = false // who asked has one
 	b.guest.loaded()
 	if len(b.held.calls) == 0 {
 		if b.sent == 0 || b.outputs > 0 {

@@ -122,9 +122,13 @@ func hosted(models ...*serving.Model) *serving.Catalog {
 // ask asks an app, and says how long it took.
 func (r *rig) ask(app string, x float64) (serving.Prediction, time.Duration) {
 	r.Helper()
+	return r.predict(of(app, x))
+}
+
+func of(app string, x float64) *serving.Query {
 	q := query(x)
 	q.App = app
-	return r.predict(q)
+	return q
 }
 
 func TestAVersionIsLoadedWhenItIsAsked(t *testing.T) {
@@ -155,6 +159,28 @@ func TestAVersionIsLoadedWhenItIsAsked(t *testing.T) {
 		const questions = "topsail_gateway_hosted_questions_total"
 		if warm, cold := t.metric(questions+`{state="warm"}`), t.metric(questions+`{state="cold"}`); warm != 1 || cold != 2 {
 			t.Errorf("%v warm and %v cold", warm, cold)
+		}
+	})
+}
+
+// A version that makes room for another as soon as it has answered is not loaded again
+// for nobody.
+func TestAnAnsweredVersionStaysUnloaded(t *testing.T) {
+	bubble(t, func(t *rig) {
+		t.wakes(nil)
+		f := t.host("a", echoes(0), holds(20*time.Millisecond))
+		t.set(hosted(newModel(ann)))
+		all := []*result{t.later(of("ann", 1))}
+		time.Sleep(10 * time.Millisecond)
+		all = append(all, t.later(of("ann", 2))) // the load is under way
+		for i, l := range all {
+			l.done.Wait()
+			t.wantOutput(l.Prediction, float64(1+i))
+		}
+		f.unload(ann)
+		time.Sleep(10 * time.Second)
+		if n := f.asksFor(ann); n != 1 {
+			t.Errorf("it was loaded %d times", n)
 		}
 	})
 }

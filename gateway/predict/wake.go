@@ -62,10 +62,10 @@ func (p *Predictor) keepAwake(ctx context.Context, b *backlog, waker Waker, log 
 // enough ago. b.mu is held. When there is no end of versions to wake, this one waits
 // for its next query.
 func (b *backlog) wake() {
-	b.asked = true
 	if b.group().Len() > 0 {
 		return
 	}
+	b.asked = true
 	b.load(time.Now())
 	if b.waking {
 		return
