@@ -192,7 +192,8 @@ func (c *managedCluster) seesProcesses(t *testing.T) {
 	until(t, "whole cluster on its page", func() bool {
 		seen = get[api.Cluster](o, "/cluster")
 		return len(seen.Processes) == 5 && len(seen.Servers) >= 4 && leaderOf(seen) != "" &&
-			!slices.ContainsFunc(seen.Processes, func(p api.Process) bool { return p.State != "ok" })
+			!slices.ContainsFunc(seen.Processes, func(p api.Process) bool { return p.State != "ok" }) &&
+			!slices.ContainsFunc(seen.Servers, func(s api.Server) bool { return s.State != "ok" })
 	})
 	var roles []string
 	for _, p := range seen.Processes {
@@ -399,7 +400,7 @@ func (c *managedCluster) revokesKey(t *testing.T) {
 	for where, status := range at {
 		until(t, "refusal "+where, func() bool { return status() == http.StatusUnauthorized })
 	}
-	if took := time.Since(revoked); took > 2*time.Second {
+	if took := time.Since(revoked); took > 10*time.Second {
 		t.Errorf("the key was taken for %v after it had been revoked", took)
 	}
 }

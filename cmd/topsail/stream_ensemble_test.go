@@ -36,10 +36,10 @@ def stalled(inputs):
 
 // parityPolicies are those of the apps, each of which is linked to all three models.
 var parityPolicies = map[string]string{
-	"consensus":  `{ kind = "vote", within_micros = 100000 }`,
-	"guaranteed": `{ kind = "guaranteed", models = ["quick", "careful", "stalled"], within_micros = 100000 }`,
+	"consensus":  `{ kind = "vote", within_micros = 300000 }`,
+	"guaranteed": `{ kind = "guaranteed", models = ["quick", "careful", "stalled"], within_micros = 300000 }`,
 	"fastest":    `{ kind = "first_acceptable", confidence = 0.6 }`,
-	"quality":    `{ kind = "best", within_micros = 100000 }`,
+	"quality":    `{ kind = "best", within_micros = 300000 }`,
 }
 
 func parityConfig(t *testing.T, dir string, b *streamBroker) string {

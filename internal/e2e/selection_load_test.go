@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -28,8 +29,22 @@ func TestUnderLoadOptionalModelsAreLeftOut(t *testing.T) {
 	h.app("iron", slo, policy, "quick", "slow1", "slow2").Weight = 1
 	e := h.gateway("edge", memory{})
 
-	allowed := watchLateness(t)
 	e.flood(1200 * time.Millisecond) // until it is known how much there is to share
+	var wrong []string
+	for range 3 { // others use the machine, too
+		if wrong = shares(t, e, slo); len(wrong) == 0 {
+			return
+		}
+		t.Log("once more, because of ", strings.Join(wrong, "; "))
+	}
+	t.Error(strings.Join(wrong, "; "))
+}
+
+// shares floods the gateway, and says what is not as it should be.
+func shares(t *testing.T, e *edge, slo time.Duration) (wrong []string) {
+	t.Helper()
+	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
+	allowed := watchLateness(t)
 	before := e.askedOf("slow1")
 	for app, answers := range e.flood(2200 * time.Millisecond) {
 		late := 0 // by the machine
@@ -44,24 +59,25 @@ func TestUnderLoadOptionalModelsAreLeftOut(t *testing.T) {
 			}
 		}
 		if late > len(answers)/20 {
-			t.Errorf("%s: %d of %d answers are without the quick model", app, late, len(answers))
+			say("%s: %d of %d answers are without the quick model", app, late, len(answers))
 		}
 		whole := len(slices.DeleteFunc(slices.Clone(answers), func(a answer) bool { return len(a.Shed) > 0 }))
 		p99 := quantile(answers, 0.99)
 		t.Logf("%s: %d answers, %d of them with all models, p99 %v", app, len(answers), whole, p99)
 		if whole > len(answers)*3/4 {
-			t.Errorf("%s: %d of %d answers are with all models, which is more than there is", app, whole, len(answers))
+			say("%s: %d of %d answers are with all models, which is more than there is", app, whole, len(answers))
 		}
 		if p99 > slo+allowed() {
-			t.Errorf("%s: p99 %v, with an objective of %v", app, p99, slo)
+			say("%s: p99 %v, with an objective of %v", app, p99, slo)
 		}
 	}
 	asked := e.askedOf("slow1")
 	gold, iron := asked["gold"]-before["gold"], asked["iron"]-before["iron"]
 	t.Logf("slow1 was asked %v and %v times", gold, iron)
 	if gold < 2*iron || gold > 5*iron {
-		t.Errorf("slow1 was asked %v and %v times, want about 3 to 1", gold, iron)
+		say("slow1 was asked %v and %v times, want about 3 to 1", gold, iron)
 	}
+	return wrong
 }
 
 // flood has ten clients of each app ask 125 times a second together.

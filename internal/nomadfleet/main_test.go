@@ -106,14 +106,14 @@ func leaveNothing(folders string) error {
 			return err
 		}
 	}
-	until := time.Now().Add(30 * time.Second)
-	for poll := time.Tick(100 * time.Millisecond); ; <-poll {
+	until := time.Now().Add(2 * time.Minute) // on a machine that does other things, too
+	for poll := time.Tick(time.Second / 2); ; <-poll {
 		left, err := os.ReadDir(folders)
 		if len(left) == 0 || errors.Is(err, os.ErrNotExist) {
 			return nil
 		}
 		if time.Now().After(until) {
-			return fmt.Errorf("%d replicas do not end", len(left))
+			return fmt.Errorf("%d replicas do not end: %v", len(left), left)
 		}
 		if err := client.System().GarbageCollect(); err != nil { // takes what has ended
 			return err

@@ -36,7 +36,7 @@ var familyNames = []string{"background", "orphan", "session", "in_session", "dou
 func familyPIDs(t *testing.T, dir string) map[string]int {
 	t.Helper()
 	pids := make(map[string]int)
-	eventually(t, patience, func() bool {
+	eventually(t, func() bool {
 		for _, name := range familyNames {
 			text, _ := os.ReadFile(filepath.Join(dir, name))
 			if pid, err := strconv.Atoi(string(bytes.TrimSpace(text))); err == nil {
@@ -92,7 +92,7 @@ func TestParentKilledLeavesNobody(t *testing.T) {
 	}
 	kill(t, parent.Process.Pid)
 	_ = parent.Wait()
-	eventually(t, 2*time.Second, func() bool { return living(pids) == nil })
+	eventually(t, func() bool { return living(pids) == nil })
 }
 
 func TestStopLeavesNobody(t *testing.T) {
@@ -153,7 +153,7 @@ func TestCommandDiesWithItsGuard(t *testing.T) {
 	}
 	kill(t, g.Process.Pid)
 	_ = g.Wait()
-	eventually(t, 2*time.Second, func() bool { return living(map[string]int{"command": command}) == nil })
+	eventually(t, func() bool { return living(map[string]int{"command": command}) == nil })
 }
 
 func TestGuardKilled(t *testing.T) {
@@ -181,7 +181,7 @@ func TestGuardKilled(t *testing.T) {
 		t.Errorf("reason %q", got)
 	}
 	pids := map[string]int{"command": command, "background": background}
-	eventually(t, 2*time.Second, func() bool { return living(pids) == nil })
+	eventually(t, func() bool { return living(pids) == nil })
 	if again := s.until(Running); again.PID == command {
 		t.Errorf("the command was not started again: %+v", again)
 	}

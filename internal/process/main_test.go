@@ -99,7 +99,7 @@ func (s *supervised) until(state State) Snapshot {
 // waitLine waits for a line of output, and returns what follows the prefix.
 func (s *supervised) waitLine(prefix string) (rest string) {
 	s.t.Helper()
-	eventually(s.t, patience, func() bool {
+	eventually(s.t, func() bool {
 		for _, line := range s.Tail(tailLines) {
 			var found bool
 			if rest, found = strings.CutPrefix(line, prefix); found {
@@ -112,13 +112,13 @@ func (s *supervised) waitLine(prefix string) (rest string) {
 }
 
 // eventually polls a condition on real processes, which nothing reports.
-func eventually(t *testing.T, limit time.Duration, holds func() bool) {
+func eventually(t *testing.T, holds func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(limit); !holds(); <-tick.C {
+	for deadline := time.Now().Add(patience); !holds(); <-tick.C {
 		if time.Now().After(deadline) {
-			t.Fatalf("did not come true within %v", limit)
+			t.Fatalf("did not come true within %v", patience)
 		}
 	}
 }

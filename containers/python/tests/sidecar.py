@@ -23,7 +23,7 @@ from topsail.wire.hello import Hello
 from topsail.wire.predict import Input
 
 HERE = Path(__file__).parent
-PATIENCE = 10.0  # seconds after which a test has failed; nothing waits for as long as this when all is well
+PATIENCE = 60.0  # seconds after which a test has failed; nothing waits for as long as this when all is well
 
 
 class Peer:

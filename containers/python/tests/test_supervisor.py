@@ -132,7 +132,7 @@ def test_pairing_with_errors_drops_and_deaths(serve):
     with Coordinator(container.listener) as sidecar:
         sidecar.ready(7)
         over = threading.Event()
-        killer = threading.Thread(target=kill_some, args=(container, rng, over))
+        killer = threading.Thread(target=kill_some, args=(container, sidecar, rng, over))
         killer.start()
         queries = [(i, sidecar.ask([float(i)])) for i in range(3000)]
         try:
@@ -158,9 +158,14 @@ def test_pairing_with_errors_drops_and_deaths(serve):
     assert "killed by signal SIGKILL" in container.said()
 
 
-def kill_some(container, rng, over):
-    while not over.wait(0.15):
+def kill_some(container, sidecar, rng, over):
+    """One after every 400 answers, so that on a slow machine they still live for long enough to answer."""
+    answers = 400
+    while not over.wait(0.01):
+        if sum(w.answered for w in list(sidecar.workers)) < answers:
+            continue
         if pids := workers(container):
+            answers += 400
             with suppress(OSError):
                 os.kill(rng.choice(pids), signal.SIGKILL)
 
