@@ -51,7 +51,7 @@ type poison struct {
 }
 
 func poisoned(reason Reason, format string, args ...any) *poison {
-	return &poison{reason, fmt.Sprintf(format, args...)}
+	return &poison{reason, letter.Short(fmt.Sprintf(format, args...))}
 }
 
 func (p *poison) why() letter.Why { return letter.Why{Kind: p.reason.String(), Text: p.text} }

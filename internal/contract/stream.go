@@ -30,7 +30,10 @@ type StreamBroker struct {
 	Out      []string      // two streams for results
 	Ordered  bool          // results of a key stay in order whatever members do
 	Takeover time.Duration // after which others have the records of a member that is silent
-	Largest  int           // bytes of a value that is as large as results may be, give or take some
+	// Silence has a member stand still that has records in hand; nil: others that join have some of
+	// them anyway.
+	Silence func(member StreamConsumer)
+	Largest int // bytes of a value that is as large as results may be, give or take some
 
 	Join    func(name string, wire *Wire) StreamConsumer // a member whose connections are made by wire
 	Write   func(messages []serving.StreamMessage)

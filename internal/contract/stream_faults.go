@@ -31,6 +31,9 @@ func (s *streams) lost() {
 	s.write(200)
 	a, _, records := s.pollAll("a", 200)
 	b, _ := s.join("b")
+	if s.Silence != nil {
+		s.Silence(a)
+	}
 	others := s.poll(b, 200)
 	if err := a.Commit(s.Context(), s.echo(records)); !errors.Is(err, serving.ErrRecordsLost) {
 		s.Fatalf("error %v, with %d of %d records at another member", err, len(others), len(records))

@@ -34,7 +34,7 @@ func (c *Consumer) Commit(ctx context.Context, results []serving.StreamMessage) 
 		return err
 	}
 	err := c.commit(ctx, results)
-	c.polled = nil
+	c.forget()
 	if err != nil {
 		c.leases.renew = time.Time{} // it may have been a lease
 	}

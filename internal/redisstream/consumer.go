@@ -28,8 +28,9 @@ type Consumer struct {
 	first  int       // the stream that is read first, next time
 	leases leases
 
-	polled map[string][]string // ids of the records that wait for Commit, of each stream
-	closed bool
+	polled      map[string][]string // ids of the records that wait for Commit, of each stream
+	stopKeeping func()              // of these
+	closed      bool
 }
 
 var (
@@ -75,6 +76,7 @@ func (c *Consumer) Poll(ctx context.Context, most int) ([]serving.StreamRecord, 
 		records, last, err := c.next(ctx, min(max(most, 1), mostRecords))
 		if err == nil && len(records) > 0 {
 			c.outage.over()
+			c.stopKeeping = c.keep()
 			return records, nil
 		}
 		if err == nil {
@@ -219,6 +221,7 @@ func (c *Consumer) Close() error {
 		return nil
 	}
 	c.closed = true
+	c.forget()
 	if c.joined {
 		c.leave()
 	}

@@ -534,3 +534,28 @@ func TestReaderFollows(t *testing.T) {
 		t.Errorf("%d records, error %v", len(records), err)
 	}
 }
+
+// However long a member works on a batch, it stays its own.
+func TestALongBatch(t *testing.T) {
+	t.Parallel()
+	for _, ordered := range []bool{false, true} {
+		t.Run(fmt.Sprintf("ordered %v", ordered), func(t *testing.T) {
+			t.Parallel()
+			b, in, out := broker(t, shared.start(t).Addr), []string{fresh(), fresh()}, fresh()
+			for _, stream := range in {
+				write(t, b, numbered(stream, 100)...)
+			}
+			group := Group{Name: "group", Member: "a", Streams: in, Takeover: takeover, Ordered: ordered}
+			a := join(t, b, group)
+			records := poll(t, a, 200)
+			group.Member = "b"
+			other := join(t, b, group)
+			for end := time.Now().Add(3 * takeover); time.Now().Before(end); {
+				nothing(t, other)
+			}
+			if err := a.Commit(t.Context(), numbered(out, len(records))); err != nil {
+				t.Errorf("%d records: %v", len(records), err)
+			}
+		})
+	}
+}

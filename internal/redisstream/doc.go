@@ -16,9 +16,10 @@
 // answer to Poll that is lost does no harm therefore, nor does the client library, which
 // repeats what it got no answer to.
 //
-// Members that are silent for the group's Takeover lose what is pending for them to others:
-// that is what a batch may take, from Poll to Commit. Without Ordered all members take from
-// all streams, and records of one key may be with two members at once.
+// A member that has records in hand says so again and again, however long it takes from Poll
+// to Commit. One that is silent for the group's Takeover, because it is dead, stands still or
+// is cut off, loses them to others. Without Ordered all members take from all streams, and
+// records of one key may be with two members at once.
 //
 // With Ordered a stream is with one member at a time, by a lease that the script which reads
 // checks, and all that is pending in the stream is that member's, whoever it was given to. The

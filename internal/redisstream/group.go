@@ -13,13 +13,11 @@ import (
 // and Streams are required; Name, Streams, Takeover and Ordered must be the same of all
 // members.
 type Group struct {
-	Name    string
-	Member  string // of this process alone; it keeps it when it starts again
-	Streams []string
-	// Takeover is how long a batch may take from Poll to Commit: then others have its
-	// records. 15 s when 0.
-	Takeover time.Duration
-	Ordered  bool // a stream is with one member at a time, and its results are in its order
+	Name     string
+	Member   string // of this process alone; it keeps it when it starts again
+	Streams  []string
+	Takeover time.Duration // after what silence of a member others have its records; 10 s when 0
+	Ordered  bool          // a stream is with one member at a time, and its results are in its order
 
 	Delete          bool  // records that were committed are deleted from their streams
 	MaxLen          int64 // about how many entries a stream of results keeps; 0: all
@@ -27,7 +25,7 @@ type Group struct {
 }
 
 const (
-	defaultTakeover = 15 * time.Second
+	defaultTakeover = 10 * time.Second
 	leastTakeover   = 100 * time.Millisecond
 )
 

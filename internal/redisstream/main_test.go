@@ -182,8 +182,9 @@ func suite(t *testing.T, count int, ordered bool) {
 				}
 				return c
 			},
-			Write: func(messages []serving.StreamMessage) { write(t, b, messages...) },
-			Read:  func(stream string) []serving.StreamRecord { return read(t, b, stream) },
+			Silence: func(member contract.StreamConsumer) { member.(*Consumer).stopKeeping() },
+			Write:   func(messages []serving.StreamMessage) { write(t, b, messages...) },
+			Read:    func(stream string) []serving.StreamRecord { return read(t, b, stream) },
 			Restart: func() {
 				server.Kill()
 				if err := server.Start(t.Context()); err != nil {

@@ -15,10 +15,12 @@ var (
 	leaseLua string
 	//go:embed leave.lua
 	leaveLua string
+	//go:embed keep.lua
+	keepLua string
 )
 
 // scripts run in Redis, each as one step that nothing comes between.
-type scripts struct{ poll, commit, lease, leave *redis.Script }
+type scripts struct{ poll, commit, lease, leave, keep *redis.Script }
 
 func newScripts() scripts {
 	return scripts{
@@ -26,6 +28,7 @@ func newScripts() scripts {
 		commit: redis.NewScript(commitLua),
 		lease:  redis.NewScript(leaseLua),
 		leave:  redis.NewScript(leaveLua),
+		keep:   redis.NewScript(keepLua),
 	}
 }
 

@@ -54,11 +54,21 @@ func (r *refusal) passing() bool {
 	return r.Status >= http.StatusInternalServerError || r.Code == ""
 }
 
-// is says whether an error is a refusal with one of some statuses.
+// ofProxy says whether something on the way to the API does not let the request pass because of
+// what it is.
+func (r *refusal) ofProxy() bool {
+	switch r.Status {
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusRequestURITooLong, http.StatusRequestHeaderFieldsTooLarge:
+		return r.Code == ""
+	}
+	return false
+}
+
+// is says whether an error is a refusal of the API with one of some statuses.
 func is(err error, statuses ...int) bool {
 	r, ok := errors.AsType[*refusal](err)
 	for _, status := range statuses {
-		if ok && r.Status == status {
+		if ok && r.Code != "" && r.Status == status {
 			return true
 		}
 	}

@@ -1,11 +1,13 @@
 package models
 
 import (
+	"crypto/rand"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"topsail/serving"
 	"topsail/serving/catalog"
@@ -48,6 +50,36 @@ func TestTheAPIIsAway(t *testing.T) {
 	if err := w.job.Ready(); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestAProxyRefuses what is too large for it: the update becomes a dead letter when it has
+// waited for long enough, and those behind it go on. A proxy that has nobody to ask is waited for.
+func TestAProxyRefuses(t *testing.T) {
+	w := newWorld(t)
+	var away atomic.Bool
+	away.Store(true)
+	front := httptest.NewServer(http.HandlerFunc(func(to http.ResponseWriter, r *http.Request) {
+		switch {
+		case away.Load():
+			http.NotFound(to, r)
+		case r.ContentLength > 1000:
+			to.WriteHeader(http.StatusRequestEntityTooLarge)
+		default:
+			w.server.Config.Handler.ServeHTTP(to, r)
+		}
+	}))
+	defer front.Close()
+	w.run(func(c *Config) { c.API.URL, c.Patience = front.URL, 50*time.Millisecond })
+	large := source("1")
+	large.Data = []byte("x = 1 # " + rand.Text() + strings.Repeat(rand.Text(), 100))
+	asks := source("2")
+	asks.Apps = []string{"last"}
+	w.write(message("a", large), message("b", asks), text(`{"uuid": "c", "ensemble": {"name": "last", "input_type": "doubles", "models": [], "latency_slo_micros": 1000}}`))
+	time.Sleep(200 * time.Millisecond) // more than the patience, without an app or a model that anybody says is missing
+	away.Store(false)
+	w.settle()
+	w.want(outcome{"b", Deployed}, outcome{"c", Configured},
+		outcome{"a", "refused: what is before the management API refuses it: the management API answers 413 Request Entity Too Large"})
 }
 
 // TestKeys waits for a key that may deploy, and tells it from one that may not deploy this.

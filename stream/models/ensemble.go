@@ -30,6 +30,12 @@ func (e *Ensemble) check() error {
 	if _, err := serving.ParseInputType(e.InputType); err != nil {
 		errs = append(errs, err)
 	}
+	if len(e.Models) > mostNames {
+		errs = append(errs, fmt.Errorf("it names %d models, and may name %d", len(e.Models), mostNames))
+	}
+	for _, name := range e.Models[:min(len(e.Models), mostNames)] {
+		errs = append(errs, serving.CheckModelName(name))
+	}
 	if e.SLO == 0 {
 		errs = append(errs, errors.New("it needs latency_slo_micros, the time limit"))
 	}

@@ -17,7 +17,8 @@ type errMissing struct{ kind, name string }
 
 func (e errMissing) Error() string { return "there is no " + e.kind + " " + strconv.Quote(e.name) }
 
-// grace is how long an update waits for what it lacks, from the first try that missed it.
+// grace is how long an update waits for what it lacks, from the first try that missed it: for
+// a proxy that lets it pass, too.
 // What else it waits for, such as the management API, does not count.
 type grace struct {
 	most  time.Duration
@@ -49,6 +50,9 @@ func lackOf(err error) *poison {
 	}
 	if missing, ok := errors.AsType[errMissing](err); ok {
 		return poisoned(Unknown, "%v: make it, and send the update again", missing)
+	}
+	if r, ok := errors.AsType[*refusal](err); ok && r.ofProxy() {
+		return poisoned(Refused, "what is before the management API refuses it: %v", r)
 	}
 	return nil
 }

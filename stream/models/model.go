@@ -40,6 +40,9 @@ type Model struct {
 	HostedBy    string   // the host whose replicas hold the version; empty: it has some of its own
 }
 
+// mostNames bounds the apps that a model names, and the models of an ensemble.
+const mostNames = 1000
+
 var checksum = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 // check says everything that is wrong with the model by itself, or nil; its kind aside.
@@ -54,7 +57,10 @@ func (m *Model) check() error {
 	if m.HostedBy != "" {
 		errs = append(errs, serving.CheckModelName(m.HostedBy))
 	}
-	for _, app := range m.Apps {
+	if len(m.Apps) > mostNames {
+		wrong("it names %d apps, and may name %d", len(m.Apps), mostNames)
+	}
+	for _, app := range m.Apps[:min(len(m.Apps), mostNames)] {
 		errs = append(errs, serving.CheckAppName(app))
 	}
 	switch {

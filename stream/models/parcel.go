@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"topsail/serving/bundle"
 )
@@ -127,11 +128,11 @@ func (p *parcel) place(root *os.Root, name string) error {
 	}
 	defer from.Close()
 	if err := root.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-		return poisoned(Invalid, "entry %.100q cannot be the name of the model's file: %v", name, err)
+		return invalid(err, "entry %.100q cannot be the name of the model's file", name)
 	}
 	to, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
-		return poisoned(Invalid, "entry %.100q cannot be the name of the model's file: %v", name, err)
+		return invalid(err, "entry %.100q cannot be the name of the model's file", name)
 	}
 	_, err = io.Copy(to, from)
 	return errors.Join(err, to.Close())
@@ -144,7 +145,7 @@ const mostFiles = 10_000
 func (p *parcel) unzip(dir string, most int64) error {
 	archive, err := zip.OpenReader(p.path(contentFile))
 	if err != nil {
-		return poisoned(Invalid, "the model is no zip archive, and archive says so: %v", err)
+		return invalid(err, "the model is no zip archive, and archive says so")
 	}
 	defer func() { _ = archive.Close() }() // it was only read
 	if n := len(archive.File); n > mostFiles {
@@ -158,7 +159,17 @@ func (p *parcel) unzip(dir string, most int64) error {
 		}
 	}
 	if err := os.CopyFS(dir, archive); err != nil {
-		return poisoned(Invalid, "the archive cannot be unpacked: %v", err)
+		return invalid(err, "the archive cannot be unpacked")
 	}
 	return nil
+}
+
+// invalid makes a poison of an error that is about the model, and not about this machine.
+func invalid(err error, format string, args ...any) error {
+	for _, passes := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EMFILE, syscall.ENFILE, syscall.EIO, syscall.ENOMEM} {
+		if errors.Is(err, passes) {
+			return err
+		}
+	}
+	return poisoned(Invalid, "%s: %v", fmt.Sprintf(format, args...), err)
 }

@@ -53,7 +53,7 @@ type poison struct {
 
 func poisoned(reason Reason, format string, args ...any) *poison {
 	text := fmt.Sprintf(format, args...)
-	return &poison{reason, strings.ReplaceAll(text, "\n", "; ")} // errors may be joined
+	return &poison{reason, letter.Short(strings.ReplaceAll(text, "\n", "; "))} // errors may be joined
 }
 
 func (p *poison) Error() string { return p.text }

@@ -21,7 +21,7 @@ func TestWhatIsWrong(t *testing.T) {
 	}
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
-	w.run(func(c *Config) { c.MaxRecord, c.MaxModel = 4000, 2000 })
+	w.run(func(c *Config) { c.MaxRecord, c.MaxModel = 6000, 2000 })
 	change := func(id string, change func(*Model)) serving.StreamMessage {
 		m := source("1")
 		m.Name = "model-" + id
@@ -37,7 +37,7 @@ func TestWhatIsWrong(t *testing.T) {
 		{text(`{"uuid": "x"}`), "unreadable: the message is no json update: it needs a model or an ensemble"},
 		{text(`{"uuid": "x", "modle": {}}`), `unreadable: the message is no json update: json: unknown field "modle"`},
 		{text(`{"model": {"name": "m"}}`), "no_id"},
-		{text(`{"uuid": "x", "model": {"name": "m", "version": 1, "kind": "python", "data": "%s"}}`, strings.Repeat("A", 4000)), "record_too_large"},
+		{text(`{"uuid": "x", "model": {"name": "m", "version": 1, "kind": "python", "data": "%s"}}`, strings.Repeat("A", 6000)), "record_too_large"},
 		{change("1", func(m *Model) { m.Kind = "caffe" }), `unknown_kind: there is no kind of model "caffe": use one of bundle, command`},
 		{change("2", func(m *Model) { m.Version = "no version" }), "invalid: "},
 		{change("3", func(m *Model) { m.Data = nil }), "invalid: give data"},
@@ -58,6 +58,11 @@ func TestWhatIsWrong(t *testing.T) {
 		{change("17", func(m *Model) { m.Name, m.Version = "wine", "by-hand" }), `conflict: version "by-hand" of model "wine" exists, and was not made by a stream`},
 		{text(`{"uuid": "18", "ensemble": {"name": "e", "input_type": "doubles", "models": []}}`), "invalid: it needs latency_slo_micros"},
 		{text(`{"uuid": "19", "ensemble": {"name": "e", "input_type": "doubles", "models": ["none"], "latency_slo_micros": 1000}}`), `unknown: there is no model "none"`},
+		{text(`{"uuid": "22", "ensemble": {"name": "e", "input_type": "doubles", "models": [".."], "latency_slo_micros": 1000}}`), `invalid: `},
+		{text(`{"uuid": "23", "ensemble": {"name": "e", "input_type": "doubles", "models": ["a/b"], "latency_slo_micros": 1000}}`), `invalid: `},
+		{text(`{"uuid": "24", "ensemble": {"name": "e", "input_type": "doubles", "models": [%s"m"], "latency_slo_micros": 1}}`, strings.Repeat(`"m",`, 1000)), `invalid: it names 1001 models, and may name 1000`},
+		{change("25", func(m *Model) { m.Apps = make([]string, 1001) }), "invalid: it names 1001 apps, and may name 1000"},
+		{text(`{"uuid": "x", "%s": 1}`, strings.Repeat("m", 3900)), "unreadable: the message is no json update: json: unknown field"},
 		{text(`{"uuid": "20", "ensemble": {"name": "e", "input_type": "doubles", "models": [], "latency_slo_micros": 1000, "policy": "guess"}}`), "refused: "},
 	} {
 		before := len(w.read("dead"))

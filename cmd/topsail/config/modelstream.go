@@ -44,9 +44,6 @@ func (l *loader) modelStreams() []*ModelStream {
 	for i := range l.doc.ModelStream {
 		s, path := &l.doc.ModelStream[i], element("model_stream", i)
 		s.Group = cmp.Or(s.Group, "topsail-"+s.Name)
-		if s.Takeover == 0 && !s.InKafka() {
-			s.Takeover = max(time.Minute, s.Patience+30*time.Second)
-		}
 		job := s.Job()
 		l.checked(path, fmt.Sprintf("model stream %q: ", s.Name), job.Check())
 		for _, err := range s.problems() {

@@ -26,7 +26,7 @@ type Source struct {
 	Delete       bool     `toml:"delete" help:"of Redis: delete records that are done"`
 
 	Group    string        `toml:"group" help:"consumer group; by default topsail-NAME"`
-	Takeover time.Duration `toml:"takeover_micros" min:"0" help:"after what silence of a member others take its records, in microseconds; of Redis, how long a batch may take; by default 10 s of Kafka, and of Redis 15 s or 10 s more than the patience"`
+	Takeover time.Duration `toml:"takeover_micros" default:"10000000" min:"0" help:"after what silence of a member others take its records, in microseconds"`
 }
 
 // InKafka says whether the stream is in Kafka; else it is in Redis.

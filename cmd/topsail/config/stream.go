@@ -57,9 +57,6 @@ func (l *loader) streams() []*Stream {
 	for i := range l.doc.Stream {
 		s, path := &l.doc.Stream[i], element("stream", i)
 		s.Group = cmp.Or(s.Group, "topsail-"+s.Name)
-		if s.Takeover == 0 && !s.InKafka() {
-			s.Takeover = max(15*time.Second, s.Patience+10*time.Second)
-		}
 		job := s.Job()
 		l.checked(path, fmt.Sprintf("stream %q: ", s.Name), job.Check())
 		for _, err := range s.problems() {
@@ -81,9 +78,6 @@ func (s *Stream) problems() (errs []error) {
 	}
 	if s.Ordered && s.InKafka() {
 		errs = append(errs, errors.New("ordered is of Redis; Kafka keeps results of one key in order anyhow"))
-	}
-	if !s.InKafka() && s.Patience > 0 && s.Takeover < s.Patience+time.Second {
-		errs = append(errs, errors.New("takeover_micros must be a second longer than patience_micros: others take the records of a batch that takes longer"))
 	}
 	return errs
 }

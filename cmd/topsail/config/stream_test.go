@@ -26,11 +26,10 @@ func TestStreams(t *testing.T) {
 		Source: Source{
 			Input: []string{"{pets}:in"}, Output: "{pets}:out", DeadLetter: "{pets}:dead",
 			Broker: "redis", Addrs: []string{"10.0.0.5:26379"}, Master: "main", Delete: true, MaxLen: 100_000,
-			Group: "topsail-pets", Takeover: 40 * time.Second,
+			Group: "topsail-pets", Takeover: 10 * time.Second,
 		},
 		Batch: 256, Concurrency: 256, MaxRecordBytes: 1 << 20, Patience: 30 * time.Second, Defaults: "result",
 	})
-	equal(t, "takeover without patience", c.Streams[2].Takeover, 15*time.Second)
 	equal(t, "the job", c.Streams[0].Job(), stream.Config{
 		Name: "wine", Streams: []string{"wine.records", "wine.more"}, App: "wine", Apps: map[string]string{"red": "wine", "white": "white-wine"},
 		Output: "wine.results", DeadLetter: "wine.dead", Format: stream.Protobuf,
@@ -64,7 +63,7 @@ func TestModelStreams(t *testing.T) {
 		Name: "pets.models",
 		Source: Source{
 			Input: []string{"pets.updates"}, Output: "pets.deployed", DeadLetter: "pets.refused", Broker: "redis", Delete: true, MaxLen: 1000,
-			Addrs: []string{"10.0.0.5:26379"}, Master: "main", Group: "topsail-pets.models", Takeover: time.Minute,
+			Addrs: []string{"10.0.0.5:26379"}, Master: "main", Group: "topsail-pets.models", Takeover: 10 * time.Second,
 		},
 		Batch: 16, Concurrency: 4, MaxRecordBytes: 16 << 20, MaxModelBytes: 4 << 30, Patience: 30 * time.Second,
 	})

@@ -19,6 +19,11 @@ const (
 	HeaderTruncated = "topsail-truncated" // only with a value that was too large to keep: its length
 )
 
+const (
+	mostReason  = 2 << 10 // bytes of a reason; it may quote what is wrong
+	headerCosts = 32      // bytes, beside its name and its value
+)
+
 // ours is what the headers begin with that a dead letter has of its own.
 const ours = "topsail-"
 
@@ -41,7 +46,7 @@ func (l *Length) Shorten() (shorter bool) {
 // Why is what is wrong with a record.
 type Why struct {
 	Kind string // a word
-	Text string // a sentence
+	Text string // a sentence, Short
 }
 
 // Writer makes the dead letters of a job.
@@ -60,7 +65,7 @@ func (w Writer) Letter(r *serving.StreamRecord, why Why, length Length) serving.
 	}
 	left := keep.other - len(m.Key)
 	for _, h := range r.Headers {
-		if left -= len(h.Name) + len(h.Value); left < 0 {
+		if left -= len(h.Name) + len(h.Value) + headerCosts; left < 0 {
 			break
 		}
 		if !strings.HasPrefix(h.Name, ours) || slices.Contains(w.Keep, h.Name) { // it may have been a dead letter before
@@ -79,6 +84,14 @@ func (w Writer) Letter(r *serving.StreamRecord, why Why, length Length) serving.
 		header(HeaderTruncated, strconv.Itoa(len(r.Value)))
 	}
 	return m
+}
+
+// Short is the beginning of a reason that is too long for a header or a line of a log.
+func Short(reason string) string {
+	if len(reason) <= mostReason {
+		return reason
+	}
+	return strings.ToValidUTF8(reason[:mostReason], "") + "…"
 }
 
 // Size is how many bytes a record has, with its key and headers.

@@ -3,6 +3,7 @@ package letter
 import (
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"topsail/serving"
 )
@@ -38,6 +39,16 @@ func TestDeadLettersAreBounded(t *testing.T) {
 		if shorter := length.Shorten(); shorter != (try < 2) {
 			t.Errorf("try %d: it becomes shorter: %v", try, shorter)
 		}
+	}
+	r.Headers = make([]serving.StreamHeader, 2000) // of nothing
+	if n := len(w.Letter(r, Why{"no_id", "why"}, 2).Headers); n > 10 {
+		t.Errorf("%d headers", n)
+	}
+	if n := len(w.Letter(r, Why{"no_id", "why"}, 0).Headers); n > 1000 {
+		t.Errorf("%d headers", n)
+	}
+	if reason := Short(strings.Repeat("é", 5000)); len(reason) > mostReason+3 || !utf8.ValidString(reason) || !strings.HasPrefix(reason, "éé") {
+		t.Errorf("a reason of %d bytes", len(reason))
 	}
 	r.Key = []byte(long)
 	if d := w.Letter(r, Why{"no_id", "why"}, 0); d.Key != nil {
