@@ -64,6 +64,14 @@ func (g *guest) loaded() {
 	}
 }
 
+// refused notes when a replica said that it cannot hold the version. If that was the one
+// that was asked, the next one may be asked at once.
+func (g *guest) refused(at time.Time) {
+	if asked := g.asked.Load(); asked != 0 && at.UnixNano() >= asked {
+		g.asked.CompareAndSwap(asked, 0)
+	}
+}
+
 // due says whether at has not been for every, and makes it now if so.
 func due(at *atomic.Int64, every time.Duration, now time.Time) bool {
 	last := at.Load()
@@ -76,6 +84,9 @@ func (b *backlog) load(now time.Time) bool {
 	h := b.guest.hosting.Load()
 	if h == nil {
 		return false
+	}
+	if _, at, _ := b.table.Refusals(h.hosts, b.id, now); !at.IsZero() {
+		b.guest.refused(at)
 	}
 	if !due(&b.guest.asked, loadEvery, now) {
 		return b.table.Hosted(h.hosts)
@@ -131,21 +142,24 @@ func (b *backlog) hosted() bool {
 	return h != nil && b.table.Hosted(h.hosts)
 }
 
-// refused is why no replica can hold the version, as long as that counts; nil: none has
-// said so.
+// refused is why no replica can hold the version, as long as that counts; nil: one does, or
+// may be able to.
 func (b *backlog) refused() *serving.Failure {
-	if b.guest.hosting.Load() == nil {
+	h := b.guest.hosting.Load()
+	if h == nil || b.group().Len() > 0 {
 		return nil
 	}
-	if why := b.table.Refused(b.id, time.Now()); why != "" {
-		return &serving.Failure{Cause: serving.ContainerError, Message: "the host cannot load the model: " + why}
+	why, _, all := b.table.Refusals(h.hosts, b.id, time.Now())
+	if !all {
+		return nil
 	}
-	return nil
+	return &serving.Failure{Cause: serving.ContainerError, Message: "the host cannot load the model: " + why}
 }
 
 // giveUp ends what is held with a failure.
 func (b *backlog) giveUp(why *serving.Failure) {
 	b.mu.Lock()
+	b.asked = false
 	calls := slices.Clone(b.held.calls)
 	for _, c := range calls {
 		b.drop(c)

@@ -240,6 +240,53 @@ func TestAVersionThatCannotBeLoaded(t *testing.T) {
 	})
 }
 
+// Where one replica cannot hold a version, another one is asked at once.
+func TestTheNextReplicaIsAsked(t *testing.T) {
+	bubble(t, func(t *rig) {
+		t.wakes(nil)
+		var models []*serving.Model
+		for i := range 8 {
+			models = append(models, newModel(id(fmt.Sprint("m", i), "1")))
+		}
+		full := t.host("a", echoes(0), func(f *fake, v rpc.Load) { time.Sleep(5 * time.Millisecond); cannot("no room")(f, v) })
+		t.host("b", echoes(0), holds(5*time.Millisecond))
+		t.set(hosted(models...))
+		for i := range 3 {
+			for _, m := range models {
+				a, took := t.ask(m.Name, float64(i))
+				t.wantOutput(a, float64(i))
+				if took > 10*time.Millisecond {
+					t.Errorf("%s took %v", m.Name, took)
+				}
+			}
+			time.Sleep(10 * time.Second)
+		}
+		if len(full.loads) == 0 {
+			t.Error("the one without room was never asked")
+		}
+	})
+}
+
+// Queries that are given up leave nothing that would have the version loaded.
+func TestARefusedVersionIsLoadedForNobody(t *testing.T) {
+	bubble(t, func(t *rig) {
+		t.wakes(nil)
+		no := func(f *fake, v rpc.Load) { time.Sleep(20 * time.Millisecond); cannot("no room")(f, v) }
+		a, b := t.host("a", echoes(0), no), t.host("b", echoes(0), no)
+		t.set(hosted(newModel(ann)))
+		one := t.later(of("ann", 1))
+		time.Sleep(10 * time.Millisecond)
+		two := t.later(of("ann", 2))
+		one.done.Wait()
+		two.done.Wait()
+		t.wantDefault(two.Prediction, serving.ContainerError)
+		time.Sleep(time.Minute)
+		if n, m := a.asksFor(ann), b.asksFor(ann); n != 1 || m != 1 {
+			t.Errorf("the replicas were asked %d and %d times", n, m)
+		}
+	})
+}
+
 // A new version that cannot be loaded takes no queries from the one before.
 func TestACurrentVersionTakesOverWhenItIsLoaded(t *testing.T) {
 	bubble(t, func(t *rig) {

@@ -58,14 +58,31 @@ func (t *Table) anyOf(hosts []serving.ModelID) *Group {
 	return nil
 }
 
-// Refused is why the replicas that were asked lately cannot hold a version, where none
-// holds it; empty: none has said so.
-func (t *Table) Refused(id serving.ModelID, now time.Time) string {
-	routes := t.routes.Load()
-	if r, ok := routes.refused[id]; ok && now.Sub(r.at) < refusedFor && routes.groups[id].Len() == 0 {
-		return r.why
+// Refusals are what the ready replicas of the hosts have said lately about a version that they
+// cannot hold: the newest reason, when it was said, and whether all have one.
+func (t *Table) Refusals(hosts []serving.ModelID, id serving.ModelID, now time.Time) (why string, at time.Time, all bool) {
+	group := t.anyOf(hosts)
+	if group.Len() == 0 {
+		return "", at, false
 	}
-	return ""
+	all = true
+	for _, target := range group.targets {
+		switch no, said := target.replica.refusal(id, now); {
+		case !said:
+			all = false
+		case no.at.After(at):
+			why, at = no.why, no.at
+		}
+	}
+	return why, at, all
+}
+
+// refusal is the replica's word that it cannot hold a version, if that counts.
+func (r *replica) refusal(id serving.ModelID, now time.Time) (no refusal, said bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	no, said = r.refused[id]
+	return no, said && now.Sub(no.at) < refusedFor
 }
 
 // What becomes of asking a replica to hold a version.
@@ -79,9 +96,9 @@ const (
 
 // hold asks the replica to hold a version, unless it does or cannot.
 func (r *replica) hold(v rpc.Load, now time.Time) holding {
+	_, refused := r.refusal(v.Model, now)
 	r.mu.Lock()
 	conn := r.conn
-	refused, said := r.refused[v.Model]
 	ready := false
 	for _, a := range r.models {
 		ready = ready || a.Model == v.Model && a.State == rpc.StateReady
@@ -90,7 +107,7 @@ func (r *replica) hold(v rpc.Load, now time.Time) holding {
 	switch {
 	case ready:
 		return held
-	case conn == nil || said && now.Sub(refused.at) < refusedFor || conn.Peer().Features&rpc.FeatureHost == 0:
+	case conn == nil || refused || conn.Peer().Features&rpc.FeatureHost == 0:
 		return unable
 	case conn.Send(rpc.KindLoad, 0, rpc.AppendLoad(nil, v)) != nil:
 		return unable

@@ -34,10 +34,9 @@ type Table struct {
 	retiring sync.WaitGroup // replicas that have left the list
 }
 
-// routes are an immutable snapshot of who serves what, and who cannot hold what.
+// routes are an immutable snapshot of who serves what.
 type routes struct {
-	groups  map[serving.ModelID]*Group
-	refused map[serving.ModelID]refusal
+	groups map[serving.ModelID]*Group
 }
 
 // running is a replica with the goroutine that keeps its connection.
@@ -157,14 +156,8 @@ func (t *Table) changed() {
 
 func (t *Table) rebuildLocked() {
 	groups := make(map[serving.ModelID]*Group, len(t.routes.Load().groups))
-	refused := map[serving.ModelID]refusal{}
 	for _, r := range t.known {
 		r.mu.Lock()
-		for id, no := range r.refused {
-			if refused[id].at.Before(no.at) {
-				refused[id] = no
-			}
-		}
 		for _, a := range r.models {
 			if a.State != rpc.StateReady || a.Stage != "" {
 				continue
@@ -178,5 +171,5 @@ func (t *Table) rebuildLocked() {
 		}
 		r.mu.Unlock()
 	}
-	t.routes.Store(&routes{groups, refused})
+	t.routes.Store(&routes{groups})
 }
