@@ -117,10 +117,10 @@ func (in *instance) ready() *instance {
 
 func (in *instance) until(what string, good func() bool) {
 	in.t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(patience)
 	for !good() {
 		if time.Now().After(deadline) {
-			in.t.Fatalf("%s did not come within 20 s; output:\n%s", what, in.output())
+			in.t.Fatalf("%s did not come within %v; output:\n%s", what, patience, in.output())
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
@@ -155,8 +155,8 @@ func (in *instance) stop(sig os.Signal) error {
 	select {
 	case err := <-in.exited:
 		return err
-	case <-time.After(20 * time.Second):
-		in.t.Fatalf("did not end within 20 s of %v; output:\n%s", sig, in.output())
+	case <-time.After(patience):
+		in.t.Fatalf("did not end within %v of %v; output:\n%s", patience, sig, in.output())
 		return nil
 	}
 }

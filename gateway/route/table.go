@@ -26,7 +26,7 @@ type Table struct {
 	resolver Resolver
 	log      *slog.Logger
 
-	routes  atomic.Pointer[routes]
+	groups  atomic.Pointer[groups]
 	mu      sync.Mutex // guards the following
 	known   map[string]*running
 	stopped bool
@@ -34,10 +34,8 @@ type Table struct {
 	retiring sync.WaitGroup // replicas that have left the list
 }
 
-// routes are an immutable snapshot of who serves what.
-type routes struct {
-	groups map[serving.ModelID]*Group
-}
+// groups are an immutable snapshot of who serves what.
+type groups map[serving.ModelID]*Group
 
 // running is a replica with the goroutine that keeps its connection.
 type running struct {
@@ -49,7 +47,7 @@ type running struct {
 // NewTable makes an empty table; Run fills it.
 func NewTable(name string, resolver Resolver, log *slog.Logger) *Table {
 	t := &Table{Dial: dialTCP, name: name, resolver: resolver, log: log, known: map[string]*running{}}
-	t.routes.Store(&routes{})
+	t.groups.Store(&groups{})
 	return t
 }
 
@@ -61,7 +59,7 @@ func dialTCP(ctx context.Context, addr string) (net.Conn, error) {
 }
 
 // Group is the ready replicas of a model version; nil when there are none.
-func (t *Table) Group(id serving.ModelID) *Group { return t.routes.Load().groups[id] }
+func (t *Table) Group(id serving.ModelID) *Group { return (*t.groups.Load())[id] }
 
 // Run follows the resolver until ctx ends, then closes all connections.
 func (t *Table) Run(ctx context.Context) error {
@@ -155,21 +153,21 @@ func (t *Table) changed() {
 }
 
 func (t *Table) rebuildLocked() {
-	groups := make(map[serving.ModelID]*Group, len(t.routes.Load().groups))
+	next := make(groups, len(*t.groups.Load()))
 	for _, r := range t.known {
 		r.mu.Lock()
 		for _, a := range r.models {
 			if a.State != rpc.StateReady || a.Stage != "" {
 				continue
 			}
-			g := groups[a.Model]
+			g := next[a.Model]
 			if g == nil {
 				g = &Group{}
-				groups[a.Model] = g
+				next[a.Model] = g
 			}
 			g.targets = append(g.targets, &Target{replica: r.replica, model: a.ID})
 		}
 		r.mu.Unlock()
 	}
-	t.routes.Store(&routes{groups})
+	t.groups.Store(&next)
 }
