@@ -15,6 +15,7 @@ type StreamRecord struct {
 	Value   []byte
 	Headers []StreamHeader
 	At      time.Time // when it was produced
+	Unread  string    // why it has neither key nor value; empty: they are there
 }
 
 // StreamHeader is a named value beside a message.

@@ -54,6 +54,9 @@ func (b *batch) read(ctx context.Context, records []serving.StreamRecord) error 
 
 // decode reads the message of a record.
 func (j *Job) decode(it *item) *poison {
+	if why := it.record.Unread; why != "" {
+		return poisoned(RecordTooLarge, "%s", why)
+	}
 	if n := letter.Size(it.record); n > j.cfg.MaxRecord {
 		return poisoned(RecordTooLarge, "the record has %d bytes, and the job takes %d: raise max_record_bytes, or send less", n, j.cfg.MaxRecord)
 	}

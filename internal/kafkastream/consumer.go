@@ -52,10 +52,10 @@ type Consumer struct {
 	limits   limits
 	troubles *troubles
 
-	session *kgo.GroupTransactSession // nil: there is none, or it cannot go on
-	begun   bool                      // what a process of our name left open is ended
-	moved   atomic.Bool               // partitions were taken from us since the last poll of the session
-	polled  int                       // records that wait for Commit
+	session *session    // nil: there is none, or it cannot go on
+	begun   bool        // what a process of our name left open is ended
+	moved   atomic.Bool // partitions were taken from us since the last poll of the session
+	polled  int         // records that wait for Commit
 	closed  bool
 }
 
@@ -84,6 +84,9 @@ func (c *Consumer) Poll(ctx context.Context, most int) ([]serving.StreamRecord, 
 	case c.polled > 0:
 		return nil, errUncommitted
 	}
+	if c.session != nil && c.session.stuck {
+		c.drop(ctx) // the next one begins where it ought to
+	}
 	for ctx.Err() == nil {
 		if err := c.open(); err != nil {
 			return nil, err
@@ -92,21 +95,31 @@ func (c *Consumer) Poll(ctx context.Context, most int) ([]serving.StreamRecord, 
 			pause(ctx, 200*time.Millisecond)
 			continue
 		}
-		fetches := c.session.PollRecords(ctx, max(most, 1))
+		records, failed := c.fetch(ctx, max(most, 1))
 		if c.moved.Swap(false) {
 			c.rewind(ctx) // what came may be others' by now
 			continue
 		}
-		failed := c.complain(fetches)
-		if records := fetches.Records(); len(records) > 0 {
+		if len(records) > 0 {
 			c.polled = len(records)
-			return newRecords(records), nil // even if ctx has ended: they count as polled
+			return records, nil // even if ctx has ended: they count as polled
 		}
 		if failed != nil {
 			c.mend(ctx, failed)
 		}
 	}
 	return nil, context.Cause(ctx)
+}
+
+// fetch returns what comes next, and what went wrong. Batches that cannot be read come by
+// themselves.
+func (c *Consumer) fetch(ctx context.Context, most int) ([]serving.StreamRecord, error) {
+	if len(c.session.unread) > 0 {
+		return c.session.hand(most), nil
+	}
+	fetches := c.session.PollRecords(ctx, most)
+	failed := c.complain(fetches)
+	return newRecords(fetches.Records()), failed
 }
 
 func newRecords(polled []*kgo.Record) []serving.StreamRecord {
@@ -127,7 +140,7 @@ func (c *Consumer) open() error {
 		return err
 	}
 	moved := func(context.Context, *kgo.Client, map[string][]int32) { c.moved.Store(true) }
-	c.session, err = kgo.NewGroupTransactSession(append(opts,
+	joined, err := kgo.NewGroupTransactSession(append(opts,
 		kgo.ConsumerGroup(c.group.Name),
 		kgo.ConsumeTopics(c.group.Streams...),
 		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()),
@@ -151,6 +164,7 @@ func (c *Consumer) open() error {
 	if err != nil {
 		return fmt.Errorf("make a member of the consumer group %s: %w", c.group.Name, err)
 	}
+	c.session = &session{GroupTransactSession: joined}
 	c.moved.Store(false)
 	c.begun = false
 	return nil
@@ -191,11 +205,16 @@ func (c *Consumer) lookForTopics(ctx context.Context) {
 	}
 }
 
-// complain says what goes wrong with partitions, and returns the last of it.
+// complain says what goes wrong with partitions, and returns the last of it. Batches that
+// cannot be read are only remembered: who gets them says so.
 func (c *Consumer) complain(fetches kgo.Fetches) (failed error) {
 	fetches.EachError(func(topic string, partition int32, err error) {
 		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 			return // of Poll
+		}
+		if batch, ok := errors.AsType[*kgo.ErrDecompressTooLarge](err); ok {
+			c.session.unread = append(c.session.unread, batch)
+			return
 		}
 		failed = err
 		c.troubles.say(fmt.Sprintf("%s/%d", topic, partition), "cannot consume; trying on", err)
@@ -213,11 +232,12 @@ func (c *Consumer) mend(ctx context.Context, failed error) {
 }
 
 // rewind goes back to what is committed. It also takes back that a rebalance has
-// happened, so that it does not cost the next transaction.
+// happened, so that it does not cost the next transaction. Only a new session comes to
+// batches again that cannot be read.
 func (c *Consumer) rewind(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.group.Takeover) // the end of a Poll must not cost the session
 	defer cancel()
-	if _, err := c.session.End(ctx, kgo.TryAbort); err != nil {
+	if _, err := c.session.End(ctx, kgo.TryAbort); err != nil || len(c.session.unread) > 0 {
 		c.drop(ctx)
 	}
 }

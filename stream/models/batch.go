@@ -52,6 +52,9 @@ func (b *batch) read(records []serving.StreamRecord) {
 
 // decode reads the message of a record.
 func (j *Job) decode(it *item) *poison {
+	if why := it.record.Unread; why != "" {
+		return poisoned(RecordTooLarge, "%s", why)
+	}
 	if n := letter.Size(it.record); n > j.cfg.MaxRecord {
 		return poisoned(RecordTooLarge, "the update has %d bytes, and the job takes %d: raise max_record_bytes, or put the model at a location", n, j.cfg.MaxRecord)
 	}
