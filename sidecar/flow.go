@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"topsail/rpc"
+	"topsail/serving"
 	"topsail/sidecar/queue"
 )
 
@@ -21,7 +22,7 @@ type flow struct {
 
 	mu      sync.Mutex // guards the following
 	values  [][][]byte // by stage and slot: the payloads that have come
-	retried []bool     // by stage: its input was given to a second worker
+	parked  int        // bytes of those that are outputs
 	open    int        // items that stand for the query
 	stages  []byte     // how it fared at those that have put out, as answers carry it
 	service time.Duration
@@ -30,13 +31,16 @@ type flow struct {
 
 // enter begins the way of a query, or says why it cannot begin.
 func (pipe *pipeline) enter(p *pool, query *queue.Item) error {
-	n := len(pipe.stages)
-	f := &flow{pool: p, pipe: pipe, query: query, values: make([][][]byte, n), retried: make([]bool, n)}
+	if p.parked.Load() >= int64(between.Bytes) {
+		return queue.ErrFull
+	}
+	f := &flow{pool: p, pipe: pipe, query: query, values: make([][][]byte, len(pipe.stages))}
 	for _, t := range pipe.entered() {
 		if err := f.give(t, query.Ask.Payload); err != nil {
-			if f.end() {
-				f.withdraw()
+			if !f.end() {
+				return nil // it was answered, for what befell it at another stage
 			}
+			f.withdraw()
 			return err
 		}
 	}
@@ -95,16 +99,20 @@ func (f *flow) give(t take, payload []byte) error {
 		f.mu.Unlock()
 		return nil
 	}
-	slots := f.values[t.by]
+	sources, slots := f.pipe.sources[t.by], f.values[t.by]
 	if slots == nil {
-		slots = make([][]byte, len(f.pipe.sources[t.by]))
+		slots = make([][]byte, len(sources))
 		f.values[t.by] = slots
 	}
+	had := outputs(sources, slots)
 	slots[t.slot] = payload
 	complete := !slices.ContainsFunc(slots, func(b []byte) bool { return b == nil })
 	if complete {
 		f.values[t.by] = nil
 		f.open++
+		f.park(-had)
+	} else {
+		f.park(outputs(sources, slots) - had)
 	}
 	f.mu.Unlock()
 	if !complete {
@@ -113,11 +121,30 @@ func (f *flow) give(t take, payload []byte) error {
 	joined := slots[0]
 	if len(slots) > 1 {
 		var err error
-		if joined, err = rpc.JoinPayloads(f.pipe.sources[t.by], slots); err != nil {
+		if joined, err = rpc.JoinPayloads(sources, slots); err != nil {
 			return err
 		}
 	}
 	return f.pipe.stages[t.by].queue.Push(f.item(t.by, joined))
+}
+
+// outputs are the bytes in slots that stages put out. The query's input is held in any
+// case.
+func outputs(sources []string, slots [][]byte) (n int) {
+	for i, b := range slots {
+		if sources[i] != serving.QueryInput {
+			n += len(b)
+		}
+	}
+	return n
+}
+
+// park counts bytes of outputs that wait for others, or that wait no longer. f.mu is held.
+func (f *flow) park(n int) {
+	if n != 0 {
+		f.parked += n
+		f.pool.parked.Add(int64(n))
+	}
 }
 
 // item stands for the query at stage i. It is due as much earlier than the query as
@@ -137,16 +164,19 @@ func (f *flow) item(i int, payload []byte) *queue.Item {
 // retry gives the input of a worker that died to another one, once, where the stage
 // allows that. It says whether it did.
 func (f *flow) retry(it *queue.Item) bool {
-	i := int(it.Index)
-	s := f.pipe.stages[i]
-	if !s.Idempotent {
+	s := f.pipe.stages[it.Index]
+	if !s.Idempotent || it.Again {
 		return false
 	}
 	f.mu.Lock()
-	again := !f.ended && !f.retried[i]
-	f.retried[i] = true
+	ended := f.ended
 	f.mu.Unlock()
-	return again && s.queue.Push(f.item(i, it.Ask.Payload)) == nil
+	if ended {
+		return false
+	}
+	second := f.item(int(it.Index), it.Ask.Payload)
+	second.Again = true
+	return s.queue.Push(second) == nil
 }
 
 // succeed answers the query with the output of the last stage.
@@ -175,8 +205,8 @@ func (f *flow) fail(it *queue.Item, status rpc.Status, message string) {
 func (f *flow) endAt(it *queue.Item, without bool) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	first := !f.ended
-	if f.ended = true; first {
+	first := f.finish()
+	if first {
 		f.leaves(it, without)
 	}
 	return first
@@ -186,9 +216,18 @@ func (f *flow) endAt(it *queue.Item, without bool) bool {
 func (f *flow) end() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	first := !f.ended
-	f.ended = true
-	return first
+	return f.finish()
+}
+
+// finish is end where f.mu is held. All queries come by here once, and leave nothing
+// parked.
+func (f *flow) finish() bool {
+	if f.ended {
+		return false
+	}
+	f.ended, f.values = true, nil
+	f.park(-f.parked)
+	return true
 }
 
 // withdraw takes the items of a query that has ended out of the queues.

@@ -33,6 +33,7 @@ type holding struct {
 	said   chan rpc.Announcement // of capacity 1: what the container says of loading and unloading it
 	tally  *demand.Tally         // of the version itself; its demand counts for the host
 
+	since   atomic.Int64 // when it got its room, in Unix nanoseconds; 0: gateways must not ask it yet
 	used    atomic.Int64 // when it was last asked, in Unix nanoseconds
 	leaving atomic.Bool  // it is held no longer, or not for long
 }
@@ -49,8 +50,39 @@ func (h *holding) say(a rpc.Announcement) {
 	}
 }
 
-// await asks the container for something, and waits for what it announces.
-func (h *holding) await(ctx context.Context, ask func() error) (rpc.Announcement, error) {
+// settle lets gateways ask the version: it is loaded, and there is room for it.
+func (h *holding) settle(now time.Time) {
+	h.used.Store(now.UnixNano())
+	h.since.Store(now.UnixNano())
+	h.pool.changed(h.pool)
+}
+
+// free says whether the version may be unloaded.
+func (h *holding) free(now time.Time) bool {
+	since := h.since.Load()
+	spared := h.used.Load() == since && now.UnixNano()-since < int64(sparedFor)
+	return since != 0 && !spared && h.pool.answered()
+}
+
+// idle waits until the version has answered what it was asked, for so long at the most.
+func (h *holding) idle(ctx context.Context, within time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	poll := time.NewTicker(time.Millisecond)
+	defer poll.Stop()
+	for !h.pool.answered() && ctx.Err() == nil {
+		select {
+		case <-poll.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// await asks the container for something, and waits for what it announces, for so long at
+// the most.
+func (h *holding) await(ctx context.Context, within time.Duration, ask func() error) (rpc.Announcement, error) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
 	select {
 	case <-h.said:
 	default:
@@ -82,6 +114,9 @@ func (h *holding) Batch(n int, took time.Duration) {
 
 func (h *holding) Waited(d time.Duration)    { h.pool.metrics.Waited(d) }
 func (h *holding) Dropped(status rpc.Status) { h.pool.metrics.Dropped(status) }
+
+// errStopping is why nothing more is loaded.
+var errStopping = errors.New("the sidecar is stopping")
 
 // errNoAnswer ends a container that hangs.
 var errNoAnswer = fmt.Errorf("the container did not load or unload a version in time: %w", container.ErrStalled)

@@ -16,9 +16,12 @@ import (
 const (
 	// maxWanted bounds the versions that wait to be loaded.
 	maxWanted = 1024
-	// holdWithin is how long it may take to fetch a version, to make room for it, and
-	// to load it.
+	// holdWithin is how long each may take: to wait for the container, to fetch a version,
+	// to make room for it, and to load it.
 	holdWithin = time.Minute
+	// sparedFor is how long a version that has just been loaded is not unloaded unless it
+	// was asked: the queries that it was loaded for are on their way.
+	sparedFor = 50 * time.Millisecond
 	// dropWithin is how long a container may take to unload a version.
 	dropWithin = 10 * time.Second
 	// wantedFor is how long a gateway's word counts that a version is asked. It repeats
@@ -81,10 +84,11 @@ func (h *host) ask(v rpc.Load) {
 		g = &guest{}
 		h.guests[v.Model] = g
 	}
+	coming := g.queued || g.loading && g.load.Bundle == v.Bundle
 	g.load, g.asked = v, time.Now()
-	held, queued := g.held, g.queued
+	held := g.held
 	full := false
-	if !queued && (held == nil || held.bundle != v.Bundle) {
+	if !coming && (held == nil || held.bundle != v.Bundle) {
 		select {
 		case h.wanted <- g:
 			g.queued = true

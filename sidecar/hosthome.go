@@ -12,6 +12,8 @@ import (
 
 // container waits for a container that is ready to load.
 func (h *host) container(ctx context.Context) (*members, error) {
+	ctx, cancel := context.WithTimeout(ctx, holdWithin)
+	defer cancel()
 	for {
 		h.mu.Lock()
 		home, came := h.home, h.came

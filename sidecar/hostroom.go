@@ -14,8 +14,6 @@ import (
 
 // hold has the container load a version, within the budget.
 func (h *host) hold(ctx context.Context, g *guest, v rpc.Load) error {
-	ctx, cancel := context.WithTimeout(ctx, holdWithin)
-	defer cancel()
 	if err := h.drop(ctx, g); err != nil { // another bundle of the same name
 		return err
 	}
@@ -23,9 +21,9 @@ func (h *host) hold(ctx context.Context, g *guest, v rpc.Load) error {
 	if err != nil {
 		return err
 	}
-	folder, files, err := h.fetch(ctx, v)
+	folder, files, err := h.fetched(ctx, v)
 	if err != nil {
-		return fmt.Errorf("fetch its bundle: %w", err)
+		return err
 	}
 	h.mu.Lock()
 	expected := h.ledger.Expect(v.Model, files)
@@ -33,8 +31,11 @@ func (h *host) hold(ctx context.Context, g *guest, v rpc.Load) error {
 	if err := h.makeRoom(ctx, expected, nil); err != nil {
 		return err
 	}
-	held := h.open(g, v, home)
-	said, err := held.await(ctx, func() error {
+	held, err := h.open(g, v, home)
+	if err != nil {
+		return err
+	}
+	said, err := held.await(ctx, holdWithin, func() error {
 		return home.session.Load(rpc.Load{InputType: v.InputType, InputLength: v.InputLength, Model: v.Model, Bundle: v.Bundle, Folder: folder})
 	})
 	switch {
@@ -53,18 +54,36 @@ func (h *host) hold(ctx context.Context, g *guest, v rpc.Load) error {
 	if err := h.makeRoom(ctx, 0, g); err != nil {
 		return errors.Join(err, h.drop(ctx, g))
 	}
+	held.settle(time.Now())
 	return nil
 }
 
+// fetched has the bundle of a version unpacked.
+func (h *host) fetched(ctx context.Context, v rpc.Load) (folder string, files int64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, holdWithin)
+	defer cancel()
+	folder, files, err = h.fetch(ctx, v)
+	if err != nil {
+		return "", 0, fmt.Errorf("fetch its bundle: %w", err)
+	}
+	return folder, files, nil
+}
+
 // makeRoom unloads what was asked longest ago until so many bytes more fit. It waits for
-// versions that are busy, and leaves keep alone.
+// versions that are busy, and leaves keep alone. For what would not fit alone nothing is
+// unloaded.
 func (h *host) makeRoom(ctx context.Context, more int64, keep *guest) error {
+	timeout := time.NewTimer(holdWithin)
+	defer timeout.Stop()
 	poll := time.NewTicker(5 * time.Millisecond)
 	defer poll.Stop()
 	for {
 		h.mu.Lock()
-		fits, victim := h.ledger.Fits(more), h.idlest(keep)
+		fits, could, victim := h.ledger.Fits(more), h.ledger.Could(more), h.idlest(keep)
 		used, budget, others := h.ledger.Used(), h.ledger.Budget(), h.ledger.Len()
+		if !could {
+			used = h.ledger.Base()
+		}
 		if keep != nil {
 			others--
 		}
@@ -72,19 +91,21 @@ func (h *host) makeRoom(ctx context.Context, more int64, keep *guest) error {
 		switch {
 		case fits:
 			return nil
-		case victim != nil:
+		case could && victim != nil:
 			if err := h.drop(ctx, victim); err != nil {
 				return err
 			}
 			h.metrics.unloads.Inc()
-		case others <= 0:
+		case !could || others <= 0:
 			return fmt.Errorf("it takes too much memory: with it the host would have %d MiB, of %d that it may have; give it more host.memory_mb, or give the model replicas of its own",
 				(used+more)>>20, budget>>20)
 		default:
 			select {
 			case <-poll.C:
-			case <-ctx.Done():
+			case <-timeout.C:
 				return fmt.Errorf("there is no room: all %d versions in memory are busy", others)
+			case <-ctx.Done():
+				return ctx.Err()
 			}
 		}
 	}
@@ -93,8 +114,9 @@ func (h *host) makeRoom(ctx context.Context, more int64, keep *guest) error {
 // idlest is the version that was asked longest ago, of those without a query now; nil if
 // there is none. h.mu is held.
 func (h *host) idlest(keep *guest) (idlest *guest) {
+	now := time.Now()
 	for _, g := range h.guests {
-		if g != keep && g.held != nil && g.held.loaded && g.held.pool.answered() && (idlest == nil || g.held.used.Load() < idlest.held.used.Load()) {
+		if g != keep && g.held != nil && g.held.free(now) && (idlest == nil || g.held.used.Load() < idlest.held.used.Load()) {
 			idlest = g
 		}
 	}
@@ -110,19 +132,10 @@ func (h *host) drop(ctx context.Context, g *guest) error {
 	if held == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, dropWithin)
-	defer cancel()
 	held.leaving.Store(true)
 	held.pool.drain()
-	poll := time.NewTicker(time.Millisecond)
-	defer poll.Stop()
-	for !held.pool.answered() && ctx.Err() == nil {
-		select {
-		case <-poll.C:
-		case <-ctx.Done():
-		}
-	}
-	_, err := held.await(ctx, func() error { return held.home.session.Unload(held.id) })
+	held.idle(ctx, dropWithin)
+	_, err := held.await(ctx, dropWithin, func() error { return held.home.session.Unload(held.id) })
 	if err != nil {
 		held.home.cancel(err)
 	}
@@ -130,8 +143,8 @@ func (h *host) drop(ctx context.Context, g *guest) error {
 	return err
 }
 
-// open makes the pool of a version that is about to be loaded.
-func (h *host) open(g *guest, v rpc.Load, home *members) *holding {
+// open makes the pool of a version that is about to be loaded, unless the sidecar is to stop.
+func (h *host) open(g *guest, v rpc.Load, home *members) (*holding, error) {
 	held := &holding{bundle: v.Bundle, home: home, said: make(chan rpc.Announcement, 1)}
 	held.used.Store(time.Now().UnixNano())
 	h.mu.Lock()
@@ -144,9 +157,13 @@ func (h *host) open(g *guest, v rpc.Load, home *members) *holding {
 	}).prepare()
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.own.draining.Load() {
+		held.tally.Close()
+		return nil, errStopping
+	}
 	g.held = held
 	h.pools[held.pool.id] = held.pool
-	return held
+	return held, nil
 }
 
 // close forgets the pool of a version that the container does not hold any more.

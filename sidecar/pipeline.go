@@ -12,7 +12,9 @@ import (
 
 // between bounds what waits between two stages. A stage whose outputs would go
 // beyond it rests; what then gathers before it rests the one before, and so on up to
-// the admission of queries.
+// the admission of queries. Its bytes bound the outputs that wait for others, too, at
+// admission alone: a stage that rested because of them could be the one that they wait
+// for.
 var between = queue.Limits{Items: 1024, Bytes: 64 << 20}
 
 // unbounded is for queues that are bounded by those who fill them.

@@ -30,6 +30,7 @@ type pool struct {
 	places   places   // of its containers
 
 	waiting  atomic.Int64 // accepted and not yet answered
+	parked   atomic.Int64 // bytes of outputs of stages that wait for others, to be joined
 	draining atomic.Bool
 
 	mu   sync.Mutex // serialises changes of pipe
@@ -143,7 +144,7 @@ func (p *pool) state() rpc.State {
 		return rpc.StateGone
 	case p.draining.Load():
 		return rpc.StateDraining
-	case p.pipe.Load().ready():
+	case p.pipe.Load().ready() && (p.held == nil || p.held.since.Load() != 0):
 		return rpc.StateReady
 	}
 	return rpc.StateLoading
@@ -192,6 +193,9 @@ func (p *pool) refuse(it *queue.Item, status rpc.Status, why error) {
 // answered after its deadline. An idle worker is always tried, whatever the estimate
 // says, because only a try can mend a wrong estimate.
 func admit(pipe *pipeline, i int, it *queue.Item, ahead int) error {
+	if it.Again {
+		return pipe.stages[i].open()
+	}
 	if !pipe.ready() {
 		return errNoContainer
 	}

@@ -119,8 +119,13 @@ func (s *Sidecar) Run(ctx context.Context, gateways, containers net.Listener) er
 
 // drain waits until everything accepted is answered, or the time for it is over.
 func (s *Sidecar) drain() {
-	for _, p := range s.all() {
+	for _, p := range s.pools {
 		p.drain()
+	}
+	if s.host != nil { // which loads no more from now on
+		for _, p := range s.host.all() {
+			p.drain()
+		}
 	}
 	deadline := time.NewTimer(s.cfg.Drain)
 	defer deadline.Stop()

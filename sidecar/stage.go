@@ -99,6 +99,9 @@ func (s *stage) serve(ctx context.Context, runner batch.Runner, stall time.Durat
 func (s *stage) setBatchers(change func([]*batch.Batcher) []*batch.Batcher) {
 	s.mu.Lock()
 	all := change(slices.Clone(*s.batchers.Load()))
+	if now := time.Now(); len(all) == 0 {
+		s.bereft.Store(&now) // first: who sees no worker must see since when
+	}
 	s.batchers.Store(&all)
 	s.mu.Unlock()
 	switch {
@@ -106,8 +109,6 @@ func (s *stage) setBatchers(change func([]*batch.Batcher) []*batch.Batcher) {
 	case s.Name == "":
 		s.giveUp()
 	default:
-		now := time.Now()
-		s.bereft.Store(&now)
 		time.AfterFunc(comesBack, func() {
 			if s.open() != nil {
 				s.giveUp()

@@ -163,11 +163,57 @@ func (r *Runner) PredictBatch(ctx context.Context, items []*queue.Item) error {
 	s := r.session
 	select {
 	case s.turn <- struct{}{}:
-		defer func() { <-s.turn }()
-	case <-ctx.Done():
-		return ErrStalled
+	default:
+		began := time.Now()
+		if !s.await(items) {
+			return nil
+		}
+		var cancel context.CancelFunc
+		ctx, cancel = later(ctx, time.Since(began)) // the time of the others does not count against this batch
+		defer cancel()
 	}
+	defer func() { <-s.turn }()
 	return s.predict(ctx, r.model, items)
+}
+
+// await waits for the turn while batches of other models run. When the last deadline comes
+// first, the items expire: a container that is busy has not stalled.
+func (s *Session) await(items []*queue.Item) bool {
+	var passed <-chan time.Time
+	if last := lastDeadline(items); !last.IsZero() {
+		passed = time.After(time.Until(last))
+	}
+	select {
+	case s.turn <- struct{}{}:
+		return true
+	case <-passed:
+	}
+	for _, it := range items {
+		it.Refuse(rpc.StatusExpired, "the deadline passed while the container ran other models")
+	}
+	return false
+}
+
+// lastDeadline is zero where an item has none.
+func lastDeadline(items []*queue.Item) (last time.Time) {
+	for _, it := range items {
+		if it.Deadline.IsZero() {
+			return time.Time{}
+		}
+		if it.Deadline.After(last) {
+			last = it.Deadline
+		}
+	}
+	return last
+}
+
+// later is ctx with a deadline that much later, if it has one.
+func later(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
+	end, ok := ctx.Deadline()
+	if !ok {
+		return ctx, func() {}
+	}
+	return context.WithDeadline(context.WithoutCancel(ctx), end.Add(by))
 }
 
 // Hosts says why the container cannot hold versions of other models, or nil.

@@ -269,15 +269,48 @@ func TestOneBatchAtATime(t *testing.T) {
 		if len(models) != 3 {
 			t.Errorf("batches by model: %v", models)
 		}
+	})
+}
 
-		// A model that does not get its turn in time has stalled as well.
-		hung := newClient(t).items(1, 0)
-		wg.Go(func() { r.run(hung, time.Minute) })
-		synctest.Wait()
-		if err := r.run(newClient(t).items(1, 0), time.Second); !errors.Is(err, ErrStalled) {
-			t.Errorf("waiting for its turn: %v", err)
+// A container that is busy with another model has not stalled: what waits for its turn
+// expires at its deadline, or has all its time once it is its turn.
+func TestWaitingForTheTurnIsNoStall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, c := newRig(t, rpc.MaxFrame), newClient(t)
+		go func() {
+			for in := range r.peer.asked {
+				time.Sleep(6 * time.Second)
+				r.peer.echo(in)
+			}
+		}()
+		busy, patient, endless, hasty := c.items(1, 0), c.items(1, 0), c.items(1, 0), c.items(2, 0)
+		endless[0].Deadline = time.Time{}
+		var wg sync.WaitGroup
+		for _, items := range [][]*queue.Item{busy, patient, endless} {
+			wg.Go(func() {
+				if err := r.run(items, 7*time.Second); err != nil {
+					t.Error(err)
+				}
+			})
+			synctest.Wait()
+		}
+		start := time.Now()
+		hasty[0].Deadline, hasty[1].Deadline = start.Add(time.Second), start.Add(2*time.Second)
+		if err := r.run(hasty, 4*time.Second); err != nil || time.Since(start) != 2*time.Second {
+			t.Errorf("waiting for its turn: %v after %v", err, time.Since(start))
+		}
+		for _, it := range hasty {
+			if a := c.last(it); a.Status != rpc.StatusExpired || !strings.Contains(string(a.Message), "ran other models") {
+				t.Errorf("%v %q, want it expired", a.Status, a.Message)
+			}
 		}
 		wg.Wait()
+		for _, it := range slices.Concat(busy, patient, endless) {
+			if a := c.last(it); a.Status != rpc.StatusOK {
+				t.Errorf("%v %q", a.Status, a.Message)
+			}
+		}
+		close(r.peer.asked)
 	})
 }
 

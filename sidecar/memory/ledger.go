@@ -30,8 +30,14 @@ func (l *Ledger) Start(resident int64) {
 	clear(l.held)
 }
 
-// Report takes in what the process takes now as a whole.
-func (l *Ledger) Report(resident int64) { l.resident = resident }
+// Report takes in what the process takes now as a whole. While it holds nothing that is what
+// it takes anyway, unless it keeps what it freed: it may have begun with what it held before.
+func (l *Ledger) Report(resident int64) {
+	l.resident = resident
+	if len(l.held) == 0 {
+		l.base = min(l.base, resident)
+	}
+}
 
 // Hold says that a version is held, and what it takes.
 func (l *Ledger) Hold(id serving.ModelID, bytes int64) {
@@ -77,6 +83,12 @@ func (l *Ledger) Budget() int64 { return l.budget }
 // spare is the part of the budget that is kept free, for what loading and batches take
 // for a moment: a sixteenth.
 const spare = 16
+
+// Base is what the process takes when it holds nothing.
+func (l *Ledger) Base() int64 { return l.base }
+
+// Could says whether so many bytes would fit if nothing else were held.
+func (l *Ledger) Could(bytes int64) bool { return l.base+bytes <= l.budget-l.budget/spare }
 
 // Fits says whether so many bytes more stay within the budget.
 func (l *Ledger) Fits(more int64) bool { return l.Used()+more <= l.budget-l.budget/spare }

@@ -33,6 +33,24 @@ func TestWhatCountsAgainstTheBudget(t *testing.T) {
 	}
 }
 
+// A process that was connected before may still hold something when it says how it is.
+func TestWhatAProcessHeldBefore(t *testing.T) {
+	l := New(1600)
+	l.Start(1400)
+	if l.Could(200) {
+		t.Error("200 would fit beside 1400")
+	}
+	l.Report(300) // it has dropped that
+	if l.Used() != 300 || !l.Could(1200) || l.Could(1201) {
+		t.Errorf("used %d, and 1200 would fit: %v", l.Used(), l.Could(1200))
+	}
+	l.Hold(id(1), 100)
+	l.Report(290)
+	if l.Used() != 400 {
+		t.Errorf("used %d of 300 and 100", l.Used())
+	}
+}
+
 func TestWhatIsExpected(t *testing.T) {
 	l := New(1000)
 	if got := l.Expect(id(1), 10); got != 10 {

@@ -18,6 +18,7 @@ type Item struct {
 	Service  time.Duration // what the model took for its batch; 0: not known
 	Behind   time.Duration // what those behind this queue take at least of the time until the deadline
 	Share    time.Duration // how much of the time until its deadline is for this queue; 0: all of it
+	Again    bool          // it was admitted before, and its worker died
 
 	answered bool
 }
