@@ -93,14 +93,14 @@ const catalog = `
 [[app]]
 name = "sum"
 input_type = "doubles"
-latency_slo_micros = 1000000
+latency_slo_micros = 20000000
 models = ["sum"]
 policy = { kind = "exp4" }
 
 [[app]]
 name = "trial"
 input_type = "doubles"
-latency_slo_micros = 1000000
+latency_slo_micros = 20000000
 models = ["sum"]
 policy = { kind = "versions", canary = "2" }
 
@@ -120,7 +120,7 @@ command = [%[1]q]
 [[app]]
 name = "stages"
 input_type = "doubles"
-latency_slo_micros = 1000000
+latency_slo_micros = 20000000
 default_output = "none"
 models = ["stages"]
 

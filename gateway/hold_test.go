@@ -57,7 +57,7 @@ func TestAStoppingGatewayAnswersWhatItHolds(t *testing.T) {
 	eventually(t, func() bool { _, err := g.App("double-it"); return err == nil })
 
 	short, long := make(chan answer, 1), make(chan answer, 1)
-	running.Go(func() { short <- post(t, ln, `{"input": [1], "slo_micros": 500000}`) })
+	running.Go(func() { short <- post(t, ln, `{"input": [1], "slo_micros": 3000000}`) })
 	running.Go(func() { long <- post(t, ln, `{"input": [2]}`) })
 	eventually(t, func() bool { return sample(metrics, "topsail_gateway_held") == "2" })
 	if id := <-woken; id != v.ModelID {

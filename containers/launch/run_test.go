@@ -208,9 +208,9 @@ func TestWaitingHasAnEnd(t *testing.T) {
 	if err := l.alone(t.Context(), func() {}); err != nil {
 		t.Fatal(err)
 	}
-	o.Timeout = 2 * tryEvery
+	o.Timeout = 2 * time.Second
 	begin := time.Now()
-	if text := refused(t, o); !strings.Contains(text, "not ready after 100ms") || !strings.Contains(text, l.path) {
+	if text := refused(t, o); !strings.Contains(text, "not ready after 2s") || !strings.Contains(text, l.path) {
 		t.Error(text)
 	}
 	if took := time.Since(begin); took > 5*time.Second {

@@ -2,6 +2,7 @@ package predict
 
 import (
 	"encoding/json"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -11,12 +12,14 @@ import (
 )
 
 // decidesBy registers "app", whose queries to models a and b the model m decides.
-func (r *rig) decidesBy(within time.Duration) {
+func (r *rig) decidesBy(within time.Duration) { r.set(decided(within)) }
+
+func decided(within time.Duration) *serving.Catalog {
 	a := newApp("app", "a", "b")
 	a.Policy = serving.PolicySpec{Kind: serving.PolicyCustom, Model: "m", WithinMicros: within.Microseconds()}
 	m := newModel(m1)
 	m.Versions["1"].InputType = serving.Strings
-	r.set(newCatalog([]*serving.App{a}, newModel(a1), newModel(b1), m))
+	return newCatalog([]*serving.App{a}, newModel(a1), newModel(b1), m)
 }
 
 // text is an answer of the model that decides.
@@ -59,6 +62,25 @@ func TestAModelDecides(t *testing.T) {
 		}
 		if n := t.metric(`topsail_gateway_answers_total{app="app",cause="ok"}`); n != 21 {
 			t.Errorf("%v answers counted, want those to clients", n)
+		}
+	})
+}
+
+// A batch with an input that no model takes is refused before anything of it is asked.
+func TestABatchThatDoesNotFit(t *testing.T) {
+	bubble(t, func(t *rig) {
+		a := t.replica("r", by(map[string]behaviour{"a": echoes(0), "b": echoes(0), "m": echoes(0)}), a1, b1, m1)
+		cat := decided(0)
+		for _, model := range []string{"a", "b"} {
+			cat.Models[model].Versions["1"].InputLength = 1
+		}
+		t.set(cat)
+		qs := []serving.Query{*query(1), *query(2), *query(3, 4)}
+		if _, err := t.p.PredictBatch(t.ctx, qs); err == nil || !strings.Contains(err.Error(), "Input has length 2") {
+			t.Errorf("error %v", err)
+		}
+		if n := len(a.questions()); n != 0 {
+			t.Errorf("%d were asked", n)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"sync/atomic"
@@ -155,12 +156,45 @@ func (p *Predictor) waits(app string) bool {
 	return err == nil && (a.Policy.Kind == serving.PolicyCustom || a.stages != nil)
 }
 
+// fit says why one of the queries of a request cannot be asked of any model of its app, or nil.
+func (p *Predictor) fit(qs []serving.Query) error {
+	a, err := p.app(qs[0].App)
+	if err != nil || a.stages != nil { // stages say so of each query
+		return err
+	}
+	for i := range qs {
+		if misfit := a.misfit(qs[i].Input.Len()); misfit != nil {
+			return &serving.QueryError{Cause: misfit.Message}
+		}
+	}
+	return nil
+}
+
+// misfit is why no model can be asked about an input of such a length, or nil.
+func (a *app) misfit(length int) (why *serving.Failure) {
+	for _, l := range a.models {
+		v, _ := a.serving(l)
+		if v == nil {
+			continue
+		}
+		no := v.misfit(length)
+		if no == nil {
+			return nil
+		}
+		why = cmp.Or(why, no)
+	}
+	return why
+}
+
 // maxSideBySide is how many queries of a batch that wait on their way do so at a time.
 const maxSideBySide = 64
 
 // predictEach predicts each query of a batch by itself, so that none waits for the
 // policy's word on another.
 func (p *Predictor) predictEach(ctx context.Context, qs []serving.Query, first *timing.Timing) ([]serving.Prediction, error) {
+	if err := p.fit(qs); err != nil {
+		return nil, err
+	}
 	answers := make([]serving.Prediction, len(qs))
 	var group errgroup.Group
 	group.SetLimit(maxSideBySide)

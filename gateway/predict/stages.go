@@ -204,7 +204,12 @@ func (w *walk) visit(ctx context.Context, i int) {
 	}
 	own := *w.q
 	own.Input, own.Version = in, ""
-	out, cached, err := w.p.outputOf(ctx, w.app, &own, v, time.Until(w.respond)-w.behind(i))
+	within := w.within(i)
+	if within <= 0 {
+		fail(serving.MissedSLO, "there is no time left for it")
+		return
+	}
+	out, cached, err := w.p.outputOf(ctx, w.app, &own, v, within)
 	failure, failed := errors.AsType[*serving.Failure](err)
 	switch {
 	case err == nil:
@@ -232,6 +237,13 @@ func (w *walk) input(i int, t serving.InputType) (serving.Input, error) {
 		return serving.NewInput(t, values[0])
 	}
 	return serving.JoinInput(t, sources, values)
+}
+
+// within is the time for a stage: what is left but for the stages behind it. It is half of what
+// is left at the least, for those behind may have become quicker, which only asking them shows.
+func (w *walk) within(i int) time.Duration {
+	left := time.Until(w.respond)
+	return max(left-w.behind(i), left/2)
 }
 
 // behind is what the stages behind one usually take, on the longest way, and what is

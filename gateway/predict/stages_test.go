@@ -145,6 +145,41 @@ func TestAClientThatLeavesStages(t *testing.T) {
 	})
 }
 
+// A stage that once took longer than there is for all does not keep the ones before it from
+// being asked.
+func TestAStageThatWasSlow(t *testing.T) {
+	bubble(t, func(t *rig) {
+		late := 5 * slo
+		a := t.replica("ra", plus(10, time.Millisecond), a1)
+		t.replica("rb", func(q arrival) (rpc.Answer, time.Duration) { return number(q.x + 100), late }, b1)
+		t.staged(nil, stage("first", "a"), stage("second", "b"))
+		p, _ := t.predict(query(1))
+		t.wantDefault(p, serving.MissedSLO)
+		time.Sleep(2 * late) // until it has answered after all
+		late = time.Millisecond
+		p, took := t.predict(query(2))
+		t.wantOutput(p, 112)
+		if took != 2*time.Millisecond || len(a.questions()) != 2 {
+			t.Errorf("it took %v, and the first stage was asked %d times", took, len(a.questions()))
+		}
+	})
+}
+
+// Who comes to a stage too late asks nobody.
+func TestNoTimeForAStage(t *testing.T) {
+	bubble(t, func(t *rig) {
+		a := t.replica("ra", plus(10, time.Millisecond), a1)
+		t.staged(nil, stage("first", "a"))
+		q := query(1)
+		q.Received = time.Now().Add(-2 * slo)
+		p, _ := t.predict(q)
+		t.wantDefault(p, serving.MissedSLO)
+		if n := len(a.questions()); n != 0 {
+			t.Errorf("the model was asked %d times", n)
+		}
+	})
+}
+
 func TestABatchOfStages(t *testing.T) {
 	bubble(t, func(t *rig) {
 		t.replica("ra", plus(10, time.Millisecond), a1)

@@ -28,7 +28,8 @@ func (s *States) Observe(ctx context.Context, a *App, tallies []selection.Tally)
 		}
 		return nil, nil
 	})
-	if err := s.await(ctx, j); err != nil {
+	// Not with ctx: it must be known whether the tallies are stored, or they would count twice.
+	if err := s.await(context.WithoutCancel(ctx), j); err != nil {
 		return err
 	}
 	s.announce(a, e)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -323,6 +324,11 @@ func (s usages) bounded() {
 	got := s.of(ofVersion("m", "1"))
 	if n := len(got) - 1; n < serving.MaxUsageStages/2 || n > 4*serving.MaxUsageStages || got[0].Answers != 1 {
 		s.Errorf("kept %d stages, and of the version itself %+v", n, got[0])
+	}
+	known := got[len(got)-1]
+	s.add(report("v", 1, outputs(known.Key, 1)))
+	if again := s.of(known.Key); !slices.ContainsFunc(again, func(u serving.Usage) bool { return u.Key == known.Key && u.Answers == 2*known.Answers }) {
+		s.Errorf("a stage that is counted already is not any more: %+v", known)
 	}
 	if err := s.store.AddUsage(s.Context(), report("w", 2, append(counted, counted[0])...)); err == nil {
 		s.Errorf("too many counts: %v", err)

@@ -22,6 +22,9 @@ for at = 6, #ARGV, 12 do
 		since = '0'
 	end
 	local fits = ARGV[at + 2] == '' or (tonumber(redis.pcall('HLEN', key)) or 0) < tonumber(ARGV[5])
+	for _, name in ipairs(summed) do -- a stage that is counted already always does
+		fits = fits or redis.pcall('HEXISTS', key, stage .. name) == 1
+	end
 	if there and fits and (tonumber(since) or 0) <= tonumber(ARGV[4]) then
 		for i, name in ipairs(summed) do
 			if ARGV[at + 2 + i] ~= '0' then redis.pcall('HINCRBY', key, stage .. name, ARGV[at + 2 + i]) end

@@ -545,7 +545,7 @@ func TestALongBatch(t *testing.T) {
 			for _, stream := range in {
 				write(t, b, numbered(stream, 100)...)
 			}
-			group := Group{Name: "group", Member: "a", Streams: in, Takeover: takeover, Ordered: ordered}
+			group := Group{Name: "group", Member: "a", Streams: in, Takeover: 2 * takeover, Ordered: ordered}
 			a := join(t, b, group)
 			records := poll(t, a, 200)
 			group.Member = "b"

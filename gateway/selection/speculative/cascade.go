@@ -85,13 +85,16 @@ func (c *Cascade) Combine(_ *selection.State, plan *selection.Plan, answers []se
 	return selection.Decision{Open: next}
 }
 
-// opened is how many have been asked.
+// opened is how many have been asked, and once all of them have come, with those right behind
+// them that cannot be asked.
 func opened(plan *selection.Plan, answers []selection.Answer) int {
 	n := min(int(plan.Scratch[0]), len(answers))
-	for i := n; i < len(answers); i++ {
-		if answers[i].Come() {
-			n = i + 1
-		}
+	pending := func(a selection.Answer) bool { return !a.Come() }
+	if slices.ContainsFunc(answers[:n], pending) {
+		return n
+	}
+	for n < len(answers) && answers[n].Come() {
+		n++
 	}
 	return n
 }

@@ -234,6 +234,8 @@ func TestCascade(t *testing.T) {
 		"the silent one comes, sure":  {three, []step{{at: half, answers: "- - -", open: 2}, {at: half, answers: "0.9 - -", winner: "a", ended: selection.EndedAcceptable}}},
 		"silent to the end":           {three, []step{{at: half, answers: "- - -", open: 2}, {at: budget, answers: "- - -", winner: "late", ended: selection.EndedDeadline}}},
 		"others left out under load":  {three, []step{{answers: "0.7", winner: "a", ended: selection.EndedAll}}},
+		"one that cannot be asked":    {three, []step{{answers: "- - !", open: 1, again: half}, {answers: "0.7 - !", open: 2}, {answers: "0.7 0.9 !", winner: "b", ended: selection.EndedAcceptable}}},
+		"the next cannot be asked":    {three, []step{{answers: "- ! -", open: 1, again: half}, {answers: "0.7 ! -", open: 3}, {answers: "0.7 ! 0.1", winner: "c", ended: selection.EndedAll}}},
 		"what was opened is not shut": {slow, []step{{at: 40 * time.Millisecond, answers: "0.7 0.2 -", open: 3}, {at: 60 * time.Millisecond, answers: "0.7 0.2 -"}}},
 	} {
 		t.Run(name, func(t *testing.T) { plays(t, p, test.there, test.steps...) })

@@ -71,7 +71,7 @@ async function registerAndDeploy(page, {base, app, model, command, dir}) {
   await page.goto(base + '/ui/start')
   const form = page.getByRole('region', {name: 'From here'})
   await form.getByLabel('App', {exact: true}).fill(app)
-  await form.getByLabel('Answered within').fill('500')
+  await form.getByLabel('Answered within').fill('5000')
   await form.getByLabel('Model', {exact: true}).fill(model)
   await form.getByRole('textbox', {name: 'Command'}).fill(command)
   await form.getByLabel('Folder').fill(dir)
@@ -101,7 +101,7 @@ async function query(page, {base, app}) {
 async function edit(page, {base, app}) {
   await page.goto(`${base}/ui/apps/${app}?tab=settings`)
   const slo = page.getByLabel('Latency objective')
-  await slo.fill('400')
+  await slo.fill('4000')
   const other = await page.context().newPage()
   await other.goto(`${base}/ui/apps/${app}?tab=settings`)
   await other.getByLabel('Default output').fill('-7')
@@ -114,7 +114,7 @@ async function edit(page, {base, app}) {
   await clean(page, 'flow-conflict')
   await dialog.getByRole('button', {name: 'Put mine on top'}).click()
   assert.equal(await page.getByLabel('Default output').inputValue(), '-7')
-  assert.equal(await slo.inputValue(), '400')
+  assert.equal(await slo.inputValue(), '4000')
   await page.getByRole('button', {name: 'Save'}).click()
   await page.getByText(`${app} is saved.`).waitFor()
 }
@@ -193,16 +193,17 @@ async function dieAndComeBack(page, ctx) {
   const id = await openReplica(page, ctx)
   const replica = await api(page, ctx, `/replicas/${encodeURIComponent(id)}`)
   await page.locator('h1 + .row [role=status]').getByText('Ready').waitFor()
-  const life = page.evaluate(watchReplica, patience)
+  await page.evaluate(watchReplica, patience)
   await kill(page, ctx, replica)
-  const seen = await life
+  const seen = await page.evaluate(() => globalThis.seen)
   console.log(`  the page saw: ${seen.join(', ')}`)
   assert.ok(seen.length >= 2, 'the page saw that the replica died')
   await page.goto(`${ctx.base}/ui/models/${ctx.model}/1`)
   await readyReplicas(page, 2)
 }
 
-// watchReplica runs in the page of a replica, and lists what it shows until the replica is back, or another is in its place.
+// watchReplica runs in the page of a replica, and lists in `seen` what it shows until the replica is back, or another is in its
+// place.
 function watchReplica(patience) {
   const look = () => {
     const state = document.querySelector('h1 + .row [role=status]')?.textContent.trim()
@@ -213,7 +214,7 @@ function watchReplica(patience) {
   }
   const first = look()
   const seen = [first.text]
-  return new Promise((resolve) => {
+  globalThis.seen = new Promise((resolve) => {
     const end = setTimeout(() => resolve(seen), patience)
     const next = () => {
       const now = look()
@@ -254,7 +255,7 @@ async function chain(page, {base, app, model}) {
   await page.getByRole('button', {name: 'New app'}).click()
   const dialog = page.getByRole('dialog')
   await dialog.getByLabel('Name').fill(name)
-  await dialog.getByLabel('Latency objective').fill('500')
+  await dialog.getByLabel('Latency objective').fill('5000')
   await dialog.getByLabel('Models one after another').check()
   await dialog.getByLabel('Stage 1', {exact: true}).fill('sum')
   await dialog.getByLabel('sum asks').selectOption(model)
