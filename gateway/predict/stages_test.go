@@ -3,6 +3,7 @@ package predict
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -149,14 +150,15 @@ func TestAClientThatLeavesStages(t *testing.T) {
 // being asked.
 func TestAStageThatWasSlow(t *testing.T) {
 	bubble(t, func(t *rig) {
-		late := 5 * slo
+		var takes atomic.Int64
+		takes.Store(int64(5 * slo))
 		a := t.replica("ra", plus(10, time.Millisecond), a1)
-		t.replica("rb", func(q arrival) (rpc.Answer, time.Duration) { return number(q.x + 100), late }, b1)
+		t.replica("rb", func(q arrival) (rpc.Answer, time.Duration) { return number(q.x + 100), time.Duration(takes.Load()) }, b1)
 		t.staged(nil, stage("first", "a"), stage("second", "b"))
 		p, _ := t.predict(query(1))
 		t.wantDefault(p, serving.MissedSLO)
-		time.Sleep(2 * late) // until it has answered after all
-		late = time.Millisecond
+		time.Sleep(10 * slo) // until it has answered after all
+		takes.Store(int64(time.Millisecond))
 		p, took := t.predict(query(2))
 		t.wantOutput(p, 112)
 		if took != 2*time.Millisecond || len(a.questions()) != 2 {
