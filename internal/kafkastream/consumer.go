@@ -140,7 +140,9 @@ func (c *Consumer) open() error {
 		return err
 	}
 	moved := func(context.Context, *kgo.Client, map[string][]int32) { c.moved.Store(true) }
+	ctx, cancel := context.WithCancel(context.Background())
 	joined, err := kgo.NewGroupTransactSession(append(opts,
+		kgo.WithContext(ctx),
 		kgo.ConsumerGroup(c.group.Name),
 		kgo.ConsumeTopics(c.group.Streams...),
 		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()),
@@ -162,9 +164,10 @@ func (c *Consumer) open() error {
 		kgo.RecordDeliveryTimeout(c.group.Takeover),
 	)...)
 	if err != nil {
+		cancel()
 		return fmt.Errorf("make a member of the consumer group %s: %w", c.group.Name, err)
 	}
-	c.session = &session{GroupTransactSession: joined}
+	c.session = &session{GroupTransactSession: joined, cancel: cancel}
 	c.moved.Store(false)
 	c.begun = false
 	return nil
@@ -253,7 +256,10 @@ func (c *Consumer) drop(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveWithin)
 	defer cancel()
-	_ = c.session.Client().LeaveGroupContext(ctx) // a broker that is away finds it out
+	defer c.session.cancel()
+	if err := c.session.Client().LeaveGroupContext(ctx); err != nil { // a broker that is away finds it out
+		c.session.cancel() // Close would wait for a connection that is being made
+	}
 	c.session.Close()
 	c.session = nil
 }

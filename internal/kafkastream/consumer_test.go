@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"net"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -239,6 +242,47 @@ func TestMissingTopics(t *testing.T) {
 	began := time.Now()
 	poll(t, waiting, 1)
 	t.Logf("a topic was found after %v", time.Since(began).Round(time.Millisecond))
+}
+
+// Close takes its time and no more, whatever connections are being made that nobody answers.
+func TestCloseWithoutAnswers(t *testing.T) {
+	t.Parallel()
+	b := broker(t, shared.start(t).Addr)
+	in := fresh(t, b, 1, nil)
+	write(t, b, numbered(in, 1)...)
+	var mu sync.Mutex
+	var conns []net.Conn
+	var silent bool
+	wired := b
+	wired.dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if silent {
+			ours, theirs := net.Pipe()
+			go io.Copy(io.Discard, theirs)
+			return ours, nil
+		}
+		conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+		if err == nil {
+			conns = append(conns, conn)
+		}
+		return conn, err
+	}
+	c := join(t, wired, Group{Name: in, Member: "a", Streams: []string{in}, Takeover: takeover})
+	poll(t, c, 1)
+	mu.Lock()
+	silent = true
+	for _, conn := range conns {
+		conn.Close()
+	}
+	mu.Unlock()
+	began := time.Now()
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(began); took > leaveWithin+ioTimeout/2 {
+		t.Errorf("Close takes %v", took)
+	}
 }
 
 // A topic that is deleted and made again is consumed again.

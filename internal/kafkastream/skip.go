@@ -17,6 +17,7 @@ import (
 // handed out as one record, and the transaction with its result goes on behind it.
 type session struct {
 	*kgo.GroupTransactSession
+	cancel context.CancelFunc           // of all that the client waits for; then Close is all it can
 	unread []*kgo.ErrDecompressTooLarge // found, and not yet passed
 	handed int                          // the first of them, which wait for End
 	stuck  bool                         // the client does not go on behind one that is passed
