@@ -84,10 +84,10 @@ func (c *Consumer) Poll(ctx context.Context, most int) ([]serving.StreamRecord, 
 	case c.polled > 0:
 		return nil, errUncommitted
 	}
-	if c.session != nil && c.session.stuck {
-		c.drop(ctx) // the next one begins where it ought to
-	}
 	for ctx.Err() == nil {
+		if c.session != nil && c.session.stuck {
+			c.drop(ctx) // the next one begins where it ought to
+		}
 		if err := c.open(); err != nil {
 			return nil, err
 		}
@@ -117,10 +117,20 @@ func (c *Consumer) fetch(ctx context.Context, most int) ([]serving.StreamRecord,
 	if len(c.session.unread) > 0 {
 		return c.session.hand(most), nil
 	}
-	fetches := c.session.PollRecords(ctx, most)
+	slice, cancel := context.WithTimeout(ctx, pollSlice)
+	defer cancel()
+	fetches := c.session.PollRecords(slice, most)
 	failed := c.complain(fetches)
-	return newRecords(fetches.Records()), failed
+	records := newRecords(fetches.Records())
+	if c.session.forgot(len(records) == 0 && ctx.Err() == nil) {
+		c.session.stuck = true
+		c.broker.Log.Info("a partition stands still at a batch that is not read; joining the group anew", "group", c.group.Name)
+	}
+	return records, failed
 }
+
+// pollSlice is how soon Poll notices, when nothing comes, that partitions moved.
+const pollSlice = time.Second
 
 func newRecords(polled []*kgo.Record) []serving.StreamRecord {
 	records := make([]serving.StreamRecord, len(polled))
@@ -141,8 +151,10 @@ func (c *Consumer) open() error {
 	}
 	moved := func(context.Context, *kgo.Client, map[string][]int32) { c.moved.Store(true) }
 	ctx, cancel := context.WithCancel(context.Background())
+	met := new(atomic.Int64)
 	joined, err := kgo.NewGroupTransactSession(append(opts,
 		kgo.WithContext(ctx),
+		kgo.WithLogger(stopLog{clientLog{c.broker.Log}, met}),
 		kgo.ConsumerGroup(c.group.Name),
 		kgo.ConsumeTopics(c.group.Streams...),
 		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()),
@@ -167,7 +179,7 @@ func (c *Consumer) open() error {
 		cancel()
 		return fmt.Errorf("make a member of the consumer group %s: %w", c.group.Name, err)
 	}
-	c.session = &session{GroupTransactSession: joined, cancel: cancel}
+	c.session = &session{GroupTransactSession: joined, cancel: cancel, met: met}
 	c.moved.Store(false)
 	c.begun = false
 	return nil
@@ -216,6 +228,7 @@ func (c *Consumer) complain(fetches kgo.Fetches) (failed error) {
 			return // of Poll
 		}
 		if batch, ok := errors.AsType[*kgo.ErrDecompressTooLarge](err); ok {
+			c.session.said++
 			c.session.unread = append(c.session.unread, batch)
 			return
 		}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -20,7 +22,43 @@ type session struct {
 	cancel context.CancelFunc           // of all that the client waits for; then Close is all it can
 	unread []*kgo.ErrDecompressTooLarge // found, and not yet passed
 	handed int                          // the first of them, which wait for End
-	stuck  bool                         // the client does not go on behind one that is passed
+	met    *atomic.Int64                // batches at which the client stopped
+	said   int64                        // of them, those it said so of
+	owed   time.Time                    // since when it has not said so of one
+	stuck  bool                         // the client does not go on in some partition
+}
+
+// mayBeOwed is how long other records may be in front of what the client has to say.
+const mayBeOwed = time.Minute
+
+// forgot says that the client stopped a partition and will not say so: that goes when the
+// client throws away what it has fetched, as whenever partitions move. Idle: the client had
+// a while to say something.
+func (s *session) forgot(idle bool) bool {
+	switch {
+	case s.met.Load() <= s.said:
+		s.owed = time.Time{}
+	case s.owed.IsZero():
+		s.owed = time.Now()
+	default:
+		return idle || time.Since(s.owed) > mayBeOwed
+	}
+	return false
+}
+
+// stopLog finds in the client's log where it stops, which nothing else tells for sure.
+type stopLog struct {
+	clientLog
+	met *atomic.Int64
+}
+
+func (l stopLog) Level() kgo.LogLevel { return max(l.clientLog.Level(), kgo.LogLevelError) }
+
+func (l stopLog) Log(level kgo.LogLevel, message string, pairs ...any) {
+	if strings.HasPrefix(message, "batch decompresses larger than") {
+		l.met.Add(1)
+	}
+	l.clientLog.Log(level, message, pairs...)
 }
 
 // hand hands out batches that cannot be read.

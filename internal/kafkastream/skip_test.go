@@ -102,6 +102,41 @@ func TestBatchThatCannotBeRead(t *testing.T) {
 	}
 }
 
+// A batch comes although the client forgets that it stopped there: what it fetched ahead goes
+// when a transaction is aborted.
+func TestBatchThatCannotBeReadIsForgotten(t *testing.T) {
+	t.Parallel()
+	b := broker(t, shared.start(t).Addr)
+	for end := time.Now().Add(patience); ; {
+		in, out := fresh(t, b, 4, nil), fresh(t, b, 1, nil)
+		write(t, b, serving.StreamMessage{Stream: in, Key: []byte("y")})
+		writeUnread(t, b, in, "x")
+		c := join(t, b, Group{Name: in, Member: "a", Streams: []string{in}, Takeover: takeover})
+		if poll(t, c, 1); c.session.met.Load() == c.session.said {
+			if time.Now().After(end) {
+				t.Fatal("the batch never waits behind a record")
+			}
+			continue
+		}
+		if err := c.Commit(t.Context(), numbered(out+"-missing", 1)); err == nil {
+			t.Fatal("a topic that does not exist takes results")
+		}
+		var unread int
+		for range 2 {
+			records := poll(t, c, 1)
+			if records[0].Unread != "" {
+				unread++
+			}
+			commit(t, c, records, numbered(out, 1))
+		}
+		if unread != 1 {
+			t.Errorf("the batch comes %d times", unread)
+		}
+		results(t, b, out, 2)
+		return
+	}
+}
+
 // A batch that moves to another member while it is in hand gets one result.
 func TestBatchThatCannotBeReadMoves(t *testing.T) {
 	t.Parallel()
