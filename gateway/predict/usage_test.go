@@ -15,6 +15,7 @@ import (
 // used is what was counted since it was last asked for, by what it is of.
 func (r *rig) used() map[string]serving.Usage {
 	r.Helper()
+	r.settle() // an answer is there before it is counted
 	all := map[string]serving.Usage{}
 	_, counted := r.p.TakeUsage()
 	for _, u := range counted {
