@@ -54,7 +54,8 @@ type Consumer struct {
 
 	session *session    // nil: there is none, or it cannot go on
 	begun   bool        // what a process of our name left open is ended
-	moved   atomic.Bool // partitions were taken from us since the last poll of the session
+	moved   atomic.Bool // the group was shared out anew since the last poll of the session
+	taken   atomic.Bool // partitions were taken from us since then
 	polled  int         // records that wait for Commit
 	closed  bool
 }
@@ -149,7 +150,12 @@ func (c *Consumer) open() error {
 	if err != nil {
 		return err
 	}
-	moved := func(context.Context, *kgo.Client, map[string][]int32) { c.moved.Store(true) }
+	moved := func(_ context.Context, _ *kgo.Client, lost map[string][]int32) {
+		c.moved.Store(true)
+		if len(lost) > 0 {
+			c.taken.Store(true)
+		}
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	met := new(atomic.Int64)
 	joined, err := kgo.NewGroupTransactSession(append(opts,
@@ -181,6 +187,7 @@ func (c *Consumer) open() error {
 	}
 	c.session = &session{GroupTransactSession: joined, cancel: cancel, met: met}
 	c.moved.Store(false)
+	c.taken.Store(false)
 	c.begun = false
 	return nil
 }
@@ -248,12 +255,12 @@ func (c *Consumer) mend(ctx context.Context, failed error) {
 }
 
 // rewind goes back to what is committed. It also takes back that a rebalance has
-// happened, so that it does not cost the next transaction. Only a new session comes to
-// batches again that cannot be read.
+// happened, so that it does not cost the next transaction. Batches that cannot be read may
+// be those of partitions that were taken; only a new session comes to the others again.
 func (c *Consumer) rewind(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.group.Takeover) // the end of a Poll must not cost the session
 	defer cancel()
-	if _, err := c.session.End(ctx, kgo.TryAbort); err != nil || len(c.session.unread) > 0 {
+	if _, err := c.session.End(ctx, kgo.TryAbort); err != nil || c.taken.Swap(false) && len(c.session.unread) > 0 {
 		c.drop(ctx)
 	}
 }

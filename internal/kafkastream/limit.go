@@ -64,19 +64,27 @@ func (l *limits) forget() {
 func (l *limits) check(ctx context.Context, client *kgo.Client, messages []serving.StreamMessage) error {
 	for i, message := range messages {
 		limit, known := l.of(message.Stream)
-		if !known {
-			var err error
-			if limit, err = maxMessageBytes(ctx, client, message.Stream); err != nil {
+		bytes := encodedBytes(message)
+		if !known || bytes > limit { // which may have been raised since it was asked for
+			if err := l.ask(ctx, client, message.Stream); err != nil {
 				return err
 			}
-			l.set(message.Stream, limit)
 			limit, _ = l.of(message.Stream)
 		}
-		if bytes := encodedBytes(message); bytes > limit {
+		if bytes > limit {
 			return &TooLargeError{Message: i, Stream: message.Stream, Bytes: bytes, Limit: limit}
 		}
 	}
 	return nil
+}
+
+// ask asks the broker for the limit of a topic.
+func (l *limits) ask(ctx context.Context, client *kgo.Client, topic string) error {
+	limit, err := maxMessageBytes(ctx, client, topic)
+	if err == nil {
+		l.set(topic, limit)
+	}
+	return err
 }
 
 // maxMessageBytes asks for the limit of a topic.

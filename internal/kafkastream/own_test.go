@@ -99,7 +99,7 @@ func frozen(t *testing.T, server *servers.Server) {
 	if err := c.Commit(t.Context(), numbered(out, len(records))); err == nil {
 		t.Fatal("a frozen broker commits")
 	}
-	if took := time.Since(began); took > takeover+leaveWithin+2*time.Second {
+	if took := time.Since(began); took > 3*(takeover+leaveWithin) {
 		t.Errorf("Commit takes %v", took)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
@@ -108,7 +108,7 @@ func frozen(t *testing.T, server *servers.Server) {
 	if _, err := c.Poll(ctx, 5); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Poll: %v", err)
 	}
-	if took := time.Since(began); took > 2*time.Second {
+	if took := time.Since(began); took > 10*time.Second {
 		t.Errorf("Poll takes %v", took)
 	}
 	server.Thaw()
