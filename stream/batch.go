@@ -25,7 +25,7 @@ type item struct {
 	query      serving.Query
 	prediction serving.Prediction
 	poison     *poison       // nil: it gets a result
-	repeated   bool          // its result is committed already, and it gets nothing more
+	repeated   bool          // the broker forgot that it was committed
 	length     letter.Length // of its dead letter
 }
 
@@ -39,7 +39,7 @@ func (b *batch) read(ctx context.Context, records []serving.StreamRecord) error 
 		if it.poison = b.job.decode(it); it.poison == nil {
 			it.poison = b.job.identify(it, seen)
 		}
-		if it.poison != nil || it.repeated {
+		if it.poison != nil {
 			continue
 		}
 		if err := b.job.address(ctx, it); err != nil {
@@ -73,7 +73,8 @@ func (j *Job) decode(it *item) *poison {
 	return nil
 }
 
-// identify holds the id of a record to those that came before it.
+// identify holds the id of a record to those that came before it. A broker that lost what was
+// committed, and sends a record again, lost its result too: it gets one like every other.
 func (j *Job) identify(it *item, seen map[string]string) *poison {
 	id, here := it.request.UUID, letter.Place(it.record)
 	if id == "" {
@@ -165,7 +166,7 @@ func (b *batch) predict(ctx context.Context) error {
 	var asking sync.WaitGroup
 	for i := range b.items {
 		it := &b.items[i]
-		if it.poison != nil || it.repeated {
+		if it.poison != nil {
 			continue
 		}
 		number, err := b.job.pace.enter(ctx)
@@ -258,16 +259,13 @@ func (b *batch) Shorten(record int, why error) bool {
 	return it.length.Shorten()
 }
 
-// Message is a result, or a dead letter. A record that comes again gets nothing.
+// Message is a result, or a dead letter.
 func (b *batch) Message(record int) (m serving.StreamMessage, some bool) {
-	switch it := &b.items[record]; {
-	case it.repeated:
-		return m, false
-	case it.poison != nil:
+	it := &b.items[record]
+	if it.poison != nil {
 		return b.job.letters.Letter(it.record, it.poison.why(), it.length), true
-	default:
-		return it.result(b.job.cfg.Output), true
 	}
+	return it.result(b.job.cfg.Output), true
 }
 
 // result is the message of a prediction.
@@ -287,11 +285,11 @@ func (b *batch) Done() {
 	for i := range b.items {
 		it := &b.items[i]
 		j.metrics.age.Observe(max(now.Sub(it.record.At), 0).Seconds())
-		switch {
-		case it.repeated:
+		if it.repeated {
 			tally.Repeated++
 			j.metrics.repeated.Inc()
-			continue
+		}
+		switch {
 		case it.poison != nil:
 			tally.DeadLetters++
 			j.metrics.dead.Inc()

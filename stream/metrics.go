@@ -12,6 +12,7 @@ type Metrics struct {
 	records  *obs.CounterVec
 	dead     *obs.CounterVec
 	again    *obs.CounterVec
+	repeated *obs.CounterVec
 	lost     *obs.CounterVec
 	failures *obs.CounterVec
 	age      *obs.HistogramVec
@@ -29,6 +30,7 @@ func NewMetrics(r *obs.Registry) *Metrics {
 		records:  r.Counters("topsail_stream_records_total", "Records of data streams that are done, by what they came to.", "stream", "result"),
 		dead:     r.Counters("topsail_stream_dead_letters_total", "Records that became dead letters, by why.", "stream", "reason"),
 		again:    r.Counters("topsail_stream_asked_again_total", "Times that a record was asked again, for want of capacity.", "stream"),
+		repeated: r.Counters("topsail_stream_repeated_total", "Records that came again after they were committed: the broker forgot it.", "stream"),
 		lost:     r.Counters("topsail_stream_lost_batches_total", "Batches that belonged to another member of the group when they were to be committed.", "stream"),
 		failures: r.Counters("topsail_stream_failures_total", "Times that the broker could not be polled or committed to.", "stream", "operation"),
 		age:      r.Histograms("topsail_stream_age_seconds", "From producing a record to committing its result.", obs.Seconds(), "stream"),
@@ -60,7 +62,7 @@ func (m *Metrics) of(j *Job) *jobMetrics {
 		predicted: m.records.WithLabelValues(name, "predicted"),
 		defaults:  m.records.WithLabelValues(name, "default"),
 		dead:      m.records.WithLabelValues(name, "dead_letter"),
-		repeated:  m.records.WithLabelValues(name, "repeated"),
+		repeated:  m.repeated.WithLabelValues(name),
 		again:     m.again.WithLabelValues(name),
 		lost:      m.lost.WithLabelValues(name),
 		age:       m.age.WithLabelValues(name),

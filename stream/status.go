@@ -32,7 +32,7 @@ type Tally struct {
 	Results     uint64 `json:"results"`
 	Defaults    uint64 `json:"defaults"` // of the results
 	DeadLetters uint64 `json:"dead_letters"`
-	Repeated    uint64 `json:"repeated"` // came again after they were committed, and got nothing more
+	Repeated    uint64 `json:"repeated"` // of the records; the broker forgot that they were committed
 }
 
 // counts is what Status is made of.

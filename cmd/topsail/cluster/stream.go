@@ -28,7 +28,8 @@ func Stream(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	}
 	defer e.store.Close()
 	gateway := e.gateway(ctx, httpapi.Config{}) // of which nothing is served
-	set, err := streams.Open(p.Base, streams.Options{Name: name, Scorer: gateway, Catalog: e.store, API: p.Scheme() + cfg.Web.Addr})
+	informed := informed{gateway, func() error { return e.ready(context.WithoutCancel(ctx)) }}
+	set, err := streams.Open(p.Base, streams.Options{Name: name, Scorer: informed, Catalog: e.store, API: p.Scheme() + cfg.Web.Addr})
 	if err != nil {
 		return err
 	}

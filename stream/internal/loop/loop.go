@@ -125,6 +125,7 @@ func (l *Loop) serve(ctx context.Context, records []serving.StreamRecord) error 
 		l.Troubles.End(commitRecords)
 		batch.Done()
 	case errors.Is(err, serving.ErrRecordsLost):
+		l.Troubles.End(commitRecords)
 		l.Troubles.Note(err.Error()) // to be expected when members come and go
 		l.Lost()
 		l.mu.Lock()

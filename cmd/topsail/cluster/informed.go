@@ -1,0 +1,20 @@
+package cluster
+
+import (
+	"topsail/serving"
+	"topsail/stream"
+)
+
+// informed is a scorer that knows no app until it is ready: the records that wait for it in a
+// stream would all get defaults while nobody knows yet where replicas are.
+type informed struct {
+	stream.Scorer
+	ready func() error
+}
+
+func (s informed) App(name string) (*serving.App, error) {
+	if err := s.ready(); err != nil {
+		return nil, err
+	}
+	return s.Scorer.App(name)
+}

@@ -1,0 +1,29 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"topsail/serving"
+)
+
+type scorer struct{}
+
+func (scorer) App(name string) (*serving.App, error) { return &serving.App{Name: name}, nil }
+
+func (scorer) Predict(context.Context, *serving.Query) (serving.Prediction, error) {
+	return serving.Prediction{}, nil
+}
+
+func TestNoAppIsKnownBeforeReplicasAre(t *testing.T) {
+	why := errors.New("it has not heard from Consul yet")
+	s := informed{scorer{}, func() error { return why }}
+	if app, err := s.App("a"); !errors.Is(err, why) || app != nil {
+		t.Errorf("got %v, %v", app, err)
+	}
+	why = nil
+	if app, err := s.App("a"); err != nil || app.Name != "a" {
+		t.Errorf("got %v, %v", app, err)
+	}
+}
