@@ -25,8 +25,9 @@ type API struct {
 
 const (
 	callWithin   = 30 * time.Second
-	uploadWithin = 15 * time.Minute
-	maxAnswer    = 64 << 20 // bytes
+	uploadWithin = 6 * time.Hour   // as the API itself bounds it, for a large bundle on a slow way
+	stalledFor   = 5 * time.Minute // at most: when it has all of a bundle, the API checks it
+	maxAnswer    = 64 << 20        // bytes
 	listAtOnce   = 1000
 )
 
@@ -156,10 +157,15 @@ func (a *API) send(request *http.Request, into any) (etag string, err error) {
 	return response.Header.Get("ETag"), nil
 }
 
-// upload stores a bundle, and returns its digest.
+// upload stores a bundle, and returns its digest. It breaks off when nothing goes on for a
+// while, and when it takes too long.
 func (a *API) upload(ctx context.Context, file string) (digest string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, uploadWithin)
 	defer cancel()
+	ctx, cut := context.WithCancelCause(ctx)
+	defer cut(nil)
+	stalled := time.AfterFunc(stalledFor, func() { cut(fmt.Errorf("the upload did not go on for %v", stalledFor)) })
+	defer stalled.Stop()
 	f, err := os.Open(file)
 	if err != nil {
 		return "", err
@@ -169,7 +175,7 @@ func (a *API) upload(ctx context.Context, file string) (digest string, err error
 	if err != nil {
 		return "", err
 	}
-	request, err := a.prepare(ctx, http.MethodPost, []string{"artifacts"}, f)
+	request, err := a.prepare(ctx, http.MethodPost, []string{"artifacts"}, outgoing{f, stalled})
 	if err != nil {
 		return "", err
 	}
@@ -178,6 +184,17 @@ func (a *API) upload(ctx context.Context, file string) (digest string, err error
 	var stored struct{ Digest string }
 	_, err = a.send(request, &stored)
 	return stored.Digest, err
+}
+
+// outgoing is a bundle on its way to the API.
+type outgoing struct {
+	io.Reader
+	stalled *time.Timer // which each piece puts off
+}
+
+func (o outgoing) Read(b []byte) (int, error) {
+	o.stalled.Reset(stalledFor)
+	return o.Reader.Read(b)
 }
 
 // version is a version of a model, as far as it matters here.
@@ -209,6 +226,15 @@ func (a *API) versions(ctx context.Context, model string) ([]version, error) {
 		}
 		query.Set("cursor", page.Next)
 	}
+}
+
+// find fails with errMissing where there is no app or model of a name.
+func (a *API) find(ctx context.Context, kind, name string) error {
+	_, err := a.call(ctx, request{method: http.MethodGet, path: []string{kind + "s", name}}, nil)
+	if is(err, http.StatusNotFound) {
+		return errMissing{kind, name}
+	}
+	return err
 }
 
 // exists says that somebody else made the same thing in another way.

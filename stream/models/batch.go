@@ -25,7 +25,8 @@ type item struct {
 	update   Update
 	ack      Acknowledgement
 	poison   *poison       // nil: it gets an acknowledgement
-	repeated bool          // it is committed already, and gets nothing more
+	applied  bool          // the same update was acknowledged before
+	repeated bool          // and that at the same place: the broker forgot it
 	length   letter.Length // of its dead letter
 }
 
@@ -44,7 +45,7 @@ func (b *batch) read(records []serving.StreamRecord) {
 		if it.poison = b.job.decode(it); it.poison == nil {
 			it.poison = b.job.identify(it, seen)
 		}
-		if it.poison == nil && !it.repeated {
+		if it.poison == nil {
 			seen[it.update.UUID] = known{letter.Place(it.record), it.print}
 		}
 	}
@@ -84,81 +85,96 @@ func (j *Job) identify(it *item, seen map[string]known) *poison {
 	}
 	switch here := letter.Place(it.record); {
 	case !again:
-	case before.place == here:
-		it.repeated = true
-	case before.print != it.print:
+	case before.print == it.print:
+		it.applied, it.repeated = true, before.place == here
+	case before.place != here: // else its topic was made anew
 		return poisoned(RepeatedID, "an id twice: another update had the uuid %.100q, at %s", id, before.place)
 	}
 	return nil
 }
+
+// manner is how a round goes about what updates miss.
+type manner int
+
+const (
+	inOrder   manner = iota // an update is put off together with those that follow it
+	asTheyCan               // what follows as an app's may bring what is missing, and is not put off
+	patiently               // what is missing is waited for
+)
 
 // apply applies the updates: those of one model or app in their order, others beside each
 // other. Updates may need each other, so one that misses an app or a model is put off until
 // the others are done, and waited for only when that brings nothing. It fails only when the
 // job ends.
 func (b *batch) apply(ctx context.Context) error {
-	left, patient := b.groups(), false
-	for len(left) > 0 {
-		before := count(left)
+	var left []*item
+	for i := range b.items {
+		if it := &b.items[i]; it.poison == nil {
+			left = append(left, it)
+		}
+	}
+	for how := inOrder; len(left) > 0; {
+		before := len(left)
 		var err error
-		if left, err = b.round(ctx, left, patient); err != nil {
+		if left, err = b.round(ctx, left, how); err != nil {
 			return err
 		}
-		patient = count(left) == before
+		if how++; len(left) < before {
+			how = inOrder
+		}
 	}
 	return nil
 }
 
-// round applies groups of updates, and returns what was put off.
-func (b *batch) round(ctx context.Context, groups [][]*item, patient bool) (left [][]*item, err error) {
-	errs, room := make([]error, len(groups)), make(chan struct{}, b.job.cfg.Concurrency)
+// try is an update in one round.
+type try struct {
+	*item
+	over chan struct{} // closed when it is
+	err  error         // why the update is not applied
+}
+
+// round applies updates, and returns what was put off.
+func (b *batch) round(ctx context.Context, updates []*item, how manner) (left []*item, err error) {
+	tries, room := make([]try, len(updates)), make(chan struct{}, b.job.cfg.Concurrency)
+	for i, it := range updates {
+		tries[i] = try{item: it, over: make(chan struct{})}
+	}
 	var applying sync.WaitGroup
-	for i := range groups {
-		room <- struct{}{} // nobody stays longer than ctx lets them
+	for i := range tries {
+		t := &tries[i]
 		applying.Go(func() {
-			defer func() { <-room }()
-			for len(groups[i]) > 0 && errs[i] == nil {
-				if errs[i] = b.job.apply(ctx, groups[i][0], patient); errs[i] == nil {
-					groups[i] = groups[i][1:]
-				}
+			defer close(t.over)
+			if t.err = t.wait(tries[:i], how); t.err != nil {
+				return
 			}
+			room <- struct{}{} // nobody stays longer than ctx lets them
+			defer func() { <-room }()
+			t.err = b.job.apply(ctx, t.item, how == patiently)
 		})
 	}
 	applying.Wait()
-	for i, group := range groups {
-		if _, missing := errors.AsType[errMissing](errs[i]); missing {
-			left = append(left, group)
-		} else if errs[i] != nil {
-			return nil, errs[i]
+	for _, t := range tries {
+		if _, missing := errors.AsType[errMissing](t.err); missing {
+			left = append(left, t.item)
+		} else if t.err != nil {
+			return nil, t.err
 		}
 	}
 	return left, nil
 }
 
-// groups are the updates of each model, and of each app.
-func (b *batch) groups() [][]*item {
-	var groups [][]*item
-	at := map[string]int{}
-	for i := range b.items {
-		it := &b.items[i]
-		if it.poison != nil || it.repeated {
+// wait waits for those of the updates before it that an update follows. It fails as they did.
+func (t *try) wait(before []try, how manner) error {
+	for i := range before {
+		one := &before[i]
+		if one.update.about() != t.update.about() && (how != inOrder || !one.update.sharesApp(&t.update)) {
 			continue
 		}
-		name := it.update.about()
-		if _, there := at[name]; !there {
-			at[name] = len(groups)
-			groups = append(groups, nil)
+		if <-one.over; one.err != nil {
+			return one.err
 		}
-		groups[at[name]] = append(groups[at[name]], it)
 	}
-	return groups
-}
-
-func count(groups [][]*item) (n int) {
-	for _, group := range groups {
-		n += len(group)
-	}
-	return n
+	return nil
 }
 
 // apply applies one update. Unless it is to be patient it fails with errMissing at once.
@@ -167,7 +183,7 @@ func (j *Job) apply(ctx context.Context, it *item, patient bool) (err error) {
 	origin := originOf(j.cfg.Name, it.record, u)
 	var w work
 	if u.Model != nil {
-		d := &deployment{job: j, model: u.Model, origin: origin}
+		d := &deployment{job: j, model: u.Model, origin: origin, linked: it.applied}
 		defer func() { d.parcel.remove() }()
 		w = d
 	} else {
@@ -191,16 +207,13 @@ func (b *batch) Shorten(record int, why error) bool {
 	return it.length.Shorten()
 }
 
-// Message is an acknowledgement, or a dead letter. A record that comes again gets nothing.
+// Message is an acknowledgement, or a dead letter.
 func (b *batch) Message(record int) (m serving.StreamMessage, some bool) {
-	switch it := &b.items[record]; {
-	case it.repeated:
-		return m, false
-	case it.poison != nil:
+	it := &b.items[record]
+	if it.poison != nil {
 		return b.job.letters.Letter(it.record, it.poison.why(), it.length), true
-	default:
-		return it.acknowledge(b.job.cfg.Output), true
 	}
+	return it.acknowledge(b.job.cfg.Output), true
 }
 
 // acknowledge is the message of an update that was applied.
@@ -218,11 +231,10 @@ func (b *batch) Done() {
 	for i := range b.items {
 		it := &b.items[i]
 		j.metrics.age.Observe(max(now.Sub(it.record.At), 0).Seconds())
-		switch {
-		case it.repeated:
+		if it.repeated {
 			tally.Repeated++
-			continue
-		case it.poison != nil:
+		}
+		if it.poison != nil {
 			tally.DeadLetters++
 			j.metrics.dead[it.poison.reason].Inc()
 			j.troubles.Note("dead letter: " + it.poison.text)

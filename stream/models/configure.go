@@ -77,11 +77,7 @@ func again(err error) error {
 // modelsAreThere looks for the models, which may still be on their way.
 func (c *configuration) modelsAreThere(ctx context.Context) error {
 	for _, name := range c.ensemble.Models {
-		_, err := c.job.api.call(ctx, request{method: http.MethodGet, path: []string{"models", name}}, nil)
-		if is(err, http.StatusNotFound) {
-			return errMissing{"model", name}
-		}
-		if err != nil {
+		if err := c.job.api.find(ctx, "model", name); err != nil {
 			return err
 		}
 	}

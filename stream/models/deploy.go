@@ -17,6 +17,7 @@ type deployment struct {
 	model  *Model
 	origin origin
 	parcel *parcel // nil: it is not made yet
+	linked bool    // an update before saw to it that the apps ask the model, and others may have changed that since
 }
 
 // run deploys the model as far as it is not. It fails with a poison, or with what may pass.
@@ -37,7 +38,13 @@ func (d *deployment) run(ctx context.Context) (Acknowledgement, error) {
 				d.model.Version, d.model.Name, made.update)
 		case !ours || !made.same(d.origin):
 			ack.Outcome = Unchanged
-			return ack, nil
+			if d.linked {
+				return ack, nil
+			}
+			if err := d.appsAreThere(ctx); err != nil {
+				return ack, err
+			}
+			return ack, d.link(ctx) // which was refused before, where the update is sent again for that
 		}
 		d.origin.late = made.late // a try before came as far as this, and was not committed
 	} else if ack.Bundle, err = d.register(ctx, versions); err != nil {
@@ -57,6 +64,11 @@ func (d *deployment) run(ctx context.Context) (Acknowledgement, error) {
 func (d *deployment) register(ctx context.Context, versions []version) (digest string, err error) {
 	if err := d.appsAreThere(ctx); err != nil {
 		return "", err
+	}
+	if d.model.HostedBy != "" {
+		if err := d.job.api.find(ctx, "model", d.model.HostedBy); err != nil {
+			return "", err
+		}
 	}
 	if err := d.make(ctx); err != nil {
 		return "", err
@@ -122,11 +134,7 @@ func (d *deployment) content(ctx context.Context) (io.ReadCloser, error) {
 // appsAreThere looks for the apps before anything is done.
 func (d *deployment) appsAreThere(ctx context.Context) error {
 	for _, name := range d.model.Apps {
-		_, err := d.job.api.call(ctx, request{method: http.MethodGet, path: []string{"apps", name}}, nil)
-		if is(err, http.StatusNotFound) {
-			return errMissing{"app", name}
-		}
-		if err != nil {
+		if err := d.job.api.find(ctx, "app", name); err != nil {
 			return err
 		}
 	}

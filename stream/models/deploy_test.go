@@ -3,7 +3,9 @@ package models
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"topsail/serving"
 	"topsail/serving/catalog"
@@ -111,4 +113,57 @@ func TestRollBack(t *testing.T) {
 	if w.current("wine") != "1" {
 		t.Errorf("version %s is current", w.current("wine"))
 	}
+}
+
+// TestSentAgainWhenTheAppIsMended has the app ask the model, and leaves the version that is
+// current by now.
+func TestSentAgainWhenTheAppIsMended(t *testing.T) {
+	w := newWorld(t)
+	bytes := serving.App{Name: "tasting", InputType: serving.Bytes, SLO: time.Second}
+	if _, err := w.store.Apply(t.Context(), catalog.PutApp{App: bytes}, 0); err != nil {
+		t.Fatal(err)
+	}
+	w.run(nil)
+	m := source("1")
+	m.Apps = []string{"tasting"}
+	w.write(message("a", m), message("b", source("2")))
+	w.settle()
+	w.want(outcome{"b", Deployed}, outcome{"a", "refused: the management API refuses the version is registered; that app tasting asks it: "})
+	w.app("tasting")
+	w.write(message("a", m))
+	w.settle()
+	w.want(outcome{"b", Deployed}, outcome{"a", Unchanged}, outcome{"a", "refused: "})
+	if models := w.store.Catalog().Apps["tasting"].Models; !slices.Equal(models, []string{"wine"}) || w.current("wine") != "2" {
+		t.Errorf("the app asks %q, and version %s is current", models, w.current("wine"))
+	}
+	// The app may come after the update, as for a version that is new.
+	if _, err := w.store.Apply(t.Context(), catalog.DeleteApp{Name: "tasting"}, 0); err != nil {
+		t.Fatal(err)
+	}
+	w.write(message("c", m))
+	w.settle()
+	w.want(outcome{"b", Deployed}, outcome{"a", Unchanged}, outcome{"a", "refused: "}, outcome{"c", `unknown: there is no app "tasting"`})
+}
+
+// TestTheHostIsWaitedFor that is to hold a version.
+func TestTheHostIsWaitedFor(t *testing.T) {
+	w := newWorld(t)
+	w.run(nil)
+	m := source("1")
+	m.HostedBy = "host"
+	w.write(message("a", m))
+	w.settle()
+	w.want(outcome{"a", `unknown: there is no model "host": make it, and send the update again`})
+	w.stop()
+	w.run(func(c *Config) { c.Patience = patience })
+	w.write(message("a", m))
+	w.until("trouble", func() bool { return strings.Contains(w.job.Status().Trouble, `there is no model "host"`) })
+	host := serving.Version{
+		ModelID: serving.ModelID{Model: "host", Version: "1"}, Replicas: 1, Host: &serving.HostSpec{MemoryMB: 64}, Container: serving.ContainerSpec{Command: []string{"host"}},
+	}
+	if _, err := w.store.Apply(t.Context(), catalog.PutVersion{Version: host}, 0); err != nil {
+		t.Fatal(err)
+	}
+	w.settle()
+	w.want(outcome{"a", Deployed}, outcome{"a", "unknown: "})
 }

@@ -32,7 +32,7 @@ type Tally struct {
 	Updates     uint64            `json:"updates"`
 	Outcomes    map[string]uint64 `json:"outcomes"`
 	DeadLetters uint64            `json:"dead_letters"`
-	Repeated    uint64            `json:"repeated"` // came again after they were committed, and got nothing more
+	Repeated    uint64            `json:"repeated"` // of the updates; the broker forgot that they were committed
 }
 
 // counts is what Status is made of.

@@ -5,6 +5,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -88,6 +90,55 @@ func TestTransfersEnd(t *testing.T) {
 				}
 				if one.want == "" && err != nil || one.want != "" && (err == nil || !strings.Contains(err.Error(), one.want) || lackOf(err) == nil) {
 					t.Errorf("it ends with %v", err)
+				}
+			})
+		})
+	}
+}
+
+// TestUploadsEnd when they do not go on, however large the bundle is.
+func TestUploadsEnd(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "bundle.zip")
+	if err := os.WriteFile(file, make([]byte, 1<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	stored := func(w http.ResponseWriter) { _, _ = io.WriteString(w, `{"digest": "sha256:00"}`) } // who has left needs nothing
+	for name, one := range map[string]struct {
+		serve http.HandlerFunc
+		after time.Duration
+		want  string
+	}{
+		"slow": {func(w http.ResponseWriter, r *http.Request) {
+			for err := error(nil); err == nil; _, err = io.CopyN(io.Discard, r.Body, 1<<18) {
+				time.Sleep(stalledFor - time.Second)
+			}
+			stored(w)
+		}, 5 * (stalledFor - time.Second), ""},
+		"checked for long": {func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			time.Sleep(stalledFor - time.Second)
+			stored(w)
+		}, stalledFor - time.Second, ""},
+		"stalled":   {func(http.ResponseWriter, *http.Request) { time.Sleep(2 * stalledFor) }, stalledFor, "the upload did not go on for 5m0s"},
+		"no answer": {func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body); <-r.Context().Done() }, stalledFor, "the upload did not go on for 5m0s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				network := &pipes{dialled: make(chan net.Conn), closed: make(chan struct{})}
+				server := &http.Server{Handler: one.serve}
+				go func() { _ = server.Serve(network) }() // until Close
+				defer server.Close()
+				transport := &http.Transport{DialContext: network.dial}
+				defer transport.CloseIdleConnections()
+				api := API{URL: "http://api", Key: func() []byte { return nil }, Client: &http.Client{Transport: transport}}
+				began := time.Now()
+				digest, err := api.upload(t.Context(), file)
+				if took := time.Since(began); took != one.after {
+					t.Errorf("it took %v", took)
+				}
+				time.Sleep(2 * stalledFor) // until the server is done, too
+				if one.want == "" && (err != nil || digest != "sha256:00") || one.want != "" && (err == nil || !strings.Contains(err.Error(), one.want)) {
+					t.Errorf("it ends with %q, %v", digest, err)
 				}
 			})
 		})

@@ -3,6 +3,7 @@ package models
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"topsail/stream"
 )
@@ -46,4 +47,13 @@ func (u *Update) about() string {
 		return "model " + u.Model.Name
 	}
 	return "app " + u.Ensemble.Name
+}
+
+// sharesApp says whether one update has an app ask its model, and the other one says which
+// models that app asks: then the later one is to have the last word.
+func (u *Update) sharesApp(v *Update) bool {
+	if u.Model == nil {
+		u, v = v, u
+	}
+	return u.Model != nil && v.Ensemble != nil && slices.Contains(u.Model.Apps, v.Ensemble.Name)
 }

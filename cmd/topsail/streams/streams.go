@@ -126,7 +126,10 @@ func management(base *role.Base, s *config.ModelStream, otherwise string) (model
 	if err != nil {
 		return models.API{}, err
 	}
-	client.Timeout = 0 // uploads take as long as they take: the job bounds each call
+	client.Timeout = 0 // uploads take as long as they take, and so does what the API checks then: the job bounds each call
+	if transport, ok := client.Transport.(*http.Transport); ok {
+		transport.ResponseHeaderTimeout = 0
+	}
 	key, err := base.Token(s.KeyFile)
 	return models.API{URL: cmp.Or(s.API, otherwise), Key: key.Bytes, Client: client}, err
 }
