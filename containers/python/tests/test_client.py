@@ -17,6 +17,8 @@ from sidecar import environment
 
 import topsail
 from topsail import client_http
+from topsail.client_http import Deadline
+from topsail.client_retry import repeated
 from topsail.optional import numpy
 
 UNAVAILABLE = 503, {"error": "Unavailable", "cause": "this gateway is stopping: send it again"}
@@ -217,6 +219,20 @@ def test_repeating_ends_with_the_time(gateway, client):
         client.predict("app", [1], timeout=0.2)
     assert time.monotonic() - start < 2
     assert len(gateway.heard) > 2
+
+
+@pytest.mark.parametrize(("repeatable", "raised"), [(True, topsail.Unavailable), (False, topsail.Timeout)])
+def test_a_last_try_without_time(repeatable, raised):
+    first, second = topsail.Unavailable("not now"), topsail.Timeout("too late")
+    first.unheard = True
+    tries = [first, second]
+
+    def once():
+        raise tries.pop(0)
+
+    with pytest.raises(raised):
+        repeated(once, Deadline(10), repeatable)
+    assert not tries
 
 
 def test_retry_after_is_heeded(gateway, client):

@@ -231,6 +231,19 @@ def test_garbage_is_answered_with_bye_and_a_new_connection(start):
         assert peer.ready().predict([1.0]) == [1.0]
 
 
+# Processes of the model's own.
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_a_process_of_the_models_does_not_serve(tmp_path, method):
+    """Though multiprocessing runs the program again in it."""
+    with Container(tmp_path, "spawning.py", method, "model") as container, container.accept() as peer:
+        assert peer.ready().predict([1.0]) == [0.0]
+        assert (tmp_path / "helped").exists()
+        container.terminate()
+        assert container.ends() == 0
+
+
 # Health.
 
 

@@ -287,6 +287,20 @@ def test_what_a_worker_has_started_ends_with_it(serve):
         gone(helper)
 
 
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_a_process_of_a_workers_is_no_supervisor(tmp_path, method):
+    """Though multiprocessing runs the program again in it."""
+    with (
+        Container(tmp_path, "spawning.py", method, "pipeline", **QUICK) as container,
+        Coordinator(container.listener) as sidecar,
+    ):
+        sidecar.ready(1)
+        assert number(sidecar.ask([1.0])) == 0.0
+        assert (tmp_path / "helped").exists()
+        container.terminate()
+        assert container.ends() == 0
+
+
 def test_no_worker_outlives_its_supervisor(serve):
     container = serve("scale_shift")
     with Coordinator(container.listener) as sidecar:

@@ -116,11 +116,17 @@ class Connection:
         except BlockingIOError:
             sent = 0
         if sent < len(data):
-            self._sock.settimeout(_TIMEOUT)
-            try:
-                self._sock.sendall(memoryview(data)[sent:])
-            finally:
-                self._sock.setblocking(False)
+            self._send_rest(memoryview(data)[sent:])
+
+    def _send_rest(self, rest: memoryview) -> None:
+        """The time is for each piece, and would be for all of them with sendall: a large reply to a slow reader takes
+        longer."""
+        self._sock.settimeout(_TIMEOUT)
+        try:
+            while rest:
+                rest = rest[self._sock.send(rest) :]
+        finally:
+            self._sock.setblocking(False)
 
     def say_bye(self, reason: str) -> None:
         """Says BYE and that nothing follows. Reading on until the sidecar closes keeps what was sent from being lost:

@@ -39,12 +39,17 @@ def serve(
 
     A `Pipeline` is served by processes of its own, one for each worker of each stage.
 
+    In a process that multiprocessing has started it returns at once while the program is run again there, which is
+    only for what the program defines.
+
     `retry_singly`: when predict raises for a batch, it is called again with each input alone, so that one bad input
     fails alone. `give_up`: seconds without a connection to the sidecar before the program ends with an error.
     `health_every`: seconds between two calls of `health`.
 
     It raises SystemExit with a sentence for people when there is no sidecar or when the model cannot be served.
     """
+    if _run_again():
+        return
     arguments: dict[str, Any] = {
         "input_type": input_type,
         "input_length": input_length,
@@ -60,6 +65,13 @@ def serve(
         serve_pipeline(model, **arguments)
     else:
         serve_from(lambda: model, **arguments)
+
+
+def _run_again() -> bool:
+    """Whether multiprocessing (spawn, forkserver) is running the program again, without which it cannot find what the
+    process is to call. It marks that time itself; what is called afterwards may serve."""
+    process = sys.modules.get("multiprocessing.process")  # which is there then, and takes time to import
+    return process is not None and getattr(process.current_process(), "_inheriting", False)
 
 
 def serve_from(source: Callable[[], Any], **arguments: Any) -> None:

@@ -61,6 +61,39 @@ def test_a_regression_of_xgboost(client):
     assert np.allclose(answers(deployed(client, topsail.deploy_xgboost, model)), model.predict(X[::50]), rtol=1e-5)
 
 
+def stopped(booster):
+    """A model whose training was stopped some trees after its best one."""
+    model = xgboost.XGBClassifier(booster=booster, n_estimators=60, learning_rate=1.0, early_stopping_rounds=5)
+    return model.fit(X[::2], Y[::2], eval_set=[(X[1::2], Y[1::2])], verbose=False)
+
+
+def test_a_model_of_xgboost_that_was_stopped_early(client):
+    model = stopped("gbtree")
+    best = model.best_iteration
+    assert best + 1 < model.get_booster().num_boosted_rounds()
+    got = answers(deployed(client, topsail.deploy_xgboost, model, output="value"))
+    assert np.allclose(got, model.predict_proba(X[::50]), rtol=1e-5)
+
+
+def test_a_linear_model_of_xgboost_has_no_trees_to_leave_out(client):
+    model = stopped("gblinear")
+    assert answers(deployed(client, topsail.deploy_xgboost, model)) == model.predict(X[::50]).tolist()
+
+
+def test_what_stands_for_a_missing_number_in_xgboost(client):
+    gaps = X.copy()
+    gaps[::3, 2:] = -999
+    model = xgboost.XGBClassifier(n_estimators=5, missing=-999).fit(gaps, Y)
+    got = answers(deployed(client, topsail.deploy_xgboost, model, output="value"), gaps[::25])
+    assert np.allclose(got, model.predict_proba(gaps[::25]), rtol=1e-5)
+
+
+def test_labels_of_an_objective_that_gives_them_itself(client):
+    booster = xgboost.train({"objective": "multi:softmax", "num_class": 3}, xgboost.DMatrix(X, label=Y), 3)
+    assert answers(deployed(client, topsail.deploy_xgboost, booster, output="label")) == [0, 1, 2]
+    assert answers(deployed(client, topsail.deploy_xgboost, booster)) == [0.0, 1.0, 2.0]
+
+
 def test_a_classifier_of_lightgbm(client, light):
     assert answers(deployed(client, topsail.deploy_lightgbm, light)) == light.predict(X[::50]).tolist()
 
@@ -85,5 +118,8 @@ def test_what_is_no_model(tmp_path, client, runtime):
         load(Folder(unpacked(tmp_path, runtime, "model.bin", {"model.bin": b""}, options={"output": "best"})))
     with pytest.raises(Refused, match="is no list in JSON"):
         load(Folder(unpacked(tmp_path, runtime, "model.bin", {"model.bin": b""}, options={"classes": "a, b"})))
+    if runtime == "xgboost":
+        with pytest.raises(Refused, match="the option missing = 'none' is no number"):
+            load(Folder(unpacked(tmp_path, runtime, "model.bin", {"model.bin": b""}, options={"missing": "none"})))
     with pytest.raises(DeployFailed, match="the model is a int: give a Booster"):
         getattr(topsail, f"deploy_{runtime}")("iris", 7, X[0], client=client)

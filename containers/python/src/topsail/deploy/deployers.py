@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import os
 import sys
 import tempfile
@@ -144,11 +145,12 @@ def deploy_xgboost(
     without it."""
     said = Terms.of(terms)
     shown = read(example, input_type)
-    booster = model.get_booster() if hasattr(model, "get_booster") else model
+    booster = _trees(model) if hasattr(model, "get_booster") else model
     if not hasattr(booster, "save_raw"):
         raise DeployFailed(f"the model is a {type(model).__name__}: give a Booster or a model of XGBoost")
     frozen = _file("model.ubj", bytes(booster.save_raw("ubj")), "xgboost")
-    return _deploy(name, "xgboost", "model.ubj", frozen, shown, shown.length, _outcome(model, output), said)
+    options = _outcome(model, output) | _missing(getattr(model, "missing", None))
+    return _deploy(name, "xgboost", "model.ubj", frozen, shown, shown.length, options, said)
 
 
 def deploy_lightgbm(
@@ -310,6 +312,19 @@ def _saved_model(model: Any) -> Frozen:
             raise DeployFailed(f"{model!r} is no SavedModel: give its folder, a model of Keras, or a tf.Module")
         files = {p.relative_to(folder).as_posix(): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
     return Frozen(b"", frozen.distributions, {f"model/{name}": data for name, data in files.items()})
+
+
+def _trees(model: Any) -> Any:
+    """The booster with what the model itself predicts with: where training was stopped early, the trees up to the best
+    one. A linear booster has none, and counts as a whole."""
+    booster = model.get_booster()
+    best = getattr(model, "best_iteration", None)
+    return booster if best is None or model.booster == "gblinear" else booster[: best + 1]
+
+
+def _missing(value: float | None) -> dict[str, str]:
+    """The number that the model takes for a missing one, beside NaN."""
+    return {} if value is None or math.isnan(value) else {"missing": repr(float(value))}
 
 
 def _outcome(model: Any, output: str | None) -> dict[str, str]:

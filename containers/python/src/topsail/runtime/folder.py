@@ -50,6 +50,14 @@ class Folder:
             raise Refused(f"the option {name} = {value!r} is unknown: use {', '.join(choices)}")
         return value
 
+    def number(self, name: str, default: float) -> float:
+        """An option that is a number. It raises Refused."""
+        text = self.option(name, repr(default))
+        try:
+            return float(text)
+        except ValueError:
+            raise Refused(f"the option {name} = {text!r} is no number") from None
+
     def threads(self) -> int:
         """The option `threads`: for one batch, 1 without; 0 is as many as the library likes. It raises Refused."""
         text = self.option("threads", "1")

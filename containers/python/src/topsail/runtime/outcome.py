@@ -20,10 +20,11 @@ class Outcome:
         self._output = folder.option("output", "value", OUTPUTS)
         self._classes = _classes(folder.option("classes", "null"))
         self.margin = self._output == "margin"
+        self.label = self._output == "label"
 
     def of(self, scores: Any) -> list[Any]:
         """An output for each row: the likeliest of several classes, or whether one probability is above one half."""
-        if self._output != "label":
+        if not self.label:
             return list(scores)
         scores = need("numpy").asarray(scores)
         places = scores.argmax(axis=1) if scores.ndim > 1 else scores > 0.5

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from typing import Any
 
 from .folder import Folder
@@ -11,21 +13,26 @@ from .refusal import Refused, need
 
 
 def load(folder: Folder) -> Booster:
+    """Option `missing` is a number that stands for a missing one, beside NaN."""
     xgboost = need("xgboost")
     outcome = Outcome(folder)
+    missing = folder.number("missing", math.nan)
     path = folder.entry()
     try:
         booster = xgboost.Booster({"nthread": 1}, model_file=str(path))
     except xgboost.core.XGBoostError as e:
         raise Refused(f"XGBoost {xgboost.__version__} cannot load {path.name}: {e}") from e
-    return Booster(xgboost, booster, outcome)
+    return Booster(xgboost, booster, outcome, missing)
 
 
 class Booster:
-    def __init__(self, xgboost: Any, booster: Any, outcome: Outcome) -> None:
-        self._xgboost, self._booster, self._outcome = xgboost, booster, outcome
+    def __init__(self, xgboost: Any, booster: Any, outcome: Outcome, missing: float) -> None:
+        self._xgboost, self._booster, self._outcome, self._missing = xgboost, booster, outcome, missing
+        # This objective gives the class itself, and no scores to find it by; its margins are such scores.
+        softmax = json.loads(booster.save_config())["learner"]["objective"]["name"] == "multi:softmax"
+        self._margin = outcome.margin or (outcome.label and softmax)
 
     def predict(self, inputs: list[Any]) -> list[Any]:
-        batch = self._xgboost.DMatrix(stack(inputs), feature_names=self._booster.feature_names)
-        scores = self._booster.predict(batch, output_margin=self._outcome.margin)
+        batch = self._xgboost.DMatrix(stack(inputs), missing=self._missing, feature_names=self._booster.feature_names)
+        scores = self._booster.predict(batch, output_margin=self._margin)
         return self._outcome.of(scores)

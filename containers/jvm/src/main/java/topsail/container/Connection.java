@@ -25,10 +25,13 @@ final class Connection implements AutoCloseable {
     private static final long TIMEOUT = TimeUnit.SECONDS.toNanos(5); // for dialling, for the HELLO, for a send
     private static final long LINGER = TimeUnit.MILLISECONDS.toNanos(200); // for the sidecar to read a BYE
 
+    /** Bytes of a body that containers accept here, which the HELLO has to say. */
+    static final int ACCEPTED = Frame.accepted(Runtime.getRuntime().maxMemory());
+
     private final SocketChannel channel;
     private final Selector readable;
     private final Selector writable; // used with the lock
-    private final Assembler assembler = new Assembler();
+    private final Assembler assembler = new Assembler(ACCEPTED);
     private final ReentrantLock sending = new ReentrantLock(); // held for whole frames
     private volatile boolean broken;
     private int maxFrame; // what the sidecar accepts

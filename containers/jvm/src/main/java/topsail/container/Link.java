@@ -133,7 +133,7 @@ final class Link {
         try {
             // A sidecar that listens has written its token file, so that is read once the connection stands.
             fresh = Connection.open(new InetSocketAddress(settings.host(), settings.port()),
-                    () -> Hello.ofContainer(settings.replica(), settings.currentToken(), SOFTWARE));
+                    () -> Hello.ofContainer(Connection.ACCEPTED, settings.replica(), settings.currentToken(), SOFTWARE));
         } catch (IOException e) {
             return new Ending(e, false);
         }

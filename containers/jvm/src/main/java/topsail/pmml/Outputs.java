@@ -77,17 +77,18 @@ final class Outputs {
             }
         }
         for (Named other : others) {
-            if (!missing(result.get(other.index))) {
-                qualifiers.add(value(other.name, result.get(other.index)));
+            DataVal value = result.get(other.index);
+            if (!missing(value) && !(value.toVal() instanceof Number && number(value) == null)) {
+                qualifiers.add(value(other.name, value));
             }
         }
         Value output = classifies ? Value.text("", predictedClass) : value("", prediction);
         return new Outcome.Output(output, confidence, qualifiers);
     }
 
+    /** A number goes as one also where it is not finite: then the gateway refuses it, and a text it would pass on. */
     private static Value value(String name, DataVal value) {
-        Double number = value.toVal() instanceof Number ? number(value) : null;
-        return number == null ? Value.text(name, text(value.toVal())) : Value.number(name, number);
+        return value.toVal() instanceof Number ? Value.number(name, value.toDouble()) : Value.text(name, text(value.toVal()));
     }
 
     private static boolean missing(DataVal value) {

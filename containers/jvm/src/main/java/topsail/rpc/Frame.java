@@ -8,7 +8,7 @@ public record Frame(int kind, int flags, ByteBuffer body) {
     /** Bytes of a frame's header. */
     public static final int HEADER = 8;
 
-    /** Bytes of a body that this side accepts. */
+    /** Bytes of a body that a side accepts which has memory enough. */
     public static final int MAX = 64 << 20;
 
     /** The least that a side may accept. */
@@ -18,6 +18,12 @@ public record Frame(int kind, int flags, ByteBuffer body) {
     static final int END = 2;
 
     private static final int REASON = 1024; // bytes
+    private static final int SHARE = 16; // of the heap: several frames wait at once, each is copied, and the model is there too
+
+    /** Bytes of a body that a side accepts with so many bytes of heap. */
+    public static int accepted(long heap) {
+        return (int) Math.max(MIN_MAX, Math.min(MAX, heap / SHARE));
+    }
 
     /** The bytes of a frame with this body. */
     public static ByteBuffer encode(int kind, ByteBuffer body) {

@@ -21,8 +21,8 @@ public record Hello(int minor, int role, long features, int maxFrame, String nam
     private static final int SOFTWARE = 3;
 
     /** A container's, which offers no features: it takes no compressed frames, and knows no pipelines. */
-    public static Hello ofContainer(String name, String token, String software) {
-        return new Hello(0, CONTAINER, 0, Frame.MAX, name, token, software);
+    public static Hello ofContainer(int maxFrame, String name, String token, String software) {
+        return new Hello(0, CONTAINER, 0, maxFrame, name, token, software);
     }
 
     public ByteBuffer encode() {

@@ -376,7 +376,7 @@ class ContainerTest {
         CompletableFuture<IOException> end = CompletableFuture.supplyAsync(() -> {
             String[] address = listener.address().split(":");
             try (Connection connection = Connection.open(new InetSocketAddress(address[0], Integer.parseInt(address[1])),
-                    () -> Hello.ofContainer("", "", ""))) {
+                    () -> Hello.ofContainer(Connection.ACCEPTED, "", "", ""))) {
                 return new Conversation(connection, new Inbox(), TimeUnit.MILLISECONDS.toNanos(20)).listen();
             } catch (IOException e) {
                 return e;

@@ -175,6 +175,21 @@ class PmmlModelTest {
         }
     }
 
+    @Test
+    void aNumberThatIsNotFiniteIsNoText() throws Exception {
+        PmmlModel model = load(folder, line(number("x"), PLAIN).replace("<RegressionTable", """
+            <Output>
+              <OutputField name="y" feature="predictedValue"/>
+              <OutputField name="minus" feature="transformedValue" optype="continuous" dataType="double">
+                <Apply function="*"><FieldRef field="y"/><Constant>-1</Constant></Apply></OutputField>
+            </Output><RegressionTable"""));
+        assertEquals("21 {minus=-21}", shown(one(model, doubles(2))));
+        Outcome.Output output = assertInstanceOf(Outcome.Output.class, one(model, doubles(1e308)));
+        assertEquals(DType.FLOAT64, output.value().dtype());
+        assertEquals(Double.POSITIVE_INFINITY, output.value().number(0));
+        assertEquals(List.of(), output.qualifiers());
+    }
+
     /** Two trees that vote. */
     @Test
     void anEnsembleIsEvaluated() throws Exception {

@@ -4,6 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -17,6 +19,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import topsail.container.Peer;
 import topsail.rpc.Kind;
+import topsail.rpc.Value;
 
 /** The program as Topsail starts it: a process of its own. */
 @Timeout(60)
@@ -94,6 +97,30 @@ class ProgramTest {
             }
             String end = ended();
             assertTrue(end.startsWith("1 ") && end.contains("needs more memory than Java may take here"), end);
+        }
+    }
+
+    @Test
+    void framesAreNoLargerThanItsMemoryAllows() throws Exception {
+        try (Peer.Listener listener = new Peer.Listener()) {
+            start(sidecar(listener.address()), Documents.EXAMPLES.resolve("iris.pmml").toString());
+            try (Peer peer = listener.accept()) {
+                int most = peer.greet().maxFrame();
+                assertTrue(most > 1 << 20 && most <= 4 << 20, most + " bytes of 64 MiB");
+                while (peer.state() != 2) {
+                    // loading
+                }
+                Value large = PmmlModelTest.doubles(new double[most / 8 - 6]); // all but the frame's other bytes
+                for (int batch = 0; batch < 4; batch++) {
+                    peer.ask(batch, large);
+                }
+                for (int batch = 0; batch < 4; batch++) {
+                    assertEquals("the model takes 4 numbers", peer.answers(batch).get(0).message().substring(0, 25));
+                }
+                peer.send(ByteBuffer.allocate(8).order(ByteOrder.LITTLE_ENDIAN).putInt(most + 1).put((byte) Kind.PREDICT).rewind());
+                String refused = "frame size at byte 0: %d bytes are more than the %d allowed".formatted(most + 1, most);
+                assertEquals(refused, peer.next(Kind.BYE).reason());
+            }
         }
     }
 

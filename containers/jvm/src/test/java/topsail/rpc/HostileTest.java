@@ -96,6 +96,13 @@ class HostileTest {
     }
 
     @Test
+    void aSmallHeapAcceptsSmallFrames() {
+        assertEquals(6 << 20, Frame.accepted(96 << 20));
+        assertEquals(65536, Frame.accepted(1), "which the protocol has as the least");
+        assertEquals(64 << 20, Frame.accepted(Long.MAX_VALUE));
+    }
+
+    @Test
     void aLargeFrameComesWholeAndItsMemoryGoes() throws ProtocolException {
         int size = 3_000_000;
         Assembler assembler = new Assembler();
