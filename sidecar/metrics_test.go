@@ -158,8 +158,9 @@ func TestMetricsOfModels(t *testing.T) {
 			rpc.Metric{Kind: rpc.MetricHistogram, Name: "tokens", Count: 3, Sum: 30, Buckets: []rpc.Bucket{{Upper: 10, Count: 2}}},
 		)
 		send(rpc.Metric{Kind: rpc.MetricCounter, Name: "rows_total", Value: 5}) // the latest total
-		m.conn.Send(rpc.KindDrain, 0, nil)
-		send(rpc.Metric{Kind: rpc.MetricGauge, Name: "loss", Labels: []rpc.Label{{Key: "at", Value: "1"}, {Key: "set", Value: "b"}}, Value: 0.25}) // the last words
+		send(rpc.Metric{Kind: rpc.MetricGauge, Name: "loss", Labels: []rpc.Label{{Key: "at", Value: "1"}, {Key: "set", Value: "b"}}, Value: 0.25})
+		m.conn.Send(rpc.KindDrain, 0, nil) // what it said last stays
+		pass(ms)
 		for _, line := range []string{
 			`rows_total{model="m",replica="m/0",version="1"} 5`,
 			`latin{at="caf?",model="m",replica="m/0",version="1"} 0`,

@@ -88,7 +88,11 @@ func TestV1AContainerThatMisbehaves(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r, container := newV1Rig(t, firsts, 2, 20*ms)
+			stall := time.Duration(0)
+			if c.fault == v1test.Stall {
+				stall = 20 * ms // else it would do for what is only late
+			}
+			r, container := newV1Rig(t, firsts, 2, stall)
 			g := r.gateway()
 			ready := func() bool { return g.state(0) == rpc.StateReady }
 			eventually(t, "the model is ready", ready)
@@ -157,7 +161,7 @@ func TestV1WithoutAContainer(t *testing.T) {
 	}
 	start := time.Now()
 	r.end()
-	if took := time.Since(start); took > time.Second {
+	if took := time.Since(start); took > 4*time.Second { // a dial may take 5 s
 		t.Errorf("it stopped after %v", took)
 	}
 }

@@ -227,7 +227,7 @@ func TestItServesAndCtrlCLeavesNothingBehind(t *testing.T) {
 // TestToZeroAndBack is the cluster's scheduler on child processes.
 func TestToZeroAndBack(t *testing.T) {
 	dir := t.TempDir()
-	config := sumConfig(dir, quoted(programs.gosum)) + "scale = { min = 0, max = 2, idle_micros = 1000000 }\n"
+	config := sumConfig(dir, quoted(programs.gosum)) + "scale = { min = 0, max = 2, idle_micros = 4000000 }\n"
 	config = strings.Replace(config, "default_output", "cold_start_micros = 10000000\ndefault_output", 1)
 	in := start(t, dir, config).ready()
 	in.until("zero", func() bool { return len(in.descendants()) == 0 })

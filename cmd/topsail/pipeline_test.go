@@ -54,7 +54,7 @@ func TestAPipelineOfRecklessWorkers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := strings.ReplaceAll(sumConfig(dir, `["python3", "moody.py"]`), "1000000", "30000000")
+	config := strings.ReplaceAll(sumConfig(dir, `["python3", "moody.py"]`), "1000000", "300000000")
 	config = strings.Replace(config, "env = {", "replicas = 3\nenv = {", 1) // a queue holds 4,096
 	config = strings.Replace(config, "env = {", fmt.Sprintf("env = { PYTHONPATH = %q,", sdk), 1)
 	in := start(t, dir, config).ready()

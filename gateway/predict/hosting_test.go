@@ -205,6 +205,7 @@ func TestVersionsAreSpreadOverTheHost(t *testing.T) {
 				t.Errorf("replica %s holds %d of 40 versions", f.name, n)
 			}
 		}
+		time.Sleep(loadEvery) // one that was just asked for is not asked for again
 		t.stop(hosts[0])
 		for i, m := range models {
 			a, _ := t.ask(m.Name, float64(100+i))

@@ -154,7 +154,7 @@ func TestAReplicaThatDiesIsReplacedByTheOther(t *testing.T) {
 	v := version("m", "1")
 	stop := r.replica("m/0", v, sum)
 	r.replica("m/1", v, sum)
-	r.predictor.SetCatalog(catalog(2*time.Second, v))
+	r.predictor.SetCatalog(catalog(20*time.Second, v))
 	r.ready(v.ModelID, 2)
 	var wg sync.WaitGroup
 	done := make(chan struct{})

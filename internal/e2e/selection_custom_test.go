@@ -58,7 +58,7 @@ func brain(_ context.Context, in serving.Value) gocontainer.Result {
 // A model of the user's own chooses, combines and learns; when it is slow or gone, the
 // fallback does, in time.
 func TestAContainerDecides(t *testing.T) {
-	const slo = time.Second
+	const slo = 2 * time.Second
 	h, slow := newHouse(t), newGate()
 	h.model("a", says("cat"))
 	h.model("b", says("dog"))
@@ -67,7 +67,7 @@ func TestAContainerDecides(t *testing.T) {
 	v.InputType = serving.Strings
 	die := h.replica(v, model(brain).behind(slow))
 	app := h.app("app", slo, serving.PolicySpec{
-		Kind: serving.PolicyCustom, Model: "brain", WithinMicros: 300_000, Scope: serving.ScopeApp,
+		Kind: serving.PolicyCustom, Model: "brain", WithinMicros: 700_000, Scope: serving.ScopeApp,
 		Fallback: &serving.PolicySpec{Kind: serving.PolicySingle, Model: "c"},
 	}, "a", "b", "c")
 	e, in := h.learner()
