@@ -29,6 +29,15 @@ func Causes() []Cause {
 	return all
 }
 
+// Passes says whether an output may be had later.
+func (c Cause) Passes() bool {
+	switch c {
+	case MissedSLO, NoReplica, RefusedFull, RefusedLate, ContainerError, Draining:
+		return true
+	}
+	return false
+}
+
 func (c Cause) String() string {
 	if int(c) < len(causeNames) {
 		return causeNames[c]

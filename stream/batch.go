@@ -186,15 +186,13 @@ func (b *batch) predict(ctx context.Context) error {
 func (j *Job) ask(ctx context.Context, it *item, number uint64) {
 	began, pause := time.Now(), loop.Pause{}
 	for {
+		wait := pause.Next()
 		query := it.query // which the scorer marks with when it got it
+		query.Again = time.Since(began)+wait <= j.cfg.Patience
 		p, err := j.cfg.Scorer.Predict(ctx, &query)
 		j.pace.leave(number, err == nil && p.Default && overload(p.Cause))
-		if j.take(it, p, err) {
+		if j.take(it, &query, p, err) {
 			break
-		}
-		wait := pause.Next()
-		if err == nil && time.Since(began)+wait > j.cfg.Patience {
-			break // the default is the answer
 		}
 		if err != nil && ctx.Err() == nil {
 			j.troubles.Begin(predictThem, err)
@@ -213,10 +211,10 @@ func (j *Job) ask(ctx context.Context, it *item, number uint64) {
 }
 
 // take takes what a record was answered, and says whether that was the last word.
-func (j *Job) take(it *item, p serving.Prediction, err error) (done bool) {
+func (j *Job) take(it *item, q *serving.Query, p serving.Prediction, err error) (done bool) {
 	if err == nil {
 		it.prediction = p
-		return !p.Default || !passing(p.Cause) || j.cfg.Patience == 0
+		return q.Counts(&p)
 	}
 	refused, isRefused := errors.AsType[*serving.QueryError](err)
 	switch {
@@ -233,11 +231,6 @@ func (j *Job) take(it *item, p serving.Prediction, err error) (done bool) {
 // overload says whether an answer is missing because more is asked than can be answered.
 func overload(c serving.Cause) bool {
 	return c == serving.MissedSLO || c == serving.RefusedFull || c == serving.RefusedLate
-}
-
-// passing says whether an answer may be had later.
-func passing(c serving.Cause) bool {
-	return overload(c) || c == serving.NoReplica || c == serving.Draining || c == serving.ContainerError
 }
 
 func (b *batch) refuseDefaults() {
@@ -260,12 +253,12 @@ func (b *batch) Shorten(record int, why error) bool {
 }
 
 // Message is a result, or a dead letter.
-func (b *batch) Message(record int) (m serving.StreamMessage, some bool) {
+func (b *batch) Message(record int) serving.StreamMessage {
 	it := &b.items[record]
 	if it.poison != nil {
-		return b.job.letters.Letter(it.record, it.poison.why(), it.length), true
+		return b.job.letters.Letter(it.record, it.poison.why(), it.length)
 	}
-	return it.result(b.job.cfg.Output), true
+	return it.result(b.job.cfg.Output)
 }
 
 // result is the message of a prediction.

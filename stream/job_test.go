@@ -335,12 +335,18 @@ func TestDefaults(t *testing.T) {
 		bubble(t, func(t *testing.T) {
 			broker := newMemory("in")
 			broker.write(jsonRecord("a", 1))
-			run(t, broker, answer(serving.RefusedFull), func(c *Config) { c.Patience = 10 * time.Second })
+			s := answer(serving.RefusedFull)
+			run(t, broker, s, func(c *Config) { c.Patience = 10 * time.Second })
 			settled(9 * time.Second)
 			if n := len(broker.read("out")); n != 0 && n != 1 {
 				t.Errorf("%d results", n)
 			}
 			settled(2 * time.Second)
+			for i, q := range s.asked() {
+				if last := i == len(s.asked())-1; q.Again == last {
+					t.Errorf("asked %d of %d: will it be asked again? %v", i, len(s.asked()), q.Again)
+				}
+			}
 			if got := results(t, broker, "out")["a"]; !got.Default {
 				t.Errorf("result %+v", got)
 			}

@@ -27,7 +27,7 @@ func (w *work) answer() serving.Prediction {
 	if w.q.Explain {
 		a.Explained = w.explain()
 	}
-	if !w.patient {
+	if !w.patient && w.q.Counts(&a) {
 		w.count(&a, failure)
 		w.p.remember(w, &a)
 	}

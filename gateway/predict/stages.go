@@ -75,7 +75,7 @@ func (p *Predictor) predictStages(ctx context.Context, a *app, q *serving.Query,
 		return serving.Prediction{}, err
 	}
 	answer := w.answer()
-	if patience == 0 {
+	if patience == 0 && q.Counts(&answer) {
 		w.count(&answer)
 		w.remember(&answer)
 	}

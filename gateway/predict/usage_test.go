@@ -198,6 +198,28 @@ func TestUsageWithoutAReplica(t *testing.T) {
 	})
 }
 
+// A default after which the query is asked again is no answer.
+func TestUsageOfWhatIsAskedAgain(t *testing.T) {
+	bubble(t, func(t *rig) {
+		t.serves(nil, m1)
+		again := func(x float64) *serving.Query {
+			q := query(x)
+			q.Again = true
+			return q
+		}
+		got, _ := t.predict(again(7))
+		t.wantDefault(got, serving.NoReplica)
+		t.wantUsed(serving.Usage{Key: wholeVersion(m1), Missed: 1})
+		t.replica("r", echoes(time.Millisecond), m1)
+		t.predict(again(7))
+		t.wantUsed(spent(wholeApp(), time.Millisecond), spent(wholeVersion(m1), time.Millisecond))
+
+		t.staged(nil, stage("first", "a"))
+		t.predict(again(8))
+		t.wantUsed(serving.Usage{Key: wholeVersion(a1), Missed: 1})
+	})
+}
+
 // Each of several models is counted by itself, shadows too; who asks to learn asks
 // models, and no app.
 func TestUsageOfAnEnsemble(t *testing.T) {

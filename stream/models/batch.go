@@ -208,12 +208,12 @@ func (b *batch) Shorten(record int, why error) bool {
 }
 
 // Message is an acknowledgement, or a dead letter.
-func (b *batch) Message(record int) (m serving.StreamMessage, some bool) {
+func (b *batch) Message(record int) serving.StreamMessage {
 	it := &b.items[record]
 	if it.poison != nil {
-		return b.job.letters.Letter(it.record, it.poison.why(), it.length), true
+		return b.job.letters.Letter(it.record, it.poison.why(), it.length)
 	}
-	return it.acknowledge(b.job.cfg.Output), true
+	return it.acknowledge(b.job.cfg.Output)
 }
 
 // acknowledge is the message of an update that was applied.

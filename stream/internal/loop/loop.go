@@ -26,8 +26,8 @@ type tooLarge interface {
 
 // Batch is what came of the records of a poll, which it knows by their places in it.
 type Batch interface {
-	// Message is what a record gets: a result, a dead letter, or nothing.
-	Message(record int) (m serving.StreamMessage, some bool)
+	// Message is what a record gets: a result, or a dead letter.
+	Message(record int) serving.StreamMessage
 	// Shorten makes the message of a record shorter, which the broker found too large, if
 	// that can be.
 	Shorten(record int, why error) (shorter bool)
@@ -143,13 +143,16 @@ func (l *Loop) serve(ctx context.Context, records []serving.StreamRecord) error 
 func (l *Loop) commit(ctx context.Context, batch Batch, records int) error {
 	pause := Pause{}
 	for {
-		out := outgoingOf(batch, records)
-		err := l.Consumer.Commit(ctx, out.messages)
+		messages := make([]serving.StreamMessage, records)
+		for record := range messages {
+			messages[record] = batch.Message(record)
+		}
+		err := l.Consumer.Commit(ctx, messages)
 		large, ok := errors.AsType[tooLarge](err)
 		if !ok {
 			return err
 		}
-		if !out.shorten(batch, large.TooLarge(), err) {
+		if record := large.TooLarge(); record < 0 || record >= records || !batch.Shorten(record, err) {
 			l.Troubles.Begin(commitRecords, err) // until somebody has the broker take more
 			l.Failed(Commit)
 			pause.Wait(ctx)

@@ -72,9 +72,9 @@ func (c *consumer) Commit(_ context.Context, messages []serving.StreamMessage) e
 // batch makes a message of each record.
 type batch struct{ shortened, done int }
 
-func (b *batch) Message(int) (m serving.StreamMessage, some bool) { return m, true }
-func (b *batch) Shorten(int, error) bool                          { b.shortened++; return b.shortened < 3 }
-func (b *batch) Done()                                            { b.done++ }
+func (b *batch) Message(int) (m serving.StreamMessage) { return m }
+func (b *batch) Shorten(int, error) bool               { b.shortened++; return b.shortened < 3 }
+func (b *batch) Done()                                 { b.done++ }
 
 type large int
 
