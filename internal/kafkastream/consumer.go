@@ -256,7 +256,7 @@ func (c *Consumer) mend(ctx context.Context, failed error) {
 
 // rewind goes back to what is committed. It also takes back that a rebalance has
 // happened, so that it does not cost the next transaction. Batches that cannot be read may
-// be those of partitions that were taken; only a new session comes to the others again.
+// be others' when partitions were taken: only a new session comes again to those that are ours.
 func (c *Consumer) rewind(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.group.Takeover) // the end of a Poll must not cost the session
 	defer cancel()

@@ -72,13 +72,9 @@ func TestTransfersEnd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				network := &pipes{dialled: make(chan net.Conn), closed: make(chan struct{})}
-				server := &http.Server{Handler: one.serve}
-				go func() { _ = server.Serve(network) }() // until Close
-				defer server.Close()
-				transport := &http.Transport{DialContext: network.dial}
-				defer transport.CloseIdleConnections()
-				locations := Locations{Prefixes: []string{"http://models/"}, Client: &http.Client{Transport: transport}}
+				client, stop := served(one.serve)
+				defer stop()
+				locations := Locations{Prefixes: []string{"http://models/"}, Client: client}
 				began := time.Now()
 				content, err := locations.open(t.Context(), "http://models/wine.py")
 				if err == nil {
@@ -94,6 +90,15 @@ func TestTransfersEnd(t *testing.T) {
 			})
 		})
 	}
+}
+
+// served is a client of a server over pipes, as bubbles have it.
+func served(serve http.HandlerFunc) (client *http.Client, stop func()) {
+	network := &pipes{dialled: make(chan net.Conn), closed: make(chan struct{})}
+	server := &http.Server{Handler: serve}
+	go func() { _ = server.Serve(network) }() // until stop
+	transport := &http.Transport{DialContext: network.dial}
+	return &http.Client{Transport: transport}, func() { transport.CloseIdleConnections(); _ = server.Close() }
 }
 
 // TestUploadsEnd when they do not go on, however large the bundle is.
@@ -124,13 +129,9 @@ func TestUploadsEnd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				network := &pipes{dialled: make(chan net.Conn), closed: make(chan struct{})}
-				server := &http.Server{Handler: one.serve}
-				go func() { _ = server.Serve(network) }() // until Close
-				defer server.Close()
-				transport := &http.Transport{DialContext: network.dial}
-				defer transport.CloseIdleConnections()
-				api := API{URL: "http://api", Key: func() []byte { return nil }, Client: &http.Client{Transport: transport}}
+				client, stop := served(one.serve)
+				defer stop()
+				api := API{URL: "http://api", Key: func() []byte { return nil }, Client: client}
 				began := time.Now()
 				digest, err := api.upload(t.Context(), file)
 				if took := time.Since(began); took != one.after {
