@@ -31,6 +31,8 @@ type task struct {
 	MemoryMB  int
 	GPU       serving.GPU
 	Secrets   map[string]string
+
+	Management bool // it learns from Consul where management is
 }
 
 type artifact struct {

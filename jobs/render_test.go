@@ -75,6 +75,14 @@ var variants = map[string]func(*Spec){
 		s.Version.Container = serving.ContainerSpec{Command: []string{"python3", "-m", "topsail", "host"}}
 		s.Settings.BundlesURL = "http://topsail.example:1338"
 	},
+	"bundle-consul": func(s *Spec) {
+		s.Version.Container = serving.ContainerSpec{Bundle: checksum}
+		s.Settings.TLS = TLS{CertFile: "/etc/topsail/cert.pem", KeyFile: "/etc/topsail/key.pem", CAFile: "/etc/topsail/ca.pem", ServerName: "topsail.example"}
+	},
+	"host-consul": func(s *Spec) {
+		s.Version.InputType, s.Version.InputLength, s.Version.Host = 0, 0, &serving.HostSpec{MemoryMB: 512}
+		s.Version.Container = serving.ContainerSpec{Bundle: checksum}
+	},
 	"bundle-url": func(s *Spec) {
 		s.Version.Container = serving.ContainerSpec{Bundle: checksum, BundleURL: "https://models.example/wine.zip"}
 		s.Settings.Program = Program{Source: "https://models.example/topsail", Checksum: checksum}

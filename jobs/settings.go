@@ -24,7 +24,7 @@ type Settings struct {
 	VaultRole string // gives containers a Vault token of this role; none
 
 	// For versions with a bundle, whose jobs alone are others with other ones.
-	BundlesURL   string `json:"-"` // of the management service, as nodes reach it to fetch bundles; none
+	BundlesURL   string `json:"-"` // of the management service, as nodes reach it to fetch bundles; where Consul says that it is
 	RuntimeImage string `json:"-"` // that runs bundles with the driver "docker": topsail is its entrypoint, and it has Python; none
 	WorkDir      string `json:"-"` // on the nodes, for what bundles are unpacked and installed into; the user's cache folder
 
@@ -51,7 +51,12 @@ type Program struct {
 // TLS names the files, on the nodes, of the sidecars' own mutual TLS.
 type TLS struct {
 	CertFile, KeyFile, CAFile string
+
+	ServerName string `json:"-"` // that the certificate of management has; its address
 }
+
+// own says whether the sidecars have certificates of their own.
+func (t TLS) own() bool { return t.CertFile != "" || t.KeyFile != "" || t.CAFile != "" }
 
 var serviceName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
@@ -101,10 +106,10 @@ func (s Settings) Check() error {
 	if !serviceName.MatchString(s.Service) {
 		wrong("service %q: use up to 63 lower-case letters, digits or '-'", s.Service)
 	}
-	if s.Mesh && (s.Provider != "consul" || s.TLS != TLS{}) {
+	if s.Mesh && (s.Provider != "consul" || s.TLS.own()) {
 		wrong("the service mesh is Consul's and encrypts by itself: use it with the provider \"consul\" and without own certificates")
 	}
-	if t := s.TLS; t != (TLS{}) && (t.CertFile == "" || t.KeyFile == "" || t.CAFile == "") {
+	if t := s.TLS; t.own() && (t.CertFile == "" || t.KeyFile == "" || t.CAFile == "") {
 		wrong("mutual TLS needs all three of the certificate, its key and the CA")
 	}
 	for name := range s.SidecarEnv {

@@ -17,7 +17,7 @@ func newSidecar(s Spec) (task, error) {
 	p := s.Settings.Program
 	t := task{
 		Driver: p.Driver, Command: p.Source, Args: []string{"sidecar"},
-		CPU: p.CPU, MemoryMB: p.MemoryMB, Env: sidecarEnv(s, models),
+		CPU: p.CPU, MemoryMB: p.MemoryMB, Env: sidecarEnv(s, models), Management: s.Version.Host != nil && s.Settings.BundlesURL == "",
 	}
 	switch {
 	case p.Driver == "docker": // its entrypoint is the program
@@ -53,6 +53,8 @@ func sidecarEnv(s Spec, models string) map[string]string {
 		env["TOPSAIL_SIDECAR_MODELS_DIR"] = modelsDir
 		if url := s.Settings.BundlesURL; url != "" {
 			env["TOPSAIL_SIDECAR_BUNDLES_URL"] = url
+		} else {
+			env["TOPSAIL_SIDECAR_MANAGEMENT_FILE"] = managementFile
 		}
 	}
 	maps.Copy(env, s.Settings.SidecarEnv)

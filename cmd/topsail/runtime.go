@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -12,11 +13,12 @@ import (
 
 	"topsail/containers/launch"
 	"topsail/containers/python"
+	"topsail/serving/bundle"
 )
 
 // runtimeCommand becomes the model of a bundle. Jobs and local mode run it.
 func runtimeCommand() *cobra.Command {
-	var at, digest, work string
+	var at, digest, work, management, caFile, serverName string
 	c := &cobra.Command{
 		Use:     "runtime",
 		Short:   "Become the model of a bundle: unpack it, see to its environment, and start it",
@@ -26,17 +28,33 @@ func runtimeCommand() *cobra.Command {
 	c.Flags().StringVar(&at, "bundle", "", "path or URL of the bundle")
 	c.Flags().StringVar(&digest, "digest", "", "what it must be: sha256:…")
 	c.Flags().StringVar(&work, "work", "", "folder for what is kept from start to start (default the user's cache folder)")
+	c.Flags().StringVar(&management, "management", "", "file that says where the management side is, to fetch the bundle of --digest from it")
+	c.Flags().StringVar(&caFile, "ca-file", "", "more authorities to trust where the bundle is fetched")
+	c.Flags().StringVar(&serverName, "server-name", "", "the name that the certificate of an IP address must have (default the address)")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if at == "" {
-			return errors.New("name the bundle with --bundle")
+		if (at == "") == (management == "") {
+			return errors.New("name the bundle with --bundle, or with --management and --digest")
 		}
 		o, err := launchOptions(at, digest, work)
 		if err != nil {
 			return err
 		}
-		if strings.Contains(at, "://") {
-			if o.Bundle, err = launch.Download(c.Context(), at, digest, o.Work, o.Log); err != nil {
+		if management != "" || strings.Contains(at, "://") {
+			client, err := launch.Client(caFile, serverName)
+			if err != nil {
 				return err
+			}
+			if _, err := bundle.ParseDigest(digest); err != nil {
+				return fmt.Errorf("a bundle from elsewhere needs --digest: %w", err)
+			}
+			o.Fetch = func(ctx context.Context) (_ string, err error) {
+				from := []string{at}
+				if management != "" {
+					if from, err = launch.Sources(ctx, management, digest, o.Log); err != nil {
+						return "", err
+					}
+				}
+				return launch.Download(ctx, client, from, digest, o.Work, o.Log)
 			}
 		}
 		if _, err := launch.Sweep(o.Work, launch.DefaultKeep); err != nil {

@@ -23,37 +23,46 @@ const (
 	maxDownload    = 4 << 30 // bytes, what a bundle may have
 )
 
-// Download fetches a bundle by its URL into a work folder, once. log gets lines for
-// people.
-func Download(ctx context.Context, from, digest, work string, log io.Writer) (path string, err error) {
+// Download fetches a bundle into a work folder from the first of some URLs that has it.
+// The caller removes the file. log gets lines for people.
+func Download(ctx context.Context, client *http.Client, from []string, digest, work string, log io.Writer) (path string, err error) {
 	hex, err := bundle.ParseDigest(digest)
 	if err != nil {
 		return "", fmt.Errorf("a bundle from a URL needs --digest: %w", err)
 	}
 	path = filepath.Join(work, "downloads", hex+".zip")
-	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-		return path, err
-	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return "", err
 	}
 	ctx, cancel := context.WithTimeout(ctx, downloadWithin)
 	defer cancel()
+	var errs []error
+	for _, one := range from {
+		if err := download(ctx, client, one, digest, path, log); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		return path, nil
+	}
+	return "", errors.Join(errs...)
+}
+
+func download(ctx context.Context, client *http.Client, from, digest, path string, log io.Writer) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, from, nil)
 	if err != nil {
-		return "", fmt.Errorf("the URL of the bundle: %w", err)
+		return fmt.Errorf("the URL of the bundle: %w", err)
 	}
 	shown := catalog.RedactURL(from) // it may be signed
 	fmt.Fprintf(log, "fetching the bundle from %s\n", shown)
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := client.Do(req)
 	if err != nil {
-		return "", fmt.Errorf("cannot fetch the bundle from %s: %w", shown, reason(err))
+		return fmt.Errorf("cannot fetch the bundle from %s: %w", shown, reason(err))
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("cannot fetch the bundle from %s: %s", shown, resp.Status)
+		return fmt.Errorf("cannot fetch the bundle from %s: %s", shown, resp.Status)
 	}
-	return path, keep(io.LimitReader(resp.Body, maxDownload), path, digest)
+	return keep(io.LimitReader(resp.Body, maxDownload), path, digest)
 }
 
 // reason is why a request failed, without its URL.

@@ -4,6 +4,7 @@ package launch
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"io/fs"
@@ -17,7 +18,12 @@ const DefaultTimeout = 15 * time.Minute
 
 // Options say what to run and where.
 type Options struct {
-	Bundle string // path of the archive
+	Bundle string // path of the archive; with Fetch and Digest: empty
+
+	// Fetch gets the archive where the node has not unpacked it yet. The file is removed
+	// afterwards.
+	Fetch func(ctx context.Context) (path string, err error)
+
 	Digest string // "sha256:…"; refuses an archive with another one, and spares reading it at every start
 	Work   string // the folder for what is kept, made if there is none
 	SDK    fs.FS  // holds the folder topsail

@@ -4,6 +4,7 @@ package launch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -62,8 +63,15 @@ func (o *Options) digest() (string, error) {
 	return digest, nil
 }
 
-func (o *Options) unpack(ctx context.Context, digest, dir string) error {
-	f, err := os.Open(o.Bundle)
+func (o *Options) unpack(ctx context.Context, digest, dir string) (err error) {
+	at := o.Bundle
+	if o.Fetch != nil {
+		if at, err = o.Fetch(ctx); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, os.Remove(at)) }()
+	}
+	f, err := os.Open(at)
 	if err != nil {
 		return fmt.Errorf("cannot read the archive: %w", err)
 	}
@@ -74,7 +82,7 @@ func (o *Options) unpack(ctx context.Context, digest, dir string) error {
 	}
 	if got != digest {
 		return fmt.Errorf("%s has the digest %s and not %s: it was damaged on its way here, or is another bundle; fetch it again",
-			o.Bundle, got, digest)
+			at, got, digest)
 	}
 	size, err := f.Seek(0, io.SeekEnd)
 	if err != nil {

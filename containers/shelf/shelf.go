@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,12 +25,19 @@ import (
 // meanwhile.
 const inUse = 2 * time.Minute
 
+// Source says where the bundles are that have no URL of their own: paths, or URLs of
+// which any will do. Client asks them.
+type Source struct {
+	Of     func(ctx context.Context, digest string) ([]string, error)
+	Client *http.Client
+}
+
 // Shelf is a folder of unpacked bundles, of which one process takes care. Processes of
 // models read in it.
 type Shelf struct {
 	dir    string
 	most   int64
-	source func(digest string) string
+	source Source
 	log    io.Writer
 
 	mu    sync.Mutex // guards the following
@@ -46,9 +54,8 @@ type volume struct {
 }
 
 // Open makes the folder of a shelf and takes over what is in it. most is how many bytes
-// of files it keeps, apart from those in use; source is the path or the URL of a bundle
-// that has none of its own; log gets lines for people.
-func Open(dir string, most int64, source func(digest string) string, log io.Writer) (*Shelf, error) {
+// of files it keeps, apart from those in use; log gets lines for people.
+func Open(dir string, most int64, source Source, log io.Writer) (*Shelf, error) {
 	dir, err := filepath.Abs(dir) // the container has another working directory
 	if err != nil {
 		return nil, fmt.Errorf("cannot keep bundles: %w", err)
@@ -148,15 +155,15 @@ func (s *Shelf) fill(ctx context.Context, v *volume, hex string, want rpc.Load) 
 
 // unpack fetches a bundle and unpacks it into a folder, whole or not at all.
 func (s *Shelf) unpack(ctx context.Context, dir string, want rpc.Load) (bytes int64, err error) {
-	at := want.URL
-	if at == "" {
-		at = s.source(want.Bundle)
+	from := []string{want.URL}
+	if want.URL == "" {
+		if from, err = s.source.Of(ctx, want.Bundle); err != nil {
+			return 0, err
+		}
 	}
-	if at == "" {
-		return 0, errors.New("nobody says where bundles are: set jobs.bundles_url, or give the version a bundle_url")
-	}
+	at := from[0]
 	if strings.Contains(at, "://") {
-		if at, err = launch.Download(ctx, at, want.Bundle, s.dir, s.log); err != nil {
+		if at, err = launch.Download(ctx, s.source.Client, from, want.Bundle, s.dir, s.log); err != nil {
 			return 0, err
 		}
 		defer func() { err = errors.Join(err, os.Remove(at)) }()

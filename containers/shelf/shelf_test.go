@@ -44,7 +44,13 @@ func pack(t *testing.T, name string, size int) (path, digest string) {
 
 func open(t *testing.T, dir string, most int64, source func(string) string) *Shelf {
 	t.Helper()
-	s, err := Open(dir, most, source, t.Output())
+	of := func(_ context.Context, digest string) ([]string, error) {
+		if at := source(digest); at != "" {
+			return []string{at}, nil
+		}
+		return nil, errors.New("no management")
+	}
+	s, err := Open(dir, most, Source{Of: of, Client: http.DefaultClient}, t.Output())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,10 +141,10 @@ func TestWhatCannotBeFetched(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, 1<<20, nowhere)
 	for want, load := range map[string]rpc.Load{
-		"nobody says where bundles are": {Bundle: digest},
-		"cannot read the bundle":        {Bundle: digest, URL: path + ".none"},
-		"it was damaged":                {Bundle: other, URL: path},
-		"digest":                        {Bundle: "sha256:../../etc", URL: path},
+		"no management":          {Bundle: digest},
+		"cannot read the bundle": {Bundle: digest, URL: path + ".none"},
+		"it was damaged":         {Bundle: other, URL: path},
+		"digest":                 {Bundle: "sha256:../../etc", URL: path},
 	} {
 		if _, _, err := s.Fetch(t.Context(), load); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want an error with %q, got %v", want, err)

@@ -90,12 +90,10 @@ func (o options) runJob(ctx context.Context, name string) error {
 	case "web":
 		variables["port"] = strconv.Itoa(webPort + o.offset)
 		variables["nomad_addr"] = "http://" + address(p.Nomad)
-		variables["bundles_url"] = "http://" + o.web()
 		variables["data_dir"] = filepath.Join(o.dir, "management")
 		variables["env"] = fmt.Sprintf("{ TOPSAIL_GATEWAY_ADDR = %q }", o.gateway())
 	case "scheduler":
 		variables["nomad_addr"] = "http://" + address(p.Nomad)
-		variables["bundles_url"] = "http://" + o.web()
 	}
 	args := []string{"job", "run", "-detach"}
 	for variable, value := range variables {

@@ -72,8 +72,21 @@ func (f *Fleet) serverVersion(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// nodes is nil where the token may not know.
-func (f *Fleet) nodes(ctx context.Context) (*Nodes, error) {
+// Machines counts the addresses of the nodes that take replicas; 0 where the token may
+// not know.
+func (f *Fleet) Machines(ctx context.Context) (int, error) {
+	list, err := f.nodeList(ctx)
+	seen := map[string]bool{}
+	for _, one := range list {
+		if isReady(one) {
+			seen[one.Address] = true
+		}
+	}
+	return len(seen), err
+}
+
+// nodeList are the nodes of the jobs; nil where the token may not know.
+func (f *Fleet) nodeList(ctx context.Context) ([]*api.NodeListStub, error) {
 	list, err := read(ctx, f, func(q *api.QueryOptions) ([]*api.NodeListStub, *api.QueryMeta, error) {
 		return f.client.Nodes().List(q)
 	})
@@ -83,13 +96,23 @@ func (f *Fleet) nodes(ctx context.Context) (*Nodes, error) {
 	case err != nil:
 		return nil, fmt.Errorf("nomad's nodes: %w", err)
 	}
+	return append([]*api.NodeListStub{}, slices.DeleteFunc(list, func(one *api.NodeListStub) bool { return !f.takes(one) })...), nil
+}
+
+func isReady(node *api.NodeListStub) bool {
+	return node.Status == api.NodeStatusReady && node.SchedulingEligibility == api.NodeSchedulingEligible
+}
+
+// nodes is nil where the token may not know.
+func (f *Fleet) nodes(ctx context.Context) (*Nodes, error) {
+	list, err := f.nodeList(ctx)
+	if list == nil {
+		return nil, err
+	}
 	var n Nodes
 	for _, one := range list {
-		if !f.takes(one) {
-			continue
-		}
 		n.All++
-		if one.Status != api.NodeStatusReady || one.SchedulingEligibility != api.NodeSchedulingEligible {
+		if !isReady(one) {
 			continue
 		}
 		n.Ready++

@@ -29,6 +29,9 @@ type Config struct {
 	// Version is a version as it is registered now, nil where it is not. With it a
 	// job of a version that was defined anew is outdated. nil: definitions stay.
 	Version func(serving.ModelID) *serving.Version
+	// Bundles says why no replica could fetch a bundle from management, or nil. A version
+	// that needs one is not started then. nil: that is not looked at.
+	Bundles func(ctx context.Context) error
 	Log     *slog.Logger
 }
 
@@ -39,6 +42,7 @@ type Fleet struct {
 	token    token
 	settings jobs.Settings
 	version  func(serving.ModelID) *serving.Version
+	bundles  func(ctx context.Context) error
 	log      *slog.Logger
 
 	changing locks // by job
@@ -65,7 +69,7 @@ func Open(cfg Config) (*Fleet, error) {
 	if err != nil {
 		return nil, fmt.Errorf("nomad at %s: %w", conf.Address, err)
 	}
-	f := &Fleet{client: client, token: token{file: cfg.TokenFile}, settings: cfg.Jobs, version: cfg.Version, log: cfg.Log, details: map[string]*detail{}, specs: map[serving.ModelID]spec{}}
+	f := &Fleet{client: client, token: token{file: cfg.TokenFile}, settings: cfg.Jobs, version: cfg.Version, bundles: cfg.Bundles, log: cfg.Log, details: map[string]*detail{}, specs: map[serving.ModelID]spec{}}
 	if _, err := f.token.reload(); err != nil {
 		return nil, err
 	}

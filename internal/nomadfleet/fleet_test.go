@@ -185,3 +185,21 @@ func TestScaleService(t *testing.T) {
 		t.Errorf("a job of somebody else is in the list: %+v, error %v", list, err)
 	}
 }
+
+// TestNoBundles: what no node could fetch is not started, and the error says why.
+func TestNoBundles(t *testing.T) {
+	t.Parallel()
+	f := open(t, settings(t))
+	f.bundles = func(context.Context) error { return errors.New("nodes cannot fetch bundles: run the job topsail-web") }
+	v := sleeper("no-bundles")
+	v.Container = serving.ContainerSpec{Bundle: "sha256:" + strings.Repeat("0", 64)}
+	err := f.SetCount(t.Context(), v, 0, serving.JobChange{Count: 1})
+	if err == nil || !strings.Contains(err.Error(), "run the job topsail-web") {
+		t.Errorf("error is %v", err)
+	}
+	if d, err := f.current(t.Context(), jobs.ID(v.ModelID)); d != nil || err != nil {
+		t.Errorf("there is a job: %+v, error %v", d, err)
+	}
+	v.Container.BundleURL = "https://models.example/wine.zip" // which nodes fetch elsewhere
+	register(t, f, v, 1)
+}

@@ -18,6 +18,11 @@ func (f *Fleet) register(ctx context.Context, spec jobs.Spec, d *detail) error {
 	if err != nil {
 		return fmt.Errorf("job %s: %w: %w", id, serving.ErrJobRefused, err)
 	}
+	if f.bundles != nil && spec.Count > 0 && jobs.FetchesBundles(spec.Version) {
+		if err := f.bundles(ctx); err != nil {
+			return fmt.Errorf("job %s: %w", id, err)
+		}
+	}
 	job, err := f.Validate(ctx, hcl)
 	if err != nil {
 		return fmt.Errorf("job %s: %w", id, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"net"
+	"strings"
 
 	"topsail/internal/consulregistry"
 )
@@ -26,7 +27,7 @@ func (p *parts) announce(ctx context.Context, client *consulregistry.Client, ser
 	if p.TLS.CertFile != "" {
 		scheme = "https://"
 	}
-	all := map[string]string{"ops_addr": ops.Addr().String(), "replica": id} // by which it calls itself in logs and decisions, too
+	all := map[string]string{"ops_addr": ops.Addr().String(), "scheme": strings.TrimSuffix(scheme, "://"), "replica": id} // by which it calls itself in logs and decisions, too
 	maps.Copy(all, meta)
 	return client.Announce(ctx, consulregistry.Service{
 		Name: service, ID: service + "-" + id, Addr: ln.Addr().String(), Meta: all,

@@ -24,7 +24,7 @@ func (p *parts) checks(nomad doctor.Check) []doctor.Check {
 		return []doctor.Check{p.checkRedis, consulUnset(err), nomad, p.checkInfluxDB}
 	}
 	c := consul{p, client}
-	return []doctor.Check{p.checkRedis, c.check, c.checkSidecars, c.checkGateways, nomad, p.checkInfluxDB}
+	return []doctor.Check{p.checkRedis, c.check, c.checkSidecars, c.checkGateways, c.checkBundles, nomad, p.checkInfluxDB}
 }
 
 func consulUnset(err error) doctor.Check {

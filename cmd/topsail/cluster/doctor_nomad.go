@@ -16,7 +16,7 @@ const rightsCheck = "nomad token"
 // checkNomad asks Nomad how it is, and what it would do with a job.
 func (p *parts) checkNomad(ctx context.Context) []doctor.Finding {
 	const check = "nomad"
-	fleet, err := p.openFleet(nil)
+	fleet, err := p.openFleet(nil, nil)
 	if err != nil {
 		return []doctor.Finding{doctor.Broken(ctx, check, err, "mend the settings [jobs] and [nomad], and the NOMAD_* variables")}
 	}

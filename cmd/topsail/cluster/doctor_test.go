@@ -73,7 +73,7 @@ func TestDoctor(t *testing.T) {
 		{c.InfluxDB, "redis, influxdb"},
 		{c.Clients[0], "redis, nomad nodes, influxdb"},
 		{c.Nomad, "redis, nomad, influxdb"},
-		{c.Consul, "redis, consul, sidecars, gateways, nomad, influxdb"},
+		{c.Consul, "redis, consul, sidecars, gateways, bundles, nomad, influxdb"},
 	} {
 		down.server.Stop()
 		until(down.fails)
@@ -81,13 +81,19 @@ func TestDoctor(t *testing.T) {
 	golden(t, "down", doctor.Run(t.Context(), checks))
 }
 
-// register has Consul know a gateway that answers and a sidecar.
+// register has Consul know a gateway and a management process that answer, and a sidecar.
 func register(t *testing.T, consul string) {
 	t.Helper()
-	gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte(`{"status":"ok"}`)) }))
+	gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/api/") {
+			w.Header().Set("Content-Type", "application/problem+json")
+			w.WriteHeader(http.StatusNotFound)
+		}
+		w.Write([]byte(`{"status":"ok"}`))
+	}))
 	t.Cleanup(gateway.Close)
 	_, port, _ := strings.Cut(gateway.Listener.Addr().String(), ":")
-	for _, name := range []string{gatewayService, "topsail-sidecar"} {
+	for _, name := range []string{gatewayService, webService, "topsail-sidecar"} {
 		body := strings.NewReader(`{"Name":"` + name + `","Address":"127.0.0.1","Port":` + port + `}`)
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://"+consul+"/v1/agent/service/register", body)
 		if err != nil {
@@ -154,7 +160,7 @@ func TestDoctorKeepsSecrets(t *testing.T) {
 	}
 	for _, flags := range []map[string]string{nil, {"redis-password-file": file, "influxdb-token-file": file, "nomad-token-file": file}} {
 		all := doctor.Run(t.Context(), Checks(setting(t, flags)))
-		if doctor.Fails(all) != len(all) || len(all) != 6 {
+		if doctor.Fails(all) != len(all) || len(all) != 7 {
 			t.Errorf("got %+v", all)
 		}
 		for _, f := range all {

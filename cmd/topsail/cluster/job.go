@@ -60,7 +60,7 @@ func PlanJob(ctx context.Context, cfg *config.Config, id serving.ModelID, log *s
 	if err != nil {
 		return "", err
 	}
-	fleet, err := newParts(cfg, log).openFleet(nil)
+	fleet, err := newParts(cfg, log).openFleet(nil, nil)
 	if err != nil {
 		return "", err
 	}
@@ -69,7 +69,7 @@ func PlanJob(ctx context.Context, cfg *config.Config, id serving.ModelID, log *s
 
 // ScaleGateways sets the number of gateways.
 func ScaleGateways(ctx context.Context, cfg *config.Config, job string, count int, reason string, log *slog.Logger) error {
-	fleet, err := newParts(cfg, log).openFleet(nil)
+	fleet, err := newParts(cfg, log).openFleet(nil, nil)
 	if err != nil {
 		return err
 	}

@@ -46,7 +46,7 @@ func Scheduler(ctx context.Context, cfg *config.Config, log *slog.Logger) error 
 	if err != nil {
 		return err
 	}
-	fleet, err := p.openFleet(func(id serving.ModelID) *serving.Version { return store.Catalog().Version(id) })
+	fleet, err := p.openFleet(func(id serving.ModelID) *serving.Version { return store.Catalog().Version(id) }, client)
 	if err != nil {
 		return err
 	}
@@ -89,22 +89,20 @@ func floor(store *redisstore.Store, log *slog.Logger) func(context.Context) (uin
 	}
 }
 
-// bundlesURL is where nodes fetch bundles.
-func (p *parts) bundlesURL() string {
-	if url := p.Config.Jobs.BundlesURL; url != "" {
-		return url
-	}
-	return p.Scheme() + p.Config.Web.Addr
-}
-
-// openFleet opens the jobs in Nomad. version finds what is registered; nil where that
-// does not matter.
-func (p *parts) openFleet(version func(serving.ModelID) *serving.Version) (*nomadfleet.Fleet, error) {
+// openFleet opens the jobs in Nomad. version finds what is registered, and client where
+// management is; nil where that does not matter.
+func (p *parts) openFleet(version func(serving.ModelID) *serving.Version, client *consulregistry.Client) (*nomadfleet.Fleet, error) {
 	settings, err := p.jobSettings()
 	if err != nil {
 		return nil, err
 	}
-	return nomadfleet.Open(nomadfleet.Config{TokenFile: p.Config.Nomad.TokenFile, Jobs: settings, Version: version, Log: p.Log})
+	var fleet *nomadfleet.Fleet
+	cfg := nomadfleet.Config{TokenFile: p.Config.Nomad.TokenFile, Jobs: settings, Version: version, Log: p.Log}
+	if client != nil {
+		cfg.Bundles = func(ctx context.Context) error { return p.bundleSource(client, fleet).check(ctx) }
+	}
+	fleet, err = nomadfleet.Open(cfg)
+	return fleet, err
 }
 
 // jobSettings are what the jobs of all versions have in common.
@@ -126,9 +124,9 @@ func (p *parts) jobSettings() (jobs.Settings, error) {
 		Program: jobs.Program{Source: program, Checksum: c.Checksum, Driver: c.Driver},
 		Driver:  c.Driver, CPU: c.CPU, MemoryMB: c.MemoryMB, VaultRole: c.VaultRole,
 		Service: p.Config.Consul.Service, Mesh: c.Mesh, TokenFile: p.Config.Sidecar.TokenFile,
-		TLS:        jobs.TLS{CertFile: p.Config.TLS.CertFile, KeyFile: p.Config.TLS.KeyFile, CAFile: p.Config.TLS.CAFile},
+		TLS:        jobs.TLS{CertFile: p.Config.TLS.CertFile, KeyFile: p.Config.TLS.KeyFile, CAFile: p.Config.TLS.CAFile, ServerName: p.Config.TLS.ServerName},
 		SidecarEnv: map[string]string{},
-		BundlesURL: p.bundlesURL(), RuntimeImage: c.RuntimeImage, WorkDir: c.WorkDir,
+		BundlesURL: c.BundlesURL, RuntimeImage: c.RuntimeImage, WorkDir: c.WorkDir,
 	}
 	influx := p.influxConfig()
 	for name, value := range map[string]string{

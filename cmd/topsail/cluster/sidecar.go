@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ import (
 
 	"topsail/cmd/topsail/config"
 	"topsail/cmd/topsail/role"
+	"topsail/containers/launch"
 	"topsail/containers/shelf"
 	"topsail/internal/consulregistry"
 	"topsail/internal/demand"
@@ -37,7 +39,11 @@ func Sidecar(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	meter := demand.NewMeter()
 	var hung atomic.Bool // a container, and nothing but its end mends that
 	one := sidecar.Config{Replica: role.Name(cfg.Sidecar.Replica), Models: models, Demand: meter, Stalled: func() { hung.Store(true) }}
-	if one.Fetch, err = fetch(cfg.Sidecar, models); err != nil {
+	client, err := launch.Client(cfg.TLS.CAFile, cfg.TLS.ServerName)
+	if err != nil {
+		return err
+	}
+	if one.Fetch, err = fetch(cfg.Sidecar, client, models); err != nil {
 		return err
 	}
 	if file := cfg.Sidecar.TokenFile; file != "" {
@@ -82,7 +88,7 @@ func Sidecar(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 const shelfFactor = 4
 
 // fetch is how a host's bundles come to its container; nil where there is no host.
-func fetch(cfg config.Sidecar, models []*serving.Version) (sidecar.Fetch, error) {
+func fetch(cfg config.Sidecar, client *http.Client, models []*serving.Version) (sidecar.Fetch, error) {
 	i := slices.IndexFunc(models, func(v *serving.Version) bool { return v.Host != nil })
 	if i < 0 {
 		return nil, nil
@@ -90,13 +96,16 @@ func fetch(cfg config.Sidecar, models []*serving.Version) (sidecar.Fetch, error)
 	if cfg.ModelsDir == "" {
 		return nil, errors.New("a host needs sidecar.models_dir, a folder that its container finds by TOPSAIL_MODELS_DIR")
 	}
-	source := func(digest string) string {
-		if cfg.BundlesURL == "" {
-			return ""
+	source := func(ctx context.Context, digest string) ([]string, error) {
+		switch {
+		case cfg.BundlesURL != "":
+			return []string{strings.TrimRight(cfg.BundlesURL, "/") + "/api/v1/artifacts/" + digest + "/content"}, nil
+		case cfg.ManagementFile != "":
+			return launch.Sources(ctx, cfg.ManagementFile, digest, os.Stdout)
 		}
-		return strings.TrimRight(cfg.BundlesURL, "/") + "/api/v1/artifacts/" + digest + "/content"
+		return nil, errors.New("the sidecar does not know where bundles are: set sidecar.bundles_url, or give the version a bundle_url")
 	}
-	kept, err := shelf.Open(cfg.ModelsDir, shelfFactor*models[i].Host.Bytes(), source, os.Stdout)
+	kept, err := shelf.Open(cfg.ModelsDir, shelfFactor*models[i].Host.Bytes(), shelf.Source{Of: source, Client: client}, os.Stdout)
 	if err != nil {
 		return nil, err
 	}

@@ -103,7 +103,7 @@ func (p *parts) newManagement(store *redisstore.Store) (*management, error) {
 			return nil, err
 		}
 	}
-	nomad, err := p.openFleet(nil)
+	nomad, err := p.openFleet(nil, nil)
 	if err != nil {
 		return nil, err
 	}

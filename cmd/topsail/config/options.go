@@ -83,6 +83,7 @@ type Sidecar struct {
 	ContainerTokenFile string `toml:"container_token_file" help:"file to write the token to that containers must show"`
 	ModelsDir          string `toml:"models_dir" help:"of a host: folder for the bundles that its container loads; the job of a host sets it"`
 	BundlesURL         string `toml:"bundles_url" help:"of a host: URL of the management side, to fetch bundles; the job of a host sets it"`
+	ManagementFile     string `toml:"management_file" help:"of a host: file that says where the management side is, as the job of a host writes it from what Consul knows"`
 }
 
 // Scheduler decides the numbers of replicas.
@@ -137,7 +138,7 @@ type Jobs struct {
 	VaultRole   string   `toml:"vault_role" help:"role for Vault; empty for none"`
 	Mesh        bool     `toml:"mesh" help:"put sidecars into Consul's service mesh"`
 
-	BundlesURL   string `toml:"bundles_url" help:"URL of the management side, as nodes reach it to fetch bundles; by default that of web.addr where it is not loopback, or on this machine"`
+	BundlesURL   string `toml:"bundles_url" help:"URL of the management side, as nodes reach it to fetch bundles; by default they ask any that Consul names"`
 	RuntimeImage string `toml:"runtime_image" help:"image that runs bundles with the driver docker: topsail is its entrypoint, and it has Python"`
 	WorkDir      string `toml:"work_dir" help:"folder on the nodes for what bundles need; by default the cache folder of the user"`
 }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -18,7 +17,6 @@ import (
 	"topsail/cmd/topsail/manage"
 	"topsail/cmd/topsail/role"
 	"topsail/cmd/topsail/streams"
-	"topsail/containers/shelf"
 	"topsail/gateway"
 	"topsail/internal/demand"
 	"topsail/internal/filestore"
@@ -94,7 +92,7 @@ func Run(ctx context.Context, cfg *config.Config, opt Options) error {
 	fleet := newFleet(replicas, store.Catalog)
 	fleet.dataDir, fleet.guard, fleet.watch = cfg.DataDir, opt.Guard, opt.Watch
 	fleet.runtime, fleet.bundles = append(opt.Runtime, "--work", filepath.Join(cfg.DataDir, "runtimes")), bundles.Path
-	if fleet.shelf, err = shelf.Open(filepath.Join(cfg.DataDir, "shelf"), shelfBytes, bundles.Path, os.Stdout); err != nil {
+	if fleet.shelf, err = openShelf(cfg.DataDir, bundles.Path); err != nil {
 		return err
 	}
 	fleet.registry, fleet.metrics, fleet.demand, fleet.log = registry, sidecar.NewMetrics(base.Metrics), served, opt.Log
