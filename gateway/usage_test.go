@@ -56,7 +56,7 @@ func TestUsageIsKept(t *testing.T) {
 		}
 	}
 	replicas := local.NewRegistry()
-	replicas.Put(startReplica(all, &running, v, func(inputs []serving.Value) []gocontainer.Result {
+	replicas.Put(startReplica(all, &running, file.Catalog().Version(v.ModelID), func(inputs []serving.Value) []gocontainer.Result {
 		results := make([]gocontainer.Result, len(inputs))
 		for i := range results {
 			results[i].Output = serving.Number(1)

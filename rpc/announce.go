@@ -27,6 +27,7 @@ type Announcement struct {
 	Stage       string
 	Pipeline    []byte // with Stage: the stages of the model version, as serving.Pipeline has them in JSON
 	Reason      string // with StateGone: why the version could not be loaded
+	Generation  string // of the definition that is served; empty: of none, or of an earlier release
 	Memory      uint64 // bytes that the container takes: for a version that it was asked to load, or of a host, as a whole; 0: unknown
 }
 
@@ -34,6 +35,7 @@ const (
 	announcePipeline = 1
 	announceReason   = 2
 	announceMemory   = 3
+	announceGen      = 4
 )
 
 // AppendAnnounce appends the body of an ANNOUNCE frame.
@@ -57,9 +59,17 @@ func AppendAnnounce(b []byte, list ...Announcement) []byte {
 		if a.Memory != 0 {
 			b = appendU64(appendU32(append(b, announceMemory), 8), a.Memory)
 		}
+		if a.Generation != "" {
+			b = appendFieldString(b, announceGen, clip(a.Generation, serving.MaxGeneration))
+		}
 		b = closeSize(b, at)
 	}
 	return b
+}
+
+// Definition is what is served.
+func (a *Announcement) Definition() serving.Definition {
+	return serving.Definition{ModelID: a.Model, Generation: a.Generation}
 }
 
 // ParseAnnounce reads the body of an ANNOUNCE frame; nothing points into body.
@@ -84,6 +94,8 @@ func ParseAnnounce(body []byte) ([]Announcement, error) {
 				a.Reason = string(value.rest())
 			case announceMemory:
 				a.Memory = value.u64("memory")
+			case announceGen:
+				a.Generation = string(value.rest())
 			}
 			if e.err == nil {
 				e.err = value.err
@@ -95,6 +107,8 @@ func ParseAnnounce(body []byte) ([]Announcement, error) {
 			e.fail("state", "is unknown")
 		case a.InputType > serving.Strings:
 			e.fail("input type", "is unknown")
+		case len(a.Generation) > serving.MaxGeneration:
+			e.fail("generation", "is too long")
 		case length > MaxFrame:
 			e.fail("input length", "is above the largest frame")
 		case a.State != StateGone && (serving.CheckModelName(a.Model.Model) != nil || serving.CheckVersion(a.Model.Version) != nil):

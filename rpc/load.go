@@ -17,6 +17,7 @@ type Load struct {
 	URL         string // to a sidecar: where the bundle is; empty: where the sidecar knows
 	Folder      string // to a container: where the bundle is unpacked, in the folder of models
 	Batch       []byte // to a sidecar: a serving.BatchSpec in JSON; empty: the default
+	Generation  string // to a sidecar: of the definition, which it announces
 }
 
 const (
@@ -24,6 +25,7 @@ const (
 	loadURL    = 2
 	loadFolder = 3
 	loadBatch  = 4
+	loadGen    = 5
 )
 
 // AppendLoad appends the body of a LOAD frame.
@@ -36,7 +38,7 @@ func AppendLoad(b []byte, list ...Load) []byte {
 		b = appendU32(b, uint32(v.InputLength))
 		b = appendStr8(b, clip(v.Model.Model, 255))
 		b = appendStr8(b, clip(v.Model.Version, 255))
-		for tag, text := range []string{loadBundle: v.Bundle, loadURL: v.URL, loadFolder: v.Folder, loadBatch: string(v.Batch)} {
+		for tag, text := range []string{loadBundle: v.Bundle, loadURL: v.URL, loadFolder: v.Folder, loadBatch: string(v.Batch), loadGen: clip(v.Generation, serving.MaxGeneration)} {
 			if text != "" {
 				b = appendFieldString(b, uint8(tag), text)
 			}
@@ -60,6 +62,11 @@ func ParseLoad(body []byte) ([]Load, error) {
 	return list, c.err
 }
 
+// Definition is what is to be held.
+func (v *Load) Definition() serving.Definition {
+	return serving.Definition{ModelID: v.Model, Generation: v.Generation}
+}
+
 // parseLoad reads an entry to its end.
 func parseLoad(e *cursor) Load {
 	v := Load{InputType: serving.InputType(e.u8("input type"))}
@@ -79,12 +86,16 @@ func parseLoad(e *cursor) Load {
 			v.Folder = string(value.rest())
 		case loadBatch:
 			v.Batch = bytes.Clone(value.rest())
+		case loadGen:
+			v.Generation = string(value.rest())
 		}
 	}
 	switch {
 	case e.err != nil:
 	case v.InputType > serving.Strings:
 		e.fail("input type", "is unknown")
+	case len(v.Generation) > serving.MaxGeneration:
+		e.fail("generation", "is too long")
 	case length > MaxFrame:
 		e.fail("input length", "is above the largest frame")
 	case serving.CheckModelName(v.Model.Model) != nil || serving.CheckVersion(v.Model.Version) != nil:

@@ -24,6 +24,7 @@ func (id ModelID) Compare(other ModelID) int {
 // Version is a model version as it was registered; immutable once in a Catalog.
 type Version struct {
 	ModelID
+	Generation  string        `json:"generation,omitempty"`   // of its definition: another one whenever what answers may depend on has changed; the catalog's to give. Empty: an earlier release registered it
 	Description string        `json:"description,omitempty"`  // for people
 	InputType   InputType     `json:"input_type,omitzero"`    // none of a host
 	InputLength int           `json:"input_length,omitempty"` // elements of every input; 0: any

@@ -26,7 +26,7 @@ type guest struct {
 // holding is a version that the container holds, or is loading.
 type holding struct {
 	pool   *pool
-	bundle string
+	load   rpc.Load              // as it was asked for
 	home   *members              // the container
 	id     uint32                // that the container announced; guarded by the host
 	loaded bool                  // guarded by the host
@@ -37,6 +37,9 @@ type holding struct {
 	used    atomic.Int64 // when it was last asked, in Unix nanoseconds
 	leaving atomic.Bool  // it is held no longer, or not for long
 }
+
+// same says whether two ask for one definition.
+func same(a, b rpc.Load) bool { return a.Definition() == b.Definition() && a.Bundle == b.Bundle }
 
 // say passes on what the container has announced.
 func (h *holding) say(a rpc.Announcement) {
@@ -135,7 +138,7 @@ func (h *holding) profile() serving.LatencyLine {
 // guestVersion is the version that a gateway describes.
 func guestVersion(v rpc.Load, host string) *serving.Version {
 	own := &serving.Version{
-		ModelID: v.Model, InputType: v.InputType, InputLength: v.InputLength, HostedBy: host,
+		ModelID: v.Model, Generation: v.Generation, InputType: v.InputType, InputLength: v.InputLength, HostedBy: host,
 		Container: serving.ContainerSpec{Bundle: v.Bundle},
 	}
 	if len(v.Batch) > 0 {

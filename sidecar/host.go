@@ -75,7 +75,7 @@ func (h *host) run(ctx context.Context) {
 // ask is a gateway's word that a version is asked and should be held.
 func (h *host) ask(v rpc.Load) {
 	if err := h.refuses(v); err != nil {
-		h.fail(v.Model, err)
+		h.fail(v, err)
 		return
 	}
 	h.mu.Lock()
@@ -84,11 +84,11 @@ func (h *host) ask(v rpc.Load) {
 		g = &guest{}
 		h.guests[v.Model] = g
 	}
-	coming := g.queued || g.loading && g.load.Bundle == v.Bundle
+	coming := g.queued || g.loading && same(g.load, v)
 	g.load, g.asked = v, time.Now()
 	held := g.held
 	full := false
-	if !coming && (held == nil || held.bundle != v.Bundle) {
+	if !coming && (held == nil || !same(held.load, v)) {
 		select {
 		case h.wanted <- g:
 			g.queued = true
@@ -100,7 +100,7 @@ func (h *host) ask(v rpc.Load) {
 	h.mu.Unlock()
 	switch {
 	case full:
-		h.fail(v.Model, fmt.Errorf("%d versions wait to be loaded already", maxWanted))
+		h.fail(v, fmt.Errorf("%d versions wait to be loaded already", maxWanted))
 	case held != nil:
 		h.sidecar.poolChanged(held.pool) // the gateway may have missed it
 	}
@@ -124,7 +124,7 @@ func (h *host) serve(ctx context.Context, g *guest) {
 	h.mu.Lock()
 	g.queued = false
 	v, held := g.load, g.held
-	g.loading = time.Since(g.asked) < wantedFor && (held == nil || held.bundle != v.Bundle)
+	g.loading = time.Since(g.asked) < wantedFor && (held == nil || !same(held.load, v))
 	wanted := g.loading
 	h.settle(g)
 	h.mu.Unlock()
@@ -143,7 +143,7 @@ func (h *host) serve(ctx context.Context, g *guest) {
 	h.metrics.loaded(time.Since(began), err)
 	if err != nil {
 		h.log.Warn("cannot hold a model version", "model", v.Model.String(), "err", err)
-		h.fail(v.Model, err)
+		h.fail(v, err)
 		return
 	}
 	h.log.Debug("holds a model version", "model", v.Model.String(), "took", time.Since(began))
@@ -158,10 +158,10 @@ func (h *host) settle(g *guest) {
 
 // fail tells gateways that a version cannot be held, and why. Its id is that of the
 // host, which nobody asks.
-func (h *host) fail(id serving.ModelID, why error) {
+func (h *host) fail(v rpc.Load, why error) {
 	h.mu.Lock()
 	h.last++
-	a := rpc.Announcement{ID: h.last, State: rpc.StateGone, Model: id, Reason: why.Error()}
+	a := rpc.Announcement{ID: h.last, State: rpc.StateGone, Model: v.Model, Generation: v.Generation, Reason: why.Error()}
 	h.mu.Unlock()
 	h.sidecar.tell(a)
 }

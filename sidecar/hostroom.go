@@ -14,7 +14,7 @@ import (
 
 // hold has the container load a version, within the budget.
 func (h *host) hold(ctx context.Context, g *guest, v rpc.Load) error {
-	if err := h.drop(ctx, g); err != nil { // another bundle of the same name
+	if err := h.drop(ctx, g); err != nil { // another definition of the same name
 		return err
 	}
 	home, err := h.container(ctx)
@@ -145,7 +145,7 @@ func (h *host) drop(ctx context.Context, g *guest) error {
 
 // open makes the pool of a version that is about to be loaded, unless the sidecar is to stop.
 func (h *host) open(g *guest, v rpc.Load, home *members) (*holding, error) {
-	held := &holding{bundle: v.Bundle, home: home, said: make(chan rpc.Announcement, 1)}
+	held := &holding{load: v, home: home, said: make(chan rpc.Announcement, 1)}
 	held.used.Store(time.Now().UnixNano())
 	h.mu.Lock()
 	h.last++

@@ -151,7 +151,7 @@ func (p *pool) state() rpc.State {
 }
 
 func (p *pool) announcement() rpc.Announcement {
-	return rpc.Announcement{ID: p.id, State: p.state(), InputType: p.model.InputType, InputLength: p.model.InputLength, Model: p.model.ModelID}
+	return rpc.Announcement{ID: p.id, State: p.state(), InputType: p.model.InputType, InputLength: p.model.InputLength, Model: p.model.ModelID, Generation: p.model.Generation}
 }
 
 // errLeaving refuses queries of a replica that stops, or of a version that its host

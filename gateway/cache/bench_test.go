@@ -53,7 +53,7 @@ func BenchmarkFlight(b *testing.B) {
 }
 
 func BenchmarkKey(b *testing.B) {
-	exact, rounding := NewKeyer(modelID("model", "1"), 0), NewKeyer(modelID("model", "1"), 0.01)
+	exact, rounding := NewKeyer(definition("model", "1"), 0), NewKeyer(definition("model", "1"), 0.01)
 	small, large := doubles(make([]float64, 13)...), floats(make([]float32, 784)...)
 	for _, bench := range []struct {
 		name  string

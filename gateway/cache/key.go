@@ -10,8 +10,8 @@ import (
 	"topsail/serving"
 )
 
-// Key names a question to a model version: a 128-bit hash of the version, the
-// salt and the encoded input.
+// Key names a question to a model version as it is defined: a 128-bit hash of the
+// definition, the salt and the encoded input.
 type Key = xxh3.Uint128
 
 // secret keeps keys from being computed outside of this process: the hash is fast
@@ -19,7 +19,7 @@ type Key = xxh3.Uint128
 // the key of somebody else's.
 var secret = rand.Uint64()
 
-// Keyer makes the keys of one model version, for one way of rounding.
+// Keyer makes the keys of one definition of a model version, for one way of rounding.
 type Keyer struct {
 	base Key
 	step float64
@@ -27,9 +27,9 @@ type Keyer struct {
 
 // NewKeyer makes a keyer; a step above 0 rounds numbers to its multiples. Rounded
 // keys never meet exact ones.
-func NewKeyer(id serving.ModelID, step float64) Keyer {
-	// The separators cannot occur in names.
-	named := append([]byte(nil), id.Model+"\x00"+id.Version+"\x00"...)
+func NewKeyer(d serving.Definition, step float64) Keyer {
+	// The separators cannot occur in names, nor in generations.
+	named := append([]byte(nil), d.Model+"\x00"+d.Version+"\x00"+d.Generation+"\x00"...)
 	named = binary.LittleEndian.AppendUint64(named, math.Float64bits(step))
 	return Keyer{base: xxh3.Hash128Seed(named, secret), step: step}
 }

@@ -35,8 +35,8 @@ func ints(xs ...int32) serving.Input {
 	return serving.Input{Type: serving.Ints, Data: b}
 }
 
-func modelID(model, version string) serving.ModelID {
-	return serving.ModelID{Model: model, Version: version}
+func definition(model, version string) serving.Definition {
+	return serving.Definition{ModelID: serving.ModelID{Model: model, Version: version}}
 }
 
 // TestKeysOfDifferentQuestionsDiffer compares every key with every other, of
@@ -44,7 +44,7 @@ func modelID(model, version string) serving.ModelID {
 func TestKeysOfDifferentQuestionsDiffer(t *testing.T) {
 	datas := questions()
 	var keyers []Keyer
-	for _, id := range []serving.ModelID{modelID("m", "1"), modelID("m", "2"), modelID("m1", ""), modelID("", "m1"), modelID("n", "1"), modelID("m", "11"), modelID("m1", "1")} {
+	for _, id := range []serving.Definition{definition("m", "1"), definition("m", "2"), definition("m1", ""), definition("", "m1"), definition("n", "1"), definition("m", "11"), definition("m1", "1")} {
 		keyers = append(keyers, NewKeyer(id, 0), NewKeyer(id, math.SmallestNonzeroFloat64))
 	}
 	salts := []string{"", "a", "b", "aa", "\x00", "m", "1", "a rather long salt, of more than sixteen bytes"}
@@ -107,7 +107,7 @@ func questions() [][]byte {
 // A hash of 128 bits keeps only 64 of an input of at most 8 bytes. Keys of two
 // versions still differ, also where those 64 bits are made to agree.
 func TestShortInputsOfTwoVersionsNeverMeet(t *testing.T) {
-	a, b := NewKeyer(modelID("a", "1"), 0), NewKeyer(modelID("b", "1"), 0)
+	a, b := NewKeyer(definition("a", "1"), 0), NewKeyer(definition("b", "1"), 0)
 	if a.base.Hi == b.base.Hi || a.base.Lo == b.base.Lo {
 		t.Fatal("two versions share half of their base")
 	}
@@ -122,7 +122,7 @@ func TestShortInputsOfTwoVersionsNeverMeet(t *testing.T) {
 
 func TestEqualQuestionsHaveEqualKeys(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		id := modelID(rapid.String().Draw(t, "model"), rapid.String().Draw(t, "version"))
+		id := definition(rapid.String().Draw(t, "model"), rapid.String().Draw(t, "version"))
 		step := rapid.SampledFrom([]float64{0, 0.5}).Draw(t, "step")
 		in := doubles(rapid.SliceOf(rapid.Float64()).Draw(t, "input")...)
 		salt := rapid.String().Draw(t, "salt")
@@ -135,7 +135,7 @@ func TestEqualQuestionsHaveEqualKeys(t *testing.T) {
 
 // Exact keys tell bits apart, not values: what the model is shown decides.
 func TestExactKeysTellBitsApart(t *testing.T) {
-	k := NewKeyer(modelID("m", "1"), 0)
+	k := NewKeyer(definition("m", "1"), 0)
 	quiet, negative := math.NaN(), math.Float64frombits(math.Float64bits(math.NaN())|1<<63)
 	for _, pair := range [][2]float64{{0, math.Copysign(0, -1)}, {quiet, negative}, {1, math.Nextafter(1, 2)}, {math.MaxFloat64, math.Inf(1)}} {
 		if k.Key(doubles(pair[0]), "") == k.Key(doubles(pair[1]), "") {
@@ -147,7 +147,7 @@ func TestExactKeysTellBitsApart(t *testing.T) {
 func TestRoundedKeysAreEqualWithinAStep(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		step := rapid.SampledFrom([]float64{1e-300, 1e-9, 0.01, 0.25, 1, 3, 1e10, 1e300}).Draw(t, "step")
-		k := NewKeyer(modelID("m", "1"), step)
+		k := NewKeyer(definition("m", "1"), step)
 		multiple := rapid.Float64Range(-1e6, 1e6).Draw(t, "multiple")
 		x := multiple * step
 		y := (multiple + rapid.Float64Range(-2, 2).Draw(t, "away")) * step
@@ -167,7 +167,7 @@ func TestHugeNumbersStayApart(t *testing.T) {
 		4611686018427387904 * 4,
 	}
 	for _, step := range []float64{1, 1e-3, 1e-300} {
-		k := NewKeyer(modelID("m", "1"), step)
+		k := NewKeyer(definition("m", "1"), step)
 		all := append([]float64(nil), huge...)
 		for _, x := range huge {
 			// The number of steps that has x's bits, as an integer and as a float.
@@ -189,7 +189,7 @@ func TestHugeNumbersStayApart(t *testing.T) {
 // Beyond 2^53 steps a float64 and its neighbour are more than a step apart, and
 // both may be as many steps: they are not rounded any more.
 func TestNeighboursBeyondCountingStayApart(t *testing.T) {
-	k := NewKeyer(modelID("m", "1"), 1.9)
+	k := NewKeyer(definition("m", "1"), 1.9)
 	seen := map[Key]bool{}
 	x := 1.95 * (1 << 60)
 	for range 100 {
@@ -203,7 +203,7 @@ func TestNeighboursBeyondCountingStayApart(t *testing.T) {
 
 // One number that takes more room than the others must not shift those after it.
 func TestHugeNumbersKeepTheirPlace(t *testing.T) {
-	k := NewKeyer(modelID("m", "1"), 1)
+	k := NewKeyer(definition("m", "1"), 1)
 	a := k.Key(doubles(1e300, 5), "")
 	for _, other := range []serving.Input{doubles(5, 1e300), doubles(1e300), doubles(1e300, 5, 0), doubles(-1<<63, 1e300, 5)} {
 		if k.Key(other, "") == a {
@@ -213,7 +213,7 @@ func TestHugeNumbersKeepTheirPlace(t *testing.T) {
 }
 
 func TestRoundingReadsEveryTypeOfNumber(t *testing.T) {
-	k := NewKeyer(modelID("m", "1"), 10)
+	k := NewKeyer(definition("m", "1"), 10)
 	for _, f := range []func(x int) serving.Input{
 		func(x int) serving.Input { return ints(int32(x), -1000) },
 		func(x int) serving.Input { return floats(float32(x), -1000) },
@@ -229,7 +229,7 @@ func TestRoundingReadsEveryTypeOfNumber(t *testing.T) {
 }
 
 func TestRoundedZerosAreEqual(t *testing.T) {
-	k := NewKeyer(modelID("m", "1"), 0.1)
+	k := NewKeyer(definition("m", "1"), 0.1)
 	if k.Key(doubles(0), "") != k.Key(doubles(math.Copysign(0, -1)), "") {
 		t.Error("0 and -0 have two keys")
 	}
@@ -237,7 +237,7 @@ func TestRoundedZerosAreEqual(t *testing.T) {
 
 // An app of texts or bytes cannot round; a keyer that is told to leaves them be.
 func TestTextsAndBytesAreNotRounded(t *testing.T) {
-	k := NewKeyer(modelID("m", "1"), 10)
+	k := NewKeyer(definition("m", "1"), 10)
 	for _, typ := range []serving.InputType{serving.Bytes, serving.Strings} {
 		if k.Key(serving.Input{Type: typ, Data: []byte("abc")}, "") == k.Key(serving.Input{Type: typ, Data: []byte("abd")}, "") {
 			t.Errorf("%v are rounded", typ)
@@ -246,7 +246,7 @@ func TestTextsAndBytesAreNotRounded(t *testing.T) {
 }
 
 func TestRoundedKeysNeverMeetExactOnes(t *testing.T) {
-	id := modelID("m", "1")
+	id := definition("m", "1")
 	seen := map[Key]float64{}
 	for _, step := range []float64{0, 0.1, 0.2, 1, 2, math.SmallestNonzeroFloat64, math.MaxFloat64} {
 		k := NewKeyer(id, step)

@@ -53,13 +53,18 @@ func (p *Predictor) SetCatalog(cat *serving.Catalog) error {
 	}
 	maps.DeleteFunc(p.served, func(model string, _ *served) bool { return cat.Models[model] == nil })
 	p.closeTallies(cat)
-	p.backlogs.Store(&backlogs)
+	before := *p.backlogs.Swap(&backlogs)
 	p.apps.Store(&apps)
 	p.revision = cat.Revision
+	for d, b := range before {
+		if backlogs[d] == nil {
+			b.retire()
+		}
+	}
 	return nil
 }
 
-func (p *Predictor) compile(spec *serving.App, cat *serving.Catalog, backlogs map[serving.ModelID]*backlog) (*app, error) {
+func (p *Predictor) compile(spec *serving.App, cat *serving.Catalog, backlogs map[serving.Definition]*backlog) (*app, error) {
 	a := &app{
 		App:      spec,
 		single:   spec.Policy.KindName() == serving.PolicySingle,

@@ -27,18 +27,22 @@ const (
 // of its own: who finds a question ended so and has time left asks again.
 var noReplica = &serving.Failure{Cause: serving.NoReplica}
 
-// backlog is one model version as its replicas come and go. While it is cold,
+// superseded is how a question ends that was held when the version became another one:
+// who has time left asks that.
+var superseded = &serving.Failure{Cause: serving.NoReplica}
+
+// backlog is one definition of a model version as its replicas come and go. While it is cold,
 // questions are held in it, and go out by their deadlines at the pace of the replicas.
 type backlog struct {
-	id    serving.ModelID
+	serving.Definition
 	table *route.Table
 	room  *room
 	wakes chan<- *backlog // those that want a replica
 
 	pace   pace           // of its answers
 	ration ration         // of asking it, while it is short of capacity
-	usage  *usage.Counter // what came of the questions to it; apart from what is only read
-	stages usage.Stages   // the same of its stages, if it has some
+	usage  *usage.Counter // what came of the questions to the version; apart from what is only read
+	stages *usage.Stages  // the same of its stages, if it has some
 	guest  guest
 
 	// cold is true while questions are held, or replicas have not answered those that
@@ -54,16 +58,22 @@ type backlog struct {
 	asked   bool                    // since the last wake
 	waking  bool                    // somebody sees to it
 	failed  bool                    // the last wake did
+	retired bool                    // the version is another one by now, or gone
 }
 
 // group is the ready replicas.
-func (b *backlog) group() *route.Group { return b.table.Group(b.id) }
+func (b *backlog) group() *route.Group { return b.table.Group(b.Definition) }
 
-// hold keeps a question until there is a replica, or says that there is no room. When
-// its time is up it ends with why. refused says that the table has a replica, but it
+// hold keeps a question until there is a replica, or ends it if there will be none, or
+// says that there is no room. When its time is up it ends with why. refused says that the table has a replica, but it
 // is the one that refused the question. c.mu is held.
 func (b *backlog) hold(c *call, why *serving.Failure, refused bool) bool {
 	b.mu.Lock()
+	if b.retired {
+		b.mu.Unlock()
+		c.flight.Land(nil, superseded)
+		return true
+	}
 	defer b.mu.Unlock()
 	if !b.room.enter(&b.held, c.size()) {
 		return false
@@ -130,6 +140,10 @@ func (b *backlog) drop(c *call) {
 func (b *backlog) replicasChanged() {
 	if why := b.refused(); why != nil {
 		b.giveUp(why)
+		return
+	}
+	if b.passedOn() {
+		b.giveUp(superseded)
 		return
 	}
 	b.mu.Lock()

@@ -118,7 +118,7 @@ func (r *rig) dial(_ context.Context, addr string) (net.Conn, error) {
 // fake is a sidecar that behaves as the test says.
 type fake struct {
 	name     string
-	versions []serving.ModelID
+	versions []serving.Definition
 	behave   behaviour
 	service  time.Duration // that it says the model took
 	maxFrame uint32
@@ -168,6 +168,20 @@ func number(x float64) rpc.Answer {
 // replica adds a replica that is ready for the versions.
 func (r *rig) replica(name string, behave behaviour, versions ...serving.ModelID) *fake {
 	r.Helper()
+	return r.runs(name, behave, definitions("", versions...)...)
+}
+
+// definitions are those of a generation.
+func definitions(generation string, ids ...serving.ModelID) (list []serving.Definition) {
+	for _, id := range ids {
+		list = append(list, serving.Definition{ModelID: id, Generation: generation})
+	}
+	return list
+}
+
+// runs is replica, for definitions of versions.
+func (r *rig) runs(name string, behave behaviour, versions ...serving.Definition) *fake {
+	r.Helper()
 	f := &fake{name: name, behave: behave, versions: versions, maxFrame: r.maxFrame}
 	f.ctx, f.kill = context.WithCancel(r.ctx)
 	r.mu.Lock()
@@ -199,9 +213,9 @@ func (r *rig) resolve() {
 // ready waits until so many replicas are ready for a version, in real time.
 func (r *rig) ready(id serving.ModelID, replicas int) {
 	r.Helper()
-	for deadline := time.Now().Add(10 * time.Second); r.table.Group(id).Len() != replicas; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Second); r.table.Group(serving.Definition{ModelID: id}).Len() != replicas; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			r.Fatalf("%d of %d replicas of %v are ready after 10 s", r.table.Group(id).Len(), replicas, id)
+			r.Fatalf("%d of %d replicas of %v are ready after 10 s", r.table.Group(serving.Definition{ModelID: id}).Len(), replicas, id)
 		}
 	}
 }
@@ -228,7 +242,7 @@ func (f *fake) announce(s rpc.State) {
 	defer f.mu.Unlock()
 	for _, conn := range f.conns {
 		for i, v := range f.versions {
-			_ = conn.Send(rpc.KindAnnounce, 0, rpc.AppendAnnounce(nil, rpc.Announcement{ID: uint32(i), State: s, Model: v}))
+			_ = conn.Send(rpc.KindAnnounce, 0, rpc.AppendAnnounce(nil, rpc.Announcement{ID: uint32(i), State: s, Model: v.ModelID, Generation: v.Generation}))
 		}
 	}
 }

@@ -21,12 +21,15 @@ const (
 
 // hosting is what a backlog knows of a version that replicas of a host hold.
 type hosting struct {
-	hosts []serving.ModelID // the one that serves first
-	load  rpc.Load
+	host    serving.Definition // zero: it is not there
+	next    serving.Definition // of the model's, where host serves and another one is current; else zero
+	current serving.ModelID    // of the model, to be woken
+	load    rpc.Load
 }
 
-// hostingOf is how a version is held; nil for one with replicas of its own.
-func hostingOf(cat *serving.Catalog, v *serving.Version) *hosting {
+// hostingOf is how a version is held as one of its definitions; nil for one with replicas
+// of its own.
+func hostingOf(cat *serving.Catalog, v *serving.Version, as serving.Definition) *hosting {
 	if v.HostedBy == "" {
 		return nil
 	}
@@ -34,9 +37,22 @@ func hostingOf(cat *serving.Catalog, v *serving.Version) *hosting {
 	if err != nil {
 		panic(err) // there is nothing in it that JSON cannot hold
 	}
-	return &hosting{hosts: cat.Hosts(v), load: rpc.Load{
-		InputType: v.InputType, InputLength: v.InputLength, Model: v.ModelID, Bundle: v.Container.Bundle, URL: v.Container.BundleURL, Batch: batch,
+	h := &hosting{load: rpc.Load{
+		InputType: v.InputType, InputLength: v.InputLength, Model: v.ModelID, Generation: as.Generation,
+		Bundle: v.Container.Bundle, URL: v.Container.BundleURL, Batch: batch,
 	}}
+	definitions := cat.Definitions(v)
+	for i, id := range cat.Hosts(v) {
+		host := cat.Version(id).Definition()
+		switch {
+		case definitions[i] == as:
+			h.host = host
+		case h.host != (serving.Definition{}):
+			h.next = host
+		}
+		h.current = id
+	}
+	return h
 }
 
 // home is what demand is counted for: the host of a version that has one.
@@ -64,6 +80,18 @@ func (g *guest) loaded() {
 	}
 }
 
+// inherit takes over that the bundle can be loaded from what the version was before, if it
+// was in a host, too.
+func (g *guest) inherit(older *backlog) {
+	if older == nil || !older.guest.proven.Load() {
+		return
+	}
+	was, is := older.guest.hosting.Load(), g.hosting.Load()
+	if was != nil && is != nil && was.load.Bundle == is.load.Bundle {
+		g.proven.Store(true)
+	}
+}
+
 // refused notes when a replica said that it cannot hold the version. If that was the one
 // that was asked, the next one may be asked at once.
 func (g *guest) refused(at time.Time) {
@@ -85,19 +113,19 @@ func (b *backlog) load(now time.Time) bool {
 	if h == nil {
 		return false
 	}
-	if _, at, _ := b.table.Refusals(h.hosts, b.id, now); !at.IsZero() {
+	if _, at, _ := b.table.Refusals(h.host, b.Definition, now); !at.IsZero() {
 		b.guest.refused(at)
 	}
 	if !due(&b.guest.asked, loadEvery, now) {
-		return b.table.Hosted(h.hosts)
+		return b.hosted()
 	}
-	return b.table.Load(h.hosts, h.load, false, now)
+	return b.table.Load(h.host, h.load, false, now)
 }
 
 // spread has one more replica hold the version: those that do are short of capacity.
 func (b *backlog) spread(now time.Time) {
 	if h := b.guest.hosting.Load(); h != nil && due(&b.guest.spread, spreadEvery, now) {
-		b.table.Load(h.hosts, h.load, true, now)
+		b.table.Load(h.host, h.load, true, now)
 	}
 }
 
@@ -106,11 +134,11 @@ func (b *backlog) rouse(ctx context.Context, waker Waker) error {
 	h := b.guest.hosting.Load()
 	switch {
 	case h == nil:
-		return waker.Wake(ctx, b.id)
-	case b.load(time.Now()) || len(h.hosts) == 0:
+		return waker.Wake(ctx, b.ModelID)
+	case b.load(time.Now()) || h.current == (serving.ModelID{}):
 		return nil
 	}
-	return waker.Wake(ctx, h.hosts[len(h.hosts)-1]) // the current one
+	return waker.Wake(ctx, h.current)
 }
 
 // rousedEvery is how often a version without a replica is roused.
@@ -133,13 +161,19 @@ func (b *backlog) ready() bool {
 	case h == nil || !b.guest.proven.Load():
 		return false
 	}
-	return b.table.Hosted(h.hosts) && b.refused() == nil
+	return b.hosted() && b.refused() == nil
 }
 
-// hosted says whether the version is one that hosts hold, and one of them is there.
+// hosted says whether the version is one that a host holds, and that is there.
 func (b *backlog) hosted() bool {
 	h := b.guest.hosting.Load()
-	return h != nil && b.table.Hosted(h.hosts)
+	return h != nil && b.table.Group(h.host).Len() > 0
+}
+
+// passedOn says whether the host has no replica any more, and its next version has.
+func (b *backlog) passedOn() bool {
+	h := b.guest.hosting.Load()
+	return h != nil && b.table.Group(h.host).Len() == 0 && b.table.Group(h.next).Len() > 0
 }
 
 // refused is why no replica can hold the version, as long as that counts; nil: one does, or
@@ -149,7 +183,7 @@ func (b *backlog) refused() *serving.Failure {
 	if h == nil || b.group().Len() > 0 {
 		return nil
 	}
-	why, _, all := b.table.Refusals(h.hosts, b.id, time.Now())
+	why, _, all := b.table.Refusals(h.host, b.Definition, time.Now())
 	if !all {
 		return nil
 	}

@@ -22,7 +22,7 @@ var (
 // host adds a replica of the host, which does with LOAD as hold says.
 func (r *rig) host(name string, behave behaviour, hold func(*fake, rpc.Load)) *fake {
 	r.Helper()
-	f := &fake{name: name, behave: behave, versions: []serving.ModelID{small}, maxFrame: r.maxFrame, hold: hold}
+	f := &fake{name: name, behave: behave, versions: definitions("", small), maxFrame: r.maxFrame, hold: hold}
 	f.ctx, f.kill = context.WithCancel(r.ctx)
 	r.mu.Lock()
 	r.replicas = append(r.replicas, f)
@@ -35,18 +35,18 @@ func (r *rig) host(name string, behave behaviour, hold func(*fake, rpc.Load)) *f
 func holds(took time.Duration) func(*fake, rpc.Load) {
 	return func(f *fake, v rpc.Load) {
 		time.Sleep(took)
-		f.holdNow(v.Model)
+		f.holdNow(v.Definition())
 	}
 }
 
 // cannot refuses to load.
 func cannot(why string) func(*fake, rpc.Load) {
 	return func(f *fake, v rpc.Load) {
-		f.say(rpc.Announcement{ID: 99, State: rpc.StateGone, Model: v.Model, Reason: why})
+		f.say(rpc.Announcement{ID: 99, State: rpc.StateGone, Model: v.Model, Generation: v.Generation, Reason: why})
 	}
 }
 
-func (f *fake) holdNow(v serving.ModelID) {
+func (f *fake) holdNow(v serving.Definition) {
 	f.mu.Lock()
 	i := slices.Index(f.versions, v)
 	if i < 0 {
@@ -54,16 +54,19 @@ func (f *fake) holdNow(v serving.ModelID) {
 		f.versions = append(f.versions, v)
 	}
 	f.mu.Unlock()
-	f.say(rpc.Announcement{ID: uint32(i), State: rpc.StateReady, Model: v})
+	f.say(rpc.Announcement{ID: uint32(i), State: rpc.StateReady, Model: v.ModelID, Generation: v.Generation})
 }
 
 // unload says that a version is gone.
 func (f *fake) unload(v serving.ModelID) {
 	f.mu.Lock()
-	i := slices.Index(f.versions, v)
+	i := slices.IndexFunc(f.versions, func(d serving.Definition) bool { return d.ModelID == v })
 	f.mu.Unlock()
 	f.say(rpc.Announcement{ID: uint32(i), State: rpc.StateGone, Model: v})
 }
+
+// announceAll says anew what the replica runs.
+func (f *fake) announceAll() { f.announce(rpc.StateReady) }
 
 func (f *fake) say(a rpc.Announcement) {
 	f.mu.Lock()
@@ -87,7 +90,7 @@ func (f *fake) load(frame rpc.Frame) error {
 func (f *fake) version(i uint32) serving.ModelID {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.versions[i]
+	return f.versions[i].ModelID
 }
 
 // asksFor is how often a replica was asked to hold a version.

@@ -21,7 +21,7 @@ type linked struct {
 
 // version is a model version as one app uses it.
 type version struct {
-	serving.ModelID
+	serving.Definition
 	inputType   serving.InputType // not the app's for some old versions: they cannot be asked
 	inputLength int
 	cost        float64 // as declared; 0: not
@@ -29,6 +29,7 @@ type version struct {
 	demand      *demand.Tally
 	backlog     *backlog
 	metrics     *memberMetrics // nil where they would say the same as the app's
+	next        *version       // the same in replicas of the host's next version; nil: there is none
 }
 
 // member is one place among those whom an app's queries can ask: a model, whose
@@ -38,23 +39,36 @@ type member struct {
 	pinned *version
 }
 
-func (p *Predictor) link(a *app, m *serving.Model, cat *serving.Catalog, backlogs map[serving.ModelID]*backlog) *linked {
+func (p *Predictor) link(a *app, m *serving.Model, cat *serving.Catalog, backlogs map[serving.Definition]*backlog) *linked {
 	if p.served[m.Name] == nil {
 		p.served[m.Name] = newServed()
 	}
 	p.served[m.Name].learn(m)
 	l := &linked{name: m.Name, takes: a.InputType, versions: make(map[string]*version, len(m.Versions)), served: p.served[m.Name]}
 	for name, v := range m.Versions {
-		l.versions[name] = &version{
-			ModelID: v.ModelID, inputType: v.InputType, inputLength: v.InputLength, cost: a.Policy.Costs[m.Name],
-			keyer: cache.NewKeyer(v.ModelID, a.Cache.Round), demand: p.tally(home(cat, v)), backlog: backlogs[v.ModelID],
-		}
-		if a.Policy.KindName() != serving.PolicySingle {
-			l.versions[name].metrics = p.metrics.member(a.Name, v.ModelID)
+		definitions := cat.Definitions(v)
+		for _, d := range slices.Backward(definitions) {
+			one := &version{
+				Definition: d, inputType: v.InputType, inputLength: v.InputLength, cost: a.Policy.Costs[m.Name],
+				keyer: cache.NewKeyer(d, a.Cache.Round), demand: p.tally(home(cat, v)), backlog: backlogs[d], next: l.versions[name],
+			}
+			if a.Policy.KindName() != serving.PolicySingle {
+				one.metrics = p.metrics.member(a.Name, v.ModelID)
+			}
+			l.versions[name] = one
 		}
 	}
 	l.current = l.versions[m.Current]
 	return l
+}
+
+// held is the version in replicas of the host that are there: those of the one that
+// serves, or else of the next one. The version may be nil.
+func (v *version) held() *version {
+	if v == nil || v.next == nil || v.backlog.hosted() || !v.next.backlog.hosted() {
+		return v
+	}
+	return v.next
 }
 
 // places are those whom the app's queries can ask, sorted as policies want them: its
@@ -103,7 +117,8 @@ func meansServing(a *serving.App, model string) bool {
 // version is the one that takes queries now; nil when there is none.
 func (m *member) version(a *app) (v *version, ready bool) {
 	if m.pinned != nil {
-		return m.pinned, m.pinned.ready()
+		v = m.pinned.held()
+		return v, v.ready()
 	}
 	return a.serving(m.linked)
 }
@@ -188,11 +203,28 @@ const leastCost = 0.01
 func (a *app) find(id serving.ModelID) *version {
 	for _, l := range a.models {
 		if l.name == id.Model {
-			return l.versions[id.Version]
+			return l.versions[id.Version].held()
 		}
 	}
 	if a.decider != nil && a.decider.name == id.Model {
-		return a.decider.versions[id.Version]
+		return a.decider.versions[id.Version].held()
 	}
 	return nil
+}
+
+// successor is what a version is by now that has been replaced since the app was looked
+// up; nil: it is gone.
+func (p *Predictor) successor(app string, id serving.ModelID) *version {
+	a, err := p.app(app)
+	if err != nil {
+		return nil
+	}
+	if a.stages != nil {
+		for _, l := range a.stages.models {
+			if l != nil && l.name == id.Model {
+				return l.versions[id.Version].held()
+			}
+		}
+	}
+	return a.find(id)
 }

@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"fmt"
 	"time"
 
 	"topsail/gateway/cache"
@@ -121,8 +122,7 @@ func (w *work) collect(now time.Time) {
 			continue
 		}
 		if failure != nil && p.othersEnd(failure) && now.Before(w.respond) {
-			*p = part{version: p.version}
-			w.askPart(i, false)
+			w.askAgain(i, failure)
 			continue
 		}
 		a.Output, a.Failure = out, failure
@@ -135,10 +135,32 @@ func (w *work) collect(now time.Time) {
 	}
 }
 
+// askAgain asks a version again, whose question ended so. One that was superseded is asked
+// as what it is by now.
+func (w *work) askAgain(i int, ended *serving.Failure) {
+	v := w.parts[i].version
+	if ended == superseded {
+		v = w.p.successor(w.app.Name, v.ModelID)
+	}
+	switch {
+	case v == nil:
+		w.answers[i].Failure = ended
+		return
+	case v.inputType != w.q.Input.Type:
+		w.answers[i].Failure = &serving.Failure{Cause: serving.ModelError, Message: fmt.Sprintf("model %v takes %v by now", v.ModelID, v.inputType)}
+		return
+	}
+	if w.answers[i].Failure = v.misfit(w.q.Input.Len()); w.answers[i].Failure != nil {
+		return
+	}
+	w.parts[i] = part{version: v}
+	w.askPart(i, false)
+}
+
 // othersEnd says that the question ended because the time of another query was up,
 // which asked it or gave it up.
 func (p *part) othersEnd(f *serving.Failure) bool {
-	return f == noReplica || p.call == nil && (f.Cause == serving.MissedSLO || f.Cause == serving.RefusedLate)
+	return f == noReplica || f == superseded || p.call == nil && (f.Cause == serving.MissedSLO || f.Cause == serving.RefusedLate)
 }
 
 // leave gives up what has not come: held questions that were this query's alone are

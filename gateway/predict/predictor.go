@@ -36,7 +36,7 @@ type Predictor struct {
 	room    room
 	wakes   chan *backlog // of versions that are asked and have no replica
 
-	backlogs atomic.Pointer[map[serving.ModelID]*backlog]
+	backlogs atomic.Pointer[map[serving.Definition]*backlog]
 	apps     atomic.Pointer[map[string]*app]   // nil until there is a catalog
 	mu       sync.Mutex                        // serialises SetCatalog; guards served, tallies and revision
 	served   map[string]*served                // by model; outlives catalogs
@@ -61,7 +61,7 @@ func New(c *cache.Cache, table *route.Table, ids *IDs, states States, metrics *M
 		room: room{maxQuestions: maxHeld, maxBytes: maxHeldBytes}, wakes: make(chan *backlog, maxWakes),
 		served: map[string]*served{}, tallies: map[serving.ModelID]*demand.Tally{}, urgent: make(chan struct{}, 1), observed: map[string]*tallies{},
 	}
-	p.backlogs.Store(&map[serving.ModelID]*backlog{})
+	p.backlogs.Store(&map[serving.Definition]*backlog{})
 	p.pool.New = func() any { return newRound() }
 	table.Changed = p.replicasChanged
 	return p

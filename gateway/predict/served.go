@@ -51,19 +51,20 @@ func (s *served) note(version string) {
 // ready replica, else the latest that served and has one, else the current one all
 // the same, which is not ready then. It is nil for a model without a current version.
 func (a *app) serving(l *linked) (v *version, ready bool) {
-	if l.current != nil && l.current.ready() {
-		l.served.note(l.current.Version)
-		return l.current, true
+	current := l.current.held()
+	if current != nil && current.ready() {
+		l.served.note(current.Version)
+		return current, true
 	}
 	for _, name := range *l.served.versions.Load() {
-		if v := l.versions[name]; v != nil && (l.takes == 0 || v.inputType == l.takes) && v.ready() {
-			if l.current != nil {
-				l.current.backlog.passedOver()
+		if v := l.versions[name].held(); v != nil && (l.takes == 0 || v.inputType == l.takes) && v.ready() {
+			if current != nil {
+				current.backlog.passedOver()
 			}
 			return v, true
 		}
 	}
-	return l.current, false
+	return current, false
 }
 
 // ready says whether the version has a replica, or can have one at once.

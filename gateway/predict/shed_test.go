@@ -12,7 +12,7 @@ import (
 
 // press makes a version look short of capacity to who can do without it.
 func (r *rig) press(id serving.ModelID) {
-	b := (*r.p.backlogs.Load())[id]
+	b := (*r.p.backlogs.Load())[serving.Definition{ModelID: id}]
 	b.ration.allow(newAsker("other", 1, 1).app, slo, slo, time.Now())
 	b.ration.mu.Lock()
 	b.ration.rate, b.ration.apps = 0, map[string]*allowance{"app": {at: time.Now()}}

@@ -70,7 +70,9 @@ func TestANewReplicaIsNotFlooded(t *testing.T) {
 	})
 }
 
-func (r *rig) backlog(id serving.ModelID) *backlog { return (*r.p.backlogs.Load())[id] }
+func (r *rig) backlog(id serving.ModelID) *backlog {
+	return (*r.p.backlogs.Load())[serving.Definition{ModelID: id}]
+}
 
 // Two replicas take twice as many, also when the second comes later.
 func TestEachNewReplicaTakesSome(t *testing.T) {

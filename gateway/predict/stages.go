@@ -22,7 +22,7 @@ type stages struct {
 	usage   []*usage.Counter // by stage
 }
 
-func (p *Predictor) compileStages(a *app, cat *serving.Catalog, backlogs map[serving.ModelID]*backlog) *stages {
+func (p *Predictor) compileStages(a *app, cat *serving.Catalog, backlogs map[serving.Definition]*backlog) *stages {
 	if len(a.Stages) == 0 {
 		return nil
 	}

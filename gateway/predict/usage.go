@@ -16,8 +16,8 @@ type reported struct {
 func (p *Predictor) TakeUsage() (revision uint64, counted []serving.Usage) {
 	p.mu.Lock() // a count belongs to a catalog
 	defer p.mu.Unlock()
-	for id, b := range *p.backlogs.Load() {
-		key := serving.UsageKey{ModelID: id}
+	for d, b := range *p.backlogs.Load() {
+		key := serving.UsageKey{ModelID: d.ModelID}
 		if u := b.usage.Take(key); !u.Empty() {
 			counted = append(counted, u)
 		}

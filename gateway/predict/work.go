@@ -163,7 +163,7 @@ func (w *work) pinned() (*version, error) {
 		return nil, nil
 	case 1:
 		l := w.app.models[0]
-		v := l.versions[w.q.Version]
+		v := l.versions[w.q.Version].held()
 		if v == nil {
 			return nil, &serving.QueryError{Cause: "Requested version: " + w.q.Version + " does not exist for model: " + l.name}
 		}

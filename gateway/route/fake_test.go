@@ -51,7 +51,7 @@ func bubble(t *testing.T, run func(r *rig)) {
 		if n := r.open.Load(); n != 0 {
 			t.Errorf("%d connections are open after Run", n)
 		}
-		if r.table.Group(v1).Len() != 0 || len(r.table.Replicas()) != 0 {
+		if r.table.Group(serving.Definition{ModelID: v1}).Len() != 0 || len(r.table.Replicas()) != 0 {
 			t.Error("the table lists replicas after Run")
 		}
 	})
@@ -276,7 +276,7 @@ func (in *inbox) one() rpc.Answer {
 // target is the only ready replica of a version.
 func (r *rig) target(id serving.ModelID) *Target {
 	r.Helper()
-	g := r.table.Group(id)
+	g := r.table.Group(serving.Definition{ModelID: id})
 	if g.Len() != 1 {
 		r.Fatalf("%d replicas of %v are ready, want 1", g.Len(), id)
 	}

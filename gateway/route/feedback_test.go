@@ -37,7 +37,7 @@ func TestFeedbackGoesToEveryReadyReplica(t *testing.T) {
 		first.announce(ready(7, v1))
 		second.announce(ready(3, v1))
 		loading.announce(rpc.Announcement{ID: 1, State: rpc.StateLoading, Model: v1})
-		group := r.table.Group(v1)
+		group := r.table.Group(serving.Definition{ModelID: v1})
 		want := []rpc.Feedback{label(1, "ann"), label(2, "bob")}
 		if n := group.Feedback(want...); n != 2 {
 			t.Errorf("it was sent to %d replicas, want 2", n)
@@ -70,7 +70,7 @@ func TestFeedbackForNobody(t *testing.T) {
 	}
 	bubble(t, func(r *rig) {
 		s, _ := r.connected()
-		if n := r.table.Group(v1).Feedback(); n != 0 {
+		if n := r.table.Group(serving.Definition{ModelID: v1}).Feedback(); n != 0 {
 			t.Errorf("no feedback was sent to %d", n)
 		}
 		synctest.Wait()
@@ -90,7 +90,7 @@ func TestFeedbackForAReplicaThatDoesNotReadIsBounded(t *testing.T) {
 		large := rpc.Feedback{Input: rpc.AppendPayload(nil, serving.Value{DType: serving.Opaque, Data: noise}), Label: label(1, "").Label}
 		sent := 0
 		for range 100 {
-			sent += r.table.Group(v1).Feedback(large)
+			sent += r.table.Group(serving.Definition{ModelID: v1}).Feedback(large)
 			synctest.Wait()
 		}
 		if most := feedbackAhead/100_000 + 3; sent < 1 || sent > most {
@@ -101,7 +101,7 @@ func TestFeedbackForAReplicaThatDoesNotReadIsBounded(t *testing.T) {
 		if len(s.taught) != sent {
 			t.Errorf("%d arrived of %d", len(s.taught), sent)
 		}
-		if n := r.table.Group(v1).Feedback(large); n != 1 {
+		if n := r.table.Group(serving.Definition{ModelID: v1}).Feedback(large); n != 1 {
 			t.Error("it gets none though it reads again")
 		}
 	})

@@ -17,12 +17,12 @@ type refusal struct {
 	at  time.Time
 }
 
-// Load asks a replica of the first of the hosts that has one to hold a version: the one
-// that the version belongs to, of those that have not just said that they cannot. Where it
+// Load asks a replica of the host to hold a version: the one that the version belongs to,
+// of those that have not just said that they cannot. Where it
 // is held already, nobody is asked; with more, one is that does not hold it. It says
 // whether one holds it or was asked. The replica announces the version when it is ready.
-func (t *Table) Load(hosts []serving.ModelID, v rpc.Load, more bool, now time.Time) bool {
-	group := t.anyOf(hosts)
+func (t *Table) Load(host serving.Definition, v rpc.Load, more bool, now time.Time) bool {
+	group := t.Group(host)
 	if group.Len() == 0 {
 		return false
 	}
@@ -46,28 +46,16 @@ func (t *Table) Load(hosts []serving.ModelID, v rpc.Load, more bool, now time.Ti
 	}
 }
 
-// Hosted says whether a replica of the hosts is ready to hold versions.
-func (t *Table) Hosted(hosts []serving.ModelID) bool { return t.anyOf(hosts).Len() > 0 }
-
-func (t *Table) anyOf(hosts []serving.ModelID) *Group {
-	for _, id := range hosts {
-		if g := t.Group(id); g.Len() > 0 {
-			return g
-		}
-	}
-	return nil
-}
-
-// Refusals are what the ready replicas of the hosts have said lately about a version that they
+// Refusals are what the ready replicas of the host have said lately about a version that they
 // cannot hold: the newest reason, when it was said, and whether all have one.
-func (t *Table) Refusals(hosts []serving.ModelID, id serving.ModelID, now time.Time) (why string, at time.Time, all bool) {
-	group := t.anyOf(hosts)
+func (t *Table) Refusals(host, held serving.Definition, now time.Time) (why string, at time.Time, all bool) {
+	group := t.Group(host)
 	if group.Len() == 0 {
 		return "", at, false
 	}
 	all = true
 	for _, target := range group.targets {
-		switch no, said := target.replica.refusal(id, now); {
+		switch no, said := target.replica.refusal(held, now); {
 		case !said:
 			all = false
 		case no.at.After(at):
@@ -78,10 +66,10 @@ func (t *Table) Refusals(hosts []serving.ModelID, id serving.ModelID, now time.T
 }
 
 // refusal is the replica's word that it cannot hold a version, if that counts.
-func (r *replica) refusal(id serving.ModelID, now time.Time) (no refusal, said bool) {
+func (r *replica) refusal(d serving.Definition, now time.Time) (no refusal, said bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	no, said = r.refused[id]
+	no, said = r.refused[d]
 	return no, said && now.Sub(no.at) < refusedFor
 }
 
@@ -96,12 +84,12 @@ const (
 
 // hold asks the replica to hold a version, unless it does or cannot.
 func (r *replica) hold(v rpc.Load, now time.Time) holding {
-	_, refused := r.refusal(v.Model, now)
+	_, refused := r.refusal(v.Definition(), now)
 	r.mu.Lock()
 	conn := r.conn
 	ready := false
 	for _, a := range r.models {
-		ready = ready || a.Model == v.Model && a.State == rpc.StateReady
+		ready = ready || a.Definition() == v.Definition() && a.State == rpc.StateReady
 	}
 	r.mu.Unlock()
 	switch {

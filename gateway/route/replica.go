@@ -38,13 +38,13 @@ type replica struct {
 	token   []byte     // to show when connecting
 	conn    *rpc.Conn  // nil while not connected
 	models  map[uint32]rpc.Announcement
-	refused map[serving.ModelID]refusal // versions that it was asked to hold, and lately could not
+	refused map[serving.Definition]refusal // versions that it was asked to hold, and lately could not
 }
 
 func newReplica(e serving.Endpoint, name string, dial func(context.Context, string) (net.Conn, error), log *slog.Logger, changed func()) *replica {
 	r := &replica{
 		endpoint: e, token: e.Token, name: name, dial: dial, log: log.With("replica", e.Replica), changed: changed,
-		load: load{known: time.Now()}, models: map[uint32]rpc.Announcement{}, refused: map[serving.ModelID]refusal{},
+		load: load{known: time.Now()}, models: map[uint32]rpc.Announcement{}, refused: map[serving.Definition]refusal{},
 	}
 	r.questions = questions{load: &r.load, open: map[uint64]question{}}
 	return r
@@ -121,7 +121,7 @@ func (r *replica) sweep(ctx context.Context) {
 // disconnected fails everything that was in flight. By then no group has the replica.
 func (r *replica) disconnected(why error) {
 	r.mu.Lock()
-	r.models, r.refused = map[uint32]rpc.Announcement{}, map[serving.ModelID]refusal{}
+	r.models, r.refused = map[uint32]rpc.Announcement{}, map[serving.Definition]refusal{}
 	r.mu.Unlock()
 	r.changed()
 	r.mu.Lock()
@@ -159,7 +159,7 @@ func (r *replica) announced(f rpc.Frame) error {
 			continue
 		}
 		r.models[a.ID] = a
-		delete(r.refused, a.Model)
+		delete(r.refused, a.Definition())
 	}
 	r.mu.Unlock()
 	r.changed()
@@ -172,9 +172,9 @@ func (r *replica) refuses(a rpc.Announcement, now time.Time) {
 	if a.Reason == "" {
 		return
 	}
-	maps.DeleteFunc(r.refused, func(_ serving.ModelID, no refusal) bool { return now.Sub(no.at) >= refusedFor })
+	maps.DeleteFunc(r.refused, func(_ serving.Definition, no refusal) bool { return now.Sub(no.at) >= refusedFor })
 	if len(r.refused) < maxRefused {
-		r.refused[a.Model] = refusal{a.Reason, now}
+		r.refused[a.Definition()] = refusal{a.Reason, now}
 	}
 }
 

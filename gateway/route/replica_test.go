@@ -52,7 +52,7 @@ func TestAnnouncementsDecideWhoIsAsked(t *testing.T) {
 		s, _ := t.connected()
 		lens := func(one, two int) {
 			t.Helper()
-			if a, b := t.table.Group(v1).Len(), t.table.Group(v2).Len(); a != one || b != two {
+			if a, b := t.table.Group(serving.Definition{ModelID: v1}).Len(), t.table.Group(serving.Definition{ModelID: v2}).Len(); a != one || b != two {
 				t.Fatalf("%d and %d replicas are ready, want %d and %d", a, b, one, two)
 			}
 		}
@@ -135,7 +135,7 @@ func TestTheConnectionComesBackAndNothingOldWithIt(t *testing.T) {
 		s.kill()
 		s = t.accept(host)
 		synctest.Wait()
-		if t.table.Group(v1).Len() != 0 {
+		if t.table.Group(serving.Definition{ModelID: v1}).Len() != 0 {
 			t.Fatal("the old connection's announcement is still in force")
 		}
 		s.announce(ready(7, v1))
@@ -339,7 +339,7 @@ func TestASilentPeerIsGivenUp(t *testing.T) {
 		if a := in.one(); a.Status != rpc.StatusContainer || !strings.Contains(string(a.Message), "silent") {
 			t.Errorf("it ended with %v %q", a.Status, a.Message)
 		}
-		if t.table.Group(v1).Len() != 0 {
+		if t.table.Group(serving.Definition{ModelID: v1}).Len() != 0 {
 			t.Error("it is still asked")
 		}
 	})
@@ -355,7 +355,7 @@ func TestAskingWhileConnectionsComeAndGo(t *testing.T) {
 		go func() {
 			defer close(asking)
 			for ctx.Err() == nil {
-				if target := t.table.Group(v1).Pick(nil, time.Now()); target != nil {
+				if target := t.table.Group(serving.Definition{ModelID: v1}).Pick(nil, time.Now()); target != nil {
 					if _, failure := target.Ask(count, &rpc.Ask{Budget: time.Second}, serving.Input{Type: serving.Doubles}); failure == nil {
 						count.asked++
 					}

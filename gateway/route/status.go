@@ -15,7 +15,7 @@ type Status struct {
 	Addr      string
 	Connected bool
 	Ejected   bool
-	Models    []serving.ModelID // ready ones
+	Models    []serving.Definition // ready ones
 	InFlight  int
 	Wait      time.Duration // as last reported
 	Latency   time.Duration // moving average
@@ -42,7 +42,7 @@ func (r *replica) status() Status {
 	}
 	for _, a := range r.models {
 		if a.State == rpc.StateReady {
-			s.Models = append(s.Models, a.Model)
+			s.Models = append(s.Models, a.Definition())
 		}
 	}
 	return s

@@ -35,7 +35,7 @@ type Table struct {
 }
 
 // groups are an immutable snapshot of who serves what.
-type groups map[serving.ModelID]*Group
+type groups map[serving.Definition]*Group
 
 // running is a replica with the goroutine that keeps its connection.
 type running struct {
@@ -58,8 +58,9 @@ func dialTCP(ctx context.Context, addr string) (net.Conn, error) {
 	return dialer.DialContext(ctx, "tcp", addr)
 }
 
-// Group is the ready replicas of a model version; nil when there are none.
-func (t *Table) Group(id serving.ModelID) *Group { return (*t.groups.Load())[id] }
+// Group is the ready replicas that run a model version as it is defined; nil when there
+// are none.
+func (t *Table) Group(d serving.Definition) *Group { return (*t.groups.Load())[d] }
 
 // Run follows the resolver until ctx ends, then closes all connections.
 func (t *Table) Run(ctx context.Context) error {
@@ -160,10 +161,11 @@ func (t *Table) rebuildLocked() {
 			if a.State != rpc.StateReady || a.Stage != "" {
 				continue
 			}
-			g := next[a.Model]
+			d := a.Definition()
+			g := next[d]
 			if g == nil {
 				g = &Group{}
-				next[a.Model] = g
+				next[d] = g
 			}
 			g.targets = append(g.targets, &Target{replica: r.replica, model: a.ID})
 		}

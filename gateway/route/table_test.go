@@ -26,11 +26,11 @@ func TestTheTableFollowsTheList(t *testing.T) {
 			t.Helper()
 			synctest.Wait()
 			list := t.table.Replicas()
-			if len(list) != len(names) || t.table.Group(v1).Len() != len(names) {
-				t.Fatalf("%d replicas and %d ready, want %v", len(list), t.table.Group(v1).Len(), names)
+			if len(list) != len(names) || t.table.Group(serving.Definition{ModelID: v1}).Len() != len(names) {
+				t.Fatalf("%d replicas and %d ready, want %v", len(list), t.table.Group(serving.Definition{ModelID: v1}).Len(), names)
 			}
 			for i, st := range list {
-				if st.Replica != names[i] || !st.Connected || len(st.Models) != 1 || st.Models[0] != v1 {
+				if st.Replica != names[i] || !st.Connected || len(st.Models) != 1 || st.Models[0].ModelID != v1 {
 					t.Errorf("replica %d is %+v, want %s", i, st, names[i])
 				}
 			}
@@ -72,12 +72,12 @@ func TestALeavingReplicaAnswersWhatItHas(t *testing.T) {
 		s, target := t.connected()
 		in, number := t.ask(target, time.Minute)
 		t.resolve()
-		if t.table.Group(v1).Len() != 0 {
+		if t.table.Group(serving.Definition{ModelID: v1}).Len() != 0 {
 			t.Fatal("it is still asked")
 		}
 		time.Sleep(59 * time.Second)
 		s.announce(ready(8, v1)) // too late
-		if t.table.Group(v1).Len() != 0 {
+		if t.table.Group(serving.Definition{ModelID: v1}).Len() != 0 {
 			t.Fatal("it is asked again")
 		}
 		s.reply(rpc.ReplyHead{Batch: number}, 0, output(1))
@@ -113,7 +113,7 @@ func TestChangesAreTold(t *testing.T) {
 		t.table.Changed = func() {
 			mu.Lock()
 			defer mu.Unlock()
-			if n := t.table.Group(v1).Len(); len(told) == 0 || told[len(told)-1] != n {
+			if n := t.table.Group(serving.Definition{ModelID: v1}).Len(); len(told) == 0 || told[len(told)-1] != n {
 				told = append(told, n)
 			}
 		}
@@ -150,7 +150,7 @@ type witness struct {
 
 func (w *witness) Answered(*Target, *rpc.Answer, time.Duration) {
 	w.answers++
-	w.replicas += w.table.Group(v1).Len()
+	w.replicas += w.table.Group(serving.Definition{ModelID: v1}).Len()
 }
 
 // A replica that moves is a new one at the new address; the old connection answers
@@ -191,7 +191,7 @@ func TestRunEndsWithEverything(t *testing.T) {
 		defer held.Close()
 		t.listen("full") // never accepts: the dial hangs
 		t.resolve("a", "leaving", "mute", "nobody", "full")
-		for _, target := range t.table.Group(v1).targets {
+		for _, target := range t.table.Group(serving.Definition{ModelID: v1}).targets {
 			if target.Replica() == "leaving" {
 				_, _ = t.ask(target, time.Minute)
 			}
@@ -287,13 +287,13 @@ func loopback(t testing.TB) (target *Target, stop func()) {
 	table := NewTable("gateway-1", fixed{{Replica: "a", Addr: ln.Addr().String()}}, slog.New(slog.DiscardHandler))
 	all.Go(func() { _ = table.Run(ctx) })
 	stop = func() { cancel(); ln.Close(); all.Wait() }
-	for deadline := time.Now().Add(10 * time.Second); table.Group(v1).Len() == 0; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Second); table.Group(serving.Definition{ModelID: v1}).Len() == 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			stop()
 			t.Fatal("the replica is not ready within 10 s")
 		}
 	}
-	return table.Group(v1).Pick(nil, time.Now()), stop
+	return table.Group(serving.Definition{ModelID: v1}).Pick(nil, time.Now()), stop
 }
 
 // fixed is a resolver whose list never changes.

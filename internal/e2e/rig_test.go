@@ -108,7 +108,7 @@ func listen(t testing.TB) net.Listener {
 // ready waits until n replicas of a version are ready.
 func (r *rig) ready(id serving.ModelID, n int) {
 	r.t.Helper()
-	eventually(r.t, func() bool { return r.table.Group(id).Len() == n })
+	eventually(r.t, func() bool { return r.table.Group(serving.Definition{ModelID: id}).Len() == n })
 }
 
 // eventually waits for something that other goroutines bring about.

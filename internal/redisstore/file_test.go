@@ -48,12 +48,13 @@ func sameSnapshot(t testing.TB, a, b *snapshot) bool {
 
 func TestFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "snapshot")
+	saved := example(t)
 	for range 2 {
-		if err := saveFile(path, example(t)); err != nil {
+		if err := saveFile(path, saved); err != nil {
 			t.Fatal(err)
 		}
 		got, err := loadFile(path, slog.New(slog.DiscardHandler))
-		if err != nil || !sameSnapshot(t, got, example(t)) {
+		if err != nil || !sameSnapshot(t, got, saved) {
 			t.Fatalf("got %+v and error %v", got, err)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // Change is one change of a catalog, as the API asks for it: PutApp, DeleteApp,
-// PutVersion, DeleteVersion, DeleteModel, Link, Unlink, SetCurrent, SetServing, SetScale,
+// PutVersion, Renew, DeleteVersion, DeleteModel, Link, Unlink, SetCurrent, SetServing, SetScale,
 // SetPin, AddKey, RevokeKey, PutStream, DeleteStream, SuspendStream, ResumeStream or
 // Import; or one of these Signed.
 type Change interface {
@@ -68,10 +68,12 @@ func (c DeleteApp) apply(d *draft) error {
 
 // PutVersion registers a model version and makes it the current one. A version
 // is immutable: to put it again with the same definition changes nothing, and
-// with another one fails with ErrExists.
+// with another one fails with ErrExists, which says what differs, unless it is to
+// replace the version.
 type PutVersion struct {
 	Version     serving.Version // Origin is ignored: a new version is the API's
 	KeepCurrent bool            // leave the current version of the model as it is
+	Replace     bool            // the version of that name, if there is one
 }
 
 func (c PutVersion) apply(d *draft) error {
@@ -85,8 +87,9 @@ func (c PutVersion) apply(d *draft) error {
 			return nil
 		case old.Prepared && completes(v, old):
 			return d.complete(old, v, !c.KeepCurrent)
+		case !c.Replace:
+			return redefined(v.ModelID, differing(old, v))
 		}
-		return fmt.Errorf("version %q of model %q %w with another definition; versions are immutable, so use a new one", v.Version, v.Model, ErrExists)
 	}
 	d.putVersion(v)
 	if !c.KeepCurrent {
@@ -111,6 +114,24 @@ func (d *draft) complete(prepared, v *serving.Version, current bool) error {
 	if current {
 		d.setCurrent(own.ModelID)
 	}
+	return nil
+}
+
+// Renew makes a new generation of a version that is registered as before: what its
+// container is made from has changed. A version that is another generation already stays.
+type Renew struct{ Old serving.Definition }
+
+func (c Renew) apply(d *draft) error {
+	old := d.Version(c.Old.ModelID)
+	if old == nil {
+		return versionNotFound(c.Old.Model, c.Old.Version)
+	}
+	if old.Generation != c.Old.Generation {
+		return nil
+	}
+	v := *old
+	v.Generation = serving.NewGeneration()
+	d.changeModel(v.Model).Versions[v.Version] = &v
 	return nil
 }
 

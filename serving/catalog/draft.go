@@ -97,7 +97,14 @@ func (d *draft) changeModel(name string) *serving.Model {
 	return &m
 }
 
+// putVersion puts a version in place of the one of its name, if there is one. It gives it
+// a generation of its own if what it answers may be something else than before.
 func (d *draft) putVersion(v *serving.Version) {
+	if old := d.Version(v.ModelID); old != nil && len(Redefined(old, v)) == 0 {
+		v.Generation = old.Generation
+	} else {
+		v.Generation = serving.NewGeneration()
+	}
 	d.changeModel(v.Model).Versions[v.Version] = v
 }
 

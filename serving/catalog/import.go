@@ -8,6 +8,7 @@ type Import struct {
 	Versions []serving.Version
 	Current  map[string]string
 	Keep     bool    // what an earlier file defined and this one does not stays
+	Replace  bool    // versions may be redefined under their names
 	Report   *Report // gets what was done; may be nil
 }
 

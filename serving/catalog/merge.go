@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -14,7 +15,8 @@ import (
 // on, or cat itself where the file changes nothing. It keeps these rules:
 //
 //   - What the file defines replaces what is stored under the same name, links
-//     included, and is the file's from then on.
+//     included, and is the file's from then on. A version whose answers may be others
+//     than before is a new generation of it.
 //   - What an earlier file defined and this one does not is removed. What was
 //     made through the API is never removed.
 //   - The current version of a model is the one given in current. For a model of
@@ -26,7 +28,7 @@ import (
 // The file as a whole must be right: an object that is listed twice or breaks a
 // rule of serving fails the merge with ErrInvalid, and nothing is merged.
 func Merge(cat *serving.Catalog, apps []serving.App, versions []serving.Version, current map[string]string) (*serving.Catalog, Report, error) {
-	d, report, err := merged(cat, Import{Apps: apps, Versions: versions, Current: current})
+	d, report, err := merged(cat, Import{Apps: apps, Versions: versions, Current: current, Replace: true})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -51,6 +53,9 @@ func merged(cat *serving.Catalog, c Import) (*draft, Report, error) {
 		return nil, nil, invalid(err)
 	}
 	m := merge{draft: newDraft(cat), file: f, keep: c.Keep}
+	if err := m.checkVersions(c.Replace); err != nil {
+		return nil, nil, err
+	}
 	m.mergeVersions()
 	if err := m.mergeCurrent(); err != nil {
 		return nil, nil, invalid(err)
@@ -58,6 +63,21 @@ func merged(cat *serving.Catalog, c Import) (*draft, Report, error) {
 	m.mergeApps()
 	m.dropBrokenLinks()
 	return m.draft, m.report, nil
+}
+
+// checkVersions says which versions would be redefined though they may not be.
+func (m *merge) checkVersions(replace bool) error {
+	var errs []error
+	for _, id := range slices.SortedFunc(maps.Keys(m.file.versions), serving.ModelID.Compare) {
+		v, old := m.file.versions[id], m.Version(id)
+		if old == nil || replace {
+			continue
+		}
+		if fields := Redefined(old, v); len(fields) > 0 {
+			errs = append(errs, redefined(id, fields))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // mergeVersions puts first and deletes then, so that no model disappears, with
@@ -75,6 +95,9 @@ func (m *merge) mergeVersions() {
 		}
 		m.putVersion(v)
 		m.report.took(describe(id), was, same, slog.LevelWarn)
+		if old != nil && old.Generation != v.Generation {
+			m.report.warn("%s is redefined, and so a new generation of it, whose replicas start anew: %s", describe(id), sentence(Redefined(old, v)))
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Models)) {
 		m.deleteStaleVersions(m.Models[name])

@@ -39,7 +39,8 @@ func roundTrip[T any](v T) (*T, error) {
 	return own, json.Unmarshal(b, own)
 }
 
-// sameApp and sameVersion compare definitions: who made them does not count.
+// sameApp and sameVersion compare what was asked for: who made them does not count, and
+// the generation is the catalog's.
 func sameApp(a, b *serving.App) bool {
 	x := *a
 	x.Origin = b.Origin
@@ -48,6 +49,6 @@ func sameApp(a, b *serving.App) bool {
 
 func sameVersion(a, b *serving.Version) bool {
 	x := *a
-	x.Origin = b.Origin
+	x.Origin, x.Generation = b.Origin, b.Generation
 	return reflect.DeepEqual(&x, b)
 }

