@@ -293,7 +293,7 @@ func TestSourceIsWatched(t *testing.T) {
 	in.until("the restart", func() bool {
 		return strings.Contains(in.output(), "source changed") && fmt.Sprint(in.descendants()) != before
 	})
-	in.until("a prediction after the restart", func() bool { return !in.ask(`{"input": [1], "no_cache": true}`).Default })
+	in.until("a prediction after the restart", func() bool { return !in.ask(`{"input": [1]}`).Default })
 }
 
 func TestADataDirectoryHasOneOwner(t *testing.T) {

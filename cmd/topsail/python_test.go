@@ -103,8 +103,17 @@ func TestAnEditedPythonModelIsRestarted(t *testing.T) {
 	dir := t.TempDir()
 	writeModel(t, dir, moodyModel)
 	in := start(t, dir, pythonConfig(t, dir), "--watch").ready()
+	if got := in.ask(`{"input": "hello"}`).Output; got != "HELLO" { // which is in the cache now
+		t.Fatalf("before the edit it is %v", got)
+	}
 	writeModel(t, dir, strings.ReplaceAll(moodyModel, "text.upper()", `text + "!"`))
+	in.until("that the edit is noticed", func() bool { return strings.Contains(in.output(), "source changed") })
+	var after answer
 	in.until("an answer of the new source", func() bool {
-		return in.ask(`{"input": "hello", "no_cache": true}`).Output == "hello!"
+		after = in.ask(`{"input": "hello"}`)
+		return !after.Default
 	})
+	if after.Output != "hello!" {
+		t.Errorf("after the edit it is %v", after.Output)
+	}
 }

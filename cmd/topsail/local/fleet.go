@@ -27,7 +27,8 @@ type fleet struct {
 	runtime  []string                   // the command that runs a bundle, without which
 	bundles  func(digest string) string // where a bundle is
 	shelf    *shelf.Shelf               // of the bundles that hosts load
-	watch    bool                       // restart models when their source changes
+	watch    bool                       // make a new generation of models whose source changes
+	renew    func(context.Context, serving.Definition) error
 	registry *local.Registry
 	metrics  *sidecar.Metrics
 	demand   *demand.Meter
@@ -157,9 +158,13 @@ func (f *fleet) replace(j *job, v *serving.Version) {
 }
 
 func (f *fleet) replaceOne(j *job, i int, v *serving.Version) {
-	next := f.start(v)
-	next.before = j.members[i]
+	old, next := j.members[i], f.start(v)
 	j.members[i] = next
+	if old.model.Generation != v.Generation { // nobody asks it any more
+		old.stop()
+		return
+	}
+	next.before = old
 	f.running.Go(func() {
 		defer f.replaced(next)
 		select {
@@ -212,7 +217,8 @@ func (f *fleet) run(ctx context.Context, m *member) {
 	defer watching.Wait()
 	defer m.stop() // the watching, too
 	if f.watch {
-		watching.Go(func() { watchSource(ctx, m.model, f.dataDir, m.log, m.restart) })
+		w := newSourceWatch(m.model, f.dataDir, f.renew, m.log) // of the source that the container is about to read
+		watching.Go(func() { w.run(ctx) })
 	}
 	if err := m.replica.run(ctx); err != nil {
 		m.log.Error("replica ended", "replica", m.name, "err", err)

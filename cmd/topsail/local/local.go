@@ -95,6 +95,10 @@ func Run(ctx context.Context, cfg *config.Config, opt Options) error {
 	if fleet.shelf, err = openShelf(cfg.DataDir, bundles.Path); err != nil {
 		return err
 	}
+	fleet.renew = func(ctx context.Context, old serving.Definition) error {
+		_, err := store.Apply(ctx, catalog.Signed{Change: catalog.Renew{Old: old}, By: serving.Author{Who: "watch"}}, 0)
+		return err
+	}
 	fleet.registry, fleet.metrics, fleet.demand, fleet.log = registry, sidecar.NewMetrics(base.Metrics), served, opt.Log
 	view := &view{store: store, gateway: edge, fleet: fleet, addr: listeners.gateway.Addr().String()}
 	decisions := local.NewDecisions()

@@ -17,30 +17,47 @@ const (
 	watchFiles = 5000 // of one model at most
 )
 
-// watchSource calls changed when a file of the model's source has changed and
-// then stayed as it is for one look, until ctx ends. It looks again and again
-// rather than asking the system for events: that works on every file system. The
-// data directory, which may stand beside the source, is left out.
-func watchSource(ctx context.Context, v *serving.Version, dataDir string, log *slog.Logger, changed func()) {
-	roots := v.Container.Watch
-	if len(roots) == 0 {
-		roots = []string{v.Container.Dir}
+// sourceWatch makes a new generation of a version when a file of its source has changed
+// and then stayed as it is for one look. It looks again and again rather than asking the
+// system for events: that works on every file system. The data directory, which may
+// stand beside the source, is left out.
+type sourceWatch struct {
+	version *serving.Version
+	roots   []string
+	dataDir string
+	loaded  uint64 // fingerprint of the source that the replica runs
+	renew   func(context.Context, serving.Definition) error
+	log     *slog.Logger
+}
+
+func newSourceWatch(v *serving.Version, dataDir string, renew func(context.Context, serving.Definition) error, log *slog.Logger) *sourceWatch {
+	w := &sourceWatch{version: v, roots: v.Container.Watch, dataDir: dataDir, renew: renew, log: log}
+	if len(w.roots) == 0 {
+		w.roots = []string{v.Container.Dir}
 	}
+	w.loaded = fingerprint(w.roots, dataDir)
+	return w
+}
+
+// run looks until ctx ends. What could not be stored is tried again.
+func (w *sourceWatch) run(ctx context.Context) {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
-	loaded := fingerprint(roots, dataDir)
-	last := loaded
+	last := w.loaded
 	for {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
 			return
 		}
-		now := fingerprint(roots, dataDir)
-		if now != loaded && now == last {
-			log.Info("source changed; restarting the model", "model", v.String())
-			loaded = now
-			changed()
+		now := fingerprint(w.roots, w.dataDir)
+		if now != w.loaded && now == last {
+			if err := w.renew(ctx, w.version.Definition()); err == nil {
+				w.loaded = now
+				w.log.Info("source changed; restarting the model", "model", w.version.String())
+			} else if ctx.Err() == nil {
+				w.log.Error("cannot restart the model; trying again", "model", w.version.String(), "err", err)
+			}
 		}
 		last = now
 	}
