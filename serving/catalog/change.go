@@ -82,6 +82,7 @@ func (c PutVersion) apply(d *draft) error {
 		return invalid(err)
 	}
 	if old := d.Version(v.ModelID); old != nil {
+		v.Pin = old.Pin // an operator's
 		switch {
 		case sameVersion(old, v):
 			return nil

@@ -125,7 +125,7 @@ func shown(value any) string {
 
 // redefined is why a version is not put in place of the one of its name.
 func redefined(id serving.ModelID, fields []Field) error {
-	return fmt.Errorf("%s %w with another definition, and versions are immutable: %s; use a new version name, or replace it (--replace, or \"replace\": true), which makes a new generation of it",
+	return fmt.Errorf("%s %w with another definition, and versions are immutable: %s; use a new version name, or replace it (--replace, in the API replace=true), which makes a new generation of it",
 		describe(id), ErrExists, sentence(fields))
 }
 

@@ -34,8 +34,8 @@ func (d *deployment) run(ctx context.Context) (Acknowledgement, error) {
 		case !ours && !(d.model.Kind == bundleKind && versions[at].Bundle == "sha256:"+d.model.sum()):
 			return ack, poisoned(Conflict, "version %q of model %q exists, and was not made by a stream: use a new version", d.model.Version, d.model.Name)
 		case ours && made.content != d.origin.content:
-			return ack, poisoned(Conflict, "version %q of model %q exists with another content, by the update %s: versions are immutable, so use a new one",
-				d.model.Version, d.model.Name, made.update)
+			return ack, poisoned(Conflict, "version %q of model %q exists with another content, by the update %s (%s, and this one has %s): versions are immutable, so use a new one, or delete that one first",
+				d.model.Version, d.model.Name, made.update, made.content, d.origin.content)
 		case !ours || !made.same(d.origin):
 			ack.Outcome = Unchanged
 			if d.linked {

@@ -46,7 +46,7 @@ func plainCatalog(t *testing.T, text []byte) string {
 		doc.Apps[i].Origin = ""
 	}
 	for i := range doc.Versions {
-		doc.Versions[i].Origin = ""
+		doc.Versions[i].Origin, doc.Versions[i].Generation = "", ""
 		if b := doc.Versions[i].Batch; b == nil {
 			doc.Versions[i].Batch = &Batch{Strategy: "aimd"}
 		}
@@ -87,6 +87,25 @@ func TestImport(t *testing.T) {
 		`{"currnt":{}}`:         `\"currnt\" is unknown`,
 	} {
 		expectCode(t, w.ask("POST", "/catalog", body), 400, "invalid", says)
+	}
+}
+
+// A version may become something else only where that was said.
+func TestImportReplaces(t *testing.T) {
+	w := having(t)
+	was := w.cat.Models["m"].Versions["1"].Generation
+	other := `{"versions":[{"model":"m","version":"1","input_type":"d","command":["python","other.py"],"env":{"TOKEN":"s3cret-2"}}]}`
+	expectCode(t, w.ask("POST", "/catalog", other), 409, "exists", `container.command was [\"python\",\"m.py\"] and is [\"python\",\"other.py\"], container.env.TOKEN has another secret`, "--replace")
+	expectCode(t, w.ask("POST", "/catalog?dry_run=true", other), 409, "exists")
+	expect(t, w.ask("POST", "/catalog", strings.Replace(other, "{", `{"replace":true,`, 1)), 200, `"level":"warn"`, "a new generation")
+	v := w.cat.Models["m"].Versions["1"]
+	if v.Container.Command[1] != "other.py" || v.Generation == was {
+		t.Errorf("it is %+v", v)
+	}
+	labels := strings.Replace(other, `"input_type"`, `"labels":["x"],"input_type"`, 1)
+	expect(t, w.ask("POST", "/catalog", labels), 200)
+	if now := w.cat.Models["m"].Versions["1"]; len(now.Labels) != 1 || now.Generation != v.Generation {
+		t.Errorf("with other labels it is %+v", now)
 	}
 }
 

@@ -16,6 +16,7 @@ type Catalog struct {
 	Versions []Version         `json:"versions,omitzero"`
 	Current  map[string]string `json:"current,omitzero"` // version by model
 	Prune    bool              `json:"prune,omitempty"`
+	Replace  bool              `json:"replace,omitempty"`
 }
 
 const tomlType = "application/toml"

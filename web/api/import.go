@@ -31,6 +31,7 @@ type incoming struct {
 	versions []*serving.Version
 	current  map[string]string
 	keep     bool
+	replace  bool
 }
 
 func (a *api) applyCatalog(w http.ResponseWriter, r *http.Request) error {
@@ -85,7 +86,7 @@ func rehearsed(cat *serving.Catalog, plan change.Plan) (*serving.Catalog, error)
 
 // read is what the document brings in, as long as it is right in itself.
 func (doc Catalog) read() (*incoming, error) {
-	in := &incoming{current: doc.Current, keep: !doc.Prune}
+	in := &incoming{current: doc.Current, keep: !doc.Prune, replace: doc.Replace}
 	for _, d := range doc.Apps {
 		app, err := d.read()
 		if err != nil {
@@ -105,7 +106,7 @@ func (doc Catalog) read() (*incoming, error) {
 
 // bringIn plans the import, and reports in sentences what it does.
 func (a *api) bringIn(cat *serving.Catalog, in *incoming, report *catalog.Report) ([]catalog.Change, error) {
-	c := catalog.Import{Apps: in.apps, Current: in.current, Keep: in.keep}
+	c := catalog.Import{Apps: in.apps, Current: in.current, Keep: in.keep, Replace: in.replace}
 	for _, v := range in.versions {
 		complete, err := a.complete(cat, v)
 		if err != nil {

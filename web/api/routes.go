@@ -70,7 +70,7 @@ func (a *api) modelRoutes() []route {
 func (a *api) versionRoutes() []route {
 	return []route{
 		{"GET /models/{model}/versions", serving.RoleViewer, a.listVersions, false, ""},
-		{"POST /models/{model}/versions", serving.RoleDeployer, a.createVersion, true, dryRun + " keep_current"},
+		{"POST /models/{model}/versions", serving.RoleDeployer, a.createVersion, true, dryRun + " keep_current replace"},
 		{"GET /models/{model}/versions/{version}", serving.RoleViewer, a.getVersion, false, ""},
 		{"DELETE /models/{model}/versions/{version}", serving.RoleDeployer, a.deleteVersion, false, dryRun},
 		{"PUT /models/{model}/versions/{version}/scale", serving.RoleOperator, a.setScale, false, dryRun},

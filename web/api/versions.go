@@ -53,6 +53,10 @@ func (a *api) createVersion(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	replace, err := flag(r, "replace")
+	if err != nil {
+		return err
+	}
 	var doc Version
 	if err := readJSON(w, r, maxBody, &doc); err != nil {
 		return err
@@ -70,7 +74,7 @@ func (a *api) createVersion(w http.ResponseWriter, r *http.Request) error {
 		if err := v.scope.changesModel(v.cat, model); err != nil {
 			return nil, err
 		}
-		return a.putVersion(v.cat, version, keep)
+		return a.putVersion(v.cat, version, keep, replace)
 	}, func(before, after view) error {
 		status := http.StatusCreated
 		if before.cat.Version(version.ModelID) != nil {
@@ -83,13 +87,13 @@ func (a *api) createVersion(w http.ResponseWriter, r *http.Request) error {
 
 // putVersion plans to register a version, and to make it the current one unless keep.
 // One that is registered already as it is needs the latter alone.
-func (a *api) putVersion(cat *serving.Catalog, version *serving.Version, keep bool) ([]catalog.Change, error) {
+func (a *api) putVersion(cat *serving.Catalog, version *serving.Version, keep, replace bool) ([]catalog.Change, error) {
 	ready, err := a.complete(cat, version)
 	if err != nil {
 		return nil, err
 	}
 	keep = keep || ready.Prepared
-	changes := []catalog.Change{catalog.PutVersion{Version: *ready, KeepCurrent: keep}}
+	changes := []catalog.Change{catalog.PutVersion{Version: *ready, KeepCurrent: keep, Replace: replace}}
 	after, err := catalog.Apply(cat, changes[0], 0)
 	if err != nil {
 		return nil, err

@@ -44,7 +44,14 @@ func TestCreateVersion(t *testing.T) {
 		t.Errorf("created %s, shown %s", answer.Body, shown.Body)
 	}
 	expect(t, w.ask("POST", "/models/m/versions", fullVersion), 200)
-	expectCode(t, w.ask("POST", "/models/m/versions", `{"version":"v3","input_type":"d"}`), 409, "exists", "immutable")
+	other := `{"version":"v3","input_type":"d","command":["run","it"],"env":{"A":"c"}}`
+	expectCode(t, w.ask("POST", "/models/m/versions", other), 409, "exists", "immutable", "container.env.A has another secret", "replicas was 2 and is 1", "--replace")
+	expectCode(t, w.ask("POST", "/models/m/versions?dry_run=true", other), 409, "exists")
+	expect(t, w.ask("POST", "/models/m/versions?replace=true", other), 200, `"env":{"A":"c"}`, "!", want.Generation)
+	expect(t, w.ask("POST", "/models/m/versions?replace=true", other), 200)
+	if v := w.cat.Models["m"].Versions["v3"]; v.Generation == want.Generation || v.Container.Env["A"] != "c" {
+		t.Errorf("replaced it is %+v", v)
+	}
 	expect(t, w.ask("GET", "/models/m/versions", ""), 200, `"items":[{"model":"m","version":"1"`, `"version":"v3"`)
 	expectCode(t, w.ask("GET", "/models/none/versions", ""), 404, "not_found")
 	expectCode(t, w.ask("GET", "/models/m/versions/none", ""), 404, "not_found")

@@ -243,6 +243,8 @@ func TestPrepared(t *testing.T) {
 	}
 	if status, text := post(h, "add_model", with(newModel, "NO_CONTAINER", "me/image:1")); status != 400 || !strings.Contains(text, "already exists") {
 		t.Errorf("another image: %d %s", status, text)
+	} else if !strings.Contains(text, "container.image is") || !strings.Contains(text, "use a new version") {
+		t.Errorf("another image: it says %s", text)
 	}
 	if status, text := post(h, "add_model", with(with(newModel, `[]`, `["x"]`), "NO_CONTAINER", bundle)); status != 200 {
 		t.Fatalf("%d %s", status, text)

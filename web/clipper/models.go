@@ -3,6 +3,7 @@ package clipper
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -51,7 +52,7 @@ func (a *admin) addModel(ctx context.Context, r request) (string, error) {
 	done := "Successfully added model with name '" + v.Model + "' and input type '" + v.InputType.String() + "'"
 	return done, a.change(ctx, func(cat *serving.Catalog) ([]catalog.Change, error) {
 		if old := cat.Version(v.ModelID); old != nil && !old.Prepared {
-			return nil, refused("model with name '%s' and version '%s' already exists", v.Model, v.Version)
+			return nil, exists(old, v)
 		}
 		if err := checkLinked(cat, v); err != nil {
 			return nil, err
@@ -61,6 +62,16 @@ func (a *admin) addModel(ctx context.Context, r request) (string, error) {
 		}
 		return one(catalog.PutVersion{Version: *v}), nil
 	})
+}
+
+// exists refuses a version whose name is taken, in Clipper's words, and says what differs
+// if it is another one.
+func exists(old, v *serving.Version) error {
+	text := fmt.Sprintf("model with name '%s' and version '%s' already exists", v.Model, v.Version)
+	if fields := catalog.Redefined(old, v); len(fields) > 0 {
+		text += fmt.Sprintf(" as another one: %v; use a new version", fields)
+	}
+	return refusal(text)
 }
 
 func readVersion(r request) (*serving.Version, error) {

@@ -29,8 +29,14 @@ func ApplyCommand() *cobra.Command {
 	}
 	c.Flags().StringP("file", "f", "", "the configuration file")
 	c.Flags().Bool("prune", false, "delete what an earlier file brought in and this one does not have")
+	replaces(c)
 	deletes(c)
 	return single(c, apply)
+}
+
+// replaces gives a command the flag that lets a version become something else.
+func replaces(c *cobra.Command) {
+	c.Flags().Bool("replace", false, "let a version become something else under its name; its replicas start anew, and queries wait for them")
 }
 
 func apply(k *call) error {
@@ -46,7 +52,7 @@ func apply(k *call) error {
 	if err != nil {
 		return err
 	}
-	body.Prune = k.flag("prune")
+	body.Prune, body.Replace = k.flag("prune"), k.flag("replace")
 	r := create(body, "catalog")
 	would, raw, err := k.planned(r)
 	if err != nil {

@@ -35,6 +35,7 @@ func TestChanges(t *testing.T) {
 		{"model delete m", "DELETE /api/v1/models/m", ``, "model m is gone\n"},
 		{"model current m 2", "PUT /api/v1/models/m/current", `{"version":"2"}`, "m:2 is current; it gets the queries when a replica of it is ready\n"},
 		{"version create m:2 --bundle sha256:x --label a --replicas 0 --min 1 --max 4", "POST /api/v1/models/m/versions", `{"bundle":"sha256:x","labels":["a"],"replicas":0,"scale":{"min":1,"max":4},"version":"2"}`, "m:2 is registered; `topsail replica list --model m` shows its replicas\n"},
+		{"version create m 2 --replace --input-type ints -- ./serve", "POST /api/v1/models/m/versions?replace=true", `{"command":["./serve"],"input_type":"ints","version":"2"}`, "m:2 is registered; `topsail replica list --model m` shows its replicas\n"},
 		{"version create m 2 --keep-current --input-type ints --dir /srv --env A=b=c --batch-size 8 -- ./serve -x", "POST /api/v1/models/m/versions?keep_current=true", `{"batch":{"max_size":8},"command":["./serve","-x"],"dir":"/srv","env":{"A":"b=c"},"input_type":"ints","version":"2"}`, "m:2 is registered; `topsail replica list --model m` shows its replicas\n"},
 		{"version create m:2 --container-addr h:1", "POST /api/v1/models/m/versions", `{"container_addr":"h:1","protocol":"v1","version":"2"}`, "m:2 is registered; `topsail replica list --model m` shows its replicas\n"},
 		{"version delete m:1", "DELETE /api/v1/models/m/versions/1", ``, "m:1 is gone\n"},

@@ -36,6 +36,7 @@ func deployCommand() *cobra.Command {
 	runFlags(c)
 	f.String("version", "", "name of the version (default: the number after the highest)")
 	f.Bool("keep-current", false, "leave the current version")
+	replaces(c)
 	f.String("app", "", "let this app ask the model, and make it if it is not there")
 	f.Duration("slo", defaultSLO, "of an app that is made: time from receiving a query to its answer")
 	f.String("default", "", "of an app that is made: the answer when no model gave one in time")
@@ -129,9 +130,7 @@ func (d *deployment) register(members map[string]any) error {
 		return err
 	}
 	r := create(members, "models", d.id.Model, "versions")
-	if d.flag("keep-current") {
-		r.Query = url.Values{"keep_current": {"true"}}
-	}
+	r.Query = d.registration()
 	var err error
 	if d.raw, err = d.Do(d.ctx, &d.version, r); err != nil {
 		return err

@@ -23,6 +23,7 @@ func createVersion() *cobra.Command {
 	})
 	runFlags(c)
 	c.Flags().Bool("keep-current", false, "leave the current version")
+	replaces(c)
 	c.Flags().StringP("file", "f", "", "JSON of the version, as the API has it; flags win over it; - is standard input")
 	return verb(c, func(k *call) error {
 		own, command := k.split()
@@ -44,11 +45,20 @@ func createVersion() *cobra.Command {
 			return err
 		}
 		r := create(body, "models", id.Model, "versions")
-		if k.flag("keep-current") {
-			r.Query = url.Values{"keep_current": {"true"}}
-		}
+		r.Query = k.registration()
 		return k.change(r, "%v is registered; `topsail replica list --model %s` shows its replicas", id, id.Model)
 	})
+}
+
+// registration is how a version is registered, as the query has it.
+func (k *call) registration() url.Values {
+	query := url.Values{}
+	for flag, name := range map[string]string{"keep-current": "keep_current", "replace": "replace"} {
+		if k.flag(flag) {
+			query.Set(name, "true")
+		}
+	}
+	return query
 }
 
 // split divides the arguments where -- stood.

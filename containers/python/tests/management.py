@@ -170,9 +170,9 @@ class Management:
         self._model(model)
         return 200, self._page(sorted(self.versions[model]), query, lambda v: self._version(model, v))
 
-    def createVersion(self, model, body=None, keep_current=False, **query):
+    def createVersion(self, model, body=None, keep_current=False, replace=False, **query):
         name = body["version"]
-        if name in self.versions.get(model, {}):
+        if name in self.versions.get(model, {}) and not replace:
             raise Refusal(409, "exists", f"{model}:{name} exists")
         if body.get("image"):
             raise Refusal(400, "invalid", "local mode runs no Docker images: deploy a bundle, or use a cluster")

@@ -152,7 +152,7 @@ def test_requirements_that_are_given_count(deploy, management, quick):
 
 
 def test_terms_that_nobody_knows(deploy):
-    with pytest.raises(TypeError, match="deployers do not take 'replicsa': they take version, requirements"):
+    with pytest.raises(TypeError, match="deployers do not take 'replicsa': they take version, replace"):
         deploy("f", double, example=[1.0], replicsa=2)
 
 
@@ -208,6 +208,11 @@ def test_versions_by_name(deploy, management, quick):
         DeployFailed, match="sum:v1 is there with other content, and versions do not change: leave version="
     ):
         deploy("sum", clerk.total, example=[1.5], version="v1")
+    before = management.versions["sum"]["v1"]["bundle"]
+    assert deploy("sum", clerk.total, example=[1.5], version="v1", replace=True).version == "v1"
+    assert management.versions["sum"]["v1"]["bundle"] != before
+    with pytest.raises(DeployFailed, match="give version="):
+        deploy("sum", clerk.total, example=[1.5], replace=True)
 
 
 def test_somebody_else_takes_the_next_version(deploy, management, client, quick, monkeypatch):

@@ -137,6 +137,7 @@ export interface Version {
   secrets?: Record<string, string>
   prepared?: boolean
   origin?: 'file' | 'api'
+  generation?: string
   current?: boolean
   serving?: boolean
   used_by?: string[]

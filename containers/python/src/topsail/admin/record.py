@@ -92,7 +92,9 @@ class Model(Record):
 
 @dataclass(repr=False)
 class Version(Record):
-    read_only: ClassVar[frozenset[str]] = frozenset({"pin", "origin", "current", "serving", "used_by", "example"})
+    read_only: ClassVar[frozenset[str]] = frozenset(
+        {"pin", "origin", "generation", "current", "serving", "used_by", "example"}
+    )
 
     version: str
     model: str | None = None
@@ -114,6 +116,7 @@ class Version(Record):
     prepared: bool | None = None
     pin: dict[str, Any] | None = None
     origin: str | None = None
+    generation: str | None = None
     current: bool | None = None
     serving: bool | None = None
     used_by: list[str] | None = None

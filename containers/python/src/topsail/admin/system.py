@@ -72,7 +72,8 @@ class System(Noun):
 
     def apply(self, catalog: dict[str, Any] | Said, *, dry_run: bool = False, timeout: float | None = None) -> Said:
         """Brings apps and versions in, all or nothing, as `export` gave them; what was or would be changed is in
-        `changes`. With `"prune": True` in it, what an earlier one brought in and this one has not is deleted."""
+        `changes`. With `"prune": True` in it, what an earlier one brought in and this one has not is deleted; with
+        `"replace": True`, versions may become something else under their names, as new generations."""
         given = catalog.to_dict() if isinstance(catalog, Said) else catalog
         body = {k: v for k, v in given.items() if k != "revision"}
         kinds: dict[str, type[Record]] = {"apps": App, "versions": Version}

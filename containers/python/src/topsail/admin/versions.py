@@ -29,15 +29,17 @@ class Versions(Noun):
         version: str | Version,
         *,
         keep_current: bool = False,
+        replace: bool = False,
         dry_run: bool = False,
         timeout: float | None = None,
         **members: Any,
     ) -> Version | Rehearsal:
-        """Registers a version and, without keep_current, makes it the current one. `members` are those of the API, as
-        bundle, image, command, input_type, replicas, scale, batch, resources."""
+        """Registers a version and, without keep_current, makes it the current one. With `replace` it may be there as
+        something else: nothing that that answered is used any more, and its replicas start anew. `members` are those of
+        the API, as bundle, image, command, input_type, replicas, scale, batch, resources."""
         body = version.to_send() if isinstance(version, Version) else {"version": version}
         place = call.place("models", name(model), "versions")
-        sent = call.create(place, _read, body | members, keep_current=keep_current, dry_run=dry_run)
+        sent = call.create(place, _read, body | members, keep_current=keep_current, replace=replace, dry_run=dry_run)
         return self._admin.send(sent, timeout)
 
     def delete(

@@ -110,6 +110,7 @@ class _Rollout:
                     self._model,
                     version,
                     bundle=self._bundle.digest,
+                    replace=self._terms.replace,
                     timeout=self._deadline.left(),
                     **self._members,
                 )
@@ -132,10 +133,10 @@ class _Rollout:
         if self._terms.version is None:
             return max(same, key=lambda v: (bool(v.current), _number(v.version)), default=None)
         name = str(self._terms.version)
-        if name in {v.version for v in versions} - {v.version for v in same}:
+        if name in {v.version for v in versions} - {v.version for v in same} and not self._terms.replace:
             raise DeployFailed(
                 f"{self._model}:{name} is there with other content, and versions do not change: leave version= out "
-                "to get the next one"
+                "to get the next one, or give replace=True"
             )
         return next((v for v in same if v.version == name), None)
 

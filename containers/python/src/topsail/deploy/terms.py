@@ -19,6 +19,8 @@ class Terms:
     """The keyword arguments that every deployer takes.
 
     - `version`: without it, the one that has the same bundle already, else the next number.
+    - `replace`: with `version`, let that become something else where it is there with other content. Nothing that it
+      answered is used any more, and queries wait for its new replicas.
     - `requirements`: in place of those found out, by their names: `["scikit-learn==1.5.2"]`.
     - `replicas`: how many; without it as many as there are, of a new version one. Or `scale={"min": 1, "max": 8}` for
       as many as demand needs.
@@ -35,6 +37,7 @@ class Terms:
     """
 
     version: str | int | None = None
+    replace: bool = False
     requirements: Sequence[str] = ()
     replicas: int | None = None
     scale: Mapping[str, Any] | None = None
@@ -57,6 +60,8 @@ class Terms:
         if unknown := given.keys() - cls.__dataclass_fields__.keys():
             raise TypeError(f"deployers do not take {min(unknown)!r}: they take {', '.join(cls.__dataclass_fields__)}")
         terms = cls(**given)
+        if terms.replace and terms.version is None:
+            raise DeployFailed("replace is for a version that is named: give version=, or leave replace out")
         if terms.hosted_by and (mine := [name for name in _OF_HOSTS if getattr(terms, name) is not None]):
             raise DeployFailed(f"{mine[0]} is the host's where a model is hosted_by another: leave it out")
         return terms
