@@ -37,11 +37,13 @@ var variants = []struct {
 	{"scheduler", "token files", true, variables{"consul_token_file": "/etc/topsail/consul", "nomad_token_file": "/etc/topsail/nomad"}},
 	{"scheduler", "closed", true, without(closed, "keys_file")},
 
-	{"web", "defaults", true, nil},
+	{"web", "defaults", false, nil}, // two nodes, because of the port
+	{"web", "one", true, variables{"count": 1}},
+	{"web", "several on a node", true, variables{"port": 0, "bundles": "s3://models?endpoint=https://minio.example:9000"}},
 	{"web", "docker", false, variables{"driver": "docker", "image": "registry.example/topsail:1.2"}},
-	{"web", "identities", true, variables{"consul_identity": true, "nomad_addr": "unix://${NOMAD_SECRETS_DIR}/api.sock"}},
-	{"web", "closed", true, without(closed, "sidecar_token_file")},
-	{"web", "tags", true, variables{"tags": []string{"traefik.enable=true"}}},
+	{"web", "identities", true, variables{"count": 1, "consul_identity": true, "nomad_addr": "unix://${NOMAD_SECRETS_DIR}/api.sock"}},
+	{"web", "closed", true, with(without(closed, "sidecar_token_file"), variables{"count": 1})},
+	{"web", "tags", true, variables{"count": 1, "tags": []string{"traefik.enable=true"}}},
 
 	{"stream", "defaults", true, nil},
 	{"stream", "several", true, variables{"count": 3, "config": "[[stream]]\nname = \"wine\"\npassword_file = \"{{ env \"NOMAD_SECRETS_DIR\" }}/kafka\"\n"}},
@@ -142,5 +144,24 @@ func TestWrongTypeIsRefused(t *testing.T) {
 	c := shared
 	if _, err := c.parse(t, "gateway", variables{"type": "batch"}); err == nil || !strings.Contains(err.Error(), "The type is service or system.") {
 		t.Errorf("a batch of gateways is answered by %v", err)
+	}
+}
+
+// TestSpread: what keeps a cluster going does not go down with one node.
+func TestSpread(t *testing.T) {
+	c := shared
+	for role, vars := range map[string]variables{"gateway": {"count": 2}, "scheduler": nil, "web": nil, "stream": nil} {
+		job, err := c.parse(t, role, vars)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spreads := job.TaskGroups[0].Spreads
+		if len(spreads) != 1 || spreads[0].Attribute != "${node.unique.id}" {
+			t.Errorf("%s: %+v", role, spreads)
+		}
+	}
+	job, err := c.parse(t, "gateway", variables{"type": "system"})
+	if err != nil || len(job.TaskGroups[0].Spreads) > 0 {
+		t.Errorf("one on every node: %+v, error %v", job, err)
 	}
 }

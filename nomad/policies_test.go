@@ -18,7 +18,7 @@ func TestPolicies(t *testing.T) {
 	identities := variables{"program": self(t), "consul_identity": true, "nomad_addr": "unix://${NOMAD_SECRETS_DIR}/api.sock"}
 	c.run(t, "gateway", variables{"program": self(t), "consul_identity": true, "port": 0, "shutdown_delay": "0s"})
 	c.run(t, "scheduler", identities)
-	c.run(t, "web", with(identities, variables{"port": 0}))
+	c.run(t, "web", with(identities, variables{"count": 1, "port": 0}))
 	c.run(t, "stream", variables{"program": self(t), "consul_identity": true})
 	c.runLedger(t)
 	for service, n := range instances {

@@ -183,7 +183,7 @@ func TestClosedGatewayRuns(t *testing.T) {
 
 func TestWebRuns(t *testing.T) {
 	c := shared
-	c.run(t, "web", variables{"program": self(t), "port": 0})
+	c.run(t, "web", variables{"program": self(t), "count": 1, "port": 0})
 	s := c.ready(t, "topsail-web", 1)[0].Service
 	env := environment(t, http.DefaultClient, "http://"+s.Meta["ops_addr"])
 	if want := fmt.Sprintf("%s:%d", s.Address, s.Port); env["role"] != "web" || env["TOPSAIL_WEB_ADDR"] != want {

@@ -52,7 +52,7 @@ func sources(text, digest string) []string {
 	var urls []string
 	for line := range strings.Lines(text) {
 		if f := strings.Fields(line); len(f) == 3 {
-			urls = append(urls, f[0]+"://"+net.JoinHostPort(f[1], f[2])+"/api/v1/artifacts/"+digest+"/content")
+			urls = append(urls, f[0]+"://"+net.JoinHostPort(f[1], f[2])+"/api/v1/artifacts/"+digest+"/content?redirect=true")
 		}
 	}
 	rand.Shuffle(len(urls), func(i, j int) { urls[i], urls[j] = urls[j], urls[i] })

@@ -94,7 +94,7 @@ func TestSourcesWaitForConsul(t *testing.T) {
 			t.Error(err)
 		}
 		urls := slices.Sorted(slices.Values(<-found))
-		if want := []string{"http://10.0.0.2:1338/api/v1/artifacts/sha256:x/content", "https://[::1]:1338/api/v1/artifacts/sha256:x/content"}; !slices.Equal(urls, want) {
+		if want := []string{"http://10.0.0.2:1338/api/v1/artifacts/sha256:x/content?redirect=true", "https://[::1]:1338/api/v1/artifacts/sha256:x/content?redirect=true"}; !slices.Equal(urls, want) {
 			t.Errorf("got %q", urls)
 		}
 	})

@@ -30,6 +30,7 @@ var rooms = map[string][]string{
 
 	"internal/stored":         {"serving"},
 	"internal/filestore":      {"serving", "internal/stored"},
+	"internal/s3bucket":       {"serving"},
 	"internal/redisstore":     {"serving", "internal/stored", "internal/access"},
 	"internal/consulregistry": {"serving", "internal/access"},
 	"internal/influxdemand":   {"serving", "internal/access"},
@@ -69,6 +70,7 @@ var homes = map[string][]string{
 	"github.com/HdrHistogram/hdrhistogram-go":     {"internal/load", "internal/bench"},
 	"github.com/redis/go-redis/v9":                {"internal/redisstore", "internal/redisstream"},
 	"github.com/twmb/franz-go":                    {"internal/kafkastream"},
+	"github.com/minio/minio-go/v7":                {"internal/s3bucket"},
 	"github.com/hashicorp/consul/api":             {"internal/consulregistry", "internal/rig"},
 	"github.com/hashicorp/nomad/api":              {"internal/nomadfleet", "internal/rig", "internal/figures"},
 	"github.com/influxdata/influxdb-client-go/v2": {"internal/influxdemand"},

@@ -90,7 +90,7 @@ func (o options) runJob(ctx context.Context, name string) error {
 	case "web":
 		variables["port"] = strconv.Itoa(webPort + o.offset)
 		variables["nomad_addr"] = "http://" + address(p.Nomad)
-		variables["data_dir"] = filepath.Join(o.dir, "management")
+		variables["data_dir"], variables["bundles"], variables["count"] = filepath.Join(o.dir, "management"), "", "1" // it has one node
 		variables["env"] = fmt.Sprintf("{ TOPSAIL_GATEWAY_ADDR = %q }", o.gateway())
 	case "scheduler":
 		variables["nomad_addr"] = "http://" + address(p.Nomad)

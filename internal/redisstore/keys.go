@@ -25,6 +25,8 @@ type keys struct {
 	audit     string // stream
 	replies   string // sorted set: the names of the replies, by when they expire
 	wakes     string // stream
+	bundles   string // hash: the bundles in this Redis, with their sizes
+	unused    string // hash: the bundles that no version uses, by since when
 	remedy    string // text: what an operator asks for
 	alarm     string // text: that of a process that runs, for some seconds
 }
@@ -50,6 +52,8 @@ func newKeys(prefix string) keys {
 		audit:     tag + "audit",
 		replies:   tag + "replies",
 		wakes:     tag + "wakes",
+		bundles:   tag + "bundles",
+		unused:    tag + "unused_bundles",
 		remedy:    tag + "remedy",
 		alarm:     tag + "alarm",
 	}
@@ -70,6 +74,14 @@ func (k keys) reply(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return "{" + k.prefix + "}:reply:" + hex.EncodeToString(sum[:16])
 }
+
+// bundle is a piece of a bundle's archive.
+func (k keys) bundle(hex string, n int) string {
+	return fmt.Sprintf("%s:bundle:{%s:%d}", k.prefix, hex, n)
+}
+
+// secret is a text that processes have in common.
+func (k keys) secret(name string) string { return k.prefix + ":secret:" + name }
 
 // state is a hash: the text of a selection state, its newest revisions, and its key.
 // Whatever is in the names of users comes into it as a hash.

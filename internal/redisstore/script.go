@@ -29,10 +29,14 @@ var (
 	asideLua string
 	//go:embed usage.lua
 	usageLua string
+	//go:embed reserve.lua
+	reserveLua string
+	//go:embed unused.lua
+	unusedLua string
 )
 
 // scripts run in Redis, each as one step that nothing comes between.
-type scripts struct{ read, write, lease, decide, audit, claim, load, swap, aside, usage *redis.Script }
+type scripts struct{ read, write, lease, decide, audit, claim, load, swap, aside, usage, reserve, unused *redis.Script }
 
 func newScripts() scripts {
 	return scripts{
@@ -46,6 +50,9 @@ func newScripts() scripts {
 		swap:   redis.NewScript(swapLua),
 		aside:  redis.NewScript(asideLua),
 		usage:  redis.NewScript(usageLua),
+
+		reserve: redis.NewScript(reserveLua),
+		unused:  redis.NewScript(unusedLua),
 	}
 }
 

@@ -266,6 +266,14 @@ job "topsail-gateway" {
     }
 
     # A system job has no other node to go to, so it tries again here for ever.
+    # So that they do not go down together with one node. One on every node needs no such rule.
+    dynamic "spread" {
+      for_each = var.type == "service" ? ["${node.unique.id}"] : []
+      content {
+        attribute = spread.value
+      }
+    }
+
     restart {
       attempts = 3
       interval = "1m"

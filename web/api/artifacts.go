@@ -14,6 +14,7 @@ import (
 
 	"topsail/serving"
 	"topsail/serving/catalog"
+	"topsail/web/problem"
 )
 
 // transfer bounds how long a bundle may be on its way here, however steadily it comes.
@@ -28,7 +29,7 @@ const maxManifests = 4 << 20
 
 // listArtifacts looks into those bundles alone that it shows.
 func (a *api) listArtifacts(w http.ResponseWriter, r *http.Request) error {
-	digests, err := a.Artifacts.List()
+	digests, err := a.Artifacts.List(r.Context())
 	if err != nil {
 		return err
 	}
@@ -43,7 +44,7 @@ func (a *api) listArtifacts(w http.ResponseWriter, r *http.Request) error {
 	list := page[Artifact]{Items: []Artifact{}, Next: names.Next}
 	size := 0
 	for i, digest := range names.Items {
-		artifact, err := a.Artifacts.Get(digest)
+		artifact, err := a.Artifacts.Get(r.Context(), digest)
 		switch {
 		case errors.Is(err, ErrNoBundle), errors.Is(err, ErrBundleInvalid): // deleted meanwhile, or damaged
 			continue
@@ -96,7 +97,7 @@ func (a *api) findArtifact(v view, r *http.Request) (Artifact, []serving.ModelID
 	if !isDigest(name) || !v.seesArtifact(users) {
 		return Artifact{}, nil, noArtifact(name)
 	}
-	artifact, err := a.Artifacts.Get(name)
+	artifact, err := a.Artifacts.Get(r.Context(), name)
 	return artifact, users, err
 }
 
@@ -162,7 +163,7 @@ func (a *api) deleteArtifact(w http.ResponseWriter, r *http.Request) error {
 	if len(users) > 0 {
 		return inUse("the bundle is used by version %q of model %q; delete that first", users[0].Version, users[0].Model)
 	}
-	if err := a.Artifacts.Delete(artifact.Digest); err != nil {
+	if err := a.Artifacts.Delete(r.Context(), artifact.Digest); err != nil {
 		return err
 	}
 	if err := a.note(r, "delete", "artifact", artifact.Digest, gist(artifact.Manifest), nil); err != nil {
@@ -172,17 +173,36 @@ func (a *api) deleteArtifact(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// downloadArtifact serves the archive to whoever knows its digest, in parts as well.
+// downloadArtifact serves the archive to whoever knows its digest, in parts as well. Nodes
+// ask for its address first, which is signed, and good for some minutes.
 func (a *api) downloadArtifact(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("digest")
 	if !isDigest(name) {
 		return noArtifact(name)
 	}
-	artifact, err := a.Artifacts.Get(name)
+	query := r.URL.Query()
+	if query.Has("signature") {
+		if err := a.Artifacts.Signed(name, query, a.Now()); err != nil {
+			return problem.New(http.StatusForbidden, "forbidden", err.Error())
+		}
+	}
+	artifact, err := a.Artifacts.Get(r.Context(), name)
 	if err != nil {
 		return err
 	}
-	content, err := a.Artifacts.Open(name)
+	if query.Get("redirect") == "true" {
+		address, err := a.Artifacts.Address(r.Context(), name, a.Now())
+		if err != nil {
+			return err
+		}
+		if address != "" {
+			w.Header().Set("Location", address) // relative to the request, where it is a query alone
+			w.Header().Set("Cache-Control", "no-store")
+			w.WriteHeader(http.StatusTemporaryRedirect)
+			return nil
+		}
+	}
+	content, err := a.Artifacts.Open(r.Context(), name)
 	if err != nil {
 		return err
 	}

@@ -35,6 +35,14 @@ func TestArtifacts(t *testing.T) {
 		t.Errorf("got %q", part.Body)
 	}
 
+	redirected := w.askBy("", "GET", "/artifacts/"+digest+"/content?redirect=true", "")
+	expect(t, redirected, 307)
+	if at := redirected.Header().Get("Location"); at != "?expires=1&signature=good" {
+		t.Errorf("it is sent to %q", at)
+	}
+	expect(t, w.askBy("", "GET", "/artifacts/"+digest+"/content?expires=1&signature=good", ""), 200)
+	expectCode(t, w.askBy("", "GET", "/artifacts/"+digest+"/content?expires=1&signature=bad", ""), 403, "forbidden", "not signed")
+
 	expect(t, w.ask("DELETE", "/models/a-model", ""), 204)
 	expect(t, w.ask("DELETE", "/artifacts/"+digest, ""), 204)
 	for _, name := range []string{digest, digestOf(77), "sha256:..", "..%2f..%2fetc%2fpasswd", "%00", digest + "%0a"} {

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -178,11 +179,11 @@ func (s shelf) Put(_ context.Context, r io.Reader) (Artifact, bool, error) {
 	_, there := s.bundles[digest]
 	s.bundles[digest] = content
 	s.mu.Unlock()
-	a, err := s.Get(digest)
+	a, err := s.Get(context.Background(), digest)
 	return a, !there, err
 }
 
-func (s shelf) Get(digest string) (Artifact, error) {
+func (s shelf) Get(_ context.Context, digest string) (Artifact, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	content, ok := s.bundles[digest]
@@ -195,22 +196,33 @@ func (s shelf) Get(digest string) (Artifact, error) {
 	return Artifact{Digest: digest, Size: int64(len(content)), Created: time.Unix(1e9, 0).UTC(), Manifest: content}, nil
 }
 
-func (s shelf) Open(digest string) (io.ReadSeekCloser, error) {
-	a, err := s.Get(digest)
+func (s shelf) Open(_ context.Context, digest string) (io.ReadSeekCloser, error) {
+	a, err := s.Get(context.Background(), digest)
 	return content{bytes.NewReader(a.Manifest)}, err
+}
+
+func (shelf) Address(context.Context, string, time.Time) (string, error) {
+	return "?expires=1&signature=good", nil
+}
+
+func (shelf) Signed(_ string, query url.Values, _ time.Time) error {
+	if query.Get("signature") != "good" {
+		return errors.New("the address is not signed by this cluster")
+	}
+	return nil
 }
 
 type content struct{ *bytes.Reader }
 
 func (content) Close() error { return nil }
 
-func (s shelf) List() ([]string, error) {
+func (s shelf) List(context.Context) ([]string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Sorted(maps.Keys(s.bundles)), nil
 }
 
-func (s shelf) Delete(digest string) error {
+func (s shelf) Delete(_ context.Context, digest string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.bundles, digest)

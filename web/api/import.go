@@ -52,7 +52,7 @@ func (a *api) applyCatalog(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var report catalog.Report
-	plan := func(cat *serving.Catalog) ([]catalog.Change, error) { return a.bringIn(cat, in, &report) }
+	plan := func(cat *serving.Catalog) ([]catalog.Change, error) { return a.bringIn(r.Context(), cat, in, &report) }
 	before := a.Store.Catalog()
 	var after *serving.Catalog
 	if dry {
@@ -105,10 +105,10 @@ func (doc Catalog) read() (*incoming, error) {
 }
 
 // bringIn plans the import, and reports in sentences what it does.
-func (a *api) bringIn(cat *serving.Catalog, in *incoming, report *catalog.Report) ([]catalog.Change, error) {
+func (a *api) bringIn(ctx context.Context, cat *serving.Catalog, in *incoming, report *catalog.Report) ([]catalog.Change, error) {
 	c := catalog.Import{Apps: in.apps, Current: in.current, Keep: in.keep, Replace: in.replace}
 	for _, v := range in.versions {
-		complete, err := a.complete(cat, v)
+		complete, err := a.complete(ctx, cat, v)
 		if err != nil {
 			return nil, err
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net/url"
 	"time"
 
 	"topsail/serving"
@@ -122,10 +123,15 @@ type Traffic interface {
 type Artifacts interface {
 	// Put stores a bundle that it has checked. created is false where it is there already.
 	Put(ctx context.Context, r io.Reader) (a Artifact, created bool, err error)
-	Get(digest string) (Artifact, error)
-	Open(digest string) (io.ReadSeekCloser, error)
-	List() (digests []string, err error) // in order
-	Delete(digest string) error
+	Get(ctx context.Context, digest string) (Artifact, error)
+	Open(ctx context.Context, digest string) (io.ReadSeekCloser, error)
+	List(ctx context.Context) (digests []string, err error) // in order
+	Delete(ctx context.Context, digest string) error
+	// Address is where a bundle can be fetched for a while: a URL, or what is to follow the
+	// path of its content here, and Signed says what is wrong with that, or nil. It is empty
+	// where addresses are not signed.
+	Address(ctx context.Context, digest string, now time.Time) (string, error)
+	Signed(digest string, query url.Values, now time.Time) error
 }
 
 // Job is how Nomad, or local mode, runs a version.

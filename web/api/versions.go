@@ -2,6 +2,7 @@ package api
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -44,7 +45,7 @@ func versionOf(r *http.Request) serving.ModelID {
 // showVersion adds the example of the version's bundle, where that is there.
 func (a *api) showVersion(w http.ResponseWriter, r *http.Request, status int, v view, version *serving.Version) error {
 	doc := v.version(version)
-	doc.Example = a.example(version.Container)
+	doc.Example = a.example(r.Context(), version.Container)
 	return show(w, r, status, doc, v.tagOf(version))
 }
 
@@ -74,7 +75,7 @@ func (a *api) createVersion(w http.ResponseWriter, r *http.Request) error {
 		if err := v.scope.changesModel(v.cat, model); err != nil {
 			return nil, err
 		}
-		return a.putVersion(v.cat, version, keep, replace)
+		return a.putVersion(r.Context(), v.cat, version, keep, replace)
 	}, func(before, after view) error {
 		status := http.StatusCreated
 		if before.cat.Version(version.ModelID) != nil {
@@ -87,8 +88,8 @@ func (a *api) createVersion(w http.ResponseWriter, r *http.Request) error {
 
 // putVersion plans to register a version, and to make it the current one unless keep.
 // One that is registered already as it is needs the latter alone.
-func (a *api) putVersion(cat *serving.Catalog, version *serving.Version, keep, replace bool) ([]catalog.Change, error) {
-	ready, err := a.complete(cat, version)
+func (a *api) putVersion(ctx context.Context, cat *serving.Catalog, version *serving.Version, keep, replace bool) ([]catalog.Change, error) {
+	ready, err := a.complete(ctx, cat, version)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +110,7 @@ const batchStrategy = "aimd"
 
 // complete is the version with its defaults and what the manifest of its bundle says of
 // it, checked.
-func (a *api) complete(cat *serving.Catalog, version *serving.Version) (*serving.Version, error) {
+func (a *api) complete(ctx context.Context, cat *serving.Catalog, version *serving.Version) (*serving.Version, error) {
 	v := *version
 	old := cat.Version(v.ModelID)
 	v.Batch.Strategy = cmp.Or(v.Batch.Strategy, batchStrategy)
@@ -122,7 +123,7 @@ func (a *api) complete(cat *serving.Catalog, version *serving.Version) (*serving
 			v.InputType, v.InputLength = old.InputType, old.InputLength
 		}
 	} else if v.Container.Bundle != "" && v.Container.BundleURL == "" {
-		if err := a.fromBundle(&v); err != nil {
+		if err := a.fromBundle(ctx, &v); err != nil {
 			return nil, err
 		}
 	}
@@ -236,11 +237,11 @@ type manifest struct {
 
 // fromBundle takes what v does not say of its input from its bundle, and refuses a
 // bundle that is not here or cannot run here.
-func (a *api) fromBundle(v *serving.Version) error {
+func (a *api) fromBundle(ctx context.Context, v *serving.Version) error {
 	if !isDigest(v.Container.Bundle) {
 		return invalid("bundle must be the digest of one, sha256:… with 64 hexadecimal digits")
 	}
-	artifact, err := a.Artifacts.Get(v.Container.Bundle)
+	artifact, err := a.Artifacts.Get(ctx, v.Container.Bundle)
 	if err != nil && problemOf(err).Status == http.StatusNotFound {
 		return problem.New(http.StatusBadRequest, "no_bundle",
 			fmt.Sprintf("the bundle %s is not here: upload it first, or give the bundle_url where it is", v.Container.Bundle))
@@ -283,12 +284,12 @@ func checkRuntime(v *serving.Version, runtime string) error {
 }
 
 // example is an input as JSON from the manifest of a container's bundle, or "".
-func (a *api) example(c serving.ContainerSpec) string {
+func (a *api) example(ctx context.Context, c serving.ContainerSpec) string {
 	if !isDigest(c.Bundle) || c.BundleURL != "" {
 		return ""
 	}
 	var m manifest
-	artifact, err := a.Artifacts.Get(c.Bundle)
+	artifact, err := a.Artifacts.Get(ctx, c.Bundle)
 	if err != nil || json.Unmarshal(artifact.Manifest, &m) != nil {
 		return "" // a version is shown without its bundle, too
 	}

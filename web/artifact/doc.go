@@ -1,7 +1,6 @@
-// Package artifact keeps bundles in a folder of the management service: one file each,
-// named by its digest. What is there has been checked from its names to its checksums,
-// and never changes.
+// Package artifact takes bundles in, checks them from their names to their checksums, and
+// keeps them in a bucket by their digests, where they never change.
 //
-// One process owns the folder. It holds nothing else: what a crash left behind there is
-// removed when the store is opened. Errors wrap those that package api has for bundles.
+// Several processes may share a bucket. What a crash left behind is removed later. Errors
+// wrap those that package api has for bundles.
 package artifact

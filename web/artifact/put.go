@@ -9,8 +9,6 @@ import (
 	"hash"
 	"io"
 	"os"
-	"path/filepath"
-	"syscall"
 
 	"topsail/serving/bundle"
 	"topsail/web/api"
@@ -20,7 +18,7 @@ import (
 // false where it is there already. Nothing is left of one that is refused, or whose upload
 // breaks off. Reading ends with ctx, once r returns.
 func (s *Store) Put(ctx context.Context, r io.Reader) (a api.Artifact, created bool, err error) {
-	u, err := s.begin()
+	u, err := s.begin(ctx)
 	if err != nil {
 		return api.Artifact{}, false, err
 	}
@@ -29,37 +27,68 @@ func (s *Store) Put(ctx context.Context, r io.Reader) (a api.Artifact, created b
 		return api.Artifact{}, false, err
 	}
 	digest := prefix + hex.EncodeToString(u.hash.Sum(nil))
-	path, err := s.path(digest)
+	done, err := s.take(ctx, digest)
 	if err != nil {
 		return api.Artifact{}, false, err
 	}
-	if a, err := describe(digest, path); err == nil {
+	defer done()
+	if a, err := s.Get(ctx, digest); err == nil {
 		return a, false, nil
 	}
 	if err := u.check(ctx); err != nil {
 		return api.Artifact{}, false, err
 	}
-	if created, err = u.keep(digest, path); err != nil {
+	if err := u.keep(ctx, digest); err != nil {
 		return api.Artifact{}, false, err
 	}
-	a, err = describe(digest, path)
-	return a, created, err
+	a, err = s.Get(ctx, digest)
+	return a, err == nil, err
+}
+
+// take waits until no other upload of this process stores a bundle with this digest.
+func (s *Store) take(ctx context.Context, digest string) (done func(), err error) {
+	for {
+		s.mu.Lock()
+		other := s.taking[digest]
+		if other == nil {
+			mine := make(chan struct{})
+			s.taking[digest] = mine
+			s.mu.Unlock()
+			return func() {
+				s.mu.Lock()
+				delete(s.taking, digest)
+				s.mu.Unlock()
+				close(mine)
+			}, nil
+		}
+		s.mu.Unlock()
+		select {
+		case <-other:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
 }
 
 // upload is a bundle on its way into the store.
 type upload struct {
-	store *Store
-	file  *os.File
-	hash  hash.Hash
-	size  int64 // what of the store's bound it has taken
+	store  *Store
+	file   *os.File
+	hash   hash.Hash
+	size   int64
+	others int64 // bytes of the bundles that were there when it began
 }
 
-func (s *Store) begin() (*upload, error) {
-	f, err := os.CreateTemp(s.dir, temporary+"*")
+func (s *Store) begin(ctx context.Context) (*upload, error) {
+	others, err := s.total(ctx, "")
 	if err != nil {
-		return nil, fmt.Errorf("cannot take a bundle: %w", fullDisk(err))
+		return nil, fmt.Errorf("cannot take a bundle: %w", err)
 	}
-	return &upload{store: s, file: f, hash: sha256.New()}, nil
+	f, err := os.CreateTemp(s.Spool, temporary+"*")
+	if err != nil {
+		return nil, fmt.Errorf("cannot take a bundle: %w", s.noRoom(fullDisk(err)))
+	}
+	return &upload{store: s, file: f, hash: sha256.New(), others: others}, nil
 }
 
 func (u *upload) receive(ctx context.Context, r io.Reader) error {
@@ -72,24 +101,28 @@ func (u *upload) receive(ctx context.Context, r io.Reader) error {
 
 // Write takes room in the store before it takes the disk's.
 func (u *upload) Write(b []byte) (int, error) {
-	if limit := u.store.maxBytes; u.size+int64(len(b)) > limit {
+	if limit := u.store.MaxBytes; u.size+int64(len(b)) > limit {
 		return 0, fmt.Errorf("%w: at most %d bytes are taken", api.ErrBundleTooLarge, limit)
 	}
 	u.size += int64(len(b))
-	if held := u.store.held.Add(int64(len(b))); held > u.store.MaxTotal {
-		return 0, fmt.Errorf("%w: it holds at most %d bytes; delete bundles that no version uses", api.ErrBundlesFull, u.store.MaxTotal)
+	if coming := u.store.uploading.Add(int64(len(b))); u.others+coming > u.store.MaxTotal {
+		return 0, u.store.overflow()
 	}
 	u.hash.Write(b)
 	n, err := u.file.Write(b)
-	return n, fullDisk(err)
+	return n, u.store.noRoom(fullDisk(err))
 }
 
-// fullDisk is an error of the disk, which may be that there is no room.
-func fullDisk(err error) error {
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return fmt.Errorf("%w: delete bundles that no version uses, or give the disk more room: %w", api.ErrBundlesFull, err)
+func (s *Store) overflow() error {
+	return s.noRoom(fmt.Errorf("%w: all of them may have %d bytes; delete bundles that no version uses", bundle.ErrNoRoom, s.MaxTotal))
+}
+
+// noRoom notes that there is no room, where that is the error.
+func (s *Store) noRoom(err error) error {
+	if errors.Is(err, bundle.ErrNoRoom) {
+		s.full.Store(true)
 	}
-	return err
+	return known(err)
 }
 
 func (u *upload) check(ctx context.Context) error {
@@ -103,32 +136,28 @@ func (u *upload) check(ctx context.Context) error {
 	return err
 }
 
-// keep makes the upload the bundle of the store, durably, unless it has come meanwhile.
-func (u *upload) keep(digest, path string) (created bool, err error) {
-	if err := u.file.Sync(); err != nil {
-		return false, fmt.Errorf("cannot store the bundle: %w", fullDisk(err))
+// keep makes the upload the bundle of the store. Others may have come meanwhile, here or in
+// another process.
+func (u *upload) keep(ctx context.Context, digest string) error {
+	others, err := u.store.total(ctx, digest)
+	if err != nil {
+		return fmt.Errorf("cannot store the bundle: %w", err)
 	}
-	u.store.naming.Lock()
-	defer u.store.naming.Unlock()
-	if _, err := describe(digest, path); err == nil {
-		return false, nil
+	if others+u.size > u.store.MaxTotal {
+		return u.store.overflow()
 	}
-	damaged, _ := os.Stat(path)
-	if err := os.Rename(u.file.Name(), path); err != nil {
-		return false, fmt.Errorf("cannot store the bundle: %w", err)
+	if err := u.store.Bucket.Put(ctx, digest, u.file, u.size); err != nil {
+		return fmt.Errorf("cannot store the bundle: %w", u.store.noRoom(err))
 	}
-	u.size = 0 // it is the store's now
-	if damaged != nil {
-		u.size = damaged.Size() // which the bundle replaces
-	}
-	return true, syncFolder(filepath.Dir(path))
+	u.store.full.Store(false)
+	return nil
 }
 
-// end closes the file, removes what was not kept, and gives its room back.
+// end closes the file, removes it, and gives its room back.
 func (u *upload) end() error {
-	u.store.held.Add(-u.size)
+	u.store.uploading.Add(-u.size)
 	err := os.Remove(u.file.Name())
-	if errors.Is(err, os.ErrNotExist) { // it has its name in the store
+	if errors.Is(err, os.ErrNotExist) { // it has its name in the bucket
 		err = nil
 	}
 	return errors.Join(err, u.file.Close())

@@ -1,13 +1,13 @@
 package artifact
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"path/filepath"
-	"strings"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -19,156 +19,176 @@ import (
 // DefaultMaxTotal bounds a store, in bytes.
 const DefaultMaxTotal = 64 << 30
 
-const (
-	ending    = ".zip"
-	temporary = "upload-" // what is not checked yet begins with this
-	prefix    = "sha256:"
-)
-
-// Store is a folder of bundles. Its methods may be called concurrently.
-type Store struct {
-	MaxTotal int64 // of all bundles together, in bytes; to be set before the store is used
-
-	dir      string
-	maxBytes int64
-	held     atomic.Int64 // bytes of bundles, and of those that are on their way
-	naming   sync.Mutex   // while a bundle gets or loses its name
+// Bucket is where bundles lie, by their digests. Its errors wrap those of package bundle.
+type Bucket interface {
+	// Put stores an archive of size bytes that has the digest, whole or not at all, in place
+	// of one that is there. The archive's file may be gone afterwards.
+	Put(ctx context.Context, digest string, archive *os.File, size int64) error
+	// Open opens an archive; the caller closes it. Reading ends with ctx.
+	Open(ctx context.Context, digest string) (bundle.Content, bundle.Stored, error)
+	List(ctx context.Context) ([]bundle.Stored, error)
+	Delete(ctx context.Context, digest string) error
 }
 
-// Open makes the folder if there is none. A bundle has at most maxBytes bytes; 0 leaves
-// the format's own bound, 4 GiB. The store then holds DefaultMaxTotal.
-func Open(dir string, maxBytes int64) (*Store, error) {
-	if maxBytes <= 0 || maxBytes > archive.MaxArchive {
-		maxBytes = archive.MaxArchive
+// Config is a store's.
+type Config struct {
+	Bucket   Bucket
+	Spool    string // folder for uploads until they are checked; made if there is none
+	MaxBytes int64  // of a bundle; 0: the format's own bound, 4 GiB
+	MaxTotal int64  // of all bundles together; 0: DefaultMaxTotal
+	Key      []byte // signs the addresses of bundles, of all processes that share the bucket; nil: they are not signed
+}
+
+// Store is the bundles of management. Its methods may be called concurrently.
+type Store struct {
+	Config
+
+	uploading atomic.Int64 // bytes of uploads of this process
+	full      atomic.Bool  // the last upload found no room
+
+	mu        sync.Mutex // guards the following
+	taking    map[string]chan struct{}
+	manifests map[string]json.RawMessage
+	known     int // bytes of them
+}
+
+// maxManifests bounds the manifests that are kept in memory, in bytes.
+const maxManifests = 32 << 20
+
+// Open makes a store.
+func Open(cfg Config) (*Store, error) {
+	if cfg.MaxBytes <= 0 || cfg.MaxBytes > archive.MaxArchive {
+		cfg.MaxBytes = archive.MaxArchive
 	}
-	s := &Store{MaxTotal: DefaultMaxTotal, dir: dir, maxBytes: maxBytes}
-	if err := os.MkdirAll(dir, 0o750); err != nil {
-		return nil, fmt.Errorf("cannot make the folder of bundles: %w", err)
+	if cfg.MaxTotal <= 0 {
+		cfg.MaxTotal = DefaultMaxTotal
 	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, fmt.Errorf("cannot read the folder of bundles: %w", err)
+	if err := os.MkdirAll(cfg.Spool, 0o750); err != nil {
+		return nil, fmt.Errorf("cannot make the folder of uploads: %w", err)
 	}
-	for _, entry := range entries {
-		if strings.HasPrefix(entry.Name(), temporary) {
-			if err := os.Remove(filepath.Join(dir, entry.Name())); err != nil {
-				return nil, fmt.Errorf("cannot remove an upload that broke off: %w", err)
-			}
-			continue
-		}
-		if info, err := entry.Info(); err == nil && strings.HasSuffix(entry.Name(), ending) {
-			s.held.Add(info.Size())
-		}
+	if _, err := OpenFolder(cfg.Spool); err != nil { // removes what broke off
+		return nil, err
 	}
-	return s, nil
+	return &Store{Config: cfg, taking: map[string]chan struct{}{}, manifests: map[string]json.RawMessage{}}, nil
 }
 
 // Get describes a bundle. UsedBy is empty: the store does not know the catalog.
-func (s *Store) Get(digest string) (api.Artifact, error) {
-	path, err := s.path(digest)
+func (s *Store) Get(ctx context.Context, digest string) (api.Artifact, error) {
+	content, stored, err := s.Bucket.Open(ctx, digest)
 	if err != nil {
-		return api.Artifact{}, err
+		return api.Artifact{}, known(err)
 	}
-	return describe(digest, path)
+	defer content.Close()
+	manifest := s.manifest(digest)
+	if manifest == nil {
+		b, err := bundle.Open(&blocks{from: content}, stored.Size)
+		if err != nil && ctx.Err() == nil {
+			return api.Artifact{}, fmt.Errorf("%w: %s was damaged since it was stored, upload it again: %w", api.ErrBundleInvalid, digest, err)
+		}
+		if err != nil {
+			return api.Artifact{}, err
+		}
+		manifest = b.ManifestText()
+		s.remember(digest, manifest)
+	}
+	return api.Artifact{Digest: digest, Size: stored.Size, Created: stored.Created.UTC(), Manifest: manifest, UsedBy: []string{}}, nil
+}
+
+func (s *Store) manifest(digest string) json.RawMessage {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.manifests[digest]
+}
+
+func (s *Store) remember(digest string, manifest json.RawMessage) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known += len(manifest); s.known > maxManifests {
+		s.manifests, s.known = map[string]json.RawMessage{}, len(manifest)
+	}
+	s.manifests[digest] = manifest
 }
 
 // Open opens a bundle's archive. The caller closes it.
-func (s *Store) Open(digest string) (io.ReadSeekCloser, error) {
-	path, err := s.path(digest)
-	if err != nil {
-		return nil, err
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, missing(digest, err)
-	}
-	return f, nil
+func (s *Store) Open(ctx context.Context, digest string) (io.ReadSeekCloser, error) {
+	content, _, err := s.Bucket.Open(ctx, digest)
+	return content, known(err)
 }
 
 // List names all bundles by their digests, in order. It does not look into them: a file
 // may have been damaged since it was stored. Get says so, and to upload the bundle again
 // repairs it.
-func (s *Store) List() ([]string, error) {
-	entries, err := os.ReadDir(s.dir)
-	if err != nil {
-		return nil, fmt.Errorf("cannot read the folder of bundles: %w", err)
+func (s *Store) List(ctx context.Context) ([]string, error) {
+	list, err := s.Bucket.List(ctx)
+	digests := make([]string, len(list))
+	for i, one := range list {
+		digests[i] = one.Digest
 	}
-	digests := []string{}
-	for _, entry := range entries {
-		hex, ok := strings.CutSuffix(entry.Name(), ending)
-		if _, err := bundle.ParseDigest(prefix + hex); ok && err == nil {
-			digests = append(digests, prefix+hex)
+	slices.Sort(digests)
+	return digests, err
+}
+
+// Delete removes a bundle.
+func (s *Store) Delete(ctx context.Context, digest string) error {
+	s.full.Store(false)
+	return known(s.Bucket.Delete(ctx, digest))
+}
+
+// Full says what to do when the last upload found no room, or nil.
+func (s *Store) Full() error {
+	if s.full.Load() {
+		return fmt.Errorf("%w: delete bundles that no version uses, or give it more room", api.ErrBundlesFull)
+	}
+	return nil
+}
+
+// total is how many bytes the bundles have, but for one.
+func (s *Store) total(ctx context.Context, but string) (n int64, err error) {
+	list, err := s.Bucket.List(ctx)
+	for _, one := range list {
+		if one.Digest != but {
+			n += one.Size
 		}
 	}
-	return digests, nil
+	return n, err
 }
 
-// Delete removes a bundle. Who is reading it reads on.
-func (s *Store) Delete(digest string) error {
-	path, err := s.path(digest)
-	if err != nil {
-		return err
-	}
-	s.naming.Lock()
-	defer s.naming.Unlock()
-	info, err := os.Stat(path)
-	if err == nil {
-		err = os.Remove(path)
-	}
-	if err != nil {
-		return missing(digest, err)
-	}
-	s.held.Add(-info.Size())
-	return syncFolder(s.dir)
-}
-
-// Path is where a bundle with a digest is, or would be.
-func (s *Store) Path(digest string) string {
-	path, err := s.path(digest)
-	if err != nil {
-		return filepath.Join(s.dir, "none") // nothing has such a digest
-	}
-	return path
-}
-
-// path is where a bundle is. What is no digest names no file.
-func (s *Store) path(digest string) (string, error) {
-	hex, err := bundle.ParseDigest(digest)
-	if err != nil {
-		return "", fmt.Errorf("%w: %w", api.ErrNoBundle, err)
-	}
-	return filepath.Join(s.dir, hex+ending), nil
-}
-
-func describe(digest, path string) (api.Artifact, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return api.Artifact{}, missing(digest, err)
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return api.Artifact{}, err
-	}
-	b, err := bundle.Open(f, info.Size())
-	if err != nil {
-		return api.Artifact{}, fmt.Errorf("%w: %s was damaged since it was stored, upload it again: %w", api.ErrBundleInvalid, digest, err)
-	}
-	return api.Artifact{Digest: digest, Size: info.Size(), Created: info.ModTime().UTC(), Manifest: b.ManifestText(), UsedBy: []string{}}, nil
-}
-
-func missing(digest string, err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: %s", api.ErrNoBundle, digest)
+// known makes an error one of package api's.
+func known(err error) error {
+	switch {
+	case errors.Is(err, bundle.ErrNotStored):
+		return fmt.Errorf("%w: %w", api.ErrNoBundle, err)
+	case errors.Is(err, bundle.ErrNoRoom):
+		return fmt.Errorf("%w: %w", api.ErrBundlesFull, err)
 	}
 	return err
 }
 
-// syncFolder makes names in a folder durable.
-func syncFolder(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
+// blocks reads in large blocks what is asked for in small pieces, of a server that is away.
+type blocks struct {
+	from  io.ReaderAt
+	at    int64
+	block []byte
+}
+
+const blockSize = 256 << 10
+
+func (b *blocks) ReadAt(p []byte, off int64) (int, error) {
+	n := 0
+	for n < len(p) {
+		at := off + int64(n)
+		if at < b.at || at >= b.at+int64(len(b.block)) {
+			start := at / blockSize * blockSize
+			block := make([]byte, blockSize)
+			m, err := b.from.ReadAt(block, start)
+			if b.at, b.block = start, block[:m]; at >= start+int64(m) {
+				if err == nil {
+					err = io.ErrNoProgress
+				}
+				return n, err
+			}
+		}
+		n += copy(p[n:], b.block[at-b.at:])
 	}
-	return errors.Join(f.Sync(), f.Close())
+	return n, nil
 }

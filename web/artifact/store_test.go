@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,7 +18,9 @@ import (
 	"testing"
 	"testing/fstest"
 	"testing/iotest"
+	"time"
 
+	"topsail/internal/contract"
 	"topsail/serving/bundle"
 	"topsail/web/api"
 )
@@ -40,7 +43,11 @@ func pack(t *testing.T, content string) (data []byte, digest string) {
 
 func open(t *testing.T, dir string, maxBytes int64) *Store {
 	t.Helper()
-	s, err := Open(dir, maxBytes)
+	folder, err := OpenFolder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(Config{Bucket: folder, Spool: dir, MaxBytes: maxBytes})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,6 +61,16 @@ func put(t *testing.T, s *Store, data []byte) (api.Artifact, bool) {
 		t.Fatal(err)
 	}
 	return a, created
+}
+
+// held is how many bytes are counted.
+func held(t *testing.T, s *Store) int64 {
+	t.Helper()
+	n, err := s.total(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n + s.uploading.Load()
 }
 
 // files lists what is in the folder.
@@ -85,32 +102,32 @@ func TestPutGetListDelete(t *testing.T) {
 	put(t, s, other)
 
 	s = open(t, dir, 0) // a restart
-	all, err := s.List()
+	all, err := s.List(t.Context())
 	if want := slices.Sorted(slices.Values([]string{digest, otherDigest})); err != nil || !slices.Equal(all, want) {
 		t.Fatalf("list is %v, %v", all, err)
 	}
-	r, err := s.Open(digest)
+	r, err := s.Open(t.Context(), digest)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	if err := s.Delete(digest); err != nil {
+	if err := s.Delete(t.Context(), digest); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, data) {
 		t.Errorf("who was reading it read %d bytes, %v", len(got), err)
 	}
-	_, errGet := s.Get(digest)
-	_, errOpen := s.Open(digest)
-	for _, err := range []error{errGet, errOpen, s.Delete(digest)} {
+	_, errGet := s.Get(t.Context(), digest)
+	_, errOpen := s.Open(t.Context(), digest)
+	for _, err := range []error{errGet, errOpen, s.Delete(t.Context(), digest)} {
 		if !errors.Is(err, api.ErrNoBundle) {
 			t.Errorf("error is %v", err)
 		}
 	}
-	if _, err := s.Get(otherDigest); err != nil {
+	if _, err := s.Get(t.Context(), otherDigest); err != nil {
 		t.Error(err)
 	}
-	if got := s.held.Load(); got != int64(len(other)) {
+	if got := held(t, s); got != int64(len(other)) {
 		t.Errorf("it counts %d bytes, and holds %d", got, len(other))
 	}
 }
@@ -140,8 +157,8 @@ func TestNothingIsLeftOfWhatIsRefused(t *testing.T) {
 		if _, _, err := s.Put(c.ctx, c.body); !errors.Is(err, c.want) {
 			t.Errorf("%s: error is %v, want %v", name, err, c.want)
 		}
-		if left := files(t, dir); len(left) > 0 || s.held.Load() != 0 {
-			t.Errorf("%s: %v is left, %d bytes are counted", name, left, s.held.Load())
+		if left := files(t, dir); len(left) > 0 || held(t, s) != 0 {
+			t.Errorf("%s: %v is left, %d bytes are counted", name, left, held(t, s))
 		}
 		if _, created := put(t, s, good); !created {
 			t.Errorf("%s: then a good one was not created", name)
@@ -158,7 +175,7 @@ func TestFull(t *testing.T) {
 	if _, _, err := s.Put(t.Context(), bytes.NewReader(two)); !errors.Is(err, api.ErrBundlesFull) || !strings.Contains(err.Error(), "delete bundles") {
 		t.Errorf("error is %v", err)
 	}
-	if err := s.Delete(digest); err != nil {
+	if err := s.Delete(t.Context(), digest); err != nil {
 		t.Fatal(err)
 	}
 	if _, created := put(t, s, two); !created {
@@ -184,7 +201,7 @@ func TestOpenRemovesWhatACrashLeft(t *testing.T) {
 	s := open(t, dir, 0)
 	data, digest := pack(t, "one")
 	put(t, s, data)
-	u, err := s.begin()
+	u, err := s.begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,12 +211,19 @@ func TestOpenRemovesWhatACrashLeft(t *testing.T) {
 	if len(files(t, dir)) != 2 {
 		t.Fatal("there is no upload to break off")
 	}
+	if open(t, dir, 0); len(files(t, dir)) != 2 {
+		t.Error("an upload went that another process may be at")
+	}
+	long := time.Now().Add(-2 * abandoned)
+	if err := os.Chtimes(u.file.Name(), long, long); err != nil {
+		t.Fatal(err)
+	}
 	s = open(t, dir, 0)
 	if left := files(t, dir); len(left) != 1 || "sha256:"+strings.TrimSuffix(left[0], ".zip") != digest {
 		t.Errorf("there is %v", left)
 	}
-	if s.held.Load() != int64(len(data)) {
-		t.Errorf("%d bytes are counted of %d", s.held.Load(), len(data))
+	if held(t, s) != int64(len(data)) {
+		t.Errorf("%d bytes are counted of %d", held(t, s), len(data))
 	}
 }
 
@@ -212,9 +236,9 @@ func TestDigestsAreNoPaths(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, d := range []string{"sha256:../secret", "../secret", "", "sha256:" + strings.Repeat("../", 20) + "secret", strings.ToUpper(digest)} {
-		_, errGet := s.Get(d)
-		_, errOpen := s.Open(d)
-		for _, err := range []error{errGet, errOpen, s.Delete(d)} {
+		_, errGet := s.Get(t.Context(), d)
+		_, errOpen := s.Open(t.Context(), d)
+		for _, err := range []error{errGet, errOpen, s.Delete(t.Context(), d)} {
 			if !errors.Is(err, api.ErrNoBundle) {
 				t.Errorf("%q: error is %v", d, err)
 			}
@@ -232,19 +256,19 @@ func TestADamagedBundleIsRepairedByAnUpload(t *testing.T) {
 		t.Fatal(err)
 	}
 	s = open(t, dir, 0)
-	if _, err := s.Get(digest); !errors.Is(err, api.ErrBundleInvalid) {
+	if _, err := s.Get(t.Context(), digest); !errors.Is(err, api.ErrBundleInvalid) {
 		t.Errorf("error is %v", err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "other.zip"), data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if all, err := s.List(); err != nil || !slices.Equal(all, []string{digest}) {
+	if all, err := s.List(t.Context()); err != nil || !slices.Equal(all, []string{digest}) {
 		t.Errorf("list is %v, %v", all, err)
 	}
-	if _, created := put(t, s, data); !created || s.held.Load() != int64(len(data)) {
-		t.Errorf("created %v, %d bytes are counted of %d", created, s.held.Load(), len(data))
+	if _, created := put(t, s, data); !created || held(t, s) != int64(len(data)) {
+		t.Errorf("created %v, %d bytes are counted of %d", created, held(t, s), len(data))
 	}
-	if _, err := s.Get(digest); err != nil {
+	if _, err := s.Get(t.Context(), digest); err != nil {
 		t.Error(err)
 	}
 }
@@ -276,19 +300,90 @@ func TestPutsAtOnce(t *testing.T) {
 			t.Errorf("bundle %d was created %d times", i, n)
 		}
 	}
-	if n := len(files(t, dir)); n != len(firsts) || s.held.Load() != total {
-		t.Errorf("%d files, %d bytes counted of %d", n, s.held.Load(), total)
+	if n := len(files(t, dir)); n != len(firsts) || held(t, s) != total {
+		t.Errorf("%d files, %d bytes counted of %d", n, held(t, s), total)
 	}
 }
 
 func TestFullDisk(t *testing.T) {
 	for err, full := range map[error]bool{syscall.ENOSPC: true, syscall.EDQUOT: true, syscall.EIO: false} {
 		wrapped := &os.PathError{Op: "sync", Path: "upload", Err: err}
-		if got := fullDisk(wrapped); errors.Is(got, api.ErrBundlesFull) != full || !errors.Is(got, err) {
+		if got := fullDisk(wrapped); errors.Is(got, bundle.ErrNoRoom) != full || !errors.Is(got, err) {
 			t.Errorf("%v is %v", err, got)
 		}
 	}
 	if err := fullDisk(nil); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestFolderContract(t *testing.T) {
+	contract.Bundles(t, func(t *testing.T) func() contract.BundleStore {
+		dir := t.TempDir()
+		return func() contract.BundleStore {
+			folder, err := OpenFolder(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return folder
+		}
+	})
+}
+
+// The store says that it is full until there is room again.
+func TestFullIsACondition(t *testing.T) {
+	one, digest := pack(t, "one")
+	two, _ := pack(t, "two")
+	s := open(t, t.TempDir(), 0)
+	s.MaxTotal = int64(len(one))
+	put(t, s, one)
+	if err := s.Full(); err != nil {
+		t.Error(err)
+	}
+	if _, _, err := s.Put(t.Context(), bytes.NewReader(two)); !errors.Is(err, api.ErrBundlesFull) {
+		t.Errorf("error is %v", err)
+	}
+	if err := s.Full(); err == nil || !strings.Contains(err.Error(), "delete bundles") {
+		t.Errorf("error is %v", err)
+	}
+	if err := s.Delete(t.Context(), digest); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Full(); err != nil {
+		t.Error(err)
+	}
+}
+
+// An address that one process signs is good at all of them for a while.
+func TestAddresses(t *testing.T) {
+	now := time.Now()
+	dir := t.TempDir()
+	one, other, stranger := open(t, dir, 0), open(t, dir, 0), open(t, dir, 0)
+	one.Key, other.Key, stranger.Key = []byte("key"), []byte("key"), []byte("other")
+	address, err := one.Address(t.Context(), "sha256:a", now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	query, err := url.ParseQuery(strings.TrimPrefix(address, "?"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Signed("sha256:a", query, now.Add(addressLasts-time.Second)); err != nil {
+		t.Error(err)
+	}
+	for name, err := range map[string]error{
+		"too late":         other.Signed("sha256:a", query, now.Add(addressLasts+time.Second)),
+		"another bundle":   other.Signed("sha256:b", query, now),
+		"another key":      stranger.Signed("sha256:a", query, now),
+		"none":             other.Signed("sha256:a", nil, now),
+		"a later end":      other.Signed("sha256:a", url.Values{"expires": {"9999999999"}, "signature": query["signature"]}, now),
+		"without a secret": open(t, dir, 0).Signed("sha256:a", query, now),
+	} {
+		if err == nil {
+			t.Errorf("%s: it is good", name)
+		}
+	}
+	if address, err := open(t, dir, 0).Address(t.Context(), "sha256:a", now); address != "" || err != nil {
+		t.Errorf("without a key: %q, %v", address, err)
 	}
 }

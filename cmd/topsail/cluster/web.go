@@ -3,11 +3,13 @@ package cluster
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"slices"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -21,6 +23,7 @@ import (
 	"topsail/jobs"
 	"topsail/serving"
 	"topsail/web/api"
+	"topsail/web/artifact"
 	"topsail/web/traffic"
 )
 
@@ -45,7 +48,7 @@ func Web(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	bundles, err := manage.Bundles(cfg)
+	bundles, err := p.bundles(ctx, store)
 	if err != nil {
 		return err
 	}
@@ -54,15 +57,34 @@ func Web(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	for _, run := range append(m.runs(), store.Run, side.Run) {
+	adopt := func(ctx context.Context) error { return manage.Adopt(ctx, cfg, bundles, p.Log) }
+	for _, run := range append(m.runs(), store.Run, side.Run, adopt) {
 		group.Go(func() error { return role.Ended(ctx, run(ctx)) })
 	}
 	group.Go(func() error {
 		return role.Ended(ctx, p.announce(ctx, m.client, webService, role.Name(""), ln, ops, nil))
 	})
+	if keep := time.Duration(cfg.Web.BundlesKeptHours) * time.Hour; keep > 0 {
+		group.Go(func() error { return role.Ended(ctx, side.Collect(ctx, keep, store, p.Log)) })
+	}
 	group.Go(func() error { return p.ServeOps(ctx, ops, obs.Health{Ready: func() error { return nil }}) })
 	group.Go(func() error { return obs.ServeHTTP(ctx, ln, side) })
 	return group.Wait()
+}
+
+// bundles are those that all management processes share. Without Redis there is no key yet,
+// and addresses are not signed.
+func (p *parts) bundles(ctx context.Context, store *redisstore.Store) (*artifact.Store, error) {
+	bucket, err := manage.Bucket(p.Config, func(most int64) artifact.Bucket { return store.Bundles(most) })
+	if err != nil {
+		return nil, err
+	}
+	key, err := store.Secret(ctx, "bundles", rand.Text())
+	if err != nil {
+		p.Log.Warn("the addresses of bundles are not signed until the next start", "err", err)
+		return manage.Bundles(p.Config, bucket, nil)
+	}
+	return manage.Bundles(p.Config, bucket, []byte(key))
 }
 
 // management is what the management side sees of a cluster.

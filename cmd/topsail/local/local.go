@@ -62,7 +62,11 @@ func Run(ctx context.Context, cfg *config.Config, opt Options) error {
 	if err != nil {
 		return err
 	}
-	bundles, err := manage.Bundles(cfg)
+	folder, err := manage.Folder(cfg)
+	if err != nil {
+		return err
+	}
+	bundles, err := manage.Bundles(cfg, folder, nil)
 	if err != nil {
 		return err
 	}
@@ -91,8 +95,8 @@ func Run(ctx context.Context, cfg *config.Config, opt Options) error {
 	defer stopRest()
 	fleet := newFleet(replicas, store.Catalog)
 	fleet.dataDir, fleet.guard, fleet.watch = cfg.DataDir, opt.Guard, opt.Watch
-	fleet.runtime, fleet.bundles = append(opt.Runtime, "--work", filepath.Join(cfg.DataDir, "runtimes")), bundles.Path
-	if fleet.shelf, err = openShelf(cfg.DataDir, bundles.Path); err != nil {
+	fleet.runtime, fleet.bundles = append(opt.Runtime, "--work", filepath.Join(cfg.DataDir, "runtimes")), folder.Path
+	if fleet.shelf, err = openShelf(cfg.DataDir, folder.Path); err != nil {
 		return err
 	}
 	fleet.renew = func(ctx context.Context, old serving.Definition) error {

@@ -2,10 +2,11 @@ package manage
 
 import (
 	"context"
+	"log/slog"
 	"net"
 	"net/http"
-	"path/filepath"
 	"runtime/debug"
+	"time"
 
 	"topsail/cmd/topsail/config"
 	"topsail/cmd/topsail/role"
@@ -42,16 +43,6 @@ type Store interface {
 	api.Counts
 	state.Store
 	gateway.StateShelf
-}
-
-// Bundles opens the folder of bundles.
-func Bundles(cfg *config.Config) (*artifact.Store, error) {
-	store, err := artifact.Open(filepath.Join(cfg.DataDir, "bundles"), int64(cfg.Web.MaxBundleBytes))
-	if err != nil {
-		return nil, err
-	}
-	store.MaxTotal = int64(cfg.Web.MaxBundlesBytes)
-	return store, nil
 }
 
 // Side is the management side.
@@ -95,6 +86,30 @@ func New(base *role.Base, s System, bundles *artifact.Store) (*Side, error) {
 		Guard: guard, API: served, Clipper: clipper.System{Store: s.Store, Replicas: s.Endpoints, Check: check},
 	})
 	return &Side{Handler: handler, api: served}, nil
+}
+
+// collectEvery is how often it is looked for bundles that no version uses.
+const collectEvery = time.Hour
+
+// Collect deletes bundles that no version has used for as long as is configured, until ctx
+// ends.
+func (s *Side) Collect(ctx context.Context, keep time.Duration, unused api.Unused, log *slog.Logger) error {
+	tick := time.NewTicker(collectEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		gone, err := s.api.Collect(ctx, unused, keep)
+		if len(gone) > 0 {
+			log.Info("deleted bundles that no version has used for long", "bundles", gone, "kept", keep)
+		}
+		if err != nil && ctx.Err() == nil {
+			log.Warn("cannot delete all bundles that no version uses; trying again", "in", collectEvery, "err", err)
+		}
+	}
 }
 
 // TOML is a catalog as a configuration file.

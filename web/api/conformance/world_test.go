@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -114,34 +116,45 @@ func (s shelf) Put(_ context.Context, r io.Reader) (api.Artifact, bool, error) {
 	}
 	created := !*s.there
 	*s.there = true
-	a, err := s.Get(digest)
+	a, err := s.Get(context.Background(), digest)
 	return a, created, err
 }
 
-func (s shelf) Get(name string) (api.Artifact, error) {
+func (s shelf) Get(_ context.Context, name string) (api.Artifact, error) {
 	if !*s.there || name != digest {
 		return api.Artifact{}, api.ErrNoBundle
 	}
 	return api.Artifact{Digest: digest, Size: 9, Created: time.Unix(1e9, 0), Manifest: json.RawMessage(manifest)}, nil
 }
 
+func (shelf) Address(context.Context, string, time.Time) (string, error) {
+	return "?expires=1&signature=good", nil
+}
+
+func (shelf) Signed(_ string, query url.Values, _ time.Time) error {
+	if query.Get("signature") != "good" {
+		return errors.New("the address is not signed by this cluster")
+	}
+	return nil
+}
+
 type content struct{ *bytes.Reader }
 
 func (content) Close() error { return nil }
 
-func (s shelf) Open(name string) (io.ReadSeekCloser, error) {
-	_, err := s.Get(name)
+func (s shelf) Open(_ context.Context, name string) (io.ReadSeekCloser, error) {
+	_, err := s.Get(context.Background(), name)
 	return content{bytes.NewReader([]byte("PK"))}, err
 }
 
-func (s shelf) List() ([]string, error) {
+func (s shelf) List(context.Context) ([]string, error) {
 	if !*s.there {
 		return nil, nil
 	}
 	return []string{digest}, nil
 }
 
-func (s shelf) Delete(string) error { *s.there = false; return nil }
+func (s shelf) Delete(context.Context, string) error { *s.there = false; return nil }
 
 // served is the API over a store on disk, for whoever asks on this machine.
 func served(t *testing.T) http.Handler {

@@ -265,7 +265,7 @@ variable "scheduler_secrets" {
 }
 
 variable "scheduler_bundles_url" {
-  description = "address of the management side as nodes reach it to fetch bundles, such as http://topsail.example:1338"
+  description = "address of the management side as nodes reach it to fetch bundles, such as http://topsail.example:1338; without it they ask any process that Consul names"
   type        = string
   default     = ""
 }
@@ -277,9 +277,9 @@ variable "scheduler_env" {
 }
 
 variable "web_count" {
-  description = "number of management processes"
+  description = "number of management processes; a node has one, because of the port: with a single node it is 1"
   type        = number
-  default     = 1
+  default     = 2
 }
 
 variable "web_port" {
@@ -325,13 +325,19 @@ variable "web_secrets" {
 }
 
 variable "web_data_dir" {
-  description = "folder of the bundles that people upload and of the last good state; one that outlives the allocation"
+  description = "folder of uploads and of the last good state, and of the bundles where bundles is empty"
   type        = string
   default     = "$${NOMAD_ALLOC_DIR}/data"
 }
 
+variable "web_bundles" {
+  description = "where the bundles are that people upload, for all management processes: redis for small ones, s3://BUCKET/PREFIX?endpoint=https://HOST&region=REGION with keys through env or a file of secrets, or a folder that the nodes share"
+  type        = string
+  default     = "redis"
+}
+
 variable "web_bundles_url" {
-  description = "address of the management side as nodes reach it to fetch bundles, such as http://topsail.example:1338"
+  description = "address of the management side as nodes reach it to fetch bundles, such as http://topsail.example:1338; without it they ask any process that Consul names"
   type        = string
   default     = ""
 }

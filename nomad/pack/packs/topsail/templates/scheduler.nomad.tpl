@@ -169,7 +169,7 @@ variable "secrets" {
 }
 
 variable "bundles_url" {
-  description = "address of the management side as nodes reach it to fetch bundles, such as http://topsail.example:1338"
+  description = "address of the management side as nodes reach it to fetch bundles, such as http://topsail.example:1338; without it they ask any process that Consul names"
   type        = string
   default     = [[ template "value" (var "scheduler_bundles_url" .) ]]
 }

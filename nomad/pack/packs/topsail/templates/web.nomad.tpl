@@ -19,7 +19,7 @@ variable "node_pool" {
 }
 
 variable "count" {
-  description = "number of management processes"
+  description = "number of management processes; a node has one, because of the port: with a single node it is 1"
   type        = number
   default     = [[ template "value" (var "web_count" .) ]]
 }
@@ -181,13 +181,19 @@ variable "secrets" {
 }
 
 variable "data_dir" {
-  description = "folder of the bundles that people upload and of the last good state; one that outlives the allocation"
+  description = "folder of uploads and of the last good state, and of the bundles where bundles is empty"
   type        = string
   default     = [[ template "value" (var "web_data_dir" .) ]]
 }
 
+variable "bundles" {
+  description = "where the bundles are that people upload, for all management processes: redis for small ones, s3://BUCKET/PREFIX?endpoint=https://HOST&region=REGION with keys through env or a file of secrets, or a folder that the nodes share"
+  type        = string
+  default     = [[ template "value" (var "web_bundles" .) ]]
+}
+
 variable "bundles_url" {
-  description = "address of the management side as nodes reach it to fetch bundles, such as http://topsail.example:1338"
+  description = "address of the management side as nodes reach it to fetch bundles, such as http://topsail.example:1338; without it they ask any process that Consul names"
   type        = string
   default     = [[ template "value" (var "web_bundles_url" .) ]]
 }
@@ -236,6 +242,11 @@ job "topsail-web" {
       healthy_deadline  = "2m"
       progress_deadline = "5m"
       auto_revert       = true
+    }
+
+    # So that they do not go down together with one node.
+    spread {
+      attribute = "${node.unique.id}"
     }
 
     restart {
@@ -339,6 +350,7 @@ job "topsail-web" {
         TOPSAIL_DATA_DIR            = var.data_dir
         TOPSAIL_WEB_ADDR            = "${NOMAD_ADDR_http}"
         TOPSAIL_WEB_KEYS_FILE       = var.keys_file
+        TOPSAIL_WEB_BUNDLES         = var.bundles
         TOPSAIL_OPS_ADDR            = "${NOMAD_ADDR_ops}"
         TOPSAIL_OPS_KEYS_FILE       = var.ops_keys_file
         TOPSAIL_TLS_CERT_FILE       = var.cert_file
