@@ -63,7 +63,11 @@ func newWorldWith(t *testing.T, requireKeys bool) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { store.Close() })
-	bundles, err := artifact.Open(filepath.Join(dir, "bundles"), 1<<20)
+	folder, err := artifact.OpenFolder(filepath.Join(dir, "bundles"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	bundles, err := artifact.Open(artifact.Config{Bucket: folder, Spool: filepath.Join(dir, "bundles"), MaxBytes: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
