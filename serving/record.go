@@ -27,13 +27,17 @@ type Record struct {
 	Learned   bool            `json:"learned,omitempty"`
 }
 
-// RecordedAsk is one model that was asked, and what it said in time.
+// RecordedAsk is one model that was asked, as what it was then, and what it said in time.
 type RecordedAsk struct {
 	ModelID
+	Generation  string          `json:"generation,omitempty"`
 	Probability float64         `json:"probability,omitempty"`
 	Output      json.RawMessage `json:"output,omitempty"` // nil: nothing came, or it was large
 	Shadow      bool            `json:"shadow,omitempty"`
 }
+
+// Definition is what was asked.
+func (a *RecordedAsk) Definition() Definition { return Definition{a.ModelID, a.Generation} }
 
 const (
 	// MaxRecordedInput and MaxRecordedOutput bound what a record keeps of an input and
@@ -75,7 +79,7 @@ func (r *Record) size() int {
 	size := 300 + len(r.App) + len(r.User) + len(r.Context) + len(r.Input)*4/3 + len(r.Output)
 	for i := range r.Asked {
 		a := &r.Asked[i]
-		size += 60 + len(a.Model) + len(a.Version) + len(a.Output)
+		size += 80 + len(a.Model) + len(a.Version) + len(a.Generation) + len(a.Output)
 	}
 	return size
 }

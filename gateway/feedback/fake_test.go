@@ -97,6 +97,7 @@ func (r *rig) serve(ctx context.Context, nc net.Conn) {
 	for i, model := range models {
 		_ = conn.Send(rpc.KindAnnounce, 0, rpc.AppendAnnounce(nil, rpc.Announcement{ID: uint32(i), State: rpc.StateReady, Model: id(model)}))
 	}
+	_ = conn.Send(rpc.KindAnnounce, 0, rpc.AppendAnnounce(nil, rpc.Announcement{ID: uint32(len(models)), State: rpc.StateReady, Model: id("a"), Generation: "b"}))
 	_ = conn.Run(ctx, func(f rpc.Frame) error {
 		if f.Kind != rpc.KindPredict {
 			return nil
@@ -111,7 +112,7 @@ func (r *rig) serve(ctx context.Context, nc net.Conn) {
 		if err != nil {
 			return err
 		}
-		model := models[p.Model]
+		model := append(models, "a, redefined")[p.Model]
 		r.store.mu.Lock()
 		r.asked = append(r.asked, model)
 		y, after := r.behave(model, math.Float64frombits(binary.LittleEndian.Uint64(values[0].Data)))
@@ -141,6 +142,12 @@ func (r *rig) calls() int {
 
 func (r *rig) serves(change func(a *serving.App)) {
 	r.Helper()
+	r.defines("", change)
+}
+
+// defines is serves, with a generation of model a.
+func (r *rig) defines(generation string, change func(a *serving.App)) {
+	r.Helper()
 	a := &serving.App{
 		Name: "app", InputType: serving.Doubles, DefaultOutput: "-1", SLO: 100 * time.Millisecond, Models: models,
 		Policy: serving.PolicySpec{Kind: serving.PolicyExp4},
@@ -154,6 +161,7 @@ func (r *rig) serves(change func(a *serving.App)) {
 			"1": {ModelID: id(model), InputType: serving.Doubles},
 		}}
 	}
+	cat.Models["a"].Versions["1"].Generation = generation
 	if err := r.p.SetCatalog(cat); err != nil {
 		r.Fatal(err)
 	}

@@ -97,9 +97,11 @@ func (j *Joiner) recall(ctx context.Context, app *serving.App, r *serving.Record
 		feedback: selection.Feedback{QueryID: r.QueryID, User: r.User, Input: input},
 	}
 	for _, ask := range r.Asked {
-		one.feedback.Outcomes = append(one.feedback.Outcomes, selection.Outcome{
-			ModelID: ask.ModelID, Probability: ask.Probability, Output: parse(ask.Output),
-		})
+		o := selection.Outcome{ModelID: ask.ModelID, Probability: ask.Probability}
+		if j.predictor.Defines(app.Name, ask.Definition()) { // else it says nothing of what the version is by now
+			o.Output = parse(ask.Output)
+		}
+		one.feedback.Outcomes = append(one.feedback.Outcomes, o)
 	}
 	if !one.duplicate && input.Type != 0 && j.predictor.Learning(app.Name) != nil {
 		j.complete(ctx, app, one)

@@ -72,6 +72,29 @@ func TestFeedbackByQueryID(t *testing.T) {
 	})
 }
 
+// What a version said before it was redefined says nothing of it: it is asked again.
+func TestARecordOfAnotherDefinition(t *testing.T) {
+	bubble(t, nil, func(t *rig) {
+		t.behaves(func(model string, _ float64) (float64, time.Duration) {
+			if model == "a, redefined" {
+				return 70, 0
+			}
+			return 7, 0
+		})
+		p := t.predict(1)
+		t.defines("b", nil)
+		l := t.must(serving.Feedback{QueryID: p.QueryID, Label: says(t, "7")})
+		for model, want := range map[string]float64{"a": 1, "b": 0, "c": 0} {
+			if loss, judged := outcome(&l, model); loss != want || !judged {
+				t.Errorf("model %s has loss %v, judged %v", model, loss, judged)
+			}
+		}
+		if l.Joined != serving.FromRecord || l.Loss != 0 {
+			t.Errorf("learned %+v", l)
+		}
+	})
+}
+
 // A duplicate is known by its record, also when the states have learned much since.
 func TestAnOldDuplicate(t *testing.T) {
 	bubble(t, nil, func(t *rig) {

@@ -146,7 +146,7 @@ func (w *work) tally(i int) {
 	if w.app.tallies == nil || p.shed || w.q.Version != "" {
 		return
 	}
-	t := selection.Tally{ModelID: p.version.ModelID}
+	var t selection.Tally
 	switch {
 	case answer.Output != nil:
 		t.Answers = 1
@@ -157,7 +157,7 @@ func (w *work) tally(i int) {
 	default:
 		t.Failures = 1
 	}
-	w.app.tallies.add(t)
+	w.app.tallies.add(p.version.Definition, t)
 }
 
 // explain says how the answer came about.

@@ -95,6 +95,12 @@ func (p *Predictor) Serving(app, model string) (id serving.ModelID, ok bool) {
 	return serving.ModelID{}, false
 }
 
+// Defines says whether a version that an app asks is what d says.
+func (p *Predictor) Defines(app string, d serving.Definition) bool {
+	a, err := p.app(app)
+	return err == nil && a.defines(d)
+}
+
 // Learning is what the states of an app's policy belong to; nil when it keeps none.
 func (p *Predictor) Learning(app string) *state.App {
 	a, err := p.app(app)

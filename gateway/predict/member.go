@@ -130,16 +130,17 @@ func (v *version) name() string {
 	return v.Version
 }
 
-// Learned are the model versions of a catalog that an app's policy keeps a state of,
-// sorted: those that it names, and of the other linked models those that serve.
-func Learned(a *serving.App, cat *serving.Catalog) (ids []serving.ModelID) {
+// Learned are the model versions of a catalog that an app's policy keeps a state of, as
+// they are defined, sorted: those that it names, and of the other linked models those that
+// serve.
+func Learned(a *serving.App, cat *serving.Catalog) (learned []serving.Definition) {
 	pins := a.Pins()
 	add := func(id serving.ModelID) bool {
 		v := cat.Version(id)
 		if v == nil || v.InputType != a.InputType {
 			return false
 		}
-		ids = append(ids, id)
+		learned = append(learned, cat.Definitions(v)[0])
 		return true
 	}
 	for _, name := range a.Models {
@@ -154,8 +155,8 @@ func Learned(a *serving.App, cat *serving.Catalog) (ids []serving.ModelID) {
 			_ = add(serving.ModelID{Model: name, Version: m.Serving}) || add(serving.ModelID{Model: name, Version: m.Current})
 		}
 	}
-	slices.SortFunc(ids, serving.ModelID.Compare)
-	return slices.Compact(ids)
+	slices.SortFunc(learned, func(a, b serving.Definition) int { return a.ModelID.Compare(b.ModelID) })
+	return slices.Compact(learned)
 }
 
 // candidates appends who can be asked now, and their versions.
@@ -199,17 +200,31 @@ func (a *app) candidate(v *version, ready bool) selection.Candidate {
 // takes a millisecond costs 1.
 const leastCost = 0.01
 
-// find looks up a version of a model that the app links, or that decides for it.
-func (a *app) find(id serving.ModelID) *version {
+// find looks up a version of a model that the app links, or that decides for it, as it can
+// be asked now.
+func (a *app) find(id serving.ModelID) *version { return a.named(id).held() }
+
+// named is find, held by the host that serves.
+func (a *app) named(id serving.ModelID) *version {
 	for _, l := range a.models {
 		if l.name == id.Model {
-			return l.versions[id.Version].held()
+			return l.versions[id.Version]
 		}
 	}
 	if a.decider != nil && a.decider.name == id.Model {
-		return a.decider.versions[id.Version].held()
+		return a.decider.versions[id.Version]
 	}
 	return nil
+}
+
+// defines says whether a version that the app asks is what d says.
+func (a *app) defines(d serving.Definition) bool {
+	for v := a.named(d.ModelID); v != nil; v = v.next {
+		if v.Definition == d {
+			return true
+		}
+	}
+	return false
 }
 
 // successor is what a version is by now that has been replaced since the app was looked

@@ -30,7 +30,8 @@ func (p *Predictor) remember(w *work, a *serving.Prediction) {
 		r.Output = a.Output
 	}
 	for i := range w.parts[:w.opened] {
-		ask := serving.RecordedAsk{ModelID: w.parts[i].version.ModelID, Probability: w.plan.Asks[i].Probability, Shadow: w.plan.Asks[i].Shadow}
+		v := w.parts[i].version
+		ask := serving.RecordedAsk{ModelID: v.ModelID, Generation: v.Generation, Probability: w.plan.Asks[i].Probability, Shadow: w.plan.Asks[i].Shadow}
 		if out := w.answers[i].Output; out != nil && len(out.JSON) <= serving.MaxRecordedOutput {
 			ask.Output = out.JSON
 		}

@@ -51,8 +51,8 @@ type walk struct {
 
 // visit is one stage of a walk. Who closes done has written the rest.
 type visit struct {
-	done    chan struct{}
-	id      serving.ModelID
+	done chan struct{}
+	serving.Definition
 	output  *serving.Output
 	failure *serving.Failure
 	cached  bool
@@ -196,7 +196,7 @@ func (w *walk) visit(ctx context.Context, i int) {
 		fail(serving.NoReplica, "no version of model %s is current", l.name)
 		return
 	}
-	s.id = v.ModelID
+	s.Definition = v.Definition
 	in, err := w.input(i, v.inputType)
 	if err != nil {
 		fail(serving.ModelError, "model %s: %v", l.name, err)
@@ -272,16 +272,16 @@ func (w *walk) behind(i int) (longest time.Duration) {
 // the walk first.
 func (w *walk) answer() serving.Prediction {
 	last := &w.visits[len(w.visits)-1]
-	a := serving.Prediction{QueryID: w.p.ids.Next(), Model: last.id}
+	a := serving.Prediction{QueryID: w.p.ids.Next(), Model: last.ModelID}
 	if last.output != nil {
 		a.Output, a.Cached = last.output.JSON, w.fromCache()
 		a.Confidence, a.Qualifiers = last.output.Confidence, last.output.Qualifiers
 	} else {
 		failed := w.failed()
 		a.Output, a.Default, a.Cause, a.Explanation = w.app.fallback, true, failed.failure.Cause, failed.failure.Explain()
-		a.Model = failed.id
-		if failed.id != (serving.ModelID{}) {
-			a.Missing = []serving.ModelID{failed.id}
+		a.Model = failed.ModelID
+		if failed.ModelID != (serving.ModelID{}) {
+			a.Missing = []serving.ModelID{failed.ModelID}
 		}
 	}
 	if w.q.Explain {
@@ -334,10 +334,10 @@ func (w *walk) explain() *serving.Explanation {
 	e := &serving.Explanation{Policy: "stages", Ended: "all", Elapsed: time.Since(w.q.Received), Budget: w.respond.Sub(w.q.Received)}
 	for i := range w.visits {
 		s := &w.visits[i]
-		if s.id == (serving.ModelID{}) {
+		if s.ModelID == (serving.ModelID{}) {
 			continue // the query ended before it came to this one
 		}
-		m := serving.ExplainedModel{ModelID: s.id, Asked: true, Cached: s.cached, Took: s.took}
+		m := serving.ExplainedModel{ModelID: s.ModelID, Asked: true, Cached: s.cached, Took: s.took}
 		if s.output != nil {
 			m.Output, m.Confidence = s.output.JSON, s.output.Confidence
 		}
@@ -362,7 +362,7 @@ func (w *walk) remember(a *serving.Prediction) {
 	}
 	if !a.Default {
 		r.Output = a.Output
-		ask := serving.RecordedAsk{ModelID: a.Model, Probability: 1}
+		ask := serving.RecordedAsk{ModelID: a.Model, Generation: w.visits[len(w.visits)-1].Generation, Probability: 1}
 		if len(a.Output) <= serving.MaxRecordedOutput {
 			ask.Output = a.Output
 		}

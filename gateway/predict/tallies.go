@@ -3,6 +3,8 @@ package predict
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -25,19 +27,19 @@ type tallies struct {
 	urgent chan<- struct{} // has a token when there is bad news
 
 	mu  sync.Mutex // guards the following
-	all map[serving.ModelID]*selection.Tally
+	all map[serving.Definition]selection.Tally
 	bad float64 // failures and misses in all
 }
 
 func newTallies(urgent chan<- struct{}) *tallies {
-	return &tallies{urgent: urgent, all: map[serving.ModelID]*selection.Tally{}}
+	return &tallies{urgent: urgent, all: map[serving.Definition]selection.Tally{}}
 }
 
 // add counts; a version is in the catalog, so that there are not too many.
-func (t *tallies) add(more selection.Tally) {
+func (t *tallies) add(d serving.Definition, more selection.Tally) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.sum(more)
+	t.sum(d, more)
 	if t.bad += more.Failures + more.Missed; t.bad >= badNews {
 		select {
 		case t.urgent <- struct{}{}:
@@ -47,35 +49,30 @@ func (t *tallies) add(more selection.Tally) {
 }
 
 // restore takes back what could not be handed on.
-func (t *tallies) restore(list []selection.Tally) {
+func (t *tallies) restore(all map[serving.Definition]selection.Tally) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, one := range list {
-		t.sum(one)
+	for d, one := range all {
+		t.sum(d, one)
 	}
 }
 
 // sum adds. t.mu is held.
-func (t *tallies) sum(more selection.Tally) {
-	own := t.all[more.ModelID]
-	if own == nil {
-		own = &selection.Tally{ModelID: more.ModelID}
-		t.all[more.ModelID] = own
-	}
+func (t *tallies) sum(d serving.Definition, more selection.Tally) {
+	own := t.all[d]
+	own.ModelID = d.ModelID
 	own.Answers += more.Answers
 	own.Failures += more.Failures
 	own.Missed += more.Missed
+	t.all[d] = own
 }
 
-func (t *tallies) take() (list []selection.Tally) {
+func (t *tallies) take() map[serving.Definition]selection.Tally {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, one := range t.all {
-		list = append(list, *one)
-	}
-	clear(t.all)
-	t.bad = 0
-	return list
+	all := t.all
+	t.all, t.bad = map[serving.Definition]selection.Tally{}, 0
+	return all
 }
 
 // Learner stores what policies have learned.
@@ -129,17 +126,19 @@ func (p *Predictor) observeAll(ctx context.Context, to Learner, failing map[stri
 	return observeLeast
 }
 
-// observe hands the counts of one app on, or keeps them.
+// observe hands the counts of one app on, or keeps them. How asking went what a version was
+// before says nothing of what it is.
 func (a *app) observe(ctx context.Context, to Learner) error {
 	if a.tallies == nil || a.learned == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*observeEvery)
 	defer cancel()
-	list := a.tallies.take()
-	err := to.Observe(ctx, a.learned, list)
+	all := a.tallies.take()
+	maps.DeleteFunc(all, func(d serving.Definition, _ selection.Tally) bool { return !a.defines(d) })
+	err := to.Observe(ctx, a.learned, slices.Collect(maps.Values(all)))
 	if err != nil {
-		a.tallies.restore(list)
+		a.tallies.restore(all)
 	}
 	return err
 }

@@ -31,12 +31,18 @@ type State struct {
 // kind's own; Asked and Loss are kept for every kind.
 type ModelState struct {
 	serving.ModelID
-	Asked  float64   `json:"asked,omitempty"`  // pieces of feedback that judged it
-	Loss   float64   `json:"loss,omitempty"`   // sum of its losses in them
-	Count  float64   `json:"count,omitempty"`  // as Asked, perhaps discounted
-	Sum    float64   `json:"sum,omitempty"`    // as Loss, perhaps discounted
-	Weight float64   `json:"weight,omitempty"` // logarithmic where the kind multiplies weights
-	Vector []float64 `json:"vector,omitempty"`
+	Generation string    `json:"generation,omitempty"` // of the definition that it is known of
+	Asked      float64   `json:"asked,omitempty"`      // pieces of feedback that judged it
+	Loss       float64   `json:"loss,omitempty"`       // sum of its losses in them
+	Count      float64   `json:"count,omitempty"`      // as Asked, perhaps discounted
+	Sum        float64   `json:"sum,omitempty"`        // as Loss, perhaps discounted
+	Weight     float64   `json:"weight,omitempty"`     // logarithmic where the kind multiplies weights
+	Vector     []float64 `json:"vector,omitempty"`
+}
+
+// Definition is what the entry is about.
+func (m *ModelState) Definition() serving.Definition {
+	return serving.Definition{ModelID: m.ModelID, Generation: m.Generation}
 }
 
 const (

@@ -11,28 +11,53 @@ import (
 type App struct {
 	name, kind string
 	learner    selection.Learner
-	models     []serving.ModelID // sorted
-	fresh      *selection.State  // before any feedback
-	byVersion  bool              // the policy chooses between versions, not between models
+	models     []serving.Definition // sorted by version
+	fresh      *selection.State     // before any feedback
+	byVersion  bool                 // the policy chooses between versions, not between models
 	perUser    bool
 	perContext bool
 }
 
 // NewApp compiles a policy that learns. Models are the linked models, each in the
 // version that serves; for kind "versions" they are all versions that it names.
-func NewApp(name string, spec serving.PolicySpec, learner selection.Learner, models []serving.ModelID) *App {
-	models = slices.SortedFunc(slices.Values(models), serving.ModelID.Compare)
+func NewApp(name string, spec serving.PolicySpec, learner selection.Learner, models []serving.Definition) *App {
+	models = slices.SortedFunc(slices.Values(models), func(a, b serving.Definition) int { return a.ModelID.Compare(b.ModelID) })
 	models = slices.Compact(models)
 	_, observes := learner.(selection.Observer)
-	return &App{
+	a := &App{
 		name: name, kind: spec.KindName(), learner: learner, models: models,
-		fresh:     learner.New(models),
 		byVersion: spec.KindName() == serving.PolicyVersions,
 		// What an Observer sees goes into the app's state. A user with a state of
 		// his own would never hear of it.
 		perUser:    spec.PerUser() && !observes,
 		perContext: spec.PerContext() && !observes,
 	}
+	a.fresh = a.begin()
+	return a
+}
+
+// begin is the state before any feedback.
+func (a *App) begin() *selection.State {
+	ids := make([]serving.ModelID, len(a.models))
+	for i, d := range a.models {
+		ids[i] = d.ModelID
+	}
+	s := a.learner.New(ids)
+	for _, d := range a.models {
+		s = a.mark(s, d)
+	}
+	return s
+}
+
+// mark notes what is known of a model version as known of its definition.
+func (a *App) mark(s *selection.State, d serving.Definition) *selection.State {
+	at := a.place(s, d.ModelID)
+	if at < 0 || s.Models[at].Generation == d.Generation {
+		return s
+	}
+	s = s.Clone()
+	s.Models[at].Generation = d.Generation
+	return s
 }
 
 // Fresh is the state before any feedback.

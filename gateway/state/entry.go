@@ -23,7 +23,7 @@ type entry struct {
 	committing bool       // a committer has the entry, or will get it
 	told       string     // the state's note as it was last logged
 
-	moved []serving.ModelID // the models that it was fitted to when it was last stored from here; the committer's
+	moved []serving.Definition // the models that it was fitted to when it was last stored from here; the committer's
 }
 
 // kept is a state as it is in the store.

@@ -233,7 +233,15 @@ const kind = serving.PolicyExp4
 
 // newApp is an app with a scope that counts.
 func newApp(scope string, models ...serving.ModelID) *App {
-	return NewApp("digits", serving.PolicySpec{Kind: kind, Scope: scope}, counting{kind}, models)
+	return NewApp("digits", serving.PolicySpec{Kind: kind, Scope: scope}, counting{kind}, defined("", models...))
+}
+
+// defined are versions as a generation has them.
+func defined(generation string, models ...serving.ModelID) (list []serving.Definition) {
+	for _, id := range models {
+		list = append(list, serving.Definition{ModelID: id, Generation: generation})
+	}
+	return list
 }
 
 func keyOf(user, context string) serving.StateKey {

@@ -13,23 +13,36 @@ import (
 // one in another version is moved to this one unless its version is to stay, and one
 // that is no longer linked goes; it begins anew when it is linked again. (What a kind
 // knows of a model is in the model's entry, so that it can go without the kind.) A
-// policy that chooses between versions keeps those that are not named any more, as
+// policy that chooses between versions forgets what it knows of one that is another
+// definition by now, as does every other kind of a new version, and keeps those that are not named any more, as
 // long as there is room: they may come back. A state that fits is returned as it is,
 // and s is never changed.
 func (a *App) fit(s *selection.State, versionsStay bool) (fitted *selection.State, err error) {
 	defer recovered(&err, "take in the app's models")
-	for _, id := range a.models {
-		switch at := a.place(s, id); {
+	for _, d := range a.models {
+		switch at := a.place(s, d.ModelID); {
 		case at < 0:
-			s = a.learner.AddModel(s, id)
-		case s.Models[at].Version != id.Version && !versionsStay:
-			s = a.learner.UpdateVersion(s, id)
+			s = a.learner.AddModel(s, d.ModelID)
+		case a.byVersion && s.Models[at].Generation != d.Generation:
+			s = a.learner.AddModel(without(s, at), d.ModelID)
+		case s.Models[at].Definition() != d && !versionsStay:
+			s = a.learner.UpdateVersion(s, d.ModelID)
+		default:
+			continue
 		}
+		s = a.mark(s, d)
 	}
 	if a.byVersion && len(s.Models) <= selection.MaxModels || !a.byVersion && len(s.Models) == len(a.models) {
 		return s, nil
 	}
 	return a.prune(s), nil
+}
+
+// without is the state without an entry.
+func without(s *selection.State, at int) *selection.State {
+	less := *s
+	less.Models = slices.Delete(slices.Clone(s.Models), at, at+1)
+	return &less
 }
 
 // prune is the state without the entries that are nobody's.
@@ -52,10 +65,10 @@ func (a *App) prune(s *selection.State) *selection.State {
 func (a *App) linked(s *selection.State, at int) bool {
 	id := s.Models[at].ModelID
 	if a.byVersion {
-		_, found := slices.BinarySearchFunc(a.models, id, serving.ModelID.Compare)
+		_, found := slices.BinarySearchFunc(a.models, id, func(d serving.Definition, id serving.ModelID) int { return d.Compare(id) })
 		return found
 	}
-	_, found := slices.BinarySearchFunc(a.models, id.Model, func(m serving.ModelID, name string) int {
+	_, found := slices.BinarySearchFunc(a.models, id.Model, func(m serving.Definition, name string) int {
 		return cmp.Compare(m.Model, name)
 	})
 	return found && s.Find(id.Model) == at

@@ -91,7 +91,7 @@ func TestFitLeavesVersions(t *testing.T) {
 }
 
 func newVersions(models ...serving.ModelID) *App {
-	return NewApp("digits", serving.PolicySpec{Kind: serving.PolicyVersions}, counting{serving.PolicyVersions}, models)
+	return NewApp("digits", serving.PolicySpec{Kind: serving.PolicyVersions}, counting{serving.PolicyVersions}, defined("", models...))
 }
 
 func TestFitVersions(t *testing.T) {

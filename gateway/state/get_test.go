@@ -216,7 +216,7 @@ func (fragile) AddModel(*selection.State, serving.ModelID) *selection.State { pa
 func TestGetSurvivesThePolicy(t *testing.T) {
 	bubble(t, func(t *testing.T, m *memory, g *gateway) {
 		m.put(keyOf("", ""), textOf(t, 8, oneV1))
-		app := NewApp("digits", serving.PolicySpec{Kind: kind}, fragile{counting{kind}}, []serving.ModelID{oneV1, twoV1})
+		app := NewApp("digits", serving.PolicySpec{Kind: kind}, fragile{counting{kind}}, defined("", oneV1, twoV1))
 		g.Get(app, "", "")
 		synctest.Wait()
 		if s := g.Get(app, "", ""); s != app.fresh {

@@ -11,7 +11,7 @@ import (
 
 func TestObserve(t *testing.T) {
 	bubble(t, func(t *testing.T, m *memory, g *gateway) {
-		app := NewApp("digits", serving.PolicySpec{Kind: kind}, watching{counting{kind}}, []serving.ModelID{oneV1})
+		app := NewApp("digits", serving.PolicySpec{Kind: kind}, watching{counting{kind}}, defined("", oneV1))
 		observe := func(g *gateway, tallies ...selection.Tally) {
 			t.Helper()
 			if err := g.Observe(t.Context(), app, tallies); err != nil {
@@ -44,7 +44,7 @@ func TestObserve(t *testing.T) {
 
 func TestObserveTellsWhatWasTakenBack(t *testing.T) {
 	bubble(t, func(t *testing.T, m *memory, g *gateway) {
-		app := NewApp("digits", serving.PolicySpec{Kind: kind}, watching{counting{kind}}, []serving.ModelID{oneV1, oneV2})
+		app := NewApp("digits", serving.PolicySpec{Kind: kind}, watching{counting{kind}}, defined("", oneV1, oneV2))
 		other := start(t, m)
 		everywhere := func(tallies ...selection.Tally) {
 			t.Helper()

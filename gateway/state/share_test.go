@@ -120,7 +120,7 @@ func TestNoUpdateLostInRedis(t *testing.T) {
 	runs := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		runs++
-		app := NewApp("run"+strconv.Itoa(runs), serving.PolicySpec{Kind: kind}, counting{kind}, []serving.ModelID{oneV1})
+		app := NewApp("run"+strconv.Itoa(runs), serving.PolicySpec{Kind: kind}, counting{kind}, defined("", oneV1))
 		empty(t, store, app)
 		list := drawTold(rt)
 		tell(t, all, app, list)

@@ -3,6 +3,7 @@ package rollout
 import (
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"topsail/gateway/selection"
@@ -90,7 +91,7 @@ func (v *Versions) settle(s *selection.State) *selection.State {
 		if why := v.judge.finds(&c, &baseline); why != "" {
 			c.stopped = true
 			c.store(m)
-			s.Note += fmt.Sprintf("version %s was stopped: %s. ", m.Version, why)
+			s.Note += fmt.Sprintf(stopped+"%s. ", m.Version, why)
 		}
 	}
 	return s
@@ -121,7 +122,22 @@ func (v *Versions) AddModel(s *selection.State, id serving.ModelID) *selection.S
 	}
 	s = s.Clone()
 	s.Insert(selection.ModelState{ModelID: id})
+	s.Note = unsaid(s.Note, id.Version)
 	return s
+}
+
+// stopped begins the sentence about a version that was stopped.
+const stopped = "version %s was stopped: "
+
+// unsaid is a note without what it says of a version.
+func unsaid(note, version string) string {
+	var rest strings.Builder
+	for sentence := range strings.SplitAfterSeq(note, ". ") {
+		if !strings.HasPrefix(sentence, fmt.Sprintf(stopped, version)) {
+			rest.WriteString(sentence)
+		}
+	}
+	return rest.String()
 }
 
 // UpdateVersion implements selection.Learner: the versions that were there stay.
