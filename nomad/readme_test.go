@@ -27,6 +27,7 @@ func TestInstall(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.readme(t, "README.md", dir, `
+topsail() { :; }
 nomad() {
   case "$1 $2" in
     "job run") shift 2; command nomad job validate "$@" ;;
