@@ -26,6 +26,7 @@ type keys struct {
 	replies   string // sorted set: the names of the replies, by when they expire
 	wakes     string // stream
 	bundles   string // hash: the bundles in this Redis, with their sizes
+	traffic   string // text: the past of the charts, compressed
 	unused    string // hash: the bundles that no version uses, by since when
 	remedy    string // text: what an operator asks for
 	alarm     string // text: that of a process that runs, for some seconds
@@ -53,6 +54,7 @@ func newKeys(prefix string) keys {
 		replies:   tag + "replies",
 		wakes:     tag + "wakes",
 		bundles:   tag + "bundles",
+		traffic:   prefix + ":traffic",
 		unused:    tag + "unused_bundles",
 		remedy:    tag + "remedy",
 		alarm:     tag + "alarm",

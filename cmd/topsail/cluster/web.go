@@ -57,8 +57,9 @@ func Web(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
+	keep := func(ctx context.Context) error { return m.traffic.Keep(ctx, store) }
 	adopt := func(ctx context.Context) error { return manage.Adopt(ctx, cfg, bundles, p.Log) }
-	for _, run := range append(m.runs(), store.Run, side.Run, adopt) {
+	for _, run := range append(m.runs(), store.Run, side.Run, adopt, keep) {
 		group.Go(func() error { return role.Ended(ctx, run(ctx)) })
 	}
 	group.Go(func() error {

@@ -146,6 +146,7 @@ func Run(ctx context.Context, cfg *config.Config, opt Options) error {
 	all.Go(func() error { return obs.ServeHTTP(rest, listeners.web, side) })
 	all.Go(func() error { return side.Run(rest) })
 	all.Go(func() error { return role.Ended(rest, collector.Run(rest)) })
+	all.Go(func() error { return collector.Keep(rest, traffic.File(filepath.Join(cfg.DataDir, "traffic"))) })
 	all.Go(func() error { greet(ctx, opt.Out, view, base.Scheme(), listeners); return nil })
 	return all.Wait()
 }
