@@ -42,7 +42,7 @@ func Sources(ctx context.Context, file, digest string, log io.Writer) ([]string,
 		select {
 		case <-again.C:
 		case <-ctx.Done():
-			return nil, errors.New("Consul names no management process that is ready, from which the bundle could be fetched: " +
+			return nil, errors.New("no management process that is ready is known to Consul, to fetch the bundle from: " +
 				"run the job topsail-web, let tasks read the service topsail-web where Consul has access control, or set jobs.bundles_url")
 		}
 	}

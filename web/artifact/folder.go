@@ -76,7 +76,8 @@ func (f *Folder) copyOf(archive *os.File) (*os.File, error) {
 	if err != nil {
 		return nil, fullDisk(err)
 	}
-	if _, err := archive.Seek(0, io.SeekStart); err == nil {
+	_, err = archive.Seek(0, io.SeekStart)
+	if err == nil {
 		_, err = io.Copy(temp, archive)
 	}
 	if err != nil {
