@@ -18,9 +18,18 @@ func newContainer(s Spec) *task {
 	if c.Addr != "" {
 		return nil
 	}
+	env := containerEnv(s.Version)
+	if c.Listens() {
+		c.Env = env
+		c = c.WithPort(portOf(c))
+		env = c.Env
+	}
 	t := &task{
-		Driver: c.Driver, Image: c.Image, Dir: directory(c.Dir), Env: containerEnv(s.Version),
+		Driver: c.Driver, Image: c.Image, Dir: directory(c.Dir), Env: env,
 		CPU: r.CPU, MemoryMB: r.MemoryMB, GPU: r.GPU, Secrets: c.Secrets,
+	}
+	if c.Port != 0 {
+		t.Port = portLabel
 	}
 	if len(c.Command) > 0 {
 		t.Command, t.Args = c.Command[0], c.Command[1:]

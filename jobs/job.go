@@ -31,6 +31,7 @@ type task struct {
 	MemoryMB  int
 	GPU       serving.GPU
 	Secrets   map[string]string
+	Port      string // the one port of a network of its own that is mapped; empty: it is in the node's network
 
 	Management bool // it learns from Consul where management is
 }
@@ -71,6 +72,9 @@ func (j job) Canaries() int {
 	}
 	return j.Count
 }
+
+// Listens says whether its container listens, and the sidecar dials it.
+func (j job) Listens() bool { return j.Version.Container.Listens() }
 
 // DiskMB is what the replicas of a host need for bundles, beside their logs; 0 is
 // Nomad's default.

@@ -104,6 +104,14 @@ var variants = map[string]func(*Spec){
 	"v1": func(s *Spec) {
 		s.Version.Container = serving.ContainerSpec{Addr: "127.0.0.1:7000", Protocol: "v1", Connections: 4}
 	},
+	"v1-command": func(s *Spec) {
+		s.Version.Container = serving.ContainerSpec{
+			Command: []string{"python3", "container.py", "--listen=127.0.0.1:${PORT}"}, Env: map[string]string{"CLIPPER_PORT": "${PORT}"}, Protocol: "v1", Connections: 2,
+		}
+	},
+	"v1-image": func(s *Spec) {
+		s.Version.Container = serving.ContainerSpec{Image: "models/wine:1.2", Protocol: "v1", Port: 7000}
+	},
 	"mesh": func(s *Spec) { s.Settings.Mesh = true },
 	"mtls": func(s *Spec) {
 		s.Settings.TLS = TLS{CertFile: "/etc/topsail/cert.pem", KeyFile: "/etc/topsail/key.pem", CAFile: "/etc/topsail/ca.pem"}

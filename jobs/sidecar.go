@@ -49,6 +49,9 @@ func sidecarEnv(s Spec, models string) map[string]string {
 			env[name] = value
 		}
 	}
+	if c := s.Version.Container; c.Listens() {
+		env["TOPSAIL_SIDECAR_CONTAINER_ADDR"] = addrOf(c)
+	}
 	if s.Version.Host != nil {
 		env["TOPSAIL_SIDECAR_MODELS_DIR"] = modelsDir
 		if url := s.Settings.BundlesURL; url != "" {

@@ -61,7 +61,13 @@ func TestVersionCheck(t *testing.T) {
 		"delay_micros":      func(v *Version) { v.Batch.Delay = time.Minute },
 		"give one":          func(v *Version) { v.Container.Addr, v.Container.Protocol = "127.0.0.1:1", "v1" },
 		"protocol = \"v1\"": func(v *Version) { v.Container = ContainerSpec{Addr: "127.0.0.1:1"} },
-		"needs container":   func(v *Version) { v.Container = ContainerSpec{Protocol: "v1"} },
+		"a command or an":   func(v *Version) { v.Container = ContainerSpec{Protocol: "v1"} },
+		"bundles speak": func(v *Version) {
+			v.Container = ContainerSpec{Protocol: "v1", Bundle: "sha256:" + strings.Repeat("0", 64)}
+		},
+		"env sets PORT":     func(v *Version) { v.Container.Protocol, v.Container.Env = "v1", map[string]string{"PORT": "1"} },
+		"is for an image":   func(v *Version) { v.Container.Protocol, v.Container.Port = "v1", 7000 },
+		"container_port mu": func(v *Version) { v.Container = ContainerSpec{Protocol: "v1", Image: "i", Port: 70000} },
 		"protocol \"v3\"":   func(v *Version) { v.Container.Protocol = "v3" },
 		"connections":       func(v *Version) { v.Container.Connections = -1 },
 		"description has":   func(v *Version) { v.Description = strings.Repeat("x", 1001) },

@@ -49,14 +49,15 @@ type BatchSpec struct {
 	Delay    time.Duration `json:"delay,omitempty"`    // how long a batch may wait to fill
 }
 
-// ContainerSpec says how a container of the version comes to be: a command or a bundle
-// that local mode starts, or the address of one that already listens.
+// ContainerSpec says how a container of the version comes to be: a command, a bundle or an
+// image that is started, or the address of one that already listens.
 type ContainerSpec struct {
 	Command     []string          `json:"command,omitempty"`
 	Dir         string            `json:"dir,omitempty"`
 	Env         map[string]string `json:"env,omitempty"`
 	Addr        string            `json:"addr,omitempty"`
-	Protocol    string            `json:"protocol,omitempty"`    // "v1" with Addr; else version 2
+	Protocol    string            `json:"protocol,omitempty"`    // "v1" for one that listens, at Addr or where it is told to; else version 2
+	Port        int               `json:"port,omitempty"`        // that an image of version 1 listens on, whatever it is told; 0: where PORT says
 	Connections int               `json:"connections,omitempty"` // to a version 1 container; 0 means 1
 	Watch       []string          `json:"watch,omitempty"`       // files or folders whose change restarts it
 	Bundle      string            `json:"bundle,omitempty"`      // instead of a command: the digest of a bundle, "sha256:…", which a stock runtime runs
@@ -119,8 +120,16 @@ func (v *Version) Check() error {
 		wrong("has both command and container_addr: give one")
 	case c.Addr != "" && c.Protocol != "v1":
 		wrong("container_addr is for containers that listen, which only protocol = \"v1\" does; a version 2 container connects by itself")
-	case c.Addr == "" && c.Protocol == "v1":
-		wrong("protocol = \"v1\" needs container_addr")
+	case c.Bundle != "" && c.Protocol == "v1":
+		wrong("protocol = \"v1\" and a bundle: bundles speak version 2, so leave protocol out")
+	case c.Listens() && len(c.Command) == 0 && c.Image == "" && v.Host == nil:
+		wrong("protocol = \"v1\" needs a command or an image that listens on the port PORT says, or the container_addr of a container that already listens")
+	case c.Listens() && c.Env[PortVariable] != "":
+		wrong("env sets PORT, which tells each replica the port to listen on: leave it out, and write ${PORT} where the container wants to know it")
+	case c.Port != 0 && (!c.Listens() || c.Image == ""):
+		wrong("container_port is for an image of version 1 that listens on one port always; a command listens on the port PORT says, which is another one for each replica")
+	case c.Port < 0 || c.Port > 65535:
+		wrong("container_port must be between 1 and 65535")
 	}
 	if c.Protocol != "" && c.Protocol != "v1" && c.Protocol != "v2" {
 		wrong("protocol %q is unknown: use \"v1\" or \"v2\"", c.Protocol)

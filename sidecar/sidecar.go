@@ -41,6 +41,7 @@ type Config struct {
 	Demand         *demand.Meter // nil: demand is not counted
 	Fetch          Fetch         // gets the bundles of what a host holds; needed where one of Models is a host
 	Stalled        func()        // when set, called after a container was lost because it hung
+	OwnsV1         bool          // the version 1 container was started for this replica: it ends with it, and is started anew when it hangs
 }
 
 // Sidecar is one replica.
@@ -319,38 +320,4 @@ func (s *Sidecar) serveContainer(ctx context.Context, nc net.Conn) {
 		s.cfg.Stalled()
 	}
 	s.log.Info("container disconnected", "err", err)
-}
-
-// serveV1 keeps one connection to a version 1 container.
-func (s *Sidecar) serveV1(ctx context.Context, p *pool) {
-	wait := backoff{min: 100 * time.Millisecond, max: 5 * time.Second}
-	for ctx.Err() == nil {
-		started := time.Now()
-		err := s.serveV1Once(ctx, p)
-		if ctx.Err() != nil {
-			return
-		}
-		if time.Since(started) > wait.max {
-			wait.reset()
-		}
-		s.log.Warn("lost the version 1 container", "addr", p.model.Container.Addr, "err", err)
-		wait.sleep(ctx)
-	}
-}
-
-func (s *Sidecar) serveV1Once(ctx context.Context, p *pool) error {
-	dialing, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	runner, err := container.DialV1(dialing, p.model)
-	if err != nil {
-		return err
-	}
-	defer context.AfterFunc(ctx, func() { runner.Close() })()
-	defer runner.Close()
-	s.log.Info("connected to a version 1 container", "addr", p.model.Container.Addr)
-	whole, err := p.station("", "")
-	if err != nil {
-		return err
-	}
-	return p.serve(ctx, whole, runner, s.cfg.Stall)
 }

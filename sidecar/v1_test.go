@@ -3,6 +3,7 @@ package sidecar
 import (
 	"encoding/binary"
 	"math"
+	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -145,6 +146,103 @@ func TestV1AnInputOfTheWrongLength(t *testing.T) {
 				t.Fatalf("input %d: %v %q, want %v", i, a.Status, a.Message, want)
 			}
 		}
+	}
+}
+
+// A container that was started for the replica ends with it, and nobody else's does.
+func TestV1Shutdown(t *testing.T) {
+	for name, c := range map[string]struct {
+		owns bool
+		want int
+	}{"its own": {true, 2}, "another's": {false, 0}} {
+		t.Run(name, func(t *testing.T) {
+			container := v1test.Start(t, firsts)
+			r := newSocketRig(t, Config{OwnsV1: c.owns, Models: []*serving.Version{listening(container, 2)}})
+			g := r.gateway()
+			eventually(t, "all connections serve", func() bool {
+				return r.scraped(`topsail_sidecar_containers_ready{model="m",replica="m/0",version="1"} 2`)
+			})
+			batch := g.ask(0, -1, tagged(1))
+			eventually(t, "the query is answered", func() bool { return g.unanswered() == 0 })
+			if a := g.answer(batch); a.Status != rpc.StatusOK {
+				t.Errorf("%v %q", a.Status, a.Message)
+			}
+			r.end()
+			eventually(t, "the connections are closed", func() bool { return container.Connections() == 0 })
+			if got := container.Shutdowns(); got != c.want {
+				t.Errorf("it was asked to end on %d connections, want %d", got, c.want)
+			}
+		})
+	}
+}
+
+func listening(c *v1test.Container, connections int) *serving.Version {
+	return version("m", func(v *serving.Version) {
+		v.InputLength = 1
+		v.Container = serving.ContainerSpec{Protocol: "v1", Addr: c.Addr(), Connections: connections}
+	})
+}
+
+// A container that dies while nothing is asked is missed before the next query.
+func TestV1AnIdleContainerThatDies(t *testing.T) {
+	r, container := newV1Rig(t, firsts, 2, 0)
+	g := r.gateway()
+	eventually(t, "the model is ready", func() bool { return g.state(0) == rpc.StateReady })
+	container.End()
+	eventually(t, "the model is not ready", func() bool { return g.state(0) == rpc.StateLoading })
+}
+
+// What forwards a port takes connections that nothing is behind.
+func TestV1APortThatIsOnlyForwarded(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	taken := make(chan struct{}, 100)
+	go func() {
+		for {
+			nc, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			nc.Close()
+			taken <- struct{}{}
+		}
+	}()
+	r := newSocketRig(t, Config{OwnsV1: true, Models: []*serving.Version{version("m", func(v *serving.Version) {
+		v.Container = serving.ContainerSpec{Protocol: "v1", Addr: ln.Addr().String()}
+	})}})
+	g := r.gateway()
+	for range 3 {
+		<-taken
+		if s := g.state(0); s == rpc.StateReady {
+			t.Fatal("it is ready without a container")
+		}
+	}
+}
+
+// A container of the replica's own that hangs is started anew, and is not taken for ready
+// before: its port still accepts.
+func TestV1AContainerOfItsOwnThatHangs(t *testing.T) {
+	container := v1test.Start(t, firsts)
+	r := newSocketRig(t, Config{OwnsV1: true, Stall: 20 * ms, Models: []*serving.Version{listening(container, 1)}})
+	g := r.gateway()
+	eventually(t, "the model is ready", func() bool { return g.state(0) == rpc.StateReady })
+	container.Misbehave(v1test.Stall)
+	g.ask(0, 30*ms, tagged(1))
+	eventually(t, "it is given up", func() bool { return g.state(0) == rpc.StateLoading })
+	eventually(t, "its end is waited for", func() bool { return container.Connections() == 1 })
+	time.Sleep(300 * ms) // in which it would be dialled again, and be ready
+	if s := g.state(0); s != rpc.StateLoading {
+		t.Errorf("a container that hangs is %v", s)
+	}
+	container.Misbehave(v1test.None)
+	container.Break()
+	eventually(t, "the one in its place serves", func() bool { return g.state(0) == rpc.StateReady })
+	r.end()
+	if r.stalled != 1 {
+		t.Errorf("it was to be started anew %d times, want once", r.stalled)
 	}
 }
 

@@ -79,6 +79,18 @@ func (c *Client) Shutdown(ctx context.Context) error {
 	return nil
 }
 
+// Check says why no batch can be sent any more, or nil. What it finds wrong, such as the
+// container's end, closes the connection.
+func (c *Client) Check() error {
+	if c.failure != nil {
+		return fmt.Errorf("%w: %w", ErrClosed, c.failure)
+	}
+	if err := quiet(c.raw); err != nil {
+		return c.fail(fmt.Errorf("rpc/v1: %w", err))
+	}
+	return nil
+}
+
 // Close closes the connection and interrupts a call in progress.
 func (c *Client) Close() error { return c.conn.Close() }
 

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"sync"
+	"time"
 
 	"topsail/rpc"
 	v1 "topsail/rpc/v1"
@@ -14,15 +17,29 @@ import (
 // V1 runs batches on one connection to a version 1 container.
 type V1 struct {
 	client *v1.Client
+	using  sync.Mutex // held while the client is used
 	model  *serving.Version
 	inputs [][]byte // reused
 }
 
-// DialV1 connects to the version 1 container of a model version.
+// checkEvery is how often an idle connection is looked at, and how long a new one must hold.
+const checkEvery = 100 * time.Millisecond
+
+// DialV1 connects to the version 1 container of a model version. A connection that is closed
+// right away does not count: what forwards a port accepts before the container listens.
 func DialV1(ctx context.Context, model *serving.Version) (*V1, error) {
 	client, err := v1.Dial(ctx, model.Container.Addr)
 	if err != nil {
 		return nil, err
+	}
+	select {
+	case <-time.After(checkEvery):
+		err = client.Check()
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, client.Close())
 	}
 	return &V1{client: client, model: model}, nil
 }
@@ -30,12 +47,62 @@ func DialV1(ctx context.Context, model *serving.Version) (*V1, error) {
 // Close closes the connection.
 func (r *V1) Close() error { return r.client.Close() }
 
+// Watch returns why the connection is lost while no batch runs, or the end of ctx. A batch
+// finds out by itself.
+func (r *V1) Watch(ctx context.Context) error {
+	tick := time.NewTicker(checkEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			if err := r.check(); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func (r *V1) check() error {
+	if !r.using.TryLock() {
+		return nil
+	}
+	defer r.using.Unlock()
+	return r.client.Check()
+}
+
+// Shutdown asks the container to end, waits for its word until ctx ends, and closes the
+// connection. While a batch runs it only does the last.
+func (r *V1) Shutdown(ctx context.Context) error {
+	if !r.using.TryLock() {
+		return r.client.Close()
+	}
+	defer r.using.Unlock()
+	return errors.Join(r.client.Shutdown(ctx), r.client.Close())
+}
+
+// AwaitEndV1 returns when the container at addr has ended, even one that hangs, or with ctx.
+// It takes a connection for that, which breaks when the container ends.
+func AwaitEndV1(ctx context.Context, addr string) {
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	_, _ = conn.Read(make([]byte, 1)) // nothing was asked: only the end can come
+}
+
 // PredictBatch implements batch.Runner.
 func (r *V1) PredictBatch(ctx context.Context, items []*queue.Item) error {
 	sound := r.unpack(items)
 	if len(sound) == 0 {
 		return nil
 	}
+	r.using.Lock()
+	defer r.using.Unlock()
 	outputs, err := r.client.PredictBatch(ctx, r.model.InputType, r.model.InputLength, r.inputs)
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = ErrStalled
@@ -57,7 +124,7 @@ func (r *V1) unpack(items []*queue.Item) (sound []*queue.Item) {
 	for _, it := range items {
 		values, err := rpc.ParsePayload(it.Ask.Payload)
 		if err == nil {
-			err = r.check(values)
+			err = r.accepts(values)
 		}
 		if err != nil {
 			it.Refuse(rpc.StatusBadInput, err.Error())
@@ -69,7 +136,7 @@ func (r *V1) unpack(items []*queue.Item) (sound []*queue.Item) {
 	return sound
 }
 
-func (r *V1) check(values []serving.Value) error {
+func (r *V1) accepts(values []serving.Value) error {
 	m := r.model
 	if len(values) != 1 || values[0].DType != m.InputType.DType() {
 		return fmt.Errorf("a version 1 container of %v takes one value of type %v", m.ModelID, m.InputType.DType())

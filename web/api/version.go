@@ -36,6 +36,7 @@ type Version struct {
 	Watch         []string           `json:"watch,omitempty"`
 	ContainerAddr string             `json:"container_addr,omitempty"`
 	Protocol      string             `json:"protocol,omitempty"`
+	ContainerPort int                `json:"container_port,omitempty"`
 	Connections   int                `json:"connections,omitempty"`
 	Driver        string             `json:"driver,omitempty"`
 	Image         string             `json:"image,omitempty"`
@@ -100,7 +101,7 @@ func (v view) asItIs(version *serving.Version) Version {
 		Model: version.Model, Version: version.Version, Description: version.Description, InputType: version.InputType, InputLength: version.InputLength,
 		Labels: version.Labels, Replicas: &version.Replicas, Scale: scaleOf(version.Scale), Pin: (*Pin)(version.Pin), Resources: version.Resources,
 		Bundle: c.Bundle, BundleURL: c.BundleURL, Command: c.Command, Dir: c.Dir, Env: c.Env, Watch: c.Watch,
-		ContainerAddr: c.Addr, Protocol: c.Protocol, Connections: c.Connections, Driver: c.Driver, Image: c.Image,
+		ContainerAddr: c.Addr, Protocol: c.Protocol, ContainerPort: c.Port, Connections: c.Connections, Driver: c.Driver, Image: c.Image,
 		Artifacts: c.Artifacts, Secrets: c.Secrets, Stages: stagesOf(version.Stages), Host: version.Host, HostedBy: version.HostedBy, Prepared: version.Prepared, Origin: version.Origin, Generation: version.Generation,
 		Current: m.Current == version.Version, Serving: m.Serving == version.Version, UsedBy: v.usedBy(version.ModelID),
 	}
@@ -146,7 +147,7 @@ func (doc Version) read() (*serving.Version, error) {
 		ModelID: serving.ModelID{Model: doc.Model, Version: doc.Version}, Description: doc.Description, InputType: doc.InputType, InputLength: doc.InputLength,
 		Labels: doc.Labels, Replicas: 1, Scale: scale, Resources: doc.Resources, Host: doc.Host, HostedBy: doc.HostedBy, Prepared: doc.Prepared,
 		Container: serving.ContainerSpec{
-			Command: doc.Command, Dir: doc.Dir, Env: doc.Env, Addr: doc.ContainerAddr, Protocol: doc.Protocol,
+			Command: doc.Command, Dir: doc.Dir, Env: doc.Env, Addr: doc.ContainerAddr, Protocol: doc.Protocol, Port: doc.ContainerPort,
 			Connections: doc.Connections, Watch: doc.Watch, Bundle: doc.Bundle, BundleURL: doc.BundleURL,
 			Driver: doc.Driver, Image: doc.Image, Artifacts: doc.Artifacts, Secrets: doc.Secrets,
 		},

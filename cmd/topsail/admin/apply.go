@@ -168,7 +168,7 @@ func versionOf(v *serving.Version) api.Version {
 	doc := api.Version{
 		Model: v.Model, Version: v.Version, Description: v.Description, InputType: v.InputType, InputLength: v.InputLength, Labels: v.Labels, Replicas: &v.Replicas,
 		Resources: v.Resources, Bundle: c.Bundle, BundleURL: c.BundleURL, Command: c.Command, Dir: c.Dir, Env: c.Env, Watch: c.Watch,
-		ContainerAddr: c.Addr, Protocol: c.Protocol, Connections: c.Connections, Driver: c.Driver, Image: c.Image, Artifacts: c.Artifacts,
+		ContainerAddr: c.Addr, Protocol: c.Protocol, ContainerPort: c.Port, Connections: c.Connections, Driver: c.Driver, Image: c.Image, Artifacts: c.Artifacts,
 		Secrets: c.Secrets, Stages: stageDocuments(v.Stages), Host: v.Host, HostedBy: v.HostedBy, Prepared: v.Prepared, UsedBy: []string{},
 	}
 	if v.Batch != (serving.BatchSpec{}) {

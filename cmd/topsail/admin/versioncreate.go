@@ -115,6 +115,9 @@ func runFlags(c *cobra.Command) {
 	f.String("image", "", "on a cluster: image of the docker driver")
 	f.String("driver", "", "on a cluster: raw_exec, exec or docker")
 	f.String("container-addr", "", "address of a container that already listens")
+	f.String("protocol", "", "v1: the command or image listens on the port that PORT says, and speaks version 1; by default v2")
+	f.Int("container-port", 0, "of an image of version 1 that listens on one port always: that port")
+	f.Int("connections", 0, "to a container of version 1, with a batch in flight on each; 0 is 1")
 	f.Int("batch-size", 0, "most inputs in a batch; 0 is no cap")
 	f.String("hosted-by", "", "the host whose replicas hold it, instead of some of its own; needs a bundle")
 	f.Int("host-memory", 0, "make it a host that holds other models in so many MiB")
@@ -126,7 +129,7 @@ func runFlags(c *cobra.Command) {
 // runMembers are the members of a version that flags and a command give, and no others.
 func (k *call) runMembers(command []string) (map[string]any, error) {
 	f, body := k.cmd.Flags(), map[string]any{}
-	for _, flag := range []string{"description", "input-type", "bundle-url", "dir", "image", "driver", "container-addr", "bundle", "hosted-by"} {
+	for _, flag := range []string{"description", "input-type", "bundle-url", "dir", "image", "driver", "container-addr", "protocol", "bundle", "hosted-by"} {
 		if f.Changed(flag) {
 			body[strings.ReplaceAll(flag, "-", "_")] = text(k.cmd, flag)
 		}
@@ -134,7 +137,7 @@ func (k *call) runMembers(command []string) (map[string]any, error) {
 	if f.Changed("container-addr") {
 		body["protocol"] = "v1" // only such containers listen
 	}
-	for _, flag := range []string{"input-length", "replicas"} {
+	for _, flag := range []string{"input-length", "replicas", "container-port", "connections"} {
 		if f.Changed(flag) {
 			body[strings.ReplaceAll(flag, "-", "_")], _ = f.GetInt(flag)
 		}

@@ -32,13 +32,13 @@ import (
 func Sidecar(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	sidecar.LeaveProcessors()
 	p := newParts(cfg, log)
-	models, err := parseModels(cfg.Sidecar.Models)
+	models, err := parseModels(cfg.Sidecar)
 	if err != nil {
 		return err
 	}
 	meter := demand.NewMeter()
 	var hung atomic.Bool // a container, and nothing but its end mends that
-	one := sidecar.Config{Replica: role.Name(cfg.Sidecar.Replica), Models: models, Demand: meter, Stalled: func() { hung.Store(true) }}
+	one := sidecar.Config{Replica: role.Name(cfg.Sidecar.Replica), Models: models, Demand: meter, Stalled: func() { hung.Store(true) }, OwnsV1: cfg.Sidecar.ContainerAddr != ""}
 	client, err := launch.Client(cfg.TLS.CAFile, cfg.TLS.ServerName)
 	if err != nil {
 		return err
@@ -156,14 +156,17 @@ func drawToken(file string) ([]byte, error) {
 }
 
 // parseModels reads the versions that the replica serves.
-func parseModels(text string) ([]*serving.Version, error) {
+func parseModels(cfg config.Sidecar) ([]*serving.Version, error) {
 	var models []*serving.Version
-	if err := json.Unmarshal([]byte(text), &models); err != nil || len(models) == 0 {
+	if err := json.Unmarshal([]byte(cfg.Models), &models); err != nil || len(models) == 0 {
 		return nil, fmt.Errorf("sidecar.models must be a JSON list of model versions; the job of a version sets it: %w", cmpErr(err))
 	}
 	for _, v := range models {
 		if v == nil {
 			return nil, errors.New("sidecar.models has an empty entry")
+		}
+		if cfg.ContainerAddr != "" {
+			v.Container.Addr = cfg.ContainerAddr
 		}
 		if err := v.Check(); err != nil {
 			return nil, fmt.Errorf("sidecar.models: %w", err)

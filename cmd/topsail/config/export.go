@@ -132,7 +132,7 @@ func newModelTable(v *serving.Version) modelTable {
 		Name: v.Model, Version: v.Version, Description: v.Description, InputType: v.InputType, InputLength: v.InputLength, Labels: v.Labels, Replicas: v.Replicas,
 		Batch: batchTable(v.Batch), Resources: resourcesTable{CPU: r.CPU, MemoryMB: r.MemoryMB, GPU: gpuTable(r.GPU)},
 		Command: c.Command, Dir: c.Dir, Env: c.Env, Watch: c.Watch, Bundle: c.Bundle, BundleURL: c.BundleURL, ContainerAddr: c.Addr,
-		Protocol: c.Protocol, Connections: c.Connections, Driver: c.Driver, Image: c.Image, Secrets: c.Secrets, HostedBy: v.HostedBy,
+		Protocol: c.Protocol, ContainerPort: c.Port, Connections: c.Connections, Driver: c.Driver, Image: c.Image, Secrets: c.Secrets, HostedBy: v.HostedBy,
 	}
 	if v.Host != nil {
 		t.Host = hostTable(*v.Host)

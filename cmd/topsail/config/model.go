@@ -32,7 +32,8 @@ type modelTable struct {
 	Bundle        string            `toml:"bundle" help:"digest of the bundle to run instead of a command, sha256:…"`
 	BundleURL     string            `toml:"bundle_url" help:"where to fetch the bundle; by default from the management side"`
 	ContainerAddr string            `toml:"container_addr" addr:"any" help:"address of a container that already listens"`
-	Protocol      string            `toml:"protocol" help:"v1 for a container that listens, else v2"`
+	Protocol      string            `toml:"protocol" help:"v1 for a container that listens, where PORT says or at container_addr; else v2"`
+	ContainerPort int               `toml:"container_port" help:"of an image of version 1 that listens on one port always: that port"`
 	Connections   int               `toml:"connections" help:"connections to a container that listens; 0 is 1"`
 	Driver        string            `toml:"driver" help:"on a cluster: raw_exec, exec or docker; by default jobs.driver"`
 	Image         string            `toml:"image" help:"on a cluster: image of the docker driver"`
@@ -90,6 +91,7 @@ func (t *modelTable) version(folder string) *serving.Version {
 			Env:         t.Env,
 			Addr:        t.ContainerAddr,
 			Protocol:    t.Protocol,
+			Port:        t.ContainerPort,
 			Connections: t.Connections,
 			Watch:       t.Watch,
 			Bundle:      t.Bundle,

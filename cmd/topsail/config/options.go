@@ -82,6 +82,7 @@ type Sidecar struct {
 	Replica            string `toml:"replica" help:"name of this replica; by default the allocation's or the host's, and the process id"`
 	Models             string `toml:"models" help:"the model versions to serve, as JSON; the job of a model version sets it"`
 	TokenFile          string `toml:"token_file" path:"true" help:"file of the token that gateways show to sidecars"`
+	ContainerAddr      string `toml:"container_addr" addr:"any" help:"where the version 1 container listens that is started with this replica and ends with it; the job of a version sets it"`
 	ContainerTokenFile string `toml:"container_token_file" help:"file to write the token to that containers must show"`
 	ModelsDir          string `toml:"models_dir" help:"of a host: folder for the bundles that its container loads; the job of a host sets it"`
 	BundlesURL         string `toml:"bundles_url" help:"of a host: URL of the management side, to fetch bundles; the job of a host sets it"`

@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"math/rand/v2"
+	"net"
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -202,6 +205,9 @@ func (f *fleet) start(v *serving.Version) *member {
 		name: replicaName(v.ModelID, index), model: v, index: index, logs: f.logs(), guard: f.guard, runtime: f.runtime, bundles: f.bundles, shelf: f.shelf,
 		registry: f.registry, metrics: f.metrics, demand: f.demand, log: f.log, serving: make(chan struct{}),
 	}
+	if v.Container.Listens() {
+		r.port = f.freePort()
+	}
 	ctx, stop := context.WithCancel(f.ctx)
 	m := &member{replica: r, ctx: ctx, stop: stop}
 	f.names[r.name] = m
@@ -264,4 +270,27 @@ func (f *fleet) count(id serving.ModelID) int {
 		return len(j.members)
 	}
 	return 0
+}
+
+// Containers listen below the ports that systems give to connections, which could else have
+// taken a container's port when it is started anew. Nomad takes the same.
+const firstPort, lastPort = 20000, 32000
+
+// freePort is a port on which nothing listens, and no other replica's container will.
+func (f *fleet) freePort() string {
+	taken := map[string]bool{}
+	for _, m := range f.names {
+		taken[m.port] = true
+	}
+	for range lastPort - firstPort {
+		port := strconv.Itoa(firstPort + rand.IntN(lastPort-firstPort))
+		if taken[port] {
+			continue
+		}
+		if ln, err := net.Listen("tcp", net.JoinHostPort("", port)); err == nil {
+			ln.Close()
+			return port
+		}
+	}
+	return "0" // which no container takes: its replica is never ready
 }

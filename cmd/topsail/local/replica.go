@@ -27,6 +27,7 @@ type replica struct {
 	name     string
 	model    *serving.Version
 	index    int
+	port     string   // of a container that listens and is started; empty: it is another one
 	logs     string   // the folder for its container's output
 	guard    []string // the command that guards child processes
 	runtime  []string // the command that runs a bundle, up to its digest; see fleet
@@ -57,7 +58,7 @@ func (r *replica) run(ctx context.Context) error {
 	}
 	token := rand.Text() // only our own child may connect as the container
 	s := sidecar.New(sidecar.Config{
-		Replica: r.name, Models: []*serving.Version{r.model}, ContainerToken: []byte(token), Fetch: r.shelf.Fetch, Stalled: r.restart, Demand: r.demand,
+		Replica: r.name, Models: []*serving.Version{r.served()}, OwnsV1: r.port != "", ContainerToken: []byte(token), Fetch: r.shelf.Fetch, Stalled: r.restart, Demand: r.demand,
 	}, r.metrics, r.log)
 
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -122,9 +123,27 @@ func (m *member) state() (problem string, running bool) {
 	return snapshot.Reason, snapshot.State == process.Running
 }
 
-// argv is the command of the container's process; none when it listens by itself.
+// served is the version as the sidecar serves it, which dials a container that listens.
+func (r *replica) served() *serving.Version {
+	if r.port == "" {
+		return r.model
+	}
+	v := *r.model
+	v.Container.Addr = "127.0.0.1:" + r.port
+	return &v
+}
+
+// container is what is started.
+func (r *replica) container() serving.ContainerSpec {
+	if r.port == "" {
+		return r.model.Container
+	}
+	return r.model.Container.WithPort(r.port)
+}
+
+// argv is the command of the container's process; none when it is started elsewhere.
 func (r *replica) argv() []string {
-	c := r.model.Container
+	c := r.container()
 	if c.Bundle == "" {
 		return c.Command
 	}
@@ -152,7 +171,7 @@ func (r *replica) spec(sidecar, token string) process.Spec {
 	if len(r.model.Stages) > 0 {
 		env = append(env, "TOPSAIL_STAGES="+r.model.Stages.JSON())
 	}
-	for key, value := range r.model.Container.Env {
+	for key, value := range r.container().Env {
 		env = append(env, key+"="+value)
 	}
 	return process.Spec{

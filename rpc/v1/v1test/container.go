@@ -34,6 +34,10 @@ type Container struct {
 	listener net.Listener
 	predict  func(v1.Batch) []float64
 	fault    atomic.Int32
+	asked    atomic.Int32 // shutdowns
+
+	mu    sync.Mutex
+	conns map[net.Conn]bool // guarded by mu
 }
 
 // Start starts a container. It calls predict for every batch, from one goroutine
@@ -44,7 +48,7 @@ func Start(t testing.TB, predict func(v1.Batch) []float64) *Container {
 	if err != nil {
 		t.Fatalf("v1test: %v", err)
 	}
-	c := &Container{listener: listener, predict: predict}
+	c := &Container{listener: listener, predict: predict, conns: map[net.Conn]bool{}}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { c.accept(ctx, &running) })
@@ -62,6 +66,44 @@ func (c *Container) Addr() string { return c.listener.Addr().String() }
 // Misbehave sets how the batches from now on are treated, on all connections.
 func (c *Container) Misbehave(f Fault) { c.fault.Store(int32(f)) }
 
+// Shutdowns is how many connections it was asked on to end.
+func (c *Container) Shutdowns() int { return int(c.asked.Load()) }
+
+// Connections is how many are open.
+func (c *Container) Connections() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.conns)
+}
+
+// End closes all connections and listens no longer, as a process that dies.
+func (c *Container) End() {
+	c.listener.Close()
+	c.Break()
+}
+
+// Break closes all connections, as a process that dies and is started anew.
+func (c *Container) Break() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for conn := range c.conns {
+		conn.Close()
+	}
+}
+
+// hold counts a connection until release.
+func (c *Container) hold(conn net.Conn) (release func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.conns[conn] = true
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.conns, conn)
+		conn.Close()
+	}
+}
+
 func (c *Container) accept(ctx context.Context, running *sync.WaitGroup) {
 	for {
 		conn, err := c.listener.Accept()
@@ -69,7 +111,7 @@ func (c *Container) accept(ctx context.Context, running *sync.WaitGroup) {
 			return
 		}
 		running.Go(func() {
-			defer conn.Close()
+			defer c.hold(conn)()
 			defer context.AfterFunc(ctx, func() { conn.Close() })()
 			c.serve(conn)
 		})
@@ -85,6 +127,7 @@ func (c *Container) serve(conn net.Conn) {
 			return
 		}
 		if batch.Format == v1.Shutdown {
+			c.asked.Add(1)
 			_, _ = conn.Write(binary.LittleEndian.AppendUint32(nil, 1234))
 			return
 		}

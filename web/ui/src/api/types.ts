@@ -129,6 +129,7 @@ export interface Version {
   env?: Record<string, string>
   watch?: string[]
   container_addr?: string
+  container_port?: number
   protocol?: '' | 'v1' | 'v2'
   connections?: number
   driver?: '' | 'raw_exec' | 'exec' | 'docker'

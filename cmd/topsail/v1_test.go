@@ -1,0 +1,179 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"topsail/web/api"
+)
+
+// clipperConfig is an app of a container from Clipper's time, which Topsail starts.
+func clipperConfig(t *testing.T, dir string, replicas, connections int) string {
+	t.Helper()
+	program, err := filepath.Abs("testdata/clipper_container.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The container takes inputs one after another: to hold more than one back helps none.
+	return sumConfig(dir, quoted("python3", program, "${PORT}")) +
+		fmt.Sprintf("protocol = \"v1\"\nreplicas = %d\nconnections = %d\nbatch = { max_size = 4 }\n", replicas, connections)
+}
+
+var listensOn = regexp.MustCompile(`pid (\d+) listens on port (\d+)`)
+
+// ports are those that containers said they listen on, by their process.
+func (in *instance) ports() map[string]string {
+	ports := map[string]string{}
+	for _, m := range listensOn.FindAllStringSubmatch(in.output(), -1) {
+		ports[m[1]] = m[2]
+	}
+	return ports
+}
+
+// TestVersion1ContainersAreStarted: each has a port of its own, one that dies is started anew
+// on it, and all are told to end.
+func TestVersion1ContainersAreStarted(t *testing.T) {
+	dir := t.TempDir()
+	in := start(t, dir, clipperConfig(t, dir, 3, 2))
+	in.until("three containers listen", func() bool { return len(in.ports()) == 3 })
+	distinct := map[string]bool{}
+	for _, port := range in.ports() {
+		distinct[port] = true
+	}
+	if len(distinct) != 3 {
+		t.Errorf("ports %v", in.ports())
+	}
+	in.ready()
+	if a := in.ask(`{"input": [1, 2.5]}`); a.Default || a.Output != 3.5 {
+		t.Errorf("got %+v", a)
+	}
+	for pid := range in.ports() {
+		n, _ := strconv.Atoi(pid)
+		if err := syscall.Kill(n, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		break
+	}
+	in.until("another one in its place", func() bool { return len(in.ports()) > 3 })
+	for _, port := range in.ports() {
+		if !distinct[port] {
+			t.Errorf("a container listens on %s, which none of the replicas has", port)
+		}
+	}
+	operate(t, in).ready("sum:1", 3)
+	if err := in.stop(syscall.SIGTERM); err != nil {
+		t.Error(err)
+	}
+	logs, err := filepath.Glob(filepath.Join(dir, "data", "logs", "*.log"))
+	if err != nil || len(logs) != 3 {
+		t.Fatalf("logs %v, %v", logs, err)
+	}
+	for _, file := range logs {
+		if text, _ := os.ReadFile(file); !strings.Contains(string(text), "told to shut down") {
+			t.Errorf("%s was not told to end:\n%s", file, text)
+		}
+	}
+	if left := in.descendants(); len(left) > 0 {
+		t.Errorf("processes %v are left", left)
+	}
+}
+
+// throughput is how many real answers come each second while there is more to ask than can
+// be answered, and how many were none.
+func throughput(t *testing.T, url string, show func(*http.Request), client *http.Client) (perSecond float64, defaults int64) {
+	t.Helper()
+	const askers, warm, measured = 24, 2 * time.Second, 6 * time.Second
+	var good, bad, next atomic.Int64
+	var all sync.WaitGroup
+	begin := time.Now()
+	for range askers {
+		all.Go(func() {
+			for time.Since(begin) < warm+measured {
+				body := fmt.Sprintf(`{"input": [%d, 0.5]}`, next.Add(1)) // which no cache has
+				request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				request.Header.Set("Content-Type", "application/json")
+				show(request)
+				answer, ok := answerTo(client, request)
+				switch {
+				case time.Since(begin) < warm || time.Since(begin) > warm+measured:
+				case ok && !answer.Default:
+					good.Add(1)
+				default:
+					bad.Add(1)
+				}
+			}
+		})
+	}
+	all.Wait()
+	return float64(good.Load()) / measured.Seconds(), bad.Load()
+}
+
+func answerTo(client *http.Client, request *http.Request) (a answer, ok bool) {
+	response, err := client.Do(request)
+	if err != nil {
+		return a, false
+	}
+	defer response.Body.Close()
+	return a, response.StatusCode == http.StatusOK && json.NewDecoder(response.Body).Decode(&a) == nil
+}
+
+// TestVersion1ContainersScale: three replicas of a container from Clipper's time do three
+// times what one does as a Nomad job, and one that is asked on three connections does batches
+// side by side. All are told to end.
+func TestVersion1ContainersScale(t *testing.T) {
+	c := newCluster(t)
+	transport := c.root.client.Transport.(*http.Transport).Clone()
+	transport.MaxIdleConnsPerHost = 100
+	client, file := &http.Client{Transport: transport}, filepath.Join(c.dir, "topsail.toml")
+	var earlier []string // replicas with fewer connections
+	measure := func(replicas, connections int) float64 {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(clipperConfig(t, c.dir, replicas, connections)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c.root.do("apply", "-f", file, "--yes")
+		until(t, "replica with all of its connections", func() bool {
+			return !slices.ContainsFunc(c.root.ready("sum:1", replicas), func(r api.Replica) bool { return slices.Contains(earlier, r.ID) })
+		})
+		c.root.answers("sum", fmt.Sprintf("[%d, %d.5]", replicas, connections), fmt.Sprintf("%d.5", replicas+connections))
+		perSecond, defaults := throughput(t, c.edge+"/sum/predict", c.root.show, client)
+		t.Logf("%d replicas, %d connections to each: %.0f predictions/s, %d defaults", replicas, connections, perSecond, defaults)
+		return perSecond
+	}
+	one := measure(1, 1)
+	if three := measure(3, 1); three < 2.7*one {
+		t.Errorf("three replicas do %.0f a second, and one %.0f", three, one)
+	}
+	for _, r := range c.root.replicas("sum:1") {
+		earlier = append(earlier, r.ID)
+	}
+	if three := measure(1, 3); three < 2.2*one { // of one process, with one lock for its interpreter
+		t.Errorf("one replica does %.0f a second on three connections, and %.0f on one", three, one)
+	}
+	c.root.do("app", "delete", "sum", "--yes")
+	c.root.do("model", "delete", "sum", "--yes")
+	logs := filepath.Join(c.dir, "nomad-client-1", "data", "alloc", "*", "alloc", "logs", "container.stdout.0")
+	until(t, "all four containers told to end", func() bool {
+		all, _ := filepath.Glob(logs)
+		return len(all) >= 4 && !slices.ContainsFunc(all, func(log string) bool {
+			text, _ := os.ReadFile(log)
+			return !strings.Contains(string(text), "told to shut down")
+		})
+	})
+}

@@ -1,0 +1,27 @@
+package jobs
+
+import (
+	"strconv"
+
+	"topsail/serving"
+)
+
+// portLabel is the port of a replica on which its version 1 container listens.
+const portLabel = "v1"
+
+// portOf is the port that a container listens on, as Nomad fills it in.
+func portOf(c serving.ContainerSpec) string {
+	if c.Port != 0 {
+		return strconv.Itoa(c.Port)
+	}
+	return "${NOMAD_PORT_" + portLabel + "}"
+}
+
+// addrOf is where the sidecar finds it. The port of an image that knows but one is mapped,
+// for each replica to another one of the node's.
+func addrOf(c serving.ContainerSpec) string {
+	if c.Port != 0 {
+		return "${NOMAD_ADDR_" + portLabel + "}"
+	}
+	return "127.0.0.1:" + portOf(c)
+}
