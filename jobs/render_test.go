@@ -263,3 +263,24 @@ func TestID(t *testing.T) {
 		t.Error("two versions have one job")
 	}
 }
+
+// A version that is another definition by now wants other replicas, even where all else is
+// the same; one of an earlier release, which has no generation, keeps those that it has.
+func TestHashHasTheGeneration(t *testing.T) {
+	hash := func(generation string) string {
+		s := base()
+		s.Version.Generation = generation
+		text, err := Hash(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		job, err := Render(s)
+		if err != nil || strings.Contains(job, "generation\\\"") != (generation != "") {
+			t.Errorf("generation %q: error %v in\n%s", generation, err, job)
+		}
+		return text
+	}
+	if hash("a") == hash("b") || hash("a") == hash("") {
+		t.Errorf("got %s, %s and %s", hash("a"), hash("b"), hash(""))
+	}
+}

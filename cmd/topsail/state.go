@@ -22,11 +22,12 @@ func seedCommand() *cobra.Command {
 		GroupID: "cluster",
 		Args:    cobra.NoArgs,
 	}
+	replace := c.Flags().Bool("replace", false, "let a version become something else under its name")
 	return configured(c, func(c *cobra.Command, _ []string, cfg *config.Config, log *slog.Logger) error {
 		if cfg.File == "" {
 			return errors.New("there is no configuration file: name one with --config")
 		}
-		report, err := cluster.Apply(c.Context(), cfg, log)
+		report, err := cluster.Apply(c.Context(), cfg, *replace, log)
 		if err != nil {
 			return err
 		}

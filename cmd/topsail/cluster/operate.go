@@ -33,11 +33,15 @@ func operate[T any](ctx context.Context, cfg *config.Config, log *slog.Logger, d
 	return do(ctx, store)
 }
 
-// Apply brings the apps and models of the configuration file into the store.
-func Apply(ctx context.Context, cfg *config.Config, log *slog.Logger) (catalog.Report, error) {
-	apps, versions := cfg.Objects()
+// Apply brings the apps and models of the configuration file into the store. Versions may
+// become something else under their names only with replace.
+func Apply(ctx context.Context, cfg *config.Config, replace bool, log *slog.Logger) (catalog.Report, error) {
+	var report catalog.Report
+	change := catalog.Import{Current: cfg.Current, Replace: replace, Report: &report}
+	change.Apps, change.Versions = cfg.Objects()
 	return operate(ctx, cfg, log, func(ctx context.Context, store *redisstore.Store) (catalog.Report, error) {
-		return store.MergeFile(ctx, apps, versions, cfg.Current)
+		_, err := store.Apply(ctx, catalog.Signed{Change: change, By: serving.Author{Who: "file"}}, 0)
+		return report, err
 	})
 }
 
