@@ -108,6 +108,7 @@ func New(ctx context.Context, cfg Config) *Gateway {
 	cfg.Metrics.GaugeFunc("topsail_gateway_in_flight", "Questions in flight that equal ones can join.", func() float64 { return float64(g.cache.Open()) })
 	cfg.Metrics.Collect(replicaGauges{g.table})
 	cfg.Metrics.Collect(stoppedGauge{g.Predictor})
+	cfg.Metrics.Collect(failoverGauge{g.Predictor})
 	return g
 }
 

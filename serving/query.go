@@ -36,5 +36,6 @@ type Prediction struct {
 	Cached      bool         // answered from the cache or by joining an equal query in flight
 	Missing     []ModelID    // asked for the answer, and silent or failed
 	Shed        []ModelID    // left out because capacity or time was short
+	Failover    []ModelID    // current versions that lost their replicas, and the ones that served before were asked in their stead
 	Explained   *Explanation // nil unless the query wants it
 }

@@ -22,7 +22,7 @@ func AppendPrediction(b []byte, p serving.Prediction) []byte {
 	} else {
 		b = append(b, `,"default":false`...)
 	}
-	if len(p.Missing)+len(p.Shed) > 0 || p.Explained != nil {
+	if len(p.Missing)+len(p.Shed)+len(p.Failover) > 0 || p.Explained != nil {
 		b = appendDetails(b, &p)
 	}
 	return append(b, '}')

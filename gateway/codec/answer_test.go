@@ -19,6 +19,8 @@ func TestAppendPrediction(t *testing.T) {
 			`{"query_id":7,"output":[1,2.5],"default":false}`},
 		{serving.Prediction{QueryID: 1<<53 - 1, Output: []byte(`"none"`), Default: true},
 			`{"query_id":9007199254740991,"output":"none","default":true}`},
+		{serving.Prediction{QueryID: 7, Output: []byte(`1`), Failover: []serving.ModelID{{Model: "m", Version: "2"}}},
+			`{"query_id":7,"output":1,"default":false,"failover":["m:2"]}`},
 		{serving.Prediction{QueryID: 0, Output: []byte(`null`), Default: true, Explanation: "Model error: \"x\"\n\t\\ ä\xff\x00"},
 			`{"query_id":0,"output":null,"default":true,"default_explanation":"Model error: \"x\"\n\u0009\\ ä` + "\ufffd" + `\u0000"}`},
 	} {

@@ -17,6 +17,9 @@ func appendDetails(b []byte, p *serving.Prediction) []byte {
 	if len(p.Shed) > 0 {
 		b = appendModels(append(b, `,"shed":`...), p.Shed)
 	}
+	if len(p.Failover) > 0 {
+		b = appendModels(append(b, `,"failover":`...), p.Failover)
+	}
 	if p.Explained != nil {
 		b = appendExplanation(append(b, `,"explanation":`...), p.Explained)
 	}

@@ -24,6 +24,9 @@ func (w *work) answer() serving.Prediction {
 	if len(w.candidates) > 1 && w.q.Version == "" {
 		w.name(&a)
 	}
+	if w.q.Version == "" {
+		w.failover(&a)
+	}
 	if w.q.Explain {
 		a.Explained = w.explain()
 	}
@@ -88,6 +91,17 @@ func (w *work) name(a *serving.Prediction) {
 	}
 	for _, v := range w.left {
 		a.Missing, a.Shed = append(a.Missing, v.ModelID), append(a.Shed, v.ModelID)
+	}
+}
+
+// failover says which current versions have no ready replica any more, so that those
+// before them were asked.
+func (w *work) failover(a *serving.Prediction) {
+	for i := range w.parts[:w.opened] {
+		v := w.parts[i].version
+		if current, is := v.of.insteadOf(v.Version); is && !w.app.pins(v) {
+			a.Failover = append(a.Failover, current)
+		}
 	}
 }
 

@@ -25,6 +25,7 @@ type version struct {
 	inputType   serving.InputType // not the app's for some old versions: they cannot be asked
 	inputLength int
 	cost        float64 // as declared; 0: not
+	of          *linked
 	keyer       cache.Keyer
 	demand      *demand.Tally
 	backlog     *backlog
@@ -50,7 +51,7 @@ func (p *Predictor) link(a *app, m *serving.Model, cat *serving.Catalog, backlog
 		for _, d := range slices.Backward(definitions) {
 			one := &version{
 				Definition: d, inputType: v.InputType, inputLength: v.InputLength, cost: a.Policy.Costs[m.Name],
-				keyer: cache.NewKeyer(d, a.Cache.Round), demand: p.tally(home(cat, v)), backlog: backlogs[d], next: l.versions[name],
+				keyer: cache.NewKeyer(d, a.Cache.Round), of: l, demand: p.tally(home(cat, v)), backlog: backlogs[d], next: l.versions[name],
 			}
 			if a.Policy.KindName() != serving.PolicySingle {
 				one.metrics = p.metrics.member(a.Name, v.ModelID)
@@ -121,6 +122,11 @@ func (m *member) version(a *app) (v *version, ready bool) {
 		return v, v.ready()
 	}
 	return a.serving(m.linked)
+}
+
+// pins says whether the policy names a version.
+func (a *app) pins(v *version) bool {
+	return slices.ContainsFunc(a.members, func(m member) bool { return m.pinned != nil && m.pinned.ModelID == v.ModelID })
 }
 
 func (v *version) name() string {

@@ -24,12 +24,29 @@ func newServed() *served {
 }
 
 // learn takes in which version the catalog says took over, perhaps before this
-// gateway was there.
+// gateway was there, and which was current before.
 func (s *served) learn(m *serving.Model) {
 	if m.Serving != "" && m.Serving != s.announced {
 		s.note(m.Serving)
 	}
 	s.announced = m.Serving
+	if m.Previous != "" {
+		s.noteLast(m.Previous)
+	}
+}
+
+// noteLast says that a version took queries before all that are known.
+func (s *served) noteLast(version string) {
+	for {
+		old := s.versions.Load()
+		if len(*old) == maxServed || slices.Contains(*old, version) {
+			return
+		}
+		all := append(slices.Clone(*old), version)
+		if s.versions.CompareAndSwap(old, &all) {
+			return
+		}
+	}
 }
 
 // note says that a version takes queries.
@@ -51,20 +68,70 @@ func (s *served) note(version string) {
 // ready replica, else the latest that served and has one, else the current one all
 // the same, which is not ready then. It is nil for a model without a current version.
 func (a *app) serving(l *linked) (v *version, ready bool) {
+	v, ready = a.stands(l)
+	if current := l.current.held(); ready && v == current {
+		l.served.note(current.Version)
+	} else if ready && current != nil {
+		current.backlog.passedOver()
+	}
+	return v, ready
+}
+
+// stands is serving, without a query.
+func (a *app) stands(l *linked) (v *version, ready bool) {
 	current := l.current.held()
 	if current != nil && current.ready() {
-		l.served.note(current.Version)
 		return current, true
 	}
 	for _, name := range *l.served.versions.Load() {
 		if v := l.versions[name].held(); v != nil && (l.takes == 0 || v.inputType == l.takes) && v.ready() {
-			if current != nil {
-				current.backlog.passedOver()
-			}
 			return v, true
 		}
 	}
 	return current, false
+}
+
+// insteadOf is the current version, if it has served and a version was asked in its
+// stead: it has no ready replica any more.
+func (l *linked) insteadOf(version string) (current serving.ModelID, failedOver bool) {
+	if l.current == nil || l.current.Version == version || !slices.Contains(*l.served.versions.Load(), l.current.Version) {
+		return serving.ModelID{}, false
+	}
+	return l.current.ModelID, true
+}
+
+// FailedOver says of each current version of a model that apps ask, and that has served,
+// whether it has no ready replica and one that served before it has.
+func (p *Predictor) FailedOver() map[serving.ModelID]bool {
+	apps := p.apps.Load()
+	if apps == nil {
+		return nil
+	}
+	list := map[serving.ModelID]bool{}
+	note := func(a *app, l *linked) {
+		if l == nil || l.current == nil {
+			return
+		}
+		failedOver := false
+		if v, ready := a.stands(l); ready {
+			_, failedOver = l.insteadOf(v.Version)
+		}
+		list[l.current.ModelID] = list[l.current.ModelID] || failedOver
+	}
+	for _, a := range *apps {
+		for _, l := range a.models {
+			note(a, l)
+		}
+		if a.decider != nil {
+			note(a, a.decider)
+		}
+		if a.stages != nil {
+			for _, l := range a.stages.models {
+				note(a, l)
+			}
+		}
+	}
+	return list
 }
 
 // ready says whether the version has a replica, or can have one at once.

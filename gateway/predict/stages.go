@@ -284,6 +284,14 @@ func (w *walk) answer() serving.Prediction {
 			a.Missing = []serving.ModelID{failed.ModelID}
 		}
 	}
+	for i, l := range w.app.stages.models {
+		if l == nil || w.visits[i].ModelID == (serving.ModelID{}) {
+			continue
+		}
+		if current, is := l.insteadOf(w.visits[i].Version); is {
+			a.Failover = append(a.Failover, current)
+		}
+	}
 	if w.q.Explain {
 		a.Explained = w.explain()
 	}

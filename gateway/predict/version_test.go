@@ -146,6 +146,50 @@ func TestWhatTheCatalogSaysServes(t *testing.T) {
 	})
 }
 
+// A current version that has served and loses all its replicas is stood in for by the
+// one before it, also at a gateway that started afterwards, and the answer says so.
+func TestTheVersionBeforeTakesOver(t *testing.T) {
+	rolledOut := func(m *serving.Model) *serving.Model { // as the catalog has it when the rollout is done
+		m.Serving, m.Previous = "2", "1"
+		return m
+	}
+	ask := func(r *rig) serving.Prediction {
+		q := query(7)
+		q.NoCache = true
+		a, _ := r.predict(q)
+		return a
+	}
+	bubble(t, func(t *rig) {
+		t.set(newCatalog(apps("app"), rolledOut(newModel(m1, m2))))
+		t.replica("one", echoes(0), m1)
+		if a := ask(t); a.Model != m1 || !slices.Equal(a.Failover, []serving.ModelID{m2}) || !t.p.FailedOver()[m2] {
+			t.Errorf("a gateway that starts after the loss: %v answers instead of %v, %v", a.Model, a.Failover, t.p.FailedOver())
+		}
+		two := t.replica("two", echoes(0), m2)
+		if a := ask(t); a.Model != m2 || a.Failover != nil || t.p.FailedOver()[m2] {
+			t.Errorf("a replica of the current one: %v answers instead of %v, %v", a.Model, a.Failover, t.p.FailedOver())
+		}
+		t.stop(two)
+		if a := ask(t); a.Model != m1 || !slices.Equal(a.Failover, []serving.ModelID{m2}) {
+			t.Errorf("it is gone again: %v answers instead of %v", a.Model, a.Failover)
+		}
+		q := query(7)
+		q.Version = "1"
+		if a, _ := t.predict(q); a.Model != m1 || a.Failover != nil {
+			t.Errorf("the version that the query names: %v answers instead of %v", a.Model, a.Failover)
+		}
+	})
+	bubble(t, func(t *rig) { // a version that is being rolled out has not lost anything
+		t.serves(nil, m1)
+		t.replica("one", echoes(0), m1)
+		ask(t)
+		t.serves(nil, m1, m2)
+		if a := ask(t); a.Model != m1 || a.Failover != nil || t.p.FailedOver()[m2] {
+			t.Errorf("a rollout: %v answers instead of %v, %v", a.Model, a.Failover, t.p.FailedOver())
+		}
+	})
+}
+
 // No query is held for a version while one that served before can answer.
 func TestAnOlderVersionAnswersWhileTheCurrentIsAway(t *testing.T) {
 	bubble(t, func(t *rig) {

@@ -11,8 +11,9 @@ class Prediction:
     """The answer to one input.
 
     `default` says that it is the app's default output, and `cause` why. `missing` are the models that were asked and
-    silent, `shed` those that were left out because time or capacity was short. `explanation`, on request, says how the
-    answer came about.
+    silent, `shed` those that were left out because time or capacity was short. `failover` are the current versions that
+    have no replica any more, so that the ones before them were asked. `explanation`, on request, says how the answer
+    came about.
     """
 
     output: Any
@@ -22,6 +23,7 @@ class Prediction:
     missing: list[str] = field(default_factory=list)
     shed: list[str] = field(default_factory=list)
     explanation: dict[str, Any] | None = None
+    failover: list[str] = field(default_factory=list)
     raw: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -33,6 +35,7 @@ class Prediction:
             cause=answer.get("default_explanation"),
             missing=answer.get("missing", []),
             shed=answer.get("shed", []),
+            failover=answer.get("failover", []),
             explanation=answer.get("explanation"),
             raw=answer,
         )

@@ -1,0 +1,23 @@
+package gateway
+
+import (
+	"topsail/gateway/predict"
+	"topsail/internal/obs"
+)
+
+var failoverDesc = obs.NewDesc("topsail_gateway_failover", "1 while the current version of a model, which has served, has no ready replica and one that served before it answers.", "model", "version")
+
+// failoverGauge looks at the versions when metrics are asked for.
+type failoverGauge struct{ predictor *predict.Predictor }
+
+// Describe and Collect implement obs.Collector.
+func (g failoverGauge) Describe(ch chan<- *obs.Desc) { ch <- failoverDesc }
+
+func (g failoverGauge) Collect(ch chan<- obs.Metric) {
+	for id, failedOver := range g.predictor.FailedOver() {
+		// A model's name that cannot be a label is left out.
+		if m, err := obs.GaugeOf(failoverDesc, flag(failedOver), id.Model, id.Version); err == nil {
+			ch <- m
+		}
+	}
+}
