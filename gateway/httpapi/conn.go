@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"crypto/tls"
 	"errors"
 	"io"
@@ -18,6 +19,8 @@ type conn struct {
 	net.Conn
 	used   atomic.Bool // something has come from the client
 	linger atomic.Bool // the client may be sending still when it is refused
+
+	rest []byte // was read behind a request, and belongs to those after it; only for Read
 
 	mu     sync.Mutex // guards the following
 	wanted time.Time  // the read deadline
@@ -43,7 +46,34 @@ func (c *conn) SetDeadline(t time.Time) error {
 	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
 }
 
+// Read ends before the beginning of another request. fasthttp sends its answers when it
+// has read nothing beyond them, and else keeps them until the next request is answered,
+// however long that takes.
 func (c *conn) Read(b []byte) (int, error) {
+	if len(c.rest) > 0 {
+		return c.readRest(b), nil
+	}
+	n, err := c.receive(b)
+	if at := nextRequest(b[:n]); at > 0 {
+		c.rest = bytes.Clone(b[at:n])
+		return at, nil // an error comes again
+	}
+	return n, err
+}
+
+func (c *conn) readRest(b []byte) int {
+	next := c.rest[:min(len(b), len(c.rest))]
+	if at := nextRequest(next); at > 0 {
+		next = next[:at]
+	}
+	n := copy(b, next)
+	if c.rest = c.rest[n:]; len(c.rest) == 0 {
+		c.rest = nil
+	}
+	return n
+}
+
+func (c *conn) receive(b []byte) (int, error) {
 	for {
 		n, err := c.Conn.Read(b)
 		if n > 0 && !c.used.Load() {
@@ -51,6 +81,27 @@ func (c *conn) Read(b []byte) (int, error) {
 		}
 		if n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) || !c.early() {
 			return n, err
+		}
+	}
+}
+
+// nextRequest is where the first request line in b begins that b does not begin with, or
+// 0. What only looks like one, in a body, costs another look at what was read.
+func nextRequest(b []byte) int {
+	version := []byte(" HTTP/1.")
+	for from := 0; ; {
+		at := bytes.Index(b[from:], version)
+		if at < 0 {
+			return 0
+		}
+		at += from
+		from = at + len(version)
+		start := bytes.LastIndexByte(b[:at], ' ') // before the target
+		for start > 0 && 'A' <= b[start-1] && b[start-1] <= 'Z' {
+			start--
+		}
+		if start > 0 {
+			return start
 		}
 	}
 }

@@ -1,0 +1,83 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"topsail/serving"
+)
+
+// Answers to pipelined requests leave as they are made, in the order of the requests: a
+// slow one does not hold back those before it.
+func TestPipelinedAnswersAreNotHeldBack(t *testing.T) {
+	for _, header := range []string{"X-Plain: 1", "Via: HTTP/1.1 proxy"} {
+		core, release := newFake(), make(chan struct{})
+		core.answer = func(_ context.Context, q *serving.Query) (serving.Prediction, error) {
+			if string(q.Input.Data) == "slow" {
+				<-release
+			}
+			output, err := serving.NewOutput(serving.Text(string(q.Input.Data)))
+			return serving.Prediction{QueryID: 1, Output: output.JSON}, err
+		}
+		s := start(t, Config{}, core)
+		c, goOn := s.dial(t), sync.OnceFunc(func() { close(release) })
+		t.Cleanup(goOn) // before the server ends
+		if err := c.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		one := func(input string) string { return request("POST", "/strings/predict", `{"input":"`+input+`"}`, header) }
+		c.send(t, one("first")+one("POST / HTTP/1.1")+one("slow")+one("last"))
+		for _, want := range []string{"first", "POST / HTTP/1.1", "slow", "last"} {
+			if want == "slow" { // not before: the answers before it are read while it waits
+				goOn()
+			}
+			if got := c.read(t, "POST"); got.status != 200 || !strings.Contains(got.body, want) {
+				t.Fatalf("%s: got %d %s, want that of %s", header, got.status, got.body, want)
+			}
+		}
+		c.Close()
+	}
+}
+
+// Whatever comes in whatever pieces is read as it is.
+func TestReadsEndBeforeTheNextRequest(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		piece := rapid.SampledFrom([]string{"POST / HTTP/1.1\r\n\r\n", " HTTP/1.", "POST", "GET /a HTTP/1.0\r\n", "x", " ", "{}", "\r\n"})
+		sent := []byte(strings.Join(rapid.SliceOfN(piece, 0, 20).Draw(t, "sent"), ""))
+		size := rapid.IntRange(1, 64).Draw(t, "size")
+		c := &conn{Conn: readOnly{r: bytes.NewReader(sent)}}
+		var got []byte
+		for b := make([]byte, size); ; {
+			n, err := c.Read(b)
+			got = append(got, b[:n]...)
+			if at := nextRequest(b[:n]); at > 0 {
+				t.Fatalf("%q reaches into the next request, which begins at %d", b[:n], at)
+			}
+			if err == io.EOF {
+				break
+			}
+			if n == 0 {
+				t.Fatal("nothing was read")
+			}
+		}
+		if !bytes.Equal(got, sent) {
+			t.Fatalf("read %q of %q", got, sent)
+		}
+	})
+}
+
+// readOnly is a connection that gives what r has.
+type readOnly struct {
+	net.Conn
+	r io.Reader
+}
+
+func (r readOnly) Read(b []byte) (int, error) { return r.r.Read(b) }
