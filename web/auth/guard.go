@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"net"
 	"net/http"
-	"net/netip"
-	"strings"
 	"time"
 
 	"topsail/internal/access"
@@ -21,7 +19,7 @@ type Config struct {
 	Keys      *access.Keys            // of a file, each for everything; nil: none
 	Catalog   func() *serving.Catalog // has the other keys
 	Require   bool                    // ask for keys also without a file of them
-	Hosts     []string                // beside loopback, by which this service may be called while it asks for no keys
+	Hosts     access.Hosts            // beside loopback, by which this service may be called while it asks for no keys
 	Encrypted bool                    // what is in front of this service speaks TLS
 	Now       func() time.Time        // nil: time.Now
 }
@@ -50,7 +48,7 @@ func (g *Guard) Required() bool { return g.Keys != nil || g.Require }
 // that is not ours, because a name can be made to point here.
 func (g *Guard) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !g.Required() && !g.ours(r.Host) {
+		if !g.Required() && !g.Hosts.Has(r.Host) {
 			problem.New(http.StatusForbidden, "host", "without keys this service answers to localhost and the address that it listens on alone; "+
 				"call it by one of these, or set web.keys_file").Write(w)
 			return
@@ -67,23 +65,6 @@ func (g *Guard) Handler(next http.Handler) http.Handler {
 		caller.From = clientOf(r)
 		next.ServeHTTP(w, r.WithContext(With(r.Context(), caller)))
 	})
-}
-
-// ours says whether a Host header names this machine to itself, or what we listen on.
-func (g *Guard) ours(hostport string) bool {
-	host, _, err := net.SplitHostPort(hostport)
-	if err != nil {
-		host = strings.TrimSuffix(strings.TrimPrefix(hostport, "["), "]")
-	}
-	if ip, err := netip.ParseAddr(host); err == nil && ip.Unmap().IsLoopback() {
-		return true
-	}
-	for _, known := range append([]string{"localhost"}, g.Hosts...) {
-		if host != "" && strings.EqualFold(strings.TrimSuffix(host, "."), known) {
-			return true
-		}
-	}
-	return false
 }
 
 // identify finds out who asks. It is false for a key in a header that does not hold. A

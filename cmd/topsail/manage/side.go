@@ -3,7 +3,6 @@ package manage
 import (
 	"context"
 	"log/slog"
-	"net"
 	"net/http"
 	"runtime/debug"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"topsail/cmd/topsail/role"
 	"topsail/gateway"
 	"topsail/gateway/state"
+	"topsail/internal/access"
 	"topsail/serving"
 	"topsail/web"
 	"topsail/web/api"
@@ -65,10 +65,7 @@ func New(base *role.Base, s System, bundles *artifact.Store) (*Side, error) {
 	if err != nil {
 		return nil, err
 	}
-	hosts := cfg.Web.Hosts
-	if host, _, err := net.SplitHostPort(cfg.Web.Addr); err == nil && host != "" {
-		hosts = append(hosts, host)
-	}
+	hosts := append(access.HostOf(cfg.Web.Addr), cfg.Web.Hosts...)
 	guard := auth.New(auth.Config{Keys: keys, Catalog: s.Store.Catalog, Require: cfg.Web.RequireKeys, Hosts: hosts, Encrypted: cfg.TLS.External})
 	asked := Gateway{URL: s.Gateway, Key: gatewayKey.Bytes, Client: s.HTTP}
 	served := api.New(&api.System{

@@ -129,9 +129,13 @@ func (b *Base) HTTP() (httpapi.Config, error) {
 }
 
 // ServeOps serves metrics and health on what ListenOps took, until ctx ends. ready says what is wrong with
-// the process, or nil.
+// the process, or nil. Without keys, metrics and profiles answer to no foreign name.
 func (b *Base) ServeOps(ctx context.Context, ln net.Listener, health obs.Health, pages ...obs.Page) error {
-	return obs.ServeOps(ctx, ln, b.Metrics, health, b.opsKeys.Handler, pages...)
+	protect := b.opsKeys.Handler
+	if b.opsKeys == nil {
+		protect = access.HostOf(b.Config.Ops.Addr).Handler
+	}
+	return obs.ServeOps(ctx, ln, b.Metrics, health, protect, pages...)
 }
 
 // Ended leaves out the error that the context's own end is.

@@ -1,0 +1,60 @@
+package role
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"testing"
+
+	"topsail/cmd/topsail/config"
+	"topsail/internal/access/testca"
+	"topsail/internal/obs"
+)
+
+// A page that has its own name point here reads no metrics and no profiles. Where keys
+// are asked for, it has none.
+func TestOpsAnswersToNoForeignName(t *testing.T) {
+	for _, keys := range []bool{false, true} {
+		cfg := &config.Config{}
+		cfg.Ops.Addr = "127.0.0.1:0"
+		if keys {
+			cfg.Ops.KeysFile = testca.Write(t, t.TempDir(), "keys", []byte("scraper:ops-key-0123456789abcdef"))
+		}
+		b := New(cfg, slog.New(slog.DiscardHandler))
+		ln, err := b.ListenOps()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- b.ServeOps(ctx, ln, obs.Health{Ready: func() error { return nil }}) }()
+		defer func() { stop(); <-ended }()
+		for _, test := range []struct {
+			path, host string
+			open       int // without keys
+		}{
+			{"/metrics", "evil.example", 403}, {"/debug/pprof/heap", "evil.example:1390", 403}, {"/debug/pprof/cmdline", "127.0.0.1.evil.example", 403},
+			{"/metrics", "", 200}, {"/metrics", "localhost:1390", 200}, {"/debug/pprof/heap", "[::1]:1390", 200},
+			{"/health/ready", "evil.example", 200}, {"/health/live", "evil.example", 200},
+		} {
+			r, err := http.NewRequestWithContext(ctx, "GET", "http://"+ln.Addr().String()+test.path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Host = test.host
+			want := test.open
+			if keys {
+				r.Header.Set("X-Api-Key", "ops-key-0123456789abcdef")
+				want = 200
+			}
+			answer, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer.Body.Close()
+			if answer.StatusCode != want {
+				t.Errorf("keys %t, %s as %q: %d, want %d", keys, test.path, test.host, answer.StatusCode, want)
+			}
+		}
+	}
+}
