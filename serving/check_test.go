@@ -56,6 +56,7 @@ func TestVersionCheck(t *testing.T) {
 		"input_length":      func(v *Version) { v.InputType, v.InputLength = Strings, 3 },
 		"replicas":          func(v *Version) { v.Replicas = -1 },
 		"needs max_size":    func(v *Version) { v.Batch.Strategy = "fixed" },
+		"pad needs":         func(v *Version) { v.Batch.Pad = true },
 		"strategy \"x\"":    func(v *Version) { v.Batch.Strategy = "x" },
 		"max_size must":     func(v *Version) { v.Batch.MaxSize = -1 },
 		"delay_micros":      func(v *Version) { v.Batch.Delay = time.Minute },

@@ -47,6 +47,7 @@ type BatchSpec struct {
 	Strategy string        `json:"strategy,omitempty"` // "aimd" (the default), "quantile" or "fixed"
 	MaxSize  int           `json:"max_size,omitempty"` // 0: no cap; for "fixed", the size
 	Delay    time.Duration `json:"delay,omitempty"`    // how long a batch may wait to fill
+	Pad      bool          `json:"pad,omitempty"`      // for "fixed": smaller batches are filled up to the size
 }
 
 // ContainerSpec says how a container of the version comes to be: a command, a bundle or an
@@ -101,6 +102,9 @@ func (v *Version) Check() error {
 		}
 	default:
 		wrong("batch strategy %q is unknown: use \"aimd\", \"quantile\" or \"fixed\"", v.Batch.Strategy)
+	}
+	if v.Batch.Pad && v.Batch.Strategy != "fixed" {
+		wrong("batch pad needs strategy \"fixed\", whose size it fills batches up to")
 	}
 	if v.Batch.MaxSize < 0 || v.Batch.MaxSize > 65536 {
 		wrong("batch max_size must be between 0 (no cap) and 65536")
@@ -158,7 +162,7 @@ func (v *Version) stageProblems() (errs []error) {
 	if c.Protocol != "v1" && c.Bundle == "" && len(c.Command) == 0 && c.Image == "" {
 		wrong("stages need a command or a bundle that runs them; `python3 -m topsail pipeline` runs stages that all say their code")
 	}
-	if b := v.Batch; b.MaxSize != 0 || b.Delay != 0 || b.Strategy == "quantile" || b.Strategy == "fixed" {
+	if b := v.Batch; b.MaxSize != 0 || b.Delay != 0 || b.Pad || b.Strategy == "quantile" || b.Strategy == "fixed" {
 		wrong("batch is for versions without stages: give each stage its own")
 	}
 	for _, s := range v.Stages {

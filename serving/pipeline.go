@@ -27,6 +27,7 @@ type StageBatch struct {
 	Strategy string        `json:"strategy,omitempty"` // "none" (the default: lists of one), "fixed", "aimd" or "quantile"
 	MaxSize  int           `json:"max_size,omitempty"` // for "fixed" the size; else 0: no cap
 	Delay    time.Duration `json:"delay,omitempty"`    // how long a batch may wait to fill, from its first input on
+	Pad      bool          `json:"pad,omitempty"`      // for "fixed": smaller batches are filled up to the size
 }
 
 // Pipeline is the stages of a model version, or of an app that asks one model after
@@ -109,6 +110,9 @@ func (s *Stage) problems(seen map[string]bool) (errs []error) {
 		}
 	default:
 		wrong("batch strategy %q is unknown: use \"none\", \"fixed\", \"aimd\" or \"quantile\"", b.Strategy)
+	}
+	if b.Pad && b.Strategy != "fixed" {
+		wrong("batch pad needs strategy \"fixed\", whose size it fills batches up to")
 	}
 	if b.MaxSize < 0 || b.MaxSize > 65536 {
 		wrong("batch max_size must be between 0 (no cap) and 65536")

@@ -77,6 +77,7 @@ func (s *stage) serve(ctx context.Context, runner batch.Runner, stall time.Durat
 		Sizer:    batch.NewSizer(s.spec, profile),
 		Profile:  profile,
 		Delay:    s.spec.Delay,
+		Pad:      padTo(s.spec),
 		Stall:    stall,
 		Observer: s.observer,
 		Fastest:  s.fastest,
@@ -91,6 +92,14 @@ func (s *stage) serve(ctx context.Context, runner batch.Runner, stall time.Durat
 	defer leave()
 	defer context.AfterFunc(ctx, leave)() // the batch in hand may take a while; no query waits for it
 	return b.Run(ctx)
+}
+
+// padTo is the size that batches are filled up to; 0: none.
+func padTo(spec serving.BatchSpec) int {
+	if !spec.Pad {
+		return 0
+	}
+	return spec.MaxSize
 }
 
 // setBatchers changes the set of batchers. When none is left, what waits is refused,

@@ -246,6 +246,31 @@ func TestV1AContainerOfItsOwnThatHangs(t *testing.T) {
 	}
 }
 
+// A batch is filled up with copies of an input, which make no answers.
+func TestV1Padding(t *testing.T) {
+	sizes := make(chan int, 10)
+	container := v1test.Start(t, func(b v1.Batch) []float64 {
+		sizes <- len(b.Inputs)
+		return firsts(b)
+	})
+	model := listening(container, 1)
+	model.Batch = serving.BatchSpec{Strategy: "fixed", MaxSize: 8, Pad: true}
+	r := newSocketRig(t, Config{Models: []*serving.Version{model}})
+	g := r.gateway()
+	eventually(t, "the model is ready", func() bool { return g.state(0) == rpc.StateReady })
+	batch := g.ask(0, -1, tagged(7))
+	eventually(t, "the query is answered", func() bool { return g.unanswered() == 0 })
+	if a := g.answer(batch); a.Status != rpc.StatusOK {
+		t.Errorf("%v %q", a.Status, a.Message)
+	}
+	if got := <-sizes; got != 8 {
+		t.Errorf("a batch of %d, want 8", got)
+	}
+	if want := `topsail_sidecar_answers_total{model="m",replica="m/0",status="ok",version="1"} 1`; !r.scraped(want) {
+		t.Errorf("the metrics do not have %s", want)
+	}
+}
+
 // A container that is not there yet is dialled until it is; stopping ends that.
 func TestV1WithoutAContainer(t *testing.T) {
 	r := newSocketRig(t, Config{Models: []*serving.Version{version("m", func(v *serving.Version) {

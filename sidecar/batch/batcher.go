@@ -34,6 +34,7 @@ type Config struct {
 	Sizer    Sizer
 	Profile  *Profile
 	Delay    time.Duration // how long a batch may wait to fill
+	Pad      int           // 0: batches go as they come; else smaller ones are filled up to so many
 	Stall    time.Duration // 0: DefaultStall
 	Observer Observer
 	// Fastest, if set, is the least that any container of the queue is known to
@@ -48,7 +49,8 @@ type Config struct {
 type Batcher struct {
 	cfg   Config
 	batch queue.Batch // its slices are reused
-	ended time.Time   // when the last batch ended
+	pad   padding
+	ended time.Time // when the last batch ended
 
 	size atomic.Int64 // of the next batch
 	free atomic.Int64 // Unix nanoseconds when the running batch should end; 0: idle
@@ -59,7 +61,7 @@ func New(cfg Config) *Batcher {
 	if cfg.Stall == 0 {
 		cfg.Stall = DefaultStall
 	}
-	b := &Batcher{cfg: cfg}
+	b := &Batcher{cfg: cfg, pad: padding{size: cfg.Pad}}
 	b.size.Store(int64(cfg.Sizer.Size()))
 	return b
 }
@@ -195,7 +197,7 @@ func (b *Batcher) run(ctx context.Context) error {
 	// A batch that runs is finished even when the batcher is to stop.
 	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), last.Add(b.cfg.Stall))
 	defer cancel()
-	err := b.cfg.Runner.PredictBatch(ctx, items)
+	err := b.cfg.Runner.PredictBatch(ctx, b.pad.fill(items))
 	b.ended = time.Now()
 	if err != nil {
 		abandon(items, err)

@@ -73,6 +73,7 @@ type Batch struct {
 	Strategy string `json:"strategy,omitempty"`
 	MaxSize  int    `json:"max_size,omitempty"`
 	Delay    micros `json:"delay_micros,omitempty"`
+	Pad      bool   `json:"pad,omitempty"`
 }
 
 // Pin is an operator's word on the number of replicas.
@@ -106,7 +107,7 @@ func (v view) asItIs(version *serving.Version) Version {
 		Current: m.Current == version.Version, Serving: m.Serving == version.Version, UsedBy: v.usedBy(version.ModelID),
 	}
 	if b := version.Batch; b != (serving.BatchSpec{}) {
-		doc.Batch = &Batch{b.Strategy, b.MaxSize, microsOf(b.Delay)}
+		doc.Batch = &Batch{b.Strategy, b.MaxSize, microsOf(b.Delay), b.Pad}
 	}
 	return doc
 }
@@ -163,7 +164,7 @@ func (doc Version) read() (*serving.Version, error) {
 	}
 	var times durations
 	if b := doc.Batch; b != nil {
-		v.Batch = serving.BatchSpec{Strategy: b.Strategy, MaxSize: b.MaxSize, Delay: times.read(b.Delay, "batch.delay_micros")}
+		v.Batch = serving.BatchSpec{Strategy: b.Strategy, MaxSize: b.MaxSize, Delay: times.read(b.Delay, "batch.delay_micros"), Pad: b.Pad}
 	}
 	return v, cmp.Or(times.err, doc.checkEnv(), doc.checkHidden())
 }

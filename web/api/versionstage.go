@@ -18,7 +18,7 @@ func stagesOf(p serving.Pipeline) []VersionStage {
 	for _, s := range p {
 		doc := VersionStage{Name: s.Name, After: s.After, Code: s.Code, Workers: s.Workers, CPUs: s.CPUs, Idempotent: s.Idempotent}
 		if b := s.Batch; b != (serving.StageBatch{}) {
-			doc.Batch = &Batch{b.Strategy, b.MaxSize, microsOf(b.Delay)}
+			doc.Batch = &Batch{b.Strategy, b.MaxSize, microsOf(b.Delay), b.Pad}
 		}
 		docs = append(docs, doc)
 	}
@@ -32,7 +32,7 @@ func pipeline(docs []VersionStage) (serving.Pipeline, error) {
 	for i, doc := range docs {
 		s := serving.Stage{Name: doc.Name, After: doc.After, Code: doc.Code, Workers: doc.Workers, CPUs: doc.CPUs, Idempotent: doc.Idempotent}
 		if b := doc.Batch; b != nil {
-			s.Batch = serving.StageBatch{Strategy: b.Strategy, MaxSize: b.MaxSize, Delay: times.read(b.Delay, "stages[%d].batch.delay_micros", i)}
+			s.Batch = serving.StageBatch{Strategy: b.Strategy, MaxSize: b.MaxSize, Delay: times.read(b.Delay, "stages[%d].batch.delay_micros", i), Pad: b.Pad}
 		}
 		p = append(p, s)
 	}

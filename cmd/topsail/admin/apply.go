@@ -172,7 +172,7 @@ func versionOf(v *serving.Version) api.Version {
 		Secrets: c.Secrets, Stages: stageDocuments(v.Stages), Host: v.Host, HostedBy: v.HostedBy, Prepared: v.Prepared, UsedBy: []string{},
 	}
 	if v.Batch != (serving.BatchSpec{}) {
-		doc.Batch = &api.Batch{Strategy: v.Batch.Strategy, MaxSize: v.Batch.MaxSize}
+		doc.Batch = &api.Batch{Strategy: v.Batch.Strategy, MaxSize: v.Batch.MaxSize, Pad: v.Batch.Pad}
 		setMicros(&doc.Batch.Delay, v.Batch.Delay)
 	}
 	if s := v.Scale; s != nil {

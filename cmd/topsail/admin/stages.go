@@ -129,7 +129,7 @@ func stageDocuments(p serving.Pipeline) []api.VersionStage {
 	for _, s := range p {
 		doc := api.VersionStage{Name: s.Name, After: s.After, Code: s.Code, Workers: s.Workers, CPUs: s.CPUs, Idempotent: s.Idempotent}
 		if s.Batch != (serving.StageBatch{}) {
-			doc.Batch = &api.Batch{Strategy: s.Batch.Strategy, MaxSize: s.Batch.MaxSize}
+			doc.Batch = &api.Batch{Strategy: s.Batch.Strategy, MaxSize: s.Batch.MaxSize, Pad: s.Batch.Pad}
 			setMicros(&doc.Batch.Delay, s.Batch.Delay)
 		}
 		docs = append(docs, doc)

@@ -128,7 +128,10 @@ func batches(b *api.Batch) string {
 		return ""
 	}
 	text := b.Strategy
-	if b.MaxSize > 0 {
+	switch {
+	case b.Pad:
+		text += " filled to " + strconv.Itoa(b.MaxSize)
+	case b.MaxSize > 0:
 		text += " up to " + strconv.Itoa(b.MaxSize)
 	}
 	if b.Delay > 0 {

@@ -105,7 +105,7 @@ func TestEveryKey(t *testing.T) {
 		InputLength: 13,
 		Labels:      []string{"sklearn"},
 		Replicas:    2,
-		Batch:       serving.BatchSpec{Strategy: "fixed", MaxSize: 32, Delay: 500 * time.Microsecond},
+		Batch:       serving.BatchSpec{Strategy: "fixed", MaxSize: 32, Delay: 500 * time.Microsecond, Pad: true},
 		Container: serving.ContainerSpec{
 			Command: []string{"python3", "-m", "wine"},
 			Dir:     "/etc/topsail/models/wine",

@@ -46,6 +46,7 @@ type batchTable struct {
 	Strategy string        `toml:"strategy" default:"aimd" help:"aimd, quantile or fixed"`
 	MaxSize  int           `toml:"max_size" help:"most inputs in a batch; 0 is no cap; for fixed, the size"`
 	Delay    time.Duration `toml:"delay_micros" help:"how long a batch may wait to fill, in microseconds"`
+	Pad      bool          `toml:"pad" help:"for fixed: smaller batches are filled up to the size with copies of an input, whose answers are dropped"`
 }
 
 // hostTable makes a version a host.

@@ -24,6 +24,7 @@ type stageBatchTable struct {
 	Strategy string        `toml:"strategy" help:"aimd, quantile or fixed; by default inputs come one at a time"`
 	MaxSize  int           `toml:"max_size" help:"most inputs in a batch; 0 is no cap; for fixed, the size"`
 	Delay    time.Duration `toml:"delay_micros" help:"how long a batch may wait to fill, in microseconds"`
+	Pad      bool          `toml:"pad" help:"for fixed: smaller batches are filled up to the size with copies of an input, whose answers are dropped"`
 }
 
 // pipelineCommand runs the stages of a model that names no command.

@@ -14,7 +14,7 @@ func TestStages(t *testing.T) {
 		{Name: "decode", Code: "digits:Decode", Workers: 2, CPUs: []int{1, 2}, Idempotent: true},
 		{Name: "embed", Code: "digits:Embed", Batch: serving.StageBatch{Strategy: "aimd", MaxSize: 64, Delay: 500 * time.Microsecond}},
 		{Name: "words", Code: "digits:words", After: []string{"input"}},
-		{Name: "rank", Code: "digits:Rank", After: []string{"embed", "words"}, Batch: serving.StageBatch{Strategy: "fixed", MaxSize: 16}},
+		{Name: "rank", Code: "digits:Rank", After: []string{"embed", "words"}, Batch: serving.StageBatch{Strategy: "fixed", MaxSize: 16, Pad: true}},
 	})
 	if got := c.Versions[0].Container; !slices.Equal(got.Command, []string{"python3", "-m", "topsail", "pipeline"}) || got.Dir != "/etc/topsail" {
 		t.Errorf("stages that all have code are run by %q in %q", got.Command, got.Dir)

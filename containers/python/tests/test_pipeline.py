@@ -64,6 +64,22 @@ def test_as_json_it_is_what_the_protocol_says():
     ]
 
 
+def test_padded_batches():
+    lists = []
+
+    def compiled(inputs):
+        lists.append(list(inputs))
+        return [x * 2 for x in inputs]
+
+    p = topsail.Pipeline()
+    p.add(compiled, batch=4, batch_pad=True)
+    assert json.loads(description.write(p.stages))[0]["batch"] == {"strategy": "fixed", "max_size": 4, "pad": True}
+    assert p.run_local(["a", "b", "c", "d", "e"]) == ["aa", "bb", "cc", "dd", "ee"]
+    assert lists == [["a", "b", "c", "d"], ["e"] * 4]
+    with pytest.raises(ValueError, match="needs strategy 'fixed'"):
+        p.add(compiled, name="other", batch="aimd", batch_pad=True)
+
+
 @pytest.mark.parametrize(
     ("stage", "name"),
     [(embed, "embed"), (Rank, "Rank"), (Rank(), "Rank"), ("a.b:C.d", "d"), (Rank().predict, "predict")],

@@ -117,7 +117,7 @@ export interface Version {
   replicas?: number
   scale?: Scale
   pin?: Pin
-  batch?: {strategy?: '' | 'aimd' | 'quantile' | 'fixed'; max_size?: number; delay_micros?: number}
+  batch?: {strategy?: '' | 'aimd' | 'quantile' | 'fixed'; max_size?: number; delay_micros?: number; pad?: boolean}
   stages?: VersionStage[]
   host?: {memory_mb: number}
   hosted_by?: string
@@ -151,7 +151,7 @@ export interface VersionStage {
   code?: string
   workers?: number
   cpus?: number[]
-  batch?: {strategy?: '' | 'none' | 'aimd' | 'quantile' | 'fixed'; max_size?: number; delay_micros?: number}
+  batch?: {strategy?: '' | 'none' | 'aimd' | 'quantile' | 'fixed'; max_size?: number; delay_micros?: number; pad?: boolean}
   idempotent?: boolean
 }
 

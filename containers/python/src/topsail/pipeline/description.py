@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, TypeVar
 
 from .pipeline import Pipeline
@@ -22,7 +22,7 @@ def write(stages: Sequence[Stage]) -> str:
 
 
 def _written(stage: Stage, default: tuple[str, ...]) -> _Entry:
-    batch = {"strategy": stage.batch.strategy, "max_size": stage.batch.max_size, "delay": stage.batch.delay}
+    batch = asdict(stage.batch)
     members = {
         "after": list(stage.sources) if stage.sources != default else None,
         "code": stage.code,
@@ -95,7 +95,12 @@ def _batch(entry: _Entry) -> Batch | None:
     if not batch:
         return None
     strategy = _member(batch, "strategy", str, "") or "none"
-    return Batch(strategy, _member(batch, "max_size", int, 0), _member(batch, "delay", int, 0))
+    return Batch(
+        strategy,
+        _member(batch, "max_size", int, 0),
+        _member(batch, "delay", int, 0),
+        _member(batch, "pad", bool, False),
+    )
 
 
 def _entries(text: str) -> Iterable[_Entry]:

@@ -110,9 +110,11 @@ class Local:
     def _batches(self, stage: Stage, inputs: list[_Payload]) -> list[Entry]:
         entries: list[Entry] = []
         for at in range(0, len(inputs), stage.batch.most):
-            body = memoryview(rehearsal.encode_payloads(inputs[at : at + stage.batch.most]))
+            part = inputs[at : at + stage.batch.most]
+            filling = part[:1] * (stage.batch.most - len(part)) if stage.batch.pad else []
+            body = memoryview(rehearsal.encode_payloads(part + filling))
             frames = self.runners[stage.name].run(predict.decode(body), time.monotonic(), MAX_FRAME)
-            entries += rehearsal.entries(frames)
+            entries += rehearsal.entries(frames)[: len(part)]
         return entries
 
 

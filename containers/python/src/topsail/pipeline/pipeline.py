@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import types
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from .stage import INPUT, Batch, PipelineError, Stage
@@ -47,6 +48,7 @@ class Pipeline:
         batch: int | str | None = None,
         batch_delay: float = 0.0,
         max_batch: int | None = None,
+        batch_pad: bool = False,
         after: Any = None,
         idempotent: bool = False,
     ) -> None:
@@ -59,6 +61,7 @@ class Pipeline:
         `workers`: processes that run it; worker i on the CPU `cpus[i % len(cpus)]`, without `cpus` on any.
         `batch`: None for lists of one, a number for lists of up to so many, "aimd" or "quantile" for as many as meet
         the deadlines, at most `max_batch`. `batch_delay`: seconds that a list may wait to fill, from its first input.
+        `batch_pad`, for a number: shorter lists are filled up to it with copies of an input, whose outputs are dropped.
 
         `after`: whose outputs it takes: a stage's name, what was given to `add` for it, "input" for the query's input,
         or a list of these; unless said otherwise the stage added before, and the first one the input. A stage with
@@ -79,7 +82,7 @@ class Pipeline:
                 code=code,
                 workers=_whole(called, "workers", workers),
                 cpus=_cpus(called, cpus),
-                batch=_batch(called, batch, batch_delay, max_batch),
+                batch=replace(_batch(called, batch, batch_delay, max_batch), pad=bool(batch_pad)),
                 idempotent=bool(idempotent),
             )
         )

@@ -29,6 +29,7 @@ class Batch:
     strategy: str = "none"  # lists of one; "fixed", "aimd" or "quantile"
     max_size: int = 0  # for "fixed" the size; else 0: no cap
     delay: int = 0  # nanoseconds that a batch may wait to fill, from its first input on
+    pad: bool = False  # for "fixed": smaller batches are filled up to the size
 
     @property
     def most(self) -> int:
@@ -78,6 +79,8 @@ def _batch_problem(batch: Batch) -> str | None:
         return f"batch strategy {batch.strategy!r} is unknown: use 'none', 'fixed', 'aimd' or 'quantile'"
     if batch.strategy == "fixed" and not batch.max_size:
         return "batch strategy 'fixed' needs a size"
+    if batch.pad and batch.strategy != "fixed":
+        return "batch pad needs strategy 'fixed', whose size it fills batches up to"
     if not 0 <= batch.max_size <= _MAX_BATCH:
         return f"the size of a batch must be between 1 and {_MAX_BATCH}"
     if not 0 <= batch.delay <= _MAX_DELAY:
