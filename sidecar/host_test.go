@@ -300,6 +300,23 @@ func TestAnotherBundleOfTheSameName(t *testing.T) {
 	})
 }
 
+// A version that is registered again is loaded again, and announced as what it is.
+func TestAnotherGenerationOfTheSameBundle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := hostRig(t, 66, nil)
+		f, g := r.fakeHost(), r.gateway()
+		v := loadOf("ann")
+		for _, generation := range []string{"a", "a", "b@c"} {
+			v.Generation = generation
+			g.load(v)
+			if a := g.wantState("ann", rpc.StateReady); a.Generation != generation {
+				t.Errorf("it is announced as %q, want %q", a.Generation, generation)
+			}
+		}
+		f.wantSeen("+ann -ann +ann")
+	})
+}
+
 func TestAContainerOfAHostIsStartedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := hostRig(t, 66, nil)

@@ -55,3 +55,32 @@ func (n newer) SetCount(ctx context.Context, v *serving.Version, slo time.Durati
 	own.Container.Env["RELEASE"] = "2"
 	return n.fleet.SetCount(ctx, &own, slo, change)
 }
+
+// Nobody asks the replicas of a version that has become another one: they do not wait for
+// the new ones to be ready.
+func TestAnotherGenerationReplacesAtOnce(t *testing.T) {
+	ctx, stop := context.WithCancel(context.Background())
+	f := newFleet(ctx, func() *serving.Catalog { return &serving.Catalog{} })
+	f.dataDir, f.guard = t.TempDir(), []string{os.Args[0], "guard", "--"}
+	f.registry, f.metrics, f.demand = local.NewRegistry(), sidecar.NewMetrics(obs.NewRegistry()), demand.NewMeter()
+	f.log, f.replaceWithin = slog.New(slog.DiscardHandler), time.Hour
+	t.Cleanup(func() { stop(); f.wait() })
+	v := &serving.Version{ModelID: serving.ModelID{Model: "m", Version: "1"}, Generation: "a", InputType: serving.Doubles, Container: serving.ContainerSpec{Command: []string{"sleep", "60"}}}
+	if err := f.SetCount(ctx, v, 0, serving.JobChange{Count: 1}); err != nil {
+		t.Fatal(err)
+	}
+	next := *v
+	next.Generation = "b"
+	if err := f.SetCount(ctx, &next, 0, serving.JobChange{Count: 1, Index: 1}); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+		members := f.members()
+		if len(members) == 1 && members[0].model.Generation == "b" {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d replicas run", len(members))
+		}
+	}
+}
