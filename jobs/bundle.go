@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"errors"
 	"strings"
 
@@ -28,18 +29,32 @@ func (t *task) runBundle(s Spec) {
 	switch {
 	case t.Driver == "docker": // the stock image's entrypoint is the program
 		t.Image, t.Command = s.Settings.RuntimeImage, ""
+		t.keepWork(s.Settings.WorkDir)
 	case p.fetched():
 		t.Command = "${NOMAD_TASK_DIR}/topsail"
 		t.Artifacts = append(t.Artifacts, p.artifact())
 	}
-	if s.Settings.WorkDir != "" {
-		t.Args = append(t.Args, "--work", s.Settings.WorkDir)
+	if work := cmp.Or(t.KeptIn, s.Settings.WorkDir); work != "" {
+		t.Args = append(t.Args, "--work", work)
 	}
 	if source != "" {
 		t.Artifacts = append(t.Artifacts, artifact{
 			Artifact: serving.Artifact{Source: source, Checksum: c.Bundle, Destination: bundleFile}, Mode: "file", Whole: true,
 		})
 	}
+}
+
+// dockerWork is where a container of docker finds what bundles need, unless a folder of
+// the node is configured for it, and dockerVolume the volume of the node that keeps it.
+const (
+	dockerWork   = "/var/cache/topsail"
+	dockerVolume = "topsail-bundles"
+)
+
+// keepWork keeps environments from one container to the next: those with CUDA take
+// minutes to install.
+func (t *task) keepWork(dir string) {
+	t.KeptIn, t.KeptFrom = cmp.Or(dir, dockerWork), cmp.Or(dir, dockerVolume)
 }
 
 // bundleSource is the URL of a bundle where one is configured. Else the node fetches it

@@ -42,11 +42,12 @@ func newContainer(s Spec) *task {
 	if h := s.Version.Host; h != nil {
 		set(&t.MemoryMB, h.MemoryMB+h.MemoryMB/4) // a version that is being loaded may be larger than it was expected
 	}
-	set(&t.MemoryMB, s.Settings.MemoryMB)
+	set(&t.MemoryMB, max(s.Settings.MemoryMB, leastMemory(t)))
 	if r.GPU.Count > 0 {
 		set(&t.GPU.Device, "nvidia/gpu")
 		t.Runtime = r.GPU.Runtime
 		set(&t.Runtime, "nvidia")
+		t.OnlyGiven = t.Driver != "docker" && isNVIDIA(t.GPU.Device)
 	}
 	if c.Bundle != "" {
 		t.runBundle(s)
@@ -56,6 +57,24 @@ func newContainer(s Spec) *task {
 		t.Artifacts = append(t.Artifacts, artifact{Artifact: a, Mode: "any"})
 	}
 	return t
+}
+
+// leastMemory is what a container gets at the least, in MiB, unless its version says
+// otherwise: CUDA's libraries alone take gigabytes, and an image brings what is large.
+func leastMemory(t *task) int {
+	switch {
+	case t.GPU.Count > 0:
+		return 4096
+	case t.Driver == "docker":
+		return 1024
+	}
+	return 0
+}
+
+// isNVIDIA says whether a device is one that Nomad's plugin for NVIDIA gives: a vendor
+// may be left out.
+func isNVIDIA(device string) bool {
+	return device == "gpu" || strings.HasPrefix(device, "nvidia/")
 }
 
 // containerEnv is what a container is told, as in local mode.

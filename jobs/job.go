@@ -33,7 +33,10 @@ type task struct {
 	Secrets   map[string]string
 	Port      string // the one port of a network of its own that is mapped; empty: it is in the node's network
 
-	Management bool // it learns from Consul where management is
+	OnlyGiven  bool   // it sees all GPUs of its node, and is to use those that Nomad gives it
+	KeptIn     string // folder in a container of docker that outlives it, from KeptFrom; none
+	KeptFrom   string // a folder of the node, or the name of a volume of docker
+	Management bool   // it learns from Consul where management is
 }
 
 type artifact struct {

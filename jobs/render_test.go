@@ -91,6 +91,12 @@ var variants = map[string]func(*Spec){
 		s.Version.Container = serving.ContainerSpec{Bundle: checksum, Driver: "docker", Env: map[string]string{"OMP_NUM_THREADS": "1"}}
 		s.Settings.BundlesURL, s.Settings.RuntimeImage = "http://topsail.example:1338", "topsail-runtime:1.0"
 	},
+	"bundle-docker-gpu": func(s *Spec) {
+		s.Version.Container = serving.ContainerSpec{Bundle: checksum, Driver: "docker"}
+		s.Version.Resources.GPU = serving.GPU{Count: 1}
+		s.Settings.BundlesURL, s.Settings.RuntimeImage = "http://topsail.example:1338", "topsail-runtime:1.0"
+		s.Settings.WorkDir = "/srv/topsail"
+	},
 	"stages": func(s *Spec) {
 		s.Version.Container.Command = []string{"python3", "-m", "topsail", "pipeline"}
 		s.Version.Stages = serving.Pipeline{

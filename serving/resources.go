@@ -59,8 +59,8 @@ func (c *ContainerSpec) checkCluster() error {
 			errs = append(errs, fmt.Errorf("image is for driver = \"docker\", and this one has %q", c.Driver))
 		}
 	case "docker":
-		if c.Image == "" {
-			errs = append(errs, errors.New("driver = \"docker\" needs an image"))
+		if c.Image == "" && c.Bundle == "" {
+			errs = append(errs, errors.New("driver = \"docker\" needs an image or a bundle"))
 		}
 	default:
 		errs = append(errs, fmt.Errorf("driver %q is unknown: use \"raw_exec\", \"exec\" or \"docker\"", c.Driver))

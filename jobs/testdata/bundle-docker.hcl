@@ -7,7 +7,7 @@ job "topsail-wine-6eccf43c" {
     topsail_version    = "1.2"
     topsail_generation = "1"
     topsail_settings   = "92ca0026"
-    topsail_spec       = "ffc16f05"
+    topsail_spec       = "634df02a"
   }
 
   # Without deployments: one that runs would forbid every change of the count.
@@ -131,9 +131,16 @@ job "topsail-wine-6eccf43c" {
 
       config {
         image = "topsail-runtime:1.0"
-        args = ["runtime", "--bundle", "$${NOMAD_TASK_DIR}/bundle.zip", "--digest", "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"]
+        args = ["runtime", "--bundle", "$${NOMAD_TASK_DIR}/bundle.zip", "--digest", "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", "--work", "/var/cache/topsail"]
 
         network_mode = "host"
+
+        # What bundles need is made once for a node.
+        mount {
+          type   = "volume"
+          source = "topsail-bundles"
+          target = "/var/cache/topsail"
+        }
       }
 
       env = {
@@ -160,7 +167,7 @@ job "topsail-wine-6eccf43c" {
 
       resources {
         cpu    = 500
-        memory = 300
+        memory = 1024
       }
     }
   }

@@ -7,7 +7,7 @@ job "topsail-wine-6eccf43c" {
     topsail_version    = "1.2"
     topsail_generation = "1"
     topsail_settings   = "92ca0026"
-    topsail_spec       = "de13c772"
+    topsail_spec       = "2fd9c68b"
   }
 
   # Without deployments: one that runs would forbid every change of the count.
@@ -149,7 +149,7 @@ job "topsail-wine-6eccf43c" {
 
       resources {
         cpu    = 500
-        memory = 300
+        memory = 4096
 
         device "nvidia/gpu" {
           count = 2

@@ -7,7 +7,7 @@ job "topsail-wine-6eccf43c" {
     topsail_version    = "1.2"
     topsail_generation = "1"
     topsail_settings   = "92ca0026"
-    topsail_spec       = "0a86e91a"
+    topsail_spec       = "0b2f372b"
   }
 
   # Without deployments: one that runs would forbid every change of the count.
@@ -147,9 +147,17 @@ job "topsail-wine-6eccf43c" {
         "TOPSAIL_VERSION" = "1.2"
       }
 
+      # The driver hides no GPU, so CUDA is told which are this replica's.
+      template {
+        destination = "${NOMAD_SECRETS_DIR}/gpu.env"
+        env         = true
+        change_mode = "noop"
+        data        = "CUDA_VISIBLE_DEVICES={{ env \"NVIDIA_VISIBLE_DEVICES\" }}\n"
+      }
+
       resources {
         cpu    = 500
-        memory = 300
+        memory = 4096
 
         device "nvidia/gpu/1g.10gb" {
           count = 1

@@ -7,7 +7,7 @@ job "topsail-wine-6eccf43c" {
     topsail_version    = "1.2"
     topsail_generation = "1"
     topsail_settings   = "92ca0026"
-    topsail_spec       = "0f997b36"
+    topsail_spec       = "bc778439"
   }
 
   # Without deployments: one that runs would forbid every change of the count.
@@ -154,7 +154,7 @@ job "topsail-wine-6eccf43c" {
 
       resources {
         cpu    = 500
-        memory = 300
+        memory = 1024
       }
     }
   }
