@@ -111,6 +111,14 @@ def test_what_is_no_saved_model(tmp_path):
         load(Folder(folder))
 
 
+def test_a_trial_is_content_with_the_cpu(tmp_path, monkeypatch):
+    content = {"model/saved_model.pb": f"signatures = {TOTAL}".encode()}
+    folder = Folder(unpacked(tmp_path, "tensorflow", "model", content, options={"device": "cuda"}), trial=True)
+    assert outputs(load(folder), [[1, 2, 3]]) == [6.0]
+    assert folder.on_cpu_instead
+    assert (tmp_path / "devices").read_text().split() == ["/CPU:0"]
+
+
 def test_a_gpu(tmp_path, monkeypatch):
     monkeypatch.setenv("TEST_GPU", "1")
     assert outputs(loaded(tmp_path, TOTAL, device="auto"), [[1, 2, 3]]) == [6.0]

@@ -8,11 +8,12 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from . import settings
+from . import devices, settings
 from .container import Container
 from .life import SidecarGone
 from .loading import prepare
 from .pipeline import Pipeline
+from .runner import Runner
 from .settings import Settings, SettingsError
 
 
@@ -79,7 +80,11 @@ def serve_from(source: Callable[[], Any], **arguments: Any) -> None:
     importing one may take longer than everything else."""
 
     def run(s: Settings) -> None:
-        Container(lambda: prepare(source(), s.input_type, s.input_length, s.retry_singly), s).run()
+        def load() -> Runner:
+            devices.check(os.environ)
+            return prepare(source(), s.input_type, s.input_length, s.retry_singly)
+
+        Container(load, s).run()
 
     _start(run, arguments)
 
@@ -89,7 +94,11 @@ def serve_pipeline(pipeline: Pipeline, **arguments: Any) -> None:
     be."""
     from .pipeline import process  # model containers have no use for it
 
-    _start(lambda s: process.run(pipeline, s, os.environ), arguments)
+    def run(s: Settings) -> None:
+        devices.check(os.environ)
+        process.run(pipeline, s, os.environ)
+
+    _start(run, arguments)
 
 
 def serve_host(models: str | None, **arguments: Any) -> None:
@@ -99,6 +108,7 @@ def serve_host(models: str | None, **arguments: Any) -> None:
     from .host.loader import Hanging
 
     def run(s: Settings) -> None:
+        devices.check(os.environ)
         try:
             Host(s, models_below(models or os.environ.get("TOPSAIL_MODELS_DIR", ""))).run()
         except Hanging as e:

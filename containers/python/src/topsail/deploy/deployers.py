@@ -85,13 +85,16 @@ def deploy_onnx(
     example: Any,
     *,
     output: str | None = None,
+    device: str = "cpu",
     input_type: str | None = None,
     **terms: Any,
 ) -> Deployment:
-    """Deploys an ONNX model: a path, its bytes, or an object of the package onnx. `output` names one of several."""
+    """Deploys an ONNX model: a path, its bytes, or an object of the package onnx. `output` names one of several.
+    `device` is cpu, cuda, or auto."""
     said = Terms.of(terms)
     shown = read(example, input_type, shaped=True)
-    options = {} if output is None else {"output": output}
+    given = {"output": output, "device": device if device != "cpu" else None}
+    options = {k: v for k, v in given.items() if v is not None}
     frozen = _file("model.onnx", _content(model_or_path), "onnxruntime")
     return _deploy(name, "onnx", "model.onnx", frozen, shown, shown.length, options, said)
 
@@ -212,7 +215,14 @@ def _deploy(
     options: Mapping[str, str],
     terms: Terms,
 ) -> Deployment:
+    if _on_cuda(options):
+        terms = terms.with_gpu()
     return roll_out(name, _bundle(runtime, entry, frozen, example, length, options, terms), terms)
+
+
+def _on_cuda(options: Mapping[str, str]) -> bool:
+    """Whether the model runs on a GPU, wherever it is deployed from."""
+    return options.get("device") == "cuda"
 
 
 def _bundle(
@@ -229,7 +239,7 @@ def _bundle(
             runtime,
             entry,
             "" if runtime == "pmml" else bundles.PYTHON,
-            requirements.pinned(frozen.distributions, terms.requirements),
+            requirements.pinned(frozen.distributions, terms.requirements, _on_cuda(options)),
             example.input_type if example else "",
             length,
             example.value if example else None,

@@ -19,9 +19,11 @@ def of_module(module: str) -> str | None:
     return None
 
 
-def pinned(distributions: Iterable[str], given: Sequence[str] = ()) -> tuple[str, ...]:
-    """The versions that are installed here; what is given counts instead, by its name. It raises DeployFailed."""
-    chosen = {_key(name): _pin(name) for name in distributions} | {_key(r): r for r in given}
+def pinned(distributions: Iterable[str], given: Sequence[str] = (), cuda: bool = False) -> tuple[str, ...]:
+    """The versions that are installed here; what is given counts instead, by its name. With `cuda` they are those for
+    GPUs where the ones here may be for the CPU alone. It raises DeployFailed."""
+    pins = [_pin(name, cuda) for name in distributions]
+    chosen = {_key(r): r for r in pins} | {_key(r): r for r in given}
     return tuple(chosen[key] for key in sorted(chosen))
 
 
@@ -34,9 +36,18 @@ def need(distribution: str, why: str) -> str:
     return distribution
 
 
-def _pin(name: str) -> str:
+# Under which name an index has the same version for GPUs.
+_FOR_CUDA = {
+    "onnxruntime": "onnxruntime-gpu",
+    "tensorflow": "tensorflow[and-cuda]",
+    "tensorflow-cpu": "tensorflow[and-cuda]",
+}
+
+
+def _pin(name: str, cuda: bool) -> str:
     """Without what follows a plus: 2.6.0+cpu is a build of 2.6.0 that only some indexes have."""
-    return f"{name}=={metadata.version(need(name, 'the model')).partition('+')[0]}"
+    wanted = _FOR_CUDA.get(_key(name), name) if cuda else name
+    return f"{wanted}=={metadata.version(need(name, 'the model')).partition('+')[0]}"
 
 
 def _key(requirement: str) -> str:

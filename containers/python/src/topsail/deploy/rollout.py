@@ -56,7 +56,8 @@ class _Rollout:
         self._progress.now("trying the model here")
         result = trial.run(self._bundle, self._deadline.left(), bool(self._terms.hosted_by))
         answer = f", and its example gives {result['output']}" if "output" in result else ""
-        self._progress.done(f"tried here: it loads in {result['seconds']:.1f} s{answer}")
+        where = "here, on the CPU for want of a GPU" if result.get("on_cpu_instead") else "here"
+        self._progress.done(f"tried {where}: it loads in {result['seconds']:.1f} s{answer}")
 
     def _check_host(self) -> None:
         """Before anything is tried."""

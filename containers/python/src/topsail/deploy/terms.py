@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import replace as changed
 from typing import Any
 
 from ..client import Client
 from ..input_type import parse
 from .failure import DeployFailed
 
-_OF_HOSTS = ("replicas", "scale", "resources", "env")
+_OF_HOSTS = ("replicas", "scale", "resources", "env", "gpus", "gpu_memory", "driver", "artifacts", "secrets")
 _NAMES = {"ints": "integers"}  # of the API, where the SDK has others
 
 
@@ -28,8 +29,11 @@ class Terms:
       is linked, and otherwise left as it is.
     - `slo`: seconds in which the app answers. `default`: its answer where the model gave none in time.
     - `batch`, `resources`, `env`, `labels`: of the version, as in the API.
+    - `gpus`: how many each replica has to itself, and `gpu_memory`: MiB of each at the least; `resources` in short. A
+      model with `device="cuda"` gets one where neither says it.
+    - `driver`, `artifacts`, `secrets`: of the version on a cluster, as in the API.
     - `hosted_by`: a model that `deploy_host` has made, whose replicas hold this one while it is asked. Then `replicas`,
-      `scale`, `resources` and `env` are the host's, and not to be given here.
+      `scale`, `resources`, `env` and what is said of GPUs and of a cluster are the host's, and not to be given here.
     - `description`: a sentence for those who find the bundle later.
     - `client`: the client to use; by default one for this machine, or what TOPSAIL_URL and TOPSAIL_ADMIN_URL say.
     - `timeout`: seconds for all of it, the building of an environment included.
@@ -48,6 +52,11 @@ class Terms:
     resources: Mapping[str, Any] | None = None
     env: Mapping[str, str] | None = None
     labels: Sequence[str] | None = None
+    gpus: int | None = None
+    gpu_memory: int | None = None
+    driver: str | None = None
+    artifacts: Sequence[Mapping[str, str]] | None = None
+    secrets: Mapping[str, str] | None = None
     hosted_by: str | None = None
     description: str = ""
     client: Client | None = None
@@ -64,11 +73,24 @@ class Terms:
             raise DeployFailed("replace is for a version that is named: give version=, or leave replace out")
         if terms.hosted_by and (mine := [name for name in _OF_HOSTS if getattr(terms, name) is not None]):
             raise DeployFailed(f"{mine[0]} is the host's where a model is hosted_by another: leave it out")
+        if terms.gpu_memory is not None and not terms._gpu().get("count"):
+            raise DeployFailed("gpu_memory is of each GPU: say how many with gpus=")
         return terms
+
+    def with_gpu(self) -> Terms:
+        """The same with a GPU for each replica, where nothing is said of any."""
+        return self if self.hosted_by or self._gpu() else changed(self, gpus=1)
+
+    def _gpu(self) -> dict[str, Any]:
+        short = {"count": self.gpus, "memory_mb": self.gpu_memory}
+        return dict((self.resources or {}).get("gpu") or {}) | {k: v for k, v in short.items() if v is not None}
 
     def of_version(self) -> dict[str, Any]:
         """The members of a version that are said here."""
-        members = {k: getattr(self, k) for k in ("batch", "resources", "env", "labels", "scale", "hosted_by")}
+        said = ("batch", "env", "labels", "scale", "hosted_by", "driver", "artifacts", "secrets")
+        members = {k: getattr(self, k) for k in said} | {"resources": self.resources}
+        if gpu := self._gpu():
+            members["resources"] = {**(self.resources or {}), "gpu": gpu}
         plain = {k: v for k, v in members.items() if v is not None}
         if self.scale is not None or self.hosted_by:
             return plain

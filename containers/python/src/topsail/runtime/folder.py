@@ -13,9 +13,11 @@ from .refusal import Refused
 class Folder:
     """The folder of a bundle with its manifest. Whoever unpacked it has verified the files."""
 
-    def __init__(self, path: Path) -> None:
-        """It raises Refused where there is no manifest that makes sense."""
-        self.path = path
+    def __init__(self, path: Path, trial: bool = False) -> None:
+        """It raises Refused where there is no manifest that makes sense. A trial is content with the CPU, because who
+        deploys a model seldom has the GPU that it will run on."""
+        self.path, self._trial = path, trial
+        self.on_cpu_instead = False  # of the GPU that the model is for
         try:
             self.manifest: Manifest = read_manifest((path / MANIFEST).read_bytes())[0]
         except OSError as e:
@@ -49,6 +51,17 @@ class Folder:
         if choices and value not in choices:
             raise Refused(f"the option {name} = {value!r} is unknown: use {', '.join(choices)}")
         return value
+
+    def device(self, found: bool, library: str) -> str:
+        """The option `device`: cpu, cuda, or auto for cuda where it is `found`. It raises Refused for a GPU that is
+        not there."""
+        wanted = self.option("device", "cpu", ("cpu", "cuda", "auto"))
+        if wanted == "cpu" or found:
+            return "cpu" if wanted == "cpu" else "cuda"
+        if wanted == "cuda" and not self._trial:
+            raise Refused(f"the option device is cuda, and {library} finds none here: use auto, or a node with a GPU")
+        self.on_cpu_instead = wanted == "cuda"
+        return "cpu"
 
     def number(self, name: str, default: float) -> float:
         """An option that is a number. It raises Refused."""

@@ -8,6 +8,7 @@ from .folder import Folder
 from .matrix import stack
 from .refusal import Refused, need
 
+_CUDA, _CPU = "CUDAExecutionProvider", "CPUExecutionProvider"  # of onnxruntime
 _DTYPES = {
     "tensor(float)": "float32",
     "tensor(double)": "float64",
@@ -23,16 +24,21 @@ _DTYPES = {
 
 
 def load(folder: Folder) -> Session:
-    """Option `output` names one of several outputs, the first without; `threads` is for one batch, 1 without."""
+    """Option `output` names one of several outputs, the first without; `threads` is for one batch, 1 without; `device`
+    is cpu, cuda, or auto for cuda where there is one."""
     runtime = need("onnxruntime")
     options = runtime.SessionOptions()
     options.intra_op_num_threads = folder.threads()
+    device = folder.device(_CUDA in runtime.get_available_providers(), "onnxruntime")
+    providers = [_CUDA, _CPU] if device == "cuda" else [_CPU]
     try:
-        session = runtime.InferenceSession(str(folder.entry(".onnx")), options, providers=_providers(folder, runtime))
+        session = runtime.InferenceSession(str(folder.entry(".onnx")), options, providers=providers)
     except Exception as e:  # onnxruntime has an exception of its own for each of its errors
         if isinstance(e, Refused):
             raise
         raise Refused(f"onnxruntime {runtime.__version__} cannot load {folder.manifest.entry}: {e}") from e
+    # What is installed may name CUDA and fail to load it; then onnxruntime goes on with the CPU and says nothing.
+    folder.device(_CUDA in session.get_providers(), "onnxruntime")
     return Session(session, folder.option("output", ""))
 
 
@@ -63,11 +69,3 @@ class Session:
         if self._shape.count(-1) <= 1 and len(self._shape) != batch.ndim - 1:
             batch = batch.reshape(len(inputs), *self._shape)
         return self._session.run([self._output], {self._input: batch.astype(self._dtype)})[0]
-
-
-def _providers(folder: Folder, runtime: Any) -> list[str]:
-    """Processors to try, in their order: the CPU, unless option `device` is cuda and there is one."""
-    device = folder.option("device", "cpu", ("cpu", "cuda"))
-    have = runtime.get_available_providers()
-    wanted = ["CUDAExecutionProvider"] if device == "cuda" else []
-    return [p for p in wanted if p in have] + ["CPUExecutionProvider"]

@@ -17,7 +17,7 @@ def load(folder: Folder) -> Signature:
     batch, 1 without; `shape` is that of one input, as 3,224,224, where the signature leaves it open."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # errors; else each start says how it was compiled
     tf = need("tensorflow")
-    place = _device(tf, folder.option("device", "cpu", ("cpu", "cuda", "auto")))
+    place = _place(tf, folder)
     with suppress(RuntimeError):  # it is running already, for another model of the same process
         tf.config.threading.set_intra_op_parallelism_threads(folder.threads())
         tf.config.threading.set_inter_op_parallelism_threads(1)
@@ -67,12 +67,10 @@ class Signature:
         return self._tf.constant(rows.astype(self._dtype.as_numpy_dtype))
 
 
-def _device(tf: Any, wanted: str) -> str:
+def _place(tf: Any, folder: Folder) -> str:
     """Where the model is to run. TensorFlow would else take all memory of every GPU that it sees."""
     found = tf.config.list_physical_devices("GPU")
-    if wanted == "cuda" and not found:
-        raise Refused("the option device is cuda, and TensorFlow finds none here: use auto, or a node with a GPU")
-    if wanted != "cpu" and found:
+    if folder.device(bool(found), "TensorFlow") == "cuda":
         return "/GPU:0"
     with suppress(RuntimeError):
         tf.config.set_visible_devices([], "GPU")

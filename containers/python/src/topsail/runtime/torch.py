@@ -12,11 +12,7 @@ from .refusal import Refused, need
 def load(folder: Folder) -> Module:
     """Option `device` is cpu, cuda, or auto for cuda where there is one; `shape` is that of one input, as 3,224,224."""
     torch = need("torch")
-    device = folder.option("device", "cpu", ("cpu", "cuda", "auto"))
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    if device == "cuda" and not torch.cuda.is_available():
-        raise Refused("the option device is cuda, and PyTorch finds none here: use auto, or a node with a GPU")
+    device = folder.device(torch.cuda.is_available(), "PyTorch")
     path = folder.entry()
     try:
         module = torch.jit.load(str(path), map_location=device)

@@ -32,7 +32,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _try(path: Path, answer: Path, hosted: bool) -> None:
-    folder = Folder(path.resolve())
+    folder = Folder(path.resolve(), trial=True)
     folder.check_python()
     if not hosted:
         source.enter(str(folder.path))
@@ -42,6 +42,7 @@ def _try(path: Path, answer: Path, hosted: bool) -> None:
         runner = prepare(load(folder), manifest.input_type or None, manifest.input_length or None)
     try:
         said = {"seconds": time.monotonic() - began} | _answered(runner, folder)
+        said |= {"on_cpu_instead": folder.on_cpu_instead}
     finally:
         runner.model.teardown()
     answer.write_text(json.dumps(said))
