@@ -142,6 +142,15 @@ func (s *Store) Full() error {
 	return nil
 }
 
+// Used is how many bytes the bundles have, and how many there are.
+func (s *Store) Used(ctx context.Context) (bytes int64, n int, err error) {
+	list, err := s.Bucket.List(ctx)
+	for _, one := range list {
+		bytes += one.Size
+	}
+	return bytes, len(list), err
+}
+
 // total is how many bytes the bundles have, but for one.
 func (s *Store) total(ctx context.Context, but string) (n int64, err error) {
 	list, err := s.Bucket.List(ctx)

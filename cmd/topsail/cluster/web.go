@@ -52,6 +52,8 @@ func Web(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
+	m.health.checks = append(m.health.checks, checkRoom(bundles))
+	p.bundleMetrics(bundles)
 	side, err := manage.New(p.Base, m.system(), bundles)
 	if err != nil {
 		return err

@@ -1,0 +1,49 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+
+	"topsail/cmd/topsail/doctor"
+	"topsail/web/artifact"
+)
+
+// nearlyFull is the share of its room from which on the store of bundles is told of.
+const nearlyFull = 0.9
+
+// checkRoom says how full the store of bundles is.
+func checkRoom(bundles *artifact.Store) doctor.Check {
+	return func(ctx context.Context) []doctor.Finding {
+		bytes, n, err := bundles.Used(ctx)
+		if err != nil {
+			return []doctor.Finding{doctor.Broken(ctx, "bundle store", err, "mend what web.bundles names; until then no bundle can be deployed, and none fetched")}
+		}
+		return []doctor.Finding{judgeRoom(bytes, bundles.MaxTotal, n, bundles.Full())}
+	}
+}
+
+func judgeRoom(bytes, most int64, n int, full error) doctor.Finding {
+	const next = "delete bundles that no version uses (`topsail artifact delete`), raise web.max_bundles_bytes, or keep them elsewhere (web.bundles)"
+	f := doctor.Good("bundle store", "%d bundles, %s of %s", n, mebibytes(bytes), mebibytes(most))
+	switch {
+	case full != nil || bytes >= most:
+		f.State, f.Next = doctor.Fail, next
+		f.Detail = "it is full, and takes no bundle: " + f.Detail
+		if full != nil {
+			f.Detail += fmt.Sprintf("; the last upload: %v", full)
+		}
+	case float64(bytes) > nearlyFull*float64(most):
+		f.State, f.Next = doctor.Warn, next
+	}
+	return f
+}
+
+// bundleMetrics shows the same.
+func (p *parts) bundleMetrics(bundles *artifact.Store) {
+	p.Metrics.GaugeFunc("topsail_bundles_full", "1 since an upload of a bundle found no room, until one does or one is deleted.", func() float64 {
+		if bundles.Full() != nil {
+			return 1
+		}
+		return 0
+	})
+}
