@@ -11,7 +11,7 @@ import (
 )
 
 func doctorCommand() *cobra.Command {
-	var local bool
+	var local, deploy bool
 	var format string
 	c := &cobra.Command{
 		Use:   "doctor",
@@ -19,6 +19,7 @@ func doctorCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 	}
 	c.Flags().BoolVar(&local, "local", false, "check what local mode needs, or with =false a cluster's servers (default: as the settings say)")
+	c.Flags().BoolVar(&deploy, "deploy", false, "of a cluster: deploy a small bundle too, wait for its replica, and take it away; a key comes from TOPSAIL_API_KEY")
 	c.Flags().StringVarP(&format, "output", "o", "table", "table or json")
 	load := configFlags(c.Flags())
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -38,7 +39,14 @@ func doctorCommand() *cobra.Command {
 		} else {
 			checks = append(checks, cluster.Checks(cfg)...)
 		}
-		return report(c, doctor.Run(c.Context(), checks), format)
+		found := doctor.Run(c.Context(), checks)
+		if deploy && local {
+			return fmt.Errorf("--deploy is for a cluster")
+		}
+		if deploy {
+			found = append(found, cluster.Deploy(c.Context(), cfg, os.Getenv("TOPSAIL_API_KEY")))
+		}
+		return report(c, found, format)
 	}
 	return c
 }

@@ -67,9 +67,19 @@ func TestInstalledClusterLosesAManagement(t *testing.T) {
 	c.ask(api(second), "POST", "/models/sum/versions", `{"version":"2","bundle":"`+digestOf(t, other)+`","replicas":2}`, 201)
 	c.serves(api(second), "2")
 	c.answers()
-	for _, s := range c.ready("topsail-web", 2) {
-		c.ask(api(s), "GET", "/artifacts/"+digestOf(t, one), "", 200) // the new one has it too
-	}
+	c.until("a new management process that has the bundle of the one that is gone", func() error {
+		for _, s := range c.ready("topsail-web", 2) { // which may still name the one that is gone
+			resp, err := http.Get(api(s) + "/artifacts/" + digestOf(t, one))
+			if err != nil {
+				return err
+			}
+			resp.Body.Close()
+			if resp.StatusCode != 200 || s.Meta["alloc_id"] == first.Meta["alloc_id"] {
+				return fmt.Errorf("%s: %s", s.Meta["alloc_id"], resp.Status)
+			}
+		}
+		return nil
+	})
 
 	c.ask(api(second), "POST", "/models/sum/rollback", "", 200)
 	c.serves(api(second), "1")
@@ -154,8 +164,10 @@ nomad() {
 	if err != nil {
 		c.Fatalf("%v\n%s", err, out)
 	}
-	if !regexp.MustCompile(`bundles +ok +nodes fetch them from 2 management processes`).Match(out) {
-		c.Errorf("the doctor says of bundles:\n%s", out)
+	for _, line := range []string{`(?m)^bundles +ok +nodes fetch them from 2 management processes`, `(?m)^deploy +ok +a bundle was ready on node nomad-client-\d after`} {
+		if !regexp.MustCompile(line).Match(out) {
+			c.Errorf("the doctor does not say %q:\n%s", line, out)
+		}
 	}
 }
 
@@ -164,20 +176,21 @@ func (c *installed) work() string { return filepath.Join(c.dir, "work") }
 // eligible lets a client take jobs, or keeps it from that, and returns its id.
 func (c *installed) eligible(client int, yes bool) (id string) {
 	c.Helper()
-	nodes, _, err := c.jobs.Nodes().List(nil)
-	if err != nil {
-		c.Fatal(err)
-	}
-	for _, node := range nodes {
-		if node.Name == c.Clients[client].Name {
-			if _, err := c.jobs.Nodes().ToggleEligibility(node.ID, yes, nil); err != nil {
-				c.Fatal(err)
-			}
-			return node.ID
+	c.until(c.Clients[client].Name, func() error {
+		nodes, _, err := c.jobs.Nodes().List(nil)
+		if err != nil {
+			return err
 		}
-	}
-	c.Fatalf("there is no node %s", c.Clients[client].Name)
-	return ""
+		for _, node := range nodes {
+			if node.Name == c.Clients[client].Name && node.Status == nomad.NodeStatusReady {
+				id = node.ID
+				_, err := c.jobs.Nodes().ToggleEligibility(id, yes, nil)
+				return err
+			}
+		}
+		return errors.New("there is no such node yet")
+	})
+	return id
 }
 
 // powerOff ends the node of an allocation with all that runs on it, and its disk.
