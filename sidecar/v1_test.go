@@ -6,6 +6,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -199,7 +200,7 @@ func TestV1APortThatIsOnlyForwarded(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ln.Close()
-	taken := make(chan struct{}, 100)
+	var taken atomic.Int32
 	go func() {
 		for {
 			nc, err := ln.Accept()
@@ -207,19 +208,19 @@ func TestV1APortThatIsOnlyForwarded(t *testing.T) {
 				return
 			}
 			nc.Close()
-			taken <- struct{}{}
+			taken.Add(1)
 		}
 	}()
 	r := newSocketRig(t, Config{OwnsV1: true, Models: []*serving.Version{version("m", func(v *serving.Version) {
 		v.Container = serving.ContainerSpec{Protocol: "v1", Addr: ln.Addr().String()}
 	})}})
 	g := r.gateway()
-	for range 3 {
-		<-taken
-		if s := g.state(0); s == rpc.StateReady {
+	eventually(t, "it was dialled three times", func() bool {
+		if g.state(0) == rpc.StateReady {
 			t.Fatal("it is ready without a container")
 		}
-	}
+		return taken.Load() >= 3
+	})
 }
 
 // A container of the replica's own that hangs is started anew, and is not taken for ready
