@@ -34,7 +34,7 @@ const (
 func judge(results map[string][]*result, queries int) []bar {
 	var bars []bar
 	bad, good, soon := queries/3, queries*2/3, queries/12
-	for _, kind := range []string{serving.PolicyThompson, serving.PolicyExp3, serving.PolicyUCB1} {
+	for _, kind := range []string{serving.PolicyThompson, serving.PolicyExp3, serving.PolicyUCB1, serving.PolicyEpsilonGreedy, serving.PolicyLinUCB} {
 		r := of(results[drifting], kind)
 		share := func(model string, since, from, to int, passes func(float64) bool, want string) {
 			what := fmt.Sprintf("asks the %s model in %s of queries %d to %d after the change", model, want, from-since, to-since)

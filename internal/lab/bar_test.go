@@ -57,7 +57,7 @@ func TestPromises(t *testing.T) {
 	better := drilled(t, serving.PolicyVote, [12]int{0: 100})
 	worse := drilled(t, serving.PolicyExp4, [12]int{4: 100})
 	bars := judge(map[string][]*result{
-		drifting:  {drilled(t, serving.PolicyThompson, kept), drilled(t, serving.PolicyExp3, slow), drilled(t, serving.PolicyUCB1, lost)},
+		drifting:  {drilled(t, serving.PolicyThompson, kept), drilled(t, serving.PolicyExp3, slow), drilled(t, serving.PolicyUCB1, lost), drilled(t, serving.PolicyEpsilonGreedy, kept), drilled(t, serving.PolicyLinUCB, kept)},
 		ensembles: {better, worse},
 	}, 12_000)
 	var broken []string
@@ -70,7 +70,7 @@ func TestPromises(t *testing.T) {
 		"ucb1: asks the recovered model in over 60 % of queries 1000 to 4000 after the change: median 0.600, holds for 0 of 10 seeds: FAILED",
 		"exp4: errs less than the best single of five models with 16 pixels each, by: median -0.067, holds for 0 of 10 seeds: FAILED",
 	}
-	if !slices.Equal(broken, want) || len(bars) != 14 {
+	if !slices.Equal(broken, want) || len(bars) != 22 {
 		t.Errorf("%d promises; broken:\n%s", len(bars), strings.Join(broken, "\n"))
 	}
 }

@@ -70,7 +70,7 @@ func share(asked []int) float64 {
 // TestPoliciesFollowDrift is the promise of their defaults: within 1,000 queries the
 // model that has gone bad is left, and asked again when it is good again.
 func TestPoliciesFollowDrift(t *testing.T) {
-	for _, kind := range []string{serving.PolicyThompson, serving.PolicyExp3, serving.PolicyUCB1} {
+	for _, kind := range []string{serving.PolicyThompson, serving.PolicyExp3, serving.PolicyUCB1, serving.PolicyEpsilonGreedy, serving.PolicyLinUCB} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			left, stayedAway, came, stayed := newTrial("left"), newTrial("stayed away"), newTrial("came back"), newTrial("stayed")
@@ -94,6 +94,7 @@ func TestPoliciesSettle(t *testing.T) {
 	for kind, least := range map[string]float64{
 		serving.PolicyThompson: 0.90, serving.PolicyUCB1: 0.85, serving.PolicyExp3: 0.80,
 		serving.PolicyEpsilonGreedy: 0.87, // of 0.92 that epsilon leaves it
+		serving.PolicyLinUCB:        0.85,
 	} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()

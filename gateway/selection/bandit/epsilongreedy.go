@@ -12,12 +12,13 @@ type EpsilonGreedy struct {
 }
 
 // NewEpsilonGreedy tries any model for a share epsilon of the queries, 0.1 by default
-// (Sutton and Barto, "Reinforcement learning", 2.2). What is left of a model's past at
-// each of its own losses is the discount, 0.95 by default: more would keep a model that
-// has become better waiting, as it is tried so rarely. A model that was never judged
-// comes first.
+// (Sutton and Barto, "Reinforcement learning", 2.2). What is left of all that was seen,
+// at each loss, is the discount, 0.996 by default: the last few hundred count. So the
+// mean of the model in front is of many losses, and that of one that is rarely tried is
+// of its last few, which soon say that it has become better. A model that was never
+// judged comes first.
 func NewEpsilonGreedy(spec serving.PolicySpec, _ []string) *EpsilonGreedy {
-	return &EpsilonGreedy{newArms(serving.PolicyEpsilonGreedy, &spec), option(spec.Epsilon, 0.1), option(spec.Discount, 0.95)}
+	return &EpsilonGreedy{newArms(serving.PolicyEpsilonGreedy, &spec), option(spec.Epsilon, 0.1), option(spec.Discount, 0.996)}
 }
 
 // Select implements selection.Policy.
@@ -38,11 +39,7 @@ func (p *EpsilonGreedy) chance(best bool, of int) float64 {
 
 // Train implements selection.Learner.
 func (p *EpsilonGreedy) Train(s *selection.State, f *selection.Feedback) *selection.State {
-	next := s.Clone()
-	judged(next, f, func(at int, loss float64, _ *selection.Outcome) {
-		count(&next.Models[at], loss, p.discount)
-	})
-	return next
+	return p.train(s, f, p.discount)
 }
 
 // Explain implements selection.Learner.

@@ -20,14 +20,17 @@ type LinUCB struct {
 // personalized news article recommendation", 2010). Doubt counts alpha times, 0.5 by
 // default. The context has as many numbers of the input as features says, 16 by default
 // and 64 at the most, and a constant. What is gained is minus the loss: then a model of
-// which nothing is known is expected to lose nothing, and is tried. What is left of a model's past at each of its own
-// losses is the discount, 1 by default.
+// which nothing is known is expected to lose nothing, and is tried. What is left of all
+// that was seen, at each loss, is the discount, 0.999 by default (Russac et al.,
+// "Weighted linear bandits for non-stationary environments", 2019): the last thousand or
+// so count, the ridge stays, and a model that has not been asked for long is tried again.
+// With 1 nothing is forgotten.
 func NewLinUCB(spec serving.PolicySpec, _ []string) *LinUCB {
 	features := spec.Features
 	if features <= 0 {
 		features = defaultFeatures
 	}
-	return &LinUCB{newArms(serving.PolicyLinUCB, &spec), option(spec.Alpha, 0.5), option(spec.Discount, 1), 1 + min(features, maxFeatures)}
+	return &LinUCB{newArms(serving.PolicyLinUCB, &spec), option(spec.Alpha, 0.5), option(spec.Discount, 0.999), 1 + min(features, maxFeatures)}
 }
 
 // Select implements selection.Policy.
@@ -71,19 +74,34 @@ func (p *LinUCB) begin(m *selection.ModelState) regression {
 func (p *LinUCB) Train(s *selection.State, f *selection.Feedback) *selection.State {
 	next, x := s.Clone(), make([]float64, p.width)
 	contextOf(x, f.Input)
+	learned := false
 	judged(next, f, func(at int, loss float64, _ *selection.Outcome) {
-		m := &next.Models[at]
-		count(m, loss, p.discount)
-		r := p.begin(m)
-		if p.discount < 1 {
-			r.forget(1/p.discount - 1)
+		if !learned {
+			p.forget(next)
+			learned = true
 		}
-		r.learn(x, -loss)
+		m := &next.Models[at]
+		count(m, loss, 1)
+		p.begin(m).learn(x, -loss)
 		if !sound(m.Vector) { // what was stored was no regression
 			m.Vector = nil
 		}
 	})
 	return next
+}
+
+// forget leaves a part of what is known of all models, and so doubts those more that
+// have not been asked for long.
+func (p *LinUCB) forget(s *selection.State) {
+	if p.discount >= 1 {
+		return
+	}
+	fade(s, p.discount)
+	for i := range s.Models {
+		if r := p.regression(&s.Models[i]); r.b != nil {
+			r.forget(1/p.discount - 1)
+		}
+	}
 }
 
 // AddModel lets a model begin with the mean of what the others are expected to gain.
