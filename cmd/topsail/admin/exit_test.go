@@ -95,6 +95,8 @@ func TestUsage(t *testing.T) {
 		"version scale m:1 --min 3 --max 2":          "0 ≤ min ≤ max",
 		"version pin m:1":                            "say either a COUNT or --pause",
 		"version pin m:1 1 --for -1s":                "--for must be a time above 0",
+		"version create m:1 --secret SECRET":         "--secret takes NAME=VALUE",
+		"version create m:1 --artifact https://h/w":  "--artifact takes CHECKSUM@URL",
 		"version create m:1 --env SECRET":            "--env takes NAME=VALUE",
 		"policy set wine":                            "say either options such as",
 		"policy set wine exp3":                       "write OPTION=VALUE",

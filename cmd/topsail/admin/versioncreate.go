@@ -114,6 +114,13 @@ func runFlags(c *cobra.Command) {
 	f.StringArray("env", nil, "a variable of the command, NAME=VALUE; may be said again")
 	f.String("image", "", "on a cluster: image of the docker driver")
 	f.String("driver", "", "on a cluster: raw_exec, exec or docker")
+	f.Int("cpu", 0, "on a cluster: MHz of each replica")
+	f.Int("memory", 0, "on a cluster: MiB of each replica")
+	f.Int("gpus", 0, "on a cluster: GPUs that each replica has to itself")
+	f.Int("gpu-memory", 0, "with --gpus: MiB of each GPU at the least")
+	f.String("gpu-device", "", "with --gpus: which ones, such as nvidia/gpu/1g.10gb (default nvidia/gpu)")
+	f.StringArray("artifact", nil, "on a cluster: a file that nodes fetch, CHECKSUM@URL; may be said again")
+	f.StringArray("secret", nil, "on a cluster: a variable from an item of the job's Nomad variable, NAME=ITEM; may be said again")
 	f.String("container-addr", "", "address of a container that already listens")
 	f.String("protocol", "", "v1: the command or image listens on the port that PORT says, and speaks version 1; by default v2")
 	f.Int("container-port", 0, "of an image of version 1 that listens on one port always: that port")
@@ -160,20 +167,68 @@ func (k *call) runMembers(command []string) (map[string]any, error) {
 		}
 		body["scale"] = bounds
 	}
-	variables, _ := f.GetStringArray("env")
-	env := map[string]string{}
-	for _, v := range variables {
-		name, value, ok := strings.Cut(v, "=")
-		if !ok || name == "" {
-			return nil, misused("--env takes NAME=VALUE") // what was said may be a secret
-		}
-		env[name] = value
+	if r := k.resources(); r != (serving.Resources{}) {
+		body["resources"] = r
 	}
-	if len(env) > 0 {
-		body["env"] = env
+	for flag, member := range map[string]string{"env": "env", "secret": "secrets"} {
+		variables, err := k.variables(flag)
+		if err != nil {
+			return nil, err
+		}
+		if len(variables) > 0 {
+			body[member] = variables
+		}
+	}
+	artifacts, err := k.artifacts()
+	if err != nil {
+		return nil, err
+	}
+	if len(artifacts) > 0 {
+		body["artifacts"] = artifacts
 	}
 	if len(command) > 0 {
 		body["command"] = command
 	}
 	return body, nil
+}
+
+// resources are those that flags ask for.
+func (k *call) resources() serving.Resources {
+	f := k.cmd.Flags()
+	number := func(flag string) int {
+		n, _ := f.GetInt(flag)
+		return n
+	}
+	return serving.Resources{
+		CPU: number("cpu"), MemoryMB: number("memory"),
+		GPU: serving.GPU{Count: number("gpus"), MemoryMB: number("gpu-memory"), Device: text(k.cmd, "gpu-device")},
+	}
+}
+
+// variables are what a flag gives as NAME=VALUE.
+func (k *call) variables(flag string) (map[string]string, error) {
+	given, _ := k.cmd.Flags().GetStringArray(flag)
+	variables := map[string]string{}
+	for _, v := range given {
+		name, value, ok := strings.Cut(v, "=")
+		if !ok || name == "" {
+			return nil, misused("--%s takes NAME=VALUE", flag) // what was said may be a secret
+		}
+		variables[name] = value
+	}
+	return variables, nil
+}
+
+// artifacts are the files that nodes are to fetch, as CHECKSUM@URL.
+func (k *call) artifacts() ([]serving.Artifact, error) {
+	given, _ := k.cmd.Flags().GetStringArray("artifact")
+	var list []serving.Artifact
+	for _, one := range given {
+		checksum, source, ok := strings.Cut(one, "@")
+		if !ok || source == "" {
+			return nil, misused("--artifact takes CHECKSUM@URL, such as sha256:…@https://models.example/weights.tar.gz")
+		}
+		list = append(list, serving.Artifact{Source: source, Checksum: checksum})
+	}
+	return list, nil
 }
