@@ -115,6 +115,7 @@ def test_everything_in_an_answer(gateway, client):
         "default_explanation": "Refused: too much to do",
         "missing": ["slow:1"],
         "shed": ["big:1"],
+        "failover": ["main:2"],
         "explanation": {"policy": "vote"},
         "newer": 1,
     }
@@ -127,6 +128,7 @@ def test_everything_in_an_answer(gateway, client):
         cause="Refused: too much to do",
         missing=["slow:1"],
         shed=["big:1"],
+        failover=["main:2"],
         explanation={"policy": "vote"},
         raw=answer,
     )
