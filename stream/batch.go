@@ -3,9 +3,9 @@ package stream
 import (
 	"context"
 	"errors"
-	"fmt"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"topsail/serving"
 	"topsail/stream/internal/letter"
@@ -23,6 +23,7 @@ type item struct {
 	record     *serving.StreamRecord
 	request    Request
 	query      serving.Query
+	objective  time.Duration // of the app
 	prediction serving.Prediction
 	poison     *poison       // nil: it gets a result
 	repeated   bool          // the broker forgot that it was committed
@@ -114,6 +115,7 @@ func (j *Job) address(ctx context.Context, it *item) error {
 		it.poison = poisoned(WrongInput, "%v", err)
 		return nil
 	}
+	it.objective = app.SLO
 	it.query = serving.Query{
 		App: name, Input: input, User: it.request.User, Context: it.request.Context,
 		Affinity: j.spreader.affinity(it.record, &it.request),
@@ -149,65 +151,33 @@ func (j *Job) app(ctx context.Context, name string) (*serving.App, error) {
 	for ctx.Err() == nil {
 		app, err := j.cfg.Scorer.App(name)
 		if err == nil {
-			j.troubles.End(predictThem)
+			j.troubles.End(predicting(name))
 			return app, nil
 		}
 		if errors.Is(err, serving.ErrUnknownApp) && name != j.cfg.App {
 			return nil, err
 		}
-		j.troubles.Begin(predictThem, fmt.Errorf("app %q: %w", name, err))
+		j.troubles.Begin(predicting(name), err)
 		pause.Wait(ctx)
 	}
 	return nil, context.Cause(ctx)
 }
 
-// predict has all records predicted, side by side. It fails only when ctx ends.
+// predict has all records predicted: those of each app side by side, and apps independently
+// of each other. It fails only when ctx ends.
 func (b *batch) predict(ctx context.Context) error {
-	var asking sync.WaitGroup
+	apps := map[string][]*item{}
 	for i := range b.items {
-		it := &b.items[i]
-		if it.poison != nil {
-			continue
-		}
-		number, err := b.job.pace.enter(ctx)
-		if err != nil {
-			break
-		}
-		asking.Go(func() { b.job.ask(ctx, it, number) })
-	}
-	asking.Wait()
-	if ctx.Err() == nil {
-		b.job.troubles.End(predictThem)
-	}
-	return context.Cause(ctx)
-}
-
-// ask predicts one record, which has entered the pace, with the patience that the job has.
-func (j *Job) ask(ctx context.Context, it *item, number uint64) {
-	began, pause := time.Now(), loop.Pause{}
-	for {
-		wait := pause.Next()
-		query := it.query // which the scorer marks with when it got it
-		query.Again = time.Since(began)+wait <= j.cfg.Patience
-		p, err := j.cfg.Scorer.Predict(ctx, &query)
-		j.pace.leave(number, err == nil && p.Default && overload(p.Cause))
-		if j.take(it, &query, p, err) {
-			break
-		}
-		if err != nil && ctx.Err() == nil {
-			j.troubles.Begin(predictThem, err)
-		}
-		j.metrics.again.Inc()
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-			return
-		}
-		if number, err = j.pace.enter(ctx); err != nil {
-			return
+		if it := &b.items[i]; it.poison == nil {
+			apps[it.query.App] = append(apps[it.query.App], it)
 		}
 	}
-	j.metrics.predict.Observe(time.Since(began).Seconds())
+	var asking errgroup.Group
+	for app, items := range apps {
+		lane := b.job.lane(app)
+		asking.Go(func() error { return lane.predict(ctx, items) })
+	}
+	return asking.Wait()
 }
 
 // take takes what a record was answered, and says whether that was the last word.
@@ -226,11 +196,6 @@ func (j *Job) take(it *item, q *serving.Query, p serving.Prediction, err error) 
 		return true
 	}
 	return false // the catalog is away, or it is deleted and may come back
-}
-
-// overload says whether an answer is missing because more is asked than can be answered.
-func overload(c serving.Cause) bool {
-	return c == serving.MissedSLO || c == serving.RefusedFull || c == serving.RefusedLate
 }
 
 func (b *batch) refuseDefaults() {

@@ -21,7 +21,8 @@ import (
 
 // scorer answers by a function, and knows some apps.
 type scorer struct {
-	answer func(ctx context.Context, q *serving.Query) (serving.Prediction, error)
+	answer   func(ctx context.Context, q *serving.Query) (serving.Prediction, error)
+	replicas int // 0: 1
 
 	mu      sync.Mutex
 	apps    map[string]*serving.App // nil: there is no catalog
@@ -74,6 +75,9 @@ func (s *scorer) Predict(ctx context.Context, q *serving.Query) (serving.Predict
 	s.now--
 	return p, err
 }
+
+// Capacity is that of replicas which are never busy.
+func (s *scorer) Capacity(string) (int, time.Duration) { return max(s.replicas, 1), 0 }
 
 func (s *scorer) asked() []serving.Query {
 	s.mu.Lock()

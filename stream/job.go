@@ -38,7 +38,7 @@ type Config struct {
 	Batch       int           // most records in hand; 0: 256
 	Concurrency int           // most records that are asked at a time, if the replicas answer as many in time; 0: 256
 	MaxRecord   int           // bytes of a record with its key and headers; 0: 1 MiB
-	Patience    time.Duration // for how long a record is asked again while its answer is a default for want of capacity; 0: not at all
+	Patience    time.Duration // for how long a record waits for replicas that have no capacity for it; 0: for as long as it takes; below 0: not at all
 	NoDefaults  bool          // defaults become dead letters
 	Recent      int           // ids that are remembered, to find those that come twice; 0: 65536
 	Drain       time.Duration // for how long Run goes on with the records in hand when its context ends; 0: 10 s
@@ -71,11 +71,11 @@ type Job struct {
 	troubles *trouble.List
 	loop     *loop.Loop
 	letters  letter.Writer
-	pace     *pace
 	counts   counts
 
 	// Of the goroutine of Run.
 	spreader *spreader
+	lanes    map[string]*lane       // by app
 	recent   *recent.Memory[string] // where the records of ids were that got results
 }
 
@@ -97,7 +97,7 @@ func New(cfg Config) (*Job, error) {
 	}
 	cfg.Log = cfg.Log.With("stream", cfg.Name)
 	j := &Job{
-		cfg: cfg, troubles: trouble.New(cfg.Log), pace: newPace(cfg.Concurrency),
+		cfg: cfg, troubles: trouble.New(cfg.Log), lanes: map[string]*lane{},
 		letters:  letter.Writer{Job: cfg.Name, To: cfg.DeadLetter, Keep: []string{HeaderApp}},
 		spreader: newSpreader(cfg.Spread), recent: recent.New[string](cfg.Recent),
 	}
@@ -145,7 +145,7 @@ func (c *Config) Check() error {
 	if c.Output != "" && slices.Contains(c.Streams, c.Output) {
 		wrong("output is an input, too: what goes there would come again for ever")
 	}
-	if c.Batch < 0 || c.Concurrency < 0 || c.MaxRecord < 0 || c.Patience < 0 || c.Recent < 0 || c.Drain < 0 {
+	if c.Batch < 0 || c.Concurrency < 0 || c.MaxRecord < 0 || c.Recent < 0 || c.Drain < 0 {
 		wrong("no size, number and time may be negative")
 	}
 	errs = append(errs, c.Spread.check(c.Name)...)
@@ -183,9 +183,6 @@ func (j *Job) work(ctx context.Context, records []serving.StreamRecord) (loop.Ba
 	b.refuseDefaults()
 	return b, nil
 }
-
-// predictThem can be in trouble, beside the broker.
-const predictThem = "predict"
 
 // Ready says what the job cannot do at present, or nil.
 func (j *Job) Ready() error {

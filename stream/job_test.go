@@ -282,7 +282,7 @@ func TestDefaults(t *testing.T) {
 		bubble(t, func(t *testing.T) {
 			broker := newMemory("in")
 			broker.write(jsonRecord("a", 1), protobufRecord("b", 1))
-			j, _, _ := run(t, broker, answer(serving.NoReplica), nil)
+			j, _, _ := run(t, broker, answer(serving.NoReplica), func(c *Config) { c.Patience = -1 })
 			settled(time.Second)
 			got := results(t, broker, "out")
 			for _, id := range []string{"a", "b"} {
@@ -325,7 +325,7 @@ func TestDefaults(t *testing.T) {
 				if got := results(t, broker, "out")["a"]; got.Default == passes {
 					t.Errorf("result %+v", got)
 				}
-				if n := len(s.asked()); passes != (n > 5 && n < 30) {
+				if n := len(s.asked()); passes != (n > 5 && n < 35) {
 					t.Errorf("asked %d times", n)
 				}
 			})
@@ -369,7 +369,7 @@ func TestTheOwnAppIsWaitedFor(t *testing.T) {
 		}
 		s.set(map[string]*serving.App{})
 		settled(time.Minute)
-		if err := j.Ready(); err == nil || !strings.Contains(err.Error(), `app "double": no such app`) {
+		if err := j.Ready(); err == nil || !strings.Contains(err.Error(), `app double: no such app`) {
 			t.Errorf("ready: %v", err)
 		}
 		s.set(apps)
@@ -377,7 +377,7 @@ func TestTheOwnAppIsWaitedFor(t *testing.T) {
 		if err := j.Ready(); err != nil || len(broker.read("out")) != 1 || len(broker.read("dead")) != 0 {
 			t.Errorf("ready: %v; %d results", err, len(broker.read("out")))
 		}
-		if warned, mended := log.count("cannot predict"), log.count("can predict again"); warned != 1 || mended != 1 {
+		if warned, mended := log.count("cannot predict"), log.count("can predict with app double again"); warned != 1 || mended != 1 {
 			t.Errorf("it was said %d times, and %d times that it is over", warned, mended)
 		}
 	})
@@ -622,6 +622,7 @@ func TestOneBatchInHand(t *testing.T) {
 			time.Sleep(time.Second)
 			return double(ctx, q)
 		})
+		s.replicas = 7
 		j, _, _ := run(t, broker, s, func(c *Config) { c.Batch, c.Metrics = 7, NewMetrics(registry) })
 		for range 10 {
 			settled(850 * time.Millisecond)
@@ -726,7 +727,7 @@ func TestConfigIsChecked(t *testing.T) {
 		"needs a dead_letter":           func(c *Config) { c.DeadLetter = "" },
 		"dead_letter is an input":       func(c *Config) { c.DeadLetter = "in" },
 		"output is an input":            func(c *Config) { c.Output = "in" },
-		"may be negative":               func(c *Config) { c.Patience = -1 },
+		"may be negative":               func(c *Config) { c.Batch = -1 },
 		"between 1 and 64 owners":       func(c *Config) { c.Spread.HotKeys = map[string]int{"a": 65} },
 		"between 0 and 1":               func(c *Config) { c.Spread.HotShare = 1.5 },
 	} {

@@ -2,6 +2,7 @@ package stream
 
 import (
 	"context"
+	"time"
 
 	"topsail/serving"
 )
@@ -15,4 +16,7 @@ type Scorer interface {
 	// had. It fails as App does, with a *serving.QueryError for a query that cannot be,
 	// and when ctx ends.
 	Predict(ctx context.Context, q *serving.Query) (serving.Prediction, error)
+	// Capacity is how many ready replicas answer the queries of an app, and what a query
+	// would wait there as they reported lately. 0 of both is what an unknown app has.
+	Capacity(app string) (replicas int, wait time.Duration)
 }

@@ -49,3 +49,29 @@ func TestSuspended(t *testing.T) {
 		stop()
 	})
 }
+
+// TestSuspendedWhileRecordsWait asks nothing until the stream is resumed.
+func TestSuspendedWhileRecordsWait(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		broker, catalog := newMemory("in"), announced(make(chan *serving.Suspension))
+		f := &fleet{takes: time.Millisecond, objective: 10 * time.Millisecond, outputs: map[string]time.Time{}}
+		broker.write(jsonRecord("a", 1), jsonRecord("b", 2))
+		_, _, stop := run(t, broker, f, func(c *Config) { c.Catalog = catalog })
+		catalog <- nil
+		settled(time.Minute)
+		catalog <- &serving.Suspension{Reason: "the model is down"}
+		settled(2 * time.Second)
+		before := f.asked
+		settled(time.Hour)
+		if f.asked != before || before == 0 {
+			t.Errorf("asked %d times, and %d times before it was suspended", f.asked, before)
+		}
+		f.free = make([]time.Time, 1)
+		catalog <- nil
+		settled(time.Minute)
+		if got := results(t, broker, "out"); len(got) != 2 || got["a"].Default {
+			t.Errorf("results %v", got)
+		}
+		stop()
+	})
+}

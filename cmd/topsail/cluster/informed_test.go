@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"topsail/serving"
 )
@@ -11,6 +12,8 @@ import (
 type scorer struct{}
 
 func (scorer) App(name string) (*serving.App, error) { return &serving.App{Name: name}, nil }
+
+func (scorer) Capacity(string) (int, time.Duration) { return 1, 0 }
 
 func (scorer) Predict(context.Context, *serving.Query) (serving.Prediction, error) {
 	return serving.Prediction{}, nil

@@ -34,7 +34,7 @@ type Stream struct {
 	Batch          int                `toml:"batch" default:"256" min:"1" help:"most records that are polled and committed together"`
 	Concurrency    int                `toml:"concurrency" default:"256" min:"1" help:"most records that are asked at a time"`
 	MaxRecordBytes int                `toml:"max_record_bytes" default:"1048576" min:"1" help:"largest record, with its key and headers"`
-	Patience       time.Duration      `toml:"patience_micros" min:"0" help:"for how long a record is asked again when its answer is the default for want of capacity, in microseconds"`
+	Patience       time.Duration      `toml:"patience_micros" default:"-1" min:"-1" help:"for how long a record waits for replicas that have no capacity for it, before its result is the default, in microseconds; -1: as long as it takes"`
 	Defaults       string             `toml:"defaults" default:"result" enum:"result dead_letter" help:"what becomes of defaults: a result that says so, or a dead_letter"`
 }
 
@@ -43,12 +43,23 @@ func (s *Stream) Job() stream.Config {
 	c := stream.Config{
 		Name: s.Name, Streams: s.Input, App: s.App, Apps: s.Apps, Output: s.Output, DeadLetter: s.DeadLetter, Format: s.Format,
 		Spread: stream.Spread{By: s.Spread, HotShare: s.HotShare, HotKeys: map[string]int{}},
-		Batch:  s.Batch, Concurrency: s.Concurrency, MaxRecord: s.MaxRecordBytes, Patience: s.Patience, NoDefaults: s.Defaults == "dead_letter",
+		Batch:  s.Batch, Concurrency: s.Concurrency, MaxRecord: s.MaxRecordBytes, Patience: s.patience(), NoDefaults: s.Defaults == "dead_letter",
 	}
 	for key, owners := range s.HotKeys {
 		c.Spread.HotKeys[key] = int(owners)
 	}
 	return c
+}
+
+// patience is that of the job, which waits by default.
+func (s *Stream) patience() time.Duration {
+	switch {
+	case s.Patience < 0:
+		return 0
+	case s.Patience == 0:
+		return -1
+	}
+	return s.Patience
 }
 
 // streams completes and checks every stream.

@@ -31,6 +31,8 @@ func (echo) App(name string) (*serving.App, error) {
 	return &serving.App{Name: name, InputType: serving.Strings}, nil
 }
 
+func (echo) Capacity(string) (int, time.Duration) { return 1, 0 }
+
 func (echo) Predict(_ context.Context, q *serving.Query) (serving.Prediction, error) {
 	return serving.Prediction{Output: serving.AppendText(nil, q.Input.Data)}, nil
 }
