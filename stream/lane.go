@@ -25,6 +25,9 @@ type lane struct {
 }
 
 const (
+	// busyShare is the part of its objective that a query may wait before the replicas count as
+	// busy: enough for them to have the next batch, and little for queries of other apps.
+	busyShare = 4
 	// retryFirst and retryMost bound how long a record waits before it is asked again.
 	retryFirst = time.Millisecond
 	retryMost  = time.Second
@@ -105,7 +108,7 @@ func (l *lane) once(ctx context.Context, it *item, q *serving.Query) (serving.Pr
 	case p.Default && p.Cause.Passes():
 		l.limiter.answered(number, true)
 	case !p.Cached: // else no replica was asked
-		l.limiter.answered(number, wait > it.objective/2)
+		l.limiter.answered(number, wait > it.objective/busyShare)
 	}
 	return p, err
 }
