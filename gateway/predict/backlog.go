@@ -85,7 +85,7 @@ func (b *backlog) hold(c *call, why *serving.Failure, refused bool) bool {
 	if b.flights == nil {
 		b.flights = map[*cache.Flight]*call{}
 	}
-	c.until, c.why = c.deadline, why
+	c.until, c.why = c.respond, why
 	b.held.push(c)
 	b.flights[c.flight] = c
 	b.cold.Store(true)

@@ -25,6 +25,7 @@ type call struct {
 	user    string
 
 	affinity string
+	respond  time.Time // when the query that asks is answered; it may take an output that comes later
 
 	mu       sync.Mutex // guards the following; held while asking, so that an answer finds them set
 	deadline time.Time

@@ -35,7 +35,7 @@ func (c *call) resume() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
-	c.deadline, c.released, c.tries = c.until, true, 0
+	c.deadline, c.respond, c.released, c.tries = c.until, c.until, true, 0
 	group := c.backlog.group()
 	target := group.Pick(nil, now)
 	if target == nil { // it has gone again

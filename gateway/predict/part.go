@@ -96,7 +96,7 @@ func (w *work) lead(i int) {
 	p.flight.Count(p.version.demand, p.version.backlog.usage, now, w.respond)
 	p.call = &call{
 		p: w.p, app: w.app.metrics, extra: w.app.extra, backlog: p.version.backlog, flight: p.flight,
-		input: w.q.Input, user: w.q.User, affinity: w.q.Affinity, deadline: w.respond,
+		input: w.q.Input, user: w.q.User, affinity: w.q.Affinity, deadline: w.replyBy(), respond: w.respond,
 	}
 	if w.timing != nil {
 		p.looked, p.call.heard = now.Sub(p.asked), &heard{}
@@ -133,6 +133,18 @@ func (w *work) collect(now time.Time) {
 			p.took = time.Since(p.asked)
 		}
 	}
+}
+
+// againFactor is how many more objectives a replica has for a query that is asked again:
+// its output is taken then, and queries that are not go first.
+const againFactor = 3
+
+// replyBy is when a replica must have answered.
+func (w *work) replyBy() time.Time {
+	if w.q.Again {
+		return w.respond.Add(againFactor * w.app.SLO)
+	}
+	return w.respond
 }
 
 // askAgain asks a version again, whose question ended so. One that was superseded is asked
