@@ -73,9 +73,11 @@ type Job struct {
 	letters  letter.Writer
 	counts   counts
 
+	mu    sync.Mutex
+	lanes map[string]*lane // by app; guarded by mu
+
 	// Of the goroutine of Run.
 	spreader *spreader
-	lanes    map[string]*lane       // by app
 	recent   *recent.Memory[string] // where the records of ids were that got results
 }
 

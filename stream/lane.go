@@ -22,6 +22,7 @@ type lane struct {
 
 	mu       sync.Mutex
 	progress time.Time // when a record last got its answer
+	waiting  time.Time // since when no record was answered while one waited; zero: none waits
 }
 
 const (
@@ -41,14 +42,26 @@ const (
 	crashMost  = 5 * time.Second
 )
 
-// lane is that of an app. It is of the goroutine of Run.
+// lane is that of an app; there are as many as apps that records may name.
 func (j *Job) lane(app string) *lane {
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	l := j.lanes[app]
 	if l == nil {
 		l = &lane{job: j, app: app, limiter: newLimiter(j.cfg.Concurrency)}
 		j.lanes[app] = l
 	}
 	return l
+}
+
+// waited is for how long no record of some app was answered while one waited; 0: none waits.
+func (j *Job) waited() (longest time.Duration) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, l := range j.lanes {
+		longest = max(longest, l.waited())
+	}
+	return longest
 }
 
 // predict has records predicted, side by side. It fails only when ctx ends.
@@ -135,26 +148,40 @@ func (j *Job) patience(began time.Time) time.Duration {
 func (l *lane) answered(took time.Duration) {
 	l.job.metrics.predict.Observe(took.Seconds())
 	l.mu.Lock()
-	l.progress = time.Now()
+	l.progress, l.waiting = time.Now(), time.Time{}
 	l.mu.Unlock()
 	l.job.troubles.End(predicting(l.app))
 }
 
-// stalled says so if no record has been answered for long.
+// stalled notes that a record waits that was asked first at a time, and says so if none has
+// been answered for long.
 func (l *lane) stalled(it *item, began time.Time, p *serving.Prediction, err error) {
 	l.mu.Lock()
-	since := l.progress
-	l.mu.Unlock()
-	if since.Before(began) {
-		since = began
+	if l.waiting.IsZero() {
+		l.waiting = began
+		if l.progress.After(began) {
+			l.waiting = l.progress
+		}
 	}
-	if err == nil && time.Since(since) < stalledAfter {
+	waited := time.Since(l.waiting)
+	l.mu.Unlock()
+	if err == nil && waited < stalledAfter {
 		return
 	}
 	if err == nil {
-		err = fmt.Errorf("no record has been answered for %v; %s waits: %s", time.Since(since).Round(time.Second), letter.Place(it.record), p.Explanation)
+		err = fmt.Errorf("no record has been answered for %v; %s waits: %s", waited.Round(time.Second), letter.Place(it.record), p.Explanation)
 	}
 	l.job.troubles.Begin(predicting(l.app), err)
+}
+
+// waited is for how long no record was answered while one waited.
+func (l *lane) waited() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.waiting.IsZero() {
+		return 0
+	}
+	return time.Since(l.waiting)
 }
 
 // predicting is what a job does with an app, as its conditions name it.

@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"topsail/internal/obs"
 	"topsail/serving"
 )
 
@@ -265,17 +266,21 @@ func TestAModelThatIsDownIsWaitedFor(t *testing.T) {
 		for i := range 300 {
 			broker.write(jsonRecord(fmt.Sprint(i), float64(i)))
 		}
-		j, _, _ := run(t, broker, f, nil)
+		registry := obs.NewRegistry()
+		j, _, _ := run(t, broker, f, func(c *Config) { c.Metrics = NewMetrics(registry) })
+		waiting := func() float64 { return gathered(t, registry)[`topsail_stream_waiting_seconds{stream="job"}`] }
 		settled(time.Hour)
+		if waited := waiting(); waited < 3590 {
+			t.Errorf("records wait for %v s", waited)
+		}
 		if err := j.Ready(); err == nil || len(broker.read("out")) != 0 {
 			t.Fatalf("ready: %v, %d results", err, len(broker.read("out")))
 		}
-		t.Log(j.Ready())
 		f.mu.Lock()
 		f.free = make([]time.Time, 1)
 		f.mu.Unlock()
 		settled(5 * time.Second)
-		if err := j.Ready(); err != nil || len(broker.read("out")) != 300 || j.Status().Defaults != 0 {
+		if err := j.Ready(); err != nil || len(broker.read("out")) != 300 || j.Status().Defaults != 0 || waiting() != 0 {
 			t.Errorf("ready: %v, %d results, %+v", err, len(broker.read("out")), j.Status().Tally)
 		}
 	})

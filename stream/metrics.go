@@ -19,6 +19,7 @@ type Metrics struct {
 	predict  *obs.HistogramVec
 	batch    *obs.HistogramVec
 	held     *obs.Desc
+	waiting  *obs.Desc
 
 	mu   sync.Mutex
 	jobs []*Job
@@ -37,6 +38,7 @@ func NewMetrics(r *obs.Registry) *Metrics {
 		predict:  r.Histograms("topsail_stream_predict_seconds", "From asking a record the first time to its answer.", obs.Seconds(), "stream"),
 		batch:    r.Histograms("topsail_stream_batch_size", "Records that were committed together.", obs.Sizes(), "stream"),
 		held:     obs.NewDesc("topsail_stream_in_hand_seconds", "For how long the records in hand have been there; 0 without any.", "stream"),
+		waiting:  obs.NewDesc("topsail_stream_waiting_seconds", "For how long no record of some app was answered while one waited; 0 without any.", "stream"),
 	}
 	r.Collect(m)
 	return m
@@ -82,7 +84,7 @@ func (m *Metrics) of(j *Job) *jobMetrics {
 }
 
 // Describe and Collect implement obs.Collector.
-func (m *Metrics) Describe(to chan<- *obs.Desc) { to <- m.held }
+func (m *Metrics) Describe(to chan<- *obs.Desc) { to <- m.held; to <- m.waiting }
 
 func (m *Metrics) Collect(to chan<- obs.Metric) {
 	m.mu.Lock()
@@ -90,6 +92,9 @@ func (m *Metrics) Collect(to chan<- obs.Metric) {
 	for _, j := range m.jobs {
 		_, held := j.loop.InHand()
 		if sample, err := obs.GaugeOf(m.held, held.Seconds(), j.cfg.Name); err == nil {
+			to <- sample
+		}
+		if sample, err := obs.GaugeOf(m.waiting, j.waited().Seconds(), j.cfg.Name); err == nil {
 			to <- sample
 		}
 	}
