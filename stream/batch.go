@@ -3,9 +3,8 @@ package stream
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"topsail/serving"
 	"topsail/stream/internal/letter"
@@ -172,12 +171,13 @@ func (b *batch) predict(ctx context.Context) error {
 			apps[it.query.App] = append(apps[it.query.App], it)
 		}
 	}
-	var asking errgroup.Group
+	var asking sync.WaitGroup
 	for app, items := range apps {
 		lane := b.job.lane(app)
-		asking.Go(func() error { return lane.predict(ctx, items) })
+		asking.Go(func() { lane.predict(ctx, items) })
 	}
-	return asking.Wait()
+	asking.Wait()
+	return context.Cause(ctx)
 }
 
 // take takes what a record was answered, and says whether that was the last word.

@@ -1,14 +1,11 @@
 package stream
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"topsail/serving"
 	"topsail/stream/internal/letter"
@@ -64,25 +61,25 @@ func (j *Job) waited() (longest time.Duration) {
 	return longest
 }
 
-// predict has records predicted, side by side. It fails only when ctx ends.
-func (l *lane) predict(ctx context.Context, items []*item) error {
-	var asking errgroup.Group
+// predict has records predicted, side by side, or gives up when ctx ends.
+func (l *lane) predict(ctx context.Context, items []*item) {
+	var asking sync.WaitGroup
 	for _, it := range items {
 		if err := l.limiter.acquire(ctx); err != nil {
 			break
 		}
-		asking.Go(func() error {
+		asking.Go(func() {
 			defer l.limiter.release()
-			return l.ask(ctx, it)
+			l.ask(ctx, it)
 		})
 	}
-	return cmp.Or(asking.Wait(), context.Cause(ctx))
+	asking.Wait()
 }
 
 // ask predicts one record in its slot, with the patience that the job has. The record keeps
 // the slot while it waits: another one would only be refused as well. It does not go on while
-// the stream is suspended.
-func (l *lane) ask(ctx context.Context, it *item) error {
+// the stream is suspended, and gives up when ctx ends.
+func (l *lane) ask(ctx context.Context, it *item) {
 	j, began, crashes := l.job, time.Now(), 0
 	for tries := 0; ; tries++ {
 		query := it.query // which the scorer marks with when it got it
@@ -90,10 +87,10 @@ func (l *lane) ask(ctx context.Context, it *item) error {
 		p, err := l.once(ctx, it, &query)
 		if j.take(it, &query, p, err) {
 			l.answered(time.Since(began))
-			return nil
+			return
 		}
 		if ctx.Err() != nil {
-			return context.Cause(ctx)
+			return
 		}
 		if err == nil && p.Cause == serving.ContainerError {
 			crashes++
@@ -104,8 +101,8 @@ func (l *lane) ask(ctx context.Context, it *item) error {
 		case <-time.After(min(l.pause(tries, crashes), j.patience(began))):
 		case <-ctx.Done():
 		}
-		if err := j.loop.Gate.Wait(ctx); err != nil {
-			return err
+		if j.loop.Gate.Wait(ctx) != nil {
+			return
 		}
 	}
 }
