@@ -47,6 +47,7 @@ type Conn struct {
 	mine   int  // largest body that we accept
 	heard  atomic.Int64
 	opened time.Time
+	silent func(time.Duration) error // see BearSilence; nil: deadAfter ends the connection
 
 	mu    sync.Mutex  // guards the following, between Begin and End too
 	out   []byte      // frames that wait for the writer
@@ -88,6 +89,11 @@ func (c *Conn) Peer() Hello { return c.peer }
 
 // Minor is the minor version that both sides speak.
 func (c *Conn) Minor() uint8 { return c.minor }
+
+// BearSilence has judge say each second for how long the peer may have been silent: its
+// error ends the connection, instead of five seconds of silence. It is for a peer that
+// may be kept from answering by its own work. Call it before Run.
+func (c *Conn) BearSilence(judge func(time.Duration) error) { c.silent = judge }
 
 // Begin starts a frame and locks the connection for building it: append the body
 // to the returned slice and hand it to End at once.
@@ -215,7 +221,11 @@ func (c *Conn) write(ctx context.Context) error {
 // probe pings a peer that has been silent, and gives up on one that stays so.
 func (c *Conn) probe() error {
 	silent := time.Since(c.opened) - time.Duration(c.heard.Load())
-	if silent >= deadAfter {
+	if c.silent != nil {
+		if err := c.silent(silent); err != nil {
+			return err
+		}
+	} else if silent >= deadAfter {
 		return fmt.Errorf("rpc: the peer has been silent for %v", silent.Round(time.Millisecond))
 	}
 	if silent >= pingAfter {

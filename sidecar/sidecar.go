@@ -34,7 +34,7 @@ type Config struct {
 	Replica        string // the name of this replica
 	Models         []*serving.Version
 	Limits         queue.Limits  // zero: DefaultLimits
-	Stall          time.Duration // zero: batch.DefaultStall
+	Stall          time.Duration // zero: what package batch allows a batch of its size
 	Drain          time.Duration // zero: DefaultDrain
 	ContainerToken []byte        // when set, containers must show it
 	GatewayToken   func() []byte // when set, gateways must show what it is then
@@ -316,7 +316,8 @@ func (s *Sidecar) serveContainer(ctx context.Context, nc net.Conn) {
 	if s.host != nil {
 		s.host.left(m)
 	}
-	if errors.Is(context.Cause(ctx), container.ErrStalled) && s.cfg.Stalled != nil {
+	loads := m.first == nil && s.host == nil // which may keep a container busy for as long as it likes
+	if errors.Is(context.Cause(ctx), container.ErrStalled) && s.cfg.Stalled != nil && !loads {
 		s.cfg.Stalled()
 	}
 	s.log.Info("container disconnected", "err", err)

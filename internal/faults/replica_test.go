@@ -100,6 +100,22 @@ func TestKilledContainer(t *testing.T) {
 	}), inFlight)
 }
 
+// A container that says nothing any more is ended and started anew by Nomad.
+func TestFrozenContainer(t *testing.T) {
+	want(t, cluster.under(t, "a container freezes for good", func(t *testing.T) {
+		pid := cluster.pick(t, cluster.Model("1"), "container").PID
+		signal(t, pid, syscall.SIGSTOP)
+		begun := time.Now()
+		for syscall.Kill(pid, 0) == nil {
+			if time.Since(begun) > recover {
+				t.Fatalf("it is still there after %v", recover)
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		t.Logf("it was ended after %v", time.Since(begun).Round(time.Second))
+	}), inFlight)
+}
+
 func TestKilledSidecar(t *testing.T) {
 	want(t, cluster.under(t, "a sidecar is killed", func(t *testing.T) {
 		signal(t, cluster.pick(t, cluster.Model("1"), "sidecar").PID, syscall.SIGKILL)

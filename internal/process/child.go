@@ -3,8 +3,10 @@
 package process
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"sync/atomic"
 	"time"
@@ -22,6 +24,7 @@ type Child struct {
 	out     *output
 	now     atomic.Pointer[Snapshot] // written by Run only
 	restart chan struct{}            // capacity 1: a request, not a count
+	hung    chan string              // the same, with the reason: see Kill
 }
 
 // New prepares a child and starts nothing. The command line that runs RunGuard
@@ -35,6 +38,7 @@ func New(spec Spec, guard []string, log *slog.Logger) *Child {
 		log:     log,
 		out:     &output{log: log},
 		restart: make(chan struct{}, 1),
+		hung:    make(chan string, 1),
 	}
 	c.now.Store(&Snapshot{Since: time.Now()})
 	return c
@@ -53,6 +57,16 @@ func (c *Child) Restart() {
 	select {
 	case c.restart <- struct{}{}:
 	default: // one request is waiting already
+	}
+}
+
+// Kill ends the command and all that it has started at once, with SIGKILL, for the reason
+// that snapshots then have; it starts again as one that ended by itself does. It is for one
+// that hangs, which a SIGTERM would not reach. It does not wait.
+func (c *Child) Kill(reason string) {
+	select {
+	case c.hung <- reason:
+	default:
 	}
 }
 
@@ -78,6 +92,10 @@ func (c *Child) Run(ctx context.Context) {
 
 // starting begins a run, which also serves any restart asked for until now.
 func (c *Child) starting(first bool, reason string) {
+	select {
+	case <-c.hung: // that was the run before
+	default:
+	}
 	select {
 	case <-c.restart:
 	default:
@@ -112,11 +130,14 @@ func (c *Child) runOnce(ctx context.Context) (reason string, asked bool) {
 	}
 	done, restart := ctx.Done(), c.restart
 	var grace <-chan time.Time
+	hung := ""
+	stuck := time.NewTimer(math.MaxInt64)
+	defer stuck.Stop()
 	for {
 		select {
 		case pid, ok := <-run.started:
 			if !ok {
-				return run.reason, asked
+				return cmp.Or(hung, run.reason), asked
 			}
 			c.set(func(s *Snapshot) { s.State, s.PID = Running, pid })
 		case <-done:
@@ -124,10 +145,14 @@ func (c *Child) runOnce(ctx context.Context) (reason string, asked bool) {
 		case <-restart:
 			asked = true
 			done, restart, grace = nil, nil, c.terminate(run)
+		case hung = <-c.hung:
+			run.kill()
+			stuck.Reset(stuckAfter)
 		case <-grace:
 			run.kill()
-			stuck := time.AfterFunc(stuckAfter, c.warnStuck)
-			defer stuck.Stop()
+			stuck.Reset(stuckAfter)
+		case <-stuck.C:
+			c.warnStuck()
 		}
 	}
 }

@@ -7,7 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -102,6 +104,27 @@ func TestChildRestart(t *testing.T) {
 	}
 	if got := s.Tail(tailLines); !slices.Contains(got, "draining") {
 		t.Errorf("the first process was not stopped gracefully: %q", got)
+	}
+}
+
+// One that hangs does not hear of SIGTERM, and neither does what it has started.
+func TestChildThatHangsIsKilled(t *testing.T) {
+	s := supervise(t, Spec{Argv: sh("trap '' TERM; (trap '' TERM; sleep 1000) & echo child $!; while :; do sleep 1; done"), Grace: 2 * time.Second})
+	first := s.until(Running)
+	pid, err := strconv.Atoi(s.waitLine("child "))
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun := time.Now()
+	s.Kill("it hangs")
+	if now := s.until(BackingOff); now.Reason != "it hangs" || time.Since(begun) >= 2*time.Second {
+		t.Errorf("%v after Kill: %+v", time.Since(begun), now)
+	}
+	if err := syscall.Kill(pid, 0); err == nil {
+		t.Error("what it had started is still there")
+	}
+	if second := s.until(Running); second.PID == first.PID || second.Restarts != 1 {
+		t.Errorf("it is not started anew: %+v", second)
 	}
 }
 

@@ -9,9 +9,15 @@ import (
 	"topsail/sidecar/queue"
 )
 
-// DefaultStall is how long a batch may run beyond its last deadline before its
-// container counts as hung.
-const DefaultStall = 10 * time.Second
+// A container counts as hung when a batch runs so long beyond its last deadline:
+// leastStall, or stallFactor times what such a batch usually takes, if that is more.
+// While that is not known it is firstStall, since the first batches may pay for what
+// a model puts off until then, such as compiling itself.
+const (
+	leastStall  = 10 * time.Second
+	stallFactor = 10
+	firstStall  = time.Minute
+)
 
 // Runner runs batches on one container.
 type Runner interface {
@@ -35,7 +41,7 @@ type Config struct {
 	Profile  *Profile
 	Delay    time.Duration // how long a batch may wait to fill
 	Pad      int           // 0: batches go as they come; else smaller ones are filled up to so many
-	Stall    time.Duration // 0: DefaultStall
+	Stall    time.Duration // how long a batch may run beyond its last deadline; 0: as long as its size lets expect
 	Observer Observer
 	// Fastest, if set, is the least that any container of the queue is known to
 	// take for one input.
@@ -58,9 +64,6 @@ type Batcher struct {
 
 // New makes a batcher; Run starts it.
 func New(cfg Config) *Batcher {
-	if cfg.Stall == 0 {
-		cfg.Stall = DefaultStall
-	}
 	b := &Batcher{cfg: cfg, pad: padding{size: cfg.Pad}}
 	b.size.Store(int64(cfg.Sizer.Size()))
 	return b
@@ -195,7 +198,7 @@ func (b *Batcher) run(ctx context.Context) error {
 	b.free.Store(start.Add(b.cfg.Profile.Line().Took(len(items))).UnixNano())
 	defer b.free.Store(0)
 	// A batch that runs is finished even when the batcher is to stop.
-	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), last.Add(b.cfg.Stall))
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), last.Add(b.stall(len(items))))
 	defer cancel()
 	err := b.cfg.Runner.PredictBatch(ctx, b.pad.fill(items))
 	b.ended = time.Now()
@@ -210,6 +213,18 @@ func (b *Batcher) run(ctx context.Context) error {
 		b.size.Store(int64(b.cfg.Sizer.Size()))
 	}
 	return nil
+}
+
+// stall is how long a batch of n may run beyond its last deadline.
+func (b *Batcher) stall(n int) time.Duration {
+	took := b.cfg.Profile.Line().Took(n)
+	switch {
+	case b.cfg.Stall > 0:
+		return b.cfg.Stall
+	case took == 0:
+		return firstStall
+	}
+	return max(leastStall, stallFactor*took)
 }
 
 func abandon(items []*queue.Item, why error) {

@@ -171,6 +171,33 @@ func TestAStalledBatchFailsItsItems(t *testing.T) {
 	}
 }
 
+// A container has longer while it is not known what it takes, and when it takes long.
+func TestHowLongABatchMayTakeGoesByWhatIsUsual(t *testing.T) {
+	for name, c := range map[string]struct {
+		usual, want time.Duration
+	}{
+		"unknown": {0, time.Minute},
+		"fast":    {10 * ms, 10 * time.Second},
+		"slow":    {3 * time.Second, 30 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, func(int) time.Duration { return c.usual }, nil)
+				if c.usual > 0 {
+					r.warmUp(1, 1, 1)
+				}
+				r.hang = true
+				start := time.Now()
+				r.push(0)
+				<-r.done
+				if took := time.Since(start); took < c.want-c.want/100 || took > c.want+c.want/100 {
+					t.Errorf("the container was given up after %v, want %v", took, c.want)
+				}
+			})
+		})
+	}
+}
+
 func TestAFailedBatchFailsOnlyWhatIsUnanswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, linear(5, 0), nil)

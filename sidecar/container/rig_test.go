@@ -2,6 +2,7 @@ package container
 
 import (
 	"context"
+	"io"
 	"net"
 	"slices"
 	"sync"
@@ -41,6 +42,20 @@ type rig struct {
 }
 
 func newRig(t *testing.T, maxFrame uint32) *rig {
+	return newRigWith(t, maxFrame, func(ctx context.Context, p *peer) { p.conn.Run(ctx, p.handle) })
+}
+
+// newMuteRig has a peer that takes everything and says nothing for so long.
+func newMuteRig(t *testing.T, d time.Duration) *rig {
+	return newRigWith(t, rpc.MaxFrame, func(ctx context.Context, p *peer) {
+		p.nc.SetReadDeadline(time.Now().Add(d))
+		io.Copy(io.Discard, p.nc)
+		p.nc.SetReadDeadline(time.Time{})
+		p.conn.Run(ctx, p.handle)
+	})
+}
+
+func newRigWith(t *testing.T, maxFrame uint32, run func(context.Context, *peer)) *rig {
 	r := &rig{t: t, ended: make(chan struct{})}
 	near, far := net.Pipe()
 	var accepted *rpc.Conn
@@ -63,7 +78,7 @@ func newRig(t *testing.T, maxFrame uint32) *rig {
 	})
 	ctx, stop := context.WithCancel(t.Context())
 	r.stop = stop
-	go func() { r.peer.conn.Run(ctx, r.peer.handle) }()
+	go run(ctx, r.peer)
 	go func() {
 		defer close(r.ended)
 		r.why = r.session.Run(ctx)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"time"
 
@@ -44,12 +45,31 @@ type Events struct {
 
 // NewSession makes a session on an accepted connection.
 func NewSession(conn *rpc.Conn, events Events) *Session {
-	return &Session{conn: conn, events: events, turn: make(chan struct{}, 1)}
+	s := &Session{conn: conn, events: events, turn: make(chan struct{}, 1)}
+	conn.BearSilence(s.silent)
+	return s
+}
+
+// maxSilence is how long a container may say nothing at all, not even PONG, unless it
+// has a batch, which has a limit of its own: a model that holds the lock of its
+// interpreter keeps every thread of its process from speaking.
+const maxSilence = time.Minute
+
+func (s *Session) silent(d time.Duration) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.running != nil || d < maxSilence {
+		return nil
+	}
+	return fmt.Errorf("%w: it was silent for %v", ErrStalled, maxSilence)
 }
 
 // Run serves the session until ctx ends or the container is gone, and returns why.
 func (s *Session) Run(ctx context.Context) error {
 	err := s.conn.Run(ctx, s.handle)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = fmt.Errorf("%w: it does not read: %w", ErrStalled, err)
+	}
 	s.mu.Lock()
 	s.lost = fmt.Errorf("the container is gone: %w", err)
 	s.mu.Unlock()
@@ -145,8 +165,11 @@ func (s *Session) finish(why error) {
 	}
 }
 
-// ErrStalled is the end of a container that did not answer a batch in time.
-var ErrStalled = errors.New("the container stalled: it did not answer a batch in time")
+// ErrStalled is the end of a container that hangs: it did not answer a batch in time, or
+// says and reads nothing any more.
+var ErrStalled = errors.New("the container stalled")
+
+var errUnanswered = fmt.Errorf("%w: it did not answer a batch in time", ErrStalled)
 
 // Runner runs batches of one announced model on this session.
 func (s *Session) Runner(model uint32) *Runner { return &Runner{session: s, model: model} }
@@ -269,7 +292,7 @@ func (s *Session) predict(ctx context.Context, model uint32, items []*queue.Item
 	case err := <-x.done:
 		return err
 	case <-ctx.Done():
-		s.finish(ErrStalled) // from here on no answer touches the items
+		s.finish(errUnanswered) // from here on no answer touches the items
 		return <-x.done
 	}
 }

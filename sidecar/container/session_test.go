@@ -184,14 +184,40 @@ func TestAContainerThatHangs(t *testing.T) {
 	})
 }
 
-// A container whose process is stopped says nothing, not even PONG.
-func TestAContainerThatIsSilent(t *testing.T) {
+// Its model holds the lock of the interpreter: it says nothing, not even PONG, until it answers.
+func TestAContainerThatIsSilentWhileItComputes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, c := newMuteRig(t, 2*maxSilence), newClient(t)
+		items := c.items(1, 0)
+		r.peer.reply(1, true, rpc.Answer{Payload: items[0].Ask.Payload}) // once it speaks
+		if err := r.run(items, time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		if a := c.last(items[0]); a.Status != rpc.StatusOK {
+			t.Errorf("%v %q", a.Status, a.Message)
+		}
+	})
+}
+
+// Without a batch there is no reason to be silent for so long.
+func TestAContainerThatIsSilentForGood(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, start := newMuteRig(t, time.Hour), time.Now()
+		<-r.ended
+		if took := time.Since(start); !errors.Is(r.why, ErrStalled) || took < maxSilence || took > maxSilence+2*time.Second {
+			t.Errorf("the session ended after %v: %v", took, r.why)
+		}
+	})
+}
+
+// One that does not read cannot be asked anything.
+func TestAContainerThatDoesNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, c := newRig(t, rpc.MaxFrame), newClient(t)
 		r.peer.stuck = make(chan struct{})
 		items, start := c.items(3, 0), time.Now()
 		err := r.run(items, time.Hour)
-		if took := time.Since(start); err == nil || took < 4*time.Second || took > 11*time.Second {
+		if took := time.Since(start); !errors.Is(err, ErrStalled) || took < 4*time.Second || took > 11*time.Second {
 			t.Errorf("PredictBatch = %v after %v", err, took)
 		}
 		for _, it := range items {

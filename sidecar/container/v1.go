@@ -105,7 +105,7 @@ func (r *V1) PredictBatch(ctx context.Context, items []*queue.Item) error {
 	defer r.using.Unlock()
 	outputs, err := r.client.PredictBatch(ctx, r.model.InputType, r.model.InputLength, r.inputs)
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = ErrStalled
+		err = errUnanswered
 	}
 	if err != nil {
 		return fmt.Errorf("version 1 container at %s: %w", r.model.Container.Addr, err)

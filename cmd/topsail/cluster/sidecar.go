@@ -79,7 +79,7 @@ func Sidecar(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	all.Go(func() error { return role.Ended(ctx, p.announceReplica(ctx, one, gateways, ops)) })
 	all.Go(func() error { return p.report(rest, "sidecar", one.Replica, meter) })
 	all.Go(func() error {
-		return p.ServeOps(rest, ops, obs.Health{Ready: s.Ready, Live: func() error { return live(&hung, s) }})
+		return p.ServeOps(rest, ops, obs.Health{Ready: s.Ready, Live: func() error { return live(&hung) }})
 	})
 	return all.Wait()
 }
@@ -112,16 +112,14 @@ func fetch(cfg config.Sidecar, client *http.Client, models []*serving.Version) (
 	return kept.Fetch, nil
 }
 
-// live says that the container has to be started anew: it hung, and no other is ready.
-func live(hung *atomic.Bool, s *sidecar.Sidecar) error {
-	if !hung.Load() {
-		return nil
+// live says that the container has to be started anew, which the check "live" of the job
+// has Nomad do with all tasks of the replica, this process included. Until then it stays
+// so: a container that hangs may well connect again and announce that it is ready.
+func live(hung *atomic.Bool) error {
+	if hung.Load() {
+		return errors.New("the container does not answer; it has to be started anew")
 	}
-	if s.Ready() == nil {
-		hung.Store(false)
-		return nil
-	}
-	return errors.New("the container does not answer; it has to be started anew")
+	return nil
 }
 
 // announceReplica is announce for a sidecar, which uses Consul for nothing else.

@@ -58,7 +58,7 @@ func (r *replica) run(ctx context.Context) error {
 	}
 	token := rand.Text() // only our own child may connect as the container
 	s := sidecar.New(sidecar.Config{
-		Replica: r.name, Models: []*serving.Version{r.served()}, OwnsV1: r.port != "", ContainerToken: []byte(token), Fetch: r.shelf.Fetch, Stalled: r.restart, Demand: r.demand,
+		Replica: r.name, Models: []*serving.Version{r.served()}, OwnsV1: r.port != "", ContainerToken: []byte(token), Fetch: r.shelf.Fetch, Stalled: r.hung, Demand: r.demand,
 	}, r.metrics, r.log)
 
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -191,5 +191,12 @@ func (r *replica) logFile() string {
 func (r *replica) restart() {
 	if c := r.child.Load(); c != nil {
 		c.Restart()
+	}
+}
+
+// hung has the container's process killed and started anew.
+func (r *replica) hung() {
+	if c := r.child.Load(); c != nil {
+		c.Kill("it hung, and was killed")
 	}
 }
