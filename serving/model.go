@@ -184,5 +184,6 @@ type Model struct {
 	Current  string
 	Serving  string // empty before the first
 	Previous string // what was current before Current, for a rollback; empty: unknown, or deleted
+	FileSays string // the version that the configuration file made current when it was read last; empty: none
 	Versions map[string]*Version
 }

@@ -51,7 +51,7 @@ func partsOf(m *serving.Model) (map[string]modelDocument, map[string]*serving.Ve
 	if m == nil {
 		return nil, nil
 	}
-	return map[string]modelDocument{m.Name: {m.Name, m.Current, m.Serving, m.Previous}}, m.Versions
+	return map[string]modelDocument{m.Name: {m.Name, m.Current, m.Serving, m.Previous, m.FileSays}}, m.Versions
 }
 
 func compare[T comparable](kind string, from, to map[string]T) (found []difference) {

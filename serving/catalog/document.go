@@ -31,6 +31,7 @@ type modelDocument struct {
 	Current  string `json:"current"`
 	Serving  string `json:"serving,omitempty"`
 	Previous string `json:"previous,omitempty"`
+	FileSays string `json:"file_says,omitempty"`
 }
 
 // Diff returns the documents to write and delete for a store that holds from to
@@ -68,7 +69,7 @@ func Decode(revision uint64, docs iter.Seq[Document]) (*serving.Catalog, error) 
 			return nil, fmt.Errorf("model %q has no versions", name)
 		}
 		m := cat.Models[name]
-		m.Current, m.Serving, m.Previous = doc.Current, doc.Serving, doc.Previous
+		m.Current, m.Serving, m.Previous, m.FileSays = doc.Current, doc.Serving, doc.Previous, doc.FileSays
 	}
 	if len(models) != len(cat.Models) {
 		return nil, fmt.Errorf("there are %d documents for %d models", len(models), len(cat.Models))

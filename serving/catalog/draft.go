@@ -89,7 +89,7 @@ func (d *draft) dropLinksToNothing() {
 func (d *draft) changeModel(name string) *serving.Model {
 	m := serving.Model{Name: name, Versions: map[string]*serving.Version{}}
 	if old := d.Models[name]; old != nil {
-		m.Current, m.Serving, m.Previous = old.Current, old.Serving, old.Previous
+		m.Current, m.Serving, m.Previous, m.FileSays = old.Current, old.Serving, old.Previous, old.FileSays
 		maps.Copy(m.Versions, old.Versions)
 	}
 	d.Models[name] = &m
@@ -142,6 +142,12 @@ func (d *draft) setCurrent(id serving.ModelID) {
 		} else if m.Previous == id.Version {
 			m.Previous = ""
 		}
+	}
+}
+
+func (d *draft) setFileSays(model, version string) {
+	if d.Models[model].FileSays != version {
+		d.changeModel(model).FileSays = version
 	}
 }
 

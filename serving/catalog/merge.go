@@ -22,13 +22,15 @@ import (
 //   - The current version of a model is the one given in current. For a model of
 //     the file without one it is the version listed last; only a current version
 //     made through the API outlives that, until the file lists a new last version.
+//   - A version that was made current since the file was merged last stays so, until
+//     the file says another one than it did then.
 //   - A link that an app made through the API has to a model that the file takes
 //     away, or gives another input type, is removed.
 //
 // The file as a whole must be right: an object that is listed twice or breaks a
 // rule of serving fails the merge with ErrInvalid, and nothing is merged.
 func Merge(cat *serving.Catalog, apps []serving.App, versions []serving.Version, current map[string]string) (*serving.Catalog, Report, error) {
-	d, report, err := merged(cat, Import{Apps: apps, Versions: versions, Current: current, Replace: true})
+	d, report, err := merged(cat, Import{Apps: apps, Versions: versions, Current: current, Replace: true}, true)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -44,15 +46,16 @@ type merge struct {
 	*draft
 	file   *file
 	keep   bool // what is no longer in the file
+	yields bool // to what was made current since it was merged last
 	report Report
 }
 
-func merged(cat *serving.Catalog, c Import) (*draft, Report, error) {
+func merged(cat *serving.Catalog, c Import, yields bool) (*draft, Report, error) {
 	f, err := readFile(c.Apps, c.Versions, c.Current)
 	if err != nil {
 		return nil, nil, invalid(err)
 	}
-	m := merge{draft: newDraft(cat), file: f, keep: c.Keep}
+	m := merge{draft: newDraft(cat), file: f, keep: c.Keep, yields: yields}
 	if err := m.checkVersions(c.Replace); err != nil {
 		return nil, nil, err
 	}
@@ -125,9 +128,13 @@ func (m *merge) mergeCurrent() error {
 		if m.Version(want) == nil {
 			return fmt.Errorf("the current version of model %q is to be %q, which does not exist", model, want.Version)
 		}
-		m.makeCurrent(want)
+		m.makeCurrent(want, m.yields && m.Models[model].FileSays == want.Version)
+		m.setFileSays(model, want.Version)
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Models)) {
+		if _, said := names[name]; !said && !m.keep {
+			m.setFileSays(name, "")
+		}
 		if old := m.base.Models[name]; old != nil && old.Current != "" && m.Models[name].Current == "" {
 			m.report.warn("model %q: version %q was current and is removed; make another one current", name, old.Current)
 		}
@@ -135,7 +142,9 @@ func (m *merge) mergeCurrent() error {
 	return nil
 }
 
-func (m *merge) makeCurrent(want serving.ModelID) {
+// makeCurrent makes the version that the file says current, unless it is to yield to
+// what was made current since.
+func (m *merge) makeCurrent(want serving.ModelID, yield bool) {
 	was := m.Models[want.Model].Current
 	added := m.base.Version(want) == nil
 	now := m.Version(serving.ModelID{Model: want.Model, Version: was})
@@ -148,6 +157,9 @@ func (m *merge) makeCurrent(want serving.ModelID) {
 		m.report.info("model %q: version %q is current now; it was %q", want.Model, want.Version, was)
 	case now.Origin == serving.FromAPI && m.file.current[want.Model] == "":
 		m.report.info("model %q: version %q, made through the API, stays current, and the file's %q waits", want.Model, was, want.Version)
+		return
+	case yield:
+		m.report.info("model %q: version %q, made current since the file was read last, stays current; the file says %q", want.Model, was, want.Version)
 		return
 	default:
 		m.report.warn("model %q: version %q is current now, as the file says; it was %q", want.Model, want.Version, was)

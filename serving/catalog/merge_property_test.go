@@ -30,6 +30,53 @@ func TestMergeProperties(t *testing.T) {
 	})
 }
 
+// TestTheFileWinsOnlyWhereItHasChanged: a version that was made current since the file was
+// merged stays so when the same file is merged again, and not when it says another one.
+func TestTheFileWinsOnlyWhereItHasChanged(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(2, 4).Draw(t, "versions")
+		names := []string{"1", "2", "3", "4"}[:n]
+		f := file{current: map[string]string{}}
+		for _, name := range names {
+			f.versions = append(f.versions, version("m", name))
+		}
+		pick := rapid.SampledFrom(append([]string{""}, names...))
+		says := func() string {
+			if given := f.current["m"]; given != "" {
+				return given
+			}
+			return names[n-1]
+		}
+		cat, want, said := &serving.Catalog{}, "", ""
+		for range rapid.IntRange(1, 10).Draw(t, "steps") {
+			if rapid.Bool().Draw(t, "by API") && want != "" {
+				want = rapid.SampledFrom(names).Draw(t, "current")
+				next, err := catalog.Apply(cat, catalog.SetCurrent{ID: id("m", want)}, 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				cat = next
+				continue
+			}
+			if given := pick.Draw(t, "given"); given == "" {
+				delete(f.current, "m")
+			} else {
+				f.current["m"] = given
+			}
+			next, _, err := f.merge(cat)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if now := says(); now != said {
+				want, said = now, now
+			}
+			if cat = next; cat.Models["m"].Current != want {
+				t.Fatalf("version %q is current, want %q", cat.Models["m"].Current, want)
+			}
+		}
+	})
+}
+
 // checkFileIsIn wants the objects of the file, as they are, and no others of it.
 func checkFileIsIn(t *rapid.T, f file, cat *serving.Catalog) {
 	var want, got []string

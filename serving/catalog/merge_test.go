@@ -209,12 +209,19 @@ INFO model "m": version "1" is current now`,
 		notes: `INFO version "2" of model "m" is new in the file
 INFO model "m": version "2" is current now; it was "1"`,
 	}, {
-		name:  "the last version of the file is current again",
+		name:  "a rollback through the API stays",
 		first: versions(version("m", "1"), version("m", "2")),
 		api:   api(catalog.SetCurrent{ID: id("m", "1")}),
 		file:  versions(version("m", "1"), version("m", "2")),
-		want:  "m:1(file),2(file)*",
-		notes: `WARN model "m": version "2" is current now, as the file says; it was "1"`,
+		want:  "m:1(file)*,2(file)",
+		notes: `INFO model "m": version "1", made current since the file was read last, stays current; the file says "2"`,
+	}, {
+		name:  "until the file says another version",
+		first: versions(version("m", "1"), version("m", "9"), version("m", "2")),
+		api:   api(catalog.SetCurrent{ID: id("m", "1")}),
+		file:  versions(version("m", "1"), version("m", "2"), version("m", "9")),
+		want:  "m:1(file),2(file),9(file)*",
+		notes: `WARN model "m": version "9" is current now, as the file says; it was "1"`,
 	}, {
 		name:  "a model may lose its current version with the file",
 		first: versions(version("m", "1")),
@@ -242,11 +249,11 @@ func TestMergeCurrentOfAPI(t *testing.T) {
 		notes: `INFO version "2" of model "m" is new in the file
 INFO model "m": version "2" is current now; it was "9"`,
 	}, {
-		name:  "or gives the current version",
-		first: versions(version("m", "1")),
+		name:  "or gives another current version than it did",
+		first: versions(version("m", "1"), version("m", "2")),
 		api:   api(put(version("m", "9"))),
-		file:  file{versions: []serving.Version{version("m", "1")}, current: map[string]string{"m": "1"}},
-		want:  "m:1(file)*,9(api)",
+		file:  file{versions: []serving.Version{version("m", "1"), version("m", "2")}, current: map[string]string{"m": "1"}},
+		want:  "m:1(file)*,2(file),9(api)",
 		notes: `WARN model "m": version "1" is current now, as the file says; it was "9"`,
 	}, {
 		name:  "the file may give a version of the API",
