@@ -6,6 +6,7 @@ import "time"
 // a plain reward. It names the query by its id, or else by its input.
 type Feedback struct {
 	App      string
+	ID       string // its sender's, by which it counts once; empty: none
 	QueryID  int64  // 0: the newest answer to this user's input is meant
 	User     string // may be empty
 	Context  string // may be empty
@@ -20,7 +21,7 @@ type Feedback struct {
 type Learned struct {
 	QueryID   int64          // of the answer that it was joined with; 0: there was none
 	Joined    FeedbackSource // with what it was joined
-	Duplicate bool           // the answer had its feedback already: nothing was learned
+	Duplicate bool           // the answer, or this ID, had its feedback already: nothing was learned
 	Trained   []StateScope   // the states that learned
 	Loss      float64        // of the answer
 	Models    []LearnedModel // how each model that was asked did

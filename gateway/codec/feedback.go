@@ -16,6 +16,7 @@ const (
 	updateQueryID
 	updateLabel
 	updateReward
+	updateID
 	updateBatch // at the top only
 )
 
@@ -33,6 +34,8 @@ func updateFieldOf(key []byte) updateField {
 		return updateLabel
 	case "reward":
 		return updateReward
+	case "feedback_id":
+		return updateID
 	case "feedback_batch":
 		return updateBatch
 	}
@@ -48,6 +51,8 @@ func (d *updateDecoder) member(f updateField, depth int, one *serving.Feedback) 
 		one.Context, err = d.name("context")
 	case updateInput:
 		one.Input, err = d.input(d.inputType)
+	case updateID:
+		one.ID, err = d.name("feedback_id")
 	case updateQueryID:
 		one.QueryID, err = d.queryID()
 	case updateLabel:

@@ -54,7 +54,7 @@ func (d *updateDecoder) body() (out UpdateRequest, err error) {
 		return out, complete(seen)
 	}
 	if seen != updateBatch {
-		return out, contentError("JSON object has feedback_batch beside uid, context, input, query_id, label or reward: put these into the elements of the batch")
+		return out, contentError("JSON object has feedback_batch beside uid, context, input, query_id, feedback_id, label or reward: put these into the elements of the batch")
 	}
 	out.Batch = true
 	return out, nil

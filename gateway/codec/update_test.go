@@ -46,6 +46,8 @@ func TestDecodeUpdate(t *testing.T) {
 		{serving.Doubles, `{"input":[1],"reward":0.25}`, serving.Feedback{Input: doubles(1), Reward: new(0.25)}},
 		{serving.Doubles, `{"input":[1],"reward":1e-400}`, serving.Feedback{Input: doubles(1), Reward: new(0.0)}},
 		// ids
+		{serving.Doubles, `{"query_id":1,"feedback_id":"f","reward":1}`, serving.Feedback{ID: "f", QueryID: 1, Reward: new(1.0)}},
+		{serving.Doubles, `{"query_id":1,"feedback_id":7,"reward":1}`, serving.Feedback{ID: "7", QueryID: 1, Reward: new(1.0)}},
 		{serving.Doubles, `{"query_id":1,"reward":1}`, serving.Feedback{QueryID: 1, Reward: new(1.0)}},
 		{serving.Doubles, `{"query_id":9007199254740991,"context":"c","reward":1}`, serving.Feedback{QueryID: 1<<53 - 1, Context: "c", Reward: new(1.0)}},
 		{serving.Ints, `{"query_id":5,"input":[2],"context":3,"label":1}`, serving.Feedback{QueryID: 5, Context: "3", Input: ints(2), Label: label("1")}},
@@ -77,7 +79,7 @@ func TestDecodeUpdateErrors(t *testing.T) {
 	const name = " must be a string or a whole number, of at most 256 bytes"
 	const id = "JSON key query_id must be a whole number above 0 and below 2^53, as an answer had it"
 	const reward = "JSON key reward must be between 0 and 1"
-	const beside = "JSON object has feedback_batch beside uid, context, input, query_id, label or reward: put these into the elements of the batch"
+	const beside = "JSON object has feedback_batch beside uid, context, input, query_id, feedback_id, label or reward: put these into the elements of the batch"
 	long := `"` + strings.Repeat("u", 10_000) + `"`
 	for _, test := range []struct{ body, detail string }{
 		// not an object

@@ -21,14 +21,30 @@ type joined struct {
 	context   string
 	answer    *serving.Output // what the client got; nil: the default
 	source    serving.FeedbackSource
-	recorded  bool // there is a record
-	duplicate bool // which has had its feedback
+	recorded  bool            // there is a record
+	duplicate bool            // which has had its feedback, or the mark has
+	mark      *serving.Record // of its sender's id; nil: it has none
+}
+
+// query is the id of the answer that it is about; 0: there was none.
+func (one *joined) query() int64 {
+	if isMark(one.feedback.QueryID) {
+		return 0
+	}
+	return one.feedback.QueryID
 }
 
 // join finds the record that the feedback means, or predicts again.
 func (j *Joiner) join(ctx context.Context, app *serving.App, f *serving.Feedback) (*joined, error) {
 	own := *f
 	own.Input.Data = slices.Clone(f.Input.Data)
+	var mark *serving.Record
+	if f.ID != "" {
+		mark = markOf(app, f.ID, time.Now())
+		if known, err := j.known(ctx, mark); known || err != nil {
+			return &joined{user: f.User, context: f.Context, source: serving.FromRecord, mark: mark, duplicate: true}, err
+		}
+	}
 	record, err := j.find(ctx, app, &own)
 	if err != nil {
 		return nil, err
@@ -38,6 +54,9 @@ func (j *Joiner) join(ctx context.Context, app *serving.App, f *serving.Feedback
 		one = j.recall(ctx, app, record, own.Input)
 	} else if one, err = j.rehearse(ctx, app, &own); err != nil {
 		return nil, err
+	}
+	if one.mark = mark; mark != nil && !one.recorded {
+		one.feedback.QueryID = mark.QueryID // by which states know it
 	}
 	return one, one.judge(app, f)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -46,7 +47,7 @@ func (j *Joiner) Serve(cat *serving.Catalog) { j.metrics.keep(cat.Apps) }
 // Feedback takes feedback on one app and says in its order what became of each piece.
 // What it has said is stored. A *serving.QueryError refuses the whole list before
 // anything is learned; serving.ErrUnavailable says that not all could be stored, and
-// then sending it again is harmless for pieces that name or find a query.
+// then sending it again is harmless for pieces that have an id, or name or find a query.
 func (j *Joiner) Feedback(ctx context.Context, list []serving.Feedback) ([]serving.Learned, error) {
 	if len(list) == 0 {
 		return nil, nil
@@ -121,12 +122,17 @@ func about(i int, list []serving.Feedback, err error) error {
 	return err
 }
 
-// markRepeats marks what is about an answer that an earlier piece is about.
+// markRepeats marks what is about an answer that an earlier piece is about, or has its id.
 func markRepeats(all []*joined) {
 	seen := make(map[int64]bool, len(all))
 	for _, one := range all {
-		id := one.feedback.QueryID
-		one.duplicate = one.duplicate || id != 0 && seen[id]
-		seen[id] = true
+		ids := []int64{one.feedback.QueryID}
+		if one.mark != nil {
+			ids = append(ids, one.mark.QueryID)
+		}
+		one.duplicate = one.duplicate || slices.ContainsFunc(ids, func(id int64) bool { return id != 0 && seen[id] })
+		for _, id := range ids {
+			seen[id] = true
+		}
 	}
 }

@@ -137,6 +137,52 @@ func TestFeedbackByInput(t *testing.T) {
 	})
 }
 
+// TestFeedbackOfOneIDCountsOnce, with a record and without, at every gateway.
+func TestFeedbackOfOneIDCountsOnce(t *testing.T) {
+	bubble(t, nil, func(t *rig) {
+		t.behaves(twoAgree)
+		f := serving.Feedback{ID: "f", User: "ann", Input: input(1), Label: says(t, "7")}
+		if l := t.must(f); l.Duplicate || l.QueryID != 0 || l.Joined != serving.FromModels {
+			t.Errorf("without a record: %+v", l)
+		}
+		calls := t.calls()
+		if l := t.must(f); !l.Duplicate || l.QueryID != 0 || t.calls() != calls || t.steps() != 1 {
+			t.Errorf("again: %+v, %d models asked, %v pieces learned", l, t.calls()-calls, t.steps())
+		}
+		other := f
+		other.ID = "g"
+		if l := t.must(other); l.Duplicate || t.steps() != 2 {
+			t.Errorf("of another id: %+v, %v pieces learned", l, t.steps())
+		}
+
+		// The newest answer to the input is another one when it is sent again.
+		t.predict(2)
+		f = serving.Feedback{ID: "h", Input: input(2), User: "ann", Label: says(t, "7")}
+		first := t.must(f)
+		t.predict(2)
+		if l := t.must(f); first.Duplicate || first.QueryID == 0 || !l.Duplicate || t.steps() != 3 {
+			t.Errorf("with a record: %+v, then %+v, %v pieces learned", first, l, t.steps())
+		}
+
+		list := []serving.Feedback{{App: "app", ID: "i", Input: input(3), Label: says(t, "7")}, {App: "app", ID: "i", Input: input(3), Label: says(t, "7")}}
+		if all, err := t.Feedback(t.Context(), list); err != nil || all[0].Duplicate || !all[1].Duplicate || t.steps() != 4 {
+			t.Errorf("in one batch: %+v, %v, %v pieces learned", all, err, t.steps())
+		}
+
+		// What could not be stored is learned when it is sent again.
+		f = serving.Feedback{ID: "j", Input: input(4), Label: says(t, "7")}
+		t.store.is(errAway, 0)
+		if _, err := t.learn(f); !errors.Is(err, serving.ErrUnavailable) {
+			t.Errorf("while the store is away: %v", err)
+		}
+		t.store.is(nil, 0)
+		time.Sleep(time.Minute)
+		if l := t.must(f); l.Duplicate || t.steps() != 5 {
+			t.Errorf("when it is back: %+v, %v pieces learned", l, t.steps())
+		}
+	})
+}
+
 // A model that was late is looked for in the cache, or asked again; one that stays
 // silent is not judged, and holds nobody up for longer than the patience.
 func TestWhoWasLate(t *testing.T) {

@@ -77,8 +77,15 @@ func (j *Joiner) finish(ctx context.Context, app *serving.App, one *joined, l *s
 			j.log.Debug("cannot mark a record; the states remember it for a while", "err", err)
 		}
 	}
+	if one.mark != nil {
+		if err := j.recorder.store.PutRecords(ctx, []*serving.Record{one.mark}); err != nil {
+			j.log.Debug("cannot keep a feedback_id; the states remember it for a while", "err", err)
+		}
+	}
 	if one.feedback.Label != nil {
-		l.Forwarded = j.predictor.Forward(app.Name, &one.feedback)
+		own := one.feedback
+		own.QueryID = one.query()
+		l.Forwarded = j.predictor.Forward(app.Name, &own)
 	}
 	j.metrics.learned(app.Name, &one.feedback)
 }
@@ -86,7 +93,7 @@ func (j *Joiner) finish(ctx context.Context, app *serving.App, one *joined, l *s
 // learned says what became of a piece.
 func (one *joined) learned(r *state.Result) serving.Learned {
 	l := serving.Learned{
-		QueryID: one.feedback.QueryID, Joined: one.source, Duplicate: r.Duplicate, Trained: r.Trained, Loss: one.feedback.Loss,
+		QueryID: one.query(), Joined: one.source, Duplicate: r.Duplicate, Trained: r.Trained, Loss: one.feedback.Loss,
 	}
 	for _, o := range one.feedback.Outcomes {
 		l.Models = append(l.Models, serving.LearnedModel{ModelID: o.ModelID, Loss: o.Loss, Judged: o.Judged})

@@ -141,10 +141,12 @@ def test_feedback(gateway, client):
     assert (got.query_id, got.joined, got.duplicate, got.loss, got.trained) == (7, "record", False, 0, [{}])
     client.feedback("app", False, input=b"a")
     client.feedback("app", reward=0.5, query_id=7)
+    client.feedback("app", 1, input=[2], feedback_id="f")
     assert gateway.bodies() == [
         {"label": 0, "query_id": 7, "uid": "ann", "context": "shoes"},
         {"label": False, "input": "YQ=="},
         {"reward": 0.5, "query_id": 7},
+        {"label": 1, "input": [2], "feedback_id": "f"},
     ]
     assert {(h.path, h.headers["Accept"]) for h in gateway.heard} == {("/app/update", "application/json")}
 
@@ -204,6 +206,8 @@ def test_only_feedback_to_an_answer_is_repeated(gateway, client, trouble):
     gateway.say(trouble)
     assert client.feedback("app", 0, query_id=7, input=[1]).joined == "record"
     gateway.say(trouble)
+    assert client.feedback("app", 0, input=[1], feedback_id=1).joined == "record"
+    gateway.say(trouble)
     with pytest.raises(topsail.Unavailable):
         client.feedback("app", 0, input=[1])
     gateway.say(trouble)
@@ -211,7 +215,7 @@ def test_only_feedback_to_an_answer_is_repeated(gateway, client, trouble):
         client.feedback_batch("app", [{"query_id": 7, "label": 0}, {"input": [1], "label": 0}])
     gateway.say(trouble, (200, {"feedback": [LEARNED]}))
     assert len(client.feedback_batch("app", [{"query_id": 7, "label": 0}])) == 1
-    assert len(gateway.heard) == 6
+    assert len(gateway.heard) == 8
 
 
 def test_repeating_ends_with_the_time(gateway, client):

@@ -114,14 +114,15 @@ class Client(Nouns, ClipperNames):
         input: Any = None,
         user: str | int | None = None,
         context: str | int | None = None,
+        feedback_id: str | int | None = None,
         timeout: float | None = None,
     ) -> Learned:
         """Says what would have been right (`label`) or how good the answer was (`reward`, 0 to 1).
 
-        The answer meant is that with `query_id`, or the newest to this user's `input`. Only with a `query_id` is
-        feedback repeated that may have been heard.
+        The answer meant is that with `query_id`, or the newest to this user's `input`. Feedback of one `feedback_id`
+        counts once, however often it is sent. What may have been heard is repeated only with one of the two ids.
         """
-        item = {"label": label, "reward": reward, "query_id": query_id}
+        item = {"label": label, "reward": reward, "query_id": query_id, "feedback_id": feedback_id}
         item |= {"input": input, "user": user, "context": context}
         return self._send(client_requests.feedback(app, item), timeout)
 

@@ -92,10 +92,11 @@ class AsyncClient(AwaitedNouns):
         input: Any = None,
         user: str | int | None = None,
         context: str | int | None = None,
+        feedback_id: str | int | None = None,
         timeout: float | None = None,
     ) -> Learned:
         """See Client.feedback."""
-        about = {"query_id": query_id, "input": input, "user": user, "context": context}
+        about = {"query_id": query_id, "input": input, "user": user, "context": context, "feedback_id": feedback_id}
         return await self._run(timeout, self._client.feedback, app, label, reward=reward, **about)
 
     async def feedback_batch(

@@ -33,6 +33,7 @@ class Feedback(TypedDict, total=False):
     input: Any
     user: str | int
     context: str | int
+    feedback_id: str | int
 
 
 def predict(app: str, input: Any, options: Mapping[str, Any]) -> Request[Prediction]:
@@ -74,8 +75,8 @@ def _feedback(item: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _counts_once(entry: Mapping[str, Any]) -> bool:
-    """Feedback to one answer does, however often it comes. With an input it may be joined with another answer."""
-    return "query_id" in entry
+    """Feedback to one answer does, or of one id. With an input alone it may be joined with another answer."""
+    return "query_id" in entry or "feedback_id" in entry
 
 
 def _some(input: Any) -> Any:
