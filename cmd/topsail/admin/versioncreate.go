@@ -10,7 +10,6 @@ import (
 
 	"topsail/cmd/topsail/admin/screen"
 	"topsail/serving"
-	"topsail/web/api"
 )
 
 func createVersion() *cobra.Command {
@@ -119,13 +118,17 @@ func runFlags(c *cobra.Command) {
 	f.Int("gpus", 0, "on a cluster: GPUs that each replica has to itself")
 	f.Int("gpu-memory", 0, "with --gpus: MiB of each GPU at the least")
 	f.String("gpu-device", "", "with --gpus: which ones, such as nvidia/gpu/1g.10gb (default nvidia/gpu)")
-	f.StringArray("artifact", nil, "on a cluster: a file that nodes fetch, CHECKSUM@URL; may be said again")
+	f.String("gpu-runtime", "", "with --gpus: runtime of the docker driver (default nvidia)")
+	f.StringArray("artifact", nil, "on a cluster: a file that nodes fetch, [FOLDER=]CHECKSUM@URL; may be said again")
 	f.StringArray("secret", nil, "on a cluster: a variable from an item of the job's Nomad variable, NAME=ITEM; may be said again")
 	f.String("container-addr", "", "address of a container that already listens")
 	f.String("protocol", "", "v1: the command or image listens on the port that PORT says, and speaks version 1; by default v2")
 	f.Int("container-port", 0, "of an image of version 1 that listens on one port always: that port")
 	f.Int("connections", 0, "to a container of version 1, with a batch in flight on each; 0 is 1")
-	f.Int("batch-size", 0, "most inputs in a batch; 0 is no cap")
+	f.String("batch-strategy", "", "how batches are sized: aimd, quantile or fixed (default aimd)")
+	f.Int("batch-size", 0, "most inputs in a batch, 0 is no cap; for fixed, the size")
+	f.Duration("batch-delay", 0, "how long a batch may wait to fill, up to 1s")
+	f.Bool("batch-pad", false, "for fixed: fill smaller batches up to the size")
 	f.String("hosted-by", "", "the host whose replicas hold it, instead of some of its own; needs a bundle")
 	f.Int("host-memory", 0, "make it a host that holds other models in so many MiB")
 	if f.Lookup("bundle") == nil {
@@ -156,9 +159,8 @@ func (k *call) runMembers(command []string) (map[string]any, error) {
 	if f.Changed("label") {
 		body["labels"], _ = f.GetStringSlice("label")
 	}
-	if f.Changed("batch-size") {
-		size, _ := f.GetInt("batch-size")
-		body["batch"] = api.Batch{MaxSize: size}
+	if batch := k.batch(); len(batch) > 0 {
+		body["batch"] = batch
 	}
 	if f.Changed("min") || f.Changed("max") {
 		bounds, err := k.bounds()
@@ -192,6 +194,25 @@ func (k *call) runMembers(command []string) (map[string]any, error) {
 	return body, nil
 }
 
+// batch is what flags say of batches, and no more.
+func (k *call) batch() map[string]any {
+	f, batch := k.cmd.Flags(), map[string]any{}
+	if f.Changed("batch-strategy") {
+		batch["strategy"] = text(k.cmd, "batch-strategy")
+	}
+	if f.Changed("batch-size") {
+		batch["max_size"], _ = f.GetInt("batch-size")
+	}
+	if f.Changed("batch-delay") {
+		delay, _ := f.GetDuration("batch-delay")
+		batch["delay_micros"] = delay.Microseconds()
+	}
+	if f.Changed("batch-pad") {
+		batch["pad"] = k.flag("batch-pad")
+	}
+	return batch
+}
+
 // resources are those that flags ask for.
 func (k *call) resources() serving.Resources {
 	f := k.cmd.Flags()
@@ -201,7 +222,7 @@ func (k *call) resources() serving.Resources {
 	}
 	return serving.Resources{
 		CPU: number("cpu"), MemoryMB: number("memory"),
-		GPU: serving.GPU{Count: number("gpus"), MemoryMB: number("gpu-memory"), Device: text(k.cmd, "gpu-device")},
+		GPU: serving.GPU{Count: number("gpus"), MemoryMB: number("gpu-memory"), Device: text(k.cmd, "gpu-device"), Runtime: text(k.cmd, "gpu-runtime")},
 	}
 }
 
@@ -219,16 +240,20 @@ func (k *call) variables(flag string) (map[string]string, error) {
 	return variables, nil
 }
 
-// artifacts are the files that nodes are to fetch, as CHECKSUM@URL.
+// artifacts are the files that nodes are to fetch, as [FOLDER=]CHECKSUM@URL.
 func (k *call) artifacts() ([]serving.Artifact, error) {
 	given, _ := k.cmd.Flags().GetStringArray("artifact")
 	var list []serving.Artifact
 	for _, one := range given {
 		checksum, source, ok := strings.Cut(one, "@")
 		if !ok || source == "" {
-			return nil, misused("--artifact takes CHECKSUM@URL, such as sha256:…@https://models.example/weights.tar.gz")
+			return nil, misused("--artifact takes CHECKSUM@URL, such as sha256:…@https://models.example/weights.tar.gz, or FOLDER=CHECKSUM@URL")
 		}
-		list = append(list, serving.Artifact{Source: source, Checksum: checksum})
+		folder, sum, named := strings.Cut(checksum, "=")
+		if !named {
+			folder, sum = "", checksum
+		}
+		list = append(list, serving.Artifact{Source: source, Checksum: sum, Destination: folder})
 	}
 	return list, nil
 }
