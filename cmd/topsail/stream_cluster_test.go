@@ -1,7 +1,9 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,7 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"topsail/internal/redisstore"
 	"topsail/internal/servers"
+	"topsail/serving"
 	"topsail/stream"
 )
 
@@ -83,9 +87,28 @@ func (c *streamCluster) replica(name, version string) {
 		c.t.Fatal(err)
 	}
 	containers := fmt.Sprintf("127.0.0.1:%d", port)
-	c.topsail("sidecar", name, "--consul-announce", "--sidecar-replica", name, "--sidecar-containers-addr", containers,
-		"--sidecar-models", fmt.Sprintf(`[{"model": "sum", "version": %q, "input_type": "doubles", "batch": {"strategy": "aimd"}}]`, version))
+	model, err := json.Marshal([]*serving.Version{c.registered(version)})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.topsail("sidecar", name, "--consul-announce", "--sidecar-replica", name, "--sidecar-containers-addr", containers, "--sidecar-models", string(model))
 	c.run("container of "+name, []string{"TOPSAIL_SIDECAR=" + containers, "TOPSAIL_MODEL=sum", "TOPSAIL_VERSION=" + version, "TOPSAIL_REPLICA=" + name}, programs.gosum)
+}
+
+// registered is a version as the catalog has it: with the generation that its replicas
+// have to announce.
+func (c *streamCluster) registered(version string) *serving.Version {
+	c.t.Helper()
+	store, err := redisstore.Open(c.t.Context(), redisstore.Config{Addrs: []string{c.redis.Addr}, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer store.Close()
+	v := store.Catalog().Version(serving.ModelID{Model: "sum", Version: version})
+	if v == nil {
+		c.t.Fatalf("version %s is not registered", version)
+	}
+	return v
 }
 
 // seed writes the configuration of a version, and returns its file.
@@ -141,9 +164,9 @@ func TestStreamsOfACluster(t *testing.T) {
 	onBrokers(t, func(t *testing.T, b *streamBroker) {
 		c := newStreamCluster(t)
 		b.create(t, "in", "out", "dead")
+		file := c.seed(b, "1")
 		c.replica("r1", "1")
 		c.replica("r2", "1")
-		file := c.seed(b, "1")
 		c.stream("s1", file)
 		c.stream("s2", file)
 
@@ -181,8 +204,8 @@ func TestStreamsOfACluster(t *testing.T) {
 			}
 		})
 		meanwhile("the model is replaced", func() {
-			c.replica("r5", "2")
 			file = c.seed(b, "2")
+			c.replica("r5", "2")
 		})
 		until(t, "version 2", func() bool {
 			if err := b.write(t.Context(), asks("in", written, written+1)); err != nil {

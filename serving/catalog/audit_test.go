@@ -146,7 +146,7 @@ func TestAudit(t *testing.T) {
 	want := []string{
 		"update app a " + app(`[]`, "api") + " " + app(`["m"]`, "file"),
 		`delete key aaaaaaaaaa {"id":"aaaaaaaaaa","name":"ci","role":"deployer","created":"2023-11-14T22:13:20Z"} `,
-		`create model m  {"name":"m","current":"1","file_says":"1"}`,
+		`create model m  {"name":"m","current":"1"}`,
 		`create version m:1  {"model":"m","version":"1","input_type":"doubles","replicas":0,"batch":{},"container":{"env":{"":"(hidden)","TOKEN":"(hidden)"}},"origin":"file"}`,
 	}
 	if !reflect.DeepEqual(got, want) {

@@ -46,7 +46,7 @@ type merge struct {
 	*draft
 	file   *file
 	keep   bool // what is no longer in the file
-	yields bool // to what was made current since it was merged last
+	yields bool // to what was made current since it was merged last: the file of local mode
 	report Report
 }
 
@@ -129,10 +129,12 @@ func (m *merge) mergeCurrent() error {
 			return fmt.Errorf("the current version of model %q is to be %q, which does not exist", model, want.Version)
 		}
 		m.makeCurrent(want, m.yields && m.Models[model].FileSays == want.Version)
-		m.setFileSays(model, want.Version)
+		if m.yields {
+			m.setFileSays(model, want.Version)
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Models)) {
-		if _, said := names[name]; !said && !m.keep {
+		if _, said := names[name]; !said && m.yields {
 			m.setFileSays(name, "")
 		}
 		if old := m.base.Models[name]; old != nil && old.Current != "" && m.Models[name].Current == "" {
