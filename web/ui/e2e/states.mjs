@@ -12,7 +12,7 @@ export async function states() {
   mkdirSync(pictures, {recursive: true})
   const browser = await launch()
   try {
-    for (const scene of [stale, failing, signedOut, viewer, streams, hostile, keyboard, themes, narrow]) {
+    for (const scene of [stale, failing, signedOut, viewer, deployWithGPUs, streams, hostile, keyboard, themes, narrow]) {
       const mock = await start({secured: scene === signedOut || scene === viewer})
       try {
         await scene(browser, mock)
@@ -95,6 +95,54 @@ async function viewer(browser, {url, world}) {
   }
   assert.equal(await page.getByRole('link', {name: 'Keys'}).count(), 0)
   await context.close()
+}
+
+// A version is deployed to a cluster with all that the form offers, on a wide page and on a narrow one.
+async function deployWithGPUs(browser, {url, world}) {
+  for (const width of [1280, 390]) {
+    const {page, context, wrong} = await open(browser, url, {width})
+    await page.goto(url + '/ui/models/digits-svm')
+    await page.getByRole('button', {name: 'Deploy a version'}).click()
+    const form = page.getByRole('dialog')
+    await form.getByLabel('Version').fill(`gpu-${width}`)
+    await form.getByRole('textbox', {name: 'Command'}).fill('./serve')
+    await form.getByLabel('Replicas').selectOption('As many as demand needs')
+    await form.getByLabel('At most').fill('6')
+    for (const part of ['Batches', 'Environment, resources, labels', 'Driver, secrets, files']) await form.getByText(part).click()
+    await form.getByLabel('Strategy').selectOption('fixed')
+    await form.getByLabel('Size', {exact: true}).fill('8')
+    await form.getByLabel('Fill smaller batches').check()
+    await form.getByLabel('Delay').fill('2')
+    await form.getByLabel('GPUs').fill('2')
+    await form.getByLabel('GPU memory').fill('16000')
+    await form.getByLabel('Driver').selectOption('raw_exec')
+    await form.getByLabel('Secrets').fill('HF_TOKEN=item-of-hf')
+    await form.getByLabel('Files').fill('weights')
+    await form.getByRole('button', {name: 'Deploy'}).click()
+    await form.getByText('is not CHECKSUM@URL').waitFor()
+    await form.getByLabel('Files').fill('local/w=sha256:abc@https://models.example/w.tar.gz')
+    await page.screenshot({path: join(pictures, `state-deploy-${width}.png`)})
+    await page.setViewportSize({width, height: 2000}) // all of the form
+    await page.screenshot({path: join(pictures, `state-deploy-whole-${width}.png`)})
+    assert.deepEqual(await serious(page), [])
+    const tooWide = await form.evaluate((node) => node.scrollWidth - node.clientWidth)
+    assert.ok(tooWide <= 0, `the form is ${tooWide} px wider than its dialog`)
+    await form.getByRole('button', {name: 'Deploy'}).click()
+    await page.getByRole('heading', {level: 1, name: `digits-svm:gpu-${width}`}).waitFor()
+    const made = world.versions.get(`digits-svm:gpu-${width}`)
+    assert.deepEqual(made.scale, {min: 1, max: 6})
+    assert.deepEqual(made.batch, {strategy: 'fixed', max_size: 8, delay_micros: 2000, pad: true})
+    assert.deepEqual(made.resources, {gpu: {count: 2, memory_mb: 16000}})
+    assert.deepEqual(made.secrets, {HF_TOKEN: 'item-of-hf'})
+    const facts = page.getByRole('region', {name: 'What it is'})
+    for (const fact of ['fixed, 8 each, waits up to 2 ms', '2 GPUs with 16,000 MB', 'HF_TOKEN', 'w.tar.gz in local/w']) {
+      await facts.getByText(fact).waitFor()
+    }
+    assert.equal(await page.getByText('item-of-hf').count(), 0, 'a page does not say where a secret is')
+    await page.screenshot({path: join(pictures, `state-deployed-${width}.png`)})
+    assert.deepEqual(wrong, [])
+    await context.close()
+  }
 }
 
 // A stream is suspended by one person, and resumed and forgotten by another, whose page sees each change by itself.

@@ -53,6 +53,43 @@ describe('drafts', () => {
       host: {memory_mb: 512},
       command: ['python3', '-m', 'topsail', 'host'],
     })
+    const trained = {...blankVersion, from: 'bundle' as const, bundle: 'sha256:a'}
+    expect(
+      versionOf({
+        ...trained,
+        scaled: true,
+        min: 0,
+        strategy: 'fixed',
+        batchSize: 8,
+        batchDelayMs: 1.5,
+        pad: true,
+        gpus: 2,
+        gpuMemory: 16000,
+        gpuDevice: 'nvidia/gpu/1g.10gb',
+        driver: 'docker',
+        secrets: 'HF_TOKEN=hf',
+        artifacts: 'local/w=sha256:b@https://h/w?a=b@c\n\nsha512:c@https://h/x',
+      }),
+    ).toEqual({
+      version: '1',
+      input_type: 'doubles',
+      bundle: 'sha256:a',
+      scale: {min: 0, max: 4},
+      batch: {strategy: 'fixed', max_size: 8, delay_micros: 1500, pad: true},
+      resources: {gpu: {count: 2, memory_mb: 16000, device: 'nvidia/gpu/1g.10gb'}},
+      driver: 'docker',
+      secrets: {HF_TOKEN: 'hf'},
+      artifacts: [
+        {source: 'https://h/w?a=b@c', checksum: 'sha256:b', destination: 'local/w'},
+        {source: 'https://h/x', checksum: 'sha512:c'},
+      ],
+    })
+    const plain = {version: '1', replicas: 1, input_type: 'doubles', bundle: 'sha256:a'}
+    expect(versionOf({...trained, pad: true, gpuMemory: 5})).toEqual({...plain}) // of fixed batches, of GPUs
+    expect(versionOf({...blankVersion, command: './m', driver: 'docker'})).not.toHaveProperty('driver') // it needs an image
+    expect(versionOf({...blankVersion, from: 'image', image: 'i', driver: 'exec'})).toMatchObject({driver: 'docker', image: 'i'})
+    expect(() => versionOf({...trained, strategy: 'fixed'})).toThrow('size')
+    expect(() => versionOf({...trained, artifacts: 'https://h/w'})).toThrow('CHECKSUM@URL')
     expect(() => versionOf(blankVersion)).toThrow('command')
     expect(() => versionOf({...blankVersion, from: 'bundle'})).toThrow('bundle')
   })

@@ -2,6 +2,7 @@ import type {InputType, Version} from '../api/types'
 import {settings, split} from './command'
 
 export type From = 'bundle' | 'command' | 'image' | 'host'
+export type Strategy = NonNullable<NonNullable<Version['batch']>['strategy']>
 
 // Draft is a version while it is being described.
 export interface Draft {
@@ -10,7 +11,14 @@ export interface Draft {
   from: From
   inputType: InputType | ''
   inputLength: number | null
+  scaled: boolean // whether their number follows demand, from min to max
   replicas: number
+  min: number
+  max: number
+  strategy: Strategy
+  batchSize: number | null
+  batchDelayMs: number | null
+  pad: boolean // of batches that are fixed
   labels: string
   bundle: string
   hostedBy: string // the model whose replicas hold it; empty: replicas of its own
@@ -22,6 +30,12 @@ export interface Draft {
   hostMemory: number // of a host's container with all that it holds, in MB
   cpu: number | null
   memory: number | null
+  gpus: number | null
+  gpuMemory: number | null // of each, in MB
+  gpuDevice: string
+  driver: NonNullable<Version['driver']>
+  secrets: string // NAME=ITEM on each line
+  artifacts: string // [FOLDER=]CHECKSUM@URL on each line
 }
 
 export const blank: Draft = {
@@ -30,7 +44,14 @@ export const blank: Draft = {
   from: 'command',
   inputType: 'doubles',
   inputLength: null,
+  scaled: false,
   replicas: 1,
+  min: 1,
+  max: 4,
+  strategy: '',
+  batchSize: null,
+  batchDelayMs: null,
+  pad: false,
   labels: '',
   bundle: '',
   hostedBy: '',
@@ -42,27 +63,27 @@ export const blank: Draft = {
   hostMemory: 512,
   cpu: null,
   memory: null,
+  gpus: null,
+  gpuMemory: null,
+  gpuDevice: '',
+  driver: '',
+  secrets: '',
+  artifacts: '',
 }
 
 // versionOf is what the draft describes. It throws where something cannot be read.
 export function versionOf(draft: Draft): Version {
-  const env = settings(draft.env)
-  const labels = draft.labels
-    .split(',')
-    .map((label) => label.trim())
-    .filter(Boolean)
-  const resources = {...(draft.cpu && {cpu: draft.cpu}), ...(draft.memory && {memory_mb: draft.memory})}
+  const host = draft.from === 'host'
   const hosted = draft.from === 'bundle' && draft.hostedBy !== ''
   return {
     version: draft.version.trim(),
-    ...(draft.description.trim() && {description: draft.description.trim()}),
-    ...(!hosted && {replicas: draft.replicas}),
-    ...(draft.from !== 'host' && draft.inputType && {input_type: draft.inputType}),
-    ...(draft.from !== 'host' && draft.inputLength && {input_length: draft.inputLength}),
-    ...(labels.length > 0 && {labels}),
+    ...said({
+      description: draft.description.trim(),
+      labels: lines(draft.labels, ','),
+    }),
+    ...(!host && said({input_type: draft.inputType, input_length: draft.inputLength, batch: batch(draft)})),
     ...source(draft),
-    ...(!hosted && Object.keys(env).length > 0 && {env}),
-    ...(!hosted && Object.keys(resources).length > 0 && {resources}),
+    ...(!hosted && {...(!draft.scaled && {replicas: draft.replicas}), ...said({env: settings(draft.env), ...run(draft)})}),
   }
 }
 
@@ -74,13 +95,70 @@ function source(draft: Draft): Partial<Version> {
     case 'host':
       return {host: {memory_mb: draft.hostMemory}, command: split(draft.hostCommand)}
     case 'image':
-      return {driver: 'docker', image: draft.image.trim(), ...(draft.command.trim() && {command: split(draft.command)})}
+      return {image: draft.image.trim(), ...(draft.command.trim() && {command: split(draft.command)})}
     default: {
       const command = split(draft.command)
       if (command.length === 0) throw new Error('Write the command that serves the model.')
       return {command, ...(draft.dir.trim() && {dir: draft.dir.trim()})}
     }
   }
+}
+
+// run is how its replicas run.
+function run(draft: Draft) {
+  const gpu = draft.gpus ? said({count: draft.gpus, memory_mb: draft.gpuMemory, device: draft.gpuDevice.trim()}) : {}
+  return {
+    scale: draft.scaled && {min: draft.min, max: draft.max},
+    resources: said({cpu: draft.cpu, memory_mb: draft.memory, gpu}),
+    driver: driver(draft),
+    secrets: settings(draft.secrets),
+    artifacts: lines(draft.artifacts, '\n').map(artifact),
+  }
+}
+
+// drivers are those that run what the draft is made from.
+export function drivers(from: From): NonNullable<Version['driver']>[] {
+  if (from === 'image') return ['docker']
+  return from === 'bundle' ? ['raw_exec', 'exec', 'docker'] : ['raw_exec', 'exec']
+}
+
+function driver(draft: Draft): Version['driver'] {
+  if (draft.from === 'image') return 'docker'
+  return draft.driver && drivers(draft.from).includes(draft.driver) ? draft.driver : ''
+}
+
+function batch({strategy, batchSize, batchDelayMs, pad}: Draft) {
+  if (strategy === 'fixed' && !batchSize) throw new Error('Say the size of batches that are fixed.')
+  return said({
+    strategy,
+    max_size: batchSize,
+    delay_micros: batchDelayMs && Math.round(batchDelayMs * 1000),
+    pad: strategy === 'fixed' && pad,
+  })
+}
+
+// artifact reads [FOLDER=]CHECKSUM@URL.
+function artifact(line: string) {
+  const found = /^(?:([^=@]+)=)?(sha(?:256|512):[^=@]+)@(\S+)$/.exec(line)
+  if (!found)
+    throw new Error(`"${line}" is not CHECKSUM@URL, such as sha256:…@https://models.example/weights.tar.gz. Write one on each line.`)
+  const [, destination, checksum = '', source = ''] = found
+  return {source, checksum, ...(destination && {destination})}
+}
+
+function lines(text: string, separator: string): string[] {
+  return text
+    .split(separator)
+    .map((line) => line.trim())
+    .filter(Boolean)
+}
+
+type Said<T> = {[name in keyof T]?: Exclude<T[name], '' | 0 | false | null>}
+
+// said leaves out what is empty.
+function said<T extends object>(members: T): Said<T> {
+  const full = Object.entries(members).filter(([, value]) => (typeof value === 'object' && value ? Object.keys(value).length > 0 : value))
+  return Object.fromEntries(full) as Said<T>
 }
 
 // nextVersion goes on counting, or begins.
