@@ -186,6 +186,7 @@ func TestSpecHash(t *testing.T) {
 		"labels":   func(s *Spec) { s.Version.Labels = []string{"x"} },
 		"words":    func(s *Spec) { s.Version.Description = "x" },
 		"origin":   func(s *Spec) { s.Version.Origin = serving.FromFile },
+		"deployed": func(s *Spec) { s.Version.Deployed = &serving.Deployed{By: "ann", Commit: "c1"} },
 		"defaults": func(s *Spec) { s.Settings = s.Settings.defaults() },
 	} {
 		if got := specOf(render1(t, change)); got != spec {

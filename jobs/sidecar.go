@@ -85,7 +85,7 @@ var meshTLS = TLS{
 func sidecarModels(v *serving.Version) (string, error) {
 	c := v.Container
 	known := *v
-	known.Description, known.Replicas, known.Scale, known.Pin, known.Labels, known.Origin = "", 0, nil, nil, nil, ""
+	known.Description, known.Replicas, known.Scale, known.Pin, known.Labels, known.Origin, known.Deployed = "", 0, nil, nil, nil, "", nil
 	known.Resources, known.Stages = serving.Resources{}, nil
 	known.Container = serving.ContainerSpec{Addr: c.Addr, Protocol: c.Protocol, Connections: c.Connections}
 	text, err := json.Marshal([]serving.Version{known})

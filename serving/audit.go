@@ -7,9 +7,13 @@ import (
 
 // Author is who changes something.
 type Author struct {
-	Who  string // the name of a key; "local" where there are no keys; "file" or "scheduler" for those
-	From string // address of the client; empty for ourselves
+	Who    string // the name of a key; "local" where there are no keys; ByFile or "scheduler" for those
+	From   string // address of the client; empty for ourselves
+	Client string // program that asks, as it names itself; empty for ourselves
 }
+
+// ByFile is who changes what the configuration file changes.
+const ByFile = "file"
 
 // AuditEntry is one change of one object.
 type AuditEntry struct {

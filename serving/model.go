@@ -40,6 +40,7 @@ type Version struct {
 	HostedBy    string        `json:"hosted_by,omitempty"` // the model whose replicas hold this version, instead of some of its own
 	Prepared    bool          `json:"prepared,omitempty"`  // a container manager of Clipper's made it ahead of its registration, which completes it
 	Origin      Origin        `json:"origin"`
+	Deployed    *Deployed     `json:"deployed,omitempty"` // belongs to the generation; the catalog's to give, but for the commit. nil: not known
 }
 
 // BatchSpec is how a sidecar sizes the batches of a model version.
@@ -141,7 +142,7 @@ func (v *Version) Check() error {
 	if c.Connections < 0 || c.Connections > 256 {
 		wrong("connections must be between 1 and 256")
 	}
-	for _, err := range append([]error{checkDescription(v.Description), v.Scale.check(), v.Pin.check(), v.Resources.check(), c.checkCluster()}, append(v.stageProblems(), v.hostProblems()...)...) {
+	for _, err := range append([]error{checkDescription(v.Description), v.Scale.check(), v.Pin.check(), v.Deployed.Check(), v.Resources.check(), c.checkCluster()}, append(v.stageProblems(), v.hostProblems()...)...) {
 		if err != nil {
 			wrong("%w", err)
 		}

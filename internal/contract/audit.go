@@ -49,6 +49,7 @@ func Audit(t *testing.T, open func(t *testing.T) (another, reopen func() AuditSt
 		{"what is no cursor", audits.cursors},
 		{"an ended context", audits.endedContext},
 		{"a restart", audits.restart},
+		{"who deployed a version", audits.deployed},
 		{"concurrent writers", audits.concurrentWriters},
 		{"the oldest go", audits.bounded},
 	}
@@ -175,6 +176,27 @@ func (s audits) objects() {
 	s.wantObject(updates[2].Before, cats[1].Apps["a"])
 	s.wantObject(updates[2].After, cats[2].Apps["a"])
 	s.wantObject(updates[0].Before, cats[8].Apps["a"])
+}
+
+// deployed has a version say who deployed it, also after a restart.
+func (s audits) deployed() {
+	by := serving.Author{Who: "anna", From: "10.0.0.7", Client: "curl/8"}
+	v := version("m", "1")
+	v.Deployed = &serving.Deployed{By: "another", Commit: "c1"}
+	d := s.apply(catalog.Signed{Change: catalog.PutVersion{Version: v}, By: by}).Version(v.ModelID).Deployed
+	if d == nil || time.Since(d.At) > time.Minute || *d != (serving.Deployed{By: "anna", At: d.At, Client: "curl/8", Commit: "c1"}) {
+		s.Fatalf("it is deployed by %+v", d)
+	}
+	cat, err := s.reopen().Apply(s.Context(), catalog.PutVersion{Version: version("m", "2")}, 0)
+	if err != nil {
+		s.Fatal(err)
+	}
+	if got := cat.Version(v.ModelID).Deployed; got == nil || *got != *d {
+		s.Errorf("after a restart it is deployed by %+v, want %+v", got, d)
+	}
+	if got := cat.Version(id("m", "2")).Deployed; got != nil {
+		s.Errorf("what is not signed is deployed by %+v", got)
+	}
 }
 
 // wantObject compares an object as it is stored.

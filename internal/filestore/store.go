@@ -80,15 +80,12 @@ func (s *Store) Apply(ctx context.Context, change catalog.Change, ifRevision uin
 	})
 }
 
-// byFile signs what the configuration file changes.
-const byFile = "file"
-
 // MergeFile merges the objects of the configuration file as one change; see
 // catalog.Merge for the rules. The report is for the log. In the audit log, the change
 // is by "file".
 func (s *Store) MergeFile(ctx context.Context, apps []serving.App, versions []serving.Version, current map[string]string) (catalog.Report, error) {
 	var report catalog.Report
-	_, err := s.write(ctx, serving.Author{Who: byFile}, func(cat *serving.Catalog) (next *serving.Catalog, err error) {
+	_, err := s.write(ctx, serving.Author{Who: serving.ByFile}, func(cat *serving.Catalog) (next *serving.Catalog, err error) {
 		next, report, err = catalog.Merge(cat, apps, versions, current)
 		return next, err
 	})

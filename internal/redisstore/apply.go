@@ -48,18 +48,15 @@ func leader(change catalog.Change) serving.Author {
 	return cmp.Or(catalog.Author(change), serving.Author{Who: byScheduler})
 }
 
-// Who signs what no person does.
-const (
-	byFile      = "file"
-	byScheduler = "scheduler"
-)
+// byScheduler signs what no person does.
+const byScheduler = "scheduler"
 
 // MergeFile merges the objects of the configuration file as one change; see
 // catalog.Merge for the rules. The report is for the log. In the audit log, the change
 // is by "file".
 func (s *Store) MergeFile(ctx context.Context, apps []serving.App, versions []serving.Version, current map[string]string) (catalog.Report, error) {
 	var report catalog.Report
-	_, err := s.write(ctx, serving.Author{Who: byFile}, unfenced, func(cat *serving.Catalog) (next *serving.Catalog, err error) {
+	_, err := s.write(ctx, serving.Author{Who: serving.ByFile}, unfenced, func(cat *serving.Catalog) (next *serving.Catalog, err error) {
 		next, report, err = catalog.Merge(cat, apps, versions, current)
 		return next, err
 	})

@@ -131,8 +131,8 @@ func (c Renew) apply(d *draft) error {
 		return nil
 	}
 	v := *old
-	v.Generation = serving.NewGeneration()
-	d.changeModel(v.Model).Versions[v.Version] = &v
+	v.Deployed = nil // no commit has what was edited
+	d.putGeneration(&v)
 	return nil
 }
 

@@ -3,6 +3,7 @@ package catalog
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"topsail/serving"
 )
@@ -12,6 +13,7 @@ import (
 type draft struct {
 	serving.Catalog
 	base    *serving.Catalog
+	by      serving.Author // who signed the change; zero: it is not signed
 	changed bool
 }
 
@@ -101,9 +103,23 @@ func (d *draft) changeModel(name string) *serving.Model {
 // a generation of its own if what it answers may be something else than before.
 func (d *draft) putVersion(v *serving.Version) {
 	if old := d.Version(v.ModelID); old != nil && len(Redefined(old, v)) == 0 {
-		v.Generation = old.Generation
+		v.Generation, v.Deployed = old.Generation, old.Deployed
+		d.changeModel(v.Model).Versions[v.Version] = v
 	} else {
-		v.Generation = serving.NewGeneration()
+		d.putGeneration(v)
+	}
+}
+
+// putGeneration puts a version as a new generation, which the change's author deploys. Of
+// what the version says of that itself only the commit counts.
+func (d *draft) putGeneration(v *serving.Version) {
+	commit := ""
+	if v.Deployed != nil {
+		commit = v.Deployed.Commit
+	}
+	v.Generation, v.Deployed = serving.NewGeneration(), nil
+	if d.by != (serving.Author{}) {
+		v.Deployed = &serving.Deployed{By: d.by.Who, At: time.Now().UTC().Truncate(time.Millisecond), Client: d.by.Client, Commit: commit}
 	}
 	d.changeModel(v.Model).Versions[v.Version] = v
 }

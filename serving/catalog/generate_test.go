@@ -31,7 +31,7 @@ func id(model, version string) serving.ModelID {
 	return serving.ModelID{Model: model, Version: version}
 }
 
-// encode is all of a catalog or object but generations, to compare it.
+// encode is all of a catalog or object but generations and who deployed them, to compare it.
 func encode(t rapid.TB, v any) string {
 	t.Helper()
 	b, err := json.Marshal(v)
@@ -41,7 +41,7 @@ func encode(t rapid.TB, v any) string {
 	return generations.ReplaceAllString(string(b), "")
 }
 
-var generations = regexp.MustCompile(`"generation":"[a-z2-7]{12}",`)
+var generations = regexp.MustCompile(`"generation":"[a-z2-7]{12}",|,"deployed":\{[^}]*\}`)
 
 // Few names, so that changes meet.
 var (
@@ -75,6 +75,7 @@ func drawVersion(t *rapid.T) serving.Version {
 	v.InputType = inputTypes.Draw(t, "input type")
 	v.Description = rapid.SampledFrom([]string{"", "", "", "a forest"}).Draw(t, "description")
 	v.Labels = rapid.SampledFrom([][]string{nil, {}, {"x"}}).Draw(t, "labels")
+	v.Deployed = rapid.SampledFrom([]*serving.Deployed{nil, {By: "liar", Commit: "c1"}, {Commit: "c2"}}).Draw(t, "deployed")
 	v.Prepared = rapid.IntRange(0, 3).Draw(t, "prepared") == 0
 	v.Container.Env = rapid.SampledFrom([]map[string]string{nil, nil, nil, {"TOKEN": "s3cret-1"}, {"TOKEN": "s3cret-2", "K": ""}}).Draw(t, "env")
 	if rapid.IntRange(0, 5).Draw(t, "bundle") == 0 {

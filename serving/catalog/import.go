@@ -13,7 +13,7 @@ type Import struct {
 }
 
 func (c Import) apply(d *draft) error {
-	next, report, err := merged(d.base, c, false)
+	next, report, err := merged(d.base, d.by, c, false)
 	if err != nil {
 		return err
 	}

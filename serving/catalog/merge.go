@@ -30,7 +30,7 @@ import (
 // The file as a whole must be right: an object that is listed twice or breaks a
 // rule of serving fails the merge with ErrInvalid, and nothing is merged.
 func Merge(cat *serving.Catalog, apps []serving.App, versions []serving.Version, current map[string]string) (*serving.Catalog, Report, error) {
-	d, report, err := merged(cat, Import{Apps: apps, Versions: versions, Current: current, Replace: true}, true)
+	d, report, err := merged(cat, serving.Author{Who: serving.ByFile}, Import{Apps: apps, Versions: versions, Current: current, Replace: true}, true)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -50,12 +50,13 @@ type merge struct {
 	report Report
 }
 
-func merged(cat *serving.Catalog, c Import, yields bool) (*draft, Report, error) {
+func merged(cat *serving.Catalog, by serving.Author, c Import, yields bool) (*draft, Report, error) {
 	f, err := readFile(c.Apps, c.Versions, c.Current)
 	if err != nil {
 		return nil, nil, invalid(err)
 	}
 	m := merge{draft: newDraft(cat), file: f, keep: c.Keep, yields: yields}
+	m.by = by
 	if err := m.checkVersions(c.Replace); err != nil {
 		return nil, nil, err
 	}

@@ -337,3 +337,28 @@ func sentences(report catalog.Report) string {
 	}
 	return strings.Join(lines, "\n")
 }
+
+// TestDeployedByTheFile has a version of the file say so, and nothing more of those that stay.
+func TestDeployedByTheFile(t *testing.T) {
+	merge := func(cat *serving.Catalog, v serving.Version) *serving.Catalog {
+		next, _, err := catalog.Merge(cat, nil, []serving.Version{v}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return next
+	}
+	v := version("m", "1")
+	cat := merge(&serving.Catalog{}, v)
+	d := cat.Version(v.ModelID).Deployed
+	if d == nil || d.By != serving.ByFile || d.Client != "" || time.Since(d.At) > time.Minute {
+		t.Fatalf("it is deployed by %+v", d)
+	}
+	v.Replicas = 3
+	if cat = merge(cat, v); cat.Version(v.ModelID).Deployed != d {
+		t.Errorf("with more replicas it is deployed by %+v", cat.Version(v.ModelID).Deployed)
+	}
+	renewed, err := catalog.Apply(cat, catalog.Signed{Change: catalog.Renew{Old: cat.Version(v.ModelID).Definition()}, By: serving.Author{Who: "watch"}}, 0)
+	if err != nil || renewed.Version(v.ModelID).Deployed.By != "watch" {
+		t.Errorf("renewed it is deployed by %+v: %v", renewed.Version(v.ModelID).Deployed, err)
+	}
+}

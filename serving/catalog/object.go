@@ -39,8 +39,8 @@ func roundTrip[T any](v T) (*T, error) {
 	return own, json.Unmarshal(b, own)
 }
 
-// sameApp and sameVersion compare what was asked for: who made them does not count, and
-// the generation is the catalog's.
+// sameApp and sameVersion compare what was asked for: who made them does not count, nor
+// when and of which commit, and the generation is the catalog's.
 func sameApp(a, b *serving.App) bool {
 	x := *a
 	x.Origin = b.Origin
@@ -49,6 +49,6 @@ func sameApp(a, b *serving.App) bool {
 
 func sameVersion(a, b *serving.Version) bool {
 	x := *a
-	x.Origin, x.Generation = b.Origin, b.Generation
+	x.Origin, x.Generation, x.Deployed = b.Origin, b.Generation, b.Deployed
 	return reflect.DeepEqual(&x, b)
 }

@@ -57,7 +57,7 @@ func withoutPlaces(name string) string {
 // differing are the fields in which two versions differ of what was asked for, by name.
 func differing(old, v *serving.Version) []Field {
 	own, c := *v, comparison{}
-	own.Origin, own.Generation = old.Origin, old.Generation
+	own.Origin, own.Generation, own.Deployed = old.Origin, old.Generation, old.Deployed
 	v = &own
 	c.compare("", tree(old), tree(v), tree(Redact(old)), tree(Redact(v)))
 	slices.SortFunc(c.fields, func(a, b Field) int { return strings.Compare(a.Name, b.Name) })

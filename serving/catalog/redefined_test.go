@@ -52,13 +52,27 @@ func checkGeneration(t *rapid.T, old, v *serving.Version, belongs map[string]str
 		t.Fatalf("generation %s of %v comes again", v.Generation, v.ModelID)
 	}
 	belongs[v.Generation] = answers
+	checkDeployed(t, old, v)
+}
+
+// checkDeployed holds that a version says where it comes from as long as its generation
+// stays, and that nobody says of themselves who they are.
+func checkDeployed(t *rapid.T, old, v *serving.Version) {
+	switch d := v.Deployed; {
+	case old != nil && old.Generation == v.Generation:
+		if !reflect.DeepEqual(d, old.Deployed) {
+			t.Fatalf("%v was deployed by %+v, and of the same generation by %+v", v.ModelID, old.Deployed, d)
+		}
+	case d != nil && (d.By != "anna" && d.By != serving.ByFile || time.Since(d.At) > time.Minute || d.At.Location() != time.UTC):
+		t.Fatalf("%v is deployed by %+v", v.ModelID, d)
+	}
 }
 
 // answersOf is what the answers of a version may depend on. It spells out what Redefined
 // leaves aside.
 func answersOf(t *rapid.T, v *serving.Version) string {
 	own := *v
-	own.Generation, own.Origin, own.Prepared, own.Description, own.Labels = "", "", false, "", nil
+	own.Generation, own.Origin, own.Deployed, own.Prepared, own.Description, own.Labels = "", "", nil, false, "", nil
 	own.Replicas, own.Scale, own.Pin, own.Batch, own.Resources = 0, nil, nil, serving.BatchSpec{}, serving.Resources{}
 	own.Container.BundleURL, own.Container.Connections, own.Container.Watch = "", 0, nil
 	own.Stages = append(serving.Pipeline(nil), v.Stages...)
@@ -85,6 +99,7 @@ func TestRedefined(t *testing.T) {
 		{"nothing", func(*serving.Version) {}, nil},
 		{"how many and how fast", func(v *serving.Version) {
 			v.Replicas, v.Scale, v.Pin, v.Labels, v.Description = 3, &serving.ScaleSpec{Max: 3}, &serving.Pin{}, []string{"x"}, "y"
+			v.Deployed = &serving.Deployed{By: "anna", Commit: "c1"}
 			v.Batch, v.Resources = serving.BatchSpec{Delay: time.Millisecond}, serving.Resources{CPU: 1}
 			v.Container.Watch, v.Container.Connections = []string{"b"}, 2
 			v.Stages = serving.Pipeline{{Name: "a", Code: "m:A", Workers: 2, CPUs: []int{1}, Batch: serving.StageBatch{Strategy: "aimd"}, Idempotent: true}}

@@ -40,7 +40,7 @@ func Apply(ctx context.Context, cfg *config.Config, replace bool, log *slog.Logg
 	change := catalog.Import{Current: cfg.Current, Replace: replace, Report: &report}
 	change.Apps, change.Versions = cfg.Objects()
 	return operate(ctx, cfg, log, func(ctx context.Context, store *redisstore.Store) (catalog.Report, error) {
-		_, err := store.Apply(ctx, catalog.Signed{Change: change, By: serving.Author{Who: "file"}}, 0)
+		_, err := store.Apply(ctx, catalog.Signed{Change: change, By: serving.Author{Who: serving.ByFile}}, 0)
 		return report, err
 	})
 }

@@ -55,7 +55,7 @@ func written(t rapid.TB, cat *serving.Catalog) string {
 		b.WriteString(m.Name + " " + m.Current + "\n")
 		for _, number := range keys(m.Versions) {
 			v := *m.Versions[number]
-			v.Origin, v.Pin, v.Generation = serving.FromFile, nil, ""
+			v.Origin, v.Pin, v.Generation, v.Deployed = serving.FromFile, nil, "", nil
 			if err := e.Encode(v); err != nil {
 				t.Fatal(err)
 			}

@@ -190,7 +190,7 @@ func (f *fleet) replaced(next *member) {
 // are and what they are called does not matter to it.
 func sameReplica(a, b *serving.Version) bool {
 	x, y := *a, *b
-	x.Description, x.Labels, x.Origin, x.Prepared = y.Description, y.Labels, y.Origin, y.Prepared
+	x.Description, x.Labels, x.Origin, x.Deployed, x.Prepared = y.Description, y.Labels, y.Origin, y.Deployed, y.Prepared
 	x.Replicas, x.Scale, x.Pin = y.Replicas, y.Scale, y.Pin
 	return reflect.DeepEqual(x, y)
 }
