@@ -46,7 +46,7 @@ func plainCatalog(t *testing.T, text []byte) string {
 		doc.Apps[i].Origin = ""
 	}
 	for i := range doc.Versions {
-		doc.Versions[i].Origin, doc.Versions[i].Generation = "", ""
+		doc.Versions[i].Origin, doc.Versions[i].Generation, doc.Versions[i].Deployed = "", "", nil
 		if b := doc.Versions[i].Batch; b == nil {
 			doc.Versions[i].Batch = &Batch{Strategy: "aimd"}
 		}

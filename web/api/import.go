@@ -51,6 +51,13 @@ func (a *api) applyCatalog(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	deployed, err := ofCommit(r)
+	if err != nil {
+		return err
+	}
+	for _, v := range in.versions {
+		v.Deployed = deployed
+	}
 	var report catalog.Report
 	plan := func(cat *serving.Catalog) ([]catalog.Change, error) { return a.bringIn(r.Context(), cat, in, &report) }
 	before := a.Store.Catalog()

@@ -70,7 +70,7 @@ func (a *api) modelRoutes() []route {
 func (a *api) versionRoutes() []route {
 	return []route{
 		{"GET /models/{model}/versions", serving.RoleViewer, a.listVersions, false, ""},
-		{"POST /models/{model}/versions", serving.RoleDeployer, a.createVersion, true, dryRun + " keep_current replace"},
+		{"POST /models/{model}/versions", serving.RoleDeployer, a.createVersion, true, dryRun + " keep_current replace commit"},
 		{"GET /models/{model}/versions/{version}", serving.RoleViewer, a.getVersion, false, ""},
 		{"DELETE /models/{model}/versions/{version}", serving.RoleDeployer, a.deleteVersion, false, dryRun},
 		{"PUT /models/{model}/versions/{version}/scale", serving.RoleOperator, a.setScale, false, dryRun},
@@ -105,7 +105,7 @@ func (a *api) streamRoutes() []route {
 func (a *api) accessRoutes() []route {
 	return []route{
 		{"GET /catalog", serving.RoleViewer, a.exportCatalog, false, ""},
-		{"POST /catalog", serving.RoleDeployer, a.applyCatalog, true, dryRun},
+		{"POST /catalog", serving.RoleDeployer, a.applyCatalog, true, dryRun + " commit"},
 		{"GET /usage", serving.RoleViewer, a.listUsage, false, ""},
 		{"GET /audit", serving.RoleAdmin, a.listAudit, false, ""},
 		{"GET /keys", serving.RoleAdmin, a.listKeys, false, ""},

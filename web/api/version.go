@@ -45,12 +45,13 @@ type Version struct {
 	Prepared      bool               `json:"prepared,omitempty"`
 
 	// What follows is shown, and not taken.
-	Origin     serving.Origin `json:"origin,omitempty"`
-	Generation string         `json:"generation,omitempty"`
-	Current    bool           `json:"current"`
-	Serving    bool           `json:"serving"`
-	UsedBy     []string       `json:"used_by,omitzero"`
-	Example    string         `json:"example,omitempty"`
+	Origin     serving.Origin    `json:"origin,omitempty"`
+	Generation string            `json:"generation,omitempty"`
+	Deployed   *serving.Deployed `json:"deployed,omitempty"`
+	Current    bool              `json:"current"`
+	Serving    bool              `json:"serving"`
+	UsedBy     []string          `json:"used_by,omitzero"`
+	Example    string            `json:"example,omitempty"`
 }
 
 // Scale is how many replicas of a version there may be.
@@ -103,7 +104,7 @@ func (v view) asItIs(version *serving.Version) Version {
 		Labels: version.Labels, Replicas: &version.Replicas, Scale: scaleOf(version.Scale), Pin: (*Pin)(version.Pin), Resources: version.Resources,
 		Bundle: c.Bundle, BundleURL: c.BundleURL, Command: c.Command, Dir: c.Dir, Env: c.Env, Watch: c.Watch,
 		ContainerAddr: c.Addr, Protocol: c.Protocol, ContainerPort: c.Port, Connections: c.Connections, Driver: c.Driver, Image: c.Image,
-		Artifacts: c.Artifacts, Secrets: c.Secrets, Stages: stagesOf(version.Stages), Host: version.Host, HostedBy: version.HostedBy, Prepared: version.Prepared, Origin: version.Origin, Generation: version.Generation,
+		Artifacts: c.Artifacts, Secrets: c.Secrets, Stages: stagesOf(version.Stages), Host: version.Host, HostedBy: version.HostedBy, Prepared: version.Prepared, Origin: version.Origin, Generation: version.Generation, Deployed: version.Deployed,
 		Current: m.Current == version.Version, Serving: m.Serving == version.Version, UsedBy: v.usedBy(version.ModelID),
 	}
 	if b := version.Batch; b != (serving.BatchSpec{}) {

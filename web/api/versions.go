@@ -71,6 +71,9 @@ func (a *api) createVersion(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if version.Deployed, err = ofCommit(r); err != nil {
+		return err
+	}
 	return a.alter(w, r, func(v view) ([]catalog.Change, error) {
 		if err := v.scope.changesModel(v.cat, model); err != nil {
 			return nil, err
@@ -84,6 +87,16 @@ func (a *api) createVersion(w http.ResponseWriter, r *http.Request) error {
 		w.Header().Set("Location", root+"/models/"+url.PathEscape(model)+"/versions/"+url.PathEscape(version.Version))
 		return a.showVersion(w, r, status, after, after.cat.Version(version.ModelID))
 	})
+}
+
+// ofCommit is what a request says of where its versions come from; nil for nothing.
+func ofCommit(r *http.Request) (*serving.Deployed, error) {
+	commit, given, err := parameter(r, "commit")
+	if err != nil || !given || commit == "" {
+		return nil, err
+	}
+	d := &serving.Deployed{Commit: commit}
+	return d, check(d.Check())
 }
 
 // putVersion plans to register a version, and to make it the current one unless keep.

@@ -35,7 +35,7 @@ func TestCreateVersion(t *testing.T) {
 		},
 		Origin: serving.FromAPI,
 	}
-	want.Generation = w.cat.Models["m"].Versions["v3"].Generation
+	want.Generation, want.Deployed = w.cat.Models["m"].Versions["v3"].Generation, w.cat.Models["m"].Versions["v3"].Deployed
 	if got := w.cat.Models["m"].Versions["v3"]; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}

@@ -11,15 +11,18 @@ import (
 
 // Caller is who asks.
 type Caller struct {
-	Name string       // of the key; "local" where there are no keys
-	ID   string       // of a key in the catalog; else empty
-	Role serving.Role // empty: nobody known
-	Apps []string     // for these apps only; none: for all
-	From string       // address of the client
+	Name   string       // of the key; "local" where there are no keys
+	ID     string       // of a key in the catalog; else empty
+	Role   serving.Role // empty: nobody known
+	Apps   []string     // for these apps only; none: for all
+	From   string       // address of the client
+	Client string       // program that asks, as its User-Agent says
 }
 
 // Author is the caller as the audit log names them.
-func (c Caller) Author() serving.Author { return serving.Author{Who: c.Name, From: c.From} }
+func (c Caller) Author() serving.Author {
+	return serving.Author{Who: c.Name, From: c.From, Client: c.Client}
+}
 
 type callerKey struct{}
 

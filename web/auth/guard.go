@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"net"
 	"net/http"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"topsail/internal/access"
 	"topsail/serving"
@@ -62,7 +65,7 @@ func (g *Guard) Handler(next http.Handler) http.Handler {
 			Unauthorized().Write(w)
 			return
 		}
-		caller.From = clientOf(r)
+		caller.From, caller.Client = addressOf(r), programOf(r)
 		next.ServeHTTP(w, r.WithContext(With(r.Context(), caller)))
 	})
 }
@@ -112,8 +115,26 @@ func ofCatalog(k *serving.Key) holder {
 	return holder{Caller{Name: k.Name, ID: k.ID, Role: k.Role, Apps: k.Apps}, catalogKey + k.ID, k.Hash}
 }
 
-// clientOf is the address of who asks, without the port.
-func clientOf(r *http.Request) string {
+// addressOf is the address of who asks, without the port.
+func addressOf(r *http.Request) string {
 	host, _, _ := net.SplitHostPort(r.RemoteAddr)
 	return cmp.Or(host, r.RemoteAddr)
+}
+
+// maxProgram bounds what is kept of a User-Agent, in bytes.
+const maxProgram = 200
+
+// programOf is the User-Agent as far as it is text that can be shown.
+func programOf(r *http.Request) string {
+	shown := strings.Map(func(c rune) rune {
+		if c == utf8.RuneError || !unicode.IsPrint(c) {
+			return -1
+		}
+		return c
+	}, r.UserAgent())
+	for len(shown) > maxProgram {
+		_, size := utf8.DecodeLastRuneInString(shown)
+		shown = shown[:len(shown)-size]
+	}
+	return strings.TrimSpace(shown)
 }

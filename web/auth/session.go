@@ -30,7 +30,7 @@ const (
 // SignIn begins a session for the holder of a key, or returns the problem that there is
 // with it. Few wrong keys a minute are looked at for each client.
 func (g *Guard) SignIn(w http.ResponseWriter, r *http.Request, key string) (Caller, error) {
-	now, client := g.Now(), clientOf(r)
+	now, client := g.Now(), addressOf(r)
 	if wait := g.signIn.take(client, now); wait > 0 {
 		p := problem.New(http.StatusTooManyRequests, "too_many", "too many wrong keys came from this address; wait a little and try again")
 		p.Header = http.Header{"Retry-After": {strconv.Itoa(int(wait/time.Second) + 1)}}

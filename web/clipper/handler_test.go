@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"topsail/serving"
 	"topsail/serving/catalog"
@@ -284,5 +286,22 @@ func TestRoles(t *testing.T) {
 		if w.Code != tt.status {
 			t.Errorf("%+v, %s: %d %s", tt.caller, tt.request, w.Code, w.Body)
 		}
+	}
+}
+
+// TestDeployed registers a model with Clipper's request: the version says who did, and with what.
+func TestDeployed(t *testing.T) {
+	store := having(t)
+	h := Handler(System{Store: store, Replicas: nobody, Check: func(*serving.Version) error { return nil }})
+	r := httptest.NewRequest("POST", "/admin/add_model", strings.NewReader(`{"model_name":"new","model_version":"1","labels":[],"input_type":"doubles","container_name":"i","model_data_path":"p","batch_size":-1}`))
+	caller := auth.Caller{Name: "ada", Role: serving.RoleDeployer, Client: "python-requests/2.32"}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r.WithContext(auth.With(r.Context(), caller)))
+	if w.Code != http.StatusOK {
+		t.Fatal(w.Body)
+	}
+	d := store.Catalog().Version(serving.ModelID{Model: "new", Version: "1"}).Deployed
+	if d == nil || d.By != "ada" || d.Client != "python-requests/2.32" || d.Commit != "" || time.Since(d.At) > time.Minute {
+		t.Errorf("it is deployed by %+v", d)
 	}
 }
