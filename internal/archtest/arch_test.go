@@ -18,6 +18,7 @@ var rooms = map[string][]string{
 	"internal/load":    {},
 	"internal/servers": {},
 	"internal/access":  {},
+	"internal/release": {},
 	"internal/demand":  {"serving"},
 
 	"gateway":    {"gateway", "rpc", "serving", "internal/netio", "internal/obs", "internal/access", "internal/demand"},

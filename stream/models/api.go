@@ -20,6 +20,7 @@ import (
 type API struct {
 	URL    string // such as http://127.0.0.1:1338
 	Key    func() []byte
+	Agent  string       // User-Agent: what versions say deployed them; empty: Go's
 	Client *http.Client // without a timeout of its own
 }
 
@@ -122,6 +123,9 @@ func (a *API) prepare(ctx context.Context, method string, path []string, body io
 		return nil, err
 	}
 	request.Header.Set("Accept", "application/json")
+	if a.Agent != "" {
+		request.Header.Set("User-Agent", a.Agent)
+	}
 	if key := a.Key(); len(key) > 0 {
 		request.Header.Set("X-Api-Key", string(key))
 	}

@@ -99,7 +99,9 @@ func TestKeys(t *testing.T) {
 	}
 	var shown atomic.Value
 	shown.Store("")
-	w.run(func(c *Config) { c.API.Key = func() []byte { return []byte(shown.Load().(string)) } })
+	w.run(func(c *Config) {
+		c.API.Key, c.API.Agent = func() []byte { return []byte(shown.Load().(string)) }, "topsail/1 stream models"
+	})
 	m := source("1")
 	m.Apps = []string{"tasting"}
 	w.write(message("a", m))
@@ -115,4 +117,7 @@ func TestKeys(t *testing.T) {
 	w.write(message("b", source("2")))
 	w.settle()
 	w.want(outcome{"a", Deployed}, outcome{"b", "refused: the management API refuses it: "})
+	if d := w.store.Catalog().Version(serving.ModelID{Model: m.Name, Version: "1"}).Deployed; d == nil || d.By != "deployer" || d.Client != "topsail/1 stream models" {
+		t.Errorf("the version is deployed by %+v", d)
+	}
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"net/url"
 	"os"
 	"time"
 
@@ -30,6 +32,7 @@ func ApplyCommand() *cobra.Command {
 	c.Flags().StringP("file", "f", "", "the configuration file")
 	c.Flags().Bool("prune", false, "delete what an earlier file brought in and this one does not have")
 	replaces(c)
+	tellsCommit(c)
 	deletes(c)
 	return single(c, apply)
 }
@@ -54,6 +57,10 @@ func apply(k *call) error {
 	}
 	body.Prune, body.Replace = k.flag("prune"), k.flag("replace")
 	r := create(body, "catalog")
+	r.Query = url.Values{}
+	if commit := k.commit(); commit != "" {
+		r.Query.Set("commit", commit)
+	}
 	would, raw, err := k.planned(r)
 	if err != nil {
 		return err
@@ -78,7 +85,8 @@ func apply(k *call) error {
 
 // planned is what a request would do.
 func (k *call) planned(r client.Request) (*api.Plan, json.RawMessage, error) {
-	r.Once, r.Query = "", map[string][]string{"dry_run": {"true"}}
+	r.Once, r.Query = "", maps.Clone(r.Query)
+	r.Query.Set("dry_run", "true")
 	would := &api.Plan{}
 	raw, err := k.Do(k.ctx, would, r)
 	return would, raw, err

@@ -15,6 +15,7 @@ import (
 
 	"topsail/cmd/topsail/admin/client"
 	"topsail/cmd/topsail/admin/screen"
+	"topsail/internal/release"
 )
 
 // call is one command on its run: its arguments, whom it speaks to, and where it writes.
@@ -55,6 +56,7 @@ func connect(c *cobra.Command, gateway bool) (*client.Client, error) {
 	options := client.Options{
 		Server: address(text(c, "server"), envServer, defaultServer, os.Getenv),
 		Prefix: prefix,
+		Agent:  release.Agent(),
 		Next:   "is `topsail local` running? Name another address with --server",
 	}
 	if gateway {

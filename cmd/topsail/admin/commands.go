@@ -13,7 +13,7 @@ const group = "management"
 // ApplyCommand is left to the caller, who has another way to apply.
 func AddTo(root *cobra.Command) {
 	root.AddGroup(&cobra.Group{ID: group, Title: "Management, through the API:"})
-	root.Version = release()
+	root.Version = built()
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(
 		appCommand(), modelCommand(), versionCommand(), replicaCommand(), policyCommand(), keyCommand(), artifactCommand(),
@@ -22,8 +22,8 @@ func AddTo(root *cobra.Command) {
 	)
 }
 
-// release is the version of this program, with the revision that it was built from.
-func release() string {
+// built is the version of this program, with the revision that it was built from.
+func built() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"

@@ -37,6 +37,7 @@ func deployCommand() *cobra.Command {
 	f.String("version", "", "name of the version (default: the number after the highest)")
 	f.Bool("keep-current", false, "leave the current version")
 	replaces(c)
+	tellsCommit(c)
 	f.String("app", "", "let this app ask the model, and make it if it is not there")
 	f.Duration("slo", defaultSLO, "of an app that is made: time from receiving a query to its answer")
 	f.String("default", "", "of an app that is made: the answer when no model gave one in time")

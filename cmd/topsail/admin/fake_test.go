@@ -162,6 +162,7 @@ func (f *fake) here(t *testing.T) {
 	t.Setenv(envServer, f.URL)
 	t.Setenv(envGateway, f.URL)
 	t.Setenv(envKey, "")
+	t.Setenv("GIT_DIR", os.DevNull) // no commit is checked out
 	t.Setenv(envKeyFile, "")
 }
 

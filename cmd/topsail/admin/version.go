@@ -49,7 +49,7 @@ func listVersions(k *call) error {
 	}
 	columns := []string{"VERSION", "USE", "INPUT", "REPLICAS", "RUNS", "APPS"}
 	if k.wide() {
-		columns = append(columns, "BATCHES", "LABELS", "ORIGIN")
+		columns = append(columns, "BATCHES", "LABELS", "ORIGIN", "DEPLOYED", "COMMIT")
 	}
 	t := screen.NewTable(columns...)
 	all := []json.RawMessage{}
@@ -65,7 +65,7 @@ func listVersions(k *call) error {
 				screen.Short(runs(v), 40), strings.Join(v.UsedBy, ", "),
 			}
 			if k.wide() {
-				row = append(row, batches(v.Batch), strings.Join(v.Labels, ", "), string(v.Origin))
+				row = append(row, batches(v.Batch), strings.Join(v.Labels, ", "), string(v.Origin), deployedAt(v.Deployed, k.now), shortCommit(v.Deployed))
 			}
 			t.Row(row...)
 		}
@@ -163,7 +163,45 @@ func versionTable(v api.Version, now time.Time) *screen.Table {
 	t.Row("variables", strings.Join(sortedKeys(v.Env), ", "))
 	t.Row("labels", strings.Join(v.Labels, ", "))
 	t.Row("origin", string(v.Origin))
+	t.Row("deployed", deployedText(v.Deployed, now))
 	return t
+}
+
+// deployedText says where a version comes from.
+func deployedText(d *serving.Deployed, now time.Time) string {
+	if d == nil {
+		return "unknown"
+	}
+	text := deployedAt(d, now)
+	if d.Client != "" {
+		text += ", with " + d.Client
+	}
+	if d.Commit != "" {
+		text += ", commit " + d.Commit
+	}
+	return text
+}
+
+func deployedAt(d *serving.Deployed, now time.Time) string {
+	if d == nil {
+		return "unknown"
+	}
+	return screen.Ago(now, d.At) + " by " + d.By
+}
+
+// shortCommit is enough of a commit to know it by.
+func shortCommit(d *serving.Deployed) string {
+	if d == nil {
+		return ""
+	}
+	hash, dirty := strings.CutSuffix(d.Commit, "-dirty")
+	if len(hash) >= 40 {
+		hash = hash[:12]
+	}
+	if dirty {
+		hash += "-dirty"
+	}
+	return hash
 }
 
 func length(n int) string {

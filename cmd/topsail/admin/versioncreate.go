@@ -23,6 +23,7 @@ func createVersion() *cobra.Command {
 	runFlags(c)
 	c.Flags().Bool("keep-current", false, "leave the current version")
 	replaces(c)
+	tellsCommit(c)
 	c.Flags().StringP("file", "f", "", "JSON of the version, as the API has it; flags win over it; - is standard input")
 	return verb(c, func(k *call) error {
 		own, command := k.split()
@@ -56,6 +57,9 @@ func (k *call) registration() url.Values {
 		if k.flag(flag) {
 			query.Set(name, "true")
 		}
+	}
+	if commit := k.commit(); commit != "" {
+		query.Set("commit", commit)
 	}
 	return query
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
-	"runtime/debug"
 	"time"
 
 	"topsail/cmd/topsail/config"
@@ -12,6 +11,7 @@ import (
 	"topsail/gateway"
 	"topsail/gateway/state"
 	"topsail/internal/access"
+	"topsail/internal/release"
 	"topsail/serving"
 	"topsail/web"
 	"topsail/web/api"
@@ -69,11 +69,11 @@ func New(base *role.Base, s System, bundles *artifact.Store) (*Side, error) {
 	guard := auth.New(auth.Config{Keys: keys, Catalog: s.Store.Catalog, Require: cfg.Web.RequireKeys, Hosts: hosts, Encrypted: cfg.TLS.External})
 	asked := Gateway{URL: s.Gateway, Key: gatewayKey.Bytes, Client: s.HTTP}
 	served := api.New(&api.System{
-		Mode: s.Mode, Version: Version(), Gateway: s.Gateway,
+		Mode: s.Mode, Version: release.Version(), Gateway: s.Gateway,
 		Store: s.Store, Audit: s.Store, Replies: s.Store, Usage: s.Store, Learning: Learning{s.Store}, Replicas: s.Replicas, Scheduler: s.Scheduler,
 		Cluster: func(ctx context.Context) api.Cluster {
 			c := s.Cluster(ctx)
-			c.Mode, c.Version = s.Mode, Version()
+			c.Mode, c.Version = s.Mode, release.Version()
 			return c
 		},
 		Job: s.Job, Ask: asked.Ask, Traffic: s.Traffic, Artifacts: bundles, TOML: TOML,
@@ -111,12 +111,3 @@ func (s *Side) Collect(ctx context.Context, keep time.Duration, unused api.Unuse
 
 // TOML is a catalog as a configuration file.
 func TOML(cat *serving.Catalog) ([]byte, error) { return config.Export(cat) }
-
-// Version is that of this program.
-func Version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	return info.Main.Version
-}

@@ -19,6 +19,7 @@ import (
 	"topsail/internal/kafkastream"
 	"topsail/internal/obs"
 	"topsail/internal/redisstream"
+	"topsail/internal/release"
 	"topsail/serving"
 	"topsail/serving/catalog"
 	"topsail/stream"
@@ -131,7 +132,7 @@ func management(base *role.Base, s *config.ModelStream, otherwise string) (model
 		transport.ResponseHeaderTimeout = 0
 	}
 	key, err := base.Token(s.KeyFile)
-	return models.API{URL: cmp.Or(s.API, otherwise), Key: key.Bytes, Client: client}, err
+	return models.API{URL: cmp.Or(s.API, otherwise), Key: key.Bytes, Agent: release.Agent() + " stream " + s.Name, Client: client}, err
 }
 
 func announcement(name string, kind serving.StreamKind, app string, from *config.Source) serving.Stream {

@@ -189,7 +189,7 @@ func (c *Client) request(ctx context.Context, r Request, body []byte) (*http.Req
 	set("If-Match", r.IfMatch, "")
 	set("Idempotency-Key", r.Once, "")
 	set("X-Api-Key", c.key, "")
-	set("User-Agent", "topsail", "")
+	set("User-Agent", c.agent, "")
 	return request, nil
 }
 

@@ -18,6 +18,7 @@ import (
 type Options struct {
 	Server  string        // URL, such as http://127.0.0.1:1338
 	Prefix  string        // of every path there, such as /api/v1; empty for none
+	Agent   string        // how the program names itself; empty: topsail
 	Key     string        // shown to the server; empty for none. Never in an error or a log
 	CAFile  string        // certificates to trust beside the system's; empty for those alone
 	Timeout time.Duration // of each call, tries again included; 0 is 30 s
@@ -28,6 +29,7 @@ type Options struct {
 type Client struct {
 	base    *url.URL
 	server  string // as people named it
+	agent   string
 	key     string
 	timeout time.Duration
 	next    string
@@ -65,6 +67,7 @@ func New(o Options) (*Client, error) {
 	return &Client{
 		base:    base,
 		server:  o.Server,
+		agent:   cmp.Or(o.Agent, "topsail"),
 		key:     o.Key,
 		timeout: cmp.Or(o.Timeout, defaultTimeout),
 		next:    o.Next,
