@@ -170,7 +170,7 @@ class Management:
         self._model(model)
         return 200, self._page(sorted(self.versions[model]), query, lambda v: self._version(model, v))
 
-    def createVersion(self, model, body=None, keep_current=False, replace=False, **query):
+    def createVersion(self, model, body=None, keep_current=False, replace=False, commit=None, **query):
         name = body["version"]
         if name in self.versions.get(model, {}) and not replace:
             raise Refusal(409, "exists", f"{model}:{name} exists")
@@ -180,7 +180,11 @@ class Management:
             body = self._manifest(body["bundle"]) | body
         if query.get("dry_run"):
             return 200, _rehearsal("create", "version", f"{model}:{name}")
-        self.versions.setdefault(model, {})[name] = {"replicas": 1} | body | {"model": model, "origin": "api"}
+        deployed = {"by": "local", "at": TIME, "client": self.heard[-1].headers["User-Agent"]}
+        if commit:
+            deployed["commit"] = commit
+        said = {"model": model, "origin": "api", "deployed": deployed}
+        self.versions.setdefault(model, {})[name] = {"replicas": 1} | body | said
         if not keep_current:
             self._make_current(model, name)
         return 201, self._version(model, name)

@@ -81,6 +81,14 @@ def test_versions(client, wine):
         client.versions.create("forest", "4", image="forest:4")
 
 
+def test_where_a_version_comes_from(client, wine):
+    made = client.versions.create("forest", "3", bundle=BUNDLE.digest, commit="c1")
+    own = {"client": f"topsail-python/{topsail.__version__}", "commit": "c1"}
+    assert made.deployed == {"by": "local", "at": "2030-01-31T12:00:00Z"} | own
+    assert "deployed" not in made.to_send()
+    assert "commit" not in client.versions.create("forest", "4", bundle=BUNDLE.digest).deployed
+
+
 def test_usage(client, wine, management):
     of_app = client.apps.usage(wine)
     assert (of_app.kind, of_app.app, of_app.candidates, of_app.usage) == ("app", "wine", ["forest"], 3)

@@ -1,8 +1,10 @@
 """Deploying functions: what travels, what is refused here, and what the service is asked for."""
 
 import io
+import subprocess
 import threading
 from array import array
+from functools import partial
 
 import clerk
 import pytest
@@ -213,6 +215,30 @@ def test_versions_by_name(deploy, management, quick):
     assert management.versions["sum"]["v1"]["bundle"] != before
     with pytest.raises(DeployFailed, match="give version="):
         deploy("sum", clerk.total, example=[1.5], replace=True)
+
+
+def test_the_commit(deploy, management, quick, tmp_path, monkeypatch):
+    def commit(**terms):
+        deploy("sum", double, example=[1.5], version="1", **terms)
+        return management.versions.pop("sum")["1"]["deployed"].get("commit", "")
+
+    monkeypatch.delenv("GIT_DIR")
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    monkeypatch.chdir(tmp_path)
+    assert commit() == ""
+    git = partial(subprocess.run, check=True, capture_output=True, text=True)
+    git(["git", "init", "-q"])
+    (tmp_path / "model.py").write_text("1")
+    git(["git", "add", "."])
+    git(["git", "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "-m", "first"])
+    head = git(["git", "rev-parse", "HEAD"]).stdout.strip()
+    assert commit() == head
+    (tmp_path / "model.py").write_text("2")
+    assert commit() == f"{head}-dirty"
+    assert commit(commit="c1") == "c1"
+    assert commit(commit="") == ""
+    monkeypatch.setenv("PATH", str(tmp_path))  # without git
+    assert commit() == ""
 
 
 def test_somebody_else_takes_the_next_version(deploy, management, client, quick, monkeypatch):

@@ -10,6 +10,7 @@ from .. import client_errors
 from ..client_errors import ServerError
 from ..client_http import Answer, Deadline, Http, Stream
 from ..client_retry import repeated
+from ..version import __version__
 from .call import Call
 
 T = TypeVar("T")
@@ -22,7 +23,7 @@ class Admin:
     def __init__(self, url: str, tls: ssl.SSLContext | None, headers: Mapping[str, str], timeout: float) -> None:
         """`timeout` is in seconds, for calls that are given no other."""
         self._http = Http(url, tls, "a management service", "http://127.0.0.1:1338")
-        self._headers = {"Accept": "application/json", **headers}
+        self._headers = {"Accept": "application/json", "User-Agent": f"topsail-python/{__version__}", **headers}
         self._timeout = timeout
 
     def __str__(self) -> str:

@@ -93,7 +93,7 @@ class Model(Record):
 @dataclass(repr=False)
 class Version(Record):
     read_only: ClassVar[frozenset[str]] = frozenset(
-        {"pin", "origin", "generation", "current", "serving", "used_by", "example"}
+        {"pin", "origin", "generation", "deployed", "current", "serving", "used_by", "example"}
     )
 
     version: str
@@ -117,6 +117,7 @@ class Version(Record):
     pin: dict[str, Any] | None = None
     origin: str | None = None
     generation: str | None = None
+    deployed: dict[str, Any] | None = None  # by whom, at what time, with what client, of which commit
     current: bool | None = None
     serving: bool | None = None
     used_by: list[str] | None = None

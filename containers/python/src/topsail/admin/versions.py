@@ -30,16 +30,19 @@ class Versions(Noun):
         *,
         keep_current: bool = False,
         replace: bool = False,
+        commit: str | None = None,
         dry_run: bool = False,
         timeout: float | None = None,
         **members: Any,
     ) -> Version | Rehearsal:
         """Registers a version and, without keep_current, makes it the current one. With `replace` it may be there as
-        something else: nothing that that answered is used any more, and its replicas start anew. `members` are those of
-        the API, as bundle, image, command, input_type, replicas, scale, batch, resources."""
+        something else: nothing that that answered is used any more, and its replicas start anew. `commit` is that of
+        the source, which the version shows in `deployed`. `members` are those of the API, as bundle, image, command,
+        input_type, replicas, scale, batch, resources."""
         body = version.to_send() if isinstance(version, Version) else {"version": version}
         place = call.place("models", name(model), "versions")
-        sent = call.create(place, _read, body | members, keep_current=keep_current, replace=replace, dry_run=dry_run)
+        query: dict[str, Any] = {"keep_current": keep_current, "replace": replace, "commit": commit, "dry_run": dry_run}
+        sent = call.create(place, _read, body | members, **query)
         return self._admin.send(sent, timeout)
 
     def delete(

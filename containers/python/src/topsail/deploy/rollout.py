@@ -13,6 +13,7 @@ from ..client_errors import Conflict, NotFound, Timeout, TopsailError, Unavailab
 from ..client_http import Deadline
 from ..runtime.folder import decoded
 from . import trial
+from .commit import checked_out
 from .deployment import Deployment
 from .failure import DeployFailed
 from .progress import Progress
@@ -101,6 +102,7 @@ class _Rollout:
 
     def _register(self) -> str:
         """The version that has this bundle, made if there is none. Somebody else may take the next number meanwhile."""
+        commit = checked_out() if self._terms.commit is None else self._terms.commit
         while True:
             versions = self._versions()
             if found := self._same(versions):
@@ -112,6 +114,7 @@ class _Rollout:
                     version,
                     bundle=self._bundle.digest,
                     replace=self._terms.replace,
+                    commit=commit,
                     timeout=self._deadline.left(),
                     **self._members,
                 )

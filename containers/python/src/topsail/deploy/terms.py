@@ -34,6 +34,8 @@ class Terms:
     - `driver`, `artifacts`, `secrets`: of the version on a cluster, as in the API.
     - `hosted_by`: a model that `deploy_host` has made, whose replicas hold this one while it is asked. Then `replicas`,
       `scale`, `resources`, `env` and what is said of GPUs and of a cluster are the host's, and not to be given here.
+    - `commit`: of the source, which the version shows; without it, the one that git has checked out in the current
+      folder, with -dirty where files differ from it. "" for none.
     - `description`: a sentence for those who find the bundle later.
     - `client`: the client to use; by default one for this machine, or what TOPSAIL_URL and TOPSAIL_ADMIN_URL say.
     - `timeout`: seconds for all of it, the building of an environment included.
@@ -58,6 +60,7 @@ class Terms:
     artifacts: Sequence[Mapping[str, str]] | None = None
     secrets: Mapping[str, str] | None = None
     hosted_by: str | None = None
+    commit: str | None = None
     description: str = ""
     client: Client | None = None
     timeout: float = 300.0
