@@ -48,12 +48,14 @@ func TestImportProperties(t *testing.T) {
 	})
 }
 
-// forgetFile clears what the file of local mode said was current.
+// forgetFile clears what the file of local mode said was current, and the revision, which
+// may be one more for that alone.
 func forgetFile(catalogs ...*serving.Catalog) {
 	for _, cat := range catalogs {
 		if cat == nil {
 			continue
 		}
+		cat.Revision = 0
 		for _, m := range cat.Models {
 			m.FileSays = ""
 		}
