@@ -169,6 +169,8 @@ func TestAClusterIsManaged(t *testing.T) {
 	t.Run("Processes", c.seesProcesses)
 	t.Run("Replicas", c.handlesReplicas)
 	t.Run("Bundles", c.deploysBundles)
+	t.Run("Replaced", c.replacesVersion)
+	t.Run("Hang", c.restartsHung)
 	t.Run("Hosts", c.hostsModels)
 	t.Run("Models", c.streamsModels)
 	t.Run("Traffic", c.seesTraffic)
@@ -297,6 +299,38 @@ func (c *managedCluster) deploysBundles(t *testing.T) {
 	if job.Kind != "nomad" || !strings.Contains(job.Text, "/api/v1/artifacts/sha256:") || len(digest) == 0 {
 		t.Errorf("the job is\n%s", job.Text)
 	}
+}
+
+// replacesVersion makes something else of a version that serves.
+func (c *managedCluster) replacesVersion(t *testing.T) {
+	o := c.nodes.of(t)
+	o.do("deploy", "scaled", "--version", "1", "--bundle", scaled(t, 2, 0), "--app", "scaled", "--slo", "2s", "--default", "-1")
+	o.answers("scaled", "[4]", "8.0")
+	o.answers("scaled", "[4]", "8.0") // from the cache
+	before := o.ready("scaled:1", 1)[0].ID
+	o.do("deploy", "scaled", "--version", "1", "--bundle", scaled(t, 3, 0), "--replace")
+	o.answers("scaled", "[4]", "12.0")
+	if after := o.ready("scaled:1", 1)[0].ID; after == before {
+		t.Errorf("replica %s goes on", after)
+	}
+}
+
+// restartsHung has a model that keeps the interpreter's lock for good.
+func (c *managedCluster) restartsHung(t *testing.T) {
+	o := c.nodes.of(t)
+	manifest := fmt.Sprintf(`{"runtime": "python", "python": %q, "entry": "model:predict", "input_type": "strings", "example": "hey"}`, pythonMinor(t))
+	hanging := pack(t, manifest, map[string][]byte{"model.py": []byte(hangingModel)})
+	o.do("deploy", "hanging", "--bundle", hanging, "--app", "hanging", "--slo", "2s", "--default", "none")
+	for i := range 4 { // so that it is known what it takes
+		o.answers("hanging", fmt.Sprintf(`"a%d"`, i), fmt.Sprintf(`"A%d"`, i))
+	}
+	id := o.ready("hanging:1", 1)[0].ID
+	o.answers("hanging", `"gil"`, `"none"`)
+	until(t, "replica that was restarted", func() bool {
+		r := get[api.Replica](o, "/replicas/"+id)
+		return r.State == "ready" && r.Restarts > 0
+	})
+	o.answers("hanging", `"again"`, `"AGAIN"`)
 }
 
 // hostsModels has two replicas of a host fetch and hold models.
@@ -478,7 +512,7 @@ func (c *managedCluster) handsOver(t *testing.T) {
 // takesAway leaves nothing that runs.
 func (c *managedCluster) takesAway(t *testing.T) {
 	o := c.root.of(t)
-	for _, name := range []string{"bundled", "loud", "times0", "times1", "times2", "times3"} {
+	for _, name := range []string{"bundled", "loud", "scaled", "hanging", "times0", "times1", "times2", "times3"} {
 		o.do("app", "delete", name, "--yes")
 		o.do("model", "delete", name, "--yes")
 	}
