@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// Resources are what one replica's container asks of a cluster's node.
+// Resources are what one replica's container asks of a cluster's node, and of local mode
+// GPUs only.
 type Resources struct {
 	CPU      int `json:"cpu,omitempty"`       // MHz; 0: the cluster's default
 	MemoryMB int `json:"memory_mb,omitempty"` // 0: the cluster's default

@@ -39,6 +39,7 @@ var rooms = map[string][]string{
 	"internal/kafkastream":    {"serving", "internal/access"},
 	"internal/redisstream":    {"serving", "internal/access"},
 	"internal/local":          {"serving"},
+	"internal/nvidia":         {"serving"},
 	"internal/contract":       {"serving"},
 
 	"examples":         {"containers", "serving"},

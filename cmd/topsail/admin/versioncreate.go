@@ -119,7 +119,7 @@ func runFlags(c *cobra.Command) {
 	f.String("driver", "", "on a cluster: raw_exec, exec or docker")
 	f.Int("cpu", 0, "on a cluster: MHz of each replica")
 	f.Int("memory", 0, "on a cluster: MiB of each replica")
-	f.Int("gpus", 0, "on a cluster: GPUs that each replica has to itself")
+	f.Int("gpus", 0, "GPUs that each replica has to itself")
 	f.Int("gpu-memory", 0, "with --gpus: MiB of each GPU at the least")
 	f.String("gpu-device", "", "with --gpus: which ones, such as nvidia/gpu/1g.10gb (default nvidia/gpu)")
 	f.String("gpu-runtime", "", "with --gpus: runtime of the docker driver (default nvidia)")

@@ -38,9 +38,9 @@ type resourcesTable struct {
 }
 
 type gpuTable struct {
-	Count    int    `toml:"count" help:"on a cluster: accelerators of each replica"`
-	Device   string `toml:"device" help:"on a cluster: vendor/type or vendor/type/name; by default nvidia/gpu"`
-	MemoryMB int    `toml:"memory_mb" help:"on a cluster: least memory of each accelerator"`
+	Count    int    `toml:"count" help:"accelerators that each replica has to itself"`
+	Device   string `toml:"device" help:"vendor/type or vendor/type/name; by default nvidia/gpu, and local mode knows no other type"`
+	MemoryMB int    `toml:"memory_mb" help:"least memory of each accelerator"`
 	Runtime  string `toml:"runtime" help:"on a cluster: runtime of the docker driver; by default nvidia"`
 }
 

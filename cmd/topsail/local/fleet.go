@@ -17,6 +17,7 @@ import (
 	"topsail/containers/shelf"
 	"topsail/internal/demand"
 	"topsail/internal/local"
+	"topsail/internal/nvidia"
 	"topsail/serving"
 	"topsail/sidecar"
 )
@@ -32,6 +33,7 @@ type fleet struct {
 	shelf    *shelf.Shelf               // of the bundles that hosts load
 	watch    bool                       // make a new generation of models whose source changes
 	renew    func(context.Context, serving.Definition) error
+	gpus     *nvidia.Pool
 	registry *local.Registry
 	metrics  *sidecar.Metrics
 	demand   *demand.Meter
@@ -63,7 +65,7 @@ type member struct {
 
 // newFleet runs nothing yet. Its replicas run until ctx ends.
 func newFleet(ctx context.Context, catalog func() *serving.Catalog) *fleet {
-	return &fleet{ctx: ctx, catalog: catalog, jobs: map[serving.ModelID]*job{}, names: map[string]*member{}, replaceWithin: time.Minute}
+	return &fleet{ctx: ctx, catalog: catalog, jobs: map[serving.ModelID]*job{}, names: map[string]*member{}, gpus: nvidia.NewPool(nvidia.List), replaceWithin: time.Minute}
 }
 
 // Jobs lists the jobs by model and version.
@@ -153,7 +155,7 @@ func (f *fleet) Remove(ctx context.Context, id serving.ModelID, change serving.J
 func (f *fleet) wait() { f.running.Wait() }
 
 // replace starts a replica of v for each there is, and stops the old ones when the
-// new ones are ready, or are not within replaceWithin.
+// new ones are ready, are not within replaceWithin, or lack the GPUs that the old ones have.
 func (f *fleet) replace(j *job, v *serving.Version) {
 	for i := range j.members {
 		f.replaceOne(j, i, v)
@@ -172,6 +174,7 @@ func (f *fleet) replaceOne(j *job, i int, v *serving.Version) {
 		defer f.replaced(next)
 		select {
 		case <-next.serving:
+		case <-next.crowded:
 		case <-time.After(f.replaceWithin):
 		case <-f.ctx.Done():
 		}
@@ -203,7 +206,7 @@ func (f *fleet) start(v *serving.Version) *member {
 	}
 	r := &replica{
 		name: replicaName(v.ModelID, index), model: v, index: index, logs: f.logs(), guard: f.guard, runtime: f.runtime, bundles: f.bundles, shelf: f.shelf,
-		registry: f.registry, metrics: f.metrics, demand: f.demand, log: f.log, serving: make(chan struct{}),
+		gpus: f.gpus, registry: f.registry, metrics: f.metrics, demand: f.demand, log: f.log, crowded: make(chan struct{}), serving: make(chan struct{}),
 	}
 	if v.Container.Listens() {
 		r.port = f.freePort()

@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,6 +19,7 @@ import (
 	"topsail/containers/shelf"
 	"topsail/internal/demand"
 	"topsail/internal/local"
+	"topsail/internal/nvidia"
 	"topsail/internal/process"
 	"topsail/serving"
 	"topsail/sidecar"
@@ -33,13 +36,16 @@ type replica struct {
 	runtime  []string // the command that runs a bundle, up to its digest; see fleet
 	bundles  func(digest string) (path string)
 	shelf    *shelf.Shelf // of the bundles that hosts load
+	gpus     *nvidia.Pool
 	registry *local.Registry
 	metrics  *sidecar.Metrics
 	demand   *demand.Meter
 	log      *slog.Logger
 
 	child   atomic.Pointer[process.Child]
-	serving chan struct{} // closed when it is ready for the first time
+	short   atomic.Pointer[error] // why its container has not been started: the GPUs that it lacks
+	crowded chan struct{}         // closed when others have what it lacks
+	serving chan struct{}         // closed when it is ready for the first time
 }
 
 func replicaName(id serving.ModelID, index int) string { return fmt.Sprintf("%v/%d", id, index) }
@@ -66,9 +72,7 @@ func (r *replica) run(ctx context.Context) error {
 	defer child.Wait()
 	defer stop()
 	if len(r.argv()) > 0 {
-		c := process.New(r.spec(containers.Addr().String(), token), r.guard, r.log)
-		r.child.Store(c)
-		child.Go(func() { c.Run(running) })
+		child.Go(func() { r.runChild(running, r.spec(containers.Addr().String(), token)) })
 	}
 	registered, unregister := context.WithCancel(running)
 	var registry sync.WaitGroup
@@ -76,6 +80,36 @@ func (r *replica) run(ctx context.Context) error {
 	defer unregister()
 	registry.Go(func() { r.register(registered, s, gateways.Addr().String()) })
 	return s.Run(ctx, gateways, containers)
+}
+
+// runChild runs the container's process until ctx ends, with GPUs of its own if it wants
+// some.
+func (r *replica) runChild(ctx context.Context, spec process.Spec) {
+	if want := r.model.Resources.GPU; nvidia.Wanted(want) {
+		defer r.gpus.Give(r.name)
+		uuids, err := r.gpus.Take(ctx, r.name, want, r.lacks())
+		if err != nil {
+			return // it is to end
+		}
+		given := strings.Join(uuids, ",")
+		spec.Env = append([]string{"NVIDIA_VISIBLE_DEVICES=" + given, "CUDA_VISIBLE_DEVICES=" + given}, spec.Env...)
+	}
+	c := process.New(spec, r.guard, r.log)
+	r.child.Store(c)
+	c.Run(ctx)
+}
+
+// lacks notes which GPUs the replica lacks, and logs it when that is another reason.
+func (r *replica) lacks() func(error) {
+	crowded := sync.OnceFunc(func() { close(r.crowded) })
+	return func(err error) {
+		if last := r.short.Swap(&err); last == nil || (*last).Error() != err.Error() {
+			r.log.Warn("a replica lacks GPUs", "replica", r.name, "err", err)
+		}
+		if errors.Is(err, nvidia.ErrInUse) {
+			crowded()
+		}
+	}
 }
 
 // readyEvery is how often a replica is asked whether it is ready, as Consul does.
@@ -117,6 +151,9 @@ func (m *member) runs() bool {
 func (m *member) state() (problem string, running bool) {
 	c := m.child.Load()
 	if c == nil { // it has no process of its own, or not yet
+		if short := m.short.Load(); short != nil {
+			return (*short).Error(), false
+		}
 		return "", len(m.argv()) == 0
 	}
 	snapshot := c.Snapshot()

@@ -3,6 +3,7 @@ package local
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"topsail/gateway"
 	"topsail/gateway/route"
+	"topsail/internal/nvidia"
 	"topsail/internal/process"
 	"topsail/web/api"
 )
@@ -37,7 +39,14 @@ func (r replicas) Replicas() []api.Replica {
 // describe is a replica as its process is, and as the gateway sees it.
 func describe(m *member, seen route.Status) api.Replica {
 	r := api.Replica{ID: replicaID(m.name), Name: m.name, Model: m.model.Model, Version: m.model.Version, State: "starting"}
-	if c := m.child.Load(); c != nil {
+	c, short := m.child.Load(), m.short.Load()
+	if c == nil && short != nil {
+		r.Reason = (*short).Error()
+		if !errors.Is(*short, nvidia.ErrInUse) {
+			r.State = "failed"
+		}
+	}
+	if c != nil {
 		s := c.Snapshot()
 		r.PID, r.Restarts, r.Since, r.Reason = s.PID, s.Restarts, s.Since.UTC(), s.Reason
 		switch s.State {
@@ -58,7 +67,7 @@ func describe(m *member, seen route.Status) api.Replica {
 	case len(seen.Models) > 0:
 		r.State, r.Reason = "ready", ""
 		if r.Restarts > 0 {
-			r.Reason = m.child.Load().Snapshot().Reason
+			r.Reason = c.Snapshot().Reason
 		}
 	}
 	r.InFlight, r.Latency = seen.InFlight, seen.Latency.Microseconds()
@@ -91,6 +100,9 @@ func replicaID(name string) string { return strings.ReplaceAll(name, "/", "~") }
 func (r replicas) Restart(_ context.Context, id string) error {
 	for _, m := range r.fleet.members() {
 		if replicaID(m.name) == id {
+			if short := m.short.Load(); m.child.Load() == nil && short != nil {
+				return fmt.Errorf("%w: its container has not been started: %w", api.ErrRefused, *short)
+			}
 			if m.child.Load() == nil {
 				return fmt.Errorf("%w: its container listens by itself, and is not ours to restart", api.ErrRefused)
 			}
