@@ -18,10 +18,10 @@ BENCH    ?= all
 OFFSET   ?= 0
 OUTAGE   ?= 20s
 
-.PHONY: help build ui pmml run servers cluster cluster-down test test-ui test-go test-python test-jvm test-runtimes test-api test-demo test-rules faults test-faults bench figures selection fuzz lint fmt fix clean
+.PHONY: help build ui pmml run servers cluster cluster-down test test-ui test-go test-python test-jvm test-deployers test-runtimes test-api test-demo test-rules faults test-faults bench figures selection fuzz lint fmt fix clean
 
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
 
 build: ui ## build bin/topsail, with the web UI where there is Node
 	go build -o $(BIN) ./cmd/topsail
@@ -90,6 +90,11 @@ test-jvm: ## test the container in Java and the evaluator of PMML models
 	@scripts/need-java
 	$(MAVEN) test
 
+test-deployers: $(VENV)-spark/made ## deploy real models of R and PySpark; PySpark is 450 MB
+	@scripts/need-java
+	@scripts/need-r
+	cd containers/python && ../../$(VENV)-spark/bin/python -m pytest -q tests/heavy/test_r.py tests/heavy/test_pyspark.py
+
 test-runtimes: $(VENV)/test ## run real ONNX, XGBoost, LightGBM, PyTorch, TensorFlow, R and PySpark models; those that are installed are said in tests/heavy
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r containers/python/tests/heavy/requirements.txt
 	cd containers/python && ../../$(VENV)/bin/python -m pytest -q tests/heavy
@@ -152,6 +157,13 @@ $(VENV)/test: $(VENV)/demo containers/python/tests/requirements.txt
 $(VENV)-clipper/made: scripts/need-clipper containers/python/tests/clipper/requirements.txt $(VENV)/sdk
 	@scripts/need-clipper $(VENV)-clipper
 	$(VENV)-clipper/bin/python -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps ./containers/python
+	@touch $@
+
+# Spark has an environment of its own, so that what else is tested does without.
+$(VENV)-spark/made: containers/python/tests/heavy/spark.txt containers/python/tests/requirements.txt
+	@echo "installing PySpark (once; about a minute)"
+	@$(PYTHON) -m venv $(VENV)-spark
+	$(VENV)-spark/bin/python -m pip install --quiet --disable-pip-version-check $(addprefix -r ,$^)
 	@touch $@
 
 # The laboratory has an environment of its own, so that what it needs is not in the models'.

@@ -299,6 +299,34 @@ def test_a_function_of_spark(tmp_path, spark, monkeypatch):
     assert outputs(loaded(folder), [[1.0]]) == ["local[2]"]
 
 
+WEIGHING = b"def predict(spark, model, inputs): return [sum(x) * model.factor for x in inputs]"
+
+
+def with_model(tmp_path, monkeypatch, **options):
+    files = {"spark_weighing.py": WEIGHING, "saved/metadata/part-0": b"4"}
+    folder = unpacked(tmp_path, "pyspark", "spark_weighing:predict", files, options={"model": "saved"} | options)
+    monkeypatch.syspath_prepend(str(folder))
+    return loaded(folder)
+
+
+def test_a_function_of_spark_with_a_saved_model(tmp_path, spark, monkeypatch):
+    model = with_model(tmp_path, monkeypatch, **{"class": "pyspark.ml.PipelineModel"})
+    assert outputs(model, [[1.0, 2.0], [3.0]]) == [12.0, 12.0]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"class": "os.system"}, "the model's class is 'os.system', which is not one of pyspark"),
+        ({"class": "pyspark.ml.Nothing"}, "Spark cannot load the model in 'saved' as pyspark.ml.Nothing"),
+        ({"class": "pyspark.ml.PipelineModel", "model": "nowhere"}, "cannot load the model in 'nowhere'"),
+    ],
+)
+def test_a_saved_model_of_spark_that_cannot_be_loaded(tmp_path, spark, monkeypatch, options, says):
+    with pytest.raises(Refused, match=says):
+        with_model(tmp_path, monkeypatch, **options)
+
+
 def test_no_spark(tmp_path, spark):
     folder = unpacked(tmp_path, "pyspark", "model", {"model/x": b""}, options={"master": "nowhere"})
     with pytest.raises(Refused, match="Spark does not start: Java gateway process exited. It needs Java"):

@@ -190,6 +190,65 @@ def deploy_pmml(
     return _deploy(name, "pmml", "model.pmml", frozen, shown, shown.length, {"heap": heap} if heap else {}, said)
 
 
+def deploy_pyspark(
+    name: str,
+    model: Any,
+    example: Any,
+    func: Callable[[Any, Any, list[Any]], Any] | None = None,
+    *,
+    master: str = "local[1]",
+    features: str | None = None,
+    output: str | None = None,
+    input_type: str | None = None,
+    **terms: Any,
+) -> Deployment:
+    """Deploys a model of pyspark.ml or pyspark.mllib that can be saved, with a function from a session, the model and a
+    list of inputs to a list of outputs of the same length. A PipelineModel needs no function: `features` is the column
+    that its inputs are in, and `output` the one that is answered. `master` says with how many threads Spark runs, as
+    "local[4]". Where it runs it needs Java."""
+    said = Terms.of(terms)
+    shown = read(example, input_type)
+    of_class = f"{type(model).__module__}.{type(model).__name__}"
+    given = {"master": master if master != "local[1]" else None, "features": features, "output": output}
+    if func is None and type(model).__name__ != "PipelineModel":
+        raise DeployFailed(f"the model is a {of_class}: give func(spark, model, inputs), or a PipelineModel")
+    if func is not None and (features or output):
+        raise DeployFailed("features and output are for a PipelineModel without func: leave them out")
+    frozen = Frozen(b"") if func is None else freeze(func)
+    frozen.distributions |= {requirements.need("pyspark", "trying the model")} | _numpy()
+    frozen.sources |= _saved_by_spark(model)
+    if func is not None:
+        frozen.sources["function.pkl"] = frozen.data
+        given |= {"model": "model", "class": of_class}
+    options = {k: v for k, v in given.items() if v is not None}
+    return _deploy(name, "pyspark", "function.pkl" if func else "model", frozen, shown, shown.length, options, said)
+
+
+def deploy_r(
+    name: str,
+    path: str | os.PathLike[str],
+    example: Any,
+    *,
+    seconds: float | None = None,
+    input_type: str | None = None,
+    **terms: Any,
+) -> Deployment:
+    """Deploys a file of R that defines `predict(inputs)`, or a folder with such a file model.R and what that reads, as
+    `topsail_save` of containers/r/topsail.R makes it. `seconds` is how long R may take for a batch, 30 without. Where
+    it runs it needs R with jsonlite and the packages that the file loads."""
+    said = Terms.of(terms)
+    shown = read(example, input_type)
+    place = Path(path)
+    entry = "model.R" if place.is_dir() else place.name
+    if not entry.endswith(".R"):
+        raise DeployFailed(f"{str(place)!r} is not a file .R: give one, or a folder with a model.R")
+    files = _folder(place) if place.is_dir() else {entry: _content(place)}
+    if entry not in files:
+        raise DeployFailed(f"the folder {str(place)!r} has no model.R: make it with topsail_save in R, or name a file")
+    options = {} if seconds is None else {"seconds": f"{seconds:g}"}
+    return _deploy(name, "r", entry, Frozen(b"", set(), files), shown, shown.length, options, said)
+
+
 def deploy_host(
     name: str,
     packages: Iterable[str] = (),
@@ -320,8 +379,30 @@ def _saved_model(model: Any) -> Frozen:
             tf.saved_model.save(model, str(folder))
         if not (folder / "saved_model.pb").is_file():
             raise DeployFailed(f"{model!r} is no SavedModel: give its folder, a model of Keras, or a tf.Module")
-        files = {p.relative_to(folder).as_posix(): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
-    return Frozen(b"", frozen.distributions, {f"model/{name}": data for name, data in files.items()})
+        return Frozen(b"", frozen.distributions, _folder(folder, "model/"))
+
+
+def _saved_by_spark(model: Any) -> dict[str, bytes]:
+    """The files of the saved model, below `model`."""
+    with tempfile.TemporaryDirectory(prefix="topsail-") as made:
+        folder = Path(made, "model")
+        try:
+            if type(model).__module__.startswith("pyspark.mllib"):
+                model.save(import_module("pyspark").SparkContext.getOrCreate(), folder.as_uri())
+            else:
+                model.save(folder.as_uri())
+        except Exception as e:  # Py4J and Java have their own
+            raise DeployFailed(f"Spark cannot save the model, a {type(model).__name__}: {e}") from e
+        files = _folder(folder, "model/")
+    if not files:
+        raise DeployFailed("Spark saved the model on another machine: load it in a session with the master local[1]")
+    return files
+
+
+def _folder(folder: Path, below: str = "") -> dict[str, bytes]:
+    """Its files, by their names in a bundle."""
+    found = (p for p in sorted(folder.rglob("*")) if p.is_file())
+    return {below + p.relative_to(folder).as_posix(): p.read_bytes() for p in found}
 
 
 def _trees(model: Any) -> Any:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import site
 import subprocess
 import sys
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +21,13 @@ from .failure import DeployFailed
 
 
 def can_be_tried(bundle: Bundle) -> bool:
-    """What programs of their own need is where they run, and seldom here."""
-    return bundle.manifest.runtime not in ALONE
+    """What programs of their own need is where they run, and not always here."""
+    runtime = bundle.manifest.runtime
+    if runtime == "r":
+        return shutil.which("Rscript") is not None
+    if runtime == "pyspark":
+        return find_spec("pyspark") is not None and (shutil.which("java") is not None or "JAVA_HOME" in os.environ)
+    return runtime not in ALONE
 
 
 def run(bundle: Bundle, timeout: float, hosted: bool) -> dict[str, Any]:

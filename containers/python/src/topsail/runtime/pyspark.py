@@ -1,7 +1,12 @@
-"""A PySpark model: a saved PipelineModel, or a function of a session and the inputs."""
+"""A PySpark model: a saved PipelineModel, or a function of a session, with a saved model or without, and the inputs."""
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from .. import source
@@ -14,18 +19,29 @@ from .refusal import Refused, need
 def load(folder: Folder) -> Any:
     """The entry is the folder of a PipelineModel, a file .pkl, or module:object.
 
-    Options: `master`, local[1] without; of a pipeline `features`, the column of its input vector, and `output`, the
+    Options: `master`, local[1] without; of a function `model`, the folder of a saved model that it gets as its second
+    argument, and `class`, that model's; of a pipeline `features`, the column of its input vector, and `output`, the
     column that is answered ("features" and "prediction" without).
     """
-    session = _session(folder)
-    entry = folder.manifest.entry
-    if ":" in entry:
-        return Function(session, _named(entry))
+    session = start(folder.option("master", "local[1]"))
+    entry, path = folder.manifest.entry, folder.path / folder.manifest.entry
+    if ":" in entry or path.is_file():
+        function = _named(entry) if ":" in entry else pickled.load(path)
+        if model := folder.option("model", ""):
+            of_class = folder.option("class", "pyspark.ml.pipeline.PipelineModel")
+            function = _with_model(function, saved(session, of_class, folder.path / model))
+        return Function(session, function)
     path = folder.entry()
-    if path.is_file():
-        return Function(session, pickled.load(path))
     pipeline = need("pyspark.ml").PipelineModel.load(str(path))
     return Pipeline(session, pipeline, folder.option("features", "features"), folder.option("output", "prediction"))
+
+
+_ALONE = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+}
 
 
 class Function:
@@ -65,13 +81,40 @@ class Pipeline:
         return x if isinstance(x, str) else self._dense([float(v) for v in x])
 
 
-def _session(folder: Folder) -> Any:
+def start(master: str) -> Any:
+    """A session of a Spark in this container alone. It raises Refused."""
     sql = need("pyspark.sql")
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # of Spark's workers, which have this environment then
     try:
-        builder = sql.SparkSession.builder.master(folder.option("master", "local[1]")).appName("topsail")
-        return builder.config("spark.ui.enabled", "false").getOrCreate()
+        builder = sql.SparkSession.builder.master(master).appName("topsail")
+        for name, value in _ALONE.items():
+            builder = builder.config(name, value)
+        return builder.getOrCreate()
     except Exception as e:  # Py4J and Java have their own
         raise Refused(f"Spark does not start: {e}. It needs Java: set JAVA_HOME where this model runs") from e
+
+
+def saved(session: Any, of_class: str, path: Path) -> Any:
+    """A model that was saved in the folder, by the name of its class: of pyspark.ml, or of pyspark.mllib, which loads
+    with a context. It raises Refused."""
+    module, _, name = of_class.rpartition(".")
+    if module.partition(".")[0] != "pyspark":
+        raise Refused(f"the model's class is {of_class!r}, which is not one of pyspark")
+    try:
+        load = getattr(import_module(module), name).load
+        place = path.resolve().as_uri()  # whatever file system Spark's own settings have
+        return load(session.sparkContext, place) if module.startswith("pyspark.mllib") else load(place)
+    except Exception as e:  # Py4J and Java have their own
+        raise Refused(f"Spark cannot load the model in {path.name!r} as {of_class}: {e}") from e
+
+
+def _with_model(function: Any, model: Any) -> Callable[[Any, list[Any]], Any]:
+    """`predict(spark, model, inputs)` as a function of the other two."""
+    if not callable(function):
+        raise Refused(
+            f"the entry is of type {type(function).__name__}: it must be a function of a session, a model and inputs"
+        )
+    return lambda session, inputs: function(session, model, inputs)
 
 
 def _named(entry: str) -> Any:

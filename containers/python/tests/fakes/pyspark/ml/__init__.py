@@ -11,7 +11,7 @@ class PipelineModel:
 
     @classmethod
     def load(cls, path):
-        return cls(float(Path(path, "metadata", "part-0").read_text()))
+        return cls(float(Path(path.removeprefix("file://"), "metadata", "part-0").read_text()))
 
     def transform(self, frame):
         return Frame([row | {"prediction": sum(row["features"].toArray()) * self.factor} for row in frame])
