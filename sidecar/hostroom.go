@@ -153,7 +153,7 @@ func (h *host) open(g *guest, v rpc.Load, home *members) (*holding, error) {
 	h.mu.Unlock()
 	held.tally = h.sidecar.cfg.Demand.Open(v.Model, nil)
 	held.pool = (&pool{
-		id: id, model: guestVersion(v, h.own.model.Model), limits: h.sidecar.cfg.Limits, metrics: h.own.metrics, changed: h.sidecar.poolChanged, held: held,
+		id: id, model: guestVersion(v, h.own.model.Model), limits: h.sidecar.cfg.Limits, metrics: h.own.metrics, changed: h.sidecar.poolChanged, began: time.Now(), held: held,
 	}).prepare()
 	h.mu.Lock()
 	defer h.mu.Unlock()

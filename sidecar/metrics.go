@@ -31,7 +31,7 @@ func NewMetrics(r *obs.Registry) *Metrics {
 		dropped: r.Counters("topsail_sidecar_dropped_total", "Queries refused or dropped before their batch, by status.", append(labels, "status")...),
 		learned: r.Counters("topsail_sidecar_feedback_total", "Feedback to containers, by result: forwarded or dropped.", append(labels, "result")...),
 		sizes:   r.Histograms("topsail_sidecar_batch_size", "Inputs per batch.", obs.Sizes(), labels...),
-		service: r.Histograms("topsail_sidecar_batch_seconds", "Time from sending a batch to its last answer.", obs.Seconds(), labels...),
+		service: r.Histograms("topsail_sidecar_batch_seconds", "Time from sending a batch to its last answer.", obs.FineSeconds(), labels...),
 		waited:  r.Histograms("topsail_sidecar_queue_seconds", "Time that queries waited for their batch.", obs.Seconds(), labels...),
 		stages:  newStageFamilies(r),
 		hosts:   newHostFamilies(r),

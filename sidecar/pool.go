@@ -22,6 +22,7 @@ type pool struct {
 	limits  queue.Limits
 	metrics *poolMetrics
 	changed func(*pool) // called when the state may have changed
+	began   time.Time
 
 	host *host    // nil: the model is none
 	held *holding // of a host; nil: it is one of the versions that the sidecar was made for
@@ -38,7 +39,7 @@ type pool struct {
 }
 
 func newPool(id uint32, model *serving.Version, limits queue.Limits, metrics *poolMetrics, changed func(*pool)) *pool {
-	return (&pool{id: id, model: model, limits: limits, metrics: metrics, changed: changed}).prepare()
+	return (&pool{id: id, model: model, limits: limits, metrics: metrics, changed: changed, began: time.Now()}).prepare()
 }
 
 // prepare gives a pool the pipeline that it has until a container announces another.

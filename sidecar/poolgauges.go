@@ -14,6 +14,8 @@ var (
 	readyDesc = obs.NewDesc("topsail_sidecar_containers_ready", "Containers that take batches.", "model", "version", "replica")
 	sizeDesc  = obs.NewDesc("topsail_sidecar_batch_limit", "The most that the next batch will hold.", "model", "version", "replica", "container")
 
+	startDesc = obs.NewDesc("topsail_sidecar_start_time_seconds", "When the replica began to serve the version, in Unix seconds, and as which generation of it.", "model", "version", "replica", "generation")
+
 	stageQueueDesc   = obs.NewDesc("topsail_stage_queue_length", "Inputs that wait for a batch of a stage.", "model", "version", "replica", "stage")
 	stageReadyDesc   = obs.NewDesc("topsail_stage_workers_ready", "Workers of a stage that take batches.", "model", "version", "replica", "stage")
 	stageWorkersDesc = obs.NewDesc("topsail_stage_workers", "Workers of a stage, as its pipeline says, and where it stands.", "model", "version", "replica", "stage", "position", "after")
@@ -46,7 +48,7 @@ func (g *poolGauges) remove(p *pool) {
 
 // Describe and Collect implement obs.Collector.
 func (g *poolGauges) Describe(ch chan<- *obs.Desc) {
-	for _, d := range []*obs.Desc{queueDesc, waitDesc, readyDesc, sizeDesc, profileDesc, stageQueueDesc, stageReadyDesc, stageWorkersDesc, hostModelsDesc, hostMemoryDesc} {
+	for _, d := range []*obs.Desc{queueDesc, waitDesc, readyDesc, sizeDesc, profileDesc, startDesc, stageQueueDesc, stageReadyDesc, stageWorkersDesc, hostModelsDesc, hostMemoryDesc} {
 		ch <- d
 	}
 }
@@ -81,6 +83,7 @@ func collectPool(ch chan<- obs.Metric, p *pool, replica string) {
 			gauge(stageWorkersDesc, float64(max(1, s.Workers)), s.Name, strconv.Itoa(i), strings.Join(pipe.sources[i], ","))
 		}
 	}
+	gauge(startDesc, float64(p.began.UnixMilli())/1000, p.model.Generation)
 	gauge(queueDesc, float64(queued))
 	gauge(waitDesc, wait.Seconds())
 	gauge(readyDesc, float64(ready))

@@ -78,6 +78,17 @@ func Seconds() []float64 {
 	return []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
 }
 
+// FineSeconds are Seconds with ten a decade from 1 ms to 1 s, where most models are.
+func FineSeconds() []float64 {
+	bounds := []float64{.0001, .00025, .0005}
+	for _, decade := range []float64{.001, .01, .1} {
+		for _, step := range []float64{1, 1.25, 1.6, 2, 2.5, 3.2, 4, 5, 6.3, 8} {
+			bounds = append(bounds, decade*step)
+		}
+	}
+	return append(bounds, 1, 2.5, 5, 10)
+}
+
 // Sizes are histogram bounds for batch sizes.
 func Sizes() []float64 { return prometheus.ExponentialBuckets(1, 2, 13) }
 
