@@ -154,6 +154,17 @@ func (m *memory) UsageOf(_ context.Context, objects []serving.UsageKey) (all []s
 	return all, m.away
 }
 
+// measured knows what versions "2" did.
+type measured struct{ Traffic }
+
+func (measured) Performance(definitions []serving.Definition) *Performance {
+	if definitions[0].Version != "2" {
+		return nil
+	}
+	half, micros := 0.5, 10_250.0
+	return &Performance{Since: time.Unix(1e9, 0).UTC(), Answers: 4, Errors: &half, Batches: 2, BatchMean: &half, P50: &micros, P99: &micros, Throughput: &micros}
+}
+
 func (m *memory) Replicas() []Replica                     { return m.replicas }
 func (m *memory) Restart(context.Context, string) error   { return nil }
 func (m *memory) Drain(_ context.Context, _ string) error { return nil }
@@ -253,7 +264,7 @@ func having(t testing.TB) *world {
 	guard := auth.New(auth.Config{Catalog: w.Catalog, Require: true, Now: func() time.Time { return w.now }})
 	served := New(&System{
 		Mode: "cluster", Version: "0.1", Gateway: func() string { return "http://127.0.0.1:1337" },
-		Store: w.memory, Audit: w.memory, Replies: w.memory, Usage: w.memory, Learning: w.memory, Replicas: w.memory, Artifacts: shelf{w.memory},
+		Store: w.memory, Audit: w.memory, Replies: w.memory, Usage: w.memory, Learning: w.memory, Replicas: w.memory, Traffic: measured{}, Artifacts: shelf{w.memory},
 		Job: func(_ context.Context, id serving.ModelID) (Job, error) {
 			return Job{Kind: "nomad", Text: "job " + id.String()}, nil
 		},

@@ -171,6 +171,10 @@ func (c counter) Stages(id serving.ModelID, replica string, window time.Duration
 	return s
 }
 
+func (c counter) Performance(definitions []serving.Definition) *Performance {
+	return measured{}.Performance(definitions)
+}
+
 func (c counter) Measured(r *Replica) {
 	c.r.mu.Lock()
 	defer c.r.mu.Unlock()

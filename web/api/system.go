@@ -115,6 +115,9 @@ type Traffic interface {
 	// Stages says where the time of a version with stages goes, at all its replicas or at
 	// the one whose Name it is given. There are none where nobody has measured any.
 	Stages(id serving.ModelID, replica string, window time.Duration) VersionStages
+	// Performance is what replicas of these definitions did since they were first measured;
+	// nil while nothing is.
+	Performance(definitions []serving.Definition) *Performance
 	// Measured fills in what the replica's sidecar has measured.
 	Measured(r *Replica)
 }

@@ -52,6 +52,21 @@ type Version struct {
 	Serving    bool              `json:"serving"`
 	UsedBy     []string          `json:"used_by,omitzero"`
 	Example    string            `json:"example,omitempty"`
+
+	Performance *Performance `json:"performance,omitempty"` // where versions are asked for
+}
+
+// Performance is what the replicas of a version did, those that are gone included, since
+// the first of them began to serve it. Times are in microseconds; nil is unknown.
+type Performance struct {
+	Since      time.Time `json:"since"`
+	Answers    uint64    `json:"answers"`
+	Errors     *float64  `json:"errors,omitempty"`
+	Batches    uint64    `json:"batches"`
+	BatchMean  *float64  `json:"batch_mean,omitempty"`
+	P50        *float64  `json:"p50_micros,omitempty"`
+	P99        *float64  `json:"p99_micros,omitempty"`
+	Throughput *float64  `json:"throughput,omitempty"`
 }
 
 // Scale is how many replicas of a version there may be.

@@ -21,7 +21,11 @@ func (a *api) listVersions(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	list, err := pageOf(r, versions(m), func(version *serving.Version) string { return version.Version }, v.version)
+	list, err := pageOf(r, versions(m), func(version *serving.Version) string { return version.Version }, func(version *serving.Version) Version {
+		doc := v.version(version)
+		doc.Performance = a.Traffic.Performance(v.cat.Definitions(version))
+		return doc
+	})
 	if err != nil {
 		return err
 	}
@@ -42,10 +46,11 @@ func versionOf(r *http.Request) serving.ModelID {
 	return serving.ModelID{Model: r.PathValue("model"), Version: r.PathValue("version")}
 }
 
-// showVersion adds the example of the version's bundle, where that is there.
+// showVersion adds the example of the version's bundle, where that is there, and what its
+// replicas did.
 func (a *api) showVersion(w http.ResponseWriter, r *http.Request, status int, v view, version *serving.Version) error {
 	doc := v.version(version)
-	doc.Example = a.example(r.Context(), version.Container)
+	doc.Example, doc.Performance = a.example(r.Context(), version.Container), a.Traffic.Performance(v.cat.Definitions(version))
 	return show(w, r, status, doc, v.tagOf(version))
 }
 

@@ -245,3 +245,17 @@ func TestPins(t *testing.T) {
 	expect(t, w.ask("DELETE", at, ""), 200)
 	expectCode(t, w.ask("DELETE", "/models/m/versions/9/pin", ""), 404, "not_found")
 }
+
+// TestPerformance shows what a version did to whoever may read, beside the version and not as a part of it.
+func TestPerformance(t *testing.T) {
+	w := having(t)
+	for _, path := range []string{"/models/m/versions/2", "/models/m/versions"} {
+		expect(t, w.askBy("viewer", "GET", path, ""), 200, `"performance":{"since":"2001-09-09T01:46:40Z","answers":4,"errors":0.5,"batches":2,"batch_mean":0.5,"p50_micros":10250,`)
+	}
+	expect(t, w.askBy("viewer", "GET", "/models/m/versions/1", ""), 200, "!", `"performance"`)
+	shown := w.ask("GET", "/models/m/versions/2", "")
+	expect(t, w.ask("PUT", "/models/m/versions/2/scale?dry_run=true", `{"replicas":2}`, "If-Match", shown.Header().Get("ETag")), 200, "!", `"performance"`)
+	again := strings.Replace(shown.Body.String(), `"replicas":1`, `"replicas":2`, 1)
+	expect(t, w.ask("POST", "/models/m/versions?replace=true", again), 200, `"replicas":2`)
+	expect(t, w.ask("GET", "/catalog", ""), 200, "!", `"performance"`)
+}

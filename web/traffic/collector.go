@@ -24,6 +24,7 @@ const (
 type Config struct {
 	// Targets are the processes there are now. It is asked every second, and does not wait.
 	Targets func() []Target
+	Keeper  Keeper       // keeps the past; nil: the past ends with the process
 	Log     *slog.Logger // nil: nothing is logged
 }
 
@@ -35,14 +36,16 @@ type Collector struct {
 	// Sidecars are many and may be slow; gateways do not wait for them.
 	few, many chan struct{} // hold a token for each look that is under way
 
-	mu       sync.Mutex // guards what follows
-	watches  map[Role]map[string]*watch
-	apps     map[string]*app
-	versions map[serving.ModelID]*version
-	replicas map[replicaKey]*measures
-	reign    *reign    // the last; nil: none yet
-	heard    time.Time // when a gateway was last read
-	told     time.Time // when a leader was
+	mu           sync.Mutex // guards what follows
+	watches      map[Role]map[string]*watch
+	apps         map[string]*app
+	versions     map[serving.ModelID]*version
+	replicas     map[replicaKey]*measures
+	readings     map[replicaKey]*reading // also of replicas whose sidecar cannot be read now
+	performances map[serving.Definition]*performance
+	reign        *reign    // the last; nil: none yet
+	heard        time.Time // when a gateway was last read
+	told         time.Time // when a leader was
 }
 
 // New makes a Collector that knows nothing yet.
@@ -53,14 +56,20 @@ func New(cfg Config) *Collector {
 	return &Collector{
 		cfg: cfg, few: make(chan struct{}, atOnce), many: make(chan struct{}, atOnce),
 		watches: map[Role]map[string]*watch{}, apps: map[string]*app{}, versions: map[serving.ModelID]*version{},
-		replicas: map[replicaKey]*measures{},
+		replicas: map[replicaKey]*measures{}, readings: map[replicaKey]*reading{}, performances: map[serving.Definition]*performance{},
 	}
 }
 
-// Run looks at targets until ctx ends, and returns nil. It runs once.
+// Run takes over the past, looks at targets until ctx ends, saves what is known from time
+// to time and at the end, and returns nil. It runs once.
 func (c *Collector) Run(ctx context.Context) error {
 	var looks sync.WaitGroup
 	defer looks.Wait()
+	if c.cfg.Keeper != nil {
+		taken := make(chan struct{})
+		looks.Go(func() { c.keep(ctx, taken) })
+		<-taken // what a replica did before its first look may be in the past already
+	}
 	// Looks are on whole seconds: what is counted between two of them is of one second.
 	next := time.NewTimer(untilSecond(time.Now()))
 	defer next.Stop()
@@ -180,5 +189,6 @@ func (c *Collector) forget(now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	maps.DeleteFunc(c.apps, func(_ string, a *app) bool { return c.heard.Sub(a.seen) > kept })
+	maps.DeleteFunc(c.readings, func(_ replicaKey, r *reading) bool { return now.Sub(r.at) > readingKept })
 	maps.DeleteFunc(c.versions, func(_ serving.ModelID, v *version) bool { return c.told.Sub(v.seen) > kept })
 }

@@ -37,6 +37,10 @@ type past struct {
 	Format   int
 	Apps     map[string][]pastChunk
 	Versions map[string][]pastChunk // by MODEL:VERSION
+
+	// Added without another format: releases that do not know them skip them.
+	Performances []keptPerformance
+	Readings     []keptReading
 }
 
 // pastChunk is a chunk of one ring.
@@ -46,10 +50,10 @@ type pastChunk struct {
 	Columns map[int][]float32 // those that there are
 }
 
-// Keep takes over what was saved, and saves what is known from time to time and at the end
-// of ctx, together with what other processes have saved. It returns nil.
-func (c *Collector) Keep(ctx context.Context, keeper Keeper) error {
-	failing := false
+// keep takes over what was saved, closes taken, and saves what is known from time to time
+// and at the end of ctx, together with what other processes have saved.
+func (c *Collector) keep(ctx context.Context, taken chan<- struct{}) {
+	keeper, failing := c.cfg.Keeper, false
 	note := func(err error) {
 		if err != nil && !failing {
 			c.cfg.Log.Warn("the past of the charts cannot be kept; trying again", "in", saveEvery, "err", err)
@@ -57,6 +61,7 @@ func (c *Collector) Keep(ctx context.Context, keeper Keeper) error {
 		failing = err != nil
 	}
 	note(c.takeOver(ctx, keeper))
+	close(taken)
 	tick := time.NewTicker(saveEvery)
 	defer tick.Stop()
 	for {
@@ -73,7 +78,7 @@ func (c *Collector) Keep(ctx context.Context, keeper Keeper) error {
 		cancel()
 		note(err)
 		if ctx.Err() != nil {
-			return nil
+			return
 		}
 	}
 }
@@ -116,6 +121,7 @@ func (c *Collector) known(now time.Time) past {
 	for id, v := range c.versions {
 		p.Versions[id.String()] = v.series.chunks(now)
 	}
+	c.knownPerformance(&p)
 	return p
 }
 
@@ -123,6 +129,7 @@ func (c *Collector) known(now time.Time) past {
 func (c *Collector) restore(p past, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.restorePerformance(p)
 	for _, name := range slices.Sorted(maps.Keys(p.Apps)) {
 		_, had := c.apps[name]
 		if a := c.app(name); a != nil {

@@ -57,14 +57,13 @@ func TestThePastSurvivesARestart(t *testing.T) {
 		before := counted(time.Now(), 7*3600)
 		ctx, stop := context.WithCancel(t.Context())
 		stop()
-		if err := before.Keep(ctx, keeper); err != nil {
-			t.Fatal(err)
-		}
+		before.cfg.Keeper = keeper
+		before.keep(ctx, make(chan struct{}))
 		time.Sleep(time.Minute) // it is away
-		after := New(Config{})
+		after := New(Config{Keeper: keeper, Targets: func() []Target { return nil }})
 		ctx, stop = context.WithCancel(t.Context())
 		done := make(chan error)
-		go func() { done <- after.Keep(ctx, keeper) }()
+		go func() { done <- after.Run(ctx) }()
 		synctest.Wait()
 		for _, window := range []time.Duration{5 * time.Minute, 3 * time.Hour, 8 * time.Hour} {
 			was, _ := answersIn(before, window, time.Now())

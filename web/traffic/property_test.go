@@ -183,7 +183,7 @@ func TestWhatIsKeptOfStages(t *testing.T) {
 		var st *stage
 		began, now, counted := epoch, epoch, 0.0
 		for range rapid.IntRange(1, 300).Draw(t, "looks") {
-			next := &stage{read: &stageSums{ended: map[string]float64{"ok": counted}, batches: counted}}
+			next := &stage{read: &sums{ended: map[string]float64{"ok": counted}, batches: counted}}
 			next.follow(st, now)
 			st = next
 			if n := len(st.past); n > 32 {

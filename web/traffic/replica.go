@@ -25,12 +25,10 @@ type replicaKey struct{ model, version, replica string }
 
 // measures are what a sidecar has measured of one replica.
 type measures struct {
-	at      time.Time
+	reading // since it started
 	queue   int
 	wait    time.Duration
 	limit   int     // the highest of its containers
-	batches float64 // since it started
-	inputs  float64 // in them
 	mean    float64 // inputs of a batch, since the look before or, without a batch since, since it started
 	served  float64 // answers since it started
 	profile map[int]*estimate
@@ -51,7 +49,7 @@ func readMeasures(at time.Time, families []*obs.Family) map[replicaKey]*measures
 		for _, s := range f.GetMetric() {
 			key := replicaKey{label(s, "model"), label(s, "version"), label(s, "replica")}
 			if all[key] == nil {
-				all[key] = &measures{at: at, profile: map[int]*estimate{}}
+				all[key] = &measures{reading: reading{at: at, sums: &sums{ended: map[string]float64{}}}, profile: map[int]*estimate{}}
 			}
 			read(all[key], s)
 		}
@@ -76,11 +74,15 @@ func reader(name string) func(*measures, *obs.Sample) {
 	case limitName:
 		return func(m *measures, s *obs.Sample) { m.limit = max(m.limit, count(s)) }
 	case servedName:
-		return func(m *measures, s *obs.Sample) { m.served += number(s.GetCounter().GetValue()) }
+		return (*measures).readAnswers
 	case sizesName:
 		return func(m *measures, s *obs.Sample) {
 			m.batches, m.inputs = float64(s.GetHistogram().GetSampleCount()), number(s.GetHistogram().GetSampleSum())
 		}
+	case runName:
+		return func(m *measures, s *obs.Sample) { m.run = readTiming(s) }
+	case startName:
+		return func(m *measures, s *obs.Sample) { m.readStart(s) }
 	case profileName:
 		return (*measures).readProfile
 	}
@@ -89,6 +91,14 @@ func reader(name string) func(*measures, *obs.Sample) {
 
 // count is a gauge of whole things.
 func count(s *obs.Sample) int { return int(min(number(s.GetGauge().GetValue()), math.MaxInt32)) }
+
+func (m *measures) readAnswers(s *obs.Sample) {
+	n := number(s.GetCounter().GetValue())
+	m.served += n
+	if n > 0 && len(m.ended) < maxStatuses {
+		m.ended[label(s, "status")] += n
+	}
+}
 
 func (m *measures) readProfile(s *obs.Sample) {
 	size, err := strconv.Atoi(label(s, "size"))

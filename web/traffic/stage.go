@@ -37,19 +37,19 @@ type stage struct {
 	position                int
 	after                   []string
 	workers, ready, waiting int
-	read                    *stageSums // since the sidecar started
-	sums                    *stageSums // since it was first read
-	past                    []moment   // the sums at earlier looks, the oldest first
+	read                    *sums    // since the sidecar started
+	sums                    *sums    // since it was first read
+	past                    []moment // the sums at earlier looks, the oldest first
 }
 
 // moment is the sums at a time.
 type moment struct {
 	at time.Time
-	*stageSums
+	*sums
 }
 
-// stageSums only grow. They are never changed once they are kept.
-type stageSums struct {
+// sums are what came of batches and of the inputs in them. They only grow, and are never changed once they are kept.
+type sums struct {
 	ended           map[string]float64 // inputs by status; those that there are
 	batches, inputs float64            // batches, and inputs in them
 	wait, run       timing             // of inputs, and of batches
@@ -68,7 +68,7 @@ func (m *measures) stage(name string) *stage {
 		if m.stages == nil {
 			m.stages = map[string]*stage{}
 		}
-		s = &stage{read: &stageSums{ended: map[string]float64{}}}
+		s = &stage{read: &sums{ended: map[string]float64{}}}
 		m.stages[name] = s
 	}
 	return s
@@ -124,7 +124,7 @@ func readTiming(s *obs.Sample) timing {
 // was none.
 func (st *stage) follow(before *stage, at time.Time) {
 	if before == nil {
-		st.sums = &stageSums{}
+		st.sums = &sums{}
 		st.past = []moment{{at, st.sums}}
 		return
 	}
@@ -152,7 +152,7 @@ func thinned(past []moment, now time.Time) []moment {
 
 // within is what the stage did in a window up to a time, and how many seconds that was:
 // no fewer than the window has, where so much is known.
-func (st *stage) within(window time.Duration, now time.Time) (*stageSums, float64) {
+func (st *stage) within(window time.Duration, now time.Time) (*sums, float64) {
 	from := st.past[0]
 	for _, m := range st.past[1:] {
 		if now.Sub(m.at) < window {
@@ -160,15 +160,15 @@ func (st *stage) within(window time.Duration, now time.Time) (*stageSums, float6
 		}
 		from = m
 	}
-	return st.sums.since(from.stageSums), now.Sub(from.at).Seconds()
+	return st.sums.since(from.sums), now.Sub(from.at).Seconds()
 }
 
 // since is what was counted after before. A sidecar that started anew counts from nothing.
-func (s *stageSums) since(before *stageSums) *stageSums {
+func (s *sums) since(before *sums) *sums {
 	if s.anew(before) {
 		return s
 	}
-	d := &stageSums{
+	d := &sums{
 		ended: maps.Clone(s.ended), batches: s.batches - before.batches, inputs: s.inputs - before.inputs,
 		wait: s.wait.since(before.wait), run: s.run.since(before.run),
 	}
@@ -192,7 +192,7 @@ func (t timing) since(before timing) timing {
 }
 
 // anew says whether anything that only grows has become less.
-func (s *stageSums) anew(before *stageSums) bool {
+func (s *sums) anew(before *sums) bool {
 	for status, n := range before.ended {
 		if s.ended[status] < n {
 			return true
@@ -212,12 +212,12 @@ func (t timing) less(before timing) bool {
 	return t.seconds < before.seconds
 }
 
-func (s *stageSums) empty() bool {
+func (s *sums) empty() bool {
 	return len(s.ended) == 0 && s.batches == 0 && s.wait.total() == 0
 }
 
-func (s *stageSums) plus(d *stageSums) *stageSums {
-	sum := &stageSums{ended: maps.Clone(s.ended)}
+func (s *sums) plus(d *sums) *sums {
+	sum := &sums{ended: maps.Clone(s.ended)}
 	sum.wait.add(s.wait)
 	sum.run.add(s.run)
 	sum.batches, sum.inputs = s.batches, s.inputs
@@ -226,7 +226,7 @@ func (s *stageSums) plus(d *stageSums) *stageSums {
 }
 
 // add adds to sums that nobody keeps yet.
-func (s *stageSums) add(d *stageSums) {
+func (s *sums) add(d *sums) {
 	if s.ended == nil {
 		s.ended = map[string]float64{}
 	}

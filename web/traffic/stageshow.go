@@ -39,11 +39,11 @@ type together map[string]*sharedStage
 
 // sharedStage is a stage at several replicas.
 type sharedStage struct {
-	stage                // but for its past
-	name       string    //
-	came       stageSums // in the window
-	span       float64   // the longest of the replicas', in seconds; 0: nothing is known of them but how they are
-	rate, busy float64   // inputs a second, and workers that are busy
+	stage              // but for its past
+	name       string  //
+	came       sums    // in the window
+	span       float64 // the longest of the replicas', in seconds; 0: nothing is known of them but how they are
+	rate, busy float64 // inputs a second, and workers that are busy
 }
 
 func (all together) add(name string, st *stage, window time.Duration, at time.Time) {

@@ -36,7 +36,7 @@ func names() []string {
 	return []string{
 		answersName, secondsName, cacheName, objectiveName,
 		leaderName, desiredName, readyName, demandName, capacityName, blockedName, problemName, alarmName, unknownName,
-		queueName, waitName, limitName, sizesName, servedName, profileName,
+		queueName, waitName, limitName, sizesName, servedName, profileName, runName, startName,
 		stageInputsName, stageSizesName, stageRunName, stageWaitName, stageQueueName, stageReadyName, stageWorkersName,
 	}
 }

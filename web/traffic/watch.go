@@ -114,6 +114,7 @@ func (c *Collector) takeReign(w *watch, l look) {
 func (c *Collector) takeMeasures(w *watch, l look) {
 	for key, m := range l.replicas {
 		m.after(c.replicas[key])
+		c.perform(key, &m.reading)
 	}
 	c.dropMeasures(w)
 	for key, m := range l.replicas {

@@ -49,7 +49,7 @@ func listVersions(k *call) error {
 	}
 	columns := []string{"VERSION", "USE", "INPUT", "REPLICAS", "RUNS", "APPS"}
 	if k.wide() {
-		columns = append(columns, "BATCHES", "LABELS", "ORIGIN", "DEPLOYED", "COMMIT")
+		columns = append(columns, "BATCHES", "LABELS", "ORIGIN", "DEPLOYED", "COMMIT", "P50", "P99", "INPUTS/S", "ERRORS")
 	}
 	t := screen.NewTable(columns...)
 	all := []json.RawMessage{}
@@ -66,6 +66,8 @@ func listVersions(k *call) error {
 			}
 			if k.wide() {
 				row = append(row, batches(v.Batch), strings.Join(v.Labels, ", "), string(v.Origin), deployedAt(v.Deployed, k.now), shortCommit(v.Deployed))
+				p := performanceOf(v)
+				row = append(row, known(p.P50, batchTime), known(p.P99, batchTime), known(p.Throughput, screen.Number), known(p.Errors, screen.Share))
 			}
 			t.Row(row...)
 		}
@@ -164,6 +166,7 @@ func versionTable(v api.Version, now time.Time) *screen.Table {
 	t.Row("labels", strings.Join(v.Labels, ", "))
 	t.Row("origin", string(v.Origin))
 	t.Row("deployed", deployedText(v.Deployed, now))
+	t.Row("performance", performanceText(v.Performance, now))
 	return t
 }
 
@@ -203,6 +206,41 @@ func shortCommit(d *serving.Deployed) string {
 	}
 	return hash
 }
+
+func performanceOf(v api.Version) api.Performance {
+	if v.Performance == nil {
+		return api.Performance{}
+	}
+	return *v.Performance
+}
+
+// performanceText says what the replicas of a version did; empty while nothing is known.
+func performanceText(p *api.Performance, now time.Time) string {
+	if p == nil {
+		return ""
+	}
+	var parts []string
+	if p.P50 != nil && p.P99 != nil {
+		parts = append(parts, fmt.Sprintf("p50 %s, p99 %s for a batch of %s", batchTime(*p.P50), batchTime(*p.P99), known(p.BatchMean, screen.Number)))
+	}
+	if p.Throughput != nil {
+		parts = append(parts, screen.Number(*p.Throughput)+" inputs/s of a replica")
+	}
+	if p.Errors != nil {
+		parts = append(parts, fmt.Sprintf("%s errors in %d answers", screen.Share(*p.Errors), p.Answers))
+	}
+	return strings.Join(append(parts, "since "+screen.Ago(now, p.Since)), "; ")
+}
+
+// known shows a figure, or nothing where there is none.
+func known(v *float64, show func(float64) string) string {
+	if v == nil {
+		return ""
+	}
+	return show(*v)
+}
+
+func batchTime(micros float64) string { return screen.Micros(int64(micros)) }
 
 func length(n int) string {
 	if n == 0 {

@@ -59,9 +59,8 @@ func Web(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	keep := func(ctx context.Context) error { return m.traffic.Keep(ctx, store) }
 	adopt := func(ctx context.Context) error { return manage.Adopt(ctx, cfg, bundles, p.Log) }
-	for _, run := range append(m.runs(), store.Run, side.Run, adopt, keep) {
+	for _, run := range append(m.runs(), store.Run, side.Run, adopt) {
 		group.Go(func() error { return role.Ended(ctx, run(ctx)) })
 	}
 	group.Go(func() error {
@@ -142,7 +141,7 @@ func (p *parts) newManagement(store *redisstore.Store) (*management, error) {
 		return nil, err
 	}
 	m.opsKey = key.Bytes
-	m.traffic = traffic.New(traffic.Config{Targets: m.targets, Log: p.Log})
+	m.traffic = traffic.New(traffic.Config{Targets: m.targets, Keeper: store, Log: p.Log})
 	m.scheduler = manage.Scheduler{Traffic: m.traffic, Catalog: store.Catalog, DryRun: p.Config.Scheduler.DryRun, Journal: store}
 	return m, nil
 }

@@ -110,7 +110,7 @@ func Run(ctx context.Context, cfg *config.Config, opt Options) error {
 		Name: "local", Catalog: unfenced{store}, Fleet: fleet, Demand: demands, Replicas: registry, Wakes: wakes,
 		Journals: []scheduler.Journal{decisions}, DryRun: cfg.Scheduler.DryRun, Metrics: base.Metrics, Log: opt.Log,
 	})
-	collector := traffic.New(traffic.Config{Log: opt.Log, Targets: func() []traffic.Target {
+	collector := traffic.New(traffic.Config{Keeper: traffic.File(filepath.Join(cfg.DataDir, "traffic")), Log: opt.Log, Targets: func() []traffic.Target {
 		return []traffic.Target{{Role: traffic.Local, Name: "local", Source: traffic.Process{Registry: base.Metrics}}}
 	}})
 	view.traffic, view.started = collector, time.Now()
@@ -146,7 +146,6 @@ func Run(ctx context.Context, cfg *config.Config, opt Options) error {
 	all.Go(func() error { return obs.ServeHTTP(rest, listeners.web, side) })
 	all.Go(func() error { return side.Run(rest) })
 	all.Go(func() error { return role.Ended(rest, collector.Run(rest)) })
-	all.Go(func() error { return collector.Keep(rest, traffic.File(filepath.Join(cfg.DataDir, "traffic"))) })
 	all.Go(func() error { greet(ctx, opt.Out, view, base.Scheme(), listeners); return nil })
 	return all.Wait()
 }

@@ -102,6 +102,11 @@ func (outside) Stages(id serving.ModelID, _ string, _ time.Duration) api.Version
 	}}
 }
 
+func (outside) Performance([]serving.Definition) *api.Performance {
+	x := 0.5
+	return &api.Performance{Since: time.Unix(1e9, 0).UTC(), Answers: 4, Errors: &x, Batches: 2, BatchMean: &x, P50: &x, P99: &x, Throughput: &x}
+}
+
 func (outside) Measured(r *api.Replica) {
 	r.QueueLength, r.Wait, r.BatchLimit, r.BatchMean, r.Answers, r.Profile = 1, 2, 3, 4.5, 6, []api.ProfilePoint{{Size: 1, Micros: 2}}
 }
