@@ -81,6 +81,15 @@ def test_versions(client, wine):
         client.versions.create("forest", "4", image="forest:4")
 
 
+def test_what_a_version_did(client, wine, management):
+    measured = {"since": "2030-01-31T12:00:00Z", "answers": 4, "errors": 0.25, "batches": 2, "p50_micros": 10250.0}
+    assert client.versions.get("forest", "1").performance is None
+    management.versions["forest"]["1"]["performance"] = measured
+    seen = client.versions.get("forest", "1")
+    assert seen.performance == measured
+    assert "performance" not in seen.to_send()
+
+
 def test_where_a_version_comes_from(client, wine):
     made = client.versions.create("forest", "3", bundle=BUNDLE.digest, commit="c1")
     own = {"client": f"topsail-python/{topsail.__version__}", "commit": "c1"}

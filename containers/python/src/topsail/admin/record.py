@@ -93,7 +93,7 @@ class Model(Record):
 @dataclass(repr=False)
 class Version(Record):
     read_only: ClassVar[frozenset[str]] = frozenset(
-        {"pin", "origin", "generation", "deployed", "current", "serving", "used_by", "example"}
+        {"pin", "origin", "generation", "deployed", "current", "serving", "used_by", "example", "performance"}
     )
 
     version: str
@@ -122,6 +122,7 @@ class Version(Record):
     serving: bool | None = None
     used_by: list[str] | None = None
     example: str | None = None
+    performance: dict[str, Any] | None = None  # p50_micros, p99_micros, throughput, errors, …
 
 
 @dataclass(repr=False)
