@@ -12,7 +12,7 @@ export const places = [
   ['app-stages-settings', '/ui/apps/read?tab=settings', 'Add a stage'],
   ['models', '/ui/models', 'digits-svm'],
   ['model', '/ui/models/fraud-gbm', 'Roll back to 3'],
-  ['version', '/ui/models/digits-svm/7', 'OMP_NUM_THREADS'],
+  ['version', '/ui/models/digits-svm/7', '99% within'],
   ['version-capacity', '/ui/models/digits-svm/7?tab=capacity', 'Decisions in this time'],
   ['version-job', '/ui/models/digits-svm/7?tab=job', 'What Nomad would do'],
   ['version-usage', '/ui/models/scans/3?tab=usage', 'Usage of its stages'],

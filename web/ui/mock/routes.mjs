@@ -2,7 +2,7 @@
 import {createHash} from 'node:crypto'
 import {versionStages} from './stages.mjs'
 import {appSeries, now, versionSeries} from './traffic.mjs'
-import {appUsage, listUsage, versionUsage} from './usage.mjs'
+import {appUsage, listUsage, versionPerformance, versionUsage} from './usage.mjs'
 
 class Problem extends Error {
   constructor(status, title, detail, code) {
@@ -361,7 +361,10 @@ export function routes(world) {
       'GET',
       '/models/:model/versions/:version',
       ({args}) => ({
-        body: world.versionView(version(args.model, args.version)),
+        body: {
+          ...world.versionView(version(args.model, args.version)),
+          ...versionPerformance(world, version(args.model, args.version), t()),
+        },
         etag: world.etag('version', `${args.model}:${args.version}`),
       }),
     ],

@@ -37,6 +37,12 @@ export function small(world) {
     replicas: 3,
     scale: {min: 1, max: 8, utilisation: 0.8, idle_micros: 600e6, cooldown_down_micros: 120e6},
     batch: {strategy: 'aimd', max_size: 64},
+    deployed: {
+      by: 'ci',
+      at: '2026-05-11T08:12:31Z',
+      client: 'topsail-python/0.1.0',
+      commit: '3f1c0b9ad2e44f0a9d7be21c55e8a60f1b7d9c42-dirty',
+    },
     command: ['python3', '-m', 'topsail', 'digits:Digits'],
     dir: '/srv/models/digits',
     env: {OMP_NUM_THREADS: '1'},

@@ -46,6 +46,8 @@ export const rehearseDeleteModel = (model: string) => client.send<T.Rehearsal>('
 export const deleteModel = (model: string) => client.send<void>('DELETE', path('models', model))
 
 export const getVersion = (model: string, version: string) => client.tagged<T.Version>('GET', path('models', model, 'versions', version))
+export const versionPerformance = async (model: string, version: string, signal?: AbortSignal) =>
+  (await client.get<T.Version>(path('models', model, 'versions', version), {...(signal && {signal})})).performance ?? null
 export const createVersion = (model: string, version: T.Version, keepCurrent: boolean) =>
   client.send<T.Version>('POST', path('models', model, 'versions'), {
     body: version,

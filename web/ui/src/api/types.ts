@@ -139,10 +139,30 @@ export interface Version {
   prepared?: boolean
   origin?: 'file' | 'api'
   generation?: string
+  deployed?: Deployed
   current?: boolean
   serving?: boolean
   used_by?: string[]
   example?: string
+  performance?: Performance
+}
+
+export interface Deployed {
+  by: string
+  at: string
+  client?: string
+  commit?: string
+}
+
+export interface Performance {
+  since: string
+  answers: number
+  errors?: number
+  batches: number
+  batch_mean?: number
+  p50_micros?: number
+  p99_micros?: number
+  throughput?: number
 }
 
 export interface VersionStage {
