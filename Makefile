@@ -52,7 +52,7 @@ run: build $(VENV)/demo ## serve two demo models on this machine
 	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" DEMO_MODELS="$(CURDIR)/$(MODELS)" \
 		$(BIN) local --config $(DEMO)/topsail.toml --data-dir $(DATA_DIR) $(RUN_FLAGS)
 
-servers: $(addprefix $(SERVERS)/,consul nomad influxd influxd2 versitygw kafka/made) ## build Consul, Nomad, InfluxDB, VersityGW and Kafka for tests and clusters, and find Redis
+servers: $(addprefix $(SERVERS)/,consul nomad plugins/gpus influxd influxd2 versitygw kafka/made) ## build Consul, Nomad, InfluxDB, VersityGW and Kafka for tests and clusters, and find Redis
 	@scripts/need-redis
 
 cluster: build servers $(VENV)/demo ## run Consul, Nomad, Redis, InfluxDB and Topsail on them; OFFSET=10000 moves all ports
@@ -176,11 +176,13 @@ $(LAB)/python: internal/lab/requirements.txt
 # The servers, each built in a module of its own. Minutes the first time.
 SERVER_OF_consul  := github.com/hashicorp/consul
 SERVER_OF_nomad   := -tags ui github.com/hashicorp/nomad
+SERVER_OF_plugins/gpus := ./gpus
 SERVER_OF_influxd := github.com/influxdata/influxdb/cmd/influxd
 SERVER_OF_versitygw := github.com/versity/versitygw/cmd/versitygw
 
 $(SERVERS)/consul: internal/servers/consul/go.mod internal/servers/consul/go.sum
 $(SERVERS)/nomad: internal/servers/nomad/go.mod internal/servers/nomad/go.sum
+$(SERVERS)/plugins/gpus: internal/servers/nomad/go.mod internal/servers/nomad/go.sum internal/servers/nomad/gpus/main.go
 $(SERVERS)/influxd: internal/servers/influxdb/go.mod internal/servers/influxdb/go.sum
 $(SERVERS)/versitygw: internal/servers/versitygw/go.mod internal/servers/versitygw/go.sum
 $(SERVERS)/influxd2: scripts/build-influxdb2 internal/servers/influxdb2/go.mod internal/servers/influxdb2/go.sum

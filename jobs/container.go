@@ -45,6 +45,7 @@ func newContainer(s Spec) *task {
 	set(&t.MemoryMB, max(s.Settings.MemoryMB, leastMemory(t)))
 	if r.GPU.Count > 0 {
 		set(&t.GPU.Device, "nvidia/gpu")
+		t.GPU.Device, t.Slice = sliced(t.GPU.Device)
 		t.Runtime = r.GPU.Runtime
 		set(&t.Runtime, "nvidia")
 		t.OnlyGiven = t.Driver != "docker" && isNVIDIA(t.GPU.Device)
@@ -75,6 +76,19 @@ func leastMemory(t *task) int {
 // may be left out.
 func isNVIDIA(device string) bool {
 	return device == "gpu" || strings.HasPrefix(device, "nvidia/")
+}
+
+// profile is that of a slice of MIG, as a device is named by it.
+var profile = regexp.MustCompile(`^((?:nvidia/)?gpu)/((?:\d+c\.)?\d+g\.\d+gb[+.a-z]*)$`)
+
+// sliced is a device, and what the model of its slices ends with: Nomad's plugin names
+// those by the product as well, as "NVIDIA A100-SXM4-80GB MIG 1g.10gb".
+func sliced(device string) (whole, slice string) {
+	found := profile.FindStringSubmatch(device)
+	if found == nil {
+		return device, ""
+	}
+	return found[1], " MIG " + regexp.QuoteMeta(found[2]) + "$"
 }
 
 // containerEnv is what a container is told, as in local mode.

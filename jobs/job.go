@@ -30,6 +30,7 @@ type task struct {
 	CPU       int
 	MemoryMB  int
 	GPU       serving.GPU
+	Slice     string // of which the model of its GPUs has to be, as a regular expression; empty: any
 	Secrets   map[string]string
 	Port      string // the one port of a network of its own that is mapped; empty: it is in the node's network
 

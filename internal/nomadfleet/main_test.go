@@ -68,11 +68,18 @@ func withNomad(run func() int) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := believeInVault(filepath.Join(dir, "server", "nomad-server.hcl")); err != nil {
+	if err := configure(filepath.Join(dir, "server", "nomad-server.hcl"), believesInVault); err != nil {
 		return 0, err
 	}
 	client, err := servers.NomadClient("client", filepath.Join(dir, "client"), port+10, tasks, port, alone)
 	if err != nil {
+		return 0, err
+	}
+	plugin, err := servers.Binary("plugins/gpus")
+	if err != nil {
+		return 0, err
+	}
+	if err := configure(filepath.Join(dir, "client", "client.hcl"), fmt.Sprintf("plugin_dir = %q\nplugin \"gpus\" {\n  config {}\n}\n", filepath.Dir(plugin))); err != nil {
 		return 0, err
 	}
 	defer server.Stop()
@@ -121,14 +128,17 @@ func leaveNothing(folders string) error {
 	}
 }
 
-// believeInVault lets the server accept jobs that use Vault. There is none.
-func believeInVault(file string) error {
+// believesInVault lets the server accept jobs that use Vault. There is none.
+const believesInVault = "vault {\n  enabled = true\n  address = \"http://127.0.0.1:1\"\n}\n"
+
+// configure adds to the configuration of an agent.
+func configure(file, text string) error {
 	f, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	_, err = f.WriteString("vault {\n  enabled = true\n  address = \"http://127.0.0.1:1\"\n}\n")
+	_, err = f.WriteString(text)
 	return err
 }
 

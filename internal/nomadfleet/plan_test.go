@@ -17,11 +17,15 @@ func TestPlan(t *testing.T) {
 		want   string
 	}{
 		"fits": {func(*serving.Version, *jobs.Settings) {}, "3 to start"},
-		"gpu":  {func(v *serving.Version, _ *jobs.Settings) { v.Resources.GPU.Count = 1 }, "3 cannot start: no node has a free nvidia/gpu device"},
-		"gpus": {func(v *serving.Version, _ *jobs.Settings) { v.Resources.GPU = serving.GPU{Count: 2, MemoryMB: 80} }, "no node has 2 free nvidia/gpu devices with 80 MiB"},
+		"gpu": {func(v *serving.Version, _ *jobs.Settings) {
+			v.Resources.GPU = serving.GPU{Count: 1, Device: "nvidia/gpu/NVIDIA H100"}
+		}, "3 cannot start: no node has a free nvidia/gpu/NVIDIA H100 device"},
+		"gpus": {func(v *serving.Version, _ *jobs.Settings) {
+			v.Resources.GPU = serving.GPU{Count: 2, MemoryMB: 90000}
+		}, "no node has 2 free nvidia/gpu devices with 90000 MiB"},
 		"mig": {func(v *serving.Version, _ *jobs.Settings) {
-			v.Resources.GPU = serving.GPU{Count: 1, Device: "nvidia/gpu/1g.10gb"}
-		}, "no node has a free nvidia/gpu/1g.10gb device"},
+			v.Resources.GPU = serving.GPU{Count: 1, Device: "nvidia/gpu/7g.80gb"}
+		}, "no node has a free nvidia/gpu/7g.80gb device"},
 		"memory": {func(v *serving.Version, _ *jobs.Settings) { v.Resources.MemoryMB = 12000 }, "2 cannot start: no node has 12032 MB of memory free"},
 		"cpu":    {func(v *serving.Version, _ *jobs.Settings) { v.Resources.CPU = 1e6 }, "3 cannot start: no node has 1000010 MHz of CPU free"},
 		"docker": {func(v *serving.Version, _ *jobs.Settings) { v.Container.Image = "x" }, "no node has the drivers docker and raw_exec"},

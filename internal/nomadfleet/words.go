@@ -33,9 +33,13 @@ func needsOf(group *api.TaskGroup) needs {
 }
 
 func deviceWords(d *api.RequestedDevice) string {
-	text := "a free " + d.Name + " device"
+	name := d.Name
+	if i := slices.IndexFunc(d.Constraints, func(c *api.Constraint) bool { return c.LTarget == "${device.model}" }); i >= 0 { // of a slice
+		name += "/" + strings.NewReplacer(" MIG ", "", `\`, "", "$", "").Replace(d.Constraints[i].RTarget)
+	}
+	text := "a free " + name + " device"
 	if d.Count != nil && *d.Count > 1 {
-		text = fmt.Sprintf("%d free %s devices", *d.Count, d.Name)
+		text = fmt.Sprintf("%d free %s devices", *d.Count, name)
 	}
 	for _, c := range d.Constraints {
 		if c.LTarget == "${device.attr.memory}" {

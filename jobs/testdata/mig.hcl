@@ -7,7 +7,7 @@ job "topsail-wine-6eccf43c" {
     topsail_version    = "1.2"
     topsail_generation = "1"
     topsail_settings   = "92ca0026"
-    topsail_spec       = "0b2f372b"
+    topsail_spec       = "da87c90a"
   }
 
   # Without deployments: one that runs would forbid every change of the count.
@@ -159,8 +159,13 @@ job "topsail-wine-6eccf43c" {
         cpu    = 500
         memory = 4096
 
-        device "nvidia/gpu/1g.10gb" {
+        device "nvidia/gpu" {
           count = 1
+          constraint {
+            attribute = "${device.model}"
+            operator  = "regexp"
+            value     = " MIG 1g\\.10gb$"
+          }
         }
       }
     }
