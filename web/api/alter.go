@@ -60,7 +60,7 @@ func (a *api) rehearse(w http.ResponseWriter, v view, plan change.Plan) error {
 	if err != nil {
 		return err
 	}
-	after, err := change.Rehearse(v.cat, changes)
+	after, err := change.Rehearse(v.cat, v.caller.Author(), changes)
 	if err != nil {
 		return err
 	}

@@ -63,7 +63,7 @@ func (a *api) applyCatalog(w http.ResponseWriter, r *http.Request) error {
 	before := a.Store.Catalog()
 	var after *serving.Catalog
 	if dry {
-		after, err = rehearsed(before, plan)
+		after, err = rehearsed(before, caller.Author(), plan)
 	} else {
 		ctx, cancel := context.WithTimeout(r.Context(), within)
 		defer cancel()
@@ -83,12 +83,12 @@ func (a *api) applyCatalog(w http.ResponseWriter, r *http.Request) error {
 	return respond(w, http.StatusOK, answer)
 }
 
-func rehearsed(cat *serving.Catalog, plan change.Plan) (*serving.Catalog, error) {
+func rehearsed(cat *serving.Catalog, by serving.Author, plan change.Plan) (*serving.Catalog, error) {
 	changes, err := plan(cat)
 	if err != nil {
 		return nil, err
 	}
-	return change.Rehearse(cat, changes)
+	return change.Rehearse(cat, by, changes)
 }
 
 // read is what the document brings in, as long as it is right in itself.

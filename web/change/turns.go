@@ -70,7 +70,7 @@ func (t *Turns) Take(ctx context.Context) (done func(), err error) {
 // apply tries the changes on paper first, and makes each one on what the one before it
 // has left, so that nobody comes between unnoticed.
 func (t *Turns) apply(ctx context.Context, by serving.Author, before *serving.Catalog, changes []catalog.Change) (*serving.Catalog, error) {
-	if _, err := Rehearse(before, changes); err != nil {
+	if _, err := Rehearse(before, by, changes); err != nil {
 		return nil, err
 	}
 	cat := before
@@ -84,10 +84,10 @@ func (t *Turns) apply(ctx context.Context, by serving.Author, before *serving.Ca
 	return cat, nil
 }
 
-// Rehearse makes changes on paper.
-func Rehearse(cat *serving.Catalog, changes []catalog.Change) (*serving.Catalog, error) {
+// Rehearse makes changes on paper, by an author.
+func Rehearse(cat *serving.Catalog, by serving.Author, changes []catalog.Change) (*serving.Catalog, error) {
 	for _, c := range changes {
-		next, err := catalog.Apply(cat, c, 0)
+		next, err := catalog.Apply(cat, catalog.Signed{Change: c, By: by}, 0)
 		if err != nil {
 			return nil, err
 		}

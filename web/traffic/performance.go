@@ -60,7 +60,8 @@ func (c *Collector) perform(key replicaKey, r *reading) {
 	if r.began.IsZero() || before == nil && len(c.readings) >= maxReplicas {
 		return
 	}
-	c.readings[key] = r
+	own := *r // not what else was measured beside it
+	c.readings[key] = &own
 	if came := r.since(before); !came.empty() {
 		id := serving.Definition{ModelID: serving.ModelID{Model: key.model, Version: key.version}, Generation: r.generation}
 		p := c.performance(id, r.began)
