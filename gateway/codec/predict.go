@@ -9,6 +9,15 @@ type PredictRequest struct {
 	Options Options
 }
 
+// Size is how many bytes the inputs have.
+func (r *PredictRequest) Size() (n int) {
+	n = len(r.Input.Data)
+	for i := range r.Batch {
+		n += len(r.Batch[i].Data)
+	}
+	return n
+}
+
 // DecodePredict reads the body of a request to an app that takes inputs of type
 // t. A batch has at most maxBatch inputs. Its error is always an *Error.
 func DecodePredict(body []byte, t serving.InputType, maxBatch int) (PredictRequest, error) {

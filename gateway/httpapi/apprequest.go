@@ -16,6 +16,7 @@ type appRequest struct {
 	app      *serving.App
 	received time.Time
 	timeout  time.Duration // of the header; 0: none
+	charged  int           // queries, or pieces of feedback, that limits have counted
 	body     []byte        // inflated; it dies with the request
 }
 
@@ -36,7 +37,14 @@ func (s *Server) open(c *fiber.Ctx) (r appRequest, err error) {
 	if r.timeout, err = headerTimeout(rc); err != nil {
 		return r, err
 	}
-	r.body, err = s.body(&rc.Request)
+	nc := rc.Conn().(*conn)
+	if nc.unread {
+		if err := s.charge(rc, &r, 1); err != nil {
+			return r, err
+		}
+		defer func() { r.received = time.Now() }() // when it has arrived
+	}
+	r.body, err = s.body(rc, nc)
 	return r, err
 }
 

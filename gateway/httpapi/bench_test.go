@@ -11,6 +11,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"topsail/gateway/budget"
 	"topsail/internal/access"
 	"topsail/serving"
 )
@@ -40,7 +41,7 @@ func BenchmarkServe(b *testing.B) {
 	} {
 		b.Run(bench.name, func(b *testing.B) {
 			answer := serving.Prediction{QueryID: 1 << 40, Output: []byte("0.8444218515250481")}
-			l := newListener(nil, 1, nil)
+			l := newListener(nil, 1, budget.New(1<<30), nil)
 			api := New(Config{Keys: bench.keys}, known{core, answer}, nothingLearned{}, slog.New(slog.DiscardHandler))
 			if bench.catalog != nil {
 				api.Serve(bench.catalog)
@@ -51,7 +52,7 @@ func BenchmarkServe(b *testing.B) {
 				header = append(header, bench.header)
 			}
 			raw := request(bench.method, bench.path, bench.body, header...)
-			c := &conn{Conn: &replay{request: []byte(raw), left: b.N}}
+			c := &conn{Conn: &replay{request: []byte(raw), left: b.N}, lease: l.budget.Lease()}
 			l.track(c, fasthttp.StateNew)
 			b.ReportAllocs()
 			b.ResetTimer()

@@ -4,49 +4,151 @@ import (
 	"bytes"
 	"compress/gzip"
 	"compress/zlib"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
+
+	"topsail/gateway/budget"
 )
 
-// body returns the request's body, inflated. Without a Content-Encoding it is
-// fasthttp's own buffer, which dies with the request.
-func (s *Server) body(r *fasthttp.Request) ([]byte, error) {
-	encoding := r.Header.ContentEncoding()
+const (
+	// smallBody is what fasthttp reads of a body before it calls us. Requests and answers up to
+	// that need nothing of the budget, as connections are bounded: there is always room for them.
+	smallBody = 8 << 10
+	// bodyGrace and bodySpeed are the least speed of a body: so many bytes a second, after a
+	// time in which it may begin.
+	bodyGrace = 2 * time.Second
+	bodySpeed = 32 << 10
+)
+
+// comesLater says whether a body is read when it is known that it is wanted.
+func (s *Server) comesLater(h *fasthttp.RequestHeader) bool {
+	n := h.ContentLength()
+	return n == chunked || n > min(smallBody, s.config.MaxBodyBytes)
+}
+
+// body returns the request's body, inflated. It dies with the request.
+func (s *Server) body(rc *fasthttp.RequestCtx, c *conn) ([]byte, error) {
+	encoding := rc.Request.Header.ContentEncoding()
 	if len(encoding) == 0 {
-		return r.Body(), nil
+		return s.arrived(rc, c)
 	}
+	var open func(io.Reader) (io.ReadCloser, error)
 	switch strings.ToLower(string(encoding)) {
 	case "identity":
-		return r.Body(), nil
+		return s.arrived(rc, c)
 	case "gzip":
-		return s.inflate(r.Body(), func(b io.Reader) (io.ReadCloser, error) { return gzip.NewReader(b) })
+		open = func(b io.Reader) (io.ReadCloser, error) { return gzip.NewReader(b) }
 	case "deflate":
-		return s.inflate(r.Body(), zlib.NewReader)
+		open = zlib.NewReader
+	default:
+		return nil, &refusal{fiber.StatusUnsupportedMediaType, "Unsupported encoding", "Content-Encoding must be gzip, deflate or none"}
 	}
-	return nil, &refusal{fiber.StatusUnsupportedMediaType, "Unsupported encoding", "Content-Encoding must be gzip, deflate or none"}
+	compressed, err := s.arrived(rc, c)
+	if err != nil {
+		return nil, err
+	}
+	return s.inflate(compressed, &c.lease, open)
+}
+
+// arrived returns the body as it comes. A small one has come already.
+func (s *Server) arrived(rc *fasthttp.RequestCtx, c *conn) ([]byte, error) {
+	if !c.unread {
+		return rc.Request.Body(), nil
+	}
+	length := rc.Request.Header.ContentLength()
+	if length > s.config.MaxBodyBytes {
+		return nil, s.errTooLarge()
+	}
+	body, err := s.readAll(&steadyReader{from: rc.RequestBodyStream(), c: c, began: time.Now(), until: rc.Time().Add(s.config.ReadTimeout)}, length, &c.lease, c.kept[:0])
+	c.unread = err != nil
+	if cap(body) <= keepBytes {
+		c.kept = body
+	}
+	return body, err
+}
+
+// readAll reads into b, which grows with what comes, whatever length is announced; -1: none
+// is.
+func (s *Server) readAll(r io.Reader, length int, lease *budget.Lease, b []byte) ([]byte, error) {
+	most := s.config.MaxBodyBytes
+	if length >= 0 {
+		most = length
+	}
+	for {
+		if len(b) == cap(b) {
+			size := min(max(2*len(b), 2*smallBody), most+1) // 1 more, to see the end
+			if !lease.Take(size - len(b)) {
+				return nil, errNoMemory
+			}
+			b = append(make([]byte, 0, size), b...)
+		}
+		n, err := r.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		switch {
+		case len(b) > most:
+			return nil, s.errTooLarge()
+		case err == io.EOF:
+			return b, nil
+		case err != nil:
+			return nil, err
+		}
+	}
+}
+
+// steadyReader reads a body that has to come at some speed.
+type steadyReader struct {
+	from         io.Reader
+	c            *conn
+	began, until time.Time
+	read         int
+}
+
+func (r *steadyReader) Read(b []byte) (int, error) {
+	due := r.began.Add(bodyGrace + time.Duration(r.read)*time.Second/bodySpeed)
+	if r.until.Before(due) {
+		due = r.until
+	}
+	if err := r.c.SetReadDeadline(due); err != nil {
+		return 0, err
+	}
+	n, err := r.from.Read(b)
+	r.read += n
+	switch {
+	case err == nil || err == io.EOF:
+		return n, err
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return n, &refusal{fiber.StatusRequestTimeout, "Request timeout", fmt.Sprintf("the body came too slowly: send at least %d bytes a second, and the whole request within %v", bodySpeed, r.until.Sub(r.began).Round(time.Second))}
+	}
+	return n, fiber.ErrBadRequest
 }
 
 // inflate reads no further than one byte beyond the limit for bodies, whatever
 // the compressed body claims to hold.
-func (s *Server) inflate(compressed []byte, open func(io.Reader) (io.ReadCloser, error)) ([]byte, error) {
+func (s *Server) inflate(compressed []byte, lease *budget.Lease, open func(io.Reader) (io.ReadCloser, error)) ([]byte, error) {
 	rest := bytes.NewReader(compressed)
 	r, err := open(rest)
 	if err != nil {
 		return nil, errCorrupt()
 	}
-	body, err := io.ReadAll(io.LimitReader(r, int64(s.config.MaxBodyBytes)+1))
-	switch {
-	case len(body) > s.config.MaxBodyBytes:
-		return nil, s.errTooLarge()
-	case err != nil || rest.Len() > 0:
+	body, err := s.readAll(r, -1, lease, nil)
+	if _, refused := errors.AsType[*refusal](err); refused || errors.Is(err, errNoMemory) {
+		return nil, err
+	}
+	if err != nil || rest.Len() > 0 {
 		return nil, errCorrupt()
 	}
 	return body, nil
 }
+
+// errNoMemory refuses a request that the budget has no room for.
+var errNoMemory = errors.New("max_inflight_bytes are taken")
 
 func errCorrupt() error {
 	return &refusal{fiber.StatusBadRequest, "Bad request", "the body is not what its Content-Encoding says: it is cut, damaged or followed by other bytes"}

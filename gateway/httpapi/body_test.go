@@ -72,12 +72,13 @@ func TestContentEncoding(t *testing.T) {
 
 func TestBombIsNotInflated(t *testing.T) {
 	s := New(Config{MaxBodyBytes: 64 << 10}, newFake(), nil, nil)
-	var r fasthttp.Request
-	r.Header.SetContentEncoding("gzip")
-	r.SetBodyString(gzipped(strings.Repeat(" ", 16<<20)))
+	var rc fasthttp.RequestCtx
+	rc.Request.Header.SetContentEncoding("gzip")
+	rc.Request.SetBodyString(gzipped(strings.Repeat(" ", 16<<20)))
+	c := &conn{lease: s.config.Budget.Lease()}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	_, err := s.body(&r)
+	_, err := s.body(&rc, c)
 	runtime.ReadMemStats(&after)
 	if refused, ok := err.(*refusal); !ok || refused.status != 413 {
 		t.Fatalf("got error %v", err)
@@ -124,6 +125,7 @@ func TestFormIsNotParsed(t *testing.T) {
 func TestLargeBuffersAreNotKept(t *testing.T) {
 	s := New(Config{}, newFake(), nil, nil)
 	var rc fasthttp.RequestCtx
+	rc.Init2(&conn{}, nil, false)
 	rc.Request.Header.SetMethod("POST")
 	rc.Request.SetBodyString(strings.Repeat("x", keepBytes+1))
 	s.guard(func(rc *fasthttp.RequestCtx) {

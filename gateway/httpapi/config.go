@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	"topsail/gateway/budget"
 	"topsail/internal/access"
 	"topsail/internal/obs"
 )
@@ -21,6 +22,8 @@ type Config struct {
 	Keys           *access.Keys  // one of which, or of the catalog's, a request must show; nil: there are none
 	RequireKeys    bool          // a request must show a key, also where there are no Keys: one of the catalog's
 
+	Budget *budget.Budget // of the bytes of requests and answers under way; nil: one of 256 MiB for this server
+
 	Metrics *obs.Registry            // nil: metrics are kept and shown nowhere
 	Inspect func(page []byte) []byte // appends Clipper's metrics page; nil: there is no GET /metrics
 }
@@ -35,6 +38,9 @@ func (c Config) withDefaults() Config {
 	c.ReadTimeout = cmp.Or(c.ReadTimeout, 10*time.Second)
 	c.WriteTimeout = cmp.Or(c.WriteTimeout, 10*time.Second)
 	c.IdleTimeout = cmp.Or(c.IdleTimeout, time.Minute)
+	if c.Budget == nil {
+		c.Budget = budget.New(256 << 20)
+	}
 	if c.Metrics == nil {
 		c.Metrics = obs.NewRegistry()
 	}

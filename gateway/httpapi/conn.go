@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"topsail/gateway/budget"
 )
 
 // conn is one connection of a client.
@@ -20,10 +22,15 @@ type conn struct {
 	used   atomic.Bool // something has come from the client
 	linger atomic.Bool // the client may be sending still when it is refused
 
+	lease  budget.Lease // of the request in hand, and its answer
+	kept   []byte       // for the next body; at most keepBytes
+	unread bool         // the body of the request in hand has not been read
+
 	rest []byte // was read behind a request, and belongs to those after it; only for Read
 
 	mu     sync.Mutex // guards the following
 	wanted time.Time  // the read deadline
+	leave  time.Time  // the write deadline
 	set    time.Time  // the one that the connection has, which may be earlier
 }
 
@@ -83,6 +90,49 @@ func (c *conn) receive(b []byte) (int, error) {
 			return n, err
 		}
 	}
+}
+
+// writePace is within what time a client has to take each of the pieces of a large answer.
+const (
+	writePiece = 64 << 10
+	writePace  = 2 * time.Second
+)
+
+// SetWriteDeadline sets the time by which an answer must have left.
+func (c *conn) SetWriteDeadline(t time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.leave = t
+	return c.Conn.SetWriteDeadline(t)
+}
+
+// Write writes a large answer in pieces, each of which the client has to take within some
+// time.
+func (c *conn) Write(b []byte) (n int, err error) {
+	if len(b) <= writePiece {
+		return c.Conn.Write(b)
+	}
+	for n < len(b) {
+		if err := c.pace(); err != nil {
+			return n, err
+		}
+		written, err := c.Conn.Write(b[n:min(n+writePiece, len(b))])
+		if n += written; err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// pace gives the next piece its time.
+func (c *conn) pace() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	due := time.Now().Add(writePace)
+	if !c.leave.IsZero() && c.leave.Before(due) {
+		due = c.leave
+	}
+	return c.Conn.SetWriteDeadline(due)
 }
 
 // nextRequest is where the first request line in b begins that b does not begin with, or

@@ -46,6 +46,9 @@ func (s *Server) refusalOf(rc *fasthttp.RequestCtx, err error) *refusal {
 	if e, ok := errors.AsType[*serving.QueryError](err); ok {
 		return &refusal{fiber.StatusBadRequest, "Query processing error", e.Cause}
 	}
+	if errors.Is(err, errNoMemory) {
+		return s.errNoRoom(rc)
+	}
 	if errors.Is(err, serving.ErrUnknownApp) {
 		return &refusal{fiber.StatusNotFound, "Unknown app", "no app of this name is registered: register it at the admin port, or check its spelling"}
 	}

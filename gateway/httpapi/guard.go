@@ -20,7 +20,13 @@ func (s *Server) guard(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 		defer rc.Request.ReleaseBody(keepBytes)
 		defer s.recovered(rc)
 		knownMethod(rc)
+		c := rc.Conn().(*conn)
+		c.unread = rc.Request.IsBodyStream() && s.comesLater(&rc.Request.Header)
 		next(rc)
+		if c.unread { // it is refused, and the rest of it would be taken for the next request
+			rc.SetConnectionClose()
+			c.linger.Store(true)
+		}
 		if id := clientRequestID(rc); id != nil {
 			rc.Response.Header.SetBytesV(requestIDHeader, id)
 		}
@@ -47,13 +53,19 @@ func (s *Server) recovered(rc *fasthttp.RequestCtx) {
 	}
 }
 
-// distrust closes the connection behind a request that has two lengths, as RFC
-// 9112 section 6.3 asks: a proxy before us may have believed the other one. It is
-// fasthttp's hook for headers that were read.
-func distrust(h *fasthttp.RequestHeader) (unchanged fasthttp.RequestConfig) {
-	const chunked = -1
+// chunked is what fasthttp says of the length of a body that comes in chunks.
+const chunked = -1
+
+// header is fasthttp's hook for headers that were read. It closes the connection behind a
+// request that has two lengths, as RFC 9112 section 6.3 asks: a proxy before us may have
+// believed the other one. Of a large body fasthttp is to read one byte, the least that it
+// does, before it calls us.
+func (s *Server) header(h *fasthttp.RequestHeader) (c fasthttp.RequestConfig) {
 	if h.ContentLength() == chunked && bytes.Contains(bytes.ToLower(h.RawHeaders()), []byte("content-length:")) {
 		h.SetConnectionClose()
 	}
-	return unchanged
+	if s.comesLater(h) {
+		c.MaxRequestBodySize = 1
+	}
+	return c
 }

@@ -13,13 +13,16 @@ import (
 // retryAfterMs says to the millisecond what Retry-After says to the second.
 const retryAfterMs = "Retry-After-Ms"
 
-// charge counts n queries, or pieces of feedback, against the limits of the key and of
-// the app: against both or, if one is exceeded, against neither.
+// charge counts n queries, or pieces of feedback, of a request against the limits of the key
+// and of the app, but those that it counted before: against both or, if one is exceeded,
+// against neither.
 func (s *Server) charge(rc *fasthttp.RequestCtx, r *appRequest, n int) error {
 	if r.who.limit == nil && r.app.Limit == nil {
 		return nil
 	}
-	n = max(n, 1) // an empty batch is a request, too
+	if n = max(n, 1) - r.charged; n == 0 { // an empty batch is a request, too
+		return nil
+	}
 	g := s.admission.Load().gate(r.app.Name)
 	if wait := r.who.limit.take(r.received, n); wait > 0 {
 		return tooMany(rc, g, wait, fmt.Sprintf("the key %q", r.who.name), r.who.limit)
@@ -28,7 +31,17 @@ func (s *Server) charge(rc *fasthttp.RequestCtx, r *appRequest, n int) error {
 		r.who.limit.give(n)
 		return tooMany(rc, g, wait, fmt.Sprintf("the app %q", r.app.Name), g.limit)
 	}
+	r.charged += n
 	return nil
+}
+
+// errNoRoom refuses a request that the budget has no room for. It is counted for all apps
+// together, as it may be for none of them.
+func (s *Server) errNoRoom(rc *fasthttp.RequestCtx) *refusal {
+	s.admission.Load().unknown.refused[memory].Inc()
+	rc.Response.Header.Set(fiber.HeaderRetryAfter, "1")
+	return &refusal{fiber.StatusServiceUnavailable, "No memory",
+		"the requests and answers under way have all the memory that there is for them: send it again in a second, or raise max_inflight_bytes"}
 }
 
 // tooMany refuses a request that came too early, and says when to send it again.

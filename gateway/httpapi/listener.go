@@ -10,6 +10,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"topsail/gateway/budget"
 	"topsail/internal/netio"
 )
 
@@ -20,6 +21,7 @@ import (
 type listener struct {
 	net.Listener
 	limit  int
+	budget *budget.Budget
 	log    *slog.Logger
 	warned time.Time // when warn last did; belongs to Accept
 
@@ -28,8 +30,8 @@ type listener struct {
 	left sync.WaitGroup     // counts open
 }
 
-func newListener(ln net.Listener, limit int, log *slog.Logger) *listener {
-	return &listener{Listener: ln, limit: limit, log: log, open: make(map[*conn]struct{})}
+func newListener(ln net.Listener, limit int, b *budget.Budget, log *slog.Logger) *listener {
+	return &listener{Listener: ln, limit: limit, budget: b, log: log, open: make(map[*conn]struct{})}
 }
 
 // Accept returns the next connection that is within the limit. When the process
@@ -47,7 +49,7 @@ func (l *listener) Accept() (net.Conn, error) {
 			l.warn("connections are refused: raise max_connections if this is not an attack", "max_connections", l.limit)
 			c.Close()
 		default:
-			return &conn{Conn: netio.Wrap(c)}, nil
+			return &conn{Conn: netio.Wrap(c), lease: l.budget.Lease()}, nil
 		}
 	}
 }
@@ -75,7 +77,10 @@ func (l *listener) track(nc net.Conn, state fasthttp.ConnState) {
 		defer l.mu.Unlock()
 		l.open[nc.(*conn)] = struct{}{}
 		l.left.Add(1)
+	case fasthttp.StateIdle:
+		nc.(*conn).lease.Release()
 	case fasthttp.StateClosed:
+		nc.(*conn).lease.Release()
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		delete(l.open, nc.(*conn))

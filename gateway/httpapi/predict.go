@@ -26,7 +26,11 @@ func (s *Server) predict(queries context.Context, c *fiber.Ctx) error {
 		return err
 	}
 	rc := c.Context()
-	send(rc, fiber.StatusOK, codec.AppendPrediction(buffer(rc), p))
+	b, err := s.room(rc, p)
+	if err != nil {
+		return err
+	}
+	send(rc, fiber.StatusOK, codec.AppendPrediction(b, p))
 	return nil
 }
 
@@ -50,7 +54,11 @@ func (s *Server) predictBatch(queries context.Context, c *fiber.Ctx, qs []servin
 		return err
 	}
 	rc := c.Context()
-	send(rc, fiber.StatusOK, codec.AppendBatch(buffer(rc), ps))
+	b, err := s.room(rc, ps...)
+	if err != nil {
+		return err
+	}
+	send(rc, fiber.StatusOK, codec.AppendBatch(b, ps))
 	return nil
 }
 
@@ -67,6 +75,9 @@ func (s *Server) readQuery(c *fiber.Ctx) (*serving.Query, []serving.Input, error
 	}
 	if err := s.charge(c.Context(), &r, len(p.Batch)); err != nil {
 		return nil, nil, err
+	}
+	if len(r.body) > smallBody && !c.Context().Conn().(*conn).lease.Take(p.Size()) {
+		return nil, nil, errNoMemory
 	}
 	return &serving.Query{
 		App:      r.app.Name,

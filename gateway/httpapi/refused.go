@@ -10,10 +10,11 @@ const (
 	wrongKey
 	forbidden
 	limited
+	memory
 	reasons // how many there are
 )
 
-var reasonNames = [reasons]string{"no_key", "wrong_key", "forbidden", "limit"}
+var reasonNames = [reasons]string{"no_key", "wrong_key", "forbidden", "limit", "memory"}
 
 // refusedCounters are those of one app, by reason.
 type refusedCounters [reasons]obs.Counter
@@ -24,7 +25,7 @@ type refused struct{ total *obs.CounterVec }
 
 func newRefused(r *obs.Registry) refused {
 	return refused{r.Counters("topsail_gateway_refused_total",
-		"Requests that were refused: no_key, wrong_key (unknown or expired), forbidden (a key that is not for this) or limit.", "app", "reason")}
+		"Requests that were refused: no_key, wrong_key (unknown or expired), forbidden (a key that is not for this), limit, or memory (max_inflight_bytes are taken).", "app", "reason")}
 }
 
 func (r refused) of(app string) (counters refusedCounters) {

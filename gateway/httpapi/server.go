@@ -40,6 +40,8 @@ type Server struct {
 func New(config Config, core Core, updater Updater, log *slog.Logger) *Server {
 	s := &Server{config: config.withDefaults(), core: core, updater: updater, log: log}
 	s.refused = newRefused(s.config.Metrics)
+	s.config.Metrics.GaugeFunc("topsail_gateway_inflight_bytes", "Memory of requests and answers above 8 KiB that are under way.", func() float64 { return float64(s.config.Budget.Used()) })
+	s.config.Metrics.GaugeFunc("topsail_gateway_inflight_bytes_max", "The most of that, after which requests are refused: max_inflight_bytes.", func() float64 { return float64(s.config.Budget.Limit()) })
 	s.admission.Store(&admission{catalog: &serving.Catalog{}, checks: s.config.keysNeeded(), unknown: &gate{refused: s.refused.of("")}})
 	return s
 }
@@ -51,8 +53,11 @@ func New(config Config, core Core, updater Updater, log *slog.Logger) *Server {
 func (s *Server) Run(ctx context.Context, ln net.Listener) error {
 	queries, cancelQueries := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancelQueries()
-	l := newListener(ln, s.config.MaxConnections, s.log)
+	l := newListener(ln, s.config.MaxConnections, s.config.Budget, s.log)
 	server := s.server(queries, l)
+
+	var back sync.WaitGroup
+	back.Go(func() { s.config.Budget.GiveBack(queries) })
 
 	var serveErr error
 	served := make(chan struct{})
@@ -70,6 +75,7 @@ func (s *Server) Run(ctx context.Context, ln net.Listener) error {
 	cancelQueries()
 	l.cutAll()
 	l.wait()
+	back.Wait()
 	if ctx.Err() == nil {
 		return fmt.Errorf("httpapi: serve %v: %w", ln.Addr(), cmp.Or(serveErr, net.ErrClosed))
 	}
@@ -105,6 +111,7 @@ func (s *Server) server(queries context.Context, l *listener) *fasthttp.Server {
 		IdleTimeout:                  s.config.IdleTimeout,
 		Concurrency:                  2 * s.config.MaxConnections, // the listener refuses earlier
 		ErrorHandler:                 s.fail,
+		StreamRequestBody:            true, // what a body may take is decided by its header
 		DisablePreParseMultipartForm: true,
 		DisableStartupMessage:        true,
 	})
@@ -123,7 +130,7 @@ func (s *Server) server(queries context.Context, l *listener) *fasthttp.Server {
 	server := app.Server()
 	server.Handler = s.guard(server.Handler)
 	server.ErrorHandler = lingering(server.ErrorHandler)
-	server.HeaderReceived = distrust
+	server.HeaderReceived = s.header
 	server.ConnState = l.track
 	return server
 }

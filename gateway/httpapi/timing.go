@@ -33,7 +33,11 @@ func (s *Server) predictTimed(queries context.Context, c *fiber.Ctx, qs []servin
 		return err
 	}
 	rc := c.Context()
-	body := codec.AppendBatch(buffer(rc), ps)
+	b, err := s.room(rc, ps...)
+	if err != nil {
+		return err
+	}
+	body := codec.AppendBatch(b, ps)
 	t.Encoded = time.Now()
 	send(rc, fiber.StatusOK, body)
 	rc.Response.Header.SetBytesV(serverTimingHeader, appendTiming(nil, &t))

@@ -50,6 +50,9 @@ func (s *Server) learn(queries context.Context, c *fiber.Ctx) ([]serving.Learned
 	if err := s.charge(c.Context(), &r, len(u.Feedback)); err != nil {
 		return nil, false, err
 	}
+	if len(r.body) > smallBody && !c.Context().Conn().(*conn).lease.Take(u.Size()) {
+		return nil, false, errNoMemory
+	}
 	for i := range u.Feedback {
 		f := &u.Feedback[i]
 		f.App, f.Received, f.Timeout = r.app.Name, r.received, r.timeout

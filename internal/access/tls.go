@@ -34,6 +34,7 @@ func (t TLS) Server() (*tls.Config, error) {
 	}
 	config := &tls.Config{
 		MinVersion:     tls.VersionTLS12,
+		NextProtos:     []string{"http/1.1"}, // some proxies insist; what is not HTTP asks for none
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return own.get(), nil },
 	}
 	if !t.RequireClientCert {

@@ -70,12 +70,12 @@ func TestEveryKey(t *testing.T) {
 	wantOptions := withDefaults(Options{
 		DataDir: "/etc/topsail/state",
 		Gateway: Gateway{
-			Addr:           "127.0.0.1:1437",
-			CacheBytes:     1000000,
-			MaxBodyBytes:   65536,
-			MaxBatch:       16,
-			MaxConnections: 100,
-			DrainTimeout:   2500 * time.Millisecond,
+			Addr:             "127.0.0.1:1437",
+			CacheBytes:       1000000,
+			MaxBodyBytes:     65536,
+			MaxBatch:         16,
+			MaxInflightBytes: 64 << 20, MaxConnections: 100,
+			DrainTimeout: 2500 * time.Millisecond,
 		},
 		Web: Web{Addr: "[::1]:1438"},
 		Ops: Ops{Addr: "localhost:1490"},

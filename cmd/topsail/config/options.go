@@ -35,6 +35,7 @@ type Gateway struct {
 	CacheBytes        int           `toml:"cache_bytes" default:"33554432" min:"0" help:"memory of the prediction cache in bytes; 0 turns it off"`
 	MaxBodyBytes      int           `toml:"max_body_bytes" default:"16777216" min:"1" help:"largest request body in bytes"`
 	MaxBatch          int           `toml:"max_batch" default:"4096" min:"1" help:"most inputs in one request"`
+	MaxInflightBytes  int           `toml:"max_inflight_bytes" default:"0" min:"0" help:"memory of requests and answers under way, of those above 8 KiB; 0 is a quarter of what the process may have"`
 	MaxConnections    int           `toml:"max_connections" default:"4096" min:"1" help:"most client connections at a time"`
 	DrainTimeout      time.Duration `toml:"drain_timeout_micros" default:"10000000" min:"0" help:"how long queries in flight may take to end when stopping, in microseconds"`
 }

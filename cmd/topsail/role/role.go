@@ -11,7 +11,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/KimMachineGun/automemlimit/memlimit"
+
 	"topsail/cmd/topsail/config"
+	"topsail/gateway/budget"
 	"topsail/gateway/httpapi"
 	"topsail/internal/access"
 	"topsail/internal/obs"
@@ -124,8 +127,21 @@ func (b *Base) HTTP() (httpapi.Config, error) {
 	keys, err := b.Keys(b.Config.Gateway.KeysFile)
 	g := b.Config.Gateway
 	return httpapi.Config{
-		MaxBodyBytes: g.MaxBodyBytes, MaxBatch: g.MaxBatch, MaxConnections: g.MaxConnections, DrainTimeout: g.DrainTimeout, Keys: keys, RequireKeys: g.RequireKeys,
+		Budget: budget.New(inflight(g.MaxInflightBytes)), MaxBodyBytes: g.MaxBodyBytes, MaxBatch: g.MaxBatch, MaxConnections: g.MaxConnections, DrainTimeout: g.DrainTimeout, Keys: keys, RequireKeys: g.RequireKeys,
 	}, err
+}
+
+// inflight is how many bytes of requests and answers may be under way: so many, or else a
+// quarter of the memory that the cgroup or the machine has.
+func inflight(configured int) int64 {
+	if configured > 0 {
+		return int64(configured)
+	}
+	memory, err := memlimit.ApplyFallback(memlimit.FromCgroup, memlimit.FromSystem)()
+	if err != nil {
+		return 256 << 20
+	}
+	return int64(min(memory, 1<<62)) / 4
 }
 
 // ServeOps serves metrics and health on what ListenOps took, until ctx ends. ready says what is wrong with
