@@ -23,6 +23,7 @@ type conn struct {
 	linger atomic.Bool // the client may be sending still when it is refused
 
 	lease  budget.Lease // of the request in hand, and its answer
+	host   string       // by which it was called last, and may be
 	kept   []byte       // for the next body; at most keepBytes
 	unread bool         // the body of the request in hand has not been read
 

@@ -22,7 +22,11 @@ func (s *Server) guard(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 		knownMethod(rc)
 		c := rc.Conn().(*conn)
 		c.unread = rc.Request.IsBodyStream() && s.comesLater(&rc.Request.Header)
-		next(rc)
+		if r := s.foreign(rc, c); r != nil {
+			sendRefusal(rc, r)
+		} else {
+			next(rc)
+		}
 		if c.unread { // it is refused, and the rest of it would be taken for the next request
 			rc.SetConnectionClose()
 			c.linger.Store(true)

@@ -2,6 +2,8 @@ package httpapi
 
 import "github.com/gofiber/fiber/v2"
 
+const healthPath = "/health"
+
 // health answers GET /health: whether new queries should come here.
 func (s *Server) health(c *fiber.Ctx) error {
 	status, body := fiber.StatusOK, `{"status":"ok"}`

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,14 +32,21 @@ type Server struct {
 	log      *slog.Logger
 	draining atomic.Bool
 
+	origins   *http.CrossOriginProtection
 	refused   refused
 	serving   sync.Mutex // serialises Serve
 	admission atomic.Pointer[admission]
 }
 
-// New returns a server of core, and of updater unless that is nil. It starts nothing.
+// New returns a server of core, and of updater unless that is nil. It starts nothing. It
+// panics at an allowed origin that is none.
 func New(config Config, core Core, updater Updater, log *slog.Logger) *Server {
-	s := &Server{config: config.withDefaults(), core: core, updater: updater, log: log}
+	s := &Server{config: config.withDefaults(), core: core, updater: updater, log: log, origins: http.NewCrossOriginProtection()}
+	for _, origin := range s.config.AllowedOrigins {
+		if err := s.origins.AddTrustedOrigin(origin); err != nil {
+			panic(fmt.Sprintf("httpapi: allowed origin: %v", err))
+		}
+	}
 	s.refused = newRefused(s.config.Metrics)
 	s.config.Metrics.GaugeFunc("topsail_gateway_inflight_bytes", "Memory of requests and answers above 8 KiB that are under way.", func() float64 { return float64(s.config.Budget.Used()) })
 	s.config.Metrics.GaugeFunc("topsail_gateway_inflight_bytes_max", "The most of that, after which requests are refused: max_inflight_bytes.", func() float64 { return float64(s.config.Budget.Limit()) })
@@ -115,13 +123,16 @@ func (s *Server) server(queries context.Context, l *listener) *fasthttp.Server {
 		DisablePreParseMultipartForm: true,
 		DisableStartupMessage:        true,
 	})
+	if len(s.config.AllowedOrigins) > 0 {
+		app.Use(crossOrigin(s.config.AllowedOrigins))
+	}
 	predict := func(c *fiber.Ctx) error { return s.predict(queries, c) }
 	update := func(c *fiber.Ctx) error { return s.update(queries, c) }
 	app.Post("/:app/predict", predict)
 	app.Post("/:app/predict/", predict)
 	app.Post("/:app/update", update)
 	app.Post("/:app/update/", update)
-	app.Get("/health", s.health)
+	app.Get(healthPath, s.health)
 	if s.config.Inspect != nil {
 		app.Get("/metrics", s.metrics())
 	}

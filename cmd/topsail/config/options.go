@@ -32,6 +32,8 @@ type Gateway struct {
 	KeysFile          string        `toml:"keys_file" path:"true" help:"file of the keys that queries must show, one per line"`
 	RequireKeys       bool          `toml:"require_keys" help:"queries must show a key, of the file or one made by the admin API"`
 	RequireClientCert bool          `toml:"require_client_cert" help:"serve only clients with a certificate of tls.ca_file"`
+	Hosts             []string      `toml:"hosts" help:"names by which a gateway without keys may be called, beside localhost and its address"`
+	AllowedOrigins    []string      `toml:"allowed_origins" help:"origins of pages of other sites that may ask, such as https://shop.example"`
 	CacheBytes        int           `toml:"cache_bytes" default:"33554432" min:"0" help:"memory of the prediction cache in bytes; 0 turns it off"`
 	MaxBodyBytes      int           `toml:"max_body_bytes" default:"16777216" min:"1" help:"largest request body in bytes"`
 	MaxBatch          int           `toml:"max_batch" default:"4096" min:"1" help:"most inputs in one request"`

@@ -124,11 +124,24 @@ func (b *Base) Token(file string) (access.Secret, error) {
 
 // HTTP is how the gateway serves queries.
 func (b *Base) HTTP() (httpapi.Config, error) {
-	keys, err := b.Keys(b.Config.Gateway.KeysFile)
 	g := b.Config.Gateway
-	return httpapi.Config{
-		Budget: budget.New(inflight(g.MaxInflightBytes)), MaxBodyBytes: g.MaxBodyBytes, MaxBatch: g.MaxBatch, MaxConnections: g.MaxConnections, DrainTimeout: g.DrainTimeout, Keys: keys, RequireKeys: g.RequireKeys,
-	}, err
+	keys, err := b.Keys(g.KeysFile)
+	if err != nil {
+		return httpapi.Config{}, err
+	}
+	for _, origin := range g.AllowedOrigins {
+		if err := http.NewCrossOriginProtection().AddTrustedOrigin(origin); err != nil {
+			return httpapi.Config{}, fmt.Errorf("gateway.allowed_origins has %q, which must be like https://shop.example: %w", origin, err)
+		}
+	}
+	config := httpapi.Config{
+		Budget: budget.New(inflight(g.MaxInflightBytes)), MaxBodyBytes: g.MaxBodyBytes, MaxBatch: g.MaxBatch, MaxConnections: g.MaxConnections, DrainTimeout: g.DrainTimeout,
+		Keys: keys, RequireKeys: g.RequireKeys, AllowedOrigins: g.AllowedOrigins,
+	}
+	if !g.RequireClientCert { // a page has no certificate to show
+		config.Hosts = append(append(access.Hosts{}, access.HostOf(g.Addr)...), g.Hosts...)
+	}
+	return config, nil
 }
 
 // inflight is how many bytes of requests and answers may be under way: so many, or else a
