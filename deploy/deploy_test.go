@@ -51,9 +51,9 @@ func metricsPage(t *testing.T, m metrics) {
 	same(t, slices.Sorted(slices.Values(names)), "docs/metrics.md", m.ours(), "processes")
 }
 
-// notMetrics begin as metrics do: measurements in InfluxDB, items of jobs.
+// notMetrics begin as metrics do: measurements in InfluxDB, items of jobs, a function in R.
 var notMetrics = []string{
-	"topsail_alive", "topsail_demand", "topsail_decisions",
+	"topsail_alive", "topsail_demand", "topsail_decisions", "topsail_deploy",
 	"topsail_model", "topsail_version", "topsail_generation", "topsail_settings", "topsail_spec",
 }
 
