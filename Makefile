@@ -93,7 +93,7 @@ test-jvm: ## test the container in Java and the evaluator of PMML models
 test-deployers: $(VENV)-spark/made ## deploy real models of R and PySpark; PySpark is 450 MB
 	@scripts/need-java
 	@scripts/need-r
-	cd containers/python && ../../$(VENV)-spark/bin/python -m pytest -q tests/heavy/test_r.py tests/heavy/test_pyspark.py
+	cd containers/python && ../../$(VENV)-spark/bin/python -m pytest -q tests/heavy/test_r.py tests/heavy/test_*pyspark.py
 
 test-runtimes: $(VENV)/test ## run real ONNX, XGBoost, LightGBM, PyTorch, TensorFlow, R and PySpark models; those that are installed are said in tests/heavy
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r containers/python/tests/heavy/requirements.txt
@@ -160,10 +160,11 @@ $(VENV)-clipper/made: scripts/need-clipper containers/python/tests/clipper/requi
 	@touch $@
 
 # Spark has an environment of its own, so that what else is tested does without.
-$(VENV)-spark/made: containers/python/tests/heavy/spark.txt containers/python/tests/requirements.txt
+$(VENV)-spark/made: containers/python/tests/heavy/spark.txt containers/python/tests/clipper/requirements.txt containers/python/tests/requirements.txt
 	@echo "installing PySpark (once; about a minute)"
 	@$(PYTHON) -m venv $(VENV)-spark
 	$(VENV)-spark/bin/python -m pip install --quiet --disable-pip-version-check $(addprefix -r ,$^)
+	$(VENV)-spark/bin/python -m pip install --quiet --disable-pip-version-check --no-deps clipper_admin==0.4.1
 	@touch $@
 
 # The laboratory has an environment of its own, so that what it needs is not in the models'.

@@ -32,10 +32,13 @@ func clipper(t *testing.T, dir string, env []string, args ...string) string {
 	return string(out)
 }
 
-const clipperSession = "tests/clipper/test_clipper_admin.py"
+const (
+	clipperSession   = "tests/clipper/test_clipper_admin.py"
+	clipperDeployers = "tests/clipper/test_deployers.py"
+)
 
-// TestASessionOfClippersOwnPackage has clipper_admin, unchanged, drive Topsail. What it
-// does stands beside our container manager.
+// TestASessionOfClippersOwnPackage has clipper_admin, unchanged, drive Topsail, its
+// deployers included. What it does stands beside our container manager.
 func TestASessionOfClippersOwnPackage(t *testing.T) {
 	t.Parallel()
 	o := operate(t, start(t, t.TempDir(), ""))
@@ -43,7 +46,7 @@ func TestASessionOfClippersOwnPackage(t *testing.T) {
 		"TOPSAIL_QUERY=" + strings.TrimPrefix(o.setting("TOPSAIL_URL"), "http://"),
 		"TOPSAIL_ADMIN=" + strings.TrimPrefix(o.setting("TOPSAIL_ADMIN_URL"), "http://"),
 	}
-	out := clipper(t, "containers/python", env, "-m", "pytest", "-q", clipperSession)
+	out := clipper(t, "containers/python", env, "-m", "pytest", "-q", clipperSession, clipperDeployers)
 	if !strings.Contains(out, " passed") || strings.Contains(out, "skipped") {
 		t.Errorf("the session says\n%s", out)
 	}

@@ -15,13 +15,13 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
-from unittest.mock import patch
 from urllib.parse import unquote, urlsplit
 
 import contract
 from contract import Breach
 
 from topsail import bundle, testing
+from topsail.host import modules
 from topsail.runtime.folder import Folder, decoded
 from topsail.runtime.load import load
 
@@ -363,9 +363,10 @@ class Management:
         [model] = self.apps[app]["models"]
         version = self.versions[model][self.current[model]]
         if version["bundle"] not in self._models:
-            with tempfile.TemporaryDirectory() as name, patch.object(sys, "path", [name, *sys.path]):
+            with tempfile.TemporaryDirectory() as name:
                 bundle.read(self.artifacts[version["bundle"]]).unpack(Path(name))
-                self._models[version["bundle"]] = load(Folder(Path(name)))
+                with modules.entered(Path(name), frozenset(sys.modules)):
+                    self._models[version["bundle"]] = load(Folder(Path(name)))
         served, kind = self._models[version["bundle"]], version["input_type"]
         answers = testing.run(served, [decoded(x, kind) for x in inputs], kind)
         assert not [a.error for a in answers if a.error]
@@ -409,8 +410,9 @@ class Management:
 
     def _clipper_model(self, model: str, version: str) -> dict[str, Any]:
         said = self.versions[model][version]
-        found = {"model_name": model, "model_version": version, "input_type": said.get("input_type"), "labels": []}
+        found = {"model_name": model, "model_version": version, "input_type": said.get("input_type")}
         return found | {
+            "labels": said.get("labels", []),
             "container_name": said.get("bundle", "NO_CONTAINER"),
             "model_data_path": "DEPRECATED",
             "is_current_version": self.current.get(model) == version,
@@ -422,7 +424,7 @@ class Management:
         if known is not None and not known.pop("prepared", False):
             raise Refusal(400, "exists", "the version exists")
         said = {"model": body["model_name"], "version": body["model_version"], "input_type": body["input_type"]}
-        versions[body["model_version"]] = said | {"replicas": 0} | (known or {})
+        versions[body["model_version"]] = said | {"replicas": 0} | (known or {}) | {"labels": body["labels"]}
         self._make_current(body["model_name"], body["model_version"])
 
     def _forget(self, model: str, version: str) -> None:

@@ -10,14 +10,16 @@ from typing import Any
 
 from ..client import Client
 from ..client_errors import Timeout, TopsailError, Unavailable
+from . import package
 from .child import Child
+from .image import image as bundled
 from .names import content
 
 _STARTING = 60.0  # seconds
 
 
 class TopsailContainerManager:
-    """Starts replicas through Topsail for a `clipper_admin.ClipperConnection`.
+    """Builds models and starts replicas through Topsail for a `clipper_admin.ClipperConnection`.
 
     Addresses are host:port, as Clipper has them; where the management service wants a key, it is `key` or
     TOPSAIL_API_KEY. `program` is what start_clipper starts as `topsail local`, with `arguments` more.
@@ -38,6 +40,7 @@ class TopsailContainerManager:
         self._program, self._arguments = program, list(arguments)
         self._client = Client(f"http://{query_addr}", admin_url=f"http://{admin_addr}", key=key)
         self._child: Child | None = None
+        package.adapt()
 
     def start_clipper(
         self,
@@ -71,6 +74,12 @@ class TopsailContainerManager:
     def connect(self) -> None:
         with _as_clipper():
             self._client.system.me()
+
+    def build_model(self, model_data_path: str, packages: Sequence[str] = ()) -> str:
+        """Uploads what a deployer of clipper_admin has saved in a folder as a bundle, and returns its digest, which is
+        what deploy_model takes as the image."""
+        with _as_clipper():
+            return self._client.artifacts.upload(bundled(Path(model_data_path), packages)).digest
 
     def deploy_model(
         self, name: str, version: str, input_type: str, image: str, num_replicas: int = 1, **_: Any

@@ -32,7 +32,11 @@ class Frozen:
 def freeze(thing: Any) -> Frozen:
     """Pickles a function or a model. What a notebook or script itself defines is pickled by its code, which takes
     cloudpickle; what comes from modules is named. It raises DeployFailed."""
-    data = _by_name(thing) or _by_code(thing)
+    return looked_over(_by_name(thing) or _by_code(thing))
+
+
+def looked_over(data: bytes) -> Frozen:
+    """What was pickled before is read back to see what it needs. It raises DeployFailed."""
     return with_modules(Frozen(data), _modules_of(data))
 
 
@@ -99,8 +103,9 @@ class _Reader(pickle.Unpickler):
         self.codes: list[CodeType] = []
 
     def find_class(self, module: str, name: str) -> Any:
-        self.modules.add(module)
         found = super().find_class(module, name)
+        if module in sys.modules:  # as those of Python 2 are not, by which old protocols call the standard library
+            self.modules.add(module)
         if module.partition(".")[0] == "cloudpickle" and name == "subimport":
             return self._noting_module(found)
         if module.partition(".")[0] == "cloudpickle" and name == "_builtin_type":

@@ -29,11 +29,17 @@ def pinned(distributions: Iterable[str], given: Sequence[str] = (), cuda: bool =
 
 def need(distribution: str, why: str) -> str:
     """The distribution, if it is installed. It raises DeployFailed."""
+    if not is_installed(distribution):
+        raise DeployFailed(f"{why} needs {distribution} here, too: pip install {distribution}")
+    return distribution
+
+
+def is_installed(distribution: str) -> bool:
     try:
         metadata.version(distribution)
     except metadata.PackageNotFoundError:
-        raise DeployFailed(f"{why} needs {distribution} here, too: pip install {distribution}") from None
-    return distribution
+        return False
+    return True
 
 
 # Under which name an index has the same version for GPUs.
