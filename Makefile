@@ -18,7 +18,7 @@ BENCH    ?= all
 OFFSET   ?= 0
 OUTAGE   ?= 20s
 
-.PHONY: help build ui pmml run servers cluster cluster-down test test-ui test-go test-python test-jvm test-deployers test-runtimes test-api test-demo test-rules faults test-faults bench figures selection fuzz lint fmt fix clean
+.PHONY: help build ui pmml run servers cluster cluster-down test test-ui test-go test-python test-jvm test-image test-deployers test-runtimes test-api test-demo test-rules faults test-faults bench figures selection fuzz lint fmt fix clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -85,6 +85,9 @@ figures: build servers ## measure a cluster: from zero, steps, rollouts, changes
 test-python: $(VENV)/test ## check the Python package's form and types, and test it
 	cd containers/python && ../../$(VENV)/bin/ruff check -q src tests && ../../$(VENV)/bin/ruff format -q --check src tests && ../../$(VENV)/bin/mypy
 	cd containers/python && ../../$(VENV)/bin/python -m pytest -q
+
+test-image: ## build the image of deploy/image with buildah, as root, and serve a bundle in it
+	@scripts/test-image
 
 test-jvm: ## test the container in Java and the evaluator of PMML models
 	@scripts/need-java
