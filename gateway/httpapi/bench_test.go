@@ -11,7 +11,6 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"topsail/gateway/budget"
 	"topsail/internal/access"
 	"topsail/serving"
 )
@@ -41,11 +40,11 @@ func BenchmarkServe(b *testing.B) {
 	} {
 		b.Run(bench.name, func(b *testing.B) {
 			answer := serving.Prediction{QueryID: 1 << 40, Output: []byte("0.8444218515250481")}
-			l := newListener(nil, 1, budget.New(1<<30), nil)
 			api := New(Config{Keys: bench.keys}, known{core, answer}, nothingLearned{}, slog.New(slog.DiscardHandler))
 			if bench.catalog != nil {
 				api.Serve(bench.catalog)
 			}
+			l := api.newListener(nil)
 			server := api.server(context.Background(), l)
 			header := []string{"User-Agent: bench", "Accept: */*", "Content-Type: application/json", "Authorization: Bearer " + bench.key}
 			if bench.header != "" {

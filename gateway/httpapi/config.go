@@ -15,6 +15,7 @@ type Config struct {
 	MaxBodyBytes   int           // of a request, before and after inflating; 16 MiB
 	MaxBatch       int           // inputs, or pieces of feedback, in one request; 4096
 	MaxConnections int           // open at a time, idle ones included; 4096
+	MaxPerAddress  int           // of these from one address; 0: any number
 	ReadTimeout    time.Duration // for a whole request to arrive; 10 s
 	WriteTimeout   time.Duration // for an answer to leave; 10 s
 	IdleTimeout    time.Duration // between two requests of a connection; 60 s

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -19,8 +20,11 @@ import (
 // conn is one connection of a client.
 type conn struct {
 	net.Conn
-	used   atomic.Bool // something has come from the client
-	linger atomic.Bool // the client may be sending still when it is refused
+	used   atomic.Bool  // something has come from the client
+	linger atomic.Bool  // the client may be sending still when it is refused
+	from   netip.Addr   // see addressOf
+	spare  bool         // it came when there was no room
+	waits  atomic.Int64 // since when it waits for a request, in Unix nanoseconds; 0: it does not, or is closed for another
 
 	lease  budget.Lease // of the request in hand, and its answer
 	host   string       // by which it was called last, and may be

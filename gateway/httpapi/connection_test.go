@@ -3,14 +3,20 @@ package httpapi
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/valyala/fasthttp"
 	"github.com/valyala/fasthttp/fasthttputil"
 
 	"topsail/serving"
@@ -283,36 +289,86 @@ func TestManyIdleConnections(t *testing.T) {
 	}
 }
 
+// TestConnectionLimit: a connection beyond it takes the place of the one that has waited
+// longest for a request; one that is being answered stays.
 func TestConnectionLimit(t *testing.T) {
-	s := start(t, Config{MaxConnections: 2}, newFake())
-	a, b := s.dial(t), s.dial(t)
-	defer b.Close()
-	for _, c := range []*client{a, b} {
+	synctest.Test(t, func(t *testing.T) {
+		l := New(Config{MaxConnections: 3}, newFake(), nil, slog.New(slog.DiscardHandler)).newListener(nil)
+		come := func() (*conn, net.Conn) {
+			time.Sleep(time.Second)
+			ours, theirs := net.Pipe()
+			c := l.take(ours)
+			if c == nil {
+				t.Fatal("it is refused")
+			}
+			l.track(c, fasthttp.StateNew)
+			return c, theirs
+		}
+		cut := func(theirs net.Conn) bool {
+			theirs.SetReadDeadline(time.Now().Add(time.Millisecond))
+			_, err := theirs.Read(make([]byte, 1))
+			return errors.Is(err, io.EOF)
+		}
+		busy, first := come()
+		busy.waits.Store(0)
+		silent, second := come()
+		idle, third := come()
+		l.track(idle, fasthttp.StateIdle)
+		for _, oldest := range []struct {
+			c      *conn
+			theirs net.Conn
+		}{{silent, second}, {idle, third}} {
+			if c, _ := come(); c.spare {
+				t.Error("it is one too many, though others wait")
+			}
+			if !cut(oldest.theirs) {
+				t.Error("the one that waited longest goes on")
+			}
+			l.track(oldest.c, fasthttp.StateClosed)
+		}
+		if cut(first) {
+			t.Error("one that is answered is cut")
+		}
+	})
+}
+
+// TestAllConnectionsAreBusy: health is answered all the same, and others hear why they are not.
+func TestAllConnectionsAreBusy(t *testing.T) {
+	core, release := newFake(), make(chan struct{})
+	core.answer = func(context.Context, *serving.Query) (serving.Prediction, error) {
+		<-release
+		return serving.Prediction{Output: []byte("1")}, nil
+	}
+	s := start(t, Config{MaxConnections: 2}, core)
+	defer close(release)
+	for i := range 2 {
+		c := s.dial(t)
+		defer c.Close()
+		c.send(t, request("POST", "/doubles/predict", `{"input":[1]}`))
+		for len(core.queries()) <= i {
+			runtime.Gosched()
+		}
+	}
+	if got := s.do(t, "GET", "/health", ""); got.status != 200 {
+		t.Errorf("health: %d %s", got.status, got.body)
+	}
+	if got := s.do(t, "POST", "/doubles/predict", `{"input":[1]}`); got.status != 503 || !got.close || got.header.Get("Retry-After") != "1" {
+		t.Errorf("a query: %d %s", got.status, got.body)
+	}
+}
+
+func TestConnectionsOfOneAddress(t *testing.T) {
+	s := start(t, Config{MaxPerAddress: 2}, newFake())
+	for range 2 {
+		c := s.dial(t)
+		defer c.Close()
 		if got := c.do(t, "GET", "/health", ""); got.status != 200 {
 			t.Fatalf("within the limit: %d", got.status)
 		}
 	}
-	for range 3 {
-		refused := s.dial(t)
-		refused.closed(t)
-		refused.Close()
-	}
-	if n := strings.Count(s.log.String(), "connections are refused"); n != 1 {
-		t.Errorf("three refusals were logged %d times: %s", n, s.log)
-	}
-	if got := b.do(t, "GET", "/health", "", "Connection: close"); got.status != 200 {
-		t.Errorf("within the limit: %d", got.status)
-	}
-	b.closed(t)
-	// The server forgets b only just after closing it.
-	for answered := false; !answered; {
-		c := s.dial(t)
-		c.send(t, request("GET", "/health", ""))
-		response, err := http.ReadResponse(c.r, nil)
-		answered = err == nil && response.StatusCode == 200
-		c.Close()
-	}
-	a.Close()
+	c := s.dial(t)
+	defer c.Close()
+	c.closed(t)
 }
 
 func TestListenerThatFails(t *testing.T) {

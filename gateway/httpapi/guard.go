@@ -22,9 +22,17 @@ func (s *Server) guard(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 		knownMethod(rc)
 		c := rc.Conn().(*conn)
 		c.unread = rc.Request.IsBodyStream() && s.comesLater(&rc.Request.Header)
-		if r := s.foreign(rc, c); r != nil {
+		c.waits.Store(0)
+		switch r := s.foreign(rc, c); {
+		case r != nil:
 			sendRefusal(rc, r)
-		} else {
+		case c.spare && string(rc.Path()) != healthPath:
+			rc.SetConnectionClose()
+			rc.Response.Header.Set(fiber.HeaderRetryAfter, "1")
+			sendRefusal(rc, &refusal{fiber.StatusServiceUnavailable, "Too many connections",
+				"this gateway has as many connections as it may have, and is busy with all of them: send it again in a second, or to another gateway"})
+			s.connectionsClosed.WithLabelValues(overNames[overAll]).Inc()
+		default:
 			next(rc)
 		}
 		if c.unread { // it is refused, and the rest of it would be taken for the next request

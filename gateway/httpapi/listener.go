@@ -1,9 +1,12 @@
 package httpapi
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
 	"net"
+	"net/netip"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -12,6 +15,7 @@ import (
 
 	"topsail/gateway/budget"
 	"topsail/internal/netio"
+	"topsail/internal/obs"
 )
 
 // listener knows its open connections, so that their number is bounded and none
@@ -20,18 +24,44 @@ import (
 // handshake would stop everybody.
 type listener struct {
 	net.Listener
-	limit  int
-	budget *budget.Budget
-	log    *slog.Logger
-	warned time.Time // when warn last did; belongs to Accept
+	limit      int // connections; beyond it those that wait are closed for new ones
+	perAddress int // of them from one address; 0: any number
+	budget     *budget.Budget
+	closed     [overs]obs.Counter
+	log        *slog.Logger
+	warned     time.Time // when warn last did; belongs to Accept
 
 	mu   sync.Mutex
 	open map[*conn]struct{} // guarded by mu
+	from map[netip.Addr]int // guarded by mu: how many are open from an address; kept with perAddress alone
 	left sync.WaitGroup     // counts open
 }
 
-func newListener(ln net.Listener, limit int, b *budget.Budget, log *slog.Logger) *listener {
-	return &listener{Listener: ln, limit: limit, budget: b, log: log, open: make(map[*conn]struct{})}
+// over is why a connection was closed that there was no room for.
+type over int
+
+const (
+	overIdle    over = iota // it waited longest when another one came
+	overAll                 // it came when all others were being answered
+	overAddress             // it came from an address that has enough
+	overs                   // how many there are
+)
+
+var overNames = [overs]string{"idle", "full", "address"}
+
+// spare is how many connections there may be beyond the limit, when all are being answered.
+// They are told so, and about the health of the gateway.
+const spare = 64
+
+func (s *Server) newListener(ln net.Listener) *listener {
+	l := &listener{
+		Listener: ln, limit: s.config.MaxConnections, perAddress: s.config.MaxPerAddress, budget: s.config.Budget, log: s.log,
+		open: make(map[*conn]struct{}), from: make(map[netip.Addr]int),
+	}
+	for why, name := range overNames {
+		l.closed[why] = s.connectionsClosed.WithLabelValues(name)
+	}
+	return l
 }
 
 // Accept returns the next connection that is within the limit. When the process
@@ -45,13 +75,75 @@ func (l *listener) Accept() (net.Conn, error) {
 			time.Sleep(20 * time.Millisecond)
 		case err != nil:
 			return nil, err
-		case l.full():
-			l.warn("connections are refused: raise max_connections if this is not an attack", "max_connections", l.limit)
-			c.Close()
 		default:
-			return &conn{Conn: netio.Wrap(c), lease: l.budget.Lease()}, nil
+			if taken := l.take(c); taken != nil {
+				return taken, nil
+			}
+			c.Close()
 		}
 	}
+}
+
+// take makes room for a connection, by closing what has waited longest for a request, or
+// returns nil.
+func (l *listener) take(nc net.Conn) *conn {
+	c := &conn{Conn: netio.Wrap(nc), lease: l.budget.Lease(), from: addressOf(nc)}
+	c.waits.Store(time.Now().UnixNano())
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.perAddress > 0 && l.from[c.from] >= l.perAddress {
+		l.closed[overAddress].Inc()
+		l.warn("connections of an address are refused", "address", c.from, "max_connections_per_address", l.perAddress)
+		return nil
+	}
+	if len(l.open) < l.limit {
+		return c
+	}
+	l.warn("there are as many connections as there may be, and those that wait for a request are closed: raise max_connections if this is not an attack", "max_connections", l.limit)
+	c.spare = l.cutWaiting() == 0
+	if len(l.open) < l.limit+spare {
+		return c
+	}
+	l.closed[overAll].Inc()
+	return nil
+}
+
+// cutWaiting closes some of the connections that have waited longest for a request, and says
+// how many. l.mu is held.
+func (l *listener) cutWaiting() int {
+	type waiting struct {
+		c     *conn
+		since int64
+	}
+	var all []waiting
+	for c := range l.open {
+		if since := c.waits.Load(); since > 0 {
+			all = append(all, waiting{c, since})
+		}
+	}
+	slices.SortFunc(all, func(a, b waiting) int { return cmp.Compare(a.since, b.since) })
+	all = all[:min(len(all), 1+l.limit/spare)] // some at once, since to look for them takes time
+	for _, w := range all {
+		if w.c.waits.CompareAndSwap(w.since, 0) { // else a request has come by now
+			w.c.cut()
+			l.closed[overIdle].Inc()
+		}
+	}
+	return len(all)
+}
+
+// addressOf is where a connection comes from: of IPv6 the network, which is one client's.
+func addressOf(c net.Conn) netip.Addr {
+	tcp, ok := c.RemoteAddr().(*net.TCPAddr)
+	if !ok {
+		return netip.Addr{}
+	}
+	addr := tcp.AddrPort().Addr().Unmap()
+	if addr.Is6() {
+		network, _ := addr.WithZone("").Prefix(64) // 64 bits are not too many
+		return network.Addr()
+	}
+	return addr
 }
 
 // warn logs at most once a minute, since clients decide how often it is called.
@@ -62,12 +154,6 @@ func (l *listener) warn(message string, attrs ...any) {
 	}
 }
 
-func (l *listener) full() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.open) >= l.limit
-}
-
 // track is fasthttp's hook for changes of a connection's state. A connection is
 // closed when its goroutine is done with it.
 func (l *listener) track(nc net.Conn, state fasthttp.ConnState) {
@@ -75,15 +161,27 @@ func (l *listener) track(nc net.Conn, state fasthttp.ConnState) {
 	case fasthttp.StateNew:
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.open[nc.(*conn)] = struct{}{}
+		c := nc.(*conn)
+		l.open[c] = struct{}{}
+		if l.perAddress > 0 {
+			l.from[c.from]++
+		}
 		l.left.Add(1)
 	case fasthttp.StateIdle:
-		nc.(*conn).lease.Release()
+		c := nc.(*conn)
+		c.lease.Release()
+		c.waits.Store(time.Now().UnixNano())
 	case fasthttp.StateClosed:
-		nc.(*conn).lease.Release()
+		c := nc.(*conn)
+		c.lease.Release()
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		delete(l.open, nc.(*conn))
+		delete(l.open, c)
+		if l.perAddress > 0 {
+			if l.from[c.from]--; l.from[c.from] == 0 {
+				delete(l.from, c.from)
+			}
+		}
 		l.left.Done()
 	}
 }

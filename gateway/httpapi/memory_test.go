@@ -150,7 +150,7 @@ func TestSlowBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := New(Config{ReadTimeout: time.Minute}, newFake(), nil, nil)
 		ours, theirs := net.Pipe()
-		l := newListener(nil, 1, api.config.Budget, nil)
+		l := api.newListener(nil)
 		c := &conn{Conn: ours, lease: api.config.Budget.Lease()}
 		ended := make(chan error, 1)
 		l.track(c, 0)

@@ -14,6 +14,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
+	"topsail/internal/obs"
 	"topsail/serving"
 )
 
@@ -32,10 +33,11 @@ type Server struct {
 	log      *slog.Logger
 	draining atomic.Bool
 
-	origins   *http.CrossOriginProtection
-	refused   refused
-	serving   sync.Mutex // serialises Serve
-	admission atomic.Pointer[admission]
+	origins           *http.CrossOriginProtection
+	refused           refused
+	connectionsClosed *obs.CounterVec
+	serving           sync.Mutex // serialises Serve
+	admission         atomic.Pointer[admission]
 }
 
 // New returns a server of core, and of updater unless that is nil. It starts nothing. It
@@ -48,6 +50,8 @@ func New(config Config, core Core, updater Updater, log *slog.Logger) *Server {
 		}
 	}
 	s.refused = newRefused(s.config.Metrics)
+	s.connectionsClosed = s.config.Metrics.Counters("topsail_gateway_connections_closed_total",
+		"Connections closed because there were too many: idle (it waited longest), full (all others were being answered), address (too many of one address).", "reason")
 	s.config.Metrics.GaugeFunc("topsail_gateway_inflight_bytes", "Memory of requests and answers above 8 KiB that are under way.", func() float64 { return float64(s.config.Budget.Used()) })
 	s.config.Metrics.GaugeFunc("topsail_gateway_inflight_bytes_max", "The most of that, after which requests are refused: max_inflight_bytes.", func() float64 { return float64(s.config.Budget.Limit()) })
 	s.admission.Store(&admission{catalog: &serving.Catalog{}, checks: s.config.keysNeeded(), unknown: &gate{refused: s.refused.of("")}})
@@ -61,7 +65,7 @@ func New(config Config, core Core, updater Updater, log *slog.Logger) *Server {
 func (s *Server) Run(ctx context.Context, ln net.Listener) error {
 	queries, cancelQueries := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancelQueries()
-	l := newListener(ln, s.config.MaxConnections, s.config.Budget, s.log)
+	l := s.newListener(ln)
 	server := s.server(queries, l)
 
 	var back sync.WaitGroup
@@ -117,7 +121,7 @@ func (s *Server) server(queries context.Context, l *listener) *fasthttp.Server {
 		ReadTimeout:                  s.config.ReadTimeout,
 		WriteTimeout:                 s.config.WriteTimeout,
 		IdleTimeout:                  s.config.IdleTimeout,
-		Concurrency:                  2 * s.config.MaxConnections, // the listener refuses earlier
+		Concurrency:                  2*s.config.MaxConnections + spare, // the listener refuses earlier
 		ErrorHandler:                 s.fail,
 		StreamRequestBody:            true, // what a body may take is decided by its header
 		DisablePreParseMultipartForm: true,

@@ -76,6 +76,7 @@ func TestEveryKey(t *testing.T) {
 			MaxBatch:         16,
 			MaxInflightBytes: 64 << 20,
 			MaxConnections:   100,
+			MaxPerAddress:    50,
 			Hosts:            []string{"gw.example"},
 			AllowedOrigins:   []string{"https://shop.example"},
 			DrainTimeout:     2500 * time.Millisecond,

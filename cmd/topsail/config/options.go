@@ -39,6 +39,7 @@ type Gateway struct {
 	MaxBatch          int           `toml:"max_batch" default:"4096" min:"1" help:"most inputs in one request"`
 	MaxInflightBytes  int           `toml:"max_inflight_bytes" default:"0" min:"0" help:"memory of requests and answers under way, of those above 8 KiB; 0 is a quarter of what the process may have"`
 	MaxConnections    int           `toml:"max_connections" default:"4096" min:"1" help:"most client connections at a time"`
+	MaxPerAddress     int           `toml:"max_connections_per_address" default:"0" min:"0" help:"most of them from one address, or network of 64 bits in IPv6; 0 is any number"`
 	DrainTimeout      time.Duration `toml:"drain_timeout_micros" default:"10000000" min:"0" help:"how long queries in flight may take to end when stopping, in microseconds"`
 }
 

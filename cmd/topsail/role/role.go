@@ -135,7 +135,7 @@ func (b *Base) HTTP() (httpapi.Config, error) {
 		}
 	}
 	config := httpapi.Config{
-		Budget: budget.New(inflight(g.MaxInflightBytes)), MaxBodyBytes: g.MaxBodyBytes, MaxBatch: g.MaxBatch, MaxConnections: g.MaxConnections, DrainTimeout: g.DrainTimeout,
+		Budget: budget.New(inflight(g.MaxInflightBytes)), MaxBodyBytes: g.MaxBodyBytes, MaxBatch: g.MaxBatch, MaxConnections: g.MaxConnections, MaxPerAddress: g.MaxPerAddress, DrainTimeout: g.DrainTimeout,
 		Keys: keys, RequireKeys: g.RequireKeys, AllowedOrigins: g.AllowedOrigins,
 	}
 	if !g.RequireClientCert { // a page has no certificate to show
