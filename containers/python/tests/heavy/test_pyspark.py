@@ -1,5 +1,7 @@
 """Spark itself, which takes Java: a pipeline and functions, deployed and run on this machine."""
 
+import os
+import signal
 import sys
 
 import pyspark
@@ -93,6 +95,17 @@ def test_what_cannot_be_deployed(deploy, spark):
         deploy(weighing(spark), lambda spark, model, inputs: inputs, output="prediction")
     with pytest.raises(DeployFailed, match="fails on the example: .*no attribute 'missing'"):
         deploy(weighing(spark), lambda spark, model, inputs: spark.missing(model))
+
+
+def test_java_that_ends(deploy, spark):
+    """The container ends with it, to be started anew, and does not go on without."""
+
+    def ending(spark, model, inputs):
+        os.kill(spark.sparkContext._gateway.proc.pid, signal.SIGKILL)
+        return [spark.range(1).count()]
+
+    with pytest.raises(DeployFailed, match="Spark's Java has ended with status -9"):
+        deploy(weighing(spark), ending)
 
 
 def test_a_pipeline(tmp_path, spark):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,8 @@ class Model:
             self._before += (model,)
 
     def predict(self, inputs: list[Any]) -> list[str]:
-        return [str(output) for output in self._function(*self._before, inputs)]
+        with nullcontext() if self._session is None else pyspark.java_of(self._session):
+            return [str(output) for output in self._function(*self._before, inputs)]
 
     def teardown(self) -> None:
         if self._session is not None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -54,7 +56,8 @@ class Function:
         self._session, self._function = session, function
 
     def predict(self, inputs: list[Any]) -> list[Any]:
-        return list(self._function(self._session, inputs))
+        with java_of(self._session):
+            return list(self._function(self._session, inputs))
 
     def teardown(self) -> None:
         self._session.stop()
@@ -70,8 +73,9 @@ class Pipeline:
 
     def predict(self, inputs: list[Any]) -> list[Any]:
         rows = [(i, self._column(x)) for i, x in enumerate(inputs)]
-        frame = self._session.createDataFrame(rows, ["topsail_row", self._features])
-        answers = self._pipeline.transform(frame).select("topsail_row", self._output).collect()
+        with java_of(self._session):
+            frame = self._session.createDataFrame(rows, ["topsail_row", self._features])
+            answers = self._pipeline.transform(frame).select("topsail_row", self._output).collect()
         return [_plain(answer[1]) for answer in sorted(answers, key=lambda a: a[0])]
 
     def teardown(self) -> None:
@@ -92,6 +96,25 @@ def start(master: str) -> Any:
         return builder.getOrCreate()
     except Exception as e:  # Py4J and Java have their own
         raise Refused(f"Spark does not start: {e}. It needs Java: set JAVA_HOME where this model runs") from e
+
+
+@contextmanager
+def java_of(session: Any) -> Iterator[None]:
+    """Inside, the process ends where the Java of the session has ended: nothing brings it back but a new start."""
+    try:
+        yield
+    except Exception:
+        gateway = getattr(getattr(session, "sparkContext", None), "_gateway", None)
+        if (status := _status(getattr(gateway, "proc", None))) is not None:
+            sys.exit(f"topsail: Spark's Java has ended with status {status}; its last words are above")
+        raise
+
+
+def _status(java: subprocess.Popen[bytes] | None) -> int | None:
+    """With which it has ended; None if it runs, or is not known."""
+    with suppress(subprocess.TimeoutExpired):
+        return java.wait(0.5) if java is not None else None
+    return None
 
 
 def saved(session: Any, of_class: str, path: Path) -> Any:
