@@ -15,7 +15,7 @@ import (
 )
 
 // Put stores a bundle that it reads from r, after it has checked all of it. created is
-// false where it is there already. Nothing is left of one that is refused, or whose upload
+// false where it is there already, undamaged. Nothing is left of one that is refused, or whose upload
 // breaks off. Reading ends with ctx, once r returns.
 func (s *Store) Put(ctx context.Context, r io.Reader) (a api.Artifact, created bool, err error) {
 	u, err := s.begin(ctx)
@@ -32,7 +32,7 @@ func (s *Store) Put(ctx context.Context, r io.Reader) (a api.Artifact, created b
 		return api.Artifact{}, false, err
 	}
 	defer done()
-	if a, err := s.Get(ctx, digest); err == nil {
+	if a, err := s.Get(ctx, digest); err == nil && s.intact(ctx, digest) {
 		return a, false, nil
 	}
 	if err := u.check(ctx); err != nil {
@@ -43,6 +43,18 @@ func (s *Store) Put(ctx context.Context, r io.Reader) (a api.Artifact, created b
 	}
 	a, err = s.Get(ctx, digest)
 	return a, err == nil, err
+}
+
+// intact says whether what is stored under a digest has it still.
+func (s *Store) intact(ctx context.Context, digest string) bool {
+	content, _, err := s.Bucket.Open(ctx, digest)
+	if err != nil {
+		return false
+	}
+	defer content.Close()
+	sum := sha256.New()
+	_, err = io.Copy(sum, patient{ctx, content})
+	return err == nil && prefix+hex.EncodeToString(sum.Sum(nil)) == digest
 }
 
 // take waits until no other upload of this process stores a bundle with this digest.

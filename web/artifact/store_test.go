@@ -166,6 +166,29 @@ func TestNothingIsLeftOfWhatIsRefused(t *testing.T) {
 	}
 }
 
+// TestADamagedBundleIsRepaired: to upload it again replaces what was damaged in the store.
+func TestADamagedBundleIsRepaired(t *testing.T) {
+	good, digest := pack(t, strings.Repeat("weights", 100))
+	dir := t.TempDir()
+	s := open(t, dir, 0)
+	put(t, s, good)
+	path := filepath.Join(dir, strings.TrimPrefix(digest, "sha256:")+".zip")
+	damaged := bytes.Clone(good)
+	damaged[bytes.Index(damaged, []byte("weights"))] ^= 1
+	if err := os.WriteFile(path, damaged, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, created := put(t, s, good); !created {
+		t.Error("the upload was discarded")
+	}
+	if stored, err := os.ReadFile(path); err != nil || !bytes.Equal(stored, good) {
+		t.Errorf("the archive is as damaged as it was; error %v", err)
+	}
+	if _, created := put(t, s, good); created {
+		t.Error("an intact bundle was stored again")
+	}
+}
+
 func TestFull(t *testing.T) {
 	one, digest := pack(t, "one")
 	two, _ := pack(t, "two")
