@@ -166,7 +166,8 @@ def test_deploying_a_file(client, management, tmp_path):
     topsail.deploy_r("sums", file, [1.0, 2.0], seconds=5, client=client, progress=False, replicas=0)
     deployed(management).unpack(tmp_path / "deployed")
     assert outputs(load(Folder(tmp_path / "deployed")), [[1.0, 2.5]]) == [3.5]
-    assert (deployed(management).manifest.entry, deployed(management).manifest.options) == ("sums.R", {"seconds": "5"})
+    said = deployed(management).manifest
+    assert (said.entry, said.options, said.input_length) == ("sums.R", {"seconds": "5"}, 0)
 
 
 def test_what_cannot_be_deployed(client, tmp_path):

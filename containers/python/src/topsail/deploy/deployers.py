@@ -221,7 +221,8 @@ def deploy_pyspark(
         frozen.sources["function.pkl"] = frozen.data
         given |= {"model": "model", "class": of_class}
     options = {k: v for k, v in given.items() if v is not None}
-    return _deploy(name, "pyspark", "function.pkl" if func else "model", frozen, shown, shown.length, options, said)
+    entry, length = ("function.pkl", 0) if func else ("model", shown.length)
+    return _deploy(name, "pyspark", entry, frozen, shown, length, options, said)
 
 
 def deploy_r(
@@ -246,7 +247,7 @@ def deploy_r(
     if entry not in files:
         raise DeployFailed(f"the folder {str(place)!r} has no model.R: make it with topsail_save in R, or name a file")
     options = {} if seconds is None else {"seconds": f"{seconds:g}"}
-    return _deploy(name, "r", entry, Frozen(b"", set(), files), shown, shown.length, options, said)
+    return _deploy(name, "r", entry, Frozen(b"", set(), files), shown, 0, options, said)
 
 
 def deploy_host(
