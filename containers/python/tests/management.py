@@ -358,16 +358,16 @@ class Management:
                 self._replies[once] = reply
             return reply
 
-    def predict(self, app: str, inputs: list[Any]) -> list[Any]:
-        """What the app's model says, loaded from its bundle as a container would."""
+    def predict(self, app: str, inputs: list[Any], version: str | None) -> list[Any]:
+        """What a version of the app's model says, or the current one, loaded from its bundle as a container does."""
         [model] = self.apps[app]["models"]
-        version = self.versions[model][self.current[model]]
-        if version["bundle"] not in self._models:
+        asked = self.versions[model][version or self.current[model]]
+        if asked["bundle"] not in self._models:
             with tempfile.TemporaryDirectory() as name:
-                bundle.read(self.artifacts[version["bundle"]]).unpack(Path(name))
+                bundle.read(self.artifacts[asked["bundle"]]).unpack(Path(name))
                 with modules.entered(Path(name), frozenset(sys.modules)):
-                    self._models[version["bundle"]] = load(Folder(Path(name)))
-        served, kind = self._models[version["bundle"]], version["input_type"]
+                    self._models[asked["bundle"]] = load(Folder(Path(name)))
+        served, kind = self._models[asked["bundle"]], asked["input_type"]
         answers = testing.run(served, [decoded(x, kind) for x in inputs], kind)
         assert not [a.error for a in answers if a.error]
         return [a.output for a in answers]
@@ -593,7 +593,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(200, said.encode() if isinstance(said, str) else said)
 
     def _predict(self, app: str, body: Any) -> None:
-        outputs = self.management.predict(app, body.get("input_batch") or [body["input"]])
+        outputs = self.management.predict(app, body.get("input_batch") or [body["input"]], body.get("version"))
         answers = [{"query_id": 7, "output": output, "default": False} for output in outputs]
         if why := self.management.unable:
             answers = [a | {"output": None, "default": True, "default_explanation": why} for a in answers]

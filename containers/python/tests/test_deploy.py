@@ -201,6 +201,13 @@ def test_something_else_is_the_next_version(deploy, management, quick):
     assert sorted(management.versions["sum"]) == ["1", "2"]
 
 
+def test_a_deployment_asks_its_version(deploy, management, quick):
+    first = deploy("sum", double, example=[1.5])
+    second = deploy("sum", clerk.total, example=[1.5])
+    assert (first.predict([1, 2]).output, second.predict([1, 2]).output) == (6.0, 30.0)
+    assert first.predict([1, 2], version="2").output == 30.0
+
+
 def test_versions_by_name(deploy, management, quick):
     assert deploy("sum", double, example=[1.5], version="v1").version == "v1"
     assert deploy("sum", double, example=[1.5], version="v1").version == "v1"

@@ -18,11 +18,17 @@ class Deployment:
 
     def __init__(self, client: Client, model: str, version: str, app: str | None) -> None:
         self.client, self.model, self.version, self.app = client, model, version, app
+        self._alone: bool | None = None  # whether the app asks this model only; None: not looked up
 
     def predict(self, input: Any, **options: Any) -> Prediction:
-        """Asks the app, as Client.predict does. An input of several dimensions is sent flat."""
+        """Asks this version through the app, as Client.predict does; an app that asks several models chooses by its
+        policy. An input of several dimensions is sent flat."""
         if self.app is None:
             raise DeployFailed(f"{self.model} was deployed without an app: link it to one, and ask that")
+        if self._alone is None:
+            self._alone = self.client.apps.get(self.app).models == [self.model]
+        if self._alone:
+            options.setdefault("version", self.version)
         flat = input.reshape(-1) if len(getattr(input, "shape", ())) > 1 else input
         return self.client.predict(self.app, flat, **options)
 
