@@ -23,6 +23,7 @@ import (
 	"topsail/web/api"
 	"topsail/web/artifact"
 	"topsail/web/auth"
+	"topsail/web/traffic"
 )
 
 // patience bounds every wait.
@@ -71,7 +72,7 @@ func newWorldWith(t *testing.T, requireKeys bool) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	system := &api.System{Mode: "local", Store: store, Audit: store, Replies: store, Artifacts: bundles, Replicas: nothing{}, Gateway: func() string { return "" }}
+	system := &api.System{Mode: "local", Store: store, Audit: store, Replies: store, Artifacts: bundles, Replicas: nothing{}, Traffic: traffic.New(traffic.Config{}), Gateway: func() string { return "" }}
 	w := &world{T: t, broker: newBroker(), store: store}
 	guard := auth.New(auth.Config{Catalog: store.Catalog, Require: requireKeys})
 	handler := guard.Handler(api.New(system, guard, api.Options{}))
