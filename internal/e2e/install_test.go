@@ -329,22 +329,32 @@ func (c *installed) serves(api, version string) {
 	})
 }
 
-// answers waits for a prediction.
+// answers waits for a prediction, by whichever gateway answers: Consul may still name one
+// that is gone.
 func (c *installed) answers() {
 	c.Helper()
-	gateway := c.ready("topsail-gateway", 1)[0]
-	c.until("a prediction", func() error {
-		resp, err := http.Post(fmt.Sprintf("http://%s:%d/sum/predict", gateway.Address, gateway.Port), "application/json", strings.NewReader(`{"input":[1,2,39],"no_cache":true}`))
-		if err != nil {
-			return err
-		}
-		defer resp.Body.Close()
-		text, err := io.ReadAll(resp.Body)
-		if err == nil && !strings.Contains(string(text), `"default":false`) {
-			err = errors.New(string(text))
+	c.until("a prediction", func() (err error) {
+		for _, gateway := range c.ready("topsail-gateway", 1) {
+			if err = predicts(gateway); err == nil {
+				return nil
+			}
 		}
 		return err
 	})
+}
+
+// predicts has a gateway answer with a model's output.
+func predicts(gateway *consul.AgentService) error {
+	resp, err := http.Post(fmt.Sprintf("http://%s:%d/sum/predict", gateway.Address, gateway.Port), "application/json", strings.NewReader(`{"input":[1,2,39],"no_cache":true}`))
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err == nil && !strings.Contains(string(text), `"default":false`) {
+		err = errors.New(string(text))
+	}
+	return err
 }
 
 // replicasOn counts the replicas that run on a node.
