@@ -132,7 +132,7 @@ func (d *deployment) run(ctx context.Context) (node string, err error) {
 			return "", err
 		}
 		for _, r := range list.Items {
-			if r.Model == deployModel && r.State == "ready" {
+			if r.Model == deployModel && r.State == "ready" && r.Node != "" { // Nomad may say it after Consul
 				return r.Node, nil
 			}
 			if r.Model == deployModel {
