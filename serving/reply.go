@@ -13,12 +13,34 @@ type Reply struct {
 	Body        []byte            `json:"body,omitempty"`
 }
 
+// MaxReply bounds what a reply says, in bytes.
+const MaxReply = 1 << 20
+
+// Size is how much a reply says: its header and body, in bytes.
+func (r Reply) Size() int {
+	size := len(r.Body)
+	for name, value := range r.Header {
+		size += len(name) + len(value)
+	}
+	return size
+}
+
+// NamedReply is a reply with the name of its request.
+type NamedReply struct {
+	Name string
+	Reply
+}
+
 const (
 	// ReplyKept is how long replies are kept.
 	ReplyKept = 24 * time.Hour
-	// ReplyClaimed is how long a request that is not answered keeps others with its name out.
-	ReplyClaimed = time.Minute
+	// ReplyClaimed is how long a request that is not answered keeps others with its name out,
+	// should its process be gone. It is longer than a change may take.
+	ReplyClaimed = 10 * time.Second
 )
+
+// ErrReplied says that a change was not made, because its request has been answered.
+var ErrReplied = errors.New("the request has been answered")
 
 // ErrTooManyReplies says that no more names of requests can be kept for now.
 var ErrTooManyReplies = errors.New("too many requests with an Idempotency-Key")

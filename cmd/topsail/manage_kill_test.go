@@ -14,7 +14,8 @@ import (
 
 // TestAcknowledgedChangesOutliveAKill changes this and that from several clients until
 // the process is killed: what was acknowledged is there afterwards, with its entry in the
-// audit log, and a key that was revoked stays so.
+// audit log, and a key that was revoked stays so. What was not, and is sent again with its
+// Idempotency-Key, is answered as if nothing had happened, and made once.
 func TestAcknowledgedChangesOutliveAKill(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -27,7 +28,7 @@ func TestAcknowledgedChangesOutliveAKill(t *testing.T) {
 	o.do("key", "revoke", "ann", "--yes")
 
 	var mu sync.Mutex
-	var acknowledged []string
+	var acknowledged, unanswered []string
 	enough := func() bool {
 		mu.Lock()
 		defer mu.Unlock()
@@ -38,14 +39,15 @@ func TestAcknowledgedChangesOutliveAKill(t *testing.T) {
 		clients.Go(func() {
 			for i := 0; ; i++ {
 				name := fmt.Sprintf("app-%d-%d", client, i)
-				body := fmt.Sprintf(`{"name": %q, "input_type": "doubles", "latency_slo_micros": 100000}`, name)
-				response, err := http.Post(o.setting("TOPSAIL_ADMIN_URL")+"/api/v1/apps", "application/json", strings.NewReader(body))
-				if err != nil {
-					return // it is killed
+				status, _, err := createAgain(o, name)
+				if err != nil { // it is killed
+					mu.Lock()
+					unanswered = append(unanswered, name)
+					mu.Unlock()
+					return
 				}
-				response.Body.Close()
-				if response.StatusCode != http.StatusCreated {
-					t.Errorf("%s: status %d", name, response.StatusCode)
+				if status != http.StatusCreated {
+					t.Errorf("%s: status %d", name, status)
 					return
 				}
 				mu.Lock()
@@ -59,6 +61,22 @@ func TestAcknowledgedChangesOutliveAKill(t *testing.T) {
 	clients.Wait()
 
 	o = operate(t, start(t, dir, ""))
+	if len(unanswered) != 4 {
+		t.Errorf("%d requests had no answer", len(unanswered))
+	}
+	replayed := 0
+	for _, name := range append(unanswered, acknowledged[len(acknowledged)-10:]...) {
+		status, again, err := createAgain(o, name)
+		if err != nil || status != http.StatusCreated {
+			t.Errorf("%s, sent again: status %d, error %v", name, status, err)
+		}
+		if again {
+			replayed++
+		}
+	}
+	if replayed < 10 {
+		t.Errorf("%d of 10 answers were kept", replayed)
+	}
 	apps, entries := map[string]bool{}, map[string]bool{}
 	for _, a := range list[api.App](o, "/apps?limit=5000") {
 		apps[a.Name] = true
@@ -80,5 +98,23 @@ func TestAcknowledgedChangesOutliveAKill(t *testing.T) {
 	if keys := list[serving.Key](o, "/keys"); len(keys) != 0 {
 		t.Errorf("there are the keys %+v", keys)
 	}
-	t.Logf("%d changes were acknowledged, and %d are there", len(acknowledged), len(apps))
+	t.Logf("%d changes were acknowledged, %d are there, and of 4 without an answer %d were made", len(acknowledged), len(apps), replayed-10)
+}
+
+// createAgain creates an app with the Idempotency-Key of its name, and says whether the answer
+// is the one of a request before.
+func createAgain(o *operator, name string) (status int, again bool, err error) {
+	body := fmt.Sprintf(`{"name": %q, "input_type": "doubles", "latency_slo_micros": 100000}`, name)
+	request, err := http.NewRequest(http.MethodPost, o.setting("TOPSAIL_ADMIN_URL")+"/api/v1/apps", strings.NewReader(body))
+	if err != nil {
+		return 0, false, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Idempotency-Key", name)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, false, err
+	}
+	defer response.Body.Close()
+	return response.StatusCode, response.Header.Get("Idempotency-Replayed") == "true", nil
 }

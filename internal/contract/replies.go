@@ -7,8 +7,10 @@ import (
 	"reflect"
 	"sync"
 	"testing"
+	"time"
 
 	"topsail/serving"
+	"topsail/serving/catalog"
 )
 
 // ReplyStore is the seam of replies to requests that may be sent again. Names are any
@@ -17,10 +19,14 @@ type ReplyStore interface {
 	// ClaimReply takes a name for a request that has not been answered, for
 	// serving.ReplyClaimed. Where the name is taken it returns what is kept under it.
 	ClaimReply(ctx context.Context, name, fingerprint string) (taken *serving.Reply, err error)
-	// KeepReply keeps the answer for serving.ReplyKept. Header and body may have 1 MiB.
-	KeepReply(ctx context.Context, name string, reply serving.Reply) error
-	// DropReply frees a name whose request failed and may be tried again.
+	// KeepReply keeps the answer for serving.ReplyKept, or returns the one that is kept already.
+	// Header and body may have 1 MiB.
+	KeepReply(ctx context.Context, name string, reply serving.Reply) (taken *serving.Reply, err error)
+	// DropReply frees a claimed name whose request failed and may be tried again.
 	DropReply(ctx context.Context, name string) error
+	// Apply keeps the reply of a catalog.Signed change with it.
+	Apply(ctx context.Context, change catalog.Change, ifRevision uint64) (*serving.Catalog, error)
+	Catalog() *serving.Catalog
 }
 
 // Replies runs the suite. open makes an empty store, which the test closes at its end:
@@ -32,6 +38,7 @@ func Replies(t *testing.T, open func(t *testing.T) (another func() ReplyStore)) 
 	}{
 		{"claim, keep and drop", replies.claim},
 		{"what was not claimed", replies.unclaimed},
+		{"with a change", replies.withChange},
 		{"hostile names", replies.hostile},
 		{"large answers", replies.large},
 		{"an ended context", replies.endedContext},
@@ -72,8 +79,8 @@ func (s replies) want(name string, want serving.Reply) {
 
 func (s replies) keep(name string, reply serving.Reply) {
 	s.Helper()
-	if err := s.store.KeepReply(s.Context(), name, reply); err != nil {
-		s.Fatalf("%.40q: %v", name, err)
+	if taken, err := s.store.KeepReply(s.Context(), name, reply); err != nil || taken != nil {
+		s.Fatalf("%.40q: %.200v is there, error %v", name, taken, err)
 	}
 }
 
@@ -101,22 +108,53 @@ func (s replies) claim() {
 	s.keep("n", created("f"))
 	s.want("n", created("f"))
 	s.want("m", serving.Reply{Fingerprint: "h"})
+	// An answer stays, whatever another one who does the same request says of it.
 	s.drop("n")
-	s.take("n", "f")
-	s.keep("n", serving.Reply{Fingerprint: "f", Status: 204})
-	s.want("n", serving.Reply{Fingerprint: "f", Status: 204})
+	s.want("n", created("f"))
+	taken, err := s.another().KeepReply(s.Context(), "n", serving.Reply{Fingerprint: "f", Status: 409})
+	if err != nil || taken == nil || !reflect.DeepEqual(*taken, created("f")) {
+		s.Errorf("another answer: got %+v and error %v", taken, err)
+	}
+	s.want("n", created("f"))
 }
 
 // unclaimed keeps and drops what a claim has not held until then.
 func (s replies) unclaimed() {
 	s.drop("n")
+	s.drop("n")
 	s.keep("n", created("f"))
 	s.want("n", created("f"))
-	s.keep("n", created("g"))
-	s.want("n", created("g"))
-	s.drop("n")
-	s.drop("n")
-	s.take("n", "f")
+}
+
+// withChange keeps replies with changes, and makes no change of a request that was answered.
+func (s replies) withChange() {
+	change := func(app, name string, ifRevision uint64) error {
+		reply := &serving.NamedReply{Name: name, Reply: created(name)}
+		put := catalog.PutApp{App: serving.App{Name: app, InputType: serving.Doubles, SLO: time.Second}, Create: true}
+		_, err := s.store.Apply(s.Context(), catalog.Signed{Change: put, By: serving.Author{Who: "ann"}, Reply: reply}, ifRevision)
+		return err
+	}
+	s.take("n", "n")
+	if err := change("a", "n", 0); err != nil {
+		s.Fatal(err)
+	}
+	s.want("n", created("n"))
+	if err := change("b", "n", 0); !errors.Is(err, serving.ErrReplied) || s.store.Catalog().Apps["b"] != nil {
+		s.Errorf("a change of a request that was answered: error %v, with %d apps", err, len(s.store.Catalog().Apps))
+	}
+	s.take("m", "m")
+	if err := change("a", "m", 0); !errors.Is(err, catalog.ErrExists) {
+		s.Errorf("got error %v", err)
+	}
+	if err := change("b", "m", s.store.Catalog().Revision+1); !errors.Is(err, catalog.ErrConflict) {
+		s.Errorf("got error %v", err)
+	}
+	s.want("m", serving.Reply{Fingerprint: "m"})
+	s.drop("m")
+	if err := change("b", "m", s.store.Catalog().Revision); err != nil {
+		s.Fatal(err)
+	}
+	s.want("m", created("m"))
 }
 
 func (s replies) hostile() {
@@ -138,7 +176,7 @@ func (s replies) hostile() {
 func (s replies) large() {
 	s.take("n", "f")
 	body := bytes.Repeat([]byte("0123456789abcde\xff"), 1<<20/16)
-	if err := s.store.KeepReply(s.Context(), "n", serving.Reply{Fingerprint: "f", Status: 200, Body: append(body, 'x')}); err == nil {
+	if _, err := s.store.KeepReply(s.Context(), "n", serving.Reply{Fingerprint: "f", Status: 200, Body: append(body, 'x')}); err == nil {
 		s.Error("kept more than 1 MiB")
 	}
 	s.want("n", serving.Reply{Fingerprint: "f"})
@@ -154,7 +192,7 @@ func (s replies) endedContext() {
 	if taken, err := s.store.ClaimReply(ctx, "m", "f"); !errors.Is(err, why) || taken != nil {
 		s.Errorf("claimed %v with error %v", taken, err)
 	}
-	if err := s.store.KeepReply(ctx, "n", created("f")); !errors.Is(err, why) {
+	if _, err := s.store.KeepReply(ctx, "n", created("f")); !errors.Is(err, why) {
 		s.Errorf("kept with error %v", err)
 	}
 	if err := s.store.DropReply(ctx, "n"); !errors.Is(err, why) {

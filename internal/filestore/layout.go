@@ -114,9 +114,9 @@ func checkAdded(tx *bbolt.Tx, kind string) error {
 	return nil
 }
 
-// save replaces the catalog from, which the file must hold, by to, and adds entries to
-// the audit log.
-func save(db *bbolt.DB, from, to *serving.Catalog, entries []serving.AuditEntry) error {
+// save replaces the catalog from, which the file must hold, by to, adds entries to the audit
+// log, and keeps a reply unless it is nil.
+func save(db *bbolt.DB, from, to *serving.Catalog, entries []serving.AuditEntry, reply *serving.NamedReply) error {
 	docs, err := catalog.Diff(from, to)
 	if err != nil {
 		return err
@@ -134,7 +134,7 @@ func save(db *bbolt.DB, from, to *serving.Catalog, entries []serving.AuditEntry)
 				return err
 			}
 		}
-		return errors.Join(putNumber(tx, revisionNumber, to.Revision), seal(tx), addEntries(tx, entries))
+		return errors.Join(putNumber(tx, revisionNumber, to.Revision), seal(tx), addEntries(tx, entries), addReply(tx, reply))
 	})
 }
 

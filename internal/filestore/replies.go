@@ -43,20 +43,37 @@ func makeReplies(tx *bbolt.Tx) (r replies, err error) {
 	return r, err
 }
 
+// readReplies is the replies to look at; none while the file has none.
+func readReplies(tx *bbolt.Tx) (r replies) {
+	if r.root = tx.Bucket([]byte(repliesBucket)); r.root != nil {
+		r.texts, r.due = r.root.Bucket([]byte(textsBucket)), r.root.Bucket([]byte(expiryBucket))
+	}
+	return r
+}
+
+// room says whether there is room for a reply beside those that are being made.
+func (r replies) room(claims int) bool {
+	return r.root == nil || numberIn(r.root, repliesNumber)+uint64(claims) < maxReplies && numberIn(r.root, replyBytesNumber) < maxReplyBytes
+}
+
 // nameHash is what a reply is kept by: names may be long.
 func nameHash(name string) []byte {
 	sum := sha256.Sum256([]byte(name))
 	return sum[:]
 }
 
-// live is a reply that has not expired, or nil. What cannot be read is none.
+// live is a reply that has not expired, or nil. What cannot be read is none, nor are the claims
+// that earlier releases kept here.
 func (r replies) live(hash []byte, now time.Time) *serving.Reply {
+	if r.texts == nil {
+		return nil
+	}
 	value := r.texts.Get(hash)
 	if len(value) < 8 || !dueAt(value).After(now) {
 		return nil
 	}
 	reply, err := stored.DecodeReply(value[8:])
-	if err != nil {
+	if err != nil || reply.Status == 0 {
 		return nil
 	}
 	return reply

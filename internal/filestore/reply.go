@@ -2,8 +2,8 @@ package filestore
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -11,52 +11,50 @@ import (
 	"topsail/serving"
 )
 
-// errTaken ends a claim that has nothing to write.
-var errTaken = errors.New("the name is taken")
+// claims are the requests that are being done, by the hashes of their names. They are in
+// memory, as a request ends with its process.
+type claims map[string]claim
+
+type claim struct {
+	fingerprint string
+	until       time.Time
+}
 
 // ClaimReply takes a name for a request that has not been answered, for ReplyClaimed.
 // Where the name is taken it returns what is kept under it. It fails with
 // ErrTooManyReplies while there are 10 000 names, or 128 MiB of replies.
 func (s *Store) ClaimReply(ctx context.Context, name, fingerprint string) (taken *serving.Reply, err error) {
-	now := time.Now()
-	err = s.reply(ctx, now, func(r replies) error {
-		if taken = r.live(nameHash(name), now); taken != nil {
-			return errTaken
-		}
-		return r.put(nameHash(name), serving.Reply{Fingerprint: fingerprint}, now.Add(serving.ReplyClaimed))
-	})
-	if err != nil && !errors.Is(err, errTaken) {
+	if err := s.lock(ctx); err != nil {
 		return nil, fmt.Errorf("claim the name of a request: %w", err)
+	}
+	defer s.unlock()
+	hash, now := nameHash(name), time.Now()
+	maps.DeleteFunc(s.claims, func(_ string, c claim) bool { return !c.until.After(now) })
+	room := true
+	err = s.db.View(func(tx *bbolt.Tx) error {
+		r := readReplies(tx)
+		taken, room = r.live(hash, now), r.room(len(s.claims))
+		return nil
+	})
+	if err == nil && taken == nil {
+		if c, there := s.claims[string(hash)]; there {
+			return &serving.Reply{Fingerprint: c.fingerprint}, nil
+		}
+		if !room {
+			err = s.makeRoom(now)
+		}
+	}
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("claim the name of a request: %w", err)
+	case taken == nil:
+		s.claims[string(hash)] = claim{fingerprint, now.Add(serving.ReplyClaimed)}
 	}
 	return taken, nil
 }
 
-// KeepReply keeps the answer for ReplyKept, in place of the claim. It fails where header
-// and body have more than 1 MiB, or with ErrTooManyReplies; the claim stays then.
-func (s *Store) KeepReply(ctx context.Context, name string, reply serving.Reply) error {
-	now := time.Now()
-	err := s.reply(ctx, now, func(r replies) error { return r.put(nameHash(name), reply, now.Add(serving.ReplyKept)) })
-	if err != nil {
-		return fmt.Errorf("keep a reply: %w", err)
-	}
-	return nil
-}
-
-// DropReply frees a name.
-func (s *Store) DropReply(ctx context.Context, name string) error {
-	err := s.reply(ctx, time.Now(), func(r replies) error { return r.remove(nameHash(name)) })
-	if err != nil {
-		return fmt.Errorf("drop a reply: %w", err)
-	}
-	return nil
-}
-
-// reply changes the replies, all or nothing, after it has cleared some that have expired.
-func (s *Store) reply(ctx context.Context, now time.Time, change func(replies) error) error {
-	if err := s.lock(ctx); err != nil {
-		return err
-	}
-	defer s.unlock()
+// makeRoom makes room for one more reply, or fails.
+func (s *Store) makeRoom(now time.Time) error {
 	return s.db.Update(func(tx *bbolt.Tx) error {
 		r, err := makeReplies(tx)
 		if err != nil {
@@ -65,6 +63,66 @@ func (s *Store) reply(ctx context.Context, now time.Time, change func(replies) e
 		if err := r.clear(now); err != nil {
 			return err
 		}
-		return change(r)
+		if !r.room(len(s.claims)) {
+			return serving.ErrTooManyReplies
+		}
+		return nil
 	})
+}
+
+// KeepReply keeps the answer for ReplyKept, in place of the claim, or returns the one that is
+// kept already. It fails where header and body have more than 1 MiB, or with
+// ErrTooManyReplies; the claim stays then.
+func (s *Store) KeepReply(ctx context.Context, name string, reply serving.Reply) (taken *serving.Reply, err error) {
+	if err := s.lock(ctx); err != nil {
+		return nil, fmt.Errorf("keep a reply: %w", err)
+	}
+	defer s.unlock()
+	err = s.db.Update(func(tx *bbolt.Tx) (err error) {
+		taken, err = keepReply(tx, name, reply)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("keep a reply: %w", err)
+	}
+	delete(s.claims, string(nameHash(name)))
+	return taken, nil
+}
+
+// DropReply frees a name that is claimed.
+func (s *Store) DropReply(ctx context.Context, name string) error {
+	if err := s.lock(ctx); err != nil {
+		return fmt.Errorf("drop a reply: %w", err)
+	}
+	defer s.unlock()
+	delete(s.claims, string(nameHash(name)))
+	return nil
+}
+
+// addReply keeps the reply of a change, if there is one.
+func addReply(tx *bbolt.Tx, reply *serving.NamedReply) error {
+	if reply == nil {
+		return nil
+	}
+	taken, err := keepReply(tx, reply.Name, reply.Reply)
+	if taken != nil {
+		return serving.ErrReplied
+	}
+	return err
+}
+
+// keepReply keeps a reply, unless there is one; then it returns that.
+func keepReply(tx *bbolt.Tx, name string, reply serving.Reply) (taken *serving.Reply, err error) {
+	now := time.Now()
+	r, err := makeReplies(tx)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.clear(now); err != nil {
+		return nil, err
+	}
+	if taken = r.live(nameHash(name), now); taken != nil {
+		return taken, nil
+	}
+	return nil, r.put(nameHash(name), reply, now.Add(serving.ReplyKept))
 }

@@ -28,9 +28,9 @@ func take(t testing.TB, s *Store, name string, want *serving.Reply) {
 	}
 }
 
-func keepReply(t testing.TB, s *Store, name string, reply serving.Reply) {
+func keep(t testing.TB, s *Store, name string, reply serving.Reply) {
 	t.Helper()
-	if err := s.KeepReply(t.Context(), name, reply); err != nil {
+	if _, err := s.KeepReply(t.Context(), name, reply); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -55,11 +55,20 @@ func TestRepliesLast(t *testing.T) {
 	s := open(t, dir)
 	kept := serving.Reply{Fingerprint: "f", Status: 201, Body: []byte("{}")}
 	take(t, s, "claimed", nil)
-	keepReply(t, s, "kept", kept)
+	keep(t, s, "kept", kept)
 	closeStore(t, s)
 	s = open(t, dir)
-	take(t, s, "claimed", &serving.Reply{Fingerprint: "of claimed"})
+	take(t, s, "claimed", nil) // who was doing it is gone
 	take(t, s, "kept", &kept)
+}
+
+// TestClaimsOfEarlierReleases are those of processes that are gone.
+func TestClaimsOfEarlierReleases(t *testing.T) {
+	s, soon := open(t, t.TempDir()), time.Now().Add(time.Minute)
+	inReplies(t, s, func(r replies) error { return r.put(nameHash("n"), serving.Reply{Fingerprint: "f"}, soon) })
+	take(t, s, "n", nil)
+	keep(t, s, "n", serving.Reply{Fingerprint: "f", Status: 201})
+	inReplies(t, s, func(r replies) error { wantReplies(t, r, 1); return nil })
 }
 
 // TestRepliesExpire lets time pass.
@@ -74,7 +83,7 @@ func TestRepliesExpire(t *testing.T) {
 		kept := serving.Reply{Fingerprint: "f", Status: 201, Body: []byte("{}")}
 		take(t, s, "claimed", nil)
 		take(t, s, "kept", nil)
-		keepReply(t, s, "kept", kept)
+		keep(t, s, "kept", kept)
 		time.Sleep(serving.ReplyClaimed - time.Nanosecond)
 		take(t, s, "claimed", &serving.Reply{Fingerprint: "of claimed"})
 		time.Sleep(time.Nanosecond)
@@ -124,11 +133,8 @@ func TestTooManyReplies(t *testing.T) {
 	}
 	refused()
 	take(t, s, "7", &serving.Reply{Status: 200})
-	keepReply(t, s, "7", serving.Reply{Status: 201}) // in its own place
 	refused()
-	if err := s.DropReply(t.Context(), "7"); err != nil {
-		t.Fatal(err)
-	}
+	inReplies(t, s, func(r replies) error { return r.remove(nameHash("7")) })
 	take(t, s, "one more", nil)
 	take(t, s, "one more", &serving.Reply{Fingerprint: "of one more"})
 }
@@ -138,11 +144,11 @@ func TestTooLargeReplies(t *testing.T) {
 	s := open(t, t.TempDir())
 	take(t, s, "n", nil)
 	inReplies(t, s, func(r replies) error { return r.charge(1, maxReplyBytes-1000) })
-	if err := s.KeepReply(t.Context(), "n", serving.Reply{Status: 200, Body: make([]byte, 2000)}); !errors.Is(err, serving.ErrTooManyReplies) {
+	if _, err := s.KeepReply(t.Context(), "n", serving.Reply{Status: 200, Body: make([]byte, 2000)}); !errors.Is(err, serving.ErrTooManyReplies) {
 		t.Errorf("got error %v", err)
 	}
 	take(t, s, "n", &serving.Reply{Fingerprint: "of n"})
-	keepReply(t, s, "n", serving.Reply{Status: 200, Body: make([]byte, 200)})
+	keep(t, s, "n", serving.Reply{Status: 200, Body: make([]byte, 200)})
 }
 
 // TestRoomForReplies compares what is kept with a model of it.
@@ -179,7 +185,7 @@ func TestRoomForReplies(t *testing.T) {
 				err = r.remove(nameHash(name))
 			} else {
 				model[name] = now.Add(time.Duration(rapid.Int64Range(0, int64(5*time.Hour)).Draw(t, "kept for")))
-				err = r.put(nameHash(name), serving.Reply{Body: make([]byte, rapid.IntRange(0, 300).Draw(t, "size"))}, model[name])
+				err = r.put(nameHash(name), serving.Reply{Status: 200, Body: make([]byte, rapid.IntRange(0, 300).Draw(t, "size"))}, model[name])
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -204,7 +210,7 @@ func TestDamageToTheRest(t *testing.T) {
 		if err := s.AddAudit(t.Context(), serving.AuditEntry{Kind: "replica", Name: fmt.Sprint(i)}); err != nil {
 			t.Fatal(err)
 		}
-		keepReply(t, s, fmt.Sprint(i), serving.Reply{Status: 200, Body: make([]byte, 300)})
+		keep(t, s, fmt.Sprint(i), serving.Reply{Status: 200, Body: make([]byte, 300)})
 	}
 	last := text(t, apply(t, s, signed(catalog.PutApp{App: app("a")})))
 	closeStore(t, s)

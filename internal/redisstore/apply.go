@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"topsail/internal/stored"
 	"topsail/serving"
 	"topsail/serving/catalog"
 )
@@ -25,7 +26,7 @@ const unfenced = ""
 // seconds, and the change may have been made. What a catalog.Signed change does goes
 // into the audit log, with the change or not at all.
 func (s *Store) Apply(ctx context.Context, change catalog.Change, ifRevision uint64) (*serving.Catalog, error) {
-	return s.write(ctx, catalog.Author(change), unfenced, func(cat *serving.Catalog) (*serving.Catalog, error) {
+	return s.write(ctx, commit{fence: unfenced, reply: catalog.Reply(change)}, catalog.Author(change), func(cat *serving.Catalog) (*serving.Catalog, error) {
 		return catalog.Apply(cat, change, ifRevision)
 	})
 }
@@ -35,7 +36,7 @@ func (s *Store) Apply(ctx context.Context, change catalog.Change, ifRevision uin
 // "scheduler". A catalog.SetServing is not in it unless it is signed: it comes with
 // every rollout and by itself, and would only hide what people have done.
 func (s *Store) ApplyFenced(ctx context.Context, change catalog.Change, fence uint64) (*serving.Catalog, error) {
-	return s.write(ctx, leader(change), strconv.FormatUint(fence, 10), func(cat *serving.Catalog) (*serving.Catalog, error) {
+	return s.write(ctx, commit{fence: strconv.FormatUint(fence, 10)}, leader(change), func(cat *serving.Catalog) (*serving.Catalog, error) {
 		return catalog.Apply(cat, change, 0)
 	})
 }
@@ -56,7 +57,7 @@ const byScheduler = "scheduler"
 // is by "file".
 func (s *Store) MergeFile(ctx context.Context, apps []serving.App, versions []serving.Version, current map[string]string) (catalog.Report, error) {
 	var report catalog.Report
-	_, err := s.write(ctx, serving.Author{Who: serving.ByFile}, unfenced, func(cat *serving.Catalog) (next *serving.Catalog, err error) {
+	_, err := s.write(ctx, commit{fence: unfenced}, serving.Author{Who: serving.ByFile}, func(cat *serving.Catalog) (next *serving.Catalog, err error) {
 		next, report, err = catalog.Merge(cat, apps, versions, current)
 		return next, err
 	})
@@ -68,8 +69,8 @@ func (s *Store) MergeFile(ctx context.Context, apps []serving.App, versions []se
 
 // write makes what step makes of the newest catalog the next one. Whenever another
 // process is quicker it begins again, so each time around somebody has got on. An author
-// goes into the audit log with it.
-func (s *Store) write(ctx context.Context, by serving.Author, fence string, step func(*serving.Catalog) (*serving.Catalog, error)) (*serving.Catalog, error) {
+// goes into the audit log with it, and so do the fence and the reply of c.
+func (s *Store) write(ctx context.Context, c commit, by serving.Author, step func(*serving.Catalog) (*serving.Catalog, error)) (*serving.Catalog, error) {
 	if err := s.lock(ctx); err != nil {
 		return nil, fmt.Errorf("wait to write: %w", err)
 	}
@@ -90,18 +91,19 @@ func (s *Store) write(ctx context.Context, by serving.Author, fence string, step
 		if err != nil {
 			return nil, err
 		}
-		entries, err := audit(by, now.catalog, cat)
-		if err != nil {
+		if c.entries, err = audit(by, now.catalog, cat); err != nil {
 			return nil, err
 		}
 		next := newSnapshot(cat, now.at.next(cat.Revision), now.lineage)
-		c := commit{fence: fence, clear: now.at.Epoch == "", entries: entries, fields: documentFields(docs), usage: s.usageKeys(docs)}
+		c.clear, c.fields, c.usage = now.at.Epoch == "", documentFields(docs), s.usageKeys(docs)
 		outcome, err := s.commit(ctx, now.at, next.at, c)
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("write revision %d: %w", cat.Revision, err)
 		case outcome == fenced:
 			return nil, fmt.Errorf("write revision %d: %w", cat.Revision, ErrFenced)
+		case outcome == replied:
+			return nil, fmt.Errorf("write revision %d: %w", cat.Revision, serving.ErrReplied)
 		case outcome == done:
 			s.publish(next)
 			return cat, nil
@@ -117,20 +119,28 @@ type commit struct {
 	entries []any    // of the audit log, as texts
 	fields  []any    // names and values in turns; an empty value drops the field
 	usage   []string // the keys of the usage of the apps and versions among the fields
+	reply   *serving.NamedReply
 }
 
-// commit returns done, moved or fenced.
+// commit returns done, moved, fenced or replied.
 func (s *Store) commit(ctx context.Context, from, to position, c commit) (outcome any, err error) {
 	before := "keep"
 	if c.clear {
 		before = "clear"
 	}
+	reply, replyKey := []byte(nil), s.keys.replies // which is not looked at without a reply
+	if c.reply != nil {
+		if reply, err = stored.EncodeReply(c.reply.Reply); err != nil {
+			return nil, err
+		}
+		replyKey = s.keys.reply(c.reply.Name)
+	}
 	args := append([]any{
 		from.Epoch, from.Revision, from.Write, to.Epoch, to.Revision, to.Write,
-		c.fence, keptChanges, before, keptEntries, len(c.entries), time.Now().UnixMilli(),
+		c.fence, keptChanges, before, keptEntries, len(c.entries), time.Now().UnixMilli(), reply, serving.ReplyKept.Milliseconds(),
 	}, c.entries...)
 	args = append(append(args, formatField, format), c.fields...)
-	keys := append([]string{s.keys.catalog, s.keys.log, s.keys.fence, s.keys.audit}, c.usage...)
+	keys := append([]string{s.keys.catalog, s.keys.log, s.keys.fence, s.keys.audit, replyKey, s.keys.replies}, c.usage...)
 	return s.run(ctx, s.scripts.write, keys, args...)
 }
 

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"topsail/internal/stored"
 	"topsail/serving"
 )
@@ -35,54 +33,44 @@ func (s *Store) ClaimReply(ctx context.Context, name, fingerprint string) (taken
 	if err != nil {
 		return nil, fmt.Errorf("claim the name of a request: %w", err)
 	}
-	switch answer := result.([]any); answer[0] {
-	case done:
-		return nil, nil
-	case full:
+	if answer := result.([]any); answer[0] == full {
 		return nil, fmt.Errorf("claim the name of a request: %w", serving.ErrTooManyReplies)
-	default:
-		return stored.DecodeReply([]byte(answer[1].(string)))
 	}
+	return takenReply(result)
 }
 
-// KeepReply keeps the answer for ReplyKept, in place of the claim. It fails where header
-// and body have more than 1 MiB; the claim stays then.
-func (s *Store) KeepReply(ctx context.Context, name string, reply serving.Reply) error {
+// takenReply is the reply that a script came upon, or nil.
+func takenReply(result any) (*serving.Reply, error) {
+	answer := result.([]any)
+	if answer[0] == done {
+		return nil, nil
+	}
+	return stored.DecodeReply([]byte(answer[1].(string)))
+}
+
+// KeepReply keeps the answer for ReplyKept, in place of the claim, or returns the one that is
+// kept already. It fails where header and body have more than 1 MiB; the claim stays then.
+func (s *Store) KeepReply(ctx context.Context, name string, reply serving.Reply) (taken *serving.Reply, err error) {
 	text, err := stored.EncodeReply(reply)
 	if err != nil {
-		return fmt.Errorf("keep a reply: %w", err)
+		return nil, fmt.Errorf("keep a reply: %w", err)
 	}
-	key, due := s.keys.reply(name), time.Now().Add(serving.ReplyKept)
-	err = s.replaceReply(ctx, func(ctx context.Context, p redis.Pipeliner) {
-		p.ZAdd(ctx, s.keys.replies, redis.Z{Score: float64(due.UnixMilli()), Member: key})
-		p.Set(ctx, key, text, serving.ReplyKept)
-	})
+	result, err := s.settle(ctx, name, string(text))
 	if err != nil {
-		return fmt.Errorf("keep a reply: %w", err)
+		return nil, fmt.Errorf("keep a reply: %w", err)
 	}
-	return nil
+	return takenReply(result)
 }
 
-// DropReply frees a name.
+// DropReply frees a name that is claimed.
 func (s *Store) DropReply(ctx context.Context, name string) error {
-	key := s.keys.reply(name)
-	err := s.replaceReply(ctx, func(ctx context.Context, p redis.Pipeliner) {
-		p.Del(ctx, key)
-		p.ZRem(ctx, s.keys.replies, key)
-	})
-	if err != nil {
+	if _, err := s.settle(ctx, name, ""); err != nil {
 		return fmt.Errorf("drop a reply: %w", err)
 	}
 	return nil
 }
 
-// replaceReply runs commands as one step that may be repeated.
-func (s *Store) replaceReply(ctx context.Context, commands func(context.Context, redis.Pipeliner)) error {
-	return s.call(ctx, func(ctx context.Context) error {
-		_, err := s.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
-			commands(ctx, p)
-			return nil
-		})
-		return err
-	})
+func (s *Store) settle(ctx context.Context, name, text string) (result any, err error) {
+	return s.run(ctx, s.scripts.reply, []string{s.keys.reply(name), s.keys.replies},
+		text, serving.ReplyKept.Milliseconds(), time.Now().UnixMilli())
 }

@@ -34,7 +34,7 @@ func TestRepliesExpire(t *testing.T) {
 	l.wantTTL(name, serving.ReplyClaimed)
 	l.redis.Del(t.Context(), name)
 	claim(true)
-	if err := l.KeepReply(t.Context(), "n", serving.Reply{Status: 201}); err != nil {
+	if _, err := l.KeepReply(t.Context(), "n", serving.Reply{Status: 201}); err != nil {
 		t.Fatal(err)
 	}
 	l.wantTTL(name, serving.ReplyKept)

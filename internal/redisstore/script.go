@@ -21,6 +21,8 @@ var (
 	auditLua string
 	//go:embed claim.lua
 	claimLua string
+	//go:embed reply.lua
+	replyLua string
 	//go:embed load.lua
 	loadLua string
 	//go:embed swap.lua
@@ -36,7 +38,7 @@ var (
 )
 
 // scripts run in Redis, each as one step that nothing comes between.
-type scripts struct{ read, write, lease, decide, audit, claim, load, swap, aside, usage, reserve, unused *redis.Script }
+type scripts struct{ read, write, lease, decide, audit, claim, reply, load, swap, aside, usage, reserve, unused *redis.Script }
 
 func newScripts() scripts {
 	return scripts{
@@ -46,6 +48,7 @@ func newScripts() scripts {
 		decide: redis.NewScript(decideLua),
 		audit:  redis.NewScript(auditLua),
 		claim:  redis.NewScript(claimLua),
+		reply:  redis.NewScript(replyLua),
 		load:   redis.NewScript(loadLua),
 		swap:   redis.NewScript(swapLua),
 		aside:  redis.NewScript(asideLua),
@@ -62,6 +65,7 @@ const (
 	moved    = "moved"    // the catalog is no longer where it was
 	fenced   = "fenced"   // a higher fencing token has written
 	conflict = "conflict" // the state is no longer at the revision
+	replied  = "replied"  // the request of a change has a reply
 	damaged  = "damaged"  // there was something else in place of the state
 	full     = "full"     // there are too many replies
 )

@@ -7,17 +7,10 @@ import (
 	"topsail/serving"
 )
 
-// MaxReply bounds what a reply says: its header and body, in bytes.
-const MaxReply = 1 << 20
-
-// EncodeReply is the text of a reply. One that says more than MaxReply is an error.
+// EncodeReply is the text of a reply. One that says more than serving.MaxReply is an error.
 func EncodeReply(r serving.Reply) ([]byte, error) {
-	size := len(r.Body)
-	for name, value := range r.Header {
-		size += len(name) + len(value)
-	}
-	if size > MaxReply {
-		return nil, fmt.Errorf("a reply of %d bytes is too large to keep; %d are the most", size, MaxReply)
+	if size := r.Size(); size > serving.MaxReply {
+		return nil, fmt.Errorf("a reply of %d bytes is too large to keep; %d are the most", size, serving.MaxReply)
 	}
 	text, err := json.Marshal(r)
 	if err != nil {

@@ -12,7 +12,7 @@ func TestReply(t *testing.T) {
 	for _, want := range []serving.Reply{
 		{Fingerprint: "f"},
 		{Fingerprint: "f", Status: 201, Header: map[string]string{"ETag": `"1"`}, Body: []byte("{\"a\":\"\xff\x00\"}")},
-		{Status: 200, Body: make([]byte, MaxReply)},
+		{Status: 200, Body: make([]byte, serving.MaxReply)},
 	} {
 		text, err := EncodeReply(want)
 		if err != nil {
@@ -23,8 +23,8 @@ func TestReply(t *testing.T) {
 		}
 	}
 	for _, large := range []serving.Reply{
-		{Body: make([]byte, MaxReply+1)},
-		{Header: map[string]string{"X": "y"}, Body: make([]byte, MaxReply-1)},
+		{Body: make([]byte, serving.MaxReply+1)},
+		{Header: map[string]string{"X": "y"}, Body: make([]byte, serving.MaxReply-1)},
 	} {
 		if text, err := EncodeReply(large); err == nil || text != nil {
 			t.Errorf("encoded a body of %d bytes and a header with %d lines", len(large.Body), len(large.Header))

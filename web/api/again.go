@@ -91,50 +91,71 @@ func replay(w http.ResponseWriter, taken *serving.Reply, print string) error {
 	return nil
 }
 
-// keep does the request, and keeps the answer unless it says to try again.
+// keep does the request, and keeps the answer unless it says to try again. Where the request
+// was answered elsewhere meanwhile, that answer counts.
 func (a *api) keep(w http.ResponseWriter, r *http.Request, name, print string, serve func(http.ResponseWriter, *http.Request) error) error {
 	// A client that leaves meanwhile will want to know what became of it.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), 2*within)
 	defer cancel()
-	kept := &answer{header: http.Header{}, status: http.StatusOK}
-	done := false
+	kept := &keptAnswer{name: name, print: print}
+	kept.clear()
 	defer func() {
-		if !done { // it panicked, or may be sent again
+		if !kept.done { // it panicked, or may be sent again
 			_ = a.Replies.DropReply(ctx, name) // else the claim ends by itself
 		}
 	}()
 	if err := serve(kept, r.WithContext(ctx)); err != nil {
 		problemOf(err).Write(kept)
 	}
-	if kept.status < http.StatusInternalServerError {
+	if !kept.done && kept.status < http.StatusInternalServerError {
+		kept.done = true
 		// What is done is done: if it cannot be kept, the client still gets its answer.
-		_ = a.Replies.KeepReply(ctx, name, kept.reply(print))
-		done = true
+		if taken, _ := a.Replies.KeepReply(ctx, name, kept.reply()); taken != nil {
+			return replay(w, taken, print)
+		}
 	}
 	kept.send(w)
 	return nil
 }
 
-// answer is one that is kept back.
-type answer struct {
-	header http.Header
-	status int
-	body   bytes.Buffer
+// keptAnswer is the answer to a request that may be sent again.
+type keptAnswer struct {
+	name, print string // of the request
+	header      http.Header
+	status      int
+	body        bytes.Buffer
+	done        bool // it is kept, or cannot be
 }
 
-func (a *answer) Header() http.Header         { return a.header }
-func (a *answer) WriteHeader(status int)      { a.status = status }
-func (a *answer) Write(b []byte) (int, error) { return a.body.Write(b) }
+func (a *keptAnswer) Header() http.Header         { return a.header }
+func (a *keptAnswer) WriteHeader(status int)      { a.status = status }
+func (a *keptAnswer) Write(b []byte) (int, error) { return a.body.Write(b) }
 
-func (a *answer) reply(print string) serving.Reply {
-	r := serving.Reply{Fingerprint: print, Status: a.status, Header: map[string]string{}, Body: a.body.Bytes()}
+// clear lets the answer begin again.
+func (a *keptAnswer) clear() {
+	a.header, a.status = http.Header{}, http.StatusOK
+	a.body.Reset()
+}
+
+func (a *keptAnswer) reply() serving.Reply {
+	r := serving.Reply{Fingerprint: a.print, Status: a.status, Header: map[string]string{}, Body: bytes.Clone(a.body.Bytes())}
 	for name, values := range a.header {
 		r.Header[name] = strings.Join(values, ", ")
 	}
 	return r
 }
 
-func (a *answer) send(w http.ResponseWriter) {
+// named is the reply to keep with a change; nil for one that is too large, as only those of
+// imports are, which may be done twice.
+func (a *keptAnswer) named() *serving.NamedReply {
+	reply := a.reply()
+	if reply.Size() > serving.MaxReply {
+		return nil
+	}
+	return &serving.NamedReply{Name: a.name, Reply: reply}
+}
+
+func (a *keptAnswer) send(w http.ResponseWriter) {
 	maps.Copy(w.Header(), a.header)
 	w.WriteHeader(a.status)
 	_, _ = w.Write(a.body.Bytes()) // a client that left needs no answer

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"topsail/serving"
 )
 
 const small = `{"name":"c","input_type":"d","latency_slo_micros":1000}`
@@ -95,5 +97,40 @@ func TestAgainAfterAPanic(t *testing.T) {
 	}()
 	if len(w.replies) > 0 {
 		t.Errorf("claimed: %v", w.replies)
+	}
+}
+
+// A change whose process was killed, or whose store did not answer, before the request had its
+// answer was made once: the request sent again gets that answer.
+func TestAgainAfterAnAnswerIsLost(t *testing.T) {
+	version := `{"version":"9","input_type":"doubles","replicas":1,"command":["python","m.py"]}`
+	for path, body := range map[string]string{"/apps": small, "/models/new/versions": version, "/models/m/rollback": "", "/catalog": `{"apps":[` + small + `]}`} {
+		w := having(t)
+		w.late = errors.New("the store does not answer")
+		expectCode(t, w.ask("POST", path, body, "Idempotency-Key", "k"), 503, "unavailable", "the store does not answer")
+		if len(w.signed) != 1 {
+			t.Fatalf("%s: %d changes", path, len(w.signed))
+		}
+		w.late = nil
+		again := w.ask("POST", path, body, "Idempotency-Key", "k")
+		if again.Code >= 300 || again.Header().Get("Idempotency-Replayed") != "true" || len(w.signed) != 1 {
+			t.Errorf("%s: got %d %s after %d changes", path, again.Code, again.Body, len(w.signed))
+		}
+	}
+}
+
+// A request whose claim ended while it was done, and that is done elsewhere meanwhile, makes no
+// change, and has the other's answer.
+func TestDoneTwice(t *testing.T) {
+	w := having(t)
+	w.meanwhile = func() { // its claim is the only one
+		for name, claim := range w.replies {
+			w.replies[name] = serving.Reply{Fingerprint: claim.Fingerprint, Status: 201, Body: []byte("{}")}
+		}
+	}
+	answer := w.ask("POST", "/apps", small, "Idempotency-Key", "k")
+	expect(t, answer, 201)
+	if answer.Header().Get("Idempotency-Replayed") != "true" || len(w.signed) != 0 {
+		t.Errorf("%d changes, and the answer %s", len(w.signed), answer.Body)
 	}
 }

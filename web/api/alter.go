@@ -26,13 +26,39 @@ func (a *api) alter(w http.ResponseWriter, r *http.Request, plan func(view) ([]c
 	if dry {
 		return a.rehearse(w, a.view(r), planned)
 	}
+	return a.change(w, r, planned, func(before, after *serving.Catalog) error {
+		return answer(viewOf(caller, before), viewOf(caller, after))
+	})
+}
+
+// change makes the changes that plan wants, and has answer answer. To a request that may be
+// sent again it answers before, so that the answer is kept with the changes.
+func (a *api) change(w http.ResponseWriter, r *http.Request, plan change.Plan, answer func(before, after *serving.Catalog) error) error {
 	ctx, cancel := context.WithTimeout(r.Context(), within)
 	defer cancel()
-	before, after, err := a.turns.Make(ctx, caller.Author(), planned)
-	if err != nil {
-		return err
+	var reply change.Reply
+	kept, again := w.(*keptAnswer)
+	if again {
+		reply = func(before, after *serving.Catalog) (*serving.NamedReply, error) {
+			kept.clear()
+			if err := answer(before, after); err != nil {
+				return nil, err
+			}
+			return kept.named(), nil
+		}
 	}
-	return answer(viewOf(caller, before), viewOf(caller, after))
+	before, after, err := a.turns.Make(ctx, auth.Of(r.Context()).Author(), plan, reply)
+	switch {
+	case err != nil && again:
+		kept.clear()
+		return err
+	case err != nil:
+		return err
+	case again && before != after:
+		kept.done = true
+		return nil
+	}
+	return answer(before, after)
 }
 
 // alterIf is alter with the conditions of the request. tag is the ETag of the object

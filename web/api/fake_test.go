@@ -35,18 +35,20 @@ type world struct {
 
 // memory is what the system keeps and does.
 type memory struct {
-	mu       sync.Mutex
-	cat      *serving.Catalog
-	before   []catalog.Change // of others, one before each Apply
-	away     error
-	signed   []serving.Author
-	log      []serving.AuditEntry
-	replies  map[string]serving.Reply
-	full     bool
-	replicas []Replica
-	bundles  map[string][]byte // manifests
-	forgot   []string
-	used     map[serving.UsageKey][]serving.Usage
+	mu        sync.Mutex
+	cat       *serving.Catalog
+	before    []catalog.Change // of others, one before each Apply
+	away      error
+	late      error  // of changes that have been made
+	meanwhile func() // before a change
+	signed    []serving.Author
+	log       []serving.AuditEntry
+	replies   map[string]serving.Reply
+	full      bool
+	replicas  []Replica
+	bundles   map[string][]byte // manifests
+	forgot    []string
+	used      map[serving.UsageKey][]serving.Usage
 }
 
 func (m *memory) Catalog() *serving.Catalog {
@@ -65,12 +67,22 @@ func (m *memory) Apply(_ context.Context, change catalog.Change, ifRevision uint
 		m.cat, _ = catalog.Apply(m.cat, m.before[0], 0)
 		m.before = m.before[1:]
 	}
-	next, err := catalog.Apply(m.cat, change, ifRevision)
-	if err == nil {
-		m.cat = next
-		m.signed = append(m.signed, catalog.Author(change))
+	if m.meanwhile != nil {
+		m.meanwhile()
 	}
-	return next, err
+	next, err := catalog.Apply(m.cat, change, ifRevision)
+	if err != nil {
+		return nil, err
+	}
+	if reply := catalog.Reply(change); reply != nil {
+		if m.replies[reply.Name].Status != 0 {
+			return nil, serving.ErrReplied
+		}
+		m.replies[reply.Name] = reply.Reply
+	}
+	m.cat = next
+	m.signed = append(m.signed, catalog.Author(change))
+	return next, m.late
 }
 
 func (m *memory) Watch(ctx context.Context, fn func(*serving.Catalog)) error {
@@ -116,17 +128,22 @@ func (m *memory) ClaimReply(_ context.Context, name, fingerprint string) (*servi
 	return nil, nil
 }
 
-func (m *memory) KeepReply(_ context.Context, name string, reply serving.Reply) error {
+func (m *memory) KeepReply(_ context.Context, name string, reply serving.Reply) (*serving.Reply, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if taken := m.replies[name]; taken.Status != 0 {
+		return &taken, nil
+	}
 	m.replies[name] = reply
-	return nil
+	return nil, nil
 }
 
 func (m *memory) DropReply(_ context.Context, name string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.replies, name)
+	if m.replies[name].Status == 0 {
+		delete(m.replies, name)
+	}
 	return nil
 }
 

@@ -60,27 +60,26 @@ func (a *api) applyCatalog(w http.ResponseWriter, r *http.Request) error {
 	}
 	var report catalog.Report
 	plan := func(cat *serving.Catalog) ([]catalog.Change, error) { return a.bringIn(r.Context(), cat, in, &report) }
+	answer := func(before, after *serving.Catalog) error {
+		changes, err := differences(viewOf(caller, before), viewOf(caller, after))
+		if err != nil {
+			return err
+		}
+		done := Plan{Applied: !dry, Revision: after.Revision, Changes: changes, Notes: notes(report)}
+		if dry {
+			done.Revision = before.Revision
+		}
+		return respond(w, http.StatusOK, done)
+	}
+	if !dry {
+		return a.change(w, r, plan, answer)
+	}
 	before := a.Store.Catalog()
-	var after *serving.Catalog
-	if dry {
-		after, err = rehearsed(before, caller.Author(), plan)
-	} else {
-		ctx, cancel := context.WithTimeout(r.Context(), within)
-		defer cancel()
-		before, after, err = a.turns.Make(ctx, caller.Author(), plan)
-	}
+	after, err := rehearsed(before, caller.Author(), plan)
 	if err != nil {
 		return err
 	}
-	changes, err := differences(viewOf(caller, before), viewOf(caller, after))
-	if err != nil {
-		return err
-	}
-	answer := Plan{Applied: !dry, Revision: after.Revision, Changes: changes, Notes: notes(report)}
-	if dry {
-		answer.Revision = before.Revision
-	}
-	return respond(w, http.StatusOK, answer)
+	return answer(before, after)
 }
 
 func rehearsed(cat *serving.Catalog, by serving.Author, plan change.Plan) (*serving.Catalog, error) {

@@ -55,9 +55,9 @@ type Replies interface {
 	// ClaimReply takes a name for a request that has not been answered, for
 	// serving.ReplyClaimed. Where the name is taken it returns what is kept under it.
 	ClaimReply(ctx context.Context, name, fingerprint string) (taken *serving.Reply, err error)
-	// KeepReply keeps the answer for serving.ReplyKept.
-	KeepReply(ctx context.Context, name string, reply serving.Reply) error
-	// DropReply frees a name whose request failed and may be tried again.
+	// KeepReply keeps the answer for serving.ReplyKept, or returns the one that is kept already.
+	KeepReply(ctx context.Context, name string, reply serving.Reply) (taken *serving.Reply, err error)
+	// DropReply frees a claimed name whose request failed and may be tried again.
 	DropReply(ctx context.Context, name string) error
 }
 

@@ -30,10 +30,15 @@ func New(store Store) *Turns { return &Turns{store: store, turn: make(chan struc
 // catalogs ever newer, and writes to none of them.
 type Plan func(*serving.Catalog) ([]catalog.Change, error)
 
-// Make makes the changes that plan wants, by an author: all or, where one of them is
-// refused, none. It returns the catalog that was planned on and the one that came of
-// it. Where another process is quicker, plan is asked again, until ctx ends.
-func (t *Turns) Make(ctx context.Context, by serving.Author, plan Plan) (before, after *serving.Catalog, err error) {
+// Reply makes the reply to a request of the catalog before and after its changes; nil where
+// none is to be kept. It may be asked several times, as Plan.
+type Reply func(before, after *serving.Catalog) (*serving.NamedReply, error)
+
+// Make makes the changes that plan wants, by an author: all as one revision or, where one of
+// them is refused, none. It returns the catalog that was planned on and the one that came of
+// it. Where another process is quicker, plan is asked again, until ctx ends. A reply, unless
+// it is nil, is kept with the changes; see catalog.Signed.
+func (t *Turns) Make(ctx context.Context, by serving.Author, plan Plan, reply Reply) (before, after *serving.Catalog, err error) {
 	done, err := t.Take(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -41,10 +46,7 @@ func (t *Turns) Make(ctx context.Context, by serving.Author, plan Plan) (before,
 	defer done()
 	for {
 		before = t.store.Catalog()
-		changes, err := plan(before)
-		if err == nil {
-			after, err = t.apply(ctx, by, before, changes)
-		}
+		after, err = t.make(ctx, by, before, plan, reply)
 		switch {
 		case err == nil:
 			return before, after, nil
@@ -54,6 +56,25 @@ func (t *Turns) Make(ctx context.Context, by serving.Author, plan Plan) (before,
 			return nil, nil, fmt.Errorf("others changed the catalog again and again: %w", context.Cause(ctx))
 		}
 	}
+}
+
+// make makes the changes on paper first, and the same of the catalog if that is as before.
+func (t *Turns) make(ctx context.Context, by serving.Author, before *serving.Catalog, plan Plan, reply Reply) (*serving.Catalog, error) {
+	changes, err := plan(before)
+	if err != nil {
+		return nil, err
+	}
+	after, err := Rehearse(before, by, changes)
+	if err != nil || after == before {
+		return after, err
+	}
+	signed := catalog.Signed{Change: catalog.Outcome{After: after}, By: by}
+	if reply != nil {
+		if signed.Reply, err = reply(before, after); err != nil {
+			return nil, err
+		}
+	}
+	return t.store.Apply(ctx, signed, before.Revision)
 }
 
 // Take waits for a turn, which lasts until done is called. Nothing else of this process
@@ -67,31 +88,7 @@ func (t *Turns) Take(ctx context.Context) (done func(), err error) {
 	}
 }
 
-// apply tries the changes on paper first, and makes each one on what the one before it
-// has left, so that nobody comes between unnoticed.
-func (t *Turns) apply(ctx context.Context, by serving.Author, before *serving.Catalog, changes []catalog.Change) (*serving.Catalog, error) {
-	if _, err := Rehearse(before, by, changes); err != nil {
-		return nil, err
-	}
-	cat := before
-	for _, c := range changes {
-		next, err := t.store.Apply(ctx, catalog.Signed{Change: c, By: by}, cat.Revision)
-		if err != nil {
-			return nil, err
-		}
-		cat = next
-	}
-	return cat, nil
-}
-
 // Rehearse makes changes on paper, by an author.
 func Rehearse(cat *serving.Catalog, by serving.Author, changes []catalog.Change) (*serving.Catalog, error) {
-	for _, c := range changes {
-		next, err := catalog.Apply(cat, catalog.Signed{Change: c, By: by}, 0)
-		if err != nil {
-			return nil, err
-		}
-		cat = next
-	}
-	return cat, nil
+	return catalog.Apply(cat, catalog.Signed{Change: catalog.All(changes), By: by}, 0)
 }
