@@ -72,10 +72,7 @@ func checkVersion(v *serving.Version, s Settings) error {
 	if v.HostedBy != "" {
 		errs = append(errs, fmt.Errorf("the replicas of model %q hold it", v.HostedBy))
 	}
-	if len(c.Command) == 0 && c.Image == "" && c.Addr == "" && c.Bundle == "" {
-		errs = append(errs, errors.New("there is nothing to run: give the version a bundle, a command, an image or a container_addr"))
-	}
-	errs = append(errs, checkBundle(v, s))
+	errs = append(errs, c.Check(), checkBundle(v, s))
 	if c.Driver == "" && s.Driver == "docker" && c.Image == "" && c.Addr == "" && c.Bundle == "" {
 		errs = append(errs, errors.New("this cluster's driver is \"docker\": give the version an image or another driver"))
 	}

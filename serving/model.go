@@ -72,6 +72,17 @@ type ContainerSpec struct {
 	Secrets   map[string]string `json:"secrets,omitempty"`   // variables of the command, by the item of the job's Nomad variable
 }
 
+// ErrNothingToRun says that a version cannot have replicas.
+var ErrNothingToRun = errors.New("there is nothing to run: give the version a bundle, a command, an image or a container_addr")
+
+// Check says whether there is something to run.
+func (c ContainerSpec) Check() error {
+	if len(c.Command) == 0 && c.Image == "" && c.Addr == "" && c.Bundle == "" {
+		return ErrNothingToRun
+	}
+	return nil
+}
+
 var bundleDigest = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 
 // IsDigest says whether s names a bundle.

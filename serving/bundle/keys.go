@@ -30,6 +30,9 @@ func checkKeys(text []byte) error {
 	}
 }
 
+// maxNesting bounds how deep a manifest is: what shows one puts it into documents of its own.
+const maxNesting = 32
+
 // nesting is the objects and arrays around a place in JSON, the innermost last.
 type nesting []container
 
@@ -49,6 +52,9 @@ func (n *nesting) take(token json.Token) error {
 		if key, err := (*n)[len(*n)-1].take(token); key || err != nil {
 			return err
 		}
+	}
+	if len(*n) == maxNesting {
+		return fmt.Errorf("it is nested more than %d deep", maxNesting)
 	}
 	switch token {
 	case json.Delim('{'):

@@ -129,15 +129,16 @@ func TestManifestsThatAreRefused(t *testing.T) {
 func TestJSONThatIsRefused(t *testing.T) {
 	good := string(manifest(t, nil))
 	for text, want := range map[string]string{
-		"":                                     "unexpected end",
-		"[]":                                   "cannot be read",
-		good + good:                            "cannot be read",
-		good[:len(good)-1]:                     "EOF",
-		`{"format":1,"format":1}`:              `"format" twice`,
-		`{"format":1,"files":{"a":{},"a":{}}}`: `"a" twice`,
-		`{"format":1,"example":[{"b":"b","b":2}]}`: `"b" twice`,
-		strings.Repeat(" ", 1<<20) + good:          "may have",
-		`{"format":"1"}`:                           "cannot be read",
+		"":                        "unexpected end",
+		"[]":                      "cannot be read",
+		good + good:               "cannot be read",
+		good[:len(good)-1]:        "EOF",
+		`{"format":1,"format":1}`: `"format" twice`,
+		`{"format":1,"example":` + strings.Repeat("[", 9_000) + strings.Repeat("]", 9_000) + `}`: "nested more than 32 deep",
+		`{"format":1,"files":{"a":{},"a":{}}}`:                                                   `"a" twice`,
+		`{"format":1,"example":[{"b":"b","b":2}]}`:                                               `"b" twice`,
+		strings.Repeat(" ", 1<<20) + good:                                                        "may have",
+		`{"format":"1"}`:                                                                         "cannot be read",
 	} {
 		if _, err := ParseManifest([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60q: error is %v, want one with %q", text, err, want)

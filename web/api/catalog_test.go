@@ -58,7 +58,7 @@ func plainCatalog(t *testing.T, text []byte) string {
 func TestImport(t *testing.T) {
 	w := having(t)
 	first := `{"apps":[{"name":"f","input_type":"d","latency_slo_micros":1000,"models":["fm"]}],
-		"versions":[{"model":"fm","version":"1","input_type":"d"},{"model":"fm","version":"2","input_type":"d"}],"current":{"fm":"1"}}`
+		"versions":[{"model":"fm","version":"1","input_type":"d","command":["m"]},{"model":"fm","version":"2","input_type":"d","command":["m"]}],"current":{"fm":"1"}}`
 	answer := w.ask("POST", "/catalog?dry_run=true", first)
 	expect(t, answer, 200, `"applied":false`, `"action":"create","kind":"app","name":"f"`, `"level":"info"`, `app \"f\" is new in the file`)
 	if w.cat.Apps["f"] != nil || read[Plan](t, answer).Revision != w.cat.Revision {
@@ -68,7 +68,7 @@ func TestImport(t *testing.T) {
 	if w.cat.Models["fm"].Current != "1" || w.cat.Apps["f"].Origin != serving.FromFile || len(w.signed) != 1 {
 		t.Errorf("got %+v, signed by %v", w.cat.Models["fm"], w.signed)
 	}
-	second := `{"apps":[],"versions":[{"model":"fm","version":"2","input_type":"d"}]}`
+	second := `{"apps":[],"versions":[{"model":"fm","version":"2","input_type":"d","command":["m"]}]}`
 	expect(t, w.ask("POST", "/catalog", second), 200)
 	if w.cat.Apps["f"] == nil || w.cat.Apps["a"] == nil {
 		t.Error("an import without prune has deleted an app")
@@ -78,11 +78,11 @@ func TestImport(t *testing.T) {
 		t.Error("prune takes back what an import brought in, and that alone")
 	}
 	for body, says := range map[string]string{
-		`{"apps":[{"name":"x","input_type":"d","latency_slo_micros":1000,"models":["ghost"]}]}`:                     "does not exist",
-		`{"apps":[{"name":"x","input_type":"d","latency_slo_micros":1000,"policy":{"kind":"single","model":"m"}}]}`: "does not link it",
-		`{"apps":[{"name":"x","input_type":"d"}]}`:                                                                  `\"apps[0].latency_slo_micros\" is missing`,
-		`{"versions":[{"model":"x","version":"1","input_type":"d"},{"model":"x","version":"1","input_type":"d"}]}`:  "defined twice",
-		`{"versions":[{"model":"m","version":"1","input_type":"d","env":{"TOKEN":"(hidden)"}}]}`:                    "give the value itself",
+		`{"apps":[{"name":"x","input_type":"d","latency_slo_micros":1000,"models":["ghost"]}]}`:                                                    "does not exist",
+		`{"apps":[{"name":"x","input_type":"d","latency_slo_micros":1000,"policy":{"kind":"single","model":"m"}}]}`:                                "does not link it",
+		`{"apps":[{"name":"x","input_type":"d"}]}`:                                                                                                 `\"apps[0].latency_slo_micros\" is missing`,
+		`{"versions":[{"model":"x","version":"1","input_type":"d","command":["m"]},{"model":"x","version":"1","input_type":"d","command":["m"]}]}`: "defined twice",
+		`{"versions":[{"model":"m","version":"1","input_type":"d","env":{"TOKEN":"(hidden)"}}]}`:                                                   "give the value itself",
 		`{"current":{"m":"9"}}`: "does not exist",
 		`{"currnt":{}}`:         `\"currnt\" is unknown`,
 	} {

@@ -32,7 +32,7 @@ func TestManyClientsChangeTheSameApps(t *testing.T) {
 	const clients, groups = 200, 8
 	var models []string
 	for i := range clients {
-		models = append(models, fmt.Sprintf(`{"model":"m-%d","version":"1","input_type":"d"}`, i))
+		models = append(models, fmt.Sprintf(`{"model":"m-%d","version":"1","input_type":"d","command":["m"]}`, i))
 	}
 	expect(t, w.ask("POST", "/catalog", `{"versions":[`+strings.Join(models, ",")+`]}`), 200)
 	for i := range groups {

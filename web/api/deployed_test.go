@@ -14,7 +14,7 @@ const commit = "0123456789abcdef0123456789abcdef01234567"
 // which commit, which nobody says of themselves, until it becomes something else.
 func TestDeployed(t *testing.T) {
 	w := having(t)
-	claims := `{"version":"3","input_type":"d","deployed":{"by":"somebody else","at":"2020-01-01T00:00:00Z","client":"another","commit":"c0"}}`
+	claims := `{"version":"3","input_type":"d","command":["m"],"deployed":{"by":"somebody else","at":"2020-01-01T00:00:00Z","client":"another","commit":"c0"}}`
 	expect(t, w.askBy("deployer", "POST", "/models/m/versions?commit="+commit, claims, "User-Agent", "curl/8\x01.1 \xff"+strings.Repeat("é", 200)), 201, `"by":"deployer"`)
 	first := *deployed(t, w, "3")
 	if first.By != "deployer" || first.Commit != commit || time.Since(first.At) > time.Minute || first.At.Location() != time.UTC {
@@ -34,7 +34,7 @@ func TestDeployed(t *testing.T) {
 			t.Errorf("%s: it is deployed by %+v", what, now)
 		}
 	}
-	expect(t, w.ask("POST", "/models/m/versions?replace=true&commit=c2", `{"version":"3","input_type":"d"}`), 200, commit)
+	expect(t, w.ask("POST", "/models/m/versions?replace=true&commit=c2", `{"version":"3","input_type":"d","command":["m"]}`), 200, commit)
 	same("the same again")
 	expect(t, w.ask("PUT", "/models/m/versions/3/scale", `{"replicas":4}`), 200, commit)
 	same("scaled")
@@ -50,11 +50,11 @@ func TestDeployed(t *testing.T) {
 	if now := deployed(t, w, "3"); now.By != "alice" || now.Client != "topsail/1" || now.Commit != "" || now.At.Before(first.At) {
 		t.Errorf("replaced it is deployed by %+v", now)
 	}
-	expect(t, w.ask("POST", "/catalog?commit=c3", `{"versions":[{"model":"m","version":"4","input_type":"d"}]}`), 200)
+	expect(t, w.ask("POST", "/catalog?commit=c3", `{"versions":[{"model":"m","version":"4","input_type":"d","command":["m"]}]}`), 200)
 	if now := deployed(t, w, "4"); now.By != "admin" || now.Commit != "c3" {
 		t.Errorf("applied it is deployed by %+v", now)
 	}
-	for path, body := range map[string]string{"/models/m/versions": `{"version":"5","input_type":"d"}`, "/catalog": `{}`} {
+	for path, body := range map[string]string{"/models/m/versions": `{"version":"5","input_type":"d","command":["m"]}`, "/catalog": `{}`} {
 		for _, bad := range []string{"%20x", "-x", "x%0a", strings.Repeat("x", 129), "a&commit=b"} {
 			expectCode(t, w.ask("POST", path+"?commit="+bad, body), 400, "invalid", "commit")
 		}

@@ -46,10 +46,10 @@ func TestDryRun(t *testing.T) {
 			`App "a" asks version "1" of model "m" from now on; it asked version "2".`, `Version "1" of model "m" has 1 ready replica, and takes the queries at once.`}},
 		{"POST", "/models/m/rollback", "", "update model m", []string{
 			`App "a" asks version "1" of model "m" from now on; it asked version "2".`, `Version "1" of model "m" has 1 ready replica, and takes the queries at once.`}},
-		{"POST", "/models/m/versions", `{"version":"3","input_type":"d","scale":{"min":1,"max":3}}`, "update model m, create version m:3", []string{
+		{"POST", "/models/m/versions", `{"version":"3","input_type":"d","command":["m"],"scale":{"min":1,"max":3}}`, "update model m, create version m:3", []string{
 			`App "a" asks version "3" of model "m" from now on; it asked version "2".`, `Version "3" of model "m" is registered, with 1 to 3 replicas by demand.`,
 			`Version "3" of model "m" has no ready replica: version "2" answers until it has one.`}},
-		{"POST", "/models/x/versions", `{"version":"1","input_type":"d"}`, "create model x, create version x:1", []string{
+		{"POST", "/models/x/versions", `{"version":"1","input_type":"d","command":["m"]}`, "create model x, create version x:1", []string{
 			`Version "1" of model "x" is registered, with 1 replica.`, `Version "1" of model "x" has no ready replica: queries get the default until it has one.`}},
 		{"DELETE", "/models/m/versions/1", "", "update model m, delete version m:1", []string{`Version "1" of model "m" is deleted, with 1 replica.`}},
 		{"DELETE", "/models/free", "", "delete model free, delete version free:1", []string{

@@ -148,6 +148,9 @@ func (a *api) complete(ctx context.Context, cat *serving.Catalog, version *servi
 	if err := v.Check(); err != nil {
 		return nil, check(err)
 	}
+	if err := v.Container.Check(); err != nil && (v.Replicas > 0 || v.Scale != nil) && !v.Prepared && old == nil {
+		return nil, invalid("version %q of model %q: %v", v.Version, v.Model, err)
+	}
 	return &v, check(CheckRunnable(a.Mode, &v))
 }
 

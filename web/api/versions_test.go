@@ -59,36 +59,38 @@ func TestCreateVersion(t *testing.T) {
 
 func TestCurrentAfterCreation(t *testing.T) {
 	w := having(t)
-	expect(t, w.ask("POST", "/models/m/versions?keep_current=true", `{"version":"3","input_type":"d"}`), 201, `"current":false`, `"replicas":1`)
-	expect(t, w.ask("POST", "/models/m/versions", `{"version":"3","input_type":"d"}`), 200, `"current":true`) // the same again, and asked for
+	expect(t, w.ask("POST", "/models/m/versions?keep_current=true", `{"version":"3","input_type":"d","command":["m"]}`), 201, `"current":false`, `"replicas":1`)
+	expect(t, w.ask("POST", "/models/m/versions", `{"version":"3","input_type":"d","command":["m"]}`), 200, `"current":true`) // the same again, and asked for
 	expect(t, w.ask("POST", "/models/fresh/versions", `{"version":"1","input_type":"s","replicas":0}`), 201, `"current":true`, `"replicas":0`)
-	expectCode(t, w.ask("POST", "/models/m/versions?keep_current=yes", `{"version":"4","input_type":"d"}`), 400, "invalid", "keep_current")
+	expectCode(t, w.ask("POST", "/models/m/versions?keep_current=yes", `{"version":"4","input_type":"d","command":["m"]}`), 400, "invalid", "keep_current")
 }
 
 // A version that names no way to size batches has the one that it has in a file. Others,
 // such as Clipper's API, leave it open: that is the same.
 func TestBatchStrategy(t *testing.T) {
 	w := having(t)
-	expect(t, w.ask("POST", "/models/m/versions", `{"version":"3","input_type":"d","batch":{"max_size":4}}`), 201, `"batch":{"strategy":"aimd","max_size":4}`)
-	expect(t, w.ask("POST", "/models/m/versions", `{"version":"3","input_type":"d","batch":{"strategy":"aimd","max_size":4}}`), 200)
+	expect(t, w.ask("POST", "/models/m/versions", `{"version":"3","input_type":"d","command":["m"],"batch":{"max_size":4}}`), 201, `"batch":{"strategy":"aimd","max_size":4}`)
+	expect(t, w.ask("POST", "/models/m/versions", `{"version":"3","input_type":"d","command":["m"],"batch":{"strategy":"aimd","max_size":4}}`), 200)
 	for _, strategy := range []string{"", "aimd"} {
 		body := `{"version":"1","input_type":"d","command":["python","m.py"],"env":{"TOKEN":"s3cret"},"batch":{"strategy":"` + strategy + `"}}`
 		expect(t, w.ask("POST", "/models/m/versions", body), 200, "!", `"batch"`)
 		expectCode(t, w.ask("POST", "/models/m/versions", strings.Replace(body, strategy+`"}}`, `quantile"}}`, 1)), 409, "exists")
 	}
-	expect(t, w.ask("POST", "/catalog", `{"versions":[{"model":"new","version":"1","input_type":"d"}]}`), 200, `"batch":{"strategy":"aimd"}`)
+	expect(t, w.ask("POST", "/catalog", `{"versions":[{"model":"new","version":"1","input_type":"d","command":["m"]}]}`), 200, `"batch":{"strategy":"aimd"}`)
 }
 
 func TestVersionsThatAreRefused(t *testing.T) {
 	w := having(t)
 	for body, says := range map[string]string{
-		`{"model":"n","version":"9","input_type":"d"}`: "the path says",
-		`{"version":"9"}`:                                                        "needs an input_type",
-		`{"input_type":"d"}`:                                                     `\"version\" is missing`,
-		`{"version":"9:8","input_type":"d"}`:                                     "use 1 to 63",
-		`{"version":"9","input_type":"i"}`:                                       "takes doubles, and its model",
+		`{"model":"n","version":"9","input_type":"d","command":["m"]}`: "the path says",
+		`{"version":"9"}`:    "needs an input_type",
+		`{"input_type":"d"}`: `\"version\" is missing`,
+		`{"version":"9:8","input_type":"d","command":["m"]}`:                     "use 1 to 63",
+		`{"version":"9","input_type":"i","command":["m"]}`:                       "takes doubles, and its model",
 		`{"version":"9","input_type":"d","env":{"A":"(hidden)"}}`:                "give the value itself",
 		`{"version":"9","input_type":"d","env":{"A=":"b"}}`:                      "cannot be a variable",
+		`{"version":"9","input_type":"d"}`:                                       "there is nothing to run: give the version a bundle",
+		`{"version":"9","input_type":"d","scale":{"max":2},"replicas":0}`:        "there is nothing to run: give the version a bundle",
 		`{"version":"9","input_type":"d","env":{"":"b"}}`:                        "cannot be a variable",
 		`{"version":"9","input_type":"d","scale":{"min":1}}`:                     `\"scale.max\" is missing`,
 		`{"version":"9","input_type":"d","replicas":1.5}`:                        `\"replicas\" must be a whole number`,

@@ -66,11 +66,6 @@ func deploy(k *call) error {
 		return usageError{err}
 	}
 	d.id = serving.ModelID{Model: own[0], Version: text(k.cmd, "version")}
-	if d.id.Version == "" {
-		if d.id.Version, err = k.nextVersion(own[0]); err != nil {
-			return err
-		}
-	}
 	if err := d.upload(bundle, members); err != nil {
 		return err
 	}
@@ -78,12 +73,33 @@ func deploy(k *call) error {
 		return err
 	}
 	if err := d.link(text(k.cmd, "app")); err != nil {
-		return err
+		return d.left(err)
 	}
 	if err := d.wait(); err != nil {
-		return err
+		return d.left(err)
 	}
 	return d.done()
+}
+
+// left adds to an error what there is of the deployment, and the commands that remove it.
+func (d *deployment) left(err error) error {
+	var m api.Model
+	if _, unknown := d.Get(d.ctx, &m, nil, "models", d.id.Model); unknown != nil {
+		return err
+	}
+	var commands []string
+	switch {
+	case m.Current == d.id.Version && m.Previous != "":
+		commands = append(commands, "rollback "+m.Name, "version delete "+d.id.String())
+	case len(m.Versions) > 1:
+		commands = append(commands, "version delete "+d.id.String())
+	default:
+		for _, app := range m.Apps {
+			commands = append(commands, "app unlink "+app+" "+m.Name)
+		}
+		commands = append(commands, "model delete "+m.Name)
+	}
+	return fmt.Errorf("%w\n%v stays registered; to remove it: topsail %s", err, d.id, screen.Clean(strings.Join(commands, " && topsail ")))
 }
 
 // deployment is a version on its way.
@@ -93,22 +109,6 @@ type deployment struct {
 	id       serving.ModelID
 	version  api.Version     // as it is registered
 	raw      json.RawMessage // the same
-}
-
-// nextVersion is the number after the highest one of a model.
-func (k *call) nextVersion(name string) (string, error) {
-	var m api.Model
-	_, err := k.Get(k.ctx, &m, nil, "models", name)
-	if p, ok := errors.AsType[*client.Problem](err); ok && p.Status == http.StatusNotFound {
-		return "1", nil
-	}
-	highest := 0
-	for _, v := range m.Versions {
-		if n, err := strconv.Atoi(v); err == nil && n < 1e9 {
-			highest = max(highest, n)
-		}
-	}
-	return strconv.Itoa(highest + 1), err
 }
 
 // upload stores the bundle and puts its digest into the members.
@@ -125,17 +125,66 @@ func (d *deployment) upload(path string, members map[string]any) error {
 	return nil
 }
 
+// register registers the version. Where it is to have no certain name, it is the version with
+// the same bundle, or the next number, whoever else takes numbers meanwhile.
 func (d *deployment) register(members map[string]any) error {
-	members["version"] = d.id.Version
 	if err := d.locate(members); err != nil {
 		return err
 	}
+	if d.id.Version != "" {
+		return d.registerAs(d.id.Version, members)
+	}
+	for {
+		names, err := d.names(members["bundle"])
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			err := d.registerAs(name, members)
+			if p, ok := errors.AsType[*client.Problem](err); !ok || p.Code != "exists" {
+				return err
+			}
+		}
+		if !pause(d.ctx, lookAgain) {
+			return d.ctx.Err()
+		}
+	}
+}
+
+// names are those that the version may have: of the newest one with the same bundle, and the
+// number after the highest.
+func (d *deployment) names(bundle any) ([]string, error) {
+	versions, _, err := items[api.Version](d.call, 0, nil, "models", d.id.Model, "versions")
+	if p, ok := errors.AsType[*client.Problem](err); ok && p.Status == http.StatusNotFound {
+		return []string{"1"}, nil
+	}
+	same, highest := "", 0
+	for _, v := range versions {
+		n, err := strconv.Atoi(v.Version)
+		if err != nil || n >= 1e9 {
+			continue
+		}
+		if n > highest && bundle != nil && v.Bundle == bundle && !d.flag("replace") {
+			same = v.Version
+		}
+		highest = max(highest, n)
+	}
+	next := strconv.Itoa(highest + 1)
+	if same != "" {
+		return []string{same, next}, err
+	}
+	return []string{next}, err
+}
+
+func (d *deployment) registerAs(name string, members map[string]any) error {
+	members["version"] = name
 	r := create(members, "models", d.id.Model, "versions")
 	r.Query = d.registration()
 	var err error
 	if d.raw, err = d.Do(d.ctx, &d.version, r); err != nil {
 		return err
 	}
+	d.id.Version = name
 	d.progress.Step("%v is registered", d.id)
 	return nil
 }

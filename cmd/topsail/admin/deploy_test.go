@@ -114,6 +114,17 @@ func TestDeployThatDoesNotBecomeReady(t *testing.T) {
 	if want := "topsail: no replica of m:1 is ready after 100ms (failed: No module named 'x'); it goes on trying: `topsail logs m:1` has its output\n"; r.status != exitFailed || !strings.HasSuffix(r.err, want) {
 		t.Errorf("%+v", r)
 	}
+	for model, want := range map[string]string{
+		`"versions": ["1"], "apps": ["a", "b"]`:                   "topsail app unlink a m && topsail app unlink b m && topsail model delete m",
+		`"versions": ["0", "1"], "current": "1", "previous": "0"`: "topsail rollback m && topsail version delete m:1",
+		`"versions": ["0", "1"], "current": "0", "apps": ["a"]`:   "topsail version delete m:1",
+	} {
+		f.answers["GET /api/v1/models/m"] = []answer{{status: 200, body: `{"name": "m", ` + model + `}`}}
+		r := f.run(t, "deploy", "m", "--bundle", "sha256:"+digest, "--wait", "10ms")
+		if want := "\nm:1 stays registered; to remove it: " + want + "\n"; r.status != exitFailed || !strings.HasSuffix(r.err, want) {
+			t.Errorf("%s: %+v", model, r)
+		}
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	f.answers["GET /api/v1/replicas?limit=1000&model=m&version=1"] = []answer{{serve: func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"items": []}`)
@@ -121,6 +132,31 @@ func TestDeployThatDoesNotBecomeReady(t *testing.T) {
 	}}}
 	if r := f.runWith(ctx, t, "", "deploy", "m", "--bundle", "sha256:"+digest); r.status != exitFailed || !strings.HasSuffix(r.err, "topsail: interrupted\n") {
 		t.Errorf("%+v", r)
+	}
+}
+
+// A bundle that is a version already stays that one, unless the version is another otherwise;
+// and others take numbers meanwhile.
+func TestDeployTheSameAgain(t *testing.T) {
+	f := newFake(t)
+	f.here(t)
+	const versions, create = "GET /api/v1/models/m/versions?limit=1000", "POST /api/v1/models/m/versions"
+	three := answer{status: 200, body: `{"items": [{"version": "1", "bundle": "sha256:` + digest + `"}, {"version": "2", "bundle": "sha256:` + digest + `"}, {"version": "3", "bundle": "sha256:0"}]}`}
+	exists := answer{status: 409, body: `{"status": 409, "detail": "version \"2\" exists with another command", "code": "exists"}`}
+	f.answer(versions, three)
+	f.answer(create, answer{status: 200, body: `{"version": "2", "replicas": 0}`})
+	deploy := []string{"deploy", "m", "--bundle", "sha256:" + digest}
+	if r := f.run(t, deploy...); r.status != 0 || r.out != "m:2 is deployed\n" {
+		t.Errorf("%+v", r)
+	}
+	f.answers[create] = []answer{exists, {status: 201, body: `{"version": "4", "replicas": 0}`}}
+	if r := f.run(t, deploy...); r.status != 0 || r.out != "m:4 is deployed\n" {
+		t.Errorf("with other flags: %+v", r)
+	}
+	f.answers[versions] = []answer{three, {status: 200, body: `{"items": [{"version": "4", "bundle": "sha256:1"}]}`}}
+	f.answers[create] = []answer{exists, exists, {status: 201, body: `{"version": "5", "replicas": 0}`}}
+	if r := f.run(t, deploy...); r.status != 0 || r.out != "m:5 is deployed\n" {
+		t.Errorf("while others deploy: %+v", r)
 	}
 }
 

@@ -183,8 +183,11 @@ func TestCommand(t *testing.T) {
 			t.Errorf("%s in %q: got %+v", test.name, test.dir, got)
 		}
 	}
-	if got := command(&serving.Version{}); got.State != OK {
+	if got := command(&serving.Version{Container: serving.ContainerSpec{Addr: "127.0.0.1:9"}}); got.State != OK {
 		t.Errorf("without a command: got %+v", got)
+	}
+	if got := command(&serving.Version{}); got.State != Fail || !strings.Contains(got.Next, "give the version") {
+		t.Errorf("with nothing to run: got %+v", got)
 	}
 }
 

@@ -92,8 +92,11 @@ func Healthy(ctx context.Context, tls access.TLS, addr, path string) error {
 // command checks that the command of a version is there, where its process would look.
 func command(v *serving.Version) Finding {
 	check := "model " + v.ModelID.String()
+	if err := v.Container.Check(); err != nil {
+		return Finding{check, Fail, "it cannot start", err.Error()}
+	}
 	if len(v.Container.Command) == 0 {
-		return Good(check, "has no command: its container is started by somebody else")
+		return Good(check, "has no command of its own")
 	}
 	name, dir := v.Container.Command[0], v.Container.Dir
 	if info, err := os.Stat(dir); dir != "" && (err != nil || !info.IsDir()) {

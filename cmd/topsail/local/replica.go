@@ -154,6 +154,9 @@ func (m *member) state() (problem string, running bool) {
 		if short := m.short.Load(); short != nil {
 			return (*short).Error(), false
 		}
+		if err := m.model.Container.Check(); err != nil {
+			return err.Error(), false
+		}
 		return "", len(m.argv()) == 0
 	}
 	snapshot := c.Snapshot()

@@ -85,8 +85,8 @@ func (v *view) job(_ context.Context, id serving.ModelID) (api.Job, error) {
 		if dir := version.Container.Dir; dir != "" {
 			text = "cd " + dir + " && " + text
 		}
-	} else if version.Container.Addr == "" {
-		text = "nothing: the version has no command, bundle or address"
+	} else if err := version.Container.Check(); err != nil {
+		text = err.Error()
 	}
 	return api.Job{Kind: "process", Text: text}, nil
 }

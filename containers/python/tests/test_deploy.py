@@ -5,6 +5,7 @@ import subprocess
 import threading
 from array import array
 from functools import partial
+from pathlib import Path
 
 import clerk
 import pytest
@@ -409,10 +410,49 @@ def test_a_version_that_fails(deploy, management, quick, monkeypatch):
     with pytest.raises(DeployFailed) as e:
         deploy("sum", double, example=[1.5])
     assert str(e.value) == (
-        "sum:1 did not become ready: it ended with status 78: the model needs the module 'x'\nloading\nréady"
+        "sum:1 did not become ready: it ended with status 78: the model needs the module 'x'\nloading\nréady\n"
+        "sum:1 stays registered; to remove it: except topsail.DeployFailed as e: e.deployment.delete()"
     )
     management.failing = ""
     assert deploy("sum", double, example=[1.5]).version == "1"  # which is the way out when it was chance
+
+
+def test_what_a_version_that_fails_leaves(deploy, management, quick, monkeypatch):
+    monkeypatch.setattr(rollout, "_PATIENCE", 0.5)
+    deploy("sum", double, example=[1.5])
+    management.failing = "out of memory"
+    with pytest.raises(DeployFailed, match=r"sum:2 stays registered.*rollback\(\); e.deployment.delete\(\)$") as e:
+        deploy("sum", lambda inputs: [0.0 for _ in inputs], example=[1.5])
+    assert e.value.deployment.rollback().version == "1"
+    e.value.deployment.delete()
+    assert [v.version for v in e.value.deployment.client.versions.list("sum")] == ["1"]
+
+
+@pytest.mark.parametrize("terms", [{"name": "Sum"}, {"name": ""}, {"app": "a/b"}, {"version": "1:2"}])
+def test_names_that_cannot_be(deploy, management, terms):
+    with pytest.raises(DeployFailed, match="cannot be .*: use 1 to 63"):
+        deploy(terms.pop("name", "sum"), double, example=[1.5], **terms)
+    assert not management.artifacts
+
+
+def test_the_service_has_the_same_names():
+    names = (Path(__file__).parents[3] / "serving" / "name.go").read_text()
+    for rule in (rollout._MODEL, rollout._APP, rollout._VERSION):
+        assert f"`^{rule.pattern}$`" in names
+
+
+def test_a_module_that_reads_a_file_beside_it(deploy, management, tmp_path, monkeypatch):
+    (tmp_path / "words_of.py").write_text(
+        "from pathlib import Path\n"
+        "words = (Path(__file__).parent / 'words.txt').read_text()\n"
+        "def count(inputs): return [len(words) for _ in inputs]\n"
+    )
+    (tmp_path / "words.txt").write_text("abc")
+    monkeypatch.syspath_prepend(tmp_path)
+    import words_of
+
+    with pytest.raises(DeployFailed, match="words.txt.*Files beside a module are not in its bundle"):
+        deploy("count", words_of.count, example=[1.5])
 
 
 def test_a_version_that_takes_too_long(deploy, management, quick):

@@ -41,7 +41,7 @@ func session() []request {
 		{"createVersion", "/models/m/versions", "{}", 422, []string{"Idempotency-Key", "k"}},
 		{"createVersion", "/models/m/versions", `{"version":"2","bundle":"` + digest + `"}`, 201, nil},
 		{"createVersion", "/models/m/versions?keep_current=true", `{"version":"p","input_type":"d","image":"i","prepared":true}`, 201, nil},
-		{"createVersion", "/models/m/versions", `{"version":"1","input_type":"i"}`, 409, nil},
+		{"createVersion", "/models/m/versions", `{"version":"1","input_type":"i","command":["m"]}`, 409, nil},
 		{"createVersion", "/models/m/versions?keep_current=true", staged, 201, nil},
 		{"listVersions", "/models/m/versions?limit=1", "", 200, nil},
 		{"getVersion", "/models/m/versions/1", "", 200, nil},

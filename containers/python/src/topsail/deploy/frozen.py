@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dis
+import hashlib
 import importlib.util
 import io
 import pickle
@@ -37,7 +38,8 @@ def freeze(thing: Any) -> Frozen:
 
 def looked_over(data: bytes) -> Frozen:
     """What was pickled before is read back to see what it needs. It raises DeployFailed."""
-    return with_modules(Frozen(data), _modules_of(data))
+    reader = _read(data)
+    return with_modules(Frozen(_with_lasting_ids(data, reader.class_ids)), reader.needed())
 
 
 def with_modules(frozen: Frozen, modules: set[str]) -> Frozen:
@@ -61,7 +63,7 @@ def _by_name(thing: Any) -> bytes | None:
     """Pickled without cloudpickle; None where that cannot be, or where something is only in this program."""
     try:
         data = pickle.dumps(thing, protocol=5)
-        return None if _modules_of(data) & {"__main__", "__mp_main__"} else data
+        return None if _read(data).needed() & {"__main__", "__mp_main__"} else data
     except Exception:  # a class may raise anything when it is pickled; cloudpickle will say it again
         return None
 
@@ -84,13 +86,29 @@ def _by_code(thing: Any) -> bytes:
     return data
 
 
-def _modules_of(data: bytes) -> set[str]:
+def _read(data: bytes) -> _Reader:
     reader = _Reader(io.BytesIO(data))
     try:
         reader.load()
     except Exception as e:
         raise DeployFailed(f"what was packed cannot be read back: {type(e).__name__}: {e}") from e
-    return reader.modules | {name for code in reader.codes for name in _imported_by(code) if _is_there(name)}
+    return reader
+
+
+def _with_lasting_ids(data: bytes, ids: list[str]) -> bytes:
+    """cloudpickle gives a class a new random id each time that its definition runs. In their place come ids by the
+    content, so that the same model makes the same bundle."""
+    content = data
+    for i, id in enumerate(ids):
+        content = content.replace(id.encode(), f"class {i}".encode())
+    for i, id in enumerate(ids):
+        lasting = hashlib.sha256(content + f"class {i}".encode()).hexdigest()[: len(id)]
+        data = data.replace(id.encode(), lasting.encode())
+    return data
+
+
+# Which argument of cloudpickle's functions that make classes is the id of the class.
+_CLASS_ID = {"_make_skeleton_class": 4, "_make_skeleton_enum": 5, "_make_typevar": 5}
 
 
 class _Reader(pickle.Unpickler):
@@ -101,6 +119,11 @@ class _Reader(pickle.Unpickler):
         super().__init__(file)
         self.modules: set[str] = set()
         self.codes: list[CodeType] = []
+        self.class_ids: list[str] = []
+
+    def needed(self) -> set[str]:
+        """The modules that it names, and that its code imports."""
+        return self.modules | {name for code in self.codes for name in _imported_by(code) if _is_there(name)}
 
     def find_class(self, module: str, name: str) -> Any:
         found = super().find_class(module, name)
@@ -110,7 +133,18 @@ class _Reader(pickle.Unpickler):
             return self._noting_module(found)
         if module.partition(".")[0] == "cloudpickle" and name == "_builtin_type":
             return self._noting_code(found)
+        if module.partition(".")[0] == "cloudpickle" and name in _CLASS_ID:
+            return self._noting_class(found, _CLASS_ID[name])
         return found
+
+    def _noting_class(self, found: Any, at: int) -> Any:
+        def make_class(*arguments: Any) -> Any:
+            if id := arguments[at]:
+                self.class_ids.append(id)
+            # Without its id it is a class of its own: what is read would else be written into the one here.
+            return found(*arguments[:at], None, *arguments[at + 1 :])
+
+        return make_class
 
     def _noting_module(self, found: Any) -> Any:
         def subimport(name: str) -> Any:

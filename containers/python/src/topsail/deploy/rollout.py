@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from typing import Any
 
@@ -24,6 +25,11 @@ _PATIENCE = 5.0  # seconds for which a version may look hopeless
 _RESTARTS = 3  # of a replica, after which its failure is no accident
 _ASKING = 10.0  # seconds until the app must have given a prediction
 
+# As the service has them, in serving/name.go.
+_MODEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_APP = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+_VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,62}")
+
 
 def roll_out(model: str, bundle: Bundle, terms: Terms, **members: Any) -> Deployment:
     """Tries, uploads, registers, links, and waits; `members` are the version's, beside what the terms say. It raises
@@ -39,17 +45,48 @@ class _Rollout:
         self._deadline = Deadline(terms.timeout)
         self._progress = Progress(model, terms.progress)
         self._app = model if terms.app is True else terms.app or None
+        self._seen: list[Version] = []  # versions of the model, when it was last looked
 
     def run(self) -> Deployment:
+        self._check_names()
         self._check_host()
         self._try()
         self._check_app()
         self._upload()
         version = self._register()
-        self._link()
-        self._wait(version)
-        self._ask(version)
-        return Deployment(self._client, self._model, version, self._app)
+        deployment = Deployment(self._client, self._model, version, self._app)
+        try:
+            self._link()
+            self._wait(version)
+            self._ask(version)
+        except TopsailError as e:
+            failed = DeployFailed(f"{e}\n{self._left(version)}")
+            failed.deployment = deployment
+            raise failed from e
+        return deployment
+
+    def _left(self, version: str) -> str:
+        others = any(v.version != version for v in self._seen)
+        way = "e.deployment.rollback(); e.deployment.delete()" if others else "e.deployment.delete()"
+        return f"{self._model}:{version} stays registered; to remove it: except topsail.DeployFailed as e: {way}"
+
+    def _check_names(self) -> None:
+        """Before anything is tried."""
+        if not _MODEL.fullmatch(self._model):
+            raise DeployFailed(
+                f"{self._model!r} cannot be the name of a model: use 1 to 63 lower-case letters, digits or '-', "
+                "beginning and ending with a letter or digit"
+            )
+        if self._app is not None and not _APP.fullmatch(self._app):
+            raise DeployFailed(
+                f"{self._app!r} cannot be the name of an app: use 1 to 63 letters, digits, '.', '_' or '-', "
+                "beginning with a letter or digit"
+            )
+        if self._terms.version is not None and not _VERSION.fullmatch(str(self._terms.version)):
+            raise DeployFailed(
+                f"{str(self._terms.version)!r} cannot be a version: use 1 to 63 letters, digits, '.', '_', '+' or '-', "
+                "beginning with a letter or digit"
+            )
 
     def _try(self) -> None:
         if not trial.can_be_tried(self._bundle):
@@ -127,9 +164,10 @@ class _Rollout:
 
     def _versions(self) -> list[Version]:
         try:
-            return list(self._client.versions.list(self._model, timeout=self._deadline.left()))
+            self._seen = list(self._client.versions.list(self._model, timeout=self._deadline.left()))
         except NotFound:
-            return []
+            self._seen = []
+        return self._seen
 
     def _same(self, versions: list[Version]) -> Version | None:
         wanted = self._bundle.digest, self._members.get("hosted_by"), self._members.get("host")

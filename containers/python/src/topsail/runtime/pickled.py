@@ -16,6 +16,11 @@ def load(path: Path) -> Any:
             return pickle.load(file)
     except ModuleNotFoundError as e:
         raise missing(e) from e
+    except OSError as e:
+        raise Refused(
+            f"{path.name} cannot be read back: {e}. Files beside a module are not in its bundle: read them before the "
+            "model is deployed and keep what they say in it, or make a folder of all and use topsail.deploy_bundle"
+        ) from e
     except Exception as e:  # unpickling may raise anything
         raise Refused(
             f"{path.name} cannot be read back: {type(e).__name__}: {e}. It may have been made with other versions "
