@@ -47,8 +47,9 @@ def test_packages_for_a_gpu(monkeypatch):
     monkeypatch.setattr(requirements.metadata, "version", lambda _: "1.5.0+cpu")
     assert requirements.pinned({"onnxruntime", "torch"}) == ("onnxruntime==1.5.0", "torch==1.5.0")
     assert requirements.pinned({"onnxruntime", "tensorflow-cpu"}, cuda=True) == (
-        "onnxruntime-gpu==1.5.0",
+        "onnxruntime-gpu[cuda,cudnn]<=1.5.0",  # which may lack that one
         "tensorflow[and-cuda]==1.5.0",
     )
+    assert requirements.pinned({"onnxruntime-gpu"}, cuda=True) == ("onnxruntime-gpu[cuda,cudnn]==1.5.0",)
     mine = "onnxruntime-gpu==1.4.0"
     assert requirements.pinned({"onnxruntime"}, [mine], cuda=True) == (mine,)

@@ -15,7 +15,8 @@ CUDA, CPU = "CUDAExecutionProvider", "CPUExecutionProvider"
 
 @pytest.fixture
 def runtime(monkeypatch):
-    """An onnxruntime with these providers, of which some can be loaded. It returns what sessions were asked for."""
+    """An onnxruntime with these providers, of which some can be loaded. It returns what it was asked for: to load the
+    libraries of CUDA, and sessions."""
 
     def runtime(available, loadable):
         asked = []
@@ -34,6 +35,7 @@ def runtime(monkeypatch):
             SessionOptions=SimpleNamespace,
             InferenceSession=session,
             get_available_providers=lambda: available,
+            preload_dlls=lambda: asked.append("the libraries of CUDA"),
         )
         monkeypatch.setitem(sys.modules, "onnxruntime", module)
         return asked
@@ -49,14 +51,20 @@ def folder(tmp_path, device, trial=False):
 def test_where_there_is_a_gpu(tmp_path, runtime, device, providers):
     asked = runtime([CUDA, CPU], [CUDA, CPU])
     load(folder(tmp_path, device))
-    assert asked == [providers]
+    assert asked == ["the libraries of CUDA"] * (device != "cpu") + [providers]
 
 
-@pytest.mark.parametrize("available", [[CPU], [CUDA, CPU]])
-def test_it_does_not_go_on_with_the_cpu_in_silence(tmp_path, runtime, available):
+@pytest.mark.parametrize(
+    ("available", "says"),
+    [
+        ([CPU], r"0.fake is a build for the CPU: require onnxruntime-gpu\[cuda,cudnn\]; device=auto goes"),
+        ([CUDA, CPU], "0.fake cannot use CUDA, for the reason in the log: use a node with a GPU"),
+    ],
+)
+def test_it_does_not_go_on_with_the_cpu_in_silence(tmp_path, runtime, available, says):
     """Also where the provider is named, and its libraries cannot be loaded."""
     runtime(available, [CPU])
-    with pytest.raises(Refused, match="device is cuda, and onnxruntime finds none here: use auto, or a node with"):
+    with pytest.raises(Refused, match=f"device is cuda, and onnxruntime {says}"):
         load(folder(tmp_path, "cuda"))
     load(folder(tmp_path, "auto"))
     trial = folder(tmp_path, "cuda", trial=True)

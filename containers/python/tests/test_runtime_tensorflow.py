@@ -95,7 +95,7 @@ def test_which_signature_and_output(tmp_path):
             r"a tensor of shape \(\), and batches differ in size",
         ),
         (TOTAL, {"device": "tpu"}, "the option device = 'tpu' is unknown"),
-        (TOTAL, {"device": "cuda"}, "the option device is cuda, and TensorFlow finds none here"),
+        (TOTAL, {"device": "cuda"}, "the option device is cuda, and TensorFlow 0.fake finds no GPU here: use a node"),
         (TOTAL, {"shape": "2x2"}, "the option shape = '2x2' is none"),
         (TOTAL, {"threads": "many"}, "the option threads = 'many' is no number of threads"),
     ],

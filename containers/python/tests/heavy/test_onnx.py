@@ -1,5 +1,7 @@
 """ONNX models: real ones, deployed and run by onnxruntime."""
 
+import os
+
 import numpy as np
 import onnx
 import pytest
@@ -68,7 +70,7 @@ def test_deployed(client, management, tmp_path, give):
     assert deployed.predict([1, 1, 1]).output == [6.0, 60.0]
     [stored] = management.artifacts.values()
     manifest = bundle.read(stored).manifest
-    assert [r.partition("==")[0] for r in manifest.requirements] == ["numpy", "onnxruntime"]
+    assert [r.partition("==")[0].removesuffix("-gpu") for r in manifest.requirements] == ["numpy", "onnxruntime"]
 
 
 def test_an_output_by_its_name(client, tmp_path):
@@ -119,3 +121,20 @@ def test_models_of_two_inputs(tmp_path):
 def test_the_package_makes_models_that_are_valid():
     onnx.checker.check_model(linear())
     onnx.checker.check_model(image())
+
+
+@pytest.mark.skipif(os.path.exists("/dev/nvidiactl"), reason="for machines without a GPU")
+def test_a_model_for_a_gpu_from_a_machine_without_one(tmp_path, client, management):
+    """It is tried on the CPU, asks for a GPU, and does not go on without one where it is served."""
+    topsail.deploy_onnx("linear", linear(), [1.0, 0.0, 0.0], device="cuda", client=client, progress=False)
+    [stored] = management.artifacts.values()
+    made = bundle.read(stored)
+    assert management.versions["linear"]["1"]["resources"] == {"gpu": {"count": 1}}
+    assert any(r.startswith("onnxruntime-gpu[cuda,cudnn]") for r in made.manifest.requirements)
+    made.unpack(tmp_path / "linear")
+    with pytest.raises(Refused, match=r"the option device is cuda, and onnxruntime [\d.]+ (is a build for|cannot use)"):
+        load(Folder(tmp_path / "linear"))
+
+
+def test_auto_goes_on_with_the_cpu(tmp_path):
+    assert outputs(loaded(tmp_path, linear(), device="auto"), [[1, 1, 1]]) == [[6.0, 60.0]]

@@ -129,3 +129,16 @@ def test_served_by_a_process(tmp_path):
             peer.sock.settimeout(60)
             peer.ready().ask([1, 1, 1], [0, 0, 1])
             assert [e.status for e in peer.answer()] == [0, 0]
+
+
+@pytest.mark.skipif(bool(tf.config.list_physical_devices("GPU")), reason="for machines without a GPU")
+def test_a_model_for_a_gpu_from_a_machine_without_one(tmp_path, deploy, management):
+    """It is tried on the CPU, asks for a GPU, and does not go on without one where it is served."""
+    deploy(linear(), np.ones(3, "float32"), device="cuda")
+    [data] = management.artifacts.values()
+    made = bundle.read(data)
+    assert management.versions["net"]["1"]["resources"] == {"gpu": {"count": 1}}
+    assert any(r.startswith("tensorflow[and-cuda]==") for r in made.manifest.requirements)
+    made.unpack(tmp_path / "net")
+    with pytest.raises(Refused, match=r"device is cuda, and TensorFlow \S+ (is a build for the CPU|finds no GPU here)"):
+        load(Folder(tmp_path / "net"))

@@ -1,5 +1,7 @@
 """PyTorch: real modules, as TorchScript, deployed and run on the CPU."""
 
+import re
+
 import pytest
 import torch
 from bundles import unpacked
@@ -90,12 +92,22 @@ def test_texts(tmp_path):
 def test_what_cannot_be_served(tmp_path, deploy):
     with pytest.raises(Refused, match="cannot load m.pt as TorchScript"):
         load(Folder(unpacked(tmp_path, "torch", "m.pt", {"m.pt": b"junk"})))
-    if not torch.cuda.is_available():
-        with pytest.raises(Refused, match="the option device is cuda, and PyTorch finds none here: use auto"):
-            load(Folder(unpacked(tmp_path, "torch", "m.pt", {"m.pt": b""}, options={"device": "cuda"})))
     with pytest.raises(Refused, match="option shape = '2x2' is none"):
         path = tmp_path / "linear.pt"
         torch.jit.script(linear()).save(str(path))
         load(Folder(unpacked(tmp_path, "torch", "m.pt", {"m.pt": path.read_bytes()}, options={"shape": "2x2"})))
     with pytest.raises(DeployFailed, match="fails on the example|the model fails on"):
         deploy(linear(), torch.ones(5))
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="for machines without a GPU")
+def test_a_model_for_a_gpu_from_a_machine_without_one(tmp_path, deploy, management):
+    """It is tried on the CPU, asks for a GPU, and does not go on without one where it is served."""
+    deploy(linear(), torch.ones(3), device="cuda")
+    [data] = management.artifacts.values()
+    assert management.versions["net"]["1"]["resources"] == {"gpu": {"count": 1}}
+    made = bundle.read(data)
+    made.unpack(tmp_path / "net")
+    says = "finds no GPU here: use a node with" if torch.version.cuda else "is a build for the CPU: require one"
+    with pytest.raises(Refused, match=re.escape(f"device is cuda, and PyTorch {torch.__version__} {says}")):
+        load(Folder(tmp_path / "net"))

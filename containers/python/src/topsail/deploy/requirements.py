@@ -42,18 +42,19 @@ def is_installed(distribution: str) -> bool:
     return True
 
 
-# Under which name an index has the same version for GPUs.
+# How an index has the same for GPUs, with the libraries of CUDA. It does not have each version of onnxruntime so.
 _FOR_CUDA = {
-    "onnxruntime": "onnxruntime-gpu",
-    "tensorflow": "tensorflow[and-cuda]",
-    "tensorflow-cpu": "tensorflow[and-cuda]",
+    "onnxruntime": "onnxruntime-gpu[cuda,cudnn]<=",
+    "onnxruntime-gpu": "onnxruntime-gpu[cuda,cudnn]==",
+    "tensorflow": "tensorflow[and-cuda]==",
+    "tensorflow-cpu": "tensorflow[and-cuda]==",
 }
 
 
 def _pin(name: str, cuda: bool) -> str:
     """Without what follows a plus: 2.6.0+cpu is a build of 2.6.0 that only some indexes have."""
-    wanted = _FOR_CUDA.get(_key(name), name) if cuda else name
-    return f"{wanted}=={metadata.version(need(name, 'the model')).partition('+')[0]}"
+    wanted = _FOR_CUDA.get(_key(name), f"{name}==") if cuda else f"{name}=="
+    return f"{wanted}{metadata.version(need(name, 'the model')).partition('+')[0]}"
 
 
 def _key(requirement: str) -> str:

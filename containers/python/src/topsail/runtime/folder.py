@@ -52,14 +52,15 @@ class Folder:
             raise Refused(f"the option {name} = {value!r} is unknown: use {', '.join(choices)}")
         return value
 
-    def device(self, found: bool, library: str) -> str:
+    def device(self, found: bool, library: str, problem: str = "") -> str:
         """The option `device`: cpu, cuda, or auto for cuda where it is `found`. It raises Refused for a GPU that is
-        not there."""
+        not there, with the library's problem where there is another one than that."""
         wanted = self.option("device", "cpu", ("cpu", "cuda", "auto"))
         if wanted == "cpu" or found:
             return "cpu" if wanted == "cpu" else "cuda"
         if wanted == "cuda" and not self._trial:
-            raise Refused(f"the option device is cuda, and {library} finds none here: use auto, or a node with a GPU")
+            problem = problem or "finds no GPU here: use a node with one"
+            raise Refused(f"the option device is cuda, and {library} {problem}; device=auto goes on with the CPU")
         self.on_cpu_instead = wanted == "cuda"
         return "cpu"
 

@@ -29,16 +29,23 @@ def load(folder: Folder) -> Session:
     runtime = need("onnxruntime")
     options = runtime.SessionOptions()
     options.intra_op_num_threads = folder.threads()
-    device = folder.device(_CUDA in runtime.get_available_providers(), "onnxruntime")
-    providers = [_CUDA, _CPU] if device == "cuda" else [_CPU]
+    library = f"onnxruntime {runtime.__version__}"
+    built = _CUDA in runtime.get_available_providers()
+    device = folder.device(built, library, "is a build for the CPU: require onnxruntime-gpu[cuda,cudnn]")
+    providers = [_CPU]
+    if device == "cuda":
+        providers = [_CUDA, _CPU]
+        if preload := getattr(runtime, "preload_dlls", None):  # before 1.21 it finds those of the system alone
+            preload()  # the libraries of CUDA that pip has installed
     try:
         session = runtime.InferenceSession(str(folder.entry(".onnx")), options, providers=providers)
     except Exception as e:  # onnxruntime has an exception of its own for each of its errors
         if isinstance(e, Refused):
             raise
-        raise Refused(f"onnxruntime {runtime.__version__} cannot load {folder.manifest.entry}: {e}") from e
+        raise Refused(f"{library} cannot load {folder.manifest.entry}: {e}") from e
     # What is installed may name CUDA and fail to load it; then onnxruntime goes on with the CPU and says nothing.
-    folder.device(_CUDA in session.get_providers(), "onnxruntime")
+    problem = "cannot use CUDA, for the reason in the log: use a node with a GPU, and onnxruntime-gpu[cuda,cudnn]"
+    folder.device(_CUDA in session.get_providers(), library, problem)
     return Session(session, folder.option("output", ""))
 
 

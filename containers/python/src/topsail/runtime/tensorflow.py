@@ -70,7 +70,8 @@ class Signature:
 def _place(tf: Any, folder: Folder) -> str:
     """Where the model is to run. TensorFlow would else take all memory of every GPU that it sees."""
     found = tf.config.list_physical_devices("GPU")
-    if folder.device(bool(found), "TensorFlow") == "cuda":
+    problem = "" if tf.test.is_built_with_cuda() else "is a build for the CPU: require tensorflow[and-cuda]"
+    if folder.device(bool(found), f"TensorFlow {tf.__version__}", problem) == "cuda":
         return "/GPU:0"
     with suppress(RuntimeError):
         tf.config.set_visible_devices([], "GPU")

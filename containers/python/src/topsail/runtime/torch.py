@@ -12,7 +12,8 @@ from .refusal import Refused, need
 def load(folder: Folder) -> Module:
     """Option `device` is cpu, cuda, or auto for cuda where there is one; `shape` is that of one input, as 3,224,224."""
     torch = need("torch")
-    device = folder.device(torch.cuda.is_available(), "PyTorch")
+    problem = "" if torch.version.cuda else "is a build for the CPU: require one with CUDA"
+    device = folder.device(torch.cuda.is_available(), f"PyTorch {torch.__version__}", problem)
     path = folder.entry()
     try:
         module = torch.jit.load(str(path), map_location=device)

@@ -100,6 +100,7 @@ def _threads(number):
     raise RuntimeError("threads cannot be changed after initialization")
 
 
+test = SimpleNamespace(is_built_with_cuda=lambda: True)
 _GPUS = ["GPU:0"] if os.environ.get("TEST_GPU") else []
 saved_model = SimpleNamespace(load=_load)
 errors = SimpleNamespace(OpError=type("OpError", (Exception,), {}))
