@@ -192,6 +192,23 @@ def test_the_same_again_changes_nothing(deploy, management, quick):
     assert management.did() == ["POST /sum/predict"]
 
 
+def test_other_resources_are_the_next_version(deploy, management, quick):
+    def version(**terms):
+        return deploy("sum", double, example=[1.5], **terms).version
+
+    artifact = {"source": "https://models.example/w.bin", "checksum": "sha256:" + "0" * 64}
+    assert version(gpus=1, env={"A": "1"}) == "1"
+    assert version() == "1"  # where nothing is said of them
+    assert version(gpus=0) == "2"
+    assert version(gpus=0, resources={"cpu": 0}) == "2"
+    assert version(gpus=1, env={"A": "1"}) == "1"
+    assert version(env={"A": "1", "B": "2"}) == "3"
+    assert version(artifacts=[artifact]) == "4"
+    assert version(artifacts=[artifact]) == "4"
+    with pytest.raises(DeployFailed, match="sum:1 is there with other content"):
+        version(version="1", gpus=2)
+
+
 def test_something_else_is_the_next_version(deploy, management, quick):
     assert deploy("sum", double, example=[1.5]).version == "1"
     second = deploy("sum", clerk.total, example=[1.5])

@@ -24,6 +24,7 @@ _EVERY = 0.25  # seconds between two looks at the replicas
 _PATIENCE = 5.0  # seconds for which a version may look hopeless
 _RESTARTS = 3  # of a replica, after which its failure is no accident
 _ASKING = 10.0  # seconds until the app must have given a prediction
+_DEFINING = ("resources", "env", "driver", "artifacts", "secrets", "batch")  # a version, beside its bundle and its host
 
 # As the service has them, in serving/name.go.
 _MODEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
@@ -171,7 +172,7 @@ class _Rollout:
 
     def _same(self, versions: list[Version]) -> Version | None:
         wanted = self._bundle.digest, self._members.get("hosted_by"), self._members.get("host")
-        same = [v for v in versions if (v.bundle, v.hosted_by, v.host) == wanted]
+        same = [v for v in versions if (v.bundle, v.hosted_by, v.host) == wanted and self._is_as_said(v)]
         if self._terms.version is None:
             return max(same, key=lambda v: (bool(v.current), _number(v.version)), default=None)
         name = str(self._terms.version)
@@ -181,6 +182,10 @@ class _Rollout:
                 "to get the next one, or give replace=True"
             )
         return next((v for v in same if v.version == name), None)
+
+    def _is_as_said(self, version: Version) -> bool:
+        has = version.to_dict()
+        return all(_full(has.get(k)) == _full(self._members[k]) for k in _DEFINING if k in self._members)
 
     def _reuse(self, found: Version) -> str:
         version, left = found.version, self._deadline.left
@@ -268,6 +273,15 @@ class _Rollout:
         url = f"{self._client.url}/{self._app}/predict"
         why = f", its default: {answer.cause}" if answer.default else ""
         self._progress.done(f"{url} answers {_short(answer.output)}{why}")
+
+
+def _full(value: Any) -> Any:
+    """Without the members that say nothing, which the service leaves out. Nothing at all is None."""
+    if isinstance(value, dict):
+        value = {k: full for k, v in value.items() if (full := _full(v)) is not None}
+    elif isinstance(value, (list, tuple)):
+        value = [_full(v) for v in value]
+    return value or None
 
 
 def _next(versions: list[Version]) -> int:
