@@ -107,6 +107,46 @@ func TestPoliciesSettle(t *testing.T) {
 	}
 }
 
+// TestLinUCBPaysNothingForSteadiness has it lose no more than LinUCB that cannot follow a
+// change: a discount of 0.999, which also follows, loses some hundred answers.
+func TestLinUCBPaysNothingForSteadiness(t *testing.T) {
+	const most = 40.0
+	lost := newTrial("lost")
+	for seed := range seeds {
+		beyond := 0.0
+		for _, model := range replay(NewLinUCB(serving.PolicySpec{}, nil), seed, steady) {
+			beyond += errorRates[model] - errorRates[0]
+		}
+		lost.add(beyond, below(most))
+	}
+	lost.check(t, below(most))
+}
+
+// TestLinUCBFollowsEveryChange has the best of the models change again and again, each time
+// by one becoming worse and another one better.
+func TestLinUCBFollowsEveryChange(t *testing.T) {
+	const period = 2_000
+	for seed := range seeds {
+		asked := replay(NewLinUCB(serving.PolicySpec{}, nil), seed, func(step, model int) float64 {
+			if model < 2 && model == step/period%2 {
+				return 0.90
+			}
+			return errorRates[model]
+		})
+		for at := 0; at < steps; at += period {
+			good, n := 1-at/period%2, 0
+			for _, model := range asked[at+period/2 : at+period] {
+				if model == good {
+					n++
+				}
+			}
+			if share := float64(n) / (period / 2); share < 0.6 {
+				t.Errorf("seed %d: after query %d the best is asked in %.2f of the queries", seed, at+period/2, share)
+			}
+		}
+	}
+}
+
 const seeds uint64 = 10
 
 func below(x float64) func(float64) bool { return func(y float64) bool { return y < x } }

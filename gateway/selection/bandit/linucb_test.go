@@ -209,3 +209,54 @@ func FuzzContext(f *testing.F) {
 		}
 	})
 }
+
+// TestLinUCBOfEarlierReleases goes on from a state that knows nothing of changes.
+func TestLinUCBOfEarlierReleases(t *testing.T) {
+	p, s := NewLinUCB(serving.PolicySpec{}, nil), scene(2)
+	state := p.New(s.ids)
+	for range 100 {
+		state = p.Train(state, s.feedback(0, 1, 0))
+	}
+	m := &state.Models[0]
+	m.Vector = m.Vector[:len(m.Vector)-changeNumbers]
+	worth := s.plan(p, state).Asks
+	for range 20 {
+		state = p.Train(state, s.feedback(0, 1, 1))
+	}
+	if m := &state.Models[0]; len(worth) != 2 || m.Count >= 100 || !p.changes(m).fallen() {
+		t.Errorf("after it has become worse: %+v", m)
+	}
+	if state = p.UpdateVersion(state, serving.ModelID{Model: s.ids[0].Model, Version: "2"}); p.changes(&state.Models[0]).fallen() {
+		t.Error("another version has not become worse")
+	}
+}
+
+// TestFallenModelsAreAskedAgain has the probabilities say how often.
+func TestFallenModelsAreAskedAgain(t *testing.T) {
+	p, s := NewLinUCB(serving.PolicySpec{}, nil), scene(3)
+	state := p.New(s.ids)
+	for range 100 {
+		state = p.Train(state, s.feedback(0, 1, 0))
+		state = p.Train(state, s.feedback(1, 1, 0.1))
+		state = p.Train(state, s.feedback(2, 1, 0.5))
+	}
+	for range 100 {
+		state = p.Train(state, s.feedback(0, 1, 1))
+	}
+	asked := [3]int{}
+	const queries = 20_000
+	for range queries {
+		plan := s.plan(p, state)
+		asked[plan.Asks[0].Candidate]++
+		want := 1 - lookAgain
+		if plan.Asks[0].Candidate == 0 {
+			want = lookAgain
+		}
+		if got := plan.Asks[0].Probability; math.Abs(got-want) > 1e-12 {
+			t.Fatalf("model %d is asked with probability %v", plan.Asks[0].Candidate, got)
+		}
+	}
+	if share := float64(asked[0]) / queries; asked[2] > 0 || math.Abs(share-lookAgain) > 0.006 {
+		t.Errorf("asked %v", asked)
+	}
+}
