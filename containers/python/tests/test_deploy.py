@@ -362,6 +362,20 @@ def test_a_hosted_model_is_tried_as_in_a_host(small, deploy, monkeypatch, tmp_pa
         deploy("late", "too_late:predict", example=[1.5], hosted_by="small")
 
 
+def test_a_model_that_is_bound_to_the_thread_that_loads_it(small, deploy, monkeypatch, tmp_path):
+    """A host loads on one thread and answers on another."""
+    (tmp_path / "prices.py").write_text(
+        "import sqlite3\n"
+        "class Prices:\n"
+        "    def setup(self): self.db = sqlite3.connect(':memory:')\n"
+        "    def predict(self, inputs): return [self.db.execute('select 2').fetchone()[0] for _ in inputs]\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    assert deploy("prices", "prices:Prices", example=[1.5]).version == "1"
+    with pytest.raises(DeployFailed, match="same thread.*It answers on the thread that loaded it.*without hosted_by"):
+        deploy("prices", "prices:Prices", example=[1.5], hosted_by="small")
+
+
 def test_a_model_that_its_host_cannot_load(small, deploy, management, quick, monkeypatch):
     monkeypatch.setattr(rollout, "_ASKING", 0.1)
     management.unable = "the host cannot load the model: KeyError: 'colour'"

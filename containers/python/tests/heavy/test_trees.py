@@ -56,6 +56,25 @@ def test_two_classes_of_xgboost(client):
     assert answers(deployed(client, topsail.deploy_xgboost, model), X[[0, 70]]) == [0, 1]
 
 
+def test_many_labels_of_xgboost(client):
+    """A label for each column, as XGBoost itself gives them."""
+    many = np.stack([Y == 0, X[:, 0] > 6, X[:, 3] > 1], axis=1).astype(int)
+    model = xgboost.XGBClassifier(n_estimators=5).fit(X, many)
+    assert answers(deployed(client, topsail.deploy_xgboost, model)) == model.predict(X[::50]).tolist()
+    said = answers(deployed(client, topsail.deploy_xgboost, model.get_booster(), output="label"))
+    assert said == model.predict(X[::50]).tolist()
+    scores = answers(deployed(client, topsail.deploy_xgboost, model, output="value"))
+    assert np.allclose(scores, model.predict_proba(X[::50]), rtol=1e-5)
+
+
+def test_labels_of_what_has_none_in_xgboost(client):
+    model = xgboost.XGBRegressor(n_estimators=5).fit(X[:, :2], X[:, 2:])
+    with pytest.raises(DeployFailed, match="several outputs, and its objective is reg:squarederror.*for classifiers"):
+        topsail.deploy_xgboost("iris", model, X[0, :2], client=client, progress=False, output="label")
+    got = topsail.deploy_xgboost("iris", model, X[0, :2], client=client, progress=False).predict(X[0, :2]).output
+    assert np.allclose(got, model.predict(X[:1, :2])[0], rtol=1e-5)
+
+
 def test_a_regression_of_xgboost(client):
     model = xgboost.XGBRegressor(n_estimators=5).fit(X, Y)
     assert np.allclose(answers(deployed(client, topsail.deploy_xgboost, model)), model.predict(X[::50]), rtol=1e-5)

@@ -22,13 +22,18 @@ class Outcome:
         self.margin = self._output == "margin"
         self.label = self._output == "label"
 
-    def of(self, scores: Any) -> list[Any]:
-        """An output for each row: the likeliest of several classes, or whether one probability is above one half."""
+    def of(self, scores: Any, many: bool = False) -> list[Any]:
+        """An output for each row: the likeliest of several classes, or whether one probability is above one half; with
+        `many` labels, that of each."""
         if not self.label:
             return list(scores)
         scores = need("numpy").asarray(scores)
-        places = scores.argmax(axis=1) if scores.ndim > 1 else scores > 0.5
-        return [int(k) if self._classes is None else self._classes[int(k)] for k in places]
+        if many:
+            return [[self._named(k) for k in row] for row in scores > 0.5]
+        return [self._named(k) for k in (scores.argmax(axis=1) if scores.ndim > 1 else scores > 0.5)]
+
+    def _named(self, place: Any) -> Any:
+        return int(place) if self._classes is None else self._classes[int(place)]
 
 
 def _classes(text: str) -> list[Any] | None:

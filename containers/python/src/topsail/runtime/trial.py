@@ -10,8 +10,11 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 from .. import source
 from ..host import modules
@@ -37,15 +40,36 @@ def _try(path: Path, answer: Path, hosted: bool) -> None:
     if not hosted:
         source.enter(str(folder.path))
     began = time.monotonic()
+    with ThreadPoolExecutor(1) as loader:
+        on_its_thread = loader.submit if hosted else _here
+        runner = on_its_thread(_loaded, folder, hosted).result()
+        try:
+            said = {"seconds": time.monotonic() - began} | _answered(runner, folder)
+            if hosted and "error" in said and "error" not in on_its_thread(_answered, runner, folder).result():
+                said["error"] = f"{said['error']}. {_BOUND}"
+            said |= {"on_cpu_instead": folder.on_cpu_instead}
+        finally:
+            on_its_thread(runner.model.teardown).result()
+    answer.write_text(json.dumps(said))
+
+
+_BOUND = (
+    "It answers on the thread that loaded it, and a host loads on one thread and answers on another: make connections, "
+    "event loops and the like where they are used, or deploy it without hosted_by"
+)
+
+
+def _here(do: Callable[..., Any], *arguments: Any) -> Future[Any]:
+    """What a thread would do, done at once."""
+    done: Future[Any] = Future()
+    done.set_result(do(*arguments))
+    return done
+
+
+def _loaded(folder: Folder, hosted: bool) -> Runner:
     manifest = folder.manifest
     with modules.entered(folder.path, frozenset(sys.modules)) if hosted else nullcontext():
-        runner = prepare(load(folder), manifest.input_type or None, manifest.input_length or None)
-    try:
-        said = {"seconds": time.monotonic() - began} | _answered(runner, folder)
-        said |= {"on_cpu_instead": folder.on_cpu_instead}
-    finally:
-        runner.model.teardown()
-    answer.write_text(json.dumps(said))
+        return prepare(load(folder), manifest.input_type or None, manifest.input_length or None)
 
 
 def _answered(runner: Runner, folder: Folder) -> dict[str, object]:

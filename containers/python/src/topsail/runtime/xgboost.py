@@ -27,12 +27,19 @@ def load(folder: Folder) -> Booster:
 
 class Booster:
     def __init__(self, xgboost: Any, booster: Any, outcome: Outcome, missing: float) -> None:
+        """It raises Refused."""
         self._xgboost, self._booster, self._outcome, self._missing = xgboost, booster, outcome, missing
+        learner = json.loads(booster.save_config())["learner"]
+        objective = learner["objective"]["name"]
         # This objective gives the class itself, and no scores to find it by; its margins are such scores.
-        softmax = json.loads(booster.save_config())["learner"]["objective"]["name"] == "multi:softmax"
-        self._margin = outcome.margin or (outcome.label and softmax)
+        self._margin = outcome.margin or (outcome.label and objective == "multi:softmax")
+        self._many = int(learner["learner_model_param"].get("num_target", 1)) > 1
+        if outcome.label and self._many and not objective.startswith("binary:"):
+            raise Refused(
+                f"the model has several outputs, and its objective is {objective}: output = 'label' is for classifiers"
+            )
 
     def predict(self, inputs: list[Any]) -> list[Any]:
         batch = self._xgboost.DMatrix(stack(inputs), missing=self._missing, feature_names=self._booster.feature_names)
         scores = self._booster.predict(batch, output_margin=self._margin)
-        return self._outcome.of(scores)
+        return self._outcome.of(scores, self._many)
