@@ -486,6 +486,17 @@ def test_a_module_that_reads_a_file_beside_it(deploy, management, tmp_path, monk
         deploy("count", words_of.count, example=[1.5])
 
 
+def test_a_version_that_fails_again_and_again(deploy, management, quick, monkeypatch):
+    monkeypatch.setattr(rollout, "_PATIENCE", 0.5)
+    looks = iter([{"state": "failed", "reason": "it finds no GPU"}])
+    plain, next_start = management._replicas, {"state": "starting", "reason": "connected"}
+    monkeypatch.setattr(
+        management, "_replicas", lambda: [r | next(looks, next_start) | {"restarts": 4} for r in plain()]
+    )
+    with pytest.raises(DeployFailed, match="sum:1 did not become ready: it finds no GPU"):
+        deploy("sum", double, example=[1.5])
+
+
 def test_a_version_that_takes_too_long(deploy, management, quick):
     management.reasons.extend(["installing numpy"] * 1000)
     with pytest.raises(DeployFailed, match="sum:1 did not become ready: installing numpy"):

@@ -229,22 +229,24 @@ class _Rollout:
 
     def _wait(self, version: str) -> None:
         """Until as many replicas are ready as were asked for; when the time is up, one is enough."""
-        wanted, hopeless = self._terms.wanted, 0.0
+        wanted, hopeless, failed = self._terms.wanted, 0.0, ""
         while wanted:
             replicas = list(self._client.replicas.list(self._model, version, timeout=max(self._deadline.left(), 1.0)))
             ready = sum(r.state == "ready" for r in replicas)
             if ready >= wanted or (ready and not self._deadline.left()):
                 break
             hopeless = hopeless + _EVERY if _hopeless(replicas) else 0.0
+            failed = next((r.reason for r in replicas if r.state == "failed" and r.reason), failed)
             if hopeless >= _PATIENCE or not self._deadline.left():
-                raise DeployFailed(self._why_not(version, replicas))
+                raise DeployFailed(self._why_not(version, replicas, failed))
             self._progress.now(_state(ready, wanted, replicas))
             time.sleep(_EVERY)
         if wanted:
             self._progress.done(f"version {version} is ready after {self._progress.seconds():.1f} s")
 
-    def _why_not(self, version: str, replicas: list[Replica]) -> str:
-        reason = next((r.reason for r in replicas if r.reason), "no replica has started")
+    def _why_not(self, version: str, replicas: list[Replica], failed: str) -> str:
+        """What has `failed` last says more than what one does that is starting again."""
+        reason = failed or next((r.reason for r in replicas if r.reason), "no replica has started")
         said = ""
         try:
             lines = [line for r in replicas[:1] for line in self._client.replicas.logs(r, lines=20)]
