@@ -52,7 +52,7 @@ func ask(ctx context.Context, args ...string) (string, error) {
 		return string(out), nil
 	}
 	if errors.Is(err, exec.ErrNotFound) {
-		return "", errors.New("there is no nvidia-smi to find them by: install NVIDIA's driver, or leave the GPUs out")
+		return "", errors.New("there is no nvidia-smi to find them by: install NVIDIA's driver, deploy it to a cluster, or leave the GPUs out, with device=auto where the model says cuda")
 	}
 	said := out
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok && len(exit.Stderr) > 0 {
