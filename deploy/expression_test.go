@@ -12,7 +12,7 @@ import (
 var (
 	words = []string{
 		"and", "or", "unless",
-		"absent", "avg", "changes", "count", "histogram_quantile", "increase", "max", "min", "rate", "sum", "time", "topk",
+		"absent", "avg", "changes", "count", "histogram_quantile", "increase", "max", "max_over_time", "min", "min_over_time", "offset", "rate", "sum", "time", "topk",
 	}
 	groupings = []string{"by", "without", "on", "ignoring", "group_left", "group_right"}
 	counting  = []string{"rate", "increase"}
@@ -21,7 +21,7 @@ var (
 // targetLabels are those that scrape.yml gives to every series.
 var targetLabels = []string{"job", "instance", "role", "node"}
 
-var piece = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|\[[^\]]*\]|[a-zA-Z_:][a-zA-Z0-9_:]*|[0-9.]+|[=!]~|[=!<>]=|\S`)
+var piece = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|\[[^\]]*\]|[a-zA-Z_:][a-zA-Z0-9_:]*|[0-9.]+[smhd]?|[=!]~|[=!<>]=|\S`)
 
 // expression is one of PromQL in pieces, as far as it was read.
 type expression struct {

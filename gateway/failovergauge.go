@@ -1,8 +1,15 @@
 package gateway
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
 	"topsail/gateway/predict"
 	"topsail/internal/obs"
+	"topsail/serving"
 )
 
 var failoverDesc = obs.NewDesc("topsail_gateway_failover", "1 while the current version of a model, which has served, has no ready replica and one that served before it answers.", "model", "version")
@@ -20,4 +27,17 @@ func (g failoverGauge) Collect(ch chan<- obs.Metric) {
 			ch <- m
 		}
 	}
+}
+
+// Conditions are what is not as it should be, though the gateway answers: nil, or an error of a
+// line for each.
+func (g *Gateway) Conditions() error {
+	var errs []error
+	failed := g.FailedOver()
+	for _, id := range slices.SortedFunc(maps.Keys(failed), func(a, b serving.ModelID) int { return cmp.Compare(a.String(), b.String()) }) {
+		if failed[id] {
+			errs = append(errs, fmt.Errorf("%v has lost all its replicas, and the version before it answers", id))
+		}
+	}
+	return errors.Join(errs...)
 }

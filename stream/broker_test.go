@@ -142,6 +142,21 @@ type tooLarge int
 func (e tooLarge) Error() string { return fmt.Sprintf("message %d is too large", int(e)) }
 func (e tooLarge) TooLarge() int { return int(e) }
 
+// Lag implements Lagging.
+func (c *member) Lag(context.Context) (records int64, err error) {
+	m := c.broker
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, stream := range m.inputs {
+		for i := range m.streams[stream] {
+			if !m.done[position{stream, i}] {
+				records++
+			}
+		}
+	}
+	return records, c.failed("lag")
+}
+
 // Commit implements Consumer.
 func (c *member) Commit(_ context.Context, results []serving.StreamMessage) error {
 	if c.closed || len(c.polled) == 0 {
@@ -350,6 +365,19 @@ func (c *wired) connect(ctx context.Context) error {
 	return nil
 }
 
+// Lag implements Lagging. It has a connection of its own, which ends at once.
+func (c *wired) Lag(ctx context.Context) (int64, error) {
+	c.port.mu.Lock()
+	addr := c.port.ln.Addr().String()
+	c.port.mu.Unlock()
+	conn, err := c.wire.Dial(ctx, "tcp", addr)
+	if err != nil {
+		return 0, err
+	}
+	conn.Close()
+	return c.member.Lag(ctx)
+}
+
 // Poll implements Consumer.
 func (c *wired) Poll(ctx context.Context, most int) ([]serving.StreamRecord, error) {
 	for !c.closed && len(c.polled) == 0 && c.exchange(ctx, func() {}) != nil {
@@ -385,6 +413,7 @@ func (c *wired) Close() error {
 
 var (
 	_ Consumer                = (*member)(nil)
+	_ Lagging                 = (*member)(nil)
 	_ contract.StreamConsumer = (*wired)(nil)
 )
 

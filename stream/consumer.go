@@ -27,6 +27,14 @@ type Consumer interface {
 	Close() error
 }
 
+// Lagging is a Consumer that says how it stands with what it consumes. It may be asked by another
+// goroutine than that which polls and commits, until it is closed.
+type Lagging interface {
+	// Lag is how many records of its streams the group has not committed. Its error says why
+	// that cannot be known, or why the group cannot be consumed at present. It takes seconds at most.
+	Lag(ctx context.Context) (records int64, err error)
+}
+
 // TooLarge is an error of Commit: one message is larger than the broker takes.
 type TooLarge interface {
 	error

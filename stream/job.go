@@ -105,6 +105,7 @@ func New(cfg Config) (*Job, error) {
 	}
 	j.loop = &loop.Loop{
 		Consumer: cfg.Consumer, Most: cfg.Batch, Drain: cfg.Drain, Gate: loop.NewGate(cfg.Catalog == nil), Troubles: j.troubles, Work: j.work,
+		Stuck:  func() bool { return j.waited() >= stuckAfter },
 		Failed: func(operation string) { j.metrics.failures[operation].Inc() }, Lost: func() { j.metrics.lost.Inc() },
 	}
 	j.counts.since = time.Now()
@@ -154,6 +155,10 @@ func (c *Config) Check() error {
 	return errors.Join(errs...)
 }
 
+// stuckAfter is how long no record is answered, while one waits for replicas, until a job that is
+// to end no longer waits for those in hand.
+const stuckAfter = 2 * time.Second
+
 var errNoName = errors.New("there is nothing to say")
 
 // Run serves until ctx ends; then it finishes the records in hand, if that takes no
@@ -188,7 +193,7 @@ func (j *Job) work(ctx context.Context, records []serving.StreamRecord) (loop.Ba
 
 // Ready says what the job cannot do at present, or nil.
 func (j *Job) Ready() error {
-	if err := j.troubles.Err(); err != nil {
+	if err := j.loop.Err(); err != nil {
 		return fmt.Errorf("stream %s: %w", j.cfg.Name, err)
 	}
 	return nil

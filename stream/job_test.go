@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -763,4 +764,72 @@ func gathered(t testing.TB, r *obs.Registry) map[string]float64 {
 		}
 	}
 	return all
+}
+
+// TestLag shows how many records wait, and says so when the broker refuses: Poll does not.
+func TestLag(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		broker, registry := newMemory("in"), obs.NewRegistry()
+		var refuses atomic.Bool
+		c := broker.join()
+		refused := errors.New("no such topic")
+		c.fail = func(operation string) error {
+			if operation == "lag" && refuses.Load() {
+				return refused
+			}
+			return nil
+		}
+		j, _, _ := run(t, broker, newScorer(double), func(cfg *Config) { cfg.Consumer, cfg.Metrics = c, NewMetrics(registry) })
+		shown := func(metric string) (float64, bool) {
+			v, ok := gathered(t, registry)[metric+`{stream="job"}`]
+			return v, ok
+		}
+		settled(time.Second)
+		if lag, ok := shown("topsail_stream_lag_records"); !ok || lag != 0 || *j.Status().Lag != 0 {
+			t.Errorf("a lag of %v, %v", lag, ok)
+		}
+		refuses.Store(true)
+		settled(10 * time.Second)
+		condition := gathered(t, registry)[`topsail_stream_condition{condition="cannot consume from the broker",stream="job"}`]
+		if lag, _ := shown("topsail_stream_lag_records"); !math.IsNaN(lag) || condition != 1 || !errors.Is(j.Ready(), refused) || j.Status().Lag != nil {
+			t.Errorf("the broker refuses: ready is %v, condition %v", j.Ready(), condition)
+		}
+		refuses.Store(false)
+		settled(10 * time.Second)
+		if condition := gathered(t, registry)[`topsail_stream_condition{condition="cannot consume from the broker",stream="job"}`]; condition != 0 || j.Ready() != nil {
+			t.Errorf("it is over: ready is %v", j.Ready())
+		}
+	})
+}
+
+// TestLosing has a condition while batches are lost again and again; one alone is none.
+func TestLosing(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		broker := newMemory("in")
+		var left atomic.Int64
+		c := broker.join()
+		c.fail = func(operation string) error {
+			if operation == "commit" && left.Add(-1) >= 0 {
+				return serving.ErrRecordsLost
+			}
+			return nil
+		}
+		j, _, _ := run(t, broker, newScorer(double), func(cfg *Config) { cfg.Consumer = c })
+		left.Store(1)
+		broker.write(jsonRecord("a", 1))
+		settled(5 * time.Second)
+		if err := j.Ready(); err != nil {
+			t.Errorf("one batch is lost: %v", err)
+		}
+		left.Store(1)
+		broker.write(jsonRecord("b", 1))
+		settled(5 * time.Second)
+		if err := j.Ready(); err == nil || !strings.Contains(j.Status().Trouble, "another member") {
+			t.Errorf("two batches are lost: %v", err)
+		}
+		settled(2 * time.Minute)
+		if err := j.Ready(); err != nil {
+			t.Errorf("long ago: %v", err)
+		}
+	})
 }

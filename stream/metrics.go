@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"math"
 	"sync"
 
 	"topsail/internal/obs"
@@ -9,17 +10,19 @@ import (
 
 // Metrics are those of all jobs of a process.
 type Metrics struct {
-	records  *obs.CounterVec
-	dead     *obs.CounterVec
-	again    *obs.CounterVec
-	repeated *obs.CounterVec
-	lost     *obs.CounterVec
-	failures *obs.CounterVec
-	age      *obs.HistogramVec
-	predict  *obs.HistogramVec
-	batch    *obs.HistogramVec
-	held     *obs.Desc
-	waiting  *obs.Desc
+	records   *obs.CounterVec
+	dead      *obs.CounterVec
+	again     *obs.CounterVec
+	repeated  *obs.CounterVec
+	lost      *obs.CounterVec
+	failures  *obs.CounterVec
+	age       *obs.HistogramVec
+	predict   *obs.HistogramVec
+	batch     *obs.HistogramVec
+	held      *obs.Desc
+	waiting   *obs.Desc
+	lag       *obs.Desc
+	condition *obs.Desc
 
 	mu   sync.Mutex
 	jobs []*Job
@@ -28,17 +31,19 @@ type Metrics struct {
 // NewMetrics registers the metrics of jobs.
 func NewMetrics(r *obs.Registry) *Metrics {
 	m := &Metrics{
-		records:  r.Counters("topsail_stream_records_total", "Records of data streams that are done, by what they came to.", "stream", "result"),
-		dead:     r.Counters("topsail_stream_dead_letters_total", "Records that became dead letters, by why.", "stream", "reason"),
-		again:    r.Counters("topsail_stream_asked_again_total", "Times that a record was asked again, for want of capacity.", "stream"),
-		repeated: r.Counters("topsail_stream_repeated_total", "Records that came again after they were committed: the broker forgot it.", "stream"),
-		lost:     r.Counters("topsail_stream_lost_batches_total", "Batches that belonged to another member of the group when they were to be committed.", "stream"),
-		failures: r.Counters("topsail_stream_failures_total", "Times that the broker could not be polled or committed to.", "stream", "operation"),
-		age:      r.Histograms("topsail_stream_age_seconds", "From producing a record to committing its result.", obs.Seconds(), "stream"),
-		predict:  r.Histograms("topsail_stream_predict_seconds", "From asking a record the first time to its answer.", obs.Seconds(), "stream"),
-		batch:    r.Histograms("topsail_stream_batch_size", "Records that were committed together.", obs.Sizes(), "stream"),
-		held:     obs.NewDesc("topsail_stream_in_hand_seconds", "For how long the records in hand have been there; 0 without any.", "stream"),
-		waiting:  obs.NewDesc("topsail_stream_waiting_seconds", "For how long no record of some app was answered while one waited; 0 without any.", "stream"),
+		records:   r.Counters("topsail_stream_records_total", "Records of data streams that are done, by what they came to.", "stream", "result"),
+		dead:      r.Counters("topsail_stream_dead_letters_total", "Records that became dead letters, by why.", "stream", "reason"),
+		again:     r.Counters("topsail_stream_asked_again_total", "Times that a record was asked again, for want of capacity.", "stream"),
+		repeated:  r.Counters("topsail_stream_repeated_total", "Records that came again after they were committed: the broker forgot it.", "stream"),
+		lost:      r.Counters("topsail_stream_lost_batches_total", "Batches that belonged to another member of the group when they were to be committed.", "stream"),
+		failures:  r.Counters("topsail_stream_failures_total", "Times that the broker could not be polled or committed to.", "stream", "operation"),
+		age:       r.Histograms("topsail_stream_age_seconds", "From producing a record to committing its result.", obs.Seconds(), "stream"),
+		predict:   r.Histograms("topsail_stream_predict_seconds", "From asking a record the first time to its answer.", obs.Seconds(), "stream"),
+		batch:     r.Histograms("topsail_stream_batch_size", "Records that were committed together.", obs.Sizes(), "stream"),
+		held:      obs.NewDesc("topsail_stream_in_hand_seconds", "For how long the records in hand have been there; 0 without any.", "stream"),
+		waiting:   obs.NewDesc("topsail_stream_waiting_seconds", "For how long no record of some app was answered while one waited; 0 without any.", "stream"),
+		lag:       obs.NewDesc("topsail_stream_lag_records", "Records that the consumer group has not committed, in all its streams; NaN while that is not known.", "stream"),
+		condition: obs.NewDesc("topsail_stream_condition", "1 while there is something that the stream cannot do: condition says what.", "stream", "condition"),
 	}
 	r.Collect(m)
 	return m
@@ -84,18 +89,36 @@ func (m *Metrics) of(j *Job) *jobMetrics {
 }
 
 // Describe and Collect implement obs.Collector.
-func (m *Metrics) Describe(to chan<- *obs.Desc) { to <- m.held; to <- m.waiting }
+func (m *Metrics) Describe(to chan<- *obs.Desc) {
+	to <- m.held
+	to <- m.waiting
+	to <- m.lag
+	to <- m.condition
+}
 
 func (m *Metrics) Collect(to chan<- obs.Metric) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, j := range m.jobs {
 		_, held := j.loop.InHand()
-		if sample, err := obs.GaugeOf(m.held, held.Seconds(), j.cfg.Name); err == nil {
-			to <- sample
+		values := map[*obs.Desc]float64{m.held: held.Seconds(), m.waiting: j.waited().Seconds()}
+		values[m.lag] = math.NaN()
+		if lag := j.loop.Lag(); lag != nil {
+			values[m.lag] = float64(*lag)
 		}
-		if sample, err := obs.GaugeOf(m.waiting, j.waited().Seconds(), j.cfg.Name); err == nil {
-			to <- sample
+		conditions := map[string]float64{loop.Consuming: 0} // which shows that it can
+		for _, condition := range j.loop.Conditions() {
+			conditions[condition] = 1
+		}
+		for condition, present := range conditions {
+			if sample, err := obs.GaugeOf(m.condition, present, j.cfg.Name, condition); err == nil {
+				to <- sample
+			}
+		}
+		for desc, value := range values {
+			if sample, err := obs.GaugeOf(desc, value, j.cfg.Name); err == nil {
+				to <- sample
+			}
 		}
 	}
 }

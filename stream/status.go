@@ -15,9 +15,10 @@ type Status struct {
 	Output     string              `json:"output"`
 	DeadLetter string              `json:"dead_letter"`
 	Since      time.Time           `json:"since"`
-	Suspended  *serving.Suspension `json:"suspended,omitempty"` // nil: it is not
-	Trouble    string              `json:"trouble,omitempty"`   // what it cannot do at present
-	InHand     int                 `json:"in_hand"`             // records that are polled and not committed
+	Suspended  *serving.Suspension `json:"suspended,omitempty"`   // nil: it is not
+	Trouble    string              `json:"trouble,omitempty"`     // what it cannot do at present
+	Lag        *int64              `json:"lag_records,omitempty"` // records that the group has not committed; nil: it is not known
+	InHand     int                 `json:"in_hand"`               // records that are polled and not committed
 	Tally                          // of what is committed
 	Lost       uint64              `json:"lost_batches"` // that belonged to another member when they were to be committed
 	LastPlace  string              `json:"last_place,omitempty"`
@@ -70,12 +71,13 @@ func (j *Job) Status() Status {
 	s := Status{
 		Name: j.cfg.Name, App: j.cfg.App, Streams: j.cfg.Streams, Output: j.cfg.Output, DeadLetter: j.cfg.DeadLetter, Since: j.counts.since,
 	}
-	if err := j.troubles.Err(); err != nil {
+	if err := j.loop.Err(); err != nil {
 		s.Trouble = err.Error()
 	}
 	s.LastError, s.LastFailed = j.troubles.Last()
 	s.Suspended, s.Lost = j.loop.Gate.Suspension(), j.loop.LostBatches()
 	s.InHand, _ = j.loop.InHand()
+	s.Lag = j.loop.Lag()
 	j.counts.read(&s)
 	return s
 }

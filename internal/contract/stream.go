@@ -21,6 +21,7 @@ type StreamConsumer interface {
 	Poll(ctx context.Context, most int) ([]serving.StreamRecord, error)
 	Commit(ctx context.Context, results []serving.StreamMessage) error
 	Close() error
+	Lag(ctx context.Context) (int64, error)
 }
 
 // StreamBroker is what the suite needs of a broker: streams that are empty, and a group
@@ -63,6 +64,7 @@ func Stream(t *testing.T, open func(t *testing.T, private bool) StreamBroker) {
 		{"records that went to another member", (*streams).lost},
 		{"a member again under its name", (*streams).sameName},
 		{"members come and go", (*streams).comeAndGo},
+		{"lag", (*streams).lag},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

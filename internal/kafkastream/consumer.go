@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -58,6 +59,10 @@ type Consumer struct {
 	taken   atomic.Bool // partitions were taken from us since then
 	polled  int         // records that wait for Commit
 	closed  bool
+
+	asking sync.Mutex
+	client *kgo.Client // of Lag; guarded by asking
+	silent bool        // Lag asks nothing more; guarded by asking
 }
 
 var (
@@ -288,6 +293,7 @@ func (c *Consumer) drop(ctx context.Context) {
 // takes seconds at most.
 func (c *Consumer) Close() error {
 	c.closed = true
+	c.silence()
 	c.drop(context.Background())
 	return nil
 }

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
+
 	"topsail/internal/access"
 	"topsail/internal/access/testca"
 	"topsail/internal/servers"
@@ -32,6 +34,42 @@ func TestOwn(t *testing.T) {
 	})
 	t.Run("secure", func(t *testing.T) { secure(t, server, testca.Write(t, dir, "ca.pem", ca.PEM)) })
 	t.Run("frozen", func(t *testing.T) { frozen(t, server) })
+	t.Run("troubles", func(t *testing.T) { lagSaysWhy(t, server) })
+}
+
+// lagSaysWhy says within seconds that a topic does not exist, and that the broker is away.
+func lagSaysWhy(t *testing.T, server *servers.Server) {
+	b := broker(t, server.Addr)
+	in, out := fresh(t, b, 1, nil), fresh(t, b, 1, nil)
+	missing := join(t, b, Group{Name: "missing", Member: "a", Streams: []string{"missing"}, Takeover: takeover})
+	if _, err := missing.Lag(t.Context()); !errors.Is(err, kerr.UnknownTopicOrPartition) || !strings.Contains(err.Error(), "missing") {
+		t.Errorf("without the topic: %v", err)
+	}
+	write(t, b, numbered(in, 10)...)
+	c := join(t, b, Group{Name: in, Member: "a", Streams: []string{in}, Takeover: takeover})
+	records := poll(t, c, 5)
+	commit(t, c, records, numbered(out, len(records)))
+	want := int64(10 - len(records))
+	await := func(what string, good func(records int64, err error) bool) {
+		t.Helper()
+		for end := time.Now().Add(patience); ; {
+			records, err := c.Lag(t.Context())
+			if good(records, err) {
+				return
+			}
+			if time.Now().After(end) {
+				t.Fatalf("%s: a lag of %d, error %v", what, records, err)
+			}
+		}
+	}
+	reached := func(records int64, err error) bool { return err == nil && records == want }
+	await("at first", reached)
+	server.Kill()
+	await("killed", func(_ int64, err error) bool { return err != nil && strings.Contains(err.Error(), server.Addr) })
+	if err := server.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	await("started again", reached)
 }
 
 // secure goes through TLS and each mechanism, with a password that is wrong at first.

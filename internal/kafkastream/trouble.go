@@ -3,8 +3,11 @@ package kafkastream
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"maps"
 	"net"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -12,8 +15,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// sayAgain is how often a trouble that lasts is said.
-const sayAgain = 30 * time.Second
+const (
+	sayAgain = 30 * time.Second // is how often a trouble that lasts is said
+	lasts    = 30 * time.Second // is for how long one counts that is not met again; what is tried is tried more often
+)
 
 // theGroup is what troubles of the membership are about.
 const theGroup = "the group"
@@ -25,16 +30,24 @@ type troubles struct {
 
 	mu   sync.Mutex
 	said map[string]time.Time // by whom or what it is about
+	met  map[string]met       // the same
+}
+
+// met is a trouble when it was met last.
+type met struct {
+	err error
+	at  time.Time
 }
 
 func newTroubles(log *slog.Logger) *troubles {
-	return &troubles{log: log, said: map[string]time.Time{}}
+	return &troubles{log: log, said: map[string]time.Time{}, met: map[string]met{}}
 }
 
 func (t *troubles) say(about, message string, err error) {
 	t.mu.Lock()
 	last, lasts := t.said[about]
 	now := time.Now()
+	t.met[about] = met{fmt.Errorf("%s: %w", message, err), now}
 	quiet := lasts && now.Sub(last) < sayAgain
 	if !quiet {
 		t.said[about] = now
@@ -49,10 +62,26 @@ func (t *troubles) over(about, message string) {
 	t.mu.Lock()
 	_, was := t.said[about]
 	delete(t.said, about)
+	delete(t.met, about)
 	t.mu.Unlock()
 	if was {
 		t.log.Info(message, "of", about)
 	}
+}
+
+// err is what there is at present, or nil.
+func (t *troubles) err() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var all []error
+	for _, about := range slices.Sorted(maps.Keys(t.met)) {
+		if m := t.met[about]; time.Since(m.at) < lasts {
+			all = append(all, fmt.Errorf("%s: %w", about, m.err))
+		} else {
+			delete(t.met, about)
+		}
+	}
+	return errors.Join(all...)
 }
 
 // outage says which brokers cannot be reached, and why a group does not come about. The

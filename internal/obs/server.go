@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"strings"
 	"time"
 )
 
@@ -20,6 +21,16 @@ const shutdownWithin = 2 * time.Second
 type Health struct {
 	Ready func() error // why it cannot do its work now, or nil
 	Live  func() error // why it had better be started anew, or nil; when nil, it never had
+	// Conditions are what is not as it should be, though the process does its work, or nil;
+	// when nil, there never are any. They are told with its readiness.
+	Conditions func() error
+}
+
+func (h Health) conditions() error {
+	if h.Conditions == nil {
+		return nil
+	}
+	return h.Conditions()
 }
 
 func (h Health) live() error {
@@ -48,8 +59,8 @@ func opsHandler(r *Registry, h Health, protect func(http.Handler) http.Handler, 
 		protect = func(h http.Handler) http.Handler { return h }
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /health/live", func(w http.ResponseWriter, _ *http.Request) { health(w, h.live()) })
-	mux.HandleFunc("GET /health/ready", func(w http.ResponseWriter, _ *http.Request) { health(w, h.Ready()) })
+	mux.HandleFunc("GET /health/live", func(w http.ResponseWriter, _ *http.Request) { health(w, h.live(), nil) })
+	mux.HandleFunc("GET /health/ready", func(w http.ResponseWriter, _ *http.Request) { health(w, h.Ready(), h.conditions()) })
 	mux.Handle("GET /metrics", protect(r.Handler()))
 	mux.Handle("/debug/pprof/", protect(http.HandlerFunc(pprof.Index)))
 	mux.Handle("/debug/pprof/cmdline", protect(http.HandlerFunc(pprof.Cmdline)))
@@ -62,12 +73,19 @@ func opsHandler(r *Registry, h Health, protect func(http.Handler) http.Handler, 
 	return mux
 }
 
-func health(w http.ResponseWriter, why error) {
-	answer := map[string]string{"status": "ok"}
+func health(w http.ResponseWriter, why, conditions error) {
+	answer := struct {
+		Status     string   `json:"status"`
+		Reason     string   `json:"reason,omitempty"`
+		Conditions []string `json:"conditions,omitempty"`
+	}{Status: "ok"}
 	w.Header().Set("Content-Type", "application/json")
 	if why != nil {
 		w.WriteHeader(http.StatusServiceUnavailable)
-		answer = map[string]string{"status": "not ready", "reason": why.Error()}
+		answer.Status, answer.Reason = "not ready", why.Error()
+	}
+	if conditions != nil {
+		answer.Conditions = strings.Split(conditions.Error(), "\n") // as errors.Join has them
 	}
 	// A client that left needs no answer.
 	_ = json.NewEncoder(w).Encode(answer)

@@ -80,3 +80,24 @@ func TestStrangersDoNotFillTheLog(t *testing.T) {
 		t.Errorf("log: %s", &log)
 	}
 }
+
+// TestConditionsAreTold with readiness, which they do not change.
+func TestConditionsAreTold(t *testing.T) {
+	var why error
+	h := opsHandler(NewRegistry(), Health{Ready: func() error { return why }, Conditions: func() error {
+		return errors.Join(errors.New("the store is full"), errors.New("m:2 has no replica"))
+	}}, nil)
+	for status, want := range map[int]string{
+		200: `{"status":"ok","conditions":["the store is full","m:2 has no replica"]}`,
+		503: `{"status":"not ready","reason":"loading","conditions":["the store is full","m:2 has no replica"]}`,
+	} {
+		if why = nil; status == 503 {
+			why = errors.New("loading")
+		}
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("GET", "/health/ready", nil))
+		if got := strings.TrimSpace(w.Body.String()); w.Code != status || got != want {
+			t.Errorf("%d %s, want %s", w.Code, got, want)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -15,13 +16,19 @@ const sayAgain = 30 * time.Second
 
 // outage says when Redis goes away, now and then while it is, and when it is back.
 type outage struct {
-	log   *slog.Logger
+	log *slog.Logger
+
+	mu    sync.Mutex
+	err   error     // nil: there is none
 	since time.Time // zero: there is none
 	said  time.Time
 }
 
 func (o *outage) say(err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	now := time.Now()
+	o.err = err
 	if o.since.IsZero() {
 		o.since = now
 	}
@@ -32,10 +39,19 @@ func (o *outage) say(err error) {
 }
 
 func (o *outage) over() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	if !o.since.IsZero() {
 		o.log.Info("consuming from redis again", "after", time.Since(o.since).Round(time.Millisecond))
 	}
-	o.since, o.said = time.Time{}, time.Time{}
+	o.err, o.since, o.said = nil, time.Time{}, time.Time{}
+}
+
+// present is why nothing can be consumed, or nil.
+func (o *outage) present() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.err
 }
 
 // LogClient has the client library say what it says about single connections to a log, at

@@ -175,7 +175,7 @@ func (j *Job) work(ctx context.Context, records []serving.StreamRecord) (loop.Ba
 
 // Ready says what the job cannot do at present, or nil.
 func (j *Job) Ready() error {
-	if err := j.troubles.Err(); err != nil {
+	if err := j.loop.Err(); err != nil {
 		return fmt.Errorf("model stream %s: %w", j.cfg.Name, err)
 	}
 	return nil

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"math"
 	"sync"
 
 	"topsail/internal/obs"
@@ -18,6 +19,8 @@ type Metrics struct {
 	apply     *obs.HistogramVec
 	held      *obs.Desc
 	suspended *obs.Desc
+	lag       *obs.Desc
+	condition *obs.Desc
 
 	mu   sync.Mutex
 	jobs []*Job
@@ -35,6 +38,8 @@ func NewMetrics(r *obs.Registry) *Metrics {
 		apply:     r.Histograms("topsail_model_stream_apply_seconds", "From the first try to apply an update to its end.", obs.Seconds(), "stream"),
 		held:      obs.NewDesc("topsail_model_stream_in_hand_seconds", "For how long the updates in hand have been there; 0 without any.", "stream"),
 		suspended: obs.NewDesc("topsail_model_stream_suspended", "1 while the stream is suspended.", "stream"),
+		lag:       obs.NewDesc("topsail_model_stream_lag_records", "Updates that the consumer group has not committed, in all its streams; NaN while that is not known.", "stream"),
+		condition: obs.NewDesc("topsail_model_stream_condition", "1 while there is something that the stream cannot do: condition says what.", "stream", "condition"),
 	}
 	r.Collect(m)
 	return m
@@ -79,6 +84,8 @@ func (m *Metrics) of(j *Job) *jobMetrics {
 func (m *Metrics) Describe(to chan<- *obs.Desc) {
 	to <- m.held
 	to <- m.suspended
+	to <- m.lag
+	to <- m.condition
 }
 
 func (m *Metrics) Collect(to chan<- obs.Metric) {
@@ -90,7 +97,21 @@ func (m *Metrics) Collect(to chan<- obs.Metric) {
 		if j.loop.Gate.Suspension() != nil {
 			suspended = 1
 		}
-		for desc, value := range map[*obs.Desc]float64{m.held: held.Seconds(), m.suspended: suspended} {
+		values := map[*obs.Desc]float64{m.held: held.Seconds(), m.suspended: suspended}
+		values[m.lag] = math.NaN()
+		if lag := j.loop.Lag(); lag != nil {
+			values[m.lag] = float64(*lag)
+		}
+		conditions := map[string]float64{loop.Consuming: 0} // which shows that it can
+		for _, condition := range j.loop.Conditions() {
+			conditions[condition] = 1
+		}
+		for condition, present := range conditions {
+			if sample, err := obs.GaugeOf(m.condition, present, j.cfg.Name, condition); err == nil {
+				to <- sample
+			}
+		}
+		for desc, value := range values {
 			if sample, err := obs.GaugeOf(desc, value, j.cfg.Name); err == nil {
 				to <- sample
 			}

@@ -16,9 +16,10 @@ type Status struct {
 	DeadLetter string              `json:"dead_letter"`
 	API        string              `json:"api"`
 	Since      time.Time           `json:"since"`
-	Suspended  *serving.Suspension `json:"suspended,omitempty"` // nil: it is not
-	Trouble    string              `json:"trouble,omitempty"`   // what it cannot do at present
-	InHand     int                 `json:"in_hand"`             // updates that are polled and not committed
+	Suspended  *serving.Suspension `json:"suspended,omitempty"`   // nil: it is not
+	Trouble    string              `json:"trouble,omitempty"`     // what it cannot do at present
+	Lag        *int64              `json:"lag_records,omitempty"` // updates that the group has not committed; nil: it is not known
+	InHand     int                 `json:"in_hand"`               // updates that are polled and not committed
 	Tally                          // of what is committed
 	Lost       uint64              `json:"lost_batches"` // that belonged to another member when they were to be committed
 	LastPlace  string              `json:"last_place,omitempty"`
@@ -76,11 +77,12 @@ func (j *Job) Status() Status {
 	s := Status{
 		Name: j.cfg.Name, Streams: j.cfg.Streams, Output: j.cfg.Output, DeadLetter: j.cfg.DeadLetter, API: j.cfg.API.URL, Since: j.counts.since,
 	}
-	if err := j.troubles.Err(); err != nil {
+	if err := j.loop.Err(); err != nil {
 		s.Trouble = err.Error()
 	}
 	s.LastError, s.LastFailed = j.troubles.Last()
 	s.Suspended, s.Lost = j.loop.Gate.Suspension(), j.loop.LostBatches()
+	s.Lag = j.loop.Lag()
 	s.InHand, _ = j.loop.InHand()
 	j.counts.read(&s)
 	return s

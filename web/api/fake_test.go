@@ -182,6 +182,11 @@ func (measured) Performance(definitions []serving.Definition) *Performance {
 	return &Performance{Since: time.Unix(1e9, 0).UTC(), Answers: 4, Errors: &half, Batches: 2, BatchMean: &half, P50: &micros, P99: &micros, Throughput: &micros}
 }
 
+func (measured) Streams() map[string]*StreamNow {
+	lag := int64(7)
+	return map[string]*StreamNow{"wine": {Processes: 1, Lag: &lag, Conditions: []string{"cannot commit results"}}}
+}
+
 func (m *memory) Replicas() []Replica                     { return m.replicas }
 func (m *memory) Restart(context.Context, string) error   { return nil }
 func (m *memory) Drain(_ context.Context, _ string) error { return nil }

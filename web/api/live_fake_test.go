@@ -175,6 +175,8 @@ func (c counter) Performance(definitions []serving.Definition) *Performance {
 	return measured{}.Performance(definitions)
 }
 
+func (c counter) Streams() map[string]*StreamNow { return nil }
+
 func (c counter) Measured(r *Replica) {
 	c.r.mu.Lock()
 	defer c.r.mu.Unlock()

@@ -67,7 +67,7 @@ func (v view) object(d catalog.Document) (kind string, shown any) {
 		return "version", shown
 	case catalog.Streams:
 		if s := v.cat.Streams[d.Key]; s != nil {
-			shown = describeStream(s)
+			shown = describeStream(s, nil)
 		}
 		return "stream", shown
 	}

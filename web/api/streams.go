@@ -21,6 +21,15 @@ type Stream struct {
 	Output     string             `json:"output"`
 	DeadLetter string             `json:"dead_letter"`
 	Suspension *Suspension        `json:"suspension,omitempty"`
+	Now        *StreamNow         `json:"now,omitempty"` // nil: no process serves it that is known of
+}
+
+// StreamNow is how a stream is where it is served.
+type StreamNow struct {
+	Processes  int      `json:"processes"`                 // that serve it
+	Lag        *int64   `json:"lag_records,omitempty"`     // records that its consumer group has not committed; nil: it is not known
+	Waiting    float64  `json:"waiting_seconds,omitempty"` // for how long no record of some app has been answered while one waited
+	Conditions []string `json:"conditions"`                // what some of the processes cannot do
 }
 
 // Suspension is why a stream takes no records.
@@ -30,8 +39,9 @@ type Suspension struct {
 	Reason string    `json:"reason,omitempty"`
 }
 
-func describeStream(s *serving.Stream) Stream {
-	return Stream{s.Name, s.Kind, s.App, s.Input, s.Output, s.DeadLetter, (*Suspension)(s.Suspension)}
+// describeStream describes one with what is known of it now, if anything is.
+func describeStream(s *serving.Stream, now map[string]*StreamNow) Stream {
+	return Stream{s.Name, s.Kind, s.App, s.Input, s.Output, s.DeadLetter, (*Suspension)(s.Suspension), now[s.Name]}
 }
 
 // seesStream says whether a stream is about what the key is for: model streams and those of
@@ -56,7 +66,9 @@ func (a *api) listStreams(w http.ResponseWriter, r *http.Request) error {
 			list = append(list, s)
 		}
 	}
-	page, err := pageOf(r, list, func(s *serving.Stream) string { return s.Name }, describeStream)
+	now := a.Traffic.Streams()
+	describe := func(s *serving.Stream) Stream { return describeStream(s, now) }
+	page, err := pageOf(r, list, func(s *serving.Stream) string { return s.Name }, describe)
 	if err != nil {
 		return err
 	}
@@ -68,7 +80,7 @@ func (a *api) getStream(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return respond(w, http.StatusOK, describeStream(s))
+	return respond(w, http.StatusOK, describeStream(s, a.Traffic.Streams()))
 }
 
 // alterStream changes a stream that exists.
@@ -81,7 +93,7 @@ func (a *api) alterStream(w http.ResponseWriter, r *http.Request, change catalog
 		return []catalog.Change{change}, nil
 	}, func(_, after view) error {
 		if s := after.cat.Streams[name]; s != nil {
-			return respond(w, http.StatusOK, describeStream(s))
+			return respond(w, http.StatusOK, describeStream(s, a.Traffic.Streams()))
 		}
 		w.WriteHeader(http.StatusNoContent)
 		return nil

@@ -28,6 +28,10 @@ func TestStreams(t *testing.T) {
 	if len(list) != 2 || list[1].Name != "wine.models" || list[1].Kind != "model" || list[1].Suspension != nil {
 		t.Errorf("the list is %+v", list)
 	}
+	if list[1].Now != nil {
+		t.Errorf("that is not served, and is %+v", list[1].Now)
+	}
+	expect(t, w.ask("GET", "/streams/wine", ""), 200, `"now":{"processes":1,"lag_records":7,"conditions":["cannot commit results"]}`)
 	expect(t, w.ask("PUT", "/streams/wine.models/suspension?dry_run=true", ""), 200, `Stream \"wine.models\" takes nothing more`)
 	s := read[Stream](t, w.ask("PUT", "/streams/wine.models/suspension", `{"reason":"bad models"}`))
 	if s.Suspension == nil || s.Suspension.Reason != "bad models" || s.Suspension.By != "admin" || !s.Suspension.Since.Equal(w.now) {

@@ -118,6 +118,8 @@ type Traffic interface {
 	// Performance is what replicas of these definitions did since they were first measured;
 	// nil while nothing is.
 	Performance(definitions []serving.Definition) *Performance
+	// Streams says how the streams are that processes serve at present, by their names.
+	Streams() map[string]*StreamNow
 	// Measured fills in what the replica's sidecar has measured.
 	Measured(r *Replica)
 }
@@ -256,7 +258,7 @@ type Alarm struct {
 	Severity string `json:"severity"` // "warn" or "failed"
 	Text     string `json:"text"`
 	Next     string `json:"next,omitempty"`
-	Kind     string `json:"kind,omitempty"` // of the object: "app", "model", "version", "replica" or "server"
+	Kind     string `json:"kind,omitempty"` // of the object: "app", "model", "version", "replica", "stream" or "server"
 	Name     string `json:"name,omitempty"`
 }
 

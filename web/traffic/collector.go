@@ -161,6 +161,7 @@ func (c *Collector) take(w *watch, l look, err error) {
 	if l.tallies != nil {
 		c.takeTallies(w, l)
 	}
+	w.conditions = l.conditions
 	if l.reign != nil {
 		c.takeReign(w, l)
 	}

@@ -37,6 +37,7 @@ func names() []string {
 		answersName, secondsName, cacheName, objectiveName,
 		leaderName, desiredName, readyName, demandName, capacityName, blockedName, problemName, alarmName, unknownName,
 		queueName, waitName, limitName, sizesName, servedName, profileName, runName, startName,
+		failoverName, lagName, waitingName, conditionName, modelLagName, modelConditionName,
 		stageInputsName, stageSizesName, stageRunName, stageWaitName, stageQueueName, stageReadyName, stageWorkersName,
 	}
 }

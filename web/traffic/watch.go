@@ -16,16 +16,18 @@ type watch struct {
 	failing bool
 	read    int64 // the second of the last look; 0: none yet
 
-	tallies  map[string]*tally
-	replicas map[replicaKey]*measures
+	tallies    map[string]*tally
+	replicas   map[replicaKey]*measures
+	conditions *conditions
 }
 
 // look is what was read of a target at one time.
 type look struct {
-	at       time.Time
-	tallies  map[string]*tally
-	reign    *reign
-	replicas map[replicaKey]*measures
+	at         time.Time
+	tallies    map[string]*tally
+	reign      *reign
+	replicas   map[replicaKey]*measures
+	conditions *conditions
 }
 
 // within bounds a look at one target.
@@ -47,6 +49,7 @@ func (t Target) look(ctx context.Context) (look, error) {
 func (t Target) sort(l *look, families []*obs.Family) {
 	if t.Role == Gateway || t.Role == Local {
 		l.tallies = readTallies(families)
+		l.conditions = readConditions(l.at, families)
 	}
 	if t.Role == Scheduler || t.Role == Local {
 		l.reign = readReign(t.Name, l.at, families)

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -35,17 +36,31 @@ func listStreams(k *call) error {
 	if err != nil {
 		return err
 	}
-	t := screen.NewTable("STREAM", "KIND", "APP", "INPUT", "OUTPUT", "DEAD LETTERS", "STATE")
+	t := screen.NewTable("STREAM", "KIND", "APP", "INPUT", "OUTPUT", "DEAD LETTERS", "LAG", "STATE")
 	for _, s := range streams {
-		t.Row(s.Name, string(s.Kind), s.App, strings.Join(s.Input, ", "), s.Output, s.DeadLetter, k.streamState(s))
+		t.Row(s.Name, string(s.Kind), s.App, strings.Join(s.Input, ", "), s.Output, s.DeadLetter, lag(s.Now), k.streamState(s))
 	}
 	return k.showList(raw, t, "no stream has been served: write a [[stream]] or a [[model_stream]] into the configuration")
 }
 
-// streamState says whether a stream is suspended, and why.
+// lag is how many records wait, as far as it is known.
+func lag(now *api.StreamNow) string {
+	if now == nil || now.Lag == nil {
+		return "?"
+	}
+	return strconv.FormatInt(*now.Lag, 10)
+}
+
+// streamState says whether a stream is suspended, and why, or else what it cannot do.
 func (k *call) streamState(s api.Stream) string {
 	p := s.Suspension
-	if p == nil {
+	switch {
+	case p != nil:
+	case s.Now == nil:
+		return "not served"
+	case len(s.Now.Conditions) > 0:
+		return strings.Join(s.Now.Conditions, "; ")
+	default:
 		return "open"
 	}
 	state := "suspended " + screen.Ago(k.now, p.Since)

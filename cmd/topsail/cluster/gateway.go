@@ -41,6 +41,8 @@ func Gateway(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	all.Go(func() error { return role.Ended(rest, e.store.Run(rest)) })
 	all.Go(func() error { return role.Ended(ctx, p.announce(ctx, e.client, gatewayService, e.name, ln, ops, nil)) })
 	all.Go(func() error { return p.report(rest, "gateway", e.name, e.meter) })
-	all.Go(func() error { return p.ServeOps(rest, ops, obs.Health{Ready: func() error { return e.ready(ctx) }}) })
+	all.Go(func() error {
+		return p.ServeOps(rest, ops, obs.Health{Ready: func() error { return e.ready(ctx) }, Conditions: gateway.Conditions})
+	})
 	return all.Wait()
 }

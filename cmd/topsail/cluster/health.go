@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"topsail/cmd/topsail/doctor"
+	"topsail/cmd/topsail/manage"
 	"topsail/internal/consulregistry"
 	"topsail/serving"
 	"topsail/web/api"
@@ -40,7 +41,7 @@ func (h *health) follow(ctx context.Context) error {
 		}
 		list := make([]api.Server, len(findings))
 		for i, f := range findings {
-			list[i] = api.Server{Name: f.Check, State: serverState(f.State), Detail: f.Detail, Next: f.Next, Checked: time.Now().UTC()}
+			list[i] = manage.Server(f)
 		}
 		h.last.Store(&list)
 		select {
@@ -49,13 +50,6 @@ func (h *health) follow(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-}
-
-func serverState(s doctor.State) string {
-	if s == doctor.Fail {
-		return "failed"
-	}
-	return string(s)
 }
 
 // servers are the last findings.

@@ -52,8 +52,8 @@ func Web(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	m.health.checks = append(m.health.checks, checkRoom(bundles))
-	p.bundleMetrics(bundles)
+	m.health.checks = append(m.health.checks, manage.CheckRoom(bundles))
+	manage.RoomMetrics(p.Metrics, bundles)
 	side, err := manage.New(p.Base, m.system(), bundles)
 	if err != nil {
 		return err
@@ -69,7 +69,9 @@ func Web(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	if keep := time.Duration(cfg.Web.BundlesKeptHours) * time.Hour; keep > 0 {
 		group.Go(func() error { return role.Ended(ctx, side.Collect(ctx, keep, store, p.Log)) })
 	}
-	group.Go(func() error { return p.ServeOps(ctx, ops, obs.Health{Ready: func() error { return nil }}) })
+	group.Go(func() error {
+		return p.ServeOps(ctx, ops, obs.Health{Ready: func() error { return nil }, Conditions: bundles.Full})
+	})
 	group.Go(func() error { return obs.ServeHTTP(ctx, ln, side) })
 	return group.Wait()
 }
@@ -193,7 +195,7 @@ func (m *management) cluster(ctx context.Context) api.Cluster {
 	if state := m.store.State(); state.Alarm != "" {
 		c.Servers = append([]api.Server{{Name: "store", State: "failed", Detail: state.Alarm, Next: "decide with `topsail restore`; docs/operations.md says how"}}, c.Servers...)
 	}
-	c.Alarms = manage.Alarms(c.Servers, m.traffic.Pools(), m.replicas.Replicas(), m.traffic.Now())
+	c.Alarms = manage.Alarms(c.Servers, m.traffic, m.replicas.Replicas())
 	return c
 }
 

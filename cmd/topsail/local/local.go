@@ -4,6 +4,7 @@ package local
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -113,7 +114,8 @@ func Run(ctx context.Context, cfg *config.Config, opt Options) error {
 	collector := traffic.New(traffic.Config{Keeper: traffic.File(filepath.Join(cfg.DataDir, "traffic")), Log: opt.Log, Targets: func() []traffic.Target {
 		return []traffic.Target{{Role: traffic.Local, Name: "local", Source: traffic.Process{Registry: base.Metrics}}}
 	}})
-	view.traffic, view.started = collector, time.Now()
+	view.traffic, view.bundles, view.started = collector, bundles, time.Now()
+	manage.RoomMetrics(base.Metrics, bundles)
 	system, err := view.system(base, decisions)
 	if err != nil {
 		return err
@@ -141,7 +143,8 @@ func Run(ctx context.Context, cfg *config.Config, opt Options) error {
 	all.Go(func() error { report(rest, "gateway", asked, demands); return nil })
 	all.Go(func() error { report(rest, "sidecar", served, demands); return nil })
 	all.Go(func() error {
-		return base.ServeOps(rest, listeners.ops, obs.Health{Ready: view.ready}, streaming.Page())
+		conditions := func() error { return errors.Join(bundles.Full(), edge.Conditions(), streaming.Ready()) }
+		return base.ServeOps(rest, listeners.ops, obs.Health{Ready: view.ready, Conditions: conditions}, streaming.Page())
 	})
 	all.Go(func() error { return obs.ServeHTTP(rest, listeners.web, side) })
 	all.Go(func() error { return side.Run(rest) })

@@ -16,6 +16,7 @@ import (
 	"topsail/internal/local"
 	"topsail/serving"
 	"topsail/web/api"
+	"topsail/web/artifact"
 	"topsail/web/traffic"
 )
 
@@ -25,6 +26,7 @@ type view struct {
 	gateway *gateway.Gateway
 	fleet   *fleet
 	traffic *traffic.Collector
+	bundles *artifact.Store
 	addr    string // of the gateway
 	started time.Time
 }
@@ -59,7 +61,7 @@ func (v *view) endpoints() []serving.Endpoint {
 }
 
 // cluster is the one process that there is.
-func (v *view) cluster(context.Context) api.Cluster {
+func (v *view) cluster(ctx context.Context) api.Cluster {
 	revision := v.store.Catalog().Revision
 	c := api.Cluster{
 		Processes: []api.Process{{
@@ -68,7 +70,10 @@ func (v *view) cluster(context.Context) api.Cluster {
 		}},
 		Servers: []api.Server{{Name: "store", State: "ok", Detail: fmt.Sprintf("the file in the data directory, at revision %d", revision), Checked: time.Now().UTC()}},
 	}
-	c.Alarms = manage.Alarms(c.Servers, v.traffic.Pools(), replicas{v.fleet, v.gateway}.Replicas(), v.traffic.Now())
+	for _, f := range manage.CheckRoom(v.bundles)(ctx) {
+		c.Servers = append(c.Servers, manage.Server(f))
+	}
+	c.Alarms = manage.Alarms(c.Servers, v.traffic, replicas{v.fleet, v.gateway}.Replicas())
 	return c
 }
 

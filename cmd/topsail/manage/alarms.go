@@ -3,9 +3,12 @@ package manage
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
+	"topsail/serving"
 	"topsail/web/api"
+	"topsail/web/traffic"
 )
 
 const (
@@ -14,10 +17,45 @@ const (
 )
 
 // Alarms are what a person should look at, the worst first.
-func Alarms(servers []api.Server, pools []api.Pool, replicas []api.Replica, traffic api.TrafficNow) []api.Alarm {
-	all := slices.Concat(serverAlarms(servers), appAlarms(traffic), poolAlarms(pools), replicaAlarms(replicas))
+func Alarms(servers []api.Server, measured *traffic.Collector, replicas []api.Replica) []api.Alarm {
+	all := slices.Concat(serverAlarms(servers), appAlarms(measured.Now()), poolAlarms(measured.Pools()),
+		failoverAlarms(measured.FailedOver()), streamAlarms(measured.Streams()), replicaAlarms(replicas))
 	slices.SortStableFunc(all, func(a, b api.Alarm) int { return cmp.Compare(a.Severity, b.Severity) }) // failed, warn
 	return all
+}
+
+func failoverAlarms(failed []serving.ModelID) []api.Alarm {
+	var list []api.Alarm
+	for _, id := range failed {
+		list = append(list, api.Alarm{
+			Severity: "failed", Kind: "version", Name: id.String(),
+			Text: fmt.Sprintf("%v has lost all its replicas, and the version before it answers", id), Next: "look at the state and the logs of its replicas",
+		})
+	}
+	return list
+}
+
+// streamsWait is for how long a stream may wait for the capacity of its model, in seconds.
+const streamsWait = 30
+
+func streamAlarms(streams map[string]*api.StreamNow) []api.Alarm {
+	var list []api.Alarm
+	for _, name := range slices.Sorted(maps.Keys(streams)) {
+		now := streams[name]
+		for _, condition := range now.Conditions {
+			list = append(list, api.Alarm{
+				Severity: "failed", Kind: "stream", Name: name, Text: fmt.Sprintf("stream %s %s", name, condition),
+				Next: "the log of the process that serves it says why, and so does /streams at its ops port",
+			})
+		}
+		if now.Waiting >= streamsWait && len(now.Conditions) == 0 {
+			list = append(list, api.Alarm{
+				Severity: "warn", Kind: "stream", Name: name, Text: fmt.Sprintf("no record of stream %s has been answered for %.0f s", name, now.Waiting),
+				Next: "look at the replicas of its model",
+			})
+		}
+	}
+	return list
 }
 
 func serverAlarms(servers []api.Server) []api.Alarm {

@@ -47,7 +47,7 @@ const (
 	commitRecords = "commit results"
 )
 
-// Loop is a job but for what it is about. All but Most is required.
+// Loop is a job but for what it is about. All but Most and Stuck is required.
 type Loop struct {
 	Consumer Consumer
 	Most     int           // records of a batch
@@ -56,6 +56,7 @@ type Loop struct {
 	Troubles *trouble.List
 	// Work does what there is to do about records. It fails where they are to come again.
 	Work   func(ctx context.Context, records []serving.StreamRecord) (Batch, error)
+	Stuck  func() bool            // says that work gets no further, so that Drain is not waited for; nil: that is not known
 	Failed func(operation string) // is told of every failure of the broker
 	Lost   func()                 // is told of batches that belonged to another member when they were to be committed
 
@@ -63,14 +64,21 @@ type Loop struct {
 	inHand int       // records that are polled and not committed
 	taken  time.Time // when they came
 	lost   uint64
+	losses [2]time.Time // when the last two batches were lost
+	lag    lag
 }
 
 // Run goes round until ctx ends; then it finishes the records in hand, if that takes no
 // longer than Drain. What it could not finish is not committed, and comes again, to
 // another member once the consumer is closed.
 func (l *Loop) Run(ctx context.Context) {
-	work, stop := after(ctx, l.Drain)
+	work, stop := after(ctx, l.Drain, l.Stuck)
 	defer stop()
+	var following sync.WaitGroup
+	defer following.Wait()
+	if consumer, ok := l.Consumer.(lagging); ok {
+		following.Go(func() { l.follow(ctx, consumer) })
+	}
 	pause := Pause{}
 	for ctx.Err() == nil {
 		records, err := l.poll(ctx)
@@ -130,6 +138,7 @@ func (l *Loop) serve(ctx context.Context, records []serving.StreamRecord) error 
 		l.Lost()
 		l.mu.Lock()
 		l.lost++
+		l.losses = [2]time.Time{l.losses[1], time.Now()}
 		l.mu.Unlock()
 	case ctx.Err() == nil:
 		l.Troubles.Begin(commitRecords, err)
@@ -178,6 +187,38 @@ func (l *Loop) InHand() (records int, held time.Duration) {
 	}
 	return l.inHand, time.Since(l.taken)
 }
+
+// losing is for how long it is told that batches are lost, of which one alone is normal when
+// members come and go.
+const losing = time.Minute
+
+// Err says what cannot be done at present, or nil.
+func (l *Loop) Err() error {
+	if l.loses() {
+		return errors.Join(l.Troubles.Err(), errLosing)
+	}
+	return l.Troubles.Err()
+}
+
+// Conditions are what cannot be done at present, in a few words each.
+func (l *Loop) Conditions() []string {
+	all := l.Troubles.What()
+	if l.loses() {
+		all = append(all, "keep its records")
+	}
+	for i := range all {
+		all[i] = "cannot " + all[i]
+	}
+	return all
+}
+
+func (l *Loop) loses() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !l.losses[0].IsZero() && time.Since(l.losses[0]) <= losing
+}
+
+var errLosing = errors.New("cannot keep its records: several batches belonged to another member when they were to be committed; does another process have the same name (streams.name), or does this one stand still?")
 
 // LostBatches is how many batches belonged to another member when they were to be committed.
 func (l *Loop) LostBatches() uint64 {

@@ -27,15 +27,29 @@ func (p *Pause) Wait(ctx context.Context) {
 	}
 }
 
-// after is a context that ends some time after ctx.
-func after(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+// after is ctx for a time longer, or for as long as stuck does not say that it is of no use; nil
+// never does.
+func after(ctx context.Context, d time.Duration, stuck func() bool) (context.Context, context.CancelFunc) {
 	later, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
-		select {
-		case <-time.After(d):
-			cancel()
-		case <-later.Done():
+		defer cancel()
+		tick := time.NewTicker(lookAgain)
+		defer tick.Stop()
+		for end := time.After(d); ; {
+			select {
+			case <-tick.C:
+				if stuck != nil && stuck() {
+					return
+				}
+			case <-end:
+				return
+			case <-later.Done():
+				return
+			}
 		}
 	})
 	return later, func() { stop(); cancel() }
 }
+
+// lookAgain is how often it is seen whether what is in hand gets on.
+const lookAgain = 100 * time.Millisecond

@@ -68,6 +68,13 @@ func (t *List) Err() error {
 	return errors.Join(all...)
 }
 
+// What is what cannot be done now, sorted.
+func (t *List) What() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Sorted(maps.Keys(t.now))
+}
+
 // Last is what went wrong last, and when; nil: nothing did.
 func (t *List) Last() (text string, at *time.Time) {
 	t.mu.Lock()

@@ -47,6 +47,12 @@ func (outside) UsageOf(_ context.Context, objects []serving.UsageKey) (all []ser
 
 func (outside) Forget(context.Context, string, string, string) error { return nil }
 
+func (outside) Streams() map[string]*api.StreamNow {
+	lag := int64(12)
+	now := &api.StreamNow{Processes: 2, Lag: &lag, Waiting: 61.5, Conditions: []string{"cannot predict with app a"}}
+	return map[string]*api.StreamNow{"wine": now, "records": now, "s": now}
+}
+
 func (outside) Replicas() []api.Replica {
 	return []api.Replica{
 		{ID: "r1", Model: "m", Version: "1", State: "ready", Name: "r", Node: "n", Allocation: "a", PID: 1, Restarts: 2, Since: time.Unix(1e9, 0), InFlight: 3, Latency: 4},

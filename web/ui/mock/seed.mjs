@@ -197,11 +197,17 @@ export function small(world) {
 }
 
 function streams(world) {
-  const named = (name) => ({name, output: `${name}.results`, dead_letter: `${name}.dead`})
+  const named = (name) => ({
+    name,
+    output: `${name}.results`,
+    dead_letter: `${name}.dead`,
+    now: {processes: 2, lag_records: 14, conditions: []},
+  })
   world.stream({...named('wine'), kind: 'data', app: 'wine', input: ['wine.records']})
   world.stream({...named('scans'), kind: 'data', app: 'scans', input: ['scans.north', 'scans.south', 'scans.east', 'scans.west']})
-  world.stream({...named('tills'), kind: 'data', input: ['tills.fields']})
-  world.stream({...named('receipts'), kind: 'data', app: 'receipts', input: ['receipts.records']})
+  world.stream({...named('tills'), kind: 'data', input: ['tills.fields'], now: undefined})
+  const failing = {processes: 1, lag_records: 1204917, waiting_seconds: 96, conditions: ['cannot predict with app receipts']}
+  world.stream({...named('receipts'), kind: 'data', app: 'receipts', input: ['receipts.records'], now: failing})
   world.stream({
     name: 'wine.models',
     kind: 'model',

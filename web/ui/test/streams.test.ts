@@ -2,8 +2,23 @@ import {expect, it} from 'vitest'
 import type {Stream} from '../src/api/types'
 import {brief, matches, stateOf} from '../src/lib/streams'
 
-const wine: Stream = {name: 'cellar', kind: 'data', app: 'wine', input: ['Records', 'more'], output: 'results', dead_letter: 'dead'}
-const models: Stream = {name: 'models', kind: 'model', input: ['updates'], output: 'deployed', dead_letter: 'refused'}
+const wine: Stream = {
+  name: 'cellar',
+  kind: 'data',
+  app: 'wine',
+  input: ['Records', 'more'],
+  output: 'results',
+  dead_letter: 'dead',
+  now: {processes: 1, conditions: []},
+}
+const models: Stream = {
+  name: 'models',
+  kind: 'model',
+  input: ['updates'],
+  output: 'deployed',
+  dead_letter: 'refused',
+  now: {processes: 1, conditions: []},
+}
 
 it('waits for its app, and where it is suspended that comes first', () => {
   const suspension = {since: '2026-01-31T12:00:00Z'}
@@ -13,6 +28,8 @@ it('waits for its app, and where it is suspended that comes first', () => {
   expect(stateOf(wine, null)).toBe('open')
   expect(stateOf(models, none)).toBe('open')
   expect(stateOf({...wine, suspension}, none)).toBe('suspended')
+  expect(stateOf({...wine, now: {processes: 1, conditions: ['cannot commit results']}}, some)).toBe('failing')
+  expect(stateOf({...wine, now: undefined}, some)).toBe('idle')
 })
 
 it('is found by all of its names', () => {

@@ -286,7 +286,7 @@ export interface Alarm {
   severity: 'warn' | 'failed'
   text: string
   next?: string
-  kind?: 'app' | 'model' | 'version' | 'replica' | 'server'
+  kind?: 'app' | 'model' | 'version' | 'replica' | 'stream' | 'server'
   name?: string
 }
 
@@ -451,6 +451,14 @@ export interface Stream {
   output: string
   dead_letter: string
   suspension?: Suspension
+  now?: StreamNow
+}
+
+export interface StreamNow {
+  processes: number
+  lag_records?: number
+  waiting_seconds?: number
+  conditions: string[]
 }
 
 export interface Suspension {

@@ -1,13 +1,15 @@
 // The streams of records and models, as lines of a table. The stream of events is in stream.ts.
 import type {Stream} from '../api/types'
 
-export type State = 'open' | 'suspended' | 'waiting'
+export type State = 'open' | 'suspended' | 'waiting' | 'failing' | 'idle'
 
-// stateOf says whether a stream takes records, as far as the catalog decides: it waits while its app is not registered.
-// Without apps that is not known.
-export function stateOf({app, suspension}: Stream, apps: ReadonlyMap<string, unknown> | null): State {
+// stateOf says whether a stream takes records: it waits while its app is not registered, fails while there is something
+// that it cannot do, and is idle where no process serves it. Without apps that is not known.
+export function stateOf({app, suspension, now}: Stream, apps: ReadonlyMap<string, unknown> | null): State {
   if (suspension) return 'suspended'
-  return app && apps && !apps.has(app) ? 'waiting' : 'open'
+  if (app && apps && !apps.has(app)) return 'waiting'
+  if (!now) return 'idle'
+  return now.conditions.length > 0 ? 'failing' : 'open'
 }
 
 // matches says whether a stream has a text in its name, in that of its app, or in those of what it reads and writes.

@@ -161,7 +161,9 @@ class Artifact(Record):
 
 @dataclass(repr=False)
 class Stream(Record):
-    """`suspension` says since when the stream takes nothing, by whose word and why; None where it takes records."""
+    """`suspension` says since when the stream takes nothing, by whose word and why; None where it takes records. `now`
+    is how it is where it is served: processes, lag_records, waiting_seconds and conditions; None where no process
+    serves it."""
 
     name: str
     kind: str  # data or model
@@ -170,6 +172,7 @@ class Stream(Record):
     dead_letter: str
     app: str | None = None  # that predicts the records of a data stream
     suspension: dict[str, Any] | None = None
+    now: dict[str, Any] | None = None
 
 
 @dataclass(repr=False)

@@ -1,18 +1,19 @@
-package cluster
+package manage
 
 import (
 	"context"
 	"fmt"
 
 	"topsail/cmd/topsail/doctor"
+	"topsail/internal/obs"
 	"topsail/web/artifact"
 )
 
 // nearlyFull is the share of its room from which on the store of bundles is told of.
 const nearlyFull = 0.9
 
-// checkRoom says how full the store of bundles is.
-func checkRoom(bundles *artifact.Store) doctor.Check {
+// CheckRoom says how full the store of bundles is.
+func CheckRoom(bundles *artifact.Store) doctor.Check {
 	return func(ctx context.Context) []doctor.Finding {
 		bytes, n, err := bundles.Used(ctx)
 		if err != nil {
@@ -24,7 +25,7 @@ func checkRoom(bundles *artifact.Store) doctor.Check {
 
 func judgeRoom(bytes, most int64, n int, full error) doctor.Finding {
 	const next = "delete bundles that no version uses (`topsail artifact delete`), raise web.max_bundles_bytes, or keep them elsewhere (web.bundles)"
-	f := doctor.Good("bundle store", "%d bundles, %s of %s", n, mebibytes(bytes), mebibytes(most))
+	f := doctor.Good("bundle store", "%d bundles, %.1f MiB of %.1f MiB", n, mebibytes(bytes), mebibytes(most))
 	switch {
 	case full != nil || bytes >= most:
 		f.State, f.Next = doctor.Fail, next
@@ -38,12 +39,14 @@ func judgeRoom(bytes, most int64, n int, full error) doctor.Finding {
 	return f
 }
 
-// bundleMetrics shows the same.
-func (p *parts) bundleMetrics(bundles *artifact.Store) {
-	p.Metrics.GaugeFunc("topsail_bundles_full", "1 since an upload of a bundle found no room, until one does or one is deleted.", func() float64 {
+// RoomMetrics shows the same.
+func RoomMetrics(metrics *obs.Registry, bundles *artifact.Store) {
+	metrics.GaugeFunc("topsail_bundles_full", "1 since an upload of a bundle found no room, until one does or one is deleted.", func() float64 {
 		if bundles.Full() != nil {
 			return 1
 		}
 		return 0
 	})
 }
+
+func mebibytes(n int64) float64 { return float64(n) / (1 << 20) }

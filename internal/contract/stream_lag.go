@@ -1,0 +1,42 @@
+package contract
+
+import "time"
+
+// lag counts what is not committed, by any member, and fails while the broker cannot be reached.
+func (s *streams) lag() {
+	s.write(10)
+	member, wire := s.join("a")
+	s.awaitLag(member, 10)
+	records := s.poll(member, 4)
+	s.awaitLag(member, 10)
+	if err := member.Commit(s.Context(), s.echo(records)); err != nil {
+		s.Fatal(err)
+	}
+	s.awaitLag(member, 10-int64(len(records)))
+	s.write(5)
+	s.awaitLag(member, 15-int64(len(records)))
+	s.finish(member)
+	s.awaitLag(member, 0)
+	wire.Cut()
+	if _, err := member.Lag(s.Context()); err == nil {
+		s.Error("there is a lag although the broker cannot be reached")
+	}
+}
+
+// awaitLag waits until the lag is so much, and the broker is reached.
+func (s *streams) awaitLag(member StreamConsumer, want int64) {
+	s.Helper()
+	poll, end := time.NewTicker(100*time.Millisecond), time.After(streamPatience)
+	defer poll.Stop()
+	for {
+		records, err := member.Lag(s.Context())
+		if err == nil && records == want {
+			return
+		}
+		select {
+		case <-poll.C:
+		case <-end:
+			s.Fatalf("a lag of %d, not %d, error %v", records, want, err)
+		}
+	}
+}

@@ -1,0 +1,123 @@
+package traffic
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"topsail/internal/obs"
+	"topsail/serving"
+	"topsail/web/api"
+)
+
+const (
+	failoverName = "topsail_gateway_failover"
+
+	lagName       = "topsail_stream_lag_records"
+	waitingName   = "topsail_stream_waiting_seconds"
+	conditionName = "topsail_stream_condition"
+
+	modelLagName       = "topsail_model_stream_lag_records"
+	modelConditionName = "topsail_model_stream_condition"
+)
+
+// conditions are what a gateway, or a process with streams, says that is not as it should be.
+type conditions struct {
+	at       time.Time
+	failover []serving.ModelID // current versions that another one answers for
+	streams  map[string]*api.StreamNow
+}
+
+// readConditions finds them among the metrics of a process.
+func readConditions(at time.Time, families []*obs.Family) *conditions {
+	c := &conditions{at: at, streams: map[string]*api.StreamNow{}}
+	for _, f := range families {
+		for _, s := range f.GetMetric() {
+			v := s.GetGauge().GetValue()
+			switch f.GetName() {
+			case failoverName:
+				if v > 0 {
+					c.failover = append(c.failover, serving.ModelID{Model: label(s, "model"), Version: label(s, "version")})
+				}
+			case lagName, modelLagName:
+				c.stream(s).Lag = wholeNumber(v)
+			case waitingName:
+				c.stream(s).Waiting = number(v)
+			case conditionName, modelConditionName:
+				if now := c.stream(s); v > 0 {
+					now.Conditions = append(now.Conditions, label(s, "condition"))
+				}
+			}
+		}
+	}
+	return c
+}
+
+func (c *conditions) stream(s *obs.Sample) *api.StreamNow {
+	name := label(s, "stream")
+	if c.streams[name] == nil {
+		c.streams[name] = &api.StreamNow{Processes: 1, Conditions: []string{}}
+	}
+	return c.streams[name]
+}
+
+// wholeNumber is nil for what is not known.
+func wholeNumber(v float64) *int64 {
+	if !(v >= 0 && v < math.MaxInt64) {
+		return nil
+	}
+	n := int64(v)
+	return &n
+}
+
+// Streams says how the streams are that processes serve, by their names. The lag is that of a
+// whole consumer group, whichever process says it.
+func (c *Collector) Streams() map[string]*api.StreamNow {
+	all := map[string]*api.StreamNow{}
+	for _, one := range c.conditions() {
+		for name, now := range one.streams {
+			together := all[name]
+			if together == nil {
+				together = &api.StreamNow{}
+				all[name] = together
+			}
+			together.Processes += now.Processes
+			together.Waiting = max(together.Waiting, now.Waiting)
+			together.Conditions = append(together.Conditions, now.Conditions...)
+			if now.Lag != nil && (together.Lag == nil || *now.Lag > *together.Lag) {
+				together.Lag = now.Lag
+			}
+		}
+	}
+	for _, now := range all {
+		slices.Sort(now.Conditions)
+		now.Conditions = append([]string{}, slices.Compact(now.Conditions)...)
+	}
+	return all
+}
+
+// FailedOver are the current versions without a replica that an earlier one answers for.
+func (c *Collector) FailedOver() []serving.ModelID {
+	var all []serving.ModelID
+	for _, one := range c.conditions() {
+		all = append(all, one.failover...)
+	}
+	slices.SortFunc(all, func(a, b serving.ModelID) int { return cmp.Compare(a.String(), b.String()) })
+	return slices.Compact(all)
+}
+
+// conditions are those of the processes that were read lately.
+func (c *Collector) conditions() []*conditions {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var all []*conditions
+	for _, role := range c.watches {
+		for _, w := range role {
+			if w.conditions != nil && time.Since(w.conditions.at) < current {
+				all = append(all, w.conditions)
+			}
+		}
+	}
+	return all
+}
