@@ -12,6 +12,10 @@ var ErrNoCatalog = errors.New("the catalog is not known yet")
 // because the store is away. It is safe to send it again.
 var ErrUnavailable = errors.New("the store is away")
 
+// ErrUnjudged is returned for feedback that can only be judged by what models say, while none
+// answers. It is safe to send it again.
+var ErrUnjudged = errors.New("no model answers, and there is no record: nothing can be judged")
+
 // ErrFenced says that a scheduler with a higher fencing token has written: whoever
 // gets it leads no longer.
 var ErrFenced = errors.New("a newer leader has written")

@@ -168,8 +168,9 @@ func (j *Joiner) rehearse(ctx context.Context, app *serving.App, f *serving.Feed
 			ModelID: m.ModelID, Probability: m.Probability, Output: parse(m.Output),
 		})
 	}
-	if len(one.feedback.Outcomes) > 0 && !slices.ContainsFunc(one.feedback.Outcomes, func(o selection.Outcome) bool { return o.Output != nil }) {
-		return nil, fmt.Errorf("%w: no model of app %q answers, and there is no record: nothing can be judged", serving.ErrUnavailable, app.Name)
+	// A policy that does not learn needs no judgement.
+	if j.predictor.Learning(app.Name) != nil && len(one.feedback.Outcomes) > 0 && !slices.ContainsFunc(one.feedback.Outcomes, func(o selection.Outcome) bool { return o.Output != nil }) {
+		return nil, fmt.Errorf("app %q: %w", app.Name, serving.ErrUnjudged)
 	}
 	return one, nil
 }

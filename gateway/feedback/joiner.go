@@ -46,8 +46,8 @@ func (j *Joiner) Serve(cat *serving.Catalog) { j.metrics.keep(cat.Apps) }
 
 // Feedback takes feedback on one app and says in its order what became of each piece.
 // What it has said is stored. A *serving.QueryError refuses the whole list before
-// anything is learned; serving.ErrUnavailable says that not all could be stored, and
-// then sending it again is harmless for pieces that have an id, or name or find a query.
+// anything is learned. serving.ErrUnjudged says that there is nothing to judge it by, and
+// serving.ErrUnavailable that not all could be stored; then sending it again is harmless for pieces that have an id, or name or find a query.
 func (j *Joiner) Feedback(ctx context.Context, list []serving.Feedback) ([]serving.Learned, error) {
 	if len(list) == 0 {
 		return nil, nil

@@ -183,6 +183,23 @@ func TestFeedbackOfOneIDCountsOnce(t *testing.T) {
 	})
 }
 
+// While no model answers, feedback for an input without a record cannot be judged; a policy
+// that does not learn needs no judgement, as in Clipper.
+func TestFeedbackWithoutAModel(t *testing.T) {
+	silent := func(string, float64) (float64, time.Duration) { return 0, time.Hour }
+	f := serving.Feedback{Input: input(1), User: "ann", Label: says(t, "7")}
+	bubble(t, nil, func(t *rig) {
+		t.behaves(silent)
+		if _, err := t.learn(f); !errors.Is(err, serving.ErrUnjudged) {
+			t.Errorf("a policy that learns: %v", err)
+		}
+	})
+	bubble(t, func(a *serving.App) { a.Policy = serving.PolicySpec{Kind: serving.PolicySingle} }, func(t *rig) {
+		t.behaves(silent)
+		t.must(f)
+	})
+}
+
 // A model that was late is looked for in the cache, or asked again; one that stays
 // silent is not judged, and holds nobody up for longer than the patience.
 func TestWhoWasLate(t *testing.T) {

@@ -55,6 +55,9 @@ func (s *Server) refusalOf(rc *fasthttp.RequestCtx, err error) *refusal {
 	if errors.Is(err, serving.ErrNoCatalog) {
 		return &refusal{fiber.StatusServiceUnavailable, "Unavailable", "this gateway has not learned yet which apps there are: send the query again, or to another gateway"}
 	}
+	if errors.Is(err, serving.ErrUnjudged) {
+		return &refusal{fiber.StatusServiceUnavailable, "Unavailable", "no model of this app answers now, so that the feedback cannot be judged: send it again when one does"}
+	}
 	if errors.Is(err, serving.ErrUnavailable) {
 		return &refusal{fiber.StatusServiceUnavailable, "Unavailable", "the store of what is learned cannot be reached: send it again, nothing is lost by that"}
 	}
