@@ -57,3 +57,17 @@ def client(management):
 
     with topsail.Client(management.url, admin_url=management.url, timeout=5) as client:
         yield client
+
+
+@pytest.fixture(params=["Client", "AsyncClient"])
+def connect(request):
+    """Makes clients of either kind, which are used as one: what they do is the same."""
+    from contextlib import ExitStack
+
+    from awaiting import AwaitingClient
+
+    import topsail
+
+    kind = topsail.Client if request.param == "Client" else AwaitingClient
+    with ExitStack() as made:
+        yield lambda *arguments, **options: made.enter_context(kind(*arguments, **options))

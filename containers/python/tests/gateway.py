@@ -6,6 +6,7 @@ import atexit
 import functools
 import json
 import shutil
+import socket
 import ssl
 import subprocess
 import tempfile
@@ -64,8 +65,9 @@ class Heard(NamedTuple):
 class Gateway:
     """Answers with what was queued by `say`, then with `always`."""
 
-    def __init__(self, tls: bool = False) -> None:
+    def __init__(self, tls: bool = False, listening: bool = True) -> None:
         self.heard: list[Heard] = []
+        self.closed: list[Any] = []  # addresses of clients whose connections are closed
         self.always: Any = (200, ANSWER)
         self._next: deque[Any] = deque()
         self.ending = threading.Event()
@@ -74,13 +76,29 @@ class Gateway:
         class Handler(_Handler):
             owner = gateway
 
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        class Server(ThreadingHTTPServer):
+            request_queue_size = 128
+
+            def process_request_thread(self, request: Any, client_address: Any) -> None:
+                super().process_request_thread(request, client_address)
+                gateway.closed.append(client_address)
+
+            def handle_error(self, *_: Any) -> None:
+                pass
+
+        self.server = Server(("127.0.0.1", 0), Handler, bind_and_activate=False)
+        self.server.server_bind()
         if tls:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(certificate())
             self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
         self.url = f"http{'s' * tls}://127.0.0.1:{self.server.server_port}"
         self._thread = threading.Thread(target=self.server.serve_forever, args=(0.01,))
+        if listening:
+            self.listen()
+
+    def listen(self) -> None:
+        self.server.server_activate()
         self._thread.start()
 
     def say(self, *answers: Any) -> None:
@@ -132,7 +150,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _misbehave(self, how: str) -> None:
         self.close_connection = True
         if how == HANG:
-            self.owner.ending.wait()
+            while not (self.owner.ending.wait(0.005) or self._left()):
+                pass
         elif how == TRICKLE:
             self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
             while not self.owner.ending.wait(0.01):
@@ -140,6 +159,13 @@ class _Handler(BaseHTTPRequestHandler):
                     self.wfile.write(b" ")
                 except OSError:
                     return
+
+    def _left(self) -> bool:
+        """Whether the client has closed the connection."""
+        try:
+            return not self.connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return False
 
     def log_message(self, *_: Any) -> None:
         pass

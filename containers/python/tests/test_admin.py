@@ -20,6 +20,12 @@ BUNDLE = bundle.build(Manifest("python", "m.py", PYTHON, input_type="doubles", i
 
 
 @pytest.fixture
+def client(management, connect):
+    """Either of the clients."""
+    return connect(management.url, admin_url=management.url, timeout=5)
+
+
+@pytest.fixture
 def wine(client):
     """An app with a model of two versions."""
     client.artifacts.upload(BUNDLE)
@@ -223,12 +229,12 @@ def test_lists_come_in_pages(client, management):
     assert [h.path for h in management.heard] == ["/api/v1/audit?who=ann&limit=5"]
 
 
-def test_a_page_that_leads_to_itself():
+def test_a_page_that_leads_to_itself(connect):
     gateway = Gateway()
     gateway.always = 200, {"items": [], "next": "x"}
     try:
         with pytest.raises(topsail.ServerError, match="the same page of /apps again and again"):
-            list(topsail.Client(admin_url=gateway.url).apps.list())
+            list(connect(admin_url=gateway.url).apps.list())
     finally:
         gateway.stop()
 
@@ -344,11 +350,11 @@ def test_repeating_ends_with_the_time(client, management):
 
 
 @pytest.mark.parametrize("how", [CUT, HANG])
-def test_a_service_that_does_not_answer(how):
+def test_a_service_that_does_not_answer(how, connect):
     gateway = Gateway()
     gateway.always = how
     try:
-        client = topsail.Client(admin_url=gateway.url)
+        client = connect(admin_url=gateway.url)
         with pytest.raises((topsail.Timeout, topsail.Unavailable)):
             client.apps.get("wine", timeout=0.2)
         with pytest.raises((topsail.Timeout, topsail.Unavailable)):
@@ -372,11 +378,11 @@ def test_a_service_that_does_not_answer(how):
         (500, {"detail": "a sentence"}, topsail.ServerError),
     ],
 )
-def test_problems_as_errors(status, body, error):
+def test_problems_as_errors(status, body, error, connect):
     gateway = Gateway()
     gateway.always = status, body
     try:
-        client = topsail.Client(admin_url=gateway.url, key="secret")
+        client = connect(admin_url=gateway.url, key="secret")
         for call in (lambda: client.apps.get("wine"), lambda: next(client.events())):
             with pytest.raises(topsail.TopsailError) as e:
                 call()
@@ -389,11 +395,11 @@ def test_problems_as_errors(status, body, error):
 
 
 @pytest.mark.parametrize("body", [b"<html>", [], {}, {"name": 1, "other": 2}, {"items": [{}]}, {"items": 7}, None])
-def test_answers_that_make_no_sense(body):
+def test_answers_that_make_no_sense(body, connect):
     gateway = Gateway()
     gateway.always = 200, body
     try:
-        client = topsail.Client(admin_url=gateway.url)
+        client = connect(admin_url=gateway.url)
         for call in (lambda: client.apps.get("wine"), lambda: list(client.apps.list())):
             with pytest.raises(topsail.ServerError, match="this is no answer of Topsail's management"):
                 call()
@@ -404,25 +410,25 @@ def test_answers_that_make_no_sense(body):
 # Where it is.
 
 
-def test_addresses_and_key_of_the_environment(monkeypatch, management):
+def test_addresses_and_key_of_the_environment(monkeypatch, management, connect):
     monkeypatch.setenv("TOPSAIL_URL", "http://models.example:1")
     monkeypatch.setenv("TOPSAIL_ADMIN_URL", management.url)
     monkeypatch.setenv("TOPSAIL_API_KEY", "of-the-environment")
-    topsail.Client().system.me()
-    topsail.Client(key="given").system.me()
+    connect().system.me()
+    connect(key="given").system.me()
     shown = [h.headers["Authorization"] for h in management.heard]
     assert shown == ["Bearer of-the-environment", "Bearer given"]
-    assert topsail.Client().url == "http://models.example:1"
+    assert connect().url == "http://models.example:1"
     monkeypatch.setenv("TOPSAIL_API_KEY", "")
-    topsail.Client().system.me()
+    connect().system.me()
     assert management.heard[-1].headers["Authorization"] is None
 
 
-def test_an_address_that_is_none():
+def test_an_address_that_is_none(connect):
     with pytest.raises(
         ValueError, match="'models' is no address of a management service: use one like http://127.0.0.1:1338"
     ):
-        topsail.Client(admin_url="models")
+        connect(admin_url="models")
 
 
 # Streams.
@@ -454,11 +460,11 @@ def test_logs_that_are_followed_until_they_are_closed(client, wine):
     assert not thread.is_alive()
 
 
-def test_a_stream_that_says_nothing():
+def test_a_stream_that_says_nothing(connect):
     gateway = Gateway()
     gateway.always = 200, b"a\n", ("Content-Length", "1000")
     try:
-        log = topsail.Client(admin_url=gateway.url).replicas.logs("r", follow=True, idle=0.1)
+        log = connect(admin_url=gateway.url).replicas.logs("r", follow=True, idle=0.1)
         assert next(log) == "a"
         with pytest.raises(topsail.Unavailable, match="the stream from .* broke: timed out"):
             next(log)

@@ -1,10 +1,16 @@
 """The client for event loops: the same calls, side by side."""
 
 import asyncio
+import json
+import resource
+import subprocess
+import sys
+import threading
 import time
 
 import pytest
-from gateway import ANSWER, HANG, LEARNED, Gateway
+from gateway import ANSWER, CLOSE, HANG, LEARNED, Gateway
+from sidecar import environment
 
 import topsail
 
@@ -61,39 +67,209 @@ def test_many_at_once(gateway):
 
 
 def test_time_counts_from_the_call(gateway):
-    """Also while no thread is free."""
+    """Also while no connection is free."""
     gateway.always = HANG
 
     async def use(client):
         slow = asyncio.create_task(client.predict("app", [1], timeout=1))
         while not gateway.heard:
             await asyncio.sleep(0.001)
-        with pytest.raises(topsail.Timeout, match="no thread was free"):
+        with pytest.raises(topsail.Timeout, match="in time; more than 1 calls were under way"):
             await client.predict("app", [2], timeout=0.05)
         assert not slow.done()
-        with pytest.raises(topsail.Timeout, match="did not answer in time"):
+        with pytest.raises(topsail.Timeout, match="did not answer in time$"):
             await slow
 
     run(gateway, use, concurrency=1)
     assert len(gateway.heard) == 1
 
 
-def test_a_cancelled_call_returns_at_once(gateway):
+def test_time_is_for_all_attempts_together(gateway):
+    gateway.say((503, {"error": "Unavailable", "cause": "later"}))
     gateway.always = HANG
 
     async def use(client):
-        task = asyncio.create_task(client.predict("app", [1], timeout=1))
+        began = time.monotonic()
+        with pytest.raises(topsail.Unavailable, match="later"):
+            await client.predict("app", [1], timeout=0.3)
+        assert 0.3 <= time.monotonic() - began < 2
+
+    run(gateway, use)
+    limits = [int(h.headers["X-Timeout-Ms"]) for h in gateway.heard]
+    assert len(limits) == 2
+    assert 270 >= limits[0] > limits[1]
+
+
+def test_a_cancelled_call_frees_its_connection_at_once(gateway):
+    """The server sees it close, and the next call finds the only connection free."""
+    gateway.say(HANG)
+
+    async def use(client):
+        task = asyncio.create_task(client.predict("app", [1], timeout=60))
         while not gateway.heard:
             await asyncio.sleep(0.001)
         task.cancel()
-        start = time.monotonic()
+        began = time.monotonic()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert time.monotonic() - start < 0.8
-        gateway.always = 200, ANSWER
+        while not gateway.closed:
+            await asyncio.sleep(0.001)
+        assert gateway.closed == [gateway.heard[0].client]
         assert (await client.predict("app", [1])).output == 1
+        assert time.monotonic() - began < 5
+
+    run(gateway, use, concurrency=1)
+
+
+class Holding:
+    """A server in the loop of the test, which starts no threads. It holds each request until `enough` are there, and
+    answers events and logs by what goes on."""
+
+    def __init__(self, enough: int = 1) -> None:
+        self.enough, self.here = enough, 0
+        self.all = asyncio.Event()
+        self.left = asyncio.Event()  # a client of a stream has closed its connection
+
+    async def __aenter__(self):
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, backlog=4096)
+        self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+        return self
+
+    async def __aexit__(self, *_):
+        self._server.close()
+
+    async def _serve(self, reader, writer):
+        try:
+            head = await reader.readuntil(b"\r\n\r\n")
+            if b"/events" in head or b"/logs" in head:
+                writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nevent: hello\ndata: {}\n\n")
+                await reader.read()
+                self.left.set()
+                return
+            self.here += 1
+            if self.here >= self.enough:
+                self.all.set()
+            await self.all.wait()
+            body = json.dumps(ANSWER).encode()
+            writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+            await writer.drain()
+        finally:
+            writer.close()
+
+
+@pytest.fixture
+def files():
+    """As many as 2,000 connections take, at both ends."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(8192, before[0]), max(8192, before[1])))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def test_thousands_under_way(files):
+    async def main():
+        async with Holding(2000) as server, topsail.AsyncClient(server.url, timeout=60) as client:
+            threads = threading.active_count()
+            asked = asyncio.gather(*(client.predict("app", [i]) for i in range(2000)))
+            await asyncio.wait_for(server.all.wait(), 60)
+            assert threading.active_count() == threads
+            assert len(await asked) == 2000
+
+    asyncio.run(main())
+
+
+def test_connections_leave_files_for_others(monkeypatch):
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (64, 4096))
+
+    async def main():
+        async with Holding(40) as server, topsail.AsyncClient(server.url, timeout=60) as client:
+            asked = asyncio.gather(*(client.predict("app", [i]) for i in range(40)))
+            while server.here < 32:
+                await asyncio.sleep(0.001)
+            for _ in range(100):
+                await asyncio.sleep(0)
+            assert server.here == 32
+            server.all.set()
+            assert len(await asked) == 40
+
+    asyncio.run(main())
+
+
+def test_streams_without_threads():
+    async def main():
+        async with Holding() as server, topsail.AsyncClient(server.url, admin_url=server.url) as client:
+            threads = threading.active_count()
+            events, logs = client.events(), client.replicas.logs("r", follow=True)
+            assert await anext(events) == ("hello", {})
+            assert [await anext(logs) for _ in range(3)] == ["event: hello", "data: {}", ""]
+            waiting = [asyncio.ensure_future(s.__anext__()) for s in (events, logs)]
+            assert (await client.predict("app", [1])).output == 1
+            assert threading.active_count() == threads
+            waiting[0].cancel()
+            await asyncio.wait_for(server.left.wait(), 5)  # the cancelled one has closed its connection
+            await logs.aclose()
+            for end in await asyncio.gather(*waiting, return_exceptions=True):
+                assert isinstance(end, (asyncio.CancelledError, StopAsyncIteration))
+
+    asyncio.run(main())
+
+
+def test_a_connection_that_was_closed_while_the_loop_was_busy(gateway):
+    """Feedback that may not be sent twice is not lost on it."""
+    gateway.always = 200, LEARNED
+
+    async def use(client):
+        for n in range(1, 10):
+            gateway.say(CLOSE)
+            await client.feedback("app", 0, input=[1])
+            while len(gateway.closed) < n:
+                time.sleep(0.001)  # the loop does not turn
 
     run(gateway, use)
+    assert len(gateway.heard) == 9
+
+
+def test_closing_waits_for_what_is_under_way(gateway):
+    async def main():
+        client = topsail.AsyncClient(gateway.url)
+        asked = asyncio.create_task(client.predict("app", [1]))
+        await asyncio.sleep(0)
+        await client.close()
+        assert (await asked).output == 1
+        with pytest.raises(RuntimeError, match="this client is closed"):
+            await client.predict("app", [1])
+
+    asyncio.run(main())
+
+
+def test_one_loop_after_the_other(gateway):
+    client = topsail.AsyncClient(gateway.url)
+
+    async def use():
+        return (await client.predict("app", [1])).output
+
+    async def used_elsewhere():
+        await use()
+        with pytest.raises(RuntimeError, match="in another event loop, which is not closed"):
+            await asyncio.to_thread(asyncio.run, use())
+        await client.close()
+
+    assert asyncio.run(use()) == 1
+    asyncio.run(used_elsewhere())
+
+
+@pytest.mark.parametrize("missing", ["aiohttp", "yarl"])
+def test_without_the_extra(missing):
+    code = f"import sys, topsail; sys.modules['{missing}'] = None; topsail.AsyncClient"
+    for call, says in (("", ""), ("()", "topsail.AsyncClient needs aiohttp: pip install 'topsail[async]'\n")):
+        done = subprocess.run([sys.executable, "-c", code + call], env=environment(), capture_output=True, text=True)
+        assert done.stderr.endswith(says)
+        assert (done.returncode == 0) == (not says)
+
+
+def test_no_calls_at_all_are_too_few():
+    with pytest.raises(ValueError, match="concurrency is at least 1"):
+        topsail.AsyncClient(concurrency=0)
 
 
 def test_the_plain_client_works_inside_an_event_loop(gateway):

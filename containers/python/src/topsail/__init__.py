@@ -20,8 +20,6 @@ from typing import TYPE_CHECKING
 
 from .metrics import Counter, Gauge, Histogram, counter, gauge, histogram
 from .output import Drop, Error, Output
-from .pipeline import Pipeline
-from .serving import serve
 from .version import __version__
 
 if TYPE_CHECKING:
@@ -59,6 +57,8 @@ if TYPE_CHECKING:
         deploy_torch,
         deploy_xgboost,
     )
+    from .pipeline import Pipeline
+    from .serving import serve
 
 __all__ = [
     "AsyncClient",
@@ -143,6 +143,8 @@ _LATER = {
         "deploy_torch",
         "deploy_xgboost",
     ],
+    "pipeline": ["Pipeline"],
+    "serving": ["serve"],
 }
 _HOME = {name: module for module, names in _LATER.items() for name in names}
 

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import os
 import ssl
 from collections.abc import Iterable
-from typing import Any, TypeVar
-from urllib.parse import urlsplit
+from typing import Any
 
-from . import client_errors, client_requests
+from . import client_requests
 from .admin.connection import Admin
 from .admin.nouns import Nouns
 from .client_answers import Learned, Prediction
-from .client_errors import ServerError
-from .client_http import Answer, Deadline, Http
-from .client_requests import Feedback, Request
-from .client_retry import repeated
+from .client_channel import Channel
+from .client_requests import Feedback
+from .client_target import targets
 from .clipper import ClipperNames
-
-T = TypeVar("T")
 
 
 class Client(Nouns, ClipperNames):
@@ -51,16 +45,9 @@ class Client(Nouns, ClipperNames):
         ca_file: str | None = None,
         verify: bool | ssl.SSLContext = True,
     ) -> None:
-        if url is None:
-            url = os.environ.get("TOPSAIL_URL") or "http://127.0.0.1:1337"
-        if admin_url is None:
-            admin_url = os.environ.get("TOPSAIL_ADMIN_URL") or "http://127.0.0.1:1338"
-        shown = _authorization(_key_of_environment() if key is None else key)
-        self._http = Http(url, _tls(url, verify, ca_file))
-        self._headers = {"Accept": "application/json", "Content-Type": "application/json"} | shown
-        self._timeout = timeout
-        self._admin = Admin(admin_url, _tls(admin_url, verify, ca_file), shown, timeout)
-        Nouns.__init__(self, self._admin)
+        gateway, management = targets(url, admin_url, key, timeout, ca_file, verify)
+        self._gateway, self._admin = Channel(gateway), Admin(management)
+        super().__init__(self._admin)
 
     def predict(
         self,
@@ -83,7 +70,7 @@ class Client(Nouns, ClipperNames):
         """
         options = {"uid": user, "context": context, "version": version, "salt": salt}
         options |= {"explain": explain or None, "no_cache": no_cache or None}
-        return self._send(client_requests.predict(app, input, options), timeout)
+        return self._gateway.send(client_requests.predict(app, input, options), timeout)
 
     def predict_batch(
         self,
@@ -102,7 +89,7 @@ class Client(Nouns, ClipperNames):
         bounds how many it takes in one request."""
         options = {"uid": user, "context": context, "version": version, "salt": salt}
         options |= {"explain": explain or None, "no_cache": no_cache or None}
-        return self._send(client_requests.predict_batch(app, inputs, options), timeout)
+        return self._gateway.send(client_requests.predict_batch(app, inputs, options), timeout)
 
     def feedback(
         self,
@@ -124,27 +111,24 @@ class Client(Nouns, ClipperNames):
         """
         item = {"label": label, "reward": reward, "query_id": query_id, "feedback_id": feedback_id}
         item |= {"input": input, "user": user, "context": context}
-        return self._send(client_requests.feedback(app, item), timeout)
+        return self._gateway.send(client_requests.feedback(app, item), timeout)
 
     def feedback_batch(self, app: str, items: Iterable[Feedback], *, timeout: float | None = None) -> list[Learned]:
         """Many pieces of feedback, dicts with the arguments of `feedback`. One bad piece refuses all."""
-        return self._send(client_requests.feedback_batch(app, items), timeout)
+        return self._gateway.send(client_requests.feedback_batch(app, items), timeout)
 
     def health(self, *, timeout: float | None = None) -> bool:
         """Whether new queries should go to this gateway; False while it stops. It raises if there is none."""
-        answer = self._http.exchange("GET", "/health", None, self._headers, self._deadline(timeout))
-        if answer.status not in (200, 503):
-            raise client_errors.of_answer(answer.status, answer.body)
-        return answer.status == 200
+        return self._gateway.send_once(client_requests.health(), timeout)
 
     @property
     def url(self) -> str:
         """Of the gateway."""
-        return str(self._http).rstrip("/")
+        return str(self._gateway).rstrip("/")
 
     def close(self) -> None:
         """Closes the idle connections. Calls that come later open new ones."""
-        self._http.close()
+        self._gateway.close()
         self._admin.close()
 
     def __enter__(self) -> Client:
@@ -154,58 +138,4 @@ class Client(Nouns, ClipperNames):
         self.close()
 
     def __repr__(self) -> str:
-        return f"topsail.Client({str(self._http)!r})"
-
-    def _deadline(self, timeout: float | None) -> Deadline:
-        return Deadline(self._timeout if timeout is None else timeout)
-
-    def _send(self, request: Request[T], timeout: float | None) -> T:
-        deadline = self._deadline(timeout)
-        return repeated(lambda: self._once(request, deadline), deadline, request.repeatable)
-
-    def _once(self, request: Request[T], deadline: Deadline) -> T:
-        headers = self._headers | {"X-Timeout-Ms": _milliseconds(deadline)}
-        answer = self._http.exchange("POST", request.path, request.body, headers, deadline)
-        if answer.status != 200:
-            raise client_errors.of_answer(answer.status, answer.body, answer.retry_after)
-        return _read(request, answer)
-
-
-def _read(request: Request[T], answer: Answer) -> T:
-    try:
-        return request.read(json.loads(answer.body))
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        beginning = answer.body[:100].decode("utf-8", "replace")
-        raise ServerError(f"this is no answer of a Topsail gateway: {beginning!r}", answer.status) from None
-
-
-def _milliseconds(deadline: Deadline) -> str:
-    """What the gateway may take: less than there is, so that its answer has time to arrive."""
-    left = deadline.left()
-    return str(max(1, int(1000 * (left - min(left / 10, 0.25)))))
-
-
-def _key_of_environment() -> str | None:
-    if file := os.environ.get("TOPSAIL_API_KEY_FILE"):
-        with open(file, encoding="ascii") as f:
-            return f.read().strip()
-    return os.environ.get("TOPSAIL_API_KEY") or None
-
-
-def _authorization(key: str | None) -> dict[str, str]:
-    if key is None:
-        return {}
-    if not key or not all("!" <= c <= "~" for c in key):
-        raise ValueError("a key is not empty, and has no spaces or characters beyond ASCII")
-    return {"Authorization": f"Bearer {key}"}
-
-
-def _tls(url: str, verify: bool | ssl.SSLContext, ca_file: str | None) -> ssl.SSLContext | None:
-    if urlsplit(url).scheme != "https":
-        return None
-    if isinstance(verify, ssl.SSLContext):
-        return verify
-    context = ssl.create_default_context(cafile=ca_file)
-    if not verify:
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    return context
+        return f"topsail.Client({str(self._gateway)!r})"

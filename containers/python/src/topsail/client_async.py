@@ -2,33 +2,45 @@
 
 from __future__ import annotations
 
-import asyncio
 import ssl
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from collections.abc import Iterable
+from typing import Any, cast
 
-from .admin.awaited import AwaitedNouns
-from .client import Client
+from . import client_requests
+from .admin.connection import Admin
+from .admin.nouns import Nouns
 from .client_answers import Learned, Prediction
-from .client_errors import Timeout
-from .client_http import Deadline
 from .client_requests import Feedback
+from .client_target import targets
 
-T = TypeVar("T")
 
-
-class AsyncClient(AwaitedNouns):
-    """A Client whose calls are awaited. The arguments and answers are the same.
+class AsyncClient(Nouns):
+    """A Client whose calls are awaited. The arguments and answers are the same, those of the nouns too; lists and
+    streams are read by `async for`.
 
         async with topsail.AsyncClient("http://127.0.0.1:1337") as client:
             answers = await asyncio.gather(*(client.predict("wine", x) for x in wines))
             apps = [app async for app in client.apps.list()]
 
-    The work is done by threads of its own, at most `concurrency`; calls beyond that wait, within their time. A call
-    that is cancelled returns at once, while its thread goes on until the answer or the call's time is up. A stream, as
-    `events()`, takes a thread while it is waited for.
+    It needs aiohttp, which `pip install 'topsail[async]'` brings. At most `concurrency` calls to the gateway, and as
+    many to the management service, are under way at once, each on a connection, and no more than half of the files
+    that the process may open; calls beyond that wait, within their time. A call that is cancelled closes its
+    connection at once. A client belongs to the event loop in which it is first used, until that is closed.
     """
+
+    # Of Nouns, awaited.
+    apps: Any
+    models: Any
+    versions: Any
+    replicas: Any
+    artifacts: Any
+    streams: Any
+    keys: Any
+    system: Any
+    decisions: Any
+    audit: Any
+    usage: Any
+    events: Any
 
     def __init__(
         self,
@@ -39,12 +51,21 @@ class AsyncClient(AwaitedNouns):
         timeout: float = 10.0,
         ca_file: str | None = None,
         verify: bool | ssl.SSLContext = True,
-        concurrency: int = 32,
+        concurrency: int = 2048,
     ) -> None:
-        self._client = Client(url, admin_url=admin_url, key=key, timeout=timeout, ca_file=ca_file, verify=verify)
-        self._timeout = timeout
-        self._threads = ThreadPoolExecutor(concurrency, thread_name_prefix="topsail-client")
-        super().__init__(self._client, self._run, self._threads)
+        try:
+            from .admin.awaited import AwaitedAdmin
+            from .client_channel_async import AsyncChannel
+        except ModuleNotFoundError as e:
+            if e.name not in ("aiohttp", "yarl"):
+                raise
+            raise ImportError("topsail.AsyncClient needs aiohttp: pip install 'topsail[async]'", name=e.name) from None
+        if concurrency < 1:
+            raise ValueError("concurrency is at least 1")
+        gateway, management = targets(url, admin_url, key, timeout, ca_file, verify)
+        most = min(concurrency, _files() // 2)
+        self._gateway, self._management = AsyncChannel(gateway, most), AwaitedAdmin(management, most)
+        super().__init__(cast(Admin, self._management))
 
     async def predict(
         self,
@@ -61,7 +82,8 @@ class AsyncClient(AwaitedNouns):
     ) -> Prediction:
         """See Client.predict."""
         options = {"user": user, "context": context, "version": version, "salt": salt}
-        return await self._run(timeout, self._client.predict, app, input, explain=explain, no_cache=no_cache, **options)
+        options |= {"explain": explain or None, "no_cache": no_cache or None}
+        return await self._gateway.send(client_requests.predict(app, input, options), timeout)
 
     async def predict_batch(
         self,
@@ -78,9 +100,8 @@ class AsyncClient(AwaitedNouns):
     ) -> list[Prediction]:
         """See Client.predict_batch."""
         options = {"user": user, "context": context, "version": version, "salt": salt}
-        return await self._run(
-            timeout, self._client.predict_batch, app, inputs, explain=explain, no_cache=no_cache, **options
-        )
+        options |= {"explain": explain or None, "no_cache": no_cache or None}
+        return await self._gateway.send(client_requests.predict_batch(app, inputs, options), timeout)
 
     async def feedback(
         self,
@@ -96,24 +117,31 @@ class AsyncClient(AwaitedNouns):
         timeout: float | None = None,
     ) -> Learned:
         """See Client.feedback."""
-        about = {"query_id": query_id, "input": input, "user": user, "context": context, "feedback_id": feedback_id}
-        return await self._run(timeout, self._client.feedback, app, label, reward=reward, **about)
+        item = {"label": label, "reward": reward, "query_id": query_id, "feedback_id": feedback_id}
+        item |= {"input": input, "user": user, "context": context}
+        return await self._gateway.send(client_requests.feedback(app, item), timeout)
 
     async def feedback_batch(
         self, app: str, items: Iterable[Feedback], *, timeout: float | None = None
     ) -> list[Learned]:
         """See Client.feedback_batch."""
-        return await self._run(timeout, self._client.feedback_batch, app, items)
+        return await self._gateway.send(client_requests.feedback_batch(app, items), timeout)
 
     async def health(self, *, timeout: float | None = None) -> bool:
         """See Client.health."""
-        return await self._run(timeout, self._client.health)
+        return await self._gateway.send_once(client_requests.health(), timeout)
+
+    @property
+    def url(self) -> str:
+        """Of the gateway."""
+        return str(self._gateway).rstrip("/")
 
     async def close(self) -> None:
-        """Ends streams, waits for the calls under way, then ends threads and connections."""
-        self._close_streams()
-        await asyncio.to_thread(self._threads.shutdown, cancel_futures=True)
-        self._client.close()
+        """Ends streams, waits for the calls under way, then closes the connections."""
+        try:
+            await self._gateway.close()
+        finally:
+            await self._management.close()
 
     async def __aenter__(self) -> AsyncClient:
         return self
@@ -122,18 +150,14 @@ class AsyncClient(AwaitedNouns):
         await self.close()
 
     def __repr__(self) -> str:
-        return f"topsail.Async{repr(self._client).removeprefix('topsail.')}"
-
-    async def _run(self, timeout: float | None, method: Callable[..., T], *args: Any, **options: Any) -> T:
-        """The time for a thread counts too."""
-        deadline = Deadline(self._timeout if timeout is None else timeout)
-        call = asyncio.get_running_loop().run_in_executor(
-            self._threads, lambda: method(*args, timeout=deadline.left(), **options)
-        )
-        try:
-            return await asyncio.wait_for(call, deadline.left() + _GRACE)
-        except asyncio.TimeoutError:
-            raise Timeout("no thread was free in time: a larger concurrency has more of them") from None
+        return f"topsail.AsyncClient({str(self._gateway)!r})"
 
 
-_GRACE = 0.1  # seconds in which a thread says itself that its time is up, and why
+def _files() -> int:
+    """How many this process may open."""
+    try:
+        import resource
+    except ImportError:  # as on Windows
+        return 16_384
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return 1 << 20 if soft == resource.RLIM_INFINITY else max(soft, 2)

@@ -18,9 +18,9 @@ from urllib.parse import urlsplit
 from .client_errors import ServerError, Timeout, Unavailable
 
 _MOST_IDLE = 64  # connections
-_MOST_BYTES = 256 << 20  # of an answer
+MOST_BYTES = 256 << 20  # of an answer
 _MOST_PROBLEM = 1 << 20  # bytes, of one that stands for a stream
-_MOST_LINE = 64 << 20  # bytes, of a stream
+MOST_LINE = 64 << 20  # bytes, of a stream
 
 
 class Deadline:
@@ -48,16 +48,12 @@ class Answer(NamedTuple):
 class Http:
     """The connections to one server. It may be used from many threads."""
 
-    def __init__(
-        self, url: str, tls: ssl.SSLContext | None, what: str = "a gateway", like: str = "http://127.0.0.1:1337"
-    ) -> None:
-        """It raises ValueError for a URL that is no address of `what`, whose addresses look like `like`."""
+    def __init__(self, url: str, tls: ssl.SSLContext | None, shown: Mapping[str, str]) -> None:
+        """`shown` are headers of every request."""
         parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc:
-            raise ValueError(f"{url!r} is no address of {what}: use one like {like}")
-        self._url, self._base = url, parts.path.rstrip("/")
+        self._url, self._base, self._shown = url, parts.path.rstrip("/"), shown
         self._idle: deque[HTTPConnection] = deque()
-        host, port = parts.hostname, parts.port
+        host, port = str(parts.hostname), parts.port
         if parts.scheme == "https":
             self._new: Any = partial(HTTPSConnection, host, port, context=tls)
         else:
@@ -74,7 +70,7 @@ class Http:
         try:
             connection.response_class = partial(_Response, deadline)  # type: ignore[assignment]
             connection.sock.settimeout(deadline.limit())
-            connection.request(method, self._base + path, body, dict(headers))
+            connection.request(method, self._base + path, body, {**self._shown, **headers})
             response = connection.getresponse()
             header = response.getheader
             answer = Answer(response.status, header("Retry-After"), _body(response), header("ETag"))
@@ -96,7 +92,7 @@ class Http:
         connection = self._dial(deadline)
         try:
             connection.sock.settimeout(deadline.limit())
-            connection.request("GET", self._base + path, None, dict(headers))
+            connection.request("GET", self._base + path, None, {**self._shown, **headers})
             sock = connection.sock  # which the connection may forget when the answer has no known end
             response = connection.getresponse()
             if response.status == 200:
@@ -158,14 +154,14 @@ def _silent(sock: socket.socket) -> bool:
 
 
 def _body(response: HTTPResponse) -> bytes:
-    if response.length is not None and response.length <= _MOST_BYTES:
+    if response.length is not None and response.length <= MOST_BYTES:
         return response.read()
     pieces, size = [], 0
     while piece := response.read(1 << 16):
         pieces.append(piece)
         size += len(piece)
-        if size > _MOST_BYTES:
-            raise ServerError(f"the answer has more than {_MOST_BYTES} bytes", response.status)
+        if size > MOST_BYTES:
+            raise ServerError(f"the answer has more than {MOST_BYTES} bytes", response.status)
     return b"".join(pieces)
 
 
@@ -182,7 +178,7 @@ class Stream:
         self._sock.settimeout(idle)
         while not self._closed:
             try:
-                line = self._response.readline(_MOST_LINE)
+                line = self._response.readline(MOST_LINE)
             except (OSError, HTTPException, ValueError, AttributeError) as e:
                 if self._closed:  # the reading was cut off under it, which shows in many ways
                     return

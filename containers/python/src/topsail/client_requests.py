@@ -1,27 +1,21 @@
-"""Calls to a gateway as values: where to, the body, whether it may be sent twice, and how to read the answer."""
+"""What a gateway is asked, as calls."""
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, Generic, TypedDict, TypeVar
+from functools import lru_cache
+from typing import Any, TypedDict, TypeVar
 from urllib.parse import quote
 
 from .client_answers import Learned, Prediction
+from .client_call import Call
 from .client_errors import BadRequest
+from .client_http import Answer
+from .client_json import encoded
 
 T = TypeVar("T")
 _NAMES = {"user": "uid"}  # of the API, where they are others
-
-
-@dataclass(frozen=True)
-class Request(Generic[T]):
-    path: str
-    body: bytes
-    repeatable: bool  # being heard twice does no harm
-    read: Callable[[Any], T]  # of the answer's JSON
 
 
 class Feedback(TypedDict, total=False):
@@ -36,29 +30,40 @@ class Feedback(TypedDict, total=False):
     feedback_id: str | int
 
 
-def predict(app: str, input: Any, options: Mapping[str, Any]) -> Request[Prediction]:
+def predict(app: str, input: Any, options: Mapping[str, Any]) -> Call[Prediction]:
     body = {"input": _some(input)} | _options(options)
-    return Request(_path(app, "predict"), _encode(body), True, Prediction.read)
+    return _call(app, "predict", body, True, Prediction.read)
 
 
-def predict_batch(app: str, inputs: Iterable[Any], options: Mapping[str, Any]) -> Request[list[Prediction]]:
+def predict_batch(app: str, inputs: Iterable[Any], options: Mapping[str, Any]) -> Call[list[Prediction]]:
     if isinstance(inputs, (str, bytes, bytearray, memoryview)):  # which would be sent letter by letter
         raise BadRequest(f"{type(inputs).__name__} is one input: put it into a list, or use predict")
-    body = {"input_batch": list(map(_some, inputs))} | _options(options)
-    return Request(_path(app, "predict"), _encode(body), True, _predictions)
+    rows = inputs if hasattr(inputs, "ndim") else list(map(_some, inputs))  # an array is sent whole, row after row
+    return _call(app, "predict", {"input_batch": rows} | _options(options), True, _predictions)
 
 
-def feedback(app: str, item: Mapping[str, Any]) -> Request[Learned]:
+def feedback(app: str, item: Mapping[str, Any]) -> Call[Learned]:
     entry = _feedback(item)
-    return Request(_path(app, "update"), _encode(entry), _counts_once(entry), Learned.read)
+    return _call(app, "update", entry, _counts_once(entry), Learned.read)
 
 
-def feedback_batch(app: str, items: Iterable[Feedback]) -> Request[list[Learned]]:
+def feedback_batch(app: str, items: Iterable[Feedback]) -> Call[list[Learned]]:
     entries = list(map(_feedback, items))
-    body = {"feedback_batch": entries}
-    return Request(_path(app, "update"), _encode(body), all(map(_counts_once, entries)), _learned)
+    return _call(app, "update", {"feedback_batch": entries}, all(map(_counts_once, entries)), _learned)
 
 
+def health() -> Call[bool]:
+    return Call("GET", "/health", lambda answer: answer.status == 200, also=503)
+
+
+def _call(app: str, action: str, body: Any, repeatable: bool, read: Callable[[Any], T]) -> Call[T]:
+    def said(answer: Answer) -> T:
+        return read(json.loads(str(answer.body, "utf-8")))
+
+    return Call("POST", _path(app, action), said, encoded(body), repeatable=repeatable)
+
+
+@lru_cache(1024)
 def _path(app: str, action: str) -> str:
     return f"/{quote(app, safe='')}/{action}"
 
@@ -83,22 +88,6 @@ def _some(input: Any) -> Any:
     if input is None:
         raise BadRequest("an input cannot be None")
     return input
-
-
-def _encode(body: Mapping[str, Any]) -> bytes:
-    try:
-        return json.dumps(body, default=_plain, allow_nan=False, separators=(",", ":")).encode()
-    except (ValueError, TypeError, RecursionError) as e:
-        raise BadRequest(f"this cannot be sent: {e}") from None
-
-
-def _plain(value: Any) -> Any:
-    """Bytes as base64; arrays of numpy, array.array, tensors and their scalars as numbers."""
-    if isinstance(value, (bytes, bytearray, memoryview)):
-        return base64.b64encode(value).decode()
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    raise TypeError(f"{type(value).__name__} is no input: use numbers, a list or array of them, str or bytes")
 
 
 def _predictions(answer: Any) -> list[Prediction]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from .backoff import Backoff
-from .client_errors import Timeout, TooManyRequests, Unavailable
+from .client_errors import Timeout, TooManyRequests, TopsailError, Unavailable
 from .client_http import Deadline
 
 T = TypeVar("T")
@@ -16,24 +16,41 @@ UNREACHED = 10.0
 """How long, in seconds, a server that nothing is heard of is tried at the most: it is more likely not to run, or to be
 elsewhere, than to come back."""
 
+_ATTEMPT = 0.01  # seconds without which another would only hide by its own end why the last one failed
 
-def repeated(once: Callable[[], T], deadline: Deadline, repeatable: bool) -> T:
-    """Calls once until it answers, or there is no time, or repeating could do harm."""
-    backoff = Backoff(least=0.01, most=1.0)
-    unreached: float | None = None
-    last: Exception | None = None
+
+class Retries:
+    """Decides after each failed attempt of one call whether there is another."""
+
+    def __init__(self, deadline: Deadline, repeatable: bool) -> None:
+        self._deadline, self._repeatable = deadline, repeatable
+        self._backoff = Backoff(least=0.01, most=1.0)
+        self._unreached: float | None = None
+        self._last: Exception | None = None
+
+    def wait(self, error: TopsailError) -> float:
+        """The seconds until the next attempt. It raises an error where there is none: there is no time, repeating could
+        do harm, or it would not help."""
+        if isinstance(error, Timeout) and self._last is not None and self._repeatable:
+            raise self._last from None  # there was hardly time for another try
+        if not isinstance(error, (Unavailable, TooManyRequests)):
+            raise error
+        self._last = error
+        wait = max(self._backoff.next(), error.retry_after)
+        unreached = error.unheard and isinstance(error, Unavailable)
+        self._unreached = (self._unreached or time.monotonic()) if unreached else None
+        lost = self._unreached is not None and time.monotonic() + wait - self._unreached > UNREACHED
+        if not (self._repeatable or error.unheard) or wait + _ATTEMPT >= self._deadline.left() or lost:
+            raise error
+        return wait
+
+
+def repeated(once: Callable[[bool], T], deadline: Deadline, repeatable: bool) -> T:
+    """Calls once, with whether it was called before, until it answers or is not to be called again."""
+    retries, again = Retries(deadline, repeatable), False
     while True:
         try:
-            return once()
-        except Timeout:
-            if last is None or not repeatable:
-                raise
-            raise last from None  # there was hardly time for another try
-        except (Unavailable, TooManyRequests) as e:
-            last = e
-            wait = max(backoff.next(), e.retry_after)
-            unreached = (unreached or time.monotonic()) if e.unheard and isinstance(e, Unavailable) else None
-            lost = unreached is not None and time.monotonic() + wait - unreached > UNREACHED
-            if not (repeatable or e.unheard) or wait >= deadline.left() or lost:
-                raise
+            return once(again)
+        except TopsailError as e:
+            wait, again = retries.wait(e), True
         time.sleep(wait)

@@ -7,6 +7,7 @@ server that has any app or model is somebody's, and is refused before anything i
 
 import os
 import time
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -167,7 +168,7 @@ def test_stopping_all_leaves_no_replica(clipper, digests):
 
 def test_nobody_is_there():
     manager = TopsailContainerManager(query_addr="127.0.0.1:1", admin_addr="127.0.0.1:1")
-    manager._client._admin._timeout = 0.2
+    manager._client._admin._target = replace(manager._client._admin._target, timeout=0.2)
     with pytest.raises(ClipperException, match="cannot be reached"):
         ClipperConnection(manager).connect()
 

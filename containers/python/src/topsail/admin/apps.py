@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from . import call
-from .listing import Listing, iterates
+from .listing import Listing
 from .noun import Noun, etag, name
 from .record import App, Model, Rehearsal, Said, Usage, read_or_rehearsal
 
@@ -14,10 +14,9 @@ _read = read_or_rehearsal(App)
 
 
 class Apps(Noun):
-    @iterates
     def list(self, *, limit: int | None = None, timeout: float | None = None) -> Listing[App]:
         """All apps by name; `limit` is the size of the pages in which they are asked for."""
-        return Listing(self._admin, "/apps", App, timeout, {"limit": limit})
+        return self._admin.listing("/apps", App, timeout, {"limit": limit})
 
     def get(self, app: str | App, *, timeout: float | None = None) -> App:
         return self._admin.send(call.get(call.place("apps", name(app)), App.read), timeout)
@@ -89,7 +88,7 @@ class Apps(Noun):
     ) -> None:
         """Lets the policy begin anew; what it knew is kept aside for a day."""
         place = call.place("apps", name(app), "learned")
-        self._admin.send(call.change("DELETE", place, call.nothing, uid=user, context=context), timeout)
+        return self._admin.send(call.change("DELETE", place, call.nothing, uid=user, context=context), timeout)
 
     def usage(self, app: str | App, *, timeout: float | None = None) -> Usage:
         """What came of the app's queries since it was registered, at all gateways together."""

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from ..bundle import Bundle
+from ..client_call import Call
 from ..client_errors import ServerError
 from ..client_http import Answer
 from . import call
-from .call import Call
-from .listing import Listing, iterates
+from .listing import Listing
 from .noun import Noun, name
 from .record import Artifact
 
 
 class Artifacts(Noun):
-    @iterates
     def list(self, *, limit: int | None = None, timeout: float | None = None) -> Listing[Artifact]:
         """All bundles by digest."""
-        return Listing(self._admin, "/artifacts", Artifact, timeout, {"limit": limit})
+        return self._admin.listing("/artifacts", Artifact, timeout, {"limit": limit})
 
     def get(self, digest: str | Artifact | Bundle, *, timeout: float | None = None) -> Artifact:
         return self._admin.send(call.get(_place(digest), Artifact.read), timeout)
@@ -39,7 +38,8 @@ class Artifacts(Noun):
 
     def delete(self, digest: str | Artifact, *, timeout: float | None = None) -> None:
         """Deletes a bundle that no version uses; else it raises Conflict."""
-        self._admin.send(call.delete(_place(digest)), timeout)
+        deletion = Call("DELETE", _place(digest), call.nothing, repeatable=True, vanishing=True)
+        return self._admin.send(deletion, timeout)
 
 
 def _place(digest: str | Artifact | Bundle, *rest: str) -> str:

@@ -1,109 +1,93 @@
-"""The nouns of a client for programs with an event loop: the same calls, awaited."""
+"""The way to the management service for programs with an event loop: nouns return what is awaited."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from concurrent.futures import Executor
-from functools import wraps
-from typing import Any
-from weakref import WeakSet
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, Generic, TypeVar
 
-from .noun import Noun
-from .nouns import Nouns
+from ..client_channel_async import AsyncChannel
+from ..client_http_async import AsyncStream
+from .listing import Pages
+from .record import R
 
-_END = object()
+T = TypeVar("T")
 
 
-class AwaitedNouns:
-    """What the client has, with each call to be awaited, and each list and stream to be read by `async for`."""
+class AwaitedAdmin(AsyncChannel):
+    """See Admin."""
 
-    def __init__(self, nouns: Nouns, run: Callable[..., Awaitable[Any]], threads: Executor) -> None:
-        """`run` awaits a method: run(timeout, method, *arguments, **options)."""
-        self._run_noun, self._noun_threads = run, threads
-        self._reading: WeakSet[AwaitedIterator] = WeakSet()
-        self.apps = self._awaited(nouns.apps)
-        self.models = self._awaited(nouns.models)
-        self.versions = self._awaited(nouns.versions)
-        self.replicas = self._awaited(nouns.replicas)
-        self.artifacts = self._awaited(nouns.artifacts)
-        self.streams = self._awaited(nouns.streams)
-        self.keys = self._awaited(nouns.keys)
-        self.system = self._awaited(nouns.system)
-        self.decisions = self.system.decisions
-        self.audit = self.system.audit
-        self.usage = self.system.usage
-        self.events = self.system.events
+    def listing(self, path: str, kind: type[R], timeout: float | None, query: dict[str, Any]) -> AwaitedListing[R]:
+        return AwaitedListing(self, Pages(path, kind, query), timeout)
 
-    def _awaited(self, noun: Noun) -> Awaited:
-        return Awaited(noun, self._run_noun, self._read)
-
-    def _read(self, items: Any) -> AwaitedIterator:
-        reading = AwaitedIterator(items, self._noun_threads)
-        self._reading.add(reading)
-        return reading
-
-    def _close_streams(self) -> None:
-        for reading in list(self._reading):
-            reading.close()
+    def flow(
+        self,
+        path: str,
+        accept: str,
+        reader: Callable[[], Callable[[bytes], T | None]],
+        idle: float | None,
+        timeout: float | None,
+    ) -> AwaitedFlow[T]:
+        return AwaitedFlow(lambda: self.stream(path, accept, timeout), reader(), idle)
 
 
-class Awaited:
-    """A noun; see the methods of the one that it stands for."""
+class AwaitedIterator(AsyncIterator[T]):
+    """A list or a stream. Whoever stops before its end closes it, or uses it with `async with`."""
 
-    def __init__(self, noun: Noun, run: Callable[..., Awaitable[Any]], read: Callable[[Any], AwaitedIterator]) -> None:
-        self._noun, self._run, self._read = noun, run, read
-
-    def __getattr__(self, name: str) -> Any:
-        method = getattr(self._noun, name)
-        if name.startswith("_") or not callable(method):
-            raise AttributeError(f"{self._noun!r} has no {name!r}")
-        return self._iterating(method) if getattr(method, "iterates", False) else self._awaiting(method)
-
-    def __dir__(self) -> list[str]:
-        return [name for name in dir(self._noun) if not name.startswith("_")]
-
-    def __repr__(self) -> str:
-        return repr(self._noun)
-
-    def _awaiting(self, method: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
-        @wraps(method)
-        async def awaiting(*arguments: Any, timeout: float | None = None, **options: Any) -> Any:
-            return await self._run(timeout, method, *arguments, **options)
-
-        return awaiting
-
-    def _iterating(self, method: Callable[..., Any]) -> Callable[..., AwaitedIterator]:
-        @wraps(method)
-        def iterating(*arguments: Any, **options: Any) -> AwaitedIterator:
-            return self._read(method(*arguments, **options))
-
-        return iterating
-
-
-class AwaitedIterator(AsyncIterator[Any]):
-    """A list or a stream, read by threads. Whoever stops before its end closes it, or uses it with `async with`."""
-
-    def __init__(self, items: Any, threads: Executor) -> None:
-        self._items: Iterator[Any] = items
-        self._threads = threads
-        self.close: Callable[[], None] = items.close
-
-    async def __anext__(self) -> Any:
-        try:
-            item = await asyncio.get_running_loop().run_in_executor(self._threads, next, self._items, _END)
-        except asyncio.CancelledError:
-            self.close()  # so that the thread is free again
-            raise
-        if item is _END:
-            raise StopAsyncIteration
-        return item
+    def close(self) -> None:
+        raise NotImplementedError
 
     async def aclose(self) -> None:
         self.close()
 
-    async def __aenter__(self) -> AwaitedIterator:
+    async def __aenter__(self) -> AwaitedIterator[T]:
         return self
 
     async def __aexit__(self, *_: object) -> None:
         self.close()
+
+
+class AwaitedListing(AwaitedIterator[R], Generic[R]):
+    """Everything in a list; it asks for a page when it has none left."""
+
+    def __init__(self, channel: AsyncChannel, pages: Pages[R], timeout: float | None) -> None:
+        self._channel, self._pages, self._timeout = channel, pages, timeout
+
+    async def __anext__(self) -> R:
+        while not self._pages.items:
+            if self._pages.last:
+                raise StopAsyncIteration
+            await self._channel.send(self._pages.next(), self._timeout)
+        return self._pages.items.popleft()
+
+    def close(self) -> None:
+        self._pages.close()
+
+
+class AwaitedFlow(AwaitedIterator[T], Generic[T]):
+    """What comes on a stream, as it comes. It is closed when the task that waits for it is cancelled."""
+
+    def __init__(
+        self, open: Callable[[], Awaitable[AsyncStream]], read: Callable[[bytes], T | None], idle: float | None
+    ) -> None:
+        self._open, self._read, self._idle = open, read, idle
+        self._stream: AsyncStream | None = None
+        self._closed = False
+
+    async def __anext__(self) -> T:
+        if self._closed:
+            raise StopAsyncIteration
+        try:
+            if self._stream is None:
+                self._stream = await self._open()
+            while not self._closed and (line := await self._stream.line(self._idle)) is not None:
+                if (item := self._read(line)) is not None:
+                    return item
+            raise StopAsyncIteration
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        self._closed = True
+        if self._stream is not None:
+            self._stream.close()

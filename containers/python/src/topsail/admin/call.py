@@ -1,30 +1,20 @@
-"""Requests to the management service as values, and how their answers are read."""
+"""Calls to the management service."""
 
 from __future__ import annotations
 
 import json
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Generic, TypeVar
+from dataclasses import replace
+from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
 
+from ..client_call import Call
 from ..client_errors import BadRequest
 from ..client_http import Answer
 from .record import Rehearsal, gone_or_rehearsal
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Call(Generic[T]):
-    method: str
-    path: str  # with its query, below /api/v1
-    read: Callable[[Answer], T]
-    body: bytes | None = None
-    headers: Mapping[str, str] = field(default_factory=dict)
-    repeatable: bool = False  # being heard twice does no harm
-    vanishing: bool = False  # what it deletes may be gone when it is repeated
 
 
 def get(path: str, read: Callable[[Answer], T], **query: Any) -> Call[T]:

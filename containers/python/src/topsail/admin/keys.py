@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..client_call import Call
 from . import call
-from .call import Call
-from .listing import Listing, iterates
+from .listing import Listing
 from .noun import Noun, name
 from .record import Key, Rehearsal, read_or_rehearsal
 
@@ -15,10 +15,9 @@ _read = read_or_rehearsal(Key)
 
 
 class Keys(Noun):
-    @iterates
     def list(self, *, limit: int | None = None, timeout: float | None = None) -> Listing[Key]:
         """All keys by name, without their secrets."""
-        return Listing(self._admin, "/keys", Key, timeout, {"limit": limit})
+        return self._admin.listing("/keys", Key, timeout, {"limit": limit})
 
     def get(self, key: str | Key, *, timeout: float | None = None) -> Key:
         """A key by its id."""

@@ -7,51 +7,55 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from ..client_call import Call
+from ..client_channel import Channel
 from ..client_errors import ServerError
-from ..client_http import Stream
+from ..client_http import Answer, Stream
 from . import call
-from .connection import Admin
 from .record import R
 
 T = TypeVar("T")
-F = TypeVar("F", bound=Callable[..., Any])
 IDLE = 60.0  # seconds without anything on the stream of events, where something comes every 15
 
 
-def iterates(method: F) -> F:
-    """Marks a method that returns an iterator at once, and asks only when that is read."""
-    method.iterates = True  # type: ignore[attr-defined]
-    return method
+class Pages(Generic[R]):
+    """What has come of a list, and the call for what comes next."""
+
+    def __init__(self, path: str, kind: type[R], query: dict[str, Any]) -> None:
+        self.items: deque[R] = deque()
+        self.last = False
+        self._path, self._kind, self._query = path, kind, query
+
+    def next(self) -> Call[None]:
+        return call.get(self._path, self._take, **self._query)
+
+    def close(self) -> None:
+        self.items.clear()
+        self.last = True
+
+    def _take(self, answer: Answer) -> None:
+        page = json.loads(answer.body)
+        items, cursor = [self._kind.of(item) for item in page["items"]], str(page.get("next") or "")
+        if cursor and cursor == self._query.get("cursor"):
+            raise ServerError(f"the management service gives the same page of {self._path} again and again")
+        self._query = self._query | {"cursor": cursor}
+        self.items.extend(items)
+        self.last = not cursor
 
 
 class Listing(Iterator[R], Generic[R]):
     """An iterator over everything in a list; it asks for a page when it has none left. Closing it asks no more."""
 
-    def __init__(self, admin: Admin, path: str, kind: type[R], timeout: float | None, query: dict[str, Any]) -> None:
-        self._admin, self._path, self._kind, self._timeout = admin, path, kind, timeout
-        self._query = query
-        self._items: deque[R] = deque()
-        self._last = False
+    def __init__(self, channel: Channel, pages: Pages[R], timeout: float | None) -> None:
+        self._channel, self._pages, self._timeout = channel, pages, timeout
+        self.close = pages.close
 
     def __next__(self) -> R:
-        while not self._items:
-            if self._last:
+        while not self._pages.items:
+            if self._pages.last:
                 raise StopIteration
-            self._ask()
-        return self._items.popleft()
-
-    def close(self) -> None:
-        self._items.clear()
-        self._last = True
-
-    def _ask(self) -> None:
-        asked = call.get(self._path, lambda answer: _page(answer.body, self._kind), **self._query)
-        items, cursor = self._admin.send(asked, self._timeout)
-        self._items.extend(items)
-        if cursor and cursor == self._query.get("cursor"):
-            raise ServerError(f"{self._admin} gives the same page of {self._path} again and again")
-        self._query = self._query | {"cursor": cursor}
-        self._last = not cursor
+            self._channel.send(self._pages.next(), self._timeout)
+        return self._pages.items.popleft()
 
 
 class Event(NamedTuple):
@@ -62,20 +66,24 @@ class Event(NamedTuple):
 class Flow(Iterator[T], Generic[T]):
     """What comes on a stream, as it comes. Closing it, from any thread, ends the iteration."""
 
-    def __init__(self, open: Callable[[], Stream], read: Callable[[Iterator[bytes]], Iterator[T]], idle: float | None):
+    def __init__(self, open: Callable[[], Stream], read: Callable[[bytes], T | None], idle: float | None) -> None:
+        """`read` gets line after line, and gives what has become whole by it."""
         self._open, self._read, self._idle = open, read, idle
         self._stream: Stream | None = None
-        self._items: Iterator[T] | None = None
+        self._lines: Iterator[bytes] = iter(())
         self._closed = False
 
     def __next__(self) -> T:
         if self._closed:
             raise StopIteration
-        if self._items is None:
-            self._stream = self._open()
-            self._items = self._read(self._stream.lines(self._idle))
         try:
-            return next(self._items)
+            if self._stream is None:
+                self._stream = self._open()
+                self._lines = self._stream.lines(self._idle)
+            for line in self._lines:
+                if (item := self._read(line)) is not None:
+                    return item
+            raise StopIteration
         except BaseException:
             self.close()
             raise
@@ -92,29 +100,29 @@ class Flow(Iterator[T], Generic[T]):
         self.close()
 
 
-def events(lines: Iterator[bytes]) -> Iterator[Event]:
+class EventReader:
     """Server-sent events: fields in lines, an empty line after each event, comments that begin with a colon."""
-    kind, data = "message", []
-    for line in lines:
+
+    def __init__(self) -> None:
+        self._kind, self._data = "message", list[bytes]()
+
+    def __call__(self, line: bytes) -> Event | None:
         name, _, value = line.partition(b":")
         value = value.removeprefix(b" ")
         if name == b"event":
-            kind = value.decode("utf-8", "replace")
+            self._kind = value.decode("utf-8", "replace")
         elif name == b"data":
-            data.append(value)
+            self._data.append(value)
         elif not line:
+            kind, data = self._kind, self._data
+            self._kind, self._data = "message", []
             if data:
-                yield Event(kind, _json(b"\n".join(data)))
-            kind, data = "message", []
+                return Event(kind, _json(b"\n".join(data)))
+        return None
 
 
-def texts(lines: Iterator[bytes]) -> Iterator[str]:
-    return (line.decode("utf-8", "replace") for line in lines)
-
-
-def _page(body: bytes, kind: type[R]) -> tuple[list[R], str]:
-    page = json.loads(body)
-    return [kind.of(item) for item in page["items"]], str(page.get("next") or "")
+def text(line: bytes) -> str:
+    return line.decode("utf-8", "replace")
 
 
 def _json(data: bytes) -> Any:

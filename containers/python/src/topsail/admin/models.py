@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import call
-from .listing import Listing, iterates
+from .listing import Listing
 from .noun import Noun, etag, name
 from .record import Model, Rehearsal, Version, read_or_rehearsal
 
@@ -11,10 +11,9 @@ _read = read_or_rehearsal(Model)
 
 
 class Models(Noun):
-    @iterates
     def list(self, *, limit: int | None = None, timeout: float | None = None) -> Listing[Model]:
         """All models by name."""
-        return Listing(self._admin, "/models", Model, timeout, {"limit": limit})
+        return self._admin.listing("/models", Model, timeout, {"limit": limit})
 
     def get(self, model: str | Model, *, timeout: float | None = None) -> Model:
         return self._admin.send(call.get(call.place("models", name(model)), Model.read), timeout)

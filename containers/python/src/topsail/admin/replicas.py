@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from . import call
-from .listing import Flow, Listing, iterates, texts
+from .listing import Flow, Listing, text
 from .noun import Noun, name
 from .record import Replica
 
 
 class Replicas(Noun):
-    @iterates
     def list(
         self,
         model: str | None = None,
@@ -20,20 +19,19 @@ class Replicas(Noun):
     ) -> Listing[Replica]:
         """Replicas by id; all, or those of a model or a version."""
         query = {"model": model, "version": version, "limit": limit}
-        return Listing(self._admin, "/replicas", Replica, timeout, query)
+        return self._admin.listing("/replicas", Replica, timeout, query)
 
     def get(self, replica: str | Replica, *, timeout: float | None = None) -> Replica:
         """The replica, with what its sidecar has measured."""
         return self._admin.send(call.get(_place(replica), Replica.read), timeout)
 
     def restart(self, replica: str | Replica, *, timeout: float | None = None) -> None:
-        self._admin.send(call.create(_place(replica, "restart"), call.nothing, None), timeout)
+        return self._admin.send(call.create(_place(replica, "restart"), call.nothing, None), timeout)
 
     def drain(self, replica: str | Replica, *, timeout: float | None = None) -> None:
         """Lets it end what it has, and makes way for another replica."""
-        self._admin.send(call.create(_place(replica, "drain"), call.nothing, None), timeout)
+        return self._admin.send(call.create(_place(replica, "drain"), call.nothing, None), timeout)
 
-    @iterates
     def logs(
         self,
         replica: str | Replica,
@@ -50,7 +48,7 @@ class Replicas(Noun):
         query = call.asked({"follow": follow, "lines": lines, "stream": stream})
         place = _place(replica, "logs") + query
         wait = idle if follow else idle or 10.0
-        return Flow(lambda: self._admin.stream(place, "text/plain", timeout), texts, wait)
+        return self._admin.flow(place, "text/plain", lambda: text, wait, timeout)
 
 
 def _place(replica: str | Replica, *rest: str) -> str:

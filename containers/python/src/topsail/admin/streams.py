@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import call
-from .listing import Listing, iterates
+from .listing import Listing
 from .noun import Noun, name
 from .record import Rehearsal, Stream, read_or_rehearsal
 
@@ -11,10 +11,9 @@ _read = read_or_rehearsal(Stream)
 
 
 class Streams(Noun):
-    @iterates
     def list(self, *, limit: int | None = None, timeout: float | None = None) -> Listing[Stream]:
         """All streams by name."""
-        return Listing(self._admin, "/streams", Stream, timeout, {"limit": limit})
+        return self._admin.listing("/streams", Stream, timeout, {"limit": limit})
 
     def get(self, stream: str | Stream, *, timeout: float | None = None) -> Stream:
         return self._admin.send(call.get(_place(stream), Stream.read), timeout)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from . import call
-from .listing import IDLE, Event, Flow, Listing, events, iterates
+from .listing import IDLE, Event, EventReader, Flow, Listing
 from .noun import Noun
 from .record import App, AuditEntry, Decision, Record, Said, Usage, Version
 
 
 class System(Noun):
-    @iterates
     def decisions(
         self,
         model: str | None = None,
@@ -22,9 +21,8 @@ class System(Noun):
     ) -> Listing[Decision]:
         """The last `limit` decisions of the scheduler, the newest first; 100 if not said."""
         query = {"model": model, "version": version, "limit": limit}
-        return Listing(self._admin, "/decisions", Decision, timeout, query)
+        return self._admin.listing("/decisions", Decision, timeout, query)
 
-    @iterates
     def audit(
         self,
         *,
@@ -36,20 +34,18 @@ class System(Noun):
     ) -> Listing[AuditEntry]:
         """Every change, the newest first: of all, or of a kind of objects, one object, or by one key."""
         query = {"kind": kind, "name": name, "who": who, "limit": limit}
-        return Listing(self._admin, "/audit", AuditEntry, timeout, query)
+        return self._admin.listing("/audit", AuditEntry, timeout, query)
 
-    @iterates
     def usage(
         self, model: str | None = None, *, limit: int | None = None, timeout: float | None = None
     ) -> Listing[Usage]:
         """What came of every app, and then of every version, since they were registered; or of a model's versions."""
-        return Listing(self._admin, "/usage", Usage, timeout, {"model": model, "limit": limit})
+        return self._admin.listing("/usage", Usage, timeout, {"model": model, "limit": limit})
 
-    @iterates
     def events(self, *, timeout: float | None = None) -> Flow[Event]:
         """What happens, as it happens: hello first, then catalog and replicas with all that there is, then changes.
         It ends when the service stops, and with Unavailable when the connection breaks: a new call begins anew."""
-        return Flow(lambda: self._admin.stream("/events", "text/event-stream", timeout), events, IDLE)
+        return self._admin.flow("/events", "text/event-stream", EventReader, IDLE, timeout)
 
     def scheduler(self, *, timeout: float | None = None) -> Said:
         return self._admin.send(call.get("/scheduler", Said.read), timeout)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import call
-from .listing import Listing, iterates
+from .listing import Listing
 from .noun import Noun, etag, name
 from .record import Model, Rehearsal, Said, Usage, Version, VersionStages, read_or_rehearsal
 
@@ -15,10 +15,9 @@ _read = read_or_rehearsal(Version)
 class Versions(Noun):
     """A version is named by its model and itself: `get("iris", "2")`."""
 
-    @iterates
     def list(self, model: str | Model, *, limit: int | None = None, timeout: float | None = None) -> Listing[Version]:
         """The versions of a model, by name."""
-        return Listing(self._admin, call.place("models", name(model), "versions"), Version, timeout, {"limit": limit})
+        return self._admin.listing(call.place("models", name(model), "versions"), Version, timeout, {"limit": limit})
 
     def get(self, model: str | Model, version: str | Version, *, timeout: float | None = None) -> Version:
         return self._admin.send(call.get(_place(model, version), Version.read), timeout)

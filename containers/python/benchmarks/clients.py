@@ -1,0 +1,207 @@
+"""Calls per second of the clients and of plain HTTP libraries, and what it takes to send an image.
+
+    PYTHONPATH=src python benchmarks/clients.py TOPSAIL
+
+TOPSAIL is the program (`go build -o bin/topsail ./cmd/topsail`), which is started with an app without models: it
+answers at once, so what is measured is the client, on the same machine. It needs aiohttp, httpx, requests, numpy and
+orjson. All send the same query of four doubles and read the answer. The rounds of all clients take turns, so that
+their ratios count; what is printed is the median of five.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import aiohttp
+import httpx
+import numpy as np
+import requests
+
+import topsail
+from topsail import client_json
+from topsail.table import table
+
+ROUNDS, SECONDS = 5, 0.7
+AT_ONCE = (1, 32, 128)
+INPUT = [5.1, 3.5, 1.4, 0.2]
+CONFIG = """
+data_dir = "{folder}/state"
+[gateway]
+addr = "127.0.0.1:{port}"
+[web]
+addr = "127.0.0.1:{web}"
+[ops]
+addr = "127.0.0.1:{ops}"
+[log]
+level = "error"
+[[app]]
+name = "quick"
+input_type = "doubles"
+default_output = "1"
+latency_slo_micros = 100000
+"""
+
+
+def threads(ask: Callable[[], object], at_once: int) -> float:
+    ends, counts = time.perf_counter() + SECONDS, [0] * at_once
+
+    def work(i: int) -> None:
+        while time.perf_counter() < ends:
+            ask()
+            counts[i] += 1
+
+    workers = [threading.Thread(target=work, args=(i,)) for i in range(at_once)]
+    began = time.perf_counter()
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    return sum(counts) / (time.perf_counter() - began)
+
+
+async def tasks(ask: Callable[[], Awaitable[object]], at_once: int) -> float:
+    ends = time.perf_counter() + SECONDS
+
+    async def work() -> int:
+        count = 0
+        while time.perf_counter() < ends:
+            await ask()
+            count += 1
+        return count
+
+    began = time.perf_counter()
+    counts = await asyncio.gather(*(work() for _ in range(at_once)))
+    return sum(counts) / (time.perf_counter() - began)
+
+
+async def by_async_client(url: str, at_once: int) -> float:
+    async with topsail.AsyncClient(url) as client:
+        return await tasks(lambda: client.predict("quick", INPUT), at_once)
+
+
+async def by_aiohttp(url: str, at_once: int) -> float:
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+
+        async def ask() -> object:
+            async with session.post(f"{url}/quick/predict", json={"input": INPUT}) as answer:
+                return await answer.json()
+
+        return await tasks(ask, at_once)
+
+
+async def by_httpx(url: str, at_once: int) -> float:
+    limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
+    async with httpx.AsyncClient(limits=limits, trust_env=False) as session:
+
+        async def ask() -> object:
+            return (await session.post(f"{url}/quick/predict", json={"input": INPUT})).json()
+
+        return await tasks(ask, at_once)
+
+
+async def by_client(url: str, at_once: int) -> float:
+    with topsail.Client(url) as client:
+        return threads(lambda: client.predict("quick", INPUT), at_once)
+
+
+async def by_requests(url: str, at_once: int) -> float:
+    with requests.Session() as session:
+        session.trust_env = False
+        session.mount("http://", requests.adapters.HTTPAdapter(pool_maxsize=at_once))
+        return threads(lambda: session.post(f"{url}/quick/predict", json={"input": INPUT}).json(), at_once)
+
+
+CLIENTS = {
+    "aiohttp": by_aiohttp,
+    "topsail.AsyncClient": by_async_client,
+    "topsail.Client, threads": by_client,
+    "httpx, tasks": by_httpx,
+    "requests, threads": by_requests,
+}
+
+
+def calls(url: str) -> None:
+    rates: dict[tuple[str, int], list[float]] = {}
+    for _ in range(ROUNDS):
+        for at_once in AT_ONCE:
+            for name, ask in CLIENTS.items():
+                rates.setdefault((name, at_once), []).append(asyncio.run(ask(url, at_once)))
+    medians = {which: statistics.median(found) for which, found in rates.items()}
+    head = ["calls/s (ratio to aiohttp)", *(f"{n} at once" for n in AT_ONCE)]
+
+    def cell(name: str, n: int) -> str:
+        return f"{medians[name, n]:.0f} ({medians[name, n] / medians['aiohttp', n]:.2f})"
+
+    print(table(head, [[name, *(cell(name, n) for n in AT_ONCE)] for name in CLIENTS]))
+
+
+def bodies() -> None:
+    """An image of 224 x 224 x 3 as JSON, with orjson and without."""
+    random = np.random.default_rng(1)
+    image = random.random((224, 224, 3), np.float32).ravel()
+    pixels = random.integers(0, 256, image.size, np.uint8)
+    given = {
+        "float32 as a list": image.tolist(),
+        "float32": image,
+        "float64": image.astype(float),
+        "uint8": pixels,
+        "bytes": pixels.tobytes(),
+    }
+    ways = {"orjson": client_json.orjson, "without": None}
+    rows = []
+    for name, value in given.items():
+        row = [name]
+        for library in ways.values():
+            client_json.orjson = library
+            times = []
+            for _ in range(ROUNDS):
+                began = time.perf_counter()
+                client_json.encoded({"input": value})
+                times.append(time.perf_counter() - began)
+            row.append(f"{statistics.median(times) * 1e3:.1f}")
+        rows.append(row)
+    client_json.orjson = ways["orjson"]
+    print(table(["ms for 150,528 of them", *ways], rows))
+
+
+def main(program: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        port = 21337
+        config = Path(folder, "topsail.toml")
+        config.write_text(CONFIG.format(folder=folder, port=port, web=port + 1, ops=port + 2))
+        server = subprocess.Popen([program, "local", "--config", str(config)], cwd=folder)
+        try:
+            url = f"http://127.0.0.1:{port}"
+            answers(url)
+            calls(url)
+        finally:
+            server.terminate()
+            server.wait(30)
+    bodies()
+
+
+def answers(url: str) -> None:
+    """Waits until it does."""
+    query = urllib.request.Request(
+        f"{url}/quick/predict", b'{"input": [1]}', {"Content-Type": "application/json"}, method="POST"
+    )
+    for _ in range(200):
+        try:
+            with urllib.request.urlopen(query, timeout=1):
+                return
+        except OSError:
+            time.sleep(0.05)
+    raise SystemExit("the gateway does not answer")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
