@@ -3,6 +3,8 @@ package codec
 import (
 	"errors"
 	"fmt"
+	"regexp"
+	"strings"
 
 	"topsail/serving"
 )
@@ -10,66 +12,73 @@ import (
 // ErrorClass is what stands as "error" beside the cause of an Error.
 const ErrorClass = "Json error"
 
-// The schemas are Clipper's, to the letter.
-const (
-	predictSchema = "\n  {\n   \"input\" := [double] | [int] | [string] | [byte] | [float],\n  }\n"
-	updateSchema  = "\n  {\n   \"uid\" := string,\n   \"input\" := [double] | [int] | [string] | [byte] | [float],\n   \"label\" := double\n  }\n"
-)
-
-// Error says why a body was refused, in Clipper's sentences where it has one.
+// Error says why a body was refused.
 type Error struct {
-	Cause  string // for the client
-	detail string // what Cause is made of when the schema is known; may be empty
+	Cause  string // for the client: where in the body, what was expected, and what came
+	at     int    // offset of the value that is wrong, or of where the syntax breaks
+	detail string // what is wrong there
 	syntax bool   // the body is not JSON; else it is JSON with the wrong content
 }
 
 func (e *Error) Error() string { return e.Cause }
 
-// contentError is for a value that is not what its key asks for.
-func contentError(format string, args ...any) error {
-	return &Error{detail: fmt.Sprintf(format, args...)}
+// contentError is for a value that is not what its key asks for, at byte offset at.
+func contentError(at int, format string, args ...any) error {
+	return &Error{at: at, detail: fmt.Sprintf(format, args...)}
 }
 
 // syntaxError is for a body that is not JSON, from byte offset on.
 func syntaxError(offset int, text string) error {
-	return &Error{detail: fmt.Sprintf("JSON parse error: %s (offset %d)\n", text, offset), syntax: true}
+	return &Error{at: offset, detail: text, syntax: true}
 }
 
-func errNotObject() error { return &Error{Cause: "JSON schema invalid"} }
-
-// refused finishes the error in which reading the body ended; schema says how it should
-// have been. A body that is not JSON is told so, even if we met wrong content before
-// the place where its syntax breaks.
-func refused(body []byte, err error, schema string) error {
+// refused finishes the error in which reading the body ended. A body that is not JSON is told
+// so, even if we met wrong content before the place where its syntax breaks. The place is looked
+// for only now, so that good bodies pay nothing for it.
+func refused(body []byte, err error) error {
 	e, _ := errors.AsType[*Error](err) // there is no other
 	if !e.syntax {
 		if syntax, broken := errors.AsType[*Error](checkSyntax(body)); broken {
 			e = syntax
 		}
 	}
-	if e.detail != "" {
-		e.Cause = "Error parsing JSON: " + e.detail + ". Expected JSON schema: " + schema
+	switch {
+	case e.syntax && e.detail == emptyDocument:
+		e.Cause = `the body is empty: send JSON, such as {"input": [1.5, 2]}`
+	case e.syntax:
+		e.Cause = fmt.Sprintf("the body is not JSON: %s%s, at byte %d", strings.ToLower(e.detail[:1]), strings.TrimSuffix(e.detail[1:], "."), e.at)
+		if notFinite.Match(body[e.at:]) {
+			e.Cause += ", as JSON has neither NaN nor Infinity"
+		}
+	default:
+		e.Cause = placeOf(body, e.at) + " " + e.detail
 	}
 	return e
 }
 
-// mismatch is for a key whose whole value has the wrong type.
-func mismatch(key, expected, found string) error {
-	return contentError("Type mismatch! JSON key %s expected type %sbut found type %s", key, expected, found)
+// notFinite is how programs write what is no number, or infinite.
+var notFinite = regexp.MustCompile(`^[-+]?(?i:nan|inf)`)
+
+const emptyDocument = "The document is empty."
+
+// mustBe is for a value of the wrong type, which is at i.
+func (p *parser) mustBe(what string) error {
+	kind := map[string]string{"Object": "an object", "Array": "an array", "String": "a string", "True": "true", "False": "false", "Null": "null"}[p.kind()]
+	if kind == "" {
+		kind = "a number"
+	}
+	return contentError(p.i, "must be %s, and is %s", what, kind)
 }
 
-// wrongElement is for an element of the wrong type; hint may be empty.
-func wrongElement(found, expected, hint string) error {
-	return contentError("Array input of type %s is not of type %s%s", found, expected, hint)
-}
-
-// elementName is Clipper's word for one element of an input of type t.
-func elementName(t serving.InputType) string {
+// inputName says what an input of type t is.
+func inputName(t serving.InputType) string {
 	switch t {
 	case serving.Ints:
-		return "int"
-	case serving.Floats:
-		return "float"
+		return "an array of whole numbers, such as [1, 2]"
+	case serving.Strings:
+		return "a string"
+	case serving.Bytes:
+		return "a string of bytes in base64"
 	}
-	return "double"
+	return "an array of numbers, such as [1.5, 2]"
 }

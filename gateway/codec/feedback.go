@@ -46,13 +46,13 @@ func updateFieldOf(key []byte) updateField {
 func (d *updateDecoder) member(f updateField, depth int, one *serving.Feedback) (err error) {
 	switch f {
 	case updateUID:
-		one.User, err = d.name("uid")
+		one.User, err = d.name()
 	case updateContext:
-		one.Context, err = d.name("context")
+		one.Context, err = d.name()
 	case updateInput:
 		one.Input, err = d.input(d.inputType)
 	case updateID:
-		one.ID, err = d.name("feedback_id")
+		one.ID, err = d.name()
 	case updateQueryID:
 		one.QueryID, err = d.queryID()
 	case updateLabel:
@@ -65,36 +65,37 @@ func (d *updateDecoder) member(f updateField, depth int, one *serving.Feedback) 
 	return err
 }
 
-// complete says what is missing in an object that has the given keys, or too much.
-func complete(seen updateField) error {
+// complete says what is missing in an object at an offset that has the given keys, or too much.
+func complete(at int, seen updateField) error {
 	switch judged := seen & (updateLabel | updateReward); {
 	case seen&(updateInput|updateQueryID) == 0:
-		return contentError("JSON object does not have required keys input or query_id")
+		return contentError(at, `needs the key "query_id" or "input"`)
 	case judged == 0:
-		return contentError("JSON object does not have required keys label or reward")
+		return contentError(at, `needs the key "label" or "reward"`)
 	case judged == updateLabel|updateReward:
-		return contentError("JSON object has both label and reward: give one of them")
+		return contentError(at, "has both label and reward: give one of them")
 	}
 	return nil
 }
 
 // queryID reads the id of an earlier answer.
 func (p *parser) queryID() (int64, error) {
-	if !isDigit(p.peek()) {
-		return 0, errQueryID()
+	c, first := p.peek(), p.i
+	if !isDigit(c) {
+		return 0, errQueryID(first)
 	}
 	n, err := p.number()
 	if err != nil {
 		return 0, err
 	}
 	if n.form != whole || n.mantissa == 0 || n.mantissa >= 1<<53 {
-		return 0, errQueryID()
+		return 0, errQueryID(first)
 	}
 	return int64(n.mantissa), nil
 }
 
-func errQueryID() error {
-	return contentError("JSON key query_id must be a whole number above 0 and below 2^53, as an answer had it")
+func errQueryID(at int) error {
+	return contentError(at, "must be a whole number above 0 and below 2^53, as an answer had it")
 }
 
 // label reads a value of any type but null as an output, in the client's words.
@@ -103,7 +104,7 @@ func (p *parser) label(depth int) (*serving.Output, error) {
 	var err error
 	switch kind {
 	case "Null":
-		return nil, contentError("JSON key label must not be null")
+		return nil, contentError(first, "must not be null")
 	case "Number":
 		_, err = p.float() // refuses what no number can hold
 	default:
@@ -114,21 +115,22 @@ func (p *parser) label(depth int) (*serving.Output, error) {
 	}
 	o, err := serving.NewOutput(serving.Value{DType: serving.JSON, Data: slices.Clone(p.b[first:p.i])})
 	if err != nil {
-		return nil, contentError("JSON key label cannot be used: %v", err)
+		return nil, contentError(first, "cannot be used: %v", err)
 	}
 	return o, nil
 }
 
 func (p *parser) reward() (*float64, error) {
-	if kind := p.kind(); kind != "Number" {
-		return nil, mismatch("reward", "Number", kind)
+	if p.kind() != "Number" {
+		return nil, p.mustBe("a number")
 	}
+	first := p.i
 	x, err := p.float()
 	if err != nil {
 		return nil, err
 	}
 	if x < 0 || x > 1 {
-		return nil, contentError("JSON key reward must be between 0 and 1")
+		return nil, contentError(first, "must be between 0 and 1")
 	}
 	return &x, nil
 }

@@ -86,7 +86,7 @@ func (p *parser) float() (float64, error) {
 	}
 	x, ok := n.as64(p.b[first:p.i])
 	if !ok {
-		return 0, syntaxError(first, "Number too big to be stored in double.")
+		return 0, contentError(first, "is too large for a double")
 	}
 	return x, nil
 }

@@ -16,11 +16,11 @@ func (p *parser) input(t serving.InputType) (serving.Input, error) {
 	switch kind := p.kind(); {
 	case t == serving.Strings || t == serving.Bytes:
 		if kind != "String" {
-			return serving.Input{}, mismatch("input", "String", kind)
+			return serving.Input{}, p.mustBe(inputName(t))
 		}
 		data, err = p.stringInput(t)
 	case kind != "Array":
-		return serving.Input{}, mismatch("input", "Array", kind)
+		return serving.Input{}, p.mustBe(inputName(t))
 	default:
 		data, err = p.vector(t)
 	}
@@ -29,9 +29,10 @@ func (p *parser) input(t serving.InputType) (serving.Input, error) {
 
 // batch reads the inputs at i, the whole value of "input_batch".
 func (p *parser) batch(t serving.InputType, maxBatch int) ([]serving.Input, error) {
-	if kind := p.kind(); kind != "Array" {
-		return nil, mismatch("input_batch", "Array", kind)
+	if p.kind() != "Array" {
+		return nil, p.mustBe("an array of inputs")
 	}
+	first := p.i
 	p.i++
 	inputs := []serving.Input{}
 	if p.take(']') {
@@ -39,9 +40,9 @@ func (p *parser) batch(t serving.InputType, maxBatch int) ([]serving.Input, erro
 	}
 	for {
 		if len(inputs) == maxBatch {
-			return nil, contentError("Array input_batch has more than %d inputs: send them in several requests", maxBatch)
+			return nil, contentError(first, "has more than %d inputs: send them in several requests", maxBatch)
 		}
-		in, err := p.batchElement(t)
+		in, err := p.input(t)
 		if err != nil {
 			return nil, err
 		}
@@ -52,20 +53,9 @@ func (p *parser) batch(t serving.InputType, maxBatch int) ([]serving.Input, erro
 	}
 }
 
-func (p *parser) batchElement(t serving.InputType) (serving.Input, error) {
-	switch kind := p.kind(); {
-	case t == serving.Bytes && kind != "String":
-		return serving.Input{}, contentError("PredictionData of type %s is not of type base64-encoded string", kind)
-	case t == serving.Strings && kind != "String":
-		return serving.Input{}, wrongElement(kind, "string", "")
-	case t != serving.Bytes && t != serving.Strings && kind != "Array":
-		return serving.Input{}, wrongElement(kind, "array", "")
-	}
-	return p.input(t)
-}
-
 // stringInput reads the data of an input that is a JSON string.
 func (p *parser) stringInput(t serving.InputType) ([]byte, error) {
+	first := p.i
 	s, err := p.text()
 	if err != nil {
 		return nil, err
@@ -73,11 +63,11 @@ func (p *parser) stringInput(t serving.InputType) ([]byte, error) {
 	if t == serving.Strings {
 		return s.bytes(), nil
 	}
-	return s.base64()
+	return s.base64(first)
 }
 
-// base64 decodes the text, which may lack its padding.
-func (t text) base64() ([]byte, error) {
+// base64 decodes the text at an offset, which may lack its padding.
+func (t text) base64(at int) ([]byte, error) {
 	encoded := t.raw
 	if t.escaped { // some writers escape every slash
 		encoded = t.unescape()
@@ -90,19 +80,19 @@ func (t text) base64() ([]byte, error) {
 	n, err := encoding.Decode(data, encoded)
 	switch {
 	case err != nil:
-		return nil, contentError("Input is not base64: use the standard alphabet (A-Z a-z 0-9 + /), with or without padding")
+		return nil, contentError(at, "is not base64: use the standard alphabet (A-Z a-z 0-9 + /), with or without padding")
 	case n == 0: // nothing, or nothing but the line breaks that Decode skips
-		return nil, contentError("Input is empty: give at least one byte, base64-encoded")
+		return nil, contentError(at, "is empty: give at least one byte, in base64")
 	}
 	return data[:n], nil
 }
 
 // vector reads the array of numbers at i.
 func (p *parser) vector(t serving.InputType) ([]byte, error) {
-	data := make([]byte, 0, p.countElements()*t.DType().Size())
+	data, first := make([]byte, 0, p.countElements()*t.DType().Size()), p.i
 	p.i++
 	if p.take(']') {
-		return nil, contentError("Input is empty: give at least one number")
+		return nil, contentError(first, "is empty: give at least one number")
 	}
 	for {
 		var err error
@@ -129,7 +119,7 @@ func (p *parser) countElements() int {
 // appendElement reads one number and appends it in little-endian order.
 func (p *parser) appendElement(data []byte, t serving.InputType) ([]byte, error) {
 	if c := p.peek(); c != '-' && !isDigit(c) {
-		return nil, wrongElement(p.kind(), elementName(t), "")
+		return nil, p.mustBe("a number")
 	}
 	first := p.i
 	n, err := p.number()
@@ -140,19 +130,19 @@ func (p *parser) appendElement(data []byte, t serving.InputType) ([]byte, error)
 	case serving.Ints:
 		x, ok := n.int32()
 		if !ok {
-			return nil, wrongElement("Number", "int", ": use whole numbers between -2147483648 and 2147483647, without point or exponent")
+			return nil, contentError(first, "must be a whole number between -2147483648 and 2147483647, without point or exponent")
 		}
 		return binary.LittleEndian.AppendUint32(data, uint32(x)), nil
 	case serving.Floats:
 		x, ok := n.as32(p.b[first:p.i])
 		if !ok {
-			return nil, wrongElement("Number", "float", ": numbers must be between -3.4028235e38 and 3.4028235e38")
+			return nil, contentError(first, "must be between -3.4028235e38 and 3.4028235e38")
 		}
 		return binary.LittleEndian.AppendUint32(data, math.Float32bits(x)), nil
 	}
 	x, ok := n.as64(p.b[first:p.i])
 	if !ok {
-		return nil, syntaxError(first, "Number too big to be stored in double.")
+		return nil, contentError(first, "is too large for a double")
 	}
 	return binary.LittleEndian.AppendUint64(data, math.Float64bits(x)), nil
 }

@@ -48,7 +48,7 @@ func (p *parser) number() (number, error) {
 			n.mantissa = n.mantissa*10 + uint64(b[i]-'0')
 		}
 		if i == point {
-			return n, syntaxError(i, "Miss fraction part in number.")
+			return n, syntaxError(i, "Missing digits after the point of a number.")
 		}
 		n.exponent = point - i
 		digits += i - point
@@ -58,7 +58,7 @@ func (p *parser) number() (number, error) {
 		n.form = decimal
 		exponent, end, ok := readExponent(b, i+1)
 		if !ok {
-			return n, syntaxError(end, "Miss exponent in number.")
+			return n, syntaxError(end, "Missing digits in the exponent of a number.")
 		}
 		tooLong = tooLong || exponent == maxExponent || exponent == -maxExponent
 		n.exponent += exponent

@@ -23,16 +23,17 @@ type Options struct {
 const maxName = 256
 
 func (p *parser) version() (string, error) {
-	if kind := p.kind(); kind != "String" {
-		return "", mismatch("version", "String", kind)
+	if p.kind() != "String" {
+		return "", p.mustBe("a string")
 	}
-	return p.name("version")
+	return p.name()
 }
 
 // name reads a string or a whole number as text.
-func (p *parser) name(key string) (string, error) {
+func (p *parser) name() (string, error) {
 	var name []byte
-	switch c := p.peek(); {
+	c, first := p.peek(), p.i
+	switch {
 	case c == '"':
 		t, err := p.text()
 		if err != nil {
@@ -42,53 +43,53 @@ func (p *parser) name(key string) (string, error) {
 			name = t.unescape()
 		}
 	case c == '-' || isDigit(c):
-		first := p.i
 		if _, err := p.number(); err != nil {
 			return "", err
 		}
 		if name = p.b[first:p.i]; bytes.ContainsAny(name, ".eE") {
-			return "", wrongName(key)
+			return "", wrongName(first)
 		}
 	default:
-		return "", wrongName(key)
+		return "", wrongName(first)
 	}
 	if len(name) > maxName {
-		return "", wrongName(key)
+		return "", wrongName(first)
 	}
 	return string(name), nil
 }
 
-func wrongName(key string) error {
-	return contentError("JSON key %s must be a string or a whole number, of at most %d bytes", key, maxName)
+func wrongName(at int) error {
+	return contentError(at, "must be a string or a whole number, of at most %d bytes", maxName)
 }
 
 // slo reads a time limit. One above what any app may have is as good as none,
 // since it can only shorten.
 func (p *parser) slo() (time.Duration, error) {
-	if c := p.peek(); !isDigit(c) {
-		return 0, errSLO()
+	c, first := p.peek(), p.i
+	if !isDigit(c) {
+		return 0, errSLO(first)
 	}
 	n, err := p.number()
 	if err != nil {
 		return 0, err
 	}
 	if n.form != whole || n.mantissa == 0 {
-		return 0, errSLO()
+		return 0, errSLO(first)
 	}
 	micros := min(n.mantissa, uint64(serving.MaxSLO.Microseconds()))
 	return time.Duration(micros) * time.Microsecond, nil
 }
 
-func errSLO() error {
-	return contentError("JSON key slo_micros must be a whole number of microseconds above 0")
+func errSLO(at int) error {
+	return contentError(at, "must be a whole number of microseconds above 0")
 }
 
-func (p *parser) flag(key string) (bool, error) {
+func (p *parser) flag() (bool, error) {
 	switch p.peek() {
 	case 't':
 		return true, p.literal("true")
 	case 'f':
 		return false, p.literal("false")
 	}
-	return false, contentError("JSON key %s must be true or false", key)
+	return false, p.mustBe("true or false")
 }

@@ -49,14 +49,14 @@ func (p *parser) kind() string {
 // is valid until the parser's body is.
 func (p *parser) key() ([]byte, error) {
 	if p.peek() != '"' {
-		return nil, syntaxError(p.i, "Missing a name for object member.")
+		return nil, syntaxError(p.i, "Missing the name of a member, in double quotes.")
 	}
 	t, err := p.text()
 	if err != nil {
 		return nil, err
 	}
 	if !p.take(':') {
-		return nil, syntaxError(p.i, "Missing a colon after a name of object member.")
+		return nil, syntaxError(p.i, "Missing a colon after the name of a member.")
 	}
 	if t.escaped {
 		return t.unescape(), nil
@@ -89,7 +89,7 @@ func (p *parser) more(end byte, otherwise string) (bool, error) {
 // end checks that nothing but white space is left.
 func (p *parser) end() error {
 	if p.peek(); p.i < len(p.b) {
-		return syntaxError(p.i, "The document root must not be followed by other values.")
+		return syntaxError(p.i, "Nothing may follow the object.")
 	}
 	return nil
 }

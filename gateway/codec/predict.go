@@ -26,7 +26,7 @@ func DecodePredict(body []byte, t serving.InputType, maxBatch int) (PredictReque
 	if err == nil {
 		return d.out, nil
 	}
-	return PredictRequest{}, refused(body, err, predictSchema)
+	return PredictRequest{}, refused(body, err)
 }
 
 // decoder reads one predict request.
@@ -81,7 +81,7 @@ func fieldOf(key []byte) field {
 // body reads the whole body into d.out.
 func (d *decoder) body() error {
 	if d.peek() != '{' {
-		return errNotObject()
+		return d.mustBe(`an object, such as {"input": [1.5, 2]}`)
 	}
 	d.i++
 	if err := d.members(); err != nil {
@@ -96,7 +96,7 @@ func (d *decoder) body() error {
 	case d.seen&fieldBatch != 0:
 		return d.lateBatch()
 	}
-	return contentError("JSON object does not have required keys input or input_batch")
+	return contentError(0, `needs the key "input", or "input_batch" for several inputs`)
 }
 
 func (d *decoder) members() error {
@@ -134,17 +134,17 @@ func (d *decoder) member(f field) (err error) {
 	case fieldVersion:
 		options.Version, err = d.version()
 	case fieldUID:
-		options.User, err = d.name("uid")
+		options.User, err = d.name()
 	case fieldSLO:
 		options.Timeout, err = d.slo()
 	case fieldSalt:
-		options.Salt, err = d.name("salt")
+		options.Salt, err = d.name()
 	case fieldNoCache:
-		options.NoCache, err = d.flag("no_cache")
+		options.NoCache, err = d.flag()
 	case fieldContext:
-		options.Context, err = d.name("context")
+		options.Context, err = d.name()
 	case fieldExplain:
-		options.Explain, err = d.flag("explain")
+		options.Explain, err = d.flag()
 	}
 	return err
 }

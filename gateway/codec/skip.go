@@ -9,7 +9,7 @@ const maxDepth = 128
 func checkSyntax(body []byte) error {
 	p := parser{b: body}
 	if p.peek(); p.i == len(body) {
-		return syntaxError(p.i, "The document is empty.")
+		return syntaxError(p.i, emptyDocument)
 	}
 	if err := p.skip(0); err != nil {
 		return err
@@ -79,7 +79,7 @@ func (p *parser) skipArray(depth int) error {
 
 func (p *parser) checkDepth(depth int) error {
 	if depth > maxDepth {
-		return syntaxError(p.i, "Values are nested deeper than "+strconv.Itoa(maxDepth)+" levels.")
+		return syntaxError(p.i, "It is nested deeper than "+strconv.Itoa(maxDepth)+" levels.")
 	}
 	return nil
 }

@@ -1,11 +1,6 @@
 package codec
 
-import (
-	"errors"
-	"fmt"
-
-	"topsail/serving"
-)
+import "topsail/serving"
 
 // UpdateRequest is the body of an update request. It owns its memory. Of each
 // feedback it has what the body can say: the app and the times are left zero.
@@ -23,13 +18,12 @@ func (r *UpdateRequest) Size() (n int) {
 }
 
 // DecodeUpdate reads the body of a request to an app that takes inputs of type t.
-// A batch has at most maxBatch pieces of feedback. Its error is always an *Error,
-// and says for a batch which of them is wrong.
+// A batch has at most maxBatch pieces of feedback. Its error is always an *Error.
 func DecodeUpdate(body []byte, t serving.InputType, maxBatch int) (UpdateRequest, error) {
 	d := updateDecoder{parser: parser{b: body}, inputType: t, maxBatch: maxBatch}
 	out, err := d.body()
 	if err != nil {
-		return UpdateRequest{}, refused(body, err, updateSchema)
+		return UpdateRequest{}, refused(body, err)
 	}
 	return out, nil
 }
@@ -59,10 +53,10 @@ func (d *updateDecoder) body() (out UpdateRequest, err error) {
 	}
 	if seen&updateBatch == 0 {
 		out.Feedback = []serving.Feedback{one}
-		return out, complete(seen)
+		return out, complete(0, seen)
 	}
 	if seen != updateBatch {
-		return out, contentError("JSON object has feedback_batch beside uid, context, input, query_id, feedback_id, label or reward: put these into the elements of the batch")
+		return out, contentError(0, "has feedback_batch beside uid, context, input, query_id, feedback_id, label or reward: put these into the elements of the batch")
 	}
 	out.Batch = true
 	return out, nil
@@ -73,7 +67,7 @@ func (d *updateDecoder) body() (out UpdateRequest, err error) {
 // counts.
 func (d *updateDecoder) members(depth int, read func(updateField) error) (seen updateField, err error) {
 	if d.peek() != '{' {
-		return 0, contentError("Can only get key-value pair from an object")
+		return 0, d.mustBe("an object")
 	}
 	d.i++
 	if d.take('}') {
@@ -102,9 +96,10 @@ func (d *updateDecoder) members(depth int, read func(updateField) error) (seen u
 
 // batch reads the array of feedback at i.
 func (d *updateDecoder) batch() ([]serving.Feedback, error) {
-	if kind := d.kind(); kind != "Array" {
-		return nil, mismatch("feedback_batch", "Array", kind)
+	if d.kind() != "Array" {
+		return nil, d.mustBe("an array of objects")
 	}
+	first := d.i
 	d.i++
 	list := []serving.Feedback{}
 	if d.take(']') {
@@ -112,11 +107,11 @@ func (d *updateDecoder) batch() ([]serving.Feedback, error) {
 	}
 	for {
 		if len(list) == d.maxBatch {
-			return nil, contentError("Array feedback_batch has more than %d elements: send them in several requests", d.maxBatch)
+			return nil, contentError(first, "has more than %d elements: send them in several requests", d.maxBatch)
 		}
 		f, err := d.batchElement()
 		if err != nil {
-			return nil, inElement(len(list), err)
+			return nil, err
 		}
 		list = append(list, f)
 		if more, err := d.moreElements(); !more {
@@ -127,18 +122,11 @@ func (d *updateDecoder) batch() ([]serving.Feedback, error) {
 
 func (d *updateDecoder) batchElement() (one serving.Feedback, err error) {
 	const depth = 3 // below the body and the array
+	d.peek()
+	first := d.i
 	seen, err := d.members(depth, func(f updateField) error { return d.member(f, depth, &one) })
 	if err != nil {
 		return one, err
 	}
-	return one, complete(seen)
-}
-
-// inElement says of which element of a batch the content is wrong. Where the syntax
-// is, its offset says.
-func inElement(i int, err error) error {
-	if e, ok := errors.AsType[*Error](err); ok && !e.syntax {
-		e.detail = fmt.Sprintf("feedback_batch[%d]: %s", i, e.detail)
-	}
-	return err
+	return one, complete(first, seen)
 }

@@ -100,7 +100,7 @@ func (l *listener) take(nc net.Conn) *conn {
 		return c
 	}
 	l.warn("there are as many connections as there may be, and those that wait for a request are closed: raise max_connections if this is not an attack", "max_connections", l.limit)
-	c.spare = l.cutWaiting() == 0
+	c.spare = len(l.open)-l.cutWaiting() >= l.limit
 	if len(l.open) < l.limit+spare {
 		return c
 	}
@@ -122,7 +122,8 @@ func (l *listener) cutWaiting() int {
 		}
 	}
 	slices.SortFunc(all, func(a, b waiting) int { return cmp.Compare(a.since, b.since) })
-	all = all[:min(len(all), 1+l.limit/spare)] // some at once, since to look for them takes time
+	// Some at once, since to look for them takes time.
+	all = all[:min(len(all), max(1+l.limit/spare, len(l.open)+1-l.limit))]
 	for _, w := range all {
 		if w.c.waits.CompareAndSwap(w.since, 0) { // else a request has come by now
 			w.c.cut()

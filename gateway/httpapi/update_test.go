@@ -16,8 +16,7 @@ import (
 )
 
 const (
-	wantJSON     = "Accept: application/json"
-	updateSchema = "\n  {\n   \"uid\" := string,\n   \"input\" := [double] | [int] | [string] | [byte] | [float],\n   \"label\" := double\n  }\n"
+	wantJSON = "Accept: application/json"
 )
 
 func TestUpdate(t *testing.T) {
@@ -86,22 +85,19 @@ func TestUpdatePassesTheWholeFeedback(t *testing.T) {
 // What the client did wrong is a sentence, as with Clipper, or on request an object.
 func TestBadUpdates(t *testing.T) {
 	s := start(t, Config{MaxBatch: 2, MaxBodyBytes: 1 << 20}, newFake())
-	parsing := func(detail string) string {
-		return "Error parsing JSON: " + detail + ". Expected JSON schema: " + updateSchema
-	}
 	const name = " must be a string or a whole number, of at most 256 bytes"
 	for _, test := range []struct{ class, body, header, cause string }{
-		{"Json error", ``, "X-Other: 1", parsing("JSON parse error: The document is empty. (offset 0)\n")},
-		{"Json error", `[]`, "X-Other: 1", parsing("Can only get key-value pair from an object")},
-		{"Json error", `{"input":[1.0],"label":NaN}`, "X-Other: 1", parsing("JSON parse error: Invalid value. (offset 23)\n")},
-		{"Json error", `{"input":[1.0],"reward":NaN}`, "X-Other: 1", parsing("JSON parse error: Invalid value. (offset 24)\n")},
-		{"Json error", `{"input":["a"],"label":1}`, "X-Other: 1", parsing("Array input of type String is not of type double")},
-		{"Json error", `{"uid":"` + strings.Repeat("u", 10_000) + `","input":[1],"label":1}`, "X-Other: 1", parsing("JSON key uid" + name)},
-		{"Json error", `{"context":"` + strings.Repeat("u", 10_000) + `","input":[1],"label":1}`, "X-Other: 1", parsing("JSON key context" + name)},
+		{"Json error", ``, "X-Other: 1", `the body is empty: send JSON, such as {"input": [1.5, 2]}`},
+		{"Json error", `[]`, "X-Other: 1", "the body must be an object, and is an array"},
+		{"Json error", `{"input":[1.0],"label":NaN}`, "X-Other: 1", "the body is not JSON: invalid value, at byte 23, as JSON has neither NaN nor Infinity"},
+		{"Json error", `{"input":[1.0],"reward":NaN}`, "X-Other: 1", "the body is not JSON: invalid value, at byte 24, as JSON has neither NaN nor Infinity"},
+		{"Json error", `{"input":["a"],"label":1}`, "X-Other: 1", "input[0] must be a number, and is a string"},
+		{"Json error", `{"uid":"` + strings.Repeat("u", 10_000) + `","input":[1],"label":1}`, "X-Other: 1", "uid" + name},
+		{"Json error", `{"context":"` + strings.Repeat("u", 10_000) + `","input":[1],"label":1}`, "X-Other: 1", "context" + name},
 		{"Json error", `{"feedback_batch":[{"query_id":1,"label":1},{"query_id":1,"label":1},{"query_id":1,"label":1}]}`, "X-Other: 1",
-			parsing("Array feedback_batch has more than 2 elements: send them in several requests")},
+			"feedback_batch has more than 2 elements: send them in several requests"},
 		{"Json error", `{"query_id":1,"label":` + strings.Repeat("[", 500_000), "X-Other: 1",
-			parsing("JSON parse error: Values are nested deeper than 128 levels. (offset 149)\n")},
+			"the body is not JSON: it is nested deeper than 128 levels, at byte 149"},
 		{"Bad request", `{"query_id":1,"label":1}`, "X-Timeout-Ms: x", "X-Timeout-Ms must be a whole number of milliseconds above 0"},
 		{"Bad request", `{"query_id":1,"label":1}`, "Content-Encoding: gzip", "the body is not what its Content-Encoding says: it is cut, damaged or followed by other bytes"},
 	} {
@@ -127,7 +123,7 @@ func TestBadUpdates(t *testing.T) {
 func TestBatchesAreWholeOrNothing(t *testing.T) {
 	s := start(t, Config{}, newFake())
 	got := s.do(t, "POST", "/doubles/update", `{"feedback_batch":[{"query_id":1,"reward":1},{"query_id":2,"reward":2}]}`)
-	if got.status != 400 || !strings.Contains(got.body, "feedback_batch[1]: JSON key reward must be between 0 and 1") {
+	if got.status != 400 || !strings.Contains(got.body, "feedback_batch[1].reward must be between 0 and 1") {
 		t.Errorf("%d %s", got.status, got.body)
 	}
 	if n := len(s.core.feedback()); n != 0 {
