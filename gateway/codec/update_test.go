@@ -77,9 +77,6 @@ func TestDecodeUpdateOfNothing(t *testing.T) {
 
 func TestDecodeUpdateErrors(t *testing.T) {
 	const name = " must be a string or a whole number, of at most 256 bytes"
-	const id = "JSON key query_id must be a whole number above 0 and below 2^53, as an answer had it"
-	const reward = "JSON key reward must be between 0 and 1"
-	const beside = "JSON object has feedback_batch beside uid, context, input, query_id, feedback_id, label or reward: put these into the elements of the batch"
 	long := `"` + strings.Repeat("u", 10_000) + `"`
 	for _, test := range []struct{ body, detail string }{
 		// not an object
