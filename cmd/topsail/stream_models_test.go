@@ -176,9 +176,12 @@ func TestModelStream(t *testing.T) {
 
 		// By a word of a person nothing is taken, until another word.
 		person.do("stream", "suspend", "models", "--reason", "an audit")
-		if list := person.do("stream", "list"); !regexp.MustCompile(`(?m)^models +model .*suspended .*: an audit$`).MatchString(list) || !regexp.MustCompile(`(?m)^sums +data +sum .*open$`).MatchString(list) {
-			t.Errorf("the list is\n%s", list)
-		}
+		suspended := regexp.MustCompile(`(?m)^models +model .*suspended .*: an audit$`)
+		open := regexp.MustCompile(`(?m)^sums +data +sum .*open$`) // once its process has been asked how it is
+		in.until("the list of streams", func() bool {
+			list := person.do("stream", "list")
+			return suspended.MatchString(list) && open.MatchString(list)
+		})
 		status := func() (page struct {
 			Models []models.Status `json:"model_streams"`
 		}) {
