@@ -32,7 +32,7 @@ func (l learned) setAside(name string, a aside) error {
 		return err
 	}
 	value := append(binary.BigEndian.AppendUint64(nil, uint64(a.At.UnixNano())), text...)
-	if err := l.aside.Put([]byte(name), value); err != nil {
+	if err := l.aside.put([]byte(name), value); err != nil {
 		return err
 	}
 	return l.remove(a.Key)
@@ -41,8 +41,8 @@ func (l learned) setAside(name string, a aside) error {
 // forgetAsides removes those that have expired, and all but the newest of an app.
 func (l learned) forgetAsides(app string, now time.Time) error {
 	var gone, ofApp [][]byte
-	c := l.aside.Cursor()
-	for k, v := c.First(); k != nil; k, v = c.Next() {
+	c := l.aside.cursor()
+	for k, v := c.first(); k != nil; k, v = c.next() {
 		switch {
 		case len(v) < 8 || expired(time.Unix(0, int64(binary.BigEndian.Uint64(v))), now):
 			gone = append(gone, bytes.Clone(k))
@@ -52,7 +52,7 @@ func (l learned) forgetAsides(app string, now time.Time) error {
 	}
 	gone = append(gone, ofApp[:max(0, len(ofApp)-keptAsides)]...)
 	for _, k := range gone {
-		if err := l.aside.Delete(k); err != nil {
+		if err := l.aside.delete(k); err != nil {
 			return err
 		}
 	}

@@ -7,15 +7,13 @@ import (
 	"strconv"
 	"time"
 
-	"go.etcd.io/bbolt"
-
 	"topsail/internal/stored"
 	"topsail/serving"
 	"topsail/serving/catalog"
 )
 
-// The audit log is a bucket of entries by number, 8 bytes each, without gaps. The
-// checksum does not cover it: it would be read whole for every change.
+// The audit log is a bucket of entries by number, 8 bytes each, without gaps but for those
+// that were damaged.
 const auditBucket = "audit"
 
 // audit is the entries of a change, none where nobody signed it.
@@ -33,7 +31,7 @@ func (s *Store) AddAudit(ctx context.Context, entry serving.AuditEntry) error {
 		return err
 	}
 	defer s.unlock()
-	err := s.db.Update(func(tx *bbolt.Tx) error { return addEntries(tx, []serving.AuditEntry{entry}) })
+	err := s.update(func(t *tx) error { return addEntries(t, []serving.AuditEntry{entry}) })
 	if err != nil {
 		return fmt.Errorf("add to the audit log: %w", err)
 	}
@@ -47,8 +45,8 @@ func (s *Store) AuditLog(ctx context.Context, query serving.AuditQuery) (found [
 	if err != nil {
 		return nil, err
 	}
-	err = s.db.View(func(tx *bbolt.Tx) error {
-		found, err = findEntries(ctx, tx, before, query)
+	err = s.view(func(t *tx) error {
+		found, err = findEntries(ctx, t, before, query)
 		return err
 	})
 	if err != nil {
@@ -57,15 +55,15 @@ func (s *Store) AuditLog(ctx context.Context, query serving.AuditQuery) (found [
 	return found, nil
 }
 
-func addEntries(tx *bbolt.Tx, entries []serving.AuditEntry) error {
+func addEntries(t *tx, entries []serving.AuditEntry) error {
 	if len(entries) == 0 {
 		return nil
 	}
-	b, err := tx.CreateBucketIfNotExists([]byte(auditBucket))
+	b, err := t.make(auditBucket)
 	if err != nil {
 		return err
 	}
-	last, _ := b.Cursor().Last()
+	last, _ := b.cursor().last()
 	number := entryNumber(last)
 	for _, e := range entries {
 		text, err := stored.EncodeEntry(e)
@@ -73,7 +71,7 @@ func addEntries(tx *bbolt.Tx, entries []serving.AuditEntry) error {
 			return err
 		}
 		number++
-		if err := b.Put(entryKey(number), text); err != nil {
+		if err := b.put(entryKey(number), text); err != nil {
 			return err
 		}
 	}
@@ -81,27 +79,27 @@ func addEntries(tx *bbolt.Tx, entries []serving.AuditEntry) error {
 }
 
 // forgetEntries removes those that are too many, given the number of the last.
-func forgetEntries(b *bbolt.Bucket, last uint64) error {
+func forgetEntries(b *bucket, last uint64) error {
 	for {
-		first, _ := b.Cursor().First()
+		first, _ := b.cursor().first()
 		if first == nil || entryNumber(first)+serving.MaxAudit > last {
 			return nil
 		}
-		if err := b.Delete(first); err != nil {
+		if err := b.delete(first); err != nil {
 			return err
 		}
 	}
 }
 
 // findEntries goes back from an entry, or from the newest with 0.
-func findEntries(ctx context.Context, tx *bbolt.Tx, before uint64, query serving.AuditQuery) (found []serving.AuditEntry, err error) {
+func findEntries(ctx context.Context, t *tx, before uint64, query serving.AuditQuery) (found []serving.AuditEntry, err error) {
 	wanted := stored.NewFilter(query)
-	b := tx.Bucket([]byte(auditBucket))
+	b := t.bucket(auditBucket)
 	if b == nil {
 		return nil, context.Cause(ctx)
 	}
-	c := b.Cursor()
-	for k, text := entryBefore(c, before); k != nil && len(found) < query.Limit; k, text = c.Prev() {
+	c := b.cursor()
+	for k, text := entryBefore(c, before); k != nil && len(found) < query.Limit; k, text = c.prev() {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -112,14 +110,14 @@ func findEntries(ctx context.Context, tx *bbolt.Tx, before uint64, query serving
 	return found, context.Cause(ctx)
 }
 
-func entryBefore(c *bbolt.Cursor, before uint64) (k, text []byte) {
+func entryBefore(c *cursor, before uint64) (k, text []byte) {
 	if before == 0 {
-		return c.Last()
+		return c.last()
 	}
-	if k, _ := c.Seek(entryKey(before)); k == nil {
-		return c.Last()
+	if k, _ := c.seek(entryKey(before)); k == nil {
+		return c.last()
 	}
-	return c.Prev()
+	return c.prev()
 }
 
 func entryKey(number uint64) []byte { return binary.BigEndian.AppendUint64(nil, number) }

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"go.etcd.io/bbolt"
-
 	"topsail/serving"
 	"topsail/serving/catalog"
 )
@@ -45,7 +43,7 @@ func TestMergeIsLogged(t *testing.T) {
 func TestFailedWriteIsNotLogged(t *testing.T) {
 	s := open(t, t.TempDir())
 	apply(t, s, signed(catalog.PutApp{App: app("a")}))
-	rewrite(t, s, func(tx *bbolt.Tx) error { return putNumber(tx, revisionNumber, 2) })
+	rewrite(t, s, func(in *tx) error { return in.putNumber(revisionNumber, 2) })
 	if _, err := s.Apply(t.Context(), signed(catalog.PutApp{App: app("b")}), 0); err == nil {
 		t.Fatal("written on top of another revision")
 	}
@@ -56,9 +54,9 @@ func TestFailedWriteIsNotLogged(t *testing.T) {
 func TestOddEntries(t *testing.T) {
 	s := open(t, t.TempDir())
 	apply(t, s, signed(catalog.PutApp{App: app("a")}))
-	err := s.db.Update(func(tx *bbolt.Tx) error {
-		b := tx.Bucket([]byte(auditBucket))
-		return errors.Join(b.Put(entryKey(2), []byte("{")), b.Put(entryKey(3), nil))
+	err := s.update(func(in *tx) error {
+		b := in.bucket(auditBucket)
+		return errors.Join(b.put(entryKey(2), []byte("{")), b.put(entryKey(3), nil))
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +93,7 @@ func BenchmarkApplySigned(b *testing.B) {
 	}
 	for range serving.MaxAudit / 1000 {
 		entries := make([]serving.AuditEntry, 1000)
-		if err := s.db.Update(func(tx *bbolt.Tx) error { return addEntries(tx, entries) }); err != nil {
+		if err := s.update(func(in *tx) error { return addEntries(in, entries) }); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -118,7 +116,7 @@ func BenchmarkAuditLog(b *testing.B) {
 			before := json.RawMessage(`{"name":"a","latency_slo":1000000}`)
 			entries[i] = serving.AuditEntry{Who: "anna", Action: "update", Kind: "app", Name: "a", Before: before}
 		}
-		if err := s.db.Update(func(tx *bbolt.Tx) error { return addEntries(tx, entries) }); err != nil {
+		if err := s.update(func(in *tx) error { return addEntries(in, entries) }); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -135,7 +135,7 @@ func TestDamagedText(t *testing.T) {
 	if err := os.WriteFile(path, data[:len(data)/2], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	refuse(t, dir, path+" is damaged (it is cut short: ", "; move it aside and start again", "configuration file", "API")
+	refuse(t, dir, path+" is damaged (it is cut short: ", " aside and start again", "configuration file", "API")
 }
 
 // TestDamagedKeys changes what keys may do: no such file is opened.
@@ -231,7 +231,7 @@ func FuzzCheckPages(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	if err := errors.Join(db.Update(create), db.Close()); err != nil {
+	if err := errors.Join(begin(f, db).Commit(), db.Close()); err != nil {
 		f.Fatal(err)
 	}
 	data, err := os.ReadFile(path)

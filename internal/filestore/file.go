@@ -17,33 +17,40 @@ import (
 // way out.
 const lockWait = 450 * time.Millisecond
 
+// tornMeta is what the loss of one of bbolt's two meta pages may mean. Each write takes the
+// place of the older one, so the broken one may have been the newer.
+const tornMeta = "one of its two first pages is broken: the last change or feedback that was acknowledged may be undone " +
+	"(a key that was revoked may be valid again); compare with the audit log and what you know"
+
 // openFile opens the file for writing, after a look at its pages.
-func openFile(path string) (*bbolt.DB, error) {
+func openFile(path string) (db *bbolt.DB, torn bool, err error) {
 	info, err := os.Stat(path)
 	switch {
 	case err == nil && info.Size() > 0:
-		if err := checkFile(path); err != nil {
-			return nil, err
+		if torn, err = checkFile(path); err != nil {
+			return nil, false, err
 		}
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return nil, err
+		return nil, false, err
 	}
-	return bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockWait})
+	db, err = bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockWait})
+	return db, torn, err
 }
 
 // checkFile checks the pages under a shared lock. To open the file for reading,
 // bbolt looks at nothing but the two meta pages, which have checksums.
-func checkFile(path string) error {
+func checkFile(path string) (torn bool, err error) {
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: lockWait})
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer db.Close()
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return err
+		return false, err
 	}
-	return checkPages(data, db.Info().PageSize)
+	size := db.Info().PageSize
+	return len(metas(data, size)) < 2, checkPages(data, size)
 }
 
 // explain says what to do about an error of opening or reading the file.
@@ -57,8 +64,7 @@ func explain(path string, err error) error {
 	case system:
 		return fmt.Errorf("open the data directory: %w", err)
 	}
-	return fmt.Errorf("%s is damaged (%w); move it aside and start again: "+
-		"what the configuration file defines comes back, what was made through the API has to be made again", path, err)
+	return fmt.Errorf("%s is damaged (%w); %s", path, err, wayOut(path))
 }
 
 // syncDir makes a file that was created in dir last through a power failure.

@@ -3,25 +3,23 @@ package filestore
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"strconv"
 	"time"
-
-	"go.etcd.io/bbolt"
 
 	"topsail/serving"
 )
 
-// The selection states have a bucket of their own, which the checksum does not cover:
-// to store one does not read the others, and a file without them is as good. Its
-// sequence is the last revision of all states.
+// The selection states have a bucket of their own; a file without it is as good.
 const (
 	learnedBucket = "selection"
 	statesBucket  = "states" // by key: revision and sight, 8 bytes each, and the text
 	seenBucket    = "seen"   // sight, 8 bytes, and key, of each state: the next to go is the first
 	asideBucket   = "aside"  // by app and revision: when, 8 bytes, and an aside in JSON
 
-	statesNumber = "count"
-	bytesNumber  = "bytes"
+	statesNumber        = "count"
+	bytesNumber         = "bytes"
+	stateRevisionNumber = "revision" // the last of all states
 )
 
 // bounds are how much the states may be together.
@@ -36,7 +34,7 @@ const (
 const expiredAtOnce = 100
 
 // learned is the selection states, within a transaction.
-type learned struct{ root, states, seen, aside *bbolt.Bucket }
+type learned struct{ root, states, seen, aside *bucket }
 
 // state is one of them; without a revision, there is none.
 type state struct {
@@ -45,20 +43,20 @@ type state struct {
 	text     []byte // of the transaction
 }
 
-func openLearned(tx *bbolt.Tx) (l learned, there bool) {
-	if l.root = tx.Bucket([]byte(learnedBucket)); l.root == nil {
+func openLearned(t *tx) (l learned, there bool) {
+	if l.root = t.bucket(learnedBucket); l.root == nil {
 		return learned{}, false
 	}
-	l.states, l.seen, l.aside = l.root.Bucket([]byte(statesBucket)), l.root.Bucket([]byte(seenBucket)), l.root.Bucket([]byte(asideBucket))
+	l.states, l.seen, l.aside = l.root.bucket(statesBucket), l.root.bucket(seenBucket), l.root.bucket(asideBucket)
 	return l, l.states != nil && l.seen != nil && l.aside != nil
 }
 
-func makeLearned(tx *bbolt.Tx) (l learned, err error) {
-	if l.root, err = tx.CreateBucketIfNotExists([]byte(learnedBucket)); err != nil {
+func makeLearned(t *tx) (l learned, err error) {
+	if l.root, err = t.make(learnedBucket); err != nil {
 		return learned{}, err
 	}
-	for name, b := range map[string]**bbolt.Bucket{statesBucket: &l.states, seenBucket: &l.seen, asideBucket: &l.aside} {
-		if *b, err = l.root.CreateBucketIfNotExists([]byte(name)); err != nil {
+	for name, b := range map[string]**bucket{statesBucket: &l.states, seenBucket: &l.seen, asideBucket: &l.aside} {
+		if *b, err = l.root.make(name); err != nil {
 			return learned{}, err
 		}
 	}
@@ -67,7 +65,7 @@ func makeLearned(tx *bbolt.Tx) (l learned, err error) {
 
 // live is a state that has not expired, though it may not be cleared away yet.
 func (l learned) live(name string, now time.Time) state {
-	found := decodeState(l.states.Get([]byte(name)))
+	found := decodeState(l.states.get([]byte(name)))
 	if expired(found.seen, now) {
 		return state{}
 	}
@@ -82,27 +80,27 @@ func (l learned) put(name string, s state) error {
 	if err := l.remove(name); err != nil {
 		return err
 	}
-	if err := l.states.Put([]byte(name), value); err != nil {
+	if err := l.states.put([]byte(name), value); err != nil {
 		return err
 	}
-	if err := l.seen.Put(seenKey(s.seen, name), nil); err != nil {
+	if err := l.seen.put(seenKey(s.seen, name), nil); err != nil {
 		return err
 	}
-	return l.charge(l.number(statesNumber)+1, l.number(bytesNumber)+weight(name, value))
+	return l.charge(l.root.number(statesNumber)+1, l.root.number(bytesNumber)+weight(name, value))
 }
 
 // remove removes a state, if there is one.
 func (l learned) remove(name string) error {
-	value := l.states.Get([]byte(name))
+	value := l.states.get([]byte(name))
 	if value == nil {
 		return nil
 	}
-	states, bytes := l.number(statesNumber), l.number(bytesNumber)
+	states, bytes := l.root.number(statesNumber), l.root.number(bytesNumber)
 	states, bytes = states-min(1, states), bytes-min(weight(name, value), bytes)
-	if err := l.seen.Delete(seenKey(decodeState(value).seen, name)); err != nil {
+	if err := l.seen.delete(seenKey(decodeState(value).seen, name)); err != nil {
 		return err
 	}
-	if err := l.states.Delete([]byte(name)); err != nil {
+	if err := l.states.delete([]byte(name)); err != nil {
 		return err
 	}
 	return l.charge(states, bytes)
@@ -112,11 +110,11 @@ func (l learned) remove(name string) error {
 // within bounds, and some of those that have expired.
 func (l learned) makeRoom(most bounds, now time.Time) error {
 	for removed := 0; ; removed++ {
-		first, _ := l.seen.Cursor().First()
+		first, _ := l.seen.cursor().first()
 		if first == nil {
 			return nil
 		}
-		over := l.number(statesNumber) > most.states || l.number(bytesNumber) > most.bytes
+		over := l.root.number(statesNumber) > most.states || l.root.number(bytesNumber) > most.bytes
 		seen, name := splitSeen(first)
 		if !over && (removed >= expiredAtOnce || !expired(seen, now)) {
 			return nil
@@ -124,7 +122,7 @@ func (l learned) makeRoom(most bounds, now time.Time) error {
 		if err := l.remove(name); err != nil {
 			return err
 		}
-		if err := l.seen.Delete(seenKey(seen, name)); err != nil { // where remove found another sight, or nothing
+		if err := l.seen.delete(seenKey(seen, name)); err != nil { // where remove found another sight, or nothing
 			return err
 		}
 	}
@@ -133,8 +131,8 @@ func (l learned) makeRoom(most bounds, now time.Time) error {
 // keysOf is the keys of an app's states, limit at the most.
 func (l learned) keysOf(app string, limit int, now time.Time) (keys []serving.StateKey) {
 	prefix := appPrefix(app)
-	c := l.states.Cursor()
-	for k, v := c.Seek(prefix); bytes.HasPrefix(k, prefix) && len(keys) < limit; k, v = c.Next() {
+	c := l.states.cursor()
+	for k, v := c.seek(prefix); bytes.HasPrefix(k, prefix) && len(keys) < limit; k, v = c.next() {
 		key, err := serving.ParseStateKey(string(k))
 		if err == nil && !expired(decodeState(v).seen, now) {
 			keys = append(keys, key)
@@ -149,13 +147,35 @@ func appPrefix(app string) []byte { return append(strconv.AppendQuote(nil, app),
 // weight is about what a state takes in the file.
 func weight(name string, value []byte) uint64 { return uint64(64 + 2*len(name) + len(value)) }
 
-func (l learned) number(name string) uint64 { return numberIn(l.root, name) }
-
 func (l learned) charge(states, bytes uint64) error {
-	if err := l.root.Put([]byte(statesNumber), binary.BigEndian.AppendUint64(nil, states)); err != nil {
+	return errors.Join(l.root.putNumber(statesNumber, states), l.root.putNumber(bytesNumber, bytes))
+}
+
+// nextRevision is one that no state had.
+func (l learned) nextRevision() (uint64, error) {
+	next := l.root.number(stateRevisionNumber) + 1
+	return next, l.root.putNumber(stateRevisionNumber, next)
+}
+
+// indexStates makes what is kept about the states anew from the states.
+func (t *tx) indexStates() error {
+	l, there := openLearned(t)
+	if !there {
+		return nil
+	}
+	if err := l.seen.clear(); err != nil {
 		return err
 	}
-	return l.root.Put([]byte(bytesNumber), binary.BigEndian.AppendUint64(nil, bytes))
+	states, size, revision := uint64(0), uint64(0), l.root.number(stateRevisionNumber)
+	c := l.states.cursor()
+	for k, v := c.first(); k != nil; k, v = c.next() {
+		s := decodeState(v)
+		if err := l.seen.put(seenKey(s.seen, string(k)), nil); err != nil {
+			return err
+		}
+		states, size, revision = states+1, size+weight(string(k), v), max(revision, s.revision)
+	}
+	return errors.Join(l.charge(states, size), l.root.putNumber(stateRevisionNumber, revision))
 }
 
 func encodeState(s state) []byte {

@@ -1,6 +1,7 @@
 package filestore
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -35,10 +36,11 @@ type pages struct {
 // same, in a goroutine that nobody can recover. So every reference is followed
 // here once, within bounds, by format version 2 of bbolt.
 func checkPages(data []byte, pageSize int) error {
-	meta := newestMeta(data, pageSize)
-	if meta == nil {
+	good := metas(data, pageSize)
+	if len(good) == 0 {
 		return errors.New("both meta pages are broken")
 	}
+	meta := slices.MaxFunc(good, func(a, b []byte) int { return cmp.Compare(number64(a[48:]), number64(b[48:])) })
 	root, freelist, high := number64(meta[16:]), number64(meta[32:]), number64(meta[40:])
 	if high > uint64(len(data)/pageSize) {
 		return fmt.Errorf("it is cut short: %d bytes for %d pages of %d", len(data), high, pageSize)
@@ -53,10 +55,8 @@ func checkPages(data []byte, pageSize int) error {
 	return p.checkFreelist(freelist)
 }
 
-// newestMeta is the meta that bbolt will go by: of the valid ones, the one of the
-// later transaction.
-func newestMeta(data []byte, pageSize int) []byte {
-	var newest []byte
+// metas are the metas that are valid. bbolt goes by that of the later transaction.
+func metas(data []byte, pageSize int) (good [][]byte) {
 	for i := range 2 {
 		at := i*pageSize + pageHeader
 		if len(data) < at+metaLength {
@@ -65,11 +65,11 @@ func newestMeta(data []byte, pageSize int) []byte {
 		meta := data[at : at+metaLength]
 		hash := fnv.New64a()
 		hash.Write(meta[:56])
-		if hash.Sum64() == number64(meta[56:]) && (newest == nil || number64(meta[48:]) > number64(newest[48:])) {
-			newest = meta
+		if hash.Sum64() == number64(meta[56:]) {
+			good = append(good, meta)
 		}
 	}
-	return newest
+	return good
 }
 
 // page returns a page with its overflow pages, and marks them as used.

@@ -4,16 +4,14 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"time"
-
-	"go.etcd.io/bbolt"
 
 	"topsail/internal/stored"
 	"topsail/serving"
 )
 
-// The replies have a bucket of their own, which the checksum does not cover, as the
-// selection states have.
+// The replies have a bucket of their own.
 const (
 	repliesBucket = "replies"
 	textsBucket   = "texts" // by the hash of the name: when it expires, 8 bytes, and the reply in JSON
@@ -30,30 +28,30 @@ const (
 )
 
 // replies is the replies, within a transaction.
-type replies struct{ root, texts, due *bbolt.Bucket }
+type replies struct{ root, texts, due *bucket }
 
-func makeReplies(tx *bbolt.Tx) (r replies, err error) {
-	if r.root, err = tx.CreateBucketIfNotExists([]byte(repliesBucket)); err != nil {
+func makeReplies(t *tx) (r replies, err error) {
+	if r.root, err = t.make(repliesBucket); err != nil {
 		return replies{}, err
 	}
-	if r.texts, err = r.root.CreateBucketIfNotExists([]byte(textsBucket)); err != nil {
+	if r.texts, err = r.root.make(textsBucket); err != nil {
 		return replies{}, err
 	}
-	r.due, err = r.root.CreateBucketIfNotExists([]byte(expiryBucket))
+	r.due, err = r.root.make(expiryBucket)
 	return r, err
 }
 
 // readReplies is the replies to look at; none while the file has none.
-func readReplies(tx *bbolt.Tx) (r replies) {
-	if r.root = tx.Bucket([]byte(repliesBucket)); r.root != nil {
-		r.texts, r.due = r.root.Bucket([]byte(textsBucket)), r.root.Bucket([]byte(expiryBucket))
+func readReplies(t *tx) (r replies) {
+	if r.root = t.bucket(repliesBucket); r.root != nil {
+		r.texts, r.due = r.root.bucket(textsBucket), r.root.bucket(expiryBucket)
 	}
 	return r
 }
 
 // room says whether there is room for a reply beside those that are being made.
 func (r replies) room(claims int) bool {
-	return r.root == nil || numberIn(r.root, repliesNumber)+uint64(claims) < maxReplies && numberIn(r.root, replyBytesNumber) < maxReplyBytes
+	return r.root == nil || r.root.number(repliesNumber)+uint64(claims) < maxReplies && r.root.number(replyBytesNumber) < maxReplyBytes
 }
 
 // nameHash is what a reply is kept by: names may be long.
@@ -68,7 +66,7 @@ func (r replies) live(hash []byte, now time.Time) *serving.Reply {
 	if r.texts == nil {
 		return nil
 	}
-	value := r.texts.Get(hash)
+	value := r.texts.get(hash)
 	if len(value) < 8 || !dueAt(value).After(now) {
 		return nil
 	}
@@ -90,14 +88,14 @@ func (r replies) put(hash []byte, reply serving.Reply, due time.Time) error {
 		return err
 	}
 	value := append(binary.BigEndian.AppendUint64(nil, uint64(due.UnixNano())), text...)
-	count, size := numberIn(r.root, repliesNumber)+1, numberIn(r.root, replyBytesNumber)+uint64(len(value))
+	count, size := r.root.number(repliesNumber)+1, r.root.number(replyBytesNumber)+uint64(len(value))
 	if count > maxReplies || size > maxReplyBytes {
 		return serving.ErrTooManyReplies
 	}
-	if err := r.texts.Put(hash, value); err != nil {
+	if err := r.texts.put(hash, value); err != nil {
 		return err
 	}
-	if err := r.due.Put(dueKey(value, hash), nil); err != nil {
+	if err := r.due.put(dueKey(value, hash), nil); err != nil {
 		return err
 	}
 	return r.charge(count, size)
@@ -105,18 +103,18 @@ func (r replies) put(hash []byte, reply serving.Reply, due time.Time) error {
 
 // remove removes a reply, if there is one.
 func (r replies) remove(hash []byte) error {
-	value := r.texts.Get(hash)
+	value := r.texts.get(hash)
 	if value == nil {
 		return nil
 	}
-	count, size := numberIn(r.root, repliesNumber), numberIn(r.root, replyBytesNumber)
+	count, size := r.root.number(repliesNumber), r.root.number(replyBytesNumber)
 	count, size = count-min(1, count), size-min(uint64(len(value)), size)
 	if len(value) >= 8 {
-		if err := r.due.Delete(dueKey(value, hash)); err != nil {
+		if err := r.due.delete(dueKey(value, hash)); err != nil {
 			return err
 		}
 	}
-	if err := r.texts.Delete(hash); err != nil {
+	if err := r.texts.delete(hash); err != nil {
 		return err
 	}
 	return r.charge(count, size)
@@ -125,7 +123,7 @@ func (r replies) remove(hash []byte) error {
 // clear removes the replies that have expired, expiredAtOnce at the most.
 func (r replies) clear(now time.Time) error {
 	for range expiredAtOnce {
-		first, _ := r.due.Cursor().First()
+		first, _ := r.due.cursor().first()
 		if first == nil || len(first) >= 8 && dueAt(first).After(now) {
 			return nil
 		}
@@ -135,7 +133,7 @@ func (r replies) clear(now time.Time) error {
 				return err
 			}
 		}
-		if err := r.due.Delete(first); err != nil { // where remove found another time, or nothing
+		if err := r.due.delete(first); err != nil { // where remove found another time, or nothing
 			return err
 		}
 	}
@@ -143,10 +141,30 @@ func (r replies) clear(now time.Time) error {
 }
 
 func (r replies) charge(count, size uint64) error {
-	if err := r.root.Put([]byte(repliesNumber), binary.BigEndian.AppendUint64(nil, count)); err != nil {
+	return errors.Join(r.root.putNumber(repliesNumber, count), r.root.putNumber(replyBytesNumber, size))
+}
+
+// indexReplies makes what is kept about the replies anew from the replies.
+func (t *tx) indexReplies() error {
+	r := readReplies(t)
+	if r.texts == nil || r.due == nil {
+		return nil
+	}
+	if err := r.due.clear(); err != nil {
 		return err
 	}
-	return r.root.Put([]byte(replyBytesNumber), binary.BigEndian.AppendUint64(nil, size))
+	count, size := uint64(0), uint64(0)
+	c := r.texts.cursor()
+	for k, v := c.first(); k != nil; k, v = c.next() {
+		if len(v) < 8 {
+			continue
+		}
+		if err := r.due.put(dueKey(v, k), nil); err != nil {
+			return err
+		}
+		count, size = count+1, size+uint64(len(v))
+	}
+	return r.charge(count, size)
 }
 
 // dueAt is when a reply expires, by what begins with that.

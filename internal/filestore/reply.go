@@ -6,8 +6,6 @@ import (
 	"maps"
 	"time"
 
-	"go.etcd.io/bbolt"
-
 	"topsail/serving"
 )
 
@@ -31,8 +29,8 @@ func (s *Store) ClaimReply(ctx context.Context, name, fingerprint string) (taken
 	hash, now := nameHash(name), time.Now()
 	maps.DeleteFunc(s.claims, func(_ string, c claim) bool { return !c.until.After(now) })
 	room := true
-	err = s.db.View(func(tx *bbolt.Tx) error {
-		r := readReplies(tx)
+	err = s.view(func(t *tx) error {
+		r := readReplies(t)
 		taken, room = r.live(hash, now), r.room(len(s.claims))
 		return nil
 	})
@@ -55,8 +53,8 @@ func (s *Store) ClaimReply(ctx context.Context, name, fingerprint string) (taken
 
 // makeRoom makes room for one more reply, or fails.
 func (s *Store) makeRoom(now time.Time) error {
-	return s.db.Update(func(tx *bbolt.Tx) error {
-		r, err := makeReplies(tx)
+	return s.update(func(t *tx) error {
+		r, err := makeReplies(t)
 		if err != nil {
 			return err
 		}
@@ -78,8 +76,8 @@ func (s *Store) KeepReply(ctx context.Context, name string, reply serving.Reply)
 		return nil, fmt.Errorf("keep a reply: %w", err)
 	}
 	defer s.unlock()
-	err = s.db.Update(func(tx *bbolt.Tx) (err error) {
-		taken, err = keepReply(tx, name, reply)
+	err = s.update(func(t *tx) (err error) {
+		taken, err = keepReply(t, name, reply)
 		return err
 	})
 	if err != nil {
@@ -100,11 +98,11 @@ func (s *Store) DropReply(ctx context.Context, name string) error {
 }
 
 // addReply keeps the reply of a change, if there is one.
-func addReply(tx *bbolt.Tx, reply *serving.NamedReply) error {
+func addReply(t *tx, reply *serving.NamedReply) error {
 	if reply == nil {
 		return nil
 	}
-	taken, err := keepReply(tx, reply.Name, reply.Reply)
+	taken, err := keepReply(t, reply.Name, reply.Reply)
 	if taken != nil {
 		return serving.ErrReplied
 	}
@@ -112,9 +110,9 @@ func addReply(tx *bbolt.Tx, reply *serving.NamedReply) error {
 }
 
 // keepReply keeps a reply, unless there is one; then it returns that.
-func keepReply(tx *bbolt.Tx, name string, reply serving.Reply) (taken *serving.Reply, err error) {
+func keepReply(t *tx, name string, reply serving.Reply) (taken *serving.Reply, err error) {
 	now := time.Now()
-	r, err := makeReplies(tx)
+	r, err := makeReplies(t)
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 package filestore
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -38,8 +37,8 @@ func keep(t testing.TB, s *Store, name string, reply serving.Reply) {
 // inReplies looks at the replies in the file, or changes them.
 func inReplies(t testing.TB, s *Store, do func(r replies) error) {
 	t.Helper()
-	err := s.db.Update(func(tx *bbolt.Tx) error {
-		r, err := makeReplies(tx)
+	err := s.update(func(in *tx) error {
+		r, err := makeReplies(in)
 		if err != nil {
 			return err
 		}
@@ -99,18 +98,21 @@ func TestRepliesExpire(t *testing.T) {
 // wantReplies checks that the replies, their times and the numbers fit.
 func wantReplies(t interface{ Errorf(string, ...any) }, r replies, count int) {
 	texts, due, size := 0, 0, 0
-	_ = r.texts.ForEach(func(hash, value []byte) error {
+	c := r.texts.cursor()
+	for hash, value := c.first(); hash != nil; hash, value = c.next() {
 		texts++
 		size += len(value)
-		if found, _ := r.due.Cursor().Seek(dueKey(value, hash)); !bytes.Equal(found, dueKey(value, hash)) {
+		if r.due.get(dueKey(value, hash)) == nil {
 			t.Errorf("%x has no time", hash)
 		}
-		return nil
-	})
-	_ = r.due.ForEach(func(_, _ []byte) error { due++; return nil })
-	if texts != count || due != count || numberIn(r.root, repliesNumber) != uint64(count) || numberIn(r.root, replyBytesNumber) != uint64(size) {
+	}
+	c = r.due.cursor()
+	for k, _ := c.first(); k != nil; k, _ = c.next() {
+		due++
+	}
+	if texts != count || due != count || r.root.number(repliesNumber) != uint64(count) || r.root.number(replyBytesNumber) != uint64(size) {
 		t.Errorf("%d replies, %d times, and numbers %d and %d, want %d and %d",
-			texts, due, numberIn(r.root, repliesNumber), numberIn(r.root, replyBytesNumber), count, size)
+			texts, due, r.root.number(repliesNumber), r.root.number(replyBytesNumber), count, size)
 	}
 }
 
@@ -159,12 +161,9 @@ func TestRoomForReplies(t *testing.T) {
 	}
 	defer db.Close()
 	rapid.Check(t, func(t *rapid.T) {
-		tx, err := db.Begin(true)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer tx.Rollback()
-		r, err := makeReplies(tx)
+		in := begin(t, db)
+		defer in.Rollback()
+		r, err := makeReplies(in)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"go.etcd.io/bbolt"
-
 	"topsail/serving"
 )
 
@@ -23,8 +21,8 @@ func (s *Store) LoadState(ctx context.Context, key serving.StateKey) (text []byt
 	}
 	now := time.Now()
 	var found state
-	err = s.db.View(func(tx *bbolt.Tx) error {
-		if l, there := openLearned(tx); there {
+	err = s.view(func(t *tx) error {
+		if l, there := openLearned(t); there {
 			found = l.live(key.String(), now)
 			found.text = slices.Clone(found.text)
 		}
@@ -64,7 +62,7 @@ func (s *Store) SwapState(ctx context.Context, key serving.StateKey, revision ui
 		if l.live(key.String(), now).revision != revision {
 			return serving.ErrStateConflict
 		}
-		if next, err = l.root.NextSequence(); err != nil {
+		if next, err = l.nextRevision(); err != nil {
 			return err
 		}
 		if err := l.put(key.String(), state{next, now, text}); err != nil {
@@ -108,8 +106,8 @@ func (s *Store) StatesOf(ctx context.Context, app string, limit int) (keys []ser
 		return nil, fmt.Errorf("list the states of %q: %w", app, context.Cause(ctx))
 	}
 	now := time.Now()
-	err = s.db.View(func(tx *bbolt.Tx) error {
-		if l, there := openLearned(tx); there {
+	err = s.view(func(t *tx) error {
+		if l, there := openLearned(t); there {
 			keys = l.keysOf(app, limit, now)
 		}
 		return nil
@@ -127,8 +125,8 @@ func (s *Store) learn(ctx context.Context, change func(learned) error) error {
 		return err
 	}
 	defer s.unlock()
-	return s.db.Update(func(tx *bbolt.Tx) error {
-		l, err := makeLearned(tx)
+	return s.update(func(t *tx) error {
+		l, err := makeLearned(t)
 		if err != nil {
 			return err
 		}

@@ -1,12 +1,8 @@
 package filestore
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -53,8 +49,8 @@ func wantState(t testing.TB, s *Store, key serving.StateKey, text string, revisi
 // inspect looks at the states in the file.
 func inspect(t testing.TB, s *Store, look func(l learned)) {
 	t.Helper()
-	err := s.db.View(func(tx *bbolt.Tx) error {
-		l, there := openLearned(tx)
+	err := s.view(func(in *tx) error {
+		l, there := openLearned(in)
 		if !there {
 			return errors.New("there are no states")
 		}
@@ -124,19 +120,34 @@ func TestStatesExpire(t *testing.T) {
 // wantWhole checks that the states, their sights and the numbers fit.
 func wantWhole(t interface{ Errorf(string, ...any) }, l learned, count int) {
 	states, seen, size := 0, 0, uint64(0)
-	_ = l.states.ForEach(func(k, v []byte) error {
+	c := l.states.cursor()
+	for k, v := c.first(); k != nil; k, v = c.next() {
 		states++
 		size += weight(string(k), v)
-		sight := seenKey(decodeState(v).seen, string(k))
-		if found, _ := l.seen.Cursor().Seek(sight); !bytes.Equal(found, sight) {
+		if sight := seenKey(decodeState(v).seen, string(k)); l.seen.get(sight) == nil {
 			t.Errorf("%s has no sight", k)
 		}
-		return nil
-	})
-	_ = l.seen.ForEach(func(k, v []byte) error { seen++; return nil })
-	if states != count || seen != count || l.number(statesNumber) != uint64(count) || l.number(bytesNumber) != size {
-		t.Errorf("%d states and %d sights, and numbers %d and %d, want %d and %d", states, seen, l.number(statesNumber), l.number(bytesNumber), count, size)
 	}
+	c = l.seen.cursor()
+	for k, _ := c.first(); k != nil; k, _ = c.next() {
+		seen++
+	}
+	if states != count || seen != count || l.root.number(statesNumber) != uint64(count) || l.root.number(bytesNumber) != size {
+		t.Errorf("%d states and %d sights, and numbers %d and %d, want %d and %d", states, seen, l.root.number(statesNumber), l.root.number(bytesNumber), count, size)
+	}
+}
+
+// begin is a transaction in which the file is laid out.
+func begin(t interface{ Fatal(...any) }, db *bbolt.DB) *tx {
+	raw, err := db.Begin(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := newTx(raw, func(path string, key []byte) { t.Fatal("damaged", path, key) })
+	if err := create(in); err != nil {
+		t.Fatal(err)
+	}
+	return in
 }
 
 // TestRoomForStates compares what is kept with a model of it: within bounds, the ones
@@ -149,12 +160,9 @@ func TestRoomForStates(t *testing.T) {
 	}
 	defer db.Close()
 	rapid.Check(t, func(t *rapid.T) {
-		tx, err := db.Begin(true)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer tx.Rollback()
-		l, err := makeLearned(tx)
+		in := begin(t, db)
+		defer in.Rollback()
+		l, err := makeLearned(in)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -216,23 +224,23 @@ func TestAsides(t *testing.T) {
 		}
 		as := setAside("b")
 		inspect(t, s, func(l learned) {
-			if n := l.aside.Stats().KeyN; n != keptAsides+1 {
+			if n := l.aside.raw.Stats().KeyN; n != keptAsides+1 {
 				t.Errorf("%d are kept, want %d", n, keptAsides+1)
 			}
 			_, name, _ := strings.Cut(as, ": selection/aside/")
-			value := l.aside.Get([]byte(name))
+			value := l.aside.get([]byte(name))
 			var got aside
 			if value == nil || json.Unmarshal(value[8:], &got) != nil || string(got.Text) != "\xff" || got.Why != "why" || got.Key != `"b" "" "" ""` {
 				t.Errorf("%s is %q", as, value)
 			}
-			if first, _ := l.aside.Cursor().First(); string(first) != asideName("a", 4) {
+			if first, _ := l.aside.cursor().first(); string(first) != asideName("a", 4) {
 				t.Errorf("the first is %q", first)
 			}
 		})
 		time.Sleep(serving.StateExpiry)
 		setAside("c")
 		inspect(t, s, func(l learned) {
-			if n := l.aside.Stats().KeyN; n != 1 {
+			if n := l.aside.raw.Stats().KeyN; n != 1 {
 				t.Errorf("%d are kept, want 1", n)
 			}
 		})
@@ -244,9 +252,9 @@ func TestOddStates(t *testing.T) {
 	s := open(t, t.TempDir())
 	other := swap(t, s, keyOf("other"), 0, "1")
 	for _, value := range []string{"", "short", "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00text"} {
-		err := s.db.Update(func(tx *bbolt.Tx) error {
-			l, _ := openLearned(tx)
-			return errors.Join(l.states.Put([]byte(keyOf("u").String()), []byte(value)), l.states.Put([]byte(`"a" of another release`), nil), l.seen.Put([]byte("odd"), nil))
+		err := s.update(func(in *tx) error {
+			l, _ := openLearned(in)
+			return errors.Join(l.states.put([]byte(keyOf("u").String()), []byte(value)), l.states.put([]byte(`"a" of another release`), nil), l.seen.put([]byte("odd"), nil))
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -254,48 +262,6 @@ func TestOddStates(t *testing.T) {
 		wantState(t, s, keyOf("u"), "", 0)
 		wantState(t, s, keyOf("u"), "2", swap(t, s, keyOf("u"), 0, "2"))
 		wantState(t, s, keyOf("other"), "1", other)
-	}
-}
-
-// TestDamageToStates damages a file with states: it comes back with its catalog, and
-// works on, or is refused in words.
-func TestDamageToStates(t *testing.T) {
-	dir := t.TempDir()
-	s := open(t, dir)
-	last := text(t, apply(t, s, catalog.PutApp{App: app("a")}))
-	for i := range 50 {
-		swap(t, s, keyOf(fmt.Sprint(i)), 0, strings.Repeat("x", 300))
-	}
-	closeStore(t, s)
-	data, err := os.ReadFile(filepath.Join(dir, fileName))
-	if err != nil {
-		t.Fatal(err)
-	}
-	u, random, came := used{data, []string{last, last}}, rand.New(rand.NewPCG(5, 6)), 0
-	for range 40 {
-		broken := damage(random, data)
-		if u.try(t, broken) == "" {
-			continue
-		}
-		came++
-		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, fileName), broken, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		s := open(t, dir)
-		for i := range 50 {
-			_, revision, err := s.LoadState(t.Context(), keyOf(fmt.Sprint(i)))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if i%20 == 0 {
-				swap(t, s, keyOf(fmt.Sprint(i)), revision, "after")
-			}
-		}
-		closeStore(t, s)
-	}
-	if came < 15 {
-		t.Errorf("came back only %d times; the damage shows too little", came)
 	}
 }
 

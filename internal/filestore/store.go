@@ -31,6 +31,8 @@ const fileName = "topsail.db"
 type Store struct {
 	path    string
 	db      *bbolt.DB
+	log     *slog.Logger
+	health  health
 	writing chan struct{} // holds a token while someone writes
 	claims  claims        // for whoever holds the token
 	current atomic.Pointer[snapshot]
@@ -44,15 +46,24 @@ func Open(dir string, log *slog.Logger) (*Store, error) {
 		return nil, fmt.Errorf("make the data directory: %w", err)
 	}
 	path := filepath.Join(dir, fileName)
-	db, err := openFile(path)
+	if err := notForgotten(path); err != nil {
+		return nil, err
+	}
+	db, torn, err := openFile(path)
 	if err != nil {
 		return nil, explain(path, err)
 	}
-	cat, err := loadOrCreate(db)
+	s := &Store{path: path, db: db, log: log, writing: make(chan struct{}, 1), claims: claims{}}
+	cat, found, err := s.loadOrCreate()
 	if err != nil {
 		return nil, explain(path, errors.Join(err, db.Close()))
 	}
-	s := &Store{path: path, db: db, writing: make(chan struct{}, 1), claims: claims{}}
+	if torn {
+		found = append(found, tornMeta)
+	}
+	for _, damage := range found {
+		s.noteDamage(damage)
+	}
 	s.current.Store(newSnapshot(cat))
 	log.Info("opened the data directory", "file", path, "revision", cat.Revision, "apps", len(cat.Apps), "models", len(cat.Models))
 	return s, nil
@@ -103,13 +114,13 @@ func (s *Store) LeaseQueryIDs(ctx context.Context) (block uint32, err error) {
 		return 0, err
 	}
 	defer s.unlock()
-	err = s.db.Update(func(tx *bbolt.Tx) error {
-		last := number(tx, leaseNumber)
+	err = s.update(func(t *tx) error {
+		last := t.number(leaseNumber)
 		if last >= math.MaxUint32 {
 			return errors.New("all blocks have been leased")
 		}
 		block = uint32(last) + 1
-		return errors.Join(putNumber(tx, leaseNumber, last+1), seal(tx))
+		return t.putNumber(leaseNumber, last+1)
 	})
 	if err != nil {
 		return 0, fmt.Errorf("lease query ids: %w", err)
@@ -133,7 +144,7 @@ func (s *Store) write(ctx context.Context, by serving.Author, reply *serving.Nam
 	if err != nil {
 		return nil, err
 	}
-	if err := save(s.db, cat, next, entries, reply); err != nil {
+	if err := s.save(cat, next, entries, reply); err != nil {
 		return nil, fmt.Errorf("write revision %d to %s: %w", next.Revision, s.path, err)
 	}
 	if reply != nil {

@@ -1,11 +1,15 @@
 package filestore
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -13,8 +17,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"go.etcd.io/bbolt"
 
 	"topsail/serving"
 	"topsail/serving/catalog"
@@ -110,7 +112,7 @@ func TestNoDirectory(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, fileName), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	refuse(t, dir, filepath.Join(dir, fileName), "move it aside")
+	refuse(t, dir, filepath.Join(dir, fileName), "aside and start again")
 }
 
 func TestClosed(t *testing.T) {
@@ -142,84 +144,103 @@ func TestWaitToWrite(t *testing.T) {
 	apply(t, s, catalog.PutApp{App: app("a")})
 }
 
-// TestFormats writes what other releases may leave behind.
+// TestFormats writes what newer releases may leave behind.
 func TestFormats(t *testing.T) {
-	newer := func(tx *bbolt.Tx) error { return putNumber(tx, formatNumber, format+1) }
 	dir := t.TempDir()
 	s := open(t, dir)
 	want := apply(t, s, catalog.PutApp{App: app("a")})
-
-	minor := func(tx *bbolt.Tx) error {
-		if _, err := tx.CreateBucketIfNotExists([]byte("state")); err != nil {
+	rewrite(t, s, func(in *tx) error {
+		if _, err := in.make("new_bucket"); err != nil {
 			return err
 		}
-		b := tx.Bucket([]byte(catalog.Apps))
-		return b.Put([]byte("a"), []byte(strings.Replace(string(b.Get([]byte("a"))), "{", `{"new_field":[{}],`, 1)))
-	}
-	rewrite(t, s, minor)
-	closeStore(t, s)
-	s = open(t, dir)
-	if !reflect.DeepEqual(s.Catalog(), want) {
-		t.Errorf("got %+v, want %+v", s.Catalog(), want)
-	}
-
-	rewrite(t, s, newer)
-	closeStore(t, s)
-	refuse(t, dir, filepath.Join(dir, fileName)+" is written by a newer topsail", "format is 2", "up to 1", "--data-dir")
-}
-
-// TestFileOfOlderRelease opens a file from before there were keys, and has a release
-// from then write to a file with keys: it knows the first kinds and their checksum.
-func TestFileOfOlderRelease(t *testing.T) {
-	dir := t.TempDir()
-	s := open(t, dir)
-	want := apply(t, s, catalog.PutApp{App: app("a")})
-	rewrite(t, s, func(tx *bbolt.Tx) error {
-		if tx.Bucket([]byte(catalog.Keys)) != nil || number(tx, checksumOf+catalog.Keys) != 0 {
-			return errors.New("a file without keys has a place for them")
-		}
-		return nil
+		b := in.bucket(catalog.Apps)
+		return b.put([]byte("a"), []byte(strings.Replace(string(b.get([]byte("a"))), "{", `{"new_field":[{}],`, 1)))
 	})
 	closeStore(t, s)
 	s = open(t, dir)
-	if !reflect.DeepEqual(s.Catalog(), want) {
-		t.Errorf("got %+v, want %+v", s.Catalog(), want)
+	if !reflect.DeepEqual(s.Catalog(), want) || s.Condition() != nil {
+		t.Errorf("got %+v and %v, want %+v", s.Catalog(), s.Condition(), want)
 	}
-	want = apply(t, s, catalog.AddKey{Key: key("k")})
-	older := func(tx *bbolt.Tx) error {
-		if err := putNumber(tx, leaseNumber, 7); err != nil {
-			return err
-		}
-		return putNumber(tx, checksumNumber, sum(tx, metaBucket, catalog.Apps, catalog.Versions, catalog.Models))
-	}
-	if err := s.db.Update(older); err != nil {
-		t.Fatal(err)
-	}
+
+	rewrite(t, s, func(in *tx) error {
+		return in.Bucket([]byte(metaBucket)).Put([]byte(formatNumber), binary.BigEndian.AppendUint64(nil, format+1))
+	})
 	closeStore(t, s)
-	s = open(t, dir)
-	if !reflect.DeepEqual(s.Catalog(), want) || len(want.Keys) != 1 {
-		t.Errorf("got %+v, want %+v", s.Catalog(), want)
-	}
-	apply(t, s, catalog.RevokeKey{ID: key("k").ID})
-	closeStore(t, s)
-	s = open(t, dir)
-	lost := func(tx *bbolt.Tx) error { return tx.DeleteBucket([]byte(catalog.Keys)) }
-	if err := s.db.Update(lost); err != nil {
-		t.Fatal(err)
-	}
-	closeStore(t, s)
-	refuse(t, dir, `bucket "keys" is missing`)
+	refuse(t, dir, filepath.Join(dir, fileName)+" is written by a newer topsail", "format is 3", "up to 2", "--data-dir")
 }
 
-func rewrite(t testing.TB, s *Store, change func(tx *bbolt.Tx) error) {
+// TestFormat1 opens a file of the first release with all that can be in one.
+func TestFormat1(t *testing.T) {
+	dir := t.TempDir()
+	unpack(t, "testdata/format1.db.gz", filepath.Join(dir, fileName))
+	s := open(t, dir)
+	cat := s.Catalog()
+	if cat.Revision != 4 || cat.Apps["a"].Models[0] != "m" || len(cat.Models["m"].Versions) != 2 || cat.Models["m"].Current != "2" || len(cat.Keys) != 1 || len(cat.Streams) != 1 {
+		t.Errorf("got %s", text(t, cat))
+	}
+	wantState(t, s, serving.StateKey{App: "a", Kind: "exp3"}, `{"arms":1}`, 1)
+	wantState(t, s, serving.StateKey{App: "a", Kind: "exp3", User: "u"}, `{"arms":2}`, 2)
+	if next := swap(t, s, keyOf("v"), 0, "3"); next != 4 {
+		t.Errorf("revision %d after 3", next)
+	}
+	wantLog(t, s, "create key "+key("k").ID+" by anna", "update app a by anna", "create version m:2 by file", "create version m:1 by file", "create model m by file", "create app a by file")
+	usage, err := s.UsageOf(t.Context(), []serving.UsageKey{{App: "a"}})
+	if err != nil || len(usage) != 2 || usage[0].Answers != 7 || usage[1].Answers != 2 {
+		t.Errorf("usage %+v and error %v", usage, err)
+	}
+	if n, err := s.LeaseQueryIDs(t.Context()); n != 2 || err != nil {
+		t.Errorf("block %d and error %v", n, err)
+	}
+	if copies := Copies(dir); len(copies) != 1 || !strings.HasSuffix(copies[0].Path, "-format1.db") || s.Condition() != nil {
+		t.Errorf("copies %v, condition %v", copies, s.Condition())
+	}
+	want := text(t, apply(t, s, catalog.PutApp{App: app("b")}))
+	closeStore(t, s)
+	if s = open(t, dir); text(t, s.Catalog()) != want {
+		t.Errorf("got %s, want %s", text(t, s.Catalog()), want)
+	}
+}
+
+// TestDamageToFormat1 damages such a file where it has checksums.
+func TestDamageToFormat1(t *testing.T) {
+	for from, to := range map[string]string{`"role":"viewer"`: `"role":"deploy"`, `"name":"a"`: `"name":"x"`, `"output":"out"`: `"output":"in "`} {
+		dir := t.TempDir()
+		path := filepath.Join(dir, fileName)
+		unpack(t, "testdata/format1.db.gz", path)
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, bytes.ReplaceAll(data, []byte(from), []byte(to)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		refuse(t, dir, path+" is damaged (", "checksum")
+	}
+}
+
+func unpack(t testing.TB, from, to string) {
 	t.Helper()
-	err := s.db.Update(func(tx *bbolt.Tx) error {
-		if err := change(tx); err != nil {
-			return err
-		}
-		return seal(tx)
-	})
+	f, err := os.Open(from)
 	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	unzip, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := io.ReadAll(unzip)
+	if err == nil {
+		err = os.WriteFile(to, data, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func rewrite(t testing.TB, s *Store, change func(in *tx) error) {
+	t.Helper()
+	if err := s.update(change); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -229,7 +250,7 @@ func rewrite(t testing.TB, s *Store, change func(tx *bbolt.Tx) error) {
 func TestBehindTheFile(t *testing.T) {
 	s := open(t, t.TempDir())
 	want := apply(t, s, catalog.PutApp{App: app("a")})
-	rewrite(t, s, func(tx *bbolt.Tx) error { return putNumber(tx, revisionNumber, 2) })
+	rewrite(t, s, func(in *tx) error { return in.putNumber(revisionNumber, 2) })
 	cat, err := s.Apply(t.Context(), catalog.PutApp{App: app("b")}, 0)
 	if err == nil || !strings.Contains(err.Error(), "restart topsail") || cat != nil || s.Catalog() != want {
 		t.Errorf("got %v and error %v", cat, err)
@@ -251,7 +272,7 @@ func TestLease(t *testing.T) {
 	if s.Catalog().Revision != 0 {
 		t.Errorf("leases have changed the catalog")
 	}
-	rewrite(t, s, func(tx *bbolt.Tx) error { return putNumber(tx, leaseNumber, 1<<32-2) })
+	rewrite(t, s, func(in *tx) error { return in.putNumber(leaseNumber, 1<<32-2) })
 	if got, err := s.LeaseQueryIDs(t.Context()); got != 1<<32-1 || err != nil {
 		t.Errorf("got block %d and error %v", got, err)
 	}
@@ -313,4 +334,15 @@ func BenchmarkApply(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// drop removes a bucket as if it had never been there.
+func (t *tx) drop(name string) error {
+	meta := t.bucket(metaBucket)
+	for _, path := range []string{name, name + "/" + countsBucket, name + "/" + writersBucket} {
+		if err := meta.delete([]byte(totalOf + path)); err != nil {
+			return err
+		}
+	}
+	return t.DeleteBucket([]byte(name))
 }

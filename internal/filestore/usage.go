@@ -9,14 +9,11 @@ import (
 	"strings"
 	"time"
 
-	"go.etcd.io/bbolt"
-
 	"topsail/serving"
 	"topsail/serving/catalog"
 )
 
-// Usage has a bucket of its own, which the checksum does not cover: it is written about
-// once a second, and a file without it is as good.
+// Usage has a bucket of its own; a file without it is as good.
 const (
 	usageBucket   = "usage"
 	countsBucket  = "counts"  // by serving.Key: a count in JSON; that of an object stands before those of its stages
@@ -24,26 +21,26 @@ const (
 )
 
 // usage is what was counted, within a transaction.
-type usage struct{ counts, writers *bbolt.Bucket }
+type usage struct{ counts, writers *bucket }
 
-func openUsage(tx *bbolt.Tx) (u usage, there bool) {
-	root := tx.Bucket([]byte(usageBucket))
+func openUsage(t *tx) (u usage, there bool) {
+	root := t.bucket(usageBucket)
 	if root == nil {
 		return usage{}, false
 	}
-	u = usage{root.Bucket([]byte(countsBucket)), root.Bucket([]byte(writersBucket))}
+	u = usage{root.bucket(countsBucket), root.bucket(writersBucket)}
 	return u, u.counts != nil && u.writers != nil
 }
 
-func makeUsage(tx *bbolt.Tx) (u usage, err error) {
-	root, err := tx.CreateBucketIfNotExists([]byte(usageBucket))
+func makeUsage(t *tx) (u usage, err error) {
+	root, err := t.make(usageBucket)
 	if err != nil {
 		return usage{}, err
 	}
-	if u.counts, err = root.CreateBucketIfNotExists([]byte(countsBucket)); err != nil {
+	if u.counts, err = root.make(countsBucket); err != nil {
 		return usage{}, err
 	}
-	u.writers, err = root.CreateBucketIfNotExists([]byte(writersBucket))
+	u.writers, err = root.make(writersBucket)
 	return u, err
 }
 
@@ -77,7 +74,7 @@ func (c count) add(more serving.Usage) count {
 
 // get finds a count. What is none counts as not there.
 func (u usage) get(key string) (c count, there bool) {
-	text := u.counts.Get([]byte(key))
+	text := u.counts.get([]byte(key))
 	return c, text != nil && json.Unmarshal(text, &c) == nil
 }
 
@@ -86,7 +83,7 @@ func (u usage) put(key string, c count) error {
 	if err != nil {
 		return err
 	}
-	return u.counts.Put([]byte(key), text)
+	return u.counts.put([]byte(key), text)
 }
 
 // forget removes an object with its stages.
@@ -96,7 +93,7 @@ func (u usage) forget(object string) error {
 		gone = append(gone, []byte(key))
 	}
 	for _, key := range gone {
-		if err := u.counts.Delete(key); err != nil {
+		if err := u.counts.delete(key); err != nil {
 			return err
 		}
 	}
@@ -107,8 +104,8 @@ func (u usage) forget(object string) error {
 func (u usage) stages(object string) func(yield func(key, stage string) bool) {
 	return func(yield func(key, stage string) bool) {
 		prefix := []byte(object + "/")
-		c := u.counts.Cursor()
-		for k, _ := c.Seek(prefix); bytes.HasPrefix(k, prefix); k, _ = c.Next() {
+		c := u.counts.cursor()
+		for k, _ := c.seek(prefix); bytes.HasPrefix(k, prefix); k, _ = c.next() {
 			if !yield(string(k), string(k[len(prefix):])) {
 				return
 			}
@@ -127,18 +124,18 @@ func (u usage) room(object string) bool {
 
 // followUsage begins and ends usage with what it is of: before docs are written, which
 // make a revision.
-func followUsage(tx *bbolt.Tx, docs []catalog.Document, revision uint64, now time.Time) error {
+func followUsage(t *tx, docs []catalog.Document, revision uint64, now time.Time) error {
 	for _, doc := range docs {
 		object, counted := usageObject(doc)
 		if !counted {
 			continue
 		}
-		b := tx.Bucket([]byte(doc.Kind))
-		isNew := b == nil || b.Get([]byte(doc.Key)) == nil
+		b := t.bucket(doc.Kind)
+		isNew := b == nil || b.get([]byte(doc.Key)) == nil
 		if !isNew && doc.JSON != nil {
 			continue
 		}
-		u, err := makeUsage(tx)
+		u, err := makeUsage(t)
 		if err != nil {
 			return err
 		}
@@ -180,8 +177,8 @@ func (s *Store) AddUsage(ctx context.Context, report serving.UsageReport) error 
 	}
 	defer s.unlock()
 	cat, now := s.Catalog(), now()
-	err := s.db.Update(func(tx *bbolt.Tx) error {
-		u, err := makeUsage(tx)
+	err := s.update(func(t *tx) error {
+		u, err := makeUsage(t)
 		if err != nil {
 			return err
 		}
@@ -204,7 +201,7 @@ func (s *Store) AddUsage(ctx context.Context, report serving.UsageReport) error 
 // turn notes a report of a writer, unless it was taken already. Writers that have been
 // silent for long are forgotten.
 func (u usage) turn(writer string, number uint64, now time.Time) (taken bool, err error) {
-	known := u.writers.Get([]byte(writer))
+	known := u.writers.get([]byte(writer))
 	last := uint64(0)
 	if len(known) == 16 {
 		last = binary.BigEndian.Uint64(known)
@@ -218,19 +215,19 @@ func (u usage) turn(writer string, number uint64, now time.Time) (taken bool, er
 		}
 	}
 	value := binary.BigEndian.AppendUint64(nil, number)
-	return false, u.writers.Put([]byte(writer), binary.BigEndian.AppendUint64(value, uint64(now.Unix())))
+	return false, u.writers.put([]byte(writer), binary.BigEndian.AppendUint64(value, uint64(now.Unix())))
 }
 
 func (u usage) forgetWriters(now time.Time) error {
 	var gone [][]byte
-	c := u.writers.Cursor()
-	for k, v := c.First(); k != nil; k, v = c.Next() {
+	c := u.writers.cursor()
+	for k, v := c.first(); k != nil; k, v = c.next() {
 		if len(v) != 16 || now.Sub(time.Unix(int64(binary.BigEndian.Uint64(v[8:])), 0)) > serving.UsageWriters {
 			gone = append(gone, bytes.Clone(k))
 		}
 	}
 	for _, k := range gone {
-		if err := u.writers.Delete(k); err != nil {
+		if err := u.writers.delete(k); err != nil {
 			return err
 		}
 	}
@@ -269,8 +266,8 @@ func (s *Store) UsageOf(ctx context.Context, objects []serving.UsageKey) (all []
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("read usage: %w", context.Cause(ctx))
 	}
-	err = s.db.View(func(tx *bbolt.Tx) error {
-		if u, there := openUsage(tx); there {
+	err = s.view(func(t *tx) error {
+		if u, there := openUsage(t); there {
 			for _, object := range objects {
 				all = append(all, u.of(object.Object())...)
 			}

@@ -4,8 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"go.etcd.io/bbolt"
-
 	"topsail/serving"
 	"topsail/serving/catalog"
 )
@@ -17,8 +15,8 @@ func TestUsageWritersAreForgotten(t *testing.T) {
 	begin := time.Unix(1e9, 0)
 	turn := func(writer string, number uint64, after time.Duration) (taken bool, err error) {
 		t.Helper()
-		_ = s.db.Update(func(tx *bbolt.Tx) error {
-			u, makeErr := makeUsage(tx)
+		_ = s.update(func(in *tx) error {
+			u, makeErr := makeUsage(in)
 			if makeErr != nil {
 				t.Fatal(makeErr)
 			}
@@ -56,7 +54,7 @@ func TestUsageWritersAreForgotten(t *testing.T) {
 func TestUsageOfAnOlderCatalog(t *testing.T) {
 	s := open(t, t.TempDir())
 	apply(t, s, catalog.PutApp{App: app("a")})
-	if err := s.db.Update(func(tx *bbolt.Tx) error { return tx.DeleteBucket([]byte(usageBucket)) }); err != nil {
+	if err := s.update(func(in *tx) error { return in.drop(usageBucket) }); err != nil {
 		t.Fatal(err)
 	}
 	if all, err := s.UsageOf(t.Context(), []serving.UsageKey{{App: "a"}}); err != nil || len(all) != 0 {
