@@ -59,7 +59,7 @@ func streamCommand() *cobra.Command {
 }
 
 func localCommand() *cobra.Command {
-	var watch bool
+	var watch, recovering bool
 	c := &cobra.Command{
 		Use:     "local",
 		Short:   "Run everything in this process, with models as child processes",
@@ -67,12 +67,13 @@ func localCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 	}
 	c.Flags().BoolVar(&watch, "watch", false, "restart a model when its source changes")
+	c.Flags().BoolVar(&recovering, "recover", false, "where the state is damaged or missing, go on from its last good copy; what was changed since is lost")
 	return configured(c, func(c *cobra.Command, _ []string, cfg *config.Config, log *slog.Logger) error {
 		self, err := os.Executable()
 		if err != nil {
 			return fmt.Errorf("cannot find the path of this program: %w", err)
 		}
-		return local.Run(c.Context(), cfg, local.Options{Guard: []string{self, "guard", "--"}, Runtime: []string{self, "runtime"}, Watch: watch, Out: os.Stdout, Log: log})
+		return local.Run(c.Context(), cfg, local.Options{Guard: []string{self, "guard", "--"}, Runtime: []string{self, "runtime"}, Watch: watch, Recover: recovering, Out: os.Stdout, Log: log})
 	})
 }
 

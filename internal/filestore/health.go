@@ -39,6 +39,13 @@ func (s *Store) Writable() bool {
 	return s.health.unable == nil
 }
 
+// Damaged says whether damage was found since the file was opened.
+func (s *Store) Damaged() bool {
+	s.health.mu.Lock()
+	defer s.health.mu.Unlock()
+	return len(s.health.found) > 0
+}
+
 // noteDamage keeps what is damaged, once.
 func (s *Store) noteDamage(what string) {
 	s.health.mu.Lock()

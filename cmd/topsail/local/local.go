@@ -36,6 +36,7 @@ type Options struct {
 	Guard   []string  // the command that guards child processes
 	Runtime []string  // the command that runs a bundle
 	Watch   bool      // restart models when their source changes
+	Recover bool      // go on from the last good copy of the state, which is damaged or missing
 	Out     io.Writer // gets the greeting
 	Log     *slog.Logger
 }
@@ -51,11 +52,17 @@ func Run(ctx context.Context, cfg *config.Config, opt Options) error {
 		return err
 	}
 	defer listeners.close()
+	if opt.Recover {
+		if err := filestore.Recover(ctx, cfg.DataDir, opt.Log); err != nil {
+			return err
+		}
+	}
 	store, err := filestore.Open(cfg.DataDir, opt.Log)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
+	storeMetrics(base.Metrics, store)
 	if err := merge(ctx, store, cfg, opt.Log); err != nil {
 		return err
 	}
@@ -143,14 +150,31 @@ func Run(ctx context.Context, cfg *config.Config, opt Options) error {
 	all.Go(func() error { report(rest, "gateway", asked, demands); return nil })
 	all.Go(func() error { report(rest, "sidecar", served, demands); return nil })
 	all.Go(func() error {
-		conditions := func() error { return errors.Join(bundles.Full(), edge.Conditions(), streaming.Ready()) }
+		conditions := func() error {
+			return errors.Join(store.Condition(), bundles.Full(), edge.Conditions(), streaming.Ready())
+		}
 		return base.ServeOps(rest, listeners.ops, obs.Health{Ready: view.ready, Conditions: conditions}, streaming.Page())
 	})
 	all.Go(func() error { return obs.ServeHTTP(rest, listeners.web, side) })
 	all.Go(func() error { return side.Run(rest) })
+	all.Go(func() error { store.KeepCopies(rest); return nil })
 	all.Go(func() error { return role.Ended(rest, collector.Run(rest)) })
 	all.Go(func() error { greet(ctx, opt.Out, view, base.Scheme(), listeners); return nil })
 	return all.Wait()
+}
+
+// storeMetrics shows how the state is.
+func storeMetrics(metrics *obs.Registry, store *filestore.Store) {
+	flag := func(name, help string, is func() bool) {
+		metrics.GaugeFunc(name, help, func() float64 {
+			if is() {
+				return 1
+			}
+			return 0
+		})
+	}
+	flag("topsail_store_unwritable", "1 since a change or feedback could not be written, for want of room or permission, until one is.", func() bool { return !store.Writable() })
+	flag("topsail_store_damaged", "1 where a part of the state was found damaged since the start.", store.Damaged)
 }
 
 // report counts demand second by second.

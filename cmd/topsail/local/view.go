@@ -70,6 +70,9 @@ func (v *view) cluster(ctx context.Context) api.Cluster {
 		}},
 		Servers: []api.Server{{Name: "store", State: "ok", Detail: fmt.Sprintf("the file in the data directory, at revision %d", revision), Checked: time.Now().UTC()}},
 	}
+	if err := v.store.Condition(); err != nil {
+		c.Servers[0].State, c.Servers[0].Detail = "failed", strings.ReplaceAll(err.Error(), "\n", "; ")
+	}
 	for _, f := range manage.CheckRoom(v.bundles)(ctx) {
 		c.Servers = append(c.Servers, manage.Server(f))
 	}
