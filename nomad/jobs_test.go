@@ -53,6 +53,12 @@ var variants = []struct {
 	{"stream", "identity", true, variables{"consul_identity": true}},
 	{"stream", "closed", true, without(closed, "keys_file")},
 
+	{"backup", "a folder", true, variables{"destination": "/mnt/backups"}},
+	{"backup", "a bucket", true, variables{"destination": "s3://ops/topsail?endpoint=https://minio.example", "secrets": []string{"key", "s3"}, "key_name": "key", "credentials_name": "s3", "without_bundles": true}},
+	{"backup", "docker with a volume", false, variables{"driver": "docker", "image": "registry.example/topsail:1.2", "host_volume": "backups", "destination": "/backups"}},
+	{"backup", "downloaded", true, variables{"destination": "/mnt/backups", "program": "https://models.example/topsail", "checksum": "sha256:" + strings.Repeat("0", 64)}},
+	{"backup", "listed by Nomad", true, variables{"destination": "/mnt/backups", "service_provider": "nomad", "ca_file": "/etc/topsail/ca.pem"}},
+
 	{"redis", "defaults", true, nil},
 	{"redis", "docker with a volume", false, variables{"driver": "docker", "host_volume": "redis", "data_dir": "/data"}},
 	{"redis", "configured", true, variables{"config_file": "/etc/redis/topsail.conf", "data_dir": "/var/lib/redis"}},

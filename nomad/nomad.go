@@ -12,7 +12,7 @@ import (
 var jobs embed.FS
 
 // Job is the job specification of a role in HCL, with its variables: "gateway",
-// "scheduler", "web", "stream", "redis" or "influxdb". The job's id is "topsail-" and the role.
+// "scheduler", "web", "stream", "backup", "redis" or "influxdb". The job's id is "topsail-" and the role.
 func Job(role string) (string, error) {
 	text, err := jobs.ReadFile("jobs/" + role + ".nomad.hcl")
 	if err != nil {

@@ -22,10 +22,10 @@ var update = flag.Bool("update", false, "make the pack from the jobs")
 const packDir = "pack/packs/topsail"
 
 var (
-	roles = []string{"gateway", "scheduler", "web", "stream", "redis", "influxdb"}
+	roles = []string{"gateway", "scheduler", "web", "stream", "backup", "redis", "influxdb"}
 
 	// optional roles are run on request, and others' are not of Topsail itself.
-	optional = []string{"stream", "redis", "influxdb"}
+	optional = []string{"stream", "backup", "redis", "influxdb"}
 	others   = []string{"redis", "influxdb"}
 
 	// commonToAll are the variables that mean the same for every job, and commonToOurs
@@ -74,9 +74,12 @@ func packTemplate(t *testing.T, role string) string {
 func packVariables(t *testing.T) string {
 	text := "# Made from the jobs: see the README.\n"
 	for _, role := range optional {
-		why := "run " + role + ", too, for those who have none"
-		if !slices.Contains(others, role) {
-			why = "serve data streams, too; stream_config has them"
+		why := map[string]string{
+			"stream": "serve data streams, too; stream_config has them",
+			"backup": "make backups, too, at backup_crons and to backup_destination",
+		}[role]
+		if slices.Contains(others, role) {
+			why = "run " + role + ", too, for those who have none"
 		}
 		text += fmt.Sprintf("\nvariable %q {\n  description = %q\n  type        = bool\n  default     = false\n}\n", "with_"+role, why)
 	}
@@ -140,7 +143,7 @@ func TestPackRenders(t *testing.T) {
 		for _, role := range roles {
 			t.Run(role+"/"+name, func(t *testing.T) {
 				t.Parallel()
-				vars, own := with(defaults, variables{"with_stream": true, "with_redis": true, "with_influxdb": true}), variables{}
+				vars, own := with(defaults, variables{"with_stream": true, "with_backup": true, "with_redis": true, "with_influxdb": true}), variables{}
 				for key, value := range values {
 					if strings.Contains(spec(t, role), fmt.Sprintf("variable %q", key)) {
 						vars[packName(role, key)], own[key] = value, value

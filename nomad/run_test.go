@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -206,6 +207,39 @@ func TestStreamsRun(t *testing.T) {
 	}
 	if !names["global-"+namespace+"-topsail-stream-0"] || !names["global-"+namespace+"-topsail-stream-1"] {
 		t.Errorf("the members are %v", names)
+	}
+}
+
+// TestBackupsRun: each run finds management by its service, and writes to the destination.
+func TestBackupsRun(t *testing.T) {
+	c, to := shared, t.TempDir()
+	c.run(t, "web", variables{"program": self(t), "count": 1, "port": 0})
+	web := c.ready(t, "topsail-web", 1)[0].Service
+	job, err := c.parse(t, "backup", variables{"namespace": namespace, "program": self(t), "destination": to})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := c.root.Jobs().Register(job, nil); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if _, _, err := c.root.Jobs().Deregister(*job.ID, true, nil); err != nil {
+			t.Error(err)
+		}
+	}()
+	if _, _, err := c.root.Jobs().PeriodicForce(*job.ID, nil); err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("[--keep 14]http://%s:%d", web.Address, web.Port)
+	err = poll(t.Context(), convergence, func() error {
+		text, err := os.ReadFile(filepath.Join(to, "backup"))
+		if err == nil && string(text) != want {
+			err = fmt.Errorf("it was run with %s, want %s", text, want)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }
 

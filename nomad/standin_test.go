@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -16,7 +17,7 @@ import (
 // The test's own binary stands in for the program, so that the jobs can be run
 // apart from what the program does: it is ready at once and tells its environment.
 func standIn() (role string, ok bool) {
-	if len(os.Args) != 2 || os.Getenv("NOMAD_ALLOC_ID") == "" {
+	if len(os.Args) < 2 || os.Getenv("NOMAD_ALLOC_ID") == "" {
 		return "", false
 	}
 	return os.Args[1], true
@@ -25,6 +26,14 @@ func standIn() (role string, ok bool) {
 func runStandIn(role string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
+	if role == "backup" {
+		text := fmt.Sprint(os.Args[3:], os.Getenv("TOPSAIL_ADMIN_URL"))
+		if err := os.WriteFile(filepath.Join(os.Args[2], "backup"), []byte(text), 0o600); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		return 0
+	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /health/ready", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("GET /environment", func(w http.ResponseWriter, _ *http.Request) {

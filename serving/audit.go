@@ -21,8 +21,8 @@ type AuditEntry struct {
 	At       time.Time       `json:"at"`
 	Who      string          `json:"who"`
 	From     string          `json:"from,omitempty"`
-	Action   string          `json:"action"` // "create", "update", "delete", "restart", "drain", "upload" or "forget"
-	Kind     string          `json:"kind"`   // "app", "model", "version", "replica", "artifact", "key" or "learned"
+	Action   string          `json:"action"` // "create", "update", "delete", "restart", "drain", "upload", "forget", "backup", "restore" or "recover"
+	Kind     string          `json:"kind"`   // "app", "model", "version", "replica", "artifact", "key", "learned", "stream" or "backup"
 	Name     string          `json:"name"`
 	Before   json.RawMessage `json:"before,omitempty"` // the object as it is stored, without secrets
 	After    json.RawMessage `json:"after,omitempty"`

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"topsail/cmd/topsail/admin"
 	"topsail/cmd/topsail/cluster"
 	"topsail/cmd/topsail/config"
 	"topsail/serving"
@@ -45,20 +46,34 @@ func restoreCommand() *cobra.Command {
 	var accept bool
 	var snapshot string
 	c := &cobra.Command{
-		Use:     "restore",
-		Short:   "Write the last good state back into a Redis that was flushed or rewound, or accept what it holds",
+		Use:   "restore [BACKUP]",
+		Short: "Bring a backup back; or without one, write the last good state back into a Redis that was flushed or rewound",
+		Long: "With the file or s3:// address of a backup, makes the state what it was then, through the API: it checks the backup, says what\n" +
+			"would change, and asks.\n\n" +
+			"Without one, has a process of a cluster write the last good catalog back into a Redis that was flushed or rewound, or accepts\n" +
+			"what Redis holds. That needs no management side, but the settings of one.",
+		Example: "  topsail restore before-upgrade.tar --dry-run\n  topsail restore\n  topsail restore --accept",
 		GroupID: "cluster",
-		Args:    cobra.NoArgs,
+		Args:    cobra.MaximumNArgs(1),
 	}
+	admin.RestoreFlags(c)
 	c.Flags().BoolVar(&accept, "accept", false, "take what is in Redis, and forget what was there before")
 	c.Flags().StringVar(&snapshot, "snapshot", "", "restore this snapshot file, where no process runs any more that knew the state")
-	return configured(c, func(c *cobra.Command, _ []string, cfg *config.Config, log *slog.Logger) error {
+	configured(c, func(c *cobra.Command, _ []string, cfg *config.Config, log *slog.Logger) error {
 		said, err := cluster.Restore(c.Context(), cfg, snapshot, accept, log)
 		if err == nil {
 			fmt.Fprintln(c.OutOrStdout(), said)
 		}
 		return err
 	})
+	ofRedis := c.RunE
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if len(args) == 1 {
+			return admin.RestoreBackup(c, args)
+		}
+		return ofRedis(c, args)
+	}
+	return c
 }
 
 func scaleCommand() *cobra.Command {

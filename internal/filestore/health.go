@@ -3,6 +3,7 @@ package filestore
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -50,10 +51,8 @@ func (s *Store) Damaged() bool {
 func (s *Store) noteDamage(what string) {
 	s.health.mu.Lock()
 	defer s.health.mu.Unlock()
-	for _, known := range s.health.found {
-		if known == what {
-			return
-		}
+	if slices.Contains(s.health.found, what) {
+		return
 	}
 	if len(s.health.found) < maxFound {
 		s.health.found = append(s.health.found, what)

@@ -60,7 +60,7 @@ func recoverFrom(ctx context.Context, c Copy, path string, log *slog.Logger) err
 	err = s.update(func(t *tx) error { return t.putNumber(leaseNumber, t.number(leaseNumber)+leap) })
 	if err == nil {
 		err = s.AddAudit(ctx, serving.AuditEntry{
-			At: time.Now().UTC(), Who: "local", Action: "recover", Kind: "state", Name: filepath.Base(c.Path), Revision: s.Catalog().Revision,
+			At: time.Now().UTC(), Who: "local", Action: "recover", Kind: "backup", Name: filepath.Base(c.Path), Revision: s.Catalog().Revision,
 		})
 	}
 	return errors.Join(err, s.Close())

@@ -261,7 +261,7 @@ func TestRecover(t *testing.T) {
 	if next, err := s.LeaseQueryIDs(t.Context()); next < block+leap || err != nil {
 		t.Errorf("block %d and error %v after %d", next, err, block)
 	}
-	wantLog(t, s, "recover state "+filepath.Base(copies[1].Path)+" by local", "create app a by anna")
+	wantLog(t, s, "recover backup "+filepath.Base(copies[1].Path)+" by local", "create app a by anna")
 	if aside, _ := filepath.Glob(path + ".damaged-*"); len(aside) != 1 {
 		t.Errorf("set aside: %v", aside)
 	}

@@ -35,10 +35,14 @@ var (
 	reserveLua string
 	//go:embed unused.lua
 	unusedLua string
+	//go:embed audited.lua
+	auditedLua string
+	//go:embed skip.lua
+	skipLua string
 )
 
 // scripts run in Redis, each as one step that nothing comes between.
-type scripts struct{ read, write, lease, decide, audit, claim, reply, load, swap, aside, usage, reserve, unused *redis.Script }
+type scripts struct{ read, write, lease, decide, audit, claim, reply, load, swap, aside, usage, reserve, unused, audited, skip *redis.Script }
 
 func newScripts() scripts {
 	return scripts{
@@ -56,6 +60,8 @@ func newScripts() scripts {
 
 		reserve: redis.NewScript(reserveLua),
 		unused:  redis.NewScript(unusedLua),
+		audited: redis.NewScript(auditedLua),
+		skip:    redis.NewScript(skipLua),
 	}
 }
 

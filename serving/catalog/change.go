@@ -9,8 +9,8 @@ import (
 
 // Change is one change of a catalog, as the API asks for it: PutApp, DeleteApp,
 // PutVersion, Renew, DeleteVersion, DeleteModel, Link, Unlink, SetCurrent, SetServing, SetScale,
-// SetPin, AddKey, RevokeKey, PutStream, DeleteStream, SuspendStream, ResumeStream or
-// Import; or one of these Signed.
+// SetPin, AddKey, RevokeKey, PutStream, DeleteStream, SuspendStream, ResumeStream,
+// Import or Restore; All of some, or one of these Signed.
 type Change interface {
 	apply(*draft) error
 }

@@ -49,7 +49,7 @@ func TestRolesOfRoutes(t *testing.T) {
 		switch {
 		case slices.Contains([]string{"/session", "/openapi.yaml", "/artifacts/{digest}/content"}, path):
 			want = everybody
-		case strings.HasPrefix(path, "/keys"), path == "/audit":
+		case strings.HasPrefix(path, "/keys"), path == "/audit", path == "/backup", path == "/restore":
 			want = serving.RoleAdmin
 		case method == "GET":
 			want = serving.RoleViewer

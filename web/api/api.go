@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 
 	"topsail/web/auth"
@@ -35,6 +36,8 @@ type api struct {
 	guard *auth.Guard
 	turns *change.Turns
 	live  *live
+
+	restoring sync.Mutex // one backup at a time
 }
 
 // New makes the API of a system.

@@ -36,7 +36,7 @@ func auditQuery(r *http.Request) (query serving.AuditQuery, err error) {
 		return serving.AuditQuery{}, err
 	}
 	query = serving.AuditQuery{Before: c.after, Limit: c.limit}
-	kinds := []string{"app", "model", "version", "replica", "artifact", "key", "learned", "stream"}
+	kinds := []string{"app", "model", "version", "replica", "artifact", "key", "learned", "stream", "backup"}
 	if query.Kind, err = choice(r, "kind", "", kinds); err != nil {
 		return serving.AuditQuery{}, err
 	}

@@ -17,6 +17,8 @@ var (
 	ErrBundleInvalid  = errors.New("this is no good bundle")
 	ErrBundleTooLarge = errors.New("the bundle is too large")
 	ErrBundlesFull    = errors.New("the store of bundles is full")
+	// ErrBackupInvalid says that something is not a backup, or not a whole one.
+	ErrBackupInvalid = errors.New("this is not a good backup")
 )
 
 // invalid is the problem of a request that is wrong in itself.
@@ -55,6 +57,7 @@ func problemOf(err error) *problem.Problem {
 		{ErrRefused, http.StatusConflict, "refused"},
 		{catalog.ErrInvalid, http.StatusBadRequest, "invalid"},
 		{ErrBundleInvalid, http.StatusBadRequest, "invalid"},
+		{ErrBackupInvalid, http.StatusBadRequest, "invalid"},
 		{ErrBundleTooLarge, http.StatusRequestEntityTooLarge, "too_large"},
 		{ErrBundlesFull, http.StatusInsufficientStorage, "full"},
 	} {

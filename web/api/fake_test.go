@@ -26,6 +26,8 @@ import (
 
 // world is a system without a disk, with keys of every role, and the API in front.
 type world struct {
+	backupErr error // of Make
+
 	*memory
 	api     *api
 	handler http.Handler
@@ -286,7 +288,7 @@ func having(t testing.TB) *world {
 	guard := auth.New(auth.Config{Catalog: w.Catalog, Require: true, Now: func() time.Time { return w.now }})
 	served := New(&System{
 		Mode: "cluster", Version: "0.1", Gateway: func() string { return "http://127.0.0.1:1337" },
-		Store: w.memory, Audit: w.memory, Replies: w.memory, Usage: w.memory, Learning: w.memory, Replicas: w.memory, Traffic: measured{}, Artifacts: shelf{w.memory},
+		Store: w.memory, Audit: w.memory, Replies: w.memory, Usage: w.memory, Learning: w.memory, Replicas: w.memory, Traffic: measured{}, Artifacts: shelf{w.memory}, Backups: w,
 		Job: func(_ context.Context, id serving.ModelID) (Job, error) {
 			return Job{Kind: "nomad", Text: "job " + id.String()}, nil
 		},

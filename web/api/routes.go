@@ -107,6 +107,8 @@ func (a *api) accessRoutes() []route {
 		{"GET /catalog", serving.RoleViewer, a.exportCatalog, false, ""},
 		{"POST /catalog", serving.RoleDeployer, a.applyCatalog, true, dryRun + " commit"},
 		{"GET /usage", serving.RoleViewer, a.listUsage, false, ""},
+		{"GET /backup", serving.RoleAdmin, a.backUp, false, ""},
+		{"POST /restore", serving.RoleAdmin, a.restore, false, dryRun},
 		{"GET /audit", serving.RoleAdmin, a.listAudit, false, ""},
 		{"GET /keys", serving.RoleAdmin, a.listKeys, false, ""},
 		{"POST /keys", serving.RoleAdmin, a.createKey, false, dryRun}, // its answer must not be kept

@@ -31,6 +31,7 @@ type System struct {
 	Ask       func(ctx context.Context, app string, body []byte) (Trial, error) // a gateway
 	Traffic   Traffic
 	Artifacts Artifacts
+	Backups   Backups
 	TOML      func(cat *serving.Catalog) ([]byte, error) // the catalog as a configuration file
 }
 

@@ -128,6 +128,9 @@ func (s *Store) List(ctx context.Context) ([]string, error) {
 	return digests, err
 }
 
+// Stored are all bundles, with their sizes.
+func (s *Store) Stored(ctx context.Context) ([]bundle.Stored, error) { return s.Bucket.List(ctx) }
+
 // Delete removes a bundle.
 func (s *Store) Delete(ctx context.Context, digest string) error {
 	s.full.Store(false)

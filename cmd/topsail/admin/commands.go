@@ -18,7 +18,7 @@ func AddTo(root *cobra.Command) {
 	root.AddCommand(
 		appCommand(), modelCommand(), versionCommand(), replicaCommand(), policyCommand(), keyCommand(), artifactCommand(),
 		decisionCommand(), eventsCommand(), auditCommand(), deployCommand(), predictCommand(), feedbackCommand(),
-		rollbackCommand(), logsCommand(), topCommand(), usageCommand(), exportCommand(), docsCommand(),
+		rollbackCommand(), logsCommand(), topCommand(), usageCommand(), exportCommand(), backupCommand(), docsCommand(),
 	)
 }
 

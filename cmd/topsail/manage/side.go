@@ -17,6 +17,7 @@ import (
 	"topsail/web/api"
 	"topsail/web/artifact"
 	"topsail/web/auth"
+	"topsail/web/backup"
 	"topsail/web/clipper"
 	"topsail/web/traffic"
 )
@@ -43,6 +44,7 @@ type Store interface {
 	api.Counts
 	state.Store
 	gateway.StateShelf
+	backup.Store
 }
 
 // Side is the management side.
@@ -77,6 +79,7 @@ func New(base *role.Base, s System, bundles *artifact.Store) (*Side, error) {
 			return c
 		},
 		Job: s.Job, Ask: asked.Ask, Traffic: s.Traffic, Artifacts: bundles, TOML: TOML,
+		Backups: &backup.Service{Store: s.Store, Bundles: bundles, Mode: s.Mode, Release: release.Version(), Spool: bundles.Spool},
 	}, guard, api.Options{CheckBundle: checkBundle(cfg.Runtimes.Pythons)})
 	check := func(v *serving.Version) error { return api.CheckRunnable(s.Mode, v) }
 	handler := web.Handler(web.Config{

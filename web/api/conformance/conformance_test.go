@@ -139,6 +139,11 @@ func session() []request {
 		{"deleteModel", "/models/m" + dry, "", 200, nil},
 		{"deleteModel", "/models/m", "", 204, nil},
 		{"deleteArtifact", "/artifacts/" + digest, "", 204, nil},
+		{"backUp", "/backup", "", 200, nil},
+		{"backUp", "/backup?without_bundles=no", "", 400, nil},
+		{"restoreBackup", "/restore?dry_run=true", "BACKUP", 200, []string{"Content-Type", "application/x-tar"}},
+		{"restoreBackup", "/restore", "BACKUP", 200, []string{"Content-Type", "application/x-tar"}},
+		{"restoreBackup", "/restore", "none", 400, []string{"Content-Type", "application/x-tar"}},
 		{"listAudit", "/audit?limit=1000", "", 200, nil},
 		{"listAudit", "/audit?kind=key", "", 200, nil},
 		{"listAudit", "/audit?kind=none", "", 400, nil},
@@ -168,6 +173,9 @@ func TestAnswersAreThoseOfTheContract(t *testing.T) {
 				t.Fatal(err)
 			}
 			made = strings.NewReplacer("KEY", key.ID, "SECRET", key.Secret)
+		}
+		if r.operation == "backUp" && answer.Code == http.StatusOK {
+			made = strings.NewReplacer("BACKUP", answer.Body.String())
 		}
 	}
 	for id, op := range contract {

@@ -16,9 +16,11 @@ import (
 
 	"topsail/internal/filestore"
 	"topsail/serving"
+	"topsail/serving/bundle"
 	"topsail/serving/catalog"
 	"topsail/web/api"
 	"topsail/web/auth"
+	"topsail/web/backup"
 )
 
 var digest = fmt.Sprintf("sha256:%064x", 7)
@@ -165,6 +167,14 @@ func (s shelf) List(context.Context) ([]string, error) {
 	return []string{digest}, nil
 }
 
+func (s shelf) Stored(ctx context.Context) (list []bundle.Stored, err error) {
+	digests, err := s.List(ctx)
+	for _, digest := range digests {
+		list = append(list, bundle.Stored{Digest: digest, Size: 2, Created: time.Unix(1e9, 0)})
+	}
+	return list, err
+}
+
 func (s shelf) Delete(context.Context, string) error { *s.there = false; return nil }
 
 // served is the API over a store on disk, for whoever asks on this machine.
@@ -178,10 +188,12 @@ func served(t *testing.T) http.Handler {
 	if _, err := store.Apply(t.Context(), catalog.PutStream{Stream: stream}, 0); err != nil {
 		t.Fatal(err)
 	}
+	bundles := shelf{new(bool)}
 	guard := auth.New(auth.Config{Catalog: store.Catalog})
 	return guard.Handler(api.New(&api.System{
 		Mode: "cluster", Version: "1", Gateway: func() string { return "http://127.0.0.1:1337" },
-		Store: store, Audit: store, Replies: store, Usage: outside{}, Learning: outside{}, Replicas: outside{}, Scheduler: outside{}, Traffic: outside{}, Artifacts: shelf{new(bool)},
+		Store: store, Audit: store, Replies: store, Usage: outside{}, Learning: outside{}, Replicas: outside{}, Scheduler: outside{}, Traffic: outside{}, Artifacts: bundles,
+		Backups: &backup.Service{Store: store, Bundles: bundles, Mode: "local", Release: "1", Spool: t.TempDir()},
 		Cluster: func(context.Context) api.Cluster {
 			return api.Cluster{Mode: "cluster", Version: "1", Processes: []api.Process{{Role: "gateway", Name: "g", Addr: "a", State: "ok", Detail: "d", Leader: true, Revision: 4}},
 				Servers: []api.Server{{Name: "redis", State: "ok", Detail: "d", Next: "n", Checked: time.Unix(1e9, 0)}},

@@ -6,6 +6,12 @@ variable "with_stream" {
   default     = false
 }
 
+variable "with_backup" {
+  description = "make backups, too, at backup_crons and to backup_destination"
+  type        = bool
+  default     = false
+}
+
 variable "with_redis" {
   description = "run redis, too, for those who have none"
   type        = bool
@@ -394,6 +400,84 @@ variable "stream_env" {
   description = "more settings, such as TOPSAIL_STREAMS_ONLY"
   type        = map(string)
   default     = {}
+}
+
+variable "backup_destination" {
+  description = "a folder on the node, or s3://BUCKET/PREFIX?endpoint=https://HOST&region=REGION"
+  type        = string
+  default     = "/var/lib/topsail/backups"
+}
+
+variable "backup_crons" {
+  description = "when to make one"
+  type        = list(string)
+  default     = ["17 3 * * *"]
+}
+
+variable "backup_time_zone" {
+  description = "that the times are of"
+  type        = string
+  default     = "UTC"
+}
+
+variable "backup_keep" {
+  description = "how many to keep; 0: all"
+  type        = number
+  default     = 14
+}
+
+variable "backup_without_bundles" {
+  description = "leave bundles out, where what web.bundles names is backed up by itself"
+  type        = bool
+  default     = false
+}
+
+variable "backup_management" {
+  description = "URL of the management side; empty: the one that is listed as topsail-web"
+  type        = string
+  default     = ""
+}
+
+variable "backup_key_name" {
+  description = "item of secrets that is the key of an admin; empty: none is wanted"
+  type        = string
+  default     = ""
+}
+
+variable "backup_credentials_name" {
+  description = "item of secrets that has the keys of the object store, as ~/.aws/credentials; empty: it takes the machine's role or env"
+  type        = string
+  default     = ""
+}
+
+variable "backup_host_volume" {
+  description = "host volume for the destination; empty: the folder is the node's"
+  type        = string
+  default     = ""
+}
+
+variable "backup_secrets" {
+  description = "items of the Nomad variable nomad/jobs/topsail-backup to write to files of their names in $${NOMAD_SECRETS_DIR}"
+  type        = list(string)
+  default     = []
+}
+
+variable "backup_env" {
+  description = "more variables, such as AWS_ACCESS_KEY_ID"
+  type        = map(string)
+  default     = {}
+}
+
+variable "backup_cpu" {
+  description = "MHz of a process"
+  type        = number
+  default     = 200
+}
+
+variable "backup_memory" {
+  description = "MB of a process"
+  type        = number
+  default     = 256
 }
 
 variable "redis_port" {

@@ -1,0 +1,151 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"topsail/cmd/topsail/admin/client"
+	"topsail/cmd/topsail/admin/screen"
+	"topsail/web/backup"
+)
+
+const tarType = "application/x-tar"
+
+func backupCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "backup DESTINATION",
+		Short: "Write everything to a file: apps, models, keys, what was learned, usage, the audit log, and bundles",
+		Long: "Writes everything that was acknowledged before to one file, while Topsail runs, and checks it. The destination is a file that\n" +
+			"does not exist yet, a folder, or s3://BUCKET/PREFIX?endpoint=URL with keys in the environment, as for web.bundles. Files in\n" +
+			"folders and buckets are named by their time, and the oldest are removed. A backup has the hashes of keys and the variables of\n" +
+			"models in it: keep it secret.",
+		Example: "  topsail backup before-upgrade.tar\n  topsail backup /mnt/backups/ --keep 30\n  topsail backup s3://ops/topsail --every 24h",
+		Args:    cobra.ExactArgs(1),
+	}
+	c.Flags().Bool("without-bundles", false, "leave bundles out, and list them only: where they are kept is backed up by itself")
+	c.Flags().Int("keep", 14, "how many backups to keep in a folder or bucket; 0: all")
+	c.Flags().Duration("every", 0, "go on, and make one this often")
+	return single(c, backUp)
+}
+
+func backUp(k *call) error {
+	every, err := k.cmd.Flags().GetDuration("every")
+	if err != nil || every < 0 || every > 0 && every < time.Minute {
+		return misused("--every must be a minute or more")
+	}
+	to, err := destinationOf(k.args[0])
+	if err != nil {
+		return usageError{err}
+	}
+	if every == 0 {
+		return backUpOnce(k, to)
+	}
+	if _, single := to.(backupFile); single {
+		return misused("--every needs a folder or a bucket")
+	}
+	next := time.NewTicker(every)
+	defer next.Stop()
+	for {
+		if err := backUpOnce(k, to); err != nil && k.ctx.Err() == nil {
+			fmt.Fprintf(k.Err, "%s the backup failed, the next one is in %v: %v\n", time.Now().Format(time.DateTime), every, err)
+		}
+		select {
+		case <-next.C:
+		case <-k.ctx.Done():
+			return nil
+		}
+	}
+}
+
+// backUpOnce fetches a backup, checks it, and only then gives it its name.
+func backUpOnce(k *call, to destination) error {
+	part, err := os.CreateTemp(to.spool(), ".topsail-backup-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(part.Name())
+	defer part.Close()
+	contents, size, err := fetchBackup(k, part)
+	if err != nil {
+		return err
+	}
+	where, err := to.put(k.ctx, backup.Name(contents.Made), part, size)
+	if err != nil {
+		return err
+	}
+	keep, _ := k.cmd.Flags().GetInt("keep")
+	if err := forgetBackups(k.ctx, to, keep); err != nil {
+		fmt.Fprintf(k.Err, "older backups were not removed: %v\n", err)
+	}
+	if k.format == "json" {
+		text, err := json.Marshal(struct {
+			Backup string `json:"backup"`
+			Size   int64  `json:"size"`
+			backup.Contents
+		}{where, size, contents})
+		if err != nil {
+			return err
+		}
+		return k.json(text)
+	}
+	included := 0
+	for _, b := range contents.Bundles {
+		if b.Included {
+			included++
+		}
+	}
+	k.say("%s: %s, %d apps, %d versions, %d keys, %d learned states, %d audit entries, %d of %d bundles",
+		where, screen.Bytes(size), contents.Apps, contents.Versions, contents.Keys, contents.States, contents.Entries, included, len(contents.Bundles))
+	return nil
+}
+
+func fetchBackup(k *call, part *os.File) (backup.Contents, int64, error) {
+	query := url.Values{}
+	if k.flag("without-bundles") {
+		query.Set("without_bundles", "true")
+	}
+	response, err := k.Stream(k.ctx, client.Request{Path: []string{"backup"}, Query: query, Accept: tarType})
+	if err != nil {
+		return backup.Contents{}, 0, err
+	}
+	defer response.Body.Close()
+	progress := k.Progress()
+	defer progress.End()
+	size, err := io.Copy(part, &meter{from: response.Body, size: 20, tell: func(n, _ int64) { progress.Say("fetching the backup: %s", screen.Bytes(n)) }})
+	if err != nil {
+		return backup.Contents{}, 0, fmt.Errorf("the backup broke off: %w", err)
+	}
+	progress.Say("checking the backup")
+	file, err := backup.Open(part, size)
+	if err != nil {
+		return backup.Contents{}, 0, err
+	}
+	return file.Contents, size, part.Sync()
+}
+
+// forgetBackups removes the oldest of those that are too many.
+func forgetBackups(ctx context.Context, from destination, keep int) error {
+	names, err := from.list(ctx)
+	if err != nil || keep <= 0 {
+		return err
+	}
+	names = slices.DeleteFunc(names, func(name string) bool {
+		good, _ := path.Match("topsail-backup-*.tar", name)
+		return !good
+	})
+	slices.Sort(names)
+	for _, name := range names[:max(0, len(names)-keep)] {
+		err = errors.Join(err, from.remove(ctx, name))
+	}
+	return err
+}

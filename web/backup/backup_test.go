@@ -1,0 +1,512 @@
+package backup
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"pgregory.net/rapid"
+
+	"topsail/internal/filestore"
+	"topsail/internal/redisstore"
+	"topsail/internal/servers"
+	"topsail/serving"
+	"topsail/serving/bundle"
+	"topsail/serving/catalog"
+	"topsail/web/api"
+)
+
+// place is a Topsail: a store and bundles.
+type place struct {
+	store
+	Service
+}
+
+type store interface {
+	Store
+	AddUsage(ctx context.Context, report serving.UsageReport) error
+	AddAudit(ctx context.Context, entry serving.AuditEntry) error
+	Catalog() *serving.Catalog
+	Close() error
+}
+
+// bundles are texts by their digests.
+type bundles struct {
+	mu  sync.Mutex
+	all map[string]string
+}
+
+func digestOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+func (b *bundles) Stored(context.Context) (list []bundle.Stored, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for digest, text := range b.all {
+		list = append(list, bundle.Stored{Digest: digest, Size: int64(len(text))})
+	}
+	return list, nil
+}
+
+func (b *bundles) Open(_ context.Context, digest string) (io.ReadSeekCloser, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	text, there := b.all[digest]
+	if !there {
+		return nil, bundle.ErrNotStored
+	}
+	return opened{strings.NewReader(text)}, nil
+}
+
+func (b *bundles) Put(_ context.Context, r io.Reader) (api.Artifact, bool, error) {
+	text, err := io.ReadAll(r)
+	if err == nil {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.all[digestOf(string(text))] = string(text)
+	}
+	return api.Artifact{}, true, err
+}
+
+type opened struct{ *strings.Reader }
+
+func (opened) Close() error { return nil }
+
+type fatal interface {
+	Fatal(args ...any)
+	Helper()
+}
+
+func placeOf(s store, spool string) *place {
+	return &place{s, Service{Store: s, Bundles: &bundles{all: map[string]string{}}, Mode: "local", Release: "r", Spool: spool}}
+}
+
+func onDisk(t fatal, dir string) *place {
+	s, err := filestore.Open(dir, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return placeOf(s, dir)
+}
+
+func (p *place) take(t fatal, bundles bool) []byte {
+	t.Helper()
+	a, err := p.Make(context.Background(), bundles)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	var text bytes.Buffer
+	if err := a.Write(context.Background(), &text); err != nil {
+		t.Fatal(err)
+	}
+	return text.Bytes()
+}
+
+func (p *place) bring(t fatal, archive []byte, dryRun bool) api.Restored {
+	t.Helper()
+	report, err := p.Restore(context.Background(), bytes.NewReader(archive), serving.Author{Who: "anna"}, dryRun)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+// holding is all that a place holds, in words.
+type holding struct {
+	objects, states, usage, entries, bundles map[string]string
+}
+
+func (p *place) holds(t fatal) holding {
+	t.Helper()
+	h := holding{map[string]string{}, map[string]string{}, map[string]string{}, map[string]string{}, maps.Clone(p.Bundles.(*bundles).all)}
+	cat, err := p.store.Apply(context.Background(), catalog.All{}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	docs, err := catalog.Diff(&serving.Catalog{}, cat)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, doc := range docs {
+		h.objects[doc.Kind+"/"+doc.Key] = string(doc.JSON)
+	}
+	err = p.EachState(context.Background(), func(key serving.StateKey, text []byte) error { h.states[key.String()] = string(text); return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	var objects []serving.UsageKey
+	for name := range cat.Apps {
+		objects = append(objects, serving.UsageKey{App: name})
+	}
+	usage, err := p.UsageOf(context.Background(), objects)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, u := range usage {
+		u.Since = u.Since.Truncate(time.Millisecond)
+		text, _ := json.Marshal(u)
+		h.usage[u.Key.String()] = string(text)
+	}
+	entries, err := p.entries(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		h.entries[fmt.Sprint(e.At.UnixNano(), e.Who, e.Action, e.Kind, e.Name, string(e.Before), string(e.After))] = ""
+	}
+	return h
+}
+
+// within says what of h is not in other as it is here.
+func (h holding) within(other holding) error {
+	for _, both := range [][2]map[string]string{{h.objects, other.objects}, {h.states, other.states}, {h.usage, other.usage}, {h.entries, other.entries}, {h.bundles, other.bundles}} {
+		for name, want := range both[0] {
+			if got, there := both[1][name]; !there || got != want {
+				return fmt.Errorf("%s is %q, want %q", name, got, want)
+			}
+		}
+	}
+	return nil
+}
+
+// live changes a place at random.
+func (p *place) live(t *rapid.T, steps int) {
+	ctx := context.Background()
+	name := rapid.SampledFrom([]string{"a", "b", "c"})
+	signed := func(change catalog.Change) {
+		_, err := p.store.Apply(ctx, catalog.Signed{Change: change, By: serving.Author{Who: "anna"}}, 0)
+		if err != nil && !errors.Is(err, catalog.ErrNotFound) && !errors.Is(err, catalog.ErrExists) && !errors.Is(err, catalog.ErrConflict) && !errors.Is(err, catalog.ErrInvalid) {
+			t.Fatal(err)
+		}
+	}
+	must := func(err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range steps {
+		n := name.Draw(t, "name")
+		switch rapid.IntRange(0, 9).Draw(t, "step") {
+		case 0:
+			signed(catalog.PutApp{App: serving.App{Name: n, InputType: serving.Doubles, SLO: time.Duration(rapid.IntRange(1, 99).Draw(t, "slo")) * time.Millisecond}})
+		case 1:
+			signed(catalog.DeleteApp{Name: n})
+		case 2:
+			text := rapid.StringN(1, 9, 9).Draw(t, "bundle")
+			_, _, err := p.Bundles.Put(ctx, strings.NewReader(text))
+			must(err)
+			v := serving.Version{ModelID: serving.ModelID{Model: n, Version: fmt.Sprint(rapid.IntRange(1, 3).Draw(t, "version"))}, InputType: serving.Doubles}
+			v.Container.Bundle = digestOf(text)
+			signed(catalog.PutVersion{Version: v})
+		case 3:
+			signed(catalog.DeleteVersion{ID: serving.ModelID{Model: n, Version: fmt.Sprint(rapid.IntRange(1, 3).Draw(t, "version"))}})
+		case 4:
+			hash := sha256.Sum256([]byte(n))
+			signed(catalog.AddKey{Key: serving.Key{ID: hex.EncodeToString(hash[:5]), Name: n, Role: serving.RoleViewer, Hash: hash[:]}})
+		case 5:
+			hash := sha256.Sum256([]byte(n))
+			signed(catalog.RevokeKey{ID: hex.EncodeToString(hash[:5])})
+		case 6, 7:
+			key := serving.StateKey{App: n, Kind: "exp3", User: rapid.SampledFrom([]string{"", "u", "\x00 é"}).Draw(t, "user")}
+			_, revision, err := p.LoadState(ctx, key)
+			must(err)
+			_, err = p.SwapState(ctx, key, revision, rapid.SliceOfN(rapid.Byte(), 1, 20).Draw(t, "state"))
+			must(err)
+		case 8:
+			must(p.AddUsage(ctx, serving.UsageReport{Writer: rapid.StringMatching("[a-z]{12}").Draw(t, "writer"), Number: 1, Revision: p.store.Catalog().Revision, Counted: []serving.Usage{
+				{Key: serving.UsageKey{App: n}, Answers: 3, Micros: 7, Least: 5 * time.Microsecond, Most: time.Second},
+				{Key: serving.UsageKey{App: n, Stage: "s"}, Failed: 1, Last: &serving.UsageFailure{At: time.Unix(1e9, 0).UTC(), Cause: "c"}},
+			}}))
+		case 9:
+			must(p.AddAudit(ctx, serving.AuditEntry{At: time.Now().UTC(), Who: n, Action: "restart", Kind: "replica", Name: "r"}))
+		}
+	}
+}
+
+// onlyApps leaves out states of apps that are not there: a backup does.
+func (h holding) onlyApps() holding {
+	h.states = maps.Clone(h.states)
+	for name := range h.states {
+		key, err := serving.ParseStateKey(name)
+		if err != nil || h.objects["apps/"+key.App] == "" {
+			delete(h.states, name)
+		}
+	}
+	return h
+}
+
+// TestWhatWasAcknowledgedComesBack plays random histories, takes a backup while others go on,
+// and restores it into an empty place, and into the place itself: on disk and in Redis, and
+// from one to the other.
+func TestWhatWasAcknowledgedComesBack(t *testing.T) {
+	port, err := servers.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := servers.Redis(t.TempDir(), port)
+	if err == nil {
+		err = server.Start(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Kill()
+	client := redis.NewClient(&redis.Options{Addr: server.Addr})
+	defer client.Close()
+	rapid.Check(t, func(rt *rapid.T) {
+		if err := client.FlushAll(t.Context()).Err(); err != nil {
+			rt.Fatal(err)
+		}
+		inRedis := func(prefix string) *place {
+			s, err := redisstore.Open(context.Background(), redisstore.Config{Addrs: []string{server.Addr}, Prefix: prefix, Log: slog.New(slog.DiscardHandler)})
+			if err != nil {
+				rt.Fatal(err)
+			}
+			return placeOf(s, t.TempDir())
+		}
+		places := map[bool]func(string) *place{false: func(string) *place { return onDisk(rt, t.TempDir()) }, true: inRedis}
+		from := places[rapid.Bool().Draw(rt, "from redis")]("from")
+		defer from.Close()
+		to := places[rapid.Bool().Draw(rt, "to redis")]("to")
+		defer to.Close()
+
+		from.live(rt, rapid.IntRange(0, 30).Draw(rt, "steps"))
+		before := from.holds(rt).onlyApps()
+		others := make(chan error)
+		go func() {
+			_, err := from.store.Apply(context.Background(), catalog.PutApp{App: serving.App{Name: "late", InputType: serving.Doubles, SLO: time.Second}}, 0)
+			others <- err
+		}()
+		archive := from.take(rt, true)
+		if err := <-others; err != nil {
+			rt.Fatal(err)
+		}
+		leased, err := from.LeaseQueryIDs(context.Background())
+		if err != nil {
+			rt.Fatal(err)
+		}
+
+		if rapid.Bool().Draw(rt, "it is not empty") {
+			to.live(rt, 10)
+		}
+		would := to.bring(rt, archive, true)
+		did := to.bring(rt, archive, false)
+		if did.Done = false; !reflect.DeepEqual(would, did) {
+			rt.Fatalf("it would have been %+v, and was %+v", would, did)
+		}
+		after := to.holds(rt)
+		if err := before.within(after); err != nil {
+			rt.Fatal(err)
+		}
+		if extra := len(after.objects) - len(before.objects); extra > 1 || len(after.states) != len(before.states) {
+			rt.Fatalf("%d objects and %d states, want %d and %d", len(after.objects), len(after.states), len(before.objects), len(before.states))
+		}
+		if next, err := to.LeaseQueryIDs(context.Background()); err != nil || next < leased-1 {
+			rt.Fatalf("the next block of query ids is %d, after %d: %v", next, leased, err)
+		}
+		if again := to.bring(rt, archive, false); again.Changed != 0 {
+			rt.Fatalf("restored twice, it changes %+v", again.Changes)
+		}
+		// What had been learned since goes.
+		from.live(rt, 5)
+		from.bring(rt, archive, false)
+		if err := before.within(from.holds(rt)); err != nil {
+			rt.Fatalf("in its own place: %v", err)
+		}
+	})
+}
+
+// some is a place with a little of everything.
+func some(t *testing.T) *place {
+	t.Helper()
+	p := onDisk(t, t.TempDir())
+	t.Cleanup(func() { _ = p.Close() })
+	digest := digestOf("bundle")
+	if _, _, err := p.Bundles.Put(t.Context(), strings.NewReader("bundle")); err != nil {
+		t.Fatal(err)
+	}
+	v := serving.Version{ModelID: serving.ModelID{Model: "m", Version: "1"}, InputType: serving.Doubles}
+	v.Container.Bundle = digest
+	hash := sha256.Sum256([]byte("k"))
+	for _, change := range []catalog.Change{
+		catalog.PutVersion{Version: v},
+		catalog.PutApp{App: serving.App{Name: "a", InputType: serving.Doubles, SLO: time.Second, Models: []string{"m"}}},
+		catalog.AddKey{Key: serving.Key{ID: hex.EncodeToString(hash[:5]), Name: "anna", Role: serving.RoleAdmin, Hash: hash[:]}},
+	} {
+		if _, err := p.store.Apply(t.Context(), catalog.Signed{Change: change, By: serving.Author{Who: "anna"}}, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := p.SwapState(t.Context(), serving.StateKey{App: "a", Kind: "exp3"}, 0, []byte("learned")); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestWithoutBundles lists them only; where they are not, that is said.
+func TestWithoutBundles(t *testing.T) {
+	p := some(t)
+	archive := p.take(t, false)
+	report := onDisk(t, t.TempDir()).bring(t, archive, true)
+	if want := []string{digestOf("bundle")}; !slices.Equal(report.Missing, want) || report.Bundles != 0 || !strings.Contains(report.Warnings[0], "1 bundles are neither in the backup nor here") {
+		t.Errorf("%+v", report)
+	}
+	if report := p.bring(t, archive, true); len(report.Missing) != 0 {
+		t.Errorf("%+v", report)
+	}
+}
+
+// TestWarnings tells who restores what that means for keys.
+func TestWarnings(t *testing.T) {
+	p := some(t)
+	archive := p.take(t, true)
+	report := onDisk(t, t.TempDir()).bring(t, archive, true)
+	if text := strings.Join(report.Warnings, "\n"); !strings.Contains(text, "from then on they are asked for") || !strings.Contains(text, "hold again") {
+		t.Errorf("warnings %q", report.Warnings)
+	}
+	other := some(t)
+	hash := sha256.Sum256([]byte("k"))
+	if _, err := other.store.Apply(t.Context(), catalog.RevokeKey{ID: hex.EncodeToString(hash[:5])}, 0); err != nil {
+		t.Fatal(err)
+	}
+	report = p.bring(t, other.take(t, true), true)
+	if text := strings.Join(report.Warnings, "\n"); !strings.Contains(text, `the key "anna", with which you ask, is not in the backup`) {
+		t.Errorf("warnings %q", report.Warnings)
+	}
+}
+
+// TestDamagedBackups are refused, and change nothing.
+func TestDamagedBackups(t *testing.T) {
+	p, random := some(t), rand.New(rand.NewPCG(1, 2))
+	archive := p.take(t, true)
+	good, err := Open(bytes.NewReader(archive), int64(len(archive)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := 0
+	for range 3000 {
+		data := slices.Clone(archive)
+		data[random.IntN(len(data))] ^= 1 << random.IntN(8)
+		f, err := Open(bytes.NewReader(data), int64(len(data)))
+		switch {
+		case err == nil && !reflect.DeepEqual(f.Contents, good.Contents): // else it was in what is not used
+			t.Fatalf("opened with %+v", f.Contents)
+		case err != nil && !errors.Is(err, api.ErrBackupInvalid):
+			t.Fatal(err)
+		case err != nil:
+			refused++
+		}
+	}
+	if refused < 500 {
+		t.Errorf("%d of 3000 are refused", refused)
+	}
+	for size := 0; size < len(archive)-1536; size += 97 { // the last block may be partly empty, and two empty ones follow
+		if _, err := Open(bytes.NewReader(archive[:size]), int64(size)); !errors.Is(err, api.ErrBackupInvalid) {
+			t.Fatalf("cut at %d: %v", size, err)
+		}
+	}
+	before := p.holds(t)
+	_, err = p.Restore(t.Context(), bytes.NewReader(archive[:len(archive)/2]), serving.Author{Who: "anna"}, false)
+	if !errors.Is(err, api.ErrBackupInvalid) || !reflect.DeepEqual(p.holds(t), before) {
+		t.Errorf("restored by halves: %v", err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(p.Spool, "upload-*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// TestFormat holds the archive to its description: any tar reads it.
+func TestFormat(t *testing.T) {
+	archive := some(t).take(t, true)
+	in, names := tar.NewReader(bytes.NewReader(archive)), []string{}
+	for {
+		h, err := in.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, h.Name)
+	}
+	want := []string{"contents.json", "state.jsonl.gz", "bundles/" + strings.TrimPrefix(digestOf("bundle"), "sha256:") + ".zip", "SHA256SUMS"}
+	if !slices.Equal(names, want) {
+		t.Errorf("members %q, want %q", names, want)
+	}
+}
+
+// TestFirstRelease restores what the first release with backups wrote.
+func TestFirstRelease(t *testing.T) {
+	archive, err := os.ReadFile("testdata/format1.tar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := onDisk(t, t.TempDir())
+	defer p.Close()
+	p.bring(t, archive, false)
+	h := p.holds(t)
+	if len(h.objects) != 4 || h.states[`"a" "exp3" "" ""`] != "learned" || h.bundles[digestOf("bundle")] != "bundle" || len(h.entries) < 4 {
+		t.Errorf("%+v", h)
+	}
+}
+
+// TestNewerFormat says which release to use.
+func TestNewerFormat(t *testing.T) {
+	p := some(t)
+	a, err := p.Make(t.Context(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	a.(*Archive).Format = format + 1
+	var text bytes.Buffer
+	if err := a.Write(t.Context(), &text); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Open(bytes.NewReader(text.Bytes()), int64(text.Len()))
+	if !errors.Is(err, api.ErrBackupInvalid) || !strings.Contains(err.Error(), "its format is 2, and this topsail knows up to 1: use the release that made it, r") {
+		t.Errorf("%v", err)
+	}
+}
+
+// FuzzOpen gives any bytes: what is opened can be read to its end.
+func FuzzOpen(f *testing.F) {
+	archive, err := os.ReadFile("testdata/format1.tar")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(archive)
+	f.Add(archive[:600])
+	f.Fuzz(func(t *testing.T, data []byte) {
+		file, err := Open(bytes.NewReader(data), int64(len(data)))
+		if err != nil {
+			return
+		}
+		for _, err := range file.Items() {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
