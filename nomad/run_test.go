@@ -213,9 +213,23 @@ func TestStreamsRun(t *testing.T) {
 // TestBackupsRun: each run finds management by its service, and writes to the destination.
 func TestBackupsRun(t *testing.T) {
 	c, to := shared, t.TempDir()
-	c.run(t, "web", variables{"program": self(t), "count": 1, "port": 0})
-	web := c.ready(t, "topsail-web", 1)[0].Service
-	job, err := c.parse(t, "backup", variables{"namespace": namespace, "program": self(t), "destination": to})
+	listed := variables{"namespace": namespace, "program": self(t), "service_provider": "nomad"}
+	c.run(t, "web", with(listed, variables{"count": 1, "port": 0}))
+	var web *nomadapi.ServiceRegistration
+	err := poll(t.Context(), convergence, func() error {
+		all, _, err := c.root.Services().Get("topsail-web", &nomadapi.QueryOptions{Namespace: namespace})
+		if err == nil && len(all) == 0 {
+			err = errors.New("topsail-web is not listed")
+		}
+		if err == nil {
+			web = all[0]
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	job, err := c.parse(t, "backup", with(listed, variables{"destination": to}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +245,7 @@ func TestBackupsRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := fmt.Sprintf("[--keep 14]http://%s:%d", web.Address, web.Port)
-	err = poll(t.Context(), convergence, func() error {
+	err = poll(t.Context(), time.Minute, func() error {
 		text, err := os.ReadFile(filepath.Join(to, "backup"))
 		if err == nil && string(text) != want {
 			err = fmt.Errorf("it was run with %s, want %s", text, want)

@@ -5,7 +5,7 @@
 #   nomad job run -var driver=docker -var host_volume=backups -var destination=/backups backup.nomad.hcl
 #   nomad job periodic force topsail-backup
 #
-# Where management wants keys, it needs one with the role admin. The item "s3" of the Nomad variable is a file of
+# Where management wants keys, it needs one with the role admin. The secret "s3" is a file of
 # credentials as of the AWS command line.
 
 variable "destination" {
@@ -39,7 +39,7 @@ variable "without_bundles" {
 }
 
 variable "management" {
-  description = "URL of the management side; empty: the one that is listed as topsail-web"
+  description = "URL of the management side; empty: the one that is listed as topsail-web, which in Consul needs a token that may read the service"
   type        = string
   default     = ""
 }
@@ -140,6 +140,12 @@ variable "ca_file" {
   default     = ""
 }
 
+variable "consul_identity" {
+  description = "get the Consul token from the workload identity; Nomad and Consul must be set up for it"
+  type        = bool
+  default     = false
+}
+
 locals {
   download = length(split("://", var.program)) > 1
   docker   = var.driver == "docker"
@@ -210,7 +216,7 @@ job "topsail-backup" {
       dynamic "template" {
         for_each = var.management == "" ? [local.lookup] : []
         content {
-          data        = "{{ with index (${template.value} \"topsail-web\") 0 }}TOPSAIL_ADMIN_URL=${local.scheme}://{{ .Address }}:{{ .Port }}{{ end }}\n"
+          data        = "{{ range $i, $s := ${template.value} \"topsail-web\" }}{{ if eq $i 0 }}TOPSAIL_ADMIN_URL=${local.scheme}://{{ .Address }}:{{ .Port }}\n{{ end }}{{ end }}"
           destination = "local/management.env"
           env         = true
           change_mode = "noop"
@@ -225,6 +231,20 @@ job "topsail-backup" {
           perms       = var.driver == "raw_exec" ? "600" : "644"
           change_mode = "noop"
         }
+      }
+
+      dynamic "identity" {
+        for_each = var.consul_identity ? ["consul.io"] : []
+        content {
+          name = "consul_default"
+          aud  = [identity.value]
+          ttl  = "1h"
+        }
+      }
+
+      dynamic "consul" {
+        for_each = var.consul_identity ? ["default"] : []
+        content {}
       }
 
       dynamic "volume_mount" {

@@ -433,7 +433,7 @@ variable "backup_without_bundles" {
 }
 
 variable "backup_management" {
-  description = "URL of the management side; empty: the one that is listed as topsail-web"
+  description = "URL of the management side; empty: the one that is listed as topsail-web, which in Consul needs a token that may read the service"
   type        = string
   default     = ""
 }

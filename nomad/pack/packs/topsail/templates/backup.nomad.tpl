@@ -1,9 +1,6 @@
 [[ if var "with_backup" . -]]
 # Made from the job backup.nomad.hcl: see the README of the pack.
 
-variable is a file of
-# credentials as of the AWS command line.
-
 variable "destination" {
   description = "a folder on the node, or s3://BUCKET/PREFIX?endpoint=https://HOST&region=REGION"
   type        = string
@@ -35,7 +32,7 @@ variable "without_bundles" {
 }
 
 variable "management" {
-  description = "URL of the management side; empty: the one that is listed as topsail-web"
+  description = "URL of the management side; empty: the one that is listed as topsail-web, which in Consul needs a token that may read the service"
   type        = string
   default     = [[ template "value" (var "backup_management" .) ]]
 }
@@ -136,6 +133,12 @@ variable "ca_file" {
   default     = [[ template "value" (var "ca_file" .) ]]
 }
 
+variable "consul_identity" {
+  description = "get the Consul token from the workload identity; Nomad and Consul must be set up for it"
+  type        = bool
+  default     = [[ template "value" (var "consul_identity" .) ]]
+}
+
 locals {
   download = length(split("://", var.program)) > 1
   docker   = var.driver == "docker"
@@ -206,7 +209,7 @@ job "topsail-backup" {
       dynamic "template" {
         for_each = var.management == "" ? [local.lookup] : []
         content {
-          data        = "{{ with index (${template.value} \"topsail-web\") 0 }}TOPSAIL_ADMIN_URL=${local.scheme}://{{ .Address }}:{{ .Port }}{{ end }}\n"
+          data        = "{{ range $i, $s := ${template.value} \"topsail-web\" }}{{ if eq $i 0 }}TOPSAIL_ADMIN_URL=${local.scheme}://{{ .Address }}:{{ .Port }}\n{{ end }}{{ end }}"
           destination = "local/management.env"
           env         = true
           change_mode = "noop"
@@ -221,6 +224,20 @@ job "topsail-backup" {
           perms       = var.driver == "raw_exec" ? "600" : "644"
           change_mode = "noop"
         }
+      }
+
+      dynamic "identity" {
+        for_each = var.consul_identity ? ["consul.io"] : []
+        content {
+          name = "consul_default"
+          aud  = [identity.value]
+          ttl  = "1h"
+        }
+      }
+
+      dynamic "consul" {
+        for_each = var.consul_identity ? ["default"] : []
+        content {}
       }
 
       dynamic "volume_mount" {
