@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"time"
 
+	"go.etcd.io/bbolt"
+
 	"topsail/internal/stored"
 	"topsail/serving"
 	"topsail/serving/catalog"
@@ -53,6 +55,23 @@ func (s *Store) AuditLog(ctx context.Context, query serving.AuditQuery) (found [
 		return nil, fmt.Errorf("read the audit log: %w", err)
 	}
 	return found, nil
+}
+
+// Closed is the audit log of a file that nobody has open.
+type Closed string
+
+// AuditLog is Store.AuditLog.
+func (path Closed) AuditLog(ctx context.Context, query serving.AuditQuery) (found []serving.AuditEntry, err error) {
+	db, err := openToRead(string(path))
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	err = db.View(func(raw *bbolt.Tx) error {
+		found, err = findEntries(ctx, newTx(raw, func(string, []byte) {}), 0, query)
+		return err
+	})
+	return found, err
 }
 
 func addEntries(t *tx, entries []serving.AuditEntry) error {

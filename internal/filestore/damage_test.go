@@ -48,7 +48,7 @@ func use(t testing.TB) used {
 	before := text(t, s.Catalog())
 	last := text(t, apply(t, s, catalog.PutApp{App: app("last")}))
 	closeStore(t, s)
-	data, err := os.ReadFile(filepath.Join(dir, fileName))
+	data, err := os.ReadFile(filepath.Join(dir, FileName))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func (u used) try(t testing.TB, data []byte) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(dir, fileName)
+	path := filepath.Join(dir, FileName)
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func TestTruncated(t *testing.T) {
 
 func TestDamagedText(t *testing.T) {
 	dir := t.TempDir()
-	path := filepath.Join(dir, fileName)
+	path := filepath.Join(dir, FileName)
 	data := use(t).data
 	if err := os.WriteFile(path, data[:len(data)/2], 0o600); err != nil {
 		t.Fatal(err)
@@ -142,7 +142,7 @@ func TestDamagedText(t *testing.T) {
 func TestDamagedKeys(t *testing.T) {
 	dir := t.TempDir()
 	data := bytes.ReplaceAll(use(t).data, []byte(`"role":"viewer"`), []byte(`"role":"deploy"`))
-	if err := os.WriteFile(filepath.Join(dir, fileName), data, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, FileName), data, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	refuse(t, dir, `the checksum of bucket "keys" does not match`)
@@ -226,7 +226,7 @@ func FuzzDamage(f *testing.F) {
 // FuzzCheckPages gives the check any bytes: it returns.
 func FuzzCheckPages(f *testing.F) {
 	const pageSize = 1024
-	path := filepath.Join(f.TempDir(), fileName)
+	path := filepath.Join(f.TempDir(), FileName)
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{PageSize: pageSize})
 	if err != nil {
 		f.Fatal(err)

@@ -37,10 +37,17 @@ func openFile(path string) (db *bbolt.DB, torn bool, err error) {
 	return db, torn, err
 }
 
+// ErrInUse says that another process has the file open.
+var ErrInUse = bolterrors.ErrTimeout
+
+func openToRead(path string) (*bbolt.DB, error) {
+	return bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: lockWait})
+}
+
 // checkFile checks the pages under a shared lock. To open the file for reading,
 // bbolt looks at nothing but the two meta pages, which have checksums.
 func checkFile(path string) (torn bool, err error) {
-	db, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: lockWait})
+	db, err := openToRead(path)
 	if err != nil {
 		return false, err
 	}
@@ -57,7 +64,7 @@ func checkFile(path string) (torn bool, err error) {
 func explain(path string, err error) error {
 	_, system := errors.AsType[syscall.Errno](err)
 	switch {
-	case errors.Is(err, bolterrors.ErrTimeout):
+	case errors.Is(err, ErrInUse):
 		return fmt.Errorf("data directory %s is in use by another topsail; stop it or choose another --data-dir", filepath.Dir(path))
 	case errors.Is(err, errNewer):
 		return fmt.Errorf("%s is %w; use that release or choose another --data-dir", path, err)

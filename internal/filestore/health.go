@@ -67,16 +67,27 @@ func (s *Store) noteWrite(err error) error {
 	defer s.health.mu.Unlock()
 	switch {
 	case system:
-		err = fmt.Errorf("%s cannot be written (%w): %w", s.path, reason, err)
+		err = fmt.Errorf("%w: %s", reason, remedy(reason))
 		if s.health.unable == nil {
 			s.log.Error("the data directory cannot be written: changes and feedback are refused until it can", "file", s.path, "err", reason)
 		}
-		s.health.unable = fmt.Errorf("%s cannot be written: %w; changes and feedback are refused until it can", s.path, reason)
+		s.health.unable = fmt.Errorf("%s cannot be written: %w: %s; changes and feedback are refused until it can", s.path, reason, remedy(reason))
 	case err == nil && s.health.unable != nil:
 		s.log.Info("the data directory can be written again", "file", s.path)
 		s.health.unable = nil
 	}
 	return err
+}
+
+// remedy is what to do about an error of the disk.
+func remedy(reason syscall.Errno) string {
+	switch reason {
+	case syscall.ENOSPC, syscall.EDQUOT:
+		return "make room on the disk of the data directory"
+	case syscall.EACCES, syscall.EPERM, syscall.EROFS:
+		return "let topsail's user write the data directory"
+	}
+	return "look at the disk of the data directory"
 }
 
 func (s *Store) view(look func(*tx) error) error {

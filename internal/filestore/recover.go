@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
-	bolterrors "go.etcd.io/bbolt/errors"
 
 	"topsail/serving"
 	"topsail/serving/catalog"
@@ -22,12 +21,12 @@ import (
 // moves aside. It fails where the file can be opened, or there is no good copy. What was
 // changed since the copy was made is lost; the log and the audit log say so.
 func Recover(ctx context.Context, dir string, log *slog.Logger) error {
-	path := filepath.Join(dir, fileName)
+	path := filepath.Join(dir, FileName)
 	_, damage := Check(path)
 	switch _, system := errors.AsType[syscall.Errno](damage); {
 	case damage == nil:
 		return fmt.Errorf("%s can be opened: start without --recover", path)
-	case errors.Is(damage, bolterrors.ErrTimeout), errors.Is(damage, errNewer), system && !errors.Is(damage, fs.ErrNotExist):
+	case errors.Is(damage, ErrInUse), errors.Is(damage, errNewer), system && !errors.Is(damage, fs.ErrNotExist):
 		return explain(path, damage)
 	}
 	for _, c := range Copies(dir) {
@@ -90,7 +89,7 @@ func copyFile(from, to string) error {
 }
 
 // Check looks through a file that nobody has open for writing: it fails where Open would, and
-// returns what Open would set aside.
+// returns what Open would set aside. ErrInUse: somebody has.
 func Check(path string) (found []string, err error) {
 	if info, err := os.Stat(path); err != nil {
 		return nil, err
@@ -104,7 +103,7 @@ func Check(path string) (found []string, err error) {
 	if torn {
 		found = append(found, tornMeta)
 	}
-	db, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: lockWait})
+	db, err := openToRead(path)
 	if err != nil {
 		return nil, err
 	}

@@ -213,7 +213,7 @@ func TestDamageToTheRest(t *testing.T) {
 	}
 	last := text(t, apply(t, s, signed(catalog.PutApp{App: app("a")})))
 	closeStore(t, s)
-	data, err := os.ReadFile(filepath.Join(dir, fileName))
+	data, err := os.ReadFile(filepath.Join(dir, FileName))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +225,7 @@ func TestDamageToTheRest(t *testing.T) {
 		}
 		came++
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, fileName), broken, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, FileName), broken, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		s := open(t, dir)

@@ -55,7 +55,7 @@ func fill(t testing.TB) full {
 	apply(t, s, signed(catalog.RevokeKey{ID: key("a3").ID}))
 	f.last = values(t, s)
 	closeStore(t, s)
-	data, err := os.ReadFile(filepath.Join(dir, fileName))
+	data, err := os.ReadFile(filepath.Join(dir, FileName))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func (f full) try(t testing.TB, data []byte) (outcome string) {
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, fileName)
+	path := filepath.Join(dir, FileName)
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +175,7 @@ func TestTornMetaIsSaid(t *testing.T) {
 		data := slices.Clone(f.data)
 		data[page*os.Getpagesize()+45] ^= 4
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, fileName), data, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, FileName), data, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		s := open(t, dir)
@@ -212,7 +212,7 @@ func TestAMissingFileIsNoFirstStart(t *testing.T) {
 	for _, lose := range []func(path string) error{os.Remove, func(path string) error { return os.Truncate(path, 0) }} {
 		dir := t.TempDir()
 		closeStore(t, open(t, dir))
-		if err := errors.Join(lose(filepath.Join(dir, fileName)), os.MkdirAll(filepath.Join(dir, "bundles", "x"), 0o700)); err != nil {
+		if err := errors.Join(lose(filepath.Join(dir, FileName)), os.MkdirAll(filepath.Join(dir, "bundles", "x"), 0o700)); err != nil {
 			t.Fatal(err)
 		}
 		refuse(t, dir, "is missing or empty", "not a first start", "topsail restore")
@@ -222,7 +222,7 @@ func TestAMissingFileIsNoFirstStart(t *testing.T) {
 // TestRecover goes on from the newest good copy.
 func TestRecover(t *testing.T) {
 	dir := t.TempDir()
-	path := filepath.Join(dir, fileName)
+	path := filepath.Join(dir, FileName)
 	s := open(t, dir)
 	apply(t, s, signed(catalog.PutApp{App: app("a")}))
 	block, err := s.LeaseQueryIDs(t.Context())

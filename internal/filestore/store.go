@@ -25,8 +25,8 @@ import (
 	"topsail/serving/catalog"
 )
 
-// fileName is the one file in the data directory.
-const fileName = "topsail.db"
+// FileName is the one file of the state in the data directory.
+const FileName = "topsail.db"
 
 // Store is an open data directory. All methods may be called concurrently.
 type Store struct {
@@ -46,7 +46,7 @@ func Open(dir string, log *slog.Logger) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the data directory: %w", err)
 	}
-	path := filepath.Join(dir, fileName)
+	path := filepath.Join(dir, FileName)
 	if err := notForgotten(path); err != nil {
 		return nil, err
 	}

@@ -82,7 +82,7 @@ func refuse(t testing.TB, dir string, words ...string) {
 func TestModes(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
 	open(t, dir)
-	for path, want := range map[string]os.FileMode{dir: 0o700 | os.ModeDir, filepath.Join(dir, fileName): 0o600} {
+	for path, want := range map[string]os.FileMode{dir: 0o700 | os.ModeDir, filepath.Join(dir, FileName): 0o600} {
 		info, err := os.Stat(path)
 		if err != nil || info.Mode() != want {
 			t.Errorf("%s: mode %v and error %v, want %v", path, info.Mode(), err, want)
@@ -109,10 +109,10 @@ func TestNoDirectory(t *testing.T) {
 	}
 	refuse(t, file, file, "not a directory")
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, fileName), 0o700); err != nil {
+	if err := os.Mkdir(filepath.Join(dir, FileName), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	refuse(t, dir, filepath.Join(dir, fileName), "aside and start again")
+	refuse(t, dir, filepath.Join(dir, FileName), "aside and start again")
 }
 
 func TestClosed(t *testing.T) {
@@ -166,13 +166,13 @@ func TestFormats(t *testing.T) {
 		return in.Bucket([]byte(metaBucket)).Put([]byte(formatNumber), binary.BigEndian.AppendUint64(nil, format+1))
 	})
 	closeStore(t, s)
-	refuse(t, dir, filepath.Join(dir, fileName)+" is written by a newer topsail", "format is 3", "up to 2", "--data-dir")
+	refuse(t, dir, filepath.Join(dir, FileName)+" is written by a newer topsail", "format is 3", "up to 2", "--data-dir")
 }
 
 // TestFormat1 opens a file of the first release with all that can be in one.
 func TestFormat1(t *testing.T) {
 	dir := t.TempDir()
-	unpack(t, "testdata/format1.db.gz", filepath.Join(dir, fileName))
+	unpack(t, "testdata/format1.db.gz", filepath.Join(dir, FileName))
 	s := open(t, dir)
 	cat := s.Catalog()
 	if cat.Revision != 4 || cat.Apps["a"].Models[0] != "m" || len(cat.Models["m"].Versions) != 2 || cat.Models["m"].Current != "2" || len(cat.Keys) != 1 || len(cat.Streams) != 1 {
@@ -205,7 +205,7 @@ func TestFormat1(t *testing.T) {
 func TestDamageToFormat1(t *testing.T) {
 	for from, to := range map[string]string{`"role":"viewer"`: `"role":"deploy"`, `"name":"a"`: `"name":"x"`, `"output":"out"`: `"output":"in "`} {
 		dir := t.TempDir()
-		path := filepath.Join(dir, fileName)
+		path := filepath.Join(dir, FileName)
 		unpack(t, "testdata/format1.db.gz", path)
 		data, err := os.ReadFile(path)
 		if err != nil {

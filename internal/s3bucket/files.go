@@ -2,7 +2,6 @@ package s3bucket
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -34,8 +33,8 @@ func (f Files) Get(ctx context.Context, name string, to io.Writer) error {
 	defer cancel()
 	object, err := f.bucket.client.GetObject(ctx, f.bucket.name, f.bucket.prefix+name, minio.GetObjectOptions{})
 	if err == nil {
+		defer func() { _ = object.Close() }()
 		_, err = io.Copy(to, object)
-		err = errors.Join(err, object.Close())
 	}
 	return f.wrong("read", name, err)
 }

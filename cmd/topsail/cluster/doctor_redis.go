@@ -26,7 +26,7 @@ func (p *parts) checkRedis(ctx context.Context) []doctor.Finding {
 	if err != nil {
 		return []doctor.Finding{doctor.Broken(ctx, check, err, start)}
 	}
-	return slices.Concat(judgeRedis(d), []doctor.Finding{judgeWrites(d.Write), judgeCatalog(state, d.Alarm)}, doctor.Clock("redis clock", d.Ahead))
+	return slices.Concat(judgeRedis(d), []doctor.Finding{judgeWrites(d.Write), judgeCatalog(state, d.Alarm), doctor.LastBackup(ctx, store)}, doctor.Clock("redis clock", d.Ahead))
 }
 
 // judgeRedis says whether Redis can keep what it is given; docs/operations.md has why.

@@ -1,0 +1,63 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"topsail/internal/filestore"
+	"topsail/serving"
+)
+
+// state looks through the file of local mode's state, unless it is in use, and says how old
+// its newest copy is.
+func state(dir string) []Finding {
+	const check = "state"
+	copies := "there is no copy of it yet"
+	if all := filestore.Copies(dir); len(all) > 0 {
+		copies = "its newest copy is of " + all[0].At.Format(time.RFC3339)
+	}
+	path := filepath.Join(dir, filestore.FileName)
+	found, err := filestore.Check(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return []Finding{Good(check, "there is none yet; %s", copies)}
+	case errors.Is(err, filestore.ErrInUse):
+		return []Finding{Good(check, "in use by a topsail, which has checked it; %s; `topsail audit list --kind backup` says when the last backup was made", copies)}
+	case err != nil:
+		return []Finding{{check, Fail, fmt.Sprintf("damaged: %v; %s", err, copies), "`topsail local --recover` goes on from the newest good copy; or restore a backup"}}
+	case len(found) > 0:
+		return []Finding{{check, Warn, strings.Join(found, "; ") + "; " + copies, "the next start sets aside what is damaged; restore a backup to go back to a state before"}}
+	}
+	return []Finding{Good(check, "good; %s", copies), LastBackup(context.Background(), filestore.Closed(path))}
+}
+
+// tooOld is the age from which on the last backup is told of.
+const tooOld = 7 * 24 * time.Hour
+
+// LastBackup judges when the last backup was made, by the audit log.
+func LastBackup(ctx context.Context, log interface {
+	AuditLog(ctx context.Context, query serving.AuditQuery) ([]serving.AuditEntry, error)
+}) Finding {
+	const check, next = "last backup", "`topsail backup DESTINATION` makes one, with --every or the job backup.nomad.hcl again and again"
+	entries, err := log.AuditLog(ctx, serving.AuditQuery{Kind: "backup", Limit: 20})
+	if err != nil {
+		return Broken(ctx, check, err, next)
+	}
+	for _, e := range entries {
+		if e.Action != "backup" {
+			continue
+		}
+		age := time.Since(e.At)
+		f := Good(check, "%s, %.1f days ago", e.Name, age.Hours()/24)
+		if age > tooOld {
+			f.State, f.Next = Warn, next
+		}
+		return f
+	}
+	return Finding{check, Warn, "none was made of this state", next}
+}
