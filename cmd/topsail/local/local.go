@@ -165,16 +165,14 @@ func Run(ctx context.Context, cfg *config.Config, opt Options) error {
 
 // storeMetrics shows how the state is.
 func storeMetrics(metrics *obs.Registry, store *filestore.Store) {
-	flag := func(name, help string, is func() bool) {
-		metrics.GaugeFunc(name, help, func() float64 {
-			if is() {
-				return 1
-			}
-			return 0
-		})
+	is := func(so bool) float64 {
+		if so {
+			return 1
+		}
+		return 0
 	}
-	flag("topsail_store_unwritable", "1 since a change or feedback could not be written, for want of room or permission, until one is.", func() bool { return !store.Writable() })
-	flag("topsail_store_damaged", "1 where a part of the state was found damaged since the start.", store.Damaged)
+	metrics.GaugeFunc("topsail_store_unwritable", "1 since a change or feedback could not be written, for want of room or permission, until one is.", func() float64 { return is(!store.Writable()) })
+	metrics.GaugeFunc("topsail_store_damaged", "1 where a part of the state was found damaged since the start.", func() float64 { return is(store.Damaged()) })
 }
 
 // report counts demand second by second.
