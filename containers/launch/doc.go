@@ -11,6 +11,9 @@
 //	sdk/<16 digits>/topsail/      the Python SDK
 //	wheelhouses/<16 digits>/      wheels to build an environment from, without an index
 //
+// Beside each folder is a record of its files, by which a start finds what has changed since
+// and puts it back: see package intact.
+//
 // Beside each folder of the first three is a lock, a file that ends with .lock. Who makes
 // the folder holds it alone; who uses it shares it. The model's process inherits the
 // locks that it shares, so they last as long as it does, and what a launcher started

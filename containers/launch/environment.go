@@ -9,8 +9,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
+	"topsail/containers/intact"
 	"topsail/serving/bundle"
 )
 
@@ -25,7 +27,7 @@ type environment struct {
 }
 
 // environment is that which the manifest requires; python is the interpreter found for it.
-func (o *Options) environment(ctx context.Context, held *locks, m *bundle.Manifest, python string) (environment, error) {
+func (o *Options) environment(ctx context.Context, held *locks, m *bundle.Manifest, python string, failed bool) (environment, error) {
 	if len(m.Requirements) == 0 {
 		return environment{python: python}, nil
 	}
@@ -38,7 +40,33 @@ func (o *Options) environment(ctx context.Context, held *locks, m *bundle.Manife
 		ready: e.ready,
 		make:  func(ctx context.Context, l *lock) error { return o.build(ctx, l, e, m, python) },
 	}
-	return e, s.hold(ctx, held, o)
+	if failed {
+		if err := s.condemn(ctx, o, e); err != nil {
+			return e, err
+		}
+	}
+	_, err := s.hold(ctx, held, o)
+	return e, err
+}
+
+// condemn has the environment built again where a file in it has changed since. Its digests
+// are compared only after a start that failed, and while no other model uses it, since
+// environments are large and nobody can build one that is in use.
+func (s slot) condemn(ctx context.Context, o *Options, e environment) (err error) {
+	l, err := openLock(s.dir + lockEnding)
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.what, err)
+	}
+	defer func() { err = errors.Join(err, l.close()) }()
+	if free, err := l.try(syscall.LOCK_EX); !free || err != nil || !e.ready() {
+		return err
+	}
+	change, _, err := intact.Check(ctx, e.dir, nil, true)
+	if err != nil || len(change.Files) == 0 {
+		return err
+	}
+	o.say("%s: %s changed since it was built, so it is built again", s.what, files(change.Files, "has", "have"))
+	return os.Remove(filepath.Join(e.dir, completeName))
 }
 
 // ready is false also where the Python that the environment was made of is gone.
@@ -60,6 +88,9 @@ func (o *Options) build(ctx context.Context, l *lock, e environment, m *bundle.M
 		return errors.Join(err, os.RemoveAll(e.dir))
 	}
 	record := time.Now().UTC().Format(time.RFC3339) + " Python " + m.Python + " " + python + "\n"
+	if err := intact.Note(ctx, e.dir); err != nil {
+		return err
+	}
 	return os.WriteFile(filepath.Join(e.dir, completeName), []byte(record), 0o644)
 }
 
@@ -74,6 +105,13 @@ func (o *Options) install(ctx context.Context, l *lock, e environment, m *bundle
 	args := []string{"-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--progress-bar", "off", "-r", list}
 	if house := o.wheelhouse(id); isFolder(house) {
 		out.say("from the wheelhouse %s, without an index", house)
+		switch change, _, err := intact.Check(ctx, house, nil, true); {
+		case err != nil:
+			return err
+		case len(change.Files) > 0:
+			return fmt.Errorf("the wheelhouse %s is damaged: %s changed; load it again with `topsail environment load`",
+				house, files(change.Files, "has", "have"))
+		}
 		args = append(args, "--no-index", "--find-links", house)
 	}
 	if err := o.command(ctx, l, out, e.python, args...); err != nil {

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"topsail/containers/intact"
 	"topsail/serving/bundle"
 )
 
@@ -158,7 +159,7 @@ func refused(t *testing.T, o Options) string {
 	return err.Error()
 }
 
-// left lists what is in a kind's folder, without locks.
+// left lists what is in a kind's folder, without locks and records.
 func left(t *testing.T, o Options, kind string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(o.Work, kind))
@@ -169,7 +170,9 @@ func left(t *testing.T, o Options, kind string) []string {
 	for _, entry := range entries {
 		names = append(names, entry.Name())
 	}
-	return slices.DeleteFunc(names, func(name string) bool { return strings.HasSuffix(name, lockEnding) })
+	return slices.DeleteFunc(names, func(name string) bool {
+		return strings.HasSuffix(name, lockEnding) || strings.HasSuffix(name, intact.RecordEnding)
+	})
 }
 
 // notes is a log that several may write.

@@ -29,7 +29,7 @@ func Run(ctx context.Context, o Options) error {
 func (o *Options) prepare(ctx context.Context, held *locks) (Image, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, o.Timeout, fmt.Errorf("it was not ready after %v", o.Timeout))
 	defer cancel()
-	manifest, dir, err := o.unpacked(ctx, held)
+	manifest, dir, failed, err := o.unpacked(ctx, held)
 	if err != nil {
 		return Image{}, err
 	}
@@ -43,7 +43,7 @@ func (o *Options) prepare(ctx context.Context, held *locks) (Image, error) {
 	if err != nil {
 		return Image{}, err
 	}
-	env, err := o.environment(ctx, held, manifest, python)
+	env, err := o.environment(ctx, held, manifest, python, failed)
 	if err != nil {
 		return Image{}, err
 	}

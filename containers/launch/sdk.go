@@ -11,6 +11,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"topsail/containers/intact"
 )
 
 // sdk is the folder to import the SDK from, one for each content of it.
@@ -33,9 +35,13 @@ func (o *Options) sdk(ctx context.Context, held *locks) (string, error) {
 		what:  "SDK " + id,
 		dir:   dir,
 		ready: func() bool { return isFolder(dir) },
-		make:  func(context.Context, *lock) error { return throughTemp(dir, o.extract) },
+		make:  func(ctx context.Context, _ *lock) error { return intact.Make(ctx, dir, o.extract) },
 	}
-	return dir, s.hold(ctx, held, o)
+	failed, err := s.hold(ctx, held, o)
+	if err != nil {
+		return "", err
+	}
+	return dir, s.mend(ctx, o, nil, failed, o.extract)
 }
 
 func (o *Options) extract(dir string) error {

@@ -8,11 +8,15 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
+	"time"
+
+	"topsail/containers/intact"
 )
 
 const (
 	lockEnding = ".lock"
-	tempEnding = ".tmp"
+	tempEnding = ".tmp" // of a folder that package intact makes
 )
 
 // slot is a folder that one process of the node makes and many use.
@@ -25,20 +29,36 @@ type slot struct {
 	make func(ctx context.Context, l *lock) error
 }
 
-// hold makes the folder if it has to, and adds the lock that keeps it to held.
-func (s slot) hold(ctx context.Context, held *locks, o *Options) error {
+// hold makes the folder if it has to, and adds the lock that keeps it to held. failed says that
+// a start of the last minutes used the folder and nobody does any more: it may have failed.
+func (s slot) hold(ctx context.Context, held *locks, o *Options) (failed bool, err error) {
 	if err := os.MkdirAll(filepath.Dir(s.dir), 0o755); err != nil {
-		return fmt.Errorf("cannot keep the %s: %w", s.what, err)
+		return false, fmt.Errorf("cannot keep the %s: %w", s.what, err)
 	}
 	l, err := openLock(s.dir + lockEnding)
 	if err != nil {
-		return fmt.Errorf("cannot keep the %s: %w", s.what, err)
+		return false, fmt.Errorf("cannot keep the %s: %w", s.what, err)
 	}
-	if err := s.settle(ctx, l, o); err != nil {
-		return errors.Join(fmt.Errorf("%s: %w", s.what, err), l.close())
+	if failed, err = s.left(l); err == nil {
+		err = s.settle(ctx, l, o)
+	}
+	if err != nil {
+		return false, errors.Join(fmt.Errorf("%s: %w", s.what, err), l.close())
 	}
 	*held = append(*held, l)
-	return nil
+	return failed, nil
+}
+
+// again is how soon a start follows one that failed, at the latest.
+const again = 10 * time.Minute
+
+// left says whether a start of the last minutes used the folder and nobody does any more.
+func (s slot) left(l *lock) (bool, error) {
+	info, err := l.file.Stat()
+	if err != nil || time.Since(info.ModTime()) > again || !s.ready() {
+		return false, err
+	}
+	return l.try(syscall.LOCK_EX)
 }
 
 // settle ends with the folder ready and the lock shared. Between holding a lock alone and
@@ -67,16 +87,54 @@ func (s slot) settle(ctx context.Context, l *lock, o *Options) error {
 	}
 }
 
-// throughTemp makes a folder elsewhere and gives it its name when it is whole.
-func throughTemp(dir string, fill func(temp string) error) error {
-	temp := dir + tempEnding
-	if err := os.RemoveAll(temp); err != nil { // of a process that was killed
-		return err
+// mend puts back what has changed in the folder since it was made, and says so. What is known of
+// the folder without a record is in without; fill makes it anew at temp. After a start that
+// failed it looks closely. The lock is shared: other models may run from the folder meanwhile.
+func (s slot) mend(ctx context.Context, o *Options, without *intact.Record, failed bool, fill func(temp string) error) (err error) {
+	if failed {
+		if err := intact.RemoveCompiled(s.dir); err != nil {
+			o.say("%s: cannot remove what Python has compiled: %v", s.what, err)
+		}
 	}
-	if err := fill(temp); err != nil {
-		return errors.Join(err, os.RemoveAll(temp))
+	change, known, err := intact.Check(ctx, s.dir, without, failed)
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.what, err)
 	}
-	return os.Rename(temp, dir)
+	if len(change.Extra) > 0 {
+		o.say("%s: %s not of it; models may have written that, so it stays. Remove it from %s if they have not",
+			s.what, files(change.Extra, "is", "are"), s.dir)
+	}
+	if known && len(change.Files) == 0 {
+		return nil
+	}
+	l, err := openLock(s.dir + intact.MendEnding + lockEnding)
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.what, err)
+	}
+	defer func() { err = errors.Join(err, l.close()) }()
+	if err := l.alone(ctx, func() { o.say("%s: waiting for another start that is mending it", s.what) }); err != nil {
+		return fmt.Errorf("%s: %w", s.what, err)
+	}
+	mended, err := intact.Mend(ctx, s.dir, fill)
+	if err != nil {
+		what := "nothing is known of it"
+		if known {
+			what = files(change.Files, "has", "have") + " changed since it was made"
+		}
+		return fmt.Errorf("%s in %s: %s, and cannot be put back: %w", s.what, s.dir, what, err)
+	}
+	if len(mended) > 0 {
+		o.say("%s: %s changed since it was made, and was put back", s.what, files(mended, "has", "have"))
+	}
+	return nil
+}
+
+// files names some files, of which there is one at least, with a verb.
+func files(names []string, one, more string) string {
+	if len(names) == 1 {
+		return names[0] + " " + one
+	}
+	return fmt.Sprintf("%s and %d more %s", names[0], len(names)-1, more)
 }
 
 // isFolder says whether there is a folder of this name.

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"topsail/containers/intact"
 )
 
 // DefaultKeep is how long what nobody starts is kept.
@@ -56,7 +58,7 @@ func sweep(lockPath string, keep time.Duration) (gone bool, err error) {
 		return false, err
 	}
 	dir := strings.TrimSuffix(lockPath, lockEnding)
-	if err := errors.Join(removeWhole(dir), os.RemoveAll(dir+tempEnding)); err != nil {
+	if err := errors.Join(removeWhole(dir), os.RemoveAll(dir+tempEnding), removed(dir+intact.RecordEnding)); err != nil {
 		return false, fmt.Errorf("cannot sweep: %w", err)
 	}
 	return true, os.Remove(lockPath) // last: without it nobody looks for the rest

@@ -10,40 +10,43 @@ import (
 	"os"
 	"path/filepath"
 
+	"topsail/containers/intact"
 	"topsail/serving/bundle"
 )
 
-// unpacked is the folder of the bundle.
-func (o *Options) unpacked(ctx context.Context, held *locks) (*bundle.Manifest, string, error) {
+// unpacked is the folder of the bundle, which has the files that the archive has. failed says
+// that the last start of the bundle has just failed, as far as can be seen.
+func (o *Options) unpacked(ctx context.Context, held *locks) (m *bundle.Manifest, dir string, failed bool, err error) {
 	digest, err := o.digest()
 	if err != nil {
-		return nil, "", err
+		return nil, "", false, err
 	}
-	hex, err := bundle.ParseDigest(digest)
+	digits, err := bundle.ParseDigest(digest)
 	if err != nil {
-		return nil, "", err
+		return nil, "", false, err
 	}
-	dir := filepath.Join(o.Work, "bundles", hex)
+	dir = filepath.Join(o.Work, "bundles", digits)
+	fill := func(temp string) error { return o.unpack(ctx, digest, temp) }
 	s := slot{
-		what:  "bundle " + hex[:12],
+		what:  "bundle " + digits[:12],
 		dir:   dir,
 		ready: func() bool { return isFolder(dir) },
-		make: func(ctx context.Context, _ *lock) error {
-			return throughTemp(dir, func(temp string) error { return o.unpack(ctx, digest, temp) })
-		},
+		make:  func(ctx context.Context, _ *lock) error { return intact.Make(ctx, dir, fill) },
 	}
-	if err := s.hold(ctx, held, o); err != nil {
-		return nil, "", err
+	if failed, err = s.hold(ctx, held, o); err != nil {
+		return nil, "", false, err
+	}
+	if err := s.mend(ctx, o, intact.Unpacked(dir), failed, fill); err != nil {
+		return nil, "", false, err
 	}
 	text, err := os.ReadFile(filepath.Join(dir, bundle.ManifestName))
-	if err != nil {
-		return nil, "", fmt.Errorf("the unpacked bundle is damaged; remove %s and start again: %w", dir, err)
+	if err == nil {
+		m, err = bundle.ParseManifest(text)
 	}
-	manifest, err := bundle.ParseManifest(text)
 	if err != nil {
-		return nil, "", fmt.Errorf("the unpacked bundle is damaged; remove %s and start again: %w", dir, err)
+		return nil, "", false, fmt.Errorf("the unpacked bundle is damaged; remove %s and start again: %w", dir, err)
 	}
-	return manifest, dir, nil
+	return m, dir, failed, nil
 }
 
 // digest is the one that was given, or the archive's own.
@@ -81,7 +84,7 @@ func (o *Options) unpack(ctx context.Context, digest, dir string) (err error) {
 		return fmt.Errorf("cannot read the archive: %w", err)
 	}
 	if got != digest {
-		return fmt.Errorf("%s has the digest %s and not %s: it was damaged on its way here, or is another bundle; fetch it again",
+		return fmt.Errorf("%s has the digest %s and not %s: it was damaged, or is another bundle; fetch it again, or upload it again where it is stored",
 			at, got, digest)
 	}
 	size, err := f.Seek(0, io.SeekEnd)

@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"strings"
 
+	"topsail/containers/intact"
 	"topsail/serving/bundle"
 	"topsail/serving/bundle/archive"
 )
@@ -120,8 +121,8 @@ func writeWheelhouse(out, wheels string, m *bundle.Manifest) error {
 			Machine: machine(), Files: files,
 		}, "", "  ")
 	})
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), out)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = intact.Rename(f.Name(), out)
 	}
 	if err != nil {
 		return errors.Join(fmt.Errorf("cannot write the wheelhouse: %w", err), os.Remove(f.Name()))
@@ -157,7 +158,7 @@ func LoadEnvironment(ctx context.Context, path, work string) (id string, err err
 	if err := l.alone(ctx, func() {}); err != nil {
 		return "", err
 	}
-	return house.Environment, throughTemp(dir, func(temp string) error {
+	return house.Environment, intact.Make(ctx, dir, func(temp string) error {
 		if err := a.Unpack(ctx, temp); err != nil {
 			return err
 		}

@@ -34,6 +34,16 @@ func TestAnEnvironmentIsCarriedToANodeWithoutAnIndex(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	damaged := filepath.Join(node.Work, "wheelhouses", id, "tiny-1.0-py3-none-any.whl")
+	if err := flip(damaged); err != nil {
+		t.Fatal(err)
+	}
+	if text := refused(t, node); !strings.Contains(text, filepath.Base(damaged)+" has changed; load it again") {
+		t.Error(text)
+	}
+	if _, err := LoadEnvironment(t.Context(), out, node.Work); err != nil {
+		t.Fatal(err)
+	}
 	image := run(t, node)
 	if want := filepath.Join(node.Work, "environments", id, "bin", "python"); image.Path != want {
 		t.Errorf("it runs %s, want %s", image.Path, want)

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"topsail/containers/intact"
 	"topsail/containers/launch"
 	"topsail/rpc"
 	"topsail/serving/bundle"
@@ -24,6 +25,9 @@ import (
 // inUse is for how long a bundle that was fetched is surely there: a container loads it
 // meanwhile.
 const inUse = 2 * time.Minute
+
+// soon is how soon a bundle is fetched again whose load has failed, at the latest.
+const soon = 10 * time.Minute
 
 // Source says where the bundles are that have no URL of their own: paths, or URLs of
 // which any will do. Client asks them.
@@ -51,7 +55,11 @@ type volume struct {
 	err   error
 	bytes int64
 	used  time.Time // guarded by the shelf
+
+	mending chan struct{} // takes who checks it
 }
+
+func newVolume() *volume { return &volume{whole: make(chan struct{}), mending: make(chan struct{}, 1)} }
 
 // Open makes the folder of a shelf and takes over what is in it. most is how many bytes
 // of files it keeps, apart from those in use; log gets lines for people.
@@ -69,6 +77,9 @@ func Open(dir string, most int64, source Source, log io.Writer) (*Shelf, error) 
 		return nil, fmt.Errorf("cannot keep bundles: %w", err)
 	}
 	for _, e := range entries {
+		if digits, ok := strings.CutSuffix(e.Name(), intact.RecordEnding); ok && isFolder(filepath.Join(dir, digits)) {
+			continue
+		}
 		if err := s.adopt(e.Name()); err != nil {
 			return nil, fmt.Errorf("cannot keep bundles: %w", err)
 		}
@@ -83,13 +94,25 @@ func (s *Shelf) adopt(name string) error {
 	}
 	bytes, err := sizeOf(filepath.Join(s.dir, name))
 	if err != nil {
-		return os.RemoveAll(filepath.Join(s.dir, name))
+		return s.remove(name)
 	}
-	v := &volume{whole: make(chan struct{}), bytes: bytes}
+	v := newVolume()
+	v.bytes = bytes
 	close(v.whole)
 	s.kept["sha256:"+name] = v
 	s.total += bytes
 	return nil
+}
+
+// remove removes a folder of the shelf with its record.
+func (s *Shelf) remove(name string) error {
+	dir := filepath.Join(s.dir, name)
+	return errors.Join(os.RemoveAll(dir), os.RemoveAll(dir+intact.RecordEnding))
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 // sizeOf is what the files of an unpacked bundle have, as its manifest says.
@@ -123,9 +146,10 @@ func (s *Shelf) Fetch(ctx context.Context, want rpc.Load) (folder string, bytes 
 	v := s.kept[want.Bundle]
 	first := v == nil
 	if first {
-		v = &volume{whole: make(chan struct{})}
+		v = newVolume()
 		s.kept[want.Bundle] = v
 	}
+	again := time.Since(v.used) < soon // its load may have failed
 	v.used = time.Now()
 	s.mu.Unlock()
 	if first {
@@ -133,16 +157,47 @@ func (s *Shelf) Fetch(ctx context.Context, want rpc.Load) (folder string, bytes 
 	}
 	select {
 	case <-v.whole:
-		return hex, v.bytes, v.err
 	case <-ctx.Done():
 		return "", 0, context.Cause(ctx)
 	}
+	if !first && v.err == nil {
+		if err := s.mend(ctx, v, hex, want, again); err != nil {
+			return "", 0, err
+		}
+	}
+	return hex, v.bytes, v.err
+}
+
+// mend puts back what has changed in a bundle since it was unpacked.
+func (s *Shelf) mend(ctx context.Context, v *volume, hex string, want rpc.Load, again bool) error {
+	select {
+	case v.mending <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	defer func() { <-v.mending }()
+	dir := filepath.Join(s.dir, hex)
+	change, known, err := intact.Check(ctx, dir, intact.Unpacked(dir), again)
+	if err != nil || known && len(change.Files) == 0 {
+		return err
+	}
+	mended, err := intact.Mend(ctx, dir, func(temp string) error { return s.unpack(ctx, temp, want) })
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s in %s changed since it was unpacked, and cannot be put back: %w", append(change.Files, bundle.ManifestName)[0], dir, err)
+	case len(mended) > 0:
+		fmt.Fprintf(s.log, "bundle %s: %s changed since it was unpacked, and was put back\n", hex[:12], strings.Join(mended, ", "))
+	}
+	return nil
 }
 
 // fill fetches a bundle, and makes room for it.
 func (s *Shelf) fill(ctx context.Context, v *volume, hex string, want rpc.Load) {
 	defer close(v.whole)
-	v.bytes, v.err = s.unpack(ctx, filepath.Join(s.dir, hex), want)
+	dir := filepath.Join(s.dir, hex)
+	if v.err = intact.Make(ctx, dir, func(temp string) error { return s.unpack(ctx, temp, want) }); v.err == nil {
+		v.bytes, v.err = sizeOf(dir)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if v.err != nil {
@@ -153,32 +208,22 @@ func (s *Shelf) fill(ctx context.Context, v *volume, hex string, want rpc.Load) 
 	s.clear()
 }
 
-// unpack fetches a bundle and unpacks it into a folder, whole or not at all.
-func (s *Shelf) unpack(ctx context.Context, dir string, want rpc.Load) (bytes int64, err error) {
+// unpack fetches a bundle and unpacks it into a folder that does not exist.
+func (s *Shelf) unpack(ctx context.Context, dir string, want rpc.Load) (err error) {
 	from := []string{want.URL}
 	if want.URL == "" {
 		if from, err = s.source.Of(ctx, want.Bundle); err != nil {
-			return 0, err
+			return err
 		}
 	}
 	at := from[0]
 	if strings.Contains(at, "://") {
 		if at, err = launch.Download(ctx, s.source.Client, from, want.Bundle, s.dir, s.log); err != nil {
-			return 0, err
+			return err
 		}
 		defer func() { err = errors.Join(err, os.Remove(at)) }()
 	}
-	temp := dir + ".tmp"
-	if err := os.RemoveAll(temp); err != nil { // of an attempt that failed
-		return 0, err
-	}
-	if err := unpack(ctx, at, want.Bundle, temp); err != nil {
-		return 0, errors.Join(err, os.RemoveAll(temp))
-	}
-	if err := os.Rename(temp, dir); err != nil {
-		return 0, err
-	}
-	return sizeOf(dir)
+	return unpack(ctx, at, want.Bundle, dir)
 }
 
 // unpack unpacks an archive that must have a digest.
@@ -221,7 +266,7 @@ func (s *Shelf) clear() {
 		}
 		s.total -= s.kept[oldest].bytes
 		delete(s.kept, oldest)
-		if err := os.RemoveAll(filepath.Join(s.dir, strings.TrimPrefix(oldest, "sha256:"))); err != nil {
+		if err := s.remove(strings.TrimPrefix(oldest, "sha256:")); err != nil {
 			fmt.Fprintln(s.log, "cannot remove a bundle that is no longer used:", err) // it takes its place until the next start
 		}
 	}

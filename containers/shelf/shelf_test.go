@@ -18,6 +18,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"topsail/containers/intact"
 	"topsail/rpc"
 	"topsail/serving/bundle"
 )
@@ -150,9 +151,52 @@ func TestWhatCannotBeFetched(t *testing.T) {
 			t.Errorf("want an error with %q, got %v", want, err)
 		}
 	}
-	fetch(t, s, rpc.Load{Bundle: digest, URL: path}, 100) // a failure is not kept
-	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+	fetch(t, s, rpc.Load{Bundle: digest, URL: path}, 100)                 // a failure is not kept
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 2 { // with its record
 		t.Errorf("%v is left, %v", entries, err)
+	}
+}
+
+// What changes on the shelf is put back before a container loads it, in this process and the next.
+func TestADamagedFileIsPutBack(t *testing.T) {
+	path, digest := pack(t, "a", 100)
+	dir := t.TempDir()
+	var log strings.Builder
+	s := open(t, dir, 1<<20, nowhere)
+	s.log = &log
+	want := rpc.Load{Bundle: digest, URL: path}
+	at := filepath.Join(fetch(t, s, want, 100), "model.py")
+	whole, err := os.ReadFile(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, damage := range map[string]func() error{
+		"flipped":    func() error { return os.WriteFile(at, append([]byte("b"), whole[1:]...), 0o600) },
+		"cut":        func() error { return os.Truncate(at, 50) },
+		"emptied":    func() error { return os.Truncate(at, 0) },
+		"removed":    func() error { return os.Remove(at) },
+		"unreadable": func() error { return os.Chmod(at, 0) },
+		"no record":  func() error { return errors.Join(os.Truncate(at, 0), os.Remove(filepath.Dir(at)+intact.RecordEnding)) },
+	} {
+		log.Reset()
+		if err := damage(); err != nil {
+			t.Fatal(err)
+		}
+		fetch(t, s, want, 100)
+		if text, err := os.ReadFile(at); err != nil || !bytes.Equal(text, whole) {
+			t.Errorf("%s: it is %q, %v", name, text, err)
+		}
+		if strings.Count(log.String(), "model.py changed since it was unpacked, and was put back") != 1 {
+			t.Errorf("%s: the log is %q", name, log.String())
+		}
+		s = open(t, dir, 1<<20, nowhere)
+		s.log = &log
+	}
+	if err := errors.Join(os.Truncate(at, 0), os.Remove(path)); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.Fetch(t.Context(), want); err == nil || !strings.Contains(err.Error(), "model.py") || !strings.Contains(err.Error(), path) {
+		t.Errorf("error is %v", err)
 	}
 }
 

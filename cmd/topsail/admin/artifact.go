@@ -17,6 +17,7 @@ import (
 
 	"topsail/cmd/topsail/admin/client"
 	"topsail/cmd/topsail/admin/screen"
+	"topsail/containers/intact"
 	"topsail/serving/bundle"
 	"topsail/web/api"
 )
@@ -265,10 +266,7 @@ func save(path string, from io.Reader, digest string) error {
 	if hex.EncodeToString(hash.Sum(nil)) != digest {
 		return errors.New("what came is not what the digest says: it was damaged on its way, or at the server")
 	}
-	if err := part.Sync(); err != nil {
-		return err
-	}
-	return os.Rename(part.Name(), path)
+	return intact.Rename(part.Name(), path)
 }
 
 func deleteArtifact(k *call) error {

@@ -1,0 +1,73 @@
+package intact
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+const tempEnding = ".tmp"
+
+// Make makes a folder and its record: fill makes it at temp, which does not exist, and it gets
+// its name once it is whole and on the disk. Who calls it is alone at it.
+func Make(ctx context.Context, dir string, fill func(temp string) error) error {
+	temp := dir + tempEnding
+	if err := os.RemoveAll(temp); err != nil { // of a process that was killed
+		return err
+	}
+	err := fill(temp)
+	if err == nil {
+		err = persist(ctx, temp)
+	}
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(temp))
+	}
+	if info, err := os.Lstat(dir); err == nil && !info.IsDir() { // damage: nothing else makes it so
+		if err := os.Remove(dir); err != nil {
+			return err
+		}
+	}
+	if err := os.Rename(temp, dir); err != nil {
+		return err
+	}
+	if err := syncFile(filepath.Dir(dir)); err != nil {
+		return err
+	}
+	return Note(ctx, dir)
+}
+
+// persist has the disk hold a folder with all that is in it.
+func persist(ctx context.Context, dir string) error {
+	var paths []string
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && (entry.IsDir() || entry.Type().IsRegular()) {
+			paths = append(paths, path)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return each(ctx, paths, syncFile)
+}
+
+// Rename gives a file its name once its content is on the disk, and returns once its name is.
+func Rename(from, to string) error {
+	if err := syncFile(from); err != nil {
+		return err
+	}
+	if err := os.Rename(from, to); err != nil {
+		return err
+	}
+	return syncFile(filepath.Dir(to))
+}
+
+func syncFile(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
