@@ -3,19 +3,17 @@ package gateway
 import (
 	"context"
 	"fmt"
-	"log/slog"
 
 	"topsail/gateway/predict"
 	"topsail/gateway/selection"
 	"topsail/gateway/selection/kinds"
 	"topsail/gateway/state"
-	"topsail/internal/obs"
 	"topsail/serving"
 )
 
 // Learned reads what the policy of an app has learned for a user and a context, either
 // of which may be empty. Any process that has the store and the catalog can.
-func Learned(ctx context.Context, store state.Store, cat *serving.Catalog, app, user, about string) (*serving.Learning, error) {
+func Learned(ctx context.Context, states *state.States, cat *serving.Catalog, app, user, about string) (*serving.Learning, error) {
 	spec := cat.Apps[app]
 	if spec == nil {
 		return nil, fmt.Errorf("app %q: %w", app, serving.ErrUnknownApp)
@@ -29,7 +27,6 @@ func Learned(ctx context.Context, store state.Store, cat *serving.Catalog, app, 
 	if !ok {
 		return l, nil
 	}
-	states := state.New(store, slog.New(slog.DiscardHandler), obs.NewRegistry())
 	s, standings, err := states.Explain(ctx, state.NewApp(app, spec.Policy, learner, predict.Learned(spec, cat)), user, about)
 	if err != nil {
 		return nil, err

@@ -3,9 +3,19 @@ package state
 import (
 	"context"
 	"fmt"
+	"log/slog"
 
 	"topsail/gateway/selection"
+	"topsail/internal/obs"
 )
+
+// ForReading are states to explain, which learn nothing: a state that is corrupt is logged and
+// counted in corrupt as it is where it answers queries.
+func ForReading(store Store, log *slog.Logger, corrupt obs.Counter) *States {
+	s := New(store, log, obs.NewRegistry())
+	s.metrics.corrupt = corrupt
+	return s
+}
 
 // Explain reads the state that a user in a context has now, fitted to the app, and says
 // how its models stand in it, in the order of the state's.

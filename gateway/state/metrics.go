@@ -14,9 +14,14 @@ func newMetrics(r *obs.Registry, s *States) *metrics {
 		loadFailures: r.Counters("topsail_selection_state_load_failures_total", "Readings of selection states that failed.").WithLabelValues(),
 		swaps:        r.Counters("topsail_selection_state_swaps_total", "Selection states that were replaced in the store.").WithLabelValues(),
 		conflicts:    r.Counters("topsail_selection_state_conflicts_total", "Selection states that had changed before they could be replaced, and learned again.").WithLabelValues(),
-		corrupt:      r.Counters("topsail_selection_state_corrupt_total", "Stored selection states that were corrupt and set aside.").WithLabelValues(),
+		corrupt:      CountCorrupt(r),
 		misfits:      r.Counters("topsail_selection_state_misfits_total", "Selection states that the policy could not take the app's models into; the app uses a fresh one.").WithLabelValues(),
 	}
+}
+
+// CountCorrupt counts states that were corrupt, for all that read them in a process.
+func CountCorrupt(r *obs.Registry) obs.Counter {
+	return r.SharedCounters("topsail_selection_state_corrupt_total", "Stored selection states that were corrupt and set aside.").WithLabelValues()
 }
 
 func (s *States) stale() float64 {

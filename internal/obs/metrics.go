@@ -3,6 +3,7 @@
 package obs
 
 import (
+	"errors"
 	"net/http"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -43,6 +44,19 @@ func (r *Registry) Handler() http.Handler {
 func (r *Registry) Counters(name, help string, labels ...string) *CounterVec {
 	v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	r.prom.MustRegister(v)
+	return v
+}
+
+// SharedCounters is Counters for what several parts of a process count: the first registers it.
+func (r *Registry) SharedCounters(name, help string, labels ...string) *CounterVec {
+	v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	err := r.prom.Register(v)
+	if there, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {
+		return there.ExistingCollector.(*CounterVec)
+	}
+	if err != nil {
+		panic(err) // as MustRegister does
+	}
 	return v
 }
 

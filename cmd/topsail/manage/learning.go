@@ -2,9 +2,11 @@ package manage
 
 import (
 	"context"
+	"log/slog"
 
 	"topsail/gateway"
 	"topsail/gateway/state"
+	"topsail/internal/obs"
 	"topsail/serving"
 )
 
@@ -15,11 +17,13 @@ type Learning struct {
 		gateway.StateShelf
 		Catalog() *serving.Catalog
 	}
+	Log     *slog.Logger
+	Corrupt obs.Counter // counts states that are damaged
 }
 
 // Learned implements api.Learning.
 func (l Learning) Learned(ctx context.Context, app, user, about string) (*serving.Learning, error) {
-	return gateway.Learned(ctx, l.Store, l.Store.Catalog(), app, user, about)
+	return gateway.Learned(ctx, state.ForReading(l.Store, l.Log, l.Corrupt), l.Store.Catalog(), app, user, about)
 }
 
 // Forget implements api.Learning.
