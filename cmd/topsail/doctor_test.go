@@ -36,7 +36,7 @@ const anyPorts = "[gateway]\naddr = \"127.0.0.1:0\"\n[web]\naddr = \"127.0.0.1:0
 func TestDoctorOfLocalMode(t *testing.T) {
 	const model = "[[model]]\nname = \"m\"\nversion = \"1\"\ninput_type = \"doubles\"\ncommand = [\"no-such-program\"]\n"
 	out, said, ok := examine(t, anyPorts)
-	if !ok || said != "" || strings.Count(out, " ok ") != 5 || !strings.HasPrefix(out, "CHECK") {
+	if !ok || said != "" || strings.Count(out, " ok ") != 7 || !strings.HasPrefix(out, "CHECK") {
 		t.Errorf("got %s%s", out, said)
 	}
 	out, said, ok = examine(t, anyPorts+model, "-o", "json")
@@ -44,7 +44,7 @@ func TestDoctorOfLocalMode(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &all); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if ok || len(all) != 6 || all[5].Check != "model m:1" || all[5].State != doctor.Fail || said != "topsail: 1 of 6 checks fail\n" {
+	if ok || len(all) != 8 || all[7].Check != "model m:1" || all[7].State != doctor.Fail || said != "topsail: 1 of 8 checks fail\n" {
 		t.Errorf("got %+v, %s", all, said)
 	}
 }

@@ -28,6 +28,9 @@ const (
 // Folder is a bucket in a folder, which may be shared by machines: a file for each bundle.
 type Folder struct{ dir string }
 
+// FolderAt is a folder as it is: nothing is made or removed.
+func FolderAt(dir string) *Folder { return &Folder{dir} }
+
 // OpenFolder makes the folder if there is none, and removes uploads that broke off.
 func OpenFolder(dir string) (*Folder, error) {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
@@ -46,7 +49,7 @@ func OpenFolder(dir string) (*Folder, error) {
 			return nil, fmt.Errorf("cannot remove an upload that broke off: %w", err)
 		}
 	}
-	return &Folder{dir}, nil
+	return FolderAt(dir), nil
 }
 
 // Put implements Bucket. An archive in the folder itself gets the name of its bundle.

@@ -7,9 +7,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"time"
 
 	"topsail/cmd/topsail/config"
@@ -26,8 +24,20 @@ func Ground(cfg *config.Config) []Check {
 	return []Check{
 		func(context.Context) []Finding { return configuration(cfg) },
 		func(context.Context) []Finding { return []Finding{dataDir(cfg.DataDir)} },
+		func(context.Context) []Finding { return space(cfg) },
+		func(ctx context.Context) []Finding { return bundles(ctx, bundleFolder(cfg)) },
 		func(context.Context) []Finding { return certificates(cfg.TLS, time.Now()) },
 	}
+}
+
+// space judges the file system of the data directory, and that of the bundles where they lie
+// elsewhere.
+func space(cfg *config.Config) []Finding {
+	all := []Finding{freeSpace("free space", cfg.DataDir)}
+	if at := bundleFolder(cfg); at != "" && cfg.Web.Bundles != "" {
+		all = append(all, freeSpace("free space for bundles", at))
+	}
+	return all
 }
 
 func configuration(cfg *config.Config) []Finding {
@@ -46,10 +56,7 @@ func configuration(cfg *config.Config) []Finding {
 // make it here could give it to the wrong user.
 func dataDir(dir string) Finding {
 	const check, next = "data directory", "give the user of this process the folder, or set data_dir"
-	at := dir
-	for missing(at) && filepath.Dir(at) != at {
-		at = filepath.Dir(at)
-	}
+	at := existing(dir)
 	probe, err := os.CreateTemp(at, ".topsail-doctor-*")
 	if err != nil {
 		return Finding{check, Fail, fmt.Sprintf("%s cannot be written: %v", dir, err), next}
@@ -61,11 +68,6 @@ func dataDir(dir string) Finding {
 		return Good(check, "%s is made at the first start", dir)
 	}
 	return Good(check, "%s can be written", dir)
-}
-
-func missing(path string) bool {
-	_, err := os.Stat(path)
-	return errors.Is(err, fs.ErrNotExist)
 }
 
 // soon is how long before its end a certificate is told of.

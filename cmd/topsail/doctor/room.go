@@ -1,0 +1,102 @@
+package doctor
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// What a file system must have free, and should: in bytes, beside what the next bundle and the
+// next copy of the state take, and in files, of which a bundle has up to 10,000.
+const (
+	leastBytes  = 16 << 20
+	marginBytes = 1 << 30
+	leastFiles  = 100
+	marginFiles = 20_000
+)
+
+// room is what a file system has free. files is below zero where it has no bound.
+type room struct{ bytes, files int64 }
+
+// freeSpace judges the file system of a folder, or of the one that it would be made in: a
+// bundle as large as the largest there, and a copy of the state, must fit in.
+func freeSpace(check, dir string) Finding {
+	free, err := roomOf(existing(dir))
+	if err != nil {
+		return Finding{check, Fail, fmt.Sprintf("%s: %v", dir, err), "mend the disk, or set another folder"}
+	}
+	return judgeSpace(check, dir, free, leastBytes+largest(dir))
+}
+
+func judgeSpace(check, dir string, free room, need int64) Finding {
+	f := Good(check, "%s free for %s, which needs %s for the next bundle and the next copy of the state", inBytes(free.bytes), dir, inBytes(need))
+	switch {
+	case free.bytes < need:
+		f.State = Fail
+	case free.files >= 0 && free.files < leastFiles:
+		f.State, f.Detail = Fail, fmt.Sprintf("%d more files for %s", free.files, dir)
+	case free.files >= 0 && free.files < marginFiles:
+		f.State, f.Detail = Warn, fmt.Sprintf("%d more files for %s, and a bundle may have 10,000", free.files, dir)
+	case free.bytes < need+marginBytes:
+		f.State = Warn
+	default:
+		return f
+	}
+	f.Next = "give the disk more room: delete bundles that no version uses (`topsail artifact delete`), old logs, or what else is on it"
+	return f
+}
+
+func roomOf(dir string) (room, error) {
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(dir, &s); err != nil {
+		return room{}, err
+	}
+	free := room{bytes: int64(float64(s.Bavail) * float64(s.Bsize)), files: int64(s.Ffree)}
+	if s.Files == 0 { // files are made as there is room for them
+		free.files = -1
+	}
+	return free, nil
+}
+
+// largest is what the largest archive in the folder's bundles and its file of state have
+// together, in bytes.
+func largest(dir string) (n int64) {
+	for _, pattern := range []string{"bundles/*.zip", "*.zip"} {
+		found, _ := filepath.Glob(filepath.Join(dir, pattern))
+		for _, path := range found {
+			n = max(n, sizeOf(path))
+		}
+	}
+	return n + sizeOf(filepath.Join(dir, "topsail.db"))
+}
+
+func sizeOf(path string) int64 {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+// existing is the folder, or the nearest above it that exists.
+func existing(dir string) string {
+	for missing(dir) && filepath.Dir(dir) != dir {
+		dir = filepath.Dir(dir)
+	}
+	return dir
+}
+
+func missing(path string) bool {
+	_, err := os.Stat(path)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+func inBytes(n int64) string {
+	if n >= 1<<30 {
+		return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
+	}
+	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+}
