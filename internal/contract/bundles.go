@@ -36,6 +36,7 @@ func Bundles(t *testing.T, open func(t *testing.T) (another func() BundleStore))
 		{"nothing", bundles.nothing},
 		{"kept", bundles.kept},
 		{"kept again", bundles.again},
+		{"replaced", bundles.replaced},
 		{"deleted", bundles.deleted},
 		{"read in parts", bundles.parts},
 		{"what is no digest", bundles.noDigest},
@@ -145,6 +146,19 @@ func (b bundles) again() {
 	b.keep(data, digest)
 	b.holds(digest)
 	b.reads(data, digest)
+}
+
+// replaced is what is uploaded in place of an archive that was damaged: flipped, cut or emptied.
+func (b bundles) replaced() {
+	data, digest := b.content(2<<20 + 7)
+	flipped := bytes.Clone(data)
+	flipped[1<<20+1] ^= 1
+	for _, damaged := range [][]byte{flipped, data[:1<<20+3], data[:1]} {
+		b.keep(damaged, digest)
+		b.reads(damaged, digest)
+		b.keep(data, digest)
+		b.reads(data, digest)
+	}
 }
 
 func (b bundles) deleted() {

@@ -30,17 +30,16 @@ func loadFile(path string, log *slog.Logger) (*snapshot, error) {
 	case info.Size() > fileLimit:
 		return nil, fmt.Errorf("the snapshot %s is larger than %d bytes; is it the right file?", path, fileLimit)
 	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("read the snapshot: %w", err)
-	}
-	snap, damage := decodeFile(data)
+	data, damage := os.ReadFile(path)
 	if damage == nil {
-		return snap, nil
+		var snap *snapshot
+		if snap, damage = decodeFile(data); damage == nil {
+			return snap, nil
+		}
 	}
 	aside := path + ".damaged"
-	if err := os.Rename(path, aside); err != nil {
-		return nil, fmt.Errorf("set the damaged snapshot %s aside: %w", path, err)
+	if err := errors.Join(os.RemoveAll(aside), os.Rename(path, aside)); err != nil {
+		return nil, fmt.Errorf("the snapshot %s is damaged (%w) and cannot be set aside, remove it: %w", path, damage, err)
 	}
 	log.Error("the snapshot is damaged and set aside; without it, the catalog comes from Redis alone", "file", path, "aside", aside, "err", damage)
 	return nil, nil

@@ -97,6 +97,16 @@ func TestDamagedFileAtStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := open(t, cfg)
+	folder := cfg
+	folder.Snapshot = filepath.Join(t.TempDir(), "snapshot") // which cannot be read
+	if err := os.Mkdir(folder.Snapshot, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	folder.Log = (&journal{}).logger()
+	open(t, folder)
+	if info, err := os.Stat(folder.Snapshot + ".damaged"); err != nil || !info.IsDir() {
+		t.Errorf("it was not set aside: %v", err)
+	}
 	if got, err := os.ReadFile(cfg.Snapshot + ".damaged"); err != nil || string(got) != "damaged" || log.count("the snapshot is damaged and set aside") != 1 {
 		t.Errorf("set aside %q, error %v, log %s", got, err, log.text.String())
 	}

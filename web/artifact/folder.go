@@ -68,6 +68,11 @@ func (f *Folder) Put(_ context.Context, digest string, archive *os.File, _ int64
 	if err := archive.Sync(); err != nil {
 		return fullDisk(err)
 	}
+	if info, err := os.Lstat(path); err == nil && info.IsDir() { // damage, which a rename does not replace
+		if err := os.RemoveAll(path); err != nil {
+			return err
+		}
+	}
 	if err := os.Rename(archive.Name(), path); err != nil {
 		return err
 	}

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -49,8 +51,12 @@ type Store struct {
 	mu        sync.Mutex // guards the following
 	taking    map[string]chan struct{}
 	manifests map[string]json.RawMessage
-	known     int // bytes of them
+	known     int              // bytes of them
+	damaged   map[string]error // what is wrong with bundles that were found to be damaged
 }
+
+// maxDamaged bounds the bundles that are known to be damaged.
+const maxDamaged = 100
 
 // maxManifests bounds the manifests that are kept in memory, in bytes.
 const maxManifests = 32 << 20
@@ -69,13 +75,22 @@ func Open(cfg Config) (*Store, error) {
 	if _, err := OpenFolder(cfg.Spool); err != nil { // removes what broke off
 		return nil, err
 	}
-	return &Store{Config: cfg, taking: map[string]chan struct{}{}, manifests: map[string]json.RawMessage{}}, nil
+	return &Store{Config: cfg, taking: map[string]chan struct{}{}, manifests: map[string]json.RawMessage{}, damaged: map[string]error{}}, nil
 }
 
 // Get describes a bundle. UsedBy is empty: the store does not know the catalog.
 func (s *Store) Get(ctx context.Context, digest string) (api.Artifact, error) {
+	a, err := s.get(ctx, digest)
+	s.note(digest, err)
+	return a, err
+}
+
+func (s *Store) get(ctx context.Context, digest string) (api.Artifact, error) {
 	content, stored, err := s.Bucket.Open(ctx, digest)
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return api.Artifact{}, fmt.Errorf("%w: %s cannot be read, give the user of this process its file: %w", api.ErrBundleInvalid, digest, err)
+	case err != nil:
 		return api.Artifact{}, known(err)
 	}
 	defer content.Close()
@@ -83,7 +98,7 @@ func (s *Store) Get(ctx context.Context, digest string) (api.Artifact, error) {
 	if manifest == nil {
 		b, err := bundle.Open(&blocks{from: content}, stored.Size)
 		if err != nil && ctx.Err() == nil {
-			return api.Artifact{}, fmt.Errorf("%w: %s was damaged since it was stored, upload it again: %w", api.ErrBundleInvalid, digest, err)
+			return api.Artifact{}, fmt.Errorf("%w: %s was damaged since it was stored, upload it again (topsail artifact push): %w", api.ErrBundleInvalid, digest, err)
 		}
 		if err != nil {
 			return api.Artifact{}, err
@@ -92,6 +107,30 @@ func (s *Store) Get(ctx context.Context, digest string) (api.Artifact, error) {
 		s.remember(digest, manifest)
 	}
 	return api.Artifact{Digest: digest, Size: stored.Size, Created: stored.Created.UTC(), Manifest: manifest, UsedBy: []string{}}, nil
+}
+
+// note remembers whether a bundle is damaged.
+func (s *Store) note(digest string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case err == nil || errors.Is(err, api.ErrNoBundle):
+		delete(s.damaged, digest)
+	case errors.Is(err, api.ErrBundleInvalid) && len(s.damaged) < maxDamaged:
+		s.damaged[digest] = err
+	}
+}
+
+// Damaged says which bundles were found to be damaged, by a look at them or an upload of the
+// same, and have not been uploaded again or deleted, or nil.
+func (s *Store) Damaged() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []error
+	for _, digest := range slices.Sorted(maps.Keys(s.damaged)) {
+		all = append(all, s.damaged[digest])
+	}
+	return errors.Join(all...)
 }
 
 func (s *Store) manifest(digest string) json.RawMessage {
@@ -134,7 +173,11 @@ func (s *Store) Stored(ctx context.Context) ([]bundle.Stored, error) { return s.
 // Delete removes a bundle.
 func (s *Store) Delete(ctx context.Context, digest string) error {
 	s.full.Store(false)
-	return known(s.Bucket.Delete(ctx, digest))
+	err := known(s.Bucket.Delete(ctx, digest))
+	if err == nil {
+		s.note(digest, nil)
+	}
+	return err
 }
 
 // Full says what to do when the last upload found no room, or nil.
@@ -144,6 +187,9 @@ func (s *Store) Full() error {
 	}
 	return nil
 }
+
+// Condition is what is wrong with the store, or nil.
+func (s *Store) Condition() error { return errors.Join(s.Full(), s.Damaged()) }
 
 // Used is how many bytes the bundles have, and how many there are.
 func (s *Store) Used(ctx context.Context) (bytes int64, n int, err error) {

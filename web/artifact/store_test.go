@@ -296,6 +296,56 @@ func TestADamagedBundleIsRepairedByAnUpload(t *testing.T) {
 	}
 }
 
+// What is found to be damaged is told until it is uploaded again, or deleted; others are shown.
+func TestDamageIsACondition(t *testing.T) {
+	data, digest := pack(t, "one")
+	for name, damage := range map[string]func(path string) error{
+		"cut":      func(path string) error { return os.Truncate(path, int64(len(data)/2)) },
+		"emptied":  func(path string) error { return os.Truncate(path, 0) },
+		"a folder": func(path string) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) },
+	} {
+		for _, upload := range []bool{true, false} {
+			dir := t.TempDir()
+			put(t, open(t, dir, 0), data)
+			s := open(t, dir, 0)
+			path := filepath.Join(dir, strings.TrimPrefix(digest, "sha256:")+".zip")
+			if err := damage(path); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.Get(t.Context(), digest); !errors.Is(err, api.ErrBundleInvalid) {
+				t.Errorf("%s: error is %v", name, err)
+			}
+			if err := s.Condition(); err == nil || !strings.Contains(err.Error(), digest) || !strings.Contains(err.Error(), "upload it again") {
+				t.Errorf("%s: the condition is %v", name, err)
+			}
+			if upload {
+				put(t, s, data)
+			} else if err := s.Delete(t.Context(), digest); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			if err := s.Condition(); err != nil {
+				t.Errorf("%s: the condition is %v", name, err)
+			}
+		}
+	}
+}
+
+// unreadable is a bucket whose files belong to somebody else.
+type unreadable struct{ Bucket }
+
+func (unreadable) Open(context.Context, string) (bundle.Content, bundle.Stored, error) {
+	return nil, bundle.Stored{}, &os.PathError{Op: "open", Path: "x.zip", Err: syscall.EACCES}
+}
+
+func TestAnUnreadableBundleIsNamed(t *testing.T) {
+	s := open(t, t.TempDir(), 0)
+	s.Bucket = unreadable{s.Bucket}
+	_, digest := pack(t, "one")
+	if _, err := s.Get(t.Context(), digest); !errors.Is(err, api.ErrBundleInvalid) || !strings.Contains(err.Error(), "give the user of this process its file") {
+		t.Errorf("error is %v", err)
+	}
+}
+
 func TestPutsAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, 0)

@@ -68,7 +68,14 @@ func (a *Archive) writeBundle(ctx context.Context, w *writer, b Bundle) error {
 		return err
 	}
 	defer content.Close()
-	return w.add(bundleName(b.Digest), b.Size, io.LimitReader(content, b.Size))
+	sum := sha256.New()
+	if err := w.add(bundleName(b.Digest), b.Size, io.TeeReader(io.LimitReader(content, b.Size), sum)); err != nil {
+		return err
+	}
+	if got := "sha256:" + hex.EncodeToString(sum.Sum(nil)); got != b.Digest {
+		return fmt.Errorf("it was damaged since it was stored, and is %s: upload it again (topsail artifact push), or back up with --without-bundles", got)
+	}
+	return nil
 }
 
 func bundleName(digest string) string {

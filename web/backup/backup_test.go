@@ -377,6 +377,20 @@ func TestWithoutBundles(t *testing.T) {
 	}
 }
 
+// A bundle that was damaged in the store is named, and is not in a backup as if it were whole.
+func TestADamagedBundleIsNotBackedUp(t *testing.T) {
+	p := some(t)
+	p.Bundles.(*bundles).all[digestOf("bundle")] = "bundlf"
+	a, err := p.Make(t.Context(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	if err := a.Write(t.Context(), io.Discard); err == nil || !strings.Contains(err.Error(), digestOf("bundle")) || !strings.Contains(err.Error(), "upload it again") {
+		t.Errorf("error is %v", err)
+	}
+}
+
 // TestWarnings tells who restores what that means for keys.
 func TestWarnings(t *testing.T) {
 	p := some(t)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 )
 
 // File is a Keeper of one process: the path of a file.
@@ -19,11 +20,27 @@ func (f File) LoadTraffic(context.Context) ([]byte, error) {
 	return text, err
 }
 
-// SaveTraffic implements Keeper.
+// SaveTraffic implements Keeper. A power failure leaves the old file or the new one.
 func (f File) SaveTraffic(_ context.Context, past []byte) error {
 	temp := string(f) + ".new"
-	if err := os.WriteFile(temp, past, 0o600); err != nil {
+	if err := writeSynced(temp, past); err != nil {
 		return err
 	}
-	return os.Rename(temp, string(f))
+	if err := os.Rename(temp, string(f)); err != nil {
+		return err
+	}
+	dir, err := os.Open(filepath.Dir(string(f)))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+func writeSynced(path string, data []byte) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Sync(), f.Close())
 }

@@ -223,7 +223,11 @@ func readPast(text []byte) (past, error) {
 	if err != nil {
 		return p, err
 	}
-	if err := gob.NewDecoder(io.LimitReader(zip, maxRead)).Decode(&p); err != nil {
+	all := io.LimitReader(zip, maxRead)
+	if err := gob.NewDecoder(all).Decode(&p); err != nil {
+		return p, err
+	}
+	if _, err := io.Copy(io.Discard, all); err != nil { // at its end is the checksum
 		return p, err
 	}
 	if p.Format != pastFormat {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"path/filepath"
 	"testing"
@@ -115,6 +116,17 @@ func TestAPastThatCannotBeRead(t *testing.T) {
 	for name, text := range map[string][]byte{"nothing": {}, "no archive": []byte("x"), "half": good[:len(good)/2]} {
 		if _, err := readPast(text); err == nil {
 			t.Errorf("%s: it is read", name)
+		}
+	}
+	whole, err := readPast(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range good {
+		flipped := bytes.Clone(good)
+		flipped[i] ^= 4
+		if p, err := readPast(flipped); err == nil && fmt.Sprint(p) != fmt.Sprint(whole) {
+			t.Fatalf("with byte %d flipped it is read as another", i)
 		}
 	}
 	later, err := past{Format: pastFormat + 1}.write()

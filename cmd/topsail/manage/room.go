@@ -19,7 +19,11 @@ func CheckRoom(bundles *artifact.Store) doctor.Check {
 		if err != nil {
 			return []doctor.Finding{doctor.Broken(ctx, "bundle store", err, "mend what web.bundles names; until then no bundle can be deployed, and none fetched")}
 		}
-		return []doctor.Finding{judgeRoom(bytes, bundles.MaxTotal, n, bundles.Full())}
+		all := []doctor.Finding{judgeRoom(bytes, bundles.MaxTotal, n, bundles.Full())}
+		if err := bundles.Damaged(); err != nil {
+			all = append(all, doctor.Finding{Check: "bundles", State: doctor.Fail, Detail: err.Error(), Next: "upload them again (`topsail artifact push`)"})
+		}
+		return all
 	}
 }
 
