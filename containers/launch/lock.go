@@ -53,6 +53,9 @@ func openLock(path string) (*lock, error) {
 
 func (l *lock) open() (err error) {
 	l.file, err = os.OpenFile(l.path, os.O_RDWR|os.O_CREATE, 0o644)
+	if errors.Is(err, syscall.EISDIR) && os.Remove(l.path) == nil { // damage: nothing is in a lock that could be lost
+		l.file, err = os.OpenFile(l.path, os.O_RDWR|os.O_CREATE, 0o644)
+	}
 	return err
 }
 

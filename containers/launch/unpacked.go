@@ -76,20 +76,20 @@ func (o *Options) unpack(ctx context.Context, digest, dir string) (err error) {
 	}
 	f, err := os.Open(at)
 	if err != nil {
-		return fmt.Errorf("cannot read the archive: %w", err)
+		return fmt.Errorf("cannot read the archive, upload it again where it is stored (topsail artifact push): %w", err)
 	}
 	defer f.Close()
 	got, err := bundle.Digest(f)
 	if err != nil {
-		return fmt.Errorf("cannot read the archive: %w", err)
+		return fmt.Errorf("cannot read the archive, upload it again where it is stored (topsail artifact push): %w", err)
 	}
 	if got != digest {
-		return fmt.Errorf("%s has the digest %s and not %s: it was damaged, or is another bundle; fetch it again, or upload it again where it is stored",
+		return fmt.Errorf("%s has the digest %s and not %s: it was damaged, or is another bundle; fetch it again, or upload it again where it is stored (topsail artifact push)",
 			at, got, digest)
 	}
 	size, err := f.Seek(0, io.SeekEnd)
 	if err != nil {
-		return fmt.Errorf("cannot read the archive: %w", err)
+		return fmt.Errorf("cannot read the archive, upload it again where it is stored (topsail artifact push): %w", err)
 	}
 	b, err := bundle.Open(f, size)
 	if err != nil {

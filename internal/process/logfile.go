@@ -24,7 +24,11 @@ func openLog(path string, limit int64) (*logFile, error) {
 		return nil, err
 	}
 	l := &logFile{path: path, limit: limit}
-	return l, l.reopen()
+	err := l.reopen()
+	if err != nil && os.Rename(path, path+".damaged") == nil { // no reason for its process not to start
+		err = l.reopen()
+	}
+	return l, err
 }
 
 func (l *logFile) reopen() error {

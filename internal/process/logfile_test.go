@@ -83,3 +83,22 @@ func BenchmarkLogFile(b *testing.B) {
 		}
 	}
 }
+
+// A log that cannot be opened keeps no process from starting.
+func TestALogThatCannotBeOpenedIsSetAside(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	if err := os.Mkdir(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	l, err := openLog(path, 200)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.close()
+	if err := l.writeLine(time.Now(), []byte("it starts")); err != nil {
+		t.Error(err)
+	}
+	if info, err := os.Stat(path + ".damaged"); err != nil || !info.IsDir() {
+		t.Errorf("what was there is gone: %v", err)
+	}
+}
