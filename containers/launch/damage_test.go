@@ -3,6 +3,7 @@
 package launch
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -201,6 +202,33 @@ func TestAFileIsPutBackWhileAModelRuns(t *testing.T) {
 	}
 	run(t, o)
 	holds(t, dir)
+}
+
+// On a node of a cluster the archive is fetched again: once, and only when it is needed.
+func TestAFileIsPutBackFromWhereTheArchiveIsFetched(t *testing.T) {
+	o := packed(t)
+	data, err := os.ReadFile(o.Bundle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Bundle = ""
+	fetched := 0
+	o.Fetch = func(context.Context) (string, error) {
+		fetched++
+		path := filepath.Join(t.TempDir(), "fetched.zip")
+		return path, os.WriteFile(path, data, 0o600)
+	}
+	dir := run(t, o).Dir
+	run(t, o)
+	if err := os.Truncate(filepath.Join(dir, "data", "number"), 0); err != nil {
+		t.Fatal(err)
+	}
+	run(t, o)
+	holds(t, dir)
+	run(t, o)
+	if fetched != 2 {
+		t.Errorf("the archive was fetched %d times", fetched)
+	}
 }
 
 func TestADamagedSDKIsPutBack(t *testing.T) {
