@@ -13,6 +13,9 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"topsail/serving/bundle"
+	"topsail/web/api"
 )
 
 // Archive is a backup that is ready to be written. Close removes what it keeps on disk.
@@ -68,14 +71,23 @@ func (a *Archive) writeBundle(ctx context.Context, w *writer, b Bundle) error {
 		return err
 	}
 	defer content.Close()
-	sum := sha256.New()
-	if err := w.add(bundleName(b.Digest), b.Size, io.TeeReader(io.LimitReader(content, b.Size), sum)); err != nil {
+	return w.add(bundleName(b.Digest), b.Size, io.LimitReader(content, b.Size))
+}
+
+// compare fails where a bundle was damaged in its store. It comes before anything is sent, so
+// that the client hears of it.
+func (a *Archive) compare(ctx context.Context, digest string) error {
+	content, err := a.bundles.Open(ctx, digest)
+	if err != nil {
 		return err
 	}
-	if got := "sha256:" + hex.EncodeToString(sum.Sum(nil)); got != b.Digest {
-		return fmt.Errorf("it was damaged since it was stored, and is %s: upload it again (topsail artifact push), or back up with --without-bundles", got)
+	defer content.Close()
+	got, err := bundle.Digest(content)
+	if err == nil && got != digest {
+		return fmt.Errorf("%w: bundle %s was damaged since it was stored, and is %s: upload it again (topsail artifact push), or back up with --without-bundles",
+			api.ErrRefused, digest, got)
 	}
-	return nil
+	return err
 }
 
 func bundleName(digest string) string {

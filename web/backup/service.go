@@ -80,6 +80,11 @@ func (s *Service) Make(ctx context.Context, bundles bool) (api.Backup, error) {
 		return nil, errors.Join(err, a.Close())
 	}
 	for _, b := range stored {
+		if bundles {
+			if err := a.compare(ctx, b.Digest); err != nil {
+				return nil, errors.Join(err, a.Close())
+			}
+		}
 		a.Bundles = append(a.Bundles, Bundle{b.Digest, b.Size, bundles})
 	}
 	slices.SortFunc(a.Bundles, func(x, y Bundle) int { return strings.Compare(x.Digest, y.Digest) })
