@@ -22,7 +22,7 @@ const document = parse(readFileSync(join(root, '..', 'api', 'openapi.yaml'), 'ut
 const schemas = document.components.schemas
 const file = ts.createSourceFile('types.ts', readFileSync(join(root, 'src', 'api', 'types.ts'), 'utf8'), ts.ScriptTarget.Latest, true)
 
-const notShown = new Set(['Page', 'Problem', 'Catalog', 'Plan']) // generic, or of the command line only
+const notShown = new Set(['Page', 'Problem', 'Catalog', 'Plan', 'Restored']) // generic, or of the command line only
 // Parts of schemas that have a name of their own here.
 const named: Record<string, string[]> = {
   Pool: ['Scheduler', 'pools'],

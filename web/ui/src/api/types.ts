@@ -410,7 +410,7 @@ export interface ObjectChange {
   after?: object
 }
 
-export type AuditKind = 'app' | 'model' | 'version' | 'replica' | 'artifact' | 'key' | 'learned' | 'stream'
+export type AuditKind = 'app' | 'model' | 'version' | 'replica' | 'artifact' | 'backup' | 'key' | 'learned' | 'stream'
 
 export interface AuditEntry {
   id: string
