@@ -125,22 +125,12 @@ func (b *bench) startHosts(ctx context.Context) (*hostTarget, error) {
 	if err != nil {
 		return nil, err
 	}
-	addrs, err := freeAddrs(3)
-	if err != nil {
-		return nil, err
-	}
-	program := filepath.Join(dir, "topsail")
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", program, "topsail/cmd/topsail").CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("go build: %w\n%s", err, out)
-	}
-	cmd := exec.CommandContext(ctx, program, "local", "--config", config, "--data-dir", filepath.Join(dir, "data"),
-		"--gateway-addr", addrs[0], "--web-addr", addrs[1], "--ops-addr", addrs[2], "--log-level", "error")
-	c, err := b.family.start("topsail", cmd)
+	l, err := b.local(ctx, dir, config)
 	if err != nil {
 		return nil, err
 	}
 	t := &hostTarget{
-		query: "http://" + addrs[0], metrics: "http://" + addrs[2] + "/metrics",
+		query: l.query, metrics: l.metrics,
 		client: &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: askers, MaxConnsPerHost: askers}},
 	}
 	return t, eventually(ctx, func(ctx context.Context) error {
@@ -151,7 +141,7 @@ func (b *bench) startHosts(ctx context.Context) (*hostTarget, error) {
 		if n := sum(page, `topsail_sidecar_containers_ready{model="small"`); n != hostReplicas {
 			return fmt.Errorf("%v of %d replicas of the host are ready", n, hostReplicas)
 		}
-		t.containers, err = descendants(c.cmd.Process.Pid, "topsail\x00host")
+		t.containers, err = descendants(l.cmd.Process.Pid, "topsail\x00host")
 		return err
 	})
 }

@@ -45,6 +45,7 @@ func allCases() []benchCase {
 		{"python", "a no-op container in Python, against the one in Go", python},
 		{"stages", "a pipeline of two stages that keep a processor busy, against mosec and the functions one by one", stages},
 		{"stream", "the same models over HTTP and as data streams in Redis and Kafka, the brokers on the same cores", streams},
+		{"pace", "data streams over models that take 1, 10 and 100 ms for an input, with the defaults of a stream", pace},
 		{"hosts", "2,000 small models in four replicas with room for a part of them, asked as their popularity has it", hosts},
 		{"embedded", "a gateway called in process, without HTTP", embedded},
 	}
