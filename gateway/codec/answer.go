@@ -17,7 +17,7 @@ func AppendPrediction(b []byte, p serving.Prediction) []byte {
 		b = append(b, `,"default":true`...)
 		if p.Explanation != "" {
 			b = append(b, `,"default_explanation":`...)
-			b = appendString(b, p.Explanation)
+			b = AppendString(b, p.Explanation)
 		}
 	} else {
 		b = append(b, `,"default":false`...)
@@ -47,14 +47,14 @@ func AppendBatch(b []byte, ps []serving.Prediction) []byte {
 // AppendError appends the body of a refusal: its class, and a sentence for people.
 func AppendError(b []byte, class, cause string) []byte {
 	b = append(b, `{"error":`...)
-	b = appendString(b, class)
+	b = AppendString(b, class)
 	b = append(b, `,"cause":`...)
-	b = appendString(b, cause)
+	b = AppendString(b, cause)
 	return append(b, '}')
 }
 
-// appendString appends s as a JSON string. What is not UTF-8 becomes U+FFFD.
-func appendString(b []byte, s string) []byte {
+// AppendString appends s as a JSON string. What is not UTF-8 becomes U+FFFD.
+func AppendString(b []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	b = append(b, '"')
 	for _, r := range s { // invalid bytes come as U+FFFD

@@ -38,12 +38,12 @@ func appendModels(b []byte, ids []serving.ModelID) []byte {
 }
 
 // appendModel appends an id as one string.
-func appendModel(b []byte, id serving.ModelID) []byte { return appendString(b, id.String()) }
+func appendModel(b []byte, id serving.ModelID) []byte { return AppendString(b, id.String()) }
 
 // appendExplanation leaves out what is not known and what is not so.
 func appendExplanation(b []byte, e *serving.Explanation) []byte {
-	b = appendString(append(b, `{"policy":`...), e.Policy)
-	b = appendString(append(b, `,"ended":`...), e.Ended)
+	b = AppendString(append(b, `{"policy":`...), e.Policy)
+	b = AppendString(append(b, `,"ended":`...), e.Ended)
 	if e.Confidence != 0 {
 		b = appendNumber(append(b, `,"confidence":`...), e.Confidence)
 	}
@@ -67,7 +67,7 @@ func appendExplainedModel(b []byte, m *serving.ExplainedModel) []byte {
 		b = append(append(b, `,"output":`...), m.Output...)
 	}
 	if m.Failure != "" {
-		b = appendString(append(b, `,"failure":`...), m.Failure)
+		b = AppendString(append(b, `,"failure":`...), m.Failure)
 	}
 	if m.Probability != 0 {
 		b = appendNumber(append(b, `,"probability":`...), m.Probability)

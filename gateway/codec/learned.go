@@ -12,7 +12,7 @@ func AppendLearned(b []byte, l *serving.Learned) []byte {
 	if l.QueryID != 0 {
 		b = strconv.AppendInt(append(b, `,"query_id":`...), l.QueryID, 10)
 	}
-	b = appendString(append(b, `,"joined":`...), string(l.Joined))
+	b = AppendString(append(b, `,"joined":`...), string(l.Joined))
 	b = strconv.AppendBool(append(b, `,"duplicate":`...), l.Duplicate)
 	b = appendNumber(append(b, `,"loss":`...), l.Loss)
 	b = appendTrained(append(b, `,"trained":`...), l.Trained)
@@ -43,13 +43,13 @@ func appendTrained(b []byte, scopes []serving.StateScope) []byte {
 		}
 		b = append(b, '{')
 		if scope.User != "" {
-			b = appendString(append(b, `"user":`...), scope.User)
+			b = AppendString(append(b, `"user":`...), scope.User)
 		}
 		if scope.User != "" && scope.Context != "" {
 			b = append(b, ',')
 		}
 		if scope.Context != "" {
-			b = appendString(append(b, `"context":`...), scope.Context)
+			b = AppendString(append(b, `"context":`...), scope.Context)
 		}
 		b = append(b, '}')
 	}

@@ -41,6 +41,7 @@ var rooms = map[string][]string{
 	"internal/local":          {"serving"},
 	"internal/nvidia":         {"serving"},
 	"internal/contract":       {"serving"},
+	"internal/openapi":        {},
 
 	"examples":         {"containers", "serving"},
 	"cmd":              nil, // assembles everything
@@ -81,6 +82,7 @@ var homes = map[string][]string{
 	"golang.org/x/time":                           {"internal/consulregistry", "internal/nomadfleet", "internal/redisstore"},
 	"golang.org/x/sync":                           {"gateway", "cmd/topsail", "internal/bench", "internal/servers"},
 	"golang.org/x/sys":                            {"internal/process", "internal/load", "rpc/v1", "internal/bench", "cmd/topsail/admin/screen"},
+	"github.com/getkin/kin-openapi":               {"internal/openapi"},
 	"github.com/prometheus/client_model":          {"internal/obs"},
 	"google.golang.org/protobuf":                  {"internal/obs", "stream"},
 }

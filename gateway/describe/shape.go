@@ -1,0 +1,106 @@
+package describe
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+
+	"topsail/serving"
+)
+
+// shape is what inputs are alike in.
+type shape struct {
+	of     serving.InputType
+	length int // elements; 0: any number
+}
+
+func (s shape) compare(other shape) int {
+	return cmp.Or(cmp.Compare(s.of, other.of), cmp.Compare(s.length, other.length))
+}
+
+// shapeOf is what inputs an app takes. They have a certain length where all versions that it
+// asks about them take that one.
+func shapeOf(app *serving.App, cat *serving.Catalog) shape {
+	models := app.Models
+	if len(app.Stages) > 0 {
+		models = []string{app.Stages[0].Model}
+	}
+	asked := app.Pins()
+	for _, name := range models {
+		if m := cat.Models[name]; m != nil {
+			asked = append(asked, serving.ModelID{Model: name, Version: m.Current})
+		}
+	}
+	s := shape{of: app.InputType}
+	for i, id := range asked {
+		v := cat.Version(id)
+		if v == nil || i > 0 && v.InputLength != s.length {
+			return shape{of: app.InputType}
+		}
+		s.length = v.InputLength
+	}
+	return s
+}
+
+// appendName appends the name of the inputs' schema, with which the names of the others begin.
+func (s shape) appendName(b []byte) []byte {
+	b = append(b, [...]string{serving.Bytes: "Bytes", serving.Ints: "Integers", serving.Floats: "Floats", serving.Doubles: "Doubles", serving.Strings: "Strings"}[s.of]...)
+	if s.length == 0 {
+		return b
+	}
+	return strconv.AppendInt(b, int64(s.length), 10)
+}
+
+// appendQuery appends the schemas of an input and of a query, behind others.
+func (s shape) appendQuery(b []byte, maxBatch int) []byte {
+	name := s.appendName(nil)
+	b = append(fmt.Appendf(b, `,"%s":`, name), s.input()...)
+	return fmt.Appendf(b, `,"%[1]sQuery":{"allOf":[{"$ref":"#/components/schemas/Options"}],"type":"object","properties":{`+
+		`"input":{"$ref":"#/components/schemas/%[1]s"},`+
+		`"input_batch":{"type":"array","maxItems":%[2]d,"items":{"$ref":"#/components/schemas/%[1]s"},"description":"many inputs, without `+"`input`"+`"}},`+
+		`"anyOf":[{"required":["input"]},{"required":["input_batch"]}]}`, name, maxBatch)
+}
+
+// appendFeedback appends the schemas of feedback, behind others.
+func (s shape) appendFeedback(b []byte, maxBatch int) []byte {
+	name := s.appendName(nil)
+	return fmt.Appendf(b, `,"%[1]sFeedback":{"allOf":[{"$ref":"#/components/schemas/Judgement"}],"type":"object","properties":{`+
+		`"input":{"$ref":"#/components/schemas/%[1]s"}},"anyOf":[{"required":["query_id"]},{"required":["input"]}]}`+
+		`,"%[1]sFeedbackBatch":{"type":"object","required":["feedback_batch"],"additionalProperties":false,"properties":{`+
+		`"feedback_batch":{"type":"array","maxItems":%[2]d,"items":{"$ref":"#/components/schemas/%[1]sFeedback"}}}}`+
+		`,"%[1]sUpdate":{"oneOf":[{"$ref":"#/components/schemas/%[1]sFeedback"},{"$ref":"#/components/schemas/%[1]sFeedbackBatch"}],`+
+		`"examples":[{"query_id":4194304,"reward":1}]}`, name, maxBatch)
+}
+
+// input is the schema of an input.
+func (s shape) input() string {
+	element := `{"type":"number","format":"double"}`
+	switch s.of {
+	case serving.Strings:
+		return `{"type":"string"}`
+	case serving.Bytes:
+		return s.base64()
+	case serving.Ints:
+		element = `{"type":"integer","format":"int32","minimum":-2147483648,"maximum":2147483647}`
+	case serving.Floats:
+		element = `{"type":"number","format":"float","minimum":-3.4028235e38,"maximum":3.4028235e38}`
+	}
+	if s.length == 0 {
+		return `{"type":"array","minItems":1,"items":` + element + `}`
+	}
+	return fmt.Sprintf(`{"type":"array","minItems":%[1]d,"maxItems":%[1]d,"items":%[2]s}`, s.length, element)
+}
+
+// base64 is the schema of bytes: of so many the text has one length without its padding, and
+// another with it.
+func (s shape) base64() string {
+	const four = `^(?:[A-Za-z0-9+/]{4})*`
+	one, two, three := `[A-Za-z0-9+/]{2}(?:==)?`, `[A-Za-z0-9+/]{3}=?`, `[A-Za-z0-9+/]{4}`
+	last := `(?:` + one + `|` + two + `|` + three + `)`
+	if s.length == 0 {
+		return fmt.Sprintf(`{"type":"string","contentEncoding":"base64","pattern":"%s%s$"}`, four, last)
+	}
+	last = [...]string{three, one, two}[s.length%3]
+	return fmt.Sprintf(`{"type":"string","contentEncoding":"base64","pattern":"%s%s$","minLength":%d,"maxLength":%d,"description":"%d bytes"}`,
+		four, last, (4*s.length+2)/3, (s.length+2)/3*4, s.length)
+}

@@ -1,0 +1,2 @@
+// Package openapi holds requests and answers to an OpenAPI document, in tests.
+package openapi
