@@ -75,7 +75,7 @@ func (s *Server) refusalOf(rc *fasthttp.RequestCtx, err error) *refusal {
 func (s *Server) refusalOfCode(rc *fasthttp.RequestCtx, code int) *refusal {
 	switch code {
 	case fiber.StatusNotFound:
-		return &refusal{code, "Not found", "there is nothing at this path: use POST /<app>/predict, POST /<app>/update, GET /metrics or GET /health"}
+		return &refusal{code, "Not found", "there is nothing at this path: use POST /<app>/predict, POST /<app>/update, GET /openapi.json, GET /metrics or GET /health"}
 	case fiber.StatusMethodNotAllowed:
 		return &refusal{code, "Method not allowed", fmt.Sprintf("this path takes %s only", rc.Response.Header.Peek(fiber.HeaderAllow))}
 	case fiber.StatusRequestTimeout:

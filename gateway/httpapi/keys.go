@@ -24,6 +24,19 @@ const wrongKeyCause = "the key that was shown is not known here, has expired or 
 // admit finds out who asks for an app, and refuses who may not. Where keys are needed
 // for every app, who has none learns nothing of which there are.
 func (s *Server) admit(rc *fasthttp.RequestCtx, app string) (caller, error) {
+	who, err := s.asker(rc, app)
+	if err != nil || who.key == nil {
+		return who, err
+	}
+	if !who.key.For(app) {
+		return who, s.forbid(app, fmt.Sprintf("the key %q is not for this app: use one that is, or have the app added to it", who.name))
+	}
+	return who, nil
+}
+
+// asker finds out who sent a request about an app, or about all if it is empty, and refuses
+// whose key is for no app at all.
+func (s *Server) asker(rc *fasthttp.RequestCtx, app string) (caller, error) {
 	who, err := s.identify(rc, app)
 	if err != nil || who.key == nil {
 		return who, err
@@ -31,10 +44,15 @@ func (s *Server) admit(rc *fasthttp.RequestCtx, app string) (caller, error) {
 	if !who.key.Role.Covers(serving.RoleQuery) {
 		return who, s.forbid(app, fmt.Sprintf("the key %q has the role %s, which asks no apps: use a key with the role query", who.name, who.key.Role))
 	}
-	if !who.key.For(app) {
-		return who, s.forbid(app, fmt.Sprintf("the key %q is not for this app: use one that is, or have the app added to it", who.name))
-	}
 	return who, nil
+}
+
+// sees says whether a caller may know of an app and ask it.
+func (who *caller) sees(app *serving.App) bool {
+	if *who == (caller{}) {
+		return !app.RequireKey
+	}
+	return who.key == nil || who.key.For(app.Name)
 }
 
 // identify finds out whose key a request shows. A key that does not hold is refused

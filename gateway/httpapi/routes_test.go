@@ -7,7 +7,7 @@ import (
 
 func TestRoutes(t *testing.T) {
 	s := start(t, Config{}, newFake())
-	const nothing = "there is nothing at this path: use POST /<app>/predict, POST /<app>/update, GET /metrics or GET /health"
+	const nothing = "there is nothing at this path: use POST /<app>/predict, POST /<app>/update, GET /openapi.json, GET /metrics or GET /health"
 	const unknown = "no app of this name is registered: register it at the admin port, or check its spelling"
 	for _, test := range []struct {
 		method, path string
@@ -46,6 +46,9 @@ func TestRoutes(t *testing.T) {
 		{"post", "/doubles/predict", 405, "POST", "this path takes POST only"},
 		{"PROPFIND", "/nothing", 404, "", nothing},
 		{"POST", "/health", 405, "GET, HEAD", "this path takes GET, HEAD only"},
+		{"POST", "/openapi.json", 405, "GET, HEAD", "this path takes GET, HEAD only"},
+		{"POST", "/openapi.json/predict", 404, "", unknown},
+		{"GET", "/openapi.json/", 404, "", nothing},
 	} {
 		got := s.do(t, test.method, test.path, `{"input":[1]}`)
 		_, cause := got.refusal(t)

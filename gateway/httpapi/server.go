@@ -137,6 +137,7 @@ func (s *Server) server(queries context.Context, l *listener) *fasthttp.Server {
 	app.Post("/:app/update", update)
 	app.Post("/:app/update/", update)
 	app.Get(healthPath, s.health)
+	app.Get("/openapi.json", s.document)
 	if s.config.Inspect != nil {
 		app.Get("/metrics", s.metrics())
 	}

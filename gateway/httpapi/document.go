@@ -1,0 +1,80 @@
+package httpapi
+
+import (
+	"errors"
+
+	"github.com/gofiber/fiber/v2"
+
+	"topsail/gateway/budget"
+	"topsail/gateway/describe"
+	"topsail/serving"
+)
+
+// document answers GET /openapi.json: what the caller may ask here, and how.
+func (s *Server) document(c *fiber.Ctx) error {
+	rc := c.Context()
+	who, err := s.asker(rc, "")
+	if err != nil {
+		return err
+	}
+	apps, err := s.seenBy(who)
+	if err != nil {
+		return err
+	}
+	d := describe.Document{
+		MaxBatch: s.config.MaxBatch, Feedback: s.updater != nil, Metrics: s.config.Inspect != nil,
+		Keys: s.keys(), Apps: apps, Catalog: s.admission.Load().catalog,
+	}
+	out := leased{b: buffer(rc), lease: &rc.Conn().(*conn).lease}
+	if err := d.Write(&out); err != nil {
+		return err
+	}
+	rc.Response.Header.Set(fiber.HeaderCacheControl, "no-store") // other callers see other apps
+	send(rc, fiber.StatusOK, out.b)
+	return nil
+}
+
+// seenBy are the apps that a caller may know of, of those that are served.
+func (s *Server) seenBy(who caller) ([]*serving.App, error) {
+	if _, err := s.core.App(""); errors.Is(err, serving.ErrNoCatalog) {
+		return nil, err
+	}
+	known := s.admission.Load().catalog.Apps
+	apps := make([]*serving.App, 0, len(known))
+	for name := range known {
+		if app, err := s.core.App(name); err == nil && who.sees(app) {
+			apps = append(apps, app)
+		}
+	}
+	return apps, nil
+}
+
+// keys is who has to show one.
+func (s *Server) keys() describe.Keys {
+	switch {
+	case s.config.keysNeeded():
+		return describe.AllKeys
+	case s.admission.Load().checks:
+		return describe.SomeKeys
+	}
+	return describe.NoKeys
+}
+
+// leased collects an answer of any length, whose memory is taken from the request's lease as
+// it grows.
+type leased struct {
+	b     []byte
+	lease *budget.Lease
+}
+
+func (l *leased) Write(p []byte) (int, error) {
+	if need := len(l.b) + len(p); need > cap(l.b) {
+		size := max(2*cap(l.b), need, smallBody)
+		if !l.lease.Take(size - min(cap(l.b), size)) {
+			return 0, errNoMemory
+		}
+		l.b = append(make([]byte, 0, size), l.b...)
+	}
+	l.b = append(l.b, p...)
+	return len(p), nil
+}
