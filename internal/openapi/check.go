@@ -91,5 +91,18 @@ func Fits(schema *openapi3.Schema, text []byte, as openapi3.SchemaValidationOpti
 	if d.More() {
 		return fmt.Errorf("there is more than one value")
 	}
+	if err := letAnyBeNull(schema); err != nil {
+		return err
+	}
 	return schema.VisitJSON(value, openapi3.MultiErrors(), openapi3.EnableJSONSchema2020(), as)
+}
+
+// letAnyBeNull lets null be what a schema without a type takes. The validator would refuse it.
+func letAnyBeNull(schema *openapi3.Schema) error {
+	return openapi3.NewSchemaRef("", schema).WalkSubtree(func(_ string, ref *openapi3.SchemaRef) error {
+		if s := ref.Value; s.Type == nil && len(s.Enum)+len(s.OneOf)+len(s.AnyOf)+len(s.AllOf) == 0 && s.Not == nil {
+			s.Type = &openapi3.Types{"null", "boolean", "number", "string", "array", "object"}
+		}
+		return nil
+	})
 }
