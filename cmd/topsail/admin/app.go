@@ -4,14 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"topsail/cmd/topsail/admin/client"
 	"topsail/cmd/topsail/admin/screen"
 	"topsail/serving"
 	"topsail/web/api"
@@ -176,8 +174,7 @@ func setApp() *cobra.Command {
 		if len(body) == 0 {
 			return misused("say what to change, such as --slo 20ms")
 		}
-		r := client.Request{Method: http.MethodPatch, Path: []string{"apps", k.args[0]}, Body: body, Type: "application/merge-patch+json"}
-		return k.change(r, "app %s is changed", k.args[0])
+		return k.change(patch(body, "apps", k.args[0]), "app %s is changed", k.args[0])
 	})
 }
 

@@ -95,6 +95,11 @@ func create(body any, path ...string) client.Request {
 	return client.Request{Method: http.MethodPost, Path: path, Body: body, Once: once()}
 }
 
+// patch is a request that changes some members of something.
+func patch(members map[string]any, path ...string) client.Request {
+	return client.Request{Method: http.MethodPatch, Path: path, Body: members, Type: "application/merge-patch+json"}
+}
+
 // put is a request that sets something.
 func put(body any, path ...string) client.Request {
 	return client.Request{Method: http.MethodPut, Path: path, Body: body}

@@ -26,7 +26,7 @@ func deployCommand() *cobra.Command {
 		Short: "Deploy a version of a model: upload, register, link, and wait until it is ready",
 		Long: "Deploys a version of a model and makes it the current one. A bundle is a zip archive, a folder with a manifest.json,\n" +
 			"or the digest of one that is uploaded already; instead there may be a command, or on a cluster an image. With --app the\n" +
-			"app is made, if it is not there, and asks the model.",
+			"app is made, if it is not there, asks the model, and shows the bundle's example of an input if it has none.",
 		Args: cobra.MinimumNArgs(1),
 		Example: "  topsail deploy iris --bundle iris.zip --app flowers --default -1\n" +
 			"  topsail deploy echo --input-type strings --dir /srv/echo -- python3 -m topsail echo:Echo",
@@ -206,26 +206,51 @@ func (d *deployment) locate(members map[string]any) error {
 }
 
 // link lets an app ask the model, and makes the app where there is none.
-func (d *deployment) link(app string) error {
-	if app == "" {
+func (d *deployment) link(name string) error {
+	if name == "" {
 		return nil
 	}
-	_, err := d.Do(d.ctx, nil, put(nil, "apps", app, "links", d.id.Model))
+	var app api.App
+	_, err := d.Do(d.ctx, &app, put(nil, "apps", name, "links", d.id.Model))
 	if p, ok := errors.AsType[*client.Problem](err); ok && p.Status == http.StatusNotFound {
-		slo, _ := d.cmd.Flags().GetDuration("slo")
-		body := map[string]any{
-			"name": app, "input_type": d.version.InputType, "latency_slo_micros": slo.Microseconds(),
-			"default_output": text(d.cmd, "default"), "models": []string{d.id.Model},
-		}
-		if _, err = d.Do(d.ctx, nil, create(body, "apps")); err == nil {
-			d.progress.Step("app %s is made, and asks %s", app, d.id.Model)
-		}
+		return d.makeApp(name)
+	}
+	if err != nil {
 		return err
 	}
-	if err == nil {
-		d.progress.Step("app %s asks %s", app, d.id.Model)
+	d.progress.Step("app %s asks %s", name, d.id.Model)
+	if example := d.example(); app.Example == "" && example != "" {
+		_, err = d.Do(d.ctx, nil, patch(map[string]any{"example": example}, "apps", name))
 	}
 	return err
+}
+
+// makeApp makes an app that asks the model.
+func (d *deployment) makeApp(name string) error {
+	slo, _ := d.cmd.Flags().GetDuration("slo")
+	body := map[string]any{
+		"name": name, "input_type": d.version.InputType, "latency_slo_micros": slo.Microseconds(),
+		"default_output": text(d.cmd, "default"), "models": []string{d.id.Model},
+	}
+	if example := d.example(); example != "" {
+		body["example"] = example
+	}
+	_, err := d.Do(d.ctx, nil, create(body, "apps"))
+	if err == nil {
+		d.progress.Step("app %s is made, and asks %s", name, d.id.Model)
+	}
+	return err
+}
+
+// longestExample is from how many bytes on an example is not shown to those who ask.
+const longestExample = 16 << 10
+
+// example is the version's, as its bundle has it, for an app without one; empty: none.
+func (d *deployment) example() string {
+	if len(d.version.Example) > longestExample {
+		return ""
+	}
+	return d.version.Example
 }
 
 const lookAgain = 300 * time.Millisecond

@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"io"
 	"net/http"
 	"os"
@@ -73,12 +74,42 @@ func TestDeploy(t *testing.T) {
 	sent := f.requests()
 	if len(sent) != 4 || sent[0].header.Get("Content-Type") != "application/zip" ||
 		sent[1].body != `{"bundle":"sha256:`+digest+`","replicas":2,"version":"1"}` ||
-		sent[3].body != `{"default_output":"-1","input_type":"doubles","latency_slo_micros":20000,"models":["iris"],"name":"flowers"}` {
+		sent[3].body != `{"default_output":"-1","example":"[\"it's\"]","input_type":"doubles","latency_slo_micros":20000,"models":["iris"],"name":"flowers"}` {
 		t.Fatalf("it sends %+v", sent)
 	}
 	b, err := bundle.Open(strings.NewReader(sent[0].body), int64(len(sent[0].body)))
 	if err != nil || b.Verify(t.Context()) != nil || len(b.Manifest.Files) != 2 || b.Manifest.Files["code/a.py"].Size != 9 {
 		t.Errorf("the bundle: %v %+v", err, b)
+	}
+}
+
+// An app that has no example gets that of the bundle, if it is short.
+func TestDeployGivesTheAppItsExample(t *testing.T) {
+	long := `"` + strings.Repeat("x", longestExample) + `"`
+	for _, tt := range []struct {
+		name, app, example string
+		given              bool
+	}{
+		{"has none", `{"name": "wine"}`, `[1.5, 2]`, true},
+		{"has one", `{"name": "wine", "example": "[3]"}`, `[1.5, 2]`, false},
+		{"is given none", `{"name": "wine"}`, ``, false},
+		{"is given a long one", `{"name": "wine"}`, long, false},
+	} {
+		f := newFake(t)
+		f.here(t)
+		example, err := json.Marshal(tt.example)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.answer("POST /api/v1/models/m/versions", answer{status: 201, body: `{"version": "1", "input_type": "doubles", "replicas": 0, "example": ` + string(example) + `}`})
+		f.answer("PUT /api/v1/apps/wine/links/m", answer{status: 200, body: tt.app})
+		f.answer("PATCH /api/v1/apps/wine", answer{status: 200, body: `{}`})
+		r := f.run(t, "deploy", "m", "--bundle", "sha256:"+digest, "--app", "wine")
+		sent := f.requests()
+		given := len(sent) == 3 && sent[2].body == `{"example":"[1.5, 2]"}` && sent[2].header.Get("Content-Type") == "application/merge-patch+json"
+		if r.status != 0 || given != tt.given || len(sent) > 3 {
+			t.Errorf("%s: %+v %+v", tt.name, r, sent)
+		}
 	}
 }
 

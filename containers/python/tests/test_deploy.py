@@ -185,6 +185,22 @@ def test_what_is_asked_of_the_service(deploy, management, quick):
     }
 
 
+def test_an_app_without_an_example_gets_the_one_of_the_bundle(deploy, management, quick):
+    management.apps["sum"] = {"name": "sum", "input_type": "doubles", "latency_slo_micros": 100_000}
+    deploy("sum", double, example=[1.5])
+    assert management.apps["sum"]["example"] == "[1.5]"
+    deploy("sum", double, example=[2.5])
+    assert management.apps["sum"]["example"] == "[1.5]"
+    assert management.did("PATCH") == ["PATCH /api/v1/apps/sum"]
+
+
+def test_a_long_example_stays_in_the_bundle(deploy, management, quick):
+    deploy("sum", double, example=[0.125] * 4000)
+    assert "example" not in management.apps["sum"]
+    deploy("sum", double, example=[0.25] * 4000)
+    assert management.did("PATCH") == []
+
+
 def test_the_same_again_changes_nothing(deploy, management, quick):
     assert deploy("sum", double, example=[1.5]).version == "1"
     management.heard.clear()

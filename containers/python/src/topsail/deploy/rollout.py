@@ -24,6 +24,7 @@ _EVERY = 0.25  # seconds between two looks at the replicas
 _PATIENCE = 5.0  # seconds for which a version may look hopeless
 _RESTARTS = 3  # of a replica, after which its failure is no accident
 _ASKING = 10.0  # seconds until the app must have given a prediction
+_LONGEST_EXAMPLE = 16 << 10  # bytes
 _DEFINING = ("resources", "env", "driver", "artifacts", "secrets", "batch")  # a version, beside its bundle and its host
 
 # As the service has them, in serving/name.go.
@@ -212,10 +213,20 @@ class _Rollout:
         if self._model not in (app.models or []):
             self._client.apps.link(self._app, self._model, timeout=self._deadline.left())
             self._progress.done(f"app {self._app} asks it")
+        if not app.example and (example := self._example()):
+            self._client.apps.update(self._app, example=example, timeout=self._deadline.left())
+
+    def _example(self) -> str | None:
+        """What an app without one is given, to show how to ask it: the bundle's example, unless that is long."""
+        if self._bundle.manifest.example is None:
+            return None
+        text = json.dumps(self._bundle.manifest.example)
+        return text if len(text) <= _LONGEST_EXAMPLE else None
 
     def _make_app(self, name: str) -> None:
         manifest, terms = self._bundle.manifest, self._terms
-        more: dict[str, Any] = {} if manifest.example is None else {"example": json.dumps(manifest.example)}
+        example = self._example()
+        more: dict[str, Any] = {} if example is None else {"example": example}
         self._client.apps.create(
             name,
             input_type=api_input_type(manifest.input_type or "doubles"),
