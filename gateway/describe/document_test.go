@@ -105,17 +105,17 @@ func TestApps(t *testing.T) {
 		t.Errorf("an example of 150,528 numbers is made up: %.40s…", long)
 	}
 	for app, want := range map[string]struct{ schema, example, description string }{
-		"wine":          {"Doubles2Query", "[14.2, 1.7]", "Which \"cultivar\"\na wine is of\n\nAnswers within 20ms. Its policy is `exp3`."},
-		"agree":         {"Doubles2Query", "[1.5,2.5]", "Answers within 20ms, or within 30s while no replica is ready. Its policy is `single`."},
-		"differ":        {"DoublesQuery", "[1.5,2.5]", "Answers within 20ms. Its policy is `single`."},
-		"one-takes-any": {"DoublesQuery", "[1.5,2.5]", "Answers within 20ms. Its policy is `single`."},
-		"canary":        {"DoublesQuery", "[1.5,2.5]", "Answers within 20ms. Its policy is `versions`."},
-		"no.model_yet":  {"DoublesQuery", "[1.5,2.5]", "Answers within 20ms. Its policy is `single`."},
-		"missing":       {"DoublesQuery", "[1.5,2.5]", "Answers within 20ms. Its policy is `single`."},
-		"four":          {"Bytes4Query", `"AAAAAA=="`, "Answers within 20ms. Its policy is `single`."},
-		"bytes":         {"BytesQuery", `"AAAA"`, "Answers within 20ms. Its policy is `single`."},
-		"text":          {"StringsQuery", `"a text"`, "Answers within 20ms. Its policy is `single`."},
-		"Steps":         {"Integers5Query", "[1,2,3,4,5]", "Answers within 20ms, by asking 2 models one after another."},
+		"wine":          {"Doubles2Request", "[14.2, 1.7]", "Which \"cultivar\"\na wine is of\n\nAnswers within 20ms. Its policy is `exp3`."},
+		"agree":         {"Doubles2Request", "[1.5,2.5]", "Answers within 20ms, or within 30s while no replica is ready. Its policy is `single`."},
+		"differ":        {"DoublesRequest", "[1.5,2.5]", "Answers within 20ms. Its policy is `single`."},
+		"one-takes-any": {"DoublesRequest", "[1.5,2.5]", "Answers within 20ms. Its policy is `single`."},
+		"canary":        {"DoublesRequest", "[1.5,2.5]", "Answers within 20ms. Its policy is `versions`."},
+		"no.model_yet":  {"DoublesRequest", "[1.5,2.5]", "Answers within 20ms. Its policy is `single`."},
+		"missing":       {"DoublesRequest", "[1.5,2.5]", "Answers within 20ms. Its policy is `single`."},
+		"four":          {"Bytes4Request", `"AAAAAA=="`, "Answers within 20ms. Its policy is `single`."},
+		"bytes":         {"BytesRequest", `"AAAA"`, "Answers within 20ms. Its policy is `single`."},
+		"text":          {"StringsRequest", `"a text"`, "Answers within 20ms. Its policy is `single`."},
+		"Steps":         {"Integers5Request", "[1,2,3,4,5]", "Answers within 20ms, by asking 2 models one after another."},
 	} {
 		op, ok := r.Paths["/"+app+"/predict"]["post"]
 		body := op.RequestBody.Content["application/json"]
@@ -123,7 +123,7 @@ func TestApps(t *testing.T) {
 			t.Errorf("%s: %+v", app, op)
 		}
 		update := r.Paths["/"+app+"/update"]["post"]
-		if ref := update.RequestBody.Content["application/json"].Schema.Ref; ref != "#/components/schemas/"+strings.TrimSuffix(want.schema, "Query")+"Update" || update.OperationID != "update_"+app {
+		if ref := update.RequestBody.Content["application/json"].Schema.Ref; ref != "#/components/schemas/"+strings.TrimSuffix(want.schema, "Request")+"Update" || update.OperationID != "update_"+app {
 			t.Errorf("%s: %+v", app, update)
 		}
 	}

@@ -35,7 +35,7 @@ func (o *operations) appendPredict(b []byte) []byte {
 	b = codec.AppendString(append(b, `,"description":`...), o.description())
 	b = append(b, predictParameters...)
 	b = append(b, `,"requestBody":{"required":true,"content":{"application/json":{"schema":{"$ref":"#/components/schemas/`...)
-	b = append(o.shape.appendName(b), `Query"}`...)
+	b = append(o.shape.appendName(b), `Request"}`...)
 	if example := o.example(); example != nil {
 		b = append(append(append(b, `,"example":{"input":`...), example...), '}')
 	}

@@ -51,25 +51,30 @@ func (s shape) appendName(b []byte) []byte {
 	return strconv.AppendInt(b, int64(s.length), 10)
 }
 
-// appendQuery appends the schemas of an input and of a query, behind others.
+// The schemas say with words that generators of clients skip, if and not, what these could make
+// nothing of.
+
+// appendQuery appends the schemas of an input, of a query and of the request for one or several,
+// behind others.
 func (s shape) appendQuery(b []byte, maxBatch int) []byte {
 	name := s.appendName(nil)
 	b = append(fmt.Appendf(b, `,"%s":`, name), s.input()...)
-	return fmt.Appendf(b, `,"%[1]sQuery":{"allOf":[{"$ref":"#/components/schemas/Options"}],"type":"object","properties":{`+
-		`"input":{"$ref":"#/components/schemas/%[1]s"},`+
-		`"input_batch":{"type":"array","maxItems":%[2]d,"items":{"$ref":"#/components/schemas/%[1]s"},"description":"many inputs, without `+"`input`"+`"}},`+
-		`"anyOf":[{"required":["input"]},{"required":["input_batch"]}]}`, name, maxBatch)
+	b = fmt.Appendf(b, `,"%[1]sQuery":{"allOf":[{"$ref":"#/components/schemas/Options"},{"type":"object","required":["input"],"properties":{`+
+		`"input":{"$ref":"#/components/schemas/%[1]s"}}}]}`, name)
+	b = fmt.Appendf(b, `,"%[1]sBatchQuery":{"allOf":[{"$ref":"#/components/schemas/Options"},{"type":"object","required":["input_batch"],"properties":{`+
+		`"input_batch":{"type":"array","maxItems":%[2]d,"items":{"$ref":"#/components/schemas/%[1]s"}}},"not":{"required":["input"]}}]}`, name, maxBatch)
+	return fmt.Appendf(b, `,"%[1]sRequest":{"anyOf":[{"$ref":"#/components/schemas/%[1]sQuery"},{"$ref":"#/components/schemas/%[1]sBatchQuery"}]}`, name)
 }
 
 // appendFeedback appends the schemas of feedback, behind others.
 func (s shape) appendFeedback(b []byte, maxBatch int) []byte {
 	name := s.appendName(nil)
-	return fmt.Appendf(b, `,"%[1]sFeedback":{"allOf":[{"$ref":"#/components/schemas/Judgement"}],"type":"object","properties":{`+
-		`"input":{"$ref":"#/components/schemas/%[1]s"}},"anyOf":[{"required":["query_id"]},{"required":["input"]}]}`+
-		`,"%[1]sFeedbackBatch":{"type":"object","required":["feedback_batch"],"additionalProperties":false,"properties":{`+
-		`"feedback_batch":{"type":"array","maxItems":%[2]d,"items":{"$ref":"#/components/schemas/%[1]sFeedback"}}}}`+
-		`,"%[1]sUpdate":{"oneOf":[{"$ref":"#/components/schemas/%[1]sFeedback"},{"$ref":"#/components/schemas/%[1]sFeedbackBatch"}],`+
-		`"examples":[{"query_id":4194304,"reward":1}]}`, name, maxBatch)
+	b = fmt.Appendf(b, `,"%[1]sFeedback":{"allOf":[{"$ref":"#/components/schemas/Judgement"},{"type":"object","properties":{`+
+		`"input":{"$ref":"#/components/schemas/%[1]s"}},"if":{"not":{"required":["query_id"]}},"then":{"required":["input"]}}]}`, name)
+	b = fmt.Appendf(b, `,"%[1]sFeedbackBatch":{"type":"object","required":["feedback_batch"],"additionalProperties":false,"properties":{`+
+		`"feedback_batch":{"type":"array","maxItems":%[2]d,"items":{"$ref":"#/components/schemas/%[1]sFeedback"}}}}`, name, maxBatch)
+	return fmt.Appendf(b, `,"%[1]sUpdate":{"oneOf":[{"$ref":"#/components/schemas/%[1]sFeedback"},{"$ref":"#/components/schemas/%[1]sFeedbackBatch"}],`+
+		`"examples":[{"query_id":4194304,"reward":1}]}`, name)
 }
 
 // input is the schema of an input.
