@@ -102,7 +102,7 @@ test-runtimes: $(VENV)/test ## run real ONNX, XGBoost, LightGBM, PyTorch, Tensor
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r containers/python/tests/heavy/requirements.txt
 	cd containers/python && ../../$(VENV)/bin/python -m pytest -q tests/heavy
 
-test-api: build ## ask the management API of a real Topsail what its OpenAPI document allows, and what not
+test-api: build ## ask the management API and the query port of a real Topsail what their OpenAPI documents allow, and what not
 	scripts/schemathesis
 
 test-rules: ## test the alarms with Prometheus's own promtool; minutes the first time

@@ -71,8 +71,9 @@ func (s shape) appendFeedback(b []byte, maxBatch int) []byte {
 	name := s.appendName(nil)
 	b = fmt.Appendf(b, `,"%[1]sFeedback":{"allOf":[{"$ref":"#/components/schemas/Judgement"},{"type":"object","properties":{`+
 		`"input":{"$ref":"#/components/schemas/%[1]s"}},"if":{"not":{"required":["query_id"]}},"then":{"required":["input"]}}]}`, name)
-	b = fmt.Appendf(b, `,"%[1]sFeedbackBatch":{"type":"object","required":["feedback_batch"],"additionalProperties":false,"properties":{`+
-		`"feedback_batch":{"type":"array","maxItems":%[2]d,"items":{"$ref":"#/components/schemas/%[1]sFeedback"}}}}`, name, maxBatch)
+	b = fmt.Appendf(b, `,"%[1]sFeedbackBatch":{"type":"object","required":["feedback_batch"],"properties":{`+
+		`"feedback_batch":{"type":"array","maxItems":%[2]d,"items":{"$ref":"#/components/schemas/%[1]sFeedback"}}},`+
+		`"not":{"$ref":"#/components/schemas/BesideABatch"}}`, name, maxBatch)
 	return fmt.Appendf(b, `,"%[1]sUpdate":{"oneOf":[{"$ref":"#/components/schemas/%[1]sFeedback"},{"$ref":"#/components/schemas/%[1]sFeedbackBatch"}],`+
 		`"examples":[{"query_id":4194304,"reward":1}]}`, name)
 }
@@ -86,7 +87,7 @@ func (s shape) input() string {
 	case serving.Bytes:
 		return s.base64()
 	case serving.Ints:
-		element = `{"type":"integer","format":"int32","minimum":-2147483648,"maximum":2147483647}`
+		element = `{"type":"integer","format":"int32","minimum":-2147483648,"maximum":2147483647,"description":"without point or exponent"}`
 	case serving.Floats:
 		element = `{"type":"number","format":"float","minimum":-3.4028235e38,"maximum":3.4028235e38}`
 	}

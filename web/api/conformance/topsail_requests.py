@@ -9,7 +9,7 @@ ATTEMPTS = itertools.count(1)
 LONGEST_KEY = 255
 
 
-@schemathesis.serializer("application/zip")
+@schemathesis.serializer("application/zip", "application/x-tar")
 def archive(_context, value):
     return value if isinstance(value, bytes) else str(value).encode()
 
