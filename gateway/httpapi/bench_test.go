@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -52,6 +53,34 @@ func BenchmarkServe(b *testing.B) {
 			}
 			raw := request(bench.method, bench.path, bench.body, header...)
 			c := &conn{Conn: &replay{request: []byte(raw), left: b.N}, lease: l.budget.Lease()}
+			l.track(c, fasthttp.StateNew)
+			b.ReportAllocs()
+			b.ResetTimer()
+			if err := server.ServeConn(c); err != nil {
+				b.Fatal(err)
+			}
+		})
+	}
+}
+
+// BenchmarkDocument is the cost of a document of so many apps, as a request for it.
+func BenchmarkDocument(b *testing.B) {
+	for _, n := range []int{3, 1000, 10_000} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			core := newFake()
+			core.apps = map[string]*serving.App{}
+			for i := range n {
+				name := "app-" + strconv.Itoa(i)
+				core.apps[name] = &serving.App{
+					Name: name, Description: "Which cultivar a wine is of, by its chemistry", InputType: serving.Doubles, SLO: 20 * time.Millisecond,
+					Example: "[14.23, 1.71, 2.43, 15.6, 127.0, 2.8, 3.06, 0.28, 2.29, 5.64, 1.04, 3.92, 1065.0]",
+				}
+			}
+			api := New(Config{}, core, nothingLearned{}, slog.New(slog.DiscardHandler))
+			api.Serve(&serving.Catalog{Apps: core.apps})
+			l := api.newListener(nil)
+			server := api.server(context.Background(), l)
+			c := &conn{Conn: &replay{request: []byte(request("GET", "/openapi.json", "")), left: b.N}, lease: l.budget.Lease()}
 			l.track(c, fasthttp.StateNew)
 			b.ReportAllocs()
 			b.ResetTimer()

@@ -26,6 +26,9 @@ func (s *Server) document(c *fiber.Ctx) error {
 		Keys: s.keys(), Apps: apps, Catalog: s.admission.Load().catalog,
 	}
 	out := leased{b: buffer(rc), lease: &rc.Conn().(*conn).lease}
+	if err := out.grow(bytesOfPort + len(apps)*bytesOfApp); err != nil {
+		return err
+	}
 	if err := d.Write(&out); err != nil {
 		return err
 	}
@@ -60,6 +63,13 @@ func (s *Server) keys() describe.Keys {
 	return describe.NoKeys
 }
 
+// bytesOfPort and bytesOfApp are about what a document takes without apps, and what an app
+// adds to it.
+const (
+	bytesOfPort = 16 << 10
+	bytesOfApp  = 2200
+)
+
 // leased collects an answer of any length, whose memory is taken from the request's lease as
 // it grows.
 type leased struct {
@@ -67,13 +77,23 @@ type leased struct {
 	lease *budget.Lease
 }
 
+// grow makes room for n bytes more.
+func (l *leased) grow(n int) error {
+	need := len(l.b) + n
+	if need <= cap(l.b) {
+		return nil
+	}
+	size := max(cap(l.b)+cap(l.b)/4, need)
+	if !l.lease.Take(size - cap(l.b)) {
+		return errNoMemory
+	}
+	l.b = append(make([]byte, 0, size), l.b...)
+	return nil
+}
+
 func (l *leased) Write(p []byte) (int, error) {
-	if need := len(l.b) + len(p); need > cap(l.b) {
-		size := max(2*cap(l.b), need, smallBody)
-		if !l.lease.Take(size - min(cap(l.b), size)) {
-			return 0, errNoMemory
-		}
-		l.b = append(make([]byte, 0, size), l.b...)
+	if err := l.grow(len(p)); err != nil {
+		return 0, err
 	}
 	l.b = append(l.b, p...)
 	return len(p), nil
