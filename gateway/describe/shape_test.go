@@ -34,10 +34,7 @@ var inputs = []string{
 // What the schemas say of inputs is what the codec takes.
 func TestInputsFitAsTheCodecTakesThem(t *testing.T) {
 	for of := serving.Bytes; of <= serving.Strings; of++ {
-		for _, length := range []int{0, 2, 3, 4} {
-			if of == serving.Strings && length > 0 {
-				continue
-			}
+		for _, length := range map[serving.InputType][]int{serving.Strings: {0}, serving.Bytes: {0, 2, 3, 4}, serving.Ints: {0}, serving.Floats: {0}, serving.Doubles: {0, 2}}[of] {
 			s := shape{of, length}
 			schema := schemaOf(t, s, "predict_a")
 			for _, input := range inputs {

@@ -11,6 +11,9 @@
 // Who may ask, and how often, the catalog says, beside the keys of a file: Serve makes
 // an admission of it, which requests look things up in without locks.
 //
+// What a caller may ask it can read at GET /openapi.json, which is made for each request
+// from the same catalog.
+//
 // A valid X-Request-Id is echoed on every answer. No other id is made until one
 // is needed, which is when something is logged.
 package httpapi
