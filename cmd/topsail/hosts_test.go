@@ -165,23 +165,41 @@ func (in *instance) to(app, body string) (a answer) {
 // series reads the first series of the metrics page that begins so.
 func (in *instance) series(prefix string) float64 {
 	in.t.Helper()
+	values, page := in.allSeries(prefix)
+	if len(values) == 0 {
+		in.t.Fatalf("there is no %s in\n%s", prefix, page)
+	}
+	return values[0]
+}
+
+// total adds up the series of the metrics page that begin so.
+func (in *instance) total(prefix string) (sum float64) {
+	in.t.Helper()
+	values, _ := in.allSeries(prefix)
+	for _, v := range values {
+		sum += v
+	}
+	return sum
+}
+
+func (in *instance) allSeries(prefix string) (values []float64, page []byte) {
+	in.t.Helper()
 	response, err := http.Get(in.line("Metrics"))
 	if err != nil {
 		in.t.Fatal(err)
 	}
 	defer response.Body.Close()
-	page, _ := io.ReadAll(response.Body)
+	page, _ = io.ReadAll(response.Body)
 	for line := range strings.Lines(string(page)) {
 		if strings.HasPrefix(line, prefix) {
 			value, err := strconv.ParseFloat(strings.TrimSpace(line[strings.LastIndexByte(line, ' '):]), 64)
 			if err != nil {
 				in.t.Fatal(err)
 			}
-			return value
+			values = append(values, value)
 		}
 	}
-	in.t.Fatalf("there is no %s in\n%s", prefix, page)
-	return 0
+	return values, page
 }
 
 // pythonMinor is the version of python3, such as 3.11.
