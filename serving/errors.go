@@ -12,6 +12,17 @@ var ErrNoCatalog = errors.New("the catalog is not known yet")
 // because the store is away. It is safe to send it again.
 var ErrUnavailable = errors.New("the store is away")
 
+// Unwritable says why a store takes no writes, and what to do about it, in words for clients:
+// without paths and secrets.
+type Unwritable struct {
+	Reason error
+	Remedy string
+}
+
+func (e *Unwritable) Error() string { return e.Reason.Error() + ": " + e.Remedy }
+
+func (e *Unwritable) Unwrap() error { return e.Reason }
+
 // ErrUnjudged is returned for feedback that can only be judged by what models say, while none
 // answers. It is safe to send it again.
 var ErrUnjudged = errors.New("no model answers, and there is no record: nothing can be judged")

@@ -9,6 +9,8 @@ import (
 	"syscall"
 
 	"go.etcd.io/bbolt"
+
+	"topsail/serving"
 )
 
 // health is what is wrong with the file. Its methods may be called concurrently.
@@ -67,11 +69,11 @@ func (s *Store) noteWrite(err error) error {
 	defer s.health.mu.Unlock()
 	switch {
 	case system:
-		err = fmt.Errorf("%w: %s", reason, remedy(reason))
+		err = &serving.Unwritable{Reason: reason, Remedy: remedy(reason)}
 		if s.health.unable == nil {
 			s.log.Error("the data directory cannot be written: changes and feedback are refused until it can", "file", s.path, "err", reason)
 		}
-		s.health.unable = fmt.Errorf("%s cannot be written: %w: %s; changes and feedback are refused until it can", s.path, reason, remedy(reason))
+		s.health.unable = fmt.Errorf("%s cannot be written: %w; changes and feedback are refused until it can", s.path, err)
 	case err == nil && s.health.unable != nil:
 		s.log.Info("the data directory can be written again", "file", s.path)
 		s.health.unable = nil

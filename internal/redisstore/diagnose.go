@@ -50,7 +50,7 @@ func (s *Store) Diagnose(ctx context.Context) (Diagnosis, error) {
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return d, fmt.Errorf("look for an alarm: %w", err)
 	}
-	d.Write = errors.Join(s.probe(ctx, "{"+s.keys.prefix+"}"), s.probe(ctx, s.keys.prefix))
+	d.Write = s.probeAll(ctx)
 	return d, nil
 }
 

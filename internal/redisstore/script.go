@@ -90,9 +90,12 @@ func (s *Store) call(ctx context.Context, ask func(context.Context) error) error
 	bounded, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	err := ask(bounded)
-	switch {
+	switch why := refusal(err); {
 	case err == nil:
 		return nil
+	case why != nil:
+		s.noteWrites(why, err)
+		return fmt.Errorf("ask redis: %w", why)
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case bounded.Err() != nil:

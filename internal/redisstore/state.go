@@ -4,6 +4,8 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"topsail/serving"
 )
 
 // Where the catalog that a Store serves comes from.
@@ -43,8 +45,9 @@ type health struct {
 	mu      sync.Mutex // guards the following
 	source  string
 	contact time.Time
-	away    error // of the last contact
-	alarm   error // of the last reading
+	away    error               // of the last contact
+	alarm   error               // of the last reading
+	unable  *serving.Unwritable // why it takes no writes; nil: it does
 }
 
 // note takes in how a reading went, and says what is new about it.

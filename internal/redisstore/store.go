@@ -82,6 +82,7 @@ func (s *Store) Run(ctx context.Context) error {
 	var parts sync.WaitGroup
 	parts.Go(func() { s.follow(ctx) })
 	parts.Go(func() { s.keepFile(ctx) })
+	parts.Go(func() { s.mend(ctx) })
 	parts.Wait()
 	return context.Cause(ctx)
 }

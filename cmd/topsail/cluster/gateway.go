@@ -42,7 +42,8 @@ func Gateway(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	all.Go(func() error { return role.Ended(ctx, p.announce(ctx, e.client, gatewayService, e.name, ln, ops, nil)) })
 	all.Go(func() error { return p.report(rest, "gateway", e.name, e.meter) })
 	all.Go(func() error {
-		return p.ServeOps(rest, ops, obs.Health{Ready: func() error { return e.ready(ctx) }, Conditions: gateway.Conditions})
+		conditions := func() error { return errors.Join(e.store.Condition(), gateway.Conditions()) }
+		return p.ServeOps(rest, ops, obs.Health{Ready: func() error { return e.ready(ctx) }, Conditions: conditions})
 	})
 	return all.Wait()
 }

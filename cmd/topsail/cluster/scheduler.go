@@ -65,7 +65,9 @@ func Scheduler(ctx context.Context, cfg *config.Config, log *slog.Logger) error 
 	group.Go(func() error { return role.Ended(ctx, store.Run(ctx)) })
 	group.Go(func() error { return role.Ended(ctx, demand.Run(ctx)) })
 	group.Go(func() error { return role.Ended(ctx, p.announce(ctx, client, schedulerService, name, ops, ops, nil)) })
-	group.Go(func() error { return p.ServeOps(ctx, ops, obs.Health{Ready: func() error { return nil }}) })
+	group.Go(func() error {
+		return p.ServeOps(ctx, ops, obs.Health{Ready: func() error { return nil }, Conditions: store.Condition})
+	})
 	group.Go(func() error {
 		return role.Ended(ctx, elector.Run(ctx, func(ctx context.Context, term *leader.Term) error {
 			log.Info("leading", "fence", term.Fence())

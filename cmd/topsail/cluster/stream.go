@@ -48,7 +48,8 @@ func Stream(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	group.Go(func() error { return role.Ended(ctx, p.announce(ctx, e.client, streamService, name, ops, ops, nil)) })
 	group.Go(func() error { return p.report(rest, "gateway", name, e.meter) })
 	group.Go(func() error {
-		return p.ServeOps(rest, ops, obs.Health{Ready: ready, Conditions: gateway.Conditions}, set.Page())
+		conditions := func() error { return errors.Join(e.store.Condition(), gateway.Conditions()) }
+		return p.ServeOps(rest, ops, obs.Health{Ready: ready, Conditions: conditions}, set.Page())
 	})
 	return group.Wait()
 }

@@ -70,7 +70,8 @@ func Web(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 		group.Go(func() error { return role.Ended(ctx, side.Collect(ctx, keep, store, p.Log)) })
 	}
 	group.Go(func() error {
-		return p.ServeOps(ctx, ops, obs.Health{Ready: func() error { return nil }, Conditions: bundles.Condition})
+		conditions := func() error { return errors.Join(store.Condition(), bundles.Condition()) }
+		return p.ServeOps(ctx, ops, obs.Health{Ready: func() error { return nil }, Conditions: conditions})
 	})
 	group.Go(func() error { return obs.ServeHTTP(ctx, ln, side) })
 	return group.Wait()
