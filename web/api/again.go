@@ -12,6 +12,7 @@ import (
 	"maps"
 	"net/http"
 	"strings"
+	"time"
 
 	"topsail/serving"
 	"topsail/web/auth"
@@ -32,9 +33,7 @@ func (a *api) once(serve func(http.ResponseWriter, *http.Request) error) func(ht
 		if err != nil {
 			return err
 		}
-		ctx, cancel := context.WithTimeout(r.Context(), within)
-		defer cancel()
-		taken, err := a.Replies.ClaimReply(ctx, name, print)
+		taken, err := a.claim(r.Context(), name, print)
 		switch {
 		case errors.Is(err, serving.ErrTooManyReplies):
 			return later(http.StatusServiceUnavailable, "unavailable", "too many requests with an Idempotency-Key are remembered; try again later, or without one")
@@ -44,6 +43,37 @@ func (a *api) once(serve func(http.ResponseWriter, *http.Request) error) func(ht
 			return replay(w, taken, print)
 		}
 		return a.keep(w, r, name, print, serve)
+	}
+}
+
+// claimWait is how long a request waits for the same one that is being done, and claimEvery how
+// often it looks. The claim of a process that is gone ends meanwhile.
+const (
+	claimWait  = serving.ReplyClaimed + 2*time.Second
+	claimEvery = 100 * time.Millisecond
+)
+
+// claim takes the name of a request. Where the same request is being done, or was when its
+// process ended, it waits for the answer, or for the name.
+func (a *api) claim(ctx context.Context, name, print string) (taken *serving.Reply, err error) {
+	ctx, cancel := context.WithTimeout(ctx, claimWait+within)
+	defer cancel()
+	end := time.NewTimer(claimWait)
+	defer end.Stop()
+	next := time.NewTicker(claimEvery)
+	defer next.Stop()
+	for {
+		taken, err = a.Replies.ClaimReply(ctx, name, print)
+		if err != nil || taken == nil || taken.Status != 0 || taken.Fingerprint != print {
+			return taken, err
+		}
+		select {
+		case <-next.C:
+		case <-end.C:
+			return taken, nil
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
 	}
 }
 

@@ -4,8 +4,9 @@ import (
 	"errors"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"topsail/serving"
 )
@@ -61,30 +62,74 @@ func TestWhatIsKept(t *testing.T) {
 	expectCode(t, w.ask("POST", "/apps", small, "Idempotency-Key", "k3"), 503, "unavailable")
 }
 
-func TestAgainWhileRunning(t *testing.T) {
-	w := having(t)
-	running, end := make(chan struct{}), make(chan struct{})
-	calls := 0
-	served := w.api.one(route{"POST /apps", everybody, func(w http.ResponseWriter, _ *http.Request) error {
-		calls++
-		close(running)
+// beingDone is a world in which a request is being done, which the function that comes back ends.
+func beingDone(t *testing.T) (w *world, calls *int, finish func()) {
+	w, calls = having(t), new(int)
+	begun, end := make(chan struct{}), make(chan struct{})
+	w.handler = w.api.one(route{"POST /apps", everybody, func(w http.ResponseWriter, _ *http.Request) error {
+		*calls++
+		close(begun)
 		<-end
 		w.WriteHeader(http.StatusCreated)
 		return nil
 	}, true, ""})
-	w.handler = served
-	var all sync.WaitGroup
-	all.Go(func() { w.ask("POST", "/apps", small, "Idempotency-Key", "k") })
-	<-running
-	answer := w.ask("POST", "/apps", small, "Idempotency-Key", "k")
-	if answer.Code != 409 || answer.Header().Get("Retry-After") != "1" || !strings.Contains(answer.Body.String(), "in_progress") {
-		t.Errorf("got %d %s", answer.Code, answer.Body)
-	}
-	close(end)
-	all.Wait()
-	if answer = w.ask("POST", "/apps", small, "Idempotency-Key", "k"); answer.Code != 201 || calls != 1 {
-		t.Errorf("got %d after %d calls", answer.Code, calls)
-	}
+	done := make(chan struct{})
+	go func() { defer close(done); w.ask("POST", "/apps", small, "Idempotency-Key", "k") }()
+	<-begun
+	return w, calls, func() { close(end); <-done }
+}
+
+// A request that is sent again while it is being done waits for its answer.
+func TestAgainWhileRunning(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, calls, finish := beingDone(t)
+		begun := time.Now()
+		time.AfterFunc(3*time.Second, finish)
+		answer := w.ask("POST", "/apps", small, "Idempotency-Key", "k")
+		if took := time.Since(begun); answer.Code != 201 || answer.Header().Get("Idempotency-Replayed") != "true" || *calls != 1 || took > 3*time.Second+claimEvery {
+			t.Errorf("got %d %s after %d calls and %v", answer.Code, answer.Body, *calls, took)
+		}
+	})
+}
+
+// One that takes longer is said to be still being done; another request with its key is at once.
+func TestAgainWhileRunningForLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, calls, finish := beingDone(t)
+		begun := time.Now()
+		expectCode(t, w.ask("POST", "/apps", strings.Replace(small, "c", "x", 1), "Idempotency-Key", "k"), 422, "key_reused")
+		if took := time.Since(begun); took != 0 {
+			t.Errorf("another request waited %v", took)
+		}
+		answer := w.ask("POST", "/apps", small, "Idempotency-Key", "k")
+		expectCode(t, answer, 409, "in_progress")
+		if took := time.Since(begun); took != claimWait || answer.Header().Get("Retry-After") != "1" || *calls != 1 {
+			t.Errorf("after %v and %d calls: %v", took, *calls, answer.Header())
+		}
+		finish()
+	})
+}
+
+// The claim of a process that is gone ends by itself: the request sent again is done then.
+func TestAgainAfterADeadClaim(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, _, finish := beingDone(t)
+		time.AfterFunc(serving.ReplyClaimed, func() {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			clear(w.replies)
+		})
+		w.handler = w.api.one(route{"POST /apps", everybody, func(w http.ResponseWriter, _ *http.Request) error {
+			w.WriteHeader(http.StatusAccepted)
+			return nil
+		}, true, ""})
+		begun := time.Now()
+		answer := w.ask("POST", "/apps", small, "Idempotency-Key", "k")
+		if took := time.Since(begun); answer.Code != http.StatusAccepted || answer.Header().Get("Idempotency-Replayed") != "" || took > serving.ReplyClaimed+claimEvery {
+			t.Errorf("got %d %s after %v", answer.Code, answer.Body, took)
+		}
+		finish()
+	})
 }
 
 // A request that panics frees its key.

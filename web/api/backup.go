@@ -59,6 +59,10 @@ func (a *api) backUp(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if r.Method == http.MethodHead { // to say more, the whole of one would have to be made
+		w.Header().Set("Content-Type", backupType)
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(r.Context(), transfer)
 	defer cancel()
 	b, err := a.Backups.Make(ctx, !without)
@@ -68,9 +72,6 @@ func (a *api) backUp(w http.ResponseWriter, r *http.Request) error {
 	defer func() { _ = b.Close() }()
 	w.Header().Set("Content-Type", backupType)
 	w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", b.Name()))
-	if r.Method == http.MethodHead {
-		return nil
-	}
 	if err := b.Write(ctx, w); err != nil {
 		panic(http.ErrAbortHandler) // the client sees that it has no end
 	}

@@ -17,6 +17,7 @@ func (w *world) Make(_ context.Context, bundles bool) (Backup, error) {
 	if err := w.backupErr; err != nil {
 		return nil, err
 	}
+	w.backups++
 	return word(fmt.Sprint("bundles: ", bundles)), nil
 }
 
@@ -54,6 +55,12 @@ func TestBackup(t *testing.T) {
 		t.Errorf("the audit log has %+v", w.log)
 	}
 	expectCode(t, w.askBy("admin", "GET", "/backup?without_bundles=maybe", ""), 400, "invalid")
+	made := w.backups
+	answer := w.askBy("admin", "HEAD", "/backup", "")
+	if answer.Code != 200 || answer.Header().Get("Content-Type") != "application/x-tar" || w.backups != made || len(w.log) != 2 {
+		t.Errorf("HEAD: %d %v, made %d", answer.Code, answer.Header(), w.backups-made)
+	}
+	expect(t, w.askBy("admin", "HEAD", "/backup?without_bundles=maybe", ""), 400)
 	w.backupErr = errors.New("no space left on device")
 	expectCode(t, w.askBy("admin", "GET", "/backup", ""), 503, "unavailable")
 }

@@ -27,6 +27,7 @@ import (
 // world is a system without a disk, with keys of every role, and the API in front.
 type world struct {
 	backupErr error // of Make
+	backups   int   // that were made
 
 	*memory
 	api     *api

@@ -148,10 +148,20 @@ func (a *api) complete(ctx context.Context, cat *serving.Catalog, version *servi
 	if err := v.Check(); err != nil {
 		return nil, check(err)
 	}
-	if err := v.Container.Check(); err != nil && (v.Replicas > 0 || v.Scale != nil) && !v.Prepared && old == nil {
-		return nil, invalid("version %q of model %q: %v", v.Version, v.Model, err)
+	if old == nil || old.Replicas == 0 && old.Scale == nil {
+		if err := startable(&v, v.Replicas > 0 || v.Scale != nil); err != nil {
+			return nil, err
+		}
 	}
 	return &v, check(CheckRunnable(a.Mode, &v))
+}
+
+// startable refuses that a version is to have replicas which has nothing to run.
+func startable(v *serving.Version, wanted bool) error {
+	if err := v.Container.Check(); err != nil && wanted && !v.Prepared {
+		return invalid("version %q of model %q: %v", v.Version, v.Model, err)
+	}
+	return nil
 }
 
 // alterVersion changes a version that exists.
@@ -225,7 +235,7 @@ func (a *api) setScale(w http.ResponseWriter, r *http.Request) error {
 		if body.Replicas != nil {
 			c.Replicas = *body.Replicas
 		}
-		return []catalog.Change{c}, nil
+		return []catalog.Change{c}, startable(version, c.Scale != nil || c.Replicas > 0)
 	})
 }
 
@@ -238,7 +248,7 @@ func (a *api) setPin(w http.ResponseWriter, r *http.Request) error {
 		return invalid("until is in the past; leave it out to hold the number until the pin is released")
 	}
 	return a.alterVersion(w, r, func(_ view, version *serving.Version) ([]catalog.Change, error) {
-		return []catalog.Change{catalog.SetPin{ID: version.ModelID, Pin: (*serving.Pin)(&pin)}}, nil
+		return []catalog.Change{catalog.SetPin{ID: version.ModelID, Pin: (*serving.Pin)(&pin)}}, startable(version, pin.Count > 0)
 	})
 }
 

@@ -65,6 +65,23 @@ func TestCurrentAfterCreation(t *testing.T) {
 	expectCode(t, w.ask("POST", "/models/m/versions?keep_current=yes", `{"version":"4","input_type":"d","command":["m"]}`), 400, "invalid", "keep_current")
 }
 
+// A version that was made without replicas, since it has nothing to run, gets none later.
+func TestNothingToRunStaysSo(t *testing.T) {
+	w := having(t)
+	expect(t, w.ask("POST", "/models/fresh/versions", `{"version":"1","input_type":"s","replicas":0}`), 201)
+	for _, sent := range []struct{ method, path, body string }{
+		{"PUT", "/models/fresh/versions/1/scale", `{"replicas":2}`},
+		{"PUT", "/models/fresh/versions/1/scale", `{"scale":{"min":0,"max":2}}`},
+		{"PUT", "/models/fresh/versions/1/pin", `{"count":1,"reason":"r"}`},
+		{"POST", "/models/fresh/versions", `{"version":"1","input_type":"s","replicas":1}`},
+		{"POST", "/catalog", `{"versions":[{"model":"fresh","version":"1","input_type":"s","replicas":1}]}`},
+	} {
+		expectCode(t, w.ask(sent.method, sent.path, sent.body), 400, "invalid", "there is nothing to run: give the version a bundle")
+	}
+	expect(t, w.ask("PUT", "/models/fresh/versions/1/scale", `{"replicas":0}`), 200)
+	expect(t, w.ask("PUT", "/models/fresh/versions/1/pin", `{"count":0,"reason":"r"}`), 200)
+}
+
 // A version that names no way to size batches has the one that it has in a file. Others,
 // such as Clipper's API, leave it open: that is the same.
 func TestBatchStrategy(t *testing.T) {

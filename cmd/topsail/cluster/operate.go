@@ -48,6 +48,11 @@ func Apply(ctx context.Context, cfg *config.Config, replace bool, log *slog.Logg
 // Pin sets what an operator says about a version's replicas; nil takes it back.
 func Pin(ctx context.Context, cfg *config.Config, id serving.ModelID, pin *serving.Pin, log *slog.Logger) error {
 	_, err := operate(ctx, cfg, log, func(ctx context.Context, store *redisstore.Store) (*serving.Catalog, error) {
+		if v := store.Catalog().Version(id); v != nil && pin != nil && pin.Count > 0 && !v.Prepared {
+			if err := v.Container.Check(); err != nil {
+				return nil, fmt.Errorf("version %v: %w", id, err)
+			}
+		}
 		return store.Apply(ctx, catalog.SetPin{ID: id, Pin: pin}, 0)
 	})
 	return err

@@ -1,0 +1,71 @@
+package api
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"topsail/internal/redisstore"
+	"topsail/internal/servers"
+)
+
+// mortal keeps claims as a process does that is killed: they are never settled.
+type mortal struct{ Replies }
+
+func (mortal) DropReply(context.Context, string) error { return nil }
+
+// TestAgainAfterAKillInACluster claims the name of a request in Redis and is killed: the request
+// sent again to another process waits for the claim to end, and is done, without a conflict.
+func TestAgainAfterAKillInACluster(t *testing.T) {
+	t.Parallel()
+	port, err := servers.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := servers.Redis(t.TempDir(), port)
+	if err == nil {
+		err = server.Start(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Kill)
+	store, err := redisstore.Open(t.Context(), redisstore.Config{Addrs: []string{server.Addr}, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	killed, other := having(t), having(t)
+	killed.api.Replies, other.api.Replies = mortal{store}, store
+	killed.handler = killed.api.one(route{"POST /apps", everybody, func(http.ResponseWriter, *http.Request) error { panic("killed") }, true, ""})
+	func() {
+		defer func() { _ = recover() }()
+		killed.ask("POST", "/apps", small, "Idempotency-Key", "k")
+	}()
+
+	client := redis.NewClient(&redis.Options{Addr: server.Addr})
+	defer client.Close()
+	claims := client.ZRange(t.Context(), "{topsail}:replies", 0, -1).Val()
+	if len(claims) != 1 {
+		t.Fatalf("claimed: %v", claims)
+	}
+	const left = time.Second // of its ten
+	if err := client.PExpire(t.Context(), claims[0], left).Err(); err != nil {
+		t.Fatal(err)
+	}
+	begun := time.Now()
+	answer := other.ask("POST", "/apps", small, "Idempotency-Key", "k")
+	expect(t, answer, 201)
+	if took := time.Since(begun); took < left/2 || len(other.signed) != 1 {
+		t.Errorf("after %v, with %d changes", took, len(other.signed))
+	}
+	again := other.ask("POST", "/apps", small, "Idempotency-Key", "k")
+	expect(t, again, 201)
+	if again.Header().Get("Idempotency-Replayed") != "true" {
+		t.Error("the answer was not kept")
+	}
+}
