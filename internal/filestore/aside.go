@@ -8,8 +8,12 @@ import (
 	"time"
 )
 
-// keptAsides is how many states that were set aside an app has.
-const keptAsides = 8
+// keptAsides bounds the states that an app has set aside: a restoration sets aside all that was
+// learned since, of each user.
+const (
+	keptAsides     = 1000
+	keptAsideBytes = 16 << 20
+)
 
 // aside is a state that was no good, for people to look into.
 type aside struct {
@@ -38,19 +42,23 @@ func (l learned) setAside(name string, a aside) error {
 	return l.remove(a.Key)
 }
 
-// forgetAsides removes those that have expired, and all but the newest of an app.
-func (l learned) forgetAsides(app string, now time.Time) error {
-	var gone, ofApp [][]byte
+// forgetAsides removes those that have expired, and of an app all but the newest, within bounds
+// and one at least.
+func (l learned) forgetAsides(app string, most bounds, now time.Time) error {
+	var gone [][]byte
+	kept := bounds{}
 	c := l.aside.cursor()
-	for k, v := c.first(); k != nil; k, v = c.next() {
+	for k, v := c.last(); k != nil; k, v = c.prev() { // the newest of an app first
 		switch {
 		case len(v) < 8 || expired(time.Unix(0, int64(binary.BigEndian.Uint64(v))), now):
 			gone = append(gone, bytes.Clone(k))
 		case bytes.HasPrefix(k, appPrefix(app)):
-			ofApp = append(ofApp, bytes.Clone(k))
+			kept.states, kept.bytes = kept.states+1, kept.bytes+uint64(len(v))
+			if kept.states > max(1, most.states) || kept.states > 1 && kept.bytes > most.bytes {
+				gone = append(gone, bytes.Clone(k))
+			}
 		}
 	}
-	gone = append(gone, ofApp[:max(0, len(ofApp)-keptAsides)]...)
 	for _, k := range gone {
 		if err := l.aside.delete(k); err != nil {
 			return err

@@ -37,6 +37,9 @@ func (s *Store) AddAudit(ctx context.Context, entry serving.AuditEntry) error {
 	if err != nil {
 		return fmt.Errorf("add to the audit log: %w", err)
 	}
+	if entry.Kind == "backup" {
+		s.noteBackup()
+	}
 	return nil
 }
 

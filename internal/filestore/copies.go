@@ -14,7 +14,8 @@ import (
 )
 
 // The folder copies, beside the file, has the last good copies of it: one of each start and
-// each day, within bounds; the newest always.
+// each day, within bounds; the newest always. Beside these it has the newest that is whole, where
+// those since are of a state from which something was set aside, and the newest of format 1.
 const (
 	copiesFolder = "copies"
 	copyEvery    = 24 * time.Hour
@@ -22,11 +23,23 @@ const (
 	keptBytes    = 1 << 30
 )
 
+// What the names of copies end with that are not as the others.
+const (
+	ofFormat1 = "-format1.db"
+	partial   = "-partial.db"
+)
+
 // copyTime is in the names of copies, which sort by it.
 const copyTime = "20060102T150405.000Z"
 
-func (s *Store) copyName(why string) string {
-	return fmt.Sprintf("topsail-%s-%s.db", time.Now().UTC().Format(copyTime), why)
+func copyName(ending string) string {
+	return "topsail-" + time.Now().UTC().Format(copyTime) + ending
+}
+
+// isGood says whether a file can be opened, with all that is in it.
+func isGood(path string) bool {
+	found, err := Check(path)
+	return err == nil && len(found) == 0
 }
 
 // KeepCopies copies the file at once and then each day, where something has changed, until
@@ -47,15 +60,18 @@ func (s *Store) KeepCopies(ctx context.Context) {
 }
 
 func (s *Store) keepCopy() error {
-	transaction := 0
-	if err := s.view(func(t *tx) error { transaction = t.ID(); return nil }); err != nil {
+	transaction, lost := 0, s.Damaged()
+	if err := s.view(func(t *tx) error { transaction, lost = t.ID(), lost || t.bucket(damagedBucket) != nil; return nil }); err != nil {
 		return err
 	}
-	why := fmt.Sprintf("t%d", transaction)
-	if newest := Copies(filepath.Dir(s.path)); len(newest) > 0 && strings.HasSuffix(newest[0].Path, "-"+why+".db") {
+	ending := fmt.Sprintf("-t%d.db", transaction)
+	if lost {
+		ending = strings.TrimSuffix(ending, ".db") + partial
+	}
+	if newest := Copies(filepath.Dir(s.path)); len(newest) > 0 && strings.HasSuffix(newest[0].Path, ending) && isGood(newest[0].Path) {
 		return nil
 	}
-	if err := s.copyTo(s.copyName(why)); err != nil {
+	if err := s.copyTo(copyName(ending)); err != nil {
 		return err
 	}
 	return forgetCopies(filepath.Dir(s.path))
@@ -106,11 +122,16 @@ func Copies(dir string) (copies []Copy) {
 
 // forgetCopies removes the oldest of those that are too many, and what broke off.
 func forgetCopies(dir string) error {
-	parts, err := filepath.Glob(filepath.Join(dir, copiesFolder, "*.part"))
-	gone := parts
-	size := int64(0)
-	for i, c := range Copies(dir) {
-		if size += c.Size; i > 0 && (i >= keptCopies || size > keptBytes) {
+	gone, err := filepath.Glob(filepath.Join(dir, copiesFolder, "*.part"))
+	size, kept, whole, older := int64(0), 0, false, false
+	for _, c := range Copies(dir) {
+		is := func(ending string) bool { return strings.HasSuffix(c.Path, ending) }
+		held := is(ofFormat1) && !older || !is(ofFormat1) && !is(partial) && !whole
+		older, whole = older || is(ofFormat1), whole || !is(ofFormat1) && !is(partial)
+		if !is(ofFormat1) {
+			size, kept = size+c.Size, kept+1
+		}
+		if !held && (is(ofFormat1) || kept > 1 && (kept > keptCopies || size > keptBytes)) {
 			gone = append(gone, c.Path)
 		}
 	}

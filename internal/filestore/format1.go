@@ -27,7 +27,7 @@ func (s *Store) migrate() error {
 	if err := s.view(checkFormat1); err != nil {
 		return err
 	}
-	if err := s.copyTo(s.copyName("format1")); err != nil {
+	if err := s.copyTo(copyName(ofFormat1)); err != nil {
 		return fmt.Errorf("keep a copy before it is brought to format %d: %w", format, err)
 	}
 	return s.update(func(t *tx) error {

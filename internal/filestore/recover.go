@@ -91,10 +91,13 @@ func copyFile(from, to string) error {
 // Check looks through a file that nobody has open for writing: it fails where Open would, and
 // returns what Open would set aside. ErrInUse: somebody has.
 func Check(path string) (found []string, err error) {
+	if err := notForgotten(path); err != nil {
+		return nil, err
+	}
 	if info, err := os.Stat(path); err != nil {
 		return nil, err
 	} else if info.Size() == 0 {
-		return nil, errors.New("it is empty")
+		return nil, fmt.Errorf("%s is empty: %w", path, fs.ErrNotExist) // as before a first start
 	}
 	torn, err := checkFile(path)
 	if err != nil {
@@ -128,6 +131,9 @@ func Check(path string) (found []string, err error) {
 	return found, err
 }
 
+// ErrForgotten says that the file is lost which other files were made with.
+var ErrForgotten = errors.New("missing or empty, and beside it are bundles or copies of it, so this is not a first start")
+
 // notForgotten fails where there is no file, or an empty one, beside what was made with one:
 // it is lost, and this is not a first start.
 func notForgotten(path string) error {
@@ -138,7 +144,7 @@ func notForgotten(path string) error {
 	if len(bundles) == 0 && len(Copies(filepath.Dir(path))) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s is missing or empty, and beside it are bundles or copies of it, so this is not a first start; bring the file back, or %s", path, wayOut(path))
+	return fmt.Errorf("%s is %w; bring the file back, or %s", path, ErrForgotten, wayOut(path))
 }
 
 // wayOut says what to do about a file that cannot be opened.

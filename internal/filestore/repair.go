@@ -133,6 +133,18 @@ func (s *Store) repair() (said []string, err error) {
 	})
 }
 
+// noteTorn leaves a trace of a page that was lost, so that later copies are known to be of a
+// state that may lack something. Where that fails, those of this process are, all the same.
+func (s *Store) noteTorn() {
+	_ = s.update(func(t *tx) error {
+		aside, err := t.make(damagedBucket)
+		if err != nil {
+			return err
+		}
+		return aside.put([]byte("pages"), []byte(tornMeta))
+	})
+}
+
 // setAside moves damaged values out of their bucket.
 func (t *tx) setAside(f faults) error {
 	aside, err := t.make(damagedBucket)

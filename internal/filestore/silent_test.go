@@ -285,18 +285,3 @@ func spoil(t testing.TB, path string) {
 		t.Fatal(err)
 	}
 }
-
-// TestCopiesAreBounded makes more copies than are kept.
-func TestCopiesAreBounded(t *testing.T) {
-	dir := t.TempDir()
-	s := open(t, dir)
-	for i := range keptCopies + 3 {
-		apply(t, s, catalog.PutApp{App: app(fmt.Sprint("a", i))})
-		if err := s.keepCopy(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if copies := Copies(dir); len(copies) != keptCopies {
-		t.Errorf("%d copies, want %d", len(copies), keptCopies)
-	}
-}

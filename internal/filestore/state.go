@@ -92,7 +92,7 @@ func (s *Store) SetStateAside(ctx context.Context, key serving.StateKey, revisio
 		if err := l.setAside(name, aside{Key: key.String(), Revision: revision, Why: why, At: now.UTC(), Text: found.text}); err != nil {
 			return err
 		}
-		return l.forgetAsides(key.App, now)
+		return l.forgetAsides(key.App, bounds{keptAsides, keptAsideBytes}, now)
 	})
 	if err != nil {
 		return "", fmt.Errorf("set state %v aside: %w", key, err)

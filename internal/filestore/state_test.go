@@ -219,13 +219,21 @@ func TestAsides(t *testing.T) {
 			}
 			return as
 		}
-		for range keptAsides + 3 {
+		const asides = 12 // a restoration sets aside those of all users
+		for range asides {
 			setAside("a")
 		}
 		as := setAside("b")
+		keep := func(most bounds) {
+			t.Helper()
+			if err := s.learn(t.Context(), func(l learned) error { return l.forgetAsides("a", most, time.Now()) }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		keep(bounds{keptAsides, keptAsideBytes})
 		inspect(t, s, func(l learned) {
-			if n := l.aside.raw.Stats().KeyN; n != keptAsides+1 {
-				t.Errorf("%d are kept, want %d", n, keptAsides+1)
+			if n := l.aside.raw.Stats().KeyN; n != asides+1 {
+				t.Errorf("%d are kept, want %d", n, asides+1)
 			}
 			_, name, _ := strings.Cut(as, ": selection/aside/")
 			value := l.aside.get([]byte(name))
@@ -233,10 +241,20 @@ func TestAsides(t *testing.T) {
 			if value == nil || json.Unmarshal(value[8:], &got) != nil || string(got.Text) != "\xff" || got.Why != "why" || got.Key != `"b" "" "" ""` {
 				t.Errorf("%s is %q", as, value)
 			}
-			if first, _ := l.aside.cursor().first(); string(first) != asideName("a", 4) {
-				t.Errorf("the first is %q", first)
-			}
 		})
+		size := uint64(0)
+		inspect(t, s, func(l learned) { _, value := l.aside.cursor().first(); size = uint64(len(value)) })
+		for _, test := range []struct {
+			most bounds
+			left uint64
+		}{{bounds{9, keptAsideBytes}, 9}, {bounds{keptAsides, 5*size + size/2}, 5}, {bounds{keptAsides, 1}, 1}, {bounds{0, 0}, 1}} {
+			keep(test.most)
+			inspect(t, s, func(l learned) {
+				if first, _ := l.aside.cursor().first(); string(first) != asideName("a", asides+1-test.left) || uint64(l.aside.raw.Stats().KeyN) != test.left+1 {
+					t.Errorf("%+v: the first is %q", test.most, first)
+				}
+			})
+		}
 		time.Sleep(serving.StateExpiry)
 		setAside("c")
 		inspect(t, s, func(l learned) {

@@ -61,11 +61,13 @@ func Open(dir string, log *slog.Logger) (*Store, error) {
 	}
 	if torn {
 		found = append(found, tornMeta)
+		s.noteTorn()
 	}
 	for _, damage := range found {
 		s.noteDamage(damage)
 	}
 	s.current.Store(newSnapshot(cat))
+	s.noteBackup()
 	log.Info("opened the data directory", "file", path, "revision", cat.Revision, "apps", len(cat.Apps), "models", len(cat.Models))
 	return s, nil
 }

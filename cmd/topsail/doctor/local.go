@@ -34,7 +34,7 @@ func IsLocal(cfg *config.Config, getenv func(string) string) bool {
 // Local checks what local mode needs beside the ground.
 func Local(cfg *config.Config) []Check {
 	tls := access.TLS{CertFile: cfg.TLS.CertFile, KeyFile: cfg.TLS.KeyFile, CAFile: cfg.TLS.CAFile, ServerName: cfg.TLS.ServerName}
-	checks := []Check{func(context.Context) []Finding { return state(cfg.DataDir) }}
+	checks := []Check{func(ctx context.Context) []Finding { return state(ctx, cfg.DataDir) }}
 	for _, one := range []struct{ setting, addr, path string }{
 		{"gateway.addr", cfg.Gateway.Addr, "/health"}, {"web.addr", cfg.Web.Addr, "/health"}, {"ops.addr", cfg.Ops.Addr, "/health/live"},
 	} {

@@ -14,8 +14,8 @@ import (
 )
 
 // state looks through the file of local mode's state, unless it is in use, and says how old
-// its newest copy is.
-func state(dir string) []Finding {
+// its newest copy and the last backup are.
+func state(ctx context.Context, dir string) []Finding {
 	const check = "state"
 	copies := "there is no copy of it yet"
 	if all := filestore.Copies(dir); len(all) > 0 {
@@ -24,16 +24,18 @@ func state(dir string) []Finding {
 	path := filepath.Join(dir, filestore.FileName)
 	found, err := filestore.Check(path)
 	switch {
+	case errors.Is(err, filestore.ErrForgotten):
+		return []Finding{{check, Fail, err.Error(), "`topsail local --recover` goes on from the newest good copy, if there is one; or restore a backup"}}
 	case errors.Is(err, fs.ErrNotExist):
-		return []Finding{Good(check, "there is none yet; %s", copies)}
+		return []Finding{Good(check, "there is none yet")}
 	case errors.Is(err, filestore.ErrInUse):
-		return []Finding{Good(check, "in use by a topsail, which has checked it; %s; `topsail audit list --kind backup` says when the last backup was made", copies)}
+		return []Finding{Good(check, "in use by a topsail, which has checked it; %s", copies), LastBackup(ctx, filestore.Noted(path))}
 	case err != nil:
 		return []Finding{{check, Fail, fmt.Sprintf("damaged: %v; %s", err, copies), "`topsail local --recover` goes on from the newest good copy; or restore a backup"}}
 	case len(found) > 0:
 		return []Finding{{check, Warn, strings.Join(found, "; ") + "; " + copies, "the next start sets aside what is damaged; restore a backup to go back to a state before"}}
 	}
-	return []Finding{Good(check, "good; %s", copies), LastBackup(context.Background(), filestore.Closed(path))}
+	return []Finding{Good(check, "good; %s", copies), LastBackup(ctx, filestore.Closed(path))}
 }
 
 // tooOld is the age from which on the last backup is told of.

@@ -1,0 +1,183 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"topsail/internal/filestore"
+	"topsail/serving"
+	"topsail/serving/catalog"
+)
+
+// used is a data directory with a state, a copy of it and a backup of that age; it is open.
+func used(t *testing.T, dir string, age time.Duration) *filestore.Store {
+	t.Helper()
+	s, err := filestore.Open(dir, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	app := serving.App{Name: "a", InputType: serving.Doubles, SLO: time.Second}
+	if _, err := s.Apply(t.Context(), catalog.PutApp{App: app}, 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.SwapState(t.Context(), serving.StateKey{App: "a", Kind: "exp3"}, 0, []byte("learned much")); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	s.KeepCopies(ctx) // the one of the start
+	if age >= 0 {
+		entry := serving.AuditEntry{At: time.Now().Add(-age), Who: "ann", Action: "backup", Kind: "backup", Name: "b.tar"}
+		if err := s.AddAudit(t.Context(), entry); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+func TestState(t *testing.T) {
+	lose := func(t *testing.T, dir string) {
+		if err := errors.Join(os.Remove(filepath.Join(dir, filestore.FileName)), os.RemoveAll(filepath.Join(dir, "copies"))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	bundle := func(t *testing.T, dir string) {
+		if err := os.MkdirAll(filepath.Join(dir, "bundles", "x"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	spoil := func(from, to string) func(*testing.T, string) {
+		return func(t *testing.T, dir string) {
+			path := filepath.Join(dir, filestore.FileName)
+			data, err := os.ReadFile(path)
+			if err == nil {
+				err = os.WriteFile(path, []byte(strings.ReplaceAll(string(data), from, to)), 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for name, test := range map[string]struct {
+		age    time.Duration // of the last backup; below zero: there is none
+		do     []func(t *testing.T, dir string)
+		states []State
+		says   string
+	}{
+		"none yet":                        {-1, []func(*testing.T, string){lose}, []State{OK}, "there is none yet"},
+		"good":                            {time.Hour, nil, []State{OK, OK}, "its newest copy is of 20"},
+		"good and never backed up":        {-1, nil, []State{OK, Warn}, "none was made"},
+		"good and backed up long ago":     {8 * 24 * time.Hour, nil, []State{OK, Warn}, "b.tar, 8.0 days ago"},
+		"good and backed up 6.9 days ago": {166 * time.Hour, nil, []State{OK, OK}, "b.tar, 6.9 days ago"},
+		"missing beside bundles":          {-1, []func(*testing.T, string){lose, bundle}, []State{Fail}, "not a first start"},
+		"missing beside copies": {-1, []func(*testing.T, string){func(t *testing.T, dir string) {
+			if err := os.Remove(filepath.Join(dir, filestore.FileName)); err != nil {
+				t.Fatal(err)
+			}
+		}}, []State{Fail}, "start with --recover"},
+		"empty beside copies": {-1, []func(*testing.T, string){func(t *testing.T, dir string) {
+			if err := os.Truncate(filepath.Join(dir, filestore.FileName), 0); err != nil {
+				t.Fatal(err)
+			}
+		}}, []State{Fail}, "missing or empty"},
+		"the catalog is damaged": {-1, []func(*testing.T, string){spoil(`"input_type":"doubles"`, `"input_type":"doublex"`)}, []State{Fail}, "damaged: "},
+		"a state is damaged":     {-1, []func(*testing.T, string){spoil("learned much", "learned mucj")}, []State{Warn}, "are set aside"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := used(t, dir, test.age).Close(); err != nil {
+				t.Fatal(err)
+			}
+			for _, do := range test.do {
+				do(t, dir)
+			}
+			holds(t, state(t.Context(), dir), test.states, test.says)
+		})
+	}
+}
+
+// While it is in use, the age of the last backup is known all the same, and after a start, too.
+func TestStateInUse(t *testing.T) {
+	for name, test := range map[string]struct {
+		age  time.Duration
+		want State
+		says string
+	}{
+		"never": {-1, Warn, "none was made"}, "today": {time.Hour, OK, "b.tar, 0.0 days ago"}, "long ago": {8 * 24 * time.Hour, Warn, "b.tar, 8.0 days ago"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			s := used(t, dir, test.age)
+			holds(t, state(t.Context(), dir), []State{OK, test.want}, "in use by a topsail", test.says)
+			if err := errors.Join(s.Close(), os.Remove(filepath.Join(dir, "last-backup"))); err != nil {
+				t.Fatal(err)
+			}
+			s, err := filestore.Open(dir, slog.New(slog.DiscardHandler))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			holds(t, state(t.Context(), dir), []State{OK, test.want}, "in use by a topsail", test.says)
+			if err := os.WriteFile(filepath.Join(dir, "last-backup"), []byte("2026-01-01T00:00:00Z b.tar 00000000\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			holds(t, state(t.Context(), dir), []State{OK, Fail}, "last-backup is damaged")
+		})
+	}
+}
+
+func holds(t *testing.T, found []Finding, states []State, says ...string) {
+	t.Helper()
+	text := ""
+	for i, f := range found {
+		text += f.Detail + "; " + f.Next + "\n"
+		if len(found) != len(states) || f.State != states[i] || (f.Next == "") != (f.State == OK) {
+			t.Fatalf("got %+v", found)
+		}
+	}
+	for _, words := range says {
+		if !strings.Contains(text, words) {
+			t.Errorf("%q is not in\n%s", words, text)
+		}
+	}
+}
+
+// entries is an audit log, or why there is none.
+type entries struct {
+	list []serving.AuditEntry
+	err  error
+}
+
+func (e entries) AuditLog(context.Context, serving.AuditQuery) ([]serving.AuditEntry, error) {
+	return e.list, e.err
+}
+
+func TestLastBackup(t *testing.T) {
+	at := func(action string, age time.Duration) serving.AuditEntry {
+		return serving.AuditEntry{At: time.Now().Add(-age), Action: action, Kind: "backup", Name: action + ".tar"}
+	}
+	for name, test := range map[string]struct {
+		log  entries
+		want State
+		says string
+	}{
+		"none":              {entries{}, Warn, "none was made"},
+		"unreadable":        {entries{err: errors.New("no route")}, Fail, "no route"},
+		"young":             {entries{list: []serving.AuditEntry{at("backup", tooOld-time.Minute)}}, OK, "backup.tar, 7.0 days ago"},
+		"old":               {entries{list: []serving.AuditEntry{at("backup", tooOld+time.Minute)}}, Warn, "backup.tar, 7.0 days ago"},
+		"restored since":    {entries{list: []serving.AuditEntry{at("restore", time.Hour), at("backup", 2*24*time.Hour)}}, OK, "backup.tar, 2.0 days ago"},
+		"only restored":     {entries{list: []serving.AuditEntry{at("restore", time.Hour), at("recover", time.Hour)}}, Warn, "none was made"},
+		"the newest counts": {entries{list: []serving.AuditEntry{at("backup", time.Hour), at("backup", 30*24*time.Hour)}}, OK, "0.0 days ago"},
+	} {
+		got := LastBackup(t.Context(), test.log)
+		if got.State != test.want || !strings.Contains(got.Detail, test.says) || (got.Next == "") != (got.State == OK) {
+			t.Errorf("%s: got %+v", name, got)
+		}
+	}
+}
