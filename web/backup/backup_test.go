@@ -22,22 +22,19 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-	"pgregory.net/rapid"
-
+	"topsail/gateway/state"
 	"topsail/internal/filestore"
-	"topsail/internal/redisstore"
-	"topsail/internal/servers"
 	"topsail/serving"
 	"topsail/serving/bundle"
 	"topsail/serving/catalog"
 	"topsail/web/api"
 )
 
-// place is a Topsail: a store and bundles.
+// place is a Topsail: a store and bundles, and what gateways have learned.
 type place struct {
 	store
 	Service
+	states *state.States
 }
 
 type store interface {
@@ -98,7 +95,7 @@ type fatal interface {
 }
 
 func placeOf(s store, spool string) *place {
-	return &place{s, Service{Store: s, Bundles: &bundles{all: map[string]string{}}, Mode: "local", Release: "r", Spool: spool}}
+	return &place{store: s, Service: Service{Store: s, Bundles: &bundles{all: map[string]string{}}, Mode: "local", Release: "r", Spool: spool}}
 }
 
 func onDisk(t fatal, dir string) *place {
@@ -139,7 +136,10 @@ type holding struct {
 
 func (p *place) holds(t fatal) holding {
 	t.Helper()
-	h := holding{map[string]string{}, map[string]string{}, map[string]string{}, map[string]string{}, maps.Clone(p.Bundles.(*bundles).all)}
+	h := holding{map[string]string{}, map[string]string{}, map[string]string{}, map[string]string{}, map[string]string{}}
+	if kept, ok := p.Bundles.(*bundles); ok {
+		h.bundles = maps.Clone(kept.all)
+	}
 	cat, err := p.store.Apply(context.Background(), catalog.All{}, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -188,153 +188,6 @@ func (h holding) within(other holding) error {
 		}
 	}
 	return nil
-}
-
-// live changes a place at random.
-func (p *place) live(t *rapid.T, steps int) {
-	ctx := context.Background()
-	name := rapid.SampledFrom([]string{"a", "b", "c"})
-	signed := func(change catalog.Change) {
-		_, err := p.store.Apply(ctx, catalog.Signed{Change: change, By: serving.Author{Who: "anna"}}, 0)
-		if err != nil && !errors.Is(err, catalog.ErrNotFound) && !errors.Is(err, catalog.ErrExists) && !errors.Is(err, catalog.ErrConflict) && !errors.Is(err, catalog.ErrInvalid) {
-			t.Fatal(err)
-		}
-	}
-	must := func(err error) {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	for range steps {
-		n := name.Draw(t, "name")
-		switch rapid.IntRange(0, 9).Draw(t, "step") {
-		case 0:
-			signed(catalog.PutApp{App: serving.App{Name: n, InputType: serving.Doubles, SLO: time.Duration(rapid.IntRange(1, 99).Draw(t, "slo")) * time.Millisecond}})
-		case 1:
-			signed(catalog.DeleteApp{Name: n})
-		case 2:
-			text := rapid.StringN(1, 9, 9).Draw(t, "bundle")
-			_, _, err := p.Bundles.Put(ctx, strings.NewReader(text))
-			must(err)
-			v := serving.Version{ModelID: serving.ModelID{Model: n, Version: fmt.Sprint(rapid.IntRange(1, 3).Draw(t, "version"))}, InputType: serving.Doubles}
-			v.Container.Bundle = digestOf(text)
-			signed(catalog.PutVersion{Version: v})
-		case 3:
-			signed(catalog.DeleteVersion{ID: serving.ModelID{Model: n, Version: fmt.Sprint(rapid.IntRange(1, 3).Draw(t, "version"))}})
-		case 4:
-			hash := sha256.Sum256([]byte(n))
-			signed(catalog.AddKey{Key: serving.Key{ID: hex.EncodeToString(hash[:5]), Name: n, Role: serving.RoleViewer, Hash: hash[:]}})
-		case 5:
-			hash := sha256.Sum256([]byte(n))
-			signed(catalog.RevokeKey{ID: hex.EncodeToString(hash[:5])})
-		case 6, 7:
-			key := serving.StateKey{App: n, Kind: "exp3", User: rapid.SampledFrom([]string{"", "u", "\x00 é"}).Draw(t, "user")}
-			_, revision, err := p.LoadState(ctx, key)
-			must(err)
-			_, err = p.SwapState(ctx, key, revision, rapid.SliceOfN(rapid.Byte(), 1, 20).Draw(t, "state"))
-			must(err)
-		case 8:
-			must(p.AddUsage(ctx, serving.UsageReport{Writer: rapid.StringMatching("[a-z]{12}").Draw(t, "writer"), Number: 1, Revision: p.store.Catalog().Revision, Counted: []serving.Usage{
-				{Key: serving.UsageKey{App: n}, Answers: 3, Micros: 7, Least: 5 * time.Microsecond, Most: time.Second},
-				{Key: serving.UsageKey{App: n, Stage: "s"}, Failed: 1, Last: &serving.UsageFailure{At: time.Unix(1e9, 0).UTC(), Cause: "c"}},
-			}}))
-		case 9:
-			must(p.AddAudit(ctx, serving.AuditEntry{At: time.Now().UTC(), Who: n, Action: "restart", Kind: "replica", Name: "r"}))
-		}
-	}
-}
-
-// onlyApps leaves out states of apps that are not there: a backup does.
-func (h holding) onlyApps() holding {
-	h.states = maps.Clone(h.states)
-	for name := range h.states {
-		key, err := serving.ParseStateKey(name)
-		if err != nil || h.objects["apps/"+key.App] == "" {
-			delete(h.states, name)
-		}
-	}
-	return h
-}
-
-// TestWhatWasAcknowledgedComesBack plays random histories, takes a backup while others go on,
-// and restores it into an empty place, and into the place itself: on disk and in Redis, and
-// from one to the other.
-func TestWhatWasAcknowledgedComesBack(t *testing.T) {
-	port, err := servers.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
-	server, err := servers.Redis(t.TempDir(), port)
-	if err == nil {
-		err = server.Start(t.Context())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer server.Kill()
-	client := redis.NewClient(&redis.Options{Addr: server.Addr})
-	defer client.Close()
-	rapid.Check(t, func(rt *rapid.T) {
-		if err := client.FlushAll(t.Context()).Err(); err != nil {
-			rt.Fatal(err)
-		}
-		inRedis := func(prefix string) *place {
-			s, err := redisstore.Open(context.Background(), redisstore.Config{Addrs: []string{server.Addr}, Prefix: prefix, Log: slog.New(slog.DiscardHandler)})
-			if err != nil {
-				rt.Fatal(err)
-			}
-			return placeOf(s, t.TempDir())
-		}
-		places := map[bool]func(string) *place{false: func(string) *place { return onDisk(rt, t.TempDir()) }, true: inRedis}
-		from := places[rapid.Bool().Draw(rt, "from redis")]("from")
-		defer from.Close()
-		to := places[rapid.Bool().Draw(rt, "to redis")]("to")
-		defer to.Close()
-
-		from.live(rt, rapid.IntRange(0, 30).Draw(rt, "steps"))
-		before := from.holds(rt).onlyApps()
-		others := make(chan error)
-		go func() {
-			_, err := from.store.Apply(context.Background(), catalog.PutApp{App: serving.App{Name: "late", InputType: serving.Doubles, SLO: time.Second}}, 0)
-			others <- err
-		}()
-		archive := from.take(rt, true)
-		if err := <-others; err != nil {
-			rt.Fatal(err)
-		}
-		leased, err := from.LeaseQueryIDs(context.Background())
-		if err != nil {
-			rt.Fatal(err)
-		}
-
-		if rapid.Bool().Draw(rt, "it is not empty") {
-			to.live(rt, 10)
-		}
-		would := to.bring(rt, archive, true)
-		did := to.bring(rt, archive, false)
-		if did.Done = false; !reflect.DeepEqual(would, did) {
-			rt.Fatalf("it would have been %+v, and was %+v", would, did)
-		}
-		after := to.holds(rt)
-		if err := before.within(after); err != nil {
-			rt.Fatal(err)
-		}
-		if extra := len(after.objects) - len(before.objects); extra > 1 || len(after.states) != len(before.states) {
-			rt.Fatalf("%d objects and %d states, want %d and %d", len(after.objects), len(after.states), len(before.objects), len(before.states))
-		}
-		if next, err := to.LeaseQueryIDs(context.Background()); err != nil || next < leased-1 {
-			rt.Fatalf("the next block of query ids is %d, after %d: %v", next, leased, err)
-		}
-		if again := to.bring(rt, archive, false); again.Changed != 0 {
-			rt.Fatalf("restored twice, it changes %+v", again.Changes)
-		}
-		// What had been learned since goes.
-		from.live(rt, 5)
-		from.bring(rt, archive, false)
-		if err := before.within(from.holds(rt)); err != nil {
-			rt.Fatalf("in its own place: %v", err)
-		}
-	})
 }
 
 // some is a place with a little of everything.

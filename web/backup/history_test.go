@@ -1,0 +1,244 @@
+package backup
+
+import (
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
+	"pgregory.net/rapid"
+
+	"topsail/gateway/state"
+	"topsail/internal/filestore"
+	"topsail/internal/obs"
+	"topsail/internal/redisstore"
+	"topsail/internal/servers"
+	"topsail/serving"
+	"topsail/web/artifact"
+)
+
+// places makes places, of one Redis and many folders.
+type places struct {
+	t      *testing.T
+	client *redis.Client
+	addr   string
+}
+
+func newPlaces(t *testing.T) *places {
+	t.Helper()
+	port, err := servers.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := servers.Redis(t.TempDir(), port)
+	if err == nil {
+		err = server.Start(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Kill)
+	client := redis.NewClient(&redis.Options{Addr: server.Addr})
+	t.Cleanup(func() { client.Close() })
+	return &places{t, client, server.Addr}
+}
+
+// The kinds of places: local mode, local mode that goes on with a file of the first release, and
+// a cluster whose bundles are in its Redis.
+const (
+	disk    = "disk"
+	format1 = "a file of format 1"
+	inRedis = "redis"
+)
+
+// owner is a test, or a check of rapid, which closes the places that it has opened.
+type owner interface {
+	fatal
+	Error(args ...any)
+	Cleanup(do func())
+}
+
+// open makes a place with its real store of bundles, in which gateways learn.
+func (p *places) open(t owner, kind, name string) *place {
+	t.Helper()
+	dir, err := os.MkdirTemp(p.t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := &place{}
+	var bucket artifact.Bucket
+	switch kind {
+	case inRedis:
+		s, err := redisstore.Open(context.Background(), redisstore.Config{Addrs: []string{p.addr}, Prefix: name, Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		made, bucket = placeOf(s, dir), s.Bundles(1<<30)
+	default:
+		if kind == format1 {
+			unpack(t, "../../internal/filestore/testdata/format1.db.gz", filepath.Join(dir, filestore.FileName))
+		}
+		made = onDisk(t, dir)
+		if bucket, err = artifact.OpenFolder(filepath.Join(dir, "bundles")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if made.Bundles, err = artifact.Open(artifact.Config{Bucket: bucket, Spool: filepath.Join(dir, "uploads")}); err != nil {
+		t.Fatal(err)
+	}
+	made.states = state.New(made.store, slog.New(slog.DiscardHandler), obs.NewRegistry())
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() { defer close(ended); _ = made.states.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		<-ended
+		if err := made.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return made
+}
+
+func unpack(t fatal, from, to string) {
+	t.Helper()
+	f, err := os.Open(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	unzip, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := io.ReadAll(unzip)
+	if err == nil {
+		err = os.WriteFile(to, data, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// live has authors change a place, all at once, until they have taken their steps. meanwhile is
+// called once so many steps were acknowledged.
+func live(t *rapid.T, p *place, authors int, most int, meanwhile func(all []*author)) []*author {
+	total := 0
+	var all []*author
+	acks := make(chan struct{}, authors*most)
+	for i := range authors {
+		w := newAuthor(t, p, fmt.Sprint("w", i), drawSteps(t, most), acks)
+		total += len(w.steps)
+		all = append(all, w)
+	}
+	moment := rapid.IntRange(0, total).Draw(t, "moment")
+	var running errgroup.Group
+	ctx := context.Background()
+	for _, w := range all {
+		running.Go(func() error { return w.run(ctx) })
+	}
+	end := time.After(time.Minute)
+	for range moment {
+		select {
+		case <-acks:
+		case <-end:
+			t.Fatal("the steps are not taken") // one has failed
+		}
+	}
+	if meanwhile != nil {
+		meanwhile(all)
+	}
+	if err := running.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// TestWhatWasAcknowledgedComesBack has several change a place at once, apps, versions with real
+// bundles, keys, what policies learn from feedback, usage and the audit log, takes a backup at any
+// moment while they go on, and restores it into an empty place, into one that is not, and into
+// the place itself: in local mode, in a cluster, from one to the other, and from a file of the
+// first release.
+func TestWhatWasAcknowledgedComesBack(t *testing.T) {
+	places := newPlaces(t)
+	rapid.Check(t, func(t *rapid.T) {
+		if err := places.client.FlushAll(context.Background()).Err(); err != nil {
+			t.Fatal(err)
+		}
+		from := places.open(t, rapid.SampledFrom([]string{disk, format1, inRedis}).Draw(t, "from"), "from")
+		to := places.open(t, rapid.SampledFrom([]string{disk, inRedis}).Draw(t, "to"), "to")
+		before := from.holds(t) // of the file of format 1
+
+		var archive []byte
+		then := map[*author]acknowledged{}
+		authors := live(t, from, 3, 8, func(all []*author) {
+			for _, w := range all {
+				then[w] = w.acknowledged()
+			}
+			archive = from.take(t, true)
+		})
+		leased, err := from.LeaseQueryIDs(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		check := func(in *place) {
+			t.Helper()
+			things := in.things(t)
+			for _, w := range authors {
+				if err := w.within(then[w], things); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := before.within(in.holds(t)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		check(from)
+		if rapid.Bool().Draw(t, "it is not empty") {
+			live(t, to, 3, 4, nil)
+		}
+		would := to.bring(t, archive, true)
+		did := to.bring(t, archive, false)
+		if did.Done = false; !reflect.DeepEqual(would, did) {
+			t.Fatalf("it would have been %+v, and was %+v", would, did)
+		}
+		check(to)
+		if next, err := to.LeaseQueryIDs(context.Background()); err != nil || next < leased-1 {
+			t.Fatalf("the next block of query ids is %d, after %d: %v", next, leased, err)
+		}
+		if again := to.bring(t, archive, false); again.Changed != 0 {
+			t.Fatalf("restored twice, it changes %+v", again.Changes)
+		}
+		from.bring(t, archive, false)
+		check(from)
+	})
+}
+
+// TestUsageOfAnotherTimeGoes restores an app without usage over one that has some.
+func TestUsageOfAnotherTimeGoes(t *testing.T) {
+	places := newPlaces(t)
+	for _, kind := range []string{disk, inRedis} {
+		from, to := places.open(t, disk, "from"), places.open(t, kind, "to")
+		newAuthor(t, from, "w", nil, nil)
+		counted := newAuthor(t, to, "w", []int{9}, make(chan struct{}, 1))
+		if err := counted.run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		to.bring(t, from.take(t, true), false)
+		usage, err := to.UsageOf(t.Context(), []serving.UsageKey{{App: "w-learns"}})
+		if err != nil || len(usage) != 1 {
+			t.Fatalf("%s: usage %+v, %v", kind, usage, err)
+		}
+		if u := usage[0]; u.Answers != 0 || u.Micros != 0 || u.Least != 0 || u.Most != 0 {
+			t.Errorf("%s: %+v is left", kind, u)
+		}
+	}
+}
