@@ -211,9 +211,16 @@ func (d *deployment) link(name string) error {
 		return nil
 	}
 	var app api.App
-	_, err := d.Do(d.ctx, &app, put(nil, "apps", name, "links", d.id.Model))
-	if p, ok := errors.AsType[*client.Problem](err); ok && p.Status == http.StatusNotFound {
-		return d.makeApp(name)
+	ask := func() error {
+		_, err := d.Do(d.ctx, &app, put(nil, "apps", name, "links", d.id.Model))
+		return err
+	}
+	err := ask()
+	if is(err, http.StatusNotFound) {
+		if err = d.makeApp(name); !is(err, http.StatusConflict) {
+			return err
+		}
+		err = ask() // somebody else has made it meanwhile
 	}
 	if err != nil {
 		return err
@@ -223,6 +230,12 @@ func (d *deployment) link(name string) error {
 		_, err = d.Do(d.ctx, nil, patch(map[string]any{"example": example}, "apps", name))
 	}
 	return err
+}
+
+// is says whether the API has refused with a status.
+func is(err error, status int) bool {
+	p, ok := errors.AsType[*client.Problem](err)
+	return ok && p.Status == status
 }
 
 // makeApp makes an app that asks the model.
