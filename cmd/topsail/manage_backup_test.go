@@ -1,11 +1,14 @@
 package main
 
 import (
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"topsail/internal/servers"
 )
@@ -66,6 +69,65 @@ func TestABackupComesBack(t *testing.T) {
 			t.Errorf("the audit log:\n%s", log)
 		}
 	}
+}
+
+// TestBackupsAgainAndAgain makes backups for as long as it is let, beside a process that is away
+// for some time.
+func TestBackupsAgainAndAgain(t *testing.T) {
+	t.Parallel()
+	dir, folder := t.TempDir(), filepath.Join(t.TempDir(), "backups")+"/"
+	flags := fixedPorts(t)
+	in := start(t, dir, "", flags...)
+	o := operate(t, in)
+	o.do("app", "create", "a", "--input-type", "doubles")
+	o.refused(2, "--every must be 10s or more", "backup", folder, "--every", "9s")
+	o.refused(2, "--every needs a folder", "backup", folder+"one.tar", "--every", "10s")
+
+	again := &role{exited: make(chan error, 1)}
+	again.cmd = exec.Command(programs.topsail, "backup", folder, "--every", "10s", "--keep", "1")
+	again.cmd.Env = append(os.Environ(), o.env...)
+	again.cmd.Stdout, again.cmd.Stderr = again, again
+	if err := again.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { again.exited <- again.cmd.Wait() }()
+	defer again.cmd.Process.Kill()
+	made := func(n int) func() bool { return func() bool { return strings.Count(again.output(), "1 apps") == n } }
+	until(t, "a backup", made(1))
+	if err := in.stop(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "a backup that fails", func() bool { return strings.Contains(again.output(), "the backup failed, the next one is in 10s") })
+	in = start(t, dir, "", flags...)
+	in.web()
+	until(t, "the next backup", made(2))
+	again.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case err := <-again.exited:
+		if err != nil {
+			t.Errorf("it ended with %v:\n%s", err, again.output())
+		}
+	case <-time.After(patience):
+		t.Fatal("it did not end")
+	}
+	left, _ := filepath.Glob(folder + "*")
+	if len(left) != 1 || !strings.Contains(again.output(), left[0]) || strings.Index(again.output(), left[0]) < strings.Index(again.output(), "the backup failed") {
+		t.Errorf("kept %v:\n%s", left, again.output())
+	}
+	o.do("restore", left[0], "--dry-run")
+}
+
+// fixedPorts are flags for a process that starts again where it was.
+func fixedPorts(t *testing.T) (flags []string) {
+	t.Helper()
+	for _, which := range []string{"gateway", "web"} {
+		port, err := servers.FreePort()
+		if err != nil {
+			t.Fatal(err)
+		}
+		flags = append(flags, "--"+which+"-addr", fmt.Sprintf("127.0.0.1:%d", port))
+	}
+	return flags
 }
 
 // objectStore runs one: the variables with its keys, and the URL of a bucket.

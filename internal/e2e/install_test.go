@@ -39,7 +39,8 @@ var commands = regexp.MustCompile("(?s)```sh\n(.*?)```")
 
 // TestInstalledClusterLosesAManagement: two management processes are there after the
 // installation. One of them takes a bundle and goes, with its node and all that was on it. A
-// replica starts on a node that has nothing yet; another bundle is deployed, and taken back.
+// replica starts on a node that has nothing yet; another bundle is deployed, and taken back. All
+// is lost in the end, and comes back from the backup that a job on Nomad has made.
 func TestInstalledClusterLosesAManagement(t *testing.T) {
 	c := startInstalled(t)
 	fresh := c.eligible(2, false)
@@ -57,6 +58,7 @@ func TestInstalledClusterLosesAManagement(t *testing.T) {
 	c.ask(api(second), "POST", "/models/sum/versions", `{"version":"1","bundle":"`+digestOf(t, one)+`"}`, 201)
 	c.ask(api(second), "PUT", "/apps/sum/links/sum", "", 200)
 	c.answers()
+	backup := c.backsUp()
 
 	c.powerOff(first.Meta["alloc_id"])
 	c.eligible(2, true)
@@ -87,6 +89,7 @@ func TestInstalledClusterLosesAManagement(t *testing.T) {
 	if n := c.replicasOn(fresh); n == 0 {
 		t.Error("no replica runs on the fresh node")
 	}
+	c.losesAndRestores(api(second), backup, digestOf(t, one))
 }
 
 func startInstalled(t *testing.T) *installed {

@@ -38,10 +38,13 @@ func backupCommand() *cobra.Command {
 	return single(c, backUp)
 }
 
+// leastEvery bounds how often backups are made.
+const leastEvery = 10 * time.Second
+
 func backUp(k *call) error {
 	every, err := k.cmd.Flags().GetDuration("every")
-	if err != nil || every < 0 || every > 0 && every < time.Minute {
-		return misused("--every must be a minute or more")
+	if err != nil || every < 0 || every > 0 && every < leastEvery {
+		return misused("--every must be %v or more", leastEvery)
 	}
 	to, err := destinationOf(k.args[0])
 	if err != nil {
