@@ -50,10 +50,10 @@ func (c *installed) losesAndRestores(api, file, digest string) {
 	c.ask(api, "DELETE", "/models/sum", "", 204)
 	c.ask(api, "DELETE", "/artifacts/"+digest, "", 204)
 	c.until("the end of all replicas", func() error {
-		jobs, _, err := c.jobs.Jobs().List(&nomad.QueryOptions{Namespace: "topsail", Prefix: "topsail-sum-"})
-		for _, job := range jobs {
-			if job.Status != "dead" {
-				err = fmt.Errorf("%s is %s", job.ID, job.Status)
+		allocs, _, err := c.jobs.Allocations().List(nil)
+		for _, alloc := range allocs {
+			if strings.HasPrefix(alloc.JobID, "topsail-sum-") && alloc.ClientStatus == nomad.AllocClientStatusRunning {
+				err = fmt.Errorf("%s still runs", alloc.Name)
 			}
 		}
 		return err

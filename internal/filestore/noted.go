@@ -34,11 +34,14 @@ func (s *Store) noteBackup() {
 		}
 	}
 	path := filepath.Join(filepath.Dir(s.path), notedFile)
-	if err := os.WriteFile(path+".part", fmt.Appendf(nil, "%s %08x\n", text, crc32.ChecksumIEEE([]byte(text))), 0o600); err != nil {
-		s.log.Debug("when the last backup was made is not noted", "file", path, "err", err)
-		return
+	err = os.WriteFile(path+".part", fmt.Appendf(nil, "%s %08x\n", text, crc32.ChecksumIEEE([]byte(text))), 0o600)
+	if err == nil {
+		err = os.Rename(path+".part", path)
 	}
-	if err := os.Rename(path+".part", path); err != nil {
+	if err != nil && os.Rename(path, path+".damaged") == nil { // what is there is no file
+		err = os.Rename(path+".part", path)
+	}
+	if err != nil {
 		s.log.Debug("when the last backup was made is not noted", "file", path, "err", err)
 	}
 }

@@ -79,15 +79,18 @@ func (a *Archive) writeBundle(ctx context.Context, w *writer, b Bundle) error {
 func (a *Archive) compare(ctx context.Context, digest string) error {
 	content, err := a.bundles.Open(ctx, digest)
 	if err != nil {
-		return err
+		return fmt.Errorf("bundle %s: %w", digest, err)
 	}
 	defer content.Close()
 	got, err := bundle.Digest(content)
-	if err == nil && got != digest {
+	if err != nil {
+		return fmt.Errorf("bundle %s: %w", digest, err)
+	}
+	if got != digest {
 		return fmt.Errorf("%w: bundle %s was damaged since it was stored, and is %s: upload it again (topsail artifact push), or back up with --without-bundles",
 			api.ErrRefused, digest, got)
 	}
-	return err
+	return nil
 }
 
 func bundleName(digest string) string {

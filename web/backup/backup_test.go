@@ -244,6 +244,17 @@ func TestADamagedBundleIsNotBackedUp(t *testing.T) {
 	}
 }
 
+// A bundle that is gone from the store is listed, as one that is not in the backup.
+func TestAMissingBundleIsSaid(t *testing.T) {
+	p := some(t)
+	clear(p.Bundles.(*bundles).all)
+	archive := p.take(t, true)
+	report := onDisk(t, t.TempDir()).bring(t, archive, true)
+	if !slices.Equal(report.Missing, []string{digestOf("bundle")}) || !strings.Contains(report.Warnings[0], "1 bundles are neither in the backup nor here") {
+		t.Errorf("%+v", report)
+	}
+}
+
 // TestWarnings tells who restores what that means for keys.
 func TestWarnings(t *testing.T) {
 	p := some(t)

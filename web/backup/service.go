@@ -87,8 +87,27 @@ func (s *Service) Make(ctx context.Context, bundles bool) (api.Backup, error) {
 		}
 		a.Bundles = append(a.Bundles, Bundle{b.Digest, b.Size, bundles})
 	}
+	a.Bundles = append(a.Bundles, missing(cat, stored)...)
 	slices.SortFunc(a.Bundles, func(x, y Bundle) int { return strings.Compare(x.Digest, y.Digest) })
 	return a, nil
+}
+
+// missing are the bundles of versions that are not stored: a restoration says so, where they are
+// not there either.
+func missing(cat *serving.Catalog, stored []bundle.Stored) (list []Bundle) {
+	there := map[string]bool{}
+	for _, b := range stored {
+		there[b.Digest] = true
+	}
+	for _, m := range cat.Models {
+		for _, v := range m.Versions {
+			if c := v.Container; c.Bundle != "" && c.BundleURL == "" && !there[c.Bundle] {
+				there[c.Bundle] = true
+				list = append(list, Bundle{Digest: c.Bundle})
+			}
+		}
+	}
+	return list
 }
 
 // writeState writes the items, and counts them.

@@ -60,7 +60,10 @@ func (c *Collector) keep(ctx context.Context, taken chan<- struct{}) {
 		}
 		failing = err != nil
 	}
-	note(c.takeOver(ctx, keeper))
+	found, err := c.takeOver(ctx, keeper)
+	if note(err); err == nil && !found {
+		c.cfg.Log.Info("the past of the charts begins: none was saved")
+	}
 	close(taken)
 	tick := time.NewTicker(saveEvery)
 	defer tick.Stop()
@@ -71,7 +74,7 @@ func (c *Collector) keep(ctx context.Context, taken chan<- struct{}) {
 		}
 		// What others have saved goes first, or it would be lost.
 		saving, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveWithin)
-		err := c.takeOver(saving, keeper)
+		_, err := c.takeOver(saving, keeper)
 		if err == nil {
 			err = c.save(saving, keeper)
 		}
@@ -83,20 +86,21 @@ func (c *Collector) keep(ctx context.Context, taken chan<- struct{}) {
 	}
 }
 
-func (c *Collector) takeOver(ctx context.Context, keeper Keeper) error {
+// takeOver adds what was saved, where something was.
+func (c *Collector) takeOver(ctx context.Context, keeper Keeper) (found bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, saveWithin)
 	defer cancel()
 	text, err := keeper.LoadTraffic(ctx)
 	if err != nil || text == nil {
-		return err
+		return false, err
 	}
 	p, err := readPast(text)
 	if err != nil {
 		c.cfg.Log.Warn("the past of the charts that was saved cannot be read, and begins anew", "err", err)
-		return nil
+		return true, nil
 	}
 	c.restore(p, time.Now())
-	return nil
+	return true, nil
 }
 
 func (c *Collector) save(ctx context.Context, keeper Keeper) error {

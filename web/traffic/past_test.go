@@ -95,7 +95,8 @@ func TestProcessesShareThePast(t *testing.T) {
 	long, short := counted(now, 7200), counted(now, 600)
 	for range 3 {
 		for _, c := range []*Collector{long, short} {
-			if err := errors.Join(c.takeOver(t.Context(), keeper), c.save(t.Context(), keeper)); err != nil {
+			_, err := c.takeOver(t.Context(), keeper)
+			if err := errors.Join(err, c.save(t.Context(), keeper)); err != nil {
 				t.Fatal(err)
 			}
 		}

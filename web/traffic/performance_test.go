@@ -156,7 +156,7 @@ func TestPerformanceCountsOnce(t *testing.T) {
 					for _, m := range machines {
 						m.watch = &watch{Target: m.watch.Target}
 					}
-					if err := c.takeOver(t.Context(), keeper); err != nil {
+					if _, err := c.takeOver(t.Context(), keeper); err != nil {
 						t.Fatal(err)
 					}
 				}

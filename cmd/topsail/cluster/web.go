@@ -52,7 +52,7 @@ func Web(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	m.health.checks = append(m.health.checks, manage.CheckRoom(bundles))
+	m.health.checks = append(m.health.checks, manage.CheckRoom(bundles, store.Catalog))
 	manage.RoomMetrics(p.Metrics, bundles)
 	side, err := manage.New(p.Base, m.system(), bundles)
 	if err != nil {

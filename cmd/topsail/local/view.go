@@ -73,7 +73,7 @@ func (v *view) cluster(ctx context.Context) api.Cluster {
 	if err := v.store.Condition(); err != nil {
 		c.Servers[0].State, c.Servers[0].Detail = "failed", strings.ReplaceAll(err.Error(), "\n", "; ")
 	}
-	for _, f := range manage.CheckRoom(v.bundles)(ctx) {
+	for _, f := range manage.CheckRoom(v.bundles, v.store.Catalog)(ctx) {
 		c.Servers = append(c.Servers, manage.Server(f))
 	}
 	c.Alarms = manage.Alarms(c.Servers, v.traffic, replicas{v.fleet, v.gateway}.Replicas())

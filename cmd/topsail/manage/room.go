@@ -6,22 +6,25 @@ import (
 
 	"topsail/cmd/topsail/doctor"
 	"topsail/internal/obs"
+	"topsail/serving"
 	"topsail/web/artifact"
 )
 
 // nearlyFull is the share of its room from which on the store of bundles is told of.
 const nearlyFull = 0.9
 
-// CheckRoom says how full the store of bundles is.
-func CheckRoom(bundles *artifact.Store) doctor.Check {
+// CheckRoom says how full the store of bundles is, and what it lacks.
+func CheckRoom(bundles *artifact.Store, catalog func() *serving.Catalog) doctor.Check {
 	return func(ctx context.Context) []doctor.Finding {
 		bytes, n, err := bundles.Used(ctx)
 		if err != nil {
 			return []doctor.Finding{doctor.Broken(ctx, "bundle store", err, "mend what web.bundles names; until then no bundle can be deployed, and none fetched")}
 		}
 		all := []doctor.Finding{judgeRoom(bytes, bundles.MaxTotal, n, bundles.Full())}
-		if err := bundles.Damaged(); err != nil {
-			all = append(all, doctor.Finding{Check: "bundles", State: doctor.Fail, Detail: err.Error(), Next: "upload them again (`topsail artifact push`)"})
+		for _, err := range []error{bundles.Damaged(), Missing(ctx, catalog(), bundles)} {
+			if err != nil {
+				all = append(all, doctor.Finding{Check: "bundles", State: doctor.Fail, Detail: err.Error(), Next: "upload them again (`topsail artifact push`)"})
+			}
 		}
 		return all
 	}
