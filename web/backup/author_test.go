@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -235,11 +236,7 @@ type acknowledged struct {
 func (w *author) acknowledged() acknowledged {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	now := acknowledged{map[string]int{}, w.changes}
-	for what, n := range w.known {
-		now.known[what] = n
-	}
-	return now
+	return acknowledged{maps.Clone(w.known), w.changes}
 }
 
 // within says what a place lacks of that which was acknowledged then: each thing has to be what
