@@ -97,7 +97,9 @@ func (in *instance) keepsBusy(t *testing.T, b *streamBroker, m pacedModel, prefi
 	if err := b.write(t.Context(), messages); err != nil {
 		t.Fatal(err)
 	}
-	answered := func() float64 { return in.total(fmt.Sprintf("topsail_stream_predict_seconds_count{stream=%q", m.name())) }
+	answered := func() float64 {
+		return in.total(fmt.Sprintf("topsail_stream_predict_seconds_count{stream=%q", m.name()))
+	}
 	busy := func() float64 { return in.total(fmt.Sprintf("topsail_sidecar_batch_seconds_sum{model=%q", m.name())) }
 	in.until("the first answers", func() bool { return answered() >= float64(records)/10 })
 	began, first := time.Now(), busy()
