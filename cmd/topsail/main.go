@@ -8,9 +8,8 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/KimMachineGun/automemlimit/memlimit"
-
 	"topsail/cmd/topsail/admin"
+	"topsail/cmd/topsail/memory"
 	"topsail/internal/process"
 )
 
@@ -19,9 +18,7 @@ func main() {
 	if len(os.Args) > 2 && os.Args[1] == "guard" && os.Args[2] == "--" {
 		os.Exit(process.RunGuard(os.Args[3:]))
 	}
-	// Without a GOMEMLIMIT, Go collects in time for the limit of the cgroup. Where there is none, or it cannot be
-	// read, it does as it always does.
-	_, _ = memlimit.SetGoMemLimitWithOpts(memlimit.WithRatio(0.9), memlimit.WithProvider(memlimit.FromCgroup))
+	memory.Limit(memory.Available)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// A second signal ends the process at once, if draining takes too long for it.

@@ -1,0 +1,38 @@
+// Package memory says how much memory a process may have, and holds Go to it.
+package memory
+
+import "github.com/KimMachineGun/automemlimit/memlimit"
+
+// Available is how many bytes this process may have: what its cgroup allows, if that is less
+// than what the machine has.
+func Available() (uint64, error) { return less(memlimit.FromCgroup, memlimit.FromSystem) }
+
+func less(cgroup, system memlimit.Provider) (uint64, error) {
+	machine, err := system()
+	limit, without := cgroup()
+	switch {
+	case without != nil:
+		return machine, err
+	case err != nil || machine == 0:
+		return limit, nil
+	}
+	return min(limit, machine), nil
+}
+
+// Limit has Go collect in time for so much memory, less a tenth for what it does not know of,
+// unless GOMEMLIMIT says otherwise. Where the memory is unknown, Go does as it always does.
+func Limit(available func() (uint64, error)) {
+	_, _ = memlimit.SetGoMemLimitWithOpts(memlimit.WithRatio(0.9), memlimit.WithProvider(available))
+}
+
+// Share is so many bytes, or else a quarter of what is available.
+func Share(configured int, available func() (uint64, error)) int64 {
+	if configured > 0 {
+		return int64(configured)
+	}
+	bytes, err := available()
+	if err != nil || bytes == 0 {
+		return 256 << 20
+	}
+	return int64(min(bytes, 1<<62)) / 4
+}
