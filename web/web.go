@@ -19,7 +19,7 @@ type Config struct {
 
 // Handler serves the management port. Who asks is found out here; the API and Clipper's
 // know what they may. GET /health and the files of the UI, which hold no secrets, are
-// for everybody. Clients that stall are cut off.
+// for everybody.
 func Handler(cfg Config) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/api/v1/", cfg.API)
@@ -33,5 +33,5 @@ func Handler(cfg Config) http.Handler {
 		_, _ = w.Write([]byte(`{"status":"ok"}`)) // a client that left needs no answer
 	})
 	outer.Handle("/", guarded)
-	return deadlines(outer)
+	return outer
 }

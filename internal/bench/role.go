@@ -84,7 +84,7 @@ func serveGateway(ctx context.Context, s setup) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return g.Run(ctx, ln[0]) })
 	group.Go(func() error {
-		return obs.ServeOps(ctx, ln[1], metrics, obs.Health{Ready: func() error { return connected(g, s) }}, nil)
+		return obs.ServeOps(ctx, obs.Listener{Listener: ln[1], Metrics: metrics}, obs.Health{Ready: func() error { return connected(g, s) }}, nil)
 	})
 	group.Go(func() error { return announce(listening{Addr: ln[0].Addr().String(), Ops: ln[1].Addr().String()}) })
 	return group.Wait()
@@ -100,7 +100,7 @@ func serveSidecar(ctx context.Context, s setup) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return newSidecar(s, metrics).Run(ctx, ln[0], ln[1]) })
 	group.Go(func() error {
-		return obs.ServeOps(ctx, ln[2], metrics, obs.Health{Ready: func() error { return nil }}, nil)
+		return obs.ServeOps(ctx, obs.Listener{Listener: ln[2], Metrics: metrics}, obs.Health{Ready: func() error { return nil }}, nil)
 	})
 	group.Go(func() error {
 		return announce(listening{Addr: ln[0].Addr().String(), Containers: ln[1].Addr().String(), Ops: ln[2].Addr().String()})

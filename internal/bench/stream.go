@@ -255,7 +255,7 @@ func serveStream(ctx context.Context, s setup) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return g.Run(ctx, nil) })
 	group.Go(func() error {
-		return obs.ServeOps(ctx, ln[0], metrics, obs.Health{Ready: func() error { return connected(g, s) }}, nil, statusPage(job))
+		return obs.ServeOps(ctx, obs.Listener{Listener: ln[0], Metrics: metrics}, obs.Health{Ready: func() error { return connected(g, s) }}, nil, statusPage(job))
 	})
 	group.Go(func() error { return announce(listening{Ops: ln[0].Addr().String()}) })
 	group.Go(func() error {

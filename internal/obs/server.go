@@ -1,21 +1,16 @@
 package obs
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
-	"io"
-	"log"
-	"net"
 	"net/http"
 	"net/http/pprof"
 	"strings"
-	"time"
 )
 
-// shutdownWithin bounds the wait for requests in hand when a server stops.
-const shutdownWithin = 2 * time.Second
+// atOnce is how many pages other than health are made at a time: they take memory, and clients
+// may read them slowly.
+const atOnce = 16
 
 // Health says what is wrong with a process.
 type Health struct {
@@ -50,27 +45,46 @@ type Page struct {
 // /health/ready, /debug/pprof and the role's own pages.
 // protect wraps everything but health, which load balancers and agents check
 // without credentials; nil leaves it open.
-func ServeOps(ctx context.Context, ln net.Listener, r *Registry, h Health, protect func(http.Handler) http.Handler, pages ...Page) error {
-	return ServeHTTP(ctx, ln, opsHandler(r, h, protect, pages...))
+func ServeOps(ctx context.Context, l Listener, h Health, protect func(http.Handler) http.Handler, pages ...Page) error {
+	l = l.withDefaults()
+	return ServeHTTP(ctx, l, opsHandler(l.Metrics, h, protect, pages...))
 }
 
 func opsHandler(r *Registry, h Health, protect func(http.Handler) http.Handler, pages ...Page) http.Handler {
 	if protect == nil {
 		protect = func(h http.Handler) http.Handler { return h }
 	}
+	bounded := atMost(atOnce)
+	open := func(h http.Handler) http.Handler { return protect(bounded(h)) }
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /health/live", func(w http.ResponseWriter, _ *http.Request) { health(w, h.live(), nil) })
 	mux.HandleFunc("GET /health/ready", func(w http.ResponseWriter, _ *http.Request) { health(w, h.Ready(), h.conditions()) })
-	mux.Handle("GET /metrics", protect(r.Handler()))
-	mux.Handle("/debug/pprof/", protect(http.HandlerFunc(pprof.Index)))
-	mux.Handle("/debug/pprof/cmdline", protect(http.HandlerFunc(pprof.Cmdline)))
-	mux.Handle("/debug/pprof/profile", protect(http.HandlerFunc(pprof.Profile)))
-	mux.Handle("/debug/pprof/symbol", protect(http.HandlerFunc(pprof.Symbol)))
-	mux.Handle("/debug/pprof/trace", protect(http.HandlerFunc(pprof.Trace)))
+	mux.Handle("GET /metrics", open(r.Handler()))
+	mux.Handle("/debug/pprof/", open(http.HandlerFunc(pprof.Index)))
+	mux.Handle("/debug/pprof/cmdline", open(http.HandlerFunc(pprof.Cmdline)))
+	mux.Handle("/debug/pprof/profile", open(http.HandlerFunc(pprof.Profile)))
+	mux.Handle("/debug/pprof/symbol", open(http.HandlerFunc(pprof.Symbol)))
+	mux.Handle("/debug/pprof/trace", open(http.HandlerFunc(pprof.Trace)))
 	for _, page := range pages {
-		mux.Handle("GET "+page.Path, protect(page.Handler))
+		mux.Handle("GET "+page.Path, open(page.Handler))
 	}
 	return mux
+}
+
+// atMost lets so many requests of all handlers pass at a time.
+func atMost(n int) func(http.Handler) http.Handler {
+	room := make(chan struct{}, n)
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			select {
+			case room <- struct{}{}:
+				defer func() { <-room }()
+				next.ServeHTTP(w, r)
+			default:
+				busy(w, "as many pages as may be are being read here; ask again in a second")
+			}
+		})
+	}
 }
 
 func health(w http.ResponseWriter, why, conditions error) {
@@ -89,40 +103,4 @@ func health(w http.ResponseWriter, why, conditions error) {
 	}
 	// A client that left needs no answer.
 	_ = json.NewEncoder(w).Encode(answer)
-}
-
-// faults is where the server reports panics and the like. It leaves out clients that
-// do not speak TLS with us, since anybody can be one, at any rate.
-type faults struct{ to io.Writer }
-
-func (f faults) Write(line []byte) (int, error) {
-	if bytes.Contains(line, []byte("http: TLS handshake error")) {
-		return len(line), nil
-	}
-	return f.to.Write(line)
-}
-
-// ServeHTTP serves h until ctx ends, over TLS if ln does.
-func ServeHTTP(ctx context.Context, ln net.Listener, h http.Handler) error {
-	server := &http.Server{
-		Handler: h, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
-		ErrorLog: log.New(faults{log.Writer()}, "", log.LstdFlags),
-	}
-	stopped := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() {
-		defer close(stopped)
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownWithin)
-		defer cancel()
-		if server.Shutdown(ctx) != nil {
-			server.Close()
-		}
-	})
-	err := server.Serve(ln)
-	if !stop() {
-		<-stopped
-	}
-	if errors.Is(err, http.ErrServerClosed) {
-		return nil
-	}
-	return err
 }

@@ -57,7 +57,7 @@ func TestServeOpsEndsWithItsContext(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- ServeOps(ctx, ln, NewRegistry(), Health{Ready: func() error { return nil }}, nil) }()
+	go func() { done <- ServeOps(ctx, Listener{Listener: ln}, Health{Ready: func() error { return nil }}, nil) }()
 	response, err := http.Get("http://" + ln.Addr().String() + "/health/ready")
 	if err != nil {
 		t.Fatal(err)

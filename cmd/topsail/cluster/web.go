@@ -73,7 +73,7 @@ func Web(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 		conditions := func() error { return errors.Join(store.Condition(), bundles.Condition()) }
 		return p.ServeOps(ctx, ops, obs.Health{Ready: func() error { return nil }, Conditions: conditions})
 	})
-	group.Go(func() error { return obs.ServeHTTP(ctx, ln, side) })
+	group.Go(func() error { return p.ServeWeb(ctx, ln, side) })
 	return group.Wait()
 }
 

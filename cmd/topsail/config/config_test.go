@@ -55,8 +55,8 @@ func TestNothingConfigured(t *testing.T) {
 			MaxConnections: 4096,
 			DrainTimeout:   10 * time.Second,
 		},
-		Web: Web{Addr: "127.0.0.1:1338"},
-		Ops: Ops{Addr: "127.0.0.1:1390"},
+		Web: Web{Addr: "127.0.0.1:1338", MaxConnections: 1024},
+		Ops: Ops{Addr: "127.0.0.1:1390", MaxConnections: 256},
 		Log: Log{Level: "info", Format: "auto"},
 	})
 	equal(t, "options", c.Options, want)
@@ -81,8 +81,8 @@ func TestEveryKey(t *testing.T) {
 			AllowedOrigins:   []string{"https://shop.example"},
 			DrainTimeout:     2500 * time.Millisecond,
 		},
-		Web: Web{Addr: "[::1]:1438"},
-		Ops: Ops{Addr: "localhost:1490"},
+		Web: Web{Addr: "[::1]:1438", MaxConnections: 1024},
+		Ops: Ops{Addr: "localhost:1490", MaxConnections: 256},
 		Log: Log{Level: "debug", Format: "json"},
 	})
 	wantApps := []*serving.App{{

@@ -37,7 +37,7 @@ type Gateway struct {
 	CacheBytes        int           `toml:"cache_bytes" default:"33554432" min:"0" help:"memory of the prediction cache in bytes; 0 turns it off"`
 	MaxBodyBytes      int           `toml:"max_body_bytes" default:"16777216" min:"1" help:"largest request body in bytes"`
 	MaxBatch          int           `toml:"max_batch" default:"4096" min:"1" help:"most inputs in one request"`
-	MaxInflightBytes  int           `toml:"max_inflight_bytes" default:"0" min:"0" help:"memory of requests and answers under way, of those above 8 KiB; 0 is a quarter of what the process may have"`
+	MaxInflightBytes  int           `toml:"max_inflight_bytes" default:"0" min:"0" help:"memory of requests and answers under way in a process, of those above 8 KiB; 0 is a quarter of what the process may have"`
 	MaxConnections    int           `toml:"max_connections" default:"4096" min:"1" help:"most client connections at a time"`
 	MaxPerAddress     int           `toml:"max_connections_per_address" default:"0" min:"0" help:"most of them from one address, or network of 64 bits in IPv6; 0 is any number"`
 	DrainTimeout      time.Duration `toml:"drain_timeout_micros" default:"10000000" min:"0" help:"how long queries in flight may take to end when stopping, in microseconds"`
@@ -49,6 +49,7 @@ type Web struct {
 	KeysFile          string   `toml:"keys_file" path:"true" help:"file of the keys that administrators must show, one per line; they may do everything"`
 	RequireKeys       bool     `toml:"require_keys" help:"requests must show a key, of the file or one made by the admin API"`
 	RequireClientCert bool     `toml:"require_client_cert" help:"serve only clients with a certificate of tls.ca_file"`
+	MaxConnections    int      `toml:"max_connections" default:"1024" min:"1" help:"most connections at a time"`
 	Hosts             []string `toml:"hosts" help:"names by which browsers may call a management side without keys, beside this machine's"`
 	OpsKeyFile        string   `toml:"ops_key_file" path:"true" help:"file of the key that it shows to other processes when it reads their metrics"`
 	GatewayKeyFile    string   `toml:"gateway_key_file" path:"true" help:"file of the key that it shows to gateways when people try an app"`
@@ -60,8 +61,9 @@ type Web struct {
 
 // Ops is the side for operators: metrics, health, profiles.
 type Ops struct {
-	Addr     string `toml:"addr" default:"127.0.0.1:1390" addr:"listen" help:"address of metrics, health checks and profiles"`
-	KeysFile string `toml:"keys_file" path:"true" help:"file of the keys that scrapers must show, one per line; health checks need none"`
+	Addr           string `toml:"addr" default:"127.0.0.1:1390" addr:"listen" help:"address of metrics, health checks and profiles"`
+	KeysFile       string `toml:"keys_file" path:"true" help:"file of the keys that scrapers must show, one per line; health checks need none"`
+	MaxConnections int    `toml:"max_connections" default:"256" min:"1" help:"most connections at a time"`
 }
 
 // Log is what is logged, and how.

@@ -155,7 +155,7 @@ func Run(ctx context.Context, cfg *config.Config, opt Options) error {
 		}
 		return base.ServeOps(rest, listeners.ops, obs.Health{Ready: view.ready, Conditions: conditions}, streaming.Page())
 	})
-	all.Go(func() error { return obs.ServeHTTP(rest, listeners.web, side) })
+	all.Go(func() error { return base.ServeWeb(rest, listeners.web, side) })
 	all.Go(func() error { return side.Run(rest) })
 	all.Go(func() error { store.KeepCopies(rest); return nil })
 	all.Go(func() error { return role.Ended(rest, collector.Run(rest)) })

@@ -9,11 +9,11 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
-	"github.com/KimMachineGun/automemlimit/memlimit"
-
 	"topsail/cmd/topsail/config"
+	"topsail/cmd/topsail/memory"
 	"topsail/gateway/budget"
 	"topsail/gateway/httpapi"
 	"topsail/internal/access"
@@ -25,7 +25,8 @@ type Base struct {
 	Config  *config.Config
 	Log     *slog.Logger
 	Metrics *obs.Registry
-	TLS     access.TLS // of this process, for its listeners and towards its peers
+	TLS     access.TLS     // of this process, for its listeners and towards its peers
+	Budget  *budget.Budget // of the requests and answers of all listeners that are under way
 
 	opsKeys *access.Keys
 }
@@ -33,7 +34,7 @@ type Base struct {
 // New prepares the ground.
 func New(cfg *config.Config, log *slog.Logger) *Base {
 	b := &Base{
-		Config: cfg, Log: log, Metrics: obs.NewRegistry(),
+		Config: cfg, Log: log, Metrics: obs.NewRegistry(), Budget: budget.New(memory.Share(cfg.Gateway.MaxInflightBytes, memory.Available)),
 		TLS: access.TLS{CertFile: cfg.TLS.CertFile, KeyFile: cfg.TLS.KeyFile, CAFile: cfg.TLS.CAFile, Log: log},
 	}
 	b.Metrics.GaugeFunc("topsail_certificate_expiry_seconds", "When this process's certificate ends, in Unix time; 0 without one that can be used.", func() float64 {
@@ -135,7 +136,7 @@ func (b *Base) HTTP() (httpapi.Config, error) {
 		}
 	}
 	config := httpapi.Config{
-		Budget: budget.New(inflight(g.MaxInflightBytes)), MaxBodyBytes: g.MaxBodyBytes, MaxBatch: g.MaxBatch, MaxConnections: g.MaxConnections, MaxPerAddress: g.MaxPerAddress, DrainTimeout: g.DrainTimeout,
+		Budget: b.Budget, MaxBodyBytes: g.MaxBodyBytes, MaxBatch: g.MaxBatch, MaxConnections: g.MaxConnections, MaxPerAddress: g.MaxPerAddress, DrainTimeout: g.DrainTimeout,
 		Keys: keys, RequireKeys: g.RequireKeys, AllowedOrigins: g.AllowedOrigins,
 	}
 	if !g.RequireClientCert { // a page has no certificate to show
@@ -144,27 +145,26 @@ func (b *Base) HTTP() (httpapi.Config, error) {
 	return config, nil
 }
 
-// inflight is how many bytes of requests and answers may be under way: so many, or else a
-// quarter of the memory that the cgroup or the machine has.
-func inflight(configured int) int64 {
-	if configured > 0 {
-		return int64(configured)
-	}
-	memory, err := memlimit.ApplyFallback(memlimit.FromCgroup, memlimit.FromSystem)()
-	if err != nil {
-		return 256 << 20
-	}
-	return int64(min(memory, 1<<62)) / 4
-}
-
 // ServeOps serves metrics and health on what ListenOps took, until ctx ends. ready says what is wrong with
-// the process, or nil. Without keys, metrics and profiles answer to no foreign name.
+// the process, or nil. Without keys, metrics and profiles answer to no foreign name. As every
+// role has it, memory that is not needed is given back meanwhile.
 func (b *Base) ServeOps(ctx context.Context, ln net.Listener, health obs.Health, pages ...obs.Page) error {
 	protect := b.opsKeys.Handler
 	if b.opsKeys == nil {
 		protect = access.HostOf(b.Config.Ops.Addr).Handler
 	}
-	return obs.ServeOps(ctx, ln, b.Metrics, health, protect, pages...)
+	giving, stop := context.WithCancel(ctx)
+	var back sync.WaitGroup
+	defer back.Wait()
+	defer stop()
+	back.Go(func() { b.Budget.GiveBack(giving) })
+	l := obs.Listener{Listener: ln, Name: "ops", MaxConnections: b.Config.Ops.MaxConnections, Metrics: b.Metrics, Log: b.Log}
+	return obs.ServeOps(ctx, l, health, protect, pages...)
+}
+
+// ServeWeb serves management on what ListenWeb took, until ctx ends.
+func (b *Base) ServeWeb(ctx context.Context, ln net.Listener, h http.Handler) error {
+	return obs.ServeHTTP(ctx, obs.Listener{Listener: ln, Name: "management", MaxConnections: b.Config.Web.MaxConnections, Metrics: b.Metrics, Log: b.Log}, h)
 }
 
 // Ended leaves out the error that the context's own end is.

@@ -1,4 +1,4 @@
-package web
+package obs
 
 import (
 	"bufio"
@@ -137,6 +137,24 @@ func TestBodiesThatAreNotRead(t *testing.T) {
 	})
 }
 
+// Nor may it trickle, which whoever has no key could do, too.
+func TestBodiesThatTrickleForNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) })
+		w.send(t, fmt.Sprintf("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n", 100*piece))
+		start := time.Now()
+		for range 100 {
+			if _, err := w.Write(make([]byte, piece)); err != nil {
+				break
+			}
+			time.Sleep(20 * time.Second)
+		}
+		if took := time.Since(start); took > 3*stall {
+			t.Errorf("it took %v", took)
+		}
+	})
+}
+
 // Whoever sends everything before they read gets to read that it is too much.
 func TestBodiesThatAreTooLarge(t *testing.T) {
 	for _, tt := range []struct {
@@ -258,6 +276,20 @@ func TestStreams(t *testing.T) {
 		w.send(t, "GET / HTTP/1.1\r\nHost: h\r\n\r\n")
 		if text, err := io.ReadAll(w.answer(t).Body); err != nil || string(text) != "line\nline\nline\n" {
 			t.Errorf("got %q, error %v", text, err)
+		}
+	})
+}
+
+// A profile goes on for as long as was asked for, though nothing is sent meanwhile.
+func TestLongProfiles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ops := opsHandler(NewRegistry(), Health{Ready: func() error { return nil }}, nil)
+		w := serve(t, ops.ServeHTTP)
+		start := time.Now()
+		w.send(t, "GET /debug/pprof/allocs?seconds=600 HTTP/1.1\r\nHost: h\r\n\r\n")
+		n, err := io.Copy(io.Discard, w.answer(t).Body)
+		if took := time.Since(start); err != nil || n == 0 || took < 10*time.Minute {
+			t.Errorf("%d bytes after %v: %v", n, took, err)
 		}
 	})
 }

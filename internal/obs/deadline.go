@@ -1,4 +1,4 @@
-package web
+package obs
 
 import (
 	"io"
@@ -65,7 +65,7 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 }
 
 // drain reads what is left, so that a client that sends everything before it reads gets
-// to read why that was in vain.
+// to read why that was in vain. All of it has the time of one piece: anybody may send it.
 func (b *pacedBody) drain() {
 	if b.over {
 		return
