@@ -7,6 +7,7 @@ import (
 	"topsail/web/api"
 	"topsail/web/auth"
 	"topsail/web/clipper"
+	"topsail/web/inflight"
 	"topsail/web/ui"
 )
 
@@ -15,6 +16,7 @@ type Config struct {
 	Guard   *auth.Guard
 	API     *api.API
 	Clipper clipper.System
+	Memory  *inflight.Memory // of requests and answers
 }
 
 // Handler serves the management port. Who asks is found out here; the API and Clipper's
@@ -32,6 +34,6 @@ func Handler(cfg Config) http.Handler {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write([]byte(`{"status":"ok"}`)) // a client that left needs no answer
 	})
-	outer.Handle("/", guarded)
+	outer.Handle("/", cfg.Memory.Handler(guarded))
 	return outer
 }

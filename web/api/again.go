@@ -85,7 +85,7 @@ func (a *api) identity(w http.ResponseWriter, r *http.Request) (name, print stri
 	if len(key) == 0 || len(key) > maxAgainKey || len(r.Header.Values("Idempotency-Key")) > 1 {
 		return "", "", invalid("Idempotency-Key must be given once, with 1 to %d bytes", maxAgainKey)
 	}
-	body, err := readAll(http.MaxBytesReader(w, r.Body, maxCatalog))
+	body, err := readAll(w, http.MaxBytesReader(w, r.Body, maxCatalog))
 	if err != nil {
 		return "", "", err
 	}
@@ -127,7 +127,7 @@ func (a *api) keep(w http.ResponseWriter, r *http.Request, name, print string, s
 	// A client that leaves meanwhile will want to know what became of it.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), 2*within)
 	defer cancel()
-	kept := &keptAnswer{name: name, print: print}
+	kept := &keptAnswer{to: w, name: name, print: print}
 	kept.clear()
 	defer func() {
 		if !kept.done { // it panicked, or may be sent again
@@ -150,6 +150,7 @@ func (a *api) keep(w http.ResponseWriter, r *http.Request, name, print string, s
 
 // keptAnswer is the answer to a request that may be sent again.
 type keptAnswer struct {
+	to          http.ResponseWriter
 	name, print string // of the request
 	header      http.Header
 	status      int
@@ -160,6 +161,9 @@ type keptAnswer struct {
 func (a *keptAnswer) Header() http.Header         { return a.header }
 func (a *keptAnswer) WriteHeader(status int)      { a.status = status }
 func (a *keptAnswer) Write(b []byte) (int, error) { return a.body.Write(b) }
+
+// Unwrap lets be found for what memory is taken.
+func (a *keptAnswer) Unwrap() http.ResponseWriter { return a.to }
 
 // clear lets the answer begin again.
 func (a *keptAnswer) clear() {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+
+	"topsail/web/inflight"
 )
 
 // respond answers with a document.
@@ -14,6 +16,9 @@ func respond(w http.ResponseWriter, status int, document any) error {
 	text, err := json.Marshal(document)
 	if err != nil {
 		return fmt.Errorf("make the answer: %w", err)
+	}
+	if err := inflight.Answer(w, len(text)); err != nil {
+		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"topsail/web/inflight"
 	"topsail/web/problem"
 )
 
@@ -39,11 +40,11 @@ func readBody(w http.ResponseWriter, r *http.Request, most int64, types ...strin
 	if err := checkType(r, types...); err != nil {
 		return nil, err
 	}
-	return readAll(http.MaxBytesReader(w, r.Body, most))
+	return readAll(w, http.MaxBytesReader(w, r.Body, most))
 }
 
-func readAll(body io.Reader) ([]byte, error) {
-	return io.ReadAll(arriving{body})
+func readAll(w http.ResponseWriter, body io.Reader) ([]byte, error) {
+	return inflight.ReadAll(w, arriving{body})
 }
 
 // arriving is a body on its way. Its errors are problems, but for a body that is too

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"topsail/serving"
+	"topsail/web/inflight"
 )
 
 // Catalog is all apps and versions.
@@ -51,6 +52,9 @@ func (v view) catalog() Catalog {
 func (a *api) exportTOML(w http.ResponseWriter, v view) error {
 	text, err := a.TOML(v.redacted())
 	if err != nil {
+		return err
+	}
+	if err := inflight.Answer(w, len(text)); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", tomlType)

@@ -26,11 +26,14 @@ func (a *api) getMe(w http.ResponseWriter, r *http.Request) error {
 	return respond(w, http.StatusOK, a.me(auth.Of(r.Context())))
 }
 
+// maxSession bounds what anybody may send, in bytes.
+const maxSession = 4 << 10
+
 func (a *api) signIn(w http.ResponseWriter, r *http.Request) error {
 	var body struct {
 		Key string `json:"key" required:"yes"`
 	}
-	if err := readJSON(w, r, maxBody, &body); err != nil {
+	if err := readJSON(w, r, maxSession, &body); err != nil {
 		return err
 	}
 	caller, err := a.guard.SignIn(w, r, body.Key)

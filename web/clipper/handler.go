@@ -16,6 +16,7 @@ import (
 	"topsail/serving/catalog"
 	"topsail/web/auth"
 	"topsail/web/change"
+	"topsail/web/inflight"
 	"topsail/web/problem"
 )
 
@@ -102,9 +103,13 @@ func allowed(w http.ResponseWriter, r *http.Request, method string) bool {
 
 // ServeHTTP implements http.Handler.
 func (op operation) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	body, err := inflight.ReadAll(w, http.MaxBytesReader(w, r.Body, maxBody))
 	if _, large := errors.AsType[*http.MaxBytesError](err); large {
 		problem.Write(w, http.StatusRequestEntityTooLarge, "Request too large", "the body may have "+strconv.Itoa(maxBody)+" bytes")
+		return
+	}
+	if p, ok := errors.AsType[*problem.Problem](err); ok {
+		p.Write(w)
 		return
 	}
 	if err != nil {
@@ -122,6 +127,12 @@ func (op operation) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		refuse(w, err)
 		return
+	}
+	if op.role == serving.RoleViewer { // else it is done, and the answer is short
+		if p, ok := errors.AsType[*problem.Problem](inflight.Take(w, len(text))); ok {
+			p.Write(w)
+			return
+		}
 	}
 	respond(w, http.StatusOK, text)
 }

@@ -11,10 +11,13 @@ import (
 	"testing"
 	"time"
 
+	"topsail/gateway/budget"
+	"topsail/internal/obs"
 	"topsail/serving"
 	"topsail/serving/catalog"
 	"topsail/web/auth"
 	"topsail/web/change"
+	"topsail/web/inflight"
 )
 
 func with(text, from, to string) string { return strings.Replace(text, from, to, 1) }
@@ -303,5 +306,27 @@ func TestDeployed(t *testing.T) {
 	d := store.Catalog().Version(serving.ModelID{Model: "new", Version: "1"}).Deployed
 	if d == nil || d.By != "ada" || d.Client != "python-requests/2.32" || d.Commit != "" || time.Since(d.At) > time.Minute {
 		t.Errorf("it is deployed by %+v", d)
+	}
+}
+
+// When memory is short, large requests and lists are refused, and others are served on.
+func TestWhenMemoryIsShort(t *testing.T) {
+	store := having(t)
+	b := budget.New(1 << 20)
+	h := inflight.New(b, obs.NewRegistry()).Handler(handler(store, nobody))
+	large := strings.Repeat(" ", 100_000)
+	if status, text := post(h, "get_all_applications", `{"verbose":true}`+large); status != 200 {
+		t.Fatalf("%d %s", status, text)
+	}
+	other := b.Lease()
+	if !other.Take(1 << 20) {
+		t.Fatal("no room")
+	}
+	answer := send(h, "POST", "/admin/get_all_applications", `{"verbose":true}`+large)
+	if answer.Code != 503 || answer.Header().Get("Retry-After") != "1" || !strings.Contains(answer.Body.String(), "no_memory") {
+		t.Errorf("%d %s", answer.Code, answer.Body)
+	}
+	if status, text := post(h, "get_all_applications", `{"verbose":true}`); status != 200 {
+		t.Errorf("%d %s", status, text)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"topsail/web/auth"
 	"topsail/web/backup"
 	"topsail/web/clipper"
+	"topsail/web/inflight"
 	"topsail/web/traffic"
 )
 
@@ -84,6 +85,7 @@ func New(base *role.Base, s System, bundles *artifact.Store) (*Side, error) {
 	check := func(v *serving.Version) error { return api.CheckRunnable(s.Mode, v) }
 	handler := web.Handler(web.Config{
 		Guard: guard, API: served, Clipper: clipper.System{Store: s.Store, Replicas: s.Endpoints, Check: check},
+		Memory: inflight.New(base.Budget, base.Metrics),
 	})
 	return &Side{Handler: handler, api: served}, nil
 }
