@@ -24,10 +24,14 @@ func (s *Server) guard(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 		c.unread = rc.Request.IsBodyStream() && s.comesLater(&rc.Request.Header)
 		c.waits.Store(0)
 		switch r := s.foreign(rc, c); {
+		case s.asksFirst(rc): // else the page could not read the refusal of what it asks then
+			next(rc)
 		case r != nil:
+			s.readable(rc)
 			sendRefusal(rc, r)
 		case c.spare && string(rc.Path()) != healthPath:
 			rc.SetConnectionClose()
+			s.readable(rc)
 			rc.Response.Header.Set(fiber.HeaderRetryAfter, "1")
 			sendRefusal(rc, &refusal{fiber.StatusServiceUnavailable, "Too many connections",
 				"this gateway has as many connections as it may have, and is busy with all of them: send it again in a second, or to another gateway"})

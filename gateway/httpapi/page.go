@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
@@ -36,12 +37,36 @@ func (s *Server) foreign(rc *fasthttp.RequestCtx, c *conn) *refusal {
 	return nil
 }
 
+// exposedHeaders are those of answers that pages of allowed origins may read.
+const exposedHeaders = requestIDHeader + "," + serverTimingHeader + "," + fiber.HeaderRetryAfter + "," + retryAfterMs
+
+// allowed says whether a request is from a page of an origin that is allowed.
+func (s *Server) allowed(rc *fasthttp.RequestCtx) bool {
+	origin := string(rc.Request.Header.Peek(fiber.HeaderOrigin))
+	return origin != "" && slices.ContainsFunc(s.config.AllowedOrigins, func(o string) bool { return strings.EqualFold(o, origin) })
+}
+
+// asksFirst says whether a browser asks what an allowed page may send, and sends nothing yet.
+func (s *Server) asksFirst(rc *fasthttp.RequestCtx) bool {
+	return rc.IsOptions() && len(rc.Request.Header.Peek(fiber.HeaderAccessControlRequestMethod)) > 0 && s.allowed(rc)
+}
+
+// readable lets an allowed page read a refusal that comes before crossOrigin.
+func (s *Server) readable(rc *fasthttp.RequestCtx) {
+	if s.allowed(rc) {
+		h := &rc.Response.Header
+		h.SetBytesV(fiber.HeaderAccessControlAllowOrigin, rc.Request.Header.Peek(fiber.HeaderOrigin))
+		h.Set(fiber.HeaderAccessControlExposeHeaders, exposedHeaders)
+		h.Add(fiber.HeaderVary, fiber.HeaderOrigin)
+	}
+}
+
 // crossOrigin answers browsers for pages of the origins that are allowed.
 func crossOrigin(origins []string) fiber.Handler {
 	return cors.New(cors.Config{
 		AllowOrigins: strings.Join(origins, ","), AllowMethods: "GET,POST",
 		AllowHeaders:  strings.Join([]string{fiber.HeaderContentType, fiber.HeaderAuthorization, "X-Api-Key", timeoutHeader, requestIDHeader, timingHeader}, ","),
-		ExposeHeaders: strings.Join([]string{requestIDHeader, serverTimingHeader, fiber.HeaderRetryAfter, retryAfterMs}, ","),
+		ExposeHeaders: exposedHeaders,
 		MaxAge:        600,
 	})
 }

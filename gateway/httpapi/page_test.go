@@ -56,3 +56,21 @@ func TestPreflight(t *testing.T) {
 		t.Errorf("%d %v", got.status, got.header)
 	}
 }
+
+// TestPagesReadRefusals: an allowed page reads why it was refused, and no other does.
+func TestPagesReadRefusals(t *testing.T) {
+	s := start(t, Config{AllowedOrigins: []string{"https://shop.example"}, Hosts: access.Hosts{"gw.example"}}, newFake())
+	for origin, allowed := range map[string]string{"https://shop.example": "https://shop.example", "https://evil.example": ""} {
+		got := s.do(t, "POST", "/doubles/predict", `{"input":[1]}`, "Origin: "+origin) // the test calls it topsail
+		if got.status != 403 || got.header.Get("Access-Control-Allow-Origin") != allowed {
+			t.Errorf("%s: %d %v", origin, got.status, got.header)
+		}
+		asked := s.do(t, "OPTIONS", "/doubles/predict", "", "Origin: "+origin, "Access-Control-Request-Method: POST")
+		if asked.header.Get("Access-Control-Allow-Origin") != allowed || (asked.status == 204) != (allowed != "") {
+			t.Errorf("%s asks first: %d %v", origin, asked.status, asked.header)
+		}
+	}
+	if n := len(s.core.queries()); n > 0 {
+		t.Errorf("%d queries reached the core", n)
+	}
+}
