@@ -79,7 +79,7 @@ var homes = map[string][]string{
 	"github.com/hashicorp/nomad/api":              {"internal/nomadfleet", "internal/rig", "internal/figures"},
 	"github.com/influxdata/influxdb-client-go/v2": {"internal/influxdemand"},
 	"pgregory.net/rapid":                          {"gateway/selection/conformance"},
-	"github.com/KimMachineGun/automemlimit":       {"cmd/topsail", "cmd/topsail/role"},
+	"github.com/KimMachineGun/automemlimit":       {"cmd/topsail"},
 	"golang.org/x/time":                           {"internal/consulregistry", "internal/nomadfleet", "internal/redisstore"},
 	"golang.org/x/sync":                           {"gateway", "cmd/topsail", "internal/bench", "internal/servers"},
 	"golang.org/x/sys":                            {"internal/process", "internal/load", "rpc/v1", "internal/bench", "cmd/topsail/admin/screen"},

@@ -2,7 +2,10 @@ package role
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"log/slog"
+	"net"
 	"net/http"
 	"testing"
 
@@ -55,6 +58,50 @@ func TestOpsAnswersToNoForeignName(t *testing.T) {
 			if answer.StatusCode != want {
 				t.Errorf("keys %t, %s as %q: %d, want %d", keys, test.path, test.host, answer.StatusCode, want)
 			}
+		}
+	}
+}
+
+// Connections that never shake hands keep nobody out, and those that do are known to speak TLS.
+func TestSilentHandshakes(t *testing.T) {
+	ca, dir := testca.New(t, "ca"), t.TempDir()
+	pair := ca.Issue(t, "127.0.0.1")
+	cfg := &config.Config{}
+	cfg.Ops.Addr, cfg.Ops.MaxConnections = "127.0.0.1:0", 4
+	cfg.TLS.CertFile, cfg.TLS.KeyFile = testca.Write(t, dir, "cert.pem", pair.Cert), testca.Write(t, dir, "key.pem", pair.Key)
+	b := New(cfg, slog.New(slog.DiscardHandler))
+	ln, err := b.ListenOps()
+	if err != nil {
+		t.Fatal(err)
+	}
+	encrypted := obs.Page{Path: "/encrypted", Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.TLS == nil {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+	})}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- b.ServeOps(ctx, ln, obs.Health{Ready: func() error { return nil }}, encrypted) }()
+	defer func() { stop(); <-ended }()
+	for range 20 {
+		silent, err := net.Dial("tcp", ln.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer silent.Close()
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(ca.PEM)
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}
+	defer transport.CloseIdleConnections()
+	for _, path := range []string{"/health/ready", "/encrypted"} {
+		answer, err := (&http.Client{Transport: transport}).Get("https://" + ln.Addr().String() + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		if answer.StatusCode != http.StatusOK {
+			t.Errorf("%s: %s", path, answer.Status)
 		}
 	}
 }
