@@ -39,7 +39,7 @@ var variants = []struct {
 
 	{"web", "defaults", false, nil}, // two nodes, because of the port
 	{"web", "one", true, variables{"count": 1}},
-	{"web", "several on a node", true, variables{"port": 0, "bundles": "s3://models?endpoint=https://minio.example:9000"}},
+	{"web", "several on a node", true, variables{"port": 0, "bundles": "s3://models?endpoint=https://minio.example:9000", "secrets": []string{"s3"}, "credentials_name": "s3"}},
 	{"web", "docker", false, variables{"driver": "docker", "image": "registry.example/topsail:1.2"}},
 	{"web", "identities", true, variables{"count": 1, "consul_identity": true, "nomad_addr": "unix://${NOMAD_SECRETS_DIR}/api.sock"}},
 	{"web", "closed", true, with(without(closed, "sidecar_token_file"), variables{"count": 1})},

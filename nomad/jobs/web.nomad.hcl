@@ -193,9 +193,15 @@ variable "data_dir" {
 }
 
 variable "bundles" {
-  description = "where the bundles are that people upload, for all management processes: redis for small ones, s3://BUCKET/PREFIX?endpoint=https://HOST&region=REGION with keys through env or a file of secrets, or a folder that the nodes share"
+  description = "where the bundles are that people upload, for all management processes: redis for small ones, s3://BUCKET/PREFIX?endpoint=https://HOST&region=REGION with keys by credentials_name, or a folder that the nodes share"
   type        = string
   default     = "redis"
+}
+
+variable "credentials_name" {
+  description = "item of secrets that has the keys of the object store of bundles, as ~/.aws/credentials; empty: it takes the machine's role or env"
+  type        = string
+  default     = ""
 }
 
 variable "bundles_url" {
@@ -376,7 +382,9 @@ job "topsail-web" {
         NOMAD_ADDR                  = var.nomad_addr
         CONSUL_HTTP_ADDR            = var.consul_addr
         CONSUL_HTTP_TOKEN_FILE      = var.consul_token_file
-      }, var.env)
+        },
+        var.credentials_name == "" ? {} : { AWS_SHARED_CREDENTIALS_FILE = "${NOMAD_SECRETS_DIR}/${var.credentials_name}" },
+      var.env)
 
       resources {
         cpu    = var.cpu

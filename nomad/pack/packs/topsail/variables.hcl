@@ -337,9 +337,15 @@ variable "web_data_dir" {
 }
 
 variable "web_bundles" {
-  description = "where the bundles are that people upload, for all management processes: redis for small ones, s3://BUCKET/PREFIX?endpoint=https://HOST&region=REGION with keys through env or a file of secrets, or a folder that the nodes share"
+  description = "where the bundles are that people upload, for all management processes: redis for small ones, s3://BUCKET/PREFIX?endpoint=https://HOST&region=REGION with keys by credentials_name, or a folder that the nodes share"
   type        = string
   default     = "redis"
+}
+
+variable "web_credentials_name" {
+  description = "item of secrets that has the keys of the object store of bundles, as ~/.aws/credentials; empty: it takes the machine's role or env"
+  type        = string
+  default     = ""
 }
 
 variable "web_bundles_url" {
