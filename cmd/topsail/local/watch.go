@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"fmt"
 	"hash/fnv"
 	"io/fs"
 	"log/slog"
@@ -26,6 +27,7 @@ type sourceWatch struct {
 	roots   []string
 	dataDir string
 	loaded  uint64 // fingerprint of the source that the replica runs
+	told    bool   // of files that are too many
 	renew   func(context.Context, serving.Definition) error
 	log     *slog.Logger
 }
@@ -35,7 +37,7 @@ func newSourceWatch(v *serving.Version, dataDir string, renew func(context.Conte
 	if len(w.roots) == 0 {
 		w.roots = []string{v.Container.Dir}
 	}
-	w.loaded = fingerprint(w.roots, dataDir)
+	w.loaded = w.look()
 	return w
 }
 
@@ -50,7 +52,7 @@ func (w *sourceWatch) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		now := fingerprint(w.roots, w.dataDir)
+		now := w.look()
 		if now != w.loaded && now == last {
 			if err := w.renew(ctx, w.version.Definition()); err == nil {
 				w.loaded = now
@@ -63,14 +65,25 @@ func (w *sourceWatch) run(ctx context.Context) {
 	}
 }
 
-// fingerprint sums up names, sizes and times of the files below roots. Files that
-// cannot be read count as absent.
-func fingerprint(roots []string, without string) uint64 {
+// look is the fingerprint of the source as it is. Once it says that it does not see all.
+func (w *sourceWatch) look() uint64 {
+	sum, whole := fingerprint(w.roots, w.dataDir)
+	if !whole && !w.told {
+		w.told = true
+		w.log.Warn(fmt.Sprintf("the source has more than %d files, and changes of the others do not restart the model; name its files or folders in watch", watchFiles), "model", w.version.String())
+	}
+	return sum
+}
+
+// fingerprint sums up names, sizes and times of the files below roots, and says whether
+// these are all. Files that cannot be read count as absent.
+func fingerprint(roots []string, without string) (sum uint64, whole bool) {
 	h := fnv.New64a()
 	seen := 0
+	whole = true
 	for _, root := range roots {
 		_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-			if err != nil || seen >= watchFiles {
+			if err != nil {
 				return fs.SkipDir
 			}
 			if d.IsDir() {
@@ -80,6 +93,10 @@ func fingerprint(roots []string, without string) uint64 {
 				return nil
 			}
 			if info, err := d.Info(); err == nil && !strings.HasSuffix(path, ".pyc") {
+				if seen == watchFiles {
+					whole = false
+					return fs.SkipAll
+				}
 				seen++
 				h.Write([]byte(path))
 				h.Write([]byte(info.ModTime().String()))
@@ -88,7 +105,7 @@ func fingerprint(roots []string, without string) uint64 {
 			return nil
 		})
 	}
-	return h.Sum64()
+	return h.Sum64(), whole
 }
 
 func sameFile(a, b string) bool {
