@@ -1,5 +1,5 @@
-// Command gosum is a model container in Go: it answers the sum of its input. With
-// GOSUM_FAILS set it fails on every input instead, to try what happens then.
+// Command gosum is a model container in Go: it answers the sum of its input and of its
+// arguments. With GOSUM_FAILS set it fails on every input instead, to try what happens then.
 package main
 
 import (
@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"os/signal"
+	"strconv"
 	"syscall"
 
 	"topsail/containers/gocontainer"
@@ -20,8 +21,9 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	cfg, err := gocontainer.FromEnv()
-	if err == nil {
-		answer := predict
+	more, wrong := sumOf(os.Args[1:])
+	if err = errors.Join(err, wrong); err == nil {
+		answer := func(inputs []serving.Value) []gocontainer.Result { return predict(inputs, more) }
 		if os.Getenv("GOSUM_FAILS") != "" {
 			answer = fail
 		}
@@ -33,6 +35,17 @@ func main() {
 	}
 }
 
+func sumOf(arguments []string) (sum float64, err error) {
+	for _, text := range arguments {
+		n, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return 0, fmt.Errorf("the argument %q is no number: give numbers to add to every sum", text)
+		}
+		sum += n
+	}
+	return sum, nil
+}
+
 func fail(inputs []serving.Value) []gocontainer.Result {
 	results := make([]gocontainer.Result, len(inputs))
 	for i := range results {
@@ -41,10 +54,10 @@ func fail(inputs []serving.Value) []gocontainer.Result {
 	return results
 }
 
-func predict(inputs []serving.Value) []gocontainer.Result {
+func predict(inputs []serving.Value, more float64) []gocontainer.Result {
 	results := make([]gocontainer.Result, len(inputs))
 	for i, in := range inputs {
-		sum := 0.0
+		sum := more
 		for at := 0; at < len(in.Data); at += 8 {
 			sum += math.Float64frombits(binary.LittleEndian.Uint64(in.Data[at:]))
 		}

@@ -76,5 +76,5 @@ func (c *installed) losesAndRestores(api, file, digest string) {
 	c.ask(api, "GET", "/models/sum/versions/2", "", 404)
 	c.ask(api, "GET", "/artifacts/"+digest, "", 200)
 	c.serves(api, "1")
-	c.answers()
+	c.answers(42)
 }

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -21,6 +22,7 @@ import (
 
 	harness "topsail/internal/rig"
 	"topsail/internal/servers"
+	"topsail/jobs"
 	"topsail/serving"
 	"topsail/serving/bundle"
 )
@@ -39,8 +41,9 @@ var commands = regexp.MustCompile("(?s)```sh\n(.*?)```")
 
 // TestInstalledClusterLosesAManagement: two management processes are there after the
 // installation. One of them takes a bundle and goes, with its node and all that was on it. A
-// replica starts on a node that has nothing yet; another bundle is deployed, and taken back. All
-// is lost in the end, and comes back from the backup that a job on Nomad has made.
+// replica of that bundle starts on a node that has nothing yet, and answers from there; another
+// bundle is deployed, and taken back. All is lost in the end, and comes back from the backup that
+// a job on Nomad has made.
 func TestInstalledClusterLosesAManagement(t *testing.T) {
 	c := startInstalled(t)
 	fresh := c.eligible(2, false)
@@ -52,23 +55,30 @@ func TestInstalledClusterLosesAManagement(t *testing.T) {
 	api := func(s *consul.AgentService) string {
 		return fmt.Sprintf("http://%s:%d/api/v1", s.Address, s.Port)
 	}
-	one, other := c.sum("one"), c.sum("other")
+	one, other := c.sum(), c.sum("1000")
 	c.ask(api(first), "POST", "/apps", `{"name":"sum","input_type":"doubles","latency_slo_micros":500000,"default_output":"-1"}`, 201)
 	c.ask(api(first), "POST", "/artifacts", string(one), 201)
 	c.ask(api(second), "POST", "/models/sum/versions", `{"version":"1","bundle":"`+digestOf(t, one)+`"}`, 201)
 	c.ask(api(second), "PUT", "/apps/sum/links/sum", "", 200)
-	c.answers()
+	c.answers(42)
 	backup := c.backsUp()
 
-	c.powerOff(first.Meta["alloc_id"])
-	c.eligible(2, true)
+	rest := c.nodeOf(second.Meta["alloc_id"])
+	c.eligible(rest, false) // so that what starts from now on starts on the fresh node
+	c.powerOff(c.nodeOf(first.Meta["alloc_id"]))
 	if err := os.RemoveAll(c.work()); err != nil { // the nodes of this test share the machine's
 		t.Fatal(err)
 	}
+	c.eligible(2, true)
+	c.movesTo(fresh, "1")
+	c.unpacked(digestOf(t, one))
+	c.answers(42)
+
+	c.eligible(rest, true)
 	c.ask(api(second), "POST", "/artifacts", string(other), 201)
 	c.ask(api(second), "POST", "/models/sum/versions", `{"version":"2","bundle":"`+digestOf(t, other)+`","replicas":2}`, 201)
 	c.serves(api(second), "2")
-	c.answers()
+	c.answers(1042)
 	c.until("a new management process that has the bundle of the one that is gone", func() error {
 		for _, s := range c.ready("topsail-web", 2) { // which may still name the one that is gone
 			resp, err := http.Get(api(s) + "/artifacts/" + digestOf(t, one))
@@ -85,10 +95,7 @@ func TestInstalledClusterLosesAManagement(t *testing.T) {
 
 	c.ask(api(second), "POST", "/models/sum/rollback", "", 200)
 	c.serves(api(second), "1")
-	c.answers()
-	if n := c.replicasOn(fresh); n == 0 {
-		t.Error("no replica runs on the fresh node")
-	}
+	c.answers(42)
 	c.losesAndRestores(api(second), backup, digestOf(t, one))
 }
 
@@ -196,27 +203,30 @@ func (c *installed) eligible(client int, yes bool) (id string) {
 	return id
 }
 
-// powerOff ends the node of an allocation with all that runs on it, and its disk.
-func (c *installed) powerOff(alloc string) {
+// nodeOf is the client that an allocation is on.
+func (c *installed) nodeOf(alloc string) (client int) {
 	c.Helper()
 	found, _, err := c.jobs.Allocations().Info(alloc, nil)
 	if err != nil {
 		c.Fatal(err)
 	}
-	for i, client := range c.Clients {
-		if client.Name != found.NodeName {
-			continue
-		}
-		client.Kill()
-		c.Agents[i].Kill()
-		dir := filepath.Join(c.dir, client.Name)
-		servers.Sweep(dir)
-		if err := os.RemoveAll(dir); err != nil {
-			c.Fatal(err)
-		}
-		return
+	client = slices.IndexFunc(c.Clients, func(s *servers.Server) bool { return s.Name == found.NodeName })
+	if client < 0 {
+		c.Fatalf("allocation %s is on the node %s, which is none of the test's", alloc, found.NodeName)
 	}
-	c.Fatalf("allocation %s is on the node %s, which is none of the test's", alloc, found.NodeName)
+	return client
+}
+
+// powerOff ends a node with all that runs on it, and its disk.
+func (c *installed) powerOff(client int) {
+	c.Helper()
+	c.Clients[client].Kill()
+	c.Agents[client].Kill()
+	dir := filepath.Join(c.dir, c.Clients[client].Name)
+	servers.Sweep(dir)
+	if err := os.RemoveAll(dir); err != nil {
+		c.Fatal(err)
+	}
 }
 
 // until waits for something that takes a cluster some seconds.
@@ -265,15 +275,15 @@ func (c *installed) ready(service string, n int) (list []*consul.AgentService) {
 	return list
 }
 
-// sum is a bundle of the example in Go.
-func (c *installed) sum(description string) []byte {
+// sum is a bundle of the example in Go, which adds something to each sum.
+func (c *installed) sum(more ...string) []byte {
 	c.Helper()
 	program, err := os.ReadFile(filepath.Join(c.dir, "gosum"))
 	if err != nil {
 		c.Fatal(err)
 	}
 	var archive bytes.Buffer
-	m := &bundle.Manifest{Runtime: "command", Command: []string{"./gosum"}, InputType: serving.Doubles, Description: description}
+	m := &bundle.Manifest{Runtime: "command", Command: append([]string{"./gosum"}, more...), InputType: serving.Doubles}
 	if err := bundle.Write(&archive, m, fstest.MapFS{"gosum": {Data: program, Mode: 0o755}}); err != nil {
 		c.Fatal(err)
 	}
@@ -332,13 +342,13 @@ func (c *installed) serves(api, version string) {
 	})
 }
 
-// answers waits for a prediction, by whichever gateway answers: Consul may still name one
-// that is gone.
-func (c *installed) answers() {
+// answers waits for what a model says to 1, 2 and 39, by whichever gateway answers: Consul may
+// still name one that is gone.
+func (c *installed) answers(want float64) {
 	c.Helper()
-	c.until("a prediction", func() (err error) {
+	c.until(fmt.Sprintf("the prediction %v", want), func() (err error) {
 		for _, gateway := range c.ready("topsail-gateway", 1) {
-			if err = predicts(gateway); err == nil {
+			if err = predicts(gateway, want); err == nil {
 				return nil
 			}
 		}
@@ -346,31 +356,66 @@ func (c *installed) answers() {
 	})
 }
 
-// predicts has a gateway answer with a model's output.
-func predicts(gateway *consul.AgentService) error {
+// predicts has a gateway answer with an output of a model, which no cache has.
+func predicts(gateway *consul.AgentService, want float64) error {
 	resp, err := http.Post(fmt.Sprintf("http://%s:%d/sum/predict", gateway.Address, gateway.Port), "application/json", strings.NewReader(`{"input":[1,2,39],"no_cache":true}`))
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
+	var got struct {
+		Output  float64 `json:"output"`
+		Default bool    `json:"default"`
+	}
 	text, err := io.ReadAll(resp.Body)
-	if err == nil && !strings.Contains(string(text), `"default":false`) {
+	if err == nil {
+		err = json.Unmarshal(text, &got)
+	}
+	if err == nil && (got.Default || got.Output != want) {
 		err = errors.New(string(text))
 	}
 	return err
 }
 
-// replicasOn counts the replicas that run on a node.
-func (c *installed) replicasOn(node string) (n int) {
+// movesTo has the one replica of a version start on a node: where it lives elsewhere, it is
+// stopped. When it is ready, no other one is left that could answer.
+func (c *installed) movesTo(node, version string) {
 	c.Helper()
-	allocs, _, err := c.jobs.Nodes().Allocations(node, nil)
-	if err != nil {
-		c.Fatal(err)
-	}
-	for _, alloc := range allocs {
-		if strings.HasPrefix(alloc.JobID, "topsail-sum-") && alloc.ClientStatus == nomad.AllocClientStatusRunning {
-			n++
+	job := jobs.ID(serving.ModelID{Model: "sum", Version: version})
+	c.until("a replica of version "+version+" on the fresh node", func() error {
+		allocs, _, err := c.jobs.Jobs().Allocations(job, false, nil)
+		if err != nil {
+			return err
 		}
+		there := ""
+		for _, alloc := range allocs {
+			gone := alloc.ClientStatus != nomad.AllocClientStatusRunning && alloc.ClientStatus != nomad.AllocClientStatusPending
+			switch {
+			case gone:
+			case alloc.NodeID == node:
+				there = alloc.ID
+			default:
+				_, err := c.jobs.Allocations().Stop(&nomad.Allocation{ID: alloc.ID}, nil)
+				return errors.Join(err, fmt.Errorf("%s of %s is on another node", alloc.ID, job))
+			}
+		}
+		return c.readyReplica(there)
+	})
+}
+
+// readyReplica says why the replica of an allocation is not ready, or nil.
+func (c *installed) readyReplica(alloc string) error {
+	found, _, err := c.services.Health().Service("topsail-sidecar", "", true, nil)
+	if err == nil && !slices.ContainsFunc(found, func(e *consul.ServiceEntry) bool { return alloc != "" && strings.Contains(e.Service.ID, alloc) }) {
+		err = fmt.Errorf("the replica of allocation %q is not ready", alloc)
 	}
-	return n
+	return err
+}
+
+// unpacked sees that the node has fetched a bundle.
+func (c *installed) unpacked(digest string) {
+	c.Helper()
+	if list, err := filepath.Glob(filepath.Join(c.work(), "bundles", strings.TrimPrefix(digest, "sha256:")+"*")); err != nil || len(list) == 0 {
+		c.Errorf("no node has unpacked %s, error %v", digest, err)
+	}
 }
