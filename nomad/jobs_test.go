@@ -16,7 +16,8 @@ var variants = []struct {
 	vars       variables
 }{
 	{"gateway", "defaults", true, nil},
-	{"gateway", "several on a node", true, variables{"count": 3, "port": 0}},
+	{"gateway", "several on a node", true, variables{"count": 3, "port": 0, "per_node": 3}},
+	{"gateway", "any number on a node", true, variables{"count": 2, "port": 0, "per_node": 0}},
 	{"gateway", "one on every node", true, variables{"type": "system", "count": 3}},
 	{"gateway", "downloaded", true, variables{"program": "https://models.example/topsail-1.2.tar.gz", "checksum": "sha256:" + strings.Repeat("0", 64)}},
 	{"gateway", "downloaded without checksum", true, variables{"program": "https://models.example/topsail"}},
@@ -29,17 +30,17 @@ var variants = []struct {
 	{"gateway", "listed by Nomad", true, variables{"service_provider": "nomad"}},
 	{"gateway", "settings", true, variables{"env": map[string]string{"TOPSAIL_LOG_LEVEL": "debug", "TOPSAIL_TLS_EXTERNAL": "true"}, "ops_port": 1390}},
 
-	{"scheduler", "defaults", true, nil},
+	{"scheduler", "defaults", false, nil}, // two nodes
 	{"scheduler", "one", true, variables{"count": 1}},
-	{"scheduler", "downloaded", true, variables{"program": "https://models.example/topsail", "checksum": "sha256:" + strings.Repeat("0", 64)}},
+	{"scheduler", "downloaded", true, variables{"count": 1, "program": "https://models.example/topsail", "checksum": "sha256:" + strings.Repeat("0", 64)}},
 	{"scheduler", "docker", false, variables{"driver": "docker", "image": "registry.example/topsail:1.2"}},
-	{"scheduler", "identities", true, variables{"consul_identity": true, "nomad_addr": "unix://${NOMAD_SECRETS_DIR}/api.sock"}},
-	{"scheduler", "token files", true, variables{"consul_token_file": "/etc/topsail/consul", "nomad_token_file": "/etc/topsail/nomad"}},
-	{"scheduler", "closed", true, without(closed, "keys_file")},
+	{"scheduler", "identities", true, variables{"count": 1, "consul_identity": true, "nomad_addr": "unix://${NOMAD_SECRETS_DIR}/api.sock"}},
+	{"scheduler", "token files", true, variables{"count": 1, "consul_token_file": "/etc/topsail/consul", "nomad_token_file": "/etc/topsail/nomad"}},
+	{"scheduler", "closed", true, with(without(closed, "keys_file"), variables{"per_node": 2})},
 
-	{"web", "defaults", false, nil}, // two nodes, because of the port
+	{"web", "defaults", false, nil}, // two nodes
 	{"web", "one", true, variables{"count": 1}},
-	{"web", "several on a node", true, variables{"port": 0, "bundles": "s3://models?endpoint=https://minio.example:9000", "secrets": []string{"s3"}, "credentials_name": "s3"}},
+	{"web", "several on a node", true, variables{"port": 0, "per_node": 2, "bundles": "s3://models?endpoint=https://minio.example:9000", "secrets": []string{"s3"}, "credentials_name": "s3"}},
 	{"web", "docker", false, variables{"driver": "docker", "image": "registry.example/topsail:1.2"}},
 	{"web", "identities", true, variables{"count": 1, "consul_identity": true, "nomad_addr": "unix://${NOMAD_SECRETS_DIR}/api.sock"}},
 	{"web", "closed", true, with(without(closed, "sidecar_token_file"), variables{"count": 1})},
@@ -153,7 +154,8 @@ func TestWrongTypeIsRefused(t *testing.T) {
 	}
 }
 
-// TestSpread: what keeps a cluster going does not go down with one node.
+// TestSpread: what keeps a cluster going prefers several nodes, and of what must not go down
+// with one node, that has one.
 func TestSpread(t *testing.T) {
 	c := shared
 	for role, vars := range map[string]variables{"gateway": {"count": 2}, "scheduler": nil, "web": nil, "stream": nil} {
@@ -165,9 +167,19 @@ func TestSpread(t *testing.T) {
 		if len(spreads) != 1 || spreads[0].Attribute != "${node.unique.id}" {
 			t.Errorf("%s: %+v", role, spreads)
 		}
+		bounds := job.TaskGroups[0].Constraints
+		if role == "stream" { // more processes do more, also on one node
+			if len(bounds) > 0 {
+				t.Errorf("%s: %+v", role, bounds[0])
+			}
+		} else if len(bounds) != 1 || *bounds[0] != (nomadapi.Constraint{LTarget: "${node.unique.id}", Operand: "distinct_property", RTarget: "1"}) {
+			t.Errorf("%s: %+v", role, bounds)
+		}
 	}
-	job, err := c.parse(t, "gateway", variables{"type": "system"})
-	if err != nil || len(job.TaskGroups[0].Spreads) > 0 {
-		t.Errorf("one on every node: %+v, error %v", job, err)
+	for name, vars := range map[string]variables{"one on every node": {"type": "system"}, "any number": {"count": 3, "per_node": 0}} {
+		job, err := c.parse(t, "gateway", vars)
+		if err != nil || len(job.TaskGroups[0].Constraints) > 0 || (vars["type"] == "system") != (len(job.TaskGroups[0].Spreads) == 0) {
+			t.Errorf("%s: %+v, error %v", name, job, err)
+		}
 	}
 }

@@ -17,7 +17,7 @@ func TestPolicies(t *testing.T) {
 	c.granted.Do(func() { c.readme(t, "policies/README.md", "policies", "") })
 	identities := variables{"program": self(t), "consul_identity": true, "nomad_addr": "unix://${NOMAD_SECRETS_DIR}/api.sock"}
 	c.run(t, "gateway", variables{"program": self(t), "consul_identity": true, "port": 0, "shutdown_delay": "0s"})
-	c.run(t, "scheduler", identities)
+	c.run(t, "scheduler", with(identities, variables{"per_node": 2}))
 	c.run(t, "web", with(identities, variables{"count": 1, "port": 0}))
 	c.run(t, "stream", variables{"program": self(t), "consul_identity": true})
 	c.runLedger(t)

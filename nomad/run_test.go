@@ -115,7 +115,7 @@ func environment(t *testing.T, client *http.Client, base string) map[string]stri
 
 func TestGatewaysRun(t *testing.T) {
 	c := shared
-	c.run(t, "gateway", variables{"program": self(t), "count": 2, "port": 0, "shutdown_delay": "2s"})
+	c.run(t, "gateway", variables{"program": self(t), "count": 2, "per_node": 2, "port": 0, "shutdown_delay": "2s"})
 	for _, instance := range c.ready(t, "topsail-gateway", 2) {
 		s := instance.Service
 		env := environment(t, http.DefaultClient, "http://"+s.Meta["ops_addr"])

@@ -94,6 +94,7 @@ func (o options) runJob(ctx context.Context, name string) error {
 		variables["env"] = fmt.Sprintf("{ TOPSAIL_GATEWAY_ADDR = %q }", o.gateway())
 	case "scheduler":
 		variables["nomad_addr"] = "http://" + address(p.Nomad)
+		variables["per_node"] = "2"
 	}
 	args := []string{"job", "run", "-detach"}
 	for variable, value := range variables {

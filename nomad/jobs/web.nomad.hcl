@@ -25,9 +25,15 @@ variable "node_pool" {
 }
 
 variable "count" {
-  description = "number of management processes; a node has one, because of the port: with a single node it is 1"
+  description = "number of management processes; with a single node it is 1"
   type        = number
   default     = 2
+}
+
+variable "per_node" {
+  description = "number of management processes on one node at most, so that a drain or a failure does not bring them together; what finds no node waits for one. 0: any number"
+  type        = number
+  default     = 1
 }
 
 variable "port" {
@@ -259,6 +265,15 @@ job "topsail-web" {
     # So that they do not go down together with one node.
     spread {
       attribute = "${node.unique.id}"
+    }
+
+    # Spread prefers; without a bound, what one drained node left on another would stay there.
+    dynamic "constraint" {
+      for_each = var.per_node > 0 ? [var.per_node] : []
+      content {
+        distinct_property = "${node.unique.id}"
+        value             = constraint.value
+      }
     }
 
     restart {

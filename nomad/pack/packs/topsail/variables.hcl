@@ -54,6 +54,12 @@ variable "gateway_count" {
   default     = 1
 }
 
+variable "gateway_per_node" {
+  description = "number of gateways on one node at most, so that a drain or a failure does not bring them together; what finds no node waits for one. 0: any number"
+  type        = number
+  default     = 1
+}
+
 variable "gateway_port" {
   description = "port for queries; 0 lets Nomad choose, which several gateways on one node need"
   type        = number
@@ -229,9 +235,15 @@ variable "gateway_shutdown_delay" {
 }
 
 variable "scheduler_count" {
-  description = "number of schedulers"
+  description = "number of schedulers; with a single node it is 1"
   type        = number
   default     = 2
+}
+
+variable "scheduler_per_node" {
+  description = "number of schedulers on one node at most, so that a drain or a failure does not bring them together; what finds no node waits for one. 0: any number"
+  type        = number
+  default     = 1
 }
 
 variable "scheduler_ops_port" {
@@ -283,9 +295,15 @@ variable "scheduler_env" {
 }
 
 variable "web_count" {
-  description = "number of management processes; a node has one, because of the port: with a single node it is 1"
+  description = "number of management processes; with a single node it is 1"
   type        = number
   default     = 2
+}
+
+variable "web_per_node" {
+  description = "number of management processes on one node at most, so that a drain or a failure does not bring them together; what finds no node waits for one. 0: any number"
+  type        = number
+  default     = 1
 }
 
 variable "web_port" {

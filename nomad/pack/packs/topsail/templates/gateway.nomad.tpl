@@ -35,6 +35,12 @@ variable "count" {
   default     = [[ template "value" (var "gateway_count" .) ]]
 }
 
+variable "per_node" {
+  description = "number of gateways on one node at most, so that a drain or a failure does not bring them together; what finds no node waits for one. 0: any number"
+  type        = number
+  default     = [[ template "value" (var "gateway_per_node" .) ]]
+}
+
 variable "port" {
   description = "port for queries; 0 lets Nomad choose, which several gateways on one node need"
   type        = number
@@ -257,7 +263,6 @@ job "topsail-gateway" {
       stagger           = "15s"
     }
 
-    # A system job has no other node to go to, so it tries again here for ever.
     # So that they do not go down together with one node. One on every node needs no such rule.
     dynamic "spread" {
       for_each = var.type == "service" ? ["${node.unique.id}"] : []
@@ -266,6 +271,16 @@ job "topsail-gateway" {
       }
     }
 
+    # Spread prefers; without a bound, what one drained node left on another would stay there.
+    dynamic "constraint" {
+      for_each = var.type == "service" && var.per_node > 0 ? [var.per_node] : []
+      content {
+        distinct_property = "${node.unique.id}"
+        value             = constraint.value
+      }
+    }
+
+    # A system job has no other node to go to, so it tries again here for ever.
     restart {
       attempts = 3
       interval = "1m"

@@ -19,9 +19,15 @@ variable "node_pool" {
 }
 
 variable "count" {
-  description = "number of schedulers"
+  description = "number of schedulers; with a single node it is 1"
   type        = number
   default     = [[ template "value" (var "scheduler_count" .) ]]
+}
+
+variable "per_node" {
+  description = "number of schedulers on one node at most, so that a drain or a failure does not bring them together; what finds no node waits for one. 0: any number"
+  type        = number
+  default     = [[ template "value" (var "scheduler_per_node" .) ]]
 }
 
 variable "ops_port" {
@@ -206,9 +212,18 @@ job "topsail-scheduler" {
       }
     }
 
-    # On two nodes where there are two, so that one of them may fail.
+    # So that they do not go down together with one node.
     spread {
       attribute = "${node.unique.id}"
+    }
+
+    # Spread prefers; without a bound, what one drained node left on another would stay there.
+    dynamic "constraint" {
+      for_each = var.per_node > 0 ? [var.per_node] : []
+      content {
+        distinct_property = "${node.unique.id}"
+        value             = constraint.value
+      }
     }
 
     update {
