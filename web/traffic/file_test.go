@@ -1,0 +1,16 @@
+package traffic_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"topsail/internal/contract"
+	"topsail/web/traffic"
+)
+
+func TestFileContract(t *testing.T) {
+	contract.Traffic(t, false, func(t *testing.T) func() contract.TrafficKeeper {
+		path := filepath.Join(t.TempDir(), "traffic")
+		return func() contract.TrafficKeeper { return traffic.File(path) }
+	})
+}
