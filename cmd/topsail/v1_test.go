@@ -90,29 +90,51 @@ func TestVersion1ContainersAreStarted(t *testing.T) {
 	}
 }
 
-// throughput is how many real answers come each second while there is more to ask than can
-// be answered, and how many were none.
-func throughput(t *testing.T, url string, show func(*http.Request), client *http.Client) (perSecond float64, defaults int64) {
-	t.Helper()
-	const askers, warm, measured = 24, 2 * time.Second, 6 * time.Second
-	var good, bad, next atomic.Int64
+// asking is who asks the sum of what nobody has asked before.
+type asking struct {
+	t      *testing.T
+	url    string
+	show   func(*http.Request)
+	client *http.Client
+	next   atomic.Int64
+}
+
+// one asks once, and says whether the answer is the model's.
+func (a *asking) one() bool {
+	n := a.next.Add(1)
+	body := strings.NewReader(fmt.Sprintf(`{"input": [%d, 0.5]}`, n))
+	request, err := http.NewRequestWithContext(a.t.Context(), http.MethodPost, a.url, body)
+	if err != nil {
+		a.t.Error(err)
+		return false
+	}
+	request.Header.Set("Content-Type", "application/json")
+	a.show(request)
+	response, err := a.client.Do(request)
+	if err != nil {
+		return false
+	}
+	defer response.Body.Close()
+	var got answer
+	err = json.NewDecoder(response.Body).Decode(&got)
+	return err == nil && response.StatusCode == http.StatusOK && !got.Default && got.Output == float64(n)+0.5
+}
+
+// throughput is how many of the model's answers come each second while so many ask again and
+// again, once that is steady, and how many other answers came then.
+func (a *asking) throughput(askers int) (perSecond float64, others int64) {
+	a.t.Helper()
+	const warm, measured = 3 * time.Second, 10 * time.Second
+	var good, bad atomic.Int64
 	var all sync.WaitGroup
 	begin := time.Now()
 	for range askers {
 		all.Go(func() {
 			for time.Since(begin) < warm+measured {
-				body := fmt.Sprintf(`{"input": [%d, 0.5]}`, next.Add(1)) // which no cache has
-				request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				request.Header.Set("Content-Type", "application/json")
-				show(request)
-				answer, ok := answerTo(client, request)
-				switch {
-				case time.Since(begin) < warm || time.Since(begin) > warm+measured:
-				case ok && !answer.Default:
+				ok := a.one()
+				switch at := time.Since(begin); {
+				case at < warm || at > warm+measured:
+				case ok:
 					good.Add(1)
 				default:
 					bad.Add(1)
@@ -124,23 +146,34 @@ func throughput(t *testing.T, url string, show func(*http.Request), client *http
 	return float64(good.Load()) / measured.Seconds(), bad.Load()
 }
 
-func answerTo(client *http.Client, request *http.Request) (a answer, ok bool) {
-	response, err := client.Do(request)
-	if err != nil {
-		return a, false
+// steadily asks so often a second, whatever becomes of it, and counts what was not answered by
+// the model.
+func (a *asking) steadily(perSecond float64, lasting time.Duration) (asked, others int64) {
+	var bad atomic.Int64
+	var all sync.WaitGroup
+	tick := time.NewTicker(time.Duration(float64(time.Second) / perSecond))
+	defer tick.Stop()
+	for end := time.Now().Add(lasting); time.Now().Before(end); asked++ {
+		<-tick.C
+		all.Go(func() {
+			if !a.one() {
+				bad.Add(1)
+			}
+		})
 	}
-	defer response.Body.Close()
-	return a, response.StatusCode == http.StatusOK && json.NewDecoder(response.Body).Decode(&a) == nil
+	all.Wait()
+	return asked, bad.Load()
 }
 
 // TestVersion1ContainersScale: three replicas of a container from Clipper's time do three
-// times what one does as a Nomad job, and one that is asked on three connections does batches
-// side by side. All are told to end.
+// times what one does as a Nomad job, and nobody gets a default of what one could do. One that
+// is asked on three connections does batches side by side. All are told to end.
 func TestVersion1ContainersScale(t *testing.T) {
 	c := newCluster(t)
 	transport := c.root.client.Transport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = 100
-	client, file := &http.Client{Transport: transport}, filepath.Join(c.dir, "topsail.toml")
+	clients := &asking{t: t, url: c.edge + "/sum/predict", show: c.root.show, client: &http.Client{Transport: transport}}
+	file := filepath.Join(c.dir, "topsail.toml")
 	var earlier []string // replicas with fewer connections
 	measure := func(replicas, connections int) float64 {
 		t.Helper()
@@ -152,19 +185,30 @@ func TestVersion1ContainersScale(t *testing.T) {
 			return !slices.ContainsFunc(c.root.ready("sum:1", replicas), func(r api.Replica) bool { return slices.Contains(earlier, r.ID) })
 		})
 		c.root.answers("sum", fmt.Sprintf("[%d, %d.5]", replicas, connections), fmt.Sprintf("%d.5", replicas+connections))
-		perSecond, defaults := throughput(t, c.edge+"/sum/predict", c.root.show, client)
-		t.Logf("%d replicas, %d connections to each: %.0f predictions/s, %d defaults", replicas, connections, perSecond, defaults)
+		const each = 8 // a batch in the container and one that waits
+		perSecond, others := clients.throughput(each * replicas * connections)
+		t.Logf("%d replicas, %d connections to each: %.1f predictions/s, %d other answers", replicas, connections, perSecond, others)
+		if float64(others) > perSecond/10 { // 1 % of 10 s
+			t.Errorf("%d answers were not the model's", others)
+		}
 		return perSecond
 	}
 	one := measure(1, 1)
-	if three := measure(3, 1); three < 2.7*one {
-		t.Errorf("three replicas do %.0f a second, and one %.0f", three, one)
+	three := measure(3, 1)
+	t.Logf("three replicas do %.2f times what one does", three/one)
+	if three < 2.8*one {
+		t.Errorf("three replicas do %.1f a second, and one %.1f", three, one)
+	}
+	asked, others := clients.steadily(three/3, 10*time.Second)
+	t.Logf("three replicas at a third of that: %d asked, %d other answers", asked, others)
+	if others > 0 {
+		t.Errorf("of %d queries at a third of what three replicas do, %d were not answered by the model", asked, others)
 	}
 	for _, r := range c.root.replicas("sum:1") {
 		earlier = append(earlier, r.ID)
 	}
-	if three := measure(1, 3); three < 2.2*one { // of one process, with one lock for its interpreter
-		t.Errorf("one replica does %.0f a second on three connections, and %.0f on one", three, one)
+	if three := measure(1, 3); three < 2.5*one { // of one process, with one lock for its interpreter
+		t.Errorf("one replica does %.1f a second on three connections, and %.1f on one", three, one)
 	}
 	c.root.do("app", "delete", "sum", "--yes")
 	c.root.do("model", "delete", "sum", "--yes")
