@@ -10,4 +10,5 @@ type Endpoint struct {
 	Models []ModelID
 	Ready  bool   // its health check passes
 	Ops    string // host:port of its metrics and health; empty where it does not say
+	Scheme string // of both; empty where it does not say
 }

@@ -27,7 +27,7 @@ func endpoints(entries []*api.ServiceEntry) []serving.Endpoint {
 		if n := len(list); n > 0 && list[n-1].Replica == replica(e) {
 			continue // what is left of it elsewhere
 		}
-		list = append(list, serving.Endpoint{Replica: replica(e), Addr: address(e), Models: models(e.Service.Meta), Ready: passes(e), Ops: e.Service.Meta["ops_addr"]})
+		list = append(list, serving.Endpoint{Replica: replica(e), Addr: address(e), Models: models(e.Service.Meta), Ready: passes(e), Ops: e.Service.Meta["ops_addr"], Scheme: e.Service.Meta["scheme"]})
 	}
 	return list
 }

@@ -7,7 +7,7 @@ job "topsail-wine-6eccf43c" {
     topsail_version    = "1.2"
     topsail_generation = "1"
     topsail_settings   = "d248c188"
-    topsail_spec       = "bcd86503"
+    topsail_spec       = "01e78015"
   }
 
   # Without deployments: one that runs would forbid every change of the count.
@@ -153,6 +153,9 @@ job "topsail-wine-6eccf43c" {
         "TOPSAIL_TOKEN_FILE" = "$${NOMAD_ALLOC_DIR}/data/container.token"
         "TOPSAIL_VERSION" = "1.2"
       }
+
+      # Where Consul controls access, a template reads by the identity of its task alone.
+      consul {}
 
       # Where bundles are fetched. A change is there for the next start.
       template {

@@ -7,7 +7,7 @@ job "topsail-wine-6eccf43c" {
     topsail_version    = "1.2"
     topsail_generation = "1"
     topsail_settings   = "92ca0026"
-    topsail_spec       = "10071da1"
+    topsail_spec       = "035520e3"
   }
 
   # Without deployments: one that runs would forbid every change of the count.
@@ -124,6 +124,9 @@ job "topsail-wine-6eccf43c" {
         "TOPSAIL_SIDECAR_REPLICA" = "$${NOMAD_ALLOC_ID}"
       }
 
+      # Where Consul controls access, a template reads by the identity of its task alone.
+      consul {}
+
       # Where bundles are fetched. A change is there for the next start.
       template {
         destination = "local/management"
@@ -156,6 +159,9 @@ job "topsail-wine-6eccf43c" {
         "TOPSAIL_TOKEN_FILE" = "$${NOMAD_ALLOC_DIR}/data/container.token"
         "TOPSAIL_VERSION" = "1.2"
       }
+
+      # Where Consul controls access, a template reads by the identity of its task alone.
+      consul {}
 
       # Where bundles are fetched. A change is there for the next start.
       template {

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -66,6 +67,16 @@ func judgeBundles(configured string, management []serving.Endpoint, machines int
 	return nil
 }
 
+// managementURLs are those that are ready, by the scheme that nodes go by, too.
+func managementURLs(list []serving.Endpoint) (urls []string) {
+	for _, e := range list {
+		if e.Ready {
+			urls = append(urls, cmp.Or(e.Scheme, "http")+"://"+e.Addr)
+		}
+	}
+	return urls
+}
+
 func hostOf(addr string) string {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -102,12 +113,7 @@ func (c consul) checkBundles(ctx context.Context) []doctor.Finding {
 	}
 	from := []string{strings.TrimRight(configured, "/")}
 	if configured == "" {
-		from = nil
-		for _, e := range list {
-			if e.Ready {
-				from = append(from, c.Scheme()+e.Addr)
-			}
-		}
+		from = managementURLs(list)
 	}
 	client, err := c.Client()
 	if err != nil {

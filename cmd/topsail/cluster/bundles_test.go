@@ -1,11 +1,22 @@
 package cluster
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"topsail/serving"
 )
+
+// TestManagementURLs: each process has its own scheme, whatever this one has.
+func TestManagementURLs(t *testing.T) {
+	got := managementURLs([]serving.Endpoint{
+		{Addr: "10.0.0.2:1338", Ready: true, Scheme: "https"}, {Addr: "10.0.0.3:1338", Scheme: "https"}, {Addr: "10.0.0.4:1338", Ready: true},
+	})
+	if want := []string{"https://10.0.0.2:1338", "http://10.0.0.4:1338"}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
 
 func TestJudgeBundles(t *testing.T) {
 	ready := func(addrs ...string) (list []serving.Endpoint) {
