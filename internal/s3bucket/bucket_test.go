@@ -100,6 +100,15 @@ func TestAddress(t *testing.T) {
 			t.Errorf("%s: %d", name, status)
 		}
 	}
+	brief, err := b.Address(t.Context(), digest, time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for end, status := time.Now().Add(20*time.Second), 200; status != 403; time.Sleep(100 * time.Millisecond) {
+		if status, _ = fetch(brief); status == 200 && time.Now().After(end) {
+			t.Fatal("an address of a second is good after 20")
+		}
+	}
 }
 
 func TestURLsThatAreRefused(t *testing.T) {
