@@ -3,11 +3,13 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,28 +17,38 @@ import (
 	"testing"
 	"time"
 
+	nomad "github.com/hashicorp/nomad/api"
+
 	"topsail/internal/access/testca"
 	"topsail/internal/servers"
 	"topsail/serving"
+	"topsail/serving/bundle"
 	"topsail/web/api"
 )
 
-// managedCluster is the real servers, and Topsail's roles as processes beside them. What clients
-// and operators reach has certificates, and nobody gets in without a key.
+// managedCluster is the real servers with access control, and Topsail's roles as processes
+// beside them. What clients and operators reach has certificates, and nobody gets in without a
+// key. Bundles are in an object store.
 type managedCluster struct {
 	*servers.Cluster
 	t     *testing.T
-	dir   string    // short: the paths of sockets begin with it
-	root  *operator // of the management side with a certificate
-	nodes *operator // the same person, at the one that nodes fetch bundles from
-	edge  string    // URL of the gateway
-	tls   []string  // flags
+	dir   string          // short: the paths of sockets begin with it
+	s3    *servers.Server // has the bundles
+	root  *operator       // of the management side with a certificate
+	plain *operator       // the same person, at the one without
+	edge  string          // URL of the gateway
+	tls   []string        // flags
+	token string          // of Nomad, for everything
 	roles map[string]*role
 }
+
+// consulRoot is the management token of Consul.
+const consulRoot = "7a1c9f3e-0b52-4a57-9d5c-6a2f1f0f7b11"
 
 // role is a process of Topsail.
 type role struct {
 	cmd    *exec.Cmd
+	again  func() // starts it anew
 	exited chan error
 	mu     sync.Mutex
 	out    bytes.Buffer // guarded by mu
@@ -68,16 +80,62 @@ func newCluster(t *testing.T) *managedCluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Cluster, err = servers.NewCluster(servers.Options{Dir: dir, Ports: ports, Clients: 1}); err != nil {
+	if c.Cluster, err = servers.NewCluster(servers.Options{Dir: dir, Ports: ports, Clients: 1, ACL: consulRoot}); err != nil {
+		t.Fatal(err)
+	}
+	if c.s3, err = servers.S3(filepath.Join(dir, "s3"), ports.Tasks+320); err != nil {
 		t.Fatal(err)
 	}
 	c.tls, c.root = encrypted(t, dir)
 	t.Setenv("SSL_CERT_FILE", filepath.Join(dir, "ca.pem")) // Consul's agent asks processes whether they are well
-	if err := c.Start(t.Context()); err != nil {
+	if err := errors.Join(c.Start(t.Context()), c.s3.Start(t.Context())); err != nil {
 		t.Fatal(err)
 	}
+	c.controlAccess()
 	c.runRoles(ports.Tasks + 300)
 	return c
+}
+
+// controlAccess gives the jobs of models what nomad/policies says, by its commands.
+func (c *managedCluster) controlAccess() {
+	c.t.Helper()
+	api, err := nomad.NewClient(&nomad.Config{Address: "http://" + c.Nomad.Addr})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer api.Close()
+	token, _, err := api.ACLTokens().Bootstrap(nil)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.token = token.SecretID
+	text, err := os.ReadFile("../../nomad/policies/README.md")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	script := "set -eu\n"
+	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
+		script += block[1]
+	}
+	binary, err := servers.Binary("nomad")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	cmd := exec.CommandContext(c.t.Context(), "sh", "-c", script)
+	cmd.Dir = "../../nomad/policies"
+	cmd.Env = append(os.Environ(), c.access()...)
+	cmd.Env = append(cmd.Env, "PATH="+filepath.Dir(binary)+":"+os.Getenv("PATH"))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		c.t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// access is where the servers are and how to get in, as variables.
+func (c *managedCluster) access() []string {
+	return []string{
+		"CONSUL_HTTP_ADDR=" + c.Consul.Addr, "CONSUL_HTTP_TOKEN=" + consulRoot,
+		"NOMAD_ADDR=http://" + c.Nomad.Addr, "NOMAD_TOKEN=" + c.token,
+	}
 }
 
 // runRoles starts the roles, on addresses from the port on.
@@ -87,14 +145,15 @@ func (c *managedCluster) runRoles(port int) {
 	keys, tls := c.tls[len(c.tls)-2:], c.tls[:len(c.tls)-2]
 	rootFile := testca.Write(c.t, c.dir, "root.key", []byte(rootKey))
 	c.edge = "https://" + addr(0)
-	bundles := []string{"--jobs-bundles-url", "http://" + addr(2), "--jobs-work-dir", filepath.Join(c.dir, "work")}
-	c.run("scheduler", "first", slices.Concat(tls, bundles, []string{"--scheduler-name", "first"})...)
-	c.run("scheduler", "second", slices.Concat(tls, bundles, []string{"--scheduler-name", "second"})...)
+	jobs := []string{"--jobs-namespace", "topsail", "--jobs-work-dir", filepath.Join(c.dir, "work")}
+	bundles := []string{"--web-bundles", "s3://bundles/managed?region=us-east-1&endpoint=http://" + c.s3.Addr}
+	c.run("scheduler", "first", slices.Concat(tls, jobs, []string{"--scheduler-name", "first"})...)
+	c.run("scheduler", "second", slices.Concat(tls, jobs, []string{"--scheduler-name", "second"})...)
 	c.run("gateway", "edge", slices.Concat(tls, []string{"--gateway-addr", addr(0), "--gateway-keys-file", keys[1]})...)
-	c.run("web", "web", slices.Concat(tls, keys, bundles, []string{"--web-addr", addr(1), "--web-gateway-key-file", rootFile})...)
-	c.run("web", "bundles", slices.Concat(keys, bundles, []string{"--web-addr", addr(2)})...)
+	c.run("web", "web", slices.Concat(tls, keys, jobs, bundles, []string{"--web-addr", addr(1), "--web-gateway-key-file", rootFile})...)
+	c.run("web", "plain", slices.Concat(keys, jobs, bundles, []string{"--web-addr", addr(2)})...)
 	c.root = c.root.with("TOPSAIL_ADMIN_URL=https://"+addr(1), "TOPSAIL_URL="+c.edge)
-	c.nodes = c.root.with("TOPSAIL_ADMIN_URL=http://" + addr(2))
+	c.plain = c.root.with("TOPSAIL_ADMIN_URL=http://" + addr(2))
 	for _, url := range []string{"https://" + addr(0), "https://" + addr(1), "http://" + addr(2)} {
 		until(c.t, "answer at "+url, func() bool {
 			response, err := c.root.client.Get(url + "/health")
@@ -106,15 +165,18 @@ func (c *managedCluster) runRoles(port int) {
 	}
 }
 
-// run starts a role.
+// run starts a role. Management alone gets the keys of the object store.
 func (c *managedCluster) run(command, name string, flags ...string) {
 	c.t.Helper()
-	p := &role{exited: make(chan error, 1)}
+	p := &role{exited: make(chan error, 1), again: func() { c.run(command, name, flags...) }}
 	p.cmd = exec.Command(programs.topsail, slices.Concat([]string{
 		command, "--consul-announce", "--redis-addrs", c.Redis.Addr, "--influxdb-url", "http://" + c.InfluxDB.Addr,
 		"--data-dir", filepath.Join(c.dir, name), "--ops-addr", "127.0.0.1:0", "--log-format", "json",
 	}, flags)...)
-	p.cmd.Env = append(os.Environ(), "CONSUL_HTTP_ADDR="+c.Consul.Addr, "NOMAD_ADDR=http://"+c.Nomad.Addr)
+	p.cmd.Env = append(os.Environ(), c.access()...)
+	if command == "web" {
+		p.cmd.Env = append(p.cmd.Env, "AWS_ACCESS_KEY_ID="+servers.S3AccessKey, "AWS_SECRET_ACCESS_KEY="+servers.S3SecretKey)
+	}
 	p.cmd.Stdout, p.cmd.Stderr = p, p
 	if err := p.cmd.Start(); err != nil {
 		c.t.Fatal(err)
@@ -151,6 +213,9 @@ func (c *managedCluster) stop() {
 	if c.Cluster != nil {
 		c.Stop()
 	}
+	if c.s3 != nil {
+		c.s3.Stop()
+	}
 	servers.Sweep(c.dir)
 	os.RemoveAll(c.dir)
 }
@@ -169,11 +234,13 @@ func TestAClusterIsManaged(t *testing.T) {
 	t.Run("Processes", c.seesProcesses)
 	t.Run("Replicas", c.handlesReplicas)
 	t.Run("Bundles", c.deploysBundles)
+	t.Run("Failover", c.failsOver)
 	t.Run("Replaced", c.replacesVersion)
 	t.Run("Hang", c.restartsHung)
 	t.Run("Hosts", c.hostsModels)
 	t.Run("Models", c.streamsModels)
 	t.Run("Traffic", c.seesTraffic)
+	t.Run("Charts", c.keepsCharts)
 	t.Run("Keys", c.revokesKey)
 	t.Run("Audit", c.auditsTwo)
 	t.Run("Lead", c.handsOver)
@@ -191,6 +258,11 @@ func (o *operator) of(t *testing.T) *operator {
 func (c *managedCluster) seesProcesses(t *testing.T) {
 	o := c.root.of(t)
 	var seen api.Cluster
+	defer func() {
+		if t.Failed() {
+			t.Logf("it shows %+v", seen)
+		}
+	}()
 	until(t, "whole cluster on its page", func() bool {
 		seen = get[api.Cluster](o, "/cluster")
 		return len(seen.Processes) == 5 && len(seen.Servers) >= 4 && leaderOf(seen) != "" &&
@@ -281,9 +353,9 @@ func (c *managedCluster) handlesReplicas(t *testing.T) {
 	}
 }
 
-// deploysBundles has nodes fetch bundles from the management side.
+// deploysBundles has nodes fetch bundles, by way of the management processes that Consul names.
 func (c *managedCluster) deploysBundles(t *testing.T) {
-	o := c.nodes.of(t)
+	o := c.plain.of(t)
 	o.do("deploy", "bundled", "--bundle", summing(t), "--app", "bundled", "--slo", "2s", "--default", "-1")
 	o.answers("bundled", "[20, 22.5]", "42.5")
 	minor, err := exec.Command("python3", "-c", "import sys; print('%d.%d' % sys.version_info[:2])").Output()
@@ -295,15 +367,132 @@ func (c *managedCluster) deploysBundles(t *testing.T) {
 	o.do("deploy", "loud", "--bundle", loud, "--app", "loud", "--slo", "2s", "--default", "none")
 	o.answers("loud", `"hey"`, `"HEY"`)
 	job := get[api.Job](o, "/models/loud/versions/1/job")
-	digest := list[api.Artifact](o, "/artifacts")[0].Digest
-	if job.Kind != "nomad" || !strings.Contains(job.Text, "/api/v1/artifacts/sha256:") || len(digest) == 0 {
+	if job.Kind != "nomad" || !strings.Contains(job.Text, "--management") || strings.Contains(job.Text, "/api/v1/artifacts/") || strings.Contains(job.Text, servers.S3SecretKey) {
 		t.Errorf("the job is\n%s", job.Text)
 	}
+	said := o.do("logs", o.ready("loud:1", 1)[0].ID)
+	if !regexp.MustCompile(`fetching the bundle from https?://127\.0\.0\.1:\d+/api/v1/artifacts/sha256:`).MatchString(said) || strings.Contains(said, servers.S3SecretKey) {
+		t.Errorf("the replica says\n%s", said)
+	}
+	if !c.identityOf("loud:1") {
+		t.Error("the replica asks Consul by another's token than its own")
+	}
+	for _, by := range []*operator{o, c.root.of(t)} {
+		by.sendsOn(list[api.Artifact](o, "/artifacts")[0].Digest, c.s3.Addr)
+	}
+}
+
+// sendsOn asks for a bundle as a node does, without a key, and follows to where it is sent.
+func (o *operator) sendsOn(digest, store string) {
+	o.t.Helper()
+	stays := *o.client
+	stays.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	response, err := stays.Get(o.setting("TOPSAIL_ADMIN_URL") + "/api/v1/artifacts/" + digest + "/content?redirect=true")
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	response.Body.Close()
+	to, err := response.Location()
+	if err != nil || to.Host != store || to.Query().Get("X-Amz-Expires") != "900" || to.Query().Get("X-Amz-Signature") == "" {
+		o.t.Fatalf("%s to %v, error %v", response.Status, to, err)
+	}
+	fetch := func(url string) int {
+		response, err := http.Get(url)
+		if err != nil {
+			o.t.Fatal(err)
+		}
+		defer response.Body.Close()
+		if got, err := bundle.Digest(response.Body); response.StatusCode == http.StatusOK && (err != nil || got != digest) {
+			o.t.Errorf("it is %s, error %v", got, err)
+		}
+		return response.StatusCode
+	}
+	if status := fetch(to.String()); status != http.StatusOK {
+		o.t.Errorf("the address is answered by %d", status)
+	}
+	longer := to.Query()
+	longer.Set("X-Amz-Expires", "9000")
+	for name, query := range map[string]string{"without a signature": "", "for longer": longer.Encode()} {
+		other := *to
+		if other.RawQuery = query; fetch(other.String()) != http.StatusForbidden {
+			o.t.Errorf("the address %s is not refused", name)
+		}
+	}
+}
+
+// identityOf says whether Nomad got a token of Consul for the container of a version, by which
+// its template reads where management is.
+func (c *managedCluster) identityOf(version string) bool {
+	for _, r := range c.root.replicas(version) {
+		found, err := filepath.Glob(filepath.Join(c.dir, "nomad-client-1", "data", "alloc", r.Allocation+"*", "container", "secrets", "consul_token"))
+		if err == nil && len(found) == 1 {
+			return true
+		}
+	}
+	return false
+}
+
+// failsOver takes the replicas of a version that has served: the one before it answers, and
+// says so, until the version has one again.
+func (c *managedCluster) failsOver(t *testing.T) {
+	o, may := c.root.of(t), filepath.Join(c.dir, "may-run")
+	if err := os.WriteFile(may, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o.do("app", "create", "turns", "--input-type", "doubles", "--slo", "2s", "--default", "-1")
+	o.do("version", "create", "turns:1", "--input-type", "doubles", "--", programs.gosum)
+	o.do("app", "link", "turns", "turns")
+	o.answers("turns", "[0.5]", "0.5")
+	o.do("version", "create", "turns:2", "--input-type", "doubles", "--", "sh", "-c", "test -e "+may+" && exec "+programs.gosum+" 1000")
+	o.answers("turns", "[0.5]", "1000.5")
+	until(t, "version that serves", func() bool { return get[api.Model](o, "/models/turns").Serving == "2" })
+
+	says := func() (output float64, failover []string) {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.edge+"/turns/predict", strings.NewReader(`{"input": [2], "no_cache": true}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.show(request)
+		response, err := o.client.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		var got struct {
+			Output   float64
+			Failover []string
+		}
+		if err := json.NewDecoder(response.Body).Decode(&got); err != nil || response.StatusCode != http.StatusOK {
+			t.Fatalf("%s, error %v", response.Status, err)
+		}
+		return got.Output, got.Failover
+	}
+	if output, failover := says(); output != 1002 || failover != nil {
+		t.Errorf("before: %v, %v", output, failover)
+	}
+	if err := os.Remove(may); err != nil {
+		t.Fatal(err)
+	}
+	o.do("replica", "restart", o.ready("turns:2", 1)[0].ID)
+	until(t, "answer of the version before", func() bool {
+		output, failover := says()
+		return output == 2 && slices.Equal(failover, []string{"turns:2"})
+	})
+	until(t, "alarm", func() bool {
+		return slices.ContainsFunc(get[api.Cluster](o, "/cluster").Alarms, func(a api.Alarm) bool { return strings.Contains(fmt.Sprint(a), "turns:2") })
+	})
+	if err := os.WriteFile(may, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "answer of the version again", func() bool {
+		output, failover := says()
+		return output == 1002 && failover == nil
+	})
 }
 
 // replacesVersion makes something else of a version that serves.
 func (c *managedCluster) replacesVersion(t *testing.T) {
-	o := c.nodes.of(t)
+	o := c.plain.of(t)
 	o.do("deploy", "scaled", "--version", "1", "--bundle", scaled(t, 2, 0), "--app", "scaled", "--slo", "2s", "--default", "-1")
 	o.answers("scaled", "[4]", "8.0")
 	o.answers("scaled", "[4]", "8.0") // from the cache
@@ -317,7 +506,7 @@ func (c *managedCluster) replacesVersion(t *testing.T) {
 
 // restartsHung has a model that keeps the interpreter's lock for good.
 func (c *managedCluster) restartsHung(t *testing.T) {
-	o := c.nodes.of(t)
+	o := c.plain.of(t)
 	manifest := fmt.Sprintf(`{"runtime": "python", "python": %q, "entry": "model:predict", "input_type": "strings", "example": "hey"}`, pythonMinor(t))
 	hanging := pack(t, manifest, map[string][]byte{"model.py": []byte(hangingModel)})
 	o.do("deploy", "hanging", "--bundle", hanging, "--app", "hanging", "--slo", "2s", "--default", "none")
@@ -335,7 +524,7 @@ func (c *managedCluster) restartsHung(t *testing.T) {
 
 // hostsModels has two replicas of a host fetch and hold models.
 func (c *managedCluster) hostsModels(t *testing.T) {
-	o := c.nodes.of(t)
+	o := c.plain.of(t)
 	o.do("version", "create", "small:1", "--host-memory", "64", "--replicas", "2", "--env", "PYTHONPATH="+sdk(t), "--", "python3", "-m", "topsail", "host")
 	for i := range 4 {
 		name := fmt.Sprint("times", i)
@@ -386,6 +575,47 @@ func (c *managedCluster) seesTraffic(t *testing.T) {
 	}
 }
 
+// keepsCharts starts both management processes anew, on other disks. The charts of the one with
+// a certificate go on, and the one without, which reads no gateway, has what the other saved.
+func (c *managedCluster) keepsCharts(t *testing.T) {
+	begun := time.Now()
+	answers := func(by *operator) (n float64) { // up to then
+		series := get[api.AppSeries](by.of(t), "/apps/sum/traffic?window=900")
+		for i, rate := range series.Rate {
+			if rate != nil && series.Times[i] <= begun.Unix() {
+				n += *rate * float64(series.Step)
+			}
+		}
+		return n
+	}
+	// What is newer than some seconds is not taken over from others, since it may yet be counted.
+	until(t, "time at which all is settled", func() bool { return time.Since(begun) > 7*time.Second })
+	before := answers(c.root)
+	if before == 0 {
+		t.Fatal("the chart has no answers")
+	}
+	if n := answers(c.plain); n != 0 {
+		t.Errorf("the one without a certificate has counted %v answers", n)
+	}
+	for _, name := range []string{"web", "plain"} {
+		by, again := map[string]*operator{"web": c.root, "plain": c.plain}[name], c.roles[name].again
+		c.end(name)
+		if err := os.RemoveAll(filepath.Join(c.dir, name)); err != nil {
+			t.Fatal(err)
+		}
+		again()
+		until(t, "answer of "+name, func() bool {
+			response, err := by.client.Get(by.setting("TOPSAIL_ADMIN_URL") + "/health")
+			if err == nil {
+				response.Body.Close()
+			}
+			return err == nil
+		})
+		until(t, fmt.Sprintf("chart of %s with %v answers", name, before), func() bool { return answers(by) >= 0.9*before })
+		t.Logf("%s has %v answers of %v", name, answers(by), before)
+	}
+}
+
 // countsUsage asks, and finds each query counted once, at every management process.
 func (c *managedCluster) countsUsage(t *testing.T) {
 	o := c.root.of(t)
@@ -400,7 +630,7 @@ func (c *managedCluster) countsUsage(t *testing.T) {
 	for n := range uint64(5) {
 		o.do("predict", "sum", fmt.Sprintf("[%d, 0.5]", n))
 	}
-	for _, by := range []*operator{o, c.nodes.of(t)} {
+	for _, by := range []*operator{o, c.plain.of(t)} {
 		until(t, "count of 5 queries", func() bool { return used(by) >= before+5 })
 		if n := used(by); n != before+5 {
 			t.Errorf("%d queries are counted, want %d", n, before+5)
@@ -423,7 +653,7 @@ func (c *managedCluster) revokesKey(t *testing.T) {
 			return deb.status(http.MethodGet, deb.setting("TOPSAIL_ADMIN_URL")+"/api/v1/apps", "")
 		},
 		"at the other management process": func() int {
-			return deb.status(http.MethodGet, c.nodes.setting("TOPSAIL_ADMIN_URL")+"/api/v1/apps", "")
+			return deb.status(http.MethodGet, c.plain.setting("TOPSAIL_ADMIN_URL")+"/api/v1/apps", "")
 		},
 	}
 	for where, status := range at {
@@ -460,7 +690,7 @@ func (o *operator) status(method, url, body string) int {
 func (c *managedCluster) auditsTwo(t *testing.T) {
 	const each = 20
 	var all sync.WaitGroup
-	for member, o := range map[string]*operator{"weight": c.root.of(t), "latency_slo_micros": c.nodes.of(t)} {
+	for member, o := range map[string]*operator{"weight": c.root.of(t), "latency_slo_micros": c.plain.of(t)} {
 		all.Go(func() {
 			for n := range each {
 				scale := map[string]int{"weight": 1, "latency_slo_micros": 1_000_000}[member]
@@ -487,7 +717,7 @@ func (c *managedCluster) auditsTwo(t *testing.T) {
 			t.Errorf("a change ended with %s, and the next one began with %s", entries[i+1].After, e.Before)
 		}
 	}
-	there, here := c.nodes.of(t).fetch("/audit"), c.root.of(t).fetch("/audit")
+	there, here := c.plain.of(t).fetch("/audit"), c.root.of(t).fetch("/audit")
 	if !bytes.Equal(there, here) {
 		t.Error("the two management processes show different logs")
 	}
@@ -496,7 +726,11 @@ func (c *managedCluster) auditsTwo(t *testing.T) {
 // handsOver stops the leader.
 func (c *managedCluster) handsOver(t *testing.T) {
 	o := c.root.of(t)
-	leader := get[api.SchedulerStatus](o, "/scheduler").Leader
+	var leader string
+	until(t, "leader", func() bool { // management has just been started anew
+		leader = get[api.SchedulerStatus](o, "/scheduler").Leader
+		return leader != ""
+	})
 	if c.roles[leader] == nil {
 		t.Fatalf("%q leads", leader)
 	}
@@ -512,7 +746,7 @@ func (c *managedCluster) handsOver(t *testing.T) {
 // takesAway leaves nothing that runs.
 func (c *managedCluster) takesAway(t *testing.T) {
 	o := c.root.of(t)
-	for _, name := range []string{"bundled", "loud", "scaled", "hanging", "times0", "times1", "times2", "times3"} {
+	for _, name := range []string{"bundled", "loud", "turns", "scaled", "hanging", "times0", "times1", "times2", "times3"} {
 		o.do("app", "delete", name, "--yes")
 		o.do("model", "delete", name, "--yes")
 	}
@@ -523,7 +757,7 @@ func (c *managedCluster) takesAway(t *testing.T) {
 	}
 	o.do("apply", "-f", empty, "--prune", "--yes")
 	until(t, "end of all replicas", func() bool { return len(list[api.Replica](o, "/replicas")) == 0 })
-	for _, name := range []string{"edge", "web", "bundles"} {
+	for _, name := range []string{"edge", "web", "plain"} {
 		c.end(name)
 	}
 }

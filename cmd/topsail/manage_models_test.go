@@ -35,7 +35,7 @@ func (c *managedCluster) broker(t *testing.T) *streamBroker {
 // streamsModels has a model come as a message, run as a job of Nomad and answer; and the
 // next version of it, when an operator lets it.
 func (c *managedCluster) streamsModels(t *testing.T) {
-	o, b, dir := c.nodes.of(t), c.broker(t), t.TempDir()
+	o, b, dir := c.plain.of(t), c.broker(t), t.TempDir()
 	o.newKey(dir, "streams", "--role", "deployer")
 	lines := fmt.Sprintf("api = %q\nkey_file = %q\n", o.setting("TOPSAIL_ADMIN_URL"), filepath.Join(dir, "streams.key"))
 	file := filepath.Join(dir, "streams.toml")

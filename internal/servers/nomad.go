@@ -12,6 +12,7 @@ type NomadOptions struct {
 	Consul      string // host:port of Consul's API; empty: none
 	ConsulToken string
 	ACL         bool
+	Identities  bool // tasks and services get tokens of Consul for theirs, once it trusts Nomad
 }
 
 // NomadServer is a single-server Nomad that keeps its data in dir. It takes three
@@ -68,6 +69,15 @@ client {
 	return s, nil
 }
 
+// identities are those that nomad/agent has for Consul.
+func identities(wanted bool) string {
+	if !wanted {
+		return ""
+	}
+	const of = "_identity {\n    aud = [\"consul.io\"]\n    ttl = \"1h\"\n  }\n"
+	return "  service" + of + "  task" + of
+}
+
 func nomadAgent(name, dir string, port int, opt NomadOptions, body string) (*Server, error) {
 	path, err := Binary("nomad")
 	if err != nil {
@@ -99,7 +109,7 @@ acl {
 	if opt.Consul == "" {
 		config += "consul {\n  auto_advertise = false\n  server_auto_join = false\n  client_auto_join = false\n}\n"
 	} else {
-		config += fmt.Sprintf("consul {\n  address = %q\n  token = %q\n}\n", opt.Consul, opt.ConsulToken)
+		config += fmt.Sprintf("consul {\n  address = %q\n  token = %q\n%s}\n", opt.Consul, opt.ConsulToken, identities(opt.Identities))
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
