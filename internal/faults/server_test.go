@@ -98,28 +98,30 @@ func TestNomadClientIsLost(t *testing.T) {
 	}), inFlight)
 }
 
-// spread sees to it that no Nomad client has all gateways or all replicas of the model.
-// Earlier faults may have driven them together, and nothing drives them apart.
+// spread sees to it that no Nomad client has all replicas of the model, which earlier faults
+// may have driven together. Gateways and schedulers are apart whatever happened.
 func (r *world) spread(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	for _, job := range []string{"topsail-gateway", r.Model("1")} {
-		for alloc := r.crowded(job); alloc != ""; alloc = r.crowded(job) {
-			t.Logf("all of %s are on one client: moving one", job)
-			node := r.node(t, alloc)
-			r.eligible(t, node, false)
-			if _, err := r.Rig.Jobs.Allocations().Stop(&nomad.Allocation{ID: alloc}, nil); err != nil {
-				t.Fatal(err)
-			}
-			time.Sleep(settle)
-			for _, whole := range []func(context.Context) error{r.TwoGateways, r.Whole} {
-				if err := r.Await(ctx, whole); err != nil {
-					t.Fatal(err)
-				}
-			}
-			r.eligible(t, node, true)
+	for _, job := range []string{"topsail-gateway", "topsail-scheduler"} {
+		if r.crowded(job) != "" {
+			t.Errorf("all of %s are on one client", job)
 		}
+	}
+	job := r.Model("1")
+	for alloc := r.crowded(job); alloc != ""; alloc = r.crowded(job) {
+		t.Logf("all of %s are on one client: moving one", job)
+		node := r.node(t, alloc)
+		r.eligible(t, node, false)
+		if _, err := r.Rig.Jobs.Allocations().Stop(&nomad.Allocation{ID: alloc}, nil); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(settle)
+		if err := r.Await(ctx, r.Whole); err != nil {
+			t.Fatal(err)
+		}
+		r.eligible(t, node, true)
 	}
 }
 
