@@ -18,7 +18,7 @@ BENCH    ?= all
 OFFSET   ?= 0
 OUTAGE   ?= 20s
 
-.PHONY: help build ui pmml run servers cluster cluster-down test test-ui test-go test-python test-jvm test-image test-deployers test-runtimes test-api test-demo test-rules faults test-faults bench figures selection fuzz lint fmt fix clean
+.PHONY: help build ui pmml run servers cluster cluster-down test test-ui test-go test-python test-jvm test-image test-deployers test-runtimes test-frameworks test-api test-demo test-rules faults test-faults bench figures selection fuzz lint fmt fix clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -98,9 +98,11 @@ test-deployers: $(VENV)-spark/made ## deploy real models of R and PySpark; PySpa
 	@scripts/need-r
 	cd containers/python && ../../$(VENV)-spark/bin/python -m pytest -q tests/heavy/test_r.py tests/heavy/test_*pyspark.py
 
-test-runtimes: $(VENV)/test ## run real ONNX, XGBoost, LightGBM, PyTorch, TensorFlow, R and PySpark models; those that are installed are said in tests/heavy
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r containers/python/tests/heavy/requirements.txt
-	cd containers/python && ../../$(VENV)/bin/python -m pytest -q tests/heavy
+test-runtimes: $(VENV)-runtimes/made ## deploy real models of ONNX, XGBoost and LightGBM, and with Clipper's deployer of ONNX
+	cd containers/python && ../../$(VENV)-runtimes/bin/python -W ignore -m pytest -q tests/heavy/test_onnx.py tests/heavy/test_trees.py tests/heavy/test_clipper_onnx.py
+
+test-frameworks: $(VENV)-runtimes/made ## deploy real models of PyTorch and TensorFlow, which tests/heavy says how to install
+	cd containers/python && ../../$(VENV)-runtimes/bin/python -m pytest -q tests/heavy/test_torch.py tests/heavy/test_tensorflow.py
 
 test-api: build ## ask the management API and the query port of a real Topsail what their OpenAPI documents allow, and what not
 	scripts/schemathesis
@@ -168,6 +170,14 @@ $(VENV)-spark/made: containers/python/tests/heavy/spark.txt containers/python/te
 	@$(PYTHON) -m venv $(VENV)-spark
 	$(VENV)-spark/bin/python -m pip install --quiet --disable-pip-version-check $(addprefix -r ,$^)
 	$(VENV)-spark/bin/python -m pip install --quiet --disable-pip-version-check --no-deps clipper_admin==0.4.1
+	@touch $@
+
+# So have the runtimes of models: the other tests do without those too, or put fakes in their place.
+$(VENV)-runtimes/made: containers/python/tests/heavy/requirements.txt containers/python/tests/clipper/requirements.txt containers/python/tests/requirements.txt
+	@echo "installing ONNX Runtime, XGBoost and LightGBM (once; half a minute)"
+	@$(PYTHON) -m venv $(VENV)-runtimes
+	$(VENV)-runtimes/bin/python -m pip install --quiet --disable-pip-version-check $(addprefix -r ,$^)
+	$(VENV)-runtimes/bin/python -m pip install --quiet --disable-pip-version-check --no-deps clipper_admin==0.4.1
 	@touch $@
 
 # The laboratory has an environment of its own, so that what it needs is not in the models'.
