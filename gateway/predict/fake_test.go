@@ -121,6 +121,7 @@ type fake struct {
 	versions []serving.Definition
 	behave   behaviour
 	service  time.Duration // that it says the model took
+	wait     time.Duration // that it says a new question would wait
 	maxFrame uint32
 	ctx      context.Context
 	kill     context.CancelFunc
@@ -276,7 +277,7 @@ func (f *fake) handle(conn *rpc.Conn, frame rpc.Frame) error {
 	f.mu.Unlock()
 	answer, after := f.behave(q)
 	reply := func() {
-		b := rpc.AppendReplyHead(conn.Begin(rpc.KindReply), rpc.ReplyHead{Batch: p.Batch, Service: f.service, Count: 1})
+		b := rpc.AppendReplyHead(conn.Begin(rpc.KindReply), rpc.ReplyHead{Batch: p.Batch, Wait: f.wait, Service: f.service, Count: 1})
 		_ = conn.End(rpc.AppendAnswer(b, &answer), 0)
 	}
 	switch {

@@ -202,11 +202,6 @@ func TestUsageWithoutAReplica(t *testing.T) {
 func TestUsageOfWhatIsAskedAgain(t *testing.T) {
 	bubble(t, func(t *rig) {
 		t.serves(nil, m1)
-		again := func(x float64) *serving.Query {
-			q := query(x)
-			q.Again = true
-			return q
-		}
 		got, _ := t.predict(again(7))
 		t.wantDefault(got, serving.NoReplica)
 		t.wantUsed(serving.Usage{Key: wholeVersion(m1), Missed: 1})
