@@ -15,6 +15,7 @@ type Explanation struct {
 // ExplainedModel is what one model had to do with an answer.
 type ExplainedModel struct {
 	ModelID
+	Generation  string // of the definition that was asked; not for clients
 	Asked       bool   // else it was in reserve, or left out
 	Shed        bool   // left out because capacity or time was short
 	Shadow      bool   // asked for comparison only

@@ -118,7 +118,7 @@ func (j *Joiner) recall(ctx context.Context, app *serving.App, r *serving.Record
 	for _, ask := range r.Asked {
 		o := selection.Outcome{ModelID: ask.ModelID, Probability: ask.Probability}
 		if j.predictor.Defines(app.Name, ask.Definition()) { // else it says nothing of what the version is by now
-			o.Output = parse(ask.Output)
+			o.Output, o.Generation = parse(ask.Output), ask.Generation
 		}
 		one.feedback.Outcomes = append(one.feedback.Outcomes, o)
 	}
@@ -136,6 +136,7 @@ func (j *Joiner) complete(ctx context.Context, app *serving.App, one *joined) {
 		if o := &one.feedback.Outcomes[i]; o.Output == nil {
 			asking.Go(func() {
 				q := serving.Query{App: app.Name, Input: one.feedback.Input, User: one.user}
+				o.Generation = j.predictor.Definition(app.Name, o.ModelID).Generation
 				o.Output, _, _ = j.predictor.Output(ctx, &q, o.ModelID, patience)
 			})
 		}
@@ -165,7 +166,7 @@ func (j *Joiner) rehearse(ctx context.Context, app *serving.App, f *serving.Feed
 			one.source = serving.FromModels
 		}
 		one.feedback.Outcomes = append(one.feedback.Outcomes, selection.Outcome{
-			ModelID: m.ModelID, Probability: m.Probability, Output: parse(m.Output),
+			ModelID: m.ModelID, Generation: m.Generation, Probability: m.Probability, Output: parse(m.Output),
 		})
 	}
 	// A policy that does not learn needs no judgement.

@@ -95,6 +95,31 @@ func TestARecordOfAnotherDefinition(t *testing.T) {
 	})
 }
 
+// A version that is redefined while another one is asked again learns nothing of what it
+// said before.
+func TestAVersionIsRedefinedWhileFeedbackIsJoined(t *testing.T) {
+	bubble(t, nil, func(t *rig) {
+		t.behaves(func(model string, _ float64) (float64, time.Duration) {
+			if model == "b" {
+				return 7, 300 * time.Millisecond // and so it is asked again
+			}
+			return 7, 0
+		})
+		p := t.predict(1)
+		time.AfterFunc(100*time.Millisecond, func() { t.defines("b", nil) })
+		t.must(serving.Feedback{QueryID: p.QueryID, Label: says(t, "7")})
+		s, _, err := t.states.Explain(t.Context(), t.p.Learning("app"), "", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range []float64{0, 1, 1} {
+			if m := &s.Models[i]; m.Asked != want {
+				t.Errorf("%v was judged %v times, want %v", m.Definition(), m.Asked, want)
+			}
+		}
+	})
+}
+
 // A duplicate is known by its record, also when the states have learned much since.
 func TestAnOldDuplicate(t *testing.T) {
 	bubble(t, nil, func(t *rig) {

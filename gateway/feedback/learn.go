@@ -57,7 +57,8 @@ func (j *Joiner) train(ctx context.Context, app *serving.App, all []*joined) []s
 	var places []int
 	for i, one := range all {
 		if results[i].Duplicate = one.duplicate; !one.duplicate && learning != nil {
-			items = append(items, state.Item{User: one.user, Context: one.context, Feedback: &one.feedback})
+			stands := func(d serving.Definition) bool { return j.predictor.Defines(app.Name, d) }
+			items = append(items, state.Item{User: one.user, Context: one.context, Feedback: &one.feedback, Stands: stands})
 			places = append(places, i)
 		}
 	}

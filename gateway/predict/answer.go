@@ -192,7 +192,7 @@ func (w *work) explain() *serving.Explanation {
 func (w *work) explainPart(i int) serving.ExplainedModel {
 	p, ask, answer := &w.parts[i], &w.plan.Asks[i], &w.answers[i]
 	m := serving.ExplainedModel{
-		ModelID: p.version.ModelID, Asked: i < w.opened && !p.shed, Shed: p.shed, Shadow: ask.Shadow,
+		ModelID: p.version.ModelID, Generation: p.version.Generation, Asked: i < w.opened && !p.shed, Shed: p.shed, Shadow: ask.Shadow,
 		Cached: p.cached, Took: p.took, Probability: ask.Probability, Weight: ask.Weight,
 	}
 	if answer.Output != nil {

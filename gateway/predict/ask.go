@@ -101,6 +101,17 @@ func (p *Predictor) Defines(app string, d serving.Definition) bool {
 	return err == nil && a.defines(d)
 }
 
+// Definition is what a version that an app asks is now; of what it does not ask, no
+// definition of any version.
+func (p *Predictor) Definition(app string, id serving.ModelID) (d serving.Definition) {
+	if a, err := p.app(app); err == nil {
+		if v := a.find(id); v != nil {
+			d = v.Definition
+		}
+	}
+	return d
+}
+
 // Learning is what the states of an app's policy belong to; nil when it keeps none.
 func (p *Predictor) Learning(app string) *state.App {
 	a, err := p.app(app)

@@ -15,8 +15,14 @@ type Feedback struct {
 // Outcome is how one model did.
 type Outcome struct {
 	serving.ModelID
+	Generation  string          // of the definition that said so
 	Probability float64         // with which it was asked
 	Output      *serving.Output // nil: none came
 	Loss        float64         // 0 to 1, when Judged
 	Judged      bool            // its loss is known
+}
+
+// Definition is what said so.
+func (o *Outcome) Definition() serving.Definition {
+	return serving.Definition{ModelID: o.ModelID, Generation: o.Generation}
 }

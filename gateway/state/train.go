@@ -3,6 +3,7 @@ package state
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"topsail/gateway/selection"
 	"topsail/serving"
@@ -13,6 +14,7 @@ type Item struct {
 	User     string // may be empty
 	Context  string // may be empty
 	Feedback *selection.Feedback
+	Stands   func(serving.Definition) bool // whether that is in force: of what is not any more, nothing is learned; nil: all are
 }
 
 // Result is what became of an Item.
@@ -53,7 +55,7 @@ func (s *States) trainTier(ctx context.Context, a *App, list []Item, keys []serv
 	jobs := make([]*job, len(list))
 	for i := range list {
 		if left[i] {
-			jobs[i] = s.submit(ctx, a, keys[i], learn(list[i].Feedback))
+			jobs[i] = s.submit(ctx, a, keys[i], learn(&list[i]))
 		}
 	}
 	for i, j := range jobs {
@@ -72,11 +74,12 @@ func (s *States) trainTier(ctx context.Context, a *App, list []Item, keys []serv
 }
 
 // learn is the change that feedback makes.
-func learn(f *selection.Feedback) change {
+func learn(item *Item) change {
 	return func(a *App, s *selection.State) (*selection.State, error) {
-		if s.Learned(f.QueryID) {
+		if s.Learned(item.Feedback.QueryID) {
 			return nil, nil
 		}
+		f := item.standing()
 		next := a.learner.Train(s, f)
 		if next == nil {
 			return nil, fmt.Errorf("%w: the policy of app %q cannot learn now", serving.ErrUnavailable, a.name)
@@ -86,6 +89,18 @@ func learn(f *selection.Feedback) change {
 		next.Remember(f.QueryID)
 		return next, nil
 	}
+}
+
+// standing is the feedback without what it says of definitions that were replaced since it
+// was joined: the state is about what is there now.
+func (i *Item) standing() *selection.Feedback {
+	gone := func(o selection.Outcome) bool { return o.Judged && i.Stands != nil && !i.Stands(o.Definition()) }
+	if !slices.ContainsFunc(i.Feedback.Outcomes, gone) {
+		return i.Feedback
+	}
+	f := *i.Feedback
+	f.Outcomes = slices.DeleteFunc(slices.Clone(f.Outcomes), gone)
+	return &f
 }
 
 // account counts what is counted for every kind.

@@ -63,6 +63,24 @@ func TestNewUsersBeginEducated(t *testing.T) {
 	})
 }
 
+// What was said by a definition that is gone when the state learns is left out of it.
+func TestNothingIsLearnedOfADefinitionThatIsGone(t *testing.T) {
+	bubble(t, func(t *testing.T, m *memory, g *gateway) {
+		f := feedback(1, 0.5, oneV1, twoV1)
+		f.Outcomes[0].Generation = "gone"
+		stands := func(d serving.Definition) bool { return d.Generation != "gone" }
+		if r := g.Train(t.Context(), newApp("", oneV1, twoV1), []Item{{User: "ann", Feedback: f, Stands: stands}})[0]; r.Err != nil || len(r.Trained) == 0 {
+			t.Fatalf("%+v", r)
+		}
+		if s := m.state(t, keyOf("", "")); s.Steps != 1 || s.Loss != 0.5 || s.Models[0].Asked != 0 || s.Models[1].Asked != 1 {
+			t.Errorf("the state is %+v", s)
+		}
+		if len(f.Outcomes) != 2 || !f.Outcomes[0].Judged {
+			t.Errorf("the feedback was changed: %+v", f.Outcomes)
+		}
+	})
+}
+
 func TestDuplicates(t *testing.T) {
 	bubble(t, func(t *testing.T, m *memory, g *gateway) {
 		app := newApp("", oneV1)
