@@ -38,6 +38,7 @@ export async function flows() {
     for (const flow of [
       registerAndDeploy,
       query,
+      deployedAndMeasured,
       edit,
       policy,
       secondVersion,
@@ -95,6 +96,22 @@ async function query(page, {base, app}) {
   assert.equal(JSON.parse(await page.getByRole('region', {name: 'Answer', exact: true}).locator('pre').innerText()).output, 6.5)
   await page.getByText('Answered in').waitFor()
   await picture(page, 'flow-answer')
+}
+
+// The page of a version says who deployed it, and, once replicas have reported it, how fast it is. The mock measures nothing.
+async function deployedAndMeasured(page, {base, model, mock}) {
+  await page.goto(`${base}/ui/models/${model}/1`)
+  const {deployed} = await api(page, {base}, `/models/${model}/versions/1`)
+  const facts = page.getByRole('region', {name: 'What it is'})
+  if (mock) return await facts.getByText('Deployed', {exact: true}).waitFor()
+  assert.ok(deployed.by && deployed.client && Date.now() - Date.parse(deployed.at) < patience, JSON.stringify(deployed))
+  await facts.getByText(`by ${deployed.by}, with ${deployed.client}`).waitFor()
+  const measured = page.getByRole('region', {name: 'Performance'})
+  await measured.getByText(/^half within \S+ (µs|ms), 99% within \S+ (µs|ms)$/).waitFor()
+  await measured.getByText('1 inputs on average, in 1 batches').waitFor()
+  await measured.getByText(/^\S+\/s – inputs of a replica/).waitFor()
+  await measured.getByText('0% of 1 answers').waitFor()
+  await picture(page, 'flow-measured')
 }
 
 // Two people edit one app: the second one is shown the difference, and neither change is lost.

@@ -12,8 +12,20 @@ export async function states() {
   mkdirSync(pictures, {recursive: true})
   const browser = await launch()
   try {
-    for (const scene of [stale, failing, signedOut, viewer, deployWithGPUs, streams, hostile, keyboard, themes, narrow]) {
-      const mock = await start({secured: scene === signedOut || scene === viewer})
+    for (const scene of [
+      stale,
+      failing,
+      signedOut,
+      viewer,
+      deployedAndMeasured,
+      deployWithGPUs,
+      streams,
+      hostile,
+      keyboard,
+      themes,
+      narrow,
+    ]) {
+      const mock = await start({secured: [signedOut, viewer, deployedAndMeasured].includes(scene)})
       try {
         await scene(browser, mock)
         console.log(`${scene.name}: as it should be`)
@@ -97,6 +109,63 @@ async function viewer(browser, {url, world}) {
   await context.close()
 }
 
+// Who deployed a version, when, with what and from which commit, and what its replicas measured: whoever may look sees it.
+async function deployedAndMeasured(browser, {url, world}) {
+  const at = new Date(Date.now() - 2 * 3600_000).toISOString()
+  const commit = '3f1c0b9ad2e44f0a9d7be21c55e8a60f1b7d9c42-dirty'
+  const performance = {
+    since: at,
+    answers: 1200,
+    errors: 0.025,
+    batches: 480,
+    batch_mean: 2.5,
+    p50_micros: 10_400,
+    p99_micros: 31_000,
+    throughput: 96,
+  }
+  Object.assign(world.versions.get('digits-svm:7'), {deployed: {by: 'ci', at, client: 'topsail-python/0.1.0', commit}})
+  delete world.versions.get('tone:12').deployed
+  for (const role of ['viewer', 'admin']) {
+    world.key({name: `one-${role}`, role}, `topsail_${role}`)
+    const {page, context, wrong} = await open(browser, url, {key: `topsail_${role}`})
+    await page.route(/\/api\/v1\/models\/[^/]+\/versions\/[^/?]+$/, async (route) => {
+      const answer = await route.fetch()
+      const version = await answer.json()
+      delete version.performance
+      if (version.model === 'digits-svm') version.performance = performance
+      await route.fulfill({response: answer, json: version})
+    })
+    await page.goto(url + '/ui/models/digits-svm/7')
+    const facts = page.getByRole('region', {name: 'What it is'})
+    assert.equal(await fact(facts, 'Deployed'), '2 h ago by ci, with topsail-python/0.1.0')
+    assert.equal(await facts.locator('dt:text-is("Deployed") + dd time').getAttribute('datetime'), at)
+    assert.equal(await fact(facts, 'Commit'), commit)
+    const measured = page.getByRole('region', {name: 'Performance'})
+    await measured.getByText('measured since 2 h ago, at all replicas').waitFor()
+    assert.equal(await fact(measured, 'Time of a batch'), 'half within 10.4 ms, 99% within 31 ms')
+    assert.equal(await fact(measured, 'Batch'), '2.5 inputs on average, in 480 batches')
+    assert.equal(await fact(measured, 'Throughput'), '96/s – inputs of a replica while it runs a batch')
+    assert.equal(await fact(measured, 'Errors'), '2.5% of 1,200 answers')
+    assert.deepEqual(await serious(page), [])
+    await page.goto(url + '/ui/models/digits-svm')
+    const row = page.getByRole('row').filter({has: page.getByRole('link', {name: '7', exact: true})})
+    await row.getByRole('cell', {name: '2 h ago by ci', exact: true}).waitFor()
+
+    await page.goto(url + '/ui/models/tone/12') // of which neither is known
+    assert.equal(await fact(facts, 'Deployed'), 'not known')
+    assert.equal(await facts.locator('dt:text-is("Commit")').count(), 0)
+    await measured.getByText('Nothing is measured yet.').waitFor()
+    assert.deepEqual(wrong, [])
+    await context.close()
+  }
+}
+
+// fact is what a list of facts says of one.
+async function fact(list, term) {
+  const text = await list.locator(`dt:text-is("${term}") + dd`).innerText()
+  return text.replaceAll(/\s+/g, ' ').trim()
+}
+
 // A version is deployed to a cluster with all that the form offers, on a wide page and on a narrow one.
 async function deployWithGPUs(browser, {url, world}) {
   for (const width of [1280, 390]) {
@@ -134,10 +203,14 @@ async function deployWithGPUs(browser, {url, world}) {
     assert.deepEqual(made.batch, {strategy: 'fixed', max_size: 8, delay_micros: 2000, pad: true})
     assert.deepEqual(made.resources, {gpu: {count: 2, memory_mb: 16000}})
     assert.deepEqual(made.secrets, {HF_TOKEN: 'item-of-hf'})
+    assert.equal(made.driver, 'raw_exec')
+    assert.deepEqual(made.artifacts, [{source: 'https://models.example/w.tar.gz', checksum: 'sha256:abc', destination: 'local/w'}])
     const facts = page.getByRole('region', {name: 'What it is'})
-    for (const fact of ['fixed, 8 each, waits up to 2 ms', '2 GPUs with 16,000 MB', 'HF_TOKEN', 'w.tar.gz in local/w']) {
-      await facts.getByText(fact).waitFor()
+    for (const shown of ['fixed, 8 each, waits up to 2 ms', '2 GPUs with 16,000 MB', 'HF_TOKEN', 'w.tar.gz in local/w']) {
+      await facts.getByText(shown).waitFor()
     }
+    assert.equal(await fact(facts, 'Driver'), 'raw_exec')
+    assert.equal(await fact(facts, 'Files'), 'https://models.example/w.tar.gz in local/w')
     assert.equal(await page.getByText('item-of-hf').count(), 0, 'a page does not say where a secret is')
     await page.screenshot({path: join(pictures, `state-deployed-${width}.png`)})
     assert.deepEqual(wrong, [])
