@@ -29,18 +29,15 @@ func TestAPythonModelThatHangsIsStartedAnew(t *testing.T) {
 			dir := t.TempDir()
 			writeModel(t, dir, hangingModel)
 			in := start(t, dir, pythonConfig(t, dir)).ready()
+			answers := func() bool { return in.ask(`{"input": "hello", "no_cache": true}`).Output == "HELLO" }
 			for range 4 { // so that it is known what it takes
-				if a := in.ask(`{"input": "hello", "no_cache": true}`); a.Output != "HELLO" {
-					t.Fatalf("got %+v", a)
-				}
+				in.until("an answer", answers)
 			}
 			before, begun := in.descendants(), time.Now()
 			if a := in.ask(fmt.Sprintf(`{"input": %q}`, how)); !a.Default {
 				t.Fatalf("it did not hang: %+v", a)
 			}
-			in.until("an answer of the next process", func() bool {
-				return in.ask(`{"input": "hello", "no_cache": true}`).Output == "HELLO"
-			})
+			in.until("an answer of the next process", answers)
 			if took := time.Since(begun); took < 10*time.Second {
 				t.Errorf("it was taken for hung after %v", took)
 			}
