@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"runtime/debug"
 	"slices"
+	"strconv"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
@@ -20,6 +21,7 @@ func (s *Server) guard(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 		defer rc.Request.ReleaseBody(keepBytes)
 		defer s.recovered(rc)
 		knownMethod(rc)
+		announced(&rc.Request.Header)
 		c := rc.Conn().(*conn)
 		c.unread = rc.Request.IsBodyStream() && s.comesLater(&rc.Request.Header)
 		c.waits.Store(0)
@@ -72,16 +74,34 @@ func (s *Server) recovered(rc *fasthttp.RequestCtx) {
 // chunked is what fasthttp says of the length of a body that comes in chunks.
 const chunked = -1
 
+// announcedLength is a header of our own: the length of a body that is read later.
+const announcedLength = "Topsail-Announced-Length"
+
 // header is fasthttp's hook for headers that were read. It closes the connection behind a
 // request that has two lengths, as RFC 9112 section 6.3 asks: a proxy before us may have
-// believed the other one. Of a large body fasthttp is to read one byte, the least that it
-// does, before it calls us.
+// believed the other one. A large body is for fasthttp one in chunks until it calls us, which
+// are the only ones of which it reads nothing before.
 func (s *Server) header(h *fasthttp.RequestHeader) (c fasthttp.RequestConfig) {
-	if h.ContentLength() == chunked && bytes.Contains(bytes.ToLower(h.RawHeaders()), []byte("content-length:")) {
-		h.SetConnectionClose()
-	}
-	if s.comesLater(h) {
-		c.MaxRequestBodySize = 1
+	switch n := h.ContentLength(); {
+	case n == chunked:
+		h.Del(announcedLength) // a client's
+		if bytes.Contains(bytes.ToLower(h.RawHeaders()), []byte("content-length:")) {
+			h.SetConnectionClose()
+		}
+	case s.comesLater(h):
+		h.SetContentLength(chunked)
+		h.Set(announcedLength, strconv.Itoa(n))
 	}
 	return c
+}
+
+// announced gives a body its length back.
+func announced(h *fasthttp.RequestHeader) {
+	if h.ContentLength() != chunked {
+		return
+	}
+	if n, err := strconv.Atoi(string(h.Peek(announcedLength))); err == nil {
+		h.Del(announcedLength)
+		h.SetContentLength(n)
+	}
 }

@@ -25,13 +25,13 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// announce opens connections that say that a body comes, and send a byte of it.
+// announce opens connections that say that a body comes, and send nothing of it.
 func (r *running) announce(t *testing.T, n int, path string) (list []*client) {
 	t.Helper()
 	for range n {
 		c := r.dial(t)
 		t.Cleanup(func() { c.Close() })
-		c.send(t, "POST "+path+" HTTP/1.1\r\nHost: topsail\r\nContent-Length: 16000000\r\n\r\n{")
+		c.send(t, "POST "+path+" HTTP/1.1\r\nHost: topsail\r\nContent-Length: 16000000\r\n\r\n")
 		list = append(list, c)
 	}
 	return list
@@ -69,9 +69,27 @@ func TestRefusedByTheHeader(t *testing.T) {
 	}
 	c := s.dial(t)
 	defer c.Close()
-	c.send(t, "POST /doubles/predict HTTP/1.1\r\nHost: topsail\r\nContent-Length: 17000000\r\n\r\n{")
+	c.send(t, "POST /doubles/predict HTTP/1.1\r\nHost: topsail\r\nContent-Length: 17000000\r\n\r\n")
 	if got := c.read(t, "POST"); got.status != 413 || !got.close {
 		t.Errorf("%d %s", got.status, got.body)
+	}
+}
+
+// TestTheLengthIsNotAClientsWord: the header in which the length of a large body is kept counts
+// for nothing where a client sends it.
+func TestTheLengthIsNotAClientsWord(t *testing.T) {
+	c := start(t, Config{}, newFake()).dial(t)
+	defer c.Close()
+	body, want := `{"input":"`+strings.Repeat("x", 10_000)+`"}`, `"output":10000.0`
+	mine := announcedLength + ": 3\r\n"
+	for _, raw := range []string{
+		fmt.Sprintf("%sContent-Length: %d\r\n\r\n%s", mine, len(body), body),
+		fmt.Sprintf("%sTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", mine, len(body), body),
+	} {
+		c.send(t, "POST /strings/predict HTTP/1.1\r\nHost: topsail\r\n"+raw)
+		if got := c.read(t, "POST"); got.status != 200 || !strings.Contains(got.body, want) {
+			t.Errorf("%.60q: %d %s", raw, got.status, got.body)
+		}
 	}
 }
 
