@@ -32,9 +32,13 @@ type Lease struct {
 // Lease is one that holds nothing yet.
 func (b *Budget) Lease() Lease { return Lease{budget: b} }
 
-// Take takes n bytes more, or says that there is no room for them.
+// perByte is what each byte takes: until Go collects, there is as much again that was used and
+// is no more.
+const perByte = 2
+
+// Take takes room for n bytes more, or says that there is none.
 func (l *Lease) Take(n int) bool {
-	more := int64(n)
+	more := perByte * int64(n)
 	if l.budget.used.Add(more) > l.budget.limit {
 		l.budget.used.Add(-more)
 		return false

@@ -6,7 +6,7 @@ import (
 )
 
 func TestBudget(t *testing.T) {
-	b := New(100)
+	b := New(200) // each byte takes two
 	one, other := b.Lease(), b.Lease()
 	for i, step := range []struct {
 		of    *Lease
@@ -14,7 +14,7 @@ func TestBudget(t *testing.T) {
 		taken bool
 		used  int64
 	}{
-		{&one, 60, true, 60}, {&other, 41, false, 60}, {&other, 40, true, 100}, {&one, 1, false, 100}, {&one, 0, true, 100},
+		{&one, 60, true, 120}, {&other, 41, false, 120}, {&other, 40, true, 200}, {&one, 1, false, 200}, {&one, 0, true, 200},
 	} {
 		if got := step.of.Take(step.n); got != step.taken || b.Used() != step.used {
 			t.Errorf("step %d: %v, and %d are used, want %v and %d", i, got, b.Used(), step.taken, step.used)
@@ -22,12 +22,12 @@ func TestBudget(t *testing.T) {
 	}
 	one.Release()
 	one.Release() // it holds nothing any more
-	if b.Used() != 40 || !one.Take(60) {
+	if b.Used() != 80 || !one.Take(60) {
 		t.Errorf("%d are used", b.Used())
 	}
 	one.Release()
 	other.Release()
-	if b.Used() != 0 || b.Limit() != 100 {
+	if b.Used() != 0 || b.Limit() != 200 {
 		t.Errorf("%d are used of %d", b.Used(), b.Limit())
 	}
 	var none Lease
@@ -36,10 +36,10 @@ func TestBudget(t *testing.T) {
 
 // What is refused takes nothing, so that somebody else's smaller request fits.
 func TestARefusalTakesNothing(t *testing.T) {
-	b := New(0)
-	if b.Limit() != 1 {
+	if b := New(0); b.Limit() != 1 {
 		t.Errorf("the limit is %d", b.Limit())
 	}
+	b := New(2)
 	large, small := b.Lease(), b.Lease()
 	for range 3 {
 		if large.Take(2) {

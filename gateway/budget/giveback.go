@@ -12,6 +12,10 @@ const (
 	// worthwhile is from how much memory on the system is given back what is not needed: to find
 	// it takes a collection.
 	worthwhile = 64 << 20
+	// pause and tries are after how many looks, and how often, it is tried again where it was of
+	// no use.
+	pause = 2
+	tries = 8
 )
 
 // GiveBack returns memory to the system that the process no longer needs, until ctx ends,
@@ -24,18 +28,20 @@ func (b *Budget) GiveBack(ctx context.Context) {
 	defer b.giving.Store(false)
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
-	var h holding
-	for last := see(); ; {
+	last := see()
+	h := holding{needed: last.held}
+	for ; ; h.wait-- {
 		select {
 		case <-ctx.Done():
 			return
 		case <-look.C:
 		}
 		now := see()
-		if h.surplus(last, now) {
+		if h.surplus(last, now) && h.wait <= 0 {
 			debug.FreeOSMemory()
+			before := now.held
 			now = see()
-			h.needed = now.held
+			h.gave(before-min(before, now.held), now)
 		}
 		last = now
 	}
@@ -62,12 +68,25 @@ func see() sight {
 
 // holding decides when memory is given back.
 type holding struct {
-	needed uint64 // what was held when all that could be was given back last
+	needed uint64 // what is held when all that can be is given back
+	wait   int    // looks until it is tried again
+	vain   int    // how often it was of no use in a row
+}
+
+// gave takes in how many bytes were given back, and what is held now. Where they are few, what
+// is held may be in use for a moment, or for good.
+func (h *holding) gave(freed uint64, now sight) {
+	if freed < worthwhile/2 && h.vain < tries {
+		h.vain++
+		h.wait = pause
+		return
+	}
+	h.needed, h.vain = now.held, 0
 }
 
 // surplus says whether much of what is held is of no use. What stays free is; what was not
 // collected yet may be, where little happens: Go then collects after minutes only. What turns
-// out to be in use is not looked for again.
+// out to be in use is looked for again some times.
 func (h *holding) surplus(last, now sight) bool {
 	h.needed = min(h.needed, now.held)
 	quiet := now.allocated-last.allocated < now.held/8

@@ -9,14 +9,6 @@ type UpdateRequest struct {
 	Batch    bool
 }
 
-// Size is how many bytes the inputs have.
-func (r *UpdateRequest) Size() (n int) {
-	for i := range r.Feedback {
-		n += len(r.Feedback[i].Input.Data)
-	}
-	return n
-}
-
 // DecodeUpdate reads the body of a request to an app that takes inputs of type t.
 // A batch has at most maxBatch pieces of feedback. Its error is always an *Error.
 func DecodeUpdate(body []byte, t serving.InputType, maxBatch int) (UpdateRequest, error) {

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"sync/atomic"
 	"time"
 
 	"topsail/serving"
@@ -20,6 +21,7 @@ type admission struct {
 type gate struct {
 	limit   *bucket // nil: none
 	refused refusedCounters
+	large   *atomic.Int64 // what answers of the app take of the budget; 0: they are small
 }
 
 // Serve takes in a new catalog: its keys and limits hold from now on.
@@ -36,7 +38,7 @@ func (s *Server) Serve(cat *serving.Catalog) {
 		if before := old.apps[name]; before != nil {
 			g = *before
 		} else {
-			g.refused = s.refused.of(name)
+			g.refused, g.large = s.refused.of(name), &atomic.Int64{}
 		}
 		g.limit = fit(g.limit, app.Limit, now)
 		next.apps[name] = &g

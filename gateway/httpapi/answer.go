@@ -8,21 +8,56 @@ import (
 	"topsail/serving"
 )
 
+// expect takes room for n answers, or one, of an app whose answers are large: while they are
+// on their way, they take memory already.
+func (s *Server) expect(rc *fasthttp.RequestCtx, app string, n int) error {
+	g := s.admission.Load().apps[app]
+	if g == nil {
+		return nil
+	}
+	room := int(g.large.Load()) * max(n, 1)
+	if room > 0 && !rc.Conn().(*conn).lease.Take(room) {
+		return errNoMemory
+	}
+	rc.Conn().(*conn).room = room
+	return nil
+}
+
 // room is a buffer for the answers to a request, which the budget has room for beside the
 // outputs themselves.
-func (s *Server) room(rc *fasthttp.RequestCtx, ps ...serving.Prediction) ([]byte, error) {
-	size := 0
+func (s *Server) room(rc *fasthttp.RequestCtx, app string, ps ...serving.Prediction) ([]byte, error) {
+	size, largest := 0, 0
 	for i := range ps {
 		size += len(ps[i].Output)
+		largest = max(largest, len(ps[i].Output))
 	}
+	s.learnSize(app, 2*largest)
 	if size <= smallBody {
 		return buffer(rc), nil
 	}
 	size += smallBody + len(ps)*128
-	if !rc.Conn().(*conn).lease.Take(2 * size) {
+	c := rc.Conn().(*conn)
+	if more := 2*size - c.room; more > 0 && !c.lease.Take(more) {
 		return nil, errNoMemory
 	}
 	return slices.Grow(buffer(rc), size), nil
+}
+
+// learnSize remembers how large the answers of an app are: at once what is more, and after
+// some answers what is less.
+func (s *Server) learnSize(app string, size int) {
+	g := s.admission.Load().apps[app]
+	if g == nil {
+		return
+	}
+	before := g.large.Load()
+	now := max(int64(size), before-before/8)
+	if now <= 2*smallBody {
+		now = 0
+	}
+	if now != before {
+		g.large.Store(now)
+	}
 }
 
 // buffer takes the response's own buffer, emptied, to append a body to. It goes

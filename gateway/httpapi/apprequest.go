@@ -7,6 +7,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"topsail/gateway/codec"
 	"topsail/serving"
 )
 
@@ -19,6 +20,10 @@ type appRequest struct {
 	charged  int           // queries, or pieces of feedback, that limits have counted
 	body     []byte        // inflated; it dies with the request
 }
+
+// onTheWay is how often an input is there while a model is asked: as it was decoded, in a frame,
+// and with the sidecar, which in local mode is in this process.
+const onTheWay = 3
 
 // open reads a request as far as all of them are alike.
 func (s *Server) open(c *fiber.Ctx) (r appRequest, err error) {
@@ -44,7 +49,15 @@ func (s *Server) open(c *fiber.Ctx) (r appRequest, err error) {
 		}
 		defer func() { r.received = time.Now() }() // when it has arrived
 	}
-	r.body, err = s.body(rc, nc)
+	if r.body, err = s.body(rc, nc); err != nil || len(r.body) <= smallBody {
+		return r, err
+	}
+	if !nc.lease.Take(onTheWay * codec.Most(r.body, r.app.InputType)) {
+		return r, errNoMemory
+	}
+	if len(r.body) > heavyBody {
+		err = s.takeTurn(nc)
+	}
 	return r, err
 }
 

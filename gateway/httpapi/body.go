@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"strings"
 	"time"
 
@@ -25,6 +26,9 @@ const (
 	// time in which it may begin.
 	bodyGrace = 2 * time.Second
 	bodySpeed = 32 << 10
+	// yieldEvery is after how many bytes of a body others come first. While bytes come faster
+	// than they are read, nothing else would stop who reads them.
+	yieldEvery = 64 << 10
 )
 
 // comesLater says whether a body is read when it is known that it is wanted.
@@ -54,7 +58,7 @@ func (s *Server) body(rc *fasthttp.RequestCtx, c *conn) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.inflate(compressed, &c.lease, open)
+	return s.inflate(compressed, c, open)
 }
 
 // arrived returns the body as it comes. A small one has come already.
@@ -119,7 +123,9 @@ func (r *steadyReader) Read(b []byte) (int, error) {
 		return 0, err
 	}
 	n, err := r.from.Read(b)
-	r.read += n
+	if r.read += n; r.read%yieldEvery < n {
+		runtime.Gosched()
+	}
 	switch {
 	case err == nil || err == io.EOF:
 		return n, err
@@ -131,14 +137,14 @@ func (r *steadyReader) Read(b []byte) (int, error) {
 
 // inflate reads no further than one byte beyond the limit for bodies, whatever
 // the compressed body claims to hold.
-func (s *Server) inflate(compressed []byte, lease *budget.Lease, open func(io.Reader) (io.ReadCloser, error)) ([]byte, error) {
+func (s *Server) inflate(compressed []byte, c *conn, open func(io.Reader) (io.ReadCloser, error)) ([]byte, error) {
 	rest := bytes.NewReader(compressed)
 	r, err := open(rest)
 	if err != nil {
 		return nil, errCorrupt()
 	}
-	body, err := s.readAll(r, -1, lease, nil)
-	if _, refused := errors.AsType[*refusal](err); refused || errors.Is(err, errNoMemory) {
+	body, err := s.readAll(&turnReader{Reader: r, s: s, c: c}, -1, &c.lease, nil)
+	if _, refused := errors.AsType[*refusal](err); refused || errors.Is(err, errNoMemory) || errors.Is(err, errNoTurn) {
 		return nil, err
 	}
 	if err != nil || rest.Len() > 0 {

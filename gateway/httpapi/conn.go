@@ -30,6 +30,8 @@ type conn struct {
 	host   string       // by which it was called last, and may be
 	kept   []byte       // for the next body; at most keepBytes
 	unread bool         // the body of the request in hand has not been read
+	turn   bool         // its body is heavy, and may be read
+	room   int          // that was taken for its answer
 
 	rest []byte // was read behind a request, and belongs to those after it; only for Read
 

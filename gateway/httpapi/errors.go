@@ -49,6 +49,9 @@ func (s *Server) refusalOf(rc *fasthttp.RequestCtx, err error) *refusal {
 	if errors.Is(err, errNoMemory) {
 		return s.errNoRoom(rc)
 	}
+	if errors.Is(err, errNoTurn) {
+		return s.errBusy(rc)
+	}
 	if errors.Is(err, serving.ErrUnknownApp) {
 		return &refusal{fiber.StatusNotFound, "Unknown app", "no app of this name is registered: register it at the admin port, or check its spelling"}
 	}

@@ -25,6 +25,8 @@ func (s *Server) guard(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 		c := rc.Conn().(*conn)
 		c.unread = rc.Request.IsBodyStream() && s.comesLater(&rc.Request.Header)
 		c.waits.Store(0)
+		c.room = 0
+		defer s.endTurn(c)
 		switch r := s.foreign(rc, c); {
 		case s.asksFirst(rc): // else the page could not read the refusal of what it asks then
 			next(rc)

@@ -44,6 +44,14 @@ func (s *Server) errNoRoom(rc *fasthttp.RequestCtx) *refusal {
 		"the requests and answers under way have all the memory that there is for them: send it again in a second, or raise max_inflight_bytes"}
 }
 
+// errBusy refuses a request whose body would take too long to read, among others like it.
+func (s *Server) errBusy(rc *fasthttp.RequestCtx) *refusal {
+	s.admission.Load().unknown.refused[busy].Inc()
+	rc.Response.Header.Set(fiber.HeaderRetryAfter, "1")
+	return &refusal{fiber.StatusServiceUnavailable, "Busy",
+		fmt.Sprintf("so many bodies above %d KiB are being read that this one has had no turn within %v: send it again in a second, or to another gateway", heavyBody>>10, turnWithin)}
+}
+
 // tooMany refuses a request that came too early, and says when to send it again.
 func tooMany(rc *fasthttp.RequestCtx, g *gate, wait time.Duration, whose string, b *bucket) error {
 	g.refused[limited].Inc()

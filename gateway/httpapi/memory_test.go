@@ -105,8 +105,9 @@ func TestBudget(t *testing.T) {
 			t.Fatalf("%d %s", got.status, got.body)
 		}
 	}
+	until(t, func() bool { return b.Used() == 0 })
 	other := b.Lease()
-	if !other.Take(1<<20 - int(b.Used()) - 50_000) {
+	if !other.Take((1<<20 - int(b.Used()) - 50_000) / 2) { // each byte counts twice
 		t.Fatal("no room")
 	}
 	got := s.do(t, "POST", "/strings/predict", large)
@@ -121,9 +122,15 @@ func TestBudget(t *testing.T) {
 		t.Errorf("%d %s", got.status, got.body)
 	}
 	c.Close()
-	for deadline := time.Now().Add(5 * time.Second); b.Used() > 0; runtime.Gosched() {
+	until(t, func() bool { return b.Used() == 0 })
+}
+
+// until waits for a condition.
+func until(t *testing.T, good func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(5 * time.Second); !good(); runtime.Gosched() {
 		if time.Now().After(deadline) {
-			t.Fatalf("%d bytes are left", b.Used())
+			t.Fatal("it did not come to that")
 		}
 	}
 }
@@ -161,6 +168,73 @@ func TestLargeAnswersTakeOfTheBudget(t *testing.T) {
 	if used := b.Used(); used > b.Limit() {
 		t.Errorf("%d bytes are taken of %d", used, b.Limit())
 	}
+}
+
+// TestLargeAnswersAreExpected: where the last answers of an app were large, there is to be room
+// for another one before a model is asked for it.
+func TestLargeAnswersAreExpected(t *testing.T) {
+	core := newFake()
+	core.catalog = &serving.Catalog{Apps: core.apps}
+	output, err := json.Marshal(strings.Repeat("x", 1<<20))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wait := make(chan struct{}, 1)
+	wait <- struct{}{}
+	core.answer = func(context.Context, *serving.Query) (serving.Prediction, error) {
+		<-wait
+		return serving.Prediction{QueryID: 1, Output: output}, nil
+	}
+	s := start(t, Config{Budget: budget.New(6 << 20)}, core)
+	if got := s.do(t, "POST", "/strings/predict", `{"input":"a"}`); got.status != 200 {
+		t.Fatalf("%d %.200s", got.status, got.body)
+	}
+	first := s.dial(t)
+	defer first.Close()
+	first.send(t, request("POST", "/strings/predict", `{"input":"b"}`))
+	for len(core.queries()) < 2 {
+		runtime.Gosched()
+	}
+	if got := s.do(t, "POST", "/strings/predict", `{"input":"c"}`); got.status != 503 {
+		t.Errorf("without room: %d %.200s", got.status, got.body)
+	}
+	if n := len(core.queries()); n != 2 {
+		t.Errorf("%d queries reached the core, and there is room for one", n)
+	}
+	wait <- struct{}{}
+	if got := first.read(t, "POST"); got.status != 200 {
+		t.Errorf("the one with room: %d %.200s", got.status, got.body)
+	}
+}
+
+// TestHeavyBodiesTakeTurns: what takes long to read waits for others like it, and not for ever;
+// what does not goes on.
+func TestHeavyBodiesTakeTurns(t *testing.T) {
+	bubble(t, Config{}, newFake(), func(t *testing.T, s *piped) {
+		for range cap(s.server.turns) {
+			s.server.turns <- struct{}{}
+		}
+		packed := gzipped(`{"input":"` + strings.Repeat("x", heavyBody+100) + `"}`)
+		began := time.Now()
+		c := s.dial()
+		if got := c.do(t, "POST", "/strings/predict", packed, "Content-Encoding: gzip"); got.status != 503 || !strings.Contains(got.body, "Busy") {
+			t.Errorf("%d %s", got.status, got.body)
+		}
+		if took := time.Since(began); took != turnWithin {
+			t.Errorf("it was refused after %v", took)
+		}
+		if got := c.do(t, "POST", "/strings/predict", `{"input":"a"}`); got.status != 200 {
+			t.Errorf("a small one: %d %s", got.status, got.body)
+		}
+		time.AfterFunc(turnWithin/2, func() { <-s.server.turns })
+		if got := c.do(t, "POST", "/strings/predict", packed, "Content-Encoding: gzip"); got.status != 200 {
+			t.Errorf("when its turn has come: %d %s", got.status, got.body)
+		}
+		if free := cap(s.server.turns) - len(s.server.turns); free != 1 {
+			t.Errorf("%d turns are free", free)
+		}
+		c.Close()
+	})
 }
 
 // TestSlowBody: a body that trickles is refused long before the time of a whole request.

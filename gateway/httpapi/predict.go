@@ -26,7 +26,7 @@ func (s *Server) predict(queries context.Context, c *fiber.Ctx) error {
 		return err
 	}
 	rc := c.Context()
-	b, err := s.room(rc, p)
+	b, err := s.room(rc, q.App, p)
 	if err != nil {
 		return err
 	}
@@ -47,6 +47,14 @@ func each(q *serving.Query, batch []serving.Input) []serving.Query {
 	return qs
 }
 
+// app is the one that all queries of a request are for; there may be none of them.
+func app(qs []serving.Query) string {
+	if len(qs) == 0 {
+		return ""
+	}
+	return qs[0].App
+}
+
 // predictBatch answers a predict request for several inputs.
 func (s *Server) predictBatch(queries context.Context, c *fiber.Ctx, qs []serving.Query) error {
 	ps, err := s.core.PredictBatch(queries, qs)
@@ -54,7 +62,7 @@ func (s *Server) predictBatch(queries context.Context, c *fiber.Ctx, qs []servin
 		return err
 	}
 	rc := c.Context()
-	b, err := s.room(rc, ps...)
+	b, err := s.room(rc, app(qs), ps...)
 	if err != nil {
 		return err
 	}
@@ -70,14 +78,15 @@ func (s *Server) readQuery(c *fiber.Ctx) (*serving.Query, []serving.Input, error
 		return nil, nil, err
 	}
 	p, err := codec.DecodePredict(r.body, r.app.InputType, s.config.MaxBatch)
+	s.endTurn(c.Context().Conn().(*conn))
 	if err != nil {
 		return nil, nil, err
 	}
 	if err := s.charge(c.Context(), &r, len(p.Batch)); err != nil {
 		return nil, nil, err
 	}
-	if len(r.body) > smallBody && !c.Context().Conn().(*conn).lease.Take(p.Size()) {
-		return nil, nil, errNoMemory
+	if err := s.expect(c.Context(), r.app.Name, len(p.Batch)); err != nil {
+		return nil, nil, err
 	}
 	return &serving.Query{
 		App:      r.app.Name,

@@ -11,10 +11,11 @@ const (
 	forbidden
 	limited
 	memory
+	busy
 	reasons // how many there are
 )
 
-var reasonNames = [reasons]string{"no_key", "wrong_key", "forbidden", "limit", "memory"}
+var reasonNames = [reasons]string{"no_key", "wrong_key", "forbidden", "limit", "memory", "busy"}
 
 // refusedCounters are those of one app, by reason.
 type refusedCounters [reasons]obs.Counter
@@ -25,7 +26,7 @@ type refused struct{ total *obs.CounterVec }
 
 func newRefused(r *obs.Registry) refused {
 	return refused{r.Counters("topsail_gateway_refused_total",
-		"Requests that were refused: no_key, wrong_key (unknown or expired), forbidden (a key that is not for this), limit, or memory (max_inflight_bytes are taken).", "app", "reason")}
+		"Requests that were refused: no_key, wrong_key (unknown or expired), forbidden (a key that is not for this), limit, memory (max_inflight_bytes are taken), or busy (too many large bodies were being read).", "app", "reason")}
 }
 
 func (r refused) of(app string) (counters refusedCounters) {

@@ -33,7 +33,7 @@ func (s *Server) predictTimed(queries context.Context, c *fiber.Ctx, qs []servin
 		return err
 	}
 	rc := c.Context()
-	b, err := s.room(rc, ps...)
+	b, err := s.room(rc, app(qs), ps...)
 	if err != nil {
 		return err
 	}

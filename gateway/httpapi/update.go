@@ -44,14 +44,12 @@ func (s *Server) learn(queries context.Context, c *fiber.Ctx) ([]serving.Learned
 		return nil, false, err
 	}
 	u, err := codec.DecodeUpdate(r.body, r.app.InputType, s.config.MaxBatch)
+	s.endTurn(c.Context().Conn().(*conn))
 	if err != nil {
 		return nil, false, err
 	}
 	if err := s.charge(c.Context(), &r, len(u.Feedback)); err != nil {
 		return nil, false, err
-	}
-	if len(r.body) > smallBody && !c.Context().Conn().(*conn).lease.Take(u.Size()) {
-		return nil, false, errNoMemory
 	}
 	for i := range u.Feedback {
 		f := &u.Feedback[i]

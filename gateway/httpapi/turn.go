@@ -1,0 +1,66 @@
+package httpapi
+
+import (
+	"errors"
+	"io"
+	"runtime"
+	"time"
+)
+
+const (
+	// heavyBody is from how many bytes on a body takes a processor for milliseconds. Fewer of
+	// them are inflated or decoded at a time than there are processors: all others' queries
+	// would stand behind them.
+	heavyBody = 256 << 10
+	// turnWithin bounds the wait for a turn.
+	turnWithin = 2 * time.Second
+)
+
+// errNoTurn refuses a request that has waited for its turn too long.
+var errNoTurn = errors.New("too many large bodies are being read")
+
+// newTurns is one for each processor but one.
+func newTurns() chan struct{} { return make(chan struct{}, max(1, runtime.GOMAXPROCS(0)-1)) }
+
+// takeTurn waits until the heavy body of a connection may be read, unless it may already.
+func (s *Server) takeTurn(c *conn) error {
+	if c.turn {
+		return nil
+	}
+	late := time.NewTimer(turnWithin)
+	defer late.Stop()
+	select {
+	case s.turns <- struct{}{}:
+		c.turn = true
+		return nil
+	case <-late.C:
+		return errNoTurn
+	}
+}
+
+// endTurn lets the next one read.
+func (s *Server) endTurn(c *conn) {
+	if c.turn {
+		c.turn = false
+		<-s.turns
+	}
+}
+
+// turnReader takes a turn for what turns out to be heavy.
+type turnReader struct {
+	io.Reader
+	s    *Server
+	c    *conn
+	read int
+}
+
+func (r *turnReader) Read(b []byte) (int, error) {
+	if r.read >= heavyBody {
+		if err := r.s.takeTurn(r.c); err != nil {
+			return 0, err
+		}
+	}
+	n, err := r.Reader.Read(b)
+	r.read += n
+	return n, err
+}
