@@ -47,6 +47,13 @@ func (l *Lease) Take(n int) bool {
 	return true
 }
 
+// Give gives back the room for n bytes of what is held.
+func (l *Lease) Give(n int) {
+	less := perByte * int64(n)
+	l.budget.used.Add(-less)
+	l.held -= less
+}
+
 // Release gives back all that is held.
 func (l *Lease) Release() {
 	if l.held > 0 {

@@ -25,6 +25,9 @@ func TestBudget(t *testing.T) {
 	if b.Used() != 80 || !one.Take(60) {
 		t.Errorf("%d are used", b.Used())
 	}
+	if one.Give(20); b.Used() != 160 {
+		t.Errorf("%d are used after 20 bytes were given back", b.Used())
+	}
 	one.Release()
 	other.Release()
 	if b.Used() != 0 || b.Limit() != 200 {

@@ -31,14 +31,17 @@ func (s *Server) room(rc *fasthttp.RequestCtx, app string, ps ...serving.Predict
 		size += len(ps[i].Output)
 		largest = max(largest, len(ps[i].Output))
 	}
-	s.learnSize(app, 2*largest)
+	s.learnSize(app, onTheWay*2*largest)
+	c := rc.Conn().(*conn)
 	if size <= smallBody {
+		c.lease.Give(c.room)
 		return buffer(rc), nil
 	}
 	size += smallBody + len(ps)*128
-	c := rc.Conn().(*conn)
 	if more := 2*size - c.room; more > 0 && !c.lease.Take(more) {
 		return nil, errNoMemory
+	} else if more < 0 {
+		c.lease.Give(-more)
 	}
 	return slices.Grow(buffer(rc), size), nil
 }
@@ -52,7 +55,7 @@ func (s *Server) learnSize(app string, size int) {
 	}
 	before := g.large.Load()
 	now := max(int64(size), before-before/8)
-	if now <= 2*smallBody {
+	if now <= onTheWay*2*smallBody {
 		now = 0
 	}
 	if now != before {

@@ -21,7 +21,7 @@ type appRequest struct {
 	body     []byte        // inflated; it dies with the request
 }
 
-// onTheWay is how often an input is there while a model is asked: as it was decoded, in a frame,
+// onTheWay is how often an input or an output is there while a model is asked: here, in a frame,
 // and with the sidecar, which in local mode is in this process.
 const onTheWay = 3
 

@@ -185,7 +185,7 @@ func TestLargeAnswersAreExpected(t *testing.T) {
 		<-wait
 		return serving.Prediction{QueryID: 1, Output: output}, nil
 	}
-	s := start(t, Config{Budget: budget.New(6 << 20)}, core)
+	s := start(t, Config{Budget: budget.New(14 << 20)}, core)
 	if got := s.do(t, "POST", "/strings/predict", `{"input":"a"}`); got.status != 200 {
 		t.Fatalf("%d %.200s", got.status, got.body)
 	}
