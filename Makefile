@@ -18,7 +18,7 @@ BENCH    ?= all
 OFFSET   ?= 0
 OUTAGE   ?= 20s
 
-.PHONY: help build ui pmml run servers cluster cluster-down test test-ui test-go test-python test-jvm test-image test-deployers test-runtimes test-frameworks test-api test-demo test-rules faults test-faults bench figures selection fuzz lint fmt fix clean
+.PHONY: help build ui pmml run servers cluster cluster-down test test-ui test-go test-python test-jvm test-image test-deployers test-runtimes test-frameworks test-api test-demo test-rules faults test-faults test-edge bench figures selection fuzz lint fmt fix clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -78,6 +78,10 @@ faults: servers ## break a real cluster under load, servers being away for OUTAG
 
 test-faults: ## the same with servers away for a minute
 	@$(MAKE) faults OUTAGE=60s
+
+# By itself, too.
+test-edge: ## attack a real Topsail as somebody without a key could, beside a steady client
+	go test -count=1 -v -timeout 15m ./internal/edge
 
 figures: build servers ## measure a cluster: from zero, steps, rollouts, changes, many versions
 	go run ./internal/figures

@@ -52,6 +52,7 @@ var rooms = map[string][]string{
 	"internal/rig":     {"internal/servers", "jobs", "serving"},
 	"internal/figures": {"internal/rig", "internal/redisstore", "jobs", "serving"},
 	"internal/faults":  {}, // tests alone
+	"internal/edge":    {}, // the same
 	"nomad":            {}, // files, and tests
 	"deploy":           {}, // the same
 }

@@ -1,0 +1,129 @@
+package edge
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"topsail/internal/access/testca"
+)
+
+// server is a `topsail local` that is attacked.
+type server struct {
+	cmd               *exec.Cmd
+	gateway, web, ops string      // addresses
+	tls               *tls.Config // nil: it does not speak TLS
+	exited            chan struct{}
+	steady            *steady // asks it all the time
+	first             state   // when it had just begun to serve
+
+	mu  sync.Mutex
+	out bytes.Buffer // guarded by mu
+}
+
+// Write takes the server's output.
+func (s *server) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.out.Write(p)
+}
+
+func (s *server) output() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.out.String()
+}
+
+const patience = 30 * time.Second
+
+var ready = regexp.MustCompile(`(?s)Gateway +https?://(\S+).*Web UI +https?://([^/]+)/.*Metrics +https?://([^/]+)/`)
+
+// start runs a server with lines for its table [gateway], and a steady client beside it. It
+// waits until it is warm.
+func start(t *testing.T, lines string, secure bool) *server {
+	t.Helper()
+	dir := t.TempDir()
+	config := fmt.Sprintf(apps, programs.model)
+	if !*bare {
+		config = fmt.Sprintf(settings, budget, lines) + config
+	}
+	s := &server{exited: make(chan struct{})}
+	if secure {
+		authority := testca.New(t, "edge")
+		pair, roots := authority.Issue(t, "127.0.0.1"), x509.NewCertPool()
+		roots.AppendCertsFromPEM(authority.PEM)
+		s.tls = &tls.Config{RootCAs: roots, ServerName: "127.0.0.1"}
+		config = fmt.Sprintf("[tls]\ncert_file = %q\nkey_file = %q\n", testca.Write(t, dir, "cert.pem", pair.Cert), testca.Write(t, dir, "key.pem", pair.Key)) + config
+	}
+	file := filepath.Join(dir, "topsail.toml")
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.cmd = exec.Command(programs.topsail, "local", "--config", file, "--data-dir", filepath.Join(dir, "data"),
+		"--gateway-addr", "127.0.0.1:0", "--web-addr", "127.0.0.1:0", "--ops-addr", "127.0.0.1:0")
+	s.cmd.Stdout, s.cmd.Stderr = s, s
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(s.exited)
+		_ = s.cmd.Wait()
+	}()
+	t.Cleanup(func() {
+		s.cmd.Process.Signal(os.Interrupt)
+		select {
+		case <-s.exited:
+		case <-time.After(patience):
+			s.cmd.Process.Kill()
+			<-s.exited
+		}
+		if t.Failed() {
+			t.Logf("its output ends with:\n%s", tail(s.output(), 30))
+		}
+	})
+	for deadline := time.Now().Add(patience); !strings.Contains(s.output(), "Stop with Ctrl-C"); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("the server is not ready; output:\n%s", s.output())
+		}
+	}
+	found := ready.FindStringSubmatch(s.output())
+	s.gateway, s.web, s.ops = found[1], found[2], found[3]
+	s.steady = startSteady(s)
+	t.Cleanup(s.steady.end)
+	for _, app := range []string{"target", "learns", "large"} { // how large answers are is known by the last ones
+		if status, _, body, err := s.one(s.gateway, post("/"+app+"/predict", `{"input":[0]}`)); status != 200 {
+			t.Fatalf("%s: %d %.200s %v", app, status, body, err)
+		}
+	}
+	time.Sleep(warm)
+	s.first = s.state(t)
+	return s
+}
+
+// warm is how long a server serves before it is measured.
+const warm = 2 * time.Second
+
+// dial connects to one of the server's addresses, with TLS where it has that.
+func (s *server) dial(addr string) (net.Conn, error) {
+	d := net.Dialer{Timeout: time.Second}
+	if s.tls != nil {
+		return tls.DialWithDialer(&d, "tcp", addr, s.tls)
+	}
+	return d.Dial("tcp", addr)
+}
+
+// tail is the last lines of a text.
+func tail(text string, lines int) string {
+	all := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}
