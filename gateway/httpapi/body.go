@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
 	"strings"
 	"time"
 
@@ -26,9 +25,6 @@ const (
 	// time in which it may begin.
 	bodyGrace = 2 * time.Second
 	bodySpeed = 32 << 10
-	// yieldEvery is after how many bytes of a body others come first. While bytes come faster
-	// than they are read, nothing else would stop who reads them.
-	yieldEvery = 64 << 10
 )
 
 // comesLater says whether a body is read when it is known that it is wanted.
@@ -123,8 +119,9 @@ func (r *steadyReader) Read(b []byte) (int, error) {
 		return 0, err
 	}
 	n, err := r.from.Read(b)
-	if r.read += n; r.read%yieldEvery < n {
-		runtime.Gosched()
+	r.read += n
+	if r.read%breatheEvery < n {
+		breathe()
 	}
 	switch {
 	case err == nil || err == io.EOF:

@@ -60,7 +60,18 @@ func (r *turnReader) Read(b []byte) (int, error) {
 			return 0, err
 		}
 	}
-	n, err := r.Reader.Read(b)
+	n, err := r.Reader.Read(b[:min(len(b), breatheEvery)])
 	r.read += n
+	if r.read%breatheEvery < n {
+		breathe()
+	}
 	return n, err
 }
+
+// breatheEvery is after how many bytes of a body others come first.
+const breatheEvery = 256 << 10
+
+// breathe lets others come first, those too who wait for the network: while a processor always
+// has something to run, it does not look whether anything has come, and bytes may come faster
+// than they are read.
+func breathe() { time.Sleep(50 * time.Microsecond) }
