@@ -83,8 +83,7 @@ func deep() attack {
 }
 
 // repeated is clients that send a request for some seconds, at once or so often, each answer
-// being read. Large requests have their time: loopback is faster than any network, and all that
-// it carries takes the processors that the server has.
+// being read.
 func repeated(name string, clients int, every time.Duration, request string) attack {
 	return attack{
 		name: name,
