@@ -54,6 +54,9 @@ func (l *Lease) Give(n int) {
 	l.held -= less
 }
 
+// Held is what is held of the budget.
+func (l *Lease) Held() int64 { return l.held }
+
 // Release gives back all that is held.
 func (l *Lease) Release() {
 	if l.held > 0 {

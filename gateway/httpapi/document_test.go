@@ -144,7 +144,7 @@ func TestDocumentBeforeTheFirstCatalog(t *testing.T) {
 // A document that there is no room for is refused, and takes nothing.
 func TestDocumentTakesOfTheBudget(t *testing.T) {
 	core, _ := keyed(nil)
-	b := budget.New(64 << 10)
+	b := budget.New(128 << 10)
 	s := start(t, Config{Budget: b}, core)
 	if got := s.do(t, "GET", "/openapi.json", ""); got.status != 200 {
 		t.Fatalf("%d %s", got.status, got.body)

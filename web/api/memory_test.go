@@ -23,7 +23,7 @@ func TestWhenMemoryIsShort(t *testing.T) {
 	expect(t, w.ask("POST", "/catalog", large), 200)
 	expect(t, w.ask("GET", "/catalog", ""), 200)
 	other := b.Lease()
-	if !other.Take(1<<20 - 10_000) {
+	if !other.Take(1<<19 - 5_000) {
 		t.Fatal("no room")
 	}
 	done := len(w.signed)

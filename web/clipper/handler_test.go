@@ -319,7 +319,7 @@ func TestWhenMemoryIsShort(t *testing.T) {
 		t.Fatalf("%d %s", status, text)
 	}
 	other := b.Lease()
-	if !other.Take(1 << 20) {
+	if !other.Take(1 << 19) {
 		t.Fatal("no room")
 	}
 	answer := send(h, "POST", "/admin/get_all_applications", `{"verbose":true}`+large)

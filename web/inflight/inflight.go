@@ -46,7 +46,6 @@ type request struct {
 	http.ResponseWriter
 	of    *Memory
 	lease budget.Lease
-	held  int64
 	reads bool // it changes nothing, and may be sent again
 }
 
@@ -54,17 +53,15 @@ type request struct {
 func (r *request) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
 func (r *request) take(n int) bool {
-	if !r.lease.Take(n) {
-		return false
-	}
-	r.held += int64(n)
-	r.of.held.Add(int64(n))
-	return true
+	before := r.lease.Held()
+	taken := r.lease.Take(n)
+	r.of.held.Add(r.lease.Held() - before)
+	return taken
 }
 
 func (r *request) release() {
+	r.of.held.Add(-r.lease.Held())
 	r.lease.Release()
-	r.of.held.Add(-r.held)
 }
 
 // requestOf finds the request that w answers; nil where no Handler is around it.

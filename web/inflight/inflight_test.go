@@ -59,7 +59,7 @@ func TestBodies(t *testing.T) {
 	}{
 		{"empty", 1, 0, 0, false},
 		{"small, and nothing is left", 1, small - 1, 0, false},
-		{"large", 1 << 20, 100_000, 200_000, false},
+		{"large", 1 << 20, 100_000, 400_000, false},
 		{"large, and nothing is left", 1, 100_000, 0, true},
 		{"larger than all", 50_000, 100_000, 50_000, true},
 	} {
@@ -94,10 +94,10 @@ func TestAnswers(t *testing.T) {
 		used    int64
 		refused bool
 	}{
-		{"GET", small, 0, false}, {"GET", 50_000, 50_000, false}, {"GET", 200_000, 0, true}, {"HEAD", 200_000, 0, true},
-		{"POST", small, 0, false}, {"POST", 50_000, 50_000, false}, {"POST", 200_000, 0, false}, {"DELETE", 200_000, 0, false},
+		{"GET", small, 0, false}, {"GET", 50_000, 100_000, false}, {"GET", 200_000, 0, true}, {"HEAD", 200_000, 0, true},
+		{"POST", small, 0, false}, {"POST", 50_000, 100_000, false}, {"POST", 200_000, 0, false}, {"DELETE", 200_000, 0, false},
 	} {
-		used, err := serve(t, budget.New(100_000), tt.method, nil, func(w http.ResponseWriter, _ *http.Request) error { return Answer(w, tt.n) })
+		used, err := serve(t, budget.New(200_000), tt.method, nil, func(w http.ResponseWriter, _ *http.Request) error { return Answer(w, tt.n) })
 		if used != tt.used || (err != nil) != tt.refused {
 			t.Errorf("%s of %d: %d are used: %v", tt.method, tt.n, used, err)
 		}
