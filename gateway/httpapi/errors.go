@@ -62,7 +62,7 @@ func (s *Server) refusalOf(rc *fasthttp.RequestCtx, err error) *refusal {
 		return &refusal{fiber.StatusServiceUnavailable, "Unavailable", "no model of this app answers now, so that the feedback cannot be judged: send it again when one does"}
 	}
 	if errors.Is(err, serving.ErrUnavailable) {
-		return &refusal{fiber.StatusServiceUnavailable, "Unavailable", "the store of what is learned " + ailment(err) + "; send it again, nothing is lost by that"}
+		return &refusal{fiber.StatusServiceUnavailable, "Unavailable", ailment(err) + "; send it again, nothing is lost by that"}
 	}
 	if s.draining.Load() && errors.Is(err, context.Canceled) {
 		return &refusal{fiber.StatusServiceUnavailable, "Unavailable", "this gateway is stopping: send it again"}
@@ -73,12 +73,15 @@ func (s *Server) refusalOf(rc *fasthttp.RequestCtx, err error) *refusal {
 	return nil
 }
 
-// ailment says why nothing can be stored, in words that are for clients.
+// ailment says why feedback cannot be learned, in words that are for clients.
 func ailment(err error) string {
 	if e, ok := errors.AsType[*serving.Unwritable](err); ok {
-		return "takes no writes: " + e.Error()
+		return "the store of what is learned takes no writes: " + e.Error()
 	}
-	return "cannot be reached"
+	if errors.Is(err, context.DeadlineExceeded) {
+		return "there was not enough time: the store of what is learned, or models that have to be asked again, did not answer"
+	}
+	return "the store of what is learned cannot be reached"
 }
 
 // refusalOfCode is the table for what Fiber and fasthttp refuse. Their own texts
