@@ -32,11 +32,17 @@ func (s *Server) takeTurn(c *conn) error {
 	select {
 	case s.turns <- struct{}{}:
 		c.turn = true
+		wakeAnother()
 		return nil
 	case <-late.C:
 		return errNoTurn
 	}
 }
+
+// wakeAnother has another processor, if one is idle, look what comes from the network. The one
+// that we run on may have been the only one to look, and does not before we are done; Go by itself
+// looks again after 10 ms or more.
+func wakeAnother() { go func() {}() }
 
 // endTurn lets the next one read.
 func (s *Server) endTurn(c *conn) {
