@@ -32,9 +32,14 @@ const (
 // come to.
 const perConnection = 64 << 10
 
-// slack is memory that is nobody's: Go lets a heap double before it collects, and the cache
-// of predictions fills, up to 32 MiB.
-const slack = 96 << 20
+// slack is memory that is nobody's while an attack goes on: Go lets a heap double before it
+// collects, both what the process needs by itself, some 30 MiB, and the cache of predictions, 32.
+// rest is what may be left after it: the process gives back what is more than 64 MiB, and the
+// cache has filled.
+const (
+	slack = 128 << 20
+	rest  = 96 << 20
+)
 
 // strayFiles and strayGoroutines are how many may be left that come and go by themselves.
 const (

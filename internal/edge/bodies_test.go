@@ -61,10 +61,10 @@ func slowBodies() attack {
 }
 
 // largeBodies is clients that send what takes long to read and has more bytes decoded: an array
-// of two million zeros.
+// of a million zeros.
 func largeBodies() attack {
-	body := `{"input":[` + strings.Repeat("0,", 2_000_000) + "0]}"
-	return repeated("8 send 2 million zeros, twice a second", 8, time.Second/2, post("/target/predict", body))
+	body := `{"input":[` + strings.Repeat("0,", 1_000_000) + "0]}"
+	return repeated("8 send 1 million zeros, a second", 8, time.Second, post("/target/predict", body))
 }
 
 // bombs is clients that send what has a thousand times as many bytes unpacked.

@@ -21,7 +21,7 @@ func (r result) bearable() time.Duration { return under * max(r.quiet.p99, quiet
 
 // isBack says whether the process holds no more memory and descriptors than before.
 func (r result) isBack() bool {
-	return r.left.memory <= r.base.memory+slack && r.left.descriptors <= r.base.descriptors+strayFiles
+	return r.left.memory <= r.base.memory+rest && r.left.descriptors <= r.base.descriptors+strayFiles
 }
 
 // hold holds a result to what is promised.
