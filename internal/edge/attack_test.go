@@ -21,7 +21,7 @@ const (
 	quietEnough = 5 * time.Millisecond
 	under       = 3
 	// tries is how often an attack is tried whose p99 was too high: what else the machine does
-	// is not the server's. Errors, defaults and memory have one.
+	// is not the server's, and a default is an answer that was late. Errors, and what is held, have one.
 	tries = 3
 	// within is how soon all is to be back.
 	within = time.Minute
@@ -73,7 +73,8 @@ func (s *server) suffer(t *testing.T, a attack) {
 	var one result
 	for try := 1; ; try++ {
 		one = s.once(t, a)
-		if one.attacked.p99 <= one.bearable() || try == tries || t.Failed() {
+		late := one.attacked.p99 > one.bearable()
+		if !late || try == tries || t.Failed() || one.attacked.errors > 0 || one.peak > one.allowed || !one.isBack() {
 			break
 		}
 		t.Logf("p99 was %v, and is measured again: %v", one.attacked.p99, one)
