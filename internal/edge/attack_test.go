@@ -22,7 +22,7 @@ const (
 	under       = 3
 	// tries is how often an attack is tried whose p99 was too high: what else the machine does
 	// is not the server's, and a default is an answer that was late. Errors, and what is held, have one.
-	tries = 3
+	tries = 5
 	// within is how soon all is to be back.
 	within = time.Minute
 )
