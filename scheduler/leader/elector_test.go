@@ -104,7 +104,7 @@ func TestShortTroubleCostsNoTerm(t *testing.T) {
 		for range 20 {
 			for _, l := range []line{down, hangs, oneWay} {
 				s.lock.set(l)
-				time.Sleep(5*time.Second - time.Millisecond) // so that no renewal begins at the moment when it ends
+				time.Sleep(4*time.Second - time.Millisecond) // a term has 8 s, and is renewed every 2 s at the earliest
 				s.lock.set(up)
 				time.Sleep(5 * time.Second)
 			}
