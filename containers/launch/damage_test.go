@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/fstest"
 
@@ -194,7 +195,7 @@ func TestAFileIsPutBackWhileAModelRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.close()
-	if err := l.shared(t.Context(), func() {}); err != nil {
+	if err := l.take(t.Context(), syscall.LOCK_SH, func() {}); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Truncate(filepath.Join(dir, "data", "number"), 0); err != nil {

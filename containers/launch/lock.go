@@ -64,11 +64,6 @@ func (l *lock) alone(ctx context.Context, waits func()) error {
 	return l.take(ctx, syscall.LOCK_EX, waits)
 }
 
-// shared waits for nobody to hold the lock alone.
-func (l *lock) shared(ctx context.Context, waits func()) error {
-	return l.take(ctx, syscall.LOCK_SH, waits)
-}
-
 func (l *lock) take(ctx context.Context, how int, waits func()) error {
 	for first := true; ; first = false {
 		taken, err := l.try(how)
@@ -78,11 +73,19 @@ func (l *lock) take(ctx context.Context, how int, waits func()) error {
 		if first {
 			waits()
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("another process holds %s: %w", l.path, context.Cause(ctx))
-		case <-time.After(tryEvery):
+		if err := l.pause(ctx); err != nil {
+			return err
 		}
+	}
+}
+
+// pause waits until it is time to try again.
+func (l *lock) pause(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return fmt.Errorf("another process holds %s: %w", l.path, context.Cause(ctx))
+	case <-time.After(tryEvery):
+		return nil
 	}
 }
 

@@ -61,28 +61,42 @@ func (s slot) left(l *lock) (bool, error) {
 	return l.try(syscall.LOCK_EX)
 }
 
-// settle ends with the folder ready and the lock shared. Between holding a lock alone and
-// sharing it others may get it, so it looks again.
+// settle ends with the folder ready and the lock shared. Who waits to make the folder looks again
+// and again whether it is ready: then others share the lock for as long as their models run.
 func (s slot) settle(ctx context.Context, l *lock, o *Options) error {
-	waits := func() { o.say("%s: waiting for another start that is making it", s.what) }
-	for {
-		if err := l.shared(ctx, waits); err != nil {
+	for first := true; ; {
+		shared, err := l.try(syscall.LOCK_SH)
+		if err != nil {
 			return err
 		}
-		if s.ready() {
+		if shared && s.ready() {
 			return l.touch()
 		}
-		if err := l.alone(ctx, waits); err != nil {
+		alone, err := l.try(syscall.LOCK_EX)
+		if err != nil {
 			return err
 		}
-		if s.ready() {
+		switch {
+		case alone && s.ready():
+			continue // to share it
+		case alone:
+			if err := s.make(ctx, l); err != nil {
+				return err
+			}
+			if !s.ready() {
+				return errors.New("it is not usable, although it was made")
+			}
 			continue
 		}
-		if err := s.make(ctx, l); err != nil {
-			return err
+		if err := l.flock(syscall.LOCK_UN); err != nil { // two that share it would wait for each other
+			return fmt.Errorf("cannot unlock %s: %w", l.path, err)
 		}
-		if !s.ready() {
-			return errors.New("it is not usable, although it was made")
+		if first {
+			o.say("%s: waiting for another start that is making it", s.what)
+			first = false
+		}
+		if err := l.pause(ctx); err != nil {
+			return err
 		}
 	}
 }

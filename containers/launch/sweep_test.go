@@ -38,7 +38,7 @@ func TestSweepTakesWhatIsOldAndFree(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.close()
-	if err := l.shared(t.Context(), func() {}); err != nil {
+	if err := l.take(t.Context(), syscall.LOCK_SH, func() {}); err != nil {
 		t.Fatal(err)
 	}
 	for _, half := range []string{old + tempEnding, old + ".old"} { // of processes that were killed
