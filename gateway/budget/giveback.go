@@ -73,15 +73,18 @@ type holding struct {
 	vain   int    // how often it was of no use in a row
 }
 
-// gave takes in how many bytes were given back, and what is held now. Where they are few, what
-// is held may be in use for a moment, or for good.
+// gave takes in how many bytes were given back, and what is held now: that may be in use for a
+// moment, or, where trying is of no use again and again, for good.
 func (h *holding) gave(freed uint64, now sight) {
-	if freed < worthwhile/2 && h.vain < tries {
+	switch {
+	case freed >= worthwhile/2:
+		h.vain = 0
+	case h.vain < tries:
 		h.vain++
 		h.wait = pause
-		return
+	default:
+		h.needed, h.vain = now.held, 0
 	}
-	h.needed, h.vain = now.held, 0
 }
 
 // surplus says whether much of what is held is of no use. What stays free is; what was not

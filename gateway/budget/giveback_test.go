@@ -41,6 +41,23 @@ func TestSurplus(t *testing.T) {
 	}
 }
 
+// What is in use for a moment is looked for again, and what is for good at some time no more.
+func TestGave(t *testing.T) {
+	h := holding{needed: mib(80)}
+	busy := sight{held: mib(180)}
+	if h.gave(mib(50), busy); !h.surplus(busy, busy) {
+		t.Error("what connections held at that moment is not looked for when they have gone")
+	}
+	for range tries {
+		if h.gave(0, busy); !h.surplus(busy, busy) {
+			t.Fatal("it is not tried again")
+		}
+	}
+	if h.gave(0, busy); h.surplus(busy, busy) {
+		t.Error("what is in use for good is looked for again")
+	}
+}
+
 // Whatever took memory, be it many small pieces or stacks of goroutines that nobody counted,
 // a minute later the system has it again. Time is the test's, and the memory is real.
 func TestMemoryComesBack(t *testing.T) {
