@@ -31,6 +31,7 @@ type connections struct {
 
 // place is what a connection has here.
 type place struct {
+	conn  net.Conn
 	waits *list.Element // in waiting; nil while it is being answered
 	over  bool          // its request is one more than are answered; belongs to its goroutine
 }
@@ -77,7 +78,7 @@ func (c *connections) take(conn net.Conn) bool {
 		c.forget(old)
 		cut(old)
 	}
-	c.open[conn] = &place{waits: c.waiting.PushBack(conn)}
+	c.open[conn] = &place{conn: conn, waits: c.waiting.PushBack(conn)}
 	return true
 }
 
@@ -110,10 +111,31 @@ func (c *connections) track(conn net.Conn, state http.ConnState) {
 		}
 		p.over = c.answering() > c.limit
 	case http.StateIdle:
-		p.waits = c.waiting.PushBack(conn)
+		c.wait(p)
 	case http.StateClosed, http.StateHijacked:
 		c.forget(conn)
 	case http.StateNew: // take has seen it
+	}
+}
+
+// wait counts a connection among those that wait, as the last one. c.mu is held.
+func (c *connections) wait(p *place) {
+	if p.waits != nil {
+		c.waiting.Remove(p.waits)
+	}
+	p.waits = c.waiting.PushBack(p.conn)
+}
+
+// answered counts a connection whose request has its answer, but not all of its body, among
+// those that wait: what is left of the body may never come.
+func (c *connections) answered(p *place, r *http.Request) {
+	if body, ok := r.Body.(*pacedBody); !ok || body.over {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.open[p.conn] == p {
+		c.wait(p)
 	}
 }
 
@@ -134,6 +156,9 @@ func (c *connections) know(ctx context.Context, conn net.Conn) context.Context {
 func (c *connections) handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p, _ := r.Context().Value(placeKey{}).(*place)
+		if p != nil {
+			defer c.answered(p, r)
+		}
 		if p == nil || !p.over || r.URL.Path == "/health" || strings.HasPrefix(r.URL.Path, "/health/") {
 			next.ServeHTTP(w, r)
 			return

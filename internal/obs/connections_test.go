@@ -143,6 +143,26 @@ func TestSilentConnections(t *testing.T) {
 	}
 }
 
+// Nor do those that announce a body which nobody wants, and do not send it.
+func TestBodiesThatNobodyWantsKeepNobodyOut(t *testing.T) {
+	t.Parallel()
+	s := serveListener(t, 8, ok)
+	for range 8 + 2*spare {
+		s.dial(t).send(t, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 100000\r\n\r\n")
+	}
+	until(t, "another client is answered", func() bool {
+		w := s.dial(t)
+		w.send(t, "GET /health HTTP/1.1\r\nHost: h\r\n\r\n")
+		answer, err := http.ReadResponse(w.read, nil)
+		return err == nil && answer.StatusCode == http.StatusOK
+	})
+	for range 20 {
+		if got := s.dial(t).ask(t, "/health"); got != http.StatusOK {
+			t.Errorf("got %d", got)
+		}
+	}
+}
+
 // When all connections are being answered, others are told to come again and get the health;
 // beyond those there are is no place at all.
 func TestWhenAllAreBeingAnswered(t *testing.T) {
