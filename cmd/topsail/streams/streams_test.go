@@ -133,11 +133,19 @@ func TestGettingIntoRedis(t *testing.T) {
 	if err := set.Ready(); err != nil {
 		t.Error(err)
 	}
-	page := httptest.NewRecorder()
-	set.Page().Handler.ServeHTTP(page, httptest.NewRequest("GET", "/streams", nil))
-	var shown struct{ Streams []stream.Status }
-	if err := json.Unmarshal(page.Body.Bytes(), &shown); err != nil || len(shown.Streams) != 2 || shown.Streams[0].Name != "common" || shown.Streams[1].Results != 1 {
-		t.Errorf("the page is %s, %v", page.Body, err)
+	// What is committed can be read before it is counted.
+	var page *httptest.ResponseRecorder
+	counted := func() bool {
+		page = httptest.NewRecorder()
+		set.Page().Handler.ServeHTTP(page, httptest.NewRequest("GET", "/streams", nil))
+		var shown struct{ Streams []stream.Status }
+		err := json.Unmarshal(page.Body.Bytes(), &shown)
+		return err == nil && len(shown.Streams) == 2 && shown.Streams[0].Name == "common" && shown.Streams[1].Results == 1
+	}
+	for deadline := time.Now().Add(10 * time.Second); !counted(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("the page is %s", page.Body)
+		}
 	}
 	if set.Page().Path != "/streams" || strings.Contains(page.Body.String(), "secret") {
 		t.Errorf("the page is %s", page.Body)
