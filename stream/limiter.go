@@ -2,14 +2,16 @@ package stream
 
 import (
 	"context"
+	"math"
 	"sync"
 )
 
 // limiter bounds the queries of one app in flight, so that the replicas always have the next
 // one and no query waits for long. It begins with one for each ready replica and doubles
-// until the replicas show that they are busy; from then on it is additive increase, by one
-// for each round of answers, and multiplicative decrease, once for each round (Chiu and Jain,
-// "Analysis of the increase and decrease algorithms for congestion avoidance", 1989).
+// until the replicas show that they are busy; from then on it is additive increase, by the square
+// root of the limit for each round of answers, and multiplicative decrease, once for each round
+// (after Chiu and Jain, "Analysis of the increase and decrease algorithms for congestion
+// avoidance", 1989, where the step is one: a large limit would take hundreds of rounds to return).
 type limiter struct {
 	most  float64
 	freed chan struct{} // has a token when there may be room
@@ -88,7 +90,7 @@ func (l *limiter) answered(number uint64, busy bool) {
 	case l.decrease == 0:
 		l.limit = min(l.limit+1, l.most)
 	default:
-		l.limit = min(l.limit+1/l.limit, l.most)
+		l.limit = min(l.limit+1/math.Sqrt(l.limit), l.most)
 	}
 	l.signal()
 }

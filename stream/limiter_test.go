@@ -73,6 +73,23 @@ func TestLimiterDecreasesOnce(t *testing.T) {
 	}
 }
 
+// TestLimiterReturns within ten rounds of answers to where one moment of busy replicas took it from.
+func TestLimiterReturns(t *testing.T) {
+	l := newLimiter(1000)
+	l.ask(4)
+	l.limit, l.decrease, l.inFlight = 256, 1, 256
+	l.answered(l.ask(4), true)
+	if l.limit > 205 {
+		t.Fatalf("limit %v", l.limit)
+	}
+	for range 10 * 205 {
+		l.answered(l.ask(4), false)
+	}
+	if l.limit < 256 || l.limit > 450 {
+		t.Errorf("limit %v after ten rounds", l.limit)
+	}
+}
+
 // TestLimiterForgetsReplicasThatWent, and begins with one for each that came.
 func TestLimiterForgetsReplicasThatWent(t *testing.T) {
 	l := newLimiter(100)

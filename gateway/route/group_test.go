@@ -59,7 +59,7 @@ func TestPick(t *testing.T) {
 		ejected := map[*Target]bool{}
 		for i, target := range g.targets {
 			l := g.load(i)
-			l.latency.Store(rapid.SampledFrom([]int64{0, 1, 1e6, 5e9}).Draw(t, "latency"))
+			l.service.Store(rapid.SampledFrom([]int64{0, 1, 1e6, 5e9}).Draw(t, "service time"))
 			l.inFlight.Store(rapid.Int64Range(0, maxInFlight).Draw(t, "in flight"))
 			l.report(time.Duration(rapid.Int64Range(0, 1e9).Draw(t, "wait")), now)
 			if rapid.Bool().Draw(t, "ejected") {
@@ -146,7 +146,7 @@ func TestPickPrefersTheCheaper(t *testing.T) {
 	tests := map[string]func(l *load, now time.Time){
 		"fewer in flight":   func(l *load, now time.Time) { l.inFlight.Store(4) },
 		"a shorter queue":   func(l *load, now time.Time) { l.report(10*time.Millisecond, now) },
-		"lower latency":     func(l *load, now time.Time) { l.latency.Store(1e6 + 1) },
+		"faster service":    func(l *load, now time.Time) { l.service.Store(1e6 + 1) },
 		"no failure":        func(l *load, now time.Time) { l.failure(now) },
 		"no failure lately": func(l *load, now time.Time) { l.failure(now.Add(-reportFresh / 2)) },
 	}
@@ -156,7 +156,7 @@ func TestPickPrefersTheCheaper(t *testing.T) {
 			for n := 2; n <= 5; n++ {
 				g := standing(n)
 				for i := range n {
-					g.load(i).latency.Store(1e6)
+					g.load(i).service.Store(1e6)
 				}
 				worsen(g.load(1), now)
 				if shares := g.shares(200, nil, now); shares[1] != 0 {
@@ -206,16 +206,16 @@ func TestADueReplicaIsProbed(t *testing.T) {
 		n, now := 2+try%4, time.Now()
 		g := standing(n)
 		for i := range n {
-			g.load(i).latency.Store(1e6)
+			g.load(i).service.Store(1e6)
 		}
-		g.load(0).latency.Store(int64(time.Minute))
+		g.load(0).service.Store(int64(time.Minute))
 		g.eject(0, now)
 		now = now.Add(ejectMin)
 		if shares := g.shares(100, nil, now); shares[0] != 1 {
 			t.Errorf("of %d replicas the due one was probed %d times", n, shares[0])
 		}
 		g.targets[0].replica.health.succeed()
-		g.load(0).latency.Store(1e6)
+		g.load(0).service.Store(1e6)
 		if shares := g.shares(200, nil, now); shares[0] < 200/n/3 {
 			t.Errorf("of %d replicas the one that came back gets %d of 200", n, shares[0])
 		}
@@ -241,8 +241,8 @@ func TestSilence(t *testing.T) {
 	dead, slow, usual := standing(1).targets[0], standing(1).targets[0], standing(1).targets[0]
 	dead.replica.load.report(0, asked.Add(-time.Millisecond))
 	slow.replica.load.report(0, asked.Add(time.Millisecond)) // answered somebody else
-	dead.replica.load.output(49 * time.Millisecond)
-	usual.replica.load.output(51 * time.Millisecond)
+	dead.replica.load.output(49*time.Millisecond, 0, asked)
+	usual.replica.load.output(51*time.Millisecond, 0, asked)
 	for range ejectAfter {
 		dead.Silent(asked, now)
 		slow.Silent(asked, now)

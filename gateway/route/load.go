@@ -1,6 +1,7 @@
 package route
 
 import (
+	"math"
 	"sync/atomic"
 	"time"
 )
@@ -9,8 +10,8 @@ const (
 	// reportFresh is how long a report of a replica's queue is believed, and how
 	// long a failure is held against it.
 	reportFresh = time.Second
-	// latencyDecay is the weight of the past in the moving average of latency.
-	latencyDecay = 0.9
+	// outputDecay is how long an output counts in the averages.
+	outputDecay = time.Second
 	// failedCost is more than any replica that works can cost.
 	failedCost = time.Hour
 )
@@ -23,7 +24,17 @@ type load struct {
 	wait     atomic.Int64 // reported: what a new query would wait, in nanoseconds
 	reported atomic.Int64 // when it last replied
 	failed   atomic.Int64 // when it last answered without an output; 0: an output came since
-	latency  atomic.Int64 // moving average of outputs, in nanoseconds; 0: none came yet
+	latency  atomic.Int64 // of outputs on average, in nanoseconds; 0: none came yet
+	// service is latency by the queries in flight, so what the replica takes for one (Little's
+	// law). Latencies themselves would set replicas that batch swinging: who was just sent many
+	// looks slow when it is idle again.
+	service atomic.Int64
+
+	// Of the reader of the connection, each output counting less as it ages.
+	counted time.Time
+	outputs float64
+	shares  float64 // queries that were in flight when one was sent, with itself
+	took    float64 // nanoseconds
 }
 
 func (l *load) at(now time.Time) int64 { return int64(now.Sub(l.known)) }
@@ -37,13 +48,13 @@ func (l *load) report(wait time.Duration, now time.Time) {
 // heardSince says whether anything was heard of the replica after t.
 func (l *load) heardSince(t time.Time) bool { return l.reported.Load() > l.at(t) }
 
-// output counts an output that took so long.
-func (l *load) output(took time.Duration) {
+// output counts an output that took so long, to a question before which so many were in flight.
+func (l *load) output(took time.Duration, before int, now time.Time) {
 	l.failed.Store(0)
-	if old := l.latency.Load(); old > 0 {
-		took = time.Duration(latencyDecay*float64(old) + (1-latencyDecay)*float64(took))
-	}
-	l.latency.Store(int64(max(took, 1)))
+	past := math.Exp(-now.Sub(l.counted).Seconds() / outputDecay.Seconds())
+	l.counted, l.outputs, l.shares, l.took = now, l.outputs*past+1, l.shares*past+float64(before+1), l.took*past+float64(took)
+	l.latency.Store(max(int64(l.took/l.outputs), 1))
+	l.service.Store(max(int64(l.took/l.shares), 1))
 }
 
 // failure counts an answer without an output. Such answers are fast, and leave no
@@ -53,7 +64,7 @@ func (l *load) failure(now time.Time) { l.failed.Store(max(l.at(now), 1)) }
 // cheaper says whether a query would wait less at l than at other. A replica that
 // has given no output yet is taken to be as fast as the other.
 func (l *load) cheaper(other *load, now time.Time) bool {
-	mine, theirs := l.latency.Load(), other.latency.Load()
+	mine, theirs := l.service.Load(), other.service.Load()
 	if mine == 0 {
 		mine = theirs
 	}
@@ -72,8 +83,8 @@ func (l *load) waiting(now time.Time) time.Duration {
 	return 0
 }
 
-func (l *load) cost(latency int64, now time.Time) time.Duration {
-	cost := time.Duration(latency+1) * time.Duration(l.inFlight.Load()+1)
+func (l *load) cost(service int64, now time.Time) time.Duration {
+	cost := time.Duration(service+1) * time.Duration(l.inFlight.Load()+1)
 	cost += l.waiting(now)
 	oldest := l.at(now) - int64(reportFresh)
 	if failed := l.failed.Load(); failed > 0 && failed > oldest {

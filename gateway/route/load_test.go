@@ -5,26 +5,24 @@ import (
 	"time"
 )
 
-func TestLatencyIsAMovingAverageOfOutputs(t *testing.T) {
+func TestOutputsCountLessAsTheyAge(t *testing.T) {
 	var l load
-	l.output(100)
-	if got := l.latency.Load(); got != 100 {
-		t.Errorf("after the first: %d", got)
+	now := time.Now()
+	expect := func(what string, latency, service int64) {
+		t.Helper()
+		if l.latency.Load() != latency || l.service.Load() != service {
+			t.Errorf("%s: latency %d, service time %d, want %d and %d", what, l.latency.Load(), l.service.Load(), latency, service)
+		}
 	}
-	l.output(200)
-	if got := l.latency.Load(); got != 110 {
-		t.Errorf("after the second: %d", got)
-	}
-	for range 200 {
-		l.output(1000)
-	}
-	if got := l.latency.Load(); got < 980 || got > 1000 {
-		t.Errorf("in the end: %d", got)
-	}
-	l.output(0) // a clock that stands still does not make it unknown
-	if l.latency.Load() == 0 {
-		t.Error("the latency is unknown again")
-	}
+	l.output(100, 0, now)
+	expect("after the first", 100, 100)
+	l.output(200, 2, now)
+	expect("after one that waited for two others", 150, 75)
+	now = now.Add(50 * outputDecay)
+	l.output(1000, 9, now)
+	expect("much later", 1000, 100)
+	l.output(0, 0, now.Add(50*outputDecay)) // a clock that stands still does not make it unknown
+	expect("without time", 1, 1)
 }
 
 func TestReportsAndFailuresGrowOld(t *testing.T) {
@@ -45,8 +43,8 @@ func TestReportsAndFailuresGrowOld(t *testing.T) {
 		}
 	}
 	l.failure(now)
-	l.output(time.Millisecond)
-	other.latency.Store(int64(time.Millisecond))
+	l.output(time.Millisecond, 0, now)
+	other.service.Store(int64(time.Millisecond))
 	if other.cheaper(&l, now) || l.cheaper(&other, now) {
 		t.Error("a failure is held against a replica that gave an output since")
 	}
@@ -54,10 +52,10 @@ func TestReportsAndFailuresGrowOld(t *testing.T) {
 
 // A replica that has given no output yet is neither shunned nor overrun: it gets as
 // many queries as the other.
-func TestAnUnknownLatencyIsThatOfTheOther(t *testing.T) {
+func TestAnUnknownServiceTimeIsThatOfTheOther(t *testing.T) {
 	now := time.Now()
 	fresh, old := load{known: now}, load{known: now}
-	old.latency.Store(int64(10 * time.Millisecond))
+	old.service.Store(int64(10 * time.Millisecond))
 	if fresh.cheaper(&old, now) || old.cheaper(&fresh, now) {
 		t.Error("one is cheaper")
 	}

@@ -28,6 +28,7 @@ type question struct {
 	to      Receiver
 	from    *Target
 	sent    time.Time
+	before  int // so many were in flight
 	overdue time.Time
 }
 
@@ -54,6 +55,7 @@ func (qs *questions) add(q question) (batch uint64, ok bool) {
 		return 0, false
 	}
 	qs.last++
+	q.before = len(qs.open)
 	qs.open[qs.last] = q
 	qs.load.inFlight.Add(1)
 	return qs.last, true

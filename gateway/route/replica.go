@@ -243,7 +243,7 @@ func (r *replica) reply(f rpc.Frame) error {
 			continue
 		}
 		if q, ok := r.questions.take(reply.Batch); ok {
-			r.judge(a.Status, now.Sub(q.sent), now)
+			r.judge(a.Status, now.Sub(q.sent), q.before, now)
 			q.to.Answered(q.from, a, reply.Service)
 		}
 	}
@@ -256,18 +256,19 @@ func (r *replica) reply(f rpc.Frame) error {
 // ended fails a question that the replica says it will never answer.
 func (r *replica) ended(batch uint64, now time.Time) {
 	if q, ok := r.questions.take(batch); ok {
-		r.judge(rpc.StatusContainer, 0, now)
+		r.judge(rpc.StatusContainer, 0, 0, now)
 		q.fail("the replica ended the batch without an answer")
 	}
 }
 
-// judge learns from an answer that took so long. Only an output says something
-// about latency; a refusal, or an error of the model, is no failure of the replica.
-func (r *replica) judge(status rpc.Status, took time.Duration, now time.Time) {
+// judge learns from an answer that took so long, to a question before which so many were in
+// flight. Only an output says something about latency; a refusal, or an error of the model, is
+// no failure of the replica.
+func (r *replica) judge(status rpc.Status, took time.Duration, before int, now time.Time) {
 	switch status {
 	case rpc.StatusOK:
 		r.health.succeed()
-		r.load.output(took)
+		r.load.output(took, before, now)
 		return
 	case rpc.StatusCancelled:
 		return // by this gateway

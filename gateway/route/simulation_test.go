@@ -19,6 +19,7 @@ type answer struct {
 // event is an answer on its way.
 type event struct {
 	at, sent time.Time
+	before   int // in flight when it was sent
 	to       *Target
 	answer   answer
 }
@@ -47,14 +48,14 @@ func simulate(g *Group, interval, total time.Duration, answers []answer) []int {
 			r := e.to.replica
 			r.load.inFlight.Add(-1)
 			r.load.report(e.answer.wait, e.at)
-			r.judge(e.answer.status, e.at.Sub(e.sent), e.at)
+			r.judge(e.answer.status, e.at.Sub(e.sent), e.before, e.at)
 		}
 		target := g.Pick(nil, now)
 		for i := range g.targets {
 			if g.targets[i] == target {
 				counts[i]++
-				target.replica.load.inFlight.Add(1)
-				heap.Push(&flying, event{now.Add(answers[i].after), now, target, answers[i]})
+				before := target.replica.load.inFlight.Add(1) - 1
+				heap.Push(&flying, event{now.Add(answers[i].after), now, int(before), target, answers[i]})
 			}
 		}
 	}
@@ -79,7 +80,7 @@ func TestAReplicaThatFailsFastAttractsNoTraffic(t *testing.T) {
 						answers = append(answers, good)
 					}
 					if worked {
-						g.load(0).latency.Store(int64(time.Millisecond))
+						g.load(0).service.Store(int64(time.Millisecond))
 					}
 					counts := simulate(g, time.Millisecond, 3*time.Second, answers)
 					if share := float64(counts[0]) / 3000; share > 0.01 {
@@ -105,7 +106,7 @@ func TestANewReplicaIsNotOverrun(t *testing.T) {
 	g := standing(3)
 	warm := answer{rpc.StatusOK, 10 * time.Millisecond, 0}
 	for i := range 2 {
-		g.load(i).latency.Store(int64(warm.after))
+		g.load(i).service.Store(int64(warm.after))
 	}
 	cold := answer{rpc.StatusOK, 10 * time.Second, 0} // nothing comes within the simulation
 	counts := simulate(g, time.Millisecond, time.Second, []answer{warm, warm, cold})
@@ -119,7 +120,7 @@ func TestACancelledQuestionIsNoFailure(t *testing.T) {
 	now := time.Now()
 	g := standing(2)
 	for range ejectAfter {
-		g.targets[0].replica.judge(rpc.StatusCancelled, 0, now)
+		g.targets[0].replica.judge(rpc.StatusCancelled, 0, 0, now)
 	}
 	if shares := g.shares(1000, nil, now); shares[0] < 400 {
 		t.Errorf("it got %d of 1000", shares[0])
@@ -131,7 +132,7 @@ func TestModelErrorsOfAllReplicasChangeNothing(t *testing.T) {
 	g := standing(3)
 	now := time.Now()
 	for i := range 3 {
-		g.targets[i].replica.judge(rpc.StatusModelError, 0, now)
+		g.targets[i].replica.judge(rpc.StatusModelError, 0, 0, now)
 	}
 	for i, n := range g.shares(3000, nil, now) {
 		if n < 800 || n > 1200 {
@@ -139,6 +140,47 @@ func TestModelErrorsOfAllReplicasChangeNothing(t *testing.T) {
 		}
 		if g.targets[i].replica.health.ejected() {
 			t.Errorf("replica %d is ejected", i)
+		}
+	}
+}
+
+// TestReplicasThatBatchShareABurst sends many queries at once, again and again, to replicas that
+// take all that waits as one batch. All must end at about one time. By the latencies themselves
+// whoever got less of one burst would get more of the next, for ever.
+func TestReplicasThatBatchShareABurst(t *testing.T) {
+	const burst = 256
+	for _, perInput := range [][]time.Duration{
+		{time.Millisecond, time.Millisecond, time.Millisecond, time.Millisecond},
+		{time.Millisecond, time.Millisecond, 2 * time.Millisecond, 4 * time.Millisecond},
+	} {
+		g, now := standing(len(perInput)), time.Now()
+		var busy, total time.Duration
+		for round := range 100 {
+			sent := map[*Target]int{}
+			for range burst {
+				target := g.Pick(nil, now)
+				target.replica.load.inFlight.Add(1)
+				sent[target]++
+			}
+			var longest time.Duration
+			for i, target := range g.targets {
+				took := time.Duration(sent[target]) * perInput[i]
+				for before := range sent[target] {
+					target.replica.load.inFlight.Add(-1)
+					target.replica.judge(rpc.StatusOK, took, before, now.Add(took))
+				}
+				longest = max(longest, took)
+				if round >= 10 {
+					busy += took
+				}
+			}
+			if round >= 10 {
+				total += longest
+			}
+			now = now.Add(longest)
+		}
+		if share := busy.Seconds() / total.Seconds() / float64(len(perInput)); share < 0.9 {
+			t.Errorf("replicas that take %v for an input are busy for %.2f of the time", perInput, share)
 		}
 	}
 }
