@@ -2,16 +2,14 @@ package stream
 
 import (
 	"context"
-	"math"
 	"sync"
 )
 
 // limiter bounds the queries of one app in flight, so that the replicas always have the next
 // one and no query waits for long. It begins with one for each ready replica and doubles
-// until the replicas show that they are busy; from then on it is additive increase, by the square
-// root of the limit for each round of answers, and multiplicative decrease, once for each round
-// (after Chiu and Jain, "Analysis of the increase and decrease algorithms for congestion
-// avoidance", 1989, where the step is one: a large limit would take hundreds of rounds to return).
+// until the replicas show that they are busy. From then on a small limit grows by one for each
+// round of answers (additive increase), and a large one by a share, so that it returns in a few
+// rounds, too (Kelly, "Scalable TCP", 2003); both decrease multiplicatively, once for each round.
 type limiter struct {
 	most  float64
 	freed chan struct{} // has a token when there may be room
@@ -24,8 +22,12 @@ type limiter struct {
 	decrease uint64 // asked at the last decrease; 0: there was none since replicas came
 }
 
-// limitDecrease is by what the limit is multiplied when the replicas are busy.
-const limitDecrease = 0.8
+const (
+	// limitDecrease is by what the limit is multiplied when the replicas are busy.
+	limitDecrease = 0.8
+	// limitIncrease is by how much an answer raises a limit above 32.
+	limitIncrease = 1. / 32
+)
 
 func newLimiter(most int) *limiter {
 	return &limiter{most: float64(most), limit: 1, freed: make(chan struct{}, 1)}
@@ -90,7 +92,7 @@ func (l *limiter) answered(number uint64, busy bool) {
 	case l.decrease == 0:
 		l.limit = min(l.limit+1, l.most)
 	default:
-		l.limit = min(l.limit+1/math.Sqrt(l.limit), l.most)
+		l.limit = min(l.limit+max(1/l.limit, limitIncrease), l.most)
 	}
 	l.signal()
 }
