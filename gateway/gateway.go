@@ -11,7 +11,6 @@ import (
 	"errors"
 	"log/slog"
 	"net"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -71,8 +70,8 @@ type Gateway struct {
 	states   *state.States
 	recorder *feedback.Recorder
 	reporter *usage.Reporter // nil: without Usage
-	known    chan struct{}   // closed by the first catalog
-	first    sync.Once
+
+	revisions *revisions
 }
 
 // startWithin is how long clients are kept waiting for the first catalog before they
@@ -92,7 +91,8 @@ func New(ctx context.Context, cfg Config) *Gateway {
 		cache: cache.New(cfg.CacheBytes),
 		table: route.NewTable(cfg.Name, cfg.Resolver, cfg.Log),
 		ids:   predict.NewIDs(ctx, cfg.QueryIDs, cfg.Log),
-		known: make(chan struct{}),
+
+		revisions: newRevisions(),
 	}
 	if cfg.Dial != nil {
 		g.table.Dial = cfg.Dial
@@ -179,7 +179,9 @@ func (g *Gateway) Run(ctx context.Context, ln net.Listener) error {
 			<-ctx.Done()
 			return nil
 		}
-		g.awaitCatalog(ctx)
+		starting, started := context.WithTimeout(ctx, startWithin)
+		g.AwaitCatalog(starting, 0)
+		started()
 		return g.http.Run(ctx, ln)
 	})
 	return group.Wait()
@@ -198,31 +200,6 @@ func (g *Gateway) report(ctx context.Context, group *errgroup.Group) (stop func(
 		return ended(reporting, g.reporter.Run(reporting))
 	})
 	return func() { cancel(); <-done }
-}
-
-// awaitCatalog returns when the gateway knows its apps, or that takes too long.
-func (g *Gateway) awaitCatalog(ctx context.Context) {
-	late := time.NewTimer(startWithin)
-	defer late.Stop()
-	select {
-	case <-g.known:
-	case <-late.C:
-	case <-ctx.Done():
-	}
-}
-
-// update takes in a new catalog. One that cannot be used leaves the last in place, but
-// for its keys and limits, since a key that was deleted must not go on.
-func (g *Gateway) update(cat *serving.Catalog) {
-	g.http.Serve(cat)
-	if err := g.SetCatalog(cat); err != nil {
-		g.cfg.Log.Error("cannot use the new catalog; the last one stays in use", "revision", cat.Revision, "err", err)
-		return
-	}
-	if g.joiner != nil {
-		g.joiner.Serve(cat)
-	}
-	g.first.Do(func() { close(g.known) })
 }
 
 // ended leaves out the error that a context's own end is.

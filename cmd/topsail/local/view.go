@@ -35,7 +35,7 @@ type view struct {
 func (v *view) system(base *role.Base, journal *local.Decisions) (manage.System, error) {
 	client, err := base.Client()
 	return manage.System{
-		Mode: "local", Store: v.store, Replicas: replicas{v.fleet, v.gateway}, Endpoints: v.endpoints,
+		Mode: "local", Store: followed{v.store, v.gateway}, Replicas: replicas{v.fleet, v.gateway}, Endpoints: v.endpoints,
 		Scheduler: manage.Scheduler{Traffic: v.traffic, Catalog: v.store.Catalog, DryRun: base.Config.Scheduler.DryRun, Journal: journal},
 		Gateway:   func() string { return base.Scheme() + v.addr },
 		Cluster:   v.cluster, Job: v.job, Traffic: v.traffic, HTTP: client,
