@@ -267,7 +267,9 @@ func (s *story) note() {
 		for name, v := range m.Versions {
 			for _, d := range cat.Definitions(v) {
 				now.there[model] = append(now.there[model], s.number(d))
-				if name == m.Current || !now.ready[model] && s.been[v.ModelID] {
+				// A version that was current answers where the current one has no replica, which may
+				// change between two moments.
+				if name == m.Current || s.been[v.ModelID] {
 					now.serves[model] = append(now.serves[model], s.number(d))
 				}
 			}
