@@ -374,9 +374,7 @@ func (c *managedCluster) deploysBundles(t *testing.T) {
 	if !regexp.MustCompile(`fetching the bundle from https?://127\.0\.0\.1:\d+/api/v1/artifacts/sha256:`).MatchString(said) || strings.Contains(said, servers.S3SecretKey) {
 		t.Errorf("the replica says\n%s", said)
 	}
-	if !c.identityOf("loud:1") {
-		t.Error("the replica asks Consul by another's token than its own")
-	}
+	until(t, "token of the replica's own for Consul", func() bool { return c.identityOf("loud:1") })
 	for _, by := range []*operator{o, c.root.of(t)} {
 		by.sendsOn(list[api.Artifact](o, "/artifacts")[0].Digest, c.s3.Addr)
 	}
