@@ -58,6 +58,11 @@ func TestAgain(t *testing.T) {
 		if err != nil {
 			return // refused
 		}
+		if put, ok := change.(catalog.PutVersion); ok && put.Replace {
+			if old := before.Version(put.Version.ModelID); old != nil && old.Prepared {
+				return // the first time completes the version, and the second one replaces what came of it
+			}
+		}
 		twice, err := catalog.Apply(once, change, 0)
 		if want := again(before, change); !errors.Is(err, want) || want == nil && twice != once {
 			t.Fatalf("%#v again: revision %v, error %v, want %v", change, twice, err, want)
