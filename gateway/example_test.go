@@ -65,7 +65,7 @@ func catalogOf(v *serving.Version) *serving.Catalog {
 		Name:          "double-it",
 		InputType:     serving.Doubles,
 		DefaultOutput: "-1.0",
-		SLO:           time.Second,
+		SLO:           serving.Duration(time.Second),
 		Models:        []string{v.Model},
 	}
 	model := &serving.Model{Name: v.Model, Current: v.Version, Versions: map[string]*serving.Version{v.Version: v}}

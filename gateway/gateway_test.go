@@ -177,7 +177,7 @@ func TestAStoppingGatewayAnswersWhatItHas(t *testing.T) {
 	replicas, metrics := local.NewRegistry(), obs.NewRegistry()
 	replicas.Put(endpoint)
 	cat := catalogOf(v)
-	cat.Apps["double-it"].SLO = 20 * time.Second
+	cat.Apps["double-it"].SLO = serving.Duration(20 * time.Second)
 	ctx, cancel := context.WithCancel(all)
 	defer cancel()
 	ln := listen()

@@ -44,7 +44,7 @@ func TestAStoppingGatewayAnswersWhatItHolds(t *testing.T) {
 	endpoint := startReplica(all, &running, v, double)
 	woken := make(bell, 1)
 	cat := catalogOf(v)
-	cat.Apps["double-it"].ColdStart = 20 * time.Second
+	cat.Apps["double-it"].ColdStart = serving.Duration(20 * time.Second)
 	ctx, cancel := context.WithCancel(all)
 	defer cancel()
 	ln := listen()
@@ -120,7 +120,7 @@ func TestRestartsOfTheOnlyReplica(t *testing.T) {
 	v := newVersion("m", "1")
 	replicas := local.NewRegistry()
 	cat := catalogOf(v)
-	cat.Apps["double-it"].SLO = 10 * time.Second
+	cat.Apps["double-it"].SLO = serving.Duration(10 * time.Second)
 	g := gateway.New(all, gateway.Config{Name: "test", Catalog: fixed{cat}, Resolver: replicas})
 	running.Go(func() { _ = g.Run(all, nil) })
 	eventually(t, func() bool { _, err := g.App("double-it"); return err == nil })

@@ -133,7 +133,7 @@ func play(t *rapid.T, tally *tally, open func() (stores, error)) {
 		s.change(catalog.PutVersion{Version: *version(model, "1", 1)})
 	}
 	for _, app := range apps {
-		app.InputType, app.DefaultOutput, app.SLO = serving.Doubles, "-1", objective
+		app.InputType, app.DefaultOutput, app.SLO = serving.Doubles, "-1", serving.Duration(objective)
 		s.change(catalog.PutApp{App: app})
 	}
 	s.serve()
@@ -212,7 +212,7 @@ func version(model, name string, content int) *serving.Version {
 		v.InputType, v.Host = 0, &serving.HostSpec{MemoryMB: 64}
 		fallthrough
 	default:
-		v.Container = serving.ContainerSpec{Command: []string{"says"}, Env: map[string]string{"CONTENT": strconv.Itoa(content)}}
+		v.Container = serving.Container{Command: []string{"says"}, Env: map[string]string{"CONTENT": strconv.Itoa(content)}}
 	}
 	return v
 }

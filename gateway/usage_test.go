@@ -49,7 +49,7 @@ func TestUsageIsKept(t *testing.T) {
 	v := newVersion("m", "1")
 	for _, c := range []catalog.Change{
 		catalog.PutVersion{Version: *v},
-		catalog.PutApp{App: serving.App{Name: "double-it", InputType: serving.Doubles, DefaultOutput: "-1.0", SLO: 20 * time.Second, Models: []string{"m"}}},
+		catalog.PutApp{App: serving.App{Name: "double-it", InputType: serving.Doubles, DefaultOutput: "-1.0", SLO: serving.Duration(20 * time.Second), Models: []string{"m"}}},
 	} {
 		if _, err := file.Apply(all, c, 0); err != nil {
 			t.Fatal(err)
@@ -114,7 +114,7 @@ func TestAGatewayThatStopsBlamesNobody(t *testing.T) {
 		return make([]gocontainer.Result, len(inputs))
 	}))
 	cat := catalogOf(v)
-	cat.Apps["double-it"].SLO = 50 * time.Millisecond
+	cat.Apps["double-it"].SLO = serving.Duration(50 * time.Millisecond)
 	store := &reports{}
 	ctx, cancel := context.WithCancel(all)
 	defer cancel()

@@ -60,7 +60,7 @@ func (t *task) keepWork(dir string) {
 // bundleSource is the URL of a bundle where one is configured. Else the node fetches it
 // from the management processes that Consul names whenever a replica starts: an address
 // that stood in the job would be wrong once they have moved.
-func bundleSource(c serving.ContainerSpec, s Settings) string {
+func bundleSource(c serving.Container, s Settings) string {
 	switch {
 	case c.BundleURL != "":
 		return c.BundleURL

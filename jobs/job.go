@@ -46,20 +46,16 @@ type artifact struct {
 	Whole bool // it is not unpacked
 }
 
-func newJob(s Spec, hash string) (job, error) {
+func newJob(s Spec, hash string) job {
 	settings := s.Settings.Hash()
 	s.Settings = s.Settings.defaults()
 	if s.Settings.Mesh {
 		s.Settings.TLS = meshTLS
 	}
-	sidecar, err := newSidecar(s)
-	if err != nil {
-		return job{}, err
-	}
 	return job{
 		Spec: s, ID: ID(s.Version.ModelID), Hash: hash, SettingsHash: settings, Generation: Generation,
-		Sidecar: sidecar, Container: newContainer(s),
-	}, nil
+		Sidecar: newSidecar(s), Container: newContainer(s),
+	}
 }
 
 // What follows is for the templates.

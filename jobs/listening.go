@@ -10,7 +10,7 @@ import (
 const portLabel = "v1"
 
 // portOf is the port that a container listens on, as Nomad fills it in.
-func portOf(c serving.ContainerSpec) string {
+func portOf(c serving.Container) string {
 	if c.Port != 0 {
 		return strconv.Itoa(c.Port)
 	}
@@ -19,7 +19,7 @@ func portOf(c serving.ContainerSpec) string {
 
 // addrOf is where the sidecar finds it. The port of an image that knows but one is mapped,
 // for each replica to another one of the node's.
-func addrOf(c serving.ContainerSpec) string {
+func addrOf(c serving.Container) string {
 	if c.Port != 0 {
 		return "${NOMAD_ADDR_" + portLabel + "}"
 	}

@@ -19,7 +19,7 @@ func base() Spec {
 		Version: &serving.Version{
 			ModelID:   serving.ModelID{Model: "wine", Version: "1.2"},
 			InputType: serving.Doubles, InputLength: 13, Replicas: 2, Origin: serving.FromAPI,
-			Container: serving.ContainerSpec{
+			Container: serving.Container{
 				Command: []string{"python3", "-m", "topsail", "wine:model"},
 				Dir:     "/srv/models", Env: map[string]string{"OMP_NUM_THREADS": "1"},
 			},
@@ -46,12 +46,12 @@ var variants = map[string]func(*Spec){
 		s.Settings.Program.Driver, s.Settings.Driver = "exec", "exec"
 	},
 	"docker": func(s *Spec) {
-		s.Version.Container = serving.ContainerSpec{Image: "models/wine:1.2", Command: []string{"/wine"}, Dir: "/srv"}
+		s.Version.Container = serving.Container{Image: "models/wine:1.2", Command: []string{"/wine"}, Dir: "/srv"}
 		s.Version.Resources = serving.Resources{CPU: 1000, MemoryMB: 2048}
 		s.Settings.Program = Program{Source: "topsail:1.0", Driver: "docker", CPU: 100, MemoryMB: 64}
 	},
 	"gpu": func(s *Spec) {
-		s.Version.Container = serving.ContainerSpec{Image: "models/wine:1.2"}
+		s.Version.Container = serving.Container{Image: "models/wine:1.2"}
 		s.Version.Resources.GPU = serving.GPU{Count: 2, MemoryMB: 20480}
 	},
 	"mig": func(s *Spec) {
@@ -67,32 +67,32 @@ var variants = map[string]func(*Spec){
 		s.Settings.Program = Program{Source: "https://models.example/topsail", Checksum: checksum}
 	},
 	"bundle": func(s *Spec) {
-		s.Version.Container = serving.ContainerSpec{Bundle: checksum}
+		s.Version.Container = serving.Container{Bundle: checksum}
 		s.Settings.BundlesURL, s.Settings.WorkDir = "http://topsail.example:1338/", "/var/cache/topsail"
 	},
 	"host": func(s *Spec) {
 		s.Version.InputType, s.Version.InputLength, s.Version.Host = 0, 0, &serving.HostSpec{MemoryMB: 512}
-		s.Version.Container = serving.ContainerSpec{Command: []string{"python3", "-m", "topsail", "host"}}
+		s.Version.Container = serving.Container{Command: []string{"python3", "-m", "topsail", "host"}}
 		s.Settings.BundlesURL = "http://topsail.example:1338"
 	},
 	"bundle-consul": func(s *Spec) {
-		s.Version.Container = serving.ContainerSpec{Bundle: checksum}
+		s.Version.Container = serving.Container{Bundle: checksum}
 		s.Settings.TLS = TLS{CertFile: "/etc/topsail/cert.pem", KeyFile: "/etc/topsail/key.pem", CAFile: "/etc/topsail/ca.pem", ServerName: "topsail.example"}
 	},
 	"host-consul": func(s *Spec) {
 		s.Version.InputType, s.Version.InputLength, s.Version.Host = 0, 0, &serving.HostSpec{MemoryMB: 512}
-		s.Version.Container = serving.ContainerSpec{Bundle: checksum}
+		s.Version.Container = serving.Container{Bundle: checksum}
 	},
 	"bundle-url": func(s *Spec) {
-		s.Version.Container = serving.ContainerSpec{Bundle: checksum, BundleURL: "https://models.example/wine.zip"}
+		s.Version.Container = serving.Container{Bundle: checksum, BundleURL: "https://models.example/wine.zip"}
 		s.Settings.Program = Program{Source: "https://models.example/topsail", Checksum: checksum}
 	},
 	"bundle-docker": func(s *Spec) {
-		s.Version.Container = serving.ContainerSpec{Bundle: checksum, Driver: "docker", Env: map[string]string{"OMP_NUM_THREADS": "1"}}
+		s.Version.Container = serving.Container{Bundle: checksum, Driver: "docker", Env: map[string]string{"OMP_NUM_THREADS": "1"}}
 		s.Settings.BundlesURL, s.Settings.RuntimeImage = "http://topsail.example:1338", "topsail-runtime:1.0"
 	},
 	"bundle-docker-gpu": func(s *Spec) {
-		s.Version.Container = serving.ContainerSpec{Bundle: checksum, Driver: "docker"}
+		s.Version.Container = serving.Container{Bundle: checksum, Driver: "docker"}
 		s.Version.Resources.GPU = serving.GPU{Count: 1}
 		s.Settings.BundlesURL, s.Settings.RuntimeImage = "http://topsail.example:1338", "topsail-runtime:1.0"
 		s.Settings.WorkDir = "/srv/topsail"
@@ -101,22 +101,22 @@ var variants = map[string]func(*Spec){
 		s.Version.Container.Command = []string{"python3", "-m", "topsail", "pipeline"}
 		s.Version.Stages = serving.Pipeline{
 			{Name: "decode", Code: "wine:Decode", Workers: 2, CPUs: []int{1, 2}},
-			{Name: "rank", Code: "wine:Rank", Batch: serving.StageBatch{Strategy: "fixed", MaxSize: 16, Delay: 2 * time.Millisecond}},
+			{Name: "rank", Code: "wine:Rank", Batch: serving.StageBatch{Strategy: "fixed", MaxSize: 16, Delay: serving.Duration(2 * time.Millisecond)}},
 		}
 	},
 	"secrets": func(s *Spec) {
 		s.Version.Container.Secrets = map[string]string{"DB_PASSWORD": "password", "API_KEY": "key"}
 	},
 	"v1": func(s *Spec) {
-		s.Version.Container = serving.ContainerSpec{Addr: "127.0.0.1:7000", Protocol: "v1", Connections: 4}
+		s.Version.Container = serving.Container{Addr: "127.0.0.1:7000", Protocol: "v1", Connections: 4}
 	},
 	"v1-command": func(s *Spec) {
-		s.Version.Container = serving.ContainerSpec{
+		s.Version.Container = serving.Container{
 			Command: []string{"python3", "container.py", "--listen=127.0.0.1:${PORT}"}, Env: map[string]string{"CLIPPER_PORT": "${PORT}"}, Protocol: "v1", Connections: 2,
 		}
 	},
 	"v1-image": func(s *Spec) {
-		s.Version.Container = serving.ContainerSpec{Image: "models/wine:1.2", Protocol: "v1", Port: 7000}
+		s.Version.Container = serving.Container{Image: "models/wine:1.2", Protocol: "v1", Port: 7000}
 	},
 	"mesh": func(s *Spec) { s.Settings.Mesh = true },
 	"mtls": func(s *Spec) {
@@ -225,7 +225,7 @@ func TestSidecarKnowsNoSecrets(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	for want, change := range map[string]func(*Spec){
-		"nothing to run":       func(s *Spec) { s.Version.Container = serving.ContainerSpec{} },
+		"nothing to run":       func(s *Spec) { s.Version.Container = serving.Container{} },
 		"variable \"A=B\"":     func(s *Spec) { s.Version.Container.Env = map[string]string{"A=B": ""} },
 		"variable \"\"":        func(s *Spec) { s.Version.Container.Env = map[string]string{"": "x"} },
 		"secret \"A B\"":       func(s *Spec) { s.Version.Container.Secrets = map[string]string{"A B": "x"} },

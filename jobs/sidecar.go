@@ -1,23 +1,13 @@
 package jobs
 
-import (
-	"encoding/json"
-	"fmt"
-	"maps"
-
-	"topsail/serving"
-)
+import "maps"
 
 // newSidecar is the task of topsail itself.
-func newSidecar(s Spec) (task, error) {
-	models, err := sidecarModels(s.Version)
-	if err != nil {
-		return task{}, err
-	}
+func newSidecar(s Spec) task {
 	p := s.Settings.Program
 	t := task{
 		Driver: p.Driver, Command: p.Source, Args: []string{"sidecar"},
-		CPU: p.CPU, MemoryMB: p.MemoryMB, Env: sidecarEnv(s, models), Management: s.Version.Host != nil && s.Settings.BundlesURL == "",
+		CPU: p.CPU, MemoryMB: p.MemoryMB, Env: sidecarEnv(s), Management: s.Version.Host != nil && s.Settings.BundlesURL == "",
 	}
 	switch {
 	case p.Driver == "docker": // its entrypoint is the program
@@ -26,17 +16,17 @@ func newSidecar(s Spec) (task, error) {
 		t.Command = "${NOMAD_TASK_DIR}/topsail"
 		t.Artifacts = []artifact{p.artifact()}
 	}
-	return t, nil
+	return t
 }
 
 // sidecarEnv tells the sidecar everything, by the names of its settings.
-func sidecarEnv(s Spec, models string) map[string]string {
+func sidecarEnv(s Spec) map[string]string {
 	env := map[string]string{
 		"TOPSAIL_SIDECAR_REPLICA":              "${NOMAD_ALLOC_ID}",
 		"TOPSAIL_SIDECAR_ADDR":                 "${NOMAD_ADDR_rpc}",
 		"TOPSAIL_SIDECAR_CONTAINERS_ADDR":      "127.0.0.1:${NOMAD_PORT_containers}",
 		"TOPSAIL_SIDECAR_CONTAINER_TOKEN_FILE": tokenFile,
-		"TOPSAIL_SIDECAR_MODELS":               models,
+		"TOPSAIL_SIDECAR_MODELS":               s.Version.SidecarJSON(),
 		"TOPSAIL_OPS_ADDR":                     "${NOMAD_ADDR_ops}",
 	}
 	for name, value := range map[string]string{
@@ -78,19 +68,4 @@ var meshTLS = TLS{
 	CertFile: "${NOMAD_SECRETS_DIR}/cert.pem",
 	KeyFile:  "${NOMAD_SECRETS_DIR}/key.pem",
 	CAFile:   "${NOMAD_SECRETS_DIR}/ca.pem",
-}
-
-// sidecarModels is what the sidecar needs to know of a version: neither what makes
-// its container, least of all the secrets, nor what may change while it runs.
-func sidecarModels(v *serving.Version) (string, error) {
-	c := v.Container
-	known := *v
-	known.Description, known.Replicas, known.Scale, known.Pin, known.Labels, known.Origin, known.Deployed = "", 0, nil, nil, nil, "", nil
-	known.Resources, known.Stages = serving.Resources{}, nil
-	known.Container = serving.ContainerSpec{Addr: c.Addr, Protocol: c.Protocol, Connections: c.Connections}
-	text, err := json.Marshal([]serving.Version{known})
-	if err != nil {
-		return "", fmt.Errorf("model version %v: %w", v.ModelID, err)
-	}
-	return string(text), nil
 }

@@ -51,12 +51,8 @@ func Hash(s Spec) (string, error) {
 }
 
 func render(s Spec, spec string) (string, error) {
-	j, err := newJob(s, spec)
-	if err != nil {
-		return "", err
-	}
 	var b bytes.Buffer
-	if err := templates.ExecuteTemplate(&b, "job.hcl.tmpl", j); err != nil {
+	if err := templates.ExecuteTemplate(&b, "job.hcl.tmpl", newJob(s, spec)); err != nil {
 		return "", fmt.Errorf("render the job of %v: %w", s.Version.ModelID, err)
 	}
 	if !utf8.Valid(b.Bytes()) {

@@ -54,7 +54,7 @@ func benchmarkCatalog(n int) (*serving.Catalog, []serving.Job) {
 		id := serving.ModelID{Model: fmt.Sprintf("model-%03d", i), Version: "1"}
 		v := &serving.Version{ModelID: id, Scale: &serving.ScaleSpec{Max: 20}}
 		cat.Models[id.Model] = &serving.Model{Name: id.Model, Current: "1", Serving: "1", Versions: map[string]*serving.Version{"1": v}}
-		cat.Apps[id.Model] = &serving.App{Name: id.Model, SLO: 100 * time.Millisecond, Models: []string{id.Model}}
+		cat.Apps[id.Model] = &serving.App{Name: id.Model, SLO: serving.Duration(100 * time.Millisecond), Models: []string{id.Model}}
 		job := serving.Job{ModelID: id, Index: uint64(i + 1)}
 		if i < 2 {
 			job.Count = 4

@@ -86,9 +86,9 @@ func slosByModel(c *serving.Catalog) map[string]slos {
 	}
 	for _, a := range c.Apps {
 		for _, model := range a.Asked() {
-			use(model, a.SLO)
+			use(model, a.SLO.Std())
 			if host := hostOf(c.Models[model]); host != "" {
-				use(host, a.SLO)
+				use(host, a.SLO.Std())
 			}
 		}
 	}

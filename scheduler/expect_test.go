@@ -42,11 +42,11 @@ func (w *world) applyLocked(c catalog.Change) error {
 }
 
 func version(id serving.ModelID, spec *serving.ScaleSpec, replicas int) catalog.PutVersion {
-	return catalog.PutVersion{Version: serving.Version{ModelID: id, InputType: serving.Floats, Replicas: replicas, Scale: spec, Container: serving.ContainerSpec{Command: []string{"model"}}}}
+	return catalog.PutVersion{Version: serving.Version{ModelID: id, InputType: serving.Floats, Replicas: replicas, Scale: spec, Container: serving.Container{Command: []string{"model"}}}}
 }
 
 func app(models ...string) catalog.PutApp {
-	return catalog.PutApp{App: serving.App{Name: "app", InputType: serving.Floats, SLO: slo, Models: models}}
+	return catalog.PutApp{App: serving.App{Name: "app", InputType: serving.Floats, SLO: serving.Duration(slo), Models: models}}
 }
 
 // deployed registers the version with the count running, ready and serving.

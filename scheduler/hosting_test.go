@@ -16,7 +16,7 @@ func TestAHostAndItsGuest(t *testing.T) {
 		host := version(serving.ModelID{Model: "small", Version: "1"}, &serving.ScaleSpec{Min: 1, Max: 10}, 0)
 		host.Version.InputType, host.Version.Host = 0, &serving.HostSpec{MemoryMB: 64}
 		guest := version(m1, nil, 1)
-		guest.Version.HostedBy, guest.Version.Container = "small", serving.ContainerSpec{Bundle: "sha256:" + strings.Repeat("ab", 32)}
+		guest.Version.HostedBy, guest.Version.Container = "small", serving.Container{Bundle: "sha256:" + strings.Repeat("ab", 32)}
 		w.apply(host, catalog.SetCurrent{ID: host.Version.ModelID}, guest, catalog.SetCurrent{ID: m1}, app("m"))
 		w.lead()
 		time.Sleep(10 * time.Second)

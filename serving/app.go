@@ -18,32 +18,32 @@ const (
 	FromAPI  Origin = "api"
 )
 
-// App is what clients query. An App in a Catalog is immutable.
+// App is what clients query, as the API, files and stores have it. An App in a Catalog is immutable.
 type App struct {
-	Name          string        `json:"name"`
-	Description   string        `json:"description,omitempty"` // for people
-	InputType     InputType     `json:"input_type"`
-	DefaultOutput string        `json:"default_output"`   // text; nested as JSON where it is valid JSON
-	SLO           time.Duration `json:"latency_slo"`      // from receiving the query to its answer
-	Models        []string      `json:"models"`           // linked models, in the order of linking
-	Stages        Pipeline      `json:"stages,omitempty"` // instead of Models: models that are asked one after another; the last one answers
-	OutputType    OutputType    `json:"output_type,omitempty"`
-	Policy        PolicySpec    `json:"policy"`
-	Weight        float64       `json:"weight,omitempty"` // against other apps when capacity is short; 0: 1
-	Cache         CacheSpec     `json:"cache"`
-	ColdStart     time.Duration `json:"cold_start,omitempty"`  // > SLO: how long a query may wait for the first replica of a model at zero
-	Example       string        `json:"example,omitempty"`     // an input as JSON, to show people how to ask
-	RequireKey    bool          `json:"require_key,omitempty"` // queries must show a key that may ask the app
-	Limit         *Limit        `json:"limit,omitempty"`       // of all queries together; nil: none
-	Labels        []string      `json:"labels,omitempty"`
-	Origin        Origin        `json:"origin"`
+	Name          string     `json:"name" required:"yes" help:"what stands in the path of queries"`
+	Description   string     `json:"description,omitempty" help:"for people: what the app is for"`
+	InputType     InputType  `json:"input_type" required:"yes" help:"bytes, ints, floats, doubles or strings"`
+	DefaultOutput string     `json:"default_output" accept:"integer float boolean" help:"the answer when no model gave one in time; nested as JSON where it is valid JSON"`
+	SLO           Duration   `json:"latency_slo_micros" required:"yes" default:"100000" help:"time from receiving a query to its answer, in microseconds"`
+	Models        []string   `json:"models" help:"the linked models, in the order of linking"`
+	Stages        Pipeline   `json:"stages,omitempty" help:"instead of models: those that are asked one after another; the last one answers"`
+	OutputType    OutputType `json:"output_type,omitempty" help:"number, label, vector or json; what the outputs of the models are taken for"`
+	Policy        PolicySpec `json:"policy" help:"how models are chosen, and their outputs combined"`
+	Weight        float64    `json:"weight,omitempty" help:"share of the capacity against other apps when it is short; 0 is 1"`
+	Cache         CacheSpec  `json:"cache,omitzero"`
+	ColdStart     Duration   `json:"cold_start_micros,omitempty" help:"how long a query may wait for the first replica of a model at zero, in microseconds; 0 is the latency objective"`
+	Example       string     `json:"example,omitempty" help:"an input as JSON, to show people how to ask"`
+	RequireKey    bool       `json:"require_key,omitempty" help:"queries must show a key that may ask the app"`
+	Limit         *Limit     `json:"limit,omitempty" help:"of all queries together; none by default"`
+	Labels        []string   `json:"labels,omitempty" help:"words to find the app by"`
+	Origin        Origin     `json:"origin,omitempty" toml:"-"` // the catalog's to give
 }
 
 // CacheSpec is how an app uses the prediction cache.
 type CacheSpec struct {
-	Off   bool          `json:"off,omitempty"`
-	Round float64       `json:"round,omitempty"` // > 0: numbers are rounded to this step in the key
-	TTL   time.Duration `json:"ttl,omitempty"`   // 0: entries live until they are evicted
+	Off   bool     `json:"off,omitempty" help:"answer no query from the prediction cache"`
+	Round float64  `json:"round,omitempty" help:"round numbers to this step when looking for a cached answer; 0 does not"`
+	TTL   Duration `json:"ttl_micros,omitempty" help:"how long an answer may be reused, in microseconds; 0 is until it is evicted"`
 }
 
 // MaxSLO bounds latency objectives; a query held longer is a job, not a query.
@@ -61,10 +61,10 @@ func (a *App) Check() error {
 	if a.InputType < Bytes || a.InputType > Strings {
 		errs = append(errs, fmt.Errorf("app %q needs an input_type", a.Name))
 	}
-	if a.SLO < 100*time.Microsecond || a.SLO > MaxSLO {
+	if a.SLO.Std() < 100*time.Microsecond || a.SLO.Std() > MaxSLO {
 		errs = append(errs, fmt.Errorf("app %q: latency_slo_micros must be between 100 and %d", a.Name, MaxSLO.Microseconds()))
 	}
-	if a.ColdStart != 0 && (a.ColdStart < a.SLO || a.ColdStart > MaxSLO) {
+	if a.ColdStart != 0 && (a.ColdStart < a.SLO || a.ColdStart.Std() > MaxSLO) {
 		errs = append(errs, fmt.Errorf("app %q: cold_start must be between its SLO and %v", a.Name, MaxSLO))
 	}
 	if r := a.Cache.Round; r < 0 || math.IsNaN(r) || math.IsInf(r, 0) {

@@ -8,11 +8,11 @@ import (
 )
 
 func goodApp() App {
-	return App{Name: "wine", InputType: Doubles, DefaultOutput: "-1", SLO: 100 * time.Millisecond, Models: []string{"forest"}}
+	return App{Name: "wine", InputType: Doubles, DefaultOutput: "-1", SLO: Duration(100 * time.Millisecond), Models: []string{"forest"}}
 }
 
 func goodVersion() Version {
-	return Version{ModelID: ModelID{Model: "forest", Version: "1"}, InputType: Doubles, Replicas: 1, Container: ContainerSpec{Command: []string{"x"}}}
+	return Version{ModelID: ModelID{Model: "forest", Version: "1"}, InputType: Doubles, Replicas: 1, Container: Container{Command: []string{"x"}}}
 }
 
 func TestAppCheck(t *testing.T) {
@@ -26,7 +26,7 @@ func TestAppCheck(t *testing.T) {
 		"latency_slo_micros":     func(a *App) { a.SLO = 0 },
 		"rounding step":          func(a *App) { a.Cache.Round = -1 },
 		"only numbers":           func(a *App) { a.InputType, a.Cache.Round = Strings, 1 },
-		"time to live":           func(a *App) { a.Cache.TTL = -1 },
+		"time to live":           func(a *App) { a.Cache.TTL = Duration(-1) },
 		"policy: kind \"x\"":     func(a *App) { a.Policy.Kind = "x" },
 		"weight":                 func(a *App) { a.Weight = math.NaN() },
 		"weight must be":         func(a *App) { a.Weight = 1001 },
@@ -59,16 +59,16 @@ func TestVersionCheck(t *testing.T) {
 		"pad needs":         func(v *Version) { v.Batch.Pad = true },
 		"strategy \"x\"":    func(v *Version) { v.Batch.Strategy = "x" },
 		"max_size must":     func(v *Version) { v.Batch.MaxSize = -1 },
-		"delay_micros":      func(v *Version) { v.Batch.Delay = time.Minute },
+		"delay_micros":      func(v *Version) { v.Batch.Delay = Duration(time.Minute) },
 		"give one":          func(v *Version) { v.Container.Addr, v.Container.Protocol = "127.0.0.1:1", "v1" },
-		"protocol = \"v1\"": func(v *Version) { v.Container = ContainerSpec{Addr: "127.0.0.1:1"} },
-		"a command or an":   func(v *Version) { v.Container = ContainerSpec{Protocol: "v1"} },
+		"protocol = \"v1\"": func(v *Version) { v.Container = Container{Addr: "127.0.0.1:1"} },
+		"a command or an":   func(v *Version) { v.Container = Container{Protocol: "v1"} },
 		"bundles speak": func(v *Version) {
-			v.Container = ContainerSpec{Protocol: "v1", Bundle: "sha256:" + strings.Repeat("0", 64)}
+			v.Container = Container{Protocol: "v1", Bundle: "sha256:" + strings.Repeat("0", 64)}
 		},
 		"env sets PORT":     func(v *Version) { v.Container.Protocol, v.Container.Env = "v1", map[string]string{"PORT": "1"} },
 		"is for an image":   func(v *Version) { v.Container.Protocol, v.Container.Port = "v1", 7000 },
-		"container_port mu": func(v *Version) { v.Container = ContainerSpec{Protocol: "v1", Image: "i", Port: 70000} },
+		"container_port mu": func(v *Version) { v.Container = Container{Protocol: "v1", Image: "i", Port: 70000} },
 		"protocol \"v3\"":   func(v *Version) { v.Container.Protocol = "v3" },
 		"connections":       func(v *Version) { v.Container.Connections = -1 },
 		"description has":   func(v *Version) { v.Description = strings.Repeat("x", 1001) },
@@ -84,7 +84,7 @@ func TestVersionCheck(t *testing.T) {
 func goodPipeline() Pipeline {
 	return Pipeline{
 		{Name: "decode", Workers: 2, CPUs: []int{0, 1}},
-		{Name: "embed", Batch: StageBatch{Strategy: "aimd", MaxSize: 64, Delay: time.Millisecond}, Idempotent: true},
+		{Name: "embed", Batch: StageBatch{Strategy: "aimd", MaxSize: 64, Delay: Duration(time.Millisecond)}, Idempotent: true},
 		{Name: "words", After: []string{"input"}, Batch: StageBatch{Strategy: "none"}},
 		{Name: "rank", After: []string{"embed", "words"}, Batch: StageBatch{Strategy: "fixed", MaxSize: 16}},
 	}
@@ -98,12 +98,12 @@ func TestStagesOfAVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, spoil := range map[string]func(*Version){
-		"stages need version 2":                     func(v *Version) { v.Container = ContainerSpec{Addr: "127.0.0.1:1", Protocol: "v1"} },
-		"need a command or a bundle":                func(v *Version) { v.Container = ContainerSpec{} },
+		"stages need version 2":                     func(v *Version) { v.Container = Container{Addr: "127.0.0.1:1", Protocol: "v1"} },
+		"need a command or a bundle":                func(v *Version) { v.Container = Container{} },
 		"give each stage its own":                   func(v *Version) { v.Batch.MaxSize = 8 },
 		"batch is for versions without":             func(v *Version) { v.Batch.Strategy = "quantile" },
 		`stage "words": batch needs a strategy`:     func(v *Version) { v.Stages[2].Batch.MaxSize = 8 },
-		`stage "decode": batch needs a strategy`:    func(v *Version) { v.Stages[0].Batch.Delay = time.Millisecond },
+		`stage "decode": batch needs a strategy`:    func(v *Version) { v.Stages[0].Batch.Delay = Duration(time.Millisecond) },
 		`stage "rank": model is for the stages of`:  func(v *Version) { v.Stages[3].Model = "m" },
 		`version "1": stage "decode": workers must`: func(v *Version) { v.Stages[0].Workers = 99 },
 	} {

@@ -7,11 +7,11 @@ import (
 )
 
 func goodHost() Version {
-	return Version{ModelID: ModelID{Model: "small", Version: "1"}, Replicas: 4, Host: &HostSpec{MemoryMB: 64}, Container: ContainerSpec{Command: []string{"host"}}}
+	return Version{ModelID: ModelID{Model: "small", Version: "1"}, Replicas: 4, Host: &HostSpec{MemoryMB: 64}, Container: Container{Command: []string{"host"}}}
 }
 
 func goodGuest() Version {
-	return Version{ModelID: ModelID{Model: "ann", Version: "1"}, InputType: Doubles, HostedBy: "small", Container: ContainerSpec{Bundle: "sha256:" + strings.Repeat("ab", 32)}}
+	return Version{ModelID: ModelID{Model: "ann", Version: "1"}, InputType: Doubles, HostedBy: "small", Container: Container{Bundle: "sha256:" + strings.Repeat("ab", 32)}}
 }
 
 func TestHostCheck(t *testing.T) {
@@ -19,10 +19,10 @@ func TestHostCheck(t *testing.T) {
 		"not held by another":                    func(h, _ *Version) { h.HostedBy = "other" },
 		"leave input_type and input_length":      func(h, _ *Version) { h.InputType = Doubles },
 		"batch and stages are for the versions":  func(h, _ *Version) { h.Batch.MaxSize = 4 },
-		"give it a command or a bundle":          func(h, _ *Version) { h.Container = ContainerSpec{Addr: "127.0.0.1:1", Protocol: "v1"} },
+		"give it a command or a bundle":          func(h, _ *Version) { h.Container = Container{Addr: "127.0.0.1:1", Protocol: "v1"} },
 		"memory_mb must be between 32 and":       func(h, _ *Version) { h.Host.MemoryMB = 31 },
 		"hosted_by: model name":                  func(_, g *Version) { g.HostedBy = "a b" },
-		"needs a bundle":                         func(_, g *Version) { g.Container = ContainerSpec{Command: []string{"x"}} },
+		"needs a bundle":                         func(_, g *Version) { g.Container = Container{Command: []string{"x"}} },
 		"env, watch, driver, artifact":           func(_, g *Version) { g.Container.Env = map[string]string{"A": "b"} },
 		"resources are the host's":               func(_, g *Version) { g.Resources.CPU = 100 },
 		"replicas, scale and pin are the host's": func(_, g *Version) { g.Replicas = 2 },

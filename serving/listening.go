@@ -10,11 +10,11 @@ import (
 const PortVariable = "PORT"
 
 // Listens says whether the container is started, and then listens on a port of its replica's.
-func (c ContainerSpec) Listens() bool { return c.Protocol == "v1" && c.Addr == "" }
+func (c Container) Listens() bool { return c.Protocol == "v1" && c.Addr == "" }
 
 // WithPort is c as a replica starts it that has the port: PORT has it, and ${PORT} in the
 // command and in variables stands for it.
-func (c ContainerSpec) WithPort(port string) ContainerSpec {
+func (c Container) WithPort(port string) Container {
 	fill := strings.NewReplacer("${"+PortVariable+"}", port)
 	c.Command, c.Env = slices.Clone(c.Command), maps.Clone(c.Env)
 	for i, argument := range c.Command {

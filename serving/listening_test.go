@@ -6,7 +6,7 @@ import (
 )
 
 func TestWithPort(t *testing.T) {
-	c := ContainerSpec{Command: []string{"serve", "--port=${PORT}", "$PORT"}, Env: map[string]string{"CLIPPER_PORT": "${PORT}", "X": "1"}, Protocol: "v1"}
+	c := Container{Command: []string{"serve", "--port=${PORT}", "$PORT"}, Env: map[string]string{"CLIPPER_PORT": "${PORT}", "X": "1"}, Protocol: "v1"}
 	got := c.WithPort("7001")
 	if want := []string{"serve", "--port=7001", "$PORT"}; !reflect.DeepEqual(got.Command, want) {
 		t.Errorf("command %q, want %q", got.Command, want)
@@ -17,7 +17,7 @@ func TestWithPort(t *testing.T) {
 	if c.Command[1] != "--port=${PORT}" || len(c.Env) != 2 {
 		t.Errorf("the version itself is now %+v", c)
 	}
-	if (ContainerSpec{Protocol: "v1", Addr: "h:1"}).Listens() || !c.Listens() || (ContainerSpec{}).Listens() {
+	if (Container{Protocol: "v1", Addr: "h:1"}).Listens() || !c.Listens() || (Container{}).Listens() {
 		t.Error("only a version 1 container without an address is started and listens")
 	}
 }

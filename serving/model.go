@@ -10,8 +10,8 @@ import (
 
 // ModelID names one version of a model.
 type ModelID struct {
-	Model   string `json:"model"`
-	Version string `json:"version"`
+	Model   string `json:"model" toml:"name" help:"the name that apps link"`
+	Version string `json:"version" required:"yes" accept:"integer" help:"any name of this version"`
 }
 
 func (id ModelID) String() string { return id.Model + ":" + id.Version }
@@ -21,62 +21,68 @@ func (id ModelID) Compare(other ModelID) int {
 	return cmp.Or(cmp.Compare(id.Model, other.Model), cmp.Compare(id.Version, other.Version))
 }
 
-// Version is a model version as it was registered; immutable once in a Catalog.
+// Version is a model version as it was registered, as the API, files and stores have it; immutable
+// once in a Catalog.
 type Version struct {
 	ModelID
-	Generation  string        `json:"generation,omitempty"`   // of its definition: another one whenever what answers may depend on has changed; the catalog's to give. Empty: an earlier release registered it
-	Description string        `json:"description,omitempty"`  // for people
-	InputType   InputType     `json:"input_type,omitzero"`    // none of a host
-	InputLength int           `json:"input_length,omitempty"` // elements of every input; 0: any
-	Labels      []string      `json:"labels,omitempty"`
-	Replicas    int           `json:"replicas"`        // how many there are, without a Scale
-	Scale       *ScaleSpec    `json:"scale,omitempty"` // how many there may be, and what decides
-	Pin         *Pin          `json:"pin,omitempty"`   // an operator's word, stronger than both
-	Batch       BatchSpec     `json:"batch"`
-	Resources   Resources     `json:"resources,omitzero"`
-	Container   ContainerSpec `json:"container"`
-	Stages      Pipeline      `json:"stages,omitempty"`    // what the container runs, or for stages that its program has itself, how
-	Host        *HostSpec     `json:"host,omitempty"`      // its container holds versions of other models
-	HostedBy    string        `json:"hosted_by,omitempty"` // the model whose replicas hold this version, instead of some of its own
-	Prepared    bool          `json:"prepared,omitempty"`  // a container manager of Clipper's made it ahead of its registration, which completes it
-	Origin      Origin        `json:"origin"`
-	Deployed    *Deployed     `json:"deployed,omitempty"` // belongs to the generation; the catalog's to give, but for the commit. nil: not known
+	Description string     `json:"description,omitempty" help:"for people: what the version is"`
+	InputType   InputType  `json:"input_type,omitzero" help:"bytes, ints, floats, doubles or strings; a host has none"`
+	InputLength int        `json:"input_length,omitempty" help:"elements of every input; 0 is any number"`
+	Labels      []string   `json:"labels,omitempty" help:"words to find the version by"`
+	Replicas    int        `json:"replicas" default:"1" help:"how many there are, without a scale"`
+	Scale       *ScaleSpec `json:"scale,omitempty" help:"how many there may be, and what decides"`
+	Batch       BatchSpec  `json:"batch,omitzero"`
+	Stages      Pipeline   `json:"stages,omitempty" help:"what the container runs, or for stages that its program has itself, how"`
+	Host        *HostSpec  `json:"host,omitempty" help:"its container holds versions of other models"`
+	HostedBy    string     `json:"hosted_by,omitempty" help:"the model whose replicas hold this version, instead of some of its own"`
+	Resources   Resources  `json:"resources,omitzero"`
+	Container
+	Prepared bool `json:"prepared,omitempty" toml:"-"` // a container manager of Clipper's made it ahead of its registration, which completes it
+
+	// The catalog gives these.
+	Generation string    `json:"generation,omitempty" toml:"-"` // of its definition: another one whenever what answers may depend on has changed. Empty: an earlier release registered it
+	Pin        *Pin      `json:"pin,omitempty" toml:"-"`        // an operator's word, stronger than Replicas and Scale
+	Origin     Origin    `json:"origin,omitempty" toml:"-"`
+	Deployed   *Deployed `json:"deployed,omitempty" toml:"-"` // belongs to the generation; the commit is the author's to give. nil: not known
 }
 
 // BatchSpec is how a sidecar sizes the batches of a model version.
 type BatchSpec struct {
-	Strategy string        `json:"strategy,omitempty"` // "aimd" (the default), "quantile" or "fixed"
-	MaxSize  int           `json:"max_size,omitempty"` // 0: no cap; for "fixed", the size
-	Delay    time.Duration `json:"delay,omitempty"`    // how long a batch may wait to fill
-	Pad      bool          `json:"pad,omitempty"`      // for "fixed": smaller batches are filled up to the size
+	Strategy string   `json:"strategy,omitempty" help:"aimd, the default, quantile or fixed"`
+	MaxSize  int      `json:"max_size,omitempty" help:"most inputs in a batch; 0 is no cap; for fixed, the size"`
+	Delay    Duration `json:"delay_micros,omitempty" help:"how long a batch may wait to fill, in microseconds"`
+	Pad      bool     `json:"pad,omitempty" help:"for fixed: smaller batches are filled up to the size with copies of an input, whose answers are dropped"`
 }
 
-// ContainerSpec says how a container of the version comes to be: a command, a bundle or an
+// StrategyName is the strategy, the default where none is named.
+func (b BatchSpec) StrategyName() string { return cmp.Or(b.Strategy, "aimd") }
+
+// Container says how a container of a version comes to be: a command, a bundle or an
 // image that is started, or the address of one that already listens.
-type ContainerSpec struct {
-	Command     []string          `json:"command,omitempty"`
-	Dir         string            `json:"dir,omitempty"`
-	Env         map[string]string `json:"env,omitempty"`
-	Addr        string            `json:"addr,omitempty"`
-	Protocol    string            `json:"protocol,omitempty"`    // "v1" for one that listens, at Addr or where it is told to; else version 2
-	Port        int               `json:"port,omitempty"`        // that an image of version 1 listens on, whatever it is told; 0: where PORT says
-	Connections int               `json:"connections,omitempty"` // to a version 1 container; 0 means 1
-	Watch       []string          `json:"watch,omitempty"`       // files or folders whose change restarts it
-	Bundle      string            `json:"bundle,omitempty"`      // instead of a command: the digest of a bundle, "sha256:…", which a stock runtime runs
-	BundleURL   string            `json:"bundle_url,omitempty"`  // where to fetch the bundle; empty: from the management service
+type Container struct {
+	Command     []string          `json:"command,omitempty" help:"program and arguments of a container to start"`
+	Dir         string            `json:"dir,omitempty" path:"true" help:"folder to start the command in; by default the folder of the file"`
+	Env         map[string]string `json:"env,omitempty" secret:"true" help:"variables of the command beside the inherited ones"`
+	Addr        string            `json:"container_addr,omitempty" addr:"any" help:"address of a container that already listens"`
+	Protocol    string            `json:"protocol,omitempty" help:"v1 for a container that listens, where PORT says or at container_addr; else v2"`
+	Port        int               `json:"container_port,omitempty" help:"of an image of version 1 that listens on one port always: that port"`
+	Connections int               `json:"connections,omitempty" help:"connections to a container that listens; 0 is 1"`
+	Watch       []string          `json:"watch,omitempty" path:"true" help:"files and folders whose change restarts the command"`
+	Bundle      string            `json:"bundle,omitempty" help:"digest of the bundle to run instead of a command, sha256:…"`
+	BundleURL   string            `json:"bundle_url,omitempty" help:"where to fetch the bundle; by default from the management side"`
 
 	// What follows is for clusters; local mode runs the command as it is.
-	Driver    string            `json:"driver,omitempty"`    // "raw_exec", "exec" or "docker"; empty: the cluster's choice
-	Image     string            `json:"image,omitempty"`     // for "docker"
-	Artifacts []Artifact        `json:"artifacts,omitempty"` // files to fetch before the command starts
-	Secrets   map[string]string `json:"secrets,omitempty"`   // variables of the command, by the item of the job's Nomad variable
+	Driver    string            `json:"driver,omitempty" help:"on a cluster: raw_exec, exec or docker; by default jobs.driver"`
+	Image     string            `json:"image,omitempty" help:"on a cluster: image of the docker driver"`
+	Artifacts []Artifact        `json:"artifacts,omitempty" toml:"artifact" help:"on a cluster: files to fetch before the command starts"`
+	Secrets   map[string]string `json:"secrets,omitempty" help:"on a cluster: variables of the command, by the item of the job's Nomad variable that has the value"`
 }
 
 // ErrNothingToRun says that a version cannot have replicas.
 var ErrNothingToRun = errors.New("there is nothing to run: give the version a bundle, a command, an image or a container_addr")
 
 // Check says whether there is something to run.
-func (c ContainerSpec) Check() error {
+func (c Container) Check() error {
 	if len(c.Command) == 0 && c.Image == "" && c.Addr == "" && c.Bundle == "" {
 		return ErrNothingToRun
 	}
@@ -121,7 +127,7 @@ func (v *Version) Check() error {
 	if v.Batch.MaxSize < 0 || v.Batch.MaxSize > 65536 {
 		wrong("batch max_size must be between 0 (no cap) and 65536")
 	}
-	if v.Batch.Delay < 0 || v.Batch.Delay > MaxBatchDelay {
+	if v.Batch.Delay < 0 || v.Batch.Delay.Std() > MaxBatchDelay {
 		wrong("batch delay_micros must be between 0 and %d", MaxBatchDelay.Microseconds())
 	}
 	c := v.Container

@@ -1,33 +1,31 @@
 package serving
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
 	"slices"
-	"time"
 )
 
 // Stage is one step of a Pipeline: what it takes, and how the workers that run it
 // are fed. Its zero values are one worker that gets its inputs one at a time.
 type Stage struct {
-	Name       string     `json:"name"`
-	After      []string   `json:"after,omitempty"`      // whose outputs it takes; empty: the stage before it, and the first one the query's input
-	Model      string     `json:"model,omitempty"`      // of an app's stage: the model that it asks
-	Code       string     `json:"code,omitempty"`       // what its workers run, "module:name"; empty where the container's own program says it
-	Workers    int        `json:"workers,omitempty"`    // processes; 0: 1
-	CPUs       []int      `json:"cpus,omitempty"`       // worker i runs on CPU CPUs[i mod len(CPUs)]; empty: on any
-	Batch      StageBatch `json:"batch,omitzero"`       //
-	Idempotent bool       `json:"idempotent,omitempty"` // an input whose worker died may be given to another one, once
+	Name       string     `json:"name" required:"yes" help:"what after, metrics and logs call it"`
+	After      []string   `json:"after,omitempty" help:"the stages whose outputs it takes, or input for the query's input; by default the stage before it"`
+	Model      string     `json:"model,omitempty" help:"of an app's stage: the model that it asks"`
+	Code       string     `json:"code,omitempty" help:"what its workers run, module:name; by default what the command's own program says"`
+	Workers    int        `json:"workers,omitempty" help:"processes; by default 1"`
+	CPUs       []int      `json:"cpus,omitempty" help:"CPUs that its workers run on, in turn; by default any"`
+	Batch      StageBatch `json:"batch,omitzero"`
+	Idempotent bool       `json:"idempotent,omitempty" help:"an input whose worker died may be given to another one, once"`
 }
 
 // StageBatch is how the inputs of a stage come together in batches.
 type StageBatch struct {
-	Strategy string        `json:"strategy,omitempty"` // "none" (the default: lists of one), "fixed", "aimd" or "quantile"
-	MaxSize  int           `json:"max_size,omitempty"` // for "fixed" the size; else 0: no cap
-	Delay    time.Duration `json:"delay,omitempty"`    // how long a batch may wait to fill, from its first input on
-	Pad      bool          `json:"pad,omitempty"`      // for "fixed": smaller batches are filled up to the size
+	Strategy string   `json:"strategy,omitempty" help:"aimd, quantile or fixed; by default, none, inputs come one at a time"`
+	MaxSize  int      `json:"max_size,omitempty" help:"most inputs in a batch; 0 is no cap; for fixed, the size"`
+	Delay    Duration `json:"delay_micros,omitempty" help:"how long a batch may wait to fill, from its first input on, in microseconds"`
+	Pad      bool     `json:"pad,omitempty" help:"for fixed: smaller batches are filled up to the size with copies of an input, whose answers are dropped"`
 }
 
 // Pipeline is the stages of a model version, or of an app that asks one model after
@@ -117,7 +115,7 @@ func (s *Stage) problems(seen map[string]bool) (errs []error) {
 	if b.MaxSize < 0 || b.MaxSize > 65536 {
 		wrong("batch max_size must be between 0 (no cap) and 65536")
 	}
-	if b.Delay < 0 || b.Delay > MaxBatchDelay {
+	if b.Delay < 0 || b.Delay.Std() > MaxBatchDelay {
 		wrong("batch delay must be between 0 and %v", MaxBatchDelay)
 	}
 	return errs
@@ -140,24 +138,4 @@ func (b StageBatch) Spec() BatchSpec {
 		return BatchSpec{Strategy: "fixed", MaxSize: 1}
 	}
 	return BatchSpec(b)
-}
-
-// JSON is the form that ParsePipeline reads, and that containers are told in the
-// variable TOPSAIL_STAGES.
-func (p Pipeline) JSON() string {
-	text, _ := json.Marshal(p) // of texts and numbers: this cannot fail
-	return string(text)
-}
-
-// ParsePipeline reads the JSON form, which containers announce, and checks it.
-// Fields that it does not know are skipped: a newer container may have more.
-func ParsePipeline(b []byte) (Pipeline, error) {
-	var p Pipeline
-	if err := json.Unmarshal(b, &p); err != nil {
-		return nil, fmt.Errorf("the pipeline is not a JSON list of stages: %w", err)
-	}
-	if len(p) == 0 {
-		return nil, errors.New("the pipeline has no stages")
-	}
-	return p, p.Check()
 }

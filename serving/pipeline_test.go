@@ -1,7 +1,6 @@
 package serving_test
 
 import (
-	"encoding/json"
 	"reflect"
 	"strings"
 	"testing"
@@ -25,7 +24,7 @@ func TestPipelineCheck(t *testing.T) {
 		"is unknown":                  {{Name: "a", Batch: serving.StageBatch{Strategy: "best"}}},
 		"needs max_size":              {{Name: "a", Batch: serving.StageBatch{Strategy: "fixed"}}},
 		"max_size must be":            {{Name: "a", Batch: serving.StageBatch{MaxSize: -1}}},
-		"delay must be":               {{Name: "a", Batch: serving.StageBatch{Delay: time.Minute}}},
+		"delay must be":               {{Name: "a", Batch: serving.StageBatch{Delay: serving.Duration(time.Minute)}}},
 		"at most 32 stages":           make(serving.Pipeline, 33),
 	} {
 		if err := p.Check(); err == nil || !strings.Contains(err.Error(), want) {
@@ -43,7 +42,7 @@ func genPipeline(t *rapid.T) serving.Pipeline {
 			s.After = []string{p[i-1].Name, serving.QueryInput}
 		}
 		if rapid.Bool().Draw(t, "batches") {
-			s.Batch = serving.StageBatch{Strategy: "fixed", MaxSize: rapid.IntRange(1, 64).Draw(t, "size"), Delay: time.Duration(rapid.IntRange(0, 1e9).Draw(t, "delay"))}
+			s.Batch = serving.StageBatch{Strategy: "fixed", MaxSize: rapid.IntRange(1, 64).Draw(t, "size"), Delay: serving.Duration(1000 * rapid.Int64Range(0, 1e6).Draw(t, "delay"))}
 		}
 		p = append(p, s)
 	}
@@ -53,11 +52,8 @@ func genPipeline(t *rapid.T) serving.Pipeline {
 func TestPipelineRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := genPipeline(t)
-		text, err := json.Marshal(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		back, err := serving.ParsePipeline(text)
+		text := p.JSON()
+		back, err := serving.ParsePipeline([]byte(text))
 		if err != nil || !reflect.DeepEqual(back, p) {
 			t.Fatalf("%s came back as %+v, %v", text, back, err)
 		}
@@ -82,4 +78,27 @@ func FuzzParsePipeline(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestWireForms are what containers and sidecars of other releases read, byte for byte.
+func TestWireForms(t *testing.T) {
+	batch := serving.StageBatch{Strategy: "fixed", MaxSize: 8, Delay: serving.Duration(1500 * time.Nanosecond), Pad: true}
+	p := serving.Pipeline{{Name: "a"}, {Name: "b", Code: "m:B", Batch: batch, Idempotent: true}}
+	if got, want := p.JSON(), `[{"name":"a"},{"name":"b","code":"m:B","batch":{"strategy":"fixed","max_size":8,"delay":1500,"pad":true},"idempotent":true}]`; got != want {
+		t.Errorf("a pipeline is\n%s, want\n%s", got, want)
+	}
+	v := serving.Version{
+		ModelID: serving.ModelID{Model: "m", Version: "1"}, Generation: "g", InputType: serving.Doubles, InputLength: 3, Replicas: 2, Labels: []string{"x"},
+		Batch: serving.BatchSpec(batch), Container: serving.Container{Addr: "10.0.0.7:7000", Protocol: "v1", Connections: 4, Env: map[string]string{"TOKEN": "s3cret"}},
+	}
+	want := `[{"model":"m","version":"1","generation":"g","input_type":"doubles","input_length":3,"replicas":0,"batch":{"strategy":"fixed","max_size":8,"delay":1500,"pad":true},` +
+		`"container":{"addr":"10.0.0.7:7000","protocol":"v1","connections":4},"origin":""}]`
+	if got := v.SidecarJSON(); got != want {
+		t.Errorf("a version is\n%s, want\n%s", got, want)
+	}
+	back, err := serving.ParseSidecarVersions([]byte(want))
+	v.Replicas, v.Labels, v.Container.Env = 0, nil, nil
+	if err != nil || len(back) != 1 || !reflect.DeepEqual(back[0], &v) {
+		t.Errorf("it is read as %+v, %v", back, err)
+	}
 }

@@ -40,8 +40,8 @@ func TestEveryOptionBelongsToAKind(t *testing.T) {
 		}
 	}
 	for f, v := range reflect.ValueOf(fullPolicy()).Fields() {
-		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != f.Tag.Get("toml") || v.IsZero() {
-			t.Errorf("%s is %q in JSON, %q in TOML, and %v in the full policy", f.Name, name, f.Tag.Get("toml"), v)
+		if v.IsZero() {
+			t.Errorf("%s is %v in the full policy", f.Name, v)
 		}
 	}
 }

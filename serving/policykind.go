@@ -5,6 +5,8 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+
+	"topsail/internal/schema"
 )
 
 // The kinds of policies. Their names are fixed: they stand in files and in states.
@@ -89,18 +91,15 @@ func (p *PolicySpec) OutputOf(declared OutputType) OutputType {
 
 // optionNames are the names of all options, in the order of PolicySpec.
 func optionNames() []string {
-	var names []string
-	for f := range reflect.TypeFor[PolicySpec]().Fields() {
-		names = append(names, f.Tag.Get("toml"))
-	}
-	return names
+	return schema.Keys(schema.JSON.Fields(reflect.TypeFor[PolicySpec]()))
 }
 
 // options yields what is given: the options that are not zero, by their names.
 func (p *PolicySpec) options() iter.Seq2[string, reflect.Value] {
 	return func(yield func(string, reflect.Value) bool) {
-		for f, v := range reflect.ValueOf(p).Elem().Fields() {
-			if !empty(v) && !yield(f.Tag.Get("toml"), v) {
+		spec := reflect.ValueOf(p).Elem()
+		for _, f := range schema.JSON.Fields(spec.Type()) {
+			if v := spec.FieldByIndex(f.Index); !empty(v) && !yield(f.Key, v) {
 				return
 			}
 		}

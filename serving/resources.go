@@ -10,17 +10,17 @@ import (
 // Resources are what one replica's container asks of a cluster's node, and of local mode
 // GPUs only.
 type Resources struct {
-	CPU      int `json:"cpu,omitempty"`       // MHz; 0: the cluster's default
-	MemoryMB int `json:"memory_mb,omitempty"` // 0: the cluster's default
+	CPU      int `json:"cpu,omitempty" help:"on a cluster: MHz; by default jobs.cpu"`
+	MemoryMB int `json:"memory_mb,omitempty" help:"on a cluster: memory; by default jobs.memory_mb"`
 	GPU      GPU `json:"gpu,omitzero"`
 }
 
 // GPU asks for accelerators; the zero value for none.
 type GPU struct {
-	Count    int    `json:"count,omitempty"`
-	Device   string `json:"device,omitempty"`    // "nvidia/gpu" when empty; "nvidia/gpu/NAME" for one model or MIG profile
-	MemoryMB int    `json:"memory_mb,omitempty"` // the least of each
-	Runtime  string `json:"runtime,omitempty"`   // of the docker driver; "nvidia" when empty
+	Count    int    `json:"count,omitempty" help:"accelerators that each replica has to itself"`
+	Device   string `json:"device,omitempty" help:"vendor/type or vendor/type/name, the name of a model or MIG profile; by default nvidia/gpu, and local mode knows no other type"`
+	MemoryMB int    `json:"memory_mb,omitempty" help:"least memory of each accelerator"`
+	Runtime  string `json:"runtime,omitempty" help:"on a cluster: runtime of the docker driver; by default nvidia"`
 }
 
 var deviceName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9 ._+-]*(/[A-Za-z0-9][A-Za-z0-9 ._+-]*){0,2}$`)
@@ -44,15 +44,15 @@ func (r Resources) check() error {
 
 // Artifact is a file or archive that a node fetches before the command starts.
 type Artifact struct {
-	Source      string `json:"source"`                // a URL that Nomad's fetcher understands
-	Checksum    string `json:"checksum"`              // "sha256:…"
-	Destination string `json:"destination,omitempty"` // in the task's folder; "local/" when empty
+	Source      string `json:"source" required:"yes" help:"on a cluster: URL of a file or archive that the node fetches"`
+	Checksum    string `json:"checksum" required:"yes" help:"on a cluster: of the artifact, sha256:…"`
+	Destination string `json:"destination,omitempty" help:"on a cluster: folder in the task's folder, by default local/"`
 }
 
 var checksum = regexp.MustCompile(`^(sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})$`)
 
 // checkCluster checks what only clusters read.
-func (c *ContainerSpec) checkCluster() error {
+func (c *Container) checkCluster() error {
 	var errs []error
 	switch c.Driver {
 	case "", "raw_exec", "exec":

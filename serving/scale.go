@@ -19,17 +19,17 @@ const (
 // ScaleSpec says how many replicas of a version there may be, and what decides.
 // A zero field means the default that the scheduler documents.
 type ScaleSpec struct {
-	Min          int           `json:"min"` // 0: down to none when idle
-	Max          int           `json:"max"`
-	Metric       string        `json:"metric,omitempty"`      // a ScaleOn constant
-	Target       float64       `json:"target,omitempty"`      // for each replica: queries in flight, or queries a second
-	Utilisation  float64       `json:"utilisation,omitempty"` // the share of capacity or target to aim at, up to 1
-	Idle         time.Duration `json:"idle,omitempty"`        // without a query, before the last replica goes
-	StepUp       float64       `json:"step_up,omitempty"`     // one decision multiplies the count by this at most
-	StepDown     float64       `json:"step_down,omitempty"`   // one decision divides the count by this at most
-	CooldownUp   time.Duration `json:"cooldown_up,omitempty"` // between a change and an increase
-	CooldownDown time.Duration `json:"cooldown_down,omitempty"`
-	DeadBand     float64       `json:"dead_band,omitempty"` // the relative difference that is not worth a change
+	Min          int      `json:"min" help:"least replicas; 0 goes down to none when idle"`
+	Max          int      `json:"max" required:"yes" help:"most replicas; with it their number follows demand, and replicas is where it starts"`
+	Metric       string   `json:"metric,omitempty" help:"capacity, concurrency or rate; by default capacity"`
+	Target       float64  `json:"target,omitempty" help:"for each replica: queries in flight, or queries a second"`
+	Utilisation  float64  `json:"utilisation,omitempty" help:"share of the capacity or target to aim at; 0 is the scheduler's default"`
+	Idle         Duration `json:"idle_micros,omitempty" help:"how long without a query before the last replica goes, in microseconds; 0 is the default"`
+	StepUp       float64  `json:"step_up,omitempty" help:"most that one decision multiplies by; 0 is the default"`
+	StepDown     float64  `json:"step_down,omitempty" help:"most that one decision divides by; 0 is the default"`
+	CooldownUp   Duration `json:"cooldown_up_micros,omitempty" help:"least time from a change to an increase, in microseconds"`
+	CooldownDown Duration `json:"cooldown_down_micros,omitempty" help:"least time from a change to a decrease, in microseconds; 0 is the default"`
+	DeadBand     float64  `json:"dead_band,omitempty" help:"relative difference that is not worth a change; 0 is the default"`
 }
 
 func (s *ScaleSpec) check() error {
@@ -72,7 +72,7 @@ func (s *ScaleSpec) check() error {
 
 // Pin is an operator's word on a version's replicas, until it expires.
 type Pin struct {
-	Count  int       `json:"count"` // Paused: as many as there are
+	Count  int       `json:"count" required:"yes"` // Paused: as many as there are
 	Until  time.Time `json:"until,omitzero"`
 	Reason string    `json:"reason,omitempty"`
 }

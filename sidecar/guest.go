@@ -139,7 +139,7 @@ func (h *holding) profile() serving.LatencyLine {
 func guestVersion(v rpc.Load, host string) *serving.Version {
 	own := &serving.Version{
 		ModelID: v.Model, Generation: v.Generation, InputType: v.InputType, InputLength: v.InputLength, HostedBy: host,
-		Container: serving.ContainerSpec{Bundle: v.Bundle},
+		Container: serving.Container{Bundle: v.Bundle},
 	}
 	if len(v.Batch) > 0 {
 		if err := json.Unmarshal(v.Batch, &own.Batch); err != nil || own.Check() != nil {

@@ -128,7 +128,7 @@ func TestOverload(t *testing.T) {
 		late       float64 // of what is sent may be answered late
 	}{
 		{"2 ms a batch", eight, []timed{flat(2*ms, 0)}, always(50 * ms), 4000, 3, 0.98, 0},
-		{"with a delay", serving.BatchSpec{MaxSize: 8, Delay: 2 * ms}, []timed{flat(2*ms, 0)}, always(50 * ms), 4000, 3, 0.98, 0},
+		{"with a delay", serving.BatchSpec{MaxSize: 8, Delay: serving.Duration(2 * ms)}, []timed{flat(2*ms, 0)}, always(50 * ms), 4000, 3, 0.98, 0},
 		{"of a fixed size", serving.BatchSpec{Strategy: "fixed", MaxSize: 8}, []timed{flat(2*ms, 0)}, always(50 * ms), 4000, 3, 0.98, 0},
 		{"sized by quantile", serving.BatchSpec{Strategy: "quantile", MaxSize: 8}, []timed{flat(2*ms, 0)}, always(50 * ms), 4000, 3, 0.98, 0},
 		{"with noise", eight, []timed{flat(2*ms, 0.3)}, always(50 * ms), 4000, 3, 0.95, 0.005},

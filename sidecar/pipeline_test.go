@@ -2,7 +2,6 @@ package sidecar
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -20,11 +19,7 @@ import (
 
 // described is the text by which workers announce a pipeline.
 func described(stages ...serving.Stage) []byte {
-	text, err := json.Marshal(stages)
-	if err != nil {
-		panic(err)
-	}
-	return text
+	return []byte(serving.Pipeline(stages).JSON())
 }
 
 // worker starts a worker of a stage of model m, which treats its batches so.

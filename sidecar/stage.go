@@ -76,7 +76,7 @@ func (s *stage) serve(ctx context.Context, runner batch.Runner, stall time.Durat
 		Runner:   runner,
 		Sizer:    batch.NewSizer(s.spec, profile),
 		Profile:  profile,
-		Delay:    s.spec.Delay,
+		Delay:    s.spec.Delay.Std(),
 		Pad:      padTo(s.spec),
 		Stall:    stall,
 		Observer: s.observer,

@@ -29,7 +29,7 @@ func newV1Rig(t *testing.T, predict func(v1.Batch) []float64, connections int, s
 	c := v1test.Start(t, predict)
 	return newSocketRig(t, Config{Stall: stall, Models: []*serving.Version{version("m", func(v *serving.Version) {
 		v.InputLength = 1
-		v.Container = serving.ContainerSpec{Protocol: "v1", Addr: c.Addr(), Connections: connections}
+		v.Container = serving.Container{Protocol: "v1", Addr: c.Addr(), Connections: connections}
 	})}}), c
 }
 
@@ -180,7 +180,7 @@ func TestV1Shutdown(t *testing.T) {
 func listening(c *v1test.Container, connections int) *serving.Version {
 	return version("m", func(v *serving.Version) {
 		v.InputLength = 1
-		v.Container = serving.ContainerSpec{Protocol: "v1", Addr: c.Addr(), Connections: connections}
+		v.Container = serving.Container{Protocol: "v1", Addr: c.Addr(), Connections: connections}
 	})
 }
 
@@ -212,7 +212,7 @@ func TestV1APortThatIsOnlyForwarded(t *testing.T) {
 		}
 	}()
 	r := newSocketRig(t, Config{OwnsV1: true, Models: []*serving.Version{version("m", func(v *serving.Version) {
-		v.Container = serving.ContainerSpec{Protocol: "v1", Addr: ln.Addr().String()}
+		v.Container = serving.Container{Protocol: "v1", Addr: ln.Addr().String()}
 	})}})
 	g := r.gateway()
 	eventually(t, "it was dialled three times", func() bool {
@@ -275,7 +275,7 @@ func TestV1Padding(t *testing.T) {
 // A container that is not there yet is dialled until it is; stopping ends that.
 func TestV1WithoutAContainer(t *testing.T) {
 	r := newSocketRig(t, Config{Models: []*serving.Version{version("m", func(v *serving.Version) {
-		v.Container = serving.ContainerSpec{Protocol: "v1", Addr: "127.0.0.1:1"}
+		v.Container = serving.Container{Protocol: "v1", Addr: "127.0.0.1:1"}
 	})}})
 	g := r.gateway()
 	batch := g.ask(0, time.Second, tagged(1))

@@ -114,7 +114,7 @@ func (j *Job) address(ctx context.Context, it *item) error {
 		it.poison = poisoned(WrongInput, "%v", err)
 		return nil
 	}
-	it.objective = app.SLO
+	it.objective = app.SLO.Std()
 	it.query = serving.Query{
 		App: name, Input: input, User: it.request.User, Context: it.request.Context,
 		Affinity: j.spreader.affinity(it.record, &it.request),

@@ -86,7 +86,7 @@ func (l *list) Commit(_ context.Context, results []serving.StreamMessage) error 
 func (l *list) Close() error { return nil }
 
 func catalogOf(v *serving.Version) *serving.Catalog {
-	app := &serving.App{Name: "double-it", InputType: serving.Doubles, DefaultOutput: "-1.0", SLO: time.Second, Models: []string{v.Model}}
+	app := &serving.App{Name: "double-it", InputType: serving.Doubles, DefaultOutput: "-1.0", SLO: serving.Duration(time.Second), Models: []string{v.Model}}
 	model := &serving.Model{Name: v.Model, Current: v.Version, Versions: map[string]*serving.Version{v.Version: v}}
 	return &serving.Catalog{
 		Revision: 1, Apps: map[string]*serving.App{app.Name: app}, Models: map[string]*serving.Model{model.Name: model},

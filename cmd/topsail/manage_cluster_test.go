@@ -700,8 +700,8 @@ func (c *managedCluster) auditsTwo(t *testing.T) {
 	}
 	all.Wait()
 	until(t, "app with the last change of both", func() bool { // each hears of the other's a moment later
-		a := get[api.App](c.root.of(t), "/apps/sum")
-		return a.Weight == each+1 && a.SLO == (each+1)*1_000_000
+		a := get[serving.App](c.root.of(t), "/apps/sum")
+		return a.Weight == each+1 && a.SLO.Std() == (each+1)*time.Second
 	})
 	entries := list[serving.AuditEntry](c.root.of(t), fmt.Sprintf("/audit?kind=app&name=sum&limit=%d", 2*each))
 	if len(entries) != 2*each {

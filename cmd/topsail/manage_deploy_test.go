@@ -5,6 +5,7 @@ import (
 	"sync"
 	"testing"
 
+	"topsail/serving"
 	"topsail/web/api"
 )
 
@@ -30,13 +31,13 @@ func TestSixDeploymentsOfOneBundle(t *testing.T) {
 		}
 	}
 	versions := list[api.Version](o, "/models/sum/versions")
-	if len(versions) != 1 || versions[0].Version != "1" || !versions[0].Current {
+	if len(versions) != 1 || versions[0].ModelID.Version != "1" || !versions[0].Current {
 		t.Errorf("there are the versions %+v", versions)
 	}
 	if bundles := list[api.Artifact](o, "/artifacts"); len(bundles) != 1 || fmt.Sprint(bundles[0].UsedBy) != "[sum:1]" {
 		t.Errorf("there are the bundles %+v", bundles)
 	}
-	if app := get[api.App](o, "/apps/sums"); fmt.Sprint(app.Models) != "[sum]" {
+	if app := get[serving.App](o, "/apps/sums"); fmt.Sprint(app.Models) != "[sum]" {
 		t.Errorf("the app asks %v", app.Models)
 	}
 	o.answers("sums", "[1, 2.5]", "3.5")

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"topsail/serving"
 	"topsail/web/api"
 )
 
@@ -152,7 +153,7 @@ func TestAChangeIsToldToAll(t *testing.T) {
 	o := operate(t, start(t, dir, ""))
 	events := o.follow()
 	type catalogEvent struct {
-		Apps     []api.App
+		Apps     []serving.App
 		Versions []api.Version
 		Gone     []struct{ Kind, Name string }
 	}

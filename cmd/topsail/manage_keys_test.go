@@ -98,7 +98,7 @@ func TestKeysOverTLS(t *testing.T) {
 	deployer.refused(3, "others", "app", "get", "others")
 	deployer.refused(4, "", "app", "create", "third", "--input-type", "doubles")
 	deployer.refused(4, "", "audit")
-	if a := get[api.App](root, "/apps/sums"); a.SLO != 3_000_000 {
+	if a := get[serving.App](root, "/apps/sums"); a.SLO != 3_000_000 {
 		t.Errorf("the app is %+v", a)
 	}
 

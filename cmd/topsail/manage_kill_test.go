@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"topsail/serving"
-	"topsail/web/api"
 )
 
 // TestAcknowledgedChangesOutliveAKill changes this and that from several clients until
@@ -78,7 +77,7 @@ func TestAcknowledgedChangesOutliveAKill(t *testing.T) {
 		t.Errorf("%d of 10 answers were kept", replayed)
 	}
 	apps, entries := map[string]bool{}, map[string]bool{}
-	for _, a := range list[api.App](o, "/apps?limit=5000") {
+	for _, a := range list[serving.App](o, "/apps?limit=5000") {
 		apps[a.Name] = true
 	}
 	for _, e := range list[serving.AuditEntry](o, "/audit?kind=app&limit=5000") {

@@ -3,7 +3,6 @@ package gocontainer
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -65,17 +64,13 @@ func ServePipeline(ctx context.Context, cfg Config, stages ...Stage) error {
 	if err := pipeline.Check(); err != nil {
 		return err
 	}
-	text, err := json.Marshal(pipeline)
-	if err != nil {
-		return err
-	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var workers sync.WaitGroup
 	for _, s := range stages {
 		for range max(1, s.Workers) {
 			own := cfg
-			own.station = station{s.Name, text}
+			own.station = station{s.Name, []byte(pipeline.JSON())}
 			workers.Go(func() {
 				if err := Serve(ctx, own, s.Predict); err != nil {
 					stop(err) // the sidecar refuses one: then the others are no use

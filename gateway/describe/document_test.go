@@ -34,7 +34,7 @@ func shop() *serving.Catalog {
 	}
 	for _, a := range []serving.App{
 		{Name: "wine", Description: "Which \"cultivar\"\na wine is of", InputType: serving.Doubles, Models: []string{"two"}, Example: "[14.2, 1.7]", Policy: serving.PolicySpec{Kind: serving.PolicyExp3}},
-		{Name: "agree", InputType: serving.Doubles, Models: []string{"two", "also-two"}, ColdStart: 30 * time.Second},
+		{Name: "agree", InputType: serving.Doubles, Models: []string{"two", "also-two"}, ColdStart: serving.Duration(30 * time.Second)},
 		{Name: "differ", InputType: serving.Doubles, Models: []string{"two", "three"}},
 		{Name: "one-takes-any", InputType: serving.Doubles, Models: []string{"two", "any"}},
 		{Name: "canary", InputType: serving.Doubles, Models: []string{"two"}, Policy: serving.PolicySpec{Kind: serving.PolicyVersions, Canary: "2"}},
@@ -46,7 +46,7 @@ func shop() *serving.Catalog {
 		{Name: "text", InputType: serving.Strings, Example: `"` + strings.Repeat("long", maxExample) + `"`},
 		{Name: "Steps", InputType: serving.Ints, Stages: serving.Pipeline{{Name: "a", Model: "stage"}, {Name: "b", Model: "three"}}},
 	} {
-		a.SLO = 20 * time.Millisecond
+		a.SLO = serving.Duration(20 * time.Millisecond)
 		cat.Apps[a.Name] = &a
 	}
 	return cat
@@ -217,7 +217,7 @@ func many(n int) *serving.Catalog {
 		id := serving.ModelID{Model: "model-" + name, Version: "1"}
 		cat.Models[id.Model] = &serving.Model{Name: id.Model, Current: "1", Versions: map[string]*serving.Version{"1": {ModelID: id, InputLength: 13}}}
 		cat.Apps[name] = &serving.App{
-			Name: name, Description: "Which cultivar a wine is of, by its chemistry", InputType: serving.Doubles, SLO: 20 * time.Millisecond, Models: []string{id.Model},
+			Name: name, Description: "Which cultivar a wine is of, by its chemistry", InputType: serving.Doubles, SLO: serving.Duration(20 * time.Millisecond), Models: []string{id.Model},
 			Example: "[14.23, 1.71, 2.43, 15.6, 127.0, 2.8, 3.06, 0.28, 2.29, 5.64, 1.04, 3.92, 1065.0]",
 		}
 	}

@@ -64,9 +64,9 @@ func (o *operations) appendHead(b []byte, what, summary string) []byte {
 
 // description is the app's own, and how it answers.
 func (o *operations) description() string {
-	text := "Answers within " + o.SLO.String()
+	text := "Answers within " + o.SLO.Std().String()
 	if o.ColdStart > o.SLO {
-		text += ", or within " + o.ColdStart.String() + " while no replica is ready"
+		text += ", or within " + o.ColdStart.Std().String() + " while no replica is ready"
 	}
 	if n := len(o.Stages); n > 0 {
 		text += ", by asking " + strconv.Itoa(n) + " models one after another."

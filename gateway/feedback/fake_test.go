@@ -149,7 +149,7 @@ func (r *rig) serves(change func(a *serving.App)) {
 func (r *rig) defines(generation string, change func(a *serving.App)) {
 	r.Helper()
 	a := &serving.App{
-		Name: "app", InputType: serving.Doubles, DefaultOutput: "-1", SLO: 100 * time.Millisecond, Models: models,
+		Name: "app", InputType: serving.Doubles, DefaultOutput: "-1", SLO: serving.Duration(100 * time.Millisecond), Models: models,
 		Policy: serving.PolicySpec{Kind: serving.PolicyExp4},
 	}
 	if change != nil {

@@ -72,7 +72,7 @@ func BenchmarkDocument(b *testing.B) {
 			for i := range n {
 				name := "app-" + strconv.Itoa(i)
 				core.apps[name] = &serving.App{
-					Name: name, Description: "Which cultivar a wine is of, by its chemistry", InputType: serving.Doubles, SLO: 20 * time.Millisecond,
+					Name: name, Description: "Which cultivar a wine is of, by its chemistry", InputType: serving.Doubles, SLO: serving.Duration(20 * time.Millisecond),
 					Example: "[14.23, 1.71, 2.43, 15.6, 127.0, 2.8, 3.06, 0.28, 2.29, 5.64, 1.04, 3.92, 1065.0]",
 				}
 			}

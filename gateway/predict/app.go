@@ -71,8 +71,8 @@ func (p *Predictor) compile(spec *serving.App, cat *serving.Catalog, backlogs ma
 		weight:   max(spec.Weight, 0),
 		extra:    p.extraOf(spec),
 		fallback: serving.AppendText(nil, []byte(spec.DefaultOutput)),
-		margin:   min(spec.SLO/20, maxMargin),
-		metrics:  p.metrics.app(spec.Name, spec.SLO),
+		margin:   min(spec.SLO.Std()/20, maxMargin),
+		metrics:  p.metrics.app(spec.Name, spec.SLO.Std()),
 	}
 	if a.weight == 0 {
 		a.weight = 1

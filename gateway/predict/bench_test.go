@@ -80,7 +80,7 @@ func BenchmarkPredictByFour(b *testing.B) {
 			r, stop := benchRig(b, four...)
 			defer stop()
 			r.links(func(a *serving.App) {
-				a.SLO, a.Policy = 10*time.Second, serving.PolicySpec{Kind: serving.PolicyMean}
+				a.SLO, a.Policy = serving.Duration(10*time.Second), serving.PolicySpec{Kind: serving.PolicyMean}
 			}, four...)
 			r.predict(query(7))
 			q := query(7)
@@ -135,7 +135,7 @@ func benchRig(b *testing.B, versions ...serving.ModelID) (*rig, func()) {
 		})
 	})
 	r.lists <- []serving.Endpoint{{Replica: "a", Addr: ln.Addr().String()}}
-	r.serves(func(a *serving.App) { a.SLO = 10 * time.Second }, m1)
+	r.serves(func(a *serving.App) { a.SLO = serving.Duration(10 * time.Second) }, m1)
 	for _, v := range versions {
 		r.ready(v, 1)
 	}

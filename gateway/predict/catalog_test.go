@@ -52,7 +52,7 @@ func TestApps(t *testing.T) {
 			t.Errorf("a query before there is a catalog: %v", err)
 		}
 		t.serves(nil, m1)
-		if a, err := t.p.App("app"); err != nil || a.SLO != slo {
+		if a, err := t.p.App("app"); err != nil || a.SLO.Std() != slo {
 			t.Errorf("got %+v, %v", a, err)
 		}
 		bad := newApp("bad", "m")
@@ -113,7 +113,7 @@ func TestCatalogSwapsUnderLoad(t *testing.T) {
 	plus, minus, strings := newApp("plus", "m"), newApp("minus", "n"), newApp("plus", "s")
 	strings.InputType = serving.Strings
 	for _, a := range []*serving.App{plus, minus, strings} {
-		a.SLO, a.DefaultOutput = 10*time.Second, `"default of `+a.Name+`"`
+		a.SLO, a.DefaultOutput = serving.Duration(10*time.Second), `"default of `+a.Name+`"`
 	}
 	catalogs := []*serving.Catalog{
 		newCatalog([]*serving.App{plus, minus}, newModel(m1), newModel(n1)),

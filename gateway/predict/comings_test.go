@@ -33,7 +33,7 @@ func TestComingsAndGoings(t *testing.T) {
 			}()
 			b := t.wakes(nil)
 			fast, slow := newApp("app", "m"), newApp("slow", "m")
-			slow.ColdStart = time.Second
+			slow.ColdStart = serving.Duration(time.Second)
 			t.set(newCatalog([]*serving.App{fast, slow}, newModel(m1)))
 			var replicas []*fake
 			var all sync.WaitGroup
@@ -145,7 +145,7 @@ func TestRacesOfHoldingAndReleasing(t *testing.T) {
 	r, stop := newRig(t, func() {})
 	defer stop()
 	f := r.replica("a", echoes(0), m1)
-	r.serves(func(a *serving.App) { a.SLO = 30 * time.Second }, m1)
+	r.serves(func(a *serving.App) { a.SLO = serving.Duration(30 * time.Second) }, m1)
 	r.ready(m1, 1)
 	var asking atomic.Bool
 	asking.Store(true)

@@ -27,7 +27,7 @@ func TestTheDefaultComesAtTheDeadline(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *rig) {
 				f := t.replica("a", silent, m1)
-				t.serves(func(a *serving.App) { a.SLO = test.slo }, m1)
+				t.serves(func(a *serving.App) { a.SLO = serving.Duration(test.slo) }, m1)
 				q := query(1)
 				q.Timeout = test.timeout
 				a, took := t.predict(q)

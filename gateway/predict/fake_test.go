@@ -322,7 +322,7 @@ func (r *rig) set(cat *serving.Catalog) {
 }
 
 func newApp(name string, models ...string) *serving.App {
-	return &serving.App{Name: name, InputType: serving.Doubles, DefaultOutput: "-1", SLO: slo, Models: models}
+	return &serving.App{Name: name, InputType: serving.Doubles, DefaultOutput: "-1", SLO: serving.Duration(slo), Models: models}
 }
 
 // newModel has versions of doubles, of which the last is current.

@@ -185,7 +185,7 @@ func TestTheBudgetOfExtraCalls(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *rig) {
 				a, b := t.replica("a", behave, m1), t.replica("b", behave, m1)
-				t.serves(func(a *serving.App) { a.SLO = 10 * time.Millisecond }, m1)
+				t.serves(func(a *serving.App) { a.SLO = serving.Duration(10 * time.Millisecond) }, m1)
 				const queries, parallel = 10_000, 20
 				var all sync.WaitGroup
 				for g := range parallel {

@@ -263,7 +263,7 @@ func TestWithoutRoomAReadyReplicaIsAsked(t *testing.T) {
 
 func TestColdStart(t *testing.T) {
 	const cold = 5 * time.Second
-	patient := func(a *serving.App) { a.ColdStart = cold }
+	patient := func(a *serving.App) { a.ColdStart = serving.Duration(cold) }
 	bubble(t, func(t *rig) {
 		t.serves(patient, m1)
 		res := t.later(query(7))
@@ -317,7 +317,7 @@ func TestColdStart(t *testing.T) {
 func TestNothingToWaitFor(t *testing.T) {
 	bubble(t, func(t *rig) {
 		patient := newApp("app", "m", "gone")
-		patient.ColdStart = time.Minute
+		patient.ColdStart = serving.Duration(time.Minute)
 		t.set(newCatalog([]*serving.App{patient}, current(newModel(m1), "")))
 		a, took := t.predict(query(7))
 		t.wantDefault(a, serving.NoReplica)

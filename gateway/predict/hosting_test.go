@@ -340,7 +340,7 @@ func TestTheHostIsWoken(t *testing.T) {
 	bubble(t, func(t *rig) {
 		b := t.wakes(nil)
 		cat := hosted(newModel(ann))
-		cat.Apps["ann"].SLO = 3 * time.Second
+		cat.Apps["ann"].SLO = serving.Duration(3 * time.Second)
 		t.set(cat)
 		var all sync.WaitGroup
 		all.Go(func() {

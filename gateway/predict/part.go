@@ -54,7 +54,7 @@ func (w *work) askPart(i int, spare bool) {
 
 // cached answers a part from the cache, if it can.
 func (w *work) cached(i int, key cache.Key) bool {
-	out := w.p.cache.Get(key, w.app.Cache.TTL)
+	out := w.p.cache.Get(key, w.app.Cache.TTL.Std())
 	if out == nil {
 		return false
 	}
@@ -142,7 +142,7 @@ const againFactor = 3
 // replyBy is when a replica must have answered.
 func (w *work) replyBy() time.Time {
 	if w.q.Again {
-		return w.respond.Add(againFactor * w.app.SLO)
+		return w.respond.Add(againFactor * w.app.SLO.Std())
 	}
 	return w.respond
 }

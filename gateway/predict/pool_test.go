@@ -21,7 +21,7 @@ func TestAReusedRoundIsNotMisled(t *testing.T) {
 		t.replica("a", func(q arrival) (rpc.Answer, time.Duration) {
 			return number(q.x), time.Duration(q.x) * time.Millisecond
 		}, m1)
-		t.serves(func(a *serving.App) { a.SLO = time.Second }, m1)
+		t.serves(func(a *serving.App) { a.SLO = serving.Duration(time.Second) }, m1)
 		one := newRound()
 		t.p.pool.New = func() any { return one } // everybody gets the same, one after the other
 		for round := range 5 {
@@ -91,7 +91,7 @@ func TestStorm(t *testing.T) {
 		for _, name := range []string{"a", "b", "c"} {
 			t.replica(name, behave, m1)
 		}
-		t.serves(func(a *serving.App) { a.Cache.TTL = 100 * time.Millisecond }, m1)
+		t.serves(func(a *serving.App) { a.Cache.TTL = serving.Duration(100 * time.Millisecond) }, m1)
 		ask := func() (q *serving.Query) {
 			q = query(float64(draw(40)), float64(draw(2)))
 			q.NoCache = draw(8) == 0

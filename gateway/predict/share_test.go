@@ -290,7 +290,7 @@ func TestSharing(t *testing.T) {
 
 func salted(s string) func(*serving.Query)     { return func(q *serving.Query) { q.Salt = s } }
 func rounding(step float64) func(*serving.App) { return func(a *serving.App) { a.Cache.Round = step } }
-func ttl(d time.Duration) func(*serving.App)   { return func(a *serving.App) { a.Cache.TTL = d } }
+func ttl(d time.Duration) func(*serving.App)   { return func(a *serving.App) { a.Cache.TTL = serving.Duration(d) } }
 func apps(names ...string) (list []*serving.App) {
 	for _, name := range names {
 		list = append(list, newApp(name, "m"))
@@ -305,7 +305,7 @@ func TestAppsShareTheOutputsOfAModel(t *testing.T) {
 		f := t.replica("a", echoes(0), m1)
 		list := apps("a", "b", "rounding", "hasty")
 		list[2].Cache.Round = 1
-		list[3].Cache.TTL = time.Second
+		list[3].Cache.TTL = serving.Duration(time.Second)
 		t.set(newCatalog(list, newModel(m1)))
 		ask := func(app string) bool {
 			q := query(7)
@@ -359,7 +359,7 @@ func TestEqualQuestionsAreAskedOnceUnderRaces(t *testing.T) {
 	r, stop := newRig(t, func() {})
 	defer stop()
 	f := r.replica("a", echoes(0), m1)
-	r.serves(func(a *serving.App) { a.SLO = 10 * time.Second }, m1)
+	r.serves(func(a *serving.App) { a.SLO = serving.Duration(10 * time.Second) }, m1)
 	r.ready(m1, 1)
 	const questions = 300
 	var all sync.WaitGroup

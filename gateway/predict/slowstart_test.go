@@ -26,10 +26,10 @@ func (r *rig) holds(n int) []*result {
 
 func (r *rig) slo() time.Duration {
 	a, _ := r.p.App("app")
-	return a.SLO
+	return a.SLO.Std()
 }
 
-func patient(a *serving.App) { a.SLO = 10 * time.Second }
+func patient(a *serving.App) { a.SLO = serving.Duration(10 * time.Second) }
 
 // A new replica gets a few questions at first, and two more for each output: the
 // most urgent first.
@@ -187,7 +187,7 @@ func TestWhatExpiresBehindOthersIsNotSent(t *testing.T) {
 // room for, and another gets the rest. Those that are late free their places.
 func TestASilentNewReplica(t *testing.T) {
 	bubble(t, func(t *rig) {
-		t.serves(func(a *serving.App) { a.SLO = time.Second }, m1)
+		t.serves(func(a *serving.App) { a.SLO = serving.Duration(time.Second) }, m1)
 		var held []*result
 		for i := range 50 {
 			held = append(held, t.later(query(float64(i))))
@@ -297,7 +297,7 @@ func TestReleasedToNobody(t *testing.T) {
 // many at once get through a cold start in time.
 func TestAColdStartUnderLoad(t *testing.T) {
 	bubble(t, func(t *rig) {
-		t.serves(func(a *serving.App) { a.ColdStart = 5 * time.Second }, m1)
+		t.serves(func(a *serving.App) { a.ColdStart = serving.Duration(5 * time.Second) }, m1)
 		var mu sync.Mutex
 		outputs, defaults := 0, 0
 		var all sync.WaitGroup

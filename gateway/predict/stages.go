@@ -99,9 +99,9 @@ func (s *stages) takes(a *app, q *serving.Query) error {
 // allow gives the query its time: the objective's, or where a model waits for its first
 // replica that for a cold start, or the client's own if that is shorter.
 func (w *walk) allow(patience time.Duration) {
-	limit := w.app.SLO
-	if w.app.ColdStart > limit && w.cold() {
-		limit = w.app.ColdStart
+	limit := w.app.SLO.Std()
+	if w.app.ColdStart.Std() > limit && w.cold() {
+		limit = w.app.ColdStart.Std()
 	}
 	if w.q.Timeout > 0 {
 		limit = min(limit, w.q.Timeout)

@@ -83,7 +83,7 @@ func (r *rig) wantRung(b *bell, id serving.ModelID, want ...time.Duration) {
 func TestTheFirstQueryWakesAtOnce(t *testing.T) {
 	bubble(t, func(t *rig) {
 		b := t.wakes(nil)
-		t.serves(func(a *serving.App) { a.ColdStart = 10 * time.Second }, m1, m2)
+		t.serves(func(a *serving.App) { a.ColdStart = serving.Duration(10 * time.Second) }, m1, m2)
 		t.wantRung(b, m2)
 		res := t.later(query(1))
 		t.wantRung(b, m2, 0)
@@ -167,7 +167,7 @@ func TestAWakerThatFails(t *testing.T) {
 			}
 			return nil
 		})
-		t.serves(func(a *serving.App) { a.ColdStart = 5500 * time.Millisecond }, m1)
+		t.serves(func(a *serving.App) { a.ColdStart = serving.Duration(5500 * time.Millisecond) }, m1)
 		a, took := t.predict(query(1))
 		t.wantDefault(a, serving.NoReplica)
 		if took != 5500*time.Millisecond-margin {

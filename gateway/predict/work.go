@@ -50,7 +50,7 @@ func (w *work) prepare(p *Predictor, a *app, q *serving.Query, wake cache.Waiter
 		w.budget, w.respond = patience, q.Received.Add(patience)
 		return
 	}
-	w.allow(a.SLO)
+	w.allow(a.SLO.Std())
 }
 
 // allow gives the query so much time, or its client's own limit if that is shorter.
@@ -186,7 +186,7 @@ func (w *work) coldStart() {
 			return
 		}
 	}
-	w.allow(w.app.ColdStart)
+	w.allow(w.app.ColdStart.Std())
 }
 
 // ask asks those whom the plan wants asked at once.

@@ -10,9 +10,10 @@ import (
 // rooms are the parts of the house with what each may import of the others, by
 // prefix of the package's path. The longest prefix that fits a package is its room.
 var rooms = map[string][]string{
-	"serving":          {"serving"},
+	"serving":          {"serving", "internal/schema"},
 	"rpc":              {"rpc", "serving", "internal/netio"},
 	"internal/netio":   {},
+	"internal/schema":  {},
 	"internal/obs":     {},
 	"internal/process": {},
 	"internal/load":    {},
@@ -26,7 +27,7 @@ var rooms = map[string][]string{
 	"sidecar":        {"sidecar", "rpc", "serving", "internal/obs", "internal/demand"},
 	"scheduler":      {"scheduler", "serving", "internal/obs"},
 	"stream":         {"stream", "serving", "internal/obs"},
-	"web":            {"web", "serving", "internal/obs", "internal/access", "gateway/budget"},
+	"web":            {"web", "serving", "internal/schema", "internal/obs", "internal/access", "gateway/budget"},
 	"jobs":           {"serving"},
 	"containers":     {"containers", "rpc", "serving"},
 
@@ -81,7 +82,6 @@ var homes = map[string][]string{
 	"github.com/influxdata/influxdb-client-go/v2": {"internal/influxdemand"},
 	"pgregory.net/rapid":                          {"gateway/selection/conformance"},
 	"github.com/KimMachineGun/automemlimit":       {"cmd/topsail"},
-	"golang.org/x/time":                           {"internal/consulregistry", "internal/nomadfleet", "internal/redisstore"},
 	"golang.org/x/sync":                           {"gateway", "cmd/topsail", "internal/bench", "internal/servers"},
 	"golang.org/x/sys":                            {"internal/process", "internal/load", "rpc/v1", "internal/bench", "cmd/topsail/admin/screen"},
 	"github.com/getkin/kin-openapi":               {"internal/openapi"},

@@ -45,7 +45,7 @@ func (s setup) version(place int) *serving.Version {
 // Watch implements gateway.Catalog: the catalog never changes.
 func (s setup) Watch(ctx context.Context, update func(*serving.Catalog)) error {
 	app := &serving.App{
-		Name: appName, InputType: serving.Doubles, DefaultOutput: "-1", OutputType: serving.OutputNumber, SLO: s.SLO,
+		Name: appName, InputType: serving.Doubles, DefaultOutput: "-1", OutputType: serving.OutputNumber, SLO: serving.Duration(s.SLO),
 		Policy: s.Policy, Cache: serving.CacheSpec{Off: s.CacheOff},
 	}
 	models := map[string]*serving.Model{}

@@ -133,7 +133,7 @@ func (s audits) none() { s.want() }
 func (s audits) objects() {
 	begun := time.Now().Add(-time.Minute) // the clock of a server may differ
 	slow := app("a", "m")
-	slow.SLO = time.Second
+	slow.SLO = serving.Duration(time.Second)
 	key, _ := serving.NewKey()
 	key.Name, key.Role = "ci", serving.RoleDeployer
 	var cats []*serving.Catalog
@@ -433,7 +433,7 @@ func (s audits) concurrentWriters() {
 		all.Go(func() {
 			for i := range each {
 				who, shared := numbered("writer-", w), app("shared")
-				shared.SLO = time.Duration(1000+w*each+i) * time.Millisecond
+				shared.SLO = serving.Duration(time.Duration(1000+w*each+i) * time.Millisecond)
 				change := catalog.Signed{Change: catalog.PutApp{App: shared}, By: serving.Author{Who: who}}
 				cat, err := store.Apply(s.Context(), change, 0)
 				if err != nil {
@@ -441,7 +441,7 @@ func (s audits) concurrentWriters() {
 					return
 				}
 				mu.Lock()
-				made[cat.Revision] = fmt.Sprintf("%s %v", who, shared.SLO)
+				made[cat.Revision] = fmt.Sprintf("%s %v", who, shared.SLO.Std())
 				mu.Unlock()
 				// What is based on the revision before comes too late.
 				if cat, err := store.Apply(s.Context(), change, cat.Revision-1); !errors.Is(err, catalog.ErrConflict) {
@@ -457,7 +457,7 @@ func (s audits) concurrentWriters() {
 		if err := json.Unmarshal(e.After, &after); err != nil || logged[e.Revision] != "" {
 			s.Fatalf("entry %+v comes after %q, error %v", e, logged[e.Revision], err)
 		}
-		logged[e.Revision] = fmt.Sprintf("%s %v", e.Who, after.SLO)
+		logged[e.Revision] = fmt.Sprintf("%s %v", e.Who, after.SLO.Std())
 	}
 	if len(made) != writers*each || !maps.Equal(logged, made) {
 		s.Fatalf("%d changes and %d entries; the changes are\n%v\nand the entries\n%v", len(made), len(logged), made, logged)

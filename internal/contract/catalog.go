@@ -155,9 +155,9 @@ func app(name string, models ...string) serving.App {
 		Description:   "about \u00e9",
 		InputType:     serving.Doubles,
 		DefaultOutput: "-1.0",
-		SLO:           20 * time.Millisecond,
+		SLO:           serving.Duration(20 * time.Millisecond),
 		Models:        models,
-		Cache:         serving.CacheSpec{Round: 0.25, TTL: time.Minute},
+		Cache:         serving.CacheSpec{Round: 0.25, TTL: serving.Duration(time.Minute)},
 	}
 }
 
@@ -167,8 +167,8 @@ func version(model, name string) serving.Version {
 		InputType: serving.Doubles,
 		Labels:    []string{"a label"},
 		Replicas:  1,
-		Batch:     serving.BatchSpec{Strategy: "fixed", MaxSize: 8, Delay: time.Millisecond},
-		Container: serving.ContainerSpec{Command: []string{"python", "m.py"}, Env: map[string]string{"K": "v", "L": "w"}},
+		Batch:     serving.BatchSpec{Strategy: "fixed", MaxSize: 8, Delay: serving.Duration(time.Millisecond)},
+		Container: serving.Container{Command: []string{"python", "m.py"}, Env: map[string]string{"K": "v", "L": "w"}},
 	}
 }
 

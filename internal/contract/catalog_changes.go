@@ -27,15 +27,15 @@ func (s suite) empty() {
 
 func (s suite) apps() {
 	cat := s.apply(catalog.PutApp{App: app("a"), Create: true})
-	if got := cat.Apps["a"]; got.SLO != 20*time.Millisecond || got.InputType != serving.Doubles || got.Origin != serving.FromAPI {
+	if got := cat.Apps["a"]; got.SLO.Std() != 20*time.Millisecond || got.InputType != serving.Doubles || got.Origin != serving.FromAPI {
 		s.Fatalf("got app %+v", got)
 	}
 	s.refuse(catalog.ErrExists, catalog.PutApp{App: app("a"), Create: true})
 
 	changed := app("a")
-	changed.SLO = time.Second
+	changed.SLO = serving.Duration(time.Second)
 	changed.DefaultOutput = `{"text": "none \u00e9"}`
-	if got := s.apply(catalog.PutApp{App: changed}).Apps["a"]; got.SLO != time.Second || got.DefaultOutput != changed.DefaultOutput {
+	if got := s.apply(catalog.PutApp{App: changed}).Apps["a"]; got.SLO.Std() != time.Second || got.DefaultOutput != changed.DefaultOutput {
 		s.Fatalf("got app %+v", got)
 	}
 	s.apply(catalog.PutApp{App: app("b")})
@@ -63,7 +63,7 @@ func (s suite) versions() {
 
 	staged := version("staged", "1")
 	staged.Batch = serving.BatchSpec{}
-	staged.Stages = serving.Pipeline{{Name: "a", Workers: 2, CPUs: []int{0, 1}}, {Name: "b", Batch: serving.StageBatch{Strategy: "aimd", Delay: time.Millisecond}}}
+	staged.Stages = serving.Pipeline{{Name: "a", Workers: 2, CPUs: []int{0, 1}}, {Name: "b", Batch: serving.StageBatch{Strategy: "aimd", Delay: serving.Duration(time.Millisecond)}}}
 	s.apply(catalog.PutVersion{Version: staged})
 	s.keep(catalog.PutVersion{Version: staged})
 	if got := s.store.Catalog().Version(staged.ModelID).Stages; got.JSON() != staged.Stages.JSON() {

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"topsail/serving"
 	"topsail/serving/catalog"
 )
 
@@ -77,7 +78,7 @@ func (s suite) concurrentWriters() {
 func (s suite) compareAndSwap() {
 	const each = 10
 	counter := app("counter")
-	counter.SLO = time.Second
+	counter.SLO = serving.Duration(time.Second)
 	s.apply(catalog.PutApp{App: counter})
 	var all sync.WaitGroup
 	for range writers {
@@ -91,8 +92,8 @@ func (s suite) compareAndSwap() {
 		})
 	}
 	all.Wait()
-	if got := s.store.Catalog().Apps["counter"].SLO - time.Second; got != writers*each {
-		s.Fatalf("counted to %d, want %d", got, writers*each)
+	if got := s.store.Catalog().Apps["counter"].SLO.Std() - time.Second; got != writers*each*time.Microsecond {
+		s.Fatalf("counted to %v, want %d µs", got, writers*each)
 	}
 }
 
@@ -100,7 +101,7 @@ func (s suite) increment() error {
 	for {
 		cat := s.store.Catalog()
 		next := *cat.Apps["counter"]
-		next.SLO++
+		next.SLO += serving.Duration(time.Microsecond)
 		_, err := s.store.Apply(s.Context(), catalog.PutApp{App: next}, cat.Revision)
 		if !errors.Is(err, catalog.ErrConflict) {
 			return err

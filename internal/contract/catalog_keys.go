@@ -74,13 +74,13 @@ func (s suite) previous() {
 func (s suite) prepared() {
 	ahead := version("m", "1")
 	ahead.Prepared, ahead.Description, ahead.Labels, ahead.Replicas = true, "", nil, 3
-	ahead.Container = serving.ContainerSpec{Image: "registry.models.example/m:1", Env: map[string]string{"K": "v"}}
+	ahead.Container = serving.Container{Image: "registry.models.example/m:1", Env: map[string]string{"K": "v"}}
 	s.apply(catalog.PutVersion{Version: ahead, KeepCurrent: true})
 	s.store = s.reopen()
 	s.wantCurrent("m", "")
 
 	registered := version("m", "1")
-	registered.Replicas, registered.Container = 1, serving.ContainerSpec{Image: ahead.Container.Image}
+	registered.Replicas, registered.Container = 1, serving.Container{Image: ahead.Container.Image}
 	other := registered
 	other.Container.Image = "registry.models.example/m:2"
 	s.refuse(catalog.ErrExists, catalog.PutVersion{Version: other})

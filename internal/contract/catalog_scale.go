@@ -36,7 +36,7 @@ func (s suite) servingVersions() {
 
 func (s suite) scales() {
 	s.apply(catalog.PutVersion{Version: version("m", "1")})
-	spec := &serving.ScaleSpec{Min: 0, Max: 8, Metric: serving.ScaleOnRate, Target: 12.5, Idle: time.Minute}
+	spec := &serving.ScaleSpec{Min: 0, Max: 8, Metric: serving.ScaleOnRate, Target: 12.5, Idle: serving.Duration(time.Minute)}
 	cat := s.apply(catalog.SetScale{ID: id("m", "1"), Scale: spec})
 	if v := cat.Version(id("m", "1")); v.Replicas != 0 || *v.Scale != *spec || v.Container.Env["L"] != "w" || v.Origin != serving.FromAPI {
 		s.Fatalf("got version %+v", v)

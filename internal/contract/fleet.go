@@ -80,7 +80,7 @@ func (s fleet) version(model, version string) *serving.Version {
 	return &serving.Version{
 		ModelID:   serving.ModelID{Model: model, Version: version},
 		InputType: serving.Doubles, Replicas: 1,
-		Container: serving.ContainerSpec{
+		Container: serving.Container{
 			Command: []string{"/bin/sh", "-c", `printf %s "$TOPSAIL_STAGES" > "$NOTE.stages"; echo "$TOPSAIL_MODEL:$TOPSAIL_VERSION" >> "$NOTE"; exec sleep 1000`},
 			Env:     map[string]string{"NOTE": note},
 		},
@@ -176,7 +176,7 @@ func (s fleet) remove(v *serving.Version) {
 func (s fleet) stages() {
 	s.v.Stages = serving.Pipeline{
 		{Name: "a", Code: "m:A \"b\" $HOME \\", Workers: 2, CPUs: []int{0, 1}},
-		{Name: "b", Batch: serving.StageBatch{Strategy: "fixed", MaxSize: 16, Delay: 2 * time.Millisecond}},
+		{Name: "b", Batch: serving.StageBatch{Strategy: "fixed", MaxSize: 16, Delay: serving.Duration(2 * time.Millisecond)}},
 	}
 	s.set(s.v, 1)
 	s.awaitRunning(s.v, 1, 1)

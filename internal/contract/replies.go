@@ -130,7 +130,7 @@ func (s replies) unclaimed() {
 func (s replies) withChange() {
 	change := func(app, name string, ifRevision uint64) error {
 		reply := &serving.NamedReply{Name: name, Reply: created(name)}
-		put := catalog.PutApp{App: serving.App{Name: app, InputType: serving.Doubles, SLO: time.Second}, Create: true}
+		put := catalog.PutApp{App: serving.App{Name: app, InputType: serving.Doubles, SLO: serving.Duration(time.Second)}, Create: true}
 		_, err := s.store.Apply(s.Context(), catalog.Signed{Change: put, By: serving.Author{Who: "ann"}, Reply: reply}, ifRevision)
 		return err
 	}

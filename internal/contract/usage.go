@@ -289,7 +289,7 @@ func (s usages) changed() {
 	s.add(report("w", 1, outputs(ofApp("a"), 1), outputs(ofVersion("m", "1"), 2)))
 	before := s.of(all...)
 	faster := app("a", "m")
-	faster.SLO = 5 * time.Millisecond
+	faster.SLO = serving.Duration(5 * time.Millisecond)
 	revision := s.apply(catalog.PutApp{App: faster}, catalog.SetScale{ID: id("m", "1"), Replicas: 3}, catalog.PutVersion{Version: version("m", "2")})
 	if got := s.of(all...); !reflect.DeepEqual(got, before) {
 		s.Fatalf("got %+v, want %+v", got, before)

@@ -132,7 +132,7 @@ func catalog(slo time.Duration, versions ...*serving.Version) *serving.Catalog {
 	for _, v := range versions {
 		m.Versions[v.ModelID.Version] = v
 	}
-	a := &serving.App{Name: "app", InputType: serving.Doubles, DefaultOutput: "-1", SLO: slo, Models: []string{m.Name}}
+	a := &serving.App{Name: "app", InputType: serving.Doubles, DefaultOutput: "-1", SLO: serving.Duration(slo), Models: []string{m.Name}}
 	return &serving.Catalog{Revision: 1, Apps: map[string]*serving.App{"app": a}, Models: map[string]*serving.Model{m.Name: m}}
 }
 

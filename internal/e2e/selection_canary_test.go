@@ -62,7 +62,7 @@ func TestACanaryThatIsSilentIsStopped(t *testing.T) {
 	silent := newGate()
 	silent.shut()
 	h, app, bad := canary(t, says("cat").behind(silent))
-	app.SLO = 400 * time.Millisecond
+	app.SLO = serving.Duration(400 * time.Millisecond)
 	e, in := h.learner()
 	start := time.Now()
 	defaults := 0

@@ -45,7 +45,7 @@ func newHouse(t testing.TB) *house {
 func (h *house) app(name string, slo time.Duration, policy serving.PolicySpec, models ...string) *serving.App {
 	h.t.Helper()
 	a := &serving.App{
-		Name: name, InputType: serving.Doubles, DefaultOutput: "-1", SLO: slo, Models: models, Policy: policy,
+		Name: name, InputType: serving.Doubles, DefaultOutput: "-1", SLO: serving.Duration(slo), Models: models, Policy: policy,
 		Cache: serving.CacheSpec{Off: true},
 	}
 	if err := a.Check(); err != nil {

@@ -51,7 +51,7 @@ func apply(t testing.TB, s *Store, change catalog.Change) *serving.Catalog {
 }
 
 func app(name string, models ...string) serving.App {
-	return serving.App{Name: name, InputType: serving.Doubles, SLO: time.Second, Models: models}
+	return serving.App{Name: name, InputType: serving.Doubles, SLO: serving.Duration(time.Second), Models: models}
 }
 
 func version(model, name string) serving.Version {

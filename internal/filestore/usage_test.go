@@ -92,7 +92,7 @@ func TestUsageOfAFile(t *testing.T) {
 	}
 	merge(app("a")) // the next start
 	changed := app("a")
-	changed.SLO = time.Minute
+	changed.SLO = serving.Duration(time.Minute)
 	merge(changed)
 	if after, err := s.UsageOf(t.Context(), both); err != nil || len(after) != 2 || after[0] != before[0] || after[1] != before[1] {
 		t.Errorf("got %+v and error %v, want %+v", after, err, before)

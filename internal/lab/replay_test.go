@@ -13,7 +13,7 @@ import (
 func replayed(t *testing.T, table *Table, spec serving.PolicySpec) (*stream, *trace) {
 	t.Helper()
 	s := newTestStream(t, table, 1, 3*samples, false)
-	app := &serving.App{Name: "lab", InputType: serving.Doubles, OutputType: serving.OutputLabel, SLO: budget, Models: table.names(), Policy: spec}
+	app := &serving.App{Name: "lab", InputType: serving.Doubles, OutputType: serving.OutputLabel, SLO: serving.Duration(budget), Models: table.names(), Policy: spec}
 	r, err := newReplayer(app, s, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -79,7 +79,7 @@ func (p pupil) Explain(*selection.State) []selection.Standing                   
 func TestFeedbackIsOfThoseAsked(t *testing.T) {
 	table := three()
 	s := newTestStream(t, table, 1, samples, false)
-	app := &serving.App{Name: "lab", InputType: serving.Doubles, SLO: budget, Models: table.names(), Policy: serving.PolicySpec{Kind: serving.PolicyCascade, Models: table.byTime()}}
+	app := &serving.App{Name: "lab", InputType: serving.Doubles, SLO: serving.Duration(budget), Models: table.names(), Policy: serving.PolicySpec{Kind: serving.PolicyCascade, Models: table.byTime()}}
 	r, err := newReplayer(app, s, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -162,7 +162,7 @@ func (w watched) Combine(s *selection.State, plan *selection.Plan, answers []sel
 // TestModelsTakeTheirTime has a cascade of models that need 1, 2 and 6 ms.
 func TestModelsTakeTheirTime(t *testing.T) {
 	table := three()
-	app := &serving.App{Name: "lab", InputType: serving.Doubles, SLO: budget, Models: table.names(), Policy: serving.PolicySpec{Kind: serving.PolicyCascade, Models: table.byTime()}}
+	app := &serving.App{Name: "lab", InputType: serving.Doubles, SLO: serving.Duration(budget), Models: table.names(), Policy: serving.PolicySpec{Kind: serving.PolicyCascade, Models: table.byTime()}}
 	r, err := newReplayer(app, newTestStream(t, table, 1, samples, false), 1)
 	if err != nil {
 		t.Fatal(err)

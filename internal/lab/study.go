@@ -96,7 +96,7 @@ func (s *study) replay(kind string, one *stream, seed uint64) (*trace, error) {
 // app is one with a policy and its defaults, and every model of a table.
 func (s *study) app(kind string, t *Table) *serving.App {
 	app := &serving.App{
-		Name: "lab", InputType: serving.Doubles, OutputType: s.output, SLO: budget, Models: t.names(),
+		Name: "lab", InputType: serving.Doubles, OutputType: s.output, SLO: serving.Duration(budget), Models: t.names(),
 		Policy: serving.PolicySpec{Kind: kind, Loss: s.loss, Scale: s.scale},
 	}
 	if kind == serving.PolicyCascade {

@@ -68,7 +68,7 @@ func TestSecretsAndLogs(t *testing.T) {
 	f := open(t, settings(t))
 	v := sleeper("secrets")
 	const secret = "a\"b\\c $HOME ${HOME} {{ x }} <&> é # '\n" + "next line"
-	v.Container = serving.ContainerSpec{
+	v.Container = serving.Container{
 		Command: []string{"/bin/sh", "-c", `printf '%s\n' "$PASSWORD"; echo "to stderr of $TOPSAIL_MODEL" >&2; exec sleep 1000`},
 		Secrets: map[string]string{"PASSWORD": "the_password"},
 	}
@@ -192,7 +192,7 @@ func TestNoBundles(t *testing.T) {
 	f := open(t, settings(t))
 	f.bundles = func(context.Context) error { return errors.New("nodes cannot fetch bundles: run the job topsail-web") }
 	v := sleeper("no-bundles")
-	v.Container = serving.ContainerSpec{Bundle: "sha256:" + strings.Repeat("0", 64)}
+	v.Container = serving.Container{Bundle: "sha256:" + strings.Repeat("0", 64)}
 	err := f.SetCount(t.Context(), v, 0, serving.JobChange{Count: 1})
 	if err == nil || !strings.Contains(err.Error(), "run the job topsail-web") {
 		t.Errorf("error is %v", err)

@@ -41,7 +41,7 @@ func TestHostileTexts(t *testing.T) {
 		v := &serving.Version{
 			ModelID:   serving.ModelID{Model: text("model"), Version: text("version")},
 			InputType: serving.Doubles,
-			Container: serving.ContainerSpec{
+			Container: serving.Container{
 				Command:   []string{"c" + text("command"), text("argument 1"), text("argument 2")},
 				Dir:       "/" + text("dir"),
 				Image:     "i" + text("image"),

@@ -49,6 +49,6 @@ func sleeper(model string) *serving.Version {
 	return &serving.Version{
 		ModelID:   serving.ModelID{Model: model, Version: "1"},
 		InputType: serving.Doubles, Replicas: 1,
-		Container: serving.ContainerSpec{Command: []string{"/bin/sleep", "1000"}},
+		Container: serving.Container{Command: []string{"/bin/sleep", "1000"}},
 	}
 }

@@ -68,7 +68,7 @@ func TestFailedReplica(t *testing.T) {
 	t.Parallel()
 	f := open(t, settings(t))
 	v := sleeper("failed-replica")
-	v.Container = serving.ContainerSpec{Command: []string{"/bin/sh", "-c", "exit 3"}}
+	v.Container = serving.Container{Command: []string{"/bin/sh", "-c", "exit 3"}}
 	register(t, f, v, 1)
 	r := awaitReplica(t, f, v.ModelID, "in trouble", func(r Replica) bool { return r.Restarts > 0 || r.State == Failed })
 	if r.Reason == "" {

@@ -167,7 +167,7 @@ func drawChange(t *rapid.T) catalog.Change {
 	case 6:
 		return catalog.SetScale{ID: v.ModelID, Replicas: rapid.IntRange(0, 9).Draw(t, "replicas")}
 	}
-	a.SLO = time.Duration(rapid.IntRange(1, 1000).Draw(t, "slo")) * time.Millisecond
+	a.SLO = serving.Duration(time.Duration(rapid.IntRange(1, 1000).Draw(t, "slo")) * time.Millisecond)
 	return catalog.PutApp{App: a}
 }
 
@@ -191,7 +191,7 @@ func TestCount(t *testing.T) {
 		})
 	}
 	counting.Wait()
-	if got := open(t, cfg).Catalog().Apps["counter"].SLO - time.Second; got != stores*each {
+	if got := open(t, cfg).Catalog().Apps["counter"].SLO.Std() - time.Second; got != stores*each {
 		t.Errorf("counted to %d, want %d", got, stores*each)
 	}
 }

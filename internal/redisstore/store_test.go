@@ -70,7 +70,7 @@ func apply(t testing.TB, s *Store, change catalog.Change) *serving.Catalog {
 func putApp(name string) catalog.PutApp { return catalog.PutApp{App: app(name)} }
 
 func app(name string, models ...string) serving.App {
-	return serving.App{Name: name, InputType: serving.Doubles, SLO: time.Second, Models: models}
+	return serving.App{Name: name, InputType: serving.Doubles, SLO: serving.Duration(time.Second), Models: models}
 }
 
 func version(model, name string) serving.Version {

@@ -114,7 +114,7 @@ func TestUsageIsNoDanger(t *testing.T) {
 	gave(t, s, "w", 2, 1)
 	wantAnswers(t, s, 0)
 	changed := app("b")
-	changed.SLO = time.Minute
+	changed.SLO = serving.Duration(time.Minute)
 	apply(t, s, catalog.PutApp{App: changed})
 	apply(t, s, catalog.DeleteApp{Name: "b"})
 	apply(t, s, putApp("b"))

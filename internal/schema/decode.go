@@ -3,6 +3,7 @@ package schema
 import (
 	"encoding"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -16,7 +17,8 @@ import (
 // Decoder puts documents into structs.
 type Decoder struct {
 	Syntax Syntax
-	// Partial documents, such as merge patches, may lack fields that are required, and have nulls.
+	// Partial documents, such as merge patches, may lack fields that are required, have nulls, and
+	// leave what they do not give as it is.
 	Partial bool
 	// Set is called for each value that is in its field: not for tables and lists of them. Nil: it is not.
 	Set func(path string, f Field, dst reflect.Value)
@@ -27,11 +29,29 @@ type Decoder struct {
 
 // Decode puts a document, as ParseJSON or a TOML library reads it, into the struct that into points
 // to, and returns all that is wrong. What is wrong and can be stored is, so that later checks do not
-// complain of a missing value. path is that of the document; empty: it is a whole.
+// complain of a missing value. What is not given becomes its default. path is that of the document;
+// empty: it is a whole.
 func (d *Decoder) Decode(path string, document, into any) []Problem {
 	d.problems, d.fields = nil, map[reflect.Type][]Field{}
-	d.value(path, document, reflect.ValueOf(into).Elem(), Field{})
+	dst := reflect.ValueOf(into).Elem()
+	if !d.Partial {
+		d.Syntax.Defaults(dst)
+	}
+	d.value(path, document, dst, Field{})
 	return d.problems
+}
+
+// ReadJSON reads one JSON value into the struct that into points to. It fails with the first Problem.
+func ReadJSON(text []byte, into any) error {
+	tree, err := ParseJSON(text)
+	if err != nil {
+		return err
+	}
+	var d Decoder
+	if problems := d.Decode("", tree, into); len(problems) > 0 {
+		return problems[0]
+	}
+	return nil
 }
 
 func (d *Decoder) wrong(path, format string, args ...any) {
@@ -48,7 +68,7 @@ func (d *Decoder) value(path string, v any, dst reflect.Value, f Field) {
 		d.raw(path, v, dst)
 	case t.Kind() == reflect.Pointer:
 		dst.Set(reflect.New(t.Elem()))
-		d.defaults(path, dst.Elem())
+		d.Syntax.Defaults(dst.Elem())
 		d.value(path, v, dst.Elem(), f)
 	case isScalar(t):
 		d.scalar(path, v, dst, f)
@@ -93,11 +113,7 @@ func (d *Decoder) object(path string, v any, dst reflect.Value) {
 			continue
 		}
 		f := fields[i]
-		field, err := dst.FieldByIndexErr(f.Index)
-		if err != nil {
-			panic(fmt.Sprintf("schema: an embedded pointer in %v", dst.Type()))
-		}
-		d.value(at, members[name], field, f)
+		d.value(at, members[name], dst.FieldByIndex(f.Index), f)
 	}
 	if d.Syntax == JSON && !d.Partial {
 		for _, f := range fields {
@@ -126,17 +142,20 @@ func (d *Decoder) of(t reflect.Type) []Field {
 	return fields
 }
 
-// defaults fills the struct dst, or a struct in it, with the defaults of its fields.
-func (d *Decoder) defaults(path string, dst reflect.Value) {
+// Defaults fills the struct dst, and those in it, with the defaults of their fields.
+func (s Syntax) Defaults(dst reflect.Value) {
 	if dst.Kind() != reflect.Struct || isScalar(dst.Type()) {
 		return
 	}
-	for _, f := range d.of(dst.Type()) {
+	for _, f := range s.Fields(dst.Type()) {
 		field := dst.FieldByIndex(f.Index)
-		if text := f.Default(); text != "" {
-			d.assign(join(path, f.Key), parse(text, field.Type()), field, f)
+		if text := f.Default(); text == "" {
+			s.Defaults(field)
 		} else {
-			d.defaults(join(path, f.Key), field)
+			d := Decoder{Syntax: s}
+			if d.value(f.Key, Parse(text, field.Type()), field, f); len(d.problems) > 0 {
+				panic(fmt.Sprintf("schema: a default of %v: %v", dst.Type(), d.problems[0]))
+			}
 		}
 	}
 }
@@ -155,8 +174,10 @@ func (d *Decoder) table(path string, v any, dst reflect.Value, f Field) {
 		if d.Syntax == TOML && value.Kind() == reflect.String {
 			members[name] = scalarText(members[name])
 		}
-		d.value(join(path, name), members[name], value, Field{})
-		table.SetMapIndex(reflect.ValueOf(name), value)
+		before := len(d.problems)
+		if d.value(join(path, name), members[name], value, Field{}); len(d.problems) == before {
+			table.SetMapIndex(reflect.ValueOf(name), value)
+		}
 	}
 	dst.Set(table)
 	d.set(path, f, dst)
@@ -165,13 +186,17 @@ func (d *Decoder) table(path string, v any, dst reflect.Value, f Field) {
 // list puts v into the slice dst.
 func (d *Decoder) list(path string, v any, dst reflect.Value, f Field) {
 	elements, ok := v.([]any)
-	if !ok {
+	switch of := dst.Type().Elem(); {
+	case !ok && d.Syntax == TOML && isObject(of):
+		d.wrong(path, "must be a list of tables, not %s: write [[%s]]", d.Syntax.nounOf(v), path)
+		return
+	case !ok:
 		d.mismatch(path, v, dst.Type())
 		return
 	}
 	list := reflect.MakeSlice(dst.Type(), len(elements), len(elements))
 	for i, v := range elements {
-		d.defaults(element(path, i), list.Index(i))
+		d.Syntax.Defaults(list.Index(i))
 		d.value(element(path, i), v, list.Index(i), Field{})
 	}
 	dst.Set(list)
@@ -256,6 +281,9 @@ func store(v any, dst reflect.Value, s Syntax) (stored bool, err error) {
 		return ok, nil
 	case reflect.Float64:
 		x, ok := float(v)
+		if ok && (math.IsNaN(x) || math.IsInf(x, 0)) {
+			return true, errors.New("must be a finite number")
+		}
 		if ok {
 			dst.SetFloat(x)
 		}

@@ -3,6 +3,7 @@ package schema
 import (
 	"cmp"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -24,8 +25,15 @@ type Field struct {
 // Fields are those of struct t that documents have, those of embedded structs among them.
 func (s Syntax) Fields(t reflect.Type) []Field {
 	var all []Field
-	for _, f := range reflect.VisibleFields(t) {
-		if key := s.key(f); key != "" && key != "-" {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		key := s.key(f)
+		if f.Anonymous && key == "" && f.Type.Kind() == reflect.Struct {
+			for _, inner := range s.Fields(f.Type) {
+				inner.Index = append(slices.Clone(f.Index), inner.Index...)
+				all = append(all, inner)
+			}
+		} else if key != "" && key != "-" {
 			all = append(all, Field{f, key})
 		}
 	}

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"bytes"
 	"encoding"
 	"encoding/json"
 	"fmt"
@@ -49,8 +50,8 @@ func (s Syntax) noun(t reflect.Type) string {
 		t = t.Elem()
 	}
 	nouns := [...][2]string{
-		{"a string", "a string"}, {"true or false", "a boolean"}, {"a whole number", "an integer"},
-		{"a number", "a float"}, {"a list", "a list"}, {"an object", "a table"},
+		{"a string", "a string"}, {"true or false", "a boolean"}, {"a whole number that fits", "an integer"},
+		{"a number that fits", "a float"}, {"a list", "a list"}, {"an object", "a table"},
 	}
 	which := 5
 	switch k := t.Kind(); {
@@ -64,6 +65,9 @@ func (s Syntax) noun(t reflect.Type) string {
 		which = 3
 	case k == reflect.Slice:
 		which = 4
+	}
+	if which == 4 && t.Elem().Kind() == reflect.String {
+		return "a list of strings"
 	}
 	return nouns[which][s]
 }
@@ -111,16 +115,21 @@ func scalarText(v any) any {
 	case "integer", "boolean":
 		return fmt.Sprint(v)
 	case "float":
-		if text, err := json.Marshal(v); err == nil {
-			return string(text)
+		text, err := json.Marshal(v)
+		if err != nil {
+			return v
 		}
+		if !bytes.ContainsAny(text, ".e") {
+			text = append(text, ".0"...)
+		}
+		return string(text)
 	}
 	return v
 }
 
-// parse reads the text of a default, a flag or a variable for a type. What does not parse stays text,
+// Parse reads the text of a default, a flag or a variable for a type. What does not parse stays text,
 // which the type then refuses.
-func parse(text string, t reflect.Type) any {
+func Parse(text string, t reflect.Type) any {
 	switch {
 	case takesText(t):
 	case t.Kind() == reflect.Bool:

@@ -116,11 +116,11 @@ func TestWhatIsWrong(t *testing.T) {
 		`{"name": "x", "Hidden": "red"}`:                                      `"Hidden" is unknown: there are name, colour, wait_micros, count, on, words, numbers, env, shares, box, boxes, kind, text, raw, other`,
 		`{"name": "x", "colour": "blue"}`:                                     `"colour" is wrong: the only colour is red`,
 		`{"name": 5}`:                                                         `"name" must be a string, not 5`,
-		`{"name": "x", "count": 1.5}`:                                         `"count" must be a whole number, not 1.5`,
+		`{"name": "x", "count": 1.5}`:                                         `"count" must be a whole number that fits, not 1.5`,
 		`{"name": "x", "count": -2}`:                                          `"count" must be at least -1, not -2`,
 		`{"name": "x", "wait_micros": 9223372036854775807}`:                   `"wait_micros" is out of range: 9223372036854775807`,
 		`{"name": "x", "on": "yes"}`:                                          `"on" must be true or false, not a string`,
-		`{"name": "x", "words": {}}`:                                          `"words" must be a list, not an object`,
+		`{"name": "x", "words": {}}`:                                          `"words" must be a list of strings, not an object`,
 		`{"name": "x", "words": [1]}`:                                         `"words[0]" must be a string, not 1`,
 		`{"name": "x", "env": {"A": 1}}`:                                      `"env.A" must be a string, not 1`,
 		`{"name": "x", "kind": "c"}`:                                          `"kind" must be one of a, b, not "c"`,
@@ -136,7 +136,7 @@ func TestWhatIsWrong(t *testing.T) {
 		"count = 1.0":           `"count" must be an integer, not a float`,
 		"on = 1":                `"on" must be a boolean, not an integer`,
 		"box = 1":               `"box" must be a table, not an integer`,
-		"words = 2026-01-02":    `"words" must be a list, not a date or time`,
+		"words = 2026-01-02":    `"words" must be a list of strings, not a date or time`,
 		"count = 'a'\non = 'b'": "\"count\" must be an integer, not a string\n\"on\" must be a boolean, not a string",
 	} {
 		if _, got := decode(Decoder{Syntax: TOML}, text); got != want {
@@ -159,7 +159,7 @@ func TestSet(t *testing.T) {
 	if _, wrong := decode(d, "count = 1\nwords = ['a']\nboxes = [{ least = 5 }]\nbox.share = 1"); wrong != "" {
 		t.Fatal(wrong)
 	}
-	want := []string{"box.least=least", "box.share=share", "boxes[0].least=least", "boxes[0].least=least", "count=count", "words=words"}
+	want := []string{"box.share=share", "boxes[0].least=least", "count=count", "words=words"}
 	if !reflect.DeepEqual(paths, want) {
 		t.Errorf("%v", paths)
 	}

@@ -94,7 +94,7 @@ func (d *draft) readSpec() {
 // retire decides about an old version, and says whether it is done with: without a
 // query for long enough, it goes. Until then it keeps what it has.
 func (d *draft) retire() bool {
-	kept := max(d.spec.Idle, Kept)
+	kept := max(d.spec.Idle.Std(), Kept)
 	quiet := d.Now.Sub(later(d.state.Active, d.state.Old))
 	settled := d.Settled || d.Now.Sub(d.state.Old) >= settles
 	if d.Job.Count == 0 || d.Demand.Unknown != "" || !settled || quiet < kept {

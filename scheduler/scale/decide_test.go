@@ -115,9 +115,9 @@ func TestRules(t *testing.T) {
 		{"cooldown down", input(9, steady(1000)), func(_ *scale.Input, s *scale.State) { s.Changed = ago(29 * time.Second) }, 9, "cooldown", "less than 30s ago"},
 		{"after it", input(9, steady(1000)), func(_ *scale.Input, s *scale.State) { s.Changed = ago(30 * time.Second) }, 4, "capacity", ""},
 		{"no cooldown up", input(3, steady(1000)), func(_ *scale.Input, s *scale.State) { s.Changed = now }, 4, "capacity", ""},
-		{"cooldown up", input(3, steady(1000)), func(in *scale.Input, s *scale.State) { s.Changed, in.Version.Scale.CooldownUp = now, time.Second }, 3, "cooldown", ""},
+		{"cooldown up", input(3, steady(1000)), func(in *scale.Input, s *scale.State) { s.Changed, in.Version.Scale.CooldownUp = now, serving.Duration(time.Second) }, 3, "cooldown", ""},
 		{"none for a wake", input(0, steady(0)), func(in *scale.Input, s *scale.State) {
-			s.Changed, in.Version.Scale.CooldownUp, in.Woken = now, time.Hour, now
+			s.Changed, in.Version.Scale.CooldownUp, in.Woken = now, serving.Duration(time.Hour), now
 		}, 1, "wake", "a gateway has queries"},
 
 		{"what was answered before zero wakes nobody", input(0, steady(1)), func(in *scale.Input, s *scale.State) {
@@ -179,7 +179,7 @@ func TestRules(t *testing.T) {
 			in.Role, in.Settled, s.Role, s.Old = scale.Old, true, scale.Old, ago(5*time.Minute)
 		}, 0, "old", "there was no query for 5m0s"},
 		{"old, with a longer idle time", input(6, steady(0)), func(in *scale.Input, s *scale.State) {
-			in.Role, in.Settled, s.Role, s.Old, in.Version.Scale.Idle = scale.Old, true, scale.Old, ago(5*time.Minute), time.Hour
+			in.Role, in.Settled, s.Role, s.Old, in.Version.Scale.Idle = scale.Old, true, scale.Old, ago(5*time.Minute), serving.Duration(time.Hour)
 		}, 6, "old", ""},
 		{"old, and the new one is not complete", input(6, steady(0)), func(in *scale.Input, s *scale.State) {
 			in.Role, s.Role, s.Old = scale.Old, scale.Old, ago(10*time.Minute)

@@ -89,8 +89,8 @@ func (d *draft) up(m meter) bool {
 	switch limit := ceil(float64(max(count, 1)) * d.spec.StepUp); {
 	case d.to <= count:
 		return false
-	case count > 0 && d.Now.Sub(d.state.Changed) < d.spec.CooldownUp:
-		d.because(count, ruleCooldown, "%s; the last change was less than %s ago", d.reason, d.spec.CooldownUp)
+	case count > 0 && d.Now.Sub(d.state.Changed) < d.spec.CooldownUp.Std():
+		d.because(count, ruleCooldown, "%s; the last change was less than %s ago", d.reason, d.spec.CooldownUp.Std())
 	case d.to > limit:
 		d.because(limit, d.rule, "%s; one step goes to %d", d.reason, limit)
 	}
@@ -132,8 +132,8 @@ func (d *draft) down(m meter) {
 		d.because(count, d.state.Kept, "%s, but it is less than a minute since %s", d.reason, d.kept())
 	case float64(d.Demand.Stable.Seconds) < enough*seconds:
 		d.because(count, ruleUnknown, "%s, but of the last %.0f s only %d are known", d.reason, seconds, d.Demand.Stable.Seconds)
-	case d.Now.Sub(d.state.Changed) < d.spec.CooldownDown:
-		d.because(count, ruleCooldown, "%s, but the last change was less than %s ago", d.reason, d.spec.CooldownDown)
+	case d.Now.Sub(d.state.Changed) < d.spec.CooldownDown.Std():
+		d.because(count, ruleCooldown, "%s, but the last change was less than %s ago", d.reason, d.spec.CooldownDown.Std())
 	default:
 		d.because(max(1, limit, ceil(need)), d.spec.Metric, "%s, in the busiest 6 s %.2f", d.reason, m.need(d.Demand.Peak))
 	}
@@ -156,7 +156,7 @@ func (d *draft) asleep() bool {
 // idle takes the last replicas away from a version that nobody asks.
 func (d *draft) idle() {
 	idle := d.Now.Sub(later(d.state.Active, d.state.Changed))
-	if d.lo > 0 || d.Job.Count == 0 || d.to > d.Job.Count || d.Role == Old || idle < d.spec.Idle {
+	if d.lo > 0 || d.Job.Count == 0 || d.to > d.Job.Count || d.Role == Old || idle < d.spec.Idle.Std() {
 		return
 	}
 	d.because(0, ruleIdle, "no query for %s", brief(idle))

@@ -55,7 +55,7 @@ func drawInput(t *rapid.T) scale.Input {
 	spec.Max = rapid.IntRange(max(1, spec.Min), 100).Draw(t, "max")
 	spec.StepUp = rapid.SampledFrom([]float64{0, 1.1, 2}).Draw(t, "step up")
 	spec.StepDown = rapid.SampledFrom([]float64{0, 1.1, 10}).Draw(t, "step down")
-	spec.CooldownUp = rapid.SampledFrom([]time.Duration{0, time.Minute}).Draw(t, "cooldown up")
+	spec.CooldownUp = serving.Duration(rapid.SampledFrom([]time.Duration{0, time.Minute}).Draw(t, "cooldown up"))
 	in.Role = rapid.SampledFrom([]scale.Role{scale.Current, scale.Rollout, scale.Serving, scale.Old}).Draw(t, "role")
 	in.Ready = rapid.IntRange(0, in.Job.Count).Draw(t, "ready")
 	in.Behind = rapid.IntRange(0, 100).Draw(t, "behind")

@@ -33,10 +33,10 @@ const (
 func withDefaults(s serving.ScaleSpec) serving.ScaleSpec {
 	s.Metric = cmp.Or(s.Metric, serving.ScaleOnCapacity)
 	s.Utilisation = cmp.Or(s.Utilisation, Utilisation)
-	s.Idle = cmp.Or(s.Idle, Idle)
+	s.Idle = serving.Duration(cmp.Or(s.Idle.Std(), Idle))
 	s.StepUp = cmp.Or(s.StepUp, StepUp)
 	s.StepDown = cmp.Or(s.StepDown, StepDown)
-	s.CooldownDown = cmp.Or(s.CooldownDown, CooldownDown)
+	s.CooldownDown = serving.Duration(cmp.Or(s.CooldownDown.Std(), CooldownDown))
 	s.DeadBand = cmp.Or(s.DeadBand, DeadBand)
 	return s
 }

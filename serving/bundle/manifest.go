@@ -1,13 +1,12 @@
 package bundle
 
 import (
-	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
+	"strconv"
 
+	"topsail/internal/schema"
 	"topsail/serving"
 	"topsail/serving/bundle/archive"
 )
@@ -37,58 +36,33 @@ type Manifest struct {
 	Command      []string          `json:"command,omitempty"` // of the runtime "command"
 }
 
-// fields are the names of a manifest's fields.
-const fields = "format, runtime, python, requirements, entry, input_type, input_length, example, description, options, files, command"
-
 // ParseManifest reads a manifest and checks it. It says everything that is wrong.
 func ParseManifest(text []byte) (*Manifest, error) {
 	if len(text) > archive.MaxHead {
 		return nil, fmt.Errorf("the manifest has %d bytes, and may have %d", len(text), archive.MaxHead)
 	}
-	if err := checkKeys(text); err != nil {
-		return nil, fmt.Errorf("the manifest is not as JSON has it: %w", err)
+	tree, err := schema.ParseJSON(text)
+	if err != nil {
+		return nil, fmt.Errorf("the manifest cannot be read: %w", err)
 	}
-	if err := checkFormat(text); err != nil {
-		return nil, err
-	}
-	if err := checkFields(text); err != nil {
+	if err := checkFormat(tree); err != nil {
 		return nil, err
 	}
 	var m Manifest
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.DisallowUnknownFields() // those of files
-	if err := decoder.Decode(&m); err != nil {
-		return nil, fmt.Errorf("the manifest cannot be read: %w", err)
+	d := schema.Decoder{Partial: true} // others have written nulls
+	if problems := d.Decode("", tree, &m); len(problems) > 0 {
+		return nil, fmt.Errorf("the manifest cannot be read: %w", problems[0])
 	}
 	return &m, m.Check()
 }
 
 // checkFormat comes first: the manifest of another format may have other fields.
-func checkFormat(text []byte) error {
-	var m struct {
-		Format int `json:"format"`
-	}
-	if err := json.Unmarshal(text, &m); err != nil {
-		return fmt.Errorf("the manifest cannot be read: %w", err)
-	}
-	if m.Format != Format {
-		return fmt.Errorf("the bundle has format %d, and this release of Topsail reads format %d: "+
-			"build the bundle with a client of this release, or install the release that the client is of", m.Format, Format)
-	}
-	return nil
-}
-
-// checkFields refuses fields that there are not: a slip would else go unnoticed.
-func checkFields(text []byte) error {
-	var all map[string]json.RawMessage
-	if err := json.Unmarshal(text, &all); err != nil {
-		return fmt.Errorf("the manifest cannot be read: %w", err)
-	}
-	known := strings.Split(fields, ", ")
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if !slices.Contains(known, name) {
-			return fmt.Errorf("the manifest has the field %q, which format %d does not know; it knows %s", name, Format, fields)
-		}
+func checkFormat(tree any) error {
+	manifest, ok := tree.(map[string]any)
+	format, _ := manifest["format"].(json.Number)
+	if ok && format.String() != strconv.Itoa(Format) {
+		return fmt.Errorf("the bundle has format %.40s, and this release of Topsail reads format %d: "+
+			"build the bundle with a client of this release, or install the release that the client is of", cmp.Or(format.String(), "none"), Format)
 	}
 	return nil
 }

@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
+
+	"topsail/internal/schema"
 
 	"pgregory.net/rapid"
 
@@ -85,10 +88,10 @@ func TestManifestsThatAreRefused(t *testing.T) {
 		want   string
 	}{
 		{map[string]any{"format": 2, "color": "red"}, "this release of Topsail reads format 1"},
-		{map[string]any{"format": nil}, "has format 0"},
-		{map[string]any{"requirments": []string{}}, `field "requirments"`},
-		{map[string]any{"Entry": "x"}, `field "Entry"`},
-		{map[string]any{"files": map[string]any{"model.pkl": map[string]any{"sha256": anySum, "size": 3, "mode": 1}}}, `"mode"`},
+		{map[string]any{"format": nil}, "has format none"},
+		{map[string]any{"requirments": []string{}}, `"requirments" is unknown: did you mean "requirements"?`},
+		{map[string]any{"Entry": "x"}, `"Entry" is unknown`},
+		{map[string]any{"files": map[string]any{"model.pkl": map[string]any{"sha256": anySum, "size": 3, "mode": 1}}}, `.mode" is unknown`},
 		{map[string]any{"runtime": "caffe"}, "is unknown"},
 		{map[string]any{"runtime": nil}, "is unknown"},
 		{map[string]any{"python": nil}, "MAJOR.MINOR"},
@@ -129,16 +132,16 @@ func TestManifestsThatAreRefused(t *testing.T) {
 func TestJSONThatIsRefused(t *testing.T) {
 	good := string(manifest(t, nil))
 	for text, want := range map[string]string{
-		"":                        "unexpected end",
+		"":                        "is empty",
 		"[]":                      "cannot be read",
 		good + good:               "cannot be read",
-		good[:len(good)-1]:        "EOF",
-		`{"format":1,"format":1}`: `"format" twice`,
-		`{"format":1,"example":` + strings.Repeat("[", 9_000) + strings.Repeat("]", 9_000) + `}`: "nested more than 32 deep",
-		`{"format":1,"files":{"a":{},"a":{}}}`:                                                   `"a" twice`,
-		`{"format":1,"example":[{"b":"b","b":2}]}`:                                               `"b" twice`,
+		good[:len(good)-1]:        "unexpected end",
+		`{"format":1,"format":1}`: `"format" is given twice`,
+		`{"format":1,"example":` + strings.Repeat("[", 9_000) + strings.Repeat("]", 9_000) + `}`: "nested too deep",
+		`{"format":1,"files":{"a":{},"a":{}}}`:                                                   `"files.a" is given twice`,
+		`{"format":1,"example":[{"b":"b","b":2}]}`:                                               `"example[0].b" is given twice`,
 		strings.Repeat(" ", 1<<20) + good:                                                        "may have",
-		`{"format":"1"}`:                                                                         "cannot be read",
+		`{"format":"1"}`:                                                                         "has format",
 	} {
 		if _, err := ParseManifest([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60q: error is %v, want one with %q", text, err, want)
@@ -217,7 +220,7 @@ func TestDocumentedFields(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name := range strings.SplitSeq(fields, ", ") {
+	for _, name := range schema.Keys(schema.JSON.Fields(reflect.TypeFor[Manifest]())) {
 		if !strings.Contains(string(doc), "| `"+name+"` |") {
 			t.Errorf("docs/bundles.md does not have %s", name)
 		}

@@ -90,15 +90,32 @@ func open(t *rapid.T, text []byte) any {
 		t.Fatalf("%s: %v", text, err)
 	}
 	delete(object, "hash")
-	container, _ := object["container"].(map[string]any)
-	env, _ := container["env"].(map[string]any)
+	for _, old := range []string{"container", "latency_slo", "cold_start"} { // as earlier releases store it
+		delete(object, old)
+	}
+	for _, stage := range list(object["stages"]) {
+		delete(within(stage, "batch"), "delay")
+	}
+	delete(within(object, "batch"), "delay")
+	env, _ := object["env"].(map[string]any)
 	for name := range env {
 		env[name] = catalog.Hidden
 	}
-	if url, has := container["bundle_url"].(string); has {
-		container["bundle_url"] = catalog.RedactURL(url)
+	if url, has := object["bundle_url"].(string); has {
+		object["bundle_url"] = catalog.RedactURL(url)
 	}
 	return object
+}
+
+func list(v any) []any {
+	all, _ := v.([]any)
+	return all
+}
+
+func within(object any, name string) map[string]any {
+	all, _ := object.(map[string]any)
+	inner, _ := all[name].(map[string]any)
+	return inner
 }
 
 func allDocuments(t *rapid.T, cat *serving.Catalog) map[[2]string][]byte {
@@ -141,13 +158,13 @@ func TestAudit(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s %s %s %s %s", e.Action, e.Kind, e.Name, e.Before, generations.ReplaceAll(e.After, nil)))
 	}
 	app := func(models, origin string) string {
-		return `{"name":"a","input_type":"doubles","default_output":"","latency_slo":1000000000,"models":` + models + `,"policy":{},"cache":{},"origin":"` + origin + `"}`
+		return `{"name":"a","input_type":"doubles","default_output":"","latency_slo_micros":1000000,"models":` + models + `,"policy":{},"origin":"` + origin + `"}`
 	}
 	want := []string{
 		"update app a " + app(`[]`, "api") + " " + app(`["m"]`, "file"),
 		`delete key aaaaaaaaaa {"id":"aaaaaaaaaa","name":"ci","role":"deployer","created":"2023-11-14T22:13:20Z"} `,
 		`create model m  {"name":"m","current":"1"}`,
-		`create version m:1  {"model":"m","version":"1","input_type":"doubles","replicas":0,"batch":{},"container":{"env":{"":"(hidden)","TOKEN":"(hidden)"}},"origin":"file"}`,
+		`create version m:1  {"model":"m","version":"1","input_type":"doubles","replicas":0,"env":{"":"(hidden)","TOKEN":"(hidden)"},"origin":"file"}`,
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

@@ -42,11 +42,13 @@ func Diff(from, to *serving.Catalog) ([]Document, error) {
 	for _, d := range differences(from, to) {
 		doc := Document{Kind: d.kind, Key: d.key}
 		if d.after != nil {
-			b, err := json.Marshal(d.after)
+			var err error
+			if doc.JSON, err = json.Marshal(d.after); err == nil {
+				doc.JSON, err = downgrade(doc)
+			}
 			if err != nil {
 				return nil, fmt.Errorf("encode %s/%s: %w", d.kind, d.key, err)
 			}
-			doc.JSON = b
 		}
 		docs = append(docs, doc)
 	}
@@ -80,7 +82,10 @@ func Decode(revision uint64, docs iter.Seq[Document]) (*serving.Catalog, error) 
 	return cat, nil
 }
 
-func decodeDocument(cat *serving.Catalog, models map[string]modelDocument, doc Document) error {
+func decodeDocument(cat *serving.Catalog, models map[string]modelDocument, doc Document) (err error) {
+	if doc.JSON, err = upgrade(doc); err != nil {
+		return err
+	}
 	switch doc.Kind {
 	case Apps:
 		app := &serving.App{}

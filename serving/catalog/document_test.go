@@ -30,10 +30,10 @@ func TestDocuments(t *testing.T) {
 		got = append(got, doc.Kind+"/"+doc.Key+" "+generations.ReplaceAllString(string(doc.JSON), ""))
 	}
 	want := []string{
-		`apps/a {"name":"a","input_type":"doubles","default_output":"","latency_slo":1000000000,"models":["m"],"policy":{},"cache":{},"origin":"api"}`,
+		`apps/a {"default_output":"","input_type":"doubles","latency_slo":1000000000,"latency_slo_micros":1000000,"models":["m"],"name":"a","origin":"api","policy":{}}`,
 		`keys/aaaaaaaaaa {"id":"aaaaaaaaaa","name":"ci","role":"deployer","hash":"E25CaUQGTJPA61+O3/Bb2gN4xcCzHCOny4IVZWmMaZE=","created":"2023-11-14T22:13:20Z"}`,
 		`models/m {"name":"m","current":"1"}`,
-		`versions/m:1 {"model":"m","version":"1","input_type":"doubles","replicas":0,"batch":{},"container":{},"origin":"api"}`,
+		`versions/m:1 {"container":{},"input_type":"doubles","model":"m","origin":"api","replicas":0,"version":"1"}`,
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -81,7 +81,7 @@ func TestDecodeErrors(t *testing.T) {
 	f(replace(theModel, `"current":"1"`, `"current":"2"`), `its current version "2" does not exist`)
 	f(replace(theApp, `["m"]`, `["n"]`), `links model "n", which does not exist`)
 	f(replace(theVersion, `"doubles"`, `"words"`), `decode versions/m:1: input type "words" is unknown`)
-	f(replace(theApp, `{`, ``), `decode apps/a: invalid character`)
+	f(replace(theApp, `{`, `{{`), `decode apps/a: invalid character`)
 	f(replace(theKey, `"id":"a`, `"id":"b`), `decode keys/aaaaaaaaaa: it is about "baaaaaaaaa"`)
 	f(replace(theKey, `"hash":"`, `"hash":"!`), `decode keys/aaaaaaaaaa: illegal base64`)
 }

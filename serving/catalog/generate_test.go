@@ -14,7 +14,7 @@ import (
 )
 
 func app(name string, models ...string) serving.App {
-	return serving.App{Name: name, InputType: serving.Doubles, SLO: time.Second, Models: models}
+	return serving.App{Name: name, InputType: serving.Doubles, SLO: serving.Duration(time.Second), Models: models}
 }
 
 func version(model, name string) serving.Version {
@@ -62,7 +62,7 @@ var (
 func drawApp(t *rapid.T) serving.App {
 	a := app(appNames.Draw(t, "app"), rapid.SliceOfN(modelNames, 0, 2).Draw(t, "links")...)
 	a.InputType = inputTypes.Draw(t, "input type")
-	a.SLO = rapid.SampledFrom([]time.Duration{time.Second, time.Second, time.Second, time.Minute, time.Minute, 0}).Draw(t, "slo")
+	a.SLO = serving.Duration(rapid.SampledFrom([]time.Duration{time.Second, time.Second, time.Second, time.Minute, time.Minute, 0}).Draw(t, "slo"))
 	a.OutputType = rapid.SampledFrom([]serving.OutputType{"", "", "label"}).Draw(t, "output type")
 	a.Policy = rapid.SampledFrom(policies).Draw(t, "policy")
 	a.Description = rapid.SampledFrom([]string{"", "about a\n\u00e9"}).Draw(t, "description")
@@ -87,7 +87,7 @@ func drawVersion(t *rapid.T) serving.Version {
 			v.Container.Command = []string{"serve"}
 		}
 		v.Stages = rapid.SampledFrom([]serving.Pipeline{
-			{{Name: "a", CPUs: []int{}, After: []string{}}, {Name: "b", Batch: serving.StageBatch{Strategy: "aimd", Delay: time.Millisecond}}},
+			{{Name: "a", CPUs: []int{}, After: []string{}}, {Name: "b", Batch: serving.StageBatch{Strategy: "aimd", Delay: serving.Duration(time.Millisecond)}}},
 			{{Name: "a", Code: "m:A", Workers: 2, CPUs: []int{1, 2}}, {Name: "b", After: []string{"input"}}, {Name: "c", After: []string{"a", "b"}, Idempotent: true}},
 			{{Name: "a"}, {Name: "a"}}, // not two of one name
 		}).Draw(t, "pipeline")

@@ -50,7 +50,7 @@ func run(t *testing.T, cases []mergeCase) {
 }
 
 func slow(a serving.App) serving.App {
-	a.SLO = time.Minute
+	a.SLO = serving.Duration(time.Minute)
 	return a
 }
 

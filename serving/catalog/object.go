@@ -40,15 +40,21 @@ func roundTrip[T any](v T) (*T, error) {
 }
 
 // sameApp and sameVersion compare what was asked for: who made them does not count, nor
-// when and of which commit, and the generation is the catalog's.
+// when and of which commit, the generation is the catalog's, and a default may be named or not.
 func sameApp(a, b *serving.App) bool {
 	x := *a
 	x.Origin = b.Origin
+	if x.Policy.KindName() == b.Policy.KindName() {
+		x.Policy.Kind = b.Policy.Kind
+	}
 	return reflect.DeepEqual(&x, b)
 }
 
 func sameVersion(a, b *serving.Version) bool {
 	x := *a
 	x.Origin, x.Generation, x.Deployed = b.Origin, b.Generation, b.Deployed
+	if x.Batch.StrategyName() == b.Batch.StrategyName() {
+		x.Batch.Strategy = b.Batch.Strategy
+	}
 	return reflect.DeepEqual(&x, b)
 }

@@ -12,7 +12,7 @@ import (
 
 func TestRedact(t *testing.T) {
 	v := version("m", "1")
-	v.Container = serving.ContainerSpec{
+	v.Container = serving.Container{
 		Env: map[string]string{"TOKEN": "s3cret"}, BundleURL: "https://user:s3cret@models.example/b.zip",
 		Artifacts: []serving.Artifact{{Source: "s3::https://models.example/a?aws_access_key_secret=s3cret"}, {Source: "https://models.example/a@2"}},
 	}

@@ -38,7 +38,7 @@ func Redefined(old, v *serving.Version) []Field {
 var aside = map[string]bool{
 	"prepared": true, "description": true, "labels": true,
 	"replicas": true, "scale": true, "pin": true, "batch": true, "resources": true,
-	"container.bundle_url": true, "container.connections": true, "container.watch": true, "host.memory_mb": true,
+	"bundle_url": true, "connections": true, "watch": true, "host.memory_mb": true,
 	"stages.workers": true, "stages.cpus": true, "stages.batch": true, "stages.idempotent": true,
 }
 

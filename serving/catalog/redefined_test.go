@@ -86,7 +86,7 @@ func answersOf(t *rapid.T, v *serving.Version) string {
 // TestRedefined has every kind of field once.
 func TestRedefined(t *testing.T) {
 	whole := version("m", "1")
-	whole.Container = serving.ContainerSpec{
+	whole.Container = serving.Container{
 		Command: []string{"serve", "a"}, Env: map[string]string{"TOKEN": "s3cret"}, Watch: []string{"a"},
 		Artifacts: []serving.Artifact{{Source: "https://u:s3cret@models.example/a", Checksum: "sha256:" + zeros}},
 	}
@@ -100,17 +100,17 @@ func TestRedefined(t *testing.T) {
 		{"how many and how fast", func(v *serving.Version) {
 			v.Replicas, v.Scale, v.Pin, v.Labels, v.Description = 3, &serving.ScaleSpec{Max: 3}, &serving.Pin{}, []string{"x"}, "y"
 			v.Deployed = &serving.Deployed{By: "anna", Commit: "c1"}
-			v.Batch, v.Resources = serving.BatchSpec{Delay: time.Millisecond}, serving.Resources{CPU: 1}
+			v.Batch, v.Resources = serving.BatchSpec{Delay: serving.Duration(time.Millisecond)}, serving.Resources{CPU: 1}
 			v.Container.Watch, v.Container.Connections = []string{"b"}, 2
 			v.Stages = serving.Pipeline{{Name: "a", Code: "m:A", Workers: 2, CPUs: []int{1}, Batch: serving.StageBatch{Strategy: "aimd"}, Idempotent: true}}
 		}, nil},
-		{"its command", func(v *serving.Version) { v.Container.Command = []string{"serve", "b"} }, []string{`container.command was ["serve","a"] and is ["serve","b"]`}},
+		{"its command", func(v *serving.Version) { v.Container.Command = []string{"serve", "b"} }, []string{`command was ["serve","a"] and is ["serve","b"]`}},
 		{"a secret", func(v *serving.Version) { v.Container.Env = map[string]string{"TOKEN": "s3cret-2", "B": "s3cret"} },
-			[]string{`container.env.B is "(hidden)", and was not there`, `container.env.TOKEN has another secret`}},
-		{"no environment", func(v *serving.Version) { v.Container.Env = nil }, []string{`container.env was {"TOKEN":"(hidden)"}, and is not there`}},
+			[]string{`env.B is "(hidden)", and was not there`, `env.TOKEN has another secret`}},
+		{"no environment", func(v *serving.Version) { v.Container.Env = nil }, []string{`env was {"TOKEN":"(hidden)"}, and is not there`}},
 		{"a signed address", func(v *serving.Version) {
 			v.Container.Artifacts = []serving.Artifact{{Source: "https://u:other@models.example/a", Checksum: "sha256:" + zeros}}
-		}, []string{`container.artifacts[0].source has another secret`}},
+		}, []string{`artifacts[0].source has another secret`}},
 		{"the code of a stage", func(v *serving.Version) { v.Stages = serving.Pipeline{{Name: "a", Code: "m:B", Workers: 9}} }, []string{`stages[0].code was "m:A" and is "m:B"`}},
 		{"its host", func(v *serving.Version) { v.HostedBy = "h" }, []string{`hosted_by is "h", and was not there`}},
 		{"its input", func(v *serving.Version) { v.InputType, v.InputLength = serving.Floats, 3 },
@@ -131,7 +131,7 @@ func TestRedefined(t *testing.T) {
 // TestVersionsAreImmutable redefines one by the API and by apply.
 func TestVersionsAreImmutable(t *testing.T) {
 	first := version("m", "1")
-	first.Container = serving.ContainerSpec{Command: []string{"serve"}, Env: map[string]string{"FACTOR": "3"}}
+	first.Container = serving.Container{Command: []string{"serve"}, Env: map[string]string{"FACTOR": "3"}}
 	second := first
 	second.Container.Env = map[string]string{"FACTOR": "30"}
 	second.Labels = []string{"x"}
@@ -141,7 +141,7 @@ func TestVersionsAreImmutable(t *testing.T) {
 		"apply": catalog.Import{Versions: []serving.Version{second}, Keep: true},
 	} {
 		_, err := catalog.Apply(cat, change, 0)
-		if !errors.Is(err, catalog.ErrExists) || !strings.Contains(err.Error(), "container.env.FACTOR has another secret") || !strings.Contains(err.Error(), "--replace") || strings.Contains(err.Error(), "30") {
+		if !errors.Is(err, catalog.ErrExists) || !strings.Contains(err.Error(), "env.FACTOR has another secret") || !strings.Contains(err.Error(), "--replace") || strings.Contains(err.Error(), "30") {
 			t.Errorf("%s: got error %v", name, err)
 		}
 	}

@@ -13,10 +13,10 @@ import (
 // TestPrepared registers versions that were prepared.
 func TestPrepared(t *testing.T) {
 	ahead := version("m", "1")
-	ahead.Prepared, ahead.Replicas, ahead.Container = true, 3, serving.ContainerSpec{Image: "m:1", Env: map[string]string{"K": "v"}}
+	ahead.Prepared, ahead.Replicas, ahead.Container = true, 3, serving.Container{Image: "m:1", Env: map[string]string{"K": "v"}}
 	cat := must(t, &serving.Catalog{}, catalog.PutVersion{Version: ahead, KeepCurrent: true})
 	registered := version("m", "1")
-	registered.Labels, registered.Batch, registered.Container.Image = []string{"x"}, serving.BatchSpec{Delay: time.Millisecond}, "m:1"
+	registered.Labels, registered.Batch, registered.Container.Image = []string{"x"}, serving.BatchSpec{Delay: serving.Duration(time.Millisecond)}, "m:1"
 
 	next := must(t, cat, catalog.PutVersion{Version: registered})
 	want := ahead
@@ -34,7 +34,7 @@ func TestPrepared(t *testing.T) {
 	for name, change := range map[string]func(v *serving.Version){
 		"another image":        func(v *serving.Version) { v.Container.Image = "m:2" },
 		"another input":        func(v *serving.Version) { v.InputType = serving.Floats },
-		"a bundle":             func(v *serving.Version) { v.Container = serving.ContainerSpec{Bundle: "sha256:" + zeros} },
+		"a bundle":             func(v *serving.Version) { v.Container = serving.Container{Bundle: "sha256:" + zeros} },
 		"prepared differently": func(v *serving.Version) { v.Prepared = true },
 	} {
 		other := registered

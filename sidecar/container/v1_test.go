@@ -27,7 +27,7 @@ func sizes(b v1.Batch) []float64 {
 
 func dialV1(t *testing.T, addr string, kind serving.InputType, length int) *V1 {
 	t.Helper()
-	model := &serving.Version{ModelID: serving.ModelID{Model: "m", Version: "1"}, InputType: kind, InputLength: length, Container: serving.ContainerSpec{Addr: addr, Protocol: "v1"}}
+	model := &serving.Version{ModelID: serving.ModelID{Model: "m", Version: "1"}, InputType: kind, InputLength: length, Container: serving.Container{Addr: addr, Protocol: "v1"}}
 	r, err := DialV1(t.Context(), model)
 	if err != nil {
 		t.Fatal(err)
@@ -145,7 +145,7 @@ func TestV1WithoutAContainer(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Close()
-	model := &serving.Version{Container: serving.ContainerSpec{Addr: l.Addr().String()}}
+	model := &serving.Version{Container: serving.Container{Addr: l.Addr().String()}}
 	if _, err := DialV1(t.Context(), model); err == nil {
 		t.Error("connected to a closed port")
 	}

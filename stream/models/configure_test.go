@@ -26,7 +26,7 @@ func TestEnsembles(t *testing.T) {
 		text(`{"uuid": "e0", "ensemble": {"name": "last", "input_type": "doubles", "models": [], "latency_slo_micros": 1000}}`))
 	w.settle()
 	app := w.store.Catalog().Apps["tasting"]
-	if app == nil || app.SLO != 20*time.Millisecond || app.Policy.Kind != "vote" || app.DefaultOutput != "-1" || !slices.Equal(app.Models, []string{"wine", "other"}) {
+	if app == nil || app.SLO.Std() != 20*time.Millisecond || app.Policy.Kind != "vote" || app.DefaultOutput != "-1" || !slices.Equal(app.Models, []string{"wine", "other"}) {
 		t.Fatalf("the app is %+v", app)
 	}
 	changed := *app
@@ -37,7 +37,7 @@ func TestEnsembles(t *testing.T) {
 	w.write(ensemble("e3", 3, 30000, `{"kind": "exp4", "eta": 0.5}`), ensemble("e2", 2, 99000, `"vote"`), ensemble("e4", 4, 30000, `{"kind": "exp4", "eta": 0.5}`))
 	w.settle()
 	w.want(outcome{"e1", Configured}, outcome{"a", Deployed}, outcome{"b", Deployed}, outcome{"e0", Configured}, outcome{"e3", Configured}, outcome{"e2", Outdated}, outcome{"e4", Unchanged})
-	if app := w.store.Catalog().Apps["tasting"]; app.SLO != 30*time.Millisecond || app.Policy.Kind != "exp4" || app.Weight != 3 {
+	if app := w.store.Catalog().Apps["tasting"]; app.SLO.Std() != 30*time.Millisecond || app.Policy.Kind != "exp4" || app.Weight != 3 {
 		t.Errorf("the app is %+v", app)
 	}
 }
@@ -62,7 +62,7 @@ func TestOlderAfterTheSame(t *testing.T) {
 	w.write(limit("e2", 2, 2000))
 	w.settle()
 	w.want(outcome{"e1", Configured}, outcome{"e3", Unchanged}, outcome{"e2", Outdated})
-	if app := w.store.Catalog().Apps["limited"]; app.SLO != time.Millisecond {
+	if app := w.store.Catalog().Apps["limited"]; app.SLO.Std() != time.Millisecond {
 		t.Errorf("the app is %+v", app)
 	}
 }
@@ -79,7 +79,7 @@ func TestStreamMadeAnew(t *testing.T) {
 	w.write(limit("e2", 0, 2000))
 	w.settle()
 	w.want(outcome{"e2", Configured})
-	if app := w.store.Catalog().Apps["limited"]; app.SLO != 2*time.Millisecond {
+	if app := w.store.Catalog().Apps["limited"]; app.SLO.Std() != 2*time.Millisecond {
 		t.Errorf("the app is %+v", app)
 	}
 }

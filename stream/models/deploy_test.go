@@ -119,7 +119,7 @@ func TestRollBack(t *testing.T) {
 // current by now.
 func TestSentAgainWhenTheAppIsMended(t *testing.T) {
 	w := newWorld(t)
-	bytes := serving.App{Name: "tasting", InputType: serving.Bytes, SLO: time.Second}
+	bytes := serving.App{Name: "tasting", InputType: serving.Bytes, SLO: serving.Duration(time.Second)}
 	if _, err := w.store.Apply(t.Context(), catalog.PutApp{App: bytes}, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func TestTheHostIsWaitedFor(t *testing.T) {
 	w.write(message("a", m))
 	w.until("trouble", func() bool { return strings.Contains(w.job.Status().Trouble, `there is no model "host"`) })
 	host := serving.Version{
-		ModelID: serving.ModelID{Model: "host", Version: "1"}, Replicas: 1, Host: &serving.HostSpec{MemoryMB: 64}, Container: serving.ContainerSpec{Command: []string{"host"}},
+		ModelID: serving.ModelID{Model: "host", Version: "1"}, Replicas: 1, Host: &serving.HostSpec{MemoryMB: 64}, Container: serving.Container{Command: []string{"host"}},
 	}
 	if _, err := w.store.Apply(t.Context(), catalog.PutVersion{Version: host}, 0); err != nil {
 		t.Fatal(err)

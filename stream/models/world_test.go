@@ -216,7 +216,7 @@ func text(value string, args ...any) serving.StreamMessage {
 // app registers one.
 func (w *world) app(name string, models ...string) {
 	w.Helper()
-	app := serving.App{Name: name, InputType: serving.Doubles, SLO: time.Second, DefaultOutput: "-1", Models: models}
+	app := serving.App{Name: name, InputType: serving.Doubles, SLO: serving.Duration(time.Second), DefaultOutput: "-1", Models: models}
 	if _, err := w.store.Apply(w.Context(), catalog.PutApp{App: app}, 0); err != nil {
 		w.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // fill gives a route's path names of what there is.
-func fill(path string) string {
+func filled(path string) string {
 	return strings.NewReplacer("{app}", "a", "{model}", "m", "{version}", "1", "{digest}", digestOf(1), "{key}", "none", "{replica}", "none").Replace(path)
 }
 
@@ -22,7 +22,7 @@ func TestEveryRouteAndRole(t *testing.T) {
 		method, path, _ := strings.Cut(route.pattern, " ")
 		for _, role := range []serving.Role{"", serving.RoleQuery, serving.RoleViewer, serving.RoleOperator, serving.RoleDeployer, serving.RoleAdmin} {
 			w := having(t)
-			answer := w.askBy(string(role), method, fill(path), "")
+			answer := w.askBy(string(role), method, filled(path), "")
 			allowed := route.role == everybody || role != "" && role.Covers(route.role)
 			refusal := http.StatusForbidden
 			if role == "" {

@@ -1,105 +1,23 @@
 package api
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"topsail/serving"
 )
 
-// App is an app as the API shows and takes it.
-type App struct {
-	Name          string             `json:"name" required:"yes"`
-	Description   string             `json:"description,omitempty"`
-	InputType     serving.InputType  `json:"input_type" required:"yes"`
-	DefaultOutput string             `json:"default_output"`
-	SLO           micros             `json:"latency_slo_micros" required:"yes"`
-	ColdStart     micros             `json:"cold_start_micros,omitempty"`
-	Models        []string           `json:"models,omitzero"`
-	Stages        []AppStage         `json:"stages,omitempty"`
-	OutputType    serving.OutputType `json:"output_type,omitempty"`
-	Policy        json.RawMessage    `json:"policy,omitempty"`
-	Weight        float64            `json:"weight,omitempty"`
-	Cache         *Cache             `json:"cache,omitempty"`
-	Example       string             `json:"example,omitempty"`
-	RequireKey    bool               `json:"require_key,omitempty"`
-	Limit         *serving.Limit     `json:"limit,omitempty"`
-	Labels        []string           `json:"labels,omitempty"`
-	Origin        serving.Origin     `json:"origin,omitempty"` // not taken
-}
-
-// AppStage is one of the models that an app asks one after another.
-type AppStage struct {
-	Name  string   `json:"name" required:"yes"`
-	Model string   `json:"model" required:"yes"`
-	After []string `json:"after,omitempty"`
-}
-
-// Cache is how an app uses the prediction cache.
-type Cache struct {
-	Off   bool    `json:"off,omitempty"`
-	Round float64 `json:"round,omitempty"`
-	TTL   micros  `json:"ttl_micros,omitempty"`
-}
-
-// app describes an app.
-func (v view) app(app *serving.App) App {
-	doc := App{
-		Name: app.Name, Description: app.Description, InputType: app.InputType, DefaultOutput: app.DefaultOutput,
-		SLO: microsOf(app.SLO), ColdStart: microsOf(app.ColdStart),
-		Models: append([]string{}, app.Models...), OutputType: app.OutputType, Policy: policyText(app.Policy), Weight: app.Weight,
-		Example: app.Example, RequireKey: app.RequireKey, Limit: app.Limit, Labels: app.Labels, Origin: app.Origin,
-	}
-	for _, s := range app.Stages {
-		doc.Stages = append(doc.Stages, AppStage{s.Name, s.Model, s.After})
-	}
-	if c := app.Cache; c != (serving.CacheSpec{}) {
-		doc.Cache = &Cache{c.Off, c.Round, microsOf(c.TTL)}
-	}
+// app is an app as it is shown: with the kind of its policy, also where that is the default.
+func (v view) app(app *serving.App) serving.App {
+	doc := *app
+	doc.Models = append([]string{}, app.Models...)
+	doc.Policy.Kind = app.Policy.KindName()
 	return doc
 }
 
-// policyText is a policy with its kind, also where that is the default.
-func policyText(p serving.PolicySpec) json.RawMessage {
-	p.Kind = p.KindName()
-	text, _ := json.Marshal(p) // its numbers are finite, as serving checks
-	return text
-}
-
-// read is the app that the document describes.
-func (doc App) read() (*serving.App, error) {
-	var times durations
-	app := &serving.App{
-		Name: doc.Name, Description: doc.Description, InputType: doc.InputType, DefaultOutput: doc.DefaultOutput,
-		SLO:       times.read(doc.SLO, "latency_slo_micros"),
-		ColdStart: times.read(doc.ColdStart, "cold_start_micros"),
-		Models:    doc.Models, OutputType: doc.OutputType, Weight: doc.Weight,
-		Example: doc.Example, RequireKey: doc.RequireKey, Limit: doc.Limit, Labels: doc.Labels,
-	}
-	for _, s := range doc.Stages {
-		app.Stages = append(app.Stages, serving.Stage{Name: s.Name, Model: s.Model, After: s.After})
-	}
-	if c := doc.Cache; c != nil {
-		app.Cache = serving.CacheSpec{Off: c.Off, Round: c.Round, TTL: times.read(c.TTL, "cache.ttl_micros")}
-	}
-	if times.err != nil {
-		return nil, times.err
-	}
-	var err error
-	if app.Policy, err = readPolicy(doc.Policy); err != nil {
-		return nil, err
-	}
-	return app, check(app.Check())
-}
-
-// readPolicy reads a policy. Without a kind it is the default one, by its name.
-func readPolicy(text json.RawMessage) (serving.PolicySpec, error) {
-	if len(text) == 0 {
-		text = []byte("{}")
-	}
-	p, err := serving.ParsePolicy(text)
-	p.Kind = p.KindName()
-	return p, check(err)
+// taken is an app that came as a document, checked. Its origin is the catalog's to give.
+func taken(doc serving.App) (*serving.App, error) {
+	doc.Policy.Kind, doc.Origin = doc.Policy.KindName(), ""
+	return &doc, check(doc.Check())
 }
 
 // check makes what serving finds wrong with an object a problem.

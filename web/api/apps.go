@@ -1,7 +1,6 @@
 package api
 
 import (
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"slices"
@@ -51,11 +50,11 @@ func (v view) createdApp(w http.ResponseWriter, r *http.Request, name string) er
 }
 
 func readApp(w http.ResponseWriter, r *http.Request) (*serving.App, error) {
-	var doc App
+	var doc serving.App
 	if err := readJSON(w, r, maxBody, &doc); err != nil {
 		return nil, err
 	}
-	return doc.read()
+	return taken(doc)
 }
 
 // putApp plans to put an app, in the place of before if that is not nil.
@@ -133,23 +132,19 @@ func (a *api) patchApp(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	patch, err := readPatch(text, &App{})
+	patch, err := readPatch(text, &serving.App{})
 	if err != nil {
 		return err
 	}
 	return a.alterApp(w, r, func(v view, before *serving.App) ([]catalog.Change, error) {
-		merged, err := patch.merge(v.app(before))
-		if err != nil {
-			return nil, err
-		}
-		var doc App
-		if err := decode(merged, &doc); err != nil {
+		var doc serving.App
+		if err := patch.apply(v.app(before), &doc); err != nil {
 			return nil, err
 		}
 		if doc.Name != before.Name {
 			return nil, invalid("name cannot be changed; create another app, and delete this one")
 		}
-		app, err := doc.read()
+		app, err := taken(doc)
 		if err != nil {
 			return nil, err
 		}
@@ -189,18 +184,15 @@ func (a *api) getPolicy(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return show(w, r, http.StatusOK, policyText(app.Policy), v.tagOfApp(app.Name))
+	return show(w, r, http.StatusOK, v.app(app).Policy, v.tagOfApp(app.Name))
 }
 
 func (a *api) putPolicy(w http.ResponseWriter, r *http.Request) error {
-	var text json.RawMessage
-	if err := readJSON(w, r, maxBody, &text); err != nil {
+	var policy serving.PolicySpec
+	if err := readJSON(w, r, maxBody, &policy); err != nil {
 		return err
 	}
-	policy, err := readPolicy(text)
-	if err != nil {
-		return err
-	}
+	policy.Kind = policy.KindName()
 	return a.alterApp(w, r, func(v view, before *serving.App) ([]catalog.Change, error) {
 		app := *before
 		app.Policy = policy

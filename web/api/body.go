@@ -1,8 +1,6 @@
 package api
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"io"
 	"mime"
@@ -10,8 +8,8 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
+	"topsail/internal/schema"
 	"topsail/web/inflight"
 	"topsail/web/problem"
 )
@@ -74,37 +72,34 @@ func checkType(r *http.Request, types ...string) error {
 	return p
 }
 
-// decode reads one JSON value into a document, strictly: members that the document
-// does not have, members given twice, null, values of other types and anything after
-// the value are refused, each with its path. A whole number may be written as a float.
+// decode reads one JSON value into a document, strictly: see package schema.
 func decode(text []byte, into any) error {
-	if err := wellFormed(text); err != nil {
-		return err
-	}
-	text, err := checkShape(text, into, false)
+	tree, err := parse(text)
 	if err != nil {
 		return err
 	}
-	if err := json.Unmarshal(text, into); err != nil {
-		return invalid("the body cannot be used: %v", err)
+	return fill(&schema.Decoder{}, tree, into)
+}
+
+func parse(text []byte) (tree any, err error) {
+	tree, err = schema.ParseJSON(text)
+	if p, ok := errors.AsType[schema.Problem](err); ok {
+		return nil, wrong(p)
+	}
+	return tree, err
+}
+
+// fill puts a tree into a document.
+func fill(d *schema.Decoder, tree, into any) error {
+	if problems := d.Decode("", tree, into); len(problems) > 0 {
+		return wrong(problems[0])
 	}
 	return nil
 }
 
-func wellFormed(text []byte) error {
-	if !utf8.Valid(text) {
-		return invalid("the body must be UTF-8")
+func wrong(p schema.Problem) error {
+	if p.Path == "" {
+		return invalid("the body %s", p.Text)
 	}
-	if len(bytes.TrimSpace(text)) == 0 {
-		return invalid("the body is empty, and a JSON object is asked for")
-	}
-	var value json.RawMessage
-	err := json.Unmarshal(text, &value)
-	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return invalid("the body is no JSON: at byte %d: %v", syntax.Offset, err)
-	}
-	if err != nil {
-		return invalid("the body is no JSON: %v", err)
-	}
-	return nil
+	return invalid("%s", p.Error())
 }

@@ -23,12 +23,13 @@ func FuzzDecode(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		roundTrip(t, text, new(App), new(App))
+		roundTrip(t, text, new(serving.App), new(serving.App))
 		roundTrip(t, text, new(Version), new(Version))
 		roundTrip(t, text, new(Catalog), new(Catalog))
 		roundTrip(t, text, new(NewKey), new(NewKey))
-		if p, err := readPatch(text, new(App)); err == nil {
-			if _, err := p.merge(App{Name: "x", InputType: serving.Ints}); err != nil {
+		if p, err := readPatch(text, new(serving.App)); err == nil {
+			var merged serving.App
+			if err := p.apply(serving.App{Name: "x", InputType: serving.Ints}, &merged); err != nil && problemOf(err).Status != http.StatusBadRequest {
 				t.Fatal(err)
 			}
 		}

@@ -47,8 +47,8 @@ func plainCatalog(t *testing.T, text []byte) string {
 	}
 	for i := range doc.Versions {
 		doc.Versions[i].Origin, doc.Versions[i].Generation, doc.Versions[i].Deployed = "", "", nil
-		if b := doc.Versions[i].Batch; b == nil {
-			doc.Versions[i].Batch = &Batch{Strategy: "aimd"}
+		if b := doc.Versions[i].Batch; b == (serving.BatchSpec{}) {
+			doc.Versions[i].Batch = serving.BatchSpec{Strategy: "aimd"}
 		}
 	}
 	text, _ = json.Marshal(doc)
@@ -95,7 +95,7 @@ func TestImportReplaces(t *testing.T) {
 	w := having(t)
 	was := w.cat.Models["m"].Versions["1"].Generation
 	other := `{"versions":[{"model":"m","version":"1","input_type":"d","command":["python","other.py"],"env":{"TOKEN":"s3cret-2"}}]}`
-	expectCode(t, w.ask("POST", "/catalog", other), 409, "exists", `container.command was [\"python\",\"m.py\"] and is [\"python\",\"other.py\"], container.env.TOKEN has another secret`, "--replace")
+	expectCode(t, w.ask("POST", "/catalog", other), 409, "exists", `command was [\"python\",\"m.py\"] and is [\"python\",\"other.py\"], env.TOKEN has another secret`, "--replace")
 	expectCode(t, w.ask("POST", "/catalog?dry_run=true", other), 409, "exists")
 	expect(t, w.ask("POST", "/catalog", strings.Replace(other, "{", `{"replace":true,`, 1)), 200, `"level":"warn"`, "a new generation")
 	v := w.cat.Models["m"].Versions["1"]

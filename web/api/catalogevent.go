@@ -12,12 +12,12 @@ import (
 
 // catalogEvent says how objects are now.
 type catalogEvent struct {
-	Revision uint64    `json:"revision"`
-	Whole    bool      `json:"whole,omitempty"`
-	Apps     []App     `json:"apps"`
-	Models   []Model   `json:"models"`
-	Versions []Version `json:"versions"`
-	Gone     []gone    `json:"gone"`
+	Revision uint64        `json:"revision"`
+	Whole    bool          `json:"whole,omitempty"`
+	Apps     []serving.App `json:"apps"`
+	Models   []Model       `json:"models"`
+	Versions []Version     `json:"versions"`
+	Gone     []gone        `json:"gone"`
 }
 
 // gone is an object that is no longer there.
@@ -27,7 +27,7 @@ type gone struct {
 }
 
 func (v view) emptyEvent() *catalogEvent {
-	return &catalogEvent{Revision: v.cat.Revision, Apps: []App{}, Models: []Model{}, Versions: []Version{}, Gone: []gone{}}
+	return &catalogEvent{Revision: v.cat.Revision, Apps: []serving.App{}, Models: []Model{}, Versions: []Version{}, Gone: []gone{}}
 }
 
 // whole is everything that the caller sees.

@@ -49,7 +49,7 @@ func TestManyClientsChangeTheSameApps(t *testing.T) {
 			expect(t, w.ask("PUT", "/apps/linked/links/"+model, ""), 200)
 			for status := 0; status != http.StatusOK; {
 				read := w.ask("GET", "/apps/"+counted, "")
-				var app App
+				var app serving.App
 				if err := decode(read.Body.Bytes(), &app); err != nil {
 					t.Error(err)
 					return

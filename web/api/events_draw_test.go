@@ -23,9 +23,9 @@ func drawChange(t *rapid.T) catalog.Change {
 	}
 	switch rapid.IntRange(0, 8).Draw(t, "change") {
 	case 0, 1:
-		return catalog.PutApp{App: serving.App{Name: app, InputType: serving.Doubles, SLO: 1e7, DefaultOutput: rapid.SampledFrom([]string{"x", "y"}).Draw(t, "default")}}
+		return catalog.PutApp{App: serving.App{Name: app, InputType: serving.Doubles, SLO: serving.Duration(1e7), DefaultOutput: rapid.SampledFrom([]string{"x", "y"}).Draw(t, "default")}}
 	case 2, 3:
-		return catalog.PutVersion{Version: serving.Version{ModelID: id, InputType: serving.Doubles, Replicas: 1, Container: serving.ContainerSpec{Command: []string{"m"}}}}
+		return catalog.PutVersion{Version: serving.Version{ModelID: id, InputType: serving.Doubles, Replicas: 1, Container: serving.Container{Command: []string{"m"}}}}
 	case 4, 5:
 		return catalog.Link{App: app, Model: id.Model}
 	case 6:
@@ -52,6 +52,6 @@ func follow(have map[string]string, e *catalogEvent) {
 		put("model "+m.Name, m)
 	}
 	for _, v := range e.Versions {
-		put("version "+v.Model+":"+v.Version, v)
+		put("version "+v.ModelID.String(), v)
 	}
 }

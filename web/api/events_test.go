@@ -87,7 +87,7 @@ func TestEventsOfTheCatalog(t *testing.T) {
 		if len(e.Apps) != 1 || e.Apps[0].Name != "b" || len(e.Models) != 1 || e.Models[0].Name != "m" || len(e.Gone) != 0 {
 			t.Errorf("linked: %+v", e)
 		}
-		if len(e.Versions) != 1 || e.Versions[0].Version != "2" { // version 1 gets no queries
+		if len(e.Versions) != 1 || e.Versions[0].ModelID.Version != "2" { // version 1 gets no queries
 			t.Errorf("versions %+v", e.Versions)
 		}
 		if e := next(bob); len(e.Models) != 1 || len(e.Versions) != 2 || len(e.Models[0].Apps) != 1 {

@@ -13,7 +13,7 @@ import (
 // Catalog is all apps and versions.
 type Catalog struct {
 	Revision uint64            `json:"revision"` // not taken
-	Apps     []App             `json:"apps,omitzero"`
+	Apps     []serving.App     `json:"apps,omitzero"`
 	Versions []Version         `json:"versions,omitzero"`
 	Current  map[string]string `json:"current,omitzero"` // version by model
 	Prune    bool              `json:"prune,omitempty"`
@@ -34,7 +34,7 @@ func (a *api) exportCatalog(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (v view) catalog() Catalog {
-	doc := Catalog{Revision: v.cat.Revision, Apps: []App{}, Versions: []Version{}, Current: map[string]string{}}
+	doc := Catalog{Revision: v.cat.Revision, Apps: []serving.App{}, Versions: []Version{}, Current: map[string]string{}}
 	for _, app := range v.apps() {
 		doc.Apps = append(doc.Apps, v.app(app))
 	}

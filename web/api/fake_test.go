@@ -279,8 +279,8 @@ func having(t testing.TB) *world {
 		return catalog.PutVersion{Version: v}
 	}
 	w.must(t, version("m", "1"), version("m", "2"), version("n", "1"), version("free", "1"),
-		catalog.PutApp{App: serving.App{Name: "a", InputType: serving.Doubles, DefaultOutput: `"x"<`, SLO: 1e8, Models: []string{"m"}}},
-		catalog.PutApp{App: serving.App{Name: "b", InputType: serving.Doubles, SLO: 2e7, Models: []string{"n"}}})
+		catalog.PutApp{App: serving.App{Name: "a", InputType: serving.Doubles, DefaultOutput: `"x"<`, SLO: serving.Duration(1e8), Models: []string{"m"}}},
+		catalog.PutApp{App: serving.App{Name: "b", InputType: serving.Doubles, SLO: serving.Duration(2e7), Models: []string{"n"}}})
 	for _, role := range []serving.Role{serving.RoleAdmin, serving.RoleDeployer, serving.RoleOperator, serving.RoleViewer, serving.RoleQuery} {
 		w.addKey(t, string(role), role)
 	}

@@ -94,7 +94,7 @@ func rehearsed(cat *serving.Catalog, by serving.Author, plan change.Plan) (*serv
 func (doc Catalog) read() (*incoming, error) {
 	in := &incoming{current: doc.Current, keep: !doc.Prune, replace: doc.Replace}
 	for _, d := range doc.Apps {
-		app, err := d.read()
+		app, err := taken(d)
 		if err != nil {
 			return nil, err
 		}

@@ -9,6 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
+const mostExact = 1 << 53 // what floats count to, one by one
+
 // Clients of other languages write whole numbers as floats.
 func TestWholeNumbers(t *testing.T) {
 	w := having(t)

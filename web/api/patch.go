@@ -1,8 +1,9 @@
 package api
 
 import (
-	"bytes"
 	"encoding/json"
+
+	"topsail/internal/schema"
 )
 
 // patch is a JSON merge patch, as RFC 7396 has it.
@@ -10,32 +11,28 @@ type patch struct{ members map[string]any }
 
 // readPatch reads a patch of the document that like points to.
 func readPatch(text []byte, like any) (patch, error) {
-	if err := wellFormed(text); err != nil {
-		return patch{}, err
-	}
-	text, err := checkShape(text, like, true)
+	tree, err := parse(text)
 	if err != nil {
 		return patch{}, err
 	}
-	value, err := generic(text)
-	members, ok := value.(map[string]any)
-	if err != nil || !ok {
+	members, ok := tree.(map[string]any)
+	if !ok {
 		return patch{}, invalid("a patch must be a JSON object with the members to change")
 	}
-	return patch{members}, nil
+	return patch{members}, fill(&schema.Decoder{Partial: true}, tree, like)
 }
 
-// merge is the document with the patch applied, as JSON.
-func (p patch) merge(document any) ([]byte, error) {
+// apply puts the document with the patch applied into another one.
+func (p patch) apply(document, into any) error {
 	text, err := json.Marshal(document)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	value, err := generic(text)
+	tree, err := parse(text)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return json.Marshal(merge(value, p.members))
+	return fill(&schema.Decoder{}, merge(tree, p.members), into)
 }
 
 func merge(target any, members map[string]any) any {
@@ -54,12 +51,4 @@ func merge(target any, members map[string]any) any {
 		}
 	}
 	return object
-}
-
-// generic is JSON without a type, with its numbers as they stand.
-func generic(text []byte) (value any, err error) {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	err = d.Decode(&value)
-	return value, err
 }

@@ -106,7 +106,7 @@ func TestEveryMemberHasAnEffect(t *testing.T) {
 	w := having(t)
 	w.ints(t)
 	expect(t, w.ask("POST", "/apps", fullApp), 201)
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[App]()) {
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[serving.App]()) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		body := `{"` + name + `":` + changes[name] + `}`
 		switch name {

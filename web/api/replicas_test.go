@@ -56,7 +56,7 @@ func TestGetVersionStages(t *testing.T) {
 	expectCode(t, r.askBy("query", "GET", at, ""), 403, "forbidden")
 	// What no replica tells of is as the version says, if it does.
 	expect(t, r.ask("GET", "/models/m/versions/2/stages", ""), 200, `"window_seconds":0,"stages":[]}`)
-	staged := serving.Version{ModelID: serving.ModelID{Model: "m", Version: "3"}, InputType: serving.Doubles, Container: serving.ContainerSpec{Command: []string{"c"}}}
+	staged := serving.Version{ModelID: serving.ModelID{Model: "m", Version: "3"}, InputType: serving.Doubles, Container: serving.Container{Command: []string{"c"}}}
 	staged.Stages = serving.Pipeline{{Name: "a", Workers: 2}, {Name: "b"}}
 	r.change(t, catalog.PutVersion{Version: staged, KeepCurrent: true})
 	expect(t, r.ask("GET", "/models/m/versions/3/stages", ""), 200,

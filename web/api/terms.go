@@ -13,7 +13,7 @@ import (
 // terms says on what other terms an app answers.
 func (e *effects) terms(before, after *serving.App) {
 	if before.SLO != after.SLO {
-		e.say("App %q answers within %v; it was %v.", after.Name, after.SLO, before.SLO)
+		e.say("App %q answers within %v; it was %v.", after.Name, after.SLO.Std(), before.SLO.Std())
 	}
 	if before.ColdStart != after.ColdStart {
 		e.say("Queries to app %q wait up to %v for the first replica of a model; it was %v.", after.Name, patience(after), patience(before))
@@ -30,7 +30,7 @@ func (e *effects) terms(before, after *serving.App) {
 }
 
 // patience is how long queries wait for the first replica of a model at zero.
-func patience(app *serving.App) time.Duration { return max(app.SLO, app.ColdStart) }
+func patience(app *serving.App) time.Duration { return max(app.SLO.Std(), app.ColdStart.Std()) }
 
 // chooses says how models are chosen.
 func (e *effects) chooses(before, after *serving.App) {

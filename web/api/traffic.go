@@ -28,7 +28,7 @@ func (v view) traffic(all TrafficNow) TrafficNow {
 	apps := make([]AppTraffic, 0, len(all.Apps))
 	for _, t := range all.Apps {
 		if app := v.cat.Apps[t.App]; app != nil && v.scope.seesApp(t.App) {
-			t.SLO = app.SLO.Microseconds()
+			t.SLO = app.SLO.Std().Microseconds()
 			apps = append(apps, t)
 		}
 	}
@@ -46,7 +46,7 @@ func (l *live) getAppTraffic(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s := l.Traffic.App(app.Name, window)
-	s.SLO = app.SLO.Microseconds()
+	s.SLO = app.SLO.Std().Microseconds()
 	return respond(w, http.StatusOK, s)
 }
 

@@ -17,13 +17,13 @@ func (l *live) tryApp(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var query map[string]json.RawMessage
-	if err := wellFormed(body); err != nil {
+	if _, err := parse(body); err != nil {
 		return err
 	}
 	if err := json.Unmarshal(body, &query); err != nil || query == nil {
 		return invalid(`the body must be an object, as in a query to the gateway: {"input": …}`)
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), app.SLO+app.ColdStart+within)
+	ctx, cancel := context.WithTimeout(r.Context(), (app.SLO+app.ColdStart).Std()+within)
 	defer cancel()
 	trial, err := l.Ask(ctx, app.Name, body)
 	if err != nil {

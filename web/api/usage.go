@@ -12,16 +12,16 @@ import (
 
 // Usage is what came of an app or a model version since it was registered.
 type Usage struct {
-	Kind        string       `json:"kind"` // "app" or "version"
-	App         string       `json:"app,omitempty"`
-	Model       string       `json:"model,omitempty"`
-	Version     string       `json:"version,omitempty"`
-	Description string       `json:"description,omitempty"`
-	Policy      string       `json:"policy,omitempty"` // of an app, as are the next
-	SLO         micros       `json:"latency_slo_micros,omitempty"`
-	Candidates  []string     `json:"candidates,omitzero"`
-	Since       time.Time    `json:"since,omitzero"`
-	Stages      []StageUsage `json:"stages,omitempty"`
+	Kind        string           `json:"kind"` // "app" or "version"
+	App         string           `json:"app,omitempty"`
+	Model       string           `json:"model,omitempty"`
+	Version     string           `json:"version,omitempty"`
+	Description string           `json:"description,omitempty"`
+	Policy      string           `json:"policy,omitempty"` // of an app, as are the next
+	SLO         serving.Duration `json:"latency_slo_micros,omitempty"`
+	Candidates  []string         `json:"candidates,omitzero"`
+	Since       time.Time        `json:"since,omitzero"`
+	Stages      []StageUsage     `json:"stages,omitempty"`
 	Figures
 }
 
@@ -41,16 +41,20 @@ type Figures struct {
 	Missed uint64                `json:"missed"`
 	Total  uint64                `json:"total_micros"`
 	Mean   float64               `json:"mean_micros,omitempty"`
-	Min    micros                `json:"min_micros,omitempty"`
-	Max    micros                `json:"max_micros,omitempty"`
+	Min    serving.Duration      `json:"min_micros,omitempty"`
+	Max    serving.Duration      `json:"max_micros,omitempty"`
 	Last   *serving.UsageFailure `json:"last_failure,omitempty"`
 }
 
+// roundedUp is whole microseconds.
+func roundedUp(d time.Duration) serving.Duration {
+	return serving.Duration((d + time.Microsecond - 1).Truncate(time.Microsecond))
+}
+
 func figures(u serving.Usage) Figures {
-	const up = time.Microsecond - 1
 	f := Figures{
 		Usage: u.Answers, Cached: u.Cached, Failed: u.Failed, Missed: u.Missed, Total: u.Micros,
-		Min: microsOf(u.Least + up), Max: microsOf(u.Most + up), Last: u.Last,
+		Min: roundedUp(u.Least), Max: roundedUp(u.Most), Last: u.Last,
 	}
 	if u.Answers > 0 {
 		f.Mean = float64(u.Micros) / float64(u.Answers)
@@ -156,7 +160,7 @@ func (v view) usage(key serving.UsageKey, counted []serving.Usage) Usage {
 		return doc
 	}
 	app := v.cat.Apps[key.App]
-	doc.Kind, doc.Description, doc.SLO = "app", app.Description, microsOf(app.SLO)
+	doc.Kind, doc.Description, doc.SLO = "app", app.Description, app.SLO
 	if len(app.Stages) > 0 { // whom it asks, these say
 		doc.Policy, doc.Stages = "stages", usedStages(app.Stages, nil, stages)
 		return doc

@@ -33,7 +33,7 @@ func TestUsageOfAnApp(t *testing.T) {
 		`"usage":10,"cached":4,"failed":3,"missed":0,"total_micros":25000,"mean_micros":2500,"min_micros":1,"max_micros":12000`,
 		`"last_failure":{"at":"2026-08-01T10:00:00Z","cause":"missed_slo","message":"too late"}`, "!", `"stages"`, `"model"`)
 	expect(t, w.ask("GET", "/apps/b/usage", ""), 200, `"candidates":["n"]`, `"usage":0,"cached":0,"failed":0,"missed":0,"total_micros":0`, "!", "since", "_failure", "mean")
-	w.must(t, catalog.PutApp{App: serving.App{Name: "a", Description: "ranks wine", InputType: serving.Doubles, SLO: 1e8, Stages: serving.Pipeline{{Name: "first", Model: "m"}, {Name: "rank", Model: "n"}}}})
+	w.must(t, catalog.PutApp{App: serving.App{Name: "a", Description: "ranks wine", InputType: serving.Doubles, SLO: serving.Duration(1e8), Stages: serving.Pipeline{{Name: "first", Model: "m"}, {Name: "rank", Model: "n"}}}})
 	expect(t, w.ask("GET", "/apps/a/usage", ""), 200, `"description":"ranks wine","policy":"stages"`,
 		`"stages":[{"stage":"first","model":"m","usage":0,`, `{"stage":"rank","model":"n","usage":9,`, "!", "gone", "candidates")
 	expectCode(t, w.ask("GET", "/apps/none/usage", ""), 404, "not_found")

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -123,18 +122,12 @@ func (a *api) putVersion(ctx context.Context, cat *serving.Catalog, version *ser
 	return changes, nil
 }
 
-// batchStrategy is the one of versions that name none, as in a configuration file.
-const batchStrategy = "aimd"
-
 // complete is the version with its defaults and what the manifest of its bundle says of
 // it, checked.
 func (a *api) complete(ctx context.Context, cat *serving.Catalog, version *serving.Version) (*serving.Version, error) {
 	v := *version
 	old := cat.Version(v.ModelID)
-	v.Batch.Strategy = cmp.Or(v.Batch.Strategy, batchStrategy)
-	if old != nil && old.Batch.Strategy == "" && v.Batch.Strategy == batchStrategy {
-		v.Batch.Strategy = "" // the same thing, as others registered it
-	}
+	v.Batch.Strategy = v.Batch.StrategyName()
 	if old != nil && old.Container.Bundle == v.Container.Bundle && v.Container.Bundle != "" {
 		// What runs already must not depend on the bundle still being here.
 		if v.InputType == 0 {
@@ -214,8 +207,8 @@ func unused(cat *serving.Catalog, id serving.ModelID) error {
 
 // scaleBody is what setScale takes: one of both, or both.
 type scaleBody struct {
-	Replicas *int   `json:"replicas"`
-	Scale    *Scale `json:"scale"`
+	Replicas *int               `json:"replicas"`
+	Scale    *serving.ScaleSpec `json:"scale"`
 }
 
 func (a *api) setScale(w http.ResponseWriter, r *http.Request) error {
@@ -226,12 +219,8 @@ func (a *api) setScale(w http.ResponseWriter, r *http.Request) error {
 	if body.Replicas == nil && body.Scale == nil {
 		return invalid("give replicas, the number, or scale, the bounds between which it follows demand")
 	}
-	scale, err := body.Scale.read()
-	if err != nil {
-		return err
-	}
 	return a.alterVersion(w, r, func(_ view, version *serving.Version) ([]catalog.Change, error) {
-		c := catalog.SetScale{ID: version.ModelID, Replicas: version.Replicas, Scale: scale}
+		c := catalog.SetScale{ID: version.ModelID, Replicas: version.Replicas, Scale: body.Scale}
 		if body.Replicas != nil {
 			c.Replicas = *body.Replicas
 		}
@@ -240,7 +229,7 @@ func (a *api) setScale(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (a *api) setPin(w http.ResponseWriter, r *http.Request) error {
-	var pin Pin
+	var pin serving.Pin
 	if err := readJSON(w, r, maxBody, &pin); err != nil {
 		return err
 	}
@@ -248,7 +237,7 @@ func (a *api) setPin(w http.ResponseWriter, r *http.Request) error {
 		return invalid("until is in the past; leave it out to hold the number until the pin is released")
 	}
 	return a.alterVersion(w, r, func(_ view, version *serving.Version) ([]catalog.Change, error) {
-		return []catalog.Change{catalog.SetPin{ID: version.ModelID, Pin: (*serving.Pin)(&pin)}}, startable(version, pin.Count > 0)
+		return []catalog.Change{catalog.SetPin{ID: version.ModelID, Pin: &pin}}, startable(version, pin.Count > 0)
 	})
 }
 
@@ -315,7 +304,7 @@ func checkRuntime(v *serving.Version, runtime string) error {
 }
 
 // example is an input as JSON from the manifest of a container's bundle, or "".
-func (a *api) example(ctx context.Context, c serving.ContainerSpec) string {
+func (a *api) example(ctx context.Context, c serving.Container) string {
 	if !isDigest(c.Bundle) || c.BundleURL != "" {
 		return ""
 	}

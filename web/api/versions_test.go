@@ -26,9 +26,9 @@ func TestCreateVersion(t *testing.T) {
 	}
 	want := &serving.Version{
 		ModelID: serving.ModelID{Model: "m", Version: "v3"}, InputType: serving.Doubles, InputLength: 4, Labels: []string{"x"}, Replicas: 2,
-		Scale: &serving.ScaleSpec{Min: 1, Max: 5, Metric: "rate", Target: 9, Utilisation: 0.7, Idle: 1e3, StepUp: 2, StepDown: 3, CooldownUp: 4e3, CooldownDown: 5e3, DeadBand: 0.1},
-		Batch: serving.BatchSpec{Strategy: "fixed", MaxSize: 8, Delay: 5e5}, Resources: serving.Resources{CPU: 100, MemoryMB: 200, GPU: serving.GPU{Count: 1, Device: "nvidia/gpu"}},
-		Container: serving.ContainerSpec{
+		Scale: &serving.ScaleSpec{Min: 1, Max: 5, Metric: "rate", Target: 9, Utilisation: 0.7, Idle: serving.Duration(1e3), StepUp: 2, StepDown: 3, CooldownUp: serving.Duration(4e3), CooldownDown: serving.Duration(5e3), DeadBand: 0.1},
+		Batch: serving.BatchSpec{Strategy: "fixed", MaxSize: 8, Delay: serving.Duration(5e5)}, Resources: serving.Resources{CPU: 100, MemoryMB: 200, GPU: serving.GPU{Count: 1, Device: "nvidia/gpu"}},
+		Container: serving.Container{
 			Command: []string{"run", "it"}, Dir: "/srv", Env: map[string]string{"A": "b"}, Watch: []string{"f"}, Connections: 2, Protocol: "v2", Driver: "exec",
 			Artifacts: []serving.Artifact{{Source: "https://models.example/a", Checksum: fmt.Sprintf("sha256:%064d", 0), Destination: "local/"}},
 			Secrets:   map[string]string{"S": "item"},
@@ -45,7 +45,7 @@ func TestCreateVersion(t *testing.T) {
 	}
 	expect(t, w.ask("POST", "/models/m/versions", fullVersion), 200)
 	other := `{"version":"v3","input_type":"d","command":["run","it"],"env":{"A":"c"}}`
-	expectCode(t, w.ask("POST", "/models/m/versions", other), 409, "exists", "immutable", "container.env.A has another secret", "replicas was 2 and is 1", "--replace")
+	expectCode(t, w.ask("POST", "/models/m/versions", other), 409, "exists", "immutable", "env.A has another secret", "replicas was 2 and is 1", "--replace")
 	expectCode(t, w.ask("POST", "/models/m/versions?dry_run=true", other), 409, "exists")
 	expect(t, w.ask("POST", "/models/m/versions?replace=true", other), 200, `"env":{"A":"c"}`, "!", want.Generation)
 	expect(t, w.ask("POST", "/models/m/versions?replace=true", other), 200)
@@ -134,7 +134,7 @@ func TestVersionsOfStages(t *testing.T) {
 	expect(t, w.ask("POST", "/models/m/versions", body), 201, `"stages":[{"name":"a","code":"m:A","workers":2,"cpus":[1,2]},{"name":"b","after":["a","input"]`, `"delay_micros":250`)
 	want := serving.Pipeline{
 		{Name: "a", Code: "m:A", Workers: 2, CPUs: []int{1, 2}},
-		{Name: "b", After: []string{"a", "input"}, Batch: serving.StageBatch{Strategy: "fixed", MaxSize: 4, Delay: 250e3}, Idempotent: true},
+		{Name: "b", After: []string{"a", "input"}, Batch: serving.StageBatch{Strategy: "fixed", MaxSize: 4, Delay: serving.Duration(250e3)}, Idempotent: true},
 	}
 	if got := w.cat.Models["m"].Versions["3"].Stages; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
@@ -143,9 +143,9 @@ func TestVersionsOfStages(t *testing.T) {
 	expect(t, w.ask("GET", "/catalog", ""), 200, `"stages":[{"name":"a"`)
 	for body, says := range map[string]string{
 		`"stages":[{"workers":2}]`:                                          `\"stages[0].name\" is missing`,
-		`"stages":[{"name":"a","model":"m"}]`:                               `\"stages[0].model\" is unknown`,
+		`"stages":[{"name":"a","model":"m"}]`:                               `model is for the stages of apps`,
 		`"stages":[{"name":"a","cpus":[1.5]}]`:                              `\"stages[0].cpus[0]\" must be a whole number`,
-		`"stages":[{"name":"a","batch":{"delay_micros":9223372036854776}}]`: `\"stages[0].batch.delay_micros\" must be at most`,
+		`"stages":[{"name":"a","batch":{"delay_micros":9223372036854776}}]`: `\"stages[0].batch.delay_micros\" is out of range`,
 		`"stages":[{"name":"a"}]`:                                           "need a command or a bundle",
 		`"command":["c"],"stages":[{"name":"a"},{"name":"a"}]`:              "there is another one of this name",
 		`"command":["c"],"stages":[{"name":"a"}],"batch":{"max_size":2}`:    "give each stage its own",

@@ -43,11 +43,11 @@ type author struct {
 // newAuthor is an author with an app, "learns", that it never deletes.
 func newAuthor(t fatal, p *place, name string, steps []int, acks chan<- struct{}) *author {
 	t.Helper()
-	app := serving.App{Name: name + "-learns", InputType: serving.Doubles, SLO: time.Second, Models: []string{name + "-base"}, Policy: serving.PolicySpec{Kind: serving.PolicyExp3, Scope: serving.ScopeApp}}
+	app := serving.App{Name: name + "-learns", InputType: serving.Doubles, SLO: serving.Duration(time.Second), Models: []string{name + "-base"}, Policy: serving.PolicySpec{Kind: serving.PolicyExp3, Scope: serving.ScopeApp}}
 	base := serving.Version{ModelID: baseOf(name), InputType: serving.Doubles}
 	w := &author{name: name, steps: steps, place: p, acks: acks, past: map[string][]string{}, known: map[string]int{}}
 	w.learner = learnerOf(t, &app, base.ModelID)
-	if err := w.change("app "+app.Name, strconv.FormatInt(app.SLO.Milliseconds(), 10), catalog.All{catalog.PutVersion{Version: base}, catalog.PutApp{App: app}}); err != nil {
+	if err := w.change("app "+app.Name, strconv.FormatInt(app.SLO.Std().Milliseconds(), 10), catalog.All{catalog.PutVersion{Version: base}, catalog.PutApp{App: app}}); err != nil {
 		t.Fatal(err)
 	}
 	return w
@@ -82,7 +82,7 @@ const stepKinds = 11
 func (w *author) step(ctx context.Context, n, kind int) error {
 	number := strconv.Itoa(n)
 	app := func(name string) catalog.Change {
-		return catalog.PutApp{App: serving.App{Name: w.name + name, InputType: serving.Doubles, SLO: time.Duration(n) * time.Millisecond}}
+		return catalog.PutApp{App: serving.App{Name: w.name + name, InputType: serving.Doubles, SLO: serving.Duration(time.Duration(n) * time.Millisecond)}}
 	}
 	switch kind {
 	case 0:
@@ -271,7 +271,7 @@ func (p *place) things(t fatal) map[string]string {
 	cat, err := p.store.Apply(ctx, catalog.All{}, 0)
 	must(err)
 	for name, app := range cat.Apps {
-		all["app "+name] = strconv.FormatInt(app.SLO.Milliseconds(), 10)
+		all["app "+name] = strconv.FormatInt(app.SLO.Std().Milliseconds(), 10)
 		usage, err := p.UsageOf(ctx, []serving.UsageKey{{App: name}})
 		must(err)
 		if len(usage) > 0 && usage[0].Answers > 0 {

@@ -204,7 +204,7 @@ func some(t *testing.T) *place {
 	hash := sha256.Sum256([]byte("k"))
 	for _, change := range []catalog.Change{
 		catalog.PutVersion{Version: v},
-		catalog.PutApp{App: serving.App{Name: "a", InputType: serving.Doubles, SLO: time.Second, Models: []string{"m"}}},
+		catalog.PutApp{App: serving.App{Name: "a", InputType: serving.Doubles, SLO: serving.Duration(time.Second), Models: []string{"m"}}},
 		catalog.AddKey{Key: serving.Key{ID: hex.EncodeToString(hash[:5]), Name: "anna", Role: serving.RoleAdmin, Hash: hash[:]}},
 	} {
 		if _, err := p.store.Apply(t.Context(), catalog.Signed{Change: change, By: serving.Author{Who: "anna"}}, 0); err != nil {

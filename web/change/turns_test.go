@@ -50,7 +50,7 @@ func (m *memory) Apply(_ context.Context, c catalog.Change, ifRevision uint64) (
 }
 
 func app(name string) catalog.Change {
-	return catalog.PutApp{App: serving.App{Name: name, InputType: serving.Doubles, SLO: time.Second}, Create: true}
+	return catalog.PutApp{App: serving.App{Name: name, InputType: serving.Doubles, SLO: serving.Duration(time.Second)}, Create: true}
 }
 
 func having(t *testing.T) *memory {

@@ -20,7 +20,7 @@ type appInfo struct {
 }
 
 func describeApp(app *serving.App) appInfo {
-	return appInfo{app.InputType, app.DefaultOutput, app.SLO.Microseconds(), app.Name, list(app.Models)}
+	return appInfo{app.InputType, app.DefaultOutput, app.SLO.Std().Microseconds(), app.Name, list(app.Models)}
 }
 
 func (a *admin) addApp(ctx context.Context, r request) (string, error) {
@@ -30,7 +30,7 @@ func (a *admin) addApp(ctx context.Context, r request) (string, error) {
 	}
 	app := serving.App{
 		Name: r.text("name"), InputType: input, DefaultOutput: r.text("default_output"),
-		SLO: time.Duration(r.number("latency_slo_micros")) * time.Microsecond,
+		SLO: serving.Duration(time.Duration(r.number("latency_slo_micros")) * time.Microsecond),
 	}
 	return "Successfully added application with name '" + app.Name + "'", a.change(ctx, func(cat *serving.Catalog) ([]catalog.Change, error) {
 		if cat.Apps[app.Name] != nil {

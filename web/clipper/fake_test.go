@@ -63,8 +63,8 @@ func having(t *testing.T) *memory {
 	}
 	for _, c := range []catalog.Change{
 		version("m", "1", serving.Doubles), version("m", "2", serving.Doubles), version("n", "1", serving.Doubles), version("s", "1", serving.Strings),
-		catalog.PutApp{App: serving.App{Name: "a", InputType: serving.Doubles, DefaultOutput: `"x"<`, SLO: 1e8, Models: []string{"m"}}},
-		catalog.PutApp{App: serving.App{Name: "b", InputType: serving.Strings, SLO: 2e7}},
+		catalog.PutApp{App: serving.App{Name: "a", InputType: serving.Doubles, DefaultOutput: `"x"<`, SLO: serving.Duration(1e8), Models: []string{"m"}}},
+		catalog.PutApp{App: serving.App{Name: "b", InputType: serving.Strings, SLO: serving.Duration(2e7)}},
 	} {
 		next, err := catalog.Apply(m.cat, c, 0)
 		if err != nil {

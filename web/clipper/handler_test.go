@@ -153,7 +153,7 @@ func TestContainers(t *testing.T) {
 }
 
 func TestContainerNames(t *testing.T) {
-	for want, c := range map[string]serving.ContainerSpec{
+	for want, c := range map[string]serving.Container{
 		"NO_CONTAINER":   {},
 		"me/image:1":     {Image: "me/image:1", Command: []string{"run"}},
 		"127.0.0.1:7000": {Addr: "127.0.0.1:7000"},
@@ -242,13 +242,13 @@ func TestPrepared(t *testing.T) {
 	h := handler(store, nobody)
 	const bundle = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 	id := serving.ModelID{Model: "q", Version: "1"}
-	prepared := serving.Version{ModelID: id, InputType: serving.Doubles, Replicas: 3, Prepared: true, Container: serving.ContainerSpec{Bundle: bundle}}
+	prepared := serving.Version{ModelID: id, InputType: serving.Doubles, Replicas: 3, Prepared: true, Container: serving.Container{Bundle: bundle}}
 	if _, err := store.Apply(t.Context(), catalog.PutVersion{Version: prepared, KeepCurrent: true}, 0); err != nil {
 		t.Fatal(err)
 	}
 	if status, text := post(h, "add_model", with(newModel, "NO_CONTAINER", "me/image:1")); status != 400 || !strings.Contains(text, "already exists") {
 		t.Errorf("another image: %d %s", status, text)
-	} else if !strings.Contains(text, "container.image is") || !strings.Contains(text, "use a new version") {
+	} else if !strings.Contains(text, "image is") || !strings.Contains(text, "use a new version") {
 		t.Errorf("another image: it says %s", text)
 	}
 	if status, text := post(h, "add_model", with(with(newModel, `[]`, `["x"]`), "NO_CONTAINER", bundle)); status != 200 {

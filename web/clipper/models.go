@@ -34,7 +34,7 @@ func describeModel(m *serving.Model, v *serving.Version) modelInfo {
 }
 
 // containerName says what a version's containers are made of.
-func containerName(c serving.ContainerSpec) string {
+func containerName(c serving.Container) string {
 	program := ""
 	if len(c.Command) > 0 {
 		program = c.Command[0] // arguments may hold secrets

@@ -12,7 +12,6 @@ import (
 
 	"topsail/cmd/topsail/admin/screen"
 	"topsail/serving"
-	"topsail/web/api"
 )
 
 func appCommand() *cobra.Command {
@@ -34,7 +33,7 @@ func appCommand() *cobra.Command {
 }
 
 func listApps(k *call) error {
-	apps, raw, err := items[api.App](k, 0, nil, "apps")
+	apps, raw, err := items[serving.App](k, 0, nil, "apps")
 	if err != nil {
 		return err
 	}
@@ -45,8 +44,8 @@ func listApps(k *call) error {
 	t := screen.NewTable(columns...)
 	for _, a := range apps {
 		row := []string{
-			a.Name, a.InputType.String(), screen.Micros(int64(a.SLO)), strings.Join(a.Models, ", "),
-			policyOf(a).KindName(), screen.Short(a.DefaultOutput, 30),
+			a.Name, a.InputType.String(), screen.Micros(a.SLO.Std().Microseconds()), strings.Join(a.Models, ", "),
+			a.Policy.KindName(), screen.Short(a.DefaultOutput, 30),
 		}
 		if k.wide() {
 			row = append(row, string(a.OutputType), weight(a.Weight), limit(a.Limit), keyNeeded(a.RequireKey), string(a.Origin))
@@ -56,19 +55,18 @@ func listApps(k *call) error {
 	return k.showList(raw, t, "there is no app yet: `topsail app create NAME --input-type doubles` makes one")
 }
 
-func appTable(a api.App) *screen.Table {
+func appTable(a serving.App) *screen.Table {
 	t := screen.NewTable()
 	t.Row("name", a.Name)
 	t.Row("description", a.Description)
 	t.Row("input type", a.InputType.String())
-	t.Row("latency objective", screen.Micros(int64(a.SLO)))
+	t.Row("latency objective", screen.Micros(a.SLO.Std().Microseconds()))
 	t.Row("default output", a.DefaultOutput)
 	t.Row("models", strings.Join(a.Models, ", "))
-	policy := policyOf(a)
-	t.Row("policy", policy.String())
+	t.Row("policy", a.Policy.String())
 	t.Row("output type", string(a.OutputType))
 	t.Row("weight", weight(a.Weight))
-	t.Row("cold start", screen.Micros(int64(a.ColdStart)))
+	t.Row("cold start", screen.Micros(a.ColdStart.Std().Microseconds()))
 	t.Row("cache", cacheText(a.Cache))
 	t.Row("limit", limit(a.Limit))
 	t.Row("labels", strings.Join(a.Labels, ", "))
@@ -76,16 +74,6 @@ func appTable(a api.App) *screen.Table {
 	t.Row("example", a.Example)
 	t.Row("origin", string(a.Origin))
 	return t
-}
-
-// policyOf is the policy of an app. One of a newer server may have options that are not
-// known here; they are left out.
-func policyOf(a api.App) *serving.PolicySpec {
-	policy := &serving.PolicySpec{}
-	if json.Unmarshal(a.Policy, policy) != nil {
-		return &serving.PolicySpec{Kind: "unknown"}
-	}
-	return policy
 }
 
 func weight(w float64) string {
@@ -112,10 +100,7 @@ func keyNeeded(needed bool) string {
 	return ""
 }
 
-func cacheText(c *api.Cache) string {
-	if c == nil {
-		return "on"
-	}
+func cacheText(c serving.CacheSpec) string {
 	if c.Off {
 		return "off"
 	}
@@ -124,7 +109,7 @@ func cacheText(c *api.Cache) string {
 		text += ", numbers rounded to " + screen.Number(c.Round)
 	}
 	if c.TTL > 0 {
-		text += ", for " + screen.Micros(int64(c.TTL))
+		text += ", for " + screen.Micros(c.TTL.Std().Microseconds())
 	}
 	return text
 }

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net/url"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -51,10 +50,7 @@ func apply(k *call) error {
 	if err != nil {
 		return fmt.Errorf("%s cannot be applied:\n%w", path, err)
 	}
-	body, err := documentOf(cfg)
-	if err != nil {
-		return err
-	}
+	body := documentOf(cfg)
 	body.Prune, body.Replace = k.flag("prune"), k.flag("replace")
 	r := create(body, "catalog")
 	r.Query = url.Values{}
@@ -137,63 +133,17 @@ func planLines(p *api.Plan) []string {
 }
 
 // documentOf is the apps and versions of a configuration, as the API takes them.
-func documentOf(cfg *config.Config) (*api.Catalog, error) {
-	doc := &api.Catalog{Apps: []api.App{}, Versions: []api.Version{}, Current: cfg.Current}
+func documentOf(cfg *config.Config) *api.Catalog {
+	doc := &api.Catalog{Apps: []serving.App{}, Versions: []api.Version{}, Current: cfg.Current}
 	for _, a := range cfg.Apps {
-		one, err := appOf(a)
-		if err != nil {
-			return nil, fmt.Errorf("app %q cannot be written as JSON: %w", a.Name, err)
-		}
+		one := *a
+		one.Models, one.Origin = append([]string{}, a.Models...), ""
 		doc.Apps = append(doc.Apps, one)
 	}
 	for _, v := range cfg.Versions {
-		doc.Versions = append(doc.Versions, versionOf(v))
-	}
-	return doc, nil
-}
-
-func appOf(a *serving.App) (api.App, error) {
-	doc := api.App{
-		Name: a.Name, Description: a.Description, InputType: a.InputType, DefaultOutput: a.DefaultOutput, Models: append([]string{}, a.Models...),
-		OutputType: a.OutputType, Weight: a.Weight, Example: a.Example, RequireKey: a.RequireKey, Limit: a.Limit, Labels: a.Labels,
-	}
-	setMicros(&doc.SLO, a.SLO)
-	setMicros(&doc.ColdStart, a.ColdStart)
-	for _, s := range a.Stages {
-		doc.Stages = append(doc.Stages, api.AppStage{Name: s.Name, Model: s.Model, After: s.After})
-	}
-	if a.Cache != (serving.CacheSpec{}) {
-		doc.Cache = &api.Cache{Off: a.Cache.Off, Round: a.Cache.Round}
-		setMicros(&doc.Cache.TTL, a.Cache.TTL)
-	}
-	var err error
-	doc.Policy, err = json.Marshal(a.Policy)
-	return doc, err
-}
-
-func versionOf(v *serving.Version) api.Version {
-	c := v.Container
-	doc := api.Version{
-		Model: v.Model, Version: v.Version, Description: v.Description, InputType: v.InputType, InputLength: v.InputLength, Labels: v.Labels, Replicas: &v.Replicas,
-		Resources: v.Resources, Bundle: c.Bundle, BundleURL: c.BundleURL, Command: c.Command, Dir: c.Dir, Env: c.Env, Watch: c.Watch,
-		ContainerAddr: c.Addr, Protocol: c.Protocol, ContainerPort: c.Port, Connections: c.Connections, Driver: c.Driver, Image: c.Image, Artifacts: c.Artifacts,
-		Secrets: c.Secrets, Stages: stageDocuments(v.Stages), Host: v.Host, HostedBy: v.HostedBy, Prepared: v.Prepared, UsedBy: []string{},
-	}
-	if v.Batch != (serving.BatchSpec{}) {
-		doc.Batch = &api.Batch{Strategy: v.Batch.Strategy, MaxSize: v.Batch.MaxSize, Pad: v.Batch.Pad}
-		setMicros(&doc.Batch.Delay, v.Batch.Delay)
-	}
-	if s := v.Scale; s != nil {
-		doc.Scale = &api.Scale{
-			Min: s.Min, Max: s.Max, Metric: s.Metric, Target: s.Target, Utilisation: s.Utilisation,
-			StepUp: s.StepUp, StepDown: s.StepDown, DeadBand: s.DeadBand,
-		}
-		setMicros(&doc.Scale.Idle, s.Idle)
-		setMicros(&doc.Scale.CooldownUp, s.CooldownUp)
-		setMicros(&doc.Scale.CooldownDown, s.CooldownDown)
+		one := *v
+		one.Origin = ""
+		doc.Versions = append(doc.Versions, api.Version{Version: one, UsedBy: []string{}})
 	}
 	return doc
 }
-
-// setMicros sets a member in microseconds.
-func setMicros[T ~int64](to *T, d time.Duration) { *to = T(d.Microseconds()) }

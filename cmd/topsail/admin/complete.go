@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"topsail/serving"
 	"topsail/web/api"
 )
 
@@ -52,8 +53,8 @@ func plain(name string) bool {
 }
 
 func appNames(k *call) ([]string, error) {
-	all, _, err := items[api.App](k, 0, nil, "apps")
-	return each(all, func(a api.App) string { return a.Name }), err
+	all, _, err := items[serving.App](k, 0, nil, "apps")
+	return each(all, func(a serving.App) string { return a.Name }), err
 }
 
 // appNamesBeside asks the management API, for commands that call a gateway.

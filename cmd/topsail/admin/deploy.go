@@ -160,12 +160,12 @@ func (d *deployment) names(bundle any) ([]string, error) {
 	}
 	same, highest := "", 0
 	for _, v := range versions {
-		n, err := strconv.Atoi(v.Version)
+		n, err := strconv.Atoi(v.ModelID.Version)
 		if err != nil || n >= 1e9 {
 			continue
 		}
 		if n > highest && bundle != nil && v.Bundle == bundle && !d.flag("replace") {
-			same = v.Version
+			same = v.ModelID.Version
 		}
 		highest = max(highest, n)
 	}
@@ -210,7 +210,7 @@ func (d *deployment) link(name string) error {
 	if name == "" {
 		return nil
 	}
-	var app api.App
+	var app serving.App
 	ask := func() error {
 		_, err := d.Do(d.ctx, &app, put(nil, "apps", name, "links", d.id.Model))
 		return err
@@ -307,8 +307,7 @@ func (d *deployment) wait() error {
 
 // needsNone says that there may be no replica until somebody asks.
 func (d *deployment) needsNone() bool {
-	v := d.version
-	return v.Scale != nil && v.Scale.Min == 0 && (v.Replicas == nil || *v.Replicas == 0) || v.Replicas != nil && *v.Replicas == 0
+	return d.version.Replicas == 0
 }
 
 func (d *deployment) done() error {

@@ -135,7 +135,7 @@ type gone struct{ Kind, Name string }
 func catalogWords(c struct {
 	Revision uint64        `json:"revision"`
 	Whole    bool          `json:"whole"`
-	Apps     []api.App     `json:"apps"`
+	Apps     []serving.App `json:"apps"`
 	Models   []api.Model   `json:"models"`
 	Versions []api.Version `json:"versions"`
 	Gone     []gone        `json:"gone"`
@@ -151,7 +151,7 @@ func catalogWords(c struct {
 		words = append(words, "model "+m.Name)
 	}
 	for _, v := range c.Versions {
-		words = append(words, "version "+v.Model+":"+v.Version)
+		words = append(words, "version "+v.ModelID.String())
 	}
 	for _, g := range c.Gone {
 		words = append(words, g.Kind+" "+g.Name+" is gone")

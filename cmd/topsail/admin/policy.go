@@ -14,6 +14,7 @@ import (
 	"topsail/cmd/topsail/admin/client"
 	"topsail/cmd/topsail/admin/screen"
 	"topsail/cmd/topsail/config"
+	"topsail/internal/schema"
 	"topsail/serving"
 )
 
@@ -227,8 +228,8 @@ func optionValue(t reflect.Type, text string) (any, error) {
 
 // optionType is the type of an option's value.
 func optionType(name string) (reflect.Type, bool) {
-	for f := range reflect.TypeFor[serving.PolicySpec]().Fields() {
-		if f.Tag.Get("toml") == name {
+	for _, f := range schema.JSON.Fields(reflect.TypeFor[serving.PolicySpec]()) {
+		if f.Key == name {
 			return f.Type, true
 		}
 	}
@@ -236,11 +237,7 @@ func optionType(name string) (reflect.Type, bool) {
 }
 
 func optionNames() []string {
-	var names []string
-	for f := range reflect.TypeFor[serving.PolicySpec]().Fields() {
-		names = append(names, f.Tag.Get("toml"))
-	}
-	return names
+	return schema.Keys(schema.JSON.Fields(reflect.TypeFor[serving.PolicySpec]()))
 }
 
 // changeOptions puts options into a policy, and checks the names and types of all.

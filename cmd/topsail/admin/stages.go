@@ -98,7 +98,7 @@ func noteOn(s api.StageTraffic, bottleneck string) string {
 }
 
 // stageText is how a version says that a stage is run.
-func stageText(s api.VersionStage) string {
+func stageText(s serving.Stage) string {
 	n := cmp.Or(s.Workers, 1)
 	parts := []string{s.Code, count(n) + " worker"}
 	if n > 1 {
@@ -114,25 +114,11 @@ func stageText(s api.VersionStage) string {
 		}
 		parts = append(parts, "on CPU "+strings.Join(cpus, ", "))
 	}
-	if s.Batch != nil && s.Batch.Strategy != "none" {
-		parts = append(parts, "batches "+batches(s.Batch))
+	if s.Batch != (serving.StageBatch{}) && s.Batch.Strategy != "none" {
+		parts = append(parts, "batches "+batches(serving.BatchSpec(s.Batch)))
 	}
 	if s.Idempotent {
 		parts = append(parts, "idempotent")
 	}
 	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), "; ")
-}
-
-// stageDocuments are the stages of a version, as the API takes them.
-func stageDocuments(p serving.Pipeline) []api.VersionStage {
-	var docs []api.VersionStage
-	for _, s := range p {
-		doc := api.VersionStage{Name: s.Name, After: s.After, Code: s.Code, Workers: s.Workers, CPUs: s.CPUs, Idempotent: s.Idempotent}
-		if s.Batch != (serving.StageBatch{}) {
-			doc.Batch = &api.Batch{Strategy: s.Batch.Strategy, MaxSize: s.Batch.MaxSize, Pad: s.Batch.Pad}
-			setMicros(&doc.Batch.Delay, s.Batch.Delay)
-		}
-		docs = append(docs, doc)
-	}
-	return docs
 }

@@ -64,7 +64,7 @@ func (k *call) usageRows(all []api.Usage) *screen.Table {
 		}
 		row := append([]string{name, screen.Ago(k.now, u.Since)}, k.figures(u.Figures)...)
 		if k.wide() {
-			row = append(row, u.Policy, screen.Micros(int64(u.SLO)), strings.Join(u.Candidates, ", "), u.Description)
+			row = append(row, u.Policy, screen.Micros(u.SLO.Std().Microseconds()), strings.Join(u.Candidates, ", "), u.Description)
 		}
 		t.Row(row...)
 		for _, s := range u.Stages {
@@ -89,6 +89,6 @@ func (k *call) figures(f api.Figures) []string {
 	}
 	return []string{
 		number(f.Usage), number(f.Cached), number(f.Failed), number(f.Missed),
-		screen.Micros(int64(f.Mean + 0.5)), screen.Micros(int64(f.Min)), screen.Micros(int64(f.Max)), last,
+		screen.Micros(int64(f.Mean + 0.5)), screen.Micros(f.Min.Std().Microseconds()), screen.Micros(f.Max.Std().Microseconds()), last,
 	}
 }

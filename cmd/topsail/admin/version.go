@@ -61,7 +61,7 @@ func listVersions(k *call) error {
 		all = append(all, raw...)
 		for _, v := range versions {
 			row := []string{
-				name + ":" + v.Version, use(v), inputType(v.InputType), replicasText(v, k.now),
+				v.ModelID.String(), use(v), inputType(v.InputType), replicasText(v, k.now),
 				screen.Short(runs(v), 40), strings.Join(v.UsedBy, ", "),
 			}
 			if k.wide() {
@@ -94,10 +94,7 @@ func replicasText(v api.Version, now time.Time) string {
 	if v.HostedBy != "" {
 		return "in " + v.HostedBy
 	}
-	text, pin := "1", (*serving.Pin)(v.Pin)
-	if v.Replicas != nil {
-		text = strconv.Itoa(*v.Replicas)
-	}
+	text, pin := strconv.Itoa(v.Replicas), v.Pin
 	if v.Scale != nil {
 		text = fmt.Sprintf("%d to %d", v.Scale.Min, v.Scale.Max)
 	}
@@ -117,18 +114,15 @@ func runs(v api.Version) string {
 		return "bundle " + screen.Short(v.Bundle, 20)
 	case v.Image != "":
 		return "image " + v.Image
-	case v.ContainerAddr != "":
-		return "container at " + v.ContainerAddr
+	case v.Addr != "":
+		return "container at " + v.Addr
 	case len(v.Command) > 0:
 		return v.Command[0]
 	}
 	return ""
 }
 
-func batches(b *api.Batch) string {
-	if b == nil {
-		return ""
-	}
+func batches(b serving.BatchSpec) string {
 	text := b.Strategy
 	switch {
 	case b.Pad:
@@ -137,21 +131,21 @@ func batches(b *api.Batch) string {
 		text += " up to " + strconv.Itoa(b.MaxSize)
 	}
 	if b.Delay > 0 {
-		text += " after " + screen.Micros(int64(b.Delay))
+		text += " after " + screen.Micros(b.Delay.Std().Microseconds())
 	}
 	return strings.TrimSpace(text)
 }
 
 func versionTable(v api.Version, now time.Time) *screen.Table {
 	t := screen.NewTable()
-	t.Row("version", v.Model+":"+v.Version)
+	t.Row("version", v.ModelID.String())
 	t.Row("description", v.Description)
 	t.Row("use", use(v))
 	t.Row("apps", strings.Join(v.UsedBy, ", "))
 	t.Row("input", strings.TrimSpace(inputType(v.InputType)+" "+length(v.InputLength)))
 	t.Row("example", v.Example)
 	t.Row("replicas", replicasText(v, now))
-	if pin := (*serving.Pin)(v.Pin); pin.Holds(now) {
+	if pin := v.Pin; pin.Holds(now) {
 		t.Row("pin", pinText(pin, now))
 	}
 	if len(v.Stages) == 0 {

@@ -8,16 +8,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"topsail/serving"
-	"topsail/web/api"
 )
 
-func (k *call) bounds() (*api.Scale, error) {
+func (k *call) bounds() (*serving.ScaleSpec, error) {
 	least, _ := k.cmd.Flags().GetInt("min")
 	most, _ := k.cmd.Flags().GetInt("max")
 	if most < 1 || least < 0 || least > most {
 		return nil, misused("--min and --max: use 0 ≤ min ≤ max and 1 ≤ max")
 	}
-	return &api.Scale{Min: least, Max: most}, nil
+	return &serving.ScaleSpec{Min: least, Max: most}, nil
 }
 
 func scaleVersion() *cobra.Command {

@@ -34,7 +34,7 @@ func longestSLO(cat *serving.Catalog, model string) time.Duration {
 	longest := time.Duration(0)
 	for _, a := range cat.Apps {
 		if slices.Contains(a.Asked(), model) {
-			longest = max(longest, a.SLO)
+			longest = max(longest, a.SLO.Std())
 		}
 	}
 	return longest

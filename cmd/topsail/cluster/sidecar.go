@@ -3,7 +3,6 @@ package cluster
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -155,14 +154,11 @@ func drawToken(file string) ([]byte, error) {
 
 // parseModels reads the versions that the replica serves.
 func parseModels(cfg config.Sidecar) ([]*serving.Version, error) {
-	var models []*serving.Version
-	if err := json.Unmarshal([]byte(cfg.Models), &models); err != nil || len(models) == 0 {
+	models, err := serving.ParseSidecarVersions([]byte(cfg.Models))
+	if err != nil || len(models) == 0 {
 		return nil, fmt.Errorf("sidecar.models must be a JSON list of model versions; the job of a version sets it: %w", cmpErr(err))
 	}
 	for _, v := range models {
-		if v == nil {
-			return nil, errors.New("sidecar.models has an empty entry")
-		}
 		if cfg.ContainerAddr != "" {
 			v.Container.Addr = cfg.ContainerAddr
 		}

@@ -2,15 +2,15 @@
 // TOML file, the environment, and flags, each before the next. It checks all of
 // it at once, knows where every value came from, and hands out plain values.
 //
-// The keys, their flags, variables, defaults and help texts are the fields of
-// five structs and their tags: Options, appTable, modelTable, Stream and ModelStream.
+// The keys, their flags, variables, defaults and help texts are the fields of structs and
+// their tags, as package schema reads them: Options, serving.App, serving.Version, Stream
+// and ModelStream.
 package config
 
 import (
 	"cmp"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 
 	"topsail/serving"
@@ -47,8 +47,7 @@ func Load(path string, environ []string, flags map[string]string) (*Config, erro
 
 func load(f *file, env environment, flags map[string]string) (*Config, error) {
 	l := &loader{file: f, sources: map[string]string{}, named: map[string]string{}}
-	l.defaults("", reflect.ValueOf(&l.doc.Options).Elem())
-	l.table("", f.tree, reflect.ValueOf(&l.doc).Elem())
+	l.tree(f.tree, &l.doc)
 	l.environment(env)
 	l.flags(flags)
 	l.dataDir(env)
@@ -96,7 +95,7 @@ type loader struct {
 // document is the file as it is written.
 type document struct {
 	Options
-	App         []appTable    `toml:"app"`
+	App         []serving.App `toml:"app"`
 	Model       []modelTable  `toml:"model"`
 	Stream      []Stream      `toml:"stream"`
 	ModelStream []ModelStream `toml:"model_stream"`

@@ -89,18 +89,17 @@ func TestEveryKey(t *testing.T) {
 		Name:          "wine",
 		InputType:     serving.Doubles,
 		DefaultOutput: "-1",
-		SLO:           50 * time.Millisecond,
+		SLO:           serving.Duration(50 * time.Millisecond),
 		Models:        []string{"wine-forest", "wine-boost"},
 		Example:       "[14.2, 1.7]",
 		Policy:        serving.PolicySpec{Kind: "single"},
-		Cache:         serving.CacheSpec{Round: 0.01, TTL: time.Minute},
+		Cache:         serving.CacheSpec{Round: 0.01, TTL: serving.Duration(time.Minute)},
 		Origin:        serving.FromFile,
 	}, {
 		Name:          "sentiment",
 		InputType:     serving.Strings,
 		DefaultOutput: "0.0",
-		SLO:           100 * time.Millisecond,
-		Policy:        serving.PolicySpec{Kind: "single"},
+		SLO:           serving.Duration(100 * time.Millisecond),
 		Origin:        serving.FromFile,
 	}}
 	wantVersions := []*serving.Version{{
@@ -109,8 +108,8 @@ func TestEveryKey(t *testing.T) {
 		InputLength: 13,
 		Labels:      []string{"sklearn"},
 		Replicas:    2,
-		Batch:       serving.BatchSpec{Strategy: "fixed", MaxSize: 32, Delay: 500 * time.Microsecond, Pad: true},
-		Container: serving.ContainerSpec{
+		Batch:       serving.BatchSpec{Strategy: "fixed", MaxSize: 32, Delay: serving.Duration(500 * time.Microsecond), Pad: true},
+		Container: serving.Container{
 			Command: []string{"python3", "-m", "wine"},
 			Dir:     "/etc/topsail/models/wine",
 			Env:     map[string]string{"OMP_NUM_THREADS": "1", "API_KEY": "hunter2"},
@@ -121,14 +120,13 @@ func TestEveryKey(t *testing.T) {
 		ModelID:   serving.ModelID{Model: "wine-forest", Version: "2"},
 		InputType: serving.Doubles,
 		Replicas:  1,
-		Batch:     serving.BatchSpec{Strategy: "aimd"},
-		Container: serving.ContainerSpec{Command: []string{"./serve"}, Dir: "/etc/topsail"},
+		Container: serving.Container{Command: []string{"./serve"}, Dir: "/etc/topsail"},
 		Origin:    serving.FromFile,
 	}, {
 		ModelID:   serving.ModelID{Model: "wine-boost", Version: "2024-06"},
 		InputType: serving.Doubles,
 		Batch:     serving.BatchSpec{Strategy: "quantile"},
-		Container: serving.ContainerSpec{Addr: "10.0.0.7:7001", Protocol: "v1", Connections: 4},
+		Container: serving.Container{Addr: "10.0.0.7:7001", Protocol: "v1", Connections: 4},
 		Origin:    serving.FromFile,
 	}}
 	wantCurrent := map[string]string{"wine-forest": "1", "wine-boost": "2024-06"}
@@ -173,11 +171,11 @@ func TestCluster(t *testing.T) {
 		Addrs: []string{"10.0.0.5:26379", "10.0.0.6:26379"}, Master: "main", Username: "topsail",
 		PasswordFile: "/etc/topsail/redis.password", TLS: true, Prefix: "staging",
 	})
-	equal(t, "cold start", c.Apps[0].ColdStart, 30*time.Second)
+	equal(t, "cold start", c.Apps[0].ColdStart.Std(), 30*time.Second)
 	v := c.Versions[0]
 	equal(t, "scale", v.Scale, &serving.ScaleSpec{
-		Max: 4, Metric: "concurrency", Target: 2, Utilisation: 0.8, Idle: 5 * time.Minute, StepUp: 4, StepDown: 1.5,
-		CooldownUp: time.Second, CooldownDown: time.Minute, DeadBand: 0.2,
+		Max: 4, Metric: "concurrency", Target: 2, Utilisation: 0.8, Idle: serving.Duration(5 * time.Minute), StepUp: 4, StepDown: 1.5,
+		CooldownUp: serving.Duration(time.Second), CooldownDown: serving.Duration(time.Minute), DeadBand: 0.2,
 	})
 	equal(t, "resources", v.Resources, serving.Resources{
 		CPU: 4000, MemoryMB: 16000, GPU: serving.GPU{Count: 1, Device: "nvidia/gpu/1g.10gb", MemoryMB: 8000, Runtime: "nvidia"},
@@ -187,7 +185,7 @@ func TestCluster(t *testing.T) {
 		Destination: "local/weights",
 	}})
 	equal(t, "limit", c.Apps[0].Limit, &serving.Limit{PerSecond: 100, Burst: 20})
-	equal(t, "bundle", c.Versions[1].Container, serving.ContainerSpec{
+	equal(t, "bundle", c.Versions[1].Container, serving.Container{
 		Bundle: "sha256:2222222222222222222222222222222222222222222222222222222222222222", BundleURL: "https://models.example/iris.zip",
 	})
 	equal(t, "secrets", v.Container.Secrets, map[string]string{"HF_TOKEN": "hf_token"})

@@ -11,8 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
-
+	"topsail/internal/schema"
 	"topsail/serving"
 )
 
@@ -58,12 +57,8 @@ func (e *exporter) app(cat *serving.Catalog, a *serving.App) {
 		e.comment("This does not load before it is mended: %v", err)
 	}
 	e.text.WriteString("[[app]]\n")
-	t := newAppTable(a)
-	e.table(t)
-	for _, s := range t.Stages {
-		e.text.WriteString("\n[[app.stages]]\n")
-		e.table(s)
-	}
+	e.table(*a)
+	tables(e, "app.stages", a.Stages)
 }
 
 func (e *exporter) model(m *serving.Model) {
@@ -76,17 +71,17 @@ func (e *exporter) model(m *serving.Model) {
 		}
 		e.remarks(m, v)
 		e.text.WriteString("[[model]]\n")
-		t := newModelTable(v)
-		t.Current = m.Current == v.Version && len(m.Versions) > 1
-		e.table(t)
-		for _, a := range t.Artifacts {
-			e.text.WriteString("\n[[model.artifact]]\n")
-			e.table(a)
-		}
-		for _, s := range t.Stages {
-			e.text.WriteString("\n[[model.stages]]\n")
-			e.table(s)
-		}
+		e.table(modelTable{*v, m.Current == v.ModelID.Version && len(m.Versions) > 1})
+		tables(e, "model.artifact", v.Artifacts)
+		tables(e, "model.stages", v.Stages)
+	}
+}
+
+// tables writes a list of tables.
+func tables[T any](e *exporter, name string, list []T) {
+	for _, one := range list {
+		fmt.Fprintf(&e.text, "\n[[%s]]\n", name)
+		e.table(one)
 	}
 }
 
@@ -109,57 +104,15 @@ func (e *exporter) remarks(m *serving.Model, v *serving.Version) {
 	}
 }
 
-// newAppTable is the table that app makes the app of.
-func newAppTable(a *serving.App) appTable {
-	t := appTable{
-		Name: a.Name, Description: a.Description, InputType: a.InputType, DefaultOutput: a.DefaultOutput, SLO: a.SLO, Models: a.Models, ColdStart: a.ColdStart,
-		OutputType: a.OutputType, Weight: a.Weight, Example: a.Example, RequireKey: a.RequireKey, Labels: a.Labels,
-		Cache: cacheTable(a.Cache), Policy: policyTable(a.Policy),
-	}
-	if a.Limit != nil {
-		t.Limit = limitTable(*a.Limit)
-	}
-	for _, s := range a.Stages {
-		t.Stages = append(t.Stages, appStageTable{Name: s.Name, Model: s.Model, After: s.After})
-	}
-	return t
-}
-
-// newModelTable is the table that version makes the version of.
-func newModelTable(v *serving.Version) modelTable {
-	c, r := v.Container, v.Resources
-	t := modelTable{
-		Name: v.Model, Version: v.Version, Description: v.Description, InputType: v.InputType, InputLength: v.InputLength, Labels: v.Labels, Replicas: v.Replicas,
-		Batch: batchTable(v.Batch), Resources: resourcesTable{CPU: r.CPU, MemoryMB: r.MemoryMB, GPU: gpuTable(r.GPU)},
-		Command: c.Command, Dir: c.Dir, Env: c.Env, Watch: c.Watch, Bundle: c.Bundle, BundleURL: c.BundleURL, ContainerAddr: c.Addr,
-		Protocol: c.Protocol, ContainerPort: c.Port, Connections: c.Connections, Driver: c.Driver, Image: c.Image, Secrets: c.Secrets, HostedBy: v.HostedBy,
-	}
-	if v.Host != nil {
-		t.Host = hostTable(*v.Host)
-	}
-	if v.Scale != nil {
-		t.Scale = scaleTable(*v.Scale)
-	}
-	for _, a := range c.Artifacts {
-		t.Artifacts = append(t.Artifacts, artifactTable(a))
-	}
-	for _, s := range v.Stages {
-		t.Stages = append(t.Stages, newStageTable(s))
-	}
-	return t
-}
-
 // table writes the keys of a struct that differ from their defaults, tables in it with
 // dots, and lists of tables not at all.
 func (e *exporter) table(table any) {
 	given := reflect.ValueOf(table)
 	standard := reflect.New(given.Type()).Elem()
-	l := &loader{sources: map[string]string{}}
-	l.defaults("", standard)
-	e.err = cmp.Or(e.err, l.err())
+	schema.TOML.Defaults(standard)
 	for _, k := range leaves("", given.Type()) {
-		v := given.FieldByIndex(k.index)
-		if same(v, standard.FieldByIndex(k.index)) {
+		v, err := given.FieldByIndexErr(k.index)
+		if err != nil || isDefault(v, standard, k.index) {
 			continue
 		}
 		text, err := tomlValue(v)
@@ -168,6 +121,14 @@ func (e *exporter) table(table any) {
 		}
 		fmt.Fprintf(&e.text, "%s = %s\n", k.Name, text)
 	}
+}
+
+// isDefault says whether a field has the value that a file gives it which does not name it.
+func isDefault(v, standard reflect.Value, index []int) bool {
+	if usual, err := standard.FieldByIndexErr(index); err == nil {
+		return same(v, usual)
+	}
+	return v.IsZero() // of an optional table
 }
 
 // same takes a list or map without elements for one that is not there, as JSON does.
@@ -187,8 +148,8 @@ func tomlValue(v reflect.Value) (string, error) {
 		text, err := t.MarshalText()
 		return tomlString(string(text)), err
 	}
-	if isDuration(v.Type()) {
-		return strconv.FormatInt(v.Interface().(time.Duration).Microseconds(), 10), nil
+	if d, ok := reflect.TypeAssert[serving.Duration](v); ok {
+		return strconv.FormatInt(d.Std().Microseconds(), 10), nil
 	}
 	switch v.Kind() {
 	case reflect.String:
@@ -244,7 +205,8 @@ func tomlPolicy(v reflect.Value) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		parts = append(parts, f.Tag.Get("toml")+" = "+text)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		parts = append(parts, name+" = "+text)
 	}
 	return "{ " + strings.Join(parts, ", ") + " }", nil
 }

@@ -1,12 +1,12 @@
 package config
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 
 	"github.com/pelletier/go-toml/v2"
 
+	"topsail/internal/schema"
 	"topsail/serving"
 )
 
@@ -21,9 +21,10 @@ func ParsePolicy(text []byte) (serving.PolicySpec, error) {
 		}
 		return serving.PolicySpec{}, fmt.Errorf("policy: %w", err)
 	}
-	object, err := json.Marshal(table)
-	if err != nil {
-		return serving.PolicySpec{}, fmt.Errorf("policy: %w", err)
+	var p serving.PolicySpec
+	d := schema.Decoder{Syntax: schema.TOML}
+	if problems := d.Decode("", table, &p); len(problems) > 0 {
+		return serving.PolicySpec{}, fmt.Errorf("policy: %w", problems[0])
 	}
-	return serving.ParsePolicy(object)
+	return p, nil
 }

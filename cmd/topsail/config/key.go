@@ -4,6 +4,9 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"topsail/internal/schema"
+	"topsail/serving"
 )
 
 // Key describes one key of the file.
@@ -23,7 +26,7 @@ func Keys() []Key {
 	for _, k := range options() {
 		all = append(all, k.Key)
 	}
-	for _, k := range leaves("app.", reflect.TypeFor[appTable]()) {
+	for _, k := range leaves("app.", reflect.TypeFor[serving.App]()) {
 		all = append(all, k.Key)
 	}
 	for _, k := range leaves("model.", reflect.TypeFor[modelTable]()) {
@@ -38,19 +41,15 @@ func Keys() []Key {
 	return all
 }
 
-// leaf is a key and the field that takes its value. Beside what stands in Key,
-// the tags of the field are
+// leaf is a key and the field that takes its value. Beside the tags of package schema fields have
 //
-//	toml    the name in the file; a field without it is no key
-//	min     the least integer
-//	enum    the words that are allowed
 //	addr    what the address is for: "any", "listen", or "loopback"
-//	accept  TOML types that are taken by their text
 //	path    a relative path counts from the folder of the file
+//	secret  the value is not to be shown
 type leaf struct {
 	Key
+	field schema.Field
 	index []int // of the field, from the struct that was asked for its leaves
-	tag   reflect.StructTag
 }
 
 // options are the leaves of Options, which flags and variables can set.
@@ -64,51 +63,29 @@ func options() []leaf {
 	return all
 }
 
-// leaves lists the keys of struct t and of the structs in it, lists of structs left
-// out; prefix comes before their names. A pointer to a struct is one leaf, since what
-// it points to may have a pointer of its own type.
-func leaves(prefix string, t reflect.Type) []leaf {
+// leaves lists the keys of struct t and of the structs in it, lists of structs and what
+// has one of its own type left out; prefix comes before their names.
+func leaves(prefix string, t reflect.Type, within ...reflect.Type) []leaf {
 	var all []leaf
-	for _, f := range fields(t) {
-		name := prefix + f.Tag.Get("toml")
+	for _, f := range schema.TOML.Fields(t) {
+		name, table := prefix+f.Key, f.Type
+		if table.Kind() == reflect.Pointer {
+			table = table.Elem()
+		}
 		switch {
-		case isTable(f.Type):
-			for _, k := range leaves(name+".", f.Type) {
+		case isTable(table) && !slices.Contains(within, table) && table != t:
+			for _, k := range leaves(name+".", table, append(within, t)...) {
 				k.index = append(slices.Clip(f.Index), k.index...)
 				all = append(all, k)
 			}
 		case !isTableList(f.Type):
-			all = append(all, newLeaf(name, f))
+			all = append(all, leaf{field: f, index: f.Index, Key: Key{
+				Name: name, Type: typeName(f.Type), Default: f.Default(), Help: f.Help(), Secret: f.Tag.Get("secret") != "",
+			}})
 		}
 	}
 	return all
 }
 
-func newLeaf(name string, f reflect.StructField) leaf {
-	return leaf{
-		Key: Key{
-			Name:    name,
-			Type:    typeName(f.Type),
-			Default: f.Tag.Get("default"),
-			Help:    f.Tag.Get("help"),
-			Secret:  f.Tag.Get("secret") != "",
-		},
-		index: f.Index,
-		tag:   f.Tag,
-	}
-}
-
-// fields lists the fields of struct t that are keys of the file.
-func fields(t reflect.Type) []reflect.StructField {
-	var all []reflect.StructField
-	for _, f := range reflect.VisibleFields(t) {
-		if f.Tag.Get("toml") != "" {
-			all = append(all, f)
-		}
-	}
-	return all
-}
-
-func isTable(t reflect.Type) bool         { return t.Kind() == reflect.Struct }
-func isOptionalTable(t reflect.Type) bool { return t.Kind() == reflect.Pointer && isTable(t.Elem()) }
-func isTableList(t reflect.Type) bool     { return t.Kind() == reflect.Slice && isTable(t.Elem()) }
+func isTable(t reflect.Type) bool     { return t.Kind() == reflect.Struct }
+func isTableList(t reflect.Type) bool { return t.Kind() == reflect.Slice && isTable(t.Elem()) }

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"time"
 
+	"topsail/internal/schema"
 	"topsail/stream"
 	"topsail/stream/models"
 )
@@ -80,7 +81,7 @@ func (l *loader) nameStream(path, name string) {
 func (l *loader) servedStreams() {
 	for _, name := range l.doc.Streaming.Only {
 		if _, known := l.named[name]; !known && len(l.named) > 0 {
-			l.disagree("streams.only", "streams.only names stream %q, which is not in this file%s", name, didYouMean(name, keys(l.named)))
+			l.disagree("streams.only", "streams.only names stream %q, which is not in this file%s", name, schema.DidYouMean(name, keys(l.named)))
 		}
 	}
 }

@@ -159,7 +159,7 @@ type Runtimes struct {
 
 // dataDir gives data_dir its default, which depends on the user.
 func (l *loader) dataDir(env environment) {
-	if l.sources["data_dir"] != sourceDefault {
+	if l.sources["data_dir"] != "" {
 		return
 	}
 	switch state, home := env["XDG_STATE_HOME"], env["HOME"]; {

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"topsail/internal/schema"
 )
 
 const (
@@ -41,32 +43,21 @@ func (env environment) warnings() []string {
 	var all []string
 	for _, name := range keys(env) {
 		if strings.HasPrefix(name, envPrefix) && !slices.Contains(known, name) {
-			all = append(all, fmt.Sprintf("variable %s is not a setting%s", name, didYouMean(name, known)))
+			all = append(all, fmt.Sprintf("variable %s is not a setting%s", name, schema.DidYouMean(name, known)))
 		}
 	}
 	return all
 }
 
-// defaults fills the struct dst with the defaults of its keys.
-func (l *loader) defaults(prefix string, dst reflect.Value) {
-	for _, k := range leaves(prefix, dst.Type()) {
-		if k.Default != "" {
-			l.override(k, dst, k.Default, sourceDefault)
-		}
-	}
-}
-
 func (l *loader) environment(env environment) {
-	dst := reflect.ValueOf(&l.doc.Options).Elem()
 	for _, k := range options() {
 		if text, ok := env[k.Env]; ok {
-			l.override(k, dst, text, "environment "+k.Env)
+			l.override(k, text, "environment "+k.Env)
 		}
 	}
 }
 
 func (l *loader) flags(flags map[string]string) {
-	dst := reflect.ValueOf(&l.doc.Options).Elem()
 	all := options()
 	for _, name := range keys(flags) {
 		i := slices.IndexFunc(all, func(k leaf) bool { return k.Flag == name })
@@ -74,15 +65,26 @@ func (l *loader) flags(flags map[string]string) {
 			l.refuse(fmt.Errorf("flag --%s is not a setting", name))
 			continue
 		}
-		l.override(all[i], dst, flags[name], "flag --"+name)
+		l.override(all[i], flags[name], "flag --"+name)
 	}
 }
 
-// override sets one key of the struct root to a text that did not come from the file.
-func (l *loader) override(k leaf, root reflect.Value, text, source string) {
+// override sets one option to a text that did not come from the file.
+func (l *loader) override(k leaf, text, source string) {
 	l.sources[k.Name] = source
-	if err := k.assign(root.FieldByIndex(k.index), parse(text, k.Type)); err != nil {
-		l.refuse(fmt.Errorf("%s %w", source, err))
+	var tree any = schema.Parse(text, k.field.Type)
+	for _, part := range slices.Backward(strings.Split(k.Name, ".")) {
+		tree = map[string]any{part: tree}
+	}
+	d := schema.Decoder{Syntax: schema.TOML, Partial: true, Set: func(_ string, f schema.Field, dst reflect.Value) {
+		if use := f.Tag.Get("addr"); use != "" {
+			if err := checkAddr(dst.String(), use); err != nil {
+				l.refuse(fmt.Errorf("%s %w", source, err))
+			}
+		}
+	}}
+	for _, p := range d.Decode("", tree, &l.doc.Options) {
+		l.refuse(fmt.Errorf("%s %s", source, p.Text))
 	}
 }
 

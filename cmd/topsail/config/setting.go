@@ -43,8 +43,13 @@ func (l *loader) settings() []Setting {
 func (l *loader) inForce(ks []leaf, root reflect.Value) []Setting {
 	var all []Setting
 	for _, k := range ks {
-		if source := l.sources[k.Name]; source != "" {
-			all = append(all, Setting{k.Key, k.display(root.FieldByIndex(k.index)), source})
+		source := l.sources[k.Name]
+		if source == "" && k.Default != "" {
+			source = sourceDefault
+		}
+		// What is in an optional table that is not there has no value.
+		if value, err := root.FieldByIndexErr(k.index); source != "" && err == nil {
+			all = append(all, Setting{k.Key, k.display(value), source})
 		}
 	}
 	return all

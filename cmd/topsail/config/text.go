@@ -11,25 +11,6 @@ import (
 	"topsail/serving"
 )
 
-// kind names the TOML type of a decoded value.
-func kind(v any) string {
-	switch v.(type) {
-	case string:
-		return "string"
-	case int64:
-		return "integer"
-	case float64:
-		return "float"
-	case bool:
-		return "boolean"
-	case []any:
-		return "list"
-	case map[string]any:
-		return "table"
-	}
-	return "date or time"
-}
-
 // typeName names the TOML type that a field takes; it begins with its kind.
 func typeName(t reflect.Type) string {
 	if reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
@@ -58,54 +39,6 @@ func typeName(t reflect.Type) string {
 	return "string"
 }
 
-// article puts the article before one of the nouns above.
-func article(noun string) string {
-	if strings.HasPrefix(noun, "i") {
-		return "an " + noun
-	}
-	return "a " + noun
-}
-
-// parse reads the text of a flag, variable or default as the TOML value that
-// typ names. What does not parse stays text, which assign then refuses.
-func parse(text, typ string) any {
-	switch typ {
-	case "integer":
-		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
-			return n
-		}
-	case "float":
-		if x, err := strconv.ParseFloat(text, 64); err == nil {
-			return x
-		}
-	case "boolean":
-		if b, err := strconv.ParseBool(text); err == nil {
-			return b
-		}
-	case "list of strings":
-		var list []any
-		for s := range strings.SplitSeq(text, ",") {
-			list = append(list, strings.TrimSpace(s))
-		}
-		return list
-	}
-	return text
-}
-
-// scalarText is the text of a string, number or boolean, or v itself when it
-// is none of these or a number that JSON does not have.
-func scalarText(v any) any {
-	switch x := v.(type) {
-	case int64, bool:
-		return fmt.Sprint(x)
-	case float64:
-		if b, err := serving.AppendJSON(nil, serving.Number(x)); err == nil {
-			return string(b)
-		}
-	}
-	return v
-}
-
 // display is the text of a field for people, in the units of the file.
 func (k leaf) display(v reflect.Value) string {
 	if k.Secret && !v.IsZero() {
@@ -114,6 +47,8 @@ func (k leaf) display(v reflect.Value) string {
 	switch x := v.Interface().(type) {
 	case time.Duration:
 		return strconv.FormatInt(x.Microseconds(), 10)
+	case serving.Duration:
+		return strconv.FormatInt(x.Std().Microseconds(), 10)
 	case []string:
 		return displayList(x)
 	case map[string]string:

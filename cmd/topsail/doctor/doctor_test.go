@@ -183,7 +183,7 @@ func TestCommand(t *testing.T) {
 			t.Errorf("%s in %q: got %+v", test.name, test.dir, got)
 		}
 	}
-	if got := command(&serving.Version{Container: serving.ContainerSpec{Addr: "127.0.0.1:9"}}); got.State != OK {
+	if got := command(&serving.Version{Container: serving.Container{Addr: "127.0.0.1:9"}}); got.State != OK {
 		t.Errorf("without a command: got %+v", got)
 	}
 	if got := command(&serving.Version{}); got.State != Fail || !strings.Contains(got.Next, "give the version") {

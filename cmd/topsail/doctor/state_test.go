@@ -22,7 +22,7 @@ func used(t *testing.T, dir string, age time.Duration) *filestore.Store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	app := serving.App{Name: "a", InputType: serving.Doubles, SLO: time.Second}
+	app := serving.App{Name: "a", InputType: serving.Doubles, SLO: serving.Duration(time.Second)}
 	if _, err := s.Apply(t.Context(), catalog.PutApp{App: app}, 0); err != nil {
 		t.Fatal(err)
 	}

@@ -49,7 +49,7 @@ func TestGPUs(t *testing.T) {
 	gives := t.TempDir() // what each process was given
 	v := &serving.Version{
 		ModelID: serving.ModelID{Model: "m", Version: "1"}, InputType: serving.Doubles, Resources: serving.Resources{GPU: serving.GPU{Count: 1}},
-		Container: serving.ContainerSpec{Command: []string{"sh", "-c", `echo $CUDA_VISIBLE_DEVICES $NVIDIA_VISIBLE_DEVICES > ` + gives + `/$$; exec sleep 60`}},
+		Container: serving.Container{Command: []string{"sh", "-c", `echo $CUDA_VISIBLE_DEVICES $NVIDIA_VISIBLE_DEVICES > ` + gives + `/$$; exec sleep 60`}},
 	}
 	given := func() (all []string) {
 		files, _ := filepath.Glob(gives + "/*")
@@ -165,7 +165,7 @@ func (n newer) SetCount(ctx context.Context, v *serving.Version, slo time.Durati
 // the new ones to be ready.
 func TestAnotherGenerationReplacesAtOnce(t *testing.T) {
 	f, ctx := fleetWith(t, time.Hour), t.Context()
-	v := &serving.Version{ModelID: serving.ModelID{Model: "m", Version: "1"}, Generation: "a", InputType: serving.Doubles, Container: serving.ContainerSpec{Command: []string{"sleep", "60"}}}
+	v := &serving.Version{ModelID: serving.ModelID{Model: "m", Version: "1"}, Generation: "a", InputType: serving.Doubles, Container: serving.Container{Command: []string{"sleep", "60"}}}
 	if err := f.SetCount(ctx, v, 0, serving.JobChange{Count: 1}); err != nil {
 		t.Fatal(err)
 	}

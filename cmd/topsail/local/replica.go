@@ -174,7 +174,7 @@ func (r *replica) served() *serving.Version {
 }
 
 // container is what is started.
-func (r *replica) container() serving.ContainerSpec {
+func (r *replica) container() serving.Container {
 	if r.port == "" {
 		return r.model.Container
 	}

@@ -22,7 +22,7 @@ func watched(t *testing.T, dir string, change func()) (log string, renewed int) 
 	var written bytes.Buffer
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		v := &serving.Version{ModelID: serving.ModelID{Model: "m", Version: "1"}, Container: serving.ContainerSpec{Dir: dir}}
+		v := &serving.Version{ModelID: serving.ModelID{Model: "m", Version: "1"}, Container: serving.Container{Dir: dir}}
 		renew := func(context.Context, serving.Definition) error {
 			renewed++
 			return nil

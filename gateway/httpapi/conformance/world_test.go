@@ -89,7 +89,7 @@ func (c *core) Feedback(_ context.Context, list []serving.Feedback) (all []servi
 func catalog() (*serving.Catalog, map[string]string) {
 	cat := &serving.Catalog{Apps: map[string]*serving.App{}, Models: map[string]*serving.Model{}, Keys: map[string]*serving.Key{}}
 	app := func(a serving.App) {
-		a.SLO = 20 * time.Millisecond
+		a.SLO = serving.Duration(20 * time.Millisecond)
 		cat.Apps[a.Name] = &a
 	}
 	for of := serving.Bytes; of <= serving.Strings; of++ {

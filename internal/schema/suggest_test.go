@@ -1,4 +1,4 @@
-package config
+package schema
 
 import (
 	"testing"
@@ -16,7 +16,7 @@ func TestDidYouMean(t *testing.T) {
 		"id":         "",
 		"":           "",
 	} {
-		if got := didYouMean(word, known); got != want {
+		if got := DidYouMean(word, known); got != want {
 			t.Errorf("%q: got %q, want %q", word, got, want)
 		}
 	}
