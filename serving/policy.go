@@ -12,50 +12,50 @@ import (
 // others; zero stands for the default, which docs/selection.md gives. Models are named
 // as they are linked, and "model:version" pins the version of them that is asked.
 type PolicySpec struct {
-	Kind string `json:"kind,omitempty" help:"the selection policy: single, the default, versions, shadow, epsilon_greedy, ucb1, thompson, exp3, linucb, exp4, vote, mean, median, best, logistic, stacking, guaranteed, first_acceptable, hedge, cascade or custom"`
+	Kind string `json:"kind,omitempty" help:"the selection policy: single (the default), versions, shadow, epsilon_greedy, ucb1, thompson, exp3, linucb, exp4, vote, mean, median, best, logistic, stacking, guaranteed, first_acceptable, hedge, cascade or custom"`
 
-	// Whom to ask.
-	Model   string             `json:"model,omitempty" help:"who answers; of custom, the model that decides; by default the first that is linked"`
-	Models  []string           `json:"models,omitempty" help:"who may be asked, in the order that matters to the kind; of shadow, the shadows; by default all that are linked"`
-	Most    int                `json:"most,omitempty" help:"how many models are asked for one query at the most; 0 is all"`
-	Costs   map[string]float64 `json:"costs,omitempty" help:"of asking a model, relative to the others; measured by default"`
-	ByCost  bool               `json:"by_cost,omitempty" help:"rank models by their worth for the cost"`
-	Weights map[string]float64 `json:"weights,omitempty" help:"of versions, by version, shares of the queries; of vote and mean, by model, of the answers"`
+	// The models to ask.
+	Model   string             `json:"model,omitempty" help:"the model that answers; of custom, the model that decides; by default the first linked one"`
+	Models  []string           `json:"models,omitempty" help:"the models to ask, in the order that matters to the kind; of shadow, the shadows; by default all linked models"`
+	Most    int                `json:"most,omitempty" help:"most models asked for one query; 0 is no limit"`
+	Costs   map[string]float64 `json:"costs,omitempty" help:"the cost of asking each model, relative to the others; measured by default"`
+	ByCost  bool               `json:"by_cost,omitempty" help:"rank models by their worth per cost"`
+	Weights map[string]float64 `json:"weights,omitempty" help:"of versions: share of the queries by version; of vote and mean: weight of the answers by model"`
 
 	// versions, shadow and hedge. A version is judged against the one that has most of
 	// the queries, and loses its share when it is worse.
-	Canary      string  `json:"canary,omitempty" help:"the version that versions tries"`
-	Share       float64 `json:"share,omitempty" help:"of the queries that go to the canary or to shadows, or that hedge may ask twice; 0 is the default"`
-	RampSeconds int     `json:"ramp_seconds,omitempty" help:"how long the canary takes to its share"`
-	Sticky      bool    `json:"sticky,omitempty" help:"a user stays with a version"`
+	Canary      string  `json:"canary,omitempty" help:"the version that the kind versions tries out"`
+	Share       float64 `json:"share,omitempty" help:"share of the queries that go to the canary or to shadows, or that hedge may send twice; 0 is the default"`
+	RampSeconds int     `json:"ramp_seconds,omitempty" help:"time in which the canary grows to its share"`
+	Sticky      bool    `json:"sticky,omitempty" help:"keep each user at one version"`
 	MinAnswers  int     `json:"min_answers,omitempty" help:"answers of a version before it is judged; 0 is the default"`
-	MaxFailures float64 `json:"max_failures,omitempty" help:"by how much a version's share of failures and missed deadlines may be larger; 0 is the default"`
-	MaxLoss     float64 `json:"max_loss,omitempty" help:"by how much a version's mean loss may be larger; 0 is the default"`
+	MaxFailures float64 `json:"max_failures,omitempty" help:"how much larger a version's share of failures and missed deadlines may be; 0 is the default"`
+	MaxLoss     float64 `json:"max_loss,omitempty" help:"how much larger a version's mean loss may be; 0 is the default"`
 
 	// Learning.
-	Loss     string  `json:"loss,omitempty" help:"how wrong an answer is: zero_one, absolute or squared; by default zero_one"`
-	Scale    float64 `json:"scale,omitempty" help:"the error that counts as loss 1, of absolute and squared; 0 is 1"`
-	Scope    string  `json:"scope,omitempty" help:"whose state is kept: app, user, context or user_context; by default user"`
-	Epsilon  float64 `json:"epsilon,omitempty" help:"share of queries with which epsilon_greedy tries another model; 0 is the default"`
-	Gamma    float64 `json:"gamma,omitempty" help:"share of queries that exp3 spreads evenly; 0 is the default"`
+	Loss     string  `json:"loss,omitempty" help:"how the error of an answer is measured: zero_one (the default), absolute or squared"`
+	Scale    float64 `json:"scale,omitempty" help:"the error that counts as a loss of 1, for absolute and squared; 0 is 1"`
+	Scope    string  `json:"scope,omitempty" help:"whose state is kept: app, user (the default), context or user_context"`
+	Epsilon  float64 `json:"epsilon,omitempty" help:"share of the queries in which epsilon_greedy tries another model; 0 is the default"`
+	Gamma    float64 `json:"gamma,omitempty" help:"share of the queries that exp3 spreads evenly; 0 is the default"`
 	Eta      float64 `json:"eta,omitempty" help:"learning rate; 0 is the default"`
-	Mixing   float64 `json:"mixing,omitempty" help:"how much of the weights is shared out at each step, to follow change; 0 is the default"`
-	Discount float64 `json:"discount,omitempty" help:"what is left of the past at each step; 1 forgets nothing, 0 is the default"`
-	Alpha    float64 `json:"alpha,omitempty" help:"how much doubt counts with ucb1 and linucb; 0 is the default"`
-	Features int     `json:"features,omitempty" help:"how many numbers of the input linucb looks at; 0 is the default"`
+	Mixing   float64 `json:"mixing,omitempty" help:"share of the weights that is spread evenly at each step, to follow changes; 0 is the default"`
+	Discount float64 `json:"discount,omitempty" help:"how much of the past is kept at each step; 1 keeps all, 0 is the default"`
+	Alpha    float64 `json:"alpha,omitempty" help:"weight of the uncertainty for ucb1 and linucb; 0 is the default"`
+	Features int     `json:"features,omitempty" help:"numbers of the input that linucb uses; 0 is the default"`
 
 	// When an answer is good enough.
-	Agreement    float64 `json:"agreement,omitempty" help:"share of the models asked that must agree in a vote; 0 is that most votes win"`
-	Confidence   float64 `json:"confidence,omitempty" help:"what is enough for first_acceptable and cascade; 0 is the default"`
-	Qualifier    string  `json:"qualifier,omitempty" help:"named value of outputs to judge by instead of their confidence"`
-	WithinMicros int64   `json:"within_micros,omitempty" help:"when to decide with what is there, in microseconds; of custom, how long to wait for the policy; of hedge, for the first replica"`
+	Agreement    float64 `json:"agreement,omitempty" help:"share of the asked models that must agree in a vote; 0: the most votes win"`
+	Confidence   float64 `json:"confidence,omitempty" help:"the confidence that is enough for first_acceptable and cascade; 0 is the default"`
+	Qualifier    string  `json:"qualifier,omitempty" help:"the named value of outputs to judge by instead of their confidence"`
+	WithinMicros int64   `json:"within_micros,omitempty" help:"when to decide with the answers that are there, in microseconds; of custom: how long to wait for the policy; of hedge: for the first replica"`
 
 	// Fallback decides when a custom policy does not in time. It is of a kind that does
 	// not learn.
-	Fallback *PolicySpec `json:"fallback,omitempty" help:"a policy like this one that decides when a custom one does not in time"`
+	Fallback *PolicySpec `json:"fallback,omitempty" help:"the policy that decides when a custom one is late"`
 
 	// RecordSeconds is how long the record of an answer waits for feedback.
-	RecordSeconds int `json:"record_seconds,omitempty" help:"how long the record of an answer waits for feedback; 0 is 900"`
+	RecordSeconds int `json:"record_seconds,omitempty" help:"how long feedback on an answer is accepted; 0 is 900"`
 }
 
 // What a loss can be. A plain reward r is the loss 1 − r.

@@ -17,13 +17,8 @@ type NewKey struct {
 
 // Key is a key as the API shows it, without its hash.
 type Key struct {
-	ID      string         `json:"id"`
-	Name    string         `json:"name"`
-	Role    serving.Role   `json:"role"`
-	Apps    []string       `json:"apps,omitempty"`
-	Created time.Time      `json:"created"`
-	Expires time.Time      `json:"expires,omitzero"`
-	Limit   *serving.Limit `json:"limit,omitempty"`
+	serving.Key
+	Hash *struct{} `json:"hash,omitempty"` // in the place of the key's
 }
 
 // KeyWithSecret is a key as it is shown once.
@@ -32,6 +27,4 @@ type KeyWithSecret struct {
 	Secret string `json:"secret"`
 }
 
-func describeKey(k *serving.Key) Key {
-	return Key{ID: k.ID, Name: k.Name, Role: k.Role, Apps: k.Apps, Created: k.Created, Expires: k.Expires, Limit: k.Limit}
-}
+func describeKey(k *serving.Key) Key { return Key{Key: *k} }

@@ -14,14 +14,8 @@ import (
 
 // Stream is a stream as the API shows it.
 type Stream struct {
-	Name       string             `json:"name"`
-	Kind       serving.StreamKind `json:"kind"`
-	App        string             `json:"app,omitempty"`
-	Input      []string           `json:"input"`
-	Output     string             `json:"output"`
-	DeadLetter string             `json:"dead_letter"`
-	Suspension *Suspension        `json:"suspension,omitempty"`
-	Now        *StreamNow         `json:"now,omitempty"` // nil: no process serves it that is known of
+	serving.Stream
+	Now *StreamNow `json:"now,omitempty"` // nil: no process serves it that is known of
 }
 
 // StreamNow is how a stream is where it is served.
@@ -32,16 +26,9 @@ type StreamNow struct {
 	Conditions []string `json:"conditions"`                // what some of the processes cannot do
 }
 
-// Suspension is why a stream takes no records.
-type Suspension struct {
-	Since  time.Time `json:"since"`
-	By     string    `json:"by,omitempty"`
-	Reason string    `json:"reason,omitempty"`
-}
-
 // describeStream describes one with what is known of it now, if anything is.
 func describeStream(s *serving.Stream, now map[string]*StreamNow) Stream {
-	return Stream{s.Name, s.Kind, s.App, s.Input, s.Output, s.DeadLetter, (*Suspension)(s.Suspension), now[s.Name]}
+	return Stream{*s, now[s.Name]}
 }
 
 // seesStream says whether a stream is about what the key is for: model streams and those of
