@@ -10,8 +10,8 @@ import (
 
 // ModelID names one version of a model.
 type ModelID struct {
-	Model   string `json:"model" toml:"name" help:"the name that apps link"`
-	Version string `json:"version" required:"yes" accept:"integer" help:"any name of this version"`
+	Model   string `json:"model" toml:"name" help:"the name that apps link" flag:"-"`
+	Version string `json:"version" required:"yes" accept:"integer" help:"any name of this version" flag:"-"`
 }
 
 func (id ModelID) String() string { return id.Model + ":" + id.Version }
@@ -28,11 +28,11 @@ type Version struct {
 	Description string     `json:"description,omitempty" help:"for people: what the version is"`
 	InputType   InputType  `json:"input_type,omitzero" help:"bytes, ints, floats, doubles or strings; a host has none"`
 	InputLength int        `json:"input_length,omitempty" help:"elements of every input; 0 is any number"`
-	Labels      []string   `json:"labels,omitempty" help:"words to find the version by"`
+	Labels      []string   `json:"labels,omitempty" help:"words to find the version by" flag:"label"`
 	Replicas    int        `json:"replicas" default:"1" help:"how many there are, without a scale"`
-	Scale       *ScaleSpec `json:"scale,omitempty" help:"how many there may be, and what decides"`
+	Scale       *ScaleSpec `json:"scale,omitempty" help:"how many there may be, and what decides" flag:"-"`
 	Batch       BatchSpec  `json:"batch,omitzero"`
-	Stages      Pipeline   `json:"stages,omitempty" help:"what the container runs, or for stages that its program has itself, how"`
+	Stages      Pipeline   `json:"stages,omitempty" help:"what the container runs, or for stages that its program has itself, how" flag:"-"`
 	Host        *HostSpec  `json:"host,omitempty" help:"its container holds versions of other models"`
 	HostedBy    string     `json:"hosted_by,omitempty" help:"the model whose replicas hold this version, instead of some of its own"`
 	Resources   Resources  `json:"resources,omitzero"`
@@ -49,7 +49,7 @@ type Version struct {
 // BatchSpec is how a sidecar sizes the batches of a model version.
 type BatchSpec struct {
 	Strategy string   `json:"strategy,omitempty" help:"aimd, the default, quantile or fixed"`
-	MaxSize  int      `json:"max_size,omitempty" help:"most inputs in a batch; 0 is no cap; for fixed, the size"`
+	MaxSize  int      `json:"max_size,omitempty" help:"most inputs in a batch; 0 is no cap; for fixed, the size" flag:"batch-size"`
 	Delay    Duration `json:"delay_micros,omitempty" help:"how long a batch may wait to fill, in microseconds"`
 	Pad      bool     `json:"pad,omitempty" help:"for fixed: smaller batches are filled up to the size with copies of an input, whose answers are dropped"`
 }
@@ -60,22 +60,22 @@ func (b BatchSpec) StrategyName() string { return cmp.Or(b.Strategy, "aimd") }
 // Container says how a container of a version comes to be: a command, a bundle or an
 // image that is started, or the address of one that already listens.
 type Container struct {
-	Command     []string          `json:"command,omitempty" help:"program and arguments of a container to start"`
+	Command     []string          `json:"command,omitempty" help:"program and arguments of a container to start" flag:"-"`
 	Dir         string            `json:"dir,omitempty" path:"true" help:"folder to start the command in; by default the folder of the file"`
 	Env         map[string]string `json:"env,omitempty" secret:"true" help:"variables of the command beside the inherited ones"`
 	Addr        string            `json:"container_addr,omitempty" addr:"any" help:"address of a container that already listens"`
 	Protocol    string            `json:"protocol,omitempty" help:"v1 for a container that listens, where PORT says or at container_addr; else v2"`
 	Port        int               `json:"container_port,omitempty" help:"of an image of version 1 that listens on one port always: that port"`
 	Connections int               `json:"connections,omitempty" help:"connections to a container that listens; 0 is 1"`
-	Watch       []string          `json:"watch,omitempty" path:"true" help:"files and folders whose change restarts the command"`
+	Watch       []string          `json:"watch,omitempty" path:"true" help:"files and folders whose change restarts the command" flag:"-"`
 	Bundle      string            `json:"bundle,omitempty" help:"digest of the bundle to run instead of a command, sha256:…"`
 	BundleURL   string            `json:"bundle_url,omitempty" help:"where to fetch the bundle; by default from the management side"`
 
 	// What follows is for clusters; local mode runs the command as it is.
 	Driver    string            `json:"driver,omitempty" help:"on a cluster: raw_exec, exec or docker; by default jobs.driver"`
 	Image     string            `json:"image,omitempty" help:"on a cluster: image of the docker driver"`
-	Artifacts []Artifact        `json:"artifacts,omitempty" toml:"artifact" help:"on a cluster: files to fetch before the command starts"`
-	Secrets   map[string]string `json:"secrets,omitempty" help:"on a cluster: variables of the command, by the item of the job's Nomad variable that has the value"`
+	Artifacts []Artifact        `json:"artifacts,omitempty" toml:"artifact" help:"on a cluster: files to fetch before the command starts" flag:"artifact"`
+	Secrets   map[string]string `json:"secrets,omitempty" help:"on a cluster: variables of the command, by the item of the job's Nomad variable that has the value" flag:"secret"`
 }
 
 // ErrNothingToRun says that a version cannot have replicas.

@@ -10,17 +10,17 @@ import (
 // Resources are what one replica's container asks of a cluster's node, and of local mode
 // GPUs only.
 type Resources struct {
-	CPU      int `json:"cpu,omitempty" help:"on a cluster: MHz; by default jobs.cpu"`
-	MemoryMB int `json:"memory_mb,omitempty" help:"on a cluster: memory; by default jobs.memory_mb"`
+	CPU      int `json:"cpu,omitempty" help:"on a cluster: MHz; by default jobs.cpu" flag:"cpu"`
+	MemoryMB int `json:"memory_mb,omitempty" help:"on a cluster: memory; by default jobs.memory_mb" flag:"memory"`
 	GPU      GPU `json:"gpu,omitzero"`
 }
 
 // GPU asks for accelerators; the zero value for none.
 type GPU struct {
-	Count    int    `json:"count,omitempty" help:"accelerators that each replica has to itself"`
-	Device   string `json:"device,omitempty" help:"vendor/type or vendor/type/name, the name of a model or MIG profile; by default nvidia/gpu, and local mode knows no other type"`
-	MemoryMB int    `json:"memory_mb,omitempty" help:"least memory of each accelerator"`
-	Runtime  string `json:"runtime,omitempty" help:"on a cluster: runtime of the docker driver; by default nvidia"`
+	Count    int    `json:"count,omitempty" help:"accelerators that each replica has to itself" flag:"gpus"`
+	Device   string `json:"device,omitempty" help:"vendor/type or vendor/type/name, the name of a model or MIG profile; by default nvidia/gpu, and local mode knows no other type" flag:"gpu-device"`
+	MemoryMB int    `json:"memory_mb,omitempty" help:"least memory of each accelerator" flag:"gpu-memory"`
+	Runtime  string `json:"runtime,omitempty" help:"on a cluster: runtime of the docker driver; by default nvidia" flag:"gpu-runtime"`
 }
 
 var deviceName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9 ._+-]*(/[A-Za-z0-9][A-Za-z0-9 ._+-]*){0,2}$`)

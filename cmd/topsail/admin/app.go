@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"reflect"
 	"strings"
 	"time"
 
@@ -121,7 +122,7 @@ func createApp() *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		Example: "  topsail app create wine --input-type doubles --default -1 --slo 50ms --model wine-forest",
 	})
-	appFlags(c)
+	fieldFlags(c, reflect.TypeFor[serving.App](), true)
 	return verb(c, func(k *call) error {
 		body, err := k.appMembers()
 		if err != nil {
@@ -147,10 +148,7 @@ func setApp() *cobra.Command {
 		ValidArgsFunction: complete(appNames),
 		Example:           "  topsail app set wine --slo 20ms --limit 500",
 	})
-	appFlags(c)
-	for _, name := range []string{"slo", "weight"} {
-		c.Flag(name).DefValue = "0" // what is not said stays as it is
-	}
+	fieldFlags(c, reflect.TypeFor[serving.App](), false) // what is not given stays as it is
 	return verb(c, func(k *call) error {
 		body, err := k.appMembers()
 		if err != nil {
@@ -165,75 +163,19 @@ func setApp() *cobra.Command {
 
 const defaultSLO = 100 * time.Millisecond
 
-func appFlags(c *cobra.Command) {
-	f := c.Flags()
-	f.String("description", "", "what people should know of it")
-	f.String("input-type", "", "doubles, floats, ints, strings or bytes")
-	f.String("output-type", "", "number, label, vector or json")
-	f.Duration("slo", defaultSLO, "time from receiving a query to its answer")
-	f.Duration("cold-start", 0, "how long a query may wait for the first replica of a model at zero; 0 is the SLO")
-	f.String("default", "", "the answer when no model gave one in time")
-	f.StringSlice("model", nil, "a model to ask; may be said again")
-	f.Float64("weight", 1, "share of the capacity against other apps when it is short")
-	f.String("example", "", "an input as JSON, to show people how to ask")
-	f.Bool("require-key", false, "queries must show a key that may ask this app")
-	f.Float64("limit", 0, "queries a second at each gateway; 0 is any")
-	f.Int("burst", 0, "with --limit: queries at once; 0 is a second's worth")
-	f.Bool("no-cache", false, "answer no query from the cache")
-	f.Float64("cache-round", 0, "round numbers to this step when looking for a cached answer; 0 does not")
-	f.Duration("cache-ttl", 0, "how long a cached answer may be used; 0 is until it is evicted")
-}
-
-// appMembers are the members that flags give, and no others.
+// appMembers are the members of an app that flags give, and no others. No limit takes away the
+// one that there is.
 func (k *call) appMembers() (map[string]any, error) {
-	f, body := k.cmd.Flags(), map[string]any{}
-	for flag, member := range map[string]string{
-		"description": "description", "input-type": "input_type", "output-type": "output_type", "default": "default_output", "example": "example",
-	} {
-		if f.Changed(flag) {
-			body[member], _ = f.GetString(flag)
+	body, err := k.members(reflect.TypeFor[serving.App]())
+	if limit, given := body["limit"].(map[string]any); given {
+		switch {
+		case limit["per_second"] == nil || limit["per_second"] == 0.0 && limit["burst"] != nil:
+			return nil, misused("--burst goes with --limit")
+		case limit["per_second"] == 0.0:
+			body["limit"] = nil
 		}
 	}
-	for flag, member := range map[string]string{"slo": "latency_slo_micros", "cold-start": "cold_start_micros"} {
-		if f.Changed(flag) {
-			d, _ := f.GetDuration(flag)
-			body[member] = d.Microseconds()
-		}
-	}
-	if f.Changed("model") {
-		body["models"], _ = f.GetStringSlice("model")
-	}
-	if f.Changed("weight") {
-		body["weight"], _ = f.GetFloat64("weight")
-	}
-	if f.Changed("require-key") {
-		body["require_key"], _ = f.GetBool("require-key")
-	}
-	if f.Changed("limit") || f.Changed("burst") {
-		limit, err := k.limit()
-		if err != nil {
-			return nil, err
-		}
-		body["limit"] = nil
-		if limit != nil {
-			body["limit"] = limit
-		}
-	}
-	cache := map[string]any{}
-	if f.Changed("no-cache") {
-		cache["off"], _ = f.GetBool("no-cache")
-	}
-	if f.Changed("cache-round") {
-		cache["round"], _ = f.GetFloat64("cache-round")
-	}
-	if f.Changed("cache-ttl") {
-		d, _ := f.GetDuration("cache-ttl")
-		cache["ttl_micros"] = d.Microseconds()
-	}
-	if len(cache) > 0 {
-		body["cache"] = cache
-	}
-	return body, nil
+	return body, err
 }
 
 // limit is what --limit and --burst say: nil for no limit, which a merge patch takes

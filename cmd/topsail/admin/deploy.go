@@ -59,7 +59,7 @@ func deploy(k *call) error {
 		return err
 	}
 	bundle := text(k.cmd, "bundle")
-	if bundle == "" && len(command) == 0 && text(k.cmd, "image") == "" && text(k.cmd, "container-addr") == "" {
+	if bundle == "" && len(command) == 0 && members["image"] == nil && members["container_addr"] == nil {
 		return misused("say what to deploy: --bundle PATH, --image IMAGE, or a command after --")
 	}
 	if err := serving.CheckModelName(own[0]); err != nil {
@@ -113,7 +113,11 @@ type deployment struct {
 
 // upload stores the bundle and puts its digest into the members.
 func (d *deployment) upload(path string, members map[string]any) error {
-	if path == "" || strings.HasPrefix(path, "sha256:") {
+	switch {
+	case path == "":
+		return nil
+	case strings.HasPrefix(path, "sha256:"):
+		members["bundle"] = path
 		return nil
 	}
 	stored, _, err := d.push(d.ctx, path)
