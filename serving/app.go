@@ -20,30 +20,30 @@ const (
 
 // App is what clients query, as the API, files and stores have it. An App in a Catalog is immutable.
 type App struct {
-	Name          string     `json:"name" required:"yes" help:"what stands in the path of queries" flag:"-"`
-	Description   string     `json:"description,omitempty" help:"for people: what the app is for"`
+	Name          string     `json:"name" required:"yes" help:"the name in the path of queries" flag:"-"`
+	Description   string     `json:"description,omitempty" help:"a description for people"`
 	InputType     InputType  `json:"input_type" required:"yes" help:"bytes, ints, floats, doubles or strings"`
-	DefaultOutput string     `json:"default_output" accept:"integer float boolean" help:"the answer when no model gave one in time; nested as JSON where it is valid JSON" flag:"default"`
+	DefaultOutput string     `json:"default_output" accept:"integer float boolean" help:"the answer when no model answers in time; parsed as JSON where it is valid JSON" flag:"default"`
 	SLO           Duration   `json:"latency_slo_micros" required:"yes" default:"100000" help:"time from receiving a query to its answer, in microseconds" flag:"slo"`
 	Models        []string   `json:"models" help:"the linked models, in the order of linking" flag:"model"`
-	Stages        Pipeline   `json:"stages,omitempty" help:"instead of models: those that are asked one after another; the last one answers" flag:"-"`
-	OutputType    OutputType `json:"output_type,omitempty" help:"number, label, vector or json; what the outputs of the models are taken for"`
-	Policy        PolicySpec `json:"policy" help:"how models are chosen, and their outputs combined" flag:"-"`
-	Weight        float64    `json:"weight,omitempty" help:"share of the capacity against other apps when it is short; 0 is 1"`
+	Stages        Pipeline   `json:"stages,omitempty" help:"instead of models: the stages of a pipeline of models; the last one answers" flag:"-"`
+	OutputType    OutputType `json:"output_type,omitempty" help:"number, label, vector or json: how the outputs of the models are read"`
+	Policy        PolicySpec `json:"policy" help:"how models are chosen and their outputs combined" flag:"-"`
+	Weight        float64    `json:"weight,omitempty" help:"share of scarce capacity, relative to other apps; 0 is 1"`
 	Cache         CacheSpec  `json:"cache,omitzero"`
-	ColdStart     Duration   `json:"cold_start_micros,omitempty" help:"how long a query may wait for the first replica of a model at zero, in microseconds; 0 is the latency objective"`
-	Example       string     `json:"example,omitempty" help:"an input as JSON, to show people how to ask"`
-	RequireKey    bool       `json:"require_key,omitempty" help:"queries must show a key that may ask the app"`
-	Limit         *Limit     `json:"limit,omitempty" help:"of all queries together; none by default"`
-	Labels        []string   `json:"labels,omitempty" help:"words to find the app by" flag:"label"`
+	ColdStart     Duration   `json:"cold_start_micros,omitempty" help:"how long a query may wait for the first replica of a model that is scaled to zero, in microseconds; 0 is the latency objective"`
+	Example       string     `json:"example,omitempty" help:"an example of an input, as JSON"`
+	RequireKey    bool       `json:"require_key,omitempty" help:"queries must present a key for the app"`
+	Limit         *Limit     `json:"limit,omitempty" help:"limit of all queries together; by default none"`
+	Labels        []string   `json:"labels,omitempty" help:"labels to find the app by" flag:"label"`
 	Origin        Origin     `json:"origin,omitempty" toml:"-"` // the catalog's to give
 }
 
 // CacheSpec is how an app uses the prediction cache.
 type CacheSpec struct {
-	Off   bool     `json:"off,omitempty" help:"answer no query from the prediction cache" flag:"no-cache"`
-	Round float64  `json:"round,omitempty" help:"round numbers to this step when looking for a cached answer; 0 does not"`
-	TTL   Duration `json:"ttl_micros,omitempty" help:"how long an answer may be reused, in microseconds; 0 is until it is evicted"`
+	Off   bool     `json:"off,omitempty" help:"do not answer from the prediction cache" flag:"no-cache"`
+	Round float64  `json:"round,omitempty" help:"round numbers to this step in the cache key; 0 does not round"`
+	TTL   Duration `json:"ttl_micros,omitempty" help:"how long a cached answer may be used, in microseconds; 0 is until it is evicted"`
 }
 
 // MaxSLO bounds latency objectives; a query held longer is a job, not a query.

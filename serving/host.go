@@ -11,7 +11,7 @@ import (
 // them when they are asked, and unloads what was asked longest ago to make room. A host
 // answers no queries itself.
 type HostSpec struct {
-	MemoryMB int `json:"memory_mb" required:"yes" help:"makes it a host, which holds versions of other models: the memory that its container may take with them, in MiB" flag:"host-memory"`
+	MemoryMB int `json:"memory_mb" required:"yes" help:"makes the version a host, which loads versions of other models: memory of its container with all of them, in MiB" flag:"host-memory"`
 }
 
 // Bytes is the memory that the container may take.

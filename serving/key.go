@@ -53,8 +53,8 @@ type Key struct {
 
 // Limit is how often queries may come, at each gateway.
 type Limit struct {
-	PerSecond float64 `json:"per_second" required:"yes" help:"queries a second at each gateway; more are refused" flag:"limit"`
-	Burst     int     `json:"burst,omitempty" help:"queries at once; 0 is a second's worth, and at least one" flag:"burst"`
+	PerSecond float64 `json:"per_second" required:"yes" help:"queries per second at each gateway; more are refused" flag:"limit"`
+	Burst     int     `json:"burst,omitempty" help:"queries at once; 0 allows those of one second, and at least one" flag:"burst"`
 }
 
 // MaxLimit bounds limits, in queries a second.

@@ -11,7 +11,7 @@ import (
 // ModelID names one version of a model.
 type ModelID struct {
 	Model   string `json:"model" toml:"name" help:"the name that apps link" flag:"-"`
-	Version string `json:"version" required:"yes" accept:"integer" help:"any name of this version" flag:"-"`
+	Version string `json:"version" required:"yes" accept:"integer" help:"the name of this version" flag:"-"`
 }
 
 func (id ModelID) String() string { return id.Model + ":" + id.Version }
@@ -25,16 +25,16 @@ func (id ModelID) Compare(other ModelID) int {
 // once in a Catalog.
 type Version struct {
 	ModelID
-	Description string     `json:"description,omitempty" help:"for people: what the version is"`
+	Description string     `json:"description,omitempty" help:"a description for people"`
 	InputType   InputType  `json:"input_type,omitzero" help:"bytes, ints, floats, doubles or strings; a host has none"`
-	InputLength int        `json:"input_length,omitempty" help:"elements of every input; 0 is any number"`
-	Labels      []string   `json:"labels,omitempty" help:"words to find the version by" flag:"label"`
-	Replicas    int        `json:"replicas" default:"1" help:"how many there are, without a scale"`
-	Scale       *ScaleSpec `json:"scale,omitempty" help:"how many there may be, and what decides" flag:"-"`
+	InputLength int        `json:"input_length,omitempty" help:"number of elements of every input; 0 is any"`
+	Labels      []string   `json:"labels,omitempty" help:"labels to find the version by" flag:"label"`
+	Replicas    int        `json:"replicas" default:"1" help:"number of replicas, unless scale is set"`
+	Scale       *ScaleSpec `json:"scale,omitempty" help:"bounds of the number of replicas, and what decides within them" flag:"-"`
 	Batch       BatchSpec  `json:"batch,omitzero"`
-	Stages      Pipeline   `json:"stages,omitempty" help:"what the container runs, or for stages that its program has itself, how" flag:"-"`
-	Host        *HostSpec  `json:"host,omitempty" help:"its container holds versions of other models"`
-	HostedBy    string     `json:"hosted_by,omitempty" help:"the model whose replicas hold this version, instead of some of its own"`
+	Stages      Pipeline   `json:"stages,omitempty" help:"the stages that the container runs; of a program with stages of its own, how those named here run" flag:"-"`
+	Host        *HostSpec  `json:"host,omitempty" help:"makes the version a host, whose container loads versions of other models"`
+	HostedBy    string     `json:"hosted_by,omitempty" help:"the model whose replicas load this version, instead of replicas of its own"`
 	Resources   Resources  `json:"resources,omitzero"`
 	Container
 	Prepared bool `json:"prepared,omitempty" toml:"-"` // a container manager of Clipper's made it ahead of its registration, which completes it
@@ -48,10 +48,10 @@ type Version struct {
 
 // BatchSpec is how a sidecar sizes the batches of a model version.
 type BatchSpec struct {
-	Strategy string   `json:"strategy,omitempty" help:"aimd, the default, quantile or fixed"`
-	MaxSize  int      `json:"max_size,omitempty" help:"most inputs in a batch; 0 is no cap; for fixed, the size" flag:"batch-size"`
+	Strategy string   `json:"strategy,omitempty" help:"aimd (the default), quantile or fixed"`
+	MaxSize  int      `json:"max_size,omitempty" help:"most inputs in a batch; 0 is no limit; for fixed, the size" flag:"batch-size"`
 	Delay    Duration `json:"delay_micros,omitempty" help:"how long a batch may wait to fill, in microseconds"`
-	Pad      bool     `json:"pad,omitempty" help:"for fixed: smaller batches are filled up to the size with copies of an input, whose answers are dropped"`
+	Pad      bool     `json:"pad,omitempty" help:"for fixed: fill smaller batches up to the size with copies of an input, whose answers are dropped"`
 }
 
 // StrategyName is the strategy, the default where none is named.
@@ -60,22 +60,22 @@ func (b BatchSpec) StrategyName() string { return cmp.Or(b.Strategy, "aimd") }
 // Container says how a container of a version comes to be: a command, a bundle or an
 // image that is started, or the address of one that already listens.
 type Container struct {
-	Command     []string          `json:"command,omitempty" help:"program and arguments of a container to start" flag:"-"`
-	Dir         string            `json:"dir,omitempty" path:"true" help:"folder to start the command in; by default the folder of the file"`
-	Env         map[string]string `json:"env,omitempty" secret:"true" help:"variables of the command beside the inherited ones"`
+	Command     []string          `json:"command,omitempty" help:"program and arguments of the container to start" flag:"-"`
+	Dir         string            `json:"dir,omitempty" path:"true" help:"working directory of the command; in a file, by default the folder of the file"`
+	Env         map[string]string `json:"env,omitempty" secret:"true" help:"environment variables of the command, besides the inherited ones"`
 	Addr        string            `json:"container_addr,omitempty" addr:"any" help:"address of a container that already listens"`
-	Protocol    string            `json:"protocol,omitempty" help:"v1 for a container that listens, where PORT says or at container_addr; else v2"`
-	Port        int               `json:"container_port,omitempty" help:"of an image of version 1 that listens on one port always: that port"`
+	Protocol    string            `json:"protocol,omitempty" help:"v1 for a container that listens, on the port in PORT or at container_addr; by default v2"`
+	Port        int               `json:"container_port,omitempty" help:"for an image of protocol v1 that always listens on one port: that port"`
 	Connections int               `json:"connections,omitempty" help:"connections to a container that listens; 0 is 1"`
-	Watch       []string          `json:"watch,omitempty" path:"true" help:"files and folders whose change restarts the command" flag:"-"`
+	Watch       []string          `json:"watch,omitempty" path:"true" help:"files and folders that restart the command when they change" flag:"-"`
 	Bundle      string            `json:"bundle,omitempty" help:"digest of the bundle to run instead of a command, sha256:…"`
-	BundleURL   string            `json:"bundle_url,omitempty" help:"where to fetch the bundle; by default from the management side"`
+	BundleURL   string            `json:"bundle_url,omitempty" help:"where to fetch the bundle; by default from the management service"`
 
 	// What follows is for clusters; local mode runs the command as it is.
 	Driver    string            `json:"driver,omitempty" help:"on a cluster: raw_exec, exec or docker; by default jobs.driver"`
-	Image     string            `json:"image,omitempty" help:"on a cluster: image of the docker driver"`
+	Image     string            `json:"image,omitempty" help:"on a cluster: image for the docker driver"`
 	Artifacts []Artifact        `json:"artifacts,omitempty" toml:"artifact" help:"on a cluster: files to fetch before the command starts" flag:"artifact"`
-	Secrets   map[string]string `json:"secrets,omitempty" help:"on a cluster: variables of the command, by the item of the job's Nomad variable that has the value" flag:"secret"`
+	Secrets   map[string]string `json:"secrets,omitempty" help:"on a cluster: environment variables, each from an item of the job's Nomad variable" flag:"secret"`
 }
 
 // ErrNothingToRun says that a version cannot have replicas.

@@ -10,22 +10,22 @@ import (
 // Stage is one step of a Pipeline: what it takes, and how the workers that run it
 // are fed. Its zero values are one worker that gets its inputs one at a time.
 type Stage struct {
-	Name       string     `json:"name" required:"yes" help:"what after, metrics and logs call it"`
+	Name       string     `json:"name" required:"yes" help:"its name in after, metrics and logs"`
 	After      []string   `json:"after,omitempty" help:"the stages whose outputs it takes, or input for the query's input; by default the stage before it"`
-	Model      string     `json:"model,omitempty" help:"of an app's stage: the model that it asks"`
-	Code       string     `json:"code,omitempty" help:"what its workers run, module:name; by default what the command's own program says"`
-	Workers    int        `json:"workers,omitempty" help:"processes; by default 1"`
-	CPUs       []int      `json:"cpus,omitempty" help:"CPUs that its workers run on, in turn; by default any"`
+	Model      string     `json:"model,omitempty" help:"for a stage of an app: the model that it asks"`
+	Code       string     `json:"code,omitempty" help:"what its workers run, module:name; by default set by the program of the command"`
+	Workers    int        `json:"workers,omitempty" help:"number of worker processes; by default 1"`
+	CPUs       []int      `json:"cpus,omitempty" help:"CPUs to pin its workers to, in turn; by default any"`
 	Batch      StageBatch `json:"batch,omitzero"`
-	Idempotent bool       `json:"idempotent,omitempty" help:"an input whose worker died may be given to another one, once"`
+	Idempotent bool       `json:"idempotent,omitempty" help:"retry an input once with another worker when its worker dies"`
 }
 
 // StageBatch is how the inputs of a stage come together in batches.
 type StageBatch struct {
 	Strategy string   `json:"strategy,omitempty" help:"aimd, quantile or fixed; by default, none, inputs come one at a time"`
-	MaxSize  int      `json:"max_size,omitempty" help:"most inputs in a batch; 0 is no cap; for fixed, the size"`
-	Delay    Duration `json:"delay_micros,omitempty" help:"how long a batch may wait to fill, from its first input on, in microseconds"`
-	Pad      bool     `json:"pad,omitempty" help:"for fixed: smaller batches are filled up to the size with copies of an input, whose answers are dropped"`
+	MaxSize  int      `json:"max_size,omitempty" help:"most inputs in a batch; 0 is no limit; for fixed, the size"`
+	Delay    Duration `json:"delay_micros,omitempty" help:"how long a batch may wait to fill, from its first input, in microseconds"`
+	Pad      bool     `json:"pad,omitempty" help:"for fixed: fill smaller batches up to the size with copies of an input, whose answers are dropped"`
 }
 
 // Pipeline is the stages of a model version, or of an app that asks one model after

@@ -10,16 +10,16 @@ import (
 // Resources are what one replica's container asks of a cluster's node, and of local mode
 // GPUs only.
 type Resources struct {
-	CPU      int `json:"cpu,omitempty" help:"on a cluster: MHz; by default jobs.cpu" flag:"cpu"`
-	MemoryMB int `json:"memory_mb,omitempty" help:"on a cluster: memory; by default jobs.memory_mb" flag:"memory"`
+	CPU      int `json:"cpu,omitempty" help:"on a cluster: CPU of a replica, in MHz; by default jobs.cpu" flag:"cpu"`
+	MemoryMB int `json:"memory_mb,omitempty" help:"on a cluster: memory of a replica, in MiB; by default jobs.memory_mb" flag:"memory"`
 	GPU      GPU `json:"gpu,omitzero"`
 }
 
 // GPU asks for accelerators; the zero value for none.
 type GPU struct {
-	Count    int    `json:"count,omitempty" help:"accelerators that each replica has to itself" flag:"gpus"`
-	Device   string `json:"device,omitempty" help:"vendor/type or vendor/type/name, the name of a model or MIG profile; by default nvidia/gpu, and local mode knows no other type" flag:"gpu-device"`
-	MemoryMB int    `json:"memory_mb,omitempty" help:"least memory of each accelerator" flag:"gpu-memory"`
+	Count    int    `json:"count,omitempty" help:"GPUs of each replica" flag:"gpus"`
+	Device   string `json:"device,omitempty" help:"vendor/type, or vendor/type/name with the name of a model or MIG profile; by default nvidia/gpu, the only type of local mode" flag:"gpu-device"`
+	MemoryMB int    `json:"memory_mb,omitempty" help:"least memory of each GPU, in MiB" flag:"gpu-memory"`
 	Runtime  string `json:"runtime,omitempty" help:"on a cluster: runtime of the docker driver; by default nvidia" flag:"gpu-runtime"`
 }
 
@@ -45,8 +45,8 @@ func (r Resources) check() error {
 // Artifact is a file or archive that a node fetches before the command starts.
 type Artifact struct {
 	Source      string `json:"source" required:"yes" help:"on a cluster: URL of a file or archive that the node fetches"`
-	Checksum    string `json:"checksum" required:"yes" help:"on a cluster: of the artifact, sha256:…"`
-	Destination string `json:"destination,omitempty" help:"on a cluster: folder in the task's folder, by default local/"`
+	Checksum    string `json:"checksum" required:"yes" help:"on a cluster: checksum of the artifact, sha256:…"`
+	Destination string `json:"destination,omitempty" help:"on a cluster: folder within the task's folder; by default local/"`
 }
 
 var checksum = regexp.MustCompile(`^(sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})$`)

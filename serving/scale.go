@@ -19,17 +19,17 @@ const (
 // ScaleSpec says how many replicas of a version there may be, and what decides.
 // A zero field means the default that the scheduler documents.
 type ScaleSpec struct {
-	Min          int      `json:"min" help:"least replicas; 0 goes down to none when idle"`
-	Max          int      `json:"max" required:"yes" help:"most replicas; with it their number follows demand, and replicas is where it starts"`
+	Min          int      `json:"min" help:"least replicas; 0 scales to zero when idle"`
+	Max          int      `json:"max" required:"yes" help:"most replicas; setting it makes their number follow demand, starting from replicas"`
 	Metric       string   `json:"metric,omitempty" help:"capacity, concurrency or rate; by default capacity"`
-	Target       float64  `json:"target,omitempty" help:"for each replica: queries in flight, or queries a second"`
+	Target       float64  `json:"target,omitempty" help:"for each replica: queries in flight, or queries per second"`
 	Utilisation  float64  `json:"utilisation,omitempty" help:"share of the capacity or target to aim at; 0 is the scheduler's default"`
-	Idle         Duration `json:"idle_micros,omitempty" help:"how long without a query before the last replica goes, in microseconds; 0 is the default"`
-	StepUp       float64  `json:"step_up,omitempty" help:"most that one decision multiplies by; 0 is the default"`
-	StepDown     float64  `json:"step_down,omitempty" help:"most that one decision divides by; 0 is the default"`
-	CooldownUp   Duration `json:"cooldown_up_micros,omitempty" help:"least time from a change to an increase, in microseconds"`
-	CooldownDown Duration `json:"cooldown_down_micros,omitempty" help:"least time from a change to a decrease, in microseconds; 0 is the default"`
-	DeadBand     float64  `json:"dead_band,omitempty" help:"relative difference that is not worth a change; 0 is the default"`
+	Idle         Duration `json:"idle_micros,omitempty" help:"time without queries before the last replica is stopped, in microseconds; 0 is the default"`
+	StepUp       float64  `json:"step_up,omitempty" help:"largest factor by which one decision scales up; 0 is the default"`
+	StepDown     float64  `json:"step_down,omitempty" help:"largest factor by which one decision scales down; 0 is the default"`
+	CooldownUp   Duration `json:"cooldown_up_micros,omitempty" help:"least time between a change and a scale-up, in microseconds"`
+	CooldownDown Duration `json:"cooldown_down_micros,omitempty" help:"least time between a change and a scale-down, in microseconds; 0 is the default"`
+	DeadBand     float64  `json:"dead_band,omitempty" help:"relative difference below which the number stays; 0 is the default"`
 }
 
 func (s *ScaleSpec) check() error {
