@@ -18,7 +18,7 @@ BENCH    ?= all
 OFFSET   ?= 0
 OUTAGE   ?= 20s
 
-.PHONY: help build ui pmml run servers cluster cluster-down test test-ui test-go test-python test-jvm test-image test-deployers test-runtimes test-frameworks test-api test-demo test-rules faults test-faults test-edge bench figures selection fuzz lint fmt fix clean
+.PHONY: help build ui pmml run servers cluster cluster-down test test-ui test-go test-python test-jvm test-image test-deployers test-runtimes test-frameworks test-api test-demo test-rules faults test-faults test-edge bench figures selection fuzz generate lint fmt fix clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -87,7 +87,7 @@ figures: build servers ## measure a cluster: from zero, steps, rollouts, changes
 	go run ./internal/figures
 
 test-python: $(VENV)/test ## check the Python package's form and types, and test it
-	cd containers/python && ../../$(VENV)/bin/ruff check -q src tests && ../../$(VENV)/bin/ruff format -q --check src tests && ../../$(VENV)/bin/mypy
+	cd containers/python && ../../$(VENV)/bin/ruff check -q src tests tools && ../../$(VENV)/bin/ruff format -q --check src tests tools && ../../$(VENV)/bin/mypy
 	cd containers/python && ../../$(VENV)/bin/python -m pytest -q
 
 test-image: ## build the image of deploy/image with buildah, as root, and serve a bundle in it
@@ -133,6 +133,10 @@ lint: ## vet, format check and linters
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "run: make fmt"; exit 1; }
 	go vet ./...
 	$(TOOLS) golangci-lint run
+
+generate: $(VENV)/test ## write what is generated: the records of the Python client and docs/cli.md
+	$(VENV)/bin/python containers/python/tools/records.py
+	go run ./cmd/topsail docs > docs/cli.md
 
 fmt: ## format Go code
 	gofmt -w $$(git ls-files '*.go')

@@ -30,17 +30,6 @@ def document() -> Any:
     return yaml.safe_load(DOCUMENT.read_text())
 
 
-def schema(name: str) -> Any:
-    return document()["components"]["schemas"][name]
-
-
-def members(name: str) -> dict[str, Any]:
-    """Those of a schema by name, also where it is made of several."""
-    said = schema(name)
-    parts = [_resolved(part)["properties"] for part in said.get("allOf", [])]
-    return {k: v for part in [*parts, said.get("properties", {})] for k, v in part.items()}
-
-
 def operation(method: str, url: str, headers: Any) -> Operation:
     """What a request asks for. It raises Breach."""
     parts = urlsplit(url)

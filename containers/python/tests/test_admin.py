@@ -4,9 +4,7 @@ import asyncio
 import pickle
 import threading
 import time
-from dataclasses import fields
 
-import contract
 import pytest
 from gateway import CUT, HANG, Gateway
 from management import TIME
@@ -537,40 +535,3 @@ def test_streams_awaited(management):
         return left
 
     run(management, use)
-
-
-# The client knows what the document knows.
-
-
-@pytest.mark.parametrize(
-    "kind",
-    [
-        record.App,
-        record.Model,
-        record.Replica,
-        record.Artifact,
-        record.AuditEntry,
-        record.Stream,
-        record.Key,
-        record.Decision,
-        record.Usage,
-        record.VersionStages,
-    ],
-)
-def test_records_have_the_members_of_the_document(kind):
-    own = {f.name for f in fields(kind)} - {"etag", "more", "secret"}
-    said = set(contract.members(kind.__name__))
-    assert own == said - {"from", "to"}  # which are no names in Python, and properties of their own
-
-
-def test_members_that_are_never_sent_are_those_of_the_document():
-    for kind in (record.App, record.Version):
-        members = contract.schema(kind.__name__)["properties"]
-        read_only = {name for name, said in members.items() if said.get("readOnly")}
-        assert kind.read_only == read_only
-
-
-def test_members_that_are_not_known_yet():
-    app = record.App.of({"name": "wine", "input_type": "doubles", "latency_slo_micros": 1, "colour": "red"})
-    assert (app.more, app.to_send()["colour"]) == ({"colour": "red"}, "red")
-    assert repr(app) == "App(name='wine', input_type='doubles', latency_slo_micros=1, colour='red')"

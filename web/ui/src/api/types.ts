@@ -441,6 +441,7 @@ export interface Key {
   created: string
   expires?: string
   limit?: Limit
+  secret?: string // where it is made
 }
 
 export interface Stream {

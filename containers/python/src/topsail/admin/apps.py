@@ -8,7 +8,8 @@ from typing import Any
 from . import call
 from .listing import Listing
 from .noun import Noun, etag, name
-from .record import App, Model, Rehearsal, Said, Usage, read_or_rehearsal
+from .record import App, Model, Rehearsal, Said, Usage
+from .rehearsal import read_or_rehearsal
 
 _read = read_or_rehearsal(App)
 

@@ -7,8 +7,8 @@ from typing import Any, Generic, TypeVar
 
 from ..client_channel_async import AsyncChannel
 from ..client_http_async import AsyncStream
+from .base import R
 from .listing import Pages
-from .record import R
 
 T = TypeVar("T")
 

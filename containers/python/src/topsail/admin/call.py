@@ -12,7 +12,8 @@ from urllib.parse import quote, urlencode
 from ..client_call import Call
 from ..client_errors import BadRequest
 from ..client_http import Answer
-from .record import Rehearsal, gone_or_rehearsal
+from .record import Rehearsal
+from .rehearsal import gone_or_rehearsal
 
 T = TypeVar("T")
 

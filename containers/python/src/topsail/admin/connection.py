@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ..client_channel import Channel
+from .base import R
 from .listing import Flow, Listing, Pages
-from .record import R
 
 T = TypeVar("T")
 

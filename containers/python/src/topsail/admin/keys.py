@@ -9,7 +9,8 @@ from ..client_call import Call
 from . import call
 from .listing import Listing
 from .noun import Noun, name
-from .record import Key, Rehearsal, read_or_rehearsal
+from .record import Key, Rehearsal
+from .rehearsal import read_or_rehearsal
 
 _read = read_or_rehearsal(Key)
 

@@ -12,7 +12,7 @@ from ..client_channel import Channel
 from ..client_errors import ServerError
 from ..client_http import Answer, Stream
 from . import call
-from .record import R
+from .base import R
 
 T = TypeVar("T")
 IDLE = 60.0  # seconds without anything on the stream of events, where something comes every 15

@@ -5,7 +5,8 @@ from __future__ import annotations
 from . import call
 from .listing import Listing
 from .noun import Noun, etag, name
-from .record import Model, Rehearsal, Version, read_or_rehearsal
+from .record import Model, Rehearsal, Version
+from .rehearsal import read_or_rehearsal
 
 _read = read_or_rehearsal(Model)
 

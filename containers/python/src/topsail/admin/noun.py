@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..client_errors import BadRequest
+from .base import Record
 from .connection import Admin
-from .record import Record
 
 
 class Noun:

@@ -1,207 +1,260 @@
 """What the management service says of things, as objects with attributes."""
 
+# Written by tools/records.py from web/api/openapi.yaml: change that, and run `make generate`.
+
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
-from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, TypeVar
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, ClassVar
 
-from ..client_http import Answer
+from .base import Record, Said
 
-R = TypeVar("R", bound="Record")
-
-
-@dataclass(repr=False)
-class Record:
-    """Attributes are the members of the JSON, None where a member is absent; `more` has those that this version of the
-    client does not know. `etag` is what was read: a change made with the record happens only if nobody else has
-    changed the object since."""
-
-    read_only: ClassVar[frozenset[str]] = frozenset()  # members that are said and never sent
-
-    etag: str | None = field(default=None, kw_only=True, compare=False)
-    more: dict[str, Any] = field(default_factory=dict, kw_only=True)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The members that there are."""
-        own = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("etag", "more")}
-        return {k: v for k, v in own.items() if v is not None} | self.more
-
-    def to_send(self) -> dict[str, Any]:
-        """The members that one may change."""
-        return {k: v for k, v in self.to_dict().items() if k not in self.read_only}
-
-    def __repr__(self) -> str:
-        said = ", ".join(f"{k}={v!r}" for k, v in self.to_dict().items())
-        return f"{type(self).__name__}({said})"
-
-    @classmethod
-    def of(cls: type[R], members: dict[str, Any], etag: str | None = None) -> R:
-        known = {f.name for f in fields(cls)} - {"etag", "more"}
-        more = {k: v for k, v in members.items() if k not in known}
-        return cls(**{k: v for k, v in members.items() if k in known}, etag=etag, more=more)
-
-    @classmethod
-    def read(cls: type[R], answer: Answer) -> R:
-        return cls.of(json.loads(answer.body), answer.etag)
+__all__ = [
+    "App",
+    "Artifact",
+    "AuditEntry",
+    "Decision",
+    "Key",
+    "Model",
+    "Record",
+    "Rehearsal",
+    "Replica",
+    "Said",
+    "Stream",
+    "Usage",
+    "Version",
+    "VersionStages",
+]
 
 
 @dataclass(repr=False)
 class Rehearsal(Record):
-    """What a change would do, which was asked with dry_run=True."""
+    """What a change would do, which was asked with dry_run=true."""
 
+    changes: list[dict[str, Any]]  # {action, kind, name, before, after}
+    effects: list[str]  # what that means, in sentences
+
+    _: KW_ONLY
     dry_run: bool = True
-    changes: list[dict[str, Any]] = field(default_factory=list)
-    effects: list[str] = field(default_factory=list)  # sentences
 
 
 @dataclass(repr=False)
 class App(Record):
+    """What clients query: an input type, an objective, the models that answer and how the policy chooses among them."""
+
     read_only: ClassVar[frozenset[str]] = frozenset({"origin"})
 
-    name: str
+    name: str  # what stands in the path of queries
+    # bytes, integers, floats, doubles or strings: also written byte, b, int, ints, integer, i, float, f, double, d,
+    # string, str, strs, s
     input_type: str
     latency_slo_micros: int
-    description: str | None = None
+
+    _: KW_ONLY
+    description: str | None = None  # for people; of at most 1,000 bytes
+    # the answer when no model gave one in time; nested as JSON where it is valid JSON
     default_output: str | None = None
-    models: list[str] | None = None
-    stages: list[dict[str, Any]] | None = None
-    policy: dict[str, Any] | None = None
-    output_type: str | None = None
-    weight: float | None = None
-    cache: dict[str, Any] | None = None
     cold_start_micros: int | None = None
-    example: str | None = None
-    require_key: bool | None = None
-    limit: dict[str, Any] | None = None
+    models: list[str] | None = None  # linked models, in the order of linking
+    # {name, model, after}: instead of models: those that are asked one after another, each about the outputs of those
+    # before it; the last one answers
+    stages: list[dict[str, Any]] | None = None
+    output_type: str | None = None  # number, label, vector or json
+    # {kind}: The selection policy with its options, as in the file's [app.policy].
+    policy: dict[str, Any] | None = None
+    weight: float | None = None
+    cache: dict[str, Any] | None = None  # {off, round, ttl_micros}
+    example: str | None = None  # an input as JSON
+    require_key: bool | None = None  # queries must show a key that may ask this app
+    limit: dict[str, Any] | None = None  # {per_second, burst}
     labels: list[str] | None = None
-    origin: str | None = None
+    origin: str | None = None  # file or api
 
 
 @dataclass(repr=False)
 class Model(Record):
+    """The versions of one model, of which one is current. It is there while it has a version."""
+
+    read_only: ClassVar[frozenset[str]] = frozenset(
+        {"current", "serving", "previous", "input_type", "versions", "apps"}
+    )
+
     name: str
-    current: str = ""
-    serving: str = ""
-    previous: str | None = None
+
+    _: KW_ONLY
+    current: str = ""  # the version asked for; empty for none
+    serving: str = ""  # the last current version that had a ready replica, where queries go; empty for none
+    previous: str | None = None  # what was current before; where a rollback goes
+    # bytes, integers, floats, doubles or strings: also written byte, b, int, ints, integer, i, float, f, double, d,
+    # string, str, strs, s
     input_type: str | None = None
     versions: list[str] = field(default_factory=list)
-    apps: list[str] = field(default_factory=list)
+    apps: list[str] = field(default_factory=list)  # apps that link it
 
 
 @dataclass(repr=False)
 class Version(Record):
+    """A version of a model: what runs, and how many replicas of it. It is immutable, but for its number of replicas."""
+
     read_only: ClassVar[frozenset[str]] = frozenset(
         {"pin", "origin", "generation", "deployed", "current", "serving", "used_by", "example", "performance"}
     )
 
     version: str
+
+    _: KW_ONLY
     model: str | None = None
-    description: str | None = None
+    description: str | None = None  # for people; of at most 1,000 bytes
+    # bytes, integers, floats, doubles or strings: also written byte, b, int, ints, integer, i, float, f, double, d,
+    # string, str, strs, s
     input_type: str | None = None
     input_length: int | None = None
-    replicas: int | None = None
-    scale: dict[str, Any] | None = None
-    bundle: str | None = None
-    image: str | None = None
-    command: list[str] | None = None
     labels: list[str] | None = None
-    batch: dict[str, Any] | None = None
+    replicas: int | None = None
+    # {min, max, metric, target, utilisation, idle_micros, step_up, step_down, cooldown_up_micros, cooldown_down_micros,
+    # dead_band}
+    scale: dict[str, Any] | None = None
+    pin: dict[str, Any] | None = None  # {count, until, reason}
+    batch: dict[str, Any] | None = None  # {strategy, max_size, delay_micros, pad}
+    # {name, after, code, workers, cpus, batch, idempotent}: what its command or bundle runs, as TOPSAIL_STAGES tells
+    # it; of a program that has stages of its own, how those that are named run
     stages: list[dict[str, Any]] | None = None
+    # {memory_mb}: makes it a host, whose container holds versions of other models; it has no input_type
     host: dict[str, Any] | None = None
+    # the model whose replicas hold this version, instead of some of its own; it needs a bundle
     hosted_by: str | None = None
-    resources: dict[str, Any] | None = None
-    env: dict[str, str] | None = None
+    resources: dict[str, Any] | None = None  # {cpu, memory_mb, gpu}
+    bundle: str | None = None  # digest of the bundle to run, sha256:…
+    # where nodes fetch it, if not from the management service; a password and the query are hidden from viewers and
+    # operators
+    bundle_url: str | None = None
+    command: list[str] | None = None
+    dir: str | None = None
+    env: dict[str, str] | None = None  # hidden from viewers and operators
+    watch: list[str] | None = None
+    container_addr: str | None = None  # of a container of version 1 that already listens
+    # v1 or v2: v1 for a container that listens, at container_addr; or it is started, and listens on the port that the
+    # variable PORT says, or where ${PORT} stands in command or env
+    protocol: str | None = None
+    container_port: int | None = None  # of an image of version 1 that listens on one port always: that port
+    connections: int | None = None  # to a container of version 1, with a batch in flight on each; 0 is 1
+    driver: str | None = None  # raw_exec, exec or docker
+    image: str | None = None
+    artifacts: list[dict[str, Any]] | None = None  # {source, checksum, destination}
+    secrets: dict[str, str] | None = None
+    # made ahead of its registration by Clipper's add_model, which completes it; until then it is not current
     prepared: bool | None = None
-    pin: dict[str, Any] | None = None
-    origin: str | None = None
+    origin: str | None = None  # file or api
+    # another one whenever what it answers may have changed; absent if an earlier release registered it
     generation: str | None = None
-    deployed: dict[str, Any] | None = None  # by whom, at what time, with what client, of which commit
+    # {by, at, client, commit}: Where a version comes from: what made it the generation that it is. It is absent if an
+    # earlier release registered it.
+    deployed: dict[str, Any] | None = None
     current: bool | None = None
     serving: bool | None = None
-    used_by: list[str] | None = None
-    example: str | None = None
-    performance: dict[str, Any] | None = None  # p50_micros, p99_micros, throughput, errors, …
+    used_by: list[str] | None = None  # apps whose queries it may get
+    example: str | None = None  # an input as JSON, from the bundle's manifest
+    # {since, answers, errors, batches, batch_mean, p50_micros, p99_micros, throughput}: What the replicas of a version
+    # did as the generation that it is, those that are gone included; where versions are asked for. Absent while nothing
+    # is measured, and of versions that a host holds. Of versions with stages only answers and errors: see /stages.
+    performance: dict[str, Any] | None = None
 
 
 @dataclass(repr=False)
 class Replica(Record):
-    """Times are in microseconds."""
+    """A running copy of a version."""
 
     id: str
     model: str
     version: str
     state: str  # starting, ready, ejected, draining, failed or stopped
-    reason: str | None = None
+
+    _: KW_ONLY
+    reason: str | None = None  # why it is not ready, or why it ended last
     node: str | None = None
     allocation: str | None = None
     pid: int | None = None
     restarts: int | None = None
-    since: str | None = None
+    since: str | None = None  # when its process started
     in_flight: int | None = None
-    latency_micros: int | None = None
+    latency_micros: int | None = None  # moving average of its answers
     queue_length: int | None = None
-    wait_micros: int | None = None
+    wait_micros: int | None = None  # what a new query would wait for its batch
     batch_limit: int | None = None
     batch_mean: float | None = None
-    answers: int | None = None
-    profile: list[dict[str, int]] | None = None
+    answers: int | None = None  # since it started
+    profile: list[dict[str, Any]] | None = None  # {size, micros}: estimated time of a batch by its size
+    # {stage, after, workers, ready, waiting, rate, busy, batch_mean, wait_micros, wait_p99_micros, run_micros,
+    # run_p99_micros, ended}: in the last minute; where this one replica is asked for, and its model has stages
     stages: list[dict[str, Any]] | None = None
 
 
 @dataclass(repr=False)
 class Artifact(Record):
+    """A bundle, where versions find it."""
+
+    read_only: ClassVar[frozenset[str]] = frozenset({"used_by"})
+
     digest: str
     size: int  # bytes
     created: str
+    # {format, runtime, python, requirements, entry, input_type, input_length, example, description, options, files}
     manifest: dict[str, Any]
+
+    _: KW_ONLY
     used_by: list[str] = field(default_factory=list)  # MODEL:VERSION
 
 
 @dataclass(repr=False)
 class Stream(Record):
-    """`suspension` says since when the stream takes nothing, by whose word and why; None where it takes records. `now`
-    is how it is where it is served: processes, lag_records, waiting_seconds and conditions; None where no process
-    serves it."""
+    """A stream of records or of models that processes have announced."""
 
     name: str
     kind: str  # data or model
     input: list[str]
     output: str
     dead_letter: str
+
+    _: KW_ONLY
     app: str | None = None  # that predicts the records of a data stream
+    # {since, by, reason}: since when it takes nothing, by whose word and why; absent where it takes records
     suspension: dict[str, Any] | None = None
+    # {processes, lag_records, waiting_seconds, conditions}: How a stream is where it is served. Absent while no process
+    # serves it that is known of.
     now: dict[str, Any] | None = None
 
 
 @dataclass(repr=False)
 class Key(Record):
-    """`secret` is there once, when the key is made."""
+    """What requests must show, without its secret; that is in the answer that made it, and nowhere else."""
+
+    read_only: ClassVar[frozenset[str]] = frozenset({"created", "secret"})
+    hidden: ClassVar[frozenset[str]] = frozenset({"secret"})
 
     id: str
     name: str
-    role: str
-    created: str | None = None
-    apps: list[str] | None = None
-    expires: str | None = None
-    limit: dict[str, Any] | None = None
-    secret: str | None = None
+    role: str  # query, viewer, operator, deployer or admin
 
-    def __repr__(self) -> str:
-        """Without the secret: notebooks keep what they show."""
-        shown = {k: v for k, v in self.to_dict().items() if k != "secret"}
-        return f"Key({', '.join(f'{k}={v!r}' for k, v in shown.items())}{', secret=…' if self.secret else ''})"
+    _: KW_ONLY
+    apps: list[str] | None = None  # for these apps only; all without
+    created: str = ""
+    expires: str | None = None
+    limit: dict[str, Any] | None = None  # {per_second, burst}
+    secret: str | None = None  # there once, where the key is made
 
 
 @dataclass(repr=False)
 class Decision(Record):
+    """What the scheduler decided for a version, and what came of it."""
+
     model: str
     version: str
     at: str
     rule: str
     reason: str
     outcome: str
+
+    _: KW_ONLY
     error: str | None = None
     leader: str | None = None
     fence: int | None = None
@@ -219,82 +272,77 @@ class Decision(Record):
 
 @dataclass(repr=False)
 class AuditEntry(Record):
+    """A change that was made."""
+
     id: str
     at: str
+    # name of the key; file for the configuration file, scheduler for the scheduler, local where there are no keys
     who: str
-    action: str
-    kind: str
+    action: str  # create, update, delete, restart, drain, upload, forget, backup, restore, recover
+    kind: str  # app, model, version, replica, artifact, key, learned, stream or backup
     name: str
+
+    _: KW_ONLY
     before: dict[str, Any] | None = None
     after: dict[str, Any] | None = None
-    revision: int | None = None
+    revision: int | None = None  # of the catalog with it
 
     @property
     def address(self) -> str:
-        """Of the client that made the change; empty if it is not known."""
+        """Address of the client that made the change, where it is known."""
         return str(self.more.get("from", ""))
 
 
 @dataclass(repr=False)
 class Usage(Record):
-    """What came of an app or a version since it was registered. Times are in microseconds."""
+    """What came of an app or a version since it was registered. It is counted once for each question and query,
+    whatever was retried or asked twice. A gateway that is killed takes what it counted in its last second along."""
 
     kind: str  # app or version
+    # of a model or stage, the outputs that it gave, one for each question however often that was asked; of an app, the
+    # answers to queries, its defaults among them
     usage: int
+    # outputs that were taken from the cache, or from an equal question in flight; of an app, answers made of such
+    # alone, which are in usage
     cached: int
-    failed: int
+    failed: int  # of a model or stage, errors that it or its container ended a question with; of an app, defaults
+    # questions to a model that ended without an output and without an error: refused, too late, taken back, dropped by
+    # a stage, or no replica
     missed: int
-    total_micros: int
+    total_micros: int  # what usage took, all together, from asking to the answer
+
+    _: KW_ONLY
     app: str | None = None
     model: str | None = None
     version: str | None = None
     description: str | None = None
-    policy: str | None = None
-    latency_slo_micros: int | None = None
+    policy: str | None = None  # of an app: who decides; stages where its models are asked one after another
+    latency_slo_micros: int | None = None  # of an app: the time that a decision has
+    # of an app: the models that can be asked, and the versions that its policy names
     candidates: list[str] | None = None
+    # when it was registered; absent where a release did that which did not count, and nothing has been counted yet
     since: str | None = None
+    # {usage, cached, failed, missed, total_micros, mean_micros, min_micros, max_micros, last_failure, stage, model}
+    stages: list[dict[str, Any]] | None = None
     mean_micros: float | None = None
     min_micros: int | None = None
     max_micros: int | None = None
-    last_failure: dict[str, Any] | None = None
-    stages: list[dict[str, Any]] | None = None
+    last_failure: dict[str, Any] | None = None  # {at, cause, message}: the last of failed
 
 
 @dataclass(repr=False)
 class VersionStages(Record):
-    """Where the time goes in a version with stages; `stages` is empty where the model is one piece."""
+    """Where the time of queries goes in a version with stages."""
 
     model: str
     version: str
     at: str
-    window_seconds: int  # that are known of what was asked for
+    window_seconds: int  # that are known of what was asked for; 0: nothing but how the stages are
+    # {stage, after, workers, ready, waiting, rate, busy, batch_mean, wait_micros, wait_p99_micros, run_micros,
+    # run_p99_micros, ended}
     stages: list[dict[str, Any]]
+
+    _: KW_ONLY
+    # the stage that bounds what the others can do: the first without a ready worker, or else the one whose workers are
+    # busiest; absent where none is busy
     bottleneck: str | None = None
-
-
-@dataclass(repr=False)
-class Said(Record):
-    """What has no fixed members here: each member of the JSON is an attribute."""
-
-    def __getattr__(self, name: str) -> Any:
-        more = self.__dict__.get("more", {})
-        if name not in more:
-            raise AttributeError(f"there is no {name!r}; there is {', '.join(more) or 'nothing'}")
-        return more[name]
-
-
-def read_or_rehearsal(kind: type[R]) -> Callable[[Answer], R | Rehearsal]:
-    """Reads a record, or what a dry run says."""
-
-    def read(answer: Answer) -> R | Rehearsal:
-        members = json.loads(answer.body)
-        if members.get("dry_run") is True and "changes" in members:
-            return Rehearsal.of(members)
-        return kind.of(members, answer.etag)
-
-    return read
-
-
-def gone_or_rehearsal(answer: Answer) -> Rehearsal | None:
-    """Reads the answer to a deletion, which says nothing, or what a dry run says."""
-    return Rehearsal.read(answer) if answer.status == 200 else None

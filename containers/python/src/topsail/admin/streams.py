@@ -5,7 +5,8 @@ from __future__ import annotations
 from . import call
 from .listing import Listing
 from .noun import Noun, name
-from .record import Rehearsal, Stream, read_or_rehearsal
+from .record import Rehearsal, Stream
+from .rehearsal import read_or_rehearsal
 
 _read = read_or_rehearsal(Stream)
 

@@ -7,7 +7,8 @@ from typing import Any
 from . import call
 from .listing import Listing
 from .noun import Noun, etag, name
-from .record import Model, Rehearsal, Said, Usage, Version, VersionStages, read_or_rehearsal
+from .record import Model, Rehearsal, Said, Usage, Version, VersionStages
+from .rehearsal import read_or_rehearsal
 
 _read = read_or_rehearsal(Version)
 

@@ -18,14 +18,13 @@ from .commit import checked_out
 from .deployment import Deployment
 from .failure import DeployFailed
 from .progress import Progress
-from .terms import Terms, api_input_type
+from .terms import DEFINING, Terms, api_input_type
 
 _EVERY = 0.25  # seconds between two looks at the replicas
 _PATIENCE = 5.0  # seconds for which a version may look hopeless
 _RESTARTS = 3  # of a replica, after which its failure is no accident
 _ASKING = 10.0  # seconds until the app must have given a prediction
 _LONGEST_EXAMPLE = 16 << 10  # bytes
-_DEFINING = ("resources", "env", "driver", "artifacts", "secrets", "batch")  # a version, beside its bundle and its host
 
 # As the service has them, in serving/name.go.
 _MODEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
@@ -186,7 +185,7 @@ class _Rollout:
 
     def _is_as_said(self, version: Version) -> bool:
         has = version.to_dict()
-        return all(_full(has.get(k)) == _full(self._members[k]) for k in _DEFINING if k in self._members)
+        return all(_full(has.get(k)) == _full(self._members[k]) for k in DEFINING if k in self._members)
 
     def _reuse(self, found: Version) -> str:
         version, left = found.version, self._deadline.left

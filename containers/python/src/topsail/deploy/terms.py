@@ -11,6 +11,9 @@ from ..client import Client
 from ..input_type import parse
 from .failure import DeployFailed
 
+# Members of a version, as in the API: what defines one beside its bundle and its host, and what does not.
+DEFINING = ("resources", "env", "driver", "artifacts", "secrets", "batch")
+_OTHERS = ("labels", "scale", "hosted_by")
 _OF_HOSTS = ("replicas", "scale", "resources", "env", "gpus", "gpu_memory", "driver", "artifacts", "secrets")
 _NAMES = {"ints": "integers"}  # of the API, where the SDK has others
 
@@ -90,8 +93,7 @@ class Terms:
 
     def of_version(self) -> dict[str, Any]:
         """The members of a version that are said here."""
-        said = ("batch", "env", "labels", "scale", "hosted_by", "driver", "artifacts", "secrets")
-        members = {k: getattr(self, k) for k in said} | {"resources": self.resources}
+        members = {k: getattr(self, k) for k in DEFINING + _OTHERS}
         if gpu := self._gpu():
             members["resources"] = {**(self.resources or {}), "gpu": gpu}
         plain = {k: v for k, v in members.items() if v is not None}
