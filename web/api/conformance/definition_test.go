@@ -31,7 +31,7 @@ var definitions = map[string]reflect.Type{
 	"Manifest":     reflect.TypeFor[bundle.Manifest](),
 	"Replica":      reflect.TypeFor[api.Replica](),
 	"NewKey":       reflect.TypeFor[api.NewKey](),
-	"Key":          reflect.TypeFor[api.Key](),
+	"Key":          reflect.TypeFor[api.KeyWithSecret](),
 	"Model":        reflect.TypeFor[api.Model](),
 	"Job":          reflect.TypeFor[api.Job](),
 	"Artifact":     reflect.TypeFor[api.Artifact](),

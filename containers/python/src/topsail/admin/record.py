@@ -60,7 +60,10 @@ class App(Record):
     # before it; the last one answers
     stages: list[dict[str, Any]] | None = None
     output_type: str | None = None  # number, label, vector or json
-    # {kind}: The selection policy with its options, as in the file's [app.policy].
+    # {kind, model, models, most, costs, by_cost, weights, canary, share, ramp_seconds, sticky, min_answers,
+    # max_failures, max_loss, loss, scale, scope, epsilon, gamma, eta, mixing, discount, alpha, features, agreement,
+    # confidence, qualifier, within_micros, fallback, record_seconds}: The selection policy with its options, as in the
+    # file's [app.policy]. Each kind has some of them.
     policy: dict[str, Any] | None = None
     weight: float | None = None
     cache: dict[str, Any] | None = None  # {off, round, ttl_micros}
@@ -198,7 +201,8 @@ class Artifact(Record):
     digest: str
     size: int  # bytes
     created: str
-    # {format, runtime, python, requirements, entry, input_type, input_length, example, description, options, files}
+    # {format, runtime, python, requirements, entry, input_type, input_length, example, description, options, command,
+    # files}
     manifest: dict[str, Any]
 
     _: KW_ONLY
