@@ -12,7 +12,7 @@ import (
 const forgetAtOnce = 1000
 
 // StateShelf holds the states of policies; it may lay them aside.
-type StateShelf interface {
+type StateStore interface {
 	LoadState(ctx context.Context, key serving.StateKey) (text []byte, revision uint64, err error)
 	SetStateAside(ctx context.Context, key serving.StateKey, revision uint64, why string) (as string, err error)
 	StatesOf(ctx context.Context, app string, limit int) ([]serving.StateKey, error)
@@ -21,21 +21,21 @@ type StateShelf interface {
 // Forget sets aside what the policy of an app has learned for a user and a context, or,
 // where both are empty, all that it has learned. Gateways begin anew within a second
 // or two. It fails with serving.ErrUnknownApp where there is no such app.
-func Forget(ctx context.Context, shelf StateShelf, cat *serving.Catalog, app, user, about string) error {
+func Forget(ctx context.Context, store StateStore, cat *serving.Catalog, app, user, about string) error {
 	spec := cat.Apps[app]
 	if spec == nil {
 		return fmt.Errorf("app %q: %w", app, serving.ErrUnknownApp)
 	}
 	if user != "" || about != "" {
-		return setAside(ctx, shelf, serving.StateKey{App: app, Kind: spec.Policy.KindName(), User: user, Context: about})
+		return setAside(ctx, store, serving.StateKey{App: app, Kind: spec.Policy.KindName(), User: user, Context: about})
 	}
 	for {
-		keys, err := shelf.StatesOf(ctx, app, forgetAtOnce)
+		keys, err := store.StatesOf(ctx, app, forgetAtOnce)
 		if err != nil || len(keys) == 0 {
 			return err
 		}
 		for _, key := range keys {
-			if err := setAside(ctx, shelf, key); err != nil {
+			if err := setAside(ctx, store, key); err != nil {
 				return err
 			}
 		}
@@ -46,13 +46,13 @@ func Forget(ctx context.Context, shelf StateShelf, cat *serving.Catalog, app, us
 }
 
 // setAside begins again where a gateway stores the state meanwhile.
-func setAside(ctx context.Context, shelf StateShelf, key serving.StateKey) error {
+func setAside(ctx context.Context, store StateStore, key serving.StateKey) error {
 	for {
-		text, revision, err := shelf.LoadState(ctx, key)
+		text, revision, err := store.LoadState(ctx, key)
 		if err != nil || text == nil {
 			return err
 		}
-		if _, err = shelf.SetStateAside(ctx, key, revision, "forgotten by request"); !errors.Is(err, serving.ErrStateConflict) {
+		if _, err = store.SetStateAside(ctx, key, revision, "forgotten by request"); !errors.Is(err, serving.ErrStateConflict) {
 			return err
 		}
 	}

@@ -65,7 +65,7 @@ func (l *loop) lead(ctx context.Context, do func(context.Context) error) error {
 func (l *loop) takeOutcome(o outcome, now time.Time) {
 	e, d := o.entry, &o.entry.decision
 	e.busy = false
-	e.believe = l.sequence + 1
+	e.trustFrom = l.sequence + 1
 	l.lookSoon()
 	switch {
 	case errors.Is(o.err, errTermOver):

@@ -86,7 +86,7 @@ func TestConflictForGood(t *testing.T) {
 	})
 }
 
-// TestOldList is on its way while a version is woken, and is not believed after.
+// TestOldList is on its way while a version is woken, and is not trusted after.
 func TestOldList(t *testing.T) {
 	in(t, func(w *world) {
 		w.deployed(m1, &serving.ScaleSpec{Max: 5}, 0)

@@ -32,7 +32,7 @@ func (l *loop) informed(now time.Time) bool {
 }
 
 // pending says whether what the last change of the entry did is yet to be seen.
-func (l *loop) pending(e *entry) bool { return e.busy || e.believe > l.seen }
+func (l *loop) pending(e *entry) bool { return e.busy || e.trustFrom > l.seen }
 
 // decide decides about a registered version, and sees to it that it becomes so.
 func (l *loop) decide(ctx context.Context, e *entry, now time.Time) {

@@ -24,13 +24,13 @@ type entry struct {
 	load     scale.Load       // that it went by
 	recorded serving.Decision // the last that journals got
 
-	busy     bool      // a change is under way
-	believe  int       // sequence of the first reading that shows what the last change did
-	retry    time.Time // no change is asked for until then
-	failures int       // in a row
-	blocked  time.Time // since when the job cannot be changed though it should; zero: it can
-	alarm    string    // what a person should look at
-	updated  time.Time // when its job was last brought up to date
+	busy      bool      // a change is under way
+	trustFrom int       // sequence of the first reading that shows what the last change did
+	retry     time.Time // no change is asked for until then
+	failures  int       // in a row
+	blocked   time.Time // since when the job cannot be changed though it should; zero: it can
+	alarm     string    // what a person should look at
+	updated   time.Time // when its job was last brought up to date
 }
 
 // gone says whether the version is no longer registered, and its job is left.

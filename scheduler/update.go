@@ -7,7 +7,7 @@ const ruleUpdate = "update"
 
 const (
 	updateEvery = 30 * time.Second // from one job to the next
-	updateAgain = 10 * time.Minute // the same job, where an update did not last
+	retryUpdate = 10 * time.Minute // the same job, where an update did not last
 )
 
 // updates spreads the updates of jobs over time: a release that makes bad jobs must
@@ -17,7 +17,7 @@ type updates struct{ last time.Time }
 // outdated says whether the job should be brought up to date now: one after the
 // other, and none while another is not yet through with it.
 func (l *loop) outdated(e *entry, now time.Time) bool {
-	if !e.job.Outdated || e.job.Count == 0 || now.Sub(l.updates.last) < updateEvery || !e.updated.IsZero() && now.Sub(e.updated) < updateAgain {
+	if !e.job.Outdated || e.job.Count == 0 || now.Sub(l.updates.last) < updateEvery || !e.updated.IsZero() && now.Sub(e.updated) < retryUpdate {
 		return false
 	}
 	for _, other := range l.active {

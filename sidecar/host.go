@@ -41,21 +41,21 @@ type host struct {
 	fetch   Fetch
 	metrics *hostMetrics
 	log     *slog.Logger
-	wanted  chan *guest
+	wanted  chan *hostedModel
 
-	mu     sync.Mutex // guards the following, and guests
+	mu     sync.Mutex // guards the following, and hosted models
 	ledger *memory.Ledger
-	guests map[serving.ModelID]*guest // that are held, or wait to be
-	pools  map[uint32]*pool           // of those that are held, by their ids on connections with gateways
-	last   uint32                     // of these ids
-	home   *members                   // the container; nil: none is ready
-	came   chan struct{}              // closed when a container has come
+	hosted map[serving.ModelID]*hostedModel // that are held, or wait to be
+	pools  map[uint32]*pool                 // of those that are held, by their ids on connections with gateways
+	last   uint32                           // of these ids
+	home   *members                         // the container; nil: none is ready
+	came   chan struct{}                    // closed when a container has come
 }
 
 func newHost(s *Sidecar, own *pool) *host {
 	return &host{
 		sidecar: s, own: own, fetch: s.cfg.Fetch, metrics: s.metrics.host(own.model.ModelID, s.cfg.Replica), log: s.log,
-		wanted: make(chan *guest, maxWanted), ledger: memory.New(own.model.Host.Bytes()), guests: map[serving.ModelID]*guest{},
+		wanted: make(chan *hostedModel, maxWanted), ledger: memory.New(own.model.Host.Bytes()), hosted: map[serving.ModelID]*hostedModel{},
 		pools: map[uint32]*pool{}, last: own.id, came: make(chan struct{}),
 	}
 }
@@ -79,10 +79,10 @@ func (h *host) ask(v rpc.Load) {
 		return
 	}
 	h.mu.Lock()
-	g := h.guests[v.Model]
+	g := h.hosted[v.Model]
 	if g == nil {
-		g = &guest{}
-		h.guests[v.Model] = g
+		g = &hostedModel{}
+		h.hosted[v.Model] = g
 	}
 	coming := g.queued || g.loading && same(g.load, v)
 	g.load, g.asked = v, time.Now()
@@ -120,7 +120,7 @@ func (h *host) refuses(v rpc.Load) error {
 }
 
 // serve loads a version that is wanted, unless nobody wants it any more.
-func (h *host) serve(ctx context.Context, g *guest) {
+func (h *host) serve(ctx context.Context, g *hostedModel) {
 	h.mu.Lock()
 	g.queued = false
 	v, held := g.load, g.held
@@ -149,10 +149,10 @@ func (h *host) serve(ctx context.Context, g *guest) {
 	h.log.Debug("holds a model version", "model", v.Model.String(), "took", time.Since(began))
 }
 
-// settle forgets a guest that is neither held, nor loaded, nor waits to be. h.mu is held.
-func (h *host) settle(g *guest) {
-	if g.held == nil && !g.loading && !g.queued && h.guests[g.load.Model] == g {
-		delete(h.guests, g.load.Model)
+// settle forgets a hosted model that is neither held, nor loaded, nor waits to be. h.mu is held.
+func (h *host) settle(g *hostedModel) {
+	if g.held == nil && !g.loading && !g.queued && h.hosted[g.load.Model] == g {
+		delete(h.hosted, g.load.Model)
 	}
 }
 
@@ -171,7 +171,7 @@ func (h *host) fail(v rpc.Load, why error) {
 func (h *host) poolOf(id serving.ModelID) *pool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if g := h.guests[id]; g != nil && g.held != nil {
+	if g := h.hosted[id]; g != nil && g.held != nil {
 		return g.held.pool
 	}
 	return nil

@@ -376,7 +376,7 @@ func TestAHostTakesOneContainer(t *testing.T) {
 	})
 }
 
-// A sidecar that stops answers what its guests have, and takes no more.
+// A sidecar that stops answers what its hosted models have, and takes no more.
 func TestAHostDrains(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := hostRig(t, 66, nil)
@@ -397,7 +397,7 @@ func TestAHostDrains(t *testing.T) {
 
 // TestManyGuests is many versions and gateways in little memory: every query is answered
 // by its own model, or told that it is not there, and the budget holds.
-func TestManyGuests(t *testing.T) {
+func TestManyHostedModels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := hostRig(t, 86, nil) // the process and five versions
 		f := r.fakeHost()

@@ -13,7 +13,7 @@ import (
 // of run.
 
 // hold has the container load a version, within the budget.
-func (h *host) hold(ctx context.Context, g *guest, v rpc.Load) error {
+func (h *host) hold(ctx context.Context, g *hostedModel, v rpc.Load) error {
 	if err := h.drop(ctx, g); err != nil { // another definition of the same name
 		return err
 	}
@@ -72,7 +72,7 @@ func (h *host) fetched(ctx context.Context, v rpc.Load) (folder string, files in
 // makeRoom unloads what was asked longest ago until so many bytes more fit. It waits for
 // versions that are busy, and leaves keep alone. For what would not fit alone nothing is
 // unloaded.
-func (h *host) makeRoom(ctx context.Context, more int64, keep *guest) error {
+func (h *host) makeRoom(ctx context.Context, more int64, keep *hostedModel) error {
 	timeout := time.NewTimer(holdWithin)
 	defer timeout.Stop()
 	poll := time.NewTicker(5 * time.Millisecond)
@@ -113,9 +113,9 @@ func (h *host) makeRoom(ctx context.Context, more int64, keep *guest) error {
 
 // idlest is the version that was asked longest ago, of those without a query now; nil if
 // there is none. h.mu is held.
-func (h *host) idlest(keep *guest) (idlest *guest) {
+func (h *host) idlest(keep *hostedModel) (idlest *hostedModel) {
 	now := time.Now()
-	for _, g := range h.guests {
+	for _, g := range h.hosted {
 		if g != keep && g.held != nil && g.held.free(now) && (idlest == nil || g.held.used.Load() < idlest.held.used.Load()) {
 			idlest = g
 		}
@@ -125,7 +125,7 @@ func (h *host) idlest(keep *guest) (idlest *guest) {
 
 // drop has the container unload a version, if it is held. Gateways are told first, and
 // the queries that it has are answered.
-func (h *host) drop(ctx context.Context, g *guest) error {
+func (h *host) drop(ctx context.Context, g *hostedModel) error {
 	h.mu.Lock()
 	held := g.held
 	h.mu.Unlock()
@@ -144,7 +144,7 @@ func (h *host) drop(ctx context.Context, g *guest) error {
 }
 
 // open makes the pool of a version that is about to be loaded, unless the sidecar is to stop.
-func (h *host) open(g *guest, v rpc.Load, home *members) (*holding, error) {
+func (h *host) open(g *hostedModel, v rpc.Load, home *members) (*holding, error) {
 	held := &holding{load: v, home: home, said: make(chan rpc.Announcement, 1)}
 	held.used.Store(time.Now().UnixNano())
 	h.mu.Lock()
@@ -153,7 +153,7 @@ func (h *host) open(g *guest, v rpc.Load, home *members) (*holding, error) {
 	h.mu.Unlock()
 	held.tally = h.sidecar.cfg.Demand.Open(v.Model, nil)
 	held.pool = (&pool{
-		id: id, model: guestVersion(v, h.own.model.Model), limits: h.sidecar.cfg.Limits, metrics: h.own.metrics, changed: h.sidecar.poolChanged, began: time.Now(), held: held,
+		id: id, model: hostedVersion(v, h.own.model.Model), limits: h.sidecar.cfg.Limits, metrics: h.own.metrics, changed: h.sidecar.poolChanged, began: time.Now(), held: held,
 	}).prepare()
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -167,7 +167,7 @@ func (h *host) open(g *guest, v rpc.Load, home *members) (*holding, error) {
 }
 
 // close forgets the pool of a version that the container does not hold any more.
-func (h *host) close(g *guest, held *holding) {
+func (h *host) close(g *hostedModel, held *holding) {
 	held.leaving.Store(true)
 	held.pool.drain() // which tells gateways
 	h.mu.Lock()

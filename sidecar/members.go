@@ -51,7 +51,7 @@ func (m *members) serve(list []rpc.Announcement) error {
 		if err != nil {
 			return err
 		}
-		s, err := p.station(a.Stage, string(a.Pipeline))
+		s, err := p.stageOf(a.Stage, string(a.Pipeline))
 		if err != nil {
 			return err
 		}

@@ -90,7 +90,7 @@ func (pipe *pipeline) ready() bool {
 
 // idle says whether no stage has one, not even one that finishes its last batch.
 func (pipe *pipeline) idle() bool {
-	return !slices.ContainsFunc(pipe.stages, func(s *stage) bool { return s.seats > 0 })
+	return !slices.ContainsFunc(pipe.stages, func(s *stage) bool { return s.workers > 0 })
 }
 
 // waiting is how many inputs wait in all queues.

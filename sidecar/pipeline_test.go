@@ -32,11 +32,11 @@ func (r *rig) worker(stage string, pipeline []byte, treat func(*model, uint64, [
 		r.t.Fatal(err)
 	}
 	m.do(treat)
-	m.station(stage, pipeline, rpc.StateReady)
+	m.stageOf(stage, pipeline, rpc.StateReady)
 	return m
 }
 
-func (m *model) station(stage string, pipeline []byte, state rpc.State) {
+func (m *model) stageOf(stage string, pipeline []byte, state rpc.State) {
 	a := rpc.Announcement{ID: 1, State: state, Model: serving.ModelID{Model: "m", Version: "1"}, Stage: stage, Pipeline: pipeline}
 	m.conn.Send(rpc.KindAnnounce, 0, rpc.AppendAnnounce(nil, a))
 }
@@ -434,7 +434,7 @@ func TestPipelineChaos(t *testing.T) {
 					return
 				}
 				m.do(reckless(random, float64(stage+1)))
-				m.station(stages[stage].Name, text, rpc.StateReady)
+				m.stageOf(stages[stage].Name, text, rpc.StateReady)
 				select {
 				case <-m.gone:
 				case <-quit:

@@ -69,14 +69,14 @@ func (p *pool) install(pipe *pipeline) {
 	p.pipe.Store(pipe)
 }
 
-// station is where a worker that announces a stage works; text is the pipeline that
+// stageOf is where a worker that announces a stage works; text is the pipeline that
 // it announces. Workers of another pipeline, or of none, must be gone.
-func (p *pool) station(name, text string) (*stage, error) {
+func (p *pool) stageOf(name, text string) (*stage, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	pipe := p.pipe.Load()
 	if pipe.text != text {
-		next, err := lay(p.model.Batch, text)
+		next, err := parsePipeline(p.model.Batch, text)
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("the container announces %v with a wrong pipeline: %w", p.model.ModelID, err)
@@ -101,33 +101,33 @@ var errReplaced = errors.New("the stages of the model are others by now")
 // serve runs batches of a stage on one worker until ctx ends or the worker is lost,
 // and returns why.
 func (p *pool) serve(ctx context.Context, s *stage, runner batch.Runner, stall time.Duration) error {
-	if !p.seat(s) {
+	if !p.attach(s) {
 		return errReplaced
 	}
-	defer p.unseat(s)
+	defer p.detach(s)
 	return s.serve(ctx, runner, stall)
 }
 
-// seat counts a worker of a stage, for as long as which the pipeline stays. It says
+// attach counts a worker of a stage, for as long as which the pipeline stays. It says
 // whether the stage is still one of the pool's.
-func (p *pool) seat(s *stage) bool {
+func (p *pool) attach(s *stage) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !slices.Contains(p.pipe.Load().stages, s) {
 		return false
 	}
-	s.seats++
+	s.workers++
 	return true
 }
 
-func (p *pool) unseat(s *stage) {
+func (p *pool) detach(s *stage) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s.seats--
+	s.workers--
 }
 
-// lay makes the pipeline that a container announces.
-func lay(spec serving.BatchSpec, text string) (*pipeline, error) {
+// parsePipeline makes the pipeline that a container announces.
+func parsePipeline(spec serving.BatchSpec, text string) (*pipeline, error) {
 	if text == "" {
 		return whole(spec), nil
 	}

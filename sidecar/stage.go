@@ -30,7 +30,7 @@ type stage struct {
 	refuse   func(*queue.Item, rpc.Status, error)
 	changed  func() // called when the batchers changed
 
-	seats    int                              // workers that serve it; guarded by the pool
+	workers  int                              // workers that serve it; guarded by the pool
 	mu       sync.Mutex                       // serialises changes of batchers
 	batchers atomic.Pointer[[]*batch.Batcher] // immutable slices, read without the lock
 	bereft   atomic.Pointer[time.Time]        // when the last worker left

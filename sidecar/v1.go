@@ -71,7 +71,7 @@ func (s *Sidecar) runV1(ctx context.Context, p *pool, runner *container.V1) erro
 			ending.Wait()
 		}
 	}()
-	whole, err := p.station("", "")
+	whole, err := p.stageOf("", "")
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"topsail/serving"
-	"topsail/stream/internal/letter"
+	"topsail/stream/internal/deadletter"
 	"topsail/stream/internal/loop"
 )
 
@@ -19,14 +19,14 @@ type batch struct {
 
 // item is one record.
 type item struct {
-	record     *serving.StreamRecord
-	request    Request
-	query      serving.Query
-	objective  time.Duration // of the app
-	prediction serving.Prediction
-	poison     *poison       // nil: it gets a result
-	repeated   bool          // the broker forgot that it was committed
-	length     letter.Length // of its dead letter
+	record      *serving.StreamRecord
+	request     Request
+	query       serving.Query
+	objective   time.Duration // of the app
+	prediction  serving.Prediction
+	rejection   *rejection        // nil: it gets a result
+	redelivered bool              // the broker forgot that it was committed
+	length      deadletter.Length // of its dead letter
 }
 
 // read decodes the records. It waits for apps that the job cannot do without, and fails
@@ -36,49 +36,49 @@ func (b *batch) read(ctx context.Context, records []serving.StreamRecord) error 
 	for i := range records {
 		it := &b.items[i]
 		it.record = &records[i]
-		if it.poison = b.job.decode(it); it.poison == nil {
-			it.poison = b.job.identify(it, seen)
+		if it.rejection = b.job.decode(it); it.rejection == nil {
+			it.rejection = b.job.identify(it, seen)
 		}
-		if it.poison != nil {
+		if it.rejection != nil {
 			continue
 		}
 		if err := b.job.address(ctx, it); err != nil {
 			return err
 		}
-		if it.poison == nil { // what gets no result may be sent again, mended, under its id
-			seen[it.request.UUID] = letter.Place(it.record)
+		if it.rejection == nil { // what gets no result may be sent again, mended, under its id
+			seen[it.request.UUID] = deadletter.Place(it.record)
 		}
 	}
 	return nil
 }
 
 // decode reads the message of a record.
-func (j *Job) decode(it *item) *poison {
+func (j *Job) decode(it *item) *rejection {
 	if why := it.record.Unread; why != "" {
-		return poisoned(RecordTooLarge, "%s", why)
+		return rejected(RecordTooLarge, "%s", why)
 	}
-	if n := letter.Size(it.record); n > j.cfg.MaxRecord {
-		return poisoned(RecordTooLarge, "the record has %d bytes, and the job takes %d: raise max_record_bytes, or send less", n, j.cfg.MaxRecord)
+	if n := deadletter.Size(it.record); n > j.cfg.MaxRecord {
+		return rejected(RecordTooLarge, "the record has %d bytes, and the job takes %d: raise max_record_bytes, or send less", n, j.cfg.MaxRecord)
 	}
 	format, err := j.cfg.Format, error(nil)
 	if format == AnyFormat {
-		format, err = FormatOf(letter.Header(it.record, HeaderContentType), it.record.Value)
+		format, err = FormatOf(deadletter.Header(it.record, HeaderContentType), it.record.Value)
 	}
 	if err == nil {
 		it.request, err = ParseRequest(it.record.Value, format)
 	}
 	if err != nil {
-		return poisoned(Unreadable, "%v", err)
+		return rejected(Unreadable, "%v", err)
 	}
 	return nil
 }
 
 // identify holds the id of a record to those that came before it. A broker that lost what was
 // committed, and sends a record again, lost its result too: it gets one like every other.
-func (j *Job) identify(it *item, seen map[string]string) *poison {
-	id, here := it.request.UUID, letter.Place(it.record)
+func (j *Job) identify(it *item, seen map[string]string) *rejection {
+	id, here := it.request.UUID, deadletter.Place(it.record)
 	if id == "" {
-		return poisoned(NoID, "the message has no uuid, by which its result would be known: give it one")
+		return rejected(NoID, "the message has no uuid, by which its result would be known: give it one")
 	}
 	before, known := j.recent.Of(id)
 	if !known {
@@ -87,9 +87,9 @@ func (j *Job) identify(it *item, seen map[string]string) *poison {
 	switch {
 	case !known:
 	case before == here:
-		it.repeated = true
+		it.redelivered = true
 	default:
-		return poisoned(RepeatedID, "an id twice: another record had the uuid %.100q, at %s", id, before)
+		return rejected(DuplicateID, "an id twice: another record had the uuid %.100q, at %s", id, before)
 	}
 	return nil
 }
@@ -98,12 +98,12 @@ func (j *Job) identify(it *item, seen map[string]string) *poison {
 func (j *Job) address(ctx context.Context, it *item) error {
 	name, why := j.appOf(it)
 	if why != nil {
-		it.poison = why
+		it.rejection = why
 		return nil
 	}
 	app, err := j.app(ctx, name)
 	if errors.Is(err, serving.ErrUnknownApp) {
-		it.poison = unknownApp(name)
+		it.rejection = unknownApp(name)
 		return nil
 	}
 	if err != nil {
@@ -111,7 +111,7 @@ func (j *Job) address(ctx context.Context, it *item) error {
 	}
 	input, err := it.request.Input(app.InputType)
 	if err != nil {
-		it.poison = poisoned(WrongInput, "%v", err)
+		it.rejection = rejected(WrongInput, "%v", err)
 		return nil
 	}
 	it.objective = app.SLO.Std()
@@ -122,25 +122,25 @@ func (j *Job) address(ctx context.Context, it *item) error {
 	return nil
 }
 
-func unknownApp(name string) *poison {
-	return poisoned(UnknownApp, "there is no app %q: register it, and send the record again", name)
+func unknownApp(name string) *rejection {
+	return rejected(UnknownApp, "there is no app %q: register it, and send the record again", name)
 }
 
 // appOf is the app that a record is for.
-func (j *Job) appOf(it *item) (name string, why *poison) {
+func (j *Job) appOf(it *item) (name string, why *rejection) {
 	said := it.request.App
 	if said == "" {
-		said = letter.Header(it.record, HeaderApp)
+		said = deadletter.Header(it.record, HeaderApp)
 	}
 	switch app, known := j.cfg.Apps[said]; {
 	case known:
 		return app, nil
 	case said == "" && j.cfg.App == "":
-		return "", poisoned(UnknownApp, "the record names no app, and the job has none for such records: set app in the message, or the header %s", HeaderApp)
+		return "", rejected(UnknownApp, "the record names no app, and the job has none for such records: set app in the message, or the header %s", HeaderApp)
 	case said == "" || said == j.cfg.App:
 		return j.cfg.App, nil
 	}
-	return "", poisoned(UnknownApp, "the record names the app %.100q, which is none of the job's", said)
+	return "", rejected(UnknownApp, "the record names the app %.100q, which is none of the job's", said)
 }
 
 // app finds an app. It waits while none is known, and for the job's own: all records
@@ -150,13 +150,13 @@ func (j *Job) app(ctx context.Context, name string) (*serving.App, error) {
 	for ctx.Err() == nil {
 		app, err := j.cfg.Scorer.App(name)
 		if err == nil {
-			j.troubles.End(predicting(name))
+			j.conditions.End(predicting(name))
 			return app, nil
 		}
 		if errors.Is(err, serving.ErrUnknownApp) && name != j.cfg.App {
 			return nil, err
 		}
-		j.troubles.Begin(predicting(name), err)
+		j.conditions.Begin(predicting(name), err)
 		pause.Wait(ctx)
 	}
 	return nil, context.Cause(ctx)
@@ -167,7 +167,7 @@ func (j *Job) app(ctx context.Context, name string) (*serving.App, error) {
 func (b *batch) predict(ctx context.Context) error {
 	apps := map[string][]*item{}
 	for i := range b.items {
-		if it := &b.items[i]; it.poison == nil {
+		if it := &b.items[i]; it.rejection == nil {
 			apps[it.query.App] = append(apps[it.query.App], it)
 		}
 	}
@@ -189,10 +189,10 @@ func (j *Job) take(it *item, q *serving.Query, p serving.Prediction, err error) 
 	refused, isRefused := errors.AsType[*serving.QueryError](err)
 	switch {
 	case isRefused:
-		it.poison = poisoned(WrongInput, "%s", refused.Cause)
+		it.rejection = rejected(WrongInput, "%s", refused.Cause)
 		return true
 	case errors.Is(err, serving.ErrUnknownApp) && it.query.App != j.cfg.App:
-		it.poison = unknownApp(it.query.App)
+		it.rejection = unknownApp(it.query.App)
 		return true
 	}
 	return false // the catalog is away, or it is deleted and may come back
@@ -201,8 +201,8 @@ func (j *Job) take(it *item, q *serving.Query, p serving.Prediction, err error) 
 func (b *batch) refuseDefaults() {
 	for i := range b.items {
 		it := &b.items[i]
-		if p := &it.prediction; b.job.cfg.NoDefaults && p.Default && it.poison == nil {
-			it.poison = poisoned(GaveDefault, "the answer was the default: %s", p.Explanation)
+		if p := &it.prediction; b.job.cfg.NoDefaults && p.Default && it.rejection == nil {
+			it.rejection = rejected(GaveDefault, "the answer was the default: %s", p.Explanation)
 		}
 	}
 }
@@ -210,8 +210,8 @@ func (b *batch) refuseDefaults() {
 // Shorten makes a result a dead letter, and one of these shorter.
 func (b *batch) Shorten(record int, why error) bool {
 	it := &b.items[record]
-	if it.poison == nil {
-		it.poison = poisoned(ResultTooLarge, "the result is too large for its stream: %v", why)
+	if it.rejection == nil {
+		it.rejection = rejected(ResultTooLarge, "the result is too large for its stream: %v", why)
 		return true
 	}
 	return it.length.Shorten()
@@ -220,8 +220,8 @@ func (b *batch) Shorten(record int, why error) bool {
 // Message is a result, or a dead letter.
 func (b *batch) Message(record int) serving.StreamMessage {
 	it := &b.items[record]
-	if it.poison != nil {
-		return b.job.letters.Letter(it.record, it.poison.why(), it.length)
+	if it.rejection != nil {
+		return b.job.deadLetters.Message(it.record, it.rejection.why(), it.length)
 	}
 	return it.result(b.job.cfg.Output)
 }
@@ -243,16 +243,16 @@ func (b *batch) Done() {
 	for i := range b.items {
 		it := &b.items[i]
 		j.metrics.age.Observe(max(now.Sub(it.record.At), 0).Seconds())
-		if it.repeated {
-			tally.Repeated++
-			j.metrics.repeated.Inc()
+		if it.redelivered {
+			tally.Redelivered++
+			j.metrics.redelivered.Inc()
 		}
 		switch {
-		case it.poison != nil:
+		case it.rejection != nil:
 			tally.DeadLetters++
 			j.metrics.dead.Inc()
-			j.metrics.reasons[it.poison.reason].Inc()
-			j.troubles.Note("dead letter: " + it.poison.text)
+			j.metrics.reasons[it.rejection.reason].Inc()
+			j.conditions.Note("dead letter: " + it.rejection.text)
 			continue
 		case it.prediction.Default:
 			tally.Defaults++
@@ -261,8 +261,8 @@ func (b *batch) Done() {
 			j.metrics.predicted.Inc()
 		}
 		tally.Results++
-		j.recent.Add(it.request.UUID, letter.Place(it.record))
+		j.recent.Add(it.request.UUID, deadletter.Place(it.record))
 	}
 	last := b.items[len(b.items)-1].record
-	j.counts.commit(tally, letter.Place(last), now)
+	j.counts.commit(tally, deadletter.Place(last), now)
 }

@@ -3,7 +3,7 @@ package stream
 import (
 	"fmt"
 
-	"topsail/stream/internal/letter"
+	"topsail/stream/internal/deadletter"
 )
 
 // Reason is why a record became a dead letter. The set is closed, for metrics; the
@@ -16,7 +16,7 @@ const (
 	UnknownApp                   // names an app that there is not, or that the job does not serve
 	WrongInput                   // not what the app takes
 	RecordTooLarge               // than the job takes
-	RepeatedID                   // another record had this id
+	DuplicateID                  // another record had this id
 	GaveDefault                  // the answer was the default, and the job does not want those
 	ResultTooLarge               // than the broker takes
 )
@@ -36,22 +36,24 @@ func reasons() []Reason {
 
 // Headers of dead letters, beside those of the record itself.
 const (
-	HeaderReason    = letter.HeaderReason    // a sentence
-	HeaderKind      = letter.HeaderKind      // the Reason, a word
-	HeaderStream    = letter.HeaderStream    // where the record was
-	HeaderPlace     = letter.HeaderPlace     // where in it
-	HeaderJob       = letter.HeaderJob       // who says so
-	HeaderTruncated = letter.HeaderTruncated // only with a value that was too large to keep: its length
+	HeaderReason    = deadletter.HeaderReason    // a sentence
+	HeaderKind      = deadletter.HeaderKind      // the Reason, a word
+	HeaderStream    = deadletter.HeaderStream    // where the record was
+	HeaderPlace     = deadletter.HeaderPlace     // where in it
+	HeaderJob       = deadletter.HeaderJob       // who says so
+	HeaderTruncated = deadletter.HeaderTruncated // only with a value that was too large to keep: its length
 )
 
-// poison is why a record gets no result.
-type poison struct {
+// rejection is why a record gets no result.
+type rejection struct {
 	reason Reason
 	text   string
 }
 
-func poisoned(reason Reason, format string, args ...any) *poison {
-	return &poison{reason, letter.Short(fmt.Sprintf(format, args...))}
+func rejected(reason Reason, format string, args ...any) *rejection {
+	return &rejection{reason, deadletter.Short(fmt.Sprintf(format, args...))}
 }
 
-func (p *poison) why() letter.Why { return letter.Why{Kind: p.reason.String(), Text: p.text} }
+func (p *rejection) why() deadletter.Why {
+	return deadletter.Why{Kind: p.reason.String(), Text: p.text}
+}

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"topsail/serving"
-	"topsail/stream/internal/letter"
+	"topsail/stream/internal/deadletter"
 )
 
 // scorer answers by a function, and knows some apps.
@@ -157,7 +157,7 @@ func results(t testing.TB, broker *memory, stream string) map[string]Response {
 	t.Helper()
 	all := map[string]Response{}
 	for _, r := range broker.read(stream) {
-		format, err := FormatOf(letter.Header(&r, HeaderContentType), r.Value)
+		format, err := FormatOf(deadletter.Header(&r, HeaderContentType), r.Value)
 		if err != nil {
 			t.Fatal(err)
 		}

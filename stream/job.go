@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"topsail/serving"
-	"topsail/stream/internal/letter"
+	"topsail/stream/internal/condition"
+	"topsail/stream/internal/deadletter"
 	"topsail/stream/internal/loop"
 	"topsail/stream/internal/recent"
-	"topsail/stream/internal/trouble"
 )
 
 // Config is what a job is made of. Name, Consumer, Scorer, Output, DeadLetter and one of
@@ -66,12 +66,12 @@ const HeaderApp = "topsail-app"
 
 // Job serves one consumer group as one of its members.
 type Job struct {
-	cfg      Config
-	metrics  *jobMetrics
-	troubles *trouble.List
-	loop     *loop.Loop
-	letters  letter.Writer
-	counts   counts
+	cfg         Config
+	metrics     *jobMetrics
+	conditions  *condition.Tracker
+	loop        *loop.Loop
+	deadLetters deadletter.Writer
+	counts      counts
 
 	mu    sync.Mutex
 	lanes map[string]*lane // by app; guarded by mu
@@ -99,12 +99,12 @@ func New(cfg Config) (*Job, error) {
 	}
 	cfg.Log = cfg.Log.With("stream", cfg.Name)
 	j := &Job{
-		cfg: cfg, troubles: trouble.New(cfg.Log), lanes: map[string]*lane{},
-		letters:  letter.Writer{Job: cfg.Name, To: cfg.DeadLetter, Keep: []string{HeaderApp}},
-		spreader: newSpreader(cfg.Spread), recent: recent.New[string](cfg.Recent),
+		cfg: cfg, conditions: condition.New(cfg.Log), lanes: map[string]*lane{},
+		deadLetters: deadletter.Writer{Job: cfg.Name, To: cfg.DeadLetter, Keep: []string{HeaderApp}},
+		spreader:    newSpreader(cfg.Spread), recent: recent.New[string](cfg.Recent),
 	}
 	j.loop = &loop.Loop{
-		Consumer: cfg.Consumer, Most: cfg.Batch, Drain: cfg.Drain, Gate: loop.NewGate(cfg.Catalog == nil), Troubles: j.troubles, Work: j.work,
+		Consumer: cfg.Consumer, Most: cfg.Batch, Drain: cfg.Drain, Gate: loop.NewGate(cfg.Catalog == nil), Tracker: j.conditions, Work: j.work,
 		Stuck:  func() bool { return j.waited() >= stuckAfter },
 		Failed: func(operation string) { j.metrics.failures[operation].Inc() }, Lost: func() { j.metrics.lost.Inc() },
 	}

@@ -15,7 +15,7 @@ import (
 
 	"topsail/internal/obs"
 	"topsail/serving"
-	"topsail/stream/internal/letter"
+	"topsail/stream/internal/deadletter"
 )
 
 func TestEveryRecordHasItsResult(t *testing.T) {
@@ -50,7 +50,7 @@ func TestEveryRecordHasItsResult(t *testing.T) {
 			if err != nil || got.UUID != id || string(got.Output) != strconv.Itoa(2*i) || got.Model != "m" || got.Version != "1" || got.QueryID == 0 {
 				t.Fatalf("result %d is %+v, %v", i, got, err)
 			}
-			if string(r.Key) != "key of "+id || letter.Header(&r, HeaderContentType) != format.ContentType() {
+			if string(r.Key) != "key of "+id || deadletter.Header(&r, HeaderContentType) != format.ContentType() {
 				t.Fatalf("result %d is %+v", i, r)
 			}
 		}
@@ -58,7 +58,7 @@ func TestEveryRecordHasItsResult(t *testing.T) {
 			t.Errorf("%d were asked at a time", s.most)
 		}
 		status := j.Status()
-		if status.Tally != (Tally{Records: n, Results: n}) || status.LastPlace != "in 0/2999" || status.LastCommit == nil || status.InHand != 0 || status.Trouble != "" {
+		if status.Tally != (Tally{Records: n, Results: n}) || status.LastPlace != "in 0/2999" || status.LastCommit == nil || status.InHand != 0 || status.Condition != "" {
 			t.Errorf("status %+v", status)
 		}
 		if len(broker.read("dead")) > 0 {
@@ -68,7 +68,7 @@ func TestEveryRecordHasItsResult(t *testing.T) {
 }
 
 // TestPoison has every kind of bad record in one batch, with good ones between them.
-func TestPoison(t *testing.T) {
+func TestRejectedRecords(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		named := func(m serving.StreamMessage, name, value string) serving.StreamMessage {
 			m.Headers = append(m.Headers, serving.StreamHeader{Name: name, Value: []byte(value)})
@@ -96,7 +96,7 @@ func TestPoison(t *testing.T) {
 			{value(`{"uuid": "5", "input": [1], "app": "other"}`), UnknownApp, `"other", which is none of the job's`},
 			{named(jsonRecord("6", 1), HeaderApp, "gone"), UnknownApp, `there is no app "missing"`},
 			{value(`{"uuid": "7", "input": [` + strings.Repeat("1,", 5000) + `1]}`), RecordTooLarge, "and the job takes 5000"},
-			{jsonRecord("good 0", 1), RepeatedID, `uuid "good 0", at in 0/0`},
+			{jsonRecord("good 0", 1), DuplicateID, `uuid "good 0", at in 0/0`},
 		}
 		broker := newMemory("in")
 		for i, one := range bad {
@@ -124,13 +124,13 @@ func TestPoison(t *testing.T) {
 		byReason := map[Reason]int{}
 		for i, one := range bad {
 			d := dead[i]
-			if why := letter.Header(&d, HeaderReason); letter.Header(&d, HeaderKind) != one.reason.String() || !strings.Contains(why, one.text) {
-				t.Errorf("%.50q is dead for %s: %s; want %s: …%s…", one.record.Value, letter.Header(&d, HeaderKind), why, one.reason, one.text)
+			if why := deadletter.Header(&d, HeaderReason); deadletter.Header(&d, HeaderKind) != one.reason.String() || !strings.Contains(why, one.text) {
+				t.Errorf("%.50q is dead for %s: %s; want %s: …%s…", one.record.Value, deadletter.Header(&d, HeaderKind), why, one.reason, one.text)
 			}
 			if string(d.Key) != string(one.record.Key) || string(d.Value) != string(one.record.Value) {
 				t.Errorf("the dead letter of %.50q is %.50q", one.record.Value, d.Value)
 			}
-			if letter.Header(&d, HeaderJob) != "job" || letter.Header(&d, HeaderStream) != "in" || letter.Header(&d, HeaderPlace) != fmt.Sprintf("0/%d", 2*i+1) {
+			if deadletter.Header(&d, HeaderJob) != "job" || deadletter.Header(&d, HeaderStream) != "in" || deadletter.Header(&d, HeaderPlace) != fmt.Sprintf("0/%d", 2*i+1) {
 				t.Errorf("headers %s", d.Headers)
 			}
 			byReason[one.reason]++
@@ -163,7 +163,7 @@ func TestUnreadRecords(t *testing.T) {
 			t.Errorf("results %+v", got)
 		}
 		dead := broker.read("dead")
-		if len(dead) != 1 || letter.Header(&dead[0], HeaderKind) != "record_too_large" || letter.Header(&dead[0], HeaderReason) != "the batch is 100% too large" {
+		if len(dead) != 1 || deadletter.Header(&dead[0], HeaderKind) != "record_too_large" || deadletter.Header(&dead[0], HeaderReason) != "the batch is 100% too large" {
 			t.Errorf("dead letters %+v", dead)
 		}
 		if got := j.Status().Tally; got != (Tally{Records: 3, Results: 2, DeadLetters: 1}) {
@@ -196,7 +196,7 @@ func TestRecordsNameTheirApp(t *testing.T) {
 				t.Errorf("query %+v", q)
 			}
 		}
-		if dead := broker.read("dead"); len(dead) != 1 || !strings.Contains(letter.Header(&dead[0], HeaderReason), "names no app") {
+		if dead := broker.read("dead"); len(dead) != 1 || !strings.Contains(deadletter.Header(&dead[0], HeaderReason), "names no app") {
 			t.Errorf("dead letters %+v", dead)
 		}
 	})
@@ -226,10 +226,10 @@ func TestIDs(t *testing.T) {
 		if !slices.Equal(ids, []string{"a", "b", "a", "c"}) {
 			t.Errorf("results of %v", ids)
 		}
-		if dead := broker.read("dead"); len(dead) != 1 || letter.Header(&dead[0], HeaderPlace) != "0/2" {
+		if dead := broker.read("dead"); len(dead) != 1 || deadletter.Header(&dead[0], HeaderPlace) != "0/2" {
 			t.Errorf("dead letters %+v", dead)
 		}
-		if got := j.Status().Tally; got != (Tally{Records: 5, Results: 4, DeadLetters: 1, Repeated: 1}) {
+		if got := j.Status().Tally; got != (Tally{Records: 5, Results: 4, DeadLetters: 1, Redelivered: 1}) {
 			t.Errorf("tally %+v", got)
 		}
 		// The memory is of the last three: a is forgotten once d and e have come.
@@ -237,7 +237,7 @@ func TestIDs(t *testing.T) {
 		settled(time.Second)
 		broker.write(jsonRecord("a", 7), jsonRecord("e", 8))
 		settled(time.Second)
-		if out, dead := broker.read("out"), broker.read("dead"); len(out) != 7 || len(dead) != 2 || letter.Header(&dead[1], HeaderPlace) != "0/7" {
+		if out, dead := broker.read("out"), broker.read("dead"); len(out) != 7 || len(dead) != 2 || deadletter.Header(&dead[1], HeaderPlace) != "0/7" {
 			t.Errorf("%d results, dead letters %+v", len(out), dead)
 		}
 	})
@@ -269,7 +269,7 @@ func TestADeadLetterMayBeSentAgain(t *testing.T) {
 				reasons++
 			}
 		}
-		if reasons != 1 || letter.Header(&again, HeaderPlace) != "0/1" {
+		if reasons != 1 || deadletter.Header(&again, HeaderPlace) != "0/1" {
 			t.Errorf("a dead letter that died again has the headers %s", again.Headers)
 		}
 	})
@@ -303,7 +303,7 @@ func TestDefaults(t *testing.T) {
 			run(t, broker, answer(serving.ModelError), func(c *Config) { c.NoDefaults, c.Patience = true, time.Hour })
 			settled(time.Second)
 			dead := broker.read("dead")
-			if len(dead) != 1 || letter.Header(&dead[0], HeaderKind) != "default" || !strings.Contains(letter.Header(&dead[0], HeaderReason), "Model error") {
+			if len(dead) != 1 || deadletter.Header(&dead[0], HeaderKind) != "default" || !strings.Contains(deadletter.Header(&dead[0], HeaderReason), "Model error") {
 				t.Errorf("dead letters %+v", dead)
 			}
 		})
@@ -403,7 +403,7 @@ func TestAnAppThatGoesWhileItIsAsked(t *testing.T) {
 		if got := results(t, broker, "out"); len(got) != 1 || string(got["own"].Output) != "2" {
 			t.Errorf("results %+v", got)
 		}
-		if dead := broker.read("dead"); len(dead) != 1 || letter.Header(&dead[0], HeaderKind) != "unknown_app" {
+		if dead := broker.read("dead"); len(dead) != 1 || deadletter.Header(&dead[0], HeaderKind) != "unknown_app" {
 			t.Errorf("dead letters %+v", dead)
 		}
 	})
@@ -434,14 +434,14 @@ func TestATooLargeResultBecomesADeadLetter(t *testing.T) {
 		}
 		for i, id := range []string{"a", "large", "b"} {
 			d := dead[i]
-			if letter.Header(&d, HeaderKind) != "result_too_large" || !strings.Contains(string(d.Value), id) {
+			if deadletter.Header(&d, HeaderKind) != "result_too_large" || !strings.Contains(string(d.Value), id) {
 				t.Errorf("dead letter %s of %.40s", d.Headers, d.Value)
 			}
-			if whole := letter.Header(&d, HeaderTruncated) == ""; whole != (id != "large") {
+			if whole := deadletter.Header(&d, HeaderTruncated) == ""; whole != (id != "large") {
 				t.Errorf("the dead letter of %s is whole: %v", id, whole)
 			}
 		}
-		if letter.Header(&dead[1], HeaderTruncated) != strconv.Itoa(len(large.Value)) || len(dead[1].Value) != 1<<10 {
+		if deadletter.Header(&dead[1], HeaderTruncated) != strconv.Itoa(len(large.Value)) || len(dead[1].Value) != 1<<10 {
 			t.Errorf("%s, with %d bytes", dead[1].Headers, len(dead[1].Value))
 		}
 		if err := j.Ready(); err != nil {
@@ -494,7 +494,7 @@ func TestBrokerFailures(t *testing.T) {
 					cfg.Consumer, cfg.Log, cfg.Metrics = c, log.logger(), NewMetrics(registry)
 				})
 				settled(10 * time.Second)
-				if err := j.Ready(); !errors.Is(err, broken) || !strings.Contains(j.Status().Trouble, one.said) {
+				if err := j.Ready(); !errors.Is(err, broken) || !strings.Contains(j.Status().Condition, one.said) {
 					t.Errorf("ready: %v, status %+v", err, j.Status())
 				}
 				settled(5 * time.Minute)
@@ -696,8 +696,8 @@ func TestNothingIsLostOrDoubled(t *testing.T) {
 				}
 				places := map[string]bool{}
 				for _, d := range broker.read("dead") {
-					at := letter.Header(&d, HeaderStream) + letter.Header(&d, HeaderPlace)
-					if places[at] || letter.Header(&d, HeaderKind) != "unreadable" {
+					at := deadletter.Header(&d, HeaderStream) + deadletter.Header(&d, HeaderPlace)
+					if places[at] || deadletter.Header(&d, HeaderKind) != "unreadable" {
 						t.Errorf("dead letter %s", d.Headers)
 					}
 					places[at] = true
@@ -824,7 +824,7 @@ func TestLosing(t *testing.T) {
 		left.Store(1)
 		broker.write(jsonRecord("b", 1))
 		settled(5 * time.Second)
-		if err := j.Ready(); err == nil || !strings.Contains(j.Status().Trouble, "another member") {
+		if err := j.Ready(); err == nil || !strings.Contains(j.Status().Condition, "another member") {
 			t.Errorf("two batches are lost: %v", err)
 		}
 		settled(2 * time.Minute)

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"topsail/serving"
-	"topsail/stream/internal/letter"
+	"topsail/stream/internal/deadletter"
 )
 
 // lane asks one app for the predictions of a job's records.
@@ -147,7 +147,7 @@ func (l *lane) answered(took time.Duration) {
 	l.mu.Lock()
 	l.progress, l.waiting = time.Now(), time.Time{}
 	l.mu.Unlock()
-	l.job.troubles.End(predicting(l.app))
+	l.job.conditions.End(predicting(l.app))
 }
 
 // stalled notes that a record waits that was asked first at a time, and says so if none has
@@ -166,9 +166,9 @@ func (l *lane) stalled(it *item, began time.Time, p *serving.Prediction, err err
 		return
 	}
 	if err == nil {
-		err = fmt.Errorf("no record has been answered for %v; %s waits: %s", waited.Round(time.Second), letter.Place(it.record), p.Explanation)
+		err = fmt.Errorf("no record has been answered for %v; %s waits: %s", waited.Round(time.Second), deadletter.Place(it.record), p.Explanation)
 	}
-	l.job.troubles.Begin(predicting(l.app), err)
+	l.job.conditions.Begin(predicting(l.app), err)
 }
 
 // waited is for how long no record was answered while one waited.

@@ -16,7 +16,7 @@ type Status struct {
 	DeadLetter string              `json:"dead_letter"`
 	Since      time.Time           `json:"since"`
 	Suspended  *serving.Suspension `json:"suspended,omitempty"`   // nil: it is not
-	Trouble    string              `json:"trouble,omitempty"`     // what it cannot do at present
+	Condition  string              `json:"trouble,omitempty"`     // what it cannot do at present
 	Lag        *int64              `json:"lag_records,omitempty"` // records that the group has not committed; nil: it is not known
 	InHand     int                 `json:"in_hand"`               // records that are polled and not committed
 	Tally                          // of what is committed
@@ -33,7 +33,7 @@ type Tally struct {
 	Results     uint64 `json:"results"`
 	Defaults    uint64 `json:"defaults"` // of the results
 	DeadLetters uint64 `json:"dead_letters"`
-	Repeated    uint64 `json:"repeated"` // of the records; the broker forgot that they were committed
+	Redelivered uint64 `json:"repeated"` // of the records; the broker forgot that they were committed
 }
 
 // counts is what Status is made of.
@@ -53,7 +53,7 @@ func (c *counts) commit(t Tally, place string, now time.Time) {
 	c.tally.Results += t.Results
 	c.tally.Defaults += t.Defaults
 	c.tally.DeadLetters += t.DeadLetters
-	c.tally.Repeated += t.Repeated
+	c.tally.Redelivered += t.Redelivered
 	c.place, c.last = place, now
 }
 
@@ -72,9 +72,9 @@ func (j *Job) Status() Status {
 		Name: j.cfg.Name, App: j.cfg.App, Streams: j.cfg.Streams, Output: j.cfg.Output, DeadLetter: j.cfg.DeadLetter, Since: j.counts.since,
 	}
 	if err := j.loop.Err(); err != nil {
-		s.Trouble = err.Error()
+		s.Condition = err.Error()
 	}
-	s.LastError, s.LastFailed = j.troubles.Last()
+	s.LastError, s.LastFailed = j.conditions.Last()
 	s.Suspended, s.Lost = j.loop.Gate.Suspension(), j.loop.LostBatches()
 	s.InHand, _ = j.loop.InHand()
 	s.Lag = j.loop.Lag()

@@ -38,7 +38,7 @@ func TestAcknowledgedChangesOutliveAKill(t *testing.T) {
 		clients.Go(func() {
 			for i := 0; ; i++ {
 				name := fmt.Sprintf("app-%d-%d", client, i)
-				status, _, err := createAgain(o, name)
+				status, _, err := retryCreate(o, name)
 				if err != nil { // it is killed
 					mu.Lock()
 					unanswered = append(unanswered, name)
@@ -65,7 +65,7 @@ func TestAcknowledgedChangesOutliveAKill(t *testing.T) {
 	}
 	replayed := 0
 	for _, name := range append(unanswered, acknowledged[len(acknowledged)-10:]...) {
-		status, again, err := createAgain(o, name)
+		status, again, err := retryCreate(o, name)
 		if err != nil || status != http.StatusCreated {
 			t.Errorf("%s, sent again: status %d, error %v", name, status, err)
 		}
@@ -102,7 +102,7 @@ func TestAcknowledgedChangesOutliveAKill(t *testing.T) {
 
 // createAgain creates an app with the Idempotency-Key of its name, and says whether the answer
 // is the one of a request before.
-func createAgain(o *operator, name string) (status int, again bool, err error) {
+func retryCreate(o *operator, name string) (status int, again bool, err error) {
 	body := fmt.Sprintf(`{"name": %q, "input_type": "doubles", "latency_slo_micros": 100000}`, name)
 	request, err := http.NewRequest(http.MethodPost, o.setting("TOPSAIL_ADMIN_URL")+"/api/v1/apps", strings.NewReader(body))
 	if err != nil {

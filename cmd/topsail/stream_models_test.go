@@ -205,7 +205,7 @@ func TestModelStream(t *testing.T) {
 		}
 		person.do("stream", "resume", "models")
 		person.answers("sum", "[1, 2]", "2003.0")
-		if s := status().Models[0]; s.Suspended != nil || s.Trouble != "" {
+		if s := status().Models[0]; s.Suspended != nil || s.Condition != "" {
 			t.Errorf("the page says %+v", s)
 		}
 		if err := in.stop(os.Interrupt); err != nil {

@@ -44,7 +44,7 @@ type Config struct {
 	// Stages is what the version says of the stages of a pipeline, for ServePipeline.
 	Stages serving.Pipeline
 
-	station station // of a worker of a pipeline
+	stageWorker stageWorker // of a worker of a pipeline
 }
 
 // FromEnv reads the configuration that a sidecar's environment gives.
@@ -125,7 +125,7 @@ func serveOnce(ctx context.Context, cfg Config, predict Predict, learning *learn
 	if err != nil {
 		return err
 	}
-	announcement := rpc.Announcement{ID: 1, State: rpc.StateReady, InputType: cfg.InputType, InputLength: cfg.InputLength, Model: cfg.Model, Stage: cfg.station.stage, Pipeline: cfg.station.pipeline}
+	announcement := rpc.Announcement{ID: 1, State: rpc.StateReady, InputType: cfg.InputType, InputLength: cfg.InputLength, Model: cfg.Model, Stage: cfg.stageWorker.stage, Pipeline: cfg.stageWorker.pipeline}
 	if err := conn.Send(rpc.KindAnnounce, 0, rpc.AppendAnnounce(nil, announcement)); err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ type Drop string
 func (d Drop) Error() string { return string(d) }
 
 // station is where a worker announces that it works.
-type station struct {
+type stageWorker struct {
 	stage    string
 	pipeline []byte
 }
@@ -70,7 +70,7 @@ func ServePipeline(ctx context.Context, cfg Config, stages ...Stage) error {
 	for _, s := range stages {
 		for range max(1, s.Workers) {
 			own := cfg
-			own.station = station{s.Name, []byte(pipeline.JSON())}
+			own.stageWorker = stageWorker{s.Name, []byte(pipeline.JSON())}
 			workers.Go(func() {
 				if err := Serve(ctx, own, s.Predict); err != nil {
 					stop(err) // the sidecar refuses one: then the others are no use

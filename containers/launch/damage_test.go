@@ -96,8 +96,8 @@ func TestADamagedFileIsPutBack(t *testing.T) {
 			if err := damage(filepath.Join(dir, "data", "number")); err != nil {
 				t.Fatal(err)
 			}
-			again := run(t, o)
-			holds(t, again.Dir)
+			retryEvery := run(t, o)
+			holds(t, retryEvery.Dir)
 			run(t, o)
 			if log := o.Log.(*notes).String(); strings.Count(log, "data/number has changed since it was made, and was put back") != 1 {
 				t.Errorf("the log is %q", log)

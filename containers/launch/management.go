@@ -17,7 +17,7 @@ import (
 
 const (
 	managementWithin = time.Minute // Consul may just not have heard of a process that starts
-	managementAgain  = 500 * time.Millisecond
+	retryManagement  = 500 * time.Millisecond
 )
 
 // Sources are the URLs of a bundle at the management processes that a file names, which
@@ -26,8 +26,8 @@ const (
 func Sources(ctx context.Context, file, digest string, log io.Writer) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, managementWithin)
 	defer cancel()
-	again := time.NewTicker(managementAgain)
-	defer again.Stop()
+	retryEvery := time.NewTicker(retryManagement)
+	defer retryEvery.Stop()
 	for waits := false; ; waits = true {
 		text, err := os.ReadFile(file)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -40,7 +40,7 @@ func Sources(ctx context.Context, file, digest string, log io.Writer) ([]string,
 			fmt.Fprintln(log, "waiting for Consul to name a management process that is ready")
 		}
 		select {
-		case <-again.C:
+		case <-retryEvery.C:
 		case <-ctx.Done():
 			return nil, errors.New("no management process that is ready is known to Consul, to fetch the bundle from: " +
 				"run the job topsail-web, let tasks read the service topsail-web where Consul has access control, or set jobs.bundles_url")

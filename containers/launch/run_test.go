@@ -53,8 +53,8 @@ func TestRunWithoutRequirements(t *testing.T) {
 	if err := os.Remove(o.Bundle); err != nil {
 		t.Fatal(err)
 	}
-	if again := run(t, o); again.Dir != dir { // it is unpacked already
-		t.Errorf("it becomes %+v", again)
+	if retryEvery := run(t, o); retryEvery.Dir != dir { // it is unpacked already
+		t.Errorf("it becomes %+v", retryEvery)
 	}
 }
 

@@ -50,12 +50,12 @@ func (s slot) hold(ctx context.Context, held *locks, o *Options) (failed bool, e
 }
 
 // again is how soon a start follows one that failed, at the latest.
-const again = 10 * time.Minute
+const retryEvery = 10 * time.Minute
 
 // left says whether a start of the last minutes used the folder and nobody does any more.
 func (s slot) left(l *lock) (bool, error) {
 	info, err := l.file.Stat()
-	if err != nil || time.Since(info.ModTime()) > again || !s.ready() {
+	if err != nil || time.Since(info.ModTime()) > retryEvery || !s.ready() {
 		return false, err
 	}
 	return l.try(syscall.LOCK_EX)

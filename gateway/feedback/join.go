@@ -52,7 +52,7 @@ func (j *Joiner) join(ctx context.Context, app *serving.App, f *serving.Feedback
 	var one *joined
 	if record != nil {
 		one = j.recall(ctx, app, record, own.Input)
-	} else if one, err = j.rehearse(ctx, app, &own); err != nil {
+	} else if one, err = j.dryRun(ctx, app, &own); err != nil {
 		return nil, err
 	}
 	if one.mark = mark; mark != nil && !one.recorded {
@@ -144,10 +144,10 @@ func (j *Joiner) complete(ctx context.Context, app *serving.App, one *joined) {
 	asking.Wait()
 }
 
-// rehearse predicts as a query would.
-func (j *Joiner) rehearse(ctx context.Context, app *serving.App, f *serving.Feedback) (*joined, error) {
+// dryRun predicts as a query would.
+func (j *Joiner) dryRun(ctx context.Context, app *serving.App, f *serving.Feedback) (*joined, error) {
 	q := serving.Query{App: app.Name, Input: f.Input, User: f.User, Context: f.Context}
-	p, err := j.predictor.Rehearse(ctx, &q, patience)
+	p, err := j.predictor.DryRun(ctx, &q, patience)
 	if err != nil {
 		return nil, err
 	}

@@ -101,8 +101,8 @@ func (c *conn) receive(b []byte) (int, error) {
 
 // writePace is within what time a client has to take each of the pieces of a large answer.
 const (
-	writePiece = 64 << 10
-	writePace  = 2 * time.Second
+	writePiece     = 64 << 10
+	leastWriteRate = 2 * time.Second
 )
 
 // SetWriteDeadline sets the time by which an answer must have left.
@@ -120,7 +120,7 @@ func (c *conn) Write(b []byte) (n int, err error) {
 		return c.Conn.Write(b)
 	}
 	for n < len(b) {
-		if err := c.pace(); err != nil {
+		if err := c.leastRate(); err != nil {
 			return n, err
 		}
 		written, err := c.Conn.Write(b[n:min(n+writePiece, len(b))])
@@ -132,10 +132,10 @@ func (c *conn) Write(b []byte) (n int, err error) {
 }
 
 // pace gives the next piece its time.
-func (c *conn) pace() error {
+func (c *conn) leastRate() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	due := time.Now().Add(writePace)
+	due := time.Now().Add(leastWriteRate)
 	if !c.leave.IsZero() && c.leave.Before(due) {
 		due = c.leave
 	}

@@ -214,7 +214,7 @@ func TestMalformedHTTP(t *testing.T) {
 	}
 }
 
-// A request with two lengths may have been forwarded by a proxy that believes the
+// A request with two lengths may have been forwarded by a proxy that trusts the
 // other one: what follows on the connection cannot be trusted.
 func TestTwoLengths(t *testing.T) {
 	s := start(t, Config{}, newFake())

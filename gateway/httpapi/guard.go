@@ -81,7 +81,7 @@ const announcedLength = "Topsail-Announced-Length"
 
 // header is fasthttp's hook for headers that were read. It closes the connection behind a
 // request that has two lengths, as RFC 9112 section 6.3 asks: a proxy before us may have
-// believed the other one. A large body is for fasthttp one in chunks until it calls us, which
+// trusted the other one. A large body is for fasthttp one in chunks until it calls us, which
 // are the only ones of which it reads nothing before.
 func (s *Server) header(h *fasthttp.RequestHeader) (c fasthttp.RequestConfig) {
 	switch n := h.ContentLength(); {

@@ -209,10 +209,10 @@ func TestLargeAnswersAreExpected(t *testing.T) {
 
 // TestHeavyBodiesTakeTurns: what takes long to read waits for others like it, and not for ever;
 // what does not goes on.
-func TestHeavyBodiesTakeTurns(t *testing.T) {
+func TestHeavyBodiesWaitForASlot(t *testing.T) {
 	bubble(t, Config{}, newFake(), func(t *testing.T, s *piped) {
-		for range cap(s.server.turns) {
-			s.server.turns <- struct{}{}
+		for range cap(s.server.decoding) {
+			s.server.decoding <- struct{}{}
 		}
 		packed := gzipped(`{"input":"` + strings.Repeat("x", heavyBody+100) + `"}`)
 		began := time.Now()
@@ -226,11 +226,11 @@ func TestHeavyBodiesTakeTurns(t *testing.T) {
 		if got := c.do(t, "POST", "/strings/predict", `{"input":"a"}`); got.status != 200 {
 			t.Errorf("a small one: %d %s", got.status, got.body)
 		}
-		time.AfterFunc(turnWithin/2, func() { <-s.server.turns })
+		time.AfterFunc(turnWithin/2, func() { <-s.server.decoding })
 		if got := c.do(t, "POST", "/strings/predict", packed, "Content-Encoding: gzip"); got.status != 200 {
 			t.Errorf("when its turn has come: %d %s", got.status, got.body)
 		}
-		if free := cap(s.server.turns) - len(s.server.turns); free != 1 {
+		if free := cap(s.server.decoding) - len(s.server.decoding); free != 1 {
 			t.Errorf("%d turns are free", free)
 		}
 		c.Close()

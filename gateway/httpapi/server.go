@@ -35,7 +35,7 @@ type Server struct {
 
 	origins           *http.CrossOriginProtection
 	refused           refused
-	turns             chan struct{} // see heavyBody
+	decoding          chan struct{} // see heavyBody
 	connectionsClosed *obs.CounterVec
 	serving           sync.Mutex // serialises Serve
 	admission         atomic.Pointer[admission]
@@ -44,7 +44,7 @@ type Server struct {
 // New returns a server of core, and of updater unless that is nil. It starts nothing. It
 // panics at an allowed origin that is none.
 func New(config Config, core Core, updater Updater, log *slog.Logger) *Server {
-	s := &Server{config: config.withDefaults(), core: core, updater: updater, log: log, origins: http.NewCrossOriginProtection(), turns: newTurns()}
+	s := &Server{config: config.withDefaults(), core: core, updater: updater, log: log, origins: http.NewCrossOriginProtection(), decoding: newSlots()}
 	for _, origin := range s.config.AllowedOrigins {
 		if err := s.origins.AddTrustedOrigin(origin); err != nil {
 			panic(fmt.Sprintf("httpapi: allowed origin: %v", err))

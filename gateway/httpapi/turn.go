@@ -20,7 +20,7 @@ const (
 var errNoTurn = errors.New("too many large bodies are being read")
 
 // newTurns is one for each processor but one.
-func newTurns() chan struct{} { return make(chan struct{}, max(1, runtime.GOMAXPROCS(0)-1)) }
+func newSlots() chan struct{} { return make(chan struct{}, max(1, runtime.GOMAXPROCS(0)-1)) }
 
 // takeTurn waits until the heavy body of a connection may be read, unless it may already.
 func (s *Server) takeTurn(c *conn) error {
@@ -30,7 +30,7 @@ func (s *Server) takeTurn(c *conn) error {
 	late := time.NewTimer(turnWithin)
 	defer late.Stop()
 	select {
-	case s.turns <- struct{}{}:
+	case s.decoding <- struct{}{}:
 		c.turn = true
 		wakeAnother()
 		return nil
@@ -48,7 +48,7 @@ func wakeAnother() { go func() {}() }
 func (s *Server) endTurn(c *conn) {
 	if c.turn {
 		c.turn = false
-		<-s.turns
+		<-s.decoding
 	}
 }
 

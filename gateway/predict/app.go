@@ -34,10 +34,10 @@ type app struct {
 func (p *Predictor) SetCatalog(cat *serving.Catalog) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	backlogs := p.backlogsOf(cat)
+	coldQueues := p.coldQueuesOf(cat)
 	apps := make(map[string]*app, len(cat.Apps))
 	for name, spec := range cat.Apps {
-		a, err := p.compile(spec, cat, backlogs)
+		a, err := p.compile(spec, cat, coldQueues)
 		if err != nil {
 			return fmt.Errorf("app %q: %w", name, err)
 		}
@@ -53,18 +53,18 @@ func (p *Predictor) SetCatalog(cat *serving.Catalog) error {
 	}
 	maps.DeleteFunc(p.served, func(model string, _ *served) bool { return cat.Models[model] == nil })
 	p.closeTallies(cat)
-	before := *p.backlogs.Swap(&backlogs)
+	before := *p.coldQueues.Swap(&coldQueues)
 	p.apps.Store(&apps)
 	p.revision = cat.Revision
 	for d, b := range before {
-		if backlogs[d] == nil {
+		if coldQueues[d] == nil {
 			b.retire()
 		}
 	}
 	return nil
 }
 
-func (p *Predictor) compile(spec *serving.App, cat *serving.Catalog, backlogs map[serving.Definition]*backlog) (*app, error) {
+func (p *Predictor) compile(spec *serving.App, cat *serving.Catalog, coldQueues map[serving.Definition]*coldQueue) (*app, error) {
 	a := &app{
 		App:      spec,
 		single:   spec.Policy.KindName() == serving.PolicySingle,
@@ -79,13 +79,13 @@ func (p *Predictor) compile(spec *serving.App, cat *serving.Catalog, backlogs ma
 	}
 	for _, name := range spec.Models {
 		if m := cat.Models[name]; m != nil {
-			a.models = append(a.models, p.link(a, m, cat, backlogs))
+			a.models = append(a.models, p.link(a, m, cat, coldQueues))
 		}
 	}
 	if m := cat.Models[spec.Policy.Model]; m != nil && spec.Policy.Kind == serving.PolicyCustom {
-		a.decider = p.link(a, m, cat, backlogs)
+		a.decider = p.link(a, m, cat, coldQueues)
 	}
-	a.stages = p.compileStages(a, cat, backlogs)
+	a.stages = p.compileStages(a, cat, coldQueues)
 	var err error
 	if a.policy, err = kinds.New(spec, decider{p, spec.Name}); err != nil {
 		return nil, err

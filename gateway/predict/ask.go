@@ -15,7 +15,7 @@ import (
 // to learn from. It waits for everyone whom the policy asks, for patience at the most,
 // behind queries that have less time. The prediction has its explanation. It fails as
 // Predict does.
-func (p *Predictor) Rehearse(ctx context.Context, q *serving.Query, patience time.Duration) (serving.Prediction, error) {
+func (p *Predictor) DryRun(ctx context.Context, q *serving.Query, patience time.Duration) (serving.Prediction, error) {
 	r := p.pool.Get().(*round)
 	defer p.release(r)
 	own := *q
@@ -134,7 +134,7 @@ func (p *Predictor) Forward(app string, f *selection.Feedback) (sent int) {
 	}
 	for i := range f.Outcomes {
 		if v := a.find(f.Outcomes[i].ModelID); v != nil {
-			sent += v.backlog.group().Feedback(one)
+			sent += v.coldQueue.group().Feedback(one)
 		}
 	}
 	return sent

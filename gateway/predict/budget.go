@@ -14,7 +14,7 @@ const (
 )
 
 // budget bounds the calls beyond the first of each question, so that trying again
-// cannot double the load of a system in trouble.
+// cannot double the load of an overloaded system.
 type budget struct {
 	share  int64        // what a first call earns, in units of 1/extraCall
 	tokens atomic.Int64 // in the same

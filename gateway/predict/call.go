@@ -16,30 +16,30 @@ import (
 // there is one. It ends the flight exactly once, and lives on when nobody waits for
 // it, except while it is held.
 type call struct {
-	p       *Predictor
-	app     *appMetrics
-	extra   *budget
-	backlog *backlog
-	flight  *cache.Flight
-	input   serving.Input
-	user    string
+	p         *Predictor
+	app       *appMetrics
+	extra     *budget
+	coldQueue *coldQueue
+	flight    *cache.Flight
+	input     serving.Input
+	user      string
 
 	affinity string
 	respond  time.Time // when the query that asks is answered; it may take an output that comes later
 
-	mu       sync.Mutex // guards the following; held while asking, so that an answer finds them set
-	deadline time.Time
-	asked    [2]question
-	tries    int8   // questions sent that count, at most two; held again, it starts over
-	open     int8   // of those, not yet answered
-	refusals int8   // that did not count
-	sent     bool   // at some time
-	heldOnce bool   // after it was sent; there is no second time
-	released bool   // by the backlog, and in flight since
-	given    bool   // up by whoever asked: no second replica is asked
-	heard    *heard // nil: the query does not want to know where its time went
+	mu         sync.Mutex // guards the following; held while asking, so that an answer finds them set
+	deadline   time.Time
+	asked      [2]question
+	tries      int8   // questions sent that count, at most two; held again, it starts over
+	open       int8   // of those, not yet answered
+	refusals   int8   // that did not count
+	sent       bool   // at some time
+	queuedOnce bool   // after it was sent; there is no second time
+	released   bool   // by the cold-start queue, and in flight since
+	given      bool   // up by whoever asked: no second replica is asked
+	heard      *heard // nil: the query does not want to know where its time went
 
-	// For the backlog while the call is held, and guarded by it.
+	// For the cold-start queue while the call is held, and guarded by it.
 	until time.Time        // when nobody waits for it any more
 	why   *serving.Failure // how it ends then
 	place int              // in the heap
@@ -55,18 +55,18 @@ type question struct {
 // start asks the first replica, and says when to hedge (zero: no other replica).
 func (c *call) start(now time.Time) (hedgeAt time.Time) {
 	c.mu.Lock()
-	hedgeAt, held := c.begin(now)
+	hedgeAt, queued := c.begin(now)
 	c.mu.Unlock()
-	if held {
-		c.backlog.release() // it may be its turn already
+	if queued {
+		c.coldQueue.release() // it may be its turn already
 	}
 	return hedgeAt
 }
 
 // begin is start under c.mu.
-func (c *call) begin(now time.Time) (hedgeAt time.Time, held bool) {
-	group := c.backlog.group()
-	hosted := c.backlog.hosted()
+func (c *call) begin(now time.Time) (hedgeAt time.Time, queued bool) {
+	group := c.coldQueue.group()
+	hosted := c.coldQueue.hosted()
 	if hosted {
 		c.p.metrics.hosted(group.Len() > 0)
 	}
@@ -74,12 +74,12 @@ func (c *call) begin(now time.Time) (hedgeAt time.Time, held bool) {
 		if !hosted {
 			c.flight.Unserved()
 		}
-		if why := c.backlog.refused(); why != nil {
+		if why := c.coldQueue.refused(); why != nil {
 			c.flight.Land(nil, why)
 			return time.Time{}, false
 		}
 	}
-	if (group.Len() == 0 || c.backlog.cold.Load()) && c.backlog.hold(c, noReplica, false) {
+	if (group.Len() == 0 || c.coldQueue.cold.Load()) && c.coldQueue.hold(c, noReplica, false) {
 		return time.Time{}, true
 	}
 	target := c.pick(group, nil, now)
@@ -130,8 +130,8 @@ func (c *call) Answered(from *route.Target, a *rpc.Answer, service time.Duration
 	}
 	c.answered(from, a, now)
 	c.mu.Unlock()
-	if c.backlog.cold.Load() {
-		c.backlog.release()
+	if c.coldQueue.cold.Load() {
+		c.coldQueue.release()
 	}
 }
 
@@ -143,12 +143,12 @@ func (c *call) answered(from *route.Target, a *rpc.Answer, now time.Time) {
 	out, failure := outcome(a)
 	if failure != nil {
 		if c.failed(from, failure, now) {
-			c.backlog.stages.Ended(a.Stages, failure, now)
+			c.coldQueue.stages.Ended(a.Stages, failure, now)
 		}
 		return
 	}
 	if c.flight.Land(out, nil) {
-		c.backlog.stages.Ended(a.Stages, nil, now)
+		c.coldQueue.stages.Ended(a.Stages, nil, now)
 		if now.After(c.deadline) {
 			c.app.late.Inc()
 		}
@@ -175,16 +175,16 @@ func (c *call) measure(from *route.Target, status rpc.Status, now time.Time) {
 	case rpc.StatusOK:
 		for _, q := range c.asked[:c.tries] {
 			if q.target == from {
-				c.backlog.pace.note(now.Sub(q.at))
+				c.coldQueue.latencyEstimate.note(now.Sub(q.at))
 			}
 		}
 	case rpc.StatusFull:
-		c.backlog.ration.refused(now)
-		c.backlog.spread(now)
+		c.coldQueue.quota.refused(now)
+		c.coldQueue.spread(now)
 	case rpc.StatusLate:
-		if _, p95 := c.backlog.pace.times(); c.deadline.Sub(now) > p95 { // else its time was short, not capacity
-			c.backlog.ration.refused(now)
-			c.backlog.spread(now)
+		if _, p95 := c.coldQueue.latencyEstimate.times(); c.deadline.Sub(now) > p95 { // else its time was short, not capacity
+			c.coldQueue.quota.refused(now)
+			c.coldQueue.spread(now)
 		}
 	}
 }
@@ -228,7 +228,7 @@ func (c *call) again(not *route.Target, cause serving.Cause, now time.Time) bool
 	if int(c.tries) >= len(c.asked) || cause == serving.MissedSLO {
 		return false
 	}
-	target := c.pick(c.backlog.group(), not, now)
+	target := c.pick(c.coldQueue.group(), not, now)
 	if target == nil {
 		return false
 	}

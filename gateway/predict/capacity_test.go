@@ -33,7 +33,7 @@ func TestCapacityWithoutReplicas(t *testing.T) {
 	})
 }
 
-// What a replica says is believed for a second.
+// What a replica says is trusted for a second.
 func TestCapacityOfOneBusyReplica(t *testing.T) {
 	bubble(t, func(t *rig) {
 		f := t.busy("a", 30*time.Millisecond, m1)

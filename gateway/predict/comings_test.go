@@ -54,7 +54,7 @@ func TestComingsAndGoings(t *testing.T) {
 			}
 			all.Wait()
 			time.Sleep(time.Second + orphanAfter) // those of cancelled queries are given up
-			t.wantHeld(0)
+			t.wantQueued(0)
 			for _, f := range replicas {
 				t.stop(f)
 			}
@@ -63,7 +63,7 @@ func TestComingsAndGoings(t *testing.T) {
 				a, _ := t.predict(query(float64(1000 + i)))
 				t.wantOutput(a, float64(1000+i))
 			}
-			line := t.backlog(m1)
+			line := t.coldQueue(m1)
 			time.Sleep(time.Minute) // all outputs that still come have come
 			line.mu.Lock()
 			defer line.mu.Unlock()
@@ -169,7 +169,7 @@ func TestRacesOfHoldingAndReleasing(t *testing.T) {
 	}
 	asking.Store(false)
 	all.Wait()
-	if n := r.p.Held(); n != 0 {
+	if n := r.p.Queued(); n != 0 {
 		t.Errorf("%d are still held", n)
 	}
 }

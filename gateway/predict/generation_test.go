@@ -74,14 +74,14 @@ func TestAHeldQueryAsksTheNewDefinition(t *testing.T) {
 			q := query(2)
 			q.NoCache = noCache
 			first, second := t.later(q), t.later(query(2))
-			t.wantHeld(2 - btoi(!noCache))
+			t.wantQueued(2 - btoi(!noCache))
 			t.set(defined("b"))
 			t.runs("new", answers(60, 0), definitions("b", m1)...)
 			first.done.Wait()
 			second.done.Wait()
 			t.wantOutput(first.Prediction, 60)
 			t.wantOutput(second.Prediction, 60)
-			t.wantHeld(0)
+			t.wantQueued(0)
 			if first.took >= slo/2 {
 				t.Errorf("%s it took %v", name, first.took)
 			}

@@ -11,8 +11,8 @@ import (
 // one again. What may have killed its replica is held within the budget of extra
 // calls.
 func (c *call) wait(gone *route.Target, why *serving.Failure, now time.Time) bool {
-	group := c.backlog.group()
-	if _, _, landed := c.flight.Result(); landed || c.heldOnce || group.Pick(gone, now) != nil {
+	group := c.coldQueue.group()
+	if _, _, landed := c.flight.Result(); landed || c.queuedOnce || group.Pick(gone, now) != nil {
 		return false
 	}
 	switch why.Cause {
@@ -24,9 +24,9 @@ func (c *call) wait(gone *route.Target, why *serving.Failure, now time.Time) boo
 	default:
 		return false
 	}
-	c.heldOnce = true
-	time.AfterFunc(c.deadline.Sub(now)+orphanAfter, func() { _ = c.backlog.leave(c.flight, time.Now()) })
-	return c.backlog.hold(c, why, group.Len() > 0)
+	c.queuedOnce = true
+	time.AfterFunc(c.deadline.Sub(now)+orphanAfter, func() { _ = c.coldQueue.leave(c.flight, time.Now()) })
+	return c.coldQueue.hold(c, why, group.Len() > 0)
 }
 
 // resume asks a replica after the question was held. It has the time of whoever
@@ -36,11 +36,11 @@ func (c *call) resume() {
 	defer c.mu.Unlock()
 	now := time.Now()
 	c.deadline, c.respond, c.released, c.tries = c.until, c.until, true, 0
-	group := c.backlog.group()
+	group := c.coldQueue.group()
 	target := group.Pick(nil, now)
 	if target == nil { // it has gone again
 		c.account(false)
-		if !c.backlog.hold(c, c.why, false) {
+		if !c.coldQueue.hold(c, c.why, false) {
 			c.flight.Land(nil, c.why)
 		}
 		return
@@ -54,15 +54,15 @@ func (c *call) resume() {
 	}
 }
 
-// account tells the backlog of an answer, if it has to know. c.mu is held.
+// account tells the cold-start queue of an answer, if it has to know. c.mu is held.
 func (c *call) account(output bool) {
-	if c.released || c.backlog.cold.Load() {
-		c.backlog.answered(output, c.released)
+	if c.released || c.coldQueue.cold.Load() {
+		c.coldQueue.answered(output, c.released)
 		c.released = false
 	}
 }
 
-// abandon tells the backlog not to reckon with an answer any more: it is late.
+// abandon tells the cold-start queue not to reckon with an answer any more: it is late.
 func (c *call) abandon() {
 	c.mu.Lock()
 	released := c.released
@@ -71,6 +71,6 @@ func (c *call) abandon() {
 	}
 	c.mu.Unlock()
 	if released {
-		c.backlog.release()
+		c.coldQueue.release()
 	}
 }

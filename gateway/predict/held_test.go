@@ -26,11 +26,11 @@ type result struct {
 	done sync.WaitGroup
 }
 
-func (r *rig) wantHeld(n int) {
+func (r *rig) wantQueued(n int) {
 	r.Helper()
 	r.settle()
-	if held := r.p.Held(); held != n {
-		r.Errorf("%d questions are held, want %d", held, n)
+	if queued := r.p.Queued(); queued != n {
+		r.Errorf("%d questions are held, want %d", queued, n)
 	}
 }
 
@@ -38,10 +38,10 @@ func TestAQueryWaitsForAReplica(t *testing.T) {
 	bubble(t, func(t *rig) {
 		t.serves(nil, m1)
 		res := t.later(query(7))
-		t.wantHeld(1)
+		t.wantQueued(1)
 		time.Sleep(30 * time.Millisecond)
 		f := t.replica("a", echoes(time.Millisecond), m1)
-		t.wantHeld(0)
+		t.wantQueued(0)
 		res.done.Wait()
 		t.wantOutput(res.Prediction, 7)
 		if res.took != 31*time.Millisecond {
@@ -61,12 +61,12 @@ func TestAHeldQuestionEndsWithItsDeadline(t *testing.T) {
 		if took != slo-margin || a.Explanation != "No connected models found for query" {
 			t.Errorf("after %v: %q", took, a.Explanation)
 		}
-		t.wantHeld(0)
+		t.wantQueued(0)
 		f := t.replica("a", echoes(0), m1)
 		if n := len(f.questions()); n != 0 {
 			t.Errorf("%d questions were sent that nobody waits for", n)
 		}
-		if t.backlog(m1).cold.Load() {
+		if t.coldQueue(m1).cold.Load() {
 			t.Error("it is cold although nobody waits")
 		}
 		a, took = t.predict(query(7))
@@ -78,7 +78,7 @@ func TestAHeldQuestionEndsWithItsDeadline(t *testing.T) {
 }
 
 // A query without any time left is answered at once, and leaves nothing behind.
-func TestALateQueryIsNotHeld(t *testing.T) {
+func TestALateQueryIsNotQueued(t *testing.T) {
 	bubble(t, func(t *rig) {
 		t.serves(nil, m1)
 		q := query(7)
@@ -88,7 +88,7 @@ func TestALateQueryIsNotHeld(t *testing.T) {
 		if took != 0 {
 			t.Errorf("it took %v", took)
 		}
-		t.wantHeld(0)
+		t.wantQueued(0)
 	})
 }
 
@@ -103,10 +103,10 @@ func TestEqualQueriesWaitTogether(t *testing.T) {
 		second := t.later(query(7))
 		time.Sleep(10 * time.Millisecond)
 		third := t.later(query(7))
-		t.wantHeld(1)
+		t.wantQueued(1)
 		first.done.Wait()
 		t.wantDefault(first.Prediction, serving.NoReplica)
-		t.wantHeld(1)
+		t.wantQueued(1)
 		time.Sleep(30*time.Millisecond + margin)
 		f := t.replica("a", echoes(time.Millisecond), m1)
 		for _, res := range []*result{second, third} {
@@ -131,7 +131,7 @@ func TestAJoinerWithLessTimeLeavesTheOthersWaiting(t *testing.T) {
 		if took != 20*time.Millisecond-margin {
 			t.Errorf("it took %v", took)
 		}
-		t.wantHeld(1)
+		t.wantQueued(1)
 		t.replica("a", echoes(0), m1)
 		first.done.Wait()
 		t.wantOutput(first.Prediction, 7)
@@ -148,7 +148,7 @@ func (r *rig) wantMissed(n float64) {
 }
 
 // A context that ends takes its question along. Who waits for the same asks again.
-func TestACancelledQueryIsNotHeld(t *testing.T) {
+func TestACancelledQueryIsNotQueued(t *testing.T) {
 	bubble(t, func(t *rig) {
 		t.serves(nil, m1)
 		ctx, cancel := context.WithCancel(context.Background())
@@ -165,14 +165,14 @@ func TestACancelledQueryIsNotHeld(t *testing.T) {
 			_, err := t.p.PredictBatch(ctx, []serving.Query{*query(8), *query(9)})
 			gone <- err
 		}()
-		t.wantHeld(3)
+		t.wantQueued(3)
 		cancel()
 		for range 2 {
 			if err := <-gone; !errors.Is(err, context.Canceled) {
 				t.Errorf("it ended with %v", err)
 			}
 		}
-		t.wantHeld(1)
+		t.wantQueued(1)
 		f := t.replica("a", echoes(0), m1)
 		joined.done.Wait()
 		t.wantOutput(joined.Prediction, 7)
@@ -209,7 +209,7 @@ func TestTheRoomForHeldQuestions(t *testing.T) {
 		t.p.room.maxQuestions = total
 		catalog(t)
 		waits := []*sync.WaitGroup{ask(t, "a", share+10, 8)}
-		t.wantHeld(share)
+		t.wantQueued(share)
 		q := query(1)
 		q.App = "a"
 		a, took := t.predict(q)
@@ -218,27 +218,27 @@ func TestTheRoomForHeldQuestions(t *testing.T) {
 			t.Errorf("without room it took %v", took)
 		}
 		waits = append(waits, ask(t, "b", share-1, 8), ask(t, "c", 10, 8))
-		t.wantHeld(total)
+		t.wantQueued(total)
 		for _, w := range waits {
 			w.Wait()
 		}
-		t.wantHeld(0)
+		t.wantQueued(0)
 		w := ask(t, "c", 10, 8)
-		t.wantHeld(10)
+		t.wantQueued(10)
 		w.Wait()
 	})
 	bubble(t, func(t *rig) {
-		const each, total = 4096, 100 * (4096 + heldOverhead)
+		const each, total = 4096, 100 * (4096 + queuedOverhead)
 		t.p.room.maxBytes = total
 		catalog(t)
 		waits := []*sync.WaitGroup{ask(t, "a", 60, each)}
-		t.wantHeld(100 / maxHeldShare)
+		t.wantQueued(100 / maxHeldShare)
 		waits = append(waits, ask(t, "b", 49, each), ask(t, "c", 10, each))
-		t.wantHeld(100)
+		t.wantQueued(100)
 		for _, w := range waits {
 			w.Wait()
 		}
-		t.wantHeld(0)
+		t.wantQueued(0)
 		if n := t.p.room.bytes.Load(); n != 0 {
 			t.Errorf("%d bytes are taken by nobody", n)
 		}
@@ -249,14 +249,14 @@ func TestTheRoomForHeldQuestions(t *testing.T) {
 func TestWithoutRoomAReadyReplicaIsAsked(t *testing.T) {
 	bubble(t, func(t *rig) {
 		t.serves(nil, m1)
-		held := t.later(query(1))
+		queued := t.later(query(1))
 		silence := t.replica("a", silent, m1) // keeps the version cold
 		t.p.room.maxQuestions = 1
 		res := t.later(query(2))
 		if n := len(silence.questions()); n != 2 {
 			t.Errorf("%d questions were sent", n)
 		}
-		held.done.Wait()
+		queued.done.Wait()
 		res.done.Wait()
 	})
 }
@@ -341,7 +341,7 @@ func TestTheCatalogChangesWhileQueriesWait(t *testing.T) {
 		two.done.Wait()
 		t.wantDefault(one.Prediction, serving.NoReplica)
 		t.wantOutput(two.Prediction, 2)
-		t.wantHeld(0)
+		t.wantQueued(0)
 	})
 }
 
@@ -354,9 +354,9 @@ func TestOnlyAReadyReplicaReleases(t *testing.T) {
 		t.settle()
 		res := t.later(query(7))
 		t.replica("b", echoes(0), m2)
-		t.wantHeld(1)
+		t.wantQueued(1)
 		f.announce(rpc.StateReady)
-		t.wantHeld(0)
+		t.wantQueued(0)
 		res.done.Wait()
 		t.wantOutput(res.Prediction, 7)
 		if res.took != 0 {

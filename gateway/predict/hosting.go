@@ -19,7 +19,7 @@ const (
 	spreadEvery = time.Second
 )
 
-// hosting is what a backlog knows of a version that replicas of a host hold.
+// hosting is what a cold-start queue knows of a version that replicas of a host hold.
 type hosting struct {
 	host    serving.Definition // zero: it is not there
 	next    serving.Definition // of the model's, where host serves and another one is current; else zero
@@ -56,15 +56,15 @@ func hostingOf(cat *serving.Catalog, v *serving.Version, as serving.Definition) 
 }
 
 // home is what demand is counted for: the host of a version that has one.
-func home(cat *serving.Catalog, v *serving.Version) serving.ModelID {
+func hostOf(cat *serving.Catalog, v *serving.Version) serving.ModelID {
 	if hosts := cat.Hosts(v); len(hosts) > 0 {
 		return hosts[0]
 	}
 	return v.ModelID
 }
 
-// guest is a backlog's side of hosting.
-type guest struct {
+// hostedModel is a cold-start queue's side of hosting.
+type hostedModel struct {
 	hosting atomic.Pointer[hosting] // nil: the version has replicas of its own
 	proven  atomic.Bool             // it has been loaded once, so that it can be again
 	asked   atomic.Int64            // when a replica was asked to hold it, in Unix nanoseconds
@@ -73,7 +73,7 @@ type guest struct {
 
 // loaded notes that a replica holds the version. When that unloads it, another may be
 // asked at once.
-func (g *guest) loaded() {
+func (g *hostedModel) loaded() {
 	g.proven.Store(true)
 	if g.asked.Load() != 0 {
 		g.asked.Store(0)
@@ -82,11 +82,11 @@ func (g *guest) loaded() {
 
 // inherit takes over that the bundle can be loaded from what the version was before, if it
 // was in a host, too.
-func (g *guest) inherit(older *backlog) {
-	if older == nil || !older.guest.proven.Load() {
+func (g *hostedModel) inherit(older *coldQueue) {
+	if older == nil || !older.hostedModel.proven.Load() {
 		return
 	}
-	was, is := older.guest.hosting.Load(), g.hosting.Load()
+	was, is := older.hostedModel.hosting.Load(), g.hosting.Load()
 	if was != nil && is != nil && was.load.Bundle == is.load.Bundle {
 		g.proven.Store(true)
 	}
@@ -94,7 +94,7 @@ func (g *guest) inherit(older *backlog) {
 
 // refused notes when a replica said that it cannot hold the version. If that was the one
 // that was asked, the next one may be asked at once.
-func (g *guest) refused(at time.Time) {
+func (g *hostedModel) refused(at time.Time) {
 	if asked := g.asked.Load(); asked != 0 && at.UnixNano() >= asked {
 		g.asked.CompareAndSwap(asked, 0)
 	}
@@ -108,30 +108,30 @@ func due(at *atomic.Int64, every time.Duration, now time.Time) bool {
 
 // load asks a replica of the host to hold the version, unless one was just asked. It
 // says whether there is one that can be asked.
-func (b *backlog) load(now time.Time) bool {
-	h := b.guest.hosting.Load()
+func (b *coldQueue) load(now time.Time) bool {
+	h := b.hostedModel.hosting.Load()
 	if h == nil {
 		return false
 	}
 	if _, at, _ := b.table.Refusals(h.host, b.Definition, now); !at.IsZero() {
-		b.guest.refused(at)
+		b.hostedModel.refused(at)
 	}
-	if !due(&b.guest.asked, loadEvery, now) {
+	if !due(&b.hostedModel.asked, loadEvery, now) {
 		return b.hosted()
 	}
 	return b.table.Load(h.host, h.load, false, now)
 }
 
 // spread has one more replica hold the version: those that do are short of capacity.
-func (b *backlog) spread(now time.Time) {
-	if h := b.guest.hosting.Load(); h != nil && due(&b.guest.spread, spreadEvery, now) {
+func (b *coldQueue) spread(now time.Time) {
+	if h := b.hostedModel.hosting.Load(); h != nil && due(&b.hostedModel.spread, spreadEvery, now) {
 		b.table.Load(h.host, h.load, true, now)
 	}
 }
 
 // rouse has a replica started, or of a version that a host holds, loaded.
-func (b *backlog) rouse(ctx context.Context, waker Waker) error {
-	h := b.guest.hosting.Load()
+func (b *coldQueue) rouse(ctx context.Context, waker Waker) error {
+	h := b.hostedModel.hosting.Load()
 	switch {
 	case h == nil:
 		return waker.Wake(ctx, b.ModelID)
@@ -142,7 +142,7 @@ func (b *backlog) rouse(ctx context.Context, waker Waker) error {
 }
 
 // rousedEvery is how often a version without a replica is roused.
-func (b *backlog) rousedEvery() time.Duration {
+func (b *coldQueue) rousedEvery() time.Duration {
 	if b.hosted() {
 		return loadEvery
 	}
@@ -150,36 +150,36 @@ func (b *backlog) rousedEvery() time.Duration {
 }
 
 // ready says whether the version has a replica, or can have one at once.
-func (b *backlog) ready() bool {
-	h := b.guest.hosting.Load()
+func (b *coldQueue) ready() bool {
+	h := b.hostedModel.hosting.Load()
 	switch {
 	case b.group().Len() > 0:
 		if h != nil {
-			b.guest.loaded()
+			b.hostedModel.loaded()
 		}
 		return true
-	case h == nil || !b.guest.proven.Load():
+	case h == nil || !b.hostedModel.proven.Load():
 		return false
 	}
 	return b.hosted() && b.refused() == nil
 }
 
 // hosted says whether the version is one that a host holds, and that is there.
-func (b *backlog) hosted() bool {
-	h := b.guest.hosting.Load()
+func (b *coldQueue) hosted() bool {
+	h := b.hostedModel.hosting.Load()
 	return h != nil && b.table.Group(h.host).Len() > 0
 }
 
 // passedOn says whether the host has no replica any more, and its next version has.
-func (b *backlog) passedOn() bool {
-	h := b.guest.hosting.Load()
+func (b *coldQueue) passedOn() bool {
+	h := b.hostedModel.hosting.Load()
 	return h != nil && b.table.Group(h.host).Len() == 0 && b.table.Group(h.next).Len() > 0
 }
 
 // refused is why no replica can hold the version, as long as that counts; nil: one does, or
 // may be able to.
-func (b *backlog) refused() *serving.Failure {
-	h := b.guest.hosting.Load()
+func (b *coldQueue) refused() *serving.Failure {
+	h := b.hostedModel.hosting.Load()
 	if h == nil || b.group().Len() > 0 {
 		return nil
 	}
@@ -191,10 +191,10 @@ func (b *backlog) refused() *serving.Failure {
 }
 
 // giveUp ends what is held with a failure.
-func (b *backlog) giveUp(why *serving.Failure) {
+func (b *coldQueue) giveUp(why *serving.Failure) {
 	b.mu.Lock()
 	b.asked = false
-	calls := slices.Clone(b.held.calls)
+	calls := slices.Clone(b.queued.calls)
 	for _, c := range calls {
 		b.drop(c)
 	}

@@ -22,7 +22,7 @@ func TestQuestionsOfALostReplicaAreSentAgain(t *testing.T) {
 		}
 		time.Sleep(10 * time.Millisecond)
 		t.stop(a)
-		t.wantHeld(10)
+		t.wantQueued(10)
 		time.Sleep(20 * time.Millisecond)
 		b := t.replica("b", echoes(time.Millisecond), m1)
 		for i, res := range lost {
@@ -47,13 +47,13 @@ func TestWhyALostQuestionEnds(t *testing.T) {
 		t.serves(nil, m1)
 		res := t.later(query(1))
 		t.stop(a)
-		t.wantHeld(1)
+		t.wantQueued(1)
 		res.done.Wait()
 		t.wantDefault(res.Prediction, serving.ContainerError)
 		if !strings.Contains(res.Explanation, "the connection to the replica was lost") || res.took != slo-margin {
 			t.Errorf("after %v: %s", res.took, res.Explanation)
 		}
-		t.wantHeld(0)
+		t.wantQueued(0)
 	})
 }
 
@@ -96,7 +96,7 @@ func TestLostQuestionsAreWithinTheBudget(t *testing.T) {
 			all = append(all, t.later(query(float64(i))))
 		}
 		a.kill()
-		t.wantHeld(extraSaved)
+		t.wantQueued(extraSaved)
 		time.Sleep(time.Millisecond)
 		t.replica("b", echoes(0), m1)
 		outputs := 0
@@ -132,7 +132,7 @@ func TestRefusedByAStoppingReplica(t *testing.T) {
 				}
 				a.announce(rpc.StateDraining)
 				time.Sleep(20 * time.Millisecond)
-				t.wantHeld(2 * extraSaved)
+				t.wantQueued(2 * extraSaved)
 				b := t.replica("b", echoes(0), m1)
 				for i, res := range all {
 					res.done.Wait()
@@ -153,15 +153,15 @@ func TestARefusalBeforeTheAnnouncement(t *testing.T) {
 		a := t.replica("a", fails(rpc.StatusDraining, "stopping"), m1)
 		t.serves(nil, m1)
 		first := t.later(query(1))
-		t.wantHeld(1)
+		t.wantQueued(1)
 		second := t.later(query(2))
-		t.wantHeld(2)
+		t.wantQueued(2)
 		if n := len(a.questions()); n != 1 {
 			t.Errorf("it was asked %d times", n)
 		}
 		a.announce(rpc.StateDraining)
 		time.Sleep(2 * refusedPause)
-		t.wantHeld(2)
+		t.wantQueued(2)
 		t.replica("b", echoes(0), m1)
 		for _, res := range []*result{first, second} {
 			res.done.Wait()
@@ -177,7 +177,7 @@ func TestARefusalBeforeTheAnnouncement(t *testing.T) {
 		t.replica("a", inTurn(fails(rpc.StatusDraining, "stopping"), echoes(0)), m1)
 		t.serves(nil, m1)
 		res := t.later(query(1))
-		t.wantHeld(1)
+		t.wantQueued(1)
 		t.replica("b", echoes(0), m2) // the table has changed
 		res.done.Wait()
 		t.wantOutput(res.Prediction, 1)
@@ -206,7 +206,7 @@ func TestADrainingReplicaThatIsStillListed(t *testing.T) {
 		a.announce(rpc.StateDraining)
 		t.settle()
 		waiting := t.later(query(2))
-		t.wantHeld(1)
+		t.wantQueued(1)
 		inHand.done.Wait()
 		t.wantOutput(inHand.Prediction, 1)
 		if inHand.took != 20*time.Millisecond || len(a.questions()) != 1 {
@@ -223,7 +223,7 @@ func TestADrainingReplicaThatIsStillListed(t *testing.T) {
 
 // A winner ends the question: what becomes of the loser's replica then is nobody's
 // business, and nothing is held for it.
-func TestALoserIsNotHeld(t *testing.T) {
+func TestALoserIsNotQueued(t *testing.T) {
 	bubble(t, func(t *rig) {
 		behave := inTurn(silent, echoes(time.Millisecond))
 		a, b := t.replica("a", behave, m1), t.replica("b", behave, m1)
@@ -231,9 +231,9 @@ func TestALoserIsNotHeld(t *testing.T) {
 		got, _ := t.predict(query(7))
 		t.wantOutput(got, 7)
 		a.kill()
-		t.wantHeld(0)
+		t.wantQueued(0)
 		b.kill()
-		t.wantHeld(0)
+		t.wantQueued(0)
 	})
 }
 
@@ -248,8 +248,8 @@ func TestAnOrphanIsGivenUp(t *testing.T) {
 			t.Error("it was answered")
 		}
 		a.kill()
-		t.wantHeld(1)
+		t.wantQueued(1)
 		time.Sleep(slo + orphanAfter)
-		t.wantHeld(0)
+		t.wantQueued(0)
 	})
 }

@@ -28,7 +28,7 @@ type version struct {
 	of          *linked
 	keyer       cache.Keyer
 	demand      *demand.Tally
-	backlog     *backlog
+	coldQueue   *coldQueue
 	metrics     *memberMetrics // nil where they would say the same as the app's
 	next        *version       // the same in replicas of the host's next version; nil: there is none
 }
@@ -40,7 +40,7 @@ type member struct {
 	pinned *version
 }
 
-func (p *Predictor) link(a *app, m *serving.Model, cat *serving.Catalog, backlogs map[serving.Definition]*backlog) *linked {
+func (p *Predictor) link(a *app, m *serving.Model, cat *serving.Catalog, coldQueues map[serving.Definition]*coldQueue) *linked {
 	if p.served[m.Name] == nil {
 		p.served[m.Name] = newServed()
 	}
@@ -51,7 +51,7 @@ func (p *Predictor) link(a *app, m *serving.Model, cat *serving.Catalog, backlog
 		for _, d := range slices.Backward(definitions) {
 			one := &version{
 				Definition: d, inputType: v.InputType, inputLength: v.InputLength, cost: a.Policy.Costs[m.Name],
-				keyer: cache.NewKeyer(d, a.Cache.Round), of: l, demand: p.tally(home(cat, v)), backlog: backlogs[d], next: l.versions[name],
+				keyer: cache.NewKeyer(d, a.Cache.Round), of: l, demand: p.tally(hostOf(cat, v)), coldQueue: coldQueues[d], next: l.versions[name],
 			}
 			if a.Policy.KindName() != serving.PolicySingle {
 				one.metrics = p.metrics.member(a.Name, v.ModelID)
@@ -65,8 +65,8 @@ func (p *Predictor) link(a *app, m *serving.Model, cat *serving.Catalog, backlog
 
 // held is the version in replicas of the host that are there: those of the one that
 // serves, or else of the next one. The version may be nil.
-func (v *version) held() *version {
-	if v == nil || v.next == nil || v.backlog.hosted() || !v.next.backlog.hosted() {
+func (v *version) queued() *version {
+	if v == nil || v.next == nil || v.coldQueue.hosted() || !v.next.coldQueue.hosted() {
 		return v
 	}
 	return v.next
@@ -118,7 +118,7 @@ func meansServing(a *serving.App, model string) bool {
 // version is the one that takes queries now; nil when there is none.
 func (m *member) version(a *app) (v *version, ready bool) {
 	if m.pinned != nil {
-		v = m.pinned.held()
+		v = m.pinned.queued()
 		return v, v.ready()
 	}
 	return a.serving(m.linked)
@@ -194,7 +194,7 @@ func (a *app) candidate(v *version, ready bool) selection.Candidate {
 	if a.single {
 		return selection.Candidate{ModelID: v.ModelID, Ready: ready}
 	}
-	median, p95 := v.backlog.pace.times()
+	median, p95 := v.coldQueue.latencyEstimate.times()
 	cost := v.cost
 	if cost == 0 {
 		cost = max(median.Seconds()*1000, leastCost)
@@ -208,7 +208,7 @@ const leastCost = 0.01
 
 // find looks up a version of a model that the app links, or that decides for it, as it can
 // be asked now.
-func (a *app) find(id serving.ModelID) *version { return a.named(id).held() }
+func (a *app) find(id serving.ModelID) *version { return a.named(id).queued() }
 
 // named is find, held by the host that serves.
 func (a *app) named(id serving.ModelID) *version {
@@ -243,7 +243,7 @@ func (p *Predictor) successor(app string, id serving.ModelID) *version {
 	if a.stages != nil {
 		for _, l := range a.stages.models {
 			if l != nil && l.name == id.Model {
-				return l.versions[id.Version].held()
+				return l.versions[id.Version].queued()
 			}
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 // TestPaceFollowsQuantiles draws from several distributions at several scales, and
 // holds that about the right part lies below each estimate.
-func TestPaceFollowsQuantiles(t *testing.T) {
+func TestLatencyFollowsQuantiles(t *testing.T) {
 	shapes := map[string]func(r *rand.Rand) float64{
 		"uniform":     func(r *rand.Rand) float64 { return 0.5 + r.Float64() },
 		"exponential": func(r *rand.Rand) float64 { return r.ExpFloat64() },
@@ -26,7 +26,7 @@ func TestPaceFollowsQuantiles(t *testing.T) {
 	for name, draw := range shapes {
 		t.Run(name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(1, 2))
-			var p pace
+			var p latencyEstimate
 			for _, scale := range []time.Duration{time.Millisecond, time.Second, 10 * time.Microsecond} { // one after the other
 				next := func() time.Duration { return time.Duration(draw(r) * float64(scale)) }
 				for range 6000 {
@@ -60,8 +60,8 @@ func TestPaceFollowsQuantiles(t *testing.T) {
 	}
 }
 
-func TestPaceOfConstants(t *testing.T) {
-	var p pace
+func TestLatencyOfConstants(t *testing.T) {
+	var p latencyEstimate
 	if median, p95 := p.times(); median != 0 || p95 != 0 {
 		t.Errorf("%v and %v before any answer", median, p95)
 	}
@@ -77,8 +77,8 @@ func TestPaceOfConstants(t *testing.T) {
 	}
 }
 
-func TestPaceIsNotedAtOnce(t *testing.T) {
-	var p pace
+func TestLatencyIsNotedAtOnce(t *testing.T) {
+	var p latencyEstimate
 	var all sync.WaitGroup
 	for g := range 4 {
 		all.Go(func() {
@@ -95,7 +95,7 @@ func TestPaceIsNotedAtOnce(t *testing.T) {
 
 // Who seems too slow is asked once in a while, by one.
 func TestProbes(t *testing.T) {
-	var p pace
+	var p latencyEstimate
 	start, probes := time.Unix(1e9, 0), 0
 	for ms := range 10_000 {
 		if p.probe(start.Add(time.Duration(ms) * time.Millisecond)) {

@@ -65,7 +65,7 @@ func (w *work) cached(i int, key cache.Key) bool {
 		p.looked = p.took
 	}
 	w.app.metrics.hits.Add(1)
-	p.version.backlog.usage.Cached()
+	p.version.coldQueue.usage.Cached()
 	return true
 }
 
@@ -81,7 +81,7 @@ func (w *work) join(i int, key cache.Key) {
 		if w.watched {
 			p.looked = time.Since(p.asked)
 		}
-		p.version.backlog.join(flight, w.respond)
+		p.version.coldQueue.join(flight, w.respond)
 	case w.cached(i, key): // an equal one landed since the first look into the cache
 		flight.Land(w.answers[i].Output, nil)
 	default:
@@ -93,9 +93,9 @@ func (w *work) join(i int, key cache.Key) {
 // lead asks a replica on behalf of a flight that this query opened.
 func (w *work) lead(i int) {
 	p, now := &w.parts[i], time.Now()
-	p.flight.Count(p.version.demand, p.version.backlog.usage, now, w.respond)
+	p.flight.Count(p.version.demand, p.version.coldQueue.usage, now, w.respond)
 	p.call = &call{
-		p: w.p, app: w.app.metrics, extra: w.app.extra, backlog: p.version.backlog, flight: p.flight,
+		p: w.p, app: w.app.metrics, extra: w.app.extra, coldQueue: p.version.coldQueue, flight: p.flight,
 		input: w.q.Input, user: w.q.User, affinity: w.q.Affinity, deadline: w.replyBy(), respond: w.respond,
 	}
 	if w.timing != nil {
@@ -122,12 +122,12 @@ func (w *work) collect(now time.Time) {
 			continue
 		}
 		if failure != nil && p.othersEnd(failure) && now.Before(w.respond) {
-			w.askAgain(i, failure)
+			w.retry(i, failure)
 			continue
 		}
 		a.Output, a.Failure = out, failure
 		if p.cached && out != nil {
-			p.version.backlog.usage.Cached()
+			p.version.coldQueue.usage.Cached()
 		}
 		if w.watched {
 			p.took = time.Since(p.asked)
@@ -137,19 +137,19 @@ func (w *work) collect(now time.Time) {
 
 // againFactor is how many more objectives a replica has for a query that is asked again:
 // its output is taken then, and queries that are not go first.
-const againFactor = 3
+const retryFactor = 3
 
 // replyBy is when a replica must have answered.
 func (w *work) replyBy() time.Time {
 	if w.q.Again {
-		return w.respond.Add(againFactor * w.app.SLO.Std())
+		return w.respond.Add(retryFactor * w.app.SLO.Std())
 	}
 	return w.respond
 }
 
 // askAgain asks a version again, whose question ended so. One that was superseded is asked
 // as what it is by now.
-func (w *work) askAgain(i int, ended *serving.Failure) {
+func (w *work) retry(i int, ended *serving.Failure) {
 	v := w.parts[i].version
 	if ended == superseded {
 		v = w.p.successor(w.app.Name, v.ModelID)
@@ -183,7 +183,7 @@ func (w *work) leave(at time.Time) {
 		if p.flight == nil || a.Come() {
 			continue
 		}
-		a.Failure = p.version.backlog.leave(p.flight, at)
+		a.Failure = p.version.coldQueue.leave(p.flight, at)
 		if p.call != nil {
 			p.call.abandon()
 		}

@@ -34,17 +34,17 @@ type Predictor struct {
 	states  States
 	single  selection.Policy // of queries that name a version
 	room    room
-	wakes   chan *backlog // of versions that are asked and have no replica
+	wakes   chan *coldQueue // of versions that are asked and have no replica
 
-	backlogs atomic.Pointer[map[serving.Definition]*backlog]
-	apps     atomic.Pointer[map[string]*app]   // nil until there is a catalog
-	mu       sync.Mutex                        // serialises SetCatalog; guards served, tallies and revision
-	served   map[string]*served                // by model; outlives catalogs
-	tallies  map[serving.ModelID]*demand.Tally // of versions that apps use; outlives catalogs
-	revision uint64                            // of the catalog in use
-	urgent   chan struct{}                     // has a token when policies are to be told at once
-	observed map[string]*tallies               // by app, of policies that observe; outlives catalogs
-	pool     sync.Pool                         // of *round
+	coldQueues atomic.Pointer[map[serving.Definition]*coldQueue]
+	apps       atomic.Pointer[map[string]*app]   // nil until there is a catalog
+	mu         sync.Mutex                        // serialises SetCatalog; guards served, tallies and revision
+	served     map[string]*served                // by model; outlives catalogs
+	tallies    map[serving.ModelID]*demand.Tally // of versions that apps use; outlives catalogs
+	revision   uint64                            // of the catalog in use
+	urgent     chan struct{}                     // has a token when policies are to be told at once
+	observed   map[string]*tallies               // by app, of policies that observe; outlives catalogs
+	pool       sync.Pool                         // of *round
 }
 
 // States has what policies have learned.
@@ -58,10 +58,10 @@ type States interface {
 func New(c *cache.Cache, table *route.Table, ids *IDs, states States, metrics *Metrics) *Predictor {
 	p := &Predictor{
 		cache: c, table: table, ids: ids, metrics: metrics, states: states, single: rollout.NewSingle(serving.PolicySpec{}, nil),
-		room: room{maxQuestions: maxHeld, maxBytes: maxHeldBytes}, wakes: make(chan *backlog, maxWakes),
+		room: room{maxQuestions: maxQueued, maxBytes: maxHeldBytes}, wakes: make(chan *coldQueue, maxWakes),
 		served: map[string]*served{}, tallies: map[serving.ModelID]*demand.Tally{}, urgent: make(chan struct{}, 1), observed: map[string]*tallies{},
 	}
-	p.backlogs.Store(&map[serving.Definition]*backlog{})
+	p.coldQueues.Store(&map[serving.Definition]*coldQueue{})
 	p.pool.New = func() any { return newRound() }
 	table.Changed = p.replicasChanged
 	return p

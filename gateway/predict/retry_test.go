@@ -204,6 +204,6 @@ func TestSeveralReplicasStopAtOnce(t *testing.T) {
 		if took != time.Millisecond {
 			t.Errorf("it took %v", took)
 		}
-		t.wantHeld(0)
+		t.wantQueued(0)
 	})
 }

@@ -3,13 +3,13 @@ package predict
 import "sync/atomic"
 
 const (
-	maxHeld      = 16384 // questions
+	maxQueued    = 16384 // questions
 	maxHeldBytes = 64 << 20
 	// maxHeldShare is the part of the room that one version may take, so that those
 	// of a version that never comes leave room for others.
 	maxHeldShare = 2
 	// heldOverhead is the memory that a held question needs beside its input.
-	heldOverhead = 512
+	queuedOverhead = 512
 )
 
 // room bounds the questions that one gateway holds.
@@ -37,4 +37,4 @@ func (r *room) leave(size int64) {
 }
 
 // size is the memory that the call needs while it is held.
-func (c *call) size() int64 { return heldOverhead + int64(len(c.input.Data)+len(c.user)) }
+func (c *call) size() int64 { return queuedOverhead + int64(len(c.input.Data)+len(c.user)) }

@@ -69,22 +69,22 @@ func (s *served) note(version string) {
 // the same, which is not ready then. It is nil for a model without a current version.
 func (a *app) serving(l *linked) (v *version, ready bool) {
 	v, ready = a.stands(l)
-	if current := l.current.held(); ready && v == current {
+	if current := l.current.queued(); ready && v == current {
 		l.served.note(current.Version)
 	} else if ready && current != nil {
-		current.backlog.passedOver()
+		current.coldQueue.passedOver()
 	}
 	return v, ready
 }
 
 // stands is serving, without a query.
 func (a *app) stands(l *linked) (v *version, ready bool) {
-	current := l.current.held()
+	current := l.current.queued()
 	if current != nil && current.ready() {
 		return current, true
 	}
 	for _, name := range *l.served.versions.Load() {
-		if v := l.versions[name].held(); v != nil && (l.takes == 0 || v.inputType == l.takes) && v.ready() {
+		if v := l.versions[name].queued(); v != nil && (l.takes == 0 || v.inputType == l.takes) && v.ready() {
 			return v, true
 		}
 	}
@@ -135,4 +135,4 @@ func (p *Predictor) FailedOver() map[serving.ModelID]bool {
 }
 
 // ready says whether the version has a replica, or can have one at once.
-func (v *version) ready() bool { return v.backlog.ready() }
+func (v *version) ready() bool { return v.coldQueue.ready() }

@@ -27,7 +27,7 @@ func (w *work) spare(i int) bool {
 // shed leaves out an ask that is spare, if its model is short of capacity or of time.
 func (w *work) shed(i int) bool {
 	p := &w.parts[i]
-	if !p.version.backlog.short(w.app, w.respond, time.Now()) {
+	if !p.version.coldQueue.short(w.app, w.respond, time.Now()) {
 		return false
 	}
 	p.shed, w.answers[i].Failure = true, left
@@ -37,12 +37,12 @@ func (w *work) shed(i int) bool {
 
 // short says whether the version had better not be asked by an app that can do without:
 // an answer would hardly come in time, or take the place of somebody who cannot.
-func (b *backlog) short(a *app, respond, now time.Time) bool {
+func (b *coldQueue) short(a *app, respond, now time.Time) bool {
 	budget := respond.Sub(now)
-	if median, _ := b.pace.times(); median > budget && !b.pace.probe(now) {
+	if median, _ := b.latencyEstimate.times(); median > budget && !b.latencyEstimate.probe(now) {
 		return true
 	}
-	return !b.ration.allow(a, b.group().Wait(now), budget, now)
+	return !b.quota.allow(a, b.group().Wait(now), budget, now)
 }
 
 // trim takes those that were left out off the end of the plan, so that the policy need

@@ -12,11 +12,11 @@ import (
 
 // press makes a version look short of capacity to who can do without it.
 func (r *rig) press(id serving.ModelID) {
-	b := (*r.p.backlogs.Load())[serving.Definition{ModelID: id}]
-	b.ration.allow(newAsker("other", 1, 1).app, slo, slo, time.Now())
-	b.ration.mu.Lock()
-	b.ration.rate, b.ration.apps = 0, map[string]*allowance{"app": {at: time.Now()}}
-	b.ration.mu.Unlock()
+	b := (*r.p.coldQueues.Load())[serving.Definition{ModelID: id}]
+	b.quota.allow(newAsker("other", 1, 1).app, slo, slo, time.Now())
+	b.quota.mu.Lock()
+	b.quota.rate, b.quota.apps = 0, map[string]*allowance{"app": {at: time.Now()}}
+	b.quota.mu.Unlock()
 }
 
 // What is short is left out, from the end as if it had never been wanted, and the
@@ -69,7 +69,7 @@ func TestSheddingInTheMiddle(t *testing.T) {
 	})
 }
 
-// The first, a reserve for who has failed, what costs nothing, and rehearsals are never
+// The first, a reserve for who has failed, what costs nothing, and dry runs are never
 // left out.
 func TestWhatIsNeverShed(t *testing.T) {
 	bubble(t, func(t *rig) {
@@ -98,7 +98,7 @@ func TestWhatIsNeverShed(t *testing.T) {
 		if p, _ := t.predict(query(8)); p.Shed != nil || !p.Cached {
 			t.Errorf("what the cache has was left out: %+v", p)
 		}
-		if p, err := t.p.Rehearse(t.Context(), query(9), time.Second); err != nil || p.Shed != nil || len(p.Explained.Models) != 2 {
+		if p, err := t.p.DryRun(t.Context(), query(9), time.Second); err != nil || p.Shed != nil || len(p.Explained.Models) != 2 {
 			t.Errorf("%+v, %v", p, err)
 		}
 	})
@@ -165,7 +165,7 @@ func TestImpatientClientsPressNobody(t *testing.T) {
 			t.predict(q)
 		}
 		for _, v := range f.versions {
-			if (*t.p.backlogs.Load())[v].ration.short.Load() {
+			if (*t.p.coldQueues.Load())[v].quota.short.Load() {
 				t.Errorf("%v is rationed", v)
 			}
 		}

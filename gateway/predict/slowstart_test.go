@@ -14,14 +14,14 @@ import (
 // holds has so many queries held, of which the later have the earlier deadlines.
 func (r *rig) holds(n int) []*result {
 	r.Helper()
-	held := make([]*result, n)
+	queued := make([]*result, n)
 	for i := range n {
 		q := query(float64(i), -1)
 		q.Timeout = r.slo() - time.Duration(i)*time.Millisecond
-		held[i] = r.later(q)
+		queued[i] = r.later(q)
 	}
-	r.wantHeld(n)
-	return held
+	r.wantQueued(n)
+	return queued
 }
 
 func (r *rig) slo() time.Duration {
@@ -36,10 +36,10 @@ func patient(a *serving.App) { a.SLO = serving.Duration(10 * time.Second) }
 func TestANewReplicaIsNotFlooded(t *testing.T) {
 	bubble(t, func(t *rig) {
 		t.serves(patient, m1)
-		held := t.holds(100)
+		queued := t.holds(100)
 		f := t.replica("a", echoes(10*time.Millisecond), m1)
 		start := time.Now()
-		for _, res := range held {
+		for _, res := range queued {
 			res.done.Wait()
 			if res.Default {
 				t.Errorf("got %+v", res.Prediction)
@@ -64,14 +64,14 @@ func TestANewReplicaIsNotFlooded(t *testing.T) {
 			}
 		}
 		t.settle()
-		if t.backlog(m1).cold.Load() {
+		if t.coldQueue(m1).cold.Load() {
 			t.Error("it is still cold")
 		}
 	})
 }
 
-func (r *rig) backlog(id serving.ModelID) *backlog {
-	return (*r.p.backlogs.Load())[serving.Definition{ModelID: id}]
+func (r *rig) coldQueue(id serving.ModelID) *coldQueue {
+	return (*r.p.coldQueues.Load())[serving.Definition{ModelID: id}]
 }
 
 // Two replicas take twice as many, also when the second comes later.
@@ -80,9 +80,9 @@ func TestEachNewReplicaTakesSome(t *testing.T) {
 		t.serves(patient, m1)
 		t.holds(30)
 		a := t.replica("a", silent, m1)
-		t.wantHeld(30 - firstFew)
+		t.wantQueued(30 - firstFew)
 		b := t.replica("b", silent, m1)
-		t.wantHeld(30 - 2*firstFew)
+		t.wantQueued(30 - 2*firstFew)
 		if n := len(a.questions()) + len(b.questions()); n != 2*firstFew {
 			t.Errorf("%d were sent", n)
 		}
@@ -127,8 +127,8 @@ func TestTheEndOfAColdStart(t *testing.T) {
 		}
 		time.Sleep(20 * time.Millisecond)
 		t.settle()
-		if t.backlog(m1).cold.Load() || len(f.questions()) != 7 {
-			t.Errorf("%d were sent, still cold: %v", len(f.questions()), t.backlog(m1).cold.Load())
+		if t.coldQueue(m1).cold.Load() || len(f.questions()) != 7 {
+			t.Errorf("%d were sent, still cold: %v", len(f.questions()), t.coldQueue(m1).cold.Load())
 		}
 	})
 }
@@ -144,7 +144,7 @@ func TestNewArrivalsDoNotOvertake(t *testing.T) {
 		urgent := query(200)
 		urgent.Timeout = time.Second
 		soon := t.later(urgent)
-		t.wantHeld(4)
+		t.wantQueued(4)
 		late.done.Wait()
 		soon.done.Wait()
 		var order []float64
@@ -188,14 +188,14 @@ func TestWhatExpiresBehindOthersIsNotSent(t *testing.T) {
 func TestASilentNewReplica(t *testing.T) {
 	bubble(t, func(t *rig) {
 		t.serves(func(a *serving.App) { a.SLO = serving.Duration(time.Second) }, m1)
-		var held []*result
+		var queued []*result
 		for i := range 50 {
-			held = append(held, t.later(query(float64(i))))
+			queued = append(queued, t.later(query(float64(i))))
 		}
 		time.Sleep(500 * time.Millisecond)
 		f := t.replica("frozen", silent, m1)
 		for i := range 50 {
-			held = append(held, t.later(query(100+float64(i))))
+			queued = append(queued, t.later(query(100+float64(i))))
 		}
 		time.Sleep(600 * time.Millisecond) // the first are late
 		t.settle()
@@ -204,7 +204,7 @@ func TestASilentNewReplica(t *testing.T) {
 		}
 		good := t.replica("good", echoes(10*time.Millisecond), m1)
 		outputs := 0
-		for _, res := range held {
+		for _, res := range queued {
 			if res.done.Wait(); !res.Default {
 				outputs++
 			}
@@ -230,7 +230,7 @@ func TestLateOutputsCount(t *testing.T) {
 			return number(q.x), 0
 		}, m1)
 		time.Sleep(3 * slo)
-		if t.backlog(m1).cold.Load() {
+		if t.coldQueue(m1).cold.Load() {
 			t.Error("it is still cold")
 		}
 		a, _ := t.predict(query(2))
@@ -277,14 +277,14 @@ func TestReleasedToNobody(t *testing.T) {
 	bubble(t, func(t *rig) {
 		t.serves(nil, m1)
 		res := t.later(query(1))
-		line := t.backlog(m1)
+		line := t.coldQueue(m1)
 		line.mu.Lock()
-		c := line.held.calls[0]
+		c := line.queued.calls[0]
 		line.drop(c)
 		line.sent++
 		line.mu.Unlock()
 		c.resume()
-		t.wantHeld(1)
+		t.wantQueued(1)
 		if line.sent != 0 {
 			t.Errorf("%d are taken to be in flight", line.sent)
 		}
@@ -316,13 +316,13 @@ func TestAColdStartUnderLoad(t *testing.T) {
 			})
 		}
 		time.Sleep(2 * time.Second)
-		t.wantHeld(40)
+		t.wantQueued(40)
 		t.replica("a", echoes(5*time.Millisecond), m1)
 		all.Wait()
 		if defaults > 0 || outputs != 40*300 {
 			t.Errorf("%d outputs, %d defaults", outputs, defaults)
 		}
-		if t.backlog(m1).cold.Load() {
+		if t.coldQueue(m1).cold.Load() {
 			t.Error("it is still cold")
 		}
 	})

@@ -22,7 +22,7 @@ type stages struct {
 	usage   []*usage.Counter // by stage
 }
 
-func (p *Predictor) compileStages(a *app, cat *serving.Catalog, backlogs map[serving.Definition]*backlog) *stages {
+func (p *Predictor) compileStages(a *app, cat *serving.Catalog, coldQueues map[serving.Definition]*coldQueue) *stages {
 	if len(a.Stages) == 0 {
 		return nil
 	}
@@ -30,7 +30,7 @@ func (p *Predictor) compileStages(a *app, cat *serving.Catalog, backlogs map[ser
 	for i, stage := range a.Stages {
 		var l *linked
 		if m := cat.Models[stage.Model]; m != nil {
-			l = p.link(a, m, cat, backlogs)
+			l = p.link(a, m, cat, coldQueues)
 			l.takes = 0
 		}
 		s.models = append(s.models, l)
@@ -255,7 +255,7 @@ func (w *walk) behind(i int) (longest time.Duration) {
 		took := usual[j]
 		if l := s.models[j]; l != nil {
 			if v, _ := w.app.serving(l); v != nil {
-				median, _ := v.backlog.pace.times()
+				median, _ := v.coldQueue.latencyEstimate.times()
 				took += median
 			}
 		}

@@ -16,7 +16,7 @@ type reported struct {
 func (p *Predictor) TakeUsage() (revision uint64, counted []serving.Usage) {
 	p.mu.Lock() // a count belongs to a catalog
 	defer p.mu.Unlock()
-	for d, b := range *p.backlogs.Load() {
+	for d, b := range *p.coldQueues.Load() {
 		key := serving.UsageKey{ModelID: d.ModelID}
 		if u := b.usage.Take(key); !u.Empty() {
 			counted = append(counted, u)

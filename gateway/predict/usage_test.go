@@ -223,7 +223,7 @@ func TestUsageOfAnEnsemble(t *testing.T) {
 		t.links(func(a *serving.App) { a.Policy = serving.PolicySpec{Kind: serving.PolicyMean} }, a1, b1)
 		t.predict(query(7))
 		t.wantUsed(spent(wholeApp(), 2*time.Millisecond), spent(wholeVersion(a1), time.Millisecond), spent(wholeVersion(b1), 2*time.Millisecond))
-		if _, err := t.p.Rehearse(t.ctx, query(8), time.Second); err != nil {
+		if _, err := t.p.DryRun(t.ctx, query(8), time.Second); err != nil {
 			t.Fatal(err)
 		}
 		t.wantUsed(spent(wholeVersion(a1), time.Millisecond), spent(wholeVersion(b1), 2*time.Millisecond))

@@ -205,7 +205,7 @@ func TestAnOlderVersionAnswersWhileTheCurrentIsAway(t *testing.T) {
 		if took != 0 || a.Model != m1 {
 			t.Errorf("%v answers after %v", a.Model, took)
 		}
-		t.wantHeld(0)
+		t.wantQueued(0)
 	})
 }
 

@@ -41,7 +41,7 @@ func (p *Predictor) Run(ctx context.Context, waker Waker, log *slog.Logger) erro
 }
 
 // keepAwake wakes a version until it has a replica or is not asked any more.
-func (p *Predictor) keepAwake(ctx context.Context, b *backlog, waker Waker, log *slog.Logger) {
+func (p *Predictor) keepAwake(ctx context.Context, b *coldQueue, waker Waker, log *slog.Logger) {
 	for b.asleep() {
 		p.metrics.wakes.Inc()
 		attempt, cancel := context.WithTimeout(ctx, wakeWithin)
@@ -61,7 +61,7 @@ func (p *Predictor) keepAwake(ctx context.Context, b *backlog, waker Waker, log 
 // wake has the version woken if it has no replica, now or when the last wake is long
 // enough ago. b.mu is held. When there is no end of versions to wake, this one waits
 // for its next query.
-func (b *backlog) wake() {
+func (b *coldQueue) wake() {
 	if b.group().Len() > 0 {
 		return
 	}
@@ -79,24 +79,24 @@ func (b *backlog) wake() {
 
 // passedOver is called when a query that was for the version went elsewhere, because
 // the version has no replica.
-func (b *backlog) passedOver() {
+func (b *coldQueue) passedOver() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.wake()
 }
 
 // asleep says whether the version is to be woken (again).
-func (b *backlog) asleep() bool {
+func (b *coldQueue) asleep() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.waking = b.group().Len() == 0 && (b.asked || len(b.held.calls) > 0)
+	b.waking = b.group().Len() == 0 && (b.asked || len(b.queued.calls) > 0)
 	b.asked = false
 	return b.waking
 }
 
 // woken takes in how the wake went, and says whether that is a failure after a
 // success, which is worth telling.
-func (b *backlog) woken(err error) (tell bool) {
+func (b *coldQueue) woken(err error) (tell bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	tell = err != nil && !b.failed

@@ -147,7 +147,7 @@ func TestARefusedQuestionWakes(t *testing.T) {
 		a := t.replica("a", fails(rpc.StatusDraining, "stopping"), m1)
 		t.serves(nil, m1)
 		t.later(query(1))
-		t.wantHeld(1)
+		t.wantQueued(1)
 		t.wantRung(b, m1)
 		time.Sleep(refusedPause / 2)
 		a.announce(rpc.StateDraining)

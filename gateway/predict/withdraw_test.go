@@ -103,7 +103,7 @@ func TestAHeldQuestionIsWithdrawn(t *testing.T) {
 		t.decides(&scripted{combine: acceptable}, a1, b1)
 		p, _ := t.predict(query(7))
 		t.wantOutput(p, 1)
-		if n := t.p.Held(); n != 0 {
+		if n := t.p.Queued(); n != 0 {
 			t.Errorf("%d questions are held", n)
 		}
 		late := t.replica("late", says(2, 0), b1)
@@ -178,7 +178,7 @@ func TestACallerGivesUpOnSeveral(t *testing.T) {
 		if _, err := t.p.PredictBatch(ctx, qs); err != context.DeadlineExceeded {
 			t.Errorf("got %v", err)
 		}
-		if n := t.p.Held(); n != 0 {
+		if n := t.p.Queued(); n != 0 {
 			t.Errorf("%d questions are held for nobody", n)
 		}
 	})

@@ -151,7 +151,7 @@ const wakeOneIn = 64
 func (w *work) wakeOthers() {
 	for i := range w.candidates {
 		if !w.candidates[i].Ready && len(w.candidates) > 1 && rand.Uint32N(wakeOneIn) == 0 {
-			w.versions[i].backlog.passedOver()
+			w.versions[i].coldQueue.passedOver()
 		}
 	}
 }
@@ -163,7 +163,7 @@ func (w *work) pinned() (*version, error) {
 		return nil, nil
 	case 1:
 		l := w.app.models[0]
-		v := l.versions[w.q.Version].held()
+		v := l.versions[w.q.Version].queued()
 		if v == nil {
 			return nil, &serving.QueryError{Cause: "Requested version: " + w.q.Version + " does not exist for model: " + l.name}
 		}
@@ -182,7 +182,7 @@ func (w *work) coldStart() {
 		return
 	}
 	for i := range w.parts {
-		if b := w.parts[i].version.backlog; b.group().Len() > 0 && !b.cold.Load() {
+		if b := w.parts[i].version.coldQueue; b.group().Len() > 0 && !b.cold.Load() {
 			return
 		}
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	// reportFresh is how long a report of a replica's queue is believed, and how
+	// reportFresh is how long a report of a replica's queue is trusted, and how
 	// long a failure is held against it.
 	reportFresh = time.Second
 	// outputDecay is how long an output counts in the averages.

@@ -17,8 +17,8 @@ import (
 	"topsail/serving"
 )
 
-// shelf is a store that takes reports as the contract says, and fails as the test says.
-type shelf struct {
+// fakeStore is a store that takes reports as the contract says, and fails as the test says.
+type fakeStore struct {
 	mu      sync.Mutex // guards what follows
 	writers map[string]uint64
 	answers uint64
@@ -30,7 +30,7 @@ type shelf struct {
 
 var errAway = errors.New("the store is away")
 
-func (s *shelf) AddUsage(ctx context.Context, r serving.UsageReport) error {
+func (s *fakeStore) AddUsage(ctx context.Context, r serving.UsageReport) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if ctx.Err() != nil {
@@ -55,7 +55,7 @@ func (s *shelf) AddUsage(ctx context.Context, r serving.UsageReport) error {
 	return after
 }
 
-func (s *shelf) has() (answers uint64, reports int) {
+func (s *fakeStore) has() (answers uint64, reports int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.answers, s.reports
@@ -84,14 +84,16 @@ func waits(models int, answers uint64) *source {
 	return s
 }
 
-func newShelf() *shelf { return &shelf{writers: map[string]uint64{}, apps: map[string]uint64{}} }
+func newFakeStore() *fakeStore {
+	return &fakeStore{writers: map[string]uint64{}, apps: map[string]uint64{}}
+}
 
 var quiet = slog.New(slog.DiscardHandler)
 
 // TestReports has a report once a second, of what there is, and one at the end.
 func TestReports(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store, from := newShelf(), &source{models: 1}
+		store, from := newFakeStore(), &source{models: 1}
 		r := NewReporter(from.take, store, quiet)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
@@ -122,7 +124,7 @@ func TestReports(t *testing.T) {
 // counted.
 func TestReportsWhileTheStoreIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store, from := newShelf(), &source{models: 2 * serving.MaxUsageReport}
+		store, from := newFakeStore(), &source{models: 2 * serving.MaxUsageReport}
 		away := errAway
 		store.fail = func() (before, after error) { return away, nil }
 		r := NewReporter(from.take, store, quiet)
@@ -145,7 +147,7 @@ func TestReportsWhileTheStoreIsAway(t *testing.T) {
 // TestAReportInDoubtIsGivenUp while the store still knows its writer.
 func TestAReportInDoubtIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store, from := newShelf(), waits(1, 1)
+		store, from := newFakeStore(), waits(1, 1)
 		lost := errAway
 		store.fail = func() (before, after error) { return nil, lost }
 		r := NewReporter(from.take, store, quiet)
@@ -192,7 +194,7 @@ func (hanging) AddUsage(ctx context.Context, _ serving.UsageReport) error {
 // TestEveryAnswerIsReportedOnce has requests and replies get lost as they like.
 func TestEveryAnswerIsReportedOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		store, from := newShelf(), &source{models: rapid.SampledFrom([]int{1, 3, serving.MaxUsageReport + 1}).Draw(t, "models")}
+		store, from := newFakeStore(), &source{models: rapid.SampledFrom([]int{1, 3, serving.MaxUsageReport + 1}).Draw(t, "models")}
 		trouble := rapid.Custom(func(t *rapid.T) error {
 			if rapid.Bool().Draw(t, "trouble") {
 				return errAway
@@ -225,7 +227,7 @@ func TestEveryAnswerIsReportedOnce(t *testing.T) {
 // has is never there twice, and what comes in the end is taken.
 func TestAStoreThatGoesBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		store := newShelf()
+		store := newFakeStore()
 		second := 0
 		r := NewReporter(func() (uint64, []serving.Usage) {
 			return 3, []serving.Usage{{Key: serving.UsageKey{App: fmt.Sprint(second)}, Answers: 1}} // told apart by when it was taken

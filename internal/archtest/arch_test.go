@@ -60,7 +60,7 @@ var rooms = map[string][]string{
 
 // homes are the rooms of third-party libraries. A library that is not here is not
 // in use; a new one is recorded in docs/adr/0002-libraries.md with its reason.
-var homes = map[string][]string{
+var allowed = map[string][]string{
 	"github.com/gofiber/fiber/v2":                 {"gateway/httpapi", "internal/bench"},
 	"github.com/valyala/fasthttp":                 {"gateway/httpapi", "internal/bench"},
 	"github.com/maypok86/otter/v2":                {"gateway/cache", "gateway/state"},
@@ -116,7 +116,7 @@ func TestEveryLibraryHasItsHome(t *testing.T) {
 				continue // ours or the standard library's
 			}
 			home, known := "", false
-			for library, packages := range homes {
+			for library, packages := range allowed {
 				if within(imported, library) {
 					home, known = library, slices.ContainsFunc(packages, func(p string) bool { return within(pkg, p) })
 				}
@@ -125,7 +125,7 @@ func TestEveryLibraryHasItsHome(t *testing.T) {
 			case home == "":
 				t.Errorf("%s imports %s, which has no recorded reason: see docs/adr/0002-libraries.md", pkg, imported)
 			case !known:
-				t.Errorf("%s imports %s, whose home is %v", pkg, imported, homes[home])
+				t.Errorf("%s imports %s, whose home is %v", pkg, imported, allowed[home])
 			}
 		}
 	}

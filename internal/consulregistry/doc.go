@@ -5,10 +5,10 @@
 // an answer adds or changes holds at once. What it lacks is another matter, since
 // a list that was emptied by mistake stops everything:
 //
-//   - an answer that has lost more than half of the list, or all of it, is believed
+//   - an answer that has lost more than half of the list, or all of it, is trusted
 //     when a consistent read, at least a second later, says so too;
 //   - an answer that has lost anything since Consul failed to answer, or since its
-//     index went back (it restarted, it was restored, it lost its data), is believed
+//     index went back (it restarted, it was restored, it lost its data), is trusted
 //     when consistent reads have said so for Config.Hold. That is a minute unless
 //     set: Nomad registers again what Consul has lost every 30 s;
 //   - an answer without a known leader, an old one, or one from which the token's

@@ -12,11 +12,11 @@ const pace = 100 * time.Millisecond
 // watch is one call of Watch.
 type watch struct {
 	*Registry
-	board   *board
-	belief  belief
-	index   index
-	backoff backoff
-	away    bool // the last query failed, which is logged
+	board      *board
+	membership membership
+	index      index
+	backoff    backoff
+	away       bool // the last query failed, which is logged
 }
 
 func (w *watch) run(ctx context.Context) {
@@ -37,14 +37,14 @@ func (w *watch) run(ctx context.Context) {
 
 // question blocks until there is news, unless the leader's word is wanted.
 func (w *watch) question() question {
-	if !w.belief.known || w.belief.doubts() {
+	if !w.membership.known || w.membership.pending() {
 		return question{service: w.service, consistent: true}
 	}
 	return question{service: w.service, index: w.index}
 }
 
 func (w *watch) pace() time.Duration {
-	if w.belief.doubts() {
+	if w.membership.pending() {
 		return confirmAfter
 	}
 	return pace
@@ -57,7 +57,7 @@ func (w *watch) failed(err error) {
 		w.log.Warn("consul gives no answer; the last list stays good", "error", err)
 	}
 	w.away, w.index = true, 0
-	w.belief.shake()
+	w.membership.suspectAll()
 }
 
 func (w *watch) answered(got answer, consistent bool) {
@@ -68,15 +68,15 @@ func (w *watch) answered(got answer, consistent bool) {
 	w.backoff.reset()
 	w.heard.Store(time.Now().UnixNano())
 	if w.index.follow(got.index) {
-		w.belief.shake()
+		w.membership.suspectAll()
 	}
-	doubted := w.belief.doubts()
-	w.belief.hear(got.list, consistent, time.Now())
+	doubted := w.membership.pending()
+	w.membership.update(got.list, consistent, time.Now())
 	switch {
-	case w.belief.doubts() && !doubted:
-		w.log.Warn("consul has lost many instances at once; they stay until it is sure", "it_has", len(got.list), "listed", len(w.belief.list))
-	case doubted && !w.belief.doubts():
-		w.log.Info("the list of consul is believed again", "listed", len(w.belief.list))
+	case w.membership.pending() && !doubted:
+		w.log.Warn("consul has lost many instances at once; they stay until it is sure", "it_has", len(got.list), "listed", len(w.membership.list))
+	case doubted && !w.membership.pending():
+		w.log.Info("the list of consul is believed again", "listed", len(w.membership.list))
 	}
-	w.board.put(w.belief.list)
+	w.board.put(w.membership.list)
 }

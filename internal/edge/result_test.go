@@ -28,7 +28,7 @@ func (r result) isBack() bool {
 func (r result) hold(t *testing.T, a attack) {
 	t.Helper()
 	if r.attacked.errors > 0 || r.attacked.defaults > 0 {
-		t.Errorf("the steady client saw %d errors and %d defaults in %d queries, the first %s", r.attacked.errors, r.attacked.defaults, r.attacked.sent, r.attacked.trouble)
+		t.Errorf("the steady client saw %d errors and %d defaults in %d queries, the first %s", r.attacked.errors, r.attacked.defaults, r.attacked.sent, r.attacked.problem)
 	}
 	if r.attacked.p99 > r.bearable() {
 		t.Errorf("the steady client's p99 was %v, and %v in quiet: at most %v may be", r.attacked.p99, r.quiet.p99, r.bearable())

@@ -120,7 +120,7 @@ func ask(nc net.Conn, r *bufio.Reader, x float64) (cause string, err error) {
 type view struct {
 	sent, defaults, errors int
 	p99, longest           time.Duration
-	trouble                string // the first default or error
+	problem                string // the first default or error
 }
 
 // between sums up the queries that were due in a time, once they have been answered.
@@ -141,8 +141,8 @@ func (c *steady) between(from, to time.Time) (v view) {
 		case one.cause != "":
 			v.defaults++
 		}
-		if one.cause != "" && v.trouble == "" {
-			v.trouble = fmt.Sprintf("%.1f s in: %s", one.due.Sub(from).Seconds(), one.cause)
+		if one.cause != "" && v.problem == "" {
+			v.problem = fmt.Sprintf("%.1f s in: %s", one.due.Sub(from).Seconds(), one.cause)
 		}
 	}
 	if slices.Sort(took); len(took) > 0 {

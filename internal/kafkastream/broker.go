@@ -66,7 +66,7 @@ func loopback(addrs []string) bool {
 
 // client makes a client with more options; it dials when it is used.
 func (b Broker) client(more ...kgo.Opt) (*kgo.Client, error) {
-	opts, err := b.options(newTroubles(b.Log))
+	opts, err := b.options(newConditions(b.Log))
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func (b Broker) client(more ...kgo.Opt) (*kgo.Client, error) {
 }
 
 // options are those of every client.
-func (b Broker) options(troubles *troubles) ([]kgo.Opt, error) {
+func (b Broker) options(conditions *conditions) ([]kgo.Opt, error) {
 	if err := b.check(); err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (b Broker) options(troubles *troubles) ([]kgo.Opt, error) {
 		kgo.SeedBrokers(b.Addrs...),
 		kgo.ClientID("topsail"),
 		kgo.WithLogger(clientLog{b.Log}),
-		kgo.WithHooks(outage{troubles}),
+		kgo.WithHooks(outage{conditions}),
 		kgo.DisableClientMetrics(),
 		kgo.DialTimeout(dialTimeout),
 		kgo.RequestTimeoutOverhead(ioTimeout),

@@ -48,10 +48,10 @@ func (g Group) check() error {
 
 // Consumer is a member of a consumer group. One goroutine uses it.
 type Consumer struct {
-	broker   Broker
-	group    Group
-	limits   limits
-	troubles *troubles
+	broker     Broker
+	group      Group
+	limits     limits
+	conditions *conditions
 
 	session *session    // nil: there is none, or it cannot go on
 	begun   bool        // what a process of our name left open is ended
@@ -78,7 +78,7 @@ func Join(broker Broker, group Group) (*Consumer, error) {
 		return nil, err
 	}
 	group.Takeover = cmp.Or(group.Takeover, defaultTakeover)
-	return &Consumer{broker: broker, group: group, troubles: newTroubles(broker.Log)}, nil
+	return &Consumer{broker: broker, group: group, conditions: newConditions(broker.Log)}, nil
 }
 
 // Poll returns the next records, at least one and at most most. While Kafka is away it
@@ -151,7 +151,7 @@ func (c *Consumer) open() error {
 	if c.session != nil {
 		return nil
 	}
-	opts, err := c.broker.options(c.troubles)
+	opts, err := c.broker.options(c.conditions)
 	if err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func (c *Consumer) open() error {
 		kgo.RebalanceTimeout(c.group.Takeover),
 		kgo.HeartbeatInterval(min(c.group.Takeover/10, time.Second)), // how soon a rebalance is noticed
 		kgo.OnPartitionsAssigned(func(context.Context, *kgo.Client, map[string][]int32) {
-			c.troubles.over(theGroup, "in the consumer group again")
+			c.conditions.over(theGroup, "in the consumer group again")
 		}),
 		kgo.OnPartitionsRevoked(moved),
 		kgo.OnPartitionsLost(moved),
@@ -207,11 +207,11 @@ func (c *Consumer) begin(ctx context.Context) error {
 	defer cancel()
 	if _, _, err := c.session.Client().ProducerID(ctx); err != nil {
 		if ctx.Err() == nil {
-			c.troubles.say(c.transactionalID(), "cannot take over the transactional id; trying on", err)
+			c.conditions.say(c.transactionalID(), "cannot take over the transactional id; trying on", err)
 		}
 		return err
 	}
-	c.troubles.over(c.transactionalID(), "took over the transactional id")
+	c.conditions.over(c.transactionalID(), "took over the transactional id")
 	c.begun = true
 	c.lookForTopics(ctx)
 	return nil
@@ -245,7 +245,7 @@ func (c *Consumer) complain(fetches kgo.Fetches) (failed error) {
 			return
 		}
 		failed = err
-		c.troubles.say(fmt.Sprintf("%s/%d", topic, partition), "cannot consume; trying on", err)
+		c.conditions.say(fmt.Sprintf("%s/%d", topic, partition), "cannot consume; trying on", err)
 	})
 	return failed
 }

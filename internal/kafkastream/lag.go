@@ -21,8 +21,8 @@ func (c *Consumer) Lag(ctx context.Context) (int64, error) {
 		return 0, err
 	}
 	records, err := lag(ctx, kadm.NewClient(client), c.group)
-	// What the client is in trouble with says more than that it could not be waited for.
-	if trouble := c.troubles.err(); trouble != nil {
+	// What the client reports says more than that it could not be waited for.
+	if trouble := c.conditions.err(); trouble != nil {
 		return 0, trouble
 	}
 	return records, err
@@ -83,7 +83,7 @@ func (c *Consumer) asker() (*kgo.Client, error) {
 	case c.client != nil:
 		return c.client, nil
 	}
-	opts, err := c.broker.options(c.troubles)
+	opts, err := c.broker.options(c.conditions)
 	if err != nil {
 		return nil, err
 	}

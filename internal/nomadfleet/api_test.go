@@ -72,7 +72,7 @@ func TestOneCall(t *testing.T) {
 	for _, model := range []string{"one-call-a", "one-call-b", "one-call-c"} {
 		register(t, f, sleeper(model), 0)
 	}
-	// Other tests have jobs with troubles of their own: look at ours alone.
+	// Other tests have jobs with problems of their own: look at ours alone.
 	stubs := func() []*api.JobListStub {
 		list, err := f.list(t.Context())
 		if err != nil {

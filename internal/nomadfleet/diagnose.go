@@ -49,7 +49,7 @@ func (f *Fleet) Diagnose(ctx context.Context) (Diagnosis, error) {
 		return d, err
 	}
 	_, d.List = f.list(ctx)
-	d.Lacking, d.Plan = f.rehearse(ctx)
+	d.Lacking, d.Plan = f.dryRun(ctx)
 	return d, nil
 }
 
@@ -137,15 +137,15 @@ func (f *Fleet) takes(node *api.NodeListStub) bool {
 }
 
 const (
-	rehearsals = 4 // at most
-	again      = time.Second
+	mostPlans  = 4 // at most
+	retryAfter = time.Second
 	collision  = "network: port collision"
 )
 
-// rehearse plans the job of a version that there is not, which changes nothing. While
+// dryRun plans the job of a version that there is not, which changes nothing. While
 // allocations take each other's place, Nomad may count a port of theirs twice, and then
 // finds no room on their node at all: such a plan is made again.
-func (f *Fleet) rehearse(ctx context.Context) (lacking string, err error) {
+func (f *Fleet) dryRun(ctx context.Context) (lacking string, err error) {
 	job, err := f.probe(ctx)
 	if err != nil {
 		return "", err
@@ -162,11 +162,11 @@ func (f *Fleet) rehearse(ctx context.Context) (lacking string, err error) {
 			return "", nil
 		}
 		lacking = placement(missing, needsOf(job.TaskGroups[0]))
-		if missing.DimensionExhausted[collision] == 0 || n == rehearsals {
+		if missing.DimensionExhausted[collision] == 0 || n == mostPlans {
 			return lacking, nil
 		}
 		select {
-		case <-time.After(again):
+		case <-time.After(retryAfter):
 		case <-ctx.Done():
 			return lacking, nil
 		}

@@ -32,7 +32,7 @@ func NewPool(list func(context.Context) ([]Device, error)) *Pool {
 }
 
 // lookAgain is how often it is looked for GPUs that were not there.
-const lookAgain = 10 * time.Second
+const pollEvery = 10 * time.Second
 
 // Take waits until the replica of that name can have what it wants, or ctx ends, and
 // returns the UUIDs. Each time that it cannot, short is told why. Give ends it.
@@ -45,7 +45,7 @@ func (p *Pool) Take(ctx context.Context, replica string, want serving.GPU, short
 		short(err)
 		select {
 		case <-freed:
-		case <-time.After(lookAgain):
+		case <-time.After(pollEvery):
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}

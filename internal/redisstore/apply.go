@@ -94,7 +94,7 @@ func (s *Store) write(ctx context.Context, c commit, by serving.Author, step fun
 		if c.entries, err = audit(by, now.catalog, cat); err != nil {
 			return nil, err
 		}
-		next := newSnapshot(cat, now.at.next(cat.Revision), now.lineage)
+		next := newSnapshot(cat, now.at.next(cat.Revision), now.epochHistory)
 		c.clear, c.fields, c.usage = now.at.Epoch == "", documentFields(docs), s.usageKeys(docs)
 		outcome, err := s.commit(ctx, now.at, next.at, c)
 		switch {

@@ -20,7 +20,7 @@ const (
 
 type fileContent struct {
 	position
-	Lineage   lineage        `json:"lineage,omitempty"`
+	Lineage   epochHistory   `json:"lineage,omitempty"`
 	Documents []fileDocument `json:"documents"`
 }
 
@@ -35,7 +35,7 @@ func encodeFile(snap *snapshot) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	content := fileContent{position: snap.at, Lineage: snap.lineage}
+	content := fileContent{position: snap.at, Lineage: snap.epochHistory}
 	for _, doc := range docs {
 		content.Documents = append(content.Documents, fileDocument{doc.Kind, doc.Key, doc.JSON})
 	}

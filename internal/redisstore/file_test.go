@@ -29,7 +29,7 @@ func example(t testing.TB) *snapshot {
 		t.Fatal(err)
 	}
 	cat.Revision = 12
-	return newSnapshot(cat, position{"epoch", 12, "write"}, lineage{"older": {To: "epoch", UpTo: 7}, "other": {To: "epoch"}})
+	return newSnapshot(cat, position{"epoch", 12, "write"}, epochHistory{"older": {To: "epoch", UpTo: 7}, "other": {To: "epoch"}})
 }
 
 func encodeExample(t testing.TB) []byte {
@@ -43,7 +43,7 @@ func encodeExample(t testing.TB) []byte {
 
 func sameSnapshot(t testing.TB, a, b *snapshot) bool {
 	t.Helper()
-	return encode(t, a.catalog) == encode(t, b.catalog) && a.at == b.at && reflect.DeepEqual(a.lineage, b.lineage)
+	return encode(t, a.catalog) == encode(t, b.catalog) && a.at == b.at && reflect.DeepEqual(a.epochHistory, b.epochHistory)
 }
 
 func TestFile(t *testing.T) {

@@ -78,7 +78,7 @@ func (s *Store) take(r *reading) error {
 	if err != nil {
 		return err
 	}
-	s.publish(newSnapshot(cat, r.at, r.lineage))
+	s.publish(newSnapshot(cat, r.at, r.epochHistory))
 	return nil
 }
 

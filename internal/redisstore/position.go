@@ -41,7 +41,7 @@ func (r *reading) follows(known position) error {
 		return nil
 	case r.at.Epoch == "":
 		return lost(known, "no catalog")
-	case r.at.Epoch != known.Epoch && r.lineage.leads(known, r.at.Epoch):
+	case r.at.Epoch != known.Epoch && r.epochHistory.leads(known, r.at.Epoch):
 		return nil
 	case r.at.Epoch != known.Epoch:
 		return lost(known, "another catalog, at revision %d", r.at.Revision)

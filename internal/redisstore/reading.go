@@ -24,17 +24,17 @@ const (
 	epochField    = "epoch"
 	revisionField = "revision"
 	writeField    = "write"
-	lineagePrefix = "lineage/" // and the older epoch: a succession
+	epochPrefix   = "lineage/" // and the older epoch: a succession
 )
 
 // reading is what Redis held at one moment.
 type reading struct {
-	at      position
-	same    bool              // it is where the reader knew it to be; the rest is not read
-	newest  string            // the id of the newest change in the log
-	writer  string            // of the revision that the reader knew; "": the log does not tell
-	fields  map[string]string // all of the hash
-	lineage lineage
+	at           position
+	same         bool              // it is where the reader knew it to be; the rest is not read
+	newest       string            // the id of the newest change in the log
+	writer       string            // of the revision that the reader knew; "": the log does not tell
+	fields       map[string]string // all of the hash
+	epochHistory epochHistory
 }
 
 // errUnreadable says that there is a catalog which this release cannot read.
@@ -88,14 +88,14 @@ func (r *reading) decodeHead() (err error) {
 	if err != nil || revision != strconv.FormatUint(r.at.Revision, 10) { // scripts compare the text
 		return fmt.Errorf("its revision is %q", revision)
 	}
-	r.lineage = lineage{}
+	r.epochHistory = epochHistory{}
 	for field, value := range r.fields {
-		if epoch, ok := strings.CutPrefix(field, lineagePrefix); ok {
+		if epoch, ok := strings.CutPrefix(field, epochPrefix); ok {
 			var end succession
 			if err := json.Unmarshal([]byte(value), &end); err != nil {
 				return fmt.Errorf("field %s: %w", field, err)
 			}
-			r.lineage[epoch] = end
+			r.epochHistory[epoch] = end
 		}
 	}
 	return nil

@@ -61,11 +61,11 @@ func (s *Store) resolve(ctx context.Context, settle func(*snapshot, *reading) (*
 		if err != nil {
 			return nil, err
 		}
-		lineage, err := next.lineage.fields()
+		epochHistory, err := next.epochHistory.fields()
 		if err != nil {
 			return nil, err
 		}
-		c.fields = append(c.fields, lineage...)
+		c.fields = append(c.fields, epochHistory...)
 		outcome, err := s.commit(ctx, r.at, next.at, c)
 		if err != nil {
 			return nil, fmt.Errorf("write revision %d: %w", next.at.Revision, err)

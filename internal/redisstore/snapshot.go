@@ -9,15 +9,15 @@ import (
 // snapshot is a catalog, its place in the history that Redis keeps, and the news
 // that there is a newer one.
 type snapshot struct {
-	catalog    *serving.Catalog
-	at         position
-	lineage    lineage
-	unread     bool          // it stands for a catalog that nobody has read yet
-	superseded chan struct{} // closed after the next snapshot has been stored
+	catalog      *serving.Catalog
+	at           position
+	epochHistory epochHistory
+	unread       bool          // it stands for a catalog that nobody has read yet
+	superseded   chan struct{} // closed after the next snapshot has been stored
 }
 
-func newSnapshot(cat *serving.Catalog, at position, l lineage) *snapshot {
-	return &snapshot{catalog: cat, at: at, lineage: l, superseded: make(chan struct{})}
+func newSnapshot(cat *serving.Catalog, at position, l epochHistory) *snapshot {
+	return &snapshot{catalog: cat, at: at, epochHistory: l, superseded: make(chan struct{})}
 }
 
 // unreadSnapshot stands in until there is a catalog.
@@ -31,7 +31,7 @@ func unreadSnapshot() *snapshot {
 // for whoever holds the turn.
 func (s *Store) confirm() {
 	if now := s.current.Load(); now.unread {
-		s.publish(newSnapshot(now.catalog, now.at, now.lineage))
+		s.publish(newSnapshot(now.catalog, now.at, now.epochHistory))
 	}
 }
 

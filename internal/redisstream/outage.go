@@ -12,7 +12,7 @@ import (
 )
 
 // sayAgain is how often an outage that lasts is said.
-const sayAgain = 30 * time.Second
+const repeatLog = 30 * time.Second
 
 // outage says when Redis goes away, now and then while it is, and when it is back.
 type outage struct {
@@ -32,7 +32,7 @@ func (o *outage) say(err error) {
 	if o.since.IsZero() {
 		o.since = now
 	}
-	if now.Sub(o.said) >= sayAgain {
+	if now.Sub(o.said) >= repeatLog {
 		o.said = now
 		o.log.Warn("cannot consume from redis; trying on", "err", err)
 	}

@@ -25,8 +25,7 @@ type Field struct {
 // Fields are those of struct t that documents have, those of embedded structs among them.
 func (s Syntax) Fields(t reflect.Type) []Field {
 	var all []Field
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		key := s.key(f)
 		if f.Anonymous && key == "" && f.Type.Kind() == reflect.Struct {
 			for _, inner := range s.Fields(f.Type) {

@@ -49,7 +49,7 @@ func (e *Elector) Run(ctx context.Context, lead func(ctx context.Context, term *
 		e.report(ctx, err)
 		wait := e.TTL / 20
 		if term != nil {
-			e.reign(ctx, term, lead)
+			e.runTerm(ctx, term, lead)
 			wait = e.TTL / 5 // another one may do better
 		}
 		sleep(ctx, wait)

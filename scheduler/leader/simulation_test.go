@@ -11,7 +11,7 @@ import (
 
 // TestNeverTwoLeaders runs three electors over a server that cuts each one's line
 // at random and lets leases last longer than they must. No two may have a valid
-// term at the same time, fences must grow, and after the trouble one leads.
+// term at the same time, fences must grow, and after the failures one leads.
 func TestNeverTwoLeaders(t *testing.T) {
 	for seed := range uint64(100) {
 		synctest.Test(t, func(t *testing.T) { simulate(t, seed) })

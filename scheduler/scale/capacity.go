@@ -7,7 +7,7 @@ import (
 )
 
 // maxBatch is the largest batch that a latency line, measured on smaller ones, is
-// believed for.
+// trusted for.
 const maxBatch = 1024
 
 // Capacity is how many queries a second one replica can answer within the SLO: in

@@ -137,7 +137,7 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// rest sits out, for as long as the estimate is believed, while this container is
+// rest sits out, for as long as the estimate is trusted, while this container is
 // too slow for the first item and another one is much faster: it would only drop
 // what the other can still do. It says whether it did.
 func (b *Batcher) rest(ctx context.Context) bool {
@@ -162,11 +162,11 @@ func (b *Batcher) rest(ctx context.Context) bool {
 }
 
 // Alone is what one input is thought to take; 0 when the estimate is old.
-func (b *Batcher) Alone(now time.Time) time.Duration { return b.believed(now).Took(1) }
+func (b *Batcher) Alone(now time.Time) time.Duration { return b.trusted(now).Took(1) }
 
-// believed is the estimate, unless it is old: then it must not keep a batch from
+// trusted is the estimate, unless it is old: then it must not keep a batch from
 // being tried.
-func (b *Batcher) believed(now time.Time) *Line {
+func (b *Batcher) trusted(now time.Time) *Line {
 	if line := b.cfg.Profile.Line(); line.Fresh(now) {
 		return line
 	}
@@ -175,7 +175,7 @@ func (b *Batcher) believed(now time.Time) *Line {
 
 // form takes the next batch from the queue and refuses what cannot make it.
 func (b *Batcher) form(now time.Time) {
-	line := b.believed(now)
+	line := b.trusted(now)
 	b.cfg.Queue.Form(&b.batch, now, b.Size(), line.Took(1), line.Within)
 	for _, it := range b.batch.Expired {
 		b.cfg.Observer.Dropped(rpc.StatusExpired)

@@ -10,7 +10,7 @@ import (
 
 const (
 	profileDecay = 0.95 // weight that an observation keeps per later one
-	// profileFresh is how long the line is believed without a new observation.
+	// profileFresh is how long the line is trusted without a new observation.
 	// Without an end, one slow batch could make admission refuse everything and
 	// so never see that the model is fast again.
 	profileFresh = 250 * time.Millisecond
@@ -19,7 +19,7 @@ const (
 	profileOutlier = 4
 	profileChange  = 3
 	// profilePrior is how much of a spread of sizes, squared and relative to
-	// their mean, weighs as much as the prior belief about the slope.
+	// their mean, weighs as much as the prior estimate about the slope.
 	profilePrior = 0.001
 )
 
@@ -82,7 +82,7 @@ func (p *Profile) Observe(n int, took time.Duration, now time.Time) bool {
 	p.dev = p.dev*d + (1-d)*math.Abs(t-line.seconds(n))
 	line.Dev = p.dev
 	if p.odd >= 0 {
-		line.at = now // a line that was just seen to be too high is not believed
+		line.at = now // a line that was just seen to be too high is not trusted
 	}
 	p.line.Store(line)
 	return true
@@ -109,7 +109,7 @@ func (p *Profile) judge(n int, t float64) float64 {
 	return min(t, expected*profileOutlier)
 }
 
-// fit is least squares, with the prior belief that a quarter of the time goes with
+// fit is least squares, with the prior estimate that a quarter of the time goes with
 // the size and the rest is fixed. That decides while all sizes are alike, and is
 // hopeful enough to have larger ones tried, which mends it.
 func (p *Profile) fit() *Line {
@@ -144,7 +144,7 @@ func (p *Profile) Sizes() []SizeStat {
 	return seen
 }
 
-// Fresh says whether the line may still be believed at now.
+// Fresh says whether the line may still be trusted at now.
 func (l *Line) Fresh(now time.Time) bool { return !l.at.IsZero() && now.Sub(l.at) < profileFresh }
 
 // Took estimates the time of a batch of n; 0 when nothing is known.

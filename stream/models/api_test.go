@@ -41,7 +41,7 @@ func TestTheAPIIsAway(t *testing.T) {
 		failed := w.job.Status().LastFailed
 		w.until("trouble", func() bool {
 			s := w.job.Status()
-			return s.LastFailed != nil && (failed == nil || s.LastFailed.After(*failed)) && s.Trouble != "" && w.job.Ready() != nil
+			return s.LastFailed != nil && (failed == nil || s.LastFailed.After(*failed)) && s.Condition != "" && w.job.Ready() != nil
 		})
 	}
 	answer.Store(9)
@@ -105,9 +105,9 @@ func TestKeys(t *testing.T) {
 	m := source("1")
 	m.Apps = []string{"tasting"}
 	w.write(message("a", m))
-	w.until("trouble without a key", func() bool { return strings.Contains(w.job.Status().Trouble, "key") })
+	w.until("trouble without a key", func() bool { return strings.Contains(w.job.Status().Condition, "key") })
 	shown.Store(secrets["viewer"])
-	w.until("trouble with a viewer's", func() bool { return strings.Contains(w.job.Status().Trouble, "has not the role deployer") })
+	w.until("trouble with a viewer's", func() bool { return strings.Contains(w.job.Status().Condition, "has not the role deployer") })
 	if len(w.read("dead")) > 0 {
 		t.Error("there is a dead letter")
 	}

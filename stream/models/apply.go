@@ -13,8 +13,8 @@ import (
 // work is an update on its way.
 type work interface {
 	// checked says what is wrong with the update by itself, or nil.
-	checked() *poison
-	// run applies it as far as it is not. Its error is a poison, or may pass.
+	checked() *rejection
+	// run applies it as far as it is not. Its error is a rejection, or may pass.
 	run(ctx context.Context) (Acknowledgement, error)
 }
 
@@ -30,7 +30,7 @@ const attemptWithin = fetchWithin + uploadWithin
 // finish takes an update to its end, trying again what may pass: without an end where that is
 // about the management API, and with patience where it is about the update. It fails when
 // ctx ends, when it waits and the job is to end, and unless it is to be patient with errMissing.
-func (j *Job) finish(ctx context.Context, name string, w work, patient bool) (Acknowledgement, *poison, error) {
+func (j *Job) finish(ctx context.Context, name string, w work, patient bool) (Acknowledgement, *rejection, error) {
 	if why := w.checked(); why != nil {
 		return Acknowledgement{}, why, nil
 	}
@@ -49,15 +49,15 @@ func (j *Job) finish(ctx context.Context, name string, w work, patient bool) (Ac
 			}
 			continue
 		}
-		why, _ := errors.AsType[*poison](refused(err, "it"))
+		why, _ := errors.AsType[*rejection](refused(err, "it"))
 		if why == nil {
 			why = left.end(err, time.Now())
 		}
 		if err == nil || why != nil {
-			j.troubles.End(name)
+			j.conditions.End(name)
 			return ack, why, nil
 		}
-		j.troubles.Begin(name, err)
+		j.conditions.Begin(name, err)
 		j.metrics.again.Inc()
 		pause.Wait(idle)
 		if idle.Err() != nil {
@@ -104,19 +104,19 @@ func (j *Job) forbidden(ctx context.Context, err error) error {
 	case asked != nil:
 		return asked
 	case role.Covers(serving.RoleDeployer):
-		return poisoned(Refused, "the management API refuses it: %v", err)
+		return rejected(Refused, "the management API refuses it: %v", err)
 	}
 	return errKey
 }
 
-// refused makes a poison of what the API refuses because of what it was asked.
+// refused makes a rejection of what the API refuses because of what it was asked.
 func refused(err error, what string) error {
 	r, ok := errors.AsType[*refusal](err)
 	if !ok || r.passing() || r.Status == http.StatusForbidden { // which may be about the key
 		return err
 	}
 	if r.Status == http.StatusRequestEntityTooLarge {
-		return poisoned(ModelTooLarge, "the management API refuses %s: %v", what, err)
+		return rejected(ModelTooLarge, "the management API refuses %s: %v", what, err)
 	}
-	return poisoned(Refused, "the management API refuses %s: %v", what, err)
+	return rejected(Refused, "the management API refuses %s: %v", what, err)
 }

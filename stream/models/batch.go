@@ -9,7 +9,7 @@ import (
 
 	"topsail/serving"
 	"topsail/stream"
-	"topsail/stream/internal/letter"
+	"topsail/stream/internal/deadletter"
 )
 
 // batch is the records of one poll on their way to their acknowledgements.
@@ -20,14 +20,14 @@ type batch struct {
 
 // item is one record.
 type item struct {
-	record   *serving.StreamRecord
-	print    [sha256.Size]byte // of its value
-	update   Update
-	ack      Acknowledgement
-	poison   *poison       // nil: it gets an acknowledgement
-	applied  bool          // the same update was acknowledged before
-	repeated bool          // and that at the same place: the broker forgot it
-	length   letter.Length // of its dead letter
+	record      *serving.StreamRecord
+	print       [sha256.Size]byte // of its value
+	update      Update
+	ack         Acknowledgement
+	rejection   *rejection        // nil: it gets an acknowledgement
+	applied     bool              // the same update was acknowledged before
+	redelivered bool              // and that at the same place: the broker forgot it
+	length      deadletter.Length // of its dead letter
 }
 
 // known is an update that was acknowledged.
@@ -42,53 +42,53 @@ func (b *batch) read(records []serving.StreamRecord) {
 	for i := range records {
 		it := &b.items[i]
 		it.record, it.print = &records[i], sha256.Sum256(records[i].Value)
-		if it.poison = b.job.decode(it); it.poison == nil {
-			it.poison = b.job.identify(it, seen)
+		if it.rejection = b.job.decode(it); it.rejection == nil {
+			it.rejection = b.job.identify(it, seen)
 		}
-		if it.poison == nil {
-			seen[it.update.UUID] = known{letter.Place(it.record), it.print}
+		if it.rejection == nil {
+			seen[it.update.UUID] = known{deadletter.Place(it.record), it.print}
 		}
 	}
 }
 
 // decode reads the message of a record.
-func (j *Job) decode(it *item) *poison {
+func (j *Job) decode(it *item) *rejection {
 	if why := it.record.Unread; why != "" {
-		return poisoned(RecordTooLarge, "%s", why)
+		return rejected(RecordTooLarge, "%s", why)
 	}
-	if n := letter.Size(it.record); n > j.cfg.MaxRecord {
-		return poisoned(RecordTooLarge, "the update has %d bytes, and the job takes %d: raise max_record_bytes, or put the model at a location", n, j.cfg.MaxRecord)
+	if n := deadletter.Size(it.record); n > j.cfg.MaxRecord {
+		return rejected(RecordTooLarge, "the update has %d bytes, and the job takes %d: raise max_record_bytes, or put the model at a location", n, j.cfg.MaxRecord)
 	}
 	format, err := j.cfg.Format, error(nil)
 	if format == stream.AnyFormat {
-		format, err = stream.FormatOf(letter.Header(it.record, stream.HeaderContentType), it.record.Value)
+		format, err = stream.FormatOf(deadletter.Header(it.record, stream.HeaderContentType), it.record.Value)
 	}
 	if err == nil {
 		it.update, err = ParseUpdate(it.record.Value, format)
 	}
 	if err != nil {
-		return poisoned(Unreadable, "%v", err)
+		return rejected(Unreadable, "%v", err)
 	}
 	return nil
 }
 
 // identify holds the id of an update to those that came before it. The same message may come
 // twice: to apply it again changes nothing.
-func (j *Job) identify(it *item, seen map[string]known) *poison {
+func (j *Job) identify(it *item, seen map[string]known) *rejection {
 	id := it.update.UUID
 	if id == "" {
-		return poisoned(NoID, "the message has no uuid, by which its acknowledgement would be known: give it one")
+		return rejected(NoID, "the message has no uuid, by which its acknowledgement would be known: give it one")
 	}
 	before, again := j.recent.Of(id)
 	if !again {
 		before, again = seen[id]
 	}
-	switch here := letter.Place(it.record); {
+	switch here := deadletter.Place(it.record); {
 	case !again:
 	case before.print == it.print:
-		it.applied, it.repeated = true, before.place == here
+		it.applied, it.redelivered = true, before.place == here
 	case before.place != here: // else its topic was made anew
-		return poisoned(RepeatedID, "an id twice: another update had the uuid %.100q, at %s", id, before.place)
+		return rejected(DuplicateID, "an id twice: another update had the uuid %.100q, at %s", id, before.place)
 	}
 	return nil
 }
@@ -109,7 +109,7 @@ const (
 func (b *batch) apply(ctx context.Context) error {
 	var left []*item
 	for i := range b.items {
-		if it := &b.items[i]; it.poison == nil {
+		if it := &b.items[i]; it.rejection == nil {
 			left = append(left, it)
 		}
 	}
@@ -189,7 +189,7 @@ func (j *Job) apply(ctx context.Context, it *item, patient bool) (err error) {
 	} else {
 		w = &configuration{job: j, ensemble: u.Ensemble, origin: origin}
 	}
-	it.ack, it.poison, err = j.finish(ctx, "apply an update of "+u.about(), w, patient)
+	it.ack, it.rejection, err = j.finish(ctx, "apply an update of "+u.about(), w, patient)
 	it.ack.UUID = u.UUID
 	if err == nil {
 		j.metrics.apply.Observe(time.Since(began).Seconds())
@@ -200,8 +200,8 @@ func (j *Job) apply(ctx context.Context, it *item, patient bool) (err error) {
 // Shorten makes an acknowledgement a dead letter, and one of these shorter.
 func (b *batch) Shorten(record int, why error) bool {
 	it := &b.items[record]
-	if it.poison == nil {
-		it.poison = poisoned(AnswerTooLarge, "the update is applied, and its acknowledgement is too large for its stream: %v", why)
+	if it.rejection == nil {
+		it.rejection = rejected(AnswerTooLarge, "the update is applied, and its acknowledgement is too large for its stream: %v", why)
 		return true
 	}
 	return it.length.Shorten()
@@ -210,8 +210,8 @@ func (b *batch) Shorten(record int, why error) bool {
 // Message is an acknowledgement, or a dead letter.
 func (b *batch) Message(record int) serving.StreamMessage {
 	it := &b.items[record]
-	if it.poison != nil {
-		return b.job.letters.Letter(it.record, it.poison.why(), it.length)
+	if it.rejection != nil {
+		return b.job.deadLetters.Message(it.record, it.rejection.why(), it.length)
 	}
 	return it.acknowledge(b.job.cfg.Output)
 }
@@ -231,20 +231,20 @@ func (b *batch) Done() {
 	for i := range b.items {
 		it := &b.items[i]
 		j.metrics.age.Observe(max(now.Sub(it.record.At), 0).Seconds())
-		if it.repeated {
-			tally.Repeated++
+		if it.redelivered {
+			tally.Redelivered++
 		}
-		if it.poison != nil {
+		if it.rejection != nil {
 			tally.DeadLetters++
-			j.metrics.dead[it.poison.reason].Inc()
-			j.troubles.Note("dead letter: " + it.poison.text)
-			j.cfg.Log.Warn("an update became a dead letter", "kind", it.poison.reason, "why", it.poison.text, "place", letter.Place(it.record))
+			j.metrics.dead[it.rejection.reason].Inc()
+			j.conditions.Note("dead letter: " + it.rejection.text)
+			j.cfg.Log.Warn("an update became a dead letter", "kind", it.rejection.reason, "why", it.rejection.text, "place", deadletter.Place(it.record))
 			continue
 		}
 		tally.Outcomes[it.ack.Outcome]++
 		j.metrics.outcomes[it.ack.Outcome].Inc()
 		j.cfg.Log.Info("an update is applied", "outcome", it.ack.Outcome, "about", it.update.about(), "version", it.ack.Version)
-		j.recent.Add(it.update.UUID, known{letter.Place(it.record), it.print})
+		j.recent.Add(it.update.UUID, known{deadletter.Place(it.record), it.print})
 	}
-	j.counts.commit(tally, letter.Place(b.items[len(b.items)-1].record), now)
+	j.counts.commit(tally, deadletter.Place(b.items[len(b.items)-1].record), now)
 }

@@ -92,7 +92,7 @@ func TestWhatBothMiss(t *testing.T) {
 	m := source("1")
 	m.Apps = []string{"tasting"}
 	w.write(message("a", m), asks("e", `["other"]`))
-	w.until("trouble", func() bool { return strings.Contains(w.job.Status().Trouble, `there is no model "other"`) })
+	w.until("trouble", func() bool { return strings.Contains(w.job.Status().Condition, `there is no model "other"`) })
 	other := serving.Version{ModelID: serving.ModelID{Model: "other", Version: "1"}, InputType: serving.Doubles, Replicas: 1, Container: serving.Container{Command: []string{"other"}}}
 	if _, err := w.store.Apply(t.Context(), catalog.PutVersion{Version: other}, 0); err != nil {
 		t.Fatal(err)

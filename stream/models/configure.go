@@ -13,13 +13,13 @@ type configuration struct {
 	origin   origin
 }
 
-// run makes the app, or changes it, as far as it is not so. It fails with a poison, or with
+// run makes the app, or changes it, as far as it is not so. It fails with a rejection, or with
 // what may pass.
 func (c *configuration) run(ctx context.Context) (Acknowledgement, error) {
 	ack := Acknowledgement{Outcome: Configured, App: c.ensemble.Name}
 	members, err := c.ensemble.members()
 	if err != nil {
-		return ack, poisoned(Invalid, "%v", err)
+		return ack, rejected(Invalid, "%v", err)
 	}
 	if err := c.modelsAreThere(ctx); err != nil {
 		return ack, err
@@ -85,9 +85,9 @@ func (c *configuration) modelsAreThere(ctx context.Context) error {
 }
 
 // checked says what is wrong with the ensemble, or nil.
-func (c *configuration) checked() *poison {
+func (c *configuration) checked() *rejection {
 	if err := c.ensemble.check(); err != nil {
-		return poisoned(Invalid, "%v", err)
+		return rejected(Invalid, "%v", err)
 	}
 	return nil
 }

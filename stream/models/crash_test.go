@@ -132,17 +132,17 @@ func TestLostRecords(t *testing.T) {
 
 // TestEndsWhileItFetches has the update come again, and says nothing of it.
 func TestEndsWhileItFetches(t *testing.T) {
-	w, shelf := newWorld(t), newShelf(t)
-	impatient := func(c *Config) { shelf.allow(c); c.Patience = 1 }
+	w, location := newWorld(t), newLocation(t)
+	impatient := func(c *Config) { location.allow(c); c.Patience = 1 }
 	w.run(impatient)
-	w.write(message("a", shelf.model))
-	shelf.next(t) <- fail
-	shelf.next(t)
+	w.write(message("a", location.model))
+	location.next(t) <- fail
+	location.next(t)
 	w.stop()
-	shelf.cut(t)
+	location.cut(t)
 	w.want()
 	w.run(impatient)
-	shelf.next(t) <- give
+	location.next(t) <- give
 	w.settle()
 	w.want(outcome{"a", Deployed})
 }

@@ -20,7 +20,7 @@ type deployment struct {
 	linked bool    // an update before saw to it that the apps ask the model, and others may have changed that since
 }
 
-// run deploys the model as far as it is not. It fails with a poison, or with what may pass.
+// run deploys the model as far as it is not. It fails with a rejection, or with what may pass.
 func (d *deployment) run(ctx context.Context) (Acknowledgement, error) {
 	ack := Acknowledgement{Outcome: Deployed, Model: d.model.Name, Version: d.model.Version}
 	versions, err := d.job.api.versions(ctx, d.model.Name)
@@ -32,9 +32,9 @@ func (d *deployment) run(ctx context.Context) (Acknowledgement, error) {
 		ack.Bundle = versions[at].Bundle
 		switch {
 		case !ours && !(d.model.Kind == bundleKind && versions[at].Bundle == "sha256:"+d.model.sum()):
-			return ack, poisoned(Conflict, "version %q of model %q exists, and was not made by a stream: use a new version", d.model.Version, d.model.Name)
+			return ack, rejected(Conflict, "version %q of model %q exists, and was not made by a stream: use a new version", d.model.Version, d.model.Name)
 		case ours && made.content != d.origin.content:
-			return ack, poisoned(Conflict, "version %q of model %q exists with another content, by the update %s (%s, and this one has %s): versions are immutable, so use a new one, or delete that one first",
+			return ack, rejected(Conflict, "version %q of model %q exists with another content, by the update %s (%s, and this one has %s): versions are immutable, so use a new one, or delete that one first",
 				d.model.Version, d.model.Name, made.update, made.content, d.origin.content)
 		case !ours || !made.same(d.origin):
 			ack.Outcome = Unchanged
@@ -193,15 +193,15 @@ func newest(versions []version, than origin) (name string) {
 }
 
 // checked says what is wrong with the model, or nil.
-func (d *deployment) checked() *poison {
+func (d *deployment) checked() *rejection {
 	if _, why := factoryOf(d.model.Kind); why != nil {
 		return why
 	}
 	if err := d.model.check(); err != nil {
-		return poisoned(Invalid, "%v", err)
+		return rejected(Invalid, "%v", err)
 	}
 	if d.model.InputType == "" && d.model.Kind != bundleKind {
-		return poisoned(Invalid, "a model of kind %s needs an input_type: bytes, ints, floats, doubles or strings", d.model.Kind)
+		return rejected(Invalid, "a model of kind %s needs an input_type: bytes, ints, floats, doubles or strings", d.model.Kind)
 	}
 	return nil
 }

@@ -43,7 +43,7 @@ func TestModelsAreDeployed(t *testing.T) {
 	if err != nil || ack.Bundle != v.Container.Bundle || ack.Model != "wine" || ack.Version != "1" || string(out[0].Key) != "wine" {
 		t.Errorf("%s: %+v, %v", out[0].Value, ack, err)
 	}
-	if s := w.job.Status(); s.Updates != 2 || s.Outcomes[Deployed] != 2 || s.Trouble != "" || s.InHand != 0 || s.LastPlace != "in 0/1" {
+	if s := w.job.Status(); s.Updates != 2 || s.Outcomes[Deployed] != 2 || s.Condition != "" || s.InHand != 0 || s.LastPlace != "in 0/1" {
 		t.Errorf("status %+v", s)
 	}
 }
@@ -157,7 +157,7 @@ func TestTheHostIsWaitedFor(t *testing.T) {
 	w.stop()
 	w.run(func(c *Config) { c.Patience = patience })
 	w.write(message("a", m))
-	w.until("trouble", func() bool { return strings.Contains(w.job.Status().Trouble, `there is no model "host"`) })
+	w.until("trouble", func() bool { return strings.Contains(w.job.Status().Condition, `there is no model "host"`) })
 	host := serving.Version{
 		ModelID: serving.ModelID{Model: "host", Version: "1"}, Replicas: 1, Host: &serving.HostSpec{MemoryMB: 64}, Container: serving.Container{Command: []string{"host"}},
 	}

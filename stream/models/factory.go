@@ -39,13 +39,13 @@ func factories() map[string]factory {
 }
 
 // factoryOf finds the factory of a model's kind.
-func factoryOf(kind string) (factory, *poison) {
+func factoryOf(kind string) (factory, *rejection) {
 	all := factories()
 	f, known := all[kind]
 	if !known && kind != bundleKind {
 		all[bundleKind] = factory{}
 		kinds := slices.Sorted(maps.Keys(all))
-		return factory{}, poisoned(UnknownKind, "there is no kind of model %.100q: use one of %s", kind, strings.Join(kinds, ", "))
+		return factory{}, rejected(UnknownKind, "there is no kind of model %.100q: use one of %s", kind, strings.Join(kinds, ", "))
 	}
 	return f, nil
 }

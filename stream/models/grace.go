@@ -25,9 +25,9 @@ type grace struct {
 	since time.Time // it lacks something; zero: it does not
 }
 
-// end is the poison of an update that failed at a time and has waited for long enough; nil:
+// end is the rejection of an update that failed at a time and has waited for long enough; nil:
 // it is to be tried again.
-func (g *grace) end(err error, now time.Time) *poison {
+func (g *grace) end(err error, now time.Time) *rejection {
 	why := lackOf(err)
 	switch {
 	case why == nil:
@@ -43,16 +43,16 @@ func (g *grace) end(err error, now time.Time) *poison {
 // renew begins anew.
 func (g *grace) renew() { g.since = time.Time{} }
 
-// lackOf is the poison of an update that will not have what it lacks; nil: it lacks nothing.
-func lackOf(err error) *poison {
+// lackOf is the rejection of an update that will not have what it lacks; nil: it lacks nothing.
+func lackOf(err error) *rejection {
 	if away, ok := errors.AsType[errAway](err); ok {
-		return poisoned(LocationAway, "the model cannot be fetched: %v", away.err)
+		return rejected(LocationAway, "the model cannot be fetched: %v", away.err)
 	}
 	if missing, ok := errors.AsType[errMissing](err); ok {
-		return poisoned(Unknown, "%v: make it, and send the update again", missing)
+		return rejected(Unknown, "%v: make it, and send the update again", missing)
 	}
 	if r, ok := errors.AsType[*refusal](err); ok && r.ofProxy() {
-		return poisoned(Refused, "what is before the management API refuses it: %v", r)
+		return rejected(Refused, "what is before the management API refuses it: %v", r)
 	}
 	return nil
 }

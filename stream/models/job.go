@@ -14,10 +14,10 @@ import (
 	"topsail/serving"
 	"topsail/serving/bundle"
 	"topsail/stream"
-	"topsail/stream/internal/letter"
+	"topsail/stream/internal/condition"
+	"topsail/stream/internal/deadletter"
 	"topsail/stream/internal/loop"
 	"topsail/stream/internal/recent"
-	"topsail/stream/internal/trouble"
 )
 
 // Config is what a job is made of. Name, Consumer, API, Output and DeadLetter are required.
@@ -58,15 +58,15 @@ const (
 
 // Job takes the updates of one consumer group as one of its members.
 type Job struct {
-	cfg      Config
-	metrics  *jobMetrics
-	troubles *trouble.List
-	loop     *loop.Loop
-	letters  letter.Writer
-	api      *API
-	counts   counts
-	recent   *recent.Memory[known] // updates that were acknowledged; of the goroutine of Run
-	ending   chan struct{}         // closed when Run is to end
+	cfg         Config
+	metrics     *jobMetrics
+	conditions  *condition.Tracker
+	loop        *loop.Loop
+	deadLetters deadletter.Writer
+	api         *API
+	counts      counts
+	recent      *recent.Memory[known] // updates that were acknowledged; of the goroutine of Run
+	ending      chan struct{}         // closed when Run is to end
 }
 
 // New makes a job; Run runs it.
@@ -94,11 +94,11 @@ func New(cfg Config) (*Job, error) {
 	cfg.API.Client = cmp.Or(cfg.API.Client, &http.Client{})
 	cfg.Locations.Client = cmp.Or(cfg.Locations.Client, &http.Client{})
 	j := &Job{
-		cfg: cfg, troubles: trouble.New(cfg.Log), letters: letter.Writer{Job: cfg.Name, To: cfg.DeadLetter}, recent: recent.New[known](cfg.Recent),
+		cfg: cfg, conditions: condition.New(cfg.Log), deadLetters: deadletter.Writer{Job: cfg.Name, To: cfg.DeadLetter}, recent: recent.New[known](cfg.Recent),
 		api: &cfg.API, ending: make(chan struct{}),
 	}
 	j.loop = &loop.Loop{
-		Consumer: cfg.Consumer, Most: cfg.Batch, Drain: cfg.Drain, Gate: loop.NewGate(cfg.Catalog == nil), Troubles: j.troubles, Work: j.work,
+		Consumer: cfg.Consumer, Most: cfg.Batch, Drain: cfg.Drain, Gate: loop.NewGate(cfg.Catalog == nil), Tracker: j.conditions, Work: j.work,
 		Failed: func(operation string) { j.metrics.failures[operation].Inc() }, Lost: func() { j.metrics.lost.Inc() },
 	}
 	j.counts.since = time.Now()

@@ -35,15 +35,15 @@ func CheckLocation(prefix string) error {
 	return fmt.Errorf("%q must be a URL of a folder, such as https://models.example.com/wine/ or file:///srv/models/", prefix)
 }
 
-// open opens a location. Its error is a poison, or an errAway.
+// open opens a location. Its error is a rejection, or an errAway.
 func (l Locations) open(ctx context.Context, location string) (io.ReadCloser, error) {
 	u, err := url.Parse(location)
 	if err != nil {
-		return nil, poisoned(Invalid, "location: %v", bare(err))
+		return nil, rejected(Invalid, "location: %v", bare(err))
 	}
 	prefix, ok := l.allowed(u)
 	if !ok {
-		return nil, poisoned(LocationRefused, "the location %s is none that the stream fetches from: put a URL that it begins with into locations", shown(u))
+		return nil, rejected(LocationRefused, "the location %s is none that the stream fetches from: put a URL that it begins with into locations", shown(u))
 	}
 	if u.Scheme == "file" {
 		return openFile(prefix, u)
@@ -89,7 +89,7 @@ func openFile(prefix, u *url.URL) (io.ReadCloser, error) {
 		return nil, errAway{err}
 	}
 	if !info.Mode().IsRegular() { // to open a pipe might take for ever
-		return nil, poisoned(LocationRefused, "the location %s is no file", shown(u))
+		return nil, rejected(LocationRefused, "the location %s is no file", shown(u))
 	}
 	f, err := root.Open(name)
 	if err != nil {
@@ -107,17 +107,17 @@ func (l Locations) get(ctx context.Context, u *url.URL) (_ io.ReadCloser, err er
 	}()
 	request, err := http.NewRequestWithContext(t.ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
-		return nil, poisoned(Invalid, "location: %v", bare(err))
+		return nil, rejected(Invalid, "location: %v", bare(err))
 	}
 	client := *l.Client
 	client.CheckRedirect = func(next *http.Request, via []*http.Request) error {
 		if _, ok := l.allowed(next.URL); !ok || len(via) > 5 {
-			return poisoned(LocationRefused, "the location %s leads to %s, which is none that the stream fetches from", shown(u), shown(next.URL))
+			return rejected(LocationRefused, "the location %s leads to %s, which is none that the stream fetches from", shown(u), shown(next.URL))
 		}
 		return nil
 	}
 	response, err := client.Do(request)
-	if refused, ok := errors.AsType[*poison](err); ok {
+	if refused, ok := errors.AsType[*rejection](err); ok {
 		return nil, refused
 	}
 	if err != nil {

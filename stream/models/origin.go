@@ -47,7 +47,7 @@ const (
 	labelContent  = "content="
 	labelKept     = "keep_current"
 	labelLate     = "outdated"
-	labelAgain    = "unchanged"
+	retryLabel    = "unchanged"
 )
 
 // labels is the origin as labels.
@@ -65,7 +65,7 @@ func (o origin) labels() []string {
 		labels = append(labels, labelLate)
 	}
 	if o.again {
-		labels = append(labels, labelAgain)
+		labels = append(labels, retryLabel)
 	}
 	return labels
 }
@@ -106,7 +106,7 @@ func (o *origin) parse(label string) (ours bool) {
 		o.kept = true
 	case labelLate + "=":
 		o.late = true
-	case labelAgain + "=":
+	case retryLabel + "=":
 		o.again = true
 	default:
 		return false

@@ -61,10 +61,10 @@ func (p *parcel) receive(m *Model, from io.Reader, most int64) error {
 	case err != nil:
 		return err
 	case n > most:
-		return poisoned(ModelTooLarge, "the model has more than %d bytes: raise max_model_bytes, or make it smaller", most)
+		return rejected(ModelTooLarge, "the model has more than %d bytes: raise max_model_bytes, or make it smaller", most)
 	}
 	if err := m.unchecked(hex.EncodeToString(hash.Sum(nil))); err != nil {
-		return poisoned(WrongChecksum, "%v", err)
+		return rejected(WrongChecksum, "%v", err)
 	}
 	return f.Close()
 }
@@ -91,7 +91,7 @@ func (p *parcel) pack(f factory, m *Model, python string, most int64) error {
 	if _, disk := errors.AsType[*fs.PathError](err); disk {
 		return err
 	}
-	return poisoned(Invalid, "no bundle can be made of the model: %v", err)
+	return rejected(Invalid, "no bundle can be made of the model: %v", err)
 }
 
 // unfold lays out the files of the bundle.
@@ -112,7 +112,7 @@ func (p *parcel) unfold(f factory, m *Model, most int64) error {
 		return p.unzip(filepath.Join(dir, f.folderOf(m)), most)
 	}
 	if f.folder {
-		return poisoned(Invalid, "a model of kind %s is a folder: send a zip archive of it, and say archive", m.Kind)
+		return rejected(Invalid, "a model of kind %s is a folder: send a zip archive of it, and say archive", m.Kind)
 	}
 	return p.place(root, f.fileOf(m))
 }
@@ -120,7 +120,7 @@ func (p *parcel) unfold(f factory, m *Model, most int64) error {
 // place makes what was received a file of the bundle.
 func (p *parcel) place(root *os.Root, name string) error {
 	if !fs.ValidPath(name) || name == bundle.ManifestName {
-		return poisoned(Invalid, "entry %.100q cannot be the name of the model's file", name)
+		return rejected(Invalid, "entry %.100q cannot be the name of the model's file", name)
 	}
 	from, err := os.Open(p.path(contentFile))
 	if err != nil {
@@ -149,13 +149,13 @@ func (p *parcel) unzip(dir string, most int64) error {
 	}
 	defer func() { _ = archive.Close() }() // it was only read
 	if n := len(archive.File); n > mostFiles {
-		return poisoned(ModelTooLarge, "the archive has %d files, and may have %d", n, mostFiles)
+		return rejected(ModelTooLarge, "the archive has %d files, and may have %d", n, mostFiles)
 	}
 	total := int64(0)
 	for _, file := range archive.File {
 		size := int64(min(file.UncompressedSize64, 1<<40)) // the reader holds files to what they say
 		if total += size; total > most {
-			return poisoned(ModelTooLarge, "the archive unpacks to more than %d bytes: raise max_model_bytes, or make it smaller", most)
+			return rejected(ModelTooLarge, "the archive unpacks to more than %d bytes: raise max_model_bytes, or make it smaller", most)
 		}
 	}
 	if err := os.CopyFS(dir, archive); err != nil {
@@ -164,12 +164,12 @@ func (p *parcel) unzip(dir string, most int64) error {
 	return nil
 }
 
-// invalid makes a poison of an error that is about the model, and not about this machine.
+// invalid makes a rejection of an error that is about the model, and not about this machine.
 func invalid(err error, format string, args ...any) error {
 	for _, passes := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EMFILE, syscall.ENFILE, syscall.EIO, syscall.ENOMEM} {
 		if errors.Is(err, passes) {
 			return err
 		}
 	}
-	return poisoned(Invalid, "%s: %v", fmt.Sprintf(format, args...), err)
+	return rejected(Invalid, "%s: %v", fmt.Sprintf(format, args...), err)
 }

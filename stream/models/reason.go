@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"topsail/stream/internal/letter"
+	"topsail/stream/internal/deadletter"
 )
 
 // Reason is why an update became a dead letter. The set is closed, for metrics; the
@@ -14,7 +14,7 @@ type Reason uint8
 const (
 	Unreadable      Reason = iota // neither a protobuf message nor a JSON one
 	NoID                          // without a uuid
-	RepeatedID                    // another update had this id
+	DuplicateID                   // another update had this id
 	RecordTooLarge                // than the job takes
 	UnknownKind                   // of model
 	Invalid                       // the descriptor is wrong in itself
@@ -44,18 +44,20 @@ func reasons() []Reason {
 	return all
 }
 
-// poison is why an update is not applied. It is an error that nothing but another update
+// rejection is why an update is not applied. It is an error that nothing but another update
 // can mend.
-type poison struct {
+type rejection struct {
 	reason Reason
 	text   string
 }
 
-func poisoned(reason Reason, format string, args ...any) *poison {
+func rejected(reason Reason, format string, args ...any) *rejection {
 	text := fmt.Sprintf(format, args...)
-	return &poison{reason, letter.Short(strings.ReplaceAll(text, "\n", "; "))} // errors may be joined
+	return &rejection{reason, deadletter.Short(strings.ReplaceAll(text, "\n", "; "))} // errors may be joined
 }
 
-func (p *poison) Error() string { return p.text }
+func (p *rejection) Error() string { return p.text }
 
-func (p *poison) why() letter.Why { return letter.Why{Kind: p.reason.String(), Text: p.text} }
+func (p *rejection) why() deadletter.Why {
+	return deadletter.Why{Kind: p.reason.String(), Text: p.text}
+}

@@ -17,7 +17,7 @@ type Status struct {
 	API        string              `json:"api"`
 	Since      time.Time           `json:"since"`
 	Suspended  *serving.Suspension `json:"suspended,omitempty"`   // nil: it is not
-	Trouble    string              `json:"trouble,omitempty"`     // what it cannot do at present
+	Condition  string              `json:"trouble,omitempty"`     // what it cannot do at present
 	Lag        *int64              `json:"lag_records,omitempty"` // updates that the group has not committed; nil: it is not known
 	InHand     int                 `json:"in_hand"`               // updates that are polled and not committed
 	Tally                          // of what is committed
@@ -33,7 +33,7 @@ type Tally struct {
 	Updates     uint64            `json:"updates"`
 	Outcomes    map[string]uint64 `json:"outcomes"`
 	DeadLetters uint64            `json:"dead_letters"`
-	Repeated    uint64            `json:"repeated"` // of the updates; the broker forgot that they were committed
+	Redelivered uint64            `json:"repeated"` // of the updates; the broker forgot that they were committed
 }
 
 // counts is what Status is made of.
@@ -51,7 +51,7 @@ func (c *counts) commit(t Tally, place string, now time.Time) {
 	defer c.mu.Unlock()
 	c.tally.Updates += t.Updates
 	c.tally.DeadLetters += t.DeadLetters
-	c.tally.Repeated += t.Repeated
+	c.tally.Redelivered += t.Redelivered
 	if c.tally.Outcomes == nil {
 		c.tally.Outcomes = map[string]uint64{}
 	}
@@ -78,9 +78,9 @@ func (j *Job) Status() Status {
 		Name: j.cfg.Name, Streams: j.cfg.Streams, Output: j.cfg.Output, DeadLetter: j.cfg.DeadLetter, API: j.cfg.API.URL, Since: j.counts.since,
 	}
 	if err := j.loop.Err(); err != nil {
-		s.Trouble = err.Error()
+		s.Condition = err.Error()
 	}
-	s.LastError, s.LastFailed = j.troubles.Last()
+	s.LastError, s.LastFailed = j.conditions.Last()
 	s.Suspended, s.Lost = j.loop.Gate.Suspension(), j.loop.LostBatches()
 	s.Lag = j.loop.Lag()
 	s.InHand, _ = j.loop.InHand()

@@ -49,7 +49,7 @@ func TestSuspendedWhileItWaits(t *testing.T) {
 	w.fail(func(*http.Request, bool) bool { return true })
 	w.run(func(c *Config) { c.Catalog = w.store })
 	w.write(message("a", source("1")))
-	w.until("trouble", func() bool { return w.job.Status().Trouble != "" })
+	w.until("trouble", func() bool { return w.job.Status().Condition != "" })
 	if _, err := w.store.Apply(t.Context(), catalog.SuspendStream{Name: "models"}, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestSuspendedWhileItWaits(t *testing.T) {
 
 // TestSuspendedWhileItFetches leaves off, and has all its patience again when it is resumed.
 func TestSuspendedWhileItFetches(t *testing.T) {
-	w, shelf := newWorld(t), newShelf(t)
+	w, location := newWorld(t), newLocation(t)
 	apply := func(change catalog.Change) {
 		t.Helper()
 		if _, err := w.store.Apply(t.Context(), change, 0); err != nil {
@@ -75,15 +75,15 @@ func TestSuspendedWhileItFetches(t *testing.T) {
 		}
 	}
 	apply(catalog.PutStream{Stream: serving.Stream{Name: "models", Kind: serving.ModelStream, Input: []string{"in"}, Output: "out", DeadLetter: "dead"}})
-	w.run(func(c *Config) { shelf.allow(c); c.Catalog, c.Patience = w.store, 1 })
-	w.write(message("a", shelf.model))
-	shelf.next(t) <- fail
-	shelf.next(t)
+	w.run(func(c *Config) { location.allow(c); c.Catalog, c.Patience = w.store, 1 })
+	w.write(message("a", location.model))
+	location.next(t) <- fail
+	location.next(t)
 	apply(catalog.SuspendStream{Name: "models"})
-	shelf.cut(t)
+	location.cut(t)
 	apply(catalog.ResumeStream{Name: "models"})
-	shelf.next(t) <- fail
-	shelf.next(t) <- give
+	location.next(t) <- fail
+	location.next(t) <- give
 	w.settle()
 	w.want(outcome{"a", Deployed})
 }

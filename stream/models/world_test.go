@@ -19,7 +19,7 @@ import (
 	"topsail/serving"
 	"topsail/serving/catalog"
 	"topsail/stream"
-	"topsail/stream/internal/letter"
+	"topsail/stream/internal/deadletter"
 	"topsail/web/api"
 	"topsail/web/artifact"
 	"topsail/web/auth"
@@ -164,7 +164,7 @@ type outcome struct{ id, what string }
 func (w *world) outcomesOf() (all []outcome) {
 	w.Helper()
 	for _, r := range w.read("out") {
-		format, err := stream.FormatOf(letter.Header(&r, stream.HeaderContentType), r.Value)
+		format, err := stream.FormatOf(deadletter.Header(&r, stream.HeaderContentType), r.Value)
 		if err != nil {
 			w.Fatal(err)
 		}
@@ -177,7 +177,7 @@ func (w *world) outcomesOf() (all []outcome) {
 	for _, r := range w.read("dead") {
 		var u struct{ UUID string }
 		_ = json.Unmarshal(r.Value, &u) // there may be garbage
-		all = append(all, outcome{u.UUID, letter.Header(&r, stream.HeaderKind) + ": " + letter.Header(&r, stream.HeaderReason)})
+		all = append(all, outcome{u.UUID, deadletter.Header(&r, stream.HeaderKind) + ": " + deadletter.Header(&r, stream.HeaderReason)})
 	}
 	return all
 }

@@ -20,7 +20,7 @@ import (
 )
 
 // maxAgainKey bounds an Idempotency-Key, in bytes.
-const maxAgainKey = 255
+const maxIdempotencyKey = 255
 
 // once has a request with an Idempotency-Key done once: sent again, it gets the answer
 // that it got. Requests without one pass.
@@ -82,8 +82,8 @@ func (a *api) claim(ctx context.Context, name, print string) (taken *serving.Rep
 // again afterwards.
 func (a *api) identity(w http.ResponseWriter, r *http.Request) (name, print string, err error) {
 	key := r.Header.Get("Idempotency-Key")
-	if len(key) == 0 || len(key) > maxAgainKey || len(r.Header.Values("Idempotency-Key")) > 1 {
-		return "", "", invalid("Idempotency-Key must be given once, with 1 to %d bytes", maxAgainKey)
+	if len(key) == 0 || len(key) > maxIdempotencyKey || len(r.Header.Values("Idempotency-Key")) > 1 {
+		return "", "", invalid("Idempotency-Key must be given once, with 1 to %d bytes", maxIdempotencyKey)
 	}
 	body, err := readAll(w, http.MaxBytesReader(w, r.Body, maxCatalog))
 	if err != nil {

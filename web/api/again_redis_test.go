@@ -41,7 +41,7 @@ func TestAgainAfterAKillInACluster(t *testing.T) {
 	}
 	defer store.Close()
 	w := having(t)
-	w.api.turns, w.api.Store, w.api.Replies = change.New(store), store, mortal{store}
+	w.api.writer, w.api.Store, w.api.Replies = change.New(store), store, mortal{store}
 	other := w.api.one(route{"POST /apps", everybody, w.api.createApp, true, ""})
 	w.handler = w.api.one(route{"POST /apps", everybody, func(http.ResponseWriter, *http.Request) error { panic("killed") }, true, ""})
 	func() {

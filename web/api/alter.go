@@ -24,7 +24,7 @@ func (a *api) alter(w http.ResponseWriter, r *http.Request, plan func(view) ([]c
 	caller := auth.Of(r.Context())
 	planned := func(cat *serving.Catalog) ([]catalog.Change, error) { return plan(viewOf(caller, cat)) }
 	if dry {
-		return a.rehearse(w, a.view(r), planned)
+		return a.preview(w, a.view(r), planned)
 	}
 	return a.change(w, r, planned, func(before, after *serving.Catalog) error {
 		return answer(viewOf(caller, before), viewOf(caller, after))
@@ -47,7 +47,7 @@ func (a *api) change(w http.ResponseWriter, r *http.Request, plan change.Plan, a
 			return kept.named(), nil
 		}
 	}
-	before, after, err := a.turns.Make(ctx, auth.Of(r.Context()).Author(), plan, reply)
+	before, after, err := a.writer.Make(ctx, auth.Of(r.Context()).Author(), plan, reply)
 	switch {
 	case err != nil && again:
 		kept.clear()
@@ -81,12 +81,12 @@ func (a *api) alterIf(w http.ResponseWriter, r *http.Request, tag func(view) (st
 	}, answer)
 }
 
-func (a *api) rehearse(w http.ResponseWriter, v view, plan change.Plan) error {
+func (a *api) preview(w http.ResponseWriter, v view, plan change.Plan) error {
 	changes, err := plan(v.cat)
 	if err != nil {
 		return err
 	}
-	after, err := change.Rehearse(v.cat, v.caller.Author(), changes)
+	after, err := change.DryRun(v.cat, v.caller.Author(), changes)
 	if err != nil {
 		return err
 	}
@@ -94,5 +94,5 @@ func (a *api) rehearse(w http.ResponseWriter, v view, plan change.Plan) error {
 	if err != nil {
 		return err
 	}
-	return respond(w, http.StatusOK, Rehearsal{DryRun: true, Changes: differ, Effects: a.effects(v, after)})
+	return respond(w, http.StatusOK, DryRun{DryRun: true, Changes: differ, Effects: a.effects(v, after)})
 }

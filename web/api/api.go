@@ -33,9 +33,9 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.handler.Serv
 type api struct {
 	*System
 	Options
-	guard *auth.Guard
-	turns *change.Turns
-	live  *live
+	guard  *auth.Guard
+	writer *change.Writer
+	live   *live
 
 	restoring sync.Mutex // one backup at a time
 }
@@ -45,6 +45,6 @@ func New(sys *System, guard *auth.Guard, options Options) *API {
 	if options.Now == nil {
 		options.Now = time.Now
 	}
-	a := &api{System: sys, Options: options, guard: guard, turns: change.New(sys.Store)}
+	a := &api{System: sys, Options: options, guard: guard, writer: change.New(sys.Store)}
 	return &API{a, a.serving(slices.Concat(a.catalogRoutes(), a.liveRoutes()))}
 }

@@ -151,7 +151,7 @@ func (a *api) deleteArtifact(w http.ResponseWriter, r *http.Request) error {
 	if err := scopeOf(r).whole(); err != nil {
 		return err
 	}
-	done, err := a.turns.Take(r.Context())
+	done, err := a.writer.Lock(r.Context())
 	if err != nil {
 		return err
 	}

@@ -53,7 +53,7 @@ func (a *api) unusedBundles(ctx context.Context) ([]string, error) {
 // deleteUnused keeps others of this process from registering a version of the bundle
 // meanwhile.
 func (a *api) deleteUnused(ctx context.Context, digest string) (bool, error) {
-	done, err := a.turns.Take(ctx)
+	done, err := a.writer.Lock(ctx)
 	if err != nil {
 		return false, err
 	}

@@ -43,8 +43,8 @@ func TestDeployed(t *testing.T) {
 	expect(t, w.ask("POST", "/catalog?dry_run=true&commit=c3", exported), 200, `"changes":[]`)
 	same("exported and applied")
 	other := `{"version":"3","input_type":"d","command":["other"]}`
-	rehearsed := w.askBy("alice", "POST", "/models/m/versions?replace=true&dry_run=true", other)
-	expect(t, rehearsed, 200, `"command":["other"]`, `"by":"alice"`)
+	dryRunOf := w.askBy("alice", "POST", "/models/m/versions?replace=true&dry_run=true", other)
+	expect(t, dryRunOf, 200, `"command":["other"]`, `"by":"alice"`)
 	same("rehearsed")
 	expect(t, w.askBy("alice", "POST", "/models/m/versions?replace=true", other, "User-Agent", "topsail/1"), 200)
 	if now := deployed(t, w, "3"); now.By != "alice" || now.Client != "topsail/1" || now.Commit != "" || now.At.Before(first.At) {

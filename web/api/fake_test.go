@@ -197,10 +197,10 @@ func (m *memory) Logs(context.Context, string, LogQuery) (io.ReadCloser, error) 
 	return io.NopCloser(strings.NewReader("line\n")), nil
 }
 
-// shelf keeps bundles: their content is their manifest.
-type shelf struct{ *memory }
+// fakeBundles keeps bundles: their content is their manifest.
+type fakeBundles struct{ *memory }
 
-func (s shelf) Put(_ context.Context, r io.Reader) (Artifact, bool, error) {
+func (s fakeBundles) Put(_ context.Context, r io.Reader) (Artifact, bool, error) {
 	content, err := io.ReadAll(r)
 	switch {
 	case err != nil:
@@ -219,7 +219,7 @@ func (s shelf) Put(_ context.Context, r io.Reader) (Artifact, bool, error) {
 	return a, !there, err
 }
 
-func (s shelf) Get(_ context.Context, digest string) (Artifact, error) {
+func (s fakeBundles) Get(_ context.Context, digest string) (Artifact, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	content, ok := s.bundles[digest]
@@ -232,16 +232,16 @@ func (s shelf) Get(_ context.Context, digest string) (Artifact, error) {
 	return Artifact{Digest: digest, Size: int64(len(content)), Created: time.Unix(1e9, 0).UTC(), Manifest: content}, nil
 }
 
-func (s shelf) Open(_ context.Context, digest string) (io.ReadSeekCloser, error) {
+func (s fakeBundles) Open(_ context.Context, digest string) (io.ReadSeekCloser, error) {
 	a, err := s.Get(context.Background(), digest)
 	return content{bytes.NewReader(a.Manifest)}, err
 }
 
-func (shelf) Address(context.Context, string, time.Time) (string, error) {
+func (fakeBundles) Address(context.Context, string, time.Time) (string, error) {
 	return "?expires=1&signature=good", nil
 }
 
-func (shelf) Signed(_ string, query url.Values, _ time.Time) error {
+func (fakeBundles) Signed(_ string, query url.Values, _ time.Time) error {
 	if query.Get("signature") != "good" {
 		return errors.New("the address is not signed by this cluster")
 	}
@@ -252,13 +252,13 @@ type content struct{ *bytes.Reader }
 
 func (content) Close() error { return nil }
 
-func (s shelf) List(context.Context) ([]string, error) {
+func (s fakeBundles) List(context.Context) ([]string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Sorted(maps.Keys(s.bundles)), nil
 }
 
-func (s shelf) Delete(_ context.Context, digest string) error {
+func (s fakeBundles) Delete(_ context.Context, digest string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.bundles, digest)
@@ -289,7 +289,7 @@ func having(t testing.TB) *world {
 	guard := auth.New(auth.Config{Catalog: w.Catalog, Require: true, Now: func() time.Time { return w.now }})
 	served := New(&System{
 		Mode: "cluster", Version: "0.1", Gateway: func() string { return "http://127.0.0.1:1337" },
-		Store: w.memory, Audit: w.memory, Replies: w.memory, Usage: w.memory, Learning: w.memory, Replicas: w.memory, Traffic: measured{}, Artifacts: shelf{w.memory}, Backups: w,
+		Store: w.memory, Audit: w.memory, Replies: w.memory, Usage: w.memory, Learning: w.memory, Replicas: w.memory, Traffic: measured{}, Artifacts: fakeBundles{w.memory}, Backups: w,
 		Job: func(_ context.Context, id serving.ModelID) (Job, error) {
 			return Job{Kind: "nomad", Text: "job " + id.String()}, nil
 		},

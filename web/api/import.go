@@ -75,19 +75,19 @@ func (a *api) applyCatalog(w http.ResponseWriter, r *http.Request) error {
 		return a.change(w, r, plan, answer)
 	}
 	before := a.Store.Catalog()
-	after, err := rehearsed(before, caller.Author(), plan)
+	after, err := dryRunOf(before, caller.Author(), plan)
 	if err != nil {
 		return err
 	}
 	return answer(before, after)
 }
 
-func rehearsed(cat *serving.Catalog, by serving.Author, plan change.Plan) (*serving.Catalog, error) {
+func dryRunOf(cat *serving.Catalog, by serving.Author, plan change.Plan) (*serving.Catalog, error) {
 	changes, err := plan(cat)
 	if err != nil {
 		return nil, err
 	}
-	return change.Rehearse(cat, by, changes)
+	return change.DryRun(cat, by, changes)
 }
 
 // read is what the document brings in, as long as it is right in itself.

@@ -31,7 +31,7 @@ type route struct {
 	takes string
 }
 
-// dryRun is the parameter of changes that can be rehearsed.
+// dryRun is the parameter of changes that can be dry-run.
 const dryRun = "dry_run"
 
 // catalogRoutes are the requests about what is registered, and who may do so.

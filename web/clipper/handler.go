@@ -36,7 +36,7 @@ type System struct {
 // admin answers the requests.
 type admin struct {
 	System
-	turns *change.Turns
+	writer *change.Writer
 }
 
 // operation is one request with what it needs.
@@ -48,7 +48,7 @@ type operation struct {
 
 // Handler serves /admin/* to callers that auth.Guard let in.
 func Handler(system System) http.Handler {
-	a := &admin{System: system, turns: change.New(system.Store)}
+	a := &admin{System: system, writer: change.New(system.Store)}
 	operations := a.operations()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name := strings.TrimPrefix(r.URL.Path, "/admin/")

@@ -115,8 +115,8 @@ func TestStoreAway(t *testing.T) {
 }
 
 func TestWaitingEndsWithTheClient(t *testing.T) {
-	a := &admin{turns: change.New(having(t))}
-	done, err := a.turns.Take(t.Context())
+	a := &admin{writer: change.New(having(t))}
+	done, err := a.writer.Lock(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,9 +43,9 @@ type Collector struct {
 	replicas     map[replicaKey]*measures
 	readings     map[replicaKey]*reading // also of replicas whose sidecar cannot be read now
 	performances map[serving.Definition]*performance
-	reign        *reign    // the last; nil: none yet
-	heard        time.Time // when a gateway was last read
-	told         time.Time // when a leader was
+	leadership   *leadership // the last; nil: none yet
+	heard        time.Time   // when a gateway was last read
+	told         time.Time   // when a leader was
 }
 
 // New makes a Collector that knows nothing yet.
@@ -162,7 +162,7 @@ func (c *Collector) take(w *watch, l look, err error) {
 		c.takeTallies(w, l)
 	}
 	w.conditions = l.conditions
-	if l.reign != nil {
+	if l.leadership != nil {
 		c.takeReign(w, l)
 	}
 	if l.replicas != nil {

@@ -67,7 +67,7 @@ func (c *Collector) Pools() []api.Pool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var all []api.Pool
-	if r := c.ruling(); r != nil {
+	if r := c.leading(); r != nil {
 		for _, p := range r.pools {
 			all = append(all, p.Pool)
 		}
@@ -83,16 +83,16 @@ func (c *Collector) Pools() []api.Pool {
 func (c *Collector) Leader() (name string, demandUnknown float64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if r := c.ruling(); r != nil {
+	if r := c.leading(); r != nil {
 		return r.leader, r.unknown
 	}
 	return "", 0
 }
 
 // ruling is what a leader said not long ago, or nil.
-func (c *Collector) ruling() *reign {
-	if c.reign == nil || time.Since(c.reign.at) > current {
+func (c *Collector) leading() *leadership {
+	if c.leadership == nil || time.Since(c.leadership.at) > current {
 		return nil
 	}
-	return c.reign
+	return c.leadership
 }

@@ -38,7 +38,7 @@ type version struct {
 func newVersion() *version { return &version{series: newSeries(versionColumns)} }
 
 // reign is what a scheduler says while it leads.
-type reign struct {
+type leadership struct {
 	leader  string // its name
 	at      time.Time
 	unknown float64 // for how many seconds the demand has been unknown
@@ -52,8 +52,8 @@ type pool struct {
 }
 
 // readReign finds what a leader says in the metrics of a scheduler; nil where it does not lead.
-func readReign(name string, at time.Time, families []*obs.Family) *reign {
-	r := &reign{leader: name, at: at, pools: map[serving.ModelID]*pool{}}
+func readLeadership(name string, at time.Time, families []*obs.Family) *leadership {
+	r := &leadership{leader: name, at: at, pools: map[serving.ModelID]*pool{}}
 	leads := false
 	for _, f := range families {
 		for _, s := range f.GetMetric() {
@@ -75,7 +75,7 @@ func readReign(name string, at time.Time, families []*obs.Family) *reign {
 }
 
 // read reads a gauge of one version; others change nothing.
-func (r *reign) read(name string, s *obs.Sample, v float64) {
+func (r *leadership) read(name string, s *obs.Sample, v float64) {
 	var take func(*pool)
 	switch name {
 	case desiredName:

@@ -25,7 +25,7 @@ type watch struct {
 type look struct {
 	at         time.Time
 	tallies    map[string]*tally
-	reign      *reign
+	leadership *leadership
 	replicas   map[replicaKey]*measures
 	conditions *conditions
 }
@@ -52,7 +52,7 @@ func (t Target) sort(l *look, families []*obs.Family) {
 		l.conditions = readConditions(l.at, families)
 	}
 	if t.Role == Scheduler || t.Role == Local {
-		l.reign = readReign(t.Name, l.at, families)
+		l.leadership = readLeadership(t.Name, l.at, families)
 	}
 	if t.Role == Sidecar || t.Role == Local {
 		l.replicas = readMeasures(l.at, families)
@@ -103,13 +103,13 @@ func (c *Collector) takeReign(w *watch, l look) {
 	if before, continues := w.since(second); continues && second-before <= steady {
 		from = before
 	}
-	for id, p := range l.reign.pools {
+	for id, p := range l.leadership.pools {
 		if v := c.version(id); v != nil {
 			v.seen = l.at
 			v.take(p, from, second)
 		}
 	}
-	c.reign = l.reign
+	c.leadership = l.leadership
 	c.told = l.at
 }
 

@@ -61,7 +61,7 @@ func apply(k *call) error {
 	if err != nil {
 		return err
 	}
-	if k.rehearses() || len(would.Changes) == 0 {
+	if k.dryRun() || len(would.Changes) == 0 {
 		return k.unchanged(would, raw)
 	}
 	if !k.flag("yes") {

@@ -139,7 +139,7 @@ func (k *call) flag(name string) bool {
 	return err == nil && set
 }
 
-func (k *call) rehearses() bool { return k.flag("dry-run") }
+func (k *call) dryRun() bool { return k.flag("dry-run") }
 
 // read gets one document and prints it.
 func read[T any](k *call, table func(T) *screen.Table, query url.Values, path ...string) error {

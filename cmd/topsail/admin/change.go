@@ -28,10 +28,10 @@ func deletes(c *cobra.Command) *cobra.Command {
 	return changes(c)
 }
 
-// change sends a request, or rehearses it, and prints the answer, or for people a sentence.
+// change sends a request, or dry-runs it, and prints the answer, or for people a sentence.
 func (k *call) change(r client.Request, done string, args ...any) error {
-	if k.rehearses() {
-		_, err := k.rehearse(r, true)
+	if k.dryRun() {
+		_, err := k.preview(r, true)
 		return err
 	}
 	raw, err := k.Do(k.ctx, nil, r)
@@ -48,8 +48,8 @@ func (k *call) change(r client.Request, done string, args ...any) error {
 // remove is change for what takes something away: where a person can be asked, they see
 // what it does first.
 func (k *call) remove(r client.Request, question, done string, args ...any) error {
-	if !k.rehearses() && !k.flag("yes") && k.Asks {
-		if _, err := k.rehearse(r, false); err != nil {
+	if !k.dryRun() && !k.flag("yes") && k.Asks {
+		if _, err := k.preview(r, false); err != nil {
 			return err
 		}
 		sure, err := k.Ask(k.ctx, fmt.Sprintf(question, args...))
@@ -60,16 +60,16 @@ func (k *call) remove(r client.Request, question, done string, args ...any) erro
 	return k.change(r, done, args...)
 }
 
-// rehearse says what a request would do; quiet says that it is the answer and not
+// preview says what a request would do; quiet says that it is the answer and not
 // something on the way to one.
-func (k *call) rehearse(r client.Request, answer bool) (*api.Rehearsal, error) {
+func (k *call) preview(r client.Request, answer bool) (*api.DryRun, error) {
 	r.Query = maps.Clone(r.Query)
 	if r.Query == nil {
 		r.Query = url.Values{}
 	}
 	r.Query.Set("dry_run", "true")
 	r.Once = ""
-	var would api.Rehearsal
+	var would api.DryRun
 	raw, err := k.Do(k.ctx, &would, r)
 	if err != nil {
 		return nil, err

@@ -81,14 +81,14 @@ func words(command string) []string {
 	return all
 }
 
-func TestRehearsal(t *testing.T) {
+func TestDryRun(t *testing.T) {
 	f := newFake(t)
 	f.here(t)
 	f.answer("PATCH /api/v1/apps/wine?dry_run=true", answer{status: 200, body: `{"dry_run": true, "effects": ["Queries wait less."], "changes": [
 		{"action": "update", "kind": "app", "name": "wine", "before": {"slo": 100000, "cache": {"off": true}, "models": ["a"], "env": {"K": "hunter2"}}, "after": {"slo": 20000, "models": ["a", "b"], "env": {"K": "hunter3"}}},
 		{"action": "delete", "kind": "model", "name": "m"}, {"action": "create", "kind": "app", "name": "x"}]}`})
 	r := f.run(t, "app", "set", "wine", "--slo", "20ms", "--dry-run")
-	golden(t, "rehearsal", r.out)
+	golden(t, "dryrun", r.out)
 	if r.status != 0 || r.err != "" {
 		t.Errorf("%+v", r)
 	}

@@ -149,7 +149,7 @@ func (d *deployment) register(members map[string]any) error {
 				return err
 			}
 		}
-		if !pause(d.ctx, lookAgain) {
+		if !pause(d.ctx, pollEvery) {
 			return d.ctx.Err()
 		}
 	}
@@ -270,7 +270,7 @@ func (d *deployment) example() string {
 	return d.version.Example
 }
 
-const lookAgain = 300 * time.Millisecond
+const pollEvery = 300 * time.Millisecond
 
 // wait waits until a replica is ready, and says what the others do.
 func (d *deployment) wait() error {
@@ -300,7 +300,7 @@ func (d *deployment) wait() error {
 			last = strings.TrimSuffix(r.State+": "+r.Reason, ": ")
 		}
 		d.progress.Say("waiting for a replica of %v (%s)", d.id, last)
-		if !pause(ctx, lookAgain) {
+		if !pause(ctx, pollEvery) {
 			if d.ctx.Err() != nil {
 				return d.ctx.Err()
 			}

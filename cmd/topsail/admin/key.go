@@ -88,8 +88,8 @@ func (k *call) newKey() (map[string]any, error) {
 // makeKey makes the file first: a secret that cannot be kept is lost.
 func (k *call) makeKey(body map[string]any, path string) error {
 	r := client.Request{Method: "POST", Path: []string{"keys"}, Body: body}
-	if k.rehearses() {
-		_, err := k.rehearse(r, true)
+	if k.dryRun() {
+		_, err := k.preview(r, true)
 		return err
 	}
 	to := k.Out

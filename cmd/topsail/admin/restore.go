@@ -52,12 +52,12 @@ func restoreBackup(k *call) error {
 	if _, err := backup.Open(file, info.Size()); err != nil {
 		return fmt.Errorf("%s: %w", k.args[0], err)
 	}
-	if !k.flag("yes") || k.rehearses() {
+	if !k.flag("yes") || k.dryRun() {
 		would, raw, err := sendBackup(k, file, info.Size(), true)
 		if err != nil {
 			return err
 		}
-		if k.rehearses() {
+		if k.dryRun() {
 			return k.showRestored(would, raw)
 		}
 		if err := k.showRestored(would, nil); err != nil {

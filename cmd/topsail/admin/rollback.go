@@ -31,12 +31,12 @@ func rollBack(k *call) error {
 		body["version"] = k.args[1]
 	}
 	r := client.Request{Method: http.MethodPost, Path: []string{"models", model, "rollback"}, Body: body, IfMatch: tag, Once: once()}
-	if k.rehearses() {
-		_, err := k.rehearse(r, true)
+	if k.dryRun() {
+		_, err := k.preview(r, true)
 		return err
 	}
 	if !k.flag("yes") {
-		if _, err := k.rehearse(r, false); err != nil {
+		if _, err := k.preview(r, false); err != nil {
 			return err
 		}
 		if sure, err := k.Ask(k.ctx, "Roll back "+screen.Clean(model)+"?"); err != nil || !sure {

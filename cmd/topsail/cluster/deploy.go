@@ -27,7 +27,7 @@ import (
 const (
 	deployCheck  = "deploy"
 	deployWithin = 3 * time.Minute
-	deployAgain  = 500 * time.Millisecond
+	retryDeploy  = 500 * time.Millisecond
 	deployModel  = "topsail-doctor"
 )
 
@@ -121,7 +121,7 @@ func (d *deployment) run(ctx context.Context) (node string, err error) {
 	if err := d.ask(ctx, http.MethodPost, "/models/"+deployModel+"/versions", "application/json", version, nil); err != nil {
 		return "", err
 	}
-	again := time.NewTicker(deployAgain)
+	again := time.NewTicker(retryDeploy)
 	defer again.Stop()
 	state := "no replica was started"
 	for {

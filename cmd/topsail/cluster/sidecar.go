@@ -17,8 +17,8 @@ import (
 
 	"topsail/cmd/topsail/config"
 	"topsail/cmd/topsail/role"
+	"topsail/containers/bundlecache"
 	"topsail/containers/launch"
-	"topsail/containers/shelf"
 	"topsail/internal/consulregistry"
 	"topsail/internal/demand"
 	"topsail/internal/obs"
@@ -84,7 +84,7 @@ func Sidecar(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 }
 
 // shelfFactor is how many times the memory of a host its bundles may take on disk.
-const shelfFactor = 4
+const bundleCacheFactor = 4
 
 // fetch is how a host's bundles come to its container; nil where there is no host.
 func fetch(cfg config.Sidecar, client *http.Client, models []*serving.Version) (sidecar.Fetch, error) {
@@ -104,7 +104,7 @@ func fetch(cfg config.Sidecar, client *http.Client, models []*serving.Version) (
 		}
 		return nil, errors.New("the sidecar does not know where bundles are: set sidecar.bundles_url, or give the version a bundle_url")
 	}
-	kept, err := shelf.Open(cfg.ModelsDir, shelfFactor*models[i].Host.Bytes(), shelf.Source{Of: source, Client: client}, os.Stdout)
+	kept, err := bundlecache.Open(cfg.ModelsDir, bundleCacheFactor*models[i].Host.Bytes(), bundlecache.Source{Of: source, Client: client}, os.Stdout)
 	if err != nil {
 		return nil, err
 	}

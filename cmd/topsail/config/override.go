@@ -72,7 +72,7 @@ func (l *loader) flags(flags map[string]string) {
 // override sets one option to a text that did not come from the file.
 func (l *loader) override(k leaf, text, source string) {
 	l.sources[k.Name] = source
-	var tree any = schema.Parse(text, k.field.Type)
+	tree := schema.Parse(text, k.field.Type)
 	for _, part := range slices.Backward(strings.Split(k.Name, ".")) {
 		tree = map[string]any{part: tree}
 	}

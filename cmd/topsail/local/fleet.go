@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"topsail/containers/shelf"
+	"topsail/containers/bundlecache"
 	"topsail/internal/demand"
 	"topsail/internal/local"
 	"topsail/internal/nvidia"
@@ -24,20 +24,20 @@ import (
 
 // fleet runs the replicas that it is asked for. It is the twin of Nomad.
 type fleet struct {
-	ctx      context.Context // of all replicas
-	catalog  func() *serving.Catalog
-	dataDir  string
-	guard    []string                   // the command that guards child processes
-	runtime  []string                   // the command that runs a bundle, without which
-	bundles  func(digest string) string // where a bundle is
-	shelf    *shelf.Shelf               // of the bundles that hosts load
-	watch    bool                       // make a new generation of models whose source changes
-	renew    func(context.Context, serving.Definition) error
-	gpus     *nvidia.Pool
-	registry *local.Registry
-	metrics  *sidecar.Metrics
-	demand   *demand.Meter
-	log      *slog.Logger
+	ctx         context.Context // of all replicas
+	catalog     func() *serving.Catalog
+	dataDir     string
+	guard       []string                   // the command that guards child processes
+	runtime     []string                   // the command that runs a bundle, without which
+	bundles     func(digest string) string // where a bundle is
+	bundleCache *bundlecache.Cache         // of the bundles that hosts load
+	watch       bool                       // make a new generation of models whose source changes
+	renew       func(context.Context, serving.Definition) error
+	gpus        *nvidia.Pool
+	registry    *local.Registry
+	metrics     *sidecar.Metrics
+	demand      *demand.Meter
+	log         *slog.Logger
 
 	replaceWithin time.Duration
 
@@ -205,7 +205,7 @@ func (f *fleet) start(v *serving.Version) *member {
 		index++
 	}
 	r := &replica{
-		name: replicaName(v.ModelID, index), model: v, index: index, logs: f.logs(), guard: f.guard, runtime: f.runtime, bundles: f.bundles, shelf: f.shelf,
+		name: replicaName(v.ModelID, index), model: v, index: index, logs: f.logs(), guard: f.guard, runtime: f.runtime, bundles: f.bundles, bundleCache: f.bundleCache,
 		gpus: f.gpus, registry: f.registry, metrics: f.metrics, demand: f.demand, log: f.log, crowded: make(chan struct{}), serving: make(chan struct{}),
 	}
 	if v.Container.Listens() {

@@ -42,7 +42,7 @@ type Options struct {
 }
 
 // shelfBytes is how much is kept of the bundles that hosts load, in bytes.
-const shelfBytes = 4 << 30
+const bundleCacheBytes = 4 << 30
 
 // Run serves until ctx ends, then drains and stops everything it started.
 func Run(ctx context.Context, cfg *config.Config, opt Options) error {
@@ -104,7 +104,7 @@ func Run(ctx context.Context, cfg *config.Config, opt Options) error {
 	fleet := newFleet(replicas, store.Catalog)
 	fleet.dataDir, fleet.guard, fleet.watch = cfg.DataDir, opt.Guard, opt.Watch
 	fleet.runtime, fleet.bundles = append(opt.Runtime, "--work", filepath.Join(cfg.DataDir, "runtimes")), folder.Path
-	if fleet.shelf, err = openShelf(cfg.DataDir, folder.Path); err != nil {
+	if fleet.bundleCache, err = openBundleCache(cfg.DataDir, folder.Path); err != nil {
 		return err
 	}
 	fleet.renew = func(ctx context.Context, old serving.Definition) error {

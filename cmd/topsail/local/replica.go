@@ -16,7 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"topsail/containers/shelf"
+	"topsail/containers/bundlecache"
 	"topsail/internal/demand"
 	"topsail/internal/local"
 	"topsail/internal/nvidia"
@@ -27,20 +27,20 @@ import (
 
 // replica is one sidecar with its container's process, if it has one.
 type replica struct {
-	name     string
-	model    *serving.Version
-	index    int
-	port     string   // of a container that listens and is started; empty: it is another one
-	logs     string   // the folder for its container's output
-	guard    []string // the command that guards child processes
-	runtime  []string // the command that runs a bundle, up to its digest; see fleet
-	bundles  func(digest string) (path string)
-	shelf    *shelf.Shelf // of the bundles that hosts load
-	gpus     *nvidia.Pool
-	registry *local.Registry
-	metrics  *sidecar.Metrics
-	demand   *demand.Meter
-	log      *slog.Logger
+	name        string
+	model       *serving.Version
+	index       int
+	port        string   // of a container that listens and is started; empty: it is another one
+	logs        string   // the folder for its container's output
+	guard       []string // the command that guards child processes
+	runtime     []string // the command that runs a bundle, up to its digest; see fleet
+	bundles     func(digest string) (path string)
+	bundleCache *bundlecache.Cache // of the bundles that hosts load
+	gpus        *nvidia.Pool
+	registry    *local.Registry
+	metrics     *sidecar.Metrics
+	demand      *demand.Meter
+	log         *slog.Logger
 
 	child   atomic.Pointer[process.Child]
 	short   atomic.Pointer[error] // why its container has not been started: the GPUs that it lacks
@@ -64,7 +64,7 @@ func (r *replica) run(ctx context.Context) error {
 	}
 	token := rand.Text() // only our own child may connect as the container
 	s := sidecar.New(sidecar.Config{
-		Replica: r.name, Models: []*serving.Version{r.served()}, OwnsV1: r.port != "", ContainerToken: []byte(token), Fetch: r.shelf.Fetch, Stalled: r.hung, Demand: r.demand,
+		Replica: r.name, Models: []*serving.Version{r.served()}, OwnsV1: r.port != "", ContainerToken: []byte(token), Fetch: r.bundleCache.Fetch, Stalled: r.hung, Demand: r.demand,
 	}, r.metrics, r.log)
 
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -201,7 +201,7 @@ func (r *replica) spec(sidecar, token string) process.Spec {
 		"PYTHONUNBUFFERED=1", // so that what a model prints is in the log at once
 	}
 	if r.model.Host != nil {
-		env = append(env, "TOPSAIL_MODELS_DIR="+r.shelf.Dir())
+		env = append(env, "TOPSAIL_MODELS_DIR="+r.bundleCache.Dir())
 	} else {
 		env = append(env, "TOPSAIL_INPUT_TYPE="+r.model.InputType.String())
 	}

@@ -14,7 +14,7 @@ import (
 type Learning struct {
 	Store interface {
 		state.Store
-		gateway.StateShelf
+		gateway.StateStore
 		Catalog() *serving.Catalog
 	}
 	Log     *slog.Logger

@@ -44,7 +44,7 @@ type Store interface {
 	api.Replies
 	api.Counts
 	state.Store
-	gateway.StateShelf
+	gateway.StateStore
 	backup.Store
 }
 

@@ -13,7 +13,7 @@ import (
 const author = "stream"
 
 // announceAgain is between two tries.
-const announceAgain = time.Second
+const retryAnnounce = time.Second
 
 // announce puts the streams into the catalog, so that people see them and can suspend them,
 // and again whenever somebody deleted one that is served. Until ctx ends it tries on.
@@ -54,7 +54,7 @@ func (s *Set) put(ctx context.Context, one serving.Stream) {
 			s.log.Warn("cannot announce a stream, which nobody sees and suspends until then; trying on", "stream", one.Name, "err", err)
 		}
 		select {
-		case <-time.After(announceAgain):
+		case <-time.After(retryAnnounce):
 		case <-ctx.Done():
 		}
 	}

@@ -25,14 +25,14 @@ func NewThompson(spec serving.PolicySpec, _ []string) *Thompson {
 
 // Select implements selection.Policy.
 func (p *Thompson) Select(s *selection.State, q *selection.Query, candidates []selection.Candidate, plan *selection.Plan) {
-	p.rank(s, candidates, plan, func(m *selection.ModelState) float64 { return believe(m, q.Rand) })
+	p.rank(s, candidates, plan, func(m *selection.ModelState) float64 { return posterior(m, q.Rand) })
 	for i := range plan.Asks {
 		plan.Asks[i].Probability = 0 // not known: it has no closed form
 	}
 }
 
 // believe draws what a model may gain, given what was seen of it.
-func believe(m *selection.ModelState, r *rand.Rand) float64 {
+func posterior(m *selection.ModelState, r *rand.Rand) float64 {
 	n, sum := tally(m)
 	good, bad := gamma(1+n-sum, r), gamma(1+sum, r)
 	return good / (good + bad)
@@ -79,7 +79,7 @@ func (p *Thompson) Explain(s *selection.State) []selection.Standing {
 			if !p.may(s.Models[i].Model) {
 				continue
 			}
-			if x := believe(&s.Models[i], r); x > most {
+			if x := posterior(&s.Models[i], r); x > most {
 				best, most = i, x
 			}
 		}

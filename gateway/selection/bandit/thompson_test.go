@@ -31,7 +31,7 @@ func TestBeliefFollowsLosses(t *testing.T) {
 		m, total := &selection.ModelState{Count: c.count, Sum: c.sum}, 0.0
 		const n = 20_000
 		for range n {
-			total += believe(m, r) / n
+			total += posterior(m, r) / n
 		}
 		if math.Abs(total-c.mean) > 0.01 {
 			t.Errorf("of %v losses in %v it expects %v, not %v", c.sum, c.count, total, c.mean)

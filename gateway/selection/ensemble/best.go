@@ -26,7 +26,7 @@ func NewBest(spec serving.PolicySpec, links []string, output serving.OutputType)
 
 // Select implements selection.Policy.
 func (b *Best) Select(_ *selection.State, _ *selection.Query, candidates []selection.Candidate, plan *selection.Plan) {
-	b.seat(candidates, plan)
+	b.addCandidates(candidates, plan)
 	b.rank(candidates, plan)
 	share(plan)
 }

@@ -54,7 +54,7 @@ func (l *Logistic) New(models []serving.ModelID) *selection.State {
 
 // Select implements selection.Policy: models rank by how much they count, up or down.
 func (l *Logistic) Select(s *selection.State, _ *selection.Query, candidates []selection.Candidate, plan *selection.Plan) {
-	l.seat(candidates, plan)
+	l.addCandidates(candidates, plan)
 	weigh(s, candidates, plan)
 	l.rank(candidates, plan)
 }

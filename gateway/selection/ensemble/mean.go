@@ -20,7 +20,7 @@ func NewMean(spec serving.PolicySpec, links []string, output serving.OutputType)
 
 // Select implements selection.Policy.
 func (m *Mean) Select(_ *selection.State, _ *selection.Query, candidates []selection.Candidate, plan *selection.Plan) {
-	m.seat(candidates, plan)
+	m.addCandidates(candidates, plan)
 	m.rank(candidates, plan)
 	share(plan)
 }

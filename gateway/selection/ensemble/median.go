@@ -22,7 +22,7 @@ func NewMedian(spec serving.PolicySpec, links []string, output serving.OutputTyp
 
 // Select implements selection.Policy.
 func (m *Median) Select(_ *selection.State, _ *selection.Query, candidates []selection.Candidate, plan *selection.Plan) {
-	m.seat(candidates, plan)
+	m.addCandidates(candidates, plan)
 	m.rank(candidates, plan)
 	share(plan)
 }

@@ -70,7 +70,7 @@ func (p *panel) has(model string) bool {
 // seat adds the candidates that can be asked to the plan, in their own order, with
 // their declared weights, and leaves their places in plan.Scratch. Both lists are
 // sorted by model, so that it walks through them once.
-func (p *panel) seat(candidates []selection.Candidate, plan *selection.Plan) {
+func (p *panel) addCandidates(candidates []selection.Candidate, plan *selection.Plan) {
 	at, ready := 0, false
 	for i := range candidates {
 		c := &candidates[i]

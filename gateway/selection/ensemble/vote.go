@@ -27,7 +27,7 @@ func NewVote(spec serving.PolicySpec, links []string, output serving.OutputType)
 
 // Select implements selection.Policy.
 func (v *Vote) Select(_ *selection.State, _ *selection.Query, candidates []selection.Candidate, plan *selection.Plan) {
-	v.seat(candidates, plan)
+	v.addCandidates(candidates, plan)
 	v.rank(candidates, plan)
 	share(plan)
 }

@@ -28,7 +28,7 @@ func (w *weighted) New(models []serving.ModelID) *selection.State {
 
 // Select implements selection.Policy.
 func (w *weighted) Select(s *selection.State, _ *selection.Query, candidates []selection.Candidate, plan *selection.Plan) {
-	w.seat(candidates, plan)
+	w.addCandidates(candidates, plan)
 	weigh(s, candidates, plan)
 	top := math.Inf(-1)
 	for i := range plan.Asks {

@@ -54,10 +54,10 @@ func (l *Loop) follow(ctx context.Context, consumer lagging) {
 			return
 		case err != nil:
 			l.lag.set(nil)
-			l.Troubles.Begin(consuming, err)
+			l.Tracker.Begin(consuming, err)
 		default:
 			l.lag.set(&records)
-			l.Troubles.End(consuming)
+			l.Tracker.End(consuming)
 		}
 		select {
 		case <-tick.C:

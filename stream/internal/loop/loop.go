@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"topsail/serving"
-	"topsail/stream/internal/trouble"
+	"topsail/stream/internal/condition"
 )
 
 // Consumer is a member of a consumer group; package stream says what it promises.
@@ -41,7 +41,7 @@ const (
 	Commit = "commit"
 )
 
-// What can be in trouble.
+// What can be failing.
 const (
 	pollRecords   = "poll records"
 	commitRecords = "commit results"
@@ -53,7 +53,7 @@ type Loop struct {
 	Most     int           // records of a batch
 	Drain    time.Duration // for how long Run goes on with the records in hand when its context ends
 	Gate     *Gate
-	Troubles *trouble.List
+	Tracker  *condition.Tracker
 	// Work does what there is to do about records. It fails where they are to come again.
 	Work   func(ctx context.Context, records []serving.StreamRecord) (Batch, error)
 	Stuck  func() bool            // says that work gets no further, so that Drain is not waited for; nil: that is not known
@@ -106,9 +106,9 @@ func (l *Loop) poll(ctx context.Context) ([]serving.StreamRecord, error) {
 	}
 	switch {
 	case err == nil:
-		l.Troubles.End(pollRecords)
+		l.Tracker.End(pollRecords)
 	case open.Err() == nil:
-		l.Troubles.Begin(pollRecords, err)
+		l.Tracker.Begin(pollRecords, err)
 		l.Failed(Poll)
 	case ctx.Err() == nil:
 		return nil, nil // it is suspended
@@ -130,18 +130,18 @@ func (l *Loop) serve(ctx context.Context, records []serving.StreamRecord) error 
 	err = l.commit(ctx, batch, len(records))
 	switch {
 	case err == nil:
-		l.Troubles.End(commitRecords)
+		l.Tracker.End(commitRecords)
 		batch.Done()
 	case errors.Is(err, serving.ErrRecordsLost):
-		l.Troubles.End(commitRecords)
-		l.Troubles.Note(err.Error()) // to be expected when members come and go
+		l.Tracker.End(commitRecords)
+		l.Tracker.Note(err.Error()) // to be expected when members come and go
 		l.Lost()
 		l.mu.Lock()
 		l.lost++
 		l.losses = [2]time.Time{l.losses[1], time.Now()}
 		l.mu.Unlock()
 	case ctx.Err() == nil:
-		l.Troubles.Begin(commitRecords, err)
+		l.Tracker.Begin(commitRecords, err)
 		l.Failed(Commit)
 	}
 	return err
@@ -162,7 +162,7 @@ func (l *Loop) commit(ctx context.Context, batch Batch, records int) error {
 			return err
 		}
 		if record := large.TooLarge(); record < 0 || record >= records || !batch.Shorten(record, err) {
-			l.Troubles.Begin(commitRecords, err) // until somebody has the broker take more
+			l.Tracker.Begin(commitRecords, err) // until somebody has the broker take more
 			l.Failed(Commit)
 			pause.Wait(ctx)
 		}
@@ -195,14 +195,14 @@ const losing = time.Minute
 // Err says what cannot be done at present, or nil.
 func (l *Loop) Err() error {
 	if l.loses() {
-		return errors.Join(l.Troubles.Err(), errLosing)
+		return errors.Join(l.Tracker.Err(), errLosing)
 	}
-	return l.Troubles.Err()
+	return l.Tracker.Err()
 }
 
 // Conditions are what cannot be done at present, in a few words each.
 func (l *Loop) Conditions() []string {
-	all := l.Troubles.What()
+	all := l.Tracker.What()
 	if l.loses() {
 		all = append(all, "keep its records")
 	}

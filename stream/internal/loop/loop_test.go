@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"topsail/serving"
-	"topsail/stream/internal/trouble"
+	"topsail/stream/internal/condition"
 )
 
 // consumer has records, in batches, as many as are asked for.
@@ -86,7 +86,7 @@ func run(t *testing.T, c *consumer, gate *Gate, work func(ctx context.Context, r
 	t.Helper()
 	failed = map[string]int{}
 	l = &Loop{
-		Consumer: c, Most: 4, Drain: time.Second, Gate: gate, Troubles: trouble.New(slog.New(slog.DiscardHandler)), Work: work,
+		Consumer: c, Most: 4, Drain: time.Second, Gate: gate, Tracker: condition.New(slog.New(slog.DiscardHandler)), Work: work,
 		Failed: func(operation string) { failed[operation]++ }, Lost: func() { failed["lost"]++ },
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -115,8 +115,8 @@ func TestRound(t *testing.T) {
 		if len(made) != 4 || made[0].done != 0 || made[1].shortened != 1 || made[1].done != 0 || made[2].done != 1 {
 			t.Errorf("batches %+v", made)
 		}
-		if failed["lost"] != 1 || failed[Commit] != 1 || failed[Poll] != 0 || l.LostBatches() != 1 || l.Troubles.Err() != nil {
-			t.Errorf("failures %v, %v", failed, l.Troubles.Err())
+		if failed["lost"] != 1 || failed[Commit] != 1 || failed[Poll] != 0 || l.LostBatches() != 1 || l.Tracker.Err() != nil {
+			t.Errorf("failures %v, %v", failed, l.Tracker.Err())
 		}
 	})
 }

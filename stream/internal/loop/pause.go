@@ -33,7 +33,7 @@ func after(ctx context.Context, d time.Duration, stuck func() bool) (context.Con
 	later, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
 		defer cancel()
-		tick := time.NewTicker(lookAgain)
+		tick := time.NewTicker(pollEvery)
 		defer tick.Stop()
 		for end := time.After(d); ; {
 			select {
@@ -52,4 +52,4 @@ func after(ctx context.Context, d time.Duration, stuck func() bool) (context.Con
 }
 
 // lookAgain is how often it is seen whether what is in hand gets on.
-const lookAgain = 100 * time.Millisecond
+const pollEvery = 100 * time.Millisecond

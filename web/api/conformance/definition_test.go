@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"encoding/json"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -78,9 +79,7 @@ func whole(s *openapi3.Schema) *openapi3.Schema {
 	all := &openapi3.Schema{Type: &openapi3.Types{"object"}, Properties: openapi3.Schemas{}}
 	for _, part := range append(s.AllOf, &openapi3.SchemaRef{Value: &openapi3.Schema{Properties: s.Properties, Required: s.Required}}) {
 		inner := whole(part.Value)
-		for name, member := range inner.Properties {
-			all.Properties[name] = member
-		}
+		maps.Copy(all.Properties, inner.Properties)
 		all.Required = append(all.Required, inner.Required...)
 	}
 	return all

@@ -119,10 +119,10 @@ func (outside) Measured(r *api.Replica) {
 	r.QueueLength, r.Wait, r.BatchLimit, r.BatchMean, r.Answers, r.Profile = 1, 2, 3, 4.5, 6, []api.ProfilePoint{{Size: 1, Micros: 2}}
 }
 
-// shelf keeps one bundle.
-type shelf struct{ there *bool }
+// fakeBundles keeps one bundle.
+type fakeBundles struct{ there *bool }
 
-func (s shelf) Put(_ context.Context, r io.Reader) (api.Artifact, bool, error) {
+func (s fakeBundles) Put(_ context.Context, r io.Reader) (api.Artifact, bool, error) {
 	content, err := io.ReadAll(r)
 	if err != nil || len(content) == 0 {
 		return api.Artifact{}, false, fmt.Errorf("%w: it is empty", api.ErrBundleInvalid)
@@ -133,18 +133,18 @@ func (s shelf) Put(_ context.Context, r io.Reader) (api.Artifact, bool, error) {
 	return a, created, err
 }
 
-func (s shelf) Get(_ context.Context, name string) (api.Artifact, error) {
+func (s fakeBundles) Get(_ context.Context, name string) (api.Artifact, error) {
 	if !*s.there || name != digest {
 		return api.Artifact{}, api.ErrNoBundle
 	}
 	return api.Artifact{Digest: digest, Size: 9, Created: time.Unix(1e9, 0), Manifest: json.RawMessage(manifest)}, nil
 }
 
-func (shelf) Address(context.Context, string, time.Time) (string, error) {
+func (fakeBundles) Address(context.Context, string, time.Time) (string, error) {
 	return "?expires=1&signature=good", nil
 }
 
-func (shelf) Signed(_ string, query url.Values, _ time.Time) error {
+func (fakeBundles) Signed(_ string, query url.Values, _ time.Time) error {
 	if query.Get("signature") != "good" {
 		return errors.New("the address is not signed by this cluster")
 	}
@@ -155,19 +155,19 @@ type content struct{ *bytes.Reader }
 
 func (content) Close() error { return nil }
 
-func (s shelf) Open(_ context.Context, name string) (io.ReadSeekCloser, error) {
+func (s fakeBundles) Open(_ context.Context, name string) (io.ReadSeekCloser, error) {
 	_, err := s.Get(context.Background(), name)
 	return content{bytes.NewReader([]byte("PK"))}, err
 }
 
-func (s shelf) List(context.Context) ([]string, error) {
+func (s fakeBundles) List(context.Context) ([]string, error) {
 	if !*s.there {
 		return nil, nil
 	}
 	return []string{digest}, nil
 }
 
-func (s shelf) Stored(ctx context.Context) (list []bundle.Stored, err error) {
+func (s fakeBundles) Stored(ctx context.Context) (list []bundle.Stored, err error) {
 	digests, err := s.List(ctx)
 	for _, digest := range digests {
 		list = append(list, bundle.Stored{Digest: digest, Size: 2, Created: time.Unix(1e9, 0)})
@@ -175,7 +175,7 @@ func (s shelf) Stored(ctx context.Context) (list []bundle.Stored, err error) {
 	return list, err
 }
 
-func (s shelf) Delete(context.Context, string) error { *s.there = false; return nil }
+func (s fakeBundles) Delete(context.Context, string) error { *s.there = false; return nil }
 
 // served is the API over a store on disk, for whoever asks on this machine.
 func served(t *testing.T) http.Handler {
@@ -188,7 +188,7 @@ func served(t *testing.T) http.Handler {
 	if _, err := store.Apply(t.Context(), catalog.PutStream{Stream: stream}, 0); err != nil {
 		t.Fatal(err)
 	}
-	bundles := shelf{new(bool)}
+	bundles := fakeBundles{new(bool)}
 	guard := auth.New(auth.Config{Catalog: store.Catalog})
 	return guard.Handler(api.New(&api.System{
 		Mode: "cluster", Version: "1", Gateway: func() string { return "http://127.0.0.1:1337" },

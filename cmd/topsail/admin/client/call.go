@@ -55,7 +55,7 @@ func (c *Client) Call(ctx context.Context, r Request) (*Answer, error) {
 	wait := firstWait
 	for try := 1; ; try++ {
 		answer, err := c.once(limited, r, body)
-		if err == nil || !r.again(err) || try == tries || limited.Err() != nil {
+		if err == nil || !r.retry(err) || try == tries || limited.Err() != nil {
 			return answer, c.explain(ctx, err)
 		}
 		select {
@@ -211,7 +211,7 @@ func (c *Client) locate(path []string, query url.Values) (string, error) {
 }
 
 // again says whether a failed request may be sent once more, and whether that may help.
-func (r Request) again(err error) bool {
+func (r Request) retry(err error) bool {
 	if r.Content != nil || r.Method != "" && r.Method != http.MethodGet && r.Once == "" {
 		return false
 	}

@@ -123,7 +123,7 @@ func TestWaitsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := having(t)
 		turns := change.New(store)
-		done, err := turns.Take(t.Context())
+		done, err := turns.Lock(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

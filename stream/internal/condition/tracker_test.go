@@ -1,4 +1,4 @@
-package trouble
+package condition
 
 import (
 	"bytes"
@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestList says each trouble once when it begins and once when it ends, however often it is tried.
+// TestList says each problem once when it begins and once when it ends, however often it is tried.
 func TestList(t *testing.T) {
 	var said bytes.Buffer
 	l := New(slog.New(slog.NewTextHandler(&said, nil)))

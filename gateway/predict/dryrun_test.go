@@ -35,8 +35,8 @@ func (r *records) Keep(record *serving.Record) {
 	r.list = append(r.list, record)
 }
 
-// A rehearsal waits for all, beyond the objective, and leaves no trace.
-func TestRehearse(t *testing.T) {
+// A dry run waits for all, beyond the objective, and leaves no trace.
+func TestDryRun(t *testing.T) {
 	bubble(t, func(t *rig) {
 		f := t.replica("r", by(map[string]behaviour{"a": says(1, 0), "b": says(2, 3*slo), "c": fails(rpc.StatusModelError, "no")}), a1, b1, c1)
 		kept := &records{}
@@ -45,7 +45,7 @@ func TestRehearse(t *testing.T) {
 		t.decides(s, a1, b1, c1)
 		q, start := query(7), time.Now()
 		q.Timeout = time.Millisecond
-		p, err := t.p.Rehearse(t.Context(), q, 2*time.Second)
+		p, err := t.p.DryRun(t.Context(), q, 2*time.Second)
 		if took := time.Since(start); err != nil || took != 3*slo || string(p.Output) != "1.0" {
 			t.Fatalf("it took %v: %+v, %v", took, p, err)
 		}
@@ -73,19 +73,19 @@ func TestRehearse(t *testing.T) {
 	})
 }
 
-// A rehearsal ends when its patience does, with what there is.
-func TestARehearsalEnds(t *testing.T) {
+// A dry run ends when its patience does, with what there is.
+func TestADryRunEnds(t *testing.T) {
 	bubble(t, func(t *rig) {
 		t.replica("r", by(map[string]behaviour{"a": says(1, 0), "b": silent}), a1, b1)
 		t.decides(&scripted{}, a1, b1)
 		start := time.Now()
-		p, err := t.p.Rehearse(t.Context(), query(7), time.Second)
+		p, err := t.p.DryRun(t.Context(), query(7), time.Second)
 		if took := time.Since(start); err != nil || took != time.Second || string(p.Output) != "1.0" || named(p.Missing) != "b" {
 			t.Errorf("it took %v: %+v, %v", took, p, err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
-		if _, err := t.p.Rehearse(ctx, query(8), time.Second); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := t.p.DryRun(ctx, query(8), time.Second); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("without time: %v", err)
 		}
 	})
@@ -227,7 +227,7 @@ func TestTallies(t *testing.T) {
 			t.predict(q)
 		}
 		rehearsed := query(4)
-		if _, err := t.p.Rehearse(t.Context(), rehearsed, time.Second); err != nil {
+		if _, err := t.p.DryRun(t.Context(), rehearsed, time.Second); err != nil {
 			t.Error(err)
 		}
 		pinned := query(5)

@@ -53,11 +53,11 @@ func (h *host) heard(m *members, list []rpc.Announcement) error {
 // holdingOf is what an announcement of a container is about; nil for something that it
 // was not asked for. What is gone may be named by its id alone. h.mu is held.
 func (h *host) holdingOf(m *members, a rpc.Announcement) *holding {
-	if g := h.guests[a.Model]; g != nil && g.held != nil && g.held.home == m {
+	if g := h.hosted[a.Model]; g != nil && g.held != nil && g.held.home == m {
 		return g.held
 	}
 	if a.Model == (serving.ModelID{}) {
-		for _, g := range h.guests {
+		for _, g := range h.hosted {
 			if g.held != nil && g.held.home == m && g.held.loaded && g.held.id == a.ID {
 				return g.held
 			}
@@ -88,8 +88,8 @@ func (h *host) left(m *members) {
 	if h.home == m {
 		h.home = nil
 	}
-	lost := map[*guest]*holding{}
-	for _, g := range h.guests {
+	lost := map[*hostedModel]*holding{}
+	for _, g := range h.hosted {
 		if g.held != nil && g.held.home == m {
 			lost[g] = g.held
 		}

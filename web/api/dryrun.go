@@ -8,7 +8,7 @@ import (
 )
 
 // Rehearsal is what a change would do.
-type Rehearsal struct {
+type DryRun struct {
 	DryRun  bool           `json:"dry_run"`
 	Changes []ObjectChange `json:"changes"`
 	Effects []string       `json:"effects"` // in sentences

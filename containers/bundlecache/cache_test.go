@@ -1,6 +1,6 @@
 //go:build unix
 
-package shelf
+package bundlecache
 
 import (
 	"bytes"
@@ -43,7 +43,7 @@ func pack(t *testing.T, name string, size int) (path, digest string) {
 	return path, digest
 }
 
-func open(t *testing.T, dir string, most int64, source func(string) string) *Shelf {
+func open(t *testing.T, dir string, most int64, source func(string) string) *Cache {
 	t.Helper()
 	of := func(_ context.Context, digest string) ([]string, error) {
 		if at := source(digest); at != "" {
@@ -60,8 +60,8 @@ func open(t *testing.T, dir string, most int64, source func(string) string) *She
 
 func nowhere(string) string { return "" }
 
-// fetch has a bundle on the shelf and wants its model there.
-func fetch(t *testing.T, s *Shelf, want rpc.Load, size int64) (dir string) {
+// fetch has a bundle in the cache and wants its model there.
+func fetch(t *testing.T, s *Cache, want rpc.Load, size int64) (dir string) {
 	t.Helper()
 	folder, n, err := s.Fetch(t.Context(), want)
 	if err != nil || n != size {
@@ -107,7 +107,7 @@ func TestABundleIsFetchedOnce(t *testing.T) {
 }
 
 // What was fetched longest ago makes room, unless a container may be loading it.
-func TestTheShelfIsBounded(t *testing.T) {
+func TestTheCacheIsBounded(t *testing.T) {
 	s := open(t, t.TempDir(), 250, nowhere)
 	var dirs []string
 	for i := range 4 {
@@ -157,7 +157,7 @@ func TestWhatCannotBeFetched(t *testing.T) {
 	}
 }
 
-// What changes on the shelf is put back before a container loads it, in this process and the next.
+// What changes in the cache is put back before a container loads it, in this process and the next.
 func TestADamagedFileIsPutBack(t *testing.T) {
 	path, digest := pack(t, "a", 100)
 	dir := t.TempDir()
@@ -211,7 +211,7 @@ func TestWhoLeavesDoesNotWait(t *testing.T) {
 	}
 }
 
-// A container has another working directory than the process that keeps the shelf.
+// A container has another working directory than the process that keeps the cache.
 func TestTheFolderIsAbsolute(t *testing.T) {
 	t.Chdir(t.TempDir())
 	path, digest := pack(t, "a", 100)

@@ -1,4 +1,4 @@
-package letter
+package deadletter
 
 import (
 	"strings"
@@ -28,7 +28,7 @@ func TestDeadLettersAreBounded(t *testing.T) {
 		{1 << 10, "", "topsail-reason topsail-kind topsail-stream topsail-place topsail-job topsail-truncated"},
 		{0, "", "topsail-reason topsail-kind topsail-stream topsail-place topsail-job topsail-truncated"},
 	} {
-		d := w.Letter(r, Why{"no_id", "why"}, length)
+		d := w.Message(r, Why{"no_id", "why"}, length)
 		var names []string
 		for _, h := range d.Headers {
 			names = append(names, h.Name)
@@ -41,17 +41,17 @@ func TestDeadLettersAreBounded(t *testing.T) {
 		}
 	}
 	r.Headers = make([]serving.StreamHeader, 2000) // of nothing
-	if n := len(w.Letter(r, Why{"no_id", "why"}, 2).Headers); n > 10 {
+	if n := len(w.Message(r, Why{"no_id", "why"}, 2).Headers); n > 10 {
 		t.Errorf("%d headers", n)
 	}
-	if n := len(w.Letter(r, Why{"no_id", "why"}, 0).Headers); n > 1000 {
+	if n := len(w.Message(r, Why{"no_id", "why"}, 0).Headers); n > 1000 {
 		t.Errorf("%d headers", n)
 	}
 	if reason := Short(strings.Repeat("é", 5000)); len(reason) > mostReason+3 || !utf8.ValidString(reason) || !strings.HasPrefix(reason, "éé") {
 		t.Errorf("a reason of %d bytes", len(reason))
 	}
 	r.Key = []byte(long)
-	if d := w.Letter(r, Why{"no_id", "why"}, 0); d.Key != nil {
+	if d := w.Message(r, Why{"no_id", "why"}, 0); d.Key != nil {
 		t.Errorf("a key of %d bytes is kept", len(d.Key))
 	}
 }

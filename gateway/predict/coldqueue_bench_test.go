@@ -12,19 +12,19 @@ func BenchmarkHold(b *testing.B) {
 	r, stop := newRig(b, func() {})
 	defer stop()
 	r.serves(nil, m1)
-	line := r.backlog(m1)
+	line := r.coldQueue(m1)
 	now := time.Now()
-	held := func(i int) *call {
-		c := &call{backlog: line, flight: r.cache.Alone(make(cache.Waiter, 1)), deadline: now.Add(time.Duration(i*7919%1000) * time.Second), input: doubles(1)}
+	queued := func(i int) *call {
+		c := &call{coldQueue: line, flight: r.cache.Alone(make(cache.Waiter, 1)), deadline: now.Add(time.Duration(i*7919%1000) * time.Second), input: doubles(1)}
 		if !line.hold(c, noReplica, false) {
 			b.Fatal("there is no room")
 		}
 		return c
 	}
 	for i := range 1000 {
-		held(i)
+		queued(i)
 	}
-	c := held(1000)
+	c := queued(1000)
 	line.leave(c.flight, c.deadline)
 	b.ReportAllocs()
 	for b.Loop() {

@@ -31,26 +31,26 @@ var noReplica = &serving.Failure{Cause: serving.NoReplica}
 // who has time left asks that.
 var superseded = &serving.Failure{Cause: serving.NoReplica}
 
-// backlog is one definition of a model version as its replicas come and go. While it is cold,
+// coldQueue is one definition of a model version as its replicas come and go. While it is cold,
 // questions are held in it, and go out by their deadlines at the pace of the replicas.
-type backlog struct {
+type coldQueue struct {
 	serving.Definition
 	table *route.Table
 	room  *room
-	wakes chan<- *backlog // those that want a replica
+	wakes chan<- *coldQueue // those that want a replica
 
-	pace   pace           // of its answers
-	ration ration         // of asking it, while it is short of capacity
-	usage  *usage.Counter // what came of the questions to the version; apart from what is only read
-	stages *usage.Stages  // the same of its stages, if it has some
-	guest  guest
+	latencyEstimate latencyEstimate // of its answers
+	quota           quota           // of asking it, while it is short of capacity
+	usage           *usage.Counter  // what came of the questions to the version; apart from what is only read
+	stages          *usage.Stages   // the same of its stages, if it has some
+	hostedModel     hostedModel
 
 	// cold is true while questions are held, or replicas have not answered those that
 	// were. It is all that the path of a query looks at while nothing is amiss.
 	cold atomic.Bool
 
 	mu      sync.Mutex // guards the following; a call's own lock may be held already
-	held    deadlines
+	queued  deadlines
 	flights map[*cache.Flight]*call // of held
 	sent    int                     // of those that were held, in flight
 	outputs int                     // since a replica came, while cold
@@ -62,12 +62,12 @@ type backlog struct {
 }
 
 // group is the ready replicas.
-func (b *backlog) group() *route.Group { return b.table.Group(b.Definition) }
+func (b *coldQueue) group() *route.Group { return b.table.Group(b.Definition) }
 
 // hold keeps a question until there is a replica, or ends it if there will be none, or
 // says that there is no room. When its time is up it ends with why. refused says that the table has a replica, but it
 // is the one that refused the question. c.mu is held.
-func (b *backlog) hold(c *call, why *serving.Failure, refused bool) bool {
+func (b *coldQueue) hold(c *call, why *serving.Failure, refused bool) bool {
 	b.mu.Lock()
 	if b.retired {
 		b.mu.Unlock()
@@ -75,7 +75,7 @@ func (b *backlog) hold(c *call, why *serving.Failure, refused bool) bool {
 		return true
 	}
 	defer b.mu.Unlock()
-	if !b.room.enter(&b.held, c.size()) {
+	if !b.room.enter(&b.queued, c.size()) {
 		return false
 	}
 	if refused {
@@ -86,7 +86,7 @@ func (b *backlog) hold(c *call, why *serving.Failure, refused bool) bool {
 		b.flights = map[*cache.Flight]*call{}
 	}
 	c.until, c.why = c.respond, why
-	b.held.push(c)
+	b.queued.push(c)
 	b.flights[c.flight] = c
 	b.cold.Store(true)
 	b.wake()
@@ -94,21 +94,21 @@ func (b *backlog) hold(c *call, why *serving.Failure, refused bool) bool {
 }
 
 // join lets a held question live on for another query that waits for it.
-func (b *backlog) join(f *cache.Flight, until time.Time) {
+func (b *coldQueue) join(f *cache.Flight, until time.Time) {
 	if !b.cold.Load() {
 		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if c := b.flights[f]; c != nil && c.until.Before(until) {
-		b.held.postpone(c, until)
+		b.queued.postpone(c, until)
 	}
 }
 
 // leave is for a query that waits no longer for what lands f. For a held question it
 // says why there was no answer, and drops the question unless somebody waits for it
 // beyond the given time. For others it returns nil.
-func (b *backlog) leave(f *cache.Flight, at time.Time) *serving.Failure {
+func (b *coldQueue) leave(f *cache.Flight, at time.Time) *serving.Failure {
 	if !b.cold.Load() {
 		return nil
 	}
@@ -130,14 +130,14 @@ func (b *backlog) leave(f *cache.Flight, at time.Time) *serving.Failure {
 }
 
 // drop forgets a held question. b.mu is held.
-func (b *backlog) drop(c *call) {
-	b.held.remove(c)
+func (b *coldQueue) drop(c *call) {
+	b.queued.remove(c)
 	delete(b.flights, c.flight)
 	b.room.leave(c.size())
 }
 
 // replicasChanged is called when the table says that they may have.
-func (b *backlog) replicasChanged() {
+func (b *coldQueue) replicasChanged() {
 	if why := b.refused(); why != nil {
 		b.giveUp(why)
 		return
@@ -148,7 +148,7 @@ func (b *backlog) replicasChanged() {
 	}
 	b.mu.Lock()
 	b.pause = time.Time{}
-	if len(b.held.calls) > 0 {
+	if len(b.queued.calls) > 0 {
 		b.wake()
 	}
 	b.mu.Unlock()
@@ -156,7 +156,7 @@ func (b *backlog) replicasChanged() {
 }
 
 // release sends as much as goes to the replicas now. No lock of a call may be held.
-func (b *backlog) release() {
+func (b *coldQueue) release() {
 	for c, late := b.next(time.Now()); c != nil; c, late = b.next(time.Now()) {
 		if late {
 			c.flight.Land(nil, noReplica)
@@ -167,7 +167,7 @@ func (b *backlog) release() {
 }
 
 // next takes out the question that is to be sent now, if any, or one whose time is up.
-func (b *backlog) next(now time.Time) (c *call, late bool) {
+func (b *coldQueue) next(now time.Time) (c *call, late bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	replicas := b.group().Len()
@@ -176,15 +176,15 @@ func (b *backlog) next(now time.Time) (c *call, late bool) {
 		return nil, false
 	}
 	b.asked = false // who asked has one
-	b.guest.loaded()
-	if len(b.held.calls) == 0 {
+	b.hostedModel.loaded()
+	if len(b.queued.calls) == 0 {
 		if b.sent == 0 || b.outputs > 0 {
-			b.outputs, b.held, b.flights = 0, deadlines{}, nil
+			b.outputs, b.queued, b.flights = 0, deadlines{}, nil
 			b.cold.Store(false)
 		}
 		return nil, false
 	}
-	c = b.held.calls[0]
+	c = b.queued.calls[0]
 	late = !now.Before(c.until)
 	if !late {
 		if now.Before(b.pause) || b.sent >= replicas*firstFew+b.outputs {
@@ -197,7 +197,7 @@ func (b *backlog) next(now time.Time) (c *call, late bool) {
 }
 
 // answered counts an answer, if it was an output, and what is no longer in flight.
-func (b *backlog) answered(output, wasHeld bool) {
+func (b *coldQueue) answered(output, wasHeld bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if output {

@@ -7,9 +7,9 @@ import (
 
 // backlogsOf has one of each definition of a version, those that were there before among
 // them. What came of a version is counted on when it is another one.
-func (p *Predictor) backlogsOf(cat *serving.Catalog) map[serving.Definition]*backlog {
-	all, before := map[serving.Definition]*backlog{}, *p.backlogs.Load()
-	older := make(map[serving.ModelID]*backlog, len(before))
+func (p *Predictor) coldQueuesOf(cat *serving.Catalog) map[serving.Definition]*coldQueue {
+	all, before := map[serving.Definition]*coldQueue{}, *p.coldQueues.Load()
+	older := make(map[serving.ModelID]*coldQueue, len(before))
 	for _, b := range before {
 		older[b.ModelID] = b
 	}
@@ -18,13 +18,13 @@ func (p *Predictor) backlogsOf(cat *serving.Catalog) map[serving.Definition]*bac
 			for _, d := range cat.Definitions(v) {
 				b := before[d]
 				if b == nil {
-					b = p.newBacklog(d, older[v.ModelID])
+					b = p.newColdQueue(d, older[v.ModelID])
 				}
-				b.guest.hosting.Store(hostingOf(cat, v, d))
-				b.guest.inherit(older[v.ModelID])
+				b.hostedModel.hosting.Store(hostingOf(cat, v, d))
+				b.hostedModel.inherit(older[v.ModelID])
 				older[v.ModelID] = b
 				if m.Serving == v.Version {
-					b.guest.proven.Store(true)
+					b.hostedModel.proven.Store(true)
 				}
 				all[d] = b
 			}
@@ -34,8 +34,8 @@ func (p *Predictor) backlogsOf(cat *serving.Catalog) map[serving.Definition]*bac
 }
 
 // newBacklog makes one; older is of the same version, if there is one.
-func (p *Predictor) newBacklog(d serving.Definition, older *backlog) *backlog {
-	b := &backlog{Definition: d, table: p.table, room: &p.room, wakes: p.wakes, usage: &usage.Counter{}, stages: &usage.Stages{}}
+func (p *Predictor) newColdQueue(d serving.Definition, older *coldQueue) *coldQueue {
+	b := &coldQueue{Definition: d, table: p.table, room: &p.room, wakes: p.wakes, usage: &usage.Counter{}, stages: &usage.Stages{}}
 	if older != nil {
 		b.usage, b.stages = older.usage, older.stages
 	}
@@ -44,7 +44,7 @@ func (p *Predictor) newBacklog(d serving.Definition, older *backlog) *backlog {
 
 // retire ends what is held: the version is another one by now, or gone, and no replica
 // will come.
-func (b *backlog) retire() {
+func (b *coldQueue) retire() {
 	b.mu.Lock()
 	b.retired = true
 	b.mu.Unlock()
@@ -52,11 +52,11 @@ func (b *backlog) retire() {
 }
 
 // Held is how many questions wait for a replica.
-func (p *Predictor) Held() int { return int(p.room.questions.Load()) }
+func (p *Predictor) Queued() int { return int(p.room.questions.Load()) }
 
 // replicasChanged lets held questions go to replicas that have come.
 func (p *Predictor) replicasChanged() {
-	for _, b := range *p.backlogs.Load() {
+	for _, b := range *p.coldQueues.Load() {
 		if b.cold.Load() {
 			b.replicasChanged()
 		}

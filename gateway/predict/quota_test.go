@@ -24,7 +24,7 @@ func newAsker(name string, weight, rate float64) *asker {
 
 // shortage is a version that bears so many asks a second.
 type shortage struct {
-	ration   ration
+	quota    quota
 	capacity float64
 	now      time.Time
 	queue    float64 // asks that wait
@@ -42,7 +42,7 @@ func (s *shortage) run(d time.Duration, askers ...*asker) {
 		for _, a := range askers {
 			for a.owed += a.rate / 1000; a.owed >= 1; a.owed-- {
 				wait := time.Duration(s.queue / s.capacity * float64(time.Second))
-				if s.ration.allow(a.app, wait, slo, s.now) {
+				if s.quota.allow(a.app, wait, slo, s.now) {
 					a.allowed++
 					s.queue++
 				}
@@ -51,16 +51,16 @@ func (s *shortage) run(d time.Duration, askers ...*asker) {
 	}
 }
 
-func TestNoRationWithoutNeed(t *testing.T) {
+func TestNoQuotaWithoutNeed(t *testing.T) {
 	s, a := newShortage(1000), newAsker("a", 1, 900)
 	s.run(5*time.Second, a)
-	if a.allowed < 4499 || s.ration.short.Load() {
-		t.Errorf("%d of 4500 allowed, short %v", a.allowed, s.ration.short.Load())
+	if a.allowed < 4499 || s.quota.short.Load() {
+		t.Errorf("%d of 4500 allowed, short %v", a.allowed, s.quota.short.Load())
 	}
 }
 
-// Under lasting overload the ration finds the capacity, and queues stay short.
-func TestTheRationFindsTheCapacity(t *testing.T) {
+// Under lasting overload the quota finds the capacity, and queues stay short.
+func TestTheQuotaFindsTheCapacity(t *testing.T) {
 	for _, capacity := range []float64{50, 1000, 5000} {
 		s, a := newShortage(capacity), newAsker("a", 1, 3*capacity)
 		s.run(10*time.Second, a)
@@ -77,7 +77,7 @@ func TestTheRationFindsTheCapacity(t *testing.T) {
 
 // TestTheRationIsFair holds shares against weighted max-min fairness: who asks for less
 // than its share gets all of it, and the others share the rest by their weights.
-func TestTheRationIsFair(t *testing.T) {
+func TestTheQuotaIsFair(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newShortage(2000)
 		modest := newAsker("modest", 1, float64(rapid.IntRange(10, 60).Draw(t, "modest")))
@@ -103,25 +103,25 @@ func TestTheRationIsFair(t *testing.T) {
 	})
 }
 
-func TestTheRationEnds(t *testing.T) {
+func TestTheQuotaEnds(t *testing.T) {
 	s, a := newShortage(1000), newAsker("a", 1, 3000)
 	s.run(5*time.Second, a)
-	if !s.ration.short.Load() {
+	if !s.quota.short.Load() {
 		t.Fatal("no ration at three times the capacity")
 	}
 	a.rate = 100
 	s.run(5*time.Second, a)
-	if s.ration.short.Load() || s.ration.apps != nil {
+	if s.quota.short.Load() || s.quota.apps != nil {
 		t.Error("the ration goes on though there is no need")
 	}
 	s.run(time.Second, newAsker("b", 1, 3000)) // and begins again
-	if !s.ration.short.Load() {
+	if !s.quota.short.Load() {
 		t.Error("no second ration")
 	}
 }
 
-// While a ration still holds somebody back it does not end: all would come at once.
-func TestTheRationDoesNotEndWhileItBites(t *testing.T) {
+// While a quota still holds somebody back it does not end: all would come at once.
+func TestTheQuotaDoesNotEndWhileItBites(t *testing.T) {
 	s, a := newShortage(1000), newAsker("a", 1, 20_000)
 	s.run(3*time.Second, a)
 	s.capacity = 1e6 // a hundred replicas have come
@@ -129,7 +129,7 @@ func TestTheRationDoesNotEndWhileItBites(t *testing.T) {
 	for range 100 {
 		before := a.allowed
 		s.run(100*time.Millisecond, a)
-		if ended = !s.ration.short.Load(); ended {
+		if ended = !s.quota.short.Load(); ended {
 			if got := a.allowed - before; got < 1990 {
 				t.Errorf("it ended while %d of 2000 were allowed", got)
 			}
@@ -141,17 +141,17 @@ func TestTheRationDoesNotEndWhileItBites(t *testing.T) {
 	}
 }
 
-func TestTheRationIsBounded(t *testing.T) {
-	r, now := &ration{}, time.Unix(1e9, 0)
+func TestTheQuotaIsBounded(t *testing.T) {
+	r, now := &quota{}, time.Unix(1e9, 0)
 	r.refused(now)
-	for i := range 2 * maxRationed {
+	for i := range 2 * mostQuotas {
 		r.allow(newAsker(fmt.Sprint(i), 1, 1).app, 0, slo, now)
 	}
-	if len(r.apps) != maxRationed {
+	if len(r.apps) != mostQuotas {
 		t.Errorf("%d apps in one ration", len(r.apps))
 	}
 	for range 100 { // those beyond do not keep it up
-		now = now.Add(rationEvery)
+		now = now.Add(quotaEvery)
 		r.allow(newAsker("late", 1, 1).app, 0, slo, now)
 	}
 	if r.short.Load() {
@@ -159,17 +159,17 @@ func TestTheRationIsBounded(t *testing.T) {
 	}
 }
 
-func BenchmarkRation(b *testing.B) {
+func BenchmarkQuota(b *testing.B) {
 	a, now := newAsker("a", 1, 1).app, time.Now()
 	b.Run("calm", func(b *testing.B) {
-		var r ration
+		var r quota
 		b.ReportAllocs()
 		for b.Loop() {
 			r.allow(a, 0, slo, now)
 		}
 	})
 	b.Run("short", func(b *testing.B) {
-		var r ration
+		var r quota
 		b.ReportAllocs()
 		for b.Loop() {
 			r.allow(a, slo, slo, now)

@@ -63,7 +63,7 @@ func TestDryRun(t *testing.T) {
 	} {
 		answer := w.ask(tt.method, tt.path+"?dry_run=true", tt.body)
 		expect(t, answer, 200, `"dry_run":true`)
-		got := read[Rehearsal](t, answer)
+		got := read[DryRun](t, answer)
 		var changes []string
 		for _, c := range got.Changes {
 			changes = append(changes, c.Action+" "+c.Kind+" "+c.Name)
@@ -82,7 +82,7 @@ func TestDryRun(t *testing.T) {
 	} {
 		other := having(t)
 		expect(t, other.ask("PATCH", "/apps/b", limit(tt[0])), 200)
-		if got := read[Rehearsal](t, other.ask("PATCH", "/apps/b?dry_run=true", limit(tt[1]))).Effects; !slices.Equal(got, []string{tt[2]}) {
+		if got := read[DryRun](t, other.ask("PATCH", "/apps/b?dry_run=true", limit(tt[1]))).Effects; !slices.Equal(got, []string{tt[2]}) {
 			t.Errorf("from %s to %s: %q", tt[0], tt[1], got)
 		}
 	}
@@ -115,7 +115,7 @@ func TestEveryMemberHasAnEffect(t *testing.T) {
 		case "input_type":
 			body = `{"input_type":"doubles","models":["m"]}`
 		}
-		got := read[Rehearsal](t, w.ask("PATCH", "/apps/shop?dry_run=true", body))
+		got := read[DryRun](t, w.ask("PATCH", "/apps/shop?dry_run=true", body))
 		if len(got.Changes) != 1 || len(got.Effects) == 0 || slices.Contains(got.Effects, "Nothing changes.") || slices.Contains(got.Effects, "It is stored otherwise, and means the same.") {
 			t.Errorf("%s: %d changes, %q", body, len(got.Changes), got.Effects)
 		}

@@ -26,7 +26,7 @@ func namesOf(list []serving.Endpoint) string {
 	return b.String()
 }
 
-// step is an answer at a time; "!" stands for trouble instead.
+// step is an answer at a time; "!" stands for a failure instead.
 type step struct {
 	at         time.Duration
 	answer     string
@@ -36,7 +36,7 @@ type step struct {
 
 const s = time.Second
 
-func TestBelief(t *testing.T) {
+func TestMembership(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		steps []step
@@ -58,12 +58,12 @@ func TestBelief(t *testing.T) {
 		{"trouble before the first answer", []step{{0, "!", false, ""}, {1 * s, "ab", true, "ab"}}},
 	} {
 		start := time.Now()
-		b := belief{hold: time.Minute}
+		b := membership{hold: time.Minute}
 		for i, step := range test.steps {
 			if step.answer == "!" {
-				b.shake()
+				b.suspectAll()
 			} else {
-				b.hear(listOf(step.answer), step.consistent, start.Add(step.at))
+				b.update(listOf(step.answer), step.consistent, start.Add(step.at))
 			}
 			if got := namesOf(b.list); got != step.want {
 				t.Errorf("%s: step %d: got %q, want %q", test.name, i, got, step.want)
@@ -74,20 +74,20 @@ func TestBelief(t *testing.T) {
 
 // TestBeliefProperties: whatever comes, the list is sorted, has what the answer
 // has, loses little at once, and is the answer when that has lasted.
-func TestBeliefProperties(t *testing.T) {
+func TestMembershipProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		b, now := belief{hold: time.Minute}, time.Now()
+		b, now := membership{hold: time.Minute}, time.Now()
 		sets := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f"}), 0, 6)
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {
 			now = now.Add(time.Duration(rapid.Int64Range(0, int64(20*s)).Draw(t, "pause")))
 			if rapid.IntRange(0, 4).Draw(t, "trouble") == 0 {
-				b.shake()
+				b.suspectAll()
 			}
 			names := sets.Draw(t, "answer")
 			slices.Sort(names)
 			answer := listOf(strings.Join(slices.Compact(names), ""))
-			before, doubted := namesOf(b.list), b.doubts()
-			b.hear(answer, rapid.Bool().Draw(t, "consistent"), now)
+			before, doubted := namesOf(b.list), b.pending()
+			b.update(answer, rapid.Bool().Draw(t, "consistent"), now)
 			if !slices.IsSortedFunc(b.list, byReplica) {
 				t.Fatalf("%q is not sorted", namesOf(b.list))
 			}
@@ -99,13 +99,13 @@ func TestBeliefProperties(t *testing.T) {
 			if !doubted && 2*len(b.list) < len(before) {
 				t.Fatalf("%q became %q by one answer", before, namesOf(b.list))
 			}
-			if !b.doubts() && namesOf(b.list) != namesOf(answer) {
+			if !b.pending() && namesOf(b.list) != namesOf(answer) {
 				t.Fatalf("%q is believed, but the list is %q", namesOf(answer), namesOf(b.list))
 			}
 		}
 		last := listOf("ab")
-		b.hear(last, true, now)
-		if b.hear(last, true, now.Add(time.Minute)); namesOf(b.list) != "ab" {
+		b.update(last, true, now)
+		if b.update(last, true, now.Add(time.Minute)); namesOf(b.list) != "ab" {
 			t.Fatalf("after a minute of %q the list is %q", "ab", namesOf(b.list))
 		}
 	})

@@ -16,16 +16,16 @@ import (
 )
 
 const (
-	sayAgain = 30 * time.Second // is how often a trouble that lasts is said
-	lasts    = 30 * time.Second // is for how long one counts that is not met again; what is tried is tried more often
+	repeatLog = 30 * time.Second // is how often a problem that lasts is said
+	lasts     = 30 * time.Second // is for how long one counts that is not met again; what is tried is tried more often
 )
 
-// theGroup is what troubles of the membership are about.
+// theGroup is what problems of the membership are about.
 const theGroup = "the group"
 
-// troubles says what goes wrong: when it begins, now and then while it lasts, and when
+// conditions says what goes wrong: when it begins, now and then while it lasts, and when
 // it is over.
-type troubles struct {
+type conditions struct {
 	log *slog.Logger
 
 	mu   sync.Mutex
@@ -33,22 +33,22 @@ type troubles struct {
 	met  map[string]met       // the same
 }
 
-// met is a trouble when it was met last.
+// met is a problem when it was met last.
 type met struct {
 	err error
 	at  time.Time
 }
 
-func newTroubles(log *slog.Logger) *troubles {
-	return &troubles{log: log, said: map[string]time.Time{}, met: map[string]met{}}
+func newConditions(log *slog.Logger) *conditions {
+	return &conditions{log: log, said: map[string]time.Time{}, met: map[string]met{}}
 }
 
-func (t *troubles) say(about, message string, err error) {
+func (t *conditions) say(about, message string, err error) {
 	t.mu.Lock()
 	last, lasts := t.said[about]
 	now := time.Now()
 	t.met[about] = met{fmt.Errorf("%s: %w", message, err), now}
-	quiet := lasts && now.Sub(last) < sayAgain
+	quiet := lasts && now.Sub(last) < repeatLog
 	if !quiet {
 		t.said[about] = now
 	}
@@ -58,7 +58,7 @@ func (t *troubles) say(about, message string, err error) {
 	}
 }
 
-func (t *troubles) over(about, message string) {
+func (t *conditions) over(about, message string) {
 	t.mu.Lock()
 	_, was := t.said[about]
 	delete(t.said, about)
@@ -70,7 +70,7 @@ func (t *troubles) over(about, message string) {
 }
 
 // err is what there is at present, or nil.
-func (t *troubles) err() error {
+func (t *conditions) err() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var all []error
@@ -86,7 +86,7 @@ func (t *troubles) err() error {
 
 // outage says which brokers cannot be reached, and why a group does not come about. The
 // client keeps trying by itself.
-type outage struct{ troubles *troubles }
+type outage struct{ conditions *conditions }
 
 var (
 	_ kgo.HookBrokerConnect    = outage{}
@@ -100,15 +100,15 @@ func (o outage) OnBrokerConnect(broker kgo.BrokerMetadata, _ time.Duration, _ ne
 	case errors.Is(err, context.Canceled) || errors.Is(err, kgo.ErrClientClosed):
 		return // by us
 	case err != nil:
-		o.troubles.say(addr, "cannot get into a broker of kafka; trying on", err)
+		o.conditions.say(addr, "cannot get into a broker of kafka; trying on", err)
 	default:
-		o.troubles.over(addr, "got into a broker of kafka again")
+		o.conditions.over(addr, "got into a broker of kafka again")
 	}
 }
 
 // OnGroupManageError implements kgo.HookGroupManageError.
 func (o outage) OnGroupManageError(err error) {
-	o.troubles.say(theGroup, "not in the consumer group; trying on", err)
+	o.conditions.say(theGroup, "not in the consumer group; trying on", err)
 }
 
 // clientLog takes what the client library says; it is about single requests.

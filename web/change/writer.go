@@ -16,15 +16,15 @@ type Store interface {
 	Apply(ctx context.Context, change catalog.Change, ifRevision uint64) (*serving.Catalog, error)
 }
 
-// Turns lets the requests of this process change a store's catalog one after the
+// Writer lets the requests of this process change a store's catalog one after the
 // other, so that they do not keep each other from it.
-type Turns struct {
+type Writer struct {
 	store Store
-	turn  chan struct{} // holds a token while a request changes the catalog
+	lock  chan struct{} // holds a token while a request changes the catalog
 }
 
-// New makes the turns of a store.
-func New(store Store) *Turns { return &Turns{store: store, turn: make(chan struct{}, 1)} }
+// New makes the writer of a store.
+func New(store Store) *Writer { return &Writer{store: store, lock: make(chan struct{}, 1)} }
 
 // Plan says what is to be changed in a catalog. It may be asked several times, of
 // catalogs ever newer, and writes to none of them.
@@ -38,8 +38,8 @@ type Reply func(before, after *serving.Catalog) (*serving.NamedReply, error)
 // them is refused, none. It returns the catalog that was planned on and the one that came of
 // it. Where another process is quicker, plan is asked again, until ctx ends. A reply, unless
 // it is nil, is kept with the changes; see catalog.Signed.
-func (t *Turns) Make(ctx context.Context, by serving.Author, plan Plan, reply Reply) (before, after *serving.Catalog, err error) {
-	done, err := t.Take(ctx)
+func (t *Writer) Make(ctx context.Context, by serving.Author, plan Plan, reply Reply) (before, after *serving.Catalog, err error) {
+	done, err := t.Lock(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -59,12 +59,12 @@ func (t *Turns) Make(ctx context.Context, by serving.Author, plan Plan, reply Re
 }
 
 // make makes the changes on paper first, and the same of the catalog if that is as before.
-func (t *Turns) make(ctx context.Context, by serving.Author, before *serving.Catalog, plan Plan, reply Reply) (*serving.Catalog, error) {
+func (t *Writer) make(ctx context.Context, by serving.Author, before *serving.Catalog, plan Plan, reply Reply) (*serving.Catalog, error) {
 	changes, err := plan(before)
 	if err != nil {
 		return nil, err
 	}
-	after, err := Rehearse(before, by, changes)
+	after, err := DryRun(before, by, changes)
 	if err != nil || after == before {
 		return after, err
 	}
@@ -77,18 +77,18 @@ func (t *Turns) make(ctx context.Context, by serving.Author, before *serving.Cat
 	return t.store.Apply(ctx, signed, before.Revision)
 }
 
-// Take waits for a turn, which lasts until done is called. Nothing else of this process
+// Lock waits for the catalog, which lasts until done is called. Nothing else of this process
 // changes the catalog meanwhile.
-func (t *Turns) Take(ctx context.Context) (done func(), err error) {
+func (t *Writer) Lock(ctx context.Context) (done func(), err error) {
 	select {
-	case t.turn <- struct{}{}:
-		return func() { <-t.turn }, nil
+	case t.lock <- struct{}{}:
+		return func() { <-t.lock }, nil
 	case <-ctx.Done():
 		return nil, fmt.Errorf("wait for other changes: %w", context.Cause(ctx))
 	}
 }
 
-// Rehearse makes changes on paper, by an author.
-func Rehearse(cat *serving.Catalog, by serving.Author, changes []catalog.Change) (*serving.Catalog, error) {
+// DryRun makes changes on paper, by an author.
+func DryRun(cat *serving.Catalog, by serving.Author, changes []catalog.Change) (*serving.Catalog, error) {
 	return catalog.Apply(cat, catalog.Signed{Change: catalog.All(changes), By: by}, 0)
 }

@@ -11,22 +11,22 @@ import (
 // when it did not, so that in the long run the right share lies above; the steps are a
 // part of what is followed, so that any scale is reached soon (Ma, Muthukrishnan and
 // Sandler, "Frugal streaming for estimating quantiles", 2014).
-type pace struct {
+type latencyEstimate struct {
 	median, p95 atomic.Uint64 // bits of seconds; 0: nothing came yet
 	probed      atomic.Int64  // when it was last asked though it seemed too slow, unix nanoseconds
 }
 
 const (
 	// paceStep is the part of itself by which an estimate moves.
-	paceStep = 0.05
+	latencyStep = 0.05
 	// paceRace is how often an answer tries to be counted against others.
-	paceRace = 2
+	latencyRace = 2
 	// probeEvery is how often a version is asked that seems too slow: without answers,
 	// nobody would see that it is not any more.
 	probeEvery = 100 * time.Millisecond
 )
 
-func (p *pace) note(took time.Duration) {
+func (p *latencyEstimate) note(took time.Duration) {
 	x := max(took.Seconds(), 1e-9)
 	follow(&p.median, x, 0.5)
 	follow(&p.p95, x, 0.95)
@@ -34,16 +34,16 @@ func (p *pace) note(took time.Duration) {
 
 // follow moves the estimate of a quantile. It loses a sample rather than spin.
 func follow(estimate *atomic.Uint64, x, quantile float64) {
-	for range paceRace {
+	for range latencyRace {
 		old := estimate.Load()
 		now := math.Float64frombits(old)
 		switch {
 		case old == 0:
 			now = x
 		case x > now:
-			now *= 1 + paceStep*quantile // also beyond x: a shorter step would leave too much above
+			now *= 1 + latencyStep*quantile // also beyond x: a shorter step would leave too much above
 		default:
-			now = max(x, now*(1-paceStep*(1-quantile)))
+			now = max(x, now*(1-latencyStep*(1-quantile)))
 		}
 		if estimate.CompareAndSwap(old, math.Float64bits(now)) {
 			return
@@ -52,13 +52,15 @@ func follow(estimate *atomic.Uint64, x, quantile float64) {
 }
 
 // probe says once in a while that a version is to be asked though it seems too slow.
-func (p *pace) probe(now time.Time) bool {
+func (p *latencyEstimate) probe(now time.Time) bool {
 	last := p.probed.Load()
 	return now.UnixNano()-last >= int64(probeEvery) && p.probed.CompareAndSwap(last, now.UnixNano())
 }
 
 // times are the median and the 95th percentile; 0 while nothing is known.
-func (p *pace) times() (median, p95 time.Duration) { return duration(&p.median), duration(&p.p95) }
+func (p *latencyEstimate) times() (median, p95 time.Duration) {
+	return duration(&p.median), duration(&p.p95)
+}
 
 func duration(estimate *atomic.Uint64) time.Duration {
 	return time.Duration(math.Float64frombits(estimate.Load()) * float64(time.Second))

@@ -14,8 +14,8 @@ import (
 	"topsail/sidecar/container"
 )
 
-// guest is a version of another model in a host. The host's lock guards it.
-type guest struct {
+// hostedModel is a version of another model in a host. The host's lock guards it.
+type hostedModel struct {
 	load    rpc.Load  // as it was last asked for
 	asked   time.Time // when
 	queued  bool      // it waits to be loaded
@@ -136,7 +136,7 @@ func (h *holding) profile() serving.LatencyLine {
 }
 
 // guestVersion is the version that a gateway describes.
-func guestVersion(v rpc.Load, host string) *serving.Version {
+func hostedVersion(v rpc.Load, host string) *serving.Version {
 	own := &serving.Version{
 		ModelID: v.Model, Generation: v.Generation, InputType: v.InputType, InputLength: v.InputLength, HostedBy: host,
 		Container: serving.Container{Bundle: v.Bundle},

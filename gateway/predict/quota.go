@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// ration shares out a version that is short of capacity: who could do without it asks
+// quota shares out a version that is short of capacity: who could do without it asks
 // it less, so that who cannot still gets answers in time. Each app may do so many asks
 // a second for each unit of its weight, a rate that goes down by a part while the
 // version is short and up slowly while it is not: additive increase, multiplicative
 // decrease, and max-min fair because an app that asks less than its share leaves the
 // rest to others.
-type ration struct {
+type quota struct {
 	short   atomic.Bool  // asks are counted; all that is looked at while nothing is amiss
 	refusal atomic.Int64 // when a replica last refused, unix nanoseconds
 
@@ -31,27 +31,27 @@ type allowance struct {
 }
 
 const (
-	rationEvery = 100 * time.Millisecond // between adjustments
-	rationDown  = 0.7
-	rationUp    = 1.1
-	rationFirst = 200.0 // asks a second, where it begins
-	rationLeast = 1.0
-	rationMost  = 1e6
-	// rationCalm is how long nothing must be amiss, and nobody held back, for the ration
+	quotaEvery = 100 * time.Millisecond // between adjustments
+	quotaDown  = 0.7
+	quotaUp    = 1.1
+	quotaFirst = 200.0 // asks a second, where it begins
+	quotaLeast = 1.0
+	quotaMost  = 1e6
+	// quotaCalm is how long nothing must be amiss, and nobody held back, for the quota
 	// to end: then its end lets nobody loose.
-	rationCalm = 2 * time.Second
+	quotaCalm = 2 * time.Second
 	// rationBurst is for how long an app can save up.
-	rationBurst = 100 * time.Millisecond
-	maxRationed = 1024 // apps in one ration
+	quotaBurst = 100 * time.Millisecond
+	mostQuotas = 1024 // apps in one quota
 )
 
 // refused notes that a replica of the version refused a question.
-func (r *ration) refused(now time.Time) { r.refusal.Store(now.UnixNano()) }
+func (r *quota) refused(now time.Time) { r.refusal.Store(now.UnixNano()) }
 
 // allow says whether an app may ask the version though it could do without. wait is
 // what the question would wait, and budget what time it has.
-func (r *ration) allow(a *app, wait, budget time.Duration, now time.Time) bool {
-	pressed := wait > budget/2 || now.UnixNano()-r.refusal.Load() < int64(rationEvery)
+func (r *quota) allow(a *app, wait, budget time.Duration, now time.Time) bool {
+	pressed := wait > budget/2 || now.UnixNano()-r.refusal.Load() < int64(quotaEvery)
 	if !pressed && !r.short.Load() {
 		return true
 	}
@@ -64,8 +64,8 @@ func (r *ration) allow(a *app, wait, budget time.Duration, now time.Time) bool {
 	return r.take(a, now)
 }
 
-// adjust begins, moves or ends the ration. r.mu is held.
-func (r *ration) adjust(pressed bool, now time.Time) {
+// adjust begins, moves or ends the quota. r.mu is held.
+func (r *quota) adjust(pressed bool, now time.Time) {
 	r.pressed = r.pressed || pressed
 	if pressed {
 		r.relieved = now
@@ -74,32 +74,32 @@ func (r *ration) adjust(pressed bool, now time.Time) {
 	case !r.short.Load():
 		if pressed {
 			r.short.Store(true)
-			r.rate, r.adjusted, r.pressed = rationFirst, now, false
+			r.rate, r.adjusted, r.pressed = quotaFirst, now, false
 			r.apps = map[string]*allowance{}
 		}
-	case now.Sub(r.adjusted) < rationEvery:
-	case now.Sub(r.relieved) > rationCalm:
+	case now.Sub(r.adjusted) < quotaEvery:
+	case now.Sub(r.relieved) > quotaCalm:
 		r.short.Store(false)
 		r.apps = nil
 	case r.pressed:
-		r.rate, r.adjusted, r.pressed = max(rationLeast, r.rate*rationDown), now, false
+		r.rate, r.adjusted, r.pressed = max(quotaLeast, r.rate*quotaDown), now, false
 	default:
-		r.rate, r.adjusted = min(rationMost, r.rate*rationUp+1), now
+		r.rate, r.adjusted = min(quotaMost, r.rate*quotaUp+1), now
 	}
 }
 
 // take takes one ask out of the app's allowance. r.mu is held.
-func (r *ration) take(a *app, now time.Time) bool {
+func (r *quota) take(a *app, now time.Time) bool {
 	own := r.apps[a.Name]
 	if own == nil {
-		if len(r.apps) >= maxRationed {
+		if len(r.apps) >= mostQuotas {
 			return false
 		}
 		own = &allowance{tokens: 1, at: now}
 		r.apps[a.Name] = own
 	}
 	each := r.rate * a.weight
-	own.tokens = min(own.tokens+each*now.Sub(own.at).Seconds(), max(1, each*rationBurst.Seconds()))
+	own.tokens = min(own.tokens+each*now.Sub(own.at).Seconds(), max(1, each*quotaBurst.Seconds()))
 	own.at = now
 	if own.tokens < 1 {
 		r.relieved = now

@@ -5,8 +5,8 @@ import (
 	"maps"
 )
 
-// lineage says how epochs follow each other, by the older one.
-type lineage map[string]succession
+// epochHistory says how epochs follow each other, by the older one.
+type epochHistory map[string]succession
 
 // succession is the end of an epoch.
 type succession struct {
@@ -15,7 +15,7 @@ type succession struct {
 }
 
 // leads says whether a catalog at p lives on in epoch to.
-func (l lineage) leads(p position, to string) bool {
+func (l epochHistory) leads(p position, to string) bool {
 	end, ok := l[p.Epoch]
 	if end.UpTo != 0 && p.Revision > end.UpTo {
 		return false
@@ -29,12 +29,12 @@ func (l lineage) leads(p position, to string) bool {
 	return ok && end.To == to
 }
 
-// join is the lineage of epoch to, which ends two others: the known one, with its
+// join is the history of epoch to, which ends two others: the known one, with its
 // revisions up to upTo (0: all), and what Redis holds instead, all of it.
-func join(known *snapshot, r *reading, to string, upTo uint64) lineage {
-	l := lineage{}
-	maps.Copy(l, r.lineage)
-	maps.Copy(l, known.lineage)
+func join(known *snapshot, r *reading, to string, upTo uint64) epochHistory {
+	l := epochHistory{}
+	maps.Copy(l, r.epochHistory)
+	maps.Copy(l, known.epochHistory)
 	if r.at.Epoch != "" {
 		l[r.at.Epoch] = succession{To: to}
 	}
@@ -43,14 +43,14 @@ func join(known *snapshot, r *reading, to string, upTo uint64) lineage {
 }
 
 // fields are the names and values for the catalog's hash.
-func (l lineage) fields() ([]any, error) {
+func (l epochHistory) fields() ([]any, error) {
 	var fields []any
 	for epoch, end := range l {
 		b, err := json.Marshal(end)
 		if err != nil {
 			return nil, err
 		}
-		fields = append(fields, lineagePrefix+epoch, b)
+		fields = append(fields, epochPrefix+epoch, b)
 	}
 	return fields, nil
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// reign runs lead, and keeps the lease until lead has returned.
-func (e *Elector) reign(ctx context.Context, term *Term, lead func(context.Context, *Term) error) {
+// runTerm runs lead, and keeps the lease until lead has returned.
+func (e *Elector) runTerm(ctx context.Context, term *Term, lead func(context.Context, *Term) error) {
 	log := e.Log.With("holder", e.Holder, "fence", term.Fence())
 	log.Info("leading")
 	leading, done := term.context(ctx), make(chan error, 1)

@@ -1,5 +1,5 @@
-// Package trouble keeps what a job cannot do at present.
-package trouble
+// Package condition tracks what a job cannot do at present.
+package condition
 
 import (
 	"errors"
@@ -13,7 +13,7 @@ import (
 
 // List is what a job cannot do at present. Each is said when it begins and when it
 // is over, however often it is tried meanwhile.
-type List struct {
+type Tracker struct {
 	log *slog.Logger
 
 	mu     sync.Mutex
@@ -23,12 +23,12 @@ type List struct {
 }
 
 // New makes an empty list, which says what it is told in a log.
-func New(log *slog.Logger) *List {
-	return &List{log: log, now: map[string]error{}}
+func New(log *slog.Logger) *Tracker {
+	return &Tracker{log: log, now: map[string]error{}}
 }
 
 // Begin is called whenever something cannot be done.
-func (t *List) Begin(what string, err error) {
+func (t *Tracker) Begin(what string, err error) {
 	t.mu.Lock()
 	_, already := t.now[what]
 	t.now[what] = err
@@ -40,7 +40,7 @@ func (t *List) Begin(what string, err error) {
 }
 
 // End is called whenever something can be done.
-func (t *List) End(what string) {
+func (t *Tracker) End(what string) {
 	t.mu.Lock()
 	_, was := t.now[what]
 	delete(t.now, what)
@@ -51,14 +51,14 @@ func (t *List) End(what string) {
 }
 
 // Note remembers what went wrong once.
-func (t *List) Note(text string) {
+func (t *Tracker) Note(text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.last, t.lastAt = text, time.Now()
 }
 
 // Err says what cannot be done now, or nil.
-func (t *List) Err() error {
+func (t *Tracker) Err() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var all []error
@@ -69,14 +69,14 @@ func (t *List) Err() error {
 }
 
 // What is what cannot be done now, sorted.
-func (t *List) What() []string {
+func (t *Tracker) What() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return slices.Sorted(maps.Keys(t.now))
 }
 
 // Last is what went wrong last, and when; nil: nothing did.
-func (t *List) Last() (text string, at *time.Time) {
+func (t *Tracker) Last() (text string, at *time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.lastAt.IsZero() {

@@ -1,8 +1,8 @@
 //go:build unix
 
-// Package shelf keeps unpacked bundles for the containers of hosts, which load models
+// Package bundlecache keeps unpacked bundles for the containers of hosts, which load models
 // from them: as many as fit, those that were fetched last.
-package shelf
+package bundlecache
 
 import (
 	"context"
@@ -38,7 +38,7 @@ type Source struct {
 
 // Shelf is a folder of unpacked bundles, of which one process takes care. Processes of
 // models read in it.
-type Shelf struct {
+type Cache struct {
 	dir    string
 	most   int64
 	source Source
@@ -54,16 +54,16 @@ type volume struct {
 	whole chan struct{} // closed when it is there, or could not be had
 	err   error
 	bytes int64
-	used  time.Time // guarded by the shelf
+	used  time.Time // guarded by the cache
 
 	mending chan struct{} // takes who checks it
 }
 
 func newVolume() *volume { return &volume{whole: make(chan struct{}), mending: make(chan struct{}, 1)} }
 
-// Open makes the folder of a shelf and takes over what is in it. most is how many bytes
+// Open makes the folder of a cache and takes over what is in it. most is how many bytes
 // of files it keeps, apart from those in use; log gets lines for people.
-func Open(dir string, most int64, source Source, log io.Writer) (*Shelf, error) {
+func Open(dir string, most int64, source Source, log io.Writer) (*Cache, error) {
 	dir, err := filepath.Abs(dir) // the container has another working directory
 	if err != nil {
 		return nil, fmt.Errorf("cannot keep bundles: %w", err)
@@ -71,7 +71,7 @@ func Open(dir string, most int64, source Source, log io.Writer) (*Shelf, error) 
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("cannot keep bundles: %w", err)
 	}
-	s := &Shelf{dir: dir, most: most, source: source, log: log, kept: map[string]*volume{}}
+	s := &Cache{dir: dir, most: most, source: source, log: log, kept: map[string]*volume{}}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, fmt.Errorf("cannot keep bundles: %w", err)
@@ -88,7 +88,7 @@ func Open(dir string, most int64, source Source, log io.Writer) (*Shelf, error) 
 }
 
 // adopt takes over a bundle of an earlier process, or removes what it left behind.
-func (s *Shelf) adopt(name string) error {
+func (s *Cache) adopt(name string) error {
 	if _, err := bundle.ParseDigest("sha256:" + name); err != nil {
 		return os.RemoveAll(filepath.Join(s.dir, name))
 	}
@@ -104,8 +104,8 @@ func (s *Shelf) adopt(name string) error {
 	return nil
 }
 
-// remove removes a folder of the shelf with its record.
-func (s *Shelf) remove(name string) error {
+// remove removes a folder of the cache with its record.
+func (s *Cache) remove(name string) error {
 	dir := filepath.Join(s.dir, name)
 	return errors.Join(os.RemoveAll(dir), os.RemoveAll(dir+intact.RecordEnding))
 }
@@ -132,12 +132,12 @@ func sizeOf(dir string) (bytes int64, err error) {
 }
 
 // Dir is the folder that the folders of Fetch are in, as an absolute path.
-func (s *Shelf) Dir() string { return s.dir }
+func (s *Cache) Dir() string { return s.dir }
 
-// Fetch has the bundle of a version on the shelf, and says in which folder of it, and
+// Fetch has the bundle of a version in the cache, and says in which folder of it, and
 // how many bytes its files have. Those who want the same one wait for the same fetching,
 // which goes on with the context of the first.
-func (s *Shelf) Fetch(ctx context.Context, want rpc.Load) (folder string, bytes int64, err error) {
+func (s *Cache) Fetch(ctx context.Context, want rpc.Load) (folder string, bytes int64, err error) {
 	hex, err := bundle.ParseDigest(want.Bundle)
 	if err != nil {
 		return "", 0, err
@@ -169,7 +169,7 @@ func (s *Shelf) Fetch(ctx context.Context, want rpc.Load) (folder string, bytes 
 }
 
 // mend puts back what has changed in a bundle since it was unpacked.
-func (s *Shelf) mend(ctx context.Context, v *volume, hex string, want rpc.Load, again bool) error {
+func (s *Cache) mend(ctx context.Context, v *volume, hex string, want rpc.Load, again bool) error {
 	select {
 	case v.mending <- struct{}{}:
 	case <-ctx.Done():
@@ -192,7 +192,7 @@ func (s *Shelf) mend(ctx context.Context, v *volume, hex string, want rpc.Load, 
 }
 
 // fill fetches a bundle, and makes room for it.
-func (s *Shelf) fill(ctx context.Context, v *volume, hex string, want rpc.Load) {
+func (s *Cache) fill(ctx context.Context, v *volume, hex string, want rpc.Load) {
 	defer close(v.whole)
 	dir := filepath.Join(s.dir, hex)
 	if v.err = intact.Make(ctx, dir, func(temp string) error { return s.unpack(ctx, temp, want) }); v.err == nil {
@@ -209,7 +209,7 @@ func (s *Shelf) fill(ctx context.Context, v *volume, hex string, want rpc.Load) 
 }
 
 // unpack fetches a bundle and unpacks it into a folder that does not exist.
-func (s *Shelf) unpack(ctx context.Context, dir string, want rpc.Load) (err error) {
+func (s *Cache) unpack(ctx context.Context, dir string, want rpc.Load) (err error) {
 	from := []string{want.URL}
 	if want.URL == "" {
 		if from, err = s.source.Of(ctx, want.Bundle); err != nil {
@@ -253,7 +253,7 @@ func unpack(ctx context.Context, path, digest, dir string) (err error) {
 
 // clear removes what was fetched longest ago until the rest fits, except what is in use.
 // s.mu is held.
-func (s *Shelf) clear() {
+func (s *Cache) clear() {
 	for s.total > s.most {
 		oldest := ""
 		for digest, v := range s.kept {
@@ -273,7 +273,7 @@ func (s *Shelf) clear() {
 }
 
 // idle says whether a bundle is whole and not being loaded. s.mu is held.
-func (s *Shelf) idle(v *volume) bool {
+func (s *Cache) idle(v *volume) bool {
 	select {
 	case <-v.whole:
 		return time.Since(v.used) > inUse

@@ -1,5 +1,5 @@
-// Package letter makes dead letters of records, and reads what is common to both.
-package letter
+// Package deadletter makes dead letters of records, and reads what is common to both.
+package deadletter
 
 import (
 	"slices"
@@ -57,7 +57,7 @@ type Writer struct {
 }
 
 // Letter is a record that gets no result, as a message.
-func (w Writer) Letter(r *serving.StreamRecord, why Why, length Length) serving.StreamMessage {
+func (w Writer) Message(r *serving.StreamRecord, why Why, length Length) serving.StreamMessage {
 	keep := kept[length]
 	m := serving.StreamMessage{Stream: w.To, Value: r.Value[:min(len(r.Value), keep.value)]}
 	if len(r.Key) <= keep.other {

@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// shelf is a location with one model, which answers as it is told.
-type shelf struct {
+// location is a location with one model, which answers as it is told.
+type location struct {
 	*httptest.Server
 	model *Model
 	asked chan chan answer // each request, which waits for its answer
 	left  chan struct{}    // of requests that were cut off
 }
 
-// answer is what the shelf does about a request.
+// answer is what the location does about a request.
 type answer int
 
 const (
@@ -25,8 +25,8 @@ const (
 	fail
 )
 
-func newShelf(t *testing.T) *shelf {
-	s := &shelf{model: source("1"), asked: make(chan chan answer), left: make(chan struct{}, 1)}
+func newLocation(t *testing.T) *location {
+	s := &location{model: source("1"), asked: make(chan chan answer), left: make(chan struct{}, 1)}
 	body := s.model.Data
 	sum := sha256.Sum256(body)
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -52,11 +52,11 @@ func newShelf(t *testing.T) *shelf {
 	return s
 }
 
-// allow lets a job fetch from the shelf.
-func (s *shelf) allow(c *Config) { c.Locations.Prefixes = []string{s.URL + "/"} }
+// allow lets a job fetch from the location.
+func (s *location) allow(c *Config) { c.Locations.Prefixes = []string{s.URL + "/"} }
 
 // next is the next request, which waits.
-func (s *shelf) next(t *testing.T) chan<- answer {
+func (s *location) next(t *testing.T) chan<- answer {
 	t.Helper()
 	select {
 	case how := <-s.asked:
@@ -68,7 +68,7 @@ func (s *shelf) next(t *testing.T) chan<- answer {
 }
 
 // cut waits until a request is cut off.
-func (s *shelf) cut(t *testing.T) {
+func (s *location) cut(t *testing.T) {
 	t.Helper()
 	select {
 	case <-s.left:
