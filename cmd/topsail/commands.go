@@ -20,7 +20,7 @@ import (
 func rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "topsail",
-		Short:         "Serve machine-learning models under a latency promise",
+		Short:         "Serve machine-learning models within a latency objective",
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
@@ -67,7 +67,7 @@ func localCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 	}
 	c.Flags().BoolVar(&watch, "watch", false, "restart a model when its source changes")
-	c.Flags().BoolVar(&recovering, "recover", false, "where the state is damaged or missing, go on from its last good copy; what was changed since is lost")
+	c.Flags().BoolVar(&recovering, "recover", false, "if the state is damaged or missing, continue from its last good copy; later changes are lost")
 	return configured(c, func(c *cobra.Command, _ []string, cfg *config.Config, log *slog.Logger) error {
 		self, err := os.Executable()
 		if err != nil {
@@ -80,7 +80,7 @@ func localCommand() *cobra.Command {
 func configCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "config",
-		Short: "Print every setting with its value and where that came from",
+		Short: "Print every setting with its value and source",
 		Args:  cobra.NoArgs,
 	}
 	return configured(c, func(c *cobra.Command, _ []string, cfg *config.Config, _ *slog.Logger) error {

@@ -15,11 +15,11 @@ func doctorCommand() *cobra.Command {
 	var format string
 	c := &cobra.Command{
 		Use:   "doctor",
-		Short: "Check everything that the configuration depends on, and say what to do",
+		Short: "Check everything that the configuration depends on, and report what to do",
 		Args:  cobra.NoArgs,
 	}
-	c.Flags().BoolVar(&local, "local", false, "check what local mode needs, or with =false a cluster's servers (default: as the settings say)")
-	c.Flags().BoolVar(&deploy, "deploy", false, "of a cluster: deploy a small bundle too, wait for its replica, and take it away; a key comes from TOPSAIL_API_KEY")
+	c.Flags().BoolVar(&local, "local", false, "check what local mode needs, or with =false a cluster's servers (default: according to the settings)")
+	c.Flags().BoolVar(&deploy, "deploy", false, "on a cluster: also deploy a small bundle, wait for its replica, and delete it; the key is read from TOPSAIL_API_KEY")
 	c.Flags().StringVarP(&format, "output", "o", "table", "table or json")
 	load := configFlags(c.Flags())
 	c.RunE = func(c *cobra.Command, _ []string) error {

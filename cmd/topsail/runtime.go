@@ -21,15 +21,15 @@ func runtimeCommand() *cobra.Command {
 	var at, digest, work, management, caFile, serverName string
 	c := &cobra.Command{
 		Use:     "runtime",
-		Short:   "Become the model of a bundle: unpack it, see to its environment, and start it",
+		Short:   "Run a bundle: unpack it, prepare its environment, and start it",
 		GroupID: "bundles",
 		Args:    cobra.NoArgs,
 	}
 	c.Flags().StringVar(&at, "bundle", "", "path or URL of the bundle")
-	c.Flags().StringVar(&digest, "digest", "", "what it must be: sha256:…")
-	c.Flags().StringVar(&work, "work", "", "folder for what is kept from start to start (default the user's cache folder)")
-	c.Flags().StringVar(&management, "management", "", "file that says where the management side is, to fetch the bundle of --digest from it")
-	c.Flags().StringVar(&caFile, "ca-file", "", "more authorities to trust where the bundle is fetched")
+	c.Flags().StringVar(&digest, "digest", "", "expected digest: sha256:…")
+	c.Flags().StringVar(&work, "work", "", "folder for data kept between starts (default the user's cache folder)")
+	c.Flags().StringVar(&management, "management", "", "file with the address of the management service, to fetch the bundle of --digest from")
+	c.Flags().StringVar(&caFile, "ca-file", "", "additional certificate authorities to trust when fetching the bundle")
 	c.Flags().StringVar(&serverName, "server-name", "", "the name that the certificate of an IP address must have (default the address)")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if (at == "") == (management == "") {
@@ -71,7 +71,7 @@ func environmentCommand() *cobra.Command {
 	c := &cobra.Command{Use: "environment", Short: "Carry the packages of a bundle to nodes without a network", GroupID: "bundles"}
 	pack := &cobra.Command{
 		Use:   "pack BUNDLE",
-		Short: "Write an archive with all packages that the bundle requires; on a machine such as the nodes are",
+		Short: "Write an archive of all packages that the bundle requires; run it on a machine like the nodes",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			o, err := launchOptions(args[0], "", work)
@@ -89,7 +89,7 @@ func environmentCommand() *cobra.Command {
 	pack.Flags().StringVar(&out, "out", "", "the archive to write (default BUNDLE.wheels.zip)")
 	load := &cobra.Command{
 		Use:   "load ARCHIVE",
-		Short: "Take such an archive in, on a node",
+		Short: "Install such an archive on a node",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			folder, err := workFolder(work)
@@ -105,7 +105,7 @@ func environmentCommand() *cobra.Command {
 		},
 	}
 	for _, one := range []*cobra.Command{pack, load} {
-		one.Flags().StringVar(&work, "work", "", "folder that `topsail runtime` keeps things in (default the user's cache folder)")
+		one.Flags().StringVar(&work, "work", "", "data folder of `topsail runtime` (default the user's cache folder)")
 	}
 	c.AddCommand(pack, load)
 	return c

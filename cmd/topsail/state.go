@@ -19,11 +19,11 @@ import (
 func seedCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "seed",
-		Short:   "Write the apps and models of the configuration file to Redis itself, where no management side runs; else use apply",
+		Short:   "Write the apps and models of the configuration file directly to Redis, where no management service runs; otherwise use apply",
 		GroupID: "cluster",
 		Args:    cobra.NoArgs,
 	}
-	replace := c.Flags().Bool("replace", false, "let a version become something else under its name")
+	replace := c.Flags().Bool("replace", false, "allow redefining a version under its name")
 	return configured(c, func(c *cobra.Command, _ []string, cfg *config.Config, log *slog.Logger) error {
 		if cfg.File == "" {
 			return errors.New("there is no configuration file: name one with --config")
@@ -47,7 +47,7 @@ func restoreCommand() *cobra.Command {
 	var snapshot string
 	c := &cobra.Command{
 		Use:   "restore [BACKUP]",
-		Short: "Bring a backup back; or without one, write the last good state back into a Redis that was flushed or rewound",
+		Short: "Restore a backup; without one, write the last good state back into a Redis that was flushed or rewound",
 		Long: "With the file or s3:// address of a backup, makes the state what it was then, through the API: it checks the backup, says what\n" +
 			"would change, and asks.\n\n" +
 			"Without one, has a process of a cluster write the last good catalog back into a Redis that was flushed or rewound, or accepts\n" +
@@ -57,8 +57,8 @@ func restoreCommand() *cobra.Command {
 		Args:    cobra.MaximumNArgs(1),
 	}
 	admin.RestoreFlags(c)
-	c.Flags().BoolVar(&accept, "accept", false, "take what is in Redis, and forget what was there before")
-	c.Flags().StringVar(&snapshot, "snapshot", "", "restore this snapshot file, where no process runs any more that knew the state")
+	c.Flags().BoolVar(&accept, "accept", false, "accept what is in Redis, and forget the previous state")
+	c.Flags().StringVar(&snapshot, "snapshot", "", "restore this snapshot file, where no process that knew the state is running")
 	configured(c, func(c *cobra.Command, _ []string, cfg *config.Config, log *slog.Logger) error {
 		said, err := cluster.Restore(c.Context(), cfg, snapshot, accept, log)
 		if err == nil {
@@ -82,15 +82,15 @@ func scaleCommand() *cobra.Command {
 	var reason string
 	c := &cobra.Command{
 		Use:     "scale MODEL VERSION [COUNT]",
-		Short:   "Set the number of a version's replicas by hand, or pause its scaling",
+		Short:   "Set the number of a version's replicas manually, or pause its scaling",
 		GroupID: "cluster",
 		Args:    cobra.RangeArgs(2, 3),
 		Example: "  topsail scale wine-forest 1 4 --for 1h --reason 'load test'\n  topsail scale wine-forest 1 --pause\n  topsail scale wine-forest 1 --release",
 	}
-	c.Flags().BoolVar(&pause, "pause", false, "leave the number as it is")
+	c.Flags().BoolVar(&pause, "pause", false, "keep the current number")
 	c.Flags().BoolVar(&release, "release", false, "let the scheduler decide again")
-	c.Flags().DurationVar(&until, "for", 0, "how long that holds (default: until it is released)")
-	c.Flags().StringVar(&reason, "reason", "", "why, for those who come after")
+	c.Flags().DurationVar(&until, "for", 0, "how long the pin lasts (default: until it is released)")
+	c.Flags().StringVar(&reason, "reason", "", "reason, shown to others")
 	return configured(c, func(c *cobra.Command, args []string, cfg *config.Config, log *slog.Logger) error {
 		pin, err := pinOf(args, pause, release, until, reason)
 		if err != nil {
@@ -157,7 +157,7 @@ func gatewaysCommand() *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 	}
 	c.Flags().StringVar(&job, "job", "topsail-gateway", "the Nomad job of the gateways")
-	c.Flags().StringVar(&reason, "reason", "set by hand", "why, for the job's history")
+	c.Flags().StringVar(&reason, "reason", "set by hand", "reason, for the job's history")
 	return configured(c, func(c *cobra.Command, args []string, cfg *config.Config, log *slog.Logger) error {
 		count, err := strconv.Atoi(args[0])
 		if err != nil || count < 1 {
@@ -176,7 +176,7 @@ func decisionsCommand() *cobra.Command {
 	var most int
 	c := &cobra.Command{
 		Use:     "decisions",
-		Short:   "Print what the scheduler decided last, and why",
+		Short:   "Print the latest decisions of the scheduler and their reasons",
 		GroupID: "cluster",
 		Args:    cobra.NoArgs,
 	}
@@ -207,7 +207,7 @@ func jobCommand() *cobra.Command {
 				}
 				return err
 			}),
-		configured(&cobra.Command{Use: "plan MODEL VERSION", Short: "Say what Nomad would do with the job of a version", Args: cobra.ExactArgs(2)},
+		configured(&cobra.Command{Use: "plan MODEL VERSION", Short: "Show what Nomad would do with the job of a version", Args: cobra.ExactArgs(2)},
 			func(c *cobra.Command, args []string, cfg *config.Config, log *slog.Logger) error {
 				said, err := cluster.PlanJob(c.Context(), cfg, serving.ModelID{Model: args[0], Version: args[1]}, log)
 				if err == nil {

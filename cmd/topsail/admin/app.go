@@ -23,10 +23,10 @@ func appCommand() *cobra.Command {
 	remove := verb(deletes(takes("delete APP", "Delete an app", appNames)), func(k *call) error {
 		return k.remove(deletion("apps", k.args[0]), "Delete app %s?", "app %s is gone", k.args[0])
 	})
-	link := verb(changes(takes("link APP MODEL", "Let an app ask a model", appNames, modelNames)), func(k *call) error {
+	link := verb(changes(takes("link APP MODEL", "Link a model to an app", appNames, modelNames)), func(k *call) error {
 		return k.change(put(nil, "apps", k.args[0], "links", k.args[1]), "app %s asks model %s", k.args[0], k.args[1])
 	})
-	unlink := verb(changes(takes("unlink APP MODEL", "Let an app ask a model no more", appNames, modelNames)), func(k *call) error {
+	unlink := verb(changes(takes("unlink APP MODEL", "Unlink a model from an app", appNames, modelNames)), func(k *call) error {
 		return k.change(deletion("apps", k.args[0], "links", k.args[1]), "app %s does not ask model %s", k.args[0], k.args[1])
 	})
 	return noun(&cobra.Command{Use: "app", Short: "Apps: what clients query"},
@@ -143,7 +143,7 @@ func createApp() *cobra.Command {
 func setApp() *cobra.Command {
 	c := changes(&cobra.Command{
 		Use:               "set APP",
-		Short:             "Change what is said of an app",
+		Short:             "Change an app's settings",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: complete(appNames),
 		Example:           "  topsail app set wine --slo 20ms --limit 500",
@@ -201,9 +201,9 @@ func learnedCommand() *cobra.Command {
 }
 
 func forgetCommand() *cobra.Command {
-	c := takes("forget APP", "Let an app's policy begin anew", appNames)
+	c := takes("forget APP", "Reset what an app's policy has learned", appNames)
 	userFlags(c)
-	c.Flags().BoolP("yes", "y", false, "do not ask")
+	c.Flags().BoolP("yes", "y", false, "do not ask for confirmation")
 	return verb(c, func(k *call) error {
 		if k.Asks && !k.flag("yes") {
 			if sure, err := k.Ask(k.ctx, fmt.Sprintf("Let the policy of app %s forget what it has learned?", k.args[0])); err != nil || !sure {

@@ -22,14 +22,14 @@ import (
 func ApplyCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "apply",
-		Short: "Bring the apps and models of a configuration file in",
+		Short: "Apply the apps and models of a configuration file",
 		Long: "Brings the apps and models of a configuration file in, all or nothing, and changes nothing that is so already. It shows\n" +
 			"what it will do and asks. With --dry-run it exits with 2 if there is something to do.",
 		Args:    cobra.NoArgs,
 		Example: "  topsail apply -f topsail.toml\n  topsail apply -f topsail.toml --prune --yes",
 	}
 	c.Flags().StringP("file", "f", "", "the configuration file")
-	c.Flags().Bool("prune", false, "delete what an earlier file brought in and this one does not have")
+	c.Flags().Bool("prune", false, "delete what an earlier file added and this one lacks")
 	replaces(c)
 	tellsCommit(c)
 	deletes(c)
@@ -38,7 +38,7 @@ func ApplyCommand() *cobra.Command {
 
 // replaces gives a command the flag that lets a version become something else.
 func replaces(c *cobra.Command) {
-	c.Flags().Bool("replace", false, "let a version become something else under its name; its replicas start anew, and queries wait for them")
+	c.Flags().Bool("replace", false, "allow redefining a version under its name; its replicas are replaced, and queries wait for them")
 }
 
 func apply(k *call) error {

@@ -32,9 +32,9 @@ func artifactCommand() *cobra.Command {
 	}
 	pull := takes("pull DIGEST", "Download a bundle", digests)
 	pull.Flags().StringP("file", "f", "", "where to write it (default: the digest, with .zip); must not exist")
-	remove := takes("delete DIGEST", "Delete a bundle that no version uses", digests)
-	remove.Flags().BoolP("yes", "y", false, "do not ask")
-	return noun(&cobra.Command{Use: "artifact", Short: "Bundles: what versions are made of"},
+	remove := takes("delete DIGEST", "Delete an unused bundle", digests)
+	remove.Flags().BoolP("yes", "y", false, "do not ask for confirmation")
+	return noun(&cobra.Command{Use: "artifact", Short: "Bundles: the files of versions"},
 		list, get, verb(push, pushArtifact), verb(pull, pullArtifact), verb(remove, deleteArtifact))
 }
 

@@ -13,15 +13,15 @@ import (
 )
 
 func auditCommand() *cobra.Command {
-	list := &cobra.Command{Use: "list", Short: "List the changes, the newest first", Args: cobra.NoArgs}
+	list := &cobra.Command{Use: "list", Short: "List changes, newest first", Args: cobra.NoArgs}
 	auditFlags(list.Flags())
-	c := noun(&cobra.Command{Use: "audit", Short: "Every change: who, when, before and after"}, verb(list, listAudit))
+	c := noun(&cobra.Command{Use: "audit", Short: "The audit log: every change, with who, when, before and after"}, verb(list, listAudit))
 	auditFlags(c.Flags())
 	return verb(c, listAudit)
 }
 
 func auditFlags(f *pflag.FlagSet) {
-	f.String("kind", "", "of these objects: app, model, version, replica, artifact, key, learned or stream")
+	f.String("kind", "", "only changes of this kind of object: app, model, version, replica, artifact, key, learned or stream")
 	f.String("name", "", "of this object")
 	f.String("who", "", "by this key")
 	f.IntP("lines", "n", 20, "how many; 0 is all")

@@ -24,7 +24,7 @@ const tarType = "application/x-tar"
 func backupCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "backup DESTINATION",
-		Short: "Write everything to a file: apps, models, keys, what was learned, usage, the audit log, and bundles",
+		Short: "Back up everything: apps, models, keys, learned state, usage, the audit log, and bundles",
 		Long: "Writes everything that was acknowledged before to one file, while Topsail runs, and checks it. The destination is a file that\n" +
 			"does not exist yet, a folder, or s3://BUCKET/PREFIX?endpoint=URL with keys in the environment, as for web.bundles. Files in\n" +
 			"folders and buckets are named by their time, and the oldest are removed. A backup has the hashes of keys and the variables of\n" +
@@ -32,9 +32,9 @@ func backupCommand() *cobra.Command {
 		Example: "  topsail backup before-upgrade.tar\n  topsail backup /mnt/backups/ --keep 30\n  topsail backup s3://ops/topsail --every 24h",
 		Args:    cobra.ExactArgs(1),
 	}
-	c.Flags().Bool("without-bundles", false, "leave bundles out, and list them only: where they are kept is backed up by itself")
-	c.Flags().Int("keep", 14, "how many backups to keep in a folder or bucket; 0: all")
-	c.Flags().Duration("every", 0, "go on, and make one this often")
+	c.Flags().Bool("without-bundles", false, "only list bundles: their store has a backup of its own")
+	c.Flags().Int("keep", 14, "how many backups to keep in a folder or bucket; 0 keeps all")
+	c.Flags().Duration("every", 0, "keep running, and make a backup this often")
 	return single(c, backUp)
 }
 

@@ -18,13 +18,13 @@ import (
 
 // changes gives a command what all that change something have.
 func changes(c *cobra.Command) *cobra.Command {
-	c.Flags().Bool("dry-run", false, "say what it would do, and do nothing")
+	c.Flags().Bool("dry-run", false, "show what would change, and change nothing")
 	return c
 }
 
 // deletes is changes for commands that take something away.
 func deletes(c *cobra.Command) *cobra.Command {
-	c.Flags().BoolP("yes", "y", false, "do not ask")
+	c.Flags().BoolP("yes", "y", false, "do not ask for confirmation")
 	return changes(c)
 }
 

@@ -11,10 +11,10 @@ import (
 )
 
 func decisionCommand() *cobra.Command {
-	list := &cobra.Command{Use: "list", Short: "List what the scheduler decided last, and why", Args: cobra.NoArgs}
+	list := &cobra.Command{Use: "list", Short: "List the latest decisions and their reasons", Args: cobra.NoArgs}
 	ofVersion(list)
 	list.Flags().IntP("lines", "n", 20, "how many")
-	return noun(&cobra.Command{Use: "decision", Short: "Decisions of the scheduler about numbers of replicas"}, verb(list, listDecisions))
+	return noun(&cobra.Command{Use: "decision", Short: "Decisions of the scheduler"}, verb(list, listDecisions))
 }
 
 const maxDecisions = 1000

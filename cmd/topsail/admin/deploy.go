@@ -23,7 +23,7 @@ import (
 func deployCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "deploy MODEL (--bundle PATH | --image IMAGE | -- COMMAND…)",
-		Short: "Deploy a version of a model: upload, register, link, and wait until it is ready",
+		Short: "Deploy a model: upload, register, link, and wait until it is ready",
 		Long: "Deploys a version of a model and makes it the current one. A bundle is a zip archive, a folder with a manifest.json,\n" +
 			"or the digest of one that is uploaded already; instead there may be a command, or on a cluster an image. With --app the\n" +
 			"app is made, if it is not there, asks the model, and shows the bundle's example of an input if it has none.",
@@ -35,12 +35,12 @@ func deployCommand() *cobra.Command {
 	f.String("bundle", "", "the bundle: a zip archive, a folder, or a digest")
 	runFlags(c)
 	f.String("version", "", "name of the version (default: the number after the highest)")
-	f.Bool("keep-current", false, "leave the current version")
+	f.Bool("keep-current", false, "keep the current version")
 	replaces(c)
 	tellsCommit(c)
-	f.String("app", "", "let this app ask the model, and make it if it is not there")
-	f.Duration("slo", defaultSLO, "of an app that is made: time from receiving a query to its answer")
-	f.String("default", "", "of an app that is made: the answer when no model gave one in time")
+	f.String("app", "", "link the model to this app, and create the app if it does not exist")
+	f.Duration("slo", defaultSLO, "for a new app: time from receiving a query to its answer")
+	f.String("default", "", "for a new app: the answer when no model answers in time")
 	f.Duration("wait", 5*time.Minute, "how long to wait until a replica is ready; 0 does not wait")
 	return single(c, deploy)
 }

@@ -21,10 +21,10 @@ var topics = []string{"hello", "catalog", "replicas", "traffic", "decision", "au
 func eventsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "events",
-		Short: "Print what happens, until ctrl-C; with -o json an object in each line",
+		Short: "Print events until Ctrl-C; with -o json, one object per line",
 		Args:  cobra.NoArgs,
 	}
-	c.Flags().StringSlice("topic", nil, "of this topic only: "+strings.Join(topics, ", ")+"; may be said again")
+	c.Flags().StringSlice("topic", nil, "of this topic only: "+strings.Join(topics, ", ")+"; may be repeated")
 	_ = c.RegisterFlagCompletionFunc("topic", cobra.FixedCompletions(topics, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
 	return single(c, followEvents)
 }

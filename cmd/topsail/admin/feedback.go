@@ -13,17 +13,17 @@ import (
 func feedbackCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:               "feedback APP",
-		Short:             "Tell an app how good an answer was, at a gateway",
+		Short:             "Send feedback on an answer, through a gateway",
 		GroupID:           group,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: complete(appNamesBeside),
 		Example:           "  topsail feedback wine --query-id 4194304 --label 0\n  topsail feedback wine --uid ann --input '[1, 2]' --reward 0.5",
 	}
 	gatewayFlags(c.Flags())
-	c.Flags().Int64("query-id", 0, "of the answer that is meant")
-	c.Flags().String("input", "", "what was asked, as for `topsail predict`; without --query-id the newest answer to it is meant")
-	c.Flags().String("label", "", "what would have been right: JSON or text")
-	c.Flags().Float64("reward", 0, "instead of a label: how good the answer was, 0 to 1")
+	c.Flags().Int64("query-id", 0, "of the answer")
+	c.Flags().String("input", "", "the input, as for `topsail predict`; without --query-id, feedback is on the latest answer to it")
+	c.Flags().String("label", "", "the correct answer: JSON or text")
+	c.Flags().Float64("reward", 0, "instead of a label: how good the answer was, from 0 to 1")
 	c.Flags().String("uid", "", "the user, as in the query")
 	c.Flags().String("context", "", "the context, as in the query")
 	return verb(c, feedback)

@@ -17,7 +17,7 @@ import (
 func keyCommand() *cobra.Command {
 	list := verb(&cobra.Command{Use: "list", Short: "List the keys", Args: cobra.NoArgs}, listKeys)
 	revoke := verb(deletes(takes("revoke KEY", "Revoke a key, by its id or name", keyNames)), revokeKey)
-	return noun(&cobra.Command{Use: "key", Short: "Keys: who may do what"}, list, createKey(), revoke)
+	return noun(&cobra.Command{Use: "key", Short: "Keys: access for people and programs"}, list, createKey(), revoke)
 }
 
 func listKeys(k *call) error {
@@ -42,17 +42,17 @@ func appsOf(key api.Key) string {
 func createKey() *cobra.Command {
 	c := changes(&cobra.Command{
 		Use:     "create NAME",
-		Short:   "Make a key; its secret is shown once",
+		Short:   "Create a key; its secret is shown once",
 		Args:    cobra.ExactArgs(1),
 		Example: "  topsail key create shop --role query --app wine --limit 100 --secret-file shop.key",
 	})
 	f := c.Flags()
 	f.String("role", "", "query, viewer, operator, deployer or admin")
-	f.StringSlice("app", nil, "for this app only; may be said again")
-	f.Duration("expires", 0, "how long it holds, such as 720h; 0 is for ever")
+	f.StringSlice("app", nil, "for this app only; may be repeated")
+	f.Duration("expires", 0, "how long it is valid, such as 720h; 0 is forever")
 	f.Float64("limit", 0, "queries a second at each gateway; 0 is any")
 	f.Int("burst", 0, "with --limit: queries at once; 0 is a second's worth")
-	f.String("secret-file", "", "write the secret to this new file, and not to the terminal")
+	f.String("secret-file", "", "write the secret to this new file instead of the terminal")
 	return verb(c, func(k *call) error {
 		body, err := k.newKey()
 		if err != nil {

@@ -31,7 +31,7 @@ const (
 func logsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:               "logs REPLICA|MODEL[:VERSION]",
-		Short:             "Print the output of a replica, or of all of a model",
+		Short:             "Print the output of a replica, or of all replicas of a model",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: complete(logNames),
 		Example:           "  topsail logs -f wine-forest:2",
@@ -53,8 +53,8 @@ func logNames(k *call) ([]string, error) {
 }
 
 func logFlags(c *cobra.Command) {
-	c.Flags().BoolP("follow", "f", false, "go on with what comes")
-	c.Flags().IntP("lines", "n", defaultLines, "how many of the last lines")
+	c.Flags().BoolP("follow", "f", false, "follow new output")
+	c.Flags().IntP("lines", "n", defaultLines, "number of lines from the end")
 	c.Flags().String("stream", "", "on a cluster: all, stdout, stderr or sidecar (default all)")
 }
 

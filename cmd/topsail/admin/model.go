@@ -15,7 +15,7 @@ func modelCommand() *cobra.Command {
 	get := verb(takes("get MODEL", "Show a model", modelNames), func(k *call) error {
 		return read(k, modelTable, nil, "models", k.args[0])
 	})
-	remove := verb(deletes(takes("delete MODEL", "Delete a model that no app asks, with all its versions", modelNames)), func(k *call) error {
+	remove := verb(deletes(takes("delete MODEL", "Delete a model that no app links, with all its versions", modelNames)), func(k *call) error {
 		return k.remove(deletion("models", k.args[0]), "Delete model %s with all its versions?", "model %s is gone", k.args[0])
 	})
 	current := verb(changes(&cobra.Command{
@@ -29,7 +29,7 @@ func modelCommand() *cobra.Command {
 		body := map[string]string{"version": id.Version}
 		return k.change(put(body, "models", id.Model, "current"), "%v is current; it gets the queries when a replica of it is ready", id)
 	})
-	return noun(&cobra.Command{Use: "model", Short: "Models: what answers"}, list, get, remove, current)
+	return noun(&cobra.Command{Use: "model", Short: "Models: what apps call"}, list, get, remove, current)
 }
 
 func listModels(k *call) error {

@@ -16,7 +16,7 @@ import (
 func predictCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "predict APP INPUT",
-		Short: "Ask an app, at a gateway",
+		Short: "Send a query to an app, through a gateway",
 		Long: "Asks an app. INPUT is JSON or text, @FILE for what a file has, or - for standard input. The output goes to standard\n" +
 			"output, and whether it is the default, why, and the time to standard error.",
 		GroupID:           group,
@@ -27,12 +27,12 @@ func predictCommand() *cobra.Command {
 	}
 	gatewayFlags(c.Flags())
 	c.Flags().Bool("batch", false, "INPUT is a list of inputs")
-	c.Flags().Bool("bytes", false, "INPUT is bytes, and not JSON")
-	c.Flags().Bool("explain", false, "say how the answer came about")
+	c.Flags().Bool("bytes", false, "INPUT is bytes, not JSON")
+	c.Flags().Bool("explain", false, "explain how the answer was made")
 	c.Flags().String("uid", "", "the user, for selection")
 	c.Flags().String("context", "", "what else the best model depends on")
-	c.Flags().String("version", "", "a version instead of the one that is serving")
-	c.Flags().Duration("slo", 0, "a shorter time limit than the app's")
+	c.Flags().String("version", "", "a version other than the serving one")
+	c.Flags().Duration("slo", 0, "a time limit shorter than the app's")
 	return verb(c, predict)
 }
 

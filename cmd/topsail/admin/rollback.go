@@ -12,7 +12,7 @@ import (
 func rollbackCommand() *cobra.Command {
 	c := deletes(&cobra.Command{
 		Use:               "rollback MODEL [VERSION]",
-		Short:             "Go back to the version that was current before, or to another one",
+		Short:             "Return to the previous version, or to another one",
 		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: complete(modelNames, versionsOf),
 	})

@@ -17,7 +17,7 @@ import (
 )
 
 func versionStages() *cobra.Command {
-	c := takesVersion("stages MODEL:VERSION", "Show where the time goes in a version with stages, and which stage bounds the others")
+	c := takesVersion("stages MODEL:VERSION", "Show the time spent in each stage of a version, and the bottleneck")
 	c.Flags().Duration("window", time.Minute, "how far back: 1m to 15m")
 	return verb(c, func(k *call) error {
 		id, err := oneVersion(k.args)

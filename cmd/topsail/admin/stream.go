@@ -14,11 +14,11 @@ import (
 // that serves streams.
 func StreamCommands() []*cobra.Command {
 	list := verb(&cobra.Command{Use: "list", Short: "List the streams, and which are suspended", Args: cobra.NoArgs}, listStreams)
-	suspend := changes(takes("suspend NAME", "Have a stream take nothing more; what is sent to it waits", streamNames))
-	suspend.Flags().String("reason", "", "why, for others to see")
+	suspend := changes(takes("suspend NAME", "Suspend a stream; new records wait", streamNames))
+	suspend.Flags().String("reason", "", "reason, shown to others")
 	suspend.Example = "  topsail stream suspend wine.models --reason 'version 7 is bad'"
-	resume := changes(takes("resume NAME", "Have a stream go on from where it was", streamNames))
-	forget := deletes(takes("delete NAME", "Forget a stream that no process serves any more", streamNames))
+	resume := changes(takes("resume NAME", "Resume a stream", streamNames))
+	forget := deletes(takes("delete NAME", "Forget a stream that no process serves", streamNames))
 	commands := []*cobra.Command{list, verb(suspend, suspendStream), verb(resume, resumeStream), verb(forget, deleteStream)}
 	for _, c := range commands {
 		serverFlags(c.Flags())

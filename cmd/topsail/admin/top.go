@@ -20,7 +20,7 @@ import (
 func topCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "top",
-		Short: "Show apps and replicas as they are, until q; once where there is no terminal",
+		Short: "Show apps and replicas live, until q; once if there is no terminal",
 		Args:  cobra.NoArgs,
 	}
 	return single(c, func(k *call) error {

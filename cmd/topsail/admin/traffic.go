@@ -17,7 +17,7 @@ import (
 func appTraffic() *cobra.Command {
 	c := &cobra.Command{
 		Use:               "traffic [APP]",
-		Short:             "Show what clients ask and get: every app now, or one over time",
+		Short:             "Show traffic: all apps now, or one app over time",
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: complete(appNames),
 	}

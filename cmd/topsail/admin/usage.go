@@ -16,7 +16,7 @@ import (
 func usageCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "usage",
-		Short: "Show what came of apps and models since they were registered",
+		Short: "Show usage of apps and models since they were registered",
 		Long: "Show what came of apps and models since they were registered, by all gateways together and across restarts. " +
 			"A question counts once, however often it was tried. " +
 			"FAILED are the defaults of an app, and the errors of a model; MISSED are questions that a model was too late for, or could not take.",

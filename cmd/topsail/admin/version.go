@@ -27,7 +27,7 @@ func versionCommand() *cobra.Command {
 		}
 		return read(k, func(v api.Version) *screen.Table { return versionTable(v, k.now) }, nil, versionPath(id)...)
 	})
-	remove := verb(deletes(takesVersion("delete MODEL:VERSION", "Delete a version that nothing uses")), func(k *call) error {
+	remove := verb(deletes(takesVersion("delete MODEL:VERSION", "Delete an unused version")), func(k *call) error {
 		id, err := oneVersion(k.args)
 		if err != nil {
 			return err

@@ -16,16 +16,16 @@ import (
 func createVersion() *cobra.Command {
 	c := changes(&cobra.Command{
 		Use:   "create MODEL:VERSION [-- COMMAND…]",
-		Short: "Register a version; `topsail deploy` does that and what goes with it",
+		Short: "Register a version; `topsail deploy` also uploads, links and waits",
 		Args:  cobra.MinimumNArgs(1),
 		Example: "  topsail version create iris:2 --bundle sha256:…\n" +
 			"  topsail version create wine-forest:2 --input-type doubles --dir /srv/wine -- python3 -m topsail wine:Wine",
 	})
 	runFlags(c)
-	c.Flags().Bool("keep-current", false, "leave the current version")
+	c.Flags().Bool("keep-current", false, "keep the current version")
 	replaces(c)
 	tellsCommit(c)
-	c.Flags().StringP("file", "f", "", "JSON of the version, as the API has it; flags win over it; - is standard input")
+	c.Flags().StringP("file", "f", "", "JSON of the version, as in the API; flags take precedence; - is standard input")
 	return verb(c, func(k *call) error {
 		own, command := k.split()
 		id, err := oneVersion(own)
@@ -107,7 +107,7 @@ func (k *call) readFile(path string, most int64) ([]byte, error) {
 func runFlags(c *cobra.Command) {
 	fieldFlags(c, reflect.TypeFor[serving.Version](), true)
 	c.Flags().Int("min", 0, "with --max: least replicas")
-	c.Flags().Int("max", 0, "most replicas: their number follows demand")
+	c.Flags().Int("max", 0, "most replicas; their number follows demand")
 }
 
 // runMembers are the members of a version that flags and a command give, and no others.

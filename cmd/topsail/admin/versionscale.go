@@ -22,13 +22,13 @@ func (k *call) bounds() (*serving.ScaleSpec, error) {
 func scaleVersion() *cobra.Command {
 	c := changes(&cobra.Command{
 		Use:               "scale MODEL:VERSION [COUNT]",
-		Short:             "Set a number of replicas, or bounds between which it follows demand",
+		Short:             "Set the number of replicas, or bounds within which it follows demand",
 		Args:              cobra.RangeArgs(1, 3),
 		ValidArgsFunction: complete(versionNames),
 		Example:           "  topsail version scale wine-forest:1 3\n  topsail version scale wine-forest:1 --min 1 --max 10",
 	})
 	c.Flags().Int("min", 0, "with --max: least replicas")
-	c.Flags().Int("max", 0, "most replicas: their number follows demand")
+	c.Flags().Int("max", 0, "most replicas; their number follows demand")
 	return verb(c, func(k *call) error {
 		id, rest, err := versionArg(k.args)
 		if err != nil {
@@ -67,14 +67,14 @@ func replicaCount(text string) (int, error) {
 func pinVersion() *cobra.Command {
 	c := changes(&cobra.Command{
 		Use:               "pin MODEL:VERSION [COUNT]",
-		Short:             "Set the number of replicas by hand, or pause its scaling",
+		Short:             "Set the number of replicas manually, or pause scaling",
 		Args:              cobra.RangeArgs(1, 3),
 		ValidArgsFunction: complete(versionNames),
 		Example:           "  topsail version pin wine-forest:1 4 --for 1h --reason 'load test'\n  topsail version pin wine-forest:1 --pause",
 	})
-	c.Flags().Bool("pause", false, "leave the number as it is")
-	c.Flags().Duration("for", 0, "how long that holds; 0 is until it is released")
-	c.Flags().String("reason", "", "why, for those who come after")
+	c.Flags().Bool("pause", false, "keep the current number")
+	c.Flags().Duration("for", 0, "how long the pin lasts; 0 is until it is released")
+	c.Flags().String("reason", "", "reason, shown to others")
 	return verb(c, func(k *call) error {
 		id, rest, err := versionArg(k.args)
 		if err != nil {
@@ -101,7 +101,7 @@ func pinVersion() *cobra.Command {
 }
 
 func releaseVersion() *cobra.Command {
-	c := changes(takesVersion("release MODEL:VERSION", "Let the scheduler decide again"))
+	c := changes(takesVersion("release MODEL:VERSION", "Unpin a version, so that the scheduler decides"))
 	return verb(c, func(k *call) error {
 		id, err := oneVersion(k.args)
 		if err != nil {
