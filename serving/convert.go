@@ -65,7 +65,7 @@ func JoinInput(t InputType, names []string, values []Value) (Input, error) {
 	return joined, err
 }
 
-var errNotNumbers = errors.New("the output is no number and no list of numbers")
+var errNotNumbers = errors.New("the output is neither a number nor a list of numbers")
 
 // numbersOf are the numbers of a tensor, or of a text that is a JSON list of them.
 func numbersOf(v Value) ([]float64, error) {

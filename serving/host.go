@@ -94,7 +94,7 @@ func (c *Catalog) checkHosting(m *Model) error {
 		case host == nil:
 			errs = append(errs, fmt.Errorf("model %q version %q is hosted by model %q, which does not exist", m.Name, name, v.HostedBy))
 		case host.Versions[host.Current] == nil || host.Versions[host.Current].Host == nil:
-			errs = append(errs, fmt.Errorf("model %q version %q is hosted by model %q, whose current version is no host: give that one host.memory_mb",
+			errs = append(errs, fmt.Errorf("model %q version %q is hosted by model %q, whose current version is not a host: give that one host.memory_mb",
 				m.Name, name, v.HostedBy))
 		}
 	}

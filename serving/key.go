@@ -112,7 +112,7 @@ func (k *Key) Check() error {
 		errs = append(errs, fmt.Errorf("key %q: the role admin is for everything; leave apps out, or use deployer", k.Name))
 	}
 	if len(k.Apps) > 1000 {
-		errs = append(errs, fmt.Errorf("key %q: 1000 apps at the most", k.Name))
+		errs = append(errs, fmt.Errorf("key %q: at most 1000 apps", k.Name))
 	}
 	for _, app := range k.Apps {
 		errs = append(errs, CheckAppName(app))

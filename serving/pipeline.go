@@ -87,7 +87,7 @@ func (s *Stage) problems(seen map[string]bool) (errs []error) {
 	}
 	for i, from := range s.After {
 		if !seen[from] {
-			wrong("after names %q, which is no stage before it", from)
+			wrong("after names %q, which is not a stage before it", from)
 		}
 		if slices.Contains(s.After[:i], from) {
 			wrong("after names %q twice", from)

@@ -16,7 +16,7 @@ func TestPipelineCheck(t *testing.T) {
 		"use a name of 1 to 63":       {{Name: "a b"}},
 		"that of the query's input":   {{Name: "input"}},
 		"another one of this name":    {{Name: "a"}, {Name: "a"}},
-		"which is no stage before it": {{Name: "a", After: []string{"b"}}, {Name: "b"}},
+		"which is not a stage before it": {{Name: "a", After: []string{"b"}}, {Name: "b"}},
 		"twice":                       {{Name: "a"}, {Name: "b", After: []string{"a", "a"}}},
 		`"a" feeds no other stage`:    {{Name: "a"}, {Name: "b", After: []string{"input"}}},
 		"workers must be":             {{Name: "a", Workers: 65}},

@@ -122,7 +122,7 @@ func (c *policyCheck) checkNames() {
 		model, version, pinned := strings.Cut(name, ":")
 		switch at := [2]string{option, model}; {
 		case CheckModelName(model) != nil:
-			c.wrong("%s: %q is no name of a model", option, name)
+			c.wrong("%s: %q is not the name of a model", option, name)
 		case pinned && CheckVersion(version) != nil:
 			c.wrong("%s: %q is no version of a model: use model:version", option, name)
 		case pinned && option == "costs":

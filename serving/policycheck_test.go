@@ -71,9 +71,9 @@ func TestPoliciesThatAreWrong(t *testing.T) {
 		`loss "log" is unknown: use "zero_one", "absolute" or "squared"`:                                            appWith(PolicySpec{Loss: "log"}),
 		`scale is for the losses "absolute" and "squared"`:                                                          appWith(PolicySpec{Scale: 2}),
 		`scope "me" is unknown: use "app", "user", "context" or "user_context"`:                                     appWith(PolicySpec{Kind: PolicyUCB1, Scope: "me"}),
-		`models: "A" is no name of a model`:                                                                         appWith(PolicySpec{Kind: PolicyVote, Models: []string{"A"}}),
-		`models: "A:1" is no name of a model`:                                                                       appWith(PolicySpec{Kind: PolicyVote, Models: []string{"A:1"}}),
-		`models: "" is no name of a model`:                                                                          appWith(PolicySpec{Kind: PolicyVote, Models: []string{""}}),
+		`models: "A" is not the name of a model`:                                                                         appWith(PolicySpec{Kind: PolicyVote, Models: []string{"A"}}),
+		`models: "A:1" is not the name of a model`:                                                                       appWith(PolicySpec{Kind: PolicyVote, Models: []string{"A:1"}}),
+		`models: "" is not the name of a model`:                                                                          appWith(PolicySpec{Kind: PolicyVote, Models: []string{""}}),
 		`models: "a:" is no version of a model: use model:version`:                                                  appWith(PolicySpec{Kind: PolicyVote, Models: []string{"a:"}}),
 		`models names model "a" twice`:                                                                              appWith(PolicySpec{Kind: PolicyVote, Models: []string{"a:1", "a:2"}}),
 		`weights names model "b" twice`:                                                                             appWith(PolicySpec{Kind: PolicyVote, Weights: map[string]float64{"b": 1, "b:1": 1}}),
@@ -150,7 +150,7 @@ func TestAllIsSaidAtOnce(t *testing.T) {
 		Kind: PolicyVote, Agreement: 2, Models: []string{"A"}, RecordSeconds: -1,
 		Weights: map[string]float64{"b": -1, "c": -1, "a": -1},
 	})
-	const want = `app "wine": policy: models: "A" is no name of a model
+	const want = `app "wine": policy: models: "A" is not the name of a model
 app "wine": policy: agreement must be between 0 and 1
 app "wine": policy: record_seconds must be between 0 and 604800
 app "wine": policy: weights of "a" must be between 0 and 1e+09

@@ -37,7 +37,7 @@ func (r Resources) check() error {
 		errs = append(errs, errors.New("resources.gpu needs a count"))
 	}
 	if d := r.GPU.Device; d != "" && !deviceName.MatchString(d) {
-		errs = append(errs, fmt.Errorf("resources.gpu.device %q is no device: write it as vendor/type/name, such as nvidia/gpu/1g.10gb", d))
+		errs = append(errs, fmt.Errorf("resources.gpu.device %q is not a device: write it as vendor/type/name, such as nvidia/gpu/1g.10gb", d))
 	}
 	return errors.Join(errs...)
 }

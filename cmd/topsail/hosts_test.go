@@ -134,7 +134,7 @@ func TestWhatAHostRefuses(t *testing.T) {
 
 	o.refused(1, "hosted_by needs a bundle", "version", "create", "other:1", "--input-type", "doubles", "--hosted-by", "small", "--", "true")
 	o.refused(1, `is hosted by model "none", which does not exist`, "deploy", "other", "--bundle", scaled(t, 1, 1), "--hosted-by", "none")
-	o.refused(1, `whose current version is no host`, "deploy", "other", "--bundle", scaled(t, 1, 1), "--hosted-by", "fine")
+	o.refused(1, `whose current version is not a host`, "deploy", "other", "--bundle", scaled(t, 1, 1), "--hosted-by", "fine")
 	o.refused(1, "is a host and answers no queries", "app", "link", "fine", "small")
 	o.refused(1, "is hosted by model \"small\"", "model", "delete", "small", "--yes")
 }

@@ -126,7 +126,7 @@ func pinOf(args []string, pause, release bool, hold time.Duration, reason string
 	if len(args) == 3 {
 		count, err := strconv.Atoi(args[2])
 		if err != nil || count < 0 || count > serving.MaxReplicas {
-			return nil, fmt.Errorf("%q is no number of replicas: use 0 to %d", args[2], serving.MaxReplicas)
+			return nil, fmt.Errorf("%q is not a number of replicas: use 0 to %d", args[2], serving.MaxReplicas)
 		}
 		pin.Count = count
 	}
@@ -161,7 +161,7 @@ func gatewaysCommand() *cobra.Command {
 	return configured(c, func(c *cobra.Command, args []string, cfg *config.Config, log *slog.Logger) error {
 		count, err := strconv.Atoi(args[0])
 		if err != nil || count < 1 {
-			return fmt.Errorf("%q is no number of gateways: use 1 or more", args[0])
+			return fmt.Errorf("%q is not a number of gateways: use 1 or more", args[0])
 		}
 		if err := cluster.ScaleGateways(c.Context(), cfg, job, count, reason, log); err != nil {
 			return err

@@ -144,7 +144,7 @@ func LoadEnvironment(ctx context.Context, path, work string) (id string, err err
 	}
 	house, a, err := openWheelhouse(f, size)
 	if err != nil {
-		return "", fmt.Errorf("%s is no wheelhouse for this node: %w", path, err)
+		return "", fmt.Errorf("%s is not a wheelhouse for this node: %w", path, err)
 	}
 	dir := (&Options{Work: work}).wheelhouse(house.Environment)
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
@@ -190,7 +190,7 @@ func (w *wheelhouse) check() error {
 	}
 	for name := range w.Files {
 		if strings.Contains(name, "/") || !strings.HasSuffix(name, ".whl") {
-			return fmt.Errorf("%q is no wheel", name)
+			return fmt.Errorf("%q is not a wheel", name)
 		}
 	}
 	return nil

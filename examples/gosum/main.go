@@ -39,7 +39,7 @@ func sumOf(arguments []string) (sum float64, err error) {
 	for _, text := range arguments {
 		n, err := strconv.ParseFloat(text, 64)
 		if err != nil {
-			return 0, fmt.Errorf("the argument %q is no number: give numbers to add to every sum", text)
+			return 0, fmt.Errorf("the argument %q is not a number: give numbers to add to every sum", text)
 		}
 		sum += n
 	}

@@ -178,7 +178,7 @@ func says(t testing.TB, text string) *serving.Output {
 	t.Helper()
 	out := parse([]byte(text))
 	if out == nil {
-		t.Fatalf("%s is no JSON", text)
+		t.Fatalf("%s is not valid JSON", text)
 	}
 	return out
 }

@@ -36,7 +36,7 @@ func checkLabel(app *serving.App, label *serving.Output) error {
 	_, isVector := selection.Vector(nil, label)
 	numeric := app.Policy.Loss == serving.LossAbsolute || app.Policy.Loss == serving.LossSquared
 	wrong := func(want string) error {
-		return &serving.QueryError{Cause: fmt.Sprintf("The label is no %s, and application %s compares it with one", want, app.Name)}
+		return &serving.QueryError{Cause: fmt.Sprintf("The label is not a %s, and application %s compares it with one", want, app.Name)}
 	}
 	switch {
 	case isNumber && (math.IsNaN(x) || math.IsInf(x, 0)):

@@ -11,7 +11,7 @@ import (
 	"topsail/serving"
 )
 
-// received is Clipper's answer to feedback, which is no JSON.
+// received is Clipper's answer to feedback, which is not valid JSON.
 const received = "Feedback received? 1"
 
 // update answers POST /<app>/update. As with Clipper, the answer is a sentence, and so

@@ -116,7 +116,7 @@ func (p *Predictor) observeAll(ctx context.Context, to Learner, failing map[stri
 			continue
 		}
 		if !failing[name] && ctx.Err() == nil {
-			log.Warn("cannot store how a policy's models are doing; trying on", "app", name, "err", err)
+			log.Warn("cannot store how a policy's models are doing; retrying", "app", name, "err", err)
 		}
 		failing[name] = true
 	}

@@ -48,7 +48,7 @@ func (p *Predictor) keepAwake(ctx context.Context, b *coldQueue, waker Waker, lo
 		err := b.rouse(attempt, waker)
 		cancel()
 		if b.woken(err) && ctx.Err() == nil {
-			log.Warn("cannot wake a model version that is asked and has no replica; trying on", "model", b.ModelID.String(), "err", err)
+			log.Warn("cannot wake a model version that is asked and has no replica; retrying", "model", b.ModelID.String(), "err", err)
 		}
 		select {
 		case <-time.After(b.rousedEvery()):

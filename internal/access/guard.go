@@ -24,7 +24,7 @@ func Guard(l Listener) error {
 	}
 	var errs []error
 	if !l.Closed {
-		errs = append(errs, fmt.Errorf("%s is %q, which is not a loopback address, and anybody could ask there: set %s", l.Setting, l.Addr, l.How))
+		errs = append(errs, fmt.Errorf("%s is %q, which is not a loopback address, and anyone could use it: set %s", l.Setting, l.Addr, l.How))
 	}
 	if !l.Encrypted {
 		errs = append(errs, fmt.Errorf("%s is %q, which is not a loopback address, and nothing encrypts what is sent there: set tls.cert_file and tls.key_file, or tls.external when a proxy or a mesh does", l.Setting, l.Addr))

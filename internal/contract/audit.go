@@ -290,7 +290,7 @@ func (s audits) added() {
 		}
 	}
 	if err := s.store.AddAudit(s.Context(), serving.AuditEntry{After: json.RawMessage("{")}); err == nil {
-		s.Error("added what is no JSON")
+		s.Error("added what is not valid JSON")
 	}
 }
 

@@ -162,7 +162,7 @@ func parseEntryID(id string) (uint64, error) {
 	}
 	number, err := strconv.ParseUint(id, 16, 64)
 	if err != nil || number == 0 || entryID(number) != id {
-		return 0, fmt.Errorf("%w: %.40q is no id of an audit entry; take it from the list", catalog.ErrInvalid, id)
+		return 0, fmt.Errorf("%w: %.40q is not the id of an audit entry; take it from the list", catalog.ErrInvalid, id)
 	}
 	return number, nil
 }

@@ -118,7 +118,7 @@ func writeAndKill(t *testing.T, dir string, lines int) (revision uint64, block u
 		}
 	}
 	if err := cmd.Wait(); err == nil {
-		t.Fatal("the writer ended by itself")
+		t.Fatal("the writer ended on its own")
 	}
 	return revision, block
 }

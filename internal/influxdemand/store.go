@@ -43,7 +43,7 @@ func New(cfg Config) (*Store, error) {
 		return nil, fmt.Errorf("influxdb: %w", err)
 	}
 	if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
-		return nil, fmt.Errorf("influxdb: %q is no address: write it as http://HOST:PORT", cfg.URL)
+		return nil, fmt.Errorf("influxdb: %q is not an address: write it as http://HOST:PORT", cfg.URL)
 	}
 	if cfg.Bucket == "" {
 		return nil, errors.New("influxdb: no bucket: name it, for version 1.8 as DATABASE/autogen")

@@ -100,7 +100,7 @@ func (o outage) OnBrokerConnect(broker kgo.BrokerMetadata, _ time.Duration, _ ne
 	case errors.Is(err, context.Canceled) || errors.Is(err, kgo.ErrClientClosed):
 		return // by us
 	case err != nil:
-		o.conditions.say(addr, "cannot get into a broker of kafka; trying on", err)
+		o.conditions.say(addr, "cannot get into a broker of kafka; retrying", err)
 	default:
 		o.conditions.over(addr, "got into a broker of kafka again")
 	}
@@ -108,7 +108,7 @@ func (o outage) OnBrokerConnect(broker kgo.BrokerMetadata, _ time.Duration, _ ne
 
 // OnGroupManageError implements kgo.HookGroupManageError.
 func (o outage) OnGroupManageError(err error) {
-	o.conditions.say(theGroup, "not in the consumer group; trying on", err)
+	o.conditions.say(theGroup, "not in the consumer group; retrying", err)
 }
 
 // clientLog takes what the client library says; it is about single requests.

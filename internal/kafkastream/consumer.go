@@ -130,7 +130,7 @@ func (c *Consumer) fetch(ctx context.Context, most int) ([]serving.StreamRecord,
 	records := newRecords(fetches.Records())
 	if c.session.forgot(len(records) == 0 && ctx.Err() == nil) {
 		c.session.stuck = true
-		c.broker.Log.Info("a partition stands still at a batch that is not read; joining the group anew", "group", c.group.Name)
+		c.broker.Log.Info("a partition stands still at a batch that is not read; rejoining the group", "group", c.group.Name)
 	}
 	return records, failed
 }
@@ -207,7 +207,7 @@ func (c *Consumer) begin(ctx context.Context) error {
 	defer cancel()
 	if _, _, err := c.session.Client().ProducerID(ctx); err != nil {
 		if ctx.Err() == nil {
-			c.conditions.say(c.transactionalID(), "cannot take over the transactional id; trying on", err)
+			c.conditions.say(c.transactionalID(), "cannot take over the transactional id; retrying", err)
 		}
 		return err
 	}
@@ -245,7 +245,7 @@ func (c *Consumer) complain(fetches kgo.Fetches) (failed error) {
 			return
 		}
 		failed = err
-		c.conditions.say(fmt.Sprintf("%s/%d", topic, partition), "cannot consume; trying on", err)
+		c.conditions.say(fmt.Sprintf("%s/%d", topic, partition), "cannot consume; retrying", err)
 	})
 	return failed
 }

@@ -50,7 +50,7 @@ func eventWords(e *api.TaskEvent) string {
 	switch e.Type {
 	case api.TaskTerminated:
 		if e.ExitCode == 0 && e.Signal == 0 {
-			return "ended by itself"
+			return "ended on its own"
 		}
 		if e.Signal != 0 {
 			return fmt.Sprintf("was ended by signal %d", e.Signal)

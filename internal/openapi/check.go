@@ -80,7 +80,7 @@ func (op *Operation) CheckRequest(t testing.TB, body string, fits bool) {
 	}
 }
 
-// Fits says why a text is no JSON of a schema, or nil.
+// Fits says why a text is not valid JSON of a schema, or nil.
 func Fits(schema *openapi3.Schema, text []byte, as openapi3.SchemaValidationOption) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()

@@ -61,7 +61,7 @@ func (c *Child) Restart() {
 }
 
 // Kill ends the command and all that it has started at once, with SIGKILL, for the reason
-// that snapshots then have; it starts again as one that ended by itself does. It is for one
+// that snapshots then have; it starts again as one that ended on its own does. It is for one
 // that hangs, which a SIGTERM would not reach. It does not wait.
 func (c *Child) Kill(reason string) {
 	select {

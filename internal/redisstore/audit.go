@@ -104,7 +104,7 @@ func streamBefore(id string) (string, error) {
 	}
 	ms, n, err := parseStreamID(id)
 	if err != nil || fmt.Sprintf(entryIDFormat, ms, n) != id {
-		return "", fmt.Errorf("%w: %.40q is no id of an audit entry; take it from the list", catalog.ErrInvalid, id)
+		return "", fmt.Errorf("%w: %.40q is not the id of an audit entry; take it from the list", catalog.ErrInvalid, id)
 	}
 	return fmt.Sprintf("(%d-%d", ms, n), nil
 }

@@ -34,7 +34,7 @@ func (o *outage) say(err error) {
 	}
 	if now.Sub(o.said) >= repeatLog {
 		o.said = now
-		o.log.Warn("cannot consume from redis; trying on", "err", err)
+		o.log.Warn("cannot consume from redis; retrying", "err", err)
 	}
 }
 

@@ -68,7 +68,7 @@ func TestLargeEntry(t *testing.T) {
 		t.Errorf("encoded a name of %d bytes", len(large.Name))
 	}
 	if text, err := EncodeEntry(serving.AuditEntry{After: json.RawMessage("{")}); err == nil || text != nil {
-		t.Errorf("encoded %s, which is no JSON", text)
+		t.Errorf("encoded %s, which is not valid JSON", text)
 	}
 }
 

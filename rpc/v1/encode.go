@@ -42,7 +42,7 @@ func check(t serving.InputType, length int, inputs [][]byte) (Format, error) {
 	size := max(1, t.DType().Size())
 	for i, in := range inputs {
 		if len(in)%size != 0 {
-			return 0, fmt.Errorf("rpc/v1: input %d has %d bytes, which is no whole number of %v", i, len(in), t)
+			return 0, fmt.Errorf("rpc/v1: input %d has %d bytes, which is not a whole number of %v", i, len(in), t)
 		}
 		if length > 0 && t != serving.Strings && len(in) != length*size {
 			return 0, fmt.Errorf("rpc/v1: input %d has %d elements, and the model takes %d", i, len(in)/size, length)

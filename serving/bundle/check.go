@@ -165,7 +165,7 @@ func (m *Manifest) checkInput() error {
 		return nil
 	}
 	if err := checkExample(m.Example, m.InputType, m.InputLength); err != nil {
-		return fmt.Errorf("example is no input of this model: %w", err)
+		return fmt.Errorf("example is not an input of this model: %w", err)
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ func Digest(r io.Reader) (string, error) {
 // ParseDigest returns the 64 hexadecimal digits of a digest. They are safe as a file's name.
 func ParseDigest(s string) (hex string, err error) {
 	if !digest.MatchString(s) {
-		return "", fmt.Errorf("%.80q is no digest of a bundle: it is sha256:… with 64 hexadecimal digits in lower case", s)
+		return "", fmt.Errorf("%.80q is not the digest of a bundle, which is sha256:… with 64 hexadecimal digits in lower case", s)
 	}
 	return strings.TrimPrefix(s, digestPrefix), nil
 }

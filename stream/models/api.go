@@ -149,7 +149,7 @@ func (a *API) send(request *http.Request, into any) (etag string, err error) {
 		return "", fmt.Errorf("the answer of the management API is larger than %d bytes", maxAnswer)
 	case response.StatusCode >= http.StatusMultipleChoices:
 		r := &refusal{}
-		_ = json.Unmarshal(text, r) // what is no JSON leaves the status
+		_ = json.Unmarshal(text, r) // what is not valid JSON leaves the status
 		r.Status = response.StatusCode
 		return "", r
 	}

@@ -19,7 +19,7 @@ type work interface {
 }
 
 var (
-	errAgain     = errors.New("somebody else changed it meanwhile")
+	errAgain     = errors.New("it was changed concurrently")
 	errKey       = errors.New("the stream's key has not the role deployer at the management API: give it another in key_file")
 	errSuspended = errors.New("the stream is suspended")
 )

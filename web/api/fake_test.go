@@ -208,7 +208,7 @@ func (s fakeBundles) Put(_ context.Context, r io.Reader) (Artifact, bool, error)
 	case len(content) > 1000:
 		return Artifact{}, false, fmt.Errorf("%w: at most 1000 bytes are taken", ErrBundleTooLarge)
 	case !json.Valid(content):
-		return Artifact{}, false, fmt.Errorf("%w: it is no archive", ErrBundleInvalid)
+		return Artifact{}, false, fmt.Errorf("%w: it is not an archive", ErrBundleInvalid)
 	}
 	digest := fmt.Sprintf("sha256:%064x", len(content))
 	s.mu.Lock()

@@ -70,7 +70,7 @@ func (a *api) othersAdminister(cat *serving.Catalog, id string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: the key %q is the last one with the role admin, and nobody could administer after it; make another one first, or set web.keys_file",
+	return fmt.Errorf("%w: the key %q is the last one with the role admin, and no one could administer Topsail without it; create another one first, or set web.keys_file",
 		ErrRefused, key.Name)
 }
 

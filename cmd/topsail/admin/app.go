@@ -131,7 +131,7 @@ func createApp() *cobra.Command {
 		body["name"] = k.args[0]
 		maps.DeleteFunc(body, func(_ string, v any) bool { return v == nil })
 		if body["input_type"] == nil {
-			return misused("say which inputs the app takes: --input-type doubles, floats, ints, strings or bytes")
+			return misused("name the input type of the app: --input-type doubles, floats, ints, strings or bytes")
 		}
 		if body["latency_slo_micros"] == nil {
 			body["latency_slo_micros"] = defaultSLO.Microseconds()
@@ -212,7 +212,7 @@ func forgetCommand() *cobra.Command {
 		}
 		r := deletion("apps", k.args[0], "learned")
 		r.Query = k.user()
-		return k.change(r, "the policy of app %s begins anew; what it had learned is kept aside for a day", k.args[0])
+		return k.change(r, "the policy of app %s is reset; what it had learned is kept for a day", k.args[0])
 	})
 }
 

@@ -113,7 +113,7 @@ func (k *call) json(raw json.RawMessage) error {
 	}
 	var pretty bytes.Buffer
 	if err := json.Indent(&pretty, raw, "", "  "); err != nil {
-		return fmt.Errorf("the server's answer is no JSON: %w", err)
+		return fmt.Errorf("the server's answer is not valid JSON: %w", err)
 	}
 	out := bytes.TrimSpace(pretty.Bytes())
 	if k.Terminal {

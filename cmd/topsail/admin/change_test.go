@@ -27,7 +27,7 @@ func TestChanges(t *testing.T) {
 		{"app delete wine", "DELETE /api/v1/apps/wine", ``, "app wine is gone\n"},
 		{"app link wine m", "PUT /api/v1/apps/wine/links/m", ``, "app wine asks model m\n"},
 		{"app unlink wine m", "DELETE /api/v1/apps/wine/links/m", ``, "app wine does not ask model m\n"},
-		{"app forget wine --uid ann --context a_b", "DELETE /api/v1/apps/wine/learned?context=a+b&uid=ann", ``, "the policy of app wine begins anew; what it had learned is kept aside for a day\n"},
+		{"app forget wine --uid ann --context a_b", "DELETE /api/v1/apps/wine/learned?context=a+b&uid=ann", ``, "the policy of app wine is reset; what it had learned is kept for a day\n"},
 		{"app policy wine kind=single", "PUT /api/v1/apps/wine/policy", `{"kind":"single"}`, "app wine has a new policy\n"},
 		{"policy set wine kind=versions canary=2 share=0.1 weights.1=0.9 weights.1.2=0.1", "PUT /api/v1/apps/wine/policy", `{"canary":"2","kind":"versions","share":0.1,"weights":{"1":0.9,"1.2":0.1}}`, "app wine has a new policy\n"},
 		{"policy set wine gamma=0.2 costs.wine-boost= models=a,_b", "PUT /api/v1/apps/wine/policy", `{"costs":{},"gamma":0.2,"kind":"exp3","models":["a","b"]}`, "app wine has a new policy\n"},

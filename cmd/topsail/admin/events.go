@@ -56,7 +56,7 @@ func (k *call) event(e client.Event) error {
 		return err
 	}
 	if !json.Valid(e.Data) {
-		return fmt.Errorf("the server sends an event that is no JSON: %w", json.Unmarshal(e.Data, new(any)))
+		return fmt.Errorf("the server sends an event that is not valid JSON: %w", json.Unmarshal(e.Data, new(any)))
 	}
 	line, err := json.Marshal(struct {
 		Topic string          `json:"topic"`

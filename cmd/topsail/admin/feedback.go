@@ -72,7 +72,7 @@ func states(n int) string {
 func (k *call) judgement() (map[string]any, error) {
 	f, body := k.cmd.Flags(), map[string]any{}
 	if !f.Changed("query-id") && !f.Changed("input") {
-		return nil, misused("say which answer is meant: --query-id or --input")
+		return nil, misused("name the answer: --query-id or --input")
 	}
 	if f.Changed("label") == f.Changed("reward") {
 		return nil, misused("say either --label or --reward")

@@ -145,7 +145,7 @@ func parseOptions(pairs []string) (map[string]any, error) {
 	for _, pair := range pairs {
 		name, value, ok := strings.Cut(pair, "=")
 		if !ok || name == "" {
-			return nil, misused("%q is no option: write OPTION=VALUE, such as kind=exp3", pair)
+			return nil, misused("%q is not an option: write OPTION=VALUE, such as kind=exp3", pair)
 		}
 		if err := setOption(options, name, value, name); err != nil {
 			return nil, err

@@ -59,7 +59,7 @@ func scaleVersion() *cobra.Command {
 func replicaCount(text string) (int, error) {
 	count, err := strconv.Atoi(text)
 	if err != nil || count < 0 || count > serving.MaxReplicas {
-		return 0, misused("%q is no number of replicas: use 0 to %d", text, serving.MaxReplicas)
+		return 0, misused("%q is not a number of replicas: use 0 to %d", text, serving.MaxReplicas)
 	}
 	return count, nil
 }

@@ -49,7 +49,7 @@ func judgeBundles(configured string, management []serving.Endpoint, machines int
 		u, err := url.Parse(configured)
 		switch {
 		case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-			return fmt.Errorf("jobs.bundles_url is no URL such as http://topsail.example:1338: %q", configured)
+			return fmt.Errorf("jobs.bundles_url is not a URL such as http://topsail.example:1338: %q", configured)
 		case isLoopback(u.Hostname()) && machines > 1:
 			return fmt.Errorf("nodes cannot fetch bundles: jobs.bundles_url is %s, which each of the %d machines takes for itself; "+
 				"set it to an address that they reach, or leave it out to ask the management processes that Consul names", configured, machines)

@@ -116,7 +116,7 @@ func fetch(cfg config.Sidecar, client *http.Client, models []*serving.Version) (
 // so: a container that hangs may well connect again and announce that it is ready.
 func live(hung *atomic.Bool) error {
 	if hung.Load() {
-		return errors.New("the container does not answer; it has to be started anew")
+		return errors.New("the container does not answer; it has to be restarted")
 	}
 	return nil
 }

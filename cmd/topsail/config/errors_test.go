@@ -44,7 +44,7 @@ environment TOPSAIL_LOG_LEVEL must be one of debug, info, warn, error, not "loud
 flag --gateway-addr must be host:port, such as 127.0.0.1:7001, not ""
 flag --gateway-cache-bytes must be at least 0, not -1
 flag --gatway-addr is not a setting
-web.addr is "10.0.0.1:1338", which is not a loopback address, and anybody could ask there: set web.keys_file or web.require_keys, or web.require_client_cert with tls.ca_file
+web.addr is "10.0.0.1:1338", which is not a loopback address, and anyone could use it: set web.keys_file or web.require_keys, or web.require_client_cert with tls.ca_file
 web.addr is "10.0.0.1:1338", which is not a loopback address, and nothing encrypts what is sent there: set tls.cert_file and tls.key_file, or tls.external when a proxy or a mesh does`)
 }
 

@@ -54,7 +54,7 @@ type Web struct {
 	OpsKeyFile        string   `toml:"ops_key_file" path:"true" help:"file of the key that it shows to other processes when it reads their metrics"`
 	GatewayKeyFile    string   `toml:"gateway_key_file" path:"true" help:"file of the key that it shows to gateways when people try an app"`
 	Bundles           string   `toml:"bundles" help:"where bundles are stored: a folder, which several machines may share; redis; or s3://BUCKET/PREFIX?endpoint=https://HOST&region=REGION; by default the folder bundles in data_dir"`
-	BundlesKeptHours  int      `toml:"bundles_kept_hours" default:"168" min:"0" help:"on a cluster: how long a bundle is kept that no version uses, in hours; 0 keeps it until somebody deletes it"`
+	BundlesKeptHours  int      `toml:"bundles_kept_hours" default:"168" min:"0" help:"on a cluster: how long a bundle is kept that no version uses, in hours; 0 keeps it until it is deleted"`
 	MaxBundleBytes    int      `toml:"max_bundle_bytes" default:"2147483648" min:"1" help:"largest bundle that can be uploaded"`
 	MaxBundlesBytes   int      `toml:"max_bundles_bytes" default:"68719476736" min:"1" help:"for all bundles together; in Redis 536870912 by default"`
 }

@@ -74,7 +74,7 @@ func describe(m *member, seen route.Status) api.Replica {
 	return r
 }
 
-// whyEnded is how a process ended, and what it said where it ended by itself.
+// whyEnded is how a process ended, and what it said where it ended on its own.
 func whyEnded(c *process.Child, how string) string {
 	if words := lastWords(c); words != "" && strings.HasPrefix(how, "exit status") {
 		return how + ": " + words

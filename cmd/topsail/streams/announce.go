@@ -51,7 +51,7 @@ func (s *Set) put(ctx context.Context, one serving.Stream) {
 			return
 		}
 		if !said && ctx.Err() == nil {
-			s.log.Warn("cannot announce a stream, which nobody sees and suspends until then; trying on", "stream", one.Name, "err", err)
+			s.log.Warn("cannot announce a stream, so that it can be neither seen nor suspended; retrying", "stream", one.Name, "err", err)
 		}
 		select {
 		case <-time.After(retryAnnounce):

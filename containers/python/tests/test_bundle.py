@@ -172,7 +172,7 @@ BROKEN = {
     "no manifest": (archive(FILES.items()), "there is no manifest.json"),
     "no JSON": (archive([(MANIFEST, b"{")]), "manifest.json is not JSON"),
     "deep JSON": (archive([(MANIFEST, b"[" * 100_000)]), "manifest.json is not JSON"),
-    "a list": (archive([(MANIFEST, b"[]")]), "is no JSON object"),
+    "a list": (archive([(MANIFEST, b"[]")]), "is not valid JSON object"),
     "another format": (archive(members(format=2)), "has format 2, and this version of topsail reads 1"),
     "no files": (archive(members(files=[])), "lists no files"),
     "no checksum": (archive(members(files={"x": {"size": 1}})), "no checksum and size of 'x'"),

@@ -36,7 +36,7 @@ PLAIN = [
     ("a text", (DType.STRING, (), "a text")),
     ("", (DType.STRING, (), "")),
     ('{"a": 1}', (DType.STRING, (), {"a": 1})),  # Clipper's rule: text that is JSON is nested
-    ("NaN", (DType.STRING, (), "NaN")),  # which is no JSON
+    ("NaN", (DType.STRING, (), "NaN")),  # which is not valid JSON
     (None, (DType.JSON, (), None)),
     ([1, 2.5, "x"], (DType.JSON, (), [1, 2.5, "x"])),
     ((1, 2), (DType.JSON, (), [1, 2])),

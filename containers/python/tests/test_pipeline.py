@@ -137,8 +137,8 @@ def test_sources():
         ({"batch_delay": 1.5}, "the delay of a batch must be between 0 and 1 s"),
         ({"batch_delay": float("nan")}, "the delay of a batch must be between 0 and 1 s"),
         ({"batch_delay": "1ms"}, "batch_delay is '1ms', which is no number of seconds"),
-        ({"after": "Later"}, "after names 'Later', which is no stage before it: there are 'input', 'Decode'"),
-        ({"after": Rank}, "which is no stage before it"),
+        ({"after": "Later"}, "after names 'Later', which is not a stage before it: there are 'input', 'Decode'"),
+        ({"after": Rank}, "which is not a stage before it"),
         ({"after": ["Decode", Decode]}, "after names 'Decode' twice"),
         ({"after": []}, "after is empty: name at least one stage, or 'input'"),
         ({"stage": 5, "name": "five"}, "stage 'five': 5 is no model: give a function, or a class or object with"),
@@ -220,10 +220,10 @@ def test_what_is_left_out_or_unknown():
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "it is no JSON"),
+        ("", "it is not valid JSON"),
         ("{}", "it is no list of stages"),
         ("[1]", "it is no list of stages"),
-        ("[" * 100_000, "it is no JSON"),
+        ("[" * 100_000, "it is not valid JSON"),
         ("[]", "the pipeline has no stages"),
         ("[{}]", "stage '': use a name"),
         ('[{"name": 1}]', "1 cannot be name"),
@@ -234,7 +234,7 @@ def test_what_is_left_out_or_unknown():
         ('[{"name": "a", "batch": []}]', "[] cannot be batch"),
         ('[{"name": "a", "batch": {"strategy": "fixed"}}]', "batch strategy 'fixed' needs a size"),
         ('[{"name": "a", "batch": {"delay": 1.5}}]', "1.5 cannot be delay"),
-        ('[{"name": "a", "after": ["b"]}, {"name": "b"}]', "after names 'b', which is no stage before it"),
+        ('[{"name": "a", "after": ["b"]}, {"name": "b"}]', "after names 'b', which is not a stage before it"),
         ('[{"name": "a"}, {"name": "b", "after": ["input"]}]', "stage 'a' feeds no other stage"),
     ],
 )

@@ -37,7 +37,7 @@ func Open(r io.ReaderAt, size int64, head string, list func(text []byte) (map[st
 	}
 	z, err := zip.NewReader(r, size)
 	if err != nil {
-		return nil, fmt.Errorf("this is no zip archive, or a damaged one: %w", err)
+		return nil, fmt.Errorf("this is not a zip archive, or a damaged one: %w", err)
 	}
 	entries, err := directory(z.File)
 	if err != nil {

@@ -23,7 +23,7 @@ func checkEnd(r io.ReaderAt, size int64) error {
 	case size > MaxArchive:
 		return fmt.Errorf("the archive has %d bytes, and may have %d", size, int64(MaxArchive))
 	case size < endLength:
-		return errors.New("this is no zip archive: it is too short")
+		return errors.New("this is not a zip archive: it is too short")
 	}
 	var end [endLength]byte
 	if _, err := r.ReadAt(end[:], size-endLength); err != nil && !errors.Is(err, io.EOF) {
@@ -33,7 +33,7 @@ func checkEnd(r io.ReaderAt, size int64) error {
 	length, offset := int64(binary.LittleEndian.Uint32(end[12:])), int64(binary.LittleEndian.Uint32(end[16:]))
 	switch {
 	case binary.LittleEndian.Uint32(end[:]) != endMark || end[20] != 0 || end[21] != 0:
-		return errors.New("this is no zip archive, it is cut off, or it has a comment, which it may not have")
+		return errors.New("this is not a zip archive, it is cut off, or it has a comment, which it may not have")
 	case count > MaxFiles+1:
 		return fmt.Errorf("the archive has %d files or more, and may have %d", count-1, MaxFiles)
 	case length > maxDirectory:

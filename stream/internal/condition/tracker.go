@@ -35,7 +35,7 @@ func (t *Tracker) Begin(what string, err error) {
 	t.last, t.lastAt = fmt.Sprintf("cannot %s: %v", what, err), time.Now()
 	t.mu.Unlock()
 	if !already {
-		t.log.Warn("cannot "+what+"; trying on", "err", err)
+		t.log.Warn("cannot "+what+"; retrying", "err", err)
 	}
 }
 

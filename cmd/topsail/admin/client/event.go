@@ -60,7 +60,7 @@ func (l *listener) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// errBroken is a stream that ended by itself.
+// errBroken is a stream that ended on its own.
 var errBroken = errors.New("the stream of events ended")
 
 // ReadEvents calls fn with each event that r has. It ends with what fn returned, or with

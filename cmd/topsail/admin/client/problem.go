@@ -33,7 +33,7 @@ func (p *Problem) Error() string {
 
 // readProblem reads the answer to a request that failed.
 func readProblem(status int, body io.Reader) *Problem {
-	text, _ := io.ReadAll(io.LimitReader(body, maxProblemBytes)) // what is cut off is no JSON, and the status remains
+	text, _ := io.ReadAll(io.LimitReader(body, maxProblemBytes)) // what is cut off is not valid JSON, and the status remains
 	p := &Problem{}
 	if json.Unmarshal(text, p) != nil {
 		p = &Problem{}

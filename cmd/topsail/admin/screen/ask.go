@@ -12,7 +12,7 @@ import (
 const maxReply = 1 << 10
 
 // ErrNobody is a question where there is no terminal.
-var ErrNobody = errors.New("there is no terminal to ask on: look at it with --dry-run, and say --yes to do it")
+var ErrNobody = errors.New("there is no terminal to ask on: preview it with --dry-run, and pass --yes to do it")
 
 // Ask asks a question that is answered by yes or no, and takes anything but yes for no.
 func (s *Screen) Ask(ctx context.Context, question string) (bool, error) {

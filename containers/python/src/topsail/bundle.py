@@ -210,7 +210,7 @@ def read_manifest(data: bytes) -> tuple[Manifest, dict[str, tuple[str, int]]]:
     except (ValueError, RecursionError) as e:
         raise BundleError(f"{MANIFEST} is not JSON: {e}") from None
     if not isinstance(members, dict):
-        raise BundleError(f"{MANIFEST} is no JSON object")
+        raise BundleError(f"{MANIFEST} is not valid JSON object")
     if members.get("format") != FORMAT:
         raise BundleError(
             f"the bundle has format {members.get('format')!r}, and this version of topsail reads {FORMAT}"

@@ -107,7 +107,7 @@ def _entries(text: str) -> Iterable[_Entry]:
     try:
         entries = json.loads(text)
     except (ValueError, RecursionError) as e:
-        raise _wrong(f"it is no JSON: {e}") from None
+        raise _wrong(f"it is not valid JSON: {e}") from None
     if not isinstance(entries, list) or not all(isinstance(e, dict) for e in entries):
         raise _wrong("it is no list of stages")
     return entries

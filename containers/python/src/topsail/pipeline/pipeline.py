@@ -145,7 +145,7 @@ class Pipeline:
         if not found:
             there = ", ".join(repr(n) for n in (INPUT, *names))
             raise PipelineError(
-                f"stage {called!r}: after names {one!r}, which is no stage before it: there are {there}"
+                f"stage {called!r}: after names {one!r}, which is not a stage before it: there are {there}"
             )
         return found[0]
 

@@ -64,7 +64,7 @@ class Stage:
             return f"there is another one of this name; {INPUT!r} is that of the query's input"
         for place, name in enumerate(self.sources):
             if name not in (*before, INPUT):
-                return f"after names {name!r}, which is no stage before it"
+                return f"after names {name!r}, which is not a stage before it"
             if name in self.sources[:place]:
                 return f"after names {name!r} twice"
         if not 1 <= self.workers <= MAX_WORKERS:
