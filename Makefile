@@ -30,7 +30,7 @@ ui: ## build the web UI, which the program then carries
 	@if command -v npm > /dev/null; then $(MAKE) --no-print-directory $(UI)/dist/index.html; \
 	else echo "there is no npm: building without the web UI; it needs Node 20 or later"; fi
 
-$(UI)/dist/index.html: $(UI)/node_modules/.package-lock.json $(shell git ls-files web/ui/src web/ui/index.html web/ui/*.ts web/ui/*.js)
+$(UI)/dist/index.html: $(UI)/node_modules/.package-lock.json $(shell git ls-files web/api/openapi.yaml web/ui/src web/ui/index.html web/ui/*.ts web/ui/*.js web/ui/*.mjs)
 	@echo "building the web UI"
 	@cd $(UI) && npm run --silent build -- --logLevel warn
 

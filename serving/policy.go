@@ -28,25 +28,25 @@ type PolicySpec struct {
 	Share       float64 `json:"share,omitempty" help:"share of the queries that go to the canary or to shadows, or that hedge may send twice; 0 is the default"`
 	RampSeconds int     `json:"ramp_seconds,omitempty" help:"time in which the canary grows to its share"`
 	Sticky      bool    `json:"sticky,omitempty" help:"keep each user at one version"`
-	MinAnswers  int     `json:"min_answers,omitempty" help:"answers of a version before it is judged; 0 is the default"`
-	MaxFailures float64 `json:"max_failures,omitempty" help:"how much larger a version's share of failures and missed deadlines may be; 0 is the default"`
-	MaxLoss     float64 `json:"max_loss,omitempty" help:"how much larger a version's mean loss may be; 0 is the default"`
+	MinAnswers  int     `json:"min_answers,omitempty" help:"answers of a version before it is judged; by default 20"`
+	MaxFailures float64 `json:"max_failures,omitempty" help:"how much larger a version's share of failures and missed deadlines may be; by default 0.1"`
+	MaxLoss     float64 `json:"max_loss,omitempty" help:"how much larger a version's mean loss may be; by default 0.1"`
 
 	// Learning.
 	Loss     string  `json:"loss,omitempty" help:"how the error of an answer is measured: zero_one (the default), absolute or squared"`
 	Scale    float64 `json:"scale,omitempty" help:"the error that counts as a loss of 1, for absolute and squared; 0 is 1"`
 	Scope    string  `json:"scope,omitempty" help:"whose state is kept: app, user (the default), context or user_context"`
-	Epsilon  float64 `json:"epsilon,omitempty" help:"share of the queries in which epsilon_greedy tries another model; 0 is the default"`
-	Gamma    float64 `json:"gamma,omitempty" help:"share of the queries that exp3 spreads evenly; 0 is the default"`
+	Epsilon  float64 `json:"epsilon,omitempty" help:"share of the queries in which epsilon_greedy tries another model; by default 0.1"`
+	Gamma    float64 `json:"gamma,omitempty" help:"share of the queries that exp3 spreads evenly; by default 0.1"`
 	Eta      float64 `json:"eta,omitempty" help:"learning rate; 0 is the default"`
 	Mixing   float64 `json:"mixing,omitempty" help:"share of the weights that is spread evenly at each step, to follow changes; 0 is the default"`
 	Discount float64 `json:"discount,omitempty" help:"how much of the past is kept at each step; 1 keeps all, 0 is the default"`
 	Alpha    float64 `json:"alpha,omitempty" help:"weight of the uncertainty for ucb1 and linucb; 0 is the default"`
-	Features int     `json:"features,omitempty" help:"numbers of the input that linucb uses; 0 is the default"`
+	Features int     `json:"features,omitempty" help:"numbers of the input that linucb uses; by default 16"`
 
 	// When an answer is good enough.
 	Agreement    float64 `json:"agreement,omitempty" help:"share of the asked models that must agree in a vote; 0: the most votes win"`
-	Confidence   float64 `json:"confidence,omitempty" help:"the confidence that is enough for first_acceptable and cascade; 0 is the default"`
+	Confidence   float64 `json:"confidence,omitempty" help:"the confidence that is enough for first_acceptable and cascade; by default 0.8"`
 	Qualifier    string  `json:"qualifier,omitempty" help:"the named value of outputs to judge by instead of their confidence"`
 	WithinMicros int64   `json:"within_micros,omitempty" help:"when to decide with the answers that are there, in microseconds; of custom: how long to wait for the policy; of hedge: for the first replica"`
 

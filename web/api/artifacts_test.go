@@ -15,7 +15,7 @@ func TestArtifacts(t *testing.T) {
 	digest := read[Artifact](t, answer).Digest
 	expect(t, w.ask("POST", "/artifacts", body, "Content-Type", zip), 200, digest)
 	expectCode(t, w.ask("POST", "/artifacts", body), 415, "unsupported_type", zip)
-	expectCode(t, w.ask("POST", "/artifacts", "PK broken", "Content-Type", zip), 400, "invalid", "no archive")
+	expectCode(t, w.ask("POST", "/artifacts", "PK broken", "Content-Type", zip), 400, "invalid", "not an archive")
 	expectCode(t, w.ask("POST", "/artifacts", strings.Repeat("x", 2000), "Content-Type", zip), 413, "too_large", "1000 bytes")
 
 	expect(t, w.ask("POST", "/models/a-model/versions", `{"version":"1","bundle":"`+digest+`"}`), 201)

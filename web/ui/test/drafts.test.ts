@@ -1,5 +1,5 @@
 import {describe, expect, it} from 'vitest'
-import {appOf, blank, draftOf} from '../src/lib/appdraft'
+import {appOf, blank, draftOf, inUnit, whole} from '../src/lib/appdraft'
 import {kinds, options} from '../src/lib/policies'
 import {draftOf as policyDraft, policyOf} from '../src/lib/policydraft'
 import {nextVersion, versionOf, blank as blankVersion} from '../src/lib/versiondraft'
@@ -21,7 +21,20 @@ describe('drafts', () => {
     expect(appOf(draftOf(app), app)).toEqual(rest)
     expect(appOf(draftOf(blank), blank)).toEqual(blank)
   })
-  it('take an option away', () => expect(appOf({...draftOf(app), limit: null, requireKey: false}, app)).not.toHaveProperty('limit'))
+  it('take options away', () => {
+    const draft = {...draftOf(app), description: ' ', limit: {burst: 9}, cache: {off: false}, require_key: false}
+    expect(appOf(draft, app)).toEqual({
+      name: 'fraud',
+      input_type: 'floats',
+      latency_slo_micros: 50_000,
+      models: ['m'],
+      policy: {kind: 'vote'},
+    })
+  })
+  it('show numbers in other units', () => {
+    for (const ms of [0, 0.1, 0.57, 4.35, 600_000, null]) expect(inUnit(whole(ms, 1000), 1000)).toBe(ms)
+    expect(whole(0.57, 1000)).toBe(570)
+  })
 
   it('leave a policy as it is, also what no field is for', () => {
     const policy = {kind: 'versions', weights: {'1': 0.9, '2': 0.1}, sticky: true, record_seconds: 60, costs: {a: 2}}

@@ -1,5 +1,5 @@
 import {expect, it} from 'vitest'
-import type {Model, Pool, Replica, Version} from '../src/api/types'
+import type {Model, Pool, Replica, Version} from '../src/api/schema'
 import {heldBy, isHost, runnerOf} from '../src/lib/hosts'
 import {countsOf} from '../src/lib/wanted'
 

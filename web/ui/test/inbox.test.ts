@@ -1,5 +1,5 @@
 import {describe, expect, it} from 'vitest'
-import type {App, CatalogEvent, Replica} from '../src/api/types'
+import type {App, CatalogEvent, Replica} from '../src/api/schema'
 import {Inbox, merged} from '../src/lib/inbox'
 
 const app = (name: string, slo = 1000): App => ({name, input_type: 'doubles', latency_slo_micros: slo})

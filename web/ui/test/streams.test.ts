@@ -1,5 +1,5 @@
 import {expect, it} from 'vitest'
-import type {Stream} from '../src/api/types'
+import type {Stream} from '../src/api/schema'
 import {brief, matches, stateOf} from '../src/lib/streams'
 
 const wine: Stream = {

@@ -1,10 +1,11 @@
 // The operations of the management API that the pages use.
 import {Client, path, type Options, type Tagged} from './client'
-import type * as T from './types'
+import type * as T from './schema'
 
 export const client = new Client()
 
 type Window = {window: number}
+type Page<T> = T.Page & {items: T[]}
 const dry = {dry_run: true}
 const pageSize = 5000 // the most that the API gives at once
 
@@ -76,15 +77,14 @@ export async function usage(model?: string, signal?: AbortSignal): Promise<T.Usa
   const all: T.Usage[] = []
   for (let cursor: string | undefined = ''; cursor !== undefined;) {
     const query = {model, cursor: cursor || undefined, limit: pageSize}
-    const page: T.Page<T.Usage> = await client.get('/usage', {query, ...(signal && {signal})})
+    const page: Page<T.Usage> = await client.get('/usage', {query, ...(signal && {signal})})
     all.push(...page.items)
     cursor = page.next
   }
   return all
 }
 
-export const streams = (signal?: AbortSignal) =>
-  client.get<T.Page<T.Stream>>('/streams', {query: {limit: pageSize}, ...(signal && {signal})})
+export const streams = (signal?: AbortSignal) => client.get<Page<T.Stream>>('/streams', {query: {limit: pageSize}, ...(signal && {signal})})
 export const suspendStream = (stream: string, reason: string) =>
   client.send<T.Stream>('PUT', path('streams', stream, 'suspension'), {body: reason ? {reason} : {}})
 export const rehearseResumeStream = (stream: string) =>
@@ -99,14 +99,14 @@ export const drain = (replica: string) => client.send<void>('POST', path('replic
 export const logs = (replica: string, query: NonNullable<Options['query']>, signal: AbortSignal) =>
   client.stream(path('replicas', replica, 'logs'), {query, signal})
 
-export const artifacts = () => client.get<T.Page<T.Artifact>>('/artifacts')
+export const artifacts = () => client.get<Page<T.Artifact>>('/artifacts')
 export const decisions = (query: {model?: string; version?: string; limit?: number} = {}) =>
   client.get<{items: T.Decision[]}>('/decisions', {query})
 export const scheduler = () => client.get<T.Scheduler>('/scheduler')
 export const cluster = () => client.get<T.Cluster>('/cluster')
 export const audit = (query: {kind?: string; name?: string; who?: string; limit?: number; cursor?: string}) =>
-  client.get<T.Page<T.AuditEntry>>('/audit', {query})
-export const keys = () => client.get<T.Page<T.Key>>('/keys')
+  client.get<Page<T.AuditEntry>>('/audit', {query})
+export const keys = () => client.get<Page<T.Key>>('/keys')
 export const createKey = (key: T.NewKey) => client.send<T.Key & {secret: string}>('POST', '/keys', {body: key})
 export const revokeKey = (key: string) => client.send<void>('DELETE', path('keys', key))
 

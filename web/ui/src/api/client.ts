@@ -1,4 +1,4 @@
-import type {Problem} from './types'
+import type {Problem} from './schema'
 
 // Refusal is an answer of the API that is not what was asked for.
 export class Refusal extends Error {

@@ -1,5 +1,5 @@
 import {Refusal} from './client'
-import type {Artifact, Problem} from './types'
+import type {Artifact, Problem} from './schema'
 
 // upload stores a bundle, and says meanwhile which share of it is there. fetch cannot
 // report what was sent, hence the older interface.

@@ -1,5 +1,5 @@
 // The stages of an app, each of which asks a model about what those before it have put out.
-import type {App, AppStage} from '../api/types'
+import type {App, AppStage} from '../api/schema'
 import {input} from './graph'
 
 // Draft is a stage while it is edited. It is known by a number, so that others still take from it when it has another name.

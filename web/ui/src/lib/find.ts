@@ -1,4 +1,4 @@
-import type {App, Model, Replica, Version} from '../api/types'
+import type {App, Model, Replica, Version} from '../api/schema'
 import {addressOf} from './address'
 
 export interface Find {

@@ -1,4 +1,4 @@
-import type {AppTraffic} from '../api/types'
+import type {AppTraffic} from '../api/schema'
 
 const kept = 60
 

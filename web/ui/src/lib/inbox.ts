@@ -1,4 +1,4 @@
-import type * as T from '../api/types'
+import type * as T from '../api/schema'
 import type {EventName} from './stream'
 
 // Batch is what came since the last time, each object once.

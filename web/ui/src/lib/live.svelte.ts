@@ -1,4 +1,4 @@
-import type * as T from '../api/types'
+import type * as T from '../api/schema'
 import {History} from './history'
 import {runnerOf} from './hosts'
 import {Inbox, merged, versionKey, type Batch} from './inbox'

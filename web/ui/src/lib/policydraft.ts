@@ -1,5 +1,5 @@
-import type {Policy} from '../api/types'
-import {kindOf, options, type Option} from './policies'
+import type {Policy} from '../api/schema'
+import {kindOf, options, type KindName, type Option} from './policies'
 
 // Draft is a policy as its fields hold it: each option as it is written.
 export type Draft = Record<string, string | boolean | string[]>
@@ -8,19 +8,19 @@ export function draftOf(policy: Policy): Draft {
   const draft: Draft = {}
   for (const option of options) {
     const value = policy[option.name]
-    if (option.kind === 'flag') draft[option.name] = value === true
-    else if (option.kind === 'models') draft[option.name] = Array.isArray(value) ? value.map(String) : []
-    else if (option.kind === 'weights') draft[option.name] = value ? weightLines(value as Record<string, number>) : ''
-    else if (option.kind === 'policy') draft[option.name] = value ? JSON.stringify(value) : ''
+    if (option.control === 'flag') draft[option.name] = value === true
+    else if (option.control === 'models') draft[option.name] = Array.isArray(value) ? value.map(String) : []
+    else if (option.control === 'weights') draft[option.name] = value ? weightLines(value as NonNullable<Policy['weights']>) : ''
+    else if (option.control === 'policy') draft[option.name] = value ? JSON.stringify(value) : ''
     else draft[option.name] = value === undefined || value === null ? '' : String(value)
   }
   return draft
 }
 
 // policyOf is what the fields say, of the options that the kind has. What no field is for stays as it was.
-export function policyOf(kind: string, draft: Draft, before: Policy): Policy {
-  const fielded = new Set(options.map((option) => option.name))
-  const policy: Policy = Object.fromEntries(Object.entries(before).filter(([name]) => !fielded.has(name)))
+export function policyOf(kind: KindName, draft: Draft, before: Policy): Policy {
+  const fielded = new Set<string>(options.map((option) => option.name))
+  const policy: Record<string, unknown> = Object.fromEntries(Object.entries(before).filter(([name]) => !fielded.has(name)))
   policy.kind = kind
   const own = kindOf(kind)?.options ?? []
   for (const option of options) {
@@ -28,16 +28,15 @@ export function policyOf(kind: string, draft: Draft, before: Policy): Policy {
     const value = read(option, draft[option.name])
     if (value !== undefined) policy[option.name] = value
   }
-  return policy
+  return policy as Policy
 }
 
 function read(option: Option, written: Draft[string] | undefined): unknown {
   if (written === undefined || written === '' || written === false) return undefined
   if (Array.isArray(written)) return written.length > 0 ? written : undefined
   if (written === true) return true
-  switch (option.kind) {
-    case 'number':
-    case 'whole': {
+  switch (option.control) {
+    case 'number': {
       const value = Number(written)
       if (!Number.isFinite(value)) throw new Error(`${option.title}: ${written} is no number.`)
       return value

@@ -1,4 +1,4 @@
-import type {InputType} from '../api/types'
+import type {InputType} from '../api/schema'
 
 // inputOf reads what is written as an input of a type. A list of inputs becomes a batch.
 export function inputOf(text: string, type: InputType): {input: unknown} | {input_batch: unknown[]} {

@@ -1,8 +1,8 @@
 import * as api from '../api/calls'
 import {Refusal} from '../api/client'
-import type {Me, Role} from '../api/types'
+import {roleValues, type Me, type Role} from '../api/schema'
 
-const ranks: readonly Role[] = ['viewer', 'operator', 'deployer', 'admin']
+const ranks: readonly Role[] = roleValues.filter((role) => role !== 'query') // who only queries may nothing here
 
 // covers says whether a role may do what another may.
 export function covers(role: Role, needed: Role): boolean {

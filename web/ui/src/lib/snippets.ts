@@ -1,4 +1,4 @@
-import type {InputType} from '../api/types'
+import type {InputType} from '../api/schema'
 
 // quoted is a word for a POSIX shell.
 export function quoted(word: string): string {

@@ -1,5 +1,5 @@
 // The streams of records and models, as lines of a table. The stream of events is in stream.ts.
-import type {Stream} from '../api/types'
+import type {Stream} from '../api/schema'
 
 export type State = 'open' | 'suspended' | 'waiting' | 'failing' | 'idle'
 

@@ -1,5 +1,5 @@
 // Usage as lines of a table.
-import type {Figures, Usage} from '../api/types'
+import type {Figures, Usage} from '../api/schema'
 import {versionKey} from './inbox'
 import {to} from './router.svelte'
 

@@ -1,75 +1,47 @@
-import type {InputType, Version} from '../api/types'
+import type {InputType, Version} from '../api/schema'
 import {settings, split} from './command'
+import {said} from './said'
 
 export type From = 'bundle' | 'command' | 'image' | 'host'
 export type Strategy = NonNullable<NonNullable<Version['batch']>['strategy']>
 
-// Draft is a version while it is being described.
-export interface Draft {
-  version: string
-  description: string
-  from: From
-  inputType: InputType | ''
-  inputLength: number | null
-  scaled: boolean // whether their number follows demand, from min to max
-  replicas: number
-  min: number
-  max: number
-  strategy: Strategy
-  batchSize: number | null
-  batchDelayMs: number | null
-  pad: boolean // of batches that are fixed
-  labels: string
-  bundle: string
-  hostedBy: string // the model whose replicas hold it; empty: replicas of its own
-  command: string
-  dir: string
-  env: string
-  image: string
-  hostCommand: string
-  hostMemory: number // of a host's container with all that it holds, in MB
-  cpu: number | null
-  memory: number | null
-  gpus: number | null
-  gpuMemory: number | null // of each, in MB
-  gpuDevice: string
-  driver: NonNullable<Version['driver']>
-  secrets: string // NAME=ITEM on each line
-  artifacts: string // [FOLDER=]CHECKSUM@URL on each line
-}
+export type Driver = NonNullable<Version['driver']>
 
-export const blank: Draft = {
+export const blank = {
   version: '1',
   description: '',
-  from: 'command',
-  inputType: 'doubles',
-  inputLength: null,
-  scaled: false,
+  from: 'command' as From,
+  inputType: 'doubles' as InputType | '',
+  inputLength: null as number | null,
+  scaled: false, // whether their number follows demand, from min to max
   replicas: 1,
   min: 1,
   max: 4,
-  strategy: '',
-  batchSize: null,
-  batchDelayMs: null,
-  pad: false,
+  strategy: '' as Strategy,
+  batchSize: null as number | null,
+  batchDelayMs: null as number | null,
+  pad: false, // of batches that are fixed
   labels: '',
   bundle: '',
-  hostedBy: '',
+  hostedBy: '', // the model whose replicas hold it; empty: replicas of its own
   command: '',
   dir: '',
   env: '',
   image: '',
   hostCommand: 'python3 -m topsail host',
-  hostMemory: 512,
-  cpu: null,
-  memory: null,
-  gpus: null,
-  gpuMemory: null,
+  hostMemory: 512, // of a host's container with all that it holds, in MB
+  cpu: null as number | null,
+  memory: null as number | null,
+  gpus: null as number | null,
+  gpuMemory: null as number | null, // of each, in MB
   gpuDevice: '',
-  driver: '',
-  secrets: '',
-  artifacts: '',
+  driver: '' as Driver,
+  secrets: '', // NAME=ITEM on each line
+  artifacts: '', // [FOLDER=]CHECKSUM@URL on each line
 }
+
+// Draft is a version while it is being described.
+export type Draft = typeof blank
 
 // versionOf is what the draft describes. It throws where something cannot be read.
 export function versionOf(draft: Draft): Version {
@@ -117,12 +89,12 @@ function run(draft: Draft) {
 }
 
 // drivers are those that run what the draft is made from.
-export function drivers(from: From): NonNullable<Version['driver']>[] {
+export function drivers(from: From): Driver[] {
   if (from === 'image') return ['docker']
   return from === 'bundle' ? ['raw_exec', 'exec', 'docker'] : ['raw_exec', 'exec']
 }
 
-function driver(draft: Draft): Version['driver'] {
+function driver(draft: Draft): Driver {
   if (draft.from === 'image') return 'docker'
   return draft.driver && drivers(draft.from).includes(draft.driver) ? draft.driver : ''
 }
@@ -151,14 +123,6 @@ function lines(text: string, separator: string): string[] {
     .split(separator)
     .map((line) => line.trim())
     .filter(Boolean)
-}
-
-type Said<T> = {[name in keyof T]?: Exclude<T[name], '' | 0 | false | null>}
-
-// said leaves out what is empty.
-function said<T extends object>(members: T): Said<T> {
-  const full = Object.entries(members).filter(([, value]) => (typeof value === 'object' && value ? Object.keys(value).length > 0 : value))
-  return Object.fromEntries(full) as Said<T>
 }
 
 // nextVersion goes on counting, or begins.

@@ -1,4 +1,4 @@
-import type {Model, Pool, Replica, Version} from '../api/types'
+import type {Model, Pool, Replica, Version} from '../api/schema'
 import {runnerOf} from './hosts'
 import {versionKey} from './inbox'
 

@@ -59,11 +59,13 @@ class App(Record):
     # {name, model, after}: instead of models: those that are asked one after another, each about the outputs of those
     # before it; the last one answers
     stages: list[dict[str, Any]] | None = None
-    output_type: str | None = None  # number, label, vector or json
+    # number, label, vector or json: what the policy takes outputs for; empty: what it takes first
+    output_type: str | None = None
     # {kind, model, models, most, costs, by_cost, weights, canary, share, ramp_seconds, sticky, min_answers,
     # max_failures, max_loss, loss, scale, scope, epsilon, gamma, eta, mixing, discount, alpha, features, agreement,
     # confidence, qualifier, within_micros, fallback, record_seconds}: The selection policy with its options, as in the
-    # file's [app.policy]. Each kind has some of them.
+    # file's [app.policy]. x-kinds has the options of each kind, beside those that every kind has: kind, loss, scale,
+    # costs and record_seconds. An option that is 0, false or empty is not given.
     policy: dict[str, Any] | None = None
     weight: float | None = None
     cache: dict[str, Any] | None = None  # {off, round, ttl_micros}
@@ -170,7 +172,7 @@ class Replica(Record):
     id: str
     model: str
     version: str
-    state: str  # starting, ready, ejected, draining, failed or stopped
+    state: str  # ready, starting, ejected, draining, failed or stopped
 
     _: KW_ONLY
     reason: str | None = None  # why it is not ready, or why it ended last
@@ -237,7 +239,7 @@ class Key(Record):
 
     id: str
     name: str
-    role: str  # query, viewer, operator, deployer or admin
+    role: str  # query, viewer, operator, deployer or admin: from viewer on, each may do what those before it may
 
     _: KW_ONLY
     apps: list[str] | None = None  # for these apps only; all without
@@ -283,7 +285,7 @@ class AuditEntry(Record):
     # name of the key; file for the configuration file, scheduler for the scheduler, local where there are no keys
     who: str
     action: str  # create, update, delete, restart, drain, upload, forget, backup, restore, recover
-    kind: str  # app, model, version, replica, artifact, key, learned, stream or backup
+    kind: str  # app, model, version, replica, artifact, backup, key, learned or stream
     name: str
 
     _: KW_ONLY
