@@ -50,8 +50,14 @@ func (m metrics) scrape(t *testing.T, url string) {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	lines := bufio.NewScanner(resp.Body)
+	lines, deprecated := bufio.NewScanner(resp.Body), false
 	for lines.Scan() {
+		if strings.HasPrefix(lines.Text(), "# HELP ") {
+			deprecated = strings.Contains(lines.Text(), " Deprecated: use ")
+		}
+		if deprecated {
+			continue // it is there by its new name, too
+		}
 		if found := typeLine.FindStringSubmatch(lines.Text()); found != nil {
 			m[found[1]] = metric{kind: found[2]}
 		} else if found := sample.FindStringSubmatch(lines.Text()); found != nil {

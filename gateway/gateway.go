@@ -104,7 +104,7 @@ func New(ctx context.Context, cfg Config) *Gateway {
 	}
 	cfg.Metrics.GaugeFunc("topsail_gateway_cache_bytes", "Memory held by the prediction cache.", func() float64 { return float64(g.cache.Bytes()) })
 	cfg.Metrics.GaugeFunc("topsail_gateway_cache_entries", "Predictions in the cache.", func() float64 { return float64(g.cache.Len()) })
-	cfg.Metrics.GaugeFunc("topsail_gateway_held", "Questions that wait for a replica.", func() float64 { return float64(g.Queued()) })
+	cfg.Metrics.GaugeFunc("topsail_gateway_cold_start_queue", "Questions that wait for a replica.", func() float64 { return float64(g.Queued()) })
 	cfg.Metrics.GaugeFunc("topsail_gateway_in_flight", "Questions in flight that equal ones can join.", func() float64 { return float64(g.cache.Open()) })
 	cfg.Metrics.Collect(replicaGauges{g.table})
 	cfg.Metrics.Collect(stoppedGauge{g.Predictor})

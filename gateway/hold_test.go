@@ -59,7 +59,7 @@ func TestAStoppingGatewayAnswersWhatItHolds(t *testing.T) {
 	short, long := make(chan answer, 1), make(chan answer, 1)
 	running.Go(func() { short <- post(t, ln, `{"input": [1], "slo_micros": 3000000}`) })
 	running.Go(func() { long <- post(t, ln, `{"input": [2]}`) })
-	eventually(t, func() bool { return sample(metrics, "topsail_gateway_held") == "2" })
+	eventually(t, func() bool { return sample(metrics, "topsail_gateway_cold_start_queue") == "2" })
 	if id := <-woken; id != v.ModelID {
 		t.Errorf("%v was woken", id)
 	}

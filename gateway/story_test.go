@@ -202,7 +202,7 @@ func (s *story) until(what string, good func() bool) {
 	}
 }
 
-// version is one of a content, which may come again.
+// version is one of a content, which may be redelivered.
 func version(model, name string, content int) *serving.Version {
 	v := newVersion(model, name)
 	switch model {

@@ -6,7 +6,7 @@ import (
 	"topsail/serving"
 )
 
-// maxWakes bounds the wakes that wait for the loop; they come again.
+// maxWakes bounds the wakes that wait for the loop; they are repeated.
 const maxWakes = 10_000
 
 // mailbox holds what watchers saw until the loop looks. Only the newest counts.

@@ -26,12 +26,12 @@ func TestNewInput(t *testing.T) {
 		"text to ints":                 {serving.Ints, serving.Text(" [1, 2]"), "\x01\x00\x00\x00\x02\x00\x00\x00"},
 		"one number as text to ints":   {serving.Ints, serving.Text("3"), "\x03\x00\x00\x00"},
 		"text to bytes":                {serving.Bytes, serving.Text("[1]"), "[1]"},
-		"words to doubles":             {serving.Doubles, serving.Text("one"), "!no number"},
+		"words to doubles":             {serving.Doubles, serving.Text("one"), "!neither a number"},
 		"a fraction to ints":           {serving.Ints, serving.Number(0.5), "!0.5"},
 		"a large number to ints":       {serving.Ints, serving.Number(1 << 31), "!2.147483648e+09"},
 		"a large number to bytes":      {serving.Bytes, serving.Number(256), "!256"},
 		"a large number to floats":     {serving.Floats, serving.Number(math.MaxFloat64), "!e+308"},
-		"what only two ends know":      {serving.Doubles, serving.Value{DType: serving.Opaque, Data: []byte("x")}, "!no number"},
+		"what only two ends know":      {serving.Doubles, serving.Value{DType: serving.Opaque, Data: []byte("x")}, "!neither a number"},
 		"what only two ends know, too": {serving.Strings, serving.Value{DType: serving.Opaque, Data: []byte("x")}, "!opaque"},
 	} {
 		in, err := serving.NewInput(c.to, c.from)

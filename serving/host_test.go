@@ -68,7 +68,7 @@ func TestHostsInACatalog(t *testing.T) {
 	}
 	for want, change := range map[string]func(host, guest *Model){
 		`hosted by model "small", which does not exist`: func(h, _ *Model) { h.Name = "" },
-		`whose current version is not a host`:              func(h, _ *Model) { h.Versions["2"].Host, h.Versions["2"].InputType = nil, Doubles },
+		`whose current version is not a host`:           func(h, _ *Model) { h.Versions["2"].Host, h.Versions["2"].InputType = nil, Doubles },
 	} {
 		if err := catalog(change).Check(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want an error with %q, got %v", want, err)

@@ -13,19 +13,19 @@ import (
 
 func TestPipelineCheck(t *testing.T) {
 	for want, p := range map[string]serving.Pipeline{
-		"use a name of 1 to 63":       {{Name: "a b"}},
-		"that of the query's input":   {{Name: "input"}},
-		"another one of this name":    {{Name: "a"}, {Name: "a"}},
+		"use a name of 1 to 63":          {{Name: "a b"}},
+		"that of the query's input":      {{Name: "input"}},
+		"another one of this name":       {{Name: "a"}, {Name: "a"}},
 		"which is not a stage before it": {{Name: "a", After: []string{"b"}}, {Name: "b"}},
-		"twice":                       {{Name: "a"}, {Name: "b", After: []string{"a", "a"}}},
-		`"a" feeds no other stage`:    {{Name: "a"}, {Name: "b", After: []string{"input"}}},
-		"workers must be":             {{Name: "a", Workers: 65}},
-		"cpus must be":                {{Name: "a", CPUs: []int{-1}}},
-		"is unknown":                  {{Name: "a", Batch: serving.StageBatch{Strategy: "best"}}},
-		"needs max_size":              {{Name: "a", Batch: serving.StageBatch{Strategy: "fixed"}}},
-		"max_size must be":            {{Name: "a", Batch: serving.StageBatch{MaxSize: -1}}},
-		"delay must be":               {{Name: "a", Batch: serving.StageBatch{Delay: serving.Duration(time.Minute)}}},
-		"at most 32 stages":           make(serving.Pipeline, 33),
+		"twice":                          {{Name: "a"}, {Name: "b", After: []string{"a", "a"}}},
+		`"a" feeds no other stage`:       {{Name: "a"}, {Name: "b", After: []string{"input"}}},
+		"workers must be":                {{Name: "a", Workers: 65}},
+		"cpus must be":                   {{Name: "a", CPUs: []int{-1}}},
+		"is unknown":                     {{Name: "a", Batch: serving.StageBatch{Strategy: "best"}}},
+		"needs max_size":                 {{Name: "a", Batch: serving.StageBatch{Strategy: "fixed"}}},
+		"max_size must be":               {{Name: "a", Batch: serving.StageBatch{MaxSize: -1}}},
+		"delay must be":                  {{Name: "a", Batch: serving.StageBatch{Delay: serving.Duration(time.Minute)}}},
+		"at most 32 stages":              make(serving.Pipeline, 33),
 	} {
 		if err := p.Check(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", p, err, want)

@@ -16,11 +16,11 @@ type Query struct {
 	NoCache  bool          // neither read from the cache nor join a query in flight
 	Explain  bool          // say in the prediction how it came about
 	Affinity string        // queries of one affinity go to one replica of each model, as far as that can be; empty: to any
-	Again    bool          // a default that may pass is not the answer: the same is asked again
+	Again    bool          // a default that may pass is not the answer: the same is retried
 }
 
 // Counts says whether a prediction is the answer, and not a default after which the query is
-// asked again.
+// retried.
 func (q *Query) Counts(p *Prediction) bool { return !q.Again || !p.Default || !p.Cause.Passes() }
 
 // Prediction answers a Query.

@@ -370,7 +370,7 @@ func TestAWrongPipelineIsRefused(t *testing.T) {
 		`[]`:                          "no stages",
 		`[{"name":"a"}]`:              `stage "x", which is not in its pipeline`,
 		`[{"name":"x"},{"name":"x"}]`: "another one of this name",
-		`[{"name":"y","after":["z"]},{"name":"x"}]`: "no stage before it",
+		`[{"name":"y","after":["z"]},{"name":"x"}]`: "not a stage before it",
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRig(t, Config{})

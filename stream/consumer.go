@@ -21,7 +21,7 @@ type Consumer interface {
 	// An error that is a TooLarge names a message that the broker does not take. Nothing
 	// was done, and the caller may commit again with a smaller one in its place. After
 	// every other error the records are forgotten, and the next call is Poll: those that
-	// were not committed come again.
+	// were not committed are redelivered.
 	Commit(ctx context.Context, results []serving.StreamMessage) error
 	// Close leaves the group; records that were polled and not committed go to others.
 	Close() error

@@ -35,13 +35,13 @@ type Config struct {
 	Format     Format // of records; results are written as their records are
 	Spread     Spread
 
-	Batch       int           // most records in hand; 0: 256
+	Batch       int           // most records in flight; 0: 256
 	Concurrency int           // most records that are asked at a time, if the replicas answer as many in time; 0: 256
 	MaxRecord   int           // bytes of a record with its key and headers; 0: 1 MiB
 	Patience    time.Duration // for how long a record waits for replicas that have no capacity for it; 0: for as long as it takes; below 0: not at all
 	NoDefaults  bool          // defaults become dead letters
 	Recent      int           // ids that are remembered, to find those that come twice; 0: 65536
-	Drain       time.Duration // for how long Run goes on with the records in hand when its context ends; 0: 10 s
+	Drain       time.Duration // for how long Run goes on with the records in flight when its context ends; 0: 10 s
 
 	Metrics *Metrics     // nil: they are kept and shown nowhere
 	Log     *slog.Logger // nil: nothing is logged
@@ -143,10 +143,10 @@ func (c *Config) Check() error {
 	case c.DeadLetter == "":
 		wrong("it needs a dead_letter, the stream of records that get no result")
 	case slices.Contains(c.Streams, c.DeadLetter):
-		wrong("dead_letter is an input, too: what goes there would come again for ever")
+		wrong("dead_letter is an input, too: what goes there would be read again forever")
 	}
 	if c.Output != "" && slices.Contains(c.Streams, c.Output) {
-		wrong("output is an input, too: what goes there would come again for ever")
+		wrong("output is an input, too: what goes there would be read again forever")
 	}
 	if c.Batch < 0 || c.Concurrency < 0 || c.MaxRecord < 0 || c.Recent < 0 || c.Drain < 0 {
 		wrong("no size, number and time may be negative")
@@ -156,12 +156,12 @@ func (c *Config) Check() error {
 }
 
 // stuckAfter is how long no record is answered, while one waits for replicas, until a job that is
-// to end no longer waits for those in hand.
+// to end no longer waits for those in flight.
 const stuckAfter = 2 * time.Second
 
 var errNoName = errors.New("there is nothing to say")
 
-// Run serves until ctx ends; then it finishes the records in hand, if that takes no
+// Run serves until ctx ends; then it finishes the records in flight, if that takes no
 // longer than Drain. What it could not finish is not committed, and comes again, to
 // another member once the consumer is closed. It fails with nothing: what it cannot do
 // it tries again, and says so in the log, in Status and to Ready. While the stream is

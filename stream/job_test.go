@@ -345,7 +345,7 @@ func TestDefaults(t *testing.T) {
 			settled(2 * time.Second)
 			for i, q := range s.asked() {
 				if last := i == len(s.asked())-1; q.Again == last {
-					t.Errorf("asked %d of %d: will it be asked again? %v", i, len(s.asked()), q.Again)
+					t.Errorf("asked %d of %d: will it be retried? %v", i, len(s.asked()), q.Again)
 				}
 			}
 			if got := results(t, broker, "out")["a"]; !got.Default {
@@ -566,7 +566,7 @@ func TestLostRecords(t *testing.T) {
 	})
 }
 
-// TestStopping finishes what is in hand, within its bound.
+// TestStopping finishes what is in flight, within its bound.
 func TestStopping(t *testing.T) {
 	for _, one := range []struct {
 		name   string
@@ -628,18 +628,18 @@ func TestOneBatchInHand(t *testing.T) {
 		for range 10 {
 			settled(850 * time.Millisecond)
 			if n := j.Status().InHand; n < 1 || n > 7 {
-				t.Fatalf("%d in hand", n)
+				t.Fatalf("%d in flight", n)
 			}
-			if held := gathered(t, registry)[`topsail_stream_in_hand_seconds{stream="job"}`]; held <= 0 || held > 1 {
-				t.Fatalf("in hand for %v s", held)
+			if held := gathered(t, registry)[`topsail_stream_in_flight_seconds{stream="job"}`]; held <= 0 || held > 1 {
+				t.Fatalf("in flight for %v s", held)
 			}
 		}
 		settled(time.Minute)
 		if n := len(results(t, broker, "out")); n != 100 || s.most != 7 {
 			t.Errorf("%d results, %d at a time", n, s.most)
 		}
-		if held := gathered(t, registry)[`topsail_stream_in_hand_seconds{stream="job"}`]; held != 0 {
-			t.Errorf("in hand for %v s", held)
+		if held := gathered(t, registry)[`topsail_stream_in_flight_seconds{stream="job"}`]; held != 0 {
+			t.Errorf("in flight for %v s", held)
 		}
 	})
 }

@@ -26,13 +26,13 @@ const (
 	// busyShare is the part of its objective that a query may wait before the replicas count as
 	// busy: enough for them to have the next batch, and little for queries of other apps.
 	busyShare = 4
-	// retryFirst and retryMost bound how long a record waits before it is asked again.
+	// retryFirst and retryMost bound how long a record waits before it is retried.
 	retryFirst = time.Millisecond
 	retryMost  = time.Second
 	// stalledAfter is how long no record of an app is answered before the job says so.
 	stalledAfter = 10 * time.Second
 	// maxCrashes is how many containers may fail at a record: an input that kills its container
-	// would else be asked for ever, and take the replicas away from all others.
+	// would else be asked forever, and take the replicas away from all others.
 	maxCrashes = 10
 	// crashFirst and crashMost bound how long such a record waits: a container starts in that time.
 	crashFirst = 100 * time.Millisecond

@@ -14,7 +14,7 @@ import (
 )
 
 // TestStreamsThatWait has no replica for what comes: the lag and a condition say so, the process
-// stops at once, and what it had in hand goes to another member, once. A broker that is away is a
+// stops at once, and what it had in flight goes to another member, once. A broker that is away is a
 // condition too.
 func TestStreamsThatWait(t *testing.T) {
 	onBrokers(t, func(t *testing.T, b *streamBroker) {

@@ -92,7 +92,7 @@ func (l *learning) report(conn *rpc.Conn) {
 		l.log.Warn("the model failed to learn from feedback", "err", l.failure, "failures", l.failures)
 		l.failure = nil
 	}
-	_ = conn.Send(rpc.KindMetrics, 0, rpc.AppendMetrics(nil, list...)) // the totals come again with the next report
+	_ = conn.Send(rpc.KindMetrics, 0, rpc.AppendMetrics(nil, list...)) // the totals return with the next report
 }
 
 // accuracy is what the model says of itself, or NaN.

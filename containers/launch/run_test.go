@@ -121,7 +121,7 @@ func TestAnotherDigestIsRefused(t *testing.T) {
 		t.Errorf("there is %v", bundles)
 	}
 	o.Digest = "sha256:../.."
-	if text := refused(t, o); !strings.Contains(text, "no digest") {
+	if text := refused(t, o); !strings.Contains(text, "not the digest") {
 		t.Error(text)
 	}
 	o.Digest = ""

@@ -61,7 +61,7 @@ func TestWheelhousesThatAreRefused(t *testing.T) {
 		"format 2":         func(w *wheelhouse, _ fstest.MapFS) { w.Format = 2 },
 		"its requirements": func(w *wheelhouse, _ fstest.MapFS) { w.Requirements = nil },
 		"for plan9/mips":   func(w *wheelhouse, _ fstest.MapFS) { w.Machine = "plan9/mips" },
-		"is not a wheel":      func(_ *wheelhouse, files fstest.MapFS) { files["evil.pth"] = &fstest.MapFile{} },
+		"is not a wheel":   func(_ *wheelhouse, files fstest.MapFS) { files["evil.pth"] = &fstest.MapFile{} },
 		`"a/b.whl" is no`:  func(_ *wheelhouse, files fstest.MapFS) { files["a/b.whl"] = &fstest.MapFile{} },
 		"":                 func(*wheelhouse, fstest.MapFS) {},
 	} {

@@ -183,7 +183,7 @@ func TestFlights(t *testing.T) {
 					cached[f.key] = out
 				}
 				for _, w := range waiting[f] {
-					<-w // blocks the test for ever if nobody woke it
+					<-w // blocks the test forever if nobody woke it
 				}
 				delete(waiting, f)
 			},

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// patience is how long feedback waits for models that are asked again, and within
+	// patience is how long feedback waits for models that are called again, and within
 	// is how long it may take altogether where its sender does not say.
 	patience = 2 * time.Second
 	within   = 10 * time.Second

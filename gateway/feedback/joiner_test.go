@@ -51,7 +51,7 @@ func TestFeedbackByQueryID(t *testing.T) {
 			}
 		}
 		if t.calls() != calls || t.steps() != 1 {
-			t.Errorf("%d models were asked again, %v pieces learned", t.calls()-calls, t.steps())
+			t.Errorf("%d models were called again, %v pieces learned", t.calls()-calls, t.steps())
 		}
 		for range 2 { // it is harmless to send it again
 			if l := t.must(serving.Feedback{QueryID: p.QueryID, Label: says(t, "7")}); !l.Duplicate || l.Trained != nil || l.Loss != 0 {
@@ -72,7 +72,7 @@ func TestFeedbackByQueryID(t *testing.T) {
 	})
 }
 
-// What a version said before it was redefined says nothing of it: it is asked again.
+// What a version said before it was redefined says nothing of it: it is called again.
 func TestARecordOfAnotherDefinition(t *testing.T) {
 	bubble(t, nil, func(t *rig) {
 		t.behaves(func(model string, _ float64) (float64, time.Duration) {
@@ -95,13 +95,13 @@ func TestARecordOfAnotherDefinition(t *testing.T) {
 	})
 }
 
-// A version that is redefined while another one is asked again learns nothing of what it
+// A version that is redefined while another one is called again learns nothing of what it
 // said before.
 func TestAVersionIsRedefinedWhileFeedbackIsJoined(t *testing.T) {
 	bubble(t, nil, func(t *rig) {
 		t.behaves(func(model string, _ float64) (float64, time.Duration) {
 			if model == "b" {
-				return 7, 300 * time.Millisecond // and so it is asked again
+				return 7, 300 * time.Millisecond // and so it is retried
 			}
 			return 7, 0
 		})
@@ -225,7 +225,7 @@ func TestFeedbackWithoutAModel(t *testing.T) {
 	})
 }
 
-// A model that was late is looked for in the cache, or asked again; one that stays
+// A model that was late is looked for in the cache, or called again; one that stays
 // silent is not judged, and holds nobody up for longer than the patience.
 func TestWhoWasLate(t *testing.T) {
 	bubble(t, nil, func(t *rig) {
@@ -298,7 +298,7 @@ func TestFeedbackThatIsRefused(t *testing.T) {
 			{serving.Feedback{QueryID: p.QueryID, User: "bob", Label: label}, "another uid"},
 			{serving.Feedback{QueryID: p.QueryID, Input: input(2), Label: label}, "another input"},
 			{serving.Feedback{Input: serving.Input{Type: serving.Strings, Data: []byte("x")}, Label: label}, "Input of type strings"},
-			{serving.Feedback{QueryID: p.QueryID, Label: says(t, "[1,2]")}, "no single label"},
+			{serving.Feedback{QueryID: p.QueryID, Label: says(t, "[1,2]")}, "not a single label"},
 			{serving.Feedback{QueryID: p.QueryID, Label: &serving.Output{}}, "empty"},
 		} {
 			t.refused(test.f, test.words)
@@ -329,13 +329,13 @@ func TestLabelsOfEachType(t *testing.T) {
 	}{
 		"numbers": {func(a *serving.App) {
 			a.OutputType, a.Policy = serving.OutputNumber, serving.PolicySpec{Kind: serving.PolicyStacking, Loss: serving.LossSquared}
-		}, "7.5", map[string]string{`"x"`: "no number", "[1]": "no number", "true": "no number"}},
+		}, "7.5", map[string]string{`"x"`: "not a number", "[1]": "not a number", "true": "not a number"}},
 		"vectors": {func(a *serving.App) {
 			a.OutputType, a.Policy = serving.OutputVector, serving.PolicySpec{Kind: serving.PolicyStacking, Loss: serving.LossAbsolute}
-		}, "[7]", map[string]string{`"x"`: "no vector", "[[1]]": "no vector", "[1,2]": "another number of elements"}},
+		}, "[7]", map[string]string{`"x"`: "not a vector", "[[1]]": "not a vector", "[1,2]": "another number of elements"}},
 		"anything": {func(a *serving.App) {
 			a.Policy = serving.PolicySpec{Kind: serving.PolicyExp3, Loss: serving.LossAbsolute, Scale: 10}
-		}, "3", map[string]string{`{"x":1}`: "no number or vector"}},
+		}, "3", map[string]string{`{"x":1}`: "not a number or vector"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

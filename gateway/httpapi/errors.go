@@ -79,7 +79,7 @@ func ailment(err error) string {
 		return "the store of what is learned takes no writes: " + e.Error()
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return "there was not enough time: the store of what is learned, or models that have to be asked again, did not answer"
+		return "there was not enough time: the store of what is learned, or models that have to be retried, did not answer"
 	}
 	return "the store of what is learned cannot be reached"
 }

@@ -146,7 +146,7 @@ func TestErrorsOfTheUpdater(t *testing.T) {
 		{fmt.Errorf("learn: %w", &serving.QueryError{Cause: "no record of query 7"}), 400, "Query processing error", "no record of query 7"},
 		{fmt.Errorf("learn: %w", serving.ErrUnknownApp), 404, "Unknown app", "no app of this name is registered: register it at the admin port, or check its spelling"},
 		{fmt.Errorf("learn: %w: dial tcp: secret dsn", serving.ErrUnavailable), 503, "Unavailable", "the store of what is learned cannot be reached; send it again, nothing is lost by that"},
-		{fmt.Errorf("learn: %w: %w", serving.ErrUnavailable, context.DeadlineExceeded), 503, "Unavailable", "there was not enough time: the store of what is learned, or models that have to be asked again, did not answer; send it again, nothing is lost by that"},
+		{fmt.Errorf("learn: %w: %w", serving.ErrUnavailable, context.DeadlineExceeded), 503, "Unavailable", "there was not enough time: the store of what is learned, or models that have to be retried, did not answer; send it again, nothing is lost by that"},
 		{fmt.Errorf("learn: %w: store /secret/path: %w", serving.ErrUnavailable, &serving.Unwritable{Reason: syscall.ENOSPC, Remedy: "make room"}), 503, "Unavailable", "the store of what is learned takes no writes: no space left on device: make room; send it again, nothing is lost by that"},
 		{fmt.Errorf("learn: %w", serving.ErrUnjudged), 503, "Unavailable", "no model of this app answers now, so that the feedback cannot be judged: send it again when one does"},
 		{errors.New("secret dsn"), 500, "Internal error", "the gateway failed on this query: its log says why, under request id my-id"},

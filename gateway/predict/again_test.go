@@ -14,7 +14,7 @@ func again(x float64) *serving.Query {
 	return q
 }
 
-// A replica has three objectives more for what is asked again, and whoever asks does not.
+// A replica has three objectives more for what is retried, and whoever asks does not.
 func TestAReplicaHasLongerForWhatIsAskedAgain(t *testing.T) {
 	for name, c := range map[string]struct {
 		again   bool
@@ -23,7 +23,7 @@ func TestAReplicaHasLongerForWhatIsAskedAgain(t *testing.T) {
 		budget  time.Duration
 	}{
 		"a query":                      {took: slo - margin, budget: slo - margin},
-		"one that is asked again":      {again: true, took: slo - margin, budget: 4*slo - margin},
+		"one that is retried":          {again: true, took: slo - margin, budget: 4*slo - margin},
 		"with a limit of the client's": {again: true, timeout: slo / 2, took: slo/2 - margin, budget: slo/2 + 3*slo - margin},
 	} {
 		t.Run(name, func(t *testing.T) {

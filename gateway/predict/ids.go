@@ -15,7 +15,7 @@ const (
 	randomBlock = 1 << 30
 )
 
-// Leaser gives out numbers of blocks of query ids, each once for ever.
+// Leaser gives out numbers of blocks of query ids, each once forever.
 type Leaser interface {
 	LeaseQueryIDs(ctx context.Context) (block uint32, err error)
 }

@@ -135,7 +135,7 @@ func (w *work) collect(now time.Time) {
 	}
 }
 
-// againFactor is how many more objectives a replica has for a query that is asked again:
+// retryFactor is how many more objectives a replica has for a query that is retried:
 // its output is taken then, and queries that are not go first.
 const retryFactor = 3
 

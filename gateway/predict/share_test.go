@@ -121,7 +121,7 @@ func TestAJoinerWithMoreTimeAsksAgain(t *testing.T) {
 					})
 				}
 				all.Wait()
-				if n := cached.Load(); n != 4 { // all but the one that asked again
+				if n := cached.Load(); n != 4 { // all but the one that retried
 					t.Errorf("%d of 5 had the answer of another", n)
 				}
 				asked := f.questions()
@@ -290,7 +290,9 @@ func TestSharing(t *testing.T) {
 
 func salted(s string) func(*serving.Query)     { return func(q *serving.Query) { q.Salt = s } }
 func rounding(step float64) func(*serving.App) { return func(a *serving.App) { a.Cache.Round = step } }
-func ttl(d time.Duration) func(*serving.App)   { return func(a *serving.App) { a.Cache.TTL = serving.Duration(d) } }
+func ttl(d time.Duration) func(*serving.App) {
+	return func(a *serving.App) { a.Cache.TTL = serving.Duration(d) }
+}
 func apps(names ...string) (list []*serving.App) {
 	for _, name := range names {
 		list = append(list, newApp(name, "m"))

@@ -83,7 +83,7 @@ func TestAStageThatFailsEndsTheQuery(t *testing.T) {
 		{silent, serving.MissedSLO, "within the specified latency SLO", slo - margin},
 		{func(arrival) (rpc.Answer, time.Duration) {
 			return rpc.Answer{Payload: rpc.AppendPayload(nil, serving.Text("words"))}, 0
-		}, serving.ModelError, "stage third: model c: the output is no number", 0},
+		}, serving.ModelError, "stage third: model c: the output is neither a number", 0},
 	} {
 		bubble(t, func(t *rig) {
 			t.replica("ra", echoes(0), a1)

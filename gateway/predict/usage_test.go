@@ -198,7 +198,7 @@ func TestUsageWithoutAReplica(t *testing.T) {
 	})
 }
 
-// A default after which the query is asked again is no answer.
+// A default after which the query is retried is no answer.
 func TestUsageOfWhatIsAskedAgain(t *testing.T) {
 	bubble(t, func(t *rig) {
 		t.serves(nil, m1)

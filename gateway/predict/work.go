@@ -32,7 +32,7 @@ type work struct {
 	parts   []part             // whom it asks or keeps in reserve, in the plan's order
 	answers []selection.Answer // what they said; the policy looks at it
 	opened  int                // how many of parts were asked, or left out for good
-	again   time.Duration      // when the policy wants to be asked again; 0: not
+	again   time.Duration      // when the policy wants to be called again; 0: not
 	left    []*version         // ranked last, and left out of the plan to save capacity
 
 	verdict selection.Verdict

@@ -230,7 +230,7 @@ func TestTheOnlyReplicaIsAskedEvenWhenEjected(t *testing.T) {
 		t.Error("nobody is asked")
 	}
 	if g.Pick(g.targets[0], now) != nil {
-		t.Error("the excluded one is asked again")
+		t.Error("the excluded one is retried")
 	}
 }
 

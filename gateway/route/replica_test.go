@@ -313,7 +313,7 @@ func TestTheTokenIsShownAndARefusalIsBorne(t *testing.T) {
 	})
 }
 
-// A peer that says nothing holds nobody up for ever: neither before its HELLO nor
+// A peer that says nothing holds nobody up forever: neither before its HELLO nor
 // once it is connected and asked.
 func TestASilentPeerIsGivenUp(t *testing.T) {
 	bubble(t, func(t *rig) {

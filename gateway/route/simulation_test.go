@@ -146,7 +146,7 @@ func TestModelErrorsOfAllReplicasChangeNothing(t *testing.T) {
 
 // TestReplicasThatBatchShareABurst sends many queries at once, again and again, to replicas that
 // take all that waits as one batch. All must end at about one time. By the latencies themselves
-// whoever got less of one burst would get more of the next, for ever.
+// whoever got less of one burst would get more of the next, forever.
 func TestReplicasThatBatchShareABurst(t *testing.T) {
 	const burst = 256
 	for _, perInput := range [][]time.Duration{

@@ -78,7 +78,7 @@ func TestALeavingReplicaAnswersWhatItHas(t *testing.T) {
 		time.Sleep(59 * time.Second)
 		s.announce(ready(8, v1)) // too late
 		if t.table.Group(serving.Definition{ModelID: v1}).Len() != 0 {
-			t.Fatal("it is asked again")
+			t.Fatal("it is retried")
 		}
 		s.reply(rpc.ReplyHead{Batch: number}, 0, output(1))
 		if a := in.one(); a.Status != rpc.StatusOK {

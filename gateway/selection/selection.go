@@ -22,7 +22,7 @@ type Policy interface {
 	// leave out asks from the end, never the first, before it asks.
 	Select(s *State, q *Query, candidates []Candidate, plan *Plan)
 	// Combine makes one answer of what has come, in the order of plan.Asks. It is
-	// called when something has come, when a Decision wanted to be asked again, and a
+	// called when something has come, when a Decision wanted it again, and a
 	// last time at the deadline, with at.Final, when whatever it says is taken.
 	Combine(s *State, plan *Plan, answers []Answer, at Moment) Decision
 }
@@ -33,7 +33,7 @@ type Learner interface {
 	// New is the state before any feedback. The order of models does not matter.
 	New(models []serving.ModelID) *State
 	// Train learns from one piece of feedback; nil says that it cannot now, and that the
-	// feedback has to come again.
+	// feedback has to return.
 	Train(s *State, f *Feedback) *State
 	// AddModel takes in a model that joins: it begins in the middle of the others.
 	AddModel(s *State, id serving.ModelID) *State

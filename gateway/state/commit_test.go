@@ -137,7 +137,7 @@ func TestContextEnds(t *testing.T) {
 	})
 }
 
-// A state that conflicts for ever does not hold anybody beyond the context.
+// A state that conflicts forever does not hold anybody beyond the context.
 func TestConflictsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()

@@ -15,7 +15,7 @@ func newMetrics(r *obs.Registry, s *States) *metrics {
 		swaps:        r.Counters("topsail_selection_state_swaps_total", "Selection states that were replaced in the store.").WithLabelValues(),
 		conflicts:    r.Counters("topsail_selection_state_conflicts_total", "Selection states that had changed before they could be replaced, and learned again.").WithLabelValues(),
 		corrupt:      CountCorrupt(r),
-		misfits:      r.Counters("topsail_selection_state_misfits_total", "Selection states that the policy could not take the app's models into; the app uses a fresh one.").WithLabelValues(),
+		misfits:      r.Counters("topsail_selection_state_mismatches_total", "Selection states that the policy could not take the app's models into; the app uses a fresh one.").WithLabelValues(),
 	}
 }
 

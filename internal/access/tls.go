@@ -89,7 +89,7 @@ func (t TLS) client() (forHost func(host string) *tls.Config, err error) {
 		config, name := base.Clone(), cmp.Or(t.ServerName, host)
 		config.ServerName = name
 		if roots != nil {
-			// The library would hold servers to the authorities of now for ever.
+			// The library would hold servers to the authorities of now forever.
 			config.InsecureSkipVerify = true
 			config.VerifyConnection = func(state tls.ConnectionState) error {
 				return verify(state, roots.get(), cmp.Or(name, state.ServerName))

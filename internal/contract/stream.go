@@ -31,7 +31,7 @@ type StreamBroker struct {
 	Out      []string      // two streams for results
 	Ordered  bool          // results of a key stay in order whatever members do
 	Takeover time.Duration // after which others have the records of a member that is silent
-	// Silence has a member stand still that has records in hand; nil: others that join have some of
+	// Silence has a member stand still that has records in flight; nil: others that join have some of
 	// them anyway.
 	Silence func(member StreamConsumer)
 	Largest int // bytes of a value that is as large as results may be, give or take some

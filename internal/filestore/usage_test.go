@@ -46,7 +46,7 @@ func TestUsageWritersAreForgotten(t *testing.T) {
 		t.Error("a writer is forgotten that came later")
 	}
 	if taken, _ := turn("old", 1, serving.UsageWriters+time.Second); taken {
-		t.Error("a writer is known for ever")
+		t.Error("a writer is known forever")
 	}
 }
 

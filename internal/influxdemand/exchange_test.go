@@ -188,7 +188,7 @@ func TestReadFails(t *testing.T) {
 	}
 }
 
-// TestTokenIsReplaced while we run: a query is asked again at once, a write soon.
+// TestTokenIsReplaced while we run: a query is retried at once, a write soon.
 func TestTokenIsReplaced(t *testing.T) {
 	x := newExchange(t)
 	x.answer = func(path, token string) (int, string, string) {

@@ -76,7 +76,7 @@ func decisionPoint(d *serving.Decision) *write.Point {
 }
 
 // moment is the time of a report's points: its second, and within it a fraction that
-// is the source's own for ever. So points of two sources, which differ in nothing
+// is the source's own forever. So points of two sources, which differ in nothing
 // else that InfluxDB tells points apart by, do not overwrite each other, and those of
 // a report that is written twice do.
 func moment(r *serving.DemandReport) time.Time {

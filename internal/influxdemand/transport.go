@@ -35,7 +35,7 @@ func newHTTPClient(cfg Config) *http.Client {
 	}
 }
 
-// RoundTrip implements http.RoundTripper. A query that is refused is asked again if
+// RoundTrip implements http.RoundTripper. A query that is refused is retried if
 // there is another token by then; a write is repeated by its writer.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if t.token == nil {

@@ -16,7 +16,7 @@ import (
 // Commit produces the results and commits the polled records, in one transaction.
 //
 // With a TooLargeError nothing was done, and the records wait for another Commit. After
-// every other error they are forgotten, and those that were not committed come again:
+// every other error they are forgotten, and those that were not committed are redelivered:
 // serving.ErrRecordsLost is the one where that is known, and to be expected.
 func (c *Consumer) Commit(ctx context.Context, results []serving.StreamMessage) error {
 	switch {

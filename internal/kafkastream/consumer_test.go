@@ -50,7 +50,7 @@ func commit(t *testing.T, c *Consumer, records []serving.StreamRecord, results [
 			t.Fatal(err)
 		}
 		if again := poll(t, c, len(records)); len(again) != len(records) {
-			t.Fatalf("%d of %d records come again", len(again), len(records))
+			t.Fatalf("%d of %d records are redelivered", len(again), len(records))
 		}
 	}
 }

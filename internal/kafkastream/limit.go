@@ -52,7 +52,7 @@ func (l *limits) set(topic string, limit int) {
 	l.topics[topic] = min(max(limit, leastLimit), mostLimit)
 }
 
-// forget has all be asked again: they have changed.
+// forget has all read again: they have changed.
 func (l *limits) forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

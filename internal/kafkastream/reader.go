@@ -17,7 +17,7 @@ import (
 // goroutine uses it.
 type Reader struct {
 	client *kgo.Client
-	left   map[int32]int64 // where each partition ended that we have not read so far; nil: read on for ever
+	left   map[int32]int64 // where each partition ended that we have not read so far; nil: read on forever
 }
 
 // NewReader opens a topic. A reader that follows waits at the end for what comes; others

@@ -136,7 +136,7 @@ func TestBatchThatCannotBeReadIsForgotten(t *testing.T) {
 	}
 }
 
-// A batch that moves to another member while it is in hand gets one result.
+// A batch that moves to another member while it is in flight gets one result.
 func TestBatchThatCannotBeReadMoves(t *testing.T) {
 	t.Parallel()
 	b := broker(t, shared.start(t).Addr)

@@ -45,7 +45,7 @@ func TestFailureWords(t *testing.T) {
 		"Failed tasks":                               {"container": {Events: []*api.TaskEvent{code}}},
 		"the container ended with exit code 3":       {"container": failed(at, &api.TaskEvent{Type: api.TaskStarted}, code, &api.TaskEvent{Type: api.TaskNotRestarting})},
 		"the container was ended by signal 9":        {"container": failed(at, &api.TaskEvent{Type: api.TaskTerminated, ExitCode: 137, Signal: 9})},
-		"the container ended on its own":              {"container": failed(at, &api.TaskEvent{Type: api.TaskTerminated})},
+		"the container ended on its own":             {"container": failed(at, &api.TaskEvent{Type: api.TaskTerminated})},
 		"the sidecar could not be started: why":      {"container": failed(at.Add(time.Second), code), "sidecar": failed(at, &api.TaskEvent{Type: api.TaskDriverFailure, DisplayMessage: "why"})},
 		"the container did not get an artifact: 404": {"container": failed(at, &api.TaskEvent{Type: api.TaskArtifactDownloadFailed, DisplayMessage: "404"})},
 		"the container could not be set up: why":     {"container": failed(at, &api.TaskEvent{Type: api.TaskSetupFailure, DisplayMessage: "why"})},

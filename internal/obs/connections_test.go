@@ -163,7 +163,7 @@ func TestBodiesThatNobodyWantsKeepNobodyOut(t *testing.T) {
 	}
 }
 
-// When all connections are being answered, others are told to come again and get the health;
+// When all connections are being answered, others are told to come back and get the health;
 // beyond those there are is no place at all.
 func TestWhenAllAreBeingAnswered(t *testing.T) {
 	t.Parallel()

@@ -78,7 +78,7 @@ func (f faults) Write(line []byte) (int, error) {
 	return f.to.Write(line)
 }
 
-// busy answers what can be asked again in a second, in the form of RFC 9457.
+// busy answers what can be sent again in a second, in the form of RFC 9457.
 func busy(w http.ResponseWriter, detail string) {
 	text, _ := json.Marshal(map[string]any{ // texts and a number always marshal
 		"type": "about:blank", "title": http.StatusText(http.StatusServiceUnavailable), "status": http.StatusServiceUnavailable, "detail": detail, "code": "busy",

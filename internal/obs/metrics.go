@@ -37,7 +37,7 @@ func NewRegistry() *Registry {
 
 // Handler serves the metrics as Prometheus text.
 func (r *Registry) Handler() http.Handler {
-	return promhttp.HandlerFor(r.prom, promhttp.HandlerOpts{Registry: r.prom})
+	return promhttp.HandlerFor(withOldNames{r.prom}, promhttp.HandlerOpts{Registry: r.prom})
 }
 
 // Counters registers a counter with labels.

@@ -20,7 +20,7 @@ func (l epochHistory) leads(p position, to string) bool {
 	if end.UpTo != 0 && p.Revision > end.UpTo {
 		return false
 	}
-	for range l { // no loops for ever
+	for range l { // no loops forever
 		if !ok || end.To == to {
 			break
 		}

@@ -21,7 +21,7 @@ const knownFor = time.Hour
 // is away it tries for as long as the group's Takeover.
 //
 // With a TooLargeError nothing was done, and the records wait for another Commit. After
-// every other error they are forgotten, and those that were not committed come again:
+// every other error they are forgotten, and those that were not committed are redelivered:
 // serving.ErrRecordsLost is the one where that is known, and to be expected.
 func (c *Consumer) Commit(ctx context.Context, results []serving.StreamMessage) error {
 	switch {

@@ -254,7 +254,7 @@ func TestNoHalfCommit(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n := len(poll(t, c, 10)); n != 2 {
-			t.Fatalf("%s: %d records come again", name, n)
+			t.Fatalf("%s: %d records are redelivered", name, n)
 		}
 		if err := c.Commit(t.Context(), results); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -336,7 +336,7 @@ func TestLostLease(t *testing.T) {
 	}
 }
 
-// Redis may come back without the last commit. Then its records are before those in hand.
+// Redis may come back without the last commit. Then its records are before those in flight.
 func TestForgottenCommit(t *testing.T) {
 	t.Parallel()
 	server := shared.start(t)

@@ -12,11 +12,11 @@
 // has one result also when the member or Redis dies. The answer to a script may be lost; the
 // script is then repeated, and knows itself by a random id that it left behind.
 //
-// A member that polls has nothing in hand, so what is pending comes before anything new. An
+// A member that polls has nothing in flight, so what is pending comes before anything new. An
 // answer to Poll that is lost does no harm therefore, nor does the client library, which
 // repeats what it got no answer to.
 //
-// A member that has records in hand says so again and again, however long it takes from Poll
+// A member that has records in flight says so again and again, however long it takes from Poll
 // to Commit. One that is silent for the group's Takeover, because it is dead, stands still or
 // is cut off, loses them to others. Without Ordered all members take from all streams, and
 // records of one key may be with two members at once.
@@ -36,7 +36,7 @@
 // streams.
 //
 // Redis without an append-only file, or with one that is synced once a second, may forget
-// what was committed when it dies, results and acknowledgements together: records come again.
+// what was committed when it dies, results and acknowledgements together: records are redelivered.
 //
 // Redis 7 that dies while it writes a commit to its file cuts that off in the middle when it
 // starts, does nothing of it, but leaves its beginning in the file. When it starts once more,

@@ -18,7 +18,7 @@ type Reader struct {
 	client redis.UniversalClient
 	stream string
 	after  string // the last entry that was read
-	end    string // the last entry to read; empty: read on for ever
+	end    string // the last entry to read; empty: read on forever
 }
 
 // followFor is how long Redis holds a read at the end of a stream.

@@ -115,7 +115,9 @@ func TestRules(t *testing.T) {
 		{"cooldown down", input(9, steady(1000)), func(_ *scale.Input, s *scale.State) { s.Changed = ago(29 * time.Second) }, 9, "cooldown", "less than 30s ago"},
 		{"after it", input(9, steady(1000)), func(_ *scale.Input, s *scale.State) { s.Changed = ago(30 * time.Second) }, 4, "capacity", ""},
 		{"no cooldown up", input(3, steady(1000)), func(_ *scale.Input, s *scale.State) { s.Changed = now }, 4, "capacity", ""},
-		{"cooldown up", input(3, steady(1000)), func(in *scale.Input, s *scale.State) { s.Changed, in.Version.Scale.CooldownUp = now, serving.Duration(time.Second) }, 3, "cooldown", ""},
+		{"cooldown up", input(3, steady(1000)), func(in *scale.Input, s *scale.State) {
+			s.Changed, in.Version.Scale.CooldownUp = now, serving.Duration(time.Second)
+		}, 3, "cooldown", ""},
 		{"none for a wake", input(0, steady(0)), func(in *scale.Input, s *scale.State) {
 			s.Changed, in.Version.Scale.CooldownUp, in.Woken = now, serving.Duration(time.Hour), now
 		}, 1, "wake", "a gateway has queries"},

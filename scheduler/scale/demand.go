@@ -119,7 +119,7 @@ func (d *draft) panic(m meter) {
 }
 
 // down lowers the count to what the busiest moment of the stable window needs: a
-// mean would hide bursts that come again.
+// mean would hide bursts that return.
 func (d *draft) down(m meter) {
 	count := d.Job.Count
 	need := max(m.need(d.Demand.Stable), m.need(d.Demand.Peak))

@@ -77,7 +77,7 @@ func TestWaitEndsAtItsTime(t *testing.T) {
 	})
 }
 
-// The time is asked again for each item, as an urgent one may shorten it.
+// The time is read again for each item, as an urgent one may shorten it.
 func TestWaitAsksForTheTimeAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(Limits{Items: 10, Bytes: 1 << 20}, anyone)

@@ -117,7 +117,7 @@ func (w *world) committed(n int) <-chan struct{} {
 	return done
 }
 
-// TestLostRecords come again, and are acknowledged once.
+// TestLostRecords are redelivered, and are acknowledged once.
 func TestLostRecords(t *testing.T) {
 	w := newWorld(t)
 	w.lose = true
@@ -130,7 +130,7 @@ func TestLostRecords(t *testing.T) {
 	}
 }
 
-// TestEndsWhileItFetches has the update come again, and says nothing of it.
+// TestEndsWhileItFetches has the update redelivered, and says nothing of it.
 func TestEndsWhileItFetches(t *testing.T) {
 	w, location := newWorld(t), newLocation(t)
 	impatient := func(c *Config) { location.allow(c); c.Patience = 1 }

@@ -34,13 +34,13 @@ type Config struct {
 
 	Locations   Locations     // where models may be fetched from; none: they are in their messages
 	Python      string        // of models that name none, such as "3.11"
-	Batch       int           // most updates in hand; 0: 16
+	Batch       int           // most updates in flight; 0: 16
 	Concurrency int           // most models that are deployed at a time; 0: 4
 	MaxRecord   int           // bytes of an update with its key and headers; 0: 16 MiB
 	MaxModel    int64         // bytes of a model, and of what is in its archive; 0: 4 GiB
 	Patience    time.Duration // for how long a location that is away, and an app or model that is not there, is waited for; 0: 30 s
 	Recent      int           // ids that are remembered, to find those that come twice; 0: 65536
-	Drain       time.Duration // for how long Run goes on with the updates in hand when its context ends; 0: 10 s
+	Drain       time.Duration // for how long Run goes on with the updates in flight when its context ends; 0: 10 s
 
 	Metrics *Metrics     // nil: they are kept and shown nowhere
 	Log     *slog.Logger // nil: nothing is logged
@@ -123,10 +123,10 @@ func (c *Config) Check() error {
 	case c.DeadLetter == "":
 		wrong("it needs a dead_letter, the stream of updates that cannot be applied")
 	case slices.Contains(c.Streams, c.DeadLetter):
-		wrong("dead_letter is an input, too: what goes there would come again for ever")
+		wrong("dead_letter is an input, too: what goes there would be read again forever")
 	}
 	if c.Output != "" && slices.Contains(c.Streams, c.Output) {
-		wrong("output is an input, too: what goes there would come again for ever")
+		wrong("output is an input, too: what goes there would be read again forever")
 	}
 	for _, prefix := range c.Locations.Prefixes {
 		if err := CheckLocation(prefix); err != nil {
@@ -145,7 +145,7 @@ func (c *Config) Check() error {
 	return errors.Join(errs...)
 }
 
-// Run takes updates until ctx ends; then it finishes those in hand, if that takes no longer
+// Run takes updates until ctx ends; then it finishes those in flight, if that takes no longer
 // than Drain; what waits for something that is away is given up. What it could not finish is
 // not committed, and comes again. It fails with nothing: what it cannot do it tries again,
 // and says so in the log, in Status and to Ready. While the stream is suspended it takes

@@ -88,7 +88,7 @@ func openFile(prefix, u *url.URL) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, errAway{err}
 	}
-	if !info.Mode().IsRegular() { // to open a pipe might take for ever
+	if !info.Mode().IsRegular() { // to open a pipe might take forever
 		return nil, rejected(LocationRefused, "the location %s is no file", shown(u))
 	}
 	f, err := root.Open(name)

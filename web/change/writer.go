@@ -36,7 +36,7 @@ type Reply func(before, after *serving.Catalog) (*serving.NamedReply, error)
 
 // Make makes the changes that plan wants, by an author: all as one revision or, where one of
 // them is refused, none. It returns the catalog that was planned on and the one that came of
-// it. Where another process is quicker, plan is asked again, until ctx ends. A reply, unless
+// it. Where another process is quicker, plan is called again, until ctx ends. A reply, unless
 // it is nil, is kept with the changes; see catalog.Signed.
 func (t *Writer) Make(ctx context.Context, by serving.Author, plan Plan, reply Reply) (before, after *serving.Catalog, err error) {
 	done, err := t.Lock(ctx)

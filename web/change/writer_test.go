@@ -19,7 +19,7 @@ type memory struct {
 	mu     sync.Mutex
 	cat    *serving.Catalog
 	before []catalog.Change // of others, one before each Apply
-	others bool             // change it before each Apply, for ever
+	others bool             // change it before each Apply, forever
 	signed []serving.Author
 	reply  *serving.NamedReply // of the last change
 }
@@ -137,7 +137,7 @@ func TestWaitsEnd(t *testing.T) {
 		if _, _, err := turns.Make(t.Context(), serving.Author{}, nothing, nil); err != nil {
 			t.Error(err)
 		}
-		// Others who are always quicker do not keep a request for ever.
+		// Others who are always quicker do not keep a request forever.
 		store.others = true
 		ctx, cancel = context.WithTimeout(t.Context(), time.Second)
 		defer cancel()

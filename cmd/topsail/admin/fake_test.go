@@ -24,7 +24,7 @@ import (
 type fake struct {
 	*httptest.Server
 	mu      sync.Mutex
-	answers map[string][]answer // several: one after the other, the last for ever
+	answers map[string][]answer // several: one after the other, the last forever
 	asked   []asked
 }
 

@@ -42,7 +42,7 @@ func TestJudgeBundles(t *testing.T) {
 		"configured":                  {"https://topsail.example:1338", nil, 2, ""},
 		"configured on loopback":      {"http://localhost:1338", nil, 2, "each of the 2 machines takes for itself"},
 		"configured, of one machine":  {"http://127.0.0.1:1338", nil, 1, ""},
-		"configured without a scheme": {"topsail.example:1338", nil, 1, "no URL such as"},
+		"configured without a scheme": {"topsail.example:1338", nil, 1, "not a URL such as"},
 	} {
 		err := judgeBundles(test.url, test.management, test.machines)
 		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {

@@ -15,7 +15,7 @@ import (
 )
 
 // Stream serves the streams of the configuration until ctx ends, with a gateway in
-// this process. Then it finishes what it has in hand.
+// this process. Then it finishes what it has in flight.
 func Stream(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	if data, updates := cfg.Served(); len(data)+len(updates) == 0 {
 		return errors.New("there is no stream to serve: write a [[stream]] or a [[model_stream]] into the configuration, as docs/streams.md has it, or name another file with --config")
@@ -38,7 +38,7 @@ func Stream(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 		return err
 	}
 	ready := func() error { return errors.Join(e.ready(ctx), set.Ready()) }
-	// The gateway and the store outlive the jobs, which need them for what is in hand.
+	// The gateway and the store outlive the jobs, which need them for what is in flight.
 	rest, stopRest := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopRest()
 	group, ctx := errgroup.WithContext(ctx)

@@ -16,7 +16,7 @@ import (
 type Streaming struct {
 	Name         string        `toml:"name" help:"name of this process among the members of consumer groups, which it keeps when it starts again; by default the allocation's or the host's, and the process id"`
 	Only         []string      `toml:"only" help:"the streams of the file that topsail stream serves, data and model streams; by default all"`
-	DrainTimeout time.Duration `toml:"drain_timeout_micros" default:"10000000" min:"1" help:"how long the records in hand may take to end when stopping, in microseconds"`
+	DrainTimeout time.Duration `toml:"drain_timeout_micros" default:"10000000" min:"1" help:"how long the records in flight may take to end when stopping, in microseconds"`
 }
 
 // Stream is one [[stream]] of the file: records that an app predicts.

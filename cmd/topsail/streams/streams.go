@@ -183,7 +183,7 @@ func openRedis(base *role.Base, name string, s *config.Source, member string, or
 	})
 }
 
-// Run serves until ctx ends; then every job finishes what it has in hand, and leaves its
+// Run serves until ctx ends; then every job finishes what it has in flight, and leaves its
 // group.
 func (s *Set) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)

@@ -68,7 +68,7 @@ func share(asked []int) float64 {
 }
 
 // TestPoliciesFollowDrift is the promise of their defaults: within 1,000 queries the
-// model that has gone bad is left, and asked again when it is good again.
+// model that has gone bad is left, and called again when it is good.
 func TestPoliciesFollowDrift(t *testing.T) {
 	for _, kind := range []string{serving.PolicyThompson, serving.PolicyExp3, serving.PolicyUCB1, serving.PolicyEpsilonGreedy, serving.PolicyLinUCB} {
 		t.Run(kind, func(t *testing.T) {

@@ -74,7 +74,7 @@ func identity(n int) [][]float64 {
 	return m
 }
 
-// TestForgettingEnds forgets for ever: doubt grows to what it was at first, no further.
+// TestForgettingEnds forgets forever: doubt grows to what it was at first, no further.
 func TestForgettingEnds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const n = 4

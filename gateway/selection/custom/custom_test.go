@@ -238,7 +238,7 @@ func TestTheModelHasItsTime(t *testing.T) {
 		p.asker = saying(`{"state":1}`)
 		time.Sleep(restAfter)
 		if next := p.Train(s, &selection.Feedback{}); next == nil {
-			t.Error("the model is left alone for ever")
+			t.Error("the model is left alone forever")
 		}
 	})
 }

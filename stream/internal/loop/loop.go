@@ -51,10 +51,10 @@ const (
 type Loop struct {
 	Consumer Consumer
 	Most     int           // records of a batch
-	Drain    time.Duration // for how long Run goes on with the records in hand when its context ends
+	Drain    time.Duration // for how long Run goes on with the records in flight when its context ends
 	Gate     *Gate
 	Tracker  *condition.Tracker
-	// Work does what there is to do about records. It fails where they are to come again.
+	// Work does what there is to do about records. It fails where they are to be redelivered.
 	Work   func(ctx context.Context, records []serving.StreamRecord) (Batch, error)
 	Stuck  func() bool            // says that work gets no further, so that Drain is not waited for; nil: that is not known
 	Failed func(operation string) // is told of every failure of the broker
@@ -68,7 +68,7 @@ type Loop struct {
 	lag    lag
 }
 
-// Run goes round until ctx ends; then it finishes the records in hand, if that takes no
+// Run goes round until ctx ends; then it finishes the records in flight, if that takes no
 // longer than Drain. What it could not finish is not committed, and comes again, to
 // another member once the consumer is closed.
 func (l *Loop) Run(ctx context.Context) {

@@ -104,7 +104,7 @@ func TestRound(t *testing.T) {
 		l, failed, stop := run(t, c, NewGate(true), func(context.Context, []serving.StreamRecord) (Batch, error) {
 			made = append(made, &batch{})
 			if len(made) == 4 {
-				return nil, errors.New("they are to come again")
+				return nil, errors.New("they are to be redelivered")
 			}
 			return made[len(made)-1], nil
 		})
@@ -179,7 +179,7 @@ func TestGate(t *testing.T) {
 	})
 }
 
-// TestEnd finishes what is in hand, for as long as Drain.
+// TestEnd finishes what is in flight, for as long as Drain.
 func TestEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, ended := newConsumer(1), time.Duration(0)
@@ -189,7 +189,7 @@ func TestEnd(t *testing.T) {
 		})
 		time.Sleep(time.Minute)
 		if n, held := l.InHand(); n != 1 || held != time.Minute {
-			t.Errorf("%d in hand for %v", n, held)
+			t.Errorf("%d in flight for %v", n, held)
 		}
 		began := time.Now()
 		stop()
@@ -197,7 +197,7 @@ func TestEnd(t *testing.T) {
 			t.Errorf("it ended after %v", ended)
 		}
 		if n, _ := l.InHand(); n != 0 {
-			t.Errorf("%d in hand", n)
+			t.Errorf("%d in flight", n)
 		}
 	})
 }

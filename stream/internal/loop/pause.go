@@ -51,5 +51,5 @@ func after(ctx context.Context, d time.Duration, stuck func() bool) (context.Con
 	return later, func() { stop(); cancel() }
 }
 
-// lookAgain is how often it is seen whether what is in hand gets on.
+// lookAgain is how often it is seen whether what is in flight gets on.
 const pollEvery = 100 * time.Millisecond
