@@ -62,7 +62,7 @@ func TestAVersionThatBecomesAnotherOne(t *testing.T) {
 	send("PUT", "/apps/sum/links/factor", "", 200)
 	answers(6)
 
-	if text := send("POST", "/models/factor/versions", version(20), 409); !strings.Contains(text, "container.env.FACTOR has another secret") || !strings.Contains(text, "replace=true") {
+	if text := send("POST", "/models/factor/versions", version(20), 409); !strings.Contains(text, "env.FACTOR has another secret") || !strings.Contains(text, "replace=true") {
 		t.Errorf("it is refused with %s", text)
 	}
 	answers(6)

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"topsail/internal/access/testca"
 	"topsail/serving"
@@ -98,7 +99,7 @@ func TestKeysOverTLS(t *testing.T) {
 	deployer.refused(3, "others", "app", "get", "others")
 	deployer.refused(4, "", "app", "create", "third", "--input-type", "doubles")
 	deployer.refused(4, "", "audit")
-	if a := get[serving.App](root, "/apps/sums"); a.SLO != 3_000_000 {
+	if a := get[serving.App](root, "/apps/sums"); a.SLO.Std() != 3*time.Second {
 		t.Errorf("the app is %+v", a)
 	}
 

@@ -38,7 +38,7 @@ func TestSeedReplaces(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	first := stored("1").Generation
-	if out, err := seed(2); err == nil || !strings.Contains(out, "container.env.THREADS") || !strings.Contains(out, "--replace") {
+	if out, err := seed(2); err == nil || !strings.Contains(out, "env.THREADS") || !strings.Contains(out, "--replace") {
 		t.Errorf("another definition is answered by %v\n%s", err, out)
 	}
 	if now := stored("1").Generation; now != first {
