@@ -100,7 +100,7 @@ func BenchmarkApplySigned(b *testing.B) {
 	changed := app("b")
 	b.ReportAllocs()
 	for b.Loop() {
-		changed.SLO++
+		changed.SLO += serving.Duration(time.Microsecond)
 		if _, err := s.Apply(b.Context(), signed(catalog.PutApp{App: changed}), 0); err != nil {
 			b.Fatal(err)
 		}

@@ -26,7 +26,7 @@ func TestPropagation(t *testing.T) {
 	for range 3 {
 		var took []time.Duration
 		for range 150 {
-			changed.SLO++
+			changed.SLO += serving.Duration(time.Microsecond)
 			begun := time.Now()
 			awaitRevision(t, seen, apply(t, writer, catalog.PutApp{App: changed}).Revision)
 			took = append(took, time.Since(begun))
@@ -183,7 +183,7 @@ func TestCount(t *testing.T) {
 			for done := 0; done < each; {
 				cat := s.Catalog()
 				next := *cat.Apps["counter"]
-				next.SLO++
+				next.SLO += serving.Duration(time.Microsecond)
 				if _, err := s.Apply(t.Context(), catalog.PutApp{App: next}, cat.Revision); err == nil {
 					done++
 				}
@@ -191,8 +191,8 @@ func TestCount(t *testing.T) {
 		})
 	}
 	counting.Wait()
-	if got := open(t, cfg).Catalog().Apps["counter"].SLO.Std() - time.Second; got != stores*each {
-		t.Errorf("counted to %d, want %d", got, stores*each)
+	if got := open(t, cfg).Catalog().Apps["counter"].SLO.Std() - time.Second; got != stores*each*time.Microsecond {
+		t.Errorf("counted to %v, want %d µs", got, stores*each)
 	}
 }
 
@@ -238,7 +238,7 @@ func benchmarkApply(b *testing.B, cfg Config, objects int, then func(revision ui
 	changed := app("b")
 	b.ReportAllocs()
 	for b.Loop() {
-		changed.SLO++
+		changed.SLO += serving.Duration(time.Microsecond)
 		then(apply(b, s, catalog.PutApp{App: changed}).Revision)
 	}
 }

@@ -237,7 +237,7 @@ func thousand(b *testing.B) *serving.Catalog {
 func BenchmarkDiff(b *testing.B) {
 	before := thousand(b)
 	changed := app("m-0", "m-0")
-	changed.SLO++
+	changed.SLO += serving.Duration(time.Microsecond)
 	after := must(b, before, catalog.PutApp{App: changed})
 	b.ReportAllocs()
 	for b.Loop() {
@@ -253,7 +253,7 @@ func BenchmarkApply(b *testing.B) {
 	changed := app("m-0", "m-0")
 	b.ReportAllocs()
 	for b.Loop() {
-		changed.SLO++
+		changed.SLO += serving.Duration(time.Microsecond)
 		if _, err := catalog.Apply(cat, catalog.PutApp{App: changed}, 0); err != nil {
 			b.Fatal(err)
 		}
