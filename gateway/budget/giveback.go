@@ -71,28 +71,34 @@ type holding struct {
 	needed uint64 // what is held when all that can be is given back
 	wait   int    // looks until it is tried again
 	vain   int    // how often it was of no use in a row
+	least  uint64 // the least that was held after one of those
 }
 
 // gave takes in how many bytes were given back, and what is held now: that may be in use for a
-// moment, or, where trying is of no use again and again, for good.
+// moment, or, what was left each of many times, for good.
 func (h *holding) gave(freed uint64, now sight) {
-	switch {
-	case freed >= worthwhile/2:
+	if freed >= worthwhile/2 {
 		h.vain = 0
-	case h.vain < tries:
+		return
+	}
+	if h.vain == 0 {
+		h.least = now.held
+	}
+	h.least = min(h.least, now.held)
+	if h.vain < tries {
 		h.vain++
 		h.wait = pause
-	default:
-		h.needed, h.vain = now.held, 0
+		return
 	}
+	h.needed, h.vain = h.least, 0
 }
 
 // surplus says whether much of what is held is of no use. What stays free is; what was not
-// collected yet may be, where little happens: Go then collects after minutes only. What turns
-// out to be in use is looked for again some times.
+// collected yet may be, where too little is allocated for Go to collect soon: it then does after
+// minutes only. What turns out to be in use is looked for again some times.
 func (h *holding) surplus(last, now sight) bool {
 	h.needed = min(h.needed, now.held)
-	quiet := now.allocated-last.allocated < now.held/8
+	quiet := now.allocated-last.allocated < now.held/2
 	grown := now.held - h.needed
 	free := min(last.free, now.free)
 	return free >= worthwhile && free > now.held/2 || quiet && grown >= worthwhile && grown > h.needed/2

@@ -21,6 +21,7 @@ func TestSurplus(t *testing.T) {
 		"a quiet process":               {mib(30), sight{held: mib(30)}, sight{held: mib(31), free: mib(2), allocated: mib(1)}, false},
 		"a small one grew":              {mib(10), sight{held: mib(70)}, sight{held: mib(70)}, false},
 		"after an attack":               {mib(30), sight{held: mib(900)}, sight{held: mib(900), allocated: mib(2)}, true},
+		"after one, with some traffic":  {mib(80), sight{held: mib(218)}, sight{held: mib(218), allocated: mib(60)}, true},
 		"in the middle of one":          {mib(30), sight{held: mib(400)}, sight{held: mib(900), allocated: mib(600)}, false},
 		"what is held is in use":        {mib(900), sight{held: mib(900)}, sight{held: mib(900), allocated: mib(2)}, false},
 		"a large one grew a little":     {mib(900), sight{held: mib(990)}, sight{held: mib(990)}, false},
@@ -55,6 +56,22 @@ func TestGave(t *testing.T) {
 	}
 	if h.gave(0, busy); h.surplus(busy, busy) {
 		t.Error("what is in use for good is looked for again")
+	}
+}
+
+// Another attack at the time when it is no longer looked for does not count as in use for good.
+func TestGaveUpDuringAnAttack(t *testing.T) {
+	h := holding{needed: mib(80)}
+	for range tries {
+		h.gave(0, sight{held: mib(150)})
+	}
+	attack := sight{held: mib(400)}
+	h.gave(0, attack)
+	if h.needed != mib(150) {
+		t.Errorf("%d MiB count as needed", h.needed>>20)
+	}
+	if !h.surplus(attack, attack) {
+		t.Error("what the attack took is not looked for")
 	}
 }
 
