@@ -24,6 +24,9 @@ func (w *work) answer() serving.Prediction {
 	if len(w.candidates) > 1 && w.q.Version == "" {
 		w.name(&a)
 	}
+	if w.app.stages != nil && a.Default && a.Model != (serving.ModelID{}) {
+		a.Missing = []serving.ModelID{a.Model}
+	}
 	if w.q.Version == "" {
 		w.failover(&a)
 	}
@@ -46,6 +49,9 @@ var tooLate = &serving.Failure{Cause: serving.MissedSLO}
 // fromCache says whether no replica was asked for what the answer is made of: the output
 // of one model, or of all that came.
 func (w *work) fromCache() (cached bool) {
+	if w.app.stages != nil {
+		return !slices.ContainsFunc(w.parts, func(p part) bool { return !p.cached })
+	}
 	if w.opened == 1 {
 		return w.parts[0].cached
 	}
@@ -99,6 +105,9 @@ func (w *work) name(a *serving.Prediction) {
 func (w *work) failover(a *serving.Prediction) {
 	for i := range w.parts[:w.opened] {
 		v := w.parts[i].version
+		if v == nil {
+			continue
+		}
 		if current, is := v.of.insteadOf(v.Version); is && !w.app.pins(v) {
 			a.Failover = append(a.Failover, current)
 		}
@@ -115,7 +124,11 @@ func (w *work) asks(candidate int) bool {
 // is why.
 func (w *work) count(a *serving.Prediction, failure *serving.Failure) {
 	w.app.metrics.answered(a, failure, w.q.Received)
-	if w.app.single {
+	switch {
+	case w.app.stages != nil:
+		w.countStages(time.Now())
+		return
+	case w.app.single:
 		return
 	}
 	w.app.metrics.ended(w.verdict.Ended)
@@ -176,6 +189,9 @@ func (w *work) tally(i int) {
 
 // explain says how the answer came about.
 func (w *work) explain() *serving.Explanation {
+	if w.app.stages != nil {
+		return w.explainStages()
+	}
 	e := &serving.Explanation{
 		Policy: w.app.Policy.KindName(), Ended: string(w.verdict.Ended), Confidence: w.verdict.Confidence,
 		Elapsed: time.Since(w.q.Received), Budget: w.budget,

@@ -11,7 +11,7 @@ import (
 	"topsail/serving"
 )
 
-// Rehearse predicts as for a query, without its deadline and without leaving a trace:
+// DryRun predicts as for a query, without its deadline and without leaving a trace:
 // to learn from. It waits for everyone whom the policy asks, for patience at the most,
 // behind queries that have less time. The prediction has its explanation. It fails as
 // Predict does.
@@ -20,9 +20,6 @@ func (p *Predictor) DryRun(ctx context.Context, q *serving.Query, patience time.
 	defer p.release(r)
 	own := *q
 	own.Explain, own.Timeout = true, 0
-	if a, err := p.app(q.App); err == nil && a.stages != nil {
-		return p.predictStages(ctx, a, &own, patience, nil)
-	}
 	w, err := r.begin(p, &own, patience)
 	if err != nil {
 		return serving.Prediction{}, err
@@ -50,11 +47,6 @@ func (p *Predictor) Output(ctx context.Context, q *serving.Query, id serving.Mod
 	case v.inputType != q.Input.Type:
 		return nil, false, &serving.QueryError{Cause: "Input of type " + q.Input.Type.String() + ", and model " + id.String() + " takes " + v.inputType.String()}
 	}
-	return p.outputOf(ctx, a, q, v, within)
-}
-
-// outputOf is Output of a version that an app may ask, whatever the app takes.
-func (p *Predictor) outputOf(ctx context.Context, a *app, q *serving.Query, v *version, within time.Duration) (out *serving.Output, cached bool, err error) {
 	r := p.pool.Get().(*round)
 	defer p.release(r)
 	w, own := r.add(), *q

@@ -10,7 +10,10 @@ import (
 
 // part is one model version that is asked, or in reserve.
 type part struct {
-	version *version
+	version *version      // nil: a stage without one
+	stage   int           // of an app with stages
+	input   serving.Input // what it is asked about
+	respond time.Time     // when its answer must have come
 	flight  *cache.Flight // nil before it is asked, and for what the cache has
 	call    *call         // nil when the flight was joined
 	asked   time.Time     // when, if the query is watched
@@ -37,6 +40,9 @@ func (w *work) open(n int) {
 // would cost capacity is left out if it is spare and capacity is short.
 func (w *work) askPart(i int, spare bool) {
 	p := &w.parts[i]
+	if p.respond.IsZero() {
+		p.input, p.respond = w.q.Input, w.respond
+	}
 	if w.watched {
 		p.asked = time.Now()
 	}
@@ -47,7 +53,7 @@ func (w *work) askPart(i int, spare bool) {
 		}
 		return
 	}
-	if key := p.version.keyer.Key(w.q.Input, w.q.Salt); !w.cached(i, key) && (!spare || !w.shed(i)) {
+	if key := p.version.keyer.Key(p.input, w.q.Salt); !w.cached(i, key) && (!spare || !w.shed(i)) {
 		w.join(i, key)
 	}
 }
@@ -81,7 +87,7 @@ func (w *work) join(i int, key cache.Key) {
 		if w.watched {
 			p.looked = time.Since(p.asked)
 		}
-		p.version.coldQueue.join(flight, w.respond)
+		p.version.coldQueue.join(flight, p.respond)
 	case w.cached(i, key): // an equal one landed since the first look into the cache
 		flight.Land(w.answers[i].Output, nil)
 	default:
@@ -93,10 +99,10 @@ func (w *work) join(i int, key cache.Key) {
 // lead asks a replica on behalf of a flight that this query opened.
 func (w *work) lead(i int) {
 	p, now := &w.parts[i], time.Now()
-	p.flight.Count(p.version.demand, p.version.coldQueue.usage, now, w.respond)
+	p.flight.Count(p.version.demand, p.version.coldQueue.usage, now, p.respond)
 	p.call = &call{
 		p: w.p, app: w.app.metrics, extra: w.app.extra, coldQueue: p.version.coldQueue, flight: p.flight,
-		input: w.q.Input, user: w.q.User, affinity: w.q.Affinity, deadline: w.replyBy(), respond: w.respond,
+		input: p.input, user: w.q.User, affinity: w.q.Affinity, deadline: w.replyBy(p), respond: p.respond,
 	}
 	if w.timing != nil {
 		p.looked, p.call.heard = now.Sub(p.asked), &heard{}
@@ -121,7 +127,7 @@ func (w *work) collect(now time.Time) {
 		if !landed {
 			continue
 		}
-		if failure != nil && p.othersEnd(failure) && now.Before(w.respond) {
+		if failure != nil && p.othersEnd(failure) && now.Before(p.respond) {
 			w.retry(i, failure)
 			continue
 		}
@@ -140,17 +146,18 @@ func (w *work) collect(now time.Time) {
 const retryFactor = 3
 
 // replyBy is when a replica must have answered.
-func (w *work) replyBy() time.Time {
+func (w *work) replyBy(p *part) time.Time {
 	if w.q.Again {
-		return w.respond.Add(retryFactor * w.app.SLO.Std())
+		return p.respond.Add(retryFactor * w.app.SLO.Std())
 	}
-	return w.respond
+	return p.respond
 }
 
-// askAgain asks a version again, whose question ended so. One that was superseded is asked
+// retry asks a version again, whose question ended so. One that was superseded is asked
 // as what it is by now.
 func (w *work) retry(i int, ended *serving.Failure) {
-	v := w.parts[i].version
+	p := w.parts[i]
+	v := p.version
 	if ended == superseded {
 		v = w.p.successor(w.app.Name, v.ModelID)
 	}
@@ -158,14 +165,14 @@ func (w *work) retry(i int, ended *serving.Failure) {
 	case v == nil:
 		w.answers[i].Failure = ended
 		return
-	case v.inputType != w.q.Input.Type:
+	case v.inputType != p.input.Type:
 		w.answers[i].Failure = &serving.Failure{Cause: serving.ModelError, Message: fmt.Sprintf("model %v takes %v by now", v.ModelID, v.inputType)}
 		return
 	}
-	if w.answers[i].Failure = v.misfit(w.q.Input.Len()); w.answers[i].Failure != nil {
+	if w.answers[i].Failure = v.misfit(p.input.Len()); w.answers[i].Failure != nil {
 		return
 	}
-	w.parts[i] = part{version: v}
+	w.parts[i] = part{version: v, stage: p.stage, input: p.input, respond: p.respond}
 	w.askPart(i, false)
 }
 
@@ -183,11 +190,17 @@ func (w *work) leave(at time.Time) {
 		if p.flight == nil || a.Come() {
 			continue
 		}
-		a.Failure = p.version.coldQueue.leave(p.flight, at)
-		if p.call != nil {
-			p.call.abandon()
-		}
+		a.Failure = p.leave(at)
 	}
+}
+
+// leave gives up the part, and says why if it was held.
+func (p *part) leave(at time.Time) *serving.Failure {
+	why := p.version.coldQueue.leave(p.flight, at)
+	if p.call != nil {
+		p.call.abandon()
+	}
+	return why
 }
 
 // withdraw takes back the questions that are not needed any more, unless somebody else

@@ -97,9 +97,6 @@ func (p *Predictor) Predict(ctx context.Context, q *serving.Query) (serving.Pred
 }
 
 func (p *Predictor) predict(ctx context.Context, q *serving.Query, t *timing.Timing) (serving.Prediction, error) {
-	if a, err := p.app(q.App); err == nil && a.stages != nil {
-		return p.predictStages(ctx, a, q, 0, t)
-	}
 	r := p.pool.Get().(*round)
 	defer p.release(r)
 	w, err := r.begin(p, q, 0)
@@ -149,17 +146,16 @@ func (p *Predictor) PredictTimed(ctx context.Context, qs []serving.Query, t *tim
 	return answers, nil
 }
 
-// waits says whether a query of the app waits for answers on its way: of the model that
-// decides for it, or of its stages.
+// waits says whether a query of the app waits on its way for the model that decides for it.
 func (p *Predictor) waits(app string) bool {
 	a, err := p.app(app)
-	return err == nil && (a.Policy.Kind == serving.PolicyCustom || a.stages != nil)
+	return err == nil && a.Policy.Kind == serving.PolicyCustom
 }
 
 // fit says why one of the queries of a request cannot be asked of any model of its app, or nil.
 func (p *Predictor) fit(qs []serving.Query) error {
 	a, err := p.app(qs[0].App)
-	if err != nil || a.stages != nil { // stages say so of each query
+	if err != nil {
 		return err
 	}
 	for i := range qs {

@@ -30,6 +30,9 @@ func (p *Predictor) remember(w *work, a *serving.Prediction) {
 		r.Output = a.Output
 	}
 	for i := range w.parts[:w.opened] {
+		if w.app.stages != nil && (a.Default || w.parts[i].stage != len(w.slots)-1) {
+			continue // feedback is about the last stage, whose output the answer is
+		}
 		v := w.parts[i].version
 		ask := serving.RecordedAsk{ModelID: v.ModelID, Generation: v.Generation, Probability: w.plan.Asks[i].Probability, Shadow: w.plan.Asks[i].Shadow}
 		if out := w.answers[i].Output; out != nil && len(out.JSON) <= serving.MaxRecordedOutput {

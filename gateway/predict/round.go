@@ -62,6 +62,9 @@ func (r *round) begin(p *Predictor, q *serving.Query, patience time.Duration) (*
 	}
 	w := r.add()
 	w.prepare(p, a, q, r.wake, patience)
+	if a.stages != nil {
+		return w, w.beginStages()
+	}
 	return w, w.selectModels()
 }
 

@@ -1,24 +1,20 @@
 package predict
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
-	"topsail/gateway/timing"
+	"topsail/gateway/selection"
 	"topsail/gateway/usage"
 	"topsail/serving"
 )
 
-// stages are an app's models that are asked one after another, or side by side, each
-// with what the ones before it have put out.
+// stages are an app's models that are asked one after another, or side by side, each with what the
+// ones before it have put out. A query of such an app asks a stage as soon as its inputs are there.
 type stages struct {
 	serving.Pipeline
-	models  []*linked        // by stage
-	sources [][]string       // by stage: whose outputs it takes
+	models  []*linked        // by stage; nil: there is no such model
+	sources [][]int          // by stage: whose outputs it takes; below 0 is the query's input
 	usage   []*usage.Counter // by stage
 }
 
@@ -26,7 +22,8 @@ func (p *Predictor) compileStages(a *app, cat *serving.Catalog, coldQueues map[s
 	if len(a.Stages) == 0 {
 		return nil
 	}
-	s := &stages{Pipeline: a.Stages}
+	s := &stages{Pipeline: a.Stages, usage: p.metrics.stages(a.metrics, a.Stages)}
+	index := map[string]int{serving.QueryInput: -1}
 	for i, stage := range a.Stages {
 		var l *linked
 		if m := cat.Models[stage.Model]; m != nil {
@@ -34,201 +31,154 @@ func (p *Predictor) compileStages(a *app, cat *serving.Catalog, coldQueues map[s
 			l.takes = 0
 		}
 		s.models = append(s.models, l)
-		s.sources = append(s.sources, a.Stages.Sources(i))
+		var sources []int
+		for _, from := range a.Stages.Sources(i) {
+			sources = append(sources, index[from])
+		}
+		s.sources = append(s.sources, sources)
+		index[stage.Name] = i
 	}
-	s.usage = p.metrics.stages(a.metrics, a.Stages)
 	return s
 }
 
-// walk is one query on its way through an app's stages.
-type walk struct {
-	p       *Predictor
-	app     *app
-	q       *serving.Query
-	respond time.Time // when its answer must leave
-	visits  []visit   // by stage
-}
-
-// visit is one stage of a walk. Who closes done has written the rest.
-type visit struct {
-	done chan struct{}
-	serving.Definition
-	output  *serving.Output
-	failure *serving.Failure
-	cached  bool
-	took    time.Duration // until it had its output
-}
-
-// predictStages answers a query of an app with stages; with patience one to learn
-// from, which has so much time.
-func (p *Predictor) predictStages(ctx context.Context, a *app, q *serving.Query, patience time.Duration, t *timing.Timing) (serving.Prediction, error) {
-	if err := a.stages.takes(a, q); err != nil {
-		return serving.Prediction{}, err
-	}
-	if q.Received.IsZero() {
-		q.Received = time.Now()
-	}
-	w := &walk{p: p, app: a, q: q, visits: make([]visit, len(a.stages.Pipeline))}
-	w.allow(patience)
-	begun := time.Now()
-	if err := w.run(ctx); err != nil {
-		return serving.Prediction{}, err
-	}
-	answer := w.answer()
-	if patience == 0 && q.Counts(&answer) {
-		w.count(&answer)
-		w.remember(&answer)
-	}
-	if t != nil {
-		t.Selected, t.Heard, t.Combined, t.Model = begun, time.Now(), time.Now(), answer.Model
-	}
-	return answer, nil
-}
-
-// takes says why a query cannot be asked, or nil.
-func (s *stages) takes(a *app, q *serving.Query) error {
-	switch {
-	case q.Input.Type != a.InputType:
-		return &serving.QueryError{Cause: "Input of type " + q.Input.Type.String() + ", and application " + a.Name + " takes " + a.InputType.String()}
-	case q.Version != "":
-		return &serving.QueryError{Cause: "Requested version: " + q.Version + ", and application " + a.Name + " asks several models"}
-	}
-	return nil
-}
-
-// allow gives the query its time: the objective's, or where a model waits for its first
-// replica that for a cold start, or the client's own if that is shorter.
-func (w *walk) allow(patience time.Duration) {
-	limit := w.app.SLO.Std()
-	if w.app.ColdStart.Std() > limit && w.cold() {
-		limit = w.app.ColdStart.Std()
-	}
-	if w.q.Timeout > 0 {
-		limit = min(limit, w.q.Timeout)
-	}
-	limit -= min(w.app.margin, limit/20)
-	if patience > 0 {
-		limit = patience
-	}
-	w.respond = w.q.Received.Add(limit)
-}
-
 // cold says whether a stage has no replica to ask.
-func (w *walk) cold() bool {
-	for _, l := range w.app.stages.models {
+func (s *stages) cold(a *app) bool {
+	for _, l := range s.models {
 		if l == nil {
 			continue
 		}
-		if v, ready := w.app.serving(l); v != nil && !ready {
+		if v, ready := a.serving(l); v != nil && !ready {
 			return true
 		}
 	}
 	return false
 }
 
-// run walks every stage as soon as those before it have put out. The first one that
-// fails ends the walk. It fails only when ctx has ended.
-func (w *walk) run(ctx context.Context) error {
-	walking, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	var group errgroup.Group
-	for i := range w.visits {
-		w.visits[i].done = make(chan struct{})
+// beginStages gives a query of an app with stages its time.
+func (w *work) beginStages() error {
+	if w.q.Version != "" {
+		return &serving.QueryError{Cause: "Requested version: " + w.q.Version + ", and application " + w.app.Name + " asks several models"}
 	}
-	for i := range w.visits {
-		group.Go(func() error {
-			defer close(w.visits[i].done)
-			if err := w.await(walking, i); err != nil {
-				return nil // the walk has ended elsewhere
-			}
-			began := time.Now()
-			w.visit(walking, i)
-			w.visits[i].took = time.Since(began)
-			if w.visits[i].failure != nil {
-				stop(w.visits[i].failure)
-			}
-			return nil
-		})
+	w.begun, w.watched = time.Now(), true
+	for range w.app.stages.models {
+		w.slots = append(w.slots, -1)
 	}
-	if err := group.Wait(); err != nil {
-		return err
+	if !w.patient && w.app.ColdStart > w.app.SLO && w.app.stages.cold(w.app) {
+		w.allow(w.app.ColdStart.Std())
 	}
-	return context.Cause(ctx)
+	return nil
 }
 
-// await waits for those that a stage takes from.
-func (w *walk) await(ctx context.Context, i int) error {
-	for _, from := range w.app.stages.sources[i] {
-		if j := w.app.stages.index(from); j >= 0 {
-			select {
-			case <-w.visits[j].done:
-			case <-ctx.Done():
-				return ctx.Err()
+// stepStages looks at what has come, asks the stages whose inputs are there, and says whether the
+// query has its verdict: the output of the last stage, or the first failure.
+func (w *work) stepStages(now time.Time) bool {
+	for {
+		w.collect(now)
+		final := !now.Before(w.respond)
+		for i := range w.parts {
+			if p, a := &w.parts[i], &w.answers[i]; p.flight != nil && !a.Come() && !now.Before(p.respond) {
+				if a.Failure = p.leave(now); a.Failure == nil {
+					a.Failure = tooLate
+				}
+			}
+			if w.answers[i].Failure != nil {
+				w.fail(i)
+				return true
 			}
 		}
-	}
-	return ctx.Err()
-}
-
-// index is the place of a stage; below 0: it is the query's input.
-func (s *stages) index(name string) int {
-	for i := range s.Pipeline {
-		if s.Pipeline[i].Name == name {
-			return i
+		if last := w.slots[len(w.slots)-1]; last >= 0 && w.answers[last].Output != nil {
+			w.verdict = selection.Verdict{Output: w.answers[last].Output, Model: w.parts[last].version.ModelID, Ended: selection.EndedAll}
+			w.done = true
+			return true
+		}
+		if final {
+			w.verdict, w.done = selection.Verdict{Failure: tooLate}, true
+			return true
+		}
+		if !w.openStages(now) {
+			w.hedge(now)
+			return false
 		}
 	}
-	return -1
 }
 
-// visit asks the model of a stage.
-func (w *walk) visit(ctx context.Context, i int) {
-	s := &w.visits[i]
-	l := w.app.stages.models[i]
-	fail := func(cause serving.Cause, format string, args ...any) {
-		s.failure = &serving.Failure{Cause: cause, Message: "stage " + w.app.stages.Pipeline[i].Name + ": " + fmt.Sprintf(format, args...)}
+// fail ends the query with the failure of a part.
+func (w *work) fail(i int) {
+	p, a := &w.parts[i], &w.answers[i]
+	a.Failure = &serving.Failure{Cause: a.Failure.Cause, Message: "stage " + w.app.stages.Pipeline[p.stage].Name + ": " + a.Failure.Error()}
+	w.verdict, w.done = selection.Verdict{Failure: a.Failure}, true
+	if p.version != nil {
+		w.verdict.Model = p.version.ModelID
 	}
+}
+
+// openStages asks the stages whose inputs have come, and says whether there were any.
+func (w *work) openStages(now time.Time) (opened bool) {
+	for i, sources := range w.app.stages.sources {
+		if w.slots[i] < 0 && w.have(sources) {
+			w.openStage(i, now)
+			opened = true
+		}
+	}
+	return opened
+}
+
+// have says whether the outputs of stages have come.
+func (w *work) have(sources []int) bool {
+	for _, from := range sources {
+		if from >= 0 && (w.slots[from] < 0 || w.answers[w.slots[from]].Output == nil) {
+			return false
+		}
+	}
+	return true
+}
+
+// openStage asks the model of a stage.
+func (w *work) openStage(i int, now time.Time) {
+	w.slots[i] = len(w.parts)
+	w.parts, w.answers = append(w.parts, part{stage: i}), append(w.answers, selection.Answer{})
+	w.plan.Asks = append(w.plan.Asks, selection.Ask{Probability: 1})
+	w.opened++
+	w.answers[w.slots[i]].Failure = w.askStage(w.slots[i], now)
+}
+
+// askStage asks the model of a part's stage, or says why it cannot.
+func (w *work) askStage(part int, now time.Time) *serving.Failure {
+	p, s := &w.parts[part], w.app.stages
+	l := s.models[p.stage]
 	if l == nil {
-		fail(serving.NoReplica, "there is no model %s", w.app.stages.Pipeline[i].Model)
-		return
+		return failure(serving.NoReplica, "there is no model %s", s.Pipeline[p.stage].Model)
 	}
-	v, _ := w.app.serving(l)
-	if v == nil {
-		fail(serving.NoReplica, "no version of model %s is current", l.name)
-		return
+	if p.version, _ = w.app.serving(l); p.version == nil {
+		return failure(serving.NoReplica, "no version of model %s is current", l.name)
 	}
-	s.Definition = v.Definition
-	in, err := w.input(i, v.inputType)
+	in, err := w.inputOf(p.stage, p.version.inputType)
 	if err != nil {
-		fail(serving.ModelError, "model %s: %v", l.name, err)
-		return
+		return failure(serving.ModelError, "model %s: %v", l.name, err)
 	}
-	own := *w.q
-	own.Input, own.Version = in, ""
-	within := w.within(i)
+	if misfit := p.version.misfit(in.Len()); misfit != nil {
+		return misfit
+	}
+	within := w.within(p.stage, now)
 	if within <= 0 {
-		fail(serving.MissedSLO, "there is no time left for it")
-		return
+		return failure(serving.MissedSLO, "there is no time left for it")
 	}
-	out, cached, err := w.p.outputOf(ctx, w.app, &own, v, within)
-	failure, failed := errors.AsType[*serving.Failure](err)
-	switch {
-	case err == nil:
-		s.output, s.cached = out, cached
-	case ctx.Err() != nil: // the walk has ended elsewhere
-	case failed:
-		fail(failure.Cause, "%v", failure)
-	default: // an input that the model cannot take
-		fail(serving.ModelError, "%v", err)
-	}
+	p.input, p.respond = in, now.Add(within)
+	w.askPart(part, false)
+	return w.answers[part].Failure
 }
 
-// input is what a stage's model is asked.
-func (w *walk) input(i int, t serving.InputType) (serving.Input, error) {
-	sources := w.app.stages.sources[i]
+func failure(cause serving.Cause, format string, args ...any) *serving.Failure {
+	return &serving.Failure{Cause: cause, Message: fmt.Sprintf(format, args...)}
+}
+
+// inputOf is what a stage's model is asked.
+func (w *work) inputOf(stage int, t serving.InputType) (serving.Input, error) {
+	sources := w.app.stages.sources[stage]
 	values := make([]serving.Value, len(sources))
 	for slot, from := range sources {
-		if j := w.app.stages.index(from); j >= 0 {
-			values[slot] = w.visits[j].output.Value
+		if from >= 0 {
+			values[slot] = w.answers[w.slots[from]].Output.Value
 		} else {
 			values[slot] = w.q.Input.Value()
 		}
@@ -236,145 +186,65 @@ func (w *walk) input(i int, t serving.InputType) (serving.Input, error) {
 	if len(values) == 1 {
 		return serving.NewInput(t, values[0])
 	}
-	return serving.JoinInput(t, sources, values)
+	return serving.JoinInput(t, w.app.stages.Sources(stage), values)
 }
 
 // within is the time for a stage: what is left but for the stages behind it. It is half of what
 // is left at the least, for those behind may have become quicker, which only asking them shows.
-func (w *walk) within(i int) time.Duration {
-	left := time.Until(w.respond)
-	return max(left-w.behind(i), left/2)
+func (w *work) within(stage int, now time.Time) time.Duration {
+	left := w.respond.Sub(now)
+	return max(left-w.app.stages.behind(w.app, stage), left/2)
 }
 
 // behind is what the stages behind one usually take, on the longest way, and what is
 // kept for them.
-func (w *walk) behind(i int) (longest time.Duration) {
-	s := w.app.stages
+func (s *stages) behind(a *app, stage int) time.Duration {
 	usual := make([]time.Duration, len(s.Pipeline)) // behind each stage
-	for j := len(s.Pipeline) - 1; j > i; j-- {
+	for j := len(s.Pipeline) - 1; j > stage; j-- {
 		took := usual[j]
 		if l := s.models[j]; l != nil {
-			if v, _ := w.app.serving(l); v != nil {
+			if v, _ := a.serving(l); v != nil {
 				median, _ := v.coldQueue.latencyEstimate.times()
 				took += median
 			}
 		}
 		for _, from := range s.sources[j] {
-			if k := s.index(from); k >= 0 {
-				usual[k] = max(usual[k], took)
+			if from >= 0 {
+				usual[from] = max(usual[from], took)
 			}
 		}
 	}
-	return usual[i]
+	return usual[stage]
 }
 
-// answer makes the prediction: the last stage's output, or the default with what ended
-// the walk first.
-func (w *walk) answer() serving.Prediction {
-	last := &w.visits[len(w.visits)-1]
-	a := serving.Prediction{QueryID: w.p.ids.Next(), Model: last.ModelID}
-	if last.output != nil {
-		a.Output, a.Cached = last.output.JSON, w.fromCache()
-		a.Confidence, a.Qualifiers = last.output.Confidence, last.output.Qualifiers
-	} else {
-		failed := w.failed()
-		a.Output, a.Default, a.Cause, a.Explanation = w.app.fallback, true, failed.failure.Cause, failed.failure.Explain()
-		a.Model = failed.ModelID
-		if failed.ModelID != (serving.ModelID{}) {
-			a.Missing = []serving.ModelID{failed.ModelID}
-		}
-	}
-	for i, l := range w.app.stages.models {
-		if l == nil || w.visits[i].ModelID == (serving.ModelID{}) {
-			continue
-		}
-		if current, is := l.insteadOf(w.visits[i].Version); is {
-			a.Failover = append(a.Failover, current)
-		}
-	}
-	if w.q.Explain {
-		a.Explained = w.explain()
-	}
-	return a
-}
-
-// failed is the stage that ended the walk.
-func (w *walk) failed() *visit {
-	for i := range w.visits {
-		if w.visits[i].failure != nil {
-			return &w.visits[i]
-		}
-	}
-	return &visit{failure: tooLate}
-}
-
-// count counts the answer, and what came of each stage that was asked.
-func (w *walk) count(a *serving.Prediction) {
-	var why *serving.Failure
-	if a.Default {
-		why = w.failed().failure
-	}
-	w.app.metrics.answered(a, why, w.q.Received)
-	now := time.Now()
-	for i := range w.visits {
-		s, counter := &w.visits[i], w.app.stages.usage[i]
+// countStages counts what came of each stage that was asked.
+func (w *work) countStages(now time.Time) {
+	for i := range w.parts {
+		p, a, counter := &w.parts[i], &w.answers[i], w.app.stages.usage[w.parts[i].stage]
 		switch {
-		case s.failure != nil:
-			counter.Ended(s.failure, now, s.took)
-		case s.cached:
+		case a.Failure != nil:
+			counter.Ended(a.Failure, now, p.took)
+		case p.cached && a.Output != nil:
 			counter.Cached()
-		case s.output != nil:
-			counter.Ended(nil, now, s.took)
+		case a.Output != nil:
+			counter.Ended(nil, now, p.took)
 		}
 	}
 }
 
-func (w *walk) fromCache() bool {
-	for i := range w.visits {
-		if !w.visits[i].cached {
-			return false
-		}
-	}
-	return true
-}
-
-func (w *walk) explain() *serving.Explanation {
-	e := &serving.Explanation{Policy: "stages", Ended: "all", Elapsed: time.Since(w.q.Received), Budget: w.respond.Sub(w.q.Received)}
-	for i := range w.visits {
-		s := &w.visits[i]
-		if s.ModelID == (serving.ModelID{}) {
+// explainStages says how the answer came about, stage by stage.
+func (w *work) explainStages() *serving.Explanation {
+	e := &serving.Explanation{Policy: "stages", Ended: "all", Elapsed: time.Since(w.q.Received), Budget: w.budget}
+	for _, i := range w.slots {
+		if i < 0 || w.parts[i].version == nil {
 			continue // the query ended before it came to this one
 		}
-		m := serving.ExplainedModel{ModelID: s.ModelID, Asked: true, Cached: s.cached, Took: s.took}
-		if s.output != nil {
-			m.Output, m.Confidence = s.output.JSON, s.output.Confidence
-		}
-		if s.failure != nil {
-			m.Failure, e.Ended = s.failure.Error(), "failed"
+		m := w.explainPart(i)
+		m.Probability = 0
+		if why := w.answers[i].Failure; why != nil {
+			m.Failure, e.Ended = why.Error(), "failed"
 		}
 		e.Models = append(e.Models, m)
 	}
 	return e
-}
-
-// remember leaves a record of the answer, for feedback to come: on the last stage,
-// whose output it is.
-func (w *walk) remember(a *serving.Prediction) {
-	if w.p.Records == nil || !w.p.Records.Wants(false) {
-		return
-	}
-	now := time.Now()
-	r := &serving.Record{
-		QueryID: a.QueryID, App: w.app.Name, User: w.q.User, Context: w.q.Context,
-		InputType: w.q.Input.Type, Input: w.q.Input.Data, At: now, Expires: now.Add(w.app.Policy.Record()),
-	}
-	if !a.Default {
-		r.Output = a.Output
-		ask := serving.RecordedAsk{ModelID: a.Model, Generation: w.visits[len(w.visits)-1].Generation, Probability: 1}
-		if len(a.Output) <= serving.MaxRecordedOutput {
-			ask.Output = a.Output
-		}
-		r.Asked = []serving.RecordedAsk{ask}
-	}
-	w.p.Records.Keep(r)
 }

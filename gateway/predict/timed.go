@@ -52,6 +52,10 @@ func (w *work) watch(t *timing.Timing) {
 func (w *work) time(now time.Time) {
 	t := w.timing
 	t.Combined = now
+	if w.app.stages != nil {
+		t.Heard, t.Model = now, w.verdict.Model
+		return
+	}
 	i := w.deciding()
 	if i < 0 {
 		return

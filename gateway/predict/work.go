@@ -34,6 +34,7 @@ type work struct {
 	opened  int                // how many of parts were asked, or left out for good
 	again   time.Duration      // when the policy wants to be called again; 0: not
 	left    []*version         // ranked last, and left out of the plan to save capacity
+	slots   []int              // of an app with stages: the part of each, below 0 before it is asked
 
 	verdict selection.Verdict
 	done    bool
@@ -71,7 +72,7 @@ func (w *work) reset() {
 	w.plan.Reset()
 	*w = work{
 		plan: w.plan, parts: w.parts[:0], answers: w.answers[:0], left: w.left[:0],
-		candidates: w.candidates[:0], versions: w.versions[:0], rand: w.rand,
+		slots: w.slots[:0], candidates: w.candidates[:0], versions: w.versions[:0], rand: w.rand,
 	}
 }
 
@@ -191,6 +192,10 @@ func (w *work) coldStart() {
 
 // ask asks those whom the plan wants asked at once.
 func (w *work) ask() {
+	if w.app.stages != nil {
+		w.openStages(w.begun)
+		return
+	}
 	w.open(w.plan.Now)
 	w.trim()
 }
@@ -198,6 +203,9 @@ func (w *work) ask() {
 // step looks at what has come, asks whom the policy wants asked, and says whether the
 // query has its verdict.
 func (w *work) step(now time.Time) bool {
+	if w.app.stages != nil {
+		return w.stepStages(now)
+	}
 	elapsed := now.Sub(w.begun)
 	for {
 		w.collect(now)
@@ -250,8 +258,13 @@ func (w *work) next() time.Time {
 		}
 	}
 	for i := range w.parts[:w.opened] {
-		if h := w.parts[i].hedgeAt; !h.IsZero() && h.Before(at) && !w.answers[i].Come() {
-			at = h
+		if w.answers[i].Come() {
+			continue
+		}
+		for _, t := range []time.Time{w.parts[i].hedgeAt, w.parts[i].respond} {
+			if !t.IsZero() && t.Before(at) {
+				at = t
+			}
 		}
 	}
 	return at
