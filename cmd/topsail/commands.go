@@ -24,7 +24,7 @@ func rootCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddGroup(&cobra.Group{ID: "roles", Title: "Roles:"}, &cobra.Group{ID: "cluster", Title: "A cluster's servers themselves, also where no management side runs:"}, &cobra.Group{ID: "bundles", Title: "Bundles, on nodes:"})
+	root.AddGroup(&cobra.Group{ID: "roles", Title: "Roles:"}, &cobra.Group{ID: "cluster", Title: "Cluster servers, without the management API:"}, &cobra.Group{ID: "bundles", Title: "Bundles, on nodes:"})
 	root.AddCommand(
 		localCommand(),
 		roleCommand("gateway", "Answer queries", cluster.Gateway),
@@ -32,9 +32,10 @@ func rootCommand() *cobra.Command {
 		roleCommand("scheduler", "Decide the numbers of replicas, while leading", cluster.Scheduler),
 		roleCommand("web", "Serve management", cluster.Web),
 		streamCommand(),
-		seedCommand(), restoreCommand(), scaleCommand(), gatewaysCommand(), decisionsCommand(), jobCommand(),
+		seedCommand(), restoreCommand(), gatewaysCommand(),
 		configCommand(), doctorCommand(), runtimeCommand(), environmentCommand(),
 	)
+	root.AddCommand(movedCommands()...)
 	root.AddCommand(admin.ApplyCommand())
 	admin.AddTo(root)
 	return root

@@ -5,15 +5,12 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
-	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"topsail/cmd/topsail/admin"
 	"topsail/cmd/topsail/cluster"
 	"topsail/cmd/topsail/config"
-	"topsail/serving"
 )
 
 func seedCommand() *cobra.Command {
@@ -76,78 +73,6 @@ func restoreCommand() *cobra.Command {
 	return c
 }
 
-func scaleCommand() *cobra.Command {
-	var pause, release bool
-	var until time.Duration
-	var reason string
-	c := &cobra.Command{
-		Use:     "scale MODEL VERSION [COUNT]",
-		Short:   "Set the number of a version's replicas manually, or pause its scaling",
-		GroupID: "cluster",
-		Args:    cobra.RangeArgs(2, 3),
-		Example: "  topsail scale wine-forest 1 4 --for 1h --reason 'load test'\n  topsail scale wine-forest 1 --pause\n  topsail scale wine-forest 1 --release",
-	}
-	c.Flags().BoolVar(&pause, "pause", false, "keep the current number")
-	c.Flags().BoolVar(&release, "release", false, "let the scheduler decide again")
-	c.Flags().DurationVar(&until, "for", 0, "how long the pin lasts (default: until it is released)")
-	c.Flags().StringVar(&reason, "reason", "", "reason, shown to others")
-	return configured(c, func(c *cobra.Command, args []string, cfg *config.Config, log *slog.Logger) error {
-		pin, err := pinOf(args, pause, release, until, reason)
-		if err != nil {
-			return err
-		}
-		id := serving.ModelID{Model: args[0], Version: args[1]}
-		if err := cluster.Pin(c.Context(), cfg, id, pin, log); err != nil {
-			return err
-		}
-		fmt.Fprintln(c.OutOrStdout(), saidOf(id, pin))
-		return nil
-	})
-}
-
-// pinOf is what the operator says, nil to release.
-func pinOf(args []string, pause, release bool, hold time.Duration, reason string) (*serving.Pin, error) {
-	said := 0
-	for _, one := range []bool{len(args) == 3, pause, release} {
-		if one {
-			said++
-		}
-	}
-	if said != 1 {
-		return nil, errors.New("say one of a COUNT, --pause and --release")
-	}
-	if release {
-		return nil, nil
-	}
-	pin := &serving.Pin{Count: serving.Paused, Reason: reason}
-	if hold > 0 {
-		pin.Until = time.Now().Add(hold).UTC()
-	}
-	if len(args) == 3 {
-		count, err := strconv.Atoi(args[2])
-		if err != nil || count < 0 || count > serving.MaxReplicas {
-			return nil, fmt.Errorf("%q is not a number of replicas: use 0 to %d", args[2], serving.MaxReplicas)
-		}
-		pin.Count = count
-	}
-	return pin, nil
-}
-
-// saidOf confirms what was asked for.
-func saidOf(id serving.ModelID, pin *serving.Pin) string {
-	if pin == nil {
-		return fmt.Sprintf("the scheduler decides about %v again", id)
-	}
-	until := "until it is released"
-	if !pin.Until.IsZero() {
-		until = "until " + pin.Until.Local().Format(time.DateTime)
-	}
-	if pin.Count == serving.Paused {
-		return fmt.Sprintf("%v keeps the replicas it has, %s", id, until)
-	}
-	return fmt.Sprintf("%v is to have %d replicas, %s; `topsail decisions` says when that is done", id, pin.Count, until)
-}
-
 func gatewaysCommand() *cobra.Command {
 	var job, reason string
 	c := &cobra.Command{
@@ -171,50 +96,21 @@ func gatewaysCommand() *cobra.Command {
 	})
 }
 
-func decisionsCommand() *cobra.Command {
-	var model string
-	var most int
-	c := &cobra.Command{
-		Use:     "decisions",
-		Short:   "Print the latest decisions of the scheduler and their reasons",
-		GroupID: "cluster",
-		Args:    cobra.NoArgs,
+// movedCommands are those of earlier releases that went to Redis and Nomad themselves. What they did
+// is done through the management API.
+func movedCommands() []*cobra.Command {
+	var all []*cobra.Command
+	for _, moved := range [][2]string{
+		{"scale", "`topsail version pin MODEL:VERSION COUNT`, with --pause or --for, and `topsail version release MODEL:VERSION`"},
+		{"decisions", "`topsail decision list`"},
+		{"job", "`topsail version job MODEL:VERSION`, which shows the job and what Nomad would do"},
+	} {
+		all = append(all, &cobra.Command{
+			Use: moved[0], Hidden: true, DisableFlagParsing: true,
+			RunE: func(*cobra.Command, []string) error {
+				return fmt.Errorf("`topsail %s` is gone: use %s; these go through the management API", moved[0], moved[1])
+			},
+		})
 	}
-	c.Flags().StringVar(&model, "model", "", "of this model only")
-	c.Flags().IntVarP(&most, "lines", "n", 20, "how many")
-	return configured(c, func(c *cobra.Command, _ []string, cfg *config.Config, log *slog.Logger) error {
-		list, err := cluster.Decisions(c.Context(), cfg, model, most, log)
-		if err != nil {
-			return err
-		}
-		w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
-		fmt.Fprintln(w, "TIME\tVERSION\tFROM\tTO\tOUTCOME\tRULE\tREASON")
-		for _, d := range list {
-			fmt.Fprintf(w, "%s\t%v\t%d\t%d\t%s\t%s\t%s\n", d.At.Local().Format(time.DateTime), d.ModelID, d.From, d.To, d.Outcome, d.Rule, d.Reason)
-		}
-		return w.Flush()
-	})
-}
-
-func jobCommand() *cobra.Command {
-	c := &cobra.Command{Use: "job", Short: "Look at the Nomad jobs of model versions", GroupID: "cluster"}
-	c.AddCommand(
-		configured(&cobra.Command{Use: "render MODEL VERSION", Short: "Print the job of a version as HCL", Args: cobra.ExactArgs(2)},
-			func(c *cobra.Command, args []string, cfg *config.Config, log *slog.Logger) error {
-				hcl, err := cluster.RenderJob(c.Context(), cfg, serving.ModelID{Model: args[0], Version: args[1]}, log)
-				if err == nil {
-					fmt.Fprint(c.OutOrStdout(), hcl)
-				}
-				return err
-			}),
-		configured(&cobra.Command{Use: "plan MODEL VERSION", Short: "Show what Nomad would do with the job of a version", Args: cobra.ExactArgs(2)},
-			func(c *cobra.Command, args []string, cfg *config.Config, log *slog.Logger) error {
-				said, err := cluster.PlanJob(c.Context(), cfg, serving.ModelID{Model: args[0], Version: args[1]}, log)
-				if err == nil {
-					fmt.Fprintln(c.OutOrStdout(), said)
-				}
-				return err
-			}),
-	)
-	return c
+	return all
 }

@@ -16,7 +16,7 @@ func (b *bench) rollout(ctx context.Context) error {
 		return err
 	}
 	two := jobs.ID(serving.ModelID{Model: "gosum", Version: "2"})
-	both := func(current string) string { return b.CatalogOf(rig.Replicas, current, "1", "2") }
+	both := func(current string, replicas int) string { return b.CatalogOf(replicas, current, "1", "2") }
 	var defaults, failed []int
 	for range b.rounds {
 		for _, one := range []struct {
@@ -24,18 +24,14 @@ func (b *bench) rollout(ctx context.Context) error {
 			do   func() error
 		}{
 			{"rollout to version 2", func() error {
-				if err := b.Apply(ctx, both("2")); err != nil {
+				if err := b.Apply(ctx, both("2", rig.Replicas)); err != nil {
 					return err
 				}
 				return until(ctx, time.Minute, "version 2", func() bool { return b.running(two) == rig.Replicas })
 			}},
-			{"rollback to version 1", func() error { return b.Apply(ctx, both("1")) }},
-			{"scale-in to one replica", func() error {
-				return b.Command(ctx, b.Program, "scale", "gosum", "1", "1")
-			}},
-			{"scale-out to two again", func() error {
-				return b.Command(ctx, b.Program, "scale", "gosum", "1", "--release")
-			}},
+			{"rollback to version 1", func() error { return b.Apply(ctx, both("1", rig.Replicas)) }},
+			{"scale-in to one replica", func() error { return b.Apply(ctx, both("1", 1)) }},
+			{"scale-out to two again", func() error { return b.Apply(ctx, both("1", rig.Replicas)) }},
 			{"version 2 is deleted", func() error { return b.Apply(ctx, b.Catalog(rig.Replicas)) }},
 		} {
 			load := rig.StartLoad("sum", rig.Rate, b.Gateways)

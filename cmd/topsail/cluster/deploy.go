@@ -37,7 +37,7 @@ func Deploy(ctx context.Context, cfg *config.Config, key string) doctor.Finding 
 	ctx, cancel := context.WithTimeoutCause(ctx, deployWithin, fmt.Errorf("it was not ready within %v", deployWithin))
 	defer cancel()
 	p := newParts(cfg, slog.New(slog.DiscardHandler))
-	const next = "look at the model " + deployModel + " and at its replica's log: `topsail decisions`, `topsail logs`"
+	const next = "look at the model " + deployModel + " and at its replica's log: `topsail decision list`, `topsail logs`"
 	d, err := p.newDeployment(ctx, key)
 	if err != nil {
 		return doctor.Broken(ctx, deployCheck, err, "run the job topsail-web; a key of a deployer is in TOPSAIL_API_KEY")

@@ -70,7 +70,7 @@ func (c consul) checkSidecars(ctx context.Context) []doctor.Finding {
 	switch {
 	case len(list) == 0:
 		f.State, f.Detail = doctor.Warn, fmt.Sprintf("none is registered as %s", c.Config.Consul.Service)
-		f.Next = "deploy a model version; if there are some, `topsail decisions` says why they have no replicas"
+		f.Next = "deploy a model version; if there are some, `topsail decision list` says why they have no replicas"
 	case ready < len(list):
 		f.State, f.Next = doctor.Warn, "look at the logs of those that are not, with `nomad alloc logs`"
 	}

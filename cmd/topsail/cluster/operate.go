@@ -45,26 +45,6 @@ func Apply(ctx context.Context, cfg *config.Config, replace bool, log *slog.Logg
 	})
 }
 
-// Pin sets what an operator says about a version's replicas; nil takes it back.
-func Pin(ctx context.Context, cfg *config.Config, id serving.ModelID, pin *serving.Pin, log *slog.Logger) error {
-	_, err := operate(ctx, cfg, log, func(ctx context.Context, store *redisstore.Store) (*serving.Catalog, error) {
-		if v := store.Catalog().Version(id); v != nil && pin != nil && pin.Count > 0 && !v.Prepared {
-			if err := v.Container.Check(); err != nil {
-				return nil, fmt.Errorf("version %v: %w", id, err)
-			}
-		}
-		return store.Apply(ctx, catalog.SetPin{ID: id, Pin: pin}, 0)
-	})
-	return err
-}
-
-// Decisions are the last ones, the newest first.
-func Decisions(ctx context.Context, cfg *config.Config, model string, most int, log *slog.Logger) ([]serving.Decision, error) {
-	return operate(ctx, cfg, log, func(ctx context.Context, store *redisstore.Store) ([]serving.Decision, error) {
-		return store.Decisions(ctx, most, serving.ModelID{Model: model})
-	})
-}
-
 // Restore ends an alarm about a lost store: it has a process that knows the last good
 // state write it back, or with accept, take what Redis holds. With a snapshot file
 // it does so itself. It says what was done.
