@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"topsail/cmd/topsail/admin"
+	"topsail/cmd/topsail/admin/screen"
 	"topsail/cmd/topsail/cluster"
 	"topsail/cmd/topsail/config"
 	"topsail/cmd/topsail/local"
@@ -85,12 +85,11 @@ func configCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 	}
 	return configured(c, func(c *cobra.Command, _ []string, cfg *config.Config, _ *slog.Logger) error {
-		w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
-		fmt.Fprintln(w, "SETTING\tVALUE\tSOURCE")
+		t := screen.NewTable("SETTING", "VALUE", "SOURCE")
 		for _, s := range cfg.Settings() {
-			fmt.Fprintf(w, "%s\t%s\t%s\n", s.Name, s.Value, s.Source)
+			t.Row(s.Name, s.Value, s.Source)
 		}
-		return w.Flush()
+		return t.Print(c.OutOrStdout())
 	})
 }
 

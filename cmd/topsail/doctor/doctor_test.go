@@ -52,7 +52,7 @@ func TestRun(t *testing.T) {
 func TestPrint(t *testing.T) {
 	all := []Finding{Good("redis", "version 7"), {"redis clock", Warn, "3s ahead", "let NTP set it"}}
 	for format, want := range map[string]string{
-		"table": "CHECK        STATE  DETAIL     NEXT STEP\nredis        ok     version 7  \nredis clock  warn   3s ahead   let NTP set it\n",
+		"table": "CHECK        STATE  DETAIL     NEXT STEP\nredis        ok     version 7  -\nredis clock  warn   3s ahead   let NTP set it\n",
 		"json": `[
   {
     "check": "redis",

@@ -9,7 +9,8 @@ import (
 	"io"
 	"regexp"
 	"strings"
-	"text/tabwriter"
+
+	"topsail/cmd/topsail/admin/screen"
 )
 
 // State is how a check went.
@@ -59,12 +60,11 @@ func Fails(all []Finding) int {
 func Print(to io.Writer, all []Finding, format string) error {
 	switch format {
 	case "table":
-		w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(w, "CHECK\tSTATE\tDETAIL\tNEXT STEP")
+		t := screen.NewTable("CHECK", "STATE", "DETAIL", "NEXT STEP")
 		for _, f := range all {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", f.Check, f.State, f.Detail, f.Next)
+			t.Row(f.Check, string(f.State), f.Detail, f.Next)
 		}
-		return w.Flush()
+		return t.Print(to)
 	case "json":
 		e := json.NewEncoder(to)
 		e.SetEscapeHTML(false)

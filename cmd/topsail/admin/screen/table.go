@@ -56,6 +56,12 @@ func (t *Table) Lines() []string {
 	return lines
 }
 
+// Print writes the table, without colours.
+func (t *Table) Print(to io.Writer) error {
+	_, err := io.WriteString(to, strings.Join(append(t.Lines(), ""), "\n"))
+	return err
+}
+
 // Write writes the table, with colours where the screen takes them.
 func (s *Screen) Write(t *Table) error {
 	var all strings.Builder
