@@ -26,7 +26,7 @@ var rooms = map[string][]string{
 	"gateway":        {"gateway", "rpc", "serving", "internal/netio", "internal/obs", "internal/access", "internal/demand"},
 	"sidecar":        {"sidecar", "rpc", "serving", "internal/obs", "internal/demand"},
 	"scheduler":      {"scheduler", "serving", "internal/obs"},
-	"stream":         {"stream", "serving", "internal/obs"},
+	"stream":         {"stream", "serving", "internal/obs", "internal/apiclient"},
 	"web":            {"web", "serving", "internal/schema", "internal/obs", "internal/access", "gateway/budget"},
 	"jobs":           {"serving"},
 	"containers":     {"containers", "rpc", "serving"},
@@ -44,6 +44,7 @@ var rooms = map[string][]string{
 	"internal/nvidia":         {"serving"},
 	"internal/contract":       {"serving"},
 	"internal/openapi":        {},
+	"internal/apiclient":      {},
 
 	"examples":         {"containers", "serving"},
 	"cmd":              nil, // assembles everything

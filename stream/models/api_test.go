@@ -34,7 +34,7 @@ func TestTheAPIIsAway(t *testing.T) {
 		}
 	}))
 	defer front.Close()
-	w.run(func(c *Config) { c.API.URL = front.URL })
+	w.run(func(c *Config) { c.API.Server = front.URL })
 	w.write(message("a", source("1")))
 	for n := range int64(5) {
 		answer.Store(n)
@@ -69,7 +69,7 @@ func TestAProxyRefuses(t *testing.T) {
 		}
 	}))
 	defer front.Close()
-	w.run(func(c *Config) { c.API.URL, c.Patience = front.URL, 50*time.Millisecond })
+	w.run(func(c *Config) { c.API.Server, c.Patience = front.URL, 50*time.Millisecond })
 	large := source("1")
 	large.Data = []byte("x = 1 # " + rand.Text() + strings.Repeat(rand.Text(), 100))
 	asks := source("2")
@@ -79,7 +79,7 @@ func TestAProxyRefuses(t *testing.T) {
 	away.Store(false)
 	w.settle()
 	w.want(outcome{"b", Deployed}, outcome{"c", Configured},
-		outcome{"a", "refused: what is before the management API refuses it: the management API answers 413 Request Entity Too Large"})
+		outcome{"a", "refused: what is before the management API refuses it: the server answers 413 Request Entity Too Large"})
 }
 
 // TestKeys waits for a key that may deploy, and tells it from one that may not deploy this.
@@ -100,7 +100,7 @@ func TestKeys(t *testing.T) {
 	var shown atomic.Value
 	shown.Store("")
 	w.run(func(c *Config) {
-		c.API.Key, c.API.Agent = func() []byte { return []byte(shown.Load().(string)) }, "topsail/1 stream models"
+		c.API.Keys, c.API.Agent = func() []byte { return []byte(shown.Load().(string)) }, "topsail/1 stream models"
 	})
 	m := source("1")
 	m.Apps = []string{"tasting"}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"topsail/internal/apiclient"
 	"topsail/serving"
 	"topsail/stream/internal/loop"
 )
@@ -111,8 +112,8 @@ func (j *Job) forbidden(ctx context.Context, err error) error {
 
 // refused makes a rejection of what the API refuses because of what it was asked.
 func refused(err error, what string) error {
-	r, ok := errors.AsType[*refusal](err)
-	if !ok || r.passing() || r.Status == http.StatusForbidden { // which may be about the key
+	r, ok := errors.AsType[*apiclient.Problem](err)
+	if !ok || passing(r) || r.Status == http.StatusForbidden { // which may be about the key
 		return err
 	}
 	if r.Status == http.StatusRequestEntityTooLarge {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"maps"
 	"net/http"
+
+	"topsail/internal/apiclient"
 )
 
 // configuration is an ensemble on its way to being an app.
@@ -25,10 +27,10 @@ func (c *configuration) run(ctx context.Context) (Acknowledgement, error) {
 		return ack, err
 	}
 	var before map[string]any
-	etag, err := c.job.api.call(ctx, request{method: http.MethodGet, path: []string{"apps", c.ensemble.Name}}, &before)
+	etag, err := c.job.api.do(ctx, apiclient.Request{Method: http.MethodGet, Path: []string{"apps", c.ensemble.Name}}, &before)
 	if is(err, http.StatusNotFound) {
 		members["labels"] = c.origin.labels()
-		_, err = c.job.api.call(ctx, request{method: http.MethodPost, path: []string{"apps"}, body: members}, nil)
+		_, err = c.job.api.do(ctx, apiclient.Request{Method: http.MethodPost, Path: []string{"apps"}, Body: members}, nil)
 		return ack, again(err)
 	}
 	if err != nil {
@@ -51,7 +53,7 @@ func (c *configuration) run(ctx context.Context) (Acknowledgement, error) {
 	}
 	maps.Copy(before, members) // what the ensemble does not name stays
 	before["labels"] = by.relabel(labels)
-	_, err = c.job.api.call(ctx, request{method: http.MethodPut, path: []string{"apps", c.ensemble.Name}, body: before, ifMatch: etag}, nil)
+	_, err = c.job.api.do(ctx, apiclient.Request{Method: http.MethodPut, Path: []string{"apps", c.ensemble.Name}, Body: before, IfMatch: etag}, nil)
 	return ack, again(err)
 }
 

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+
+	"topsail/internal/apiclient"
 )
 
 // deployment is a model on its way to being a version. To take the way again changes
@@ -85,8 +87,8 @@ func (d *deployment) register(ctx context.Context, versions []version) (digest s
 		members["input_type"], members["input_length"] = d.model.InputType, d.model.InputLength
 	}
 	keep := d.model.KeepCurrent || d.origin.late
-	_, err = d.job.api.call(ctx, request{
-		method: http.MethodPost, path: []string{"models", d.model.Name, "versions"}, body: members, query: url.Values{"keep_current": {fmt.Sprint(keep)}},
+	_, err = d.job.api.do(ctx, apiclient.Request{
+		Method: http.MethodPost, Path: []string{"models", d.model.Name, "versions"}, Body: members, Query: url.Values{"keep_current": {fmt.Sprint(keep)}},
 	}, nil)
 	if exists(err) {
 		return "", errAgain // somebody else made it meanwhile: the next look says what it is
@@ -144,7 +146,7 @@ func (d *deployment) appsAreThere(ctx context.Context) error {
 // link has the apps ask the model.
 func (d *deployment) link(ctx context.Context) error {
 	for _, name := range d.model.Apps {
-		_, err := d.job.api.call(ctx, request{method: http.MethodPut, path: []string{"apps", name, "links", d.model.Name}}, nil)
+		_, err := d.job.api.do(ctx, apiclient.Request{Method: http.MethodPut, Path: []string{"apps", name, "links", d.model.Name}}, nil)
 		if err := refused(err, fmt.Sprintf("the version is registered; that app %s asks it", name)); err != nil {
 			return err
 		}
@@ -161,7 +163,7 @@ func (d *deployment) settle(ctx context.Context) error {
 	var m struct {
 		Current string `json:"current"`
 	}
-	etag, err := d.job.api.call(ctx, request{method: http.MethodGet, path: []string{"models", d.model.Name}}, &m)
+	etag, err := d.job.api.do(ctx, apiclient.Request{Method: http.MethodGet, Path: []string{"models", d.model.Name}}, &m)
 	if err != nil || m.Current != d.model.Version {
 		return err
 	}
@@ -173,8 +175,8 @@ func (d *deployment) settle(ctx context.Context) error {
 	if winner == "" {
 		return nil
 	}
-	_, err = d.job.api.call(ctx, request{
-		method: http.MethodPut, path: []string{"models", d.model.Name, "current"}, body: map[string]string{"version": winner}, ifMatch: etag,
+	_, err = d.job.api.do(ctx, apiclient.Request{
+		Method: http.MethodPut, Path: []string{"models", d.model.Name, "current"}, Body: map[string]string{"version": winner}, IfMatch: etag,
 	}, nil)
 	if is(err, http.StatusPreconditionFailed, http.StatusNotFound) { // or the winner was deleted
 		return errAgain

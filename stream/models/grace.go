@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strconv"
 	"time"
+
+	"topsail/internal/apiclient"
 )
 
 // errAway is an error of fetching that may pass.
@@ -51,7 +53,7 @@ func lackOf(err error) *rejection {
 	if missing, ok := errors.AsType[errMissing](err); ok {
 		return rejected(Unknown, "%v: make it, and send the update again", missing)
 	}
-	if r, ok := errors.AsType[*refusal](err); ok && r.ofProxy() {
+	if r, ok := errors.AsType[*apiclient.Problem](err); ok && ofProxy(r) {
 		return rejected(Refused, "what is before the management API refuses it: %v", r)
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"topsail/internal/apiclient"
 	"topsail/serving"
 	"topsail/serving/bundle"
 	"topsail/stream"
@@ -22,11 +23,11 @@ import (
 
 // Config is what a job is made of. Name, Consumer, API, Output and DeadLetter are required.
 type Config struct {
-	Name     string          // its own among the jobs of a process
-	Consumer stream.Consumer // which the job does not close
-	Streams  []string        // that the consumer reads, for Status
-	Catalog  stream.Catalog  // says when the stream is suspended; nil: it never is
-	API      API             // where models are deployed
+	Name     string            // its own among the jobs of a process
+	Consumer stream.Consumer   // which the job does not close
+	Streams  []string          // that the consumer reads, for Status
+	Catalog  stream.Catalog    // says when the stream is suspended; nil: it never is
+	API      apiclient.Options // where models are deployed
 
 	Output     string        // the stream of acknowledgements
 	DeadLetter string        // the stream of updates that cannot be applied
@@ -63,7 +64,7 @@ type Job struct {
 	conditions  *condition.Tracker
 	loop        *loop.Loop
 	deadLetters deadletter.Writer
-	api         *API
+	api         management
 	counts      counts
 	recent      *recent.Memory[known] // updates that were acknowledged; of the goroutine of Run
 	ending      chan struct{}         // closed when Run is to end
@@ -74,7 +75,7 @@ func New(cfg Config) (*Job, error) {
 	if err := cfg.Check(); err != nil {
 		return nil, err
 	}
-	if cfg.Consumer == nil || cfg.API.URL == "" {
+	if cfg.Consumer == nil || cfg.API.Server == "" {
 		return nil, fmt.Errorf("model stream %q: needs a consumer and a management API", cfg.Name)
 	}
 	cfg.Batch = cmp.Or(cfg.Batch, defaultBatch)
@@ -88,14 +89,15 @@ func New(cfg Config) (*Job, error) {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	cfg.Log = cfg.Log.With("stream", cfg.Name)
-	if cfg.API.Key == nil {
-		cfg.API.Key = func() []byte { return nil }
+	cfg.API.Prefix = "/api/v1"
+	client, err := apiclient.New(cfg.API)
+	if err != nil {
+		return nil, fmt.Errorf("model stream %q: %w", cfg.Name, err)
 	}
-	cfg.API.Client = cmp.Or(cfg.API.Client, &http.Client{})
 	cfg.Locations.Client = cmp.Or(cfg.Locations.Client, &http.Client{})
 	j := &Job{
 		cfg: cfg, conditions: condition.New(cfg.Log), deadLetters: deadletter.Writer{Job: cfg.Name, To: cfg.DeadLetter}, recent: recent.New[known](cfg.Recent),
-		api: &cfg.API, ending: make(chan struct{}),
+		api: management{client}, ending: make(chan struct{}),
 	}
 	j.loop = &loop.Loop{
 		Consumer: cfg.Consumer, Most: cfg.Batch, Drain: cfg.Drain, Gate: loop.NewGate(cfg.Catalog == nil), Tracker: j.conditions, Work: j.work,

@@ -75,7 +75,7 @@ func (c *counts) read(into *Status) {
 // Status says how the job is doing. Anybody may ask at any time.
 func (j *Job) Status() Status {
 	s := Status{
-		Name: j.cfg.Name, Streams: j.cfg.Streams, Output: j.cfg.Output, DeadLetter: j.cfg.DeadLetter, API: j.cfg.API.URL, Since: j.counts.since,
+		Name: j.cfg.Name, Streams: j.cfg.Streams, Output: j.cfg.Output, DeadLetter: j.cfg.DeadLetter, API: j.cfg.API.Server, Since: j.counts.since,
 	}
 	if err := j.loop.Err(); err != nil {
 		s.Condition = err.Error()

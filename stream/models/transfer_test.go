@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"topsail/internal/apiclient"
 )
 
 // pipes is a network in memory, so that time can pass.
@@ -131,7 +133,11 @@ func TestUploadsEnd(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				client, stop := served(one.serve)
 				defer stop()
-				api := API{URL: "http://api", Key: func() []byte { return nil }, Client: client}
+				own, err := apiclient.New(apiclient.Options{Server: "http://api", Prefix: "/api/v1", HTTP: client})
+				if err != nil {
+					t.Fatal(err)
+				}
+				api := management{own}
 				began := time.Now()
 				digest, err := api.upload(t.Context(), file)
 				if took := time.Since(began); took != one.after {

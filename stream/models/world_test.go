@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"topsail/internal/apiclient"
 	"topsail/internal/filestore"
 	"topsail/serving"
 	"topsail/serving/catalog"
@@ -106,7 +107,7 @@ func (w *world) fail(cut func(r *http.Request, answered bool) bool) {
 func (w *world) config() Config {
 	return Config{
 		Name: "models", Consumer: w.broker, Streams: []string{"in"}, Output: "out", DeadLetter: "dead", Python: "3.11",
-		API: API{URL: w.server.URL}, Patience: 100 * time.Millisecond, Drain: time.Millisecond,
+		API: apiclient.Options{Server: w.server.URL}, Patience: 100 * time.Millisecond, Drain: time.Millisecond,
 		Log: slog.New(slog.NewTextHandler(w.Output(), nil)),
 	}
 }

@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"topsail/cmd/topsail/admin/client"
 	"topsail/cmd/topsail/admin/screen"
 	"topsail/cmd/topsail/config"
+	"topsail/internal/apiclient"
 	"topsail/serving"
 	"topsail/web/api"
 )
@@ -80,7 +80,7 @@ func apply(k *call) error {
 }
 
 // planned is what a request would do.
-func (k *call) planned(r client.Request) (*api.Plan, json.RawMessage, error) {
+func (k *call) planned(r apiclient.Request) (*api.Plan, json.RawMessage, error) {
 	r.Once, r.Query = "", maps.Clone(r.Query)
 	r.Query.Set("dry_run", "true")
 	would := &api.Plan{}
@@ -105,7 +105,7 @@ func (k *call) unchanged(would *api.Plan, raw json.RawMessage) error {
 	return pending{}
 }
 
-func (k *call) carryOut(r client.Request) error {
+func (k *call) carryOut(r apiclient.Request) error {
 	var done api.Plan
 	raw, err := k.Do(k.ctx, &done, r)
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"topsail/cmd/topsail/admin/client"
 	"topsail/cmd/topsail/admin/screen"
 	"topsail/containers/intact"
+	"topsail/internal/apiclient"
 	"topsail/serving/bundle"
 	"topsail/web/api"
 )
@@ -118,14 +118,14 @@ func (k *call) push(ctx context.Context, path string) (api.Artifact, json.RawMes
 		progress.Say("uploading %s %s of %s", screen.Bar(float64(n)/float64(max(size, 1)), 20), screen.Bytes(n), screen.Bytes(size))
 	}}
 	// Its size says how long it takes, and so nothing but the caller ends it.
-	response, err := k.Stream(ctx, client.Request{
+	response, err := k.Stream(ctx, apiclient.Request{
 		Method: http.MethodPost, Path: []string{"artifacts"}, Type: "application/zip", Content: sent, Length: info.Size(),
 	})
 	if err != nil {
 		return stored, nil, err
 	}
 	defer response.Body.Close()
-	raw, err := io.ReadAll(io.LimitReader(response.Body, client.MaxAnswer))
+	raw, err := io.ReadAll(io.LimitReader(response.Body, apiclient.MaxAnswer))
 	if err == nil {
 		err = json.Unmarshal(raw, &stored)
 	}
@@ -230,7 +230,7 @@ func pullArtifact(k *call) error {
 	if path == "" {
 		path = hexDigits + ".zip"
 	}
-	response, err := k.Open(k.ctx, client.Request{Path: []string{"artifacts", digest, "content"}, Accept: "application/zip"})
+	response, err := k.Open(k.ctx, apiclient.Request{Path: []string{"artifacts", digest, "content"}, Accept: "application/zip"})
 	if err != nil {
 		return err
 	}

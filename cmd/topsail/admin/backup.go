@@ -14,8 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"topsail/cmd/topsail/admin/client"
 	"topsail/cmd/topsail/admin/screen"
+	"topsail/internal/apiclient"
 	"topsail/web/backup"
 )
 
@@ -117,7 +117,7 @@ func fetchBackup(k *call, part *os.File) (backup.Contents, int64, error) {
 	if k.flag("without-bundles") {
 		query.Set("without_bundles", "true")
 	}
-	response, err := k.Stream(k.ctx, client.Request{Path: []string{"backup"}, Query: query, Accept: tarType})
+	response, err := k.Stream(k.ctx, apiclient.Request{Path: []string{"backup"}, Query: query, Accept: tarType})
 	if err != nil {
 		return backup.Contents{}, 0, err
 	}

@@ -13,14 +13,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"topsail/cmd/topsail/admin/client"
 	"topsail/cmd/topsail/admin/screen"
+	"topsail/internal/apiclient"
 	"topsail/internal/release"
 )
 
 // call is one command on its run: its arguments, whom it speaks to, and where it writes.
 type call struct {
-	*client.Client
+	*apiclient.Client
 	*screen.Screen
 	ctx    context.Context
 	cmd    *cobra.Command
@@ -52,8 +52,8 @@ func newCall(c *cobra.Command, args []string) (*call, error) {
 }
 
 // connect makes the client that the flags of a command ask for.
-func connect(c *cobra.Command, gateway bool) (*client.Client, error) {
-	options := client.Options{
+func connect(c *cobra.Command, gateway bool) (*apiclient.Client, error) {
+	options := apiclient.Options{
 		Server: address(text(c, "server"), envServer, defaultServer, os.Getenv),
 		Prefix: prefix,
 		Agent:  release.Agent(),
@@ -72,7 +72,7 @@ func connect(c *cobra.Command, gateway bool) (*client.Client, error) {
 	if options.Timeout, err = c.Flags().GetDuration("timeout"); err != nil || options.Timeout <= 0 {
 		return nil, misused("--timeout must be a time above 0, such as 10s")
 	}
-	server, err := client.New(options)
+	server, err := apiclient.New(options)
 	if err != nil {
 		return nil, usageError{err}
 	}
@@ -174,7 +174,7 @@ func decode[T any](items []json.RawMessage) ([]T, error) {
 
 // tag is the ETag of an object as it is now.
 func (k *call) tag(path ...string) (string, error) {
-	answer, err := k.Call(k.ctx, client.Request{Path: path})
+	answer, err := k.Call(k.ctx, apiclient.Request{Path: path})
 	if err != nil {
 		return "", err
 	}
@@ -182,6 +182,6 @@ func (k *call) tag(path ...string) (string, error) {
 }
 
 // deletion is a request that deletes.
-func deletion(path ...string) client.Request {
-	return client.Request{Method: http.MethodDelete, Path: path}
+func deletion(path ...string) apiclient.Request {
+	return apiclient.Request{Method: http.MethodDelete, Path: path}
 }

@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"topsail/cmd/topsail/admin/client"
 	"topsail/cmd/topsail/admin/screen"
+	"topsail/internal/apiclient"
 	"topsail/web/api"
 )
 
@@ -29,7 +29,7 @@ func deletes(c *cobra.Command) *cobra.Command {
 }
 
 // change sends a request, or dry-runs it, and prints the answer, or for people a sentence.
-func (k *call) change(r client.Request, done string, args ...any) error {
+func (k *call) change(r apiclient.Request, done string, args ...any) error {
 	if k.dryRun() {
 		_, err := k.preview(r, true)
 		return err
@@ -47,7 +47,7 @@ func (k *call) change(r client.Request, done string, args ...any) error {
 
 // remove is change for what takes something away: where a person can be asked, they see
 // what it does first.
-func (k *call) remove(r client.Request, question, done string, args ...any) error {
+func (k *call) remove(r apiclient.Request, question, done string, args ...any) error {
 	if !k.dryRun() && !k.flag("yes") && k.Asks {
 		if _, err := k.preview(r, false); err != nil {
 			return err
@@ -62,7 +62,7 @@ func (k *call) remove(r client.Request, question, done string, args ...any) erro
 
 // preview says what a request would do; quiet says that it is the answer and not
 // something on the way to one.
-func (k *call) preview(r client.Request, answer bool) (*api.DryRun, error) {
+func (k *call) preview(r apiclient.Request, answer bool) (*api.DryRun, error) {
 	r.Query = maps.Clone(r.Query)
 	if r.Query == nil {
 		r.Query = url.Values{}
@@ -91,18 +91,18 @@ func (k *call) preview(r client.Request, answer bool) (*api.DryRun, error) {
 }
 
 // create is a request that makes something, and may be sent again.
-func create(body any, path ...string) client.Request {
-	return client.Request{Method: http.MethodPost, Path: path, Body: body, Once: once()}
+func create(body any, path ...string) apiclient.Request {
+	return apiclient.Request{Method: http.MethodPost, Path: path, Body: body, Once: once()}
 }
 
 // patch is a request that changes some members of something.
-func patch(members map[string]any, path ...string) client.Request {
-	return client.Request{Method: http.MethodPatch, Path: path, Body: members, Type: "application/merge-patch+json"}
+func patch(members map[string]any, path ...string) apiclient.Request {
+	return apiclient.Request{Method: http.MethodPatch, Path: path, Body: members, Type: "application/merge-patch+json"}
 }
 
 // put is a request that sets something.
-func put(body any, path ...string) client.Request {
-	return client.Request{Method: http.MethodPut, Path: path, Body: body}
+func put(body any, path ...string) apiclient.Request {
+	return apiclient.Request{Method: http.MethodPut, Path: path, Body: body}
 }
 
 var signs = map[string]string{"create": "+", "update": "~", "delete": "-"}

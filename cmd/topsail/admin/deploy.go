@@ -14,8 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"topsail/cmd/topsail/admin/client"
 	"topsail/cmd/topsail/admin/screen"
+	"topsail/internal/apiclient"
 	"topsail/serving"
 	"topsail/web/api"
 )
@@ -145,7 +145,7 @@ func (d *deployment) register(members map[string]any) error {
 		}
 		for _, name := range names {
 			err := d.registerAs(name, members)
-			if p, ok := errors.AsType[*client.Problem](err); !ok || p.Code != "exists" {
+			if p, ok := errors.AsType[*apiclient.Problem](err); !ok || p.Code != "exists" {
 				return err
 			}
 		}
@@ -159,7 +159,7 @@ func (d *deployment) register(members map[string]any) error {
 // number after the highest.
 func (d *deployment) names(bundle any) ([]string, error) {
 	versions, _, err := items[api.Version](d.call, 0, nil, "models", d.id.Model, "versions")
-	if p, ok := errors.AsType[*client.Problem](err); ok && p.Status == http.StatusNotFound {
+	if p, ok := errors.AsType[*apiclient.Problem](err); ok && p.Status == http.StatusNotFound {
 		return []string{"1"}, nil
 	}
 	same, highest := "", 0
@@ -238,7 +238,7 @@ func (d *deployment) link(name string) error {
 
 // is says whether the API has refused with a status.
 func is(err error, status int) bool {
-	p, ok := errors.AsType[*client.Problem](err)
+	p, ok := errors.AsType[*apiclient.Problem](err)
 	return ok && p.Status == status
 }
 

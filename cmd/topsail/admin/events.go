@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"topsail/cmd/topsail/admin/client"
 	"topsail/cmd/topsail/admin/screen"
+	"topsail/internal/apiclient"
 	"topsail/serving"
 	"topsail/web/api"
 )
@@ -36,7 +36,7 @@ func followEvents(k *call) error {
 			return misused("there is no topic %q: use %s", topic, strings.Join(topics, ", "))
 		}
 	}
-	err := k.Events(k.ctx, func(e client.Event) error {
+	err := k.Events(k.ctx, func(e apiclient.Event) error {
 		if len(wanted) > 0 && !slices.Contains(wanted, e.Topic) {
 			return nil
 		}
@@ -49,7 +49,7 @@ func followEvents(k *call) error {
 }
 
 // event prints one event in a line.
-func (k *call) event(e client.Event) error {
+func (k *call) event(e apiclient.Event) error {
 	if k.format != "json" {
 		line := time.Now().Format(time.TimeOnly) + "  " + pad(e.Topic, 8) + "  " + summary(e)
 		_, err := fmt.Fprintln(k.Out, k.Paint(screen.Clean(line)))
@@ -73,7 +73,7 @@ func pad(text string, width int) string {
 }
 
 // summary is an event in words; its JSON where it is of a kind that is not known.
-func summary(e client.Event) string {
+func summary(e apiclient.Event) string {
 	said := ""
 	switch e.Topic {
 	case "hello":
@@ -121,7 +121,7 @@ func summary(e client.Event) string {
 }
 
 // describe is empty for data of another type.
-func describe[T any](e client.Event, words func(T) string) string {
+func describe[T any](e apiclient.Event, words func(T) string) string {
 	var data T
 	if json.Unmarshal(e.Data, &data) != nil {
 		return ""

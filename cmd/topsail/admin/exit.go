@@ -7,8 +7,8 @@ import (
 	"io"
 	"net/http"
 
-	"topsail/cmd/topsail/admin/client"
 	"topsail/cmd/topsail/admin/screen"
+	"topsail/internal/apiclient"
 )
 
 // What the program exits with.
@@ -45,7 +45,7 @@ func said(err error) string {
 	if errors.Is(err, context.Canceled) {
 		return "interrupted"
 	}
-	if p, ok := errors.AsType[*client.Problem](err); ok && p.Status == http.StatusUnauthorized {
+	if p, ok := errors.AsType[*apiclient.Problem](err); ok && p.Status == http.StatusUnauthorized {
 		return err.Error() + "; name the file of a key with --key-file, or set TOPSAIL_API_KEY_FILE"
 	}
 	return err.Error()
@@ -61,10 +61,10 @@ func status(err error) int {
 	if _, ok := errors.AsType[usageError](err); ok {
 		return exitUsage
 	}
-	if _, ok := errors.AsType[*client.Away](err); ok || errors.Is(err, context.DeadlineExceeded) {
+	if _, ok := errors.AsType[*apiclient.Away](err); ok || errors.Is(err, context.DeadlineExceeded) {
 		return exitAway
 	}
-	if p, ok := errors.AsType[*client.Problem](err); ok {
+	if p, ok := errors.AsType[*apiclient.Problem](err); ok {
 		switch p.Status {
 		case http.StatusNotFound:
 			return exitUnknown

@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"topsail/cmd/topsail/admin/client"
 	"topsail/cmd/topsail/admin/screen"
+	"topsail/internal/apiclient"
 )
 
 func exportCommand() *cobra.Command {
@@ -25,7 +25,7 @@ func exportCommand() *cobra.Command {
 }
 
 func export(k *call) error {
-	r := client.Request{Path: []string{"catalog"}}
+	r := apiclient.Request{Path: []string{"catalog"}}
 	if k.format != "json" {
 		r.Accept = "application/toml"
 	}

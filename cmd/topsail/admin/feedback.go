@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"topsail/cmd/topsail/admin/client"
 	"topsail/cmd/topsail/admin/screen"
+	"topsail/internal/apiclient"
 )
 
 func feedbackCommand() *cobra.Command {
@@ -40,7 +40,7 @@ func feedback(k *call) error {
 		Loss      *float64 `json:"loss"`
 		Trained   []any    `json:"trained"`
 	}
-	raw, err := k.Do(k.ctx, &answer, client.Request{Method: http.MethodPost, Path: []string{k.args[0], "update"}, Body: body})
+	raw, err := k.Do(k.ctx, &answer, apiclient.Request{Method: http.MethodPost, Path: []string{k.args[0], "update"}, Body: body})
 	if err != nil {
 		return err
 	}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"topsail/cmd/topsail/admin/client"
 	"topsail/cmd/topsail/admin/screen"
+	"topsail/internal/apiclient"
 	"topsail/web/api"
 )
 
@@ -87,7 +87,7 @@ func (k *call) newKey() (map[string]any, error) {
 
 // makeKey makes the file first: a secret that cannot be kept is lost.
 func (k *call) makeKey(body map[string]any, path string) error {
-	r := client.Request{Method: "POST", Path: []string{"keys"}, Body: body}
+	r := apiclient.Request{Method: "POST", Path: []string{"keys"}, Body: body}
 	if k.dryRun() {
 		_, err := k.preview(r, true)
 		return err
@@ -136,7 +136,7 @@ func revokeKey(k *call) error {
 	}
 	switch len(found) {
 	case 0:
-		return &client.Problem{Status: 404, Detail: fmt.Sprintf("there is no key %q: `topsail key list` shows them", k.args[0])}
+		return &apiclient.Problem{Status: 404, Detail: fmt.Sprintf("there is no key %q: `topsail key list` shows them", k.args[0])}
 	case 1:
 		return k.remove(deletion("keys", found[0].ID), "Revoke key %s of %s?", "key %s of %s is revoked", found[0].ID, found[0].Name)
 	}

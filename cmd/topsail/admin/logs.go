@@ -16,8 +16,8 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
-	"topsail/cmd/topsail/admin/client"
 	"topsail/cmd/topsail/admin/screen"
+	"topsail/internal/apiclient"
 	"topsail/web/api"
 )
 
@@ -77,7 +77,7 @@ func (k *call) meant(name string) ([]api.Replica, error) {
 	}
 	switch {
 	case len(found) == 0:
-		return nil, &client.Problem{Status: 404, Detail: fmt.Sprintf("nothing runs that is called %q: `topsail replica list` shows what does", name)}
+		return nil, &apiclient.Problem{Status: 404, Detail: fmt.Sprintf("nothing runs that is called %q: `topsail replica list` shows what does", name)}
 	case len(found) > maxFollowed:
 		return nil, fmt.Errorf("%s has %d replicas, and %d can be read at a time: name one of `topsail replica list`", name, len(found), maxFollowed)
 	}
@@ -114,7 +114,7 @@ func (k *call) logs(replicas []api.Replica) error {
 }
 
 func (k *call) log(ctx context.Context, id string, query url.Values, name string, out *lineWriter) error {
-	response, err := k.Open(ctx, client.Request{Path: []string{"replicas", id, "logs"}, Query: query, Accept: "text/plain"})
+	response, err := k.Open(ctx, apiclient.Request{Path: []string{"replicas", id, "logs"}, Query: query, Accept: "text/plain"})
 	if err != nil {
 		return err
 	}

@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"topsail/cmd/topsail/admin/client"
 	"topsail/cmd/topsail/admin/screen"
 	"topsail/cmd/topsail/config"
+	"topsail/internal/apiclient"
 	"topsail/internal/schema"
 	"topsail/serving"
 )
@@ -107,7 +107,7 @@ func (k *call) changedPolicy(path, pairs []string) (json.RawMessage, string, err
 	}
 	now, tag := json.RawMessage("{}"), ""
 	if options["kind"] == nil {
-		answer, err := k.Call(k.ctx, client.Request{Path: path})
+		answer, err := k.Call(k.ctx, apiclient.Request{Path: path})
 		if err != nil {
 			return nil, "", err
 		}

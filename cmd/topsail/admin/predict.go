@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"topsail/cmd/topsail/admin/client"
 	"topsail/cmd/topsail/admin/screen"
+	"topsail/internal/apiclient"
 )
 
 func predictCommand() *cobra.Command {
@@ -54,7 +54,7 @@ func predict(k *call) error {
 	}
 	var answer prediction
 	begun := time.Now()
-	raw, err := k.Do(k.ctx, &answer, client.Request{Method: http.MethodPost, Path: []string{k.args[0], "predict"}, Body: body})
+	raw, err := k.Do(k.ctx, &answer, apiclient.Request{Method: http.MethodPost, Path: []string{k.args[0], "predict"}, Body: body})
 	took := time.Since(begun)
 	if err != nil {
 		return err

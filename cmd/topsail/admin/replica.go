@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"topsail/cmd/topsail/admin/client"
 	"topsail/cmd/topsail/admin/screen"
+	"topsail/internal/apiclient"
 	"topsail/web/api"
 )
 
@@ -47,7 +47,7 @@ func (k *call) narrowed() url.Values {
 func replicaVerb(name, short, done string) *cobra.Command {
 	c := takes(name+" REPLICA", short, replicaNames)
 	return verb(c, func(k *call) error {
-		r := client.Request{Method: http.MethodPost, Path: []string{"replicas", k.args[0], name}, Once: once()}
+		r := apiclient.Request{Method: http.MethodPost, Path: []string{"replicas", k.args[0], name}, Once: once()}
 		return k.change(r, done, k.args[0])
 	})
 }

@@ -15,8 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"topsail/cmd/topsail/admin/client"
 	"topsail/cmd/topsail/admin/screen"
+	"topsail/internal/apiclient"
 	"topsail/internal/s3bucket"
 	"topsail/web/api"
 	"topsail/web/backup"
@@ -119,14 +119,14 @@ func sendBackup(k *call, file *os.File, size int64, dryRun bool) (report api.Res
 	if dryRun {
 		query.Set("dry_run", "true")
 	}
-	response, err := k.Stream(k.ctx, client.Request{
+	response, err := k.Stream(k.ctx, apiclient.Request{
 		Method: http.MethodPost, Path: []string{"restore"}, Query: query, Type: tarType, Content: sent, Length: size,
 	})
 	if err != nil {
 		return report, nil, err
 	}
 	defer response.Body.Close()
-	if raw, err = io.ReadAll(io.LimitReader(response.Body, client.MaxAnswer)); err == nil {
+	if raw, err = io.ReadAll(io.LimitReader(response.Body, apiclient.MaxAnswer)); err == nil {
 		err = json.Unmarshal(raw, &report)
 	}
 	if err != nil {

@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"topsail/cmd/topsail/admin/client"
 	"topsail/cmd/topsail/admin/screen"
+	"topsail/internal/apiclient"
 )
 
 func rollbackCommand() *cobra.Command {
@@ -30,7 +30,7 @@ func rollBack(k *call) error {
 	if len(k.args) == 2 {
 		body["version"] = k.args[1]
 	}
-	r := client.Request{Method: http.MethodPost, Path: []string{"models", model, "rollback"}, Body: body, IfMatch: tag, Once: once()}
+	r := apiclient.Request{Method: http.MethodPost, Path: []string{"models", model, "rollback"}, Body: body, IfMatch: tag, Once: once()}
 	if k.dryRun() {
 		_, err := k.preview(r, true)
 		return err

@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"topsail/cmd/topsail/admin/client"
 	"topsail/cmd/topsail/admin/screen"
+	"topsail/internal/apiclient"
 	"topsail/web/api"
 )
 
@@ -76,7 +76,7 @@ func (k *call) watch() error {
 	defer leave()
 	p := &picture{replicas: map[string]api.Replica{}}
 	for {
-		err := k.Events(ctx, func(e client.Event) error {
+		err := k.Events(ctx, func(e apiclient.Event) error {
 			if err := p.take(e); err != nil {
 				return err
 			}
@@ -86,7 +86,7 @@ func (k *call) watch() error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		if _, away := errors.AsType[*client.Away](err); !away {
+		if _, away := errors.AsType[*apiclient.Away](err); !away {
 			return err
 		}
 		p.lost = err
@@ -112,7 +112,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 }
 
 // take puts an event into the picture.
-func (p *picture) take(e client.Event) error {
+func (p *picture) take(e apiclient.Event) error {
 	switch e.Topic {
 	case "traffic":
 		p.traffic = api.TrafficNow{}

@@ -16,6 +16,7 @@ import (
 
 	"topsail/cmd/topsail/config"
 	"topsail/cmd/topsail/role"
+	"topsail/internal/apiclient"
 	"topsail/internal/kafkastream"
 	"topsail/internal/obs"
 	"topsail/internal/redisstream"
@@ -122,17 +123,17 @@ func (s *Set) addModels(base *role.Base, one *config.ModelStream, metrics *model
 }
 
 // management is the management API of a model stream.
-func management(base *role.Base, s *config.ModelStream, otherwise string) (models.API, error) {
+func management(base *role.Base, s *config.ModelStream, otherwise string) (apiclient.Options, error) {
 	client, err := base.Client()
 	if err != nil {
-		return models.API{}, err
+		return apiclient.Options{}, err
 	}
 	client.Timeout = 0 // uploads take as long as they take, and so does what the API checks then: the job bounds each call
 	if transport, ok := client.Transport.(*http.Transport); ok {
 		transport.ResponseHeaderTimeout = 0
 	}
 	key, err := base.Token(s.KeyFile)
-	return models.API{URL: cmp.Or(s.API, otherwise), Key: key.Bytes, Agent: release.Agent() + " stream " + s.Name, Client: client}, err
+	return apiclient.Options{Server: cmp.Or(s.API, otherwise), Keys: key.Bytes, Agent: release.Agent() + " stream " + s.Name, HTTP: client}, err
 }
 
 func announcement(name string, kind serving.StreamKind, app string, from *config.Source) serving.Stream {

@@ -1,4 +1,4 @@
-package client
+package apiclient
 
 import (
 	"bytes"
@@ -188,7 +188,7 @@ func (c *Client) request(ctx context.Context, r Request, body []byte) (*http.Req
 	set("Accept", r.Accept, "application/json")
 	set("If-Match", r.IfMatch, "")
 	set("Idempotency-Key", r.Once, "")
-	set("X-Api-Key", c.key, "")
+	set("X-Api-Key", string(c.key()), "")
 	set("User-Agent", c.agent, "")
 	return request, nil
 }
@@ -201,7 +201,7 @@ func (c *Client) locate(path []string, query url.Values) (string, error) {
 	escaped.WriteString(at.EscapedPath())
 	for _, segment := range path {
 		if segment == "" || segment == "." || segment == ".." {
-			return "", &Problem{Status: http.StatusBadRequest, Detail: fmt.Sprintf("%q is no name", segment)}
+			return "", &Problem{Status: http.StatusBadRequest, Detail: fmt.Sprintf("%q is not a name", segment)}
 		}
 		plain.WriteString("/" + segment)
 		escaped.WriteString("/" + url.PathEscape(segment))
@@ -210,7 +210,7 @@ func (c *Client) locate(path []string, query url.Values) (string, error) {
 	return at.String(), nil
 }
 
-// again says whether a failed request may be sent once more, and whether that may help.
+// retry says whether a failed request may be sent once more, and whether that may help.
 func (r Request) retry(err error) bool {
 	if r.Content != nil || r.Method != "" && r.Method != http.MethodGet && r.Once == "" {
 		return false

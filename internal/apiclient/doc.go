@@ -1,4 +1,4 @@
-// Package client speaks HTTP to the management API, and to gateways. Every call has a
+// Package apiclient speaks HTTP to the management API, and to gateways. Every call has a
 // deadline, every answer a bound, and what is safe to send twice is sent again when the
 // server is away for a moment.
-package client
+package apiclient

@@ -1,4 +1,4 @@
-package client
+package apiclient
 
 import (
 	"cmp"
@@ -20,7 +20,9 @@ type Options struct {
 	Prefix  string        // of every path there, such as /api/v1; empty for none
 	Agent   string        // how the program names itself; empty: topsail
 	Key     string        // shown to the server; empty for none. Never in an error or a log
+	Keys    func() []byte // instead of Key, for one that is replaced while the client lives
 	CAFile  string        // certificates to trust beside the system's; empty for those alone
+	HTTP    *http.Client  // instead of one of its own, without a timeout; CAFile does not count then
 	Timeout time.Duration // of each call, tries again included; 0 is 30 s
 	Next    string        // what to do when the server is away, for the error
 }
@@ -30,7 +32,7 @@ type Client struct {
 	base    *url.URL
 	server  string // as people named it
 	agent   string
-	key     string
+	key     func() []byte
 	timeout time.Duration
 	next    string
 	http    *http.Client
@@ -62,16 +64,24 @@ func New(o Options) (*Client, error) {
 		IdleConnTimeout:        time.Minute,
 		MaxResponseHeaderBytes: maxHeaderBytes,
 	}
-	// A redirect is an answer and no errand: the key is for this server alone.
-	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	own := &http.Client{Transport: transport}
+	if o.HTTP != nil {
+		own.Transport = o.HTTP.Transport
+	}
+	// A redirect is an answer: the key is for this server alone.
+	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	key := o.Keys
+	if key == nil {
+		key = func() []byte { return []byte(o.Key) }
+	}
 	return &Client{
 		base:    base,
 		server:  o.Server,
 		agent:   cmp.Or(o.Agent, "topsail"),
-		key:     o.Key,
+		key:     key,
 		timeout: cmp.Or(o.Timeout, defaultTimeout),
 		next:    o.Next,
-		http:    &http.Client{Transport: transport, CheckRedirect: stay},
+		http:    own,
 	}, nil
 }
 
