@@ -14,7 +14,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
-	"topsail/gateway/budget"
+	"topsail/internal/budget"
 )
 
 const (

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"time"
 
-	"topsail/gateway/budget"
 	"topsail/internal/access"
+	"topsail/internal/budget"
 	"topsail/internal/obs"
 )
 

@@ -14,7 +14,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"topsail/gateway/budget"
+	"topsail/internal/budget"
 )
 
 // conn is one connection of a client.

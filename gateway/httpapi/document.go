@@ -5,8 +5,8 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"topsail/gateway/budget"
 	"topsail/gateway/describe"
+	"topsail/internal/budget"
 	"topsail/serving"
 )
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/gateway/budget"
+	"topsail/internal/budget"
 	"topsail/internal/openapi"
 	"topsail/serving"
 )

@@ -13,7 +13,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"topsail/gateway/budget"
+	"topsail/internal/budget"
 	"topsail/internal/netio"
 	"topsail/internal/obs"
 )

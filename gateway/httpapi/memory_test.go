@@ -13,7 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"topsail/gateway/budget"
+	"topsail/internal/budget"
 	"topsail/serving"
 )
 

@@ -22,14 +22,14 @@ var rooms = map[string][]string{
 	"internal/release": {},
 	"internal/demand":  {"serving"},
 
-	"gateway/budget": {}, // of a whole process
-	"gateway":        {"gateway", "rpc", "serving", "internal/netio", "internal/obs", "internal/access", "internal/demand"},
-	"sidecar":        {"sidecar", "rpc", "serving", "internal/obs", "internal/demand"},
-	"scheduler":      {"scheduler", "serving", "internal/obs"},
-	"stream":         {"stream", "serving", "internal/obs", "internal/apiclient"},
-	"web":            {"web", "serving", "internal/schema", "internal/obs", "internal/access", "gateway/budget"},
-	"jobs":           {"serving"},
-	"containers":     {"containers", "rpc", "serving"},
+	"internal/budget": {}, // of a whole process
+	"gateway":         {"gateway", "rpc", "serving", "internal/budget", "internal/netio", "internal/obs", "internal/access", "internal/demand"},
+	"sidecar":         {"sidecar", "rpc", "serving", "internal/obs", "internal/demand"},
+	"scheduler":       {"scheduler", "serving", "internal/obs"},
+	"stream":          {"stream", "serving", "internal/obs", "internal/apiclient"},
+	"web":             {"web", "serving", "internal/schema", "internal/obs", "internal/access", "internal/budget"},
+	"jobs":            {"serving"},
+	"containers":      {"containers", "rpc", "serving"},
 
 	"internal/stored":         {"serving"},
 	"internal/filestore":      {"serving", "internal/stored"},

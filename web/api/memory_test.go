@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"topsail/gateway/budget"
+	"topsail/internal/budget"
 	"topsail/internal/obs"
 	"topsail/web/inflight"
 )

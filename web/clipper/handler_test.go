@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/gateway/budget"
+	"topsail/internal/budget"
 	"topsail/internal/obs"
 	"topsail/serving"
 	"topsail/serving/catalog"

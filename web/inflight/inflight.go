@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"sync/atomic"
 
-	"topsail/gateway/budget"
+	"topsail/internal/budget"
 	"topsail/internal/obs"
 	"topsail/web/problem"
 )

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"topsail/gateway/budget"
+	"topsail/internal/budget"
 	"topsail/internal/obs"
 	"topsail/web/problem"
 )

@@ -14,9 +14,9 @@ import (
 
 	"topsail/cmd/topsail/config"
 	"topsail/cmd/topsail/memory"
-	"topsail/gateway/budget"
 	"topsail/gateway/httpapi"
 	"topsail/internal/access"
+	"topsail/internal/budget"
 	"topsail/internal/obs"
 )
 
