@@ -57,10 +57,10 @@ servers: $(addprefix $(SERVERS)/,consul nomad plugins/gpus influxd influxd2 vers
 
 cluster: build servers $(VENV)/demo ## run Consul, Nomad, Redis, InfluxDB and Topsail on them; OFFSET=10000 moves all ports
 	@$(VENV)/bin/python $(DEMO)/train.py $(MODELS)
-	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" DEMO_MODELS="$(CURDIR)/$(MODELS)" go run ./internal/cluster up -offset $(OFFSET)
+	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" DEMO_MODELS="$(CURDIR)/$(MODELS)" go run ./test/devcluster up -offset $(OFFSET)
 
 cluster-down: ## stop the cluster and leave nothing behind
-	@go run ./internal/cluster down -offset $(OFFSET)
+	@go run ./test/devcluster down -offset $(OFFSET)
 
 test: lint test-ui test-go test-python test-jvm test-demo ## run all tests but the faults
 
@@ -74,17 +74,17 @@ test-go: $(VENV)/test $(VENV)-clipper/made servers $(PMML)
 
 # By itself: what clients see under a fault is no use while other tests compete.
 faults: servers ## break a real cluster under load, servers being away for OUTAGE
-	go test -count=1 -v -timeout 30m ./internal/faults -outage $(OUTAGE)
+	go test -count=1 -v -timeout 30m ./test/chaos -outage $(OUTAGE)
 
 test-faults: ## the same with servers away for a minute
 	@$(MAKE) faults OUTAGE=60s
 
 # By itself, too.
 test-edge: ## attack a real Topsail as somebody without a key could, beside a steady client
-	go test -count=1 -v -timeout 15m ./internal/edge
+	go test -count=1 -v -timeout 15m ./test/edge
 
 figures: build servers ## measure a cluster: from zero, steps, rollouts, changes, many versions
-	go run ./internal/figures
+	go run ./bench/reports
 
 test-python: $(VENV)/test ## check the Python package's form and types, and test it
 	cd containers/python && ../../$(VENV)/bin/ruff check -q src tests tools && ../../$(VENV)/bin/ruff format -q --check src tests tools && ../../$(VENV)/bin/mypy
@@ -118,13 +118,13 @@ test-demo: ## clone the repository, run `make run` there, and ask both models
 	scripts/test-demo
 
 bench: build $(VENV)/demo ## measure; the figures of docs/benchmarks.md
-	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r internal/bench/requirements.txt
-	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" go run ./internal/bench -only $(BENCH)
+	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r bench/bars/requirements.txt
+	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" go run ./bench/bars -only $(BENCH)
 
 selection: $(LAB)/python ## replay real models through every policy; the figures and plots of docs/selection
-	$(LAB)/venv/bin/python internal/lab/models.py $(LAB)/tables.json
-	go run ./internal/lab -tables $(LAB)/tables.json -plots $(LAB)/plots.json -figures docs/selection/figures.md; \
-		kept=$$?; $(LAB)/venv/bin/python internal/lab/plots.py $(LAB)/plots.json docs/selection && exit $$kept
+	$(LAB)/venv/bin/python bench/policies/models.py $(LAB)/tables.json
+	go run ./bench/policies -tables $(LAB)/tables.json -plots $(LAB)/plots.json -figures docs/selection/figures.md; \
+		kept=$$?; $(LAB)/venv/bin/python bench/policies/plots.py $(LAB)/plots.json docs/selection && exit $$kept
 
 fuzz: ## fuzz every decoder for FUZZTIME each
 	scripts/fuzz $(FUZZTIME)
@@ -189,10 +189,10 @@ $(VENV)-runtimes/made: containers/python/tests/heavy/requirements.txt containers
 	@touch $@
 
 # The laboratory has an environment of its own, so that what it needs is not in the models'.
-$(LAB)/python: internal/lab/requirements.txt
+$(LAB)/python: bench/policies/requirements.txt
 	@echo "installing scikit-learn and matplotlib (once)"
 	@$(PYTHON) -m venv $(LAB)/venv
-	$(LAB)/venv/bin/python -m pip install --quiet --disable-pip-version-check -r internal/lab/requirements.txt
+	$(LAB)/venv/bin/python -m pip install --quiet --disable-pip-version-check -r bench/policies/requirements.txt
 	@touch $@
 
 # The servers, each built in a module of its own. Minutes the first time.
@@ -202,18 +202,18 @@ SERVER_OF_plugins/gpus := ./gpus
 SERVER_OF_influxd := github.com/influxdata/influxdb/cmd/influxd
 SERVER_OF_versitygw := github.com/versity/versitygw/cmd/versitygw
 
-$(SERVERS)/consul: internal/servers/consul/go.mod internal/servers/consul/go.sum
-$(SERVERS)/nomad: internal/servers/nomad/go.mod internal/servers/nomad/go.sum
-$(SERVERS)/plugins/gpus: internal/servers/nomad/go.mod internal/servers/nomad/go.sum internal/servers/nomad/gpus/main.go
-$(SERVERS)/influxd: internal/servers/influxdb/go.mod internal/servers/influxdb/go.sum
-$(SERVERS)/versitygw: internal/servers/versitygw/go.mod internal/servers/versitygw/go.sum
-$(SERVERS)/influxd2: scripts/build-influxdb2 internal/servers/influxdb2/go.mod internal/servers/influxdb2/go.sum
+$(SERVERS)/consul: test/servers/consul/go.mod test/servers/consul/go.sum
+$(SERVERS)/nomad: test/servers/nomad/go.mod test/servers/nomad/go.sum
+$(SERVERS)/plugins/gpus: test/servers/nomad/go.mod test/servers/nomad/go.sum test/servers/nomad/gpus/main.go
+$(SERVERS)/influxd: test/servers/influxdb/go.mod test/servers/influxdb/go.sum
+$(SERVERS)/versitygw: test/servers/versitygw/go.mod test/servers/versitygw/go.sum
+$(SERVERS)/influxd2: scripts/build-influxdb2 test/servers/influxdb2/go.mod test/servers/influxdb2/go.sum
 	@echo "building influxd2 (once; some minutes)"
 	@scripts/build-influxdb2 $@
 	@touch $@
 
 # Kafka's jars, as they are published.
-$(SERVERS)/kafka/made: internal/servers/kafka/pom.xml scripts/need-java
+$(SERVERS)/kafka/made: test/servers/kafka/pom.xml scripts/need-java
 	@scripts/need-java
 	@echo "fetching Kafka (once)"
 	@rm -rf $(@D)

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/internal/servers"
+	"topsail/test/servers"
 )
 
 // programs are built once: topsail, and containers in Go.

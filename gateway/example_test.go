@@ -13,7 +13,7 @@ import (
 
 	"topsail/containers/gocontainer"
 	"topsail/gateway"
-	"topsail/internal/local"
+	"topsail/internal/adapter/inprocess"
 	"topsail/internal/obs"
 	"topsail/serving"
 	"topsail/sidecar"
@@ -37,7 +37,7 @@ func Example() {
 		return results
 	})
 
-	replicas := local.NewRegistry() // any gateway/route.Resolver
+	replicas := inprocess.NewRegistry() // any gateway/route.Resolver
 	replicas.Put(endpoint)
 	g := gateway.New(ctx, gateway.Config{
 		Name:       "example",

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"testing"
 
-	"topsail/internal/filestore"
+	"topsail/internal/adapter/filestore"
 	"topsail/serving"
 )
 

@@ -18,7 +18,7 @@ import (
 	"topsail/containers/gocontainer"
 	"topsail/gateway"
 	"topsail/gateway/httpapi"
-	"topsail/internal/local"
+	"topsail/internal/adapter/inprocess"
 	"topsail/internal/obs"
 	"topsail/serving"
 )
@@ -29,7 +29,7 @@ func newVersion(model, version string) *serving.Version {
 
 func TestRunEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := gateway.New(t.Context(), gateway.Config{Catalog: fixed{catalogOf(newVersion("m", "1"))}, Resolver: local.NewRegistry()})
+		g := gateway.New(t.Context(), gateway.Config{Catalog: fixed{catalogOf(newVersion("m", "1"))}, Resolver: inprocess.NewRegistry()})
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- g.Run(ctx, nil) }()
@@ -174,7 +174,7 @@ func TestAStoppingGatewayAnswersWhatItHas(t *testing.T) {
 		}
 		return results
 	})
-	replicas, metrics := local.NewRegistry(), obs.NewRegistry()
+	replicas, metrics := inprocess.NewRegistry(), obs.NewRegistry()
 	replicas.Put(endpoint)
 	cat := catalogOf(v)
 	cat.Apps["double-it"].SLO = serving.Duration(20 * time.Second)

@@ -8,12 +8,12 @@ import (
 	"github.com/redis/go-redis/v9"
 	"pgregory.net/rapid"
 
-	"topsail/internal/filestore"
-	"topsail/internal/local"
-	"topsail/internal/redisstore"
-	"topsail/internal/servers"
+	"topsail/internal/adapter/filestore"
+	"topsail/internal/adapter/inprocess"
+	"topsail/internal/adapter/redisstore"
 	"topsail/serving"
 	"topsail/serving/catalog"
+	"topsail/test/servers"
 )
 
 // TestNoAnswerOfAnotherDefinition deploys, deletes, creates, applies, rolls back, edits
@@ -28,7 +28,7 @@ func TestNoAnswerOfAnotherDefinition(t *testing.T) {
 			dir := t.TempDir()
 			play(rt, &tally, func() (stores, error) {
 				store, err := filestore.Open(dir, log)
-				return stores{store, local.NewRecords()}, err
+				return stores{store, inprocess.NewRecords()}, err
 			})
 		})
 		tally.check(t)

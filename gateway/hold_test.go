@@ -16,7 +16,7 @@ import (
 	"topsail/containers/gocontainer"
 	"topsail/gateway"
 	"topsail/gateway/httpapi"
-	"topsail/internal/local"
+	"topsail/internal/adapter/inprocess"
 	"topsail/internal/obs"
 	"topsail/serving"
 )
@@ -40,7 +40,7 @@ func TestAStoppingGatewayAnswersWhatItHolds(t *testing.T) {
 	defer running.Wait()
 	defer stop()
 	v := newVersion("m", "1")
-	replicas, metrics := local.NewRegistry(), obs.NewRegistry()
+	replicas, metrics := inprocess.NewRegistry(), obs.NewRegistry()
 	endpoint := startReplica(all, &running, v, double)
 	woken := make(bell, 1)
 	cat := catalogOf(v)
@@ -118,7 +118,7 @@ func TestRestartsOfTheOnlyReplica(t *testing.T) {
 	defer running.Wait()
 	defer stop()
 	v := newVersion("m", "1")
-	replicas := local.NewRegistry()
+	replicas := inprocess.NewRegistry()
 	cat := catalogOf(v)
 	cat.Apps["double-it"].SLO = serving.Duration(10 * time.Second)
 	g := gateway.New(all, gateway.Config{Name: "test", Catalog: fixed{cat}, Resolver: replicas})

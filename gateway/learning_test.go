@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"topsail/gateway/state"
-	"topsail/internal/filestore"
+	"topsail/internal/adapter/filestore"
 	"topsail/internal/obs"
 	"topsail/serving"
 )

@@ -13,7 +13,7 @@ import (
 	"topsail/gateway"
 	"topsail/gateway/selection"
 	"topsail/gateway/selection/rollout"
-	"topsail/internal/local"
+	"topsail/internal/adapter/inprocess"
 	"topsail/internal/obs"
 	"topsail/serving"
 )
@@ -59,7 +59,7 @@ func TestATakenBackCanaryIsToldOf(t *testing.T) {
 		catalogs, metrics := make(sequence), obs.NewRegistry()
 		var log bytes.Buffer
 		g := gateway.New(t.Context(), gateway.Config{
-			Catalog: catalogs, Resolver: local.NewRegistry(), States: store, Records: local.NewRecords(),
+			Catalog: catalogs, Resolver: inprocess.NewRegistry(), States: store, Records: inprocess.NewRecords(),
 			Metrics: metrics, Log: slog.New(slog.NewTextHandler(&log, nil)),
 		})
 		ctx, cancel := context.WithCancel(t.Context())

@@ -20,7 +20,7 @@ import (
 	"topsail/gateway/feedback"
 	"topsail/gateway/selection"
 	"topsail/gateway/state"
-	"topsail/internal/local"
+	"topsail/internal/adapter/inprocess"
 	"topsail/internal/obs"
 	"topsail/serving"
 	"topsail/serving/catalog"
@@ -72,7 +72,7 @@ type story struct {
 	tally    *tally
 	open     func() (stores, error)
 	store    stores
-	replicas *local.Registry
+	replicas *inprocess.Registry
 	metrics  *sidecar.Metrics
 	gateway  *gateway.Gateway
 	heard    atomic.Uint64                 // the revision that the gateway goes by
@@ -122,7 +122,7 @@ type lesson struct {
 func play(t *rapid.T, tally *tally, open func() (stores, error)) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &story{
-		T: t, ctx: ctx, tally: tally, open: open, replicas: local.NewRegistry(), metrics: sidecar.NewMetrics(obs.NewRegistry()),
+		T: t, ctx: ctx, tally: tally, open: open, replicas: inprocess.NewRegistry(), metrics: sidecar.NewMetrics(obs.NewRegistry()),
 		running: map[serving.Definition]func(){}, been: map[serving.ModelID]bool{}, right: map[float64]float64{}, numbers: map[serving.Definition]float64{},
 	}
 	defer s.all.Wait()

@@ -10,8 +10,8 @@ import (
 
 	"topsail/containers/gocontainer"
 	"topsail/gateway"
-	"topsail/internal/filestore"
-	"topsail/internal/local"
+	"topsail/internal/adapter/filestore"
+	"topsail/internal/adapter/inprocess"
 	"topsail/serving"
 	"topsail/serving/catalog"
 )
@@ -55,7 +55,7 @@ func TestUsageIsKept(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	replicas := local.NewRegistry()
+	replicas := inprocess.NewRegistry()
 	replicas.Put(startReplica(all, &running, file.Catalog().Version(v.ModelID), func(inputs []serving.Value) []gocontainer.Result {
 		results := make([]gocontainer.Result, len(inputs))
 		for i := range results {
@@ -108,7 +108,7 @@ func TestAGatewayThatStopsBlamesNobody(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
 	v := newVersion("m", "1")
-	replicas := local.NewRegistry()
+	replicas := inprocess.NewRegistry()
 	replicas.Put(startReplica(all, &running, v, func(inputs []serving.Value) []gocontainer.Result {
 		<-release
 		return make([]gocontainer.Result, len(inputs))

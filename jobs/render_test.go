@@ -32,7 +32,7 @@ func base() Spec {
 const checksum = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 // variants are the main kinds of jobs, each with a golden file that the tests of
-// internal/nomadfleet give to the real Nomad.
+// internal/adapter/nomadfleet give to the real Nomad.
 var variants = map[string]func(*Spec){
 	"raw_exec": func(*Spec) {},
 	"rolling":  func(s *Spec) { s.Rolling = true },

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"topsail/internal/servers"
+	"topsail/test/servers"
 )
 
 // TestAgents has Nomad and Consul read their configuration.

@@ -12,7 +12,7 @@ import (
 
 	nomadapi "github.com/hashicorp/nomad/api"
 
-	"topsail/internal/servers"
+	"topsail/test/servers"
 )
 
 // nodes are a Nomad with three clients and without Consul.

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"topsail/internal/contract"
 	"topsail/serving"
+	"topsail/test/contract"
 )
 
 // memory is a broker in memory with one consumer group. It keeps what the contract

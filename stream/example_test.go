@@ -12,7 +12,7 @@ import (
 
 	"topsail/containers/gocontainer"
 	"topsail/gateway"
-	"topsail/internal/local"
+	"topsail/internal/adapter/inprocess"
 	"topsail/internal/obs"
 	"topsail/serving"
 	"topsail/sidecar"
@@ -28,7 +28,7 @@ func Example() {
 	defer stop()
 
 	version := &serving.Version{ModelID: serving.ModelID{Model: "doubling", Version: "1"}, InputType: serving.Doubles}
-	replicas := local.NewRegistry() // any gateway/route.Resolver
+	replicas := inprocess.NewRegistry() // any gateway/route.Resolver
 	replicas.Put(startReplica(ctx, &running, version))
 	g := gateway.New(ctx, gateway.Config{Name: "example", Catalog: fixed{catalogOf(version)}, Resolver: replicas, CacheBytes: 1 << 20})
 	running.Go(func() { _ = g.Run(ctx, nil) }) // nil: no HTTP

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/internal/filestore"
+	"topsail/internal/adapter/filestore"
 )
 
 // damages are what may become of a file while nothing runs.

@@ -20,9 +20,9 @@ import (
 	nomad "github.com/hashicorp/nomad/api"
 
 	"topsail/internal/access/testca"
-	"topsail/internal/servers"
 	"topsail/serving"
 	"topsail/serving/bundle"
+	"topsail/test/servers"
 	"topsail/web/api"
 )
 

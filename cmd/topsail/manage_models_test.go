@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"topsail/internal/redisstream"
+	"topsail/internal/adapter/redisstream"
 	"topsail/serving"
 	"topsail/stream/models"
 	"topsail/web/api"

@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"topsail/internal/redisstore"
-	"topsail/internal/servers"
+	"topsail/internal/adapter/redisstore"
 	"topsail/serving"
 	"topsail/stream"
+	"topsail/test/servers"
 )
 
 // streamCluster is a Redis and a Consul, and the processes that serve a stream beside

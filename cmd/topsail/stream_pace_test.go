@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/internal/load"
+	"topsail/bench/load"
 	"topsail/serving"
 )
 

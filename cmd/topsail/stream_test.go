@@ -21,11 +21,11 @@ import (
 	"testing"
 	"time"
 
-	"topsail/internal/kafkastream"
-	"topsail/internal/redisstream"
-	"topsail/internal/servers"
+	"topsail/internal/adapter/kafkastream"
+	"topsail/internal/adapter/redisstream"
 	"topsail/serving"
 	"topsail/stream"
+	"topsail/test/servers"
 )
 
 // streamBroker is a real broker, and how a test writes to it and reads what is committed.

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"topsail/internal/openapi"
 	"topsail/serving"
+	"topsail/test/openapi"
 )
 
 // shop is a catalog with apps of all kinds.

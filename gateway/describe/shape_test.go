@@ -7,8 +7,8 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"topsail/gateway/codec"
-	"topsail/internal/openapi"
 	"topsail/serving"
+	"topsail/test/openapi"
 )
 
 // schemaOf is the schema that a document has for the body of an operation on an app of a shape.

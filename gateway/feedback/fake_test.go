@@ -20,7 +20,7 @@ import (
 	"topsail/gateway/predict"
 	"topsail/gateway/route"
 	"topsail/gateway/state"
-	"topsail/internal/local"
+	"topsail/internal/adapter/inprocess"
 	"topsail/internal/obs"
 	"topsail/rpc"
 	"topsail/serving"
@@ -246,7 +246,7 @@ func (r *rig) metric(name string) float64 {
 
 // store is what gateways share: records and states in memory, which can be away.
 type store struct {
-	*local.Records
+	*inprocess.Records
 
 	mu     sync.Mutex // guards the following
 	away   error      // of everything
@@ -257,7 +257,7 @@ type store struct {
 }
 
 func newStore() *store {
-	return &store{Records: local.NewRecords(), texts: map[serving.StateKey][]byte{}, number: map[serving.StateKey]uint64{}}
+	return &store{Records: inprocess.NewRecords(), texts: map[serving.StateKey][]byte{}, number: map[serving.StateKey]uint64{}}
 }
 
 var errAway = errors.New("the store is away")

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"topsail/internal/budget"
-	"topsail/internal/openapi"
 	"topsail/serving"
+	"topsail/test/openapi"
 )
 
 // described are the apps of a document.

@@ -12,9 +12,9 @@ import (
 	"pgregory.net/rapid"
 
 	"topsail/gateway/selection"
-	"topsail/internal/redisstore"
-	"topsail/internal/servers"
+	"topsail/internal/adapter/redisstore"
 	"topsail/serving"
+	"topsail/test/servers"
 )
 
 const gateways = 8

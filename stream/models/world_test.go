@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"topsail/internal/adapter/filestore"
 	"topsail/internal/apiclient"
-	"topsail/internal/filestore"
 	"topsail/serving"
 	"topsail/serving/catalog"
 	"topsail/stream"

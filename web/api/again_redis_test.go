@@ -9,8 +9,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"topsail/internal/redisstore"
-	"topsail/internal/servers"
+	"topsail/internal/adapter/redisstore"
+	"topsail/test/servers"
 	"topsail/web/change"
 )
 

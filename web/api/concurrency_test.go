@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"topsail/internal/filestore"
+	"topsail/internal/adapter/filestore"
 	"topsail/serving"
 	"topsail/web/auth"
 )

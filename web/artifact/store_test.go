@@ -20,8 +20,8 @@ import (
 	"testing/iotest"
 	"time"
 
-	"topsail/internal/contract"
 	"topsail/serving/bundle"
+	"topsail/test/contract"
 	"topsail/web/api"
 )
 

@@ -23,7 +23,7 @@ import (
 	"time"
 
 	"topsail/gateway/state"
-	"topsail/internal/filestore"
+	"topsail/internal/adapter/filestore"
 	"topsail/serving"
 	"topsail/serving/bundle"
 	"topsail/serving/catalog"

@@ -17,11 +17,11 @@ import (
 	"pgregory.net/rapid"
 
 	"topsail/gateway/state"
-	"topsail/internal/filestore"
+	"topsail/internal/adapter/filestore"
+	"topsail/internal/adapter/redisstore"
 	"topsail/internal/obs"
-	"topsail/internal/redisstore"
-	"topsail/internal/servers"
 	"topsail/serving"
+	"topsail/test/servers"
 	"topsail/web/artifact"
 )
 
@@ -84,7 +84,7 @@ func (p *places) open(t owner, kind, name string) *place {
 		made, bucket = placeOf(s, dir), s.Bundles(1<<30)
 	default:
 		if kind == format1 {
-			unpack(t, "../../internal/filestore/testdata/format1.db.gz", filepath.Join(dir, filestore.FileName))
+			unpack(t, "../../internal/adapter/filestore/testdata/format1.db.gz", filepath.Join(dir, filestore.FileName))
 		}
 		made = onDisk(t, dir)
 		if bucket, err = artifact.OpenFolder(filepath.Join(dir, "bundles")); err != nil {

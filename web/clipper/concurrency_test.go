@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"topsail/internal/filestore"
+	"topsail/internal/adapter/filestore"
 	"topsail/serving"
 )
 

@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"topsail/internal/contract"
+	"topsail/test/contract"
 	"topsail/web/traffic"
 )
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"topsail/containers/intact"
-	"topsail/internal/s3bucket"
+	"topsail/internal/adapter/s3bucket"
 )
 
 // destination is where backups go.

@@ -16,8 +16,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"topsail/cmd/topsail/admin/screen"
+	"topsail/internal/adapter/s3bucket"
 	"topsail/internal/apiclient"
-	"topsail/internal/s3bucket"
 	"topsail/web/api"
 	"topsail/web/backup"
 )

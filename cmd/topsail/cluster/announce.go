@@ -6,7 +6,7 @@ import (
 	"net"
 	"strings"
 
-	"topsail/internal/consulregistry"
+	"topsail/internal/adapter/consulregistry"
 )
 
 // Services in Consul, by role. The sidecars' name is a setting.

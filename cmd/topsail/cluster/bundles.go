@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"topsail/cmd/topsail/doctor"
-	"topsail/internal/consulregistry"
-	"topsail/internal/nomadfleet"
+	"topsail/internal/adapter/consulregistry"
+	"topsail/internal/adapter/nomadfleet"
 	"topsail/serving"
 )
 

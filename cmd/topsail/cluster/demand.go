@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"topsail/cmd/topsail/role"
+	"topsail/internal/adapter/influxdemand"
 	"topsail/internal/demand"
-	"topsail/internal/influxdemand"
 	"topsail/serving"
 )
 

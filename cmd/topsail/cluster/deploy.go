@@ -19,7 +19,7 @@ import (
 	"topsail/cmd/topsail/config"
 	"topsail/cmd/topsail/doctor"
 	"topsail/containers/launch"
-	"topsail/internal/consulregistry"
+	"topsail/internal/adapter/consulregistry"
 	"topsail/serving"
 	"topsail/serving/bundle"
 )

@@ -7,7 +7,7 @@ import (
 
 	"topsail/cmd/topsail/config"
 	"topsail/cmd/topsail/doctor"
-	"topsail/internal/consulregistry"
+	"topsail/internal/adapter/consulregistry"
 	"topsail/serving"
 )
 

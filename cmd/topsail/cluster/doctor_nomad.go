@@ -7,7 +7,7 @@ import (
 
 	"topsail/cmd/topsail/config"
 	"topsail/cmd/topsail/doctor"
-	"topsail/internal/nomadfleet"
+	"topsail/internal/adapter/nomadfleet"
 )
 
 // rightsCheck is about what the token may do.

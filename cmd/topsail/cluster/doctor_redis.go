@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"topsail/cmd/topsail/doctor"
-	"topsail/internal/redisstore"
+	"topsail/internal/adapter/redisstore"
 )
 
 // checkRedis asks Redis how it is, and reads the catalog as every role does.

@@ -15,9 +15,9 @@ import (
 
 	"topsail/cmd/topsail/config"
 	"topsail/cmd/topsail/doctor"
-	"topsail/internal/nomadfleet"
-	"topsail/internal/redisstore"
-	"topsail/internal/servers"
+	"topsail/internal/adapter/nomadfleet"
+	"topsail/internal/adapter/redisstore"
+	"topsail/test/servers"
 )
 
 var update = flag.Bool("update", false, "write the golden files")

@@ -8,9 +8,9 @@ import (
 
 	"topsail/gateway"
 	"topsail/gateway/httpapi"
-	"topsail/internal/consulregistry"
+	"topsail/internal/adapter/consulregistry"
+	"topsail/internal/adapter/redisstore"
 	"topsail/internal/demand"
-	"topsail/internal/redisstore"
 )
 
 // edge is what a gateway of a cluster is put together from, whether it serves HTTP or

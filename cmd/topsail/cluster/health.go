@@ -9,7 +9,7 @@ import (
 
 	"topsail/cmd/topsail/doctor"
 	"topsail/cmd/topsail/manage"
-	"topsail/internal/consulregistry"
+	"topsail/internal/adapter/consulregistry"
 	"topsail/serving"
 	"topsail/web/api"
 	"topsail/web/traffic"

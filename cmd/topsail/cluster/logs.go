@@ -8,7 +8,7 @@ import (
 	"io"
 	"sync"
 
-	"topsail/internal/nomadfleet"
+	"topsail/internal/adapter/nomadfleet"
 	"topsail/jobs"
 	"topsail/web/api"
 )

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"topsail/cmd/topsail/config"
-	"topsail/internal/redisstore"
+	"topsail/internal/adapter/redisstore"
 	"topsail/serving"
 	"topsail/serving/catalog"
 )

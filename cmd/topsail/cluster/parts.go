@@ -10,8 +10,8 @@ import (
 
 	"topsail/cmd/topsail/config"
 	"topsail/cmd/topsail/role"
-	"topsail/internal/consulregistry"
-	"topsail/internal/redisstore"
+	"topsail/internal/adapter/consulregistry"
+	"topsail/internal/adapter/redisstore"
 )
 
 // parts are what every role is put together from.

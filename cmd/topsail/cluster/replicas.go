@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"topsail/internal/nomadfleet"
+	"topsail/internal/adapter/nomadfleet"
 	"topsail/jobs"
 	"topsail/serving"
 	"topsail/web/api"

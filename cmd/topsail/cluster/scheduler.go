@@ -12,10 +12,10 @@ import (
 
 	"topsail/cmd/topsail/config"
 	"topsail/cmd/topsail/role"
-	"topsail/internal/consulregistry"
-	"topsail/internal/nomadfleet"
+	"topsail/internal/adapter/consulregistry"
+	"topsail/internal/adapter/nomadfleet"
+	"topsail/internal/adapter/redisstore"
 	"topsail/internal/obs"
-	"topsail/internal/redisstore"
 	"topsail/jobs"
 	"topsail/scheduler"
 	"topsail/scheduler/leader"

@@ -19,7 +19,7 @@ import (
 	"topsail/cmd/topsail/role"
 	"topsail/containers/bundlecache"
 	"topsail/containers/launch"
-	"topsail/internal/consulregistry"
+	"topsail/internal/adapter/consulregistry"
 	"topsail/internal/demand"
 	"topsail/internal/obs"
 	"topsail/serving"

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"topsail/internal/filestore"
+	"topsail/internal/adapter/filestore"
 	"topsail/serving"
 )
 

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/internal/filestore"
+	"topsail/internal/adapter/filestore"
 	"topsail/serving"
 	"topsail/serving/catalog"
 )

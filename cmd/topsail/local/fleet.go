@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"topsail/containers/bundlecache"
+	"topsail/internal/adapter/inprocess"
+	"topsail/internal/adapter/nvidia"
 	"topsail/internal/demand"
-	"topsail/internal/local"
-	"topsail/internal/nvidia"
 	"topsail/serving"
 	"topsail/sidecar"
 )
@@ -34,7 +34,7 @@ type fleet struct {
 	watch       bool                       // make a new generation of models whose source changes
 	renew       func(context.Context, serving.Definition) error
 	gpus        *nvidia.Pool
-	registry    *local.Registry
+	registry    *inprocess.Registry
 	metrics     *sidecar.Metrics
 	demand      *demand.Meter
 	log         *slog.Logger

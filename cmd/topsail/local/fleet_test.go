@@ -13,13 +13,13 @@ import (
 	"time"
 
 	"topsail/gateway/route"
-	"topsail/internal/contract"
+	"topsail/internal/adapter/inprocess"
 	"topsail/internal/demand"
-	"topsail/internal/local"
 	"topsail/internal/obs"
 	"topsail/internal/process"
 	"topsail/serving"
 	"topsail/sidecar"
+	"topsail/test/contract"
 	"topsail/web/api"
 )
 
@@ -126,7 +126,7 @@ func fleetWith(t *testing.T, replaceWithin time.Duration) *fleet {
 	ctx, stop := context.WithCancel(context.Background())
 	f := newFleet(ctx, func() *serving.Catalog { return &serving.Catalog{} })
 	f.dataDir, f.guard = t.TempDir(), []string{os.Args[0], "guard", "--"}
-	f.registry, f.metrics, f.demand = local.NewRegistry(), sidecar.NewMetrics(obs.NewRegistry()), demand.NewMeter()
+	f.registry, f.metrics, f.demand = inprocess.NewRegistry(), sidecar.NewMetrics(obs.NewRegistry()), demand.NewMeter()
 	f.log, f.replaceWithin = slog.New(slog.DiscardHandler), replaceWithin
 	t.Cleanup(func() { stop(); f.wait() })
 	return f

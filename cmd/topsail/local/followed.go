@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"topsail/gateway"
-	"topsail/internal/filestore"
+	"topsail/internal/adapter/filestore"
 	"topsail/serving"
 	"topsail/serving/catalog"
 )

@@ -19,11 +19,11 @@ import (
 	"topsail/cmd/topsail/role"
 	"topsail/cmd/topsail/streams"
 	"topsail/gateway"
+	"topsail/internal/adapter/filestore"
+	"topsail/internal/adapter/inprocess"
+	"topsail/internal/adapter/redisstream"
 	"topsail/internal/demand"
-	"topsail/internal/filestore"
-	"topsail/internal/local"
 	"topsail/internal/obs"
-	"topsail/internal/redisstream"
 	"topsail/scheduler"
 	"topsail/serving"
 	"topsail/serving/catalog"
@@ -78,10 +78,10 @@ func Run(ctx context.Context, cfg *config.Config, opt Options) error {
 	if err != nil {
 		return err
 	}
-	registry := local.NewRegistry()
-	demands, wakes, asked, served := local.NewDemand(), local.NewWakes(), demand.NewMeter(), demand.NewMeter()
+	registry := inprocess.NewRegistry()
+	demands, wakes, asked, served := inprocess.NewDemand(), inprocess.NewWakes(), demand.NewMeter(), demand.NewMeter()
 	edge := gateway.New(ctx, gateway.Config{
-		Name: "local", Catalog: store, Resolver: registry, QueryIDs: store, Waker: wakes, States: store, Records: local.NewRecords(), Usage: store, Demand: asked,
+		Name: "local", Catalog: store, Resolver: registry, QueryIDs: store, Waker: wakes, States: store, Records: inprocess.NewRecords(), Usage: store, Demand: asked,
 		CacheBytes: int64(cfg.Gateway.CacheBytes), HTTP: http, Metrics: base.Metrics, Log: opt.Log,
 	})
 	redisstream.LogClient(opt.Log)
@@ -113,7 +113,7 @@ func Run(ctx context.Context, cfg *config.Config, opt Options) error {
 	}
 	fleet.registry, fleet.metrics, fleet.demand, fleet.log = registry, sidecar.NewMetrics(base.Metrics), served, opt.Log
 	view := &view{store: store, gateway: edge, fleet: fleet, addr: listeners.gateway.Addr().String()}
-	decisions := local.NewDecisions()
+	decisions := inprocess.NewDecisions()
 	scheduler := scheduler.New(scheduler.Config{
 		Name: "local", Catalog: unfenced{store}, Fleet: fleet, Demand: demands, Replicas: registry, Wakes: wakes,
 		Journals: []scheduler.Journal{decisions}, DryRun: cfg.Scheduler.DryRun, Metrics: base.Metrics, Log: opt.Log,
@@ -176,7 +176,7 @@ func storeMetrics(metrics *obs.Registry, store *filestore.Store) {
 }
 
 // report counts demand second by second.
-func report(ctx context.Context, role string, meter *demand.Meter, to *local.Demand) {
+func report(ctx context.Context, role string, meter *demand.Meter, to *inprocess.Demand) {
 	reporter := demand.Reporter{Source: serving.DemandSource{Role: role, Name: "local"}, Meter: meter, Sink: to}
 	reporter.Run(ctx)
 }

@@ -17,9 +17,9 @@ import (
 	"time"
 
 	"topsail/containers/bundlecache"
+	"topsail/internal/adapter/inprocess"
+	"topsail/internal/adapter/nvidia"
 	"topsail/internal/demand"
-	"topsail/internal/local"
-	"topsail/internal/nvidia"
 	"topsail/internal/process"
 	"topsail/serving"
 	"topsail/sidecar"
@@ -37,7 +37,7 @@ type replica struct {
 	bundles     func(digest string) (path string)
 	bundleCache *bundlecache.Cache // of the bundles that hosts load
 	gpus        *nvidia.Pool
-	registry    *local.Registry
+	registry    *inprocess.Registry
 	metrics     *sidecar.Metrics
 	demand      *demand.Meter
 	log         *slog.Logger

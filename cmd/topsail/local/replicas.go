@@ -11,7 +11,7 @@ import (
 
 	"topsail/gateway"
 	"topsail/gateway/route"
-	"topsail/internal/nvidia"
+	"topsail/internal/adapter/nvidia"
 	"topsail/internal/process"
 	"topsail/web/api"
 )

@@ -12,8 +12,8 @@ import (
 	"topsail/cmd/topsail/manage"
 	"topsail/cmd/topsail/role"
 	"topsail/gateway"
-	"topsail/internal/filestore"
-	"topsail/internal/local"
+	"topsail/internal/adapter/filestore"
+	"topsail/internal/adapter/inprocess"
 	"topsail/serving"
 	"topsail/web/api"
 	"topsail/web/artifact"
@@ -32,7 +32,7 @@ type view struct {
 }
 
 // system is what the management side manages.
-func (v *view) system(base *role.Base, journal *local.Decisions) (manage.System, error) {
+func (v *view) system(base *role.Base, journal *inprocess.Decisions) (manage.System, error) {
 	client, err := base.Client()
 	return manage.System{
 		Mode: "local", Store: followed{v.store, v.gateway}, Replicas: replicas{v.fleet, v.gateway}, Endpoints: v.endpoints,

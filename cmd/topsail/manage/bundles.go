@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"topsail/cmd/topsail/config"
-	"topsail/internal/s3bucket"
+	"topsail/internal/adapter/s3bucket"
 	"topsail/web/api"
 	"topsail/web/artifact"
 )

@@ -16,10 +16,10 @@ import (
 
 	"topsail/cmd/topsail/config"
 	"topsail/cmd/topsail/role"
+	"topsail/internal/adapter/kafkastream"
+	"topsail/internal/adapter/redisstream"
 	"topsail/internal/apiclient"
-	"topsail/internal/kafkastream"
 	"topsail/internal/obs"
-	"topsail/internal/redisstream"
 	"topsail/internal/release"
 	"topsail/serving"
 	"topsail/serving/catalog"

@@ -17,11 +17,11 @@ import (
 	"topsail/cmd/topsail/role"
 	"topsail/internal/access"
 	"topsail/internal/access/testca"
-	"topsail/internal/filestore"
-	"topsail/internal/redisstream"
-	"topsail/internal/servers"
+	"topsail/internal/adapter/filestore"
+	"topsail/internal/adapter/redisstream"
 	"topsail/serving"
 	"topsail/stream"
+	"topsail/test/servers"
 )
 
 // echo predicts the text itself.

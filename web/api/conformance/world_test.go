@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/internal/filestore"
+	"topsail/internal/adapter/filestore"
 	"topsail/serving"
 	"topsail/serving/bundle"
 	"topsail/serving/catalog"

@@ -1,0 +1,52 @@
+package filestore
+
+import (
+	"testing"
+
+	"topsail/test/contract"
+)
+
+func TestCatalogContract(t *testing.T) {
+	contract.Catalog(t, func(t *testing.T) (contract.CatalogStore, func() contract.CatalogStore) {
+		dir := t.TempDir()
+		store := open(t, dir)
+		return store, func() contract.CatalogStore {
+			closeStore(t, store)
+			store = open(t, dir)
+			return store
+		}
+	})
+}
+
+func TestAuditContract(t *testing.T) {
+	contract.Audit(t, func(t *testing.T) (another, reopen func() contract.AuditStore) {
+		dir := t.TempDir()
+		store := open(t, dir)
+		another = func() contract.AuditStore { return store }
+		return another, func() contract.AuditStore {
+			closeStore(t, store)
+			store = open(t, dir)
+			return store
+		}
+	})
+}
+
+func TestRepliesContract(t *testing.T) {
+	contract.Replies(t, func(t *testing.T) func() contract.ReplyStore {
+		store := open(t, t.TempDir())
+		return func() contract.ReplyStore { return store }
+	})
+}
+
+func TestUsageContract(t *testing.T) {
+	contract.Usage(t, func(t *testing.T) (another, reopen func() contract.UsageStore) {
+		dir := t.TempDir()
+		store := open(t, dir)
+		another = func() contract.UsageStore { return store }
+		return another, func() contract.UsageStore {
+			closeStore(t, store)
+			store = open(t, dir)
+			return store
+		}
+	})
+}

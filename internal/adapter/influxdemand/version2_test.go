@@ -1,0 +1,75 @@
+package influxdemand
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"testing"
+
+	"topsail/test/contract"
+	"topsail/test/servers"
+)
+
+const version2Token = "the-token-of-the-test"
+
+// TestDemandContractOfVersion2 runs against the real InfluxDB 2.
+func TestDemandContractOfVersion2(t *testing.T) {
+	t.Parallel()
+	port, err := servers.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := servers.InfluxDB2(t.TempDir(), port, version2Token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Stop)
+	if err := s.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	contract.Demand(t, func(t *testing.T) contract.DemandStore {
+		return open(t, Config{
+			URL: "http://" + s.Addr, Org: servers.InfluxOrg, Bucket: bucket(t, s.Addr), Log: testLog(t),
+			Token: func(bool) []byte { return []byte(version2Token) },
+		})
+	})
+}
+
+// bucket makes one of its own for a test.
+func bucket(t *testing.T, addr string) string {
+	t.Helper()
+	var orgs struct {
+		Orgs []struct{ ID string }
+	}
+	version2(t, http.MethodGet, "http://"+addr+"/api/v2/orgs", nil, &orgs)
+	name := fmt.Sprintf("test%d", databases.Add(1))
+	body, err := json.Marshal(map[string]any{"orgID": orgs.Orgs[0].ID, "name": name, "retentionRules": []any{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	version2(t, http.MethodPost, "http://"+addr+"/api/v2/buckets", body, nil)
+	return name
+}
+
+func version2(t *testing.T, method, url string, body []byte, into any) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Token "+version2Token)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode >= 300 {
+		t.Fatalf("%s %s: %s", method, url, resp.Status)
+	}
+	if into != nil {
+		if err := json.NewDecoder(resp.Body).Decode(into); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,197 @@
+package redisstream
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"topsail/serving"
+	"topsail/test/contract"
+	"topsail/test/servers"
+)
+
+var _ contract.StreamConsumer = (*Consumer)(nil)
+
+// patience bounds every wait; nothing takes that long.
+const patience = 30 * time.Second
+
+// takeover is as short as busy machines allow.
+const takeover = 2 * time.Second
+
+// shared is the Redis of most tests, each of which has streams of its own. The first one
+// that asks for it starts it.
+var shared sharedServer
+
+type sharedServer struct {
+	once   sync.Once
+	dir    string
+	server *servers.Server
+	err    error
+}
+
+func (s *sharedServer) start(t testing.TB) *servers.Server {
+	t.Helper()
+	s.once.Do(func() {
+		if s.dir, s.err = os.MkdirTemp("", "redisstream-*"); s.err == nil {
+			s.server, s.err = launch(s.dir)
+		}
+	})
+	if s.err != nil {
+		t.Fatal(s.err)
+	}
+	return s.server
+}
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	flag.Set("test.parallel", "12") // they wait more than they work
+	LogClient(slog.New(slog.DiscardHandler))
+	code := m.Run()
+	if shared.server != nil {
+		shared.server.Kill()
+	}
+	os.RemoveAll(shared.dir)
+	os.Exit(code)
+}
+
+func launch(dir string, args ...string) (*servers.Server, error) {
+	port, err := servers.FreePort()
+	if err != nil {
+		return nil, err
+	}
+	server, err := servers.Redis(dir, port, args...)
+	if err != nil {
+		return nil, err
+	}
+	return server, server.Start(context.Background())
+}
+
+// own is a Redis for a test that kills it, or asks for more.
+func own(t testing.TB, args ...string) *servers.Server {
+	t.Helper()
+	server, err := launch(t.TempDir(), args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Kill)
+	return server
+}
+
+func logger(t testing.TB) *slog.Logger { return slog.New(slog.NewTextHandler(t.Output(), nil)) }
+
+func broker(t testing.TB, addr string) Broker {
+	return Broker{Addrs: []string{addr}, Log: logger(t)}
+}
+
+// client speaks to a server past the package.
+func client(t testing.TB, server *servers.Server) *redis.Client {
+	t.Helper()
+	c := redis.NewClient(&redis.Options{Addr: server.Addr})
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+var streams atomic.Int64
+
+// fresh is the name of a stream that no other test has.
+func fresh() string { return fmt.Sprintf("stream-%d", streams.Add(1)) }
+
+func write(t testing.TB, b Broker, messages ...serving.StreamMessage) {
+	t.Helper()
+	p, err := b.NewProducer(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if err := p.Write(t.Context(), messages); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// read is all of a stream.
+func read(t testing.TB, b Broker, stream string) []serving.StreamRecord {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	r, err := b.NewReader(ctx, stream, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	var all []serving.StreamRecord
+	for {
+		records, err := r.Next(ctx, 1000)
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, records...)
+	}
+}
+
+func join(t testing.TB, b Broker, g Group) *Consumer {
+	t.Helper()
+	c, err := Join(b, g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func TestStream(t *testing.T) {
+	suite(t, 1, false)
+}
+
+func TestOrderedStreams(t *testing.T) {
+	suite(t, 4, true)
+}
+
+func suite(t *testing.T, count int, ordered bool) {
+	const largest = 1 << 20
+	contract.Stream(t, func(t *testing.T, private bool) contract.StreamBroker {
+		server := shared.start(t)
+		if private {
+			server = own(t)
+		}
+		b := broker(t, server.Addr)
+		var in []string
+		for range count {
+			in = append(in, fresh())
+		}
+		return contract.StreamBroker{
+			In: in, Out: []string{fresh(), fresh()}, Ordered: ordered, Takeover: takeover, Largest: largest,
+			Join: func(name string, wire *contract.Wire) contract.StreamConsumer {
+				wired := b
+				wired.dial = wire.Dial
+				c, err := Join(wired, Group{Name: "group", Member: name, Streams: in, Takeover: takeover, Ordered: ordered, MaxMessageBytes: largest})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return c
+			},
+			Silence: func(member contract.StreamConsumer) { member.(*Consumer).stopKeeping() },
+			Write:   func(messages []serving.StreamMessage) { write(t, b, messages...) },
+			Read:    func(stream string) []serving.StreamRecord { return read(t, b, stream) },
+			Restart: func() {
+				server.Kill()
+				if err := server.Start(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			},
+			Library: "redis/go-redis",
+		}
+	})
+}
