@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"topsail/internal/obs"
+	"topsail/internal/retry"
 	"topsail/serving"
 )
 
@@ -87,16 +88,15 @@ func (s *Scheduler) watch(ctx context.Context, wg *sync.WaitGroup, to *mailbox) 
 
 // follow watches again whenever that ends before ctx does.
 func (s *Scheduler) follow(ctx context.Context, what string, watch func(context.Context) error) {
-	for pause := time.Second; ctx.Err() == nil; pause = min(2*pause, 10*time.Second) {
+	wait := retry.Backoff{First: time.Second, Most: 10 * time.Second}
+	for ctx.Err() == nil {
 		err := watch(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		s.cfg.Log.Warn("cannot watch "+what+"; what was seen last stays in use", "err", err, "again_in", pause)
-		select {
-		case <-ctx.Done():
-		case <-time.After(pause):
-		}
+		pause := wait.Next()
+		s.cfg.Log.Warn("cannot watch "+what+"; what was seen last stays in use", "err", err, "retry_in", pause)
+		retry.Sleep(ctx, pause)
 	}
 }
 

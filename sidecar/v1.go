@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"topsail/internal/retry"
 	"topsail/sidecar/container"
 )
 
@@ -18,9 +19,9 @@ const (
 // serveV1 keeps one connection to a version 1 container.
 func (s *Sidecar) serveV1(ctx context.Context, p *pool) {
 	addr := p.model.Container.Addr
-	wait := backoff{min: 100 * time.Millisecond, max: 5 * time.Second}
+	wait := retry.Backoff{First: 100 * time.Millisecond, Most: 5 * time.Second}
 	if s.cfg.OwnsV1 {
-		wait.max = time.Second // it is near, and will be there
+		wait.Most = time.Second // it is near, and will be there
 	}
 	for known := false; ctx.Err() == nil; {
 		runner, err := dialV1(ctx, p)
@@ -29,7 +30,7 @@ func (s *Sidecar) serveV1(ctx context.Context, p *pool) {
 				s.log.Info("the version 1 container is not there yet", "addr", addr, "err", err)
 			}
 			known = true
-			wait.sleep(ctx)
+			wait.Sleep(ctx)
 			continue
 		}
 		known = false
@@ -43,10 +44,10 @@ func (s *Sidecar) serveV1(ctx context.Context, p *pool) {
 		if s.cfg.OwnsV1 && errors.Is(err, container.ErrStalled) {
 			s.replaceV1(ctx, addr)
 		}
-		if time.Since(started) > wait.max {
-			wait.reset()
+		if time.Since(started) > wait.Most {
+			wait.Reset()
 		}
-		wait.sleep(ctx)
+		wait.Sleep(ctx)
 	}
 }
 

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"math/rand/v2"
 	"net"
 	"sync"
 	"time"
 
+	"topsail/internal/retry"
 	"topsail/rpc"
 	"topsail/serving"
 )
@@ -52,7 +52,7 @@ func newReplica(e serving.Endpoint, name string, dial func(context.Context, stri
 
 // run keeps a connection to the replica until ctx ends.
 func (r *replica) run(ctx context.Context) {
-	wait := redialMin
+	wait := retry.Backoff{First: redialMin, Most: redialMax}
 	for {
 		start := time.Now()
 		err := r.connect(ctx)
@@ -60,15 +60,13 @@ func (r *replica) run(ctx context.Context) {
 			return
 		}
 		if time.Since(start) > redialMax {
-			wait = redialMin // it worked for a while
+			wait.Reset() // it worked for a while
 		}
-		r.log.Debug("not connected to the replica", "addr", r.endpoint.Addr, "err", err, "retry", wait)
-		select {
-		case <-time.After(wait/2 + rand.N(wait/2+1)):
-		case <-ctx.Done():
+		pause := wait.Next()
+		r.log.Debug("not connected to the replica", "addr", r.endpoint.Addr, "err", err, "retry", pause)
+		if retry.Sleep(ctx, pause); ctx.Err() != nil {
 			return
 		}
-		wait = min(2*wait, redialMax)
 	}
 }
 

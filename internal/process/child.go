@@ -7,13 +7,20 @@ import (
 	"context"
 	"log/slog"
 	"math"
-	"math/rand/v2"
 	"sync/atomic"
 	"time"
+
+	"topsail/internal/retry"
 )
 
 // stuckAfter is when a killed process that is still there is worth a warning.
 const stuckAfter = 5 * time.Second
+
+const (
+	firstDelay = 200 * time.Millisecond // between starts
+	lastDelay  = 30 * time.Second
+	healthyRun = time.Minute // after which the wait begins anew
+)
 
 // Child keeps one command running. Run owns it; the other methods may be called
 // at any time from any goroutine.
@@ -74,17 +81,20 @@ func (c *Child) Kill(reason string) {
 // and SIGKILL after the grace period; Run returns when none of its processes is
 // left. A Child runs once at a time.
 func (c *Child) Run(ctx context.Context) {
-	var wait backoff
+	wait := retry.Backoff{First: firstDelay, Most: lastDelay}
 	reason, asked := "", false
 	for first := true; ctx.Err() == nil; first = false {
 		begin := time.Now()
 		c.starting(first, reason)
 		reason, asked = c.runOnce(ctx)
 		if !asked && ctx.Err() == nil {
-			asked = c.backOff(ctx, reason, wait.next(time.Since(begin), rand.Float64()))
+			if time.Since(begin) >= healthyRun {
+				wait.Reset()
+			}
+			asked = c.backOff(ctx, reason, wait.Next())
 		}
 		if asked {
-			wait.reset()
+			wait.Reset()
 		}
 	}
 	c.set(func(s *Snapshot) { s.State, s.Reason = Stopped, reason })

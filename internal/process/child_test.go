@@ -36,7 +36,7 @@ func TestChildRestartsAndKeepsTheReason(t *testing.T) {
 
 func TestChildBacksOff(t *testing.T) {
 	s := supervise(t, Spec{Argv: sh("exit 1")})
-	for i, atLeast := range []time.Duration{160 * time.Millisecond, 320 * time.Millisecond} {
+	for i, atLeast := range []time.Duration{firstDelay / 2, firstDelay} {
 		ended := s.until(BackingOff)
 		if waited := s.until(Starting).Since.Sub(ended.Since); waited < atLeast {
 			t.Errorf("wait %d was %v, want %v or more", i, waited, atLeast)

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/consul/api"
+
+	"topsail/internal/retry"
 )
 
 const (
@@ -27,6 +29,11 @@ type Service struct {
 	ReadyURL string // asked for health; empty: Addr takes connections
 }
 
+// newBackoff is for calls of Consul: queries wait for what it says.
+func newBackoff() retry.Backoff {
+	return retry.Backoff{First: 100 * time.Millisecond, Most: 2 * time.Second}
+}
+
 // Announce keeps a service registered until ctx ends, also with an agent that
 // comes late or has lost it, and then deregisters it. It is for processes that
 // Nomad does not register; a service that is registered from both sides is there
@@ -37,15 +44,15 @@ func (c *Client) Announce(ctx context.Context, s Service) error {
 		return err
 	}
 	log := c.log.With("service", s.Name, "id", s.ID)
-	var pause backoff
+	pause := newBackoff()
 	failed := false
 	for ctx.Err() == nil {
 		err := c.keepRegistered(ctx, registration)
 		wait := lookEvery
 		if err != nil {
-			wait = pause.next()
+			wait = pause.Next()
 		} else {
-			pause.reset()
+			pause.Reset()
 		}
 		switch {
 		case ctx.Err() != nil:
@@ -55,7 +62,7 @@ func (c *Client) Announce(ctx context.Context, s Service) error {
 			log.Info("consul has this process again")
 		}
 		failed = err != nil
-		sleep(ctx, wait)
+		retry.Sleep(ctx, wait)
 	}
 	c.deregister(ctx, s.ID)
 	return ctx.Err()

@@ -156,22 +156,3 @@ func TestBlockingQuery(t *testing.T) {
 		t.Errorf("%d queries in %v", len(answers)+1, took)
 	}
 }
-
-func TestBackoff(t *testing.T) {
-	var b backoff
-	var sum time.Duration
-	for i := range 20 {
-		d := b.next()
-		if d > lastDelay*5/4 || d < firstDelay*3/4 || i > 5 && d < lastDelay*3/4 {
-			t.Errorf("delay %d is %v", i, d)
-		}
-		sum += d
-	}
-	if sum < 20*time.Second || sum > 40*time.Second {
-		t.Errorf("20 tries in %v", sum)
-	}
-	b.reset()
-	if d := b.next(); d > firstDelay*5/4 {
-		t.Errorf("after an answer the delay is %v", d)
-	}
-}

@@ -53,7 +53,7 @@ func Open(cfg Config) (*Registry, error) {
 // last list stays good.
 func (r *Registry) Watch(ctx context.Context, update func([]serving.Endpoint)) error {
 	board := &board{update: update, token: r.token}
-	w := &watch{Registry: r, board: board, membership: membership{hold: r.hold}}
+	w := &watch{Registry: r, board: board, membership: membership{hold: r.hold}, backoff: newBackoff()}
 	var token sync.WaitGroup
 	if r.token != nil {
 		token.Go(func() { board.followToken(ctx) })

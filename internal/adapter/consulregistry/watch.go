@@ -3,6 +3,8 @@ package consulregistry
 import (
 	"context"
 	"time"
+
+	"topsail/internal/retry"
 )
 
 // pace is the least time from one query to the next: a busy service must not keep
@@ -15,7 +17,7 @@ type watch struct {
 	board      *board
 	membership membership
 	index      index
-	backoff    backoff
+	backoff    retry.Backoff
 	away       bool // the last query failed, which is logged
 }
 
@@ -27,10 +29,10 @@ func (w *watch) run(ctx context.Context) {
 		case ctx.Err() != nil:
 		case err != nil:
 			w.failed(err)
-			sleep(ctx, w.backoff.next())
+			w.backoff.Sleep(ctx)
 		default:
 			w.answered(got, q.consistent)
-			sleep(ctx, w.pace()-time.Since(asked))
+			retry.Sleep(ctx, w.pace()-time.Since(asked))
 		}
 	}
 }
@@ -65,7 +67,7 @@ func (w *watch) answered(got answer, consistent bool) {
 		w.log.Info("consul answers again")
 	}
 	w.away = false
-	w.backoff.reset()
+	w.backoff.Reset()
 	w.heard.Store(time.Now().UnixNano())
 	if w.index.follow(got.index) {
 		w.membership.suspectAll()

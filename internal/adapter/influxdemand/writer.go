@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"math/rand/v2"
 	"net/http"
 	"slices"
 	"time"
 
 	apihttp "github.com/influxdata/influxdb-client-go/v2/api/http"
 	"github.com/influxdata/influxdb-client-go/v2/api/write"
+
+	"topsail/internal/retry"
 )
 
 const (
@@ -28,11 +29,11 @@ type writer struct {
 	log   *slog.Logger
 
 	failing time.Time // since when; zero: it works
-	pause   time.Duration
+	pause   retry.Backoff
 }
 
 func newWriter(write func(context.Context, []*write.Point) error, log *slog.Logger) *writer {
-	return &writer{ring: newRing(maxKept), write: write, log: log}
+	return &writer{ring: newRing(maxKept), write: write, log: log, pause: retry.Backoff{First: firstPause, Most: lastPause}}
 }
 
 func (w *writer) put(e entry) { w.ring.put(e) }
@@ -130,21 +131,16 @@ func (w *writer) failed(ctx context.Context, err error) {
 		return
 	}
 	if w.failing.IsZero() {
-		w.failing, w.pause = time.Now(), firstPause
+		w.failing = time.Now()
 		w.log.Warn("cannot write demand to InfluxDB; the newest is kept, and tried again", "err", err)
 	}
-	timer := time.NewTimer(w.pause/2 + rand.N(w.pause))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-	w.pause = min(2*w.pause, lastPause)
+	w.pause.Sleep(ctx)
 }
 
 func (w *writer) succeeded() {
 	if !w.failing.IsZero() {
 		w.log.Info("demand is written to InfluxDB again", "after", time.Since(w.failing).Round(time.Millisecond), "dropped", w.dropped())
 		w.failing = time.Time{}
+		w.pause.Reset()
 	}
 }
