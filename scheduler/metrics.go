@@ -56,6 +56,9 @@ func (g gauges) Collect(ch chan<- obs.Metric) {
 		}
 	}
 	for _, s := range g.all() {
+		if !s.Active {
+			continue // there may be thousands that are registered alone
+		}
 		gauge(desiredDesc, float64(s.Decision.To), s.Model, s.Version)
 		gauge(readyDesc, float64(s.Ready), s.Model, s.Version)
 		if s.Load.DemandKnown {

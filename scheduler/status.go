@@ -21,6 +21,7 @@ type Status struct {
 	Load     scale.Load       // that it went by
 	Blocked  time.Time        // since when a wanted change could not be made; zero: none
 	Alarm    string           // what a person should look at; empty: nothing
+	Active   bool             // it has or should have a replica or a job, or had or should have had since this scheduler leads
 }
 
 // board is what is shown of the loop to others.
@@ -56,7 +57,9 @@ func (b *board) end() {
 func (b *board) put(e *entry) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.statuses[e.id] = Status{ModelID: e.id, Role: e.role, Job: e.job, Ready: e.ready, Decision: e.decision, Load: e.load, Blocked: e.blocked, Alarm: e.alarm}
+	s := Status{ModelID: e.id, Role: e.role, Job: e.job, Ready: e.ready, Decision: e.decision, Load: e.load, Blocked: e.blocked, Alarm: e.alarm}
+	s.Active = b.statuses[e.id].Active || s.Ready > 0 || s.Decision.To > 0 || s.Load.Demand > 0 || s.Job.Problem != "" || s.Alarm != "" || !s.Blocked.IsZero()
+	b.statuses[e.id] = s
 }
 
 func (b *board) remove(id serving.ModelID) {

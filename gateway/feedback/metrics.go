@@ -39,8 +39,7 @@ func newMetrics(r *obs.Registry) *metrics {
 	}
 }
 
-// keep begins the series of the apps that there are, so that their first increase is
-// seen, and removes those of apps that are gone.
+// keep removes the series of apps that are gone.
 func (m *metrics) keep(apps map[string]*serving.App) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -50,12 +49,6 @@ func (m *metrics) keep(apps map[string]*serving.App) {
 		}
 	}
 	m.apps = slices.Collect(maps.Keys(apps))
-	for _, name := range m.apps {
-		for _, result := range []string{trained, duplicate, refused, failed} {
-			m.pieces.WithLabelValues(name, result)
-		}
-		m.loss.WithLabelValues(name)
-	}
 }
 
 func (m *metrics) forget(l obs.Labels) {
@@ -66,7 +59,11 @@ func (m *metrics) forget(l obs.Labels) {
 	m.regret.DeletePartialMatch(l)
 }
 
+// count begins all series of an app with its first feedback, so that further increases are seen.
 func (m *metrics) count(app, result string, n int) {
+	for _, name := range []string{trained, duplicate, refused, failed} {
+		m.pieces.WithLabelValues(app, name)
+	}
 	m.pieces.WithLabelValues(app, result).Add(float64(n))
 }
 

@@ -20,11 +20,11 @@ func TestSeriesComeAndGoWithTheirApps(t *testing.T) {
 	m.keep(map[string]*serving.App{"a": {}, "b": {}})
 	m.count("a", trained, 1)
 	m.models.WithLabelValues("a", "m", "1").Add(1)
-	if a, b := series("a"), series("b"); a != 6 || b != 5 {
-		t.Errorf("%d series of a and %d of b, want 6 and 5", a, b)
+	if a, b := series("a"), series("b"); a != 5 || b != 0 {
+		t.Errorf("%d series of a and %d of b, want 5 and none: b has no feedback", a, b)
 	}
 	m.keep(map[string]*serving.App{"b": {}})
-	if a, b := series("a"), series("b"); a != 0 || b != 5 {
+	if a, b := series("a"), series("b"); a != 0 || b != 0 {
 		t.Errorf("after a is gone there are %d series of it and %d of b", a, b)
 	}
 }

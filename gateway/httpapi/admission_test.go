@@ -111,7 +111,7 @@ func TestStoredKeys(t *testing.T) {
 		want        int
 	}{
 		{"doubles", "no_key", 2}, {"", "no_key", 4}, {"doubles", "wrong_key", 12}, {"doubles", "forbidden", 4}, {"", "forbidden", 2},
-		{"integers", "no_key", 0}, {"nobody", "no_key", -1}, {"gone", "forbidden", -1},
+		{"integers", "no_key", -1}, {"nobody", "no_key", -1}, {"gone", "forbidden", -1},
 	} {
 		if n := refusedOf(t, registry, tt.app, tt.reason); n != tt.want {
 			t.Errorf("%q counts %d %s, want %d", tt.app, n, tt.reason, tt.want)
@@ -329,6 +329,7 @@ func TestLimitsGoWithTheirOwners(t *testing.T) {
 	core, _ := limits(&serving.Limit{PerSecond: 1}, &serving.Limit{PerSecond: 1})
 	s := New(Config{Metrics: registry}, core, nil, nil)
 	s.Serve(core.catalog)
+	s.admission.Load().gate("doubles").refused()
 	if a := s.admission.Load(); a.gate("doubles").limit == nil || len(a.keys) != 1 || refusedOf(t, registry, "doubles", "limit") != 0 {
 		t.Errorf("%+v", a)
 	}

@@ -78,20 +78,20 @@ func (s *Server) identify(rc *fasthttp.RequestCtx, app string) (caller, error) {
 	if _, err := s.core.App(app); errors.Is(err, serving.ErrNoCatalog) {
 		return caller{}, err // the key may be in it
 	}
-	a.gate(app).refused[wrongKey].Inc()
+	a.gate(app).refused()[wrongKey].Inc()
 	rc.Response.Header.Set(fiber.HeaderWWWAuthenticate, access.Challenge)
 	return caller{}, &refusal{fiber.StatusUnauthorized, access.Unauthorized, wrongKeyCause}
 }
 
 // needKey refuses a request that shows no key.
 func (s *Server) needKey(rc *fasthttp.RequestCtx, app string) error {
-	s.admission.Load().gate(app).refused[noKey].Inc()
+	s.admission.Load().gate(app).refused()[noKey].Inc()
 	rc.Response.Header.Set(fiber.HeaderWWWAuthenticate, access.Challenge)
 	return &refusal{fiber.StatusUnauthorized, access.Unauthorized, access.NeedKey}
 }
 
 // forbid refuses a request whose key is good, but not for this.
 func (s *Server) forbid(app, cause string) error {
-	s.admission.Load().gate(app).refused[forbidden].Inc()
+	s.admission.Load().gate(app).refused()[forbidden].Inc()
 	return &refusal{fiber.StatusForbidden, "Forbidden", cause}
 }

@@ -38,7 +38,7 @@ func (s *Server) charge(rc *fasthttp.RequestCtx, r *appRequest, n int) error {
 // errNoRoom refuses a request that the budget has no room for. It is counted for all apps
 // together, as it may be for none of them.
 func (s *Server) errNoRoom(rc *fasthttp.RequestCtx) *refusal {
-	s.admission.Load().unknown.refused[memory].Inc()
+	s.admission.Load().unknown.refused()[memory].Inc()
 	rc.Response.Header.Set(fiber.HeaderRetryAfter, "1")
 	return &refusal{fiber.StatusServiceUnavailable, "No memory",
 		"the requests and answers under way have all the memory that there is for them: send it again in a second, or raise max_inflight_bytes"}
@@ -46,7 +46,7 @@ func (s *Server) errNoRoom(rc *fasthttp.RequestCtx) *refusal {
 
 // errBusy refuses a request whose body would take too long to read, among others like it.
 func (s *Server) errBusy(rc *fasthttp.RequestCtx) *refusal {
-	s.admission.Load().unknown.refused[busy].Inc()
+	s.admission.Load().unknown.refused()[busy].Inc()
 	rc.Response.Header.Set(fiber.HeaderRetryAfter, "1")
 	return &refusal{fiber.StatusServiceUnavailable, "Busy",
 		fmt.Sprintf("so many bodies above %d KiB are being read that this one has had no turn within %v: send it again in a second, or to another gateway", heavyBody>>10, turnWithin)}
@@ -54,7 +54,7 @@ func (s *Server) errBusy(rc *fasthttp.RequestCtx) *refusal {
 
 // tooMany refuses a request that came too early, and says when to send it again.
 func tooMany(rc *fasthttp.RequestCtx, g *gate, wait time.Duration, whose string, b *bucket) error {
-	g.refused[limited].Inc()
+	g.refused()[limited].Inc()
 	ms := (wait + time.Millisecond - 1) / time.Millisecond
 	rc.Response.Header.Set(fiber.HeaderRetryAfter, strconv.FormatInt(int64(math.Ceil(wait.Seconds())), 10))
 	rc.Response.Header.Set(retryAfterMs, strconv.FormatInt(int64(ms), 10))

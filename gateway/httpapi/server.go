@@ -56,6 +56,7 @@ func New(config Config, core Core, updater Updater, log *slog.Logger) *Server {
 	s.config.Metrics.GaugeFunc("topsail_gateway_inflight_bytes", "Memory of requests and answers above 8 KiB that are under way.", func() float64 { return float64(s.config.Budget.Used()) })
 	s.config.Metrics.GaugeFunc("topsail_gateway_inflight_bytes_max", "The most of that, after which requests are refused: max_inflight_bytes.", func() float64 { return float64(s.config.Budget.Limit()) })
 	s.admission.Store(&admission{catalog: &serving.Catalog{}, checks: s.config.keysNeeded(), unknown: &gate{refused: s.refused.of("")}})
+	s.admission.Load().unknown.refused() // these begin at once: they belong to no app
 	return s
 }
 

@@ -62,7 +62,7 @@ func TestWhatIsAskedAgainTakesTheOutputThatComesLater(t *testing.T) {
 		if n := len(f.questions()); n != 1 {
 			t.Errorf("the replica was asked %d times", n)
 		}
-		if n := t.metric(`topsail_gateway_late_outputs_total{app="app"}`); n != 0 {
+		if n := t.metric(`topsail_gateway_late_outputs_total{app="app"}`); n > 0 {
 			t.Errorf("%v outputs were late", n)
 		}
 	})

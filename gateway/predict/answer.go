@@ -134,7 +134,7 @@ func (w *work) count(a *serving.Prediction, failure *serving.Failure) {
 	w.app.metrics.ended(w.verdict.Ended)
 	for i := range w.parts[:w.opened] {
 		p, answer := &w.parts[i], &w.answers[i]
-		m := p.version.metrics
+		m := p.version.metrics()
 		switch {
 		case w.plan.Asks[i].Shadow:
 			w.compareLater(p, answer)
@@ -150,7 +150,7 @@ func (w *work) count(a *serving.Prediction, failure *serving.Failure) {
 
 // compareLater compares the output of a shadow with the answer when it has come.
 func (w *work) compareLater(p *part, answer *selection.Answer) {
-	m, with := p.version.metrics, w.verdict.Output
+	m, with := p.version.metrics(), w.verdict.Output
 	compare := func(out *serving.Output, _ *serving.Failure) {
 		if out == nil {
 			return

@@ -150,7 +150,7 @@ func (c *call) answered(from *route.Target, a *rpc.Answer, now time.Time) {
 	if c.flight.Land(out, nil) {
 		c.coldQueue.stages.Ended(a.Stages, nil, now)
 		if now.After(c.deadline) {
-			c.app.late.Inc()
+			c.app.late().Inc()
 		}
 		c.cancelOthers(from)
 	}

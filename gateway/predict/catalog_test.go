@@ -79,16 +79,19 @@ func TestTheMetricsOfARemovedAppAreForgotten(t *testing.T) {
 		t.set(newCatalog(apps("app", "other"), newModel(m1)))
 		t.predict(query(1))
 		const count = `topsail_gateway_query_seconds_count{app=`
-		if t.metric(count+`"app"}`) != 1 || t.metric(count+`"other"}`) != 0 {
-			t.Error("the metrics are not there from the start")
+		if t.metric(count+`"app"}`) != 1 || t.metric(count+`"other"}`) != -1 {
+			t.Error("an app has metrics from its first query on")
 		}
+		of := query(1)
+		of.App = "other"
+		t.predict(of)
 		t.set(newCatalog(apps("other"), newModel(m1)))
 		page := t.page()
 		if strings.Contains(page, `app="app"`) || !strings.Contains(page, `app="other"`) {
 			t.Errorf("after removing app:\n%s", page)
 		}
 		t.set(newCatalog(apps("app", "other"), newModel(m1)))
-		if t.metric(count+`"app"}`) != 0 {
+		if t.predict(query(1)); t.metric(count+`"app"}`) != 1 {
 			t.Error("an app that comes again starts with old counts")
 		}
 	})

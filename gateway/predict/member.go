@@ -29,8 +29,8 @@ type version struct {
 	keyer       cache.Keyer
 	demand      *demand.Tally
 	coldQueue   *coldQueue
-	metrics     *memberMetrics // nil where they would say the same as the app's
-	next        *version       // the same in replicas of the host's next version; nil: there is none
+	metrics     func() *memberMetrics // nil where they would say the same as the app's
+	next        *version              // the same in replicas of the host's next version; nil: there is none
 }
 
 // member is one place among those whom an app's queries can ask: a model, whose

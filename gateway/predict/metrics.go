@@ -18,7 +18,6 @@ type Metrics struct {
 
 	late   *obs.CounterVec
 	extra  obs.Counter
-	slo    *obs.GaugeVec
 	asked  *obs.CounterVec
 	shed   *obs.CounterVec
 	ended  *obs.CounterVec
@@ -35,7 +34,6 @@ func NewMetrics(r *obs.Registry) *Metrics {
 		warm: hosted.WithLabelValues("warm"), cold: hosted.WithLabelValues("cold"),
 		apps:   map[string]*appMetrics{},
 		late:   r.Counters("topsail_gateway_late_outputs_total", "Outputs that came after the deadline, and only filled the cache.", "app"),
-		slo:    r.Gauges("topsail_gateway_objective_seconds", "Latency objective of the app.", "app"),
 		asked:  r.Counters("topsail_selection_models_total", "Model versions in the answers of policies: asked, answered in time (or, as a shadow, at all), agreed with the answer.", "app", "model", "version", "event"),
 		shed:   r.Counters("topsail_selection_shed_total", "Model versions that a policy wanted to ask and that were left out because capacity or time was short.", "app", "model", "version"),
 		ended:  r.Counters("topsail_selection_endings_total", "Decisions of policies, by why they were made when they were.", "app", "ending"),
@@ -55,44 +53,54 @@ type appMetrics struct {
 	times               times
 	fallback            usage.Last // the last default's reason
 	hits, joins, misses atomic.Uint64
-	late                obs.Counter
-	endings             map[selection.Ending]obs.Counter
+	slo                 atomic.Int64 // nanoseconds
+	late                func() obs.Counter
+	endings             func() map[selection.Ending]obs.Counter
 
 	reported reported                  // guarded by Metrics.mu, as is the next
 	stages   map[string]*usage.Counter // of the app's stages
 }
 
-// memberMetrics are those of one model version in an app's answers.
+// memberMetrics are those of one model version in an app's answers. They begin when it is asked.
 type memberMetrics struct{ asked, answered, agreed, shed obs.Counter }
 
-func (m *Metrics) member(app string, id serving.ModelID) *memberMetrics {
-	return &memberMetrics{
-		asked:    m.asked.WithLabelValues(app, id.Model, id.Version, "asked"),
-		answered: m.asked.WithLabelValues(app, id.Model, id.Version, "answered"),
-		agreed:   m.asked.WithLabelValues(app, id.Model, id.Version, "agreed"),
-		shed:     m.shed.WithLabelValues(app, id.Model, id.Version),
-	}
+func (m *Metrics) member(app string, id serving.ModelID) func() *memberMetrics {
+	return sync.OnceValue(func() *memberMetrics {
+		return &memberMetrics{
+			asked:    m.asked.WithLabelValues(app, id.Model, id.Version, "asked"),
+			answered: m.asked.WithLabelValues(app, id.Model, id.Version, "answered"),
+			agreed:   m.asked.WithLabelValues(app, id.Model, id.Version, "agreed"),
+			shed:     m.shed.WithLabelValues(app, id.Model, id.Version),
+		}
+	})
 }
 
 func (m *Metrics) app(name string, slo time.Duration) *appMetrics {
-	m.slo.WithLabelValues(name).Set(slo.Seconds())
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if a := m.apps[name]; a != nil {
+		a.slo.Store(int64(slo))
 		return a
 	}
 	a := &appMetrics{
 		since:   time.Now(),
 		answers: make([]atomic.Uint64, len(serving.Causes())),
-		late:    m.late.WithLabelValues(name),
-		endings: map[selection.Ending]obs.Counter{},
+		late:    sync.OnceValue(func() obs.Counter { return m.late.WithLabelValues(name) }),
+		endings: sync.OnceValue(func() map[selection.Ending]obs.Counter { return m.endings(name) }),
 		stages:  map[string]*usage.Counter{},
 	}
-	for _, e := range selection.Endings() {
-		a.endings[e] = m.ended.WithLabelValues(name, string(e))
-	}
+	a.slo.Store(int64(slo))
 	m.apps[name] = a
 	return a
+}
+
+// endings begins the counters of an app's decisions.
+func (m *Metrics) endings(app string) map[selection.Ending]obs.Counter {
+	all := map[selection.Ending]obs.Counter{}
+	for _, e := range selection.Endings() {
+		all[e] = m.ended.WithLabelValues(app, string(e))
+	}
+	return all
 }
 
 // hosted counts a question to a version that a host holds.
@@ -110,7 +118,6 @@ func (m *Metrics) forget(name string) {
 	delete(m.apps, name)
 	m.mu.Unlock()
 	l := obs.Labels{"app": name}
-	m.slo.DeletePartialMatch(l)
 	m.late.DeletePartialMatch(l)
 	m.asked.DeletePartialMatch(l)
 	m.shed.DeletePartialMatch(l)
@@ -134,7 +141,7 @@ func (a *appMetrics) answered(p *serving.Prediction, failure *serving.Failure, r
 // ended counts a policy's decision; one that does not say why it was made ended as its
 // only model did.
 func (a *appMetrics) ended(e selection.Ending) {
-	if c := a.endings[e]; c != nil {
+	if c := a.endings()[e]; c != nil {
 		c.Inc()
 	}
 }

@@ -30,7 +30,7 @@ func (w *work) open(n int) {
 		if i := w.opened; !w.answers[i].Come() {
 			w.askPart(i, w.spare(i))
 			if m := w.parts[i].version.metrics; m != nil && !w.patient && !w.parts[i].shed {
-				m.asked.Inc()
+				m().asked.Inc()
 			}
 		}
 	}

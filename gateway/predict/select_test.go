@@ -64,7 +64,7 @@ func TestSeveralModelsAreAskedAtOnce(t *testing.T) {
 
 // member reads how often an event of a model in the app's answers was counted.
 func (r *rig) member(model, event string) float64 {
-	return r.metric(`topsail_selection_models_total{app="app",event="` + event + `",model="` + model + `",version="1"}`)
+	return max(0, r.metric(`topsail_selection_models_total{app="app",event="`+event+`",model="`+model+`",version="1"}`)) // they begin when it is asked
 }
 
 // An answer is from the cache when all that it is made of was.

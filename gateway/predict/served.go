@@ -100,8 +100,8 @@ func (l *linked) insteadOf(version string) (current serving.ModelID, failedOver 
 	return l.current.ModelID, true
 }
 
-// FailedOver says of each current version of a model that apps ask, and that has served,
-// whether it has no ready replica and one that served before it has.
+// FailedOver says of each current version of a model that apps ask, and that has a ready replica or
+// has served, whether it has none and one that served before it has.
 func (p *Predictor) FailedOver() map[serving.ModelID]bool {
 	apps := p.apps.Load()
 	if apps == nil {
@@ -112,10 +112,11 @@ func (p *Predictor) FailedOver() map[serving.ModelID]bool {
 		if l == nil || l.current == nil {
 			return
 		}
-		failedOver := false
-		if v, ready := a.stands(l); ready {
-			_, failedOver = l.insteadOf(v.Version)
+		v, ready := a.stands(l)
+		if !ready {
+			return
 		}
+		_, failedOver := l.insteadOf(v.Version)
 		list[l.current.ModelID] = list[l.current.ModelID] || failedOver
 	}
 	for _, a := range *apps {

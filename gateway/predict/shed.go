@@ -31,7 +31,7 @@ func (w *work) shed(i int) bool {
 		return false
 	}
 	p.shed, w.answers[i].Failure = true, left
-	p.version.metrics.shed.Inc()
+	p.version.metrics().shed.Inc()
 	return true
 }
 

@@ -12,12 +12,14 @@ import (
 var (
 	answersDesc = obs.NewDesc("topsail_gateway_answers_total", "Answers to queries, by cause: ok is a prediction, all others a default output.", "app", "cause")
 	secondsDesc = obs.NewDesc("topsail_gateway_query_seconds", "Time from receiving a query to its answer.", "app")
+	sloDesc     = obs.NewDesc("topsail_gateway_objective_seconds", "Latency objective of the app.", "app")
 	cacheDesc   = obs.NewDesc("topsail_gateway_cache_total", "Questions to models: hit in the cache, joined to an equal one in flight, or missed.", "app", "result")
 )
 
 // Traffic is what queries to an app came to since this gateway has known it.
 type Traffic struct {
 	App                  string
+	Objective            time.Duration
 	Since                time.Time
 	Answers              []uint64 // by serving.Cause
 	Times                Times
@@ -39,7 +41,7 @@ func (m *Metrics) Traffic() []Traffic {
 	list := make([]Traffic, 0, len(m.apps))
 	for _, name := range slices.Sorted(maps.Keys(m.apps)) {
 		a := m.apps[name]
-		t := Traffic{App: name, Since: a.since, Times: a.times.now(), Hits: a.hits.Load(), Joined: a.joins.Load(), Missed: a.misses.Load()}
+		t := Traffic{App: name, Objective: time.Duration(a.slo.Load()), Since: a.since, Times: a.times.now(), Hits: a.hits.Load(), Joined: a.joins.Load(), Missed: a.misses.Load()}
 		for i := range a.answers {
 			t.Answers = append(t.Answers, a.answers[i].Load())
 		}
@@ -50,7 +52,7 @@ func (m *Metrics) Traffic() []Traffic {
 
 // Describe and Collect implement obs.Collector.
 func (m *Metrics) Describe(ch chan<- *obs.Desc) {
-	for _, d := range []*obs.Desc{answersDesc, secondsDesc, cacheDesc} {
+	for _, d := range []*obs.Desc{answersDesc, secondsDesc, cacheDesc, sloDesc} {
 		ch <- d
 	}
 }
@@ -63,6 +65,10 @@ func (m *Metrics) Collect(ch chan<- obs.Metric) {
 		}
 	}
 	for _, t := range m.Traffic() {
+		if t.Total() == 0 && t.Hits+t.Joined+t.Missed == 0 {
+			continue // there may be thousands that are registered alone
+		}
+		sample(obs.GaugeOf(sloDesc, t.Objective.Seconds(), t.App))
 		for cause, n := range t.Answers {
 			sample(obs.CounterOf(answersDesc, float64(n), t.App, serving.Cause(cause).String()))
 		}
