@@ -34,7 +34,7 @@ func Root() (string, error) {
 		return "", err
 	}
 	for {
-		if _, err := os.Stat(filepath.Join(dir, "internal", "servers", "doc.go")); err == nil {
+		if _, err := os.Stat(filepath.Join(dir, "test", "servers", "doc.go")); err == nil {
 			return dir, nil
 		}
 		parent := filepath.Dir(dir)
