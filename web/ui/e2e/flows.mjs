@@ -78,10 +78,10 @@ async function registerAndDeploy(page, {base, app, model, command, dir}) {
   await form.getByLabel('Folder').fill(dir)
   const begun = Date.now()
   await form.getByRole('button', {name: 'Deploy'}).click()
-  await page.getByRole('button', {name: 'Ask it'}).waitFor()
+  await page.getByRole('button', {name: 'Send a query'}).waitFor()
   assert.ok(Date.now() - begun < 60_000, 'a first model takes less than a minute')
   await picture(page, 'flow-deployed')
-  await page.getByRole('button', {name: 'Ask it'}).click()
+  await page.getByRole('button', {name: 'Send a query'}).click()
   await heading(page, app)
 }
 
@@ -89,9 +89,9 @@ async function query(page, {base, app}) {
   await page.goto(`${base}/ui/apps/${app}?tab=try`)
   await page.getByLabel('Input', {exact: true}).fill('[1, 2')
   await page.getByText('This is not JSON').waitFor()
-  assert.ok(await page.getByRole('button', {name: 'Ask', exact: true}).isDisabled(), 'what is wrong cannot be sent')
+  assert.ok(await page.getByRole('button', {name: 'Predict', exact: true}).isDisabled(), 'what is wrong cannot be sent')
   await page.getByLabel('Input', {exact: true}).fill('[1, 2, 3.5]')
-  await page.getByRole('button', {name: 'Ask', exact: true}).click()
+  await page.getByRole('button', {name: 'Predict', exact: true}).click()
   await page.getByText('Prediction', {exact: true}).waitFor()
   assert.equal(JSON.parse(await page.getByRole('region', {name: 'Answer', exact: true}).locator('pre').innerText()).output, 6.5)
   await page.getByText('Answered in').waitFor()
@@ -173,7 +173,7 @@ async function rollBack(page, {base, model}) {
   await dialog.getByText('What that means').waitFor()
   await clean(page, 'flow-rollback')
   await dialog.getByRole('button', {name: 'Roll back'}).click()
-  const facts = page.getByRole('region', {name: 'Who answers'})
+  const facts = page.getByRole('region', {name: 'Versions in use'})
   await facts.getByText('1 – where queries go').waitFor()
 }
 
@@ -286,7 +286,7 @@ async function chain(page, {base, app, model}) {
 
   await page.goto(`${base}/ui/apps/${name}?tab=try`)
   await page.getByLabel('Input', {exact: true}).fill('[1, 2, 3.5]')
-  await page.getByRole('button', {name: 'Ask', exact: true}).click()
+  await page.getByRole('button', {name: 'Predict', exact: true}).click()
   await page.getByText('Prediction', {exact: true}).waitFor()
   assert.equal(JSON.parse(await page.getByRole('region', {name: 'Answer', exact: true}).locator('pre').innerText()).output, 6.5)
 

@@ -49,7 +49,7 @@ async function others(browser) {
         ['streams', '/ui/streams', 'No stream has been served'],
         ['usage', '/ui/usage', 'There is no app yet'],
         ['scaling', '/ui/scaling', 'nothing to scale'],
-        ['audit', '/ui/audit', 'No change is like this'],
+        ['audit', '/ui/audit', 'No change matches'],
       ]) {
         faults.push(...(await look(browser, empty.url, {name: `empty-${name}`, path, text, theme, width})))
       }

@@ -31,5 +31,5 @@ export const places = [
   ['audit', '/ui/audit', 'on-call'],
   ['keys', '/ui/keys', 'shop'],
   ['start', '/ui/start', 'three lines'],
-  ['nothing', '/ui/no/such/page', 'leads to no page'],
+  ['nothing', '/ui/no/such/page', 'Page not found'],
 ]
