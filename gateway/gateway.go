@@ -2,7 +2,7 @@
 // called by a Go program that embeds it.
 //
 // A Gateway owns the prediction cache, the routing table with its connections to
-// replicas, and the predictor that ties them together. What it serves it learns
+// replicas, the dispatcher that asks them, and the predictor that ties them together. What it serves it learns
 // from a catalog and a resolver, whose last good snapshots stay in use.
 package gateway
 
@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"topsail/gateway/cache"
+	"topsail/gateway/dispatch"
 	"topsail/gateway/feedback"
 	"topsail/gateway/httpapi"
 	"topsail/gateway/inspect"
@@ -43,8 +44,8 @@ type Config struct {
 	Resolver   route.Resolver
 	QueryIDs   predict.Leaser // nil: ids are drawn at random blocks
 	CacheBytes int64
-	Demand     *demand.Meter // nil: demand is not counted
-	Waker      predict.Waker // nil: queries without a replica wait for one that comes by itself
+	Demand     *demand.Meter  // nil: demand is not counted
+	Waker      dispatch.Waker // nil: queries without a replica wait for one that comes by itself
 	// States and Records keep what policies learn and what feedback will be about;
 	// without either, nothing is learned and no feedback is taken.
 	States  state.Store
@@ -63,6 +64,7 @@ type Gateway struct {
 	cfg      Config
 	cache    *cache.Cache
 	table    *route.Table
+	dispatch *dispatch.Dispatcher
 	ids      *predict.IDs
 	http     *httpapi.Server
 	page     *inspect.Page
@@ -94,6 +96,7 @@ func New(ctx context.Context, cfg Config) *Gateway {
 
 		revisions: newRevisions(),
 	}
+	g.dispatch = dispatch.New(g.table, cfg.Metrics)
 	if cfg.Dial != nil {
 		g.table.Dial = cfg.Dial
 	}
@@ -104,7 +107,7 @@ func New(ctx context.Context, cfg Config) *Gateway {
 	}
 	cfg.Metrics.GaugeFunc("topsail_gateway_cache_bytes", "Memory held by the prediction cache.", func() float64 { return float64(g.cache.Bytes()) })
 	cfg.Metrics.GaugeFunc("topsail_gateway_cache_entries", "Predictions in the cache.", func() float64 { return float64(g.cache.Len()) })
-	cfg.Metrics.GaugeFunc("topsail_gateway_cold_start_queue", "Questions that wait for a replica.", func() float64 { return float64(g.Queued()) })
+	cfg.Metrics.GaugeFunc("topsail_gateway_cold_start_queue", "Questions that wait for a replica.", func() float64 { return float64(g.dispatch.Queued()) })
 	cfg.Metrics.GaugeFunc("topsail_gateway_in_flight", "Questions in flight that equal ones can join.", func() float64 { return float64(g.cache.Open()) })
 	cfg.Metrics.Collect(replicaGauges{g.table})
 	cfg.Metrics.Collect(stoppedGauge{g.Predictor})
@@ -119,13 +122,13 @@ func (g *Gateway) learn() {
 	g.page = inspect.New(metrics.Traffic)
 	cfg.HTTP.Metrics, cfg.HTTP.Inspect = cfg.Metrics, g.page.Append
 	if cfg.States == nil || cfg.Records == nil {
-		g.Predictor = predict.New(g.cache, g.table, g.ids, untaught{}, metrics)
+		g.Predictor = predict.New(g.cache, g.dispatch, g.ids, untaught{}, metrics)
 		g.http = httpapi.New(cfg.HTTP, g.Predictor, nil, cfg.Log)
 		return
 	}
 	g.states = state.New(cfg.States, cfg.Log, cfg.Metrics)
 	g.recorder = feedback.NewRecorder(cfg.Records, cfg.Log, cfg.Metrics)
-	g.Predictor = predict.New(g.cache, g.table, g.ids, g.states, metrics)
+	g.Predictor = predict.New(g.cache, g.dispatch, g.ids, g.states, metrics)
 	g.Predictor.Records = g.recorder
 	g.joiner = feedback.NewJoiner(g.Predictor, g.states, g.recorder, cfg.Log, cfg.Metrics)
 	g.http = httpapi.New(cfg.HTTP, g.Predictor, g.joiner, cfg.Log)
@@ -164,7 +167,7 @@ func (g *Gateway) Run(ctx context.Context, ln net.Listener) error {
 	group.Go(func() error { return ended(routing, g.cfg.Catalog.Watch(routing, g.update)) })
 	group.Go(func() error { return ended(routing, g.page.Run(routing)) })
 	if g.cfg.Waker != nil {
-		group.Go(func() error { return ended(routing, g.Predictor.Run(routing, g.cfg.Waker, g.cfg.Log)) })
+		group.Go(func() error { return ended(routing, g.dispatch.Run(routing, g.cfg.Waker, g.cfg.Log)) })
 	}
 	if g.states != nil {
 		group.Go(func() error { return ended(routing, g.states.Run(routing)) })

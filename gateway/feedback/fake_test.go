@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"topsail/gateway/cache"
+	"topsail/gateway/dispatch"
 	"topsail/gateway/predict"
 	"topsail/gateway/route"
 	"topsail/gateway/state"
@@ -69,7 +70,7 @@ func newRig(t testing.TB, ctx context.Context, all *sync.WaitGroup, store *store
 	ids := predict.NewIDs(ctx, nil, log)
 	states := state.New(store, log, r.registry)
 	recorder := NewRecorder(store, log, r.registry)
-	r.p = predict.New(r.cache, table, ids, states, predict.NewMetrics(r.registry))
+	r.p = predict.New(r.cache, dispatch.New(table, r.registry), ids, states, predict.NewMetrics(r.registry))
 	r.p.Records = recorder
 	r.Joiner = NewJoiner(r.p, states, recorder, log, r.registry)
 	for _, run := range []func(context.Context) error{table.Run, states.Run, recorder.Run} {

@@ -19,7 +19,7 @@ func TestAffinity(t *testing.T) {
 				before[i] = len(r.questions())
 			}
 			for i := range n {
-				q := query(float64(i))
+				q := newQuery(float64(i))
 				q.Affinity = affinity
 				if affinity == "" {
 					q.Affinity = fmt.Sprint("key ", i)

@@ -9,7 +9,7 @@ import (
 
 // again is a query that is asked anew after a default that may pass.
 func again(x float64) *serving.Query {
-	q := query(x)
+	q := newQuery(x)
 	q.Again = true
 	return q
 }
@@ -30,7 +30,7 @@ func TestAReplicaHasLongerForWhatIsAskedAgain(t *testing.T) {
 			bubble(t, func(t *rig) {
 				f := t.replica("a", silent, m1)
 				t.serves(nil, m1)
-				q := query(1)
+				q := newQuery(1)
 				q.Again, q.Timeout = c.again, c.timeout
 				p, took := t.predict(q)
 				t.wantDefault(p, serving.MissedSLO)

@@ -9,36 +9,36 @@ import (
 )
 
 // answer makes the prediction of the verdict, counts it and remembers it.
-func (w *work) answer() serving.Prediction {
-	a := serving.Prediction{QueryID: w.p.ids.Next(), Model: w.verdict.Model}
-	failure := w.verdict.Failure
-	if w.verdict.Output != nil {
-		a.Output, a.Cached = w.verdict.Output.JSON, w.fromCache()
-		a.Confidence, a.Qualifiers = w.verdict.Output.Confidence, w.verdict.Output.Qualifiers
+func (q *query) answer() serving.Prediction {
+	a := serving.Prediction{QueryID: q.p.ids.Next(), Model: q.verdict.Model}
+	failure := q.verdict.Failure
+	if q.verdict.Output != nil {
+		a.Output, a.Cached = q.verdict.Output.JSON, q.fromCache()
+		a.Confidence, a.Qualifiers = q.verdict.Output.Confidence, q.verdict.Output.Qualifiers
 	} else {
 		if failure == nil || failure == left { // somebody was asked, and silent
 			failure = tooLate
 		}
-		a.Output, a.Default, a.Cause, a.Explanation = w.app.fallback, true, failure.Cause, failure.Explain()
+		a.Output, a.Default, a.Cause, a.Explanation = q.app.fallback, true, failure.Cause, failure.Explain()
 	}
-	if len(w.candidates) > 1 && w.q.Version == "" {
-		w.name(&a)
+	if len(q.candidates) > 1 && q.Version == "" {
+		q.name(&a)
 	}
-	if w.app.stages != nil && a.Default && a.Model != (serving.ModelID{}) {
+	if q.app.stages != nil && a.Default && a.Model != (serving.ModelID{}) {
 		a.Missing = []serving.ModelID{a.Model}
 	}
-	if w.q.Version == "" {
-		w.failover(&a)
+	if q.Version == "" {
+		q.failover(&a)
 	}
-	if w.q.Explain {
-		a.Explained = w.explain()
+	if q.Explain {
+		a.Explained = q.explain()
 	}
-	if !w.patient && w.q.Counts(&a) {
-		w.count(&a, failure)
-		w.p.remember(w, &a)
+	if !q.patient && q.Counts(&a) {
+		q.count(&a, failure)
+		q.p.remember(q, &a)
 	}
-	if w.timing != nil {
-		w.time(time.Now())
+	if q.timing != nil {
+		q.time(time.Now())
 	}
 	return a
 }
@@ -48,109 +48,109 @@ var tooLate = &serving.Failure{Cause: serving.MissedSLO}
 
 // fromCache says whether no replica was asked for what the answer is made of: the output
 // of one model, or of all that came.
-func (w *work) fromCache() (cached bool) {
-	if w.app.stages != nil {
-		return !slices.ContainsFunc(w.parts, func(p part) bool { return !p.cached })
+func (q *query) fromCache() (cached bool) {
+	if q.app.stages != nil {
+		return !slices.ContainsFunc(q.attempts, func(try attempt) bool { return !try.cached })
 	}
-	if w.opened == 1 {
-		return w.parts[0].cached
+	if q.opened == 1 {
+		return q.attempts[0].cached
 	}
-	one := w.verdict.Model != serving.ModelID{}
-	for i := range w.parts[:w.opened] {
-		p, ask := &w.parts[i], &w.plan.Asks[i]
-		if w.answers[i].Output == nil || ask.Shadow || one && ask.ID != w.verdict.Model {
+	one := q.verdict.Model != serving.ModelID{}
+	for i := range q.attempts[:q.opened] {
+		try, ask := &q.attempts[i], &q.plan.Asks[i]
+		if q.answers[i].Output == nil || ask.Shadow || one && ask.ID != q.verdict.Model {
 			continue
 		}
-		if cached = p.cached; !cached {
+		if cached = try.cached; !cached {
 			return false
 		}
 	}
 	return cached
 }
 
-// missed says whether the answer was made without a part that was wanted in it: not a
+// missed says whether the answer was made without an attempt that was wanted in it: not a
 // shadow, nor one that could not have changed it.
-func (w *work) missed(i int) bool {
-	if w.plan.Asks[i].Shadow || w.answers[i].Output != nil {
+func (q *query) missed(i int) bool {
+	if q.plan.Asks[i].Shadow || q.answers[i].Output != nil {
 		return false
 	}
-	enough := w.verdict.Ended == selection.EndedCertain || w.verdict.Ended == selection.EndedAcceptable
-	return w.answers[i].Failure != nil || !enough
+	enough := q.verdict.Ended == selection.EndedCertain || q.verdict.Ended == selection.EndedAcceptable
+	return q.answers[i].Failure != nil || !enough
 }
 
 // name says who was wanted for the answer and is not in it.
-func (w *work) name(a *serving.Prediction) {
-	for i := range w.parts[:w.opened] {
-		p := &w.parts[i]
-		if !w.missed(i) {
+func (q *query) name(a *serving.Prediction) {
+	for i := range q.attempts[:q.opened] {
+		try := &q.attempts[i]
+		if !q.missed(i) {
 			continue
 		}
-		a.Missing = append(a.Missing, p.version.ModelID)
-		if p.shed {
-			a.Shed = append(a.Shed, p.version.ModelID)
+		a.Missing = append(a.Missing, try.version.ModelID)
+		if try.shed {
+			a.Shed = append(a.Shed, try.version.ModelID)
 		}
 	}
-	for i := range w.candidates { // those who are not there, and could not be asked
-		if c := &w.candidates[i]; !c.Ready && w.app.Policy.Wants(c.Model) && !w.asks(i) {
+	for i := range q.candidates { // those who are not there, and could not be asked
+		if c := &q.candidates[i]; !c.Ready && q.app.Policy.Wants(c.Model) && !q.asks(i) {
 			a.Missing = append(a.Missing, c.ModelID)
 		}
 	}
-	for _, v := range w.left {
+	for _, v := range q.left {
 		a.Missing, a.Shed = append(a.Missing, v.ModelID), append(a.Shed, v.ModelID)
 	}
 }
 
 // failover says which current versions have no ready replica any more, so that those
 // before them were asked.
-func (w *work) failover(a *serving.Prediction) {
-	for i := range w.parts[:w.opened] {
-		v := w.parts[i].version
+func (q *query) failover(a *serving.Prediction) {
+	for i := range q.attempts[:q.opened] {
+		v := q.attempts[i].version
 		if v == nil {
 			continue
 		}
-		if current, is := v.of.insteadOf(v.Version); is && !w.app.pins(v) {
+		if current, is := v.of.insteadOf(v.Version); is && !q.app.pins(v) {
 			a.Failover = append(a.Failover, current)
 		}
 	}
 }
 
 // asks says whether a candidate is in the plan, or was.
-func (w *work) asks(candidate int) bool {
-	return slices.Contains(w.left, w.versions[candidate]) ||
-		slices.ContainsFunc(w.plan.Asks, func(ask selection.Ask) bool { return ask.Candidate == candidate })
+func (q *query) asks(candidate int) bool {
+	return slices.Contains(q.left, q.versions[candidate]) ||
+		slices.ContainsFunc(q.plan.Asks, func(ask selection.Ask) bool { return ask.Candidate == candidate })
 }
 
 // count counts the answer, and what each model had to do with it. Of a default, failure
 // is why.
-func (w *work) count(a *serving.Prediction, failure *serving.Failure) {
-	w.app.metrics.answered(a, failure, w.q.Received)
+func (q *query) count(a *serving.Prediction, failure *serving.Failure) {
+	q.app.metrics.answered(a, failure, q.Received)
 	switch {
-	case w.app.stages != nil:
-		w.countStages(time.Now())
+	case q.app.stages != nil:
+		q.countStages(time.Now())
 		return
-	case w.app.single:
+	case q.app.single:
 		return
 	}
-	w.app.metrics.ended(w.verdict.Ended)
-	for i := range w.parts[:w.opened] {
-		p, answer := &w.parts[i], &w.answers[i]
-		m := p.version.metrics()
+	q.app.metrics.ended(q.verdict.Ended)
+	for i := range q.attempts[:q.opened] {
+		try, answer := &q.attempts[i], &q.answers[i]
+		m := try.version.metrics()
 		switch {
-		case w.plan.Asks[i].Shadow:
-			w.compareLater(p, answer)
+		case q.plan.Asks[i].Shadow:
+			q.compareLater(try, answer)
 		case answer.Output != nil:
 			m.answered.Inc()
-			if w.verdict.Output != nil && selection.Same(answer.Output, w.verdict.Output) {
+			if q.verdict.Output != nil && selection.Same(answer.Output, q.verdict.Output) {
 				m.agreed.Inc()
 			}
 		}
-		w.tally(i)
+		q.tally(i)
 	}
 }
 
 // compareLater compares the output of a shadow with the answer when it has come.
-func (w *work) compareLater(p *part, answer *selection.Answer) {
-	m, with := p.version.metrics(), w.verdict.Output
+func (q *query) compareLater(try *attempt, answer *selection.Answer) {
+	m, with := try.version.metrics(), q.verdict.Output
 	compare := func(out *serving.Output, _ *serving.Failure) {
 		if out == nil {
 			return
@@ -160,56 +160,56 @@ func (w *work) compareLater(p *part, answer *selection.Answer) {
 			m.agreed.Inc()
 		}
 	}
-	if answer.Come() || p.flight == nil {
+	if answer.Come() || try.flight == nil {
 		compare(answer.Output, answer.Failure)
 		return
 	}
-	p.flight.Then(compare)
+	try.flight.Then(compare)
 }
 
 // tally tells a policy that observes how asking one version went.
-func (w *work) tally(i int) {
-	p, answer := &w.parts[i], &w.answers[i]
-	if w.app.tallies == nil || p.shed || w.q.Version != "" {
+func (q *query) tally(i int) {
+	try, answer := &q.attempts[i], &q.answers[i]
+	if q.app.tallies == nil || try.shed || q.Version != "" {
 		return
 	}
 	var t selection.Tally
 	switch {
 	case answer.Output != nil:
 		t.Answers = 1
-	case !w.missed(i):
+	case !q.missed(i):
 		return
 	case answer.Failure == nil || answer.Failure.Cause == serving.MissedSLO || answer.Failure.Cause == serving.RefusedLate:
 		t.Missed = 1
 	default:
 		t.Failures = 1
 	}
-	w.app.tallies.add(p.version.Definition, t)
+	q.app.tallies.add(try.version.Definition, t)
 }
 
 // explain says how the answer came about.
-func (w *work) explain() *serving.Explanation {
-	if w.app.stages != nil {
-		return w.explainStages()
+func (q *query) explain() *serving.Explanation {
+	if q.app.stages != nil {
+		return q.explainStages()
 	}
 	e := &serving.Explanation{
-		Policy: w.app.Policy.KindName(), Ended: string(w.verdict.Ended), Confidence: w.verdict.Confidence,
-		Elapsed: time.Since(w.q.Received), Budget: w.budget,
+		Policy: q.app.Policy.KindName(), Ended: string(q.verdict.Ended), Confidence: q.verdict.Confidence,
+		Elapsed: time.Since(q.Received), Budget: q.budget,
 	}
-	for i := range w.parts {
-		e.Models = append(e.Models, w.explainPart(i))
+	for i := range q.attempts {
+		e.Models = append(e.Models, q.explainAttempt(i))
 	}
-	for _, v := range w.left {
+	for _, v := range q.left {
 		e.Models = append(e.Models, serving.ExplainedModel{ModelID: v.ModelID, Shed: true})
 	}
 	return e
 }
 
-func (w *work) explainPart(i int) serving.ExplainedModel {
-	p, ask, answer := &w.parts[i], &w.plan.Asks[i], &w.answers[i]
+func (q *query) explainAttempt(i int) serving.ExplainedModel {
+	try, ask, answer := &q.attempts[i], &q.plan.Asks[i], &q.answers[i]
 	m := serving.ExplainedModel{
-		ModelID: p.version.ModelID, Generation: p.version.Generation, Asked: i < w.opened && !p.shed, Shed: p.shed, Shadow: ask.Shadow,
-		Cached: p.cached, Took: p.took, Probability: ask.Probability, Weight: ask.Weight,
+		ModelID: try.version.ModelID, Generation: try.version.Generation, Asked: i < q.opened && !try.shed, Shed: try.shed, Shadow: ask.Shadow,
+		Cached: try.cached, Took: try.took, Probability: ask.Probability, Weight: ask.Weight,
 	}
 	if answer.Output != nil {
 		m.Output, m.Confidence = answer.Output.JSON, answer.Output.Confidence

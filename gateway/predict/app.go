@@ -5,6 +5,7 @@ import (
 	"maps"
 	"time"
 
+	"topsail/gateway/dispatch"
 	"topsail/gateway/selection"
 	"topsail/gateway/selection/kinds"
 	"topsail/gateway/state"
@@ -23,9 +24,9 @@ type app struct {
 	decider  *linked    // of a custom policy: the model that decides
 	stages   *stages    // nil: the app has none
 	weight   float64
-	extra    *budget  // of asking a second replica
-	tallies  *tallies // for a policy that observes; else nil
-	fallback []byte   // the default output as JSON
+	extra    *dispatch.Budget // of asking a second replica
+	tallies  *tallies         // for a policy that observes; else nil
+	fallback []byte           // the default output as JSON
 	margin   time.Duration
 	metrics  *appMetrics
 }
@@ -34,10 +35,10 @@ type app struct {
 func (p *Predictor) SetCatalog(cat *serving.Catalog) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	coldQueues := p.coldQueuesOf(cat)
+	versions := p.dispatch.Versions(cat)
 	apps := make(map[string]*app, len(cat.Apps))
 	for name, spec := range cat.Apps {
-		a, err := p.compile(spec, cat, coldQueues)
+		a, err := p.compile(spec, cat, versions)
 		if err != nil {
 			return fmt.Errorf("app %q: %w", name, err)
 		}
@@ -53,18 +54,13 @@ func (p *Predictor) SetCatalog(cat *serving.Catalog) error {
 	}
 	maps.DeleteFunc(p.served, func(model string, _ *served) bool { return cat.Models[model] == nil })
 	p.closeTallies(cat)
-	before := *p.coldQueues.Swap(&coldQueues)
 	p.apps.Store(&apps)
 	p.revision = cat.Revision
-	for d, b := range before {
-		if coldQueues[d] == nil {
-			b.retire()
-		}
-	}
+	p.dispatch.Use(versions)
 	return nil
 }
 
-func (p *Predictor) compile(spec *serving.App, cat *serving.Catalog, coldQueues map[serving.Definition]*coldQueue) (*app, error) {
+func (p *Predictor) compile(spec *serving.App, cat *serving.Catalog, versions map[serving.Definition]*dispatch.Version) (*app, error) {
 	a := &app{
 		App:      spec,
 		single:   spec.Policy.KindName() == serving.PolicySingle,
@@ -79,13 +75,13 @@ func (p *Predictor) compile(spec *serving.App, cat *serving.Catalog, coldQueues 
 	}
 	for _, name := range spec.Models {
 		if m := cat.Models[name]; m != nil {
-			a.models = append(a.models, p.link(a, m, cat, coldQueues))
+			a.models = append(a.models, p.link(a, m, cat, versions))
 		}
 	}
 	if m := cat.Models[spec.Policy.Model]; m != nil && spec.Policy.Kind == serving.PolicyCustom {
-		a.decider = p.link(a, m, cat, coldQueues)
+		a.decider = p.link(a, m, cat, versions)
 	}
-	a.stages = p.compileStages(a, cat, coldQueues)
+	a.stages = p.compileStages(a, cat, versions)
 	var err error
 	if a.policy, err = kinds.New(spec, decider{p, spec.Name}); err != nil {
 		return nil, err
@@ -107,12 +103,12 @@ func (p *Predictor) compile(spec *serving.App, cat *serving.Catalog, coldQueues 
 
 // extraOf is the budget of an app's calls beyond the first: the gateway's, or its own
 // where its policy names a share, which it keeps from catalog to catalog.
-func (p *Predictor) extraOf(spec *serving.App) *budget {
+func (p *Predictor) extraOf(spec *serving.App) *dispatch.Budget {
 	if spec.Policy.Kind != serving.PolicyHedge || spec.Policy.Share == 0 {
-		return p.metrics.budget
+		return p.dispatch.Extra
 	}
 	if old, err := p.app(spec.Name); err == nil && old.Policy.Kind == serving.PolicyHedge && old.Policy.Share == spec.Policy.Share {
 		return old.extra
 	}
-	return newBudget(spec.Policy.Share)
+	return dispatch.NewBudget(spec.Policy.Share)
 }

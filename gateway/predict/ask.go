@@ -16,19 +16,19 @@ import (
 // behind queries that have less time. The prediction has its explanation. It fails as
 // Predict does.
 func (p *Predictor) DryRun(ctx context.Context, q *serving.Query, patience time.Duration) (serving.Prediction, error) {
-	r := p.pool.Get().(*round)
+	r := p.pool.Get().(*request)
 	defer p.release(r)
 	own := *q
 	own.Explain, own.Timeout = true, 0
-	w, err := r.begin(p, &own, patience)
+	one, err := r.begin(p, &own, patience)
 	if err != nil {
 		return serving.Prediction{}, err
 	}
-	w.ask()
+	one.ask()
 	if err := r.await(ctx); err != nil {
 		return serving.Prediction{}, err
 	}
-	return w.answer(), nil
+	return one.answer(), nil
 }
 
 // Output is what one version says of a query's input, within so much time: from the
@@ -47,27 +47,27 @@ func (p *Predictor) Output(ctx context.Context, q *serving.Query, id serving.Mod
 	case v.inputType != q.Input.Type:
 		return nil, false, &serving.QueryError{Cause: "Input of type " + q.Input.Type.String() + ", and model " + id.String() + " takes " + v.inputType.String()}
 	}
-	r := p.pool.Get().(*round)
+	r := p.pool.Get().(*request)
 	defer p.release(r)
-	w, own := r.add(), *q
+	one, own := r.add(), *q
 	own.Received = time.Now()
-	w.prepare(p, a, &own, r.wake, max(within, 1))
-	w.only(v)
-	if err := w.plans(); err != nil {
+	one.prepare(p, a, &own, r.wake, max(within, 1))
+	one.only(v)
+	if err := one.plans(); err != nil {
 		return nil, false, err
 	}
-	w.ask()
+	one.ask()
 	if err := r.await(ctx); err != nil {
 		return nil, false, err
 	}
-	if w.verdict.Output == nil {
-		failure := w.verdict.Failure
+	if one.verdict.Output == nil {
+		failure := one.verdict.Failure
 		if failure == nil {
 			failure = &serving.Failure{Cause: serving.MissedSLO}
 		}
 		return nil, false, failure
 	}
-	return w.verdict.Output, w.fromCache(), nil
+	return one.verdict.Output, one.fromCache(), nil
 }
 
 // Serving is the version of a model that an app's queries go to now, or that decides
@@ -126,7 +126,7 @@ func (p *Predictor) Forward(app string, f *selection.Feedback) (sent int) {
 	}
 	for i := range f.Outcomes {
 		if v := a.find(f.Outcomes[i].ModelID); v != nil {
-			sent += v.coldQueue.group().Feedback(one)
+			sent += v.replicas.Group().Feedback(one)
 		}
 	}
 	return sent

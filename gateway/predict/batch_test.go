@@ -35,8 +35,8 @@ func TestABatchOfManyFates(t *testing.T) {
 			return number(q.x), time.Millisecond
 		}, m1)
 		t.serves(nil, m1)
-		t.predict(query(5)) // now cached
-		qs := []serving.Query{*query(1), *query(2), *query(3), *query(4), *query(5), *query(1), *query(6)}
+		t.predict(newQuery(5)) // now cached
+		qs := []serving.Query{*newQuery(1), *newQuery(2), *newQuery(3), *newQuery(4), *newQuery(5), *newQuery(1), *newQuery(6)}
 		qs[2].Timeout = 50 * time.Millisecond
 		qs[6].App = "nosuch"
 		if _, err := t.p.PredictBatch(context.Background(), qs); !errors.Is(err, serving.ErrUnknownApp) {
@@ -90,7 +90,7 @@ func TestOneBadQueryRefusesTheBatch(t *testing.T) {
 			for at := range 5 {
 				qs := make([]serving.Query, 5)
 				for i := range qs {
-					qs[i] = *query(float64(i))
+					qs[i] = *newQuery(float64(i))
 				}
 				spoil(&qs[at])
 				if answers, err := t.p.PredictBatch(context.Background(), qs); err == nil {
@@ -118,13 +118,13 @@ func TestBatchesOfAllSizes(t *testing.T) {
 			qs := make([]serving.Query, size)
 			for i := range qs {
 				next++
-				qs[i] = *query(next)
+				qs[i] = *newQuery(next)
 			}
 			for i, a := range t.batch(qs) {
 				t.wantOutput(a, next-float64(size-1-i))
 			}
 			next++
-			a, _ := t.predict(query(next))
+			a, _ := t.predict(newQuery(next))
 			t.wantOutput(a, next)
 		}
 	})

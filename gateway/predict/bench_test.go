@@ -17,9 +17,9 @@ func BenchmarkPredict(b *testing.B) {
 	b.Run("from the cache", func(b *testing.B) {
 		r, stop := benchRig(b)
 		defer stop()
-		r.predict(query(7))
+		r.predict(newQuery(7))
 		b.ReportAllocs()
-		q := query(7)
+		q := newQuery(7)
 		for b.Loop() {
 			q.Received = time.Now()
 			if a, err := r.p.Predict(context.Background(), q); err != nil || !a.Cached {
@@ -35,7 +35,7 @@ func BenchmarkPredict(b *testing.B) {
 			b.ReportAllocs()
 			b.ResetTimer()
 			ask := func() {
-				q := query(7)
+				q := newQuery(7)
 				q.NoCache = true
 				if a, err := r.p.Predict(context.Background(), q); err != nil || a.Default {
 					b.Error(a, err)
@@ -61,7 +61,7 @@ func BenchmarkPredict(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			for i := range qs {
-				qs[i] = *query(float64(i))
+				qs[i] = *newQuery(float64(i))
 				qs[i].NoCache = true
 			}
 			if _, err := r.p.PredictBatch(context.Background(), qs); err != nil {
@@ -82,8 +82,8 @@ func BenchmarkPredictByFour(b *testing.B) {
 			r.links(func(a *serving.App) {
 				a.SLO, a.Policy = serving.Duration(10*time.Second), serving.PolicySpec{Kind: serving.PolicyMean}
 			}, four...)
-			r.predict(query(7))
-			q := query(7)
+			r.predict(newQuery(7))
+			q := newQuery(7)
 			q.NoCache = noCache
 			b.ReportAllocs()
 			for b.Loop() {

@@ -46,6 +46,6 @@ func (a *app) capacity(l *linked, now time.Time) (replicas int, wait time.Durati
 	if v == nil || !ready {
 		return 0, 0
 	}
-	group := v.coldQueue.group()
+	group := v.replicas.Group()
 	return max(group.Len(), 1), group.Wait(now)
 }

@@ -39,7 +39,7 @@ func TestCapacityOfOneBusyReplica(t *testing.T) {
 		f := t.busy("a", 30*time.Millisecond, m1)
 		t.serves(nil, m1)
 		t.wantCapacity("app", 1, 0) // it has not said anything yet
-		t.predict(query(1))
+		t.predict(newQuery(1))
 		t.wantCapacity("app", 1, 30*time.Millisecond)
 		time.Sleep(900 * time.Millisecond)
 		t.wantCapacity("app", 1, 30*time.Millisecond)
@@ -55,11 +55,11 @@ func TestCapacityOfSeveralReplicas(t *testing.T) {
 	bubble(t, func(t *rig) {
 		t.serves(nil, m1)
 		slow := t.busy("a", 30*time.Millisecond, m1)
-		t.predict(query(1))
+		t.predict(newQuery(1))
 		t.busy("b", 20*time.Millisecond, m1)
 		t.wantCapacity("app", 2, 0) // the second says nothing yet
 		for x := 2.0; x < 50; x++ { // so that each is asked
-			t.predict(query(x))
+			t.predict(newQuery(x))
 		}
 		t.wantCapacity("app", 2, 20*time.Millisecond)
 		t.stop(slow)
@@ -84,12 +84,12 @@ func TestCapacityOfModelsToChooseFrom(t *testing.T) {
 		t.links(func(a *serving.App) { a.Policy = serving.PolicySpec{Kind: serving.PolicyMean} }, a1, b1)
 		t.wantCapacity("app", 0, 0)
 		t.busy("b", 30*time.Millisecond, b1)
-		t.predict(query(1))
+		t.predict(newQuery(1))
 		t.wantCapacity("app", 1, 30*time.Millisecond) // the one without a replica does not count
 		t.busy("a1", 10*time.Millisecond, a1)
 		t.busy("a2", 10*time.Millisecond, a1)
 		for x := 2.0; x < 50; x++ {
-			t.predict(query(x))
+			t.predict(newQuery(x))
 		}
 		t.wantCapacity("app", 2, 10*time.Millisecond)
 	})
@@ -106,7 +106,7 @@ func TestCapacityOfStages(t *testing.T) {
 		t.wantCapacity("app", 0, 0)
 		t.busy("b", 40*time.Millisecond, b1)
 		for x := 1.0; x < 50; x++ {
-			t.predict(query(x))
+			t.predict(newQuery(x))
 		}
 		t.wantCapacity("app", 1, 40*time.Millisecond)
 	})

@@ -34,7 +34,7 @@ func TestDefaultOutputs(t *testing.T) {
 		t.Run(text, func(t *testing.T) {
 			bubble(t, func(t *rig) {
 				t.serves(func(a *serving.App) { a.DefaultOutput = text }, m1)
-				a, _ := t.predict(query(1))
+				a, _ := t.predict(newQuery(1))
 				if string(a.Output) != want || !a.Default {
 					t.Errorf("got %s, want %s", a.Output, want)
 				}
@@ -48,7 +48,7 @@ func TestApps(t *testing.T) {
 		if _, err := t.p.App("app"); !errors.Is(err, serving.ErrNoCatalog) {
 			t.Errorf("an app before there is a catalog: %v", err)
 		}
-		if _, err := t.p.Predict(context.Background(), query(1)); !errors.Is(err, serving.ErrNoCatalog) {
+		if _, err := t.p.Predict(context.Background(), newQuery(1)); !errors.Is(err, serving.ErrNoCatalog) {
 			t.Errorf("a query before there is a catalog: %v", err)
 		}
 		t.serves(nil, m1)
@@ -67,7 +67,7 @@ func TestApps(t *testing.T) {
 			t.Error("a catalog that cannot be used was used in part")
 		}
 		t.set(newCatalog(apps("new"), newModel(m1)))
-		if _, err := t.p.Predict(context.Background(), query(1)); !errors.Is(err, serving.ErrUnknownApp) {
+		if _, err := t.p.Predict(context.Background(), newQuery(1)); !errors.Is(err, serving.ErrUnknownApp) {
 			t.Errorf("a query to an app that is gone: %v", err)
 		}
 	})
@@ -77,12 +77,12 @@ func TestTheMetricsOfARemovedAppAreForgotten(t *testing.T) {
 	bubble(t, func(t *rig) {
 		t.replica("a", echoes(0), m1)
 		t.set(newCatalog(apps("app", "other"), newModel(m1)))
-		t.predict(query(1))
+		t.predict(newQuery(1))
 		const count = `topsail_gateway_query_seconds_count{app=`
 		if t.metric(count+`"app"}`) != 1 || t.metric(count+`"other"}`) != -1 {
 			t.Error("an app has metrics from its first query on")
 		}
-		of := query(1)
+		of := newQuery(1)
 		of.App = "other"
 		t.predict(of)
 		t.set(newCatalog(apps("other"), newModel(m1)))
@@ -91,7 +91,7 @@ func TestTheMetricsOfARemovedAppAreForgotten(t *testing.T) {
 			t.Errorf("after removing app:\n%s", page)
 		}
 		t.set(newCatalog(apps("app", "other"), newModel(m1)))
-		if t.predict(query(1)); t.metric(count+`"app"}`) != 1 {
+		if t.predict(newQuery(1)); t.metric(count+`"app"}`) != 1 {
 			t.Error("an app that comes again starts with old counts")
 		}
 	})
@@ -139,7 +139,7 @@ func TestCatalogSwapsUnderLoad(t *testing.T) {
 				if (g+i)%2 == 0 {
 					name, want = "minus", -x
 				}
-				q := query(x)
+				q := newQuery(x)
 				q.App = name
 				a, err := r.p.Predict(t.Context(), q)
 				_, refused := errors.AsType[*serving.QueryError](err)

@@ -60,15 +60,12 @@ func TestComingsAndGoings(t *testing.T) {
 			}
 			t.replica("last", echoes(0), m1)
 			for i := range 2 {
-				a, _ := t.predict(query(float64(1000 + i)))
+				a, _ := t.predict(newQuery(float64(1000 + i)))
 				t.wantOutput(a, float64(1000+i))
 			}
-			line := t.coldQueue(m1)
 			time.Sleep(time.Minute) // all outputs that still come have come
-			line.mu.Lock()
-			defer line.mu.Unlock()
-			if line.cold.Load() || line.sent != 0 || t.p.room.bytes.Load() != 0 {
-				t.Errorf("in the end cold is %v, %d in flight, %d bytes held", line.cold.Load(), line.sent, t.p.room.bytes.Load())
+			if v := t.version(m1); v.Cold() || v.Released() != 0 || t.p.dispatch.QueuedBytes() != 0 {
+				t.Errorf("in the end cold is %v, %d in flight, %d bytes held", v.Cold(), v.Released(), t.p.dispatch.QueuedBytes())
 			}
 			if n := len(b.times(m1)); n > 1+int(time.Since(t.began)/wakeEvery) {
 				t.Errorf("%d wakes in %v", n, time.Since(t.began))
@@ -113,7 +110,7 @@ func moody(seed int) behaviour {
 
 // askInTime asks as the kind says, and checks the answer and its time.
 func (r *rig) askInTime(x, y float64, kind int) {
-	q := query(x, y)
+	q := newQuery(x, y)
 	limit := slo
 	q.NoCache = kind%5 == 0
 	if kind%3 == 0 {
@@ -153,7 +150,7 @@ func TestRacesOfHoldingAndReleasing(t *testing.T) {
 	for g := range 8 {
 		all.Go(func() {
 			for i := 0; asking.Load(); i++ {
-				a, err := r.p.Predict(t.Context(), query(float64(i/2), float64(g/2))) // pairs ask the same
+				a, err := r.p.Predict(t.Context(), newQuery(float64(i/2), float64(g/2))) // pairs ask the same
 				if err != nil || a.Default || string(a.Output) != jsonOf(float64(i/2)) {
 					t.Errorf("question %d: %+v, %v", i, a, err)
 					return
@@ -169,7 +166,7 @@ func TestRacesOfHoldingAndReleasing(t *testing.T) {
 	}
 	asking.Store(false)
 	all.Wait()
-	if n := r.p.Queued(); n != 0 {
+	if n := r.p.dispatch.Queued(); n != 0 {
 		t.Errorf("%d are still held", n)
 	}
 }

@@ -28,7 +28,7 @@ func TestTheDefaultComesAtTheDeadline(t *testing.T) {
 			bubble(t, func(t *rig) {
 				f := t.replica("a", silent, m1)
 				t.serves(func(a *serving.App) { a.SLO = serving.Duration(test.slo) }, m1)
-				q := query(1)
+				q := newQuery(1)
 				q.Timeout = test.timeout
 				a, took := t.predict(q)
 				t.wantDefault(a, serving.MissedSLO)
@@ -51,7 +51,7 @@ func TestTheDeadlineCountsFromTheReceipt(t *testing.T) {
 	bubble(t, func(t *rig) {
 		t.replica("a", silent, m1)
 		t.serves(nil, m1)
-		q := query(1)
+		q := newQuery(1)
 		time.Sleep(60 * time.Millisecond)
 		if a, took := t.predict(q); took != 40*time.Millisecond-margin {
 			t.Errorf("it took %v: %+v", took, a)
@@ -68,7 +68,7 @@ func TestAnAnswerJustInTimeIsGiven(t *testing.T) {
 	bubble(t, func(t *rig) {
 		t.replica("a", echoes(slo-margin-1), m1)
 		t.serves(nil, m1)
-		a, took := t.predict(query(7))
+		a, took := t.predict(newQuery(7))
 		t.wantOutput(a, 7)
 		if took != slo-margin-1 || a.Cached || a.Model != m1 {
 			t.Errorf("it took %v: %+v", took, a)
@@ -81,8 +81,8 @@ func TestTheCacheAnswersALateQuery(t *testing.T) {
 	bubble(t, func(t *rig) {
 		t.replica("a", echoes(0), m1)
 		t.serves(nil, m1)
-		t.predict(query(7))
-		q := query(7)
+		t.predict(newQuery(7))
+		q := newQuery(7)
 		time.Sleep(2 * slo)
 		a, _ := t.predict(q)
 		t.wantOutput(a, 7)
@@ -97,15 +97,15 @@ func TestACancelledContextEndsTheWait(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(context.Background())
 		time.AfterFunc(10*time.Millisecond, func() { cancel(gone) })
 		start := time.Now()
-		if _, err := t.p.Predict(ctx, query(7)); !errors.Is(err, gone) || time.Since(start) != 10*time.Millisecond {
+		if _, err := t.p.Predict(ctx, newQuery(7)); !errors.Is(err, gone) || time.Since(start) != 10*time.Millisecond {
 			t.Errorf("after %v: %v", time.Since(start), err)
 		}
-		if _, err := t.p.PredictBatch(ctx, []serving.Query{*query(1), *query(2)}); !errors.Is(err, gone) {
+		if _, err := t.p.PredictBatch(ctx, []serving.Query{*newQuery(1), *newQuery(2)}); !errors.Is(err, gone) {
 			t.Errorf("a batch: %v", err)
 		}
 		// The question went on, and its output is there for others.
 		time.Sleep(50 * time.Millisecond)
-		a, took := t.predict(query(7))
+		a, took := t.predict(newQuery(7))
 		t.wantOutput(a, 7)
 		if !a.Cached || took != 0 {
 			t.Errorf("it took %v: %+v", took, a)
@@ -127,7 +127,7 @@ func TestDeadlinesUnderLoad(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 500 {
 		all.Go(func() {
-			q := query(float64(i))
+			q := newQuery(float64(i))
 			a, err := r.p.Predict(t.Context(), q)
 			took := time.Since(q.Received)
 			if err != nil || !a.Default || took < slo-margin || took > slo+2*time.Second {

@@ -44,14 +44,14 @@ func TestAModelDecides(t *testing.T) {
 			},
 		}), a1, b1, m1)
 		t.decidesBy(0)
-		p, took := t.predict(query(7))
+		p, took := t.predict(newQuery(7))
 		t.wantOutput(p, 2)
 		if took != 5*time.Millisecond || p.Model != b1 || turns.Load() != 2 {
 			t.Errorf("it took %v and %d turns: %+v", took, turns.Load(), p)
 		}
 		qs := make([]serving.Query, 20)
 		for i := range qs {
-			qs[i] = *query(float64(100 + i))
+			qs[i] = *newQuery(float64(100 + i))
 		}
 		start := time.Now()
 		for _, p := range t.batch(qs) {
@@ -75,7 +75,7 @@ func TestABatchThatDoesNotFit(t *testing.T) {
 			cat.Models[model].Versions["1"].InputLength = 1
 		}
 		t.set(cat)
-		qs := []serving.Query{*query(1), *query(2), *query(3, 4)}
+		qs := []serving.Query{*newQuery(1), *newQuery(2), *newQuery(3, 4)}
 		if _, err := t.p.PredictBatch(t.ctx, qs); err == nil || !strings.Contains(err.Error(), "Input has length 2") {
 			t.Errorf("error %v", err)
 		}
@@ -103,7 +103,7 @@ func TestAModelThatDoesNotDecide(t *testing.T) {
 			bubble(t, func(t *rig) {
 				t.replica("r", by(map[string]behaviour{"a": echoes(0), "m": test.behave}), a1, m1)
 				t.decidesBy(within)
-				p, took := t.predict(query(7))
+				p, took := t.predict(newQuery(7))
 				t.wantOutput(p, 7)
 				if took != test.took {
 					t.Errorf("it took %v, want %v", took, test.took)

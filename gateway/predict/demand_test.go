@@ -61,12 +61,12 @@ func TestDemandIsWhatNoCacheAnswers(t *testing.T) {
 		t.replica("a", echoes(took), m1)
 		t.serves(nil, m1)
 		done := make(chan struct{})
-		go func() { defer close(done); t.predict(query(1)) }()
+		go func() { defer close(done); t.predict(newQuery(1)) }()
 		synctest.Wait()
-		t.predict(query(1)) // joins it
+		t.predict(newQuery(1)) // joins it
 		<-done
-		t.predict(query(1)) // is in the cache
-		t.predict(query(2))
+		t.predict(newQuery(1)) // is in the cache
+		t.predict(newQuery(2))
 	}, serving.Demand{ModelID: m1, Arrivals: 2, Concurrency: 2 * took})
 }
 
@@ -75,7 +75,7 @@ func TestDemandOfAnAppWithoutACache(t *testing.T) {
 		t.replica("a", echoes(took), m1)
 		t.serves(func(a *serving.App) { a.Cache.Off = true }, m1)
 		for range 3 {
-			t.predict(query(1))
+			t.predict(newQuery(1))
 		}
 	}, serving.Demand{ModelID: m1, Arrivals: 3, Concurrency: 3 * took})
 }
@@ -85,7 +85,7 @@ func TestDemandThatIsAnsweredLate(t *testing.T) {
 	wantDemand(t, func(t *rig) {
 		t.replica("a", echoes(slo+took), m1)
 		t.serves(nil, m1)
-		a, _ := t.predict(query(1))
+		a, _ := t.predict(newQuery(1))
 		t.wantDefault(a, serving.MissedSLO)
 	}, serving.Demand{ModelID: m1, Arrivals: 1, Defaults: 1, Concurrency: slo + took})
 }
@@ -94,8 +94,8 @@ func TestDemandThatFails(t *testing.T) {
 	wantDemand(t, func(t *rig) {
 		t.replica("a", fails(rpc.StatusModelError, "no"), m1)
 		t.serves(nil, m1)
-		t.predict(query(1))
-		t.predict(query(2))
+		t.predict(newQuery(1))
+		t.predict(newQuery(2))
 	}, serving.Demand{ModelID: m1, Arrivals: 2, Defaults: 2})
 }
 
@@ -103,7 +103,7 @@ func TestDemandThatFails(t *testing.T) {
 func TestDemandWithoutAReplica(t *testing.T) {
 	wantDemand(t, func(t *rig) {
 		t.serves(nil, m1)
-		a, _ := t.predict(query(1))
+		a, _ := t.predict(newQuery(1))
 		t.wantDefault(a, serving.NoReplica)
 	}, serving.Demand{ModelID: m1, Arrivals: 1, Unserved: 1, Defaults: 1, Concurrency: slo - margin})
 }
@@ -115,7 +115,7 @@ func TestDemandThatWaitsForAReplica(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			a, _ := t.predict(query(1))
+			a, _ := t.predict(newQuery(1))
 			t.wantOutput(a, 1)
 		}()
 		time.Sleep(10 * time.Millisecond)
@@ -130,7 +130,7 @@ func TestDemandThatIsRetried(t *testing.T) {
 		t.replica("a", fails(rpc.StatusFull, "full"), m1)
 		t.replica("b", fails(rpc.StatusFull, "full"), m1)
 		t.serves(nil, m1)
-		t.predict(query(1))
+		t.predict(newQuery(1))
 	}, serving.Demand{ModelID: m1, Arrivals: 1, Defaults: 1})
 }
 
@@ -143,7 +143,7 @@ func TestDemandOfSeveralApps(t *testing.T) {
 		other := newApp("other", "m")
 		apps := []*serving.App{newApp("app", "m"), other, newApp("third", "n")}
 		ask := func(app string, x float64) {
-			q := query(x)
+			q := newQuery(x)
 			q.App = app
 			t.predict(q)
 		}

@@ -43,7 +43,7 @@ func TestDryRun(t *testing.T) {
 		t.p.Records = kept
 		s := &scripted{combine: acceptable}
 		t.decides(s, a1, b1, c1)
-		q, start := query(7), time.Now()
+		q, start := newQuery(7), time.Now()
 		q.Timeout = time.Millisecond
 		p, err := t.p.DryRun(t.Context(), q, 2*time.Second)
 		if took := time.Since(start); err != nil || took != 3*slo || string(p.Output) != "1.0" {
@@ -79,13 +79,13 @@ func TestADryRunEnds(t *testing.T) {
 		t.replica("r", by(map[string]behaviour{"a": says(1, 0), "b": silent}), a1, b1)
 		t.decides(&scripted{}, a1, b1)
 		start := time.Now()
-		p, err := t.p.DryRun(t.Context(), query(7), time.Second)
+		p, err := t.p.DryRun(t.Context(), newQuery(7), time.Second)
 		if took := time.Since(start); err != nil || took != time.Second || string(p.Output) != "1.0" || named(p.Missing) != "b" {
 			t.Errorf("it took %v: %+v, %v", took, p, err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
-		if _, err := t.p.DryRun(ctx, query(8), time.Second); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := t.p.DryRun(ctx, newQuery(8), time.Second); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("without time: %v", err)
 		}
 	})
@@ -96,7 +96,7 @@ func TestOutput(t *testing.T) {
 		t.replica("r", by(map[string]behaviour{"a": says(1, slo), "b": silent, "c": fails(rpc.StatusModelError, "no")}), a1, b1, c1)
 		t.links(func(a *serving.App) { a.Policy.Kind = serving.PolicyVote }, a1, b1, c1)
 		ask := func(id serving.ModelID) (string, bool, error) {
-			out, cached, err := t.p.Output(t.Context(), query(7), id, time.Second)
+			out, cached, err := t.p.Output(t.Context(), newQuery(7), id, time.Second)
 			if err != nil {
 				return "", cached, err
 			}
@@ -121,9 +121,9 @@ func TestOutput(t *testing.T) {
 				t.Errorf("%v: %v, want a refusal", id, err)
 			}
 		}
-		refused(m1, query(7))
+		refused(m1, newQuery(7))
 		refused(a1, &serving.Query{App: "app", Input: serving.Input{Type: serving.Strings}})
-		if _, _, err := t.p.Output(t.Context(), query(9), a1, -1); err == nil {
+		if _, _, err := t.p.Output(t.Context(), newQuery(9), a1, -1); err == nil {
 			t.Error("an output without any time")
 		}
 		if n := t.metric(`topsail_gateway_answers_total{app="app",cause="ok"}`); n != 0 {
@@ -143,7 +143,7 @@ func TestRecordsOfAnswers(t *testing.T) {
 		kept := &records{}
 		t.p.Records = kept
 		t.decides(&scripted{}, a1, b1, c1)
-		q := query(7)
+		q := newQuery(7)
 		q.User, q.Context = "ann", "night"
 		p, _ := t.predict(q)
 		if len(kept.list) != 1 || kept.learns {
@@ -158,12 +158,12 @@ func TestRecordsOfAnswers(t *testing.T) {
 			t.Errorf("recorded %+v, want no silent and no large output", r.Asked)
 		}
 		t.decides(&scripted{}, b1)
-		t.predict(query(8))
+		t.predict(newQuery(8))
 		if r := kept.list[1]; r.Output != nil {
 			t.Errorf("a default was recorded as %s", r.Output)
 		}
 		kept.refuses = true
-		t.predict(query(9))
+		t.predict(newQuery(9))
 		if len(kept.list) != 2 {
 			t.Error("a record that nobody wanted")
 		}
@@ -222,15 +222,15 @@ func TestTallies(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- t.p.Observe(ctx, to, t.log) }()
 		for _, x := range []float64{1, 2, 3, 3} {
-			q := query(x)
+			q := newQuery(x)
 			q.NoCache = true
 			t.predict(q)
 		}
-		rehearsed := query(4)
+		rehearsed := newQuery(4)
 		if _, err := t.p.DryRun(t.Context(), rehearsed, time.Second); err != nil {
 			t.Error(err)
 		}
-		pinned := query(5)
+		pinned := newQuery(5)
 		pinned.Version = "1"
 		t.predict(pinned)
 		time.Sleep(5 * observeEvery)

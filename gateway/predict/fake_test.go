@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"topsail/gateway/cache"
+	"topsail/gateway/dispatch"
 	"topsail/gateway/route"
 	"topsail/gateway/selection"
 	"topsail/gateway/state"
@@ -28,6 +29,22 @@ import (
 const (
 	slo    = 100 * time.Millisecond
 	margin = 500 * time.Microsecond // of that SLO
+)
+
+// What dispatch does, by its documentation.
+const (
+	firstFew      = 4 // questions that go to a replica that has just come
+	wakeEvery     = time.Second
+	wakeWithin    = 2 * time.Second
+	maxWakes      = 256 // versions that wait for their first wake
+	loadEvery     = 100 * time.Millisecond
+	orphanAfter   = time.Second           // a question is given up that nobody waits for
+	maxHeldShare  = 2                     // of what may be held: the part of one version
+	questionBytes = 512                   // that one takes that is held, beside its input
+	refusedPause  = 10 * time.Millisecond // after a refusal by an only replica
+	maxRefusals   = 4                     // of a question, by replicas that are stopping
+	extraEvery    = 20                    // calls for an extra one
+	extraSaved    = 256                   // extra calls that can be saved up
 )
 
 // rig is a predictor with replicas that the test plays.
@@ -73,7 +90,7 @@ func newRig(t testing.TB, settle func()) (r *rig, stop func()) {
 	r.table = route.NewTable("test", r, log)
 	r.table.Dial = r.dial
 	ids := NewIDs(ctx, nil, log)
-	r.p = New(r.cache, r.table, ids, untaught{}, NewMetrics(r.registry))
+	r.p = New(r.cache, dispatch.New(r.table, r.registry), ids, untaught{}, NewMetrics(r.registry))
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = r.table.Run(routing) }()
 	return r, func() {
@@ -360,7 +377,7 @@ func doubles(xs ...float64) serving.Input {
 }
 
 // query asks the app "app", now.
-func query(xs ...float64) *serving.Query {
+func newQuery(xs ...float64) *serving.Query {
 	return &serving.Query{App: "app", Input: doubles(xs...), Received: time.Now()}
 }
 

@@ -28,22 +28,22 @@ func TestAnswersBelongToADefinition(t *testing.T) {
 	bubble(t, func(t *rig) {
 		t.set(defined("a"))
 		t.runs("old", answers(6, 0), definitions("a", m1)...)
-		a, _ := t.predict(query(2))
+		a, _ := t.predict(newQuery(2))
 		t.wantOutput(a, 6)
 
 		t.set(defined("b"))
-		a, _ = t.predict(query(2))
+		a, _ = t.predict(newQuery(2))
 		t.wantDefault(a, serving.NoReplica) // the old replica is still there, and so is its answer
 
-		res := t.later(query(2))
+		res := t.later(newQuery(2))
 		t.runs("new", answers(60, 0), definitions("b", m1)...)
 		res.done.Wait()
 		t.wantOutput(res.Prediction, 60)
-		a, _ = t.predict(query(2))
+		a, _ = t.predict(newQuery(2))
 		t.wantOutput(a, 60)
 
 		t.set(defined("a")) // the first definition is in force again
-		a, _ = t.predict(query(2))
+		a, _ = t.predict(newQuery(2))
 		t.wantOutput(a, 6)
 	})
 }
@@ -54,14 +54,14 @@ func TestAnAnswerOnItsWayIsOfTheOldDefinition(t *testing.T) {
 	bubble(t, func(t *rig) {
 		t.set(defined("a"))
 		t.runs("old", answers(6, slo/2), definitions("a", m1)...)
-		before := t.later(query(2))
+		before := t.later(newQuery(2))
 		t.set(defined("b"))
 		t.runs("new", answers(60, 0), definitions("b", m1)...)
-		after, _ := t.predict(query(2))
+		after, _ := t.predict(newQuery(2))
 		t.wantOutput(after, 60)
 		before.done.Wait()
 		t.wantOutput(before.Prediction, 6)
-		after, _ = t.predict(query(2))
+		after, _ = t.predict(newQuery(2))
 		t.wantOutput(after, 60)
 	})
 }
@@ -71,9 +71,9 @@ func TestAHeldQueryAsksTheNewDefinition(t *testing.T) {
 	for name, noCache := range map[string]bool{"through the cache": false, "around it": true} {
 		bubble(t, func(t *rig) {
 			t.set(defined("a"))
-			q := query(2)
+			q := newQuery(2)
 			q.NoCache = noCache
-			first, second := t.later(q), t.later(query(2))
+			first, second := t.later(q), t.later(newQuery(2))
 			t.wantQueued(2 - btoi(!noCache))
 			t.set(defined("b"))
 			t.runs("new", answers(60, 0), definitions("b", m1)...)
@@ -101,7 +101,7 @@ func TestAQueryOfAStoppedReplicaAsksTheNewDefinition(t *testing.T) {
 	bubble(t, func(t *rig) {
 		t.set(defined("a"))
 		old := t.runs("old", silent, definitions("a", m1)...)
-		res := t.later(query(2))
+		res := t.later(newQuery(2))
 		t.set(defined("b"))
 		t.runs("new", answers(60, 0), definitions("b", m1)...)
 		t.stop(old)
@@ -114,7 +114,7 @@ func TestAQueryOfAStoppedReplicaAsksTheNewDefinition(t *testing.T) {
 func TestAHeldQueryOfAVersionThatIsGone(t *testing.T) {
 	bubble(t, func(t *rig) {
 		t.set(defined("a"))
-		res := t.later(query(2))
+		res := t.later(newQuery(2))
 		t.set(newCatalog([]*serving.App{newApp("app")}))
 		res.done.Wait()
 		t.wantDefault(res.Prediction, serving.NoReplica)
@@ -124,7 +124,7 @@ func TestAHeldQueryOfAVersionThatIsGone(t *testing.T) {
 	})
 	bubble(t, func(t *rig) {
 		t.set(defined("a"))
-		res := t.later(query(2))
+		res := t.later(newQuery(2))
 		t.set(defined("b", func(v *serving.Version) { v.InputLength = 9 }))
 		res.done.Wait()
 		t.wantDefault(res.Prediction, serving.ModelError)

@@ -20,7 +20,7 @@ func TestWhoIsGoneIsMissing(t *testing.T) {
 			t.replica("a", echoes(0), a1)
 			t.replica("c", echoes(0), c1)
 			t.links(func(a *serving.App) { a.Policy.Kind = kind }, a1, b1, c1)
-			if p, _ := t.predict(query(1)); p.Default || !slices.Equal(p.Missing, want) || p.Shed != nil {
+			if p, _ := t.predict(newQuery(1)); p.Default || !slices.Equal(p.Missing, want) || p.Shed != nil {
 				t.Errorf("%s: missing %v of %+v, want %v", kind, p.Missing, p, want)
 			}
 		})
@@ -28,7 +28,7 @@ func TestWhoIsGoneIsMissing(t *testing.T) {
 	bubble(t, func(t *rig) {
 		t.replica("a", echoes(0), a1)
 		t.links(func(a *serving.App) { a.Policy = serving.PolicySpec{Kind: serving.PolicyVote, Most: 1} }, a1, b1)
-		if p, _ := t.predict(query(1)); p.Missing != nil {
+		if p, _ := t.predict(newQuery(1)); p.Missing != nil {
 			t.Errorf("of one that is asked, missing %v", p.Missing)
 		}
 	})

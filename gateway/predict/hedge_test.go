@@ -34,7 +34,7 @@ func TestAHedgeGoesOutAtHalfOfWhatIsLeft(t *testing.T) {
 		behave := inTurn(silent, echoes(time.Millisecond))
 		a, b := t.replica("a", behave, m1), t.replica("b", behave, m1)
 		t.serves(nil, m1)
-		q := query(7)
+		q := newQuery(7)
 		q.User = "somebody"
 		time.Sleep(20 * time.Millisecond) // on the way to the predictor
 		start := time.Now()
@@ -67,7 +67,7 @@ func TestTheFirstMayWinAgainstItsHedge(t *testing.T) {
 		behave := inTurn(echoes(60*time.Millisecond), silent)
 		a, b := t.replica("a", behave, m1), t.replica("b", behave, m1)
 		t.serves(nil, m1)
-		got, took := t.predict(query(7))
+		got, took := t.predict(newQuery(7))
 		t.wantOutput(got, 7)
 		if took != 60*time.Millisecond {
 			t.Errorf("it took %v", took)
@@ -102,7 +102,7 @@ func TestNoHedgeWithoutNeed(t *testing.T) {
 					fakes = append(fakes, t.replica(name, test.behave, m1))
 				}
 				t.serves(nil, m1)
-				if a, _ := t.predict(query(7)); a.Cause != test.want {
+				if a, _ := t.predict(newQuery(7)); a.Cause != test.want {
 					t.Errorf("got %+v", a)
 				}
 				asked := 0
@@ -113,7 +113,7 @@ func TestNoHedgeWithoutNeed(t *testing.T) {
 					t.Errorf("%d questions, %v counted as extra", asked, n)
 				}
 				for i := range 5 { // nor is the only replica blamed for its silence
-					t.predict(query(float64(i)))
+					t.predict(newQuery(float64(i)))
 				}
 				for _, st := range t.table.Replicas() {
 					if st.Ejected {
@@ -132,7 +132,7 @@ func TestAFrozenReplicaIsHedgedAndThenLeftAlone(t *testing.T) {
 		frozen, good := t.replica("frozen", silent, m1), t.replica("good", echoes(time.Millisecond), m1)
 		t.serves(nil, m1)
 		for i := range 500 {
-			a, took := t.predict(query(float64(i)))
+			a, took := t.predict(newQuery(float64(i)))
 			t.wantOutput(a, float64(i))
 			if took > (slo-margin)/2+time.Millisecond {
 				t.Errorf("query %d took %v", i, took)
@@ -147,7 +147,7 @@ func TestAFrozenReplicaIsHedgedAndThenLeftAlone(t *testing.T) {
 		var all sync.WaitGroup // many at once, so that the frozen one gets some
 		for i := range 20 {
 			all.Go(func() {
-				a, _ := t.predict(query(float64(i), 1))
+				a, _ := t.predict(newQuery(float64(i), 1))
 				t.wantOutput(a, float64(i))
 			})
 		}
@@ -167,7 +167,7 @@ func TestAHedgeOfABatch(t *testing.T) {
 		t.replica("a", behave, m1)
 		t.replica("b", behave, m1)
 		t.serves(nil, m1)
-		qs := []serving.Query{*query(1), *query(2)}
+		qs := []serving.Query{*newQuery(1), *newQuery(2)}
 		qs[1].Timeout = 10 * time.Millisecond
 		for i, a := range t.batch(qs) {
 			t.wantOutput(a, float64(i+1))
@@ -191,7 +191,7 @@ func TestTheBudgetOfExtraCalls(t *testing.T) {
 				for g := range parallel {
 					all.Go(func() {
 						for i := range queries / parallel {
-							if a, _ := t.predict(query(float64(g), float64(i))); !a.Default {
+							if a, _ := t.predict(newQuery(float64(g), float64(i))); !a.Default {
 								t.Errorf("got %+v", a)
 							}
 						}
@@ -219,13 +219,13 @@ func TestSlowReplicasAreNotEjected(t *testing.T) {
 		t.replica("b", echoes(60*time.Millisecond), m1)
 		t.serves(nil, m1)
 		for i := range 10 { // until both are known to be slow
-			t.predict(query(-1, float64(i)))
+			t.predict(newQuery(-1, float64(i)))
 		}
 		var all sync.WaitGroup
 		for g := range 50 {
 			all.Go(func() {
 				for i := range 20 {
-					a, _ := t.predict(query(float64(g), float64(i)))
+					a, _ := t.predict(newQuery(float64(g), float64(i)))
 					t.wantOutput(a, float64(g))
 					for _, st := range t.table.Replicas() {
 						if st.Ejected {
@@ -237,53 +237,4 @@ func TestSlowReplicasAreNotEjected(t *testing.T) {
 		}
 		all.Wait()
 	})
-}
-
-func TestBudget(t *testing.T) {
-	b := newBudget(extraShare)
-	spend := func() (n int) {
-		for b.spend() {
-			n++
-		}
-		return n
-	}
-	if n := spend(); n != extraSaved {
-		t.Errorf("%d calls were saved up at first", n)
-	}
-	for range extraEvery - 1 {
-		b.earn()
-	}
-	if n := spend(); n != 0 {
-		t.Errorf("%d calls for %d first ones", n, extraEvery-1)
-	}
-	b.earn()
-	if n := spend(); n != 1 {
-		t.Errorf("%d calls for %d first ones", n, extraEvery)
-	}
-	for range 10 * extraSaved * extraEvery {
-		b.earn()
-	}
-	if n := spend(); n != extraSaved {
-		t.Errorf("%d calls can be saved up", n)
-	}
-}
-
-func TestBudgetIsNotOverspent(t *testing.T) {
-	b := newBudget(extraShare)
-	var spent atomic.Int64
-	var all sync.WaitGroup
-	for range 8 {
-		all.Go(func() {
-			for range 1000 {
-				b.earn()
-				if b.spend() {
-					spent.Add(1)
-				}
-			}
-		})
-	}
-	all.Wait()
-	if n := spent.Load(); n > extraSaved+8000/extraEvery+1 {
-		t.Errorf("%d spent", n)
-	}
 }

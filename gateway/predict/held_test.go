@@ -29,7 +29,7 @@ type result struct {
 func (r *rig) wantQueued(n int) {
 	r.Helper()
 	r.settle()
-	if queued := r.p.Queued(); queued != n {
+	if queued := r.p.dispatch.Queued(); queued != n {
 		r.Errorf("%d questions are held, want %d", queued, n)
 	}
 }
@@ -37,7 +37,7 @@ func (r *rig) wantQueued(n int) {
 func TestAQueryWaitsForAReplica(t *testing.T) {
 	bubble(t, func(t *rig) {
 		t.serves(nil, m1)
-		res := t.later(query(7))
+		res := t.later(newQuery(7))
 		t.wantQueued(1)
 		time.Sleep(30 * time.Millisecond)
 		f := t.replica("a", echoes(time.Millisecond), m1)
@@ -56,7 +56,7 @@ func TestAQueryWaitsForAReplica(t *testing.T) {
 func TestAHeldQuestionEndsWithItsDeadline(t *testing.T) {
 	bubble(t, func(t *rig) {
 		t.serves(nil, m1)
-		a, took := t.predict(query(7))
+		a, took := t.predict(newQuery(7))
 		t.wantDefault(a, serving.NoReplica)
 		if took != slo-margin || a.Explanation != "No connected models found for query" {
 			t.Errorf("after %v: %q", took, a.Explanation)
@@ -66,10 +66,10 @@ func TestAHeldQuestionEndsWithItsDeadline(t *testing.T) {
 		if n := len(f.questions()); n != 0 {
 			t.Errorf("%d questions were sent that nobody waits for", n)
 		}
-		if t.coldQueue(m1).cold.Load() {
+		if t.version(m1).Cold() {
 			t.Error("it is cold although nobody waits")
 		}
-		a, took = t.predict(query(7))
+		a, took = t.predict(newQuery(7))
 		t.wantOutput(a, 7)
 		if took != 0 {
 			t.Errorf("it took %v", took)
@@ -81,7 +81,7 @@ func TestAHeldQuestionEndsWithItsDeadline(t *testing.T) {
 func TestALateQueryIsNotQueued(t *testing.T) {
 	bubble(t, func(t *rig) {
 		t.serves(nil, m1)
-		q := query(7)
+		q := newQuery(7)
 		time.Sleep(slo)
 		a, took := t.predict(q)
 		t.wantDefault(a, serving.NoReplica)
@@ -97,12 +97,12 @@ func TestALateQueryIsNotQueued(t *testing.T) {
 func TestEqualQueriesWaitTogether(t *testing.T) {
 	bubble(t, func(t *rig) {
 		t.serves(nil, m1)
-		short := query(7)
+		short := newQuery(7)
 		short.Timeout = 20 * time.Millisecond
 		first := t.later(short)
-		second := t.later(query(7))
+		second := t.later(newQuery(7))
 		time.Sleep(10 * time.Millisecond)
-		third := t.later(query(7))
+		third := t.later(newQuery(7))
 		t.wantQueued(1)
 		first.done.Wait()
 		t.wantDefault(first.Prediction, serving.NoReplica)
@@ -123,8 +123,8 @@ func TestEqualQueriesWaitTogether(t *testing.T) {
 func TestAJoinerWithLessTimeLeavesTheOthersWaiting(t *testing.T) {
 	bubble(t, func(t *rig) {
 		t.serves(nil, m1)
-		first := t.later(query(7))
-		short := query(7)
+		first := t.later(newQuery(7))
+		short := newQuery(7)
 		short.Timeout = 20 * time.Millisecond
 		a, took := t.predict(short)
 		t.wantDefault(a, serving.NoReplica)
@@ -154,15 +154,15 @@ func TestACancelledQueryIsNotQueued(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		gone := make(chan error, 2)
 		go func() {
-			_, err := t.p.Predict(ctx, query(7))
+			_, err := t.p.Predict(ctx, newQuery(7))
 			gone <- err
 		}()
 		t.settle()
-		short := query(7)
+		short := newQuery(7)
 		short.Timeout = 50 * time.Millisecond // so that the question is the other's to the end
 		joined := t.later(short)
 		go func() {
-			_, err := t.p.PredictBatch(ctx, []serving.Query{*query(8), *query(9)})
+			_, err := t.p.PredictBatch(ctx, []serving.Query{*newQuery(8), *newQuery(9)})
 			gone <- err
 		}()
 		t.wantQueued(3)
@@ -196,7 +196,7 @@ func TestTheRoomForHeldQuestions(t *testing.T) {
 	ask := func(t *rig, app string, n int, bytes int) *sync.WaitGroup {
 		qs := make([]serving.Query, n)
 		for i := range qs {
-			qs[i] = *query(make([]float64, bytes/8)...)
+			qs[i] = *newQuery(make([]float64, bytes/8)...)
 			qs[i].App, qs[i].NoCache = app, true
 		}
 		var all sync.WaitGroup
@@ -206,11 +206,11 @@ func TestTheRoomForHeldQuestions(t *testing.T) {
 	}
 	bubble(t, func(t *rig) {
 		const total, share = 200, 200 / maxHeldShare
-		t.p.room.maxQuestions = total
+		t.p.dispatch.Limits.Questions = total
 		catalog(t)
 		waits := []*sync.WaitGroup{ask(t, "a", share+10, 8)}
 		t.wantQueued(share)
-		q := query(1)
+		q := newQuery(1)
 		q.App = "a"
 		a, took := t.predict(q)
 		t.wantDefault(a, serving.NoReplica)
@@ -228,8 +228,8 @@ func TestTheRoomForHeldQuestions(t *testing.T) {
 		w.Wait()
 	})
 	bubble(t, func(t *rig) {
-		const each, total = 4096, 100 * (4096 + queuedOverhead)
-		t.p.room.maxBytes = total
+		const each, total = 4096, 100 * (4096 + questionBytes)
+		t.p.dispatch.Limits.Bytes = total
 		catalog(t)
 		waits := []*sync.WaitGroup{ask(t, "a", 60, each)}
 		t.wantQueued(100 / maxHeldShare)
@@ -239,7 +239,7 @@ func TestTheRoomForHeldQuestions(t *testing.T) {
 			w.Wait()
 		}
 		t.wantQueued(0)
-		if n := t.p.room.bytes.Load(); n != 0 {
+		if n := t.p.dispatch.QueuedBytes(); n != 0 {
 			t.Errorf("%d bytes are taken by nobody", n)
 		}
 	})
@@ -249,10 +249,10 @@ func TestTheRoomForHeldQuestions(t *testing.T) {
 func TestWithoutRoomAReadyReplicaIsAsked(t *testing.T) {
 	bubble(t, func(t *rig) {
 		t.serves(nil, m1)
-		queued := t.later(query(1))
+		queued := t.later(newQuery(1))
 		silence := t.replica("a", silent, m1) // keeps the version cold
-		t.p.room.maxQuestions = 1
-		res := t.later(query(2))
+		t.p.dispatch.Limits.Questions = 1
+		res := t.later(newQuery(2))
 		if n := len(silence.questions()); n != 2 {
 			t.Errorf("%d questions were sent", n)
 		}
@@ -266,7 +266,7 @@ func TestColdStart(t *testing.T) {
 	patient := func(a *serving.App) { a.ColdStart = serving.Duration(cold) }
 	bubble(t, func(t *rig) {
 		t.serves(patient, m1)
-		res := t.later(query(7))
+		res := t.later(newQuery(7))
 		time.Sleep(3 * time.Second)
 		f := t.replica("a", echoes(time.Second), m1)
 		res.done.Wait()
@@ -274,7 +274,7 @@ func TestColdStart(t *testing.T) {
 		if asked := f.questions(); asked[0].budget != cold-margin-3*time.Second {
 			t.Errorf("asked with %v", asked[0].budget)
 		}
-		a, took := t.predict(query(8)) // it is not cold any more
+		a, took := t.predict(newQuery(8)) // it is not cold any more
 		t.wantDefault(a, serving.MissedSLO)
 		if took != slo-margin {
 			t.Errorf("it took %v", took)
@@ -285,7 +285,7 @@ func TestColdStart(t *testing.T) {
 		for timeout, want := range map[time.Duration]time.Duration{
 			0: cold - margin, time.Minute: cold - margin, time.Second: time.Second - margin, slo / 2: slo/2 - margin,
 		} {
-			q := query(float64(timeout))
+			q := newQuery(float64(timeout))
 			q.Timeout = timeout
 			a, took := t.predict(q)
 			t.wantDefault(a, serving.NoReplica)
@@ -293,7 +293,7 @@ func TestColdStart(t *testing.T) {
 				t.Errorf("with a limit of %v it took %v, want %v", timeout, took, want)
 			}
 		}
-		q := query(1)
+		q := newQuery(1)
 		q.Version = "1" // asked by name
 		if _, took := t.predict(q); took != cold-margin {
 			t.Errorf("it took %v", took)
@@ -302,10 +302,10 @@ func TestColdStart(t *testing.T) {
 	bubble(t, func(t *rig) { // who comes while others are still held has the time too
 		t.serves(patient, m1)
 		for i := range firstFew + 1 {
-			t.later(query(float64(i)))
+			t.later(newQuery(float64(i)))
 		}
 		t.replica("a", echoes(time.Second), m1)
-		a, took := t.predict(query(7))
+		a, took := t.predict(newQuery(7))
 		t.wantOutput(a, 7)
 		if took != 2*time.Second {
 			t.Errorf("it took %v", took)
@@ -319,7 +319,7 @@ func TestNothingToWaitFor(t *testing.T) {
 		patient := newApp("app", "m", "gone")
 		patient.ColdStart = serving.Duration(time.Minute)
 		t.set(newCatalog([]*serving.App{patient}, current(newModel(m1), "")))
-		a, took := t.predict(query(7))
+		a, took := t.predict(newQuery(7))
 		t.wantDefault(a, serving.NoReplica)
 		if took != 0 {
 			t.Errorf("it took %v", took)
@@ -332,9 +332,9 @@ func TestNothingToWaitFor(t *testing.T) {
 func TestTheCatalogChangesWhileQueriesWait(t *testing.T) {
 	bubble(t, func(t *rig) {
 		t.serves(nil, m1)
-		one := t.later(query(1))
+		one := t.later(newQuery(1))
 		t.serves(nil, m1, m2)
-		two := t.later(query(2))
+		two := t.later(newQuery(2))
 		t.serves(nil, m2)
 		t.replica("a", echoes(0), m1, m2)
 		one.done.Wait()
@@ -352,7 +352,7 @@ func TestOnlyAReadyReplicaReleases(t *testing.T) {
 		f := t.replica("a", echoes(0), m1)
 		f.announce(rpc.StateLoading)
 		t.settle()
-		res := t.later(query(7))
+		res := t.later(newQuery(7))
 		t.replica("b", echoes(0), m2)
 		t.wantQueued(1)
 		f.announce(rpc.StateReady)

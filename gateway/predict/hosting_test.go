@@ -129,7 +129,7 @@ func (r *rig) ask(app string, x float64) (serving.Prediction, time.Duration) {
 }
 
 func of(app string, x float64) *serving.Query {
-	q := query(x)
+	q := newQuery(x)
 	q.App = app
 	return q
 }

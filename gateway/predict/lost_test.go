@@ -18,7 +18,7 @@ func TestQuestionsOfALostReplicaAreSentAgain(t *testing.T) {
 		t.serves(nil, m1)
 		var lost []*result
 		for i := range 10 {
-			lost = append(lost, t.later(query(float64(i))))
+			lost = append(lost, t.later(newQuery(float64(i))))
 		}
 		time.Sleep(10 * time.Millisecond)
 		t.stop(a)
@@ -45,7 +45,7 @@ func TestWhyALostQuestionEnds(t *testing.T) {
 	bubble(t, func(t *rig) {
 		a := t.replica("a", silent, m1)
 		t.serves(nil, m1)
-		res := t.later(query(1))
+		res := t.later(newQuery(1))
 		t.stop(a)
 		t.wantQueued(1)
 		res.done.Wait()
@@ -67,7 +67,7 @@ func TestAQuestionThatKillsIsSentAgainOnce(t *testing.T) {
 			fakes = append(fakes, f)
 		}
 		start()
-		res := t.later(query(1))
+		res := t.later(newQuery(1))
 		for range 4 {
 			time.Sleep(10 * time.Millisecond)
 			t.stop(fakes[len(fakes)-1])
@@ -93,7 +93,7 @@ func TestLostQuestionsAreWithinTheBudget(t *testing.T) {
 		const n = extraSaved + 100
 		var all []*result
 		for i := range n {
-			all = append(all, t.later(query(float64(i))))
+			all = append(all, t.later(newQuery(float64(i))))
 		}
 		a.kill()
 		t.wantQueued(extraSaved)
@@ -128,7 +128,7 @@ func TestRefusedByAStoppingReplica(t *testing.T) {
 				t.serves(nil, m1)
 				var all []*result
 				for i := range 2 * extraSaved {
-					all = append(all, t.later(query(float64(i))))
+					all = append(all, t.later(newQuery(float64(i))))
 				}
 				a.announce(rpc.StateDraining)
 				time.Sleep(20 * time.Millisecond)
@@ -152,9 +152,9 @@ func TestARefusalBeforeTheAnnouncement(t *testing.T) {
 	bubble(t, func(t *rig) {
 		a := t.replica("a", fails(rpc.StatusDraining, "stopping"), m1)
 		t.serves(nil, m1)
-		first := t.later(query(1))
+		first := t.later(newQuery(1))
 		t.wantQueued(1)
-		second := t.later(query(2))
+		second := t.later(newQuery(2))
 		t.wantQueued(2)
 		if n := len(a.questions()); n != 1 {
 			t.Errorf("it was asked %d times", n)
@@ -176,7 +176,7 @@ func TestARefusalBeforeTheAnnouncement(t *testing.T) {
 	bubble(t, func(t *rig) { // news of any replica ends the pause
 		t.replica("a", inTurn(fails(rpc.StatusDraining, "stopping"), echoes(0)), m1)
 		t.serves(nil, m1)
-		res := t.later(query(1))
+		res := t.later(newQuery(1))
 		t.wantQueued(1)
 		t.replica("b", echoes(0), m2) // the table has changed
 		res.done.Wait()
@@ -188,7 +188,7 @@ func TestARefusalBeforeTheAnnouncement(t *testing.T) {
 	bubble(t, func(t *rig) { // one that never says anything has its own word at last
 		a := t.replica("a", fails(rpc.StatusDraining, "stopping"), m1)
 		t.serves(nil, m1)
-		got, took := t.predict(query(1))
+		got, took := t.predict(newQuery(1))
 		t.wantDefault(got, serving.Draining)
 		if took != refusedPause || len(a.questions()) != 2 {
 			t.Errorf("after %v it was asked %d times", took, len(a.questions()))
@@ -202,10 +202,10 @@ func TestADrainingReplicaThatIsStillListed(t *testing.T) {
 	bubble(t, func(t *rig) {
 		a := t.replica("a", echoes(20*time.Millisecond), m1)
 		t.serves(nil, m1)
-		inHand := t.later(query(1))
+		inHand := t.later(newQuery(1))
 		a.announce(rpc.StateDraining)
 		t.settle()
-		waiting := t.later(query(2))
+		waiting := t.later(newQuery(2))
 		t.wantQueued(1)
 		inHand.done.Wait()
 		t.wantOutput(inHand.Prediction, 1)
@@ -228,7 +228,7 @@ func TestALoserIsNotQueued(t *testing.T) {
 		behave := inTurn(silent, echoes(time.Millisecond))
 		a, b := t.replica("a", behave, m1), t.replica("b", behave, m1)
 		t.serves(nil, m1)
-		got, _ := t.predict(query(7))
+		got, _ := t.predict(newQuery(7))
 		t.wantOutput(got, 7)
 		a.kill()
 		t.wantQueued(0)
@@ -244,7 +244,7 @@ func TestAnOrphanIsGivenUp(t *testing.T) {
 		t.serves(nil, m1)
 		ctx, cancel := timeout(10 * time.Millisecond)
 		defer cancel()
-		if _, err := t.p.Predict(ctx, query(7)); err == nil {
+		if _, err := t.p.Predict(ctx, newQuery(7)); err == nil {
 			t.Error("it was answered")
 		}
 		a.kill()

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"topsail/gateway/cache"
+	"topsail/gateway/dispatch"
 	"topsail/gateway/selection"
 	"topsail/internal/demand"
 	"topsail/serving"
@@ -28,7 +29,7 @@ type version struct {
 	of          *linked
 	keyer       cache.Keyer
 	demand      *demand.Tally
-	coldQueue   *coldQueue
+	replicas    *dispatch.Version
 	metrics     func() *memberMetrics // nil where they would say the same as the app's
 	next        *version              // the same in replicas of the host's next version; nil: there is none
 }
@@ -40,7 +41,7 @@ type member struct {
 	pinned *version
 }
 
-func (p *Predictor) link(a *app, m *serving.Model, cat *serving.Catalog, coldQueues map[serving.Definition]*coldQueue) *linked {
+func (p *Predictor) link(a *app, m *serving.Model, cat *serving.Catalog, versions map[serving.Definition]*dispatch.Version) *linked {
 	if p.served[m.Name] == nil {
 		p.served[m.Name] = newServed()
 	}
@@ -51,7 +52,7 @@ func (p *Predictor) link(a *app, m *serving.Model, cat *serving.Catalog, coldQue
 		for _, d := range slices.Backward(definitions) {
 			one := &version{
 				Definition: d, inputType: v.InputType, inputLength: v.InputLength, cost: a.Policy.Costs[m.Name],
-				keyer: cache.NewKeyer(d, a.Cache.Round), of: l, demand: p.tally(hostOf(cat, v)), coldQueue: coldQueues[d], next: l.versions[name],
+				keyer: cache.NewKeyer(d, a.Cache.Round), of: l, demand: p.tally(dispatch.HostOf(cat, v)), replicas: versions[d], next: l.versions[name],
 			}
 			if a.Policy.KindName() != serving.PolicySingle {
 				one.metrics = p.metrics.member(a.Name, v.ModelID)
@@ -66,7 +67,7 @@ func (p *Predictor) link(a *app, m *serving.Model, cat *serving.Catalog, coldQue
 // held is the version in replicas of the host that are there: those of the one that
 // serves, or else of the next one. The version may be nil.
 func (v *version) queued() *version {
-	if v == nil || v.next == nil || v.coldQueue.hosted() || !v.next.coldQueue.hosted() {
+	if v == nil || v.next == nil || v.replicas.Hosted() || !v.next.replicas.Hosted() {
 		return v
 	}
 	return v.next
@@ -194,7 +195,7 @@ func (a *app) candidate(v *version, ready bool) selection.Candidate {
 	if a.single {
 		return selection.Candidate{ModelID: v.ModelID, Ready: ready}
 	}
-	median, p95 := v.coldQueue.latencyEstimate.times()
+	median, p95 := v.replicas.Latency()
 	cost := v.cost
 	if cost == 0 {
 		cost = max(median.Seconds()*1000, leastCost)

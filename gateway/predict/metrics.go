@@ -16,30 +16,20 @@ type Metrics struct {
 	mu   sync.Mutex             // guards the following
 	apps map[string]*appMetrics // outlives catalogs, but not the app
 
-	late   *obs.CounterVec
-	extra  obs.Counter
-	asked  *obs.CounterVec
-	shed   *obs.CounterVec
-	ended  *obs.CounterVec
-	wakes  obs.Counter
-	warm   obs.Counter
-	cold   obs.Counter
-	budget *budget
+	late  *obs.CounterVec
+	asked *obs.CounterVec
+	shed  *obs.CounterVec
+	ended *obs.CounterVec
 }
 
 // NewMetrics registers them.
 func NewMetrics(r *obs.Registry) *Metrics {
-	hosted := r.Counters("topsail_gateway_hosted_questions_total", "Questions to model versions that hosts hold: warm, where a replica had it loaded, or cold.", "state")
 	m := &Metrics{
-		warm: hosted.WithLabelValues("warm"), cold: hosted.WithLabelValues("cold"),
-		apps:   map[string]*appMetrics{},
-		late:   r.Counters("topsail_gateway_late_outputs_total", "Outputs that came after the deadline, and only filled the cache.", "app"),
-		asked:  r.Counters("topsail_selection_models_total", "Model versions in the answers of policies: asked, answered in time (or, as a shadow, at all), agreed with the answer.", "app", "model", "version", "event"),
-		shed:   r.Counters("topsail_selection_shed_total", "Model versions that a policy wanted to ask and that were left out because capacity or time was short.", "app", "model", "version"),
-		ended:  r.Counters("topsail_selection_endings_total", "Decisions of policies, by why they were made when they were.", "app", "ending"),
-		extra:  r.Counters("topsail_gateway_extra_calls_total", "Questions that went to a second replica.").WithLabelValues(),
-		wakes:  r.Counters("topsail_gateway_wakes_total", "Times that a model version without a ready replica was woken.").WithLabelValues(),
-		budget: newBudget(extraShare),
+		apps:  map[string]*appMetrics{},
+		late:  r.Counters("topsail_gateway_late_outputs_total", "Outputs that came after the deadline, and only filled the cache.", "app"),
+		asked: r.Counters("topsail_selection_models_total", "Model versions in the answers of policies: asked, answered in time (or, as a shadow, at all), agreed with the answer.", "app", "model", "version", "event"),
+		shed:  r.Counters("topsail_selection_shed_total", "Model versions that a policy wanted to ask and that were left out because capacity or time was short.", "app", "model", "version"),
+		ended: r.Counters("topsail_selection_endings_total", "Decisions of policies, by why they were made when they were.", "app", "ending"),
 	}
 	r.Collect(m)
 	return m
@@ -103,15 +93,6 @@ func (m *Metrics) endings(app string) map[selection.Ending]obs.Counter {
 	return all
 }
 
-// hosted counts a question to a version that a host holds.
-func (m *Metrics) hosted(warm bool) {
-	if warm {
-		m.warm.Inc()
-	} else {
-		m.cold.Inc()
-	}
-}
-
 // forget removes the series of an app that is gone.
 func (m *Metrics) forget(name string) {
 	m.mu.Lock()
@@ -137,6 +118,9 @@ func (a *appMetrics) answered(p *serving.Prediction, failure *serving.Failure, r
 		a.fallback.Note(failure, received.Add(took))
 	}
 }
+
+// cameLate counts an output that came after its deadline.
+func (a *appMetrics) cameLate() { a.late().Inc() }
 
 // ended counts a policy's decision; one that does not say why it was made ended as its
 // only model did.

@@ -14,7 +14,7 @@ import (
 	"topsail/serving"
 )
 
-// A round that was given back is woken by the flights of its last user. That must
+// A request that was given back is woken by the flights of its last user. That must
 // neither end the wait of its next user nor show it a stranger's answer.
 func TestAReusedRoundIsNotMisled(t *testing.T) {
 	bubble(t, func(t *rig) {
@@ -22,44 +22,44 @@ func TestAReusedRoundIsNotMisled(t *testing.T) {
 			return number(q.x), time.Duration(q.x) * time.Millisecond
 		}, m1)
 		t.serves(func(a *serving.App) { a.SLO = serving.Duration(time.Second) }, m1)
-		one := newRound()
+		one := newRequest()
 		t.p.pool.New = func() any { return one } // everybody gets the same, one after the other
 		for round := range 5 {
 			base := float64(100 * round)
 			for i := range 10 { // leaves flights that land between 20 and 29 ms from now
-				q := query(base+20+float64(i), base)
+				q := newQuery(base+20+float64(i), base)
 				q.Timeout = 100 * time.Microsecond
 				a, _ := t.predict(q)
 				t.wantDefault(a, serving.MissedSLO)
 			}
-			a, took := t.predict(query(base+50, base))
+			a, took := t.predict(newQuery(base+50, base))
 			t.wantOutput(a, base+50)
 			if want := time.Duration(base+50) * time.Millisecond; took != want {
 				t.Errorf("round %d: the answer took %v, want %v", round, took, want)
 			}
 			ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
-			if _, err := t.p.Predict(ctx, query(base+60, base)); !errors.Is(err, context.DeadlineExceeded) {
+			if _, err := t.p.Predict(ctx, newQuery(base+60, base)); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("a context that ended: %v", err)
 			}
 			cancel()
-			a, _ = t.predict(query(base+70, base))
+			a, _ = t.predict(newQuery(base+70, base))
 			t.wantOutput(a, base+70)
 		}
 		var qs []serving.Query
 		for i := range 3 * maxSpare {
-			qs = append(qs, *query(1, float64(i)))
+			qs = append(qs, *newQuery(1, float64(i)))
 		}
 		t.batch(qs)
-		if len(one.works) != 0 || len(one.spare) != maxSpare {
-			t.Errorf("the round keeps %d works, %d in use", len(one.spare), len(one.works))
+		if len(one.queries) != 0 || len(one.spares) != maxSpare {
+			t.Errorf("the request keeps %d queries, %d in use", len(one.spares), len(one.queries))
 		}
-		for _, w := range one.spare {
-			if w.q != nil || w.app != nil || len(w.parts) != 0 || w.verdict.Output != nil || w.done {
-				t.Errorf("a work in the pool keeps %+v", w)
+		for _, w := range one.spares {
+			if w.Query != nil || w.app != nil || len(w.attempts) != 0 || w.verdict.Output != nil || w.done {
+				t.Errorf("a query in the pool keeps %+v", w)
 			}
-			for _, p := range w.parts[:cap(w.parts)] {
+			for _, p := range w.attempts[:cap(w.attempts)] {
 				if p.flight != nil || p.call != nil {
-					t.Error("a work in the pool keeps a flight")
+					t.Error("a query in the pool keeps a flight")
 				}
 			}
 		}
@@ -93,7 +93,7 @@ func TestStorm(t *testing.T) {
 		}
 		t.serves(func(a *serving.App) { a.Cache.TTL = serving.Duration(100 * time.Millisecond) }, m1)
 		ask := func() (q *serving.Query) {
-			q = query(float64(draw(40)), float64(draw(2)))
+			q = newQuery(float64(draw(40)), float64(draw(2)))
 			q.NoCache = draw(8) == 0
 			q.Timeout = []time.Duration{0, 0, 20 * time.Millisecond, time.Millisecond}[draw(4)]
 			return q

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"topsail/gateway/cache"
-	"topsail/gateway/route"
+	"topsail/gateway/dispatch"
 	"topsail/gateway/selection"
 	"topsail/gateway/selection/rollout"
 	"topsail/gateway/state"
@@ -27,24 +27,21 @@ type Predictor struct {
 	Demand  *demand.Meter // nil: demand is not counted; set before the first SetCatalog
 	Records Recorder      // nil: answers leave no records; set before the first query
 
-	cache   *cache.Cache
-	table   *route.Table
-	ids     *IDs
-	metrics *Metrics
-	states  States
-	single  selection.Policy // of queries that name a version
-	room    room
-	wakes   chan *coldQueue // of versions that are asked and have no replica
+	cache    *cache.Cache
+	dispatch *dispatch.Dispatcher
+	ids      *IDs
+	metrics  *Metrics
+	states   States
+	single   selection.Policy // of queries that name a version
 
-	coldQueues atomic.Pointer[map[serving.Definition]*coldQueue]
-	apps       atomic.Pointer[map[string]*app]   // nil until there is a catalog
-	mu         sync.Mutex                        // serialises SetCatalog; guards served, tallies and revision
-	served     map[string]*served                // by model; outlives catalogs
-	tallies    map[serving.ModelID]*demand.Tally // of versions that apps use; outlives catalogs
-	revision   uint64                            // of the catalog in use
-	urgent     chan struct{}                     // has a token when policies are to be told at once
-	observed   map[string]*tallies               // by app, of policies that observe; outlives catalogs
-	pool       sync.Pool                         // of *round
+	apps     atomic.Pointer[map[string]*app]   // nil until there is a catalog
+	mu       sync.Mutex                        // serialises SetCatalog; guards served, tallies and revision
+	served   map[string]*served                // by model; outlives catalogs
+	tallies  map[serving.ModelID]*demand.Tally // of versions that apps use; outlives catalogs
+	revision uint64                            // of the catalog in use
+	urgent   chan struct{}                     // has a token when policies are to be told at once
+	observed map[string]*tallies               // by app, of policies that observe; outlives catalogs
+	pool     sync.Pool                         // of *request
 }
 
 // States has what policies have learned.
@@ -53,17 +50,13 @@ type States interface {
 	Get(a *state.App, user, context string) *selection.State
 }
 
-// New makes a predictor without apps. It has the table, which does not run yet, say
-// when its replicas change.
-func New(c *cache.Cache, table *route.Table, ids *IDs, states States, metrics *Metrics) *Predictor {
+// New makes a predictor without apps.
+func New(c *cache.Cache, d *dispatch.Dispatcher, ids *IDs, states States, metrics *Metrics) *Predictor {
 	p := &Predictor{
-		cache: c, table: table, ids: ids, metrics: metrics, states: states, single: rollout.NewSingle(serving.PolicySpec{}, nil),
-		room: room{maxQuestions: maxQueued, maxBytes: maxHeldBytes}, wakes: make(chan *coldQueue, maxWakes),
+		cache: c, dispatch: d, ids: ids, metrics: metrics, states: states, single: rollout.NewSingle(serving.PolicySpec{}, nil),
 		served: map[string]*served{}, tallies: map[serving.ModelID]*demand.Tally{}, urgent: make(chan struct{}, 1), observed: map[string]*tallies{},
 	}
-	p.coldQueues.Store(&map[serving.Definition]*coldQueue{})
-	p.pool.New = func() any { return newRound() }
-	table.Changed = p.replicasChanged
+	p.pool.New = func() any { return newRequest() }
 	return p
 }
 
@@ -97,18 +90,18 @@ func (p *Predictor) Predict(ctx context.Context, q *serving.Query) (serving.Pred
 }
 
 func (p *Predictor) predict(ctx context.Context, q *serving.Query, t *timing.Timing) (serving.Prediction, error) {
-	r := p.pool.Get().(*round)
+	r := p.pool.Get().(*request)
 	defer p.release(r)
-	w, err := r.begin(p, q, 0)
+	one, err := r.begin(p, q, 0)
 	if err != nil {
 		return serving.Prediction{}, err
 	}
-	w.watch(t)
-	w.ask()
+	one.watch(t)
+	one.ask()
 	if err := r.await(ctx); err != nil {
 		return serving.Prediction{}, err
 	}
-	return w.answer(), nil
+	return one.answer(), nil
 }
 
 // PredictBatch answers several queries of one request, in order. Each has its own
@@ -123,25 +116,25 @@ func (p *Predictor) PredictTimed(ctx context.Context, qs []serving.Query, t *tim
 	if len(qs) > 0 && p.waits(qs[0].App) {
 		return p.predictEach(ctx, qs, t)
 	}
-	r := p.pool.Get().(*round)
+	r := p.pool.Get().(*request)
 	defer p.release(r)
 	for i := range qs {
 		if _, err := r.begin(p, &qs[i], 0); err != nil {
 			return nil, err
 		}
 	}
-	for i, w := range r.works {
+	for i, q := range r.queries {
 		if i == 0 {
-			w.watch(t)
+			q.watch(t)
 		}
-		w.ask()
+		q.ask()
 	}
 	if err := r.await(ctx); err != nil {
 		return nil, err
 	}
 	answers := make([]serving.Prediction, len(qs))
-	for i, w := range r.works {
-		answers[i] = w.answer()
+	for i, q := range r.queries {
+		answers[i] = q.answer()
 	}
 	return answers, nil
 }

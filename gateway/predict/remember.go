@@ -16,29 +16,29 @@ type Recorder interface {
 }
 
 // remember leaves a record of the answer, for feedback to come.
-func (p *Predictor) remember(w *work, a *serving.Prediction) {
-	if p.Records == nil || !p.Records.Wants(w.app.learned != nil) {
+func (p *Predictor) remember(q *query, a *serving.Prediction) {
+	if p.Records == nil || !p.Records.Wants(q.app.learned != nil) {
 		return
 	}
 	now := time.Now()
 	r := &serving.Record{
-		QueryID: a.QueryID, App: w.app.Name, User: w.q.User, Context: w.q.Context,
-		InputType: w.q.Input.Type, Input: w.q.Input.Data, At: now, Expires: now.Add(w.app.Policy.Record()),
-		Asked: make([]serving.RecordedAsk, 0, w.opened),
+		QueryID: a.QueryID, App: q.app.Name, User: q.User, Context: q.Context,
+		InputType: q.Input.Type, Input: q.Input.Data, At: now, Expires: now.Add(q.app.Policy.Record()),
+		Asked: make([]serving.RecordedAsk, 0, q.opened),
 	}
 	if !a.Default {
 		r.Output = a.Output
 	}
-	for i := range w.parts[:w.opened] {
-		if w.app.stages != nil && (a.Default || w.parts[i].stage != len(w.slots)-1) {
+	for i := range q.attempts[:q.opened] {
+		if q.app.stages != nil && (a.Default || q.attempts[i].stage != len(q.slots)-1) {
 			continue // feedback is about the last stage, whose output the answer is
 		}
-		v := w.parts[i].version
-		ask := serving.RecordedAsk{ModelID: v.ModelID, Generation: v.Generation, Probability: w.plan.Asks[i].Probability, Shadow: w.plan.Asks[i].Shadow}
-		if out := w.answers[i].Output; out != nil && len(out.JSON) <= serving.MaxRecordedOutput {
+		v := q.attempts[i].version
+		ask := serving.RecordedAsk{ModelID: v.ModelID, Generation: v.Generation, Probability: q.plan.Asks[i].Probability, Shadow: q.plan.Asks[i].Shadow}
+		if out := q.answers[i].Output; out != nil && len(out.JSON) <= serving.MaxRecordedOutput {
 			ask.Output = out.JSON
 		}
-		if !w.parts[i].shed {
+		if !q.attempts[i].shed {
 			r.Asked = append(r.Asked, ask)
 		}
 	}

@@ -39,7 +39,7 @@ func TestWhatIsTriedAgainElsewhere(t *testing.T) {
 				behave := inTurn(test.first, echoes(time.Millisecond))
 				a, b := t.replica("a", behave, m1), t.replica("b", behave, m1)
 				t.serves(nil, m1)
-				got, took := t.predict(query(7))
+				got, took := t.predict(newQuery(7))
 				asked, each := both(a, b)
 				if test.elsewhere {
 					t.wantOutput(got, 7)
@@ -56,7 +56,7 @@ func TestWhatIsTriedAgainElsewhere(t *testing.T) {
 			bubble(t, func(t *rig) { // where both do the same, there is one failure, at once
 				a, b := t.replica("a", test.first, m1), t.replica("b", test.first, m1)
 				t.serves(nil, m1)
-				got, took := t.predict(query(7))
+				got, took := t.predict(newQuery(7))
 				t.wantDefault(got, test.cause)
 				if !strings.HasPrefix(got.Explanation, test.explain) || took != 0 {
 					t.Errorf("after %v: %q, want %q", took, got.Explanation, test.explain)
@@ -80,7 +80,7 @@ func TestNobodyElseToAsk(t *testing.T) {
 	bubble(t, func(t *rig) {
 		f := t.replica("a", fails(rpc.StatusContainer, "it died"), m1)
 		t.serves(nil, m1)
-		got, took := t.predict(query(7))
+		got, took := t.predict(newQuery(7))
 		t.wantDefault(got, serving.ContainerError)
 		if n := len(f.questions()); n != 1 || took != 0 {
 			t.Errorf("asked %d times, after %v", n, took)
@@ -100,7 +100,7 @@ func TestALostConnectionIsTriedElsewhere(t *testing.T) {
 				}
 			}
 		})
-		got, took := t.predict(query(7))
+		got, took := t.predict(newQuery(7))
 		t.wantOutput(got, 7)
 		if took != 11*time.Millisecond {
 			t.Errorf("it took %v", took)
@@ -116,7 +116,7 @@ func TestAFailureAfterTheDeadlineIsNotTriedElsewhere(t *testing.T) {
 		}
 		a := t.replica("a", late, m1)
 		t.serves(nil, m1)
-		got, _ := t.predict(query(7))
+		got, _ := t.predict(newQuery(7))
 		t.wantDefault(got, serving.MissedSLO)
 		b := t.replica("b", echoes(0), m1)
 		time.Sleep(slo)
@@ -137,13 +137,13 @@ func TestDrainingCostsNoBudget(t *testing.T) {
 		t.replica("b", fails(rpc.StatusDraining, "stopping"), m1)
 		t.serves(nil, m1)
 		for i := range 2 * extraSaved {
-			a, _ := t.predict(query(float64(i)))
+			a, _ := t.predict(newQuery(float64(i)))
 			t.wantDefault(a, serving.Draining)
 		}
 		if n := t.metric("topsail_gateway_extra_calls_total"); n != 2*extraSaved*(1+maxRefusals) {
 			t.Errorf("%v extra calls", n)
 		}
-		if !t.p.metrics.budget.spend() {
+		if !t.p.dispatch.Extra.Spend() {
 			t.Error("the budget is spent")
 		}
 	})
@@ -171,7 +171,7 @@ func TestTheSecondHasTheLastWord(t *testing.T) {
 					fakes = append(fakes, t.replica(name, behave, m1))
 				}
 				t.serves(nil, m1)
-				got, took := t.predict(query(7))
+				got, took := t.predict(newQuery(7))
 				if got.Cause != test.want || took != test.took {
 					t.Errorf("after %v: %+v", took, got)
 				}
@@ -199,7 +199,7 @@ func TestSeveralReplicasStopAtOnce(t *testing.T) {
 			t.replica(name, behave, m1)
 		}
 		t.serves(nil, m1)
-		got, took := t.predict(query(7))
+		got, took := t.predict(newQuery(7))
 		t.wantOutput(got, 7)
 		if took != time.Millisecond {
 			t.Errorf("it took %v", took)

@@ -19,7 +19,7 @@ func TestSeveralModelsAreAskedAtOnce(t *testing.T) {
 			"a": fails(rpc.StatusModelError, "no"), "b": says(2, 20*time.Millisecond), "c": silent,
 		}), a1, b1, c1)
 		t.decides(&scripted{}, a1, b1, c1)
-		q := query(7)
+		q := newQuery(7)
 		q.Explain = true
 		p, took := t.predict(q)
 		t.wantOutput(p, 2)
@@ -72,12 +72,12 @@ func TestCachedAnswersOfSeveral(t *testing.T) {
 	bubble(t, func(t *rig) {
 		t.replica("r", by(map[string]behaviour{"a": says(1, 0), "b": says(2, 0)}), a1, b1)
 		t.decides(&scripted{}, a1)
-		t.predict(query(7))
+		t.predict(newQuery(7))
 		t.decides(&scripted{}, a1, b1)
-		if p, _ := t.predict(query(7)); p.Cached {
+		if p, _ := t.predict(newQuery(7)); p.Cached {
 			t.Error("one of two came from the cache, and the answer is said to")
 		}
-		q := query(7)
+		q := newQuery(7)
 		q.Explain = true
 		if p, _ := t.predict(q); !p.Cached || !p.Explained.Models[0].Cached || !p.Explained.Models[1].Cached {
 			t.Errorf("both came from the cache: %+v", p)
@@ -87,7 +87,7 @@ func TestCachedAnswersOfSeveral(t *testing.T) {
 			d.Output, d.Model = answers[0].Output, a1
 			return d
 		}}, a1, b1)
-		q = query(8)
+		q = newQuery(8)
 		t.p.cache.Put((*t.p.apps.Load())["app"].find(a1).keyer.Key(q.Input, ""), output(t, 5))
 		if p, _ := t.predict(q); !p.Cached || string(p.Output) != "5.0" {
 			t.Errorf("the one that answers came from the cache: %+v", p)
@@ -127,12 +127,12 @@ func TestTheReserve(t *testing.T) {
 			"a": fails(rpc.StatusModelError, "no"), "b": says(2, time.Millisecond), "c": silent,
 		}), a1, b1, c1)
 		t.decides(oneByOne(), a1, b1, c1)
-		p, took := t.predict(query(7))
+		p, took := t.predict(newQuery(7))
 		t.wantOutput(p, 2)
 		if took != time.Millisecond || named(p.Missing) != "a" || len(f.questions()) != 2 {
 			t.Errorf("it took %v, %d questions, missing %v", took, len(f.questions()), p.Missing)
 		}
-		if p, took := t.predict(query(7)); took != 0 || string(p.Output) != "2.0" || len(f.questions()) != 3 { // a's failure is not cached
+		if p, took := t.predict(newQuery(7)); took != 0 || string(p.Output) != "2.0" || len(f.questions()) != 3 { // a's failure is not cached
 			t.Errorf("with the reserve in the cache it took %v and %d questions: %+v", took, len(f.questions())-2, p)
 		}
 	})
@@ -149,7 +149,7 @@ func TestAgain(t *testing.T) {
 			return d
 		}}
 		t.decides(s, a1)
-		p, took := t.predict(query(7))
+		p, took := t.predict(newQuery(7))
 		t.wantDefault(p, serving.MissedSLO)
 		if took != slo-margin {
 			t.Errorf("it took %v", took)
@@ -173,7 +173,7 @@ func TestAPolicyThatIsNeverDone(t *testing.T) {
 			return firstOutput(answers)
 		}}
 		t.decides(s, a1)
-		p, took := t.predict(query(7))
+		p, took := t.predict(newQuery(7))
 		t.wantOutput(p, 1)
 		if took != slo-margin || len(s.moments()) != 3 {
 			t.Errorf("it took %v and %d calls", took, len(s.moments()))
@@ -187,18 +187,18 @@ func TestInputLengthsThatDiffer(t *testing.T) {
 		t.decides(&scripted{}, a1, b1)
 		versions := (*t.p.apps.Load())["app"]
 		versions.find(a1).inputLength = 3
-		p, _ := t.predict(query(7))
+		p, _ := t.predict(newQuery(7))
 		t.wantOutput(p, 2)
 		if named(p.Missing) != "a" || len(f.questions()) != 1 {
 			t.Errorf("missing %v, %d questions", p.Missing, len(f.questions()))
 		}
 		versions.find(b1).inputLength = 4
-		_, err := t.p.Predict(context.Background(), query(8))
+		_, err := t.p.Predict(context.Background(), newQuery(8))
 		refusal, ok := errors.AsType[*serving.QueryError](err)
 		if !ok || refusal.Cause != "Input has length 1, and model a takes 3" {
 			t.Errorf("fits nobody: %v", err)
 		}
-		if p, _ := t.predict(query(1, 2, 3)); string(p.Output) != "1.0" || named(p.Missing) != "b" {
+		if p, _ := t.predict(newQuery(1, 2, 3)); string(p.Output) != "1.0" || named(p.Missing) != "b" {
 			t.Errorf("fits a: %+v", p)
 		}
 	})
@@ -214,7 +214,7 @@ func TestAPolicyHedgesEarly(t *testing.T) {
 		t.serves(func(a *serving.App) {
 			a.Policy = serving.PolicySpec{Kind: serving.PolicyHedge, WithinMicros: 10_000, Share: 0.5}
 		}, m1)
-		p, took := t.predict(query(7))
+		p, took := t.predict(newQuery(7))
 		t.wantOutput(p, 7)
 		if took != 11*time.Millisecond {
 			t.Errorf("it took %v, want 11 ms", took)
@@ -225,15 +225,15 @@ func TestAPolicyHedgesEarly(t *testing.T) {
 			}
 		}
 		app := (*t.p.apps.Load())["app"]
-		if app.extra == t.p.metrics.budget || app.extra.share != extraCall/2 {
+		if app.extra == t.p.dispatch.Extra {
 			t.Error("the policy's share is not its budget")
 		}
-		for app.extra.spend() {
+		for app.extra.Spend() {
 		}
 		t.serves(func(a *serving.App) {
 			a.Policy = serving.PolicySpec{Kind: serving.PolicyHedge, WithinMicros: 10_000, Share: 0.5}
 		}, m1)
-		if (*t.p.apps.Load())["app"].extra.spend() {
+		if (*t.p.apps.Load())["app"].extra.Spend() {
 			t.Error("another catalog fills the budget")
 		}
 	})
@@ -247,7 +247,7 @@ func TestVersionsThatPoliciesName(t *testing.T) {
 		t.links(func(a *serving.App) {
 			a.Policy = serving.PolicySpec{Kind: serving.PolicyVote, Models: []string{"b", "a:2"}}
 		}, a1, a2, a3, b1)
-		t.predict(query(1))
+		t.predict(newQuery(1))
 		if asked := versionsOf(f); asked != "a:2 b:1" {
 			t.Errorf("asked %s", asked)
 		}
@@ -280,7 +280,7 @@ func TestEndingsAreCounted(t *testing.T) {
 	bubble(t, func(t *rig) {
 		t.replica("r", says(1, 0), a1)
 		t.decides(&scripted{combine: acceptable}, a1)
-		t.predict(query(7))
+		t.predict(newQuery(7))
 		if n := t.metric(`topsail_selection_endings_total{app="app",ending="acceptable"}`); n != 1 {
 			t.Errorf("counted %v times", n)
 		}

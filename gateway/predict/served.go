@@ -72,7 +72,7 @@ func (a *app) serving(l *linked) (v *version, ready bool) {
 	if current := l.current.queued(); ready && v == current {
 		l.served.note(current.Version)
 	} else if ready && current != nil {
-		current.coldQueue.passedOver()
+		current.replicas.PassedOver()
 	}
 	return v, ready
 }
@@ -136,4 +136,4 @@ func (p *Predictor) FailedOver() map[serving.ModelID]bool {
 }
 
 // ready says whether the version has a replica, or can have one at once.
-func (v *version) ready() bool { return v.coldQueue.ready() }
+func (v *version) ready() bool { return v.replicas.Ready() }

@@ -14,10 +14,10 @@ func TestALateOutputFillsTheCache(t *testing.T) {
 	bubble(t, func(t *rig) {
 		f := t.replica("a", echoes(slo+50*time.Millisecond), m1)
 		t.serves(nil, m1)
-		a, _ := t.predict(query(7))
+		a, _ := t.predict(newQuery(7))
 		t.wantDefault(a, serving.MissedSLO)
 		time.Sleep(51 * time.Millisecond)
-		a, took := t.predict(query(7))
+		a, took := t.predict(newQuery(7))
 		t.wantOutput(a, 7)
 		if !a.Cached || took != 0 || len(f.questions()) != 1 {
 			t.Errorf("it took %v, %d questions: %+v", took, len(f.questions()), a)
@@ -47,7 +47,7 @@ func TestEqualQueriesInFlightAreOneQuestion(t *testing.T) {
 		for i := range 20 {
 			all.Go(func() {
 				time.Sleep(time.Duration(i) * time.Millisecond)
-				a, took := t.predict(query(7))
+				a, took := t.predict(newQuery(7))
 				t.wantOutput(a, 7)
 				if want := time.Duration(30-i) * time.Millisecond; took != want || a.Cached != (i > 0) {
 					t.Errorf("query %d took %v, want %v: %+v", i, took, want, a)
@@ -75,12 +75,12 @@ func TestAFailureIsShared(t *testing.T) {
 		var all sync.WaitGroup
 		for range 5 {
 			all.Go(func() {
-				a, _ := t.predict(query(7))
+				a, _ := t.predict(newQuery(7))
 				t.wantDefault(a, serving.ModelError)
 			})
 		}
 		all.Wait()
-		a, _ := t.predict(query(7))
+		a, _ := t.predict(newQuery(7))
 		t.wantOutput(a, 7)
 		if n := len(f.questions()); n != 2 {
 			t.Errorf("%d questions were asked", n)
@@ -101,7 +101,7 @@ func TestAJoinerWithMoreTimeAsksAgain(t *testing.T) {
 				t.serves(nil, m1)
 				var all sync.WaitGroup
 				all.Go(func() {
-					q := query(7)
+					q := newQuery(7)
 					q.Timeout = 10 * time.Millisecond
 					a, _ := t.predict(q)
 					t.wantDefault(a, serving.MissedSLO)
@@ -110,7 +110,7 @@ func TestAJoinerWithMoreTimeAsksAgain(t *testing.T) {
 				var cached atomic.Int64
 				for i := range 5 {
 					all.Go(func() {
-						a, took := t.predict(query(7))
+						a, took := t.predict(newQuery(7))
 						t.wantOutput(a, 7)
 						if took != 30*time.Millisecond {
 							t.Errorf("joiner %d took %v", i, took)
@@ -143,7 +143,7 @@ func TestWhoDoesNotAskAgain(t *testing.T) {
 	bubble(t, func(t *rig) {
 		f := t.replica("a", fails(rpc.StatusLate, "no time"), m1)
 		t.serves(nil, m1)
-		a, took := t.predict(query(7))
+		a, took := t.predict(newQuery(7))
 		t.wantDefault(a, serving.RefusedLate)
 		if len(f.questions()) != 1 || took != 0 {
 			t.Errorf("%d questions, after %v", len(f.questions()), took)
@@ -153,9 +153,9 @@ func TestWhoDoesNotAskAgain(t *testing.T) {
 		expired := func(arrival) (rpc.Answer, time.Duration) { return rpc.Answer{Status: rpc.StatusExpired}, slo }
 		f := t.replica("a", expired, m1)
 		t.serves(nil, m1)
-		go t.predict(query(7))
+		go t.predict(newQuery(7))
 		time.Sleep(slo / 2)
-		q := query(7)
+		q := newQuery(7)
 		q.Timeout = slo / 4
 		a, _ := t.predict(q)
 		t.wantDefault(a, serving.MissedSLO)
@@ -170,9 +170,9 @@ func TestWhoDoesNotAskAgain(t *testing.T) {
 		}
 		f := t.replica("a", expired, m1)
 		t.serves(nil, m1)
-		go t.predict(query(7))
+		go t.predict(newQuery(7))
 		time.Sleep(5 * time.Millisecond)
-		q := query(7)
+		q := newQuery(7)
 		q.Timeout = 25*time.Millisecond + margin
 		a, took := t.predict(q)
 		t.wantDefault(a, serving.MissedSLO)
@@ -186,8 +186,8 @@ func TestWhoDoesNotAskAgain(t *testing.T) {
 // no_cache neither reads, nor joins, nor stores.
 func TestNoCache(t *testing.T) {
 	for name, change := range map[string]struct {
-		app   func(*serving.App)
-		query bool
+		app      func(*serving.App)
+		newQuery bool
 	}{
 		"the query says so": {nil, true},
 		"the app says so":   {func(a *serving.App) { a.Cache.Off = true }, false},
@@ -197,8 +197,8 @@ func TestNoCache(t *testing.T) {
 				f := t.replica("a", echoes(10*time.Millisecond), m1)
 				t.serves(change.app, m1)
 				ask := func() {
-					q := query(7)
-					q.NoCache = change.query
+					q := newQuery(7)
+					q.NoCache = change.newQuery
 					a, took := t.predict(q)
 					t.wantOutput(a, 7)
 					if a.Cached || took != 10*time.Millisecond {
@@ -225,8 +225,8 @@ func TestNoCache(t *testing.T) {
 	bubble(t, func(t *rig) { // it does not read what others stored either
 		f := t.replica("a", echoes(10*time.Millisecond), m1)
 		t.serves(nil, m1)
-		t.predict(query(7))
-		q := query(7)
+		t.predict(newQuery(7))
+		q := newQuery(7)
 		q.NoCache = true
 		if a, took := t.predict(q); a.Cached || took == 0 || len(f.questions()) != 2 {
 			t.Errorf("it took %v, %d questions: %+v", took, len(f.questions()), a)
@@ -265,7 +265,7 @@ func TestSharing(t *testing.T) {
 				f := t.replica("a", echoes(0), id("m", "0"), m1)
 				t.serves(test.app, id("m", "0"), m1)
 				ask := func(change func(*serving.Query)) serving.Prediction {
-					q := query(7)
+					q := newQuery(7)
 					if change != nil {
 						change(q)
 					}
@@ -310,7 +310,7 @@ func TestAppsShareTheOutputsOfAModel(t *testing.T) {
 		list[3].Cache.TTL = serving.Duration(time.Second)
 		t.set(newCatalog(list, newModel(m1)))
 		ask := func(app string) bool {
-			q := query(7)
+			q := newQuery(7)
 			q.App = app
 			a, _ := t.predict(q)
 			t.wantOutput(a, 7)
@@ -332,16 +332,16 @@ func TestTheSecondLook(t *testing.T) {
 	bubble(t, func(t *rig) {
 		f := t.replica("a", echoes(0), m1)
 		t.serves(nil, m1)
-		r := newRound()
-		w, err := r.begin(t.p, query(7), 0)
+		r := newRequest()
+		w, err := r.begin(t.p, newQuery(7), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		key := w.parts[0].version.keyer.Key(w.q.Input, "")
+		key := w.attempts[0].version.keyer.Key(w.Input, "")
 		if w.cached(0, key) {
 			t.Fatal("the first look finds something")
 		}
-		t.predict(query(7))
+		t.predict(newQuery(7))
 		w.join(0, key)
 		w.opened = 1
 		if err := r.await(t.ctx); err != nil {
@@ -368,7 +368,7 @@ func TestEqualQuestionsAreAskedOnceUnderRaces(t *testing.T) {
 	for range 8 {
 		all.Go(func() {
 			for i := range questions {
-				a, err := r.p.Predict(t.Context(), query(float64(i)))
+				a, err := r.p.Predict(t.Context(), newQuery(float64(i)))
 				if err != nil || string(a.Output) != jsonOf(float64(i)) {
 					t.Errorf("question %d: %+v, %v", i, a, err)
 				}

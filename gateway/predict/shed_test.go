@@ -12,11 +12,9 @@ import (
 
 // press makes a version look short of capacity to who can do without it.
 func (r *rig) press(id serving.ModelID) {
-	b := (*r.p.coldQueues.Load())[serving.Definition{ModelID: id}]
-	b.quota.allow(newAsker("other", 1, 1).app, slo, slo, time.Now())
-	b.quota.mu.Lock()
-	b.quota.rate, b.quota.apps = 0, map[string]*allowance{"app": {at: time.Now()}}
-	b.quota.mu.Unlock()
+	quota, now := &r.version(id).Quota, time.Now()
+	for quota.Refused(now); quota.Allow("app", 1, 0, slo, now); { // what it may ask in this moment
+	}
 }
 
 // What is short is left out, from the end as if it had never been wanted, and the
@@ -33,7 +31,7 @@ func TestSheddingFromTheEnd(t *testing.T) {
 		t.decides(s, a1, b1, c1)
 		t.press(b1)
 		t.press(c1)
-		q := query(7)
+		q := newQuery(7)
 		q.Explain = true
 		p, took := t.predict(q)
 		t.wantOutput(p, 1)
@@ -61,7 +59,7 @@ func TestSheddingInTheMiddle(t *testing.T) {
 		}}
 		t.decides(s, a1, b1, c1)
 		t.press(b1)
-		p, _ := t.predict(query(7))
+		p, _ := t.predict(newQuery(7))
 		t.wantOutput(p, 1)
 		if versionsOf(f) != "a:1 c:1" || named(p.Shed) != "b" || named(p.Missing) != "b" {
 			t.Errorf("asked %s, shed %v, missing %v", versionsOf(f), p.Shed, p.Missing)
@@ -87,18 +85,18 @@ func TestWhatIsNeverShed(t *testing.T) {
 		t.decides(reserve, a1, b1)
 		t.press(a1)
 		t.press(b1)
-		p, _ := t.predict(query(7))
+		p, _ := t.predict(newQuery(7))
 		t.wantOutput(p, 2)
 		if versionsOf(f) != "a:1 b:1" || p.Shed != nil {
 			t.Errorf("asked %s, shed %v", versionsOf(f), p.Shed)
 		}
 		t.decides(&scripted{}, b1, c1)
-		t.predict(query(8)) // c is not short, and b the first
+		t.predict(newQuery(8)) // c is not short, and b the first
 		t.press(c1)
-		if p, _ := t.predict(query(8)); p.Shed != nil || !p.Cached {
+		if p, _ := t.predict(newQuery(8)); p.Shed != nil || !p.Cached {
 			t.Errorf("what the cache has was left out: %+v", p)
 		}
-		if p, err := t.p.DryRun(t.Context(), query(9), time.Second); err != nil || p.Shed != nil || len(p.Explained.Models) != 2 {
+		if p, err := t.p.DryRun(t.Context(), newQuery(9), time.Second); err != nil || p.Shed != nil || len(p.Explained.Models) != 2 {
 			t.Errorf("%+v, %v", p, err)
 		}
 	})
@@ -124,7 +122,7 @@ func TestWhoIsTooSlowComesBack(t *testing.T) {
 		}}, a1, b1)
 		ask := func(queries int) (shed int) {
 			for i := range queries {
-				q := query(float64(i))
+				q := newQuery(float64(i))
 				q.NoCache = true // else one joins another
 				if p, _ := t.predict(q); p.Shed != nil {
 					shed++
@@ -151,7 +149,7 @@ func TestWhoIsTooSlowComesBack(t *testing.T) {
 // A replica that refuses because a client's own time is short is not short of capacity.
 func TestImpatientClientsPressNobody(t *testing.T) {
 	bubble(t, func(t *rig) {
-		f := t.replica("r", func(q arrival) (rpc.Answer, time.Duration) {
+		t.replica("r", func(q arrival) (rpc.Answer, time.Duration) {
 			if q.budget < 10*time.Millisecond {
 				return rpc.Answer{Status: rpc.StatusLate}, 0
 			}
@@ -159,14 +157,15 @@ func TestImpatientClientsPressNobody(t *testing.T) {
 		}, a1, b1)
 		t.decides(&scripted{}, a1, b1)
 		for i := range 20 {
-			t.predict(query(float64(i)))
-			q := query(float64(-i))
+			t.predict(newQuery(float64(i)))
+			q := newQuery(float64(-i))
 			q.Timeout = 5 * time.Millisecond
 			t.predict(q)
 		}
-		for _, v := range f.versions {
-			if (*t.p.coldQueues.Load())[v].quota.short.Load() {
-				t.Errorf("%v is rationed", v)
+		now := time.Now()
+		for range 100 {
+			if !t.version(b1).Quota.Allow("app", 1, 0, slo, now) {
+				t.Fatal("the version counts as short of capacity")
 			}
 		}
 	})

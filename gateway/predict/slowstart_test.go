@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"topsail/gateway/dispatch"
 	"topsail/rpc"
 	"topsail/serving"
 )
@@ -16,7 +17,7 @@ func (r *rig) holds(n int) []*result {
 	r.Helper()
 	queued := make([]*result, n)
 	for i := range n {
-		q := query(float64(i), -1)
+		q := newQuery(float64(i), -1)
 		q.Timeout = r.slo() - time.Duration(i)*time.Millisecond
 		queued[i] = r.later(q)
 	}
@@ -64,14 +65,14 @@ func TestANewReplicaIsNotFlooded(t *testing.T) {
 			}
 		}
 		t.settle()
-		if t.coldQueue(m1).cold.Load() {
+		if t.version(m1).Cold() {
 			t.Error("it is still cold")
 		}
 	})
 }
 
-func (r *rig) coldQueue(id serving.ModelID) *coldQueue {
-	return (*r.p.coldQueues.Load())[serving.Definition{ModelID: id}]
+func (r *rig) version(id serving.ModelID) *dispatch.Version {
+	return r.p.dispatch.Version(serving.Definition{ModelID: id})
 }
 
 // Two replicas take twice as many, also when the second comes later.
@@ -120,15 +121,15 @@ func TestTheEndOfAColdStart(t *testing.T) {
 			return number(q.x), 10 * time.Millisecond
 		}, m1)
 		for i := range 5 {
-			t.later(query(float64(1 + i)))
+			t.later(newQuery(float64(1 + i)))
 		}
 		if n := len(f.questions()); n != firstFew {
 			t.Errorf("%d were sent", n)
 		}
 		time.Sleep(20 * time.Millisecond)
 		t.settle()
-		if t.coldQueue(m1).cold.Load() || len(f.questions()) != 7 {
-			t.Errorf("%d were sent, still cold: %v", len(f.questions()), t.coldQueue(m1).cold.Load())
+		if t.version(m1).Cold() || len(f.questions()) != 7 {
+			t.Errorf("%d were sent, still cold: %v", len(f.questions()), t.version(m1).Cold())
 		}
 	})
 }
@@ -140,8 +141,8 @@ func TestNewArrivalsDoNotOvertake(t *testing.T) {
 		t.holds(firstFew + 2)
 		f := t.replica("a", echoes(10*time.Millisecond), m1)
 		time.Sleep(time.Millisecond)
-		late := t.later(query(100))
-		urgent := query(200)
+		late := t.later(newQuery(100))
+		urgent := newQuery(200)
 		urgent.Timeout = time.Second
 		soon := t.later(urgent)
 		t.wantQueued(4)
@@ -155,7 +156,7 @@ func TestNewArrivalsDoNotOvertake(t *testing.T) {
 			t.Errorf("sent %v, want %v", order, want)
 		}
 		t.settle()
-		res := t.later(query(300))
+		res := t.later(newQuery(300))
 		if n := len(f.questions()); n != firstFew+5 {
 			t.Errorf("%d questions were sent", n)
 		}
@@ -169,7 +170,7 @@ func TestWhatExpiresBehindOthersIsNotSent(t *testing.T) {
 		t.serves(patient, m1)
 		t.holds(firstFew)
 		f := t.replica("a", echoes(100*time.Millisecond), m1)
-		q := query(100)
+		q := newQuery(100)
 		q.Timeout = 50 * time.Millisecond
 		a, took := t.predict(q)
 		t.wantDefault(a, serving.NoReplica)
@@ -190,12 +191,12 @@ func TestASilentNewReplica(t *testing.T) {
 		t.serves(func(a *serving.App) { a.SLO = serving.Duration(time.Second) }, m1)
 		var queued []*result
 		for i := range 50 {
-			queued = append(queued, t.later(query(float64(i))))
+			queued = append(queued, t.later(newQuery(float64(i))))
 		}
 		time.Sleep(500 * time.Millisecond)
 		f := t.replica("frozen", silent, m1)
 		for i := range 50 {
-			queued = append(queued, t.later(query(100+float64(i))))
+			queued = append(queued, t.later(newQuery(100+float64(i))))
 		}
 		time.Sleep(600 * time.Millisecond) // the first are late
 		t.settle()
@@ -220,7 +221,7 @@ func TestASilentNewReplica(t *testing.T) {
 func TestLateOutputsCount(t *testing.T) {
 	bubble(t, func(t *rig) {
 		t.serves(nil, m1)
-		t.later(query(1))
+		t.later(newQuery(1))
 		first := true
 		t.replica("a", func(q arrival) (rpc.Answer, time.Duration) {
 			if first {
@@ -230,10 +231,10 @@ func TestLateOutputsCount(t *testing.T) {
 			return number(q.x), 0
 		}, m1)
 		time.Sleep(3 * slo)
-		if t.coldQueue(m1).cold.Load() {
+		if t.version(m1).Cold() {
 			t.Error("it is still cold")
 		}
-		a, _ := t.predict(query(2))
+		a, _ := t.predict(newQuery(2))
 		t.wantOutput(a, 2)
 	})
 }
@@ -258,38 +259,17 @@ func TestRefusalsReleaseOneForOne(t *testing.T) {
 func TestWhatCannotBeSentTakesNoPlace(t *testing.T) {
 	bubble(t, func(t *rig) {
 		t.serves(patient, m1)
-		large := t.later(query(make([]float64, rpc.MinMaxFrame)...))
+		large := t.later(newQuery(make([]float64, rpc.MinMaxFrame)...))
 		t.maxFrame = rpc.MinMaxFrame
 		f := t.replica("a", silent, m1)
 		large.done.Wait()
 		t.wantDefault(large.Prediction, serving.ContainerError)
 		for i := range firstFew {
-			t.later(query(float64(i)))
+			t.later(newQuery(float64(i)))
 		}
 		if n := len(f.questions()); n != firstFew {
 			t.Errorf("%d were sent", n)
 		}
-	})
-}
-
-// A replica that goes in the moment that a question is released leaves it held.
-func TestReleasedToNobody(t *testing.T) {
-	bubble(t, func(t *rig) {
-		t.serves(nil, m1)
-		res := t.later(query(1))
-		line := t.coldQueue(m1)
-		line.mu.Lock()
-		c := line.queued.calls[0]
-		line.drop(c)
-		line.sent++
-		line.mu.Unlock()
-		c.resume()
-		t.wantQueued(1)
-		if line.sent != 0 {
-			t.Errorf("%d are taken to be in flight", line.sent)
-		}
-		res.done.Wait()
-		t.wantDefault(res.Prediction, serving.NoReplica)
 	})
 }
 
@@ -304,7 +284,7 @@ func TestAColdStartUnderLoad(t *testing.T) {
 		for g := range 40 {
 			all.Go(func() {
 				for i := range 300 {
-					a, _ := t.predict(query(float64(g), float64(i)))
+					a, _ := t.predict(newQuery(float64(g), float64(i)))
 					mu.Lock()
 					if a.Default {
 						defaults++
@@ -322,7 +302,7 @@ func TestAColdStartUnderLoad(t *testing.T) {
 		if defaults > 0 || outputs != 40*300 {
 			t.Errorf("%d outputs, %d defaults", outputs, defaults)
 		}
-		if t.coldQueue(m1).cold.Load() {
+		if t.version(m1).Cold() {
 			t.Error("it is still cold")
 		}
 	})

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"topsail/gateway/dispatch"
 	"topsail/gateway/selection"
 	"topsail/gateway/usage"
 	"topsail/serving"
@@ -18,7 +19,7 @@ type stages struct {
 	usage   []*usage.Counter // by stage
 }
 
-func (p *Predictor) compileStages(a *app, cat *serving.Catalog, coldQueues map[serving.Definition]*coldQueue) *stages {
+func (p *Predictor) compileStages(a *app, cat *serving.Catalog, versions map[serving.Definition]*dispatch.Version) *stages {
 	if len(a.Stages) == 0 {
 		return nil
 	}
@@ -27,7 +28,7 @@ func (p *Predictor) compileStages(a *app, cat *serving.Catalog, coldQueues map[s
 	for i, stage := range a.Stages {
 		var l *linked
 		if m := cat.Models[stage.Model]; m != nil {
-			l = p.link(a, m, cat, coldQueues)
+			l = p.link(a, m, cat, versions)
 			l.takes = 0
 		}
 		s.models = append(s.models, l)
@@ -55,68 +56,68 @@ func (s *stages) cold(a *app) bool {
 }
 
 // beginStages gives a query of an app with stages its time.
-func (w *work) beginStages() error {
-	if w.q.Version != "" {
-		return &serving.QueryError{Cause: "Requested version: " + w.q.Version + ", and application " + w.app.Name + " asks several models"}
+func (q *query) beginStages() error {
+	if q.Version != "" {
+		return &serving.QueryError{Cause: "Requested version: " + q.Version + ", and application " + q.app.Name + " asks several models"}
 	}
-	w.begun, w.watched = time.Now(), true
-	for range w.app.stages.models {
-		w.slots = append(w.slots, -1)
+	q.begun, q.watched = time.Now(), true
+	for range q.app.stages.models {
+		q.slots = append(q.slots, -1)
 	}
-	if !w.patient && w.app.ColdStart > w.app.SLO && w.app.stages.cold(w.app) {
-		w.allow(w.app.ColdStart.Std())
+	if !q.patient && q.app.ColdStart > q.app.SLO && q.app.stages.cold(q.app) {
+		q.allow(q.app.ColdStart.Std())
 	}
 	return nil
 }
 
 // stepStages looks at what has come, asks the stages whose inputs are there, and says whether the
 // query has its verdict: the output of the last stage, or the first failure.
-func (w *work) stepStages(now time.Time) bool {
+func (q *query) stepStages(now time.Time) bool {
 	for {
-		w.collect(now)
-		final := !now.Before(w.respond)
-		for i := range w.parts {
-			if p, a := &w.parts[i], &w.answers[i]; p.flight != nil && !a.Come() && !now.Before(p.respond) {
-				if a.Failure = p.leave(now); a.Failure == nil {
+		q.collect(now)
+		final := !now.Before(q.respond)
+		for i := range q.attempts {
+			if try, a := &q.attempts[i], &q.answers[i]; try.flight != nil && !a.Come() && !now.Before(try.respond) {
+				if a.Failure = try.leave(now); a.Failure == nil {
 					a.Failure = tooLate
 				}
 			}
-			if w.answers[i].Failure != nil {
-				w.fail(i)
+			if q.answers[i].Failure != nil {
+				q.fail(i)
 				return true
 			}
 		}
-		if last := w.slots[len(w.slots)-1]; last >= 0 && w.answers[last].Output != nil {
-			w.verdict = selection.Verdict{Output: w.answers[last].Output, Model: w.parts[last].version.ModelID, Ended: selection.EndedAll}
-			w.done = true
+		if last := q.slots[len(q.slots)-1]; last >= 0 && q.answers[last].Output != nil {
+			q.verdict = selection.Verdict{Output: q.answers[last].Output, Model: q.attempts[last].version.ModelID, Ended: selection.EndedAll}
+			q.done = true
 			return true
 		}
 		if final {
-			w.verdict, w.done = selection.Verdict{Failure: tooLate}, true
+			q.verdict, q.done = selection.Verdict{Failure: tooLate}, true
 			return true
 		}
-		if !w.openStages(now) {
-			w.hedge(now)
+		if !q.openStages(now) {
+			q.hedge(now)
 			return false
 		}
 	}
 }
 
-// fail ends the query with the failure of a part.
-func (w *work) fail(i int) {
-	p, a := &w.parts[i], &w.answers[i]
-	a.Failure = &serving.Failure{Cause: a.Failure.Cause, Message: "stage " + w.app.stages.Pipeline[p.stage].Name + ": " + a.Failure.Error()}
-	w.verdict, w.done = selection.Verdict{Failure: a.Failure}, true
-	if p.version != nil {
-		w.verdict.Model = p.version.ModelID
+// fail ends the query with the failure of an attempt.
+func (q *query) fail(i int) {
+	try, a := &q.attempts[i], &q.answers[i]
+	a.Failure = &serving.Failure{Cause: a.Failure.Cause, Message: "stage " + q.app.stages.Pipeline[try.stage].Name + ": " + a.Failure.Error()}
+	q.verdict, q.done = selection.Verdict{Failure: a.Failure}, true
+	if try.version != nil {
+		q.verdict.Model = try.version.ModelID
 	}
 }
 
 // openStages asks the stages whose inputs have come, and says whether there were any.
-func (w *work) openStages(now time.Time) (opened bool) {
-	for i, sources := range w.app.stages.sources {
-		if w.slots[i] < 0 && w.have(sources) {
-			w.openStage(i, now)
+func (q *query) openStages(now time.Time) (opened bool) {
+	for i, sources := range q.app.stages.sources {
+		if q.slots[i] < 0 && q.have(sources) {
+			q.openStage(i, now)
 			opened = true
 		}
 	}
@@ -124,9 +125,9 @@ func (w *work) openStages(now time.Time) (opened bool) {
 }
 
 // have says whether the outputs of stages have come.
-func (w *work) have(sources []int) bool {
+func (q *query) have(sources []int) bool {
 	for _, from := range sources {
-		if from >= 0 && (w.slots[from] < 0 || w.answers[w.slots[from]].Output == nil) {
+		if from >= 0 && (q.slots[from] < 0 || q.answers[q.slots[from]].Output == nil) {
 			return false
 		}
 	}
@@ -134,38 +135,38 @@ func (w *work) have(sources []int) bool {
 }
 
 // openStage asks the model of a stage.
-func (w *work) openStage(i int, now time.Time) {
-	w.slots[i] = len(w.parts)
-	w.parts, w.answers = append(w.parts, part{stage: i}), append(w.answers, selection.Answer{})
-	w.plan.Asks = append(w.plan.Asks, selection.Ask{Probability: 1})
-	w.opened++
-	w.answers[w.slots[i]].Failure = w.askStage(w.slots[i], now)
+func (q *query) openStage(i int, now time.Time) {
+	q.slots[i] = len(q.attempts)
+	q.attempts, q.answers = append(q.attempts, attempt{stage: i}), append(q.answers, selection.Answer{})
+	q.plan.Asks = append(q.plan.Asks, selection.Ask{Probability: 1})
+	q.opened++
+	q.answers[q.slots[i]].Failure = q.askStage(q.slots[i], now)
 }
 
-// askStage asks the model of a part's stage, or says why it cannot.
-func (w *work) askStage(part int, now time.Time) *serving.Failure {
-	p, s := &w.parts[part], w.app.stages
-	l := s.models[p.stage]
+// askStage asks the model of an attempt's stage, or says why it cannot.
+func (q *query) askStage(i int, now time.Time) *serving.Failure {
+	try, s := &q.attempts[i], q.app.stages
+	l := s.models[try.stage]
 	if l == nil {
-		return failure(serving.NoReplica, "there is no model %s", s.Pipeline[p.stage].Model)
+		return failure(serving.NoReplica, "there is no model %s", s.Pipeline[try.stage].Model)
 	}
-	if p.version, _ = w.app.serving(l); p.version == nil {
+	if try.version, _ = q.app.serving(l); try.version == nil {
 		return failure(serving.NoReplica, "no version of model %s is current", l.name)
 	}
-	in, err := w.inputOf(p.stage, p.version.inputType)
+	in, err := q.inputOf(try.stage, try.version.inputType)
 	if err != nil {
 		return failure(serving.ModelError, "model %s: %v", l.name, err)
 	}
-	if misfit := p.version.misfit(in.Len()); misfit != nil {
+	if misfit := try.version.misfit(in.Len()); misfit != nil {
 		return misfit
 	}
-	within := w.within(p.stage, now)
+	within := q.within(try.stage, now)
 	if within <= 0 {
 		return failure(serving.MissedSLO, "there is no time left for it")
 	}
-	p.input, p.respond = in, now.Add(within)
-	w.askPart(part, false)
-	return w.answers[part].Failure
+	try.input, try.respond = in, now.Add(within)
+	q.attempt(i, false)
+	return q.answers[i].Failure
 }
 
 func failure(cause serving.Cause, format string, args ...any) *serving.Failure {
@@ -173,27 +174,27 @@ func failure(cause serving.Cause, format string, args ...any) *serving.Failure {
 }
 
 // inputOf is what a stage's model is asked.
-func (w *work) inputOf(stage int, t serving.InputType) (serving.Input, error) {
-	sources := w.app.stages.sources[stage]
+func (q *query) inputOf(stage int, t serving.InputType) (serving.Input, error) {
+	sources := q.app.stages.sources[stage]
 	values := make([]serving.Value, len(sources))
 	for slot, from := range sources {
 		if from >= 0 {
-			values[slot] = w.answers[w.slots[from]].Output.Value
+			values[slot] = q.answers[q.slots[from]].Output.Value
 		} else {
-			values[slot] = w.q.Input.Value()
+			values[slot] = q.Input.Value()
 		}
 	}
 	if len(values) == 1 {
 		return serving.NewInput(t, values[0])
 	}
-	return serving.JoinInput(t, w.app.stages.Sources(stage), values)
+	return serving.JoinInput(t, q.app.stages.Sources(stage), values)
 }
 
 // within is the time for a stage: what is left but for the stages behind it. It is half of what
 // is left at the least, for those behind may have become quicker, which only asking them shows.
-func (w *work) within(stage int, now time.Time) time.Duration {
-	left := w.respond.Sub(now)
-	return max(left-w.app.stages.behind(w.app, stage), left/2)
+func (q *query) within(stage int, now time.Time) time.Duration {
+	left := q.respond.Sub(now)
+	return max(left-q.app.stages.behind(q.app, stage), left/2)
 }
 
 // behind is what the stages behind one usually take, on the longest way, and what is
@@ -204,7 +205,7 @@ func (s *stages) behind(a *app, stage int) time.Duration {
 		took := usual[j]
 		if l := s.models[j]; l != nil {
 			if v, _ := a.serving(l); v != nil {
-				median, _ := v.coldQueue.latencyEstimate.times()
+				median, _ := v.replicas.Latency()
 				took += median
 			}
 		}
@@ -218,30 +219,30 @@ func (s *stages) behind(a *app, stage int) time.Duration {
 }
 
 // countStages counts what came of each stage that was asked.
-func (w *work) countStages(now time.Time) {
-	for i := range w.parts {
-		p, a, counter := &w.parts[i], &w.answers[i], w.app.stages.usage[w.parts[i].stage]
+func (q *query) countStages(now time.Time) {
+	for i := range q.attempts {
+		try, a, counter := &q.attempts[i], &q.answers[i], q.app.stages.usage[q.attempts[i].stage]
 		switch {
 		case a.Failure != nil:
-			counter.Ended(a.Failure, now, p.took)
-		case p.cached && a.Output != nil:
+			counter.Ended(a.Failure, now, try.took)
+		case try.cached && a.Output != nil:
 			counter.Cached()
 		case a.Output != nil:
-			counter.Ended(nil, now, p.took)
+			counter.Ended(nil, now, try.took)
 		}
 	}
 }
 
 // explainStages says how the answer came about, stage by stage.
-func (w *work) explainStages() *serving.Explanation {
-	e := &serving.Explanation{Policy: "stages", Ended: "all", Elapsed: time.Since(w.q.Received), Budget: w.budget}
-	for _, i := range w.slots {
-		if i < 0 || w.parts[i].version == nil {
+func (q *query) explainStages() *serving.Explanation {
+	e := &serving.Explanation{Policy: "stages", Ended: "all", Elapsed: time.Since(q.Received), Budget: q.budget}
+	for _, i := range q.slots {
+		if i < 0 || q.attempts[i].version == nil {
 			continue // the query ended before it came to this one
 		}
-		m := w.explainPart(i)
+		m := q.explainAttempt(i)
 		m.Probability = 0
-		if why := w.answers[i].Failure; why != nil {
+		if why := q.answers[i].Failure; why != nil {
 			m.Failure, e.Ended = why.Error(), "failed"
 		}
 		e.Models = append(e.Models, m)

@@ -38,7 +38,7 @@ func TestModelsAreAskedOneAfterAnother(t *testing.T) {
 	bubble(t, func(t *rig) {
 		a, b := t.replica("ra", plus(10, time.Millisecond), a1), t.replica("rb", plus(100, 2*time.Millisecond), b1)
 		t.staged(nil, stage("first", "a"), stage("second", "b"))
-		p, took := t.predict(query(7))
+		p, took := t.predict(newQuery(7))
 		t.wantOutput(p, 117)
 		if took != 3*time.Millisecond || p.Model != b1 || p.Cached {
 			t.Errorf("it took %v: %+v", took, p)
@@ -46,7 +46,7 @@ func TestModelsAreAskedOneAfterAnother(t *testing.T) {
 		if q := b.questions()[0]; q.x != 17 || q.budget > slo-time.Millisecond {
 			t.Errorf("the second model was asked %+v", q)
 		}
-		p, took = t.predict(query(7))
+		p, took = t.predict(newQuery(7))
 		t.wantOutput(p, 117)
 		if took != 0 || !p.Cached || len(a.questions()) != 1 {
 			t.Errorf("the same again took %v: %+v", took, p)
@@ -64,7 +64,7 @@ func TestBranchesAreAskedSideBySide(t *testing.T) {
 		}), m1, a1, b1, c1)
 		t.staged(func(cat *serving.Catalog) { cat.Models["c"].Versions["1"].InputLength = 2 },
 			stage("decode", "m"), stage("left", "a"), stage("right", "b", "decode"), stage("rank", "c", "left", "right"))
-		p, took := t.predict(query(1))
+		p, took := t.predict(newQuery(1))
 		t.wantOutput(p, 12)
 		if took != 9*time.Millisecond {
 			t.Errorf("it took %v", took)
@@ -90,7 +90,7 @@ func TestAStageThatFailsEndsTheQuery(t *testing.T) {
 			t.replica("rb", c.behave, b1)
 			third := t.replica("rc", echoes(0), c1)
 			t.staged(nil, stage("first", "a"), stage("second", "b"), stage("third", "c"))
-			p, took := t.predict(query(7))
+			p, took := t.predict(newQuery(7))
 			t.wantDefault(p, c.cause)
 			if !strings.Contains(p.Explanation, c.why) || took != c.took || len(third.questions()) != 0 {
 				t.Errorf("after %v: %q, want %q after %v", took, p.Explanation, c.why, c.took)
@@ -103,7 +103,7 @@ func TestAFailureEndsTheOtherBranch(t *testing.T) {
 	bubble(t, func(t *rig) {
 		t.replica("r", by(map[string]behaviour{"a": silent, "b": fails(rpc.StatusDropped, "dull"), "c": echoes(0)}), a1, b1, c1)
 		t.staged(nil, stage("left", "a"), stage("right", "b", serving.QueryInput), stage("rank", "c", "left", "right"))
-		p, took := t.predict(query(7))
+		p, took := t.predict(newQuery(7))
 		t.wantDefault(p, serving.Dropped)
 		if p.Explanation != "Dropped: stage right: dull" || took != 0 || p.Model != b1 {
 			t.Errorf("after %v: %+v", took, p)
@@ -115,17 +115,17 @@ func TestStagesWithoutTheirModels(t *testing.T) {
 	bubble(t, func(t *rig) {
 		t.replica("ra", echoes(0), a1)
 		t.staged(func(cat *serving.Catalog) { delete(cat.Models, "b") }, stage("first", "a"), stage("second", "b"))
-		p, _ := t.predict(query(7))
+		p, _ := t.predict(newQuery(7))
 		t.wantDefault(p, serving.NoReplica)
 		t.staged(nil, stage("first", "a"), stage("second", "b"))
-		p, _ = t.predict(query(8))
+		p, _ = t.predict(newQuery(8))
 		t.wantDefault(p, serving.NoReplica)
-		q := query(7)
+		q := newQuery(7)
 		q.Version = "1"
 		if _, err := t.p.Predict(context.Background(), q); err == nil {
 			t.Error("a query of stages named a version, and got it")
 		}
-		q = query(7)
+		q = newQuery(7)
 		q.Input = serving.Input{Type: serving.Strings, Data: []byte("7")}
 		if _, err := t.p.Predict(context.Background(), q); err == nil {
 			t.Error("a query of another type was asked")
@@ -140,7 +140,7 @@ func TestAClientThatLeavesStages(t *testing.T) {
 		t.staged(nil, stage("first", "a"), stage("second", "b"))
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
-		if _, err := t.p.Predict(ctx, query(7)); err == nil {
+		if _, err := t.p.Predict(ctx, newQuery(7)); err == nil {
 			t.Error("it got an answer")
 		}
 	})
@@ -155,11 +155,11 @@ func TestAStageThatWasSlow(t *testing.T) {
 		a := t.replica("ra", plus(10, time.Millisecond), a1)
 		t.replica("rb", func(q arrival) (rpc.Answer, time.Duration) { return number(q.x + 100), time.Duration(takes.Load()) }, b1)
 		t.staged(nil, stage("first", "a"), stage("second", "b"))
-		p, _ := t.predict(query(1))
+		p, _ := t.predict(newQuery(1))
 		t.wantDefault(p, serving.MissedSLO)
 		time.Sleep(10 * slo) // until it has answered after all
 		takes.Store(int64(time.Millisecond))
-		p, took := t.predict(query(2))
+		p, took := t.predict(newQuery(2))
 		t.wantOutput(p, 112)
 		if took != 2*time.Millisecond || len(a.questions()) != 2 {
 			t.Errorf("it took %v, and the first stage was asked %d times", took, len(a.questions()))
@@ -172,7 +172,7 @@ func TestNoTimeForAStage(t *testing.T) {
 	bubble(t, func(t *rig) {
 		a := t.replica("ra", plus(10, time.Millisecond), a1)
 		t.staged(nil, stage("first", "a"))
-		q := query(1)
+		q := newQuery(1)
 		q.Received = time.Now().Add(-2 * slo)
 		p, _ := t.predict(q)
 		t.wantDefault(p, serving.MissedSLO)
@@ -187,7 +187,7 @@ func TestABatchOfStages(t *testing.T) {
 		t.replica("ra", plus(10, time.Millisecond), a1)
 		t.replica("rb", plus(100, time.Millisecond), b1)
 		t.staged(nil, stage("first", "a"), stage("second", "b"))
-		qs := []serving.Query{*query(1), *query(2), *query(3)}
+		qs := []serving.Query{*newQuery(1), *newQuery(2), *newQuery(3)}
 		qs[1].Explain = true
 		start := time.Now()
 		for i, p := range t.batch(qs) {

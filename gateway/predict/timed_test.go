@@ -49,12 +49,12 @@ func TestWhereTheTimeOfOneModelWent(t *testing.T) {
 			time.Sleep(10 * ms)
 			t.replica("r", echoes(20*ms), m1)
 		}()
-		got, _ := t.timed(*query(7))
+		got, _ := t.timed(*newQuery(7))
 		t.passed(got, 0, 0, 10*ms, 30*ms, 30*ms)
 		if got.Model != m1 || got.Replica != "r" || got.Cache != "missed" || got.Service != 0 {
 			t.Errorf("%+v", got)
 		}
-		got, ps := t.timed(*query(7))
+		got, ps := t.timed(*newQuery(7))
 		t.passed(got, 0, 0, -1, -1, 0)
 		if got.Model != m1 || got.Replica != "" || got.Cache != "hit" || !ps[0].Cached {
 			t.Errorf("from the cache: %+v", got)
@@ -68,9 +68,9 @@ func TestWhereTheTimeOfAJoinedQueryWent(t *testing.T) {
 		t.serves(nil, m1)
 		t.replica("r", echoes(20*ms), m1)
 		done := make(chan struct{})
-		go func() { defer close(done); t.predict(query(7)) }()
+		go func() { defer close(done); t.predict(newQuery(7)) }()
 		time.Sleep(5 * ms)
-		got, _ := t.timed(*query(7))
+		got, _ := t.timed(*newQuery(7))
 		<-done
 		t.passed(got, 0, 0, -1, 15*ms, 15*ms)
 		if got.Cache != "joined" || got.Replica != "" {
@@ -82,11 +82,11 @@ func TestWhereTheTimeOfAJoinedQueryWent(t *testing.T) {
 func TestWhereTheTimeOfNoAnswerWent(t *testing.T) {
 	bubble(t, func(t *rig) {
 		t.serves(func(a *serving.App) { a.Cache.Off = true }, m1)
-		got, ps := t.timed(*query(7))
+		got, ps := t.timed(*newQuery(7))
 		t.passed(got, 0, 0, -1, slo-margin, slo-margin)
 		t.wantDefault(ps[0], serving.NoReplica)
 		f := t.replica("r", silent, m1)
-		got, ps = t.timed(*query(7))
+		got, ps = t.timed(*newQuery(7))
 		t.passed(got, 0, 0, 0, slo-margin, slo-margin)
 		t.wantDefault(ps[0], serving.MissedSLO)
 		if got.Replica != "r" || got.Cache != "off" {
@@ -94,14 +94,14 @@ func TestWhereTheTimeOfNoAnswerWent(t *testing.T) {
 		}
 		t.stop(f)
 		t.replica("r2", fails(rpc.StatusModelError, "no"), m1)
-		got, ps = t.timed(*query(7))
+		got, ps = t.timed(*newQuery(7))
 		t.passed(got, 0, 0, 0, 0, 0)
 		t.wantDefault(ps[0], serving.ModelError)
 		if got.Replica != "r2" {
 			t.Errorf("%+v", got)
 		}
 		t.set(newCatalog([]*serving.App{newApp("app")})) // without a model
-		got, _ = t.timed(*query(7))
+		got, _ = t.timed(*newQuery(7))
 		t.passed(got, 0, -1, -1, -1, 0)
 	})
 }
@@ -120,7 +120,7 @@ func TestWhereTheTimeOfASecondReplicaWent(t *testing.T) {
 		}
 		t.replica("a", once, m1)
 		t.replica("b", once, m1)
-		got, ps := t.timed(*query(7))
+		got, ps := t.timed(*newQuery(7))
 		t.wantOutput(ps[0], 7)
 		half := (slo - margin) / 2
 		t.passed(got, 0, 0, half, half+3*ms, half+3*ms)
@@ -134,7 +134,7 @@ func TestWhereTheTimeOfSeveralModelsWent(t *testing.T) {
 	bubble(t, func(t *rig) {
 		t.replica("r", by(map[string]behaviour{"a": says(1, 5*ms), "b": says(2, 20*ms), "c": silent}), a1, b1, c1)
 		t.decides(&scripted{}, a1, b1, c1)
-		got, _ := t.timed(*query(7), *query(8))
+		got, _ := t.timed(*newQuery(7), *newQuery(8))
 		t.passed(got, 0, 0, 0, 20*ms, slo-margin)
 		if got.Model != b1 || got.Replica != "r" {
 			t.Errorf("%+v", got)
@@ -153,7 +153,7 @@ func TestWhereTheTimeOfADecidedQueryWent(t *testing.T) {
 			},
 		}), a1, b1, m1)
 		t.decidesBy(0)
-		got, _ := t.timed(*query(7), *query(8))
+		got, _ := t.timed(*newQuery(7), *newQuery(8))
 		t.passed(got, 2*ms, 2*ms, 2*ms, 3*ms, 5*ms)
 		if got.Model != b1 {
 			t.Errorf("%+v", got)
@@ -166,7 +166,7 @@ func TestTheServiceTimeIsPassedOn(t *testing.T) {
 		t.serves(nil, m1)
 		f := t.replica("r", echoes(20*time.Millisecond), m1)
 		f.service = 4 * time.Millisecond
-		if got, _ := t.timed(*query(7)); got.Service != f.service {
+		if got, _ := t.timed(*newQuery(7)); got.Service != f.service {
 			t.Errorf("the model took %v", got.Service)
 		}
 	})
@@ -177,9 +177,9 @@ func TestTrafficIsThatOfTheMetrics(t *testing.T) {
 	bubble(t, func(t *rig) {
 		t.serves(nil, m1)
 		t.replica("r", echoes(3*time.Millisecond), m1)
-		t.predict(query(1))
-		t.predict(query(1))
-		t.predict(query(2))
+		t.predict(newQuery(1))
+		t.predict(newQuery(1))
+		t.predict(newQuery(2))
 		all := t.p.metrics.Traffic()
 		if len(all) != 1 || all[0].App != "app" || !all[0].Since.Equal(t.began) {
 			t.Fatalf("%+v", all)

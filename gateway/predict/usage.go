@@ -16,12 +16,12 @@ type reported struct {
 func (p *Predictor) TakeUsage() (revision uint64, counted []serving.Usage) {
 	p.mu.Lock() // a count belongs to a catalog
 	defer p.mu.Unlock()
-	for d, b := range *p.coldQueues.Load() {
+	for d, b := range p.dispatch.All() {
 		key := serving.UsageKey{ModelID: d.ModelID}
-		if u := b.usage.Take(key); !u.Empty() {
+		if u := b.Usage.Take(key); !u.Empty() {
 			counted = append(counted, u)
 		}
-		counted = append(counted, b.stages.Take(key)...)
+		counted = append(counted, b.Stages.Take(key)...)
 	}
 	return p.revision, append(counted, p.metrics.takeUsage()...)
 }

@@ -66,9 +66,9 @@ func TestUsageOfAModelAndItsApp(t *testing.T) {
 		t.serves(nil, m1)
 		t.replica("r", func(q arrival) (rpc.Answer, time.Duration) { return number(q.x), time.Duration(q.x) * time.Millisecond }, m1)
 		t.wantUsed()
-		t.predict(query(3))
-		t.predict(query(5))
-		t.predict(query(3)) // from the cache
+		t.predict(newQuery(3))
+		t.predict(newQuery(5))
+		t.predict(newQuery(3)) // from the cache
 		app := spent(wholeApp(), 3*time.Millisecond, 5*time.Millisecond, 1)
 		app.Cached = 1
 		version := spent(wholeVersion(m1), 3*time.Millisecond, 5*time.Millisecond)
@@ -76,7 +76,7 @@ func TestUsageOfAModelAndItsApp(t *testing.T) {
 		t.wantUsed(app, version)
 		t.wantUsed()
 
-		t.predict(query(4)) // what was the shortest is forgotten
+		t.predict(newQuery(4)) // what was the shortest is forgotten
 		t.wantUsed(spent(wholeApp(), 4*time.Millisecond), spent(wholeVersion(m1), 4*time.Millisecond))
 		if s := t.p.metrics.Traffic()[0].Times; s.Count != 4 || s.Least != 1 || s.Most != 5*time.Millisecond {
 			t.Errorf("Clipper's page forgets: %+v", s)
@@ -90,7 +90,7 @@ func TestUsageOfEqualQuestions(t *testing.T) {
 		t.serves(nil, m1)
 		t.replica("r", echoes(5*time.Millisecond), m1)
 		for range 2 {
-			t.all.Go(func() { t.predict(query(7)) })
+			t.all.Go(func() { t.predict(newQuery(7)) })
 		}
 		t.settle()
 		time.Sleep(5 * time.Millisecond)
@@ -119,7 +119,7 @@ func TestUsageOfHedgesAndRetries(t *testing.T) {
 			t.replica("a", c.behave, m1)
 			t.replica("b", c.behave, m1)
 			t.serves(nil, m1)
-			got, _ := t.predict(query(7))
+			got, _ := t.predict(newQuery(7))
 			t.wantOutput(got, 7)
 			time.Sleep(10 * slo) // whatever else comes has come
 			t.Helper()
@@ -148,7 +148,7 @@ func TestUsageOfFailures(t *testing.T) {
 			t.serves(nil, m1)
 			t.replica("r", c.behave, m1)
 			at := time.Now()
-			got, _ := t.predict(query(7))
+			got, _ := t.predict(newQuery(7))
 			app, version := spent(wholeApp(), 1), serving.Usage{Key: wholeVersion(m1), Missed: 1}
 			if app.Failed = 1; c.failed {
 				version.Failed, version.Missed = 1, 0
@@ -175,7 +175,7 @@ func TestUsageOfWhatIsLate(t *testing.T) {
 	bubble(t, func(t *rig) {
 		t.serves(nil, m1)
 		t.replica("r", echoes(2*slo), m1)
-		got, _ := t.predict(query(7))
+		got, _ := t.predict(newQuery(7))
 		t.wantDefault(got, serving.MissedSLO)
 		app := spent(wholeApp(), slo-margin)
 		app.Failed = 1
@@ -191,7 +191,7 @@ func TestUsageOfWhatIsLate(t *testing.T) {
 func TestUsageWithoutAReplica(t *testing.T) {
 	bubble(t, func(t *rig) {
 		t.serves(nil, m1)
-		t.predict(query(7))
+		t.predict(newQuery(7))
 		app := spent(wholeApp(), slo-margin)
 		app.Failed = 1
 		t.wantUsed(app, serving.Usage{Key: wholeVersion(m1), Missed: 1})
@@ -221,15 +221,15 @@ func TestUsageOfAnEnsemble(t *testing.T) {
 	bubble(t, func(t *rig) {
 		t.replica("r", by(map[string]behaviour{"a": says(1, time.Millisecond), "b": says(3, 2*time.Millisecond)}), a1, b1)
 		t.links(func(a *serving.App) { a.Policy = serving.PolicySpec{Kind: serving.PolicyMean} }, a1, b1)
-		t.predict(query(7))
+		t.predict(newQuery(7))
 		t.wantUsed(spent(wholeApp(), 2*time.Millisecond), spent(wholeVersion(a1), time.Millisecond), spent(wholeVersion(b1), 2*time.Millisecond))
-		if _, err := t.p.DryRun(t.ctx, query(8), time.Second); err != nil {
+		if _, err := t.p.DryRun(t.ctx, newQuery(8), time.Second); err != nil {
 			t.Fatal(err)
 		}
 		t.wantUsed(spent(wholeVersion(a1), time.Millisecond), spent(wholeVersion(b1), 2*time.Millisecond))
 
 		t.links(func(a *serving.App) { a.Policy = serving.PolicySpec{Kind: serving.PolicyShadow, Model: "a"} }, a1, b1)
-		t.predict(query(9))
+		t.predict(newQuery(9))
 		time.Sleep(slo)
 		t.wantUsed(spent(wholeApp(), time.Millisecond), spent(wholeVersion(a1), time.Millisecond), spent(wholeVersion(b1), 2*time.Millisecond))
 	})
@@ -241,11 +241,11 @@ func TestUsageOfStages(t *testing.T) {
 		t.replica("ra", plus(10, time.Millisecond), a1)
 		b := t.replica("rb", plus(100, 2*time.Millisecond), b1)
 		t.staged(nil, stage("first", "a"), stage("second", "b"))
-		t.predict(query(7))
+		t.predict(newQuery(7))
 		t.wantUsed(spent(wholeApp(), 3*time.Millisecond), spent(wholeVersion(a1), time.Millisecond), spent(wholeVersion(b1), 2*time.Millisecond),
 			spent(stageOf("first"), time.Millisecond), spent(stageOf("second"), 2*time.Millisecond))
 
-		t.predict(query(7))
+		t.predict(newQuery(7))
 		app := spent(wholeApp(), 1)
 		app.Cached = 1
 		cached := func(of serving.UsageKey) serving.Usage { return serving.Usage{Key: of, Cached: 1} }
@@ -253,7 +253,7 @@ func TestUsageOfStages(t *testing.T) {
 
 		t.stop(b)
 		t.replica("rb", fails(rpc.StatusModelError, "no"), b1)
-		t.predict(query(8))
+		t.predict(newQuery(8))
 		app, first, second, v := spent(wholeApp(), time.Millisecond), spent(stageOf("first"), time.Millisecond), serving.Usage{Key: stageOf("second"), Failed: 1}, serving.Usage{Key: wholeVersion(b1), Failed: 1}
 		app.Failed = 1
 		all := t.wantUsed(app, spent(wholeVersion(a1), time.Millisecond), v, first, second)
@@ -264,7 +264,7 @@ func TestUsageOfStages(t *testing.T) {
 			t.Errorf("the reason of the default is %+v", last)
 		}
 
-		t.predict(query(9))
+		t.predict(newQuery(9))
 		t.staged(nil, stage("first", "a"), stage("third", "b")) // stages that stay go on
 		if all := t.used(); all["app/app/first"].Answers != 1 || all["app/app/second"].Failed != 0 {
 			t.Errorf("after a change: %+v", all)
@@ -280,7 +280,7 @@ func TestUsageOfWhatIsGone(t *testing.T) {
 		cat := newCatalog([]*serving.App{newApp("app", "m")}, newModel(m1))
 		cat.Revision = 7
 		t.set(cat)
-		t.predict(query(7))
+		t.predict(newQuery(7))
 		gone := newCatalog(nil)
 		gone.Revision = 8
 		t.set(gone)
@@ -288,7 +288,7 @@ func TestUsageOfWhatIsGone(t *testing.T) {
 			t.Errorf("counted %+v at revision %d", counted, revision)
 		}
 		t.set(cat)
-		t.predict(query(8))
+		t.predict(newQuery(8))
 		t.wantUsed(spent(wholeApp(), time.Millisecond), spent(wholeVersion(m1), time.Millisecond))
 		if revision, _ := t.p.TakeUsage(); revision != 7 {
 			t.Errorf("revision %d", revision)
@@ -333,7 +333,7 @@ func TestUsageOfTheStagesOfAModel(t *testing.T) {
 		t.replica("a", behave, m1)
 		t.replica("b", behave, m1)
 		t.serves(nil, m1)
-		t.predict(query(7))
+		t.predict(newQuery(7))
 		time.Sleep(2 * slo)
 		wins := (slo-margin)/2 + 3*each
 		t.wantUsed(spent(wholeApp(), wins), spent(wholeVersion(m1), wins), spent(of("embed"), each), spent(of("rank"), 2*each))
@@ -344,7 +344,7 @@ func TestUsageOfTheStagesOfAModel(t *testing.T) {
 		t.replica("a", behave, m1)
 		t.replica("b", behave, m1)
 		t.serves(nil, m1)
-		t.predict(query(7)) // a second replica is asked, and its answer counts
+		t.predict(newQuery(7)) // a second replica is asked, and its answer counts
 		app, rank, v := spent(wholeApp(), 9*time.Millisecond), serving.Usage{Key: of("rank"), Failed: 1}, serving.Usage{Key: wholeVersion(m1), Failed: 1}
 		app.Failed = 1
 		all := t.wantUsed(app, v, spent(of("embed"), 2*time.Millisecond), rank)

@@ -16,7 +16,7 @@ var m2 = id("m", "2")
 // asked is which version answers now.
 func (r *rig) asked() serving.ModelID {
 	r.Helper()
-	q := query(7)
+	q := newQuery(7)
 	q.NoCache = true
 	a, _ := r.predict(q)
 	if a.Default {
@@ -154,7 +154,7 @@ func TestTheVersionBeforeTakesOver(t *testing.T) {
 		return m
 	}
 	ask := func(r *rig) serving.Prediction {
-		q := query(7)
+		q := newQuery(7)
 		q.NoCache = true
 		a, _ := r.predict(q)
 		return a
@@ -173,7 +173,7 @@ func TestTheVersionBeforeTakesOver(t *testing.T) {
 		if a := ask(t); a.Model != m1 || !slices.Equal(a.Failover, []serving.ModelID{m2}) {
 			t.Errorf("it is gone again: %v answers instead of %v", a.Model, a.Failover)
 		}
-		q := query(7)
+		q := newQuery(7)
 		q.Version = "1"
 		if a, _ := t.predict(q); a.Model != m1 || a.Failover != nil {
 			t.Errorf("the version that the query names: %v answers instead of %v", a.Model, a.Failover)
@@ -200,7 +200,7 @@ func TestAnOlderVersionAnswersWhileTheCurrentIsAway(t *testing.T) {
 		two := t.replica("two", echoes(0), m2)
 		t.wantAsked("after", m2)
 		t.stop(two)
-		a, took := t.predict(query(1))
+		a, took := t.predict(newQuery(1))
 		t.wantOutput(a, 1)
 		if took != 0 || a.Model != m1 {
 			t.Errorf("%v answers after %v", a.Model, took)
@@ -239,7 +239,7 @@ func TestWhatServedIsTheModelsNotTheApps(t *testing.T) {
 	bubble(t, func(t *rig) {
 		t.replica("one", echoes(0), m1)
 		t.set(newCatalog(apps("other"), newModel(m1)))
-		q := query(1)
+		q := newQuery(1)
 		q.App = "other"
 		t.predict(q)
 		t.set(newCatalog(apps("app"), newModel(m1, m2)))
@@ -257,7 +257,7 @@ func TestAVersionOfAnotherTypeIsNotAsked(t *testing.T) {
 		old := newApp("old", "m")
 		old.InputType = serving.Bytes
 		t.set(newCatalog([]*serving.App{old}, bytes))
-		a, err := t.p.Predict(context.Background(), &serving.Query{App: "old", Input: serving.Input{Type: serving.Bytes, Data: make([]byte, 8)}, Received: query().Received})
+		a, err := t.p.Predict(context.Background(), &serving.Query{App: "old", Input: serving.Input{Type: serving.Bytes, Data: make([]byte, 8)}, Received: newQuery().Received})
 		if err != nil || a.Model != m1 {
 			t.Fatalf("got %+v, %v", a, err)
 		}
@@ -268,7 +268,7 @@ func TestAVersionOfAnotherTypeIsNotAsked(t *testing.T) {
 		mixed.Versions["1"].InputType = serving.Bytes
 		t.set(newCatalog(apps("app"), mixed))
 		t.wantAsked("only the other type is ready", serving.ModelID{})
-		q := query(7)
+		q := newQuery(7)
 		q.Version = "1"
 		t.wantRefused(q, "Requested version: 1 of model: m takes bytes, and application app takes doubles")
 	})
@@ -279,7 +279,7 @@ func TestPinnedVersions(t *testing.T) {
 		f := t.replica("a", echoes(0), m1, m2)
 		t.serves(nil, m1, m2)
 		for version, want := range map[string]serving.ModelID{"": m2, "1": m1, "2": m2} {
-			q := query(7)
+			q := newQuery(7)
 			q.Version, q.NoCache = version, true
 			a, _ := t.predict(q)
 			t.wantOutput(a, 7)
@@ -287,7 +287,7 @@ func TestPinnedVersions(t *testing.T) {
 				t.Errorf("version %q: %v was asked, and %v answered", version, got, a.Model)
 			}
 		}
-		q := query(7)
+		q := newQuery(7)
 		q.Version = "3"
 		t.wantRefused(q, "Requested version: 3 does not exist for model: m")
 		t.wantAsked("a pinned version changes nothing for others", m2)
@@ -295,20 +295,20 @@ func TestPinnedVersions(t *testing.T) {
 	bubble(t, func(t *rig) { // a pinned version is asked or nobody is
 		t.replica("a", echoes(0), m2)
 		t.serves(nil, m1, m2)
-		q := query(7)
+		q := newQuery(7)
 		q.Version = "1"
 		a, _ := t.predict(q)
 		t.wantDefault(a, serving.NoReplica)
 	})
 	bubble(t, func(t *rig) {
 		t.set(newCatalog([]*serving.App{newApp("app", "m", "n")}, newModel(m1), newModel(id("n", "1"))))
-		q := query(7)
+		q := newQuery(7)
 		q.Version = "1"
 		t.wantRefused(q, "Too many models linked to application app")
 	})
 	bubble(t, func(t *rig) { // Clipper crashed here
 		t.set(newCatalog([]*serving.App{newApp("app")}))
-		q := query(7)
+		q := newQuery(7)
 		q.Version = "1"
 		a, took := t.predict(q)
 		t.wantDefault(a, serving.NoReplica)
@@ -336,13 +336,13 @@ func TestQueriesThatCannotBe(t *testing.T) {
 			t.Errorf("an unknown app: %v", err)
 		}
 		for typ := serving.Bytes; typ <= serving.Strings; typ++ {
-			if q := query(1); typ != serving.Doubles {
+			if q := newQuery(1); typ != serving.Doubles {
 				q.Input.Type = typ
 				t.wantRefused(q, "Input of type "+typ.String()+", and application app takes doubles")
 			}
 		}
 		for n := range 4 {
-			q := query(make([]float64, n)...)
+			q := newQuery(make([]float64, n)...)
 			q.Version = "1"
 			if n == 2 {
 				a, _ := t.predict(q)
@@ -351,7 +351,7 @@ func TestQueriesThatCannotBe(t *testing.T) {
 			}
 			t.wantRefused(q, "Input has length "+string(rune('0'+n))+", and model m takes 2")
 		}
-		t.predict(query(1, 2, 3, 4, 5)) // version 2 takes any length
+		t.predict(newQuery(1, 2, 3, 4, 5)) // version 2 takes any length
 		if n := len(f.questions()); n != 2 {
 			t.Errorf("%d questions were asked", n)
 		}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"topsail/gateway/dispatch"
 	"topsail/rpc"
 	"topsail/serving"
 )
@@ -40,12 +41,12 @@ func (r *rig) wakes(answer func(context.Context) error) *bell {
 	ctx, cancel := context.WithCancel(r.ctx)
 	r.all.Go(func() {
 		defer cancel()
-		_ = r.p.Run(ctx, b.since(time.Now()), slog.New(slog.NewTextHandler(&b.log, nil)))
+		_ = r.p.dispatch.Run(ctx, b.since(time.Now()), slog.New(slog.NewTextHandler(&b.log, nil)))
 	})
 	return b
 }
 
-func (b *bell) since(start time.Time) Waker {
+func (b *bell) since(start time.Time) dispatch.Waker {
 	return wakerFunc(func(ctx context.Context, id serving.ModelID) error {
 		b.mu.Lock()
 		b.rung = append(b.rung, ring{id, time.Since(start)})
@@ -85,7 +86,7 @@ func TestTheFirstQueryWakesAtOnce(t *testing.T) {
 		b := t.wakes(nil)
 		t.serves(func(a *serving.App) { a.ColdStart = serving.Duration(10 * time.Second) }, m1, m2)
 		t.wantRung(b, m2)
-		res := t.later(query(1))
+		res := t.later(newQuery(1))
 		t.wantRung(b, m2, 0)
 		time.Sleep(2500 * time.Millisecond)
 		t.wantRung(b, m2, 0, time.Second, 2*time.Second)
@@ -107,13 +108,13 @@ func TestWakesAreOnceASecond(t *testing.T) {
 		b := t.wakes(nil)
 		t.serves(nil, m1)
 		for i := range 25 {
-			t.predict(query(float64(i)))
+			t.predict(newQuery(float64(i)))
 			time.Sleep(margin)
 		}
 		time.Sleep(10 * time.Second)
 		t.wantRung(b, m1, 0, time.Second, 2*time.Second, 3*time.Second)
 		start := time.Since(t.began)
-		t.predict(query(1))
+		t.predict(newQuery(1))
 		t.wantRung(b, m1, 0, time.Second, 2*time.Second, 3*time.Second, start)
 	})
 }
@@ -146,7 +147,7 @@ func TestARefusedQuestionWakes(t *testing.T) {
 		b := t.wakes(nil)
 		a := t.replica("a", fails(rpc.StatusDraining, "stopping"), m1)
 		t.serves(nil, m1)
-		t.later(query(1))
+		t.later(newQuery(1))
 		t.wantQueued(1)
 		t.wantRung(b, m1)
 		time.Sleep(refusedPause / 2)
@@ -168,7 +169,7 @@ func TestAWakerThatFails(t *testing.T) {
 			return nil
 		})
 		t.serves(func(a *serving.App) { a.ColdStart = serving.Duration(5500 * time.Millisecond) }, m1)
-		a, took := t.predict(query(1))
+		a, took := t.predict(newQuery(1))
 		t.wantDefault(a, serving.NoReplica)
 		if took != 5500*time.Millisecond-margin {
 			t.Errorf("it took %v", took)
@@ -198,7 +199,7 @@ func TestAWakerThatFails(t *testing.T) {
 		t.set(newCatalog(all, models...))
 		var qs []serving.Query
 		for i := range 300 {
-			q := query(1)
+			q := newQuery(1)
 			q.App = fmt.Sprint("m", i)
 			qs = append(qs, *q)
 		}
@@ -225,18 +226,18 @@ func TestRunEnds(t *testing.T) {
 		defer cancel()
 		ended := make(chan error, 1)
 		go func() {
-			ended <- t.p.Run(ctx, wakerFunc(func(ctx context.Context, _ serving.ModelID) error { <-ctx.Done(); return ctx.Err() }), slog.New(slog.DiscardHandler))
+			ended <- t.p.dispatch.Run(ctx, wakerFunc(func(ctx context.Context, _ serving.ModelID) error { <-ctx.Done(); return ctx.Err() }), slog.New(slog.DiscardHandler))
 		}()
 		t.serves(nil, m1)
-		t.predict(query(1))
+		t.predict(newQuery(1))
 		if err := <-ended; !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("Run: %v", err)
 		}
 		for i := range 2 * maxWakes {
-			t.later(query(float64(i)))
+			t.later(newQuery(float64(i)))
 		}
 		t.replica("a", echoes(0), m1)
-		a, _ := t.predict(query(-1))
+		a, _ := t.predict(newQuery(-1))
 		t.wantOutput(a, -1)
 	})
 }

@@ -16,7 +16,7 @@ func TestAnAcceptableAnswerWithdrawsTheRest(t *testing.T) {
 	bubble(t, func(t *rig) {
 		f := t.replica("r", by(map[string]behaviour{"a": says(1, time.Millisecond), "b": silent}), a1, b1)
 		t.decides(&scripted{combine: acceptable}, a1, b1)
-		p, took := t.predict(query(7))
+		p, took := t.predict(newQuery(7))
 		t.wantOutput(p, 1)
 		if took != time.Millisecond || p.Missing != nil {
 			t.Errorf("it took %v, missing %v", took, p.Missing)
@@ -25,7 +25,7 @@ func TestAnAcceptableAnswerWithdrawsTheRest(t *testing.T) {
 		if f.cancelled() != 1 || t.cache.Open() != 0 {
 			t.Errorf("%d cancelled, %d open, want 1 and nobody to join what was", f.cancelled(), t.cache.Open())
 		}
-		if p, took := t.predict(query(7)); took != 0 || !p.Cached {
+		if p, took := t.predict(newQuery(7)); took != 0 || !p.Cached {
 			t.Errorf("again it took %v: %+v", took, p)
 		}
 	})
@@ -40,7 +40,7 @@ func TestWhatIsNotWithdrawn(t *testing.T) {
 		slow := (*t.p.apps.Load())["app"]
 		var all sync.WaitGroup
 		all.Go(func() {
-			p, took := t.predict(query(7))
+			p, took := t.predict(newQuery(7))
 			t.wantOutput(p, 1)
 			if took != 20*time.Millisecond || p.Missing != nil {
 				t.Errorf("who waits for both took %v, missing %v", took, p.Missing)
@@ -49,7 +49,7 @@ func TestWhatIsNotWithdrawn(t *testing.T) {
 		t.settle()
 		t.decides(hasty, a1, b1)
 		all.Go(func() {
-			if _, took := t.predict(query(7)); took != 10*time.Millisecond {
+			if _, took := t.predict(newQuery(7)); took != 10*time.Millisecond {
 				t.Errorf("who is content with one took %v", took)
 			}
 		})
@@ -62,7 +62,7 @@ func TestWhatIsNotWithdrawn(t *testing.T) {
 			d.Ended = selection.EndedCertain
 			return d
 		}
-		if p, _ := t.predict(query(8)); p.Missing != nil {
+		if p, _ := t.predict(newQuery(8)); p.Missing != nil {
 			t.Errorf("missing %v though it could change nothing", p.Missing)
 		}
 		time.Sleep(slo)
@@ -70,7 +70,7 @@ func TestWhatIsNotWithdrawn(t *testing.T) {
 			t.Errorf("%d cancelled", f.cancelled())
 		}
 		t.decides(waits, a1, b1)
-		if p, took := t.predict(query(8)); took != 0 || !p.Cached {
+		if p, took := t.predict(newQuery(8)); took != 0 || !p.Cached {
 			t.Errorf("what came late is not in the cache: it took %v", took)
 		}
 	})
@@ -85,7 +85,7 @@ func TestAWithdrawnQuestionIsNotAskedAgain(t *testing.T) {
 		behave := by(map[string]behaviour{"a": says(1, time.Millisecond), "b": cancelled})
 		x, y := t.replica("x", behave, a1, b1), t.replica("y", behave, a1, b1)
 		t.decides(&scripted{combine: acceptable}, a1, b1)
-		t.predict(query(7))
+		t.predict(newQuery(7))
 		time.Sleep(20 * time.Millisecond)
 		if n := len(x.questions()) + len(y.questions()); n != 2 {
 			t.Errorf("%d questions, want 2", n)
@@ -101,9 +101,9 @@ func TestAHeldQuestionIsWithdrawn(t *testing.T) {
 	bubble(t, func(t *rig) {
 		t.replica("r", says(1, time.Millisecond), a1)
 		t.decides(&scripted{combine: acceptable}, a1, b1)
-		p, _ := t.predict(query(7))
+		p, _ := t.predict(newQuery(7))
 		t.wantOutput(p, 1)
-		if n := t.p.Queued(); n != 0 {
+		if n := t.p.dispatch.Queued(); n != 0 {
 			t.Errorf("%d questions are held", n)
 		}
 		late := t.replica("late", says(2, 0), b1)
@@ -121,7 +121,7 @@ func TestShadows(t *testing.T) {
 			"a": says(1, time.Millisecond), "b": says(1, 50*time.Millisecond), "c": says(3, 200*time.Millisecond),
 		}), a1, b1, c1)
 		t.links(func(a *serving.App) { a.Policy = serving.PolicySpec{Kind: serving.PolicyShadow, Model: "a"} }, a1, b1, c1)
-		q := query(7)
+		q := newQuery(7)
 		q.Explain = true
 		p, took := t.predict(q)
 		t.wantOutput(p, 1)
@@ -152,7 +152,7 @@ func TestShadowsAreNotHedged(t *testing.T) {
 		behave := by(map[string]behaviour{"a": says(1, 80*time.Millisecond), "b": says(1, 80*time.Millisecond)})
 		x, y := t.replica("x", behave, a1, b1), t.replica("y", behave, a1, b1)
 		t.links(func(a *serving.App) { a.Policy = serving.PolicySpec{Kind: serving.PolicyShadow, Model: "a"} }, a1, b1)
-		t.predict(query(7))
+		t.predict(newQuery(7))
 		time.Sleep(slo)
 		asked := map[string]int{}
 		for _, q := range append(x.questions(), y.questions()...) {
@@ -173,12 +173,12 @@ func TestACallerGivesUpOnSeveral(t *testing.T) {
 		defer cancel()
 		qs := make([]serving.Query, 3*maxSpare)
 		for i := range qs {
-			qs[i] = *query(float64(i))
+			qs[i] = *newQuery(float64(i))
 		}
 		if _, err := t.p.PredictBatch(ctx, qs); err != context.DeadlineExceeded {
 			t.Errorf("got %v", err)
 		}
-		if n := t.p.Queued(); n != 0 {
+		if n := t.p.dispatch.Queued(); n != 0 {
 			t.Errorf("%d questions are held for nobody", n)
 		}
 	})

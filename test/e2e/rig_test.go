@@ -12,6 +12,7 @@ import (
 
 	"topsail/containers/gocontainer"
 	"topsail/gateway/cache"
+	"topsail/gateway/dispatch"
 	"topsail/gateway/predict"
 	"topsail/gateway/route"
 	"topsail/gateway/selection"
@@ -42,7 +43,7 @@ func newRig(t testing.TB, cacheBytes int64) *rig {
 	r := &rig{t: t, ctx: ctx, registry: registry, metrics: sidecar.NewMetrics(registry), changed: make(chan struct{}, 1), log: slog.New(slog.DiscardHandler)}
 	c := cache.New(cacheBytes)
 	r.table = route.NewTable("test", r, r.log)
-	r.predictor = predict.New(c, r.table, predict.NewIDs(ctx, nil, r.log), untaught{}, predict.NewMetrics(registry))
+	r.predictor = predict.New(c, dispatch.New(r.table, registry), predict.NewIDs(ctx, nil, r.log), untaught{}, predict.NewMetrics(registry))
 	r.wg.Go(func() { r.table.Run(ctx) })
 	t.Cleanup(func() {
 		cancel()

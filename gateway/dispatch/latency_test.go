@@ -1,4 +1,4 @@
-package predict
+package dispatch
 
 import (
 	"math"
@@ -26,7 +26,7 @@ func TestLatencyFollowsQuantiles(t *testing.T) {
 	for name, draw := range shapes {
 		t.Run(name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(1, 2))
-			var p latencyEstimate
+			var p latency
 			for _, scale := range []time.Duration{time.Millisecond, time.Second, 10 * time.Microsecond} { // one after the other
 				next := func() time.Duration { return time.Duration(draw(r) * float64(scale)) }
 				for range 6000 {
@@ -61,7 +61,7 @@ func TestLatencyFollowsQuantiles(t *testing.T) {
 }
 
 func TestLatencyOfConstants(t *testing.T) {
-	var p latencyEstimate
+	var p latency
 	if median, p95 := p.times(); median != 0 || p95 != 0 {
 		t.Errorf("%v and %v before any answer", median, p95)
 	}
@@ -78,7 +78,7 @@ func TestLatencyOfConstants(t *testing.T) {
 }
 
 func TestLatencyIsNotedAtOnce(t *testing.T) {
-	var p latencyEstimate
+	var p latency
 	var all sync.WaitGroup
 	for g := range 4 {
 		all.Go(func() {
@@ -95,7 +95,7 @@ func TestLatencyIsNotedAtOnce(t *testing.T) {
 
 // Who seems too slow is asked once in a while, by one.
 func TestProbes(t *testing.T) {
-	var p latencyEstimate
+	var p latency
 	start, probes := time.Unix(1e9, 0), 0
 	for ms := range 10_000 {
 		if p.probe(start.Add(time.Duration(ms) * time.Millisecond)) {

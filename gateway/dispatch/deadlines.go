@@ -1,4 +1,4 @@
-package predict
+package dispatch
 
 import (
 	"container/heap"
@@ -12,23 +12,23 @@ type deadlines struct {
 	bytes int64
 }
 
-func (d *deadlines) push(c *call) {
+func (d *deadlines) push(c *Call) {
 	d.bytes += c.size()
 	heap.Push(&d.calls, c)
 }
 
-func (d *deadlines) remove(c *call) {
+func (d *deadlines) remove(c *Call) {
 	d.bytes -= c.size()
 	heap.Remove(&d.calls, c.place)
 }
 
-func (d *deadlines) postpone(c *call, until time.Time) {
+func (d *deadlines) postpone(c *Call, until time.Time) {
 	c.until = until
 	heap.Fix(&d.calls, c.place)
 }
 
 // callHeap implements heap.Interface.
-type callHeap []*call
+type callHeap []*Call
 
 func (h callHeap) Len() int           { return len(h) }
 func (h callHeap) Less(i, j int) bool { return h[i].until.Before(h[j].until) }
@@ -39,7 +39,7 @@ func (h callHeap) Swap(i, j int) {
 }
 
 func (h *callHeap) Push(x any) {
-	c := x.(*call)
+	c := x.(*Call)
 	c.place = len(*h)
 	*h = append(*h, c)
 }

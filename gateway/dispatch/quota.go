@@ -1,4 +1,4 @@
-package predict
+package dispatch
 
 import (
 	"sync"
@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// quota shares out a version that is short of capacity: who could do without it asks
+// Quota shares out a version that is short of capacity: who could do without it asks
 // it less, so that who cannot still gets answers in time. Each app may do so many asks
 // a second for each unit of its weight, a rate that goes down by a part while the
 // version is short and up slowly while it is not: additive increase, multiplicative
 // decrease, and max-min fair because an app that asks less than its share leaves the
 // rest to others.
-type quota struct {
+type Quota struct {
 	short   atomic.Bool  // asks are counted; all that is looked at while nothing is amiss
 	refusal atomic.Int64 // when a replica last refused, unix nanoseconds
 
@@ -40,17 +40,17 @@ const (
 	// quotaCalm is how long nothing must be amiss, and nobody held back, for the quota
 	// to end: then its end lets nobody loose.
 	quotaCalm = 2 * time.Second
-	// rationBurst is for how long an app can save up.
+	// quotaBurst is for how long an app can save up.
 	quotaBurst = 100 * time.Millisecond
 	mostQuotas = 1024 // apps in one quota
 )
 
-// refused notes that a replica of the version refused a question.
-func (r *quota) refused(now time.Time) { r.refusal.Store(now.UnixNano()) }
+// Refused notes that a replica of the version refused a question.
+func (r *Quota) Refused(now time.Time) { r.refusal.Store(now.UnixNano()) }
 
-// allow says whether an app may ask the version though it could do without. wait is
+// Allow says whether an app may ask the version though it could do without. wait is
 // what the question would wait, and budget what time it has.
-func (r *quota) allow(a *app, wait, budget time.Duration, now time.Time) bool {
+func (r *Quota) Allow(app string, weight float64, wait, budget time.Duration, now time.Time) bool {
 	pressed := wait > budget/2 || now.UnixNano()-r.refusal.Load() < int64(quotaEvery)
 	if !pressed && !r.short.Load() {
 		return true
@@ -61,11 +61,11 @@ func (r *quota) allow(a *app, wait, budget time.Duration, now time.Time) bool {
 	if !r.short.Load() {
 		return true
 	}
-	return r.take(a, now)
+	return r.take(app, weight, now)
 }
 
 // adjust begins, moves or ends the quota. r.mu is held.
-func (r *quota) adjust(pressed bool, now time.Time) {
+func (r *Quota) adjust(pressed bool, now time.Time) {
 	r.pressed = r.pressed || pressed
 	if pressed {
 		r.relieved = now
@@ -89,16 +89,16 @@ func (r *quota) adjust(pressed bool, now time.Time) {
 }
 
 // take takes one ask out of the app's allowance. r.mu is held.
-func (r *quota) take(a *app, now time.Time) bool {
-	own := r.apps[a.Name]
+func (r *Quota) take(app string, weight float64, now time.Time) bool {
+	own := r.apps[app]
 	if own == nil {
 		if len(r.apps) >= mostQuotas {
 			return false
 		}
 		own = &allowance{tokens: 1, at: now}
-		r.apps[a.Name] = own
+		r.apps[app] = own
 	}
-	each := r.rate * a.weight
+	each := r.rate * weight
 	own.tokens = min(own.tokens+each*now.Sub(own.at).Seconds(), max(1, each*quotaBurst.Seconds()))
 	own.at = now
 	if own.tokens < 1 {

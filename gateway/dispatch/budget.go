@@ -1,4 +1,4 @@
-package predict
+package dispatch
 
 import "sync/atomic"
 
@@ -13,28 +13,29 @@ const (
 	extraCall = 1000
 )
 
-// budget bounds the calls beyond the first of each question, so that trying again
+// Budget bounds the calls beyond the first of each question, so that trying again
 // cannot double the load of an overloaded system.
-type budget struct {
+type Budget struct {
 	share  int64        // what a first call earns, in units of 1/extraCall
 	tokens atomic.Int64 // in the same
 }
 
-func newBudget(share float64) *budget {
-	b := &budget{share: int64(share * extraCall)}
+// NewBudget lets a share of all calls be extra ones.
+func NewBudget(share float64) *Budget {
+	b := &Budget{share: int64(share * extraCall)}
 	b.tokens.Store(extraSaved * extraCall)
 	return b
 }
 
 // earn adds the share of one first call.
-func (b *budget) earn() {
+func (b *Budget) earn() {
 	if b.tokens.Load() < extraSaved*extraCall {
 		b.tokens.Add(b.share)
 	}
 }
 
-// spend takes one extra call, if there is one.
-func (b *budget) spend() bool {
+// Spend takes one extra call, if there is one.
+func (b *Budget) Spend() bool {
 	if b.tokens.Add(-extraCall) >= 0 {
 		return true
 	}

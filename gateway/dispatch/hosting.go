@@ -1,4 +1,4 @@
-package predict
+package dispatch
 
 import (
 	"context"
@@ -19,7 +19,7 @@ const (
 	spreadEvery = time.Second
 )
 
-// hosting is what a cold-start queue knows of a version that replicas of a host hold.
+// hosting is of a version that replicas of a host hold.
 type hosting struct {
 	host    serving.Definition // zero: it is not there
 	next    serving.Definition // of the model's, where host serves and another one is current; else zero
@@ -55,15 +55,15 @@ func hostingOf(cat *serving.Catalog, v *serving.Version, as serving.Definition) 
 	return h
 }
 
-// home is what demand is counted for: the host of a version that has one.
-func hostOf(cat *serving.Catalog, v *serving.Version) serving.ModelID {
+// HostOf is what demand is counted for: the host of a version that has one.
+func HostOf(cat *serving.Catalog, v *serving.Version) serving.ModelID {
 	if hosts := cat.Hosts(v); len(hosts) > 0 {
 		return hosts[0]
 	}
 	return v.ModelID
 }
 
-// hostedModel is a cold-start queue's side of hosting.
+// hostedModel is the state of a version that a host holds.
 type hostedModel struct {
 	hosting atomic.Pointer[hosting] // nil: the version has replicas of its own
 	proven  atomic.Bool             // it has been loaded once, so that it can be again
@@ -82,7 +82,7 @@ func (g *hostedModel) loaded() {
 
 // inherit takes over that the bundle can be loaded from what the version was before, if it
 // was in a host, too.
-func (g *hostedModel) inherit(older *coldQueue) {
+func (g *hostedModel) inherit(older *Version) {
 	if older == nil || !older.hostedModel.proven.Load() {
 		return
 	}
@@ -108,82 +108,82 @@ func due(at *atomic.Int64, every time.Duration, now time.Time) bool {
 
 // load asks a replica of the host to hold the version, unless one was just asked. It
 // says whether there is one that can be asked.
-func (b *coldQueue) load(now time.Time) bool {
-	h := b.hostedModel.hosting.Load()
+func (v *Version) load(now time.Time) bool {
+	h := v.hostedModel.hosting.Load()
 	if h == nil {
 		return false
 	}
-	if _, at, _ := b.table.Refusals(h.host, b.Definition, now); !at.IsZero() {
-		b.hostedModel.refused(at)
+	if _, at, _ := v.d.table.Refusals(h.host, v.Definition, now); !at.IsZero() {
+		v.hostedModel.refused(at)
 	}
-	if !due(&b.hostedModel.asked, loadEvery, now) {
-		return b.hosted()
+	if !due(&v.hostedModel.asked, loadEvery, now) {
+		return v.Hosted()
 	}
-	return b.table.Load(h.host, h.load, false, now)
+	return v.d.table.Load(h.host, h.load, false, now)
 }
 
 // spread has one more replica hold the version: those that do are short of capacity.
-func (b *coldQueue) spread(now time.Time) {
-	if h := b.hostedModel.hosting.Load(); h != nil && due(&b.hostedModel.spread, spreadEvery, now) {
-		b.table.Load(h.host, h.load, true, now)
+func (v *Version) spread(now time.Time) {
+	if h := v.hostedModel.hosting.Load(); h != nil && due(&v.hostedModel.spread, spreadEvery, now) {
+		v.d.table.Load(h.host, h.load, true, now)
 	}
 }
 
 // rouse has a replica started, or of a version that a host holds, loaded.
-func (b *coldQueue) rouse(ctx context.Context, waker Waker) error {
-	h := b.hostedModel.hosting.Load()
+func (v *Version) rouse(ctx context.Context, waker Waker) error {
+	h := v.hostedModel.hosting.Load()
 	switch {
 	case h == nil:
-		return waker.Wake(ctx, b.ModelID)
-	case b.load(time.Now()) || h.current == (serving.ModelID{}):
+		return waker.Wake(ctx, v.ModelID)
+	case v.load(time.Now()) || h.current == (serving.ModelID{}):
 		return nil
 	}
 	return waker.Wake(ctx, h.current)
 }
 
 // rousedEvery is how often a version without a replica is roused.
-func (b *coldQueue) rousedEvery() time.Duration {
-	if b.hosted() {
+func (v *Version) rousedEvery() time.Duration {
+	if v.Hosted() {
 		return loadEvery
 	}
 	return wakeEvery
 }
 
-// ready says whether the version has a replica, or can have one at once.
-func (b *coldQueue) ready() bool {
-	h := b.hostedModel.hosting.Load()
+// Ready says whether the version has a replica, or can have one at once.
+func (v *Version) Ready() bool {
+	h := v.hostedModel.hosting.Load()
 	switch {
-	case b.group().Len() > 0:
+	case v.Group().Len() > 0:
 		if h != nil {
-			b.hostedModel.loaded()
+			v.hostedModel.loaded()
 		}
 		return true
-	case h == nil || !b.hostedModel.proven.Load():
+	case h == nil || !v.hostedModel.proven.Load():
 		return false
 	}
-	return b.hosted() && b.refused() == nil
+	return v.Hosted() && v.refused() == nil
 }
 
-// hosted says whether the version is one that a host holds, and that is there.
-func (b *coldQueue) hosted() bool {
-	h := b.hostedModel.hosting.Load()
-	return h != nil && b.table.Group(h.host).Len() > 0
+// Hosted says whether the version is one that a host holds, and that is there.
+func (v *Version) Hosted() bool {
+	h := v.hostedModel.hosting.Load()
+	return h != nil && v.d.table.Group(h.host).Len() > 0
 }
 
 // passedOn says whether the host has no replica any more, and its next version has.
-func (b *coldQueue) passedOn() bool {
-	h := b.hostedModel.hosting.Load()
-	return h != nil && b.table.Group(h.host).Len() == 0 && b.table.Group(h.next).Len() > 0
+func (v *Version) passedOn() bool {
+	h := v.hostedModel.hosting.Load()
+	return h != nil && v.d.table.Group(h.host).Len() == 0 && v.d.table.Group(h.next).Len() > 0
 }
 
 // refused is why no replica can hold the version, as long as that counts; nil: one does, or
 // may be able to.
-func (b *coldQueue) refused() *serving.Failure {
-	h := b.hostedModel.hosting.Load()
-	if h == nil || b.group().Len() > 0 {
+func (v *Version) refused() *serving.Failure {
+	h := v.hostedModel.hosting.Load()
+	if h == nil || v.Group().Len() > 0 {
 		return nil
 	}
-	why, _, all := b.table.Refusals(h.host, b.Definition, time.Now())
+	why, _, all := v.d.table.Refusals(h.host, v.Definition, time.Now())
 	if !all {
 		return nil
 	}
@@ -191,15 +191,15 @@ func (b *coldQueue) refused() *serving.Failure {
 }
 
 // giveUp ends what is held with a failure.
-func (b *coldQueue) giveUp(why *serving.Failure) {
-	b.mu.Lock()
-	b.asked = false
-	calls := slices.Clone(b.queued.calls)
+func (v *Version) giveUp(why *serving.Failure) {
+	v.mu.Lock()
+	v.asked = false
+	calls := slices.Clone(v.queued.calls)
 	for _, c := range calls {
-		b.drop(c)
+		v.drop(c)
 	}
-	b.mu.Unlock()
+	v.mu.Unlock()
 	for _, c := range calls {
-		c.flight.Land(nil, why)
+		c.Flight.Land(nil, why)
 	}
 }

@@ -1,4 +1,4 @@
-package predict
+package dispatch
 
 import (
 	"errors"
@@ -11,24 +11,28 @@ import (
 	"topsail/serving"
 )
 
-// call gets the answer for a flight: from one replica, or from a second when the
+// Question is what a call asks.
+type Question struct {
+	Flight   *cache.Flight // that it lands
+	Input    serving.Input
+	User     string
+	Affinity string    // questions of one affinity go to one replica; empty: to any
+	Deadline time.Time // when a replica must have answered
+	Respond  time.Time // when the query that asks is answered; it may take an output that comes later
+	Extra    *Budget   // of asking a second replica
+	Late     func()    // called for an output that comes after the deadline
+	Timed    bool      // the query wants to know where its time went
+}
+
+// Call gets the answer for a flight: from one replica, or from a second when the
 // first fails or is silent for too long. Where there is no replica it is held until
 // there is one. It ends the flight exactly once, and lives on when nobody waits for
 // it, except while it is held.
-type call struct {
-	p         *Predictor
-	app       *appMetrics
-	extra     *budget
-	coldQueue *coldQueue
-	flight    *cache.Flight
-	input     serving.Input
-	user      string
-
-	affinity string
-	respond  time.Time // when the query that asks is answered; it may take an output that comes later
+type Call struct {
+	version *Version
+	Question
 
 	mu         sync.Mutex // guards the following; held while asking, so that an answer finds them set
-	deadline   time.Time
 	asked      [2]question
 	tries      int8   // questions sent that count, at most two; held again, it starts over
 	open       int8   // of those, not yet answered
@@ -37,7 +41,7 @@ type call struct {
 	queuedOnce bool   // after it was sent; there is no second time
 	released   bool   // by the cold-start queue, and in flight since
 	given      bool   // up by whoever asked: no second replica is asked
-	heard      *heard // nil: the query does not want to know where its time went
+	heard      *Heard // nil: the query does not want to know where its time went
 
 	// For the cold-start queue while the call is held, and guarded by it.
 	until time.Time        // when nobody waits for it any more
@@ -52,67 +56,75 @@ type question struct {
 	at     time.Time
 }
 
-// start asks the first replica, and says when to hedge (zero: no other replica).
-func (c *call) start(now time.Time) (hedgeAt time.Time) {
+// Ask asks the first replica, and says when to hedge (zero: no other replica).
+func (v *Version) Ask(q Question, now time.Time) (c *Call, hedgeAt time.Time) {
+	c = &Call{version: v, Question: q}
+	if q.Timed {
+		c.heard = &Heard{}
+	}
+	return c, c.start(now)
+}
+
+func (c *Call) start(now time.Time) (hedgeAt time.Time) {
 	c.mu.Lock()
 	hedgeAt, queued := c.begin(now)
 	c.mu.Unlock()
 	if queued {
-		c.coldQueue.release() // it may be its turn already
+		c.version.release() // it may be its turn already
 	}
 	return hedgeAt
 }
 
 // begin is start under c.mu.
-func (c *call) begin(now time.Time) (hedgeAt time.Time, queued bool) {
-	group := c.coldQueue.group()
-	hosted := c.coldQueue.hosted()
+func (c *Call) begin(now time.Time) (hedgeAt time.Time, queued bool) {
+	group := c.version.Group()
+	hosted := c.version.Hosted()
 	if hosted {
-		c.p.metrics.hosted(group.Len() > 0)
+		c.version.d.metrics.hosted(group.Len() > 0)
 	}
 	if group.Len() == 0 {
 		if !hosted {
-			c.flight.Unserved()
+			c.Flight.Unserved()
 		}
-		if why := c.coldQueue.refused(); why != nil {
-			c.flight.Land(nil, why)
+		if why := c.version.refused(); why != nil {
+			c.Flight.Land(nil, why)
 			return time.Time{}, false
 		}
 	}
-	if (group.Len() == 0 || c.coldQueue.cold.Load()) && c.coldQueue.hold(c, noReplica, false) {
+	if (group.Len() == 0 || c.version.cold.Load()) && c.version.hold(c, NoReplica, false) {
 		return time.Time{}, true
 	}
 	target := c.pick(group, nil, now)
 	if target == nil { // and no room to wait for one
-		c.flight.Land(nil, &serving.Failure{Cause: serving.NoReplica})
+		c.Flight.Land(nil, &serving.Failure{Cause: serving.NoReplica})
 		return time.Time{}, false
 	}
 	c.send(target, now)
 	if group.Len() > 1 {
-		return now.Add(c.deadline.Sub(now) / 2), false
+		return now.Add(c.Deadline.Sub(now) / 2), false
 	}
 	return time.Time{}, false
 }
 
 // pick picks the replica to ask, other than not.
-func (c *call) pick(group *route.Group, not *route.Target, now time.Time) *route.Target {
-	if c.affinity != "" {
-		return group.Owner(c.affinity, not, now)
+func (c *Call) pick(group *route.Group, not *route.Target, now time.Time) *route.Target {
+	if c.Affinity != "" {
+		return group.Owner(c.Affinity, not, now)
 	}
 	return group.Pick(not, now)
 }
 
 // send asks one replica. c.mu is held.
-func (c *call) send(target *route.Target, now time.Time) {
+func (c *Call) send(target *route.Target, now time.Time) {
 	if !c.sent {
-		c.extra.earn()
+		c.Extra.earn()
 		c.sent = true
 	}
-	ask := rpc.Ask{Budget: max(c.deadline.Sub(now), 0), User: []byte(c.user)}
+	ask := rpc.Ask{Budget: max(c.Deadline.Sub(now), 0), User: []byte(c.User)}
 	q := &c.asked[c.tries]
 	c.tries++
 	c.open++
-	number, failure := target.Ask(c, &ask, c.input)
+	number, failure := target.Ask(c, &ask, c.Input)
 	*q = question{target, number, now}
 	if failure != nil {
 		c.open--
@@ -122,7 +134,7 @@ func (c *call) send(target *route.Target, now time.Time) {
 }
 
 // Answered implements route.Receiver.
-func (c *call) Answered(from *route.Target, a *rpc.Answer, service time.Duration) {
+func (c *Call) Answered(from *route.Target, a *rpc.Answer, service time.Duration) {
 	c.mu.Lock()
 	now := time.Now()
 	if c.heard != nil {
@@ -130,27 +142,27 @@ func (c *call) Answered(from *route.Target, a *rpc.Answer, service time.Duration
 	}
 	c.answered(from, a, now)
 	c.mu.Unlock()
-	if c.coldQueue.cold.Load() {
-		c.coldQueue.release()
+	if c.version.cold.Load() {
+		c.version.release()
 	}
 }
 
 // answered is Answered under c.mu.
-func (c *call) answered(from *route.Target, a *rpc.Answer, now time.Time) {
+func (c *Call) answered(from *route.Target, a *rpc.Answer, now time.Time) {
 	c.open--
 	c.account(a.Status == rpc.StatusOK)
 	c.measure(from, a.Status, now)
 	out, failure := outcome(a)
 	if failure != nil {
 		if c.failed(from, failure, now) {
-			c.coldQueue.stages.Ended(a.Stages, failure, now)
+			c.version.Stages.Ended(a.Stages, failure, now)
 		}
 		return
 	}
-	if c.flight.Land(out, nil) {
-		c.coldQueue.stages.Ended(a.Stages, nil, now)
-		if now.After(c.deadline) {
-			c.app.late().Inc()
+	if c.Flight.Land(out, nil) {
+		c.version.Stages.Ended(a.Stages, nil, now)
+		if now.After(c.Deadline) {
+			c.Late()
 		}
 		c.cancelOthers(from)
 	}
@@ -170,21 +182,21 @@ func outcome(a *rpc.Answer) (*serving.Output, *serving.Failure) {
 
 // measure learns from an answer how fast the version is, and whether it is short of
 // capacity. c.mu is held.
-func (c *call) measure(from *route.Target, status rpc.Status, now time.Time) {
+func (c *Call) measure(from *route.Target, status rpc.Status, now time.Time) {
 	switch status {
 	case rpc.StatusOK:
 		for _, q := range c.asked[:c.tries] {
 			if q.target == from {
-				c.coldQueue.latencyEstimate.note(now.Sub(q.at))
+				c.version.latency.note(now.Sub(q.at))
 			}
 		}
 	case rpc.StatusFull:
-		c.coldQueue.quota.refused(now)
-		c.coldQueue.spread(now)
+		c.version.Quota.Refused(now)
+		c.version.spread(now)
 	case rpc.StatusLate:
-		if _, p95 := c.coldQueue.latencyEstimate.times(); c.deadline.Sub(now) > p95 { // else its time was short, not capacity
-			c.coldQueue.quota.refused(now)
-			c.coldQueue.spread(now)
+		if _, p95 := c.version.latency.times(); c.Deadline.Sub(now) > p95 { // else its time was short, not capacity
+			c.version.Quota.Refused(now)
+			c.version.spread(now)
 		}
 	}
 }
@@ -200,17 +212,17 @@ func blame(err error) serving.Cause {
 // failed goes to a second replica if that may help, or waits for one, or ends the
 // flight when no answer can come any more, and says whether it did the last. c.mu is
 // held.
-func (c *call) failed(from *route.Target, why *serving.Failure, now time.Time) (ended bool) {
+func (c *Call) failed(from *route.Target, why *serving.Failure, now time.Time) (ended bool) {
 	switch {
 	case why.Cause == serving.ModelError || why.Cause == serving.Dropped: // which is the model's answer
-		if ended = c.flight.Land(nil, why); ended {
+		if ended = c.Flight.Land(nil, why); ended {
 			c.cancelOthers(from)
 		}
-	case !c.given && now.Before(c.deadline) && c.again(from, why.Cause, now):
+	case !c.given && now.Before(c.Deadline) && c.again(from, why.Cause, now):
 	case c.open > 0:
-	case !c.given && now.Before(c.deadline) && c.wait(from, why, now):
+	case !c.given && now.Before(c.Deadline) && c.wait(from, why, now):
 	default:
-		ended = c.flight.Land(nil, why)
+		ended = c.Flight.Land(nil, why)
 	}
 	return ended
 }
@@ -221,43 +233,43 @@ const maxRefusals = 4
 
 // again asks another replica, once, within the budget of extra calls. A replica
 // that is stopping costs no budget: its refusals are quick and expected.
-func (c *call) again(not *route.Target, cause serving.Cause, now time.Time) bool {
+func (c *Call) again(not *route.Target, cause serving.Cause, now time.Time) bool {
 	if cause == serving.Draining && c.open == 0 && c.refusals < maxRefusals {
 		c.refusals, c.tries = c.refusals+1, 0 // as if it had not been sent
 	}
 	if int(c.tries) >= len(c.asked) || cause == serving.MissedSLO {
 		return false
 	}
-	target := c.pick(c.coldQueue.group(), not, now)
+	target := c.pick(c.version.Group(), not, now)
 	if target == nil {
 		return false
 	}
-	if cause != serving.Draining && !c.extra.spend() {
+	if cause != serving.Draining && !c.Extra.Spend() {
 		return false
 	}
-	c.p.metrics.extra.Inc()
+	c.version.d.metrics.extra.Inc()
 	c.send(target, now)
 	return true
 }
 
-// hedge asks a second replica because the first has been silent for half of the
+// Hedge asks a second replica because the first has been silent for half of the
 // time there was.
-func (c *call) hedge(now time.Time) {
+func (c *Call) Hedge(now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.open == 0 || c.tries != 1 {
 		return
 	}
 	first := c.asked[0]
-	if now.Sub(first.at) >= c.deadline.Sub(first.at)/2 { // else a policy hedges early, which is nobody's fault
+	if now.Sub(first.at) >= c.Deadline.Sub(first.at)/2 { // else a policy hedges early, which is nobody's fault
 		first.target.Silent(first.at, now)
 	}
 	c.again(first.target, serving.OK, now)
 }
 
-// giveUp takes back what is in flight: nobody needs it any more. What comes all the
+// GiveUp takes back what is in flight: nobody needs it any more. What comes all the
 // same is cached.
-func (c *call) giveUp() {
+func (c *Call) GiveUp() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.given = true
@@ -265,7 +277,7 @@ func (c *call) giveUp() {
 }
 
 // cancelOthers tells the replica that lost the race. c.mu is held.
-func (c *call) cancelOthers(winner *route.Target) {
+func (c *Call) cancelOthers(winner *route.Target) {
 	if c.open == 0 {
 		return
 	}

@@ -1,4 +1,4 @@
-package predict
+package dispatch
 
 import (
 	"math"
@@ -11,7 +11,7 @@ import (
 // when it did not, so that in the long run the right share lies above; the steps are a
 // part of what is followed, so that any scale is reached soon (Ma, Muthukrishnan and
 // Sandler, "Frugal streaming for estimating quantiles", 2014).
-type latencyEstimate struct {
+type latency struct {
 	median, p95 atomic.Uint64 // bits of seconds; 0: nothing came yet
 	probed      atomic.Int64  // when it was last asked though it seemed too slow, unix nanoseconds
 }
@@ -26,7 +26,7 @@ const (
 	probeEvery = 100 * time.Millisecond
 )
 
-func (p *latencyEstimate) note(took time.Duration) {
+func (p *latency) note(took time.Duration) {
 	x := max(took.Seconds(), 1e-9)
 	follow(&p.median, x, 0.5)
 	follow(&p.p95, x, 0.95)
@@ -52,13 +52,13 @@ func follow(estimate *atomic.Uint64, x, quantile float64) {
 }
 
 // probe says once in a while that a version is to be asked though it seems too slow.
-func (p *latencyEstimate) probe(now time.Time) bool {
+func (p *latency) probe(now time.Time) bool {
 	last := p.probed.Load()
 	return now.UnixNano()-last >= int64(probeEvery) && p.probed.CompareAndSwap(last, now.UnixNano())
 }
 
 // times are the median and the 95th percentile; 0 while nothing is known.
-func (p *latencyEstimate) times() (median, p95 time.Duration) {
+func (p *latency) times() (median, p95 time.Duration) {
 	return duration(&p.median), duration(&p.p95)
 }
 

@@ -1,4 +1,4 @@
-package predict
+package dispatch
 
 import (
 	"fmt"
@@ -6,25 +6,26 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
-
-	"topsail/serving"
 )
+
+const slo = 100 * time.Millisecond
 
 // asker asks at a rate, as an app of a weight.
 type asker struct {
-	app     *app
+	app     string
+	weight  float64
 	rate    float64 // asks a second
 	owed    float64
 	allowed int
 }
 
 func newAsker(name string, weight, rate float64) *asker {
-	return &asker{app: &app{App: &serving.App{Name: name}, weight: weight}, rate: rate}
+	return &asker{app: name, weight: weight, rate: rate}
 }
 
 // shortage is a version that bears so many asks a second.
 type shortage struct {
-	quota    quota
+	Quota    Quota
 	capacity float64
 	now      time.Time
 	queue    float64 // asks that wait
@@ -42,7 +43,7 @@ func (s *shortage) run(d time.Duration, askers ...*asker) {
 		for _, a := range askers {
 			for a.owed += a.rate / 1000; a.owed >= 1; a.owed-- {
 				wait := time.Duration(s.queue / s.capacity * float64(time.Second))
-				if s.quota.allow(a.app, wait, slo, s.now) {
+				if s.Quota.Allow(a.app, a.weight, wait, slo, s.now) {
 					a.allowed++
 					s.queue++
 				}
@@ -54,8 +55,8 @@ func (s *shortage) run(d time.Duration, askers ...*asker) {
 func TestNoQuotaWithoutNeed(t *testing.T) {
 	s, a := newShortage(1000), newAsker("a", 1, 900)
 	s.run(5*time.Second, a)
-	if a.allowed < 4499 || s.quota.short.Load() {
-		t.Errorf("%d of 4500 allowed, short %v", a.allowed, s.quota.short.Load())
+	if a.allowed < 4499 || s.Quota.short.Load() {
+		t.Errorf("%d of 4500 allowed, short %v", a.allowed, s.Quota.short.Load())
 	}
 }
 
@@ -75,7 +76,7 @@ func TestTheQuotaFindsTheCapacity(t *testing.T) {
 	}
 }
 
-// TestTheRationIsFair holds shares against weighted max-min fairness: who asks for less
+// TestTheQuotaIsFair holds shares against weighted max-min fairness: who asks for less
 // than its share gets all of it, and the others share the rest by their weights.
 func TestTheQuotaIsFair(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -94,9 +95,9 @@ func TestTheQuotaIsFair(t *testing.T) {
 		if least := 0.95 * 4 * modest.rate; float64(modest.allowed) < least {
 			t.Errorf("%d allowed to who asks for less than its share, want %.0f", modest.allowed, least)
 		}
-		first := float64(askers[1].allowed) / askers[1].app.weight
+		first := float64(askers[1].allowed) / askers[1].weight
 		for _, a := range askers[2:] {
-			if share := float64(a.allowed) / a.app.weight; share < 0.9*first || share > 1.1*first {
+			if share := float64(a.allowed) / a.weight; share < 0.9*first || share > 1.1*first {
 				t.Errorf("%.0f for a unit of weight, and %.0f for another", first, share)
 			}
 		}
@@ -106,17 +107,17 @@ func TestTheQuotaIsFair(t *testing.T) {
 func TestTheQuotaEnds(t *testing.T) {
 	s, a := newShortage(1000), newAsker("a", 1, 3000)
 	s.run(5*time.Second, a)
-	if !s.quota.short.Load() {
-		t.Fatal("no ration at three times the capacity")
+	if !s.Quota.short.Load() {
+		t.Fatal("no quota at three times the capacity")
 	}
 	a.rate = 100
 	s.run(5*time.Second, a)
-	if s.quota.short.Load() || s.quota.apps != nil {
-		t.Error("the ration goes on though there is no need")
+	if s.Quota.short.Load() || s.Quota.apps != nil {
+		t.Error("the quota goes on though there is no need")
 	}
 	s.run(time.Second, newAsker("b", 1, 3000)) // and begins again
-	if !s.quota.short.Load() {
-		t.Error("no second ration")
+	if !s.Quota.short.Load() {
+		t.Error("no second quota")
 	}
 }
 
@@ -129,7 +130,7 @@ func TestTheQuotaDoesNotEndWhileItBites(t *testing.T) {
 	for range 100 {
 		before := a.allowed
 		s.run(100*time.Millisecond, a)
-		if ended = !s.quota.short.Load(); ended {
+		if ended = !s.Quota.short.Load(); ended {
 			if got := a.allowed - before; got < 1990 {
 				t.Errorf("it ended while %d of 2000 were allowed", got)
 			}
@@ -142,17 +143,17 @@ func TestTheQuotaDoesNotEndWhileItBites(t *testing.T) {
 }
 
 func TestTheQuotaIsBounded(t *testing.T) {
-	r, now := &quota{}, time.Unix(1e9, 0)
-	r.refused(now)
+	r, now := &Quota{}, time.Unix(1e9, 0)
+	r.Refused(now)
 	for i := range 2 * mostQuotas {
-		r.allow(newAsker(fmt.Sprint(i), 1, 1).app, 0, slo, now)
+		r.Allow(fmt.Sprint(i), 1, 0, slo, now)
 	}
 	if len(r.apps) != mostQuotas {
-		t.Errorf("%d apps in one ration", len(r.apps))
+		t.Errorf("%d apps in one quota", len(r.apps))
 	}
 	for range 100 { // those beyond do not keep it up
 		now = now.Add(quotaEvery)
-		r.allow(newAsker("late", 1, 1).app, 0, slo, now)
+		r.Allow("late", 1, 0, slo, now)
 	}
 	if r.short.Load() {
 		t.Error("it does not end")
@@ -160,19 +161,19 @@ func TestTheQuotaIsBounded(t *testing.T) {
 }
 
 func BenchmarkQuota(b *testing.B) {
-	a, now := newAsker("a", 1, 1).app, time.Now()
+	now := time.Now()
 	b.Run("calm", func(b *testing.B) {
-		var r quota
+		var r Quota
 		b.ReportAllocs()
 		for b.Loop() {
-			r.allow(a, 0, slo, now)
+			r.Allow("a", 1, 0, slo, now)
 		}
 	})
 	b.Run("short", func(b *testing.B) {
-		var r quota
+		var r Quota
 		b.ReportAllocs()
 		for b.Loop() {
-			r.allow(a, slo, slo, now)
+			r.Allow("a", 1, slo, slo, now)
 		}
 	})
 }

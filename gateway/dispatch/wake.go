@@ -1,4 +1,4 @@
-package predict
+package dispatch
 
 import (
 	"context"
@@ -27,13 +27,13 @@ type Waker interface {
 
 // Run wakes the versions that are asked and have no replica, until ctx ends. Without
 // it their queries only wait for replicas that come by themselves.
-func (p *Predictor) Run(ctx context.Context, waker Waker, log *slog.Logger) error {
+func (d *Dispatcher) Run(ctx context.Context, waker Waker, log *slog.Logger) error {
 	var all sync.WaitGroup
 	defer all.Wait()
 	for {
 		select {
-		case b := <-p.wakes:
-			all.Go(func() { p.keepAwake(ctx, b, waker, log) })
+		case v := <-d.wakes:
+			all.Go(func() { d.keepAwake(ctx, v, waker, log) })
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -41,17 +41,17 @@ func (p *Predictor) Run(ctx context.Context, waker Waker, log *slog.Logger) erro
 }
 
 // keepAwake wakes a version until it has a replica or is not asked any more.
-func (p *Predictor) keepAwake(ctx context.Context, b *coldQueue, waker Waker, log *slog.Logger) {
-	for b.asleep() {
-		p.metrics.wakes.Inc()
+func (d *Dispatcher) keepAwake(ctx context.Context, v *Version, waker Waker, log *slog.Logger) {
+	for v.asleep() {
+		d.metrics.wakes.Inc()
 		attempt, cancel := context.WithTimeout(ctx, wakeWithin)
-		err := b.rouse(attempt, waker)
+		err := v.rouse(attempt, waker)
 		cancel()
-		if b.woken(err) && ctx.Err() == nil {
-			log.Warn("cannot wake a model version that is asked and has no replica; retrying", "model", b.ModelID.String(), "err", err)
+		if v.woken(err) && ctx.Err() == nil {
+			log.Warn("cannot wake a model version that is asked and has no replica; retrying", "model", v.ModelID.String(), "err", err)
 		}
 		select {
-		case <-time.After(b.rousedEvery()):
+		case <-time.After(v.rousedEvery()):
 		case <-ctx.Done():
 			return
 		}
@@ -59,47 +59,47 @@ func (p *Predictor) keepAwake(ctx context.Context, b *coldQueue, waker Waker, lo
 }
 
 // wake has the version woken if it has no replica, now or when the last wake is long
-// enough ago. b.mu is held. When there is no end of versions to wake, this one waits
+// enough ago. v.mu is held. When there is no end of versions to wake, this one waits
 // for its next query.
-func (b *coldQueue) wake() {
-	if b.group().Len() > 0 {
+func (v *Version) wake() {
+	if v.Group().Len() > 0 {
 		return
 	}
-	b.asked = true
-	b.load(time.Now())
-	if b.waking {
+	v.asked = true
+	v.load(time.Now())
+	if v.waking {
 		return
 	}
 	select {
-	case b.wakes <- b:
-		b.waking = true
+	case v.d.wakes <- v:
+		v.waking = true
 	default:
 	}
 }
 
-// passedOver is called when a query that was for the version went elsewhere, because
+// PassedOver is called when a query that was for the version went elsewhere, because
 // the version has no replica.
-func (b *coldQueue) passedOver() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.wake()
+func (v *Version) PassedOver() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.wake()
 }
 
 // asleep says whether the version is to be woken (again).
-func (b *coldQueue) asleep() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.waking = b.group().Len() == 0 && (b.asked || len(b.queued.calls) > 0)
-	b.asked = false
-	return b.waking
+func (v *Version) asleep() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.waking = v.Group().Len() == 0 && (v.asked || len(v.queued.calls) > 0)
+	v.asked = false
+	return v.waking
 }
 
 // woken takes in how the wake went, and says whether that is a failure after a
 // success, which is worth telling.
-func (b *coldQueue) woken(err error) (tell bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	tell = err != nil && !b.failed
-	b.failed = err != nil
+func (v *Version) woken(err error) (tell bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	tell = err != nil && !v.failed
+	v.failed = err != nil
 	return tell
 }

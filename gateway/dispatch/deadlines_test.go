@@ -1,4 +1,4 @@
-package predict
+package dispatch
 
 import (
 	"testing"
@@ -13,12 +13,12 @@ import (
 func TestDeadlines(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var d deadlines
-		var all []*call
-		draw := func() *call { return all[rapid.IntRange(0, len(all)-1).Draw(t, "which")] }
+		var all []*Call
+		draw := func() *Call { return all[rapid.IntRange(0, len(all)-1).Draw(t, "which")] }
 		at := func() time.Time { return time.Unix(int64(rapid.IntRange(0, 20).Draw(t, "at")), 0) }
 		t.Repeat(map[string]func(*rapid.T){
 			"push": func(t *rapid.T) {
-				c := &call{until: at(), input: serving.Input{Data: make([]byte, rapid.IntRange(0, 9).Draw(t, "size"))}}
+				c := &Call{until: at(), Question: Question{Input: serving.Input{Data: make([]byte, rapid.IntRange(0, 9).Draw(t, "size"))}}}
 				d.push(c)
 				all = append(all, c)
 			},

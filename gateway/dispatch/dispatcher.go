@@ -1,0 +1,112 @@
+package dispatch
+
+import (
+	"sync/atomic"
+
+	"topsail/gateway/route"
+	"topsail/gateway/usage"
+	"topsail/internal/obs"
+	"topsail/serving"
+)
+
+// Dispatcher sends questions to the replicas of model versions.
+type Dispatcher struct {
+	Limits Limits  // of the questions that are queued for a cold start; set before the first question
+	Extra  *Budget // of calls beyond the first of each question
+
+	table    *route.Table
+	room     room
+	wakes    chan *Version // of versions that are asked and have no replica
+	versions atomic.Pointer[map[serving.Definition]*Version]
+	metrics  metrics
+}
+
+// New makes a dispatcher without versions. It has the table, which does not run yet, say when its
+// replicas change.
+func New(table *route.Table, r *obs.Registry) *Dispatcher {
+	d := &Dispatcher{
+		Limits: Limits{Questions: maxQueued, Bytes: maxQueuedBytes}, Extra: NewBudget(extraShare),
+		table: table, wakes: make(chan *Version, maxWakes), metrics: newMetrics(r),
+	}
+	d.versions.Store(&map[serving.Definition]*Version{})
+	table.Changed = d.replicasChanged
+	return d
+}
+
+// Version is a definition of a model version that is in use; nil for others.
+func (d *Dispatcher) Version(definition serving.Definition) *Version {
+	return (*d.versions.Load())[definition]
+}
+
+// All has every definition that is in use. It must not be changed.
+func (d *Dispatcher) All() map[serving.Definition]*Version { return *d.versions.Load() }
+
+// Versions has one of each definition of a version in a catalog, those that are in use among
+// them; Use brings them into use. What came of a version is counted on when it is another one.
+func (d *Dispatcher) Versions(cat *serving.Catalog) map[serving.Definition]*Version {
+	all, before := map[serving.Definition]*Version{}, *d.versions.Load()
+	older := make(map[serving.ModelID]*Version, len(before))
+	for _, b := range before {
+		older[b.ModelID] = b
+	}
+	for _, m := range cat.Models {
+		for _, v := range m.Versions {
+			for _, definition := range cat.Definitions(v) {
+				b := before[definition]
+				if b == nil {
+					b = d.newVersion(definition, older[v.ModelID])
+				}
+				b.hostedModel.hosting.Store(hostingOf(cat, v, definition))
+				b.hostedModel.inherit(older[v.ModelID])
+				older[v.ModelID] = b
+				if m.Serving == v.Version {
+					b.hostedModel.proven.Store(true)
+				}
+				all[definition] = b
+			}
+		}
+	}
+	return all
+}
+
+// newVersion makes one; older is of the same version, if there is one.
+func (d *Dispatcher) newVersion(definition serving.Definition, older *Version) *Version {
+	v := &Version{Definition: definition, d: d, Usage: &usage.Counter{}, Stages: &usage.Stages{}}
+	if older != nil {
+		v.Usage, v.Stages = older.Usage, older.Stages
+	}
+	return v
+}
+
+// Use brings versions into use, and ends what is queued for those that are no longer.
+func (d *Dispatcher) Use(versions map[serving.Definition]*Version) {
+	for definition, v := range *d.versions.Swap(&versions) {
+		if versions[definition] == nil {
+			v.retire()
+		}
+	}
+}
+
+// retire ends what is held: the version is another one by now, or gone, and no replica
+// will come.
+func (v *Version) retire() {
+	v.mu.Lock()
+	v.retired = true
+	v.mu.Unlock()
+	v.giveUp(Superseded)
+}
+
+// Queued is how many questions wait for a replica.
+func (d *Dispatcher) Queued() int { return int(d.room.questions.Load()) }
+
+// QueuedBytes is the memory that they take.
+func (d *Dispatcher) QueuedBytes() int64 { return d.room.bytes.Load() }
+
+// replicasChanged lets held questions go to replicas that have come.
+func (d *Dispatcher) replicasChanged() {
+	for _, v := range *d.versions.Load() {
+		if v.cold.Load() {
+			v.replicasChanged()
+		}
+	}
+}

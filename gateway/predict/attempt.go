@@ -1,0 +1,225 @@
+package predict
+
+import (
+	"fmt"
+	"time"
+
+	"topsail/gateway/cache"
+	"topsail/gateway/dispatch"
+	"topsail/serving"
+)
+
+// attempt is one model version that is asked, or in reserve.
+type attempt struct {
+	version *version       // nil: a stage without one
+	stage   int            // of an app with stages
+	input   serving.Input  // what it is asked about
+	respond time.Time      // when its answer must have come
+	flight  *cache.Flight  // nil before it is asked, and for what the cache has
+	call    *dispatch.Call // nil when the flight was joined
+	asked   time.Time      // when, if the query is watched
+	took    time.Duration  // until it answered, the same
+	looked  time.Duration  // until the cache had been looked into, the same
+	hedgeAt time.Time      // when to go to a second replica; zero: not
+	cached  bool           // the cache had it, or an equal query asked
+	shed    bool           // left out to save capacity
+}
+
+// open asks the next of the plan, until so many were.
+func (q *query) open(n int) {
+	for ; q.opened < n; q.opened++ {
+		if i := q.opened; !q.answers[i].Come() {
+			q.attempt(i, q.spare(i))
+			if m := q.attempts[i].version.metrics; m != nil && !q.patient && !q.attempts[i].shed {
+				m().asked.Inc()
+			}
+		}
+	}
+}
+
+// askPart asks one: the cache, else an equal question in flight, else a replica. What
+// would cost capacity is left out if it is spare and capacity is short.
+func (q *query) attempt(i int, spare bool) {
+	try := &q.attempts[i]
+	if try.respond.IsZero() {
+		try.input, try.respond = q.Input, q.respond
+	}
+	if q.watched {
+		try.asked = time.Now()
+	}
+	if q.NoCache || q.app.Cache.Off {
+		if !spare || !q.shed(i) {
+			try.flight = q.p.cache.Alone(q.wake)
+			q.lead(i)
+		}
+		return
+	}
+	if key := try.version.keyer.Key(try.input, q.Salt); !q.cached(i, key) && (!spare || !q.shed(i)) {
+		q.join(i, key)
+	}
+}
+
+// cached answers an attempt from the cache, if it can.
+func (q *query) cached(i int, key cache.Key) bool {
+	out := q.p.cache.Get(key, q.app.Cache.TTL.Std())
+	if out == nil {
+		return false
+	}
+	try := &q.attempts[i]
+	q.answers[i].Output, try.cached = out, true
+	if q.watched {
+		try.took = time.Since(try.asked)
+		try.looked = try.took
+	}
+	q.app.metrics.hits.Add(1)
+	try.version.replicas.Usage.Cached()
+	return true
+}
+
+// join joins an equal question in flight, or opens one and asks it.
+func (q *query) join(i int, key cache.Key) {
+	try := &q.attempts[i]
+	flight, opened := q.p.cache.Join(key, q.wake)
+	try.flight = flight
+	switch {
+	case !opened:
+		try.cached = true
+		q.app.metrics.joins.Add(1)
+		if q.watched {
+			try.looked = time.Since(try.asked)
+		}
+		try.version.replicas.Join(flight, try.respond)
+	case q.cached(i, key): // an equal one landed since the first look into the cache
+		flight.Land(q.answers[i].Output, nil)
+	default:
+		q.app.metrics.misses.Add(1)
+		q.lead(i)
+	}
+}
+
+// lead asks a replica on behalf of a flight that this query opened.
+func (q *query) lead(i int) {
+	try, now := &q.attempts[i], time.Now()
+	try.flight.Count(try.version.demand, try.version.replicas.Usage, now, try.respond)
+	if q.timing != nil {
+		try.looked = now.Sub(try.asked)
+	}
+	try.call, try.hedgeAt = try.version.replicas.Ask(dispatch.Question{
+		Flight: try.flight, Input: try.input, User: q.User, Affinity: q.Affinity, Deadline: q.replyBy(try), Respond: try.respond,
+		Extra: q.app.extra, Late: q.app.metrics.cameLate, Timed: q.timing != nil,
+	}, now)
+	switch ask := &q.plan.Asks[i]; {
+	case ask.Shadow:
+		try.hedgeAt = time.Time{} // nobody waits for it
+	case ask.HedgeAfter > 0 && !try.hedgeAt.IsZero():
+		try.hedgeAt = now.Add(ask.HedgeAfter)
+	}
+}
+
+// collect takes in what has come.
+func (q *query) collect(now time.Time) {
+	for i := range q.attempts[:q.opened] {
+		try, a := &q.attempts[i], &q.answers[i]
+		if try.flight == nil || a.Come() {
+			continue
+		}
+		out, failure, landed := try.flight.Result()
+		if !landed {
+			continue
+		}
+		if failure != nil && try.othersEnd(failure) && now.Before(try.respond) {
+			q.retry(i, failure)
+			continue
+		}
+		a.Output, a.Failure = out, failure
+		if try.cached && out != nil {
+			try.version.replicas.Usage.Cached()
+		}
+		if q.watched {
+			try.took = time.Since(try.asked)
+		}
+	}
+}
+
+// retryFactor is how many more objectives a replica has for a query that is retried:
+// its output is taken then, and queries that are not go first.
+const retryFactor = 3
+
+// replyBy is when a replica must have answered.
+func (q *query) replyBy(try *attempt) time.Time {
+	if q.Again {
+		return try.respond.Add(retryFactor * q.app.SLO.Std())
+	}
+	return try.respond
+}
+
+// retry asks a version again, whose question ended so. One that was superseded is asked
+// as what it is by now.
+func (q *query) retry(i int, ended *serving.Failure) {
+	try := q.attempts[i]
+	v := try.version
+	if ended == dispatch.Superseded {
+		v = q.p.successor(q.app.Name, v.ModelID)
+	}
+	switch {
+	case v == nil:
+		q.answers[i].Failure = ended
+		return
+	case v.inputType != try.input.Type:
+		q.answers[i].Failure = &serving.Failure{Cause: serving.ModelError, Message: fmt.Sprintf("model %v takes %v by now", v.ModelID, v.inputType)}
+		return
+	}
+	if q.answers[i].Failure = v.misfit(try.input.Len()); q.answers[i].Failure != nil {
+		return
+	}
+	q.attempts[i] = attempt{version: v, stage: try.stage, input: try.input, respond: try.respond}
+	q.attempt(i, false)
+}
+
+// othersEnd says that the question ended because the time of another query was up,
+// which asked it or gave it up.
+func (try *attempt) othersEnd(f *serving.Failure) bool {
+	return f == dispatch.NoReplica || f == dispatch.Superseded || try.call == nil && (f.Cause == serving.MissedSLO || f.Cause == serving.RefusedLate)
+}
+
+// leave gives up what has not come: held questions that were this query's alone are
+// not sent any more.
+func (q *query) leave(at time.Time) {
+	for i := range q.attempts[:q.opened] {
+		try, a := &q.attempts[i], &q.answers[i]
+		if try.flight == nil || a.Come() {
+			continue
+		}
+		a.Failure = try.leave(at)
+	}
+}
+
+// leave gives up the attempt, and says why if it was held.
+func (try *attempt) leave(at time.Time) *serving.Failure {
+	why := try.version.replicas.Leave(try.flight, at)
+	if try.call != nil {
+		try.call.Abandon()
+	}
+	return why
+}
+
+// withdraw takes back the questions that are not needed any more, unless somebody else
+// waits for their answers.
+func (q *query) withdraw() {
+	for i := range q.attempts[:q.opened] {
+		try := &q.attempts[i]
+		if try.call != nil && !q.answers[i].Come() && !q.plan.Asks[i].Shadow && try.flight.Withdraw() {
+			try.call.GiveUp()
+		}
+	}
+}
+
+// hedge goes to a second replica where the first has been silent for too long.
+func (q *query) hedge(now time.Time) {
+	for i := range q.attempts[:q.opened] {
+		if try := &q.attempts[i]; !try.hedgeAt.IsZero() && !now.Before(try.hedgeAt) {
+			try.hedgeAt = time.Time{}
+			try.call.Hedge(now)
+		}
+	}
+}
