@@ -23,14 +23,15 @@ var rooms = map[string][]string{
 	"internal/release": {},
 	"internal/demand":  {"serving"},
 
-	"internal/budget": {}, // of a whole process
-	"gateway":         {"gateway", "rpc", "serving", "internal/budget", "internal/netio", "internal/obs", "internal/access", "internal/demand", "internal/retry"},
-	"sidecar":         {"sidecar", "rpc", "serving", "internal/obs", "internal/demand", "internal/retry"},
-	"scheduler":       {"scheduler", "serving", "internal/obs", "internal/retry"},
-	"stream":          {"stream", "serving", "internal/obs", "internal/apiclient"},
-	"web":             {"web", "serving", "internal/schema", "internal/obs", "internal/access", "internal/budget"},
-	"jobs":            {"serving"},
-	"containers":      {"containers", "rpc", "serving"},
+	"internal/budget":  {}, // of a whole process
+	"gateway/dispatch": {"gateway/cache", "gateway/route", "gateway/usage", "rpc", "serving", "internal/obs"},
+	"gateway":          {"gateway", "rpc", "serving", "internal/budget", "internal/netio", "internal/obs", "internal/access", "internal/demand", "internal/retry"},
+	"sidecar":          {"sidecar", "rpc", "serving", "internal/obs", "internal/demand", "internal/retry"},
+	"scheduler":        {"scheduler", "serving", "internal/obs", "internal/retry"},
+	"stream":           {"stream", "serving", "internal/obs", "internal/apiclient"},
+	"web":              {"web", "serving", "internal/schema", "internal/obs", "internal/access", "internal/budget"},
+	"jobs":             {"serving"},
+	"containers":       {"containers", "rpc", "serving"},
 
 	"internal/adapter/stored":         {"serving"},
 	"internal/adapter/filestore":      {"serving", "internal/adapter/stored"},
