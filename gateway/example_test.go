@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math"
 	"net"
 	"sync"
@@ -13,8 +12,6 @@ import (
 
 	"topsail/containers/gocontainer"
 	"topsail/gateway"
-	"topsail/internal/adapter/inprocess"
-	"topsail/internal/obs"
 	"topsail/serving"
 	"topsail/sidecar"
 )
@@ -37,12 +34,10 @@ func Example() {
 		return results
 	})
 
-	replicas := inprocess.NewRegistry() // any gateway/route.Resolver
-	replicas.Put(endpoint)
 	g := gateway.New(ctx, gateway.Config{
 		Name:       "example",
 		Catalog:    fixed{catalogOf(version)},
-		Resolver:   replicas,
+		Resolver:   replicas{endpoint},
 		CacheBytes: 1 << 20,
 	})
 	running.Go(func() { _ = g.Run(ctx, nil) }) // nil: no HTTP
@@ -86,14 +81,21 @@ func (f fixed) Watch(ctx context.Context, update func(*serving.Catalog)) error {
 	return ctx.Err()
 }
 
+// replicas are always the same.
+type replicas []serving.Endpoint
+
+// Watch implements route.Resolver.
+func (r replicas) Watch(ctx context.Context, update func([]serving.Endpoint)) error {
+	update(r)
+	<-ctx.Done()
+	return ctx.Err()
+}
+
 // startReplica runs a sidecar with one container until ctx ends.
 func startReplica(ctx context.Context, running *sync.WaitGroup, v *serving.Version, model gocontainer.Predict) serving.Endpoint {
 	gateways, containers := listen(), listen()
 	name := v.Model + "/0"
-	side := sidecar.New(
-		sidecar.Config{Replica: name, Models: []*serving.Version{v}},
-		sidecar.NewMetrics(obs.NewRegistry()), slog.New(slog.DiscardHandler),
-	)
+	side := sidecar.New(sidecar.Config{Replica: name, Models: []*serving.Version{v}}, nil, nil)
 	running.Go(func() { _ = side.Run(ctx, gateways, containers) })
 	running.Go(func() {
 		_ = gocontainer.Serve(ctx, gocontainer.Config{Sidecar: containers.Addr().String(), Model: v.ModelID, Replica: name}, model)

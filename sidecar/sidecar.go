@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"topsail/internal/demand"
+	"topsail/internal/obs"
 	"topsail/rpc"
 	"topsail/serving"
 	"topsail/sidecar/container"
@@ -56,8 +57,15 @@ type Sidecar struct {
 	gateways map[*gatewayConn]struct{}
 }
 
-// New makes a sidecar; Run starts it.
+// New makes a sidecar; Run starts it. Without metrics they are shown nowhere, and without a log
+// nothing is logged.
 func New(cfg Config, metrics *Metrics, log *slog.Logger) *Sidecar {
+	if metrics == nil {
+		metrics = NewMetrics(obs.NewRegistry())
+	}
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
 	if cfg.Limits == (queue.Limits{}) {
 		cfg.Limits = DefaultLimits
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"log/slog"
 	"math"
 	"net"
 	"sync"
@@ -12,8 +11,6 @@ import (
 
 	"topsail/containers/gocontainer"
 	"topsail/gateway"
-	"topsail/internal/adapter/inprocess"
-	"topsail/internal/obs"
 	"topsail/serving"
 	"topsail/sidecar"
 	"topsail/stream"
@@ -28,9 +25,9 @@ func Example() {
 	defer stop()
 
 	version := &serving.Version{ModelID: serving.ModelID{Model: "doubling", Version: "1"}, InputType: serving.Doubles}
-	replicas := inprocess.NewRegistry() // any gateway/route.Resolver
-	replicas.Put(startReplica(ctx, &running, version))
-	g := gateway.New(ctx, gateway.Config{Name: "example", Catalog: fixed{catalogOf(version)}, Resolver: replicas, CacheBytes: 1 << 20})
+	g := gateway.New(ctx, gateway.Config{
+		Name: "example", Catalog: fixed{catalogOf(version)}, Resolver: replicas{startReplica(ctx, &running, version)}, CacheBytes: 1 << 20,
+	})
 	running.Go(func() { _ = g.Run(ctx, nil) }) // nil: no HTTP
 
 	source := &list{committed: make(chan []serving.StreamMessage, 1), records: []serving.StreamRecord{
@@ -103,13 +100,20 @@ func (f fixed) Watch(ctx context.Context, update func(*serving.Catalog)) error {
 	return ctx.Err()
 }
 
+// replicas are always the same.
+type replicas []serving.Endpoint
+
+// Watch implements route.Resolver.
+func (r replicas) Watch(ctx context.Context, update func([]serving.Endpoint)) error {
+	update(r)
+	<-ctx.Done()
+	return ctx.Err()
+}
+
 // startReplica runs a sidecar with one container until ctx ends.
 func startReplica(ctx context.Context, running *sync.WaitGroup, v *serving.Version) serving.Endpoint {
 	gateways, containers := listen(), listen()
-	side := sidecar.New(
-		sidecar.Config{Replica: "doubling/0", Models: []*serving.Version{v}},
-		sidecar.NewMetrics(obs.NewRegistry()), slog.New(slog.DiscardHandler),
-	)
+	side := sidecar.New(sidecar.Config{Replica: "doubling/0", Models: []*serving.Version{v}}, nil, nil)
 	running.Go(func() { _ = side.Run(ctx, gateways, containers) })
 	running.Go(func() {
 		_ = gocontainer.Serve(ctx, gocontainer.Config{Sidecar: containers.Addr().String(), Model: v.ModelID, Replica: "doubling/0"}, double)

@@ -1,0 +1,53 @@
+package arch
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"testing"
+)
+
+// A program of another module can embed the gateway and the streams, and be a container: the
+// examples compile there.
+func TestExamplesCompileInAnotherModule(t *testing.T) {
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := t.TempDir()
+	for _, example := range []string{"gateway/example_test.go", "stream/example_test.go", "examples/gosum/main.go"} {
+		copyFile(t, filepath.Join(root, example), filepath.Join(there, example))
+	}
+	copyFile(t, filepath.Join(root, "go.sum"), filepath.Join(there, "go.sum"))
+	module, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := regexp.MustCompile(`(?m)^module (\S+)$`)
+	path := string(line.FindSubmatch(module)[1])
+	module = line.ReplaceAll(module, []byte("module example.com/elsewhere"))
+	module = append(module, "\nrequire "+path+" v0.0.0\nreplace "+path+" => "+root+"\n"...)
+	if err := os.WriteFile(filepath.Join(there, "go.mod"), module, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	vet := exec.Command("go", "vet", "./...")
+	vet.Dir, vet.Env = there, append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off")
+	if out, err := vet.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	text, err := os.ReadFile(from)
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(to), 0o700)
+	}
+	if err == nil {
+		err = os.WriteFile(to, text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
