@@ -1,4 +1,4 @@
-module topsail
+module github.com/topsail-serving/topsail
 
 go 1.26.7
 

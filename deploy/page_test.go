@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"topsail/cmd/topsail/config"
+	"github.com/topsail-serving/topsail/cmd/topsail/config"
 )
 
 // pages are those that people read, by path.

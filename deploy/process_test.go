@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/test/servers"
+	"github.com/topsail-serving/topsail/test/servers"
 )
 
 // programs are built once: topsail, and containers in Go.
@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	if err == nil {
 		programs.topsail, programs.gosum = filepath.Join(dir, "topsail"), filepath.Join(dir, "gosum")
 		programs.gostages = filepath.Join(dir, "gostages")
-		err = build(programs.topsail, "topsail/cmd/topsail", programs.gosum, "topsail/examples/gosum", programs.gostages, "topsail/examples/gostages")
+		err = build(programs.topsail, "github.com/topsail-serving/topsail/cmd/topsail", programs.gosum, "github.com/topsail-serving/topsail/examples/gosum", programs.gostages, "github.com/topsail-serving/topsail/examples/gostages")
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

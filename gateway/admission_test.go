@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"topsail/gateway"
-	"topsail/gateway/httpapi"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway"
+	"github.com/topsail-serving/topsail/gateway/httpapi"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // A key holds from the catalog that has it to the one that has it not, even if nothing

@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // revisions is the revision of the catalog by which a gateway answers.

@@ -10,10 +10,10 @@ import (
 	"sync"
 	"time"
 
-	"topsail/containers/gocontainer"
-	"topsail/gateway"
-	"topsail/serving"
-	"topsail/sidecar"
+	"github.com/topsail-serving/topsail/containers/gocontainer"
+	"github.com/topsail-serving/topsail/gateway"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/sidecar"
 )
 
 // A program can embed the gateway and ask it without HTTP. This one also runs the

@@ -7,9 +7,9 @@ import (
 	"maps"
 	"slices"
 
-	"topsail/gateway/predict"
-	"topsail/internal/obs"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/predict"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 var failoverDesc = obs.NewDesc("topsail_gateway_failover", "1 while the current version of a model, which has served, has no ready replica and one that served before it answers.", "model", "version")

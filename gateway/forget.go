@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // forgetAtOnce is how many states are read at a time.

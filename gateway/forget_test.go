@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"testing"
 
-	"topsail/internal/adapter/filestore"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/internal/adapter/filestore"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 func TestForget(t *testing.T) {

@@ -15,19 +15,19 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"topsail/gateway/cache"
-	"topsail/gateway/dispatch"
-	"topsail/gateway/feedback"
-	"topsail/gateway/httpapi"
-	"topsail/gateway/inspect"
-	"topsail/gateway/predict"
-	"topsail/gateway/route"
-	"topsail/gateway/selection"
-	"topsail/gateway/state"
-	"topsail/gateway/usage"
-	"topsail/internal/demand"
-	"topsail/internal/obs"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/cache"
+	"github.com/topsail-serving/topsail/gateway/dispatch"
+	"github.com/topsail-serving/topsail/gateway/feedback"
+	"github.com/topsail-serving/topsail/gateway/httpapi"
+	"github.com/topsail-serving/topsail/gateway/inspect"
+	"github.com/topsail-serving/topsail/gateway/predict"
+	"github.com/topsail-serving/topsail/gateway/route"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/gateway/state"
+	"github.com/topsail-serving/topsail/gateway/usage"
+	"github.com/topsail-serving/topsail/internal/demand"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Catalog knows what is registered.

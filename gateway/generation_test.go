@@ -8,12 +8,12 @@ import (
 	"github.com/redis/go-redis/v9"
 	"pgregory.net/rapid"
 
-	"topsail/internal/adapter/filestore"
-	"topsail/internal/adapter/inprocess"
-	"topsail/internal/adapter/redisstore"
-	"topsail/serving"
-	"topsail/serving/catalog"
-	"topsail/test/servers"
+	"github.com/topsail-serving/topsail/internal/adapter/filestore"
+	"github.com/topsail-serving/topsail/internal/adapter/inprocess"
+	"github.com/topsail-serving/topsail/internal/adapter/redisstore"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/test/servers"
 )
 
 // TestNoAnswerOfAnotherDefinition deploys, deletes, creates, applies, rolls back, edits

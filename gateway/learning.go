@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 
-	"topsail/gateway/predict"
-	"topsail/gateway/selection"
-	"topsail/gateway/selection/kinds"
-	"topsail/gateway/state"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/predict"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/gateway/selection/kinds"
+	"github.com/topsail-serving/topsail/gateway/state"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Learned reads what the policy of an app has learned for a user and a context, either

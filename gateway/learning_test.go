@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"topsail/gateway/state"
-	"topsail/internal/adapter/filestore"
-	"topsail/internal/obs"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/state"
+	"github.com/topsail-serving/topsail/internal/adapter/filestore"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Who reads what was learned, and finds it damaged, raises the alarm that a query raises,

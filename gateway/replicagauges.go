@@ -1,8 +1,8 @@
 package gateway
 
 import (
-	"topsail/gateway/route"
-	"topsail/internal/obs"
+	"github.com/topsail-serving/topsail/gateway/route"
+	"github.com/topsail-serving/topsail/internal/obs"
 )
 
 var (

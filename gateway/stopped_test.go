@@ -10,12 +10,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"topsail/gateway"
-	"topsail/gateway/selection"
-	"topsail/gateway/selection/rollout"
-	"topsail/internal/adapter/inprocess"
-	"topsail/internal/obs"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/gateway/selection/rollout"
+	"github.com/topsail-serving/topsail/internal/adapter/inprocess"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // oneState is a store of states that has room for one.

@@ -1,8 +1,8 @@
 package gateway
 
 import (
-	"topsail/gateway/predict"
-	"topsail/internal/obs"
+	"github.com/topsail-serving/topsail/gateway/predict"
+	"github.com/topsail-serving/topsail/internal/obs"
 )
 
 var stoppedDesc = obs.NewDesc("topsail_selection_stopped", "1 while a version that the app's policy tries is taken back; the log has the reason.", "app")

@@ -16,15 +16,15 @@ import (
 
 	"pgregory.net/rapid"
 
-	"topsail/gateway"
-	"topsail/gateway/feedback"
-	"topsail/gateway/selection"
-	"topsail/gateway/state"
-	"topsail/internal/adapter/inprocess"
-	"topsail/internal/obs"
-	"topsail/serving"
-	"topsail/serving/catalog"
-	"topsail/sidecar"
+	"github.com/topsail-serving/topsail/gateway"
+	"github.com/topsail-serving/topsail/gateway/feedback"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/gateway/state"
+	"github.com/topsail-serving/topsail/internal/adapter/inprocess"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/sidecar"
 )
 
 // catalogStore is what a gateway follows, and people change.

@@ -11,11 +11,11 @@ import (
 	"sync"
 	"time"
 
-	"topsail/containers/gocontainer"
-	"topsail/gateway/route"
-	"topsail/rpc"
-	"topsail/serving"
-	"topsail/sidecar"
+	"github.com/topsail-serving/topsail/containers/gocontainer"
+	"github.com/topsail-serving/topsail/gateway/route"
+	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/sidecar"
 )
 
 // takes is what a model takes for an input: some so long that questions are on their way when

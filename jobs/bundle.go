@@ -5,7 +5,7 @@ import (
 	"errors"
 	"strings"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // bundleFile is where a replica's bundle lies in its task's folder, and managementFile

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // safeName names a variable or an item that stands unquoted in a template of Nomad.

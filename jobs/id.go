@@ -4,7 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 const (

@@ -3,7 +3,7 @@ package jobs
 import (
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // job is what the templates show.

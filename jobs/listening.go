@@ -3,7 +3,7 @@ package jobs
 import (
 	"strconv"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // portLabel is the port of a replica on which its version 1 container listens.

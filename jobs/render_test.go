@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 var update = flag.Bool("update", false, "write the golden files")

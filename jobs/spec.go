@@ -10,7 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Generation is the generation of the templates. It grows with every change of

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"topsail/test/servers"
+	"github.com/topsail-serving/topsail/test/servers"
 )
 
 // TestAgents has Nomad and Consul read their configuration.

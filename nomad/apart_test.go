@@ -12,7 +12,7 @@ import (
 
 	nomadapi "github.com/hashicorp/nomad/api"
 
-	"topsail/test/servers"
+	"github.com/topsail-serving/topsail/test/servers"
 )
 
 // nodes are a Nomad with three clients and without Consul.

@@ -7,7 +7,7 @@ import (
 	"regexp"
 	"testing"
 
-	"topsail/test/servers"
+	"github.com/topsail-serving/topsail/test/servers"
 )
 
 // TestInstall runs the commands of the README, but has the jobs only validated.

@@ -3,7 +3,7 @@ package rpc
 import (
 	"bytes"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // State is how an announced model version is doing.

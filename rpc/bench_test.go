@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // The frames of a typical query: 13 doubles in, one double out.

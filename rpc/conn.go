@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"topsail/internal/netio"
+	"github.com/topsail-serving/topsail/internal/netio"
 )
 
 const (

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 func TestFeedbackGivesWay(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // addBodies adds the bodies of the golden frames of one kind.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Generations travel with what is announced and what is to be loaded; too long ones do not.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // golden is one frame of testdata/golden.txt.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // decoded are the golden frames of the kinds that have a decoder.

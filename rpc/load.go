@@ -3,7 +3,7 @@ package rpc
 import (
 	"bytes"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Load asks a peer with FeatureHost to hold a model version beside others: a gateway

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // The tests speak of whole frames as values: a Hello, an announce, a predict, a

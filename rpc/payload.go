@@ -3,7 +3,7 @@ package rpc
 import (
 	"math"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 const maxDims = 8

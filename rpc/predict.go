@@ -3,7 +3,7 @@ package rpc
 import (
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // NoDeadline is the time left of an input that may take as long as it likes.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Status is how one input of a batch ended.

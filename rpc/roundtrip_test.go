@@ -11,7 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Generators of everything that can be sent. They draw nil where a decoder gives

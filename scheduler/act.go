@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // What can become of a decision that asks for a change.

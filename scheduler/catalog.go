@@ -4,8 +4,8 @@ import (
 	"reflect"
 	"time"
 
-	"topsail/scheduler/scale"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/scheduler/scale"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // slos are the tightest and the longest SLO of the apps that use a model.

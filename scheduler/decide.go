@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"topsail/scheduler/scale"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/scheduler/scale"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // decideAll decides about every version that may want something.

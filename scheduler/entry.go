@@ -3,8 +3,8 @@ package scheduler
 import (
 	"time"
 
-	"topsail/scheduler/scale"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/scheduler/scale"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // entry is one version, or a job that is left of one.

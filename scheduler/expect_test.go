@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"topsail/serving"
-	"topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
 // lock runs change with the world held still.

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"topsail/serving"
-	"topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
 // TestAHostAndItsGuest is a version that the replicas of another hold: it gets no job,

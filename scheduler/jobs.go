@@ -3,7 +3,7 @@ package scheduler
 import (
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // takeJobs takes in a list of all jobs. Most are as they were the last time, in the

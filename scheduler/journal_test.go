@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"topsail/scheduler"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/scheduler"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // outcomes is what became of decisions, in order, as "from→to outcome".

@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
 // TestLoadMetrics shows demand and capacity while they are known.

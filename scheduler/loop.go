@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
-	"topsail/scheduler/window"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/scheduler/window"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 const (

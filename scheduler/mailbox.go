@@ -3,7 +3,7 @@ package scheduler
 import (
 	"sync"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // maxWakes bounds the wakes that wait for the loop; they are repeated.

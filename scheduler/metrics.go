@@ -3,7 +3,7 @@ package scheduler
 import (
 	"time"
 
-	"topsail/internal/obs"
+	"github.com/topsail-serving/topsail/internal/obs"
 )
 
 // metrics are those of a scheduler. What there is for each version is read from

@@ -6,8 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"topsail/scheduler"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/scheduler"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // TestSlowHistory takes two seconds to read what a new leader wants to know.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"topsail/scheduler/scale"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/scheduler/scale"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // ruleGone removes the job of a version that is no longer registered.

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"time"
 
-	"topsail/serving"
-	"topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
 // served is what became of making versions the serving ones of their models.

@@ -7,9 +7,9 @@ import (
 	"sync"
 	"time"
 
-	"topsail/internal/obs"
-	"topsail/internal/retry"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/internal/retry"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Config is what a Scheduler needs.

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"topsail/scheduler"
-	"topsail/serving"
-	"topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/scheduler"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
 // TestStep raises the load tenfold, at every moment of a second and with reports

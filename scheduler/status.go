@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"topsail/scheduler/scale"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/scheduler/scale"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Status is how one version is doing, for people.

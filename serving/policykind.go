@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"slices"
 
-	"topsail/internal/schema"
+	"github.com/topsail-serving/topsail/internal/schema"
 )
 
 // The kinds of policies. Their names are fixed: they stand in files and in states.

@@ -3,7 +3,7 @@ package serving
 import (
 	"fmt"
 
-	"topsail/internal/schema"
+	"github.com/topsail-serving/topsail/internal/schema"
 )
 
 // ParsePolicy reads a policy from a JSON object, strictly: names that it does not know

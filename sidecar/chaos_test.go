@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"topsail/rpc"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // mad echoes most of its batches, and ends in some way in the others.

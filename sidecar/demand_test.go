@@ -7,10 +7,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"topsail/internal/demand"
-	"topsail/rpc"
-	"topsail/serving"
-	"topsail/sidecar/queue"
+	"github.com/topsail-serving/topsail/internal/demand"
+	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/sidecar/queue"
 )
 
 // reports keeps what a reporter says.

@@ -3,8 +3,8 @@ package sidecar
 import (
 	"slices"
 
-	"topsail/rpc"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 const (

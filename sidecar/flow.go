@@ -7,9 +7,9 @@ import (
 	"sync"
 	"time"
 
-	"topsail/rpc"
-	"topsail/serving"
-	"topsail/sidecar/queue"
+	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/sidecar/queue"
 )
 
 // flow is one query on its way through the stages of a pipeline. It is the asker of

@@ -6,10 +6,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"topsail/rpc"
-	"topsail/serving"
-	"topsail/sidecar/batch"
-	"topsail/sidecar/queue"
+	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/sidecar/batch"
+	"github.com/topsail-serving/topsail/sidecar/queue"
 )
 
 // parked is what the outputs take that wait for others, in all pools.

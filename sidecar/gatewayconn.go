@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"topsail/rpc"
-	"topsail/sidecar/queue"
+	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/sidecar/queue"
 )
 
 var errCancelled = errors.New("cancelled by the gateway")

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"topsail/rpc"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // What follows is between a host and its container.

@@ -8,10 +8,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"topsail/internal/demand"
-	"topsail/rpc"
-	"topsail/serving"
-	"topsail/sidecar/container"
+	"github.com/topsail-serving/topsail/internal/demand"
+	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/sidecar/container"
 )
 
 // hostedModel is a version of another model in a host. The host's lock guards it.

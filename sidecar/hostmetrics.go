@@ -3,8 +3,8 @@ package sidecar
 import (
 	"time"
 
-	"topsail/internal/obs"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // hostFamilies are the metrics of hosts.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"topsail/rpc"
+	"github.com/topsail-serving/topsail/rpc"
 )
 
 // What follows loads versions and unloads them, within the budget. It is of the goroutine

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"topsail/rpc"
+	"github.com/topsail-serving/topsail/rpc"
 )
 
 // fetching takes so long.

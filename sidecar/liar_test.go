@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"topsail/rpc"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // lies are what a container may do with a batch of 3; says is what the queries

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"sync"
 
-	"topsail/rpc"
-	"topsail/serving"
-	"topsail/sidecar/container"
+	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/sidecar/container"
 )
 
 // members are the announced models of one container's session, each with a

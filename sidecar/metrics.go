@@ -3,10 +3,10 @@ package sidecar
 import (
 	"time"
 
-	"topsail/internal/demand"
-	"topsail/internal/obs"
-	"topsail/rpc"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/internal/demand"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Metrics are the metrics of all sidecars of one process.

@@ -12,9 +12,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"topsail/internal/obs"
-	"topsail/rpc"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // scrape is what a scraper gets. It must be whole, by the server's own account too:

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"sync"
 
-	"topsail/internal/obs"
-	"topsail/rpc"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // modelMetrics exposes what models count themselves. It describes nothing in

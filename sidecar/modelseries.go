@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"topsail/internal/obs"
-	"topsail/rpc"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/rpc"
 )
 
 // What one container may expose: series, labels of each, and bytes of each one's

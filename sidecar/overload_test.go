@@ -9,10 +9,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"topsail/internal/obs"
-	"topsail/rpc"
-	"topsail/serving"
-	"topsail/sidecar/queue"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/sidecar/queue"
 )
 
 // timed is a container that takes a time and does nothing else.

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"topsail/serving"
-	"topsail/sidecar/queue"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/sidecar/queue"
 )
 
 // between bounds what waits between two stages. A stage whose outputs would go

@@ -9,10 +9,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"topsail/rpc"
-	"topsail/serving"
-	"topsail/sidecar/batch"
-	"topsail/sidecar/queue"
+	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/sidecar/batch"
+	"github.com/topsail-serving/topsail/sidecar/queue"
 )
 
 // pool is one model version in this sidecar.

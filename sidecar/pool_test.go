@@ -6,10 +6,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"topsail/internal/obs"
-	"topsail/serving"
-	"topsail/sidecar/batch"
-	"topsail/sidecar/queue"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/sidecar/batch"
+	"github.com/topsail-serving/topsail/sidecar/queue"
 )
 
 // idle adds a container that is idle and takes so long for each batch of size; 0:

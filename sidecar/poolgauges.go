@@ -5,7 +5,7 @@ import (
 	"strings"
 	"sync"
 
-	"topsail/internal/obs"
+	"github.com/topsail-serving/topsail/internal/obs"
 )
 
 var (

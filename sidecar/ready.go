@@ -3,7 +3,7 @@ package sidecar
 import (
 	"fmt"
 
-	"topsail/rpc"
+	"github.com/topsail-serving/topsail/rpc"
 )
 
 // Ready says why the replica does not serve, or nil: every model version needs a

@@ -10,9 +10,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"topsail/internal/obs"
-	"topsail/rpc"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 const ms = time.Millisecond

@@ -12,12 +12,12 @@ import (
 	"syscall"
 	"time"
 
-	"topsail/internal/demand"
-	"topsail/internal/obs"
-	"topsail/rpc"
-	"topsail/serving"
-	"topsail/sidecar/container"
-	"topsail/sidecar/queue"
+	"github.com/topsail-serving/topsail/internal/demand"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/sidecar/container"
+	"github.com/topsail-serving/topsail/sidecar/queue"
 )
 
 // DefaultLimits bound the queue of one model version.

@@ -8,9 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"topsail/rpc"
-	"topsail/serving"
-	"topsail/sidecar/queue"
+	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/sidecar/queue"
 )
 
 func TestAQueryIsAnswered(t *testing.T) {

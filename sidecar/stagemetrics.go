@@ -3,8 +3,8 @@ package sidecar
 import (
 	"time"
 
-	"topsail/internal/obs"
-	"topsail/rpc"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/rpc"
 )
 
 // stageFamilies are the metrics of the stages of pipelines.

@@ -12,8 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"topsail/internal/obs"
-	"topsail/rpc"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/rpc"
 )
 
 // A token that changes holds for connections to come; those that stand stay. One

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"topsail/internal/retry"
-	"topsail/sidecar/container"
+	"github.com/topsail-serving/topsail/internal/retry"
+	"github.com/topsail-serving/topsail/sidecar/container"
 )
 
 const (

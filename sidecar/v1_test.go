@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"topsail/rpc"
-	v1 "topsail/rpc/v1"
-	"topsail/rpc/v1/v1test"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/rpc"
+	v1 "github.com/topsail-serving/topsail/rpc/v1"
+	"github.com/topsail-serving/topsail/rpc/v1/v1test"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // firsts answers each vector of doubles with its first element.

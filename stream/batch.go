@@ -6,9 +6,9 @@ import (
 	"sync"
 	"time"
 
-	"topsail/serving"
-	"topsail/stream/internal/deadletter"
-	"topsail/stream/internal/loop"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/stream/internal/deadletter"
+	"github.com/topsail-serving/topsail/stream/internal/loop"
 )
 
 // batch is the records of one poll on their way to their results.

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"topsail/serving"
-	"topsail/test/contract"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/contract"
 )
 
 // memory is a broker in memory with one consumer group. It keeps what the contract

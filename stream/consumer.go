@@ -3,7 +3,7 @@ package stream
 import (
 	"context"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Consumer is a member of a consumer group. One goroutine uses it.

@@ -3,7 +3,7 @@ package stream
 import (
 	"fmt"
 
-	"topsail/stream/internal/deadletter"
+	"github.com/topsail-serving/topsail/stream/internal/deadletter"
 )
 
 // Reason is why a record became a dead letter. The set is closed, for metrics; the

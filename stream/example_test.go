@@ -9,11 +9,11 @@ import (
 	"sync"
 	"time"
 
-	"topsail/containers/gocontainer"
-	"topsail/gateway"
-	"topsail/serving"
-	"topsail/sidecar"
-	"topsail/stream"
+	"github.com/topsail-serving/topsail/containers/gocontainer"
+	"github.com/topsail-serving/topsail/gateway"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/sidecar"
+	"github.com/topsail-serving/topsail/stream"
 )
 
 // A program can serve a stream of its own, whatever that is in, with a gateway in its

@@ -15,8 +15,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"topsail/serving"
-	"topsail/stream/internal/deadletter"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/stream/internal/deadletter"
 )
 
 // scorer answers by a function, and knows some apps.

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // checkData says why bytes cannot be an input of type t, or nil.

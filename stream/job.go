@@ -11,11 +11,11 @@ import (
 	"sync"
 	"time"
 
-	"topsail/serving"
-	"topsail/stream/internal/condition"
-	"topsail/stream/internal/deadletter"
-	"topsail/stream/internal/loop"
-	"topsail/stream/internal/recent"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/stream/internal/condition"
+	"github.com/topsail-serving/topsail/stream/internal/deadletter"
+	"github.com/topsail-serving/topsail/stream/internal/loop"
+	"github.com/topsail-serving/topsail/stream/internal/recent"
 )
 
 // Config is what a job is made of. Name, Consumer, Scorer, Output, DeadLetter and one of

@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"topsail/internal/obs"
-	"topsail/serving"
-	"topsail/stream/internal/deadletter"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/stream/internal/deadletter"
 )
 
 func TestEveryRecordHasItsResult(t *testing.T) {

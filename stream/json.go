@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"topsail/serving"
-	"topsail/stream/internal/wire"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/stream/internal/wire"
 )
 
 // jsonRequest is a request as JSON, with the members of the predict API.

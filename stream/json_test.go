@@ -10,8 +10,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"topsail/gateway/codec"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/codec"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 var inputTypes = []serving.InputType{serving.Bytes, serving.Ints, serving.Floats, serving.Doubles, serving.Strings}

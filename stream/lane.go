@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"topsail/serving"
-	"topsail/stream/internal/deadletter"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/stream/internal/deadletter"
 )
 
 // lane asks one app for the predictions of a job's records.

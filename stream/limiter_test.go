@@ -10,8 +10,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"topsail/internal/obs"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // TestLimiterStaysWithinItsBounds, and lets in as many as it says.

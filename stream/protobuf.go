@@ -5,7 +5,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"topsail/stream/internal/wire"
+	"github.com/topsail-serving/topsail/stream/internal/wire"
 )
 
 // The numbers of proto/serving.proto, which never change.

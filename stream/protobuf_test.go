@@ -17,7 +17,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 	"pgregory.net/rapid"
 
-	"topsail/stream/internal/wire"
+	"github.com/topsail-serving/topsail/stream/internal/wire"
 )
 
 // schema is proto/serving.proto, compiled.

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Request is a message that asks for a prediction. It points into the message that it

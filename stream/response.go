@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Response is the result of a record.

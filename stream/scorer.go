@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Scorer answers queries; a gateway does. Many goroutines use it.

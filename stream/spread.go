@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // SpreadBy is how a job spreads records over the replicas of models.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 func TestAffinity(t *testing.T) {

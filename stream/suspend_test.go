@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // announced is a catalog with the job's stream, which changes when a test says so.

@@ -4,11 +4,11 @@ package web
 import (
 	"net/http"
 
-	"topsail/web/api"
-	"topsail/web/auth"
-	"topsail/web/clipper"
-	"topsail/web/inflight"
-	"topsail/web/ui"
+	"github.com/topsail-serving/topsail/web/api"
+	"github.com/topsail-serving/topsail/web/auth"
+	"github.com/topsail-serving/topsail/web/clipper"
+	"github.com/topsail-serving/topsail/web/inflight"
+	"github.com/topsail-serving/topsail/web/ui"
 )
 
 // Config is what the management port serves, and who may ask.

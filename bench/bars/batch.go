@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // patient is an SLO that size 1 can keep too, with room for noise: 128 queries one

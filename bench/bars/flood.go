@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"topsail/bench/load"
+	"github.com/topsail-serving/topsail/bench/load"
 )
 
 const (

@@ -21,8 +21,8 @@ import (
 	"testing/fstest"
 	"time"
 
-	"topsail/serving"
-	"topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/bundle"
 )
 
 const (

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/serving/bundle"
 )
 
 func TestWhatAMetricsPageAddsUpTo(t *testing.T) {

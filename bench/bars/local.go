@@ -20,7 +20,7 @@ func (b *bench) local(ctx context.Context, dir, config string) (*localMode, erro
 		return nil, err
 	}
 	program := filepath.Join(b.dir, "topsail")
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", program, "topsail/cmd/topsail").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(ctx, "go", "build", "-o", program, "github.com/topsail-serving/topsail/cmd/topsail").CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("go build: %w\n%s", err, out)
 	}
 	cmd := exec.CommandContext(ctx, program, "local", "--config", config, "--data-dir", filepath.Join(dir, "data"),

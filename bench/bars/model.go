@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"topsail/containers/gocontainer"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/containers/gocontainer"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // batchTime is what the model "sleep" takes for a batch of any size.

@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"time"
 
-	"topsail/bench/load"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/bench/load"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // promise is the SLO of overloaded apps.

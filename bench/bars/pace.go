@@ -13,10 +13,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"topsail/bench/load"
-	"topsail/internal/adapter/redisstream"
-	"topsail/serving"
-	"topsail/test/servers"
+	"github.com/topsail-serving/topsail/bench/load"
+	"github.com/topsail-serving/topsail/internal/adapter/redisstream"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/servers"
 )
 
 // paceCase is a model and what a stream, with its defaults, and perhaps another app ask of it.

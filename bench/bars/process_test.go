@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"topsail/bench/load"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/bench/load"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // newTestBench can start processes, and cannot drive them: it has no wrk.

@@ -10,12 +10,12 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"topsail/containers/gocontainer"
-	"topsail/gateway"
-	"topsail/internal/adapter/inprocess"
-	"topsail/internal/obs"
-	"topsail/serving"
-	"topsail/sidecar"
+	"github.com/topsail-serving/topsail/containers/gocontainer"
+	"github.com/topsail-serving/topsail/gateway"
+	"github.com/topsail-serving/topsail/internal/adapter/inprocess"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/sidecar"
 )
 
 const cacheBytes = 64 << 20

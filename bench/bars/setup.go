@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // The one app of every case, and the body of every query.

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"topsail/bench/load"
+	"github.com/topsail-serving/topsail/bench/load"
 )
 
 // steady is one open-loop run at a rate that everybody can keep.

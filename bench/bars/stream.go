@@ -15,12 +15,12 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"topsail/internal/adapter/kafkastream"
-	"topsail/internal/adapter/redisstream"
-	"topsail/internal/obs"
-	"topsail/serving"
-	"topsail/stream"
-	"topsail/test/servers"
+	"github.com/topsail-serving/topsail/internal/adapter/kafkastream"
+	"github.com/topsail-serving/topsail/internal/adapter/redisstream"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/stream"
+	"github.com/topsail-serving/topsail/test/servers"
 )
 
 // streamSetup is which stream a process serves.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // bar is something that is promised of a policy.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // drilled is a result whose policy has asked model 0 in so many of each 100 queries of

@@ -5,9 +5,9 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"topsail/gateway/selection"
-	"topsail/gateway/selection/kinds"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/gateway/selection/kinds"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // trace is what a policy did with a stream.

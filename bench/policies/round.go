@@ -3,7 +3,7 @@ package main
 import (
 	"time"
 
-	"topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/gateway/selection"
 )
 
 // budget is what a query has, in simulated time: more than all models need one after

@@ -6,8 +6,8 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"topsail/gateway/selection"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // stream is a replay of a table in a random order: again and again all of its samples,

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/gateway/selection"
 )
 
 // samples are 100 with the labels 0 and 1 in turn.

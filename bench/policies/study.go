@@ -3,8 +3,8 @@ package main
 import (
 	"fmt"
 
-	"topsail/gateway/selection"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // seeds is how many shuffles each policy is replayed with.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Table is what some models said to samples that they had not been trained on.

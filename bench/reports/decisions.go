@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"topsail/internal/adapter/redisstore"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/internal/adapter/redisstore"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // store opens the state of the cluster, as an API does.

@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"topsail/test/harness"
+	"github.com/topsail-serving/topsail/test/harness"
 )
 
 func main() {

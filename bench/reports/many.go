@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"topsail/test/harness"
+	"github.com/topsail-serving/topsail/test/harness"
 )
 
 const versions = 200

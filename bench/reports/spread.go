@@ -6,9 +6,9 @@ import (
 	"sync"
 	"time"
 
-	"topsail/serving"
-	"topsail/serving/catalog"
-	"topsail/test/harness"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/test/harness"
 )
 
 const changes = 100 // in each round

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"topsail/jobs"
-	"topsail/serving"
-	"topsail/test/harness"
+	"github.com/topsail-serving/topsail/jobs"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/harness"
 )
 
 const (

@@ -7,9 +7,9 @@ import (
 
 	nomad "github.com/hashicorp/nomad/api"
 
-	"topsail/jobs"
-	"topsail/serving"
-	"topsail/test/harness"
+	"github.com/topsail-serving/topsail/jobs"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/harness"
 )
 
 // sleepy is an app whose model goes to zero, and whose queries may wait for it.

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/internal/access/testca"
+	"github.com/topsail-serving/topsail/internal/access/testca"
 )
 
 var greeted = regexp.MustCompile(`(?m)^(Gateway|Web UI|Metrics) +https://([0-9.:]+)`)

@@ -9,12 +9,12 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"topsail/cmd/topsail/admin"
-	"topsail/cmd/topsail/admin/screen"
-	"topsail/cmd/topsail/cluster"
-	"topsail/cmd/topsail/config"
-	"topsail/cmd/topsail/local"
-	"topsail/internal/obs"
+	"github.com/topsail-serving/topsail/cmd/topsail/admin"
+	"github.com/topsail-serving/topsail/cmd/topsail/admin/screen"
+	"github.com/topsail-serving/topsail/cmd/topsail/cluster"
+	"github.com/topsail-serving/topsail/cmd/topsail/config"
+	"github.com/topsail-serving/topsail/cmd/topsail/local"
+	"github.com/topsail-serving/topsail/internal/obs"
 )
 
 func rootCommand() *cobra.Command {

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/internal/adapter/filestore"
+	"github.com/topsail-serving/topsail/internal/adapter/filestore"
 )
 
 // damages are what may become of a file while nothing runs.

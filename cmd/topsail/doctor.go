@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"topsail/cmd/topsail/cluster"
-	"topsail/cmd/topsail/doctor"
+	"github.com/topsail-serving/topsail/cmd/topsail/cluster"
+	"github.com/topsail-serving/topsail/cmd/topsail/doctor"
 )
 
 func doctorCommand() *cobra.Command {

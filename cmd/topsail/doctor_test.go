@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"topsail/cmd/topsail/doctor"
+	"github.com/topsail-serving/topsail/cmd/topsail/doctor"
 )
 
 // examine runs `topsail doctor` on a configuration; ok says that it found nothing broken.

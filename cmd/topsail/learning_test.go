@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // learning is a configuration with an app whose policy learns.

@@ -18,8 +18,8 @@ import (
 	"testing"
 	"time"
 
-	v1 "topsail/rpc/v1"
-	"topsail/rpc/v1/v1test"
+	v1 "github.com/topsail-serving/topsail/rpc/v1"
+	"github.com/topsail-serving/topsail/rpc/v1/v1test"
 )
 
 // programs are built once: the binary under test and a container in Go.
@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "topsail-test")
 	if err == nil {
 		programs.topsail, programs.gosum = filepath.Join(dir, "topsail"), filepath.Join(dir, "gosum")
-		err = build(programs.topsail, "topsail/cmd/topsail", programs.gosum, "topsail/examples/gosum")
+		err = build(programs.topsail, "github.com/topsail-serving/topsail/cmd/topsail", programs.gosum, "github.com/topsail-serving/topsail/examples/gosum")
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -8,9 +8,9 @@ import (
 	"os/signal"
 	"syscall"
 
-	"topsail/cmd/topsail/admin"
-	"topsail/cmd/topsail/memory"
-	"topsail/internal/process"
+	"github.com/topsail-serving/topsail/cmd/topsail/admin"
+	"github.com/topsail-serving/topsail/cmd/topsail/memory"
+	"github.com/topsail-serving/topsail/internal/process"
 )
 
 func main() {

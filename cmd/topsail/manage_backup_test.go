@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/test/servers"
+	"github.com/topsail-serving/topsail/test/servers"
 )
 
 // TestABackupComesBack takes backups of a process that serves, to a file, a folder and a

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"topsail/test/servers"
+	"github.com/topsail-serving/topsail/test/servers"
 )
 
 // clipper runs Python where Clipper's own admin package is, in a folder of this clone.

@@ -19,11 +19,11 @@ import (
 
 	nomad "github.com/hashicorp/nomad/api"
 
-	"topsail/internal/access/testca"
-	"topsail/serving"
-	"topsail/serving/bundle"
-	"topsail/test/servers"
-	"topsail/web/api"
+	"github.com/topsail-serving/topsail/internal/access/testca"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/test/servers"
+	"github.com/topsail-serving/topsail/web/api"
 )
 
 // managedCluster is the real servers with access control, and Topsail's roles as processes

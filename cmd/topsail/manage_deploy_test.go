@@ -5,8 +5,8 @@ import (
 	"sync"
 	"testing"
 
-	"topsail/serving"
-	"topsail/web/api"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/web/api"
 )
 
 // TestSixDeploymentsOfOneBundle has six at once deploy the same bundle to the same app: there is

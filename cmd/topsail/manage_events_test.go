@@ -13,8 +13,8 @@ import (
 	"syscall"
 	"testing"
 
-	"topsail/serving"
-	"topsail/web/api"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/web/api"
 )
 
 // event is one of the stream of events.

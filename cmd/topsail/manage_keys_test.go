@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"topsail/internal/access/testca"
-	"topsail/serving"
-	"topsail/web/api"
+	"github.com/topsail-serving/topsail/internal/access/testca"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/web/api"
 )
 
 const rootKey = "root-key-0123456789-0123456789"

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // TestAcknowledgedChangesOutliveAKill changes this and that from several clients until

@@ -9,10 +9,10 @@ import (
 	"path/filepath"
 	"testing"
 
-	"topsail/internal/adapter/redisstream"
-	"topsail/serving"
-	"topsail/stream/models"
-	"topsail/web/api"
+	"github.com/topsail-serving/topsail/internal/adapter/redisstream"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/stream/models"
+	"github.com/topsail-serving/topsail/web/api"
 )
 
 // broker is the cluster's Redis, with streams.

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"topsail/serving/bundle"
-	"topsail/web/api"
+	"github.com/topsail-serving/topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/web/api"
 )
 
 // python runs a program of testdata, which needs numpy, scikit-learn and cloudpickle, and

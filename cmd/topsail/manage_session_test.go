@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"testing"
 
-	"topsail/serving"
-	"topsail/web/api"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/web/api"
 )
 
 // TestASessionByCommandLine is a day of an operator, from nothing to a process that is

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/web/api"
+	"github.com/topsail-serving/topsail/web/api"
 )
 
 var uiLine = regexp.MustCompile(`(https?://[0-9.:]+)/ui/`)

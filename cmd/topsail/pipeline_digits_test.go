@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/web/api"
+	"github.com/topsail-serving/topsail/web/api"
 )
 
 // recklessDigits is the example of digits with workers that die now and then, 25 at most, and

@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"topsail/cmd/topsail/admin"
+	"github.com/topsail-serving/topsail/cmd/topsail/admin"
 )
 
 // TestReference holds docs/cli.md to the commands.

@@ -5,7 +5,7 @@ import (
 	"syscall"
 	"testing"
 
-	"topsail/web/api"
+	"github.com/topsail-serving/topsail/web/api"
 )
 
 // TestARollbackOutlivesARestart: the file, which lists the other version last, has not changed.

@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"topsail/containers/launch"
-	"topsail/containers/python"
-	"topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/containers/launch"
+	"github.com/topsail-serving/topsail/containers/python"
+	"github.com/topsail-serving/topsail/serving/bundle"
 )
 
 // runtimeCommand becomes the model of a bundle. Jobs and local mode run it.

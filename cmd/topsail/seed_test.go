@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // TestSeedReplaces: what has another definition is refused, says what differs and the way out,

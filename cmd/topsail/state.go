@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"topsail/cmd/topsail/admin"
-	"topsail/cmd/topsail/cluster"
-	"topsail/cmd/topsail/config"
+	"github.com/topsail-serving/topsail/cmd/topsail/admin"
+	"github.com/topsail-serving/topsail/cmd/topsail/cluster"
+	"github.com/topsail-serving/topsail/cmd/topsail/config"
 )
 
 func seedCommand() *cobra.Command {

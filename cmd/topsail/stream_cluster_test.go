@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"topsail/internal/adapter/redisstore"
-	"topsail/serving"
-	"topsail/stream"
-	"topsail/test/servers"
+	"github.com/topsail-serving/topsail/internal/adapter/redisstore"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/stream"
+	"github.com/topsail-serving/topsail/test/servers"
 )
 
 // streamCluster is a Redis and a Consul, and the processes that serve a stream beside

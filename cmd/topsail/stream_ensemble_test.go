@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"topsail/serving"
-	"topsail/stream"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/stream"
 )
 
 // parityModels say whether a number is odd. The quick one is wrong about multiples of ten,

@@ -16,9 +16,9 @@ import (
 	"testing"
 	"time"
 
-	"topsail/serving"
-	"topsail/stream"
-	"topsail/stream/models"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/stream"
+	"github.com/topsail-serving/topsail/stream/models"
 )
 
 // pythonHere is the Python of the machine, as MAJOR.MINOR.

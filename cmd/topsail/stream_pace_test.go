@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"topsail/bench/load"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/bench/load"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 const paceModel = `

@@ -21,11 +21,11 @@ import (
 	"testing"
 	"time"
 
-	"topsail/internal/adapter/kafkastream"
-	"topsail/internal/adapter/redisstream"
-	"topsail/serving"
-	"topsail/stream"
-	"topsail/test/servers"
+	"github.com/topsail-serving/topsail/internal/adapter/kafkastream"
+	"github.com/topsail-serving/topsail/internal/adapter/redisstream"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/stream"
+	"github.com/topsail-serving/topsail/test/servers"
 )
 
 // streamBroker is a real broker, and how a test writes to it and reads what is committed.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/web/api"
+	"github.com/topsail-serving/topsail/web/api"
 )
 
 // TestStreamsThatWait has no replica for what comes: the lag and a condition say so, the process

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"topsail/serving"
-	"topsail/stream"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/stream"
 )
 
 // TestWines is the example of wines, as its README has it: records in, results out, and

@@ -12,7 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"topsail/test/servers"
+	"github.com/topsail-serving/topsail/test/servers"
 )
 
 // TestARedisThatTakesNoWritesIsACondition takes a Redis its memory: the processes of a cluster that

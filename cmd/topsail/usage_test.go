@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/web/api"
+	"github.com/topsail-serving/topsail/web/api"
 )
 
 // TestUsageOutlivesRestarts has a process end, and another one be killed: every query is

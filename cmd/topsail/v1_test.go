@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/web/api"
+	"github.com/topsail-serving/topsail/web/api"
 )
 
 // clipperConfig is an app of a container from Clipper's time, which Topsail starts.

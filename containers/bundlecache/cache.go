@@ -16,10 +16,10 @@ import (
 	"sync"
 	"time"
 
-	"topsail/containers/intact"
-	"topsail/containers/launch"
-	"topsail/rpc"
-	"topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/containers/intact"
+	"github.com/topsail-serving/topsail/containers/launch"
+	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving/bundle"
 )
 
 // inUse is for how long a bundle that was fetched is surely there: a container loads it

@@ -18,9 +18,9 @@ import (
 	"testing/fstest"
 	"time"
 
-	"topsail/containers/intact"
-	"topsail/rpc"
-	"topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/containers/intact"
+	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving/bundle"
 )
 
 // pack writes a bundle whose file has so many bytes, and returns where it is and its digest.

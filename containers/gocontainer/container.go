@@ -14,8 +14,8 @@ import (
 	"strconv"
 	"time"
 
-	"topsail/rpc"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Result is the answer to one input: an output, or an error of its own.

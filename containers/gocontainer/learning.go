@@ -7,8 +7,8 @@ import (
 	"math"
 	"time"
 
-	"topsail/rpc"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Feedback is one input and the label that would have been right for it, in memory of

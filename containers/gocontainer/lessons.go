@@ -4,7 +4,7 @@ import (
 	"slices"
 	"sync"
 
-	"topsail/rpc"
+	"github.com/topsail-serving/topsail/rpc"
 )
 
 const (

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"sync"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Stage is one step of a pipeline, and what its workers do. It takes from one source:

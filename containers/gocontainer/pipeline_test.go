@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // TestTheVersionSaysHowStagesRun: the program says what the stages are.

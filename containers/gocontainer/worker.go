@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"topsail/rpc"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // drainWithin bounds the wait for the last batch when stopping.

@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/serving/bundle"
 )
 
 // Unpacked is what the manifest of an unpacked bundle says of its files, or nil. It stands in for the

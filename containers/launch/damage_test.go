@@ -11,8 +11,8 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"topsail/containers/intact"
-	"topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/containers/intact"
+	"github.com/topsail-serving/topsail/serving/bundle"
 )
 
 // damages are what may become of a file, or of its folder.

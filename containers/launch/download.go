@@ -14,8 +14,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"topsail/serving/bundle"
-	"topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
 const (

@@ -12,8 +12,8 @@ import (
 	"syscall"
 	"time"
 
-	"topsail/containers/intact"
-	"topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/containers/intact"
+	"github.com/topsail-serving/topsail/serving/bundle"
 )
 
 // completeName is the record in an environment that says that it is whole. Environments

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/serving/bundle"
 )
 
 // TestBundlesOfTheSDK holds the two implementations of the format against each other.

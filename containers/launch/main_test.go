@@ -18,8 +18,8 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"topsail/containers/intact"
-	"topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/containers/intact"
+	"github.com/topsail-serving/topsail/serving/bundle"
 )
 
 // launcherOptions makes the test binary a launcher, as a node would start one.

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/serving/bundle"
 )
 
 // A node asks the management processes that Consul names until one gives it the bundle, and

@@ -11,7 +11,7 @@ import (
 	"regexp"
 	"strconv"
 
-	"topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/serving/bundle"
 )
 
 const (

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"topsail/serving"
-	"topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/bundle"
 )
 
 // pmml is a bundle of a PMML model, on a node that has a Java of this version and the jar.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/serving/bundle"
 )
 
 const (

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 
-	"topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/serving/bundle"
 )
 
 // Run makes everything ready and replaces the process by the model's. It returns only

@@ -13,7 +13,7 @@ import (
 	"testing/fstest"
 	"time"
 
-	"topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/serving/bundle"
 )
 
 func TestRunWithoutRequirements(t *testing.T) {

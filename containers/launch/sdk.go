@@ -12,7 +12,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"topsail/containers/intact"
+	"github.com/topsail-serving/topsail/containers/intact"
 )
 
 // sdk is the folder to import the SDK from, one for each content of it.

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"topsail/containers/intact"
+	"github.com/topsail-serving/topsail/containers/intact"
 )
 
 const (

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"topsail/containers/intact"
+	"github.com/topsail-serving/topsail/containers/intact"
 )
 
 // DefaultKeep is how long what nobody starts is kept.

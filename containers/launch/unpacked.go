@@ -10,8 +10,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"topsail/containers/intact"
-	"topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/containers/intact"
+	"github.com/topsail-serving/topsail/serving/bundle"
 )
 
 // unpacked is the folder of the bundle, which has the files that the archive has. failed says

@@ -14,9 +14,9 @@ import (
 	"runtime"
 	"strings"
 
-	"topsail/containers/intact"
-	"topsail/serving/bundle"
-	"topsail/serving/bundle/archive"
+	"github.com/topsail-serving/topsail/containers/intact"
+	"github.com/topsail-serving/topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/serving/bundle/archive"
 )
 
 // Wheelhouses carry the packages of an environment to nodes without an index: archives of

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"topsail/serving/bundle"
-	"topsail/serving/bundle/archive"
+	"github.com/topsail-serving/topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/serving/bundle/archive"
 )
 
 func TestAnEnvironmentIsCarriedToANodeWithoutAnIndex(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 	"strconv"
 	"syscall"
 
-	"topsail/containers/gocontainer"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/containers/gocontainer"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 func main() {

@@ -3,7 +3,7 @@ package cache
 import (
 	"testing"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 func BenchmarkGet(b *testing.B) {

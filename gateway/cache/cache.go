@@ -8,7 +8,7 @@ import (
 
 	"github.com/maypok86/otter/v2"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Cache holds outputs. All methods may be called by any goroutine.

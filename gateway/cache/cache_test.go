@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 func text(t testing.TB, size int) *serving.Output {

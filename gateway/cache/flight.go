@@ -5,9 +5,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"topsail/gateway/usage"
-	"topsail/internal/demand"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/usage"
+	"github.com/topsail-serving/topsail/internal/demand"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Waiter is woken when a flight lands. It is a channel of capacity 1: a waiter of

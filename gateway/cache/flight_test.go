@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 var errSome = &serving.Failure{Cause: serving.ContainerError, Message: "some"}

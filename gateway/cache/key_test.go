@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 func doubles(xs ...float64) serving.Input {

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 func TestWithdraw(t *testing.T) {

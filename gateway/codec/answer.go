@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // AppendPrediction appends the answer to a request for one prediction.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"topsail/gateway/codec"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/codec"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // body writes {"input":[...]} with n elements.

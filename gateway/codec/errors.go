@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"strings"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // ErrorClass is what stands as "error" beside the cause of an Error.

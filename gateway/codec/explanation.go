@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // appendDetails appends what Clipper's answer does not have, and most answers have

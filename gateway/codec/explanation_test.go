@@ -8,8 +8,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"topsail/gateway/codec"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/codec"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 func id(model, version string) serving.ModelID {

@@ -3,7 +3,7 @@ package codec
 import (
 	"slices"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // updateField is a bit for each key that has a meaning.

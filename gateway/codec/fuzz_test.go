@@ -14,8 +14,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"topsail/gateway/codec"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/codec"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // FuzzDecodePredict holds the decoder to one made of encoding/json: they accept

@@ -6,7 +6,7 @@ import (
 	"encoding/binary"
 	"math"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // input reads the input at i, the whole value of "input".

@@ -3,7 +3,7 @@ package codec
 import (
 	"strconv"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // AppendLearned appends what became of one piece of feedback.

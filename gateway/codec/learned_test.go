@@ -4,8 +4,8 @@ import (
 	"math"
 	"testing"
 
-	"topsail/gateway/codec"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/codec"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 func TestAppendLearned(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Options are what a predict request may say beside its inputs. Zero values

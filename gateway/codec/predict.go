@@ -3,7 +3,7 @@ package codec
 import (
 	"bytes"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // PredictRequest is the body of a predict request. It owns its memory.

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"topsail/gateway/codec"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/codec"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 const maxBatch = 3

@@ -1,6 +1,6 @@
 package codec
 
-import "topsail/serving"
+import "github.com/topsail-serving/topsail/serving"
 
 // UpdateRequest is the body of an update request. It owns its memory. Of each
 // feedback it has what the body can say: the app and the times are left zero.

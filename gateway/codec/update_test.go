@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"topsail/gateway/codec"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/codec"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // label is the output that a label should become.

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"topsail/gateway/codec"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/codec"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // FuzzDecodeUpdate holds the decoder to one made of encoding/json: they accept the

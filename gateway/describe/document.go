@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Document is the document of a query port for one caller.

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"topsail/serving"
-	"topsail/test/openapi"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/openapi"
 )
 
 // shop is a catalog with apps of all kinds.

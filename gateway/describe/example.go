@@ -4,8 +4,8 @@ import (
 	"encoding/base64"
 	"strconv"
 
-	"topsail/gateway/codec"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/codec"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 const (

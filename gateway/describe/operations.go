@@ -4,8 +4,8 @@ import (
 	"net/url"
 	"strconv"
 
-	"topsail/gateway/codec"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/codec"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // operations are what can be done with one app.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // shape is what inputs are alike in.

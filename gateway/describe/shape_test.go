@@ -6,9 +6,9 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"topsail/gateway/codec"
-	"topsail/serving"
-	"topsail/test/openapi"
+	"github.com/topsail-serving/topsail/gateway/codec"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/openapi"
 )
 
 // schemaOf is the schema that a document has for the body of an operation on an app of a shape.

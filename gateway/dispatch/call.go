@@ -5,10 +5,10 @@ import (
 	"sync"
 	"time"
 
-	"topsail/gateway/cache"
-	"topsail/gateway/route"
-	"topsail/rpc"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/cache"
+	"github.com/topsail-serving/topsail/gateway/route"
+	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Question is what a call asks.

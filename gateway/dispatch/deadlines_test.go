@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // TestDeadlines compares the heap with a plain set.

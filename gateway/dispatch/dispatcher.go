@@ -3,10 +3,10 @@ package dispatch
 import (
 	"sync/atomic"
 
-	"topsail/gateway/route"
-	"topsail/gateway/usage"
-	"topsail/internal/obs"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/route"
+	"github.com/topsail-serving/topsail/gateway/usage"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Dispatcher sends questions to the replicas of model versions.

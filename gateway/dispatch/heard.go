@@ -3,7 +3,7 @@ package dispatch
 import (
 	"time"
 
-	"topsail/gateway/route"
+	"github.com/topsail-serving/topsail/gateway/route"
 )
 
 // Heard is the last answer to a call before it landed.

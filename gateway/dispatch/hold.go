@@ -3,8 +3,8 @@ package dispatch
 import (
 	"time"
 
-	"topsail/gateway/route"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/route"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // wait holds a question whose only replica has gone or is about to, until there is

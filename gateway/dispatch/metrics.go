@@ -1,6 +1,6 @@
 package dispatch
 
-import "topsail/internal/obs"
+import "github.com/topsail-serving/topsail/internal/obs"
 
 type metrics struct{ extra, wakes, warm, cold obs.Counter }
 

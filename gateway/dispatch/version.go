@@ -5,10 +5,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"topsail/gateway/cache"
-	"topsail/gateway/route"
-	"topsail/gateway/usage"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/cache"
+	"github.com/topsail-serving/topsail/gateway/route"
+	"github.com/topsail-serving/topsail/gateway/usage"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 const (

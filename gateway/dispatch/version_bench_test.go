@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/gateway/cache"
+	"github.com/topsail-serving/topsail/gateway/cache"
 )
 
 // BenchmarkHold is a question that is held behind a thousand others and given up.

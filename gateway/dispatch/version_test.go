@@ -5,10 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"topsail/gateway/cache"
-	"topsail/gateway/route"
-	"topsail/internal/obs"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/cache"
+	"github.com/topsail-serving/topsail/gateway/route"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // unserved is a version without a replica.

@@ -16,15 +16,15 @@ import (
 	"testing/synctest"
 	"time"
 
-	"topsail/gateway/cache"
-	"topsail/gateway/dispatch"
-	"topsail/gateway/predict"
-	"topsail/gateway/route"
-	"topsail/gateway/state"
-	"topsail/internal/adapter/inprocess"
-	"topsail/internal/obs"
-	"topsail/rpc"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/cache"
+	"github.com/topsail-serving/topsail/gateway/dispatch"
+	"github.com/topsail-serving/topsail/gateway/predict"
+	"github.com/topsail-serving/topsail/gateway/route"
+	"github.com/topsail-serving/topsail/gateway/state"
+	"github.com/topsail-serving/topsail/internal/adapter/inprocess"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // rig is a gateway's parts for feedback, with one replica that the test plays.

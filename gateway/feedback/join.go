@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"topsail/gateway/selection"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // joined is feedback with the predictions that it is about. It owns its memory: a state

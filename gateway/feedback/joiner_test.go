@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // twoAgree answers 7 by a and c, and 8 by b.

@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 
-	"topsail/gateway/selection"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // check refuses feedback that its app cannot learn from, before anything is done.

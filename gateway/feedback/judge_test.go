@@ -5,8 +5,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"topsail/gateway/selection"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // judged is an answer made of what models said, as feedback finds it.

@@ -6,8 +6,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"topsail/gateway/state"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/state"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // learnAll has the policy and the containers learn, and says so of each piece.

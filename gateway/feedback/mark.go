@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // firstMark is above every id of a query.

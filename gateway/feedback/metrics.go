@@ -5,9 +5,9 @@ import (
 	"slices"
 	"sync"
 
-	"topsail/gateway/selection"
-	"topsail/internal/obs"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // What can become of feedback.

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"topsail/internal/obs"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 func TestSeriesComeAndGoWithTheirApps(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"topsail/internal/obs"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Store keeps records of answers, for all gateways.

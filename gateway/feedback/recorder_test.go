@@ -10,8 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"topsail/internal/obs"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // keeper is a recorder on a store, which runs until stop.

@@ -4,7 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // admission is what a catalog says of who may ask and how often, ready to be looked

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"topsail/internal/obs"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // keyed is a fake whose catalog has apps and keys; it returns the secrets by the keys' names.

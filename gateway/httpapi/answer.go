@@ -5,7 +5,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // expect takes room for n answers, or one, of an app whose answers are large: while they are

@@ -7,8 +7,8 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"topsail/gateway/codec"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/codec"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // appRequest is what every request to an app says, whatever it asks for.

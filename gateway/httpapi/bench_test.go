@@ -12,8 +12,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"topsail/internal/access"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/internal/access"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // BenchmarkServe is the cost of a whole request without the network: parsing,

@@ -14,7 +14,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
-	"topsail/internal/budget"
+	"github.com/topsail-serving/topsail/internal/budget"
 )
 
 const (

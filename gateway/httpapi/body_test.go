@@ -12,7 +12,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 func gzipped(s string) string {

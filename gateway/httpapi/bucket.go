@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // bucket is a bucket of tokens, one for each query, that fills up at a steady rate. It

@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 var begun = time.Unix(1_700_000_000, 0)

@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"time"
 
-	"topsail/internal/access"
-	"topsail/internal/budget"
-	"topsail/internal/obs"
+	"github.com/topsail-serving/topsail/internal/access"
+	"github.com/topsail-serving/topsail/internal/budget"
+	"github.com/topsail-serving/topsail/internal/obs"
 )
 
 // Config bounds what clients can ask of a Server. A bound that is zero takes the

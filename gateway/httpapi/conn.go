@@ -14,7 +14,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"topsail/internal/budget"
+	"github.com/topsail-serving/topsail/internal/budget"
 )
 
 // conn is one connection of a client.

@@ -5,9 +5,9 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"topsail/gateway/describe"
-	"topsail/internal/budget"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/describe"
+	"github.com/topsail-serving/topsail/internal/budget"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // document answers GET /openapi.json: what the caller may ask here, and how.

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"topsail/internal/budget"
-	"topsail/serving"
-	"topsail/test/openapi"
+	"github.com/topsail-serving/topsail/internal/budget"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/openapi"
 )
 
 // described are the apps of a document.

@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // slow makes the core answer after d, or sooner with ctx's error.

@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"topsail/gateway/timing"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/timing"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // fakeCore answers every query with its number of elements, and remembers it.

@@ -7,8 +7,8 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
-	"topsail/internal/access"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/internal/access"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // caller is who sent a request, as far as it shows a key. The zero value shows none.

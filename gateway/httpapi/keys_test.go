@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"topsail/internal/access"
-	"topsail/internal/access/testca"
+	"github.com/topsail-serving/topsail/internal/access"
+	"github.com/topsail-serving/topsail/internal/access/testca"
 )
 
 const goodKey = "key-0123456789abcdef"

@@ -13,9 +13,9 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"topsail/internal/budget"
-	"topsail/internal/netio"
-	"topsail/internal/obs"
+	"github.com/topsail-serving/topsail/internal/budget"
+	"github.com/topsail-serving/topsail/internal/netio"
+	"github.com/topsail-serving/topsail/internal/obs"
 )
 
 // listener knows its open connections, so that their number is bounded and none

@@ -13,8 +13,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"topsail/internal/budget"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/internal/budget"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // heap is what is in use after a collection.

@@ -8,7 +8,7 @@ import (
 	"github.com/valyala/fasthttp"
 	"github.com/valyala/fasthttp/fasthttpadaptor"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // metrics answers GET /metrics: with Clipper's page, or in Prometheus' format for

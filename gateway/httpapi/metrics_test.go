@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"topsail/internal/obs"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 func TestMetrics(t *testing.T) {

@@ -3,7 +3,7 @@ package httpapi
 import (
 	"testing"
 
-	"topsail/internal/access"
+	"github.com/topsail-serving/topsail/internal/access"
 )
 
 // TestPagesOfOtherSites: what a browser sends for one is refused, by whatever name it calls us.

@@ -12,7 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Answers to pipelined requests leave as they are made, in the order of the requests: a

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 func TestPredict(t *testing.T) {

@@ -3,8 +3,8 @@ package httpapi
 import (
 	"context"
 
-	"topsail/gateway/timing"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/timing"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Core is what the server asks.

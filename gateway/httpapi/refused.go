@@ -3,7 +3,7 @@ package httpapi
 import (
 	"sync"
 
-	"topsail/internal/obs"
+	"github.com/topsail-serving/topsail/internal/obs"
 )
 
 // reason is why a request was refused before anybody was asked.

@@ -7,7 +7,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 const timeoutHeader = "X-Timeout-Ms"

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // A request must arrive whole within the read timeout, however it trickles.

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"topsail/gateway/timing"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/timing"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 func TestWhereTheTimeWent(t *testing.T) {

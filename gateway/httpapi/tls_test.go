@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"topsail/internal/access"
-	"topsail/internal/access/testca"
+	"github.com/topsail-serving/topsail/internal/access"
+	"github.com/topsail-serving/topsail/internal/access/testca"
 )
 
 func TestTLS(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
-	"topsail/gateway/codec"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/codec"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // received is Clipper's answer to feedback, which is not valid JSON.

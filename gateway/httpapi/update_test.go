@@ -13,7 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 const (

@@ -3,7 +3,7 @@ package httpapi
 import (
 	"context"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Updater learns from feedback. Its errors are those of a Predictor, and

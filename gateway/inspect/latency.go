@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"topsail/gateway/predict"
+	"github.com/topsail-serving/topsail/gateway/predict"
 )
 
 // latency is a histogram of times as the page has it, in microseconds.

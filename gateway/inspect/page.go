@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"topsail/gateway/predict"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/predict"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Page is the page of one gateway.

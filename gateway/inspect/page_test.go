@@ -13,8 +13,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"topsail/gateway/predict"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/predict"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // page reads a page as Clipper's clients do: categories of objects with one key each,

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Queries of one affinity go to one replica, and those of many to all; when the owner

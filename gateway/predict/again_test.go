@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // again is a query that is asked anew after a default that may pass.

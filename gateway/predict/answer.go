@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"topsail/gateway/selection"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // answer makes the prediction of the verdict, counts it and remembers it.

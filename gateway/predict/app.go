@@ -5,11 +5,11 @@ import (
 	"maps"
 	"time"
 
-	"topsail/gateway/dispatch"
-	"topsail/gateway/selection"
-	"topsail/gateway/selection/kinds"
-	"topsail/gateway/state"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/dispatch"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/gateway/selection/kinds"
+	"github.com/topsail-serving/topsail/gateway/state"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // app is an App with everything that its queries need, looked up in advance.

@@ -5,10 +5,10 @@ import (
 	"slices"
 	"time"
 
-	"topsail/gateway/selection"
-	"topsail/gateway/state"
-	"topsail/rpc"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/gateway/state"
+	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // DryRun predicts as for a query, without its deadline and without leaving a trace:

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"time"
 
-	"topsail/gateway/cache"
-	"topsail/gateway/dispatch"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/cache"
+	"github.com/topsail-serving/topsail/gateway/dispatch"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // attempt is one model version that is asked, or in reserve.

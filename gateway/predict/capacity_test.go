@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 func (r *rig) wantCapacity(app string, replicas int, wait time.Duration) {

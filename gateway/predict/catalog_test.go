@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"topsail/rpc"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // The default output is text: nested where it is JSON, else a JSON string.

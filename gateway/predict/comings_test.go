@@ -12,8 +12,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"topsail/rpc"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // TestComingsAndGoings is replicas that come, drain and die at random, now and then

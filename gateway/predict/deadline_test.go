@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // The default comes exactly when the answer must leave: the SLO or the client's own

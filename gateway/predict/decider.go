@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // decider asks the model that decides for an app with a custom policy.

@@ -1,8 +1,8 @@
 package predict
 
 import (
-	"topsail/internal/demand"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/internal/demand"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // tally is the count of a version, one for all apps. p.mu is held.

@@ -7,9 +7,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"topsail/internal/demand"
-	"topsail/rpc"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/internal/demand"
+	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // sums adds up reports.

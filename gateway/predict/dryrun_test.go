@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"topsail/gateway/selection"
-	"topsail/gateway/state"
-	"topsail/rpc"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/gateway/state"
+	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // records is a Recorder in memory.

@@ -16,14 +16,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"topsail/gateway/cache"
-	"topsail/gateway/dispatch"
-	"topsail/gateway/route"
-	"topsail/gateway/selection"
-	"topsail/gateway/state"
-	"topsail/internal/obs"
-	"topsail/rpc"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/cache"
+	"github.com/topsail-serving/topsail/gateway/dispatch"
+	"github.com/topsail-serving/topsail/gateway/route"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/gateway/state"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 const (

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // A model without a replica is not asked, and missing all the same where the policy

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"topsail/rpc"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // later asks in the background; the result is there when the bubble has settled

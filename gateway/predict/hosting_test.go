@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"topsail/rpc"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 var (

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"slices"
 
-	"topsail/gateway/cache"
-	"topsail/gateway/dispatch"
-	"topsail/gateway/selection"
-	"topsail/internal/demand"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/cache"
+	"github.com/topsail-serving/topsail/gateway/dispatch"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/internal/demand"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // linked is a model as one app uses it.

@@ -5,10 +5,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"topsail/gateway/selection"
-	"topsail/gateway/usage"
-	"topsail/internal/obs"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/gateway/usage"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Metrics are the metrics of a gateway's predictions.

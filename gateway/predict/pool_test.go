@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"topsail/rpc"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // A request that was given back is woken by the flights of its last user. That must

@@ -9,14 +9,14 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"topsail/gateway/cache"
-	"topsail/gateway/dispatch"
-	"topsail/gateway/selection"
-	"topsail/gateway/selection/rollout"
-	"topsail/gateway/state"
-	"topsail/gateway/timing"
-	"topsail/internal/demand"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/cache"
+	"github.com/topsail-serving/topsail/gateway/dispatch"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/gateway/selection/rollout"
+	"github.com/topsail-serving/topsail/gateway/state"
+	"github.com/topsail-serving/topsail/gateway/timing"
+	"github.com/topsail-serving/topsail/internal/demand"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // maxMargin is what is kept of a query's time for sending the answer.

@@ -5,10 +5,10 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"topsail/gateway/cache"
-	"topsail/gateway/selection"
-	"topsail/gateway/timing"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/cache"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/gateway/timing"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // query is one query on its way.

@@ -3,7 +3,7 @@ package predict
 import (
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Recorder keeps the records of answers for feedback to come.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"topsail/gateway/cache"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/cache"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // request is the queries of one request: usually one, of a batch many. One

@@ -6,9 +6,9 @@ import (
 	"sync"
 	"time"
 
-	"topsail/gateway/selection"
-	"topsail/rpc"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // scripted is a policy that asks all candidates and does what a test says. Unset, it

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"topsail/gateway/selection"
-	"topsail/rpc"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 func TestSeveralModelsAreAskedAtOnce(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // maxServed bounds the versions that are remembered.

@@ -3,8 +3,8 @@ package predict
 import (
 	"time"
 
-	"topsail/gateway/selection"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // left is what stands for the answer of a model that is not asked to save capacity.

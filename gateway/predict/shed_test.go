@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"topsail/gateway/selection"
-	"topsail/rpc"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // press makes a version look short of capacity to who can do without it.

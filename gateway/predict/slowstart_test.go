@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"topsail/gateway/dispatch"
-	"topsail/rpc"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/dispatch"
+	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // holds has so many queries held, of which the later have the earlier deadlines.

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"time"
 
-	"topsail/gateway/dispatch"
-	"topsail/gateway/selection"
-	"topsail/gateway/usage"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/dispatch"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/gateway/usage"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // stages are an app's models that are asked one after another, or side by side, each with what the

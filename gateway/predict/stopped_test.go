@@ -4,9 +4,9 @@ import (
 	"maps"
 	"testing"
 
-	"topsail/gateway/selection"
-	"topsail/gateway/state"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/gateway/state"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // noting has policies say something of their models.

@@ -8,9 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"topsail/gateway/selection"
-	"topsail/gateway/state"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/gateway/state"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 const (

@@ -3,7 +3,7 @@ package predict
 import (
 	"time"
 
-	"topsail/gateway/timing"
+	"github.com/topsail-serving/topsail/gateway/timing"
 )
 
 // watch has the times noted that t wants, which may be nil.

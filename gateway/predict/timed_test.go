@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"topsail/gateway/timing"
-	"topsail/internal/obs"
-	"topsail/rpc"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/timing"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // timed asks, and says where the time went, in milliseconds from the query's arrival.

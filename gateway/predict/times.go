@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"topsail/gateway/usage"
+	"github.com/topsail-serving/topsail/gateway/usage"
 )
 
 // timeBounds are the upper bounds of the buckets of times, those of obs.Seconds.

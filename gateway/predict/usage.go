@@ -1,8 +1,8 @@
 package predict
 
 import (
-	"topsail/gateway/usage"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/usage"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // reported is what was taken of an app's counts, which go on growing.

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"topsail/internal/obs"
-	"topsail/rpc"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // used is what was counted since it was last asked for, by what it is of.

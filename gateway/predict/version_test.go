@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 var m2 = id("m", "2")

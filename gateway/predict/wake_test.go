@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"topsail/gateway/dispatch"
-	"topsail/rpc"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/dispatch"
+	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 func timeout(d time.Duration) (context.Context, context.CancelFunc) {

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"topsail/gateway/selection"
-	"topsail/rpc"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // An answer that is good enough takes back the other questions.

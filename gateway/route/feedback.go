@@ -1,6 +1,6 @@
 package route
 
-import "topsail/rpc"
+import "github.com/topsail-serving/topsail/rpc"
 
 // feedbackAhead is how many bytes may wait to be sent to a replica for feedback to
 // be put behind them.

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"topsail/rpc"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 func label(x float64, user string) rpc.Feedback {

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"topsail/rpc"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Target is one model version on one replica.

@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // standing makes a group of replicas that no connection belongs to.

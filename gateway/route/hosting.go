@@ -4,8 +4,8 @@ import (
 	"math"
 	"time"
 
-	"topsail/rpc"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // refusedFor is how long a replica's word counts that it cannot hold a version.

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"topsail/rpc"
+	"github.com/topsail-serving/topsail/rpc"
 )
 
 const (

@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"topsail/internal/retry"
-	"topsail/rpc"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/internal/retry"
+	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 const (

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"topsail/rpc"
+	"github.com/topsail-serving/topsail/rpc"
 )
 
 // Frames that break the protocol end the connection; the peer hears why, and what

@@ -3,7 +3,7 @@ package route
 import (
 	"context"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Resolver knows where replicas are.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/rpc"
+	"github.com/topsail-serving/topsail/rpc"
 )
 
 // answer is what a simulated replica does to every query.

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"topsail/rpc"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Status is how a replica is doing, for people.

@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"topsail/rpc"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Table is the routing table.

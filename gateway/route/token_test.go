@@ -5,8 +5,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"topsail/rpc"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // When the token of sidecars changes, connections that stand are kept, so that no

@@ -1,6 +1,6 @@
 package selection
 
-import "topsail/serving"
+import "github.com/topsail-serving/topsail/serving"
 
 // Feedback is what became known of the answer to one query.
 type Feedback struct {

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"math"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Loss measures how wrong an output is, from 0 to 1.

@@ -11,7 +11,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Policy decides for the queries of one app. All methods may be called concurrently.

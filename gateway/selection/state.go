@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // State is what a policy has learned for one app, user and context. Whoever makes one

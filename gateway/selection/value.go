@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strconv"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Number is the output as one number, if it is one: a scalar, or a text that is one.

@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 func output(t testing.TB, v serving.Value) *serving.Output {

@@ -3,8 +3,8 @@ package state
 import (
 	"slices"
 
-	"topsail/gateway/selection"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // App is the policy of one app as the gateway has compiled it. It is immutable.

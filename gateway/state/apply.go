@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"topsail/gateway/selection"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // apply makes the changes of a batch, each on top of the others. The text is nil when

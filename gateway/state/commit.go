@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"topsail/gateway/selection"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // maxConflictWait bounds the pause after a conflict.

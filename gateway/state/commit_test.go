@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // The same feedback at many gateways at once trains once.

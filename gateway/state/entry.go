@@ -4,8 +4,8 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"topsail/gateway/selection"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // entry is what the gateway has of one state.

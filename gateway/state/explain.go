@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 
-	"topsail/gateway/selection"
-	"topsail/internal/obs"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/internal/obs"
 )
 
 // ForReading are states to explain, which learn nothing: a state that is corrupt is logged and

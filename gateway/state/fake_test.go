@@ -15,9 +15,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"topsail/gateway/selection"
-	"topsail/internal/obs"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // memory is a Store in memory, which can be away, slow, or say what it is asked.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"topsail/gateway/selection"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // fit brings a state in line with the app's models: a model that is missing is added,

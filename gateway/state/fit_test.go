@@ -8,8 +8,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"topsail/gateway/selection"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // drawModels are models of few names and versions, one version of each name unless

@@ -3,8 +3,8 @@ package state
 import (
 	"testing"
 
-	"topsail/gateway/selection"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // What was learned of a version is trusted less, as of another version, when it is another

@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"topsail/gateway/selection"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 func TestGetDoesNotWait(t *testing.T) {

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"topsail/gateway/selection"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // job is one change of a state that waits to be stored.

@@ -1,6 +1,6 @@
 package state
 
-import "topsail/internal/obs"
+import "github.com/topsail-serving/topsail/internal/obs"
 
 type metrics struct {
 	loads, loadFailures, swaps, conflicts, corrupt, misfits obs.Counter

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/gateway/selection"
 )
 
 // Observe tells a policy that is an Observer how asking went at this gateway since the

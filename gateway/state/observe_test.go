@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"topsail/gateway/selection"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 func TestObserve(t *testing.T) {

@@ -11,10 +11,10 @@ import (
 
 	"pgregory.net/rapid"
 
-	"topsail/gateway/selection"
-	"topsail/internal/adapter/redisstore"
-	"topsail/serving"
-	"topsail/test/servers"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/internal/adapter/redisstore"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/servers"
 )
 
 const gateways = 8

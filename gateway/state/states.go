@@ -9,9 +9,9 @@ import (
 
 	"github.com/maypok86/otter/v2"
 
-	"topsail/gateway/selection"
-	"topsail/internal/obs"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Store holds the states of all gateways.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"topsail/gateway/selection"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Item is one piece of feedback to learn from. The feedback is only lent.

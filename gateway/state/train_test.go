@@ -8,8 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"topsail/gateway/selection"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 func trainOne(t testing.TB, g *gateway, a *App, user string, f *selection.Feedback) Result {

@@ -4,7 +4,7 @@ package timing
 import (
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Timing is the way of a query through a gateway, as the times at which it passed its

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Counter counts what comes of the questions to one model version or stage. The zero

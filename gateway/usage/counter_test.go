@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 var key = serving.UsageKey{App: "a"}

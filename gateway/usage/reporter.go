@@ -6,7 +6,7 @@ import (
 	"log/slog"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Store keeps usage.

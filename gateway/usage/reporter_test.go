@@ -14,7 +14,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // fakeStore is a store that takes reports as the contract says, and fails as the test says.

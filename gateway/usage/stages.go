@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"topsail/rpc"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Stages counts what comes of the inputs of the stages of one model version, as its

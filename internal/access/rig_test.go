@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/internal/access/testca"
+	"github.com/topsail-serving/topsail/internal/access/testca"
 )
 
 // logged is a log for the test to read.

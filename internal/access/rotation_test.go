@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"topsail/internal/access/testca"
+	"github.com/topsail-serving/topsail/internal/access/testca"
 )
 
 func TestCertificatesRotateUnderLiveConnections(t *testing.T) {

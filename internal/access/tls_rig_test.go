@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/internal/access/testca"
+	"github.com/topsail-serving/topsail/internal/access/testca"
 )
 
 // peer is one end of connections, with its files.

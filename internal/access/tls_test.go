@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/internal/access/testca"
+	"github.com/topsail-serving/topsail/internal/access/testca"
 )
 
 func containsFold(text, part string) bool {

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Meter is what one process counts. One Reporter takes from it; without one it

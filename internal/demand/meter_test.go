@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 var a1, a2, b1 = serving.ModelID{Model: "a", Version: "1"}, serving.ModelID{Model: "a", Version: "2"}, serving.ModelID{Model: "b", Version: "1"}

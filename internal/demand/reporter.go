@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Sink takes reports for whoever reads them.

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 var source = serving.DemandSource{Role: "gateway", Name: "g"}

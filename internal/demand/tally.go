@@ -4,7 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // forgetAfter is how many takes a closed tally is kept for: questions that began

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/net/nettest"
 
-	"topsail/internal/netio"
+	"github.com/topsail-serving/topsail/internal/netio"
 )
 
 // pair is both ends of a connection.

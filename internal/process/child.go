@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"topsail/internal/retry"
+	"github.com/topsail-serving/topsail/internal/retry"
 )
 
 // stuckAfter is when a killed process that is still there is worth a warning.

@@ -1,4 +1,4 @@
-module topsail/internal/tools
+module github.com/topsail-serving/topsail/internal/tools
 
 go 1.26.0
 

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"testing"
 
-	v1 "topsail/rpc/v1"
-	"topsail/rpc/v1/v1test"
-	"topsail/serving"
+	v1 "github.com/topsail-serving/topsail/rpc/v1"
+	"github.com/topsail-serving/topsail/rpc/v1/v1test"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 func BenchmarkAppendBatch(b *testing.B) {

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // ErrClosed is returned by a Client that has failed before or was shut down.

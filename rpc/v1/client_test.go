@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	v1 "topsail/rpc/v1"
-	"topsail/rpc/v1/v1test"
-	"topsail/serving"
+	v1 "github.com/topsail-serving/topsail/rpc/v1"
+	"github.com/topsail-serving/topsail/rpc/v1/v1test"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // first answers every vector of doubles with its first element.

@@ -15,8 +15,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	v1 "topsail/rpc/v1"
-	"topsail/serving"
+	v1 "github.com/topsail-serving/topsail/rpc/v1"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 var allTypes = []serving.InputType{serving.Bytes, serving.Ints, serving.Floats, serving.Doubles, serving.Strings}

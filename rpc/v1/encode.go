@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // AppendBatch appends the request for a batch. Each input is the Data of a

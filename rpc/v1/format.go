@@ -3,7 +3,7 @@ package v1
 import (
 	"fmt"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Format is the first byte of a request. The numbers are those of the wire.

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"testing"
 
-	v1 "topsail/rpc/v1"
+	v1 "github.com/topsail-serving/topsail/rpc/v1"
 )
 
 // Whatever is decoded can be encoded and decoded again to the same inputs.

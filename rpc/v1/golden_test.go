@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	v1 "topsail/rpc/v1"
-	"topsail/serving"
+	v1 "github.com/topsail-serving/topsail/rpc/v1"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // frame reads hex written with spaces between the fields.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/test/contract"
+	"github.com/topsail-serving/topsail/test/contract"
 )
 
 // server is a lock's server, as Consul is one: a lease lasts its time to live or

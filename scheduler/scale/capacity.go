@@ -3,7 +3,7 @@ package scale
 import (
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // maxBatch is the largest batch that a latency line, measured on smaller ones, is

@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Decide says how many replicas the version shall have, and why: To equals From

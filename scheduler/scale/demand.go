@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"topsail/scheduler/window"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/scheduler/window"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // meter turns demand into replicas.

@@ -3,8 +3,8 @@ package scale
 import (
 	"time"
 
-	"topsail/scheduler/window"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/scheduler/window"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Role is what a version is to its model.

@@ -1,6 +1,6 @@
 package scale
 
-import "topsail/serving"
+import "github.com/topsail-serving/topsail/serving"
 
 // Load is what a version is asked, and what its ready replicas can answer within the
 // SLO, in queries a second.

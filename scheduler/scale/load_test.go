@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"topsail/scheduler/scale"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/scheduler/scale"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // TestLoad compares the load with the decision that goes by it.

@@ -8,9 +8,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"topsail/scheduler/scale"
-	"topsail/scheduler/window"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/scheduler/scale"
+	"github.com/topsail-serving/topsail/scheduler/window"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 func drawDemand(t *rapid.T) window.Demand {

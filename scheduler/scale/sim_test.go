@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"topsail/scheduler/scale"
-	"topsail/scheduler/window"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/scheduler/scale"
+	"github.com/topsail-serving/topsail/scheduler/window"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 const (

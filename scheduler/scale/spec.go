@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Defaults of a ScaleSpec, and what no spec changes.

@@ -3,7 +3,7 @@ package window
 import (
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // The windows, which end with the newest known second.

@@ -3,7 +3,7 @@ package window
 import (
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // span is how many seconds are kept, a power of two.

@@ -6,7 +6,7 @@ import (
 	"io"
 	"io/fs"
 
-	"topsail/serving/bundle/archive"
+	"github.com/topsail-serving/topsail/serving/bundle/archive"
 )
 
 // Bundle is an opened bundle. It reads from the reader that it was opened with.

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 const (

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"math"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // checkExample says why text is no input of this type and length (0: any), or nil.

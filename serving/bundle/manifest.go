@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"strconv"
 
-	"topsail/internal/schema"
-	"topsail/serving"
-	"topsail/serving/bundle/archive"
+	"github.com/topsail-serving/topsail/internal/schema"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/bundle/archive"
 )
 
 // Format is the one that this release reads and writes.

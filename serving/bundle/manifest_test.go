@@ -9,11 +9,11 @@ import (
 	"strings"
 	"testing"
 
-	"topsail/internal/schema"
+	"github.com/topsail-serving/topsail/internal/schema"
 
 	"pgregory.net/rapid"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 var anySum = strings.Repeat("ab", 32)

@@ -1,6 +1,6 @@
 package catalog
 
-import "topsail/serving"
+import "github.com/topsail-serving/topsail/serving"
 
 // All are changes that are made together, as one revision, or not at all. An Import is made
 // alone.

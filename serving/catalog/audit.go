@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Audit says what a change did: an entry for each object that differs between the

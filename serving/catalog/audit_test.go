@@ -13,8 +13,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"topsail/serving"
-	"topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
 // TestAuditProperties takes steps by the API and the file: every object whose document

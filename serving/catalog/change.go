@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Change is one change of a catalog, as the API asks for it: PutApp, DeleteApp,

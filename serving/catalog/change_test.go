@@ -11,8 +11,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"topsail/serving"
-	"topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
 // TestSteps takes random steps by the API and the file and holds every one of

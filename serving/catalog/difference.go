@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // difference is one object that differs between two catalogs. Objects are

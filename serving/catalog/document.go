@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"iter"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Kinds of documents: the names of the buckets or hashes that hold them.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"topsail/serving"
-	"topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
 // stored are the documents of one app that links one model, and of a key.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // draft is the next catalog while it is made. Its maps are its own; objects

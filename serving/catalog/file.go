@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // file is a checked configuration file; its objects are ready for a catalog.

@@ -1,6 +1,6 @@
 package catalog
 
-import "topsail/serving"
+import "github.com/topsail-serving/topsail/serving"
 
 // Import brings apps and versions in as a configuration file does; see Merge.
 type Import struct {

@@ -6,8 +6,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"topsail/serving"
-	"topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
 // TestImportProperties compares an Import with a Merge: without Keep it is the same but

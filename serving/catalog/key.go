@@ -3,7 +3,7 @@ package catalog
 import (
 	"fmt"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // AddKey adds a key.

@@ -8,7 +8,7 @@ import (
 	"maps"
 	"slices"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Merge returns cat with the objects of a configuration file in it, one revision

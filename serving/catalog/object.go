@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"reflect"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // ownApp checks an app and returns a copy for a catalog: one that shares no

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Field is a field in which two versions differ, by its name in JSON, with both values; an

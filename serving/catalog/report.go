@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Report says in sentences what a Merge did, in the order of doing it.

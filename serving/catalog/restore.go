@@ -3,7 +3,7 @@ package catalog
 import (
 	"reflect"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Restore makes a catalog what it was at another time or place, keys and generations

@@ -1,6 +1,6 @@
 package catalog
 
-import "topsail/serving"
+import "github.com/topsail-serving/topsail/serving"
 
 // Signed is a change with who makes it, for the audit log. A store that applies it
 // keeps an entry for every object that it changes, as durably as the change itself, and

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"reflect"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // PutStream announces a stream, or what it is by now. Whether it is suspended stays.

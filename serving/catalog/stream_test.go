@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"topsail/serving"
-	"topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
 func TestStreamErrors(t *testing.T) {

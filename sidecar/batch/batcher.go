@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"topsail/rpc"
-	"topsail/sidecar/queue"
+	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/sidecar/queue"
 )
 
 // A container counts as hung when a batch runs so long beyond its last deadline:

@@ -10,8 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"topsail/rpc"
-	"topsail/sidecar/queue"
+	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/sidecar/queue"
 )
 
 func TestEveryItemIsAnswered(t *testing.T) {

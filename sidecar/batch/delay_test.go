@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"topsail/rpc"
+	"github.com/topsail-serving/topsail/rpc"
 )
 
 // newDelayed is a rig whose model takes 20 ms whatever the size, with a delay of

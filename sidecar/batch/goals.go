@@ -3,7 +3,7 @@ package batch
 import (
 	"time"
 
-	"topsail/sidecar/queue"
+	"github.com/topsail-serving/topsail/sidecar/queue"
 )
 
 // defaultTarget is the time that a batch should take when no item in it has a

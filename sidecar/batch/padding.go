@@ -1,8 +1,8 @@
 package batch
 
 import (
-	"topsail/rpc"
-	"topsail/sidecar/queue"
+	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/sidecar/queue"
 )
 
 // padding fills batches up to a size, for models that are compiled for one.

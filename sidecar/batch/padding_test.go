@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"topsail/rpc"
+	"github.com/topsail-serving/topsail/rpc"
 )
 
 // A model that is compiled for a size gets batches of that size, and nothing counts or

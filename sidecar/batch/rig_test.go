@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"topsail/rpc"
-	"topsail/sidecar/queue"
+	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/sidecar/queue"
 )
 
 // rig is a batcher on a queue of its own, with a container that does as the test

@@ -3,7 +3,7 @@ package batch
 import (
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Sizer decides how many inputs go into the next batch of one container. It is

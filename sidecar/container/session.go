@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
-	"topsail/rpc"
-	"topsail/sidecar/queue"
+	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/sidecar/queue"
 )
 
 // Session is the connection of one version 2 container. It runs one batch at a

@@ -10,9 +10,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"topsail/rpc"
-	"topsail/serving"
-	"topsail/sidecar/queue"
+	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/sidecar/queue"
 )
 
 // run runs one batch as a batcher does: what is left unanswered fails with it.

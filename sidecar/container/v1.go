@@ -8,10 +8,10 @@ import (
 	"sync"
 	"time"
 
-	"topsail/rpc"
-	v1 "topsail/rpc/v1"
-	"topsail/serving"
-	"topsail/sidecar/queue"
+	"github.com/topsail-serving/topsail/rpc"
+	v1 "github.com/topsail-serving/topsail/rpc/v1"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/sidecar/queue"
 )
 
 // V1 runs batches on one connection to a version 1 container.

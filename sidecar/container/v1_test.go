@@ -9,11 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"topsail/rpc"
-	v1 "topsail/rpc/v1"
-	"topsail/rpc/v1/v1test"
-	"topsail/serving"
-	"topsail/sidecar/queue"
+	"github.com/topsail-serving/topsail/rpc"
+	v1 "github.com/topsail-serving/topsail/rpc/v1"
+	"github.com/topsail-serving/topsail/rpc/v1/v1test"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/sidecar/queue"
 )
 
 // sizes answers each input with its length in bytes.

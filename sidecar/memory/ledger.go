@@ -2,7 +2,7 @@
 // within a budget.
 package memory
 
-import "topsail/serving"
+import "github.com/topsail-serving/topsail/serving"
 
 // maxKnown bounds the sizes that are remembered of versions that were held once.
 const maxKnown = 1 << 16

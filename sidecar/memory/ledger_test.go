@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 func id(n int) serving.ModelID { return serving.ModelID{Model: fmt.Sprint("m", n), Version: "1"} }

@@ -3,7 +3,7 @@ package queue
 import (
 	"time"
 
-	"topsail/rpc"
+	"github.com/topsail-serving/topsail/rpc"
 )
 
 // Item is one query on its way through a sidecar. Whoever took it out of the

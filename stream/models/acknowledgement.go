@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"topsail/stream"
+	"github.com/topsail-serving/topsail/stream"
 )
 
 // Acknowledgement says what became of an update.

@@ -11,8 +11,8 @@ import (
 	"os"
 	"time"
 
-	"topsail/internal/apiclient"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/internal/apiclient"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // management is the management API, as far as updates need it.

@@ -6,9 +6,9 @@ import (
 	"net/http"
 	"time"
 
-	"topsail/internal/apiclient"
-	"topsail/serving"
-	"topsail/stream/internal/loop"
+	"github.com/topsail-serving/topsail/internal/apiclient"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/stream/internal/loop"
 )
 
 // work is an update on its way.

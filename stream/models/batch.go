@@ -7,9 +7,9 @@ import (
 	"sync"
 	"time"
 
-	"topsail/serving"
-	"topsail/stream"
-	"topsail/stream/internal/deadletter"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/stream"
+	"github.com/topsail-serving/topsail/stream/internal/deadletter"
 )
 
 // batch is the records of one poll on their way to their acknowledgements.

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // broker is one stream in memory with one member, which may be cut off at any time: then

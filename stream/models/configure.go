@@ -5,7 +5,7 @@ import (
 	"maps"
 	"net/http"
 
-	"topsail/internal/apiclient"
+	"github.com/topsail-serving/topsail/internal/apiclient"
 )
 
 // configuration is an ensemble on its way to being an app.

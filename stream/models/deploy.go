@@ -9,7 +9,7 @@ import (
 	"net/url"
 	"slices"
 
-	"topsail/internal/apiclient"
+	"github.com/topsail-serving/topsail/internal/apiclient"
 )
 
 // deployment is a model on its way to being a version. To take the way again changes

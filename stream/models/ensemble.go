@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"strings"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Ensemble describes an app that asks several models, and how it decides.

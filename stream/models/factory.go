@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"topsail/serving"
-	"topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/bundle"
 )
 
 // bundleKind is the kind of models that are bundles already.

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"topsail/internal/apiclient"
+	"github.com/topsail-serving/topsail/internal/apiclient"
 )
 
 // errAway is an error of fetching that may pass.

@@ -11,14 +11,14 @@ import (
 	"sync"
 	"time"
 
-	"topsail/internal/apiclient"
-	"topsail/serving"
-	"topsail/serving/bundle"
-	"topsail/stream"
-	"topsail/stream/internal/condition"
-	"topsail/stream/internal/deadletter"
-	"topsail/stream/internal/loop"
-	"topsail/stream/internal/recent"
+	"github.com/topsail-serving/topsail/internal/apiclient"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/stream"
+	"github.com/topsail-serving/topsail/stream/internal/condition"
+	"github.com/topsail-serving/topsail/stream/internal/deadletter"
+	"github.com/topsail-serving/topsail/stream/internal/loop"
+	"github.com/topsail-serving/topsail/stream/internal/recent"
 )
 
 // Config is what a job is made of. Name, Consumer, API, Output and DeadLetter are required.

@@ -8,7 +8,7 @@ import (
 	"io"
 	"unicode/utf8"
 
-	"topsail/stream/internal/wire"
+	"github.com/topsail-serving/topsail/stream/internal/wire"
 )
 
 // jsonUpdate is an update as JSON, with the names of proto/models.proto.

@@ -5,7 +5,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"topsail/stream"
+	"github.com/topsail-serving/topsail/stream"
 )
 
 // TestJSONRoundTrip writes an update as JSON, and reads it.

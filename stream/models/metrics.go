@@ -4,8 +4,8 @@ import (
 	"math"
 	"sync"
 
-	"topsail/internal/obs"
-	"topsail/stream/internal/loop"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/stream/internal/loop"
 )
 
 // Metrics are those of all jobs of a process.

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Model describes a version of a model that is to be deployed.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // origin is the update that a version or an app was made by. It is kept in their labels, so

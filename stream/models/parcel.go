@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/serving/bundle"
 )
 
 // parcel is the bundle of a model on the disk, on its way to the management API. It is in a

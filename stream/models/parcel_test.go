@@ -10,8 +10,8 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"topsail/serving"
-	"topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/bundle"
 )
 
 // TestKinds makes a bundle of each kind of model.

@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"topsail/stream/internal/wire"
+	"github.com/topsail-serving/topsail/stream/internal/wire"
 )
 
 // The numbers of proto/models.proto, which never change.

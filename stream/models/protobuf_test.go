@@ -14,8 +14,8 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 	"pgregory.net/rapid"
 
-	"topsail/stream"
-	"topsail/stream/internal/wire"
+	"github.com/topsail-serving/topsail/stream"
+	"github.com/topsail-serving/topsail/stream/internal/wire"
 )
 
 // schema is proto/models.proto, compiled.

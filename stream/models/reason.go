@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"topsail/stream/internal/deadletter"
+	"github.com/topsail-serving/topsail/stream/internal/deadletter"
 )
 
 // Reason is why an update became a dead letter. The set is closed, for metrics; the

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"topsail/serving"
-	"topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
 // TestWhatIsWrong becomes a dead letter each, and the stream goes on.

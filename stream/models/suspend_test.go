@@ -4,8 +4,8 @@ import (
 	"net/http"
 	"testing"
 
-	"topsail/serving"
-	"topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
 // TestSuspended takes nothing more, and goes on from where it was, also after a restart.

@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"topsail/internal/apiclient"
+	"github.com/topsail-serving/topsail/internal/apiclient"
 )
 
 // pipes is a network in memory, so that time can pass.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"topsail/stream"
+	"github.com/topsail-serving/topsail/stream"
 )
 
 // Update is a message of a model stream. It points into the message that it was read from.

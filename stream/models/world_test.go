@@ -15,16 +15,16 @@ import (
 	"testing"
 	"time"
 
-	"topsail/internal/adapter/filestore"
-	"topsail/internal/apiclient"
-	"topsail/serving"
-	"topsail/serving/catalog"
-	"topsail/stream"
-	"topsail/stream/internal/deadletter"
-	"topsail/web/api"
-	"topsail/web/artifact"
-	"topsail/web/auth"
-	"topsail/web/traffic"
+	"github.com/topsail-serving/topsail/internal/adapter/filestore"
+	"github.com/topsail-serving/topsail/internal/apiclient"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/stream"
+	"github.com/topsail-serving/topsail/stream/internal/deadletter"
+	"github.com/topsail-serving/topsail/web/api"
+	"github.com/topsail-serving/topsail/web/artifact"
+	"github.com/topsail-serving/topsail/web/auth"
+	"github.com/topsail-serving/topsail/web/traffic"
 )
 
 // patience bounds every wait.

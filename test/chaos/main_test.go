@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"topsail/jobs"
-	"topsail/serving"
-	"topsail/test/harness"
+	"github.com/topsail-serving/topsail/jobs"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/harness"
 )
 
 // outage is how long a server is away: longer than every time to live.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/test/harness"
+	"github.com/topsail-serving/topsail/test/harness"
 )
 
 const (

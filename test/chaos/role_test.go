@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/test/harness"
+	"github.com/topsail-serving/topsail/test/harness"
 
 	nomad "github.com/hashicorp/nomad/api"
 )

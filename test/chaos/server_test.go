@@ -19,8 +19,8 @@ import (
 	consul "github.com/hashicorp/consul/api"
 	nomad "github.com/hashicorp/nomad/api"
 
-	"topsail/test/harness"
-	"topsail/test/servers"
+	"github.com/topsail-serving/topsail/test/harness"
+	"github.com/topsail-serving/topsail/test/servers"
 )
 
 // away stops servers for the outage, and starts them again.

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/serving/bundle"
 )
 
 // BundleStore is the seam of where bundles lie; package artifact says what it promises.

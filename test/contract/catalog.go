@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"topsail/serving"
-	"topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
 // CatalogStore is the seam of apps, models, versions, links, current versions, keys and streams.

@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
-	"topsail/serving"
-	"topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
 func (s suite) conflicts() {

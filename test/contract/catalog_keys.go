@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"topsail/serving"
-	"topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
 // keys adds keys, which let their holders in from then on, also after a restart, until

@@ -1,6 +1,6 @@
 package contract
 
-import "topsail/serving/catalog"
+import "github.com/topsail-serving/topsail/serving/catalog"
 
 func (s suite) restart() {
 	s.apply(catalog.PutVersion{Version: version("m", "1")})

@@ -3,8 +3,8 @@ package contract
 import (
 	"time"
 
-	"topsail/serving"
-	"topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
 func (s suite) wantServing(model, version string) {

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"topsail/serving"
-	"topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
 // watching runs Watch and hands every snapshot on. stop ends it and waits.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // DecisionStore is the seam of the history of decisions.

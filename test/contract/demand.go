@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // DemandStore is the seam of demand: reports of a second each, by source.

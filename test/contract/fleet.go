@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // JobFleet is the seam of those who run the replicas of model versions.

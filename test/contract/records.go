@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // RecordStore is the seam of the records of answers, which several gateways share.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Replicas is the seam of where replicas are, with the means to change that.

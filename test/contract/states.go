@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // StateStore is the seam of selection states, which several gateways share.

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // StreamConsumer is the seam of consuming streams; package stream says what it promises.

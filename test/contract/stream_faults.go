@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 func (s *streams) uncommittedAtClose() {

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"topsail/serving"
-	"topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
 // UsageStore is the seam of usage, beside the catalog whose apps and versions it is of.

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"topsail/test/servers"
+	"github.com/topsail-serving/topsail/test/servers"
 )
 
 // down stops everything and removes its data.

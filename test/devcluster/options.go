@@ -5,7 +5,7 @@ import (
 	"net"
 	"path/filepath"
 
-	"topsail/test/servers"
+	"github.com/topsail-serving/topsail/test/servers"
 )
 
 // options say where the cluster is.

@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"time"
 
-	"topsail/test/servers"
+	"github.com/topsail-serving/topsail/test/servers"
 )
 
 // up starts the servers, deploys Topsail on them, and waits for an answer.

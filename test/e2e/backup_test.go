@@ -9,7 +9,7 @@ import (
 
 	nomad "github.com/hashicorp/nomad/api"
 
-	"topsail/test/servers"
+	"github.com/topsail-serving/topsail/test/servers"
 )
 
 // backsUp has the periodic job make a backup, and returns its file.

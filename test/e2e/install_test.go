@@ -20,11 +20,11 @@ import (
 	consul "github.com/hashicorp/consul/api"
 	nomad "github.com/hashicorp/nomad/api"
 
-	"topsail/jobs"
-	"topsail/serving"
-	"topsail/serving/bundle"
-	harness "topsail/test/harness"
-	"topsail/test/servers"
+	"github.com/topsail-serving/topsail/jobs"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/bundle"
+	harness "github.com/topsail-serving/topsail/test/harness"
+	"github.com/topsail-serving/topsail/test/servers"
 )
 
 // installed is a cluster that was installed by the words of nomad/README.md.
@@ -113,7 +113,7 @@ func startInstalled(t *testing.T) *installed {
 		os.RemoveAll(dir)
 	})
 	for _, pkg := range []string{"cmd/topsail", "examples/gosum"} {
-		if out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", filepath.Join(dir, filepath.Base(pkg)), "topsail/"+pkg).CombinedOutput(); err != nil {
+		if out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", filepath.Join(dir, filepath.Base(pkg)), "github.com/topsail-serving/topsail/"+pkg).CombinedOutput(); err != nil {
 			t.Fatalf("go build %s: %v\n%s", pkg, err, out)
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"topsail/containers/gocontainer"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/containers/gocontainer"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 func TestAQueryGetsItsOwnAnswer(t *testing.T) {

@@ -10,16 +10,16 @@ import (
 	"testing"
 	"time"
 
-	"topsail/containers/gocontainer"
-	"topsail/gateway/cache"
-	"topsail/gateway/dispatch"
-	"topsail/gateway/predict"
-	"topsail/gateway/route"
-	"topsail/gateway/selection"
-	"topsail/gateway/state"
-	"topsail/internal/obs"
-	"topsail/serving"
-	"topsail/sidecar"
+	"github.com/topsail-serving/topsail/containers/gocontainer"
+	"github.com/topsail-serving/topsail/gateway/cache"
+	"github.com/topsail-serving/topsail/gateway/dispatch"
+	"github.com/topsail-serving/topsail/gateway/predict"
+	"github.com/topsail-serving/topsail/gateway/route"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/gateway/state"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/sidecar"
 )
 
 // rig is a gateway's core with replicas that run in this process.

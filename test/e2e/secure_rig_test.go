@@ -14,15 +14,15 @@ import (
 	"testing"
 	"time"
 
-	"topsail/containers/gocontainer"
-	"topsail/gateway"
-	"topsail/gateway/httpapi"
-	"topsail/internal/access"
-	"topsail/internal/access/testca"
-	"topsail/internal/adapter/inprocess"
-	"topsail/internal/obs"
-	"topsail/serving"
-	"topsail/sidecar"
+	"github.com/topsail-serving/topsail/containers/gocontainer"
+	"github.com/topsail-serving/topsail/gateway"
+	"github.com/topsail-serving/topsail/gateway/httpapi"
+	"github.com/topsail-serving/topsail/internal/access"
+	"github.com/topsail-serving/topsail/internal/access/testca"
+	"github.com/topsail-serving/topsail/internal/adapter/inprocess"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/sidecar"
 )
 
 // party is somebody with files: a certificate, its authorities, a token, keys.

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"topsail/internal/access/testca"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/internal/access/testca"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 func TestOnlyWhoMayAskIsAnswered(t *testing.T) {

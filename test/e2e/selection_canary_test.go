@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // canary is a house where version 2 of a model is tried with half of the queries.

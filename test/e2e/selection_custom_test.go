@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"topsail/containers/gocontainer"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/containers/gocontainer"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // brain is a model that decides: it asks whom its state names, at first all, and answers

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // pets is a house with two models that disagree, and an app that weighs them by feedback.

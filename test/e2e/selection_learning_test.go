@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Policies that ask one model for each query come to ask the better one.

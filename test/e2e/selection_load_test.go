@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Two apps ask three models, two of which cannot keep up: these are left out rather than

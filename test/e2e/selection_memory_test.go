@@ -7,14 +7,14 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"topsail/gateway/selection"
-	"topsail/gateway/state"
-	"topsail/internal/adapter/filestore"
-	"topsail/internal/adapter/inprocess"
-	"topsail/internal/adapter/redisstore"
-	"topsail/internal/obs"
-	"topsail/serving"
-	"topsail/test/servers"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/gateway/state"
+	"github.com/topsail-serving/topsail/internal/adapter/filestore"
+	"github.com/topsail-serving/topsail/internal/adapter/inprocess"
+	"github.com/topsail-serving/topsail/internal/adapter/redisstore"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/servers"
 )
 
 // disk is memory in a file.

@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"topsail/containers/gocontainer"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/containers/gocontainer"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // model answers one input. It returns when ctx ends, which is that of its replica.

@@ -12,14 +12,14 @@ import (
 	"testing"
 	"time"
 
-	"topsail/containers/gocontainer"
-	"topsail/gateway"
-	"topsail/gateway/feedback"
-	"topsail/gateway/state"
-	"topsail/internal/adapter/inprocess"
-	"topsail/internal/obs"
-	"topsail/serving"
-	"topsail/sidecar"
+	"github.com/topsail-serving/topsail/containers/gocontainer"
+	"github.com/topsail-serving/topsail/gateway"
+	"github.com/topsail-serving/topsail/gateway/feedback"
+	"github.com/topsail-serving/topsail/gateway/state"
+	"github.com/topsail-serving/topsail/internal/adapter/inprocess"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/sidecar"
 )
 
 // house is what gateways share: a catalog, and replicas that run in this process.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // The fast model bounds the time of the answer, and the good one wins when it is there.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // What was learned before a gateway starts is known after its first queries.

@@ -45,8 +45,8 @@ func runAll(m *testing.M) (code int, err error) {
 	}
 	if programs.topsail = *program; programs.topsail == "" {
 		programs.topsail = filepath.Join(dir, "topsail")
-		if out, err := exec.Command("go", "build", "-o", programs.topsail, "topsail/cmd/topsail").CombinedOutput(); err != nil {
-			return 1, fmt.Errorf("go build topsail/cmd/topsail: %w\n%s", err, out)
+		if out, err := exec.Command("go", "build", "-o", programs.topsail, "github.com/topsail-serving/topsail/cmd/topsail").CombinedOutput(); err != nil {
+			return 1, fmt.Errorf("go build github.com/topsail-serving/topsail/cmd/topsail: %w\n%s", err, out)
 		}
 	}
 	code = m.Run()

@@ -11,8 +11,8 @@ import (
 	"syscall"
 	"time"
 
-	"topsail/containers/gocontainer"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/containers/gocontainer"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // modelKind is the variable that makes a model of this program: sum or large.

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/internal/access/testca"
+	"github.com/topsail-serving/topsail/internal/access/testca"
 )
 
 // server is a `topsail local` that is attacked.

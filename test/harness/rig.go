@@ -16,9 +16,9 @@ import (
 	consul "github.com/hashicorp/consul/api"
 	nomad "github.com/hashicorp/nomad/api"
 
-	"topsail/jobs"
-	"topsail/serving"
-	"topsail/test/servers"
+	"github.com/topsail-serving/topsail/jobs"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/servers"
 )
 
 // Rig is a cluster: the servers, Topsail as Nomad jobs, and the programs.
@@ -50,7 +50,7 @@ func New(ctx context.Context) (*Rig, error) {
 		return nil, err
 	}
 	r := &Rig{Dir: dir, Program: filepath.Join(dir, "topsail"), Gosum: filepath.Join(dir, "gosum")}
-	for program, pkg := range map[string]string{r.Program: "topsail/cmd/topsail", r.Gosum: "topsail/examples/gosum"} {
+	for program, pkg := range map[string]string{r.Program: "github.com/topsail-serving/topsail/cmd/topsail", r.Gosum: "github.com/topsail-serving/topsail/examples/gosum"} {
 		if out, err := exec.CommandContext(ctx, "go", "build", "-o", program, pkg).CombinedOutput(); err != nil {
 			return r, fmt.Errorf("go build %s: %w\n%s", pkg, err, out)
 		}

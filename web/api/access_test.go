@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // fill gives a route's path names of what there is.

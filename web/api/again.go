@@ -14,9 +14,9 @@ import (
 	"strings"
 	"time"
 
-	"topsail/serving"
-	"topsail/web/auth"
-	"topsail/web/problem"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/web/auth"
+	"github.com/topsail-serving/topsail/web/problem"
 )
 
 // maxAgainKey bounds an Idempotency-Key, in bytes.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"topsail/internal/adapter/redisstore"
-	"topsail/test/servers"
-	"topsail/web/change"
+	"github.com/topsail-serving/topsail/internal/adapter/redisstore"
+	"github.com/topsail-serving/topsail/test/servers"
+	"github.com/topsail-serving/topsail/web/change"
 )
 
 // mortal keeps claims as a process does that is killed: they are never settled.

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 const small = `{"name":"c","input_type":"d","latency_slo_micros":1000}`

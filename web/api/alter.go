@@ -5,10 +5,10 @@ import (
 	"net/http"
 	"time"
 
-	"topsail/serving"
-	"topsail/serving/catalog"
-	"topsail/web/auth"
-	"topsail/web/change"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/web/auth"
+	"github.com/topsail-serving/topsail/web/change"
 )
 
 // within bounds a change, waiting for others included.

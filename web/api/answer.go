@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"slices"
 
-	"topsail/web/inflight"
+	"github.com/topsail-serving/topsail/web/inflight"
 )
 
 // respond answers with a document.

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"topsail/web/auth"
-	"topsail/web/change"
+	"github.com/topsail-serving/topsail/web/auth"
+	"github.com/topsail-serving/topsail/web/change"
 )
 
 // Options are what the API needs beside the System.

@@ -3,7 +3,7 @@ package api
 import (
 	"fmt"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // app is an app as it is shown: with the kind of its policy, also where that is the default.

@@ -5,8 +5,8 @@ import (
 	"net/url"
 	"slices"
 
-	"topsail/serving"
-	"topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
 func (a *api) listApps(w http.ResponseWriter, r *http.Request) error {

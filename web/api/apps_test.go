@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"topsail/serving"
-	"topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
 const fullApp = `{"name":"shop","input_type":"ints","default_output":"0","latency_slo_micros":50000,"cold_start_micros":900000,

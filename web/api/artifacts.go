@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"topsail/serving"
-	"topsail/serving/catalog"
-	"topsail/web/problem"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/web/problem"
 )
 
 // transfer bounds how long a bundle may be on its way here, however steadily it comes.

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"net/http"
 
-	"topsail/serving"
-	"topsail/web/auth"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/web/auth"
 )
 
 func (a *api) listAudit(w http.ResponseWriter, r *http.Request) error {

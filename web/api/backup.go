@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"time"
 
-	"topsail/serving"
-	"topsail/web/auth"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/web/auth"
 )
 
 // Backups makes and restores backups.

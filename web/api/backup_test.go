@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Make, Restore and the methods of Backup are those of a store whose backups have one word.

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"topsail/internal/schema"
-	"topsail/web/inflight"
-	"topsail/web/problem"
+	"github.com/topsail-serving/topsail/internal/schema"
+	"github.com/topsail-serving/topsail/web/inflight"
+	"github.com/topsail-serving/topsail/web/problem"
 )
 
 const (

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"topsail/serving"
-	"topsail/web/problem"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/web/problem"
 )
 
 // Whatever comes in as a document goes out, and comes in again as the same. What is

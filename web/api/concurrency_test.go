@@ -8,9 +8,9 @@ import (
 	"sync"
 	"testing"
 
-	"topsail/internal/adapter/filestore"
-	"topsail/serving"
-	"topsail/web/auth"
+	"github.com/topsail-serving/topsail/internal/adapter/filestore"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/web/auth"
 )
 
 // TestManyClientsChangeTheSameApps: 200 at once, in groups that share an app, read it,

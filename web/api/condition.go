@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"topsail/web/problem"
+	"github.com/topsail-serving/topsail/web/problem"
 )
 
 // tags are what a header lists of entity tags.

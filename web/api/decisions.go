@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 const (

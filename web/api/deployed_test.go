@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 const commit = "0123456789abcdef0123456789abcdef01234567"

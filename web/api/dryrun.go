@@ -3,8 +3,8 @@ package api
 import (
 	"strings"
 
-	"topsail/serving"
-	"topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
 // Rehearsal is what a change would do.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // effects says what it means to go from one catalog to another.

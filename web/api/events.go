@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"topsail/web/auth"
+	"github.com/topsail-serving/topsail/web/auth"
 )
 
 // commentEvery keeps proxies from taking a quiet stream for a dead one.

@@ -5,9 +5,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"topsail/serving"
-	"topsail/serving/catalog"
-	"topsail/web/auth"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/web/auth"
 )
 
 func callerFor(apps []string) auth.Caller {

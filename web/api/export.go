@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"topsail/serving"
-	"topsail/web/inflight"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/web/inflight"
 )
 
 // Catalog is all apps and versions.

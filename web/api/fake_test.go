@@ -19,9 +19,9 @@ import (
 	"testing"
 	"time"
 
-	"topsail/serving"
-	"topsail/serving/catalog"
-	"topsail/web/auth"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/web/auth"
 )
 
 // world is a system without a disk, with keys of every role, and the API in front.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"sync"
 
-	"topsail/serving"
-	"topsail/web/auth"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/web/auth"
 )
 
 // maxWaiting is how many messages may wait for a subscriber. One that is further behind

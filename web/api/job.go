@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"regexp"
 
-	"topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
 func (a *api) getJob(w http.ResponseWriter, r *http.Request) error {

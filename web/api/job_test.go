@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 func TestJob(t *testing.T) {

@@ -3,7 +3,7 @@ package api
 import (
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // NewKey is a key to be made.

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"topsail/serving"
-	"topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
 func (a *api) listKeys(w http.ResponseWriter, r *http.Request) error {

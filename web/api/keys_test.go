@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"topsail/internal/access"
-	"topsail/web/auth"
+	"github.com/topsail-serving/topsail/internal/access"
+	"github.com/topsail-serving/topsail/web/auth"
 )
 
 func TestKeys(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // maxWho bounds the names of users and contexts, in bytes.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"topsail/serving"
-	"topsail/web/auth"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/web/auth"
 )
 
 const (

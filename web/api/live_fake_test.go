@@ -14,8 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"topsail/serving"
-	"topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
 // running is a world in which things run, which a test makes up.

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"time"
 
-	"topsail/web/auth"
+	"github.com/topsail-serving/topsail/web/auth"
 )
 
 const (

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"topsail/internal/budget"
-	"topsail/internal/obs"
-	"topsail/web/inflight"
+	"github.com/topsail-serving/topsail/internal/budget"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/web/inflight"
 )
 
 // When memory is short, what is large is refused before anything is done, with or without an

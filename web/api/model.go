@@ -3,7 +3,7 @@ package api
 import (
 	"cmp"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Model is a model as the API shows it.

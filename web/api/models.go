@@ -6,9 +6,9 @@ import (
 	"net/http"
 	"strings"
 
-	"topsail/serving"
-	"topsail/serving/catalog"
-	"topsail/web/problem"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/web/problem"
 )
 
 func (a *api) listModels(w http.ResponseWriter, r *http.Request) error {

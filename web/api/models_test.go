@@ -3,8 +3,8 @@ package api
 import (
 	"testing"
 
-	"topsail/serving"
-	"topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
 func TestModels(t *testing.T) {

@@ -3,7 +3,7 @@ package api
 import (
 	"encoding/json"
 
-	"topsail/internal/schema"
+	"github.com/topsail-serving/topsail/internal/schema"
 )
 
 // patch is a JSON merge patch, as RFC 7396 has it.

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // measured are all replicas by id, with what their sidecars have measured.

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"topsail/serving"
-	"topsail/web/auth"
-	"topsail/web/problem"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/web/auth"
+	"github.com/topsail-serving/topsail/web/problem"
 )
 
 // root is where the API begins.

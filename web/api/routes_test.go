@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"topsail/web/auth"
+	"github.com/topsail-serving/topsail/web/auth"
 )
 
 func TestOtherPathsAndMethods(t *testing.T) {

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"topsail/serving"
-	"topsail/serving/catalog"
-	"topsail/web/auth"
-	"topsail/web/problem"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/web/auth"
+	"github.com/topsail-serving/topsail/web/problem"
 )
 
 // admit says why a caller may not do what needs a role, or nil.

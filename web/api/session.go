@@ -3,8 +3,8 @@ package api
 import (
 	"net/http"
 
-	"topsail/serving"
-	"topsail/web/auth"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/web/auth"
 )
 
 // Me is who asks, and what they have reached.

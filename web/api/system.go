@@ -8,8 +8,8 @@ import (
 	"net/url"
 	"time"
 
-	"topsail/serving"
-	"topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
 // System is what the API manages and shows. Its parts may be called concurrently;

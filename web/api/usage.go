@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Usage is what came of an app or a model version since it was registered.

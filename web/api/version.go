@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"topsail/serving"
-	"topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
 // Version is a model version as the API shows and takes it. What its own fields say is shown, and not

@@ -8,10 +8,10 @@ import (
 	"net/url"
 	"slices"
 
-	"topsail/serving"
-	"topsail/serving/bundle"
-	"topsail/serving/catalog"
-	"topsail/web/problem"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/web/problem"
 )
 
 func (a *api) listVersions(w http.ResponseWriter, r *http.Request) error {

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"topsail/serving"
-	"topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
 const fullVersion = `{"model":"m","version":"v3","input_type":"d","input_length":4,"labels":["x"],"replicas":2,

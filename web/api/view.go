@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"slices"
 
-	"topsail/serving"
-	"topsail/web/auth"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/web/auth"
 )
 
 // view shows the objects of a catalog as one caller may see them.

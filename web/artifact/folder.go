@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/serving/bundle"
 )
 
 const (

@@ -10,8 +10,8 @@ import (
 	"io"
 	"os"
 
-	"topsail/serving/bundle"
-	"topsail/web/api"
+	"github.com/topsail-serving/topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/web/api"
 )
 
 // Put stores a bundle that it reads from r, after it has checked all of it. created is

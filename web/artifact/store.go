@@ -13,9 +13,9 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"topsail/serving/bundle"
-	"topsail/serving/bundle/archive"
-	"topsail/web/api"
+	"github.com/topsail-serving/topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/serving/bundle/archive"
+	"github.com/topsail-serving/topsail/web/api"
 )
 
 // DefaultMaxTotal bounds a store, in bytes.

@@ -20,9 +20,9 @@ import (
 	"testing/iotest"
 	"time"
 
-	"topsail/serving/bundle"
-	"topsail/test/contract"
-	"topsail/web/api"
+	"github.com/topsail-serving/topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/test/contract"
+	"github.com/topsail-serving/topsail/web/api"
 )
 
 var _ api.Artifacts = (*Store)(nil)

@@ -4,9 +4,9 @@ import (
 	"context"
 	"net/http"
 
-	"topsail/internal/access"
-	"topsail/serving"
-	"topsail/web/problem"
+	"github.com/topsail-serving/topsail/internal/access"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/web/problem"
 )
 
 // Caller is who asks.

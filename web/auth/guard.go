@@ -9,9 +9,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"topsail/internal/access"
-	"topsail/serving"
-	"topsail/web/problem"
+	"github.com/topsail-serving/topsail/internal/access"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/web/problem"
 )
 
 // local is the name of everybody, where no keys are asked for.

@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"topsail/internal/access"
-	"topsail/internal/access/testca"
-	"topsail/serving"
-	"topsail/web/auth"
+	"github.com/topsail-serving/topsail/internal/access"
+	"github.com/topsail-serving/topsail/internal/access/testca"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/web/auth"
 )
 
 // world is a guard with a key of the file and keys of a catalog.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"topsail/serving"
-	"topsail/web/problem"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/web/problem"
 )
 
 const (

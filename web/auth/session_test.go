@@ -12,11 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"topsail/internal/access"
-	"topsail/internal/access/testca"
-	"topsail/serving"
-	"topsail/web/auth"
-	"topsail/web/problem"
+	"github.com/topsail-serving/topsail/internal/access"
+	"github.com/topsail-serving/topsail/internal/access/testca"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/web/auth"
+	"github.com/topsail-serving/topsail/web/problem"
 )
 
 func TestSession(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"topsail/serving/bundle"
-	"topsail/web/api"
+	"github.com/topsail-serving/topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/web/api"
 )
 
 // Archive is a backup that is ready to be written. Close removes what it keeps on disk.

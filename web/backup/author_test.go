@@ -17,12 +17,12 @@ import (
 
 	"pgregory.net/rapid"
 
-	"topsail/gateway/selection"
-	"topsail/gateway/selection/kinds"
-	"topsail/gateway/state"
-	"topsail/serving"
-	"topsail/serving/bundle"
-	"topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/gateway/selection/kinds"
+	"github.com/topsail-serving/topsail/gateway/state"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
 // author changes what is its own, one step after the other, beside others who change theirs, and

@@ -22,12 +22,12 @@ import (
 	"testing"
 	"time"
 
-	"topsail/gateway/state"
-	"topsail/internal/adapter/filestore"
-	"topsail/serving"
-	"topsail/serving/bundle"
-	"topsail/serving/catalog"
-	"topsail/web/api"
+	"github.com/topsail-serving/topsail/gateway/state"
+	"github.com/topsail-serving/topsail/internal/adapter/filestore"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/web/api"
 )
 
 // place is a Topsail: a store and bundles, and what gateways have learned.

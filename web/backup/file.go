@@ -16,8 +16,8 @@ import (
 	"slices"
 	"strings"
 
-	"topsail/serving/bundle"
-	"topsail/web/api"
+	"github.com/topsail-serving/topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/web/api"
 )
 
 // Bounds of what is read of a backup, in bytes.

@@ -16,13 +16,13 @@ import (
 	"golang.org/x/sync/errgroup"
 	"pgregory.net/rapid"
 
-	"topsail/gateway/state"
-	"topsail/internal/adapter/filestore"
-	"topsail/internal/adapter/redisstore"
-	"topsail/internal/obs"
-	"topsail/serving"
-	"topsail/test/servers"
-	"topsail/web/artifact"
+	"github.com/topsail-serving/topsail/gateway/state"
+	"github.com/topsail-serving/topsail/internal/adapter/filestore"
+	"github.com/topsail-serving/topsail/internal/adapter/redisstore"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/servers"
+	"github.com/topsail-serving/topsail/web/artifact"
 )
 
 // places makes places, of one Redis and many folders.

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Item is one piece of the state: one of its fields is set.

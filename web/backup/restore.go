@@ -10,9 +10,9 @@ import (
 	"slices"
 	"time"
 
-	"topsail/serving"
-	"topsail/serving/catalog"
-	"topsail/web/api"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/web/api"
 )
 
 // maxChanges bounds the changes that a report lists.

@@ -12,10 +12,10 @@ import (
 	"strings"
 	"time"
 
-	"topsail/serving"
-	"topsail/serving/bundle"
-	"topsail/serving/catalog"
-	"topsail/web/api"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/web/api"
 )
 
 // Store is what is backed up.

@@ -9,9 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"topsail/serving"
-	"topsail/serving/catalog"
-	"topsail/web/change"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/web/change"
 )
 
 // memory is a store without a disk. Where it is told to, others change the catalog first.

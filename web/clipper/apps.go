@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"topsail/serving"
-	"topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
 // appInfo is an app as Clipper shows it.

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"topsail/serving/catalog"
-	"topsail/web/auth"
-	"topsail/web/change"
+	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/web/auth"
+	"github.com/topsail-serving/topsail/web/change"
 )
 
 // refusal is a sentence that says why a request is refused.

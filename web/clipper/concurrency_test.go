@@ -7,8 +7,8 @@ import (
 	"sync"
 	"testing"
 
-	"topsail/internal/adapter/filestore"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/internal/adapter/filestore"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // TestManyClientsChangeTheSameApps: of 200 at once, each has its own model to link to

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // containerInfo is a replica as Clipper shows it.

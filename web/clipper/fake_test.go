@@ -8,10 +8,10 @@ import (
 	"sync"
 	"testing"
 
-	"topsail/serving"
-	"topsail/serving/catalog"
-	"topsail/web/auth"
-	"topsail/web/change"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/web/auth"
+	"github.com/topsail-serving/topsail/web/change"
 )
 
 // memory is a store without a disk. Where it is told to, others change the catalog first.

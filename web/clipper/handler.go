@@ -12,12 +12,12 @@ import (
 	"strings"
 	"time"
 
-	"topsail/serving"
-	"topsail/serving/catalog"
-	"topsail/web/auth"
-	"topsail/web/change"
-	"topsail/web/inflight"
-	"topsail/web/problem"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/web/auth"
+	"github.com/topsail-serving/topsail/web/change"
+	"github.com/topsail-serving/topsail/web/inflight"
+	"github.com/topsail-serving/topsail/web/problem"
 )
 
 const (

@@ -11,13 +11,13 @@ import (
 	"testing"
 	"time"
 
-	"topsail/internal/budget"
-	"topsail/internal/obs"
-	"topsail/serving"
-	"topsail/serving/catalog"
-	"topsail/web/auth"
-	"topsail/web/change"
-	"topsail/web/inflight"
+	"github.com/topsail-serving/topsail/internal/budget"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/web/auth"
+	"github.com/topsail-serving/topsail/web/change"
+	"github.com/topsail-serving/topsail/web/inflight"
 )
 
 func with(text, from, to string) string { return strings.Replace(text, from, to, 1) }

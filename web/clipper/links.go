@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"topsail/serving"
-	"topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
 // addLinks takes several models at once, unlike Clipper, whose apps have one.

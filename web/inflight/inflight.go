@@ -7,9 +7,9 @@ import (
 	"net/http"
 	"sync/atomic"
 
-	"topsail/internal/budget"
-	"topsail/internal/obs"
-	"topsail/web/problem"
+	"github.com/topsail-serving/topsail/internal/budget"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/web/problem"
 )
 
 // small is up to which size a body or an answer needs nothing of the budget, as connections

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"topsail/internal/budget"
-	"topsail/internal/obs"
-	"topsail/web/problem"
+	"github.com/topsail-serving/topsail/internal/budget"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/web/problem"
 )
 
 // outer is an answer within the Handler's, as for one that is kept.

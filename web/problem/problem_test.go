@@ -7,7 +7,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"topsail/web/problem"
+	"github.com/topsail-serving/topsail/web/problem"
 )
 
 func TestWrite(t *testing.T) {

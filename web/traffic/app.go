@@ -4,8 +4,8 @@ import (
 	"math"
 	"time"
 
-	"topsail/serving"
-	"topsail/web/api"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/web/api"
 )
 
 // The numbers of an app in a step.

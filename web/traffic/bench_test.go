@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"topsail/internal/obs"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // busy is a gateway with 500 apps; answer has each of them asked once more.

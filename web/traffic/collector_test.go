@@ -9,10 +9,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"topsail/internal/obs"
-	"topsail/serving"
-	"topsail/web/api"
-	"topsail/web/traffic"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/web/api"
+	"github.com/topsail-serving/topsail/web/traffic"
 )
 
 func TestTrafficOfTwoGateways(t *testing.T) {

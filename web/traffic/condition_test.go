@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"topsail/serving"
-	"topsail/web/traffic"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/web/traffic"
 )
 
 // TestConditions are those of processes that were read lately.

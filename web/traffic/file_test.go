@@ -4,8 +4,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"topsail/test/contract"
-	"topsail/web/traffic"
+	"github.com/topsail-serving/topsail/test/contract"
+	"github.com/topsail-serving/topsail/web/traffic"
 )
 
 func TestFileContract(t *testing.T) {

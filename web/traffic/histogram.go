@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"topsail/internal/obs"
+	"github.com/topsail-serving/topsail/internal/obs"
 )
 
 // maxBuckets bounds the buckets of a histogram that is read.

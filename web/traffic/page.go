@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"net/url"
 
-	"topsail/internal/obs"
+	"github.com/topsail-serving/topsail/internal/obs"
 )
 
 // maxPage bounds a metrics page, in bytes: that of some 8,000 apps.

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"topsail/internal/obs"
-	"topsail/serving"
-	"topsail/web/traffic"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/web/traffic"
 )
 
 func TestPage(t *testing.T) {

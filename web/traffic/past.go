@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Keeper keeps the past for processes that start, and for each other.

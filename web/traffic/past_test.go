@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // counted is a Collector that has counted an answer a second for so many seconds up to now.

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"topsail/internal/obs"
-	"topsail/serving"
-	"topsail/web/api"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/web/api"
 )
 
 const (

@@ -9,8 +9,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"topsail/internal/obs"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // machine is a sidecar with one replica of version 1 of model m, as its metrics show it.

@@ -3,7 +3,7 @@ package traffic
 import (
 	"context"
 
-	"topsail/internal/obs"
+	"github.com/topsail-serving/topsail/internal/obs"
 )
 
 // Process is this process as a Source.

@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 var epoch = time.Unix(1_700_000_000, 0).UTC()

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"time"
 
-	"topsail/internal/obs"
-	"topsail/web/api"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/web/api"
 )
 
 const (

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"topsail/serving"
-	"topsail/web/api"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/web/api"
 )
 
 // settled is the last second that gateways have been read of: the one that goes on now

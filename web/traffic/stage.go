@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"topsail/internal/obs"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 const (

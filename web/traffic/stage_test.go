@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"topsail/internal/obs"
-	"topsail/serving"
-	"topsail/web/api"
-	"topsail/web/traffic"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/web/api"
+	"github.com/topsail-serving/topsail/web/traffic"
 )
 
 // stages are the metrics of the stages of replicas of version m:1, at one sidecar.

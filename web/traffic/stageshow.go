@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"topsail/serving"
-	"topsail/web/api"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/web/api"
 )
 
 // Stages implements api.Traffic.

@@ -5,7 +5,7 @@ import (
 	"hash/fnv"
 	"time"
 
-	"topsail/internal/obs"
+	"github.com/topsail-serving/topsail/internal/obs"
 )
 
 // Role is what a process does, and so what is read from it, and how often.

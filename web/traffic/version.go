@@ -3,9 +3,9 @@ package traffic
 import (
 	"time"
 
-	"topsail/internal/obs"
-	"topsail/serving"
-	"topsail/web/api"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/web/api"
 )
 
 const (

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"topsail/internal/obs"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // watch is one target with what was last read of it.

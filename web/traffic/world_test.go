@@ -9,9 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"topsail/internal/obs"
-	"topsail/serving"
-	"topsail/web/traffic"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/web/traffic"
 )
 
 // process is one whose metrics a test makes up, in a registry as processes have it.

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"topsail/web/problem"
+	"github.com/topsail-serving/topsail/web/problem"
 )
 
 const (

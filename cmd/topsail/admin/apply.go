@@ -10,11 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"topsail/cmd/topsail/admin/screen"
-	"topsail/cmd/topsail/config"
-	"topsail/internal/apiclient"
-	"topsail/serving"
-	"topsail/web/api"
+	"github.com/topsail-serving/topsail/cmd/topsail/admin/screen"
+	"github.com/topsail-serving/topsail/cmd/topsail/config"
+	"github.com/topsail-serving/topsail/internal/apiclient"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/web/api"
 )
 
 // ApplyCommand brings a configuration file's apps and models in through the API. It has

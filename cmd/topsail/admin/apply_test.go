@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"topsail/serving"
-	"topsail/web/api"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/web/api"
 )
 
 const demo = `

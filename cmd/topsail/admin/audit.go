@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"topsail/cmd/topsail/admin/screen"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/cmd/topsail/admin/screen"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 func auditCommand() *cobra.Command {

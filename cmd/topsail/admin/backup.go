@@ -14,9 +14,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"topsail/cmd/topsail/admin/screen"
-	"topsail/internal/apiclient"
-	"topsail/web/backup"
+	"github.com/topsail-serving/topsail/cmd/topsail/admin/screen"
+	"github.com/topsail-serving/topsail/internal/apiclient"
+	"github.com/topsail-serving/topsail/web/backup"
 )
 
 const tarType = "application/x-tar"

@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"topsail/cmd/topsail/admin/screen"
-	"topsail/internal/apiclient"
-	"topsail/internal/release"
+	"github.com/topsail-serving/topsail/cmd/topsail/admin/screen"
+	"github.com/topsail-serving/topsail/internal/apiclient"
+	"github.com/topsail-serving/topsail/internal/release"
 )
 
 // call is one command on its run: its arguments, whom it speaks to, and where it writes.

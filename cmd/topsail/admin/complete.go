@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"topsail/serving"
-	"topsail/web/api"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/web/api"
 )
 
 // completing bounds what a shell waits for names.

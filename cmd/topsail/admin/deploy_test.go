@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/serving/bundle"
 )
 
 // uploads answers to an upload with the digest of what came, if it is a bundle.

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"topsail/containers/intact"
-	"topsail/internal/adapter/s3bucket"
+	"github.com/topsail-serving/topsail/containers/intact"
+	"github.com/topsail-serving/topsail/internal/adapter/s3bucket"
 )
 
 // destination is where backups go.

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"topsail/cmd/topsail/config"
+	"github.com/topsail-serving/topsail/cmd/topsail/config"
 )
 
 // docsCommand prints docs/cli.md.

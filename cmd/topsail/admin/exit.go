@@ -7,8 +7,8 @@ import (
 	"io"
 	"net/http"
 
-	"topsail/cmd/topsail/admin/screen"
-	"topsail/internal/apiclient"
+	"github.com/topsail-serving/topsail/cmd/topsail/admin/screen"
+	"github.com/topsail-serving/topsail/internal/apiclient"
 )
 
 // What the program exits with.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"topsail/internal/schema"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/internal/schema"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // field is a member of a definition, such as serving.App, that a flag sets. The flag is called as

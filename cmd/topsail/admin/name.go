@@ -3,7 +3,7 @@ package admin
 import (
 	"strings"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // versionArg reads a version as MODEL:VERSION or as two arguments, and returns the

@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"topsail/cmd/topsail/admin/screen"
-	"topsail/internal/apiclient"
-	"topsail/web/api"
+	"github.com/topsail-serving/topsail/cmd/topsail/admin/screen"
+	"github.com/topsail-serving/topsail/internal/apiclient"
+	"github.com/topsail-serving/topsail/web/api"
 )
 
 func replicaCommand() *cobra.Command {

@@ -15,11 +15,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"topsail/cmd/topsail/admin/screen"
-	"topsail/internal/adapter/s3bucket"
-	"topsail/internal/apiclient"
-	"topsail/web/api"
-	"topsail/web/backup"
+	"github.com/topsail-serving/topsail/cmd/topsail/admin/screen"
+	"github.com/topsail-serving/topsail/internal/adapter/s3bucket"
+	"github.com/topsail-serving/topsail/internal/apiclient"
+	"github.com/topsail-serving/topsail/web/api"
+	"github.com/topsail-serving/topsail/web/backup"
 )
 
 // RestoreBackup brings back the backup that the only argument names. Its command has serverFlags, and

@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"topsail/cmd/topsail/admin/screen"
-	"topsail/internal/apiclient"
+	"github.com/topsail-serving/topsail/cmd/topsail/admin/screen"
+	"github.com/topsail-serving/topsail/internal/apiclient"
 )
 
 func rollbackCommand() *cobra.Command {

@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"topsail/cmd/topsail/admin/screen"
-	"topsail/serving"
-	"topsail/web/api"
+	"github.com/topsail-serving/topsail/cmd/topsail/admin/screen"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/web/api"
 )
 
 func versionStages() *cobra.Command {

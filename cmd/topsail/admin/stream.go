@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"topsail/cmd/topsail/admin/screen"
-	"topsail/web/api"
+	"github.com/topsail-serving/topsail/cmd/topsail/admin/screen"
+	"github.com/topsail-serving/topsail/web/api"
 )
 
 // StreamCommands are what is done with streams through the API. They are verbs of the role

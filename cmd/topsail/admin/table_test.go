@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/web/api"
+	"github.com/topsail-serving/topsail/web/api"
 )
 
 // lists are the commands that only read, each with the name of its golden file.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"topsail/cmd/topsail/admin/screen/testterm"
+	"github.com/topsail-serving/topsail/cmd/topsail/admin/screen/testterm"
 )
 
 // runOn runs a command on a terminal; the status comes when it ends.

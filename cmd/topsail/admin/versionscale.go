@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 func (k *call) bounds() (*serving.ScaleSpec, error) {

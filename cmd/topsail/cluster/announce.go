@@ -6,7 +6,7 @@ import (
 	"net"
 	"strings"
 
-	"topsail/internal/adapter/consulregistry"
+	"github.com/topsail-serving/topsail/internal/adapter/consulregistry"
 )
 
 // Services in Consul, by role. The sidecars' name is a setting.

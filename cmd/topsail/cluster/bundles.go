@@ -10,10 +10,10 @@ import (
 	"slices"
 	"strings"
 
-	"topsail/cmd/topsail/doctor"
-	"topsail/internal/adapter/consulregistry"
-	"topsail/internal/adapter/nomadfleet"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/cmd/topsail/doctor"
+	"github.com/topsail-serving/topsail/internal/adapter/consulregistry"
+	"github.com/topsail-serving/topsail/internal/adapter/nomadfleet"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // bundleSource finds out whether replicas can fetch bundles from management.

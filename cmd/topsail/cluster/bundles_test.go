@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // TestManagementURLs: each process has its own scheme, whatever this one has.

@@ -7,10 +7,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"topsail/cmd/topsail/role"
-	"topsail/internal/adapter/influxdemand"
-	"topsail/internal/demand"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/cmd/topsail/role"
+	"github.com/topsail-serving/topsail/internal/adapter/influxdemand"
+	"github.com/topsail-serving/topsail/internal/demand"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // influxConfig is where InfluxDB is. InfluxDB's own variables are read where ours

@@ -16,12 +16,12 @@ import (
 	"testing/fstest"
 	"time"
 
-	"topsail/cmd/topsail/config"
-	"topsail/cmd/topsail/doctor"
-	"topsail/containers/launch"
-	"topsail/internal/adapter/consulregistry"
-	"topsail/serving"
-	"topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/cmd/topsail/config"
+	"github.com/topsail-serving/topsail/cmd/topsail/doctor"
+	"github.com/topsail-serving/topsail/containers/launch"
+	"github.com/topsail-serving/topsail/internal/adapter/consulregistry"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/bundle"
 )
 
 const (

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"log/slog"
 
-	"topsail/cmd/topsail/config"
-	"topsail/cmd/topsail/doctor"
-	"topsail/internal/adapter/consulregistry"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/cmd/topsail/config"
+	"github.com/topsail-serving/topsail/cmd/topsail/doctor"
+	"github.com/topsail-serving/topsail/internal/adapter/consulregistry"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Checks are those of every server that the configuration depends on. They log

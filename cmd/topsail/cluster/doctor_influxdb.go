@@ -3,7 +3,7 @@ package cluster
 import (
 	"context"
 
-	"topsail/cmd/topsail/doctor"
+	"github.com/topsail-serving/topsail/cmd/topsail/doctor"
 )
 
 // checkInfluxDB asks InfluxDB how it is, writes a point and reads it.

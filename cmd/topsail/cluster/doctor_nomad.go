@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"slices"
 
-	"topsail/cmd/topsail/config"
-	"topsail/cmd/topsail/doctor"
-	"topsail/internal/adapter/nomadfleet"
+	"github.com/topsail-serving/topsail/cmd/topsail/config"
+	"github.com/topsail-serving/topsail/cmd/topsail/doctor"
+	"github.com/topsail-serving/topsail/internal/adapter/nomadfleet"
 )
 
 // rightsCheck is about what the token may do.

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"slices"
 
-	"topsail/cmd/topsail/doctor"
-	"topsail/internal/adapter/redisstore"
+	"github.com/topsail-serving/topsail/cmd/topsail/doctor"
+	"github.com/topsail-serving/topsail/internal/adapter/redisstore"
 )
 
 // checkRedis asks Redis how it is, and reads the catalog as every role does.

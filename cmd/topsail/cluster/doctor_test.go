@@ -13,11 +13,11 @@ import (
 	"testing"
 	"time"
 
-	"topsail/cmd/topsail/config"
-	"topsail/cmd/topsail/doctor"
-	"topsail/internal/adapter/nomadfleet"
-	"topsail/internal/adapter/redisstore"
-	"topsail/test/servers"
+	"github.com/topsail-serving/topsail/cmd/topsail/config"
+	"github.com/topsail-serving/topsail/cmd/topsail/doctor"
+	"github.com/topsail-serving/topsail/internal/adapter/nomadfleet"
+	"github.com/topsail-serving/topsail/internal/adapter/redisstore"
+	"github.com/topsail-serving/topsail/test/servers"
 )
 
 var update = flag.Bool("update", false, "write the golden files")

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"net"
 
-	"topsail/gateway"
-	"topsail/gateway/httpapi"
-	"topsail/internal/adapter/consulregistry"
-	"topsail/internal/adapter/redisstore"
-	"topsail/internal/demand"
+	"github.com/topsail-serving/topsail/gateway"
+	"github.com/topsail-serving/topsail/gateway/httpapi"
+	"github.com/topsail-serving/topsail/internal/adapter/consulregistry"
+	"github.com/topsail-serving/topsail/internal/adapter/redisstore"
+	"github.com/topsail-serving/topsail/internal/demand"
 )
 
 // edge is what a gateway of a cluster is put together from, whether it serves HTTP or

@@ -7,9 +7,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"topsail/cmd/topsail/config"
-	"topsail/cmd/topsail/role"
-	"topsail/internal/obs"
+	"github.com/topsail-serving/topsail/cmd/topsail/config"
+	"github.com/topsail-serving/topsail/cmd/topsail/role"
+	"github.com/topsail-serving/topsail/internal/obs"
 )
 
 // Gateway answers queries until ctx ends, then drains.

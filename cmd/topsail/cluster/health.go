@@ -7,12 +7,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"topsail/cmd/topsail/doctor"
-	"topsail/cmd/topsail/manage"
-	"topsail/internal/adapter/consulregistry"
-	"topsail/serving"
-	"topsail/web/api"
-	"topsail/web/traffic"
+	"github.com/topsail-serving/topsail/cmd/topsail/doctor"
+	"github.com/topsail-serving/topsail/cmd/topsail/manage"
+	"github.com/topsail-serving/topsail/internal/adapter/consulregistry"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/web/api"
+	"github.com/topsail-serving/topsail/web/traffic"
 )
 
 // checkEvery is how often the servers are looked at; a check writes and reads back.

@@ -1,8 +1,8 @@
 package cluster
 
 import (
-	"topsail/serving"
-	"topsail/stream"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/stream"
 )
 
 // informed is a scorer that knows no app until it is ready: the records that wait for it in a

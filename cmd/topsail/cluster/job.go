@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"topsail/cmd/topsail/config"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/cmd/topsail/config"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // longestSLO is that of the apps that use a model; 0 when none does.

@@ -8,9 +8,9 @@ import (
 	"io"
 	"sync"
 
-	"topsail/internal/adapter/nomadfleet"
-	"topsail/jobs"
-	"topsail/web/api"
+	"github.com/topsail-serving/topsail/internal/adapter/nomadfleet"
+	"github.com/topsail-serving/topsail/jobs"
+	"github.com/topsail-serving/topsail/web/api"
 )
 
 const (

@@ -8,10 +8,10 @@ import (
 	"os"
 	"time"
 
-	"topsail/cmd/topsail/config"
-	"topsail/internal/adapter/redisstore"
-	"topsail/serving"
-	"topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/cmd/topsail/config"
+	"github.com/topsail-serving/topsail/internal/adapter/redisstore"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
 // within bounds what a person waits for.

@@ -8,10 +8,10 @@ import (
 	"path/filepath"
 	"time"
 
-	"topsail/cmd/topsail/config"
-	"topsail/cmd/topsail/role"
-	"topsail/internal/adapter/consulregistry"
-	"topsail/internal/adapter/redisstore"
+	"github.com/topsail-serving/topsail/cmd/topsail/config"
+	"github.com/topsail-serving/topsail/cmd/topsail/role"
+	"github.com/topsail-serving/topsail/internal/adapter/consulregistry"
+	"github.com/topsail-serving/topsail/internal/adapter/redisstore"
 )
 
 // parts are what every role is put together from.

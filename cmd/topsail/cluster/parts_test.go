@@ -3,7 +3,7 @@ package cluster
 import (
 	"testing"
 
-	"topsail/cmd/topsail/config"
+	"github.com/topsail-serving/topsail/cmd/topsail/config"
 )
 
 func TestModels(t *testing.T) {

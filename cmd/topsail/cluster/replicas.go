@@ -9,10 +9,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"topsail/internal/adapter/nomadfleet"
-	"topsail/jobs"
-	"topsail/serving"
-	"topsail/web/api"
+	"github.com/topsail-serving/topsail/internal/adapter/nomadfleet"
+	"github.com/topsail-serving/topsail/jobs"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/web/api"
 )
 
 // lookEvery is how often Nomad is asked which replicas there are. Consul says by itself

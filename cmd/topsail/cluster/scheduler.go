@@ -10,16 +10,16 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"topsail/cmd/topsail/config"
-	"topsail/cmd/topsail/role"
-	"topsail/internal/adapter/consulregistry"
-	"topsail/internal/adapter/nomadfleet"
-	"topsail/internal/adapter/redisstore"
-	"topsail/internal/obs"
-	"topsail/jobs"
-	"topsail/scheduler"
-	"topsail/scheduler/leader"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/cmd/topsail/config"
+	"github.com/topsail-serving/topsail/cmd/topsail/role"
+	"github.com/topsail-serving/topsail/internal/adapter/consulregistry"
+	"github.com/topsail-serving/topsail/internal/adapter/nomadfleet"
+	"github.com/topsail-serving/topsail/internal/adapter/redisstore"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/jobs"
+	"github.com/topsail-serving/topsail/scheduler"
+	"github.com/topsail-serving/topsail/scheduler/leader"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // leaderKey is the lock in Consul that the leading scheduler holds.

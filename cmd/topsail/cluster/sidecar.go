@@ -15,15 +15,15 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"topsail/cmd/topsail/config"
-	"topsail/cmd/topsail/role"
-	"topsail/containers/bundlecache"
-	"topsail/containers/launch"
-	"topsail/internal/adapter/consulregistry"
-	"topsail/internal/demand"
-	"topsail/internal/obs"
-	"topsail/serving"
-	"topsail/sidecar"
+	"github.com/topsail-serving/topsail/cmd/topsail/config"
+	"github.com/topsail-serving/topsail/cmd/topsail/role"
+	"github.com/topsail-serving/topsail/containers/bundlecache"
+	"github.com/topsail-serving/topsail/containers/launch"
+	"github.com/topsail-serving/topsail/internal/adapter/consulregistry"
+	"github.com/topsail-serving/topsail/internal/demand"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/sidecar"
 )
 
 // Sidecar serves one replica until ctx ends, then drains. Its container connects

@@ -7,11 +7,11 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"topsail/cmd/topsail/config"
-	"topsail/cmd/topsail/role"
-	"topsail/cmd/topsail/streams"
-	"topsail/gateway/httpapi"
-	"topsail/internal/obs"
+	"github.com/topsail-serving/topsail/cmd/topsail/config"
+	"github.com/topsail-serving/topsail/cmd/topsail/role"
+	"github.com/topsail-serving/topsail/cmd/topsail/streams"
+	"github.com/topsail-serving/topsail/gateway/httpapi"
+	"github.com/topsail-serving/topsail/internal/obs"
 )
 
 // Stream serves the streams of the configuration until ctx ends, with a gateway in

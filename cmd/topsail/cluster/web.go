@@ -13,18 +13,18 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"topsail/cmd/topsail/config"
-	"topsail/cmd/topsail/manage"
-	"topsail/cmd/topsail/role"
-	"topsail/internal/adapter/consulregistry"
-	"topsail/internal/adapter/nomadfleet"
-	"topsail/internal/adapter/redisstore"
-	"topsail/internal/obs"
-	"topsail/jobs"
-	"topsail/serving"
-	"topsail/web/api"
-	"topsail/web/artifact"
-	"topsail/web/traffic"
+	"github.com/topsail-serving/topsail/cmd/topsail/config"
+	"github.com/topsail-serving/topsail/cmd/topsail/manage"
+	"github.com/topsail-serving/topsail/cmd/topsail/role"
+	"github.com/topsail-serving/topsail/internal/adapter/consulregistry"
+	"github.com/topsail-serving/topsail/internal/adapter/nomadfleet"
+	"github.com/topsail-serving/topsail/internal/adapter/redisstore"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/jobs"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/web/api"
+	"github.com/topsail-serving/topsail/web/artifact"
+	"github.com/topsail-serving/topsail/web/traffic"
 )
 
 // Web serves management until ctx ends.

@@ -5,7 +5,7 @@ import (
 	"net"
 	"strconv"
 
-	"topsail/internal/access"
+	"github.com/topsail-serving/topsail/internal/access"
 )
 
 // checkAddr continues a sentence that begins with the name of the key. The use of

@@ -1,8 +1,8 @@
 package config
 
 import (
-	"topsail/internal/schema"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/internal/schema"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // apps checks every app by itself.

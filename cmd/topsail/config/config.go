@@ -13,7 +13,7 @@ import (
 	"fmt"
 	"slices"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Config is a whole configuration that passed its checks.

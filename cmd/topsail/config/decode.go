@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"topsail/internal/schema"
+	"github.com/topsail-serving/topsail/internal/schema"
 )
 
 // tree puts a table of the file, or all of it, into the struct that into points to. Relative paths

@@ -11,8 +11,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"topsail/internal/schema"
-	"topsail/serving"
+
+	"github.com/topsail-serving/topsail/internal/schema"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Export writes the apps and versions of a catalog as a configuration file. Loading it

@@ -10,8 +10,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"topsail/serving"
-	"topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
 // TestExportIsReadAgain holds that a catalog that was exported and loaded is the same:

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"topsail/internal/schema"
+	"github.com/topsail-serving/topsail/internal/schema"
 )
 
 func write(t *testing.T, path, text string) {

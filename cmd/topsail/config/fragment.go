@@ -6,8 +6,8 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
-	"topsail/internal/schema"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/internal/schema"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // ParsePolicy reads a policy alone, written as in [app.policy]. It does not check what

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // FuzzLoad holds that no text makes load panic, that what it accepts passes the

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"topsail/internal/schema"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/internal/schema"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Key describes one key of the file.

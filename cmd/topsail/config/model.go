@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // modelTable is one [[model]] of the file: one version of a model.

@@ -7,9 +7,9 @@ import (
 	"net/url"
 	"time"
 
-	"topsail/internal/schema"
-	"topsail/stream"
-	"topsail/stream/models"
+	"github.com/topsail-serving/topsail/internal/schema"
+	"github.com/topsail-serving/topsail/stream"
+	"github.com/topsail-serving/topsail/stream/models"
 )
 
 // ModelStream is one [[model_stream]] of the file: updates of models and ensembles.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"topsail/internal/schema"
+	"github.com/topsail-serving/topsail/internal/schema"
 )
 
 const (

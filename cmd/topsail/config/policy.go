@@ -1,8 +1,8 @@
 package config
 
 import (
-	"topsail/internal/schema"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/internal/schema"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // policyLinks checks that what the policy of the app at path names is in the file,

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 func TestPolicies(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Source is where the records of a stream are, and where those go that are made of them.

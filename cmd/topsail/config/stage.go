@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // pipelineCommand runs the stages of a model that names no command.

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"topsail/stream"
+	"github.com/topsail-serving/topsail/stream"
 )
 
 // Streaming is how this process serves streams.

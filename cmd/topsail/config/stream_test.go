@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"topsail/stream"
-	"topsail/stream/models"
+	"github.com/topsail-serving/topsail/stream"
+	"github.com/topsail-serving/topsail/stream/models"
 )
 
 func TestStreams(t *testing.T) {

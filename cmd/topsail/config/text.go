@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // typeName names the TOML type that a field takes; it begins with its kind.

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"topsail/cmd/topsail/config"
-	"topsail/serving/bundle"
-	"topsail/web/artifact"
+	"github.com/topsail-serving/topsail/cmd/topsail/config"
+	"github.com/topsail-serving/topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/web/artifact"
 )
 
 // bundleFolder is where bundles lie on this machine, or "".

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/cmd/topsail/config"
+	"github.com/topsail-serving/topsail/cmd/topsail/config"
 )
 
 func TestBundles(t *testing.T) {

@@ -14,10 +14,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"topsail/cmd/topsail/config"
-	"topsail/internal/access"
-	"topsail/internal/access/testca"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/cmd/topsail/config"
+	"github.com/topsail-serving/topsail/internal/access"
+	"github.com/topsail-serving/topsail/internal/access/testca"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // TestRun: checks run side by side, each for at most its time, and their order stays.

@@ -10,7 +10,7 @@ import (
 	"regexp"
 	"strings"
 
-	"topsail/cmd/topsail/admin/screen"
+	"github.com/topsail-serving/topsail/cmd/topsail/admin/screen"
 )
 
 // State is how a check went.

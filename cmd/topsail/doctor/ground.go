@@ -10,7 +10,7 @@ import (
 	"os"
 	"time"
 
-	"topsail/cmd/topsail/config"
+	"github.com/topsail-serving/topsail/cmd/topsail/config"
 )
 
 // Unreadable is the finding about a configuration that cannot be used, without which

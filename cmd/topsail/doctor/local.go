@@ -12,9 +12,9 @@ import (
 	"slices"
 	"strings"
 
-	"topsail/cmd/topsail/config"
-	"topsail/internal/access"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/cmd/topsail/config"
+	"github.com/topsail-serving/topsail/internal/access"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // IsLocal says whether nothing is set, in settings or the variables of others, that

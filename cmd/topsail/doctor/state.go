@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"topsail/internal/adapter/filestore"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/internal/adapter/filestore"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // state looks through the file of local mode's state, unless it is in use, and says how old

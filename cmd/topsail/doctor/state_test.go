@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"topsail/internal/adapter/filestore"
-	"topsail/serving"
-	"topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/internal/adapter/filestore"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
 // used is a data directory with a state, a copy of it and a backup of that age; it is open.

@@ -5,8 +5,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"topsail/containers/bundlecache"
-	"topsail/containers/launch"
+	"github.com/topsail-serving/topsail/containers/bundlecache"
+	"github.com/topsail-serving/topsail/containers/launch"
 )
 
 // openShelf opens the folder of the bundles that hosts load, which come from that of

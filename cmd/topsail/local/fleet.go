@@ -14,12 +14,12 @@ import (
 	"sync"
 	"time"
 
-	"topsail/containers/bundlecache"
-	"topsail/internal/adapter/inprocess"
-	"topsail/internal/adapter/nvidia"
-	"topsail/internal/demand"
-	"topsail/serving"
-	"topsail/sidecar"
+	"github.com/topsail-serving/topsail/containers/bundlecache"
+	"github.com/topsail-serving/topsail/internal/adapter/inprocess"
+	"github.com/topsail-serving/topsail/internal/adapter/nvidia"
+	"github.com/topsail-serving/topsail/internal/demand"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/sidecar"
 )
 
 // fleet runs the replicas that it is asked for. It is the twin of Nomad.

@@ -12,15 +12,15 @@ import (
 	"testing"
 	"time"
 
-	"topsail/gateway/route"
-	"topsail/internal/adapter/inprocess"
-	"topsail/internal/demand"
-	"topsail/internal/obs"
-	"topsail/internal/process"
-	"topsail/serving"
-	"topsail/sidecar"
-	"topsail/test/contract"
-	"topsail/web/api"
+	"github.com/topsail-serving/topsail/gateway/route"
+	"github.com/topsail-serving/topsail/internal/adapter/inprocess"
+	"github.com/topsail-serving/topsail/internal/demand"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/internal/process"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/sidecar"
+	"github.com/topsail-serving/topsail/test/contract"
+	"github.com/topsail-serving/topsail/web/api"
 )
 
 // TestMain is the guard of child processes, too.

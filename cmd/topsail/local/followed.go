@@ -4,10 +4,10 @@ import (
 	"context"
 	"time"
 
-	"topsail/gateway"
-	"topsail/internal/adapter/filestore"
-	"topsail/serving"
-	"topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/gateway"
+	"github.com/topsail-serving/topsail/internal/adapter/filestore"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
 // followed is the store as the management side changes it: a change is made when the gateway of the

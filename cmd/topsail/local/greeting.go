@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // greet says what is being waited for, and when everything is ready how to ask.

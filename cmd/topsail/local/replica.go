@@ -16,13 +16,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"topsail/containers/bundlecache"
-	"topsail/internal/adapter/inprocess"
-	"topsail/internal/adapter/nvidia"
-	"topsail/internal/demand"
-	"topsail/internal/process"
-	"topsail/serving"
-	"topsail/sidecar"
+	"github.com/topsail-serving/topsail/containers/bundlecache"
+	"github.com/topsail-serving/topsail/internal/adapter/inprocess"
+	"github.com/topsail-serving/topsail/internal/adapter/nvidia"
+	"github.com/topsail-serving/topsail/internal/demand"
+	"github.com/topsail-serving/topsail/internal/process"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/sidecar"
 )
 
 // replica is one sidecar with its container's process, if it has one.

@@ -9,11 +9,11 @@ import (
 	"slices"
 	"strings"
 
-	"topsail/gateway"
-	"topsail/gateway/route"
-	"topsail/internal/adapter/nvidia"
-	"topsail/internal/process"
-	"topsail/web/api"
+	"github.com/topsail-serving/topsail/gateway"
+	"github.com/topsail-serving/topsail/gateway/route"
+	"github.com/topsail-serving/topsail/internal/adapter/nvidia"
+	"github.com/topsail-serving/topsail/internal/process"
+	"github.com/topsail-serving/topsail/web/api"
 )
 
 // replicas is the fleet as people see it and manage it.

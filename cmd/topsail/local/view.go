@@ -9,15 +9,15 @@ import (
 	"strings"
 	"time"
 
-	"topsail/cmd/topsail/manage"
-	"topsail/cmd/topsail/role"
-	"topsail/gateway"
-	"topsail/internal/adapter/filestore"
-	"topsail/internal/adapter/inprocess"
-	"topsail/serving"
-	"topsail/web/api"
-	"topsail/web/artifact"
-	"topsail/web/traffic"
+	"github.com/topsail-serving/topsail/cmd/topsail/manage"
+	"github.com/topsail-serving/topsail/cmd/topsail/role"
+	"github.com/topsail-serving/topsail/gateway"
+	"github.com/topsail-serving/topsail/internal/adapter/filestore"
+	"github.com/topsail-serving/topsail/internal/adapter/inprocess"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/web/api"
+	"github.com/topsail-serving/topsail/web/artifact"
+	"github.com/topsail-serving/topsail/web/traffic"
 )
 
 // view is the whole system as the management side and health checks show it.

@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // watched watches a folder for some looks, and returns what it logged and how often the

@@ -6,9 +6,9 @@ import (
 	"maps"
 	"slices"
 
-	"topsail/serving"
-	"topsail/web/api"
-	"topsail/web/traffic"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/web/api"
+	"github.com/topsail-serving/topsail/web/traffic"
 )
 
 const (

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"topsail/web/api"
+	"github.com/topsail-serving/topsail/web/api"
 )
 
 const (

@@ -10,10 +10,10 @@ import (
 	"path/filepath"
 	"strings"
 
-	"topsail/cmd/topsail/config"
-	"topsail/internal/adapter/s3bucket"
-	"topsail/web/api"
-	"topsail/web/artifact"
+	"github.com/topsail-serving/topsail/cmd/topsail/config"
+	"github.com/topsail-serving/topsail/internal/adapter/s3bucket"
+	"github.com/topsail-serving/topsail/web/api"
+	"github.com/topsail-serving/topsail/web/artifact"
 )
 
 // maxInRedis bounds all bundles in Redis, in bytes, where nothing is set: its memory is for

@@ -4,10 +4,10 @@ import (
 	"context"
 	"log/slog"
 
-	"topsail/gateway"
-	"topsail/gateway/state"
-	"topsail/internal/obs"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway"
+	"github.com/topsail-serving/topsail/gateway/state"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Learning is what policies have learned, as a store has it.

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"topsail/serving"
-	"topsail/web/artifact"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/web/artifact"
 )
 
 // Missing says which bundles of versions are not stored, or nil: replicas that have them

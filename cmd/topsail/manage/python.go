@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"topsail/containers/launch"
-	"topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/containers/launch"
+	"github.com/topsail-serving/topsail/serving/bundle"
 )
 
 // newestMinor of Python 3 is looked for when saying which ones there are.

@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 
-	"topsail/cmd/topsail/doctor"
-	"topsail/internal/obs"
-	"topsail/serving"
-	"topsail/web/artifact"
+	"github.com/topsail-serving/topsail/cmd/topsail/doctor"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/web/artifact"
 )
 
 // nearlyFull is the share of its room from which on the store of bundles is told of.

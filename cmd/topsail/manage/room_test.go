@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"topsail/cmd/topsail/doctor"
+	"github.com/topsail-serving/topsail/cmd/topsail/doctor"
 )
 
 func TestJudgeRoom(t *testing.T) {

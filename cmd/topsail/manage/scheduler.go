@@ -3,9 +3,9 @@ package manage
 import (
 	"context"
 
-	"topsail/serving"
-	"topsail/web/api"
-	"topsail/web/traffic"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/web/api"
+	"github.com/topsail-serving/topsail/web/traffic"
 )
 
 // lastDecisions is how many decisions are looked through for each pool's last one.

@@ -3,8 +3,8 @@ package manage
 import (
 	"time"
 
-	"topsail/cmd/topsail/doctor"
-	"topsail/web/api"
+	"github.com/topsail-serving/topsail/cmd/topsail/doctor"
+	"github.com/topsail-serving/topsail/web/api"
 )
 
 // Server is what the doctor has just found of a server, as the API shows it.

@@ -4,7 +4,7 @@ import (
 	"log/slog"
 	"testing"
 
-	"topsail/cmd/topsail/config"
+	"github.com/topsail-serving/topsail/cmd/topsail/config"
 )
 
 // The listeners of a process share one budget, of max_inflight_bytes.

@@ -9,9 +9,9 @@ import (
 	"net/http"
 	"testing"
 
-	"topsail/cmd/topsail/config"
-	"topsail/internal/access/testca"
-	"topsail/internal/obs"
+	"github.com/topsail-serving/topsail/cmd/topsail/config"
+	"github.com/topsail-serving/topsail/internal/access/testca"
+	"github.com/topsail-serving/topsail/internal/obs"
 )
 
 // A page that has its own name point here reads no metrics and no profiles. Where keys

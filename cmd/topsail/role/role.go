@@ -12,12 +12,12 @@ import (
 	"sync"
 	"time"
 
-	"topsail/cmd/topsail/config"
-	"topsail/cmd/topsail/memory"
-	"topsail/gateway/httpapi"
-	"topsail/internal/access"
-	"topsail/internal/budget"
-	"topsail/internal/obs"
+	"github.com/topsail-serving/topsail/cmd/topsail/config"
+	"github.com/topsail-serving/topsail/cmd/topsail/memory"
+	"github.com/topsail-serving/topsail/gateway/httpapi"
+	"github.com/topsail-serving/topsail/internal/access"
+	"github.com/topsail-serving/topsail/internal/budget"
+	"github.com/topsail-serving/topsail/internal/obs"
 )
 
 // Base is the ground that a role is built on.

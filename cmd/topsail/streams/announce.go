@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"topsail/serving"
-	"topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
 // author is who announces streams, in the audit log.

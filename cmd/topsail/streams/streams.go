@@ -14,17 +14,17 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"topsail/cmd/topsail/config"
-	"topsail/cmd/topsail/role"
-	"topsail/internal/adapter/kafkastream"
-	"topsail/internal/adapter/redisstream"
-	"topsail/internal/apiclient"
-	"topsail/internal/obs"
-	"topsail/internal/release"
-	"topsail/serving"
-	"topsail/serving/catalog"
-	"topsail/stream"
-	"topsail/stream/models"
+	"github.com/topsail-serving/topsail/cmd/topsail/config"
+	"github.com/topsail-serving/topsail/cmd/topsail/role"
+	"github.com/topsail-serving/topsail/internal/adapter/kafkastream"
+	"github.com/topsail-serving/topsail/internal/adapter/redisstream"
+	"github.com/topsail-serving/topsail/internal/apiclient"
+	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/internal/release"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/stream"
+	"github.com/topsail-serving/topsail/stream/models"
 )
 
 // Catalog is the store of what is registered.

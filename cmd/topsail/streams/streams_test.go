@@ -13,15 +13,15 @@ import (
 	"testing"
 	"time"
 
-	"topsail/cmd/topsail/config"
-	"topsail/cmd/topsail/role"
-	"topsail/internal/access"
-	"topsail/internal/access/testca"
-	"topsail/internal/adapter/filestore"
-	"topsail/internal/adapter/redisstream"
-	"topsail/serving"
-	"topsail/stream"
-	"topsail/test/servers"
+	"github.com/topsail-serving/topsail/cmd/topsail/config"
+	"github.com/topsail-serving/topsail/cmd/topsail/role"
+	"github.com/topsail-serving/topsail/internal/access"
+	"github.com/topsail-serving/topsail/internal/access/testca"
+	"github.com/topsail-serving/topsail/internal/adapter/filestore"
+	"github.com/topsail-serving/topsail/internal/adapter/redisstream"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/stream"
+	"github.com/topsail-serving/topsail/test/servers"
 )
 
 // echo predicts the text itself.

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"topsail/gateway/httpapi"
-	"topsail/gateway/timing"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/httpapi"
+	"github.com/topsail-serving/topsail/gateway/timing"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // core is behind the server. Queries and feedback say what is to become of them.

@@ -17,8 +17,8 @@ import (
 	"slices"
 	"strings"
 
-	"topsail/gateway/selection"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // arms is what the policies share: whom they may ask, and how they answer.

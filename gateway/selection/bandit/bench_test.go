@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"topsail/gateway/selection"
-	"topsail/gateway/selection/conformance"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/gateway/selection/conformance"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // BenchmarkDecide is Select and Combine for ten models that have learned.

@@ -1,6 +1,6 @@
 package bandit
 
-import "topsail/gateway/selection"
+import "github.com/topsail-serving/topsail/gateway/selection"
 
 const (
 	// changeSlack is how far a loss may be from the expected one, and changeThreshold how much

@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"topsail/gateway/selection"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // errorRates are those of the models, the best first.

@@ -1,8 +1,8 @@
 package bandit
 
 import (
-	"topsail/gateway/selection"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // EpsilonGreedy asks the model of the least mean loss, and now and then any.

@@ -3,8 +3,8 @@ package bandit
 import (
 	"math"
 
-	"topsail/gateway/selection"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Exp3 asks models by weights that their losses shrink, whatever made the losses. The

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 const (

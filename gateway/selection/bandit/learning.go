@@ -3,8 +3,8 @@ package bandit
 import (
 	"math"
 
-	"topsail/gateway/selection"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // The entry of a model has in Count how often it was judged and in Sum its losses,

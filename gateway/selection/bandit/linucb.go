@@ -3,8 +3,8 @@ package bandit
 import (
 	"math"
 
-	"topsail/gateway/selection"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // LinUCB asks the model that may gain the most for an input like this. It takes numeric

@@ -7,8 +7,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"topsail/gateway/selection/conformance"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection/conformance"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // TestLinUCBKnowsWhatSuits has two models, each right in one half of the inputs.

@@ -9,9 +9,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"topsail/gateway/selection"
-	"topsail/gateway/selection/conformance"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/gateway/selection/conformance"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 func models(plan *selection.Plan) (names []string) {

@@ -4,8 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"topsail/gateway/selection"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Thompson asks each model as often as it is likely to be the best.

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/gateway/selection"
 )
 
 func TestGammaHasItsMeanAndVariance(t *testing.T) {

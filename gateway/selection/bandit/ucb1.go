@@ -3,8 +3,8 @@ package bandit
 import (
 	"math"
 
-	"topsail/gateway/selection"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // UCB1 asks the model that may be the best, doubting what it has not seen lately.

@@ -5,8 +5,8 @@ package conformance
 import (
 	"testing"
 
-	"topsail/gateway/selection"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Case is a policy with what the suite must know of it.

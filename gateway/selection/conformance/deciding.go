@@ -8,8 +8,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"topsail/gateway/selection"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // decisions brings answers and failures in, one at a time in any order, until the

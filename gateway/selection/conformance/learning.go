@@ -9,8 +9,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"topsail/gateway/selection"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 func (s suite) learner(n, rounds int, seed uint64) (selection.Learner, *selection.State) {

@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"topsail/gateway/selection"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Asker asks the model that decides.

@@ -13,11 +13,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"topsail/gateway/selection"
-	"topsail/gateway/selection/conformance"
-	"topsail/gateway/selection/rollout"
-	"topsail/gateway/selection/speculative"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/gateway/selection/conformance"
+	"github.com/topsail-serving/topsail/gateway/selection/rollout"
+	"github.com/topsail-serving/topsail/gateway/selection/speculative"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // model decides as a test says.

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"topsail/gateway/selection"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // inputJSON is an input as clients write it.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"topsail/gateway/selection"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // ended says whether nothing more is waited for, and why.

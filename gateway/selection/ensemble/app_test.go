@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"time"
 
-	"topsail/gateway/selection"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // app is an app with one policy and models named a, b, c, and so on.

@@ -4,8 +4,8 @@ import (
 	"math"
 	"time"
 
-	"topsail/gateway/selection"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Best answers with the output that its model is most sure of, by its confidence or by

@@ -3,10 +3,10 @@ package ensemble_test
 import (
 	"testing"
 
-	"topsail/gateway/selection"
-	"topsail/gateway/selection/conformance"
-	"topsail/gateway/selection/ensemble"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/gateway/selection/conformance"
+	"github.com/topsail-serving/topsail/gateway/selection/ensemble"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // kind makes a policy of this package.

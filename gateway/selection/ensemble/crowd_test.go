@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"topsail/gateway/selection"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // classifiers are models of ten classes: each is right with a probability of its own.

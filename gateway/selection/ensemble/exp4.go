@@ -3,8 +3,8 @@ package ensemble
 import (
 	"cmp"
 
-	"topsail/gateway/selection"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Exp4 weighs the models by feedback: with each that is judged, a model's weight is

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
-	"topsail/gateway/selection"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Exp4 follows a model that turns bad and comes back, and is never worse than the best

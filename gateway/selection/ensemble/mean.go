@@ -1,8 +1,8 @@
 package ensemble
 
 import (
-	"topsail/gateway/selection"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Mean answers the mean of the models' numbers, or of their vectors element by

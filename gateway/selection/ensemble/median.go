@@ -3,8 +3,8 @@ package ensemble
 import (
 	"slices"
 
-	"topsail/gateway/selection"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Median answers the median of the models' numbers, or of their vectors element by

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"topsail/gateway/selection"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // panel is whom an ensemble asks. It is immutable.

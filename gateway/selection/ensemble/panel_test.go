@@ -3,8 +3,8 @@ package ensemble_test
 import (
 	"testing"
 
-	"topsail/gateway/selection"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 func TestWhoIsAsked(t *testing.T) {

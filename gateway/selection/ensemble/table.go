@@ -4,8 +4,8 @@ import (
 	"encoding/binary"
 	"math"
 
-	"topsail/gateway/selection"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // table holds what models said in numbers: a row for each, of its weight and then its

@@ -1,8 +1,8 @@
 package ensemble
 
 import (
-	"topsail/gateway/selection"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // tally is the count of the votes that have come. Votes weigh as their asks do.

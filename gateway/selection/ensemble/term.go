@@ -3,7 +3,7 @@ package ensemble
 import (
 	"math"
 
-	"topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/gateway/selection"
 )
 
 // term is the part of one model in a logistic regression.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"topsail/gateway/selection"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Vote answers what most of the models say, with declared weights if there are any.

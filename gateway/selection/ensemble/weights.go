@@ -4,8 +4,8 @@ import (
 	"math"
 	"slices"
 
-	"topsail/gateway/selection"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // weighted is what Exp4 and Stacking have in common: a state of one positive weight for

@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"topsail/gateway/selection"
-	"topsail/gateway/selection/conformance"
-	"topsail/gateway/selection/kinds"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/gateway/selection/conformance"
+	"github.com/topsail-serving/topsail/gateway/selection/kinds"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // choices are how many model versions a policy chooses from.

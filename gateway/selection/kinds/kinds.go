@@ -4,13 +4,13 @@ package kinds
 import (
 	"fmt"
 
-	"topsail/gateway/selection"
-	"topsail/gateway/selection/bandit"
-	"topsail/gateway/selection/custom"
-	"topsail/gateway/selection/ensemble"
-	"topsail/gateway/selection/rollout"
-	"topsail/gateway/selection/speculative"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/gateway/selection/bandit"
+	"github.com/topsail-serving/topsail/gateway/selection/custom"
+	"github.com/topsail-serving/topsail/gateway/selection/ensemble"
+	"github.com/topsail-serving/topsail/gateway/selection/rollout"
+	"github.com/topsail-serving/topsail/gateway/selection/speculative"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // New makes the policy of an app; a custom one asks its model by way of asker.

@@ -3,8 +3,8 @@ package rollout
 import (
 	"time"
 
-	"topsail/gateway/selection"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // conduct is how a version has done in a trial: the entry of a state, read. The past

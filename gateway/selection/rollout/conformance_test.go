@@ -3,9 +3,9 @@ package rollout
 import (
 	"testing"
 
-	"topsail/gateway/selection"
-	"topsail/gateway/selection/conformance"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/gateway/selection/conformance"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 func TestConformance(t *testing.T) {

@@ -3,7 +3,7 @@ package rollout
 import (
 	"time"
 
-	"topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/gateway/selection"
 )
 
 // Explain implements selection.Learner. A worth is the share of answers that came in

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // judge says when a version is worse than another.

@@ -10,8 +10,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"topsail/gateway/selection"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 var pair = candidates("m:1", "m:2")

@@ -3,8 +3,8 @@ package rollout
 import (
 	"slices"
 
-	"topsail/gateway/selection"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Shadow answers with one model, as Single does, and asks others in its shadow for a

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"topsail/gateway/selection"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Single asks one model: the one that is named, else the first linked one that is ready.

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"topsail/gateway/selection"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // candidates are ready versions like "m:1", sorted; one that ends in "!" is not ready.

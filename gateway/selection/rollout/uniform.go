@@ -1,6 +1,6 @@
 package rollout
 
-import "topsail/serving"
+import "github.com/topsail-serving/topsail/serving"
 
 // uniform is a number between 0 and 1, without both, that depends on a user and a version
 // alone: FNV-1a, whose bits are then mixed as MurmurHash3 does at its end.

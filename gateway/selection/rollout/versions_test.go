@@ -11,8 +11,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"topsail/gateway/selection"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 var links = []string{"m"}

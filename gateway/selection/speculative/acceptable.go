@@ -3,8 +3,8 @@ package speculative
 import (
 	"time"
 
-	"topsail/gateway/selection"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // FirstAcceptable asks all models at once and answers with the first that is sure

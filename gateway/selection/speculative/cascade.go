@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"topsail/gateway/selection"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Cascade asks a cheap model first, and a more expensive one only when the answer is not

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"topsail/gateway/selection"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Guaranteed asks all models at once, the first of which is fast and bounds the time of

@@ -3,9 +3,9 @@ package speculative
 import (
 	"time"
 
-	"topsail/gateway/selection"
-	"topsail/gateway/selection/rollout"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/gateway/selection/rollout"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Hedge asks one model, and a second replica of it when the first takes longer than

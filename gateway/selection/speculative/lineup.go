@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"topsail/gateway/selection"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // lineup is the order in which a policy has its models, and how many it asks at the most.

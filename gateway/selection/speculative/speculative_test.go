@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"topsail/gateway/selection"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 const budget = 100 * time.Millisecond

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"math"
 
-	"topsail/gateway/selection"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 const defaultBar = 0.8

@@ -8,7 +8,7 @@ import (
 
 	"github.com/hashicorp/consul/api"
 
-	"topsail/test/servers"
+	"github.com/topsail-serving/topsail/test/servers"
 )
 
 const management = "5d3a1c9e-8a52-4c0b-9d0e-0f6f5a3b7c11"

@@ -11,7 +11,7 @@ import (
 
 	"github.com/hashicorp/consul/api"
 
-	"topsail/internal/retry"
+	"github.com/topsail-serving/topsail/internal/retry"
 )
 
 const (

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/test/contract"
+	"github.com/topsail-serving/topsail/test/contract"
 )
 
 func TestResolverContract(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/hashicorp/consul/api"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // endpoints are the instances of a service by replica, each replica once. Those

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/scheduler/leader"
+	"github.com/topsail-serving/topsail/scheduler/leader"
 )
 
 // elector runs an elector; terms has its terms, and ends when the work of one was

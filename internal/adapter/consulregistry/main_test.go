@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/test/servers"
+	"github.com/topsail-serving/topsail/test/servers"
 )
 
 // patience bounds every wait; nothing takes that long.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // confirmAfter is how long after an answer that lacks much the next one may

@@ -8,7 +8,7 @@ import (
 
 	"github.com/hashicorp/consul/api"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 const (

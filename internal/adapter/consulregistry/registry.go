@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Config says what a Registry watches.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"topsail/internal/retry"
+	"github.com/topsail-serving/topsail/internal/retry"
 )
 
 // pace is the least time from one query to the next: a busy service must not keep

@@ -9,9 +9,9 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"topsail/internal/adapter/stored"
-	"topsail/serving"
-	"topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/internal/adapter/stored"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
 // The audit log is a bucket of entries by number, 8 bytes each, without gaps but for those

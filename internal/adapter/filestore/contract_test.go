@@ -3,7 +3,7 @@ package filestore
 import (
 	"testing"
 
-	"topsail/test/contract"
+	"github.com/topsail-serving/topsail/test/contract"
 )
 
 func TestCatalogContract(t *testing.T) {

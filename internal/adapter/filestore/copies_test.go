@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
 // TestCopiesAreBounded makes more copies than are kept.

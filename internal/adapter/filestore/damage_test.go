@@ -14,8 +14,8 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"topsail/serving"
-	"topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
 // used is a file with a past, and the two catalogs it may come back with: the

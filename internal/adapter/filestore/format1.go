@@ -10,7 +10,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
 // Format 1 had no checksums of values, but one of the buckets of the catalog together, and

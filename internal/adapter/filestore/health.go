@@ -10,7 +10,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // health is what is wrong with the file. Its methods may be called concurrently.

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
 // TestAFullDiskIsSeen has writes fail as on a full disk: the answers say why, the log once, and

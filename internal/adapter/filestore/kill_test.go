@@ -8,8 +8,8 @@ import (
 	"os/exec"
 	"testing"
 
-	"topsail/serving"
-	"topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
 // writerEnv makes the test binary a process that writes to this directory until

@@ -7,8 +7,8 @@ import (
 	"iter"
 	"path/filepath"
 
-	"topsail/serving"
-	"topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
 // format is the version of the layout: the bucket meta with the numbers below, a bucket for

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // The selection states have a bucket of their own; a file without it is as good.

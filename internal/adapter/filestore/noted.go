@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // notedFile, beside the file, says when the last backup was made, for those who cannot open the

@@ -13,8 +13,8 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"topsail/serving"
-	"topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
 // Recover puts the newest good copy in place of a file that is damaged or missing, which it

@@ -7,8 +7,8 @@ import (
 	"errors"
 	"time"
 
-	"topsail/internal/adapter/stored"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/internal/adapter/stored"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // The replies have a bucket of their own.

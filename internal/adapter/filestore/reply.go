@@ -6,7 +6,7 @@ import (
 	"maps"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // claims are the requests that are being done, by the hashes of their names. They are in

@@ -14,8 +14,8 @@ import (
 	"go.etcd.io/bbolt"
 	"pgregory.net/rapid"
 
-	"topsail/serving"
-	"topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
 // take claims a name, which must be free or hold want.

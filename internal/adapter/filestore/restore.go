@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"math"
 
-	"topsail/internal/adapter/stored"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/internal/adapter/stored"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // EachState calls fn with every selection state, all as of one moment. It ends with the first

@@ -14,8 +14,8 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"topsail/serving"
-	"topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
 // full is a file with some of everything, what its values are, and what they were before the

@@ -3,7 +3,7 @@ package filestore
 import (
 	"context"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // snapshot is a catalog and the news that there is a newer one.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // seenEvery is how old a state's last sight may be before a load notes a new one: so

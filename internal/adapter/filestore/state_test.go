@@ -13,9 +13,9 @@ import (
 	"go.etcd.io/bbolt"
 	"pgregory.net/rapid"
 
-	"topsail/serving"
-	"topsail/serving/catalog"
-	"topsail/test/contract"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/test/contract"
 )
 
 func TestStatesContract(t *testing.T) {

@@ -21,8 +21,8 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"topsail/serving"
-	"topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
 // FileName is the one file of the state in the data directory.

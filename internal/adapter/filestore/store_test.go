@@ -18,8 +18,8 @@ import (
 	"testing"
 	"time"
 
-	"topsail/serving"
-	"topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }

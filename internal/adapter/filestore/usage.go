@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"topsail/serving"
-	"topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
 // Usage has a bucket of its own; a file without it is as good.

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // exchange is an InfluxDB that keeps what it is asked, and answers as it is told.

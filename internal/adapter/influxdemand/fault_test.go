@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/test/servers"
+	"github.com/topsail-serving/topsail/test/servers"
 )
 
 // TestServerGoesAndComesBack stops, freezes and kills a real InfluxDB while a

@@ -10,7 +10,7 @@ import (
 
 	"github.com/influxdata/influxdb-client-go/v2/api/write"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 const (

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // ReadDemand is the reports of the seconds from from, and before to, by second and

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // A report is kept as text,

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"sync"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // maxKept bounds what waits to be written, in points: of 200 versions, four minutes

@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"topsail/serving"
-	"topsail/test/contract"
-	"topsail/test/servers"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/contract"
+	"github.com/topsail-serving/topsail/test/servers"
 )
 
 // shared is the InfluxDB 1.8 of all tests that do no harm to it, from the first of

@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"testing"
 
-	"topsail/test/contract"
-	"topsail/test/servers"
+	"github.com/topsail-serving/topsail/test/contract"
+	"github.com/topsail-serving/topsail/test/servers"
 )
 
 const version2Token = "the-token-of-the-test"

@@ -11,7 +11,7 @@ import (
 	apihttp "github.com/influxdata/influxdb-client-go/v2/api/http"
 	"github.com/influxdata/influxdb-client-go/v2/api/write"
 
-	"topsail/internal/retry"
+	"github.com/topsail-serving/topsail/internal/retry"
 )
 
 const (

@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // keptDecisions bounds what Decisions keeps.

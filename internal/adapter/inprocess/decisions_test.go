@@ -3,8 +3,8 @@ package inprocess
 import (
 	"testing"
 
-	"topsail/serving"
-	"topsail/test/contract"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/contract"
 )
 
 func TestDecisionsContract(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // demandReports bounds what Demand keeps: for the two sources of one process, more

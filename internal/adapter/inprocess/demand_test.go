@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"topsail/serving"
-	"topsail/test/contract"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/contract"
 )
 
 func TestDemandContract(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // sweepEvery is how often what has expired is looked for, at the most. Until then it

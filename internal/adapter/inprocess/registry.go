@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Registry knows the replicas of this process. It is the twin of Consul.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"testing"
 
-	"topsail/serving"
-	"topsail/test/contract"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/contract"
 )
 
 func TestResolverContract(t *testing.T) {

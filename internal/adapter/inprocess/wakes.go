@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Wakes passes on, inside this process, which versions are asked and have no

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 func TestWakes(t *testing.T) {

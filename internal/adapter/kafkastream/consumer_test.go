@@ -15,7 +15,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // numbered are n messages to a topic.

@@ -16,9 +16,9 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
-	"topsail/internal/access"
-	"topsail/internal/access/testca"
-	"topsail/test/servers"
+	"github.com/topsail-serving/topsail/internal/access"
+	"github.com/topsail-serving/topsail/internal/access/testca"
+	"github.com/topsail-serving/topsail/test/servers"
 )
 
 // TestOwn has the tests that need a broker of their own, one after the other: it takes seconds

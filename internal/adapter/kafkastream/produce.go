@@ -7,7 +7,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // produce writes messages and waits until the broker has all of them, or ctx ends. The

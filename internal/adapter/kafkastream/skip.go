@@ -11,7 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // session is one that passes batches which unpack to more than batchBytes. The client says

@@ -10,7 +10,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // writeUnread writes a batch that is small for the broker and too large for who unpacks it.

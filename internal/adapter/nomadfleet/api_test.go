@@ -18,7 +18,7 @@ import (
 
 	"github.com/hashicorp/nomad/api"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // recorder passes calls on to Nomad and notes them.

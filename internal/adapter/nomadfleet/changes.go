@@ -9,7 +9,7 @@ import (
 
 	"github.com/hashicorp/nomad/api"
 
-	"topsail/jobs"
+	"github.com/topsail-serving/topsail/jobs"
 )
 
 const (

@@ -7,8 +7,8 @@ import (
 
 	"github.com/hashicorp/nomad/api"
 
-	"topsail/jobs"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/jobs"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // SetCount makes the number of replicas of a version what the change asks for: it

@@ -8,8 +8,8 @@ import (
 
 	"github.com/hashicorp/nomad/api"
 
-	"topsail/jobs"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/jobs"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // detail is what of a job changes only with its index.

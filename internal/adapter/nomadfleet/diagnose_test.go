@@ -11,7 +11,7 @@ import (
 
 	"github.com/hashicorp/nomad/api"
 
-	"topsail/jobs"
+	"github.com/topsail-serving/topsail/jobs"
 )
 
 func TestDiagnose(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/hashicorp/nomad/api"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // status is the HTTP status of an error of Nomad's API, 0 for other errors.

@@ -13,8 +13,8 @@ import (
 
 	"github.com/hashicorp/nomad/api"
 
-	"topsail/jobs"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/jobs"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // patience bounds one call of Nomad's API.

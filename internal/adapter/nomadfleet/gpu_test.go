@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // TestGPUs: replicas on one node get GPUs of their own from Nomad's device plugin, and

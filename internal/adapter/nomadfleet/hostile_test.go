@@ -7,8 +7,8 @@ import (
 	"github.com/hashicorp/nomad/api"
 	"pgregory.net/rapid"
 
-	"topsail/jobs"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/jobs"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // hostileText is text that means something to HCL, to Nomad's templates or to

@@ -8,7 +8,7 @@ import (
 
 	"github.com/hashicorp/nomad/api"
 
-	"topsail/jobs"
+	"github.com/topsail-serving/topsail/jobs"
 )
 
 // LogQuery says which output to read.

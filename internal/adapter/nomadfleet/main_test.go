@@ -16,9 +16,9 @@ import (
 
 	"github.com/hashicorp/nomad/api"
 
-	"topsail/jobs"
-	"topsail/test/contract"
-	"topsail/test/servers"
+	"github.com/topsail-serving/topsail/jobs"
+	"github.com/topsail-serving/topsail/test/contract"
+	"github.com/topsail-serving/topsail/test/servers"
 )
 
 // nomad is the API of the Nomad that all tests of the package share.

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"topsail/jobs"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/jobs"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // TestPlan: what no node of this machine has is named in our words.

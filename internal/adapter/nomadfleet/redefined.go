@@ -1,8 +1,8 @@
 package nomadfleet
 
 import (
-	"topsail/jobs"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/jobs"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // spec is the hash of what makes a replica of a version, and the version that it

@@ -12,7 +12,7 @@ import (
 
 	"github.com/hashicorp/nomad/api"
 
-	"topsail/jobs"
+	"github.com/topsail-serving/topsail/jobs"
 )
 
 // Replica is an allocation of a version's job.

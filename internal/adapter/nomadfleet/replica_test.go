@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"topsail/jobs"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/jobs"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // replicasOf are the replicas of a version.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // TestEveryTemplateIsValid gives the golden files of package jobs to Nomad.

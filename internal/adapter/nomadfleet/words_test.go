@@ -6,7 +6,7 @@ import (
 
 	"github.com/hashicorp/nomad/api"
 
-	"topsail/jobs"
+	"github.com/topsail-serving/topsail/jobs"
 )
 
 func TestPlacementWords(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Device is a GPU that CUDA can use: a whole one, or a slice of one (MIG).

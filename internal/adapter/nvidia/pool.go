@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // ErrInUse says that there are enough GPUs, and that others have them.

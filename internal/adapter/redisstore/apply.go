@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"time"
 
-	"topsail/internal/adapter/stored"
-	"topsail/serving"
-	"topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/internal/adapter/stored"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
 // ErrFenced is that of the domain: whoever gets it leads no longer.

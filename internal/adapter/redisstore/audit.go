@@ -10,9 +10,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"topsail/internal/adapter/stored"
-	"topsail/serving"
-	"topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/internal/adapter/stored"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
 // audit is the texts of the entries of a change, none where nobody signed it.

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"topsail/serving"
-	"topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
 // journal is a log to look into.

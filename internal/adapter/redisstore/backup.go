@@ -9,8 +9,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"topsail/internal/adapter/stored"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/internal/adapter/stored"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // scanPage is how many keys Redis looks at in one step.

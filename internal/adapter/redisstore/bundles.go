@@ -12,7 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/serving/bundle"
 )
 
 const (

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"topsail/serving/bundle"
-	"topsail/test/contract"
+	"github.com/topsail-serving/topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/test/contract"
 )
 
 func TestBundlesContract(t *testing.T) {

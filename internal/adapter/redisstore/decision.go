@@ -8,7 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // AddDecision keeps a decision; the oldest go. It fails with ErrFenced where a

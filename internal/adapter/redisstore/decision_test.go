@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"topsail/serving"
-	"topsail/serving/catalog"
-	"topsail/test/contract"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/test/contract"
 )
 
 // TestFence has a leader that does not know that it leads no longer.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/test/servers"
+	"github.com/topsail-serving/topsail/test/servers"
 )
 
 // diagnose asks a server with these arguments, as a user.

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"hash/crc32"
 
-	"topsail/serving"
-	"topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
 // The snapshot file is a line with the format, the CRC-32C and the length of what

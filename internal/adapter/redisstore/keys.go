@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"net/url"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // keys are the names of what is in Redis. Their common hash tag puts them on one

@@ -18,9 +18,9 @@ import (
 	"testing"
 	"time"
 
-	"topsail/serving"
-	"topsail/serving/catalog"
-	"topsail/test/servers"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/test/servers"
 )
 
 // TestCluster and TestSentinel go through the other two clients.

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // expirySeconds is how long a state is kept that nobody sees.

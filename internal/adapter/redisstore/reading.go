@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"strings"
 
-	"topsail/serving"
-	"topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
 // format is the version of the layout. Within a format, fields, kinds of fields

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"topsail/serving"
-	"topsail/test/contract"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/contract"
 )
 
 func TestRecordsContract(t *testing.T) {

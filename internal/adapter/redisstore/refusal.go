@@ -9,7 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // mendEvery is how often a Redis that refused a write is asked whether it takes them again.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // TestARedisThatTakesNoWritesIsSeen has a Redis refuse writes in each of the ways that it has:

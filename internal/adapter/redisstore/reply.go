@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"time"
 
-	"topsail/internal/adapter/stored"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/internal/adapter/stored"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // keptReplies is how many replies there may be.

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"topsail/serving"
-	"topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
 // ErrNotLost says that there is nothing to restore or accept.

@@ -3,7 +3,7 @@ package redisstore
 import (
 	"context"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // snapshot is a catalog, its place in the history that Redis keeps, and the news

@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"topsail/serving"
-	"topsail/serving/catalog"
-	"topsail/test/contract"
-	"topsail/test/servers"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/test/contract"
+	"github.com/topsail-serving/topsail/test/servers"
 )
 
 var prefixes atomic.Int64

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"topsail/test/contract"
+	"github.com/topsail-serving/topsail/test/contract"
 )
 
 func TestTrafficContract(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // wakeMemory is how old a wake may be for one who begins to listen: whoever takes

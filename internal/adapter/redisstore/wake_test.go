@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // listen sends on what Wakes calls with, until the end of the test.

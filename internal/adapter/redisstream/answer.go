@@ -3,7 +3,7 @@ package redisstream
 import (
 	"errors"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 var errAnswer = errors.New("redis answers otherwise than it should")

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // BenchmarkPollCommit has a member poll 500 records of 100 bytes and commit as many

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 const (

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // An entry that can be read becomes the same record again when it is written as a message.

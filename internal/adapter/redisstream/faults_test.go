@@ -17,8 +17,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"topsail/serving"
-	"topsail/test/servers"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/servers"
 )
 
 // Whatever Redis goes through, each record of an ordered stream has one result, in its order.

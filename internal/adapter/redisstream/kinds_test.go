@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"topsail/internal/access/testca"
-	"topsail/serving"
-	"topsail/test/servers"
+	"github.com/topsail-serving/topsail/internal/access/testca"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/servers"
 )
 
 // everything goes once through what the package does.

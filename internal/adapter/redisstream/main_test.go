@@ -15,9 +15,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"topsail/serving"
-	"topsail/test/contract"
-	"topsail/test/servers"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/contract"
+	"github.com/topsail-serving/topsail/test/servers"
 )
 
 var _ contract.StreamConsumer = (*Consumer)(nil)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Producer writes messages. Many may use it at once.

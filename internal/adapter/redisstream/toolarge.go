@@ -3,7 +3,7 @@ package redisstream
 import (
 	"fmt"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // TooLargeError says that a message is larger than what may be produced. Nothing was

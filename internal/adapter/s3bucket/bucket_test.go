@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"topsail/serving/bundle"
-	"topsail/test/contract"
-	"topsail/test/servers"
+	"github.com/topsail-serving/topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/test/contract"
+	"github.com/topsail-serving/topsail/test/servers"
 )
 
 // start runs an object store for a test.

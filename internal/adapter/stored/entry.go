@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // MaxEntry bounds an audit entry as it is stored, in bytes.

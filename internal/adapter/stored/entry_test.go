@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // entry changes an app with a default of so many bytes.

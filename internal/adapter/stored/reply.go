@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // EncodeReply is the text of a reply. One that says more than serving.MaxReply is an error.

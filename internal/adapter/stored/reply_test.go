@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"testing"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 func TestReply(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	v1 "topsail/rpc/v1"
+	v1 "github.com/topsail-serving/topsail/rpc/v1"
 )
 
 // Fault is how a container treats the batches that it reads.

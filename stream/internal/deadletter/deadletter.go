@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Headers of dead letters, beside those of the record itself.

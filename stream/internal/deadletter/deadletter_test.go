@@ -5,7 +5,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 func TestDeadLettersAreBounded(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // watch calls fn with the catalog as it is and after each change, until ctx ends.

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // TestWhile ends when the gate closes, and at once where it is closed.

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"topsail/serving"
-	"topsail/stream/internal/condition"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/stream/internal/condition"
 )
 
 // Consumer is a member of a consumer group; package stream says what it promises.

@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"topsail/serving"
-	"topsail/stream/internal/condition"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/stream/internal/condition"
 )
 
 // consumer has records, in batches, as many as are asked for.

@@ -1,6 +1,6 @@
 // Consul, built from its published module for development and tests. Nothing of
 // Topsail links it: only the binary is run.
-module topsail/test/servers/consul
+module github.com/topsail-serving/topsail/test/servers/consul
 
 go 1.26
 

@@ -1,6 +1,6 @@
 // InfluxDB 1.8, built from its published module for development and tests.
 // Nothing of Topsail links it: only the binary is run.
-module topsail/test/servers/influxdb
+module github.com/topsail-serving/topsail/test/servers/influxdb
 
 go 1.26
 

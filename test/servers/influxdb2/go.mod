@@ -1,6 +1,6 @@
 // InfluxDB 2, built from its published module for tests. Nothing of Topsail links
 // it: only the binary is run. Its query language is a library in Rust.
-module topsail/test/servers/influxdb2
+module github.com/topsail-serving/topsail/test/servers/influxdb2
 
 go 1.26
 

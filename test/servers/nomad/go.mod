@@ -1,6 +1,6 @@
 // Nomad, built from its published module for development and tests. Nothing of
 // Topsail links it: only the binary is run.
-module topsail/test/servers/nomad
+module github.com/topsail-serving/topsail/test/servers/nomad
 
 go 1.26
 

@@ -1,6 +1,6 @@
 // VersityGW, an object store with the API of S3, built from its published module for
 // development and tests. Nothing of Topsail links it: only the binary is run.
-module topsail/test/servers/versitygw
+module github.com/topsail-serving/topsail/test/servers/versitygw
 
 go 1.26
 

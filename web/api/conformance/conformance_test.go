@@ -13,7 +13,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"topsail/test/openapi"
+	"github.com/topsail-serving/topsail/test/openapi"
 )
 
 // request is one of the contract's, with the status that it is to have.

@@ -12,10 +12,10 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"topsail/internal/schema"
-	"topsail/serving"
-	"topsail/serving/bundle"
-	"topsail/web/api"
+	"github.com/topsail-serving/topsail/internal/schema"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/web/api"
 )
 
 // definitions are the types of what the document describes by its own schemas.

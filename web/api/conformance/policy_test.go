@@ -11,8 +11,8 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"topsail/internal/schema"
-	"topsail/serving"
+	"github.com/topsail-serving/topsail/internal/schema"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // TestPoliciesAreThoseOfTheContract holds the kinds of policies and their options against the contract: others make forms of it.

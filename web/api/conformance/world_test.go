@@ -14,13 +14,13 @@ import (
 	"testing"
 	"time"
 
-	"topsail/internal/adapter/filestore"
-	"topsail/serving"
-	"topsail/serving/bundle"
-	"topsail/serving/catalog"
-	"topsail/web/api"
-	"topsail/web/auth"
-	"topsail/web/backup"
+	"github.com/topsail-serving/topsail/internal/adapter/filestore"
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/web/api"
+	"github.com/topsail-serving/topsail/web/auth"
+	"github.com/topsail-serving/topsail/web/backup"
 )
 
 var digest = fmt.Sprintf("sha256:%064x", 7)

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"topsail/cmd/topsail/admin/screen/testterm"
+	"github.com/topsail-serving/topsail/cmd/topsail/admin/screen/testterm"
 )
 
 func env(vars map[string]string) func(string) string {
