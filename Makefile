@@ -80,7 +80,7 @@ test-faults: ## the same with servers away for a minute
 	@$(MAKE) faults OUTAGE=60s
 
 # By itself, too.
-test-edge: ## attack a real Topsail as somebody without a key could, beside a steady client
+test-edge: ## attack a real Topsail as a client without a key could, beside a steady one
 	go test -count=1 -v -timeout 15m ./test/edge
 
 figures: build servers ## measure a cluster: from zero, steps, rollouts, changes, many versions

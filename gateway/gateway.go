@@ -162,7 +162,7 @@ func (g *Gateway) Run(ctx context.Context, ln net.Listener) error {
 	// Connections to replicas outlive the HTTP server, which drains first.
 	routing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	group, ctx := errgroup.WithContext(ctx) // nobody serves without the others
+	group, ctx := errgroup.WithContext(ctx) // each needs the others
 	group.Go(func() error { return ended(routing, g.table.Run(routing)) })
 	group.Go(func() error { return ended(routing, g.cfg.Catalog.Watch(routing, g.update)) })
 	group.Go(func() error { return ended(routing, g.page.Run(routing)) })

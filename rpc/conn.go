@@ -36,7 +36,7 @@ var ErrBacklog = errors.New("rpc: too much is waiting to be sent on the connecti
 var ErrTooLarge = errors.New("rpc: the frame is larger than the peer accepts")
 
 // Conn is one open connection. Any goroutine may send; what many of them append
-// within one write of the one before leaves in a single write. Whoever has a Conn
+// within one write of the one before leaves in a single write. What has a Conn
 // must call Run, once: it writes what is sent, and closes the connection.
 type Conn struct {
 	nc     net.Conn

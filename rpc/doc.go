@@ -3,6 +3,6 @@
 //
 // Encoding appends to a buffer; decoding walks one. A decoded frame points into
 // the buffer that it was read into and is valid until the handler returns;
-// whoever keeps something copies it. No decoder trusts a length or a count: every
+// a caller that keeps something copies it. No decoder trusts a length or a count: every
 // error is a *ProtocolError that names the field and where in the body reading stopped.
 package rpc

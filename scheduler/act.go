@@ -99,7 +99,7 @@ func (e *entry) noteApplied(now time.Time) {
 	e.state.Changed = now
 }
 
-// block notes that the job cannot be changed now, which is nobody's fault, but
+// block notes that the job cannot be changed now, which is no fault, but
 // worth a look when it lasts.
 func (l *loop) block(e *entry, why string, now time.Time) {
 	e.decision.Outcome, e.decision.Error = outcomeBlocked, why

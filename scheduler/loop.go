@@ -23,7 +23,7 @@ type loop struct {
 	*Scheduler
 	term    Term
 	journal *journal
-	// abdicate ends the term, where somebody else leads by now.
+	// abdicate ends the term, where another leads by now.
 	abdicate context.CancelCauseFunc
 	mail     *mailbox
 

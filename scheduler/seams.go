@@ -50,7 +50,7 @@ type Wakes interface {
 	Wakes(ctx context.Context, wake func(serving.ModelID)) error
 }
 
-// Hints tell that it is worth to look at the jobs before the next second.
+// Hints tell that the jobs should be looked at before the next second.
 type Hints interface {
 	// Changes calls changed when jobs may have changed, until ctx ends.
 	Changes(ctx context.Context, changed func()) error

@@ -9,7 +9,7 @@ import (
 // MaxDescription bounds the descriptions of apps and versions, in bytes.
 const MaxDescription = 1000
 
-// checkDescription says what is wrong with a description, or nil. It is shown to whoever
+// checkDescription says what is wrong with a description, or nil. It is shown to clients that
 // sees what it is of.
 func checkDescription(text string) error {
 	if len(text) > MaxDescription {

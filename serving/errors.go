@@ -27,7 +27,7 @@ func (e *Unwritable) Unwrap() error { return e.Reason }
 // answers. It is safe to send it again.
 var ErrUnjudged = errors.New("no model answers, and there is no record: nothing can be judged")
 
-// ErrFenced says that a scheduler with a higher fencing token has written: whoever
+// ErrFenced says that a scheduler with a higher fencing token has written: a caller that
 // gets it leads no longer.
 var ErrFenced = errors.New("a newer leader has written")
 

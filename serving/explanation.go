@@ -2,7 +2,7 @@ package serving
 
 import "time"
 
-// Explanation says how an answer came about, for whoever asked for it.
+// Explanation says how an answer came about, where the client asks for it.
 type Explanation struct {
 	Policy     string
 	Ended      string // why the policy decided when it did

@@ -72,7 +72,7 @@ const (
 func NewKey() (k *Key, secret string) {
 	id := strings.ToLower(rand.Text()[:keyIDLength])
 	secret = secretPrefix + id + "_" + rand.Text() + rand.Text()
-	hash := sha256.Sum256([]byte(secret)) // nobody can guess 260 random bits, so a fast hash does
+	hash := sha256.Sum256([]byte(secret)) // 260 random bits cannot be guessed, so a fast hash does
 	return &Key{ID: id, Hash: hash[:]}, secret
 }
 

@@ -114,7 +114,7 @@ func (a *App) Pins() (ids []ModelID) {
 }
 
 // Asked are the models that take the app's queries: those that it links, the one that
-// decides whom to ask, and those of its stages, each once.
+// decides which models to ask, and those of its stages, each once.
 func (a *App) Asked() []string {
 	if a.Policy.Kind != PolicyCustom && len(a.Stages) == 0 {
 		return a.Models

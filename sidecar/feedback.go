@@ -13,7 +13,7 @@ const (
 )
 
 // learn hands feedback to every container of the pool, since each holds the model
-// in memory of its own. What none can learn from is dropped and counted, and nobody
+// in memory of its own. What none can learn from is dropped and counted, and no one
 // is told: there is no reply to feedback.
 func (p *pool) learn(list []rpc.Feedback) {
 	for i := range list {

@@ -109,7 +109,7 @@ func own(a rpc.Ask) rpc.Ask {
 	return a
 }
 
-// feedback hands feedback to the model that it is on. Nobody waits for an answer:
+// feedback hands feedback to the model that it is on. There is no answer:
 // what is on a model that is not here is dropped in silence.
 func (g *gatewayConn) feedback(f rpc.Frame) error {
 	model, list, err := rpc.ParseFeedback(f.Body)

@@ -119,7 +119,7 @@ func (h *host) refuses(v rpc.Load) error {
 	return nil
 }
 
-// serve loads a version that is wanted, unless nobody wants it any more.
+// serve loads a version that is wanted, unless it is not any more.
 func (h *host) serve(ctx context.Context, g *hostedModel) {
 	h.mu.Lock()
 	g.queued = false
@@ -157,7 +157,7 @@ func (h *host) settle(g *hostedModel) {
 }
 
 // fail tells gateways that a version cannot be held, and why. Its id is that of the
-// host, which nobody asks.
+// host, which is not asked.
 func (h *host) fail(v rpc.Load, why error) {
 	h.mu.Lock()
 	h.last++

@@ -44,7 +44,7 @@ func same(a, b rpc.Load) bool { return a.Definition() == b.Definition() && a.Bun
 // say passes on what the container has announced.
 func (h *holding) say(a rpc.Announcement) {
 	select {
-	case <-h.said: // what nobody has waited for
+	case <-h.said: // what was not waited for
 	default:
 	}
 	select {

@@ -108,7 +108,7 @@ func (p *poolMetrics) Waited(d time.Duration) {
 
 func (p *poolMetrics) Dropped(status rpc.Status) {
 	p.dropped[status].Inc()
-	if status != rpc.StatusCancelled { // that is for want of somebody who waits, not of capacity
+	if status != rpc.StatusCancelled { // that is for want of a client that waits, not of capacity
 		p.demand.Refused()
 	}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // modelMetrics exposes what models count themselves. It describes nothing in
-// advance, since nobody knows what models will count. Nothing that a model sends
+// advance, since it is not known what models will count. Nothing that a model sends
 // may break a scrape, which would take all other metrics with it.
 type modelMetrics struct {
 	mu     sync.Mutex

@@ -173,7 +173,7 @@ func (s *stage) fastest(now time.Time) time.Duration {
 	return least
 }
 
-// alone is what a worker takes at least for one input; 0 where nobody knows.
+// alone is what a worker takes at least for one input; 0 where it is not known.
 func (s *stage) alone(now time.Time) time.Duration {
 	if least := s.fastest(now); least < math.MaxInt64 {
 		return least

@@ -351,7 +351,7 @@ func descendants(root int, text string) (pids []int, err error) {
 	return pids, nil
 }
 
-// freeAddrs are addresses that nobody listens on.
+// freeAddrs are addresses that are free.
 func freeAddrs(n int) (addrs []string, err error) {
 	for range n {
 		ln, err := net.Listen("tcp", "127.0.0.1:0")

@@ -53,7 +53,7 @@ func floodFigures(model string, runs []flood) []figure {
 
 // reported takes off the bars, but for those that hold in every run. A model that
 // computes shares its two cores with the generator, which leaves it less than in
-// the closed loop: what it then reaches is told, and promised to nobody.
+// the closed loop: what it then reaches is reported and not part of a bar.
 func reported(figures []figure) []figure {
 	for i := range figures {
 		if !figures[i].Bar.Every {

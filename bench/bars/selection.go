@@ -14,7 +14,7 @@ const (
 	// calmRate is for latencies: that of a query, not of the queue before it.
 	calmRate = 50.0
 
-	// unhurried is an SLO that nobody gives up a slow model for.
+	// unhurried is an SLO that waits for every model.
 	unhurried = 10 * time.Second
 	// decideWithin is the time limit of policies that have one.
 	decideWithin = 10 * time.Millisecond

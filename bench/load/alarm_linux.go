@@ -42,5 +42,5 @@ func (a *alarm) wait(until time.Time) bool {
 // interrupt ends the wait in progress and all later ones.
 func (a *alarm) interrupt() { _ = a.file.SetReadDeadline(time.Unix(1, 0)) }
 
-// close frees the alarm; nobody may wait any more.
+// close frees the alarm; nothing may wait any more.
 func (a *alarm) close() { a.file.Close() }

@@ -23,7 +23,7 @@ type Config struct {
 	Seed        uint64             // of the Poisson process
 	Connections int                // bounds the requests in flight; 0 means 64
 	Timeout     time.Duration      // of a request, from when it is due; 0 means 10 s
-	Seen        func(reply []byte) // gets the body of each reply, which is only lent; called from many goroutines; nil: nobody looks
+	Seen        func(reply []byte) // gets the body of each reply, which is only lent; called from many goroutines; nil: it is not looked at
 }
 
 // Cycle is a Body that goes round the given bodies. They must not be changed.

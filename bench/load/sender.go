@@ -19,7 +19,7 @@ func (s *sender) run(ctx context.Context, turn chan *schedule) {
 	defer s.conn.close()
 	var free time.Time // when this sender had nothing to do any more
 	for {
-		held := <-turn // whoever has it passes it on when its wait ends
+		held := <-turn // its holder passes it on when its wait ends
 		i, due, ok := held.take(ctx)
 		turn <- held
 		if !ok {

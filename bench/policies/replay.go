@@ -60,7 +60,7 @@ func (r *replayer) replay() (*trace, error) {
 		r.query.Input = r.stream.input(q)
 		r.policy.Select(r.state, &r.query, r.candidates, &r.plan)
 		if len(r.plan.Asks) == 0 {
-			return nil, fmt.Errorf("query %d: the policy asks nobody", q)
+			return nil, fmt.Errorf("query %d: the policy asks no model", q)
 		}
 		verdict, asked := r.round(q).run()
 		f, err := r.feedback(q, verdict.Output, asked)
@@ -88,7 +88,7 @@ func (r *replayer) round(q int) *round {
 	return one
 }
 
-// feedback judges the answer and those who were asked, and nobody else. No answer is as
+// feedback judges the answer and the models that were asked, and no others. No answer is as
 // wrong as can be.
 func (r *replayer) feedback(q int, answer *serving.Output, asked int) (*selection.Feedback, error) {
 	f := &selection.Feedback{QueryID: int64(q + 1), Input: r.stream.input(q), Label: r.stream.label(q), Loss: 1}

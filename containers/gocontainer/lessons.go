@@ -43,7 +43,7 @@ func (ls *lessons) add(list []rpc.Feedback) {
 	ls.ring()
 }
 
-// ring wakes whoever computes, if something waits.
+// ring wakes the learner, if something waits.
 func (ls *lessons) ring() {
 	if len(ls.waiting) == 0 {
 		return

@@ -17,6 +17,6 @@
 // Beside each folder of the first three is a lock, a file that ends with .lock. Who makes
 // the folder holds it alone; who uses it shares it. The model's process inherits the
 // locks that it shares, so they last as long as it does, and what a launcher started
-// inherits the one that it holds, so nobody repairs a folder that is still written to.
+// inherits the one that it holds, so no folder is repaired that is still written to.
 // The lock's time is that of the last start.
 package launch

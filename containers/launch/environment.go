@@ -51,7 +51,7 @@ func (o *Options) environment(ctx context.Context, held *locks, m *bundle.Manife
 
 // condemn has the environment built again where a file in it has changed since. Its digests
 // are compared only after a start that failed, and while no other model uses it, since
-// environments are large and nobody can build one that is in use.
+// environments are large, and one that is in use cannot be built again.
 func (s slot) condemn(ctx context.Context, o *Options, e environment) (err error) {
 	l, err := openLock(s.dir + lockEnding)
 	if err != nil {

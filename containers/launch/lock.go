@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// tryEvery is how often a lock is tried that somebody else holds.
+// tryEvery is how often a lock is tried that another process holds.
 const tryEvery = 50 * time.Millisecond
 
 // lock is an open lock file. Who inherits the open file holds the lock too: it is free when

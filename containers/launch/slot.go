@@ -30,7 +30,7 @@ type slot struct {
 }
 
 // hold makes the folder if it has to, and adds the lock that keeps it to held. failed says that
-// a start of the last minutes used the folder and nobody does any more: it may have failed.
+// a start of the last minutes used the folder and none does now: it may have failed.
 func (s slot) hold(ctx context.Context, held *locks, o *Options) (failed bool, err error) {
 	if err := os.MkdirAll(filepath.Dir(s.dir), 0o755); err != nil {
 		return false, fmt.Errorf("cannot keep the %s: %w", s.what, err)
@@ -52,7 +52,7 @@ func (s slot) hold(ctx context.Context, held *locks, o *Options) (failed bool, e
 // again is how soon a start follows one that failed, at the latest.
 const retryEvery = 10 * time.Minute
 
-// left says whether a start of the last minutes used the folder and nobody does any more.
+// left says whether a start of the last minutes used the folder and none does now.
 func (s slot) left(l *lock) (bool, error) {
 	info, err := l.file.Stat()
 	if err != nil || time.Since(info.ModTime()) > retryEvery || !s.ready() {

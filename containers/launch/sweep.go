@@ -15,7 +15,7 @@ import (
 	"github.com/topsail-serving/topsail/containers/intact"
 )
 
-// DefaultKeep is how long what nobody starts is kept.
+// DefaultKeep is how long what is not started is kept.
 const DefaultKeep = 30 * 24 * time.Hour
 
 // Sweep removes bundles, environments and SDKs of a work folder that no start has used
@@ -61,7 +61,7 @@ func sweep(lockPath string, keep time.Duration) (gone bool, err error) {
 	if err := errors.Join(removeWhole(dir), os.RemoveAll(dir+tempEnding), removed(dir+intact.RecordEnding)); err != nil {
 		return false, fmt.Errorf("cannot sweep: %w", err)
 	}
-	return true, os.Remove(lockPath) // last: without it nobody looks for the rest
+	return true, os.Remove(lockPath) // last: without it the rest is not found
 }
 
 // removeWhole takes the folder's name away first, so that half of it never passes for whole.

@@ -36,7 +36,7 @@ func New(bytes int64) *Cache {
 		c.outputs = otter.Must(&otter.Options[Key, entry]{
 			MaximumWeight: uint64(bytes),
 			Weigher:       func(_ Key, e entry) uint32 { return uint32(e.output.Bytes() + entryOverhead) },
-			// Whoever puts evicts. A goroutine would be later, and until then many times
+			// The caller of Put evicts. A goroutine would be later, and until then many times
 			// the bytes can pile up when outputs are large.
 			Executor: func(evict func()) { evict() },
 		})

@@ -30,7 +30,7 @@ type Flight struct {
 	key   Key
 	keep  bool // shared with equal questions, and its output is cached
 
-	claimed atomic.Bool // somebody lands it
+	claimed atomic.Bool // it is being landed
 
 	demand demand.Question // while replicas are asked
 	usage  *usage.Counter  // the same
@@ -45,14 +45,14 @@ type Flight struct {
 	first   [2]Waiter // room for the usual number of waiters
 }
 
-// Alone makes a flight that nobody joins and whose output is not kept.
+// Alone makes a flight that cannot be joined and whose output is not kept.
 func (c *Cache) Alone(w Waiter) *Flight {
 	f := &Flight{}
 	f.wait(w)
 	return f
 }
 
-// Join joins the flight of an equal question, or opens one. Whoever opened it,
+// Join joins the flight of an equal question, or opens one. The query that opened it,
 // told by opened, must see to it that it lands; before asking anybody it looks
 // into the cache once more, because an equal question may have landed between its
 // first look and this call.
@@ -78,7 +78,7 @@ func (f *Flight) wait(w Waiter) {
 }
 
 // Land ends the flight with either an output or a failure. An output is cached,
-// also when nobody waits for it any more. Landing twice changes nothing; Land
+// also when nothing waits for it any more. Landing twice changes nothing; Land
 // says whether this was the first time.
 func (f *Flight) Land(out *serving.Output, failure *serving.Failure) bool {
 	if !f.claimed.CompareAndSwap(false, true) {
@@ -91,7 +91,7 @@ func (f *Flight) Land(out *serving.Output, failure *serving.Failure) bool {
 		f.usage.Ended(failure, now, took)
 	}
 	if f.keep && out != nil {
-		f.cache.Put(f.key, out) // before the flight goes: whoever then opens another finds it by Get
+		f.cache.Put(f.key, out) // before the flight goes: a query that then opens another finds it by Get
 	}
 	if f.keep {
 		f.cache.flights.leave(f)
@@ -109,7 +109,7 @@ func (f *Flight) Land(out *serving.Output, failure *serving.Failure) bool {
 	return true
 }
 
-// Withdraw closes the flight to others, if nobody but the caller has ever waited for
+// Withdraw closes the flight to others, if only the caller has ever waited for
 // it, and says so: then its question may be taken back.
 func (f *Flight) Withdraw() bool {
 	if !f.keep {
@@ -129,7 +129,7 @@ func (f *Flight) Withdraw() bool {
 	return true
 }
 
-// Then has somebody told how the flight ends, or ended. It must not block.
+// Then calls tell when the flight has ended, or at once. It must not block.
 func (f *Flight) Then(tell func(*serving.Output, *serving.Failure)) {
 	f.mu.Lock()
 	if !f.landed {

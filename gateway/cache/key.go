@@ -16,7 +16,7 @@ type Key = xxh3.Uint128
 
 // secret keeps keys from being computed outside of this process: the hash is fast
 // and not cryptographic, and a client that knew its seed could find an input with
-// the key of somebody else's.
+// the key of another input.
 var secret = rand.Uint64()
 
 // Keyer makes the keys of one definition of a model version, for one way of rounding.

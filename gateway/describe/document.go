@@ -28,7 +28,7 @@ type Document struct {
 type Keys int
 
 const (
-	NoKeys   Keys = iota // nobody looks at any
+	NoKeys   Keys = iota // none is looked at
 	SomeKeys             // who asks an app with RequireKey
 	AllKeys              // everybody
 )

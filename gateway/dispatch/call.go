@@ -26,7 +26,7 @@ type Question struct {
 
 // Call gets the answer for a flight: from one replica, or from a second when the
 // first fails or is silent for too long. Where there is no replica it is held until
-// there is one. It ends the flight exactly once, and lives on when nobody waits for
+// there is one. It ends the flight exactly once, and lives on when no query waits for
 // it, except while it is held.
 type Call struct {
 	version *Version
@@ -40,11 +40,11 @@ type Call struct {
 	sent       bool   // at some time
 	queuedOnce bool   // after it was sent; there is no second time
 	released   bool   // by the cold-start queue, and in flight since
-	given      bool   // up by whoever asked: no second replica is asked
+	given      bool   // up by its query: no second replica is asked
 	heard      *Heard // nil: the query does not want to know where its time went
 
 	// For the cold-start queue while the call is held, and guarded by it.
-	until time.Time        // when nobody waits for it any more
+	until time.Time        // when no query waits for it any more
 	why   *serving.Failure // how it ends then
 	place int              // in the heap
 }
@@ -261,13 +261,13 @@ func (c *Call) Hedge(now time.Time) {
 		return
 	}
 	first := c.asked[0]
-	if now.Sub(first.at) >= c.Deadline.Sub(first.at)/2 { // else a policy hedges early, which is nobody's fault
+	if now.Sub(first.at) >= c.Deadline.Sub(first.at)/2 { // else a policy hedges early, which is no fault
 		first.target.Silent(first.at, now)
 	}
 	c.again(first.target, serving.OK, now)
 }
 
-// GiveUp takes back what is in flight: nobody needs it any more. What comes all the
+// GiveUp takes back what is in flight: it is not needed any more. What comes all the
 // same is cached.
 func (c *Call) GiveUp() {
 	c.mu.Lock()

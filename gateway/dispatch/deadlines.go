@@ -6,7 +6,7 @@ import (
 )
 
 // deadlines are held questions, the most urgent first: so the fewest are too late
-// when a replica comes, and nobody waits for one with more time.
+// when a replica comes, and none waits for one with more time.
 type deadlines struct {
 	calls callHeap
 	bytes int64

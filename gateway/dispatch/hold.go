@@ -29,7 +29,7 @@ func (c *Call) wait(gone *route.Target, why *serving.Failure, now time.Time) boo
 	return c.version.hold(c, why, group.Len() > 0)
 }
 
-// resume asks a replica after the question was held. It has the time of whoever
+// resume asks a replica after the question was held. It has the time of the query that
 // waits longest.
 func (c *Call) resume() {
 	c.mu.Lock()

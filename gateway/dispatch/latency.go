@@ -22,7 +22,7 @@ const (
 	// paceRace is how often an answer tries to be counted against others.
 	latencyRace = 2
 	// probeEvery is how often a version is asked that seems too slow: without answers,
-	// nobody would see that it is not any more.
+	// it would not be seen that it is not any more.
 	probeEvery = 100 * time.Millisecond
 )
 

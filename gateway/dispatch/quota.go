@@ -20,7 +20,7 @@ type Quota struct {
 	rate     float64    // asks a second for each unit of weight
 	pressed  bool       // since the last adjustment
 	adjusted time.Time
-	relieved time.Time // since when nothing was amiss, and nobody held back
+	relieved time.Time // since when nothing was amiss, and no app held back
 	apps     map[string]*allowance
 }
 
@@ -37,8 +37,8 @@ const (
 	quotaFirst = 200.0 // asks a second, where it begins
 	quotaLeast = 1.0
 	quotaMost  = 1e6
-	// quotaCalm is how long nothing must be amiss, and nobody held back, for the quota
-	// to end: then its end lets nobody loose.
+	// quotaCalm is how long nothing must be amiss, and no app held back, for the quota
+	// to end: then its end releases no burst.
 	quotaCalm = 2 * time.Second
 	// quotaBurst is for how long an app can save up.
 	quotaBurst = 100 * time.Millisecond

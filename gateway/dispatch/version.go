@@ -19,7 +19,7 @@ const (
 	// refused, unless it says earlier how it is doing.
 	refusedPause = 10 * time.Millisecond
 	// orphanAfter is how long after its time a question is given up that was held
-	// again when nobody waited for it any more.
+	// again when no query waited for it any more.
 	orphanAfter = time.Second
 )
 
@@ -54,7 +54,7 @@ type Version struct {
 	outputs int                     // since a replica came, while cold
 	pause   time.Time               // nothing is sent before
 	asked   bool                    // since the last wake
-	waking  bool                    // somebody sees to it
+	waking  bool                    // keepAwake has it
 	failed  bool                    // the last wake did
 	retired bool                    // the version is another one by now, or gone
 }
@@ -104,7 +104,7 @@ func (v *Version) Join(f *cache.Flight, until time.Time) {
 }
 
 // Leave is for a query that waits no longer for what lands f. For a held question it
-// says why there was no answer, and drops the question unless somebody waits for it
+// says why there was no answer, and drops the question unless a query waits for it
 // beyond the given time. For others it returns nil.
 func (v *Version) Leave(f *cache.Flight, at time.Time) *serving.Failure {
 	if !v.cold.Load() {
@@ -220,7 +220,7 @@ func (v *Version) Released() int {
 func (v *Version) Latency() (median, p95 time.Duration) { return v.latency.times() }
 
 // Short says whether the version had better not be asked by an app of such a weight that can do
-// without: an answer would hardly come in time, or take the place of somebody who cannot.
+// without: an answer would hardly come in time, or take the place of an app that cannot.
 func (v *Version) Short(app string, weight float64, respond, now time.Time) bool {
 	budget := respond.Sub(now)
 	if median, _ := v.latency.times(); median > budget && !v.latency.probe(now) {

@@ -14,7 +14,7 @@ import (
 )
 
 // joined is feedback with the predictions that it is about. It owns its memory: a state
-// may still be learning from it when nobody waits for that any more.
+// may still be learning from it when no caller waits for that any more.
 type joined struct {
 	feedback  selection.Feedback
 	user      string

@@ -11,7 +11,7 @@ import (
 // up. It is immutable but for its buckets and counters.
 type admission struct {
 	catalog *serving.Catalog // empty before there is one
-	checks  bool             // somebody may have a key, or has to show one
+	checks  bool             // there are keys, or one has to be shown
 	apps    map[string]*gate
 	keys    map[string]*bucket // by id, of those with a limit
 	unknown *gate              // of all apps that there are not

@@ -70,7 +70,7 @@ func (c *conn) Read(b []byte) (int, error) {
 	n, err := c.receive(b)
 	if at := nextRequest(b[:n]); at > 0 {
 		c.rest = bytes.Clone(b[at:n])
-		return at, nil // an error comes again
+		return at, nil // an error is returned again
 	}
 	return n, err
 }
@@ -181,7 +181,7 @@ const (
 	lingerBytes = 64 << 20
 )
 
-// Close closes the connection. If bytes that nobody has read were left at that
+// Close closes the connection. If bytes that were not read were left at that
 // moment, the kernel would reset it, and the refusal that we wrote might be lost
 // before the client sees it; so a refused client is listened to for a while.
 func (c *conn) Close() error {

@@ -16,7 +16,7 @@ func (q *query) answer() serving.Prediction {
 		a.Output, a.Cached = q.verdict.Output.JSON, q.fromCache()
 		a.Confidence, a.Qualifiers = q.verdict.Output.Confidence, q.verdict.Output.Qualifiers
 	} else {
-		if failure == nil || failure == left { // somebody was asked, and silent
+		if failure == nil || failure == left { // a model was asked, and silent
 			failure = tooLate
 		}
 		a.Output, a.Default, a.Cause, a.Explanation = q.app.fallback, true, failure.Cause, failure.Explain()
@@ -43,7 +43,7 @@ func (q *query) answer() serving.Prediction {
 	return a
 }
 
-// tooLate is why there is a default where nobody said anything in time.
+// tooLate is why there is a default where no model answered in time.
 var tooLate = &serving.Failure{Cause: serving.MissedSLO}
 
 // fromCache says whether no replica was asked for what the answer is made of: the output

@@ -18,7 +18,7 @@ type app struct {
 	policy   selection.Policy
 	single   bool       // the policy is "single"
 	learned  *state.App // what the policy keeps its states for; nil: it keeps none
-	members  []member   // whom queries can ask, sorted
+	members  []member   // that queries can ask, sorted
 	both     []*linked  // whose serving version can be asked beside those in members
 	models   []*linked  // in the order of linking
 	decider  *linked    // of a custom policy: the model that decides

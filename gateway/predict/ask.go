@@ -12,7 +12,7 @@ import (
 )
 
 // DryRun predicts as for a query, without its deadline and without leaving a trace:
-// to learn from. It waits for everyone whom the policy asks, for patience at the most,
+// to learn from. It waits for every model that the policy asks, for patience at the most,
 // behind queries that have less time. The prediction has its explanation. It fails as
 // Predict does.
 func (p *Predictor) DryRun(ctx context.Context, q *serving.Query, patience time.Duration) (serving.Prediction, error) {

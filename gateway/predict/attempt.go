@@ -110,7 +110,7 @@ func (q *query) lead(i int) {
 	}, now)
 	switch ask := &q.plan.Asks[i]; {
 	case ask.Shadow:
-		try.hedgeAt = time.Time{} // nobody waits for it
+		try.hedgeAt = time.Time{} // nothing waits for it
 	case ask.HedgeAfter > 0 && !try.hedgeAt.IsZero():
 		try.hedgeAt = now.Add(ask.HedgeAfter)
 	}
@@ -203,7 +203,7 @@ func (try *attempt) leave(at time.Time) *serving.Failure {
 	return why
 }
 
-// withdraw takes back the questions that are not needed any more, unless somebody else
+// withdraw takes back the questions that are not needed any more, unless another query
 // waits for their answers.
 func (q *query) withdraw() {
 	for i := range q.attempts[:q.opened] {

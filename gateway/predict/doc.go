@@ -6,7 +6,7 @@
 //	answer  the output, or the default and why
 //
 // Nothing on it takes a lock for long or waits for anything but an answer. A
-// question goes on when nobody waits for it any more, and its output is cached.
+// question goes on when no query waits for it any more, and its output is cached.
 //
 // Questions of a version without a ready replica are held in its cold-start queue, while Run
 // has it woken, and go out at the pace of the replicas that come.

@@ -34,7 +34,7 @@ type version struct {
 	next        *version              // the same in replicas of the host's next version; nil: there is none
 }
 
-// member is one place among those whom an app's queries can ask: a model, whose
+// member is one of those that an app's queries can ask: a model, whose
 // version is the serving one unless it is pinned.
 type member struct {
 	*linked
@@ -73,7 +73,7 @@ func (v *version) queued() *version {
 	return v.next
 }
 
-// places are those whom the app's queries can ask, sorted as policies want them: its
+// places are those that the app's queries can ask, sorted as policies want them: its
 // models, or the versions of them that the policy names. Those models whose serving
 // version can be asked beside versions that are named are in both.
 func (a *app) places() (members []member, both []*linked) {

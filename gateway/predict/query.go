@@ -20,16 +20,16 @@ type query struct {
 	patient bool           // asked for learning: it waits for all who are asked, and leaves no trace
 	single  bool           // its policy asks one model, and looks neither at the clock nor at chance
 	budget  time.Duration  // what it had when it was received
-	begun   time.Time      // when its policy was asked whom to ask; when it was received, if single
+	begun   time.Time      // when its policy made the plan; when it was received, if single
 	respond time.Time      // when its answer must leave
-	timing  *timing.Timing // to be filled in; nil: nobody wants it
-	watched bool           // somebody wants to know when its attempts did what
+	timing  *timing.Timing // to be filled in; nil: it is not wanted
+	watched bool           // it is to be known when its attempts did what
 
 	policy   selection.Policy
 	state    *selection.State
 	seen     selection.Query
 	plan     selection.Plan
-	attempts []attempt          // whom it asks or keeps in reserve, in the plan's order
+	attempts []attempt          // asked or in reserve, in the plan's order
 	answers  []selection.Answer // what they said; the policy looks at it
 	opened   int                // how many of attempts were asked, or left out for good
 	again    time.Duration      // when the policy wants to be called again; 0: not
@@ -76,7 +76,7 @@ func (q *query) reset() {
 	}
 }
 
-// selectModels lets the policy decide whom to ask, and checks that they can be.
+// selectModels lets the policy plan which versions to ask, and checks that they can be.
 func (q *query) selectModels() error {
 	if q.Version == "" {
 		q.policy, q.single = q.app.policy, q.app.single
@@ -190,7 +190,7 @@ func (q *query) coldStart() {
 	q.allow(q.app.ColdStart.Std())
 }
 
-// ask asks those whom the plan wants asked at once.
+// ask asks those that the plan wants asked at once.
 func (q *query) ask() {
 	if q.app.stages != nil {
 		q.openStages(q.begun)
@@ -200,7 +200,7 @@ func (q *query) ask() {
 	q.trim()
 }
 
-// step looks at what has come, asks whom the policy wants asked, and says whether the
+// step looks at what has come, asks what the policy wants asked, and says whether the
 // query has its verdict.
 func (q *query) step(now time.Time) bool {
 	if q.app.stages != nil {

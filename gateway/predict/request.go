@@ -48,7 +48,7 @@ func (r *request) add() *query {
 	return r.queries[len(r.queries)-1]
 }
 
-// begin finds out whom to ask for a query, or with patience for one to learn from.
+// begin plans a query, or with patience for one to learn from.
 func (r *request) begin(p *Predictor, q *serving.Query, patience time.Duration) (*query, error) {
 	a, err := p.app(q.App)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 var left = &serving.Failure{Cause: serving.RefusedFull, Message: "not asked: capacity or time is short"}
 
 // spare says whether the query can do without an ask: there may be an answer of
-// somebody before it in the plan.
+// one before it in the plan.
 func (q *query) spare(i int) bool {
 	if q.patient {
 		return false

@@ -49,7 +49,7 @@ func (q *query) time(now time.Time) {
 }
 
 // deciding is the attempt that the answer is made of; of several the one that came last,
-// and without any the first that was asked. It is -1 where nobody was.
+// and without any the first that was asked. It is -1 where none was.
 func (q *query) deciding() int {
 	decided, latest := -1, time.Time{}
 	for i := range q.attempts[:q.opened] {

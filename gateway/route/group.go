@@ -25,7 +25,7 @@ func (t *Target) Ask(to Receiver, a *rpc.Ask, in serving.Input) (uint64, *servin
 	return t.replica.ask(t, to, a, in)
 }
 
-// Cancel says that nobody needs the answer to a question any more; it may come
+// Cancel says that the answer to a question is not needed any more; it may come
 // all the same.
 func (t *Target) Cancel(question uint64) { t.replica.cancel(question) }
 

@@ -19,7 +19,7 @@ type refusal struct {
 
 // Load asks a replica of the host to hold a version: the one that the version belongs to,
 // of those that have not just said that they cannot. Where it
-// is held already, nobody is asked; with more, one is that does not hold it. It says
+// is held already, none is asked; with more, one is that does not hold it. It says
 // whether one holds it or was asked. The replica announces the version when it is ready.
 func (t *Table) Load(host serving.Definition, v rpc.Load, more bool, now time.Time) bool {
 	group := t.Group(host)

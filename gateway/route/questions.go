@@ -38,7 +38,7 @@ func (q question) fail(why string) {
 }
 
 // questions are those in flight at one replica, by the batch they went out as.
-// Whoever takes one out answers it, so that each is answered once.
+// What takes one out answers it, so that each is answered once.
 type questions struct {
 	load *load
 

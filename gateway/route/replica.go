@@ -215,7 +215,7 @@ func (r *replica) ask(t *Target, to Receiver, a *rpc.Ask, in serving.Input) (uin
 	return batch, nil
 }
 
-// cancel tells the replica that nobody needs the answer to a question any more.
+// cancel tells the replica that the answer to a question is not needed any more.
 func (r *replica) cancel(batch uint64) {
 	if conn := r.connection(); conn != nil && r.questions.has(batch) {
 		// A hint: when it cannot be sent, the answer comes and is ignored.
@@ -223,7 +223,7 @@ func (r *replica) cancel(batch uint64) {
 	}
 }
 
-// reply hands answers to whoever asked. Questions are sent in batches of one.
+// reply hands answers to their receivers. Questions are sent in batches of one.
 func (r *replica) reply(f rpc.Frame) error {
 	reply, err := rpc.ParseReply(f)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 
 // Policy decides for the queries of one app. All methods may be called concurrently.
 type Policy interface {
-	// Select ranks whom to ask into plan, which is empty but may have memory to
+	// Select ranks the versions to ask into plan, which is empty but may have memory to
 	// reuse. Candidates are sorted by their ids and only lent. s is nil for a policy
 	// that is no Learner; else every candidate has an entry in it. The gateway may
 	// leave out asks from the end, never the first, before it asks.
@@ -80,7 +80,7 @@ type Candidate struct {
 	P95    time.Duration
 }
 
-// Plan is whom to ask for one query, the most important first.
+// Plan is the versions to ask for one query, the most important first.
 type Plan struct {
 	Asks    []Ask
 	Now     int       // how many of Asks are asked at once; 0: all. The rest waits until a Decision opens it
@@ -94,7 +94,7 @@ type Ask struct {
 	ID          serving.ModelID
 	Probability float64       // with which the policy asks it, if those before it fail; 1 where there was no chance, 0: not known
 	Weight      float64       // of its output in the answer, to explain it
-	Shadow      bool          // its output is compared and never answered with; nobody waits for it
+	Shadow      bool          // its output is compared and never answered with; the query does not wait for it
 	HedgeAfter  time.Duration // when a second replica is asked if the first is silent; 0: the gateway decides
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/topsail-serving/topsail/serving"
 )
 
-// State is what a policy has learned for one app, user and context. Whoever makes one
+// State is what a policy has learned for one app, user and context. What makes one
 // changes it until it is shared; from then on it is immutable. A zero field is left
 // out of its stored form, so that fields can be added.
 type State struct {

@@ -38,7 +38,7 @@ func applyEach(a *App, s *selection.State, batch []*job, check bool) *selection.
 
 func (j *job) call(a *App, s *selection.State) (_ *selection.State, err error) {
 	if j.ctx.Err() != nil {
-		return nil, context.Cause(j.ctx) // a policy may take its time, and nobody waits any more
+		return nil, context.Cause(j.ctx) // a policy may take its time, and no caller waits any more
 	}
 	defer recovered(&err, "learn")
 	return j.change(a, s)

@@ -30,7 +30,7 @@ func (s *States) commit(ctx context.Context) {
 }
 
 // commitBatch stores what a batch changes. When the state changed meanwhile, it begins
-// anew, as long as somebody waits for it.
+// anew, as long as a caller waits for it.
 func (s *States) commitBatch(ctx context.Context, e *entry, batch []*job) {
 	k := e.kept.Load()
 	for backOff := time.Millisecond; ; backOff = min(2*backOff, maxConflictWait) {
@@ -49,7 +49,7 @@ func (s *States) commitBatch(ctx context.Context, e *entry, batch []*job) {
 	}
 }
 
-// awaited ends the jobs that nobody waits for any more, and returns the others.
+// awaited ends the jobs that no caller waits for any more, and returns the others.
 func (s *States) awaited(batch []*job) []*job {
 	return slices.DeleteFunc(batch, func(j *job) bool {
 		if j.ctx.Err() == nil {

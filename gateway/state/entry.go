@@ -15,7 +15,7 @@ type entry struct {
 	fitted atomic.Pointer[fitted] // the same, for the app as it is now
 
 	due      atomic.Int64 // when it is to be read again, in nanoseconds since the States began
-	queued   atomic.Bool  // somebody is going to
+	queued   atomic.Bool  // a loader is going to
 	failures atomic.Int32 // readings in a row that failed
 
 	mu         sync.Mutex // guards the following
@@ -51,7 +51,7 @@ func (e *entry) weight() uint32 {
 	return uint32(w)
 }
 
-// add queues a job. It says whether somebody has to see to it that a committer gets
+// add queues a job. It says whether the caller has to see to it that a committer gets
 // the entry.
 func (e *entry) add(j *job) (first bool) {
 	e.mu.Lock()

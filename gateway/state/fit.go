@@ -45,7 +45,7 @@ func without(s *selection.State, at int) *selection.State {
 	return &less
 }
 
-// prune is the state without the entries that are nobody's.
+// prune is the state without the entries of versions that are gone.
 func (a *App) prune(s *selection.State) *selection.State {
 	kept := make([]selection.ModelState, 0, len(a.models))
 	for i := range s.Models {

@@ -109,7 +109,7 @@ func (s *States) settle(ctx context.Context, e *entry, err error) {
 		if s.away.Load() && s.away.CompareAndSwap(true, false) {
 			s.log.Info("selection states can be read again")
 		}
-	case ctx.Err() != nil: // whoever asked has gone: that says nothing
+	case ctx.Err() != nil: // the caller has gone: that says nothing
 	default:
 		s.metrics.loadFailures.Inc()
 		wait = min(refreshEvery<<min(e.failures.Add(1), 8), maxRetryWait)

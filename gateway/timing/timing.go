@@ -1,4 +1,4 @@
-// Package timing says where the time of one query went, for whoever asked for it.
+// Package timing says where the time of one query went, where the client asks for it.
 package timing
 
 import (

@@ -9,7 +9,7 @@ func Shown(apiKey, authorization []byte) []byte {
 	return bearer(authorization)
 }
 
-// Find says whose key is shown, and what to know it by afterwards: a digest that nobody
+// Find says whose key is shown, and what to know it by afterwards: a digest that no one
 // outside this process can work out, and that no other process has.
 func (k *Keys) Find(shown []byte) (name string, digest []byte, ok bool) {
 	if k == nil || len(shown) < minKey || len(shown) > maxKey {

@@ -12,7 +12,7 @@ type Listener struct {
 	Setting   string // the setting of the address, such as gateway.addr
 	Addr      string
 	Encrypted bool   // TLS is spoken there, by us or by a proxy or mesh in front
-	Closed    bool   // whoever asks shows a key, a token or a certificate
+	Closed    bool   // clients show a key, a token or a certificate
 	How       string // the settings that would close it
 }
 

@@ -20,7 +20,7 @@ type Keys struct {
 	file *file[map[digest]string] // to the names
 }
 
-// digest is what is kept of a key. Nobody outside can choose one, as the salt is
+// digest is what is kept of a key. No one outside can choose one, as the salt is
 // unknown there; so the time that it takes to find one tells nothing about the keys.
 type digest [sha256.Size]byte
 

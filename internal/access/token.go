@@ -50,7 +50,7 @@ func (s Secret) Bytes() []byte {
 	return s.file.get()
 }
 
-// Fresh is the secret as of now, for whoever has just been refused with it.
+// Fresh is the secret as of now, after a refusal.
 func (s Secret) Fresh() []byte {
 	if s.file == nil {
 		return nil

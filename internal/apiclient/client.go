@@ -89,7 +89,7 @@ func isServer(u *url.URL) bool {
 	return (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil && u.RawQuery == "" && u.Fragment == ""
 }
 
-// Close ends connections that nobody uses.
+// Close ends idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 // trusted is nil for the system's certificates alone.

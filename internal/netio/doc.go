@@ -4,7 +4,7 @@
 // a process that was idle this wakes a thread of the runtime (sysmon), which then
 // looks every 20 µs for as long as anything runs. Where messages are few, and the
 // processors busy with models, that costs more than all that is done for a message:
-// it is two switches of tasks, in the middle of somebody's computation. A socket
+// it is two switches of tasks, in the middle of a computation. A socket
 // here never blocks in a system call, so there is nothing to tell: it waits in the
 // poller, as Go's own do.
 //

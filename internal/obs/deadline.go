@@ -11,12 +11,12 @@ const (
 	stall = 30 * time.Second
 	// piece is how many bytes such a piece has; the last one may have fewer.
 	piece = 64 << 10
-	// unwanted is how many bytes of a body are read that nobody wants.
+	// unwanted is how many bytes of a body are read that is not wanted.
 	unwanted = 16 << 20
 )
 
 // deadlines cuts clients off that do not go on sending what they began to send, or
-// reading what they asked for. Whoever goes on may take as long as it takes: a bundle,
+// reading what they asked for. A client that goes on may take as long as it takes: a bundle,
 // or a stream of events.
 func deadlines(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

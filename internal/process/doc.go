@@ -13,7 +13,7 @@
 // Two pipes join parent and guard:
 //
 //   - the lifeline: the guard reads it, only the parent can write to it, and
-//     nobody ever does. Its end says that the parent is gone or wants an end.
+//     it never is. Its end says that the parent is gone or wants an end.
 //   - the report: the guard writes "started PID" and "ended REASON".
 //
 // When the lifeline or the command ends, the guard kills what is left. On Linux

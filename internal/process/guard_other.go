@@ -8,5 +8,5 @@ func adoptOrphans() error { return nil }
 
 func groupLeader() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-// killOrphans finds nobody: without a subreaper, orphans are init's children.
+// killOrphans finds none: without a subreaper, orphans are init's children.
 func killOrphans() {}

@@ -57,7 +57,7 @@ func (e *Elector) Run(ctx context.Context, lead func(ctx context.Context, term *
 	return context.Cause(ctx)
 }
 
-// campaign is nil when somebody else leads.
+// campaign is nil when another scheduler leads.
 func (e *Elector) campaign(ctx context.Context) (*Term, error) {
 	ctx, cancel := context.WithTimeout(ctx, e.TTL)
 	defer cancel()

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// ErrLost means that the term is over, or may be. Its work is somebody else's now.
+// ErrLost means that the term is over, or may be. Its work is another leader's now.
 var ErrLost = errors.New("leadership is lost, or may be; another process goes on")
 
 // Term is one time of leadership.
@@ -22,10 +22,10 @@ type Term struct {
 	cancel  context.CancelCauseFunc
 }
 
-// Fence is greater than that of every term before, whoever led.
+// Fence is greater than that of every term before.
 func (t *Term) Fence() uint64 { return t.fence }
 
-// Valid says whether nobody else can lead now. Ask before each side effect.
+// Valid says whether no other can lead now. Ask before each side effect.
 func (t *Term) Valid() bool { return t.left() > 0 }
 
 // Check is ErrLost unless the term is valid.

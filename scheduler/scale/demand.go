@@ -59,7 +59,7 @@ func (d *draft) scale() {
 	d.idle()
 }
 
-// unmeasured decides while nobody knows what a replica can do.
+// unmeasured decides while it is not known what a replica can do.
 func (d *draft) unmeasured() {
 	d.because(d.to, ruleUnmeasured, "what a replica can do is not measured yet")
 	if d.SLO == 0 {
@@ -153,7 +153,7 @@ func (d *draft) asleep() bool {
 	return d.Job.Count == 0 && !d.state.Active.After(d.state.Changed)
 }
 
-// idle takes the last replicas away from a version that nobody asks.
+// idle takes the last replicas away from a version that is not asked.
 func (d *draft) idle() {
 	idle := d.Now.Sub(later(d.state.Active, d.state.Changed))
 	if d.lo > 0 || d.Job.Count == 0 || d.to > d.Job.Count || d.Role == Old || idle < d.spec.Idle.Std() {

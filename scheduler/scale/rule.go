@@ -5,8 +5,8 @@ const (
 	ruleFixed      = "fixed"      // the version has a fixed number of replicas
 	ruleBurst      = "burst"      // the demand of 2 s
 	rulePanic      = "panic"      // the demand of 6 s
-	ruleUnmeasured = "unmeasured" // nobody knows what a replica can do
-	ruleUnknown    = "unknown"    // nobody knows the demand
+	ruleUnmeasured = "unmeasured" // it is not known what a replica can do
+	ruleUnknown    = "unknown"    // the demand is not known
 	ruleIdle       = "idle"       // no queries for long enough
 	ruleWake       = "wake"       // queries and no replica
 	ruleCooldown   = "cooldown"   // the last change is too recent

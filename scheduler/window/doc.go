@@ -4,7 +4,7 @@
 // A second is known when every gateway that was expected to report it has done so.
 // A gateway is expected from its first report to the one marked as its last; one
 // that falls silent without such a report is expected for as long as it may only
-// be late, and then no longer. Where nobody reports, nothing is known, and an
+// be late, and then no longer. Where nothing reports, nothing is known, and an
 // unknown second is never taken for one without queries.
 //
 // A Windows belongs to one goroutine. Clocks of the machines that report must

@@ -29,8 +29,8 @@ type profile struct {
 	line   serving.LatencyLine
 }
 
-// at is the demand of a second, which is none unless somebody said otherwise. A nil
-// series is that of a version that nobody speaks of.
+// at is the demand of a second, which is none unless it was reported. A nil
+// series is that of a version without reports.
 func (s *series) at(second int64) cell {
 	if s != nil && s.cells[second%span].second == second {
 		return s.cells[second%span]

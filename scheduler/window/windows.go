@@ -153,8 +153,8 @@ func (w *Windows) complete(second int64) bool {
 
 func (w *Windows) isKnown(second int64) bool { return w.known[second%span] == second }
 
-// forget drops what has nothing within the span. While nobody reports, nothing is
-// dropped: a version is not quiet because nobody speaks of it.
+// forget drops what has nothing within the span. While nothing reports, nothing is
+// dropped: a version is not quiet because it has no reports.
 func (w *Windows) forget() {
 	oldest := w.newest - span
 	maps.DeleteFunc(w.gateways, func(_ string, g *gateway) bool { return g.newest < oldest })

@@ -18,7 +18,7 @@ func (s Signed) apply(d *draft) error {
 	return s.Change.apply(d)
 }
 
-// Author is who signed a change; the zero Author where nobody did.
+// Author is who signed a change; the zero Author where it is not signed.
 func Author(c Change) serving.Author {
 	if s, ok := c.(Signed); ok {
 		return s.By

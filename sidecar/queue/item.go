@@ -6,7 +6,7 @@ import (
 	"github.com/topsail-serving/topsail/rpc"
 )
 
-// Item is one query on its way through a sidecar. Whoever took it out of the
+// Item is one query on its way through a sidecar. What took it out of the
 // queue owns it and must see to it that it is answered.
 type Item struct {
 	Deadline time.Time // of the query; zero: none

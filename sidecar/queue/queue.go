@@ -34,8 +34,8 @@ type Queue struct {
 	items []*Item    // items[head:] wait, in order
 	head  int
 	bytes int
-	came  chan struct{} // closed when an item comes; nil while nobody waits for one
-	went  chan struct{} // closed when items go; nil while nobody waits for that
+	came  chan struct{} // closed when an item comes; nil while nothing waits for one
+	went  chan struct{} // closed when items go; nil while nothing waits for that
 
 	length atomic.Int64 // of items[head:]; changed under mu, read by anyone
 }

@@ -15,7 +15,7 @@ type event struct {
 	text string
 }
 
-// Story is what happened in the cluster since a moment, for whoever reads a failure:
+// Story is what happened in the cluster since a moment, to be read after a failure:
 // what Nomad did to tasks, which gateways the clients were given, and the ends of the
 // logs of tasks that were touched.
 func (r *Rig) Story(since time.Time) string {

@@ -34,7 +34,7 @@ const kafkaFormatWithin = time.Minute
 // Kafka is a Kafka of one broker that keeps its data in dir. It takes three ports from
 // port on; the first is for clients, without TLS.
 //
-// It sees sooner than others that somebody is gone: members of groups may have a
+// It sees sooner than others that a member is gone: members of groups may have a
 // session timeout of half a second, transactions end a second after their timeout, and
 // a broker that was killed is back in four seconds. Rebalances begin at once.
 func Kafka(dir string, port int, opt KafkaOptions) (*Server, error) {

@@ -54,7 +54,7 @@ func redisReady(ctx context.Context, addr string) error {
 
 func address(port int) string { return net.JoinHostPort("127.0.0.1", fmt.Sprint(port)) }
 
-// FreePort is a port that nobody listens on now. Ports are drawn below those that
+// FreePort is a port that is free now. Ports are drawn below those that
 // the kernel gives to outgoing connections, so that no connection takes one while
 // its server is stopped.
 func FreePort() (int, error) { return FreePorts(1) }

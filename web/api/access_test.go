@@ -23,7 +23,7 @@ func TestEveryRouteAndRole(t *testing.T) {
 		for _, role := range []serving.Role{"", serving.RoleQuery, serving.RoleViewer, serving.RoleOperator, serving.RoleDeployer, serving.RoleAdmin} {
 			w := having(t)
 			answer := w.askBy(string(role), method, filled(path), "")
-			allowed := route.role == everybody || role != "" && role.Covers(route.role)
+			allowed := route.role == public || role != "" && role.Covers(route.role)
 			refusal := http.StatusForbidden
 			if role == "" {
 				refusal = http.StatusUnauthorized
@@ -48,7 +48,7 @@ func TestRolesOfRoutes(t *testing.T) {
 		want := serving.RoleDeployer
 		switch {
 		case slices.Contains([]string{"/session", "/openapi.yaml", "/artifacts/{digest}/content"}, path):
-			want = everybody
+			want = public
 		case strings.HasPrefix(path, "/keys"), path == "/audit", path == "/backup", path == "/restore":
 			want = serving.RoleAdmin
 		case method == "GET":

@@ -66,7 +66,7 @@ func TestWhatIsKept(t *testing.T) {
 func beingDone(t *testing.T) (w *world, calls *int, finish func()) {
 	w, calls = having(t), new(int)
 	begun, end := make(chan struct{}), make(chan struct{})
-	w.handler = w.api.one(route{"POST /apps", everybody, func(w http.ResponseWriter, _ *http.Request) error {
+	w.handler = w.api.one(route{"POST /apps", public, func(w http.ResponseWriter, _ *http.Request) error {
 		*calls++
 		close(begun)
 		<-end
@@ -119,7 +119,7 @@ func TestAgainAfterADeadClaim(t *testing.T) {
 			defer w.mu.Unlock()
 			clear(w.replies)
 		})
-		w.handler = w.api.one(route{"POST /apps", everybody, func(w http.ResponseWriter, _ *http.Request) error {
+		w.handler = w.api.one(route{"POST /apps", public, func(w http.ResponseWriter, _ *http.Request) error {
 			w.WriteHeader(http.StatusAccepted)
 			return nil
 		}, true, ""})
@@ -135,7 +135,7 @@ func TestAgainAfterADeadClaim(t *testing.T) {
 // A request that panics frees its key.
 func TestAgainAfterAPanic(t *testing.T) {
 	w := having(t)
-	w.handler = w.api.one(route{"POST /apps", everybody, func(http.ResponseWriter, *http.Request) error { panic("oh") }, true, ""})
+	w.handler = w.api.one(route{"POST /apps", public, func(http.ResponseWriter, *http.Request) error { panic("oh") }, true, ""})
 	func() {
 		defer func() { _ = recover() }()
 		w.ask("POST", "/apps", small, "Idempotency-Key", "k")

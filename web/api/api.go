@@ -19,8 +19,8 @@ type Options struct {
 	Now         func() time.Time // nil: time.Now
 }
 
-// API serves /api/v1. It takes whoever asks from the request's context, where the
-// guard's Handler puts them: without that nobody may do anything.
+// API serves /api/v1. It takes the caller from the request's context, where the
+// guard's Handler puts them: without that nothing is permitted.
 type API struct {
 	*api
 	handler http.Handler

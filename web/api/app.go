@@ -64,7 +64,7 @@ func checkNames(cat *serving.Catalog, before, after *serving.App) error {
 	return check(misnamed(cat, after))
 }
 
-// sameApp says whether two apps are described alike, whoever made them.
+// sameApp says whether two apps are described alike, by whichever way they were made.
 func sameApp(v view, a, b *serving.App) bool {
 	x, y := v.app(a), v.app(b)
 	x.Origin = y.Origin

@@ -173,7 +173,7 @@ func (a *api) deleteArtifact(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// downloadArtifact serves the archive to whoever knows its digest, in parts as well. Nodes
+// downloadArtifact serves the archive to clients that know its digest, in parts as well. Nodes
 // ask for its address first, which is signed, and good for some minutes.
 func (a *api) downloadArtifact(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("digest")

@@ -20,7 +20,7 @@ const (
 // its servers more often than one.
 type glance struct {
 	look func(context.Context) Cluster
-	turn chan struct{} // holds a token of whoever uses what follows
+	turn chan struct{} // holds a token of the goroutine that uses what follows
 	at   time.Time
 	seen Cluster
 }
@@ -41,7 +41,7 @@ func (g *glance) cluster(ctx context.Context) (Cluster, error) {
 	looking, cancel := context.WithTimeout(ctx, clusterWithin)
 	defer cancel()
 	seen := g.look(looking)
-	if ctx.Err() != nil { // whoever asked has left, and what is seen may be half of it
+	if ctx.Err() != nil { // the client has left, and what is seen may be half of it
 		return Cluster{}, ctx.Err()
 	}
 	g.seen, g.at = seen, time.Now()

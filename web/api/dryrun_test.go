@@ -59,7 +59,7 @@ func TestDryRun(t *testing.T) {
 		{"PUT", "/models/m/versions/2/pin", `{"count":5,"until":"2027-01-01T00:00:00Z"}`, "update version m:2", []string{
 			`Version "2" of model "m" gets 5 replicas, until 2027-01-01T00:00:00Z, whatever the demand.`}},
 		{"DELETE", "/models/n/versions/1/pin", "", "update version n:1", []string{`The number of replicas of version "1" of model "n" is no longer pinned.`}},
-		{"DELETE", "/keys/" + key.ID, "", "delete key " + key.ID, []string{`Whoever shows the key "viewer" is refused within a second, and its sessions end.`}},
+		{"DELETE", "/keys/" + key.ID, "", "delete key " + key.ID, []string{`Requests with the key "viewer" are refused within a second, and its sessions end.`}},
 	} {
 		answer := w.ask(tt.method, tt.path+"?dry_run=true", tt.body)
 		expect(t, answer, 200, `"dry_run":true`)

@@ -196,7 +196,7 @@ func (e *effects) keys() {
 		case before == nil:
 			e.say("The key %q holds, with the role %s.", after.Name, after.Role)
 		case after == nil:
-			e.say("Whoever shows the key %q is refused within a second, and its sessions end.", before.Name)
+			e.say("Requests with the key %q are refused within a second, and its sessions end.", before.Name)
 		}
 	}
 }

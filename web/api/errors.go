@@ -31,7 +31,7 @@ func inUse(format string, args ...any) error {
 	return problem.New(http.StatusConflict, "in_use", fmt.Sprintf(format, args...))
 }
 
-// problemOf says what an error is to a client. What is nobody's fault that is known of
+// problemOf says what an error is to a client. What is not known to be anyone's fault
 // is taken for a server that is away.
 func problemOf(err error) *problem.Problem {
 	p, ok := errors.AsType[*problem.Problem](err)

@@ -11,7 +11,7 @@ import (
 )
 
 // maxWaiting is how many messages may wait for a subscriber. One that is further behind
-// is cut off; it comes again and gets everything anew.
+// is disconnected; it reconnects and gets everything anew.
 const maxWaiting = 64
 
 // hub tells subscribers what happens. It looks at the system only while there are any.
@@ -20,7 +20,7 @@ type hub struct {
 	glance *glance
 
 	mu  sync.Mutex // guards what follows
-	now *broadcast // nil: nobody is here
+	now *broadcast // nil: there is no follower
 }
 
 // subscriber is one who is told.
@@ -36,7 +36,7 @@ type subscriber struct {
 // class is the subscribers with keys for the same apps. They get the same messages,
 // but for what is for administrators.
 type class struct {
-	view    view // of the catalog that they have been told of; nobody gets to see more than a viewer
+	view    view // of the catalog that they have been told of; no one sees more than a viewer
 	members int
 	whole   []byte // all of the catalog as a message; nil: not made yet
 }

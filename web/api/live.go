@@ -24,7 +24,7 @@ type live struct {
 
 // Run waits until ctx ends, and then ends the answers that go on, events and logs, so
 // that a server that stops need not wait for their clients to leave. It runs once, and
-// returns nil. Nothing is looked at while nobody follows events.
+// returns nil. Nothing is looked at while there is no follower of events.
 func (a *API) Run(ctx context.Context) error {
 	<-ctx.Done()
 	close(a.live.over)

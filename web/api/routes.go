@@ -15,8 +15,8 @@ import (
 // root is where the API begins.
 const root = "/api/v1"
 
-// everybody is the role of routes that need no key.
-const everybody = serving.Role("")
+// public is the role of routes that need no key.
+const public = serving.Role("")
 
 // route is one request of the API.
 type route struct {
@@ -87,7 +87,7 @@ func (a *api) artifactRoutes() []route {
 		{"POST /artifacts", serving.RoleDeployer, a.uploadArtifact, false, ""},
 		{"GET /artifacts/{digest}", serving.RoleViewer, a.getArtifact, false, ""},
 		{"DELETE /artifacts/{digest}", serving.RoleDeployer, a.deleteArtifact, false, ""},
-		{"GET /artifacts/{digest}/content", everybody, a.downloadArtifact, false, ""},
+		{"GET /artifacts/{digest}/content", public, a.downloadArtifact, false, ""},
 	}
 }
 
@@ -115,9 +115,9 @@ func (a *api) accessRoutes() []route {
 		{"GET /keys/{key}", serving.RoleAdmin, a.getKey, false, ""},
 		{"DELETE /keys/{key}", serving.RoleAdmin, a.revokeKey, false, dryRun},
 		{"GET /me", serving.RoleViewer, a.getMe, false, ""},
-		{"POST /session", everybody, a.signIn, false, ""},
-		{"DELETE /session", everybody, a.signOut, false, ""},
-		{"GET /openapi.yaml", everybody, getOpenAPI, false, ""},
+		{"POST /session", public, a.signIn, false, ""},
+		{"DELETE /session", public, a.signOut, false, ""},
+		{"GET /openapi.yaml", public, getOpenAPI, false, ""},
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 // admit says why a caller may not do what needs a role, or nil.
 func admit(caller auth.Caller, needed serving.Role) error {
 	switch {
-	case needed == everybody || caller.Role.Covers(needed):
+	case needed == public || caller.Role.Covers(needed):
 		return nil
 	case caller.Role == "":
 		return auth.Unauthorized()
@@ -25,7 +25,7 @@ func admit(caller auth.Caller, needed serving.Role) error {
 }
 
 // scope is what a caller's key is for: a key for some apps sees those, the models that
-// they ask and those that nobody asks. It changes those apps, and the models that no
+// they ask and those that no app asks. It changes those apps, and the models that no
 // other app asks.
 type scope struct{ apps []string } // none: everything
 
@@ -46,7 +46,7 @@ func (s scope) seesModel(cat *serving.Catalog, name string) bool {
 }
 
 // sees says whether the caller sees a model that these apps ask. Of one that is no longer
-// there, nobody knows any more whose it was.
+// there, it is not known any more whose it was.
 func (s scope) sees(cat *serving.Catalog, model string, apps []string) bool {
 	switch {
 	case len(s.apps) == 0:

@@ -114,7 +114,7 @@ type Traffic interface {
 	App(name string, window time.Duration) AppSeries
 	Version(id serving.ModelID, window time.Duration) VersionSeries
 	// Stages says where the time of a version with stages goes, at all its replicas or at
-	// the one whose Name it is given. There are none where nobody has measured any.
+	// the one whose Name it is given. There are none where none was measured.
 	Stages(id serving.ModelID, replica string, window time.Duration) VersionStages
 	// Performance is what replicas of these definitions did since they were first measured;
 	// nil while nothing is.

@@ -89,7 +89,7 @@ func (l *live) getVersionStages(w http.ResponseWriter, r *http.Request) error {
 	return respond(w, http.StatusOK, s)
 }
 
-// planned are stages that nobody runs.
+// planned are stages that are not running.
 func planned(p serving.Pipeline) []StageTraffic {
 	list := []StageTraffic{}
 	for i, s := range p {

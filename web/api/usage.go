@@ -28,7 +28,7 @@ type Usage struct {
 // StageUsage is what came of the inputs of a stage.
 type StageUsage struct {
 	Stage string `json:"stage"`
-	Model string `json:"model,omitempty"` // of an app's stage: whom it asks
+	Model string `json:"model,omitempty"` // of an app's stage: what it asks
 	Figures
 }
 
@@ -161,7 +161,7 @@ func (v view) usage(key serving.UsageKey, counted []serving.Usage) Usage {
 	}
 	app := v.cat.Apps[key.App]
 	doc.Kind, doc.Description, doc.SLO = "app", app.Description, app.SLO
-	if len(app.Stages) > 0 { // whom it asks, these say
+	if len(app.Stages) > 0 { // these say what it asks
 		doc.Policy, doc.Stages = "stages", usedStages(app.Stages, nil, stages)
 		return doc
 	}
@@ -185,7 +185,7 @@ func usedStages(p serving.Pipeline, counted []serving.Usage, figures map[string]
 	return list
 }
 
-// candidates are whom an app's policy can ask: its models, and the versions that the
+// candidates are what an app's policy can ask: its models, and the versions that the
 // policy names; never nil.
 func candidates(app *serving.App) []string {
 	names := append([]string{}, app.Models...)

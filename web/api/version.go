@@ -94,7 +94,7 @@ func (doc Version) checkEnv() error {
 	return nil
 }
 
-// checkHidden refuses what was shown to somebody who may not read it, and comes back.
+// checkHidden refuses what was hidden from a caller that may not read it, and is sent back.
 func (doc Version) checkHidden() error {
 	for _, name := range slices.Sorted(maps.Keys(doc.Env)) {
 		if doc.Env[name] == catalog.Hidden {

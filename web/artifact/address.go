@@ -14,7 +14,7 @@ import (
 // addressLasts is how long the address of a bundle is good. A transfer that has begun goes on.
 const addressLasts = 15 * time.Minute
 
-// Signer is a bucket that gives addresses which let whoever knows one fetch a bundle.
+// Signer is a bucket that gives addresses at which a bundle can be fetched without a key.
 type Signer interface {
 	Address(ctx context.Context, digest string, lasts time.Duration) (string, error)
 }

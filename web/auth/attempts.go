@@ -73,7 +73,7 @@ func (u used) by(now time.Time) used {
 	return used{max(0, u.n-max(0, back)), now}
 }
 
-// network is whom an address belongs to: whoever has one of IPv6 has many.
+// network is what an address belongs to: a client that has one of IPv6 has many.
 func network(client string) string {
 	ip, err := netip.ParseAddr(client)
 	if err != nil || ip.Unmap().Is4() {

@@ -13,7 +13,7 @@ import (
 type Caller struct {
 	Name   string       // of the key; "local" where there are no keys
 	ID     string       // of a key in the catalog; else empty
-	Role   serving.Role // empty: nobody known
+	Role   serving.Role // empty: no one known
 	Apps   []string     // for these apps only; none: for all
 	From   string       // address of the client
 	Client string       // program that asks, as its User-Agent says
@@ -27,7 +27,7 @@ func (c Caller) Author() serving.Author {
 type callerKey struct{}
 
 // Of is who asks in a request that has gone through Guard.Handler. In any other it is
-// nobody, without a role.
+// unknown, without a role.
 func Of(ctx context.Context) Caller {
 	c, _ := ctx.Value(callerKey{}).(Caller)
 	return c

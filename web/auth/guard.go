@@ -45,8 +45,8 @@ func New(config Config) *Guard {
 // Required says whether requests must show a key. Otherwise everybody may do everything.
 func (g *Guard) Required() bool { return g.Keys != nil || g.Require }
 
-// Handler puts the Caller into the context of requests for next, which refuses nobody by
-// itself: Of(ctx) may be nobody. Refused here is a key that does not hold, what another
+// Handler puts the Caller into the context of requests for next, which refuses none by
+// itself: Of(ctx) may be unknown. Refused here is a key that does not hold, what another
 // site's page has a browser send, and, while no keys are asked for, a request by a name
 // that is not ours, because a name can be made to point here.
 func (g *Guard) Handler(next http.Handler) http.Handler {

@@ -24,7 +24,7 @@ const (
 )
 
 // A session is kept by its browser alone, as KEY.EXPIRY.MAC. The MAC is made with what
-// is stored of the key, so that the session ends with the key, and nobody has to
+// is stored of the key, so that the session ends with the key, and no one has to
 // remember it. A session of the file's keys ends with the process as well.
 
 // SignIn begins a session for the holder of a key, or returns the problem that there is

@@ -1,3 +1,3 @@
 // Package change makes changes of the catalog for requests: planned on the catalog as
-// it is, and planned again where somebody else was quicker.
+// it is, and planned again where another was quicker.
 package change

@@ -129,7 +129,7 @@ func (s *site) serveIndex(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(http.StatusServiceUnavailable)
 	if r.Method != http.MethodHead {
-		_, _ = w.Write([]byte(notBuilt)) // whoever has left does not miss it
+		_, _ = w.Write([]byte(notBuilt)) // a client that has left does not miss it
 	}
 }
 
@@ -156,7 +156,7 @@ func (f file) serve(w http.ResponseWriter, r *http.Request, forever bool) {
 	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(body) // whoever has left does not miss it
+		_, _ = w.Write(body) // a client that has left does not miss it
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/topsail-serving/topsail/internal/release"
 )
 
-// call is one command on its run: its arguments, whom it speaks to, and where it writes.
+// call is one command on its run: its arguments, its server, and where it writes.
 type call struct {
 	*apiclient.Client
 	*screen.Screen

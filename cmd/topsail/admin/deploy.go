@@ -130,7 +130,7 @@ func (d *deployment) upload(path string, members map[string]any) error {
 }
 
 // register registers the version. Where it is to have no certain name, it is the version with
-// the same bundle, or the next number, whoever else takes numbers meanwhile.
+// the same bundle, or the next number that is free.
 func (d *deployment) register(members map[string]any) error {
 	if err := d.locate(members); err != nil {
 		return err
@@ -224,7 +224,7 @@ func (d *deployment) link(name string) error {
 		if err = d.makeApp(name); !is(err, http.StatusConflict) {
 			return err
 		}
-		err = ask() // somebody else has made it meanwhile
+		err = ask() // it has been made meanwhile
 	}
 	if err != nil {
 		return err
@@ -309,7 +309,7 @@ func (d *deployment) wait() error {
 	}
 }
 
-// needsNone says that there may be no replica until somebody asks.
+// needsNone says that there may be no replica until there is a query.
 func (d *deployment) needsNone() bool {
 	return d.version.Replicas == 0
 }

@@ -30,7 +30,7 @@ func (k *call) inputArg(arg string, raw bool) (json.RawMessage, error) {
 	return parseValue(content)
 }
 
-// parseValue reads JSON. Plain text that nobody can mean as JSON is a string.
+// parseValue reads JSON. Plain text that is not valid JSON is a string.
 func parseValue(text []byte) (json.RawMessage, error) {
 	trimmed := bytes.TrimSpace(text)
 	if len(trimmed) == 0 {

@@ -6,7 +6,7 @@ import (
 )
 
 // informed is a scorer that knows no app until it is ready: the records that wait for it in a
-// stream would all get defaults while nobody knows yet where replicas are.
+// stream would all get defaults while it is not known yet where replicas are.
 type informed struct {
 	stream.Scorer
 	ready func() error

@@ -79,7 +79,7 @@ func Scheduler(ctx context.Context, cfg *config.Config, log *slog.Logger) error 
 }
 
 // floor is the highest fence that has written to the store. While Redis is away
-// nobody writes there, and Consul's own numbers have to do.
+// nothing is written there, and Consul's own numbers have to do.
 func floor(store *redisstore.Store, log *slog.Logger) func(context.Context) (uint64, error) {
 	return func(ctx context.Context) (uint64, error) {
 		fence, err := store.Fence(ctx)

@@ -25,7 +25,7 @@ func checkAddr(addr, use string) error {
 }
 
 // listeners holds every address that others than this machine can reach to its
-// rule: nobody may ask there without a key, a token or a certificate, and what is
+// rule: no one may ask there without a key, a token or a certificate, and what is
 // sent is encrypted.
 func (l *loader) listeners() {
 	o := &l.doc.Options

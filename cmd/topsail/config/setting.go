@@ -16,7 +16,7 @@ type Setting struct {
 // what the file says or a default gives.
 func (c *Config) Settings() []Setting { return slices.Clone(c.settings) }
 
-// ByDefault says whether nobody has set a key.
+// ByDefault says whether a key has its default.
 func (c *Config) ByDefault(name string) bool {
 	i := slices.IndexFunc(c.settings, func(s Setting) bool { return s.Name == name })
 	return i < 0 || c.settings[i].Source == sourceDefault

@@ -46,7 +46,7 @@ func Local(cfg *config.Config) []Check {
 	return checks
 }
 
-// port checks that nobody else has an address.
+// port checks that an address is free.
 func port(ctx context.Context, tls access.TLS, setting, addr, path string) Finding {
 	var listen net.ListenConfig
 	ln, err := listen.Listen(ctx, "tcp", addr)

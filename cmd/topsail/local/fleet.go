@@ -165,7 +165,7 @@ func (f *fleet) replace(j *job, v *serving.Version) {
 func (f *fleet) replaceOne(j *job, i int, v *serving.Version) {
 	old, next := j.members[i], f.start(v)
 	j.members[i] = next
-	if old.model.Generation != v.Generation { // nobody asks it any more
+	if old.model.Generation != v.Generation { // it is not asked any more
 		old.stop()
 		return
 	}

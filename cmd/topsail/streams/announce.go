@@ -16,7 +16,7 @@ const author = "stream"
 const retryAnnounce = time.Second
 
 // announce puts the streams into the catalog, so that people see them and can suspend them,
-// and again whenever somebody deleted one that is served. Until ctx ends it tries on.
+// and again whenever one that is served was deleted. Until ctx ends it tries on.
 func (s *Set) announce(ctx context.Context) {
 	for _, one := range s.announced {
 		s.put(ctx, one)

@@ -21,7 +21,7 @@ import (
 	"github.com/topsail-serving/topsail/serving"
 )
 
-// arms is what the policies share: whom they may ask, and how they answer.
+// arms is what the policies share: which models they may ask, and how these answer.
 type arms struct {
 	kind   string
 	only   []string // the models that may be asked; nil: all

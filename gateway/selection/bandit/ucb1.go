@@ -34,7 +34,7 @@ func (p *UCB1) Select(s *selection.State, _ *selection.Query, candidates []selec
 	p.rankSurely(s, candidates, plan, func(m *selection.ModelState) float64 {
 		n, _ := tally(m)
 		if n == 0 {
-			return math.MaxFloat64 // nobody knows
+			return math.MaxFloat64 // it is not known
 		}
 		return gain(m, 1) + doubt/math.Sqrt(n)
 	})

@@ -43,7 +43,7 @@ func checkState(t rapid.TB, l selection.Learner, state *selection.State) []selec
 		total += one.Share
 	}
 	if len(standings) > 0 && !(total > 0) {
-		t.Fatalf("nobody has a share: %+v", standings)
+		t.Fatalf("no model has a share: %+v", standings)
 	}
 	return standings
 }

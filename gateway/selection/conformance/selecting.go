@@ -94,7 +94,7 @@ func (s suite) drawCandidates(t *rapid.T, n int) []selection.Candidate {
 func checkPlan(t rapid.TB, s suite, plan *selection.Plan, candidates []selection.Candidate) {
 	t.Helper()
 	if len(plan.Asks) == 0 && len(candidates) > 0 && !s.Single {
-		t.Fatal("nobody is asked, though there are candidates")
+		t.Fatal("no model is asked, though there are candidates")
 	}
 	if plan.Now < 0 || plan.Now > len(plan.Asks) {
 		t.Fatalf("%d of %d asks are for now", plan.Now, len(plan.Asks))

@@ -14,7 +14,7 @@ func (p *Policy) New(models []serving.ModelID) *selection.State {
 
 // Train implements selection.Learner: the model gets its state and the feedback, and
 // says what its state is now. After a failure it is left alone for a while, so that a
-// model that does not answer holds up nobody else's feedback for long.
+// model that does not answer does not hold up other feedback for long.
 func (p *Policy) Train(s *selection.State, f *selection.Feedback) *selection.State {
 	if time.Now().UnixNano() < p.resting.Load() {
 		return nil

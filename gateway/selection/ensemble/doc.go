@@ -3,7 +3,7 @@
 // Stacking, and Exp4 for numbers), the most confident one (Best), and a correction of
 // the models' outputs that is learned from each user's feedback (Logistic).
 //
-// They have in common whom they ask: every linked model, or those that the policy
+// They have in common which models they ask: every linked model, or those that the policy
 // names, at most as many as it says and the most important first. Models without a
 // replica are left out while any other has one. An output of a type that the policy
 // does not take counts as a failure of its model.

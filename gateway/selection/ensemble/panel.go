@@ -10,10 +10,10 @@ import (
 	"github.com/topsail-serving/topsail/serving"
 )
 
-// panel is whom an ensemble asks. It is immutable.
+// panel is the models that an ensemble asks. It is immutable.
 type panel struct {
 	members []member // sorted by model
-	closed  bool     // nobody else is asked
+	closed  bool     // no other is asked
 	most    int      // asked for one query; 0: all
 	byCost  bool
 }
@@ -25,7 +25,7 @@ type member struct {
 	weight float64 // as declared
 }
 
-// newPanel reads whom a policy asks. A model whose weight is not declared weighs as
+// newPanel reads which models a policy asks. A model whose weight is not declared weighs as
 // much as the others do on average; one whose weight is 0 is not asked.
 func newPanel(spec *serving.PolicySpec, links []string) panel {
 	p := panel{closed: len(spec.Models) > 0, most: spec.Most, byCost: spec.ByCost}

@@ -11,7 +11,7 @@ import (
 // Vote answers what most of the models say, with declared weights if there are any.
 // With an agreement level it answers what that share of those asked say, as soon as
 // they do, and fails when they cannot any more: a model that is silent or fails agrees
-// with nobody. With a time limit it never waits for more than that if it has any vote,
+// with none. With a time limit it never waits for more than that if it has any vote,
 // and then, agreement or not, the most votes win.
 type Vote struct {
 	panel

@@ -52,7 +52,7 @@ func (v *Versions) shares(s *selection.State, standings []selection.Standing) {
 		if total > 0 {
 			standings[i].Share /= total
 		} else {
-			standings[i].Share = 1 / float64(len(standings)) // nobody is left but who was stopped
+			standings[i].Share = 1 / float64(len(standings)) // only versions that were stopped are left
 		}
 	}
 }

@@ -76,17 +76,17 @@ func compare(c selection.Candidate, id serving.ModelID) int { return c.ModelID.C
 // Combine implements selection.Policy.
 func (s *Single) Combine(_ *selection.State, plan *selection.Plan, answers []selection.Answer, at selection.Moment) selection.Decision {
 	if len(plan.Asks) == 0 {
-		return nobody()
+		return unanswered()
 	}
 	return first(plan, answers, 1, at)
 }
 
-// relieved says whether anybody has answered.
+// relieved says whether a model has answered.
 func relieved(answers []selection.Answer) bool {
 	return slices.ContainsFunc(answers, func(a selection.Answer) bool { return a.Output != nil })
 }
 
-func nobody() selection.Decision {
+func unanswered() selection.Decision {
 	return selection.Decision{Done: true, Verdict: selection.Verdict{
 		Failure: &serving.Failure{Cause: serving.NoReplica}, Ended: selection.EndedAll,
 	}}
@@ -106,7 +106,7 @@ func first(plan *selection.Plan, answers []selection.Answer, n int, at selection
 			return selection.Decision{Done: true, Verdict: selection.Verdict{
 				Failure: answers[0].Failure, Model: plan.Asks[0].ID, Ended: selection.EndedDeadline,
 			}}
-		case a.Failure == nil && at.Final: // somebody behind has answered
+		case a.Failure == nil && at.Final: // one behind it has answered
 		case a.Failure == nil:
 			return selection.Decision{Open: i + 1}
 		}

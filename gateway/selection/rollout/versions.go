@@ -91,7 +91,7 @@ func (v *Versions) Select(s *selection.State, q *selection.Query, candidates []s
 	plan.Now = min(1, len(plan.Asks))
 }
 
-// What is asked of candidates; less only where nobody has it.
+// What is asked of candidates; less only where none has it.
 const (
 	healthy = iota // ready, and not stopped
 	ready
@@ -160,7 +160,7 @@ func draw(q *selection.Query, user uint64, id serving.ModelID) float64 {
 // Combine implements selection.Policy.
 func (v *Versions) Combine(_ *selection.State, plan *selection.Plan, answers []selection.Answer, at selection.Moment) selection.Decision {
 	if len(plan.Asks) == 0 {
-		return nobody()
+		return unanswered()
 	}
 	if v.late(plan, answers, at) {
 		return v.relieve(plan, answers)
@@ -173,7 +173,7 @@ func (v *Versions) Combine(_ *selection.State, plan *selection.Plan, answers []s
 }
 
 // patience is how long a version on trial is waited for before another one is asked as
-// well: nobody is to get a default because of it.
+// well: no query is to get a default because of it.
 func patience(budget time.Duration) time.Duration { return budget * 3 / 4 }
 
 // onTrial says whether the version that is asked first is tried.

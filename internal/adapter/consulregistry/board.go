@@ -24,7 +24,7 @@ type board struct {
 	any   bool // there is a list
 }
 
-// put takes the newest list, which nobody changes any more.
+// put takes the newest list, which is not changed any more.
 func (b *board) put(list []serving.Endpoint) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -34,7 +34,7 @@ func (c *Client) Instances(ctx context.Context, service string) ([]serving.Endpo
 }
 
 // MayLock says why the token could not hold the lock of a key, or nil. It tries the
-// same requests in a way that changes nothing for whoever holds it.
+// same requests in a way that changes nothing for its holder.
 func (c *Client) MayLock(ctx context.Context, key string) error {
 	session := &api.SessionEntry{Name: key + " (probe)", TTL: (10 * time.Second).String(), Behavior: api.SessionBehaviorRelease}
 	id, _, errSession := c.api.Session().CreateNoChecks(session, writing(ctx))

@@ -31,9 +31,9 @@ func (c *Client) Lock(key string) *Lock { return &Lock{client: c, key: key} }
 
 // Acquire waits a few seconds at most for the lock to be free, and takes it for
 // ttl (10 s at least) from its last renewal; the key's value names the holder. The
-// token grows with every acquisition, whoever acquires, for as long as Consul keeps
+// token grows with every acquisition, by any process, for as long as Consul keeps
 // its data: it is the index of the log entry that took the lock. It is 0 when
-// somebody else holds the lock.
+// another process holds the lock.
 func (l *Lock) Acquire(ctx context.Context, holder string, ttl time.Duration) (token uint64, err error) {
 	if err := l.Release(ctx); err != nil { // what an earlier failure has left
 		return 0, err
@@ -52,7 +52,7 @@ func (l *Lock) Acquire(ctx context.Context, holder string, ttl time.Duration) (t
 	return token, err
 }
 
-// awaitFree says whether nobody holds the lock.
+// awaitFree says whether the lock is free.
 func (l *Lock) awaitFree(ctx context.Context) (bool, error) {
 	opt := reading(ctx)
 	pair, meta, err := l.client.api.KV().Get(l.key, opt)
@@ -66,7 +66,7 @@ func (l *Lock) awaitFree(ctx context.Context) (bool, error) {
 	return pair == nil || pair.Session == "", nil
 }
 
-// take is 0 when somebody was faster, or when the lock's delay is not over.
+// take is 0 when another process was faster, or when the lock's delay is not over.
 func (l *Lock) take(ctx context.Context, holder string) (uint64, error) {
 	ops := api.KVTxnOps{{Verb: api.KVLock, Key: l.key, Value: []byte(holder), Session: l.session}}
 	ok, done, _, err := l.client.api.KV().Txn(ops, reading(ctx))

@@ -72,6 +72,6 @@ func (s *Store) Dropped() uint64 { return s.writer.dropped() }
 // Waiting is how many reports and decisions wait to be written.
 func (s *Store) Waiting() int { return s.writer.waiting() }
 
-// Run writes until ctx ends, and then tries once more for a moment. Whoever writes
+// Run writes until ctx ends, and then tries once more for a moment. What writes
 // is to have ended by then.
 func (s *Store) Run(ctx context.Context) error { return s.writer.run(ctx) }

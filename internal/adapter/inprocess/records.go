@@ -15,7 +15,7 @@ import (
 const sweepEvery = 10 * time.Second
 
 // Records keeps the records of answers of this process. It is the twin of those in
-// Redis. Its records are copies; the bytes that they point to are shared, and nobody
+// Redis. Its records are copies; the bytes that they point to are shared, and none may be
 // may write to them.
 type Records struct {
 	mu    sync.Mutex // guards the following

@@ -29,7 +29,7 @@ type conditions struct {
 	log *slog.Logger
 
 	mu   sync.Mutex
-	said map[string]time.Time // by whom or what it is about
+	said map[string]time.Time // by what it is about
 	met  map[string]met       // the same
 }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/topsail-serving/topsail/serving"
 )
 
-// Group says which group to join, as whom, and what it consumes. Name, Member and
+// Group says which group to join, with which credentials, and what it consumes. Name, Member and
 // Streams are required.
 type Group struct {
 	Name    string
@@ -261,7 +261,7 @@ func (c *Consumer) mend(ctx context.Context, failed error) {
 
 // rewind goes back to what is committed. It also takes back that a rebalance has
 // happened, so that it does not cost the next transaction. Batches that cannot be read may
-// be others' when partitions were taken: only a new session comes again to those that are ours.
+// be others' when partitions were taken: only a new session is redelivered those that are ours.
 func (c *Consumer) rewind(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.group.Takeover) // the end of a Poll must not cost the session
 	defer cancel()

@@ -2,9 +2,9 @@
 //
 // A Consumer is a member of a consumer group that reads what is committed. Each Commit is
 // one transaction of Kafka: it produces the results and commits the offsets, so that those
-// who read committed records see each result once, whoever dies when. When the group
+// who read committed records see each result once, whichever process dies when. When the group
 // rebalances between Poll and Commit, the transaction is aborted, and the records come
-// again to whom they belong then. Members keep the partitions that they need not give up
+// again to the members that they belong to then. Members keep the partitions that they need not give up
 // (cooperative balancing).
 //
 // The transactional id is GROUP/MEMBER. A member that starts again under its name ends at

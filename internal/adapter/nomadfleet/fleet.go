@@ -52,7 +52,7 @@ type Fleet struct {
 	specs   map[serving.ModelID]spec
 }
 
-// Open prepares a fleet; it calls nobody.
+// Open prepares a fleet; it makes no call.
 func Open(cfg Config) (*Fleet, error) {
 	if err := cfg.Jobs.Check(); err != nil {
 		return nil, err

@@ -36,7 +36,7 @@ const (
 )
 
 // Replicas lists the replicas of all versions by id: those that there are, and those
-// that failed and have nobody in their place yet.
+// that failed and have not been replaced yet.
 func (f *Fleet) Replicas(ctx context.Context) ([]Replica, error) {
 	allocs, err := read(ctx, f, func(q *api.QueryOptions) ([]*api.AllocationListStub, *api.QueryMeta, error) {
 		q.Filter = `JobID matches "^` + jobs.Prefix + `" and TaskGroup == "` + jobs.Group + `"`
@@ -170,7 +170,7 @@ func (f *Fleet) allocation(ctx context.Context, id string) (*api.Allocation, err
 	case err != nil:
 		return nil, fmt.Errorf("replica %.8s: %s", id, said(err))
 	case !strings.HasPrefix(alloc.JobID, jobs.Prefix) || alloc.TaskGroup != jobs.Group:
-		return nil, ErrNoReplica // somebody else's
+		return nil, ErrNoReplica // another job's
 	}
 	return alloc, nil
 }

@@ -208,7 +208,7 @@ func (c *Consumer) note(ctx context.Context, err error) {
 	case !ended(ctx):
 		c.outage.say(err)
 		if strings.Contains(err.Error(), "NOGROUP") {
-			c.joined = false // somebody deleted it, or the stream
+			c.joined = false // it was deleted, or the stream
 		}
 		pause(ctx, retryAfter())
 	}

@@ -22,7 +22,7 @@
 // records of one key may be with two members at once.
 //
 // With Ordered a stream is with one member at a time, by a lease that the script which reads
-// checks, and all that is pending in the stream is that member's, whoever it was given to. The
+// checks, and all that is pending in the stream is that member's, whichever it was given to. The
 // order does not rest on the lease: a Commit is refused unless its records are the first of
 // those that are not done. Streams are spread over the members, of which no more than there are
 // streams have work.

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Group says which consumer group to join, as whom, and what it consumes. Name, Member
+// Group says which consumer group to join, with which credentials, and what it consumes. Name, Member
 // and Streams are required; Name, Streams, Takeover and Ordered must be the same of all
 // members.
 type Group struct {

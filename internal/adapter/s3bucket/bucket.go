@@ -146,7 +146,7 @@ func (b *Bucket) Delete(ctx context.Context, digest string) error {
 	return b.wrong("delete", b.client.RemoveObject(ctx, b.name, object, minio.RemoveObjectOptions{}))
 }
 
-// Address is a URL of the endpoint at which whoever knows it can fetch the bundle for a while.
+// Address is a URL of the endpoint at which the bundle can be fetched for a while, without a key.
 func (b *Bucket) Address(ctx context.Context, digest string, lasts time.Duration) (string, error) {
 	object, err := b.object(digest)
 	if err != nil {

@@ -83,7 +83,7 @@ describe('the stages of an app', () => {
     )
     expect(one).toEqual({
       name: 'There is another one of this name.',
-      model: 'Choose whom it asks.',
+      model: 'Choose a model.',
       use: 'No stage takes what it puts out, and only the last one answers.',
     })
     expect(two?.name).toContain('1 to 63')

@@ -105,7 +105,7 @@ class Link:
     def _run(self) -> None:
         try:
             self._keep_connected()
-        except Exception as e:  # without this thread nobody would ever hear of the container again
+        except Exception as e:  # without this thread the container would be silent for good
             _log.exception("the link to the sidecar failed")
             self.failure = f"the link to the sidecar failed: {type(e).__name__}: {e}"
             self._inbox.close()

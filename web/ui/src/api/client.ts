@@ -12,7 +12,7 @@ export class Refusal extends Error {
     this.code = problem.code ?? ''
   }
 
-  // conflict says that somebody else changed the object in between.
+  // conflict says that the object has changed in between.
   get conflict(): boolean {
     return this.status === 412 || (this.status === 409 && this.code === 'conflict')
   }

@@ -7,7 +7,7 @@ export interface Draft {
   id: number
   name: string
   model: string
-  after: number[] | null // whom it takes from, in this order; null: the stage before it
+  after: number[] | null // the stages that it takes from, in this order; null: the stage before it
 }
 
 export const theInput = 0 // in after: the query's input
@@ -43,7 +43,7 @@ export function stagesOf(drafts: readonly Draft[]): AppStage[] {
   }))
 }
 
-// taken is whom a stage takes from.
+// taken is the stages that a stage takes from.
 export function taken(drafts: readonly Draft[], i: number): number[] {
   return drafts[i]?.after ?? [drafts[i - 1]?.id ?? theInput]
 }
@@ -112,7 +112,7 @@ export function wrongs(drafts: readonly Draft[]): Wrong[] {
     const twice = name === input || drafts.slice(0, i).some((other) => other.name.trim() === name)
     return {
       name: !nameForm.test(name) ? "1 to 63 letters, digits, '_' or '-'." : twice ? 'There is another one of this name.' : '',
-      model: draft.model === '' ? 'Choose whom it asks.' : '',
+      model: draft.model === '' ? 'Choose a model.' : '',
       use: i < drafts.length - 1 && !used.has(draft.id) ? 'No stage takes what it puts out, and only the last one answers.' : '',
     }
   })

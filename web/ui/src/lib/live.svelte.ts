@@ -15,7 +15,7 @@ export interface Asides {
 }
 
 // Live is what the event stream says of the system. Its maps are replaced and never
-// changed, so that whoever holds one sees one moment.
+// changed, so that a reader of one sees one moment.
 export class Live {
   apps = $state.raw<ReadonlyMap<string, T.App>>(new Map())
   models = $state.raw<ReadonlyMap<string, T.Model>>(new Map())

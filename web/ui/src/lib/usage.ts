@@ -7,7 +7,7 @@ export interface Row {
   kind: 'app' | 'version' | 'stage'
   name: string
   href?: string
-  model?: {name: string; href: string} // whom a stage of an app asks
+  model?: {name: string; href: string} // that a stage of an app asks
   since?: string | undefined
   figures: Figures
 }

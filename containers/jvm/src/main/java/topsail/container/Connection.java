@@ -138,7 +138,7 @@ final class Connection implements AutoCloseable {
 
     /** Sends whole frames, or breaks the connection and returns false. */
     boolean send(ByteBuffer frames) {
-        sending.lock(); // whoever holds it has a deadline
+        sending.lock(); // its holder has a deadline
         try {
             long until = System.nanoTime() + TIMEOUT;
             while (!broken && frames.hasRemaining()) {

@@ -89,7 +89,7 @@ final class Link {
     private void run() {
         try {
             keepConnected();
-        } catch (Throwable e) { // without this thread nobody would ever hear of the container again
+        } catch (Throwable e) { // without this thread the container would be silent for good
             fail("the link to the sidecar failed: " + e);
         }
     }

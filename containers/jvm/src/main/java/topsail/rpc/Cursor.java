@@ -97,7 +97,7 @@ public final class Cursor {
         return (int) count;
     }
 
-    /** The fields up to the end, by their tags. Nobody looks for tags that nobody knows. */
+    /** The fields up to the end, by their tags. Unknown tags are skipped. */
     public Map<Integer, ByteBuffer> fields(String where) throws ProtocolException {
         Map<Integer, ByteBuffer> found = new TreeMap<>();
         while (left() > 0) {

@@ -12,7 +12,7 @@ public final class Reply {
     private static final int CONFIDENCE = 1;
     private static final int QUALIFIERS = 2;
     private static final int LAST = 1;
-    private static final int MESSAGE = 4096; // bytes; more helps nobody at the gateway
+    private static final int MESSAGE = 4096; // bytes; more is of no use at the gateway
 
     private final long batch;
     private final int maxFrame;

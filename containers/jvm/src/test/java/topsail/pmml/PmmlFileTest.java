@@ -19,7 +19,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import topsail.container.Refused;
 
-/** Files of somebody who means no good, and files that are only odd. */
+/** Hostile files, and files that are only odd. */
 @Timeout(30)
 class PmmlFileTest {
     private static final String LEAST = "<PMML version='4.4'/>";
@@ -50,7 +50,7 @@ class PmmlFileTest {
                 refused("has a document type or an entity", prolog + "<PMML version='4.4'>&x;</PMML>");
             }
             server.setSoTimeout(1);
-            assertThrows(SocketTimeoutException.class, server::accept, "somebody came");
+            assertThrows(SocketTimeoutException.class, server::accept, "a connection came");
         }
     }
 
