@@ -42,8 +42,8 @@ func TestAgainAfterAKillInACluster(t *testing.T) {
 	defer store.Close()
 	w := having(t)
 	w.api.writer, w.api.Store, w.api.Replies = change.New(store), store, mortal{store}
-	other := w.api.one(route{"POST /apps", everybody, w.api.createApp, true, ""})
-	w.handler = w.api.one(route{"POST /apps", everybody, func(http.ResponseWriter, *http.Request) error { panic("killed") }, true, ""})
+	other := w.api.one(route{"POST /apps", public, w.api.createApp, true, ""})
+	w.handler = w.api.one(route{"POST /apps", public, func(http.ResponseWriter, *http.Request) error { panic("killed") }, true, ""})
 	func() {
 		defer func() { _ = recover() }()
 		w.ask("POST", "/apps", small, "Idempotency-Key", "k")
