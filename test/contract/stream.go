@@ -24,6 +24,12 @@ type StreamConsumer interface {
 	Lag(ctx context.Context) (int64, error)
 }
 
+// StreamReader reads a stream as it grows.
+type StreamReader interface {
+	Next(ctx context.Context, most int) ([]serving.StreamRecord, error)
+	Close()
+}
+
 // StreamBroker is what the suite needs of a broker: streams that are empty, and a group
 // that nobody is in.
 type StreamBroker struct {
@@ -39,8 +45,9 @@ type StreamBroker struct {
 	Join    func(name string, wire *Wire) StreamConsumer // a member whose connections are made by wire
 	Write   func(messages []serving.StreamMessage)
 	Read    func(stream string) []serving.StreamRecord // all that is committed, one partition after the other
-	Restart func()                                     // kills the broker and starts it again on its data; for a broker of one test
-	Library string                                     // what stands in the stacks of the goroutines of its client
+	Follow  func(ctx context.Context, stream string) (StreamReader, error)
+	Restart func() // kills the broker and starts it again on its data; for a broker of one test
+	Library string // what stands in the stacks of the goroutines of its client
 }
 
 // Stream runs the suite. open makes a broker, which is of the test alone if private is set.
@@ -65,6 +72,7 @@ func Stream(t *testing.T, open func(t *testing.T, private bool) StreamBroker) {
 		{"a member again under its name", (*streams).sameName},
 		{"members come and go", (*streams).comeAndGo},
 		{"lag", (*streams).lag},
+		{"a reader that follows", (*streams).follows},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

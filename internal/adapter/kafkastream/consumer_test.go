@@ -340,41 +340,6 @@ func TestTopicIsMadeAgain(t *testing.T) {
 	}
 }
 
-func TestReaderFollows(t *testing.T) {
-	t.Parallel()
-	b := broker(t, shared.start(t).Addr)
-	in := fresh(t, b, 1, nil)
-	if n := len(read(t, b, in)); n != 0 {
-		t.Errorf("%d records of none", n)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	r, err := b.NewReader(ctx, in, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	for range 2 {
-		write(t, b, numbered(in, 2)...)
-		var got []string
-		for len(got) < 2 {
-			records, err := r.Next(ctx, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got = append(got, values(records)...)
-		}
-		if !slices.Equal(got, []string{"0", "1"}) {
-			t.Errorf("read %v", got)
-		}
-	}
-	short, stop := context.WithTimeout(t.Context(), 10*time.Millisecond)
-	defer stop()
-	if records, err := r.Next(short, 1); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("%d records, error %v", len(records), err)
-	}
-}
-
 func TestCheck(t *testing.T) {
 	good := Broker{Addrs: []string{"127.0.0.1:1"}, Log: logger(t)}
 	group := Group{Name: "group", Member: "a", Streams: []string{"s"}}

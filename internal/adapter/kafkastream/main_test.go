@@ -180,6 +180,9 @@ func TestStream(t *testing.T) {
 			},
 			Write: func(messages []serving.StreamMessage) { write(t, b, messages...) },
 			Read:  func(stream string) []serving.StreamRecord { return read(t, b, stream) },
+			Follow: func(ctx context.Context, stream string) (contract.StreamReader, error) {
+				return b.NewReader(ctx, stream, true)
+			},
 			Restart: func() {
 				server.Kill()
 				if err := server.Start(t.Context()); err != nil {

@@ -504,37 +504,6 @@ func TestLargeBatch(t *testing.T) {
 	}
 }
 
-func TestReaderFollows(t *testing.T) {
-	t.Parallel()
-	b, in := broker(t, shared.start(t).Addr), fresh()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	r, err := b.NewReader(ctx, in, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	for range 2 {
-		write(t, b, numbered(in, 2)...)
-		var got []string
-		for len(got) < 2 {
-			records, err := r.Next(ctx, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got = append(got, values(records)...)
-		}
-		if !slices.Equal(got, []string{"0", "1"}) {
-			t.Errorf("read %v", got)
-		}
-	}
-	short, stop := context.WithTimeout(t.Context(), 10*time.Millisecond)
-	defer stop()
-	if records, err := r.Next(short, 1); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("%d records, error %v", len(records), err)
-	}
-}
-
 // However long a member works on a batch, it stays its own.
 func TestALongBatch(t *testing.T) {
 	t.Parallel()
