@@ -11,8 +11,11 @@ import (
 	"github.com/topsail-serving/topsail/serving"
 )
 
-// Question is what a call asks.
-type Question struct {
+// Call gets the answer for a flight: from one replica, or from a second when the
+// first fails or is silent for too long. Where there is no replica it is held until
+// there is one. It ends the flight exactly once, and lives on when no query waits for
+// it, except while it is held.
+type Call struct {
 	Flight   *cache.Flight // that it lands
 	Input    serving.Input
 	User     string
@@ -22,18 +25,11 @@ type Question struct {
 	Extra    *Budget   // of asking a second replica
 	Late     func()    // called for an output that comes after the deadline
 	Timed    bool      // the query wants to know where its time went
-}
 
-// Call gets the answer for a flight: from one replica, or from a second when the
-// first fails or is silent for too long. Where there is no replica it is held until
-// there is one. It ends the flight exactly once, and lives on when no query waits for
-// it, except while it is held.
-type Call struct {
 	version *Version
-	Question
 
 	mu         sync.Mutex // guards the following; held while asking, so that an answer finds them set
-	asked      [2]question
+	asked      [2]try
 	tries      int8   // questions sent that count, at most two; held again, it starts over
 	open       int8   // of those, not yet answered
 	refusals   int8   // that did not count
@@ -49,20 +45,20 @@ type Call struct {
 	place int              // in the heap
 }
 
-// question is one replica that was asked.
-type question struct {
+// try is one replica that was asked.
+type try struct {
 	target *route.Target
 	number uint64
 	at     time.Time
 }
 
-// Ask asks the first replica, and says when to hedge (zero: no other replica).
-func (v *Version) Ask(q Question, now time.Time) (c *Call, hedgeAt time.Time) {
-	c = &Call{version: v, Question: q}
-	if q.Timed {
+// Ask asks the first replica, and says when to hedge (zero: no other replica). A call is asked once.
+func (v *Version) Ask(c *Call, now time.Time) (hedgeAt time.Time) {
+	c.version = v
+	if c.Timed {
 		c.heard = &Heard{}
 	}
-	return c, c.start(now)
+	return c.start(now)
 }
 
 func (c *Call) start(now time.Time) (hedgeAt time.Time) {
@@ -125,7 +121,7 @@ func (c *Call) send(target *route.Target, now time.Time) {
 	c.tries++
 	c.open++
 	number, failure := target.Ask(c, &ask, c.Input)
-	*q = question{target, number, now}
+	*q = try{target, number, now}
 	if failure != nil {
 		c.open--
 		c.account(false)

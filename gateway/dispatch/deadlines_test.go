@@ -18,7 +18,7 @@ func TestDeadlines(t *testing.T) {
 		at := func() time.Time { return time.Unix(int64(rapid.IntRange(0, 20).Draw(t, "at")), 0) }
 		t.Repeat(map[string]func(*rapid.T){
 			"push": func(t *rapid.T) {
-				c := &Call{until: at(), Question: Question{Input: serving.Input{Data: make([]byte, rapid.IntRange(0, 9).Draw(t, "size"))}}}
+				c := &Call{until: at(), Input: serving.Input{Data: make([]byte, rapid.IntRange(0, 9).Draw(t, "size"))}}
 				d.push(c)
 				all = append(all, c)
 			},

@@ -23,7 +23,7 @@ func unserved() *Version {
 // newCall makes a call that is to be answered by then.
 func newCall(v *Version, c *cache.Cache, by time.Time) *Call {
 	input := serving.Input{Type: serving.Doubles, Data: make([]byte, 8)}
-	return &Call{version: v, Question: Question{Flight: c.Alone(make(cache.Waiter, 1)), Input: input, Deadline: by, Respond: by, Extra: v.d.Extra}}
+	return &Call{version: v, Flight: c.Alone(make(cache.Waiter, 1)), Input: input, Deadline: by, Respond: by, Extra: v.d.Extra}
 }
 
 // A replica that goes in the moment that a question is released leaves it held.

@@ -104,10 +104,11 @@ func (q *query) lead(i int) {
 	if q.timing != nil {
 		try.looked = now.Sub(try.asked)
 	}
-	try.call, try.hedgeAt = try.version.replicas.Ask(dispatch.Question{
+	try.call = &dispatch.Call{
 		Flight: try.flight, Input: try.input, User: q.User, Affinity: q.Affinity, Deadline: q.replyBy(try), Respond: try.respond,
 		Extra: q.app.extra, Late: q.app.metrics.cameLate, Timed: q.timing != nil,
-	}, now)
+	}
+	try.hedgeAt = try.version.replicas.Ask(try.call, now)
 	switch ask := &q.plan.Asks[i]; {
 	case ask.Shadow:
 		try.hedgeAt = time.Time{} // nothing waits for it
