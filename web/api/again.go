@@ -17,6 +17,7 @@ import (
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/web/auth"
 	"github.com/topsail-serving/topsail/web/problem"
+	"github.com/topsail-serving/topsail/web/rest"
 )
 
 // maxAgainKey bounds an Idempotency-Key, in bytes.
@@ -36,7 +37,7 @@ func (a *api) once(serve func(http.ResponseWriter, *http.Request) error) func(ht
 		taken, err := a.claim(r.Context(), name, print)
 		switch {
 		case errors.Is(err, serving.ErrTooManyReplies):
-			return later(http.StatusServiceUnavailable, "unavailable", "too many requests with an Idempotency-Key are remembered; try again later, or without one")
+			return rest.Later(http.StatusServiceUnavailable, "unavailable", "too many requests with an Idempotency-Key are remembered; try again later, or without one")
 		case err != nil:
 			return err
 		case taken != nil:
@@ -83,9 +84,9 @@ func (a *api) claim(ctx context.Context, name, print string) (taken *serving.Rep
 func (a *api) identity(w http.ResponseWriter, r *http.Request) (name, print string, err error) {
 	key := r.Header.Get("Idempotency-Key")
 	if len(key) == 0 || len(key) > maxIdempotencyKey || len(r.Header.Values("Idempotency-Key")) > 1 {
-		return "", "", invalid("Idempotency-Key must be given once, with 1 to %d bytes", maxIdempotencyKey)
+		return "", "", rest.Invalid("Idempotency-Key must be given once, with 1 to %d bytes", maxIdempotencyKey)
 	}
-	body, err := readAll(w, http.MaxBytesReader(w, r.Body, maxCatalog))
+	body, err := rest.ReadAll(w, http.MaxBytesReader(w, r.Body, maxCatalog))
 	if err != nil {
 		return "", "", err
 	}
@@ -110,7 +111,7 @@ func replay(w http.ResponseWriter, taken *serving.Reply, print string) error {
 		return problem.New(http.StatusUnprocessableEntity, "key_reused", "another request was sent with this Idempotency-Key; take a new one for each request")
 	}
 	if taken.Status == 0 {
-		return later(http.StatusConflict, "in_progress", "the request with this Idempotency-Key is still being done; send it again for its answer")
+		return rest.Later(http.StatusConflict, "in_progress", "the request with this Idempotency-Key is still being done; send it again for its answer")
 	}
 	for name, value := range taken.Header {
 		w.Header().Set(name, value)
@@ -193,11 +194,4 @@ func (a *keptAnswer) send(w http.ResponseWriter) {
 	maps.Copy(w.Header(), a.header)
 	w.WriteHeader(a.status)
 	_, _ = w.Write(a.body.Bytes()) // a client that left needs no answer
-}
-
-// later is the problem of a request that may be sent again in a while.
-func later(status int, code, detail string) error {
-	p := problem.New(status, code, detail)
-	p.Header = http.Header{"Retry-After": {"1"}}
-	return p
 }

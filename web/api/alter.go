@@ -9,6 +9,7 @@ import (
 	"github.com/topsail-serving/topsail/serving/catalog"
 	"github.com/topsail-serving/topsail/web/auth"
 	"github.com/topsail-serving/topsail/web/change"
+	"github.com/topsail-serving/topsail/web/rest"
 )
 
 // within bounds a change, waiting for others included.
@@ -17,7 +18,7 @@ const within = 10 * time.Second
 // alter changes the catalog as plan wants for the caller, and has answer answer with
 // what they see of it before and after. With dry_run it says what it would do.
 func (a *api) alter(w http.ResponseWriter, r *http.Request, plan func(view) ([]catalog.Change, error), answer func(before, after view) error) error {
-	dry, err := flag(r, dryRun)
+	dry, err := rest.Flag(r, dryRun)
 	if err != nil {
 		return err
 	}
@@ -65,14 +66,14 @@ func (a *api) change(w http.ResponseWriter, r *http.Request, plan change.Plan, a
 // that it is about, or why it cannot be changed.
 func (a *api) alterIf(w http.ResponseWriter, r *http.Request, tag func(view) (string, error),
 	plan func(view) ([]catalog.Change, error), answer func(before, after view) error) error {
-	condition, err := conditionOf(r)
+	condition, err := rest.ConditionOf(r)
 	if err != nil {
 		return err
 	}
 	return a.alter(w, r, func(v view) ([]catalog.Change, error) {
 		etag, err := tag(v)
 		if err == nil {
-			err = condition.check(etag)
+			err = condition.Check(etag)
 		}
 		if err != nil {
 			return nil, err
@@ -94,5 +95,5 @@ func (a *api) preview(w http.ResponseWriter, v view, plan change.Plan) error {
 	if err != nil {
 		return err
 	}
-	return respond(w, http.StatusOK, DryRun{DryRun: true, Changes: differ, Effects: a.effects(v, after)})
+	return rest.Respond(w, http.StatusOK, DryRun{DryRun: true, Changes: differ, Effects: a.effects(v, after)})
 }

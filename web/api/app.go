@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/web/rest"
 )
 
 // app is an app as it is shown: with the kind of its policy, also where that is the default.
@@ -25,7 +26,7 @@ func check(err error) error {
 	if err == nil {
 		return nil
 	}
-	return invalid("%s", oneLine(err))
+	return rest.Invalid("%s", oneLine(err))
 }
 
 // misnamed says which models and versions the policy of an app names that are not
@@ -68,5 +69,5 @@ func checkNames(cat *serving.Catalog, before, after *serving.App) error {
 func sameApp(v view, a, b *serving.App) bool {
 	x, y := v.app(a), v.app(b)
 	x.Origin = y.Origin
-	return etagOf(x) == etagOf(y)
+	return rest.ETag(x) == rest.ETag(y)
 }

@@ -7,15 +7,16 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/web/rest"
 )
 
 func (a *api) listApps(w http.ResponseWriter, r *http.Request) error {
 	v := a.view(r)
-	list, err := pageOf(r, v.apps(), func(app *serving.App) string { return app.Name }, v.app)
+	list, err := rest.PageOf(r, v.apps(), func(app *serving.App) string { return app.Name }, v.app)
 	if err != nil {
 		return err
 	}
-	return respond(w, http.StatusOK, list)
+	return rest.Respond(w, http.StatusOK, list)
 }
 
 func (a *api) getApp(w http.ResponseWriter, r *http.Request) error {
@@ -29,7 +30,7 @@ func (a *api) getApp(w http.ResponseWriter, r *http.Request) error {
 
 func (v view) showApp(w http.ResponseWriter, r *http.Request, app *serving.App) error {
 	doc := v.app(app)
-	return show(w, r, http.StatusOK, doc, etagOf(doc))
+	return rest.Show(w, r, http.StatusOK, doc, rest.ETag(doc))
 }
 
 func (a *api) createApp(w http.ResponseWriter, r *http.Request) error {
@@ -46,12 +47,12 @@ func (a *api) createApp(w http.ResponseWriter, r *http.Request) error {
 
 func (v view) createdApp(w http.ResponseWriter, r *http.Request, name string) error {
 	doc := v.app(v.cat.Apps[name])
-	return created(w, r, "/apps/"+url.PathEscape(name), doc, etagOf(doc))
+	return rest.Created(w, r, root+"/apps/"+url.PathEscape(name), doc, rest.ETag(doc))
 }
 
 func readApp(w http.ResponseWriter, r *http.Request) (*serving.App, error) {
 	var doc serving.App
-	if err := readJSON(w, r, maxBody, &doc); err != nil {
+	if err := rest.ReadJSON(w, r, rest.MaxBody, &doc); err != nil {
 		return nil, err
 	}
 	return taken(doc)
@@ -77,9 +78,9 @@ func (a *api) putApp(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if name := r.PathValue("app"); app.Name != name {
-		return invalid("name is %q, and the path says %q", app.Name, name)
+		return rest.Invalid("name is %q, and the path says %q", app.Name, name)
 	}
-	condition, err := conditionOf(r)
+	condition, err := rest.ConditionOf(r)
 	if err != nil {
 		return err
 	}
@@ -87,7 +88,7 @@ func (a *api) putApp(w http.ResponseWriter, r *http.Request) error {
 		if err := v.scope.changesApp(app.Name); err != nil {
 			return nil, err
 		}
-		if err := condition.replacing(v.tagOfApp(app.Name)); err != nil {
+		if err := condition.Replacing(v.tagOfApp(app.Name)); err != nil {
 			return nil, err
 		}
 		return v.putApp(v.cat.Apps[app.Name], app)
@@ -102,7 +103,7 @@ func (a *api) putApp(w http.ResponseWriter, r *http.Request) error {
 // tagOfApp is the ETag of an app, or "" where it does not exist.
 func (v view) tagOfApp(name string) string {
 	if app := v.cat.Apps[name]; app != nil {
-		return etagOf(v.app(app))
+		return rest.ETag(v.app(app))
 	}
 	return ""
 }
@@ -128,21 +129,21 @@ func (a *api) alterApp(w http.ResponseWriter, r *http.Request, plan func(view, *
 }
 
 func (a *api) patchApp(w http.ResponseWriter, r *http.Request) error {
-	text, err := readBody(w, r, maxBody, mergeType, jsonType)
+	text, err := rest.ReadBody(w, r, rest.MaxBody, rest.MergePatchType, rest.JSONType)
 	if err != nil {
 		return err
 	}
-	patch, err := readPatch(text, &serving.App{})
+	patch, err := rest.ReadPatch(text, &serving.App{})
 	if err != nil {
 		return err
 	}
 	return a.alterApp(w, r, func(v view, before *serving.App) ([]catalog.Change, error) {
 		var doc serving.App
-		if err := patch.apply(v.app(before), &doc); err != nil {
+		if err := patch.Apply(v.app(before), &doc); err != nil {
 			return nil, err
 		}
 		if doc.Name != before.Name {
-			return nil, invalid("name cannot be changed; create another app, and delete this one")
+			return nil, rest.Invalid("name cannot be changed; create another app, and delete this one")
 		}
 		app, err := taken(doc)
 		if err != nil {
@@ -184,12 +185,12 @@ func (a *api) getPolicy(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return show(w, r, http.StatusOK, v.app(app).Policy, v.tagOfApp(app.Name))
+	return rest.Show(w, r, http.StatusOK, v.app(app).Policy, v.tagOfApp(app.Name))
 }
 
 func (a *api) putPolicy(w http.ResponseWriter, r *http.Request) error {
 	var policy serving.PolicySpec
-	if err := readJSON(w, r, maxBody, &policy); err != nil {
+	if err := rest.ReadJSON(w, r, rest.MaxBody, &policy); err != nil {
 		return err
 	}
 	policy.Kind = policy.KindName()

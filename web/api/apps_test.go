@@ -8,6 +8,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/web/rest"
 )
 
 const fullApp = `{"name":"shop","input_type":"ints","default_output":"0","latency_slo_micros":50000,"cold_start_micros":900000,
@@ -154,7 +155,7 @@ func TestPatchApp(t *testing.T) {
 		`{"cache":null,"example":null,"limit":null}`:                  `"name":"a"`,
 		`{"models":["n","m"],"origin":"file","default_output":"<b>"}`: `"default_output":"\u003cb\u003e","latency_slo_micros"`,
 	} {
-		expect(t, w.ask("PATCH", "/apps/a", patch, "Content-Type", mergeType), 200, want)
+		expect(t, w.ask("PATCH", "/apps/a", patch, "Content-Type", rest.MergePatchType), 200, want)
 	}
 	for patch, says := range map[string]string{
 		`{"name":"c"}`:                `name cannot be changed`,

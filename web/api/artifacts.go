@@ -15,6 +15,7 @@ import (
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
 	"github.com/topsail-serving/topsail/web/problem"
+	"github.com/topsail-serving/topsail/web/rest"
 )
 
 // transfer bounds how long a bundle may be on its way here, however steadily it comes.
@@ -37,11 +38,11 @@ func (a *api) listArtifacts(w http.ResponseWriter, r *http.Request) error {
 	users := v.users()
 	digests = slices.DeleteFunc(slices.Clone(digests), func(digest string) bool { return !v.seesArtifact(users[digest]) })
 	self := func(digest string) string { return digest }
-	names, err := pageOf(r, digests, self, self)
+	names, err := rest.PageOf(r, digests, self, self)
 	if err != nil {
 		return err
 	}
-	list := page[Artifact]{Items: []Artifact{}, Next: names.Next}
+	list := rest.Page[Artifact]{Items: []Artifact{}, Next: names.Next}
 	size := 0
 	for i, digest := range names.Items {
 		artifact, err := a.Artifacts.Get(r.Context(), digest)
@@ -52,12 +53,12 @@ func (a *api) listArtifacts(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		if size += len(artifact.Manifest); size > maxManifests && len(list.Items) > 0 {
-			list.Next = cursor(names.Items[i-1])
+			list.Next = rest.Cursor(names.Items[i-1])
 			break
 		}
 		list.Items = append(list.Items, v.artifact(artifact, users[digest]))
 	}
-	return respond(w, http.StatusOK, list)
+	return rest.Respond(w, http.StatusOK, list)
 }
 
 // users are the versions that use each bundle, sorted.
@@ -107,17 +108,17 @@ func (a *api) getArtifact(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return respond(w, http.StatusOK, v.artifact(artifact, users))
+	return rest.Respond(w, http.StatusOK, v.artifact(artifact, users))
 }
 
 // uploadArtifact streams the body to the store, which bounds and checks it.
 func (a *api) uploadArtifact(w http.ResponseWriter, r *http.Request) error {
-	if err := checkType(r, "application/zip"); err != nil {
+	if err := rest.CheckType(r, "application/zip"); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), transfer)
 	defer cancel()
-	artifact, isNew, err := a.Artifacts.Put(ctx, arriving{r.Body})
+	artifact, isNew, err := a.Artifacts.Put(ctx, rest.Body{Reader: r.Body})
 	if err != nil {
 		return err
 	}
@@ -130,7 +131,7 @@ func (a *api) uploadArtifact(w http.ResponseWriter, r *http.Request) error {
 	}
 	v := a.view(r)
 	w.Header().Set("Location", root+"/artifacts/"+artifact.Digest)
-	return respond(w, status, v.artifact(artifact, v.users()[artifact.Digest]))
+	return rest.Respond(w, status, v.artifact(artifact, v.users()[artifact.Digest]))
 }
 
 // gist is a manifest as the audit log keeps it: without the list of its files, which may

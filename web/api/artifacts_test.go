@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/topsail-serving/topsail/web/rest"
 )
 
 func TestArtifacts(t *testing.T) {
@@ -74,7 +76,7 @@ func TestListsOfLargeManifests(t *testing.T) {
 	var got []string
 	pages, next := 0, ""
 	for {
-		list := read[page[Artifact]](t, w.ask("GET", "/artifacts?limit=4&cursor="+next, ""))
+		list := read[rest.Page[Artifact]](t, w.ask("GET", "/artifacts?limit=4&cursor="+next, ""))
 		for _, a := range list.Items {
 			got = append(got, a.Digest)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/web/auth"
+	"github.com/topsail-serving/topsail/web/rest"
 )
 
 func (a *api) listAudit(w http.ResponseWriter, r *http.Request) error {
@@ -23,25 +24,25 @@ func (a *api) listAudit(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	list := page[serving.AuditEntry]{Items: append([]serving.AuditEntry{}, entries[:min(limit, len(entries))]...)}
+	list := rest.Page[serving.AuditEntry]{Items: append([]serving.AuditEntry{}, entries[:min(limit, len(entries))]...)}
 	if len(entries) > limit {
-		list.Next = cursor(entries[limit-1].ID)
+		list.Next = rest.Cursor(entries[limit-1].ID)
 	}
-	return respond(w, http.StatusOK, list)
+	return rest.Respond(w, http.StatusOK, list)
 }
 
 func auditQuery(r *http.Request) (query serving.AuditQuery, err error) {
-	c, err := cutOf(r)
+	c, err := rest.CutOf(r)
 	if err != nil {
 		return serving.AuditQuery{}, err
 	}
-	query = serving.AuditQuery{Before: c.after, Limit: c.limit}
+	query = serving.AuditQuery{Before: c.After, Limit: c.Limit}
 	kinds := []string{"app", "model", "version", "replica", "artifact", "key", "learned", "stream", "backup"}
-	if query.Kind, err = choice(r, "kind", "", kinds); err != nil {
+	if query.Kind, err = rest.Choice(r, "kind", "", kinds); err != nil {
 		return serving.AuditQuery{}, err
 	}
 	for name, into := range map[string]*string{"name": &query.Name, "who": &query.Who} {
-		if *into, err = text(r, name, 1024); err != nil {
+		if *into, err = rest.Text(r, name, 1024); err != nil {
 			return serving.AuditQuery{}, err
 		}
 	}

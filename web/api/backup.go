@@ -9,6 +9,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/web/auth"
+	"github.com/topsail-serving/topsail/web/rest"
 )
 
 // Backups makes and restores backups.
@@ -55,7 +56,7 @@ type RestoredChange struct {
 const backupType = "application/x-tar"
 
 func (a *api) backUp(w http.ResponseWriter, r *http.Request) error {
-	without, err := flag(r, "without_bundles")
+	without, err := rest.Flag(r, "without_bundles")
 	if err != nil {
 		return err
 	}
@@ -80,10 +81,10 @@ func (a *api) backUp(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (a *api) restore(w http.ResponseWriter, r *http.Request) error {
-	if err := checkType(r, backupType); err != nil {
+	if err := rest.CheckType(r, backupType); err != nil {
 		return err
 	}
-	dry, err := flag(r, dryRun)
+	dry, err := rest.Flag(r, dryRun)
 	if err != nil {
 		return err
 	}
@@ -93,12 +94,12 @@ func (a *api) restore(w http.ResponseWriter, r *http.Request) error {
 	defer a.restoring.Unlock()
 	ctx, cancel := context.WithTimeout(r.Context(), transfer)
 	defer cancel()
-	report, err := a.Backups.Restore(ctx, arriving{r.Body}, auth.Of(r.Context()).Author(), dry)
+	report, err := a.Backups.Restore(ctx, rest.Body{Reader: r.Body}, auth.Of(r.Context()).Author(), dry)
 	if err == nil && report.Done {
 		err = a.note(r, "restore", "backup", report.Name, nil, nil)
 	}
 	if err != nil {
 		return err
 	}
-	return respond(w, http.StatusOK, report)
+	return rest.Respond(w, http.StatusOK, report)
 }

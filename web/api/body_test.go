@@ -14,6 +14,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/web/problem"
+	"github.com/topsail-serving/topsail/web/rest"
 )
 
 // Whatever comes in as a document goes out, and comes in again as the same. What is
@@ -27,9 +28,9 @@ func FuzzDecode(f *testing.F) {
 		roundTrip(t, text, new(Version), new(Version))
 		roundTrip(t, text, new(Catalog), new(Catalog))
 		roundTrip(t, text, new(NewKey), new(NewKey))
-		if p, err := readPatch(text, new(serving.App)); err == nil {
+		if p, err := rest.ReadPatch(text, new(serving.App)); err == nil {
 			var merged serving.App
-			if err := p.apply(serving.App{Name: "x", InputType: serving.Ints}, &merged); err != nil && problemOf(err).Status != http.StatusBadRequest {
+			if err := p.Apply(serving.App{Name: "x", InputType: serving.Ints}, &merged); err != nil && problemOf(err).Status != http.StatusBadRequest {
 				t.Fatal(err)
 			}
 		}
@@ -38,7 +39,7 @@ func FuzzDecode(f *testing.F) {
 
 func roundTrip(t *testing.T, text []byte, first, second any) {
 	t.Helper()
-	if err := decode(text, first); err != nil {
+	if err := rest.Decode(text, first); err != nil {
 		p, ok := err.(*problem.Problem)
 		if !ok || p.Status != http.StatusBadRequest || p.Detail == "" {
 			t.Fatalf("got %v", err)
@@ -52,7 +53,7 @@ func roundTrip(t *testing.T, text []byte, first, second any) {
 		}
 		return
 	}
-	if err := decode(written, second); err != nil {
+	if err := rest.Decode(written, second); err != nil {
 		t.Fatalf("%s is read, and written as %s: %v", text, written, err)
 	}
 	again, err := json.Marshal(second)
@@ -69,7 +70,7 @@ func TestBodiesThatDoNotCome(t *testing.T) {
 		code   string
 	}{{os.ErrDeadlineExceeded, 408, "too_slow"}, {io.ErrUnexpectedEOF, 400, "invalid"}} {
 		w := having(t)
-		for path, kind := range map[string]string{"/apps": jsonType, "/artifacts": "application/zip"} {
+		for path, kind := range map[string]string{"/apps": rest.JSONType, "/artifacts": "application/zip"} {
 			for _, key := range []string{"", "k"} {
 				body := io.MultiReader(strings.NewReader(`{"name":`), iotest.ErrReader(tt.err))
 				r := httptest.NewRequest("POST", "/api/v1"+path, body)
@@ -87,22 +88,4 @@ func TestBodiesThatDoNotCome(t *testing.T) {
 			t.Errorf("kept %v, logged %v", w.replies, w.log)
 		}
 	}
-}
-
-func FuzzParseTags(f *testing.F) {
-	for _, seed := range []string{`"a", W/"b"`, `*`, `"`, `"a" "b"`, `,`, `W/`} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		got, err := parseTags([]string{text}, "If-Match")
-		if err != nil {
-			return
-		}
-		for _, tag := range append(got.tags, got.weak...) {
-			again, err := parseTags([]string{tag}, "If-Match")
-			if err != nil || len(again.tags) != 1 || again.tags[0] != tag {
-				t.Fatalf("%q of %q comes back as %v, error %v", tag, text, again, err)
-			}
-		}
-	})
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/web/rest"
 )
 
 // What is exported comes in again without a change, wherever it came from.
@@ -113,8 +114,8 @@ func TestExportHides(t *testing.T) {
 	w := having(t)
 	expect(t, w.askBy("viewer", "GET", "/catalog", ""), 200, `"(hidden)"`, "!", "s3cret", "topsail_", "hash")
 	for accept, kind := range map[string]string{
-		"": jsonType, "*/*": jsonType, "application/toml": tomlType, "application/json;q=0.5, application/toml": tomlType,
-		"application/toml;q=0.2, */*": jsonType, "text/html": jsonType, "application/*;q=0.1, application/toml;q=0": jsonType, ";;": jsonType,
+		"": rest.JSONType, "*/*": rest.JSONType, "application/toml": tomlType, "application/json;q=0.5, application/toml": tomlType,
+		"application/toml;q=0.2, */*": rest.JSONType, "text/html": rest.JSONType, "application/*;q=0.1, application/toml;q=0": rest.JSONType, ";;": rest.JSONType,
 	} {
 		if got := w.askBy("viewer", "GET", "/catalog", "", "Accept", accept).Header().Get("Content-Type"); got != kind {
 			t.Errorf("who accepts %q gets %s", accept, got)

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/topsail-serving/topsail/web/rest"
 )
 
 const (
@@ -53,7 +55,7 @@ func (l *live) getCluster(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return respond(w, http.StatusOK, l.view(r).cluster(c, l.Replicas.Replicas()))
+	return rest.Respond(w, http.StatusOK, l.view(r).cluster(c, l.Replicas.Replicas()))
 }
 
 // cluster is what the caller sees of the cluster: alarms about objects that they see,

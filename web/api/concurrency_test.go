@@ -11,6 +11,7 @@ import (
 	"github.com/topsail-serving/topsail/internal/adapter/filestore"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/web/auth"
+	"github.com/topsail-serving/topsail/web/rest"
 )
 
 // TestManyClientsChangeTheSameApps: 200 at once, in groups that share an app, read it,
@@ -50,7 +51,7 @@ func TestManyClientsChangeTheSameApps(t *testing.T) {
 			for status := 0; status != http.StatusOK; {
 				read := w.ask("GET", "/apps/"+counted, "")
 				var app serving.App
-				if err := decode(read.Body.Bytes(), &app); err != nil {
+				if err := rest.Decode(read.Body.Bytes(), &app); err != nil {
 					t.Error(err)
 					return
 				}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/web/rest"
 )
 
 const (
@@ -16,19 +17,19 @@ const (
 )
 
 func (l *live) listDecisions(w http.ResponseWriter, r *http.Request) error {
-	limit, err := number(r, "limit", 1, maxDecisions, defaultDecisions)
+	limit, err := rest.Number(r, "limit", 1, maxDecisions, defaultDecisions)
 	if err != nil {
 		return err
 	}
 	var about serving.ModelID
-	if about.Model, err = text(r, "model", maxWho); err != nil {
+	if about.Model, err = rest.Text(r, "model", maxWho); err != nil {
 		return err
 	}
-	if about.Version, err = text(r, "version", maxWho); err != nil {
+	if about.Version, err = rest.Text(r, "version", maxWho); err != nil {
 		return err
 	}
 	if about.Version != "" && about.Model == "" {
-		return invalid("a version needs its model: add model=NAME")
+		return rest.Invalid("a version needs its model: add model=NAME")
 	}
 	v := l.view(r)
 	n := limit
@@ -42,7 +43,7 @@ func (l *live) listDecisions(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	seen := v.decisions(all)
-	return respond(w, http.StatusOK, page[serving.Decision]{Items: seen[:min(limit, len(seen))]})
+	return rest.Respond(w, http.StatusOK, rest.Page[serving.Decision]{Items: seen[:min(limit, len(seen))]})
 }
 
 // decisions are those about models that the caller sees; never nil.
@@ -71,7 +72,7 @@ func (l *live) getScheduler(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	status.Pools = pools
-	return respond(w, http.StatusOK, status)
+	return rest.Respond(w, http.StatusOK, status)
 }
 
 const (

@@ -21,11 +21,6 @@ var (
 	ErrBackupInvalid = errors.New("this is not a good backup")
 )
 
-// invalid is the problem of a request that is wrong in itself.
-func invalid(format string, args ...any) error {
-	return problem.New(http.StatusBadRequest, "invalid", fmt.Sprintf(format, args...))
-}
-
 // inUse is the problem of what cannot go because something needs it.
 func inUse(format string, args ...any) error {
 	return problem.New(http.StatusConflict, "in_use", fmt.Sprintf(format, args...))

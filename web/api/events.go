@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/web/auth"
+	"github.com/topsail-serving/topsail/web/rest"
 )
 
 // commentEvery keeps proxies from taking a quiet stream for a dead one.
@@ -21,7 +22,7 @@ func (l *live) followEvents(w http.ResponseWriter, r *http.Request) error {
 	caller := auth.Of(r.Context())
 	s := l.hub.enter(caller)
 	if s == nil {
-		return later(http.StatusServiceUnavailable, "too_many", fmt.Sprintf("%d clients follow events already; try again later", maxSubscribers))
+		return rest.Later(http.StatusServiceUnavailable, "too_many", fmt.Sprintf("%d clients follow events already; try again later", maxSubscribers))
 	}
 	defer l.hub.leave(s)
 	out := newStream(w, "text/event-stream")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/web/inflight"
+	"github.com/topsail-serving/topsail/web/rest"
 )
 
 // Catalog is all apps and versions.
@@ -27,10 +28,10 @@ func (a *api) exportCatalog(w http.ResponseWriter, r *http.Request) error {
 	if err := v.scope.whole(); err != nil {
 		return err
 	}
-	if prefers(r, tomlType, jsonType) {
+	if prefers(r, tomlType, rest.JSONType) {
 		return a.exportTOML(w, v)
 	}
-	return respond(w, http.StatusOK, v.catalog())
+	return rest.Respond(w, http.StatusOK, v.catalog())
 }
 
 func (v view) catalog() Catalog {

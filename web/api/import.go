@@ -9,7 +9,10 @@ import (
 	"github.com/topsail-serving/topsail/serving/catalog"
 	"github.com/topsail-serving/topsail/web/auth"
 	"github.com/topsail-serving/topsail/web/change"
+	"github.com/topsail-serving/topsail/web/rest"
 )
+
+const maxCatalog = 8 << 20 // bytes of a catalog: what is exported must come in again
 
 // Plan is what an import does.
 type Plan struct {
@@ -39,12 +42,12 @@ func (a *api) applyCatalog(w http.ResponseWriter, r *http.Request) error {
 	if err := scopeOf(r).whole(); err != nil {
 		return err
 	}
-	dry, err := flag(r, dryRun)
+	dry, err := rest.Flag(r, dryRun)
 	if err != nil {
 		return err
 	}
 	var doc Catalog
-	if err := readJSON(w, r, maxCatalog, &doc); err != nil {
+	if err := rest.ReadJSON(w, r, maxCatalog, &doc); err != nil {
 		return err
 	}
 	in, err := doc.read()
@@ -69,7 +72,7 @@ func (a *api) applyCatalog(w http.ResponseWriter, r *http.Request) error {
 		if dry {
 			done.Revision = before.Revision
 		}
-		return respond(w, http.StatusOK, done)
+		return rest.Respond(w, http.StatusOK, done)
 	}
 	if !dry {
 		return a.change(w, r, plan, answer)

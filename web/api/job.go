@@ -6,6 +6,7 @@ import (
 	"regexp"
 
 	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/web/rest"
 )
 
 func (a *api) getJob(w http.ResponseWriter, r *http.Request) error {
@@ -23,7 +24,7 @@ func (a *api) getJob(w http.ResponseWriter, r *http.Request) error {
 	if !v.open() {
 		job.Text = withoutSecrets(job.Text)
 	}
-	return respond(w, http.StatusOK, job)
+	return rest.Respond(w, http.StatusOK, job)
 }
 
 var (

@@ -10,15 +10,16 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/web/rest"
 )
 
 func (a *api) listKeys(w http.ResponseWriter, r *http.Request) error {
 	keys := slices.SortedFunc(maps.Values(a.Store.Catalog().Keys), func(x, y *serving.Key) int { return strings.Compare(x.Name, y.Name) })
-	list, err := pageOf(r, keys, func(k *serving.Key) string { return k.Name }, describeKey)
+	list, err := rest.PageOf(r, keys, func(k *serving.Key) string { return k.Name }, describeKey)
 	if err != nil {
 		return err
 	}
-	return respond(w, http.StatusOK, list)
+	return rest.Respond(w, http.StatusOK, list)
 }
 
 func (a *api) getKey(w http.ResponseWriter, r *http.Request) error {
@@ -26,18 +27,18 @@ func (a *api) getKey(w http.ResponseWriter, r *http.Request) error {
 	if k == nil {
 		return fmt.Errorf("a key with the id %q %w", r.PathValue("key"), catalog.ErrNotFound)
 	}
-	return respond(w, http.StatusOK, describeKey(k))
+	return rest.Respond(w, http.StatusOK, describeKey(k))
 }
 
 // createKey shows the secret of the new key, here and never again.
 func (a *api) createKey(w http.ResponseWriter, r *http.Request) error {
 	var body NewKey
-	if err := readJSON(w, r, maxBody, &body); err != nil {
+	if err := rest.ReadJSON(w, r, rest.MaxBody, &body); err != nil {
 		return err
 	}
 	now := a.Now().UTC()
 	if !body.Expires.IsZero() && !body.Expires.After(now) {
-		return invalid("expires is in the past, and the key would never hold")
+		return rest.Invalid("expires is in the past, and the key would never hold")
 	}
 	key, secret := serving.NewKey()
 	key.Name, key.Role, key.Apps, key.Created, key.Expires, key.Limit = body.Name, body.Role, body.Apps, now, body.Expires, body.Limit
@@ -45,7 +46,7 @@ func (a *api) createKey(w http.ResponseWriter, r *http.Request) error {
 		return []catalog.Change{catalog.AddKey{Key: *key}}, nil
 	}, func(_, after view) error {
 		w.Header().Set("Location", root+"/keys/"+url.PathEscape(key.ID))
-		return respond(w, http.StatusCreated, KeyWithSecret{describeKey(after.cat.Keys[key.ID]), secret})
+		return rest.Respond(w, http.StatusCreated, KeyWithSecret{describeKey(after.cat.Keys[key.ID]), secret})
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/web/rest"
 )
 
 // maxWho bounds the names of users and contexts, in bytes.
@@ -13,10 +14,10 @@ const maxWho = 256
 
 // learned finds the app and whose state of its policy a request is about.
 func (a *api) learned(r *http.Request) (app, user, about string, err error) {
-	if user, err = text(r, "uid", maxWho); err != nil {
+	if user, err = rest.Text(r, "uid", maxWho); err != nil {
 		return "", "", "", err
 	}
-	if about, err = text(r, "context", maxWho); err != nil {
+	if about, err = rest.Text(r, "context", maxWho); err != nil {
 		return "", "", "", err
 	}
 	found, err := scopeOf(r).app(a.Store.Catalog(), r.PathValue("app"))
@@ -39,7 +40,7 @@ func (a *api) getLearned(w http.ResponseWriter, r *http.Request) error {
 	}
 	shown := *l
 	shown.Models = append([]serving.ModelLearning{}, l.Models...)
-	return respond(w, http.StatusOK, shown)
+	return rest.Respond(w, http.StatusOK, shown)
 }
 
 func (a *api) forgetLearned(w http.ResponseWriter, r *http.Request) error {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/topsail-serving/topsail/web/rest"
 )
 
 func TestLearned(t *testing.T) {
@@ -43,7 +45,7 @@ func TestAudit(t *testing.T) {
 	var ids []string
 	next := ""
 	for range 3 {
-		p := read[page[struct{ ID string }]](t, w.ask("GET", "/audit?limit=2&cursor="+next, ""))
+		p := read[rest.Page[struct{ ID string }]](t, w.ask("GET", "/audit?limit=2&cursor="+next, ""))
 		for _, e := range p.Items {
 			ids = append(ids, strings.TrimLeft(e.ID, "0"))
 		}

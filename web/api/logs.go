@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/web/auth"
+	"github.com/topsail-serving/topsail/web/rest"
 )
 
 const (
@@ -31,7 +32,7 @@ func (l *live) readLogs(w http.ResponseWriter, r *http.Request) error {
 	case l.readers <- struct{}{}:
 		defer func() { <-l.readers }()
 	default:
-		return later(http.StatusServiceUnavailable, "too_many", fmt.Sprintf("%d clients read logs already; try again later", maxReaders))
+		return rest.Later(http.StatusServiceUnavailable, "too_many", fmt.Sprintf("%d clients read logs already; try again later", maxReaders))
 	}
 	ctx, cancel := l.reading(r, query.Follow)
 	defer cancel()
@@ -48,13 +49,13 @@ func (l *live) readLogs(w http.ResponseWriter, r *http.Request) error {
 }
 
 func logQuery(r *http.Request) (query LogQuery, err error) {
-	if query.Lines, err = number(r, "lines", 0, maxLines, defaultLines); err != nil {
+	if query.Lines, err = rest.Number(r, "lines", 0, maxLines, defaultLines); err != nil {
 		return LogQuery{}, err
 	}
-	if query.Follow, err = flag(r, "follow"); err != nil {
+	if query.Follow, err = rest.Flag(r, "follow"); err != nil {
 		return LogQuery{}, err
 	}
-	query.Stream, err = choice(r, "stream", "all", []string{"all", "stdout", "stderr", "sidecar"})
+	query.Stream, err = rest.Choice(r, "stream", "all", []string{"all", "stdout", "stderr", "sidecar"})
 	return query, err
 }
 

@@ -9,15 +9,16 @@ import (
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
 	"github.com/topsail-serving/topsail/web/problem"
+	"github.com/topsail-serving/topsail/web/rest"
 )
 
 func (a *api) listModels(w http.ResponseWriter, r *http.Request) error {
 	v := a.view(r)
-	list, err := pageOf(r, v.models(), func(m *serving.Model) string { return m.Name }, v.model)
+	list, err := rest.PageOf(r, v.models(), func(m *serving.Model) string { return m.Name }, v.model)
 	if err != nil {
 		return err
 	}
-	return respond(w, http.StatusOK, list)
+	return rest.Respond(w, http.StatusOK, list)
 }
 
 func (a *api) getModel(w http.ResponseWriter, r *http.Request) error {
@@ -31,7 +32,7 @@ func (a *api) getModel(w http.ResponseWriter, r *http.Request) error {
 
 func (v view) showModel(w http.ResponseWriter, r *http.Request, m *serving.Model) error {
 	doc := v.model(m)
-	return show(w, r, http.StatusOK, doc, etagOf(doc))
+	return rest.Show(w, r, http.StatusOK, doc, rest.ETag(doc))
 }
 
 // alterModel changes a model that exists.
@@ -42,7 +43,7 @@ func (a *api) alterModel(w http.ResponseWriter, r *http.Request, plan func(view,
 		if err != nil {
 			return "", err
 		}
-		return etagOf(v.model(m)), v.scope.changesModel(v.cat, name)
+		return rest.ETag(v.model(m)), v.scope.changesModel(v.cat, name)
 	}, func(v view) ([]catalog.Change, error) {
 		return plan(v, v.cat.Models[name])
 	}, func(_, after view) error {
@@ -70,7 +71,7 @@ type versionName struct {
 
 func (a *api) setCurrent(w http.ResponseWriter, r *http.Request) error {
 	var body versionName
-	if err := readJSON(w, r, maxBody, &body); err != nil {
+	if err := rest.ReadJSON(w, r, rest.MaxBody, &body); err != nil {
 		return err
 	}
 	return a.alterModel(w, r, func(_ view, m *serving.Model) ([]catalog.Change, error) {
@@ -83,7 +84,7 @@ func (a *api) rollBack(w http.ResponseWriter, r *http.Request) error {
 		Version string `json:"version"`
 	}
 	if r.ContentLength != 0 {
-		if err := readJSON(w, r, maxBody, &body); err != nil {
+		if err := rest.ReadJSON(w, r, rest.MaxBody, &body); err != nil {
 			return err
 		}
 	}

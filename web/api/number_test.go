@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/topsail-serving/topsail/web/rest"
 )
 
 const mostExact = 1 << 53 // what floats count to, one by one
@@ -45,7 +47,7 @@ func TestWholeNumbersProperties(t *testing.T) {
 			Text string  `json:"text"`
 			List []int64 `json:"list"`
 		}
-		if err := decode([]byte(text+"] }"), &got); err != nil {
+		if err := rest.Decode([]byte(text+"] }"), &got); err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
 		for i, n := range numbers {
@@ -55,7 +57,7 @@ func TestWholeNumbersProperties(t *testing.T) {
 		}
 		f := rapid.Float64().Draw(t, "float")
 		written, _ := json.Marshal(f)
-		err := decode(fmt.Appendf(nil, `{"n":%s}`, written), &struct {
+		err := rest.Decode(fmt.Appendf(nil, `{"n":%s}`, written), &struct {
 			N int64 `json:"n"`
 		}{})
 		if whole := f == math.Trunc(f); err == nil && !whole || err != nil && whole && math.Abs(f) <= mostExact {

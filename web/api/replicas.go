@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/web/rest"
 )
 
 // measured are all replicas by id, with what their sidecars have measured.
@@ -33,25 +34,25 @@ func (v view) replicas(all []Replica) []Replica {
 }
 
 func (l *live) listReplicas(w http.ResponseWriter, r *http.Request) error {
-	model, err := text(r, "model", maxWho)
+	model, err := rest.Text(r, "model", maxWho)
 	if err != nil {
 		return err
 	}
-	version, err := text(r, "version", maxWho)
+	version, err := rest.Text(r, "version", maxWho)
 	if err != nil {
 		return err
 	}
 	list := slices.DeleteFunc(l.view(r).replicas(l.Replicas.Replicas()), func(one Replica) bool {
 		return model != "" && one.Model != model || version != "" && one.Version != version
 	})
-	page, err := pageOf(r, list, func(one Replica) string { return one.ID }, func(one Replica) Replica {
+	page, err := rest.PageOf(r, list, func(one Replica) string { return one.ID }, func(one Replica) Replica {
 		l.Traffic.Measured(&one)
 		return one
 	})
 	if err != nil {
 		return err
 	}
-	return respond(w, http.StatusOK, page)
+	return rest.Respond(w, http.StatusOK, page)
 }
 
 func (l *live) getReplica(w http.ResponseWriter, r *http.Request) error {
@@ -63,7 +64,7 @@ func (l *live) getReplica(w http.ResponseWriter, r *http.Request) error {
 	if one.Name != "" {
 		one.Stages = l.Traffic.Stages(serving.ModelID{Model: one.Model, Version: one.Version}, one.Name, stagesWindow).Stages
 	}
-	return respond(w, http.StatusOK, one)
+	return rest.Respond(w, http.StatusOK, one)
 }
 
 // replica finds the one that the path names, if the caller sees it.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/web/rest"
 )
 
 func TestListReplicas(t *testing.T) {
@@ -21,7 +22,7 @@ func TestListReplicas(t *testing.T) {
 	r.measures = 16
 	expect(t, r.ask("GET", "/replicas", ""), 200, `"id":"m-1"`, `"batch_limit":16`, `"id":"n-1"`, "!", `"next"`)
 	expect(t, r.ask("GET", "/replicas?model=m&version=2", ""), 200, `"id":"m-2"`, "!", "m-1", "n-1")
-	first := read[page[Replica]](t, r.ask("GET", "/replicas?limit=2", ""))
+	first := read[rest.Page[Replica]](t, r.ask("GET", "/replicas?limit=2", ""))
 	if len(first.Items) != 2 || first.Next == "" {
 		t.Fatalf("%+v", first)
 	}

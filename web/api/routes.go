@@ -1,8 +1,10 @@
 package api
 
 import (
+	"cmp"
 	"maps"
 	"net/http"
+	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -10,6 +12,7 @@ import (
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/web/auth"
 	"github.com/topsail-serving/topsail/web/problem"
+	"github.com/topsail-serving/topsail/web/rest"
 )
 
 // root is where the API begins.
@@ -166,6 +169,24 @@ func (a *api) one(route route) http.HandlerFunc {
 			problemOf(err).Write(w)
 		}
 	}
+}
+
+// checkQuery refuses a query that would not be understood.
+func (route route) checkQuery(r *http.Request) error {
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return rest.Invalid("the query of the URL cannot be read: %v", err)
+	}
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		return nil
+	}
+	takes := strings.Fields(route.takes)
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		if !slices.Contains(takes, name) {
+			return rest.Invalid("this takes no parameter %.100q; it takes: %s", name, cmp.Or(strings.Join(takes, ", "), "none"))
+		}
+	}
+	return nil
 }
 
 func otherMethod(methods []string) http.HandlerFunc {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/web/auth"
+	"github.com/topsail-serving/topsail/web/rest"
 )
 
 // Me is who asks, and what they have reached.
@@ -23,7 +24,7 @@ func (a *api) me(c auth.Caller) Me {
 }
 
 func (a *api) getMe(w http.ResponseWriter, r *http.Request) error {
-	return respond(w, http.StatusOK, a.me(auth.Of(r.Context())))
+	return rest.Respond(w, http.StatusOK, a.me(auth.Of(r.Context())))
 }
 
 // maxSession bounds what anybody may send, in bytes.
@@ -33,14 +34,14 @@ func (a *api) signIn(w http.ResponseWriter, r *http.Request) error {
 	var body struct {
 		Key string `json:"key" required:"yes"`
 	}
-	if err := readJSON(w, r, maxSession, &body); err != nil {
+	if err := rest.ReadJSON(w, r, maxSession, &body); err != nil {
 		return err
 	}
 	caller, err := a.guard.SignIn(w, r, body.Key)
 	if err != nil {
 		return err
 	}
-	return respond(w, http.StatusOK, a.me(caller))
+	return rest.Respond(w, http.StatusOK, a.me(caller))
 }
 
 func (a *api) signOut(w http.ResponseWriter, r *http.Request) error {

@@ -10,6 +10,7 @@ import (
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
 	"github.com/topsail-serving/topsail/web/auth"
+	"github.com/topsail-serving/topsail/web/rest"
 )
 
 // Stream is a stream as the API shows it.
@@ -55,11 +56,11 @@ func (a *api) listStreams(w http.ResponseWriter, r *http.Request) error {
 	}
 	now := a.Traffic.Streams()
 	describe := func(s *serving.Stream) Stream { return describeStream(s, now) }
-	page, err := pageOf(r, list, func(s *serving.Stream) string { return s.Name }, describe)
+	page, err := rest.PageOf(r, list, func(s *serving.Stream) string { return s.Name }, describe)
 	if err != nil {
 		return err
 	}
-	return respond(w, http.StatusOK, page)
+	return rest.Respond(w, http.StatusOK, page)
 }
 
 func (a *api) getStream(w http.ResponseWriter, r *http.Request) error {
@@ -67,7 +68,7 @@ func (a *api) getStream(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return respond(w, http.StatusOK, describeStream(s, a.Traffic.Streams()))
+	return rest.Respond(w, http.StatusOK, describeStream(s, a.Traffic.Streams()))
 }
 
 // alterStream changes a stream that exists.
@@ -80,7 +81,7 @@ func (a *api) alterStream(w http.ResponseWriter, r *http.Request, change catalog
 		return []catalog.Change{change}, nil
 	}, func(_, after view) error {
 		if s := after.cat.Streams[name]; s != nil {
-			return respond(w, http.StatusOK, describeStream(s, a.Traffic.Streams()))
+			return rest.Respond(w, http.StatusOK, describeStream(s, a.Traffic.Streams()))
 		}
 		w.WriteHeader(http.StatusNoContent)
 		return nil
@@ -93,7 +94,7 @@ func (a *api) suspendStream(w http.ResponseWriter, r *http.Request) error {
 		Reason string `json:"reason"`
 	}
 	if r.ContentLength != 0 {
-		if err := readJSON(w, r, maxBody, &body); err != nil {
+		if err := rest.ReadJSON(w, r, rest.MaxBody, &body); err != nil {
 			return err
 		}
 	}

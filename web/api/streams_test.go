@@ -6,6 +6,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/web/rest"
 )
 
 // announce puts two streams into the catalog: one of app a, and one of models.
@@ -24,7 +25,7 @@ func (w *world) announce(t *testing.T) {
 func TestStreams(t *testing.T) {
 	w := having(t)
 	w.announce(t)
-	list := read[page[Stream]](t, w.ask("GET", "/streams", "")).Items
+	list := read[rest.Page[Stream]](t, w.ask("GET", "/streams", "")).Items
 	if len(list) != 2 || list[1].Name != "wine.models" || list[1].Kind != "model" || list[1].Suspension != nil {
 		t.Errorf("the list is %+v", list)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/web/rest"
 )
 
 const (
@@ -19,7 +20,7 @@ const (
 )
 
 func (l *live) getTraffic(w http.ResponseWriter, r *http.Request) error {
-	return respond(w, http.StatusOK, l.view(r).traffic(l.Traffic.Now()))
+	return rest.Respond(w, http.StatusOK, l.view(r).traffic(l.Traffic.Now()))
 }
 
 // traffic is that of the apps that there are and that the caller sees, with their
@@ -47,7 +48,7 @@ func (l *live) getAppTraffic(w http.ResponseWriter, r *http.Request) error {
 	}
 	s := l.Traffic.App(app.Name, window)
 	s.SLO = app.SLO.Std().Microseconds()
-	return respond(w, http.StatusOK, s)
+	return rest.Respond(w, http.StatusOK, s)
 }
 
 func (l *live) getVersionTraffic(w http.ResponseWriter, r *http.Request) error {
@@ -68,13 +69,13 @@ func (l *live) getVersionTraffic(w http.ResponseWriter, r *http.Request) error {
 	s := l.Traffic.Version(version.ModelID, window)
 	since := l.Now().Add(-window)
 	s.Decisions = slices.DeleteFunc(append([]serving.Decision{}, decisions...), func(d serving.Decision) bool { return d.At.Before(since) })
-	return respond(w, http.StatusOK, s)
+	return rest.Respond(w, http.StatusOK, s)
 }
 
 // getVersionStages tells of the stages that its replicas say they have, which need not
 // be those that the version names, and of these where there is no replica.
 func (l *live) getVersionStages(w http.ResponseWriter, r *http.Request) error {
-	seconds, err := number(r, "window", minWindow, maxStagesWindow, int(stagesWindow/time.Second))
+	seconds, err := rest.Number(r, "window", minWindow, maxStagesWindow, int(stagesWindow/time.Second))
 	if err != nil {
 		return err
 	}
@@ -86,7 +87,7 @@ func (l *live) getVersionStages(w http.ResponseWriter, r *http.Request) error {
 	if len(s.Stages) == 0 {
 		s.Stages = planned(version.Stages)
 	}
-	return respond(w, http.StatusOK, s)
+	return rest.Respond(w, http.StatusOK, s)
 }
 
 // planned are stages that are not running.
@@ -99,7 +100,7 @@ func planned(p serving.Pipeline) []StageTraffic {
 }
 
 func windowOf(r *http.Request) (time.Duration, error) {
-	seconds, err := number(r, "window", minWindow, maxWindow, defaultWindow)
+	seconds, err := rest.Number(r, "window", minWindow, maxWindow, defaultWindow)
 	return time.Duration(seconds) * time.Second, err
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+
+	"github.com/topsail-serving/topsail/web/rest"
 )
 
 // tryApp asks a gateway, and shows what it answered and where the time went.
@@ -12,16 +14,16 @@ func (l *live) tryApp(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	body, err := readBody(w, r, maxBody, jsonType)
+	body, err := rest.ReadBody(w, r, rest.MaxBody, rest.JSONType)
 	if err != nil {
 		return err
 	}
 	var query map[string]json.RawMessage
-	if _, err := parse(body); err != nil {
+	if err := rest.CheckJSON(body); err != nil {
 		return err
 	}
 	if err := json.Unmarshal(body, &query); err != nil || query == nil {
-		return invalid(`the body must be an object, as in a query to the gateway: {"input": …}`)
+		return rest.Invalid(`the body must be an object, as in a query to the gateway: {"input": …}`)
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), (app.SLO+app.ColdStart).Std()+within)
 	defer cancel()
@@ -30,5 +32,5 @@ func (l *live) tryApp(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	trial.Stages = append([]Stage{}, trial.Stages...)
-	return respond(w, http.StatusOK, trial)
+	return rest.Respond(w, http.StatusOK, trial)
 }

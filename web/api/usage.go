@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/web/rest"
 )
 
 // Usage is what came of an app or a model version since it was registered.
@@ -85,13 +86,13 @@ func (a *api) showUsage(w http.ResponseWriter, r *http.Request, v view, key serv
 	if err != nil {
 		return err
 	}
-	return respond(w, http.StatusOK, all[0])
+	return rest.Respond(w, http.StatusOK, all[0])
 }
 
 // listUsage is that of all apps, and then of all versions; of a model, that of its
 // versions alone.
 func (a *api) listUsage(w http.ResponseWriter, r *http.Request) error {
-	model, err := text(r, "model", maxWho)
+	model, err := rest.Text(r, "model", maxWho)
 	if err != nil {
 		return err
 	}
@@ -111,15 +112,15 @@ func (a *api) listUsage(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	slices.SortFunc(keys, func(x, y serving.UsageKey) int { return strings.Compare(x.String(), y.String()) })
-	some, err := pageOf(r, keys, serving.UsageKey.String, func(k serving.UsageKey) serving.UsageKey { return k })
+	some, err := rest.PageOf(r, keys, serving.UsageKey.String, func(k serving.UsageKey) serving.UsageKey { return k })
 	if err != nil {
 		return err
 	}
-	list := page[Usage]{Next: some.Next}
+	list := rest.Page[Usage]{Next: some.Next}
 	if list.Items, err = a.usage(r, v, some.Items); err != nil {
 		return err
 	}
-	return respond(w, http.StatusOK, list)
+	return rest.Respond(w, http.StatusOK, list)
 }
 
 // usage is that of objects of the catalog, as the store has it; never nil.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/web/rest"
 )
 
 func using(t testing.TB) *world {
@@ -69,7 +70,7 @@ func TestListOfUsage(t *testing.T) {
 	w := using(t)
 	names := func(by, query string) (names []string, next string) {
 		t.Helper()
-		p := read[page[Usage]](t, w.askBy(by, "GET", "/usage"+query, ""))
+		p := read[rest.Page[Usage]](t, w.askBy(by, "GET", "/usage"+query, ""))
 		for _, u := range p.Items {
 			names = append(names, u.Kind+" "+u.App+u.Model+":"+u.Version)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/web/rest"
 )
 
 // Version is a model version as the API shows and takes it. What its own fields say is shown, and not
@@ -59,7 +60,7 @@ func (v view) asItIs(version *serving.Version) Version {
 
 // tagOf is the version of a version: it does not tell what is hidden.
 func (v view) tagOf(version *serving.Version) string {
-	return etagOf(v.asItIs(catalog.Redact(version)))
+	return rest.ETag(v.asItIs(catalog.Redact(version)))
 }
 
 // usedBy are the apps, of those that the caller sees, whose queries a version may get:
@@ -88,7 +89,7 @@ func (doc Version) read() (*serving.Version, error) {
 func (doc Version) checkEnv() error {
 	for _, name := range slices.Sorted(maps.Keys(doc.Env)) {
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(doc.Env[name], "\x00") {
-			return invalid("env: %q cannot be a variable: neither its name may be empty or have '=', nor either have a NUL", name)
+			return rest.Invalid("env: %q cannot be a variable: neither its name may be empty or have '=', nor either have a NUL", name)
 		}
 	}
 	return nil
@@ -113,7 +114,7 @@ func (doc Version) checkHidden() error {
 }
 
 func notShown(what string) error {
-	return invalid("%s is %q, which stands for what was not shown; give the value itself", what, catalog.Hidden)
+	return rest.Invalid("%s is %q, which stands for what was not shown; give the value itself", what, catalog.Hidden)
 }
 
 // CheckRunnable says why a version cannot run in a mode, or nil: Docker images need a

@@ -12,6 +12,7 @@ import (
 	"github.com/topsail-serving/topsail/serving/bundle"
 	"github.com/topsail-serving/topsail/serving/catalog"
 	"github.com/topsail-serving/topsail/web/problem"
+	"github.com/topsail-serving/topsail/web/rest"
 )
 
 func (a *api) listVersions(w http.ResponseWriter, r *http.Request) error {
@@ -20,7 +21,7 @@ func (a *api) listVersions(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	list, err := pageOf(r, versions(m), func(version *serving.Version) string { return version.Version }, func(version *serving.Version) Version {
+	list, err := rest.PageOf(r, versions(m), func(version *serving.Version) string { return version.Version }, func(version *serving.Version) Version {
 		doc := v.version(version)
 		doc.Performance = a.Traffic.Performance(v.cat.Definitions(version))
 		return doc
@@ -28,7 +29,7 @@ func (a *api) listVersions(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return respond(w, http.StatusOK, list)
+	return rest.Respond(w, http.StatusOK, list)
 }
 
 func (a *api) getVersion(w http.ResponseWriter, r *http.Request) error {
@@ -50,25 +51,25 @@ func versionOf(r *http.Request) serving.ModelID {
 func (a *api) showVersion(w http.ResponseWriter, r *http.Request, status int, v view, version *serving.Version) error {
 	doc := v.version(version)
 	doc.Example, doc.Performance = a.example(r.Context(), version.Container), a.Traffic.Performance(v.cat.Definitions(version))
-	return show(w, r, status, doc, v.tagOf(version))
+	return rest.Show(w, r, status, doc, v.tagOf(version))
 }
 
 func (a *api) createVersion(w http.ResponseWriter, r *http.Request) error {
-	keep, err := flag(r, "keep_current")
+	keep, err := rest.Flag(r, "keep_current")
 	if err != nil {
 		return err
 	}
-	replace, err := flag(r, "replace")
+	replace, err := rest.Flag(r, "replace")
 	if err != nil {
 		return err
 	}
 	var doc Version
-	if err := readJSON(w, r, maxBody, &doc); err != nil {
+	if err := rest.ReadJSON(w, r, rest.MaxBody, &doc); err != nil {
 		return err
 	}
 	model := r.PathValue("model")
 	if doc.Model != "" && doc.Model != model {
-		return invalid("model is %q, and the path says %q", doc.Model, model)
+		return rest.Invalid("model is %q, and the path says %q", doc.Model, model)
 	}
 	doc.Model = model
 	version, err := doc.read()
@@ -95,7 +96,7 @@ func (a *api) createVersion(w http.ResponseWriter, r *http.Request) error {
 
 // ofCommit is what a request says of where its versions come from; nil for nothing.
 func ofCommit(r *http.Request) (*serving.Deployed, error) {
-	commit, given, err := parameter(r, "commit")
+	commit, given, err := rest.Parameter(r, "commit")
 	if err != nil || !given || commit == "" {
 		return nil, err
 	}
@@ -152,7 +153,7 @@ func (a *api) complete(ctx context.Context, cat *serving.Catalog, version *servi
 // startable refuses that a version is to have replicas which has nothing to run.
 func startable(v *serving.Version, wanted bool) error {
 	if err := v.Container.Check(); err != nil && wanted && !v.Prepared {
-		return invalid("version %q of model %q: %v", v.Version, v.Model, err)
+		return rest.Invalid("version %q of model %q: %v", v.Version, v.Model, err)
 	}
 	return nil
 }
@@ -213,11 +214,11 @@ type scaleBody struct {
 
 func (a *api) setScale(w http.ResponseWriter, r *http.Request) error {
 	var body scaleBody
-	if err := readJSON(w, r, maxBody, &body); err != nil {
+	if err := rest.ReadJSON(w, r, rest.MaxBody, &body); err != nil {
 		return err
 	}
 	if body.Replicas == nil && body.Scale == nil {
-		return invalid("give replicas, the number, or scale, the bounds between which it follows demand")
+		return rest.Invalid("give replicas, the number, or scale, the bounds between which it follows demand")
 	}
 	return a.alterVersion(w, r, func(_ view, version *serving.Version) ([]catalog.Change, error) {
 		c := catalog.SetScale{ID: version.ModelID, Replicas: version.Replicas, Scale: body.Scale}
@@ -230,11 +231,11 @@ func (a *api) setScale(w http.ResponseWriter, r *http.Request) error {
 
 func (a *api) setPin(w http.ResponseWriter, r *http.Request) error {
 	var pin serving.Pin
-	if err := readJSON(w, r, maxBody, &pin); err != nil {
+	if err := rest.ReadJSON(w, r, rest.MaxBody, &pin); err != nil {
 		return err
 	}
 	if !pin.Until.IsZero() && !pin.Until.After(a.Now()) {
-		return invalid("until is in the past; leave it out to hold the number until the pin is released")
+		return rest.Invalid("until is in the past; leave it out to hold the number until the pin is released")
 	}
 	return a.alterVersion(w, r, func(_ view, version *serving.Version) ([]catalog.Change, error) {
 		return []catalog.Change{catalog.SetPin{ID: version.ModelID, Pin: &pin}}, startable(version, pin.Count > 0)
@@ -259,7 +260,7 @@ type manifest struct {
 // bundle that is not here or cannot run here.
 func (a *api) fromBundle(ctx context.Context, v *serving.Version) error {
 	if !isDigest(v.Container.Bundle) {
-		return invalid("bundle must be the digest of one, sha256:… with 64 hexadecimal digits")
+		return rest.Invalid("bundle must be the digest of one, sha256:… with 64 hexadecimal digits")
 	}
 	artifact, err := a.Artifacts.Get(ctx, v.Container.Bundle)
 	if err != nil && problemOf(err).Status == http.StatusNotFound {
@@ -276,7 +277,7 @@ func (a *api) fromBundle(ctx context.Context, v *serving.Version) error {
 	}
 	var m manifest
 	if err := json.Unmarshal(artifact.Manifest, &m); err != nil {
-		return invalid("the manifest of the bundle %s cannot be read: %v", v.Container.Bundle, err)
+		return rest.Invalid("the manifest of the bundle %s cannot be read: %v", v.Container.Bundle, err)
 	}
 	if err := checkRuntime(v, m.Runtime); err != nil {
 		return err
@@ -294,11 +295,11 @@ func (a *api) fromBundle(ctx context.Context, v *serving.Version) error {
 func checkRuntime(v *serving.Version, runtime string) error {
 	switch {
 	case v.Host != nil && runtime != bundle.HostRuntime && runtime != bundle.CommandRuntime:
-		return invalid("a host runs a bundle with the runtime %q or %q, and this one has %q", bundle.HostRuntime, bundle.CommandRuntime, runtime)
+		return rest.Invalid("a host runs a bundle with the runtime %q or %q, and this one has %q", bundle.HostRuntime, bundle.CommandRuntime, runtime)
 	case v.Host == nil && runtime == bundle.HostRuntime:
-		return invalid("the bundle has the runtime %q: give the version host.memory_mb, what it may hold", bundle.HostRuntime)
+		return rest.Invalid("the bundle has the runtime %q: give the version host.memory_mb, what it may hold", bundle.HostRuntime)
 	case v.HostedBy != "" && slices.Contains([]string{bundle.CommandRuntime, bundle.PMMLRuntime, "r", "pyspark"}, runtime):
-		return invalid("a host cannot hold the runtime %q, which is a program of its own: leave hosted_by out", runtime)
+		return rest.Invalid("a host cannot hold the runtime %q, which is a program of its own: leave hosted_by out", runtime)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package api
+package rest
 
 import (
 	"crypto/sha256"
@@ -11,8 +11,8 @@ import (
 	"github.com/topsail-serving/topsail/web/inflight"
 )
 
-// respond answers with a document.
-func respond(w http.ResponseWriter, status int, document any) error {
+// Respond answers with a document.
+func Respond(w http.ResponseWriter, status int, document any) error {
 	text, err := json.Marshal(document)
 	if err != nil {
 		return fmt.Errorf("make the answer: %w", err)
@@ -26,8 +26,8 @@ func respond(w http.ResponseWriter, status int, document any) error {
 	return nil
 }
 
-// show answers with a document and its ETag, or that the client has it already.
-func show(w http.ResponseWriter, r *http.Request, status int, document any, etag string) error {
+// Show answers with a document and its ETag, or that the client has it already.
+func Show(w http.ResponseWriter, r *http.Request, status int, document any, etag string) error {
 	w.Header().Set("ETag", etag)
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		have, err := parseTags(r.Header.Values("If-None-Match"), "If-None-Match")
@@ -39,17 +39,17 @@ func show(w http.ResponseWriter, r *http.Request, status int, document any, etag
 			return nil
 		}
 	}
-	return respond(w, status, document)
+	return Respond(w, status, document)
 }
 
-// created answers with a document that is new, and where it is.
-func created(w http.ResponseWriter, r *http.Request, path string, document any, etag string) error {
-	w.Header().Set("Location", root+path)
-	return show(w, r, http.StatusCreated, document, etag)
+// Created answers with a document that is new, and where it is.
+func Created(w http.ResponseWriter, r *http.Request, path string, document any, etag string) error {
+	w.Header().Set("Location", path)
+	return Show(w, r, http.StatusCreated, document, etag)
 }
 
-// etagOf is the version of a document.
-func etagOf(document any) string {
+// ETag is the version of a document.
+func ETag(document any) string {
 	text, _ := json.Marshal(document) // respond says what is wrong with it
 	hash := sha256.Sum256(text)
 	return `"` + base64.RawURLEncoding.EncodeToString(hash[:12]) + `"`

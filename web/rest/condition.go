@@ -1,4 +1,4 @@
-package api
+package rest
 
 import (
 	"net/http"
@@ -26,7 +26,7 @@ func parseTags(values []string, header string) (t tags, err error) {
 		tag, weak := strings.CutPrefix(rest, "W/")
 		end := strings.IndexByte(strings.TrimPrefix(tag, `"`), '"')
 		if !strings.HasPrefix(tag, `"`) || end < 0 {
-			return tags{}, invalid(`%s must be "*" or a list of ETags as they were answered, with their quotation marks`, header)
+			return tags{}, Invalid(`%s must be "*" or a list of ETags as they were answered, with their quotation marks`, header)
 		}
 		end += 2 // with both marks
 		if weak {
@@ -36,51 +36,51 @@ func parseTags(values []string, header string) (t tags, err error) {
 		}
 		rest = strings.TrimLeft(tag[end:], " \t")
 		if rest != "" && !strings.HasPrefix(rest, ",") {
-			return tags{}, invalid("%s: a comma belongs between two ETags", header)
+			return tags{}, Invalid("%s: a comma belongs between two ETags", header)
 		}
 		rest = strings.TrimLeft(rest, " \t,")
 	}
 	return t, nil
 }
 
-// condition is what a change asks of the object as it is.
-type condition struct{ match, noneMatch tags }
+// Condition is what a change asks of the object as it is.
+type Condition struct{ match, noneMatch tags }
 
-func conditionOf(r *http.Request) (c condition, err error) {
+func ConditionOf(r *http.Request) (c Condition, err error) {
 	if c.match, err = parseTags(r.Header.Values("If-Match"), "If-Match"); err != nil {
-		return condition{}, err
+		return Condition{}, err
 	}
 	c.noneMatch, err = parseTags(r.Header.Values("If-None-Match"), "If-None-Match")
 	return c, err
 }
 
-// check refuses the change unless the object, which has the ETag etag, or "" where it
+// Check refuses the change unless the object, which has the ETag etag, or "" where it
 // does not exist, is as the client knows it.
-func (c condition) check(etag string) error {
+func (c Condition) Check(etag string) error {
 	has := func(list []string) bool { return slices.Contains(list, etag) }
 	switch {
 	case c.match.given() && etag == "":
-		return failed(etag, "it does not exist (any more)")
+		return Changed(etag, "it does not exist (any more)")
 	case c.match.given() && !c.match.any && !has(c.match.tags):
-		return failed(etag, "it has changed since you read it; read it again and repeat the change")
+		return Changed(etag, "it has changed since you read it; read it again and repeat the change")
 	case etag != "" && (c.noneMatch.any || has(c.noneMatch.tags) || has(c.noneMatch.weak)):
-		return failed(etag, "it exists already")
+		return Changed(etag, "it exists already")
 	}
 	return nil
 }
 
-// replacing refuses to replace an object that the client may never have seen.
-func (c condition) replacing(etag string) error {
+// Replacing refuses to replace an object that the client may never have seen.
+func (c Condition) Replacing(etag string) error {
 	if etag != "" && !c.match.given() && !c.noneMatch.given() {
 		p := problem.New(http.StatusPreconditionRequired, "if_match_required",
 			"it exists already: send its ETag as If-Match to replace what you have read, or If-Match: * to replace whatever is there")
 		p.Header = http.Header{"Etag": {etag}}
 		return p
 	}
-	return c.check(etag)
+	return c.Check(etag)
 }
 
-func failed(etag, why string) error {
+func Changed(etag, why string) error {
 	p := problem.New(http.StatusPreconditionFailed, "changed", why)
 	if etag != "" {
 		p.Header = http.Header{"Etag": {etag}}

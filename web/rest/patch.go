@@ -1,4 +1,4 @@
-package api
+package rest
 
 import (
 	"encoding/json"
@@ -6,24 +6,24 @@ import (
 	"github.com/topsail-serving/topsail/internal/schema"
 )
 
-// patch is a JSON merge patch, as RFC 7396 has it.
-type patch struct{ members map[string]any }
+// Patch is a JSON merge patch, as RFC 7396 has it.
+type Patch struct{ members map[string]any }
 
-// readPatch reads a patch of the document that like points to.
-func readPatch(text []byte, like any) (patch, error) {
+// ReadPatch reads a patch of the document that like points to.
+func ReadPatch(text []byte, like any) (Patch, error) {
 	tree, err := parse(text)
 	if err != nil {
-		return patch{}, err
+		return Patch{}, err
 	}
 	members, ok := tree.(map[string]any)
 	if !ok {
-		return patch{}, invalid("a patch must be a JSON object with the members to change")
+		return Patch{}, Invalid("a patch must be a JSON object with the members to change")
 	}
-	return patch{members}, fill(&schema.Decoder{Partial: true}, tree, like)
+	return Patch{members}, fill(&schema.Decoder{Partial: true}, tree, like)
 }
 
-// apply puts the document with the patch applied into another one.
-func (p patch) apply(document, into any) error {
+// Apply puts the document with the patch applied into another one.
+func (p Patch) Apply(document, into any) error {
 	text, err := json.Marshal(document)
 	if err != nil {
 		return err
