@@ -149,7 +149,7 @@ func TestCommandsOfThePage(t *testing.T) {
 				continue
 			}
 			command := fields[1:2]
-			if nouns := []string{"artifact", "environment", "job", "key", "version"}; slices.Contains(nouns, fields[1]) {
+			if nouns := []string{"artifact", "decision", "environment", "job", "key", "version"}; slices.Contains(nouns, fields[1]) {
 				command = fields[1:3]
 			}
 			name := strings.Join(command, " ")

@@ -16,7 +16,6 @@ type Metrics struct {
 	mu   sync.Mutex             // guards the following
 	apps map[string]*appMetrics // outlives catalogs, but not the app
 
-	late  *obs.CounterVec
 	asked *obs.CounterVec
 	shed  *obs.CounterVec
 	ended *obs.CounterVec
@@ -26,7 +25,6 @@ type Metrics struct {
 func NewMetrics(r *obs.Registry) *Metrics {
 	m := &Metrics{
 		apps:  map[string]*appMetrics{},
-		late:  r.Counters("topsail_gateway_late_outputs_total", "Outputs that came after the deadline, and only filled the cache.", "app"),
 		asked: r.Counters("topsail_selection_models_total", "Model versions in the answers of policies: asked, answered in time (or, as a shadow, at all), agreed with the answer.", "app", "model", "version", "event"),
 		shed:  r.Counters("topsail_selection_shed_total", "Model versions that a policy wanted to ask and that were left out because capacity or time was short.", "app", "model", "version"),
 		ended: r.Counters("topsail_selection_endings_total", "Decisions of policies, by why they were made when they were.", "app", "ending"),
@@ -43,8 +41,8 @@ type appMetrics struct {
 	times               times
 	fallback            usage.Last // the last default's reason
 	hits, joins, misses atomic.Uint64
-	slo                 atomic.Int64 // nanoseconds
-	late                func() obs.Counter
+	slo                 atomic.Int64  // nanoseconds
+	late                atomic.Uint64 // outputs
 	endings             func() map[selection.Ending]obs.Counter
 
 	reported reported                  // guarded by Metrics.mu, as is the next
@@ -75,7 +73,6 @@ func (m *Metrics) app(name string, slo time.Duration) *appMetrics {
 	a := &appMetrics{
 		since:   time.Now(),
 		answers: make([]atomic.Uint64, len(serving.Causes())),
-		late:    sync.OnceValue(func() obs.Counter { return m.late.WithLabelValues(name) }),
 		endings: sync.OnceValue(func() map[selection.Ending]obs.Counter { return m.endings(name) }),
 		stages:  map[string]*usage.Counter{},
 	}
@@ -99,7 +96,6 @@ func (m *Metrics) forget(name string) {
 	delete(m.apps, name)
 	m.mu.Unlock()
 	l := obs.Labels{"app": name}
-	m.late.DeletePartialMatch(l)
 	m.asked.DeletePartialMatch(l)
 	m.shed.DeletePartialMatch(l)
 	m.ended.DeletePartialMatch(l)
@@ -120,7 +116,7 @@ func (a *appMetrics) answered(p *serving.Prediction, failure *serving.Failure, r
 }
 
 // cameLate counts an output that came after its deadline.
-func (a *appMetrics) cameLate() { a.late().Inc() }
+func (a *appMetrics) cameLate() { a.late.Add(1) }
 
 // ended counts a policy's decision; one that does not say why it was made ended as its
 // only model did.

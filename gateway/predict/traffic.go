@@ -13,6 +13,7 @@ var (
 	answersDesc = obs.NewDesc("topsail_gateway_answers_total", "Answers to queries, by cause: ok is a prediction, all others a default output.", "app", "cause")
 	secondsDesc = obs.NewDesc("topsail_gateway_query_seconds", "Time from receiving a query to its answer.", "app")
 	sloDesc     = obs.NewDesc("topsail_gateway_objective_seconds", "Latency objective of the app.", "app")
+	lateDesc    = obs.NewDesc("topsail_gateway_late_outputs_total", "Outputs that came after the deadline, and only filled the cache.", "app")
 	cacheDesc   = obs.NewDesc("topsail_gateway_cache_total", "Questions to models: hit in the cache, joined to an equal one in flight, or missed.", "app", "result")
 )
 
@@ -24,6 +25,7 @@ type Traffic struct {
 	Answers              []uint64 // by serving.Cause
 	Times                Times
 	Hits, Joined, Missed uint64 // questions to models, by what the cache had for them
+	Late                 uint64 // outputs that came after the deadline
 }
 
 // Total is the number of all answers.
@@ -41,7 +43,7 @@ func (m *Metrics) Traffic() []Traffic {
 	list := make([]Traffic, 0, len(m.apps))
 	for _, name := range slices.Sorted(maps.Keys(m.apps)) {
 		a := m.apps[name]
-		t := Traffic{App: name, Objective: time.Duration(a.slo.Load()), Since: a.since, Times: a.times.now(), Hits: a.hits.Load(), Joined: a.joins.Load(), Missed: a.misses.Load()}
+		t := Traffic{App: name, Objective: time.Duration(a.slo.Load()), Since: a.since, Times: a.times.now(), Hits: a.hits.Load(), Joined: a.joins.Load(), Missed: a.misses.Load(), Late: a.late.Load()}
 		for i := range a.answers {
 			t.Answers = append(t.Answers, a.answers[i].Load())
 		}
@@ -52,7 +54,7 @@ func (m *Metrics) Traffic() []Traffic {
 
 // Describe and Collect implement obs.Collector.
 func (m *Metrics) Describe(ch chan<- *obs.Desc) {
-	for _, d := range []*obs.Desc{answersDesc, secondsDesc, cacheDesc, sloDesc} {
+	for _, d := range []*obs.Desc{answersDesc, secondsDesc, cacheDesc, sloDesc, lateDesc} {
 		ch <- d
 	}
 }
@@ -69,6 +71,7 @@ func (m *Metrics) Collect(ch chan<- obs.Metric) {
 			continue // there may be thousands that are registered alone
 		}
 		sample(obs.GaugeOf(sloDesc, t.Objective.Seconds(), t.App))
+		sample(obs.CounterOf(lateDesc, float64(t.Late), t.App))
 		for cause, n := range t.Answers {
 			sample(obs.CounterOf(answersDesc, float64(n), t.App, serving.Cause(cause).String()))
 		}
