@@ -74,14 +74,14 @@ test-go: $(VENV)/test $(VENV)-clipper/made servers $(PMML)
 
 # By itself: what clients see under a fault is no use while other tests compete.
 faults: servers ## break a real cluster under load, servers being away for OUTAGE
-	go test -count=1 -v -timeout 30m ./test/chaos -outage $(OUTAGE)
+	FORMAT=standard-verbose scripts/test-again ./test/chaos -count=1 -v -timeout 30m -args -outage $(OUTAGE)
 
 test-faults: ## the same with servers away for a minute
 	@$(MAKE) faults OUTAGE=60s
 
 # By itself, too.
 test-edge: ## attack a real Topsail as a client without a key could, beside a steady one
-	go test -count=1 -v -timeout 15m ./test/edge
+	FORMAT=standard-verbose scripts/test-again ./test/edge -count=1 -v -timeout 15m
 
 figures: build servers ## measure a cluster: from zero, steps, rollouts, changes, many versions
 	go run ./bench/reports

@@ -47,9 +47,9 @@ def serve(conn):
         while True:
             code, n = struct.unpack("<BI", receive(conn, 5))
             if code == SHUTDOWN:
-                conn.sendall(struct.pack("<I", 1234))
                 print("told to shut down")
                 sys.stdout.flush()
+                conn.sendall(struct.pack("<I", 1234))
                 os._exit(0)
             outputs = [predict(x) for x in read_inputs(conn, code, n)]
             conn.sendall(struct.pack(f"<{n}d", *outputs))
