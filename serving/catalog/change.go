@@ -100,10 +100,11 @@ func (c PutVersion) apply(d *draft) error {
 }
 
 // completes says whether v registers what was prepared: the same thing, by its input
-// and by what is run.
+// and by what is run, and nothing that was prepared otherwise.
 func completes(v, prepared *serving.Version) bool {
-	return !v.Prepared && v.InputType == prepared.InputType &&
+	same := !v.Prepared && v.InputType == prepared.InputType &&
 		v.Container.Image == prepared.Container.Image && v.Container.Bundle == prepared.Container.Bundle
+	return same && !slices.ContainsFunc(Redefined(prepared, v), func(f Field) bool { return f.Is != "" })
 }
 
 // complete registers a prepared version: with the replicas that it was prepared for,

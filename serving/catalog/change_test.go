@@ -58,9 +58,9 @@ func TestAgain(t *testing.T) {
 		if err != nil {
 			return // refused
 		}
-		if put, ok := change.(catalog.PutVersion); ok && put.Replace {
+		if put, ok := change.(catalog.PutVersion); ok {
 			if old := before.Version(put.Version.ModelID); old != nil && old.Prepared {
-				return // the first time completes the version, and the second one replaces what came of it
+				return // the first time completes the version with what was prepared, and so it is another one
 			}
 		}
 		twice, err := catalog.Apply(once, change, 0)

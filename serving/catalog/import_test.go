@@ -33,7 +33,7 @@ func TestImportProperties(t *testing.T) {
 			}
 			return
 		}
-		checkFileIsIn(t, file{apps: f.apps, versions: f.versions, current: f.current}, only(kept, f))
+		checkFileIsIn(t, file{apps: f.apps, versions: f.versions, current: f.current}, &serving.Catalog{}, only(kept, f))
 		for name := range before.Apps {
 			if kept.Apps[name] == nil {
 				t.Fatalf("app %q is gone", name)

@@ -35,6 +35,7 @@ func TestPrepared(t *testing.T) {
 		"another image":        func(v *serving.Version) { v.Container.Image = "m:2" },
 		"another input":        func(v *serving.Version) { v.InputType = serving.Floats },
 		"a bundle":             func(v *serving.Version) { v.Container = serving.Container{Bundle: "sha256:" + zeros} },
+		"another command":      func(v *serving.Version) { v.Container.Command = []string{"serve"} },
 		"prepared differently": func(v *serving.Version) { v.Prepared = true },
 	} {
 		other := registered
