@@ -46,7 +46,8 @@ func TestProfileFindsTheLine(t *testing.T) {
 		p := warm()
 		feed(p, took, append(sizes, 1, 64, 1, 64)...)
 		for _, n := range []int{1, 10, 64, 128} {
-			if got := p.Line().Took(n); !near(got, took(n), 0.05) {
+			// The prior pulls the slope a little, of which small batches see most.
+			if got := p.Line().Took(n); (got - took(n)).Abs() > took(n)/20+took(64)/500 {
 				t.Fatalf("a batch of %d is thought to take %v, it takes %v", n, got, took(n))
 			}
 		}
