@@ -44,10 +44,10 @@ type StreamBroker struct {
 
 	Join    func(name string, wire *Wire) StreamConsumer // a member whose connections are made by wire
 	Write   func(messages []serving.StreamMessage)
-	Read    func(stream string) []serving.StreamRecord                     // all that is committed, one partition after the other
-	Follow  func(ctx context.Context, stream string) (StreamReader, error) // nil: a broker of tests that has no readers
-	Restart func()                                                         // kills the broker and starts it again on its data; for a broker of one test
-	Library string                                                         // what stands in the stacks of the goroutines of its client
+	Read    func(stream string) []serving.StreamRecord // all that is committed, one partition after the other
+	Follow  func(ctx context.Context, stream string) (StreamReader, error)
+	Restart func() // kills the broker and starts it again on its data; for a broker of one test
+	Library string // what stands in the stacks of the goroutines of its client
 }
 
 // Stream runs the suite. open makes a broker, which is of the test alone if private is set.

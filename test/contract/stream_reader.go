@@ -11,9 +11,6 @@ import (
 
 // follows reads what is written while it waits, and no longer than it may.
 func (s *streams) follows() {
-	if s.Follow == nil {
-		return
-	}
 	ctx, cancel := context.WithTimeout(s.Context(), streamPatience)
 	defer cancel()
 	stream := s.Out[1]
