@@ -18,7 +18,7 @@ BENCH    ?= all
 OFFSET   ?= 0
 OUTAGE   ?= 20s
 
-.PHONY: help build ui pmml run servers cluster cluster-down test test-ui test-go test-python test-jvm test-image test-deployers test-runtimes test-frameworks test-api test-demo test-rules faults test-faults test-edge bench figures selection fuzz generate lint fmt fix clean
+.PHONY: help build ui pmml run servers cluster cluster-down test test-ui test-go test-python test-jvm test-image test-deployers test-runtimes test-frameworks test-api test-clients test-demo test-rules faults test-faults test-edge bench figures selection fuzz generate pack lint fmt fix clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -52,7 +52,7 @@ run: build $(VENV)/demo ## serve two demo models on this machine
 	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" DEMO_MODELS="$(CURDIR)/$(MODELS)" \
 		$(BIN) local --config $(DEMO)/topsail.toml --data-dir $(DATA_DIR) $(RUN_FLAGS)
 
-servers: $(addprefix $(SERVERS)/,consul nomad plugins/gpus influxd influxd2 versitygw kafka/made) ## build Consul, Nomad, InfluxDB, VersityGW and Kafka for tests and clusters, and find Redis
+servers: $(addprefix $(SERVERS)/,consul nomad plugins/gpus influxd influxd2 versitygw kafka/made registry/made) ## build Consul, Nomad, InfluxDB, VersityGW, Kafka and a schema registry for tests and clusters, and find Redis
 	@scripts/need-redis
 
 cluster: build servers $(VENV)/demo ## run Consul, Nomad, Redis, InfluxDB and Topsail on them; OFFSET=10000 moves all ports
@@ -102,8 +102,13 @@ test-deployers: $(VENV)-spark/made ## deploy real models of R and PySpark; PySpa
 	@scripts/need-r
 	cd containers/python && ../../$(VENV)-spark/bin/python -m pytest -q tests/heavy/test_r.py tests/heavy/test_*pyspark.py
 
-test-runtimes: $(VENV)-runtimes/made ## deploy real models of ONNX, XGBoost and LightGBM, and with Clipper's deployer of ONNX
-	cd containers/python && ../../$(VENV)-runtimes/bin/python -W ignore -m pytest -q tests/heavy/test_onnx.py tests/heavy/test_trees.py tests/heavy/test_clipper_onnx.py
+test-runtimes: $(VENV)-runtimes/made ## deploy real models of ONNX, XGBoost and LightGBM, and pipelines with pandas, and with Clipper's deployer of ONNX
+	cd containers/python && ../../$(VENV)-runtimes/bin/python -W ignore -m pytest -q tests/heavy/test_onnx.py tests/heavy/test_pandas.py tests/heavy/test_trees.py tests/heavy/test_clipper_onnx.py
+
+test-clients: build $(VENV)/test $(VENV)-models/made $(VENV)-kserve/made $(VENV)-mlserver/made ## ask models of scikit-learn and ONNX and a chat as clients of KServe, MLServer, Triton and OpenAI do; they are 1.2 GB
+	@PATH="$(CURDIR)/$(VENV)-models/bin:$$PATH" $(VENV)/bin/python test/clients/run.py $(BIN) \
+		kserve_client.py=$(VENV)-kserve/bin/python mlserver_client.py=$(VENV)-mlserver/bin/python \
+		triton_client.py=$(VENV)/bin/python openai_client.py=$(VENV)/bin/python
 
 test-frameworks: $(VENV)-runtimes/made ## deploy real models of PyTorch and TensorFlow, which tests/heavy says how to install
 	cd containers/python && ../../$(VENV)-runtimes/bin/python -m pytest -q tests/heavy/test_torch.py tests/heavy/test_tensorflow.py
@@ -117,7 +122,7 @@ test-rules: ## test the alarms with Prometheus's own promtool; minutes the first
 test-demo: ## clone the repository, run `make run` there, and ask both models
 	scripts/test-demo
 
-bench: build $(VENV)/demo ## measure; the figures of docs/benchmarks.md
+bench: build $(VENV)/demo $(VENV)-mlserver/made ## measure; the figures of docs/benchmarks.md
 	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r bench/bars/requirements.txt
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" go run ./bench/bars -only $(BENCH)
 
@@ -134,9 +139,15 @@ lint: ## vet, format check and linters
 	go vet ./...
 	$(TOOLS) golangci-lint run
 
-generate: $(VENV)/test ## write what is generated: the records of the Python client and docs/cli.md
+generate: $(VENV)/test ## write what is generated: records of the Python client, docs/cli.md, jobs of the roles, messages of model streams and of gRPC
 	$(VENV)/bin/python containers/python/tools/records.py
 	go run ./cmd/topsail docs > docs/cli.md
+	go run ./nomad/generate -jobs nomad/jobs
+	go -C internal/tools run ./protogen $(CURDIR) stream/models/proto/models.proto gateway/grpcapi/proto/inference.proto gateway/grpcapi/proto/topsail.proto
+
+pack: ## write the jobs as a pack for Nomad Pack into build/pack/topsail
+	@rm -rf build/pack
+	@go run ./nomad/generate -pack build/pack/topsail
 
 fmt: ## format Go code
 	gofmt -w $$(git ls-files '*.go')
@@ -180,6 +191,13 @@ $(VENV)-spark/made: containers/python/tests/heavy/spark.txt containers/python/te
 	$(VENV)-spark/bin/python -m pip install --quiet --disable-pip-version-check --no-deps clipper_admin==0.4.1
 	@touch $@
 
+# So have clients of other servers, and the models that they ask.
+$(VENV)-kserve/made $(VENV)-mlserver/made $(VENV)-models/made: $(VENV)-%/made: test/clients/%.txt
+	@echo "installing what test/clients/$*.txt names (once; a minute)"
+	@$(PYTHON) -m venv $(VENV)-$*
+	$(VENV)-$*/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	@touch $@
+
 # So have the runtimes of models: the other tests do without those too, or put fakes in their place.
 $(VENV)-runtimes/made: containers/python/tests/heavy/requirements.txt containers/python/tests/clipper/requirements.txt containers/python/tests/requirements.txt
 	@echo "installing ONNX Runtime, XGBoost and LightGBM (once; half a minute)"
@@ -218,6 +236,15 @@ $(SERVERS)/kafka/made: test/servers/kafka/pom.xml scripts/need-java
 	@echo "fetching Kafka (once)"
 	@rm -rf $(@D)
 	@mvn --batch-mode --quiet -Dstyle.color=never --strict-checksums --file $< dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/$(@D)
+	@touch $@
+
+# And a schema registry.
+$(SERVERS)/registry/made: test/servers/registry/pom.xml scripts/need-java
+	@scripts/need-java
+	@echo "fetching Apicurio Registry (once; 140 MB)"
+	@rm -rf $(@D) && mkdir -p $(@D)
+	@mvn --batch-mode --quiet -Dstyle.color=never --strict-checksums --file $< dependency:copy -DoutputDirectory=$(CURDIR)/$(@D)
+	@tar -xzf $(@D)/*.tar.gz -C $(@D) && rm $(@D)/*.tar.gz
 	@touch $@
 
 $(SERVERS)/%:

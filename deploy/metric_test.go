@@ -114,46 +114,100 @@ var registering = []string{"Counters", "SharedCounters", "Gauges", "Histograms",
 // registered are the names in the source, sorted.
 func registered(t *testing.T) []string {
 	t.Helper()
-	var names []string
+	files := map[string]*ast.File{}
 	for _, folder := range []string{"gateway", "sidecar", "scheduler", "web", "stream", "cmd", "internal"} {
 		err := filepath.WalkDir(filepath.Join("..", folder), func(path string, _ fs.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err
 			}
-			file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
-			if err != nil {
-				return err
-			}
-			ast.Inspect(file, func(n ast.Node) bool {
-				if name := registeredBy(n); name != "" {
-					names = append(names, name)
-				}
-				return true
-			})
-			return nil
+			files[path], err = parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+			return err
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
+	prefixes := prefixesOf(files)
+	var names []string
+	for path, file := range files {
+		ast.Inspect(file, func(n ast.Node) bool {
+			names = append(names, registeredBy(n, filepath.Dir(path), prefixes)...)
+			return true
+		})
+	}
 	slices.Sort(names)
 	return slices.Compact(names)
 }
 
-// registeredBy is the name of the metric that a call registers; empty for others.
-func registeredBy(n ast.Node) string {
-	call, ok := n.(*ast.CallExpr)
-	if !ok || len(call.Args) == 0 {
-		return ""
+// prefixesOf are the constants "prefix" by folder: kinds of streams begin their metrics with them.
+func prefixesOf(files map[string]*ast.File) map[string]string {
+	prefixes := map[string]string{}
+	for path, file := range files {
+		ast.Inspect(file, func(n ast.Node) bool {
+			if v, ok := n.(*ast.ValueSpec); ok && v.Names[0].Name == "prefix" && len(v.Values) == 1 {
+				if text := textOf(v.Values[0]); strings.HasPrefix(text, "topsail_") {
+					prefixes[filepath.Dir(path)] = text
+				}
+			}
+			return true
+		})
 	}
-	function, ok := call.Fun.(*ast.SelectorExpr)
-	if !ok || !slices.Contains(registering, function.Sel.Name) {
-		return ""
-	}
-	literal, ok := call.Args[0].(*ast.BasicLit)
+	return prefixes
+}
+
+// textOf is a text in the source; empty for anything else.
+func textOf(e ast.Expr) string {
+	literal, ok := e.(*ast.BasicLit)
 	if !ok {
 		return ""
 	}
-	name, _ := strconv.Unquote(literal.Value)
-	return name
+	text, _ := strconv.Unquote(literal.Value)
+	return text
+}
+
+// registeredBy are the names of the metrics that a call in a folder registers, or that the gauge of a
+// kind of streams has; none for others.
+func registeredBy(n ast.Node, folder string, prefixes map[string]string) (names []string) {
+	if pair, ok := n.(*ast.KeyValueExpr); ok {
+		if name := gaugeOf(pair); name != "" {
+			return []string{prefixes[folder] + name}
+		}
+	}
+	call, ok := n.(*ast.CallExpr)
+	if !ok || len(call.Args) == 0 {
+		return nil
+	}
+	function, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok || !slices.Contains(registering, function.Sel.Name) {
+		return nil
+	}
+	if name := textOf(call.Args[0]); name != "" {
+		return []string{name}
+	}
+	sum, ok := call.Args[0].(*ast.BinaryExpr)
+	if !ok || textOf(sum.Y) == "" {
+		return nil
+	}
+	if _, own := sum.X.(*ast.Ident); own {
+		return []string{prefixes[folder] + textOf(sum.Y)}
+	}
+	for below, prefix := range prefixes { // of what each kind of streams has
+		if filepath.Dir(below) == folder {
+			names = append(names, prefix+textOf(sum.Y))
+		}
+	}
+	return names
+}
+
+// gaugeOf is the name in Gauge: stream.Gauge{Name: …}; empty for other pairs.
+func gaugeOf(pair *ast.KeyValueExpr) string {
+	key, _ := pair.Key.(*ast.Ident)
+	value, ok := pair.Value.(*ast.CompositeLit)
+	if !ok || key == nil || key.Name != "Gauge" || len(value.Elts) == 0 {
+		return ""
+	}
+	if name, ok := value.Elts[0].(*ast.KeyValueExpr); ok {
+		return textOf(name.Value)
+	}
+	return ""
 }

@@ -46,6 +46,10 @@ func (r *revisions) await(ctx context.Context, revision uint64) {
 // update takes in a new catalog. One that cannot be used leaves the last in place, but
 // for its keys and limits, since a key that was deleted must not go on.
 func (g *Gateway) update(cat *serving.Catalog) {
+	if g.cfg.ExposeModels {
+		cat = exposed(cat)
+	}
+	g.warn(cat)
 	g.http.Serve(cat)
 	if err := g.SetCatalog(cat); err != nil {
 		g.cfg.Log.Error("cannot use the new catalog; the last one stays in use", "revision", cat.Revision, "err", err)
@@ -55,6 +59,16 @@ func (g *Gateway) update(cat *serving.Catalog) {
 		g.joiner.Serve(cat)
 	}
 	g.revisions.set(cat.Revision)
+}
+
+// warn says once which apps have names that became reserved.
+func (g *Gateway) warn(cat *serving.Catalog) {
+	for name := range cat.Apps {
+		if serving.NewlyReserved(name) && !g.warned[name] {
+			g.warned[name] = true
+			g.cfg.Log.Warn("the name of an app is reserved now: it goes on, but register it under another name, since paths of the gateway will begin with this one", "app", name)
+		}
+	}
 }
 
 // AwaitCatalog returns when the gateway answers by the catalog of a revision or a later one,

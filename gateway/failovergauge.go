@@ -12,7 +12,7 @@ import (
 	"github.com/topsail-serving/topsail/serving"
 )
 
-var failoverDesc = obs.NewDesc("topsail_gateway_failover", "1 while the current version of a model, which has served, has no ready replica and one that served before it answers.", "model", "version")
+var failoverDesc = obs.NewDesc("topsail_gateway_failover", "1 while the current version of a model has lost all ready replicas and an earlier version answers.", "model", "version")
 
 // failoverGauge looks at the versions when metrics are asked for.
 type failoverGauge struct{ predictor *predict.Predictor }
@@ -36,7 +36,7 @@ func (g *Gateway) Conditions() error {
 	failed := g.FailedOver()
 	for _, id := range slices.SortedFunc(maps.Keys(failed), func(a, b serving.ModelID) int { return cmp.Compare(a.String(), b.String()) }) {
 		if failed[id] {
-			errs = append(errs, fmt.Errorf("%v has lost all its replicas, and the version before it answers", id))
+			errs = append(errs, fmt.Errorf("%v has lost all its replicas; the version before it answers", id))
 		}
 	}
 	return errors.Join(errs...)

@@ -11,7 +11,7 @@ import (
 // forgetAtOnce is how many states are read at a time.
 const forgetAtOnce = 1000
 
-// StateShelf holds the states of policies; it may lay them aside.
+// StateStore holds the states of policies; it may lay them aside.
 type StateStore interface {
 	LoadState(ctx context.Context, key serving.StateKey) (text []byte, revision uint64, err error)
 	SetStateAside(ctx context.Context, key serving.StateKey, revision uint64, why string) (as string, err error)

@@ -18,6 +18,7 @@ import (
 	"github.com/topsail-serving/topsail/gateway/cache"
 	"github.com/topsail-serving/topsail/gateway/dispatch"
 	"github.com/topsail-serving/topsail/gateway/feedback"
+	"github.com/topsail-serving/topsail/gateway/grpcapi"
 	"github.com/topsail-serving/topsail/gateway/httpapi"
 	"github.com/topsail-serving/topsail/gateway/inspect"
 	"github.com/topsail-serving/topsail/gateway/predict"
@@ -44,14 +45,19 @@ type Config struct {
 	Resolver   route.Resolver
 	QueryIDs   predict.Leaser // nil: ids are drawn at random blocks
 	CacheBytes int64
-	Demand     *demand.Meter  // nil: demand is not counted
-	Waker      dispatch.Waker // nil: queries without a replica wait for one that comes by itself
+	// ExposeModels has models that no app links asked by their own names.
+	ExposeModels bool
+	Demand       *demand.Meter  // nil: demand is not counted
+	Waker        dispatch.Waker // nil: queries without a replica wait until one comes
 	// States and Records keep what policies learn and what feedback will be about;
 	// without either, nothing is learned and no feedback is taken.
 	States  state.Store
 	Records feedback.Store
-	Usage   usage.Store // nil: what comes of models and apps is kept nowhere
+	Usage   usage.Store // nil: the usage of models and apps is not kept
 	HTTP    httpapi.Config
+	GRPC    grpcapi.Config
+	// GRPCListener is where gRPC is served while Run runs, which closes it; nil: nowhere.
+	GRPCListener net.Listener
 	// Dial reaches the address of a replica; nil is TCP.
 	Dial    func(ctx context.Context, addr string) (net.Conn, error)
 	Metrics *obs.Registry // nil: metrics are kept and shown nowhere
@@ -67,6 +73,7 @@ type Gateway struct {
 	dispatch *dispatch.Dispatcher
 	ids      *predict.IDs
 	http     *httpapi.Server
+	grpc     *grpcapi.Server
 	page     *inspect.Page
 	joiner   *feedback.Joiner // nil, as are the next: no feedback is taken
 	states   *state.States
@@ -74,10 +81,10 @@ type Gateway struct {
 	reporter *usage.Reporter // nil: without Usage
 
 	revisions *revisions
+	warned    map[string]bool // apps with reserved names; of the watch
 }
 
-// startWithin is how long clients are kept waiting for the first catalog before they
-// are told that there is none.
+// startWithin is how long clients wait for the first catalog before they get an error.
 const startWithin = time.Second
 
 // New makes a gateway; Run starts it.
@@ -94,21 +101,27 @@ func New(ctx context.Context, cfg Config) *Gateway {
 		table: route.NewTable(cfg.Name, cfg.Resolver, cfg.Log),
 		ids:   predict.NewIDs(ctx, cfg.QueryIDs, cfg.Log),
 
-		revisions: newRevisions(),
+		revisions: newRevisions(), warned: map[string]bool{},
 	}
 	g.dispatch = dispatch.New(g.table, cfg.Metrics)
 	if cfg.Dial != nil {
 		g.table.Dial = cfg.Dial
 	}
 	g.learn()
+	cfg.GRPC.Metrics = cfg.Metrics
+	var updater grpcapi.Updater
+	if g.joiner != nil {
+		updater = g.joiner
+	}
+	g.grpc = grpcapi.New(cfg.GRPC, g.Predictor, updater, g.http.Admission(), cfg.Log)
 	g.Demand = cfg.Demand
 	if cfg.Usage != nil {
 		g.reporter = usage.NewReporter(g.TakeUsage, cfg.Usage, cfg.Log)
 	}
-	cfg.Metrics.GaugeFunc("topsail_gateway_cache_bytes", "Memory held by the prediction cache.", func() float64 { return float64(g.cache.Bytes()) })
+	cfg.Metrics.GaugeFunc("topsail_gateway_cache_bytes", "Memory used by the prediction cache.", func() float64 { return float64(g.cache.Bytes()) })
 	cfg.Metrics.GaugeFunc("topsail_gateway_cache_entries", "Predictions in the cache.", func() float64 { return float64(g.cache.Len()) })
-	cfg.Metrics.GaugeFunc("topsail_gateway_cold_start_queue", "Questions that wait for a replica.", func() float64 { return float64(g.dispatch.Queued()) })
-	cfg.Metrics.GaugeFunc("topsail_gateway_in_flight", "Questions in flight that equal ones can join.", func() float64 { return float64(g.cache.Open()) })
+	cfg.Metrics.GaugeFunc("topsail_gateway_cold_start_queue", "Requests that wait for a replica.", func() float64 { return float64(g.dispatch.Queued()) })
+	cfg.Metrics.GaugeFunc("topsail_gateway_in_flight", "Requests in flight that equal ones can join.", func() float64 { return float64(g.cache.Open()) })
 	cfg.Metrics.Collect(replicaGauges{g.table})
 	cfg.Metrics.Collect(stoppedGauge{g.Predictor})
 	cfg.Metrics.Collect(failoverGauge{g.Predictor})
@@ -143,7 +156,7 @@ func (g *Gateway) Feedback(ctx context.Context, list []serving.Feedback) ([]serv
 	return g.joiner.Feedback(ctx, list)
 }
 
-var errUntaught = errors.New("this gateway takes no feedback: it was made without States and Records")
+var errUntaught = errors.New("this gateway accepts no feedback: it was created without States and Records")
 
 // untaught gives policies the state before any feedback.
 type untaught struct{}
@@ -178,15 +191,26 @@ func (g *Gateway) Run(ctx context.Context, ln net.Listener) error {
 	group.Go(func() error {
 		defer stop()
 		defer stopReports() // the last one, before connections to replicas end
-		if ln == nil {
-			<-ctx.Done()
-			return nil
-		}
 		starting, started := context.WithTimeout(ctx, startWithin)
-		g.AwaitCatalog(starting, 0)
-		started()
-		return g.http.Run(ctx, ln)
+		defer started()
+		if ln != nil || g.cfg.GRPCListener != nil {
+			g.AwaitCatalog(starting, 0)
+		}
+		return g.listen(ctx, ln)
 	})
+	return group.Wait()
+}
+
+// listen serves clients until ctx ends, and drains.
+func (g *Gateway) listen(ctx context.Context, ln net.Listener) error {
+	group, ctx := errgroup.WithContext(ctx)
+	if ln != nil {
+		group.Go(func() error { return g.http.Run(ctx, ln) })
+	}
+	if g.cfg.GRPCListener != nil {
+		group.Go(func() error { return g.grpc.Run(ctx, g.cfg.GRPCListener) })
+	}
+	group.Go(func() error { <-ctx.Done(); return nil })
 	return group.Wait()
 }
 

@@ -5,7 +5,7 @@ import (
 	"github.com/topsail-serving/topsail/internal/obs"
 )
 
-var stoppedDesc = obs.NewDesc("topsail_selection_stopped", "1 while a version that the app's policy tries is taken back; the log has the reason.", "app")
+var stoppedDesc = obs.NewDesc("topsail_selection_stopped", "1 while a version that the app's policy tries is rolled back; the log has the reason.", "app")
 
 // stoppedGauge reads the policies' states when metrics are asked for.
 type stoppedGauge struct{ predictor *predict.Predictor }

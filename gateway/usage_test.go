@@ -122,6 +122,7 @@ func TestAGatewayThatStopsBlamesNobody(t *testing.T) {
 	ended := make(chan error, 1)
 	running.Go(func() { ended <- g.Run(ctx, nil) })
 	eventually(t, func() bool { return len(g.Replicas()) == 1 && len(g.Replicas()[0].Models) == 1 })
+	eventually(t, func() bool { _, err := g.App("double-it"); return err == nil })
 	q := &serving.Query{App: "double-it", Received: time.Now(), Input: serving.Input{Type: serving.Doubles, Data: make([]byte, 8)}}
 	if p, err := g.Predict(ctx, q); err != nil || !p.Default {
 		t.Fatalf("%+v, %v", p, err)

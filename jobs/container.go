@@ -109,6 +109,12 @@ func containerEnv(v *serving.Version) map[string]string {
 	if v.InputLength > 0 {
 		env["TOPSAIL_INPUT_LENGTH"] = strconv.Itoa(v.InputLength)
 	}
+	if v.Signature != nil {
+		env["TOPSAIL_SIGNATURE"] = v.Signature.JSON()
+	}
+	if v.Session {
+		env["TOPSAIL_SESSION"] = "1"
+	}
 	if len(v.Stages) > 0 {
 		env["TOPSAIL_STAGES"] = v.Stages.JSON()
 	}

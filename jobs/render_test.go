@@ -31,101 +31,56 @@ func base() Spec {
 
 const checksum = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
-// variants are the main kinds of jobs, each with a golden file that the tests of
-// internal/adapter/nomadfleet give to the real Nomad.
+// variants are jobs that differ in much, each with a golden file that the tests of
+// internal/adapter/nomadfleet give to the real Nomad: together they have every block.
+// TestLines has what differs in a line.
 var variants = map[string]func(*Spec){
 	"raw_exec": func(*Spec) {},
-	"rolling":  func(s *Spec) { s.Rolling = true },
-	"rolling-gpu": func(s *Spec) {
+	"exec": func(s *Spec) { // all that a command can have; a replica of it ends before the next starts
 		s.Rolling = true
-		s.Version.Resources.GPU = serving.GPU{Count: 1}
-	},
-	"exec": func(s *Spec) {
 		s.Settings.Region, s.Settings.Namespace, s.Settings.NodePool = "global", "default", "default"
 		s.Settings.Datacenters = []string{"dc1", "dc2"}
-		s.Settings.Program.Driver, s.Settings.Driver = "exec", "exec"
-	},
-	"docker": func(s *Spec) {
-		s.Version.Container = serving.Container{Image: "models/wine:1.2", Command: []string{"/wine"}, Dir: "/srv"}
-		s.Version.Resources = serving.Resources{CPU: 1000, MemoryMB: 2048}
-		s.Settings.Program = Program{Source: "topsail:1.0", Driver: "docker", CPU: 100, MemoryMB: 64}
-	},
-	"gpu": func(s *Spec) {
-		s.Version.Container = serving.Container{Image: "models/wine:1.2"}
-		s.Version.Resources.GPU = serving.GPU{Count: 2, MemoryMB: 20480}
-	},
-	"mig": func(s *Spec) {
-		s.Version.Container.Driver = "raw_exec"
-		s.Version.Resources.GPU = serving.GPU{Count: 1, Device: "nvidia/gpu/1g.10gb"}
-	},
-	"artifacts": func(s *Spec) {
+		s.Settings.Program = Program{Source: "https://models.example/topsail", Checksum: checksum, Driver: "exec"}
+		s.Settings.Driver, s.Settings.VaultRole, s.Settings.TokenFile = "exec", "topsail-models", "/etc/topsail/token"
+		s.Settings.TLS = TLS{CertFile: "/etc/topsail/cert.pem", KeyFile: "/etc/topsail/key.pem", CAFile: "/etc/topsail/ca.pem"}
+		s.Settings.SidecarEnv = map[string]string{"TOPSAIL_INFLUXDB_URL": "https://influxdb.example:8086"}
+		s.Version.Container.Command = []string{"python3", "-m", "topsail", "pipeline"}
 		s.Version.Container.Dir = "local/wine"
 		s.Version.Container.Artifacts = []serving.Artifact{
 			{Source: "https://models.example/wine.tar.gz", Checksum: checksum},
 			{Source: "s3::https://s3.example/models/wine.bin", Checksum: checksum, Destination: "local/wine"},
 		}
-		s.Settings.Program = Program{Source: "https://models.example/topsail", Checksum: checksum}
-	},
-	"bundle": func(s *Spec) {
-		s.Version.Container = serving.Container{Bundle: checksum}
-		s.Settings.BundlesURL, s.Settings.WorkDir = "http://topsail.example:1338/", "/var/cache/topsail"
-	},
-	"host": func(s *Spec) {
-		s.Version.InputType, s.Version.InputLength, s.Version.Host = 0, 0, &serving.HostSpec{MemoryMB: 512}
-		s.Version.Container = serving.Container{Command: []string{"python3", "-m", "topsail", "host"}}
-		s.Settings.BundlesURL = "http://topsail.example:1338"
-	},
-	"bundle-consul": func(s *Spec) {
-		s.Version.Container = serving.Container{Bundle: checksum}
-		s.Settings.TLS = TLS{CertFile: "/etc/topsail/cert.pem", KeyFile: "/etc/topsail/key.pem", CAFile: "/etc/topsail/ca.pem", ServerName: "topsail.example"}
-	},
-	"host-consul": func(s *Spec) {
-		s.Version.InputType, s.Version.InputLength, s.Version.Host = 0, 0, &serving.HostSpec{MemoryMB: 512}
-		s.Version.Container = serving.Container{Bundle: checksum}
-	},
-	"bundle-url": func(s *Spec) {
-		s.Version.Container = serving.Container{Bundle: checksum, BundleURL: "https://models.example/wine.zip"}
-		s.Settings.Program = Program{Source: "https://models.example/topsail", Checksum: checksum}
-	},
-	"bundle-docker": func(s *Spec) {
-		s.Version.Container = serving.Container{Bundle: checksum, Driver: "docker", Env: map[string]string{"OMP_NUM_THREADS": "1"}}
-		s.Settings.BundlesURL, s.Settings.RuntimeImage = "http://topsail.example:1338", "topsail-runtime:1.0"
-	},
-	"bundle-docker-gpu": func(s *Spec) {
-		s.Version.Container = serving.Container{Bundle: checksum, Driver: "docker"}
-		s.Version.Resources.GPU = serving.GPU{Count: 1}
-		s.Settings.BundlesURL, s.Settings.RuntimeImage = "http://topsail.example:1338", "topsail-runtime:1.0"
-		s.Settings.WorkDir = "/srv/topsail"
-	},
-	"stages": func(s *Spec) {
-		s.Version.Container.Command = []string{"python3", "-m", "topsail", "pipeline"}
+		s.Version.Container.Secrets = map[string]string{"DB_PASSWORD": "password", "API_KEY": "key"}
+		s.Version.Resources.GPU = serving.GPU{Count: 1, Device: "nvidia/gpu/1g.10gb"}
 		s.Version.Stages = serving.Pipeline{
 			{Name: "decode", Code: "wine:Decode", Workers: 2, CPUs: []int{1, 2}},
 			{Name: "rank", Code: "wine:Rank", Batch: serving.StageBatch{Strategy: "fixed", MaxSize: 16, Delay: serving.Duration(2 * time.Millisecond)}},
 		}
 	},
-	"secrets": func(s *Spec) {
-		s.Version.Container.Secrets = map[string]string{"DB_PASSWORD": "password", "API_KEY": "key"}
+	"docker": func(s *Spec) { // images, of topsail and of a model that knows one port
+		s.Settings.Program = Program{Source: "topsail:1.0", Driver: "docker", CPU: 100, MemoryMB: 64}
+		s.Version.Container = serving.Container{Image: "models/wine:1.2", Command: []string{"/wine"}, Dir: "/srv", Protocol: "v1", Port: 7000}
+		s.Version.Resources = serving.Resources{CPU: 1000, MemoryMB: 2048, GPU: serving.GPU{Count: 2, MemoryMB: 20480}}
 	},
-	"v1": func(s *Spec) {
-		s.Version.Container = serving.Container{Addr: "127.0.0.1:7000", Protocol: "v1", Connections: 4}
+	"bundle": func(s *Spec) {
+		s.Version.Container = serving.Container{Bundle: checksum, Driver: "docker", Env: map[string]string{"OMP_NUM_THREADS": "1"}}
+		s.Settings.BundlesURL, s.Settings.RuntimeImage = "http://topsail.example:1338", "topsail-runtime:1.0"
 	},
-	"v1-command": func(s *Spec) {
+	"host": func(s *Spec) { // both tasks fetch bundles from where Consul says that management is
+		s.Version.InputType, s.Version.InputLength, s.Version.Host = 0, 0, &serving.HostSpec{MemoryMB: 512}
+		s.Version.Container = serving.Container{Bundle: checksum, Driver: "docker"}
+		s.Settings.RuntimeImage, s.Settings.WorkDir = "topsail-runtime:1.0", "/srv/topsail"
+	},
+	"mesh": func(s *Spec) { // with a container that listens where it is told
+		s.Rolling, s.Settings.Mesh = true, true
 		s.Version.Container = serving.Container{
 			Command: []string{"python3", "container.py", "--listen=127.0.0.1:${PORT}"}, Env: map[string]string{"CLIPPER_PORT": "${PORT}"}, Protocol: "v1", Connections: 2,
 		}
 	},
-	"v1-image": func(s *Spec) {
-		s.Version.Container = serving.Container{Image: "models/wine:1.2", Protocol: "v1", Port: 7000}
+	"nomad": func(s *Spec) { // Nomad lists the replicas, and their containers run by themselves
+		s.Settings.Provider = "nomad"
+		s.Version.Container = serving.Container{Addr: "127.0.0.1:7000", Protocol: "v1", Connections: 4}
 	},
-	"mesh": func(s *Spec) { s.Settings.Mesh = true },
-	"mtls": func(s *Spec) {
-		s.Settings.TLS = TLS{CertFile: "/etc/topsail/cert.pem", KeyFile: "/etc/topsail/key.pem", CAFile: "/etc/topsail/ca.pem"}
-		s.Settings.TokenFile = "/etc/topsail/token"
-		s.Settings.SidecarEnv = map[string]string{"TOPSAIL_INFLUXDB_URL": "https://influxdb.example:8086"}
-	},
-	"vault":         func(s *Spec) { s.Settings.VaultRole = "topsail-models" },
-	"nomad-service": func(s *Spec) { s.Settings.Provider = "nomad" },
 }
 
 func TestGolden(t *testing.T) {

@@ -28,6 +28,7 @@ type Announcement struct {
 	Pipeline    []byte // with Stage: the stages of the model version, as serving.Pipeline has them in JSON
 	Reason      string // with StateGone: why the version could not be loaded
 	Generation  string // of the definition that is served; empty: of none, or of an earlier release
+	Concurrency uint32 // from a container: it takes so many queries side by side, one in each PREDICT; 0: batches, one at a time
 	Memory      uint64 // bytes that the container takes: for a version that it was asked to load, or of a host, as a whole; 0: unknown
 }
 
@@ -36,7 +37,11 @@ const (
 	announceReason   = 2
 	announceMemory   = 3
 	announceGen      = 4
+	announceConc     = 5
 )
+
+// AnyConcurrency is the concurrency of a container that leaves it to the sidecar.
+const AnyConcurrency = 0xFFFFFFFF
 
 // AppendAnnounce appends the body of an ANNOUNCE frame.
 func AppendAnnounce(b []byte, list ...Announcement) []byte {
@@ -61,6 +66,9 @@ func AppendAnnounce(b []byte, list ...Announcement) []byte {
 		}
 		if a.Generation != "" {
 			b = appendFieldString(b, announceGen, clip(a.Generation, serving.MaxGeneration))
+		}
+		if a.Concurrency != 0 {
+			b = appendU32(appendU32(append(b, announceConc), 4), a.Concurrency)
 		}
 		b = closeSize(b, at)
 	}
@@ -96,6 +104,8 @@ func ParseAnnounce(body []byte) ([]Announcement, error) {
 				a.Memory = value.u64("memory")
 			case announceGen:
 				a.Generation = string(value.rest())
+			case announceConc:
+				a.Concurrency = value.u32("concurrency")
 			}
 			if e.err == nil {
 				e.err = value.err
@@ -105,14 +115,14 @@ func ParseAnnounce(body []byte) ([]Announcement, error) {
 		case e.err != nil:
 		case a.State > StateDraining:
 			e.fail("state", "is unknown")
-		case a.InputType > serving.Strings:
+		case a.InputType > serving.Chat:
 			e.fail("input type", "is unknown")
 		case len(a.Generation) > serving.MaxGeneration:
 			e.fail("generation", "is too long")
 		case length > MaxFrame:
 			e.fail("input length", "is above the largest frame")
 		case a.State != StateGone && (serving.CheckModelName(a.Model.Model) != nil || serving.CheckVersion(a.Model.Version) != nil):
-			e.fail("model", "name or version is not a valid one")
+			e.fail("model", "name or version is invalid")
 		}
 		if c.err = e.err; c.err == nil {
 			list = append(list, a)

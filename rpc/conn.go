@@ -30,7 +30,7 @@ var ErrClosed = errors.New("rpc: the connection is closed")
 
 // ErrBacklog is returned by End when the peer does not read fast enough and
 // maxBacklog bytes wait for it already; the frame was not sent.
-var ErrBacklog = errors.New("rpc: too much is waiting to be sent on the connection")
+var ErrBacklog = errors.New("rpc: the send buffer of the connection is full")
 
 // ErrTooLarge is returned by End for a frame above the peer's limit, not sent.
 var ErrTooLarge = errors.New("rpc: the frame is larger than the peer accepts")
@@ -165,13 +165,13 @@ func (c *Conn) Run(owner context.Context, handle func(Frame) error) error {
 	return err
 }
 
-// bye tells a peer what it did wrong, or that we are leaving, and ends the sending:
-// what waits still leaves, in a time that is bounded.
+// bye tells a peer what it did wrong, or that this side leaves, and ends the sending: what is
+// queued is still sent, within a bounded time.
 func (c *Conn) bye(why error, leaving bool) {
 	_, broken := errors.AsType[*ProtocolError](why)
 	_, refused := errors.AsType[*handlerError](why)
 	if broken || refused || leaving {
-		// A closed or backed-up connection cannot be told; that is no new fault.
+		// A closed or backed-up connection cannot be told; that is not a new fault.
 		_ = c.Send(KindBye, 0, AppendBye(nil, reason(why, leaving)))
 	}
 	within := writeWithin

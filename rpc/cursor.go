@@ -113,8 +113,8 @@ func (c *cursor) field() (tag uint8, value cursor) {
 // rest takes what is left.
 func (c *cursor) rest() []byte { return c.take(c.left(), "value") }
 
-// count reads how many entries follow. An entry of a few bytes becomes a struct
-// of a hundred, so the size of the frame alone is no bound.
+// count reads how many entries follow. An entry of a few bytes becomes a struct of a hundred, so
+// the size of the frame alone does not bound memory.
 func (c *cursor) count() int {
 	n := c.u32("count")
 	if n > maxEntries {

@@ -76,6 +76,9 @@ func goldenValues() map[string]any {
 			{ID: 0, State: StateReady, Model: serving.ModelID{Model: "small", Version: "1"}, Memory: 32 << 20},
 			{ID: 9, State: StateGone, Model: serving.ModelID{Model: "ann", Version: "2"}, Reason: "no model.pkl"},
 		},
+		"announce of a concurrent container": announce{
+			{ID: 1, State: StateReady, InputType: serving.Strings, Model: serving.ModelID{Model: "chat", Version: "1"}, Concurrency: 8},
+		},
 		"load": load{{
 			InputType: serving.Doubles, InputLength: 2, Model: serving.ModelID{Model: "ann", Version: "1"},
 			Bundle: "sha256:00", Folder: "ab/cd", Batch: []byte(`{}`),

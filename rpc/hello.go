@@ -18,9 +18,14 @@ const (
 	FeatureLZ4    Features = 1
 	FeatureStages Features = 2 // of sidecars and containers: stages of pipelines; of both hops: StatusDropped
 	FeatureHost   Features = 4 // of sidecars and containers: versions that are loaded and unloaded on demand; of gateways: they ask for it
+	// FeatureTensors: input type tensors, the element types that only it has, strings with a shape.
+	FeatureTensors Features = 8
+	// FeatureParts: of containers, queries side by side (Announcement.Concurrency), which CANCEL
+	// ends; of both hops, answers in parts where AskParts asks for them.
+	FeatureParts Features = 16
 )
 
-// Minor is the minor version that this implementation speaks.
+// Minor is the minor version of this implementation.
 const Minor = 0
 
 // Hello opens a connection, from both sides.

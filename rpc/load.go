@@ -6,9 +6,9 @@ import (
 	"github.com/topsail-serving/topsail/serving"
 )
 
-// Load asks a peer with FeatureHost to hold a model version beside others: a gateway
-// asks the sidecar of a host, which fetches the bundle and asks its container. The
-// answer is an ANNOUNCE of the version: ready, or gone with the reason.
+// Load asks a peer with FeatureHost to load a model version beside others: a gateway asks the
+// sidecar of a host, which fetches the bundle and asks its container. The answer is an ANNOUNCE of
+// the version: ready, or gone with the reason.
 type Load struct {
 	InputType   serving.InputType
 	InputLength int // elements; 0: any
@@ -18,6 +18,7 @@ type Load struct {
 	Folder      string // to a container: where the bundle is unpacked, in the folder of models
 	Batch       []byte // to a sidecar: a serving.BatchSpec in JSON; empty: the default
 	Generation  string // to a sidecar: of the definition, which it announces
+	Signature   []byte // a serving.Signature in JSON; empty: none
 }
 
 const (
@@ -26,6 +27,7 @@ const (
 	loadFolder = 3
 	loadBatch  = 4
 	loadGen    = 5
+	loadSign   = 6
 )
 
 // AppendLoad appends the body of a LOAD frame.
@@ -38,7 +40,7 @@ func AppendLoad(b []byte, list ...Load) []byte {
 		b = appendU32(b, uint32(v.InputLength))
 		b = appendStr8(b, clip(v.Model.Model, 255))
 		b = appendStr8(b, clip(v.Model.Version, 255))
-		for tag, text := range []string{loadBundle: v.Bundle, loadURL: v.URL, loadFolder: v.Folder, loadBatch: string(v.Batch), loadGen: clip(v.Generation, serving.MaxGeneration)} {
+		for tag, text := range []string{loadBundle: v.Bundle, loadURL: v.URL, loadFolder: v.Folder, loadBatch: string(v.Batch), loadGen: clip(v.Generation, serving.MaxGeneration), loadSign: string(v.Signature)} {
 			if text != "" {
 				b = appendFieldString(b, uint8(tag), text)
 			}
@@ -88,18 +90,20 @@ func parseLoad(e *cursor) Load {
 			v.Batch = bytes.Clone(value.rest())
 		case loadGen:
 			v.Generation = string(value.rest())
+		case loadSign:
+			v.Signature = bytes.Clone(value.rest())
 		}
 	}
 	switch {
 	case e.err != nil:
-	case v.InputType > serving.Strings:
+	case v.InputType > serving.Chat:
 		e.fail("input type", "is unknown")
 	case len(v.Generation) > serving.MaxGeneration:
 		e.fail("generation", "is too long")
 	case length > MaxFrame:
 		e.fail("input length", "is above the largest frame")
 	case serving.CheckModelName(v.Model.Model) != nil || serving.CheckVersion(v.Model.Version) != nil:
-		e.fail("model", "name or version is not a valid one")
+		e.fail("model", "name or version is invalid")
 	}
 	return v
 }

@@ -21,6 +21,9 @@ func AppendPayload(b []byte, values ...serving.Value) []byte {
 	return b
 }
 
+// ValueSize is what AppendPayload adds for a value.
+func ValueSize(v *serving.Value) int { return 8 + min(len(v.Name), 255) + 4*len(v.Shape) + len(v.Data) }
+
 func appendValue(b []byte, v *serving.Value) []byte {
 	name := clip(v.Name, 255)
 	b = append(b, uint8(v.DType), uint8(len(v.Shape)), uint8(len(name)), 0)
@@ -34,8 +37,11 @@ func appendValue(b []byte, v *serving.Value) []byte {
 
 // AppendInput appends the payload of one input.
 func AppendInput(b []byte, in serving.Input) []byte {
+	if in.Type == serving.Tensors {
+		return append(b, in.Data...)
+	}
 	dims := uint8(1)
-	if in.Type == serving.Strings {
+	if in.Type.Text() {
 		dims = 0
 	}
 	b = append(b, 1, 0, uint8(in.Type.DType()), dims, 0, 0)
@@ -101,9 +107,8 @@ func (c *cursor) skipPayload() []byte {
 	count := c.u16("value count")
 	for i := uint16(0); i < count && c.err == nil; i++ {
 		dtype, dims, _ := c.valueHead()
-		want, known := c.shape(dtype, dims, nil)
-		data := c.blob32("data")
-		c.checkData(known, want, data)
+		elements := c.shape(dtype, dims, nil)
+		c.checkData(dtype, dims, elements, c.blob32("data"))
 	}
 	if c.err != nil {
 		return nil
@@ -120,9 +125,9 @@ func (c *cursor) value() serving.Value {
 	if dims > 0 && c.err == nil {
 		v.Shape = make([]int, dims)
 	}
-	want, tensor := c.shape(dtype, dims, v.Shape)
+	elements := c.shape(dtype, dims, v.Shape)
 	v.Data = c.blob32("data")
-	c.checkData(tensor, want, v.Data)
+	c.checkData(dtype, dims, elements, v.Data)
 	return v
 }
 
@@ -138,36 +143,51 @@ func (c *cursor) valueHead() (serving.DType, int, []byte) {
 		c.fail("dtype", "is unknown")
 	case dims > maxDims:
 		c.fail("dimensions", "are more than 8")
-	case dims > 0 && dtype.Size() == 0:
+	case dims > 0 && dtype.Size() == 0 && dtype != serving.String && dtype != serving.Blob:
 		c.fail("dimensions", "on a dtype that has no shape")
 	}
 	return dtype, dims, name
 }
 
-// shape reads the dimensions into out (which may be nil) and returns the bytes
-// that a tensor of this shape must have.
-func (c *cursor) shape(dtype serving.DType, dims int, out []int) (want uint64, tensor bool) {
-	want = uint64(dtype.Size())
+// shape reads the dimensions into out (which may be nil) and returns the number of elements.
+func (c *cursor) shape(dtype serving.DType, dims int, out []int) uint64 {
+	elements, size := uint64(1), uint64(max(dtype.Size(), 1))
 	for i := range dims {
 		d := c.u32("dimension")
-		if d == 0 && want > maxEmptyRows*uint64(dtype.Size()) {
+		if d == 0 && elements > maxEmptyRows {
 			c.fail("dimension", "is 0 below more than 65536 rows")
 		}
-		if want *= uint64(d); want > math.MaxInt32 {
+		if elements *= uint64(d); elements*size > math.MaxInt32 {
 			c.fail("dimension", "makes the value larger than 2 GiB")
 		}
 		if c.err != nil {
-			return 0, false
+			return 0
 		}
 		if out != nil {
 			out[i] = int(d)
 		}
 	}
-	return want, dtype.Size() > 0
+	return elements
 }
 
-func (c *cursor) checkData(tensor bool, want uint64, data []byte) {
-	if c.err == nil && tensor && uint64(len(data)) != want {
+// checkData says whether the data are so many elements.
+func (c *cursor) checkData(dtype serving.DType, dims int, elements uint64, data []byte) {
+	size := uint64(dtype.Size())
+	switch {
+	case c.err != nil:
+	case size > 0 && uint64(len(data)) != elements*size:
 		c.fail("data", "length does not match the shape")
+	case size == 0 && dims > 0:
+		for ; elements > 0; elements-- {
+			_, rest, ok := serving.NextElement(data)
+			if !ok {
+				c.fail("data", "end before the last element")
+				return
+			}
+			data = rest
+		}
+		if len(data) > 0 {
+			c.fail("data", "go on after the last element")
+		}
 	}
 }

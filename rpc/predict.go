@@ -15,7 +15,12 @@ const (
 	predictQueryID = 3
 	predictBits    = 4
 	predictAge     = 5
+	predictContext = 6
 )
+
+// AskParts is the feature bit of an Ask that wants its answer in parts: all entries before the
+// last one.
+const AskParts = 1
 
 // TraceSize is the length of a trace context: trace id, span id, flags, zero.
 const TraceSize = 26
@@ -29,6 +34,7 @@ type Ask struct {
 	QueryID uint64 // 0: none
 	Bits    uint64 // feature bits
 	Age     time.Duration
+	Context []byte
 }
 
 // PredictHead is the fixed part of a PREDICT.
@@ -77,6 +83,9 @@ func (a *Ask) appendFields(b []byte) []byte {
 	}
 	if a.Age > 0 {
 		b = appendU32(appendU32(append(b, predictAge), 4), Micros(a.Age))
+	}
+	if len(a.Context) > 0 {
+		b = appendField(b, predictContext, a.Context)
 	}
 	return b
 }
@@ -149,6 +158,8 @@ func (a *Ask) setField(tag uint8, value *cursor) {
 		a.Bits = value.u64("feature bits")
 	case predictAge:
 		a.Age = time.Duration(value.u32("age")) * time.Microsecond
+	case predictContext:
+		a.Context = value.rest()
 	}
 }
 

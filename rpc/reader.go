@@ -46,7 +46,7 @@ func (r *reader) next() (Frame, error) {
 
 func (r *reader) expand(f Frame) (Frame, error) {
 	if !r.lz4 {
-		return Frame{}, &ProtocolError{Frame: "compressed", Field: "flags", Why: "compression was not agreed on"}
+		return Frame{}, &ProtocolError{Frame: "compressed", Field: "flags", Why: "compression was not negotiated"}
 	}
 	if cap(r.raw) > keepBuffer {
 		r.raw = nil

@@ -204,6 +204,9 @@ func (r *Reply) Err() error {
 	return r.c.err
 }
 
+// Empty says whether an OK answer has no value: the end of parts that were not collected.
+func (a *Answer) Empty() bool { return len(a.Payload) >= 2 && a.Payload[0] == 0 && a.Payload[1] == 0 }
+
 // Output builds the output that an OK answer carries, in memory of its own. The
 // error says, in words for the client, what the container did wrong.
 func (a *Answer) Output() (*serving.Output, error) {
@@ -214,7 +217,7 @@ func (a *Answer) Output() (*serving.Output, error) {
 	if len(values) == 0 {
 		return nil, &ProtocolError{Frame: "REPLY", Field: "payload", Why: "has no value"}
 	}
-	out, err := serving.NewOutput(values[0])
+	out, err := serving.NewOutputs(values)
 	if err != nil {
 		return nil, err
 	}
@@ -223,7 +226,11 @@ func (a *Answer) Output() (*serving.Output, error) {
 		out.Confidence = &confidence
 	}
 	if len(a.Qualifiers) > 0 {
-		out.Qualifiers, err = ParsePayload(slices.Clone(a.Qualifiers))
+		qualifiers, err := ParsePayload(slices.Clone(a.Qualifiers))
+		if err != nil {
+			return nil, err
+		}
+		out.Qualify(qualifiers)
 	}
-	return out, err
+	return out, nil
 }

@@ -52,7 +52,7 @@ func announcements() *rapid.Generator[Announcement] {
 				Version: rapid.StringMatching(`[A-Za-z0-9][A-Za-z0-9._+-]{0,9}`).Draw(t, "version"),
 			},
 			Stage:  shortText().Draw(t, "stage"),
-			Reason: shortText().Draw(t, "reason"), Memory: rapid.Uint64().Draw(t, "memory"),
+			Reason: shortText().Draw(t, "reason"), Memory: rapid.Uint64().Draw(t, "memory"), Concurrency: rapid.Uint32().Draw(t, "concurrency"),
 		}
 	})
 }

@@ -32,7 +32,7 @@ type outcome struct {
 	err   error
 }
 
-// act has do carried out, and tells outcomes. The entry stays as it is meanwhile.
+// act carries out do, and reports outcomes. The entry does not change meanwhile.
 func (l *loop) act(ctx context.Context, e *entry, do func(context.Context) error) {
 	e.busy = true
 	l.workers.Go(func() { l.outcomes <- outcome{e, l.perform(ctx, do)} })
@@ -99,8 +99,8 @@ func (e *entry) noteApplied(now time.Time) {
 	e.state.Changed = now
 }
 
-// block notes that the job cannot be changed now, which is no fault, but
-// worth a look when it lasts.
+// block notes that the job cannot be changed now, which is not a fault, but worth a look when it
+// lasts.
 func (l *loop) block(e *entry, why string, now time.Time) {
 	e.decision.Outcome, e.decision.Error = outcomeBlocked, why
 	if e.blocked.IsZero() {
@@ -108,13 +108,13 @@ func (l *loop) block(e *entry, why string, now time.Time) {
 	}
 	if e.alarm == "" && now.Sub(e.blocked) > alarmBlocked {
 		e.alarm = fmt.Sprintf("the job could not be changed for %v: %s", alarmBlocked, why)
-		l.cfg.Log.Error("a job cannot be changed; end what blocks it", "model", e.id, "since", e.blocked, "why", why, "wanted", e.decision.To)
+		l.cfg.Log.Error("a job cannot be changed; remove what blocks it", "model", e.id, "since", e.blocked, "why", why, "wanted", e.decision.To)
 	}
 	l.record(e)
 }
 
-// fail notes a change that was refused, or could not be asked for, and backs off:
-// from a second on, or a minute where asking again is no use.
+// fail notes a change that was refused, or could not be asked for, and backs off: from a second
+// on, or a minute where a retry cannot succeed.
 func (l *loop) fail(e *entry, err error, now time.Time) {
 	e.decision.Outcome, e.decision.Error = outcomeFailed, err.Error()
 	least, most := time.Second, 30*time.Second

@@ -9,6 +9,6 @@
 // decision is done by others, a few at a time, so that a slow change of one
 // version never holds up another. Reading, too, is done by others.
 //
-// What is not known is never acted upon: without demand counts stay, without the
-// jobs nothing is changed, and without a valid term nothing is asked of anyone.
+// What is not known is never acted upon: without demand counts stay, without the jobs nothing is
+// changed, and without a valid term no change is requested.
 package scheduler

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/topsail-serving/topsail/internal/condition"
 	"github.com/topsail-serving/topsail/serving"
 )
 
@@ -15,8 +16,8 @@ const (
 	journalWithin = 2 * time.Second
 )
 
-// journal hands decisions to those who keep them, each in its own time. A decision
-// that one of them does not take is lost to it; to act matters more.
+// journal hands decisions to its recorders, each independently. A decision that a recorder does
+// not take in time is lost to it; acting matters more.
 type journal struct {
 	books   []*book
 	metrics *metrics
@@ -26,15 +27,17 @@ type journal struct {
 type book struct {
 	keeper   Journal
 	abdicate context.CancelCauseFunc // ends the term
-	log      *slog.Logger
 	queue    chan serving.Decision
-	failed   bool // the last one was not taken
+	writing  condition.Condition
 }
 
 func newJournal(keepers []Journal, m *metrics, abdicate context.CancelCauseFunc, log *slog.Logger) *journal {
 	j := &journal{metrics: m}
 	for _, k := range keepers {
-		j.books = append(j.books, &book{keeper: k, abdicate: abdicate, log: log, queue: make(chan serving.Decision, journalRoom)})
+		j.books = append(j.books, &book{
+			keeper: k, abdicate: abdicate, queue: make(chan serving.Decision, journalRoom),
+			writing: condition.Condition{Log: log, Begins: "decisions cannot be recorded"},
+		})
 	}
 	return j
 }
@@ -81,10 +84,7 @@ func (b *book) write(ctx context.Context, d serving.Decision) bool {
 	if errors.Is(err, serving.ErrFenced) {
 		b.abdicate(err)
 	}
-	if err != nil && !b.failed {
-		b.log.Warn("decisions cannot be recorded", "err", err)
-	}
-	b.failed = err != nil
+	b.writing.Note(err)
 	return err == nil
 }
 

@@ -23,7 +23,7 @@ type loop struct {
 	*Scheduler
 	term    Term
 	journal *journal
-	// abdicate ends the term, where another leads by now.
+	// abdicate ends the term if another process leads now.
 	abdicate context.CancelCauseFunc
 	mail     *mailbox
 

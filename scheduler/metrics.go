@@ -17,24 +17,24 @@ type metrics struct {
 func newMetrics(r *obs.Registry, b *board) *metrics {
 	r.Collect(gauges{b})
 	return &metrics{
-		tick:       r.Histograms("topsail_scheduler_tick_seconds", "Time from looking at demand and jobs to the decisions.", obs.Seconds()).WithLabelValues(),
-		decisions:  r.Counters("topsail_scheduler_decisions_total", "Decisions that asked for a change, by the rule that decided and what became of it.", "rule", "outcome"),
-		unrecorded: r.Counters("topsail_scheduler_unrecorded_total", "Decisions that could not be handed to a journal.").WithLabelValues(),
+		tick:       r.Histograms("topsail_scheduler_tick_seconds", "Time from reading demand and jobs to the decisions.", obs.Seconds()).WithLabelValues(),
+		decisions:  r.Counters("topsail_scheduler_decisions_total", "Decisions that requested a change, by rule and outcome.", "rule", "outcome"),
+		unrecorded: r.Counters("topsail_scheduler_unrecorded_total", "Decisions that could not be written to a journal.").WithLabelValues(),
 	}
 }
 
 var (
 	leaderDesc  = obs.NewDesc("topsail_scheduler_leader", "1 while this scheduler leads.")
-	unknownDesc = obs.NewDesc("topsail_scheduler_demand_unknown_seconds", "For how long the demand has been unknown; 0 while it is known.")
+	unknownDesc = obs.NewDesc("topsail_scheduler_demand_unknown_seconds", "How long the demand has been unknown; 0 while it is known.")
 	jobsDesc    = obs.NewDesc("topsail_scheduler_jobs_age_seconds", "How old the list of jobs is.")
-	heldDesc    = obs.NewDesc("topsail_scheduler_removals_held", "1 while jobs are not removed because they are most of all.")
-	desiredDesc = obs.NewDesc("topsail_scheduler_desired_replicas", "Replicas that the version shall have.", "model", "version")
+	heldDesc    = obs.NewDesc("topsail_scheduler_removals_held", "1 while jobs are not removed because they are most of all jobs.")
+	desiredDesc = obs.NewDesc("topsail_scheduler_desired_replicas", "Wanted replicas of the version.", "model", "version")
 	readyDesc   = obs.NewDesc("topsail_scheduler_ready_replicas", "Replicas that are ready.", "model", "version")
-	demandDesc  = obs.NewDesc("topsail_scheduler_demand", "Queries a second that the last decision about the version went by; absent while unknown.", "model", "version")
+	demandDesc  = obs.NewDesc("topsail_scheduler_demand", "Queries a second that the last decision about the version was based on; absent while unknown.", "model", "version")
 	canDesc     = obs.NewDesc("topsail_scheduler_capacity", "Queries a second that the ready replicas of the version can answer within the objective; absent while unknown.", "model", "version")
-	problemDesc = obs.NewDesc("topsail_scheduler_job_problem", "1 while fewer replicas run than were asked for, for a reason that is in the log.", "model", "version")
-	blockedDesc = obs.NewDesc("topsail_scheduler_blocked_seconds", "For how long a wanted change could not be made; 0 while nothing is in the way.", "model", "version")
-	alarmDesc   = obs.NewDesc("topsail_scheduler_alarm", "1 while a person should look at the version's job.", "model", "version")
+	problemDesc = obs.NewDesc("topsail_scheduler_job_problem", "1 while fewer replicas run than requested, for a reason that is in the log.", "model", "version")
+	blockedDesc = obs.NewDesc("topsail_scheduler_blocked_seconds", "How long a wanted change has been blocked; 0 while none is.", "model", "version")
+	alarmDesc   = obs.NewDesc("topsail_scheduler_alarm", "1 while an operator should look at the version's job.", "model", "version")
 )
 
 // gauges reads the board when metrics are asked for.

@@ -115,7 +115,7 @@ func (l *loop) takeDemand(r reading, now time.Time) {
 func (l *loop) noteFailure(what string, err error) {
 	switch failed := l.failing[what]; {
 	case err != nil && !failed:
-		l.cfg.Log.Warn("cannot "+what+"; what needs it waits", "err", err)
+		l.cfg.Log.Warn("cannot "+what+"; decisions that need it wait", "err", err)
 		l.failing[what] = true
 	case err == nil && failed:
 		l.cfg.Log.Info("can " + what + " again")

@@ -12,7 +12,7 @@ import (
 const ruleGone = "gone"
 
 const (
-	guardFrom = 4               // jobs that there are at the least for the guard
+	guardFrom = 4               // minimum number of jobs for the guard
 	guardHold = 5 * time.Minute // for how long it holds
 )
 

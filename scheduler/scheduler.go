@@ -14,7 +14,7 @@ import (
 
 // Config is what a Scheduler needs.
 type Config struct {
-	Name     string // of this scheduler, for those who read its decisions
+	Name     string // of this scheduler, for readers of its decisions
 	Catalog  Catalog
 	Fleet    Fleet
 	Demand   Demand

@@ -45,8 +45,8 @@ type Replicas interface {
 
 // Wakes passes on what gateways ask for.
 type Wakes interface {
-	// Wakes calls wake, until ctx ends, for every version that has queries and no
-	// ready replica, again and again as long as that is so.
+	// Wakes calls wake, until ctx ends, for every version that has queries and no ready replica,
+	// repeatedly as long as that is so.
 	Wakes(ctx context.Context, wake func(serving.ModelID)) error
 }
 
@@ -63,7 +63,7 @@ type Journal interface {
 
 // Term is the leadership that a scheduler acts under.
 type Term interface {
-	// Valid says whether it still leads, without asking anyone.
+	// Valid says whether it still leads, without a request.
 	Valid() bool
 	// Fence is a number that is greater in every later term.
 	Fence() uint64

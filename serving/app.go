@@ -1,6 +1,7 @@
 package serving
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,8 +10,7 @@ import (
 	"time"
 )
 
-// Origin remembers who made an object, so that a configuration file can take
-// back what it gave and nothing else.
+// Origin is what created an object, so that a configuration file removes only what it created.
 type Origin string
 
 const (
@@ -22,7 +22,8 @@ const (
 type App struct {
 	Name          string     `json:"name" required:"yes" help:"the name in the path of queries" flag:"-"`
 	Description   string     `json:"description,omitempty" help:"a description for people"`
-	InputType     InputType  `json:"input_type" required:"yes" help:"bytes, ints, floats, doubles or strings"`
+	InputType     InputType  `json:"input_type" required:"yes" help:"bytes, ints, floats, doubles or strings; chat, a request of OpenAI's API; tensors with the inputs of a signature"`
+	Signature     *Signature `json:"signature,omitempty" help:"named inputs and outputs, with element types and shapes" flag:"-"`
 	DefaultOutput string     `json:"default_output" accept:"integer float boolean" help:"the answer when no model answers in time; parsed as JSON where it is valid JSON" flag:"default"`
 	SLO           Duration   `json:"latency_slo_micros" required:"yes" default:"100000" help:"time from receiving a query to its answer, in microseconds" flag:"slo"`
 	Models        []string   `json:"models" help:"the linked models, in the order of linking" flag:"model"`
@@ -34,6 +35,11 @@ type App struct {
 	ColdStart     Duration   `json:"cold_start_micros,omitempty" help:"how long a query may wait for the first replica of a model that is scaled to zero, in microseconds; 0 is the latency objective"`
 	Example       string     `json:"example,omitempty" help:"an example of an input, as JSON"`
 	RequireKey    bool       `json:"require_key,omitempty" help:"queries must present a key for the app"`
+	SLOBetween    Duration   `json:"slo_between_micros,omitempty" help:"of an answer in parts: time from one part to the next, in microseconds; 0 is 10 s"`
+	SLOTotal      Duration   `json:"slo_total_micros,omitempty" help:"of an answer in parts: time to its end, in microseconds; 0 is 10 minutes"`
+	Route         Route      `json:"route,omitempty" help:"which replica is asked: empty, the one with the shortest wait; prefix, the one that was asked last about an input that begins alike, for engines that cache prompts"`
+	ShareStreams  bool       `json:"share_streams,omitempty" help:"equal queries in flight share one answer in parts"`
+	DefaultErrors bool       `json:"default_errors,omitempty" help:"clients of the Open Inference Protocol and of OpenAI get an error in place of the default output"`
 	Limit         *Limit     `json:"limit,omitempty" help:"limit of all queries together; by default none"`
 	Labels        []string   `json:"labels,omitempty" help:"labels to find the app by" flag:"label"`
 	Origin        Origin     `json:"origin,omitempty" toml:"-"` // the catalog's to give
@@ -46,20 +52,43 @@ type CacheSpec struct {
 	TTL   Duration `json:"ttl_micros,omitempty" help:"how long a cached answer may be used, in microseconds; 0 is until it is evicted"`
 }
 
+// Route is how the replica of a query is chosen.
+type Route string
+
+// RoutePrefix prefers the replica that has the longest prefix of the input in its cache.
+const RoutePrefix Route = "prefix"
+
+// What an app without objectives for answers in parts has.
+const (
+	DefaultSLOBetween = 10 * time.Second
+	DefaultSLOTotal   = 10 * time.Minute
+)
+
+// Between is how long the next part of an answer may take.
+func (a *App) Between() time.Duration { return cmp.Or(a.SLOBetween.Std(), DefaultSLOBetween) }
+
+// Total is how long an answer in parts may take.
+func (a *App) Total() time.Duration {
+	return cmp.Or(a.SLOTotal.Std(), max(DefaultSLOTotal, a.SLO.Std()))
+}
+
+// MaxStream bounds answers in parts.
+const MaxStream = 24 * time.Hour
+
 // MaxSLO bounds latency objectives; a query held longer is a job, not a query.
 const MaxSLO = 10 * time.Minute
 
 // MaxWeight bounds the weight of an app.
 const MaxWeight = 1000.0
 
-// Check says everything that is wrong with the app by itself, or nil.
+// Check returns everything that is wrong with the app alone, or nil.
 func (a *App) Check() error {
 	errs := []error{CheckAppName(a.Name)}
 	if err := checkDescription(a.Description); err != nil {
 		errs = append(errs, fmt.Errorf("app %q: %w", a.Name, err))
 	}
-	if a.InputType < Bytes || a.InputType > Strings {
-		errs = append(errs, fmt.Errorf("app %q needs an input_type", a.Name))
+	if err := checkInput(a.InputType, 0, a.Signature); err != nil {
+		errs = append(errs, fmt.Errorf("app %q %w", a.Name, err))
 	}
 	if a.SLO.Std() < 100*time.Microsecond || a.SLO.Std() > MaxSLO {
 		errs = append(errs, fmt.Errorf("app %q: latency_slo_micros must be between 100 and %d", a.Name, MaxSLO.Microseconds()))
@@ -67,10 +96,19 @@ func (a *App) Check() error {
 	if a.ColdStart != 0 && (a.ColdStart < a.SLO || a.ColdStart.Std() > MaxSLO) {
 		errs = append(errs, fmt.Errorf("app %q: cold_start must be between its SLO and %v", a.Name, MaxSLO))
 	}
+	if a.SLOBetween < 0 || a.SLOBetween.Std() > MaxSLO {
+		errs = append(errs, fmt.Errorf("app %q: slo_between must be between 0 and %v", a.Name, MaxSLO))
+	}
+	if a.SLOTotal != 0 && (a.SLOTotal < a.SLO || a.SLOTotal.Std() > MaxStream) {
+		errs = append(errs, fmt.Errorf("app %q: slo_total must be between its SLO and %v", a.Name, MaxStream))
+	}
+	if a.Route != "" && a.Route != RoutePrefix {
+		errs = append(errs, fmt.Errorf("app %q: route %q is unknown: use prefix, or leave it out", a.Name, a.Route))
+	}
 	if r := a.Cache.Round; r < 0 || math.IsNaN(r) || math.IsInf(r, 0) {
 		errs = append(errs, fmt.Errorf("app %q: the cache's rounding step must be a positive number", a.Name))
 	}
-	if a.Cache.Round > 0 && (a.InputType == Strings || a.InputType == Bytes) {
+	if a.Cache.Round > 0 && !a.InputType.Numeric() {
 		errs = append(errs, fmt.Errorf("app %q: only numbers can be rounded in the cache key", a.Name))
 	}
 	if a.Cache.TTL < 0 {
@@ -85,7 +123,7 @@ func (a *App) Check() error {
 		}
 	}
 	if a.Example != "" && !json.Valid([]byte(a.Example)) {
-		errs = append(errs, fmt.Errorf("app %q: the example must be an input as JSON", a.Name))
+		errs = append(errs, fmt.Errorf("app %q: the example must be a JSON input", a.Name))
 	}
 	for i, m := range a.Models {
 		if slices.Contains(a.Models[:i], m) {
@@ -102,7 +140,7 @@ func (a *App) checkStages() error {
 	}
 	errs := []error{a.Stages.Check()}
 	if len(a.Models) > 0 || a.Policy.KindName() != PolicySingle {
-		errs = append(errs, errors.New("has stages and also linked models or a policy: the stages name the models, and each is asked"))
+		errs = append(errs, errors.New("has stages and also linked models or a policy: the stages name the models, and each is called"))
 	}
 	for _, s := range a.Stages {
 		if err := CheckModelName(s.Model); err != nil {

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Author is who changes something.
+// Author is the user or program that makes a change.
 type Author struct {
 	Who    string // the name of a key; "local" where there are no keys; ByFile or "scheduler" for those
 	From   string // address of the client; empty for ourselves
 	Client string // program that asks, as it names itself; empty for ourselves
 }
 
-// ByFile is who changes what the configuration file changes.
+// ByFile is the author of changes that the configuration file makes.
 const ByFile = "file"
 
 // AuditEntry is one change of one object.

@@ -56,5 +56,10 @@ func (c *Catalog) checkLink(a *App, name string) error {
 	if v != nil && v.InputType != a.InputType {
 		return fmt.Errorf("app %q takes %v, and its model %q takes %v", a.Name, a.InputType, name, v.InputType)
 	}
+	if v != nil {
+		if err := a.Signature.Accepts(v.Signature); err != nil {
+			return fmt.Errorf("app %q and its model %q differ in their signatures: %w", a.Name, name, err)
+		}
+	}
 	return nil
 }

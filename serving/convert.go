@@ -38,8 +38,8 @@ func NewInput(t InputType, v Value) (Input, error) {
 	return Input{Type: t, Data: data}, nil
 }
 
-// JoinInput makes one input of several outputs, by the names of those who put them
-// out: of numbers all of them in order, of strings a JSON object.
+// JoinInput makes one input of several outputs, by the names of their stages: of numbers all of
+// them in order, of strings a JSON object.
 func JoinInput(t InputType, names []string, values []Value) (Input, error) {
 	joined := Input{Type: t}
 	if t != Strings {
@@ -86,12 +86,13 @@ func numbersOf(v Value) ([]float64, error) {
 	}
 	list := make([]float64, len(v.Data)/size)
 	for i := range list {
-		list[i] = numberAt(v.DType, v.Data[i*size:])
+		list[i] = NumberAt(v.DType, v.Data[i*size:])
 	}
 	return list, nil
 }
 
-func numberAt(t DType, b []byte) float64 {
+// NumberAt is the first number of data whose elements are of type t, which has a Size.
+func NumberAt(t DType, b []byte) float64 {
 	le := binary.LittleEndian
 	switch t {
 	case Uint8, Bool:
@@ -100,14 +101,28 @@ func numberAt(t DType, b []byte) float64 {
 		return float64(int32(le.Uint32(b)))
 	case Int64:
 		return float64(int64(le.Uint64(b)))
+	case Int8:
+		return float64(int8(b[0]))
+	case Int16:
+		return float64(int16(le.Uint16(b)))
+	case Uint16:
+		return float64(le.Uint16(b))
+	case Uint32:
+		return float64(le.Uint32(b))
+	case Uint64:
+		return float64(le.Uint64(b))
+	case Float16:
+		return float64(Half(le.Uint16(b)))
+	case BFloat16:
+		return float64(BrainFloat(le.Uint16(b)))
 	case Float32:
 		return float64(math.Float32frombits(le.Uint32(b)))
 	}
 	return math.Float64frombits(le.Uint64(b))
 }
 
-// appendNumber appends x as an element of an input. A number that the type cannot hold
-// is an error, and a fraction is none of a whole number.
+// appendNumber appends x as an element of an input. A number that the type cannot hold is an
+// error, and so is a fraction where a whole number is needed.
 func appendNumber(b []byte, t InputType, x float64) ([]byte, error) {
 	le := binary.LittleEndian
 	whole := x == math.Trunc(x)

@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// Definition names what a model version is by now: the version, and the generation of it.
-// Answers belong to a definition, and so does everything that is kept of them.
+// Definition names the present form of a model version: the version and its generation. Answers
+// belong to a definition, and so does everything that is kept of them.
 type Definition struct {
 	ModelID
 	Generation string `json:"generation,omitempty"`
 }
 
-// Definition is what the version is by now, wherever it runs.
+// Definition is the present form of the version, wherever it runs.
 func (v *Version) Definition() Definition { return Definition{v.ModelID, v.Generation} }
 
 // NewGeneration draws a generation: one that was never before, in any catalog, whatever
@@ -26,8 +26,8 @@ const generationLength = 12
 // MaxGeneration bounds a generation, in bytes: that of a version and that of its host.
 const MaxGeneration = 64
 
-// Definitions are what the replicas that answer for v announce: those of its own, or of the
-// hosts that hold it, the one that serves first. What a host runs is part of what it holds.
+// Definitions are what the replicas that answer for v announce: those of its own, or of the hosts
+// that load it, the one that serves first. What a host runs is part of the definition.
 func (c *Catalog) Definitions(v *Version) []Definition {
 	var held []Definition
 	for _, id := range c.Hosts(v) {

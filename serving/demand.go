@@ -39,7 +39,26 @@ type DemandReport struct {
 	Source  DemandSource
 	Second  time.Time // its start, on a whole second, UTC
 	Demands []Demand  // of versions that had something to say
-	Last    bool      // the process leaves: seconds after this one are not missing
+	// Backlogs are those of streams that a gateway's process serves.
+	Backlogs []Backlog
+	Last     bool // the process leaves: seconds after this one are not missing
+}
+
+// Backlog is what waits in a stream for a model version. Every process that serves the stream knows the
+// whole of it: of several the largest counts, and not the sum.
+type Backlog struct {
+	ModelID
+	Stream   string
+	Records  uint64        // that wait
+	Answered uint64        // records of the stream that got answers in the second, in this process alone
+	CatchUp  time.Duration // in which what waits is to be worked off
+}
+
+// AppBacklog is what waits in a stream for an app, and how many of its records the process answered
+// since it said so last.
+type AppBacklog struct {
+	App               string
+	Records, Answered uint64
 }
 
 // DemandSource is a process that reports demand.

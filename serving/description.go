@@ -13,7 +13,7 @@ const MaxDescription = 1000
 // sees what it is of.
 func checkDescription(text string) error {
 	if len(text) > MaxDescription {
-		return fmt.Errorf("description has %d bytes, and may have %d", len(text), MaxDescription)
+		return fmt.Errorf("description has %d bytes; at most %d are allowed", len(text), MaxDescription)
 	}
 	if !utf8.ValidString(text) {
 		return errors.New("description must be text in UTF-8")

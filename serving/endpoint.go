@@ -6,7 +6,7 @@ type Endpoint struct {
 	Addr    string // host:port
 	Token   []byte // shown to the sidecar; may be empty
 
-	// What follows is for those who count replicas. A gateway asks the sidecar.
+	// What follows is for programs that count replicas. A gateway asks the sidecar.
 	Models []ModelID
 	Ready  bool   // its health check passes
 	Ops    string // host:port of its metrics and health; empty where it does not say

@@ -2,8 +2,8 @@ package serving
 
 import "time"
 
-// Feedback tells how good an answer was: by the label that would have been right, or by
-// a plain reward. It names the query by its id, or else by its input.
+// Feedback says how good an answer was: by the label that would have been right, or by a plain
+// reward. It names the query by its id, or else by its input.
 type Feedback struct {
 	App      string
 	ID       string // its sender's, by which it counts once; empty: none
@@ -34,7 +34,7 @@ type FeedbackSource string
 const (
 	FromRecord FeedbackSource = "record" // what was said then
 	FromCache  FeedbackSource = "cache"  // predictions for the same input
-	FromModels FeedbackSource = "models" // the models were asked (again)
+	FromModels FeedbackSource = "models" // the models were called
 )
 
 // StateScope names a state that learned, within an app.

@@ -36,13 +36,13 @@ func (v *Version) hostProblems() (errs []error) {
 	c := v.Container
 	switch {
 	case v.Host != nil && v.HostedBy != "":
-		wrong("has both host and hosted_by: a host is not held by another")
+		wrong("has both host and hosted_by: a host cannot be hosted by another")
 	case v.Host != nil:
 		if v.InputType != 0 || v.InputLength != 0 {
 			wrong("is a host, and answers no queries itself: leave input_type and input_length out")
 		}
 		if len(v.Stages) > 0 || v.Batch.MaxSize != 0 || v.Batch.Delay != 0 {
-			wrong("is a host: batch and stages are for the versions that it holds")
+			wrong("is a host: batch and stages are for the versions that it hosts")
 		}
 		if c.Addr != "" || c.Protocol == "v1" {
 			wrong("is a host, which takes version 2 of the protocol: give it a command or a bundle")
@@ -56,13 +56,13 @@ func (v *Version) hostProblems() (errs []error) {
 			wrong("hosted_by needs a bundle, which the host's container loads")
 		}
 		if len(c.Env)+len(c.Watch)+len(c.Artifacts)+len(c.Secrets) > 0 || c.Driver != "" || v.Resources != (Resources{}) {
-			wrong("is loaded by its host's container: env, watch, driver, artifact, secrets and resources are the host's")
+			wrong("is loaded by its host's container: set env, watch, driver, artifact, secrets and resources on the host")
 		}
 		if v.Replicas > 1 || v.Scale != nil || v.Pin != nil {
-			wrong("is held by the replicas of its host as it is asked: replicas, scale and pin are the host's")
+			wrong("is loaded by the replicas of its host on demand: set replicas, scale and pin on the host")
 		}
 		if len(v.Stages) > 0 {
-			wrong("has stages, which a host cannot hold: give it replicas of its own")
+			wrong("has stages, which a host cannot load: give it replicas of its own")
 		}
 	}
 	return errs

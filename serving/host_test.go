@@ -16,18 +16,18 @@ func goodGuest() Version {
 
 func TestHostCheck(t *testing.T) {
 	for want, spoil := range map[string]func(host, guest *Version){
-		"not held by another":                    func(h, _ *Version) { h.HostedBy = "other" },
-		"leave input_type and input_length":      func(h, _ *Version) { h.InputType = Doubles },
-		"batch and stages are for the versions":  func(h, _ *Version) { h.Batch.MaxSize = 4 },
-		"give it a command or a bundle":          func(h, _ *Version) { h.Container = Container{Addr: "127.0.0.1:1", Protocol: "v1"} },
-		"memory_mb must be between 32 and":       func(h, _ *Version) { h.Host.MemoryMB = 31 },
-		"hosted_by: model name":                  func(_, g *Version) { g.HostedBy = "a b" },
-		"needs a bundle":                         func(_, g *Version) { g.Container = Container{Command: []string{"x"}} },
-		"env, watch, driver, artifact":           func(_, g *Version) { g.Container.Env = map[string]string{"A": "b"} },
-		"resources are the host's":               func(_, g *Version) { g.Resources.CPU = 100 },
-		"replicas, scale and pin are the host's": func(_, g *Version) { g.Replicas = 2 },
-		"which a host cannot hold":               func(_, g *Version) { g.Stages = Pipeline{{Name: "a"}} },
-		"needs an input_type":                    func(_, g *Version) { g.InputType = 0 },
+		"cannot be hosted by another":             func(h, _ *Version) { h.HostedBy = "other" },
+		"leave input_type and input_length":       func(h, _ *Version) { h.InputType = Doubles },
+		"batch and stages are for the versions":   func(h, _ *Version) { h.Batch.MaxSize = 4 },
+		"give it a command or a bundle":           func(h, _ *Version) { h.Container = Container{Addr: "127.0.0.1:1", Protocol: "v1"} },
+		"memory_mb must be between 32 and":        func(h, _ *Version) { h.Host.MemoryMB = 31 },
+		"hosted_by: model name":                   func(_, g *Version) { g.HostedBy = "a b" },
+		"needs a bundle":                          func(_, g *Version) { g.Container = Container{Command: []string{"x"}} },
+		"env, watch, driver, artifact":            func(_, g *Version) { g.Container.Env = map[string]string{"A": "b"} },
+		"resources on the host":                   func(_, g *Version) { g.Resources.CPU = 100 },
+		"set replicas, scale and pin on the host": func(_, g *Version) { g.Replicas = 2 },
+		"which a host cannot load":                func(_, g *Version) { g.Stages = Pipeline{{Name: "a"}} },
+		"needs an input_type":                     func(_, g *Version) { g.InputType = 0 },
 	} {
 		h, g := goodHost(), goodGuest()
 		if h.Check() != nil || g.Check() != nil {

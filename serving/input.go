@@ -11,13 +11,24 @@ const (
 	Floats
 	Doubles
 	Strings
+	Tensors // those of a Signature
+	Chat    // a request of OpenAI's API, as a JSON object
 )
 
 // inputTypeNames are the canonical names, as stored and echoed (Clipper's).
-var inputTypeNames = [...]string{Bytes: "bytes", Ints: "integers", Floats: "floats", Doubles: "doubles", Strings: "strings"}
+var inputTypeNames = [...]string{Bytes: "bytes", Ints: "integers", Floats: "floats", Doubles: "doubles", Strings: "strings", Tensors: "tensors", Chat: "chat"}
+
+// Numeric says whether inputs of the type are vectors of numbers.
+func (t InputType) Numeric() bool { return t >= Ints && t <= Doubles }
+
+// Text says whether inputs of the type are texts, which have no dimensions.
+func (t InputType) Text() bool { return t == Strings || t == Chat }
+
+// Known says whether t is one of the types above.
+func (t InputType) Known() bool { return t >= Bytes && t <= Chat }
 
 func (t InputType) String() string {
-	if t >= Bytes && t <= Strings {
+	if t.Known() {
 		return inputTypeNames[t]
 	}
 	return fmt.Sprintf("InputType(%d)", uint8(t))
@@ -36,11 +47,16 @@ func ParseInputType(s string) (InputType, error) {
 		return Doubles, nil
 	case "strings", "string", "strs", "str", "s":
 		return Strings, nil
+	case "tensors":
+		return Tensors, nil
+	case "chat":
+		return Chat, nil
 	}
-	return 0, fmt.Errorf("input type %q is unknown: use bytes, ints, floats, doubles or strings", s)
+	return 0, fmt.Errorf("input type %q is unknown: use bytes, ints, floats, doubles, strings or chat", s)
 }
 
-// DType is the element type in which inputs of this type travel.
+// DType is the element type in which inputs of this type travel; Tensors travel as what they are,
+// and have none.
 func (t InputType) DType() DType {
 	switch t {
 	case Bytes:
@@ -52,12 +68,18 @@ func (t InputType) DType() DType {
 	case Doubles:
 		return Float64
 	}
+	switch t {
+	case Tensors:
+		return 0
+	case Chat:
+		return JSON
+	}
 	return String
 }
 
 // MarshalText and UnmarshalText let an InputType stand in JSON and TOML by name.
 func (t InputType) MarshalText() ([]byte, error) {
-	if t < Bytes || t > Strings {
+	if !t.Known() {
 		return nil, fmt.Errorf("input type %d is unknown", uint8(t))
 	}
 	return []byte(t.String()), nil
@@ -70,7 +92,8 @@ func (t *InputType) UnmarshalText(b []byte) error {
 }
 
 // Input is one input of a query. Data holds the elements in little-endian
-// order, or the text itself for Strings; it is owned by the Input and immutable.
+// order, the text itself for Strings and Chat, or for Tensors a payload of the wire with the values in the
+// order of the signature; it is owned by the Input and immutable.
 type Input struct {
 	Type InputType
 	Data []byte
@@ -84,10 +107,10 @@ func (in Input) Len() int {
 	return len(in.Data)
 }
 
-// Value is the input as the wire carries it: one unnamed vector or text.
+// Value is the input as the wire carries it: one unnamed vector or text. Tensors are not one.
 func (in Input) Value() Value {
 	v := Value{DType: in.Type.DType(), Data: in.Data}
-	if in.Type != Strings {
+	if !in.Type.Text() {
 		v.Shape = []int{in.Len()}
 	}
 	return v

@@ -2,7 +2,7 @@ package serving
 
 import "errors"
 
-// Job is how the replicas of one model version are doing, as those who run them see it.
+// Job is how the replicas of one model version are doing, as the system that runs them sees it.
 type Job struct {
 	ModelID
 	Count    int    // replicas asked for
@@ -17,14 +17,14 @@ type Job struct {
 type JobChange struct {
 	Count  int
 	Index  uint64 // of the Job that was looked at, 0 for none; a job that has changed since is left alone
-	Reason string // for those who read the job's history
+	Reason string // for readers of the job's history
 }
 
 var (
 	// ErrJobBlocked says that a job cannot be changed now; nothing was changed.
 	ErrJobBlocked = errors.New("the job cannot be changed now")
 	// ErrJobChanged says that the job is not as it was looked at; nothing was changed.
-	ErrJobChanged = errors.New("the job has changed meanwhile")
-	// ErrJobRefused says that the job cannot be as asked for; asking again is no use.
+	ErrJobChanged = errors.New("the job has changed in the meantime")
+	// ErrJobRefused says that the job cannot be as asked for; a retry cannot succeed.
 	ErrJobRefused = errors.New("the job is refused")
 )

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Role is what the holder of a key may do; each may do what those before it may, but
-// for RoleQuery, which stands by itself.
+// Role is what the holder of a key may do; each may do what those before it may, except RoleQuery,
+// which is separate.
 type Role string
 
 // The roles.
@@ -39,7 +39,7 @@ func (r Role) Covers(needed Role) bool {
 	return slices.Index(ranks, r) >= slices.Index(ranks, needed) && slices.Contains(ranks, needed)
 }
 
-// Key lets its holder in. Only a hash of its secret is kept. A Key in a Catalog is immutable.
+// Key gives its holder access. Only a hash of its secret is kept. A Key in a Catalog is immutable.
 type Key struct {
 	ID      string    `json:"id"` // part of the secret, to find the key by
 	Name    string    `json:"name"`
@@ -96,7 +96,7 @@ func (k *Key) Expired(now time.Time) bool { return !k.Expires.IsZero() && !now.B
 // For says whether the key is for an app.
 func (k *Key) For(app string) bool { return len(k.Apps) == 0 || slices.Contains(k.Apps, app) }
 
-// Check says everything that is wrong with the key by itself, or nil.
+// Check returns everything that is wrong with the key alone, or nil.
 func (k *Key) Check() error {
 	var errs []error
 	if k.Name == "" || len(k.Name) > 64 || strings.ContainsFunc(k.Name, func(r rune) bool { return r < ' ' || r == 0x7f }) {
@@ -109,7 +109,7 @@ func (k *Key) Check() error {
 		errs = append(errs, fmt.Errorf("key %q: role %q is unknown: use query, viewer, operator, deployer or admin", k.Name, k.Role))
 	}
 	if k.Role == RoleAdmin && len(k.Apps) > 0 {
-		errs = append(errs, fmt.Errorf("key %q: the role admin is for everything; leave apps out, or use deployer", k.Name))
+		errs = append(errs, fmt.Errorf("key %q: the role admin covers everything; leave apps out, or use deployer", k.Name))
 	}
 	if len(k.Apps) > 1000 {
 		errs = append(errs, fmt.Errorf("key %q: at most 1000 apps", k.Name))

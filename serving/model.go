@@ -26,8 +26,10 @@ func (id ModelID) Compare(other ModelID) int {
 type Version struct {
 	ModelID
 	Description string     `json:"description,omitempty" help:"a description for people"`
-	InputType   InputType  `json:"input_type,omitzero" help:"bytes, ints, floats, doubles or strings; a host has none"`
+	InputType   InputType  `json:"input_type,omitzero" help:"bytes, ints, floats, doubles, strings or chat; with the inputs of a signature: tensors, the default there; a host has none"`
 	InputLength int        `json:"input_length,omitempty" help:"number of elements of every input; 0 is any"`
+	Signature   *Signature `json:"signature,omitempty" help:"named inputs and outputs, with element types and shapes" flag:"-"`
+	Session     bool       `json:"session,omitempty" help:"the model gets each query's user, context and time left; its answers are cached for each user and context"`
 	Labels      []string   `json:"labels,omitempty" help:"labels to find the version by" flag:"label"`
 	Replicas    int        `json:"replicas" default:"1" help:"number of replicas, unless scale is set"`
 	Scale       *ScaleSpec `json:"scale,omitempty" help:"bounds of the number of replicas, and what decides within them" flag:"-"`
@@ -79,7 +81,7 @@ type Container struct {
 }
 
 // ErrNothingToRun says that a version cannot have replicas.
-var ErrNothingToRun = errors.New("there is nothing to run: give the version a bundle, a command, an image or a container_addr")
+var ErrNothingToRun = errors.New("nothing to run: give the version a bundle, a command, an image or a container_addr")
 
 // Check says whether there is something to run.
 func (c Container) Check() error {
@@ -97,17 +99,22 @@ func IsDigest(s string) bool { return bundleDigest.MatchString(s) }
 // MaxBatchDelay bounds batch.delay: a delay is for filling a batch, not a schedule.
 const MaxBatchDelay = time.Second
 
-// Check says everything that is wrong with the version by itself, or nil.
+// Check returns everything that is wrong with the version alone, or nil.
 func (v *Version) Check() error {
 	errs := []error{CheckModelName(v.Model), CheckVersion(v.Version)}
 	wrong := func(format string, args ...any) {
 		errs = append(errs, fmt.Errorf("model %q version %q: "+format, append([]any{v.Model, v.Version}, args...)...))
 	}
-	if (v.InputType < Bytes || v.InputType > Strings) && v.Host == nil {
-		wrong("needs an input_type")
+	if v.Host == nil {
+		if err := checkInput(v.InputType, v.InputLength, v.Signature); err != nil {
+			wrong("%w", err)
+		}
 	}
-	if v.InputLength < 0 || (v.InputLength > 0 && v.InputType == Strings) {
-		wrong("input_length must be positive, and is for vectors only")
+	if v.Protocol == "v1" && v.Session {
+		wrong("protocol = \"v1\" and session: version 1 carries inputs alone")
+	}
+	if v.Protocol == "v1" && v.Signature != nil {
+		wrong("protocol = \"v1\" and a signature: version 1 carries one vector or text and answers one number, so leave the signature out")
 	}
 	if v.Replicas < 0 || v.Replicas > MaxReplicas {
 		wrong("replicas must be between 0 and %d", MaxReplicas)
@@ -133,11 +140,11 @@ func (v *Version) Check() error {
 	c := v.Container
 	switch {
 	case c.Bundle != "" && (len(c.Command) > 0 || c.Addr != "" || c.Image != "" || c.Dir != ""):
-		wrong("has a bundle and also command, dir, image or container_addr: a bundle brings all of that")
+		wrong("has a bundle and also command, dir, image or container_addr: a bundle replaces these")
 	case c.Bundle != "" && !IsDigest(c.Bundle):
-		wrong("bundle must be the digest of one, sha256:… with 64 hexadecimal digits")
+		wrong("bundle must be a digest, sha256:… with 64 hexadecimal digits")
 	case c.BundleURL != "" && c.Bundle == "":
-		wrong("bundle_url needs bundle, the digest of what is there")
+		wrong("bundle_url needs bundle, the digest of the bundle at that URL")
 	case len(c.Command) > 0 && c.Addr != "":
 		wrong("has both command and container_addr: give one")
 	case c.Addr != "" && c.Protocol != "v1":
@@ -147,9 +154,9 @@ func (v *Version) Check() error {
 	case c.Listens() && len(c.Command) == 0 && c.Image == "" && v.Host == nil:
 		wrong("protocol = \"v1\" needs a command or an image that listens on the port PORT says, or the container_addr of a container that already listens")
 	case c.Listens() && c.Env[PortVariable] != "":
-		wrong("env sets PORT, which tells each replica the port to listen on: leave it out, and write ${PORT} where the container wants to know it")
+		wrong("env sets PORT, which tells each replica the port to listen on: leave it out, and write ${PORT} where the container needs it")
 	case c.Port != 0 && (!c.Listens() || c.Image == ""):
-		wrong("container_port is for an image of version 1 that listens on one port always; a command listens on the port PORT says, which is another one for each replica")
+		wrong("container_port is for an image of version 1 that always listens on the same port; a command listens on the port PORT says, which differs for each replica")
 	case c.Port < 0 || c.Port > 65535:
 		wrong("container_port must be between 1 and 65535")
 	}
@@ -178,17 +185,17 @@ func (v *Version) stageProblems() (errs []error) {
 		wrong("stages need version 2 of the protocol, and this version has protocol = \"v1\"")
 	}
 	if c.Protocol != "v1" && c.Bundle == "" && len(c.Command) == 0 && c.Image == "" {
-		wrong("stages need a command or a bundle that runs them; `python3 -m topsail pipeline` runs stages that all say their code")
+		wrong("stages need a command or a bundle that runs them; `python3 -m topsail pipeline` runs stages that all set code")
 	}
 	if b := v.Batch; b.MaxSize != 0 || b.Delay != 0 || b.Pad || b.Strategy == "quantile" || b.Strategy == "fixed" {
 		wrong("batch is for versions without stages: give each stage its own")
 	}
 	for _, s := range v.Stages {
 		if b := s.Batch; (b.Strategy == "" || b.Strategy == "none") && (b.MaxSize > 0 || b.Delay > 0) {
-			wrong("stage %q: batch needs a strategy, \"fixed\", \"aimd\" or \"quantile\": without one inputs come one at a time", s.Name)
+			wrong("stage %q: batch needs a strategy, \"fixed\", \"aimd\" or \"quantile\": without one, inputs are passed one at a time", s.Name)
 		}
 		if s.Model != "" {
-			wrong("stage %q: model is for the stages of apps: one of a version has code", s.Name)
+			wrong("stage %q: model is for the stages of apps: give a stage of a version code", s.Name)
 		}
 	}
 	return append(errs, v.Stages.problems()...)

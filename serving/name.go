@@ -13,6 +13,8 @@ var (
 
 	// reservedApps are first path segments that belong to Topsail itself.
 	reservedApps = []string{"admin", "api", "ui", "v2", "metrics", "health"}
+	// newlyReserved are those that apps could have before: one that has keeps it.
+	newlyReserved = []string{"v1", "openai"}
 )
 
 // CheckAppName says why s cannot name an app, or nil.
@@ -25,6 +27,10 @@ func CheckAppName(s string) error {
 	}
 	return nil
 }
+
+// NewlyReserved says whether an app of this name may stay, and may not be made: paths of the query port
+// begin with it.
+func NewlyReserved(app string) bool { return slices.Contains(newlyReserved, app) }
 
 // CheckModelName says why s cannot name a model, or nil.
 func CheckModelName(s string) error {

@@ -2,21 +2,96 @@ package serving
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 )
 
 // Output is what a model answered for one input. JSON is rendered once, when the
 // output arrives, so that answering from the cache is a copy.
 type Output struct {
-	Value      Value
-	JSON       []byte   // the output as the REST answer nests it
+	Value      Value    // the first of Values, or the only one
+	JSON       []byte   // Value as the REST answer nests it
+	Values     []Value  // all outputs, of a model that names them; else nil
+	NamedJSON  []byte   // Values as one JSON object; nil without them
 	Confidence *float64 // nil when the model gave none
 	Qualifiers []Value  // named values beside the output; may be empty
+	// QualifiersJSON are the Qualifiers as one JSON object, with null for what JSON cannot carry; nil
+	// without them.
+	QualifiersJSON []byte
+	Uncollected    bool // it came in parts that are together too large, and is not here
+}
+
+// Qualify puts qualifiers beside the output.
+func (o *Output) Qualify(qualifiers []Value) {
+	o.Qualifiers = qualifiers
+	b := []byte{'{'}
+	for i := range qualifiers {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(appendQuoted(b, []byte(qualifiers[i].Name)), ':')
+		if more, err := appendNamedValue(b, &qualifiers[i]); err == nil {
+			b = more
+		} else {
+			b = append(b, "null"...)
+		}
+	}
+	o.QualifiersJSON = append(b, '}')
+}
+
+// All are the outputs: Values, or the only one.
+func (o *Output) All() []Value {
+	if o.Values != nil {
+		return o.Values
+	}
+	return []Value{o.Value}
+}
+
+// NewOutputs is NewOutput of a whole payload: of one value without a name, or of named ones.
+func NewOutputs(values []Value) (*Output, error) {
+	if len(values) == 1 && values[0].Name == "" {
+		return NewOutput(values[0])
+	}
+	if len(values) == 0 {
+		return nil, errors.New("there is no output")
+	}
+	out := &Output{Value: values[0], Values: values}
+	named, err := AppendNamed(make([]byte, 0, 64+shortText(values[0])), values)
+	if err != nil {
+		return nil, err
+	}
+	out.NamedJSON = named
+	out.JSON, err = AppendJSON(nil, values[0])
+	return out, err
+}
+
+// AppendNamed appends values as one JSON object. Unlike AppendJSON it writes every text as a string.
+func AppendNamed(b []byte, values []Value) ([]byte, error) {
+	b = append(b, '{')
+	for i := range values {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(appendQuoted(b, []byte(values[i].Name)), ':')
+		var err error
+		if b, err = appendNamedValue(b, &values[i]); err != nil {
+			return b, fmt.Errorf("output %q: %w", values[i].Name, err)
+		}
+	}
+	return append(b, '}'), nil
+}
+
+func appendNamedValue(b []byte, v *Value) ([]byte, error) {
+	if v.DType == String && len(v.Shape) == 0 {
+		return appendQuoted(b, v.Data), nil
+	}
+	return AppendJSON(b, *v)
 }
 
 // NewOutput renders v as JSON. It fails on what JSON cannot carry.
@@ -39,9 +114,14 @@ func shortText(v Value) int {
 
 // Bytes is the memory that the output holds, roughly, for bounding caches.
 func (o *Output) Bytes() int {
-	n := 160 + len(o.Value.Data) + len(o.JSON)
-	for _, q := range o.Qualifiers {
-		n += 64 + len(q.Name) + len(q.Data)
+	n := 160 + len(o.JSON) + len(o.NamedJSON) + len(o.QualifiersJSON)
+	if o.Values == nil {
+		n += len(o.Value.Data)
+	}
+	for _, values := range [...][]Value{o.Values, o.Qualifiers} {
+		for i := range values {
+			n += 64 + len(values[i].Name) + len(values[i].Data)
+		}
 	}
 	return n
 }
@@ -52,7 +132,13 @@ var errNotFinite = errors.New("output is NaN or infinite, which JSON cannot carr
 // itself valid JSON is nested as JSON, any other becomes a JSON string.
 func AppendJSON(b []byte, v Value) ([]byte, error) {
 	switch v.DType {
-	case String:
+	case String, Blob:
+		if len(v.Shape) > 0 {
+			return appendStrings(b, v)
+		}
+		if v.DType == Blob {
+			return appendBase64(b, v.Data), nil
+		}
 		return AppendText(b, v.Data), nil
 	case JSON:
 		if !json.Valid(v.Data) {
@@ -80,14 +166,71 @@ func AppendJSON(b []byte, v Value) ([]byte, error) {
 // AppendText appends text as Clipper's REST does: nested when it is valid JSON,
 // else as a JSON string.
 func AppendText(b, text []byte) []byte {
-	if json.Valid(text) {
+	if mayBeJSON(text) && json.Valid(text) {
 		return appendCompact(b, text)
 	}
-	quoted, err := json.Marshal(string(text)) // replaces invalid UTF-8; cannot fail on a string
+	return appendQuoted(b, text)
+}
+
+// mayBeJSON says whether text begins as JSON can. Most texts do not, and json.Valid makes an error of each.
+func mayBeJSON(text []byte) bool {
+	text = bytes.TrimLeft(text, " \t\r\n")
+	return len(text) > 0 && strings.IndexByte(`{["-0123456789tfn`, text[0]) >= 0
+}
+
+// appendQuoted appends text as a JSON string; what is not UTF-8 becomes U+FFFD.
+func appendQuoted(b, text []byte) []byte {
+	if isPlain(text) {
+		return append(append(append(b, '"'), text...), '"')
+	}
+	quoted, err := json.Marshal(string(text)) // cannot fail on a string
 	if err != nil {
 		return append(b, `""`...)
 	}
 	return append(b, quoted...)
+}
+
+// isPlain says whether a JSON string has the text as it is.
+func isPlain(text []byte) bool {
+	for _, c := range text {
+		if c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+			return false
+		}
+	}
+	return true
+}
+
+func appendBase64(b, data []byte) []byte {
+	return append(base64.StdEncoding.AppendEncode(append(b, '"'), data), '"')
+}
+
+// appendStrings appends a tensor of Strings or Blobs as nested arrays.
+func appendStrings(b []byte, v Value) ([]byte, error) {
+	if err := v.checkElements(); err != nil {
+		return b, fmt.Errorf("output of type %v and shape %v: %w", v.DType, v.Shape, err)
+	}
+	b, _ = appendNested(b, v.Shape, v.Data, func(b, data []byte) ([]byte, []byte) {
+		element, rest, _ := NextElement(data)
+		if v.DType == Blob {
+			return appendBase64(b, element), rest
+		}
+		return appendQuoted(b, element), rest
+	})
+	return b, nil
+}
+
+func appendNested(b []byte, shape []int, data []byte, one func(b, data []byte) ([]byte, []byte)) ([]byte, []byte) {
+	if len(shape) == 0 {
+		return one(b, data)
+	}
+	b = append(b, '[')
+	for i := range shape[0] {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b, data = appendNested(b, shape[1:], data, one)
+	}
+	return append(b, ']'), data
 }
 
 func appendCompact(b, valid []byte) []byte {
@@ -132,6 +275,20 @@ func appendElement(b []byte, t DType, data []byte) ([]byte, error) {
 		return strconv.AppendInt(b, int64(int32(le.Uint32(data))), 10), nil
 	case Int64:
 		return strconv.AppendInt(b, int64(le.Uint64(data)), 10), nil
+	case Int8:
+		return strconv.AppendInt(b, int64(int8(data[0])), 10), nil
+	case Int16:
+		return strconv.AppendInt(b, int64(int16(le.Uint16(data))), 10), nil
+	case Uint16:
+		return strconv.AppendUint(b, uint64(le.Uint16(data)), 10), nil
+	case Uint32:
+		return strconv.AppendUint(b, uint64(le.Uint32(data)), 10), nil
+	case Uint64:
+		return strconv.AppendUint(b, le.Uint64(data), 10), nil
+	case Float16:
+		return appendFloat(b, float64(Half(le.Uint16(data))), 32)
+	case BFloat16:
+		return appendFloat(b, float64(BrainFloat(le.Uint16(data))), 32)
 	case Float32:
 		return appendFloat(b, float64(math.Float32frombits(le.Uint32(data))), 32)
 	default:

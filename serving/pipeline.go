@@ -76,14 +76,14 @@ func (p Pipeline) problems() (errs []error) {
 	return errs
 }
 
-// problems are what is wrong with a stage by itself and behind the ones seen.
+// problems are what is wrong with a stage, alone and after the ones seen.
 func (s *Stage) problems(seen map[string]bool) (errs []error) {
 	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	switch {
 	case !stageName.MatchString(s.Name):
 		wrong("use a name of 1 to 63 letters, digits, '_' or '-', beginning with a letter or digit")
 	case seen[s.Name]:
-		wrong("there is another one of this name; %q is that of the query's input", QueryInput)
+		wrong("another stage has this name; %q names the query's input", QueryInput)
 	}
 	for i, from := range s.After {
 		if !seen[from] {

@@ -14,8 +14,8 @@ import (
 func TestPipelineCheck(t *testing.T) {
 	for want, p := range map[string]serving.Pipeline{
 		"use a name of 1 to 63":          {{Name: "a b"}},
-		"that of the query's input":      {{Name: "input"}},
-		"another one of this name":       {{Name: "a"}, {Name: "a"}},
+		"names the query's input":        {{Name: "input"}},
+		"another stage has this name":    {{Name: "a"}, {Name: "a"}},
 		"which is not a stage before it": {{Name: "a", After: []string{"b"}}, {Name: "b"}},
 		"twice":                          {{Name: "a"}, {Name: "b", After: []string{"a", "a"}}},
 		`"a" feeds no other stage`:       {{Name: "a"}, {Name: "b", After: []string{"input"}}},

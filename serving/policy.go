@@ -68,12 +68,12 @@ const (
 // Whose state a policy keeps.
 const (
 	ScopeApp         = "app"          // one for all
-	ScopeUser        = "user"         // each user's; who is not known yet begins with the app's. The default
+	ScopeUser        = "user"         // each user's; new users begin with the app's. The default
 	ScopeContext     = "context"      // one for each context that queries name
 	ScopeUserContext = "user_context" // one for each user in each context
 )
 
-// StateExpiry is how long the state of a user who is not seen is kept.
+// StateExpiry is how long the state of an inactive user is kept.
 const StateExpiry = 30 * 24 * time.Hour
 
 const (

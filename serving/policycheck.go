@@ -94,6 +94,11 @@ func (c *policyCheck) checkTypes() {
 		c.wrong("kind %q takes ints, floats or doubles, and the app takes %v", c.spec.Kind, in)
 	}
 	takes, out := policyKinds[c.spec.KindName()].outputs, c.app.OutputType
+	if outputs := c.app.Signature.OutputTensors(); takes != nil && len(outputs) > 1 {
+		c.wrong("kind %q calculates with one output, and the signature has %d", c.spec.Kind, len(outputs))
+	} else if takes != nil && len(outputs) == 1 && !slices.Contains(takes, outputs[0].outputType()) {
+		c.wrong("kind %q takes outputs that are %s, and the signature's output %q is %s", c.spec.Kind, joinOutputs(takes), outputs[0].Name, outputs[0])
+	}
 	if takes != nil && out != OutputAny && !slices.Contains(takes, out) {
 		c.wrong("kind %q takes outputs that are %s, and the app's output_type is %q", c.spec.Kind, joinOutputs(takes), out)
 	}
@@ -124,9 +129,9 @@ func (c *policyCheck) checkNames() {
 		case CheckModelName(model) != nil:
 			c.wrong("%s: %q is not the name of a model", option, name)
 		case pinned && CheckVersion(version) != nil:
-			c.wrong("%s: %q is no version of a model: use model:version", option, name)
+			c.wrong("%s: %q is not a version of a model: use model:version", option, name)
 		case pinned && option == "costs":
-			c.wrong("costs: %q names a version, and a cost is that of a model: use %q", name, model)
+			c.wrong("costs: %q names a version, and costs are of models: use %q", name, model)
 		case seen[at]:
 			c.wrong("%s names model %q twice", option, model)
 		default:
@@ -193,7 +198,7 @@ func (c *policyCheck) checkConfidence() {
 	case math.IsNaN(x) || math.IsInf(x, 0):
 		c.wrong("confidence must be a number")
 	case c.spec.Qualifier == "" && (x < 0 || x > 1):
-		c.wrong("confidence must be between 0 and 1, unless a qualifier is judged by it")
+		c.wrong("confidence must be between 0 and 1, unless it is for a qualifier")
 	}
 }
 
@@ -205,18 +210,18 @@ func (c *policyCheck) checkVersions() {
 	case p.Canary != "" && len(p.Weights) > 0:
 		c.wrong("\"versions\" takes weights or a canary, not both")
 	case p.Canary == "" && (p.Share != 0 || p.RampSeconds != 0):
-		c.wrong("share and ramp_seconds are for a canary, and there is none")
+		c.wrong("share and ramp_seconds need a canary")
 	}
 	if n := len(c.app.Models); n > 1 {
 		c.wrong("\"versions\" is for apps that link one model, and this one links %d", n)
 	}
 	for _, version := range slices.Sorted(maps.Keys(p.Weights)) {
 		if CheckVersion(version) != nil {
-			c.wrong("weights: %q is no version", version)
+			c.wrong("weights: %q is not a version", version)
 		}
 	}
 	if p.Canary != "" && CheckVersion(p.Canary) != nil {
-		c.wrong("canary %q is no version", p.Canary)
+		c.wrong("canary %q is not a version", p.Canary)
 	}
 }
 

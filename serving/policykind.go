@@ -78,7 +78,7 @@ func fallbackKinds() []string {
 
 // AcceptsInput says whether policies of a kind take inputs of a type.
 func AcceptsInput(kind string, t InputType) bool {
-	return !policyKinds[kind].numeric || t == Ints || t == Floats || t == Doubles
+	return !policyKinds[kind].numeric || t.Numeric()
 }
 
 // OutputOf is the type that the policy takes the outputs of its app's models for.

@@ -51,9 +51,9 @@ func (p *PolicySpec) named() iter.Seq2[string, string] {
 	}
 }
 
-// CheckLinks says which models the policy names that the app does not link, or nil.
-// Links come and go, and a model that is not linked is not asked: only who gives both
-// at once should be told.
+// CheckLinks says which models the policy names that the app does not link, or nil. Links come and
+// go, and a model that is not linked is not asked: only a request that gives both at once is
+// refused.
 func (a *App) CheckLinks() error {
 	return a.eachPolicy(func(p *PolicySpec, wrong func(format string, args ...any)) {
 		for option, name := range p.named() {

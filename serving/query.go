@@ -15,8 +15,11 @@ type Query struct {
 	Salt     string        // queries of different salts never share a cache entry
 	NoCache  bool          // neither read from the cache nor join a query in flight
 	Explain  bool          // say in the prediction how it came about
-	Affinity string        // queries of one affinity go to one replica of each model, as far as that can be; empty: to any
-	Again    bool          // a default that may pass is not the answer: the same is retried
+	Affinity Affinity      // replicas of each model that it had better go to
+	// Candidates are the models that may be asked, of a version or of any; nil: all that the app
+	// links.
+	Candidates []ModelID
+	Again      bool // a default that may pass is not the answer: the same is retried
 }
 
 // Counts says whether a prediction is the answer, and not a default after which the query is
@@ -25,8 +28,9 @@ func (q *Query) Counts(p *Prediction) bool { return !q.Again || !p.Default || !p
 
 // Prediction answers a Query.
 type Prediction struct {
-	QueryID     int64  // below 2^53, unique across gateways and restarts
-	Output      []byte // JSON; shared and immutable
+	QueryID     int64   // below 2^53, unique across gateways and restarts
+	Output      []byte  // JSON; shared and immutable
+	Full        *Output // what Output is of: values as they came, by name, and what stands beside them; shared and immutable. Nil for a default
 	Default     bool
 	Cause       Cause  // why it is the default; OK when it is not
 	Explanation string // why it is the default, in a sentence
@@ -38,4 +42,12 @@ type Prediction struct {
 	Shed        []ModelID    // left out because capacity or time was short
 	Failover    []ModelID    // current versions that lost their replicas, and the ones that served before were asked in their stead
 	Explained   *Explanation // nil unless the query wants it
+}
+
+// ShorterTimeout is the shorter of two timeouts, where 0 is none.
+func ShorterTimeout(a, b time.Duration) time.Duration {
+	if a == 0 || b == 0 {
+		return a + b
+	}
+	return min(a, b)
 }

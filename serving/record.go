@@ -110,4 +110,4 @@ func (h *InputHash) UnmarshalText(text []byte) error {
 
 // ErrNoRecord says that there is no record: it has expired, made room for newer ones,
 // or never was.
-var ErrNoRecord = errors.New("no record of such an answer")
+var ErrNoRecord = errors.New("no record of this answer")

@@ -12,7 +12,7 @@ import (
 type StateKey struct {
 	App     string
 	Kind    string // of the policy: another kind has states of its own
-	User    string // empty: the app's, which users who are not known yet begin with
+	User    string // empty: the app's, with which new users begin
 	Context string // empty: of no context
 }
 
@@ -20,7 +20,7 @@ type StateKey struct {
 const MaxState = 8 << 20
 
 // ErrStateConflict says that a selection state has changed since it was read.
-var ErrStateConflict = errors.New("the selection state has changed meanwhile")
+var ErrStateConflict = errors.New("the selection state has changed in the meantime")
 
 // Compare orders keys by app, kind, user and context.
 func (k StateKey) Compare(other StateKey) int {
@@ -45,13 +45,13 @@ func ParseStateKey(text string) (StateKey, error) {
 	for _, part := range []*string{&k.App, &k.Kind, &k.User, &k.Context} {
 		quoted, err := strconv.QuotedPrefix(strings.TrimPrefix(rest, " "))
 		if err != nil {
-			return StateKey{}, fmt.Errorf("%q is no state key: it needs four quoted parts", text)
+			return StateKey{}, fmt.Errorf("%q is not a state key: it needs four quoted parts", text)
 		}
 		*part, _ = strconv.Unquote(quoted) // QuotedPrefix has found it good
 		rest = strings.TrimPrefix(rest, " ")[len(quoted):]
 	}
 	if k.String() != text {
-		return StateKey{}, fmt.Errorf("%q is no state key: it is not as it was written", text)
+		return StateKey{}, fmt.Errorf("%q is not a state key: it is not in its canonical form", text)
 	}
 	return k, nil
 }

@@ -3,7 +3,10 @@ package serving
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -16,7 +19,50 @@ type StreamRecord struct {
 	Headers []StreamHeader
 	At      time.Time // when it was produced
 	Unread  string    // why it has neither key nor value; empty: they are there
+
+	Lost <-chan struct{} // closed when it is no longer the member's that polled it; nil: it stays so
 }
+
+// IsLost says that the record is no longer the member's that polled it.
+func (r *StreamRecord) IsLost() bool {
+	select {
+	case <-r.Lost:
+		return true
+	default:
+		return false
+	}
+}
+
+// Partition is the part of its stream in whose order the record is; empty where the stream is one.
+func (r *StreamRecord) Partition() string {
+	partition, _, found := strings.Cut(r.Place, "/")
+	if !found {
+		return ""
+	}
+	return partition
+}
+
+// Header is the last value of a header; empty where there is none.
+func (r *StreamRecord) Header(name string) (value string) {
+	for _, h := range r.Headers {
+		if h.Name == name {
+			value = string(h.Value)
+		}
+	}
+	return value
+}
+
+// Size is how many bytes the record has, with its key and headers.
+func (r *StreamRecord) Size() int {
+	n := len(r.Key) + len(r.Value)
+	for _, h := range r.Headers {
+		n += len(h.Name) + len(h.Value)
+	}
+	return n
+}
+
+// Position is where the record is, in all streams, as people write it.
+func (r *StreamRecord) Position() string { return r.Stream + " " + r.Place }
 
 // StreamHeader is a named value beside a message.
 type StreamHeader struct {
@@ -32,9 +78,15 @@ type StreamMessage struct {
 	Headers []StreamHeader
 }
 
-// ErrRecordsLost says that records which were polled belong to another member of the
-// consumer group by now.
-var ErrRecordsLost = errors.New("the records belong to another member of the consumer group by now")
+// StreamResult is what became of a record: what is to be produced when it is marked as done.
+type StreamResult struct {
+	Record   *StreamRecord
+	Messages []StreamMessage
+}
+
+// ErrRecordsLost says that records which were polled now belong to another member of the consumer
+// group.
+var ErrRecordsLost = errors.New("the records now belong to another member of the consumer group")
 
 // Stream is a stream that some process serves, as that announced it. A Stream in a
 // Catalog is immutable.
@@ -46,6 +98,10 @@ type Stream struct {
 	Output     string      `json:"output"`
 	DeadLetter string      `json:"dead_letter"`
 	Suspension *Suspension `json:"suspension,omitempty"` // an operator's word; nil: none
+
+	// Apps, an operator's word, too, are what records of a data stream may name, such as a type of
+	// data, and the app that predicts for it: over those of the configuration, which are not here.
+	Apps map[string]string `json:"apps,omitempty"`
 }
 
 // StreamKind says what the records of a stream are.
@@ -77,13 +133,14 @@ func CheckStreamName(s string) error {
 	return nil
 }
 
-// maxStreamText bounds the names of topics and reasons, in bytes, and maxInputs those of a stream.
+// maxStreamText bounds the names of topics and reasons, in bytes, and maxInputs those of a stream, and
+// what its records may name.
 const (
 	maxStreamText = 1024
 	maxInputs     = 1000
 )
 
-// Check says everything that is wrong with the stream by itself, or nil.
+// Check returns everything that is wrong with the stream alone, or nil.
 func (s *Stream) Check() error {
 	errs := []error{CheckStreamName(s.Name)}
 	wrong := func(format string, args ...any) {
@@ -104,8 +161,17 @@ func (s *Stream) Check() error {
 			break
 		}
 	}
+	if len(s.Apps) > maxInputs || len(s.Apps) > 0 && s.Kind != DataStream {
+		wrong("apps are for data streams, at most %d", maxInputs)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Apps)) {
+		if name == "" || len(name) > maxStreamText {
+			wrong("what records name in apps has 1 to %d bytes", maxStreamText)
+		}
+		errs = append(errs, CheckAppName(s.Apps[name]))
+	}
 	if p := s.Suspension; p != nil && (len(p.Reason) > maxStreamText || len(p.By) > maxStreamText) {
-		wrong("the reason of a suspension may have %d bytes", maxStreamText)
+		wrong("the reason of a suspension may have at most %d bytes", maxStreamText)
 	}
 	return errors.Join(errs...)
 }

@@ -11,59 +11,58 @@ import (
 type DType uint8
 
 const (
-	Uint8   DType = 1
-	Int32   DType = 2
-	Int64   DType = 3
-	Float32 DType = 4
-	Float64 DType = 5
-	Bool    DType = 6  // one byte per element, 0 or 1
-	String  DType = 16 // UTF-8 text, no shape
-	JSON    DType = 17 // one JSON text, no shape
-	Opaque  DType = 18 // bytes that only the two ends understand, no shape
+	Uint8    DType = 1
+	Int32    DType = 2
+	Int64    DType = 3
+	Float32  DType = 4
+	Float64  DType = 5
+	Bool     DType = 6 // one byte per element, 0 or 1
+	Int8     DType = 7 // this and those below up to Blob: only to peers with rpc.FeatureTensors
+	Int16    DType = 8
+	Uint16   DType = 9
+	Uint32   DType = 10
+	Uint64   DType = 11
+	Float16  DType = 12 // IEEE 754 binary16
+	BFloat16 DType = 13 // the upper half of a Float32
+	Blob     DType = 14 // any bytes; with a shape, see Value
+	String   DType = 16 // UTF-8 text; a shape only to peers with rpc.FeatureTensors
+	JSON     DType = 17 // one JSON text, no shape
+	Opaque   DType = 18 // bytes that only the two ends understand, no shape
 )
 
-// Size is the number of bytes of one element, or 0 for the types without a shape.
+// dtypes are the types with the bytes of an element (0: any number) and their names, which
+// signatures use, too.
+var dtypes = [...]struct {
+	size int
+	name string
+}{
+	Uint8: {1, "uint8"}, Int32: {4, "int32"}, Int64: {8, "int64"}, Float32: {4, "float32"}, Float64: {8, "float64"},
+	Bool: {1, "bool"}, Int8: {1, "int8"}, Int16: {2, "int16"}, Uint16: {2, "uint16"}, Uint32: {4, "uint32"}, Uint64: {8, "uint64"},
+	Float16: {2, "float16"}, BFloat16: {2, "bfloat16"}, Blob: {0, "bytes"},
+	String: {0, "string"}, JSON: {0, "json"}, Opaque: {0, "opaque"},
+}
+
+// Size is the number of bytes of one element, or 0 for types whose elements differ in length.
 func (t DType) Size() int {
-	switch t {
-	case Uint8, Bool:
-		return 1
-	case Int32, Float32:
-		return 4
-	case Int64, Float64:
-		return 8
+	if int(t) < len(dtypes) {
+		return dtypes[t].size
 	}
 	return 0
 }
 
 // Known says whether t is one of the types above.
-func (t DType) Known() bool { return t.Size() > 0 || (t >= String && t <= Opaque) }
+func (t DType) Known() bool { return int(t) < len(dtypes) && dtypes[t].name != "" }
 
 func (t DType) String() string {
-	switch t {
-	case Uint8:
-		return "uint8"
-	case Int32:
-		return "int32"
-	case Int64:
-		return "int64"
-	case Float32:
-		return "float32"
-	case Float64:
-		return "float64"
-	case Bool:
-		return "bool"
-	case String:
-		return "string"
-	case JSON:
-		return "json"
-	case Opaque:
-		return "opaque"
+	if t.Known() {
+		return dtypes[t].name
 	}
 	return fmt.Sprintf("dtype(%d)", uint8(t))
 }
 
 // Value is one named value of a payload: a tensor in row-major little-endian
-// bytes, or a text or blob without a shape.
+// bytes, or a text or blob. Of a tensor of Strings or Blobs each element is a u32 length
+// and the bytes; a single one, without a shape, is the bytes alone.
 type Value struct {
 	Name  string
 	DType DType

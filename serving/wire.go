@@ -33,8 +33,8 @@ type wireStage struct {
 	Idempotent bool      `json:"idempotent,omitempty"`
 }
 
-// JSON is the form that ParsePipeline reads, and that containers are told in the
-// variable TOPSAIL_STAGES.
+// JSON is the form that ParsePipeline reads, and that containers get in the variable
+// TOPSAIL_STAGES.
 func (p Pipeline) JSON() string {
 	wire := make([]wireStage, len(p))
 	for i, s := range p {
@@ -62,15 +62,38 @@ func ParsePipeline(b []byte) (Pipeline, error) {
 	return p, p.Check()
 }
 
+// JSON is the form that ParseSignature reads, and that containers are told in the variable
+// TOPSAIL_SIGNATURE; empty for none.
+func (s *Signature) JSON() string {
+	if s == nil {
+		return ""
+	}
+	text, _ := json.Marshal(s) // of texts and numbers: this cannot fail
+	return string(text)
+}
+
+// ParseSignature reads the JSON form and checks it; an empty text is no signature.
+func ParseSignature(text []byte) (*Signature, error) {
+	if len(text) == 0 {
+		return nil, nil
+	}
+	var s Signature
+	if err := json.Unmarshal(text, &s); err != nil {
+		return nil, fmt.Errorf("the signature is not what JSON makes of one: %w", err)
+	}
+	return &s, s.Check()
+}
+
 // wireVersion is what a sidecar needs to know of a Version: neither what makes its container,
 // least of all the secrets, nor what may change while it runs.
 type wireVersion struct {
 	ModelID
-	Generation  string    `json:"generation,omitempty"`
-	InputType   InputType `json:"input_type,omitzero"`
-	InputLength int       `json:"input_length,omitempty"`
-	Replicas    int       `json:"replicas"` // always 0
-	Batch       wireBatch `json:"batch"`
+	Generation  string     `json:"generation,omitempty"`
+	InputType   InputType  `json:"input_type,omitzero"`
+	InputLength int        `json:"input_length,omitempty"`
+	Signature   *Signature `json:"signature,omitempty"`
+	Replicas    int        `json:"replicas"` // always 0
+	Batch       wireBatch  `json:"batch"`
 	Container   struct {
 		Addr        string `json:"addr,omitempty"`
 		Protocol    string `json:"protocol,omitempty"`
@@ -82,11 +105,11 @@ type wireVersion struct {
 	Origin   Origin    `json:"origin"` // always empty
 }
 
-// SidecarJSON is the form that ParseSidecarVersions reads, and that the sidecar of the version is
-// told as sidecar.models.
+// SidecarJSON is the form that ParseSidecarVersions reads, and that the sidecar of the version
+// gets as sidecar.models.
 func (v *Version) SidecarJSON() string {
 	w := wireVersion{
-		ModelID: v.ModelID, Generation: v.Generation, InputType: v.InputType, InputLength: v.InputLength,
+		ModelID: v.ModelID, Generation: v.Generation, InputType: v.InputType, InputLength: v.InputLength, Signature: v.Signature,
 		Batch: wireBatchOf(v.Batch), Host: v.Host, HostedBy: v.HostedBy, Prepared: v.Prepared,
 	}
 	w.Container.Addr, w.Container.Protocol, w.Container.Connections = v.Container.Addr, v.Container.Protocol, v.Container.Connections
@@ -103,7 +126,7 @@ func ParseSidecarVersions(b []byte) ([]*Version, error) {
 	versions := make([]*Version, len(wire))
 	for i, w := range wire {
 		versions[i] = &Version{
-			ModelID: w.ModelID, Generation: w.Generation, InputType: w.InputType, InputLength: w.InputLength,
+			ModelID: w.ModelID, Generation: w.Generation, InputType: w.InputType, InputLength: w.InputLength, Signature: w.Signature,
 			Batch: w.Batch.spec(), Host: w.Host, HostedBy: w.HostedBy, Prepared: w.Prepared,
 			Container: Container{Addr: w.Container.Addr, Protocol: w.Container.Protocol, Connections: w.Container.Connections},
 		}

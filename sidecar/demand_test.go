@@ -10,6 +10,7 @@ import (
 	"github.com/topsail-serving/topsail/internal/demand"
 	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/sidecar/batch"
 	"github.com/topsail-serving/topsail/sidecar/queue"
 )
 
@@ -42,7 +43,7 @@ func TestDemand(t *testing.T) {
 		time.Sleep(100 * ms)
 		l.submit(ms) // would be late: its container is idle, and tried in vain
 		l.pool.refuse(l.item(ms), rpc.StatusFull, queue.ErrFull)
-		l.pool.refuse(l.item(ms), rpc.StatusCancelled, errCancelled)
+		l.pool.refuse(l.item(ms), rpc.StatusCancelled, batch.ErrCancelled)
 		time.Sleep(2 * time.Second)
 		l.stop()
 		tally.Close()

@@ -12,9 +12,8 @@ const (
 	maxFeedbackUser = 1 << 10 // bytes of a user id
 )
 
-// learn hands feedback to every container of the pool, since each holds the model
-// in memory of its own. What none can learn from is dropped and counted, and no one
-// is told: there is no reply to feedback.
+// learn hands feedback to every container of the pool, since each holds the model in memory of its
+// own. What none can learn from is dropped and counted: there is no reply to feedback.
 func (p *pool) learn(list []rpc.Feedback) {
 	for i := range list {
 		if !fits(p.model, &list[i]) || !p.learners.add(ownFeedback(list[i])) {
@@ -41,6 +40,9 @@ func fits(m *serving.Version, v *rpc.Feedback) bool {
 		return false
 	}
 	input, err := rpc.ParsePayload(v.Input)
+	if m.InputType == serving.Tensors {
+		return err == nil && serving.FitAll(m.Signature.InputTensors(), input) == nil
+	}
 	return err == nil && len(input) == 1 && isInput(m, &input[0])
 }
 

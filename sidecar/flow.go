@@ -63,7 +63,7 @@ func (f *flow) Answer(it *queue.Item, a *rpc.Answer) {
 	case last:
 		f.succeed(it, a)
 	case a.More:
-		f.fail(it, rpc.StatusModelError, "it answers in parts, which only the last stage may")
+		f.fail(it, rpc.StatusModelError, "it answers in parts, which only the last stage may do")
 	default:
 		f.pass(it, a)
 	}
@@ -212,7 +212,7 @@ func (f *flow) endAt(it *queue.Item, without bool) bool {
 	return first
 }
 
-// end says whether the query was still to be answered, which it is not any more.
+// end says whether the query was still unanswered, and marks it answered.
 func (f *flow) end() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

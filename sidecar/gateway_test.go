@@ -119,6 +119,27 @@ func (g *gateway) ask(model uint32, budget time.Duration, inputs ...[]byte) (bat
 	return batch
 }
 
+// askParts asks one input for an answer in parts.
+func (g *gateway) askParts(model uint32, budget time.Duration, input []byte) (batch uint64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	batch = uint64(len(g.inputs) + 1)
+	g.inputs[batch] = [][]byte{input}
+	g.open++
+	b := rpc.AppendPredictHead(nil, rpc.PredictHead{Batch: batch, Model: model, Count: 1})
+	if err := g.conn.Send(rpc.KindPredict, 0, rpc.AppendAsk(b, &rpc.Ask{Budget: budget, Payload: input, Bits: rpc.AskParts})); err != nil {
+		g.t.Errorf("ask: %v", err)
+	}
+	return batch
+}
+
+// all are the answers so far, parts among them.
+func (g *gateway) all(batch uint64) []reply {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.replies[batch])
+}
+
 // answer is the last answer to the first input of a batch, once it is there.
 func (g *gateway) answer(batch uint64) reply {
 	g.t.Helper()

@@ -9,10 +9,9 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/sidecar/queue"
 )
-
-var errCancelled = errors.New("cancelled by the gateway")
 
 // gatewayConn is the connection of one gateway.
 type gatewayConn struct {
@@ -49,7 +48,7 @@ func (g *gatewayConn) asker(id uint32) *asker {
 	return a
 }
 
-// forget lets go of a pool that is gone.
+// forget removes a pool that is gone.
 func (g *gatewayConn) forget(p *pool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -59,8 +58,15 @@ func (g *gatewayConn) forget(p *pool) {
 // run serves the gateway until ctx ends or it is gone, and returns why.
 func (g *gatewayConn) run(ctx context.Context) error { return g.conn.Run(ctx, g.handle) }
 
-// announce tells the gateway how pools are doing.
+// announce sends the state of pools to the gateway; without those whose inputs a gateway of an
+// earlier release does not know.
 func (g *gatewayConn) announce(list ...rpc.Announcement) {
+	features := g.conn.Peer().Features
+	if newer := rpc.FeatureTensors | rpc.FeatureParts; features&newer != newer {
+		list = slices.DeleteFunc(slices.Clone(list), func(a rpc.Announcement) bool {
+			return a.InputType == serving.Tensors && features&rpc.FeatureTensors == 0 || a.InputType == serving.Chat && features&rpc.FeatureParts == 0
+		})
+	}
 	// A connection that cannot be told has ended or is about to.
 	_ = g.conn.Send(rpc.KindAnnounce, 0, rpc.AppendAnnounce(nil, list...))
 }
@@ -106,6 +112,7 @@ func own(a rpc.Ask) rpc.Ask {
 	a.Payload = slices.Clone(a.Payload)
 	a.User = slices.Clone(a.User)
 	a.Trace = slices.Clone(a.Trace)
+	a.Context = slices.Clone(a.Context)
 	return a
 }
 
@@ -145,7 +152,7 @@ func (g *gatewayConn) unknown(batch uint64, index uint32) {
 func (g *gatewayConn) cancel(f rpc.Frame) error {
 	c, err := rpc.ParseCancel(f.Body)
 	if err == nil {
-		g.remove(func(it *queue.Item) bool {
+		g.end(func(it *queue.Item) bool {
 			return it.Batch == c.Batch && (it.Index == c.Index || c.Index == rpc.CancelAll)
 		})
 	}
@@ -153,10 +160,10 @@ func (g *gatewayConn) cancel(f rpc.Frame) error {
 }
 
 // leave drops what the gateway, now gone, still has waiting.
-func (g *gatewayConn) leave() { g.remove(func(*queue.Item) bool { return true }) }
+func (g *gatewayConn) leave() { g.end(func(*queue.Item) bool { return true }) }
 
-// remove takes those of this gateway's items that match out of the queues.
-func (g *gatewayConn) remove(match func(*queue.Item) bool) {
+// end cancels those of this gateway's items that match.
+func (g *gatewayConn) end(match func(*queue.Item) bool) {
 	g.mu.Lock()
 	askers := slices.Collect(maps.Values(g.askers))
 	g.mu.Unlock()
@@ -164,15 +171,25 @@ func (g *gatewayConn) remove(match func(*queue.Item) bool) {
 		if from.pool.answered() {
 			continue
 		}
-		from.pool.remove(func(it *queue.Item) bool { return it.From == from && match(it) }, rpc.StatusCancelled, errCancelled)
+		from.pool.cancel(func(it *queue.Item) bool { return it.From == from && match(it) })
 	}
 }
 
 // Answer implements queue.Asker.
 func (a *asker) Answer(it *queue.Item, answer *rpc.Answer) {
+	a.pool.checkOutputs(answer, !it.Part.IsZero())
 	queued, wait := a.pool.load()
-	sendAnswer(a.conn, rpc.ReplyHead{Batch: it.Batch, Queue: queued, Wait: wait, Service: it.Service, Count: 1}, answer)
-	if !answer.More {
+	if it.Cut {
+		if answer.More {
+			return
+		}
+		*answer = rpc.Answer{Index: answer.Index, Status: rpc.StatusContainer, Message: []byte("the gateway did not read the answer as fast as it came")}
+	}
+	sent := sendAnswer(a.conn, rpc.ReplyHead{Batch: it.Batch, Queue: queued, Wait: wait, Service: it.Service, Count: 1}, answer)
+	if answer.More {
+		a.pool.metrics.part(it)
+		it.Cut = !sent
+	} else {
 		a.pool.metrics.answered(answer.Status)
 		a.pool.waiting.Add(-1) // at last: once none waits, a stopping sidecar hangs up
 	}
@@ -181,14 +198,16 @@ func (a *asker) Answer(it *queue.Item, answer *rpc.Answer) {
 // sendAnswer sends an answer, or that it cannot be sent. What is lost after that is
 // lost with its gateway, or with one that does not read; that gateway answers by
 // its own clock.
-func sendAnswer(conn *rpc.Conn, head rpc.ReplyHead, answer *rpc.Answer) {
+func sendAnswer(conn *rpc.Conn, head rpc.ReplyHead, answer *rpc.Answer) (sent bool) {
 	if answer.Status == rpc.StatusDropped && conn.Peer().Features&rpc.FeatureStages == 0 {
 		answer.Status = rpc.StatusModelError // as near as an older gateway comes
 	}
 	b := rpc.AppendReplyHead(conn.Begin(rpc.KindReply), head)
-	if err := conn.End(rpc.AppendAnswer(b, answer), 0); errors.Is(err, rpc.ErrTooLarge) {
+	err := conn.End(rpc.AppendAnswer(b, answer), 0)
+	if errors.Is(err, rpc.ErrTooLarge) {
 		*answer = rpc.Answer{Index: answer.Index, More: answer.More, Status: rpc.StatusContainer, Message: []byte("the output is larger than the gateway accepts")}
 		b := rpc.AppendReplyHead(conn.Begin(rpc.KindReply), head)
 		_ = conn.End(rpc.AppendAnswer(b, answer), 0)
 	}
+	return err == nil
 }

@@ -100,7 +100,7 @@ func (h *host) ask(v rpc.Load) {
 	h.mu.Unlock()
 	switch {
 	case full:
-		h.fail(v, fmt.Errorf("%d versions wait to be loaded already", maxWanted))
+		h.fail(v, fmt.Errorf("%d versions are already waiting to be loaded", maxWanted))
 	case held != nil:
 		h.sidecar.poolChanged(held.pool) // the gateway may have missed it
 	}
@@ -112,14 +112,15 @@ func (h *host) refuses(v rpc.Load) error {
 	case h.fetch == nil:
 		return errors.New("this sidecar cannot fetch bundles")
 	case v.InputType == 0:
-		return errors.New("a version needs an input type to be held by a host")
+		return errors.New("a version needs an input type to be loaded by a host")
 	case !serving.IsDigest(v.Bundle):
 		return errors.New("a host loads bundles, and the version has none")
 	}
-	return nil
+	_, err := serving.ParseSignature(v.Signature)
+	return err
 }
 
-// serve loads a version that is wanted, unless it is not any more.
+// serve loads a version, unless it is no longer wanted.
 func (h *host) serve(ctx context.Context, g *hostedModel) {
 	h.mu.Lock()
 	g.queued = false
@@ -142,11 +143,11 @@ func (h *host) serve(ctx context.Context, g *hostedModel) {
 	}
 	h.metrics.loaded(time.Since(began), err)
 	if err != nil {
-		h.log.Warn("cannot hold a model version", "model", v.Model.String(), "err", err)
+		h.log.Warn("cannot load a hosted model", "model", v.Model.String(), "err", err)
 		h.fail(v, err)
 		return
 	}
-	h.log.Debug("holds a model version", "model", v.Model.String(), "took", time.Since(began))
+	h.log.Debug("loaded a hosted model", "model", v.Model.String(), "took", time.Since(began))
 }
 
 // settle forgets a hosted model that is neither held, nor loaded, nor waits to be. h.mu is held.
@@ -156,8 +157,8 @@ func (h *host) settle(g *hostedModel) {
 	}
 }
 
-// fail tells gateways that a version cannot be held, and why. Its id is that of the
-// host, which is not asked.
+// fail tells gateways why a version cannot be loaded. Its id is that of the host, which is not
+// asked.
 func (h *host) fail(v rpc.Load, why error) {
 	h.mu.Lock()
 	h.last++

@@ -96,7 +96,7 @@ func (h *host) left(m *members) {
 	}
 	h.mu.Unlock()
 	for g, held := range lost {
-		held.say(rpc.Announcement{State: rpc.StateGone, Reason: "the container is gone"})
+		held.say(rpc.Announcement{State: rpc.StateGone, Reason: "the container disconnected"})
 		h.close(g, held)
 	}
 }

@@ -53,7 +53,7 @@ func (h *holding) say(a rpc.Announcement) {
 	}
 }
 
-// settle lets gateways ask the version: it is loaded, and there is room for it.
+// settle admits requests of gateways to the version: it is loaded, and there is room for it.
 func (h *holding) settle(now time.Time) {
 	h.used.Store(now.UnixNano())
 	h.since.Store(now.UnixNano())
@@ -135,12 +135,13 @@ func (h *holding) profile() serving.LatencyLine {
 	return h.pool.profile()
 }
 
-// guestVersion is the version that a gateway describes.
+// hostedVersion is the version that a gateway describes.
 func hostedVersion(v rpc.Load, host string) *serving.Version {
 	own := &serving.Version{
 		ModelID: v.Model, Generation: v.Generation, InputType: v.InputType, InputLength: v.InputLength, HostedBy: host,
 		Container: serving.Container{Bundle: v.Bundle},
 	}
+	own.Signature, _ = serving.ParseSignature(v.Signature) // the host refuses what is none
 	if len(v.Batch) > 0 {
 		if err := json.Unmarshal(v.Batch, &own.Batch); err != nil || own.Check() != nil {
 			own.Batch = serving.BatchSpec{} // of a newer gateway: the default is good enough

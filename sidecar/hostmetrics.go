@@ -17,9 +17,9 @@ type hostFamilies struct {
 func newHostFamilies(r *obs.Registry) *hostFamilies {
 	labels := []string{"model", "version", "replica"}
 	return &hostFamilies{
-		loads:   r.Counters("topsail_host_loads_total", "Model versions that a host was asked to hold, by result: loaded or failed.", append(labels, "result")...),
-		unloads: r.Counters("topsail_host_unloads_total", "Model versions that a host unloaded to make room.", labels...),
-		seconds: r.Histograms("topsail_host_load_seconds", "Time to hold a model version: to fetch it, to make room and to load it.", obs.Seconds(), labels...),
+		loads:   r.Counters("topsail_host_loads_total", "Loads of hosted model versions, by result: loaded or failed.", append(labels, "result")...),
+		unloads: r.Counters("topsail_host_unloads_total", "Hosted model versions that were unloaded to free memory.", labels...),
+		seconds: r.Histograms("topsail_host_load_seconds", "Time to load a hosted model version: to fetch it, to free memory and to load it.", obs.Seconds(), labels...),
 	}
 }
 

@@ -36,7 +36,7 @@ func (h *host) hold(ctx context.Context, g *hostedModel, v rpc.Load) error {
 		return err
 	}
 	said, err := held.await(ctx, holdWithin, func() error {
-		return home.session.Load(rpc.Load{InputType: v.InputType, InputLength: v.InputLength, Model: v.Model, Bundle: v.Bundle, Folder: folder})
+		return home.session.Load(rpc.Load{InputType: v.InputType, InputLength: v.InputLength, Model: v.Model, Bundle: v.Bundle, Folder: folder, Signature: v.Signature})
 	})
 	switch {
 	case err != nil:
@@ -97,13 +97,13 @@ func (h *host) makeRoom(ctx context.Context, more int64, keep *hostedModel) erro
 			}
 			h.metrics.unloads.Inc()
 		case !could || others <= 0:
-			return fmt.Errorf("it takes too much memory: with it the host would have %d MiB, of %d that it may have; give it more host.memory_mb, or give the model replicas of its own",
+			return fmt.Errorf("it needs too much memory: with it the host would use %d MiB of %d; raise host.memory_mb, or give the model replicas of its own",
 				(used+more)>>20, budget>>20)
 		default:
 			select {
 			case <-poll.C:
 			case <-timeout.C:
-				return fmt.Errorf("there is no room: all %d versions in memory are busy", others)
+				return fmt.Errorf("no memory can be freed: all %d loaded versions are busy", others)
 			case <-ctx.Done():
 				return ctx.Err()
 			}
@@ -123,8 +123,8 @@ func (h *host) idlest(keep *hostedModel) (idlest *hostedModel) {
 	return idlest
 }
 
-// drop has the container unload a version, if it is held. Gateways are told first, and
-// the queries that it has are answered.
+// drop has the container unload a version, if it is loaded. Gateways are told first, and the
+// queries that it has are answered.
 func (h *host) drop(ctx context.Context, g *hostedModel) error {
 	h.mu.Lock()
 	held := g.held

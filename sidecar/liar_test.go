@@ -32,7 +32,7 @@ var lies = []struct {
 	{"the same input twice", func(m *model, batch uint64, in [][]byte) {
 		m.reply(batch, rpc.FlagEnd, rpc.Answer{Payload: in[0]}, rpc.Answer{Payload: in[1]})
 	}, "input 0 was answered before", 0, false},
-	{"an unknown batch", func(m *model, batch uint64, in [][]byte) { echo(m, batch+1, in) }, "was never asked for", -1, false},
+	{"an unknown batch", func(m *model, batch uint64, in [][]byte) { echo(m, batch+1, in) }, "was not requested", -1, false},
 	{"garbage", func(m *model, batch uint64, in [][]byte) { m.nc.Write([]byte("\x00\x00\x00\xff garbage")) }, "rpc: bad", -1, false},
 	{"half a frame", func(m *model, batch uint64, in [][]byte) {
 		m.nc.Write(rpc.AppendFrame(nil, rpc.KindReply, rpc.FlagEnd, make([]byte, 100))[:50])
@@ -159,7 +159,7 @@ func TestAStreamComesThrough(t *testing.T) {
 			m.reply(batch, rpc.FlagEnd, rpc.Answer{Payload: in[0]})
 		})
 		g, start := r.gateway(), time.Now()
-		batch := g.ask(0, time.Second, tagged(1))
+		batch := g.askParts(0, time.Second, tagged(1))
 		pass(time.Second)
 		g.answer(batch)
 		for i, a := range g.replies[batch] {
@@ -212,11 +212,11 @@ func TestWhoMayConnect(t *testing.T) {
 			{r.containers, hello(rpc.RoleContainer, "secret"), ""},
 			{r.containers, hello(rpc.RoleContainer, "wrong"), "token"},
 			{r.containers, hello(rpc.RoleContainer, ""), "token"},
-			{r.containers, hello(rpc.RoleGateway, "secret"), "role 1 has no business"},
-			{r.containers, hello(rpc.RoleSidecar, "secret"), "role 2 has no business"},
+			{r.containers, hello(rpc.RoleGateway, "secret"), "role 1 is not accepted"},
+			{r.containers, hello(rpc.RoleSidecar, "secret"), "role 2 is not accepted"},
 			{r.gateways, hello(rpc.RoleGateway, "other"), ""},
 			{r.gateways, hello(rpc.RoleGateway, "secret"), "token"},
-			{r.gateways, hello(rpc.RoleContainer, "other"), "role 3 has no business"},
+			{r.gateways, hello(rpc.RoleContainer, "other"), "role 3 is not accepted"},
 		} {
 			m, err := connect(t, c.to.dial(), c.hello)
 			switch {

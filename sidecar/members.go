@@ -8,6 +8,7 @@ import (
 
 	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/sidecar/batch"
 	"github.com/topsail-serving/topsail/sidecar/container"
 )
 
@@ -47,7 +48,7 @@ func (m *members) serve(list []rpc.Announcement) error {
 			m.stop(a.ID)
 			continue
 		}
-		p, err := m.sidecar.poolFor(a)
+		p, err := m.sidecar.poolFor(a, m.session.Features())
 		if err != nil {
 			return err
 		}
@@ -59,7 +60,7 @@ func (m *members) serve(list []rpc.Announcement) error {
 			m.stop(a.ID) // the id may have meant another model so far
 		}
 		if a.State == rpc.StateReady && !m.left {
-			if err := m.start(a.ID, p, s); err != nil {
+			if err := m.start(a.ID, p, s, a.Concurrency); err != nil {
 				return err
 			}
 		}
@@ -70,7 +71,7 @@ func (m *members) serve(list []rpc.Announcement) error {
 // start serves a stage of p, unless it does already. A stage has one batcher in a
 // session, however often it is announced: for more, a container opens more
 // connections.
-func (m *members) start(id uint32, p *pool, s *stage) error {
+func (m *members) start(id uint32, p *pool, s *stage, concurrency uint32) error {
 	for other, member := range m.serving {
 		switch {
 		case member.stage != s:
@@ -91,13 +92,17 @@ func (m *members) start(id uint32, p *pool, s *stage) error {
 	}
 	log.Info("container ready")
 	runner := m.session.Runner(id)
+	var run batch.Runner = runner
+	if concurrency > 0 {
+		run = container.Concurrent{Runner: runner}
+	}
 	if s.Name == "" { // feedback is on a query's input, which no stage but the first one sees
 		learner := p.learners.join(runner.Feedback, p.metrics)
 		m.batchers.Go(func() { learner.run(ctx) })
 	}
 	m.batchers.Go(func() {
 		defer stop()
-		if err := p.serve(ctx, s, runner, m.sidecar.cfg.Stall); !errors.Is(err, context.Canceled) {
+		if err := p.serve(ctx, s, run, concurrency, m.sidecar.cfg.Stall); !errors.Is(err, context.Canceled) {
 			m.cancel(err) // a container that failed a batch is not trusted with another
 		}
 	})
@@ -145,13 +150,19 @@ func (m *members) release() {
 	}
 }
 
-// poolFor finds the pool of an announced model.
-func (s *Sidecar) poolFor(a rpc.Announcement) (*pool, error) {
+// poolFor finds the pool of a model that a container with these features announces.
+func (s *Sidecar) poolFor(a rpc.Announcement, features rpc.Features) (*pool, error) {
 	p := s.poolOf(a.Model)
 	if p == nil {
 		return nil, fmt.Errorf("the container announces %v, which this sidecar does not serve", a.Model)
 	}
 	switch want, length := p.model.InputType, p.model.InputLength; {
+	case p.model.Signature != nil && features&rpc.FeatureTensors == 0:
+		return nil, fmt.Errorf("the container of %v knows no signatures, and the version has one: update the container's SDK, or register the version without", a.Model)
+	case a.Concurrency > 0 && (features&rpc.FeatureParts == 0 || a.Stage != "" || s.host != nil):
+		return nil, fmt.Errorf("the container announces %v with a concurrency, which only the container of one model without stages can have that speaks of parts (feature 16)", a.Model)
+	case want == serving.Chat && features&rpc.FeatureParts == 0:
+		return nil, fmt.Errorf("the container of %v knows no input type chat: update the container's SDK", a.Model)
 	case a.InputType != 0 && a.InputType != want:
 		return nil, fmt.Errorf("the container announces %v with input type %v, and it is registered with %v", a.Model, a.InputType, want)
 	case a.InputLength != 0 && length != 0 && a.InputLength != length:

@@ -21,13 +21,14 @@ type model struct {
 	gone chan struct{} // closed when the connection has ended
 	why  error
 
-	mu      sync.Mutex
-	treat   func(m *model, batch uint64, in [][]byte)
-	batches int
-	inputs  int
-	taught  []lesson
-	hosting func(rpc.Frame) error // of a host: takes LOAD and UNLOAD
-	stuck   chan struct{}         // when set, it reads no further until this is closed
+	mu        sync.Mutex
+	treat     func(m *model, batch uint64, in [][]byte)
+	batches   int
+	inputs    int
+	taught    []lesson
+	hosting   func(rpc.Frame) error // of a host: takes LOAD and UNLOAD
+	cancelled func(rpc.Cancel)      // nil, or called for each CANCEL, on a goroutine of its own
+	stuck     chan struct{}         // when set, it reads no further until this is closed
 }
 
 // lesson is feedback that came for the model of an id.
@@ -85,6 +86,11 @@ func (m *model) handle(f rpc.Frame) error {
 	}
 	if f.Kind == rpc.KindFeedback {
 		return m.learn(f)
+	}
+	if f.Kind == rpc.KindCancel && m.cancelled != nil {
+		c, err := rpc.ParseCancel(f.Body)
+		go m.cancelled(c)
+		return err
 	}
 	if f.Kind != rpc.KindPredict {
 		return nil

@@ -48,7 +48,7 @@ func clean(metric *rpc.Metric) bool {
 	return len(labels) <= maxModelLabels && size <= maxModelText
 }
 
-// seriesKey tells the series of one container apart. 0xFF is in no valid text.
+// seriesKey distinguishes the series of one container. 0xFF is in no valid text.
 func seriesKey(metric *rpc.Metric) string {
 	var b strings.Builder
 	b.WriteString(metric.Name)

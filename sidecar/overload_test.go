@@ -74,7 +74,7 @@ func newLoad(t *testing.T, spec serving.BatchSpec, containers ...timed) *load {
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	for _, c := range containers {
-		wg.Go(func() { l.pool.serve(ctx, l.pool.whole(), c, 0) })
+		wg.Go(func() { l.pool.serve(ctx, l.pool.whole(), c, 0, 0) })
 	}
 	l.stop = func() { cancel(); wg.Wait() }
 	synctest.Wait()
@@ -255,7 +255,7 @@ func BenchmarkSubmit(b *testing.B) {
 	p := newPool(0, v, DefaultLimits, NewMetrics(obs.NewRegistry()).pool(v.ModelID, "m/0"), func(*pool) {})
 	ctx, cancel := context.WithCancel(b.Context())
 	var wg sync.WaitGroup
-	wg.Go(func() { p.serve(ctx, p.whole(), instantly{}, 0) })
+	wg.Go(func() { p.serve(ctx, p.whole(), instantly{}, 0, 0) })
 	for len(*p.whole().batchers.Load()) == 0 {
 		time.Sleep(ms)
 	}

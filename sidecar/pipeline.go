@@ -17,7 +17,7 @@ import (
 // for.
 var between = queue.Limits{Items: 1024, Bytes: 64 << 20}
 
-// unbounded is for queues that are bounded by those who fill them.
+// unbounded is for queues whose producers bound them.
 var unbounded = queue.Limits{Items: math.MaxInt, Bytes: math.MaxInt}
 
 // pipeline is the way of a query through the stages of a pool. Its structure does
@@ -26,7 +26,7 @@ type pipeline struct {
 	text    string // as its workers announce it; empty: the model has no stages
 	stages  []*stage
 	sources [][]string // by stage: whose outputs it takes
-	taking  [][]take   // by stage: who takes its output
+	taking  [][]take   // by stage: the stages that take its output
 	hops    []int      // by stage: the stages on the longest way from it to the answer, itself included
 }
 

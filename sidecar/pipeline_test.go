@@ -220,7 +220,7 @@ func TestTheInputsOfADeadWorkerFailOrAreRetriedOnce(t *testing.T) {
 			switch {
 			case idempotent && first.Status != rpc.StatusOK:
 				t.Errorf("an idempotent stage: %v %s", first.Status, first.Message)
-			case !idempotent && (first.Status != rpc.StatusContainer || !strings.HasPrefix(string(first.Message), "stage second: the container is gone")):
+			case !idempotent && (first.Status != rpc.StatusContainer || !strings.HasPrefix(string(first.Message), "stage second: the container disconnected")):
 				t.Errorf("a stage that is not idempotent: %v %s", first.Status, first.Message)
 			}
 			r.end()
@@ -343,7 +343,7 @@ func TestWorkersOfAnotherPipelineWaitForTheEndOfThese(t *testing.T) {
 		worker := r.worker("a", old, stamps(1, 0))
 		pass(0)
 		other := r.worker("b", next, stamps(2, 0))
-		if !other.dead() || !strings.Contains(other.why.Error(), "other stages than those that are connected") {
+		if !other.dead() || !strings.Contains(other.why.Error(), "other stages than its connected containers") {
 			t.Errorf("a worker of another pipeline: %v", other.why)
 		}
 		if plain := r.model(nil); !plain.dead() {
@@ -369,7 +369,7 @@ func TestAWrongPipelineIsRefused(t *testing.T) {
 		`nonsense`:                    "not a JSON list",
 		`[]`:                          "no stages",
 		`[{"name":"a"}]`:              `stage "x", which is not in its pipeline`,
-		`[{"name":"x"},{"name":"x"}]`: "another one of this name",
+		`[{"name":"x"},{"name":"x"}]`: "another stage has this name",
 		`[{"name":"y","after":["z"]},{"name":"x"}]`: "not a stage before it",
 	} {
 		synctest.Test(t, func(t *testing.T) {

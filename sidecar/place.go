@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// place tells the containers of a pool apart: the lowest number that none of the same
-// stage has, so that one that is started again gets the number of the one before.
+// place distinguishes the containers of a pool: the lowest number that none of the same stage has,
+// so that one that is started again gets the number of the one before.
 type place struct {
 	stage  string
 	number int

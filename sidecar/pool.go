@@ -52,7 +52,7 @@ func (p *pool) prepare() *pool {
 func (p *pool) install(pipe *pipeline) {
 	for i, s := range pipe.stages {
 		s.room, s.refuse, s.changed = pipe.room(i), p.refuse, func() { p.changed(p) }
-		s.observer = p.metrics
+		s.observer, s.ran = p.metrics, p.metrics.ran
 		if p.held != nil {
 			s.observer = p.held
 		}
@@ -79,9 +79,9 @@ func (p *pool) stageOf(name, text string) (*stage, error) {
 		next, err := parsePipeline(p.model.Batch, text)
 		switch {
 		case err != nil:
-			return nil, fmt.Errorf("the container announces %v with a wrong pipeline: %w", p.model.ModelID, err)
+			return nil, fmt.Errorf("the container announces %v with an invalid pipeline: %w", p.model.ModelID, err)
 		case !pipe.idle():
-			return nil, fmt.Errorf("the container announces %v with other stages than those that are connected: they must end first", p.model.ModelID)
+			return nil, fmt.Errorf("the container announces %v with other stages than its connected containers: these must end first", p.model.ModelID)
 		}
 		p.metrics.stages.forget(p.metrics.own)
 		p.install(next)
@@ -96,16 +96,16 @@ func (p *pool) stageOf(name, text string) (*stage, error) {
 }
 
 // errReplaced ends a worker whose pipeline has made way for another one.
-var errReplaced = errors.New("the stages of the model are others by now")
+var errReplaced = errors.New("the stages of the model have changed")
 
 // serve runs batches of a stage on one worker until ctx ends or the worker is lost,
 // and returns why.
-func (p *pool) serve(ctx context.Context, s *stage, runner batch.Runner, stall time.Duration) error {
+func (p *pool) serve(ctx context.Context, s *stage, runner batch.Runner, concurrency uint32, stall time.Duration) error {
 	if !p.attach(s) {
 		return errReplaced
 	}
 	defer p.detach(s)
-	return s.serve(ctx, runner, stall)
+	return s.serve(ctx, runner, concurrency, stall)
 }
 
 // attach counts a worker of a stage, for as long as which the pipeline stays. It says
@@ -138,7 +138,7 @@ func parsePipeline(spec serving.BatchSpec, text string) (*pipeline, error) {
 	return newPipeline(text, stages), nil
 }
 
-// state is what gateways are told.
+// state is what gateways get.
 func (p *pool) state() rpc.State {
 	switch {
 	case p.held != nil && p.held.leaving.Load():
@@ -157,7 +157,7 @@ func (p *pool) announcement() rpc.Announcement {
 
 // errLeaving refuses queries of a replica that stops, or of a version that its host
 // unloads.
-var errLeaving = errors.New("the replica lets go of the model")
+var errLeaving = errors.New("the replica is unloading the model")
 
 // submit queues an item or answers it with the reason why not.
 func (p *pool) submit(it *queue.Item) {
@@ -190,9 +190,9 @@ func (p *pool) refuse(it *queue.Item, status rpc.Status, why error) {
 	it.Refuse(status, why.Error())
 }
 
-// admit is the admission of the queue of stage i: it refuses an item that would be
-// answered after its deadline. An idle worker is always tried, whatever the estimate
-// says, because only a try can mend a wrong estimate.
+// admit is the admission of the queue of stage i: it refuses an item that would be answered after
+// its deadline. An idle worker is always tried, whatever the estimate says, because only a try can
+// correct a wrong estimate.
 func admit(pipe *pipeline, i int, it *queue.Item, ahead int) error {
 	if it.Again {
 		return pipe.stages[i].open()
@@ -214,6 +214,15 @@ func admit(pipe *pipeline, i int, it *queue.Item, ahead int) error {
 // the last moment answers a moment too late: the way back takes its time, and so
 // do the batches that take longer than estimated.
 func margin(budget time.Duration) time.Duration { return budget - budget/8 }
+
+// cancel ends the queries that match: those in the queues, and those that a container runs side by
+// side.
+func (p *pool) cancel(match func(*queue.Item) bool) {
+	p.remove(match, rpc.StatusCancelled, batch.ErrCancelled)
+	for _, s := range p.pipe.Load().stages {
+		s.cancel(match)
+	}
+}
 
 // remove takes the queries that match, asked by from, out of the queues, and answers
 // them with what befell them.
@@ -247,7 +256,7 @@ func (p *pool) profile() serving.LatencyLine {
 	return line
 }
 
-// drain lets no more in.
+// drain admits no more queries.
 func (p *pool) drain() {
 	p.draining.Store(true)
 	p.changed(p)

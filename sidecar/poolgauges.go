@@ -9,19 +9,20 @@ import (
 )
 
 var (
-	queueDesc = obs.NewDesc("topsail_sidecar_queue_length", "Queries that wait for a batch.", "model", "version", "replica")
-	waitDesc  = obs.NewDesc("topsail_sidecar_wait_seconds", "What a new query would wait for its batch to start.", "model", "version", "replica")
-	readyDesc = obs.NewDesc("topsail_sidecar_containers_ready", "Containers that take batches.", "model", "version", "replica")
-	sizeDesc  = obs.NewDesc("topsail_sidecar_batch_limit", "The most that the next batch will hold.", "model", "version", "replica", "container")
+	queueDesc   = obs.NewDesc("topsail_sidecar_queue_length", "Queries that wait for a batch.", "model", "version", "replica")
+	waitDesc    = obs.NewDesc("topsail_sidecar_wait_seconds", "How long a new query would wait for its batch to start.", "model", "version", "replica")
+	readyDesc   = obs.NewDesc("topsail_sidecar_containers_ready", "Containers that take batches.", "model", "version", "replica")
+	sizeDesc    = obs.NewDesc("topsail_sidecar_batch_limit", "The maximum size of the next batch, or of the queries side by side.", "model", "version", "replica", "container")
+	runningDesc = obs.NewDesc("topsail_sidecar_queries_running", "Queries that a container runs side by side; 0 for one that takes batches.", "model", "version", "replica", "container")
 
 	startDesc = obs.NewDesc("topsail_sidecar_start_time_seconds", "When the replica began to serve the version, in Unix seconds, and as which generation of it.", "model", "version", "replica", "generation")
 
 	stageQueueDesc   = obs.NewDesc("topsail_stage_queue_length", "Inputs that wait for a batch of a stage.", "model", "version", "replica", "stage")
 	stageReadyDesc   = obs.NewDesc("topsail_stage_workers_ready", "Workers of a stage that take batches.", "model", "version", "replica", "stage")
-	stageWorkersDesc = obs.NewDesc("topsail_stage_workers", "Workers of a stage, as its pipeline says, and where it stands.", "model", "version", "replica", "stage", "position", "after")
+	stageWorkersDesc = obs.NewDesc("topsail_stage_workers", "Configured workers of a stage, and its position in the pipeline.", "model", "version", "replica", "stage", "position", "after")
 
-	hostModelsDesc = obs.NewDesc("topsail_host_models", "Model versions that a host holds.", "model", "version", "replica")
-	hostMemoryDesc = obs.NewDesc("topsail_host_memory_bytes", "Memory of a host's container: what it has as a whole (used), what its models take (models), and what it may have (budget).", "model", "version", "replica", "of")
+	hostModelsDesc = obs.NewDesc("topsail_host_models", "Model versions that a host has loaded.", "model", "version", "replica")
+	hostMemoryDesc = obs.NewDesc("topsail_host_memory_bytes", "Memory of a host's container: in total (used), of its models (models), and its limit (budget).", "model", "version", "replica", "of")
 
 	profileDesc = obs.NewDesc("topsail_sidecar_profile_seconds", "Estimated time of a batch, by its size.", "model", "version", "replica", "container", "size")
 )
@@ -48,7 +49,7 @@ func (g *poolGauges) remove(p *pool) {
 
 // Describe and Collect implement obs.Collector.
 func (g *poolGauges) Describe(ch chan<- *obs.Desc) {
-	for _, d := range []*obs.Desc{queueDesc, waitDesc, readyDesc, sizeDesc, profileDesc, startDesc, stageQueueDesc, stageReadyDesc, stageWorkersDesc, hostModelsDesc, hostMemoryDesc} {
+	for _, d := range []*obs.Desc{queueDesc, waitDesc, readyDesc, sizeDesc, runningDesc, profileDesc, startDesc, stageQueueDesc, stageReadyDesc, stageWorkersDesc, hostModelsDesc, hostMemoryDesc} {
 		ch <- d
 	}
 }
@@ -101,6 +102,7 @@ func collectPool(ch chan<- obs.Metric, p *pool, replica string) {
 				container = s.Name + "/" + container
 			}
 			gauge(sizeDesc, float64(b.Size()), container)
+			gauge(runningDesc, float64(b.Running()), container)
 			for _, size := range b.Profile().Sizes() {
 				gauge(profileDesc, b.Profile().Line().Took(size.UpTo).Seconds(), container, strconv.Itoa(size.UpTo))
 			}

@@ -26,6 +26,7 @@ type rig struct {
 	containers *pipes
 	dial       struct{ gateway, container func() net.Conn }
 	stalled    int
+	sidecar    *Sidecar
 	stop       context.CancelFunc // of the sidecar
 	done       chan struct{}      // closed when it has stopped
 }
@@ -79,6 +80,7 @@ func (r *rig) start(cfg Config, gateways, containers net.Listener) {
 	cfg.Replica = "m/0"
 	cfg.Stalled = func() { r.stalled++ }
 	s := New(cfg, r.metrics, discard())
+	r.sidecar = s
 	ctx, stop := context.WithCancel(r.t.Context())
 	r.stop = stop
 	go func() {
@@ -94,6 +96,17 @@ func (r *rig) start(cfg Config, gateways, containers net.Listener) {
 func (r *rig) end() {
 	r.stop()
 	<-r.done
+}
+
+// running is how many queries run side by side.
+func (r *rig) running() (n int) {
+	s := r.sidecar.pools[0].whole()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, b := range s.running {
+		n += b.Running()
+	}
+	return n
 }
 
 // pass lets d pass, and all that is to happen by then.

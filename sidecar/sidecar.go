@@ -86,9 +86,8 @@ func New(cfg Config, metrics *Metrics, log *slog.Logger) *Sidecar {
 	return s
 }
 
-// Run serves gateways and containers until ctx ends, then drains: it takes no
-// more queries, waits for the answers to those it has, and lets everybody go. It
-// closes both listeners.
+// Run serves gateways and containers until ctx ends, then drains: it takes no more queries, waits
+// for the answers to those it has, and disconnects all peers. It closes both listeners.
 func (s *Sidecar) Run(ctx context.Context, gateways, containers net.Listener) error {
 	for _, p := range s.pools {
 		p.metrics.demand = s.cfg.Demand.Open(p.model.ModelID, s.profileOf(p))
@@ -216,14 +215,14 @@ func (s *Sidecar) pool(id uint32) *pool {
 }
 
 func (s *Sidecar) hello(token []byte) rpc.Hello {
-	return rpc.Hello{Minor: rpc.Minor, Role: rpc.RoleSidecar, Features: rpc.FeatureLZ4 | rpc.FeatureStages | rpc.FeatureHost, MaxFrame: rpc.MaxFrame, Name: s.cfg.Replica, Token: token, Software: "topsail"}
+	return rpc.Hello{Minor: rpc.Minor, Role: rpc.RoleSidecar, Features: rpc.FeatureLZ4 | rpc.FeatureStages | rpc.FeatureHost | rpc.FeatureTensors | rpc.FeatureParts, MaxFrame: rpc.MaxFrame, Name: s.cfg.Replica, Token: token, Software: "topsail"}
 }
 
 // greet opens the connection of a gateway.
 func (s *Sidecar) greet(ctx context.Context, nc net.Conn) (*rpc.Conn, error) {
 	var token []byte
 	if s.cfg.GatewayToken != nil {
-		if token = s.cfg.GatewayToken(); len(token) == 0 { // which would let everybody in
+		if token = s.cfg.GatewayToken(); len(token) == 0 { // which would allow every peer
 			nc.Close()
 			return nil, errors.New("sidecar: the token that gateways must show is empty")
 		}
@@ -234,7 +233,7 @@ func (s *Sidecar) greet(ctx context.Context, nc net.Conn) (*rpc.Conn, error) {
 func wantRole(role rpc.Role) func(rpc.Hello) error {
 	return func(h rpc.Hello) error {
 		if h.Role != role {
-			return fmt.Errorf("rpc: role %d has no business on this port", h.Role)
+			return fmt.Errorf("rpc: role %d is not accepted on this port", h.Role)
 		}
 		return nil
 	}
@@ -262,7 +261,7 @@ func (s *Sidecar) serveGateway(ctx context.Context, nc net.Conn) {
 	delete(s.gateways, g)
 	s.mu.Unlock()
 	g.leave()
-	s.log.Debug("a gateway is gone", "from", nc.RemoteAddr(), "err", err)
+	s.log.Debug("a gateway disconnected", "from", nc.RemoteAddr(), "err", err)
 }
 
 // announceAtOnce keeps announcements within the smallest frame that a gateway may take.
@@ -275,7 +274,7 @@ func announcements(pools []*pool) (list []rpc.Announcement) {
 	return list
 }
 
-// poolChanged tells all gateways how a pool is doing.
+// poolChanged sends the state of a pool to all gateways.
 func (s *Sidecar) poolChanged(p *pool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -284,7 +283,7 @@ func (s *Sidecar) poolChanged(p *pool) {
 	}
 }
 
-// tell tells all gateways something.
+// tell sends something to all gateways.
 func (s *Sidecar) tell(a rpc.Announcement) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -25,14 +25,16 @@ type stage struct {
 	spec     serving.BatchSpec
 	queue    *queue.Queue
 	observer batch.Observer
-	metrics  *stageMetrics              // nil: the model has no stages
-	room     func(context.Context) bool // waits until those behind it can take more; false: ctx ended first. nil: there are none
+	ran      func(took time.Duration, of int) // observes a query that ran beside others
+	metrics  *stageMetrics                    // nil: the model has no stages
+	room     func(context.Context) bool       // waits until those behind it can take more; false: ctx ended first. nil: there are none
 	refuse   func(*queue.Item, rpc.Status, error)
 	changed  func() // called when the batchers changed
 
 	workers  int                              // workers that serve it; guarded by the pool
 	mu       sync.Mutex                       // serialises changes of batchers
 	batchers atomic.Pointer[[]*batch.Batcher] // immutable slices, read without the lock
+	running  []*batch.Batcher                 // those that leave, too, until their last query has ended; guarded by mu
 	bereft   atomic.Pointer[time.Time]        // when the last worker left
 }
 
@@ -67,11 +69,11 @@ func (s *stage) left() time.Time {
 	return time.Time{}
 }
 
-// serve runs batches on one worker until ctx ends or the worker is lost, and
-// returns why.
-func (s *stage) serve(ctx context.Context, runner batch.Runner, stall time.Duration) error {
+// serve runs batches on one worker, or with a concurrency queries side by side, until ctx ends or the
+// worker is lost, and returns why.
+func (s *stage) serve(ctx context.Context, runner batch.Runner, concurrency uint32, stall time.Duration) error {
 	profile := batch.NewProfile()
-	b := batch.New(batch.Config{
+	cfg := batch.Config{
 		Queue:    s.queue,
 		Runner:   runner,
 		Sizer:    batch.NewSizer(s.spec, profile),
@@ -82,7 +84,13 @@ func (s *stage) serve(ctx context.Context, runner batch.Runner, stall time.Durat
 		Observer: s.observer,
 		Fastest:  s.fastest,
 		Room:     s.room,
-	})
+	}
+	if concurrency > 0 {
+		cfg.Sizer, cfg.Ran = batch.ConcurrentSizer(concurrency, profile), s.ran
+	}
+	b := batch.New(cfg)
+	s.runs(b, true)
+	defer s.runs(b, false)
 	s.setBatchers(func(all []*batch.Batcher) []*batch.Batcher { return append(all, b) })
 	leave := sync.OnceFunc(func() {
 		s.setBatchers(func(all []*batch.Batcher) []*batch.Batcher {
@@ -90,8 +98,28 @@ func (s *stage) serve(ctx context.Context, runner batch.Runner, stall time.Durat
 		})
 	})
 	defer leave()
-	defer context.AfterFunc(ctx, leave)() // the batch in hand may take a while; no query waits for it
+	defer context.AfterFunc(ctx, leave)() // the running batch may take a while; no query waits for it
 	return b.Run(ctx)
+}
+
+// runs notes that a batcher may run queries, or no longer does.
+func (s *stage) runs(b *batch.Batcher, does bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if does {
+		s.running = append(s.running, b)
+	} else {
+		s.running = slices.DeleteFunc(s.running, func(other *batch.Batcher) bool { return other == b })
+	}
+}
+
+// cancel ends the queries that match of those that run side by side.
+func (s *stage) cancel(match func(*queue.Item) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, b := range s.running {
+		b.Cancel(match)
+	}
 }
 
 // padTo is the size that batches are filled up to; 0: none.
@@ -109,7 +137,7 @@ func (s *stage) setBatchers(change func([]*batch.Batcher) []*batch.Batcher) {
 	s.mu.Lock()
 	all := change(slices.Clone(*s.batchers.Load()))
 	if now := time.Now(); len(all) == 0 {
-		s.bereft.Store(&now) // first: who sees no worker must see since when
+		s.bereft.Store(&now) // first: a reader that sees no worker must see since when
 	}
 	s.batchers.Store(&all)
 	s.mu.Unlock()
@@ -151,7 +179,7 @@ func (s *stage) estimate(now time.Time, ahead int) (wait, round time.Duration) {
 		soonest = min(soonest, left)
 		size := b.Size()
 		perRound += size
-		if took := b.Profile().Line().Took(min(size, ahead+1)); took > 0 {
+		if took := b.Round(min(size, ahead+1)); took > 0 {
 			known += size
 			rate += float64(size) / float64(took)
 		}
@@ -159,7 +187,11 @@ func (s *stage) estimate(now time.Time, ahead int) (wait, round time.Duration) {
 	if known > 0 {
 		round = time.Duration(float64(known) / rate)
 	}
-	return soonest + time.Duration(ahead/perRound)*round, round
+	wait = soonest + time.Duration(ahead/perRound)*round
+	if first := all[0].Alone(now); all[0].Concurrent() {
+		return wait, first // what counts is the first part; the place is taken for longer
+	}
+	return wait, round
 }
 
 // fastest is the least that a worker is known to take for one input.

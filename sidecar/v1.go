@@ -27,7 +27,7 @@ func (s *Sidecar) serveV1(ctx context.Context, p *pool) {
 		runner, err := dialV1(ctx, p)
 		if err != nil {
 			if ctx.Err() == nil && !known {
-				s.log.Info("the version 1 container is not there yet", "addr", addr, "err", err)
+				s.log.Info("the version 1 container does not listen yet", "addr", addr, "err", err)
 			}
 			known = true
 			wait.Sleep(ctx)
@@ -79,14 +79,14 @@ func (s *Sidecar) runV1(ctx context.Context, p *pool, runner *container.V1) erro
 	watching, lose := context.WithCancelCause(ctx)
 	defer lose(nil)
 	go func() { lose(runner.Watch(watching)) }()
-	if err := p.serve(watching, whole, runner, s.cfg.Stall); !errors.Is(err, context.Canceled) {
+	if err := p.serve(watching, whole, runner, 0, s.cfg.Stall); !errors.Is(err, context.Canceled) {
 		return err
 	}
 	return context.Cause(watching)
 }
 
-// endV1 lets a container go, and asks it to end if it is ours. A batch that still runs was
-// given up by now.
+// endV1 disconnects a container, and asks it to end if Topsail started it. A batch that still runs
+// was given up.
 func (s *Sidecar) endV1(runner *container.V1) {
 	if !s.cfg.OwnsV1 {
 		runner.Close()

@@ -1,59 +1,65 @@
 package stream
 
 import (
-	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 
-	"github.com/topsail-serving/topsail/stream/internal/deadletter"
+	"github.com/topsail-serving/topsail/serving"
 )
-
-// Reason is why a record became a dead letter. The set is closed, for metrics; the
-// sentence for people travels beside it.
-type Reason uint8
-
-const (
-	Unreadable     Reason = iota // neither a protobuf message nor a JSON one
-	NoID                         // without a uuid
-	UnknownApp                   // names an app that there is not, or that the job does not serve
-	WrongInput                   // not what the app takes
-	RecordTooLarge               // than the job takes
-	DuplicateID                  // another record had this id
-	GaveDefault                  // the answer was the default, and the job does not want those
-	ResultTooLarge               // than the broker takes
-)
-
-var reasonNames = [...]string{"unreadable", "no_id", "unknown_app", "wrong_input", "record_too_large", "repeated_id", "default", "result_too_large"}
-
-func (r Reason) String() string { return reasonNames[r] }
-
-// reasons lists all of them.
-func reasons() []Reason {
-	all := make([]Reason, len(reasonNames))
-	for i := range all {
-		all[i] = Reason(i)
-	}
-	return all
-}
 
 // Headers of dead letters, beside those of the record itself.
 const (
-	HeaderReason    = deadletter.HeaderReason    // a sentence
-	HeaderKind      = deadletter.HeaderKind      // the Reason, a word
-	HeaderStream    = deadletter.HeaderStream    // where the record was
-	HeaderPlace     = deadletter.HeaderPlace     // where in it
-	HeaderJob       = deadletter.HeaderJob       // who says so
-	HeaderTruncated = deadletter.HeaderTruncated // only with a value that was too large to keep: its length
+	HeaderReason    = "topsail-reason"    // a sentence
+	HeaderKind      = "topsail-kind"      // the Reason, a word
+	HeaderStream    = "topsail-stream"    // where the record was
+	HeaderPlace     = "topsail-place"     // where in it
+	HeaderJob       = "topsail-job"       // who says so
+	HeaderTruncated = "topsail-truncated" // only with a value that was too large to keep: its length
 )
 
-// rejection is why a record gets no result.
-type rejection struct {
-	reason Reason
-	text   string
+const headerCosts = 32 // bytes, beside its name and its value
+
+// ours is what the headers begin with that a dead letter has of its own.
+const ours = "topsail-"
+
+// kept is how many bytes of a record a dead letter keeps by its length: of its value, and of
+// its key with its headers. It is as long as any, until the broker finds that too large.
+var kept = []struct{ value, other int }{{256 << 10, 16 << 10}, {1 << 10, 0}, {0, 0}}
+
+// deadLetters makes the dead letters of a job.
+type deadLetters struct {
+	job  string
+	to   string   // stream
+	keep []string // headers that begin as ours, and stay
 }
 
-func rejected(reason Reason, format string, args ...any) *rejection {
-	return &rejection{reason, deadletter.Short(fmt.Sprintf(format, args...))}
-}
-
-func (p *rejection) why() deadletter.Why {
-	return deadletter.Why{Kind: p.reason.String(), Text: p.text}
+// message is a record that gets no result.
+func (d deadLetters) message(r *serving.StreamRecord, why *Rejection, length int) serving.StreamMessage {
+	keep := kept[length]
+	m := serving.StreamMessage{Stream: d.to, Value: r.Value[:min(len(r.Value), keep.value)]}
+	if len(r.Key) <= keep.other {
+		m.Key = r.Key
+	}
+	left := keep.other - len(m.Key)
+	for _, h := range r.Headers {
+		if left -= len(h.Name) + len(h.Value) + headerCosts; left < 0 {
+			break
+		}
+		if !strings.HasPrefix(h.Name, ours) || slices.Contains(d.keep, h.Name) { // it may have been a dead letter before
+			m.Headers = append(m.Headers, h)
+		}
+	}
+	header := func(name, value string) {
+		m.Headers = append(m.Headers, serving.StreamHeader{Name: name, Value: []byte(value)})
+	}
+	header(HeaderReason, why.Text)
+	header(HeaderKind, string(why.Reason))
+	header(HeaderStream, r.Stream)
+	header(HeaderPlace, r.Place)
+	header(HeaderJob, d.job)
+	if len(m.Value) < len(r.Value) {
+		header(HeaderTruncated, strconv.Itoa(len(r.Value)))
+	}
+	return m
 }

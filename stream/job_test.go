@@ -3,833 +3,307 @@ package stream
 import (
 	"context"
 	"errors"
-	"fmt"
-	"math"
-	"math/rand/v2"
-	"slices"
 	"strconv"
-	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/topsail-serving/topsail/internal/obs"
 	"github.com/topsail-serving/topsail/serving"
-	"github.com/topsail-serving/topsail/stream/internal/deadletter"
 )
 
-func TestEveryRecordHasItsResult(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		const n = 3000
-		broker := newMemory("in")
-		for i := range n {
-			record := jsonRecord(strconv.Itoa(i), float64(i))
-			if i%2 == 1 {
-				record = protobufRecord(strconv.Itoa(i), float64(i))
-			}
-			broker.write(record)
-		}
-		s := newScorer(func(ctx context.Context, q *serving.Query) (serving.Prediction, error) {
-			time.Sleep(time.Duration(rand.IntN(20)) * time.Millisecond) // they overtake each other
-			return double(ctx, q)
-		})
-		j, _, _ := run(t, broker, s, func(c *Config) { c.Batch, c.Concurrency = 100, 40 })
-		settled(time.Minute)
-
-		out := broker.read("out")
-		if len(out) != n {
-			t.Fatalf("%d results of %d records", len(out), n)
-		}
-		for i, r := range out {
-			id := strconv.Itoa(i)
-			format := JSON
-			if i%2 == 1 {
-				format = Protobuf
-			}
-			got, err := ParseResponse(r.Value, format)
-			if err != nil || got.UUID != id || string(got.Output) != strconv.Itoa(2*i) || got.Model != "m" || got.Version != "1" || got.QueryID == 0 {
-				t.Fatalf("result %d is %+v, %v", i, got, err)
-			}
-			if string(r.Key) != "key of "+id || deadletter.Header(&r, HeaderContentType) != format.ContentType() {
-				t.Fatalf("result %d is %+v", i, r)
-			}
-		}
-		if s.most > 40 || s.most < 20 {
-			t.Errorf("%d were asked at a time", s.most)
-		}
-		status := j.Status()
-		if status.Tally != (Tally{Records: n, Results: n}) || status.LastPlace != "in 0/2999" || status.LastCommit == nil || status.InHand != 0 || status.Condition != "" {
-			t.Errorf("status %+v", status)
-		}
-		if len(broker.read("dead")) > 0 {
-			t.Errorf("dead letters %+v", broker.read("dead"))
-		}
-	})
+// consumer has records, in batches, as many as are asked for.
+type consumer struct {
+	mu        sync.Mutex
+	waiting   int
+	came      int
+	polls     int
+	commits   []error                                    // of the next commits; nil, when there are none left
+	last      []serving.StreamMessage                    // that were to be produced
+	refuse    func(i int, m serving.StreamMessage) error // nil: nothing is refused
+	committed []serving.StreamMessage
+	lost      chan struct{} // closed when what is in flight is another member's
+	more      chan struct{}
 }
 
-// TestPoison has every kind of bad record in one batch, with good ones between them.
-func TestRejectedRecords(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		named := func(m serving.StreamMessage, name, value string) serving.StreamMessage {
-			m.Headers = append(m.Headers, serving.StreamHeader{Name: name, Value: []byte(value)})
-			return m
-		}
-		value := func(text string) serving.StreamMessage {
-			return serving.StreamMessage{Stream: "in", Key: []byte("k"), Value: []byte(text)}
-		}
-		bad := []struct {
-			record serving.StreamMessage
-			reason Reason
-			text   string
-		}{
-			{value("garbage"), Unreadable, "the message is no protobuf message: "},
-			{value(`{"uuid": "1", "input": [1]`), Unreadable, "the message is no json message: unexpected end"},
-			{value(`{"uuid": "1"}`), Unreadable, `needs a member "input"`},
-			{value(`{"uuid": "` + strings.Repeat("x", 300) + `", "input": [1]}`), Unreadable, "uuid has 300 bytes"},
-			{named(value(`{}`), "content-type", "text/plain"), Unreadable, `content-type "text/plain" is not known`},
-			{value(`{"input": [1]}`), NoID, "has no uuid"},
-			{value(""), NoID, "has no uuid"}, // an empty protobuf message
-			{value(`{"uuid": "1", "input": "text"}`), WrongInput, "must be an array of numbers"},
-			{value(`{"uuid": "2", "input": [1, "2"]}`), WrongInput, `not "2"`},
-			{value(string((&Request{UUID: "3", Data: []byte("123")}).AppendProtobuf(nil))), WrongInput, "data has 3 bytes"},
-			{value(`{"uuid": "4", "input": [1, 2, 3]}`), WrongInput, "the model takes 1"},
-			{value(`{"uuid": "5", "input": [1], "app": "other"}`), UnknownApp, `"other", which is none of the job's`},
-			{named(jsonRecord("6", 1), HeaderApp, "gone"), UnknownApp, `there is no app "missing"`},
-			{value(`{"uuid": "7", "input": [` + strings.Repeat("1,", 5000) + `1]}`), RecordTooLarge, "and the job takes 5000"},
-			{jsonRecord("good 0", 1), DuplicateID, `uuid "good 0", at in 0/0`},
-		}
-		broker := newMemory("in")
-		for i, one := range bad {
-			broker.write(jsonRecord(fmt.Sprintf("good %d", i), float64(i)), one.record)
-		}
-		s := newScorer(func(ctx context.Context, q *serving.Query) (serving.Prediction, error) {
-			if len(q.Input.Data) > 8 {
-				return serving.Prediction{}, &serving.QueryError{Cause: "Input has 3 elements, and the model takes 1"}
-			}
-			return double(ctx, q)
-		})
-		registry := obs.NewRegistry()
-		j, _, _ := run(t, broker, s, func(c *Config) {
-			c.MaxRecord, c.Apps, c.Metrics = 5000, map[string]string{"gone": "missing"}, NewMetrics(registry)
-		})
-		settled(time.Minute)
-
-		if got := results(t, broker, "out"); len(got) != len(bad) {
-			t.Errorf("%d good results of %d: %+v", len(got), len(bad), got)
-		}
-		dead := broker.read("dead")
-		if len(dead) != len(bad) {
-			t.Fatalf("%d dead letters of %d", len(dead), len(bad))
-		}
-		byReason := map[Reason]int{}
-		for i, one := range bad {
-			d := dead[i]
-			if why := deadletter.Header(&d, HeaderReason); deadletter.Header(&d, HeaderKind) != one.reason.String() || !strings.Contains(why, one.text) {
-				t.Errorf("%.50q is dead for %s: %s; want %s: …%s…", one.record.Value, deadletter.Header(&d, HeaderKind), why, one.reason, one.text)
-			}
-			if string(d.Key) != string(one.record.Key) || string(d.Value) != string(one.record.Value) {
-				t.Errorf("the dead letter of %.50q is %.50q", one.record.Value, d.Value)
-			}
-			if deadletter.Header(&d, HeaderJob) != "job" || deadletter.Header(&d, HeaderStream) != "in" || deadletter.Header(&d, HeaderPlace) != fmt.Sprintf("0/%d", 2*i+1) {
-				t.Errorf("headers %s", d.Headers)
-			}
-			byReason[one.reason]++
-		}
-		status := j.Status()
-		if status.DeadLetters != uint64(len(bad)) || status.Results != uint64(len(bad)) || !strings.HasPrefix(status.LastError, "dead letter: an id twice") || status.LastFailed == nil {
-			t.Errorf("status %s", asJSON(status))
-		}
-		metrics := gathered(t, registry)
-		for reason, n := range byReason {
-			if got := metrics[fmt.Sprintf(`topsail_stream_dead_letters_total{reason="%v",stream="job"}`, reason)]; got != float64(n) {
-				t.Errorf("%v dead letters for %v of %d", got, reason, n)
-			}
-		}
-		if got := metrics[`topsail_stream_records_total{result="dead_letter",stream="job"}`]; got != float64(len(bad)) {
-			t.Errorf("%v records that are dead letters", got)
-		}
-	})
+func newConsumer(waiting int) *consumer {
+	return &consumer{waiting: waiting, more: make(chan struct{}, 1), lost: make(chan struct{})}
 }
 
-// TestUnreadRecords: what the broker's client could not read is a dead letter, and the stream goes on.
-func TestUnreadRecords(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		broker := newMemory("in")
-		broker.write(jsonRecord("a", 1), serving.StreamMessage{Stream: "in"}, jsonRecord("b", 2))
-		broker.streams["in"][1].Unread = "the batch is 100% too large"
-		j, _, _ := run(t, broker, newScorer(double), nil)
-		settled(time.Second)
-		if got := results(t, broker, "out"); len(got) != 2 {
-			t.Errorf("results %+v", got)
+func (c *consumer) Poll(ctx context.Context, most int) ([]serving.StreamRecord, error) {
+	for {
+		c.mu.Lock()
+		n := min(c.waiting, most)
+		c.waiting -= n
+		c.polls++
+		records := make([]serving.StreamRecord, n)
+		for i := range records {
+			c.came++
+			records[i].Value, records[i].Lost = []byte(strconv.Itoa(c.came)), c.lost
 		}
-		dead := broker.read("dead")
-		if len(dead) != 1 || deadletter.Header(&dead[0], HeaderKind) != "record_too_large" || deadletter.Header(&dead[0], HeaderReason) != "the batch is 100% too large" {
-			t.Errorf("dead letters %+v", dead)
+		c.mu.Unlock()
+		if n > 0 {
+			return records, nil
 		}
-		if got := j.Status().Tally; got != (Tally{Records: 3, Results: 2, DeadLetters: 1}) {
-			t.Errorf("tally %+v", got)
+		select {
+		case <-c.more:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
 		}
-	})
-}
-
-// TestRecordsNameTheirApp by their message or a header.
-func TestRecordsNameTheirApp(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		broker := newMemory("in")
-		record := serving.StreamMessage{Stream: "in", Value: []byte(`{"uuid": "by header", "input": "four", "uid": 7, "context": "c"}`)}
-		record.Headers = []serving.StreamHeader{{Name: HeaderApp, Value: []byte("words")}}
-		both := record
-		both.Value = []byte(`{"uuid": "by both", "input": [2], "app": "numbers"}`)
-		broker.write(
-			serving.StreamMessage{Stream: "in", Value: []byte(`{"uuid": "by message", "input": [4], "app": "numbers"}`)}, record, both,
-			serving.StreamMessage{Stream: "in", Value: []byte(`{"uuid": "by nothing", "input": [4]}`)},
-		)
-		s := newScorer(double)
-		run(t, broker, s, func(c *Config) { c.App, c.Apps = "", map[string]string{"numbers": "double", "words": "length"} })
-		settled(time.Second)
-		got := results(t, broker, "out")
-		if len(got) != 3 || string(got["by message"].Output) != "8" || string(got["by header"].Output) != "4" || string(got["by both"].Output) != "4" {
-			t.Errorf("results %+v", got)
-		}
-		for _, q := range s.asked() {
-			if q.App == "length" && (q.User != "7" || q.Context != "c") {
-				t.Errorf("query %+v", q)
-			}
-		}
-		if dead := broker.read("dead"); len(dead) != 1 || !strings.Contains(deadletter.Header(&dead[0], HeaderReason), "names no app") {
-			t.Errorf("dead letters %+v", dead)
-		}
-	})
-}
-
-// TestIDs: an id that came before elsewhere is a mistake, and one that came before at
-// the same place is a record that comes again, whose result the broker may have lost too.
-func TestIDs(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		broker := newMemory("in")
-		broker.write(jsonRecord("a", 1), jsonRecord("b", 2))
-		j, _, _ := run(t, broker, newScorer(double), func(c *Config) { c.Recent = 3 })
-		settled(time.Second)
-		broker.mu.Lock()
-		delete(broker.done, position{"in", 0}) // the broker forgot that it was committed
-		broker.mu.Unlock()
-		broker.write(jsonRecord("b", 3), jsonRecord("c", 4))
-		settled(time.Minute)
-		var ids []string
-		for _, r := range broker.read("out") {
-			response, err := ParseResponse(r.Value, JSON)
-			if err != nil {
-				t.Fatal(err)
-			}
-			ids = append(ids, response.UUID)
-		}
-		if !slices.Equal(ids, []string{"a", "b", "a", "c"}) {
-			t.Errorf("results of %v", ids)
-		}
-		if dead := broker.read("dead"); len(dead) != 1 || deadletter.Header(&dead[0], HeaderPlace) != "0/2" {
-			t.Errorf("dead letters %+v", dead)
-		}
-		if got := j.Status().Tally; got != (Tally{Records: 5, Results: 4, DeadLetters: 1, Redelivered: 1}) {
-			t.Errorf("tally %+v", got)
-		}
-		// The memory is of the last three: a is forgotten once d and e have come.
-		broker.write(jsonRecord("d", 5), jsonRecord("e", 6))
-		settled(time.Second)
-		broker.write(jsonRecord("a", 7), jsonRecord("e", 8))
-		settled(time.Second)
-		if out, dead := broker.read("out"), broker.read("dead"); len(out) != 7 || len(dead) != 2 || deadletter.Header(&dead[1], HeaderPlace) != "0/7" {
-			t.Errorf("%d results, dead letters %+v", len(out), dead)
-		}
-	})
-}
-
-// TestADeadLetterMayBeSentAgain, mended, with its id.
-func TestADeadLetterMayBeSentAgain(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		broker := newMemory("in")
-		record := jsonRecord("a", 1)
-		record.Value = []byte(`{"uuid": "a", "input": "one"}`)
-		broker.write(record)
-		run(t, broker, newScorer(double), nil)
-		settled(time.Second)
-		dead := broker.read("dead")
-		if len(dead) != 1 {
-			t.Fatalf("%d dead letters", len(dead))
-		}
-		broker.write(serving.StreamMessage{Stream: "in", Key: dead[0].Key, Value: dead[0].Value, Headers: dead[0].Headers}) // as it is
-		broker.write(jsonRecord("a", 1))
-		settled(time.Second)
-		if got := results(t, broker, "out"); len(got) != 1 {
-			t.Errorf("results %+v", got)
-		}
-		again := broker.read("dead")[1]
-		reasons := 0
-		for _, h := range again.Headers {
-			if h.Name == HeaderReason {
-				reasons++
-			}
-		}
-		if reasons != 1 || deadletter.Header(&again, HeaderPlace) != "0/1" {
-			t.Errorf("a dead letter that died again has the headers %s", again.Headers)
-		}
-	})
-}
-
-func TestDefaults(t *testing.T) {
-	answer := func(cause serving.Cause) *scorer {
-		return newScorer(func(context.Context, *serving.Query) (serving.Prediction, error) { return missing(cause), nil })
 	}
-	t.Run("are results that say so", func(t *testing.T) {
-		bubble(t, func(t *testing.T) {
-			broker := newMemory("in")
-			broker.write(jsonRecord("a", 1), protobufRecord("b", 1))
-			j, _, _ := run(t, broker, answer(serving.NoReplica), func(c *Config) { c.Patience = -1 })
-			settled(time.Second)
-			got := results(t, broker, "out")
-			for _, id := range []string{"a", "b"} {
-				if r := got[id]; !r.Default || string(r.Output) != "-1" || r.Explanation != "No connected models found for query" {
-					t.Errorf("result %+v", r)
-				}
-			}
-			if got := j.Status().Tally; got != (Tally{Records: 2, Results: 2, Defaults: 2}) {
-				t.Errorf("tally %+v", got)
-			}
-		})
-	})
-	t.Run("become dead letters", func(t *testing.T) {
-		bubble(t, func(t *testing.T) {
-			broker := newMemory("in")
-			broker.write(jsonRecord("a", 1))
-			run(t, broker, answer(serving.ModelError), func(c *Config) { c.NoDefaults, c.Patience = true, time.Hour })
-			settled(time.Second)
-			dead := broker.read("dead")
-			if len(dead) != 1 || deadletter.Header(&dead[0], HeaderKind) != "default" || !strings.Contains(deadletter.Header(&dead[0], HeaderReason), "Model error") {
-				t.Errorf("dead letters %+v", dead)
-			}
-		})
-	})
-	for _, cause := range serving.Causes()[1:] {
-		t.Run("patience with "+cause.String(), func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				began := time.Now()
-				s := newScorer(func(ctx context.Context, q *serving.Query) (serving.Prediction, error) {
-					if time.Since(began) < 20*time.Second {
-						return missing(cause), nil
-					}
-					return double(ctx, q)
-				})
-				broker := newMemory("in")
-				broker.write(jsonRecord("a", 1))
-				run(t, broker, s, func(c *Config) { c.Patience = time.Minute })
-				settled(time.Minute)
-				passes := cause != serving.ModelError && cause != serving.Dropped
-				if got := results(t, broker, "out")["a"]; got.Default == passes {
-					t.Errorf("result %+v", got)
-				}
-				if n := len(s.asked()); passes != (n > 5 && n < 35) {
-					t.Errorf("asked %d times", n)
-				}
-			})
-		})
+}
+
+func (c *consumer) add(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.waiting += n
+	select {
+	case c.more <- struct{}{}:
+	default:
 	}
-	t.Run("after all patience", func(t *testing.T) {
-		bubble(t, func(t *testing.T) {
-			broker := newMemory("in")
-			broker.write(jsonRecord("a", 1))
-			s := answer(serving.RefusedFull)
-			run(t, broker, s, func(c *Config) { c.Patience = 10 * time.Second })
-			settled(9 * time.Second)
-			if n := len(broker.read("out")); n != 0 && n != 1 {
-				t.Errorf("%d results", n)
-			}
-			settled(2 * time.Second)
-			for i, q := range s.asked() {
-				if last := i == len(s.asked())-1; q.Again == last {
-					t.Errorf("asked %d of %d: will it be retried? %v", i, len(s.asked()), q.Again)
-				}
-			}
-			if got := results(t, broker, "out")["a"]; !got.Default {
-				t.Errorf("result %+v", got)
-			}
-		})
-	})
 }
 
-// TestTheOwnAppIsWaitedFor: else all records would be dead letters while it is made anew.
-func TestTheOwnAppIsWaitedFor(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		broker, log := newMemory("in"), &journal{}
-		broker.write(jsonRecord("a", 1))
-		s := newScorer(double)
-		apps := s.apps
-		s.set(nil)
-		j, _, _ := run(t, broker, s, func(c *Config) { c.Log = log.logger() })
-		settled(time.Minute)
-		if err := j.Ready(); err == nil || !strings.Contains(err.Error(), "the catalog is not known") || j.Status().InHand != 1 {
-			t.Errorf("ready: %v, status %+v", err, j.Status())
+func (c *consumer) Commit(_ context.Context, results []serving.StreamResult) ([]int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last = nil
+	for i, r := range results {
+		c.last = append(c.last, r.Messages...)
+		for _, m := range r.Messages {
+			if c.refuse == nil {
+				continue
+			}
+			if err := c.refuse(i, m); err != nil {
+				return nil, err
+			}
 		}
-		s.set(map[string]*serving.App{})
-		settled(time.Minute)
-		if err := j.Ready(); err == nil || !strings.Contains(err.Error(), `app double: no such app`) {
-			t.Errorf("ready: %v", err)
+	}
+	if len(c.commits) > 0 {
+		err := c.commits[0]
+		c.commits = c.commits[1:]
+		if errors.Is(err, serving.ErrRecordsLost) {
+			close(c.lost)
+			c.lost = make(chan struct{})
 		}
-		s.set(apps)
-		settled(time.Minute)
-		if err := j.Ready(); err != nil || len(broker.read("out")) != 1 || len(broker.read("dead")) != 0 {
-			t.Errorf("ready: %v; %d results", err, len(broker.read("out")))
+		if err != nil {
+			return nil, err
 		}
-		if warned, mended := log.count("cannot predict"), log.count("can predict with app double again"); warned != 1 || mended != 1 {
-			t.Errorf("it was said %d times, and %d times that it is over", warned, mended)
-		}
-	})
+	}
+	c.committed = append(c.committed, c.last...)
+	return nil, nil
 }
 
-// TestAnAppThatGoesWhileItIsAsked is waited for if it is the job's own.
-func TestAnAppThatGoesWhileItIsAsked(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		broker := newMemory("in")
-		own := jsonRecord("own", 1)
-		named := serving.StreamMessage{Stream: "in", Value: []byte(`{"uuid": "named", "input": "text", "app": "words"}`)}
-		broker.write(own, named)
-		began := time.Now()
-		s := newScorer(func(ctx context.Context, q *serving.Query) (serving.Prediction, error) {
-			if time.Since(began) < 30*time.Second {
-				return serving.Prediction{}, serving.ErrUnknownApp
-			}
-			return double(ctx, q)
-		})
-		run(t, broker, s, func(c *Config) { c.Apps = map[string]string{"words": "length"} })
-		settled(time.Minute)
-		if got := results(t, broker, "out"); len(got) != 1 || string(got["own"].Output) != "2" {
-			t.Errorf("results %+v", got)
-		}
-		if dead := broker.read("dead"); len(dead) != 1 || deadletter.Header(&dead[0], HeaderKind) != "unknown_app" {
-			t.Errorf("dead letters %+v", dead)
-		}
-	})
+func (c *consumer) Close() error { return nil }
+
+// work is a Handler by a function.
+type work struct {
+	handle    func(ctx context.Context, it *Item) error
+	committed int
 }
 
-func TestATooLargeResultBecomesADeadLetter(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		broker := newMemory("in")
-		broker.largest = 2000
-		large := jsonRecord("large", 1)
-		large.Value = append(large.Value[:len(large.Value)-1], []byte(`, "more": "`+strings.Repeat("x", 3000)+`"}`)...)
-		broker.write(jsonRecord("a", 1), large, jsonRecord("b", 2), jsonRecord("c", 3))
-		s := newScorer(func(ctx context.Context, q *serving.Query) (serving.Prediction, error) {
-			p, err := double(ctx, q)
-			if string(p.Output) == "2" || string(p.Output) == "4" {
-				p.Output = []byte(`"` + strings.Repeat("x", 3000) + `"`)
-			}
-			return p, err
-		})
-		j, _, _ := run(t, broker, s, nil)
-		settled(time.Minute)
-		if got := results(t, broker, "out"); len(got) != 1 || string(got["c"].Output) != "6" {
-			t.Errorf("results %+v", got)
-		}
-		dead := broker.read("dead")
-		if len(dead) != 3 {
-			t.Fatalf("%d dead letters", len(dead))
-		}
-		for i, id := range []string{"a", "large", "b"} {
-			d := dead[i]
-			if deadletter.Header(&d, HeaderKind) != "result_too_large" || !strings.Contains(string(d.Value), id) {
-				t.Errorf("dead letter %s of %.40s", d.Headers, d.Value)
-			}
-			if whole := deadletter.Header(&d, HeaderTruncated) == ""; whole != (id != "large") {
-				t.Errorf("the dead letter of %s is whole: %v", id, whole)
-			}
-		}
-		if deadletter.Header(&dead[1], HeaderTruncated) != strconv.Itoa(len(large.Value)) || len(dead[1].Value) != 1<<10 {
-			t.Errorf("%s, with %d bytes", dead[1].Headers, len(dead[1].Value))
-		}
-		if err := j.Ready(); err != nil {
+// said is a message, which is its own id.
+type said string
+
+func (s said) ID() (id, checksum string)     { return string(s), "" }
+func (s said) Prepare(context.Context) error { return nil }
+func (s said) Result() []byte                { return []byte(s) }
+
+func (w *work) Parse(r *serving.StreamRecord, _ Format) (Message, error) { return said(r.Value), nil }
+func (w *work) Handle(ctx context.Context, it *Item, done func(error)) {
+	go func() { done(w.handle(ctx, it)) }()
+}
+func (w *work) Waited() time.Duration   { return 0 }
+func (w *work) Committed(items []*Item) { w.committed += len(items) }
+
+func testKind() Kind {
+	return Kind{
+		Stream: "stream", TooLarge: "too_large", Reasons: []Reason{"too_large"}, Metrics: "test_",
+		Gauge: Gauge{Name: "own", Help: "H.", Value: func(*Job, Handler) float64 { return 7 }},
+	}
+}
+
+type large int
+
+func (l large) Error() string { return "too large" }
+func (l large) TooLarge() int { return int(l) }
+
+// run runs a job until stop.
+func run(t *testing.T, c *consumer, catalog Catalog, handle func(ctx context.Context, it *Item) error) (j *Job, w *work, metric func(name string) float64, stop func()) {
+	t.Helper()
+	registry := obs.NewRegistry()
+	w = &work{handle: handle}
+	j, err := New(Config{Name: "s", Consumer: c, Catalog: catalog, Output: "out", DeadLetter: "dead", Batch: 4, Drain: time.Second}, testKind(), NewMetrics(registry, testKind()), w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := j.Run(ctx); err != nil {
 			t.Error(err)
 		}
 	})
+	stop = func() { cancel(); running.Wait() }
+	t.Cleanup(stop)
+	return j, w, func(name string) float64 { return gathered(t, registry, name) }, stop
 }
 
-// TestADeadLetterThatNobodyTakes waits for somebody to let the broker take more.
-func TestADeadLetterThatNobodyTakes(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		broker := newMemory("in")
-		broker.largest = -1 // not even an empty value
-		broker.write(jsonRecord("a", 1))
-		j, _, _ := run(t, broker, newScorer(double), nil)
-		settled(time.Minute)
-		if err := j.Ready(); err == nil || !strings.Contains(err.Error(), "too large") {
-			t.Errorf("ready: %v", err)
-		}
-		broker.mu.Lock()
-		broker.largest = 10
-		broker.mu.Unlock()
-		settled(time.Minute)
-		if err := j.Ready(); err != nil || len(broker.read("dead")) != 1 {
-			t.Errorf("ready: %v, %d dead letters", err, len(broker.read("dead")))
-		}
-	})
-}
-
-// TestBrokerFailures: what cannot be done is tried again, and said once.
-func TestBrokerFailures(t *testing.T) {
-	for _, one := range []struct{ operation, said string }{
-		{"poll", "cannot poll records"}, {"commit", "cannot commit results"},
-	} {
-		t.Run(one.operation, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				broker, log := newMemory("in"), &journal{}
-				registry := obs.NewRegistry()
-				var tries atomic.Int64
-				c := broker.join()
-				broken := errors.New("the broker is broken")
-				c.fail = func(operation string) error {
-					if operation == one.operation && tries.Add(1) <= 20 {
-						return broken
-					}
-					return nil
-				}
-				broker.write(jsonRecord("a", 1))
-				j, _, _ := run(t, broker, newScorer(double), func(cfg *Config) {
-					cfg.Consumer, cfg.Log, cfg.Metrics = c, log.logger(), NewMetrics(registry)
-				})
-				settled(10 * time.Second)
-				if err := j.Ready(); !errors.Is(err, broken) || !strings.Contains(j.Status().Condition, one.said) {
-					t.Errorf("ready: %v, status %+v", err, j.Status())
-				}
-				settled(5 * time.Minute)
-				if err := j.Ready(); err != nil || len(results(t, broker, "out")) != 1 {
-					t.Errorf("ready: %v, results %+v", err, broker.read("out"))
-				}
-				if warned, mended := log.count(one.said), log.count("again"); warned != 1 || mended != 1 {
-					t.Errorf("it was said %d times, and %d times that it is over", warned, mended)
-				}
-				if n := gathered(t, registry)[`topsail_stream_failures_total{operation="`+one.operation+`",stream="job"}`]; n != 20 {
-					t.Errorf("%v failures are counted", n)
-				}
-			})
-		})
-	}
-}
-
-// empty polls nothing the first time.
-type empty struct {
-	*member
-	polled bool
-}
-
-func (e *empty) Poll(ctx context.Context, most int) ([]serving.StreamRecord, error) {
-	if !e.polled {
-		e.polled = true
-		return nil, nil
-	}
-	return e.member.Poll(ctx, most)
-}
-
-// TestAConsumerThatIsWrong does not bring the job down.
-func TestAConsumerThatIsWrong(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		broker := newMemory("in")
-		broker.write(jsonRecord("a", 1))
-		j, _, _ := run(t, broker, newScorer(double), func(c *Config) { c.Consumer = &empty{member: broker.join()} })
-		settled(time.Minute)
-		if len(results(t, broker, "out")) != 1 || !strings.Contains(j.Status().LastError, "neither records nor an error") {
-			t.Errorf("results %+v, status %+v", broker.read("out"), j.Status())
-		}
-	})
-}
-
-// TestLostRecords are forgotten, and not of interest.
-func TestLostRecords(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		broker, log := newMemory("in"), &journal{}
-		registry := obs.NewRegistry()
-		c := broker.join()
-		var tries atomic.Int64
-		c.fail = func(operation string) error {
-			if operation == "commit" && tries.Add(1) <= 3 {
-				return serving.ErrRecordsLost
-			}
-			return nil
-		}
-		broker.write(jsonRecord("a", 1), jsonRecord("b", 1))
-		j, _, _ := run(t, broker, newScorer(double), func(cfg *Config) {
-			cfg.Consumer, cfg.Log, cfg.Metrics = c, log.logger(), NewMetrics(registry)
-		})
-		settled(time.Minute)
-		if len(results(t, broker, "out")) != 2 || j.Status().Lost != 3 || log.count("WARN") != 0 {
-			t.Errorf("results %+v, status %+v", broker.read("out"), j.Status())
-		}
-		if n := gathered(t, registry)[`topsail_stream_lost_batches_total{stream="job"}`]; n != 3 {
-			t.Errorf("%v lost batches are counted", n)
-		}
-	})
-}
-
-// TestStopping finishes what is in flight, within its bound.
-func TestStopping(t *testing.T) {
-	for _, one := range []struct {
-		name   string
-		takes  time.Duration
-		commit bool
-	}{{"in time", 5 * time.Second, true}, {"too late", 15 * time.Second, false}} {
-		t.Run(one.name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				broker := newMemory("in")
-				broker.write(jsonRecord("a", 1))
-				s := newScorer(func(ctx context.Context, q *serving.Query) (serving.Prediction, error) {
-					select {
-					case <-time.After(one.takes):
-						return double(ctx, q)
-					case <-ctx.Done():
-						return serving.Prediction{}, ctx.Err()
-					}
-				})
-				_, _, stop := run(t, broker, s, nil)
-				settled(time.Second)
-				broker.write(jsonRecord("b", 2)) // must not be begun any more
-				began := time.Now()
-				stop()
-				if took, want := time.Since(began), min(one.takes-time.Second, defaultDrain); took != want {
-					t.Errorf("it stopped after %v, not %v", took, want)
-				}
-				want := 0
-				if one.commit {
-					want = 1
-				}
-				if got := results(t, broker, "out"); len(got) != want || len(s.asked()) != 1 {
-					t.Errorf("results %+v of %d queries", got, len(s.asked()))
-				}
-				run(t, broker, newScorer(double), nil)
-				settled(time.Second)
-				if got := results(t, broker, "out"); len(got) != 2 {
-					t.Errorf("results %+v after another one took over", got)
-				}
-			})
-		})
-	}
-}
-
-// TestOneBatchInHand: it polls no more before the last batch is committed, and no more
-// than it was told.
-func TestOneBatchInHand(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		broker := newMemory("in")
-		for i := range 100 {
-			broker.write(jsonRecord(strconv.Itoa(i), 1))
-		}
-		registry := obs.NewRegistry()
-		s := newScorer(func(ctx context.Context, q *serving.Query) (serving.Prediction, error) {
-			time.Sleep(time.Second)
-			return double(ctx, q)
-		})
-		s.replicas = 7
-		j, _, _ := run(t, broker, s, func(c *Config) { c.Batch, c.Metrics = 7, NewMetrics(registry) })
-		for range 10 {
-			settled(850 * time.Millisecond)
-			if n := j.Status().InHand; n < 1 || n > 7 {
-				t.Fatalf("%d in flight", n)
-			}
-			if held := gathered(t, registry)[`topsail_stream_in_flight_seconds{stream="job"}`]; held <= 0 || held > 1 {
-				t.Fatalf("in flight for %v s", held)
-			}
-		}
-		settled(time.Minute)
-		if n := len(results(t, broker, "out")); n != 100 || s.most != 7 {
-			t.Errorf("%d results, %d at a time", n, s.most)
-		}
-		if held := gathered(t, registry)[`topsail_stream_in_flight_seconds{stream="job"}`]; held != 0 {
-			t.Errorf("in flight for %v s", held)
-		}
-	})
-}
-
-// TestNothingIsLostOrDoubled has members that come, fail at every moment and go, over a
-// broker that commits both or neither.
-func TestNothingIsLostOrDoubled(t *testing.T) {
-	for seed := range uint64(8) {
-		t.Run(strconv.Itoa(int(seed)), func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				const n = 500
-				chance := rand.New(rand.NewPCG(seed, 1))
-				broker := newMemory("in", "more")
-				broker.takeover = 3 * time.Second
-				for i := range n {
-					record := jsonRecord(strconv.Itoa(i), float64(i))
-					if i%3 == 0 {
-						record.Stream = "more"
-					}
-					if i%10 == 0 {
-						record.Value = []byte("garbage")
-					}
-					broker.write(record)
-				}
-				for life := 0; life < 60 && len(broker.read("out"))+len(broker.read("dead")) < n; life++ {
-					c := broker.join()
-					fails := rand.New(rand.NewPCG(seed, uint64(life)))
-					c.fail = func(operation string) error {
-						if operation != "lag" && fails.IntN(6) == 0 { // which another goroutine asks for
-							return errors.New(operation + " fails")
-						}
-						return nil
-					}
-					s := newScorer(func(ctx context.Context, q *serving.Query) (serving.Prediction, error) {
-						select {
-						case <-time.After(time.Duration(len(q.Input.Data)) * 10 * time.Millisecond):
-						case <-ctx.Done():
-							return serving.Prediction{}, ctx.Err()
-						}
-						return double(ctx, q)
-					})
-					_, _, stop := run(t, broker, s, func(cfg *Config) {
-						cfg.Consumer, cfg.Batch, cfg.Drain = c, 1+chance.IntN(40), time.Duration(1+chance.IntN(100))*time.Millisecond
-					})
-					settled(time.Duration(chance.IntN(3000)) * time.Millisecond)
-					if chance.IntN(2) == 0 {
-						stop() // else it goes on beside the next ones
-					}
-				}
-				run(t, broker, newScorer(double), nil)
-				settled(time.Minute)
-				if got := results(t, broker, "out"); len(got) != n-n/10 {
-					t.Errorf("%d results", len(got))
-				}
-				places := map[string]bool{}
-				for _, d := range broker.read("dead") {
-					at := deadletter.Header(&d, HeaderStream) + deadletter.Header(&d, HeaderPlace)
-					if places[at] || deadletter.Header(&d, HeaderKind) != "unreadable" {
-						t.Errorf("dead letter %s", d.Headers)
-					}
-					places[at] = true
-				}
-				if len(places) != n/10 {
-					t.Errorf("%d dead letters", len(places))
-				}
-			})
-		})
-	}
-}
-
-func TestConfigIsChecked(t *testing.T) {
-	good := Config{
-		Name: "job", Consumer: newMemory().join(), Scorer: newScorer(double), Streams: []string{"in"}, App: "double", Output: "out", DeadLetter: "dead",
-	}
-	if _, err := New(good); err != nil {
-		t.Fatal(err)
-	}
-	for want, spoil := range map[string]func(*Config){
-		"needs a name":                  func(c *Config) { c.Name = "" },
-		"needs a consumer and a scorer": func(c *Config) { c.Scorer = nil },
-		"needs an app":                  func(c *Config) { c.App = "" },
-		"app name \"a b\"":              func(c *Config) { c.App = "a b" },
-		`apps: "x" must be`:             func(c *Config) { c.Apps = map[string]string{"x": ""} },
-		`apps: "" must be`:              func(c *Config) { c.Apps = map[string]string{"": "double"} },
-		"needs an output":               func(c *Config) { c.Output = "" },
-		"needs a dead_letter":           func(c *Config) { c.DeadLetter = "" },
-		"dead_letter is an input":       func(c *Config) { c.DeadLetter = "in" },
-		"output is an input":            func(c *Config) { c.Output = "in" },
-		"may be negative":               func(c *Config) { c.Batch = -1 },
-		"between 1 and 64 owners":       func(c *Config) { c.Spread.HotKeys = map[string]int{"a": 65} },
-		"between 0 and 1":               func(c *Config) { c.Spread.HotShare = 1.5 },
-	} {
-		cfg := good
-		spoil(&cfg)
-		if _, err := New(cfg); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
-	}
-}
-
-// gathered are the samples of counters and gauges, by name and labels.
-func gathered(t testing.TB, r *obs.Registry) map[string]float64 {
+// gathered is the sum of a metric, over all its labels.
+func gathered(t *testing.T, r *obs.Registry, name string) (sum float64) {
 	t.Helper()
 	families, err := r.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := map[string]float64{}
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
-			var labels []string
-			for _, l := range m.GetLabel() {
-				labels = append(labels, fmt.Sprintf("%s=%q", l.GetName(), l.GetValue()))
-			}
-			name := f.GetName() + "{" + strings.Join(labels, ",") + "}"
-			switch {
-			case m.GetHistogram() != nil:
-				all[name] = float64(m.GetHistogram().GetSampleCount())
-			default:
-				all[name] = m.GetCounter().GetValue() + m.GetGauge().GetValue()
+			if f.GetName() == name {
+				sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
 			}
 		}
 	}
-	return all
+	return sum
 }
 
-// TestLag shows how many records wait, and says so when the broker refuses: Poll does not.
-func TestLag(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		broker, registry := newMemory("in"), obs.NewRegistry()
-		var refuses atomic.Bool
-		c := broker.join()
-		refused := errors.New("no such topic")
-		c.fail = func(operation string) error {
-			if operation == "lag" && refuses.Load() {
-				return refused
+// TestCommits goes on after each failure: what is lost is forgotten, and what is not is committed again.
+func TestCommits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newConsumer(10)
+		c.commits = []error{serving.ErrRecordsLost, large(0), errors.New("away"), nil}
+		j, w, metric, stop := run(t, c, nil, func(context.Context, *Item) error { return nil })
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		var results, dead int
+		for _, m := range c.committed {
+			switch m.Stream {
+			case "out":
+				results++
+			case "dead":
+				dead++
 			}
-			return nil
 		}
-		j, _, _ := run(t, broker, newScorer(double), func(cfg *Config) { cfg.Consumer, cfg.Metrics = c, NewMetrics(registry) })
-		shown := func(metric string) (float64, bool) {
-			v, ok := gathered(t, registry)[metric+`{stream="job"}`]
-			return v, ok
+		lost := 10 - results - dead
+		if lost < 1 || lost > 4 || dead != 1 {
+			t.Errorf("it committed %d results and %d dead letters", results, dead)
 		}
-		settled(time.Second)
-		if lag, ok := shown("topsail_stream_lag_records"); !ok || lag != 0 || *j.Status().Lag != 0 {
-			t.Errorf("a lag of %v, %v", lag, ok)
+		stop()
+		status, tally := j.Status()
+		if w.committed != 10-lost || tally.Records != uint64(10-lost) || tally.DeadLetters != 1 || status.LastPlace == "" || status.LastCommit == nil || status.InFlight != 0 {
+			t.Errorf("%d committed, %+v, %+v", w.committed, status, tally)
 		}
-		refuses.Store(true)
-		settled(10 * time.Second)
-		condition := gathered(t, registry)[`topsail_stream_condition{condition="cannot consume from the broker",stream="job"}`]
-		if lag, _ := shown("topsail_stream_lag_records"); !math.IsNaN(lag) || condition != 1 || !errors.Is(j.Ready(), refused) || j.Status().Lag != nil {
-			t.Errorf("the broker refuses: ready is %v, condition %v", j.Ready(), condition)
-		}
-		refuses.Store(false)
-		settled(10 * time.Second)
-		if condition := gathered(t, registry)[`topsail_stream_condition{condition="cannot consume from the broker",stream="job"}`]; condition != 0 || j.Ready() != nil {
-			t.Errorf("it is over: ready is %v", j.Ready())
+		if metric("test_lost_batches_total") != 1 || metric("test_failures_total") != 1 || metric("test_own") != 7 || status.Lost != 1 || j.Ready() != nil {
+			t.Errorf("%v lost, %v failures, %v", metric("test_lost_batches_total"), metric("test_failures_total"), j.Ready())
 		}
 	})
 }
 
-// TestLosing has a condition while batches are lost again and again; one alone is none.
-func TestLosing(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		broker := newMemory("in")
-		var left atomic.Int64
-		c := broker.join()
-		c.fail = func(operation string) error {
-			if operation == "commit" && left.Add(-1) >= 0 {
-				return serving.ErrRecordsLost
+// TestTooLarge has a result become a dead letter, and that shorter, until the broker takes it.
+func TestTooLarge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, refused := newConsumer(3), 0
+		c.refuse = func(i int, m serving.StreamMessage) error {
+			switch {
+			case string(m.Value) != "2" || refused == 3:
+				return nil
+			case refused == 2:
+				i = 7 // there is none
 			}
+			refused++
+			return large(i)
+		}
+		j, _, metric, _ := run(t, c, nil, func(context.Context, *Item) error { return nil })
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		dead := 0
+		for _, m := range c.committed {
+			if m.Stream == "dead" {
+				dead++
+			}
+		}
+		if _, tally := j.Status(); len(c.committed) != 3 || dead != 1 || tally.DeadLetters != 1 || tally.Records != 3 {
+			t.Errorf("it committed %+v, %+v", c.committed, tally)
+		}
+		if metric("test_failures_total") != 1 || metric("test_dead_letters_total") != 1 {
+			t.Errorf("%v failures, %v dead letters", metric("test_failures_total"), metric("test_dead_letters_total"))
+		}
+	})
+}
+
+// catalogs is a Catalog that changes when a test says so.
+type catalogs chan *serving.Catalog
+
+func (c catalogs) Watch(ctx context.Context, fn func(*serving.Catalog)) error {
+	for {
+		select {
+		case cat := <-c:
+			fn(cat)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// TestGate has nothing polled while it is closed, nor before it is known whether it is.
+func TestGate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, catalogs, worked := newConsumer(1), make(catalogs), new(atomic.Int64)
+		j, _, metric, stop := run(t, c, catalogs, func(context.Context, *Item) error {
+			worked.Add(1)
 			return nil
+		})
+		defer stop()
+		stream := func(s *serving.Suspension) *serving.Catalog {
+			return &serving.Catalog{Streams: map[string]*serving.Stream{"s": {Name: "s", Suspension: s}}}
 		}
-		j, _, _ := run(t, broker, newScorer(double), func(cfg *Config) { cfg.Consumer = c })
-		left.Store(1)
-		broker.write(jsonRecord("a", 1))
-		settled(5 * time.Second)
-		if err := j.Ready(); err != nil {
-			t.Errorf("one batch is lost: %v", err)
+		expect := func(what string, polls bool, want int) {
+			t.Helper()
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			if (c.polls > 0) != polls || int(worked.Load()) != want {
+				t.Errorf("%s: %d polls, %d records", what, c.polls, worked.Load())
+			}
 		}
-		left.Store(1)
-		broker.write(jsonRecord("b", 1))
-		settled(5 * time.Second)
-		if err := j.Ready(); err == nil || !strings.Contains(j.Status().Condition, "another member") {
-			t.Errorf("two batches are lost: %v", err)
+		expect("nothing is known", false, 0)
+		catalogs <- &serving.Catalog{}
+		expect("not suspended", true, 1)
+		suspension := &serving.Suspension{Reason: "r"}
+		catalogs <- stream(suspension)
+		synctest.Wait()
+		c.polls = 0
+		c.add(2)
+		expect("suspended", false, 1)
+		if status, _ := j.Status(); status.Suspended != suspension || metric("test_failures_total") != 0 {
+			t.Errorf("%+v, %v failures", status.Suspended, metric("test_failures_total"))
 		}
-		settled(2 * time.Minute)
-		if err := j.Ready(); err != nil {
-			t.Errorf("long ago: %v", err)
+		catalogs <- stream(suspension) // the same again
+		expect("still suspended", false, 1)
+		catalogs <- stream(nil)
+		expect("resumed", true, 3)
+		catalogs <- &serving.Catalog{}
+		c.add(1)
+		expect("deleted", true, 4)
+	})
+}
+
+// TestEnd finishes what is in flight, for as long as Drain.
+func TestEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, ended := newConsumer(1), time.Duration(0)
+		j, _, _, stop := run(t, c, nil, func(ctx context.Context, _ *Item) error {
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		time.Sleep(time.Minute)
+		if n, held := j.window.now(); n != 1 || held != time.Minute {
+			t.Errorf("%d in flight for %v", n, held)
 		}
+		began := time.Now()
+		stop()
+		if ended = time.Since(began); ended != time.Second {
+			t.Errorf("it ended after %v", ended)
+		}
+		<-j.Ending()
 	})
 }

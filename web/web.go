@@ -11,7 +11,7 @@ import (
 	"github.com/topsail-serving/topsail/web/ui"
 )
 
-// Config is what the management port serves, and who may ask.
+// Config is what the management port serves, and to which callers.
 type Config struct {
 	Guard   *auth.Guard
 	API     *api.API
@@ -19,9 +19,8 @@ type Config struct {
 	Memory  *inflight.Memory // of requests and answers
 }
 
-// Handler serves the management port. Who asks is found out here; the API and Clipper's
-// know what they may. GET /health and the files of the UI, which hold no secrets, are
-// for everybody.
+// Handler serves the management port. Callers are identified here; the API and Clipper's know what
+// each may do. GET /health and the files of the UI, which hold no secrets, need no key.
 func Handler(cfg Config) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/api/v1/", cfg.API)

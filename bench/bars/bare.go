@@ -33,7 +33,7 @@ func bareRoute() fiber.Handler {
 	var ids atomic.Int64
 	output := strconv.AppendFloat(nil, modelOutput, 'f', -1, 64)
 	return func(c *fiber.Ctx) error {
-		if _, err := codec.DecodePredict(c.BodyRaw(), serving.Doubles, 1); err != nil {
+		if _, err := codec.DecodePredict(c.BodyRaw(), &serving.App{InputType: serving.Doubles}, 1); err != nil {
 			return fiber.NewError(fiber.StatusBadRequest, err.Error())
 		}
 		var room [128]byte

@@ -30,7 +30,7 @@ func (b *bench) drive(ctx context.Context, t *target, connections int) (drive, e
 	if err != nil {
 		return drive{}, err
 	}
-	r, err := b.wrk.run(ctx, t.url, connections, b.Seconds)
+	r, err := b.wrk.run(ctx, t.url, t.request, connections, b.Seconds)
 	if err != nil {
 		return drive{}, fmt.Errorf("%s: %w", t.name, err)
 	}

@@ -64,7 +64,7 @@ func embed(ctx context.Context, group *errgroup.Group) (*gateway.Gateway, error)
 	group.Go(func() error {
 		return gocontainer.Serve(ctx, gocontainer.Config{Sidecar: s.Sidecar, Model: modelVersion(0), Replica: replicaName(0)}, noop)
 	})
-	g := newGateway(ctx, s, obs.NewRegistry())
+	g := newGateway(ctx, s, obs.NewRegistry(), nil)
 	group.Go(func() error { return g.Run(ctx, nil) })
 	return g, eventually(ctx, func(context.Context) error { return connected(g, s) })
 }

@@ -30,6 +30,7 @@ type listening struct {
 	Addr       string `json:"addr"`                 // for queries, or for gateways
 	Containers string `json:"containers,omitempty"` // for containers
 	Ops        string `json:"ops,omitempty"`        // for metrics and profiles
+	GRPC       string `json:"grpc,omitempty"`       // for calls
 }
 
 // start runs a command until it is stopped or ctx ends.

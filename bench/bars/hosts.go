@@ -26,10 +26,10 @@ import (
 )
 
 const (
-	guests       = 2000
+	hostedModels = 2000
 	hostReplicas = 4
 	hostMemoryMB = 64
-	guestBytes   = 128 << 10 // of the weights of each model
+	hostedBytes  = 128 << 10 // of the weights of each model
 	zipf         = 1.1       // the share of the n-th model goes with n^-1.1
 	askRate      = 150       // a second, for as long as an overload run
 	firstRate    = 40        // of first questions, each of which loads a model
@@ -52,7 +52,7 @@ func hosts(ctx context.Context, b *bench) ([]figure, error) {
 		runs = append(runs, run)
 	}
 	return []figure{
-		sampled(fmt.Sprintf("models held of %d", guests), count, bar{}, runs, func(r hostRun) float64 { return float64(r.held) }),
+		sampled(fmt.Sprintf("models held of %d", hostedModels), count, bar{}, runs, func(r hostRun) float64 { return float64(r.held) }),
 		sampled("questions that found their model loaded", percent, bar{}, runs, func(r hostRun) float64 { return 100 * r.warm }),
 		sampled("the most popular, p50", ms, bar{}, runs, func(r hostRun) float64 { return r.popular.quantile(0.5) }),
 		sampled("the most popular, p99", ms, bar{}, runs, func(r hostRun) float64 { return r.popular.p99() }),
@@ -84,14 +84,14 @@ func (b *bench) hostRun(ctx context.Context) (run hostRun, err error) {
 	watching, stop := context.WithCancel(ctx)
 	most := make(chan int64, 1)
 	go func() { most <- watchMemory(watching, t.containers) }()
-	order := rand.Perm(guests)
-	run.first = t.ask(ctx, firstRate, guests/firstRate, func(i int) int { return order[i%guests] })
+	order := rand.Perm(hostedModels)
+	run.first = t.ask(ctx, firstRate, hostedModels/firstRate, func(i int) int { return order[i%hostedModels] })
 	before, err := t.counts(ctx)
 	if err != nil {
 		stop()
 		return run, errors.Join(err, ctx.Err())
 	}
-	popularity := rand.NewZipf(rand.New(rand.NewPCG(1, uint64(b.Seconds))), zipf, 1, guests-1)
+	popularity := rand.NewZipf(rand.New(rand.NewPCG(1, uint64(b.Seconds))), zipf, 1, hostedModels-1)
 	var drawing sync.Mutex
 	draw := func(int) int {
 		drawing.Lock()
@@ -121,7 +121,7 @@ func (b *bench) startHosts(ctx context.Context) (*hostTarget, error) {
 	if err != nil {
 		return nil, err
 	}
-	config, err := writeGuests(dir)
+	config, err := writeHostedModels(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -146,8 +146,8 @@ func (b *bench) startHosts(ctx context.Context) (*hostTarget, error) {
 	})
 }
 
-// guestCode is the code of every model, in a module of the same name.
-const guestCode = `
+// hostedCode is the code of every model, in a module of the same name.
+const hostedCode = `
 import array, pathlib
 
 weights = array.array("d", pathlib.Path(__file__).with_name("weights.bin").read_bytes())
@@ -156,17 +156,17 @@ def predict(inputs):
     return [weights[0] + sum(v) for v in inputs]
 `
 
-// writeGuests writes the bundles of all models, and a configuration with them.
-func writeGuests(dir string) (config string, err error) {
+// writeHostedModels writes the bundles of all models, and a configuration with them.
+func writeHostedModels(dir string) (config string, err error) {
 	python, err := exec.Command("python3", "-c", "import sys; print('%d.%d' % sys.version_info[:2], end='')").Output()
 	if err != nil {
 		return "", fmt.Errorf("ask python3 for its version: %w", err)
 	}
 	var text bytes.Buffer
 	fmt.Fprintf(&text, "[[model]]\nname = \"small\"\nversion = \"1\"\nhost.memory_mb = %d\nreplicas = %d\n", hostMemoryMB, hostReplicas)
-	for i := range guests {
+	for i := range hostedModels {
 		path := filepath.Join(dir, fmt.Sprintf("g%d.zip", i))
-		digest, err := writeGuest(path, string(python), i)
+		digest, err := writeHosted(path, string(python), i)
 		if err != nil {
 			return "", err
 		}
@@ -177,9 +177,9 @@ func writeGuests(dir string) (config string, err error) {
 	return config, os.WriteFile(config, text.Bytes(), 0o600)
 }
 
-// writeGuest writes the bundle of a model, whose first weight is its number.
-func writeGuest(path, python string, number int) (digest string, err error) {
-	weights := make([]byte, guestBytes)
+// writeHosted writes the bundle of a model, whose first weight is its number.
+func writeHosted(path, python string, number int) (digest string, err error) {
+	weights := make([]byte, hostedBytes)
 	rng := rand.New(rand.NewPCG(2, uint64(number)))
 	for i := range weights {
 		weights[i] = byte(rng.Uint32())
@@ -188,7 +188,7 @@ func writeGuest(path, python string, number int) (digest string, err error) {
 	copy(weights, first)
 	var archive bytes.Buffer
 	m := &bundle.Manifest{Runtime: "python", Python: python, Entry: "model:predict", InputType: serving.Doubles}
-	if err := bundle.Write(&archive, m, fstest.MapFS{"model.py": {Data: []byte(guestCode)}, "weights.bin": {Data: weights}}); err != nil {
+	if err := bundle.Write(&archive, m, fstest.MapFS{"model.py": {Data: []byte(hostedCode)}, "weights.bin": {Data: weights}}); err != nil {
 		return "", err
 	}
 	if digest, err = bundle.Digest(bytes.NewReader(archive.Bytes())); err != nil {

@@ -2,6 +2,15 @@
 wrk.method = "POST"
 wrk.body = os.getenv("BENCH_BODY")
 wrk.headers["Content-Type"] = "application/json"
+if os.getenv("BENCH_BODY_FILE") then
+  local file = io.open(os.getenv("BENCH_BODY_FILE"), "rb")
+  wrk.body = file:read("*a")
+  file:close()
+  if os.getenv("BENCH_JSON_BYTES") ~= "0" then
+    wrk.headers["Inference-Header-Content-Length"] = os.getenv("BENCH_JSON_BYTES")
+    wrk.headers["Content-Type"] = "application/octet-stream"
+  end
+end
 
 function done(summary, latency, requests)
   local e = summary.errors

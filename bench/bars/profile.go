@@ -30,7 +30,7 @@ func (b *bench) profile(ctx context.Context, t *target) error {
 			return os.WriteFile(file, profile, 0o644)
 		})
 	}
-	_, driven := b.wrk.run(ctx, t.url, many, b.Seconds)
+	_, driven := b.wrk.run(ctx, t.url, nil, many, b.Seconds)
 	if err := group.Wait(); err != nil {
 		return err
 	}

@@ -55,13 +55,14 @@ func (b *bench) pythonContainer(ctx context.Context, s setup) (*child, error) {
 		return nil, err
 	}
 	id := modelVersion(s.Place)
+	of, length := s.input()
 	cmd := exec.CommandContext(ctx, "python3", args...)
 	cmd.Env = append(os.Environ(),
 		"TOPSAIL_SIDECAR="+s.Sidecar,
 		"TOPSAIL_MODEL="+id.Model,
 		"TOPSAIL_VERSION="+id.Version,
-		"TOPSAIL_INPUT_TYPE=doubles",
-		fmt.Sprint("TOPSAIL_INPUT_LENGTH=", inputLength),
+		fmt.Sprint("TOPSAIL_INPUT_TYPE=", of),
+		fmt.Sprint("TOPSAIL_INPUT_LENGTH=", length),
 		"TOPSAIL_REPLICA="+replicaName(s.Place),
 	)
 	return b.family.start("container", cmd)

@@ -31,6 +31,10 @@ func runRole(ctx context.Context, role string, s setup) error {
 		return serveContainer(ctx, s)
 	case "stream":
 		return serveStream(ctx, s)
+	case "echo":
+		return serveEcho(ctx)
+	case "baretalk":
+		return serveBareTalk(ctx)
 	case "bare":
 		return serveBare(ctx, bareRoute())
 	case "barejson":
@@ -46,13 +50,13 @@ func newLog() *slog.Logger {
 	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 }
 
-func newGateway(ctx context.Context, s setup, metrics *obs.Registry) *gateway.Gateway {
+func newGateway(ctx context.Context, s setup, metrics *obs.Registry, grpc net.Listener) *gateway.Gateway {
 	replicas := inprocess.NewRegistry()
 	for place, addr := range s.Endpoints {
 		replicas.Put(serving.Endpoint{Replica: replicaName(place), Addr: addr})
 	}
 	return gateway.New(ctx, gateway.Config{
-		Name: "bench", Catalog: s, Resolver: replicas, CacheBytes: cacheBytes, Metrics: metrics, Log: newLog(),
+		Name: "bench", Catalog: s, Resolver: replicas, CacheBytes: cacheBytes, Metrics: metrics, Log: newLog(), GRPCListener: grpc,
 	})
 }
 
@@ -75,18 +79,20 @@ func newSidecar(s setup, metrics *obs.Registry) *sidecar.Sidecar {
 }
 
 func serveGateway(ctx context.Context, s setup) error {
-	ln, err := listen(2)
+	ln, err := listen(3)
 	if err != nil {
 		return err
 	}
 	metrics := obs.NewRegistry()
-	g := newGateway(ctx, s, metrics)
+	g := newGateway(ctx, s, metrics, ln[2])
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return g.Run(ctx, ln[0]) })
 	group.Go(func() error {
 		return obs.ServeOps(ctx, obs.Listener{Listener: ln[1], Metrics: metrics}, obs.Health{Ready: func() error { return connected(g, s) }}, nil)
 	})
-	group.Go(func() error { return announce(listening{Addr: ln[0].Addr().String(), Ops: ln[1].Addr().String()}) })
+	group.Go(func() error {
+		return announce(listening{Addr: ln[0].Addr().String(), Ops: ln[1].Addr().String(), GRPC: ln[2].Addr().String()})
+	})
 	return group.Wait()
 }
 
@@ -109,6 +115,9 @@ func serveSidecar(ctx context.Context, s setup) error {
 }
 
 func serveContainer(ctx context.Context, s setup) error {
+	if s.Containers[s.Place] == "talk" {
+		return serveTalk(ctx, s)
+	}
 	predict, err := containerModel(s.Containers[s.Place])
 	if err != nil {
 		return err
@@ -116,8 +125,9 @@ func serveContainer(ctx context.Context, s setup) error {
 	if err := announce(listening{}); err != nil {
 		return err
 	}
+	of, length := s.input()
 	return gocontainer.Serve(ctx, gocontainer.Config{
-		Sidecar: s.Sidecar, Model: modelVersion(s.Place), InputType: serving.Doubles, InputLength: inputLength, Replica: replicaName(s.Place),
+		Sidecar: s.Sidecar, Model: modelVersion(s.Place), InputType: of, InputLength: length, Replica: replicaName(s.Place),
 	}, predict)
 }
 

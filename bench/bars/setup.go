@@ -24,6 +24,8 @@ type setup struct {
 	Batch      serving.BatchSpec
 	Containers []string // one for each model; see containerModel; also "python" and "stages"
 
+	Images bool // inputs are images of float32
+
 	Endpoints []string // of the models' sidecars, for gateways
 	Place     int      // which of the models, for sidecars and containers
 	Sidecar   string   // of the model, for containers
@@ -39,13 +41,23 @@ func modelVersion(place int) serving.ModelID {
 func replicaName(place int) string { return modelVersion(place).String() + "/0" }
 
 func (s setup) version(place int) *serving.Version {
-	return &serving.Version{ModelID: modelVersion(place), InputType: serving.Doubles, InputLength: inputLength, Replicas: 1, Batch: s.Batch}
+	of, length := s.input()
+	return &serving.Version{ModelID: modelVersion(place), InputType: of, InputLength: length, Replicas: 1, Batch: s.Batch}
+}
+
+// input is the type and the length of inputs.
+func (s setup) input() (of serving.InputType, length int) {
+	if s.Images {
+		return serving.Floats, pixels
+	}
+	return serving.Doubles, inputLength
 }
 
 // Watch implements gateway.Catalog: the catalog never changes.
 func (s setup) Watch(ctx context.Context, update func(*serving.Catalog)) error {
+	of, _ := s.input()
 	app := &serving.App{
-		Name: appName, InputType: serving.Doubles, DefaultOutput: "-1", OutputType: serving.OutputNumber, SLO: serving.Duration(s.SLO),
+		Name: appName, InputType: of, DefaultOutput: "-1", OutputType: serving.OutputNumber, SLO: serving.Duration(s.SLO),
 		Policy: s.Policy, Cache: serving.CacheSpec{Off: s.CacheOff},
 	}
 	models := map[string]*serving.Model{}

@@ -51,8 +51,8 @@ func (b *bench) anew(ctx context.Context, start func() (*target, error)) func() 
 		if err != nil {
 			return drive{}, err
 		}
-		// The many connections of the warm-up leave a backlog of a fifth of a second.
-		if _, err := b.wrk.run(ctx, t.url, some, 1); err != nil {
+		// The many connections of the warm-up leave a queue of a fifth of a second.
+		if _, err := b.wrk.run(ctx, t.url, nil, some, 1); err != nil {
 			return drive{}, err
 		}
 		return b.drive(ctx, t, some)

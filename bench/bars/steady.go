@@ -10,10 +10,10 @@ import (
 	"github.com/topsail-serving/topsail/bench/load"
 )
 
-// steady is one open-loop run at a rate that everybody can keep.
+// steady is one open-loop run at a rate that every variant can keep.
 type steady struct {
 	report  load.Report
-	unnamed int64         // replies that do not name who is missing
+	unnamed int64         // replies that do not name the missing model
 	gateway time.Duration // processor time
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/topsail-serving/topsail/internal/obs"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/stream"
+	"github.com/topsail-serving/topsail/stream/records"
 	"github.com/topsail-serving/topsail/test/servers"
 )
 
@@ -75,11 +76,33 @@ func streams(ctx context.Context, b *bench) ([]figure, error) {
 
 // streamBroker is a broker with fresh streams for every run.
 type streamBroker struct {
-	name  string
-	setup streamSetup
-	write func(ctx context.Context, messages []serving.StreamMessage) error
-	make  func(ctx context.Context, streams ...string) error
-	runs  int
+	name   string
+	setup  streamSetup
+	writer func() (streamWriter, error)
+	follow func(ctx context.Context, stream string) (streamReader, error) // what is committed, as it comes
+	make   func(ctx context.Context, streams ...string) error
+	runs   int
+}
+
+// streamWriter writes messages.
+type streamWriter interface {
+	Write(ctx context.Context, messages []serving.StreamMessage) error
+	Close()
+}
+
+// streamReader reads records.
+type streamReader interface {
+	Next(ctx context.Context, most int) ([]serving.StreamRecord, error)
+	Close()
+}
+
+func (s *streamBroker) write(ctx context.Context, messages []serving.StreamMessage) error {
+	w, err := s.writer()
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	return w.Write(ctx, messages)
 }
 
 // brokers starts Redis and Kafka. stop is to be called in any case.
@@ -113,14 +136,10 @@ func (b *bench) brokers(ctx context.Context) (all []*streamBroker, stop func(), 
 	inKafka := kafkastream.Broker{Addrs: []string{kafka.Addr}, Log: quiet}
 	return []*streamBroker{{
 		name: "redis", setup: streamSetup{Addr: redis.Addr},
-		make: func(context.Context, ...string) error { return nil },
-		write: func(ctx context.Context, messages []serving.StreamMessage) error {
-			p, err := inRedis.NewProducer(0)
-			if err != nil {
-				return err
-			}
-			defer p.Close()
-			return p.Write(ctx, messages)
+		make:   func(context.Context, ...string) error { return nil },
+		writer: func() (streamWriter, error) { return inRedis.NewProducer(0) },
+		follow: func(ctx context.Context, stream string) (streamReader, error) {
+			return inRedis.NewReader(ctx, stream, true)
 		},
 	}, {
 		name: "kafka", setup: streamSetup{Kafka: true, Addr: kafka.Addr},
@@ -131,13 +150,9 @@ func (b *bench) brokers(ctx context.Context) (all []*streamBroker, stop func(), 
 			}
 			return errors.Join(errs...)
 		},
-		write: func(ctx context.Context, messages []serving.StreamMessage) error {
-			p, err := inKafka.NewProducer()
-			if err != nil {
-				return err
-			}
-			defer p.Close()
-			return p.Write(ctx, messages)
+		writer: func() (streamWriter, error) { return inKafka.NewProducer() },
+		follow: func(ctx context.Context, stream string) (streamReader, error) {
+			return inKafka.NewReader(ctx, stream, true)
 		},
 	}}, stop, nil
 }
@@ -181,7 +196,7 @@ func (s *streamBroker) fill(ctx context.Context, in string, n int, format stream
 	}
 	var messages []serving.StreamMessage
 	for i := range n {
-		r := stream.Request{UUID: strconv.Itoa(i), Data: data}
+		r := records.Request{UUID: strconv.Itoa(i), Data: data}
 		m := serving.StreamMessage{Stream: in, Key: fmt.Appendf(nil, "key-%d", i%100)}
 		if format == stream.JSON {
 			m.Value = r.AppendJSON(nil)
@@ -212,7 +227,7 @@ func throughput(ctx context.Context, url string, n int) (float64, error) {
 		if err != nil {
 			return 0, err
 		}
-		var one stream.Status
+		var one records.Status
 		if err := json.Unmarshal(text, &one); err != nil {
 			return 0, err
 		}
@@ -239,15 +254,17 @@ func serveStream(ctx context.Context, s setup) error {
 		return err
 	}
 	metrics := obs.NewRegistry()
-	g := newGateway(ctx, s, metrics)
+	g := newGateway(ctx, s, metrics, nil)
 	consumer, err := s.Stream.join()
 	if err != nil {
 		return err
 	}
 	defer func() { _ = consumer.Close() }() // the process ends with it
-	job, err := stream.New(stream.Config{
-		Name: "bench", Consumer: consumer, Scorer: g, Streams: []string{s.Stream.In}, App: appName, Output: s.Stream.Out, DeadLetter: s.Stream.Dead,
-		Batch: 1000, Patience: time.Minute, Log: newLog(),
+	job, err := records.New(records.Config{
+		Config: stream.Config{
+			Name: "bench", Consumer: consumer, Streams: []string{s.Stream.In}, Output: s.Stream.Out, DeadLetter: s.Stream.Dead, Batch: 1000, Log: newLog(),
+		},
+		Scorer: g, App: appName, Patience: time.Minute,
 	})
 	if err != nil {
 		return err
@@ -259,7 +276,8 @@ func serveStream(ctx context.Context, s setup) error {
 	})
 	group.Go(func() error { return announce(listening{Ops: ln[0].Addr().String()}) })
 	group.Go(func() error {
-		// Without a replica the first answers would be defaults, and those are asked again with pauses.
+		// Without a replica the first answers would be defaults, and those are retried with
+		// pauses.
 		if err := eventually(ctx, func(context.Context) error { return connected(g, s) }); err != nil {
 			return err
 		}
@@ -271,7 +289,7 @@ func serveStream(ctx context.Context, s setup) error {
 const statusPath = "/stream"
 
 // statusPage tells the measuring process how the job is doing, as JSON.
-func statusPage(job *stream.Job) obs.Page {
+func statusPage(job *records.Job) obs.Page {
 	return obs.Page{Path: statusPath, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_ = json.NewEncoder(w).Encode(job.Status()) // it looks again
 	})}

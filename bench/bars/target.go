@@ -11,6 +11,8 @@ type target struct {
 	name     string // for people
 	url      string
 	ops      string   // of the gateway; empty for bare routes, which give no defaults
+	grpc     string   // address of the gateway's
+	request  *request // nil: the usual query
 	children []*child // by the order of their start
 }
 
@@ -74,7 +76,7 @@ func (b *bench) gateway(ctx context.Context, name string, s setup, models []mode
 	if err != nil {
 		return nil, err
 	}
-	t.url, t.ops, t.children = "http://"+gateway.Addr+queryPath, gateway.Ops, append(t.children, gateway)
+	t.url, t.ops, t.grpc, t.children = "http://"+gateway.Addr+queryPath, gateway.Ops, gateway.GRPC, append(t.children, gateway)
 	return t, eventually(ctx, func(ctx context.Context) error {
 		_, err := get(ctx, "http://"+gateway.Ops+"/health/ready")
 		return err
@@ -102,7 +104,7 @@ func (b *bench) warm(ctx context.Context, t *target) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", t.name, err)
 	}
-	_, err = b.wrk.run(ctx, t.url, many, 1)
+	_, err = b.wrk.run(ctx, t.url, nil, many, 1)
 	return err
 }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"time"
 )
@@ -38,13 +39,21 @@ type wrkResult struct {
 	CPU time.Duration `json:"-"` // of wrk itself
 }
 
-// run drives a URL over so many connections. Any failed request fails the run.
-func (w *wrk) run(ctx context.Context, url string, connections, seconds int) (wrkResult, error) {
+// run drives a URL over so many connections, with the usual query unless another request is given. Any
+// failed request fails the run.
+func (w *wrk) run(ctx context.Context, url string, other *request, connections, seconds int) (wrkResult, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second+startWithin)
 	defer cancel()
 	threads := min(connections, wrkThreads)
 	cmd := exec.CommandContext(ctx, w.path, "-t", strconv.Itoa(threads), "-c", strconv.Itoa(connections), "-d", strconv.Itoa(seconds)+"s", "-s", w.script, url)
 	cmd.Env = append(os.Environ(), "BENCH_BODY="+queryBody)
+	if other != nil {
+		told, err := other.environment(filepath.Dir(w.script))
+		if err != nil {
+			return wrkResult{}, err
+		}
+		cmd.Env = append(cmd.Env, told...)
+	}
 	cmd.SysProcAttr = dependent()
 	out, err := cmd.CombinedOutput()
 	if err != nil {

@@ -29,7 +29,7 @@ func writeFigures(path string, tables []*Table, results map[string][]*result, ba
 	p.say("# Figures of the selection policies")
 	p.say("Written by `make selection`. Models of scikit-learn, trained on 40 %% of its handwritten digits (`load_digits`), are asked about the others.\n"+
 		"The policies ask and learn as in the gateway, with their default options and feedback after every query. Each replay has %d queries: all\n"+
-		"images that no model has seen, shuffled again and again. Numbers are the median of %d seeds and, in brackets, the range. The best single\n"+
+		"images that no model has seen, shuffled repeatedly. Numbers are the median of %d seeds and, in brackets, the range. The best single\n"+
 		"model is the best in hindsight.", queries, seeds)
 	p.promises(bars)
 	p.models(tables)
@@ -90,7 +90,7 @@ func (p *page) errors(title, file, about string, results []*result) {
 	p.plot(file, title+": "+about)
 }
 
-// drift says who asks the model that goes bad, and when.
+// drift says which policies ask the model that goes bad, and when.
 func (p *page) drift(results []*result, queries int) {
 	bad, good, soon := queries/3, queries*2/3, queries/12
 	p.say("## Drift: the best model goes bad at %d and recovers at %d", bad, good)

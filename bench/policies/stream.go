@@ -10,8 +10,8 @@ import (
 	"github.com/topsail-serving/topsail/serving"
 )
 
-// stream is a replay of a table in a random order: again and again all of its samples,
-// each time shuffled anew. It is immutable.
+// stream is a replay of a table in a random order: repeatedly all of its samples, each time
+// shuffled anew. It is immutable.
 type stream struct {
 	table   *Table
 	order   []int // of samples, by query

@@ -28,12 +28,12 @@ func rootCommand() *cobra.Command {
 	root.AddCommand(
 		localCommand(),
 		roleCommand("gateway", "Answer queries", cluster.Gateway),
-		roleCommand("sidecar", "Serve one replica, beside its container", cluster.Sidecar),
+		roleCommand("sidecar", "Serve one replica, next to its container", cluster.Sidecar),
 		roleCommand("scheduler", "Decide the numbers of replicas, while leading", cluster.Scheduler),
 		roleCommand("web", "Serve management", cluster.Web),
 		streamCommand(),
 		seedCommand(), restoreCommand(), gatewaysCommand(),
-		configCommand(), doctorCommand(), runtimeCommand(), environmentCommand(),
+		configCommand(), doctorCommand(), runtimeCommand(), environmentCommand(), engineCommand(),
 	)
 	root.AddCommand(movedCommands()...)
 	root.AddCommand(admin.ApplyCommand())
@@ -116,7 +116,7 @@ func configured(c *cobra.Command, do func(c *cobra.Command, args []string, cfg *
 // configFlags adds a flag for every setting, and returns a function that loads
 // the configuration once the flags are parsed.
 func configFlags(flags *pflag.FlagSet) (load func() (*config.Config, error)) {
-	path := flags.StringP("config", "c", "", "configuration file (default topsail.toml, if there is one)")
+	path := flags.StringP("config", "c", "", "configuration file (default topsail.toml, if it exists)")
 	keys := map[string]bool{}
 	for _, k := range config.Keys() {
 		if k.Flag != "" {

@@ -126,7 +126,7 @@ var rounds = [][]victim{
 	},
 	{
 		{what: "the record of a bundle", path: "runtimes/bundles/*.record", healed: replaced},
-		{what: "the code of the SDK", path: "runtimes/sdk/*/topsail/container.py", named: true, healed: restored},
+		{what: "the code of the SDK", path: "runtimes/sdk/*/topsail/container/container.py", named: true, healed: restored},
 	},
 }
 

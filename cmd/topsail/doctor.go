@@ -24,7 +24,7 @@ func doctorCommand() *cobra.Command {
 	load := configFlags(c.Flags())
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if format != "table" && format != "json" {
-			return fmt.Errorf("there is no output %q: use table or json", format)
+			return fmt.Errorf("output %q is unknown: use table or json", format)
 		}
 		cfg, err := load()
 		if err != nil {

@@ -102,7 +102,7 @@ func TestAHostOfABundle(t *testing.T) {
 	o.do("deploy", "small", "--bundle", host, "--host-memory", "64")
 	o.do("deploy", "twice", "--bundle", scaled(t, 2, 1), "--hosted-by", "small", "--app", "twice", "--slo", "2s", "--default", "none")
 	o.answers("twice", "[21]", "42.0")
-	o.refused(1, "which is a program of its own", "deploy", "sums", "--bundle", summing(t), "--hosted-by", "small")
+	o.refused(1, "which is a separate program", "deploy", "sums", "--bundle", summing(t), "--hosted-by", "small")
 }
 
 // TestWhatAHostRefuses is models that cannot be loaded, and configurations that make no
@@ -115,7 +115,7 @@ func TestWhatAHostRefuses(t *testing.T) {
 	o.do("deploy", "fine", "--bundle", scaled(t, 2, 1), "--hosted-by", "small", "--app", "fine", "--slo", "2s", "--default", "none")
 	o.do("deploy", "broken", "--bundle", broken, "--hosted-by", "small", "--app", "broken", "--slo", "2s", "--default", "none")
 	o.do("deploy", "huge", "--bundle", scaled(t, 3, 100), "--hosted-by", "small", "--app", "huge", "--slo", "2s", "--default", "none")
-	for app, why := range map[string]string{"broken": "nothing_of_this_name", "huge": "takes too much memory"} {
+	for app, why := range map[string]string{"broken": "nothing_of_this_name", "huge": "needs too much memory"} {
 		until(t, fmt.Sprintf("default of %s because of %q", app, why), func() bool {
 			a := in.to(app, `{"input": [1]}`)
 			return a.Default && strings.Contains(a.Explanation, why)

@@ -27,7 +27,7 @@ func TestABackupComesBack(t *testing.T) {
 	if said := o.do("backup", file); !strings.Contains(said, "1 apps, 1 versions") || !strings.Contains(said, "1 of 1 bundles") {
 		t.Errorf("the backup: %s", said)
 	}
-	o.refused(2, "exists already", "backup", file)
+	o.refused(2, "already exists", "backup", file)
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the file: %v, error %v", info, err)
 	}
@@ -60,7 +60,7 @@ func TestABackupComesBack(t *testing.T) {
 	}
 	for _, from := range []string{file, inBucket} {
 		o := operate(t, start(t, t.TempDir(), "")).with(keys...)
-		o.refused(1, "this is not a good backup", "restore", cut, "--yes")
+		o.refused(1, "the backup is not valid", "restore", cut, "--yes")
 		if said := o.do("restore", from, "--yes"); !strings.Contains(said, "+ app sums") || !strings.Contains(said, "1 bundles are restored") {
 			t.Errorf("%s: %s", from, said)
 		}

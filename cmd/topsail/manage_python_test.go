@@ -134,7 +134,7 @@ func TestBundlesOfTheCommandLine(t *testing.T) {
 	o.refused(1, "this bundle needs Python 3.99, and here is 3.", "deploy", "odd", "--bundle", of("3.99"))
 	o.refused(1, "runtime needs 3.10 or later", "deploy", "odd", "--bundle", of("3.2"))
 	o.refused(1, "runtime", "deploy", "odd", "--bundle", pack(t, `{"runtime": "cobol", "entry": "odd.py"}`, predict))
-	o.refused(1, "is not here: upload it first", "deploy", "odd", "--input-type", "doubles", "--bundle", "sha256:"+strings.Repeat("0", 64))
+	o.refused(1, "is not stored here: upload it first", "deploy", "odd", "--input-type", "doubles", "--bundle", "sha256:"+strings.Repeat("0", 64))
 	for why, broken := range brokenBundles(t, file) {
 		o.refused(1, why, "artifact", "push", broken)
 	}
@@ -157,7 +157,7 @@ func brokenBundles(t *testing.T, good string) map[string]string {
 	damaged[len(damaged)/2] ^= 1
 	files := map[string][]byte{
 		"it is too short":                  []byte("this is no archive"),
-		"it is cut off":                    text[:len(text)/2],
+		"it is truncated":                  text[:len(text)/2],
 		`file "gosum" is damaged`:          damaged,
 		`its name has the part ".."`:       renamed(t, text, "gosum", "../gosum"),
 		"manifest.json does not list":      renamed(t, text, "gosum", "other"),

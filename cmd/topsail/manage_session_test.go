@@ -67,10 +67,10 @@ func rollBack(o *operator) {
 		return out == "-1\n" && strings.Contains(said, "GOSUM_FAILS is set")
 	})
 	if would := o.do("rollback", "sum", "--dry-run"); !strings.Contains(would, `"2" → "1"`) {
-		o.t.Errorf("the rehearsal says\n%s", would)
+		o.t.Errorf("the dry run says\n%s", would)
 	}
 	if m := get[api.Model](o, "/models/sum"); m.Current != "2" {
-		o.t.Errorf("a rehearsal has changed %+v", m)
+		o.t.Errorf("a dry run has changed %+v", m)
 	}
 	o.do("rollback", "sum", "--yes")
 	o.answers("sums", "[2, 2.5]", "4.5")
@@ -99,7 +99,7 @@ func handleReplicas(o *operator) {
 		all := o.replicas("sum:1")
 		return len(all) == 3 && !slices.ContainsFunc(all, func(r api.Replica) bool { return r.ID == drained.ID || r.State != "ready" })
 	})
-	o.refused(3, "no such replica", "replica", "restart", drained.ID)
+	o.refused(3, "the replica does not exist", "replica", "restart", drained.ID)
 	if out := o.do("logs", "sum:1"); strings.Count(out, " | ") != 4 || strings.Count(out, "the model starts\n") != 4 {
 		o.t.Errorf("three replicas, of which one was restarted, have printed\n%s", out)
 	}

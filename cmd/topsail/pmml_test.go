@@ -91,6 +91,52 @@ func TestTheExampleOfPMML(t *testing.T) {
 	}
 }
 
+// TestPMMLWithASignature asks a model by the names of its fields, beside the gateway's checks.
+func TestPMMLWithASignature(t *testing.T) {
+	t.Parallel()
+	model, err := filepath.Abs("../../examples/pmml/wine.pmml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const signature = `{ inputs = [{ name = "proline", type = "float64" }, { name = "color_intensity", type = "float32" }, { name = "cultivar", type = "string" }],
+  outputs = [{ name = "alcohol", type = "float64" }] }`
+	in := start(t, t.TempDir(), fmt.Sprintf(`
+[[app]]
+name = "wine"
+signature = %[1]s
+default_output = "none"
+latency_slo_micros = 1000000
+models = ["wine"]
+
+[[model]]
+name = "wine"
+version = "1"
+signature = %[1]s
+command = ["java", "-XX:+UseSerialGC", "-Xmx96m", "-jar", %[2]q, %[3]q]
+`, signature, jar(t), model)).ready()
+	ask := func(inputs string) string {
+		response, err := http.Post("http://"+in.gateway+"/wine/predict", "application/json", strings.NewReader(`{"inputs": `+inputs+`}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		text, _ := io.ReadAll(response.Body)
+		return string(text)
+	}
+	for inputs, want := range map[string]string{
+		`{"cultivar": "barolo", "proline": 0, "color_intensity": 0}`: `"outputs":{"alcohol":12.980358970631757}`,
+		`{"cultivar": "merlot", "proline": 0, "color_intensity": 0}`: "the field 'cultivar' is 'merlot', and the model takes barolo, grignolino, barbera",
+		`{"cultivar": "barolo", "proline": 0}`:                       "color_intensity",
+	} {
+		var got string
+		until(t, "answer with "+want, func() bool {
+			got = ask(inputs)
+			return strings.Contains(got, want)
+		})
+		t.Log(got)
+	}
+}
+
 // TestABundleOfPMML deploys a model, and has one refused that is none. The jar is beside
 // the program.
 func TestABundleOfPMML(t *testing.T) {

@@ -58,7 +58,7 @@ func runtimeCommand() *cobra.Command {
 			}
 		}
 		if _, err := launch.Sweep(o.Work, launch.DefaultKeep); err != nil {
-			fmt.Fprintln(o.Log, "cannot sweep what is no longer used:", err) // that keeps no model from starting
+			fmt.Fprintln(o.Log, "cannot remove unused files:", err) // that keeps no model from starting
 		}
 		return launch.Run(c.Context(), o)
 	}
@@ -131,7 +131,7 @@ func workFolder(named string) (string, error) {
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("there is no cache folder: %w; name a folder with --work", err)
+		return "", fmt.Errorf("no cache folder is set: %w; name a folder with --work", err)
 	}
 	return filepath.Join(cache, "topsail"), nil
 }

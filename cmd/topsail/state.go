@@ -23,7 +23,7 @@ func seedCommand() *cobra.Command {
 	replace := c.Flags().Bool("replace", false, "allow redefining a version under its name")
 	return configured(c, func(c *cobra.Command, _ []string, cfg *config.Config, log *slog.Logger) error {
 		if cfg.File == "" {
-			return errors.New("there is no configuration file: name one with --config")
+			return errors.New("no configuration file was found: name one with --config")
 		}
 		report, err := cluster.Apply(c.Context(), cfg, *replace, log)
 		if err != nil {
@@ -45,10 +45,10 @@ func restoreCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "restore [BACKUP]",
 		Short: "Restore a backup; without one, write the last good state back into a Redis that was flushed or rewound",
-		Long: "With the file or s3:// address of a backup, makes the state what it was then, through the API: it checks the backup, says what\n" +
-			"would change, and asks.\n\n" +
+		Long: "With the file or s3:// address of a backup, returns the state to that of the backup, through the API: it checks the backup, shows what\n" +
+			"would change, and asks for confirmation.\n\n" +
 			"Without one, has a process of a cluster write the last good catalog back into a Redis that was flushed or rewound, or accepts\n" +
-			"what Redis holds. That needs no management side, but the settings of one.",
+			"the contents of Redis. This needs the settings of a management service, but none that runs.",
 		Example: "  topsail restore before-upgrade.tar --dry-run\n  topsail restore\n  topsail restore --accept",
 		GroupID: "cluster",
 		Args:    cobra.MaximumNArgs(1),
@@ -91,7 +91,7 @@ func gatewaysCommand() *cobra.Command {
 		if err := cluster.ScaleGateways(c.Context(), cfg, job, count, reason, log); err != nil {
 			return err
 		}
-		fmt.Fprintf(c.OutOrStdout(), "%s is to have %d gateways\n", job, count)
+		fmt.Fprintf(c.OutOrStdout(), "%s will have %d gateways\n", job, count)
 		return nil
 	})
 }
@@ -108,7 +108,7 @@ func movedCommands() []*cobra.Command {
 		all = append(all, &cobra.Command{
 			Use: moved[0], Hidden: true, DisableFlagParsing: true,
 			RunE: func(*cobra.Command, []string) error {
-				return fmt.Errorf("`topsail %s` is gone: use %s; these go through the management API", moved[0], moved[1])
+				return fmt.Errorf("`topsail %s` was removed: use %s, through the management API", moved[0], moved[1])
 			},
 		})
 	}

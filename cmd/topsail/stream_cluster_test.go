@@ -15,7 +15,7 @@ import (
 
 	"github.com/topsail-serving/topsail/internal/adapter/redisstore"
 	"github.com/topsail-serving/topsail/serving"
-	"github.com/topsail-serving/topsail/stream"
+	"github.com/topsail-serving/topsail/stream/records"
 	"github.com/topsail-serving/topsail/test/servers"
 )
 
@@ -225,9 +225,9 @@ func TestStreamsOfACluster(t *testing.T) {
 }
 
 // awaitSums waits for a number of results.
-func awaitSums(t *testing.T, b *streamBroker, n int) map[int]stream.Response {
+func awaitSums(t *testing.T, b *streamBroker, n int) map[int]records.Response {
 	t.Helper()
-	var all map[int]stream.Response
+	var all map[int]records.Response
 	for deadline := time.Now().Add(2 * patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		if all = b.sums(t, "out", false); len(all) >= n {
 			return all

@@ -11,6 +11,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/stream"
+	"github.com/topsail-serving/topsail/stream/records"
 )
 
 // parityModels say whether a number is odd. The quick one is wrong about multiples of ten,
@@ -85,7 +86,7 @@ env = { TOPSAIL_TEST = %[2]q, PYTHONPATH = %[3]q }
 // that answer, in the time that the policy of its app allows.
 func TestEnsemblesOfAStream(t *testing.T) {
 	onBrokers(t, func(t *testing.T, b *streamBroker) {
-		const records, stall = 300, 10 * time.Second
+		const count, stall = 300, 10 * time.Second
 		dir := t.TempDir()
 		writeModel(t, dir, parityModels)
 		for app := range parityPolicies {
@@ -102,14 +103,14 @@ func TestEnsemblesOfAStream(t *testing.T) {
 		}
 		source := time.NewTicker(time.Duration(each) * 10 * time.Millisecond)
 		defer source.Stop()
-		for from := 0; from < records; from += each {
+		for from := 0; from < count; from += each {
 			if err := b.write(t.Context(), numbers(from, from+each)); err != nil {
 				t.Fatal(err)
 			}
 			<-source.C
 		}
 		for app := range parityPolicies {
-			in.until("results of "+app, func() bool { return len(b.read(t, app+".out")) == records })
+			in.until("results of "+app, func() bool { return len(b.read(t, app+".out")) == count })
 			asked := map[string]time.Time{}
 			for _, r := range b.read(t, app+".in") {
 				asked[uuid(t, r)] = r.At
@@ -117,7 +118,7 @@ func TestEnsemblesOfAStream(t *testing.T) {
 			var times []time.Duration
 			whole := 0
 			for _, r := range b.read(t, app+".out") {
-				result, err := stream.ParseResponse(r.Value, stream.JSON)
+				result, err := records.ParseResponse(r.Value, stream.JSON)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -127,12 +128,12 @@ func TestEnsemblesOfAStream(t *testing.T) {
 					whole++
 				}
 			}
-			if len(asked) > 0 || whole < records*3/4 {
-				t.Errorf("%s: %d records have no result, and of %d results %d are of both models that answer", app, len(asked), records, whole)
+			if len(asked) > 0 || whole < count*3/4 {
+				t.Errorf("%s: %d records have no result, and of %d results %d are of both models that answer", app, len(asked), count, whole)
 			}
 			slices.Sort(times)
-			p50, p99, worst := times[records/2], times[records*99/100], times[records-1]
-			t.Logf("%s: %d of %d of both models; a result comes after %v, at p99 after %v, at most after %v", app, whole, records, p50, p99, worst)
+			p50, p99, worst := times[count/2], times[count*99/100], times[count-1]
+			t.Logf("%s: %d of %d of both models; a result comes after %v, at p99 after %v, at most after %v", app, whole, count, p50, p99, worst)
 			if worst >= stall/2 {
 				t.Errorf("%s: a result comes after %v, as if the stalled model had been waited for", app, worst)
 			}
@@ -153,7 +154,7 @@ func numbers(from, to int) []serving.StreamMessage {
 
 func uuid(t *testing.T, r serving.StreamRecord) string {
 	t.Helper()
-	request, err := stream.ParseRequest(r.Value, stream.JSON)
+	request, err := records.ParseRequest(r.Value, stream.JSON)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +164,7 @@ func uuid(t *testing.T, r serving.StreamRecord) string {
 // parity wants the result of a number to be what the policy of the app makes of the models
 // that have answered, and to say who has not. It says whether two of the three have: on a
 // busy machine one that answers may miss the limit, too.
-func parity(t *testing.T, app string, r stream.Response) (whole bool) {
+func parity(t *testing.T, app string, r records.Response) (whole bool) {
 	t.Helper()
 	i, err := strconv.Atoi(r.UUID)
 	if err != nil {

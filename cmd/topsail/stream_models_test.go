@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -19,6 +20,8 @@ import (
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/stream"
 	"github.com/topsail-serving/topsail/stream/models"
+	"github.com/topsail-serving/topsail/stream/records"
+	"github.com/topsail-serving/topsail/web/api"
 )
 
 // pythonHere is the Python of the machine, as MAJOR.MINOR.
@@ -159,7 +162,7 @@ func TestModelStream(t *testing.T) {
 			if r.Value[0] == '{' {
 				format = stream.JSON
 			}
-			result, err := stream.ParseResponse(r.Value, format)
+			result, err := records.ParseResponse(r.Value, format)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -208,6 +211,47 @@ func TestModelStream(t *testing.T) {
 		if s := status().Models[0]; s.Suspended != nil || s.Condition != "" {
 			t.Errorf("the page says %+v", s)
 		}
+		if err := in.stop(os.Interrupt); err != nil {
+			t.Errorf("ended with %v:\n%s", err, in.output())
+		}
+	})
+}
+
+// TestModelStreamReplaces a model that has eight replicas: the next version has eight, with all else
+// that its message leaves out. Then the old one is removed, and in the end the model.
+func TestModelStreamReplaces(t *testing.T) {
+	onBrokers(t, func(t *testing.T, b *streamBroker) {
+		b.create(t, "updates", "acks", "refused")
+		in := start(t, t.TempDir(), modelStream(b, ""), "--gateway-cache-bytes", "0")
+		person := operate(t, in)
+		first, second := adder(t, "1", 1), adder(t, "2", 2)
+		first.Apps = []string{"sum"}
+		first.Settings = json.RawMessage(`{"replicas": 2, "batch": {"strategy": "fixed", "max_size": 4}, "resources": {"memory_mb": 128},
+			"env": {"OMP_NUM_THREADS": "1"}, "labels": ["team=sums"]}`)
+		second.Settings = json.RawMessage(`{"env": {"LEVEL": "2"}}`)
+		b.updates(t, models.Update{UUID: "app", Ensemble: sumApp}, models.Update{UUID: "a", Model: first})
+		person.answers("sum", "[1, 2]", "4.0")
+		person.do("version", "scale", "sum:1", "8")
+		b.updates(t, models.Update{UUID: "b", Model: second})
+		person.answers("sum", "[1, 2]", "5.0")
+		v := get[api.Version](person, "/models/sum/versions/2")
+		if v.Replicas != 8 || v.Batch.MaxSize != 4 || v.Resources.MemoryMB != 128 || v.Env["OMP_NUM_THREADS"] != "1" || v.Env["LEVEL"] != "2" || !slices.Contains(v.Labels, "team=sums") {
+			t.Errorf("version 2 is %+v", v)
+		}
+		in.until("replicas", func() bool {
+			return strings.Count(person.do("replica", "list", "--model", "sum", "--version", "2"), "ready") == 8
+		})
+		b.updates(t, models.Update{UUID: "c", Remove: &models.Removal{Model: "sum", Version: "1"}}, models.Update{UUID: "d", Remove: &models.Removal{Model: "sum"}},
+			models.Update{UUID: "e", Policy: &models.PolicyChange{App: "sum", Parameters: `{"record_seconds": 60}`}},
+			models.Update{UUID: "f", Remove: &models.Removal{Model: "sum", Unlink: true}})
+		in.until("end of the updates", func() bool { return len(b.acknowledged(t)) == 6 })
+		if got := fmt.Sprint(b.acknowledged(t)); got != "map[a:deployed app:configured b:deployed c:removed e:configured f:removed]" {
+			t.Errorf("outcomes %v", got)
+		}
+		if got := b.refusals(t, "refused"); got["refused"] != 1 || len(got) != 1 {
+			t.Errorf("dead letters for %v", got)
+		}
+		person.refused(3, "does not exist", "model", "get", "sum")
 		if err := in.stop(os.Interrupt); err != nil {
 			t.Errorf("ended with %v:\n%s", err, in.output())
 		}
@@ -288,7 +332,7 @@ func TestEnsembleByStream(t *testing.T) {
 	in := start(t, t.TempDir(), modelStream(b, fmt.Sprintf("locations = ['file://%s/']\n", shelf)))
 	in.until("acknowledgements", func() bool { return len(b.acknowledged(t)) == 4 || len(b.read(t, "refused")) > 0 })
 	if dead := b.read(t, "refused"); len(dead) > 0 {
-		t.Fatalf("dead letters %s", dead)
+		t.Fatalf("dead letters %v", dead)
 	}
 	if got := b.acknowledged(t)["ensemble"]; got != models.Configured {
 		t.Errorf("the ensemble is %s", got)

@@ -25,6 +25,7 @@ import (
 	"github.com/topsail-serving/topsail/internal/adapter/redisstream"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/stream"
+	"github.com/topsail-serving/topsail/stream/records"
 	"github.com/topsail-serving/topsail/test/servers"
 )
 
@@ -170,7 +171,7 @@ func asks(stream_ string, from, to int) []serving.StreamMessage {
 			for _, x := range []float64{float64(i), 1} {
 				data = binary.LittleEndian.AppendUint64(data, math.Float64bits(x))
 			}
-			m.Value = (&stream.Request{UUID: strconv.Itoa(i), Data: data}).AppendProtobuf(nil)
+			m.Value = (&records.Request{UUID: strconv.Itoa(i), Data: data}).AppendProtobuf(nil)
 		}
 		all = append(all, m)
 	}
@@ -178,15 +179,15 @@ func asks(stream_ string, from, to int) []serving.StreamMessage {
 }
 
 // sums reads the results, and wants each to be right, and the only one of its record.
-func (b *streamBroker) sums(t *testing.T, name string, ordered bool) map[int]stream.Response {
+func (b *streamBroker) sums(t *testing.T, name string, ordered bool) map[int]records.Response {
 	t.Helper()
-	all, last, places := map[int]stream.Response{}, map[string]int{}, map[int]string{}
+	all, last, places := map[int]records.Response{}, map[string]int{}, map[int]string{}
 	for _, r := range b.read(t, name) {
 		format := stream.Protobuf
 		if r.Value[0] == '{' {
 			format = stream.JSON
 		}
-		result, err := stream.ParseResponse(r.Value, format)
+		result, err := records.ParseResponse(r.Value, format)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -285,11 +286,11 @@ func TestStreamsInLocalMode(t *testing.T) {
 			t.Errorf("dead letters for %v", reasons)
 		}
 		ops := regexp.MustCompile(`http://([0-9.:]+)/metrics`).FindStringSubmatch(in.output())[1]
-		var page struct{ Streams []stream.Status }
+		var page struct{ Streams []records.Status }
 		if err := json.Unmarshal([]byte(fetched(t, "http://"+ops+"/streams")), &page); err != nil || len(page.Streams) != 1 {
 			t.Fatalf("%+v, %v", page, err)
 		}
-		if got, want := page.Streams[0].Tally, (stream.Tally{Records: 2*half + 106, Results: 2*half + 100, DeadLetters: 6}); got != want {
+		if got, want := page.Streams[0].Tally, (records.Tally{Records: 2*half + 106, Results: 2*half + 100, DeadLetters: 6}); got != want {
 			t.Errorf("the page says %+v, want %+v", got, want)
 		}
 		if metrics := fetched(t, "http://"+ops+"/metrics"); !strings.Contains(metrics, `topsail_stream_records_total{result="predicted",stream="sums"} 2100`) {
@@ -308,7 +309,7 @@ func TestNothingToServe(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, err := exec.Command(programs.topsail, "stream", "--config", file).CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "write a [[stream]] or a [[model_stream]] into the configuration") {
+	if err == nil || !strings.Contains(string(out), "add a [[stream]] or a [[model_stream]] to the configuration") {
 		t.Errorf("%v: %s", err, out)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/stream"
+	"github.com/topsail-serving/topsail/stream/records"
 )
 
 // TestWines is the example of wines, as its README has it: records in, results out, and
@@ -152,11 +153,11 @@ func feed(t *testing.T, b *streamBroker, dir string, records []string) {
 }
 
 // tasted are the results, each of another wine.
-func tasted(t *testing.T, b *streamBroker) map[string]stream.Response {
+func tasted(t *testing.T, b *streamBroker) map[string]records.Response {
 	t.Helper()
-	all := map[string]stream.Response{}
+	all := map[string]records.Response{}
 	for _, r := range b.read(t, "wine.results") {
-		result, err := stream.ParseResponse(r.Value, stream.JSON)
+		result, err := records.ParseResponse(r.Value, stream.JSON)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -89,7 +89,7 @@ func TestADataDirectoryThatTakesNoWrites(t *testing.T) {
 	const reason, remedy = "operation not permitted", "let topsail's user write the data directory"
 	for range 3 {
 		status, text := feedback()
-		if status != http.StatusServiceUnavailable || !strings.Contains(text, "takes no writes: "+reason+": "+remedy) || strings.Contains(text, dir) {
+		if status != http.StatusServiceUnavailable || !strings.Contains(text, "accepts no writes: "+reason+": "+remedy) || strings.Contains(text, dir) {
 			t.Errorf("feedback gets %d %s", status, text)
 		}
 		status, body := o.send(http.MethodPost, "/apps", `{"name":"late","input_type":"doubles","latency_slo_micros":1000000}`)

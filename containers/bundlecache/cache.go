@@ -36,7 +36,7 @@ type Source struct {
 	Client *http.Client
 }
 
-// Shelf is a folder of unpacked bundles, of which one process takes care. Processes of
+// Cache is a folder of unpacked bundles, of which one process takes care. Processes of
 // models read in it.
 type Cache struct {
 	dir    string
@@ -56,32 +56,34 @@ type volume struct {
 	bytes int64
 	used  time.Time // guarded by the cache
 
-	mending chan struct{} // takes who checks it
+	repairing chan struct{} // takes a checker
 }
 
-func newVolume() *volume { return &volume{whole: make(chan struct{}), mending: make(chan struct{}, 1)} }
+func newVolume() *volume {
+	return &volume{whole: make(chan struct{}), repairing: make(chan struct{}, 1)}
+}
 
 // Open makes the folder of a cache and takes over what is in it. most is how many bytes
 // of files it keeps, apart from those in use; log gets lines for people.
 func Open(dir string, most int64, source Source, log io.Writer) (*Cache, error) {
 	dir, err := filepath.Abs(dir) // the container has another working directory
 	if err != nil {
-		return nil, fmt.Errorf("cannot keep bundles: %w", err)
+		return nil, fmt.Errorf("cannot cache bundles: %w", err)
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("cannot keep bundles: %w", err)
+		return nil, fmt.Errorf("cannot cache bundles: %w", err)
 	}
 	s := &Cache{dir: dir, most: most, source: source, log: log, kept: map[string]*volume{}}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, fmt.Errorf("cannot keep bundles: %w", err)
+		return nil, fmt.Errorf("cannot cache bundles: %w", err)
 	}
 	for _, e := range entries {
 		if digits, ok := strings.CutSuffix(e.Name(), intact.RecordEnding); ok && isFolder(filepath.Join(dir, digits)) {
 			continue
 		}
 		if err := s.adopt(e.Name()); err != nil {
-			return nil, fmt.Errorf("cannot keep bundles: %w", err)
+			return nil, fmt.Errorf("cannot cache bundles: %w", err)
 		}
 	}
 	return s, nil
@@ -134,9 +136,9 @@ func sizeOf(dir string) (bytes int64, err error) {
 // Dir is the folder that the folders of Fetch are in, as an absolute path.
 func (s *Cache) Dir() string { return s.dir }
 
-// Fetch has the bundle of a version in the cache, and says in which folder of it, and
-// how many bytes its files have. Those who want the same one wait for the same fetching,
-// which goes on with the context of the first.
+// Fetch has the bundle of a version in the cache, and says in which folder of it, and how many
+// bytes its files have. Concurrent calls for one bundle share one fetch, which runs with the
+// context of the first.
 func (s *Cache) Fetch(ctx context.Context, want rpc.Load) (folder string, bytes int64, err error) {
 	hex, err := bundle.ParseDigest(want.Bundle)
 	if err != nil {
@@ -161,32 +163,32 @@ func (s *Cache) Fetch(ctx context.Context, want rpc.Load) (folder string, bytes 
 		return "", 0, context.Cause(ctx)
 	}
 	if !first && v.err == nil {
-		if err := s.mend(ctx, v, hex, want, again); err != nil {
+		if err := s.repair(ctx, v, hex, want, again); err != nil {
 			return "", 0, err
 		}
 	}
 	return hex, v.bytes, v.err
 }
 
-// mend puts back what has changed in a bundle since it was unpacked.
-func (s *Cache) mend(ctx context.Context, v *volume, hex string, want rpc.Load, again bool) error {
+// repair restores the files of a bundle that have changed since it was unpacked.
+func (s *Cache) repair(ctx context.Context, v *volume, hex string, want rpc.Load, again bool) error {
 	select {
-	case v.mending <- struct{}{}:
+	case v.repairing <- struct{}{}:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	defer func() { <-v.mending }()
+	defer func() { <-v.repairing }()
 	dir := filepath.Join(s.dir, hex)
 	change, known, err := intact.Check(ctx, dir, intact.Unpacked(dir), again)
 	if err != nil || known && len(change.Files) == 0 {
 		return err
 	}
-	mended, err := intact.Mend(ctx, dir, func(temp string) error { return s.unpack(ctx, temp, want) })
+	repaired, err := intact.Repair(ctx, dir, func(temp string) error { return s.unpack(ctx, temp, want) })
 	switch {
 	case err != nil:
-		return fmt.Errorf("%s in %s changed since it was unpacked, and cannot be put back: %w", append(change.Files, bundle.ManifestName)[0], dir, err)
-	case len(mended) > 0:
-		fmt.Fprintf(s.log, "bundle %s: %s changed since it was unpacked, and was put back\n", hex[:12], strings.Join(mended, ", "))
+		return fmt.Errorf("%s in %s changed after it was unpacked, and cannot be restored: %w", append(change.Files, bundle.ManifestName)[0], dir, err)
+	case len(repaired) > 0:
+		fmt.Fprintf(s.log, "bundle %s: %s changed after it was unpacked, and was restored\n", hex[:12], strings.Join(repaired, ", "))
 	}
 	return nil
 }
@@ -238,7 +240,7 @@ func unpack(ctx context.Context, path, digest, dir string) (err error) {
 		return fmt.Errorf("cannot read the bundle: %w", err)
 	}
 	if got != digest {
-		return fmt.Errorf("the bundle has the digest %s and not %s: it was damaged; upload it again", got, digest)
+		return fmt.Errorf("the bundle has the digest %s instead of %s: it was damaged; upload it again", got, digest)
 	}
 	info, err := f.Stat()
 	if err != nil {
@@ -267,7 +269,7 @@ func (s *Cache) clear() {
 		s.total -= s.kept[oldest].bytes
 		delete(s.kept, oldest)
 		if err := s.remove(strings.TrimPrefix(oldest, "sha256:")); err != nil {
-			fmt.Fprintln(s.log, "cannot remove a bundle that is no longer used:", err) // it takes its place until the next start
+			fmt.Fprintln(s.log, "cannot remove an unused bundle:", err) // it takes its place until the next start
 		}
 	}
 }

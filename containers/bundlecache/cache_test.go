@@ -186,7 +186,7 @@ func TestADamagedFileIsPutBack(t *testing.T) {
 		if text, err := os.ReadFile(at); err != nil || !bytes.Equal(text, whole) {
 			t.Errorf("%s: it is %q, %v", name, text, err)
 		}
-		if strings.Count(log.String(), "model.py changed since it was unpacked, and was put back") != 1 {
+		if strings.Count(log.String(), "model.py changed after it was unpacked, and was restored") != 1 {
 			t.Errorf("%s: the log is %q", name, log.String())
 		}
 		s = open(t, dir, 1<<20, nowhere)

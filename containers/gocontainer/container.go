@@ -12,6 +12,7 @@ import (
 	"net"
 	"os"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/topsail-serving/topsail/rpc"
@@ -21,7 +22,8 @@ import (
 // Result is the answer to one input: an output, or an error of its own.
 type Result struct {
 	Output     serving.Value
-	Confidence *float64 // optional
+	Outputs    []serving.Value // instead of Output: named ones, in any order
+	Confidence *float64        // optional
 	Err        error
 }
 
@@ -29,21 +31,54 @@ type Result struct {
 // valid until it returns.
 type Predict func(inputs []serving.Value) []Result
 
+// Query is one input of a batch, with whose it is.
+type Query struct {
+	Inputs  []serving.Value // in the order of the signature; one without a name where there is none
+	User    string
+	Context string        // only for a version with session = true
+	Left    time.Duration // until its answer must be there; below 0: as long as it takes
+	Parts   bool          // of ServeStreams: its answer is wanted in parts
+}
+
+// Input is the input of a name, or nil.
+func (q *Query) Input(name string) *serving.Value {
+	for i := range q.Inputs {
+		if q.Inputs[i].Name == name {
+			return &q.Inputs[i]
+		}
+	}
+	return nil
+}
+
+// PredictQueries is a Predict that gets named inputs and sessions.
+type PredictQueries func(queries []Query) []Result
+
 // Config says where to connect and what is served there.
 type Config struct {
 	Sidecar     string // host:port
 	Token       string
 	TokenFile   string // holds the token, when Token is empty; read for every connection
 	Model       serving.ModelID
-	InputType   serving.InputType // 0: any
-	InputLength int               // 0: any
+	InputType   serving.InputType  // 0: any
+	InputLength int                // 0: any
+	Signature   *serving.Signature // nil: none
 	Replica     string
 	Corrector   Corrector    // nil: the model does not learn while it serves
 	Log         *slog.Logger // of failed corrections; nil: nothing is logged
 
+	// Concurrency is how many queries ServeStreams takes side by side; 0: the sidecar finds it out.
+	Concurrency uint32
+	// Metrics is called at most once a second, and returns totals since the container started; nil:
+	// the model has no metrics of its own.
+	Metrics func() []rpc.Metric
+	// Ready runs while the container serves, until ctx ends, and says when the model becomes ready and
+	// when it is loading again. It is loading at first. nil: it is always ready.
+	Ready func(ctx context.Context, set func(ready bool))
+
 	// Stages is what the version says of the stages of a pipeline, for ServePipeline.
 	Stages serving.Pipeline
 
+	one         bool        // the model takes one value per input
 	stageWorker stageWorker // of a worker of a pipeline
 }
 
@@ -58,7 +93,7 @@ func FromEnv() (Config, error) {
 		TokenFile: os.Getenv("TOPSAIL_TOKEN_FILE"),
 	}
 	if cfg.Sidecar == "" {
-		return cfg, fmt.Errorf("TOPSAIL_SIDECAR is not set: this program is a model container, to be named as the command of a [[model]] and started by topsail")
+		return cfg, fmt.Errorf("TOPSAIL_SIDECAR is not set: this program is a model container: name it as the command of a [[model]], and topsail starts it")
 	}
 	var err error
 	if t := os.Getenv("TOPSAIL_INPUT_TYPE"); t != "" {
@@ -71,6 +106,9 @@ func FromEnv() (Config, error) {
 			return cfg, fmt.Errorf("TOPSAIL_INPUT_LENGTH: %w", err)
 		}
 	}
+	if cfg.Signature, err = serving.ParseSignature([]byte(os.Getenv("TOPSAIL_SIGNATURE"))); err != nil {
+		return cfg, fmt.Errorf("TOPSAIL_SIGNATURE: %w", err)
+	}
 	if text := os.Getenv("TOPSAIL_STAGES"); text != "" {
 		if cfg.Stages, err = serving.ParsePipeline([]byte(text)); err != nil {
 			return cfg, fmt.Errorf("TOPSAIL_STAGES: %w", err)
@@ -79,13 +117,51 @@ func FromEnv() (Config, error) {
 	return cfg, nil
 }
 
-// Serve answers batches until ctx ends; then it finishes the batch in hand and
-// returns nil. It connects again when the connection is lost, and returns an
-// error only when the sidecar refuses the connection.
+// Serve answers batches until ctx ends; then it finishes the running batch and returns nil. It
+// connects again when the connection is lost, and returns an error only when the sidecar refuses
+// the connection.
 func Serve(ctx context.Context, cfg Config, predict Predict) error {
-	learning := newLearning(cfg.Corrector, cfg.logger())
+	if cfg.Signature != nil && len(cfg.Signature.Inputs) > 1 {
+		return fmt.Errorf("the signature has %d inputs: use ServeQueries, which gets them by name", len(cfg.Signature.Inputs))
+	}
+	cfg.one = true
+	return ServeQueries(ctx, cfg, predict.queries())
+}
+
+// queries is the same for queries of one value each.
+func (p Predict) queries() PredictQueries {
+	var inputs []serving.Value
+	return func(queries []Query) []Result {
+		inputs = inputs[:0]
+		for _, q := range queries {
+			inputs = append(inputs, q.Inputs[0])
+		}
+		return p(inputs)
+	}
+}
+
+// ServeQueries is Serve for a model with named inputs, or one that wants to know whose queries are.
+func ServeQueries(ctx context.Context, cfg Config, predict PredictQueries) error {
+	learning := newLearning(cfg.Corrector, cfg.Metrics, cfg.logger())
+	cfg.Concurrency = 0
+	return cfg.serve(ctx, func(ctx context.Context, conn *rpc.Conn) error {
+		w := &worker{replier: newReplier(conn, &cfg), predict: predict, one: cfg.one, learning: learning, batches: make(chan []byte, 1)}
+		return w.run(ctx)
+	})
+}
+
+// serve keeps up a connection on which answer answers, until ctx ends.
+func (cfg *Config) serve(ctx context.Context, answer func(context.Context, *rpc.Conn) error) error {
+	ctx, stop := context.WithCancel(ctx)
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	defer stop()
+	announcer := newAnnouncer(cfg)
+	if cfg.Ready != nil {
+		watching.Go(func() { cfg.Ready(ctx, announcer.setReady) })
+	}
 	for ctx.Err() == nil {
-		if err := serveOnce(ctx, cfg, predict, learning); errors.Is(err, rpc.ErrRefused) {
+		if err := cfg.serveOnce(ctx, announcer, answer); errors.Is(err, rpc.ErrRefused) {
 			return err
 		}
 		select {
@@ -107,7 +183,7 @@ func (cfg *Config) logger() *slog.Logger {
 const redial = 100 * time.Millisecond
 
 // serveOnce serves one connection and returns why it ended.
-func serveOnce(ctx context.Context, cfg Config, predict Predict, learning *learning) error {
+func (cfg *Config) serveOnce(ctx context.Context, announcer *announcer, answer func(context.Context, *rpc.Conn) error) error {
 	var dialer net.Dialer
 	nc, err := dialer.DialContext(ctx, "tcp", cfg.Sidecar)
 	if err != nil {
@@ -119,23 +195,28 @@ func serveOnce(ctx context.Context, cfg Config, predict Predict, learning *learn
 		return err
 	}
 	conn, err := rpc.Connect(ctx, nc, rpc.Hello{
-		Minor: rpc.Minor, Role: rpc.RoleContainer, Features: rpc.FeatureLZ4 | rpc.FeatureStages, MaxFrame: rpc.MaxFrame,
+		Minor: rpc.Minor, Role: rpc.RoleContainer, Features: cfg.features(), MaxFrame: rpc.MaxFrame,
 		Name: cfg.Replica, Token: token, Software: "topsail gocontainer",
 	})
 	if err != nil {
 		return err
 	}
-	announcement := rpc.Announcement{ID: 1, State: rpc.StateReady, InputType: cfg.InputType, InputLength: cfg.InputLength, Model: cfg.Model, Stage: cfg.stageWorker.stage, Pipeline: cfg.stageWorker.pipeline}
-	if err := conn.Send(rpc.KindAnnounce, 0, rpc.AppendAnnounce(nil, announcement)); err != nil {
+	if err := announcer.connected(conn); err != nil {
 		return err
 	}
-	w := &worker{conn: conn, predict: predict, learning: learning, batches: make(chan []byte, 1)}
-	return w.run(ctx)
+	return answer(ctx, conn)
 }
 
-// token is what the sidecar wants to see. A sidecar that listens has written its
-// file, so the file is read once the connection stands: one of a sidecar before it
-// would be refused.
+func (cfg *Config) features() rpc.Features {
+	features := rpc.FeatureLZ4 | rpc.FeatureStages | rpc.FeatureTensors
+	if cfg.Concurrency > 0 {
+		features |= rpc.FeatureParts
+	}
+	return features
+}
+
+// token is the token for the sidecar. A sidecar that listens has written its file, so the file is
+// read once the connection stands: one of a sidecar before it would be refused.
 func (cfg *Config) token() ([]byte, error) {
 	if cfg.Token != "" || cfg.TokenFile == "" {
 		return []byte(cfg.Token), nil

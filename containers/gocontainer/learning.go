@@ -31,11 +31,12 @@ type Corrector interface {
 // reportEvery is how often metrics are sent at most.
 const reportEvery = time.Second
 
-// learning feeds a Corrector. It outlives connections. All but take is called by the
-// goroutine that computes.
+// learning feeds a Corrector, and reports the metrics of it and of the model. It outlives
+// connections. All but take is called by the goroutine that computes.
 type learning struct {
-	lessons
-	corrector Corrector // nil: feedback is dropped
+	feedbackQueue
+	corrector Corrector           // nil: feedback is dropped
+	metrics   func() []rpc.Metric // nil: none but the corrector's
 	log       *slog.Logger
 
 	due      <-chan time.Time // when a report is due; nil: nothing is to be reported
@@ -44,8 +45,12 @@ type learning struct {
 	failure  error // the last one, until it is logged
 }
 
-func newLearning(c Corrector, log *slog.Logger) *learning {
-	return &learning{lessons: newLessons(), corrector: c, log: log}
+func newLearning(c Corrector, metrics func() []rpc.Metric, log *slog.Logger) *learning {
+	l := &learning{feedbackQueue: newFeedbackQueue(), corrector: c, metrics: metrics, log: log}
+	if metrics != nil {
+		l.due = time.After(0)
+	}
+	return l
 }
 
 // take takes in a FEEDBACK frame.
@@ -84,15 +89,35 @@ func (l *learning) call(ctx context.Context, list []Feedback, user string) (err 
 // report sends the metrics.
 func (l *learning) report(conn *rpc.Conn) {
 	l.due, l.reported = nil, time.Now()
-	list := []rpc.Metric{{Kind: rpc.MetricCounter, Name: "correct_failures", Help: "Calls of Correct that failed.", Value: float64(l.failures)}}
-	if accuracy := l.accuracy(); !math.IsNaN(accuracy) {
-		list = append(list, rpc.Metric{Kind: rpc.MetricGauge, Name: "accuracy", Help: "The model's own account of its accuracy.", Value: accuracy})
+	var list []rpc.Metric
+	if l.metrics != nil {
+		l.due = time.After(reportEvery)
+		list = l.modelMetrics()
+	}
+	if l.corrector != nil {
+		list = append(list, rpc.Metric{Kind: rpc.MetricCounter, Name: "correct_failures", Help: "Calls of Correct that failed.", Value: float64(l.failures)})
+		if accuracy := l.accuracy(); !math.IsNaN(accuracy) {
+			list = append(list, rpc.Metric{Kind: rpc.MetricGauge, Name: "accuracy", Help: "The model's own account of its accuracy.", Value: accuracy})
+		}
 	}
 	if l.failure != nil {
 		l.log.Warn("the model failed to learn from feedback", "err", l.failure, "failures", l.failures)
 		l.failure = nil
 	}
-	_ = conn.Send(rpc.KindMetrics, 0, rpc.AppendMetrics(nil, list...)) // the totals return with the next report
+	if len(list) > 0 {
+		_ = conn.Send(rpc.KindMetrics, 0, rpc.AppendMetrics(nil, list...)) // the totals return with the next report
+	}
+}
+
+// modelMetrics is what the model counts itself.
+func (l *learning) modelMetrics() (list []rpc.Metric) {
+	defer func() {
+		if v := recover(); v != nil {
+			l.log.Warn("the model failed to say its metrics", "panic", v)
+			list = nil
+		}
+	}()
+	return l.metrics()
 }
 
 // accuracy is what the model says of itself, or NaN.

@@ -46,7 +46,7 @@ func (p *pupil) predict(inputs []serving.Value) []Result {
 
 func (p *pupil) Correct(_ context.Context, feedback []Feedback, user string) error {
 	if !p.computing.TryLock() {
-		panic("a lesson runs beside something else")
+		panic("correct runs beside something else")
 	}
 	defer p.computing.Unlock()
 	p.calls = append(p.calls, fmt.Sprintf("correct %d of %q", len(feedback), user))
@@ -69,7 +69,7 @@ func vector(x float64) []byte {
 	return rpc.AppendInput(nil, serving.Input{Type: serving.Doubles, Data: binary.LittleEndian.AppendUint64(nil, math.Float64bits(x))})
 }
 
-func lessonOn(x, y float64, user string) rpc.Feedback {
+func feedbackOn(x, y float64, user string) rpc.Feedback {
 	return rpc.Feedback{Input: vector(x), Label: rpc.AppendPayload(nil, serving.Number(y)), User: []byte(user)}
 }
 
@@ -98,8 +98,8 @@ func inSchool(t *testing.T, p *pupil, run func(s *school)) {
 		opening.Go(func() { container, _ = rpc.Connect(t.Context(), near, hello) })
 		s.conn, _ = rpc.Accept(t.Context(), far, hello, nil)
 		opening.Wait()
-		s.learning = newLearning(p, slog.New(slog.NewTextHandler(&s.log, nil)))
-		w := &worker{conn: container, predict: p.predict, learning: s.learning, batches: make(chan []byte, 1)}
+		s.learning = newLearning(p, nil, slog.New(slog.NewTextHandler(&s.log, nil)))
+		w := &worker{replier: replier{conn: container}, predict: Predict(p.predict).queries(), one: true, learning: s.learning, batches: make(chan []byte, 1)}
 		ctx, leave := context.WithCancel(t.Context())
 		running.Go(func() { s.conn.Run(ctx, s.handle) })
 		running.Go(func() { w.run(t.Context()) })
@@ -161,7 +161,7 @@ func TestAModelLearns(t *testing.T) {
 	inSchool(t, &pupil{accuracy: 0.75}, func(s *school) {
 		s.ask(1, 5)
 		pass(0)
-		s.teach(lessonOn(5, 50, "ann"), lessonOn(6, 60, "bob"), lessonOn(7, 70, "ann"))
+		s.teach(feedbackOn(5, 50, "ann"), feedbackOn(6, 60, "bob"), feedbackOn(7, 70, "ann"))
 		pass(0)
 		s.ask(2, 5)
 		s.ask(3, 6)
@@ -183,7 +183,7 @@ func TestBatchesGoBeforeFeedback(t *testing.T) {
 	inSchool(t, &pupil{takes: time.Second}, func(s *school) {
 		s.ask(1, 5)
 		pass(0)
-		s.teach(lessonOn(5, 50, ""))
+		s.teach(feedbackOn(5, 50, ""))
 		s.ask(2, 5)
 		pass(3 * time.Second)
 		if got := fmt.Sprint(s.pupil.calls); got != `[predict 1 predict 1 correct 1 of ""]` {
@@ -201,7 +201,7 @@ func TestAccuracyIsReportedOnceASecondAfterFeedback(t *testing.T) {
 		start := time.Now()
 		for i := range 25 { // for 2.5 s
 			s.pupil.accuracy = float64(i)
-			s.teach(lessonOn(1, 1, ""))
+			s.teach(feedbackOn(1, 1, ""))
 			pass(100 * time.Millisecond)
 		}
 		pass(time.Minute)
@@ -223,8 +223,8 @@ func since(start time.Time, times []time.Time) (all []time.Duration) {
 
 func TestAModelThatFailsToLearnServesOn(t *testing.T) {
 	inSchool(t, &pupil{fails: errors.New("no idea"), accuracy: math.NaN()}, func(s *school) {
-		s.teach(lessonOn(1, 1, "ann"))
-		s.teach(lessonOn(1, math.NaN(), "bob")) // at which it panics
+		s.teach(feedbackOn(1, 1, "ann"))
+		s.teach(feedbackOn(1, math.NaN(), "bob")) // at which it panics
 		pass(2 * time.Second)
 		if s.metric("correct_failures") != 2 || !math.IsNaN(s.metric("accuracy")) {
 			t.Errorf("metrics %v", s.metrics)
@@ -242,7 +242,7 @@ func TestAModelThatFailsToLearnServesOn(t *testing.T) {
 
 func TestACallGetsABoundedPart(t *testing.T) {
 	inSchool(t, &pupil{}, func(s *school) {
-		s.teach(append(slices.Repeat([]rpc.Feedback{lessonOn(1, 1, "ann")}, maxCorrected+1), lessonOn(1, 1, "bob"))...)
+		s.teach(append(slices.Repeat([]rpc.Feedback{feedbackOn(1, 1, "ann")}, maxCorrected+1), feedbackOn(1, 1, "bob"))...)
 		pass(0)
 		want := []string{fmt.Sprintf(`correct %d of "ann"`, maxCorrected), `correct 1 of "ann"`, `correct 1 of "bob"`}
 		if !slices.Equal(s.pupil.calls, want) {
@@ -251,45 +251,45 @@ func TestACallGetsABoundedPart(t *testing.T) {
 	})
 }
 
-func TestLessonsAreBounded(t *testing.T) {
-	ls := newLessons()
-	large := lessonOn(1, 1, "")
+func TestQueuedFeedbackIsBounded(t *testing.T) {
+	q := newFeedbackQueue()
+	large := feedbackOn(1, 1, "")
 	large.Label = rpc.AppendPayload(nil, serving.Value{DType: serving.String, Data: make([]byte, 100_000)})
 	for range 100 {
-		ls.add([]rpc.Feedback{large})
+		q.add([]rpc.Feedback{large})
 	}
-	if n := len(ls.waiting); n != maxLessonBytes/(200+large.Size()) {
+	if n := len(q.waiting); n != maxFeedbackBytes/(200+large.Size()) {
 		t.Errorf("%d wait", n)
 	}
-	for _, list := ls.next(); len(list) > 0; _, list = ls.next() {
+	for _, list := q.next(); len(list) > 0; _, list = q.next() {
 	}
-	if ls.bytes != 0 || len(ls.waiting) != 0 {
-		t.Errorf("%d bytes and %d entries are left", ls.bytes, len(ls.waiting))
+	if q.bytes != 0 || len(q.waiting) != 0 {
+		t.Errorf("%d bytes and %d entries are left", q.bytes, len(q.waiting))
 	}
 	two := rpc.Feedback{Input: rpc.AppendPayload(nil, serving.Number(1), serving.Number(2)), Label: large.Label}
 	none := rpc.Feedback{Input: large.Input, Label: rpc.AppendPayload(nil)}
-	if ls.add([]rpc.Feedback{two, none}); len(ls.waiting) != 0 {
+	if q.add([]rpc.Feedback{two, none}); len(q.waiting) != 0 {
 		t.Error("what is not one input and one label was taken")
 	}
 }
 
 // Frames are read into one buffer: what is learned later must not change with it.
-func TestLessonsAreCopies(t *testing.T) {
-	ls := newLessons()
-	v := lessonOn(3, 4, "ann")
-	ls.add([]rpc.Feedback{v})
+func TestQueuedFeedbackIsCopied(t *testing.T) {
+	q := newFeedbackQueue()
+	v := feedbackOn(3, 4, "ann")
+	q.add([]rpc.Feedback{v})
 	clear(v.Input)
 	clear(v.Label)
 	clear(v.User)
-	user, list := ls.next()
+	user, list := q.next()
 	if user != "ann" || len(list) != 1 || number(list[0].Input) != 3 || number(list[0].Label) != 4 {
 		t.Errorf("got %v of %q", list, user)
 	}
 }
 
 func TestAModelThatDoesNotLearnTakesNothingIn(t *testing.T) {
-	l := newLearning(nil, slog.New(slog.DiscardHandler))
-	if err := l.take(rpc.Frame{Kind: rpc.KindFeedback, Body: rpc.AppendFeedback(nil, 1, lessonOn(1, 1, ""))}); err != nil || len(l.waiting) != 0 {
+	l := newLearning(nil, nil, slog.New(slog.DiscardHandler))
+	if err := l.take(rpc.Frame{Kind: rpc.KindFeedback, Body: rpc.AppendFeedback(nil, 1, feedbackOn(1, 1, ""))}); err != nil || len(l.waiting) != 0 {
 		t.Errorf("%d wait, %v", len(l.waiting), err)
 	}
 	if err := l.take(rpc.Frame{Kind: rpc.KindFeedback, Body: []byte{1}}); err == nil {

@@ -24,7 +24,7 @@ type Drop string
 
 func (d Drop) Error() string { return string(d) }
 
-// station is where a worker announces that it works.
+// stageWorker is where a worker announces that it works.
 type stageWorker struct {
 	stage    string
 	pipeline []byte
@@ -37,7 +37,7 @@ func told(stages []Stage, by serving.Pipeline) ([]Stage, error) {
 	for _, says := range by {
 		i := slices.IndexFunc(stages, func(s Stage) bool { return s.Name == says.Name })
 		if i < 0 {
-			return nil, fmt.Errorf("the version says something of the stage %q, which this program does not have", says.Name)
+			return nil, fmt.Errorf("the version configures the stage %q, which this program does not have", says.Name)
 		}
 		s := &stages[i]
 		s.Workers = cmp.Or(says.Workers, s.Workers)
@@ -57,7 +57,7 @@ func ServePipeline(ctx context.Context, cfg Config, stages ...Stage) error {
 	var pipeline serving.Pipeline
 	for _, s := range stages {
 		if len(s.After) > 1 {
-			return fmt.Errorf("stage %q takes from %d stages, and one in Go takes from one", s.Name, len(s.After))
+			return fmt.Errorf("stage %q has %d inputs, and a stage in Go has one", s.Name, len(s.After))
 		}
 		pipeline = append(pipeline, s.Stage)
 	}
@@ -71,6 +71,7 @@ func ServePipeline(ctx context.Context, cfg Config, stages ...Stage) error {
 		for range max(1, s.Workers) {
 			own := cfg
 			own.stageWorker = stageWorker{s.Name, []byte(pipeline.JSON())}
+			cfg.Metrics = nil // one worker reports them for the model
 			workers.Go(func() {
 				if err := Serve(ctx, own, s.Predict); err != nil {
 					stop(err) // the sidecar refuses one: then the others are no use

@@ -2,13 +2,11 @@ package gocontainer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	"github.com/topsail-serving/topsail/rpc"
-	"github.com/topsail-serving/topsail/serving"
 )
 
 // drainWithin bounds the wait for the last batch when stopping.
@@ -17,34 +15,41 @@ const drainWithin = 10 * time.Second
 // worker computes on a goroutine of its own, so that the one that reads can
 // answer PING while the model is busy.
 type worker struct {
-	conn     *rpc.Conn
-	predict  Predict
+	replier
+	predict  PredictQueries
+	one      bool // an input is one value
 	learning *learning
 	batches  chan []byte // bodies of PREDICT frames
 
-	inputs []serving.Value // reused, as is live
-	live   []uint32        // the indices of the inputs that are not expired
+	queries []Query  // reused, as is live
+	live    []uint32 // the indices of the queries that are not expired
 }
 
 // run serves until ctx ends or the connection is lost, and returns why.
 func (w *worker) run(ctx context.Context) error {
 	var computing sync.WaitGroup
-	// The connection outlives ctx until the batch in hand is answered.
+	computing.Go(func() { w.compute(ctx) })
+	err := runConn(ctx, w.conn, w.handle)
+	close(w.batches)
+	computing.Wait()
+	return err
+}
+
+// runConn runs a connection until it is lost or, after the end of ctx, all that the sidecar has sent
+// is answered.
+func runConn(ctx context.Context, conn *rpc.Conn, handle func(rpc.Frame) error) error {
+	// The connection outlives ctx until the running batch is answered.
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	computing.Go(func() { w.compute(ctx) })
 	unhook := context.AfterFunc(ctx, func() {
 		// The sidecar says BYE when the last batch that it sent is answered.
-		if w.conn.Send(rpc.KindDrain, 0, nil) != nil {
+		if conn.Send(rpc.KindDrain, 0, nil) != nil {
 			stop()
 		}
 		time.AfterFunc(drainWithin, stop)
 	})
 	defer unhook()
-	err := w.conn.Run(serving, w.handle)
-	close(w.batches)
-	computing.Wait()
-	return err
+	return conn.Run(serving, handle)
 }
 
 func (w *worker) handle(f rpc.Frame) error {
@@ -89,19 +94,16 @@ func (w *worker) answer(body []byte) {
 	if err != nil {
 		return
 	}
-	w.inputs, w.live = w.inputs[:0], w.live[:0]
+	w.queries, w.live = w.queries[:0], w.live[:0]
 	var refused []rpc.Answer
 	var ask rpc.Ask
 	for i := uint32(0); p.Next(&ask); i++ {
-		values, err := rpc.ParsePayload(ask.Payload)
-		switch {
-		case ask.Budget == 0:
-			refused = append(refused, rpc.Answer{Index: i, Status: rpc.StatusExpired, Message: []byte("the deadline passed before the batch")})
-		case err != nil || len(values) != 1:
-			refused = append(refused, rpc.Answer{Index: i, Status: rpc.StatusBadInput, Message: []byte("this container takes one value per input")})
-		default:
-			w.inputs, w.live = append(w.inputs, values[0]), append(w.live, i)
+		q, status, why := newQuery(&ask, w.one)
+		if status != rpc.StatusOK {
+			refused = append(refused, rpc.Answer{Index: i, Status: status, Message: []byte(why)})
+			continue
 		}
+		w.queries, w.live = append(w.queries, q), append(w.live, i)
 	}
 	results := w.call()
 	b := rpc.AppendReplyHead(w.conn.Begin(rpc.KindReply), rpc.ReplyHead{Batch: p.Batch, Service: time.Since(start), Count: len(refused) + len(results)})
@@ -111,10 +113,7 @@ func (w *worker) answer(body []byte) {
 	var payload []byte
 	for i := range results {
 		a := rpc.Answer{Index: w.live[i]}
-		payload = results[i].fill(&a, payload[:0])
-		if a.Status == rpc.StatusDropped && w.conn.Peer().Features&rpc.FeatureStages == 0 {
-			a.Status = rpc.StatusModelError // as near as an older sidecar comes
-		}
+		payload = w.fill(&results[i], &a, payload[:0])
 		b = rpc.AppendAnswer(b, &a)
 	}
 	_ = w.conn.End(b, rpc.FlagEnd) // a connection that ended takes no reply
@@ -123,11 +122,11 @@ func (w *worker) answer(body []byte) {
 // call calls the model, and turns its panic or a wrong number of results into
 // an error of each input.
 func (w *worker) call() (results []Result) {
-	if len(w.inputs) == 0 {
+	if len(w.queries) == 0 {
 		return nil
 	}
 	fail := func(err error) {
-		results = make([]Result, len(w.inputs))
+		results = make([]Result, len(w.queries))
 		for i := range results {
 			results[i].Err = err
 		}
@@ -137,24 +136,8 @@ func (w *worker) call() (results []Result) {
 			fail(fmt.Errorf("panic: %v", v))
 		}
 	}()
-	if results = w.predict(w.inputs); len(results) != len(w.inputs) {
-		fail(fmt.Errorf("predict returned %d results for %d inputs", len(results), len(w.inputs)))
+	if results = w.predict(w.queries); len(results) != len(w.queries) {
+		fail(fmt.Errorf("predict returned %d results for %d inputs", len(results), len(w.queries)))
 	}
 	return results
-}
-
-func (r *Result) fill(a *rpc.Answer, payload []byte) []byte {
-	if r.Err != nil {
-		a.Status, a.Message = rpc.StatusModelError, []byte(r.Err.Error())
-		if _, dropped := errors.AsType[Drop](r.Err); dropped {
-			a.Status = rpc.StatusDropped
-		}
-		return payload
-	}
-	payload = rpc.AppendPayload(payload, r.Output)
-	a.Payload = payload
-	if r.Confidence != nil {
-		a.Confidence, a.HasConfidence = *r.Confidence, true
-	}
-	return payload
 }

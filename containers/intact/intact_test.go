@@ -72,9 +72,9 @@ func TestALargeFolderIsComparedByDigestsWhenItIsAskedForAndOnceADay(t *testing.T
 		t.Fatal(err)
 	}
 	check(t, dir, false, "weights")
-	mended, err := Mend(t.Context(), dir, func(temp string) error { return fill(temp, SmallBytes+1) })
-	if err != nil || !slices.Equal(mended, []string{"weights"}) {
-		t.Errorf("mended are %v, %v", mended, err)
+	repaired, err := Repair(t.Context(), dir, func(temp string) error { return fill(temp, SmallBytes+1) })
+	if err != nil || !slices.Equal(repaired, []string{"weights"}) {
+		t.Errorf("repaired are %v, %v", repaired, err)
 	}
 	check(t, dir, true)
 	if err := os.Chtimes(path, time.Now(), time.Now()); err != nil { // another time alone is no damage

@@ -10,8 +10,8 @@ import (
 
 const tempEnding = ".tmp"
 
-// Make makes a folder and its record: fill makes it at temp, which does not exist, and it gets
-// its name once it is whole and on the disk. Who calls it is alone at it.
+// Make makes a folder and its record: fill makes it at temp, which does not exist, and it gets its
+// name once it is complete and on the disk. Only one caller may do so at a time.
 func Make(ctx context.Context, dir string, fill func(temp string) error) error {
 	temp := dir + tempEnding
 	if err := os.RemoveAll(temp); err != nil { // of a process that was killed

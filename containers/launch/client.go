@@ -28,7 +28,7 @@ func Client(caFile, serverName string) (*http.Client, error) {
 			return nil, fmt.Errorf("the authorities of the management side: %w", err)
 		}
 		if !roots.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("the authorities of the management side: %s holds no certificate in PEM", caFile)
+			return nil, fmt.Errorf("the authorities of the management side: %s contains no certificate in PEM", caFile)
 		}
 	}
 	dialer := &net.Dialer{Timeout: 5 * time.Second}

@@ -99,7 +99,7 @@ func TestADamagedFileIsPutBack(t *testing.T) {
 			retryEvery := run(t, o)
 			holds(t, retryEvery.Dir)
 			run(t, o)
-			if log := o.Log.(*notes).String(); strings.Count(log, "data/number has changed since it was made, and was put back") != 1 {
+			if log := o.Log.(*notes).String(); strings.Count(log, "data/number has changed since it was built, and was restored") != 1 {
 				t.Errorf("the log is %q", log)
 			}
 		})
@@ -181,7 +181,7 @@ func TestAnExtraFileStaysAndIsNamed(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "data", "__pycache__")); err == nil {
 		t.Error("after a start that failed, what Python compiled is still there")
 	}
-	if log := o.Log.(*notes).String(); strings.Count(log, "learned.db is not of it") != 1 || strings.Contains(log, "pyc") {
+	if log := o.Log.(*notes).String(); strings.Count(log, "learned.db is not part of it") != 1 || strings.Contains(log, "pyc") {
 		t.Errorf("the log is %q", log)
 	}
 }

@@ -14,9 +14,9 @@
 // Beside each folder is a record of its files, by which a start finds what has changed since
 // and puts it back: see package intact.
 //
-// Beside each folder of the first three is a lock, a file that ends with .lock. Who makes
-// the folder holds it alone; who uses it shares it. The model's process inherits the
-// locks that it shares, so they last as long as it does, and what a launcher started
-// inherits the one that it holds, so no folder is repaired that is still written to.
-// The lock's time is that of the last start.
+// Beside each folder of the first three is a lock, a file that ends with .lock. A process that
+// makes the folder holds it exclusively; processes that use it share it. The model's process
+// inherits the locks that it shares, so they last as long as it does, and what a launcher started
+// inherits the one that it holds, so no folder is repaired that is still written to. The lock's
+// time is that of the last start.
 package launch

@@ -82,10 +82,10 @@ func keep(r io.Reader, path, digest string) (err error) {
 	defer func() { err = errors.Join(err, temp.Close(), removed(temp.Name())) }()
 	got, err := bundle.Digest(io.TeeReader(r, temp))
 	if err != nil {
-		return fmt.Errorf("the bundle came only in part: %w", err)
+		return fmt.Errorf("the bundle was received only in part: %w", err)
 	}
 	if got != digest {
-		return fmt.Errorf("what is at that URL is %s, and not %s: put the right bundle there, or correct the version", got, digest)
+		return fmt.Errorf("the bundle at that URL has the digest %s instead of %s: put the right bundle there, or correct the version", got, digest)
 	}
 	return os.Rename(temp.Name(), path)
 }

@@ -82,7 +82,7 @@ func (e environment) ready() bool {
 // build makes the environment. What is there of an earlier try goes first.
 func (o *Options) build(ctx context.Context, l *lock, e environment, m *bundle.Manifest, python string) error {
 	if err := os.RemoveAll(e.dir); err != nil {
-		return fmt.Errorf("cannot remove what an earlier try has left: %w", err)
+		return fmt.Errorf("cannot remove the files of an earlier attempt: %w", err)
 	}
 	if err := o.install(ctx, l, e, m, python); err != nil {
 		return errors.Join(err, os.RemoveAll(e.dir))

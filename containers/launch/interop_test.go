@@ -11,6 +11,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/bundle"
 )
 
@@ -59,7 +60,39 @@ print(b.digest)`, path)
 		t.Errorf("the manifest is %+v", m)
 	}
 
-	o := pack(t, bundle.Manifest{Runtime: "command", Command: []string{"./serve", "x"}, Example: []byte(`{"a": [1]}`)},
+	signature := `{"inputs":[{"name":"x","type":"float32","shape":[-1,2]},{"name":"größe","type":"string"}],"outputs":[{"name":"y","type":"json"}]}`
+	named := filepath.Join(t.TempDir(), "named.zip")
+	script(`
+import sys
+from pathlib import Path
+from topsail import bundle
+from topsail.container.signature import parse
+m = bundle.Manifest("python", entry="m:f", python="3.11", signature=parse(sys.argv[2]), example={"x": [[1.5, 2]], "größe": "L"})
+Path(sys.argv[1]).write_bytes(bundle.build(m, {"m.py": b""}).data)`, named, signature)
+	if data, err = os.ReadFile(named); err != nil {
+		t.Fatal(err)
+	}
+	if b, err = bundle.Open(bytes.NewReader(data), int64(len(data))); err != nil {
+		t.Fatal(err)
+	}
+	if m := b.Manifest; m.Signature.JSON() != signature || m.InputType != serving.Tensors {
+		t.Errorf("the manifest is %+v, with the signature %s", m, m.Signature.JSON())
+	}
+
+	s, err := serving.ParseSignature([]byte(signature))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := pack(t, bundle.Manifest{Runtime: "command", Signature: s, Command: []string{"./serve"}}, fstest.MapFS{"serve": {Data: []byte("x"), Mode: 0o755}})
+	if said := script(`
+import json, sys
+from pathlib import Path
+from topsail import bundle
+print(json.dumps(bundle.read(Path(sys.argv[1]).read_bytes()).manifest.signature.document(), ensure_ascii=False, separators=(",", ":")))`, o.Bundle); said != signature {
+		t.Errorf("the SDK reads the signature %s", said)
+	}
+
+	o = pack(t, bundle.Manifest{Runtime: "command", Command: []string{"./serve", "x"}, Example: []byte(`{"a": [1]}`)},
 		fstest.MapFS{"serve": {Data: []byte("x"), Mode: 0o755}, "größe/x": {}})
 	if said := script(`
 import sys

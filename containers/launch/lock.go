@@ -14,8 +14,8 @@ import (
 // tryEvery is how often a lock is tried that another process holds.
 const tryEvery = 50 * time.Millisecond
 
-// lock is an open lock file. Who inherits the open file holds the lock too: it is free when
-// the last of them has ended.
+// lock is an open lock file. Processes that inherit the open file hold the lock too: it is free
+// when the last of them has ended.
 type lock struct {
 	path string
 	file *os.File
@@ -30,7 +30,7 @@ func (l *locks) inherit() error {
 	for _, one := range *l {
 		fd, err := syscall.Dup(int(one.file.Fd()))
 		if err != nil {
-			return fmt.Errorf("cannot hand on the lock %s: %w", one.path, err)
+			return fmt.Errorf("cannot pass on the lock %s: %w", one.path, err)
 		}
 		*l = append(*l, &lock{path: one.path, file: os.NewFile(uintptr(fd), one.path)})
 	}

@@ -31,18 +31,18 @@ func Sources(ctx context.Context, file, digest string, log io.Writer) ([]string,
 	for waits := false; ; waits = true {
 		text, err := os.ReadFile(file)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("cannot read where the management side is: %w", err)
+			return nil, fmt.Errorf("cannot read the address of the management service: %w", err)
 		}
 		if urls := sources(string(text), digest); len(urls) > 0 {
 			return urls, nil
 		}
 		if !waits {
-			fmt.Fprintln(log, "waiting for Consul to name a management process that is ready")
+			fmt.Fprintln(log, "waiting for a ready management process in Consul")
 		}
 		select {
 		case <-retryEvery.C:
 		case <-ctx.Done():
-			return nil, errors.New("no management process that is ready is known to Consul, to fetch the bundle from: " +
+			return nil, errors.New("no ready management process is in Consul to fetch the bundle from: " +
 				"run the job topsail-web, let tasks read the service topsail-web where Consul has access control, or set jobs.bundles_url")
 		}
 	}

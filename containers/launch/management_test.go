@@ -78,7 +78,7 @@ func TestSourcesWaitForConsul(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "management")
 	synctest.Test(t, func(t *testing.T) {
 		var said bytes.Buffer
-		if _, err := Sources(t.Context(), file, "sha256:x", &said); err == nil || !strings.Contains(err.Error(), "run the job topsail-web") || !strings.Contains(said.String(), "waiting for Consul") {
+		if _, err := Sources(t.Context(), file, "sha256:x", &said); err == nil || !strings.Contains(err.Error(), "run the job topsail-web") || !strings.Contains(said.String(), "waiting for a ready management process") {
 			t.Errorf("error is %v, it said %q", err, said.String())
 		}
 		found := make(chan []string)

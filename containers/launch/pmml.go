@@ -38,6 +38,9 @@ func (o *Options) pmmlImage(m *bundle.Manifest, dir string) (Image, error) {
 	if m.InputLength > 0 && variable(environ, "TOPSAIL_INPUT_LENGTH") == "" {
 		environ = with(environ, "TOPSAIL_INPUT_LENGTH", strconv.Itoa(m.InputLength))
 	}
+	if m.Signature != nil && variable(environ, "TOPSAIL_SIGNATURE") == "" {
+		environ = with(environ, "TOPSAIL_SIGNATURE", m.Signature.JSON())
+	}
 	heap := "-Xmx" + cmp.Or(m.Options[bundle.HeapOption], usualHeap)
 	model := filepath.Join(dir, filepath.FromSlash(m.Entry))
 	return Image{Path: java, Args: []string{java, "-XX:+UseSerialGC", heap, "-jar", jar, model}, Env: environ, Dir: dir}, nil
@@ -48,9 +51,9 @@ func (o *Options) findJar() (string, error) {
 		return isThere(named, jarVariable+" names")
 	}
 	if o.Beside == "" {
-		return "", fmt.Errorf("this bundle needs %s: set %s to where it is", jarName, jarVariable)
+		return "", fmt.Errorf("this bundle needs %s: set %s to its path", jarName, jarVariable)
 	}
-	return isThere(filepath.Join(o.Beside, jarName), jarVariable+" is not set, and beside this program there should be")
+	return isThere(filepath.Join(o.Beside, jarName), jarVariable+" is not set, and this program looks for it at")
 }
 
 func isThere(jar, why string) (string, error) {
@@ -59,7 +62,7 @@ func isThere(jar, why string) (string, error) {
 		err = errors.New("it is a folder")
 	}
 	if err != nil {
-		return "", fmt.Errorf("this bundle needs %s, which evaluates PMML models. %s %s: %w. Build it by make pmml, and put it there",
+		return "", fmt.Errorf("this bundle needs %s, which evaluates PMML models. %s %s: %w. Build it with make pmml, and put it there",
 			jarName, why, jar, err)
 	}
 	return filepath.Abs(jar)
@@ -73,7 +76,7 @@ func (o *Options) findJava() (string, error) {
 	}
 	java, ok := findProgram("java", dirs)
 	if !ok {
-		return "", fmt.Errorf("this bundle needs Java %d or later, and neither JAVA_HOME nor PATH leads to one: "+
+		return "", fmt.Errorf("this bundle needs Java %d or later, and neither JAVA_HOME nor PATH has one: "+
 			"install it on this node; on Debian: default-jre-headless", oldestJava)
 	}
 	if version, ok := javaVersion(java); ok && version < oldestJava {

@@ -58,6 +58,18 @@ func TestRunPMML(t *testing.T) {
 	}
 }
 
+func TestTheSignatureOfPMML(t *testing.T) {
+	x := &serving.Signature{Inputs: []serving.Tensor{{Name: "x", Type: serving.ElementType(serving.Float64)}}}
+	o, _, _ := pmml(t, bundle.Manifest{Signature: x}, "17")
+	if image := run(t, o); variable(image.Env, "TOPSAIL_SIGNATURE") != x.JSON() {
+		t.Errorf("the signature is not that of the bundle: %q", image.Env)
+	}
+	o.Environ = append(o.Environ, "TOPSAIL_SIGNATURE={}")
+	if image := run(t, o); variable(image.Env, "TOPSAIL_SIGNATURE") != "{}" {
+		t.Errorf("the signature is not that of the version: %q", image.Env)
+	}
+}
+
 func TestWhatANodeSaysOfPMML(t *testing.T) {
 	o, java, _ := pmml(t, bundle.Manifest{Options: map[string]string{"heap": "2g"}}, "21")
 	other := filepath.Join(t.TempDir(), "other.jar")
@@ -74,13 +86,13 @@ func TestANodeThatLacksWhatPMMLNeeds(t *testing.T) {
 		change  func(o *Options, java, jar string)
 		want    string
 	}{
-		"no jar":          {"17", func(_ *Options, _, jar string) { os.Remove(jar) }, "beside this program there should be"},
-		"no jar is named": {"17", func(o *Options, _, _ string) { o.Beside = "" }, "set TOPSAIL_PMML_JAR to where it is"},
+		"no jar":          {"17", func(_ *Options, _, jar string) { os.Remove(jar) }, "this program looks for it at"},
+		"no jar is named": {"17", func(o *Options, _, _ string) { o.Beside = "" }, "set TOPSAIL_PMML_JAR to its path"},
 		"the jar is not where it is said": {"17", func(o *Options, _, _ string) {
 			o.Environ = append(o.Environ, "TOPSAIL_PMML_JAR=/none.jar")
 		}, "TOPSAIL_PMML_JAR names /none.jar: "},
 		"the jar is a folder": {"17", func(o *Options, _, _ string) { o.Environ = append(o.Environ, "TOPSAIL_PMML_JAR=/") }, "it is a folder"},
-		"no Java":             {"17", func(_ *Options, java, _ string) { os.Remove(java) }, "neither JAVA_HOME nor PATH leads to one"},
+		"no Java":             {"17", func(_ *Options, java, _ string) { os.Remove(java) }, "neither JAVA_HOME nor PATH has one"},
 		"an old Java":         {"11.0.2", func(*Options, string, string) {}, "is Java 11: install a later one"},
 		"a very old Java":     {"1.8.0_402", func(*Options, string, string) {}, "is Java 8: install a later one"},
 	} {

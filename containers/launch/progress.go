@@ -87,10 +87,10 @@ func (p *progress) advice() string {
 	text := p.tail()
 	switch {
 	case strings.Contains(text, "No matching distribution found"), strings.Contains(text, "ResolutionImpossible"):
-		return text + "No package that fits was found: check the bundle's requirements, whether they have wheels for this Python and " +
+		return text + "No matching package was found: check the bundle's requirements, whether they have wheels for this Python and " +
 			"this machine, and pip's index on this node (PIP_INDEX_URL, pip.conf). A node without an index needs a wheelhouse"
 	case strings.Contains(text, "No space left on device"):
-		return text + "The disk is full: give the work folder more room"
+		return text + "The disk is full: free space for the work folder"
 	}
 	return text + "The end of pip's output says why; the next start tries again"
 }

@@ -43,7 +43,7 @@ func PythonsIn(dirs []string) func(minor string) (path string, ok bool) {
 	}
 }
 
-// interpreter is what a candidate says of itself; nothing if it is none that works.
+// interpreter is what a candidate says of itself; empty if it does not work.
 type interpreter struct{ minor, path string }
 
 func ask(candidate string) interpreter {

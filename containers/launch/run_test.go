@@ -171,7 +171,7 @@ func TestTheRightPythonIsMissing(t *testing.T) {
 		t.Error(text)
 	}
 	o.Environ = with(o.Environ, "PATH", t.TempDir())
-	if text := refused(t, o); !strings.Contains(text, "no Python here") {
+	if text := refused(t, o); !strings.Contains(text, "no usable Python was found here") {
 		t.Error(text)
 	}
 }

@@ -18,7 +18,7 @@ import (
 // sdk is the folder to import the SDK from, one for each content of it.
 func (o *Options) sdk(ctx context.Context, held *locks) (string, error) {
 	if o.SDK == nil {
-		return "", errors.New("there is no Python SDK to run the bundle with")
+		return "", errors.New("the Python SDK to run the bundle with is missing")
 	}
 	hash := sha256.New()
 	err := walkSources(o.SDK, func(name string, text []byte) error {
@@ -41,7 +41,7 @@ func (o *Options) sdk(ctx context.Context, held *locks) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return dir, s.mend(ctx, o, nil, failed, o.extract)
+	return dir, s.repair(ctx, o, nil, failed, o.extract)
 }
 
 func (o *Options) extract(dir string) error {
@@ -54,7 +54,7 @@ func (o *Options) extract(dir string) error {
 	})
 }
 
-// walkSources visits the files in order, without what Python has compiled for itself.
+// walkSources visits the files in order, without the files that Python compiled.
 func walkSources(sources fs.FS, visit func(name string, text []byte) error) error {
 	return fs.WalkDir(sources, ".", func(name string, entry fs.DirEntry, err error) error {
 		switch {

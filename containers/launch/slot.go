@@ -33,11 +33,11 @@ type slot struct {
 // a start of the last minutes used the folder and none does now: it may have failed.
 func (s slot) hold(ctx context.Context, held *locks, o *Options) (failed bool, err error) {
 	if err := os.MkdirAll(filepath.Dir(s.dir), 0o755); err != nil {
-		return false, fmt.Errorf("cannot keep the %s: %w", s.what, err)
+		return false, fmt.Errorf("cannot store the %s: %w", s.what, err)
 	}
 	l, err := openLock(s.dir + lockEnding)
 	if err != nil {
-		return false, fmt.Errorf("cannot keep the %s: %w", s.what, err)
+		return false, fmt.Errorf("cannot store the %s: %w", s.what, err)
 	}
 	if failed, err = s.left(l); err == nil {
 		err = s.settle(ctx, l, o)
@@ -49,7 +49,7 @@ func (s slot) hold(ctx context.Context, held *locks, o *Options) (failed bool, e
 	return failed, nil
 }
 
-// again is how soon a start follows one that failed, at the latest.
+// retryEvery is how soon a start follows one that failed, at the latest.
 const retryEvery = 10 * time.Minute
 
 // left says whether a start of the last minutes used the folder and none does now.
@@ -61,8 +61,8 @@ func (s slot) left(l *lock) (bool, error) {
 	return l.try(syscall.LOCK_EX)
 }
 
-// settle ends with the folder ready and the lock shared. Who waits to make the folder looks again
-// and again whether it is ready: then others share the lock for as long as their models run.
+// settle ends with the folder ready and the lock shared. A process that waits to make the folder
+// polls whether it is ready, because others then share the lock for as long as their models run.
 func (s slot) settle(ctx context.Context, l *lock, o *Options) error {
 	for first := true; ; {
 		shared, err := l.try(syscall.LOCK_SH)
@@ -84,7 +84,7 @@ func (s slot) settle(ctx context.Context, l *lock, o *Options) error {
 				return err
 			}
 			if !s.ready() {
-				return errors.New("it is not usable, although it was made")
+				return errors.New("it was built, but is not usable")
 			}
 			continue
 		}
@@ -92,7 +92,7 @@ func (s slot) settle(ctx context.Context, l *lock, o *Options) error {
 			return fmt.Errorf("cannot unlock %s: %w", l.path, err)
 		}
 		if first {
-			o.say("%s: waiting for another start that is making it", s.what)
+			o.say("%s: waiting for another start that builds it", s.what)
 			first = false
 		}
 		if err := l.pause(ctx); err != nil {
@@ -101,13 +101,14 @@ func (s slot) settle(ctx context.Context, l *lock, o *Options) error {
 	}
 }
 
-// mend puts back what has changed in the folder since it was made, and says so. What is known of
-// the folder without a record is in without; fill makes it anew at temp. After a start that
-// failed it looks closely. The lock is shared: other models may run from the folder meanwhile.
-func (s slot) mend(ctx context.Context, o *Options, without *intact.Record, failed bool, fill func(temp string) error) (err error) {
+// repair restores the files of the folder that have changed since it was made, and says so. What
+// is known of the folder without a record is in without; fill makes it anew at temp. After a start
+// that failed it looks closely. The lock is shared: other models may run from the folder
+// meanwhile.
+func (s slot) repair(ctx context.Context, o *Options, without *intact.Record, failed bool, fill func(temp string) error) (err error) {
 	if failed {
 		if err := intact.RemoveCompiled(s.dir); err != nil {
-			o.say("%s: cannot remove what Python has compiled: %v", s.what, err)
+			o.say("%s: cannot remove the files that Python compiled: %v", s.what, err)
 		}
 	}
 	change, known, err := intact.Check(ctx, s.dir, without, failed)
@@ -115,30 +116,30 @@ func (s slot) mend(ctx context.Context, o *Options, without *intact.Record, fail
 		return fmt.Errorf("%s: %w", s.what, err)
 	}
 	if len(change.Extra) > 0 {
-		o.say("%s: %s not of it; models may have written that, so it stays. Remove it from %s if they have not",
+		o.say("%s: %s not part of it and may have been written by models, so nothing is removed. Remove it from %s if no model needs it",
 			s.what, files(change.Extra, "is", "are"), s.dir)
 	}
 	if known && len(change.Files) == 0 {
 		return nil
 	}
-	l, err := openLock(s.dir + intact.MendEnding + lockEnding)
+	l, err := openLock(s.dir + intact.RepairEnding + lockEnding)
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.what, err)
 	}
 	defer func() { err = errors.Join(err, l.close()) }()
-	if err := l.alone(ctx, func() { o.say("%s: waiting for another start that is mending it", s.what) }); err != nil {
+	if err := l.alone(ctx, func() { o.say("%s: waiting for another start that repairs it", s.what) }); err != nil {
 		return fmt.Errorf("%s: %w", s.what, err)
 	}
-	mended, err := intact.Mend(ctx, s.dir, fill)
+	repaired, err := intact.Repair(ctx, s.dir, fill)
 	if err != nil {
-		what := "nothing is known of it"
+		what := "it has no record"
 		if known {
-			what = files(change.Files, "has", "have") + " changed since it was made"
+			what = files(change.Files, "has", "have") + " changed since it was built"
 		}
-		return fmt.Errorf("%s in %s: %s, and cannot be put back: %w", s.what, s.dir, what, err)
+		return fmt.Errorf("%s in %s: %s, and cannot be restored: %w", s.what, s.dir, what, err)
 	}
-	if len(mended) > 0 {
-		o.say("%s: %s changed since it was made, and was put back", s.what, files(mended, "has", "have"))
+	if len(repaired) > 0 {
+		o.say("%s: %s changed since it was built, and was restored", s.what, files(repaired, "has", "have"))
 	}
 	return nil
 }

@@ -59,7 +59,7 @@ func sweep(lockPath string, keep time.Duration) (gone bool, err error) {
 	}
 	dir := strings.TrimSuffix(lockPath, lockEnding)
 	if err := errors.Join(removeWhole(dir), os.RemoveAll(dir+tempEnding), removed(dir+intact.RecordEnding)); err != nil {
-		return false, fmt.Errorf("cannot sweep: %w", err)
+		return false, fmt.Errorf("cannot remove unused files: %w", err)
 	}
 	return true, os.Remove(lockPath) // last: without it the rest is not found
 }

@@ -36,7 +36,7 @@ func (o *Options) unpacked(ctx context.Context, held *locks) (m *bundle.Manifest
 	if failed, err = s.hold(ctx, held, o); err != nil {
 		return nil, "", false, err
 	}
-	if err := s.mend(ctx, o, intact.Unpacked(dir), failed, fill); err != nil {
+	if err := s.repair(ctx, o, intact.Unpacked(dir), failed, fill); err != nil {
 		return nil, "", false, err
 	}
 	text, err := os.ReadFile(filepath.Join(dir, bundle.ManifestName))
@@ -84,7 +84,7 @@ func (o *Options) unpack(ctx context.Context, digest, dir string) (err error) {
 		return fmt.Errorf("cannot read the archive, upload it again where it is stored (topsail artifact push): %w", err)
 	}
 	if got != digest {
-		return fmt.Errorf("%s has the digest %s and not %s: it was damaged, or is another bundle; fetch it again, or upload it again where it is stored (topsail artifact push)",
+		return fmt.Errorf("%s has the digest %s instead of %s: it was damaged, or is another bundle; fetch it again, or upload it again where it is stored (topsail artifact push)",
 			at, got, digest)
 	}
 	size, err := f.Seek(0, io.SeekEnd)

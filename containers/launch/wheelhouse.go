@@ -184,7 +184,7 @@ func (w *wheelhouse) check() error {
 	case w.Format != wheelhouseFormat:
 		return fmt.Errorf("it has format %d, and this release reads format %d", w.Format, wheelhouseFormat)
 	case w.Environment != id:
-		return fmt.Errorf("it says that it is for environment %q, and its requirements make %s", w.Environment, id)
+		return fmt.Errorf("it is labelled for environment %q, but its requirements make %s", w.Environment, id)
 	case w.Machine != machine():
 		return fmt.Errorf("it is for %s, and this is %s: make one on a machine like this", w.Machine, machine())
 	}

@@ -1,4 +1,4 @@
-"""Red wines that nobody has drunk: the 11 measurements and the quality of each, made up from a fixed seed.
+"""Invented red wines: the 11 measurements and the quality of each, from a fixed seed.
 
 They have the columns of the well-known data set of red wine quality, and numbers of the same size that hang together in
 the same directions: more alcohol, more sulphates and less volatile acidity make a better wine, and alcohol makes it lighter.
@@ -42,7 +42,7 @@ def wines(count=1600, seed=23):
 
 
 def records(count, seed=7):
-    """Wines that no model has seen, as records: what is asked, and by whom."""
+    """Wines that no model has seen, as records: the input, and its user."""
     for i, measured in enumerate(wines(count, seed)[0]):
         yield {"uuid": f"wine-{i}", "input": measured.tolist(), "key": GROWERS[i % len(GROWERS)]}
 

@@ -28,7 +28,8 @@ func (w Waiter) Wake() {
 type Flight struct {
 	cache *Cache
 	key   Key
-	keep  bool // shared with equal questions, and its output is cached
+	keep  bool // its output is cached
+	own   bool // not shared with equal questions
 
 	claimed atomic.Bool // it is being landed
 
@@ -41,6 +42,8 @@ type Flight struct {
 	output  *serving.Output
 	failure *serving.Failure
 	tell    []func(*serving.Output, *serving.Failure)
+	parts   *Parts    // nil: the answer comes as a whole
+	began   time.Time // when its first part came; zero: it has none
 	waiters []Waiter
 	first   [2]Waiter // room for the usual number of waiters
 }
@@ -52,17 +55,23 @@ func (c *Cache) Alone(w Waiter) *Flight {
 	return f
 }
 
-// Join joins the flight of an equal question, or opens one. The query that opened it,
-// told by opened, must see to it that it lands; before asking anybody it looks
-// into the cache once more, because an equal question may have landed between its
-// first look and this call.
+// Own makes a flight that cannot be joined and whose output is cached.
+func (c *Cache) Own(k Key, w Waiter) *Flight {
+	f := &Flight{cache: c, key: k, keep: true, own: true}
+	f.wait(w)
+	return f
+}
+
+// Join joins the flight of an equal question, or opens one. The query that opened it, told by
+// opened, must see to it that it lands; before it asks a replica it looks into the cache once
+// more, because an equal question may have landed between its first look and this call.
 func (c *Cache) Join(k Key, w Waiter) (f *Flight, opened bool) {
 	return c.flights.join(c, k, w)
 }
 
-// Count says that a replica is asked for the flight, and so counts it: as demand, in
-// flight until it lands, and what comes of it, as usage. Who leads the flight calls it
-// before anybody may land it.
+// Count says that a replica is asked for the flight, and so counts it: as demand, in flight until
+// it lands, and its outcome, as usage. The leader of the flight calls it before the flight may
+// land.
 func (f *Flight) Count(t *demand.Tally, u *usage.Counter, now, deadline time.Time) {
 	f.demand, f.usage, f.asked = t.Began(now, deadline), u, now
 }
@@ -84,16 +93,11 @@ func (f *Flight) Land(out *serving.Output, failure *serving.Failure) bool {
 	if !f.claimed.CompareAndSwap(false, true) {
 		return false
 	}
-	if !f.asked.IsZero() {
-		took := time.Since(f.asked)
-		now := f.asked.Add(took)
-		f.demand.Ended(now, out != nil)
-		f.usage.Ended(failure, now, took)
-	}
-	if f.keep && out != nil {
+	f.count(out, failure)
+	if f.keep && out != nil && !out.Uncollected {
 		f.cache.Put(f.key, out) // before the flight goes: a query that then opens another finds it by Get
 	}
-	if f.keep {
+	if f.keep && !f.own {
 		f.cache.flights.leave(f)
 	}
 	f.mu.Lock()
@@ -109,10 +113,30 @@ func (f *Flight) Land(out *serving.Output, failure *serving.Failure) bool {
 	return true
 }
 
+// count counts how the flight ended. What an answer in parts took is until its first one.
+func (f *Flight) count(out *serving.Output, failure *serving.Failure) {
+	if f.asked.IsZero() {
+		return
+	}
+	took := time.Since(f.asked)
+	now := f.asked.Add(took)
+	f.mu.Lock()
+	began := f.began
+	f.mu.Unlock()
+	if !began.IsZero() {
+		took = began.Sub(f.asked)
+	}
+	f.demand.EndedStream(f.asked.Add(took), now, out != nil)
+	f.usage.Ended(failure, now, took)
+}
+
 // Withdraw closes the flight to others, if only the caller has ever waited for
 // it, and says so: then its question may be taken back.
-func (f *Flight) Withdraw() bool {
-	if !f.keep {
+func (f *Flight) Withdraw() bool { return f.withdraw(1) }
+
+// withdraw is Withdraw where so many have waited for it and do so no longer.
+func (f *Flight) withdraw(left int) bool {
+	if !f.keep || f.own {
 		return true
 	}
 	s := f.cache.flights.shard(f.key)
@@ -120,7 +144,7 @@ func (f *Flight) Withdraw() bool {
 	defer s.mu.Unlock()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.landed || len(f.waiters) > 1 {
+	if f.landed || len(f.waiters) > left {
 		return false
 	}
 	if s.open[f.key] == f {

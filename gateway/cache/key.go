@@ -42,7 +42,7 @@ func (k Keyer) Key(in serving.Input, salt string) Key {
 		base.Hi ^= k.base.Hi
 	}
 	data := in.Data
-	if k.step > 0 && in.Type >= serving.Ints && in.Type <= serving.Doubles {
+	if k.step > 0 && in.Type.Numeric() {
 		data = rounded(in, k.step)
 	}
 	key := xxh3.Hash128Seed(data, base.Lo^uint64(in.Type)*typeStride)
@@ -57,7 +57,7 @@ const (
 	typeStride = 0x9E3779B97F4A7C15
 	// maxMultiple is up to where a float64 counts without leaving out a number.
 	maxMultiple = 1 << 53
-	// unrounded stands before a number that is beyond, and is no multiple itself.
+	// unrounded stands before a number that is beyond, and is not a multiple itself.
 	unrounded = 1 << 63
 )
 

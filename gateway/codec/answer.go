@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"math"
 	"strconv"
 	"unicode/utf8"
 
@@ -13,6 +14,9 @@ func AppendPrediction(b []byte, p serving.Prediction) []byte {
 	b = strconv.AppendInt(b, p.QueryID, 10)
 	b = append(b, `,"output":`...)
 	b = append(b, p.Output...)
+	if p.Full != nil {
+		b = appendBeside(b, p.Full)
+	}
 	if p.Default {
 		b = append(b, `,"default":true`...)
 		if p.Explanation != "" {
@@ -26,6 +30,32 @@ func AppendPrediction(b []byte, p serving.Prediction) []byte {
 		b = appendDetails(b, &p)
 	}
 	return append(b, '}')
+}
+
+// appendBeside appends what a model has said beside or instead of one unnamed output.
+func appendBeside(b []byte, o *serving.Output) []byte {
+	if o.NamedJSON != nil {
+		b = append(append(b, `,"outputs":`...), o.NamedJSON...)
+	}
+	if o.Confidence != nil && !math.IsNaN(*o.Confidence) && !math.IsInf(*o.Confidence, 0) {
+		b = appendNumber(append(b, `,"confidence":`...), *o.Confidence)
+	}
+	if o.QualifiersJSON != nil {
+		b = append(append(b, `,"qualifiers":`...), o.QualifiersJSON...)
+	}
+	return b
+}
+
+// AppendPart appends one part of an answer that comes in parts. A text stays one, also where it is valid
+// JSON: it is a piece of a longer one.
+func AppendPart(b []byte, out *serving.Output) []byte {
+	b = append(b, `{"output":`...)
+	if out.Value.DType == serving.String && len(out.Value.Shape) == 0 {
+		b = AppendString(b, string(out.Value.Data))
+	} else {
+		b = append(b, out.JSON...)
+	}
+	return append(appendBeside(b, out), '}')
 }
 
 // AppendBatch appends the answer to a request for a batch, in the order of its

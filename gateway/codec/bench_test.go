@@ -42,7 +42,7 @@ func BenchmarkDecode(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(int64(len(bench.body)))
 			for b.Loop() {
-				if _, err := codec.DecodePredict(bench.body, bench.t, 4096); err != nil {
+				if _, err := codec.DecodePredict(bench.body, takes(bench.t), 4096); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -32,9 +32,9 @@ func syntaxError(offset int, text string) error {
 	return &Error{at: offset, detail: text, syntax: true}
 }
 
-// refused finishes the error in which reading the body ended. A body that is not JSON is told
-// so, even if we met wrong content before the place where its syntax breaks. The place is looked
-// for only now, so that good bodies pay nothing for it.
+// refused finishes the error in which reading the body ended. A body that is not JSON gets this
+// error, even if wrong content came before the syntax error. The place is looked for only now, so
+// that good bodies pay nothing for it.
 func refused(body []byte, err error) error {
 	e, _ := errors.AsType[*Error](err) // there is no other
 	if !e.syntax {
@@ -56,7 +56,7 @@ func refused(body []byte, err error) error {
 	return e
 }
 
-// notFinite is how programs write what is no number, or infinite.
+// notFinite is how programs write NaN and infinity.
 var notFinite = regexp.MustCompile(`^[-+]?(?i:nan|inf)`)
 
 const emptyDocument = "The document is empty."
@@ -77,6 +77,8 @@ func inputName(t serving.InputType) string {
 		return "an array of whole numbers, such as [1, 2]"
 	case serving.Strings:
 		return "a string"
+	case serving.Chat:
+		return `an object such as {"messages": [{"role": "user", "content": "Hello"}]}`
 	case serving.Bytes:
 		return "a string of bytes in base64"
 	}

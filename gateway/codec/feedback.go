@@ -7,7 +7,7 @@ import (
 )
 
 // updateField is a bit for each key that has a meaning.
-type updateField uint8
+type updateField uint16
 
 const (
 	updateUID updateField = 1 << iota
@@ -17,8 +17,14 @@ const (
 	updateLabel
 	updateReward
 	updateID
-	updateBatch // at the top only
+	updateBatch  // at the top only
+	updateStrict // at the top only
 )
+
+// FeedbackMembers are the keys with a meaning.
+func FeedbackMembers() []string {
+	return []string{"uid", "context", "input", "query_id", "label", "reward", "feedback_id", "feedback_batch", "strict"}
+}
 
 func updateFieldOf(key []byte) updateField {
 	switch string(key) {
@@ -38,6 +44,8 @@ func updateFieldOf(key []byte) updateField {
 		return updateID
 	case "feedback_batch":
 		return updateBatch
+	case "strict":
+		return updateStrict
 	}
 	return 0
 }
@@ -50,7 +58,7 @@ func (d *updateDecoder) member(f updateField, depth int, one *serving.Feedback) 
 	case updateContext:
 		one.Context, err = d.name()
 	case updateInput:
-		one.Input, err = d.input(d.inputType)
+		one.Input, err = d.input(d.app)
 	case updateID:
 		one.ID, err = d.name()
 	case updateQueryID:
@@ -59,7 +67,10 @@ func (d *updateDecoder) member(f updateField, depth int, one *serving.Feedback) 
 		one.Label, err = d.label(depth)
 	case updateReward:
 		one.Reward, err = d.reward()
-	default: // a batch within a batch means nothing
+	case updateStrict, updateBatch: // within a batch they mean nothing
+		if f == updateStrict && depth == 1 {
+			return d.strict(&d.parser)
+		}
 		err = d.skip(depth)
 	}
 	return err

@@ -9,7 +9,9 @@ import (
 	"io"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -24,7 +26,7 @@ func FuzzDecodePredict(f *testing.F) {
 	for _, seed := range []string{
 		`{"input":[1.5,-2e3,0.1]}`, `{"input":[1,2147483648]}`, `{"input":"a\u00e4\ud83c\udfe0\ud800"}`, `{"input":"QUJDRA=="}`,
 		`{"input_batch":[[1],[2.5]],"version":"1","uid":7,"slo_micros":100,"salt":"x","no_cache":true,"context":"é","explain":true}`,
-		`{"input_batch":["a","QQ"]}`, `{"input_batch":[],"x":[{"y":null}]}`, `{"input":[1],"input":[2]}`, `{"input":[]}`, `[]`, ``, `{"a":1`,
+		`{"input_batch":["a","QQ"]}`, `{"inputs":{"input":[1]},"candidate_models":["a","b:2"],"strict":false,"x":1}`, `{"inptu":[1]}`, `{"input_batch":[],"x":[{"y":null}]}`, `{"input":[1],"input":[2]}`, `{"input":[]}`, `[]`, ``, `{"a":1`,
 	} {
 		for t := serving.Bytes; t <= serving.Strings; t++ {
 			f.Add([]byte(seed), uint8(t))
@@ -32,7 +34,7 @@ func FuzzDecodePredict(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte, inputType uint8) {
 		it := serving.Bytes + serving.InputType(inputType%5)
-		got, err := codec.DecodePredict(body, it, maxBatch)
+		got, err := codec.DecodePredict(body, takes(it), maxBatch)
 		want, wantErr := slowDecode(body, it)
 		if (err == nil) != (wantErr == nil) {
 			t.Fatalf("%q as %v: got error %v, want %v", body, it, err, wantErr)
@@ -57,7 +59,11 @@ func slowDecode(body []byte, t serving.InputType) (p codec.PredictRequest, err e
 	if err != nil {
 		return p, err
 	}
-	var errs [8]error
+	lenient, err := slowLenient(members)
+	if err != nil || !lenient && unknown(members, "input", "input_batch", "inputs", "version", "uid", "slo_micros", "salt", "no_cache", "context", "explain", "candidate_models", "strict") {
+		return p, errRefused
+	}
+	var errs [9]error
 	p.Options.Version, errs[0] = slowName(members["version"], false)
 	p.Options.User, errs[1] = slowName(members["uid"], true)
 	p.Options.Salt, errs[2] = slowName(members["salt"], true)
@@ -65,12 +71,80 @@ func slowDecode(body []byte, t serving.InputType) (p codec.PredictRequest, err e
 	p.Options.NoCache, errs[4] = slowFlag(members["no_cache"])
 	p.Options.Context, errs[6] = slowName(members["context"], true)
 	p.Options.Explain, errs[7] = slowFlag(members["explain"])
-	if input, ok := members["input"]; ok {
+	p.Options.Candidates, errs[8] = slowCandidates(members["candidate_models"])
+	input, ok := members["input"]
+	if named, also := members["inputs"]; also {
+		only, err := firstMembers(named)
+		if err != nil || ok || len(only) != 1 || only["input"] == nil || keys(named) != 1 {
+			return p, errRefused
+		}
+		input, ok = only["input"], true
+	}
+	if ok {
 		p.Input, errs[5] = slowInput(input, t)
 	} else {
 		p.Batch, errs[5] = slowBatch(members["input_batch"], t)
 	}
 	return p, errors.Join(errs[:]...)
+}
+
+// slowLenient says whether a body says "strict": false.
+func slowLenient(members map[string]json.RawMessage) (bool, error) {
+	raw, said := members["strict"]
+	strict, err := slowFlag(raw)
+	return said && !strict, err
+}
+
+func unknown(members map[string]json.RawMessage, known ...string) bool {
+	for key := range members {
+		if !slices.Contains(known, key) {
+			return true
+		}
+	}
+	return false
+}
+
+// keys counts the members of an object, equal ones too.
+func keys(object json.RawMessage) (n int) {
+	d, level := json.NewDecoder(bytes.NewReader(object)), 0
+	for {
+		token, err := d.Token()
+		if err != nil {
+			return n
+		}
+		switch token {
+		case json.Delim('{'), json.Delim('['):
+			level++
+			continue
+		case json.Delim('}'), json.Delim(']'):
+			level--
+			continue
+		}
+		if level == 1 {
+			n++
+			var skipped json.RawMessage
+			_ = d.Decode(&skipped)
+		}
+	}
+}
+
+func slowCandidates(raw json.RawMessage) (ids []serving.ModelID, err error) {
+	if raw == nil {
+		return nil, nil
+	}
+	var names []json.RawMessage
+	if raw[0] != '[' || json.Unmarshal(raw, &names) != nil || len(names) == 0 || len(names) > 256 {
+		return nil, errRefused
+	}
+	for _, raw := range names {
+		name, err := slowName(raw, false)
+		if err != nil {
+			return nil, err
+		}
+		model, version, _ := strings.Cut(name, ":")
+		ids = append(ids, serving.ModelID{Model: model, Version: version})
+	}
+	return ids, nil
 }
 
 func depth(body []byte) (deepest int) {

@@ -2,18 +2,23 @@ package codec
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
-	"encoding/binary"
-	"math"
 
 	"github.com/topsail-serving/topsail/serving"
 )
 
-// input reads the input at i, the whole value of "input".
-func (p *parser) input(t serving.InputType) (serving.Input, error) {
+// input reads the input at i, the whole value of "input", for an app.
+func (p *parser) input(app *serving.App) (serving.Input, error) {
+	t := app.InputType
+	if t == serving.Tensors {
+		return p.tensors(app.Signature.InputTensors())
+	}
 	var data []byte
 	var err error
 	switch kind := p.kind(); {
+	case t == serving.Chat:
+		data, err = p.object()
 	case t == serving.Strings || t == serving.Bytes:
 		if kind != "String" {
 			return serving.Input{}, p.mustBe(inputName(t))
@@ -28,7 +33,7 @@ func (p *parser) input(t serving.InputType) (serving.Input, error) {
 }
 
 // batch reads the inputs at i, the whole value of "input_batch".
-func (p *parser) batch(t serving.InputType, maxBatch int) ([]serving.Input, error) {
+func (p *parser) batch(app *serving.App, maxBatch int) ([]serving.Input, error) {
 	if p.kind() != "Array" {
 		return nil, p.mustBe("an array of inputs")
 	}
@@ -42,7 +47,7 @@ func (p *parser) batch(t serving.InputType, maxBatch int) ([]serving.Input, erro
 		if len(inputs) == maxBatch {
 			return nil, contentError(first, "has more than %d inputs: send them in several requests", maxBatch)
 		}
-		in, err := p.input(t)
+		in, err := p.input(app)
 		if err != nil {
 			return nil, err
 		}
@@ -51,6 +56,49 @@ func (p *parser) batch(t serving.InputType, maxBatch int) ([]serving.Input, erro
 			return inputs, err
 		}
 	}
+}
+
+// named reads the object at i, the whole value of "inputs": the inputs of a signature, or the one
+// input of an app without.
+func (p *parser) named(app *serving.App) (in serving.Input, err error) {
+	if app.InputType == serving.Tensors {
+		return p.tensors(app.Signature.InputTensors())
+	}
+	const only = `an object with "input", the one input of the app`
+	if p.kind() != "Object" {
+		return in, p.mustBe(only)
+	}
+	first := p.i
+	p.i++
+	if p.take('}') {
+		return in, contentError(first, "must be "+only)
+	}
+	key, err := p.key()
+	if err != nil {
+		return in, err
+	}
+	if string(key) != "input" {
+		return in, contentError(first, "has %.*q, and must be "+only, longestName, key)
+	}
+	if in, err = p.input(app); err != nil {
+		return in, err
+	}
+	if more, err := p.moreMembers(); more || err != nil {
+		return in, cmp.Or(err, contentError(first, "must be "+only+" and no other"))
+	}
+	return in, nil
+}
+
+// object reads the object at i as it is written.
+func (p *parser) object() ([]byte, error) {
+	if p.kind() != "Object" {
+		return nil, p.mustBe(inputName(serving.Chat))
+	}
+	first := p.i
+	if err := p.skip(0); err != nil {
+		return nil, err
+	}
+	return bytes.Clone(p.b[first:p.i]), nil
 }
 
 // stringInput reads the data of an input that is a JSON string.
@@ -63,11 +111,15 @@ func (p *parser) stringInput(t serving.InputType) ([]byte, error) {
 	if t == serving.Strings {
 		return s.bytes(), nil
 	}
-	return s.base64(first)
+	data, err := s.decode(first)
+	if err == nil && len(data) == 0 { // nothing, or nothing but the line breaks that Decode skips
+		return nil, contentError(first, "is empty: give at least one byte, in base64")
+	}
+	return data, err
 }
 
-// base64 decodes the text at an offset, which may lack its padding.
-func (t text) base64(at int) ([]byte, error) {
+// decode decodes the text at an offset, in base64 that may lack its padding.
+func (t text) decode(at int) ([]byte, error) {
 	encoded := t.raw
 	if t.escaped { // some writers escape every slash
 		encoded = t.unescape()
@@ -78,11 +130,8 @@ func (t text) base64(at int) ([]byte, error) {
 	}
 	data := make([]byte, encoding.DecodedLen(len(encoded)))
 	n, err := encoding.Decode(data, encoded)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, contentError(at, "is not base64: use the standard alphabet (A-Z a-z 0-9 + /), with or without padding")
-	case n == 0: // nothing, or nothing but the line breaks that Decode skips
-		return nil, contentError(at, "is empty: give at least one byte, in base64")
 	}
 	return data[:n], nil
 }
@@ -95,8 +144,15 @@ func (p *parser) vector(t serving.InputType) ([]byte, error) {
 		return nil, contentError(first, "is empty: give at least one number")
 	}
 	for {
-		var err error
-		if data, err = p.appendElement(data, t); err != nil {
+		if c := p.peek(); c != '-' && !isDigit(c) {
+			return nil, p.mustBe("a number")
+		}
+		at := p.i
+		n, err := p.number()
+		if err != nil {
+			return nil, err
+		}
+		if data, err = n.append(data, t.DType(), p.b[at:p.i], at); err != nil {
 			return nil, err
 		}
 		if more, err := p.moreElements(); !more {
@@ -114,35 +170,4 @@ func (p *parser) countElements() int {
 		array = array[:end]
 	}
 	return min(bytes.Count(array, []byte{','})+1, len(array)/2+1)
-}
-
-// appendElement reads one number and appends it in little-endian order.
-func (p *parser) appendElement(data []byte, t serving.InputType) ([]byte, error) {
-	if c := p.peek(); c != '-' && !isDigit(c) {
-		return nil, p.mustBe("a number")
-	}
-	first := p.i
-	n, err := p.number()
-	if err != nil {
-		return nil, err
-	}
-	switch t {
-	case serving.Ints:
-		x, ok := n.int32()
-		if !ok {
-			return nil, contentError(first, "must be a whole number between -2147483648 and 2147483647, without point or exponent")
-		}
-		return binary.LittleEndian.AppendUint32(data, uint32(x)), nil
-	case serving.Floats:
-		x, ok := n.as32(p.b[first:p.i])
-		if !ok {
-			return nil, contentError(first, "must be between -3.4028235e38 and 3.4028235e38")
-		}
-		return binary.LittleEndian.AppendUint32(data, math.Float32bits(x)), nil
-	}
-	x, ok := n.as64(p.b[first:p.i])
-	if !ok {
-		return nil, contentError(first, "is too large for a double")
-	}
-	return binary.LittleEndian.AppendUint64(data, math.Float64bits(x)), nil
 }

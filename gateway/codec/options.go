@@ -2,6 +2,7 @@ package codec
 
 import (
 	"bytes"
+	"strings"
 	"time"
 
 	"github.com/topsail-serving/topsail/serving"
@@ -17,16 +18,52 @@ type Options struct {
 	NoCache bool          // no_cache
 	Context string        // context; a number becomes its decimal text
 	Explain bool          // explain
+	// Candidates are candidate_models, models with or without a version; nil: all of the app.
+	Candidates []serving.ModelID
 }
 
-// maxName bounds version, uid, salt and context, in bytes.
-const maxName = 256
+// MaxName bounds version, uid, salt and context, in bytes.
+const MaxName = 256
 
 func (p *parser) version() (string, error) {
 	if p.kind() != "String" {
 		return "", p.mustBe("a string")
 	}
 	return p.name()
+}
+
+// maxCandidates bounds candidate_models.
+const maxCandidates = 256
+
+// candidates reads a list of models, each with or without a version behind a colon.
+func (p *parser) candidates() ([]serving.ModelID, error) {
+	const want = `an array of models, such as ["forest", "linear:2"]`
+	if p.kind() != "Array" {
+		return nil, p.mustBe(want)
+	}
+	first := p.i
+	p.i++
+	if p.take(']') {
+		return nil, contentError(first, "is empty: name at least one model, or leave it out")
+	}
+	var ids []serving.ModelID
+	for {
+		if len(ids) == maxCandidates {
+			return nil, contentError(first, "has more than %d models", maxCandidates)
+		}
+		if p.kind() != "String" {
+			return nil, p.mustBe("a string")
+		}
+		name, err := p.name()
+		if err != nil {
+			return nil, err
+		}
+		model, version, _ := strings.Cut(name, ":")
+		ids = append(ids, serving.ModelID{Model: model, Version: version})
+		if more, err := p.moreElements(); !more {
+			return ids, err
+		}
+	}
 }
 
 // name reads a string or a whole number as text.
@@ -52,14 +89,14 @@ func (p *parser) name() (string, error) {
 	default:
 		return "", wrongName(first)
 	}
-	if len(name) > maxName {
+	if len(name) > MaxName {
 		return "", wrongName(first)
 	}
 	return string(name), nil
 }
 
 func wrongName(at int) error {
-	return contentError(at, "must be a string or a whole number, of at most %d bytes", maxName)
+	return contentError(at, "must be a string or a whole number, of at most %d bytes", MaxName)
 }
 
 // slo reads a time limit. One above what any app may have is as good as none,

@@ -15,17 +15,25 @@ type PredictRequest struct {
 
 // Most is how many bytes the inputs of a body have at most, once they are decoded. To know it
 // takes little of the time that decoding does.
-func Most(body []byte, t serving.InputType) int {
-	if t == serving.Bytes || t == serving.Strings {
+func Most(body []byte, app *serving.App) int {
+	size := app.InputType.DType().Size()
+	switch app.InputType {
+	case serving.Bytes, serving.Strings, serving.Chat:
 		return len(body)
+	case serving.Tensors:
+		size = 4 // the length of a string, which has its bytes in the body
+		for _, t := range app.Signature.InputTensors() {
+			size = max(size, serving.DType(t.Type).Size())
+		}
+		return len(body) + min(bytes.Count(body, []byte{','})+1, len(body)/2+1)*size
 	}
-	return min(bytes.Count(body, []byte{','})+1, len(body)/2+1) * t.DType().Size()
+	return min(bytes.Count(body, []byte{','})+1, len(body)/2+1) * size
 }
 
-// DecodePredict reads the body of a request to an app that takes inputs of type
-// t. A batch has at most maxBatch inputs. Its error is always an *Error.
-func DecodePredict(body []byte, t serving.InputType, maxBatch int) (PredictRequest, error) {
-	d := decoder{parser: parser{b: body}, inputType: t, maxBatch: maxBatch, batchAt: -1}
+// DecodePredict reads the body of a request to an app. A batch has at most maxBatch inputs. Its
+// error is always an *Error.
+func DecodePredict(body []byte, app *serving.App, maxBatch int) (PredictRequest, error) {
+	d := decoder{parser: parser{b: body}, app: app, maxBatch: maxBatch, batchAt: -1}
 	err := d.body()
 	if err == nil {
 		return d.out, nil
@@ -36,11 +44,12 @@ func DecodePredict(body []byte, t serving.InputType, maxBatch int) (PredictReque
 // decoder reads one predict request.
 type decoder struct {
 	parser
-	inputType serving.InputType
-	maxBatch  int
-	seen      field // keys met so far: the first of equal keys counts
-	batchAt   int   // offset of the value of "input_batch", or -1
-	out       PredictRequest
+	strictness
+	app      *serving.App
+	maxBatch int
+	seen     field // keys met so far: the first of equal keys counts
+	batchAt  int   // offset of the value of "input_batch", or -1
+	out      PredictRequest
 }
 
 // field is a bit for each key that has a meaning.
@@ -56,7 +65,15 @@ const (
 	fieldNoCache
 	fieldContext
 	fieldExplain
+	fieldInputs
+	fieldCandidates
+	fieldStrict
 )
+
+// QueryMembers are the keys with a meaning.
+func QueryMembers() []string {
+	return []string{"input", "input_batch", "inputs", "version", "uid", "slo_micros", "salt", "no_cache", "context", "explain", "candidate_models", "strict"}
+}
 
 func fieldOf(key []byte) field {
 	switch string(key) {
@@ -78,6 +95,12 @@ func fieldOf(key []byte) field {
 		return fieldContext
 	case "explain":
 		return fieldExplain
+	case "inputs":
+		return fieldInputs
+	case "candidate_models":
+		return fieldCandidates
+	case "strict":
+		return fieldStrict
 	}
 	return 0
 }
@@ -94,8 +117,13 @@ func (d *decoder) body() error {
 	if err := d.end(); err != nil {
 		return err
 	}
+	if err := d.refusal(); err != nil {
+		return err
+	}
 	switch {
-	case d.seen&fieldInput != 0:
+	case d.seen&fieldInput != 0 && d.seen&fieldInputs != 0:
+		return contentError(0, "has input and inputs: give one of them")
+	case d.seen&(fieldInput|fieldInputs) != 0:
 		return nil
 	case d.seen&fieldBatch != 0:
 		return d.lateBatch()
@@ -112,7 +140,12 @@ func (d *decoder) members() error {
 		if err != nil {
 			return err
 		}
-		if err := d.member(fieldOf(key)); err != nil {
+		f := fieldOf(key)
+		if f == 0 {
+			d.peek()
+			d.meets(key, d.i, QueryMembers)
+		}
+		if err := d.member(f); err != nil {
 			return err
 		}
 		if more, err := d.moreMembers(); !more {
@@ -130,7 +163,7 @@ func (d *decoder) member(f field) (err error) {
 	options := &d.out.Options
 	switch f {
 	case fieldInput:
-		d.out.Input, err = d.input(d.inputType)
+		d.out.Input, err = d.input(d.app)
 	case fieldBatch:
 		d.peek()
 		d.batchAt = d.i // "input" may still come, and wins
@@ -149,6 +182,12 @@ func (d *decoder) member(f field) (err error) {
 		options.Context, err = d.name()
 	case fieldExplain:
 		options.Explain, err = d.flag()
+	case fieldInputs:
+		d.out.Input, err = d.named(d.app)
+	case fieldCandidates:
+		options.Candidates, err = d.candidates()
+	case fieldStrict:
+		err = d.strict(&d.parser)
 	}
 	return err
 }
@@ -156,6 +195,6 @@ func (d *decoder) member(f field) (err error) {
 // lateBatch reads the batch when it is certain that there is no "input".
 func (d *decoder) lateBatch() (err error) {
 	d.i = d.batchAt
-	d.out.Batch, err = d.batch(d.inputType, d.maxBatch)
+	d.out.Batch, err = d.batch(d.app, d.maxBatch)
 	return err
 }

@@ -71,9 +71,9 @@ func TestDecodeInput(t *testing.T) {
 		{`{"input":[1],"input":[2]}`, doubles(1)},
 		{`{"input_batch":[[7],[8]],"input":[1]}`, doubles(1)},
 		{`{"input":[1],"input_batch":"ignored"}`, doubles(1)},
-		{`{"else":{"a":[{},[],null,true,false,"x",-1.5e3]},"input":[1],"more":1e999}`, doubles(1)},
+		{`{"else":{"a":[{},[],null,true,false,"x",-1.5e3]},"input":[1],"more":1e999,"strict":false}`, doubles(1)},
 	} {
-		got, err := codec.DecodePredict([]byte(test.body), test.want.Type, maxBatch)
+		got, err := codec.DecodePredict([]byte(test.body), takes(test.want.Type), maxBatch)
 		if want := (codec.PredictRequest{Input: test.want}); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s as %v:\n got %v, %v\nwant %v", test.body, test.want.Type, got, err, want)
 		}
@@ -94,7 +94,7 @@ func TestDecodeBatch(t *testing.T) {
 		{`{"input_batch":["QQ=="]}`, []serving.Input{blob("A")}, serving.Bytes},
 		{`{"input_batch":[[1]],"input_batch":[[2]]}`, []serving.Input{floats(1)}, serving.Floats},
 	} {
-		got, err := codec.DecodePredict([]byte(test.body), test.t, maxBatch)
+		got, err := codec.DecodePredict([]byte(test.body), takes(test.t), maxBatch)
 		if want := (codec.PredictRequest{Batch: test.want}); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s as %v:\n got %v, %v\nwant %v", test.body, test.t, got, err, want)
 		}
@@ -122,8 +122,8 @@ func TestDecodeOptions(t *testing.T) {
 		{`"no_cache":false,"slo_micros":1,"slo_micros":0`, codec.Options{Timeout: time.Microsecond}},
 	} {
 		for _, body := range []string{`{` + test.members + `,"input":[1]}`, `{"input":[1],` + test.members + `}`} {
-			got, err := codec.DecodePredict([]byte(body), serving.Doubles, maxBatch)
-			if err != nil || got.Options != test.want {
+			got, err := codec.DecodePredict([]byte(body), takes(serving.Doubles), maxBatch)
+			if err != nil || !reflect.DeepEqual(got.Options, test.want) {
 				t.Errorf("%s: got %+v, %v, want %+v", body, got.Options, err, test.want)
 			}
 		}
@@ -141,7 +141,7 @@ func TestDecodeErrors(t *testing.T) {
 		{serving.Doubles, "  \n", `the body is empty: send JSON, such as {"input": [1.5, 2]}`},
 		{serving.Doubles, `{"input":[1]} x`, "the body is not JSON: nothing may follow the object, at byte 14"},
 		{serving.Doubles, `{}`, "the body needs the key \"input\", or \"input_batch\" for several inputs"},
-		{serving.Doubles, `{"Input":[1]}`, "the body needs the key \"input\", or \"input_batch\" for several inputs"},
+		{serving.Doubles, `{"Input":[1]}`, `Input is unknown: did you mean "input"? ("strict": false ignores it)`},
 		{serving.Doubles, `{"input":["a"]}`, "input[0] must be a number, and is a string"},
 		{serving.Doubles, `{"input":[1,null]}`, "input[1] must be a number, and is null"},
 		{serving.Floats, `{"input":[true]}`, "input[0] must be a number, and is true"},
@@ -228,7 +228,7 @@ func TestDecodeErrors(t *testing.T) {
 
 func wantError(t *testing.T, inputType serving.InputType, body, cause string) {
 	t.Helper()
-	got, err := codec.DecodePredict([]byte(body), inputType, maxBatch)
+	got, err := codec.DecodePredict([]byte(body), takes(inputType), maxBatch)
 	refusal, ok := errors.AsType[*codec.Error](err)
 	if !ok || refusal.Cause != cause {
 		t.Errorf("%s as %v:\n got %v\nwant %s", body, inputType, err, cause)
@@ -240,17 +240,17 @@ func wantError(t *testing.T, inputType serving.InputType, body, cause string) {
 
 func TestDepthIsBounded(t *testing.T) {
 	nested := func(levels int) []byte {
-		return []byte(`{"x":` + strings.Repeat(`{"a":[`, levels/2) + strings.Repeat(`]}`, levels/2) + `,"input":[1]}`)
+		return []byte(`{"x":` + strings.Repeat(`{"a":[`, levels/2) + strings.Repeat(`]}`, levels/2) + `,"input":[1],"strict":false}`)
 	}
-	if _, err := codec.DecodePredict(nested(126), serving.Doubles, maxBatch); err != nil {
+	if _, err := codec.DecodePredict(nested(126), takes(serving.Doubles), maxBatch); err != nil {
 		t.Errorf("126 levels below the top: %v", err)
 	}
-	_, err := codec.DecodePredict(nested(128), serving.Doubles, maxBatch)
+	_, err := codec.DecodePredict(nested(128), takes(serving.Doubles), maxBatch)
 	if err == nil || !strings.Contains(err.Error(), "nested deeper than 128 levels") {
 		t.Errorf("128 levels below the top: %v", err)
 	}
 	deep := []byte(`{"x":` + strings.Repeat("[", 1<<20))
-	if _, err := codec.DecodePredict(deep, serving.Doubles, maxBatch); err == nil {
+	if _, err := codec.DecodePredict(deep, takes(serving.Doubles), maxBatch); err == nil {
 		t.Error("a million brackets were accepted")
 	}
 }
@@ -267,11 +267,11 @@ func TestDecodedMemoryIsOwned(t *testing.T) {
 		{serving.Bytes, `{"input_batch":["QUJD","\/\/\/\/"]}`},
 	} {
 		body := []byte(test.body)
-		got, err := codec.DecodePredict(body, test.t, maxBatch)
+		got, err := codec.DecodePredict(body, takes(test.t), maxBatch)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, _ := codec.DecodePredict([]byte(test.body), test.t, maxBatch)
+		want, _ := codec.DecodePredict([]byte(test.body), takes(test.t), maxBatch)
 		for i := range body {
 			body[i] = 'X'
 		}
@@ -293,8 +293,9 @@ func TestDecodeAllocatesOnlyTheInput(t *testing.T) {
 		{serving.Bytes, `{"input":"QUJDRA=="}`},
 	} {
 		body := []byte(test.body)
+		app := takes(test.t)
 		allocs := testing.AllocsPerRun(100, func() {
-			if _, err := codec.DecodePredict(body, test.t, maxBatch); err != nil {
+			if _, err := codec.DecodePredict(body, app, maxBatch); err != nil {
 				t.Fatal(err)
 			}
 		})
@@ -313,10 +314,13 @@ func TestMemoryIsInProportionToTheBody(t *testing.T) {
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		_, _ = codec.DecodePredict([]byte(body), serving.Doubles, 1<<20)
+		_, _ = codec.DecodePredict([]byte(body), takes(serving.Doubles), 1<<20)
 		runtime.ReadMemStats(&after)
 		if got, limit := after.TotalAlloc-before.TotalAlloc, uint64(6*len(body)); got > limit {
 			t.Errorf("%.20s...: %d bytes allocated for a body of %d", body, got, len(body))
 		}
 	}
 }
+
+// takes is an app that takes inputs of a type.
+func takes(t serving.InputType) *serving.App { return &serving.App{InputType: t} }

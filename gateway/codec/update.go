@@ -9,10 +9,10 @@ type UpdateRequest struct {
 	Batch    bool
 }
 
-// DecodeUpdate reads the body of a request to an app that takes inputs of type t.
+// DecodeUpdate reads the body of a request to an app.
 // A batch has at most maxBatch pieces of feedback. Its error is always an *Error.
-func DecodeUpdate(body []byte, t serving.InputType, maxBatch int) (UpdateRequest, error) {
-	d := updateDecoder{parser: parser{b: body}, inputType: t, maxBatch: maxBatch}
+func DecodeUpdate(body []byte, app *serving.App, maxBatch int) (UpdateRequest, error) {
+	d := updateDecoder{parser: parser{b: body}, app: app, maxBatch: maxBatch}
 	out, err := d.body()
 	if err != nil {
 		return UpdateRequest{}, refused(body, err)
@@ -23,8 +23,9 @@ func DecodeUpdate(body []byte, t serving.InputType, maxBatch int) (UpdateRequest
 // updateDecoder reads one update request.
 type updateDecoder struct {
 	parser
-	inputType serving.InputType
-	maxBatch  int
+	strictness
+	app      *serving.App
+	maxBatch int
 }
 
 // body reads the whole body.
@@ -43,12 +44,16 @@ func (d *updateDecoder) body() (out UpdateRequest, err error) {
 	if err := d.end(); err != nil {
 		return out, err
 	}
+	if err := d.refusal(); err != nil {
+		return out, err
+	}
+	seen &^= updateStrict
 	if seen&updateBatch == 0 {
 		out.Feedback = []serving.Feedback{one}
 		return out, complete(0, seen)
 	}
 	if seen != updateBatch {
-		return out, contentError(0, "has feedback_batch beside uid, context, input, query_id, feedback_id, label or reward: put these into the elements of the batch")
+		return out, contentError(0, "has feedback_batch together with uid, context, input, query_id, feedback_id, label or reward: put these into the elements of the batch")
 	}
 	out.Batch = true
 	return out, nil
@@ -71,6 +76,10 @@ func (d *updateDecoder) members(depth int, read func(updateField) error) (seen u
 			return seen, err
 		}
 		f := updateFieldOf(key)
+		if f == 0 {
+			d.peek()
+			d.meets(key, d.i, FeedbackMembers)
+		}
 		if f == 0 || seen&f != 0 {
 			err = d.skip(depth)
 		} else {

@@ -52,15 +52,15 @@ func TestDecodeUpdate(t *testing.T) {
 		{serving.Doubles, `{"query_id":9007199254740991,"context":"c","reward":1}`, serving.Feedback{QueryID: 1<<53 - 1, Context: "c", Reward: new(1.0)}},
 		{serving.Ints, `{"query_id":5,"input":[2],"context":3,"label":1}`, serving.Feedback{QueryID: 5, Context: "3", Input: ints(2), Label: label("1")}},
 		// keys that mean nothing, and keys that come twice
-		{serving.Ints, `{"else":[{"label":1}],"query_id":5,"label":1,"label":2,"query_id":"x","feedback_batch2":1}`, serving.Feedback{QueryID: 5, Label: label("1")}},
+		{serving.Ints, `{"else":[{"label":1}],"query_id":5,"label":1,"label":2,"query_id":"x","feedback_batch2":1,"strict":false}`, serving.Feedback{QueryID: 5, Label: label("1")}},
 		{serving.Ints, `{"qu\u0065ry_id":5,"l\u0061bel":1}`, serving.Feedback{QueryID: 5, Label: label("1")}},
 	} {
-		got, err := codec.DecodeUpdate([]byte(test.body), test.t, maxBatch)
+		got, err := codec.DecodeUpdate([]byte(test.body), takes(test.t), maxBatch)
 		if want := (codec.UpdateRequest{Feedback: []serving.Feedback{test.want}}); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s as %v:\n got %+v, %v\nwant %+v", test.body, test.t, got, err, want)
 		}
-		batch := `{"feedback_batch" : [ ` + test.body + ` , {"query_id":1,"reward":1}]}`
-		got, err = codec.DecodeUpdate([]byte(batch), test.t, maxBatch)
+		batch := `{"strict":false,"feedback_batch" : [ ` + test.body + ` , {"query_id":1,"reward":1}]}`
+		got, err = codec.DecodeUpdate([]byte(batch), takes(test.t), maxBatch)
 		want := codec.UpdateRequest{Batch: true, Feedback: []serving.Feedback{test.want, {QueryID: 1, Reward: new(1.0)}}}
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s as %v:\n got %+v, %v\nwant %+v", batch, test.t, got, err, want)
@@ -69,7 +69,7 @@ func TestDecodeUpdate(t *testing.T) {
 }
 
 func TestDecodeUpdateOfNothing(t *testing.T) {
-	got, err := codec.DecodeUpdate([]byte(`{"x":1,"feedback_batch":[ ],"feedback_batch":[1]}`), serving.Doubles, maxBatch)
+	got, err := codec.DecodeUpdate([]byte(`{"x":1,"strict":false,"feedback_batch":[ ],"feedback_batch":[1]}`), takes(serving.Doubles), maxBatch)
 	if want := (codec.UpdateRequest{Batch: true, Feedback: []serving.Feedback{}}); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v", got, err)
 	}
@@ -92,8 +92,8 @@ func TestDecodeUpdateErrors(t *testing.T) {
 		{`{"input":[1]}`, "the body needs the key \"label\" or \"reward\""},
 		{`{"query_id":1}`, "the body needs the key \"label\" or \"reward\""},
 		{`{"query_id":1,"label":1,"reward":1}`, "the body has both label and reward: give one of them"},
-		{`{"feedback_batch":[],"label":1}`, "the body has feedback_batch beside uid, context, input, query_id, feedback_id, label or reward: put these into the elements of the batch"},
-		{`{"uid":1,"feedback_batch":[{"query_id":1,"reward":1}]}`, "the body has feedback_batch beside uid, context, input, query_id, feedback_id, label or reward: put these into the elements of the batch"},
+		{`{"feedback_batch":[],"label":1}`, "the body has feedback_batch together with uid, context, input, query_id, feedback_id, label or reward: put these into the elements of the batch"},
+		{`{"uid":1,"feedback_batch":[{"query_id":1,"reward":1}]}`, "the body has feedback_batch together with uid, context, input, query_id, feedback_id, label or reward: put these into the elements of the batch"},
 		{`{"feedback_batch":[{"query_id":1,"reward":1},{"query_id":1}]}`, "feedback_batch[1] needs the key \"label\" or \"reward\""},
 		{`{"feedback_batch":[{"feedback_batch":[]}]}`, "feedback_batch[0] needs the key \"query_id\" or \"input\""},
 		{`{"feedback_batch":[{"query_id":1,"reward":1},{"query_id":1,"reward":1},{"query_id":1,"reward":1},{}]}`,
@@ -145,7 +145,7 @@ func TestDecodeUpdateErrors(t *testing.T) {
 		{`{"feedback_batch":[{"query_id":1,"reward":1}}`, "the body is not JSON: missing a comma or ] after an array element, at byte 44"},
 		{`[1`, "the body is not JSON: missing a comma or ] after an array element, at byte 2"},
 	} {
-		got, err := codec.DecodeUpdate([]byte(test.body), serving.Doubles, maxBatch)
+		got, err := codec.DecodeUpdate([]byte(test.body), takes(serving.Doubles), maxBatch)
 		if refusal, ok := errors.AsType[*codec.Error](err); !ok || refusal.Cause != test.detail {
 			t.Errorf("%.80s:\n got %v\nwant %s", test.body, err, test.detail)
 		}
@@ -170,7 +170,7 @@ func TestDepthOfFeedbackIsBounded(t *testing.T) {
 		{`{"query_id":1,"label":` + strings.Repeat("[", 1<<20), false},
 		{`{"feedback_batch":` + strings.Repeat(`[{"feedback_batch":`, 1<<16), false},
 	} {
-		_, err := codec.DecodeUpdate([]byte(test.body), serving.Doubles, maxBatch)
+		_, err := codec.DecodeUpdate([]byte(test.body), takes(serving.Doubles), maxBatch)
 		if test.ok && err != nil || !test.ok && (err == nil || !strings.Contains(err.Error(), "nested deeper than 128 levels")) {
 			t.Errorf("%.30s of %d bytes: %v", test.body, len(test.body), err)
 		}
@@ -182,11 +182,11 @@ func TestFeedbackOwnsItsMemory(t *testing.T) {
 	const body = `{"feedback_batch":[{"uid":"ann","context":"\u0061b","input":"plain","label":"a label that is long"},
 		{"uid":12,"query_id":7,"label":[1,2, 3]},{"input":"esc\naped","reward":0.5}]}`
 	overwritten := []byte(body)
-	got, err := codec.DecodeUpdate(overwritten, serving.Strings, maxBatch)
+	got, err := codec.DecodeUpdate(overwritten, takes(serving.Strings), maxBatch)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, _ := codec.DecodeUpdate([]byte(body), serving.Strings, maxBatch)
+	want, _ := codec.DecodeUpdate([]byte(body), takes(serving.Strings), maxBatch)
 	for i := range overwritten {
 		overwritten[i] = 'X'
 	}
@@ -206,7 +206,7 @@ func TestMemoryOfFeedback(t *testing.T) {
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		_, _ = codec.DecodeUpdate([]byte(body), serving.Doubles, 1000)
+		_, _ = codec.DecodeUpdate([]byte(body), takes(serving.Doubles), 1000)
 		runtime.ReadMemStats(&after)
 		if got, limit := after.TotalAlloc-before.TotalAlloc, uint64(6*len(body)+1<<20); got > limit {
 			t.Errorf("%.40s...: %d bytes allocated for a body of %d", body, got, len(body))
@@ -222,7 +222,7 @@ func BenchmarkDecodeUpdate(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := codec.DecodeUpdate([]byte(body), serving.Doubles, maxBatch); err != nil {
+				if _, err := codec.DecodeUpdate([]byte(body), takes(serving.Doubles), maxBatch); err != nil {
 					b.Fatal(err)
 				}
 			}

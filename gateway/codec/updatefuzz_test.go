@@ -28,7 +28,7 @@ func FuzzDecodeUpdate(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte, inputType uint8) {
 		it := serving.Bytes + serving.InputType(inputType%5)
-		got, err := codec.DecodeUpdate(body, it, maxBatch)
+		got, err := codec.DecodeUpdate(body, takes(it), maxBatch)
 		want, wantErr := slowUpdate(body, it)
 		if (err == nil) != (wantErr == nil) {
 			t.Fatalf("%q as %v: got error %v, want %v", body, it, err, wantErr)
@@ -42,6 +42,8 @@ func FuzzDecodeUpdate(f *testing.F) {
 	})
 }
 
+var feedbackKeys = []string{"uid", "context", "input", "query_id", "label", "reward", "feedback_id", "feedback_batch", "strict"}
+
 // slowUpdate is the decoder as encoding/json would have it.
 func slowUpdate(body []byte, t serving.InputType) (u codec.UpdateRequest, err error) {
 	if !json.Valid(body) || !utf8.Valid(body) || depth(body) > 128 {
@@ -51,12 +53,16 @@ func slowUpdate(body []byte, t serving.InputType) (u codec.UpdateRequest, err er
 	if err != nil {
 		return u, err
 	}
+	lenient, err := slowLenient(members)
+	if err != nil || !lenient && unknown(members, feedbackKeys...) {
+		return u, errRefused
+	}
 	batch, isBatch := members["feedback_batch"]
 	if !isBatch {
 		f, err := slowFeedback(members, t)
 		return codec.UpdateRequest{Feedback: []serving.Feedback{f}}, err
 	}
-	for _, key := range []string{"uid", "context", "input", "query_id", "label", "reward"} {
+	for _, key := range []string{"uid", "context", "input", "query_id", "feedback_id", "label", "reward"} {
 		if members[key] != nil {
 			return u, errRefused
 		}
@@ -71,6 +77,9 @@ func slowUpdate(body []byte, t serving.InputType) (u codec.UpdateRequest, err er
 		if err != nil {
 			return u, err
 		}
+		if !lenient && unknown(members, feedbackKeys...) {
+			return u, errRefused
+		}
 		f, err := slowFeedback(members, t)
 		if err != nil {
 			return u, err
@@ -81,7 +90,8 @@ func slowUpdate(body []byte, t serving.InputType) (u codec.UpdateRequest, err er
 }
 
 func slowFeedback(members map[string]json.RawMessage, t serving.InputType) (f serving.Feedback, err error) {
-	var errs [6]error
+	var errs [7]error
+	f.ID, errs[6] = slowName(members["feedback_id"], true)
 	f.User, errs[0] = slowName(members["uid"], true)
 	f.Context, errs[1] = slowName(members["context"], true)
 	input, id, label, reward := members["input"], members["query_id"], members["label"], members["reward"]

@@ -24,13 +24,13 @@ type Document struct {
 	Catalog  *serving.Catalog // whose models say how long the inputs of apps are
 }
 
-// Keys is who has to show one.
+// Keys says which requests need a key.
 type Keys int
 
 const (
 	NoKeys   Keys = iota // none is looked at
-	SomeKeys             // who asks an app with RequireKey
-	AllKeys              // everybody
+	SomeKeys             // requests to an app with RequireKey
+	AllKeys              // requests to every app
 )
 
 //go:embed shared.json

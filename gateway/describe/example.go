@@ -29,7 +29,7 @@ func (o *operations) example() []byte {
 
 // takes says whether a text is an input of this shape.
 func (s shape) takes(text string) bool {
-	r, err := codec.DecodePredict([]byte(`{"input":`+text+`}`), s.of, 1)
+	r, err := codec.DecodePredict([]byte(`{"input":`+text+`}`), &serving.App{InputType: s.of, Signature: s.signature()}, 1)
 	return err == nil && (s.length == 0 || r.Input.Len() == s.length)
 }
 
@@ -37,8 +37,12 @@ func (s shape) takes(text string) bool {
 func (s shape) made() []byte {
 	n := s.length
 	switch s.of {
+	case serving.Tensors:
+		return s.madeTensors()
 	case serving.Strings:
 		return []byte(`"a text"`)
+	case serving.Chat:
+		return []byte(`{"messages":[{"role":"user","content":"Hello"}]}`)
 	case serving.Bytes:
 		if n == 0 {
 			n = 3

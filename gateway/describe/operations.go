@@ -15,7 +15,7 @@ type operations struct {
 	needsKey bool // though others do not
 }
 
-// What each operation may answer beside its 200 and 400.
+// What each operation may answer besides 200 and 400.
 const refusals = `,"401":{"$ref":"#/components/responses/Unauthorized"},"403":{"$ref":"#/components/responses/Forbidden"}` +
 	`,"404":{"$ref":"#/components/responses/NotFound"},"408":{"$ref":"#/components/responses/TooSlow"}` +
 	`,"413":{"$ref":"#/components/responses/TooLarge"},"415":{"$ref":"#/components/responses/UnknownEncoding"}` +
@@ -51,7 +51,7 @@ func (o *operations) appendUpdate(b []byte) []byte {
 	return append(b, updateAnswers...)
 }
 
-// appendHead appends what an operation begins with: its path, its id and who may ask.
+// appendHead appends what an operation begins with: its path, its id and the keys that it accepts.
 func (o *operations) appendHead(b []byte, what, summary string) []byte {
 	b = codec.AppendString(b, "/"+url.PathEscape(o.Name)+"/"+what)
 	b = codec.AppendString(append(b, `:{"post":{"operationId":`...), what+"_"+o.Name)

@@ -35,11 +35,11 @@ var inputs = []string{
 func TestInputsFitAsTheCodecTakesThem(t *testing.T) {
 	for of := serving.Bytes; of <= serving.Strings; of++ {
 		for _, length := range map[serving.InputType][]int{serving.Strings: {0}, serving.Bytes: {0, 2, 3, 4}, serving.Ints: {0}, serving.Floats: {0}, serving.Doubles: {0, 2}}[of] {
-			s := shape{of, length}
+			s := shape{of: of, length: length}
 			schema := schemaOf(t, s, "predict_a")
 			for _, input := range inputs {
 				for _, body := range []string{`{"input":` + input + `}`, `{"input_batch":[` + input + `]}`} {
-					r, err := codec.DecodePredict([]byte(body), of, 2)
+					r, err := codec.DecodePredict([]byte(body), &serving.App{InputType: of}, 2)
 					all := append(r.Batch, r.Input)
 					taken := err == nil && (length == 0 || all[0].Len() == length)
 					if misfit := openapi.Fits(schema, []byte(body), openapi3.VisitAsRequest()); taken != (misfit == nil) {
@@ -59,17 +59,17 @@ func TestKeysFitAsTheCodecTakesThem(t *testing.T) {
 	s := shape{of: serving.Doubles}
 	query, update := schemaOf(t, s, "predict_a"), schemaOf(t, s, "update_a")
 	values := []string{`null`, `true`, `1`, `0`, `-1`, `0.5`, `1.5`, `"a"`, `""`, `[]`, `[1]`, `{}`, `9007199254740991`, `9007199254740992`, `"` + fmt.Sprintf("%0257d", 0) + `"`}
-	for _, key := range []string{"version", "uid", "slo_micros", "salt", "no_cache", "context", "explain", "label", "other"} {
+	for _, key := range []string{"version", "uid", "slo_micros", "salt", "no_cache", "context", "explain", "label", "other", "inputs", "candidate_models", "strict"} {
 		for _, value := range values {
 			body := fmt.Sprintf(`{"input":[1],%q:%s}`, key, value)
-			_, err := codec.DecodePredict([]byte(body), s.of, 2)
+			_, err := codec.DecodePredict([]byte(body), &serving.App{InputType: s.of}, 2)
 			if misfit := openapi.Fits(query, []byte(body), openapi3.VisitAsRequest()); (err == nil) != (misfit == nil) {
 				t.Errorf("%s: %v, and the schema says %v", body, err, misfit)
 			}
 		}
 	}
 	var bodies []string
-	for _, key := range []string{"query_id", "input", "label", "reward", "uid", "context", "feedback_id", "other"} {
+	for _, key := range []string{"query_id", "input", "label", "reward", "uid", "context", "feedback_id", "other", "strict"} {
 		for _, value := range values {
 			bodies = append(bodies, fmt.Sprintf(`{%q:%s}`, key, value))
 			if key != "input" {
@@ -84,7 +84,7 @@ func TestKeysFitAsTheCodecTakesThem(t *testing.T) {
 		`{"feedback_batch":[{"query_id":1,"reward":1},{"query_id":1,"reward":1},{"query_id":1,"reward":1}]}`,
 		`{"feedback_batch":[],"query_id":1,"label":1}`, `{"feedback_batch":[],"uid":1}`)
 	for _, body := range bodies {
-		_, err := codec.DecodeUpdate([]byte(body), s.of, 2)
+		_, err := codec.DecodeUpdate([]byte(body), &serving.App{InputType: s.of}, 2)
 		if misfit := openapi.Fits(update, []byte(body), openapi3.VisitAsRequest()); (err == nil) != (misfit == nil) {
 			t.Errorf("%s: %v, and the schema says %v", body, err, misfit)
 		}

@@ -20,7 +20,7 @@ type Budget struct {
 	tokens atomic.Int64 // in the same
 }
 
-// NewBudget lets a share of all calls be extra ones.
+// NewBudget allows a share of all calls to be extra ones.
 func NewBudget(share float64) *Budget {
 	b := &Budget{share: int64(share * extraCall)}
 	b.tokens.Store(extraSaved * extraCall)

@@ -3,6 +3,7 @@ package dispatch
 import (
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/topsail-serving/topsail/gateway/cache"
@@ -19,25 +20,29 @@ type Call struct {
 	Flight   *cache.Flight // that it lands
 	Input    serving.Input
 	User     string
-	Affinity string    // questions of one affinity go to one replica; empty: to any
-	Deadline time.Time // when a replica must have answered
-	Respond  time.Time // when the query that asks is answered; it may take an output that comes later
-	Extra    *Budget   // of asking a second replica
-	Late     func()    // called for an output that comes after the deadline
-	Timed    bool      // the query wants to know where its time went
+	Context  string
+	Affinity serving.Affinity
+	Prefix   bool           // a replica is preferred that was asked about an input that begins alike
+	Deadline time.Time      // when a replica must have answered
+	Respond  time.Time      // when the query that asks is answered; it may take an output that comes later
+	Extra    *Budget        // of asking a second replica
+	Late     *atomic.Uint64 // counts an output that comes after the deadline
+	Timed    bool           // the query records where its time went
+	Parts    bool           // the flight takes the answer in parts
 
 	version *Version
 
 	mu         sync.Mutex // guards the following; held while asking, so that an answer finds them set
 	asked      [2]try
-	tries      int8   // questions sent that count, at most two; held again, it starts over
-	open       int8   // of those, not yet answered
-	refusals   int8   // that did not count
-	sent       bool   // at some time
-	queuedOnce bool   // after it was sent; there is no second time
-	released   bool   // by the cold-start queue, and in flight since
-	given      bool   // up by its query: no second replica is asked
-	heard      *Heard // nil: the query does not want to know where its time went
+	tries      int8          // questions sent that count, at most two; held again, it starts over
+	open       int8          // of those, not yet answered
+	refusals   int8          // that did not count
+	sent       bool          // at some time
+	queuedOnce bool          // after it was sent; there is no second time
+	released   bool          // by the cold-start queue, and in flight since
+	given      bool          // up by its query: no second replica is asked
+	speaker    *route.Target // whose parts the flight has; nil: none have come
+	heard      *Heard        // nil: the query does not want to know where its time went
 
 	// For the cold-start queue while the call is held, and guarded by it.
 	until time.Time        // when no query waits for it any more
@@ -104,8 +109,11 @@ func (c *Call) begin(now time.Time) (hedgeAt time.Time, queued bool) {
 
 // pick picks the replica to ask, other than not.
 func (c *Call) pick(group *route.Group, not *route.Target, now time.Time) *route.Target {
-	if c.Affinity != "" {
-		return group.Owner(c.Affinity, not, now)
+	switch {
+	case c.Affinity.Key != "":
+		return c.version.owners.Pick(group, c.Affinity, c.Respond.Sub(now), not, now)
+	case c.Prefix && group.Len() > 1:
+		return c.version.prefixes.Pick(group, c.Input.Data, not, now)
 	}
 	return group.Pick(not, now)
 }
@@ -116,7 +124,10 @@ func (c *Call) send(target *route.Target, now time.Time) {
 		c.Extra.earn()
 		c.sent = true
 	}
-	ask := rpc.Ask{Budget: max(c.Deadline.Sub(now), 0), User: []byte(c.User)}
+	ask := rpc.Ask{Budget: max(c.Deadline.Sub(now), 0), User: []byte(c.User), Context: []byte(c.Context)}
+	if c.Parts {
+		ask.Bits = rpc.AskParts
+	}
 	q := &c.asked[c.tries]
 	c.tries++
 	c.open++
@@ -143,10 +154,33 @@ func (c *Call) Answered(from *route.Target, a *rpc.Answer, service time.Duration
 	}
 }
 
+// Part implements route.Receiver. The replica whose part comes first is the one that answers.
+func (c *Call) Part(from *route.Target, a *rpc.Answer) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.Parts || c.speaker != nil && c.speaker != from || a.Status != rpc.StatusOK {
+		return
+	}
+	out, err := a.Output()
+	if err != nil {
+		return // the whole fails as well
+	}
+	if c.speaker == nil {
+		c.speaker = from
+		c.measure(from, a.Status, time.Now())
+		c.cancelOthers(from)
+	}
+	c.Flight.Part(out)
+}
+
 // answered is Answered under c.mu.
 func (c *Call) answered(from *route.Target, a *rpc.Answer, now time.Time) {
 	c.open--
 	c.account(a.Status == rpc.StatusOK)
+	if c.speaker != nil {
+		c.spoken(from, a, now)
+		return
+	}
 	c.measure(from, a.Status, now)
 	out, failure := outcome(a)
 	if failure != nil {
@@ -158,9 +192,26 @@ func (c *Call) answered(from *route.Target, a *rpc.Answer, now time.Time) {
 	if c.Flight.Land(out, nil) {
 		c.version.Stages.Ended(a.Stages, nil, now)
 		if now.After(c.Deadline) {
-			c.Late()
+			c.Late.Add(1)
 		}
 		c.cancelOthers(from)
+	}
+}
+
+// spoken ends an answer that came in parts. No other replica can go on with it.
+func (c *Call) spoken(from *route.Target, a *rpc.Answer, now time.Time) {
+	if from != c.speaker {
+		return
+	}
+	var out *serving.Output
+	var failure *serving.Failure
+	if a.Status == rpc.StatusOK && a.Empty() {
+		out = &serving.Output{JSON: []byte("null"), Uncollected: true}
+	} else {
+		out, failure = outcome(a)
+	}
+	if c.Flight.Land(out, failure) {
+		c.version.Stages.Ended(a.Stages, failure, now)
 	}
 }
 
@@ -197,7 +248,7 @@ func (c *Call) measure(from *route.Target, status rpc.Status, now time.Time) {
 	}
 }
 
-// blame tells bytes that follow no protocol from an output that no client can get.
+// blame separates bytes that violate the protocol from an output that no client can get.
 func blame(err error) serving.Cause {
 	if _, broken := errors.AsType[*rpc.ProtocolError](err); broken {
 		return serving.ContainerError
@@ -253,11 +304,11 @@ func (c *Call) again(not *route.Target, cause serving.Cause, now time.Time) bool
 func (c *Call) Hedge(now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.open == 0 || c.tries != 1 {
+	if c.open == 0 || c.tries != 1 || c.speaker != nil {
 		return
 	}
 	first := c.asked[0]
-	if now.Sub(first.at) >= c.Deadline.Sub(first.at)/2 { // else a policy hedges early, which is no fault
+	if now.Sub(first.at) >= c.Deadline.Sub(first.at)/2 { // else a policy hedges early, which is not a fault
 		first.target.Silent(first.at, now)
 	}
 	c.again(first.target, serving.OK, now)
@@ -272,7 +323,7 @@ func (c *Call) GiveUp() {
 	c.cancelOthers(nil)
 }
 
-// cancelOthers tells the replica that lost the race. c.mu is held.
+// cancelOthers cancels the call at the replica that lost the race. c.mu is held.
 func (c *Call) cancelOthers(winner *route.Target) {
 	if c.open == 0 {
 		return

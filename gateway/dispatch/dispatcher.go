@@ -71,7 +71,7 @@ func (d *Dispatcher) Versions(cat *serving.Catalog) map[serving.Definition]*Vers
 
 // newVersion makes one; older is of the same version, if there is one.
 func (d *Dispatcher) newVersion(definition serving.Definition, older *Version) *Version {
-	v := &Version{Definition: definition, d: d, Usage: &usage.Counter{}, Stages: &usage.Stages{}}
+	v := &Version{Definition: definition, d: d, Usage: &usage.Counter{}, Stages: &usage.Stages{}, prefixes: route.NewPrefixes()}
 	if older != nil {
 		v.Usage, v.Stages = older.Usage, older.Stages
 	}
@@ -87,8 +87,7 @@ func (d *Dispatcher) Use(versions map[serving.Definition]*Version) {
 	}
 }
 
-// retire ends what is held: the version is another one by now, or gone, and no replica
-// will come.
+// retire ends what is queued: the version was redefined or deleted, and no replica will come.
 func (v *Version) retire() {
 	v.mu.Lock()
 	v.retired = true
@@ -102,7 +101,7 @@ func (d *Dispatcher) Queued() int { return int(d.room.questions.Load()) }
 // QueuedBytes is the memory that they take.
 func (d *Dispatcher) QueuedBytes() int64 { return d.room.bytes.Load() }
 
-// replicasChanged lets held questions go to replicas that have come.
+// replicasChanged sends queued questions to new replicas.
 func (d *Dispatcher) replicasChanged() {
 	for _, v := range *d.versions.Load() {
 		if v.cold.Load() {

@@ -54,7 +54,7 @@ func (c *Call) resume() {
 	}
 }
 
-// account tells the cold-start queue of an answer, if it has to know. c.mu is held.
+// account reports an answer to the cold-start queue, if it counts it. c.mu is held.
 func (c *Call) account(output bool) {
 	if c.released || c.version.cold.Load() {
 		c.version.answered(output, c.released)
@@ -62,7 +62,7 @@ func (c *Call) account(output bool) {
 	}
 }
 
-// Abandon tells the cold-start queue not to reckon with an answer any more: it is late.
+// Abandon tells the cold-start queue that an answer is late and no longer expected.
 func (c *Call) Abandon() {
 	c.mu.Lock()
 	released := c.released

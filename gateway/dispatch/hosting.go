@@ -27,8 +27,8 @@ type hosting struct {
 	load    rpc.Load
 }
 
-// hostingOf is how a version is held as one of its definitions; nil for one with replicas
-// of its own.
+// hostingOf is how a version is loaded as one of its definitions; nil for one with replicas of its
+// own.
 func hostingOf(cat *serving.Catalog, v *serving.Version, as serving.Definition) *hosting {
 	if v.HostedBy == "" {
 		return nil
@@ -39,7 +39,7 @@ func hostingOf(cat *serving.Catalog, v *serving.Version, as serving.Definition) 
 	}
 	h := &hosting{load: rpc.Load{
 		InputType: v.InputType, InputLength: v.InputLength, Model: v.ModelID, Generation: as.Generation,
-		Bundle: v.Container.Bundle, URL: v.Container.BundleURL, Batch: batch,
+		Bundle: v.Container.Bundle, URL: v.Container.BundleURL, Batch: batch, Signature: []byte(v.Signature.JSON()),
 	}}
 	definitions := cat.Definitions(v)
 	for i, id := range cat.Hosts(v) {

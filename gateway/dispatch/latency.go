@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// pace is how long a version takes to answer, as this gateway sees it. It follows the
+// latency is how long a version takes to answer, as this gateway sees it. It follows the
 // median and the 95th percentile by small steps, up when an answer took longer and down
 // when it did not, so that in the long run the right share lies above; the steps are a
 // part of what is followed, so that any scale is reached soon (Ma, Muthukrishnan and
@@ -17,12 +17,12 @@ type latency struct {
 }
 
 const (
-	// paceStep is the part of itself by which an estimate moves.
+	// latencyStep is the part of itself by which an estimate moves.
 	latencyStep = 0.05
-	// paceRace is how often an answer tries to be counted against others.
+	// latencyRace is how often an answer tries to be counted against others.
 	latencyRace = 2
-	// probeEvery is how often a version is asked that seems too slow: without answers,
-	// it would not be seen that it is not any more.
+	// probeEvery is how often a version is asked that seems too slow: without answers, it would
+	// seem too slow forever.
 	probeEvery = 100 * time.Millisecond
 )
 

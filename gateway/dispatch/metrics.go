@@ -5,11 +5,11 @@ import "github.com/topsail-serving/topsail/internal/obs"
 type metrics struct{ extra, wakes, warm, cold obs.Counter }
 
 func newMetrics(r *obs.Registry) metrics {
-	hosted := r.Counters("topsail_gateway_hosted_questions_total", "Questions to model versions that hosts hold: warm, where a replica had it loaded, or cold.", "state")
+	hosted := r.Counters("topsail_gateway_hosted_questions_total", "Requests to hosted model versions: warm if a replica had the version loaded, else cold.", "state")
 	return metrics{
 		warm: hosted.WithLabelValues("warm"), cold: hosted.WithLabelValues("cold"),
-		extra: r.Counters("topsail_gateway_extra_calls_total", "Questions that went to a second replica.").WithLabelValues(),
-		wakes: r.Counters("topsail_gateway_wakes_total", "Times that a model version without a ready replica was woken.").WithLabelValues(),
+		extra: r.Counters("topsail_gateway_extra_calls_total", "Requests that went to a second replica.").WithLabelValues(),
+		wakes: r.Counters("topsail_gateway_wakes_total", "Wake-ups of model versions without a ready replica.").WithLabelValues(),
 	}
 }
 

@@ -6,12 +6,11 @@ import (
 	"time"
 )
 
-// Quota shares out a version that is short of capacity: who could do without it asks
-// it less, so that who cannot still gets answers in time. Each app may do so many asks
-// a second for each unit of its weight, a rate that goes down by a part while the
-// version is short and up slowly while it is not: additive increase, multiplicative
-// decrease, and max-min fair because an app that asks less than its share leaves the
-// rest to others.
+// Quota shares out a version that is short of capacity: apps that can do without it ask it less,
+// so that apps that cannot still get answers in time. Each app may do so many asks a second for
+// each unit of its weight, a rate that goes down by a part while the version is short and up
+// slowly while it is not: additive increase, multiplicative decrease, and max-min fair because an
+// app that asks less than its share leaves the rest to others.
 type Quota struct {
 	short   atomic.Bool  // asks are counted; all that is looked at while nothing is amiss
 	refusal atomic.Int64 // when a replica last refused, unix nanoseconds

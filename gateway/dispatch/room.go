@@ -8,7 +8,7 @@ const (
 	// maxQueuedShare is the part of the limits that one version may take, so that those
 	// of a version that never comes leave room for others.
 	maxQueuedShare = 2
-	// queuedOverhead is the memory that a queued question needs beside its input.
+	// queuedOverhead is the memory that a queued question needs in addition to its input.
 	queuedOverhead = 512
 )
 
@@ -18,8 +18,8 @@ type Limits struct{ Questions, Bytes int64 }
 // room is what the questions take.
 type room struct{ questions, bytes atomic.Int64 }
 
-// enter takes room for a question of so many bytes, if there is some beside those
-// that its version holds already.
+// enter takes room for a question of so many bytes, if there is some in addition to those that its
+// version has queued.
 func (r *room) enter(most Limits, version *deadlines, size int64) bool {
 	if int64(len(version.calls)) >= most.Questions/maxQueuedShare || version.bytes+size > most.Bytes/maxQueuedShare {
 		return false
@@ -37,4 +37,6 @@ func (r *room) leave(size int64) {
 }
 
 // size is the memory that the call needs while it is held.
-func (c *Call) size() int64 { return queuedOverhead + int64(len(c.Input.Data)+len(c.User)) }
+func (c *Call) size() int64 {
+	return queuedOverhead + int64(len(c.Input.Data)+len(c.User)+len(c.Context))
+}

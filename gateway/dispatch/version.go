@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// firstFew is how many held questions go to each new replica at first. Each
-	// output that comes lets two more go, so that their number doubles.
+	// firstFew is how many queued questions go to each new replica at first. Each output releases
+	// two more, so that their number doubles.
 	firstFew = 4
 	// refusedPause is how long nothing is sent to an only replica that has just
 	// refused, unless it says earlier how it is doing.
@@ -23,16 +23,16 @@ const (
 	orphanAfter = time.Second
 )
 
-// NoReplica is how a question ends for which no replica came in time. It is a value
-// of its own: who finds a question ended so and has time left asks again.
+// NoReplica is how a question ends for which no replica came in time. It is a value of its own: a
+// caller with time left then retries.
 var NoReplica = &serving.Failure{Cause: serving.NoReplica}
 
-// Superseded is how a question ends that was held when the version became another one:
-// who has time left asks that.
+// Superseded is how a question ends that was held when the version became another one: a caller
+// with time left asks that one.
 var Superseded = &serving.Failure{Cause: serving.NoReplica}
 
 // Version is one definition of a model version as its replicas come and go. While it is cold,
-// questions are held in it, and go out by their deadlines at the pace of the replicas.
+// questions are held in it, and go out by their deadlines as fast as the replicas answer.
 type Version struct {
 	serving.Definition
 	d *Dispatcher
@@ -42,6 +42,8 @@ type Version struct {
 	Usage       *usage.Counter // what came of the questions to the version; apart from what is only read
 	Stages      *usage.Stages  // the same of its stages, if it has some
 	hostedModel hostedModel
+	owners      route.Owners    // of affinities
+	prefixes    *route.Prefixes // of inputs that replicas were asked about, of apps that route by them
 
 	// cold is true while questions are held, or replicas have not answered those that
 	// were. It is all that the path of a query looks at while nothing is amiss.
@@ -56,7 +58,7 @@ type Version struct {
 	asked   bool                    // since the last wake
 	waking  bool                    // keepAwake has it
 	failed  bool                    // the last wake did
-	retired bool                    // the version is another one by now, or gone
+	retired bool                    // the version was redefined or deleted
 }
 
 // Group is the ready replicas.
@@ -91,7 +93,7 @@ func (v *Version) hold(c *Call, why *serving.Failure, refused bool) bool {
 	return true
 }
 
-// Join lets a held question live on for another query that waits for it.
+// Join keeps a queued question for another query that waits for it.
 func (v *Version) Join(f *cache.Flight, until time.Time) {
 	if !v.cold.Load() {
 		return
@@ -173,7 +175,7 @@ func (v *Version) next(now time.Time) (c *Call, late bool) {
 		v.outputs = 0 // those that come will be new
 		return nil, false
 	}
-	v.asked = false // who asked has one
+	v.asked = false // the caller has one
 	v.hostedModel.loaded()
 	if len(v.queued.calls) == 0 {
 		if v.sent == 0 || v.outputs > 0 {

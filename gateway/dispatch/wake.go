@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/topsail-serving/topsail/internal/retry"
 	"github.com/topsail-serving/topsail/serving"
 )
 
@@ -20,8 +21,8 @@ const (
 
 // Waker has replicas started.
 type Waker interface {
-	// Wake says that a version without a ready replica is asked. It may be said
-	// again and again, by several gateways.
+	// Wake says that a version without a ready replica is asked. It may be said repeatedly, by
+	// several gateways.
 	Wake(ctx context.Context, id serving.ModelID) error
 }
 
@@ -48,11 +49,9 @@ func (d *Dispatcher) keepAwake(ctx context.Context, v *Version, waker Waker, log
 		err := v.rouse(attempt, waker)
 		cancel()
 		if v.woken(err) && ctx.Err() == nil {
-			log.Warn("cannot wake a model version that is asked and has no replica; retrying", "model", v.ModelID.String(), "err", err)
+			log.Warn("cannot wake a model version that has requests and no replica; retrying", "model", v.ModelID.String(), "err", err)
 		}
-		select {
-		case <-time.After(v.rousedEvery()):
-		case <-ctx.Done():
+		if retry.Sleep(ctx, v.rousedEvery()); ctx.Err() != nil {
 			return
 		}
 	}
@@ -78,7 +77,7 @@ func (v *Version) wake() {
 }
 
 // PassedOver is called when a query that was for the version went elsewhere, because
-// the version has no replica.
+// the version has no replica, or when it is to be woken without a query.
 func (v *Version) PassedOver() {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -23,6 +23,7 @@ import (
 	"github.com/topsail-serving/topsail/gateway/state"
 	"github.com/topsail-serving/topsail/internal/adapter/inprocess"
 	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/internal/retry"
 	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/serving"
 )
@@ -261,7 +262,7 @@ func newStore() *store {
 	return &store{Records: inprocess.NewRecords(), texts: map[serving.StateKey][]byte{}, number: map[serving.StateKey]uint64{}}
 }
 
-var errAway = errors.New("the store is away")
+var errAway = errors.New("the store is unavailable")
 
 // is changes how the store is.
 func (s *store) is(away error, slow time.Duration) {
@@ -275,7 +276,7 @@ func (s *store) enter(ctx context.Context) error {
 	away, slow := s.away, s.slow
 	s.mu.Unlock()
 	if slow > 0 {
-		_ = pause(ctx, slow)
+		retry.Sleep(ctx, slow)
 	}
 	return errors.Join(away, context.Cause(ctx))
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/internal/retry"
 	"github.com/topsail-serving/topsail/serving"
 )
 
@@ -70,8 +71,8 @@ func (j *Joiner) find(ctx context.Context, app *serving.App, f *serving.Feedback
 	j.recorder.Flush(ctx) // it may be of an answer that has just left
 	record, err := j.lookUp(ctx, app, f)
 	for wait := soon; errors.Is(err, serving.ErrNoRecord) && f.QueryID != 0 && wait <= latest; wait *= 2 {
-		if err := pause(ctx, wait); err != nil { // another gateway may be about to store it
-			return nil, err
+		if retry.Sleep(ctx, wait); ctx.Err() != nil { // another gateway may be about to store it
+			return nil, context.Cause(ctx)
 		}
 		record, err = j.lookUp(ctx, app, f)
 	}
@@ -79,11 +80,11 @@ func (j *Joiner) find(ctx context.Context, app *serving.App, f *serving.Feedback
 	case err == nil:
 		return record, mismatch(record, f)
 	case f.QueryID == 0:
-		return nil, nil // the input is enough, also while the store is away
+		return nil, nil // the input is enough, also while the store is unavailable
 	case !errors.Is(err, serving.ErrNoRecord):
 		return nil, fmt.Errorf("%w: look up the record of query %d: %w", serving.ErrUnavailable, f.QueryID, err)
 	case f.Input.Type == 0:
-		return nil, &serving.QueryError{Cause: fmt.Sprintf("Unknown query_id: %d: there is no record of such an answer of application %s, or not any more: send the input", f.QueryID, app.Name)}
+		return nil, &serving.QueryError{Cause: fmt.Sprintf("Unknown query_id: %d: application %s has no record of this answer, or no longer has it: send the input", f.QueryID, app.Name)}
 	}
 	return nil, nil
 }
@@ -99,7 +100,7 @@ func (j *Joiner) lookUp(ctx context.Context, app *serving.App, f *serving.Feedba
 func mismatch(r *serving.Record, f *serving.Feedback) error {
 	switch {
 	case f.User != "" && f.User != r.User:
-		return &serving.QueryError{Cause: fmt.Sprintf("Query %d is of another uid", r.QueryID)}
+		return &serving.QueryError{Cause: fmt.Sprintf("Query %d belongs to another uid", r.QueryID)}
 	case f.Input.Type != 0 && serving.HashInput(f.Input) != r.InputHash:
 		return &serving.QueryError{Cause: fmt.Sprintf("Query %d had another input", r.QueryID)}
 	}
@@ -117,7 +118,7 @@ func (j *Joiner) recall(ctx context.Context, app *serving.App, r *serving.Record
 	}
 	for _, ask := range r.Asked {
 		o := selection.Outcome{ModelID: ask.ModelID, Probability: ask.Probability}
-		if j.predictor.Defines(app.Name, ask.Definition()) { // else it says nothing of what the version is by now
+		if j.predictor.Defines(app.Name, ask.Definition()) { // else it says nothing of the present version
 			o.Output, o.Generation = parse(ask.Output), ask.Generation
 		}
 		one.feedback.Outcomes = append(one.feedback.Outcomes, o)
@@ -186,15 +187,4 @@ func parse(text json.RawMessage) *serving.Output {
 		return nil
 	}
 	return out
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

@@ -67,7 +67,7 @@ func (j *Joiner) Feedback(ctx context.Context, list []serving.Feedback) ([]servi
 	return learned, late(err)
 }
 
-// outcomeOf is what becomes of feedback that cannot be joined.
+// outcomeOf is the outcome of feedback that cannot be joined.
 func outcomeOf(err error) string {
 	if _, refusal := errors.AsType[*serving.QueryError](err); refusal {
 		return refused

@@ -198,7 +198,7 @@ func TestFeedbackOfOneIDCountsOnce(t *testing.T) {
 		f = serving.Feedback{ID: "j", Input: input(4), Label: says(t, "7")}
 		t.store.is(errAway, 0)
 		if _, err := t.learn(f); !errors.Is(err, serving.ErrUnavailable) {
-			t.Errorf("while the store is away: %v", err)
+			t.Errorf("while the store is unavailable: %v", err)
 		}
 		t.store.is(nil, 0)
 		time.Sleep(time.Minute)
@@ -395,7 +395,7 @@ func TestAPolicyThatDoesNotLearn(t *testing.T) {
 	})
 }
 
-// While the store is away nothing is said to be learned, and later all is.
+// While the store is unavailable nothing is said to be learned, and later all is.
 func TestTheStoreIsAway(t *testing.T) {
 	bubble(t, nil, func(t *rig) {
 		f := serving.Feedback{QueryID: t.predict(7).QueryID, Label: says(t, "7")}

@@ -103,9 +103,9 @@ func lossOfAnswer(app *serving.App, loss selection.Loss, answer, label *serving.
 	return l
 }
 
-// judgeByReward gives the loss 1 − r to those who said what the client got, or alone
-// made it. A reward tells nothing of the others, unless it is full: then the answer is
-// what would have been right.
+// judgeByReward gives the loss 1 − r to the models whose output the client got, or that alone made
+// it. A reward says nothing of the others, unless it is full: then the answer is what would have
+// been right.
 func (one *joined) judgeByReward(loss selection.Loss, r float64) {
 	one.feedback.Loss = 1 - r
 	if one.answer == nil {

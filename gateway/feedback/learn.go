@@ -71,7 +71,7 @@ func (j *Joiner) train(ctx context.Context, app *serving.App, all []*joined) []s
 	return results
 }
 
-// finish marks the record, tells the containers and counts.
+// finish marks the record, informs the containers and counts.
 func (j *Joiner) finish(ctx context.Context, app *serving.App, one *joined, l *serving.Learned) {
 	if one.recorded {
 		if err := j.recorder.store.MarkLearned(ctx, app.Name, one.feedback.QueryID); err != nil {
@@ -80,7 +80,7 @@ func (j *Joiner) finish(ctx context.Context, app *serving.App, one *joined, l *s
 	}
 	if one.mark != nil {
 		if err := j.recorder.store.PutRecords(ctx, []*serving.Record{one.mark}); err != nil {
-			j.log.Debug("cannot keep a feedback_id; the states remember it for a while", "err", err)
+			j.log.Debug("cannot store a feedback_id; the states remember it for a while", "err", err)
 		}
 	}
 	if one.feedback.Label != nil {

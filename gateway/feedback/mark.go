@@ -13,9 +13,9 @@ import (
 // firstMark is above every id of a query.
 const firstMark = 1 << 62
 
-// markOf is the record by which feedback with an id of its sender's is known when it comes
-// again: that of a query which was never asked, of an app that cannot be. It lives as long
-// as records of the app's answers, and like them among at most serving.MaxRecords.
+// markOf is the record by which feedback with an id of its sender's is known when it is sent
+// twice: that of a query which was never asked, of an app that cannot be. It lives as long as
+// records of the app's answers, and like them among at most serving.MaxRecords.
 func markOf(app *serving.App, id string, now time.Time) *serving.Record {
 	hash := serving.HashInput(serving.Input{Type: serving.Strings, Data: []byte(id)})
 	return &serving.Record{

@@ -32,7 +32,7 @@ type metrics struct {
 func newMetrics(r *obs.Registry) *metrics {
 	return &metrics{
 		pieces: r.Counters("topsail_feedback_total", "Pieces of feedback: trained (also where a policy learns nothing), duplicate, refused or failed.", "app", "result"),
-		loss:   r.Counters("topsail_feedback_loss_total", "Sum of the losses of answers by their feedback, 0 to 1 each; divided by what was trained it is the online error.", "app"),
+		loss:   r.Counters("topsail_feedback_loss_total", "Sum of the losses of answers by their feedback, 0 to 1 each; divided by the number trained it is the online error.", "app"),
 		judged: r.Counters("topsail_feedback_models_total", "Outputs of model versions that feedback has judged.", "app", "model", "version"),
 		models: r.Counters("topsail_feedback_model_loss_total", "Sum of their losses; divided by their number it is the online error of the version.", "app", "model", "version"),
 		regret: r.Gauges("topsail_feedback_regret", "By how much the answers' losses, summed up, exceed what the best single model would have lost at its mean, as the app's state has them.", "app"),

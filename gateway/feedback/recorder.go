@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/topsail-serving/topsail/internal/condition"
 	"github.com/topsail-serving/topsail/internal/obs"
 	"github.com/topsail-serving/topsail/serving"
 )
@@ -36,13 +37,12 @@ const (
 // Recorder keeps the records of a gateway's answers, soon and in the background.
 type Recorder struct {
 	store   Store
-	log     *slog.Logger
 	kept    obs.Counter
 	lost    obs.Counter
 	quota   atomic.Int64       // of records that are not for learning, until the next flush
 	flushes chan chan struct{} // closed when what was kept before is stored, or lost
 	ended   chan struct{}      // closed when Run has returned
-	failing bool               // the last storing did; Run's
+	storing *condition.Condition
 
 	mu      sync.Mutex // guards the following
 	pending []*serving.Record
@@ -51,10 +51,13 @@ type Recorder struct {
 
 // NewRecorder makes a recorder; Run stores what it is given.
 func NewRecorder(store Store, log *slog.Logger, r *obs.Registry) *Recorder {
-	records := r.Counters("topsail_feedback_records_total", "Records of answers, for feedback to come: kept, or lost because they were too many or too large, or the store was away.", "result")
+	records := r.Counters("topsail_feedback_records_total", "Records of answers, for feedback to come: kept, or lost because they were too many or too large, or the store was unavailable.", "result")
 	return &Recorder{
-		store: store, log: log, kept: records.WithLabelValues("kept"), lost: records.WithLabelValues("lost"),
+		store: store, kept: records.WithLabelValues("kept"), lost: records.WithLabelValues("lost"),
 		flushes: make(chan chan struct{}), ended: make(chan struct{}),
+		storing: &condition.Condition{
+			Log: log, Begins: "cannot store the records of answers: feedback on them is joined by predicting again", Ends: "records of answers are stored again",
+		},
 	}
 }
 
@@ -127,7 +130,7 @@ func (r *Recorder) flush(ctx context.Context) {
 	} else {
 		r.kept.Add(float64(len(list)))
 	}
-	r.report(err)
+	r.storing.Note(err)
 }
 
 // finish gives records their hashes, and leaves out what is too large.
@@ -153,17 +156,4 @@ func (r *Recorder) take() []*serving.Record {
 	list := r.pending
 	r.pending, r.bytes = nil, 0
 	return list
-}
-
-// report logs when storing begins to fail, and when it works again.
-func (r *Recorder) report(err error) {
-	failing := err != nil
-	switch {
-	case failing == r.failing:
-	case failing:
-		r.log.Warn("cannot store the records of answers: feedback on them is joined by predicting again", "err", err)
-	default:
-		r.log.Info("records of answers are stored again")
-	}
-	r.failing = failing
 }

@@ -11,11 +11,7 @@ import (
 // expect takes room for n answers, or one, of an app whose answers are large: while they are
 // on their way, they take memory already.
 func (s *Server) expect(rc *fasthttp.RequestCtx, app string, n int) error {
-	g := s.admission.Load().apps[app]
-	if g == nil {
-		return nil
-	}
-	room := int(g.large.Load()) * max(n, 1)
+	room := s.admission.AnswerSize(app) * max(n, 1)
 	if room > 0 && !rc.Conn().(*conn).lease.Take(room) {
 		return errNoMemory
 	}
@@ -23,15 +19,15 @@ func (s *Server) expect(rc *fasthttp.RequestCtx, app string, n int) error {
 	return nil
 }
 
-// room is a buffer for the answers to a request, which the budget has room for beside the
-// outputs themselves.
+// room is a buffer for the answers to a request, for which the budget has room in addition to the
+// outputs.
 func (s *Server) room(rc *fasthttp.RequestCtx, app string, ps ...serving.Prediction) ([]byte, error) {
 	size, largest := 0, 0
 	for i := range ps {
 		size += len(ps[i].Output)
 		largest = max(largest, len(ps[i].Output))
 	}
-	s.learnSize(app, onTheWay*2*largest)
+	s.admission.LearnAnswerSize(app, onTheWay*2*largest, onTheWay*2*smallBody)
 	c := rc.Conn().(*conn)
 	if size <= smallBody {
 		c.lease.Give(c.room)
@@ -44,23 +40,6 @@ func (s *Server) room(rc *fasthttp.RequestCtx, app string, ps ...serving.Predict
 		c.lease.Give(-more)
 	}
 	return slices.Grow(buffer(rc), size), nil
-}
-
-// learnSize remembers how large the answers of an app are: at once what is more, and after
-// some answers what is less.
-func (s *Server) learnSize(app string, size int) {
-	g := s.admission.Load().apps[app]
-	if g == nil {
-		return
-	}
-	before := g.large.Load()
-	now := max(int64(size), before-before/8)
-	if now <= onTheWay*2*smallBody {
-		now = 0
-	}
-	if now != before {
-		g.large.Store(now)
-	}
 }
 
 // buffer takes the response's own buffer, emptied, to append a body to. It goes

@@ -6,14 +6,17 @@ import (
 	"time"
 
 	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
 
+	"github.com/topsail-serving/topsail/gateway/admission"
 	"github.com/topsail-serving/topsail/gateway/codec"
+	"github.com/topsail-serving/topsail/internal/access"
 	"github.com/topsail-serving/topsail/serving"
 )
 
 // appRequest is what every request to an app says, whatever it asks for.
 type appRequest struct {
-	who      caller
+	who      admission.Caller
 	app      *serving.App
 	received time.Time
 	timeout  time.Duration // of the header; 0: none
@@ -29,22 +32,15 @@ const onTheWay = 3
 func (s *Server) open(c *fiber.Ctx) (r appRequest, err error) {
 	rc := c.Context()
 	r.received = rc.Time() // fasthttp's clock, read just before it called us
-	name := appName(c)
-	if r.who, err = s.admit(rc, name); err != nil {
+	if err = s.enter(rc, appName(c), &r); err != nil {
 		return r, err
-	}
-	if r.app, err = s.core.App(name); err != nil {
-		return r, err
-	}
-	if r.app.RequireKey && r.who == (caller{}) {
-		return r, s.needKey(rc, name)
 	}
 	if r.timeout, err = headerTimeout(rc); err != nil {
 		return r, err
 	}
 	nc := rc.Conn().(*conn)
 	if nc.unread {
-		if err := s.charge(rc, &r, 1); err != nil {
+		if err := s.charge(&r, 1); err != nil {
 			return r, err
 		}
 		defer func() { r.received = time.Now() }() // when it has arrived
@@ -52,13 +48,49 @@ func (s *Server) open(c *fiber.Ctx) (r appRequest, err error) {
 	if r.body, err = s.body(rc, nc); err != nil || len(r.body) <= smallBody {
 		return r, err
 	}
-	if !nc.lease.Take(onTheWay * codec.Most(r.body, r.app.InputType)) {
+	if !nc.lease.Take(onTheWay * codec.Most(r.body, r.app)) {
 		return r, errNoMemory
 	}
 	if len(r.body) > heavyBody {
-		err = s.takeTurn(nc)
+		err = s.takeSlot(nc)
 	}
 	return r, err
+}
+
+// enter finds the caller and the app of a request, if the one may ask the other.
+func (s *Server) enter(rc *fasthttp.RequestCtx, name string, r *appRequest) (err error) {
+	if r.who, err = s.admit(rc, name); err != nil {
+		return err
+	}
+	if r.app, err = s.core.App(name); err != nil {
+		return err
+	}
+	return s.admission.May(r.who, r.app)
+}
+
+// charge counts n queries, or pieces of feedback, against limits, but those that it counted before.
+func (s *Server) charge(r *appRequest, n int) error {
+	n = max(n, 1) - r.charged // an empty batch is a request, too
+	if err := s.admission.Charge(r.who, r.app, n, r.received); err != nil {
+		return err
+	}
+	r.charged += n
+	return nil
+}
+
+// admit finds the caller of a request to an app, if it may ask it.
+func (s *Server) admit(rc *fasthttp.RequestCtx, app string) (admission.Caller, error) {
+	return s.admission.Admit(shown(rc), app, rc.Time())
+}
+
+// asker finds the caller of a request about all apps.
+func (s *Server) asker(rc *fasthttp.RequestCtx) (admission.Caller, error) {
+	return s.admission.Asker(shown(rc), "", rc.Time())
+}
+
+// shown is the key that a request shows; empty: none.
+func shown(rc *fasthttp.RequestCtx) []byte {
+	return access.Shown(rc.Request.Header.Peek("X-Api-Key"), rc.Request.Header.Peek(fiber.HeaderAuthorization))
 }
 
 // appName is the app that a path names. Of one that cannot be unescaped nothing is left,

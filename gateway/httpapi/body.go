@@ -27,7 +27,7 @@ const (
 	bodySpeed = 32 << 10
 )
 
-// comesLater says whether a body is read when it is known that it is wanted.
+// comesLater says whether a body is read only once it is known to be wanted.
 func (s *Server) comesLater(h *fasthttp.RequestHeader) bool {
 	n := h.ContentLength()
 	return n == chunked || n > min(smallBody, s.config.MaxBodyBytes)
@@ -127,7 +127,7 @@ func (r *steadyReader) Read(b []byte) (int, error) {
 	case err == nil || err == io.EOF:
 		return n, err
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return n, &refusal{fiber.StatusRequestTimeout, "Request timeout", fmt.Sprintf("the body came too slowly: send at least %d bytes a second, and the whole request within %v", bodySpeed, r.until.Sub(r.began).Round(time.Second))}
+		return n, &refusal{fiber.StatusRequestTimeout, "Request timeout", fmt.Sprintf("the body arrived too slowly: send at least %d bytes a second, and the whole request within %v", bodySpeed, r.until.Sub(r.began).Round(time.Second))}
 	}
 	return n, fiber.ErrBadRequest
 }
@@ -140,8 +140,8 @@ func (s *Server) inflate(compressed []byte, c *conn, open func(io.Reader) (io.Re
 	if err != nil {
 		return nil, errCorrupt()
 	}
-	body, err := s.readAll(&turnReader{Reader: r, s: s, c: c}, -1, &c.lease, nil)
-	if _, refused := errors.AsType[*refusal](err); refused || errors.Is(err, errNoMemory) || errors.Is(err, errNoTurn) {
+	body, err := s.readAll(&slotReader{Reader: r, s: s, c: c}, -1, &c.lease, nil)
+	if _, refused := errors.AsType[*refusal](err); refused || errors.Is(err, errNoMemory) || errors.Is(err, errNoSlot) {
 		return nil, err
 	}
 	if err != nil || rest.Len() > 0 {
@@ -151,10 +151,10 @@ func (s *Server) inflate(compressed []byte, c *conn, open func(io.Reader) (io.Re
 }
 
 // errNoMemory refuses a request that the budget has no room for.
-var errNoMemory = errors.New("max_inflight_bytes are taken")
+var errNoMemory = errors.New("max_inflight_bytes is used up")
 
 func errCorrupt() error {
-	return &refusal{fiber.StatusBadRequest, "Bad request", "the body is not what its Content-Encoding says: it is cut, damaged or followed by other bytes"}
+	return &refusal{fiber.StatusBadRequest, "Bad request", "the body does not match its Content-Encoding: it is truncated, damaged or followed by other bytes"}
 }
 
 func (s *Server) errTooLarge() *refusal {

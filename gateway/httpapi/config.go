@@ -25,15 +25,12 @@ type Config struct {
 
 	Budget *budget.Budget // of the bytes of requests and answers under way; nil: one of 256 MiB for this server
 
-	Hosts          access.Hosts // by which it may be called without keys, beside loopback; nil: any name
+	Hosts          access.Hosts // by which it may be called without keys, in addition to loopback; nil: any name
 	AllowedOrigins []string     // of pages of other sites that may ask, such as https://shop.example
 
 	Metrics *obs.Registry            // nil: metrics are kept and shown nowhere
 	Inspect func(page []byte) []byte // appends Clipper's metrics page; nil: there is no GET /metrics
 }
-
-// keysNeeded says whether every request needs a key.
-func (c *Config) keysNeeded() bool { return c.Keys != nil || c.RequireKeys }
 
 func (c Config) withDefaults() Config {
 	c.MaxBodyBytes = cmp.Or(c.MaxBodyBytes, 16<<20)

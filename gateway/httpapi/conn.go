@@ -10,6 +10,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -26,14 +27,17 @@ type conn struct {
 	spare  bool         // it came when there was no room
 	waits  atomic.Int64 // since when it waits for a request, in Unix nanoseconds; 0: it does not, or is closed for another
 
-	lease  budget.Lease // of the request in hand, and its answer
+	lease  budget.Lease // of the current request, and its answer
 	host   string       // by which it was called last, and may be
 	kept   []byte       // for the next body; at most keepBytes
-	unread bool         // the body of the request in hand has not been read
-	turn   bool         // its body is heavy, and may be read
+	unread bool         // the body of the current request has not been read
+	slot   bool         // its body is heavy, and may be read
 	room   int          // that was taken for its answer
 
-	rest []byte // was read behind a request, and belongs to those after it; only for Read
+	streaming atomic.Bool // an answer is written as it comes, and each write has its own time
+
+	rest      []byte // was read behind a request, and belongs to those after it; only for Read
+	pipelined int    // times that there was some; only for Read
 
 	mu     sync.Mutex // guards the following
 	wanted time.Time  // the read deadline
@@ -75,7 +79,18 @@ func (c *conn) Read(b []byte) (int, error) {
 	return n, err
 }
 
+const (
+	// pipelineBurst requests of a pipeline are read in a row, and then none for pipelinePause. Go looks for what has
+	// come on other connections when it has nothing else to run, or every 10 ms: some pipelines alone would make every
+	// step of a query wait for that.
+	pipelineBurst = 8
+	pipelinePause = time.Millisecond
+)
+
 func (c *conn) readRest(b []byte) int {
+	if c.pipelined++; c.pipelined%pipelineBurst == 0 {
+		time.Sleep(pipelinePause)
+	}
 	next := c.rest[:min(len(b), len(c.rest))]
 	if at := nextRequest(next); at > 0 {
 		next = next[:at]
@@ -94,12 +109,15 @@ func (c *conn) receive(b []byte) (int, error) {
 			c.used.Store(true)
 		}
 		if n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) || !c.early() {
+			if n == 0 && c.waits.Load() > 0 && errors.Is(err, syscall.ECONNRESET) {
+				return 0, io.EOF // fasthttp would answer a reset, as a request that is wrong
+			}
 			return n, err
 		}
 	}
 }
 
-// writePace is within what time a client has to take each of the pieces of a large answer.
+// leastWriteRate is within what time a client has to take each of the pieces of a large answer.
 const (
 	writePiece     = 64 << 10
 	leastWriteRate = 2 * time.Second
@@ -116,11 +134,17 @@ func (c *conn) SetWriteDeadline(t time.Time) error {
 // Write writes a large answer in pieces, each of which the client has to take within some
 // time.
 func (c *conn) Write(b []byte) (n int, err error) {
+	if c.streaming.Load() {
+		if err := c.Conn.SetWriteDeadline(time.Now().Add(writeEventWithin)); err != nil {
+			return 0, err
+		}
+		return c.Conn.Write(b)
+	}
 	if len(b) <= writePiece {
 		return c.Conn.Write(b)
 	}
 	for n < len(b) {
-		if err := c.leastRate(); err != nil {
+		if err := c.extendDeadline(); err != nil {
 			return n, err
 		}
 		written, err := c.Conn.Write(b[n:min(n+writePiece, len(b))])
@@ -131,8 +155,8 @@ func (c *conn) Write(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// pace gives the next piece its time.
-func (c *conn) leastRate() error {
+// extendDeadline gives the next piece its time.
+func (c *conn) extendDeadline() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	due := time.Now().Add(leastWriteRate)

@@ -1,29 +1,26 @@
 package httpapi
 
 import (
-	"errors"
-
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/topsail-serving/topsail/gateway/describe"
 	"github.com/topsail-serving/topsail/internal/budget"
-	"github.com/topsail-serving/topsail/serving"
 )
 
 // document answers GET /openapi.json: what the caller may ask here, and how.
 func (s *Server) document(c *fiber.Ctx) error {
 	rc := c.Context()
-	who, err := s.asker(rc, "")
+	who, err := s.asker(rc)
 	if err != nil {
 		return err
 	}
-	apps, err := s.seenBy(who)
+	apps, err := s.admission.Visible(who, s.core.App)
 	if err != nil {
 		return err
 	}
 	d := describe.Document{
 		MaxBatch: s.config.MaxBatch, Feedback: s.updater != nil, Metrics: s.config.Inspect != nil,
-		Keys: s.keys(), Apps: apps, Catalog: s.admission.Load().catalog,
+		Keys: s.keys(), Apps: apps, Catalog: s.admission.Catalog(),
 	}
 	out := leased{b: buffer(rc), lease: &rc.Conn().(*conn).lease}
 	if err := out.grow(bytesOfPort + len(apps)*bytesOfApp); err != nil {
@@ -37,27 +34,12 @@ func (s *Server) document(c *fiber.Ctx) error {
 	return nil
 }
 
-// seenBy are the apps that a caller may know of, of those that are served.
-func (s *Server) seenBy(who caller) ([]*serving.App, error) {
-	if _, err := s.core.App(""); errors.Is(err, serving.ErrNoCatalog) {
-		return nil, err
-	}
-	known := s.admission.Load().catalog.Apps
-	apps := make([]*serving.App, 0, len(known))
-	for name := range known {
-		if app, err := s.core.App(name); err == nil && who.sees(app) {
-			apps = append(apps, app)
-		}
-	}
-	return apps, nil
-}
-
-// keys is who has to show one.
+// keys says which requests need a key.
 func (s *Server) keys() describe.Keys {
 	switch {
-	case s.config.keysNeeded():
+	case s.admission.AllNeedKeys():
 		return describe.AllKeys
-	case s.admission.Load().checks:
+	case s.admission.SomeNeedKeys():
 		return describe.SomeKeys
 	}
 	return describe.NoKeys

@@ -50,7 +50,7 @@ func TestDocument(t *testing.T) {
 		t.Errorf("HEAD: %d %v", head.status, head.header)
 	}
 	if n := s.server.config.Budget.Used(); n > 4<<20 {
-		t.Errorf("%d bytes are taken", n)
+		t.Errorf("%d bytes are in use", n)
 	}
 
 	core, _ = keyed(nil)

@@ -100,7 +100,7 @@ func TestDrainCutsConnections(t *testing.T) {
 			t.Errorf("cut after %v with %q, %v", time.Since(start), rest, err)
 		}
 		err := s.done()
-		if err == nil || !strings.Contains(err.Error(), "connections were left after 3s") || time.Since(start) != time.Minute {
+		if err == nil || !strings.Contains(err.Error(), "connections that were open after 3s are closed") || time.Since(start) != time.Minute {
 			t.Errorf("Run after %v: %v", time.Since(start), err)
 		}
 	})

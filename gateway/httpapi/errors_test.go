@@ -26,7 +26,7 @@ func TestErrorsOfTheCore(t *testing.T) {
 		{&serving.QueryError{Cause: "Requested version: 9 does not exist for model: m"}, 400, "Query processing error", "Requested version: 9 does not exist for model: m"},
 		{fmt.Errorf("predict: %w", &serving.QueryError{Cause: "wrong"}), 400, "Query processing error", "wrong"},
 		{fmt.Errorf("predict: %w", serving.ErrUnknownApp), 404, "Unknown app", "no app of this name is registered: register it at the admin port, or check its spelling"},
-		{fmt.Errorf("predict: %w", serving.ErrNoCatalog), 503, "Unavailable", "this gateway has not learned yet which apps there are: send the query again, or to another gateway"},
+		{fmt.Errorf("predict: %w", serving.ErrNoCatalog), 503, "Unavailable", "this gateway has not loaded the apps yet: send the query again, or to another gateway"},
 		{errors.New("dial tcp 10.0.0.7: secret dsn"), 500, "Internal error", "the gateway failed on this query: its log says why, under request id my-id"},
 		{context.Canceled, 500, "Internal error", "the gateway failed on this query: its log says why, under request id my-id"},
 	} {

@@ -26,6 +26,7 @@ type fakeCore struct {
 	apps   map[string]*serving.App
 	answer func(ctx context.Context, q *serving.Query) (serving.Prediction, error) // nil: the number of elements
 
+	parts   func(q *serving.Query) (serving.Parts, error)
 	timed   func(t *timing.Timing) // nil: where the time went is not known
 	catalog *serving.Catalog       // what the server hears of; nil: nothing
 
@@ -68,6 +69,13 @@ func (f *fakeCore) Predict(ctx context.Context, q *serving.Query) (serving.Predi
 	return serving.Prediction{QueryID: 1, Output: output.JSON}, err
 }
 
+func (f *fakeCore) Stream(q *serving.Query) (serving.Parts, error) {
+	f.mu.Lock()
+	f.seen = append(f.seen, *q)
+	f.mu.Unlock()
+	return f.parts(q)
+}
+
 func (f *fakeCore) PredictBatch(ctx context.Context, qs []serving.Query) ([]serving.Prediction, error) {
 	ps := make([]serving.Prediction, len(qs))
 	for i := range qs {
@@ -86,6 +94,23 @@ func (f *fakeCore) PredictTimed(ctx context.Context, qs []serving.Query, t *timi
 		f.timed(t)
 	}
 	return ps, err
+}
+
+// Ready says that all is ready but a version "cold".
+func (f *fakeCore) Ready(app, version string) (bool, error) {
+	_, err := f.App(app)
+	return err == nil && version != "cold", err
+}
+
+// Wake remembers nothing.
+func (f *fakeCore) Wake(app, _ string) error {
+	_, err := f.App(app)
+	return err
+}
+
+// Inferences are made up.
+func (f *fakeCore) Inferences(string) serving.Inferences {
+	return serving.Inferences{Succeeded: 3, Defaults: 1, Cached: 2, Asked: 2, Took: 8 * time.Millisecond}
 }
 
 func (f *fakeCore) Feedback(ctx context.Context, list []serving.Feedback) ([]serving.Learned, error) {

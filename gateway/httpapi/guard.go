@@ -26,7 +26,7 @@ func (s *Server) guard(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 		c.unread = rc.Request.IsBodyStream() && s.comesLater(&rc.Request.Header)
 		c.waits.Store(0)
 		c.room = 0
-		defer s.endTurn(c)
+		defer s.releaseSlot(c)
 		switch r := s.foreign(rc, c); {
 		case s.asksFirst(rc): // else the page could not read the refusal of what it asks then
 			next(rc)
@@ -38,7 +38,7 @@ func (s *Server) guard(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 			s.readable(rc)
 			rc.Response.Header.Set(fiber.HeaderRetryAfter, "1")
 			sendRefusal(rc, &refusal{fiber.StatusServiceUnavailable, "Too many connections",
-				"this gateway has as many connections as it may have, and is busy with all of them: send it again in a second, or to another gateway"})
+				"this gateway is at its connection limit and busy with all connections: send the request again in a second, or to another gateway"})
 			s.connectionsClosed.WithLabelValues(overNames[overAll]).Inc()
 		default:
 			next(rc)
@@ -68,7 +68,7 @@ func knownMethod(rc *fasthttp.RequestCtx) {
 func (s *Server) recovered(rc *fasthttp.RequestCtx) {
 	if v := recover(); v != nil {
 		rc.Response.Reset()
-		rc.SetConnectionClose() // who knows what is left of the request
+		rc.SetConnectionClose() // the rest of the request may be still to come
 		s.internal(rc, "query panicked", "panic", v, "stack", string(debug.Stack()))
 	}
 }

@@ -18,10 +18,9 @@ import (
 	"github.com/topsail-serving/topsail/internal/obs"
 )
 
-// listener knows its open connections, so that their number is bounded and none
-// outlives the server. fasthttp has a bound of its own, but it answers those
-// beyond it from the accept loop, where a TLS client that never ends its
-// handshake would stop everybody.
+// listener knows its open connections, so that their number is bounded and none outlives the
+// server. fasthttp has a bound of its own, but it answers those beyond it from the accept loop,
+// where a TLS client that never ends its handshake would stop all others.
 type listener struct {
 	net.Listener
 	limit      int // connections; beyond it those that wait are closed for new ones
@@ -49,8 +48,8 @@ const (
 
 var overNames = [overs]string{"idle", "full", "address"}
 
-// spare is how many connections there may be beyond the limit, when all are being answered.
-// They are told so, and about the health of the gateway.
+// spare is how many connections there may be beyond the limit, when all are being answered. They
+// get an error, or the health of the gateway.
 const spare = 64
 
 func (s *Server) newListener(ln net.Listener) *listener {
@@ -93,13 +92,13 @@ func (l *listener) take(nc net.Conn) *conn {
 	defer l.mu.Unlock()
 	if l.perAddress > 0 && l.from[c.from] >= l.perAddress {
 		l.closed[overAddress].Inc()
-		l.warn("connections of an address are refused", "address", c.from, "max_connections_per_address", l.perAddress)
+		l.warn("refusing connections from an address", "address", c.from, "max_connections_per_address", l.perAddress)
 		return nil
 	}
 	if len(l.open) < l.limit {
 		return c
 	}
-	l.warn("there are as many connections as there may be, and those that wait for a request are closed: raise max_connections if this is not an attack", "max_connections", l.limit)
+	l.warn("the connection limit is reached, and connections that wait for a request are closed: raise max_connections if this is not an attack", "max_connections", l.limit)
 	c.spare = len(l.open)-l.cutWaiting() >= l.limit
 	if len(l.open) < l.limit+spare {
 		return c
@@ -125,7 +124,7 @@ func (l *listener) cutWaiting() int {
 	// Some at once, since to look for them takes time.
 	all = all[:min(len(all), max(1+l.limit/spare, len(l.open)+1-l.limit))]
 	for _, w := range all {
-		if w.c.waits.CompareAndSwap(w.since, 0) { // else a request has come by now
+		if w.c.waits.CompareAndSwap(w.since, 0) { // else a request has arrived
 			w.c.cut()
 			l.closed[overIdle].Inc()
 		}

@@ -220,13 +220,13 @@ func TestHeavyBodiesWaitForASlot(t *testing.T) {
 		if got := c.do(t, "POST", "/strings/predict", packed, "Content-Encoding: gzip"); got.status != 503 || !strings.Contains(got.body, "Busy") {
 			t.Errorf("%d %s", got.status, got.body)
 		}
-		if took := time.Since(began); took < turnWithin || took > turnWithin+10*time.Millisecond {
+		if took := time.Since(began); took < slotWithin || took > slotWithin+10*time.Millisecond {
 			t.Errorf("it was refused after %v", took)
 		}
 		if got := c.do(t, "POST", "/strings/predict", `{"input":"a"}`); got.status != 200 {
 			t.Errorf("a small one: %d %s", got.status, got.body)
 		}
-		time.AfterFunc(turnWithin/2, func() { <-s.server.decoding })
+		time.AfterFunc(slotWithin/2, func() { <-s.server.decoding })
 		if got := c.do(t, "POST", "/strings/predict", packed, "Content-Encoding: gzip"); got.status != 200 {
 			t.Errorf("when its turn has come: %d %s", got.status, got.body)
 		}

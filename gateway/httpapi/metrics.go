@@ -18,12 +18,12 @@ func (s *Server) metrics() fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		rc := c.Context()
 		const app = "" // it is about all of them
-		who, err := s.identify(rc, app)
+		who, err := s.admission.Identify(shown(rc), app, rc.Time())
 		if err != nil {
 			return err
 		}
-		if k := who.key; k != nil && (!k.Role.Covers(serving.RoleViewer) || len(k.Apps) > 0) {
-			return s.forbid(app, fmt.Sprintf("the key %q may not read metrics, which are of all apps: use one for all apps with the role viewer or above", who.name))
+		if k := who.Key(); k != nil && (!k.Role.Covers(serving.RoleViewer) || len(k.Apps) > 0) {
+			return s.admission.Forbid(app, fmt.Sprintf("the key %q may not read metrics, which cover all apps: use a key for all apps with the role viewer or above", k.Name))
 		}
 		if accepts(rc, "text/plain", "application/openmetrics-text") {
 			prometheus(rc)

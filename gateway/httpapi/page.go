@@ -14,11 +14,11 @@ import (
 // not ours, while no keys are asked for, because a name can be made to point here; and
 // anything but a read from another origin that is not allowed.
 func (s *Server) foreign(rc *fasthttp.RequestCtx, c *conn) *refusal {
-	if s.config.Hosts != nil && !s.config.keysNeeded() && string(rc.Path()) != healthPath {
+	if s.config.Hosts != nil && !s.admission.AllNeedKeys() && string(rc.Path()) != healthPath {
 		if host := rc.Host(); string(host) != c.host {
 			if !s.config.Hosts.Has(string(host)) {
 				return &refusal{fiber.StatusForbidden, "Forbidden",
-					"without keys this answers to localhost, the address that it listens on and gateway.hosts alone: call it by one of these, or set gateway.keys_file"}
+					"without keys, the gateway answers only at localhost, its listen address and gateway.hosts: use one of these, or set gateway.keys_file"}
 			}
 			c.host = string(host)
 		}
@@ -32,7 +32,7 @@ func (s *Server) foreign(rc *fasthttp.RequestCtx, c *conn) *refusal {
 	r.Header.Set("Origin", string(origin))
 	r.Header.Set("Sec-Fetch-Site", string(site))
 	if s.origins.Check(&r) != nil {
-		return &refusal{fiber.StatusForbidden, "Forbidden", "pages of another site may not ask here: add their origin to gateway.allowed_origins if they should"}
+		return &refusal{fiber.StatusForbidden, "Forbidden", "pages of another origin may not send requests: add the origin to gateway.allowed_origins to allow them"}
 	}
 	return nil
 }
@@ -51,7 +51,7 @@ func (s *Server) asksFirst(rc *fasthttp.RequestCtx) bool {
 	return rc.IsOptions() && len(rc.Request.Header.Peek(fiber.HeaderAccessControlRequestMethod)) > 0 && s.allowed(rc)
 }
 
-// readable lets an allowed page read a refusal that comes before crossOrigin.
+// readable allows a page of an allowed origin to read a refusal before crossOrigin.
 func (s *Server) readable(rc *fasthttp.RequestCtx) {
 	if s.allowed(rc) {
 		h := &rc.Response.Header

@@ -7,7 +7,9 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"pgregory.net/rapid"
@@ -81,3 +83,40 @@ type readOnly struct {
 }
 
 func (r readOnly) Read(b []byte) (int, error) { return r.r.Read(b) }
+
+// A pipeline of any length lets others be heard.
+func TestPipelinesPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const requests = 1 + 100*pipelineBurst
+		one := request("GET", "/health", "")
+		c := &conn{Conn: readOnly{r: strings.NewReader(strings.Repeat(one, requests))}}
+		began := time.Now()
+		for b := make([]byte, len(one)*requests); ; {
+			if _, err := c.Read(b); err == io.EOF {
+				break
+			}
+		}
+		if took := time.Since(began); took != 100*pipelinePause {
+			t.Errorf("%d requests took %v", requests, took)
+		}
+	})
+}
+
+// A reset between two requests is the end, and not a request that is wrong.
+func TestResets(t *testing.T) {
+	for _, waits := range []int64{0, 1} {
+		c := &conn{Conn: failing{err: &net.OpError{Op: "read", Err: syscall.ECONNRESET}}}
+		c.waits.Store(waits)
+		if _, err := c.Read(make([]byte, 8)); (err == io.EOF) != (waits > 0) {
+			t.Errorf("waiting %d: %v", waits, err)
+		}
+	}
+}
+
+// failing is a connection that cannot be read.
+type failing struct {
+	net.Conn
+	err error
+}
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }

@@ -15,6 +15,12 @@ func (s *Server) predict(queries context.Context, c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
+	if wantsParts(c.Context()) {
+		if batch != nil {
+			return errPartsOfMany
+		}
+		return s.predictParts(queries, c, q)
+	}
 	if wantsTiming(c.Context()) {
 		return s.predictTimed(queries, c, each(q, batch))
 	}
@@ -77,12 +83,12 @@ func (s *Server) readQuery(c *fiber.Ctx) (*serving.Query, []serving.Input, error
 	if err != nil {
 		return nil, nil, err
 	}
-	p, err := codec.DecodePredict(r.body, r.app.InputType, s.config.MaxBatch)
-	s.endTurn(c.Context().Conn().(*conn))
+	p, err := codec.DecodePredict(r.body, r.app, s.config.MaxBatch)
+	s.releaseSlot(c.Context().Conn().(*conn))
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := s.charge(c.Context(), &r, len(p.Batch)); err != nil {
+	if err := s.charge(&r, len(p.Batch)); err != nil {
 		return nil, nil, err
 	}
 	if err := s.expect(c.Context(), r.app.Name, len(p.Batch)); err != nil {
@@ -92,12 +98,14 @@ func (s *Server) readQuery(c *fiber.Ctx) (*serving.Query, []serving.Input, error
 		App:      r.app.Name,
 		Input:    p.Input,
 		Received: r.received,
-		Timeout:  shorter(r.timeout, p.Options.Timeout),
+		Timeout:  serving.ShorterTimeout(r.timeout, p.Options.Timeout),
 		User:     p.Options.User,
 		Context:  p.Options.Context,
 		Version:  p.Options.Version,
 		Salt:     p.Options.Salt,
 		NoCache:  p.Options.NoCache,
 		Explain:  p.Options.Explain,
+
+		Candidates: p.Options.Candidates,
 	}, p.Batch, nil
 }

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 
+	"github.com/topsail-serving/topsail/gateway/inference"
 	"github.com/topsail-serving/topsail/gateway/timing"
 	"github.com/topsail-serving/topsail/serving"
 )
@@ -11,6 +12,21 @@ import (
 type Core interface {
 	Predictor
 	Timer
+	Streamer
+	Repository
+}
+
+// Repository is what the Open Inference Protocol asks besides.
+type Repository interface {
+	inference.Repository
+	// Inferences are what the queries of an app came to since this gateway has known it.
+	Inferences(app string) serving.Inferences
+}
+
+// Streamer answers queries in parts.
+type Streamer interface {
+	// Stream asks a query. It fails as Predict does.
+	Stream(q *serving.Query) (serving.Parts, error)
 }
 
 // Timer answers queries and says where the time went.
@@ -20,9 +36,9 @@ type Timer interface {
 	PredictTimed(ctx context.Context, qs []serving.Query, first *timing.Timing) ([]serving.Prediction, error)
 }
 
-// Predictor answers queries. Of its errors, serving.ErrUnknownApp,
-// serving.ErrNoCatalog and *serving.QueryError are for the client; any other is
-// logged, and the client is told no more than a request id.
+// Predictor answers queries. Of its errors, serving.ErrUnknownApp, serving.ErrNoCatalog and
+// *serving.QueryError are for the client; any other is logged, and the client gets only a request
+// id.
 type Predictor interface {
 	// App finds a registered app, or fails with serving.ErrUnknownApp or
 	// serving.ErrNoCatalog. It must not keep name, whose memory is reused.

@@ -7,7 +7,7 @@ import (
 
 func TestRoutes(t *testing.T) {
 	s := start(t, Config{}, newFake())
-	const nothing = "there is nothing at this path: use POST /<app>/predict, POST /<app>/update, GET /openapi.json, GET /metrics or GET /health"
+	const nothing = "this path does not exist: use POST /<app>/predict, POST /<app>/update, POST /v2/models/<app>/infer, GET /openapi.json, GET /metrics or GET /health"
 	const unknown = "no app of this name is registered: register it at the admin port, or check its spelling"
 	for _, test := range []struct {
 		method, path string

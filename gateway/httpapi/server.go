@@ -3,6 +3,7 @@ package httpapi
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -14,6 +15,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
+	"github.com/topsail-serving/topsail/gateway/admission"
 	"github.com/topsail-serving/topsail/internal/obs"
 	"github.com/topsail-serving/topsail/serving"
 )
@@ -34,15 +36,13 @@ type Server struct {
 	draining atomic.Bool
 
 	origins           *http.CrossOriginProtection
-	refused           refused
 	decoding          chan struct{} // see heavyBody
 	connectionsClosed *obs.CounterVec
-	serving           sync.Mutex // serialises Serve
-	admission         atomic.Pointer[admission]
+	admission         *admission.Control
 }
 
-// New returns a server of core, and of updater unless that is nil. It starts nothing. It
-// panics at an allowed origin that is none.
+// New returns a server of core, and of updater unless that is nil. It starts nothing. It panics at
+// an allowed origin that is not valid.
 func New(config Config, core Core, updater Updater, log *slog.Logger) *Server {
 	s := &Server{config: config.withDefaults(), core: core, updater: updater, log: log, origins: http.NewCrossOriginProtection(), decoding: newSlots()}
 	for _, origin := range s.config.AllowedOrigins {
@@ -50,15 +50,25 @@ func New(config Config, core Core, updater Updater, log *slog.Logger) *Server {
 			panic(fmt.Sprintf("httpapi: allowed origin: %v", err))
 		}
 	}
-	s.refused = newRefused(s.config.Metrics)
+	s.admission = admission.New(admission.Config{Keys: s.config.Keys, RequireKeys: s.config.RequireKeys, Started: s.started, Metrics: s.config.Metrics})
 	s.connectionsClosed = s.config.Metrics.Counters("topsail_gateway_connections_closed_total",
-		"Connections closed because there were too many: idle (it waited longest), full (all others were being answered), address (too many of one address).", "reason")
-	s.config.Metrics.GaugeFunc("topsail_gateway_inflight_bytes", "Memory of requests and answers above 8 KiB that are under way.", func() float64 { return float64(s.config.Budget.Used()) })
-	s.config.Metrics.GaugeFunc("topsail_gateway_inflight_bytes_max", "The most of that, after which requests are refused: max_inflight_bytes.", func() float64 { return float64(s.config.Budget.Limit()) })
-	s.admission.Store(&admission{catalog: &serving.Catalog{}, checks: s.config.keysNeeded(), unknown: &gate{refused: s.refused.of("")}})
-	s.admission.Load().unknown.refused() // these begin at once: they belong to no app
+		"Connections closed because there were too many: idle (it waited longest), full (all others were being answered), address (too many from one address).", "reason")
+	s.config.Metrics.GaugeFunc("topsail_gateway_inflight_bytes", "Memory of requests and answers above 8 KiB in progress.", func() float64 { return float64(s.config.Budget.Used()) })
+	s.config.Metrics.GaugeFunc("topsail_gateway_inflight_bytes_max", "The limit of that memory, above which requests are refused: max_inflight_bytes.", func() float64 { return float64(s.config.Budget.Limit()) })
 	return s
 }
+
+// started says whether there is a catalog.
+func (s *Server) started() bool {
+	_, err := s.core.App("")
+	return !errors.Is(err, serving.ErrNoCatalog)
+}
+
+// Admission decides who may ask what. Other listeners of the gateway share it.
+func (s *Server) Admission() *admission.Control { return s.admission }
+
+// Serve takes in a new catalog: its keys and limits hold from now on.
+func (s *Server) Serve(cat *serving.Catalog) { s.admission.Serve(cat) }
 
 // Run serves ln, which it closes, until ctx ends or ln fails. It returns when no
 // connection and no query is left: queries in flight get DrainTimeout to end,
@@ -107,7 +117,7 @@ func (s *Server) drain(server *fasthttp.Server, l *listener, cancelQueries func(
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	if err := server.ShutdownWithContext(ctx); ctx.Err() != nil {
-		return fmt.Errorf("httpapi: drain: connections were left after %v and are cut: %w", limit, err)
+		return fmt.Errorf("httpapi: drain: connections that were open after %v are closed: %w", limit, err)
 	}
 	return nil
 }
@@ -138,6 +148,8 @@ func (s *Server) server(queries context.Context, l *listener) *fasthttp.Server {
 	app.Post("/:app/predict/", predict)
 	app.Post("/:app/update", update)
 	app.Post("/:app/update/", update)
+	s.inferenceRoutes(queries, app)
+	s.openaiRoutes(queries, app)
 	app.Get(healthPath, s.health)
 	app.Get("/openapi.json", s.document)
 	if s.config.Inspect != nil {

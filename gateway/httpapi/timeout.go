@@ -26,11 +26,3 @@ func headerTimeout(rc *fasthttp.RequestCtx) (time.Duration, error) {
 	ms = min(ms, uint64(serving.MaxSLO.Milliseconds()))
 	return time.Duration(ms) * time.Millisecond, nil
 }
-
-// shorter returns the shorter of two limits, 0 standing for none.
-func shorter(a, b time.Duration) time.Duration {
-	if a == 0 || b == 0 {
-		return a + b
-	}
-	return min(a, b)
-}

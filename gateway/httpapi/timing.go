@@ -20,7 +20,7 @@ const (
 	serverTimingHeader = "Server-Timing"
 )
 
-// wantsTiming says whether the client wants to know where the time went.
+// wantsTiming says whether the client asks for timings.
 func wantsTiming(rc *fasthttp.RequestCtx) bool {
 	return string(rc.Request.Header.Peek(timingHeader)) == "1"
 }

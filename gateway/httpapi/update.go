@@ -43,12 +43,12 @@ func (s *Server) learn(queries context.Context, c *fiber.Ctx) ([]serving.Learned
 	if err != nil {
 		return nil, false, err
 	}
-	u, err := codec.DecodeUpdate(r.body, r.app.InputType, s.config.MaxBatch)
-	s.endTurn(c.Context().Conn().(*conn))
+	u, err := codec.DecodeUpdate(r.body, r.app, s.config.MaxBatch)
+	s.releaseSlot(c.Context().Conn().(*conn))
 	if err != nil {
 		return nil, false, err
 	}
-	if err := s.charge(c.Context(), &r, len(u.Feedback)); err != nil {
+	if err := s.charge(&r, len(u.Feedback)); err != nil {
 		return nil, false, err
 	}
 	for i := range u.Feedback {
@@ -57,7 +57,7 @@ func (s *Server) learn(queries context.Context, c *fiber.Ctx) ([]serving.Learned
 	}
 	learned, err := s.updater.Feedback(queries, u.Feedback)
 	if err == nil && len(learned) != len(u.Feedback) {
-		err = errors.New("the updater did not answer to each piece of feedback")
+		err = errors.New("the updater did not answer each piece of feedback")
 	}
 	return learned, u.Batch, err
 }

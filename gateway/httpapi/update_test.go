@@ -100,7 +100,7 @@ func TestBadUpdates(t *testing.T) {
 		{"Json error", `{"query_id":1,"label":` + strings.Repeat("[", 500_000), "X-Other: 1",
 			"the body is not JSON: it is nested deeper than 128 levels, at byte 149"},
 		{"Bad request", `{"query_id":1,"label":1}`, "X-Timeout-Ms: x", "X-Timeout-Ms must be a whole number of milliseconds above 0"},
-		{"Bad request", `{"query_id":1,"label":1}`, "Content-Encoding: gzip", "the body is not what its Content-Encoding says: it is cut, damaged or followed by other bytes"},
+		{"Bad request", `{"query_id":1,"label":1}`, "Content-Encoding: gzip", "the body does not match its Content-Encoding: it is truncated, damaged or followed by other bytes"},
 	} {
 		plain := s.do(t, "POST", "/doubles/update", test.body, test.header)
 		if plain.status != 400 || plain.body != test.cause || plain.header.Get("Content-Type") != "application/json" {
@@ -145,10 +145,10 @@ func TestErrorsOfTheUpdater(t *testing.T) {
 	}{
 		{fmt.Errorf("learn: %w", &serving.QueryError{Cause: "no record of query 7"}), 400, "Query processing error", "no record of query 7"},
 		{fmt.Errorf("learn: %w", serving.ErrUnknownApp), 404, "Unknown app", "no app of this name is registered: register it at the admin port, or check its spelling"},
-		{fmt.Errorf("learn: %w: dial tcp: secret dsn", serving.ErrUnavailable), 503, "Unavailable", "the store of what is learned cannot be reached; send it again, nothing is lost by that"},
-		{fmt.Errorf("learn: %w: %w", serving.ErrUnavailable, context.DeadlineExceeded), 503, "Unavailable", "there was not enough time: the store of what is learned, or models that have to be retried, did not answer; send it again, nothing is lost by that"},
-		{fmt.Errorf("learn: %w: store /secret/path: %w", serving.ErrUnavailable, &serving.Unwritable{Reason: syscall.ENOSPC, Remedy: "make room"}), 503, "Unavailable", "the store of what is learned takes no writes: no space left on device: make room; send it again, nothing is lost by that"},
-		{fmt.Errorf("learn: %w", serving.ErrUnjudged), 503, "Unavailable", "no model of this app answers now, so that the feedback cannot be judged: send it again when one does"},
+		{fmt.Errorf("learn: %w: dial tcp: secret dsn", serving.ErrUnavailable), 503, "Unavailable", "the state store cannot be reached; send it again, which is safe"},
+		{fmt.Errorf("learn: %w: %w", serving.ErrUnavailable, context.DeadlineExceeded), 503, "Unavailable", "the time ran out: the state store, or models that had to be called again, did not answer; send it again, which is safe"},
+		{fmt.Errorf("learn: %w: store /secret/path: %w", serving.ErrUnavailable, &serving.Unwritable{Reason: syscall.ENOSPC, Remedy: "make room"}), 503, "Unavailable", "the state store accepts no writes: no space left on device: make room; send it again, which is safe"},
+		{fmt.Errorf("learn: %w", serving.ErrUnjudged), 503, "Unavailable", "no model of this app answers now, so the feedback cannot be evaluated: send it again when one does"},
 		{errors.New("secret dsn"), 500, "Internal error", "the gateway failed on this query: its log says why, under request id my-id"},
 	} {
 		fail = test.err

@@ -20,9 +20,9 @@ func TestAffinity(t *testing.T) {
 			}
 			for i := range n {
 				q := newQuery(float64(i))
-				q.Affinity = affinity
+				q.Affinity.Key = affinity
 				if affinity == "" {
-					q.Affinity = fmt.Sprint("key ", i)
+					q.Affinity.Key = fmt.Sprint("key ", i)
 				}
 				p, _ := t.predict(q)
 				t.wantOutput(p, float64(i))

@@ -9,11 +9,14 @@ import (
 )
 
 // answer makes the prediction of the verdict, counts it and remembers it.
-func (q *query) answer() serving.Prediction {
-	a := serving.Prediction{QueryID: q.p.ids.Next(), Model: q.verdict.Model}
+func (q *query) answer() serving.Prediction { return q.answerAs(q.p.ids.Next()) }
+
+// answerAs is answer for a query that has an id.
+func (q *query) answerAs(id int64) serving.Prediction {
+	a := serving.Prediction{QueryID: id, Model: q.verdict.Model}
 	failure := q.verdict.Failure
 	if q.verdict.Output != nil {
-		a.Output, a.Cached = q.verdict.Output.JSON, q.fromCache()
+		a.Output, a.Full, a.Cached = q.verdict.Output.JSON, q.verdict.Output, q.fromCache()
 		a.Confidence, a.Qualifiers = q.verdict.Output.Confidence, q.verdict.Output.Qualifiers
 	} else {
 		if failure == nil || failure == left { // a model was asked, and silent
@@ -78,7 +81,7 @@ func (q *query) missed(i int) bool {
 	return q.answers[i].Failure != nil || !enough
 }
 
-// name says who was wanted for the answer and is not in it.
+// name says which models were wanted for the answer and are not in it.
 func (q *query) name(a *serving.Prediction) {
 	for i := range q.attempts[:q.opened] {
 		try := &q.attempts[i]
@@ -90,7 +93,7 @@ func (q *query) name(a *serving.Prediction) {
 			a.Shed = append(a.Shed, try.version.ModelID)
 		}
 	}
-	for i := range q.candidates { // those who are not there, and could not be asked
+	for i := range q.candidates { // models that were not ready, and could not be asked
 		if c := &q.candidates[i]; !c.Ready && q.app.Policy.Wants(c.Model) && !q.asks(i) {
 			a.Missing = append(a.Missing, c.ModelID)
 		}
@@ -123,7 +126,11 @@ func (q *query) asks(candidate int) bool {
 // count counts the answer, and what each model had to do with it. Of a default, failure
 // is why.
 func (q *query) count(a *serving.Prediction, failure *serving.Failure) {
-	q.app.metrics.answered(a, failure, q.Received)
+	received := q.Received
+	if q.parts.given() { // what counts is the time to the first part
+		received = received.Add(time.Since(q.parts.first))
+	}
+	q.app.metrics.answered(a, failure, received)
 	switch {
 	case q.app.stages != nil:
 		q.countStages(time.Now())
@@ -167,24 +174,22 @@ func (q *query) compareLater(try *attempt, answer *selection.Answer) {
 	try.flight.Then(compare)
 }
 
-// tally tells a policy that observes how asking one version went.
+// tally reports to a policy that observes how the call of one version went.
 func (q *query) tally(i int) {
 	try, answer := &q.attempts[i], &q.answers[i]
-	if q.app.tallies == nil || try.shed || q.Version != "" {
+	t := try.version.tally
+	if t == nil || try.shed || q.Version != "" {
 		return
 	}
-	var t selection.Tally
 	switch {
 	case answer.Output != nil:
-		t.Answers = 1
+		t.answers.Add(1)
 	case !q.missed(i):
-		return
 	case answer.Failure == nil || answer.Failure.Cause == serving.MissedSLO || answer.Failure.Cause == serving.RefusedLate:
-		t.Missed = 1
+		t.failed(&t.missed)
 	default:
-		t.Failures = 1
+		t.failed(&t.failures)
 	}
-	q.app.tallies.add(try.version.Definition, t)
 }
 
 // explain says how the answer came about.

@@ -52,6 +52,11 @@ func (p *Predictor) SetCatalog(cat *serving.Catalog) error {
 			}
 		}
 	}
+	for _, a := range apps {
+		if a.tallies != nil {
+			a.tallies.link(a.all())
+		}
+	}
 	maps.DeleteFunc(p.served, func(model string, _ *served) bool { return cat.Models[model] == nil })
 	p.closeTallies(cat)
 	p.apps.Store(&apps)

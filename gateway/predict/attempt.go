@@ -37,7 +37,7 @@ func (q *query) open(n int) {
 	}
 }
 
-// askPart asks one: the cache, else an equal question in flight, else a replica. What
+// attempt asks one: the cache, else an equal question in flight, else a replica. What
 // would cost capacity is left out if it is spare and capacity is short.
 func (q *query) attempt(i int, spare bool) {
 	try := &q.attempts[i]
@@ -54,9 +54,33 @@ func (q *query) attempt(i int, spare bool) {
 		}
 		return
 	}
-	if key := try.version.keyer.Key(try.input, q.Salt); !q.cached(i, key) && (!spare || !q.shed(i)) {
+	key := try.version.keyer.Key(try.input, q.salt(try.version))
+	switch {
+	case q.cached(i, key) || spare && q.shed(i):
+	case q.parts != nil && !q.app.ShareStreams:
+		try.flight = q.p.cache.Own(key, q.wake)
+		q.app.metrics.misses.Add(1)
+		q.lead(i)
+	default:
 		q.join(i, key)
 	}
+}
+
+// salt keeps answers apart that must not be shared: of queries with different salts, and if the
+// version gets the session, of different users and contexts.
+func (q *query) salt(v *version) string {
+	if !v.session {
+		return q.Salt
+	}
+	return q.Salt + "\x00" + q.User + "\x00" + q.Context
+}
+
+// contextFor is the query's context for a version that gets the session.
+func (q *query) contextFor(v *version) string {
+	if !v.session {
+		return ""
+	}
+	return q.Context
 }
 
 // cached answers an attempt from the cache, if it can.
@@ -89,6 +113,9 @@ func (q *query) join(i int, key cache.Key) {
 			try.looked = time.Since(try.asked)
 		}
 		try.version.replicas.Join(flight, try.respond)
+		if q.parts != nil {
+			q.parts.join(flight, q.wake)
+		}
 	case q.cached(i, key): // an equal one landed since the first look into the cache
 		flight.Land(q.answers[i].Output, nil)
 	default:
@@ -105,8 +132,13 @@ func (q *query) lead(i int) {
 		try.looked = now.Sub(try.asked)
 	}
 	try.call = &dispatch.Call{
-		Flight: try.flight, Input: try.input, User: q.User, Affinity: q.Affinity, Deadline: q.replyBy(try), Respond: try.respond,
-		Extra: q.app.extra, Late: q.app.metrics.cameLate, Timed: q.timing != nil,
+		Flight: try.flight, Input: try.input, User: q.User, Context: q.contextFor(try.version), Affinity: q.Affinity, Deadline: q.replyBy(try), Respond: try.respond,
+		Extra: q.app.extra, Late: &q.app.metrics.late, Timed: q.timing != nil,
+		Prefix: q.app.Route == serving.RoutePrefix,
+	}
+	if q.parts != nil {
+		try.call.Parts = true
+		q.parts.lead(try.flight, q.wake, try.call.GiveUp)
 	}
 	try.hedgeAt = try.version.replicas.Ask(try.call, now)
 	switch ask := &q.plan.Asks[i]; {
@@ -128,9 +160,12 @@ func (q *query) collect(now time.Time) {
 		if !landed {
 			continue
 		}
-		if failure != nil && try.othersEnd(failure) && now.Before(try.respond) {
+		if failure != nil && try.othersEnd(failure) && now.Before(try.respond) && !q.parts.given() {
 			q.retry(i, failure)
 			continue
+		}
+		if out != nil && out.Uncollected && !q.parts.reads() {
+			out, failure = nil, &serving.Failure{Cause: serving.ModelError, Message: "the answer is too large to be collected: ask for it in parts"}
 		}
 		a.Output, a.Failure = out, failure
 		if try.cached && out != nil {
@@ -154,8 +189,8 @@ func (q *query) replyBy(try *attempt) time.Time {
 	return try.respond
 }
 
-// retry asks a version again, whose question ended so. One that was superseded is asked
-// as what it is by now.
+// retry asks a version again, whose question ended so. One that was superseded is asked in its
+// present definition.
 func (q *query) retry(i int, ended *serving.Failure) {
 	try := q.attempts[i]
 	v := try.version
@@ -167,7 +202,7 @@ func (q *query) retry(i int, ended *serving.Failure) {
 		q.answers[i].Failure = ended
 		return
 	case v.inputType != try.input.Type:
-		q.answers[i].Failure = &serving.Failure{Cause: serving.ModelError, Message: fmt.Sprintf("model %v takes %v by now", v.ModelID, v.inputType)}
+		q.answers[i].Failure = &serving.Failure{Cause: serving.ModelError, Message: fmt.Sprintf("model %v now takes %v", v.ModelID, v.inputType)}
 		return
 	}
 	if q.answers[i].Failure = v.misfit(try.input.Len()); q.answers[i].Failure != nil {

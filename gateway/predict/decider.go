@@ -18,7 +18,7 @@ type decider struct {
 func (d decider) Ask(ctx context.Context, model string, text []byte) ([]byte, error) {
 	id, ok := d.p.Serving(d.app, model)
 	if !ok {
-		return nil, fmt.Errorf("model %q, which decides for app %q, has no version that can be asked", model, d.app)
+		return nil, fmt.Errorf("model %q, which decides for app %q, has no version that can be called", model, d.app)
 	}
 	within := time.Second
 	if at, limited := ctx.Deadline(); limited {

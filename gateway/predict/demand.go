@@ -15,8 +15,7 @@ func (p *Predictor) tally(id serving.ModelID) *demand.Tally {
 	return t
 }
 
-// closeTallies lets those of versions go that are not in the catalog any more. p.mu
-// is held.
+// closeTallies drops those of versions that are no longer in the catalog. p.mu is held.
 func (p *Predictor) closeTallies(cat *serving.Catalog) {
 	for id, t := range p.tallies {
 		if m := cat.Models[id.Model]; m == nil || m.Versions[id.Version] == nil {

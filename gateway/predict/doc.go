@@ -8,6 +8,6 @@
 // Nothing on it takes a lock for long or waits for anything but an answer. A
 // question goes on when no query waits for it any more, and its output is cached.
 //
-// Questions of a version without a ready replica are held in its cold-start queue, while Run
-// has it woken, and go out at the pace of the replicas that come.
+// Questions of a version without a ready replica are held in its cold-start queue, while Run has
+// it woken, and go out as fast as the new replicas answer.
 package predict

@@ -226,8 +226,8 @@ func TestTallies(t *testing.T) {
 			q.NoCache = true
 			t.predict(q)
 		}
-		rehearsed := newQuery(4)
-		if _, err := t.p.DryRun(t.Context(), rehearsed, time.Second); err != nil {
+		dry := newQuery(4)
+		if _, err := t.p.DryRun(t.Context(), dry, time.Second); err != nil {
 			t.Error(err)
 		}
 		pinned := newQuery(5)

@@ -142,7 +142,8 @@ type fake struct {
 	maxFrame uint32
 	ctx      context.Context
 	kill     context.CancelFunc
-	hold     func(f *fake, v rpc.Load) // of a host; nil: it is none
+	hold     func(f *fake, v rpc.Load)                          // of a host; nil: it is none
+	streams  func(q arrival, parts bool, send func(rpc.Answer)) // nil, or in place of behave: on a goroutine of its own
 
 	mu      sync.Mutex // guards the following
 	loads   []rpc.Load
@@ -292,6 +293,14 @@ func (f *fake) handle(conn *rpc.Conn, frame rpc.Frame) error {
 	f.mu.Lock()
 	f.asked = append(f.asked, q)
 	f.mu.Unlock()
+	if f.streams != nil {
+		parts := ask.Bits&rpc.AskParts != 0
+		go f.streams(q, parts, func(a rpc.Answer) {
+			b := rpc.AppendReplyHead(conn.Begin(rpc.KindReply), rpc.ReplyHead{Batch: p.Batch, Count: 1})
+			_ = conn.End(rpc.AppendAnswer(b, &a), 0)
+		})
+		return nil
+	}
 	answer, after := f.behave(q)
 	reply := func() {
 		b := rpc.AppendReplyHead(conn.Begin(rpc.KindReply), rpc.ReplyHead{Batch: p.Batch, Wait: f.wait, Service: f.service, Count: 1})

@@ -29,7 +29,7 @@ func (l *leaser) LeaseQueryIDs(ctx context.Context) (uint32, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.blocks) == 0 {
-		return 0, errors.New("the store is away")
+		return 0, errors.New("the store is unavailable")
 	}
 	n := l.blocks[0]
 	l.blocks = l.blocks[1:]

@@ -25,12 +25,16 @@ type version struct {
 	serving.Definition
 	inputType   serving.InputType // not the app's for some old versions: they cannot be asked
 	inputLength int
+	signature   *serving.Signature
+	misfits     error   // why the app's inputs are not this version's, or its outputs not the app's; nil: they are
+	session     bool    // its answers depend on user and context
 	cost        float64 // as declared; 0: not
 	of          *linked
 	keyer       cache.Keyer
 	demand      *demand.Tally
 	replicas    *dispatch.Version
 	metrics     func() *memberMetrics // nil where they would say the same as the app's
+	tally       *tally                // nil: the app's policy does not observe
 	next        *version              // the same in replicas of the host's next version; nil: there is none
 }
 
@@ -54,6 +58,7 @@ func (p *Predictor) link(a *app, m *serving.Model, cat *serving.Catalog, version
 				Definition: d, inputType: v.InputType, inputLength: v.InputLength, cost: a.Policy.Costs[m.Name],
 				keyer: cache.NewKeyer(d, a.Cache.Round), of: l, demand: p.tally(dispatch.HostOf(cat, v)), replicas: versions[d], next: l.versions[name],
 			}
+			one.signature, one.session, one.misfits = v.Signature, v.Session, a.Signature.Accepts(v.Signature)
 			if a.Policy.KindName() != serving.PolicySingle {
 				one.metrics = p.metrics.member(a.Name, v.ModelID)
 			}
@@ -64,9 +69,9 @@ func (p *Predictor) link(a *app, m *serving.Model, cat *serving.Catalog, version
 	return l
 }
 
-// held is the version in replicas of the host that are there: those of the one that
-// serves, or else of the next one. The version may be nil.
-func (v *version) queued() *version {
+// onHost is the version as the host's ready replicas serve it: those of the serving version, else
+// of the next one. The version may be nil.
+func (v *version) onHost() *version {
 	if v == nil || v.next == nil || v.replicas.Hosted() || !v.next.replicas.Hosted() {
 		return v
 	}
@@ -83,7 +88,7 @@ func (a *app) places() (members []member, both []*linked) {
 		for _, id := range pins {
 			if v := l.versions[id.Version]; id.Model == l.name {
 				pinned = true
-				if v != nil && v.inputType == a.InputType {
+				if v.takes(a.InputType) {
 					members = append(members, member{l, v})
 				}
 			}
@@ -119,10 +124,16 @@ func meansServing(a *serving.App, model string) bool {
 // version is the one that takes queries now; nil when there is none.
 func (m *member) version(a *app) (v *version, ready bool) {
 	if m.pinned != nil {
-		v = m.pinned.queued()
+		v = m.pinned.onHost()
 		return v, v.ready()
 	}
 	return a.serving(m.linked)
+}
+
+// takes says whether the version can be asked by an app that takes inputs of a type; 0 is a stage of
+// an app, whose inputs are made to fit.
+func (v *version) takes(t serving.InputType) bool {
+	return v != nil && (t == 0 || v.inputType == t && v.misfits == nil)
 }
 
 // pins says whether the policy names a version.
@@ -144,7 +155,7 @@ func Learned(a *serving.App, cat *serving.Catalog) (learned []serving.Definition
 	pins := a.Pins()
 	add := func(id serving.ModelID) bool {
 		v := cat.Version(id)
-		if v == nil || v.InputType != a.InputType {
+		if v == nil || v.InputType != a.InputType || a.Signature.Accepts(v.Signature) != nil {
 			return false
 		}
 		learned = append(learned, cat.Definitions(v)[0])
@@ -166,7 +177,7 @@ func Learned(a *serving.App, cat *serving.Catalog) (learned []serving.Definition
 	return slices.Compact(learned)
 }
 
-// candidates appends who can be asked now, and their versions.
+// candidates appends the members that can be asked now, and their versions.
 func (a *app) candidates(to []selection.Candidate, versions []*version) ([]selection.Candidate, []*version) {
 	for i := range a.members {
 		if v, ready := a.members[i].version(a); v != nil {
@@ -209,7 +220,7 @@ const leastCost = 0.01
 
 // find looks up a version of a model that the app links, or that decides for it, as it can
 // be asked now.
-func (a *app) find(id serving.ModelID) *version { return a.named(id).queued() }
+func (a *app) find(id serving.ModelID) *version { return a.named(id).onHost() }
 
 // named is find, held by the host that serves.
 func (a *app) named(id serving.ModelID) *version {
@@ -224,6 +235,22 @@ func (a *app) named(id serving.ModelID) *version {
 	return nil
 }
 
+// all are the versions that the app may ask.
+func (a *app) all() (versions []*version) {
+	models := a.models
+	if a.decider != nil {
+		models = append(slices.Clip(models), a.decider)
+	}
+	for _, l := range models {
+		for _, v := range l.versions {
+			for ; v != nil; v = v.next {
+				versions = append(versions, v)
+			}
+		}
+	}
+	return versions
+}
+
 // defines says whether a version that the app asks is what d says.
 func (a *app) defines(d serving.Definition) bool {
 	for v := a.named(d.ModelID); v != nil; v = v.next {
@@ -234,8 +261,8 @@ func (a *app) defines(d serving.Definition) bool {
 	return false
 }
 
-// successor is what a version is by now that has been replaced since the app was looked
-// up; nil: it is gone.
+// successor is the present definition of a version that has been replaced since the app was looked
+// up; nil: it was deleted.
 func (p *Predictor) successor(app string, id serving.ModelID) *version {
 	a, err := p.app(app)
 	if err != nil {
@@ -244,7 +271,7 @@ func (p *Predictor) successor(app string, id serving.ModelID) *version {
 	if a.stages != nil {
 		for _, l := range a.stages.models {
 			if l != nil && l.name == id.Model {
-				return l.versions[id.Version].queued()
+				return l.versions[id.Version].onHost()
 			}
 		}
 	}

@@ -26,10 +26,10 @@ func NewMetrics(r *obs.Registry) *Metrics {
 	m := &Metrics{
 		apps:  map[string]*appMetrics{},
 		asked: r.Counters("topsail_selection_models_total", "Model versions in the answers of policies: asked, answered in time (or, as a shadow, at all), agreed with the answer.", "app", "model", "version", "event"),
-		shed:  r.Counters("topsail_selection_shed_total", "Model versions that a policy wanted to ask and that were left out because capacity or time was short.", "app", "model", "version"),
-		ended: r.Counters("topsail_selection_endings_total", "Decisions of policies, by why they were made when they were.", "app", "ending"),
+		shed:  r.Counters("topsail_selection_shed_total", "Model versions that a policy chose and that were not called because capacity or time was short.", "app", "model", "version"),
+		ended: r.Counters("topsail_selection_endings_total", "Decisions of policies, by what triggered them.", "app", "ending"),
 	}
-	r.Collect(m)
+	r.Add(m)
 	return m
 }
 
@@ -114,9 +114,6 @@ func (a *appMetrics) answered(p *serving.Prediction, failure *serving.Failure, r
 		a.fallback.Note(failure, received.Add(took))
 	}
 }
-
-// cameLate counts an output that came after its deadline.
-func (a *appMetrics) cameLate() { a.late.Add(1) }
 
 // ended counts a policy's decision; one that does not say why it was made ended as its
 // only model did.

@@ -110,8 +110,8 @@ func (p *Predictor) PredictBatch(ctx context.Context, qs []serving.Query) ([]ser
 	return p.PredictTimed(ctx, qs, nil)
 }
 
-// PredictTimed is PredictBatch, and says in t from Selected to Combined how the first
-// query came to its answer. A nil t wants to know nothing.
+// PredictTimed is PredictBatch, and says in t from Selected to Combined how the first query came
+// to its answer. A nil t records nothing.
 func (p *Predictor) PredictTimed(ctx context.Context, qs []serving.Query, t *timing.Timing) ([]serving.Prediction, error) {
 	if len(qs) > 0 && p.waits(qs[0].App) {
 		return p.predictEach(ctx, qs, t)
@@ -178,8 +178,8 @@ func (a *app) misfit(length int) (why *serving.Failure) {
 // maxSideBySide is how many queries of a batch that wait on their way do so at a time.
 const maxSideBySide = 64
 
-// predictEach predicts each query of a batch by itself, so that none waits for the
-// policy's word on another.
+// predictEach predicts each query of a batch alone, so that none waits for the policy's decision
+// on another.
 func (p *Predictor) predictEach(ctx context.Context, qs []serving.Query, first *timing.Timing) ([]serving.Prediction, error) {
 	if err := p.fit(qs); err != nil {
 		return nil, err

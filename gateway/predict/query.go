@@ -17,12 +17,13 @@ type query struct {
 	app *app
 	*serving.Query
 	wake    cache.Waiter
-	patient bool           // asked for learning: it waits for all who are asked, and leaves no trace
+	patient bool           // asked for learning: it waits for all models that are asked, and leaves no trace
 	single  bool           // its policy asks one model, and looks neither at the clock nor at chance
 	budget  time.Duration  // what it had when it was received
 	begun   time.Time      // when its policy made the plan; when it was received, if single
 	respond time.Time      // when its answer must leave
 	timing  *timing.Timing // to be filled in; nil: it is not wanted
+	parts   *streamed      // nil: its answer is wanted as a whole
 	watched bool           // it is to be known when its attempts did what
 
 	policy   selection.Policy
@@ -32,7 +33,7 @@ type query struct {
 	attempts []attempt          // asked or in reserve, in the plan's order
 	answers  []selection.Answer // what they said; the policy looks at it
 	opened   int                // how many of attempts were asked, or left out for good
-	again    time.Duration      // when the policy wants to be called again; 0: not
+	again    time.Duration      // when to call the policy again; 0: never
 	left     []*version         // ranked last, and left out of the plan to save capacity
 	slots    []int              // of an app with stages: the attempt of each, below 0 before it is asked
 
@@ -81,6 +82,11 @@ func (q *query) selectModels() error {
 	if q.Version == "" {
 		q.policy, q.single = q.app.policy, q.app.single
 		q.candidates, q.versions = q.app.candidates(q.candidates, q.versions)
+		if q.Candidates != nil {
+			if err := q.restrict(); err != nil {
+				return err
+			}
+		}
 		if q.app.learned != nil {
 			q.state = q.p.states.Get(q.app.learned, q.User, q.Context)
 		}
@@ -164,12 +170,15 @@ func (q *query) pinned() (*version, error) {
 		return nil, nil
 	case 1:
 		l := q.app.models[0]
-		v := l.versions[q.Version].queued()
+		v := l.versions[q.Version].onHost()
 		if v == nil {
-			return nil, &serving.QueryError{Cause: "Requested version: " + q.Version + " does not exist for model: " + l.name}
+			return nil, &serving.QueryError{Cause: "Requested version: " + q.Version + " does not exist for model: " + l.name, UnknownVersion: true}
 		}
 		if v.inputType != q.app.InputType {
 			return nil, &serving.QueryError{Cause: fmt.Sprintf("Requested version: %s of model: %s takes %v, and application %s takes %v", v.Version, l.name, v.inputType, q.app.Name, q.app.InputType)}
+		}
+		if v.misfits != nil {
+			return nil, &serving.QueryError{Cause: fmt.Sprintf("Requested version: %s of model: %s does not fit application %s: %v", v.Version, l.name, q.app.Name, v.misfits)}
 		}
 		return v, nil
 	}
@@ -231,7 +240,7 @@ func (q *query) step(now time.Time) bool {
 	}
 }
 
-// all says whether everyone who was asked has answered.
+// all says whether every model that was asked has answered.
 func (q *query) all() bool {
 	for i := range q.answers[:q.opened] {
 		if !q.answers[i].Come() {

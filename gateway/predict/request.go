@@ -22,8 +22,8 @@ func newRequest() *request { return &request{wake: make(cache.Waiter, 1)} }
 // maxSpare bounds the queries that a pooled request keeps.
 const maxSpare = 16
 
-// release gives the request back. A flight that lands later may still wake it; the
-// next user then looks once in vain.
+// release gives the request back. A flight that lands later may still wake it; the next user then
+// checks once for nothing.
 func (p *Predictor) release(r *request) {
 	for _, q := range r.queries {
 		q.leave(q.respond)

@@ -69,7 +69,7 @@ func (s *served) note(version string) {
 // the same, which is not ready then. It is nil for a model without a current version.
 func (a *app) serving(l *linked) (v *version, ready bool) {
 	v, ready = a.stands(l)
-	if current := l.current.queued(); ready && v == current {
+	if current := l.current.onHost(); ready && v == current {
 		l.served.note(current.Version)
 	} else if ready && current != nil {
 		current.replicas.PassedOver()
@@ -79,12 +79,12 @@ func (a *app) serving(l *linked) (v *version, ready bool) {
 
 // stands is serving, without a query.
 func (a *app) stands(l *linked) (v *version, ready bool) {
-	current := l.current.queued()
+	current := l.current.onHost()
 	if current != nil && current.ready() {
 		return current, true
 	}
 	for _, name := range *l.served.versions.Load() {
-		if v := l.versions[name].queued(); v != nil && (l.takes == 0 || v.inputType == l.takes) && v.ready() {
+		if v := l.versions[name].onHost(); v.takes(l.takes) && v.ready() {
 			return v, true
 		}
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // left is what stands for the answer of a model that is not asked to save capacity.
-var left = &serving.Failure{Cause: serving.RefusedFull, Message: "not asked: capacity or time is short"}
+var left = &serving.Failure{Cause: serving.RefusedFull, Message: "not called: capacity or time is short"}
 
 // spare says whether the query can do without an ask: there may be an answer of
 // one before it in the plan.

@@ -58,7 +58,10 @@ func (s *stages) cold(a *app) bool {
 // beginStages gives a query of an app with stages its time.
 func (q *query) beginStages() error {
 	if q.Version != "" {
-		return &serving.QueryError{Cause: "Requested version: " + q.Version + ", and application " + q.app.Name + " asks several models"}
+		return &serving.QueryError{Cause: "Requested version: " + q.Version + ", and application " + q.app.Name + " calls several models"}
+	}
+	if q.Candidates != nil {
+		return &serving.QueryError{Cause: "candidate_models are given, and application " + q.app.Name + " has stages, each of which is asked"}
 	}
 	q.begun, q.watched = time.Now(), true
 	for range q.app.stages.models {
@@ -148,12 +151,12 @@ func (q *query) askStage(i int, now time.Time) *serving.Failure {
 	try, s := &q.attempts[i], q.app.stages
 	l := s.models[try.stage]
 	if l == nil {
-		return failure(serving.NoReplica, "there is no model %s", s.Pipeline[try.stage].Model)
+		return failure(serving.NoReplica, "model %s does not exist", s.Pipeline[try.stage].Model)
 	}
 	if try.version, _ = q.app.serving(l); try.version == nil {
 		return failure(serving.NoReplica, "no version of model %s is current", l.name)
 	}
-	in, err := q.inputOf(try.stage, try.version.inputType)
+	in, err := q.inputOf(try.stage, try.version)
 	if err != nil {
 		return failure(serving.ModelError, "model %s: %v", l.name, err)
 	}
@@ -162,7 +165,7 @@ func (q *query) askStage(i int, now time.Time) *serving.Failure {
 	}
 	within := q.within(try.stage, now)
 	if within <= 0 {
-		return failure(serving.MissedSLO, "there is no time left for it")
+		return failure(serving.MissedSLO, "no time is left for it")
 	}
 	try.input, try.respond = in, now.Add(within)
 	q.attempt(i, false)
@@ -171,23 +174,6 @@ func (q *query) askStage(i int, now time.Time) *serving.Failure {
 
 func failure(cause serving.Cause, format string, args ...any) *serving.Failure {
 	return &serving.Failure{Cause: cause, Message: fmt.Sprintf(format, args...)}
-}
-
-// inputOf is what a stage's model is asked.
-func (q *query) inputOf(stage int, t serving.InputType) (serving.Input, error) {
-	sources := q.app.stages.sources[stage]
-	values := make([]serving.Value, len(sources))
-	for slot, from := range sources {
-		if from >= 0 {
-			values[slot] = q.answers[q.slots[from]].Output.Value
-		} else {
-			values[slot] = q.Input.Value()
-		}
-	}
-	if len(values) == 1 {
-		return serving.NewInput(t, values[0])
-	}
-	return serving.JoinInput(t, q.app.stages.Sources(stage), values)
 }
 
 // within is the time for a stage: what is left but for the stages behind it. It is half of what

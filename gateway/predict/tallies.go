@@ -1,23 +1,26 @@
 package predict
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/topsail-serving/topsail/gateway/selection"
 	"github.com/topsail-serving/topsail/gateway/state"
+	"github.com/topsail-serving/topsail/internal/retry"
 	"github.com/topsail-serving/topsail/serving"
 )
 
 const (
-	// observeEvery is how often policies are told how asking went.
+	// observeEvery is how often policies get the results of calls.
 	observeEvery = time.Second
-	// badNews is how many failures and misses are told sooner, though not more often
-	// than observeLeast.
+	// badNews is how many failures and misses are reported sooner, though not more often than
+	// observeLeast.
 	badNews      = 5
 	observeLeast = 20 * time.Millisecond
 )
@@ -25,54 +28,72 @@ const (
 // tallies count how asking went, for a policy that learns from it.
 type tallies struct {
 	urgent chan<- struct{} // has a token when there is bad news
+	bad    atomic.Int64    // failures and misses in all, since they were taken
 
-	mu  sync.Mutex // guards the following
-	all map[serving.Definition]selection.Tally
-	bad float64 // failures and misses in all
+	mu  sync.Mutex // guards all
+	all map[serving.Definition]*tally
 }
 
-func newTallies(urgent chan<- struct{}) *tallies {
-	return &tallies{urgent: urgent, all: map[serving.Definition]selection.Tally{}}
+// tally counts how asking one version went. Counting adds to it without a lock.
+type tally struct {
+	of                        *tallies
+	answers, failures, missed atomic.Uint64
 }
 
-// add counts; a version is in the catalog, so that there are not too many.
-func (t *tallies) add(d serving.Definition, more selection.Tally) {
+func newTallies(urgent chan<- struct{}) *tallies { return &tallies{urgent: urgent} }
+
+// link gives versions their tallies, which they keep from catalog to catalog, and lets go those of others.
+func (t *tallies) link(versions []*version) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.sum(d, more)
-	if t.bad += more.Failures + more.Missed; t.bad >= badNews {
+	all := make(map[serving.Definition]*tally, len(versions))
+	for _, v := range versions {
+		own := cmp.Or(all[v.Definition], t.all[v.Definition])
+		if own == nil {
+			own = &tally{of: t}
+		}
+		v.tally, all[v.Definition] = own, own
+	}
+	t.all = all
+}
+
+// failed counts a failure or a miss, which is bad news.
+func (t *tally) failed(n *atomic.Uint64) {
+	n.Add(1)
+	if t.of.bad.Add(1) >= badNews {
 		select {
-		case t.urgent <- struct{}{}:
+		case t.of.urgent <- struct{}{}:
 		default: // there is a token already
 		}
 	}
 }
 
-// restore takes back what could not be handed on.
-func (t *tallies) restore(all map[serving.Definition]selection.Tally) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for d, one := range all {
-		t.sum(d, one)
-	}
-}
-
-// sum adds. t.mu is held.
-func (t *tallies) sum(d serving.Definition, more selection.Tally) {
-	own := t.all[d]
-	own.ModelID = d.ModelID
-	own.Answers += more.Answers
-	own.Failures += more.Failures
-	own.Missed += more.Missed
-	t.all[d] = own
-}
-
+// take is what was counted since it was taken last, where something was.
 func (t *tallies) take() map[serving.Definition]selection.Tally {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	all := t.all
-	t.all, t.bad = map[serving.Definition]selection.Tally{}, 0
-	return all
+	t.bad.Store(0)
+	taken := map[serving.Definition]selection.Tally{}
+	for d, own := range t.all {
+		answers, failures, missed := own.answers.Swap(0), own.failures.Swap(0), own.missed.Swap(0)
+		if answers+failures+missed > 0 {
+			taken[d] = selection.Tally{ModelID: d.ModelID, Answers: float64(answers), Failures: float64(failures), Missed: float64(missed)}
+		}
+	}
+	return taken
+}
+
+// restore takes back what could not be handed on.
+func (t *tallies) restore(taken map[serving.Definition]selection.Tally) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for d, one := range taken {
+		if own := t.all[d]; own != nil {
+			own.answers.Add(uint64(one.Answers))
+			own.failures.Add(uint64(one.Failures))
+			own.missed.Add(uint64(one.Missed))
+		}
+	}
 }
 
 // Learner stores what policies have learned.
@@ -80,8 +101,8 @@ type Learner interface {
 	Observe(ctx context.Context, a *state.App, tallies []selection.Tally) error
 }
 
-// Observe tells policies how asking went, until ctx ends. What could not be stored is
-// told again later.
+// Observe reports the results of calls to policies, until ctx ends. What could not be stored is
+// reported again later.
 func (p *Predictor) Observe(ctx context.Context, to Learner, log *slog.Logger) error {
 	tick := time.NewTicker(observeEvery)
 	defer tick.Stop()
@@ -93,11 +114,7 @@ func (p *Predictor) Observe(ctx context.Context, to Learner, log *slog.Logger) e
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		least := p.observeAll(ctx, to, failing, log)
-		select { // of a storm of failures not each is told by itself
-		case <-time.After(least):
-		case <-ctx.Done():
-		}
+		retry.Sleep(ctx, p.observeAll(ctx, to, failing, log)) // a burst of failures is reported together
 	}
 	return context.Cause(ctx)
 }
@@ -116,7 +133,7 @@ func (p *Predictor) observeAll(ctx context.Context, to Learner, failing map[stri
 			continue
 		}
 		if !failing[name] && ctx.Err() == nil {
-			log.Warn("cannot store how a policy's models are doing; retrying", "app", name, "err", err)
+			log.Warn("cannot store the standings of a policy's models; retrying", "app", name, "err", err)
 		}
 		failing[name] = true
 	}

@@ -19,6 +19,14 @@ var bounds = [timeBounds]time.Duration{
 	1 * time.Second, 2500 * time.Millisecond, 5 * time.Second, 10 * time.Second,
 }
 
+// boundsInSeconds are bounds as metrics have them.
+func boundsInSeconds() (all [timeBounds]float64) {
+	for i, b := range bounds {
+		all[i] = b.Seconds()
+	}
+	return all
+}
+
 // times counts how long answers took. The zero value is ready.
 type times struct {
 	buckets [timeBounds + 1]atomic.Uint64 // the last is beyond all bounds
@@ -36,6 +44,17 @@ func (t *times) add(took time.Duration) {
 	t.buckets[i].Add(1)
 	t.sum.Add(int64(took))
 	t.spread.Add(took)
+}
+
+// total is all times together.
+func (t *times) total() time.Duration { return time.Duration(t.sum.Load()) }
+
+// counts is how many are in each bucket.
+func (t *times) counts() (all [timeBounds + 1]uint64) {
+	for i := range t.buckets {
+		all[i] = t.buckets[i].Load()
+	}
+	return all
 }
 
 // take is the shortest and the longest time since it was last taken; 0 is none.

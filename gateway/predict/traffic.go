@@ -13,8 +13,8 @@ var (
 	answersDesc = obs.NewDesc("topsail_gateway_answers_total", "Answers to queries, by cause: ok is a prediction, all others a default output.", "app", "cause")
 	secondsDesc = obs.NewDesc("topsail_gateway_query_seconds", "Time from receiving a query to its answer.", "app")
 	sloDesc     = obs.NewDesc("topsail_gateway_objective_seconds", "Latency objective of the app.", "app")
-	lateDesc    = obs.NewDesc("topsail_gateway_late_outputs_total", "Outputs that came after the deadline, and only filled the cache.", "app")
-	cacheDesc   = obs.NewDesc("topsail_gateway_cache_total", "Questions to models: hit in the cache, joined to an equal one in flight, or missed.", "app", "result")
+	lateDesc    = obs.NewDesc("topsail_gateway_late_outputs_total", "Outputs that arrived after the deadline, and only filled the cache.", "app")
+	cacheDesc   = obs.NewDesc("topsail_gateway_cache_total", "Requests to models: hit in the cache, joined to an equal one in flight, or missed.", "app", "result")
 )
 
 // Traffic is what queries to an app came to since this gateway has known it.
@@ -52,37 +52,39 @@ func (m *Metrics) Traffic() []Traffic {
 	return list
 }
 
-// Describe and Collect implement obs.Collector.
-func (m *Metrics) Describe(ch chan<- *obs.Desc) {
-	for _, d := range []*obs.Desc{answersDesc, secondsDesc, cacheDesc, sloDesc, lateDesc} {
-		ch <- d
+// Descs implements obs.Source.
+func (m *Metrics) Descs() []*obs.Desc {
+	return []*obs.Desc{answersDesc, secondsDesc, cacheDesc, sloDesc, lateDesc}
+}
+
+// WriteSeries implements obs.Source.
+func (m *Metrics) WriteSeries(to *obs.SeriesWriter) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	bounds := boundsInSeconds()
+	for name, a := range m.apps {
+		hits, joins, misses, counts := a.hits.Load(), a.joins.Load(), a.misses.Load(), a.times.counts()
+		if hits+joins+misses == 0 && a.unanswered() {
+			continue // there may be thousands that are registered alone
+		}
+		to.Gauge(sloDesc, time.Duration(a.slo.Load()).Seconds(), name)
+		to.Counter(lateDesc, float64(a.late.Load()), name)
+		for cause := range a.answers {
+			to.Counter(answersDesc, float64(a.answers[cause].Load()), name, serving.Cause(cause).String())
+		}
+		to.Counter(cacheDesc, float64(hits), name, "hit")
+		to.Counter(cacheDesc, float64(joins), name, "joined")
+		to.Counter(cacheDesc, float64(misses), name, "missed")
+		to.Histogram(secondsDesc, bounds[:], counts[:], time.Duration(a.times.sum.Load()).Seconds(), name)
 	}
 }
 
-func (m *Metrics) Collect(ch chan<- obs.Metric) {
-	// An app's name that cannot be a label is left out.
-	sample := func(one obs.Metric, err error) {
-		if err == nil {
-			ch <- one
+// unanswered says whether there was no answer yet.
+func (a *appMetrics) unanswered() bool {
+	for i := range a.answers {
+		if a.answers[i].Load() > 0 {
+			return false
 		}
 	}
-	for _, t := range m.Traffic() {
-		if t.Total() == 0 && t.Hits+t.Joined+t.Missed == 0 {
-			continue // there may be thousands that are registered alone
-		}
-		sample(obs.GaugeOf(sloDesc, t.Objective.Seconds(), t.App))
-		sample(obs.CounterOf(lateDesc, float64(t.Late), t.App))
-		for cause, n := range t.Answers {
-			sample(obs.CounterOf(answersDesc, float64(n), t.App, serving.Cause(cause).String()))
-		}
-		for result, n := range map[string]uint64{"hit": t.Hits, "joined": t.Joined, "missed": t.Missed} {
-			sample(obs.CounterOf(cacheDesc, float64(n), t.App, result))
-		}
-		below, upTo := uint64(0), map[float64]uint64{}
-		for _, b := range t.Times.Buckets[:timeBounds] {
-			below += b.Count
-			upTo[b.UpTo.Seconds()] = below
-		}
-		sample(obs.HistogramOf(secondsDesc, t.Times.Count, t.Times.Sum.Seconds(), upTo, t.App))
-	}
+	return true
 }

@@ -159,7 +159,7 @@ func TestARefusedQuestionWakes(t *testing.T) {
 // A waker that fails is told of once, and tried on; a version that it fails on or
 // hangs on delays no other, and no query.
 func TestAWakerThatFails(t *testing.T) {
-	broken := errors.New("the store is away")
+	broken := errors.New("the store is unavailable")
 	bubble(t, func(t *rig) {
 		good := time.Now().Add(2500 * time.Millisecond)
 		b := t.wakes(func(context.Context) error {
@@ -177,7 +177,7 @@ func TestAWakerThatFails(t *testing.T) {
 		if n := len(b.times(m1)); n != 6 {
 			t.Errorf("%d wakes", n)
 		}
-		if text := b.log.String(); strings.Count(text, "\n") != 2 || strings.Count(text, "model=m:1") != 2 || !strings.Contains(text, "the store is away") {
+		if text := b.log.String(); strings.Count(text, "\n") != 2 || strings.Count(text, "model=m:1") != 2 || !strings.Contains(text, "the store is unavailable") {
 			t.Errorf("logged: %s", text)
 		}
 	})

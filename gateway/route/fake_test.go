@@ -232,6 +232,8 @@ type inbox struct {
 	service time.Duration
 }
 
+func (in *inbox) Part(*Target, *rpc.Answer) {}
+
 func (in *inbox) Answered(from *Target, a *rpc.Answer, service time.Duration) {
 	if from != in.from {
 		in.Errorf("the answer is from %s, not %s", from.Replica(), in.from.Replica())

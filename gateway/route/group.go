@@ -1,7 +1,7 @@
 package route
 
 import (
-	"math"
+	"cmp"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -19,8 +19,8 @@ type Target struct {
 // Replica is the name of the target's replica.
 func (t *Target) Replica() string { return t.replica.endpoint.Replica }
 
-// Ask sends one input; to gets the answer, perhaps before Ask returns. After a
-// failure to hears nothing. The number is for Cancel.
+// Ask sends one input; to gets the answer, perhaps before Ask returns. After a failure, to gets
+// nothing. The number is for Cancel.
 func (t *Target) Ask(to Receiver, a *rpc.Ask, in serving.Input) (uint64, *serving.Failure) {
 	return t.replica.ask(t, to, a, in)
 }
@@ -99,36 +99,78 @@ func (g *Group) Pick(not *Target, now time.Time) *Target {
 	return best
 }
 
-// Owner picks the replica that an affinity belongs to, other than not (which may be
-// nil): the one that scores highest for it (Thaler and Ravishankar, "Using name-based
-// mappings to increase hit rates", 1998). All gateways agree on it, and when a replica
-// comes or goes only what belongs to it moves. What belongs to an ejected replica goes
-// to the next one meanwhile.
-func (g *Group) Owner(affinity string, not *Target, now time.Time) *Target {
+// owner picks the i-th of the n replicas that an affinity belongs to, other than not (which may be
+// nil): those that score highest for it (Thaler and Ravishankar, "Using name-based mappings to
+// increase hit rates", 1998). All gateways agree on them, and when a replica comes or goes only what
+// belongs to it moves. What belongs to an ejected replica goes meanwhile to the best that is none of
+// the n, or else to another one of them.
+func (g *Group) owner(of uint64, i, n int, not *Target, now time.Time) *Target {
 	if g.Len() == 0 {
 		return nil
 	}
-	of := fingerprint(affinity)
-	for below := uint64(math.MaxUint64); ; {
+	var room [serving.MaxOwners]scored
+	owners := g.best(of, max(1, min(n, len(room))), not, room[:0])
+	if len(owners) == 0 {
+		return nil // there is only not
+	}
+	if t := owners[i%len(owners)].target; t.usable(now) {
+		return t
+	}
+	for below := owners[len(owners)-1].score; ; {
 		t, score := g.next(of, below, not)
 		if t == nil {
-			return g.any(not)
+			break
 		}
-		if ok, _ := t.replica.health.usable(now); ok {
+		if t.usable(now) {
 			return t
 		}
 		below = score
 	}
+	for _, o := range owners {
+		if o.target.usable(now) {
+			return o.target
+		}
+	}
+	return g.any(not)
+}
+
+// scored is a target and its score for an affinity.
+type scored struct {
+	target *Target
+	score  uint64
+}
+
+// best appends the n replicas with the highest scores for an affinity, the best first.
+func (g *Group) best(of uint64, n int, not *Target, to []scored) []scored {
+	for _, t := range g.targets {
+		s := scored{t, t.score(of)}
+		if t.sameReplica(not) || len(to) == n && s.score <= to[n-1].score {
+			continue
+		}
+		at, twice := slices.BinarySearchFunc(to, s, func(a, b scored) int { return cmp.Compare(b.score, a.score) })
+		if twice {
+			continue // another target on the replica
+		}
+		to = slices.Insert(to[:min(len(to), n-1)], at, s)
+	}
+	return to
 }
 
 // next is the replica with the highest score for an affinity below one.
 func (g *Group) next(of, below uint64, not *Target) (owner *Target, best uint64) {
 	for _, t := range g.targets {
-		if score := mix(of ^ fingerprint(t.Replica())); score < below && score >= best && !t.sameReplica(not) {
+		if score := t.score(of); score < below && score >= best && !t.sameReplica(not) {
 			owner, best = t, score
 		}
 	}
 	return owner, best
+}
+
+func (t *Target) score(of uint64) uint64 { return mix(of ^ t.replica.fingerprint) }
+
+func (t *Target) usable(now time.Time) bool {
+	ok, _ := t.replica.health.usable(now)
+	return ok
 }
 
 // fingerprint is the 64 bit FNV-1a hash of s, which is the same in every process.

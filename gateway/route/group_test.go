@@ -3,7 +3,6 @@ package route
 import (
 	"fmt"
 	"log/slog"
-	"slices"
 	"testing"
 	"time"
 
@@ -96,49 +95,6 @@ func TestPick(t *testing.T) {
 			}
 		}
 	})
-}
-
-// TestOwner states what holds for every affinity: its owner is the same at each gateway,
-// and only what belonged to a replica that goes, or is ejected, gets another one.
-func TestOwner(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		now := time.Now()
-		g := standing(rapid.IntRange(2, 8).Draw(t, "replicas"))
-		affinity := rapid.String().Draw(t, "affinity")
-		owner := g.Owner(affinity, nil, now)
-		turned := &Group{targets: slices.Clone(g.targets)}
-		slices.Reverse(turned.targets)
-		if turned.Owner(affinity, nil, now) != owner {
-			t.Fatal("the order of the replicas matters")
-		}
-		if next := g.Owner(affinity, owner, now); next == nil || next == owner {
-			t.Fatalf("other than the owner it is %v", next)
-		}
-		i := rapid.IntRange(0, len(g.targets)-1).Draw(t, "ejected")
-		g.eject(i, now)
-		switch after := g.Owner(affinity, nil, now); {
-		case g.targets[i] != owner && after != owner:
-			t.Fatal("another replica was ejected, and the owner changed")
-		case g.targets[i] == owner && (after == nil || after == owner):
-			t.Fatal("an ejected replica is the owner")
-		}
-	})
-}
-
-func TestOwnersShareEvenly(t *testing.T) {
-	g := standing(4)
-	shares := map[*Target]int{}
-	for i := range 4000 {
-		shares[g.Owner(fmt.Sprint("key ", i), nil, time.Now())]++
-	}
-	for _, n := range shares {
-		if n < 800 || n > 1200 {
-			t.Errorf("one of 4 owns %d of 4000 keys", n)
-		}
-	}
-	if ejected := standing(1); ejected.Owner("x", nil, time.Now()) == nil || ejected.Owner("x", ejected.targets[0], time.Now()) != nil {
-		t.Error("an only replica is not the owner, or is in place of itself")
-	}
 }
 
 // Of two the cheaper is picked always; of more the dearest never.

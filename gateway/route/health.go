@@ -11,8 +11,8 @@ const (
 	ejectMax   = 30 * time.Second
 )
 
-// health ejects a replica that fails again and again, and lets one query probe it
-// from time to time until it answers.
+// health ejects a replica that fails repeatedly, and lets one query probe it from time to time
+// until it answers.
 type health struct {
 	mu       sync.Mutex
 	failures int           // in a row

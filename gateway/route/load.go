@@ -26,8 +26,8 @@ type load struct {
 	failed   atomic.Int64 // when it last answered without an output; 0: an output came since
 	latency  atomic.Int64 // of outputs on average, in nanoseconds; 0: none came yet
 	// service is latency by the queries in flight, so what the replica takes for one (Little's
-	// law). Latencies themselves would set replicas that batch swinging: who was just sent many
-	// looks slow when it is idle again.
+	// law). Latencies themselves would make replicas that batch oscillate: one that was just sent
+	// many looks slow when it is idle again.
 	service atomic.Int64
 
 	// Of the reader of the connection, each output counting less as it ages.
@@ -57,8 +57,8 @@ func (l *load) output(took time.Duration, before int, now time.Time) {
 	l.service.Store(max(int64(l.took/l.shares), 1))
 }
 
-// failure counts an answer without an output. Such answers are fast, and leave no
-// one in flight: without this a replica that fails would look idle.
+// failure counts an answer without an output. Such answers are fast, and leave nothing in flight:
+// without this a replica that fails would look idle.
 func (l *load) failure(now time.Time) { l.failed.Store(max(l.at(now), 1)) }
 
 // cheaper says whether a query would wait less at l than at other. A replica that
@@ -81,6 +81,11 @@ func (l *load) waiting(now time.Time) time.Duration {
 		return time.Duration(l.wait.Load())
 	}
 	return 0
+}
+
+// ahead is what a new query would wait for those that are in front of it.
+func (l *load) ahead(now time.Time) time.Duration {
+	return time.Duration(l.service.Load()*l.inFlight.Load()) + l.waiting(now)
 }
 
 func (l *load) cost(service int64, now time.Time) time.Duration {

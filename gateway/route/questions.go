@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 const (
@@ -21,6 +22,8 @@ type Receiver interface {
 	// must not block. The answer's slices are valid until it returns. service is what
 	// the model took, 0 where the replica does not say.
 	Answered(from *Target, a *rpc.Answer, service time.Duration)
+	// Part is called for each part of an answer before that, on the same goroutine.
+	Part(from *Target, a *rpc.Answer)
 }
 
 // question is one input that was sent and not yet answered.
@@ -30,6 +33,7 @@ type question struct {
 	sent    time.Time
 	before  int // so many were in flight
 	overdue time.Time
+	begun   bool // a part of the answer has come
 }
 
 // fail answers the question in the replica's place.
@@ -66,6 +70,19 @@ func (qs *questions) has(batch uint64) bool {
 	defer qs.mu.Unlock()
 	_, ok := qs.open[batch]
 	return ok
+}
+
+// part is a question to which a part of the answer has come. first says that it is the first.
+func (qs *questions) part(batch uint64, now time.Time) (q question, first, ok bool) {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	q, ok = qs.open[batch]
+	if ok {
+		first, q.begun = !q.begun, true
+		q.overdue = now.Add(serving.MaxSLO + overdueAfter) // by then its query has given it up
+		qs.open[batch] = q
+	}
+	return q, first, ok
 }
 
 func (qs *questions) take(batch uint64) (question, bool) {

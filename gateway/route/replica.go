@@ -24,15 +24,16 @@ const (
 
 // replica is one sidecar: the connection to it, and how it has been doing.
 type replica struct {
-	endpoint  serving.Endpoint
-	name      string // of this gateway
-	dial      func(ctx context.Context, addr string) (net.Conn, error)
-	log       *slog.Logger
-	changed   func() // called when what the replica serves has changed
-	health    health
-	load      load
-	questions questions
-	answer    rpc.Answer // in hand; used by the reader of the connection only
+	endpoint    serving.Endpoint
+	fingerprint uint64 // of its name
+	name        string // of this gateway
+	dial        func(ctx context.Context, addr string) (net.Conn, error)
+	log         *slog.Logger
+	changed     func() // called when what the replica serves has changed
+	health      health
+	load        load
+	questions   questions
+	answer      rpc.Answer // the one being read; used by the reader of the connection only
 
 	mu      sync.Mutex // guards the following
 	token   []byte     // to show when connecting
@@ -43,7 +44,7 @@ type replica struct {
 
 func newReplica(e serving.Endpoint, name string, dial func(context.Context, string) (net.Conn, error), log *slog.Logger, changed func()) *replica {
 	r := &replica{
-		endpoint: e, token: e.Token, name: name, dial: dial, log: log.With("replica", e.Replica), changed: changed,
+		endpoint: e, fingerprint: fingerprint(e.Replica), token: e.Token, name: name, dial: dial, log: log.With("replica", e.Replica), changed: changed,
 		load: load{known: time.Now()}, models: map[uint32]rpc.Announcement{}, refused: map[serving.Definition]refusal{},
 	}
 	r.questions = questions{load: &r.load, open: map[uint64]question{}}
@@ -80,7 +81,7 @@ func (r *replica) connect(ctx context.Context) error {
 	token := r.token
 	r.mu.Unlock()
 	conn, err := rpc.Connect(ctx, nc, rpc.Hello{
-		Minor: rpc.Minor, Role: rpc.RoleGateway, Features: rpc.FeatureLZ4 | rpc.FeatureStages | rpc.FeatureHost, MaxFrame: rpc.MaxFrame,
+		Minor: rpc.Minor, Role: rpc.RoleGateway, Features: rpc.FeatureLZ4 | rpc.FeatureStages | rpc.FeatureHost | rpc.FeatureTensors | rpc.FeatureParts, MaxFrame: rpc.MaxFrame,
 		Name: r.name, Token: token, Software: "topsail",
 	})
 	if err != nil {
@@ -215,7 +216,7 @@ func (r *replica) ask(t *Target, to Receiver, a *rpc.Ask, in serving.Input) (uin
 	return batch, nil
 }
 
-// cancel tells the replica that the answer to a question is not needed any more.
+// cancel tells the replica that the answer to a question is no longer needed.
 func (r *replica) cancel(batch uint64) {
 	if conn := r.connection(); conn != nil && r.questions.has(batch) {
 		// A hint: when it cannot be sent, the answer comes and is ignored.
@@ -238,10 +239,13 @@ func (r *replica) reply(f rpc.Frame) error {
 			return &rpc.ProtocolError{Frame: "REPLY", Field: "index", Why: "is beyond a batch of one"}
 		}
 		if a.More {
+			r.part(reply.Batch, a, now)
 			continue
 		}
 		if q, ok := r.questions.take(reply.Batch); ok {
-			r.judge(a.Status, now.Sub(q.sent), q.before, now)
+			if !q.begun || a.Status != rpc.StatusOK { // else its first part has been judged
+				r.judge(a.Status, now.Sub(q.sent), q.before, now)
+			}
 			q.to.Answered(q.from, a, reply.Service)
 		}
 	}
@@ -249,6 +253,18 @@ func (r *replica) reply(f rpc.Frame) error {
 		r.ended(reply.Batch, now)
 	}
 	return reply.Err()
+}
+
+// part hands a part of an answer to its receiver. The first one says how fast the replica is.
+func (r *replica) part(batch uint64, a *rpc.Answer, now time.Time) {
+	q, first, ok := r.questions.part(batch, now)
+	if !ok {
+		return
+	}
+	if first {
+		r.judge(a.Status, now.Sub(q.sent), q.before, now)
+	}
+	q.to.Part(q.from, a)
 }
 
 // ended fails a question that the replica says it will never answer.
@@ -260,8 +276,8 @@ func (r *replica) ended(batch uint64, now time.Time) {
 }
 
 // judge learns from an answer that took so long, to a question before which so many were in
-// flight. Only an output says something about latency; a refusal, or an error of the model, is
-// no failure of the replica.
+// flight. Only an output says something about latency; a refusal, or an error of the model, is not
+// a failure of the replica.
 func (r *replica) judge(status rpc.Status, took time.Duration, before int, now time.Time) {
 	switch status {
 	case rpc.StatusOK:

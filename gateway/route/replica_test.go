@@ -388,4 +388,6 @@ type tally struct {
 	answered atomic.Int64
 }
 
+func (*tally) Part(*Target, *rpc.Answer) {}
+
 func (c *tally) Answered(*Target, *rpc.Answer, time.Duration) { c.answered.Add(1) }

@@ -34,7 +34,7 @@ type Table struct {
 	retiring sync.WaitGroup // replicas that have left the list
 }
 
-// groups are an immutable snapshot of who serves what.
+// groups are an immutable snapshot of which replicas serve what.
 type groups map[serving.Definition]*Group
 
 // running is a replica with the goroutine that keeps its connection.
@@ -139,7 +139,7 @@ func (t *Table) start(ctx context.Context, e serving.Endpoint) *running {
 	return r
 }
 
-// rebuild makes a new snapshot of who serves what.
+// rebuild makes a new snapshot of which replicas serve what.
 func (t *Table) rebuild() {
 	defer t.changed() // when it is unlocked
 	t.mu.Lock()

@@ -148,6 +148,8 @@ type witness struct {
 	answers, replicas int
 }
 
+func (*witness) Part(*Target, *rpc.Answer) {}
+
 func (w *witness) Answered(*Target, *rpc.Answer, time.Duration) {
 	w.answers++
 	w.replicas += w.table.Group(serving.Definition{ModelID: v1}).Len()
@@ -271,6 +273,8 @@ func TestOverTCP(t *testing.T) {
 
 // waiter receives one answer at a time.
 type waiter struct{ done chan rpc.Status }
+
+func (w *waiter) Part(*Target, *rpc.Answer) {}
 
 func (w *waiter) Answered(_ *Target, a *rpc.Answer, _ time.Duration) { w.done <- a.Status }
 

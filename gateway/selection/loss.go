@@ -22,10 +22,10 @@ func LossOf(p *serving.PolicySpec) Loss {
 	return l
 }
 
-var errNotNumbers = errors.New("the loss of the app compares numbers, or vectors of one length, and the label or the output is none")
+var errNotNumbers = errors.New("the loss of the app compares numbers, or vectors of one length, and the label or the output is neither")
 
-// Of is the loss of an output against a label. It fails where the loss compares numbers
-// and they are none: numbers or vectors of one length, as the mean over their elements.
+// Of is the loss of an output against a label. It fails where the loss compares numbers and they
+// are not: numbers or vectors of one length, as the mean over their elements.
 func (l Loss) Of(out, label *serving.Output) (float64, error) {
 	if l.kind == "" || l.kind == serving.LossZeroOne {
 		if Same(out, label) {
@@ -57,5 +57,5 @@ func (l Loss) between(x, y float64) float64 {
 	if d < 1 {
 		return d
 	}
-	return 1 // also for what is no number
+	return 1 // also for NaN
 }

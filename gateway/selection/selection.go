@@ -128,7 +128,7 @@ type Moment struct {
 type Decision struct {
 	Verdict
 	Done  bool          // the verdict is the answer; nothing that may still come would change it
-	Open  int           // how many of plan.Asks are to be asked by now; never shrinks what was
+	Open  int           // how many of plan.Asks to ask now; it never shrinks
 	Again time.Duration // when, since Select, to call again though nothing comes; 0: not before the deadline
 }
 
@@ -146,7 +146,7 @@ type Verdict struct {
 type Ending string
 
 const (
-	EndedAll        Ending = "all_answered" // everyone asked has answered
+	EndedAll        Ending = "all_answered" // every model that was asked has answered
 	EndedCertain    Ending = "certain"      // what is missing could not change it
 	EndedAcceptable Ending = "acceptable"   // an answer was good enough
 	EndedTime       Ending = "time"         // the policy's own limit came

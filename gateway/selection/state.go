@@ -143,7 +143,7 @@ func (s *State) Encode() ([]byte, error) {
 	return json.Marshal(s)
 }
 
-// ErrCorrupt says that what is stored is no state of the policy.
+// ErrCorrupt says that the stored bytes are not a state of the policy.
 var ErrCorrupt = errors.New("the stored selection state is corrupt")
 
 // Decode reads what Encode wrote, perhaps in an older or a newer release. Its error is
@@ -167,7 +167,7 @@ func (s *State) check() error {
 		return errors.New("it is too large")
 	}
 	if !finite(s.Steps, s.Loss) || !finite(s.Numbers...) {
-		return errors.New("it has numbers that are none")
+		return errors.New("it has numbers that are not finite")
 	}
 	for i := range s.Models {
 		m := &s.Models[i]
@@ -175,7 +175,7 @@ func (s *State) check() error {
 		case i > 0 && s.Models[i-1].ModelID.Compare(m.ModelID) >= 0:
 			return errors.New("its models are not in order")
 		case !finite(m.Asked, m.Loss, m.Count, m.Sum, m.Weight) || !finite(m.Vector...):
-			return fmt.Errorf("model %q has numbers that are none", strings.ToValidUTF8(m.Model, "?"))
+			return fmt.Errorf("model %q has numbers that are not finite", strings.ToValidUTF8(m.Model, "?"))
 		case len(m.Vector) > MaxNumbers:
 			return fmt.Errorf("model %q has too many numbers", strings.ToValidUTF8(m.Model, "?"))
 		}

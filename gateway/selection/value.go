@@ -2,7 +2,6 @@ package selection
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/json"
 	"math"
 	"reflect"
@@ -18,7 +17,7 @@ func Number(o *serving.Output) (float64, bool) {
 		if len(v.Data) != v.DType.Size() {
 			return 0, false
 		}
-		return element(v.DType, v.Data), true
+		return serving.NumberAt(v.DType, v.Data), true
 	}
 	if len(o.JSON) == 0 || o.JSON[0] != '-' && (o.JSON[0] < '0' || o.JSON[0] > '9') {
 		return 0, false // without the allocations of ParseFloat's error
@@ -38,7 +37,7 @@ func Vector(dst []float64, o *serving.Output) ([]float64, bool) {
 		return dst, false
 	}
 	for at := 0; at < len(v.Data); at += size {
-		dst = append(dst, element(v.DType, v.Data[at:]))
+		dst = append(dst, serving.NumberAt(v.DType, v.Data[at:]))
 	}
 	return dst, true
 }
@@ -61,6 +60,9 @@ func jsonVector(dst []float64, text []byte) ([]float64, bool) {
 // Same says whether two outputs are the same answer: equal as JSON values, whatever
 // their spelling.
 func Same(a, b *serving.Output) bool {
+	if a.Values != nil && b.Values != nil {
+		return bytes.Equal(a.NamedJSON, b.NamedJSON) || sameJSON(a.NamedJSON, b.NamedJSON)
+	}
 	if bytes.Equal(a.JSON, b.JSON) {
 		return true
 	}
@@ -82,7 +84,7 @@ func sameTensor(a, b *serving.Value) bool {
 	}
 	x, y := a.Data, b.Data
 	for len(x) >= a.DType.Size() && len(y) >= b.DType.Size() {
-		if element(a.DType, x) != element(b.DType, y) {
+		if serving.NumberAt(a.DType, x) != serving.NumberAt(b.DType, y) {
 			return false
 		}
 		x, y = x[a.DType.Size():], y[b.DType.Size():]
@@ -112,23 +114,6 @@ func spellings(a, b []byte) bool {
 		return bytes.IndexByte(a, '\\') >= 0 || bytes.IndexByte(b, '\\') >= 0
 	}
 	return false
-}
-
-// element reads the first element of data.
-func element(t serving.DType, data []byte) float64 {
-	le := binary.LittleEndian
-	switch t {
-	case serving.Uint8, serving.Bool:
-		return float64(data[0])
-	case serving.Int32:
-		return float64(int32(le.Uint32(data)))
-	case serving.Int64:
-		return float64(int64(le.Uint64(data)))
-	case serving.Float32:
-		return float64(math.Float32frombits(le.Uint32(data)))
-	default:
-		return math.Float64frombits(le.Uint64(data))
-	}
 }
 
 // Confidence is the model's own confidence in an output, or 0 where it gave none that is

@@ -118,7 +118,7 @@ func TestStoreAway(t *testing.T) {
 		for range 600 {
 			time.Sleep(100 * time.Millisecond)
 			if n := count(t, g.Get(app, "", ""), "one"); n != 1 {
-				t.Fatalf("count %v while the store is away, want the last good 1", n)
+				t.Fatalf("count %v while the store is unavailable, want the last good 1", n)
 			}
 		}
 		if n := g.journal.count("cannot be read"); n != 1 {

@@ -11,7 +11,7 @@ import (
 
 // job is one change of a state that waits to be stored.
 type job struct {
-	ctx    context.Context // of who waits for it
+	ctx    context.Context // of the caller that waits for it
 	app    *App
 	change change
 
@@ -52,7 +52,7 @@ func (s *States) await(ctx context.Context, j *job) error {
 	case <-j.done:
 		return j.err
 	case <-ctx.Done():
-		return fmt.Errorf("it is not known whether the feedback was stored: send it again, it is harmless: %w", context.Cause(ctx))
+		return fmt.Errorf("it is unknown whether the feedback was stored: send it again, which is safe: %w", context.Cause(ctx))
 	case <-s.stopped:
 		return errStopped
 	}

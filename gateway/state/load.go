@@ -14,7 +14,7 @@ import (
 const (
 	refreshEvery = time.Second     // for states that are asked for
 	maxRetryWait = 5 * time.Second // between readings that fail
-	patience     = 5 * time.Second // with one call of the store, which has limits of its own
+	patience     = 5 * time.Second // with one call of the store, which has its own limits
 )
 
 // schedule has an entry read if it is due. When too many wait already, the next query
@@ -88,7 +88,7 @@ func decode(text []byte, kind string) (*selection.State, error) {
 	return selection.Decode(text, kind)
 }
 
-// setAside gets a corrupt state out of the way: what is left is none.
+// setAside gets a corrupt state out of the way: no state is left.
 func (s *States) setAside(ctx context.Context, key serving.StateKey, revision uint64, why error) (*kept, error) {
 	as, err := s.store.SetStateAside(ctx, key, revision, why.Error())
 	if err != nil {
@@ -114,7 +114,7 @@ func (s *States) settle(ctx context.Context, e *entry, err error) {
 		s.metrics.loadFailures.Inc()
 		wait = min(refreshEvery<<min(e.failures.Add(1), 8), maxRetryWait)
 		if s.away.CompareAndSwap(false, true) {
-			s.log.Warn("selection states cannot be read; apps go on with what they know", "error", err)
+			s.log.Warn("selection states cannot be read; apps continue with the states in memory", "error", err)
 		}
 	}
 	// At random, so that states which were first asked for together do not stay so.

@@ -8,12 +8,12 @@ type metrics struct {
 
 func newMetrics(r *obs.Registry, s *States) *metrics {
 	r.GaugeFunc("topsail_selection_state_entries", "Selection states in the gateway's memory.", func() float64 { return float64(s.entries.EstimatedSize()) })
-	r.GaugeFunc("topsail_selection_state_stale", "1 while selection states cannot be read and apps go on with what they know.", s.stale)
+	r.GaugeFunc("topsail_selection_state_stale", "1 while selection states cannot be read and apps continue with the states in memory.", s.stale)
 	return &metrics{
-		loads:        r.Counters("topsail_selection_state_loads_total", "Readings of selection states in the store.").WithLabelValues(),
-		loadFailures: r.Counters("topsail_selection_state_load_failures_total", "Readings of selection states that failed.").WithLabelValues(),
+		loads:        r.Counters("topsail_selection_state_loads_total", "Reads of selection states from the store.").WithLabelValues(),
+		loadFailures: r.Counters("topsail_selection_state_load_failures_total", "Failed reads of selection states.").WithLabelValues(),
 		swaps:        r.Counters("topsail_selection_state_swaps_total", "Selection states that were replaced in the store.").WithLabelValues(),
-		conflicts:    r.Counters("topsail_selection_state_conflicts_total", "Selection states that had changed before they could be replaced, and learned again.").WithLabelValues(),
+		conflicts:    r.Counters("topsail_selection_state_conflicts_total", "Selection states that had changed before they could be replaced, and were trained again.").WithLabelValues(),
 		corrupt:      CountCorrupt(r),
 		misfits:      r.Counters("topsail_selection_state_mismatches_total", "Selection states that the policy could not take the app's models into; the app uses a fresh one.").WithLabelValues(),
 	}

@@ -58,7 +58,7 @@ func TestObserveTellsWhatWasTakenBack(t *testing.T) {
 				}
 			}
 		}
-		const line = `level=WARN msg="a model version on trial was taken back, and stays so until the app's policy names another" app=digits reason="version `
+		const line = `level=WARN msg="a model version on trial was rolled back, and stays so until the app's policy names another" app=digits reason="version `
 		told := func(first, second int) {
 			t.Helper()
 			for _, one := range []*gateway{g, other} {
@@ -91,7 +91,7 @@ func TestObserveOthers(t *testing.T) {
 		app := NewApp("digits", serving.PolicySpec{Kind: kind}, watching{counting{kind}}, nil)
 		for _, tallies := range [][]selection.Tally{nil, {{ModelID: oneV1}}} {
 			if err := g.Observe(t.Context(), app, tallies); !errors.Is(err, away) {
-				t.Errorf("the store is away: %v", err)
+				t.Errorf("the store is unavailable: %v", err)
 			}
 		}
 	})
@@ -116,7 +116,7 @@ func TestExplain(t *testing.T) {
 		away := errors.New("away")
 		m.set(func(m *memory) { m.away = away })
 		if _, _, err = g.Explain(t.Context(), app, "ann", ""); !errors.Is(err, away) {
-			t.Errorf("the store is away: %v", err)
+			t.Errorf("the store is unavailable: %v", err)
 		}
 	})
 }

@@ -133,7 +133,7 @@ func (s *States) keep(e *entry, k *kept) {
 	s.weigh(e, old, k)
 }
 
-// weigh tells the cache that an entry has got heavier or lighter.
+// weigh tells the cache that the size of an entry has changed.
 func (s *States) weigh(e *entry, old, k *kept) {
 	if old == nil || old.bytes != k.bytes {
 		s.entries.Set(e.key, e)

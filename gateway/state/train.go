@@ -14,7 +14,7 @@ type Item struct {
 	User     string // may be empty
 	Context  string // may be empty
 	Feedback *selection.Feedback
-	Stands   func(serving.Definition) bool // whether that is in force: of what is not any more, nothing is learned; nil: all are
+	Stands   func(serving.Definition) bool // whether that is in force: what is not is no longer learned; nil: all are
 }
 
 // Result is what became of an Item.
@@ -24,10 +24,10 @@ type Result struct {
 	Err       error                // why not all of them have it; to send it again is harmless when it has a query's id
 }
 
-// Train learns, and returns when what was learned is stored: in the user's state, then
-// in the context's and in the app's, so that who comes later begins educated. A state
-// that has learned of a query already does not learn it again. Results are in the order
-// of the list.
+// Train learns, and returns when what was learned is stored: in the user's state, then in the
+// context's and in the app's, so that users who come later begin with what was learned. A state
+// that has learned of a query already does not learn it again. Results are in the order of the
+// list.
 func (s *States) Train(ctx context.Context, a *App, list []Item) []Result {
 	results := make([]Result, len(list))
 	keys := make([]serving.StateKey, len(list))
@@ -116,7 +116,7 @@ func (a *App) account(s *selection.State, f *selection.Feedback) {
 	}
 }
 
-// check refuses losses that are none, of which a state would never recover.
+// check refuses invalid losses, from which a state would never recover.
 func check(f *selection.Feedback) error {
 	if !isLoss(f.Loss) {
 		return fmt.Errorf("the loss of an answer is %v: it must be between 0 and 1", f.Loss)

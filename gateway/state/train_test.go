@@ -209,7 +209,7 @@ func TestStoreFails(t *testing.T) {
 		app, away := newApp("", oneV1), errors.New("connection refused")
 		m.set(func(m *memory) { m.away = away })
 		if r := trainOne(t, g, app, "ann", feedback(1, 1, oneV1)); !errors.Is(r.Err, away) || !errors.Is(r.Err, serving.ErrUnavailable) || r.Duplicate {
-			t.Errorf("the store is away: %+v", r)
+			t.Errorf("the store is unavailable: %+v", r)
 		}
 		m.set(func(m *memory) { m.away, m.lostAcks = nil, 1 })
 		if r := trainOne(t, g, app, "ann", feedback(1, 1, oneV1)); r.Err == nil || len(r.Trained) != 0 {

@@ -58,9 +58,10 @@ func (c *Counter) Take(key serving.UsageKey) serving.Usage {
 	u := serving.Usage{Key: key, Cached: take(&c.cached), Failed: take(&c.failed), Missed: take(&c.missed), Last: c.last.Take()}
 	u.Least, u.Most = c.spread.Take()
 	u.Answers = take(&c.answers)
-	nanos := c.nanos.Load()
-	c.nanos.Add(-nanos / 1000 * 1000) // what is below a microsecond is for the next time
-	u.Micros = uint64(nanos / 1000)
+	if micros := c.nanos.Load() / 1000; micros != 0 { // what is below a microsecond is for the next time
+		c.nanos.Add(-micros * 1000)
+		u.Micros = uint64(micros)
+	}
 	return u
 }
 

@@ -62,8 +62,8 @@ func (r *Reporter) Run(ctx context.Context) error {
 	}
 }
 
-// report sends what waits, and then what was counted since. While the store is away,
-// all that comes adds up in the counters, which need no more room for it.
+// report sends what waits, and then what was counted since. While the store is unavailable,
+// new counts add up in the counters, which need no more room for it.
 func (r *Reporter) report(ctx context.Context) {
 	if !r.drain(ctx) {
 		return

@@ -13,7 +13,7 @@ import (
 // certificate opens our own certificate with its key.
 func (t TLS) certificate() (*file[*tls.Certificate], error) {
 	if t.KeyFile == "" {
-		return nil, errors.New("access: a certificate is of no use without its key: set tls.key_file")
+		return nil, errors.New("access: a certificate needs its key: set tls.key_file")
 	}
 	return open(t.Log, parseCertificate, source{path: t.CertFile}, source{path: t.KeyFile, secret: true})
 }
@@ -21,10 +21,10 @@ func (t TLS) certificate() (*file[*tls.Certificate], error) {
 func parseCertificate(contents [][]byte) (*tls.Certificate, error) {
 	own, err := tls.X509KeyPair(contents[0], contents[1])
 	if err != nil {
-		return nil, fmt.Errorf("it and its key do not make a certificate: %w; both must be PEM, and of one pair", err)
+		return nil, fmt.Errorf("it and its key cannot be used: %w; both must be PEM, and belong together", err)
 	}
 	if end := own.Leaf.NotAfter; time.Now().After(end) {
-		return nil, fmt.Errorf("the certificate expired at %s: put a new one and its key in place", end.Format(time.RFC3339))
+		return nil, fmt.Errorf("the certificate expired at %s: replace it and its key", end.Format(time.RFC3339))
 	}
 	return &own, nil
 }
@@ -54,10 +54,10 @@ func parseAuthorities(contents [][]byte) (*x509.CertPool, error) {
 		pool.AddCert(authority)
 	}
 	if bytes.Contains(rest, []byte("-----BEGIN")) {
-		return nil, fmt.Errorf("it is cut or damaged after certificate %d", count)
+		return nil, fmt.Errorf("it is truncated or damaged after certificate %d", count)
 	}
 	if count == 0 {
-		return nil, errors.New("it holds no certificate: it must hold those of your authorities, in PEM")
+		return nil, errors.New("it contains no certificate: it must contain those of your authorities, in PEM")
 	}
 	return pool, nil
 }
@@ -65,7 +65,7 @@ func parseAuthorities(contents [][]byte) (*x509.CertPool, error) {
 // verify holds a server to the authorities and to its name.
 func verify(server tls.ConnectionState, roots *x509.CertPool, name string) error {
 	if name == "" {
-		return errors.New("access: the server was dialled by its IP address, and no name is set that its certificate must have: set the server name, or dial it by name")
+		return errors.New("access: the server was dialled by its IP address, without the name that its certificate must have: set the server name, or dial it by name")
 	}
 	chain := x509.VerifyOptions{Roots: roots, DNSName: name, Intermediates: x509.NewCertPool()}
 	for _, between := range server.PeerCertificates[1:] {
@@ -83,7 +83,7 @@ func advice(err error, name string) string {
 		return "renew the certificate of " + name + ", or set the clock"
 	}
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
-		return "tls.ca_file does not hold the authority that signed the certificate of " + name
+		return "tls.ca_file does not contain the authority that signed the certificate of " + name
 	}
 	if _, ok := errors.AsType[x509.HostnameError](err); ok {
 		return "put this name into the server's certificate, or set the server name to one that it has"

@@ -9,8 +9,8 @@ func Shown(apiKey, authorization []byte) []byte {
 	return bearer(authorization)
 }
 
-// Find says whose key is shown, and what to know it by afterwards: a digest that no one
-// outside this process can work out, and that no other process has.
+// Find says whose key is shown, and what to know it by afterwards: a digest that only this process
+// can compute.
 func (k *Keys) Find(shown []byte) (name string, digest []byte, ok bool) {
 	if k == nil || len(shown) < minKey || len(shown) > maxKey {
 		return "", nil, false
@@ -20,7 +20,7 @@ func (k *Keys) Find(shown []byte) (name string, digest []byte, ok bool) {
 	return name, d[:], ok
 }
 
-// Digests are those of the keys of a name that there are now, as Find returns them.
+// Digests are those of the present keys of a name, as Find returns them.
 func (k *Keys) Digests(name string) [][]byte {
 	if k == nil {
 		return nil

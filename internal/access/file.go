@@ -76,7 +76,7 @@ func (f *file[T]) look() {
 	if err := f.read(); err != nil {
 		if text := err.Error(); text != f.complaint {
 			f.complaint = text
-			f.log.Error("a changed file cannot be used; what it held before stays in use", "err", err)
+			f.log.Error("a changed file cannot be used; its previous contents stay in use", "err", err)
 		}
 		return
 	}
@@ -112,7 +112,7 @@ func (f *file[T]) read() error {
 	f.seen = infos
 	for i, s := range f.sources {
 		if mode := infos[i].Mode().Perm(); s.secret && mode&0o007 != 0 {
-			f.log.Warn("a secret file is open to every user of this machine: chmod o= FILE", "path", s.path, "mode", mode)
+			f.log.Warn("every user of this machine can read a secret file: chmod o= FILE", "path", s.path, "mode", mode)
 		}
 	}
 	return nil

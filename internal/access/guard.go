@@ -32,9 +32,8 @@ func Guard(l Listener) error {
 	return errors.Join(errs...)
 }
 
-// IsLoopback tells whether only this machine can reach addr, a host:port. An
-// address without a host is every interface, and a name other than localhost may
-// come to be anything.
+// IsLoopback says whether only this machine can reach addr, a host:port. An address without a host
+// is every interface, and a name other than localhost may come to be anything.
 func IsLoopback(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {

@@ -10,7 +10,7 @@ const (
 	Challenge = `Bearer realm="topsail"`
 	// Unauthorized is the class of that answer, and NeedKey its cause.
 	Unauthorized = "Unauthorized"
-	NeedKey      = "this needs a key that the server knows: send it as Authorization: Bearer KEY or as X-Api-Key: KEY"
+	NeedKey      = "this needs a valid key: send it as Authorization: Bearer KEY or as X-Api-Key: KEY"
 )
 
 // Handler asks for a key before next. A nil *Keys returns next itself.

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// Hosts are the names and addresses by which a listener that asks for no keys may be
-// called, beside localhost and loopback addresses. Another name may have been made to
-// point here by a page of another site, which could read the answer.
+// Hosts are the names and addresses by which a listener that asks for no keys may be called, in
+// addition to localhost and loopback addresses. Another name may have been made to point here by a
+// page of another site, which could read the answer.
 type Hosts []string
 
 // HostOf is the host of an address that is listened on; none where it is every interface.
@@ -49,6 +49,6 @@ func (h Hosts) Handler(next http.Handler) http.Handler {
 		w.WriteHeader(http.StatusForbidden)
 		// A client that left needs no answer.
 		_ = json.NewEncoder(w).Encode(map[string]string{"error": "Forbidden",
-			"cause": "without keys this answers to localhost and the address that it listens on alone: call it by one of these, or set a file of keys"})
+			"cause": "without keys, this port answers only at localhost and its listen address: use one of these, or set a file of keys"})
 	})
 }

@@ -14,14 +14,14 @@ const (
 	maxKey = 256
 )
 
-// Keys are those that clients may show. A nil *Keys lets everybody in.
+// Keys are those that clients may show. A nil *Keys allows every request.
 type Keys struct {
 	salt salt
 	file *file[map[digest]string] // to the names
 }
 
-// digest is what is kept of a key. No one outside can choose one, as the salt is
-// unknown there; so the time that it takes to find one tells nothing about the keys.
+// digest is what is kept of a key. Clients cannot choose one, as they do not know the salt; so the
+// time that it takes to find one reveals nothing about the keys.
 type digest [sha256.Size]byte
 
 type salt [16]byte
@@ -60,12 +60,12 @@ func (s *salt) parse(contents [][]byte) (map[digest]string, error) {
 		}
 		d := s.digest(secret)
 		if first := lines[d]; first > 0 {
-			return nil, fmt.Errorf("line %d has the key of line %d: remove one", number, first)
+			return nil, fmt.Errorf("line %d repeats the key of line %d: remove one", number, first)
 		}
 		keys[d], lines[d] = name, number
 	}
 	if len(keys) == 0 {
-		return nil, errors.New("it holds no key: write one per line, such as those of openssl rand -hex 32")
+		return nil, errors.New("it contains no key: write one per line, such as from openssl rand -hex 32")
 	}
 	return keys, nil
 }
@@ -77,11 +77,11 @@ func parseKey(line []byte, number int) (name string, secret []byte, err error) {
 	}
 	switch {
 	case bytes.ContainsFunc(line, unprintable):
-		return "", nil, errors.New("it has spaces or characters beyond ASCII: write one key, as name:key or key")
+		return "", nil, errors.New("it has spaces or non-ASCII characters: write one key, as name:key or key")
 	case len(before) == 0:
 		return "", nil, errors.New("the name before the colon is missing")
 	case len(secret) < minKey || len(secret) > maxKey:
-		return "", nil, fmt.Errorf("a key has %d to %d characters; openssl rand -hex 32 makes one", minKey, maxKey)
+		return "", nil, fmt.Errorf("a key must have %d to %d characters; create one with openssl rand -hex 32", minKey, maxKey)
 	}
 	return string(before), secret, nil
 }

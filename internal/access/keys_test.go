@@ -111,18 +111,18 @@ func TestKeysFollowTheirFile(t *testing.T) {
 
 func TestKeyFilesThatCannotBeUsed(t *testing.T) {
 	for content, says := range map[string]string{
-		"":                                    "holds no key",
-		"# none\n\n":                          "holds no key",
-		"secret":                              "line 1: a key has 16 to 256",
-		"\n\nname:" + "secret":                "line 3: a key has 16 to 256",
-		"n:" + strings.Repeat("secret", 50):   "line 1: a key has 16 to 256",
+		"":                                    "contains no key",
+		"# none\n\n":                          "contains no key",
+		"secret":                              "line 1: a key must have 16 to 256",
+		"\n\nname:" + "secret":                "line 3: a key must have 16 to 256",
+		"n:" + strings.Repeat("secret", 50):   "line 1: a key must have 16 to 256",
 		":secret-0123456789":                  "line 1: the name before the colon",
 		"a secret-0123456789":                 "line 1: it has spaces",
 		"secret-0123456789 # comment":         "line 1: it has spaces",
-		"\ufeffsecret-0123456789":             "line 1: it has spaces or characters beyond ASCII",
-		"secret-0123456789\x00":               "line 1: it has spaces or characters",
-		"a:secret-012345678\nsecret-01234567": "line 2: a key has",
-		"a:secret-0123456789\n#\nb:secret-0123456789": "line 3 has the key of line 1",
+		"\ufeffsecret-0123456789":             "line 1: it has spaces or non-ASCII characters",
+		"secret-0123456789\x00":               "line 1: it has spaces or non-ASCII",
+		"a:secret-012345678\nsecret-01234567": "line 2: a key must have",
+		"a:secret-0123456789\n#\nb:secret-0123456789": "line 3 repeats the key of line 1",
 	} {
 		_, err := new(salt).parse([][]byte{[]byte(content)})
 		if err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "secret") {

@@ -133,13 +133,13 @@ func TestAuthoritiesRotate(t *testing.T) {
 		t.Errorf("the connection from before: %v", err)
 	}
 	client.trust(old)
-	soon(t, func() error { return refused(welcome(dial)(), "does not hold the authority") })
+	soon(t, func() error { return refused(welcome(dial)(), "does not contain the authority") })
 	client.write("ca.pem", string(next.PEM[:len(next.PEM)/2]))
 	soon(t, func() error {
-		if err := welcome(dial)(); refused(err, "does not hold the authority") != nil {
+		if err := welcome(dial)(); refused(err, "does not contain the authority") != nil {
 			t.Fatalf("a file that is cut is in use: %v", err)
 		}
-		return refused(errors.New(client.text.String()), "it is cut or damaged")
+		return refused(errors.New(client.text.String()), "it is truncated or damaged")
 	})
 }
 

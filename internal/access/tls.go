@@ -41,7 +41,7 @@ func (t TLS) Server() (*tls.Config, error) {
 		return config, nil
 	}
 	if t.CAFile == "" {
-		return nil, errors.New("access: clients cannot be held to certificates of an authority that is not named: set tls.ca_file")
+		return nil, errors.New("access: client certificates cannot be verified without their authority: set tls.ca_file")
 	}
 	roots, err := t.authorities()
 	if err != nil {
@@ -49,7 +49,7 @@ func (t TLS) Server() (*tls.Config, error) {
 	}
 	config.ClientAuth = tls.RequireAndVerifyClientCert
 	config.ClientCAs = roots.get()       // without it a copy that has lost its hooks would trust the system's
-	config.SessionTicketsDisabled = true // a ticket lets its client in again without its certificate
+	config.SessionTicketsDisabled = true // a ticket readmits its client without a certificate
 	config.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
 		now := config.Clone()
 		now.ClientCAs = roots.get()
@@ -58,8 +58,8 @@ func (t TLS) Server() (*tls.Config, error) {
 	return config, nil
 }
 
-// Client is for those who dial. With a CAFile and no ServerName it refuses to dial
-// an IP address, since the standard library does not tell it which; Dialer can.
+// Client is for the dialling side. With a CAFile and no ServerName it refuses to dial an IP
+// address, since the standard library does not tell it which; Dialer can.
 func (t TLS) Client() (*tls.Config, error) {
 	forHost, err := t.client()
 	if err != nil {
@@ -111,9 +111,15 @@ func (t TLS) Expiry() time.Time {
 	return own.get().Leaf.NotAfter
 }
 
+// ListenHTTP2 is Listen for connections that speak HTTP/2, as gRPC's do.
+func (t TLS) ListenHTTP2(ln net.Listener) (net.Listener, error) { return t.listen(ln, "h2") }
+
 // Listen wraps ln so that its connections speak TLS, if there is a certificate.
 // They shake hands when they are first read from.
-func (t TLS) Listen(ln net.Listener) (net.Listener, error) {
+func (t TLS) Listen(ln net.Listener) (net.Listener, error) { return t.listen(ln, "http/1.1") }
+
+// listen offers a protocol, which some proxies insist on; clients that are not HTTP ask for none.
+func (t TLS) listen(ln net.Listener, protocol string) (net.Listener, error) {
 	if t.CertFile == "" && !t.RequireClientCert {
 		return ln, nil
 	}
@@ -121,6 +127,7 @@ func (t TLS) Listen(ln net.Listener) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
+	config.NextProtos = []string{protocol}
 	return tls.NewListener(ln, config), nil
 }
 

@@ -36,7 +36,7 @@ func TestAServerIsHeldToItsAuthorityAndName(t *testing.T) {
 	if _, err := ask(t, client.dialer(), "localhost:"+port); err != nil {
 		t.Error(err)
 	}
-	if _, err := ask(t, client.dialer(), impostor); refused(err, "tls.ca_file does not hold the authority that signed the certificate of 127.0.0.1") != nil {
+	if _, err := ask(t, client.dialer(), impostor); refused(err, "tls.ca_file does not contain the authority that signed the certificate of 127.0.0.1") != nil {
 		t.Error(err)
 	}
 	other := *client
@@ -95,7 +95,7 @@ func TestClientWithoutANameRefusesAnAddress(t *testing.T) {
 		}
 		return err
 	}
-	if err := dial(addr); refused(err, "no name is set") != nil {
+	if err := dial(addr); refused(err, "without the name") != nil {
 		t.Error(err)
 	}
 	if err := dial("localhost:" + port); err != nil {
@@ -228,8 +228,8 @@ func TestFilesThatCannotBeUsedAtTheStart(t *testing.T) {
 		"private key does not match":         mixed.TLS,
 		"failed to find any PEM data":        change(func(f *TLS) { f.CertFile = broken }),
 		"found a certificate rather than":    change(func(f *TLS) { f.KeyFile = f.CertFile }),
-		"it is cut or damaged":               change(func(f *TLS) { f.CAFile, f.RequireClientCert = broken, true }),
-		"it holds no certificate":            change(func(f *TLS) { f.CAFile, f.RequireClientCert = f.KeyFile, true }),
+		"it is truncated or damaged":         change(func(f *TLS) { f.CAFile, f.RequireClientCert = broken, true }),
+		"it contains no certificate":         change(func(f *TLS) { f.CAFile, f.RequireClientCert = f.KeyFile, true }),
 	} {
 		if config, err := files.Server(); config != nil || refused(err, says) != nil || !strings.HasPrefix(err.Error(), "access: ") {
 			t.Errorf("%v, want %q", err, says)

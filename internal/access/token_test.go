@@ -59,7 +59,7 @@ func TestASecretIsNeverShown(t *testing.T) {
 			t.Errorf("%q is shown in %s", shown, all)
 		}
 	}
-	if !strings.Contains(all, "open to every user") || !strings.Contains(all, path) {
+	if !strings.Contains(all, "every user of this machine can read") || !strings.Contains(all, path) {
 		t.Errorf("nothing warns of the file's mode: %s", all)
 	}
 }

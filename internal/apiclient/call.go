@@ -11,6 +11,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/topsail-serving/topsail/internal/retry"
 )
 
 // MaxAnswer bounds the answers that are read whole, in bytes.
@@ -52,17 +54,14 @@ func (c *Client) Call(ctx context.Context, r Request) (*Answer, error) {
 	}
 	limited, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	wait := firstWait
+	wait := retry.Backoff{First: 2 * firstWait, Most: 8 * firstWait}
 	for try := 1; ; try++ {
 		answer, err := c.once(limited, r, body)
 		if err == nil || !r.retry(err) || try == tries || limited.Err() != nil {
 			return answer, c.explain(ctx, err)
 		}
-		select {
-		case <-limited.Done():
+		if wait.Sleep(limited); limited.Err() != nil {
 			return nil, c.explain(ctx, err)
-		case <-time.After(wait):
-			wait *= 2
 		}
 	}
 }
@@ -80,7 +79,7 @@ func (c *Client) Do(ctx context.Context, v any, r Request) (json.RawMessage, err
 	}
 	if v != nil && len(answer.Body) > 0 {
 		if err := json.Unmarshal(answer.Body, v); err != nil {
-			return nil, fmt.Errorf("%s answers what this topsail does not understand (%w): is it the management API of the same release?", c.server, err)
+			return nil, fmt.Errorf("%s answered with something that this topsail does not understand (%w): is it the management API of the same release?", c.server, err)
 		}
 	}
 	return answer.Body, nil

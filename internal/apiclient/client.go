@@ -21,10 +21,10 @@ type Options struct {
 	Agent   string        // how the program names itself; empty: topsail
 	Key     string        // shown to the server; empty for none. Never in an error or a log
 	Keys    func() []byte // instead of Key, for one that is replaced while the client lives
-	CAFile  string        // certificates to trust beside the system's; empty for those alone
+	CAFile  string        // certificates to trust in addition to the system's; empty: none
 	HTTP    *http.Client  // instead of one of its own, without a timeout; CAFile does not count then
 	Timeout time.Duration // of each call, tries again included; 0 is 30 s
-	Next    string        // what to do when the server is away, for the error
+	Next    string        // what to do when the server is unavailable, for the error
 }
 
 // Client calls one server. It may be used concurrently.

@@ -88,10 +88,10 @@ func TestGivesUp(t *testing.T) {
 	c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		asked.Add(1)
 		w.WriteHeader(http.StatusServiceUnavailable)
-		_, _ = io.WriteString(w, `{"detail": "the store is away"}`)
+		_, _ = io.WriteString(w, `{"detail": "the store is unavailable"}`)
 	})
 	_, err := c.Call(t.Context(), Request{})
-	if p, ok := errors.AsType[*Problem](err); !ok || p.Status != 503 || p.Error() != "the store is away" || asked.Load() != tries {
+	if p, ok := errors.AsType[*Problem](err); !ok || p.Status != 503 || p.Error() != "the store is unavailable" || asked.Load() != tries {
 		t.Errorf("%v after %d", err, asked.Load())
 	}
 	c.timeout = firstWait / 2
@@ -116,7 +116,7 @@ func TestDeadlines(t *testing.T) {
 	c.timeout = 50 * time.Millisecond
 	for _, path := range []string{"none", "half"} {
 		_, err := c.Call(t.Context(), Request{Path: []string{path}})
-		if away, ok := errors.AsType[*Away](err); !ok || away.Error() != c.server+" does not answer: it takes too long; start it" {
+		if away, ok := errors.AsType[*Away](err); !ok || away.Error() != c.server+" does not answer: it timed out; start it" {
 			t.Errorf("%s: %v", path, err)
 		}
 	}

@@ -46,7 +46,7 @@ func (c *Client) Events(ctx context.Context, fn func(Event) error, path ...strin
 	return err
 }
 
-// listener tells of what is read.
+// listener reports what is read.
 type listener struct {
 	io.Reader
 	heard func([]byte)

@@ -62,7 +62,7 @@ func (a *Away) Unwrap() error { return a.Err }
 // reason is the inmost cause: what wraps it repeats the address.
 func reason(err error) string {
 	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
-		return "it takes too long"
+		return "it timed out"
 	}
 	if op, ok := errors.AsType[*net.OpError](err); ok {
 		err = op.Err

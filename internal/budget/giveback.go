@@ -18,9 +18,9 @@ const (
 	tries = 8
 )
 
-// GiveBack returns memory to the system that the process no longer needs, until ctx ends,
-// whatever it was needed for: bodies, connections, catalogs. Go by itself takes minutes for
-// that. While one runs, another returns at once.
+// GiveBack returns memory to the system that the process no longer needs, until ctx ends, whatever
+// it was needed for: bodies, connections, catalogs. Go alone takes minutes for that. While one
+// runs, another returns at once.
 func (b *Budget) GiveBack(ctx context.Context) {
 	if !b.giving.CompareAndSwap(false, true) {
 		return

@@ -4,11 +4,12 @@
 // A process has a Meter. Who serves a version opens a Tally of it and counts there:
 // an atomic add or two per question, no lock, no memory. A Reporter takes what was
 // counted in each second and hands it to a Sink. Nothing on the path of a query
-// waits for whoever stores it.
+// waits for the store.
 package demand
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -19,8 +20,9 @@ import (
 // Meter is what one process counts. One Reporter takes from it; without one it
 // only grows. A nil Meter counts nothing.
 type Meter struct {
-	mu      sync.Mutex // guards tallies; nobody holds it on the path of a query
-	tallies []*Tally
+	mu       sync.Mutex // guards the following; never locked on the path of a query
+	tallies  []*Tally
+	backlogs map[string][]serving.Backlog // by stream
 }
 
 // NewMeter counts nothing yet.
@@ -40,26 +42,65 @@ func (m *Meter) Open(id serving.ModelID, profile func() serving.LatencyLine) *Ta
 	return t
 }
 
+// Backlog says what waits in a stream from now on, by version, and what was answered since it was said
+// last; nothing where nothing does.
+func (m *Meter) Backlog(stream string, all []serving.Backlog) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.backlogs == nil {
+		m.backlogs = map[string][]serving.Backlog{}
+	}
+	before := m.backlogs[stream]
+	for i := range all { // answers that were not taken yet
+		for _, b := range before {
+			if b.ModelID == all[i].ModelID {
+				all[i].Answered += b.Answered
+			}
+		}
+	}
+	m.backlogs[stream] = all
+	if len(all) == 0 {
+		delete(m.backlogs, stream)
+	}
+}
+
+// takeBacklogs is what waits in streams, and was answered since the last take, in order.
+func (m *Meter) takeBacklogs() (all []serving.Backlog) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, stream := range slices.Sorted(maps.Keys(m.backlogs)) {
+		all = append(all, m.backlogs[stream]...)
+		for i := range m.backlogs[stream] {
+			m.backlogs[stream][i].Answered = 0
+		}
+	}
+	return all
+}
+
 // take is what was counted since the last take, by version, in order. Versions with
 // nothing to say are left out, and tallies that were closed long ago are let go.
 func (m *Meter) take() []serving.Demand {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	sums := map[serving.ModelID]*sum{}
+	var sums map[serving.ModelID]*sum // nil: all is at rest
 	m.tallies = slices.DeleteFunc(m.tallies, func(t *Tally) bool {
-		s := sums[t.id]
-		if s == nil {
-			s = &sum{demand: serving.Demand{ModelID: t.id}}
-			sums[t.id] = s
+		if d := t.take(); d != (serving.Demand{ModelID: t.id}) {
+			if sums == nil {
+				sums = map[serving.ModelID]*sum{}
+			}
+			if sums[t.id] == nil {
+				sums[t.id] = &sum{demand: serving.Demand{ModelID: t.id}}
+			}
+			sums[t.id].add(&d)
 		}
-		s.add(t)
 		return t.forgotten()
 	})
 	var all []serving.Demand
 	for _, s := range sums {
-		if d := s.result(); d != (serving.Demand{ModelID: d.ModelID}) {
-			all = append(all, d)
-		}
+		all = append(all, s.result())
 	}
 	slices.SortFunc(all, func(a, b serving.Demand) int {
 		return cmp.Or(cmp.Compare(a.Model, b.Model), cmp.Compare(a.Version, b.Version))
@@ -73,15 +114,22 @@ type sum struct {
 	lines  int // profiles that are known, and which demand.Profile is the sum of
 }
 
-func (s *sum) add(t *Tally) {
-	t.take(&s.demand)
-	if t.profile == nil {
-		return
-	}
-	if line := t.profile(); line != (serving.LatencyLine{}) {
+func (s *sum) add(d *serving.Demand) {
+	all := &s.demand
+	all.Arrivals += d.Arrivals
+	all.Unserved += d.Unserved
+	all.Defaults += d.Defaults
+	all.Concurrency += d.Concurrency
+	all.Admitted += d.Admitted
+	all.Refused += d.Refused
+	all.Batches += d.Batches
+	all.Inputs += d.Inputs
+	all.Waited += d.Waited
+	all.Service += d.Service
+	if d.Profile != (serving.LatencyLine{}) {
 		s.lines++
-		s.demand.Profile.Base += line.Base
-		s.demand.Profile.PerInput += line.PerInput
+		all.Profile.Base += d.Profile.Base
+		all.Profile.PerInput += d.Profile.PerInput
 	}
 }
 

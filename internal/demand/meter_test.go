@@ -193,3 +193,31 @@ func BenchmarkTake(b *testing.B) {
 		}
 	}
 }
+
+// TestMeterBacklogs says what waits with every take, and what was answered once.
+func TestMeterBacklogs(t *testing.T) {
+	m := NewMeter()
+	wine := func(records, answered uint64) serving.Backlog {
+		return serving.Backlog{ModelID: a1, Stream: "wine", Records: records, Answered: answered, CatchUp: time.Minute}
+	}
+	beer := serving.Backlog{ModelID: a1, Stream: "beer", Records: 1}
+	want := func(when string, want ...serving.Backlog) {
+		t.Helper()
+		if got := m.takeBacklogs(); !slices.Equal(got, want) {
+			t.Errorf("%s: took %+v, want %+v", when, got, want)
+		}
+	}
+	want("at first")
+	m.Backlog("wine", []serving.Backlog{wine(100, 7)})
+	m.Backlog("beer", []serving.Backlog{beer})
+	want("two streams", beer, wine(100, 7))
+	want("again", beer, wine(100, 0))
+	m.Backlog("wine", []serving.Backlog{wine(90, 5)})
+	m.Backlog("wine", []serving.Backlog{wine(80, 6)})
+	m.Backlog("beer", nil)
+	want("said twice", wine(80, 11))
+	m.Backlog("wine", nil)
+	want("gone")
+	var none *Meter
+	none.Backlog("wine", []serving.Backlog{wine(1, 1)})
+}

@@ -10,7 +10,7 @@ type Question struct {
 }
 
 // Began counts a question that is in flight from now on, and wants an output by the
-// deadline. Whoever has it ends it, once.
+// deadline. The caller ends it, once.
 func (t *Tally) Began(now, deadline time.Time) Question {
 	if t == nil {
 		return Question{}
@@ -28,14 +28,17 @@ func (q Question) Unserved() {
 }
 
 // Ended ends it now, with an output or without. One that comes after the deadline is of
-// no use to whoever asked.
-func (q Question) Ended(at time.Time, output bool) {
+// no use to the client.
+func (q Question) Ended(at time.Time, output bool) { q.EndedStream(at, at, output) }
+
+// EndedStream ends a question whose answer came in parts. The first has to come by the deadline.
+func (q Question) EndedStream(first, at time.Time, output bool) {
 	if q.tally == nil {
 		return
 	}
 	now := at.Sub(q.tally.opened)
 	q.tally.flying.end(now)
-	if !output || now > q.until {
+	if !output || first.Sub(q.tally.opened) > q.until {
 		q.tally.defaults.Add(1)
 	}
 }

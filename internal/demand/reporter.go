@@ -7,7 +7,7 @@ import (
 	"github.com/topsail-serving/topsail/serving"
 )
 
-// Sink takes reports for whoever reads them.
+// Sink takes reports of demand.
 type Sink interface {
 	// WriteDemand must not block. It owns what it is given.
 	WriteDemand(serving.DemandReport)
@@ -70,7 +70,7 @@ func (r *Reporter) tick(s *span, now time.Time) {
 }
 
 func (r *Reporter) report(second time.Time, demands []serving.Demand, last bool) {
-	r.Sink.WriteDemand(serving.DemandReport{Source: r.Source, Second: second, Demands: demands, Last: last})
+	r.Sink.WriteDemand(serving.DemandReport{Source: r.Source, Second: second, Demands: demands, Backlogs: r.Meter.takeBacklogs(), Last: last})
 }
 
 // second is the whole second that t is in.

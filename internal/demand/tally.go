@@ -22,7 +22,7 @@ type Tally struct {
 	arrivals, unserved, defaults atomic.Uint64
 	admitted, refused            atomic.Uint64
 	batches, inputs              atomic.Uint64
-	waited, service              atomic.Int64 // nanoseconds
+	waited, service              atomic.Uint64 // nanoseconds
 	closed                       atomic.Bool
 
 	takes int // since it was closed; the meter's
@@ -31,6 +31,9 @@ type Tally struct {
 func newTally(id serving.ModelID, profile func() serving.LatencyLine) *Tally {
 	return &Tally{id: id, profile: profile, opened: time.Now()}
 }
+
+// ID is the version that is counted.
+func (t *Tally) ID() serving.ModelID { return t.id }
 
 // Close says that the version is no longer served here. What still ends is counted
 // for another minute.
@@ -64,7 +67,7 @@ func (t *Tally) Refused() {
 // Waited counts the time that an input waited for its batch.
 func (t *Tally) Waited(d time.Duration) {
 	if t != nil {
-		t.waited.Add(int64(d))
+		t.waited.Add(uint64(d))
 	}
 }
 
@@ -75,19 +78,29 @@ func (t *Tally) Batch(n int, took time.Duration) {
 	}
 	t.batches.Add(1)
 	t.inputs.Add(uint64(n))
-	t.service.Add(int64(took))
+	t.service.Add(uint64(took))
 }
 
-// take moves what was counted into d. One goroutine takes at a time.
-func (t *Tally) take(d *serving.Demand) {
-	d.Arrivals += t.arrivals.Swap(0)
-	d.Unserved += t.unserved.Swap(0)
-	d.Defaults += t.defaults.Swap(0)
-	d.Concurrency += t.flying.take(func() time.Duration { return time.Since(t.opened) })
-	d.Admitted += t.admitted.Swap(0)
-	d.Refused += t.refused.Swap(0)
-	d.Batches += t.batches.Swap(0)
-	d.Inputs += t.inputs.Swap(0)
-	d.Waited += time.Duration(t.waited.Swap(0))
-	d.Service += time.Duration(t.service.Swap(0))
+// take is what was counted since the last take. One goroutine takes at a time.
+func (t *Tally) take() serving.Demand {
+	d := serving.Demand{
+		ModelID:  t.id,
+		Arrivals: taken(&t.arrivals), Unserved: taken(&t.unserved), Defaults: taken(&t.defaults),
+		Concurrency: t.flying.take(func() time.Duration { return time.Since(t.opened) }),
+		Admitted:    taken(&t.admitted), Refused: taken(&t.refused),
+		Batches: taken(&t.batches), Inputs: taken(&t.inputs),
+		Waited: time.Duration(taken(&t.waited)), Service: time.Duration(taken(&t.service)),
+	}
+	if t.profile != nil {
+		d.Profile = t.profile()
+	}
+	return d
+}
+
+// taken leaves a count at 0. It writes only where something was counted: most versions are at rest.
+func taken(n *atomic.Uint64) uint64 {
+	if n.Load() == 0 {
+		return 0
+	}
+	return n.Swap(0)
 }

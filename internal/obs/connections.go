@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// spare is how many connections there may be beyond the limit, when all are being answered.
-// They are told so, and about the health of the process.
+// spare is how many connections there may be beyond the limit, when all are being answered. They
+// get an error, or the health of the process.
 const spare = 16
 
 // connections are those of one listener that are open, so that their number is bounded.
@@ -38,7 +38,7 @@ type place struct {
 
 func newConnections(l Listener) *connections {
 	closed := l.Metrics.SharedCounters("topsail_http_connections_closed_total",
-		"Connections to management and to the operators' port that were closed because there were too many: idle (it waited longest), full (all others were being answered).", "listener", "reason")
+		"Connections to the management and ops ports that were closed because there were too many: idle (it waited longest), full (all others were being answered).", "listener", "reason")
 	return &connections{
 		Listener: l.Listener, limit: l.MaxConnections, log: l.Log.With("listener", l.Name),
 		idle: closed.WithLabelValues(l.Name, "idle"), full: closed.WithLabelValues(l.Name, "full"),
@@ -165,7 +165,7 @@ func (c *connections) handler(next http.Handler) http.Handler {
 		}
 		c.full.Inc()
 		w.Header().Set("Connection", "close")
-		busy(w, "as many requests as there may be connections are being answered; send it again in a second, or raise max_connections of this address")
+		busy(w, "the connection limit is reached, and all connections are busy; send the request again in a second, or raise max_connections of this address")
 	})
 }
 
@@ -173,7 +173,7 @@ func (c *connections) handler(next http.Handler) http.Handler {
 func (c *connections) warn() {
 	if now := time.Now(); now.Sub(c.warned) > time.Minute {
 		c.warned = now
-		c.log.Warn("there are as many connections as there may be, and those that wait for a request are closed: raise max_connections if this is not an attack", "max_connections", c.limit)
+		c.log.Warn("the connection limit is reached, and connections that wait for a request are closed: raise max_connections if this is not an attack", "max_connections", c.limit)
 	}
 }
 

@@ -187,7 +187,7 @@ func TestWhenAllAreBeingAnswered(t *testing.T) {
 	w.send(t, "GET / HTTP/1.1\r\nHost: h\r\n\r\n")
 	answer := w.answer(t)
 	text, err := io.ReadAll(answer.Body)
-	if answer.StatusCode != 503 || answer.Header.Get("Retry-After") != "1" || !answer.Close || err != nil || !strings.Contains(string(text), "send it again in a second") {
+	if answer.StatusCode != 503 || answer.Header.Get("Retry-After") != "1" || !answer.Close || err != nil || !strings.Contains(string(text), "send the request again in a second") {
 		t.Errorf("got %s %v %q", answer.Status, answer.Header, text)
 	}
 	for _, path := range []string{"/health", "/health/live", "/health/ready"} {

@@ -56,7 +56,7 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 	b.got += n
 	b.over = err != nil
 	switch {
-	case err == io.EOF: // the server now waits for the client to leave, or to ask again
+	case err == io.EOF: // the server now waits for the client to leave, or to send another request
 		_ = b.control.SetReadDeadline(time.Time{})
 	case err == nil && b.got >= piece:
 		b.extend()
@@ -64,8 +64,8 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// drain reads what is left, so that a client that sends everything before it reads gets
-// to read why that was in vain. All of it has the time of one piece: anybody may send it.
+// drain reads what is left, so that a client that sends everything before it reads gets to read
+// why that was in vain. All of it has the time of one piece, because any client may send it.
 func (b *pacedBody) drain() {
 	if b.over {
 		return

@@ -17,8 +17,8 @@ type (
 	HistogramSample = dto.Histogram
 )
 
-// FamiliesType is the media type in which Handler serves families to those who accept
-// it. Reading it takes a fifth of the time that text takes.
+// FamiliesType is the media type in which Handler serves families to clients that accept it.
+// Reading it takes a fifth of the time that text takes.
 const FamiliesType = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited"
 
 // Gather reads all metrics, sorted by name. A metric that fails is left out and in err.

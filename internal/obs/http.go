@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// shutdownWithin bounds the wait for requests in hand when a server stops.
+// shutdownWithin bounds the wait for requests in progress when a server stops.
 const shutdownWithin = 2 * time.Second
 
 // Listener is where a process serves HTTP to people and programs that run it. A bound that is
@@ -67,8 +67,8 @@ func ServeHTTP(ctx context.Context, l Listener, h http.Handler) error {
 	return err
 }
 
-// faults is where the server reports panics and the like. It leaves out clients that
-// do not speak TLS with us, since anybody can be one, at any rate.
+// faults is where the server reports panics and the like. It leaves out clients that do not speak
+// TLS, since any client can cause these, at any rate.
 type faults struct{ to io.Writer }
 
 func (f faults) Write(line []byte) (int, error) {

@@ -5,6 +5,7 @@ package obs
 import (
 	"errors"
 	"net/http"
+	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -20,13 +21,22 @@ type (
 	HistogramVec = prometheus.HistogramVec
 	GaugeVec     = prometheus.GaugeVec
 	Labels       = prometheus.Labels
-	Collector    = prometheus.Collector
 	Metric       = prometheus.Metric
-	Desc         = prometheus.Desc
 )
 
+// Collector makes its metrics when someone asks for them.
+type Collector interface {
+	Describe(to chan<- *Desc)
+	Collect(to chan<- Metric)
+}
+
 // Registry collects the metrics of one process.
-type Registry struct{ prom *prometheus.Registry }
+type Registry struct {
+	prom *prometheus.Registry
+
+	mu    sync.Mutex // guards parts
+	parts []part     // what Read reads
+}
 
 // NewRegistry holds the metrics of the Go runtime and the process from the start.
 func NewRegistry() *Registry {
@@ -35,15 +45,20 @@ func NewRegistry() *Registry {
 	return r
 }
 
-// Handler serves the metrics as Prometheus text.
+// Handler serves the metrics as Prometheus text, and what it is asked for as FamiliesType.
 func (r *Registry) Handler() http.Handler {
-	return promhttp.HandlerFor(withOldNames{r.prom}, promhttp.HandlerOpts{Registry: r.prom})
+	all := promhttp.HandlerFor(withOldNames{r.prom}, promhttp.HandlerOpts{Registry: r.prom})
+	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		if !r.some(w, request) {
+			all.ServeHTTP(w, request)
+		}
+	})
 }
 
 // Counters registers a counter with labels.
 func (r *Registry) Counters(name, help string, labels ...string) *CounterVec {
 	v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
-	r.prom.MustRegister(v)
+	r.register(v, only(v, name))
 	return v
 }
 
@@ -57,35 +72,61 @@ func (r *Registry) SharedCounters(name, help string, labels ...string) *CounterV
 	if err != nil {
 		panic(err) // as MustRegister does
 	}
+	r.keep(v, only(v, name))
 	return v
 }
 
 // Gauges registers a gauge with labels.
 func (r *Registry) Gauges(name, help string, labels ...string) *GaugeVec {
 	v := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
-	r.prom.MustRegister(v)
+	r.register(v, only(v, name))
 	return v
 }
 
 // Histograms registers a histogram with labels.
 func (r *Registry) Histograms(name, help string, buckets []float64, labels ...string) *HistogramVec {
 	v := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
-	r.prom.MustRegister(v)
+	r.register(v, only(v, name))
 	return v
 }
 
 // CounterFunc registers a counter that is read when metrics are asked for.
 func (r *Registry) CounterFunc(name, help string, read func() float64) {
-	r.prom.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, read))
+	c := prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, read)
+	r.register(c, only(c, name))
 }
 
 // GaugeFunc registers a gauge that is read when metrics are asked for.
 func (r *Registry) GaugeFunc(name, help string, read func() float64) {
-	r.prom.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read))
+	g := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read)
+	r.register(g, only(g, name))
 }
 
 // Collect registers a collector of its own making.
-func (r *Registry) Collect(c Collector) { r.prom.MustRegister(c) }
+func (r *Registry) Collect(c Collector) {
+	described := make(chan *Desc)
+	go func() {
+		defer close(described)
+		c.Describe(described)
+	}()
+	var descs []*Desc
+	for d := range described {
+		descs = append(descs, d)
+	}
+	r.register(collector{c, descs}, descs...)
+}
+
+func (r *Registry) register(c prometheus.Collector, descs ...*Desc) {
+	r.prom.MustRegister(c)
+	r.keep(c, descs...)
+}
+
+// keep lets Read read a collector.
+func (r *Registry) keep(c prometheus.Collector, descs ...*Desc) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.parts = append(r.parts, part{c, descs})
+}
 
 // Seconds are histogram bounds for latencies, 100 µs to 10 s, four a decade.
 func Seconds() []float64 {
@@ -106,21 +147,16 @@ func FineSeconds() []float64 {
 // Sizes are histogram bounds for batch sizes.
 func Sizes() []float64 { return prometheus.ExponentialBuckets(1, 2, 13) }
 
-// NewDesc describes a metric that a Collector makes on demand.
-func NewDesc(name, help string, labels ...string) *Desc {
-	return prometheus.NewDesc(name, help, labels, nil)
-}
-
 // CounterOf, GaugeOf and HistogramOf make one sample of a described metric. They
 // fail on labels or names that cannot be exposed.
 func CounterOf(d *Desc, v float64, labels ...string) (Metric, error) {
-	return prometheus.NewConstMetric(d, prometheus.CounterValue, v, labels...)
+	return prometheus.NewConstMetric(d.prom, prometheus.CounterValue, v, labels...)
 }
 
 func GaugeOf(d *Desc, v float64, labels ...string) (Metric, error) {
-	return prometheus.NewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	return prometheus.NewConstMetric(d.prom, prometheus.GaugeValue, v, labels...)
 }
 
 func HistogramOf(d *Desc, count uint64, sum float64, buckets map[float64]uint64, labels ...string) (Metric, error) {
-	return prometheus.NewConstHistogram(d, count, sum, buckets, labels...)
+	return prometheus.NewConstHistogram(d.prom, count, sum, buckets, labels...)
 }

@@ -16,8 +16,8 @@ const atOnce = 16
 type Health struct {
 	Ready func() error // why it cannot do its work now, or nil
 	Live  func() error // why it had better be started anew, or nil; when nil, it never had
-	// Conditions are what is not as it should be, though the process does its work, or nil;
-	// when nil, there never are any. They are told with its readiness.
+	// Conditions are the problems of a process that still does its work, or nil; when nil, there
+	// never are any. They are shown with its readiness.
 	Conditions func() error
 }
 
@@ -35,7 +35,7 @@ func (h Health) live() error {
 	return h.Live()
 }
 
-// Page is what a role shows to operators beside what all have.
+// Page is what a role shows to operators in addition to the common pages.
 type Page struct {
 	Path    string
 	Handler http.Handler // of GET
@@ -71,7 +71,7 @@ func opsHandler(r *Registry, h Health, protect func(http.Handler) http.Handler, 
 	return mux
 }
 
-// atMost lets so many requests of all handlers pass at a time.
+// atMost admits so many requests of all handlers at a time.
 func atMost(n int) func(http.Handler) http.Handler {
 	room := make(chan struct{}, n)
 	return func(next http.Handler) http.Handler {
@@ -81,7 +81,7 @@ func atMost(n int) func(http.Handler) http.Handler {
 				defer func() { <-room }()
 				next.ServeHTTP(w, r)
 			default:
-				busy(w, "as many pages as may be are being read here; ask again in a second")
+				busy(w, "too many pages are being read here; try again in a second")
 			}
 		})
 	}

@@ -173,7 +173,7 @@ func (c *Child) terminate(r *run) (grace <-chan time.Time) {
 }
 
 func (c *Child) warnStuck() {
-	c.log.Warn("replica's processes were killed but are not gone: look for state D in ps, a device may hang")
+	c.log.Warn("replica's processes were killed but still exist: look for state D in ps, a device may hang")
 }
 
 // set publishes the next snapshot, made from a copy of the last one.

@@ -165,15 +165,15 @@ func TestChildThatCannotStart(t *testing.T) {
 		spec Spec
 		want []string
 	}{
-		"missing command":     {Spec{Argv: []string{"no-such-command"}}, []string{`"no-such-command"`, "install it or give its full path"}},
-		"missing path":        {Spec{Argv: []string{"./no/such"}}, []string{"no such file", "check the path"}},
-		"missing interpreter": {Spec{Argv: []string{orphan}}, []string{"no such file", "interpreter"}},
-		"no interpreter line": {Spec{Argv: []string{noHead}}, []string{"#!/bin/sh"}},
-		"not executable":      {Spec{Argv: []string{plain}}, []string{"permission denied", "chmod +x"}},
-		"no command":          {Spec{}, []string{"no command"}},
-		"missing directory":   {Spec{Argv: sh("exit 0"), Dir: filepath.Join(dir, "gone")}, []string{"gone", "does not exist", "create it"}},
-		"not a directory":     {Spec{Argv: sh("exit 0"), Dir: plain}, []string{"is not a directory"}},
-		"log file":            {Spec{Argv: sh("exit 0"), LogFile: filepath.Join(plain, "log")}, []string{"log file", "not a directory"}},
+		"missing command":        {Spec{Argv: []string{"no-such-command"}}, []string{`"no-such-command"`, "install it or give its full path"}},
+		"missing path":           {Spec{Argv: []string{"./no/such"}}, []string{"no such file", "check the path"}},
+		"missing interpreter":    {Spec{Argv: []string{orphan}}, []string{"no such file", "interpreter"}},
+		"no interpreter line":    {Spec{Argv: []string{noHead}}, []string{"#!/bin/sh"}},
+		"not executable":         {Spec{Argv: []string{plain}}, []string{"permission denied", "chmod +x"}},
+		"the command is missing": {Spec{}, []string{"the command is missing"}},
+		"missing directory":      {Spec{Argv: sh("exit 0"), Dir: filepath.Join(dir, "gone")}, []string{"gone", "does not exist", "create it"}},
+		"not a directory":        {Spec{Argv: sh("exit 0"), Dir: plain}, []string{"is not a directory"}},
+		"log file":               {Spec{Argv: sh("exit 0"), LogFile: filepath.Join(plain, "log")}, []string{"log file", "not a directory"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := supervise(t, test.spec)

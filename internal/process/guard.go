@@ -58,13 +58,13 @@ func checkGuard(args []string) error {
 		unix.CloseOnExec(fd)
 	}
 	if len(args) == 0 {
-		return errors.New("there is no command")
+		return errors.New("the command is missing")
 	}
 	return adoptOrphans()
 }
 
-// startGuarded starts the command as the leader of a process group. It is
-// reaped with all others in watchGuarded, and so never waited for by itself.
+// startGuarded starts the command as the leader of a process group. It is reaped with all others
+// in watchGuarded, and so never waited for alone.
 func startGuarded(args []string) (pid int, err error) {
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr

@@ -63,7 +63,7 @@ func (o *output) writeFile(now time.Time, line []byte) {
 		return
 	}
 	if err := o.file.writeLine(now, line); err != nil {
-		o.log.Warn("replica's log file is given up until its next start", "error", err)
+		o.log.Warn("replica's log file cannot be written until its next start", "error", err)
 		o.closeFile()
 	}
 }

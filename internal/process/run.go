@@ -38,7 +38,7 @@ func start(spec Spec, guard []string, out *output) (*run, error) {
 		return nil, err
 	}
 	if len(guard) == 0 {
-		return nil, errors.New("guard: its command line is empty: give our own executable and its guard subcommand")
+		return nil, errors.New("guard: its command line is empty: give this executable and its guard subcommand")
 	}
 	lifeline, report, stdout, stderr, err := openPipes()
 	if err != nil {
@@ -74,7 +74,7 @@ func guardCommand(spec Spec, guard []string) *exec.Cmd {
 	return cmd
 }
 
-// terminate asks the command to end. A guard that has ended already is no error.
+// terminate asks the command to end. A guard that has ended already is not an error.
 func (r *run) terminate() { _ = r.guard.Process.Signal(unix.SIGTERM) }
 
 // kill ends the command and all it started, without asking.

@@ -40,7 +40,7 @@ func (s Spec) withDefaults() Spec {
 // check finds what would otherwise come back as an error about the guard.
 func (s Spec) check() error {
 	if len(s.Argv) == 0 {
-		return errors.New("there is no command: name one")
+		return errors.New("the command is missing: name one")
 	}
 	if s.Dir == "" {
 		return nil

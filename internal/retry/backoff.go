@@ -8,7 +8,7 @@ import (
 )
 
 // Backoff is the wait between attempts: each plan is twice the one before it. A wait is between a
-// half and all of its plan ("equal jitter"), so that those who failed together do not come back
+// half and all of its plan ("equal jitter"), so that callers that failed together do not retry
 // together. First and Most must be positive. It is not for several goroutines.
 type Backoff struct {
 	First, Most time.Duration

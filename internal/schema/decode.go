@@ -130,7 +130,7 @@ func (d *Decoder) unknown(path, name string, fields []Field) {
 		d.wrong(path, "is unknown%s", meant)
 		return
 	}
-	d.wrong(path, "is unknown: there are %s", strings.Join(Keys(fields), ", "))
+	d.wrong(path, "is unknown: use one of %s", strings.Join(Keys(fields), ", "))
 }
 
 func (d *Decoder) of(t reflect.Type) []Field {
@@ -265,7 +265,7 @@ func store(v any, dst reflect.Value, s Syntax) (stored bool, err error) {
 			return false, nil
 		}
 		if err := u.UnmarshalText([]byte(text)); err != nil {
-			return false, fmt.Errorf("is wrong: %w", err)
+			return false, fmt.Errorf("is invalid: %w", err)
 		}
 		return true, nil
 	}

@@ -108,8 +108,8 @@ func kind(v any) string {
 	return ""
 }
 
-// scalarText is the text of a number or boolean, or v itself where it is none, or a number
-// that JSON does not have.
+// scalarText is the text of a number or boolean, or v itself where it is not one, or a number that
+// JSON does not have.
 func scalarText(v any) any {
 	switch kind(v) {
 	case "integer", "boolean":

@@ -33,7 +33,7 @@ func ParseJSON(text []byte) (any, error) {
 	case !utf8.Valid(text):
 		return nil, Problem{Text: "must be UTF-8"}
 	case len(bytes.TrimSpace(text)) == 0:
-		return nil, Problem{Text: "is empty; a JSON object is needed"}
+		return nil, Problem{Text: "is empty; send a JSON object"}
 	}
 	var raw json.RawMessage
 	if err := json.Unmarshal(text, &raw); err != nil {

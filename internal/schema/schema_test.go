@@ -101,7 +101,7 @@ func TestDecode(t *testing.T) {
 
 func TestWhatIsWrong(t *testing.T) {
 	for text, want := range map[string]string{
-		``:                           `the document is empty; a JSON object is needed`,
+		``:                           `the document is empty; send a JSON object`,
 		"\xff":                       `the document must be UTF-8`,
 		`{"name": }`:                 `the document is not valid JSON: at byte 10: invalid character '}' looking for beginning of value`,
 		`{"name": "x"} 1`:            `the document is not valid JSON: at byte 15: invalid character '1' after top-level value`,
@@ -112,9 +112,9 @@ func TestWhatIsWrong(t *testing.T) {
 		`{"name": null}`:                                                      `"name" must not be null; leave it out`,
 		`{"name": "x", "colr": "red"}`:                                        `"colr" is unknown: did you mean "colour"?`,
 		`{"name": "x", "Name": "x"}`:                                          `"Name" is unknown: did you mean "name"?`,
-		`{"name": "x", "box": {"zzzzzz": 1}}`:                                 `"box.zzzzzz" is unknown: there are least, share`,
-		`{"name": "x", "Hidden": "red"}`:                                      `"Hidden" is unknown: there are name, colour, wait_micros, count, on, words, numbers, env, shares, box, boxes, kind, text, raw, other`,
-		`{"name": "x", "colour": "blue"}`:                                     `"colour" is wrong: the only colour is red`,
+		`{"name": "x", "box": {"zzzzzz": 1}}`:                                 `"box.zzzzzz" is unknown: use one of least, share`,
+		`{"name": "x", "Hidden": "red"}`:                                      `"Hidden" is unknown: use one of name, colour, wait_micros, count, on, words, numbers, env, shares, box, boxes, kind, text, raw, other`,
+		`{"name": "x", "colour": "blue"}`:                                     `"colour" is invalid: the only colour is red`,
 		`{"name": 5}`:                                                         `"name" must be a string, not 5`,
 		`{"name": "x", "count": 1.5}`:                                         `"count" must be a whole number that fits, not 1.5`,
 		`{"name": "x", "count": -2}`:                                          `"count" must be at least -1, not -2`,
@@ -132,7 +132,7 @@ func TestWhatIsWrong(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"name = 'x'":            `"name" is unknown: there are title, colour, wait_micros, count, on, words, numbers, env, shares, box, boxes, kind, text, raw, other`,
+		"name = 'x'":            `"name" is unknown: use one of title, colour, wait_micros, count, on, words, numbers, env, shares, box, boxes, kind, text, raw, other`,
 		"count = 1.0":           `"count" must be an integer, not a float`,
 		"on = 1":                `"on" must be a boolean, not an integer`,
 		"box = 1":               `"box" must be a table, not an integer`,

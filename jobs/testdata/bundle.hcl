@@ -7,7 +7,7 @@ job "topsail-wine-6eccf43c" {
     topsail_version    = "1.2"
     topsail_generation = "1"
     topsail_settings   = "92ca0026"
-    topsail_spec       = "a3aa9959"
+    topsail_spec       = "634df02a"
   }
 
   # Without deployments: one that runs would forbid every change of the count.
@@ -127,14 +127,24 @@ job "topsail-wine-6eccf43c" {
     task "container" {
       kill_timeout = "12.1s"
       kill_signal  = "SIGTERM"
-      driver       = "raw_exec"
+      driver       = "docker"
 
       config {
-        command = "/usr/local/bin/topsail"
+        image = "topsail-runtime:1.0"
         args = ["runtime", "--bundle", "$${NOMAD_TASK_DIR}/bundle.zip", "--digest", "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", "--work", "/var/cache/topsail"]
+
+        network_mode = "host"
+
+        # What bundles need is made once for a node.
+        mount {
+          type   = "volume"
+          source = "topsail-bundles"
+          target = "/var/cache/topsail"
+        }
       }
 
       env = {
+        "OMP_NUM_THREADS" = "1"
         "PYTHONUNBUFFERED" = "1"
         "TOPSAIL_INPUT_LENGTH" = "13"
         "TOPSAIL_INPUT_TYPE" = "doubles"
@@ -157,7 +167,7 @@ job "topsail-wine-6eccf43c" {
 
       resources {
         cpu    = 500
-        memory = 300
+        memory = 1024
       }
     }
   }

@@ -7,7 +7,7 @@ job "topsail-wine-6eccf43c" {
     topsail_version    = "1.2"
     topsail_generation = "1"
     topsail_settings   = "7928faa7"
-    topsail_spec       = "d4a03e79"
+    topsail_spec       = "bc86c918"
   }
 
   # Without deployments: one that runs would forbid every change of the count.
@@ -22,6 +22,9 @@ job "topsail-wine-6eccf43c" {
       mode = "host"
       port "rpc" {}
       port "containers" {}
+      port "v1" {
+        to = 7000
+      }
       port "ops" {}
     }
 
@@ -95,11 +98,6 @@ job "topsail-wine-6eccf43c" {
     }
 
     task "sidecar" {
-      lifecycle {
-        hook    = "prestart"
-        sidecar = true
-      }
-
       kill_timeout = "12.1s"
       kill_signal  = "SIGTERM"
       driver       = "docker"
@@ -115,8 +113,9 @@ job "topsail-wine-6eccf43c" {
         "TOPSAIL_OPS_ADDR" = "$${NOMAD_ADDR_ops}"
         "TOPSAIL_SIDECAR_ADDR" = "$${NOMAD_ADDR_rpc}"
         "TOPSAIL_SIDECAR_CONTAINERS_ADDR" = "127.0.0.1:$${NOMAD_PORT_containers}"
+        "TOPSAIL_SIDECAR_CONTAINER_ADDR" = "$${NOMAD_ADDR_v1}"
         "TOPSAIL_SIDECAR_CONTAINER_TOKEN_FILE" = "$${NOMAD_ALLOC_DIR}/data/container.token"
-        "TOPSAIL_SIDECAR_MODELS" = "[{\"model\":\"wine\",\"version\":\"1.2\",\"input_type\":\"doubles\",\"input_length\":13,\"replicas\":0,\"batch\":{},\"container\":{},\"origin\":\"\"}]"
+        "TOPSAIL_SIDECAR_MODELS" = "[{\"model\":\"wine\",\"version\":\"1.2\",\"input_type\":\"doubles\",\"input_length\":13,\"replicas\":0,\"batch\":{},\"container\":{\"protocol\":\"v1\"},\"origin\":\"\"}]"
         "TOPSAIL_SIDECAR_REPLICA" = "$${NOMAD_ALLOC_ID}"
       }
 
@@ -127,6 +126,12 @@ job "topsail-wine-6eccf43c" {
     }
 
     task "container" {
+      # A container of version 1 does not drain: the sidecar does, and then tells it to end.
+      lifecycle {
+        hook    = "prestart"
+        sidecar = true
+      }
+
       kill_timeout = "12.1s"
       kill_signal  = "SIGTERM"
       driver       = "docker"
@@ -136,10 +141,12 @@ job "topsail-wine-6eccf43c" {
         command = "/wine"
         work_dir = "/srv"
 
-        network_mode = "host"
+        ports = ["v1"]
+        runtime = "nvidia"
       }
 
       env = {
+        "PORT" = "7000"
         "PYTHONUNBUFFERED" = "1"
         "TOPSAIL_INPUT_LENGTH" = "13"
         "TOPSAIL_INPUT_TYPE" = "doubles"
@@ -153,6 +160,15 @@ job "topsail-wine-6eccf43c" {
       resources {
         cpu    = 1000
         memory = 2048
+
+        device "nvidia/gpu" {
+          count = 2
+          constraint {
+            attribute = "${device.attr.memory}"
+            operator  = ">="
+            value     = "20480 MiB"
+          }
+        }
       }
     }
   }

@@ -9,13 +9,17 @@ job "topsail-wine-6eccf43c" {
     topsail_model      = "wine"
     topsail_version    = "1.2"
     topsail_generation = "1"
-    topsail_settings   = "44c2da72"
-    topsail_spec       = "8d197220"
+    topsail_settings   = "712b8ee4"
+    topsail_spec       = "f706f257"
   }
 
-  # Without deployments: one that runs would forbid every change of the count.
   update {
-    max_parallel = 0
+    max_parallel      = 1
+    auto_revert       = true
+    health_check      = "checks"
+    min_healthy_time  = "2s"
+    healthy_deadline  = "10m"
+    progress_deadline = "11m"
   }
 
   group "replica" {
@@ -49,6 +53,10 @@ job "topsail-wine-6eccf43c" {
         port     = "ops"
         interval = "2s"
         timeout  = "1s"
+        protocol = "https"
+
+        # The agent does not know our CA.
+        tls_skip_verify = true
 
         failures_before_critical = 2
       }
@@ -61,6 +69,8 @@ job "topsail-wine-6eccf43c" {
         port     = "ops"
         interval = "5s"
         timeout  = "3s"
+        protocol        = "https"
+        tls_skip_verify = true
 
         check_restart {
           limit = 3
@@ -108,17 +118,31 @@ job "topsail-wine-6eccf43c" {
       driver       = "exec"
 
       config {
-        command = "/usr/local/bin/topsail"
+        command = "$${NOMAD_TASK_DIR}/topsail"
         args = ["sidecar"]
       }
 
       env = {
+        "TOPSAIL_INFLUXDB_URL" = "https://influxdb.example:8086"
         "TOPSAIL_OPS_ADDR" = "$${NOMAD_ADDR_ops}"
         "TOPSAIL_SIDECAR_ADDR" = "$${NOMAD_ADDR_rpc}"
         "TOPSAIL_SIDECAR_CONTAINERS_ADDR" = "127.0.0.1:$${NOMAD_PORT_containers}"
         "TOPSAIL_SIDECAR_CONTAINER_TOKEN_FILE" = "$${NOMAD_ALLOC_DIR}/data/container.token"
         "TOPSAIL_SIDECAR_MODELS" = "[{\"model\":\"wine\",\"version\":\"1.2\",\"input_type\":\"doubles\",\"input_length\":13,\"replicas\":0,\"batch\":{},\"container\":{},\"origin\":\"\"}]"
         "TOPSAIL_SIDECAR_REPLICA" = "$${NOMAD_ALLOC_ID}"
+        "TOPSAIL_SIDECAR_TOKEN_FILE" = "/etc/topsail/token"
+        "TOPSAIL_TLS_CA_FILE" = "/etc/topsail/ca.pem"
+        "TOPSAIL_TLS_CERT_FILE" = "/etc/topsail/cert.pem"
+        "TOPSAIL_TLS_KEY_FILE" = "/etc/topsail/key.pem"
+      }
+
+      artifact {
+        source      = "https://models.example/topsail"
+        destination = "local/topsail"
+        mode        = "file"
+        options {
+          checksum = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+        }
       }
 
       resources {
@@ -134,8 +158,8 @@ job "topsail-wine-6eccf43c" {
 
       config {
         command = "python3"
-        args = ["-m", "topsail", "wine:model"]
-        work_dir = "/srv/models"
+        args = ["-m", "topsail", "pipeline"]
+        work_dir = "$${NOMAD_TASK_DIR}/../local/wine"
       }
 
       env = {
@@ -146,13 +170,67 @@ job "topsail-wine-6eccf43c" {
         "TOPSAIL_MODEL" = "wine"
         "TOPSAIL_REPLICA" = "$${NOMAD_ALLOC_ID}"
         "TOPSAIL_SIDECAR" = "127.0.0.1:$${NOMAD_PORT_containers}"
+        "TOPSAIL_STAGES" = "[{\"name\":\"decode\",\"code\":\"wine:Decode\",\"workers\":2,\"cpus\":[1,2]},{\"name\":\"rank\",\"code\":\"wine:Rank\",\"batch\":{\"strategy\":\"fixed\",\"max_size\":16,\"delay\":2000000}}]"
         "TOPSAIL_TOKEN_FILE" = "$${NOMAD_ALLOC_DIR}/data/container.token"
         "TOPSAIL_VERSION" = "1.2"
       }
 
+      # The driver hides no GPU, so CUDA is told which are this replica's.
+      template {
+        destination = "${NOMAD_SECRETS_DIR}/gpu.env"
+        env         = true
+        change_mode = "noop"
+        data        = "CUDA_VISIBLE_DEVICES={{ env \"NVIDIA_VISIBLE_DEVICES\" }}\n"
+      }
+
+      artifact {
+        source      = "https://models.example/wine.tar.gz"
+        destination = "local/"
+        mode        = "any"
+        options {
+          checksum = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+        }
+      }
+
+      artifact {
+        source      = "s3::https://s3.example/models/wine.bin"
+        destination = "local/wine"
+        mode        = "any"
+        options {
+          checksum = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+        }
+      }
+
       resources {
         cpu    = 500
-        memory = 300
+        memory = 4096
+
+        device "nvidia/gpu" {
+          count = 1
+          constraint {
+            attribute = "${device.model}"
+            operator  = "regexp"
+            value     = " MIG 1g\\.10gb$"
+          }
+        }
+      }
+
+      vault {
+        role = "topsail-models"
+      }
+
+      # Of the variable nomad/jobs/topsail-wine-6eccf43c. A change reaches the next replicas.
+      template {
+        destination          = "${NOMAD_SECRETS_DIR}/topsail.env"
+        env                  = true
+        change_mode          = "noop"
+        error_on_missing_key = true
+        data                 = <<EOT
+{{ with nomadVar "nomad/jobs/topsail-wine-6eccf43c" }}
+API_KEY={{ .key.Value | toJSON }}
+DB_PASSWORD={{ .password.Value | toJSON }}
+{{ end }}
+EOT
       }
     }
   }

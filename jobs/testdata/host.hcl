@@ -7,7 +7,7 @@ job "topsail-wine-6eccf43c" {
     topsail_version    = "1.2"
     topsail_generation = "1"
     topsail_settings   = "92ca0026"
-    topsail_spec       = "e6003d88"
+    topsail_spec       = "2ac4386a"
   }
 
   # Without deployments: one that runs would forbid every change of the count.
@@ -116,12 +116,22 @@ job "topsail-wine-6eccf43c" {
       env = {
         "TOPSAIL_OPS_ADDR" = "$${NOMAD_ADDR_ops}"
         "TOPSAIL_SIDECAR_ADDR" = "$${NOMAD_ADDR_rpc}"
-        "TOPSAIL_SIDECAR_BUNDLES_URL" = "http://topsail.example:1338"
         "TOPSAIL_SIDECAR_CONTAINERS_ADDR" = "127.0.0.1:$${NOMAD_PORT_containers}"
         "TOPSAIL_SIDECAR_CONTAINER_TOKEN_FILE" = "$${NOMAD_ALLOC_DIR}/data/container.token"
+        "TOPSAIL_SIDECAR_MANAGEMENT_FILE" = "$${NOMAD_TASK_DIR}/management"
         "TOPSAIL_SIDECAR_MODELS" = "[{\"model\":\"wine\",\"version\":\"1.2\",\"replicas\":0,\"batch\":{},\"container\":{},\"host\":{\"memory_mb\":512},\"origin\":\"\"}]"
         "TOPSAIL_SIDECAR_MODELS_DIR" = "$${NOMAD_ALLOC_DIR}/data/models"
         "TOPSAIL_SIDECAR_REPLICA" = "$${NOMAD_ALLOC_ID}"
+      }
+
+      # Where Consul controls access, a template reads by the identity of its task alone.
+      consul {}
+
+      # Where bundles are fetched. A change is there for the next start.
+      template {
+        destination = "local/management"
+        change_mode = "noop"
+        data        = "{{ range service \"topsail-web\" }}{{ with .ServiceMeta.scheme }}{{ . }}{{ else }}http{{ end }} {{ .Address }} {{ .Port }}\n{{ end }}"
       }
 
       resources {
@@ -133,11 +143,16 @@ job "topsail-wine-6eccf43c" {
     task "container" {
       kill_timeout = "12.1s"
       kill_signal  = "SIGTERM"
-      driver       = "raw_exec"
+      driver       = "docker"
 
       config {
-        command = "python3"
-        args = ["-m", "topsail", "host"]
+        image = "topsail-runtime:1.0"
+        args = ["runtime", "--management", "$${NOMAD_TASK_DIR}/management", "--digest", "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", "--work", "/srv/topsail"]
+
+        network_mode = "host"
+
+        # What bundles need is made once for a node.
+        volumes = ["/srv/topsail:/srv/topsail"]
       }
 
       env = {
@@ -148,6 +163,16 @@ job "topsail-wine-6eccf43c" {
         "TOPSAIL_SIDECAR" = "127.0.0.1:$${NOMAD_PORT_containers}"
         "TOPSAIL_TOKEN_FILE" = "$${NOMAD_ALLOC_DIR}/data/container.token"
         "TOPSAIL_VERSION" = "1.2"
+      }
+
+      # Where Consul controls access, a template reads by the identity of its task alone.
+      consul {}
+
+      # Where bundles are fetched. A change is there for the next start.
+      template {
+        destination = "local/management"
+        change_mode = "noop"
+        data        = "{{ range service \"topsail-web\" }}{{ with .ServiceMeta.scheme }}{{ . }}{{ else }}http{{ end }} {{ .Address }} {{ .Port }}\n{{ end }}"
       }
 
       resources {

@@ -7,12 +7,18 @@ job "topsail-wine-6eccf43c" {
     topsail_version    = "1.2"
     topsail_generation = "1"
     topsail_settings   = "70b7e27f"
-    topsail_spec       = "17e4ec6a"
+    topsail_spec       = "871a48f9"
   }
 
-  # Without deployments: one that runs would forbid every change of the count.
   update {
-    max_parallel = 0
+    max_parallel      = 1
+    canary            = 2
+    auto_promote      = true
+    auto_revert       = true
+    health_check      = "checks"
+    min_healthy_time  = "2s"
+    healthy_deadline  = "10m"
+    progress_deadline = "11m"
   }
 
   group "replica" {
@@ -22,6 +28,8 @@ job "topsail-wine-6eccf43c" {
       mode = "host"
       port "rpc" {}
       port "containers" {}
+      port "v1" {
+      }
       port "ops" {}
     }
 
@@ -106,11 +114,6 @@ job "topsail-wine-6eccf43c" {
     }
 
     task "sidecar" {
-      lifecycle {
-        hook    = "prestart"
-        sidecar = true
-      }
-
       kill_timeout = "12.1s"
       kill_signal  = "SIGTERM"
       driver       = "raw_exec"
@@ -124,8 +127,9 @@ job "topsail-wine-6eccf43c" {
         "TOPSAIL_OPS_ADDR" = "$${NOMAD_ADDR_ops}"
         "TOPSAIL_SIDECAR_ADDR" = "$${NOMAD_ADDR_rpc}"
         "TOPSAIL_SIDECAR_CONTAINERS_ADDR" = "127.0.0.1:$${NOMAD_PORT_containers}"
+        "TOPSAIL_SIDECAR_CONTAINER_ADDR" = "127.0.0.1:$${NOMAD_PORT_v1}"
         "TOPSAIL_SIDECAR_CONTAINER_TOKEN_FILE" = "$${NOMAD_ALLOC_DIR}/data/container.token"
-        "TOPSAIL_SIDECAR_MODELS" = "[{\"model\":\"wine\",\"version\":\"1.2\",\"input_type\":\"doubles\",\"input_length\":13,\"replicas\":0,\"batch\":{},\"container\":{},\"origin\":\"\"}]"
+        "TOPSAIL_SIDECAR_MODELS" = "[{\"model\":\"wine\",\"version\":\"1.2\",\"input_type\":\"doubles\",\"input_length\":13,\"replicas\":0,\"batch\":{},\"container\":{\"protocol\":\"v1\",\"connections\":2},\"origin\":\"\"}]"
         "TOPSAIL_SIDECAR_REPLICA" = "$${NOMAD_ALLOC_ID}"
         "TOPSAIL_TLS_CA_FILE" = "$${NOMAD_SECRETS_DIR}/ca.pem"
         "TOPSAIL_TLS_CERT_FILE" = "$${NOMAD_SECRETS_DIR}/cert.pem"
@@ -158,18 +162,24 @@ job "topsail-wine-6eccf43c" {
     }
 
     task "container" {
+      # A container of version 1 does not drain: the sidecar does, and then tells it to end.
+      lifecycle {
+        hook    = "prestart"
+        sidecar = true
+      }
+
       kill_timeout = "12.1s"
       kill_signal  = "SIGTERM"
       driver       = "raw_exec"
 
       config {
         command = "python3"
-        args = ["-m", "topsail", "wine:model"]
-        work_dir = "/srv/models"
+        args = ["container.py", "--listen=127.0.0.1:$${NOMAD_PORT_v1}"]
       }
 
       env = {
-        "OMP_NUM_THREADS" = "1"
+        "CLIPPER_PORT" = "$${NOMAD_PORT_v1}"
+        "PORT" = "$${NOMAD_PORT_v1}"
         "PYTHONUNBUFFERED" = "1"
         "TOPSAIL_INPUT_LENGTH" = "13"
         "TOPSAIL_INPUT_TYPE" = "doubles"

@@ -4,7 +4,7 @@
 #   nomad job run -var type=system -var program=https://models.example/topsail -var checksum=sha256:… gateway.nomad.hcl
 #
 # The defaults fit a development cluster on one machine. Topsail refuses to listen
-# on an address that other machines can reach while anybody could ask there: on
+# on an address that other machines can reach without authentication: on
 # their nodes set keys_file, ops_keys_file, cert_file and key_file, or let a proxy
 # encrypt and set TOPSAIL_TLS_EXTERNAL=true through env.
 
@@ -109,6 +109,12 @@ variable "service_provider" {
   default     = "consul"
 }
 
+variable "grpc_port" {
+  description = "port for gRPC, such as 1339; 0 for none"
+  type        = number
+  default     = 0
+}
+
 variable "traefik_rule" {
   description = "rule of the Traefik router that leads here, such as PathPrefix(`/`); empty for none"
   type        = string
@@ -206,7 +212,7 @@ variable "secrets" {
 }
 
 variable "data_dir" {
-  description = "folder of the last good state, from which a gateway starts while Redis is away"
+  description = "folder of the last good state, from which a gateway starts while Redis is unavailable"
   type        = string
   default     = "$${NOMAD_ALLOC_DIR}/data"
 }
@@ -252,6 +258,15 @@ job "topsail-gateway" {
       port "http" {
         static       = var.port
         host_network = var.host_network
+      }
+
+      dynamic "port" {
+        for_each = var.grpc_port > 0 ? [var.grpc_port] : []
+        labels   = ["grpc"]
+        content {
+          static       = port.value
+          host_network = var.host_network
+        }
       }
 
       port "ops" {
@@ -389,6 +404,7 @@ job "topsail-gateway" {
         TOPSAIL_DATA_DIR            = var.data_dir
         TOPSAIL_GATEWAY_NAME        = "${NOMAD_ALLOC_ID}"
         TOPSAIL_GATEWAY_ADDR        = "${NOMAD_ADDR_http}"
+        TOPSAIL_GATEWAY_GRPC_ADDR   = var.grpc_port > 0 ? "${NOMAD_ADDR_grpc}" : "none"
         TOPSAIL_GATEWAY_KEYS_FILE   = var.keys_file
         TOPSAIL_OPS_ADDR            = "${NOMAD_ADDR_ops}"
         TOPSAIL_OPS_KEYS_FILE       = var.ops_keys_file

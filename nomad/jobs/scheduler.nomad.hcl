@@ -226,6 +226,16 @@ job "topsail-scheduler" {
       }
     }
 
+    # One at a time, and back when the new one does not get ready.
+    update {
+      max_parallel      = 1
+      health_check      = "checks"
+      min_healthy_time  = "5s"
+      healthy_deadline  = "2m"
+      progress_deadline = "5m"
+      auto_revert       = true
+    }
+
     # So that they do not go down together with one node.
     spread {
       attribute = "${node.unique.id}"
@@ -238,15 +248,6 @@ job "topsail-scheduler" {
         distinct_property = "${node.unique.id}"
         value             = constraint.value
       }
-    }
-
-    update {
-      max_parallel      = 1
-      health_check      = "checks"
-      min_healthy_time  = "5s"
-      healthy_deadline  = "2m"
-      progress_deadline = "5m"
-      auto_revert       = true
     }
 
     restart {
@@ -262,6 +263,7 @@ job "topsail-scheduler" {
       unlimited      = true
     }
 
+    # The state on disk goes along when a scheduler is replaced on its node.
     ephemeral_disk {
       sticky = true
       size   = 300

@@ -207,11 +207,7 @@ job "topsail-stream" {
       }
     }
 
-    # On different nodes where there are some, so that one of them may fail.
-    spread {
-      attribute = "${node.unique.id}"
-    }
-
+    # One at a time, and back when the new one does not get ready.
     update {
       max_parallel      = 1
       health_check      = "checks"
@@ -219,6 +215,11 @@ job "topsail-stream" {
       healthy_deadline  = "2m"
       progress_deadline = "5m"
       auto_revert       = true
+    }
+
+    # So that they do not go down together with one node.
+    spread {
+      attribute = "${node.unique.id}"
     }
 
     restart {
@@ -234,6 +235,7 @@ job "topsail-stream" {
       unlimited      = true
     }
 
+    # The state on disk goes along when a process is replaced on its node.
     ephemeral_disk {
       sticky = true
       size   = 300
@@ -264,7 +266,7 @@ job "topsail-stream" {
     task "stream" {
       driver       = var.driver
       kill_signal  = "SIGTERM"
-      kill_timeout = "20s" # longer than TOPSAIL_STREAMS_DRAIN_TIMEOUT_MICROS, in which the records in hand end
+      kill_timeout = "20s" # longer than TOPSAIL_STREAMS_DRAIN_TIMEOUT_MICROS, in which the records in flight end
 
       config {
         command      = local.download ? "local/topsail" : var.program

@@ -253,6 +253,7 @@ job "topsail-web" {
       }
     }
 
+    # One at a time, and back when the new one does not get ready.
     update {
       max_parallel      = 1
       health_check      = "checks"
@@ -289,6 +290,7 @@ job "topsail-web" {
       unlimited      = true
     }
 
+    # The state on disk goes along when a process is replaced on its node.
     ephemeral_disk {
       sticky = true
       size   = 300

@@ -110,7 +110,7 @@ func (c *Client) exchange(ctx context.Context, want int) ([]byte, error) {
 	}
 	got, err := c.receive(want)
 	if err != nil {
-		return nil, c.fail(fmt.Errorf("rpc/v1: %d of %d reply bytes came: %w", got, want, reason(ctx, err)))
+		return nil, c.fail(fmt.Errorf("rpc/v1: received %d of %d reply bytes: %w", got, want, reason(ctx, err)))
 	}
 	return c.reply[:want], nil
 }

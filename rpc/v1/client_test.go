@@ -126,8 +126,8 @@ func TestContainerFaultsCloseTheClient(t *testing.T) {
 		fault v1test.Fault
 		says  string
 	}{
-		{"close early", v1test.CloseEarly, "0 of 16 reply bytes came: the container closed the connection"},
-		{"short reply", v1test.ShortReply, "15 of 16 reply bytes came: the container closed the connection"},
+		{"close early", v1test.CloseEarly, "received 0 of 16 reply bytes: the container closed the connection"},
+		{"short reply", v1test.ShortReply, "received 15 of 16 reply bytes: the container closed the connection"},
 		{"surplus", v1test.Surplus, "more than one output per input"},
 		{"garbage", v1test.Garbage, "more than one output per input"},
 	} {

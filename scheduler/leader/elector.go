@@ -8,6 +8,9 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"time"
+
+	"github.com/topsail-serving/topsail/internal/condition"
+	"github.com/topsail-serving/topsail/internal/retry"
 )
 
 // Config says what an Elector stands for.
@@ -27,7 +30,7 @@ type Config struct {
 // Elector leads whenever it can.
 type Elector struct {
 	Config
-	failing bool // the last campaign failed, which is logged
+	standing *condition.Condition
 }
 
 // New prepares an Elector; Run starts it.
@@ -35,18 +38,20 @@ func New(cfg Config) *Elector {
 	cfg.TTL = cmp.Or(cfg.TTL, 10*time.Second)
 	cfg.Margin = cmp.Or(cfg.Margin, cfg.TTL/5)
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
-	return &Elector{Config: cfg}
+	standing := &condition.Condition{Log: cfg.Log.With("holder", cfg.Holder), Begins: "cannot acquire leadership; retrying"}
+	return &Elector{Config: cfg, standing: standing}
 }
 
-// Run calls lead in every term, until ctx ends; then it gives the lock back and
-// returns why ctx ended. The context of lead ends with the term, and before that
-// only with ctx. lead must return then, because no other term begins before; until
-// it has, a lease that is not lost is kept. When lead returns by itself, the lock
-// is given back and anyone may lead next.
+// Run calls lead in every term, until ctx ends; then it gives the lock back and returns why ctx
+// ended. The context of lead ends with the term, and before that only with ctx. lead must return
+// then, because no other term begins before; until it has, a lease that is not lost is kept. When
+// lead returns by itself, the lock is given back and any process may lead next.
 func (e *Elector) Run(ctx context.Context, lead func(ctx context.Context, term *Term) error) error {
 	for ctx.Err() == nil {
 		term, err := e.campaign(ctx)
-		e.report(ctx, err)
+		if ctx.Err() == nil {
+			e.standing.Note(err)
+		}
 		wait := e.TTL / 20
 		if term != nil {
 			e.runTerm(ctx, term, lead)
@@ -63,7 +68,7 @@ func (e *Elector) campaign(ctx context.Context) (*Term, error) {
 	defer cancel()
 	token, err := e.Lock.Acquire(ctx, e.Holder, e.TTL)
 	if err != nil {
-		return nil, fmt.Errorf("stand for leader: %w", err)
+		return nil, fmt.Errorf("acquire leadership: %w", err)
 	}
 	if token == 0 {
 		return nil, nil
@@ -82,7 +87,7 @@ func (e *Elector) begin(ctx context.Context, token uint64) (*Term, error) {
 	if e.Floor != nil {
 		var err error
 		if floor, err = e.Floor(ctx); err != nil {
-			return nil, fmt.Errorf("stand for leader: last fence: %w", err)
+			return nil, fmt.Errorf("acquire leadership: last fence: %w", err)
 		}
 	}
 	term := &Term{fence: max(token, floor+1), life: e.TTL - e.Margin}
@@ -105,26 +110,13 @@ func (e *Elector) release(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.TTL/5)
 	defer cancel()
 	if err := e.Lock.Release(ctx); err != nil {
-		return fmt.Errorf("give the lead back: %w", err)
+		return fmt.Errorf("give up leadership: %w", err)
 	}
 	return nil
-}
-
-// report logs a campaign that failed, once until one does not.
-func (e *Elector) report(ctx context.Context, err error) {
-	if err != nil && !e.failing && ctx.Err() == nil {
-		e.Log.Warn("cannot stand for leader; trying again", "holder", e.Holder, "error", err)
-	}
-	e.failing = err != nil
 }
 
 // sleep waits for d, a fifth more or less so that no two processes keep step, or
 // until ctx ends.
 func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(time.Duration(float64(d) * (0.8 + 0.4*rand.Float64())))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
+	retry.Sleep(ctx, time.Duration(float64(d)*(0.8+0.4*rand.Float64())))
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // ErrLost means that the term is over, or may be. Its work is another leader's now.
-var ErrLost = errors.New("leadership is lost, or may be; another process goes on")
+var ErrLost = errors.New("leadership is lost, or may be; another process takes over")
 
 // Term is one time of leadership.
 type Term struct {

@@ -18,12 +18,12 @@ func (e *Elector) runTerm(ctx context.Context, term *Term, lead func(context.Con
 	err := e.keep(context.WithoutCancel(ctx), term, done, log)
 	term.end(context.Canceled)
 	if errors.Is(context.Cause(leading), ErrLost) {
-		log.Warn("lost the lead", "error", err)
+		log.Warn("lost leadership", "error", err)
 	} else {
-		log.Info("giving the lead back", "error", err)
+		log.Info("giving up leadership", "error", err)
 	}
 	if err := e.release(ctx); err != nil {
-		log.Warn("the next leader has to wait for the end of the lease", "error", err)
+		log.Warn("the next leader has to wait until the lease expires", "error", err)
 	}
 }
 
@@ -46,7 +46,7 @@ func (e *Elector) keep(ctx context.Context, term *Term, done <-chan error, log *
 			return <-done
 		}
 		if err != nil {
-			log.Warn("the lease is not renewed; trying again", "error", err, "left", term.left())
+			log.Warn("cannot renew the lease; retrying", "error", err, "left", term.left())
 		}
 	}
 }

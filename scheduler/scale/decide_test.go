@@ -149,7 +149,7 @@ func TestRules(t *testing.T) {
 		{"idle with a min", input(3, steady(0)), func(in *scale.Input, _ *scale.State) { in.Version.Scale.Min = 1 }, 1, "capacity", ""},
 		{"idle while it starts", input(1, steady(0)), func(in *scale.Input, s *scale.State) { in.Ready, s.Changed = 0, ago(9*time.Minute) }, 1, "capacity", ""},
 		{"starting for too long", input(1, steady(0)), func(in *scale.Input, s *scale.State) { in.Ready, s.Changed = 0, ago(11*time.Minute) }, 0, "idle", ""},
-		{"just come to serve", input(8, steady(0)), func(_ *scale.Input, s *scale.State) { s.Role = scale.Rollout }, 8, "rollout", "another version came to serve"},
+		{"just come to serve", input(8, steady(0)), func(_ *scale.Input, s *scale.State) { s.Role = scale.Rollout }, 8, "rollout", "another version began to serve"},
 
 		{"concurrency", input(1, steady(1000)), func(in *scale.Input, _ *scale.State) {
 			in.Version.Scale.Metric, in.Version.Scale.Target = serving.ScaleOnConcurrency, 10

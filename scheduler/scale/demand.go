@@ -53,6 +53,7 @@ func (d *draft) scale() {
 		return
 	}
 	d.panic(m)
+	d.worksOff()
 	if !d.up(m) {
 		d.down(m)
 	}
@@ -61,7 +62,7 @@ func (d *draft) scale() {
 
 // unmeasured decides while it is not known what a replica can do.
 func (d *draft) unmeasured() {
-	d.because(d.to, ruleUnmeasured, "what a replica can do is not measured yet")
+	d.because(d.to, ruleUnmeasured, "the capacity of a replica is not measured yet")
 	if d.SLO == 0 {
 		d.reason = "no app uses the version"
 	}
@@ -85,6 +86,9 @@ func (d *draft) up(m meter) bool {
 	}
 	if w := d.Demand.Burst; m.exceeds(w, count, share) && ceil(m.need(w)) > d.to {
 		d.because(ceil(m.need(w)), ruleBurst, "%s", m.reason(w, "2 s"))
+	}
+	if w := d.backlog(); m.need(w) > float64(count)*(1+d.spec.DeadBand) && ceil(m.need(w)) > d.to {
+		d.because(ceil(m.need(w)), ruleBacklog, "%s: %s", d.waits(), m.reason(w, "6 s and for it"))
 	}
 	switch limit := ceil(float64(max(count, 1)) * d.spec.StepUp); {
 	case d.to <= count:
@@ -122,14 +126,14 @@ func (d *draft) panic(m meter) {
 // mean would hide bursts that return.
 func (d *draft) down(m meter) {
 	count := d.Job.Count
-	need := max(m.need(d.Demand.Stable), m.need(d.Demand.Peak))
+	need := max(m.need(d.Demand.Stable), m.need(d.Demand.Peak), m.need(d.backlog()))
 	if need >= float64(count)*(1-d.spec.DeadBand) || max(1, ceil(need)) >= count {
 		return
 	}
 	seconds := window.Stable.Seconds()
 	switch limit := int(float64(count) / d.spec.StepDown); {
 	case d.Now.Before(d.state.Keep):
-		d.because(count, d.state.Kept, "%s, but it is less than a minute since %s", d.reason, d.kept())
+		d.because(count, d.state.Kept, "%s, but %s", d.reason, d.kept())
 	case float64(d.Demand.Stable.Seconds) < enough*seconds:
 		d.because(count, ruleUnknown, "%s, but of the last %.0f s only %d are known", d.reason, seconds, d.Demand.Stable.Seconds)
 	case d.Now.Sub(d.state.Changed) < d.spec.CooldownDown.Std():
@@ -141,10 +145,13 @@ func (d *draft) down(m meter) {
 
 // kept says what State.Kept means.
 func (d *draft) kept() string {
-	if d.state.Kept == ruleRollout {
-		return "another version came to serve"
+	switch d.state.Kept {
+	case ruleBacklog:
+		return fmt.Sprintf("a backlog was worked off less than %s ago", brief(caught))
+	case ruleRollout:
+		return "it is less than a minute since another version began to serve"
 	}
-	return fmt.Sprintf("the demand was %d times what was ready", panics)
+	return fmt.Sprintf("it is less than a minute since the demand was %d times what was ready", panics)
 }
 
 // asleep says whether the version is at zero and was not asked since. What the

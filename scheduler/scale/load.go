@@ -19,7 +19,7 @@ func LoadOf(s State, in Input, d serving.Decision) Load {
 		switch d.Rule {
 		case ruleBurst:
 			l.Demand = in.Demand.Burst.Rate
-		case rulePanic:
+		case rulePanic, ruleBacklog:
 			l.Demand = max(l.Demand, in.Demand.Panic.Rate)
 		}
 	}

@@ -5,6 +5,7 @@ const (
 	ruleFixed      = "fixed"      // the version has a fixed number of replicas
 	ruleBurst      = "burst"      // the demand of 2 s
 	rulePanic      = "panic"      // the demand of 6 s
+	ruleBacklog    = "backlog"    // what waits in streams
 	ruleUnmeasured = "unmeasured" // it is not known what a replica can do
 	ruleUnknown    = "unknown"    // the demand is not known
 	ruleIdle       = "idle"       // no queries for long enough

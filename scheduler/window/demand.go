@@ -23,6 +23,9 @@ type Demand struct {
 	// its two figures each by itself.
 	Peak Mean
 
+	// Backlog is what waits in streams.
+	Backlog Backlog
+
 	// Quiet is for how long there has been no query, up to the newest known
 	// second, as far as that is known.
 	Quiet time.Duration

@@ -45,7 +45,7 @@ func (g *gateway) expected(second int64) bool {
 	return second >= g.first && (second <= g.newest || !g.dead)
 }
 
-// judge finds out who is dead.
+// judge finds out which gateways are dead.
 func (w *Windows) judge(now time.Time) {
 	for _, g := range w.gateways {
 		silent := g.newest < w.newest && now.Sub(g.news) >= silence && now.Sub(w.jumped) >= wary

@@ -15,7 +15,8 @@ type series struct {
 	newest   int64 // second with a report about it
 	active   int64 // newest second with a query; 0: none
 	profiles map[string]profile
-	answers  bool // a sidecar has said that a container answered
+	backlogs map[string]*waits // by stream; nil: of none
+	answers  bool              // a sidecar has said that a container answered
 }
 
 // cell sums up what all gateways saw in one second. Concurrency is in queries.

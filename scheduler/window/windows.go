@@ -17,7 +17,7 @@ const (
 
 	history = 120 // seconds that are read at the most; less than span
 	overlap = 3   // that are read again, for sidecars and new gateways that report late
-	mending = 30  // in which a hole is looked for again
+	reread  = 30  // in which a hole is read again
 )
 
 // Windows is the demand of all model versions.
@@ -39,8 +39,7 @@ func New() *Windows {
 	return &Windows{gateways: map[string]*gateway{}, series: map[serving.ModelID]*series{}}
 }
 
-// From is the start of what Take wants to be told next: what is new, and what may
-// have come late.
+// From is the start of what Take needs next: what is new, and what may have come late.
 func (w *Windows) From(now time.Time) time.Time {
 	second := now.Unix()
 	oldest := second - history
@@ -48,7 +47,7 @@ func (w *Windows) From(now time.Time) time.Time {
 		return time.Unix(oldest, 0).UTC()
 	}
 	from := min(w.anchor+1, second-overlap)
-	for s := max(w.began, second-mending); s < from; s++ {
+	for s := max(w.began, second-reread); s < from; s++ {
 		if !w.isKnown(s) {
 			from = s
 		}
@@ -95,6 +94,9 @@ func (w *Windows) add(r *serving.DemandReport, second int64, now time.Time) {
 	w.newest = max(w.newest, second)
 	for i := range r.Demands {
 		w.of(r.Demands[i].ModelID).addGateway(second, &r.Demands[i])
+	}
+	for i := range r.Backlogs {
+		w.of(r.Backlogs[i].ModelID).addBacklog(second, &r.Backlogs[i])
 	}
 }
 
@@ -206,6 +208,7 @@ func (w *Windows) Demand(id serving.ModelID, now time.Time) Demand {
 	if s != nil {
 		quiet = max(quiet, s.active)
 		d.Profile = s.line(w.anchor - int64(Stable/time.Second))
+		d.Backlog = s.backlog(w.anchor, w.isKnown)
 	}
 	d.Quiet = time.Duration(max(0, w.anchor-quiet)) * time.Second
 	w.sum(s, &d)

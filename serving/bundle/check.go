@@ -37,14 +37,14 @@ var (
 	callable    = regexp.MustCompile(`^[\pL_][\pL\pN_]*(\.[\pL_][\pL\pN_]*)*:[\pL_][\pL\pN_]*(\.[\pL_][\pL\pN_]*)*$`)
 )
 
-// Check says everything that is wrong with the manifest by itself, or nil.
+// Check returns everything that is wrong with the manifest alone, or nil.
 func (m *Manifest) Check() error {
 	errs := []error{m.checkRuntime(), m.checkInput(), m.checkOptions()}
 	for _, line := range m.Requirements {
 		errs = append(errs, checkRequirement(line))
 	}
 	if n := len(m.Requirements); n > maxRequirements {
-		errs = append(errs, fmt.Errorf("there are %d requirements, and may be %d", n, maxRequirements))
+		errs = append(errs, fmt.Errorf("there are %d requirements; at most %d are allowed", n, maxRequirements))
 	}
 	return errors.Join(errs...)
 }
@@ -78,7 +78,7 @@ func (m *Manifest) checkPMML() error {
 
 func (m *Manifest) checkHost() error {
 	if m.Entry != "" || m.InputType != 0 || len(m.Options) > 0 {
-		return fmt.Errorf("entry, input_type and options are for models, and runtime %q holds those of other bundles", HostRuntime)
+		return fmt.Errorf("entry, input_type and options are for models, and runtime %q loads those of other bundles", HostRuntime)
 	}
 	return nil
 }
@@ -127,11 +127,11 @@ func (m *Manifest) checkNoCommand() error {
 func (m *Manifest) checkCommand() error {
 	switch {
 	case m.Python != "" || len(m.Requirements) > 0 || m.Entry != "":
-		return fmt.Errorf("python, requirements and entry are for runtimes in Python, and runtime %q has its command alone", CommandRuntime)
+		return fmt.Errorf("python, requirements and entry are for runtimes in Python, and runtime %q has only its command", CommandRuntime)
 	case len(m.Command) == 0 || m.Command[0] == "":
 		return fmt.Errorf("command is missing: runtime %q needs the program and its arguments", CommandRuntime)
 	case len(m.Command) > maxArguments:
-		return fmt.Errorf("command has %d arguments, and may have %d", len(m.Command), maxArguments)
+		return fmt.Errorf("command has %d arguments; at most %d are allowed", len(m.Command), maxArguments)
 	case strings.HasPrefix(m.Command[0], "/"):
 		return nil // a program of the node
 	}
@@ -142,7 +142,7 @@ func (m *Manifest) checkCommand() error {
 	}
 	if name, ok := m.Program(); ok {
 		if _, there := m.Files[name]; !there {
-			return fmt.Errorf("command runs %q, which the bundle does not hold", m.Command[0])
+			return fmt.Errorf("command runs %q, which the bundle does not contain", m.Command[0])
 		}
 	}
 	return nil
@@ -158,10 +158,16 @@ func (m *Manifest) Program() (name string, ok bool) {
 }
 
 func (m *Manifest) checkInput() error {
-	if m.InputLength < 0 || m.InputLength > 0 && m.InputType == serving.Strings {
+	if err := m.Signature.Check(); err != nil {
+		return err
+	}
+	if m.InputType == serving.Tensors && len(m.Signature.InputTensors()) == 0 {
+		return errors.New("input_type \"tensors\" needs a signature with inputs")
+	}
+	if m.InputLength < 0 || m.InputLength > 0 && m.InputType.Text() {
 		return errors.New("input_length must be positive, and is for vectors only")
 	}
-	if len(m.Example) == 0 || m.InputType == 0 {
+	if len(m.Example) == 0 || m.InputType == 0 || m.InputType == serving.Tensors {
 		return nil
 	}
 	if err := checkExample(m.Example, m.InputType, m.InputLength); err != nil {
@@ -172,7 +178,7 @@ func (m *Manifest) checkInput() error {
 
 func (m *Manifest) checkOptions() error {
 	if len(m.Options) > maxOptions {
-		return fmt.Errorf("there are %d options, and may be %d", len(m.Options), maxOptions)
+		return fmt.Errorf("there are %d options; at most %d are allowed", len(m.Options), maxOptions)
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Options)) {
 		if name == "" || len(name) > maxText || len(m.Options[name]) > maxText {

@@ -31,6 +31,12 @@ func exampleLength(text json.RawMessage, of serving.InputType) (int, error) {
 			return 0, fmt.Errorf("of type %v it has to be a string", of)
 		}
 		return len(s), nil
+	case serving.Chat:
+		var object map[string]json.RawMessage
+		if err := json.Unmarshal(text, &object); err != nil || object == nil {
+			return 0, fmt.Errorf("of type %v it has to be an object", of)
+		}
+		return len(text), nil
 	case serving.Bytes:
 		var s string
 		if err := json.Unmarshal(text, &s); err != nil {
@@ -48,7 +54,7 @@ func exampleLength(text json.RawMessage, of serving.InputType) (int, error) {
 	}
 	for _, x := range numbers {
 		if of == serving.Ints && (x != math.Trunc(x) || x < math.MinInt32 || x > math.MaxInt32) {
-			return 0, fmt.Errorf("of type %v it has to be whole numbers of 32 bits, and %v is none", of, x)
+			return 0, fmt.Errorf("of type %v it has to be whole numbers of 32 bits, and %v is not one", of, x)
 		}
 	}
 	return len(numbers), nil

@@ -103,7 +103,8 @@ func TestManifestsThatAreRefused(t *testing.T) {
 		{map[string]any{"entry": "import os:x"}, "neither a file"},
 		{map[string]any{"runtime": "host"}, "are for models"},
 		{map[string]any{"command": []string{"x"}}, `command is for runtime "command"`},
-		{map[string]any{"input_type": "tensors"}, "unknown"},
+		{map[string]any{"input_type": "tensor"}, "unknown"},
+		{map[string]any{"input_type": "tensors", "input_length": nil}, "needs a signature"},
 		{map[string]any{"input_length": -1}, "input_length"},
 		{map[string]any{"input_length": 3}, "4 elements"},
 		{map[string]any{"input_type": "ints"}, "whole numbers"},
@@ -114,9 +115,9 @@ func TestManifestsThatAreRefused(t *testing.T) {
 		{map[string]any{"requirements": many}, "201 requirements"},
 		{map[string]any{"options": map[string]string{"": "x"}}, "no name"},
 		{command(), "command is missing"},
-		{command("./serve"), `"./serve", which the bundle does not hold`},
-		{command("../serve"), "does not hold"},
-		{map[string]any{"runtime": "command", "command": []string{"true"}}, "its command alone"},
+		{command("./serve"), `"./serve", which the bundle does not contain`},
+		{command("../serve"), "does not contain"},
+		{map[string]any{"runtime": "command", "command": []string{"true"}}, "only its command"},
 		{map[string]any{"runtime": "pmml"}, "a program in Java"},
 		{pmml("other.pmml"), `entry "other.pmml" is not a file`},
 		{pmml("wine:Model"), "is not a file"},
@@ -140,7 +141,7 @@ func TestJSONThatIsRefused(t *testing.T) {
 		`{"format":1,"example":` + strings.Repeat("[", 9_000) + strings.Repeat("]", 9_000) + `}`: "nested too deep",
 		`{"format":1,"files":{"a":{},"a":{}}}`:                                                   `"files.a" is given twice`,
 		`{"format":1,"example":[{"b":"b","b":2}]}`:                                               `"example[0].b" is given twice`,
-		strings.Repeat(" ", 1<<20) + good:                                                        "may have",
+		strings.Repeat(" ", 1<<20) + good:                                                        "at most 1048576 are allowed",
 		`{"format":"1"}`:                                                                         "has format",
 	} {
 		if _, err := ParseManifest([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
@@ -207,7 +208,7 @@ func TestCheckPython(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "needs Python 3.12, and here is 3.9, 3.11 and 3.13.") {
 		t.Errorf("error is %v", err)
 	}
-	if err := m.CheckPython(nil); err == nil || !strings.Contains(err.Error(), "no Python here") {
+	if err := m.CheckPython(nil); err == nil || !strings.Contains(err.Error(), "no usable Python was found here") {
 		t.Errorf("error is %v", err)
 	}
 	if err := (&Manifest{Runtime: CommandRuntime}).CheckPython(nil); err != nil {

@@ -17,11 +17,11 @@ func (m *Manifest) CheckPython(have []string) error {
 		return nil
 	}
 	if len(have) == 0 {
-		return fmt.Errorf("this bundle needs Python %s, and there is no Python here that Topsail can use: "+
-			"install Python %s on this node, with its venv module, where PATH leads to it", m.Python, m.Python)
+		return fmt.Errorf("this bundle needs Python %s, and no usable Python was found here: "+
+			"install Python %s on this node, with its venv module, on the PATH", m.Python, m.Python)
 	}
 	return fmt.Errorf("this bundle needs Python %s, and here is %s. A model that one version of Python saved may not load in another: "+
-		"install Python %s on this node, or build the bundle again with a version that is here", m.Python, and(have), m.Python)
+		"install Python %s on this node, or build the bundle again with a version that is installed here", m.Python, and(have), m.Python)
 }
 
 func and(versions []string) string {
@@ -36,6 +36,6 @@ func and(versions []string) string {
 
 // minorNumber is the N of "3.N".
 func minorNumber(version string) int {
-	n, _ := strconv.Atoi(strings.TrimPrefix(version, "3.")) // what is no version sorts first
+	n, _ := strconv.Atoi(strings.TrimPrefix(version, "3.")) // what is not a version sorts first
 	return n
 }

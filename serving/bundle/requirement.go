@@ -24,7 +24,7 @@ func checkRequirement(line string) error {
 	}
 	if !requirement.MatchString(line) {
 		return fmt.Errorf("requirement %q does not name a package as in \"scikit-learn==1.5.2\". "+
-			"Options, paths and URLs are not for bundles: they belong into pip's own configuration on the nodes, "+
+			"Options, paths and URLs are not allowed in bundles: put them into pip's own configuration on the nodes, "+
 			"your own code into the bundle's files, a wheel of your own into an index or a wheelhouse", line)
 	}
 	return nil

@@ -8,8 +8,8 @@ import (
 
 // What can be wrong where bundles are stored.
 var (
-	ErrNotStored = errors.New("there is no such bundle")
-	ErrNoRoom    = errors.New("there is no room for the bundle")
+	ErrNotStored = errors.New("the bundle does not exist")
+	ErrNoRoom    = errors.New("there is no space for the bundle")
 )
 
 // Stored is a bundle where bundles are stored.

@@ -9,7 +9,7 @@ import (
 
 // Change is one change of a catalog, as the API asks for it: PutApp, DeleteApp,
 // PutVersion, Renew, DeleteVersion, DeleteModel, Link, Unlink, SetCurrent, SetServing, SetScale,
-// SetPin, AddKey, RevokeKey, PutStream, DeleteStream, SuspendStream, ResumeStream,
+// SetPin, AddKey, RevokeKey, PutStream, DeleteStream, SuspendStream, ResumeStream, MapStream,
 // Import or Restore; All of some, or one of these Signed.
 type Change interface {
 	apply(*draft) error
@@ -46,6 +46,8 @@ func (c PutApp) apply(d *draft) error {
 	}
 	old := d.Apps[app.Name]
 	switch {
+	case old == nil && serving.NewlyReserved(app.Name):
+		return invalid(fmt.Errorf("app name %q is reserved", app.Name))
 	case old != nil && c.Create:
 		return fmt.Errorf("app %q %w", app.Name, ErrExists)
 	case old != nil && sameApp(old, app):

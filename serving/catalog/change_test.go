@@ -121,7 +121,7 @@ func TestErrorTexts(t *testing.T) {
 	}
 	f(catalog.PutApp{App: app("a"), Create: true}, 0, `app "a" already exists`)
 	f(catalog.DeleteApp{Name: "b"}, 0, `app "b" does not exist`)
-	f(catalog.PutVersion{Version: labelled}, 0, `version "1" of model "m" already exists with another definition, and versions are immutable: labels is ["x"], and was not there; use a new version name, or replace it (--replace, in the API replace=true), which makes a new generation of it`)
+	f(catalog.PutVersion{Version: labelled}, 0, `version "1" of model "m" already exists with another definition, and versions are immutable: labels is ["x"], and was not there; use a new version name, or replace it (--replace, in the API replace=true), which creates a new generation`)
 	f(catalog.PutVersion{Version: floats}, 0, `invalid: app "a" takes doubles, and its model "m" takes floats`)
 	f(catalog.DeleteVersion{ID: id("m", "2")}, 0, `version "2" of model "m" does not exist`)
 	f(catalog.DeleteModel{Name: "n"}, 0, `model "n" does not exist`)

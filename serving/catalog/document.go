@@ -34,9 +34,9 @@ type modelDocument struct {
 	FileSays string `json:"file_says,omitempty"`
 }
 
-// Diff returns the documents to write and delete for a store that holds from to
-// hold to, sorted by kind and key. It tells objects apart by their pointers, so
-// from should be what to was made of; from an empty catalog it is all of to.
+// Diff returns the documents to write and delete for a store that holds from to hold to, sorted by
+// kind and key. It distinguishes objects by their pointers, so from should be what to was made of;
+// from an empty catalog it is all of to.
 func Diff(from, to *serving.Catalog) ([]Document, error) {
 	var docs []Document
 	for _, d := range differences(from, to) {

@@ -13,7 +13,7 @@ import (
 type draft struct {
 	serving.Catalog
 	base    *serving.Catalog
-	by      serving.Author // who signed the change; zero: it is not signed
+	by      serving.Author // the author of the change; zero: it is not signed
 	changed bool
 }
 
@@ -99,8 +99,8 @@ func (d *draft) changeModel(name string) *serving.Model {
 	return &m
 }
 
-// putVersion puts a version in place of the one of its name, if there is one. It gives it
-// a generation of its own if what it answers may be something else than before.
+// putVersion puts a version in place of the one of its name, if there is one. It gives it a new
+// generation if its answers may differ from before.
 func (d *draft) putVersion(v *serving.Version) {
 	if old := d.Version(v.ModelID); old != nil && len(Redefined(old, v)) == 0 {
 		v.Generation, v.Deployed = old.Generation, old.Deployed

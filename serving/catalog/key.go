@@ -18,11 +18,11 @@ func (c AddKey) apply(d *draft) error {
 	}
 	for _, k := range d.Keys {
 		if k.Name == c.Key.Name {
-			return fmt.Errorf("a key named %q %w; revoke it, or take another name", c.Key.Name, ErrExists)
+			return fmt.Errorf("a key named %q %w; revoke it, or use another name", c.Key.Name, ErrExists)
 		}
 	}
 	if len(d.Keys) >= serving.MaxKeys {
-		return invalid(fmt.Errorf("there are %d keys, and more cannot be; revoke some", len(d.Keys)))
+		return invalid(fmt.Errorf("there are %d keys, and no more are allowed; revoke some", len(d.Keys)))
 	}
 	own, err := roundTrip(c.Key)
 	if err != nil {

@@ -44,7 +44,7 @@ func TestKeyErrors(t *testing.T) {
 		}
 	}
 	f(catalog.AddKey{Key: key("aaaaaaaaaa", "anna")}, catalog.ErrExists, `key "aaaaaaaaaa" already exists`)
-	f(catalog.AddKey{Key: key("bbbbbbbbbb", "ci")}, catalog.ErrExists, `a key named "ci" already exists; revoke it, or take another name`)
+	f(catalog.AddKey{Key: key("bbbbbbbbbb", "ci")}, catalog.ErrExists, `a key named "ci" already exists; revoke it, or use another name`)
 	f(catalog.AddKey{Key: key("bbbbbbbbbb", "")}, catalog.ErrInvalid, "needs a name")
 	f(catalog.AddKey{Key: admin}, catalog.ErrInvalid, "leave apps out", `name "A/"`, "per_second must be above 0")
 	f(catalog.AddKey{Key: damaged}, catalog.ErrInvalid, "is damaged")
@@ -58,4 +58,19 @@ func TestKeyErrors(t *testing.T) {
 	}
 	cat = &full
 	f(catalog.AddKey{Key: key("bbbbbbbbbb", "anna")}, catalog.ErrInvalid, "there are 10000 keys", "revoke some")
+}
+
+// An app that has a name from before it was reserved stays and can be changed; no new one is made.
+func TestNewlyReservedNames(t *testing.T) {
+	v1 := app("v1")
+	v1.Origin = serving.FromAPI
+	old := &serving.Catalog{Apps: map[string]*serving.App{"v1": &v1}}
+	changed := app("v1")
+	changed.Description = "it stays"
+	if next, err := catalog.Apply(old, catalog.PutApp{App: changed}, 0); err != nil || next.Apps["v1"].Description != "it stays" {
+		t.Error(err)
+	}
+	if _, err := catalog.Apply(&serving.Catalog{}, catalog.PutApp{App: app("openai")}, 0); !errors.Is(err, catalog.ErrInvalid) {
+		t.Error(err)
+	}
 }

@@ -100,7 +100,7 @@ func (m *merge) mergeVersions() {
 		m.putVersion(v)
 		m.report.took(describe(id), was, same, slog.LevelWarn)
 		if old != nil && old.Generation != v.Generation {
-			m.report.warn("%s is redefined, and so a new generation of it, whose replicas start anew: %s", describe(id), sentence(Redefined(old, v)))
+			m.report.warn("%s is redefined as a new generation, whose replicas start again: %s", describe(id), sentence(Redefined(old, v)))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Models)) {

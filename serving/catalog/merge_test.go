@@ -179,7 +179,7 @@ WARN app "a" no longer links model "m", which the file has removed or given anot
 		file:  versions(floats(version("m", "1"))),
 		want:  "a(api) m:1(file)*",
 		notes: `WARN version "1" of model "m" is now as the file defines it
-WARN version "1" of model "m" is redefined, and so a new generation of it, whose replicas start anew: input_type was "doubles" and is "floats"
+WARN version "1" of model "m" is redefined as a new generation, whose replicas start again: input_type was "doubles" and is "floats"
 WARN app "a" no longer links model "m", which the file has removed or given another input type`,
 	}, {
 		name:  "a link of the API stays while the model goes on in another version",

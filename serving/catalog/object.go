@@ -13,7 +13,7 @@ func ownApp(app serving.App, origin serving.Origin) (*serving.App, error) {
 	if err := app.Check(); err != nil {
 		return nil, err
 	}
-	app.Origin = origin
+	app.Origin, app.InputType = origin, app.Signature.Complete(app.InputType)
 	own, err := roundTrip(app)
 	if err == nil && own.Models == nil {
 		own.Models = []string{}
@@ -26,7 +26,7 @@ func ownVersion(v serving.Version, origin serving.Origin) (*serving.Version, err
 	if err := v.Check(); err != nil {
 		return nil, err
 	}
-	v.Origin = origin
+	v.Origin, v.InputType = origin, v.Signature.Complete(v.InputType)
 	return roundTrip(v)
 }
 
@@ -39,8 +39,8 @@ func roundTrip[T any](v T) (*T, error) {
 	return own, json.Unmarshal(b, own)
 }
 
-// sameApp and sameVersion compare what was asked for: who made them does not count, nor
-// when and of which commit, the generation is the catalog's, and a default may be named or not.
+// sameApp and sameVersion compare what was asked for: the author does not count, nor time and
+// commit, the generation is the catalog's, and a default may be named or not.
 func sameApp(a, b *serving.App) bool {
 	x := *a
 	x.Origin = b.Origin

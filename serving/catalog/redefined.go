@@ -74,7 +74,7 @@ func tree(v *serving.Version) any {
 
 type comparison struct{ fields []Field }
 
-// compare compares two values of a field, and tells them as they are shown.
+// compare compares two values of a field, and describes them as they are shown.
 func (c *comparison) compare(name string, was, is, wasShown, isShown any) {
 	if reflect.DeepEqual(was, is) {
 		return
@@ -125,11 +125,11 @@ func shown(value any) string {
 
 // redefined is why a version is not put in place of the one of its name.
 func redefined(id serving.ModelID, fields []Field) error {
-	return fmt.Errorf("%s %w with another definition, and versions are immutable: %s; use a new version name, or replace it (--replace, in the API replace=true), which makes a new generation of it",
+	return fmt.Errorf("%s %w with another definition, and versions are immutable: %s; use a new version name, or replace it (--replace, in the API replace=true), which creates a new generation",
 		describe(id), ErrExists, sentence(fields))
 }
 
-// sentence tells fields one after another.
+// sentence lists fields one after another.
 func sentence(fields []Field) string {
 	texts := make([]string, len(fields))
 	for i, f := range fields {

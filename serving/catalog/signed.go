@@ -2,9 +2,9 @@ package catalog
 
 import "github.com/topsail-serving/topsail/serving"
 
-// Signed is a change with who makes it, for the audit log. A store that applies it
-// keeps an entry for every object that it changes, as durably as the change itself, and
-// versions that it makes say that they are deployed by them.
+// Signed is a change with its author, for the audit log. A store that applies it keeps an entry
+// for every object that it changes, as durably as the change itself, and versions that it makes
+// say that they are deployed by them.
 type Signed struct {
 	Change
 	By serving.Author
@@ -18,7 +18,7 @@ func (s Signed) apply(d *draft) error {
 	return s.Change.apply(d)
 }
 
-// Author is who signed a change; the zero Author where it is not signed.
+// Author is the author of a change; the zero Author where it is not signed.
 func Author(c Change) serving.Author {
 	if s, ok := c.(Signed); ok {
 		return s.By

@@ -7,18 +7,18 @@ import (
 	"github.com/topsail-serving/topsail/serving"
 )
 
-// PutStream announces a stream, or what it is by now. Whether it is suspended stays.
+// PutStream announces a stream, or its present definition. What operators said of it stays.
 type PutStream struct{ Stream serving.Stream }
 
 func (c PutStream) apply(d *draft) error {
 	s := c.Stream
-	s.Suspension = nil
+	s.Suspension, s.Apps = nil, nil
 	old := d.Streams[s.Name]
 	if old != nil {
-		s.Suspension = old.Suspension
+		s.Suspension, s.Apps = old.Suspension, old.Apps
 	}
 	if old == nil && len(d.Streams) >= serving.MaxStreams {
-		return invalid(fmt.Errorf("there are %d streams, and more cannot be; delete some", len(d.Streams)))
+		return invalid(fmt.Errorf("there are %d streams, and no more are allowed; delete some", len(d.Streams)))
 	}
 	return d.putStream(s)
 }
@@ -70,6 +70,22 @@ func (c ResumeStream) apply(d *draft) error {
 	}
 	s := *d.Streams[c.Name]
 	s.Suspension = nil
+	return d.putStream(s)
+}
+
+// MapStream has records of a data stream that name something be predicted by an app, in the place of
+// all that was mapped before.
+type MapStream struct {
+	Name string
+	Apps map[string]string
+}
+
+func (c MapStream) apply(d *draft) error {
+	if d.Streams[c.Name] == nil {
+		return streamNotFound(c.Name)
+	}
+	s := *d.Streams[c.Name]
+	s.Apps = c.Apps
 	return d.putStream(s)
 }
 

@@ -26,7 +26,7 @@ type Runner interface {
 	PredictBatch(ctx context.Context, items []*queue.Item) error
 }
 
-// Observer is told what becomes of batches, for metrics.
+// Observer gets the outcomes of batches, for metrics.
 type Observer interface {
 	Batch(n int, took time.Duration)
 	Waited(time.Duration)
@@ -43,11 +43,14 @@ type Config struct {
 	Pad      int           // 0: batches go as they come; else smaller ones are filled up to so many
 	Stall    time.Duration // how long a batch may run beyond its last deadline; 0: as long as its size lets expect
 	Observer Observer
+	// Ran, if set, has the container run queries side by side, each as a batch of its own and as many
+	// as the sizer says. It gets what each took, and how many could run.
+	Ran func(took time.Duration, of int)
 	// Fastest, if set, is the least that any container of the queue is known to
 	// take for one input.
 	Fastest func(now time.Time) time.Duration
-	// Room, if set, waits before each batch until those who take its outputs can take
-	// more, and says whether that came before the end of ctx.
+	// Room, if set, waits before each batch until the next stage can take more outputs, and says
+	// whether that came before the end of ctx.
 	Room func(ctx context.Context) bool
 }
 
@@ -60,24 +63,33 @@ type Batcher struct {
 
 	size atomic.Int64 // of the next batch
 	free atomic.Int64 // Unix nanoseconds when the running batch should end; 0: idle
+
+	concurrent *concurrent // nil: batches, one at a time
 }
 
 // New makes a batcher; Run starts it.
 func New(cfg Config) *Batcher {
 	b := &Batcher{cfg: cfg, pad: padding{size: cfg.Pad}}
 	b.size.Store(int64(cfg.Sizer.Size()))
+	if cfg.Ran != nil {
+		b.concurrent = &concurrent{running: map[*queue.Item]context.CancelCauseFunc{}, freed: make(chan struct{}, 1)}
+	}
 	return b
 }
 
 // Profile is the container's latency profile.
 func (b *Batcher) Profile() *Profile { return b.cfg.Profile }
 
-// Size is the most that the next batch will hold.
+// Size is the most that the next batch will hold, or that run side by side.
 func (b *Batcher) Size() int { return int(b.size.Load()) }
 
 // Busy says whether a batch is running, and for how long it should go on. One
-// that is overdue is taken to need as long again as it is late.
+// that is overdue is taken to need as long again as it is late. Where queries run side by
+// side it says whether all places are taken, and when one may be free.
 func (b *Batcher) Busy(now time.Time) (left time.Duration, busy bool) {
+	if b.concurrent != nil {
+		return b.concurrent.busy(b.Size())
+	}
 	free := b.free.Load()
 	if free == 0 {
 		return 0, false
@@ -85,8 +97,21 @@ func (b *Batcher) Busy(now time.Time) (left time.Duration, busy bool) {
 	return time.Duration(free - now.UnixNano()).Abs(), true
 }
 
+// Round is how long n inputs, at most Size, keep the container from others; 0: not known.
+func (b *Batcher) Round(n int) time.Duration {
+	if c := b.concurrent; c != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.held
+	}
+	return b.cfg.Profile.Line().Took(n)
+}
+
 // Run batches until ctx ends or the container is lost, and returns why.
 func (b *Batcher) Run(ctx context.Context) error {
+	if b.concurrent != nil {
+		return b.runConcurrent(ctx)
+	}
 	for b.cfg.Queue.Wait(ctx, 1, nil) {
 		if b.cfg.Room != nil && !b.cfg.Room(ctx) {
 			break
@@ -97,7 +122,7 @@ func (b *Batcher) Run(ctx context.Context) error {
 		if b.fill(ctx); ctx.Err() != nil {
 			break
 		}
-		b.form(time.Now())
+		b.form(time.Now(), b.Size())
 		if len(b.batch.Items) == 0 {
 			continue
 		}
@@ -108,10 +133,10 @@ func (b *Batcher) Run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// fill lets the batch fill for at most the delay, counted from the earliest
-// arrival in it. A container that was idle for longer than the delay starts at
-// once: then nothing else is on its way. The delay takes at most half of the time
-// that the first item can spare, so that it makes none late.
+// fill waits at most the delay for the batch to fill, counted from the earliest arrival in it. A
+// container that was idle for longer than the delay starts at once: then nothing else is on its
+// way. The delay takes at most half of the time that the first item can spare, so that it makes
+// none late.
 func (b *Batcher) fill(ctx context.Context) {
 	now := time.Now()
 	if b.cfg.Delay == 0 || now.Sub(b.ended) > b.cfg.Delay {
@@ -173,17 +198,17 @@ func (b *Batcher) trusted(now time.Time) *Line {
 	return &Line{}
 }
 
-// form takes the next batch from the queue and refuses what cannot make it.
-func (b *Batcher) form(now time.Time) {
+// form takes the next batch, of at most size, from the queue and refuses what cannot make it.
+func (b *Batcher) form(now time.Time, size int) {
 	line := b.trusted(now)
-	b.cfg.Queue.Form(&b.batch, now, b.Size(), line.Took(1), line.Within)
+	b.cfg.Queue.Form(&b.batch, now, size, line.Took(1), line.Within)
 	for _, it := range b.batch.Expired {
 		b.cfg.Observer.Dropped(rpc.StatusExpired)
 		it.Refuse(rpc.StatusExpired, "the deadline passed in the queue")
 	}
 	for _, it := range b.batch.Late {
 		b.cfg.Observer.Dropped(rpc.StatusLate)
-		it.Refuse(rpc.StatusLate, "the deadline cannot be met any more")
+		it.Refuse(rpc.StatusLate, "the deadline can no longer be met")
 	}
 }
 

@@ -331,7 +331,7 @@ func BenchmarkBatcher(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		batcher.form(now)
+		batcher.form(now, 4)
 		if err := batcher.run(b.Context()); err != nil {
 			b.Fatal(err)
 		}

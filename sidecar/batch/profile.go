@@ -23,8 +23,8 @@ const (
 	profilePrior = 0.001
 )
 
-// Profile is the latency of one container by batch size. Observe is called by
-// the batcher alone; everything else by anyone.
+// Profile is the latency of one container by batch size. Only the batcher calls Observe;
+// everything else is safe for concurrent use.
 type Profile struct {
 	line atomic.Pointer[Line]
 
@@ -109,9 +109,9 @@ func (p *Profile) judge(n int, t float64) float64 {
 	return min(t, expected*profileOutlier)
 }
 
-// fit is least squares, with the prior estimate that a quarter of the time goes with
-// the size and the rest is fixed. That decides while all sizes are alike, and is
-// hopeful enough to have larger ones tried, which mends it.
+// fit is least squares, with the prior estimate that a quarter of the time goes with the size and
+// the rest is fixed. That decides while all sizes are alike, and is hopeful enough to have larger
+// ones tried, which corrects it.
 func (p *Profile) fit() *Line {
 	meanN, meanT := p.sn/p.s, p.st/p.s
 	variance, covariance := p.snn/p.s-meanN*meanN, p.snt/p.s-meanN*meanT

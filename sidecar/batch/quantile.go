@@ -59,9 +59,9 @@ func (q *Quantile) fit() {
 	q.slope, q.base = q.pinball(quantileTau)
 }
 
-// solve is the largest size that the line allows within target. Beyond the sizes
-// seen the time is taken to grow at least in proportion, and at a slope that was
-// not seen for want of different sizes.
+// solve is the largest size that the line allows within target. Beyond the sizes seen the time is
+// taken to grow at least in proportion, and at a slope that was not seen for lack of different
+// sizes.
 func (q *Quantile) solve(target float64) int {
 	fit := q.largest * target / max(q.slope*q.largest+q.base, 1e-9)
 	if q.slope > 0 {

@@ -11,8 +11,8 @@ import (
 type Sizer interface {
 	// Size is the most that the next batch should hold, at least 1.
 	Size() int
-	// Observe tells how long a batch of n took. target is the time that a batch
-	// should take at most; full says that more inputs could not have gone in.
+	// Observe reports how long a batch of n took. target is the time that a batch should take at
+	// most; full says that more inputs could not have gone in.
 	Observe(n int, took, target time.Duration, full bool)
 }
 

@@ -16,27 +16,28 @@ import (
 )
 
 // Session is the connection of one version 2 container. It runs one batch at a
-// time, whatever number of models the container announced on it.
+// time, whatever number of models the container announced on it, or if the container is
+// concurrent, queries side by side.
 type Session struct {
 	conn   *rpc.Conn
 	events Events
 	turn   chan struct{} // held by the batch that runs
 
-	mu      sync.Mutex // guards the following
-	running *exchange
+	mu      sync.Mutex           // guards the following
+	open    map[uint64]*exchange // by batch
 	batches uint64
 	lost    error // why the session ended
 }
 
-// exchange is the batch that runs.
+// exchange is a batch that runs.
 type exchange struct {
 	batch uint64
 	items []*queue.Item
 	done  chan error // of capacity 1
 }
 
-// Events are told what a container says, one call at a time. An error ends the
-// session, and the container hears it.
+// Events get what a container says, one call at a time. An error ends the session, and is sent to
+// the container.
 type Events struct {
 	Announced func([]rpc.Announcement) error
 	Draining  func()
@@ -45,7 +46,7 @@ type Events struct {
 
 // NewSession makes a session on an accepted connection.
 func NewSession(conn *rpc.Conn, events Events) *Session {
-	s := &Session{conn: conn, events: events, turn: make(chan struct{}, 1)}
+	s := &Session{conn: conn, events: events, turn: make(chan struct{}, 1), open: map[uint64]*exchange{}}
 	conn.BearSilence(s.silent)
 	return s
 }
@@ -58,7 +59,7 @@ const maxSilence = time.Minute
 func (s *Session) silent(d time.Duration) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.running != nil || d < maxSilence {
+	if len(s.open) > 0 || d < maxSilence {
 		return nil
 	}
 	return fmt.Errorf("%w: it was silent for %v", ErrStalled, maxSilence)
@@ -68,10 +69,10 @@ func (s *Session) silent(d time.Duration) error {
 func (s *Session) Run(ctx context.Context) error {
 	err := s.conn.Run(ctx, s.handle)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		err = fmt.Errorf("%w: it does not read: %w", ErrStalled, err)
+		err = fmt.Errorf("%w: it does not read what it is sent: %w", ErrStalled, err)
 	}
 	s.mu.Lock()
-	s.lost = fmt.Errorf("the container is gone: %w", err)
+	s.lost = fmt.Errorf("the container disconnected: %w", err)
 	s.mu.Unlock()
 	s.finish(s.lost)
 	return err
@@ -108,12 +109,12 @@ func (s *Session) reply(f rpc.Frame) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	x := s.running
-	if x == nil || r.Batch != x.batch {
+	x := s.open[r.Batch]
+	if x == nil {
 		if r.Batch > 0 && r.Batch <= s.batches {
 			return nil // of a batch that was given up
 		}
-		return &rpc.ProtocolError{Frame: "REPLY", Field: "batch", Why: "was never asked for"}
+		return &rpc.ProtocolError{Frame: "REPLY", Field: "batch", Why: "was not requested"}
 	}
 	var a rpc.Answer
 	for r.Next(&a) {
@@ -125,13 +126,16 @@ func (s *Session) reply(f rpc.Frame) error {
 			return &rpc.ProtocolError{Frame: "REPLY", Field: "index", Why: fmt.Sprintf("input %d was answered before", a.Index)}
 		}
 		it.Service, a.Stages = r.Service, nil // the sidecar's own to say
+		if a.More && it.Ask.Bits&rpc.AskParts == 0 {
+			continue // no parts are wanted: the last entry has the whole
+		}
 		it.Answer(&a)
 	}
 	if err := r.Err(); err != nil {
 		return err
 	}
 	if r.End {
-		s.running = nil
+		delete(s.open, x.batch)
 		x.refuseMissing()
 		x.done <- nil
 	}
@@ -155,12 +159,22 @@ func (x *exchange) refuseMissing() {
 	}
 }
 
-// finish ends the batch that runs, if one does.
+// finish ends all batches that run.
 func (s *Session) finish(why error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if x := s.running; x != nil {
-		s.running = nil
+	for _, x := range s.open {
+		x.done <- why
+	}
+	clear(s.open)
+}
+
+// end ends one batch, unless it has ended: from here on no answer touches its items.
+func (s *Session) end(x *exchange, why error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open[x.batch] == x {
+		delete(s.open, x.batch)
 		x.done <- why
 	}
 }
@@ -239,6 +253,9 @@ func later(ctx context.Context, by time.Duration) (context.Context, context.Canc
 	return context.WithDeadline(context.WithoutCancel(ctx), end.Add(by))
 }
 
+// Features are those that the container offers.
+func (s *Session) Features() rpc.Features { return s.conn.Peer().Features }
+
 // Hosts says why the container cannot hold versions of other models, or nil.
 func (s *Session) Hosts() error {
 	if s.conn.Peer().Features&rpc.FeatureHost == 0 {
@@ -292,7 +309,7 @@ func (s *Session) predict(ctx context.Context, model uint32, items []*queue.Item
 	case err := <-x.done:
 		return err
 	case <-ctx.Done():
-		s.finish(errUnanswered) // from here on no answer touches the items
+		s.end(x, errUnanswered)
 		return <-x.done
 	}
 }
@@ -319,6 +336,6 @@ func (s *Session) ask(model uint32, items []*queue.Item) (*exchange, error) {
 	if err := s.conn.End(b, 0); err != nil {
 		return nil, fmt.Errorf("send a batch to the container: %w", err)
 	}
-	s.running = x
+	s.open[x.batch] = x
 	return x, nil
 }

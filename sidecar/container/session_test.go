@@ -68,8 +68,8 @@ var lies = []lie{
 	}, nil, "beyond a batch of 3", false},
 	{"an input answered twice", func(p *peer, in predict) { p.reply(in.Batch, true, ok(0, in), ok(0, in), ok(1, in)) }, []int{0}, "input 0 was answered before", false},
 	{"and in two frames", func(p *peer, in predict) { p.reply(in.Batch, false, ok(0, in)); p.reply(in.Batch, true, ok(0, in)) }, []int{0}, "input 0 was answered before", false},
-	{"a batch that was never sent", func(p *peer, in predict) { p.reply(in.Batch+1, true, ok(0, in)) }, nil, "was never asked for", false},
-	{"batch 0", func(p *peer, in predict) { p.reply(0, true, ok(0, in)) }, nil, "was never asked for", false},
+	{"a batch that was never sent", func(p *peer, in predict) { p.reply(in.Batch+1, true, ok(0, in)) }, nil, "was not requested", false},
+	{"batch 0", func(p *peer, in predict) { p.reply(0, true, ok(0, in)) }, nil, "was not requested", false},
 	{"an unknown status", func(p *peer, in predict) { p.reply(in.Batch, true, rpc.Answer{Status: 77}) }, nil, "status", false},
 	{"an unknown frame", func(p *peer, in predict) { p.conn.Send(77, 0, nil) }, nil, "kind 77", false},
 	{"a frame of the other direction", func(p *peer, in predict) { p.conn.Send(rpc.KindPredict, 0, nil) }, nil, "is not expected here", false},
@@ -149,6 +149,7 @@ func TestAHonestContainer(t *testing.T) {
 		}()
 		items := c.items(4, 0)
 		items[3].Deadline = time.Time{}
+		items[0].Ask.Bits = rpc.AskParts
 		if err := r.run(items, time.Minute); err != nil {
 			t.Fatal(err)
 		}
@@ -221,7 +222,7 @@ func TestAContainerThatDoesNotRead(t *testing.T) {
 			t.Errorf("PredictBatch = %v after %v", err, took)
 		}
 		for _, it := range items {
-			if a := c.last(it); a.Status != rpc.StatusContainer || !strings.Contains(string(a.Message), "the container is gone") {
+			if a := c.last(it); a.Status != rpc.StatusContainer || !strings.Contains(string(a.Message), "the container disconnected") {
 				t.Errorf("%v %q", a.Status, a.Message)
 			}
 		}

@@ -47,8 +47,8 @@ func DialV1(ctx context.Context, model *serving.Version) (*V1, error) {
 // Close closes the connection.
 func (r *V1) Close() error { return r.client.Close() }
 
-// Watch returns why the connection is lost while no batch runs, or the end of ctx. A batch
-// finds out by itself.
+// Watch returns why the connection is lost while no batch runs, or the end of ctx. A running batch
+// notices this itself.
 func (r *V1) Watch(ctx context.Context) error {
 	tick := time.NewTicker(checkEvery)
 	defer tick.Stop()

@@ -15,10 +15,13 @@ type Item struct {
 	Batch    uint64  // with Index: its name on the asker's connection
 	Index    uint32
 	From     Asker
-	Service  time.Duration // what the model took for its batch; 0: not known
-	Behind   time.Duration // what those behind this queue take at least of the time until the deadline
-	Share    time.Duration // how much of the time until its deadline is for this queue; 0: all of it
-	Again    bool          // it was admitted before, and its worker died
+	Service  time.Duration    // what the model took for its batch; 0: not known
+	Behind   time.Duration    // what those behind this queue take at least of the time until the deadline
+	Share    time.Duration    // how much of the time until its deadline is for this queue; 0: all of it
+	Again    bool             // it was admitted before, and its worker died
+	First    func(rpc.Status) // nil, or called once, before the first answer
+	Part     time.Time        // when the last part of its answer was sent; zero: none was
+	Cut      bool             // a part was lost: what follows is of no use
 
 	answered bool
 }
@@ -32,6 +35,10 @@ type Asker interface {
 func (it *Item) Answer(a *rpc.Answer) {
 	if it.answered {
 		return
+	}
+	if first := it.First; first != nil {
+		it.First = nil
+		first(a.Status)
 	}
 	it.answered = !a.More
 	a.Index = it.Index
@@ -64,8 +71,8 @@ func (it *Item) Budget() time.Duration {
 
 const noDeadline = 24 * time.Hour
 
-// before orders items: earliest deadline first, none last. Behind is no part of it:
-// being an estimate, it would have queries overtake each other whenever it changes.
+// before orders items: earliest deadline first, none last. Behind is not part of it: being an
+// estimate, it would have queries overtake each other whenever it changes.
 func (it *Item) before(other *Item) bool {
 	if it.Deadline.IsZero() || other.Deadline.IsZero() {
 		return !it.Deadline.IsZero()

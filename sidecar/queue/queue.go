@@ -37,7 +37,7 @@ type Queue struct {
 	came  chan struct{} // closed when an item comes; nil while nothing waits for one
 	went  chan struct{} // closed when items go; nil while nothing waits for that
 
-	length atomic.Int64 // of items[head:]; changed under mu, read by anyone
+	length atomic.Int64 // of items[head:]; changed under mu, read without it
 }
 
 // New makes an empty queue. admit is asked about each item before it is queued,
@@ -91,9 +91,9 @@ func (q *Queue) insert(it *Item, ahead int) {
 	q.length.Add(1)
 }
 
-// Wait returns when at least n items wait, or when until is reached while some
-// do, or when ctx ends. It says whether there is anything to take. until is asked
-// again for each item that comes; nil: never.
+// Wait returns when at least n items wait, or when until is reached while some do, or when ctx
+// ends. It says whether there is anything to take. until is called for each item that comes; nil:
+// never.
 func (q *Queue) Wait(ctx context.Context, n int, until func() time.Time) bool {
 	for ctx.Err() == nil {
 		more := q.wanting(n)
@@ -118,8 +118,8 @@ func (q *Queue) Wait(ctx context.Context, n int, until func() time.Time) bool {
 	return false
 }
 
-// wanting is nil when n items wait, else a channel that closes when one comes.
-// All who wait are woken for it, since some of them may not be able to take it.
+// wanting is nil when n items wait, else a channel that closes when one comes. All that wait are
+// woken for it, since some of them may not be able to take it.
 func (q *Queue) wanting(n int) <-chan struct{} {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -162,7 +162,7 @@ func (q *Queue) beyond(limits Limits) <-chan struct{} {
 	return q.went
 }
 
-// wake tells those who wait for items to go. The lock is held.
+// wake wakes those that wait for items. The lock is held.
 func (q *Queue) wake() {
 	if q.went != nil {
 		close(q.went)

@@ -13,20 +13,21 @@ type Acknowledgement struct {
 	Outcome string `json:"outcome"` // one of the outcomes
 	Model   string `json:"model,omitempty"`
 	Version string `json:"version,omitempty"`
-	App     string `json:"app,omitempty"`    // that an ensemble was made of
+	App     string `json:"app,omitempty"`    // that was configured or removed
 	Bundle  string `json:"bundle,omitempty"` // the digest of the version's bundle
 }
 
 // What can become of an update, but for a dead letter.
 const (
 	Deployed   = "deployed"   // the version is registered, and current unless it was not to be; it serves when it is ready
-	Unchanged  = "unchanged"  // another update did the same, so nothing happened
-	Outdated   = "outdated"   // a newer update was there before: of a model, the version is registered, and that one stays current; of an ensemble, nothing happened
-	Configured = "configured" // the app of the ensemble is as it was to be
+	Unchanged  = "unchanged"  // another update did the same, or there is nothing to remove, so nothing happened
+	Outdated   = "outdated"   // a newer update was there before: of a model, the version is registered, and that one stays current; of all else, nothing happened
+	Configured = "configured" // the app, its policy or the stream is as it was to be
+	Removed    = "removed"    // it is gone
 )
 
 // outcomes lists all of them.
-func outcomes() []string { return []string{Deployed, Unchanged, Outdated, Configured} }
+func outcomes() []string { return []string{Deployed, Unchanged, Outdated, Configured, Removed} }
 
 // ParseAcknowledgement reads a message that a job produced.
 func ParseAcknowledgement(message []byte, format stream.Format) (Acknowledgement, error) {

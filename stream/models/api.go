@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/internal/apiclient"
+	"github.com/topsail-serving/topsail/internal/schema"
 	"github.com/topsail-serving/topsail/serving"
 )
 
@@ -122,6 +123,17 @@ type version struct {
 	Version string   `json:"version"`
 	Bundle  string   `json:"bundle"`
 	Labels  []string `json:"labels"`
+
+	Current  bool              `json:"current"`
+	Serving  bool              `json:"serving"`
+	UsedBy   []string          `json:"used_by"` // apps whose queries it may get
+	Pin      *serving.Pin      `json:"pin"`
+	Deployed *serving.Deployed `json:"deployed"`
+}
+
+// unused says whether no query can get to the version.
+func (v *version) unused() bool {
+	return !v.Current && !v.Serving && len(v.UsedBy) == 0 && v.Pin == nil
 }
 
 // versions lists those of a model; none where there is no such model.
@@ -142,7 +154,38 @@ func (m management) versions(ctx context.Context, model string) ([]version, erro
 	return all, nil
 }
 
-// find fails with errMissing where there is no app or model of a name.
+// model is a model, as far as it matters here.
+type model struct {
+	Current  string `json:"current"`
+	Previous string `json:"previous"` // version, where a rollback leads
+}
+
+// replaced is the current version of a model, as the API shows it; nil: there is none.
+func (m management) replaced(ctx context.Context, name string) (map[string]any, error) {
+	var of model
+	_, err := m.Get(ctx, &of, nil, "models", name)
+	if is(err, http.StatusNotFound) || err == nil && of.Current == "" {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	text, err := m.Get(ctx, nil, nil, "models", name, "versions", of.Current)
+	if is(err, http.StatusNotFound) {
+		return nil, errAgain // it was deleted meanwhile
+	}
+	if err != nil {
+		return nil, err
+	}
+	tree, err := schema.ParseJSON(text)
+	if err != nil {
+		return nil, fmt.Errorf("the answer of the management API cannot be understood: %w", err)
+	}
+	members, _ := tree.(map[string]any)
+	return members, nil
+}
+
+// find fails with errMissing where there is no app, model or stream of a name.
 func (m management) find(ctx context.Context, kind, name string) error {
 	_, err := m.Get(ctx, nil, nil, kind+"s", name)
 	if is(err, http.StatusNotFound) {
@@ -151,11 +194,14 @@ func (m management) find(ctx context.Context, kind, name string) error {
 	return err
 }
 
-// exists says that somebody else made the same thing in another way.
-func exists(err error) bool {
+// hasCode says whether an error is a refusal of the API with a code.
+func hasCode(err error, code string) bool {
 	r, ok := errors.AsType[*apiclient.Problem](err)
-	return ok && r.Code == "exists"
+	return ok && r.Code == code
 }
+
+// exists says that another client created a resource of the same name with other contents.
+func exists(err error) bool { return hasCode(err, "exists") }
 
 // role is what the job's key may do.
 func (m management) role(ctx context.Context) (serving.Role, error) {

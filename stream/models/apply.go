@@ -8,15 +8,32 @@ import (
 
 	"github.com/topsail-serving/topsail/internal/apiclient"
 	"github.com/topsail-serving/topsail/serving"
-	"github.com/topsail-serving/topsail/stream/internal/loop"
+	"github.com/topsail-serving/topsail/stream"
 )
 
 // work is an update on its way.
 type work interface {
 	// checked says what is wrong with the update by itself, or nil.
-	checked() *rejection
+	checked() *stream.Rejection
 	// run applies it as far as it is not. Its error is a rejection, or may pass.
 	run(ctx context.Context) (Acknowledgement, error)
+}
+
+// workOf is what there is to do for a record, which was committed before or not, and how to end it.
+func (h *handler) workOf(r *record, repeated bool) (w work, end func()) {
+	origin := originOf(h.cfg.Name, r.StreamRecord, &r.Update)
+	switch {
+	case r.Model != nil:
+		d := &deployment{handler: h, model: r.Model, origin: origin, linked: repeated}
+		return d, func() { d.parcel.remove() }
+	case r.Mapping != nil:
+		return &mapping{handler: h, what: r.Mapping}, func() {}
+	case r.Remove != nil:
+		return &removal{handler: h, what: r.Remove, origin: origin}, func() {}
+	case r.Policy != nil:
+		return &configuration{handler: h, change: r.Policy, origin: origin}, func() {}
+	}
+	return &configuration{handler: h, change: r.Ensemble, origin: origin}, func() {}
 }
 
 var (
@@ -30,36 +47,37 @@ const attemptWithin = fetchWithin + uploadWithin
 
 // finish takes an update to its end, trying again what may pass: without an end where that is
 // about the management API, and with patience where it is about the update. It fails when
-// ctx ends, when it waits and the job is to end, and unless it is to be patient with errMissing.
-func (j *Job) finish(ctx context.Context, name string, w work, patient bool) (Acknowledgement, *rejection, error) {
+// ctx ends, when it waits and the job is to end, and with errMissing. Of a patient update it
+// waits for what is missing, until others come, which may bring it: then it fails with errPutOff.
+func (h *handler) finish(ctx context.Context, name string, w work, left *grace, others <-chan struct{}) (Acknowledgement, *stream.Rejection, error) {
 	if why := w.checked(); why != nil {
 		return Acknowledgement{}, why, nil
 	}
-	idle, stop := j.untilEnding(ctx)
+	idle, stop := h.untilEnding(ctx, others)
 	defer stop()
-	left, pause := grace{most: j.cfg.Patience}, loop.Pause{}
-	for {
-		ack, err := j.attempt(ctx, w)
+	patient := others != nil
+	for pause := (stream.Pause{}); ; {
+		ack, err := h.attempt(ctx, w)
 		if _, missing := errors.AsType[errMissing](err); missing && !patient || err != nil && ctx.Err() != nil {
 			return Acknowledgement{}, nil, err
 		}
 		if errors.Is(err, errSuspended) {
 			left.renew()
-			if err := j.loop.Gate.Wait(idle); err != nil {
+			if err := h.job.Gate.Wait(idle); err != nil {
 				return Acknowledgement{}, nil, err
 			}
 			continue
 		}
-		why, _ := errors.AsType[*rejection](refused(err, "it"))
+		why, _ := errors.AsType[*stream.Rejection](refused(err, "it"))
 		if why == nil {
 			why = left.end(err, time.Now())
 		}
 		if err == nil || why != nil {
-			j.conditions.End(name)
+			h.job.Conditions.End(name)
 			return ack, why, nil
 		}
-		j.conditions.Begin(name, err)
-		j.metrics.again.Inc()
+		h.job.Conditions.Begin(name, err)
+		h.metrics.retries.Inc()
 		pause.Wait(idle)
 		if idle.Err() != nil {
 			return Acknowledgement{}, nil, context.Cause(idle)
@@ -67,30 +85,38 @@ func (j *Job) finish(ctx context.Context, name string, w work, patient bool) (Ac
 	}
 }
 
-// untilEnding is a context that also ends when the job is to end: what waits then would be
-// waited for in vain.
-func (j *Job) untilEnding(ctx context.Context) (context.Context, context.CancelFunc) {
-	idle, cancel := context.WithCancel(ctx)
+var (
+	errEnding = errors.New("the job is to end")
+	errPutOff = errors.New("other updates have come")
+)
+
+// untilEnding is a context that also ends when the job is to end, what waits then would be
+// waited for in vain, and when other updates come.
+func (h *handler) untilEnding(ctx context.Context, others <-chan struct{}) (context.Context, context.CancelFunc) {
+	idle, cancel := context.WithCancelCause(ctx)
 	go func() {
 		select {
-		case <-j.ending:
-			cancel()
+		case <-h.job.Ending():
+			cancel(errEnding)
+		case <-others:
+			signal(h.others) // to those that wait, too
+			cancel(errPutOff)
 		case <-idle.Done():
 		}
 	}()
-	return idle, cancel
+	return idle, func() { cancel(nil) }
 }
 
 // attempt is one try. It is cut off when the stream is suspended, and goes on later with the
 // step that it was at.
-func (j *Job) attempt(ctx context.Context, w work) (Acknowledgement, error) {
+func (h *handler) attempt(ctx context.Context, w work) (Acknowledgement, error) {
 	ctx, cancel := context.WithTimeout(ctx, attemptWithin)
 	defer cancel()
-	open, stop := j.loop.Gate.While(ctx)
+	open, stop := h.job.Gate.While(ctx)
 	defer stop()
 	ack, err := w.run(open)
 	if is(err, http.StatusForbidden) {
-		err = j.forbidden(open, err)
+		err = h.forbidden(open, err)
 	}
 	if err != nil && open.Err() != nil && ctx.Err() == nil {
 		err = errSuspended
@@ -99,8 +125,8 @@ func (j *Job) attempt(ctx context.Context, w work) (Acknowledgement, error) {
 }
 
 // forbidden tells what a good key may not do from a key that is none.
-func (j *Job) forbidden(ctx context.Context, err error) error {
-	role, asked := j.api.role(ctx)
+func (h *handler) forbidden(ctx context.Context, err error) error {
+	role, asked := h.api.role(ctx)
 	switch {
 	case asked != nil:
 		return asked

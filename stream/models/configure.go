@@ -6,33 +6,50 @@ import (
 	"net/http"
 
 	"github.com/topsail-serving/topsail/internal/apiclient"
+	"github.com/topsail-serving/topsail/stream"
 )
 
-// configuration is an ensemble on its way to being an app.
+// appChange is what an update makes of an app: an Ensemble or a PolicyChange.
+type appChange interface {
+	app() string
+	// check says everything that is wrong with the change by itself, or nil.
+	check() error
+	// asks are the models that there must be.
+	asks() []string
+	// members are what changes of the app, as the management API shows it; nil: there is none.
+	members(before map[string]any) (map[string]any, error)
+}
+
+// configuration is a change on its way to an app.
 type configuration struct {
-	job      *Job
-	ensemble *Ensemble
-	origin   origin
+	handler *handler
+	change  appChange
+	origin  origin
 }
 
 // run makes the app, or changes it, as far as it is not so. It fails with a rejection, or with
 // what may pass.
 func (c *configuration) run(ctx context.Context) (Acknowledgement, error) {
-	ack := Acknowledgement{Outcome: Configured, App: c.ensemble.Name}
-	members, err := c.ensemble.members()
-	if err != nil {
-		return ack, rejected(Invalid, "%v", err)
-	}
+	app := c.change.app()
+	ack := Acknowledgement{Outcome: Configured, App: app}
 	if err := c.modelsAreThere(ctx); err != nil {
 		return ack, err
 	}
 	var before map[string]any
-	etag, err := c.job.api.do(ctx, apiclient.Request{Method: http.MethodGet, Path: []string{"apps", c.ensemble.Name}}, &before)
+	etag, err := c.handler.api.do(ctx, apiclient.Request{Method: http.MethodGet, Path: []string{"apps", app}}, &before)
 	if is(err, http.StatusNotFound) {
+		members, err := c.change.members(nil)
+		if err != nil {
+			return ack, err
+		}
 		members["labels"] = c.origin.labels()
-		_, err = c.job.api.do(ctx, apiclient.Request{Method: http.MethodPost, Path: []string{"apps"}, Body: members}, nil)
+		_, err = c.handler.api.do(ctx, apiclient.Request{Method: http.MethodPost, Path: []string{"apps"}, Body: members}, nil)
 		return ack, again(err)
 	}
+	if err != nil {
+		return ack, err
+	}
+	members, err := c.change.members(before)
 	if err != nil {
 		return ack, err
 	}
@@ -51,9 +68,9 @@ func (c *configuration) run(ctx context.Context) (Acknowledgement, error) {
 			ack.Outcome, by.again, members = Unchanged, true, nil
 		}
 	}
-	maps.Copy(before, members) // what the ensemble does not name stays
+	maps.Copy(before, members) // what the update does not name stays
 	before["labels"] = by.relabel(labels)
-	_, err = c.job.api.do(ctx, apiclient.Request{Method: http.MethodPut, Path: []string{"apps", c.ensemble.Name}, Body: before, IfMatch: etag}, nil)
+	_, err = c.handler.api.do(ctx, apiclient.Request{Method: http.MethodPut, Path: []string{"apps", app}, Body: before, IfMatch: etag}, nil)
 	return ack, again(err)
 }
 
@@ -68,7 +85,7 @@ func texts(list any) (all []string) {
 	return all
 }
 
-// again has what somebody else did meanwhile looked at once more.
+// again retries where another client made a change meanwhile.
 func again(err error) error {
 	if exists(err) || is(err, http.StatusPreconditionFailed) {
 		return errAgain
@@ -78,17 +95,17 @@ func again(err error) error {
 
 // modelsAreThere looks for the models, which may still be on their way.
 func (c *configuration) modelsAreThere(ctx context.Context) error {
-	for _, name := range c.ensemble.Models {
-		if err := c.job.api.find(ctx, "model", name); err != nil {
+	for _, name := range c.change.asks() {
+		if err := c.handler.api.find(ctx, "model", name); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// checked says what is wrong with the ensemble, or nil.
-func (c *configuration) checked() *rejection {
-	if err := c.ensemble.check(); err != nil {
+// checked says what is wrong with the change, or nil.
+func (c *configuration) checked() *stream.Rejection {
+	if err := c.change.check(); err != nil {
 		return rejected(Invalid, "%v", err)
 	}
 	return nil

@@ -55,7 +55,7 @@ func TestOlderAfterTheSame(t *testing.T) {
 	w.settle()
 	w.stop()
 	w.mu.Lock()
-	w.done = 1 // what became of e3 is forgotten
+	w.done, w.polled = 1, 1 // what became of e3 is forgotten
 	w.streams["out"] = w.streams["out"][:1]
 	w.mu.Unlock()
 	w.run(nil)

@@ -3,6 +3,7 @@ package models
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,22 +11,23 @@ import (
 	"slices"
 
 	"github.com/topsail-serving/topsail/internal/apiclient"
+	"github.com/topsail-serving/topsail/stream"
 )
 
 // deployment is a model on its way to being a version. To take the way again changes
 // nothing that was done: it goes on where it was left.
 type deployment struct {
-	job    *Job
-	model  *Model
-	origin origin
-	parcel *parcel // nil: it is not made yet
-	linked bool    // an update before saw to it that the apps ask the model, and others may have changed that since
+	handler *handler
+	model   *Model
+	origin  origin
+	parcel  *parcel // nil: it is not made yet
+	linked  bool    // an update before saw to it that the apps ask the model, and others may have changed that since
 }
 
 // run deploys the model as far as it is not. It fails with a rejection, or with what may pass.
 func (d *deployment) run(ctx context.Context) (Acknowledgement, error) {
 	ack := Acknowledgement{Outcome: Deployed, Model: d.model.Name, Version: d.model.Version}
-	versions, err := d.job.api.versions(ctx, d.model.Name)
+	versions, err := d.handler.api.versions(ctx, d.model.Name)
 	if err != nil {
 		return ack, err
 	}
@@ -58,42 +60,77 @@ func (d *deployment) run(ctx context.Context) (Acknowledgement, error) {
 	if d.origin.late {
 		ack.Outcome = Outdated
 	}
-	return ack, d.settle(ctx)
+	if err := d.settle(ctx); err != nil {
+		return ack, err
+	}
+	return ack, d.handler.trim(ctx, d.model.Name)
 }
 
 // register uploads the bundle and makes the version of it, which is current from then on
 // unless a newer update was there before.
 func (d *deployment) register(ctx context.Context, versions []version) (digest string, err error) {
+	if why := d.handler.cfg.Locations.checkArtifacts(members(d.model.Settings)["artifacts"]); why != nil {
+		return "", why
+	}
 	if err := d.appsAreThere(ctx); err != nil {
 		return "", err
 	}
 	if d.model.HostedBy != "" {
-		if err := d.job.api.find(ctx, "model", d.model.HostedBy); err != nil {
+		if err := d.handler.api.find(ctx, "model", d.model.HostedBy); err != nil {
 			return "", err
 		}
+	}
+	if _, err := d.members(ctx); err != nil { // before anything is fetched
+		return "", err
 	}
 	if err := d.make(ctx); err != nil {
 		return "", err
 	}
-	if digest, err = d.job.api.upload(ctx, d.parcel.bundle); err != nil {
+	if digest, err = d.upload(ctx); err != nil {
 		return "", refused(err, "its bundle")
 	}
 	d.origin.late = !d.model.KeepCurrent && newest(versions, d.origin) != ""
-	members := map[string]any{"version": d.model.Version, "bundle": digest, "labels": d.origin.labels(), "description": d.model.summary()}
-	if d.model.HostedBy != "" {
-		members["hosted_by"] = d.model.HostedBy
+	members, err := d.members(ctx)
+	if err != nil {
+		return "", err
 	}
-	if d.model.InputType != "" {
-		members["input_type"], members["input_length"] = d.model.InputType, d.model.InputLength
-	}
+	members["version"], members["bundle"], members["description"] = d.model.Version, digest, d.model.summary()
+	members["labels"] = d.origin.relabel(texts(members["labels"]))
 	keep := d.model.KeepCurrent || d.origin.late
-	_, err = d.job.api.do(ctx, apiclient.Request{
+	_, err = d.handler.api.do(ctx, apiclient.Request{
 		Method: http.MethodPost, Path: []string{"models", d.model.Name, "versions"}, Body: members, Query: url.Values{"keep_current": {fmt.Sprint(keep)}},
 	}, nil)
-	if exists(err) {
-		return "", errAgain // somebody else made it meanwhile: the next look says what it is
+	if exists(err) || hasCode(err, "no_bundle") {
+		return "", errAgain // another client made it meanwhile, or removed the bundle: the next look says what it is
 	}
 	return digest, refused(err, "the version")
+}
+
+// members are those of the version that the model makes now in the place of the current one.
+func (d *deployment) members(ctx context.Context) (map[string]any, error) {
+	replaced, err := d.handler.api.replaced(ctx, d.model.Name)
+	if err != nil {
+		return nil, err
+	}
+	members := d.model.settled(replaced)
+	if d.model.Kind != bundleKind && members[inputType] == nil && members["signature"] == nil && members["host"] == nil {
+		return nil, rejected(Invalid, "a model of kind %s needs an input_type, or a version to take it from: bytes, ints, floats, doubles or strings", d.model.Kind)
+	}
+	return members, nil
+}
+
+// upload stores the bundle. Where there is no room, old versions that this stream made go first.
+func (d *deployment) upload(ctx context.Context) (digest string, err error) {
+	for {
+		digest, err = d.handler.api.upload(ctx, d.parcel.bundle)
+		if !hasCode(err, "full") {
+			return digest, err
+		}
+		freed, failed := d.handler.makeRoom(ctx, d.parcel.bundle)
+		if !freed || failed != nil {
+			return "", errors.Join(err, failed)
+		}
+	}
 }
 
 // make makes the bundle, once.
@@ -111,11 +148,11 @@ func (d *deployment) make(ctx context.Context) error {
 	}
 	content, err := d.content(ctx)
 	if err == nil {
-		err = p.receive(d.model, content, d.job.cfg.MaxModel)
+		err = p.receive(d.model, content, d.handler.cfg.MaxModel)
 		_ = content.Close() // it was only read
 	}
 	if err == nil {
-		err = p.pack(f, d.model, d.job.cfg.Python, d.job.cfg.MaxModel)
+		err = p.pack(f, d.model, d.handler.cfg.Python, d.handler.cfg.MaxModel)
 	}
 	if err != nil {
 		p.remove()
@@ -130,13 +167,13 @@ func (d *deployment) content(ctx context.Context) (io.ReadCloser, error) {
 	if d.model.Location == "" {
 		return io.NopCloser(bytes.NewReader(d.model.Data)), nil
 	}
-	return d.job.cfg.Locations.open(ctx, d.model.Location)
+	return d.handler.cfg.Locations.open(ctx, d.model.Location)
 }
 
 // appsAreThere looks for the apps before anything is done.
 func (d *deployment) appsAreThere(ctx context.Context) error {
 	for _, name := range d.model.Apps {
-		if err := d.job.api.find(ctx, "app", name); err != nil {
+		if err := d.handler.api.find(ctx, "app", name); err != nil {
 			return err
 		}
 	}
@@ -146,7 +183,7 @@ func (d *deployment) appsAreThere(ctx context.Context) error {
 // link has the apps ask the model.
 func (d *deployment) link(ctx context.Context) error {
 	for _, name := range d.model.Apps {
-		_, err := d.job.api.do(ctx, apiclient.Request{Method: http.MethodPut, Path: []string{"apps", name, "links", d.model.Name}}, nil)
+		_, err := d.handler.api.do(ctx, apiclient.Request{Method: http.MethodPut, Path: []string{"apps", name, "links", d.model.Name}}, nil)
 		if err := refused(err, fmt.Sprintf("the version is registered; that app %s asks it", name)); err != nil {
 			return err
 		}
@@ -163,11 +200,11 @@ func (d *deployment) settle(ctx context.Context) error {
 	var m struct {
 		Current string `json:"current"`
 	}
-	etag, err := d.job.api.do(ctx, apiclient.Request{Method: http.MethodGet, Path: []string{"models", d.model.Name}}, &m)
+	etag, err := d.handler.api.do(ctx, apiclient.Request{Method: http.MethodGet, Path: []string{"models", d.model.Name}}, &m)
 	if err != nil || m.Current != d.model.Version {
 		return err
 	}
-	versions, err := d.job.api.versions(ctx, d.model.Name)
+	versions, err := d.handler.api.versions(ctx, d.model.Name)
 	if err != nil {
 		return err
 	}
@@ -175,7 +212,7 @@ func (d *deployment) settle(ctx context.Context) error {
 	if winner == "" {
 		return nil
 	}
-	_, err = d.job.api.do(ctx, apiclient.Request{
+	_, err = d.handler.api.do(ctx, apiclient.Request{
 		Method: http.MethodPut, Path: []string{"models", d.model.Name, "current"}, Body: map[string]string{"version": winner}, IfMatch: etag,
 	}, nil)
 	if is(err, http.StatusPreconditionFailed, http.StatusNotFound) { // or the winner was deleted
@@ -195,15 +232,12 @@ func newest(versions []version, than origin) (name string) {
 }
 
 // checked says what is wrong with the model, or nil.
-func (d *deployment) checked() *rejection {
+func (d *deployment) checked() *stream.Rejection {
 	if _, why := factoryOf(d.model.Kind); why != nil {
 		return why
 	}
 	if err := d.model.check(); err != nil {
 		return rejected(Invalid, "%v", err)
-	}
-	if d.model.InputType == "" && d.model.Kind != bundleKind {
-		return rejected(Invalid, "a model of kind %s needs an input_type: bytes, ints, floats, doubles or strings", d.model.Kind)
 	}
 	return nil
 }

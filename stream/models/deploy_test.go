@@ -43,7 +43,8 @@ func TestModelsAreDeployed(t *testing.T) {
 	if err != nil || ack.Bundle != v.Container.Bundle || ack.Model != "wine" || ack.Version != "1" || string(out[0].Key) != "wine" {
 		t.Errorf("%s: %+v, %v", out[0].Value, ack, err)
 	}
-	if s := w.job.Status(); s.Updates != 2 || s.Outcomes[Deployed] != 2 || s.Condition != "" || s.InHand != 0 || s.LastPlace != "in 0/1" {
+	w.until("count", func() bool { s := w.job.Status(); return s.Updates == 2 && s.InFlight == 0 }) // which follows the commit
+	if s := w.job.Status(); s.Updates != 2 || s.Outcomes[Deployed] != 2 || s.Condition != "" || s.InFlight != 0 || s.LastPlace != "in 0/1" {
 		t.Errorf("status %+v", s)
 	}
 }

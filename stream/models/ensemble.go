@@ -61,12 +61,18 @@ func (e *Ensemble) policy() (json.RawMessage, error) {
 	return json.RawMessage(text), nil
 }
 
+// app names the app that the ensemble is.
+func (e *Ensemble) app() string { return e.Name }
+
+// asks are the models that there must be.
+func (e *Ensemble) asks() []string { return e.Models }
+
 // members are what the app gets, as the management API names them. What the ensemble does
 // not name stays as it is.
-func (e *Ensemble) members() (map[string]any, error) {
+func (e *Ensemble) members(map[string]any) (map[string]any, error) {
 	policy, err := e.policy()
 	if err != nil {
-		return nil, err
+		return nil, rejected(Invalid, "%v", err)
 	}
 	models := e.Models
 	if models == nil {
@@ -86,8 +92,11 @@ func (e *Ensemble) members() (map[string]any, error) {
 }
 
 // content is a checksum of the whole.
-func (e *Ensemble) content() string {
-	text, _ := json.Marshal(e) // texts and a number always are JSON
+func (e *Ensemble) content() string { return contentOf(e) }
+
+// contentOf is a checksum of what an update says in texts and numbers.
+func contentOf(what any) string {
+	text, _ := json.Marshal(what) // they always are JSON
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:16])
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/stream"
 )
 
 // bundleKind is the kind of models that are bundles already.
@@ -39,7 +40,7 @@ func factories() map[string]factory {
 }
 
 // factoryOf finds the factory of a model's kind.
-func factoryOf(kind string) (factory, *rejection) {
+func factoryOf(kind string) (factory, *stream.Rejection) {
 	all := factories()
 	f, known := all[kind]
 	if !known && kind != bundleKind {

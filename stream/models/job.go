@@ -2,49 +2,33 @@ package models
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/topsail-serving/topsail/internal/apiclient"
-	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/internal/obs"
 	"github.com/topsail-serving/topsail/serving/bundle"
 	"github.com/topsail-serving/topsail/stream"
-	"github.com/topsail-serving/topsail/stream/internal/condition"
-	"github.com/topsail-serving/topsail/stream/internal/deadletter"
-	"github.com/topsail-serving/topsail/stream/internal/loop"
-	"github.com/topsail-serving/topsail/stream/internal/recent"
 )
 
-// Config is what a job is made of. Name, Consumer, API, Output and DeadLetter are required.
+// Config is what a job is made of, besides what every job is. API is required.
 type Config struct {
-	Name     string            // its own among the jobs of a process
-	Consumer stream.Consumer   // which the job does not close
-	Streams  []string          // that the consumer reads, for Status
-	Catalog  stream.Catalog    // says when the stream is suspended; nil: it never is
-	API      apiclient.Options // where models are deployed
+	stream.Config
+	API apiclient.Options // where models are deployed
 
-	Output     string        // the stream of acknowledgements
-	DeadLetter string        // the stream of updates that cannot be applied
-	Format     stream.Format // of updates; acknowledgements are written as their updates are
+	Locations   Locations // where models may be fetched from; none: they are in their messages
+	Python      string    // of models that name none, such as "3.11"
+	Concurrency int       // most models that are deployed at a time; 0: 4
+	MaxModel    int64     // bytes of a model, and of what is in its archive; 0: 4 GiB
+	// KeepVersions is how many of a model's versions that this stream made stay, the newest, beside
+	// those that are used: when a model has more, or the store of bundles is full, the oldest are
+	// removed. 0: 10.
+	KeepVersions int
+	Patience     time.Duration // how long to wait for a location that is unavailable, for an app or model that does not exist, and to remove a version that still answers; 0: 30 s
 
-	Locations   Locations     // where models may be fetched from; none: they are in their messages
-	Python      string        // of models that name none, such as "3.11"
-	Batch       int           // most updates in flight; 0: 16
-	Concurrency int           // most models that are deployed at a time; 0: 4
-	MaxRecord   int           // bytes of an update with its key and headers; 0: 16 MiB
-	MaxModel    int64         // bytes of a model, and of what is in its archive; 0: 4 GiB
-	Patience    time.Duration // for how long a location that is away, and an app or model that is not there, is waited for; 0: 30 s
-	Recent      int           // ids that are remembered, to find those that come twice; 0: 65536
-	Drain       time.Duration // for how long Run goes on with the updates in flight when its context ends; 0: 10 s
-
-	Metrics *Metrics     // nil: they are kept and shown nowhere
-	Log     *slog.Logger // nil: nothing is logged
+	Metrics *Metrics // nil: they are kept and shown nowhere
 }
 
 const (
@@ -53,21 +37,16 @@ const (
 	defaultMaxRecord   = 16 << 20
 	defaultMaxModel    = 4 << 30
 	defaultPatience    = 30 * time.Second
-	defaultRecent      = 1 << 16
-	defaultDrain       = 10 * time.Second
+	defaultKept        = 10
 )
 
-// Job takes the updates of one consumer group as one of its members.
+// KeepAll, in Config.KeepVersions, keeps all.
+const KeepAll = -1
+
+// Job serves a model stream.
 type Job struct {
-	cfg         Config
-	metrics     *jobMetrics
-	conditions  *condition.Tracker
-	loop        *loop.Loop
-	deadLetters deadletter.Writer
-	api         management
-	counts      counts
-	recent      *recent.Memory[known] // updates that were acknowledged; of the goroutine of Run
-	ending      chan struct{}         // closed when Run is to end
+	*stream.Job
+	api string
 }
 
 // New makes a job; Run runs it.
@@ -78,57 +57,37 @@ func New(cfg Config) (*Job, error) {
 	if cfg.Consumer == nil || cfg.API.Server == "" {
 		return nil, fmt.Errorf("model stream %q: needs a consumer and a management API", cfg.Name)
 	}
+	cfg.Order = stream.OrderPartition
 	cfg.Batch = cmp.Or(cfg.Batch, defaultBatch)
-	cfg.Concurrency = cmp.Or(cfg.Concurrency, defaultConcurrency)
 	cfg.MaxRecord = cmp.Or(cfg.MaxRecord, defaultMaxRecord)
+	cfg.Concurrency = cmp.Or(cfg.Concurrency, defaultConcurrency)
 	cfg.MaxModel = cmp.Or(cfg.MaxModel, defaultMaxModel)
 	cfg.Patience = cmp.Or(cfg.Patience, defaultPatience)
-	cfg.Recent = cmp.Or(cfg.Recent, defaultRecent)
-	cfg.Drain = cmp.Or(cfg.Drain, defaultDrain)
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
-	cfg.Log = cfg.Log.With("stream", cfg.Name)
+	cfg.KeepVersions = cmp.Or(cfg.KeepVersions, defaultKept)
+	cfg.Locations.Client = cmp.Or(cfg.Locations.Client, &http.Client{})
 	cfg.API.Prefix = "/api/v1"
 	client, err := apiclient.New(cfg.API)
 	if err != nil {
 		return nil, fmt.Errorf("model stream %q: %w", cfg.Name, err)
 	}
-	cfg.Locations.Client = cmp.Or(cfg.Locations.Client, &http.Client{})
-	j := &Job{
-		cfg: cfg, conditions: condition.New(cfg.Log), deadLetters: deadletter.Writer{Job: cfg.Name, To: cfg.DeadLetter}, recent: recent.New[known](cfg.Recent),
-		api: management{client}, ending: make(chan struct{}),
+	if cfg.Metrics == nil {
+		cfg.Metrics = NewMetrics(obs.NewRegistry())
 	}
-	j.loop = &loop.Loop{
-		Consumer: cfg.Consumer, Most: cfg.Batch, Drain: cfg.Drain, Gate: loop.NewGate(cfg.Catalog == nil), Tracker: j.conditions, Work: j.work,
-		Failed: func(operation string) { j.metrics.failures[operation].Inc() }, Lost: func() { j.metrics.lost.Inc() },
+	h := &handler{cfg: cfg, api: management{client}, metrics: cfg.Metrics.of(cfg.Name), others: make(chan struct{}, 1)}
+	job, err := stream.New(cfg.Config, kind(), cfg.Metrics.common, h)
+	if err != nil {
+		return nil, err
 	}
-	j.counts.since = time.Now()
-	j.metrics = cfg.Metrics.of(j)
-	return j, nil
+	h.job = job
+	return &Job{Job: job, api: cfg.API.Server}, nil
 }
 
 // Check says everything that is wrong with what the job is to do, or nil. It looks
 // neither at the consumer nor at the management API.
 func (c *Config) Check() error {
-	var errs []error
+	errs := c.Problems(kind())
 	wrong := func(format string, args ...any) {
 		errs = append(errs, fmt.Errorf("model stream %q: "+format, append([]any{c.Name}, args...)...))
-	}
-	if c.Name == "" {
-		wrong("it needs a name")
-	}
-	if c.Output == "" {
-		wrong("it needs an output, the stream of acknowledgements")
-	}
-	switch {
-	case c.DeadLetter == "":
-		wrong("it needs a dead_letter, the stream of updates that cannot be applied")
-	case slices.Contains(c.Streams, c.DeadLetter):
-		wrong("dead_letter is an input, too: what goes there would be read again forever")
-	}
-	if c.Output != "" && slices.Contains(c.Streams, c.Output) {
-		wrong("output is an input, too: what goes there would be read again forever")
 	}
 	for _, prefix := range c.Locations.Prefixes {
 		if err := CheckLocation(prefix); err != nil {
@@ -141,44 +100,47 @@ func (c *Config) Check() error {
 			wrong("%w", err)
 		}
 	}
-	if c.Batch < 0 || c.Concurrency < 0 || c.MaxRecord < 0 || c.MaxModel < 0 || c.Patience < 0 || c.Recent < 0 || c.Drain < 0 {
+	if c.Concurrency < 0 || c.MaxModel < 0 || c.Patience < 0 {
 		wrong("no size, number and time may be negative")
 	}
 	return errors.Join(errs...)
 }
 
-// Run takes updates until ctx ends; then it finishes those in flight, if that takes no longer
-// than Drain; what waits for something that is away is given up. What it could not finish is
-// not committed, and comes again. It fails with nothing: what it cannot do it tries again,
-// and says so in the log, in Status and to Ready. While the stream is suspended it takes
-// nothing. Run runs once.
-func (j *Job) Run(ctx context.Context) error {
-	defer context.AfterFunc(ctx, func() { close(j.ending) })()
-	ctx, stop := context.WithCancel(ctx)
-	var following sync.WaitGroup
-	defer following.Wait()
-	defer stop()
-	if j.cfg.Catalog != nil {
-		following.Go(func() { j.loop.Gate.Follow(ctx, j.cfg.Catalog.Watch, j.cfg.Name) })
+// kind is what all model streams have in common.
+func kind() stream.Kind {
+	return stream.Kind{
+		Stream: "model stream", Record: "update", Result: "acknowledgement", DeadLetters: "updates that cannot be applied", Shrink: "put the model at a location",
+		TooLarge: AnswerTooLarge, Said: "the update is applied, and its acknowledgement is too large for its stream",
+		Reasons: reasons(), Metrics: prefix,
+		Gauge: stream.Gauge{
+			Name: "suspended", Help: "1 while the stream is suspended.",
+			Value: func(j *stream.Job, _ stream.Handler) float64 {
+				if j.Gate.Suspension() != nil {
+					return 1
+				}
+				return 0
+			},
+		},
 	}
-	j.loop.Run(ctx)
-	return nil
 }
 
-// work has updates applied.
-func (j *Job) work(ctx context.Context, records []serving.StreamRecord) (loop.Batch, error) {
-	b := &batch{job: j, items: make([]item, len(records))}
-	b.read(records)
-	if err := b.apply(ctx); err != nil {
-		return nil, err
-	}
-	return b, nil
+// Status is how a job is doing.
+type Status struct {
+	stream.Status
+	API   string `json:"api"`
+	Tally        // of what is committed
 }
 
-// Ready says what the job cannot do at present, or nil.
-func (j *Job) Ready() error {
-	if err := j.loop.Err(); err != nil {
-		return fmt.Errorf("model stream %s: %w", j.cfg.Name, err)
-	}
-	return nil
+// Tally counts updates by what became of them.
+type Tally struct {
+	Updates     uint64            `json:"updates"`
+	Outcomes    map[string]uint64 `json:"outcomes"`
+	DeadLetters uint64            `json:"dead_letters"`
+	Redelivered uint64            `json:"repeated"` // of the updates; the broker forgot that they were committed
+}
+
+// Status says how the job is doing. It is safe to call from any goroutine.
+func (j *Job) Status() Status {
+	s, t := j.Job.Status()
+	return Status{s, j.api, Tally{Updates: t.Records, Outcomes: t.Outcomes, DeadLetters: t.DeadLetters, Redelivered: t.Redelivered}}
 }

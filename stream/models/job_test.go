@@ -3,10 +3,12 @@ package models
 import (
 	"strings"
 	"testing"
+
+	"github.com/topsail-serving/topsail/stream"
 )
 
 func TestCheck(t *testing.T) {
-	good := Config{Name: "m", Output: "out", DeadLetter: "dead", Streams: []string{"in"}}
+	good := Config{Config: stream.Config{Name: "m", Output: "out", DeadLetter: "dead", Streams: []string{"in"}}}
 	if err := good.Check(); err != nil {
 		t.Error(err)
 	}

@@ -6,9 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
 	"unicode/utf8"
 
-	"github.com/topsail-serving/topsail/stream/internal/wire"
+	"github.com/topsail-serving/topsail/internal/schema"
 )
 
 // jsonUpdate is an update as JSON, with the names of proto/models.proto.
@@ -17,8 +21,12 @@ type jsonUpdate struct {
 	Sequence uint64        `json:"sequence,omitempty"`
 	Model    *jsonModel    `json:"model,omitempty"`
 	Ensemble *jsonEnsemble `json:"ensemble,omitempty"`
+	Policy   *jsonPolicy   `json:"policy,omitempty"`
+	Stream   *StreamChange `json:"stream,omitempty"`
+	Remove   *Removal      `json:"remove,omitempty"`
 }
 
+// jsonModel has the members of a model that are no settings.
 type jsonModel struct {
 	Name         string            `json:"name"`
 	Version      jsonID            `json:"version"`
@@ -40,6 +48,59 @@ type jsonModel struct {
 	Apps         []string          `json:"apps,omitempty"`
 	KeepCurrent  bool              `json:"keep_current,omitempty"`
 	HostedBy     string            `json:"hosted_by,omitempty"`
+	settings     json.RawMessage   // all other members
+}
+
+// UnmarshalJSON implements json.Unmarshaler. It refuses members that there are not.
+func (in *jsonModel) UnmarshalJSON(text []byte) error {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(text, &all); err != nil {
+		return err
+	}
+	own := reflect.ValueOf(in).Elem()
+	fields, names := schema.JSON.Fields(own.Type()), settingNames()
+	settings := map[string]json.RawMessage{}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		at := slices.IndexFunc(fields, func(f schema.Field) bool { return strings.EqualFold(f.Key, name) })
+		switch {
+		case slices.Contains(names, name) && (at < 0 || string(all[name]) == "null"): // as hosted_by, which is both
+			settings[name] = all[name]
+		case at < 0:
+			return unknown(name, append(names, schema.Keys(fields)...))
+		default:
+			if err := json.Unmarshal(all[name], own.FieldByIndex(fields[at].Index).Addr().Interface()); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+		}
+	}
+	text, err := json.Marshal(settings)
+	if err != nil {
+		return err
+	}
+	return in.set(text)
+}
+
+// set gives the model settings, if they are that.
+func (in *jsonModel) set(settings json.RawMessage) (err error) {
+	if len(settings) > 0 {
+		in.settings, err = readSettings(settings)
+	}
+	return err
+}
+
+// MarshalJSON implements json.Marshaler.
+func (in *jsonModel) MarshalJSON() ([]byte, error) {
+	type own jsonModel
+	text, err := json.Marshal((*own)(in))
+	if err != nil || len(in.settings) == 0 {
+		return text, err
+	}
+	return slices.Concat(text[:len(text)-1], []byte(","), in.settings[1:]), nil
+}
+
+type jsonPolicy struct {
+	App        string          `json:"app"`
+	Parameters json.RawMessage `json:"parameters"`
 }
 
 type jsonEnsemble struct {
@@ -71,7 +132,7 @@ func (id *jsonID) UnmarshalJSON(text []byte) error {
 // parseJSON refuses members that there are not: a slip in a descriptor would go unnoticed.
 func (u *Update) parseJSON(message []byte) error {
 	if !utf8.Valid(message) {
-		return wire.ErrNotUTF8
+		return errNotUTF8
 	}
 	var in jsonUpdate
 	decoder := json.NewDecoder(bytes.NewReader(message))
@@ -90,6 +151,10 @@ func (u *Update) parseJSON(message []byte) error {
 	if in.Ensemble != nil && err == nil {
 		u.Ensemble, err = in.Ensemble.read()
 	}
+	if in.Policy != nil {
+		u.Policy = &PolicyChange{App: in.Policy.App, Parameters: string(in.Policy.Parameters)}
+	}
+	u.Mapping, u.Remove = in.Stream, in.Remove
 	return err
 }
 
@@ -98,6 +163,7 @@ func (in *jsonModel) read() (*Model, error) {
 		Name: in.Name, Version: string(in.Version), Description: in.Description, InputType: in.InputType, InputLength: in.InputLength, Kind: in.Kind,
 		Data: in.Data, Location: in.Location, SHA256: in.SHA256, Archive: in.Archive, Python: in.Python, Requirements: in.Requirements,
 		Entry: in.Entry, Options: in.Options, Command: in.Command, Apps: in.Apps, KeepCurrent: in.KeepCurrent, HostedBy: in.HostedBy,
+		Settings: in.settings,
 	}
 	if in.Text != nil {
 		if len(in.Data) > 0 {
@@ -141,6 +207,9 @@ func (u *Update) AppendJSON(b []byte) []byte {
 			Data: m.Data, Location: m.Location, SHA256: m.SHA256, Archive: m.Archive, Python: m.Python, Requirements: m.Requirements,
 			Entry: m.Entry, Options: m.Options, Command: m.Command, Example: rawOf(m.Example), Apps: m.Apps, KeepCurrent: m.KeepCurrent, HostedBy: m.HostedBy,
 		}
+		if err := out.Model.set(m.Settings); err != nil {
+			return append(b, "null"...) // rather than another version
+		}
 	}
 	if e := u.Ensemble; e != nil {
 		out.Ensemble = &jsonEnsemble{
@@ -148,6 +217,10 @@ func (u *Update) AppendJSON(b []byte) []byte {
 			DefaultOutput: quoted(e.DefaultOutput), OutputType: e.OutputType,
 		}
 	}
+	if p := u.Policy; p != nil {
+		out.Policy = &jsonPolicy{p.App, rawOf(p.Parameters)}
+	}
+	out.Stream, out.Remove = u.Mapping, u.Remove
 	return appendJSON(b, out)
 }
 

@@ -31,7 +31,7 @@ func TestJSONAsPeopleWriteIt(t *testing.T) {
 	}
 	for _, bad := range []string{
 		`{"uuid": "1", "model": {"name": "m", "version": 1.5}}`, `{"uuid": "1", "model": {}} {}`, `{"uuid": "1", "model": {}}}`, `{"uuid": "1", "model": {"name": "m", "data": "AA==", "text": "x"}}`,
-		`{"uuid": "1", "model": {}, "ensemble": {}}`, `{"uuid": "1", "model": {"nmae": "m"}}`, "{\"uuid\": \"\xff\"}", `{"uuid": "1", "model": {"data": "not base64"}}`,
+		`{"uuid": "1", "model": {}, "ensemble": {}}`, `{"uuid": "1", "model": {}, "remove": {}}`, `{"uuid": "1", "model": {"nmae": "m"}}`, "{\"uuid\": \"\xff\"}", `{"uuid": "1", "model": {"data": "not base64"}}`,
 	} {
 		if u, err := ParseUpdate([]byte(bad), stream.JSON); err == nil {
 			t.Errorf("%s is %+v", bad, u)
@@ -43,15 +43,28 @@ func TestJSONAsPeopleWriteIt(t *testing.T) {
 func FuzzJSONUpdate(f *testing.F) {
 	f.Add([]byte(`{"uuid": 7, "sequence": 3, "model": {"name": "m", "version": 12, "kind": "python", "text": "x = 1", "options": {"a": "b"}, "example": [1, 2]}}`))
 	f.Add([]byte(`{"uuid": "8", "ensemble": {"name": "e", "input_type": "d", "models": ["m"], "policy": {"kind": "vote"}, "latency_slo_micros": 5, "default_output": -1}}`))
+	f.Add([]byte(`{"uuid": "9", "policy": {"app": "a", "parameters": {"within_micros": 5}}}`))
+	f.Add([]byte(`{"uuid": "9", "stream": {"name": "s", "apps": {"red": "a", "white": null}}}`))
+	f.Add([]byte(`{"uuid": "9", "remove": {"model": "m", "version": "1", "unlink": true}}`))
+	f.Add([]byte(`{"uuid": "9", "model": ` + string(every) + `}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		u, err := ParseUpdate(b, stream.JSON)
 		if err != nil {
 			return
 		}
-		if u.Model != nil {
-			_, _ = u.Model.check(), u.Model.content()
-		} else {
-			_, _ = u.Ensemble.check(), u.Ensemble.content()
+		_ = u.content()
+		switch {
+		case u.Model != nil:
+			_ = u.Model.check()
+			holdSettings(t, u)
+		case u.Ensemble != nil:
+			_ = u.Ensemble.check()
+		case u.Policy != nil:
+			_ = u.Policy.check()
+		case u.Mapping != nil:
+			_ = u.Mapping.check()
+		default:
+			_ = u.Remove.check()
 		}
 		again, err := ParseUpdate(u.AppendJSON(nil), stream.JSON)
 		if err != nil || again.UUID != u.UUID || again.about() != u.about() {

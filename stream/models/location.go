@@ -11,11 +11,13 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	"github.com/topsail-serving/topsail/stream"
 )
 
 // Locations are where models may be fetched from: URLs that a model's location has to begin
-// with, http, https or file. Whoever writes to the stream else could have the job read
-// whatever it reaches.
+// with, http, https or file. Otherwise a client that writes to the stream could have the
+// job read whatever it reaches.
 type Locations struct {
 	Prefixes []string
 	Client   *http.Client // without a timeout of its own
@@ -43,12 +45,33 @@ func (l Locations) open(ctx context.Context, location string) (io.ReadCloser, er
 	}
 	prefix, ok := l.allowed(u)
 	if !ok {
-		return nil, rejected(LocationRefused, "the location %s is none that the stream fetches from: put a URL that it begins with into locations", shown(u))
+		return nil, l.refuse(u)
 	}
 	if u.Scheme == "file" {
 		return openFile(prefix, u)
 	}
 	return l.get(ctx, u)
+}
+
+func (l Locations) refuse(u *url.URL) *stream.Rejection {
+	return rejected(LocationRefused, "the location %s is none that the stream fetches from: put a URL that it begins with into locations", shown(u))
+}
+
+// checkArtifacts refuses files that a message has nodes fetch from elsewhere; nil: there are none.
+func (l Locations) checkArtifacts(artifacts any) *stream.Rejection {
+	list, _ := artifacts.([]any)
+	for _, item := range list {
+		members, _ := item.(map[string]any)
+		source, _ := members["source"].(string)
+		u, err := url.Parse(source)
+		if err != nil {
+			return rejected(Invalid, "artifacts: %v", bare(err))
+		}
+		if _, ok := l.allowed(u); !ok {
+			return l.refuse(u)
+		}
+	}
+	return nil
 }
 
 // allowed is the prefix of a location. Dots in a path could lead out of it.
@@ -117,14 +140,14 @@ func (l Locations) get(ctx context.Context, u *url.URL) (_ io.ReadCloser, err er
 		return nil
 	}
 	response, err := client.Do(request)
-	if refused, ok := errors.AsType[*rejection](err); ok {
+	if refused, ok := errors.AsType[*stream.Rejection](err); ok {
 		return nil, refused
 	}
 	if err != nil {
 		return nil, t.broken(bare(err))
 	}
 	if response.StatusCode != http.StatusOK {
-		_ = response.Body.Close() // nobody reads it
+		_ = response.Body.Close() // it is not read
 		return nil, errAway{fmt.Errorf("%s answers %s", shown(u), response.Status)}
 	}
 	t.body = response.Body

@@ -37,7 +37,11 @@ type Model struct {
 
 	Apps        []string // are to ask the model from now on
 	KeepCurrent bool     // register the version, and leave the current one
-	HostedBy    string   // the host whose replicas hold the version; empty: it has some of its own
+	HostedBy    string   // the host whose replicas hold the version; empty: as of the version that it replaces
+
+	// What else the version has: members of a version as the management API names them, such as
+	// {"replicas": 8}, as a merge patch of the version that it replaces.
+	Settings json.RawMessage
 }
 
 // mostNames bounds the apps that a model names, and the models of an ensemble.
@@ -74,6 +78,11 @@ func (m *Model) check() error {
 	if m.SHA256 != "" && !checksum.MatchString(m.SHA256) {
 		wrong("sha256 must be 64 hexadecimal digits in lower case")
 	}
+	for _, label := range texts(members(m.Settings)["labels"]) {
+		if new(origin).parse(label) {
+			wrong("label %.100q is one that says which update a version was made by: use another", label)
+		}
+	}
 	if m.Example != "" && !json.Valid([]byte(m.Example)) {
 		wrong("example must be an input as JSON")
 	}
@@ -109,6 +118,9 @@ func (m *Model) content() string {
 	add(m.Command...)
 	for _, name := range slices.Sorted(maps.Keys(m.Options)) {
 		add(name, m.Options[name])
+	}
+	if len(m.Settings) > 0 {
+		add("settings", string(m.Settings), "") // no option has three
 	}
 	return hex.EncodeToString(h.Sum(nil))[:32]
 }

@@ -29,11 +29,7 @@ type origin struct {
 // originOf is the origin of what a record asks for.
 func originOf(job string, r *serving.StreamRecord, u *Update) origin {
 	o := origin{job: job, update: u.UUID, stream: r.Stream, place: r.Place, at: r.At.UTC().Truncate(time.Millisecond), sequence: u.Sequence}
-	if u.Model != nil {
-		o.content, o.kept = u.Model.content(), u.Model.KeepCurrent
-	} else {
-		o.content = u.Ensemble.content()
-	}
+	o.content, o.kept = u.content(), u.Model != nil && u.Model.KeepCurrent
 	return o
 }
 

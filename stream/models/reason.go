@@ -4,60 +4,31 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/topsail-serving/topsail/stream/internal/deadletter"
+	"github.com/topsail-serving/topsail/stream"
 )
 
-// Reason is why an update became a dead letter. The set is closed, for metrics; the
-// sentence for people travels beside it, in the headers that package stream names.
-type Reason uint8
-
+// Why updates become dead letters, beside the reasons that every job has.
 const (
-	Unreadable      Reason = iota // neither a protobuf message nor a JSON one
-	NoID                          // without a uuid
-	DuplicateID                   // another update had this id
-	RecordTooLarge                // than the job takes
-	UnknownKind                   // of model
-	Invalid                       // the descriptor is wrong in itself
-	WrongChecksum                 // of the model
-	LocationRefused               // not one that the job fetches from
-	LocationAway                  // cannot be fetched
-	ModelTooLarge                 // what is at the location, or in the archive
-	Conflict                      // another version has this name
-	Unknown                       // names an app or a model that there is not
-	Refused                       // by the management API
-	AnswerTooLarge                // the acknowledgement, for the broker
+	UnknownKind     stream.Reason = "unknown_kind"     // of model
+	Invalid         stream.Reason = "invalid"          // the descriptor is wrong in itself
+	WrongChecksum   stream.Reason = "wrong_checksum"   // of the model
+	LocationRefused stream.Reason = "location_refused" // not one that the job fetches from
+	LocationAway    stream.Reason = "location_away"    // cannot be fetched
+	ModelTooLarge   stream.Reason = "model_too_large"  // what is at the location, or in the archive
+	Conflict        stream.Reason = "conflict"         // another version has this name
+	Unknown         stream.Reason = "unknown"          // names an app or a model that there is not
+	Refused         stream.Reason = "refused"          // by the management API
+	AnswerTooLarge  stream.Reason = "answer_too_large" // the acknowledgement, for the broker
 )
-
-var reasonNames = [...]string{
-	"unreadable", "no_id", "repeated_id", "record_too_large", "unknown_kind", "invalid", "wrong_checksum", "location_refused", "location_away",
-	"model_too_large", "conflict", "unknown", "refused", "answer_too_large",
-}
-
-func (r Reason) String() string { return reasonNames[r] }
 
 // reasons lists all of them.
-func reasons() []Reason {
-	all := make([]Reason, len(reasonNames))
-	for i := range all {
-		all[i] = Reason(i)
+func reasons() []stream.Reason {
+	return []stream.Reason{
+		UnknownKind, Invalid, WrongChecksum, LocationRefused, LocationAway, ModelTooLarge, Conflict, Unknown, Refused, AnswerTooLarge,
 	}
-	return all
 }
 
-// rejection is why an update is not applied. It is an error that nothing but another update
-// can mend.
-type rejection struct {
-	reason Reason
-	text   string
-}
-
-func rejected(reason Reason, format string, args ...any) *rejection {
-	text := fmt.Sprintf(format, args...)
-	return &rejection{reason, deadletter.Short(strings.ReplaceAll(text, "\n", "; "))} // errors may be joined
-}
-
-func (p *rejection) Error() string { return p.text }
-
-func (p *rejection) why() deadletter.Why {
-	return deadletter.Why{Kind: p.reason.String(), Text: p.text}
+// rejected makes a rejection, in one line: errors may be joined.
+func rejected(reason stream.Reason, format string, args ...any) *stream.Rejection {
+	return stream.Rejected(reason, "%s", strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "; "))
 }

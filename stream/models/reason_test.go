@@ -34,7 +34,7 @@ func TestWhatIsWrong(t *testing.T) {
 		want   string
 	}{
 		{text("garbage"), "unreadable: the message is no protobuf update"},
-		{text(`{"uuid": "x"}`), "unreadable: the message is no json update: it needs a model or an ensemble"},
+		{text(`{"uuid": "x"}`), "unreadable: the message is no json update: it needs one of model, ensemble, policy, stream and remove"},
 		{text(`{"uuid": "x", "modle": {}}`), `unreadable: the message is no json update: json: unknown field "modle"`},
 		{text(`{"model": {"name": "m"}}`), "no_id"},
 		{text(`{"uuid": "x", "model": {"name": "m", "version": 1, "kind": "python", "data": "%s"}}`, strings.Repeat("A", 6000)), "record_too_large"},
@@ -63,6 +63,24 @@ func TestWhatIsWrong(t *testing.T) {
 		{text(`{"uuid": "24", "ensemble": {"name": "e", "input_type": "doubles", "models": [%s"m"], "latency_slo_micros": 1}}`, strings.Repeat(`"m",`, 1000)), `invalid: it names 1001 models, and may name 1000`},
 		{change("25", func(m *Model) { m.Apps = make([]string, 1001) }), "invalid: it names 1001 apps, and may name 1000"},
 		{text(`{"uuid": "x", "%s": 1}`, strings.Repeat("m", 3900)), "unreadable: the message is no json update: json: unknown field"},
+		{text(`{"uuid": "26", "model": {"name": "m", "version": 1, "kind": "python", "replica": 8}}`), `unreadable: the message is no json update: "replica" is unknown: did you mean "replicas"?`},
+		{text(`{"uuid": "27", "model": {"name": "m", "version": 1, "kind": "python", "scale": {"min": "2"}}}`), `unreadable: the message is no json update: "scale.min" must be a whole number that fits, not a string`},
+		{text(`{"uuid": "28", "model": {"name": "m", "version": 1, "kind": "python", "image": "wine:1"}}`), `unreadable: the message is no json update: "image" is not for messages`},
+		{change("29", func(m *Model) { m.Settings = []byte(`{"labels": ["stream=other"]}`) }), `invalid: label "stream=other" is one that says which update a version was made by`},
+		{change("30", func(m *Model) { m.Settings = []byte(`{"scale": {"min": 3, "max": 2}}`) }), `refused: the management API refuses the version: `},
+		{change("38", func(m *Model) {
+			m.Settings = []byte(`{"artifacts": [{"source": "https://models.example.com/m", "checksum": "` + sum(nil) + `"}]}`)
+		}), "location_refused: the location https://models.example.com/m is none"},
+		{text(`{"uuid": "31", "remove": {"version": "1"}}`), `invalid: model name ""`},
+		{text(`{"uuid": "32", "remove": {"model": "wine", "app": "strings"}}`), `invalid: remove an app alone`},
+		{text(`{"uuid": "33", "remove": {"model": "wine", "vresion": "1"}}`), `unreadable: the message is no json update: json: unknown field "vresion"`},
+		{text(`{"uuid": "34", "policy": {"app": "strings", "parameters": {}}}`), `invalid: parameters must be a JSON object, such as `},
+		{text(`{"uuid": "35", "policy": {"app": "strings", "parameters": {"within": 5}}}`), `invalid: "parameters.within" is unknown`},
+		{text(`{"uuid": "36", "policy": {"app": "nobody", "parameters": {"within_micros": 5}}}`), `unknown: there is no app "nobody"`},
+		{text(`{"uuid": "37", "policy": {"app": "strings", "parameters": {"kind": "guess"}}}`), `refused: the management API refuses the app: `},
+		{text(`{"uuid": "39", "stream": {"name": "wine", "apps": {}}}`), `invalid: apps must have 1 to 1000 members`},
+		{text(`{"uuid": "40", "stream": {"name": "wine", "apps": {"red": "strings"}}}`), `unknown: there is no stream "wine"`},
+		{text(`{"uuid": "41", "stream": {"name": "wine", "apps": {"red": "a/b"}}}`), `invalid: app name "a/b"`},
 		{text(`{"uuid": "20", "ensemble": {"name": "e", "input_type": "doubles", "models": [], "latency_slo_micros": 1000, "policy": "guess"}}`), "refused: "},
 	} {
 		before := len(w.read("dead"))

@@ -28,7 +28,7 @@ func TestSuspended(t *testing.T) {
 	w.stop()
 	w.run(follow) // it is still suspended
 	w.until("suspension", func() bool { return w.job.Status().Suspended != nil })
-	if s := w.job.Status(); s.Suspended.Reason != "bad models" || s.InHand != 0 || w.current("wine") != "1" {
+	if s := w.job.Status(); s.Suspended.Reason != "bad models" || s.InFlight != 0 || w.current("wine") != "1" {
 		t.Errorf("%+v, version %s is current", s, w.current("wine"))
 	}
 	apply(catalog.ResumeStream{Name: "models"})
@@ -55,7 +55,7 @@ func TestSuspendedWhileItWaits(t *testing.T) {
 	}
 	w.until("suspension", func() bool { return w.job.Status().Suspended != nil })
 	w.fail(nil)
-	if s := w.job.Status(); s.InHand != 1 || w.current("wine") != "" {
+	if s := w.job.Status(); s.InFlight != 1 || w.current("wine") != "" {
 		t.Errorf("%+v", s)
 	}
 	if _, err := w.store.Apply(t.Context(), catalog.ResumeStream{Name: "models"}, 0); err != nil {

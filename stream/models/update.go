@@ -12,8 +12,11 @@ import (
 type Update struct {
 	UUID     string // pairs the acknowledgement with the update
 	Sequence uint64 // the sender's order of its updates of one model; 0: their places are the order
-	Model    *Model // one of both
+	Model    *Model // one of these
 	Ensemble *Ensemble
+	Policy   *PolicyChange
+	Mapping  *StreamChange
+	Remove   *Removal
 	Format   stream.Format // Protobuf or JSON
 }
 
@@ -29,8 +32,8 @@ func ParseUpdate(message []byte, format stream.Format) (Update, error) {
 	} else {
 		err = u.parseProtobuf(message)
 	}
-	if err == nil && (u.Model == nil) == (u.Ensemble == nil) {
-		err = errors.New("it needs a model or an ensemble, and not both")
+	if err == nil && u.count() != 1 {
+		err = errors.New("it needs one of model, ensemble, policy, stream and remove")
 	}
 	if err == nil && len(u.UUID) > maxName {
 		err = fmt.Errorf("uuid has %d bytes: use at most %d", len(u.UUID), maxName)
@@ -41,19 +44,68 @@ func ParseUpdate(message []byte, format stream.Format) (Update, error) {
 	return u, nil
 }
 
-// about names what the update is about: updates of one name are applied one after the other.
-func (u *Update) about() string {
-	if u.Model != nil {
-		return "model " + u.Model.Name
+// count is how much the update is about.
+func (u *Update) count() (n int) {
+	for _, is := range []bool{u.Model != nil, u.Ensemble != nil, u.Policy != nil, u.Mapping != nil, u.Remove != nil} {
+		if is {
+			n++
+		}
 	}
-	return "app " + u.Ensemble.Name
+	return n
 }
 
-// sharesApp says whether one update has an app ask its model, and the other one says which
-// models that app asks: then the later one is to have the last word.
+// app names the app that the update is about; empty: it is about a model.
+func (u *Update) app() string {
+	switch {
+	case u.Ensemble != nil:
+		return u.Ensemble.Name
+	case u.Policy != nil:
+		return u.Policy.App
+	case u.Remove != nil:
+		return u.Remove.App
+	}
+	return ""
+}
+
+// about names what the update is about: updates of one name are applied one after the other.
+func (u *Update) about() string {
+	switch app := u.app(); {
+	case app != "":
+		return "app " + app
+	case u.Remove != nil:
+		return "model " + u.Remove.Model
+	case u.Model != nil:
+		return "model " + u.Model.Name
+	case u.Mapping != nil:
+		return "stream " + u.Mapping.Name
+	}
+	return "app " // that has no name, which its check says
+}
+
+// content is a checksum of what the update says.
+func (u *Update) content() string {
+	switch {
+	case u.Model != nil:
+		return u.Model.content()
+	case u.Ensemble != nil:
+		return u.Ensemble.content()
+	case u.Policy != nil:
+		return u.Policy.content()
+	case u.Mapping != nil:
+		return u.Mapping.content()
+	}
+	return u.Remove.content()
+}
+
+// sharesApp says whether one update has an app ask its model, or takes a model away that any app
+// may ask, and the other one is about that app: then the later one is to have the last word.
 func (u *Update) sharesApp(v *Update) bool {
-	if u.Model == nil {
+	if u.app() != "" {
 		u, v = v, u
 	}
-	return u.Model != nil && v.Ensemble != nil && slices.Contains(u.Model.Apps, v.Ensemble.Name)
+	app := v.app()
+	if u.app() != "" || app == "" {
+		return false
+	}
+	return u.Remove != nil || u.Model != nil && slices.Contains(u.Model.Apps, app)
 }

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,7 +22,6 @@ import (
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
 	"github.com/topsail-serving/topsail/stream"
-	"github.com/topsail-serving/topsail/stream/internal/deadletter"
 	"github.com/topsail-serving/topsail/web/api"
 	"github.com/topsail-serving/topsail/web/artifact"
 	"github.com/topsail-serving/topsail/web/auth"
@@ -34,12 +35,13 @@ const patience = 20 * time.Second
 type world struct {
 	*testing.T
 	*broker
-	store  *filestore.Store
-	server *httptest.Server
-	cut    atomic.Pointer[func(r *http.Request, answered bool) (fail bool)] // of the test: requests that fail, before or after they are done
-	calls  atomic.Int64                                                     // that change something
-	job    *Job
-	stop   func()
+	store   *filestore.Store
+	bundles *artifact.Store
+	server  *httptest.Server
+	cut     atomic.Pointer[func(r *http.Request, answered bool) (fail bool)] // of the test: requests that fail, before or after they are done
+	calls   atomic.Int64                                                     // that change something
+	job     *Job
+	stop    func()
 }
 
 // nothing is what the API shows of replicas.
@@ -74,7 +76,7 @@ func newWorldWith(t *testing.T, requireKeys bool) *world {
 		t.Fatal(err)
 	}
 	system := &api.System{Mode: "local", Store: store, Audit: store, Replies: store, Artifacts: bundles, Replicas: nothing{}, Traffic: traffic.New(traffic.Config{}), Gateway: func() string { return "" }}
-	w := &world{T: t, broker: newBroker(), store: store}
+	w := &world{T: t, broker: newBroker(), store: store, bundles: bundles}
 	guard := auth.New(auth.Config{Catalog: store.Catalog, Require: requireKeys})
 	handler := guard.Handler(api.New(system, guard, api.Options{}))
 	w.server = httptest.NewServer(http.HandlerFunc(func(to http.ResponseWriter, r *http.Request) {
@@ -106,9 +108,11 @@ func (w *world) fail(cut func(r *http.Request, answered bool) bool) {
 // config is that of the job, on the world's broker.
 func (w *world) config() Config {
 	return Config{
-		Name: "models", Consumer: w.broker, Streams: []string{"in"}, Output: "out", DeadLetter: "dead", Python: "3.11",
-		API: apiclient.Options{Server: w.server.URL}, Patience: 100 * time.Millisecond, Drain: time.Millisecond,
-		Log: slog.New(slog.NewTextHandler(w.Output(), nil)),
+		Config: stream.Config{
+			Name: "models", Consumer: w.broker, Streams: []string{"in"}, Output: "out", DeadLetter: "dead", Drain: time.Millisecond,
+			Log: slog.New(slog.NewTextHandler(w.Output(), nil)),
+		},
+		API: apiclient.Options{Server: w.server.URL}, Python: "3.11", Patience: 100 * time.Millisecond,
 	}
 }
 
@@ -129,6 +133,7 @@ func (w *world) run(change func(*Config)) {
 		if err := job.Run(ctx); err != nil {
 			w.Error(err)
 		}
+		w.Close()
 	})
 	w.job, w.stop = job, func() { cancel(); running.Wait() }
 	w.Cleanup(w.stop)
@@ -165,7 +170,7 @@ type outcome struct{ id, what string }
 func (w *world) outcomesOf() (all []outcome) {
 	w.Helper()
 	for _, r := range w.read("out") {
-		format, err := stream.FormatOf(deadletter.Header(&r, stream.HeaderContentType), r.Value)
+		format, err := stream.FormatOf(r.Header(stream.HeaderContentType), r.Value)
 		if err != nil {
 			w.Fatal(err)
 		}
@@ -178,7 +183,7 @@ func (w *world) outcomesOf() (all []outcome) {
 	for _, r := range w.read("dead") {
 		var u struct{ UUID string }
 		_ = json.Unmarshal(r.Value, &u) // there may be garbage
-		all = append(all, outcome{u.UUID, deadletter.Header(&r, stream.HeaderKind) + ": " + deadletter.Header(&r, stream.HeaderReason)})
+		all = append(all, outcome{u.UUID, r.Header(stream.HeaderKind) + ": " + r.Header(stream.HeaderReason)})
 	}
 	return all
 }
@@ -221,6 +226,28 @@ func (w *world) app(name string, models ...string) {
 	if _, err := w.store.Apply(w.Context(), catalog.PutApp{App: app}, 0); err != nil {
 		w.Fatal(err)
 	}
+}
+
+// apply changes the catalog.
+func (w *world) apply(change catalog.Change) {
+	w.Helper()
+	if _, err := w.store.Apply(w.Context(), change, 0); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// version finds one of the model wine.
+func (w *world) version(name string) *serving.Version {
+	return w.store.Catalog().Version(serving.ModelID{Model: "wine", Version: name})
+}
+
+// versions are the names of those of a model.
+func (w *world) versions(model string) []string {
+	m := w.store.Catalog().Models[model]
+	if m == nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(m.Versions))
 }
 
 // current is the current version of a model.

@@ -24,11 +24,14 @@ var rooms = map[string][]string{
 	"internal/demand":  {"serving"},
 
 	"internal/budget":  {}, // of a whole process
-	"gateway/dispatch": {"gateway/cache", "gateway/route", "gateway/usage", "rpc", "serving", "internal/obs"},
-	"gateway":          {"gateway", "rpc", "serving", "internal/budget", "internal/netio", "internal/obs", "internal/access", "internal/demand", "internal/retry"},
+	"gateway/dispatch": {"gateway/cache", "gateway/route", "gateway/usage", "rpc", "serving", "internal/obs", "internal/retry"},
+	"gateway":          {"gateway", "rpc", "serving", "internal/schema", "internal/budget", "internal/netio", "internal/obs", "internal/access", "internal/demand", "internal/retry", "internal/condition"},
 	"sidecar":          {"sidecar", "rpc", "serving", "internal/obs", "internal/demand", "internal/retry"},
-	"scheduler":        {"scheduler", "serving", "internal/obs", "internal/retry"},
-	"stream":           {"stream", "serving", "internal/obs", "internal/apiclient"},
+	"scheduler":        {"scheduler", "serving", "internal/condition", "internal/obs", "internal/retry"},
+	"stream":           {"serving", "internal/condition", "internal/obs"},
+	"stream/mapping":   {"stream", "serving", "rpc"},
+	"stream/records":   {"stream", "serving", "internal/obs"},
+	"stream/models":    {"stream", "serving", "internal/obs", "internal/apiclient", "internal/schema"},
 	"web":              {"web", "serving", "internal/schema", "internal/obs", "internal/access", "internal/budget"},
 	"jobs":             {"serving"},
 	"containers":       {"containers", "rpc", "serving"},
@@ -36,17 +39,19 @@ var rooms = map[string][]string{
 	"internal/adapter/stored":         {"serving"},
 	"internal/adapter/filestore":      {"serving", "internal/adapter/stored"},
 	"internal/adapter/s3bucket":       {"serving"},
-	"internal/adapter/redisstore":     {"serving", "internal/adapter/stored", "internal/access"},
-	"internal/adapter/consulregistry": {"serving", "internal/access", "internal/retry"},
+	"internal/adapter/redisstore":     {"serving", "internal/adapter/stored", "internal/access", "internal/condition", "internal/retry"},
+	"internal/adapter/consulregistry": {"serving", "internal/access", "internal/retry", "internal/condition"},
 	"internal/adapter/influxdemand":   {"serving", "internal/access", "internal/retry"},
-	"internal/adapter/nomadfleet":     {"serving", "jobs", "internal/access"},
-	"internal/adapter/kafkastream":    {"serving", "internal/access"},
-	"internal/adapter/redisstream":    {"serving", "internal/access"},
+	"internal/adapter/nomadfleet":     {"serving", "jobs", "internal/access", "internal/retry"},
+	"internal/adapter/kafkastream":    {"serving", "internal/access", "internal/retry"},
+	"internal/adapter/schemaregistry": {"stream/mapping"},
+	"internal/adapter/redisstream":    {"serving", "internal/access", "internal/condition", "internal/retry"},
 	"internal/adapter/inprocess":      {"serving"},
 	"internal/adapter/nvidia":         {"serving"},
 	"test/contract":                   {"serving"},
 	"test/openapi":                    {},
-	"internal/apiclient":              {},
+	"internal/apiclient":              {"internal/retry"},
+	"internal/condition":              {},
 
 	"examples":        {"containers", "serving"},
 	"cmd":             nil, // assembles everything
@@ -57,8 +62,8 @@ var rooms = map[string][]string{
 	"bench/reports":   {"test/harness", "internal/adapter/redisstore", "jobs", "serving"},
 	"test/chaos":      {}, // tests alone
 	"test/edge":       {}, // the same
-	"nomad":           {}, // files, and tests
-	"deploy":          {}, // the same
+	"nomad":           {"nomad"},
+	"deploy":          {}, // files, and tests
 }
 
 // homes are the rooms of third-party libraries. A library that is not here is not
@@ -78,7 +83,9 @@ var allowed = map[string][]string{
 	"github.com/spf13/pflag":                      {"cmd/topsail"},
 	"github.com/HdrHistogram/hdrhistogram-go":     {"bench/load", "bench/bars"},
 	"github.com/redis/go-redis/v9":                {"internal/adapter/redisstore", "internal/adapter/redisstream"},
-	"github.com/twmb/franz-go":                    {"internal/adapter/kafkastream"},
+	"github.com/twmb/franz-go":                    {"internal/adapter/kafkastream", "internal/adapter/schemaregistry"},
+	"github.com/twmb/avro":                        {"stream/mapping"},
+	"github.com/bufbuild/protocompile":            {"stream/mapping"},
 	"github.com/minio/minio-go/v7":                {"internal/adapter/s3bucket"},
 	"github.com/hashicorp/consul/api":             {"internal/adapter/consulregistry", "test/harness"},
 	"github.com/hashicorp/nomad/api":              {"internal/adapter/nomadfleet", "test/harness", "bench/reports"},
@@ -89,7 +96,9 @@ var allowed = map[string][]string{
 	"golang.org/x/sys":                            {"internal/process", "bench/load", "rpc/v1", "bench/bars", "cmd/topsail/admin/screen"},
 	"github.com/getkin/kin-openapi":               {"test/openapi"},
 	"github.com/prometheus/client_model":          {"internal/obs"},
-	"google.golang.org/protobuf":                  {"internal/obs", "stream"},
+	"google.golang.org/protobuf":                  {"internal/obs", "stream/mapping", "stream/records", "stream/models", "gateway/grpcapi"},
+	"google.golang.org/grpc":                      {"gateway/grpcapi", "bench/bars"},
+	"google.golang.org/genproto/googleapis/rpc":   {"gateway/grpcapi"},
 }
 
 const module = "github.com/topsail-serving/topsail"

@@ -16,7 +16,7 @@ func TestExamplesCompileInAnotherModule(t *testing.T) {
 		t.Fatal(err)
 	}
 	there := t.TempDir()
-	for _, example := range []string{"gateway/example_test.go", "stream/example_test.go", "examples/gosum/main.go"} {
+	for _, example := range []string{"gateway/example_test.go", "stream/records/example_test.go", "examples/gosum/main.go"} {
 		copyFile(t, filepath.Join(root, example), filepath.Join(there, example))
 	}
 	copyFile(t, filepath.Join(root, "go.sum"), filepath.Join(there, "go.sum"))

@@ -46,7 +46,7 @@ func back(t *testing.T, list ...*servers.Server) {
 }
 
 func TestRedisAway(t *testing.T) {
-	want(t, cluster.under(t, "Redis is away; a gateway is restarted", func(t *testing.T) {
+	want(t, cluster.under(t, "Redis is unavailable; a gateway is restarted", func(t *testing.T) {
 		cluster.Redis.Stop()
 		signal(t, cluster.pick(t, "topsail-gateway", "gateway").PID, syscall.SIGKILL)
 		time.Sleep(*outage)
@@ -58,17 +58,17 @@ func TestRedisAway(t *testing.T) {
 }
 
 func TestConsulAway(t *testing.T) {
-	want(t, cluster.under(t, "Consul is away", func(t *testing.T) {
+	want(t, cluster.under(t, "Consul is unavailable", func(t *testing.T) {
 		away(t, append(cluster.Agents, cluster.Consul)...)
 	}), 0)
 }
 
 func TestInfluxDBAway(t *testing.T) {
-	want(t, cluster.under(t, "InfluxDB is away", func(t *testing.T) { away(t, cluster.InfluxDB) }), 0)
+	want(t, cluster.under(t, "InfluxDB is unavailable", func(t *testing.T) { away(t, cluster.InfluxDB) }), 0)
 }
 
 func TestNomadAway(t *testing.T) {
-	want(t, cluster.under(t, "Nomad is away, its clients too", func(t *testing.T) {
+	want(t, cluster.under(t, "Nomad is unavailable, its clients too", func(t *testing.T) {
 		away(t, append(cluster.Clients, cluster.Nomad)...)
 	}), 0)
 }

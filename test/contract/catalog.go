@@ -28,6 +28,9 @@ type CatalogStore interface {
 	// Apply makes one change, by the rules of catalog.Apply, on the newest catalog
 	// that anybody has made. The change is durable when Apply returns.
 	Apply(ctx context.Context, change catalog.Change, ifRevision uint64) (*serving.Catalog, error)
+	// MergeFile merges the objects of a configuration file as one change, by the rules of
+	// catalog.Merge. Where the file says what is already so, nothing changes.
+	MergeFile(ctx context.Context, apps []serving.App, versions []serving.Version, current map[string]string) (catalog.Report, error)
 }
 
 // Catalog runs the suite. open makes an empty store that the test closes at its
@@ -61,6 +64,7 @@ func Catalog(t *testing.T, open func(t *testing.T) (store CatalogStore, reopen f
 		{"watch while writing", suite.watchWhileWriting},
 		{"watch ends", suite.watchEnds},
 		{"restart", suite.restart},
+		{"a configuration file", suite.mergeFile},
 		{"a thousand objects", suite.thousand},
 	}
 	for _, test := range tests {

@@ -1,6 +1,9 @@
 package contract
 
-import "github.com/topsail-serving/topsail/serving/catalog"
+import (
+	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
+)
 
 func (s suite) restart() {
 	s.apply(catalog.PutVersion{Version: version("m", "1")})
@@ -20,6 +23,30 @@ func (s suite) restart() {
 	s.wantLinks("a", "m", "n")
 	s.wantCurrent("m", "1")
 	s.apply(catalog.DeleteApp{Name: "c"})
+}
+
+// mergeFile starts with a configuration file, twice.
+func (s suite) mergeFile() {
+	s.apply(catalog.PutApp{App: app("other")})
+	apps, versions := []serving.App{app("a", "m")}, []serving.Version{version("m", "1"), version("m", "2")}
+	merge := func(notes int, revision uint64) {
+		s.Helper()
+		report, err := s.store.MergeFile(s.Context(), apps, versions, map[string]string{"m": "1"})
+		if err != nil || len(report) != notes || s.store.Catalog().Revision != revision {
+			s.Fatalf("got report %v, error %v, revision %d", report, err, s.store.Catalog().Revision)
+		}
+	}
+	merge(4, 2)
+	s.store = s.reopen()
+	merge(0, 2)
+	s.wantCurrent("m", "1")
+	before := s.store.Catalog()
+	if before.Apps["a"].Origin != serving.FromFile || before.Apps["other"] == nil {
+		s.Errorf("got %s", text(before))
+	}
+	if report, err := s.store.MergeFile(s.Context(), append(apps, apps...), versions, nil); err == nil || report != nil || s.store.Catalog() != before {
+		s.Errorf("got report %v and error %v for a file with one app twice", report, err)
+	}
 }
 
 func (s suite) thousand() {

@@ -27,11 +27,17 @@ func (s suite) streams() {
 	s.apply(suspend("wine.models", "the models are bad"))
 	s.keep(suspend("wine.models", "the models are bad"))
 	s.refuse(catalog.ErrInvalid, catalog.DeleteStream{Name: "wine.models"})
+	s.refuse(catalog.ErrNotFound, catalog.MapStream{Name: "beer"})
+	s.refuse(catalog.ErrInvalid, catalog.MapStream{Name: "wine", Apps: map[string]string{"red": "no app"}})
+	s.refuse(catalog.ErrInvalid, catalog.MapStream{Name: "wine.models", Apps: map[string]string{"red": "a"}})
+	s.apply(catalog.MapStream{Name: "wine", Apps: map[string]string{"red": "a"}})
+	s.keep(catalog.MapStream{Name: "wine", Apps: map[string]string{"red": "a"}})
+	s.keep(catalog.PutStream{Stream: serving.Stream{Name: "wine", Kind: serving.DataStream, App: "a", Input: []string{"in", "more"}, Output: "out", DeadLetter: "dead"}})
 	s.apply(catalog.PutApp{App: app("a")}) // which leaves them alone
 
 	s.store = s.reopen()
 	cat := s.store.Catalog()
-	if got := cat.Streams["wine"]; len(cat.Streams) != 2 || got.Suspension != nil || got.Kind != serving.DataStream || !slices.Equal(got.Input, []string{"in", "more"}) || got.App != "a" {
+	if got := cat.Streams["wine"]; len(cat.Streams) != 2 || got.Suspension != nil || got.Kind != serving.DataStream || !slices.Equal(got.Input, []string{"in", "more"}) || got.App != "a" || len(got.Apps) != 1 || got.Apps["red"] != "a" {
 		s.Fatalf("got %+v", cat.Streams["wine"])
 	}
 	if got := cat.Streams["wine.models"].Suspension; got == nil || *got != (serving.Suspension{Since: since, By: "ann", Reason: "the models are bad"}) {

@@ -105,7 +105,7 @@ func (s reports) until(from, to int, want ...serving.DemandReport) {
 // equalReports takes no demands and an empty list of them for the same.
 func equalReports(a, b []serving.DemandReport) bool {
 	return slices.EqualFunc(a, b, func(a, b serving.DemandReport) bool {
-		return a.Source == b.Source && a.Second.Equal(b.Second) && a.Second.Location() == time.UTC && a.Last == b.Last && slices.Equal(a.Demands, b.Demands)
+		return a.Source == b.Source && a.Second.Equal(b.Second) && a.Second.Location() == time.UTC && a.Last == b.Last && slices.Equal(a.Demands, b.Demands) && slices.Equal(a.Backlogs, b.Backlogs)
 	})
 }
 
@@ -133,6 +133,10 @@ func filled(id serving.ModelID) serving.Demand {
 func (s reports) everyField() {
 	r := s.report(gatewayA, 0, 1)
 	r.Demands = []serving.Demand{filled(serving.ModelID{Model: "m", Version: "1"}), filled(serving.ModelID{Model: "m", Version: "2"})}
+	r.Backlogs = []serving.Backlog{
+		{ModelID: serving.ModelID{Model: "m", Version: "1"}, Stream: "a", Records: 3, Answered: 2, CatchUp: time.Minute},
+		{ModelID: serving.ModelID{Model: "m", Version: "2"}, Stream: "b", Records: math.MaxInt64},
+	}
 	s.WriteDemand(r)
 	s.until(0, 1, r)
 }

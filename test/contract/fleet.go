@@ -204,8 +204,8 @@ func (s fleet) startsAndStops() {
 	if err := s.Remove(s.Context(), s.v.ModelID, serving.JobChange{}); err != nil {
 		s.Errorf("removing what is gone: %v", err)
 	}
-	s.set(s.v, 1)
-	s.awaitRunning(s.v, 1, 2)
+	s.set(s.v, 1) // one or two starts: who is back before a replica was stopped may keep it
+	s.await(s.JobFleet, s.v, "running again", func(j *serving.Job) bool { return j.Running == 1 })
 }
 
 func (s fleet) scales() {
@@ -334,13 +334,14 @@ func (s fleet) outdated() {
 		if j.Running < 2 {
 			s.Errorf("%d of 2 replicas run during the update", j.Running)
 		}
-		return !j.Outdated && j.Blocked == "" && j.Running == 2 && s.starts(s.v) == 4
+		return !j.Outdated && j.Blocked == "" && j.Running == 2 && s.starts(s.v) >= 4
 	})
+	starts := s.starts(s.v)
 	job = s.job(s.Newer, s.v)
 	if err := s.Newer.SetCount(s.Context(), s.v, fleetSLO, serving.JobChange{Count: 1, Index: job.Index}); err != nil {
 		s.Fatal(err)
 	}
-	job = s.await(s.Newer, s.v, "scaled", func(j *serving.Job) bool { return j.Running == 1 && s.starts(s.v) == 4 })
+	job = s.await(s.Newer, s.v, "scaled", func(j *serving.Job) bool { return j.Running == 1 && s.starts(s.v) == starts })
 	if job.Blocked != "" {
 		s.Errorf("scaling after an update is a rollout: %s", job.Blocked)
 	}

@@ -19,7 +19,7 @@ import (
 // StreamConsumer is the seam of consuming streams; package stream says what it promises.
 type StreamConsumer interface {
 	Poll(ctx context.Context, most int) ([]serving.StreamRecord, error)
-	Commit(ctx context.Context, results []serving.StreamMessage) error
+	Commit(ctx context.Context, results []serving.StreamResult) (waiting []int, err error)
 	Close() error
 	Lag(ctx context.Context) (int64, error)
 }
@@ -42,7 +42,9 @@ type StreamBroker struct {
 	Silence func(member StreamConsumer)
 	Largest int // bytes of a value that is as large as results may be, give or take some
 
-	Join    func(name string, wire *Wire) StreamConsumer // a member whose connections are made by wire
+	Join func(name string, wire *Wire) StreamConsumer // a member whose connections are made by wire
+	// JoinFor makes a member that may be silent for so long; nil: those of Join serve.
+	JoinFor func(name string, takeover time.Duration) StreamConsumer
 	Write   func(messages []serving.StreamMessage)
 	Read    func(stream string) []serving.StreamRecord // all that is committed, one partition after the other
 	Follow  func(ctx context.Context, stream string) (StreamReader, error)
@@ -67,10 +69,13 @@ func Stream(t *testing.T, open func(t *testing.T, private bool) StreamBroker) {
 		{"large records", (*streams).large},
 		{"too large a result", (*streams).tooLarge},
 		{"uncommitted at Close", (*streams).uncommittedAtClose},
+		{"a member that leaves", (*streams).leaves},
 		{"uncommitted at a kill", (*streams).uncommittedAtKill},
 		{"records that went to another member", (*streams).lost},
 		{"a member again under its name", (*streams).sameName},
 		{"members come and go", (*streams).comeAndGo},
+		{"a window", (*streams).window},
+		{"results beyond the first that is not there", (*streams).beyond},
 		{"lag", (*streams).lag},
 		{"a reader that follows", (*streams).follows},
 	}
@@ -130,6 +135,17 @@ func (s *streams) join(name string) (StreamConsumer, *Wire) {
 	return member, wire
 }
 
+// joinFor makes a member that may be silent for longer than the suite waits.
+func (s *streams) joinFor(name string) StreamConsumer {
+	if s.JoinFor == nil {
+		member, _ := s.join(name)
+		return member
+	}
+	member := s.JoinFor(name, 2*streamPatience)
+	s.Cleanup(func() { s.close(member) })
+	return member
+}
+
 func (s *streams) close(member StreamConsumer) {
 	s.Helper()
 	if err := member.Close(); err != nil {
@@ -172,8 +188,32 @@ func (s *streams) echo(records []serving.StreamRecord) []serving.StreamMessage {
 	return results
 }
 
+// paired are the results of records: one message each, none at all, or all of them with the last one.
+func paired(records []serving.StreamRecord, messages []serving.StreamMessage) []serving.StreamResult {
+	results := make([]serving.StreamResult, len(records))
+	for i := range records {
+		results[i].Record = &records[i]
+		if len(messages) == len(records) {
+			results[i].Messages = messages[i : i+1]
+		}
+	}
+	if n := len(results); n > 0 && len(messages) != n {
+		results[n-1].Messages = messages
+	}
+	return results
+}
+
+// commit commits records with messages, all of them.
+func (s *streams) commit(ctx context.Context, member StreamConsumer, records []serving.StreamRecord, messages []serving.StreamMessage) error {
+	waiting, err := member.Commit(ctx, paired(records, messages))
+	if err == nil && len(waiting) > 0 {
+		s.Errorf("%d of %d records have to wait", len(waiting), len(records))
+	}
+	return err
+}
+
 // work has a member work until there are n results in the first of the streams for them; make
-// makes those of a batch. What fails comes again.
+// makes those of a batch.
 func (s *streams) work(member StreamConsumer, most, n int, make func([]serving.StreamRecord) []serving.StreamMessage) {
 	s.Helper()
 	for end := time.Now().Add(streamPatience); len(s.Read(s.Out[0])) < n && time.Now().Before(end); {
@@ -183,17 +223,40 @@ func (s *streams) work(member StreamConsumer, most, n int, make func([]serving.S
 		if len(records) > most {
 			s.Fatalf("poll of %d: %d records", most, len(records))
 		}
-		if err == nil {
-			err = member.Commit(s.Context(), make(records))
-		}
 		if err != nil {
 			s.Log(err)
+			continue
 		}
+		s.persist(s.Context(), member, records, make(records))
 	}
 	s.read(s.Out[0], n)
 }
 
-// step polls a batch and commits its echo. What fails comes again.
+// persist commits records until they are committed, or lost.
+func (s *streams) persist(ctx context.Context, member StreamConsumer, records []serving.StreamRecord, messages []serving.StreamMessage) (done int) {
+	results := paired(records, messages)
+	for ctx.Err() == nil {
+		results = slices.DeleteFunc(results, func(r serving.StreamResult) bool { return r.Record.IsLost() })
+		if len(results) == 0 {
+			return 0
+		}
+		waiting, err := member.Commit(ctx, results)
+		if err == nil && len(waiting) == 0 {
+			return len(results)
+		}
+		s.Log("commit:", err, "waiting", len(waiting))
+		if err == nil {
+			s.Errorf("%d of %d records have to wait", len(waiting), len(results))
+		}
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-ctx.Done():
+		}
+	}
+	return 0
+}
+
+// step polls a batch and commits its echo. What is lost comes again.
 func (s *streams) step(ctx context.Context, member StreamConsumer, most int) (done int) {
 	records, err := member.Poll(ctx, most)
 	if err != nil {
@@ -202,10 +265,7 @@ func (s *streams) step(ctx context.Context, member StreamConsumer, most int) (do
 		}
 		return 0
 	}
-	if err := member.Commit(ctx, s.echo(records)); err != nil {
-		return 0
-	}
-	return len(records)
+	return s.persist(ctx, member, records, s.echo(records))
 }
 
 // finish has a member do what is left, until there is a result of each record.
@@ -353,26 +413,22 @@ func (s *streams) most() {
 
 func (s *streams) wrongly() {
 	member, _ := s.join("a")
-	if err := member.Commit(s.Context(), nil); err == nil {
+	if _, err := member.Commit(s.Context(), nil); err == nil {
 		s.Error("a Commit without records")
 	}
 	s.write(3)
-	s.poll(member, 1)
-	if _, err := member.Poll(s.Context(), 1); err == nil {
-		s.Error("a Poll before the Commit of the last one")
+	records := s.poll(member, 1)
+	if s.persist(s.Context(), member, records, nil) == 0 {
+		s.Fatal("the record is lost")
 	}
-	for err := member.Commit(s.Context(), nil); err != nil; err = member.Commit(s.Context(), nil) {
-		s.Log(err)
-		s.poll(member, 1)
-	}
-	if err := member.Commit(s.Context(), nil); err == nil {
+	if _, err := member.Commit(s.Context(), paired(records, nil)); err == nil {
 		s.Error("a second Commit")
 	}
 	s.close(member)
 	if _, err := member.Poll(s.Context(), 1); err == nil {
 		s.Error("a Poll after Close")
 	}
-	if err := member.Commit(s.Context(), nil); err == nil {
+	if _, err := member.Commit(s.Context(), paired(records, nil)); err == nil {
 		s.Error("a Commit after Close")
 	}
 	s.close(member)
@@ -412,7 +468,7 @@ func (s *streams) severalResults() {
 				first, second = first-1, second+1
 			}
 		}
-		if err := member.Commit(s.Context(), results); err != nil {
+		if err := s.commit(s.Context(), member, records, results); err != nil {
 			s.Fatal(err)
 		}
 		done += len(records)
@@ -445,10 +501,10 @@ func (s *streams) tooLarge() {
 		results := s.echo(records)
 		last := len(results) - 1
 		results[last].Value = make([]byte, s.Largest+s.Largest/10)
-		err := member.Commit(s.Context(), results)
+		_, err := member.Commit(s.Context(), paired(records, results))
 		var large interface {
 			error
-			TooLarge() (message int)
+			TooLarge() (result int)
 		}
 		if !errors.As(err, &large) || large.TooLarge() != last {
 			s.Fatalf("a result of %d bytes: error %v", len(results[last].Value), err)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -16,6 +18,23 @@ func (s *streams) uncommittedAtClose() {
 	s.close(a)
 	b, _ := s.join("b")
 	s.finish(b)
+}
+
+// leaves has a member leave with records: others have them at once, from the first on, and do
+// not wait until it would be missed.
+func (s *streams) leaves() {
+	s.write(3000) // more than a batch: some are with no member
+	a := s.joinFor("a")
+	s.poll(a, 2000)
+	s.close(a)
+	seen := map[string]bool{}
+	for _, r := range s.poll(s.joinFor("b"), 10) {
+		number, err := strconv.Atoi(string(r.Value))
+		if err != nil || !seen[string(r.Key)] && number >= streamKeys {
+			s.Errorf("%s begins with record %s", r.Key, r.Value)
+		}
+		seen[string(r.Key)] = true
+	}
 }
 
 func (s *streams) uncommittedAtKill() {
@@ -35,7 +54,7 @@ func (s *streams) lost() {
 		s.Silence(a)
 	}
 	others := s.poll(b, 200)
-	if err := a.Commit(s.Context(), s.echo(records)); !errors.Is(err, serving.ErrRecordsLost) {
+	if err := s.commit(s.Context(), a, records, s.echo(records)); !errors.Is(err, serving.ErrRecordsLost) {
 		s.Fatalf("error %v, with %d of %d records at another member", err, len(others), len(records))
 	}
 	if n := s.results(); n != 0 {
@@ -46,14 +65,13 @@ func (s *streams) lost() {
 	defer working.Wait()
 	defer cancel()
 	working.Go(func() {
-		// Its own commit may be refused, for a comes to belong to the group again.
-		if err := b.Commit(ctx, s.echo(others)); err != nil && !errors.Is(err, serving.ErrRecordsLost) {
-			s.Error(err)
-		}
+		s.persist(ctx, b, others, s.echo(others)) // or some are lost, for a comes to belong to the group again
 		for ctx.Err() == nil {
 			s.step(ctx, b, 100)
 		}
 	})
+	own := slices.DeleteFunc(records, func(r serving.StreamRecord) bool { return r.IsLost() })
+	s.persist(s.Context(), a, own, s.echo(own))
 	s.finish(a)
 }
 
@@ -74,7 +92,7 @@ func (s *streams) cutCommit(writes int) {
 	wire.CutAfter(writes)
 	ctx, cancel := context.WithTimeout(s.Context(), s.Takeover/4)
 	defer cancel()
-	err := member.Commit(ctx, s.echo(records))
+	err := s.commit(ctx, member, records, s.echo(records))
 	wire.Cut()
 	name := "a"
 	if writes%2 == 1 {

@@ -9,7 +9,7 @@ func (s *streams) lag() {
 	s.awaitLag(member, 10)
 	records := s.poll(member, 4)
 	s.awaitLag(member, 10)
-	if err := member.Commit(s.Context(), s.echo(records)); err != nil {
+	if err := s.commit(s.Context(), member, records, s.echo(records)); err != nil {
 		s.Fatal(err)
 	}
 	s.awaitLag(member, 10-int64(len(records)))

@@ -32,8 +32,9 @@ type UsageStore interface {
 
 // Usage runs the suite. open makes an empty store, which the test closes at its end:
 // another returns it as another process has it, which may be the same one; reopen closes
-// all of them and opens one on the same data.
-func Usage(t *testing.T, open func(t *testing.T) (another, reopen func() UsageStore)) {
+// all of them and opens one on the same data; forget drops all usage, as it is missing
+// in the data of a release that did not count.
+func Usage(t *testing.T, open func(t *testing.T) (another, reopen func() UsageStore, forget func())) {
 	tests := []struct {
 		name string
 		run  func(s usages)
@@ -49,6 +50,7 @@ func Usage(t *testing.T, open func(t *testing.T) (another, reopen func() UsageSt
 		{"what is deleted", usages.deleted},
 		{"what is registered again", usages.again},
 		{"what is changed", usages.changed},
+		{"what an older release registered", usages.older},
 		{"large numbers", usages.large},
 		{"bounded", usages.bounded},
 		{"500 models", usages.many},
@@ -58,8 +60,8 @@ func Usage(t *testing.T, open func(t *testing.T) (another, reopen func() UsageSt
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			another, reopen := open(t)
-			test.run(usages{T: t, store: another(), another: another, reopen: reopen})
+			another, reopen, forget := open(t)
+			test.run(usages{T: t, store: another(), another: another, reopen: reopen, forget: forget})
 		})
 	}
 }
@@ -69,6 +71,7 @@ type usages struct {
 	store   UsageStore
 	another func() UsageStore
 	reopen  func() UsageStore
+	forget  func()
 }
 
 func ofApp(name string) serving.UsageKey { return serving.UsageKey{App: name} }
@@ -298,6 +301,22 @@ func (s usages) changed() {
 	late.Revision = revision - 1 // what was counted before the change is of the same app
 	s.add(late)
 	s.want(all, outputs(ofApp("a"), 2), outputs(ofVersion("m", "1"), 2))
+}
+
+// older has objects that are counted from the first report on.
+func (s usages) older() {
+	revision := s.apply(catalog.PutVersion{Version: version("m", "1")}, catalog.PutApp{App: app("a", "m")})
+	s.forget()
+	all := []serving.UsageKey{ofApp("a"), ofVersion("m", "1")}
+	s.want(all)
+	before := time.Now().Add(-time.Millisecond)
+	r := report("w", 1, outputs(ofApp("a"), 2))
+	r.Revision = revision
+	s.add(r)
+	s.want(all, outputs(ofApp("a"), 2))
+	if since := s.of(all...)[0].Since; since.Before(before) || since.After(time.Now()) {
+		s.Errorf("since %v, and it was first counted after %v", since, before)
+	}
 }
 
 func (s usages) large() {

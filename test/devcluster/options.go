@@ -26,7 +26,7 @@ func (o *options) absolute() (err error) {
 	return nil
 }
 
-// The ports that everybody expects, before the offset is added.
+// The default ports, before the offset is added.
 const (
 	gatewayPort = 1337
 	webPort     = 1338

@@ -121,7 +121,7 @@ func startInstalled(t *testing.T) *installed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Cluster, err = servers.NewCluster(servers.Options{Dir: dir, Ports: ports, Clients: 3}); err != nil {
+	if c.Cluster, err = servers.NewCluster(servers.Options{Dir: dir, Ports: ports, Clients: 3, HeartbeatGrace: 3 * time.Second}); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Start(t.Context()); err != nil {

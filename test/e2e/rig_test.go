@@ -71,16 +71,32 @@ func (r *rig) Watch(ctx context.Context, update func([]serving.Endpoint)) error 
 // replica starts a sidecar with one container, and returns a function that stops both.
 func (r *rig) replica(name string, v *serving.Version, model gocontainer.Predict) (stop func()) {
 	r.t.Helper()
+	return r.start(name, v, func(ctx context.Context, cfg gocontainer.Config) {
+		if model != nil {
+			gocontainer.Serve(ctx, cfg, model)
+		}
+	})
+}
+
+// queries is replica for a model that gets named inputs and sessions.
+func (r *rig) queries(name string, v *serving.Version, signature *serving.Signature, model gocontainer.PredictQueries) (stop func()) {
+	r.t.Helper()
+	return r.start(name, v, func(ctx context.Context, cfg gocontainer.Config) {
+		cfg.Signature = signature
+		gocontainer.ServeQueries(ctx, cfg, model)
+	})
+}
+
+func (r *rig) start(name string, v *serving.Version, container func(context.Context, gocontainer.Config)) (stop func()) {
+	r.t.Helper()
 	gateways, containers := listen(r.t), listen(r.t)
 	ctx, cancel := context.WithCancel(r.ctx)
 	s := sidecar.New(sidecar.Config{Replica: name, Models: []*serving.Version{v}, ContainerToken: []byte("secret")}, r.metrics, r.log)
 	var wg sync.WaitGroup
 	wg.Go(func() { s.Run(ctx, gateways, containers) })
-	if model != nil {
-		wg.Go(func() {
-			gocontainer.Serve(ctx, gocontainer.Config{Sidecar: containers.Addr().String(), Token: "secret", Model: v.ModelID, Replica: name}, model)
-		})
-	}
+	wg.Go(func() {
+		container(ctx, gocontainer.Config{Sidecar: containers.Addr().String(), Token: "secret", Model: v.ModelID, Replica: name})
+	})
 	r.add(serving.Endpoint{Replica: name, Addr: gateways.Addr().String()})
 	stop = func() { cancel(); wg.Wait() }
 	r.t.Cleanup(stop)

@@ -29,7 +29,7 @@ func TestOnlyWhoMayAskIsAnswered(t *testing.T) {
 		"with a wrong key":           {s.client, secondKey, "status 401"},
 		"with a stranger's":          {stranger, firstKey, "unknown certificate authority"},
 		"without a certificate":      {bare, firstKey, "certificate required"},
-		"who distrusts this gateway": {impostor, firstKey, "tls.ca_file does not hold the authority"},
+		"who distrusts this gateway": {impostor, firstKey, "tls.ca_file does not contain the authority"},
 	} {
 		if err := s.ask(tt.client.http(), tt.key); (err == nil) != (tt.says == "") || err != nil && !strings.Contains(err.Error(), tt.says) {
 			t.Errorf("a client %s: %v, want %q", name, err, tt.says)

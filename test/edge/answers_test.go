@@ -30,8 +30,12 @@ func unread() attack {
 			s.expectNothingUnderWay(t)
 		},
 		outside: n * perConnection,
+		burst:   largeBurst,
 	}
 }
+
+// largeBurst is half of the steady app's objective.
+const largeBurst = 50 * time.Millisecond
 
 // slowReaders is clients that ask for 5 MB each and read a little now and then.
 func slowReaders() attack {
@@ -45,6 +49,7 @@ func slowReaders() attack {
 			s.expectNothingUnderWay(t)
 		},
 		outside: n * perConnection,
+		burst:   largeBurst,
 	}
 }
 

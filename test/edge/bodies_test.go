@@ -79,19 +79,21 @@ func bombs() attack {
 // deep is clients that send arrays in arrays.
 func deep() attack {
 	body := `{"x":` + strings.Repeat("[", 8_000_000) + strings.Repeat("]", 8_000_000) + `,"input":[1]}`
-	return repeated("8 send 8 million arrays in each other, a second", 8, time.Second, post("/target/predict", body))
+	a := repeated("8 send 8 million arrays in each other, a second", 8, time.Second, post("/target/predict", body))
+	a.burst = largeBurst
+	return a
 }
 
-// repeated is clients that send a request for some seconds, at once or so often, each answer
+// repeated is clients that send requests by turns for some seconds, at once or so often, each answer
 // being read.
-func repeated(name string, clients int, every time.Duration, request string) attack {
+func repeated(name string, clients int, every time.Duration, requests ...string) attack {
 	return attack{
 		name: name,
 		run: func(t *testing.T, s *server) {
 			var strange, answered atomic.Int32
-			side(clients, 6*time.Second, func(int, int) {
+			side(clients, 6*time.Second, func(worker, n int) {
 				defer time.Sleep(time.Until(time.Now().Add(every)))
-				switch status, _, body, err := s.one(s.gateway, request); {
+				switch status, _, body, err := s.one(s.gateway, requests[(worker+n)%len(requests)]); {
 				case status == 200 || status == 400 || status == 408 || status == 413:
 					answered.Add(1)
 				case status == 503:

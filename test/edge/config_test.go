@@ -70,3 +70,39 @@ input_type = "doubles"
 command = [%[1]q]
 env = { EDGE_MODEL = "large" }
 `
+
+// doors are apps behind the doors for other protocols: a chat in parts, and one with a signature.
+const doors = `
+[[app]]
+name = "chat"
+input_type = "chat"
+default_output = "null"
+latency_slo_micros = 5000000
+models = ["talk"]
+cache = { off = true }
+
+[[model]]
+name = "talk"
+version = "1"
+input_type = "chat"
+command = [%[1]q]
+env = { EDGE_MODEL = "talk" }
+
+[[app]]
+name = "named"
+default_output = "null"
+latency_slo_micros = 5000000
+models = ["named"]
+[app.signature]
+inputs = [{ name = "x", type = "float64", shape = [-1] }, { name = "t", type = "string" }]
+outputs = [{ name = "y", type = "float64" }]
+
+[[model]]
+name = "named"
+version = "1"
+command = [%[1]q]
+env = { EDGE_MODEL = "talk" }
+[model.signature]
+inputs = [{ name = "x", type = "float64", shape = [-1] }, { name = "t", type = "string" }]
+outputs = [{ name = "y", type = "float64" }]
+`

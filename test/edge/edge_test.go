@@ -22,3 +22,12 @@ func TestTLS(t *testing.T) { start(t, "", true).sufferAll(t, handshakes(), shaki
 func TestBounds(t *testing.T) {
 	start(t, "max_connections_per_address = 10\nallowed_origins = [\"https://shop.example\"]", false).sufferAll(t, addresses(10), allowedPage())
 }
+
+// TestDoors attacks the doors for other protocols: answers in parts, OpenAI's API, and the Open
+// Inference Protocol over HTTP and gRPC.
+func TestDoors(t *testing.T) {
+	start(t, `grpc_addr = "127.0.0.1:0"`, false, doors).sufferAll(t,
+		malformedOpenAI(), malformedInfer(), malformedGRPC(), cutBodies(), heavy(),
+		droppedStreams(), unreadStreams(), droppedCalls(), unreadCalls(), noHTTP2(),
+	)
+}

@@ -18,11 +18,15 @@ var results []result
 // program and bare are for a binary of another commit.
 var (
 	program = flag.String("program", "", "the topsail to attack; by default it is built")
-	bare    = flag.Bool("bare", false, "leave out settings that an older topsail does not know")
+	bare    = flag.Bool("bare", false, "leave out settings that an older topsail does not know; with -run 'Plain|TLS|Bounds', as it has not all doors")
 )
 
 func TestMain(m *testing.M) {
-	if kind := os.Getenv(modelKind); kind != "" {
+	switch kind := os.Getenv(modelKind); kind {
+	case "":
+	case referenceKind:
+		os.Exit(serveReference())
+	default:
 		os.Exit(serveModel(kind))
 	}
 	flag.Parse()

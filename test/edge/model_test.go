@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -15,12 +16,14 @@ import (
 	"github.com/topsail-serving/topsail/serving"
 )
 
-// modelKind is the variable that makes a model of this program: sum or large.
+// modelKind is the variable that makes a model of this program: sum, large or talk.
 const modelKind = "EDGE_MODEL"
 
 const (
 	inputTakes = time.Millisecond
 	largeBytes = 5 << 20
+	partBytes  = 64 << 10
+	partEvery  = 100 * time.Millisecond
 )
 
 // serveModel is the main function of a model's container.
@@ -28,7 +31,9 @@ func serveModel(kind string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	cfg, err := gocontainer.FromEnv()
-	if err == nil {
+	if err == nil && kind == "talk" {
+		err = gocontainer.ServeStreams(ctx, cfg, talk)
+	} else if err == nil {
 		predict := sum
 		if kind == "large" {
 			predict = large()
@@ -65,5 +70,23 @@ func large() gocontainer.Predict {
 			results[i].Output = answer
 		}
 		return results
+	}
+}
+
+// talk answers a chat: with a word, or if it is to be endless, with parts until no one wants more.
+func talk(ctx context.Context, q *gocontainer.Query, part func(...serving.Value) error) gocontainer.Result {
+	if !bytes.Contains(q.Inputs[0].Data, []byte("endless")) {
+		return gocontainer.Result{Output: serving.Text("yes")}
+	}
+	one := serving.Text(strings.Repeat("x", partBytes))
+	for {
+		if err := part(one); err != nil {
+			return gocontainer.Result{Err: err}
+		}
+		select {
+		case <-ctx.Done():
+			return gocontainer.Result{Err: ctx.Err()}
+		case <-time.After(partEvery):
+		}
 	}
 }

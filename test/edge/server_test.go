@@ -22,9 +22,11 @@ import (
 type server struct {
 	cmd               *exec.Cmd
 	gateway, web, ops string      // addresses
+	grpc              string      // another; empty: it has no port for gRPC
 	tls               *tls.Config // nil: it does not speak TLS
 	exited            chan struct{}
 	steady            *steady // asks it all the time
+	reference         *steady // asks a bare server in the same way
 	first             state   // when it had just begun to serve
 
 	mu  sync.Mutex
@@ -46,14 +48,17 @@ func (s *server) output() string {
 
 const patience = 30 * time.Second
 
-var ready = regexp.MustCompile(`(?s)Gateway +https?://(\S+).*Web UI +https?://([^/]+)/.*Metrics +https?://([^/]+)/`)
+var (
+	grpcAddr = regexp.MustCompile(`gRPC +(\S+)`)
+	ready    = regexp.MustCompile(`(?s)Gateway +https?://(\S+).*Web UI +https?://([^/]+)/.*Metrics +https?://([^/]+)/`)
+)
 
-// start runs a server with lines for its table [gateway], and a steady client beside it. It
-// waits until it is warm.
-func start(t *testing.T, lines string, secure bool) *server {
+// start runs a server with lines for its table [gateway] and more apps, and a steady client beside
+// it. It waits until it is warm.
+func start(t *testing.T, lines string, secure bool, more ...string) *server {
 	t.Helper()
 	dir := t.TempDir()
-	config := fmt.Sprintf(apps, programs.model)
+	config := fmt.Sprintf(apps+strings.Join(more, ""), programs.model)
 	if !*bare {
 		config = fmt.Sprintf(settings, budget, lines) + config
 	}
@@ -98,8 +103,13 @@ func start(t *testing.T, lines string, secure bool) *server {
 	}
 	found := ready.FindStringSubmatch(s.output())
 	s.gateway, s.web, s.ops = found[1], found[2], found[3]
-	s.steady = startSteady(s)
+	if found = grpcAddr.FindStringSubmatch(s.output()); found != nil {
+		s.grpc = found[1]
+	}
+	s.steady = startSteady(func() (net.Conn, error) { return s.dial(s.gateway) })
 	t.Cleanup(s.steady.end)
+	s.reference = startSteady(startReference(t))
+	t.Cleanup(s.reference.end)
 	for _, app := range []string{"target", "learns", "large"} { // how large answers are is known by the last ones
 		if status, _, body, err := s.one(s.gateway, post("/"+app+"/predict", `{"input":[0]}`)); status != 200 {
 			t.Fatalf("%s: %d %.200s %v", app, status, body, err)

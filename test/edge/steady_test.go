@@ -18,9 +18,9 @@ const steadyEvery = time.Second / 20
 // steady is the client that must not notice: it asks for sums that nobody has asked for, on
 // one connection, as long as the server runs.
 type steady struct {
-	server *server
-	stop   chan struct{}
-	done   chan struct{}
+	dial func() (net.Conn, error)
+	stop chan struct{}
+	done chan struct{}
 
 	mu   sync.Mutex
 	seen []sight // guarded by mu
@@ -34,8 +34,8 @@ type sight struct {
 	cause string        // of a default
 }
 
-func startSteady(s *server) *steady {
-	one := &steady{server: s, stop: make(chan struct{}), done: make(chan struct{})}
+func startSteady(dial func() (net.Conn, error)) *steady {
+	one := &steady{dial: dial, stop: make(chan struct{}), done: make(chan struct{})}
 	go one.run()
 	return one
 }
@@ -64,7 +64,7 @@ func (c *steady) run() {
 		}
 		one := sight{due: due}
 		if nc == nil {
-			if nc, one.err = c.server.dial(c.server.gateway); one.err == nil {
+			if nc, one.err = c.dial(); one.err == nil {
 				r = bufio.NewReader(nc)
 			}
 		}

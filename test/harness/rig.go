@@ -59,7 +59,7 @@ func New(ctx context.Context) (*Rig, error) {
 	if err != nil {
 		return r, err
 	}
-	if r.Cluster, err = servers.NewCluster(servers.Options{Dir: dir, Ports: ports, Clients: 2}); err != nil {
+	if r.Cluster, err = servers.NewCluster(servers.Options{Dir: dir, Ports: ports, Clients: 2, HeartbeatGrace: 3 * time.Second}); err != nil {
 		return r, err
 	}
 	if err := r.Cluster.Start(ctx); err != nil {
@@ -198,8 +198,8 @@ func (r *Rig) Model(version string) string {
 	return jobs.ID(serving.ModelID{Model: "gosum", Version: version})
 }
 
-// Gateways are the addresses of those that Consul says are well; the last ones it
-// said while it is away.
+// Gateways are the addresses of those that Consul says are well; the last ones it said while it is
+// unavailable.
 func (r *Rig) Gateways() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -274,7 +274,7 @@ func (r *Rig) TwoGateways(ctx context.Context) error {
 	return nil
 }
 
-// ErrDefault stands for an answer that is no prediction.
+// ErrDefault stands for an answer that is not a prediction.
 var ErrDefault = errors.New("no prediction")
 
 // Await waits for a condition, and says what it lacked at last.

@@ -35,7 +35,7 @@ func (op *Operation) CheckAnswer(t testing.TB, status int, header http.Header, b
 	}
 }
 
-// misfit is why a body is none of a response, or nil.
+// misfit is why a body does not fit a response, or nil.
 func misfit(response *openapi3.Response, contentType string, body []byte) error {
 	if len(response.Content) == 0 {
 		if len(body) > 0 {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -28,6 +29,8 @@ type Options struct {
 	Ports   Ports
 	Clients int    // of Nomad
 	ACL     string // when set: Consul and Nomad control access, and this is Consul's management token; jobs have identities
+
+	HeartbeatGrace time.Duration // see NomadOptions
 }
 
 // Cluster is a Redis, a Consul, an InfluxDB, and a Nomad with its clients.
@@ -50,7 +53,7 @@ func NewCluster(opt Options) (*Cluster, error) {
 	if c.InfluxDB, err = InfluxDB(filepath.Join(opt.Dir, "influxdb"), p.InfluxDB); err != nil {
 		return nil, err
 	}
-	nomad := NomadOptions{Consul: c.Consul.Addr, ConsulToken: opt.ACL, ACL: opt.ACL != "", Identities: opt.ACL != ""}
+	nomad := NomadOptions{Consul: c.Consul.Addr, ConsulToken: opt.ACL, ACL: opt.ACL != "", Identities: opt.ACL != "", HeartbeatGrace: opt.HeartbeatGrace}
 	if c.Nomad, err = NomadServer(filepath.Join(opt.Dir, "nomad"), p.Nomad, nomad); err != nil {
 		return nil, err
 	}

@@ -13,21 +13,32 @@ type NomadOptions struct {
 	ConsulToken string
 	ACL         bool
 	Identities  bool // tasks and services get tokens of Consul for theirs, once it trusts Nomad
+
+	// HeartbeatGrace is how late a client may be before its node counts as down. The
+	// default of 30 s bears a machine that stands still.
+	HeartbeatGrace time.Duration
+}
+
+func (o NomadOptions) heartbeatGrace() time.Duration {
+	if o.HeartbeatGrace == 0 {
+		return 30 * time.Second
+	}
+	return o.HeartbeatGrace
 }
 
 // NomadServer is a single-server Nomad that keeps its data in dir. It takes three
 // ports from port on; the first is its API's.
 func NomadServer(dir string, port int, opt NomadOptions) (*Server, error) {
-	body := `
+	body := fmt.Sprintf(`
 server {
   enabled          = true
   bootstrap_expect = 1
   raft_multiplier  = 1
-  heartbeat_grace  = "3s"
+  heartbeat_grace  = "%s"
   min_heartbeat_ttl = "2s"
   failover_heartbeat_ttl = "10s"
 }
-`
+`, opt.heartbeatGrace())
 	s, err := nomadAgent("nomad-server", dir, port, opt, body)
 	if err != nil {
 		return nil, err

@@ -53,6 +53,7 @@ func TestRolesOfRoutes(t *testing.T) {
 			want = serving.RoleAdmin
 		case method == "GET":
 			want = serving.RoleViewer
+		case method == "PATCH": // of a stream, too: which app predicts
 		case strings.HasPrefix(path, "/streams"), strings.HasSuffix(path, "/scale"), strings.HasSuffix(path, "/pin"), strings.HasSuffix(path, "/rollback"):
 			want = serving.RoleOperator
 		}
@@ -107,11 +108,11 @@ func TestScopes(t *testing.T) {
 		{"alice", "PATCH", "/apps/a", `{"weight":2}`, 200, nil},
 		{"alice", "PUT", "/apps/a/links/free", "", 200, nil},
 		{"alice", "PUT", "/apps/a/links/n", "", 404, nil},
-		{"alice", "PATCH", "/apps/a", `{"models":["m","n"]}`, 403, []string{`model \"n\" is asked by other apps alone`}},
+		{"alice", "PATCH", "/apps/a", `{"models":["m","n"]}`, 403, []string{`model \"n\" is called by other apps only`}},
 		{"alice", "DELETE", "/apps/a/learned", "", 204, nil},
 		{"alice", "POST", "/models/fresh/versions", `{"version":"1","input_type":"d","command":["m"]}`, 201, nil},
 		{"alice", "POST", "/models/m/versions", `{"version":"3","input_type":"d","command":["m"]}`, 201, nil},
-		{"alice", "POST", "/models/n/versions", `{"version":"3","input_type":"d","command":["m"]}`, 403, []string{`model \"n\" is asked by other apps`}},
+		{"alice", "POST", "/models/n/versions", `{"version":"3","input_type":"d","command":["m"]}`, 403, []string{`model \"n\" is called by other apps`}},
 		{"alice", "PUT", "/models/m/current", `{"version":"1"}`, 200, nil},
 		{"alice", "POST", "/models/m/rollback", "", 200, nil},
 		{"alice", "DELETE", "/models/free", "", 204, nil},
@@ -136,7 +137,7 @@ func TestSharedModels(t *testing.T) {
 	expect(t, w.ask("PUT", "/apps/b/links/m", ""), 200)
 	expect(t, w.askBy("alice", "GET", "/models/m", ""), 200, `"apps":["a"]`)
 	expect(t, w.askBy("alice", "GET", "/models/m/versions/2", ""), 200, `"used_by":["a"]`)
-	expectCode(t, w.askBy("alice", "PUT", "/models/m/versions/2/scale", `{"replicas":9}`), 403, "forbidden", "asked by other apps")
+	expectCode(t, w.askBy("alice", "PUT", "/models/m/versions/2/scale", `{"replicas":9}`), 403, "forbidden", "called by other apps")
 	expectCode(t, w.askBy("alice", "POST", "/models/m/rollback", ""), 403, "forbidden")
 	expect(t, w.ask("GET", "/models/m", ""), 200, `"apps":["a","b"]`)
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/topsail-serving/topsail/web/rest"
 )
 
-// maxAgainKey bounds an Idempotency-Key, in bytes.
+// maxIdempotencyKey bounds an Idempotency-Key, in bytes.
 const maxIdempotencyKey = 255
 
 // once has a request with an Idempotency-Key done once: sent again, it gets the answer
@@ -108,10 +108,10 @@ func hash(texts ...string) string {
 // replay answers as the first request was answered.
 func replay(w http.ResponseWriter, taken *serving.Reply, print string) error {
 	if taken.Fingerprint != print {
-		return problem.New(http.StatusUnprocessableEntity, "key_reused", "another request was sent with this Idempotency-Key; take a new one for each request")
+		return problem.New(http.StatusUnprocessableEntity, "key_reused", "another request was sent with this Idempotency-Key; use a new one for each request")
 	}
 	if taken.Status == 0 {
-		return rest.Later(http.StatusConflict, "in_progress", "the request with this Idempotency-Key is still being done; send it again for its answer")
+		return rest.Later(http.StatusConflict, "in_progress", "the request with this Idempotency-Key is in progress; send it again for its answer")
 	}
 	for name, value := range taken.Header {
 		w.Header().Set(name, value)
@@ -132,7 +132,7 @@ func (a *api) keep(w http.ResponseWriter, r *http.Request, name, print string, s
 	kept.clear()
 	defer func() {
 		if !kept.done { // it panicked, or may be sent again
-			_ = a.Replies.DropReply(ctx, name) // else the claim ends by itself
+			_ = a.Replies.DropReply(ctx, name) // else the claim expires
 		}
 	}()
 	if err := serve(kept, r.WithContext(ctx)); err != nil {
@@ -163,10 +163,10 @@ func (a *keptAnswer) Header() http.Header         { return a.header }
 func (a *keptAnswer) WriteHeader(status int)      { a.status = status }
 func (a *keptAnswer) Write(b []byte) (int, error) { return a.body.Write(b) }
 
-// Unwrap lets be found for what memory is taken.
+// Unwrap exposes the writer for which memory is taken.
 func (a *keptAnswer) Unwrap() http.ResponseWriter { return a.to }
 
-// clear lets the answer begin again.
+// clear discards the answer so far.
 func (a *keptAnswer) clear() {
 	a.header, a.status = http.Header{}, http.StatusOK
 	a.body.Reset()

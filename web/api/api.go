@@ -11,7 +11,7 @@ import (
 	"github.com/topsail-serving/topsail/web/change"
 )
 
-// Options are what the API needs beside the System.
+// Options are what the API needs besides the System.
 type Options struct {
 	// CheckBundle says why a bundle with this manifest cannot run here, such as for a
 	// Python that there is not. Nil checks nothing.

@@ -40,7 +40,7 @@ func misnamed(cat *serving.Catalog, app *serving.App) error {
 	}
 	for _, s := range app.Stages {
 		if cat.Models[s.Model] == nil {
-			return fmt.Errorf("app %q: stage %q is to ask model %q, which does not exist", app.Name, s.Name, s.Model)
+			return fmt.Errorf("app %q: stage %q calls model %q, which does not exist", app.Name, s.Name, s.Model)
 		}
 	}
 	if app.Policy.Kind != serving.PolicyCustom {
@@ -48,16 +48,16 @@ func misnamed(cat *serving.Catalog, app *serving.App) error {
 	}
 	m := cat.Models[app.Policy.Model]
 	if m == nil {
-		return fmt.Errorf("app %q: policy: model %q is to decide, and does not exist", app.Name, app.Policy.Model)
+		return fmt.Errorf("app %q: policy: model %q, which decides, does not exist", app.Name, app.Policy.Model)
 	}
 	if v := m.Versions[m.Current]; v != nil && v.InputType != serving.Strings {
-		return fmt.Errorf("app %q: policy: model %q decides and must take strings, and it takes %v", app.Name, app.Policy.Model, v.InputType)
+		return fmt.Errorf("app %q: policy: model %q decides and must take strings, but it takes %v", app.Name, app.Policy.Model, v.InputType)
 	}
 	return nil
 }
 
-// checkNames refuses an app whose policy names what is not there, unless it does so
-// already: what came about by itself must not keep people from changing other things.
+// checkNames refuses an app whose policy names what is not there, unless it does so already: a
+// state that came about by itself must not block other changes.
 func checkNames(cat *serving.Catalog, before, after *serving.App) error {
 	if before != nil && misnamed(cat, before) != nil {
 		return nil

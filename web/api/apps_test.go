@@ -54,10 +54,10 @@ func TestAppsThatAreRefused(t *testing.T) {
 	for body, says := range map[string]string{
 		app(`,"models":["ghost"]`):                                         `links model \"ghost\", which does not exist`,
 		app(`,"models":["m","m"]`):                                         "twice",
-		app(`,"policy":{"kind":"best","nonsense":1}`):                      `\"policy.nonsense\" is unknown: there are kind, model, models`,
+		app(`,"policy":{"kind":"best","nonsense":1}`):                      `\"policy.nonsense\" is unknown: use one of kind, model, models`,
 		app(`,"policy":{"kind":"single","model":"m"}`):                     "does not link it",
 		app(`,"models":["m"],"policy":{"kind":"vote","models":["m:9"]}`):   `version \"9\" of model \"m\", which does not exist`,
-		app(`,"policy":{"kind":"custom","model":"ghost"}`):                 `\"ghost\" is to decide, and does not exist`,
+		app(`,"policy":{"kind":"custom","model":"ghost"}`):                 `\"ghost\", which decides, does not exist`,
 		app(`,"policy":{"kind":"custom","model":"free"}`):                  "must take strings",
 		app(`,"cache":{"rond":1}`):                                         `\"cache.rond\" is unknown: did you mean \"round\"?`,
 		app(`,"cache":{"ttl_micros":9223372036854775807}`):                 `\"cache.ttl_micros\" is out of range`,
@@ -72,7 +72,7 @@ func TestAppsThatAreRefused(t *testing.T) {
 		app(`,"cache":[]`):                                                 `\"cache\" must be an object, not a list`,
 		app(`,"limit":{"per_second":-1}`):                                  "per_second",
 		`{"name":"x","input_type":"d","latency_slo_micros":9999999999999}`: "between 100 and",
-		`{"name":"x","input_type":"z","latency_slo_micros":1000}`:          `\"input_type\" is wrong: input type \"z\" is unknown`,
+		`{"name":"x","input_type":"z","latency_slo_micros":1000}`:          `\"input_type\" is invalid: input type \"z\" is unknown`,
 		`{"name":"x","input_type":"d"}`:                                    `\"latency_slo_micros\" is missing`,
 		`{"name":"admin","input_type":"d","latency_slo_micros":1000}`:      "is reserved",
 		`{"name":"<script>","input_type":"d","latency_slo_micros":1000}`:   "use 1 to 63 letters",
@@ -120,7 +120,7 @@ func TestPutApp(t *testing.T) {
 	answer := w.ask("PUT", "/apps/new", app)
 	expect(t, answer, 201, `"models":[]`)
 	etag := answer.Header().Get("ETag")
-	expectCode(t, w.ask("PUT", "/apps/new", app, "If-None-Match", "*"), 412, "changed", "exists already")
+	expectCode(t, w.ask("PUT", "/apps/new", app, "If-None-Match", "*"), 412, "changed", "already exists")
 	answer = w.ask("PUT", "/apps/new", app)
 	expectCode(t, answer, 428, "if_match_required", "If-Match")
 	if answer.Header().Get("ETag") != etag {

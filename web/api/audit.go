@@ -59,7 +59,7 @@ func (a *api) note(r *http.Request, action, kind, name string, before, after jso
 		At: a.Now().UTC(), Who: caller.Name, From: caller.From, Action: action, Kind: kind, Name: name, Before: before, After: after,
 	})
 	if err != nil {
-		return fmt.Errorf("it is done, and could not be noted in the audit log: %w", err)
+		return fmt.Errorf("the change was made, but not recorded in the audit log: %w", err)
 	}
 	return nil
 }

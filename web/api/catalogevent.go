@@ -146,10 +146,10 @@ func either[T any](a, b map[string]T) []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// watchCatalog tells subscribers of changes until ctx ends.
+// watchCatalog sends changes to subscribers until ctx ends.
 func (s *broadcast) watchCatalog(ctx context.Context) {
 	for ctx.Err() == nil {
-		_ = s.api.Store.Watch(ctx, s.takeCatalog) // the store says by itself what is wrong with it
+		_ = s.api.Store.Watch(ctx, s.takeCatalog) // the store reports its own errors
 		select {
 		case <-ctx.Done():
 		case <-time.After(time.Second):

@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	glanceLasts   = 2 * time.Second // for which one look is enough for everybody
+	glanceLasts   = 2 * time.Second // for which one look serves all viewers
 	clusterEvery  = 5 * time.Second
 	clusterWithin = 5 * time.Second
 )
 
-// glance looks at the cluster for all who want to know, so that many viewers do not ask
-// its servers more often than one.
+// glance looks at the cluster for all viewers, so that many of them do not ask its servers more
+// often than one.
 type glance struct {
 	look func(context.Context) Cluster
 	turn chan struct{} // holds a token of the goroutine that uses what follows
@@ -81,7 +81,7 @@ func (v view) seesAlarm(a Alarm, replicas []Replica) bool {
 	return true
 }
 
-// changes tells subscribers when the cluster is no longer as it was.
+// changes informs subscribers when the state of the cluster changes.
 type changes struct {
 	*broadcast
 	glance *glance
@@ -107,7 +107,7 @@ func (c *changes) take(now Cluster) {
 	compared := now
 	compared.Servers = slices.Clone(now.Servers)
 	for i := range compared.Servers {
-		compared.Servers[i].Checked = time.Time{} // that they were looked at is no news
+		compared.Servers[i].Checked = time.Time{} // a new look alone is not a change
 	}
 	same := c.before != nil && reflect.DeepEqual(*c.before, compared)
 	first := c.before == nil

@@ -81,7 +81,7 @@ const (
 	newsLength = 100 // that are looked at each time
 )
 
-// followNews tells subscribers of decisions and, if they are administrators, of changes.
+// followNews sends decisions to subscribers and, if they are administrators, changes.
 func (s *broadcast) followNews(ctx context.Context) {
 	var decisions, audit news
 	tick := time.NewTicker(newsEvery)
@@ -159,7 +159,7 @@ func (s *broadcast) anyAdmin() bool {
 // news finds what is new in a list that has the newest first. The first list is old.
 type news struct{ seen map[string]bool }
 
-// of are the places of the new ones among n, the oldest first. name tells them apart.
+// of are the places of the new ones among n, the oldest first. name distinguishes them.
 func (past *news) of(n int, name func(i int) string) []int {
 	seen := make(map[string]bool, n)
 	var fresh []int

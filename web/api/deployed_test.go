@@ -45,7 +45,7 @@ func TestDeployed(t *testing.T) {
 	other := `{"version":"3","input_type":"d","command":["other"]}`
 	dryRunOf := w.askBy("alice", "POST", "/models/m/versions?replace=true&dry_run=true", other)
 	expect(t, dryRunOf, 200, `"command":["other"]`, `"by":"alice"`)
-	same("rehearsed")
+	same("after a dry run")
 	expect(t, w.askBy("alice", "POST", "/models/m/versions?replace=true", other, "User-Agent", "topsail/1"), 200)
 	if now := deployed(t, w, "3"); now.By != "alice" || now.Client != "topsail/1" || now.Commit != "" || now.At.Before(first.At) {
 		t.Errorf("replaced it is deployed by %+v", now)

@@ -7,14 +7,14 @@ import (
 	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
-// Rehearsal is what a change would do.
+// DryRun is what a change would do.
 type DryRun struct {
 	DryRun  bool           `json:"dry_run"`
 	Changes []ObjectChange `json:"changes"`
 	Effects []string       `json:"effects"` // in sentences
 }
 
-// ObjectChange is what becomes of one object.
+// ObjectChange is the change of one object.
 type ObjectChange struct {
 	Action string `json:"action"` // "create", "update" or "delete"
 	Kind   string `json:"kind"`   // "app", "model", "version", "stream" or "key"

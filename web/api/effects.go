@@ -41,7 +41,7 @@ func (a *api) effects(before view, after *serving.Catalog) []string {
 	case after.Revision == before.cat.Revision:
 		e.say("Nothing changes.")
 	default: // such as a weight of 1 that is written down
-		e.say("It is stored otherwise, and means the same.")
+		e.say("It is stored in another form, with the same meaning.")
 	}
 	return e.sentences
 }
@@ -56,10 +56,10 @@ func (e *effects) apps() {
 		switch {
 		case !e.scope.seesApp(name):
 		case after == nil:
-			e.say("App %q is gone: queries to it are refused.", name)
+			e.say("App %q is deleted: queries to it are refused.", name)
 		default:
 			if before == nil {
-				e.say("App %q takes queries from now on.", name)
+				e.say("App %q accepts queries from now on.", name)
 				e.asked(&serving.App{}, after)
 				continue
 			}
@@ -73,24 +73,24 @@ func (e *effects) apps() {
 func (e *effects) asked(before, after *serving.App) {
 	for _, model := range before.Asked() {
 		if !slices.Contains(after.Asked(), model) {
-			e.say("App %q no longer asks model %q.", after.Name, model)
+			e.say("App %q no longer calls model %q.", after.Name, model)
 		}
 	}
 	for _, model := range after.Asked() {
 		was, is := current(e.before, model), current(e.after, model)
 		switch {
 		case is == "":
-			e.say("App %q asks model %q, which has no current version.", after.Name, model)
+			e.say("App %q calls model %q, which has no current version.", after.Name, model)
 		case !slices.Contains(before.Asked(), model):
-			e.say("App %q asks version %q of model %q from now on.", after.Name, is, model)
+			e.say("App %q calls version %q of model %q from now on.", after.Name, is, model)
 		case was != is && was != "":
-			e.say("App %q asks version %q of model %q from now on; it asked version %q.", after.Name, is, model, was)
+			e.say("App %q calls version %q of model %q from now on; it called version %q.", after.Name, is, model, was)
 		case was != is:
-			e.say("App %q asks version %q of model %q from now on.", after.Name, is, model)
+			e.say("App %q calls version %q of model %q from now on.", after.Name, is, model)
 		}
 	}
 	if before.Name != "" && !reflect.DeepEqual(before.Stages, after.Stages) {
-		e.say("App %q asks its models in other stages from now on.", after.Name)
+		e.say("App %q calls its models in other stages from now on.", after.Name)
 	}
 	if len(after.Asked()) == 0 && (len(before.Models) > 0 || before.Name == "") {
 		e.say("App %q links no model: every query gets its default.", after.Name)
@@ -114,7 +114,7 @@ func (e *effects) models() {
 			before = &serving.Model{Name: name}
 		}
 		if after == nil {
-			e.say("Model %q is gone.", name)
+			e.say("Model %q is deleted.", name)
 			after = &serving.Model{Name: name}
 		}
 		for _, version := range union(before.Versions, after.Versions) {
@@ -126,16 +126,16 @@ func (e *effects) models() {
 	}
 }
 
-// changeOver says who answers while a version becomes the current one.
+// changeOver says which version answers while another becomes the current one.
 func (e *effects) changeOver(m *serving.Model) {
 	id := serving.ModelID{Model: m.Name, Version: m.Current}
 	switch n := e.ready[id]; {
 	case m.Current == "":
 		if len(m.Versions) > 0 {
-			e.say("Model %q has no current version any more.", m.Name)
+			e.say("Model %q no longer has a current version.", m.Name)
 		}
 	case n > 0:
-		e.say("Version %q of model %q has %s, and takes the queries at once.", id.Version, id.Model, count(n, "ready replica"))
+		e.say("Version %q of model %q has %s, and gets the queries at once.", id.Version, id.Model, count(n, "ready replica"))
 	case m.Serving != "" && m.Serving != m.Current:
 		e.say("Version %q of model %q has no ready replica: version %q answers until it has one.", id.Version, id.Model, m.Serving)
 	default:
@@ -154,14 +154,14 @@ func (e *effects) version(id serving.ModelID, before, after *serving.Version) {
 		if was, is := amount(before), amount(after); was != is {
 			e.say("Version %q of model %q gets %s; it had %s. %s ready.", id.Version, id.Model, is, was, isAre(e.ready[id]))
 		} else if !reflect.DeepEqual(before.Scale, after.Scale) || before.Replicas != after.Replicas {
-			e.say("Version %q of model %q is scaled otherwise from now on.", id.Version, id.Model)
+			e.say("Version %q of model %q has other scaling settings from now on.", id.Version, id.Model)
 		}
 		e.pin(id, before.Pin, after.Pin)
 		e.definition(before, after)
 	}
 }
 
-// definition says what becomes of what else makes the version what it is.
+// definition describes changes of the version's other settings.
 func (e *effects) definition(before, after *serving.Version) {
 	was := *before
 	if was.Description != after.Description {
@@ -183,7 +183,7 @@ func (e *effects) pin(id serving.ModelID, before, after *serving.Pin) {
 		e.say("The number of replicas of version %q of model %q is no longer pinned.", id.Version, id.Model)
 	case after == nil || before != nil && *before == *after:
 	case after.Count == serving.Paused:
-		e.say("Version %q of model %q keeps the %s that it has, %s.", id.Version, id.Model, count(e.replicas[id], "replica"), until(after.Until))
+		e.say("Version %q of model %q keeps its %s, %s.", id.Version, id.Model, count(e.replicas[id], "replica"), until(after.Until))
 	default:
 		e.say("Version %q of model %q gets %s, %s, whatever the demand.", id.Version, id.Model, count(after.Count, "replica"), until(after.Until))
 	}
@@ -194,7 +194,7 @@ func (e *effects) keys() {
 		before, after := e.before.Keys[id], e.after.Keys[id]
 		switch {
 		case before == nil:
-			e.say("The key %q holds, with the role %s.", after.Name, after.Role)
+			e.say("The key %q is valid, with the role %s.", after.Name, after.Role)
 		case after == nil:
 			e.say("Requests with the key %q are refused within a second, and its sessions end.", before.Name)
 		}
@@ -207,11 +207,27 @@ func (e *effects) streams() {
 		switch {
 		case after == nil:
 			e.say("Stream %q is forgotten, unless a process serves it, which announces it again.", name)
-		case before == nil || (before.Suspension == nil) == (after.Suspension == nil):
+		case before == nil:
+		case !maps.Equal(before.Apps, after.Apps):
+			e.mapped(name, before.Apps, after.Apps)
+		case (before.Suspension == nil) == (after.Suspension == nil):
 		case after.Suspension != nil:
-			e.say("Stream %q takes nothing more: its records wait in the broker.", name)
+			e.say("Stream %q reads no more records: they wait in the broker.", name)
 		default:
-			e.say("Stream %q goes on from where it was.", name)
+			e.say("Stream %q continues from where it stopped.", name)
+		}
+	}
+}
+
+// mapped says which records of a stream other apps predict.
+func (e *effects) mapped(stream string, before, after map[string]string) {
+	for _, named := range union(before, after) {
+		switch is := after[named]; {
+		case is == before[named]:
+		case is == "":
+			e.say("Records of stream %q that name %q are predicted by the app of its configuration, if that has one.", stream, named)
+		default:
+			e.say("Records of stream %q that name %q are predicted by app %q.", stream, named, is)
 		}
 	}
 }

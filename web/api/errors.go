@@ -13,12 +13,12 @@ import (
 
 // What can be wrong with bundles; the errors of Artifacts wrap these.
 var (
-	ErrNoBundle       = errors.New("there is no such bundle")
-	ErrBundleInvalid  = errors.New("this is no good bundle")
+	ErrNoBundle       = errors.New("the bundle does not exist")
+	ErrBundleInvalid  = errors.New("the bundle is not valid")
 	ErrBundleTooLarge = errors.New("the bundle is too large")
 	ErrBundlesFull    = errors.New("the store of bundles is full")
 	// ErrBackupInvalid says that something is not a backup, or not a whole one.
-	ErrBackupInvalid = errors.New("this is not a good backup")
+	ErrBackupInvalid = errors.New("the backup is not valid")
 )
 
 // inUse is the problem of what cannot go because something needs it.
@@ -26,8 +26,8 @@ func inUse(format string, args ...any) error {
 	return problem.New(http.StatusConflict, "in_use", fmt.Sprintf(format, args...))
 }
 
-// problemOf says what an error is to a client. What is not known to be anyone's fault
-// is taken for a server that is away.
+// problemOf is the problem that a client gets for an error. Unknown errors count as an unavailable
+// server.
 func problemOf(err error) *problem.Problem {
 	p, ok := errors.AsType[*problem.Problem](err)
 	if ok {
@@ -35,7 +35,7 @@ func problemOf(err error) *problem.Problem {
 	}
 	text := oneLine(err)
 	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return problem.New(http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("the body may have %d bytes", large.Limit))
+		return problem.New(http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("the body may have at most %d bytes", large.Limit))
 	}
 	for _, rule := range []struct {
 		err    error

@@ -13,7 +13,7 @@ import (
 // commentEvery keeps proxies from taking a quiet stream for a dead one.
 const commentEvery = 15 * time.Second
 
-// followEvents tells the client what happens until it leaves.
+// followEvents sends events to the client until it leaves.
 func (l *live) followEvents(w http.ResponseWriter, r *http.Request) error {
 	if r.Method == http.MethodHead {
 		newStream(w, "text/event-stream")
@@ -22,7 +22,7 @@ func (l *live) followEvents(w http.ResponseWriter, r *http.Request) error {
 	caller := auth.Of(r.Context())
 	s := l.hub.enter(caller)
 	if s == nil {
-		return rest.Later(http.StatusServiceUnavailable, "too_many", fmt.Sprintf("%d clients follow events already; try again later", maxSubscribers))
+		return rest.Later(http.StatusServiceUnavailable, "too_many", fmt.Sprintf("%d clients already follow events; try again later", maxSubscribers))
 	}
 	defer l.hub.leave(s)
 	out := newStream(w, "text/event-stream")

@@ -152,7 +152,7 @@ func (m *memory) DropReply(_ context.Context, name string) error {
 
 func (m *memory) Learned(_ context.Context, app, user, about string) (*serving.Learning, error) {
 	if app == "b" {
-		return nil, errors.New("the store is away")
+		return nil, errors.New("the store is unavailable")
 	}
 	return &serving.Learning{App: app, Policy: "exp3", User: user, Context: about, Steps: 3}, nil
 }
@@ -206,7 +206,7 @@ func (s fakeBundles) Put(_ context.Context, r io.Reader) (Artifact, bool, error)
 	case err != nil:
 		return Artifact{}, false, err
 	case len(content) > 1000:
-		return Artifact{}, false, fmt.Errorf("%w: at most 1000 bytes are taken", ErrBundleTooLarge)
+		return Artifact{}, false, fmt.Errorf("%w: at most 1000 bytes are accepted", ErrBundleTooLarge)
 	case !json.Valid(content):
 		return Artifact{}, false, fmt.Errorf("%w: it is not an archive", ErrBundleInvalid)
 	}

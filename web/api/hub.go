@@ -14,7 +14,7 @@ import (
 // is disconnected; it reconnects and gets everything anew.
 const maxWaiting = 64
 
-// hub tells subscribers what happens. It looks at the system only while there are any.
+// hub sends events to subscribers. It polls the system only while there are any.
 type hub struct {
 	api    *api
 	glance *glance
@@ -23,7 +23,7 @@ type hub struct {
 	now *broadcast // nil: there is no follower
 }
 
-// subscriber is one who is told.
+// subscriber is a client that gets events.
 type subscriber struct {
 	of    *broadcast
 	class *class
@@ -36,12 +36,12 @@ type subscriber struct {
 // class is the subscribers with keys for the same apps. They get the same messages,
 // but for what is for administrators.
 type class struct {
-	view    view // of the catalog that they have been told of; no one sees more than a viewer
+	view    view // of the catalog that was sent to them; all see what a viewer sees
 	members int
 	whole   []byte // all of the catalog as a message; nil: not made yet
 }
 
-// enter lets a subscriber in, who is first told what there is; nil where there are too many.
+// enter adds a subscriber, which first gets the present state; nil where there are too many.
 func (h *hub) enter(caller auth.Caller) *subscriber {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -51,7 +51,7 @@ func (h *hub) enter(caller auth.Caller) *subscriber {
 	return h.now.enter(caller)
 }
 
-// leave lets a subscriber go. After the last one nothing is looked at any more.
+// leave removes a subscriber. After the last one nothing is polled.
 func (h *hub) leave(s *subscriber) {
 	h.mu.Lock()
 	empty := s.of.leave(s)
@@ -157,8 +157,7 @@ func (one *subscriber) tell(message []byte) {
 	}
 }
 
-// say tells all subscribers what write writes for their class, once for each. s.mu is
-// held.
+// say sends all subscribers what write writes for their class, once for each. s.mu is held.
 func (s *broadcast) say(write func(view) []byte) {
 	written := map[*class][]byte{}
 	for one := range s.subscribers {

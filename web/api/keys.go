@@ -38,7 +38,7 @@ func (a *api) createKey(w http.ResponseWriter, r *http.Request) error {
 	}
 	now := a.Now().UTC()
 	if !body.Expires.IsZero() && !body.Expires.After(now) {
-		return rest.Invalid("expires is in the past, and the key would never hold")
+		return rest.Invalid("expires is in the past, and the key would never be valid")
 	}
 	key, secret := serving.NewKey()
 	key.Name, key.Role, key.Apps, key.Created, key.Expires, key.Limit = body.Name, body.Role, body.Apps, now, body.Expires, body.Limit
@@ -60,7 +60,7 @@ func (a *api) revokeKey(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// othersAdminister refuses to revoke the last key that lets an administrator in.
+// othersAdminister refuses to revoke the last key with the role admin.
 func (a *api) othersAdminister(cat *serving.Catalog, id string) error {
 	key := cat.Keys[id]
 	if key == nil || !a.administers(key) || !a.guard.Required() || a.guard.Keys != nil {

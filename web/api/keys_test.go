@@ -27,7 +27,7 @@ func TestKeys(t *testing.T) {
 		`{"name":"x","role":"god"}`:                                     "is unknown",
 		`{"name":"","role":"viewer"}`:                                   "needs a name",
 		`{"name":"x"}`:                                                  `\"role\" is missing`,
-		`{"name":"x","role":"admin","apps":["a"]}`:                      "for everything",
+		`{"name":"x","role":"admin","apps":["a"]}`:                      "covers everything",
 		`{"name":"x","role":"viewer","expires":"2020-01-01T00:00:00Z"}`: "in the past",
 		`{"name":"x","role":"viewer","secret":"mine"}`:                  "is unknown",
 		`{"name":"x","role":"viewer","apps":["<script>"]}`:              "app name",

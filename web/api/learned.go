@@ -12,7 +12,7 @@ import (
 // maxWho bounds the names of users and contexts, in bytes.
 const maxWho = 256
 
-// learned finds the app and whose state of its policy a request is about.
+// learned finds the app, and the user and context, that a request is about.
 func (a *api) learned(r *http.Request) (app, user, about string, err error) {
 	if user, err = rest.Text(r, "uid", maxWho); err != nil {
 		return "", "", "", err

@@ -14,7 +14,7 @@ func TestLearned(t *testing.T) {
 	expect(t, w.ask("GET", "/apps/a/learned?uid=ann&context=night", ""), 200, `"uid":"ann","context":"night","steps":3`, `"models":[]`)
 	expectCode(t, w.ask("GET", "/apps/none/learned", ""), 404, "not_found")
 	answer := w.ask("GET", "/apps/b/learned", "")
-	expectCode(t, answer, 503, "unavailable", "the store is away")
+	expectCode(t, answer, 503, "unavailable", "the store is unavailable")
 	if answer.Header().Get("Retry-After") == "" {
 		t.Error("it does not say when to try again")
 	}
@@ -34,7 +34,7 @@ func TestForget(t *testing.T) {
 	}
 	expectCode(t, w.ask("DELETE", "/apps/none/learned", ""), 404, "not_found")
 	w.away = errors.New("the disk is full")
-	expectCode(t, w.ask("DELETE", "/apps/a/learned", ""), 503, "unavailable", "it is done, and could not be noted")
+	expectCode(t, w.ask("DELETE", "/apps/a/learned", ""), 503, "unavailable", "the change was made, but not recorded")
 }
 
 func TestAudit(t *testing.T) {

@@ -218,10 +218,17 @@ func (c *reader) Write(b []byte) (int, error) {
 
 // reads opens a path by the key of a name. The client leaves when the test ends.
 func (r *running) reads(t testing.TB, name, path string) *reader {
+	return r.readsAnswer(t, name, "GET", path, "", "")
+}
+
+// readsAnswer is reads for any request.
+func (r *running) readsAnswer(t testing.TB, name, method, path, body, accept string) *reader {
 	ctx, cancel := context.WithCancel(t.Context())
 	c := &reader{header: http.Header{}, cancel: cancel, ended: make(chan struct{})}
-	request := httptest.NewRequestWithContext(ctx, "GET", "/api/v1"+path, nil)
+	request := httptest.NewRequestWithContext(ctx, method, "/api/v1"+path, strings.NewReader(body))
 	request.Header.Set("X-Api-Key", r.keys[name])
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Accept", accept)
 	go func() {
 		defer close(c.ended)
 		r.handler.ServeHTTP(c, request)

@@ -32,7 +32,7 @@ func (l *live) readLogs(w http.ResponseWriter, r *http.Request) error {
 	case l.readers <- struct{}{}:
 		defer func() { <-l.readers }()
 	default:
-		return rest.Later(http.StatusServiceUnavailable, "too_many", fmt.Sprintf("%d clients read logs already; try again later", maxReaders))
+		return rest.Later(http.StatusServiceUnavailable, "too_many", fmt.Sprintf("%d clients already read logs; try again later", maxReaders))
 	}
 	ctx, cancel := l.reading(r, query.Follow)
 	defer cancel()

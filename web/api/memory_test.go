@@ -29,7 +29,7 @@ func TestWhenMemoryIsShort(t *testing.T) {
 	done := len(w.signed)
 	for _, headers := range [][]string{nil, {"Idempotency-Key", "k"}} {
 		answer := w.ask("POST", "/catalog", large, headers...)
-		expectCode(t, answer, 503, "no_memory", "send it again", "gateway.max_inflight_bytes")
+		expectCode(t, answer, 503, "no_memory", "send the request again", "gateway.max_inflight_bytes")
 		if answer.Header().Get("Retry-After") != "1" {
 			t.Errorf("headers %v", answer.Header())
 		}

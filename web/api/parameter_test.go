@@ -12,7 +12,7 @@ func TestParametersThatAreRefused(t *testing.T) {
 		"dry_run=true&dry_run=true": "dry_run is given twice",
 		"dry_run=true%zz":           "cannot be read",
 		"dry_run=true;":             "cannot be read",
-		"dryrun=true":               `no parameter \"dryrun\"; it takes: dry_run`,
+		"dryrun=true":               `parameter \"dryrun\" is unknown; this request takes: dry_run`,
 	} {
 		expectCode(t, w.ask("DELETE", "/apps/a?"+query, ""), 400, "invalid", says)
 	}
@@ -20,15 +20,15 @@ func TestParametersThatAreRefused(t *testing.T) {
 		t.Error("the app is gone")
 	}
 	for path, says := range map[string]string{
-		"/replicas/m-1/restart?dry_run=true":   "it takes: none",
-		"/models/m/rollback?version=1":         `no parameter \"version\"`,
-		"/models/m/versions?keep-current=true": "it takes: dry_run, keep_current",
-		"/artifacts?dry_run=true":              "it takes: none",
+		"/replicas/m-1/restart?dry_run=true":   "this request takes: none",
+		"/models/m/rollback?version=1":         `parameter \"version\" is unknown`,
+		"/models/m/versions?keep-current=true": "this request takes: dry_run, keep_current",
+		"/artifacts?dry_run=true":              "this request takes: none",
 	} {
 		expectCode(t, w.ask("POST", path, "{}"), 400, "invalid", says)
 	}
 	for _, query := range []string{"dry_run=true", "user=ann"} { // which is uid
-		expectCode(t, w.ask("DELETE", "/apps/a/learned?"+query, ""), 400, "invalid", "it takes: uid, context")
+		expectCode(t, w.ask("DELETE", "/apps/a/learned?"+query, ""), 400, "invalid", "this request takes: uid, context")
 	}
 	if len(w.forgot) > 0 {
 		t.Error("the policy has forgotten")

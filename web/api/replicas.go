@@ -120,12 +120,12 @@ type replicasEvent struct {
 
 const (
 	replicasEvery = 500 * time.Millisecond
-	// figuresEach is how many looks there are to one that also tells what always
-	// changes, such as latencies: with thousands of replicas that is much.
+	// figuresEach is how many polls there are for each that also sends what always changes, such
+	// as latencies: with thousands of replicas that is much.
 	figuresEach = 4
 )
 
-// lookOften tells subscribers about replicas, and every second about traffic.
+// lookOften sends subscribers replicas, and every second traffic.
 func (s *broadcast) lookOften(ctx context.Context) {
 	tick := time.NewTicker(replicasEvery)
 	defer tick.Stop()

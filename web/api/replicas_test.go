@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -250,4 +251,55 @@ func TestTry(t *testing.T) {
 	expectCode(t, r.ask("POST", "/apps/a/try", `{"input": "`+strings.Repeat("x", 1<<20)+`"}`), 413, "too_large")
 	r.refuses = errors.New("no gateway answers")
 	expectCode(t, r.ask("POST", "/apps/a/try", `{}`), 503, "unavailable", "no gateway answers")
+}
+
+func TestTryPassesPartsOnAsTheyCome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := runs(t)
+		pipe, gateway := io.Pipe()
+		cancelled := false
+		r.api.AskParts = func(ctx context.Context, app string, body []byte) (io.ReadCloser, Trial, error) {
+			r.set(func() { r.asked = app + string(body) })
+			context.AfterFunc(ctx, func() { r.set(func() { cancelled = true }); _ = pipe.CloseWithError(ctx.Err()) })
+			return pipe, Trial{}, nil
+		}
+		c := r.readsAnswer(t, "operator", "POST", "/apps/a/try", `{"input":[1]}`, "text/event-stream")
+		for _, part := range []string{"data: {\"output\":\"a\"}\n\n", "data: {\"output\":\"b\"}\n\n"} {
+			if _, err := io.WriteString(gateway, part); err != nil {
+				t.Fatal(err)
+			}
+			if got := c.take(); got != part {
+				t.Errorf("the client has %q after %q", got, part)
+			}
+		}
+		if r.asked != `a{"input":[1]}` || c.header.Get("Content-Type") != "text/event-stream" {
+			t.Errorf("asked %s, answered %v", r.asked, c.header)
+		}
+		if c.gone() {
+			t.Error("the answer ended before its end")
+		}
+		c.leave()
+		synctest.Wait()
+		if r.set(func() {}); !cancelled {
+			t.Error("the client has left, and the gateway is not told")
+		}
+	})
+}
+
+func TestTryInPartsAnswersErrorsAsAWhole(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := runs(t)
+		r.api.AskParts = func(context.Context, string, []byte) (io.ReadCloser, Trial, error) {
+			return nil, Trial{Status: 400, Answer: json.RawMessage(`{"error":"Json error"}`)}, r.refuses
+		}
+		c := r.readsAnswer(t, "operator", "POST", "/apps/a/try", `{}`, "text/event-stream")
+		if got := c.take(); !c.gone() || !strings.Contains(got, `"status":400`) || !strings.Contains(got, `"stages":[]`) {
+			t.Errorf("answered %s", got)
+		}
+		r.refuses = errors.New("no gateway answers")
+		c = r.readsAnswer(t, "operator", "POST", "/apps/a/try", `{}`, "text/event-stream")
+		if got := c.take(); !c.gone() || !strings.Contains(got, "no gateway answers") {
+			t.Errorf("answered %s", got)
+		}
+	})
 }

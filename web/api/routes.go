@@ -37,7 +37,7 @@ type route struct {
 // dryRun is the parameter of changes that can be dry-run.
 const dryRun = "dry_run"
 
-// catalogRoutes are the requests about what is registered, and who may do so.
+// catalogRoutes are the requests about registered objects, with the roles that they need.
 func (a *api) catalogRoutes() []route {
 	return slices.Concat(a.appRoutes(), a.modelRoutes(), a.versionRoutes(), a.artifactRoutes(), a.streamRoutes(), a.accessRoutes())
 }
@@ -98,13 +98,14 @@ func (a *api) streamRoutes() []route {
 	return []route{
 		{"GET /streams", serving.RoleViewer, a.listStreams, false, ""},
 		{"GET /streams/{stream}", serving.RoleViewer, a.getStream, false, ""},
+		{"PATCH /streams/{stream}", serving.RoleDeployer, a.patchStream, false, dryRun},
 		{"DELETE /streams/{stream}", serving.RoleOperator, a.deleteStream, false, dryRun},
 		{"PUT /streams/{stream}/suspension", serving.RoleOperator, a.suspendStream, false, dryRun},
 		{"DELETE /streams/{stream}/suspension", serving.RoleOperator, a.resumeStream, false, dryRun},
 	}
 }
 
-// accessRoutes are the requests about the system as a whole and who may ask.
+// accessRoutes are the requests about the system as a whole and about access.
 func (a *api) accessRoutes() []route {
 	return []route{
 		{"GET /catalog", serving.RoleViewer, a.exportCatalog, false, ""},
@@ -151,7 +152,7 @@ func (a *api) serving(routes []route) http.Handler {
 	})
 }
 
-// one serves a route to those who may ask for it.
+// one serves a route to callers that have its role.
 func (a *api) one(route route) http.HandlerFunc {
 	serve := route.serve
 	if route.again {
@@ -183,7 +184,7 @@ func (route route) checkQuery(r *http.Request) error {
 	takes := strings.Fields(route.takes)
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		if !slices.Contains(takes, name) {
-			return rest.Invalid("this takes no parameter %.100q; it takes: %s", name, cmp.Or(strings.Join(takes, ", "), "none"))
+			return rest.Invalid("parameter %.100q is unknown; this request takes: %s", name, cmp.Or(strings.Join(takes, ", "), "none"))
 		}
 	}
 	return nil
@@ -200,5 +201,5 @@ func otherMethod(methods []string) http.HandlerFunc {
 }
 
 func noSuchPath(w http.ResponseWriter, _ *http.Request) {
-	problem.New(http.StatusNotFound, "not_found", "the API has no such path; GET "+root+"/openapi.yaml lists those that there are").Write(w)
+	problem.New(http.StatusNotFound, "not_found", "the API has no such path; GET "+root+"/openapi.yaml lists all paths").Write(w)
 }

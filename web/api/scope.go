@@ -21,7 +21,7 @@ func admit(caller auth.Caller, needed serving.Role) error {
 		return auth.Unauthorized()
 	}
 	return problem.New(http.StatusForbidden, "forbidden",
-		fmt.Sprintf("this needs the role %s, and the key %q has the role %s; ask with another key", needed, caller.Name, caller.Role))
+		fmt.Sprintf("this needs the role %s, and the key %q has the role %s; use another key", needed, caller.Name, caller.Role))
 }
 
 // scope is what a caller's key is for: a key for some apps sees those, the models that
@@ -36,7 +36,7 @@ func (s scope) whole() error {
 	if len(s.apps) == 0 {
 		return nil
 	}
-	return s.refuse("this is about everything there is")
+	return s.refuse("this is about everything")
 }
 
 func (s scope) seesApp(name string) bool { return len(s.apps) == 0 || slices.Contains(s.apps, name) }
@@ -45,8 +45,8 @@ func (s scope) seesModel(cat *serving.Catalog, name string) bool {
 	return s.sees(cat, name, asking(cat, name))
 }
 
-// sees says whether the caller sees a model that these apps ask. Of one that is no longer
-// there, it is not known any more whose it was.
+// sees says whether the caller sees a model that these apps ask. Of one that no longer exists, the
+// owner is unknown.
 func (s scope) sees(cat *serving.Catalog, model string, apps []string) bool {
 	switch {
 	case len(s.apps) == 0:
@@ -96,7 +96,7 @@ func (s scope) changesApp(name string) error {
 func (s scope) changesModel(cat *serving.Catalog, name string) error {
 	for _, app := range asking(cat, name) {
 		if !s.seesApp(app) {
-			return s.refuse(fmt.Sprintf("model %q is asked by other apps", name))
+			return s.refuse(fmt.Sprintf("model %q is called by other apps", name))
 		}
 	}
 	return nil
@@ -110,12 +110,12 @@ func (s scope) changesLinks(cat *serving.Catalog, before, after *serving.App) er
 			continue
 		}
 		if cat.Models[name] != nil && !s.seesModel(cat, name) {
-			return s.refuse(fmt.Sprintf("model %q is asked by other apps alone", name))
+			return s.refuse(fmt.Sprintf("model %q is called by other apps only", name))
 		}
 	}
 	return nil
 }
 
 func (s scope) refuse(why string) error {
-	return problem.New(http.StatusForbidden, "forbidden", fmt.Sprintf("%s, and the key is for %s; ask with another key", why, strings.Join(s.apps, ", ")))
+	return problem.New(http.StatusForbidden, "forbidden", fmt.Sprintf("%s, and the key is for %s; use another key", why, strings.Join(s.apps, ", ")))
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/topsail-serving/topsail/web/rest"
 )
 
-// Me is who asks, and what they have reached.
+// Me is the caller, and what it has reached.
 type Me struct {
 	Name    string       `json:"name"`
 	Role    serving.Role `json:"role"`
@@ -27,7 +27,7 @@ func (a *api) getMe(w http.ResponseWriter, r *http.Request) error {
 	return rest.Respond(w, http.StatusOK, a.me(auth.Of(r.Context())))
 }
 
-// maxSession bounds what anybody may send, in bytes.
+// maxSession bounds what clients without a key may send, in bytes.
 const maxSession = 4 << 10
 
 func (a *api) signIn(w http.ResponseWriter, r *http.Request) error {

@@ -43,7 +43,7 @@ func (v view) stream(name string) (*serving.Stream, error) {
 	if s := v.cat.Streams[name]; s != nil && v.scope.seesStream(s) {
 		return s, nil
 	}
-	return nil, fmt.Errorf("stream %q %w; those that there are announced themselves when they were served first", name, catalog.ErrNotFound)
+	return nil, fmt.Errorf("stream %q %w; a stream is listed once it was served", name, catalog.ErrNotFound)
 }
 
 func (a *api) listStreams(w http.ResponseWriter, r *http.Request) error {
@@ -105,6 +105,56 @@ func (a *api) suspendStream(w http.ResponseWriter, r *http.Request) error {
 
 func (a *api) resumeStream(w http.ResponseWriter, r *http.Request) error {
 	return a.alterStream(w, r, catalog.ResumeStream{Name: r.PathValue("stream")})
+}
+
+// streamBody is what can be changed of a stream.
+type streamBody struct {
+	Apps map[string]string `json:"apps"`
+}
+
+// patchStream changes which apps predict the records that name something.
+func (a *api) patchStream(w http.ResponseWriter, r *http.Request) error {
+	text, err := rest.ReadBody(w, r, rest.MaxBody, rest.MergePatchType, rest.JSONType)
+	if err != nil {
+		return err
+	}
+	patch, err := rest.ReadPatch(text, &streamBody{})
+	if err != nil {
+		return err
+	}
+	name := r.PathValue("stream")
+	return a.alter(w, r, func(v view) ([]catalog.Change, error) {
+		s, err := v.stream(name)
+		if err != nil {
+			return nil, err
+		}
+		var after streamBody
+		if err := patch.Apply(streamBody{s.Apps}, &after); err != nil {
+			return nil, err
+		}
+		return []catalog.Change{catalog.MapStream{Name: name, Apps: after.Apps}}, v.changesApps(s.Apps, after.Apps)
+	}, func(_, after view) error {
+		return rest.Respond(w, http.StatusOK, describeStream(after.cat.Streams[name], a.Traffic.Streams()))
+	})
+}
+
+// changesApps refuses to map to apps that there are not, and that the key is not for.
+func (v view) changesApps(before, after map[string]string) error {
+	for _, named := range union(before, after) {
+		was, is := before[named], after[named]
+		if was == is {
+			continue
+		}
+		for _, app := range []string{was, is} {
+			if err := v.scope.changesApp(app); app != "" && err != nil {
+				return err
+			}
+		}
+		if _, err := v.scope.app(v.cat, is); is != "" && err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (a *api) deleteStream(w http.ResponseWriter, r *http.Request) error {

@@ -33,7 +33,7 @@ func TestStreams(t *testing.T) {
 		t.Errorf("that is not served, and is %+v", list[1].Now)
 	}
 	expect(t, w.ask("GET", "/streams/wine", ""), 200, `"now":{"processes":1,"lag_records":7,"conditions":["cannot commit results"]}`)
-	expect(t, w.ask("PUT", "/streams/wine.models/suspension?dry_run=true", ""), 200, `Stream \"wine.models\" takes nothing more`)
+	expect(t, w.ask("PUT", "/streams/wine.models/suspension?dry_run=true", ""), 200, `Stream \"wine.models\" reads no more records`)
 	s := read[Stream](t, w.ask("PUT", "/streams/wine.models/suspension", `{"reason":"bad models"}`))
 	if s.Suspension == nil || s.Suspension.Reason != "bad models" || s.Suspension.By != "admin" || !s.Suspension.Since.Equal(w.now) {
 		t.Errorf("suspended it is %+v", s.Suspension)
@@ -42,7 +42,7 @@ func TestStreams(t *testing.T) {
 		t.Errorf("the catalog has %+v", cat.Streams)
 	}
 	expectCode(t, w.ask("DELETE", "/streams/wine.models", ""), 409, "in_use", "resume it first")
-	expect(t, w.ask("DELETE", "/streams/wine.models/suspension?dry_run=true", ""), 200, `Stream \"wine.models\" goes on`)
+	expect(t, w.ask("DELETE", "/streams/wine.models/suspension?dry_run=true", ""), 200, `Stream \"wine.models\" continues`)
 	expect(t, w.ask("DELETE", "/streams/wine.models/suspension", ""), 200, "!", "suspension")
 	expect(t, w.ask("DELETE", "/streams/wine.models?dry_run=true", ""), 200, `Stream \"wine.models\" is forgotten`)
 	expect(t, w.ask("DELETE", "/streams/wine.models", ""), 204)
@@ -50,6 +50,27 @@ func TestStreams(t *testing.T) {
 	expectCode(t, w.ask("PUT", "/streams/none/suspension", ""), 404, "not_found")
 	expectCode(t, w.ask("PUT", "/streams/wine/suspension", `{"why":"x"}`), 400, "invalid")
 	expectCode(t, w.ask("PUT", "/streams/wine/suspension", `{"reason":"`+strings.Repeat("x", 1025)+`"}`), 400, "invalid")
+}
+
+// TestMappedStreams have apps for what records name, until the map says otherwise.
+func TestMappedStreams(t *testing.T) {
+	w := having(t)
+	w.announce(t)
+	expect(t, w.ask("PATCH", "/streams/wine?dry_run=true", `{"apps":{"red":"a"}}`), 200, `Records of stream \"wine\" that name \"red\" are predicted by app \"a\".`)
+	s := read[Stream](t, w.ask("PATCH", "/streams/wine", `{"apps":{"red":"a","white":"b"}}`))
+	if len(s.Apps) != 2 || s.Apps["red"] != "a" || s.Apps["white"] != "b" {
+		t.Errorf("the map is %v", s.Apps)
+	}
+	expect(t, w.ask("PATCH", "/streams/wine?dry_run=true", `{"apps":{"red":null}}`), 200, `that name \"red\" are predicted by the app of its configuration`)
+	if s = read[Stream](t, w.ask("PATCH", "/streams/wine", `{"apps":{"red":null,"none":null}}`)); len(s.Apps) != 1 || s.Apps["white"] != "b" {
+		t.Errorf("the map is %v", s.Apps)
+	}
+	expectCode(t, w.ask("PATCH", "/streams/wine", `{"apps":{"red":"nobody"}}`), 404, "not_found")
+	expectCode(t, w.ask("PATCH", "/streams/none", `{"apps":{"red":"a"}}`), 404, "not_found")
+	expectCode(t, w.ask("PATCH", "/streams/wine.models", `{"apps":{"red":"a"}}`), 400, "invalid", "apps are for data streams")
+	expectCode(t, w.ask("PATCH", "/streams/wine", `{"app":"b"}`), 400, "invalid")
+	expectCode(t, w.ask("PATCH", "/streams/wine", `{"apps":{"":"a"}}`), 400, "invalid")
+	expect(t, w.ask("PATCH", "/streams/wine", `{"apps":null}`), 200, "!", `"apps"`)
 }
 
 // TestStreamsOfOthers are hidden from keys for some apps.
@@ -65,4 +86,5 @@ func TestStreamsOfOthers(t *testing.T) {
 	expect(t, w.askBy("for b", "GET", "/streams", ""), 200, "!", "wine")
 	expectCode(t, w.askBy("for b", "PUT", "/streams/wine/suspension", ""), 404, "not_found")
 	expectCode(t, w.askBy("for b", "PUT", "/streams/wine.models/suspension", ""), 404, "not_found")
+	expectCode(t, w.askBy("for b", "PATCH", "/streams/wine", `{"apps":{"red":"b"}}`), 403, "forbidden")
 }

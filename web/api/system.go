@@ -29,6 +29,9 @@ type System struct {
 	Cluster   func(ctx context.Context) Cluster // the processes and servers, as they are
 	Job       func(ctx context.Context, id serving.ModelID) (Job, error)
 	Ask       func(ctx context.Context, app string, body []byte) (Trial, error) // a gateway
+	// AskParts is Ask for an answer in parts: its events until ctx ends, or nil and what the gateway answered as a
+	// whole, such as an error. It is nil where answers only come as a whole.
+	AskParts  func(ctx context.Context, app string, body []byte) (parts io.ReadCloser, whole Trial, err error)
 	Traffic   Traffic
 	Artifacts Artifacts
 	Backups   Backups
@@ -44,7 +47,7 @@ type Store interface {
 	Watch(ctx context.Context, fn func(*serving.Catalog)) error
 }
 
-// Audit is the log of changes. The store writes those of the catalog by itself.
+// Audit is the log of changes. The store itself writes those of the catalog.
 type Audit interface {
 	AddAudit(ctx context.Context, entry serving.AuditEntry) error
 	// AuditLog lists entries, the newest first.
@@ -79,12 +82,12 @@ type Learning interface {
 
 var (
 	// ErrNoReplica says that there is no replica of an id.
-	ErrNoReplica = errors.New("there is no such replica: the list of replicas names them")
+	ErrNoReplica = errors.New("the replica does not exist: see the list of replicas")
 	// ErrRefused says that something cannot be done as things are; the error that wraps it says why.
 	ErrRefused = errors.New("refused")
 )
 
-// Replicas are those that there are, and those who run them. Methods with an id fail with
+// Replicas are the replicas and the system that runs them. Methods with an id fail with
 // ErrNoReplica or ErrRefused where that is the reason.
 type Replicas interface {
 	Replicas() []Replica // by id
@@ -101,7 +104,7 @@ type LogQuery struct {
 	Stream string // "all" of the container, its "stdout" or "stderr", or "sidecar"; local mode has one stream
 }
 
-// Scheduler is who decides about the numbers of replicas.
+// Scheduler decides the numbers of replicas.
 type Scheduler interface {
 	// Decisions lists the last ones, the newest first; about narrows them down to a model, or a version.
 	Decisions(ctx context.Context, n int, about serving.ModelID) ([]serving.Decision, error)

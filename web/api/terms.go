@@ -43,22 +43,44 @@ func (e *effects) chooses(before, after *serving.App) {
 	}
 }
 
-// admits says whose queries are taken.
+// admits says which queries are accepted.
 func (e *effects) admits(before, after *serving.App) {
 	switch {
 	case after.RequireKey && !before.RequireKey:
-		e.say("Queries to app %q must show a key from now on.", after.Name)
+		e.say("Queries to app %q need a key from now on.", after.Name)
 	case before.RequireKey && !after.RequireKey:
-		e.say("Queries to app %q need no key any more.", after.Name)
+		e.say("Queries to app %q no longer need a key.", after.Name)
+	}
+	if before.Between() != after.Between() || before.Total() != after.Total() {
+		e.say("Answers of app %q in parts have %v from one part to the next and %v in all from now on.", after.Name, after.Between(), after.Total())
+	}
+	switch {
+	case before.Route == after.Route:
+	case after.Route == serving.RoutePrefix:
+		e.say("Queries of app %q that begin alike go to one replica from now on, as far as the load allows.", after.Name)
+	default:
+		e.say("Queries of app %q go to the replica with the shortest wait from now on.", after.Name)
+	}
+	switch {
+	case after.ShareStreams && !before.ShareStreams:
+		e.say("Equal queries of app %q that are in flight share one answer in parts from now on.", after.Name)
+	case before.ShareStreams && !after.ShareStreams:
+		e.say("Each query of app %q gets an answer in parts of its own from now on.", after.Name)
+	}
+	switch {
+	case after.DefaultErrors && !before.DefaultErrors:
+		e.say("Clients of the Open Inference Protocol and of OpenAI get an error from app %q in place of its default from now on.", after.Name)
+	case before.DefaultErrors && !after.DefaultErrors:
+		e.say("Clients of the Open Inference Protocol and of OpenAI get the default of app %q again, where it fits.", after.Name)
 	}
 	switch {
 	case reflect.DeepEqual(before.Limit, after.Limit):
 	case after.Limit == nil:
-		e.say("App %q takes any number of queries from now on; it took %s.", after.Name, rate(before.Limit))
+		e.say("App %q accepts any number of queries from now on; its limit was %s.", after.Name, rate(before.Limit))
 	case before.Limit == nil:
-		e.say("App %q takes %s from now on, and refuses more.", after.Name, rate(after.Limit))
+		e.say("App %q accepts %s from now on, and refuses more.", after.Name, rate(after.Limit))
 	default:
-		e.say("App %q takes %s from now on, and refuses more; it took %s.", after.Name, rate(after.Limit), rate(before.Limit))
+		e.say("App %q accepts %s from now on, and refuses more; its limit was %s.", after.Name, rate(after.Limit), rate(before.Limit))
 	}
 }
 
@@ -70,7 +92,7 @@ func rate(l *serving.Limit) string {
 	return text + " at each gateway"
 }
 
-// speaks says what queries and answers are like.
+// speaks describes the form of queries and answers.
 func (e *effects) speaks(before, after *serving.App) {
 	if before.InputType != after.InputType {
 		e.say("App %q takes %v from now on; it took %v.", after.Name, after.InputType, before.InputType)
@@ -79,6 +101,7 @@ func (e *effects) speaks(before, after *serving.App) {
 		what string
 		same bool
 	}{
+		{"signature", reflect.DeepEqual(before.Signature, after.Signature)},
 		{"output type", before.OutputType == after.OutputType},
 		{"default answer", before.DefaultOutput == after.DefaultOutput},
 		{"use of the cache", before.Cache == after.Cache},

@@ -23,8 +23,7 @@ func (l *live) getTraffic(w http.ResponseWriter, r *http.Request) error {
 	return rest.Respond(w, http.StatusOK, l.view(r).traffic(l.Traffic.Now()))
 }
 
-// traffic is that of the apps that there are and that the caller sees, with their
-// objectives as they are now.
+// traffic is that of the present apps that the caller sees, with their present objectives.
 func (v view) traffic(all TrafficNow) TrafficNow {
 	apps := make([]AppTraffic, 0, len(all.Apps))
 	for _, t := range all.Apps {
@@ -72,8 +71,8 @@ func (l *live) getVersionTraffic(w http.ResponseWriter, r *http.Request) error {
 	return rest.Respond(w, http.StatusOK, s)
 }
 
-// getVersionStages tells of the stages that its replicas say they have, which need not
-// be those that the version names, and of these where there is no replica.
+// getVersionStages returns the stages that its replicas announce, which need not be those that the
+// version names, and the latter where there is no replica.
 func (l *live) getVersionStages(w http.ResponseWriter, r *http.Request) error {
 	seconds, err := rest.Number(r, "window", minWindow, maxStagesWindow, int(stagesWindow/time.Second))
 	if err != nil {

@@ -38,8 +38,8 @@ func TestUsageOfAnApp(t *testing.T) {
 	expect(t, w.ask("GET", "/apps/a/usage", ""), 200, `"description":"ranks wine","policy":"stages"`,
 		`"stages":[{"stage":"first","model":"m","usage":0,`, `{"stage":"rank","model":"n","usage":9,`, "!", "gone", "candidates")
 	expectCode(t, w.ask("GET", "/apps/none/usage", ""), 404, "not_found")
-	w.away = errors.New("the store is away")
-	expectCode(t, w.ask("GET", "/apps/a/usage", ""), 503, "unavailable", "the store is away")
+	w.away = errors.New("the store is unavailable")
+	expectCode(t, w.ask("GET", "/apps/a/usage", ""), 503, "unavailable", "the store is unavailable")
 }
 
 func TestUsageOfAVersion(t *testing.T) {
@@ -110,6 +110,6 @@ func TestDescriptions(t *testing.T) {
 	expect(t, w.ask("PATCH", "/apps/c", `{"description":null}`), 200, "!", "description")
 	expect(t, w.ask("POST", "/models/m/versions", `{"version":"3","description":"third","input_type":"d","command":["c"]}`), 201, `"description":"third"`)
 	expect(t, w.askBy("viewer", "GET", "/models/m/versions/3", ""), 200, `"description":"third"`)
-	expectCode(t, w.ask("PATCH", "/apps/a", `{"description":"`+strings.Repeat("x", serving.MaxDescription+1)+`"}`), 400, "invalid", "description has 1001 bytes, and may have 1000")
+	expectCode(t, w.ask("PATCH", "/apps/a", `{"description":"`+strings.Repeat("x", serving.MaxDescription+1)+`"}`), 400, "invalid", "description has 1001 bytes; at most 1000 are allowed")
 	expect(t, w.ask("PATCH", "/apps/a", `{"description":"`+strings.Repeat("x", serving.MaxDescription)+`"}`), 200)
 }

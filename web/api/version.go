@@ -89,7 +89,7 @@ func (doc Version) read() (*serving.Version, error) {
 func (doc Version) checkEnv() error {
 	for _, name := range slices.Sorted(maps.Keys(doc.Env)) {
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(doc.Env[name], "\x00") {
-			return rest.Invalid("env: %q cannot be a variable: neither its name may be empty or have '=', nor either have a NUL", name)
+			return rest.Invalid("env: %q is not a valid variable: its name must not be empty or contain '=', and name and value must not contain NUL", name)
 		}
 	}
 	return nil
@@ -114,14 +114,14 @@ func (doc Version) checkHidden() error {
 }
 
 func notShown(what string) error {
-	return rest.Invalid("%s is %q, which stands for what was not shown; give the value itself", what, catalog.Hidden)
+	return rest.Invalid("%s is %q, which is the placeholder of a hidden value; give the value itself", what, catalog.Hidden)
 }
 
 // CheckRunnable says why a version cannot run in a mode, or nil: Docker images need a
 // cluster. Local mode runs the command of a version that has both.
 func CheckRunnable(mode string, v *serving.Version) error {
 	if c := v.Container; mode == "local" && c.Image != "" && len(c.Command) == 0 && c.Addr == "" {
-		return fmt.Errorf("version %q of model %q is the Docker image %q, and local mode runs none: give a bundle or a command, or deploy it to a cluster",
+		return fmt.Errorf("version %q of model %q is the Docker image %q, and local mode cannot run images: give a bundle or a command, or deploy it to a cluster",
 			v.Version, v.Model, c.Image)
 	}
 	return nil

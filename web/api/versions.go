@@ -132,7 +132,7 @@ func (a *api) complete(ctx context.Context, cat *serving.Catalog, version *servi
 	if old != nil && old.Container.Bundle == v.Container.Bundle && v.Container.Bundle != "" {
 		// What runs already must not depend on the bundle still being here.
 		if v.InputType == 0 {
-			v.InputType, v.InputLength = old.InputType, old.InputLength
+			v.InputType, v.InputLength, v.Signature = old.InputType, old.InputLength, old.Signature
 		}
 	} else if v.Container.Bundle != "" && v.Container.BundleURL == "" {
 		if err := a.fromBundle(ctx, &v); err != nil {
@@ -194,7 +194,7 @@ func unused(cat *serving.Catalog, id serving.ModelID) error {
 	case len(apps) == 0:
 		return nil
 	case m.Current == id.Version:
-		return inUse("version %q is the current one of model %q, which %s asks; make another one current, or unlink the model", id.Version, id.Model, appList(apps))
+		return inUse("version %q is the current one of model %q, which %s calls; make another one current, or unlink the model", id.Version, id.Model, appList(apps))
 	case m.Serving == id.Version:
 		return inUse("version %q of model %q answers %s until version %q has a ready replica; wait for that, or unlink the model",
 			id.Version, id.Model, appList(apps), m.Current)
@@ -235,7 +235,7 @@ func (a *api) setPin(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if !pin.Until.IsZero() && !pin.Until.After(a.Now()) {
-		return rest.Invalid("until is in the past; leave it out to hold the number until the pin is released")
+		return rest.Invalid("until is in the past; leave it out to keep the number until the pin is released")
 	}
 	return a.alterVersion(w, r, func(_ view, version *serving.Version) ([]catalog.Change, error) {
 		return []catalog.Change{catalog.SetPin{ID: version.ModelID, Pin: &pin}}, startable(version, pin.Count > 0)
@@ -250,22 +250,23 @@ func (a *api) releasePin(w http.ResponseWriter, r *http.Request) error {
 
 // manifest is what the API reads of a bundle's manifest.
 type manifest struct {
-	Runtime     string            `json:"runtime"`
-	InputType   serving.InputType `json:"input_type"`
-	InputLength int               `json:"input_length"`
-	Example     json.RawMessage   `json:"example"`
+	Runtime     string             `json:"runtime"`
+	InputType   serving.InputType  `json:"input_type"`
+	InputLength int                `json:"input_length"`
+	Signature   *serving.Signature `json:"signature"`
+	Example     json.RawMessage    `json:"example"`
 }
 
 // fromBundle takes what v does not say of its input from its bundle, and refuses a
 // bundle that is not here or cannot run here.
 func (a *api) fromBundle(ctx context.Context, v *serving.Version) error {
 	if !isDigest(v.Container.Bundle) {
-		return rest.Invalid("bundle must be the digest of one, sha256:… with 64 hexadecimal digits")
+		return rest.Invalid("bundle must be a digest, sha256:… with 64 hexadecimal digits")
 	}
 	artifact, err := a.Artifacts.Get(ctx, v.Container.Bundle)
 	if err != nil && problemOf(err).Status == http.StatusNotFound {
 		return problem.New(http.StatusBadRequest, "no_bundle",
-			fmt.Sprintf("the bundle %s is not here: upload it first, or give the bundle_url where it is", v.Container.Bundle))
+			fmt.Sprintf("the bundle %s is not stored here: upload it first, or give its bundle_url", v.Container.Bundle))
 	}
 	if err != nil {
 		return err
@@ -282,8 +283,11 @@ func (a *api) fromBundle(ctx context.Context, v *serving.Version) error {
 	if err := checkRuntime(v, m.Runtime); err != nil {
 		return err
 	}
+	if v.Signature == nil && (v.InputType == 0 || v.InputType == m.InputType) {
+		v.Signature = m.Signature
+	}
 	if v.InputType == 0 {
-		v.InputType = m.InputType
+		v.InputType = v.Signature.Complete(m.InputType)
 	}
 	if v.InputLength == 0 && v.InputType == m.InputType {
 		v.InputLength = m.InputLength
@@ -297,9 +301,9 @@ func checkRuntime(v *serving.Version, runtime string) error {
 	case v.Host != nil && runtime != bundle.HostRuntime && runtime != bundle.CommandRuntime:
 		return rest.Invalid("a host runs a bundle with the runtime %q or %q, and this one has %q", bundle.HostRuntime, bundle.CommandRuntime, runtime)
 	case v.Host == nil && runtime == bundle.HostRuntime:
-		return rest.Invalid("the bundle has the runtime %q: give the version host.memory_mb, what it may hold", bundle.HostRuntime)
+		return rest.Invalid("the bundle has the runtime %q: give the version host.memory_mb, the memory of its models", bundle.HostRuntime)
 	case v.HostedBy != "" && slices.Contains([]string{bundle.CommandRuntime, bundle.PMMLRuntime, "r", "pyspark"}, runtime):
-		return rest.Invalid("a host cannot hold the runtime %q, which is a program of its own: leave hosted_by out", runtime)
+		return rest.Invalid("a host cannot load the runtime %q, which is a separate program: leave hosted_by out", runtime)
 	}
 	return nil
 }

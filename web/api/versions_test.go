@@ -76,7 +76,7 @@ func TestNothingToRunStaysSo(t *testing.T) {
 		{"POST", "/models/fresh/versions", `{"version":"1","input_type":"s","replicas":1}`},
 		{"POST", "/catalog", `{"versions":[{"model":"fresh","version":"1","input_type":"s","replicas":1}]}`},
 	} {
-		expectCode(t, w.ask(sent.method, sent.path, sent.body), 400, "invalid", "there is nothing to run: give the version a bundle")
+		expectCode(t, w.ask(sent.method, sent.path, sent.body), 400, "invalid", "nothing to run: give the version a bundle")
 	}
 	expect(t, w.ask("PUT", "/models/fresh/versions/1/scale", `{"replicas":0}`), 200)
 	expect(t, w.ask("PUT", "/models/fresh/versions/1/pin", `{"count":0,"reason":"r"}`), 200)
@@ -105,15 +105,15 @@ func TestVersionsThatAreRefused(t *testing.T) {
 		`{"version":"9:8","input_type":"d","command":["m"]}`:                     "use 1 to 63",
 		`{"version":"9","input_type":"i","command":["m"]}`:                       "takes doubles, and its model",
 		`{"version":"9","input_type":"d","env":{"A":"(hidden)"}}`:                "give the value itself",
-		`{"version":"9","input_type":"d","env":{"A=":"b"}}`:                      "cannot be a variable",
-		`{"version":"9","input_type":"d"}`:                                       "there is nothing to run: give the version a bundle",
-		`{"version":"9","input_type":"d","scale":{"max":2},"replicas":0}`:        "there is nothing to run: give the version a bundle",
-		`{"version":"9","input_type":"d","env":{"":"b"}}`:                        "cannot be a variable",
+		`{"version":"9","input_type":"d","env":{"A=":"b"}}`:                      "is not a valid variable",
+		`{"version":"9","input_type":"d"}`:                                       "nothing to run: give the version a bundle",
+		`{"version":"9","input_type":"d","scale":{"max":2},"replicas":0}`:        "nothing to run: give the version a bundle",
+		`{"version":"9","input_type":"d","env":{"":"b"}}`:                        "is not a valid variable",
 		`{"version":"9","input_type":"d","scale":{"min":1}}`:                     `\"scale.max\" is missing`,
 		`{"version":"9","input_type":"d","replicas":1.5}`:                        `\"replicas\" must be a whole number`,
 		`{"version":"9","input_type":"d","batch":{"delay_micros":9e99}}`:         `\"batch.delay_micros\" must be a whole number that fits`,
 		`{"version":"9","input_type":"d","resources":{"gpu":{"cuont":1}}}`:       `\"resources.gpu.cuont\" is unknown`,
-		`{"version":"9","input_type":"d","bundle":"sha256:12"}`:                  "must be the digest of one",
+		`{"version":"9","input_type":"d","bundle":"sha256:12"}`:                  "must be a digest",
 		`{"version":"9","input_type":"d","bundle":"` + digestOf(5) + `"}`:        "upload it first",
 		`{"version":"9","bundle":"` + digestOf(5) + `","bundle_url":"http://x"}`: "needs an input_type",
 	} {
@@ -147,7 +147,7 @@ func TestVersionsOfStages(t *testing.T) {
 		`"stages":[{"name":"a","cpus":[1.5]}]`:                              `\"stages[0].cpus[0]\" must be a whole number`,
 		`"stages":[{"name":"a","batch":{"delay_micros":9223372036854776}}]`: `\"stages[0].batch.delay_micros\" is out of range`,
 		`"stages":[{"name":"a"}]`:                                           "need a command or a bundle",
-		`"command":["c"],"stages":[{"name":"a"},{"name":"a"}]`:              "there is another one of this name",
+		`"command":["c"],"stages":[{"name":"a"},{"name":"a"}]`:              "another stage has this name",
 		`"command":["c"],"stages":[{"name":"a"}],"batch":{"max_size":2}`:    "give each stage its own",
 	} {
 		expect(t, w.ask("POST", "/models/m/versions", `{"version":"9","input_type":"d",`+body+`}`), 400, says)
@@ -177,8 +177,8 @@ func TestImagesNeedACluster(t *testing.T) {
 	w := having(t)
 	body := `{"version":"9","input_type":"d","image":"models.example/i:1"}`
 	w.api.Mode = "local"
-	expectCode(t, w.ask("POST", "/models/m/versions", body), 400, "invalid", "local mode runs none")
-	expectCode(t, w.ask("POST", "/catalog", `{"versions":[{"model":"x",`+body[1:]+`]}`), 400, "invalid", "local mode runs none")
+	expectCode(t, w.ask("POST", "/models/m/versions", body), 400, "invalid", "local mode cannot run images")
+	expectCode(t, w.ask("POST", "/catalog", `{"versions":[{"model":"x",`+body[1:]+`]}`), 400, "invalid", "local mode cannot run images")
 	expect(t, w.ask("POST", "/models/m/versions", `{"version":"9","input_type":"d","image":"i","command":["x"]}`), 201)
 	w.api.Mode = "cluster"
 	expect(t, w.ask("POST", "/models/fresh/versions", body), 201)
@@ -226,7 +226,7 @@ func TestDeleteVersion(t *testing.T) {
 	w := having(t)
 	w.must(t, catalog.SetServing{serving.ModelID{Model: "m", Version: "1"}},
 		catalog.PutVersion{Version: serving.Version{ModelID: serving.ModelID{Model: "m", Version: "0"}, InputType: serving.Doubles}, KeepCurrent: true})
-	expectCode(t, w.ask("DELETE", "/models/m/versions/2", ""), 409, "in_use", `current one of model \"m\", which app \"a\" asks`)
+	expectCode(t, w.ask("DELETE", "/models/m/versions/2", ""), 409, "in_use", `current one of model \"m\", which app \"a\" calls`)
 	expectCode(t, w.ask("DELETE", "/models/m/versions/1", ""), 409, "in_use", `until version \"2\" has a ready replica`)
 	expectCode(t, w.ask("DELETE", "/models/m/versions/0", "", "If-Match", `"x"`), 412, "changed")
 	expect(t, w.ask("DELETE", "/models/m/versions/0", ""), 204)

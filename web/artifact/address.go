@@ -38,9 +38,9 @@ func (s *Store) Signed(digest string, query url.Values, now time.Time) error {
 	until, err := strconv.ParseInt(expires, 10, 64)
 	switch {
 	case err != nil || s.Key == nil || !hmac.Equal([]byte(query.Get("signature")), []byte(s.sign(digest, expires))):
-		return fmt.Errorf("the address is not signed by this cluster; ask for a new one")
+		return fmt.Errorf("the address is not signed by this cluster; request a new one")
 	case now.After(time.Unix(until, 0)):
-		return fmt.Errorf("the address was good until %s; ask for a new one", time.Unix(until, 0).UTC().Format(time.RFC3339))
+		return fmt.Errorf("the address expired at %s; request a new one", time.Unix(until, 0).UTC().Format(time.RFC3339))
 	}
 	return nil
 }

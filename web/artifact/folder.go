@@ -34,7 +34,7 @@ func FolderAt(dir string) *Folder { return &Folder{dir} }
 // OpenFolder makes the folder if there is none, and removes uploads that broke off.
 func OpenFolder(dir string) (*Folder, error) {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
-		return nil, fmt.Errorf("cannot make the folder of bundles: %w", err)
+		return nil, fmt.Errorf("cannot create the folder of bundles: %w", err)
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -46,7 +46,7 @@ func OpenFolder(dir string) (*Folder, error) {
 			continue
 		}
 		if err := os.Remove(filepath.Join(dir, entry.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("cannot remove an upload that broke off: %w", err)
+			return nil, fmt.Errorf("cannot remove an interrupted upload: %w", err)
 		}
 	}
 	return FolderAt(dir), nil
@@ -130,7 +130,7 @@ func (f *Folder) List(context.Context) ([]bundle.Stored, error) {
 	return list, nil
 }
 
-// Delete implements Bucket. Who is reading the bundle reads on.
+// Delete implements Bucket. Open readers of the bundle can read on.
 func (f *Folder) Delete(_ context.Context, digest string) error {
 	path, err := f.path(digest)
 	if err != nil {
@@ -151,7 +151,7 @@ func (f *Folder) Path(digest string) string {
 	return path
 }
 
-// path is where a bundle is. What is no digest names no file.
+// path is where a bundle is. A name that is not a digest has no file.
 func (f *Folder) path(digest string) (string, error) {
 	hex, err := bundle.ParseDigest(digest)
 	if err != nil {
@@ -170,7 +170,7 @@ func missing(digest string, err error) error {
 // fullDisk is an error of the disk, which may be that there is no room.
 func fullDisk(err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return fmt.Errorf("%w: delete bundles that no version uses, or give the disk more room: %w", bundle.ErrNoRoom, err)
+		return fmt.Errorf("%w: delete bundles that no version uses, or free disk space: %w", bundle.ErrNoRoom, err)
 	}
 	return err
 }

@@ -94,11 +94,11 @@ type upload struct {
 func (s *Store) begin(ctx context.Context) (*upload, error) {
 	others, err := s.total(ctx, "")
 	if err != nil {
-		return nil, fmt.Errorf("cannot take a bundle: %w", err)
+		return nil, fmt.Errorf("cannot accept a bundle: %w", err)
 	}
 	f, err := os.CreateTemp(s.Spool, temporary+"*")
 	if err != nil {
-		return nil, fmt.Errorf("cannot take a bundle: %w", s.noRoom(fullDisk(err)))
+		return nil, fmt.Errorf("cannot accept a bundle: %w", s.noRoom(fullDisk(err)))
 	}
 	return &upload{store: s, file: f, hash: sha256.New(), others: others}, nil
 }
@@ -108,13 +108,13 @@ func (u *upload) receive(ctx context.Context, r io.Reader) error {
 	if err == nil || errors.Is(err, api.ErrBundleTooLarge) || errors.Is(err, api.ErrBundlesFull) {
 		return err
 	}
-	return fmt.Errorf("the upload broke off after %d bytes: %w", n, err)
+	return fmt.Errorf("the upload was interrupted after %d bytes: %w", n, err)
 }
 
 // Write takes room in the store before it takes the disk's.
 func (u *upload) Write(b []byte) (int, error) {
 	if limit := u.store.MaxBytes; u.size+int64(len(b)) > limit {
-		return 0, fmt.Errorf("%w: at most %d bytes are taken", api.ErrBundleTooLarge, limit)
+		return 0, fmt.Errorf("%w: at most %d bytes are accepted", api.ErrBundleTooLarge, limit)
 	}
 	u.size += int64(len(b))
 	if coming := u.store.uploading.Add(int64(len(b))); u.others+coming > u.store.MaxTotal {
@@ -126,7 +126,7 @@ func (u *upload) Write(b []byte) (int, error) {
 }
 
 func (s *Store) overflow() error {
-	return s.noRoom(fmt.Errorf("%w: all of them may have %d bytes; delete bundles that no version uses", bundle.ErrNoRoom, s.MaxTotal))
+	return s.noRoom(fmt.Errorf("%w: all bundles together may have %d bytes; delete bundles that no version uses", bundle.ErrNoRoom, s.MaxTotal))
 }
 
 // noRoom notes that there is no room, where that is the error.

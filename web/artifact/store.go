@@ -70,7 +70,7 @@ func Open(cfg Config) (*Store, error) {
 		cfg.MaxTotal = DefaultMaxTotal
 	}
 	if err := os.MkdirAll(cfg.Spool, 0o750); err != nil {
-		return nil, fmt.Errorf("cannot make the folder of uploads: %w", err)
+		return nil, fmt.Errorf("cannot create the folder of uploads: %w", err)
 	}
 	if _, err := OpenFolder(cfg.Spool); err != nil { // removes what broke off
 		return nil, err
@@ -89,7 +89,7 @@ func (s *Store) get(ctx context.Context, digest string) (api.Artifact, error) {
 	content, stored, err := s.Bucket.Open(ctx, digest)
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return api.Artifact{}, fmt.Errorf("%w: %s cannot be read, give the user of this process its file: %w", api.ErrBundleInvalid, digest, err)
+		return api.Artifact{}, fmt.Errorf("%w: %s cannot be read, give the user of this process access to its file: %w", api.ErrBundleInvalid, digest, err)
 	case err != nil:
 		return api.Artifact{}, known(err)
 	}
@@ -98,7 +98,7 @@ func (s *Store) get(ctx context.Context, digest string) (api.Artifact, error) {
 	if manifest == nil {
 		b, err := bundle.Open(&blocks{from: content}, stored.Size)
 		if err != nil && ctx.Err() == nil {
-			return api.Artifact{}, fmt.Errorf("%w: %s was damaged since it was stored, upload it again (topsail artifact push): %w", api.ErrBundleInvalid, digest, err)
+			return api.Artifact{}, fmt.Errorf("%w: %s was damaged after it was stored, upload it again (topsail artifact push): %w", api.ErrBundleInvalid, digest, err)
 		}
 		if err != nil {
 			return api.Artifact{}, err
@@ -183,7 +183,7 @@ func (s *Store) Delete(ctx context.Context, digest string) error {
 // Full says what to do when the last upload found no room, or nil.
 func (s *Store) Full() error {
 	if s.full.Load() {
-		return fmt.Errorf("%w: delete bundles that no version uses, or give it more room", api.ErrBundlesFull)
+		return fmt.Errorf("%w: delete bundles that no version uses, or give it more space", api.ErrBundlesFull)
 	}
 	return nil
 }
@@ -222,7 +222,7 @@ func known(err error) error {
 	return err
 }
 
-// blocks reads in large blocks what is asked for in small pieces, of a server that is away.
+// blocks reads in large blocks what is asked for in small pieces, of a server that is unavailable.
 type blocks struct {
 	from  io.ReaderAt
 	at    int64

@@ -341,7 +341,7 @@ func TestAnUnreadableBundleIsNamed(t *testing.T) {
 	s := open(t, t.TempDir(), 0)
 	s.Bucket = unreadable{s.Bucket}
 	_, digest := pack(t, "one")
-	if _, err := s.Get(t.Context(), digest); !errors.Is(err, api.ErrBundleInvalid) || !strings.Contains(err.Error(), "give the user of this process its file") {
+	if _, err := s.Get(t.Context(), digest); !errors.Is(err, api.ErrBundleInvalid) || !strings.Contains(err.Error(), "give the user of this process access to its file") {
 		t.Errorf("error is %v", err)
 	}
 }

@@ -14,20 +14,20 @@ import (
 	"github.com/topsail-serving/topsail/web/problem"
 )
 
-// local is the name of everybody, where no keys are asked for.
+// local is the name of every caller where no keys are needed.
 const local = "local"
 
-// Config says who may ask.
+// Config says which callers are allowed.
 type Config struct {
 	Keys      *access.Keys            // of a file, each for everything; nil: none
 	Catalog   func() *serving.Catalog // has the other keys
 	Require   bool                    // ask for keys also without a file of them
-	Hosts     access.Hosts            // beside loopback, by which this service may be called while it asks for no keys
+	Hosts     access.Hosts            // in addition to loopback, by which this service may be called while it needs no keys
 	Encrypted bool                    // what is in front of this service speaks TLS
 	Now       func() time.Time        // nil: time.Now
 }
 
-// Guard finds out who asks. It may be used concurrently.
+// Guard identifies callers. It may be used concurrently.
 type Guard struct {
 	Config
 	origin *http.CrossOriginProtection
@@ -42,22 +42,22 @@ func New(config Config) *Guard {
 	return &Guard{Config: config, origin: http.NewCrossOriginProtection(), signIn: newAttempts()}
 }
 
-// Required says whether requests must show a key. Otherwise everybody may do everything.
+// Required says whether requests must show a key. Otherwise every caller may do everything.
 func (g *Guard) Required() bool { return g.Keys != nil || g.Require }
 
-// Handler puts the Caller into the context of requests for next, which refuses none by
-// itself: Of(ctx) may be unknown. Refused here is a key that does not hold, what another
-// site's page has a browser send, and, while no keys are asked for, a request by a name
-// that is not ours, because a name can be made to point here.
+// Handler puts the Caller into the context of requests for next, which refuses none by itself:
+// Of(ctx) may be unknown. Refused here are an invalid key, requests from pages of another site,
+// and, while no keys are asked for, a request by a name that is not ours, because a name can be
+// made to point here.
 func (g *Guard) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !g.Required() && !g.Hosts.Has(r.Host) {
-			problem.New(http.StatusForbidden, "host", "without keys this service answers to localhost and the address that it listens on alone; "+
-				"call it by one of these, or set web.keys_file").Write(w)
+			problem.New(http.StatusForbidden, "host", "without keys, this service answers only at localhost and its listen address; "+
+				"use one of these, or set web.keys_file").Write(w)
 			return
 		}
 		if g.origin.Check(r) != nil {
-			problem.New(http.StatusForbidden, "cross_origin", "a page of another site cannot change anything here").Write(w)
+			problem.New(http.StatusForbidden, "cross_origin", "a page of another site may not change anything here").Write(w)
 			return
 		}
 		caller, ok := g.identify(r)
@@ -70,8 +70,8 @@ func (g *Guard) Handler(next http.Handler) http.Handler {
 	})
 }
 
-// identify finds out who asks. It is false for a key in a header that does not hold. A
-// session that does not hold is as none: who has an old cookie must get to sign in.
+// identify finds the caller. It is false for an invalid key in a header. An invalid session counts
+// as none: a browser with an old cookie must be able to sign in.
 func (g *Guard) identify(r *http.Request) (Caller, bool) {
 	if shown := access.Shown([]byte(r.Header.Get("X-Api-Key")), []byte(r.Header.Get("Authorization"))); len(shown) > 0 {
 		holder, ok := g.find(shown)
@@ -88,15 +88,14 @@ func (g *Guard) identify(r *http.Request) (Caller, bool) {
 	return Caller{Name: local, Role: serving.RoleAdmin}, true
 }
 
-// holder is the caller who has a key, with how sessions name the key and what only its
-// verifiers know.
+// holder is the caller with a key, how sessions name the key, and what only its verifiers know.
 type holder struct {
 	Caller
 	key    string
 	secret []byte
 }
 
-// find is who holds the key that is shown.
+// find is the holder of the key that is shown.
 func (g *Guard) find(shown []byte) (holder, bool) {
 	if name, digest, ok := g.Keys.Find(shown); ok {
 		return ofFile(name, digest), true
@@ -115,7 +114,7 @@ func ofCatalog(k *serving.Key) holder {
 	return holder{Caller{Name: k.Name, ID: k.ID, Role: k.Role, Apps: k.Apps}, catalogKey + k.ID, k.Hash}
 }
 
-// addressOf is the address of who asks, without the port.
+// addressOf is the address of the client, without the port.
 func addressOf(r *http.Request) string {
 	host, _, _ := net.SplitHostPort(r.RemoteAddr)
 	return cmp.Or(host, r.RemoteAddr)

@@ -23,27 +23,27 @@ const (
 	catalogKey = "c-" // if it is one of the catalog
 )
 
-// A session is kept by its browser alone, as KEY.EXPIRY.MAC. The MAC is made with what
-// is stored of the key, so that the session ends with the key, and no one has to
-// remember it. A session of the file's keys ends with the process as well.
+// A session is kept by its browser alone, as KEY.EXPIRY.MAC. The MAC is made with what is stored
+// of the key, so that the session ends with the key, and no server has to remember it. A session
+// of the file's keys ends with the process as well.
 
 // SignIn begins a session for the holder of a key, or returns the problem that there is
 // with it. Few wrong keys a minute are looked at for each client.
 func (g *Guard) SignIn(w http.ResponseWriter, r *http.Request, key string) (Caller, error) {
 	now, client := g.Now(), addressOf(r)
 	if wait := g.signIn.take(client, now); wait > 0 {
-		p := problem.New(http.StatusTooManyRequests, "too_many", "too many wrong keys came from this address; wait a little and try again")
+		p := problem.New(http.StatusTooManyRequests, "too_many", "this address sent too many wrong keys; wait a little and try again")
 		p.Header = http.Header{"Retry-After": {strconv.Itoa(int(wait/time.Second) + 1)}}
 		return Caller{}, p
 	}
 	holder, ok := g.find([]byte(key))
 	if !ok {
-		return Caller{}, problem.New(http.StatusUnauthorized, "unauthorized", "the key is unknown or no longer holds; ask an administrator for another one")
+		return Caller{}, problem.New(http.StatusUnauthorized, "unauthorized", "the key is unknown or no longer valid; ask an administrator for another one")
 	}
 	g.signIn.giveBack(client)
 	if !holder.Role.Covers(serving.RoleViewer) {
 		return Caller{}, problem.New(http.StatusForbidden, "forbidden",
-			"this key is for queries at gateways alone; sign in with one that has the role viewer or more")
+			"this key is only for queries to gateways; sign in with one that has the role viewer or more")
 	}
 	expiry := strconv.FormatInt(now.Add(SessionLasts).Unix(), 10)
 	http.SetCookie(w, g.cookie(r, holder.key+"."+expiry+"."+encode(sign(holder, expiry)), SessionLasts))
@@ -63,7 +63,7 @@ func (g *Guard) cookie(r *http.Request, value string, lasts time.Duration) *http
 	}
 }
 
-// resume is who has the session of a cookie.
+// resume is the holder of the session of a cookie.
 func (g *Guard) resume(value string) (Caller, bool) {
 	key, rest, _ := strings.Cut(value, ".")
 	expiry, text, _ := strings.Cut(rest, ".")
@@ -80,8 +80,7 @@ func (g *Guard) resume(value string) (Caller, bool) {
 	return Caller{}, false
 }
 
-// holders are those whose key a session may name so: several where keys of the file
-// share a name.
+// holders are the holders of the keys with a name: several where keys of the file share it.
 func (g *Guard) holders(key string) []holder {
 	if id, ok := strings.CutPrefix(key, catalogKey); ok {
 		if k := g.Catalog().Keys[id]; k != nil && !k.Expired(g.Now()) {

@@ -74,8 +74,8 @@ func (a *Archive) writeBundle(ctx context.Context, w *writer, b Bundle) error {
 	return w.add(bundleName(b.Digest), b.Size, io.LimitReader(content, b.Size))
 }
 
-// compare fails where a bundle was damaged in its store. It comes before anything is sent, so
-// that the client hears of it.
+// compare fails where a bundle was damaged in its store. It comes before anything is sent, so that
+// the client gets the error.
 func (a *Archive) compare(ctx context.Context, digest string) error {
 	content, err := a.bundles.Open(ctx, digest)
 	if err != nil {
@@ -87,7 +87,7 @@ func (a *Archive) compare(ctx context.Context, digest string) error {
 		return fmt.Errorf("bundle %s: %w", digest, err)
 	}
 	if got != digest {
-		return fmt.Errorf("%w: bundle %s was damaged since it was stored, and is %s: upload it again (topsail artifact push), or back up with --without-bundles",
+		return fmt.Errorf("%w: bundle %s was damaged after it was stored, and has the digest %s: upload it again (topsail artifact push), or back up with --without-bundles",
 			api.ErrRefused, digest, got)
 	}
 	return nil

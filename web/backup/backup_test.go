@@ -260,7 +260,7 @@ func TestWarnings(t *testing.T) {
 	p := some(t)
 	archive := p.take(t, true)
 	report := onDisk(t, t.TempDir()).bring(t, archive, true)
-	if text := strings.Join(report.Warnings, "\n"); !strings.Contains(text, "from then on they are asked for") || !strings.Contains(text, "hold again") {
+	if text := strings.Join(report.Warnings, "\n"); !strings.Contains(text, "from then on requests need one") || !strings.Contains(text, "become valid again") {
 		t.Errorf("warnings %q", report.Warnings)
 	}
 	other := some(t)
@@ -269,7 +269,7 @@ func TestWarnings(t *testing.T) {
 		t.Fatal(err)
 	}
 	report = p.bring(t, other.take(t, true), true)
-	if text := strings.Join(report.Warnings, "\n"); !strings.Contains(text, `the key "anna", with which you ask, is not in the backup`) {
+	if text := strings.Join(report.Warnings, "\n"); !strings.Contains(text, `the key "anna" of this request is not in the backup`) {
 		t.Errorf("warnings %q", report.Warnings)
 	}
 }
@@ -363,7 +363,7 @@ func TestNewerFormat(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = Open(bytes.NewReader(text.Bytes()), int64(text.Len()))
-	if !errors.Is(err, api.ErrBackupInvalid) || !strings.Contains(err.Error(), "its format is 2, and this topsail knows up to 1: use the release that made it, r") {
+	if !errors.Is(err, api.ErrBackupInvalid) || !strings.Contains(err.Error(), "its format is 2, and this topsail reads up to 1: use the release that made it, r") {
 		t.Errorf("%v", err)
 	}
 }

@@ -54,7 +54,7 @@ func (f *File) check(size int64) error {
 	}
 	said, err := f.read(sumsName, maxContents)
 	if err != nil {
-		return fmt.Errorf("it is cut short: %w", err)
+		return fmt.Errorf("it is truncated: %w", err)
 	}
 	delete(sums, sumsName)
 	for line := range strings.Lines(string(said)) {
@@ -80,15 +80,15 @@ func (f *File) readMembers(size int64) (sums map[string]string, err error) {
 			return sums, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("it is not a tar archive, or is cut short: %w", err)
+			return nil, fmt.Errorf("it is not a tar archive, or is truncated: %w", err)
 		}
 		if _, again := f.members[h.Name]; again || h.Typeflag != tar.TypeReg || len(f.members) >= maxMembers {
-			return nil, fmt.Errorf("%.100q does not belong into it", h.Name)
+			return nil, fmt.Errorf("%.100q does not belong in a backup", h.Name)
 		}
 		f.members[h.Name] = member{at.n, h.Size}
 		sum := sha256.New()
 		if _, err := io.Copy(sum, archive); err != nil {
-			return nil, fmt.Errorf("%.100q is cut short: %w", h.Name, err)
+			return nil, fmt.Errorf("%.100q is truncated: %w", h.Name, err)
 		}
 		sums[h.Name] = hex.EncodeToString(sum.Sum(nil))
 	}
@@ -120,7 +120,7 @@ func (f *File) read(name string, most int64) ([]byte, error) {
 		return nil, err
 	}
 	if r.Size() > most {
-		return nil, fmt.Errorf("%s has %d bytes, and %d are the most", name, r.Size(), most)
+		return nil, fmt.Errorf("%s has %d bytes; at most %d are allowed", name, r.Size(), most)
 	}
 	return io.ReadAll(r)
 }
@@ -135,7 +135,7 @@ func (f *File) checkContents() error {
 		return fmt.Errorf("%s: %w", contentsName, err)
 	}
 	if f.Format > format {
-		return fmt.Errorf("its format is %d, and this topsail knows up to %d: use the release that made it, %s, or a later one", f.Format, format, f.Release)
+		return fmt.Errorf("its format is %d, and this topsail reads up to %d: use the release that made it, %s, or a later one", f.Format, format, f.Release)
 	}
 	if f.Format < 1 {
 		return errors.New("it names no format")
@@ -146,7 +146,7 @@ func (f *File) checkContents() error {
 		}
 		m, there := f.members[bundleName(b.Digest)]
 		if there != b.Included || there && m.size != b.Size {
-			return fmt.Errorf("bundle %s is not as the contents say", b.Digest)
+			return fmt.Errorf("bundle %s does not match the list of contents", b.Digest)
 		}
 	}
 	for _, err := range f.Items() {

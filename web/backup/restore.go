@@ -137,12 +137,12 @@ func warnings(now, then *serving.Catalog, f *File, report *api.Restored, by serv
 	}
 	switch {
 	case named(now) && !named(then):
-		list = append(list, fmt.Sprintf("the key %q, with which you ask, is not in the backup, and does not hold afterwards", by.Who))
+		list = append(list, fmt.Sprintf("the key %q of this request is not in the backup, and will not be valid afterwards", by.Who))
 	case len(now.Keys) == 0 && len(then.Keys) > 0:
-		list = append(list, "the backup has keys: from then on they are asked for")
+		list = append(list, "the backup has keys: from then on requests need one")
 	}
 	if len(then.Keys) > 0 {
-		list = append(list, fmt.Sprintf("keys that were revoked since %s hold again: revoke them once more", f.Made.Format(time.DateTime)))
+		list = append(list, fmt.Sprintf("keys that were revoked since %s become valid again: revoke them again", f.Made.Format(time.DateTime)))
 	}
 	return list
 }

@@ -16,8 +16,8 @@ type Store interface {
 	Apply(ctx context.Context, change catalog.Change, ifRevision uint64) (*serving.Catalog, error)
 }
 
-// Writer lets the requests of this process change a store's catalog one after the
-// other, so that they do not keep each other from it.
+// Writer serializes the changes of a store's catalog by requests of this process, so that they do
+// not conflict.
 type Writer struct {
 	store Store
 	lock  chan struct{} // holds a token while a request changes the catalog
@@ -53,7 +53,7 @@ func (t *Writer) Make(ctx context.Context, by serving.Author, plan Plan, reply R
 		case !errors.Is(err, catalog.ErrConflict):
 			return nil, nil, err
 		case ctx.Err() != nil:
-			return nil, nil, fmt.Errorf("others changed the catalog again and again: %w", context.Cause(ctx))
+			return nil, nil, fmt.Errorf("other clients kept changing the catalog: %w", context.Cause(ctx))
 		}
 	}
 }

@@ -16,7 +16,7 @@ func (r refusal) Error() string { return string(r) }
 
 func refused(format string, args ...any) error { return refusal(fmt.Sprintf(format, args...)) }
 
-// change makes the changes that plan wants, in the name of who asks.
+// change makes the changes that plan wants, in the name of the caller.
 func (a *admin) change(ctx context.Context, plan change.Plan) error {
 	_, _, err := a.writer.Make(ctx, auth.Of(ctx).Author(), plan, nil)
 	return err

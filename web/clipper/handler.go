@@ -113,7 +113,7 @@ func (op operation) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err != nil {
-		problem.Write(w, http.StatusBadRequest, "Bad request", "the body ended too soon; send it again")
+		problem.Write(w, http.StatusBadRequest, "Bad request", "the body ended early; send it again")
 		return
 	}
 	req, err := parse(body, op.keys)

@@ -13,7 +13,7 @@ func TestSentences(t *testing.T) {
 	}{
 		{"add_app", `{"name":"c","input_type":"ints","default_output":"0","latency_slo_micros":20000,"extra":1}`, 200, "Successfully added application with name 'c'"},
 		{"add_app", `{"name":"a","input_type":"ints","default_output":"0","latency_slo_micros":20000}`, 400, "application 'a' already exists"},
-		{"add_app", `{"name":"c","input_type":"Ints","default_output":"0","latency_slo_micros":20000}`, 400, `input type "Ints" is unknown: use bytes, ints, floats, doubles or strings`},
+		{"add_app", `{"name":"c","input_type":"Ints","default_output":"0","latency_slo_micros":20000}`, 400, `input type "Ints" is unknown: use bytes, ints, floats, doubles, strings or chat`},
 		{"add_app", `{"name":"c","input_type":"ints","default_output":"0","latency_slo_micros":-1}`, 400, `app "c": latency_slo_micros must be between 100 and 600000000`},
 		{"add_app", `{"name":"../x","input_type":"ints","default_output":"0","latency_slo_micros":20000}`, 400, `app name "../x": use 1 to 63 letters, digits, '.', '_' or '-', beginning with a letter or digit`},
 		{"add_app", `{"name":"admin","input_type":"ints","default_output":"0","latency_slo_micros":1}`, 400, `app name "admin" is reserved; app "admin": latency_slo_micros must be between 100 and 600000000`},
@@ -23,7 +23,7 @@ func TestSentences(t *testing.T) {
 		{"add_model", newModel, 200, "Successfully added model with name 'q' and input type 'doubles'"},
 		{"add_model", with(newModel, `:-1`, `:0`), 400, "The batch size must be positive or DEFAULT_BATCH_SIZE, which is -1"},
 		{"add_model", with(newModel, `:-1`, `:70000`), 400, `model "q" version "1": batch max_size must be between 0 (no cap) and 65536`},
-		{"add_model", with(newModel, `"d"`, `"double "`), 400, `input type "double " is unknown: use bytes, ints, floats, doubles or strings`},
+		{"add_model", with(newModel, `"d"`, `"double "`), 400, `input type "double " is unknown: use bytes, ints, floats, doubles, strings or chat`},
 		{"add_model", with(newModel, `"q"`, `"q:r"`), 400, "Invalid model name supplied: q:r. Contains one of: ',', ':'"},
 		{"add_model", with(newModel, `"1"`, `"1,2"`), 400, "Invalid model version supplied: 1,2. Contains one of: ',', ':'"},
 		{"add_model", with(newModel, `[]`, `["x","y:"]`), 400, "Invalid label supplied: y:. Contains one of: ',', ':'"},

@@ -26,12 +26,12 @@ type Memory struct {
 // New shares a budget with the rest of the process.
 func New(b *budget.Budget, metrics *obs.Registry) *Memory {
 	m := &Memory{budget: b}
-	m.refused = metrics.Counters("topsail_management_refused_total", "Requests that management refused because max_inflight_bytes are taken.").WithLabelValues()
-	metrics.GaugeFunc("topsail_management_inflight_bytes", "Memory of requests to management and their answers above 8 KiB that are under way.", func() float64 { return float64(m.held.Load()) })
+	m.refused = metrics.Counters("topsail_management_refused_total", "Requests that management refused because max_inflight_bytes is used up.").WithLabelValues()
+	metrics.GaugeFunc("topsail_management_inflight_bytes", "Memory of requests to management and their answers above 8 KiB in progress.", func() float64 { return float64(m.held.Load()) })
 	return m
 }
 
-// Handler lets requests of next take memory until they are answered.
+// Handler counts the memory of requests to next until they are answered.
 func (m *Memory) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		reads := r.Method == http.MethodGet || r.Method == http.MethodHead
@@ -86,7 +86,7 @@ func Take(w http.ResponseWriter, n int) error {
 		return nil
 	}
 	r.of.refused.Inc()
-	p := problem.New(http.StatusServiceUnavailable, "no_memory", "the requests and answers under way take all the memory that they may have; send it again in a second, or raise gateway.max_inflight_bytes")
+	p := problem.New(http.StatusServiceUnavailable, "no_memory", "requests and answers in progress use all of their memory; send the request again in a second, or raise gateway.max_inflight_bytes")
 	p.Header = http.Header{"Retry-After": {"1"}}
 	return p
 }

@@ -56,9 +56,9 @@ func (b Body) Read(into []byte) (int, error) {
 	case err == nil, err == io.EOF, large:
 		return n, err
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return n, problem.New(http.StatusRequestTimeout, "too_slow", "the body came too slowly; send it again")
+		return n, problem.New(http.StatusRequestTimeout, "too_slow", "the body arrived too slowly; send it again")
 	}
-	return n, Invalid("the body ended too soon; send it again")
+	return n, Invalid("the body ended early; send it again")
 }
 
 // CheckType refuses a body of another type.

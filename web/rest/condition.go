@@ -26,7 +26,7 @@ func parseTags(values []string, header string) (t tags, err error) {
 		tag, weak := strings.CutPrefix(rest, "W/")
 		end := strings.IndexByte(strings.TrimPrefix(tag, `"`), '"')
 		if !strings.HasPrefix(tag, `"`) || end < 0 {
-			return tags{}, Invalid(`%s must be "*" or a list of ETags as they were answered, with their quotation marks`, header)
+			return tags{}, Invalid(`%s must be "*" or a list of ETags as in answers, with their quotation marks`, header)
 		}
 		end += 2 // with both marks
 		if weak {
@@ -36,7 +36,7 @@ func parseTags(values []string, header string) (t tags, err error) {
 		}
 		rest = strings.TrimLeft(tag[end:], " \t")
 		if rest != "" && !strings.HasPrefix(rest, ",") {
-			return tags{}, Invalid("%s: a comma belongs between two ETags", header)
+			return tags{}, Invalid("%s: put a comma between two ETags", header)
 		}
 		rest = strings.TrimLeft(rest, " \t,")
 	}
@@ -60,11 +60,11 @@ func (c Condition) Check(etag string) error {
 	has := func(list []string) bool { return slices.Contains(list, etag) }
 	switch {
 	case c.match.given() && etag == "":
-		return Changed(etag, "it does not exist (any more)")
+		return Changed(etag, "it does not exist, or no longer does")
 	case c.match.given() && !c.match.any && !has(c.match.tags):
 		return Changed(etag, "it has changed since you read it; read it again and repeat the change")
 	case etag != "" && (c.noneMatch.any || has(c.noneMatch.tags) || has(c.noneMatch.weak)):
-		return Changed(etag, "it exists already")
+		return Changed(etag, "it already exists")
 	}
 	return nil
 }
@@ -73,7 +73,7 @@ func (c Condition) Check(etag string) error {
 func (c Condition) Replacing(etag string) error {
 	if etag != "" && !c.match.given() && !c.noneMatch.given() {
 		p := problem.New(http.StatusPreconditionRequired, "if_match_required",
-			"it exists already: send its ETag as If-Match to replace what you have read, or If-Match: * to replace whatever is there")
+			"it already exists: send its ETag as If-Match to replace what you have read, or If-Match: * to replace whatever is there")
 		p.Header = http.Header{"Etag": {etag}}
 		return p
 	}

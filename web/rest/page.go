@@ -44,7 +44,7 @@ func Cursor(name string) string { return base64.RawURLEncoding.EncodeToString([]
 func parseCursor(text string) (name string, err error) {
 	decoded, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil || !utf8.Valid(decoded) || strings.ContainsAny(text, "\r\n") {
-		return "", Invalid("cursor must be the next of the page before; leave it out to begin")
+		return "", Invalid("cursor must be the next of the page before; leave it out for the first page")
 	}
 	return string(decoded), nil
 }

@@ -37,7 +37,7 @@ func Flag(r *http.Request, name string) (bool, error) {
 func Text(r *http.Request, name string, most int) (string, error) {
 	s, _, err := Parameter(r, name)
 	if err == nil && (len(s) > most || !utf8.ValidString(s)) {
-		err = Invalid("%s may have %d bytes of UTF-8", name, most)
+		err = Invalid("%s may have at most %d bytes of UTF-8", name, most)
 	}
 	return s, err
 }

@@ -32,23 +32,5 @@ func (p Patch) Apply(document, into any) error {
 	if err != nil {
 		return err
 	}
-	return fill(&schema.Decoder{}, merge(tree, p.members), into)
-}
-
-func merge(target any, members map[string]any) any {
-	object, ok := target.(map[string]any)
-	if !ok {
-		object = map[string]any{}
-	}
-	for name, value := range members {
-		switch value := value.(type) {
-		case nil:
-			delete(object, name)
-		case map[string]any:
-			object[name] = merge(object[name], value)
-		default:
-			object[name] = value
-		}
-	}
-	return object
+	return fill(&schema.Decoder{}, schema.Merge(tree, p.members), into)
 }

@@ -63,7 +63,14 @@ func (a *app) take(d *tally, from, to int64) {
 	}
 }
 
-// know notes that somebody has said something of a second.
+// rest is take where a gateway counted nothing.
+func (a *app) rest(from, to int64) {
+	for second := from + 1; second <= to; second++ {
+		a.know(second)
+	}
+}
+
+// know notes that a gateway has reported a second.
 func (a *app) know(second int64) {
 	if c := a.series[0].cell(secondsKnown, second); c == nil || *c == *c {
 		return // over the edge, or another gateway has

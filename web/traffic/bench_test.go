@@ -17,10 +17,10 @@ import (
 // busy is a gateway with 500 apps; answer has each of them asked once more.
 func busy() (reg *obs.Registry, answer func()) {
 	reg = obs.NewRegistry()
-	answers := reg.Counters(answersName, "Answers.", "app", "cause")
-	took := reg.Histograms(secondsName, "Times.", obs.Seconds(), "app")
-	cache := reg.Counters(cacheName, "Questions.", "app", "result")
-	objective := reg.Gauges(objectiveName, "Objectives.", "app")
+	answers := reg.Counters("topsail_gateway_answers_total", "Answers.", "app", "cause")
+	took := reg.Histograms("topsail_gateway_query_seconds", "Times.", obs.Seconds(), "app")
+	cache := reg.Counters("topsail_gateway_cache_total", "Questions.", "app", "result")
+	objective := reg.Gauges("topsail_gateway_objective_seconds", "Objectives.", "app")
 	return reg, func() {
 		for i := range 500 {
 			app := fmt.Sprintf("application-%d", i)

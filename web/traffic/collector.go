@@ -13,7 +13,7 @@ import (
 const (
 	atOnce  = 16               // targets of a kind that are looked at at once
 	kept    = 10 * time.Minute // for which the past of what is gone is kept
-	current = 30 * time.Second // after which measures and gauges that nobody renews are unknown
+	current = 30 * time.Second // after which measures and gauges that no process renews are unknown
 
 	maxApps     = 10_000
 	maxVersions = 10_000
@@ -142,9 +142,9 @@ func (c *Collector) look(ctx context.Context, w *watch) {
 		return
 	}
 	c.mu.Lock()
-	target := w.Target
+	target, apps := w.Target, len(w.tallies)
 	c.mu.Unlock()
-	l, err := target.look(ctx)
+	l, err := target.look(ctx, apps)
 	if ctx.Err() == nil {
 		c.take(w, l, err)
 	}
@@ -163,7 +163,7 @@ func (c *Collector) take(w *watch, l look, err error) {
 	}
 	w.conditions = l.conditions
 	if l.leadership != nil {
-		c.takeReign(w, l)
+		c.takeLeadership(w, l)
 	}
 	if l.replicas != nil {
 		c.takeMeasures(w, l)
@@ -182,7 +182,7 @@ func (c *Collector) note(w *watch, err error) {
 	w.failing = err != nil
 }
 
-// forget drops the past of what is gone. While nobody can be read, nothing is.
+// forget drops the past of what is gone. While no process can be read, nothing is dropped.
 func (c *Collector) forget(now time.Time) {
 	if now.Unix()%minute != 0 {
 		return

@@ -11,17 +11,6 @@ import (
 	"github.com/topsail-serving/topsail/web/api"
 )
 
-const (
-	failoverName = "topsail_gateway_failover"
-
-	lagName       = "topsail_stream_lag_records"
-	waitingName   = "topsail_stream_waiting_seconds"
-	conditionName = "topsail_stream_condition"
-
-	modelLagName       = "topsail_model_stream_lag_records"
-	modelConditionName = "topsail_model_stream_condition"
-)
-
 // conditions are what a gateway, or a process with streams, says that is not as it should be.
 type conditions struct {
 	at       time.Time
@@ -29,37 +18,22 @@ type conditions struct {
 	streams  map[string]*api.StreamNow
 }
 
-// readConditions finds them among the metrics of a process.
-func readConditions(at time.Time, families []*obs.Family) *conditions {
-	c := &conditions{at: at, streams: map[string]*api.StreamNow{}}
-	for _, f := range families {
-		for _, s := range f.GetMetric() {
-			v := s.GetGauge().GetValue()
-			switch f.GetName() {
-			case failoverName:
-				if v > 0 {
-					c.failover = append(c.failover, serving.ModelID{Model: label(s, "model"), Version: label(s, "version")})
-				}
-			case lagName, modelLagName:
-				c.stream(s).Lag = wholeNumber(v)
-			case waitingName:
-				c.stream(s).Waiting = number(v)
-			case conditionName, modelConditionName:
-				if now := c.stream(s); v > 0 {
-					now.Conditions = append(now.Conditions, label(s, "condition"))
-				}
-			}
-		}
-	}
-	return c
-}
-
-func (c *conditions) stream(s *obs.Sample) *api.StreamNow {
-	name := label(s, "stream")
+// stream finds or makes a stream.
+func (c *conditions) stream(name string) *api.StreamNow {
 	if c.streams[name] == nil {
 		c.streams[name] = &api.StreamNow{Processes: 1, Conditions: []string{}}
 	}
 	return c.streams[name]
+}
+
+func readLag(now *api.StreamNow, s *obs.Series) { now.Lag = wholeNumber(s.Value) }
+
+func readWaiting(now *api.StreamNow, s *obs.Series) { now.Waiting = number(s.Value) }
+
+func readCondition(now *api.StreamNow, s *obs.Series) {
+	if s.Value > 0 {
+		now.Conditions = append(now.Conditions, s.Label("condition"))
+	}
 }
 
 // wholeNumber is nil for what is not known.

@@ -16,25 +16,27 @@ type histogram struct {
 	counts []float64 // of each bucket, and of what lies above all
 }
 
-// readHistogram takes a histogram as it is exposed; ok is false for one that makes no sense.
-func readHistogram(h *obs.HistogramSample) (histogram, bool) {
-	var read histogram
-	below, lower := 0.0, 0.0
-	for _, b := range h.GetBucket() {
-		bound, upTo := b.GetUpperBound(), float64(b.GetCumulativeCount())
-		if math.IsInf(bound, 1) {
-			continue
-		}
-		if len(read.bounds) == maxBuckets || upTo < below || !(bound > lower) {
-			return histogram{}, false
-		}
-		read.bounds = append(read.bounds, bound)
-		read.counts = append(read.counts, upTo-below)
-		below, lower = upTo, bound
+// readHistogram takes a histogram as it is read; ok is false for one that makes no sense. Its bounds
+// are those of others where they are the same.
+func readHistogram(s *obs.Series, others []float64) (h histogram, ok bool) {
+	if len(s.Bounds) == 0 || len(s.Bounds) > maxBuckets || len(s.Counts) != len(s.Bounds)+1 {
+		return histogram{}, false
 	}
-	above := float64(h.GetSampleCount()) - below
-	read.counts = append(read.counts, max(0, above))
-	return read, len(read.bounds) > 0
+	if h.bounds = others; !slices.Equal(s.Bounds, others) {
+		lower := 0.0
+		for _, bound := range s.Bounds {
+			if !(bound > lower) {
+				return histogram{}, false
+			}
+			lower = bound
+		}
+		h.bounds = slices.Clone(s.Bounds)
+	}
+	h.counts = make([]float64, len(s.Counts))
+	for i, n := range s.Counts {
+		h.counts[i] = float64(n)
+	}
+	return h, true
 }
 
 // total is how many values there are.

@@ -23,11 +23,11 @@ type Page struct {
 // query asks for nothing but what is read here.
 func query() string { return url.Values{"name[]": names()}.Encode() }
 
-// Scrape implements Source.
-func (p Page) Scrape(ctx context.Context) ([]*obs.Family, error) {
+// Read implements Source.
+func (p Page) Read(ctx context.Context, readers obs.Readers) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.URL+"?"+query(), nil)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	request.Header.Set("Accept", obs.FamiliesType)
 	request.Header.Set("Accept-Encoding", "identity") // packing would cost a gateway more than sending
@@ -36,15 +36,19 @@ func (p Page) Scrape(ctx context.Context) ([]*obs.Family, error) {
 	}
 	resp, err := p.Client.Do(request)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s answered with %s; do all processes have the same keys?", p.URL, resp.Status)
+		return fmt.Errorf("%s answered with %s; do all processes have the same keys?", p.URL, resp.Status)
 	}
 	if kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type")); err != nil || kind != "application/vnd.google.protobuf" {
-		return nil, fmt.Errorf("%s answered with %q, not with metrics; is it the address for operators of a Topsail process?",
+		return fmt.Errorf("%s answered with %q, not with metrics; is it the address for operators of a Topsail process?",
 			p.URL, resp.Header.Get("Content-Type"))
 	}
-	return obs.ReadFamilies(resp.Body, maxPage)
+	families, err := obs.ReadFamilies(resp.Body, maxPage)
+	if err == nil {
+		readers.ReadFamilies(families)
+	}
+	return err
 }

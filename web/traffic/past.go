@@ -227,11 +227,17 @@ func readPast(text []byte) (past, error) {
 	if err != nil {
 		return p, err
 	}
-	all := io.LimitReader(zip, maxRead)
-	if err := gob.NewDecoder(all).Decode(&p); err != nil {
+	// At its end is the checksum. What is damaged must not be decoded: it could say that it is of any size.
+	switch n, err := io.Copy(io.Discard, io.LimitReader(zip, maxRead+1)); {
+	case err != nil:
+		return p, err
+	case n > maxRead:
+		return p, fmt.Errorf("it has more than %d bytes unpacked", maxRead)
+	}
+	if err := zip.Reset(bytes.NewReader(text)); err != nil {
 		return p, err
 	}
-	if _, err := io.Copy(io.Discard, all); err != nil { // at its end is the checksum
+	if err := gob.NewDecoder(zip).Decode(&p); err != nil {
 		return p, err
 	}
 	if p.Format != pastFormat {

@@ -13,11 +13,6 @@ import (
 )
 
 const (
-	startName = "topsail_sidecar_start_time_seconds"
-	runName   = "topsail_sidecar_batch_seconds"
-)
-
-const (
 	maxStatuses     = 32             // of answers that are kept
 	maxPerformances = 5000           // those measured last are kept
 	readingKept     = 24 * time.Hour // after which a replica that is not read is taken to be gone
@@ -39,9 +34,9 @@ type reading struct {
 }
 
 // readStart reads when the replica began, and as what.
-func (r *reading) readStart(s *obs.Sample) {
-	if v := number(s.GetGauge().GetValue()); v > 0 && v < math.MaxInt32 {
-		r.began, r.generation = time.UnixMilli(int64(math.Round(v*1000))).UTC(), label(s, "generation")
+func (r *reading) readStart(s *obs.Series) {
+	if v := number(s.Value); v > 0 && v < math.MaxInt32 {
+		r.began, r.generation = time.UnixMilli(int64(math.Round(v*1000))).UTC(), s.Label("generation")
 	}
 }
 

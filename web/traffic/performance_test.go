@@ -49,13 +49,9 @@ func (m *machine) batch(size int, took time.Duration, status string) {
 // look has a collector read the machine.
 func (m *machine) look(t rapid.TB, c *Collector, at time.Time) {
 	t.Helper()
-	families, err := m.reg.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := look{at: at}
-	m.watch.sort(&l, families)
-	c.take(m.watch, l, nil)
+	l := m.watch.newLook(at, 0)
+	m.reg.Read(l.readers(Sidecar))
+	c.take(m.watch, *l, nil)
 }
 
 func definition(generation string) []serving.Definition {

@@ -9,5 +9,8 @@ import (
 // Process is this process as a Source.
 type Process struct{ Registry *obs.Registry }
 
-// Scrape implements Source.
-func (p Process) Scrape(context.Context) ([]*obs.Family, error) { return p.Registry.Gather() }
+// Read implements Source.
+func (p Process) Read(_ context.Context, readers obs.Readers) error {
+	p.Registry.Read(readers)
+	return nil
+}

@@ -30,7 +30,7 @@ func (c *Collector) Now() api.TrafficNow {
 	return t
 }
 
-// App implements api.Traffic. Of an app that nobody knows everything is unknown.
+// App implements api.Traffic. Of an app that no gateway knows, everything is unknown.
 func (c *Collector) App(name string, window time.Duration) api.AppSeries {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -89,7 +89,7 @@ func (c *Collector) Leader() (name string, demandUnknown float64) {
 	return "", 0
 }
 
-// ruling is what a leader said not long ago, or nil.
+// leading is what a leader said not long ago, or nil.
 func (c *Collector) leading() *leadership {
 	if c.leadership == nil || time.Since(c.leadership.at) > current {
 		return nil

@@ -11,16 +11,6 @@ import (
 	"github.com/topsail-serving/topsail/serving"
 )
 
-const (
-	stageInputsName  = "topsail_stage_inputs_total"
-	stageSizesName   = "topsail_stage_batch_size"
-	stageRunName     = "topsail_stage_batch_seconds"
-	stageWaitName    = "topsail_stage_queue_seconds"
-	stageQueueName   = "topsail_stage_queue_length"
-	stageReadyName   = "topsail_stage_workers_ready"
-	stageWorkersName = "topsail_stage_workers"
-)
-
 // What is kept of a stage's past: its sums at each look, or nearly so, for two minutes,
 // and then one of each minute. That is some 15 KB for a stage of a replica that is asked
 // all the time.
@@ -74,50 +64,34 @@ func (m *measures) stage(name string) *stage {
 	return s
 }
 
-// stageReader is what reads the samples of a metric of stages; nil for any other.
-func stageReader(name string) func(*stage, *obs.Sample) {
-	switch name {
-	case stageInputsName:
-		return func(st *stage, s *obs.Sample) {
-			if n := number(s.GetCounter().GetValue()); n > 0 {
-				st.read.ended[label(s, "status")] = n
-			}
-		}
-	case stageSizesName:
-		return func(st *stage, s *obs.Sample) {
-			st.read.batches, st.read.inputs = float64(s.GetHistogram().GetSampleCount()), number(s.GetHistogram().GetSampleSum())
-		}
-	case stageRunName:
-		return func(st *stage, s *obs.Sample) { st.read.run = readTiming(s) }
-	case stageWaitName:
-		return func(st *stage, s *obs.Sample) { st.read.wait = readTiming(s) }
-	case stageQueueName:
-		return func(st *stage, s *obs.Sample) { st.waiting = count(s) }
-	case stageReadyName:
-		return func(st *stage, s *obs.Sample) { st.there, st.ready = true, count(s) }
-	case stageWorkersName:
-		return (*stage).readPlace
+func (st *stage) readInputs(s *obs.Series) {
+	if n := number(s.Value); n > 0 {
+		st.read.ended[s.Label("status")] = n
 	}
-	return nil
 }
 
 // readPlace reads how many workers there should be, and where the stage stands.
-func (st *stage) readPlace(s *obs.Sample) {
+func (st *stage) readPlace(s *obs.Series) {
 	st.workers = count(s)
-	if position, err := strconv.Atoi(label(s, "position")); err == nil {
+	if position, err := strconv.Atoi(s.Label("position")); err == nil {
 		st.position = position
 	}
-	if after := label(s, "after"); after != "" {
+	if after := s.Label("after"); after != "" {
 		st.after = strings.Split(after, ",")
 	}
 }
 
-func readTiming(s *obs.Sample) timing {
-	h, ok := readHistogram(s.GetHistogram())
+// readSizes reads the sizes of batches.
+func (s *sums) readSizes(from *obs.Series) {
+	s.batches, s.inputs = float64(from.Count()), number(from.Sum)
+}
+
+func readTiming(s *obs.Series) timing {
+	h, ok := readHistogram(s, nil)
 	if !ok {
 		return timing{}
 	}
-	return timing{h, number(s.GetHistogram().GetSampleSum())}
+	return timing{h, number(s.Sum)}
 }
 
 // follow adds what came since the look before, of which the stage is nil where there
@@ -225,7 +199,7 @@ func (s *sums) plus(d *sums) *sums {
 	return sum
 }
 
-// add adds to sums that nobody keeps yet.
+// add adds to sums that are not shared yet.
 func (s *sums) add(d *sums) {
 	if s.ended == nil {
 		s.ended = map[string]float64{}

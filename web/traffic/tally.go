@@ -9,13 +9,6 @@ import (
 	"github.com/topsail-serving/topsail/serving"
 )
 
-const (
-	answersName   = "topsail_gateway_answers_total"
-	secondsName   = "topsail_gateway_query_seconds"
-	cacheName     = "topsail_gateway_cache_total"
-	objectiveName = "topsail_gateway_objective_seconds"
-)
-
 // causes is how many causes an answer can have; serving.OK is one of them.
 const causes = int(serving.Dropped) + 1
 
@@ -28,51 +21,19 @@ type tally struct {
 	objective time.Duration
 }
 
-// readTallies finds the apps in the metrics of a gateway.
-func readTallies(families []*obs.Family) map[string]*tally {
-	all := map[string]*tally{}
-	of := func(s *obs.Sample) *tally {
-		app := label(s, "app")
-		t := all[app]
-		if t == nil {
-			t = &tally{}
-			all[app] = t
-		}
-		return t
-	}
-	for _, f := range families {
-		for _, s := range f.GetMetric() {
-			switch f.GetName() {
-			case answersName:
-				of(s).readAnswers(s)
-			case cacheName:
-				of(s).readCache(s)
-			case objectiveName:
-				of(s).objective = seconds(s.GetGauge().GetValue())
-			case secondsName:
-				if h, ok := readHistogram(s.GetHistogram()); ok {
-					of(s).took = h
-				}
-			}
-		}
-	}
-	delete(all, "")
-	return all
-}
-
-func (t *tally) readAnswers(s *obs.Sample) {
-	name := label(s, "cause")
-	for _, c := range serving.Causes() {
-		if c.String() == name {
-			t.answers[c] = number(s.GetCounter().GetValue())
+func (t *tally) readAnswers(s *obs.Series) {
+	name := s.Label("cause")
+	for c := range t.answers {
+		if serving.Cause(c).String() == name {
+			t.answers[c] = number(s.Value)
 		}
 	}
 }
 
-func (t *tally) readCache(s *obs.Sample) {
-	n := number(s.GetCounter().GetValue())
+func (t *tally) readCache(s *obs.Series) {
+	n := number(s.Value)
 	t.asked += n
-	if result := label(s, "result"); result == "hit" || result == "joined" {
+	if result := s.Label("result"); result == "hit" || result == "joined" {
 		t.hits += n
 	}
 }
@@ -100,6 +61,12 @@ func (t *tally) since(before *tally) *tally {
 	return &d
 }
 
+// same says whether nothing was counted between before and t.
+func (t *tally) same(before *tally) bool {
+	return before != nil && t.answers == before.answers && t.asked == before.asked && t.hits == before.hits &&
+		t.took.alike(before.took) && slices.Equal(t.took.counts, before.took.counts)
+}
+
 // anew says whether anything that only grows has become less.
 func (t *tally) anew(before *tally) bool {
 	for i, n := range t.answers {
@@ -117,16 +84,6 @@ func (t *tally) anew(before *tally) bool {
 	return t.asked < before.asked || t.hits < before.hits
 }
 
-// label is the value of a sample's label, or empty.
-func label(s *obs.Sample, name string) string {
-	for _, l := range s.GetLabel() {
-		if l.GetName() == name {
-			return l.GetValue()
-		}
-	}
-	return ""
-}
-
 // number is a count as it is exposed, and 0 for what cannot be one.
 func number(v float64) float64 {
 	if !(v >= 0) || math.IsInf(v, 1) {
@@ -134,6 +91,9 @@ func number(v float64) float64 {
 	}
 	return v
 }
+
+// count is a gauge of whole things.
+func count(s *obs.Series) int { return int(min(number(s.Value), math.MaxInt32)) }
 
 // longest bounds durations that are read.
 const longest = 24 * time.Hour

@@ -28,18 +28,8 @@ type Target struct {
 
 // Source is where the metrics of a process are.
 type Source interface {
-	Scrape(ctx context.Context) ([]*obs.Family, error)
-}
-
-// names are the metrics that are read.
-func names() []string {
-	return []string{
-		answersName, secondsName, cacheName, objectiveName,
-		leaderName, desiredName, readyName, demandName, capacityName, blockedName, problemName, alarmName, unknownName,
-		queueName, waitName, limitName, sizesName, servedName, profileName, runName, startName,
-		failoverName, lagName, waitingName, conditionName, modelLagName, modelConditionName,
-		stageInputsName, stageSizesName, stageRunName, stageWaitName, stageQueueName, stageReadyName, stageWorkersName,
-	}
+	// Read has readers read the series of their metrics. What was read before an error is void.
+	Read(ctx context.Context, readers obs.Readers) error
 }
 
 // every is how long there is from one look to the next.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/topsail-serving/topsail/internal/obs"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/web/api"
 )
 
 // watch is one target with what was last read of it.
@@ -25,38 +25,45 @@ type watch struct {
 type look struct {
 	at         time.Time
 	tallies    map[string]*tally
-	leadership *leadership
+	leadership *leadership // nil: it does not lead
 	replicas   map[replicaKey]*measures
 	conditions *conditions
+
+	bounds []float64 // of the tallies' histograms
+	leads  bool
 }
 
 // within bounds a look at one target.
 const within = 2 * time.Second
 
-// look reads the target's metrics.
-func (t Target) look(ctx context.Context) (look, error) {
+// look reads the target's metrics, which are of about so many apps.
+func (t Target) look(ctx context.Context, apps int) (look, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	l := look{at: time.Now()}
-	families, err := t.Source.Scrape(ctx)
-	if err != nil {
+	l := t.newLook(time.Now(), apps)
+	if err := t.Source.Read(ctx, l.readers(t.Role)); err != nil {
 		return look{}, err
 	}
-	t.sort(&l, families)
-	return l, nil
+	if !l.leads {
+		l.leadership = nil
+	}
+	return *l, nil
 }
 
-func (t Target) sort(l *look, families []*obs.Family) {
+// newLook has what a process of the target's role may say.
+func (t Target) newLook(at time.Time, apps int) *look {
+	l := &look{at: at}
 	if t.Role == Gateway || t.Role == Local {
-		l.tallies = readTallies(families)
-		l.conditions = readConditions(l.at, families)
+		l.tallies = make(map[string]*tally, apps)
+		l.conditions = &conditions{at: at, streams: map[string]*api.StreamNow{}}
 	}
 	if t.Role == Scheduler || t.Role == Local {
-		l.leadership = readLeadership(t.Name, l.at, families)
+		l.leadership = &leadership{leader: t.Name, at: at, pools: map[serving.ModelID]*pool{}}
 	}
 	if t.Role == Sidecar || t.Role == Local {
-		l.replicas = readMeasures(l.at, families)
+		l.replicas = map[replicaKey]*measures{}
 	}
+	return l
 }
 
 // longestGap is the longest time between two looks at a gateway that what came
@@ -88,16 +95,20 @@ func (c *Collector) takeTallies(w *watch, l look) {
 		if t.objective > 0 {
 			a.objective = t.objective
 		}
-		if continues {
-			a.take(t.since(w.tallies[name]), from, second)
+		switch before := w.tallies[name]; {
+		case !continues:
+		case t.same(before): // most apps are at rest
+			a.rest(from, second)
+		default:
+			a.take(t.since(before), from, second)
 		}
 	}
 	w.tallies = l.tallies
 	c.heard = l.at
 }
 
-// takeReign notes what the leader says.
-func (c *Collector) takeReign(w *watch, l look) {
+// takeLeadership notes what the leader says.
+func (c *Collector) takeLeadership(w *watch, l look) {
 	second := l.at.Unix()
 	from := second - 1
 	if before, continues := w.since(second); continues && second-before <= steady {

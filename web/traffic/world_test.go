@@ -44,7 +44,7 @@ func (p *process) restart() {
 	p.objective = r.Gauges("topsail_gateway_objective_seconds", "Objectives.", "app")
 }
 
-func (p *process) Scrape(ctx context.Context) ([]*obs.Family, error) {
+func (p *process) Read(ctx context.Context, readers obs.Readers) error {
 	p.mu.Lock()
 	p.looks++
 	reg, fails, takes := p.reg, p.fails, p.takes
@@ -52,15 +52,15 @@ func (p *process) Scrape(ctx context.Context) ([]*obs.Family, error) {
 	select {
 	case <-time.After(takes):
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return ctx.Err()
 	}
 	if fails != nil {
-		return nil, fails
+		return fails
 	}
-	if reg == nil {
-		return nil, nil
+	if reg != nil {
+		reg.Read(readers)
 	}
-	return reg.Gather()
+	return nil
 }
 
 func (p *process) set(change func(*process)) {

@@ -21,9 +21,9 @@ const (
 	packed = ".gz"
 )
 
-// policy lets the pages load nothing but what is served here, and run no script that is
-// written into a page. Styles are files too: what a chart sets on its elements it sets
-// through the object model, which needs no permission.
+// policy allows the pages to load only what is served here, and no inline scripts. Styles are
+// files too: what a chart sets on its elements it sets through the object model, which needs no
+// permission.
 const policy = "default-src 'self'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
 	"object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
@@ -97,7 +97,7 @@ func kindOf(name string) string {
 func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	protect(w.Header())
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		p := problem.New(http.StatusMethodNotAllowed, "method_not_allowed", "the pages can only be read: GET or HEAD")
+		p := problem.New(http.StatusMethodNotAllowed, "method_not_allowed", "the pages are read-only: use GET or HEAD")
 		p.Header = http.Header{"Allow": {"GET, HEAD"}}
 		p.Write(w)
 		return

@@ -21,13 +21,13 @@ func appCommand() *cobra.Command {
 		return read(k, appTable, nil, "apps", k.args[0])
 	})
 	remove := verb(deletes(takes("delete APP", "Delete an app", appNames)), func(k *call) error {
-		return k.remove(deletion("apps", k.args[0]), "Delete app %s?", "app %s is gone", k.args[0])
+		return k.remove(deletion("apps", k.args[0]), "Delete app %s?", "app %s is deleted", k.args[0])
 	})
 	link := verb(changes(takes("link APP MODEL", "Link a model to an app", appNames, modelNames)), func(k *call) error {
-		return k.change(put(nil, "apps", k.args[0], "links", k.args[1]), "app %s asks model %s", k.args[0], k.args[1])
+		return k.change(put(nil, "apps", k.args[0], "links", k.args[1]), "app %s is linked to model %s", k.args[0], k.args[1])
 	})
 	unlink := verb(changes(takes("unlink APP MODEL", "Unlink a model from an app", appNames, modelNames)), func(k *call) error {
-		return k.change(deletion("apps", k.args[0], "links", k.args[1]), "app %s does not ask model %s", k.args[0], k.args[1])
+		return k.change(deletion("apps", k.args[0], "links", k.args[1]), "app %s is no longer linked to model %s", k.args[0], k.args[1])
 	})
 	return noun(&cobra.Command{Use: "app", Short: "Apps: what clients query"},
 		list, get, createApp(), setApp(), remove, link, unlink, appPolicy(), learnedCommand(), forgetCommand(), appTraffic())
@@ -53,7 +53,7 @@ func listApps(k *call) error {
 		}
 		t.Row(row...)
 	}
-	return k.showList(raw, t, "there is no app yet: `topsail app create NAME --input-type doubles` makes one")
+	return k.showList(raw, t, "there are no apps yet: create one with `topsail app create NAME --input-type doubles`")
 }
 
 func appTable(a serving.App) *screen.Table {
@@ -136,7 +136,7 @@ func createApp() *cobra.Command {
 		if body["latency_slo_micros"] == nil {
 			body["latency_slo_micros"] = defaultSLO.Microseconds()
 		}
-		return k.change(create(body, "apps"), "app %s is there: `topsail predict %[1]s INPUT` asks it", k.args[0])
+		return k.change(create(body, "apps"), "app %s is created: query it with `topsail predict %[1]s INPUT`", k.args[0])
 	})
 }
 
@@ -155,7 +155,7 @@ func setApp() *cobra.Command {
 			return err
 		}
 		if len(body) == 0 {
-			return misused("say what to change, such as --slo 20ms")
+			return misused("name the settings to change, such as --slo 20ms")
 		}
 		return k.change(patch(body, "apps", k.args[0]), "app %s is changed", k.args[0])
 	})
@@ -206,13 +206,13 @@ func forgetCommand() *cobra.Command {
 	c.Flags().BoolP("yes", "y", false, "do not ask for confirmation")
 	return verb(c, func(k *call) error {
 		if k.Asks && !k.flag("yes") {
-			if sure, err := k.Ask(k.ctx, fmt.Sprintf("Let the policy of app %s forget what it has learned?", k.args[0])); err != nil || !sure {
+			if sure, err := k.Ask(k.ctx, fmt.Sprintf("Reset what the policy of app %s has learned?", k.args[0])); err != nil || !sure {
 				return err
 			}
 		}
 		r := deletion("apps", k.args[0], "learned")
 		r.Query = k.user()
-		return k.change(r, "the policy of app %s is reset; what it had learned is kept for a day", k.args[0])
+		return k.change(r, "the policy of app %s is reset; its previous state is kept for a day", k.args[0])
 	})
 }
 

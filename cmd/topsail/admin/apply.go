@@ -17,14 +17,14 @@ import (
 	"github.com/topsail-serving/topsail/web/api"
 )
 
-// ApplyCommand brings a configuration file's apps and models in through the API. It has
-// the flag --file; the caller may give it another way to apply, beside that one.
+// ApplyCommand brings a configuration file's apps and models in through the API. It has the flag
+// --file; the caller may add another way to apply.
 func ApplyCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "apply",
 		Short: "Apply the apps and models of a configuration file",
-		Long: "Brings the apps and models of a configuration file in, all or nothing, and changes nothing that is so already. It shows\n" +
-			"what it will do and asks. With --dry-run it exits with 2 if there is something to do.",
+		Long: "Applies the apps and models of a configuration file, all or nothing, and leaves alone what already matches. It shows\n" +
+			"what it will do and asks for confirmation. With --dry-run it exits with 2 if there is something to do.",
 		Args:    cobra.NoArgs,
 		Example: "  topsail apply -f topsail.toml\n  topsail apply -f topsail.toml --prune --yes",
 	}
@@ -36,7 +36,7 @@ func ApplyCommand() *cobra.Command {
 	return single(c, apply)
 }
 
-// replaces gives a command the flag that lets a version become something else.
+// replaces gives a command the flag that allows a version to be redefined.
 func replaces(c *cobra.Command) {
 	c.Flags().Bool("replace", false, "allow redefining a version under its name; its replicas are replaced, and queries wait for them")
 }

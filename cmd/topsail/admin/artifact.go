@@ -64,7 +64,7 @@ func listArtifacts(k *call) error {
 		}
 		t.Row(digest, m.Runtime, m.Python, screen.Bytes(a.Size), screen.Ago(k.now, a.Created), strings.Join(a.UsedBy, ", "))
 	}
-	return k.showList(raw, t, "there is no bundle: `topsail artifact push PATH` uploads one")
+	return k.showList(raw, t, "there are no bundles: upload one with `topsail artifact push PATH`")
 }
 
 // manifestOf is the manifest as far as it is known here.
@@ -135,7 +135,7 @@ func (k *call) push(ctx context.Context, path string) (api.Artifact, json.RawMes
 	return stored, raw, nil
 }
 
-// meter tells how much has been read.
+// meter reports how much has been read.
 type meter struct {
 	from       io.Reader
 	size, read int64
@@ -192,7 +192,7 @@ func packBundle(dir string) (content *os.File, done func(), err error) {
 	}
 	if err != nil {
 		done()
-		return nil, nil, fmt.Errorf("%s cannot become a bundle: %w", dir, err)
+		return nil, nil, fmt.Errorf("cannot make a bundle of %s: %w", dir, err)
 	}
 	return content, done, nil
 }
@@ -201,7 +201,7 @@ func packBundle(dir string) (content *os.File, done func(), err error) {
 func readManifest(root *os.Root) (*bundle.Manifest, error) {
 	f, err := root.Open(bundle.ManifestName)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, errors.New("there is no manifest.json; it says what runs the bundle, such as " +
+		return nil, errors.New("manifest.json is missing; it says what runs the bundle, such as " +
 			`{"runtime": "sklearn", "python": "3.11", "entry": "model.pkl"}`)
 	}
 	if err != nil {
@@ -215,7 +215,7 @@ func readManifest(root *os.Root) (*bundle.Manifest, error) {
 		return nil, fmt.Errorf("%s cannot be read: %w", bundle.ManifestName, err)
 	}
 	if m.Format != 0 && m.Format != bundle.Format {
-		return nil, fmt.Errorf("%s is of format %d, and this topsail writes %d", bundle.ManifestName, m.Format, bundle.Format)
+		return nil, fmt.Errorf("%s has format %d, and this topsail writes format %d", bundle.ManifestName, m.Format, bundle.Format)
 	}
 	return m, nil
 }
@@ -251,7 +251,7 @@ func pullArtifact(k *call) error {
 // save writes a new file, whole and as its digest says or not at all.
 func save(path string, from io.Reader, digest string) error {
 	if _, err := os.Lstat(path); err == nil {
-		return fmt.Errorf("%s exists already: name another file with --file", path)
+		return fmt.Errorf("%s already exists: name another file with --file", path)
 	}
 	part, err := os.CreateTemp(filepath.Dir(path), ".topsail-pull-*")
 	if err != nil {
@@ -261,10 +261,10 @@ func save(path string, from io.Reader, digest string) error {
 	defer part.Close()
 	hash := sha256.New()
 	if _, err := io.Copy(io.MultiWriter(part, hash), from); err != nil {
-		return fmt.Errorf("the download broke off: %w", err)
+		return fmt.Errorf("the download was interrupted: %w", err)
 	}
 	if hex.EncodeToString(hash.Sum(nil)) != digest {
-		return errors.New("what came is not what the digest says: it was damaged on its way, or at the server")
+		return errors.New("the download does not match its digest: it was damaged in transit or on the server")
 	}
 	return intact.Rename(part.Name(), path)
 }
@@ -275,5 +275,5 @@ func deleteArtifact(k *call) error {
 			return err
 		}
 	}
-	return k.change(deletion("artifacts", k.args[0]), "bundle %s is gone", k.args[0])
+	return k.change(deletion("artifacts", k.args[0]), "bundle %s is deleted", k.args[0])
 }

@@ -45,7 +45,7 @@ func TestPredict(t *testing.T) {
 	}
 	f.answers["POST /wine/predict"] = []answer{{status: 200, body: `{"output": -1, "default": true, "default_explanation": "Model error: \u001b[2J", "missing": ["slow:1"], "shed": ["b:1"], "explanation": {"policy": "vote"}}`}}
 	r = f.run(t, "predict", "wine", "1")
-	if want := "the default: Model error: ?[2J\nno answer came from slow:1\nnot asked, for want of time or capacity: b:1\n{\"policy\": \"vote\"}\n"; r.out != "-1\n" || !strings.HasPrefix(r.err, want) {
+	if want := "the default: Model error: ?[2J\nno answer came from slow:1\nnot called, for lack of time or capacity: b:1\n{\"policy\": \"vote\"}\n"; r.out != "-1\n" || !strings.HasPrefix(r.err, want) {
 		t.Errorf("%+v", r)
 	}
 	f.answers["POST /wine/predict"] = []answer{{status: 200, body: `{"batch_predictions": [{"output": 1}, {"output": 2, "default": true, "default_explanation": "late"}]}`}}
@@ -77,11 +77,11 @@ func TestFeedback(t *testing.T) {
 		}
 	}
 	f.answers["POST /wine/update"] = []answer{{status: 200, body: `{"duplicate": true}`}}
-	if r := f.run(t, "feedback", "wine", "--query-id", "7", "--label", "0"); r.out != "this answer had its feedback already, and nothing was learned\n" {
+	if r := f.run(t, "feedback", "wine", "--query-id", "7", "--label", "0"); r.out != "this answer already had feedback; nothing was learned\n" {
 		t.Errorf("%+v", r)
 	}
 	f.answers["POST /wine/update"] = []answer{{status: 200, body: `{"trained": []}`}}
-	if r := f.run(t, "feedback", "wine", "--query-id", "7", "--label", "0"); r.out != "the feedback is kept, and nothing learned from it\n" {
+	if r := f.run(t, "feedback", "wine", "--query-id", "7", "--label", "0"); r.out != "the feedback is stored, and nothing learned from it\n" {
 		t.Errorf("%+v", r)
 	}
 }

@@ -25,14 +25,14 @@ func backupCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "backup DESTINATION",
 		Short: "Back up everything: apps, models, keys, learned state, usage, the audit log, and bundles",
-		Long: "Writes everything that was acknowledged before to one file, while Topsail runs, and checks it. The destination is a file that\n" +
+		Long: "Writes everything acknowledged so far to one file, while Topsail runs, and verifies it. The destination is a file that\n" +
 			"does not exist yet, a folder, or s3://BUCKET/PREFIX?endpoint=URL with keys in the environment, as for web.bundles. Files in\n" +
-			"folders and buckets are named by their time, and the oldest are removed. A backup has the hashes of keys and the variables of\n" +
-			"models in it: keep it secret.",
+			"folders and buckets are named by their time, and the oldest are removed. A backup contains the hashes of keys and the variables of\n" +
+			"models: keep it secret.",
 		Example: "  topsail backup before-upgrade.tar\n  topsail backup /mnt/backups/ --keep 30\n  topsail backup s3://ops/topsail --every 24h",
 		Args:    cobra.ExactArgs(1),
 	}
-	c.Flags().Bool("without-bundles", false, "only list bundles: their store has a backup of its own")
+	c.Flags().Bool("without-bundles", false, "list bundles without their contents: their store has its own backup")
 	c.Flags().Int("keep", 14, "how many backups to keep in a folder or bucket; 0 keeps all")
 	c.Flags().Duration("every", 0, "keep running, and make a backup this often")
 	return single(c, backUp)
@@ -126,7 +126,7 @@ func fetchBackup(k *call, part *os.File) (backup.Contents, int64, error) {
 	defer progress.End()
 	size, err := io.Copy(part, &meter{from: response.Body, size: 20, tell: func(n, _ int64) { progress.Say("fetching the backup: %s", screen.Bytes(n)) }})
 	if err != nil {
-		return backup.Contents{}, 0, fmt.Errorf("the backup broke off: %w", err)
+		return backup.Contents{}, 0, fmt.Errorf("the backup was interrupted: %w", err)
 	}
 	progress.Say("checking the backup")
 	file, err := backup.Open(part, size)

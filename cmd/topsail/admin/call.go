@@ -166,7 +166,7 @@ func decode[T any](items []json.RawMessage) ([]T, error) {
 	all := make([]T, len(items))
 	for i, item := range items {
 		if err := json.Unmarshal(item, &all[i]); err != nil {
-			return nil, fmt.Errorf("the server's list has what this topsail does not understand: %w", err)
+			return nil, fmt.Errorf("this topsail does not understand the server's list: %w", err)
 		}
 	}
 	return all, nil

@@ -9,8 +9,8 @@ import (
 
 const group = "management"
 
-// AddTo gives root the commands, in a group of their own, and --version.
-// ApplyCommand is left to the caller, who has another way to apply.
+// AddTo gives root the commands, in a group of their own, and --version. ApplyCommand is left to
+// the caller, which may apply in another way.
 func AddTo(root *cobra.Command) {
 	root.AddGroup(&cobra.Group{ID: group, Title: "Management, through the API:"})
 	root.Version = built()
@@ -52,7 +52,7 @@ func noun(c *cobra.Command, verbs ...*cobra.Command) *cobra.Command {
 	return c
 }
 
-// single is a command that is a verb by itself.
+// single is a command without a noun.
 func single(c *cobra.Command, do func(*call) error) *cobra.Command {
 	c.GroupID = group
 	serverFlags(c.Flags())

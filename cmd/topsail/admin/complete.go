@@ -18,7 +18,7 @@ const completing = time.Second
 // names asks the API which names an argument can have.
 type names func(*call) ([]string, error)
 
-// complete completes arguments by their places. A server that is away offers nothing.
+// complete completes arguments by their places. An unavailable server offers nothing.
 func complete(kinds ...names) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		if len(args) >= len(kinds) {

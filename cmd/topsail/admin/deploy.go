@@ -25,8 +25,8 @@ func deployCommand() *cobra.Command {
 		Use:   "deploy MODEL (--bundle PATH | --image IMAGE | -- COMMAND…)",
 		Short: "Deploy a model: upload, register, link, and wait until it is ready",
 		Long: "Deploys a version of a model and makes it the current one. A bundle is a zip archive, a folder with a manifest.json,\n" +
-			"or the digest of one that is uploaded already; instead there may be a command, or on a cluster an image. With --app the\n" +
-			"app is made, if it is not there, asks the model, and shows the bundle's example of an input if it has none.",
+			"or the digest of an uploaded one; instead, give a command or, on a cluster, an image. With --app the app is\n" +
+			"created if it does not exist, linked to the model, and given the bundle's example of an input if it has none.",
 		Args: cobra.MinimumNArgs(1),
 		Example: "  topsail deploy iris --bundle iris.zip --app flowers --default -1\n" +
 			"  topsail deploy echo --input-type strings --dir /srv/echo -- python3 -m topsail echo:Echo",
@@ -52,7 +52,7 @@ func deploy(k *call) error {
 	defer d.progress.End()
 	own, command := k.split()
 	if len(own) != 1 {
-		return misused("name one model; a command stands after --")
+		return misused("name one model; put a command after --")
 	}
 	members, err := k.runMembers(command)
 	if err != nil {
@@ -60,7 +60,7 @@ func deploy(k *call) error {
 	}
 	bundle := text(k.cmd, "bundle")
 	if bundle == "" && len(command) == 0 && members["image"] == nil && members["container_addr"] == nil {
-		return misused("say what to deploy: --bundle PATH, --image IMAGE, or a command after --")
+		return misused("name what to deploy: --bundle PATH, --image IMAGE, or a command after --")
 	}
 	if err := serving.CheckModelName(own[0]); err != nil {
 		return usageError{err}
@@ -81,7 +81,7 @@ func deploy(k *call) error {
 	return d.done()
 }
 
-// left adds to an error what there is of the deployment, and the commands that remove it.
+// left adds to an error what exists of the deployment, and the commands that remove it.
 func (d *deployment) left(err error) error {
 	var m api.Model
 	if _, unknown := d.Get(d.ctx, &m, nil, "models", d.id.Model); unknown != nil {
@@ -209,7 +209,7 @@ func (d *deployment) locate(members map[string]any) error {
 	return err
 }
 
-// link lets an app ask the model, and makes the app where there is none.
+// link links the model to an app, and creates the app if it does not exist.
 func (d *deployment) link(name string) error {
 	if name == "" {
 		return nil
@@ -229,7 +229,7 @@ func (d *deployment) link(name string) error {
 	if err != nil {
 		return err
 	}
-	d.progress.Step("app %s asks %s", name, d.id.Model)
+	d.progress.Step("app %s is linked to %s", name, d.id.Model)
 	if example := d.example(); app.Example == "" && example != "" {
 		_, err = d.Do(d.ctx, nil, patch(map[string]any{"example": example}, "apps", name))
 	}
@@ -249,17 +249,20 @@ func (d *deployment) makeApp(name string) error {
 		"name": name, "input_type": d.version.InputType, "latency_slo_micros": slo.Microseconds(),
 		"default_output": text(d.cmd, "default"), "models": []string{d.id.Model},
 	}
+	if d.version.Signature != nil {
+		body["signature"] = d.version.Signature
+	}
 	if example := d.example(); example != "" {
 		body["example"] = example
 	}
 	_, err := d.Do(d.ctx, nil, create(body, "apps"))
 	if err == nil {
-		d.progress.Step("app %s is made, and asks %s", name, d.id.Model)
+		d.progress.Step("app %s is created and linked to %s", name, d.id.Model)
 	}
 	return err
 }
 
-// longestExample is from how many bytes on an example is not shown to those who ask.
+// longestExample is the size in bytes from which on an example is not shown.
 const longestExample = 16 << 10
 
 // example is the version's, as its bundle has it, for an app without one; empty: none.
@@ -304,7 +307,7 @@ func (d *deployment) wait() error {
 			if d.ctx.Err() != nil {
 				return d.ctx.Err()
 			}
-			return fmt.Errorf("no replica of %v is ready after %v (%s); it goes on trying: `topsail logs %[1]v` has its output", d.id, within, last)
+			return fmt.Errorf("no replica of %v is ready after %v (%s); Topsail keeps trying: see `topsail logs %[1]v`", d.id, within, last)
 		}
 	}
 }
@@ -325,7 +328,7 @@ func (d *deployment) done() error {
 		if d.version.Example != "" {
 			input = "'" + strings.ReplaceAll(d.version.Example, "'", `'\''`) + "'"
 		}
-		fmt.Fprintf(d.Err, "ask it with: topsail predict %s %s\n", screen.Clean(app), screen.Clean(input))
+		fmt.Fprintf(d.Err, "query it with: topsail predict %s %s\n", screen.Clean(app), screen.Clean(input))
 	}
 	return nil
 }

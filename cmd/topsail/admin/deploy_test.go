@@ -63,7 +63,7 @@ func TestDeploy(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	for _, want := range []string{
-		"bundle sha256:" + digest + " is stored\n", "iris:1 is registered\n", "app flowers is made, and asks iris\n",
+		"bundle sha256:" + digest + " is stored\n", "iris:1 is registered\n", "app flowers is created and linked to iris\n",
 		"waiting for a replica of iris:1 (no replica has started)\n", "waiting for a replica of iris:1 (starting: installs scikit-learn)\n",
 		"iris-1-0 is ready after ", `topsail predict flowers '["it'\''s"]'`,
 	} {
@@ -113,6 +113,20 @@ func TestDeployGivesTheAppItsExample(t *testing.T) {
 	}
 }
 
+// A new app takes what the version takes.
+func TestDeployGivesTheAppItsSignature(t *testing.T) {
+	f := newFake(t)
+	f.here(t)
+	signature := `{"inputs":[{"name":"x","type":"float32","shape":[-1]}]}`
+	f.answer("POST /api/v1/models/m/versions", answer{status: 201, body: `{"version": "1", "input_type": "tensors", "signature": ` + signature + `}`})
+	f.answer("POST /api/v1/apps", answer{status: 201, body: `{}`})
+	r := f.run(t, "deploy", "m", "--bundle", "sha256:"+digest, "--app", "wine")
+	sent := f.requests()
+	if last := sent[len(sent)-1].body; r.status != 0 || !strings.Contains(last, `"input_type":"tensors"`) || !strings.Contains(last, `"signature":`+signature) {
+		t.Errorf("%+v %s", r, last)
+	}
+}
+
 func TestDeployCommand(t *testing.T) {
 	f := newFake(t)
 	f.here(t)
@@ -142,7 +156,7 @@ func TestDeployThatDoesNotBecomeReady(t *testing.T) {
 	f.answer("POST /api/v1/models/m/versions", answer{status: 201, body: `{"version": "1", "replicas": 1}`})
 	f.answer("GET /api/v1/replicas?limit=1000&model=m&version=1", answer{status: 200, body: `{"items": [{"id": "m", "state": "failed", "reason": "No module named 'x'"}]}`})
 	r := f.run(t, "deploy", "m", "--bundle", "sha256:"+digest, "--wait", "100ms")
-	if want := "topsail: no replica of m:1 is ready after 100ms (failed: No module named 'x'); it goes on trying: `topsail logs m:1` has its output\n"; r.status != exitFailed || !strings.HasSuffix(r.err, want) {
+	if want := "topsail: no replica of m:1 is ready after 100ms (failed: No module named 'x'); Topsail keeps trying: see `topsail logs m:1`\n"; r.status != exitFailed || !strings.HasSuffix(r.err, want) {
 		t.Errorf("%+v", r)
 	}
 	for model, want := range map[string]string{
@@ -207,11 +221,11 @@ func TestFoldersThatAreNoBundles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for dir, want := range map[string]string{
-		folder(t, map[string]string{"a": "b"}):                                                  "there is no manifest.json; it says what runs the bundle",
+		folder(t, map[string]string{"a": "b"}):                                                  "manifest.json is missing; it says what runs the bundle",
 		folder(t, map[string]string{"manifest.json": "{"}):                                      "manifest.json cannot be read",
 		folder(t, map[string]string{"manifest.json": `{"runtime": "python", "pyton": "3"}`}):    `unknown field "pyton"`,
-		folder(t, map[string]string{"manifest.json": `{"format": 2}`}):                          "of format 2",
-		folder(t, map[string]string{"manifest.json": `{"runtime": "cobol", "python": "3.11"}`}): "cannot become a bundle",
+		folder(t, map[string]string{"manifest.json": `{"format": 2}`}):                          "has format 2",
+		folder(t, map[string]string{"manifest.json": `{"runtime": "cobol", "python": "3.11"}`}): "cannot make a bundle of",
 		linked:                           `"link" is a link or a device`,
 		manifestOutside:                  "path escapes",
 		filepath.Join(linked, "nothing"): "no such file",
@@ -265,18 +279,18 @@ func TestPull(t *testing.T) {
 	if got, err := os.ReadFile(name + ".zip"); err != nil || !bytes.Equal(got, archive.Bytes()) {
 		t.Errorf("%q, %v", got, err)
 	}
-	if r := f.run(t, "artifact", "pull", "sha256:"+name); r.status != exitFailed || !strings.Contains(r.err, "exists already") {
+	if r := f.run(t, "artifact", "pull", "sha256:"+name); r.status != exitFailed || !strings.Contains(r.err, "already exists") {
 		t.Errorf("%+v", r)
 	}
 	f.answers[what] = []answer{{status: 200, body: "something else"}}
-	if r := f.run(t, "artifact", "pull", "sha256:"+name, "-f", "b.zip"); r.status != exitFailed || !strings.Contains(r.err, "not what the digest says") {
+	if r := f.run(t, "artifact", "pull", "sha256:"+name, "-f", "b.zip"); r.status != exitFailed || !strings.Contains(r.err, "does not match its digest") {
 		t.Errorf("%+v", r)
 	}
 	f.answers[what] = []answer{{serve: func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "1000")
 		_, _ = io.WriteString(w, "half of it")
 	}}}
-	if r := f.run(t, "artifact", "pull", "sha256:"+name, "-f", "b.zip"); r.status != exitFailed || !strings.Contains(r.err, "broke off") {
+	if r := f.run(t, "artifact", "pull", "sha256:"+name, "-f", "b.zip"); r.status != exitFailed || !strings.Contains(r.err, "was interrupted") {
 		t.Errorf("%+v", r)
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {

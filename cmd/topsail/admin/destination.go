@@ -29,7 +29,7 @@ func destinationOf(text string) (destination, error) {
 	case err == nil && info.IsDir(), strings.HasSuffix(text, "/"):
 		return backupFolder(text), os.MkdirAll(text, 0o700)
 	case err == nil:
-		return nil, fmt.Errorf("%s exists already: name another file, or a folder", text)
+		return nil, fmt.Errorf("%s already exists: name another file, or a folder", text)
 	}
 	return backupFile(text), nil
 }

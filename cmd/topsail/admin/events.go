@@ -33,7 +33,7 @@ func followEvents(k *call) error {
 	wanted, _ := k.cmd.Flags().GetStringSlice("topic")
 	for _, topic := range wanted {
 		if !slices.Contains(topics, topic) {
-			return misused("there is no topic %q: use %s", topic, strings.Join(topics, ", "))
+			return misused("topic %q is unknown: use %s", topic, strings.Join(topics, ", "))
 		}
 	}
 	err := k.Events(k.ctx, func(e apiclient.Event) error {
@@ -129,7 +129,7 @@ func describe[T any](e apiclient.Event, words func(T) string) string {
 	return words(data)
 }
 
-// gone is an object that is no more.
+// gone is an object that was deleted.
 type gone struct{ Kind, Name string }
 
 func catalogWords(c struct {
@@ -154,7 +154,7 @@ func catalogWords(c struct {
 		words = append(words, "version "+v.ModelID.String())
 	}
 	for _, g := range c.Gone {
-		words = append(words, g.Kind+" "+g.Name+" is gone")
+		words = append(words, g.Kind+" "+g.Name+" is deleted")
 	}
 	return strings.Join(words, "; ")
 }
@@ -179,7 +179,7 @@ func replicasWords(r replicasEvent) string {
 		words = append(words, text)
 	}
 	for _, id := range r.Gone {
-		words = append(words, id+" is gone")
+		words = append(words, id+" has ended")
 	}
 	return strings.Join(words, "; ")
 }

@@ -16,7 +16,7 @@ const (
 	exitFailed  = 1
 	exitUsage   = 2 // or a dry run that found changes
 	exitUnknown = 3 // there is no such object
-	exitRefused = 4 // the server lets this key not do that
+	exitRefused = 4 // the server does not allow that with this key
 	exitAway    = 5 // the server does not answer, or not in time
 )
 
@@ -27,7 +27,7 @@ func (u usageError) Unwrap() error { return u.error }
 
 func misused(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// pending is a dry run that found changes. That is no failure, and nothing is said about it.
+// pending is a dry run that found changes. That is not a failure, and prints no error.
 type pending struct{}
 
 func (pending) Error() string { return "there are changes" }

@@ -14,7 +14,7 @@ func exportCommand() *cobra.Command {
 		Use:   "export",
 		Short: "Print all apps and versions as a configuration file",
 		Long: "Prints all apps and versions as a configuration file, which `topsail apply` or `topsail local` reads. Variables of\n" +
-			"containers are in it as far as the key may read them, and may be secrets: keep the file as such.",
+			"containers are in it if the key may read them, and may be secrets: store the file accordingly.",
 		Args:    cobra.NoArgs,
 		Example: "  topsail export > topsail.toml\n  topsail export -o json",
 	}

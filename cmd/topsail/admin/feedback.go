@@ -49,11 +49,11 @@ func feedback(k *call) error {
 	}
 	switch {
 	case answer.Duplicate:
-		k.say("this answer had its feedback already, and nothing was learned")
+		k.say("this answer already had feedback; nothing was learned")
 	case answer.Loss != nil:
 		k.say("the loss was %s, and %s learned from it", screen.Number(*answer.Loss), states(len(answer.Trained)))
 	default:
-		k.say("the feedback is kept, and %s learned from it", states(len(answer.Trained)))
+		k.say("the feedback is stored, and %s learned from it", states(len(answer.Trained)))
 	}
 	return nil
 }
@@ -75,7 +75,7 @@ func (k *call) judgement() (map[string]any, error) {
 		return nil, misused("name the answer: --query-id or --input")
 	}
 	if f.Changed("label") == f.Changed("reward") {
-		return nil, misused("say either --label or --reward")
+		return nil, misused("give either --label or --reward")
 	}
 	if f.Changed("query-id") {
 		body["query_id"], _ = f.GetInt64("query-id")

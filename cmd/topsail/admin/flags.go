@@ -2,7 +2,6 @@ package admin
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -39,7 +38,7 @@ func gatewayFlags(flags *pflag.FlagSet) {
 
 func reachFlags(flags *pflag.FlagSet) {
 	flags.String("key-file", "", "file of the key to show (default $"+envKey+", or the file that $"+envKeyFile+" names)")
-	flags.String("ca-file", "", "certificates to trust, in PEM, beside the system's")
+	flags.String("ca-file", "", "certificates to trust, in PEM, in addition to the system's")
 	flags.StringP("output", "o", "table", "table, wide or json")
 	flags.Duration("timeout", 30*time.Second, "how long a request may take")
 }
@@ -93,11 +92,11 @@ func address(flag, env, otherwise string, getenv func(string) string) string {
 	return cmp.Or(flag, getenv(env), otherwise)
 }
 
-// checkOutput holds -o to what there is.
+// checkOutput refuses an unknown format for -o.
 func checkOutput(format string) error {
 	switch format {
 	case "table", "wide", "json":
 		return nil
 	}
-	return usageError{errors.New("there is no output " + fmt.Sprintf("%q", format) + ": use table, wide or json")}
+	return usageError{fmt.Errorf("output %q is unknown: use table, wide or json", format)}
 }

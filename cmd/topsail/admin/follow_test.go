@@ -32,7 +32,7 @@ func TestLogs(t *testing.T) {
 	if !slices.Equal(lines, want) {
 		t.Errorf("%q", lines)
 	}
-	if r := f.run(t, "logs", "nothing"); r.status != exitUnknown || !strings.Contains(r.err, "`topsail replica list` shows what does") {
+	if r := f.run(t, "logs", "nothing"); r.status != exitUnknown || !strings.Contains(r.err, "see `topsail replica list`") {
 		t.Errorf("%+v", r)
 	}
 	f.answer("GET /api/v1/replicas/wine-forest-1-0/logs?lines=5&stream=stderr", answer{status: 200, body: strings.Repeat("x", maxLine+10) + "\nshort\n"})
@@ -109,9 +109,9 @@ func TestEvents(t *testing.T) {
 	want := []string{
 		"hello     local as local (admin), revision 7",
 		"catalog   revision 7: 1 apps, 0 models, 0 versions",
-		"catalog   revision 8; app a; model m; version m:1; app b is gone",
+		"catalog   revision 8; app a; model m; version m:1; app b is deleted",
 		"replicas  2 replicas",
-		"replicas  m-1-0 of m:1 is failed (it died ); m-1-1 is gone",
+		"replicas  m-1-0 of m:1 is failed (it died ); m-1-1 has ended",
 		"traffic   2 apps, 3.5/s; a: 50 % in time",
 		"decision  m:1 from 1 to 2, applied by capacity: too little",
 		"audit     ann: update app a?[31m",

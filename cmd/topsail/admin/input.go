@@ -34,16 +34,16 @@ func (k *call) inputArg(arg string, raw bool) (json.RawMessage, error) {
 func parseValue(text []byte) (json.RawMessage, error) {
 	trimmed := bytes.TrimSpace(text)
 	if len(trimmed) == 0 {
-		return nil, misused("there is no input: write JSON such as [1.5, 2], text, @FILE, or - for standard input")
+		return nil, misused("the input is missing: give JSON such as [1.5, 2], text, @FILE, or - for standard input")
 	}
 	if json.Valid(trimmed) {
 		return trimmed, nil
 	}
 	if !utf8.Valid(trimmed) {
-		return nil, misused("the input is neither JSON nor text: for bytes say --bytes")
+		return nil, misused("the input is neither JSON nor text: use --bytes for bytes")
 	}
 	if strings.ContainsRune("[{\"-+.0123456789", rune(trimmed[0])) {
-		return nil, misused("the input begins like JSON and is none: %w", json.Unmarshal(trimmed, new(any)))
+		return nil, misused("the input begins like JSON but is not valid JSON: %w", json.Unmarshal(trimmed, new(any)))
 	}
 	return json.Marshal(string(trimmed))
 }

@@ -29,7 +29,7 @@ func listKeys(k *call) error {
 	for _, one := range keys {
 		t.Row(one.ID, one.Name, string(one.Role), appsOf(one), limit(one.Limit), screen.Ago(k.now, one.Created), screen.Ago(k.now, one.Expires))
 	}
-	return k.showList(raw, t, "there is no key: `topsail key create NAME --role viewer` makes one")
+	return k.showList(raw, t, "there are no keys: create one with `topsail key create NAME --role viewer`")
 }
 
 func appsOf(key api.Key) string {
@@ -66,7 +66,7 @@ func createKey() *cobra.Command {
 func (k *call) newKey() (map[string]any, error) {
 	body := map[string]any{"name": k.args[0], "role": text(k.cmd, "role")}
 	if body["role"] == "" {
-		return nil, misused("say what the key is for: --role query, viewer, operator, deployer or admin")
+		return nil, misused("name the role of the key: --role query, viewer, operator, deployer or admin")
 	}
 	if apps, _ := k.cmd.Flags().GetStringSlice("app"); len(apps) > 0 {
 		body["apps"] = apps
@@ -113,9 +113,9 @@ func (k *call) makeKey(body map[string]any, path string) error {
 		return k.json(raw)
 	}
 	if _, err := io.WriteString(to, made.Secret+"\n"); err != nil {
-		return fmt.Errorf("the key %s is made and its secret could not be written (%w): revoke it, and make another", made.ID, err)
+		return fmt.Errorf("key %s was created, but its secret could not be written (%w): revoke it and create another", made.ID, err)
 	}
-	fmt.Fprintf(k.Err, "key %s of %s is made; its secret cannot be shown again\n", screen.Clean(made.ID), screen.Clean(made.Name))
+	fmt.Fprintf(k.Err, "key %s of %s is created; its secret cannot be shown again\n", screen.Clean(made.ID), screen.Clean(made.Name))
 	return nil
 }
 
@@ -136,9 +136,9 @@ func revokeKey(k *call) error {
 	}
 	switch len(found) {
 	case 0:
-		return &apiclient.Problem{Status: 404, Detail: fmt.Sprintf("there is no key %q: `topsail key list` shows them", k.args[0])}
+		return &apiclient.Problem{Status: 404, Detail: fmt.Sprintf("key %q does not exist: see `topsail key list`", k.args[0])}
 	case 1:
 		return k.remove(deletion("keys", found[0].ID), "Revoke key %s of %s?", "key %s of %s is revoked", found[0].ID, found[0].Name)
 	}
-	return fmt.Errorf("%d keys are called %q: name the id of one, of `topsail key list`", len(found), k.args[0])
+	return fmt.Errorf("%d keys are named %q: give the id of one, from `topsail key list`", len(found), k.args[0])
 }

@@ -77,9 +77,9 @@ func (k *call) meant(name string) ([]api.Replica, error) {
 	}
 	switch {
 	case len(found) == 0:
-		return nil, &apiclient.Problem{Status: 404, Detail: fmt.Sprintf("nothing runs that is called %q: `topsail replica list` shows what does", name)}
+		return nil, &apiclient.Problem{Status: 404, Detail: fmt.Sprintf("no replica %q is running: see `topsail replica list`", name)}
 	case len(found) > maxFollowed:
-		return nil, fmt.Errorf("%s has %d replicas, and %d can be read at a time: name one of `topsail replica list`", name, len(found), maxFollowed)
+		return nil, fmt.Errorf("%s has %d replicas, and at most %d can be read at a time: name one from `topsail replica list`", name, len(found), maxFollowed)
 	}
 	return found, nil
 }

@@ -16,7 +16,7 @@ func modelCommand() *cobra.Command {
 		return read(k, modelTable, nil, "models", k.args[0])
 	})
 	remove := verb(deletes(takes("delete MODEL", "Delete a model that no app links, with all its versions", modelNames)), func(k *call) error {
-		return k.remove(deletion("models", k.args[0]), "Delete model %s with all its versions?", "model %s is gone", k.args[0])
+		return k.remove(deletion("models", k.args[0]), "Delete model %s with all its versions?", "model %s is deleted", k.args[0])
 	})
 	current := verb(changes(&cobra.Command{
 		Use: "current MODEL VERSION", Short: "Make a version the current one",
@@ -27,7 +27,7 @@ func modelCommand() *cobra.Command {
 			return err
 		}
 		body := map[string]string{"version": id.Version}
-		return k.change(put(body, "models", id.Model, "current"), "%v is current; it gets the queries when a replica of it is ready", id)
+		return k.change(put(body, "models", id.Model, "current"), "%v is current; it gets queries as soon as one of its replicas is ready", id)
 	})
 	return noun(&cobra.Command{Use: "model", Short: "Models: what apps call"}, list, get, remove, current)
 }
@@ -41,7 +41,7 @@ func listModels(k *call) error {
 	for _, m := range models {
 		t.Row(m.Name, m.Current, m.Serving, m.Previous, inputType(m.InputType), strings.Join(m.Versions, ", "), strings.Join(m.Apps, ", "))
 	}
-	return k.showList(raw, t, "there is no model yet: `topsail deploy NAME --bundle PATH` makes one")
+	return k.showList(raw, t, "there are no models yet: deploy one with `topsail deploy NAME --bundle PATH`")
 }
 
 // inputType is empty for one that is not known.

@@ -24,7 +24,7 @@ func versionArg(args []string) (serving.ModelID, []string, error) {
 func oneVersion(args []string) (serving.ModelID, error) {
 	id, rest, err := versionArg(args)
 	if err == nil && len(rest) > 0 {
-		err = misused("there is one version too many: %q", strings.Join(rest, " "))
+		err = misused("name one version only, without %q", strings.Join(rest, " "))
 	}
 	return id, err
 }

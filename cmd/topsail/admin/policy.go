@@ -23,9 +23,9 @@ func policyCommand() *cobra.Command {
 	set := &cobra.Command{
 		Use:   "set APP [OPTION=VALUE…]",
 		Short: "Set an app's selection policy, or some options of it",
-		Long: "Sets an app's selection policy. With kind=… the policy is what is said and nothing else; without it what is said\n" +
-			"is changed in the policy that there is, and OPTION= takes an option away. Lists have commas between their elements;\n" +
-			"members of a table, or options of a fallback, are named with a dot: weights.2=0.1. --file takes a whole policy as\n" +
+		Long: "Sets an app's selection policy. With kind=… the given options replace the policy; without it they change\n" +
+			"the existing policy, and OPTION= removes an option. Separate the elements of a list with commas, and name the\n" +
+			"members of a table or the options of a fallback with a dot: weights.2=0.1. --file takes a whole policy as\n" +
 			"TOML or JSON.",
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: complete(appNames),
@@ -82,7 +82,7 @@ func setPolicy(k *call) error {
 	path := []string{"apps", k.args[0], "policy"}
 	pairs, fragment := k.args[1:], text(k.cmd, "file")
 	if (len(pairs) > 0) == (fragment != "") {
-		return misused("say either options such as kind=exp3 gamma=0.1, or --file")
+		return misused("give either options such as kind=exp3 gamma=0.1, or --file")
 	}
 	var body json.RawMessage
 	tag, err := "", error(nil)

@@ -17,17 +17,21 @@ func predictCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "predict APP INPUT",
 		Short: "Send a query to an app, through a gateway",
-		Long: "Asks an app. INPUT is JSON or text, @FILE for what a file has, or - for standard input. The output goes to standard\n" +
-			"output, and whether it is the default, why, and the time to standard error.",
+		Long: "Queries an app. INPUT is JSON or text, @FILE for the contents of a file, or - for standard input. The output goes to\n" +
+			"standard output; whether it is the default, why, and the time go to standard error.\n\n" +
+			"With --stream, texts are printed one after another, other outputs in lines, and --timeout is for each part. Ctrl-C cancels\n" +
+			"the query.",
 		GroupID:           group,
 		Args:              cobra.ExactArgs(2),
 		ValidArgsFunction: complete(appNamesBeside),
 		Example: "  topsail predict wine '[14.23, 1.71, 2.43, 15.6, 127, 2.8, 3.06, 0.28, 2.29, 5.64, 1.04, 3.92, 1065]'\n" +
-			"  topsail predict pictures --bytes @cat.jpg",
+			"  topsail predict pictures --bytes @cat.jpg\n" +
+			"  topsail predict story --stream 'Once upon a time'",
 	}
 	gatewayFlags(c.Flags())
 	c.Flags().Bool("batch", false, "INPUT is a list of inputs")
 	c.Flags().Bool("bytes", false, "INPUT is bytes, not JSON")
+	c.Flags().Bool("stream", false, "print the answer in parts, as the model makes them; with -o json, one object per event")
 	c.Flags().Bool("explain", false, "explain how the answer was made")
 	c.Flags().String("uid", "", "the user, for selection")
 	c.Flags().String("context", "", "what else the best model depends on")
@@ -51,6 +55,9 @@ func predict(k *call) error {
 	body, err := k.query()
 	if err != nil {
 		return err
+	}
+	if k.flag("stream") {
+		return predictStream(k, body)
 	}
 	var answer prediction
 	begun := time.Now()
@@ -80,7 +87,7 @@ func predict(k *call) error {
 	return nil
 }
 
-// notes are what there is to say of an answer beside the output.
+// notes describe an answer besides its output.
 func (p prediction) notes() (notes []string) {
 	if p.Default {
 		notes = append(notes, "the default: "+p.Reason)
@@ -89,7 +96,7 @@ func (p prediction) notes() (notes []string) {
 		notes = append(notes, "no answer came from "+strings.Join(p.Missing, ", "))
 	}
 	if len(p.Shed) > 0 {
-		notes = append(notes, "not asked, for want of time or capacity: "+strings.Join(p.Shed, ", "))
+		notes = append(notes, "not called, for lack of time or capacity: "+strings.Join(p.Shed, ", "))
 	}
 	if len(p.Explanation) > 0 {
 		notes = append(notes, string(p.Explanation))
@@ -98,6 +105,9 @@ func (p prediction) notes() (notes []string) {
 }
 
 func (k *call) query() (map[string]any, error) {
+	if k.flag("stream") && k.flag("batch") {
+		return nil, misused("--stream takes one input: leave out --batch")
+	}
 	input, err := k.inputArg(k.args[1], k.flag("bytes"))
 	if err != nil {
 		return nil, err

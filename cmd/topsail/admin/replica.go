@@ -24,7 +24,7 @@ func replicaCommand() *cobra.Command {
 	return noun(&cobra.Command{Use: "replica", Short: "Replicas: the processes that run versions"},
 		verb(list, listReplicas), get,
 		replicaVerb("restart", "Restart a replica's container", "%s restarts"),
-		replicaVerb("drain", "Let a replica end what it has, and make way for another", "%s drains"),
+		replicaVerb("drain", "Drain a replica: let it finish its queries, and replace it", "%s drains"),
 		verb(logs, func(k *call) error { return k.logs([]api.Replica{{ID: k.args[0]}}) }))
 }
 
@@ -57,7 +57,7 @@ func listReplicas(k *call) error {
 	if err != nil {
 		return err
 	}
-	return k.showList(raw, k.replicaRows(replicas), "there is no replica: `topsail version list` shows which versions should have some")
+	return k.showList(raw, k.replicaRows(replicas), "there are no replicas: `topsail version list` shows which versions should have some")
 }
 
 func (k *call) replicaRows(replicas []api.Replica) *screen.Table {

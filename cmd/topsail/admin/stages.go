@@ -35,7 +35,7 @@ func versionStages() *cobra.Command {
 			return err
 		}
 		if len(s.Stages) == 0 && k.format != "json" {
-			k.say("%v has no stages, or no replica that has told of them", id)
+			k.say("%v has no stages, or no replica has reported them yet", id)
 			return nil
 		}
 		return k.show(raw, stagesTable(s))

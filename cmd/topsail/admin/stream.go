@@ -1,6 +1,8 @@
 package admin
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,7 +21,10 @@ func StreamCommands() []*cobra.Command {
 	suspend.Example = "  topsail stream suspend wine.models --reason 'version 7 is bad'"
 	resume := changes(takes("resume NAME", "Resume a stream", streamNames))
 	forget := deletes(takes("delete NAME", "Forget a stream that no process serves", streamNames))
-	commands := []*cobra.Command{list, verb(suspend, suspendStream), verb(resume, resumeStream), verb(forget, deleteStream)}
+	route := changes(takes("map NAME DATATYPE=APP...", "Set which app predicts the records that name a data type; DATATYPE= restores the configuration", streamNames))
+	route.Args = cobra.MinimumNArgs(2)
+	route.Example = "  topsail stream map wine red=red-wine white=white-wine"
+	commands := []*cobra.Command{list, verb(suspend, suspendStream), verb(resume, resumeStream), verb(route, mapStream), verb(forget, deleteStream)}
 	for _, c := range commands {
 		serverFlags(c.Flags())
 	}
@@ -38,9 +43,21 @@ func listStreams(k *call) error {
 	}
 	t := screen.NewTable("STREAM", "KIND", "APP", "INPUT", "OUTPUT", "DEAD LETTERS", "LAG", "STATE")
 	for _, s := range streams {
-		t.Row(s.Name, string(s.Kind), s.App, strings.Join(s.Input, ", "), s.Output, s.DeadLetter, lag(s.Now), k.streamState(s))
+		t.Row(s.Name, string(s.Kind), streamApps(s), strings.Join(s.Input, ", "), s.Output, s.DeadLetter, lag(s.Now), k.streamState(s))
 	}
-	return k.showList(raw, t, "no stream has been served: write a [[stream]] or a [[model_stream]] into the configuration")
+	return k.showList(raw, t, "no stream has been served yet: add a [[stream]] or a [[model_stream]] to the configuration")
+}
+
+// streamApps are the apps of a stream, with what records name for those that were set at runtime.
+func streamApps(s api.Stream) string {
+	var all []string
+	if s.App != "" {
+		all = append(all, s.App)
+	}
+	for _, named := range slices.Sorted(maps.Keys(s.Apps)) {
+		all = append(all, named+"="+s.Apps[named])
+	}
+	return strings.Join(all, ", ")
 }
 
 // lag is how many records wait, as far as it is known.
@@ -78,11 +95,26 @@ func suspendStream(k *call) error {
 	if reason := text(k.cmd, "reason"); reason != "" {
 		body["reason"] = reason
 	}
-	return k.change(put(body, "streams", k.args[0], "suspension"), "stream %s is suspended; `topsail stream resume %[1]s` ends that", k.args[0])
+	return k.change(put(body, "streams", k.args[0], "suspension"), "stream %s is suspended; resume it with `topsail stream resume %[1]s`", k.args[0])
 }
 
 func resumeStream(k *call) error {
-	return k.change(deletion("streams", k.args[0], "suspension"), "stream %s goes on", k.args[0])
+	return k.change(deletion("streams", k.args[0], "suspension"), "stream %s is resumed", k.args[0])
+}
+
+func mapStream(k *call) error {
+	apps := map[string]any{}
+	for _, pair := range k.args[1:] {
+		named, app, ok := strings.Cut(pair, "=")
+		if !ok || named == "" {
+			return misused("write DATATYPE=APP, such as red=red-wine, and not %q", pair)
+		}
+		if apps[named] = app; app == "" {
+			apps[named] = nil
+		}
+	}
+	return k.change(patch(map[string]any{"apps": apps}, "streams", k.args[0]),
+		"the apps of stream %s are changed; `topsail stream list` shows them", k.args[0])
 }
 
 func deleteStream(k *call) error {

@@ -99,7 +99,7 @@ func TestPages(t *testing.T) {
 		t.Errorf("got %s%s", r.out, r.err)
 	}
 	f.answers["GET /api/v1/apps?limit=1000"] = []answer{{status: 200, body: `{"items": []}`}}
-	if r := f.run(t, "app", "list"); r.out != "" || !strings.HasPrefix(r.err, "there is no app yet: ") || r.status != 0 {
+	if r := f.run(t, "app", "list"); r.out != "" || !strings.HasPrefix(r.err, "there are no apps yet: ") || r.status != 0 {
 		t.Errorf("an empty list: %+v", r)
 	}
 }

@@ -52,7 +52,7 @@ func TestTop(t *testing.T) {
 
 // TestPersonIsAsked holds that a person sees what they agree to.
 func TestPersonIsAsked(t *testing.T) {
-	for typed, want := range map[string]string{"y\n": "app wine is gone", "n\n": ""} {
+	for typed, want := range map[string]string{"y\n": "app wine is deleted", "n\n": ""} {
 		f := newFake(t)
 		f.here(t)
 		f.answer("DELETE /api/v1/apps/wine?dry_run=true", answer{status: 200, body: `{"dry_run": true, "changes": [{"action": "delete", "kind": "app", "name": "wine"}], "effects": ["5 queries a second get 404."]}`})
@@ -68,7 +68,7 @@ func TestPersonIsAsked(t *testing.T) {
 		if want != "" {
 			testterm.ReadUntil(t, person, want)
 		}
-		if got := <-status; got != 0 || len(f.requests()) != 1+len(want)/len("app wine is gone") {
+		if got := <-status; got != 0 || len(f.requests()) != 1+len(want)/len("app wine is deleted") {
 			t.Errorf("%q: %d, %+v", typed, got, f.requests())
 		}
 	}

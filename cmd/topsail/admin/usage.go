@@ -17,9 +17,9 @@ func usageCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "usage",
 		Short: "Show usage of apps and models since they were registered",
-		Long: "Show what came of apps and models since they were registered, by all gateways together and across restarts. " +
-			"A question counts once, however often it was tried. " +
-			"FAILED are the defaults of an app, and the errors of a model; MISSED are questions that a model was too late for, or could not take.",
+		Long: "Show the results of apps and models since they were registered, over all gateways and across restarts. " +
+			"A request counts once, however often it was retried. " +
+			"FAILED are the defaults of an app, and the errors of a model; MISSED are requests that a model answered too late or could not accept.",
 		Args: cobra.NoArgs,
 	}
 	c.Flags().String("app", "", "of this app only")
@@ -47,7 +47,7 @@ func showUsage(k *call) error {
 	if err != nil {
 		return err
 	}
-	return k.showList(raw, k.usageRows(all), "there is no app and no model that you see")
+	return k.showList(raw, k.usageRows(all), "this key sees no apps and no models")
 }
 
 // usageRows has a row for each app and version, and below it one for each of its stages.

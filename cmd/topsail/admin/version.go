@@ -32,7 +32,7 @@ func versionCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return k.remove(deletion(versionPath(id)...), "Delete %v?", "%v is gone", id)
+		return k.remove(deletion(versionPath(id)...), "Delete %v?", "%v is deleted", id)
 	})
 	job := verb(takesVersion("job MODEL:VERSION", "Print how a version is run: its Nomad job, or its command"), showJob)
 	return noun(&cobra.Command{Use: "version", Short: "Versions of models, and how many replicas they have"},
@@ -72,7 +72,7 @@ func listVersions(k *call) error {
 			t.Row(row...)
 		}
 	}
-	return k.showList(all, t, "there is no version yet: `topsail deploy NAME --bundle PATH` makes one")
+	return k.showList(all, t, "there are no versions yet: deploy one with `topsail deploy NAME --bundle PATH`")
 }
 
 // use says where queries go.

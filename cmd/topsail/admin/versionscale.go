@@ -36,7 +36,7 @@ func scaleVersion() *cobra.Command {
 		}
 		bounded := k.cmd.Flags().Changed("min") || k.cmd.Flags().Changed("max")
 		if bounded == (len(rest) == 1) || len(rest) > 1 {
-			return misused("say either a COUNT, or --max with or without --min")
+			return misused("give either a COUNT, or --max with or without --min")
 		}
 		body, said := map[string]any{}, ""
 		if bounded {
@@ -52,7 +52,7 @@ func scaleVersion() *cobra.Command {
 			}
 			body["replicas"], said = count, fmt.Sprintf("%d replicas", count)
 		}
-		return k.change(put(body, versionPath(id, "scale")...), "%v is to have %s", id, said)
+		return k.change(put(body, versionPath(id, "scale")...), "%v will have %s", id, said)
 	})
 }
 
@@ -81,7 +81,7 @@ func pinVersion() *cobra.Command {
 			return err
 		}
 		if k.flag("pause") == (len(rest) == 1) || len(rest) > 1 {
-			return misused("say either a COUNT or --pause")
+			return misused("give either a COUNT or --pause")
 		}
 		pin := serving.Pin{Count: serving.Paused, Reason: text(k.cmd, "reason")}
 		if len(rest) == 1 {
@@ -96,7 +96,7 @@ func pinVersion() *cobra.Command {
 		if hold > 0 {
 			pin.Until = k.now.Add(hold).UTC().Truncate(time.Second)
 		}
-		return k.change(put(pin, versionPath(id, "pin")...), "%v is pinned; `topsail version release %[1]v` ends that", id)
+		return k.change(put(pin, versionPath(id, "pin")...), "%v is pinned; release it with `topsail version release %[1]v`", id)
 	})
 }
 
@@ -107,6 +107,6 @@ func releaseVersion() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return k.change(deletion(versionPath(id, "pin")...), "the scheduler decides about %v", id)
+		return k.change(deletion(versionPath(id, "pin")...), "%v is released; the scheduler sets its number of replicas", id)
 	})
 }

@@ -51,17 +51,17 @@ func judgeBundles(configured string, management []serving.Endpoint, machines int
 		case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
 			return fmt.Errorf("jobs.bundles_url is not a URL such as http://topsail.example:1338: %q", configured)
 		case isLoopback(u.Hostname()) && machines > 1:
-			return fmt.Errorf("nodes cannot fetch bundles: jobs.bundles_url is %s, which each of the %d machines takes for itself; "+
-				"set it to an address that they reach, or leave it out to ask the management processes that Consul names", configured, machines)
+			return fmt.Errorf("nodes cannot fetch bundles: jobs.bundles_url is %s, which on each of the %d machines is that machine; "+
+				"set it to an address that nodes reach, or leave it out to use the management processes in Consul", configured, machines)
 		}
 		return nil
 	}
 	ready := slices.DeleteFunc(slices.Clone(management), func(e serving.Endpoint) bool { return !e.Ready })
 	switch {
 	case len(ready) == 0:
-		return fmt.Errorf("nodes cannot fetch bundles: Consul knows %d management processes, and none that is ready; run the job topsail-web, or set jobs.bundles_url", len(management))
+		return fmt.Errorf("nodes cannot fetch bundles: Consul has %d management processes, and none is ready; run the job topsail-web, or set jobs.bundles_url", len(management))
 	case machines > 1 && !slices.ContainsFunc(ready, func(e serving.Endpoint) bool { return !isLoopback(hostOf(e.Addr)) }):
-		return fmt.Errorf("nodes cannot fetch bundles: the management side listens on %s alone, which the other ones of the %d machines cannot reach; "+
+		return fmt.Errorf("nodes cannot fetch bundles: the management side listens only on %s, which the others of the %d machines cannot reach; "+
 			"run the job topsail-web on an address of the network (-var host_network=…), or set jobs.bundles_url", ready[0].Addr, machines)
 	}
 	return nil
@@ -117,7 +117,7 @@ func (c consul) checkBundles(ctx context.Context) []doctor.Finding {
 	}
 	client, err := c.Client()
 	if err != nil {
-		return []doctor.Finding{doctor.Broken(ctx, check, err, "mend the settings [tls]")}
+		return []doctor.Finding{doctor.Broken(ctx, check, err, "correct the settings [tls]")}
 	}
 	for _, one := range from {
 		if err := askForBundle(ctx, client, one); err != nil {
@@ -126,7 +126,7 @@ func (c consul) checkBundles(ctx context.Context) []doctor.Finding {
 	}
 	f := doctor.Good(check, "nodes fetch them from %d management processes, which answer", len(from))
 	if configured == "" && len(from) == 1 {
-		f.State, f.Detail, f.Next = doctor.Warn, "nodes fetch them from one management process; while it is away, no replica starts on a new node", "give the job topsail-web a count of 2, and web.bundles a store that both share"
+		f.State, f.Detail, f.Next = doctor.Warn, "nodes fetch them from one management process; while it is unavailable, no replica starts on a new node", "set the count of the job topsail-web to 2, and web.bundles to a store that both share"
 	}
 	return []doctor.Finding{f}
 }

@@ -31,16 +31,16 @@ func TestJudgeBundles(t *testing.T) {
 		machines   int
 		want       string // what the error says; empty: there is none
 	}{
-		"none":                        {"", nil, 2, "none that is ready; run the job topsail-web"},
-		"none is ready":               {"", []serving.Endpoint{{Addr: "10.0.0.2:1338"}}, 2, "1 management processes, and none that is ready"},
+		"none":                        {"", nil, 2, "none is ready; run the job topsail-web"},
+		"none is ready":               {"", []serving.Endpoint{{Addr: "10.0.0.2:1338"}}, 2, "1 management processes, and none is ready"},
 		"in the network":              {"", ready("10.0.0.2:1338"), 2, ""},
 		"one of them in the network":  {"", ready("127.0.0.1:1338", "10.0.0.2:1338"), 2, ""},
-		"on loopback":                 {"", ready("127.0.0.1:1338"), 2, "the management side listens on 127.0.0.1:1338 alone"},
-		"on loopback of IPv6":         {"", ready("[::1]:1338"), 2, "listens on [::1]:1338 alone"},
+		"on loopback":                 {"", ready("127.0.0.1:1338"), 2, "the management side listens only on 127.0.0.1:1338"},
+		"on loopback of IPv6":         {"", ready("[::1]:1338"), 2, "listens only on [::1]:1338"},
 		"on loopback of one machine":  {"", ready("127.0.0.1:1338"), 1, ""},
 		"on loopback, nodes unknown":  {"", ready("127.0.0.1:1338"), 0, ""},
 		"configured":                  {"https://topsail.example:1338", nil, 2, ""},
-		"configured on loopback":      {"http://localhost:1338", nil, 2, "each of the 2 machines takes for itself"},
+		"configured on loopback":      {"http://localhost:1338", nil, 2, "on each of the 2 machines is that machine"},
 		"configured, of one machine":  {"http://127.0.0.1:1338", nil, 1, ""},
 		"configured without a scheme": {"topsail.example:1338", nil, 1, "not a URL such as"},
 	} {

@@ -57,8 +57,8 @@ func (p *parts) openDemand() (*influxdemand.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Metrics.CounterFunc("topsail_demand_dropped_total", "Reports of demand that InfluxDB did not get.", func() float64 { return float64(store.Dropped()) })
-	p.Metrics.GaugeFunc("topsail_demand_waiting", "Reports of demand that wait for InfluxDB.", func() float64 { return float64(store.Waiting()) })
+	p.Metrics.CounterFunc("topsail_demand_dropped_total", "Demand reports that were not written to InfluxDB.", func() float64 { return float64(store.Dropped()) })
+	p.Metrics.GaugeFunc("topsail_demand_waiting", "Demand reports waiting to be written to InfluxDB.", func() float64 { return float64(store.Waiting()) })
 	return store, nil
 }
 

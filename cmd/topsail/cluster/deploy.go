@@ -45,12 +45,12 @@ func Deploy(ctx context.Context, cfg *config.Config, key string) doctor.Finding 
 	begun := time.Now()
 	node, err := d.run(ctx)
 	if gone := d.remove(context.WithoutCancel(ctx)); err == nil && gone != nil {
-		err = fmt.Errorf("it was ready, and cannot be taken away again: %w", gone)
+		err = fmt.Errorf("it was ready, but cannot be removed: %w", gone)
 	}
 	if err != nil {
 		return doctor.Broken(ctx, deployCheck, err, next)
 	}
-	return doctor.Good(deployCheck, "a bundle was ready on node %s after %v, and is gone again", node, time.Since(begun).Round(100*time.Millisecond))
+	return doctor.Good(deployCheck, "a bundle was ready on node %s after %v, and was removed", node, time.Since(begun).Round(100*time.Millisecond))
 }
 
 // deployment is the bundle that the doctor deploys.
@@ -106,7 +106,7 @@ func (p *parts) somePython() (string, error) {
 			return fmt.Sprintf("3.%d", n), nil
 		}
 	}
-	return "", errors.New("there is no Python here: say in runtimes.pythons which ones the nodes have")
+	return "", errors.New("found no Python here: list the versions of the nodes in runtimes.pythons")
 }
 
 // run returns the node on which a replica is ready.
@@ -179,7 +179,7 @@ func (d *deployment) ask(ctx context.Context, method, path, kind string, body []
 		return err
 	case resp.StatusCode >= 400:
 		var problem struct{ Detail string }
-		_ = json.Unmarshal(text, &problem) // what else it says is told by the status
+		_ = json.Unmarshal(text, &problem) // the status says the rest
 		return fmt.Errorf("%s %s: %s %s", method, path, resp.Status, problem.Detail)
 	case into != nil:
 		return json.Unmarshal(text, into)

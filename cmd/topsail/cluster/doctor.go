@@ -29,7 +29,7 @@ func (p *parts) checks(nomad doctor.Check) []doctor.Check {
 
 func consulUnset(err error) doctor.Check {
 	return func(ctx context.Context) []doctor.Finding {
-		return []doctor.Finding{doctor.Broken(ctx, "consul", err, "mend the CONSUL_* variables")}
+		return []doctor.Finding{doctor.Broken(ctx, "consul", err, "correct the CONSUL_* variables")}
 	}
 }
 
@@ -109,7 +109,7 @@ func (c consul) checkGateway(ctx context.Context, addr string) doctor.Finding {
 func (c consul) instances(ctx context.Context, check, service string) ([]serving.Endpoint, []doctor.Finding) {
 	list, err := c.client.Instances(ctx, service)
 	if err != nil {
-		return nil, []doctor.Finding{doctor.Broken(ctx, check, err, "mend Consul first; its token needs service:read on "+service+" and node:read")}
+		return nil, []doctor.Finding{doctor.Broken(ctx, check, err, "repair Consul first; its token needs service:read on "+service+" and node:read")}
 	}
 	return list, nil
 }

@@ -11,7 +11,7 @@ func (p *parts) checkInfluxDB(ctx context.Context) []doctor.Finding {
 	const check = "influxdb"
 	store, err := newParts(p.Config, p.Log).openDemand() // it has metrics, which can be registered once
 	if err != nil {
-		return []doctor.Finding{doctor.Broken(ctx, check, err, "mend the settings [influxdb]")}
+		return []doctor.Finding{doctor.Broken(ctx, check, err, "correct the settings [influxdb]")}
 	}
 	d, err := store.Diagnose(ctx)
 	if err != nil {
@@ -20,9 +20,9 @@ func (p *parts) checkInfluxDB(ctx context.Context) []doctor.Finding {
 	bucket := doctor.Good("influxdb bucket", "%s can be written and read", p.influxConfig().Bucket)
 	switch {
 	case d.Write != nil:
-		bucket = doctor.Broken(ctx, bucket.Check, d.Write, "make the bucket of influxdb.bucket (of version 1 the database), and give the token writing")
+		bucket = doctor.Broken(ctx, bucket.Check, d.Write, "create the bucket influxdb.bucket (in version 1 the database), and give the token write access")
 	case d.Read != nil:
-		bucket = doctor.Broken(ctx, bucket.Check, d.Read, "give the token reading; of version 1 set flux-enabled = true under [http]")
+		bucket = doctor.Broken(ctx, bucket.Check, d.Read, "give the token read access; in version 1 set flux-enabled = true under [http]")
 	}
 	return append([]doctor.Finding{doctor.Good(check, "version %s", d.Version), bucket}, doctor.Clock("influxdb clock", d.Ahead)...)
 }

@@ -18,7 +18,7 @@ func (p *parts) checkNomad(ctx context.Context) []doctor.Finding {
 	const check = "nomad"
 	fleet, err := p.openFleet(nil, nil)
 	if err != nil {
-		return []doctor.Finding{doctor.Broken(ctx, check, err, "mend the settings [jobs] and [nomad], and the NOMAD_* variables")}
+		return []doctor.Finding{doctor.Broken(ctx, check, err, "correct the settings [jobs] and [nomad], and the NOMAD_* variables")}
 	}
 	d, err := fleet.Diagnose(ctx)
 	if err != nil {
@@ -36,7 +36,7 @@ func (p *parts) checkNomadSeen(ctx context.Context) []doctor.Finding {
 func judgeNomad(d nomadfleet.Diagnosis, jobs config.Jobs) []doctor.Finding {
 	server := doctor.Good("nomad", "leader %s, version %s", d.Leader, d.Version)
 	if d.Version == "" {
-		server.Detail = fmt.Sprintf("leader %s; this token may not ask for the version", d.Leader)
+		server.Detail = fmt.Sprintf("leader %s; this token may not read the version", d.Leader)
 	}
 	rights := doctor.Good(rightsCheck, "may list and plan jobs")
 	if err := firstOf(d.List, d.Plan); err != nil {
@@ -67,11 +67,11 @@ func judgeNodes(d nomadfleet.Diagnosis, jobs config.Jobs) doctor.Finding {
 	switch {
 	case d.Lacking != "":
 		f.State, f.Next = doctor.Fail, "give the nodes what is missing, or set [jobs] to what they have"
-		f.Detail += "; no place for a replica: " + d.Lacking
+		f.Detail += "; no node has room for a replica: " + d.Lacking
 	case d.Plan == nil:
-		f.Detail += "; there is a place for a replica"
+		f.Detail += "; there is room for a replica"
 	case d.Nodes == nil:
-		f.State, f.Next = doctor.Warn, "ask again with a token that has node:read"
+		f.State, f.Next = doctor.Warn, "run this again with a token that has node:read"
 	}
 	return f
 }

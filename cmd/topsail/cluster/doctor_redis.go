@@ -32,13 +32,13 @@ func (p *parts) checkRedis(ctx context.Context) []doctor.Finding {
 // judgeRedis says whether Redis can keep what it is given; docs/operations.md has why.
 func judgeRedis(d redisstore.Diagnosis) []doctor.Finding {
 	if d.Info != nil {
-		return []doctor.Finding{{Check: "redis", State: doctor.Warn, Detail: "answers, and does not tell how it is set: " + d.Info.Error(), Next: "see that it has appendonly yes, appendfsync always and maxmemory-policy noeviction"}}
+		return []doctor.Finding{{Check: "redis", State: doctor.Warn, Detail: "answers, but does not show its configuration: " + d.Info.Error(), Next: "make sure that it has appendonly yes, appendfsync always and maxmemory-policy noeviction"}}
 	}
-	memory := doctor.Good("redis", "version %s, %s of memory in use, no bound", d.Version, mebibytes(d.UsedBytes))
+	memory := doctor.Good("redis", "version %s, %s of memory in use, no limit", d.Version, mebibytes(d.UsedBytes))
 	if d.MaxBytes > 0 {
 		memory.Detail = fmt.Sprintf("version %s, %s of memory in use of %s", d.Version, mebibytes(d.UsedBytes), mebibytes(d.MaxBytes))
 		if d.UsedBytes > d.MaxBytes/10*9 {
-			memory.State, memory.Next = doctor.Warn, "raise maxmemory: at the bound, nothing more can be written"
+			memory.State, memory.Next = doctor.Warn, "raise maxmemory: at the limit, writes fail"
 		}
 	}
 	keeps := doctor.Good("redis durability", "appendonly yes, appendfsync %s", d.Fsync)
@@ -46,13 +46,13 @@ func judgeRedis(d redisstore.Diagnosis) []doctor.Finding {
 	case !d.AppendOnly:
 		keeps = doctor.Finding{Check: keeps.Check, State: doctor.Fail, Detail: "appendonly no: a restart loses what was acknowledged", Next: "set appendonly yes and appendfsync always"}
 	case d.Fsync == "":
-		keeps.Detail = "appendonly yes; this user may not ask for appendfsync"
+		keeps.Detail = "appendonly yes; this user may not read appendfsync"
 	case d.Fsync != "always":
 		keeps.State, keeps.Next = doctor.Warn, "set appendfsync always, or accept that a power failure loses the last second"
 	}
 	evicts := doctor.Good("redis eviction", "maxmemory-policy %s", d.Eviction)
 	if d.Eviction != "noeviction" {
-		evicts.State, evicts.Next = doctor.Fail, "set maxmemory-policy noeviction: any other throws state away"
+		evicts.State, evicts.Next = doctor.Fail, "set maxmemory-policy noeviction: any other policy evicts state"
 	}
 	return []doctor.Finding{memory, keeps, evicts}
 }
@@ -68,11 +68,11 @@ func judgeCatalog(state redisstore.State, alarm string) doctor.Finding {
 	const check = "catalog"
 	switch {
 	case alarm != "":
-		return doctor.Finding{Check: check, State: doctor.Fail, Detail: "a process that runs has an alarm: " + alarm, Next: "`topsail restore`, or with --accept"}
+		return doctor.Finding{Check: check, State: doctor.Fail, Detail: "a running process has an alarm: " + alarm, Next: "`topsail restore`, or with --accept"}
 	case state.Alarm != "":
 		return doctor.Finding{Check: check, State: doctor.Fail, Detail: state.Alarm, Next: "docs/operations.md, \"Back up and restore\""}
 	case state.Epoch == "":
-		return doctor.Finding{Check: check, State: doctor.Warn, Detail: "there is none yet", Next: "`topsail apply` brings the configuration file's apps and models in"}
+		return doctor.Finding{Check: check, State: doctor.Warn, Detail: "there is none yet", Next: "apply the configuration file's apps and models with `topsail apply`"}
 	}
 	return doctor.Good(check, "revision %d", state.Revision)
 }

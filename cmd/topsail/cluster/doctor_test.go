@@ -38,7 +38,7 @@ func TestDoctor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := servers.NewCluster(servers.Options{Dir: t.TempDir(), Ports: ports, Clients: 1})
+	c, err := servers.NewCluster(servers.Options{Dir: t.TempDir(), Ports: ports, Clients: 1, HeartbeatGrace: 3 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

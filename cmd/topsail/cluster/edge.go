@@ -46,16 +46,16 @@ func (p *parts) openEdge(ctx context.Context, as, name string) (*edge, error) {
 	return e, nil
 }
 
-// gateway makes the gateway.
-func (e *edge) gateway(ctx context.Context, http httpapi.Config) *gateway.Gateway {
+// gateway makes the gateway, which serves gRPC on a listener unless that is nil.
+func (e *edge) gateway(ctx context.Context, http httpapi.Config, grpc net.Listener) *gateway.Gateway {
 	return gateway.New(ctx, gateway.Config{
 		Name: e.name, Catalog: e.store, Resolver: e.registry, QueryIDs: e.store, Waker: e.store, States: e.store, Records: e.store, Usage: e.store,
-		Demand: e.meter, Dial: e.dial, CacheBytes: int64(e.Config.Gateway.CacheBytes), Metrics: e.Metrics, Log: e.Log, HTTP: http,
+		Demand: e.meter, Dial: e.dial, CacheBytes: int64(e.Config.Gateway.CacheBytes), ExposeModels: e.Config.Gateway.ExposeModels, Metrics: e.Metrics, Log: e.Log, HTTP: http, GRPC: e.GRPC(), GRPCListener: grpc,
 	})
 }
 
-// ready says why the gateway cannot answer well, or nil. One that has found its catalog
-// and its replicas stays ready while Redis and Consul are away.
+// ready says why the gateway cannot answer well, or nil. One that has found its catalog and its
+// replicas stays ready while Redis and Consul are unavailable.
 func (e *edge) ready(ctx context.Context) error {
 	switch {
 	case ctx.Err() != nil:
@@ -63,7 +63,7 @@ func (e *edge) ready(ctx context.Context) error {
 	case e.store.State().Source == redisstore.FromNothing:
 		return fmt.Errorf("it has no catalog yet: %s", e.store.State().Away)
 	case e.registry.LastAnswer().IsZero():
-		return errors.New("it has not heard from Consul yet where replicas are")
+		return errors.New("it has no list of replicas from Consul yet")
 	}
 	return nil
 }

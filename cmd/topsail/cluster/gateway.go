@@ -24,16 +24,24 @@ func Gateway(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 		return err
 	}
 	defer e.store.Close()
-	// Last of all: who connects is not kept waiting for a store that is away.
+	// Last of all, so that clients that connect do not wait for a store that is unavailable.
 	ln, err := p.ListenGateway()
 	if err != nil {
 		return err
 	}
-	ops, err := p.ListenOps()
+	grpc, err := p.ListenGRPC()
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
-	gateway := e.gateway(ctx, http)
+	ops, err := p.ListenOps()
+	if err != nil {
+		err = errors.Join(err, ln.Close())
+		if grpc != nil {
+			err = errors.Join(err, grpc.Close())
+		}
+		return err
+	}
+	gateway := e.gateway(ctx, http, grpc)
 	rest, stopRest := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopRest()
 	var all errgroup.Group

@@ -30,7 +30,7 @@ func newHealth(checks []doctor.Check) *health {
 	return h
 }
 
-// follow looks again and again until ctx ends.
+// follow polls until ctx ends.
 func (h *health) follow(ctx context.Context) error {
 	tick := time.NewTicker(checkEvery)
 	defer tick.Stop()

@@ -20,7 +20,7 @@ func (scorer) Predict(context.Context, *serving.Query) (serving.Prediction, erro
 }
 
 func TestNoAppIsKnownBeforeReplicasAre(t *testing.T) {
-	why := errors.New("it has not heard from Consul yet")
+	why := errors.New("it has no list of replicas from Consul yet")
 	s := informed{scorer{}, func() error { return why }}
 	if app, err := s.App("a"); !errors.Is(err, why) || app != nil {
 		t.Errorf("got %v, %v", app, err)

@@ -54,12 +54,12 @@ func Restore(ctx context.Context, cfg *config.Config, snapshot string, accept bo
 	}
 	remedy, did := redisstore.RemedyRestore, "the last good state was written back"
 	if accept {
-		remedy, did = redisstore.RemedyAccept, "what Redis holds is right from now on"
+		remedy, did = redisstore.RemedyAccept, "the contents of Redis are accepted"
 	}
 	return operate(ctx, cfg, log, func(ctx context.Context, store *redisstore.Store) (string, error) {
 		err := store.Ask(ctx, remedy)
 		if errors.Is(err, redisstore.ErrNoAlarm) {
-			return "", fmt.Errorf("%w, so there is nothing to do; where none runs that knew the state, name a snapshot file with --snapshot", err)
+			return "", fmt.Errorf("%w, so there is nothing to do; if no process that knew the state is running, name a snapshot file with --snapshot", err)
 		}
 		if err != nil {
 			return "", err
@@ -70,7 +70,7 @@ func Restore(ctx context.Context, cfg *config.Config, snapshot string, accept bo
 
 func restoreFrom(ctx context.Context, cfg *config.Config, snapshot string, accept bool, log *slog.Logger) (string, error) {
 	if _, err := os.Stat(snapshot); err != nil {
-		return "", fmt.Errorf("there is no such snapshot: %w; each process keeps one in its data directory", err)
+		return "", fmt.Errorf("cannot find the snapshot: %w; each process keeps one in its data directory", err)
 	}
 	store, err := newParts(cfg, log).openStoreOn(ctx, snapshot)
 	if err != nil {
@@ -79,11 +79,11 @@ func restoreFrom(ctx context.Context, cfg *config.Config, snapshot string, accep
 	defer store.Close()
 	resolve, did := store.Restore, "wrote the last good state back: revision %d, from %s"
 	if accept {
-		resolve, did = store.Accept, "what Redis holds is right from now on: revision %d; it was compared with %s"
+		resolve, did = store.Accept, "the contents of Redis are accepted: revision %d; it was compared with %s"
 	}
 	cat, err := resolve(ctx)
 	if errors.Is(err, redisstore.ErrNotLost) {
-		return "nothing to do: Redis holds what " + snapshot + " has, or newer", nil
+		return "nothing to do: Redis has the state of " + snapshot + ", or a newer one", nil
 	}
 	if err != nil {
 		return "", err

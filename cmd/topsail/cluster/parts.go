@@ -77,6 +77,6 @@ func (p *parts) storeMetrics(store *redisstore.Store) {
 	}
 	p.Metrics.GaugeFunc("topsail_store_revision", "Revision of the catalog in use.", func() float64 { return float64(store.State().Revision) })
 	p.Metrics.GaugeFunc("topsail_store_unavailable", "1 while Redis does not answer and the last good catalog serves.", func() float64 { return flag(store.State().Away != "") })
-	p.Metrics.GaugeFunc("topsail_store_unwritable", "1 since Redis refused a write, for want of memory, room or permission, until it takes one.", func() float64 { return flag(!store.Writable()) })
+	p.Metrics.GaugeFunc("topsail_store_unwritable", "1 from when Redis refuses a write, for lack of memory, disk space or permission, until it accepts one.", func() float64 { return flag(!store.Writable()) })
 	p.Metrics.GaugeFunc("topsail_store_alarm", "1 while Redis does not hold the catalog that is in use, and an operator has to decide.", func() float64 { return flag(store.State().Alarm != "") })
 }

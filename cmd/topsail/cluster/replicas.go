@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/internal/adapter/nomadfleet"
+	"github.com/topsail-serving/topsail/internal/condition"
 	"github.com/topsail-serving/topsail/jobs"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/web/api"
 )
 
-// lookEvery is how often Nomad is asked which replicas there are. Consul says by itself
-// when one becomes ready.
+// lookEvery is how often Nomad is asked which replicas there are. Consul reports when one becomes
+// ready.
 const lookEvery = 2 * time.Second
 
 // replicas are those of a cluster: Nomad says which run, and Consul which are ready.
@@ -39,20 +40,18 @@ func newReplicas(fleet *nomadfleet.Fleet, catalog func() *serving.Catalog, log *
 // follow keeps the list of what Nomad runs until ctx ends. While Nomad does not answer
 // the last one stays.
 func (r *replicas) follow(ctx context.Context) error {
-	failing := false
+	listing := condition.Condition{Log: r.log, Begins: "Nomad does not list its replicas; the last list is shown"}
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
 		list, err := r.fleet.Replicas(ctx)
-		switch {
-		case ctx.Err() != nil:
+		if ctx.Err() != nil {
 			return ctx.Err()
-		case err == nil:
-			r.running.Store(&list)
-		case !failing:
-			r.log.Warn("Nomad does not say which replicas there are; what it said last is shown", "err", err)
 		}
-		failing = err != nil
+		if err == nil {
+			r.running.Store(&list)
+		}
+		listing.Note(err)
 		select {
 		case <-tick.C:
 		case <-ctx.Done():

@@ -71,20 +71,20 @@ func Scheduler(ctx context.Context, cfg *config.Config, log *slog.Logger) error 
 	group.Go(func() error {
 		return role.Ended(ctx, elector.Run(ctx, func(ctx context.Context, term *leader.Term) error {
 			log.Info("leading", "fence", term.Fence())
-			defer log.Info("leading no longer", "fence", term.Fence())
+			defer log.Info("no longer leading", "fence", term.Fence())
 			return s.Run(ctx, term)
 		}))
 	})
 	return group.Wait()
 }
 
-// floor is the highest fence that has written to the store. While Redis is away
-// nothing is written there, and Consul's own numbers have to do.
+// floor is the highest fence that has written to the store. While Redis is unavailable nothing is
+// written there, and Consul's own numbers have to do.
 func floor(store *redisstore.Store, log *slog.Logger) func(context.Context) (uint64, error) {
 	return func(ctx context.Context) (uint64, error) {
 		fence, err := store.Fence(ctx)
 		if err != nil {
-			log.Warn("cannot read the last leader's token; going by Consul's alone", "err", err)
+			log.Warn("cannot read the last leader's token; relying on Consul's alone", "err", err)
 			return 0, nil
 		}
 		return fence, nil

@@ -36,7 +36,7 @@ func Sidecar(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 		return err
 	}
 	meter := demand.NewMeter()
-	var hung atomic.Bool // a container, and nothing but its end mends that
+	var hung atomic.Bool // a container, and only its end repairs that
 	one := sidecar.Config{Replica: role.Name(cfg.Sidecar.Replica), Models: models, Demand: meter, Stalled: func() { hung.Store(true) }, OwnsV1: cfg.Sidecar.ContainerAddr != ""}
 	client, err := launch.Client(cfg.TLS.CAFile, cfg.TLS.ServerName)
 	if err != nil {
@@ -83,7 +83,7 @@ func Sidecar(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	return all.Wait()
 }
 
-// shelfFactor is how many times the memory of a host its bundles may take on disk.
+// bundleCacheFactor is how many times the memory of a host its bundles may take on disk.
 const bundleCacheFactor = 4
 
 // fetch is how a host's bundles come to its container; nil where there is no host.

@@ -18,7 +18,7 @@ import (
 // this process. Then it finishes what it has in flight.
 func Stream(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	if data, updates := cfg.Served(); len(data)+len(updates) == 0 {
-		return errors.New("there is no stream to serve: write a [[stream]] or a [[model_stream]] into the configuration, as docs/streams.md has it, or name another file with --config")
+		return errors.New("no stream to serve: add a [[stream]] or a [[model_stream]] to the configuration (see docs/streams.md), or name another file with --config")
 	}
 	p := newParts(cfg, log)
 	name := role.Name(cfg.Streaming.Name)
@@ -27,9 +27,9 @@ func Stream(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 		return err
 	}
 	defer e.store.Close()
-	gateway := e.gateway(ctx, httpapi.Config{}) // of which nothing is served
+	gateway := e.gateway(ctx, httpapi.Config{}, nil) // of which nothing is served
 	informed := informed{gateway, func() error { return e.ready(context.WithoutCancel(ctx)) }}
-	set, err := streams.Open(p.Base, streams.Options{Name: name, Scorer: informed, Catalog: e.store, API: p.Scheme() + cfg.Web.Addr})
+	set, err := streams.Open(p.Base, streams.Options{Name: name, Scorer: informed, Demand: gateway, Catalog: e.store, API: p.Scheme() + cfg.Web.Addr})
 	if err != nil {
 		return err
 	}

@@ -5,13 +5,13 @@ import (
 	"github.com/topsail-serving/topsail/serving"
 )
 
-// apps checks every app by itself.
+// apps checks every app alone.
 func (l *loader) apps() []*serving.App {
 	var apps []*serving.App
 	seen := map[string]string{} // name -> path
 	for i := range l.doc.App {
 		if l.reported(element("app", i)) {
-			continue // it is no table
+			continue // it is not a table
 		}
 		a, path := &l.doc.App[i], element("app", i)
 		a.Origin = serving.FromFile
@@ -49,7 +49,7 @@ func (l *loader) links(c *Config) {
 		}
 		for j, s := range a.Stages {
 			if current[s.Model] == nil {
-				l.wrong(element(element("app", i)+".stages", j)+".model", "app %q: stage %q asks model %q, which is not in this file%s", a.Name, s.Name, s.Model, schema.DidYouMean(s.Model, keys(current)))
+				l.wrong(element(element("app", i)+".stages", j)+".model", "app %q: stage %q calls model %q, which is not in this file%s", a.Name, s.Name, s.Model, schema.DidYouMean(s.Model, keys(current)))
 			}
 		}
 		l.policyLinks(element("app", i), a, current, versions)

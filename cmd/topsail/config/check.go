@@ -23,7 +23,7 @@ func (l *loader) checked(path, prefix string, err error) {
 	}
 }
 
-// parts takes apart what errors.Join made; of nil there are none.
+// parts splits what errors.Join made; nil has none.
 func parts(err error) []error {
 	joined, ok := errors.AsType[interface {
 		error

@@ -25,7 +25,7 @@ type Config struct {
 	Current      map[string]string  // the current version of every model in Versions
 	Streams      []*Stream          // in the order of the file
 	ModelStreams []*ModelStream     // the same
-	Warnings     []string           // for the log: variables that look like settings and are none
+	Warnings     []string           // for the log: variables that look like settings and are not
 
 	settings []Setting
 }

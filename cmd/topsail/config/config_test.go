@@ -71,7 +71,9 @@ func TestEveryKey(t *testing.T) {
 		DataDir: "/etc/topsail/state",
 		Gateway: Gateway{
 			Addr:             "127.0.0.1:1437",
+			GRPCAddr:         "127.0.0.1:1439",
 			CacheBytes:       1000000,
+			ExposeModels:     true,
 			MaxBodyBytes:     65536,
 			MaxBatch:         16,
 			MaxInflightBytes: 64 << 20,

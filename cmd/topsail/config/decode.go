@@ -60,8 +60,8 @@ func join(path, name string) string { return strings.TrimPrefix(path+"."+name, "
 
 func element(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }
 
-// shortName is a path without the number of its app or model, which the
-// position in the file tells better.
+// shortName is a path without the number of its app or model, which the position in the file shows
+// better.
 func shortName(path string) string {
 	if _, key, ok := strings.Cut(path, "]."); ok {
 		return key

@@ -22,7 +22,7 @@ import (
 func Export(cat *serving.Catalog) ([]byte, error) {
 	e := &exporter{}
 	e.comment("Apps and models of revision %d. `topsail apply -f` brings them in, and `topsail local` reads them.", cat.Revision)
-	e.comment("What env has may be secrets.")
+	e.comment("Values of env may be secrets.")
 	for _, name := range keys(cat.Apps) {
 		e.app(cat, cat.Apps[name])
 	}
@@ -55,7 +55,7 @@ func (e *exporter) app(cat *serving.Catalog, a *serving.App) {
 	e.text.WriteString("\n")
 	exists := func(id serving.ModelID) bool { return cat.Version(id) != nil }
 	for _, err := range append(parts(a.CheckLinks()), parts(a.CheckVersions(exists))...) {
-		e.comment("This does not load before it is mended: %v", err)
+		e.comment("This does not load until it is corrected: %v", err)
 	}
 	e.text.WriteString("[[app]]\n")
 	e.table(*a)
@@ -67,7 +67,7 @@ func (e *exporter) model(m *serving.Model) {
 		v := m.Versions[name]
 		e.text.WriteString("\n")
 		if v.Prepared {
-			e.comment("%v is prepared and not registered yet, and so it is left out.", v.ModelID)
+			e.comment("%v is prepared but not registered yet, so it is left out.", v.ModelID)
 			continue
 		}
 		e.remarks(m, v)
@@ -89,7 +89,7 @@ func tables[T any](e *exporter, name string, list []T) {
 // remarks say what the table of a version cannot.
 func (e *exporter) remarks(m *serving.Model, v *serving.Version) {
 	if m.Current == "" {
-		e.comment("No version of %s is current; a file makes the last one so.", m.Name)
+		e.comment("No version of %s is current; applying this file makes the last one current.", m.Name)
 	}
 	if p := v.Pin; p != nil {
 		e.comment("An operator has pinned %v (replicas: %d); `topsail version pin` does that.", v.ModelID, p.Count)
@@ -100,7 +100,7 @@ func (e *exporter) remarks(m *serving.Model, v *serving.Version) {
 	}
 	for _, path := range append([]string{c.Dir}, c.Watch...) {
 		if path != "" && !filepath.IsAbs(path) {
-			e.comment("%s counts from the folder of the file, and did from where Topsail was started.", path)
+			e.comment("%s is relative to the folder of this file; it was relative to the folder where Topsail was started.", path)
 		}
 	}
 }

@@ -100,15 +100,20 @@ var shares = rapid.Float64Range(0, 1)
 func drawApp(t *rapid.T, name string, kind serving.InputType, models []string) serving.App {
 	a := serving.App{
 		Name: name, Description: texts.Draw(t, "description"), InputType: kind, DefaultOutput: texts.Draw(t, "default"),
-		SLO:        serving.Duration(micros(t, "slo", 100, 10*time.Minute)),
-		Models:     models,
-		OutputType: rapid.SampledFrom([]serving.OutputType{"", serving.OutputLabel, serving.OutputJSON}).Draw(t, "output type"),
-		Weight:     rapid.Float64Range(0, 1000).Draw(t, "weight"),
-		Cache:      serving.CacheSpec{Off: rapid.Bool().Draw(t, "off"), TTL: serving.Duration(micros(t, "ttl", 0, time.Hour))},
-		Example:    rapid.SampledFrom([]string{"", `[1.5, "a'\"\\b"]`, "{\n\"a\": null}"}).Draw(t, "example"),
-		RequireKey: rapid.Bool().Draw(t, "key"),
-		Labels:     rapid.SliceOfN(rapid.StringN(0, 5, 20), 0, 2).Draw(t, "labels"),
-		Policy:     drawPolicy(t, models),
+		SLO:           serving.Duration(micros(t, "slo", 100, 10*time.Minute)),
+		Models:        models,
+		OutputType:    rapid.SampledFrom([]serving.OutputType{"", serving.OutputLabel, serving.OutputJSON}).Draw(t, "output type"),
+		Weight:        rapid.Float64Range(0, 1000).Draw(t, "weight"),
+		Cache:         serving.CacheSpec{Off: rapid.Bool().Draw(t, "off"), TTL: serving.Duration(micros(t, "ttl", 0, time.Hour))},
+		Example:       rapid.SampledFrom([]string{"", `[1.5, "a'\"\\b"]`, "{\n\"a\": null}"}).Draw(t, "example"),
+		RequireKey:    rapid.Bool().Draw(t, "key"),
+		SLOBetween:    serving.Duration(micros(t, "between", 0, 10*time.Minute)),
+		SLOTotal:      serving.Duration(micros(t, "total", 600_000_000, 24*time.Hour)),
+		Route:         rapid.SampledFrom([]serving.Route{"", serving.RoutePrefix}).Draw(t, "route"),
+		ShareStreams:  rapid.Bool().Draw(t, "share"),
+		DefaultErrors: rapid.Bool().Draw(t, "default errors"),
+		Labels:        rapid.SliceOfN(rapid.StringN(0, 5, 20), 0, 2).Draw(t, "labels"),
+		Policy:        drawPolicy(t, models),
 	}
 	if len(models) > 0 && rapid.IntRange(0, 3).Draw(t, "stages") == 0 {
 		a.Models, a.Policy = nil, serving.PolicySpec{}
@@ -274,13 +279,13 @@ func TestExportRemarks(t *testing.T) {
 	}
 	want := []string{
 		"# Apps and models of revision 7. `topsail apply -f` brings them in, and `topsail local` reads them.",
-		"# What env has may be secrets.",
-		"# This does not load before it is mended: app \"a\": policy: models names model \"n\", and the app does not link it: link it or leave it out",
-		"# No version of m is current; a file makes the last one so.",
+		"# Values of env may be secrets.",
+		"# This does not load until it is corrected: app \"a\": policy: models names model \"n\", and the app does not link it: link it or leave it out",
+		"# No version of m is current; applying this file makes the last one current.",
 		"# An operator has pinned m:1 (replicas: 3); `topsail version pin` does that.",
 		"# m:1 names no folder; from a file it starts in the folder of the file.",
-		"# a [x] counts from the folder of the file, and did from where Topsail was started.",
-		"# m:2 is prepared and not registered yet, and so it is left out.",
+		"# a [x] is relative to the folder of this file; it was relative to the folder where Topsail was started.",
+		"# m:2 is prepared but not registered yet, so it is left out.",
 	}
 	if !slices.Equal(comments, want) {
 		t.Errorf("got\n%s", strings.Join(comments, "\n"))
@@ -303,7 +308,7 @@ func TestParsePolicy(t *testing.T) {
 		"kind = 1979-05-27\n":      `policy: "kind" must be a string, not a date or time`,
 		"share = 'x'":              `policy: "share" must be a float, not a string`,
 		"share = nan":              `policy: "share" must be a finite number`,
-		"[app.policy]\nkind = 'x'": `policy: "app" is unknown: there are kind, `,
+		"[app.policy]\nkind = 'x'": `policy: "app" is unknown: use one of kind, `,
 	} {
 		if _, err := ParsePolicy([]byte(text)); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: %v", text, err)

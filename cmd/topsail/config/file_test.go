@@ -85,7 +85,7 @@ func TestUnreadableFiles(t *testing.T) {
 		{"", "no.toml", "open no.toml: no such file or directory: check the path, or name no file to run with the defaults"},
 		{"large.toml", "", "configuration: large.toml is larger than 1048576 bytes"},
 		{".", "", "configuration: read .: is a directory"},
-		{"bad.toml", "", `bad.toml:1:1: x is unknown: there are ` + strings.Join(schema.Keys(schema.TOML.Fields(reflect.TypeFor[document]())), ", ")},
+		{"bad.toml", "", `bad.toml:1:1: x is unknown: use one of ` + strings.Join(schema.Keys(schema.TOML.Fields(reflect.TypeFor[document]())), ", ")},
 	} {
 		_, err := Load(test.path, append([]string{"TOPSAIL_CONFIG=" + test.variable}, user...), nil)
 		if err == nil || err.Error() != test.want {

@@ -33,13 +33,13 @@ func complete(v *serving.Version, folder string) *serving.Version {
 	return v
 }
 
-// versions completes and checks every version by itself.
+// versions completes and checks every version alone.
 func (l *loader) versions() []*serving.Version {
 	var versions []*serving.Version
 	seen := map[serving.ModelID]string{} // id -> path
 	for i := range l.doc.Model {
 		if l.reported(element("model", i)) {
-			continue // it is no table
+			continue // it is not a table
 		}
 		v, path := complete(&l.doc.Model[i].Version, l.file.dir), element("model", i)
 		prefix := fmt.Sprintf("model %q version %q: ", v.Model, v.Version)

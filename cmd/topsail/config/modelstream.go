@@ -27,15 +27,16 @@ type ModelStream struct {
 	Concurrency    int           `toml:"concurrency" default:"4" min:"1" help:"most models that are deployed at a time"`
 	MaxRecordBytes int           `toml:"max_record_bytes" default:"16777216" min:"1" help:"largest update, with its key and headers"`
 	MaxModelBytes  int           `toml:"max_model_bytes" default:"4294967296" min:"1" help:"largest model, and of an archive all that is in it"`
-	Patience       time.Duration `toml:"patience_micros" default:"30000000" min:"0" help:"for how long a location that is away, and an app or model that does not exist, is waited for, in microseconds"`
+	Patience       time.Duration `toml:"patience_micros" default:"30000000" min:"0" help:"how long to wait for an unavailable location, an app or model that does not exist, or a version to remove that still answers, in microseconds"`
+	KeepVersions   int           `toml:"keep_versions" default:"10" min:"0" help:"how many versions of a model that it created the stream keeps, the newest, beside those in use; 0: all, even when the bundle store is full"`
 }
 
 // Job is what the stream is as a job, without a consumer and an API.
 func (s *ModelStream) Job() models.Config {
 	return models.Config{
-		Name: s.Name, Streams: s.Input, Output: s.Output, DeadLetter: s.DeadLetter, Format: s.Format,
-		Locations: models.Locations{Prefixes: s.Locations}, Python: s.Python, Batch: s.Batch, Concurrency: s.Concurrency,
-		MaxRecord: s.MaxRecordBytes, MaxModel: int64(s.MaxModelBytes), Patience: s.Patience,
+		Config:    s.job(s.Name, s.Format, s.Batch, s.MaxRecordBytes),
+		Locations: models.Locations{Prefixes: s.Locations}, Python: s.Python, Concurrency: s.Concurrency,
+		MaxModel: int64(s.MaxModelBytes), Patience: s.Patience, KeepVersions: cmp.Or(s.KeepVersions, models.KeepAll),
 	}
 }
 

@@ -28,6 +28,7 @@ type Options struct {
 // Gateway is the edge that answers queries.
 type Gateway struct {
 	Addr              string        `toml:"addr" default:"127.0.0.1:1337" addr:"listen" help:"address for queries and feedback"`
+	GRPCAddr          string        `toml:"grpc_addr" addr:"optional" help:"address for gRPC; by default 127.0.0.1:1339 where addr is its default, and else none, as with none"`
 	Name              string        `toml:"name" help:"name of this gateway among its peers; by default the allocation's or the host's, and the process id"`
 	KeysFile          string        `toml:"keys_file" path:"true" help:"file of the keys that queries must show, one per line"`
 	RequireKeys       bool          `toml:"require_keys" help:"queries must show a key, of the file or one made by the admin API"`
@@ -38,9 +39,28 @@ type Gateway struct {
 	MaxBodyBytes      int           `toml:"max_body_bytes" default:"16777216" min:"1" help:"largest request body in bytes"`
 	MaxBatch          int           `toml:"max_batch" default:"4096" min:"1" help:"most inputs in one request"`
 	MaxInflightBytes  int           `toml:"max_inflight_bytes" default:"0" min:"0" help:"memory of requests and answers under way in a process, of those above 8 KiB; 0 is a quarter of what the process may have"`
+	ExposeModels      bool          `toml:"expose_models" help:"models that no app links can be queried by their names, with an objective of 100 ms and without a default"`
 	MaxConnections    int           `toml:"max_connections" default:"4096" min:"1" help:"most client connections at a time"`
 	MaxPerAddress     int           `toml:"max_connections_per_address" default:"0" min:"0" help:"most of them from one address, or network of 64 bits in IPv6; 0 is any number"`
 	DrainTimeout      time.Duration `toml:"drain_timeout_micros" default:"10000000" min:"0" help:"how long queries in flight may take to end when stopping, in microseconds"`
+}
+
+const (
+	defaultGatewayAddr = "127.0.0.1:1337"
+	defaultGRPCAddr    = "127.0.0.1:1339"
+	noAddr             = "none"
+)
+
+// GRPC is the address for gRPC, or empty, and whether it was chosen. A gateway with an address of its own
+// gets no other port by itself: it may be one of several on a machine, or stand open to others.
+func (g *Gateway) GRPC() (addr string, chosen bool) {
+	switch {
+	case g.GRPCAddr == noAddr:
+		return "", true
+	case g.GRPCAddr == "" && g.Addr == defaultGatewayAddr:
+		return defaultGRPCAddr, false
+	}
+	return g.GRPCAddr, true
 }
 
 // Web is the management side: admin REST and the web UI.
@@ -112,8 +132,8 @@ type Redis struct {
 	Prefix       string   `toml:"prefix" default:"topsail" help:"what the names of all keys begin with"`
 }
 
-// Consul tells where replicas are. Its address, token and certificates are in the
-// standard variables, CONSUL_HTTP_ADDR and so on.
+// Consul is where replicas are registered. Its address, token and certificates are in the standard
+// variables, CONSUL_HTTP_ADDR and so on.
 type Consul struct {
 	Service  string `toml:"service" default:"topsail-sidecar" help:"the service of the sidecars"`
 	Announce bool   `toml:"announce" help:"register this process with Consul, for processes that Nomad does not run"`

@@ -18,7 +18,7 @@ const (
 
 // forContainers are the variables that a sidecar's job gives to its container,
 // where they may reach a topsail command.
-var forContainers = []string{"TOPSAIL_SIDECAR", "TOPSAIL_TOKEN", "TOPSAIL_TOKEN_FILE", "TOPSAIL_MODEL", "TOPSAIL_VERSION", "TOPSAIL_INPUT_TYPE", "TOPSAIL_INPUT_LENGTH", "TOPSAIL_STAGES", "TOPSAIL_REPLICA", "TOPSAIL_PMML_JAR"}
+var forContainers = []string{"TOPSAIL_SIDECAR", "TOPSAIL_TOKEN", "TOPSAIL_TOKEN_FILE", "TOPSAIL_MODEL", "TOPSAIL_VERSION", "TOPSAIL_INPUT_TYPE", "TOPSAIL_INPUT_LENGTH", "TOPSAIL_SIGNATURE", "TOPSAIL_SESSION", "TOPSAIL_STAGES", "TOPSAIL_REPLICA", "TOPSAIL_PMML_JAR"}
 
 // environment holds the variables that are set and not empty.
 type environment map[string]string
@@ -33,9 +33,9 @@ func parseEnviron(environ []string) environment {
 	return env
 }
 
-// warnings names the variables that look like settings and are none.
+// warnings names the variables that look like settings and are not.
 func (env environment) warnings() []string {
-	known := []string{envFile, "TOPSAIL_URL", "TOPSAIL_ADMIN_URL", "TOPSAIL_API_KEY", "TOPSAIL_API_KEY_FILE"} // the last are of those who ask
+	known := []string{envFile, "TOPSAIL_URL", "TOPSAIL_ADMIN_URL", "TOPSAIL_API_KEY", "TOPSAIL_API_KEY_FILE"} // the last are of the client commands
 	for _, k := range options() {
 		known = append(known, k.Env)
 	}

@@ -52,7 +52,7 @@ func TestEveryVariableAndFlag(t *testing.T) {
 		}
 		value := map[string]string{
 			"log.level": "warn", "log.format": "text", "jobs.driver": "exec",
-			"gateway.addr": "127.0.0.1:1", "web.addr": "127.0.0.1:2", "ops.addr": "[::1]:3",
+			"gateway.addr": "127.0.0.1:1", "gateway.grpc_addr": "127.0.0.1:7", "web.addr": "127.0.0.1:2", "ops.addr": "[::1]:3",
 			"sidecar.addr": "127.0.0.1:4", "sidecar.containers_addr": "127.0.0.1:5", "sidecar.container_addr": "127.0.0.1:6",
 		}[k.Name]
 		shown := value

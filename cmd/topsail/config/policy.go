@@ -21,6 +21,6 @@ func (l *loader) policyLinks(path string, a *serving.App, current map[string]*se
 	case v == nil:
 		l.wrong(path, "app %q: policy: model %q is not in this file%s", a.Name, a.Policy.Model, schema.DidYouMean(a.Policy.Model, keys(current)))
 	case v.InputType != serving.Strings && v.InputType != 0:
-		l.wrong(path, "app %q: policy: model %q decides and must take strings, and it takes %v", a.Name, a.Policy.Model, v.InputType)
+		l.wrong(path, "app %q: policy: model %q decides and must take strings, but it takes %v", a.Name, a.Policy.Model, v.InputType)
 	}
 }

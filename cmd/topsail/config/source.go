@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/stream"
 )
 
 // Source is where the records of a stream are, and where those go that are made of them.
@@ -27,6 +28,11 @@ type Source struct {
 
 	Group    string        `toml:"group" help:"consumer group; by default topsail-NAME"`
 	Takeover time.Duration `toml:"takeover_micros" default:"10000000" min:"0" help:"after what silence of a member others take its records, in microseconds"`
+}
+
+// job is what the source is of a job, with what both kinds of streams say of their records.
+func (b *Source) job(name string, format stream.Format, batch, maxRecord int) stream.Config {
+	return stream.Config{Name: name, Streams: b.Input, Output: b.Output, DeadLetter: b.DeadLetter, Format: format, Batch: batch, MaxRecord: maxRecord}
 }
 
 // InKafka says whether the stream is in Kafka; else it is in Redis.
@@ -55,10 +61,10 @@ func (b *Source) problems(name string) (errs []error) {
 func (b *Source) kafkaProblems() (errs []error) {
 	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	if len(b.Addrs) == 0 {
-		wrong("addrs are needed, of some brokers of Kafka, such as 127.0.0.1:9092")
+		wrong("it needs addrs of some brokers of Kafka, such as 127.0.0.1:9092")
 	}
 	if b.Master != "" || b.Cluster || b.MaxLen != 0 || b.Delete {
-		wrong("master, cluster, max_len and delete are of Redis")
+		wrong("master, cluster, max_len and delete are for Redis only")
 	}
 	if all := b.Mechanism + b.Username + b.PasswordFile; all != "" && (b.Mechanism == "" || b.Username == "" || b.PasswordFile == "") {
 		wrong("mechanism, username and password_file go together")
@@ -69,10 +75,10 @@ func (b *Source) kafkaProblems() (errs []error) {
 func (b *Source) redisProblems() (errs []error) {
 	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	if b.Mechanism != "" {
-		wrong("mechanism is of Kafka")
+		wrong("mechanism is for Kafka only")
 	}
 	if len(b.Addrs) == 0 && (b.Username != "" || b.PasswordFile != "" || b.TLS || b.Master != "" || b.Cluster) {
-		wrong("without addrs the stream is in the Redis of [redis], which also says how to get in: leave username, password_file, tls, master and cluster out")
+		wrong("without addrs the stream uses the Redis of [redis] with its credentials: leave username, password_file, tls, master and cluster out")
 	}
 	if b.Master != "" && b.Cluster {
 		wrong("master and cluster do not go together: the addrs are Sentinels, or nodes of a Redis Cluster")

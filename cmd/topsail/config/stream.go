@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/stream"
+	"github.com/topsail-serving/topsail/stream/records"
 )
 
 // Streaming is how this process serves streams.
@@ -25,26 +26,38 @@ type Stream struct {
 	App  string            `toml:"app" help:"the app that predicts for records that name none"`
 	Apps map[string]string `toml:"apps" help:"what records may name, and the app that predicts for it"`
 	Source
-	Ordered bool `toml:"ordered" help:"of Redis: a stream is with one member at a time, so that its results stay in order; with Kafka they do anyhow"`
+	Ordered bool `toml:"ordered" help:"of Redis: a stream is with one member at a time, so that its results keep their order whatever members do; with Kafka they do anyhow"`
 
 	Format         stream.Format      `toml:"format" default:"any" help:"how records are written: protobuf, json or any"`
-	Spread         stream.SpreadBy    `toml:"spread" default:"any" help:"to which replica a record goes: any, by key or by partition"`
+	Spread         records.SpreadBy   `toml:"spread" default:"any" help:"to which replica a record goes: any, by key or by partition"`
 	HotKeys        map[string]float64 `toml:"hot_keys" help:"keys that one replica is not enough for, and over how many each is spread"`
-	HotShare       float64            `toml:"hot_share" default:"0.25" help:"the share of the last records above which a key is spread over more replicas; 0 is never"`
-	Batch          int                `toml:"batch" default:"256" min:"1" help:"most records that are polled and committed together"`
+	HotShare       float64            `toml:"hot_share" default:"-1" help:"the share of the last records above which a key is spread over more replicas; 0 is never, and -1 as its rate needs"`
+	Order          stream.Order       `toml:"order" default:"key" help:"in which order results leave: that of the records with their key, of those of their partition, or none"`
+	Batch          int                `toml:"batch" default:"256" min:"1" help:"most records in flight"`
+	CommitEvery    time.Duration      `toml:"commit_every_micros" default:"5000" min:"0" help:"least time from one commit to the next, in microseconds"`
 	Concurrency    int                `toml:"concurrency" default:"256" min:"1" help:"most records that are asked at a time"`
 	MaxRecordBytes int                `toml:"max_record_bytes" default:"1048576" min:"1" help:"largest record, with its key and headers"`
 	Patience       time.Duration      `toml:"patience_micros" default:"-1" min:"-1" help:"for how long a record waits for replicas that have no capacity for it, before its result is the default, in microseconds; -1: as long as it takes"`
-	Defaults       string             `toml:"defaults" default:"result" enum:"result dead_letter" help:"what becomes of defaults: a result that says so, or a dead_letter"`
+	CatchUp        time.Duration      `toml:"catch_up_micros" default:"300000000" min:"1" help:"in what time replicas that scale are to work off the records that wait, in microseconds"`
+	Defaults       records.Defaults   `toml:"defaults" default:"result" help:"what becomes of defaults: a result that says so, a dead_letter, or nothing with drop"`
+
+	SchemaRegistry             string  `toml:"schema_registry" help:"URL of a schema registry with Confluent's API, such as http://127.0.0.1:8081, that has the schemas of records and results"`
+	SchemaRegistryUsername     string  `toml:"schema_registry_username" help:"user name at the registry"`
+	SchemaRegistryPasswordFile string  `toml:"schema_registry_password_file" path:"true" help:"file of the password at the registry"`
+	Record                     *Record `toml:"record"`
+	Result                     *Result `toml:"result"`
+	Routes                     []Route `toml:"route"`
 }
 
 // Job is what the stream is as a job, without a consumer and a scorer.
-func (s *Stream) Job() stream.Config {
-	c := stream.Config{
-		Name: s.Name, Streams: s.Input, App: s.App, Apps: s.Apps, Output: s.Output, DeadLetter: s.DeadLetter, Format: s.Format,
-		Spread: stream.Spread{By: s.Spread, HotShare: s.HotShare, HotKeys: map[string]int{}},
-		Batch:  s.Batch, Concurrency: s.Concurrency, MaxRecord: s.MaxRecordBytes, Patience: s.patience(), NoDefaults: s.Defaults == "dead_letter",
+func (s *Stream) Job() records.Config {
+	c := records.Config{
+		Config: s.job(s.Name, s.Format, s.Batch, s.MaxRecordBytes),
+		App:    s.App, Apps: s.Apps, Spread: records.Spread{By: s.Spread, HotShare: s.HotShare, HotKeys: map[string]int{}},
+		Concurrency: s.Concurrency, Patience: s.patience(), Defaults: s.Defaults, CatchUp: s.CatchUp,
+		Topic: s.topic(), Routes: s.routes(),
 	}
+	c.Order, c.CommitEvery = s.Order, cmp.Or(s.CommitEvery, -1)
 	for key, owners := range s.HotKeys {
 		c.Spread.HotKeys[key] = int(owners)
 	}
@@ -81,14 +94,14 @@ func (l *loader) streams() []*Stream {
 
 // problems are what is wrong with where the records are; the job checks the rest.
 func (s *Stream) problems() (errs []error) {
-	errs = s.Source.problems(s.Name)
+	errs = append(s.Source.problems(s.Name), s.topicProblems()...)
 	for _, key := range slices.Sorted(maps.Keys(s.HotKeys)) {
 		if n := s.HotKeys[key]; n != math.Trunc(n) {
 			errs = append(errs, fmt.Errorf("hot_keys: %q must have a whole number of owners", key))
 		}
 	}
 	if s.Ordered && s.InKafka() {
-		errs = append(errs, errors.New("ordered is of Redis; Kafka keeps results of one key in order anyhow"))
+		errs = append(errs, errors.New("ordered is for Redis only; Kafka always keeps the results of one key in order"))
 	}
 	return errs
 }

@@ -38,7 +38,7 @@ func bundles(ctx context.Context, dir string) []Finding {
 	folder := artifact.FolderAt(dir)
 	list, err := folder.List(ctx)
 	if err != nil {
-		return []Finding{Broken(ctx, check, err, "give the user of this process the folder, or set web.bundles")}
+		return []Finding{Broken(ctx, check, err, "give the user of this process access to the folder, or set web.bundles")}
 	}
 	slices.SortFunc(list, func(a, b bundle.Stored) int { return cmp.Compare(a.Size, b.Size) })
 	if end, ok := ctx.Deadline(); ok {
@@ -57,12 +57,12 @@ func bundles(ctx context.Context, dir string) []Finding {
 			damaged = append(damaged, fmt.Sprintf("%s: %v", filepath.Base(folder.Path(one.Digest)), err))
 		}
 	}
-	f := Good(check, "%d of %d in %s are as their digests say", compared-len(damaged), len(list), dir)
+	f := Good(check, "%d of %d in %s match their digests", compared-len(damaged), len(list), dir)
 	if left := len(list) - compared; left > 0 {
-		f.Detail += fmt.Sprintf("; the time was too short for the %d largest, which each node compares when it unpacks them", left)
+		f.Detail += fmt.Sprintf("; the %d largest were not checked for lack of time, and each node checks them when it unpacks them", left)
 	}
 	if len(damaged) > 0 {
-		f.State, f.Next = Fail, "upload these bundles again (`topsail artifact push`), which replaces them; replicas that have them unpacked go on"
+		f.State, f.Next = Fail, "upload these bundles again (`topsail artifact push`), which replaces them; replicas that have them unpacked keep running"
 		f.Detail = strings.Join(damaged, "; ") + "; " + f.Detail
 	}
 	return []Finding{f}
@@ -81,7 +81,7 @@ func intact(ctx context.Context, folder *artifact.Folder, digest string) error {
 	case err != nil:
 		return fmt.Errorf("it cannot be read: %w", err)
 	case got != digest:
-		return fmt.Errorf("it was damaged since it was stored, and is %s", got)
+		return fmt.Errorf("it was damaged after it was stored, and now has the digest %s", got)
 	}
 	return nil
 }

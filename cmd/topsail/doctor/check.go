@@ -34,8 +34,8 @@ func Run(ctx context.Context, checks []Check) []Finding {
 	return list
 }
 
-// Broken is a finding that something does not work. An end of the context is told in
-// its own words.
+// Broken is a finding that something does not work. The end of the context has a message of its
+// own.
 func Broken(ctx context.Context, check string, err error, next string) Finding {
 	if cause := context.Cause(ctx); cause != nil && errors.Is(err, ctx.Err()) {
 		err = cause
@@ -64,7 +64,7 @@ func clock(check string, ahead time.Duration) Finding {
 	if ahead.Abs() < skewTold {
 		return f
 	}
-	f.State, f.Next = Warn, "let NTP set the clocks of both machines"
+	f.State, f.Next = Warn, "synchronize the clocks of both machines with NTP"
 	if ahead.Abs() >= skewHarmful {
 		f.State = Fail
 	}

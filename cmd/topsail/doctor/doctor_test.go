@@ -84,8 +84,8 @@ func TestClock(t *testing.T) {
 	}
 	for ahead, want := range map[time.Duration]Finding{
 		-1999 * time.Millisecond: {"x", OK, "within 2s of this machine's", ""},
-		2 * time.Second:          {"x", Warn, "2s ahead of this machine's", "let NTP set the clocks of both machines"},
-		-time.Minute:             {"x", Fail, "1m0s behind this machine's", "let NTP set the clocks of both machines"},
+		2 * time.Second:          {"x", Warn, "2s ahead of this machine's", "synchronize the clocks of both machines with NTP"},
+		-time.Minute:             {"x", Fail, "1m0s behind this machine's", "synchronize the clocks of both machines with NTP"},
 	} {
 		if got := Clock("x", &ahead); len(got) != 1 || got[0] != want {
 			t.Errorf("%v: got %v", ahead, got)

@@ -71,5 +71,5 @@ func Print(to io.Writer, all []Finding, format string) error {
 		e.SetIndent("", "  ")
 		return e.Encode(all)
 	}
-	return fmt.Errorf("there is no output %q: use table or json", format)
+	return fmt.Errorf("output %q is unknown: use table or json", format)
 }

@@ -16,7 +16,7 @@ import (
 // Unreadable is the finding about a configuration that cannot be used, without which
 // nothing else can be checked.
 func Unreadable(err error) []Finding {
-	return []Finding{Finding{Check: "configuration", State: Fail, Detail: err.Error(), Next: "mend what is named; docs/configuration.md has every setting"}.tidy()}
+	return []Finding{Finding{Check: "configuration", State: Fail, Detail: err.Error(), Next: "correct the setting; docs/configuration.md lists all of them"}.tidy()}
 }
 
 // Ground checks what every mode stands on.
@@ -43,11 +43,11 @@ func space(cfg *config.Config) []Finding {
 func configuration(cfg *config.Config) []Finding {
 	f := Good("configuration", "%s: %d apps, %d model versions", cfg.File, len(cfg.Apps), len(cfg.Versions))
 	if cfg.File == "" {
-		f.Detail = "no file: the defaults, variables and flags hold"
+		f.Detail = "no file: the defaults, variables and flags apply"
 	}
 	all := []Finding{f}
 	for _, w := range cfg.Warnings {
-		all = append(all, Finding{"configuration", Warn, w, "mend or unset the variable"})
+		all = append(all, Finding{"configuration", Warn, w, "correct or unset the variable"})
 	}
 	return all
 }
@@ -55,7 +55,7 @@ func configuration(cfg *config.Config) []Finding {
 // dataDir writes a file into the folder, or into the one that it would be made in: to
 // make it here could give it to the wrong user.
 func dataDir(dir string) Finding {
-	const check, next = "data directory", "give the user of this process the folder, or set data_dir"
+	const check, next = "data directory", "give the user of this process access to the folder, or set data_dir"
 	at := existing(dir)
 	probe, err := os.CreateTemp(at, ".topsail-doctor-*")
 	if err != nil {
@@ -70,7 +70,7 @@ func dataDir(dir string) Finding {
 	return Good(check, "%s can be written", dir)
 }
 
-// soon is how long before its end a certificate is told of.
+// soon is how long before its expiry a certificate is reported.
 const soon = 14 * 24 * time.Hour
 
 // certificates checks those of the settings [tls], if there are any.
@@ -79,7 +79,7 @@ func certificates(set config.TLS, now time.Time) []Finding {
 	if set.CertFile != "" {
 		f := certificate("certificate", set.CertFile, now)
 		if _, err := tls.LoadX509KeyPair(set.CertFile, set.KeyFile); err != nil && f.State != Fail {
-			f = Finding{"certificate", Fail, err.Error(), "put a certificate and its key, of one pair, into tls.cert_file and tls.key_file"}
+			f = Finding{"certificate", Fail, err.Error(), "put a certificate and its matching key into tls.cert_file and tls.key_file"}
 		}
 		all = append(all, f)
 	}
@@ -95,23 +95,23 @@ func certificate(check, path string, now time.Time) Finding {
 	if err != nil {
 		return Finding{check, Fail, fmt.Sprintf("%s: %v", path, err), "put certificates in PEM there"}
 	}
-	f := Good(check, "%s is good until %s", path, end.Format(time.DateOnly))
+	f := Good(check, "%s is valid until %s", path, end.Format(time.DateOnly))
 	switch left := end.Sub(now); {
 	case left <= 0:
-		f.State, f.Detail = Fail, fmt.Sprintf("%s ended at %s", path, end.Format(time.RFC3339))
+		f.State, f.Detail = Fail, fmt.Sprintf("%s expired at %s", path, end.Format(time.RFC3339))
 	case left < soon:
-		f.State, f.Detail = Warn, fmt.Sprintf("%s ends in %d days, at %s", path, int(left.Hours()/24), end.Format(time.RFC3339))
+		f.State, f.Detail = Warn, fmt.Sprintf("%s expires in %d days, at %s", path, int(left.Hours()/24), end.Format(time.RFC3339))
 	default:
 		return f
 	}
-	f.Next = "put a new one in place; it is taken up without a restart"
+	f.Next = "replace it; the new one is used without a restart"
 	return f
 }
 
 func firstEnd(path string) (time.Time, error) {
 	rest, err := os.ReadFile(path)
 	if err != nil {
-		return time.Time{}, errors.Unwrap(err) // the path is told by the caller
+		return time.Time{}, errors.Unwrap(err) // the caller reports the path
 	}
 	var first time.Time
 	for block, rest := pem.Decode(rest); block != nil; block, rest = pem.Decode(rest) {
@@ -127,7 +127,7 @@ func firstEnd(path string) (time.Time, error) {
 		}
 	}
 	if first.IsZero() {
-		return first, errors.New("it holds no certificate")
+		return first, errors.New("it contains no certificate")
 	}
 	return first, nil
 }

@@ -100,7 +100,7 @@ func command(v *serving.Version) Finding {
 	}
 	name, dir := v.Container.Command[0], v.Container.Dir
 	if info, err := os.Stat(dir); dir != "" && (err != nil || !info.IsDir()) {
-		return Finding{check, Fail, fmt.Sprintf("its folder %s is none", dir), "make the folder, or set the model's dir"}
+		return Finding{check, Fail, fmt.Sprintf("its dir %s is not a folder", dir), "create the folder, or set the model's dir"}
 	}
 	look := name
 	if strings.ContainsRune(name, filepath.Separator) && !filepath.IsAbs(name) {

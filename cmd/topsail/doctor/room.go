@@ -26,7 +26,7 @@ type room struct{ bytes, files int64 }
 func freeSpace(check, dir string) Finding {
 	free, err := roomOf(existing(dir))
 	if err != nil {
-		return Finding{check, Fail, fmt.Sprintf("%s: %v", dir, err), "mend the disk, or set another folder"}
+		return Finding{check, Fail, fmt.Sprintf("%s: %v", dir, err), "repair the disk, or set another folder"}
 	}
 	return judgeSpace(check, dir, free, leastBytes+largest(dir))
 }
@@ -37,15 +37,15 @@ func judgeSpace(check, dir string, free room, need int64) Finding {
 	case free.bytes < need:
 		f.State = Fail
 	case free.files >= 0 && free.files < leastFiles:
-		f.State, f.Detail = Fail, fmt.Sprintf("%d more files for %s", free.files, dir)
+		f.State, f.Detail = Fail, fmt.Sprintf("room for %d more files for %s", free.files, dir)
 	case free.files >= 0 && free.files < marginFiles:
-		f.State, f.Detail = Warn, fmt.Sprintf("%d more files for %s, and a bundle may have 10,000", free.files, dir)
+		f.State, f.Detail = Warn, fmt.Sprintf("room for %d more files for %s, and a bundle may have 10,000", free.files, dir)
 	case free.bytes < need+marginBytes:
 		f.State = Warn
 	default:
 		return f
 	}
-	f.Next = "give the disk more room: delete bundles that no version uses (`topsail artifact delete`), old logs, or what else is on it"
+	f.Next = "free disk space: delete bundles that no version uses (`topsail artifact delete`), old logs, or other files"
 	return f
 }
 

@@ -17,7 +17,7 @@ import (
 // its newest copy and the last backup are.
 func state(ctx context.Context, dir string) []Finding {
 	const check = "state"
-	copies := "there is no copy of it yet"
+	copies := "it has no copy yet"
 	if all := filestore.Copies(dir); len(all) > 0 {
 		copies = "its newest copy is of " + all[0].At.Format(time.RFC3339)
 	}
@@ -25,27 +25,27 @@ func state(ctx context.Context, dir string) []Finding {
 	found, err := filestore.Check(path)
 	switch {
 	case errors.Is(err, filestore.ErrForgotten):
-		return []Finding{{check, Fail, err.Error(), "`topsail local --recover` goes on from the newest good copy, if there is one; or restore a backup"}}
+		return []Finding{{check, Fail, err.Error(), "`topsail local --recover` continues from the newest good copy, if there is one; or restore a backup"}}
 	case errors.Is(err, fs.ErrNotExist):
 		return []Finding{Good(check, "there is none yet")}
 	case errors.Is(err, filestore.ErrInUse):
 		return []Finding{Good(check, "in use by a topsail, which has checked it; %s", copies), LastBackup(ctx, filestore.Noted(path))}
 	case err != nil:
-		return []Finding{{check, Fail, fmt.Sprintf("damaged: %v; %s", err, copies), "`topsail local --recover` goes on from the newest good copy; or restore a backup"}}
+		return []Finding{{check, Fail, fmt.Sprintf("damaged: %v; %s", err, copies), "`topsail local --recover` continues from the newest good copy; or restore a backup"}}
 	case len(found) > 0:
-		return []Finding{{check, Warn, strings.Join(found, "; ") + "; " + copies, "the next start sets aside what is damaged; restore a backup to go back to a state before"}}
+		return []Finding{{check, Warn, strings.Join(found, "; ") + "; " + copies, "the next start sets the damaged part aside; restore a backup to return to an earlier state"}}
 	}
 	return []Finding{Good(check, "good; %s", copies), LastBackup(ctx, filestore.Closed(path))}
 }
 
-// tooOld is the age from which on the last backup is told of.
+// tooOld is the age from which on the last backup is reported.
 const tooOld = 7 * 24 * time.Hour
 
 // LastBackup judges when the last backup was made, by the audit log.
 func LastBackup(ctx context.Context, log interface {
 	AuditLog(ctx context.Context, query serving.AuditQuery) ([]serving.AuditEntry, error)
 }) Finding {
-	const check, next = "last backup", "`topsail backup DESTINATION` makes one, with --every or the job backup.nomad.hcl again and again"
+	const check, next = "last backup", "make one with `topsail backup DESTINATION`, regularly with --every or the job backup.nomad.hcl"
 	entries, err := log.AuditLog(ctx, serving.AuditQuery{Kind: "backup", Limit: 20})
 	if err != nil {
 		return Broken(ctx, check, err, next)
@@ -61,5 +61,5 @@ func LastBackup(ctx context.Context, log interface {
 		}
 		return f
 	}
-	return Finding{check, Warn, "none was made of this state", next}
+	return Finding{check, Warn, "this state has no backup", next}
 }

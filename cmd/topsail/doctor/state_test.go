@@ -72,7 +72,7 @@ func TestState(t *testing.T) {
 	}{
 		"none yet":                        {-1, []func(*testing.T, string){lose}, []State{OK}, "there is none yet"},
 		"good":                            {time.Hour, nil, []State{OK, OK}, "its newest copy is of 20"},
-		"good and never backed up":        {-1, nil, []State{OK, Warn}, "none was made"},
+		"good and never backed up":        {-1, nil, []State{OK, Warn}, "has no backup"},
 		"good and backed up long ago":     {8 * 24 * time.Hour, nil, []State{OK, Warn}, "b.tar, 8.0 days ago"},
 		"good and backed up 6.9 days ago": {166 * time.Hour, nil, []State{OK, OK}, "b.tar, 6.9 days ago"},
 		"missing beside bundles":          {-1, []func(*testing.T, string){lose, bundle}, []State{Fail}, "not a first start"},
@@ -109,7 +109,7 @@ func TestStateInUse(t *testing.T) {
 		want State
 		says string
 	}{
-		"never": {-1, Warn, "none was made"}, "today": {time.Hour, OK, "b.tar, 0.0 days ago"}, "long ago": {8 * 24 * time.Hour, Warn, "b.tar, 8.0 days ago"},
+		"never": {-1, Warn, "has no backup"}, "today": {time.Hour, OK, "b.tar, 0.0 days ago"}, "long ago": {8 * 24 * time.Hour, Warn, "b.tar, 8.0 days ago"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -167,12 +167,12 @@ func TestLastBackup(t *testing.T) {
 		want State
 		says string
 	}{
-		"none":              {entries{}, Warn, "none was made"},
+		"none":              {entries{}, Warn, "has no backup"},
 		"unreadable":        {entries{err: errors.New("no route")}, Fail, "no route"},
 		"young":             {entries{list: []serving.AuditEntry{at("backup", tooOld-time.Minute)}}, OK, "backup.tar, 7.0 days ago"},
 		"old":               {entries{list: []serving.AuditEntry{at("backup", tooOld+time.Minute)}}, Warn, "backup.tar, 7.0 days ago"},
 		"restored since":    {entries{list: []serving.AuditEntry{at("restore", time.Hour), at("backup", 2*24*time.Hour)}}, OK, "backup.tar, 2.0 days ago"},
-		"only restored":     {entries{list: []serving.AuditEntry{at("restore", time.Hour), at("recover", time.Hour)}}, Warn, "none was made"},
+		"only restored":     {entries{list: []serving.AuditEntry{at("restore", time.Hour), at("recover", time.Hour)}}, Warn, "has no backup"},
 		"the newest counts": {entries{list: []serving.AuditEntry{at("backup", time.Hour), at("backup", 30*24*time.Hour)}}, OK, "0.0 days ago"},
 	} {
 		got := LastBackup(t.Context(), test.log)

@@ -9,7 +9,7 @@ import (
 	"github.com/topsail-serving/topsail/containers/launch"
 )
 
-// openShelf opens the folder of the bundles that hosts load, which come from that of
+// openBundleCache opens the folder of the bundles that hosts load, which come from that of
 // management.
 func openBundleCache(dataDir string, path func(digest string) string) (*bundlecache.Cache, error) {
 	client, err := launch.Client("", "")

@@ -95,7 +95,7 @@ func (f *fleet) Jobs(ctx context.Context) ([]serving.Job, error) {
 	return list, nil
 }
 
-// SetCount starts and stops replicas of v, so that there are change.Count.
+// SetCount starts and stops replicas of v until it has change.Count.
 func (f *fleet) SetCount(ctx context.Context, v *serving.Version, _ time.Duration, change serving.JobChange) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

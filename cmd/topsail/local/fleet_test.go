@@ -81,7 +81,7 @@ func TestGPUs(t *testing.T) {
 
 	count(v, 1)
 	until(t, described, func() bool {
-		return strings.Contains(described(), "m:1~0 failed: it needs a GPU, and there is no nvidia-smi to find them by: install")
+		return strings.Contains(described(), "m:1~0 failed: it needs a GPU, and nvidia-smi, which finds them, is missing: install")
 	})
 	if jobs, _ := f.Jobs(t.Context()); jobs[0].Running != 0 || !strings.Contains(jobs[0].Problem, "nvidia-smi") {
 		t.Errorf("the job is %+v", jobs[0])

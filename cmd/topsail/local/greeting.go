@@ -44,8 +44,12 @@ func greet(ctx context.Context, out io.Writer, v *view, scheme string, l *listen
 	if more := len(names) - appsShown; more > 0 {
 		fmt.Fprintf(out, "  … and %d more apps\n\n", more)
 	}
-	fmt.Fprintf(out, "Gateway      %[1]s%[2]s\nWeb UI       %[1]s%[3]s/ui/\nMetrics      %[1]s%[4]s/metrics\nContainers' output is in %[5]s\nStop with Ctrl-C.\n",
-		scheme, v.addr, l.web.Addr(), l.ops.Addr(), v.fleet.logs())
+	fmt.Fprintf(out, "Gateway      %s%s\n", scheme, v.addr)
+	if l.grpc != nil {
+		fmt.Fprintf(out, "gRPC         %s\n", l.grpc.Addr())
+	}
+	fmt.Fprintf(out, "Web UI       %[1]s%[2]s/ui/\nMetrics      %[1]s%[3]s/metrics\nContainers' output is in %[4]s\nStop with Ctrl-C.\n",
+		scheme, l.web.Addr(), l.ops.Addr(), v.fleet.logs())
 }
 
 // appsShown is how many apps the greeting says how to ask.
@@ -54,9 +58,17 @@ const appsShown = 20
 // curl is a line for a shell that asks the app at a gateway.
 func curl(gateway string, a *serving.App) string {
 	example := a.Example
+	if example == "" && a.InputType == serving.Tensors {
+		var inputs []string
+		for _, t := range a.Signature.InputTensors() {
+			inputs = append(inputs, fmt.Sprintf("%q: …", t.Name))
+		}
+		example = "{" + strings.Join(inputs, ", ") + "}"
+	}
 	if example == "" {
 		example = map[serving.InputType]string{
 			serving.Bytes: `"aGVsbG8="`, serving.Ints: "[1, 2, 3]", serving.Floats: "[0.1, 0.2]", serving.Doubles: "[0.1, 0.2]", serving.Strings: `"hello"`,
+			serving.Chat: `{"messages": [{"role": "user", "content": "Hello"}]}`,
 		}[a.InputType]
 	}
 	body := strings.ReplaceAll(`{"input": `+example+`}`, "'", `'\''`)

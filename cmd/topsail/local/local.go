@@ -41,7 +41,7 @@ type Options struct {
 	Log     *slog.Logger
 }
 
-// shelfBytes is how much is kept of the bundles that hosts load, in bytes.
+// bundleCacheBytes is how much is kept of the bundles that hosts load, in bytes.
 const bundleCacheBytes = 4 << 30
 
 // Run serves until ctx ends, then drains and stops everything it started.
@@ -82,11 +82,11 @@ func Run(ctx context.Context, cfg *config.Config, opt Options) error {
 	demands, wakes, asked, served := inprocess.NewDemand(), inprocess.NewWakes(), demand.NewMeter(), demand.NewMeter()
 	edge := gateway.New(ctx, gateway.Config{
 		Name: "local", Catalog: store, Resolver: registry, QueryIDs: store, Waker: wakes, States: store, Records: inprocess.NewRecords(), Usage: store, Demand: asked,
-		CacheBytes: int64(cfg.Gateway.CacheBytes), HTTP: http, Metrics: base.Metrics, Log: opt.Log,
+		CacheBytes: int64(cfg.Gateway.CacheBytes), ExposeModels: cfg.Gateway.ExposeModels, HTTP: http, GRPC: base.GRPC(), GRPCListener: listeners.grpc, Metrics: base.Metrics, Log: opt.Log,
 	})
 	redisstream.LogClient(opt.Log)
 	streaming, err := streams.Open(base, streams.Options{
-		Name: role.Name(cfg.Streaming.Name), Scorer: edge, Catalog: store, API: base.Scheme() + listeners.web.Addr().String(),
+		Name: role.Name(cfg.Streaming.Name), Scorer: edge, Demand: edge, Catalog: store, API: base.Scheme() + listeners.web.Addr().String(),
 	})
 	if err != nil {
 		return err
@@ -171,8 +171,8 @@ func storeMetrics(metrics *obs.Registry, store *filestore.Store) {
 		}
 		return 0
 	}
-	metrics.GaugeFunc("topsail_store_unwritable", "1 since a change or feedback could not be written, for want of room or permission, until one is.", func() float64 { return is(!store.Writable()) })
-	metrics.GaugeFunc("topsail_store_damaged", "1 where a part of the state was found damaged since the start.", func() float64 { return is(store.Damaged()) })
+	metrics.GaugeFunc("topsail_store_unwritable", "1 from when a change or feedback cannot be written, for lack of disk space or permission, until one is.", func() float64 { return is(!store.Writable()) })
+	metrics.GaugeFunc("topsail_store_damaged", "1 if a part of the state was found damaged since the start.", func() float64 { return is(store.Damaged()) })
 }
 
 // report counts demand second by second.
@@ -215,14 +215,14 @@ func merge(ctx context.Context, store *filestore.Store, cfg *config.Config, log 
 
 // listeners are the addresses that local mode serves on, all taken before
 // anything is started.
-type listeners struct{ gateway, web, ops net.Listener }
+type listeners struct{ gateway, grpc, web, ops net.Listener } // grpc may be nil
 
 func listen(base *role.Base) (*listeners, error) {
 	l := &listeners{}
 	for _, one := range []struct {
 		into   *net.Listener
 		listen func() (net.Listener, error)
-	}{{&l.gateway, base.ListenGateway}, {&l.web, base.ListenWeb}, {&l.ops, base.ListenOps}} {
+	}{{&l.gateway, base.ListenGateway}, {&l.grpc, base.ListenGRPC}, {&l.web, base.ListenWeb}, {&l.ops, base.ListenOps}} {
 		ln, err := one.listen()
 		if err != nil {
 			l.close()
@@ -234,7 +234,7 @@ func listen(base *role.Base) (*listeners, error) {
 }
 
 func (l *listeners) close() {
-	for _, ln := range []net.Listener{l.gateway, l.web, l.ops} {
+	for _, ln := range []net.Listener{l.gateway, l.grpc, l.web, l.ops} {
 		if ln != nil {
 			ln.Close()
 		}

@@ -208,6 +208,12 @@ func (r *replica) spec(sidecar, token string) process.Spec {
 	if r.model.InputLength > 0 {
 		env = append(env, "TOPSAIL_INPUT_LENGTH="+strconv.Itoa(r.model.InputLength))
 	}
+	if r.model.Signature != nil {
+		env = append(env, "TOPSAIL_SIGNATURE="+r.model.Signature.JSON())
+	}
+	if r.model.Session {
+		env = append(env, "TOPSAIL_SESSION=1")
+	}
 	if len(r.model.Stages) > 0 {
 		env = append(env, "TOPSAIL_STAGES="+r.model.Stages.JSON())
 	}
@@ -237,6 +243,6 @@ func (r *replica) restart() {
 // hung has the container's process killed and started anew.
 func (r *replica) hung() {
 	if c := r.child.Load(); c != nil {
-		c.Kill("it hung, and was killed")
+		c.Kill("it hung and was killed")
 	}
 }

@@ -63,7 +63,7 @@ func describe(m *member, seen route.Status) api.Replica {
 	case m.ctx.Err() != nil:
 		r.State = "draining"
 	case len(seen.Models) > 0 && seen.Ejected:
-		r.State, r.Reason = "ejected", "it failed three times in a row, and gets a probe now and then"
+		r.State, r.Reason = "ejected", "it failed three times in a row, and is probed from time to time"
 	case len(seen.Models) > 0:
 		r.State, r.Reason = "ready", ""
 		if r.Restarts > 0 {
@@ -104,7 +104,7 @@ func (r replicas) Restart(_ context.Context, id string) error {
 				return fmt.Errorf("%w: its container has not been started: %w", api.ErrRefused, *short)
 			}
 			if m.child.Load() == nil {
-				return fmt.Errorf("%w: its container listens by itself, and is not ours to restart", api.ErrRefused)
+				return fmt.Errorf("%w: Topsail did not start its container, and cannot restart it", api.ErrRefused)
 			}
 			m.restart()
 			return nil

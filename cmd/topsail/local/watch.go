@@ -18,10 +18,9 @@ const (
 	watchFiles = 5000 // of one model at most
 )
 
-// sourceWatch makes a new generation of a version when a file of its source has changed
-// and then stayed as it is for one look. It looks again and again rather than asking the
-// system for events: that works on every file system. The data directory, which may
-// stand beside the source, is left out.
+// sourceWatch makes a new generation of a version when a file of its source has changed and then
+// stayed as it is for one look. It polls rather than asking the system for events: that works on
+// every file system. The data directory, which may stand beside the source, is left out.
 type sourceWatch struct {
 	version *serving.Version
 	roots   []string
@@ -58,7 +57,7 @@ func (w *sourceWatch) run(ctx context.Context) {
 				w.loaded = now
 				w.log.Info("source changed; restarting the model", "model", w.version.String())
 			} else if ctx.Err() == nil {
-				w.log.Error("cannot restart the model; trying again", "model", w.version.String(), "err", err)
+				w.log.Error("cannot restart the model; retrying", "model", w.version.String(), "err", err)
 			}
 		}
 		last = now
@@ -70,7 +69,7 @@ func (w *sourceWatch) look() uint64 {
 	sum, whole := fingerprint(w.roots, w.dataDir)
 	if !whole && !w.told {
 		w.told = true
-		w.log.Warn(fmt.Sprintf("the source has more than %d files, and changes of the others do not restart the model; name its files or folders in watch", watchFiles), "model", w.version.String())
+		w.log.Warn(fmt.Sprintf("the source has more than %d files; changes to the others do not restart the model: name its files or folders in watch", watchFiles), "model", w.version.String())
 	}
 	return sum
 }

@@ -29,7 +29,7 @@ func failoverAlarms(failed []serving.ModelID) []api.Alarm {
 	for _, id := range failed {
 		list = append(list, api.Alarm{
 			Severity: "failed", Kind: "version", Name: id.String(),
-			Text: fmt.Sprintf("%v has lost all its replicas, and the version before it answers", id), Next: "look at the state and the logs of its replicas",
+			Text: fmt.Sprintf("%v has lost all its replicas; the version before it answers", id), Next: "look at the state and the logs of its replicas",
 		})
 	}
 	return list
@@ -45,7 +45,7 @@ func streamAlarms(streams map[string]*api.StreamNow) []api.Alarm {
 		for _, condition := range now.Conditions {
 			list = append(list, api.Alarm{
 				Severity: "failed", Kind: "stream", Name: name, Text: fmt.Sprintf("stream %s %s", name, condition),
-				Next: "the log of the process that serves it says why, and so does /streams at its ops port",
+				Next: "see the log of the process that serves it, or /streams on its ops port",
 			})
 		}
 		if now.Waiting >= streamsWait && len(now.Conditions) == 0 {
@@ -100,9 +100,9 @@ func causeAdvice(cause string) string {
 		"no_replica":      "no replica is ready: look at the replicas of its models",
 		"refused_full":    "the load is beyond the capacity: more replicas",
 		"refused_late":    "the load is beyond the capacity, or the objective is shorter than the model takes: more replicas, or a longer objective",
-		"draining":        "replicas end without leaving first: look at why they stop",
+		"draining":        "replicas end without draining first: find out why they stop",
 		"model_error":     "the model raises errors: look at the logs of its replicas",
-		"dropped":         "a stage of the model drops inputs: if that is not meant, look at its reasons in the answers",
+		"dropped":         "a stage of the model drops inputs: if this is not intended, see its reasons in the answers",
 		"container_error": "containers die or hang: look at the logs of the replicas",
 	}[cause]
 }
@@ -117,7 +117,7 @@ func poolAlarms(pools []api.Pool) []api.Alarm {
 				Text: fmt.Sprintf("%s has no ready replica, of %d wanted", name, p.Desired), Next: "look at the state and the logs of its replicas"})
 		case p.Alarm || p.Problem:
 			list = append(list, api.Alarm{Severity: "warn", Kind: "version", Name: name,
-				Text: fmt.Sprintf("%s has %d of %d replicas, and cannot be scaled as decided", name, p.Ready, p.Desired), Next: "the decisions on the scaling page say why"})
+				Text: fmt.Sprintf("%s has %d of %d replicas, and cannot be scaled as decided", name, p.Ready, p.Desired), Next: "see the decisions on the scaling page"})
 		}
 	}
 	return list
@@ -128,7 +128,7 @@ func replicaAlarms(replicas []api.Replica) []api.Alarm {
 	for _, r := range replicas {
 		if r.State == "failed" || r.State == "ejected" {
 			list = append(list, api.Alarm{Severity: "warn", Kind: "replica", Name: r.ID,
-				Text: fmt.Sprintf("replica %s is %s: %s", r.ID, r.State, r.Reason), Next: "its logs say more"})
+				Text: fmt.Sprintf("replica %s is %s: %s", r.ID, r.State, r.Reason), Next: "see its logs"})
 		}
 	}
 	return list

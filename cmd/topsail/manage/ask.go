@@ -29,26 +29,55 @@ type Gateway struct {
 
 // Ask puts a query to an app and says where its time went.
 func (g Gateway) Ask(ctx context.Context, app string, body []byte) (api.Trial, error) {
-	at := g.URL()
-	if at == "" {
-		return api.Trial{}, fmt.Errorf("no gateway is known; see the cluster page")
-	}
 	ctx, cancel := context.WithTimeout(ctx, askWithin)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, at+"/"+url.PathEscape(app)+"/predict", bytes.NewReader(body))
+	start := time.Now()
+	resp, at, err := g.post(ctx, app, body, "X-Topsail-Timing", "1")
 	if err != nil {
 		return api.Trial{}, err
 	}
+	return answered(resp, at, start)
+}
+
+// AskParts puts a query to an app for an answer in parts, and returns its events, which the caller closes; or nil
+// and what the gateway answered as a whole. It lasts until ctx ends.
+func (g Gateway) AskParts(ctx context.Context, app string, body []byte) (io.ReadCloser, api.Trial, error) {
+	start := time.Now()
+	resp, at, err := g.post(ctx, app, body, "Accept", eventStream)
+	if err != nil {
+		return nil, api.Trial{}, err
+	}
+	if strings.HasPrefix(resp.Header.Get("Content-Type"), eventStream) {
+		return resp.Body, api.Trial{}, nil
+	}
+	t, err := answered(resp, at, start)
+	return nil, t, err
+}
+
+const eventStream = "text/event-stream"
+
+// post sends a query to the gateway at an address, with a header besides the usual ones.
+func (g Gateway) post(ctx context.Context, app string, body []byte, header, value string) (resp *http.Response, at string, err error) {
+	if at = g.URL(); at == "" {
+		return nil, at, fmt.Errorf("no gateway is known; see the cluster page")
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, at+"/"+url.PathEscape(app)+"/predict", bytes.NewReader(body))
+	if err != nil {
+		return nil, at, err
+	}
 	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("X-Topsail-Timing", "1")
+	req.Header.Set(header, value)
 	if g.Key != nil {
 		req.Header.Set("X-Api-Key", string(g.Key()))
 	}
-	start := time.Now()
-	resp, err := g.Client.Do(req)
-	if err != nil {
-		return api.Trial{}, fmt.Errorf("the gateway at %s does not answer: %w", at, err)
+	if resp, err = g.Client.Do(req); err != nil {
+		return nil, at, fmt.Errorf("the gateway at %s does not answer: %w", at, err)
 	}
+	return resp, at, nil
+}
+
+// answered reads a whole answer of the gateway at an address.
+func answered(resp *http.Response, at string, start time.Time) (api.Trial, error) {
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	if err != nil || len(answer) > maxAnswer {

@@ -70,7 +70,7 @@ func Adopt(ctx context.Context, cfg *config.Config, into *artifact.Store, log *s
 	list, err := folder.List(ctx)
 	for _, one := range list {
 		if _, err := into.Get(ctx, one.Digest); !errors.Is(err, api.ErrNoBundle) {
-			continue // it is there, or the store is away: the next start tries again
+			continue // it is there, or the store is unavailable: the next start tries again
 		}
 		content, _, err := folder.Open(ctx, one.Digest)
 		if err != nil {
@@ -78,10 +78,10 @@ func Adopt(ctx context.Context, cfg *config.Config, into *artifact.Store, log *s
 		}
 		_, _, err = into.Put(ctx, io.NewSectionReader(content, 0, one.Size))
 		if err := errors.Join(err, content.Close()); err != nil {
-			log.Warn("a bundle of the old folder cannot be brought into the store", "bundle", one.Digest, "err", err)
+			log.Warn("cannot move a bundle of the old folder into the store", "bundle", one.Digest, "err", err)
 			continue
 		}
-		log.Info("brought a bundle of the old folder into the store", "bundle", one.Digest)
+		log.Info("moved a bundle of the old folder into the store", "bundle", one.Digest)
 	}
 	if err != nil {
 		return fmt.Errorf("the old folder of bundles: %w", err)

@@ -16,7 +16,7 @@ import (
 func Missing(ctx context.Context, cat *serving.Catalog, bundles *artifact.Store) error {
 	stored, err := bundles.Stored(ctx)
 	if err != nil {
-		return nil // the store itself is told of elsewhere
+		return nil // the store itself is reported elsewhere
 	}
 	there := map[string]bool{}
 	for _, b := range stored {
@@ -38,5 +38,5 @@ func Missing(ctx context.Context, cat *serving.Catalog, bundles *artifact.Store)
 		slices.Sort(missing[digest])
 		list = append(list, fmt.Sprintf("%s of %s", digest, strings.Join(missing[digest], ", ")))
 	}
-	return fmt.Errorf("bundles are missing where they were stored, so that their versions start nowhere else: %s; upload them again (topsail artifact push)", strings.Join(list, "; "))
+	return fmt.Errorf("bundles are missing from the store, so their versions cannot start on another node: %s; upload them again (topsail artifact push)", strings.Join(list, "; "))
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/topsail-serving/topsail/web/artifact"
 )
 
-// nearlyFull is the share of its room from which on the store of bundles is told of.
+// nearlyFull is the share of its space from which on the bundle store is reported.
 const nearlyFull = 0.9
 
 // CheckRoom says how full the store of bundles is, and what it lacks.
@@ -18,7 +18,7 @@ func CheckRoom(bundles *artifact.Store, catalog func() *serving.Catalog) doctor.
 	return func(ctx context.Context) []doctor.Finding {
 		bytes, n, err := bundles.Used(ctx)
 		if err != nil {
-			return []doctor.Finding{doctor.Broken(ctx, "bundle store", err, "mend what web.bundles names; until then no bundle can be deployed, and none fetched")}
+			return []doctor.Finding{doctor.Broken(ctx, "bundle store", err, "repair the store that web.bundles names; until then bundles can be neither deployed nor fetched")}
 		}
 		all := []doctor.Finding{judgeRoom(bytes, bundles.MaxTotal, n, bundles.Full())}
 		for _, err := range []error{bundles.Damaged(), Missing(ctx, catalog(), bundles)} {
@@ -36,7 +36,7 @@ func judgeRoom(bytes, most int64, n int, full error) doctor.Finding {
 	switch {
 	case full != nil || bytes >= most:
 		f.State, f.Next = doctor.Fail, next
-		f.Detail = "it is full, and takes no bundle: " + f.Detail
+		f.Detail = "it is full and accepts no bundles: " + f.Detail
 		if full != nil {
 			f.Detail += fmt.Sprintf("; the last upload: %v", full)
 		}
@@ -48,7 +48,7 @@ func judgeRoom(bytes, most int64, n int, full error) doctor.Finding {
 
 // RoomMetrics shows the same.
 func RoomMetrics(metrics *obs.Registry, bundles *artifact.Store) {
-	metrics.GaugeFunc("topsail_bundles_full", "1 since an upload of a bundle found no room, until one does or one is deleted.", func() float64 {
+	metrics.GaugeFunc("topsail_bundles_full", "1 from when an upload of a bundle fails for lack of space, until one succeeds or a bundle is deleted.", func() float64 {
 		if bundles.Full() != nil {
 			return 1
 		}

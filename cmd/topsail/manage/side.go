@@ -79,7 +79,7 @@ func New(base *role.Base, s System, bundles *artifact.Store) (*Side, error) {
 			c.Mode, c.Version = s.Mode, release.Version()
 			return c
 		},
-		Job: s.Job, Ask: asked.Ask, Traffic: s.Traffic, Artifacts: bundles, TOML: TOML,
+		Job: s.Job, Ask: asked.Ask, AskParts: asked.AskParts, Traffic: s.Traffic, Artifacts: bundles, TOML: TOML,
 		Backups: &backup.Service{Store: s.Store, Bundles: bundles, Mode: s.Mode, Release: release.Version(), Spool: bundles.Spool},
 	}, guard, api.Options{CheckBundle: checkBundle(cfg.Runtimes.Pythons)})
 	check := func(v *serving.Version) error { return api.CheckRunnable(s.Mode, v) }
@@ -90,7 +90,7 @@ func New(base *role.Base, s System, bundles *artifact.Store) (*Side, error) {
 	return &Side{Handler: handler, api: served}, nil
 }
 
-// collectEvery is how often it is looked for bundles that no version uses.
+// collectEvery is how often unused bundles are collected.
 const collectEvery = time.Hour
 
 // Collect deletes bundles that no version has used for as long as is configured, until ctx
@@ -106,10 +106,10 @@ func (s *Side) Collect(ctx context.Context, keep time.Duration, unused api.Unuse
 		}
 		gone, err := s.api.Collect(ctx, unused, keep)
 		if len(gone) > 0 {
-			log.Info("deleted bundles that no version has used for long", "bundles", gone, "kept", keep)
+			log.Info("deleted bundles that no version has used for a long time", "bundles", gone, "kept", keep)
 		}
 		if err != nil && ctx.Err() == nil {
-			log.Warn("cannot delete all bundles that no version uses; trying again", "in", collectEvery, "err", err)
+			log.Warn("cannot delete all bundles that no version uses; retrying", "in", collectEvery, "err", err)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/topsail-serving/topsail/cmd/topsail/config"
 	"github.com/topsail-serving/topsail/cmd/topsail/memory"
+	"github.com/topsail-serving/topsail/gateway/grpcapi"
 	"github.com/topsail-serving/topsail/gateway/httpapi"
 	"github.com/topsail-serving/topsail/internal/access"
 	"github.com/topsail-serving/topsail/internal/budget"
@@ -37,7 +38,7 @@ func New(cfg *config.Config, log *slog.Logger) *Base {
 		Config: cfg, Log: log, Metrics: obs.NewRegistry(), Budget: budget.New(memory.Share(cfg.Gateway.MaxInflightBytes, memory.Available)),
 		TLS: access.TLS{CertFile: cfg.TLS.CertFile, KeyFile: cfg.TLS.KeyFile, CAFile: cfg.TLS.CAFile, Log: log},
 	}
-	b.Metrics.GaugeFunc("topsail_certificate_expiry_seconds", "When this process's certificate ends, in Unix time; 0 without one that can be used.", func() float64 {
+	b.Metrics.GaugeFunc("topsail_certificate_expiry_seconds", "When this process's certificate expires, in Unix time; 0 without a usable one.", func() float64 {
 		if at := b.TLS.Expiry(); !at.IsZero() {
 			return float64(at.Unix())
 		}
@@ -48,6 +49,10 @@ func New(cfg *config.Config, log *slog.Logger) *Base {
 
 // Listen takes the address of a setting, with TLS if there is a certificate.
 func (b *Base) Listen(setting, addr string, requireClientCert bool) (net.Listener, error) {
+	return b.listen(setting, addr, requireClientCert, access.TLS.Listen)
+}
+
+func (b *Base) listen(setting, addr string, requireClientCert bool, secure func(access.TLS, net.Listener) (net.Listener, error)) (net.Listener, error) {
 	ln, err := net.Listen("tcp", addr)
 	if err != nil {
 		flag := strings.NewReplacer(".", "-", "_", "-").Replace(setting)
@@ -55,7 +60,7 @@ func (b *Base) Listen(setting, addr string, requireClientCert bool) (net.Listene
 	}
 	tls := b.TLS
 	tls.RequireClientCert = requireClientCert
-	secured, err := tls.Listen(ln)
+	secured, err := secure(tls, ln)
 	if err != nil {
 		ln.Close()
 		return nil, err
@@ -66,6 +71,21 @@ func (b *Base) Listen(setting, addr string, requireClientCert bool) (net.Listene
 // ListenGateway, ListenWeb and ListenOps take the addresses of these roles.
 func (b *Base) ListenGateway() (net.Listener, error) {
 	return b.Listen("gateway.addr", b.Config.Gateway.Addr, b.Config.Gateway.RequireClientCert)
+}
+
+// ListenGRPC takes the address of the gateway for gRPC; it is nil where there is none. A taken address
+// that was not chosen is none: only the log says so.
+func (b *Base) ListenGRPC() (net.Listener, error) {
+	addr, chosen := b.Config.Gateway.GRPC()
+	if addr == "" {
+		return nil, nil
+	}
+	ln, err := b.listen("gateway.grpc_addr", addr, b.Config.Gateway.RequireClientCert, access.TLS.ListenHTTP2)
+	if err != nil && !chosen {
+		b.Log.Warn("gRPC is not served: its default address is taken; set gateway.grpc_addr to another one, or to none", "addr", addr, "err", err)
+		return nil, nil
+	}
+	return ln, err
 }
 
 func (b *Base) ListenWeb() (net.Listener, error) {
@@ -143,6 +163,12 @@ func (b *Base) HTTP() (httpapi.Config, error) {
 		config.Hosts = append(append(access.Hosts{}, access.HostOf(g.Addr)...), g.Hosts...)
 	}
 	return config, nil
+}
+
+// GRPC is how the gateway serves gRPC.
+func (b *Base) GRPC() grpcapi.Config {
+	g := b.Config.Gateway
+	return grpcapi.Config{Budget: b.Budget, MaxMessageBytes: g.MaxBodyBytes, MaxBatch: g.MaxBatch, MaxConnections: g.MaxConnections, DrainTimeout: g.DrainTimeout}
 }
 
 // ServeOps serves metrics and health on what ListenOps took, until ctx ends. ready says what is wrong with

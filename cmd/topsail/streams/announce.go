@@ -5,14 +5,16 @@ import (
 	"slices"
 	"time"
 
+	"github.com/topsail-serving/topsail/internal/condition"
+	"github.com/topsail-serving/topsail/internal/retry"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
-// author is who announces streams, in the audit log.
+// author is the author of announced streams in the audit log.
 const author = "stream"
 
-// announceAgain is between two tries.
+// retryAnnounce is the time between two attempts.
 const retryAnnounce = time.Second
 
 // announce puts the streams into the catalog, so that people see them and can suspend them,
@@ -45,17 +47,17 @@ func (s *Set) announce(ctx context.Context) {
 // put announces one stream.
 func (s *Set) put(ctx context.Context, one serving.Stream) {
 	change := catalog.Signed{Change: catalog.PutStream{Stream: one}, By: serving.Author{Who: author}}
-	for said := false; ctx.Err() == nil; said = true {
+	announcing := condition.Condition{
+		Log: s.log.With("stream", one.Name), Begins: "cannot announce a stream, which can be neither listed nor suspended until then; retrying",
+	}
+	for ctx.Err() == nil {
 		_, err := s.Catalog.Apply(ctx, change, 0)
 		if err == nil {
 			return
 		}
-		if !said && ctx.Err() == nil {
-			s.log.Warn("cannot announce a stream, so that it can be neither seen nor suspended; retrying", "stream", one.Name, "err", err)
+		if ctx.Err() == nil {
+			announcing.Note(err)
 		}
-		select {
-		case <-time.After(retryAnnounce):
-		case <-ctx.Done():
-		}
+		retry.Sleep(ctx, retryAnnounce)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/topsail-serving/topsail/cmd/topsail/role"
 	"github.com/topsail-serving/topsail/internal/adapter/kafkastream"
 	"github.com/topsail-serving/topsail/internal/adapter/redisstream"
+	"github.com/topsail-serving/topsail/internal/adapter/schemaregistry"
 	"github.com/topsail-serving/topsail/internal/apiclient"
 	"github.com/topsail-serving/topsail/internal/obs"
 	"github.com/topsail-serving/topsail/internal/release"
@@ -25,6 +26,7 @@ import (
 	"github.com/topsail-serving/topsail/serving/catalog"
 	"github.com/topsail-serving/topsail/stream"
 	"github.com/topsail-serving/topsail/stream/models"
+	"github.com/topsail-serving/topsail/stream/records"
 )
 
 // Catalog is the store of what is registered.
@@ -35,10 +37,11 @@ type Catalog interface {
 
 // Options are what the streams of a process need beside its configuration.
 type Options struct {
-	Name    string        // of the process among its peers
-	Scorer  stream.Scorer // predicts the records of data streams
-	Catalog Catalog       // where streams are announced, and suspended
-	API     string        // URL of the management API of model streams that name none
+	Name    string         // of the process among its peers
+	Scorer  records.Scorer // predicts the records of data streams
+	Demand  records.Demand // nil: what waits in them is told to no scheduler
+	Catalog Catalog        // where streams are announced, and suspended
+	API     string         // URL of the management API of model streams that name none
 }
 
 // Set is the streams that a process serves.
@@ -48,11 +51,11 @@ type Set struct {
 	jobs      []job
 	consumers []stream.Consumer // of the jobs, in their order
 	announced []serving.Stream  // the same
-	data      []*stream.Job
+	data      []*records.Job
 	models    []*models.Job
 }
 
-// job serves a stream.
+// job serves one stream.
 type job interface {
 	Run(ctx context.Context) error
 	Ready() error
@@ -64,7 +67,7 @@ func Open(base *role.Base, options Options) (*Set, error) {
 	s := &Set{Options: options, log: base.Log}
 	data, updates := base.Config.Served()
 	if len(data) > 0 {
-		metrics := stream.NewMetrics(base.Metrics)
+		metrics := records.NewMetrics(base.Metrics)
 		for _, one := range data {
 			if err := s.addData(base, one, metrics); err != nil {
 				return nil, errors.Join(fmt.Errorf("stream %q: %w", one.Name, err), s.close())
@@ -83,15 +86,20 @@ func Open(base *role.Base, options Options) (*Set, error) {
 }
 
 // addData makes the job of a data stream.
-func (s *Set) addData(base *role.Base, one *config.Stream, metrics *stream.Metrics) error {
+func (s *Set) addData(base *role.Base, one *config.Stream, metrics *records.Metrics) error {
 	consumer, err := open(base, one.Name, &one.Source, s.Name+"."+one.Name, one.Ordered)
 	if err != nil {
 		return err
 	}
 	s.consumers = append(s.consumers, consumer)
 	cfg := one.Job()
-	cfg.Consumer, cfg.Scorer, cfg.Catalog, cfg.Drain, cfg.Metrics, cfg.Log = consumer, s.Scorer, s.Catalog, base.Config.Streaming.DrainTimeout, metrics, base.Log
-	made, err := stream.New(cfg)
+	cfg.Consumer, cfg.Scorer, cfg.Demand, cfg.Catalog, cfg.Drain, cfg.Metrics, cfg.Log = consumer, s.Scorer, s.Demand, s.Catalog, base.Config.Streaming.DrainTimeout, metrics, base.Log
+	if cfg.Topic != nil && one.SchemaRegistry != "" {
+		if cfg.Topic.Registry, err = openRegistry(base, one); err != nil {
+			return err
+		}
+	}
+	made, err := records.New(cfg)
 	if err != nil {
 		return err
 	}
@@ -148,6 +156,19 @@ func open(base *role.Base, name string, s *config.Source, member string, ordered
 	return openRedis(base, name, s, member, ordered)
 }
 
+// openRegistry is the schema registry of a stream.
+func openRegistry(base *role.Base, one *config.Stream) (*schemaregistry.Registry, error) {
+	opt := schemaregistry.Options{URL: one.SchemaRegistry, Username: one.SchemaRegistryUsername, Agent: release.Agent() + " stream " + one.Name}
+	var err error
+	if opt.HTTP, err = base.Client(); err == nil && one.SchemaRegistryPasswordFile != "" {
+		opt.Password, err = base.Password(one.SchemaRegistryPasswordFile)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return schemaregistry.New(opt)
+}
+
 func openKafka(base *role.Base, name string, s *config.Source, member string) (stream.Consumer, error) {
 	broker := kafkastream.Broker{Addrs: s.Addrs, Mechanism: s.Mechanism, Username: s.Username, Log: base.Log.With("stream", name)}
 	var err error
@@ -188,11 +209,14 @@ func openRedis(base *role.Base, name string, s *config.Source, member string, or
 // group.
 func (s *Set) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
-	var announcing sync.WaitGroup
-	defer announcing.Wait()
+	var telling sync.WaitGroup
+	defer telling.Wait()
 	defer stop()
 	if len(s.jobs) > 0 {
-		announcing.Go(func() { s.announce(ctx) })
+		telling.Go(func() { s.announce(ctx) })
+	}
+	for _, job := range s.data {
+		telling.Go(func() { job.FollowBacklog(ctx) })
 	}
 	var all errgroup.Group
 	for i, job := range s.jobs {
@@ -222,9 +246,9 @@ func (s *Set) Ready() error {
 func (s *Set) Page() obs.Page {
 	return obs.Page{Path: "/streams", Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		page := struct {
-			Streams []stream.Status `json:"streams"`
-			Models  []models.Status `json:"model_streams"`
-		}{[]stream.Status{}, []models.Status{}}
+			Streams []records.Status `json:"streams"`
+			Models  []models.Status  `json:"model_streams"`
+		}{[]records.Status{}, []models.Status{}}
 		for _, j := range s.data {
 			page.Streams = append(page.Streams, j.Status())
 		}

@@ -20,7 +20,7 @@ import (
 	"github.com/topsail-serving/topsail/internal/adapter/filestore"
 	"github.com/topsail-serving/topsail/internal/adapter/redisstream"
 	"github.com/topsail-serving/topsail/serving"
-	"github.com/topsail-serving/topsail/stream"
+	"github.com/topsail-serving/topsail/stream/records"
 	"github.com/topsail-serving/topsail/test/servers"
 )
 
@@ -127,7 +127,7 @@ func TestGettingIntoRedis(t *testing.T) {
 		defer stop()
 		results, err := r.Next(waiting, 10)
 		if err != nil || len(results) != 1 || !strings.Contains(string(results[0].Value), `"output":"`+name+`"`) {
-			t.Errorf("results of %s: %s, %v", name, results, err)
+			t.Errorf("results of %s: %v, %v", name, results, err)
 		}
 	}
 	if err := set.Ready(); err != nil {
@@ -138,7 +138,7 @@ func TestGettingIntoRedis(t *testing.T) {
 	counted := func() bool {
 		page = httptest.NewRecorder()
 		set.Page().Handler.ServeHTTP(page, httptest.NewRequest("GET", "/streams", nil))
-		var shown struct{ Streams []stream.Status }
+		var shown struct{ Streams []records.Status }
 		err := json.Unmarshal(page.Body.Bytes(), &shown)
 		return err == nil && len(shown.Streams) == 2 && shown.Streams[0].Name == "common" && shown.Streams[1].Results == 1
 	}

@@ -8,13 +8,13 @@ import time
 import topsail
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
-from topsail.deploy import deployers
+from topsail.deploy import packing
 
 flowers, kinds = load_iris(return_X_y=True)
 model = LogisticRegression(max_iter=1000).fit(flowers, kinds)
 
 if "manifest" in sys.argv:
-    deployers.roll_out = lambda name, bundle, terms: bundle.manifest
+    packing.roll_out = lambda name, bundle, terms: bundle.manifest
     manifest = topsail.deploy_sklearn("iris", model, example=flowers[0])
     print(json.dumps({"python": manifest.python, "requirements": manifest.requirements}))
     sys.exit()

@@ -27,8 +27,8 @@ import numpy as np
 import requests
 
 import topsail
-from topsail import client_json
-from topsail.table import table
+from topsail.cli.table import table
+from topsail.client import body
 
 ROUNDS, SECONDS = 5, 0.7
 AT_ONCE = (1, 32, 128)
@@ -156,20 +156,20 @@ def bodies() -> None:
         "uint8": pixels,
         "bytes": pixels.tobytes(),
     }
-    ways = {"orjson": client_json.orjson, "without": None}
+    ways = {"orjson": body.orjson, "without": None}
     rows = []
     for name, value in given.items():
         row = [name]
         for library in ways.values():
-            client_json.orjson = library
+            body.orjson = library
             times = []
             for _ in range(ROUNDS):
                 began = time.perf_counter()
-                client_json.encoded({"input": value})
+                body.encoded({"input": value})
                 times.append(time.perf_counter() - began)
             row.append(f"{statistics.median(times) * 1e3:.1f}")
         rows.append(row)
-    client_json.orjson = ways["orjson"]
+    body.orjson = ways["orjson"]
     print(table(["ms for 150,528 of them", *ways], rows))
 
 

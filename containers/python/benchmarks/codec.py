@@ -8,15 +8,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from topsail import encoding
-from topsail.input_type import DOUBLES, STRINGS, InputType
-from topsail.model import Model
-from topsail.rehearsal import encode
-from topsail.runner import Runner
-from topsail.table import table
-from topsail.wire import predict
-from topsail.wire.constants import MAX_FRAME
-from topsail.wire.reply import Reply
+from topsail.cli.table import table
+from topsail.container import encoding
+from topsail.container.dry_run import encode
+from topsail.container.input_type import DOUBLES, STRINGS, InputType
+from topsail.container.model import Model
+from topsail.container.runner import Runner
+from topsail.protocol import predict
+from topsail.protocol.constants import MAX_FRAME
+from topsail.protocol.reply import Reply
 
 INPUTS_PER_ROUND = 20_000
 

@@ -12,13 +12,13 @@ import time
 from pathlib import Path
 
 import numpy as np
+from hosting import Host
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from test_host import Host
 
-from topsail.wire import announce, load
-from topsail.wire.constants import Kind, State
+from topsail.protocol import announce, load
+from topsail.protocol.constants import Kind, State
 
 X = np.random.default_rng(0).random((200, 8))
 QUERY = X[0].tolist()

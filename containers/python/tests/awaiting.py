@@ -9,7 +9,7 @@ from inspect import isawaitable
 from typing import Any
 
 import topsail
-from topsail.admin.noun import Noun
+from topsail.client.admin.resource import Resource
 
 
 class AwaitingClient:
@@ -37,7 +37,7 @@ class AwaitingClient:
         self._loop.close()
 
     def _waiting(self, thing: Any) -> Any:
-        if isinstance(thing, Noun):
+        if isinstance(thing, Resource):
             return _Waiting(thing, self._waiting)
         return (lambda *a, **o: self._result(thing(*a, **o))) if callable(thing) else thing
 
@@ -70,6 +70,9 @@ class _Iterating(Iterator[Any]):
             return self._result(self._of.__anext__())
         except StopAsyncIteration:
             raise StopIteration from None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._of, name)
 
     def close(self) -> None:
         self._result(self._of.aclose())

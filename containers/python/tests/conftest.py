@@ -9,7 +9,12 @@ if os.environ.get("TOPSAIL_TEST_NO_NUMPY"):
     sys.modules["numpy"] = None  # type: ignore[assignment]  # which makes `import numpy` fail
 
     # Which are about nothing but numpy.
-    collect_ignore = ["test_deploy_sklearn.py", "test_pipeline_examples.py", "test_runtime_tensorflow.py"]
+    collect_ignore = [
+        "deploy/test_deploy_sklearn.py",
+        "container/pipeline/test_pipeline_examples.py",
+        "runtime/test_runtime_scores.py",
+        "runtime/test_runtime_tensorflow.py",
+    ]
 
 os.environ["GIT_DIR"] = os.devnull  # what is checked out here is no model's
 

@@ -13,12 +13,12 @@ from queue import Empty, SimpleQueue
 
 from sidecar import PATIENCE, Peer
 
-from topsail.input_type import DOUBLES, InputType
-from topsail.wire import announce, bye, predict, reply
-from topsail.wire.constants import NO_DEADLINE, Kind, State, Status
-from topsail.wire.payload import Value
-from topsail.wire.predict import Input
-from topsail.wire.reply import Entry
+from topsail.container.input_type import DOUBLES, InputType
+from topsail.protocol import announce, bye, predict, reply
+from topsail.protocol.constants import NO_DEADLINE, Kind, State, Status
+from topsail.protocol.payload import Value
+from topsail.protocol.predict import Input
+from topsail.protocol.reply import Entry
 
 _TICK = 0.002
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import atexit
 import functools
 import json
+import queue
+import select
 import shutil
-import socket
 import ssl
 import subprocess
 import tempfile
 import threading
 from collections import deque
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -60,6 +62,28 @@ class Heard(NamedTuple):
     headers: Any
     body: Any
     client: tuple[str, int]
+
+
+class Live:
+    """An answer in parts. The client gets each event when a test sends it."""
+
+    def __init__(self) -> None:
+        self.next: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self.left = threading.Event()  # the client has closed the connection before the end
+
+    def part(self, output: Any, **more: Any) -> None:
+        self.event({"output": output, **more})
+
+    def end(self, answer: Any = ANSWER) -> None:
+        self.event(answer, "end")
+        self.next.put(b"")
+
+    def cut(self, cause: str) -> None:
+        self.event({"error": "Answer cut", "cause": cause}, "error")
+        self.next.put(b"")
+
+    def event(self, data: Any, kind: str = "") -> None:
+        self.next.put((f"event: {kind}\n" * bool(kind) + f"data: {json.dumps(data)}\n\n").encode())
 
 
 class Gateway:
@@ -136,8 +160,27 @@ class _Handler(BaseHTTPRequestHandler):
         elif answer == CLOSE:
             self._answer(*self.owner.always)
             self.close_connection = True  # without a word about it, as a gateway does with idle connections
+        elif isinstance(answer, Live):
+            self._live(answer)
         else:
             self._answer(*answer)
+
+    def _live(self, answer: Live) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        while not self._left() and not self.owner.ending.is_set():
+            with suppress(queue.Empty):
+                data = answer.next.get(timeout=0.005)
+                if data is CUT:
+                    self.close_connection = True
+                    return
+                self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
+                if not data:
+                    return
+        answer.left.set()
+        self.close_connection = True
 
     def _answer(self, status: int, body: Any, *headers: tuple[str, str]) -> None:
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
@@ -161,11 +204,8 @@ class _Handler(BaseHTTPRequestHandler):
                     return
 
     def _left(self) -> bool:
-        """Whether the client has closed the connection."""
-        try:
-            return not self.connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
-        except BlockingIOError:
-            return False
+        """Whether the client has closed the connection; else it sends nothing here."""
+        return bool(select.select([self.connection], [], [], 0)[0])
 
     def log_message(self, *_: Any) -> None:
         pass

@@ -6,9 +6,9 @@ from sidecar import Container, Peer
 
 from topsail import bundle
 from topsail.bundle import PYTHON, Manifest
-from topsail.wire import announce, load
-from topsail.wire.constants import Feature, Kind, State
-from topsail.wire.load import Load
+from topsail.protocol import announce, load
+from topsail.protocol.constants import Feature, Kind, State
+from topsail.protocol.load import Load
 
 SUM = "def predict(inputs): return [sum(map(float, x)) for x in inputs]"
 
@@ -47,8 +47,9 @@ class Sidecar:
     def announced(self):
         return announce.decode(self.peer.expect(Kind.ANNOUNCE))
 
-    def ask_for(self, folder, model="guest", version="1", kind=0, length=0):
-        self.peer.send(Kind.LOAD, load.encode(Load(model, version, kind, length, folder, "sha256:00", batch=b"{}")))
+    def ask_for(self, folder, model="guest", version="1", kind=0, length=0, signature=""):
+        asked = Load(model, version, kind, length, folder, "sha256:00", batch=b"{}", signature=signature)
+        self.peer.send(Kind.LOAD, load.encode(asked))
 
     def answered(self):
         """What became of the version; in the same frame the host says what it takes now."""

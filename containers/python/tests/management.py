@@ -21,7 +21,7 @@ import contract
 from contract import Breach
 
 from topsail import bundle, testing
-from topsail.host import modules
+from topsail.container.host import modules
 from topsail.runtime.folder import Folder, decoded
 from topsail.runtime.load import load
 
@@ -179,7 +179,7 @@ class Management:
         if body.get("bundle"):
             body = self._manifest(body["bundle"]) | body
         if query.get("dry_run"):
-            return 200, _rehearsal("create", "version", f"{model}:{name}")
+            return 200, _dry_run("create", "version", f"{model}:{name}")
         deployed = {"by": "local", "at": TIME, "client": self.heard[-1].headers["User-Agent"]}
         if commit:
             deployed["commit"] = commit
@@ -297,6 +297,10 @@ class Management:
         open_ = {k: v for k, v in self._stream(stream).items() if k != "suspension"}
         return self._change_stream(open_, query)
 
+    def patchStream(self, stream, body=None, **query):
+        apps = self._stream(stream).get("apps", {}) | body["apps"]
+        return self._change_stream(self._stream(stream) | {"apps": {k: v for k, v in apps.items() if v}}, query)
+
     def deleteStream(self, stream, **query):
         if "suspension" in self._stream(stream):
             raise Refusal(409, "in_use", f"stream {stream!r} is suspended; resume it first")
@@ -307,7 +311,7 @@ class Management:
 
     def createKey(self, body=None, **query):
         if query.get("dry_run"):
-            return 200, _rehearsal("create", "key", body["name"])
+            return 200, _dry_run("create", "key", body["name"])
         key = {"id": f"k{len(self.keys)}", "created": TIME} | body
         self.keys[key["id"]] = key
         return 201, key | {"secret": "shown-once"}
@@ -368,9 +372,12 @@ class Management:
                 with modules.entered(Path(name), frozenset(sys.modules)):
                     self._models[asked["bundle"]] = load(Folder(Path(name)))
         served, kind = self._models[asked["bundle"]], asked["input_type"]
-        answers = testing.run(served, [decoded(x, kind) for x in inputs], kind)
+        answers = testing.run(served, [decoded(x, kind, served.signature) for x in inputs], kind)
         assert not [a.error for a in answers if a.error]
-        return [a.output for a in answers]
+        beside = ("outputs", "confidence", "qualifiers")
+        return [
+            {"output": a.output} | {k: v for k in beside if (v := getattr(a, k)) not in (None, {})} for a in answers
+        ]
 
     def clipper(self, request: str, body: dict[str, Any]) -> Any:
         """Clipper's requests, as far as its client makes them when all is well."""
@@ -468,7 +475,9 @@ class Management:
         if digest not in self.artifacts:
             raise Refusal(400, "invalid", f"there is no bundle {digest}: upload it first")
         manifest = bundle.read(self.artifacts[digest]).manifest
-        said = {"input_type": manifest.input_type, "input_length": manifest.input_length}
+        said: dict[str, Any] = {"input_type": manifest.input_type, "input_length": manifest.input_length}
+        if manifest.signature:
+            said["signature"] = manifest.signature.document()
         return {k: v for k, v in said.items() if v}
 
     def _replicas(self) -> list[dict[str, Any]]:
@@ -510,7 +519,7 @@ class Management:
 
     def _change_stream(self, stream: dict[str, Any], query: dict[str, Any]) -> tuple[int, Any]:
         if query.get("dry_run"):
-            return 200, _rehearsal("update", "stream", stream["name"])
+            return 200, _dry_run("update", "stream", stream["name"])
         self.streams[stream["name"]] = stream
         return 200, stream
 
@@ -523,7 +532,7 @@ class Management:
         if name in self.apps:
             self._match(self.apps[name], if_match)
         if query.get("dry_run"):
-            return 200, _rehearsal("create" if status == 201 else "update", kind, name)
+            return 200, _dry_run("create" if status == 201 else "update", kind, name)
         self._revision += 1
         self.apps[name] = members | {"etag": f'"{self._revision}"', "origin": "api"}
         return status, self.apps[name]
@@ -534,7 +543,7 @@ class Management:
 
     def _gone(self, kind: str, name: str, query: dict[str, Any], do: Callable[[], Any]) -> tuple[int, Any]:
         if query.get("dry_run"):
-            return 200, _rehearsal("delete", kind, name)
+            return 200, _dry_run("delete", kind, name)
         do()
         return 204, None
 
@@ -594,7 +603,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _predict(self, app: str, body: Any) -> None:
         outputs = self.management.predict(app, body.get("input_batch") or [body["input"]], body.get("version"))
-        answers = [{"query_id": 7, "output": output, "default": False} for output in outputs]
+        answers = [{"query_id": 7, "default": False} | output for output in outputs]
         if why := self.management.unable:
             answers = [a | {"output": None, "default": True, "default_explanation": why} for a in answers]
         self._send(200, {"batch_predictions": answers} if "input_batch" in body else answers[0])
@@ -649,7 +658,7 @@ def _read(body: bytes, schema: Any) -> Any:
     return value
 
 
-def _rehearsal(action: str, kind: str, name: str) -> dict[str, Any]:
+def _dry_run(action: str, kind: str, name: str) -> dict[str, Any]:
     change = {"action": action, "kind": kind, "name": name}
     return {"dry_run": True, "changes": [change], "effects": [f"{name} would be {action}d"]}
 

@@ -72,6 +72,16 @@ class Gated:
         reach("teardown")
 
 
+def streamed(x):
+    """Yields a part, and another one when it may."""
+    try:
+        yield "first "
+        wait_for("go on")
+        yield "second"
+    finally:
+        reach("closed")
+
+
 class Online(Gated):
     """Answers with the last label that it was told for an input, and lets a test into the middle of its lessons."""
 

@@ -8,7 +8,7 @@ import time
 from models import reach, wait_for
 
 import topsail
-from topsail.pipeline import supervisor
+from topsail.container.pipeline import supervisor
 
 
 class Scale:

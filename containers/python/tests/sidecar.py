@@ -10,17 +10,18 @@ import struct
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
-from topsail.encoding import encode
-from topsail.input_type import DOUBLES
-from topsail.wire import announce, bye, feedback, frame, hello, payload, predict, reply, report
-from topsail.wire.constants import NO_DEADLINE, Kind, Role, State
-from topsail.wire.cursor import Cursor
-from topsail.wire.feedback import Feedback
-from topsail.wire.frame import Assembler
-from topsail.wire.hello import Hello
-from topsail.wire.predict import Input
+from topsail.container.encoding import encode
+from topsail.container.input_type import DOUBLES
+from topsail.protocol import announce, bye, feedback, frame, hello, payload, predict, reply, report
+from topsail.protocol.constants import NO_DEADLINE, Kind, Role, State
+from topsail.protocol.cursor import Cursor
+from topsail.protocol.feedback import Feedback
+from topsail.protocol.frame import Assembler
+from topsail.protocol.hello import Hello
+from topsail.protocol.predict import Input
 
 HERE = Path(__file__).parent
 PATIENCE = 60.0  # seconds after which a test has failed; nothing waits for as long as this when all is well
@@ -58,9 +59,12 @@ class Peer:
         return self.frames.pop(0)
 
     def expect(self, kind: int, skip: tuple[int, ...] = (Kind.PING, Kind.METRICS)):
-        """The body of the next frame, which must be of this kind; frames to skip come at any time."""
+        """The body of the next frame, which must be of this kind; frames to skip come at any time. A PING, as it comes
+        when a model takes long to load, is answered."""
         while (f := self.next()) is not None and f.kind in skip and f.kind != kind:
-            pass
+            if f.kind == Kind.PING:
+                with suppress(OSError):  # the container may have ended meanwhile
+                    self.send(Kind.PONG, bytes(f.body))
         assert f is not None, f"the container closed the connection instead of sending {kind!r}"
         assert f.kind == kind, f"{kind!r} was expected, and {Kind(f.kind)!r} came: {bytes(f.body)!r}"
         return f.body

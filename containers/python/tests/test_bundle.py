@@ -15,6 +15,7 @@ from sidecar import environment
 
 from topsail import bundle
 from topsail.bundle import MANIFEST, PYTHON, BundleError, Manifest
+from topsail.container.signature import Signature, Tensor
 
 FILES = {"function.pkl": b"\x80\x05N.", "helpers/__init__.py": b"", "helpers/sums.py": b"x = 1\n" * 1000}
 MANY = Manifest(
@@ -55,6 +56,22 @@ def test_what_was_built_is_read():
     read = bundle.read(built.data)
     assert (read.manifest, read.files, read.digest) == (MANY, FILES, built.digest)
     assert built.digest == "sha256:" + hashlib.sha256(built.data).hexdigest()
+
+
+NAMED = Signature((Tensor("x", "float32", (-1, 2)), Tensor("text", "string")), (Tensor("y", "json"),))
+
+
+def test_a_signature():
+    """With inputs the input type is tensors, also where that is left out."""
+    built = bundle.build(Manifest("python", "function.pkl", PYTHON, signature=NAMED, example={"x": []}), FILES)
+    assert bundle.read(built.data).manifest == built.manifest
+    assert (built.manifest.signature, built.manifest.input_type) == (NAMED, "tensors")
+    assert built.manifest.members()["signature"] == {
+        "inputs": [{"name": "x", "type": "float32", "shape": [-1, 2]}, {"name": "text", "type": "string"}],
+        "outputs": [{"name": "y", "type": "json"}],
+    }
+    outputs = Signature((), NAMED.outputs)
+    assert Manifest("python", "function.pkl", PYTHON, input_type="doubles", signature=outputs).input_type == "doubles"
 
 
 def test_the_archive_is_as_it_is_written_down():
@@ -161,6 +178,13 @@ def members(**said):
     return [(MANIFEST, manifest(**said)), *FILES.items()]
 
 
+def with_inputs(*inputs, **said):
+    return archive(members(signature={"inputs": list(inputs)}, **said))
+
+
+X = {"name": "x", "type": "float32"}
+
+
 def as_link(info):
     if info.filename != MANIFEST:
         info.external_attr = (stat.S_IFLNK | 0o777) << 16
@@ -182,6 +206,21 @@ BROKEN = {
     "odd input type": (archive(members(input_type="words")), "input type 'words' is unknown"),
     "negative length": (archive(members(input_length=-1)), "is negative"),
     "true length": (archive(members(input_length=True)), "input_length is a bool"),
+    "no signature": (archive(members(signature=[])), "signature is a list"),
+    "unnamed": (with_inputs({"type": "bool"}), "a tensor has no 'name'"),
+    "empty name": (with_inputs({"name": "", "type": "bool"}), "a name has 1 to 255 bytes and no control characters"),
+    "long name": (with_inputs({"name": "é" * 128, "type": "bool"}), "a name has 1 to 255 bytes"),
+    "odd element": (with_inputs({"name": "x", "type": "float8"}), "element type 'float8' is unknown"),
+    "odd shape": (with_inputs(X | {"shape": [1.5]}), "must have a name, a type and a shape"),
+    "negative": (with_inputs(X | {"shape": [-2]}), "a dimension is -1, for any length, or 0 and above"),
+    "wide": (with_inputs(X | {"shape": [1 << 31]}), "a dimension is -1, for any length, or 0 and above"),
+    "deep shape": (with_inputs(X | {"shape": [1] * 9}), "the shape has more than 8 dimensions"),
+    "JSON of a shape": (with_inputs({"name": "x", "type": "json", "shape": [1]}), "json has no shape"),
+    "twice the name": (with_inputs(X, X), "has inputs of the same name: x, x"),
+    "many tensors": (with_inputs(*[X | {"name": f"x{i}"} for i in range(65)]), "has more than 64 inputs"),
+    "named vectors": (with_inputs(X, input_type="doubles"), "the input type is 'doubles': with a signature"),
+    "named length": (with_inputs(X, input_length=3), "an input length is for vectors"),
+    "unnamed tensors": (archive(members(input_type="tensors")), "without one it cannot be 'tensors'"),
     "odd requirements": (archive(members(requirements="numpy")), "requirements is a str"),
     "odd option": (archive(members(options={"a": 1})), "1 is no text"),
     "no python": (archive(members(python="")), "needs an entry, and the python that runs it, like 3."),

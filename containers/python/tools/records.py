@@ -1,4 +1,4 @@
-"""Writes src/topsail/admin/record.py, the records of the management client, from the document of its API.
+"""Writes src/topsail/client/admin/record.py, the records of the management client, from the document of its API.
 
 A record has the required members by position, in the document's order, and the others by keyword, so that a new one
 moves none. What is required and read-only has an empty default: who makes a record does not say it, and neither do
@@ -17,11 +17,11 @@ import yaml
 
 PACKAGE = Path(__file__).parents[1]
 DOCUMENT = PACKAGE.parents[1] / "web" / "api" / "openapi.yaml"
-WRITTEN = PACKAGE / "src" / "topsail" / "admin" / "record.py"
+WRITTEN = PACKAGE / "src" / "topsail" / "client" / "admin" / "record.py"
 
 # The schemas that the client gives as objects; others are Said.
 RECORDS = (
-    "Rehearsal",
+    "DryRun",
     "App",
     "Model",
     "Version",

@@ -33,7 +33,7 @@ func queries() []request {
 	return []request{
 		{post, "/doubles/predict", one, 200, false, nil},
 		{post, "/doubles/predict", `{"input":[1.5,-2e3],"uid":"u","context":7,"version":"v","slo_micros":5000,"salt":"s","explain":true}`, 200, false, []string{"X-Timeout-Ms", "5", "X-Request-Id", "mine"}},
-		{post, "/doubles/predict", `{"input":[1],"no_cache":true,"explain":true,"other":{"a":[]}}`, 200, false, []string{"X-Topsail-Timing", "1"}},
+		{post, "/doubles/predict", `{"input":[1],"no_cache":true,"explain":true,"strict":false,"other":{"a":[]}}`, 200, false, []string{"X-Topsail-Timing", "1"}},
 		{post, "/doubles/predict", `{"input_batch":[[1],[2,3]],"explain":true}`, 200, false, nil},
 		{post, "/doubles/predict", `{"input_batch":[[1]]}`, 200, false, nil},
 		{post, "/doubles/predict", `{"input_batch":[]}`, 200, false, nil},
@@ -87,7 +87,7 @@ func feedback() []request {
 	const post, one = "update_doubles", `{"query_id":7,"label":1}`
 	return []request{
 		{post, "/doubles/update", one, 200, false, nil},
-		{post, "/doubles/update", `{"input":[1],"reward":0.5,"uid":"u","context":1,"feedback_id":"f","other":1}`, 200, false, []string{"X-Timeout-Ms", "5"}},
+		{post, "/doubles/update", `{"input":[1],"reward":0.5,"uid":"u","context":1,"feedback_id":"f","strict":false,"other":1}`, 200, false, []string{"X-Timeout-Ms", "5"}},
 		{post, "/doubles/update", `{"feedback_batch":[{"query_id":7,"label":{"a":1}},{"input":[1],"label":"x"}]}`, 200, false, nil},
 		{post, "/doubles/update", `{"feedback_batch":[]}`, 200, false, nil},
 		{post, "/doubles/update", `{"label":1}`, 400, true, nil},

@@ -56,6 +56,8 @@ func (c *core) Predict(_ context.Context, q *serving.Query) (serving.Prediction,
 	return p, c.lastWord[q.Version]
 }
 
+func (c *core) Stream(*serving.Query) (serving.Parts, error) { return nil, serving.ErrUnknownApp }
+
 func (c *core) PredictBatch(ctx context.Context, qs []serving.Query) (ps []serving.Prediction, err error) {
 	for i := range qs {
 		p, err := c.Predict(ctx, &qs[i])
@@ -66,6 +68,18 @@ func (c *core) PredictBatch(ctx context.Context, qs []serving.Query) (ps []servi
 	}
 	return ps, nil
 }
+
+func (c *core) Ready(app, _ string) (bool, error) {
+	_, err := c.App(app)
+	return err == nil, err
+}
+
+func (c *core) Wake(app, _ string) error {
+	_, err := c.App(app)
+	return err
+}
+
+func (c *core) Inferences(string) serving.Inferences { return serving.Inferences{} }
 
 func (c *core) PredictTimed(ctx context.Context, qs []serving.Query, _ *timing.Timing) ([]serving.Prediction, error) {
 	return c.PredictBatch(ctx, qs)

@@ -58,7 +58,7 @@ func (a *arms) rank(s *selection.State, candidates []selection.Candidate, plan *
 	}
 	slices.SortFunc(list, func(x, y arm) int { return cmp.Or(cmp.Compare(y.worth, x.worth), x.at-y.at) })
 	for _, arm := range list {
-		plan.Add(arm.at, &candidates[arm.at], arm.worth, 1) // who answers is the whole answer
+		plan.Add(arm.at, &candidates[arm.at], arm.worth, 1) // the model that answers is the whole answer
 	}
 	plan.Now = min(1, len(plan.Asks))
 }
@@ -81,8 +81,8 @@ func (a *arms) forCost(worth, cost float64) float64 {
 	return worth / cost
 }
 
-// lead draws who is asked, by the probabilities of the asks, from x in [0, 1). It puts
-// that one in front and makes the probabilities those that feedback is told.
+// lead draws the model to ask, by the probabilities of the asks, from x in [0, 1). It puts that
+// one in front and makes the probabilities those that feedback gets.
 func lead(plan *selection.Plan, x float64) {
 	if len(plan.Asks) == 0 {
 		return

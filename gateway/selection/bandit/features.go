@@ -36,7 +36,7 @@ func contextOf(x []float64, in serving.Input) {
 // largest is above which a number is taken for infinite: its square is still finite.
 const largest = 1e100
 
-// number is the i-th of an input, or 0 where it is none.
+// number is the i-th of an input, or 0 where it is not a number.
 func number(in serving.Input, i int) float64 {
 	var v float64
 	switch le := binary.LittleEndian; in.Type {

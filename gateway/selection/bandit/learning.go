@@ -40,7 +40,7 @@ func (a *arms) New(models []serving.ModelID) *selection.State {
 	return selection.NewState(a.kind, models)
 }
 
-// AddModel lets a model begin at the mean of the others.
+// AddModel starts a model at the mean of the others.
 func (a *arms) AddModel(s *selection.State, id serving.ModelID) *selection.State {
 	next := s.Clone()
 	if s.FindVersion(id) >= 0 {
@@ -91,7 +91,7 @@ func judged(s *selection.State, f *selection.Feedback, learn func(at int, loss f
 	}
 }
 
-// train counts the losses, and lets a part of all that was before be forgotten.
+// train counts the losses, and discounts all earlier ones.
 func (a *arms) train(s *selection.State, f *selection.Feedback, left float64) *selection.State {
 	next := s.Clone()
 	learned := false

@@ -108,7 +108,7 @@ func (p *LinUCB) Train(s *selection.State, f *selection.Feedback) *selection.Sta
 	return next
 }
 
-// notice lets a model begin anew where its losses have changed.
+// notice resets a model whose losses have changed.
 func (p *LinUCB) notice(s *selection.State, at int, x []float64, loss float64) {
 	m := &s.Models[at]
 	r := p.begin(m)
@@ -129,15 +129,15 @@ func (p *LinUCB) notice(s *selection.State, at int, x []float64, loss float64) {
 	}
 }
 
-// restart lets a model begin anew.
+// restart resets a model.
 func (p *LinUCB) restart(m *selection.ModelState, fallen bool) {
 	m.Count, m.Sum, m.Vector = 0, 0, nil
 	p.begin(m)
 	p.changes(m).setFallen(fallen)
 }
 
-// doubt lets what is known of all models count for little: where one has become worse,
-// another may have become better.
+// doubt reduces the weight of what is known of all models: where one has become worse, another may
+// have become better.
 func (p *LinUCB) doubt(s *selection.State) {
 	const halvings = 4
 	fade(s, math.Pow(0.5, halvings))
@@ -167,7 +167,7 @@ func (p *LinUCB) forget(s *selection.State) {
 	}
 }
 
-// AddModel lets a model begin with the mean of what the others are expected to gain.
+// AddModel starts a model with the mean of the others' expected gains.
 func (p *LinUCB) AddModel(s *selection.State, id serving.ModelID) *selection.State {
 	next := p.arms.AddModel(s, id)
 	if s.FindVersion(id) >= 0 || len(s.Models) == 0 {

@@ -31,7 +31,7 @@ func (p *Thompson) Select(s *selection.State, q *selection.Query, candidates []s
 	}
 }
 
-// believe draws what a model may gain, given what was seen of it.
+// posterior draws what a model may gain, given what was seen of it.
 func posterior(m *selection.ModelState, r *rand.Rand) float64 {
 	n, sum := tally(m)
 	good, bad := gamma(1+n-sum, r), gamma(1+sum, r)

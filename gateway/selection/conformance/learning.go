@@ -95,7 +95,7 @@ func (s suite) immutable(t *testing.T) {
 			t.Fatalf("%s changes the state that it was lent", name)
 		}
 	}
-	// What Train returns is the caller's, who counts in it, also if nothing was learned.
+	// What Train returns belongs to the caller, which counts in it, also if nothing was learned.
 	for _, f := range []*selection.Feedback{s.feedback(1), s.feedback(1, s.outcome(s.ids(1)[0], 1, 1))} {
 		trained := l.Train(state, f)
 		trained.Steps++

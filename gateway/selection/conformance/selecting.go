@@ -64,7 +64,7 @@ func (s suite) thousandModels(t *testing.T) {
 	}
 }
 
-// plans draws what is known, who is there and who is ready.
+// plans draws what is known, and which models exist and are ready.
 func (s suite) plans(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 7).Draw(t, "models")

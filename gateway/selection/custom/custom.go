@@ -94,8 +94,8 @@ func (p *Policy) may(id serving.ModelID) bool {
 	return len(p.spec.Models) == 0
 }
 
-// narrow lets the fallback ask and combine those that the model wants asked. It says
-// whether the fallback wants any of them.
+// narrow restricts the fallback to the models that the deciding model chose. It says whether the
+// fallback wants any of them.
 func (p *Policy) narrow(q *selection.Query, candidates []selection.Candidate, plan *selection.Plan) bool {
 	var chosen []selection.Candidate
 	var places []int
@@ -144,7 +144,7 @@ func (p *Policy) Combine(s *selection.State, plan *selection.Plan, answers []sel
 	return p.substitute(plan, answers, at, selection.EndedTime)
 }
 
-// substitute lets the fallback combine what has come, as if nothing came any more.
+// substitute has the fallback combine the answers so far, as if no more came.
 func (p *Policy) substitute(plan *selection.Plan, answers []selection.Answer, at selection.Moment, ended selection.Ending) selection.Decision {
 	var own selection.Plan
 	candidates, order := sorted(plan)

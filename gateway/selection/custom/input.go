@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/serving"
 )
 
@@ -18,6 +19,15 @@ func inputJSON(in serving.Input) json.RawMessage {
 	case serving.Bytes:
 		text, _ := json.Marshal(in.Data) // base64
 		return text
+	case serving.Tensors:
+		values, _ := rpc.ParsePayload(in.Data) // which the gateway made
+		text, err := serving.AppendNamed(nil, values)
+		if err != nil { // a number that JSON cannot carry
+			return nil
+		}
+		return text
+	case serving.Chat:
+		return in.Data
 	case 0:
 		return nil
 	}

@@ -87,7 +87,7 @@ func (p *Policy) ask(limit time.Duration, r *request, reply any) error {
 		return err
 	}
 	if len(said) > maxReply {
-		return fmt.Errorf("the policy's model answered with %d bytes: at most %d are taken", len(said), maxReply)
+		return fmt.Errorf("the policy's model answered with %d bytes: at most %d are accepted", len(said), maxReply)
 	}
 	return json.Unmarshal(said, reply)
 }
@@ -147,7 +147,7 @@ func (p *Policy) trainRequest(s *selection.State, f *selection.Feedback) *reques
 	return r
 }
 
-// clip is a loss from 0 to 1, which JSON can carry; what is no number is 1.
+// clip is a loss from 0 to 1, which JSON can carry; NaN is 1.
 func clip(loss float64) float64 {
 	if loss < 1 {
 		return max(loss, 0)

@@ -40,7 +40,7 @@ func failed(plan *selection.Plan, answers []selection.Answer, takes serving.Outp
 
 func unfit(id serving.ModelID, takes serving.OutputType) *serving.Failure {
 	return &serving.Failure{Cause: serving.ModelError, Message: fmt.Sprintf(
-		"%v answered with what is not a %s: change the model, or the app's output_type and policy", id, takes)}
+		"the output of %v is not a %s: change the model, or the app's output_type and policy", id, takes)}
 }
 
 // made is the decision for an answer that is put together from several.

@@ -67,15 +67,15 @@ func TestNothingOfTheType(t *testing.T) {
 		come  []*serving.Output
 		says  string
 	}{
-		"texts for numbers":        {"mean", serving.OutputNumber, []*serving.Output{label("warm"), broken}, "a:1 answered with what is not a number"},
-		"vectors for numbers":      {"median", serving.OutputAny, []*serving.Output{vec(1, 2), nil}, "a:1 answered with what is not a number"},
-		"not a number":             {"stacking", serving.OutputNumber, []*serving.Output{nil, nan}, "b:1 answered with what is not a number"},
-		"texts for the regression": {"logistic", serving.OutputNumber, []*serving.Output{label("x"), label("y")}, "a:1 answered with what is not a number"},
-		"texts for vectors":        {"exp4", serving.OutputVector, []*serving.Output{label("x"), label("y")}, "a:1 answered with what is not a vector"},
-		"vectors for labels":       {"exp4", serving.OutputLabel, []*serving.Output{vec(1), vec(1)}, "a:1 answered with what is not a label"},
-		"objects for labels":       {"vote", serving.OutputLabel, []*serving.Output{label(`{"x":1}`), label("null")}, "a:1 answered with what is not a label"},
-		"texts in a vote":          {"vote", serving.OutputNumber, []*serving.Output{label("x"), label("x")}, "a:1 answered with what is not a number"},
-		"texts among the best":     {"best", serving.OutputVector, []*serving.Output{label("x"), nil}, "a:1 answered with what is not a vector"},
+		"texts for numbers":        {"mean", serving.OutputNumber, []*serving.Output{label("warm"), broken}, "the output of a:1 is not a number"},
+		"vectors for numbers":      {"median", serving.OutputAny, []*serving.Output{vec(1, 2), nil}, "the output of a:1 is not a number"},
+		"not a number":             {"stacking", serving.OutputNumber, []*serving.Output{nil, nan}, "the output of b:1 is not a number"},
+		"texts for the regression": {"logistic", serving.OutputNumber, []*serving.Output{label("x"), label("y")}, "the output of a:1 is not a number"},
+		"texts for vectors":        {"exp4", serving.OutputVector, []*serving.Output{label("x"), label("y")}, "the output of a:1 is not a vector"},
+		"vectors for labels":       {"exp4", serving.OutputLabel, []*serving.Output{vec(1), vec(1)}, "the output of a:1 is not a label"},
+		"objects for labels":       {"vote", serving.OutputLabel, []*serving.Output{label(`{"x":1}`), label("null")}, "the output of a:1 is not a label"},
+		"texts in a vote":          {"vote", serving.OutputNumber, []*serving.Output{label("x"), label("x")}, "the output of a:1 is not a number"},
+		"texts among the best":     {"best", serving.OutputVector, []*serving.Output{label("x"), nil}, "the output of a:1 is not a vector"},
 		"the first failure":        {"mean", serving.OutputNumber, []*serving.Output{broken, label("x")}, "broken"},
 	} {
 		t.Run(name, func(t *testing.T) {

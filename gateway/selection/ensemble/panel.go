@@ -67,7 +67,7 @@ func (p *panel) has(model string) bool {
 	return found || !p.closed
 }
 
-// seat adds the candidates that can be asked to the plan, in their own order, with
+// addCandidates adds the candidates that can be asked to the plan, in their own order, with
 // their declared weights, and leaves their places in plan.Scratch. Both lists are
 // sorted by model, so that it walks through them once.
 func (p *panel) addCandidates(candidates []selection.Candidate, plan *selection.Plan) {

@@ -57,7 +57,7 @@ func first(votes []float64, answers []selection.Answer, at int) int {
 	return at
 }
 
-// certain says whether no vote that is missing could change who leads.
+// certain says whether no missing vote could change the leader.
 func (t *tally) certain() bool {
 	return t.winner >= 0 && t.votes-t.second-t.missing > slack*t.asked
 }

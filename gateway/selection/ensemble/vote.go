@@ -76,5 +76,5 @@ func (v *Vote) disagreement(t *tally, plan *selection.Plan, answers []selection.
 		}
 	}
 	return &serving.Failure{Cause: serving.ModelError, Message: fmt.Sprintf(
-		"no consensus: %d of %d agree, a share of %.2f, and the app asks for %.2f", agree, len(plan.Asks), t.votes/t.asked, v.agreement)}
+		"no consensus: %d of %d agree, a share of %.2f, and the app needs %.2f", agree, len(plan.Asks), t.votes/t.asked, v.agreement)}
 }

@@ -66,7 +66,7 @@ func TestVoteWithoutConsensus(t *testing.T) {
 		ended selection.Ending
 		says  string
 	}{
-		"it cannot be reached any more": {come: []*serving.Output{x, y, nil, z, nil}, ended: selection.EndedCertain, says: "no consensus: 1 of 5 agree, a share of 0.20, and the app asks for 0.80"},
+		"it cannot be reached any more": {come: []*serving.Output{x, y, nil, z, nil}, ended: selection.EndedCertain, says: "no consensus: 1 of 5 agree, a share of 0.20, and the app needs 0.80"},
 		"nor with failures":             {come: []*serving.Output{x, x, nil, broken, broken}, ended: selection.EndedCertain, says: "no consensus: 2 of 5 agree"},
 		"all have voted":                {come: []*serving.Output{x, y, y, z, y}, ended: selection.EndedAll, says: "no consensus: 3 of 5 agree"},
 		"the deadline":                  {final: true, come: []*serving.Output{x, x, x, nil, nil}, ended: selection.EndedDeadline, says: "no consensus: 3 of 5 agree"},

@@ -113,10 +113,9 @@ type step struct {
 	by float64
 }
 
-// learn takes the steps of the models that feedback judged, in a state of its own.
-// Together they keep the weight that they had, so that who was not asked or did not
-// answer neither gains nor loses by it (specialists: Freund, Schapire, Singer and
-// Warmuth, 1997).
+// learn takes the steps of the models that feedback judged, in a state of its own. Together they
+// keep the weight that they had, so that a model that was not asked or did not answer neither
+// gains nor loses by it (specialists: Freund, Schapire, Singer and Warmuth, 1997).
 func (w *weighted) learn(n *selection.State, steps []step) {
 	if len(steps) == 0 {
 		return

@@ -67,8 +67,8 @@ func worse(sum, n, baseSum, baseN, margin float64) bool {
 	return excess > margin && excess > math.Hypot(mean-low, high-base)
 }
 
-// wilson is a mean with its score interval, four standard deviations wide to each side:
-// it is looked at again and again, and a healthy version has to stand all the looks.
+// wilson is a mean with its score interval, four standard deviations wide to each side: it is
+// judged many times, and a healthy version has to pass every time.
 func wilson(sum, n float64) (mean, low, high float64) {
 	const z2 = 4 * 4
 	if n == 0 {

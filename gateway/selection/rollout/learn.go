@@ -70,7 +70,7 @@ func (v *Versions) open(s *selection.State) *selection.State {
 	return s
 }
 
-// settle lets the past fade and stops what is worse than the baseline.
+// settle discounts the past, and stops versions that are worse than the baseline.
 func (v *Versions) settle(s *selection.State) *selection.State {
 	var baseline conduct
 	base := v.base(s)
@@ -114,8 +114,8 @@ func (v *Versions) base(s *selection.State) int {
 	return base
 }
 
-// AddModel implements selection.Learner. A version is judged by itself alone: it begins
-// with nothing known of it.
+// AddModel implements selection.Learner. A version is judged alone: it begins with nothing known
+// of it.
 func (v *Versions) AddModel(s *selection.State, id serving.ModelID) *selection.State {
 	if s.FindVersion(id) >= 0 {
 		return s

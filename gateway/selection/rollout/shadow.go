@@ -46,8 +46,8 @@ func (s *Shadow) Select(_ *selection.State, q *selection.Query, candidates []sel
 	}
 }
 
-// answering is the place of who answers. A version of its model that is named as
-// a shadow answers only when there is no other.
+// answering is the place of the version that answers. A version of its model that is named as a
+// shadow answers only when there is no other.
 func (s *Shadow) answering(candidates []selection.Candidate) int {
 	picked := s.pick(candidates)
 	for i := max(picked, 0); i < len(candidates) && picked >= 0 && candidates[i].Model == candidates[picked].Model; i++ {

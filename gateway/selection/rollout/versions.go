@@ -126,7 +126,7 @@ func (v *Versions) rank(need int, progress float64, s *selection.State, q *selec
 	}
 }
 
-// share is a version's part of the queries, before it is known who is there.
+// share is a version's part of the queries, before it is known which versions are ready.
 func (v *Versions) share(version string, progress float64) float64 {
 	if share, tried := v.tried[version]; tried {
 		return share * progress

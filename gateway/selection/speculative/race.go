@@ -47,8 +47,8 @@ func (r *race) decide(best int, certain bool, within time.Duration) selection.De
 	return selection.Decision{Again: within}
 }
 
-// take answers with one of the outputs. If there is none, it is a failure only when all
-// have failed: the first one's, who matters the most.
+// take answers with one of the outputs. If there is none, it is a failure only when all have
+// failed: that of the first, which matters the most.
 func (r *race) take(i int, ended selection.Ending) selection.Decision {
 	d := selection.Decision{Done: true, Verdict: selection.Verdict{Ended: ended}}
 	switch {

@@ -10,9 +10,9 @@ import (
 
 const defaultBar = 0.8
 
-// sureness is how sure an answer must be, and by what that is told: a qualifier, or else
-// the model's confidence. An answer that has none, or none that is a number, is the
-// least sure, and never sure enough.
+// sureness is how sure an answer must be, and by which value: a qualifier, or else the model's
+// confidence. An answer that has none, or none that is a number, is the least sure, and never sure
+// enough.
 type sureness struct {
 	bar       float64
 	qualifier string

@@ -70,8 +70,8 @@ func (a *Authority) IssueUntil(t testing.TB, end time.Time, names ...string) Pai
 	return Pair{Cert: sign(t, cert, a, &key.PublicKey), Key: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})}
 }
 
-// Write puts content in place at once, as those who rotate files do, for its owner
-// only, and returns the path.
+// Write puts content in place at once, as programs that rotate files do, for its owner only, and
+// returns the path.
 func Write(t testing.TB, dir, name string, content []byte) string {
 	t.Helper()
 	path := filepath.Join(dir, name)

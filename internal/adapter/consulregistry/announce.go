@@ -11,6 +11,7 @@ import (
 
 	"github.com/hashicorp/consul/api"
 
+	"github.com/topsail-serving/topsail/internal/condition"
 	"github.com/topsail-serving/topsail/internal/retry"
 )
 
@@ -43,9 +44,10 @@ func (c *Client) Announce(ctx context.Context, s Service) error {
 	if err != nil {
 		return err
 	}
-	log := c.log.With("service", s.Name, "id", s.ID)
+	registering := condition.Condition{
+		Log: c.log.With("service", s.Name, "id", s.ID), Begins: "cannot register this process in Consul; retrying", Ends: "this process is registered in Consul again",
+	}
 	pause := newBackoff()
-	failed := false
 	for ctx.Err() == nil {
 		err := c.keepRegistered(ctx, registration)
 		wait := lookEvery
@@ -54,14 +56,9 @@ func (c *Client) Announce(ctx context.Context, s Service) error {
 		} else {
 			pause.Reset()
 		}
-		switch {
-		case ctx.Err() != nil:
-		case err != nil && !failed:
-			log.Warn("consul does not register this process; trying again", "error", err)
-		case err == nil && failed:
-			log.Info("consul has this process again")
+		if ctx.Err() == nil {
+			registering.Note(err)
 		}
-		failed = err != nil
 		retry.Sleep(ctx, wait)
 	}
 	c.deregister(ctx, s.ID)
@@ -108,6 +105,6 @@ func (c *Client) deregister(ctx context.Context, id string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dialTimeout)
 	defer cancel()
 	if err := c.api.Agent().ServiceDeregisterOpts(id, (&api.QueryOptions{}).WithContext(ctx)); err != nil {
-		c.log.Warn("consul does not deregister this process; its check will", "id", id, "error", err)
+		c.log.Warn("cannot deregister this process from Consul; its check will", "id", id, "error", err)
 	}
 }

@@ -1,9 +1,9 @@
 // Package consulregistry finds replicas and elects leaders through Consul.
 //
-// A Registry watches one service with one blocking query, whatever the number of
-// its instances, and keeps the last good list for as long as Consul is away. What
-// an answer adds or changes holds at once. What it lacks is another matter, since
-// a list that was emptied by mistake stops everything:
+// A Registry watches one service with one blocking query, whatever the number of its instances,
+// and keeps the last good list for as long as Consul is unavailable. What an answer adds or
+// changes holds at once. What it lacks is another matter, since a list that was emptied by mistake
+// stops everything:
 //
 //   - an answer that has lost more than half of the list, or all of it, is trusted
 //     when a consistent read, at least a second later, says so too;

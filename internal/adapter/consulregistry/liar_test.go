@@ -152,7 +152,7 @@ func TestBlockingQuery(t *testing.T) {
 	if got := strings.Join(asked[:len(answers)+1], "|"); got != want {
 		t.Errorf("asked %s\nwant  %s", got, want)
 	}
-	if took := time.Since(start); took < time.Duration(len(answers))*pace {
+	if took := time.Since(start); took < time.Duration(len(answers))*interval {
 		t.Errorf("%d queries in %v", len(answers)+1, took)
 	}
 }

@@ -15,11 +15,11 @@ const confirmAfter = time.Second
 // membership is the list that is held for true, against answers that lack some of it.
 // The zero value with a hold knows nothing.
 type membership struct {
-	hold time.Duration // how long what vanished stays after Consul was away
+	hold time.Duration // how long vanished instances stay after Consul was unavailable
 
 	list    []serving.Endpoint // by replica
 	known   bool               // there was an answer
-	suspect bool               // Consul was away, or went back, since an answer was trusted
+	suspect bool               // Consul was unavailable, or went back, since an answer was trusted
 	since   time.Time          // when the first answer came that is not trusted; zero: none
 }
 

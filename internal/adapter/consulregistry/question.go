@@ -21,7 +21,7 @@ const (
 )
 
 var (
-	errNoLeader = errors.New("it has no leader, or has not heard it for long")
+	errNoLeader = errors.New("it has no leader, or has not heard from it for a long time")
 	errFiltered = errors.New("the token may not read all instances; it needs service:read and node:read")
 )
 

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/topsail-serving/topsail/internal/condition"
 	"github.com/topsail-serving/topsail/serving"
 )
 
@@ -16,7 +17,7 @@ type Config struct {
 	Client  *Client       // nil: a new one, by the CONSUL_* variables
 	Service string        // empty: "topsail-sidecar"
 	Token   func() []byte // what the service's instances want to be shown; nil: nothing
-	Hold    time.Duration // how long what vanished stays after Consul was away or lost data; 0: a minute
+	Hold    time.Duration // how long vanished instances stay after Consul was unavailable or lost data; 0: a minute
 	Log     *slog.Logger
 }
 
@@ -53,7 +54,10 @@ func Open(cfg Config) (*Registry, error) {
 // last list stays good.
 func (r *Registry) Watch(ctx context.Context, update func([]serving.Endpoint)) error {
 	board := &board{update: update, token: r.token}
-	w := &watch{Registry: r, board: board, membership: membership{hold: r.hold}, backoff: newBackoff()}
+	w := &watch{
+		Registry: r, board: board, membership: membership{hold: r.hold}, backoff: newBackoff(),
+		asking: condition.Condition{Log: r.log, Begins: "Consul does not answer; the last list stays in use", Ends: "consul answers again"},
+	}
 	var token sync.WaitGroup
 	if r.token != nil {
 		token.Go(func() { board.followToken(ctx) })

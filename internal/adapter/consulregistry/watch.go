@@ -4,12 +4,13 @@ import (
 	"context"
 	"time"
 
+	"github.com/topsail-serving/topsail/internal/condition"
 	"github.com/topsail-serving/topsail/internal/retry"
 )
 
-// pace is the least time from one query to the next: a busy service must not keep
-// Consul busy too.
-const pace = 100 * time.Millisecond
+// interval is the least time from one query to the next: a busy service must not keep Consul busy
+// too.
+const interval = 100 * time.Millisecond
 
 // watch is one call of Watch.
 type watch struct {
@@ -18,7 +19,7 @@ type watch struct {
 	membership membership
 	index      index
 	backoff    retry.Backoff
-	away       bool // the last query failed, which is logged
+	asking     condition.Condition
 }
 
 func (w *watch) run(ctx context.Context) {
@@ -32,7 +33,7 @@ func (w *watch) run(ctx context.Context) {
 			w.backoff.Sleep(ctx)
 		default:
 			w.answered(got, q.consistent)
-			retry.Sleep(ctx, w.pace()-time.Since(asked))
+			retry.Sleep(ctx, w.interval()-time.Since(asked))
 		}
 	}
 }
@@ -45,28 +46,23 @@ func (w *watch) question() question {
 	return question{service: w.service, index: w.index}
 }
 
-func (w *watch) pace() time.Duration {
+func (w *watch) interval() time.Duration {
 	if w.membership.pending() {
 		return confirmAfter
 	}
-	return pace
+	return interval
 }
 
 // failed begins afresh: behind the same address there may be another Consul, with
 // lower indexes.
 func (w *watch) failed(err error) {
-	if !w.away {
-		w.log.Warn("consul gives no answer; the last list stays good", "error", err)
-	}
-	w.away, w.index = true, 0
+	w.asking.Note(err)
+	w.index = 0
 	w.membership.suspectAll()
 }
 
 func (w *watch) answered(got answer, consistent bool) {
-	if w.away {
-		w.log.Info("consul answers again")
-	}
-	w.away = false
+	w.asking.Note(nil)
 	w.backoff.Reset()
 	w.heard.Store(time.Now().UnixNano())
 	if w.index.follow(got.index) {
@@ -76,9 +72,9 @@ func (w *watch) answered(got answer, consistent bool) {
 	w.membership.update(got.list, consistent, time.Now())
 	switch {
 	case w.membership.pending() && !doubted:
-		w.log.Warn("consul has lost many instances at once; they stay until it is sure", "it_has", len(got.list), "listed", len(w.membership.list))
+		w.log.Warn("Consul lost many instances at once; they stay in use until this is confirmed", "it_has", len(got.list), "listed", len(w.membership.list))
 	case doubted && !w.membership.pending():
-		w.log.Info("the list of consul is believed again", "listed", len(w.membership.list))
+		w.log.Info("the list from Consul is trusted again", "listed", len(w.membership.list))
 	}
 	w.board.put(w.membership.list)
 }

@@ -18,7 +18,7 @@ import (
 // that were damaged.
 const auditBucket = "audit"
 
-// audit is the entries of a change, none where nobody signed it.
+// audit is the entries of a change, none where it has no author.
 func audit(by serving.Author, from, to *serving.Catalog) ([]serving.AuditEntry, error) {
 	if by == (serving.Author{}) {
 		return nil, nil
@@ -60,7 +60,7 @@ func (s *Store) AuditLog(ctx context.Context, query serving.AuditQuery) (found [
 	return found, nil
 }
 
-// Closed is the audit log of a file that nobody has open.
+// Closed is the audit log of a file that no process has open.
 type Closed string
 
 // AuditLog is Store.AuditLog.

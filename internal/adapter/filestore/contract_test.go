@@ -39,14 +39,19 @@ func TestRepliesContract(t *testing.T) {
 }
 
 func TestUsageContract(t *testing.T) {
-	contract.Usage(t, func(t *testing.T) (another, reopen func() contract.UsageStore) {
+	contract.Usage(t, func(t *testing.T) (another, reopen func() contract.UsageStore, forget func()) {
 		dir := t.TempDir()
 		store := open(t, dir)
 		another = func() contract.UsageStore { return store }
-		return another, func() contract.UsageStore {
+		reopen = func() contract.UsageStore {
 			closeStore(t, store)
 			store = open(t, dir)
 			return store
+		}
+		return another, reopen, func() {
+			if err := store.update(func(in *tx) error { return in.drop(usageBucket) }); err != nil {
+				t.Fatal(err)
+			}
 		}
 	})
 }

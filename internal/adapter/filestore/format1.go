@@ -22,7 +22,8 @@ const (
 
 var errOlder = errors.New("written by an older topsail")
 
-// migrate brings a file of format 1 to this one. A copy is kept, for whoever goes back.
+// migrate brings a file of format 1 to this one. A copy is kept, for an operator
+// who goes back to an older release.
 func (s *Store) migrate() error {
 	if err := s.view(checkFormat1); err != nil {
 		return err

@@ -33,7 +33,7 @@ type pages struct {
 // checkPages says why data cannot be given to bbolt to work on, or nil. bbolt
 // trusts the pages it maps into memory: a count, offset or page id that is wrong
 // makes it fault, loop or write over live pages, and its own Tx.Check does the
-// same, in a goroutine that nobody can recover. So every reference is followed
+// same, in a goroutine whose panic no caller can recover. So every reference is followed
 // here once, within bounds, by format version 2 of bbolt.
 func checkPages(data []byte, pageSize int) error {
 	good := metas(data, pageSize)

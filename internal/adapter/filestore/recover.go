@@ -88,8 +88,8 @@ func copyFile(from, to string) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// Check looks through a file that nobody has open for writing: it fails where Open would, and
-// returns what Open would set aside. ErrInUse: somebody has.
+// Check looks through a file that no process has open for writing: it fails where Open would,
+// and returns what Open would set aside. It fails with ErrInUse where a process has.
 func Check(path string) (found []string, err error) {
 	if err := notForgotten(path); err != nil {
 		return nil, err

@@ -16,7 +16,7 @@ func newSnapshot(cat *serving.Catalog) *snapshot {
 	return &snapshot{catalog: cat, superseded: make(chan struct{})}
 }
 
-// publish is for whoever holds the turn to write.
+// publish needs the write lock.
 func (s *Store) publish(cat *serving.Catalog) {
 	old := s.current.Swap(newSnapshot(cat))
 	close(old.superseded)

@@ -51,7 +51,7 @@ func (s *Store) see(ctx context.Context, name string, now time.Time) {
 }
 
 // SwapState stores a selection state, if it is still at a revision (0: there is none
-// yet), and returns the next one. It fails with ErrStateConflict where somebody else
+// yet), and returns the next one. It fails with ErrStateConflict where another writer
 // was quicker. The states that were not seen for the longest make room.
 func (s *Store) SwapState(ctx context.Context, key serving.StateKey, revision uint64, text []byte) (next uint64, err error) {
 	if err := serving.CheckState(text); err != nil {
@@ -78,7 +78,7 @@ func (s *Store) SwapState(ctx context.Context, key serving.StateKey, revision ui
 
 // SetStateAside moves a state that is at a revision to another place in the file, which
 // it returns; there is no state from then on. It fails with ErrStateConflict where
-// somebody else was quicker. The newest few of an app are kept, for StateExpiry at the
+// another writer was quicker. The newest few of an app are kept, for StateExpiry at the
 // longest.
 func (s *Store) SetStateAside(ctx context.Context, key serving.StateKey, revision uint64, why string) (as string, err error) {
 	now := time.Now()

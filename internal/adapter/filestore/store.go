@@ -34,8 +34,8 @@ type Store struct {
 	db      *bbolt.DB
 	log     *slog.Logger
 	health  health
-	writing chan struct{} // holds a token while someone writes
-	claims  claims        // for whoever holds the token
+	writing chan struct{} // the write lock: holds a token while a goroutine writes
+	claims  claims        // guarded by the write lock
 	current atomic.Pointer[snapshot]
 }
 
@@ -110,8 +110,8 @@ func (s *Store) MergeFile(ctx context.Context, apps []serving.App, versions []se
 	return report, nil
 }
 
-// LeaseQueryIDs returns the number of a block of query ids that nobody had
-// before and nobody gets again: 1, then 2, and so on, across restarts.
+// LeaseQueryIDs returns the number of a block of query ids that was never leased
+// before and never will be again: 1, then 2, and so on, across restarts.
 func (s *Store) LeaseQueryIDs(ctx context.Context) (block uint32, err error) {
 	if err := s.lock(ctx); err != nil {
 		return 0, err
@@ -157,7 +157,7 @@ func (s *Store) write(ctx context.Context, by serving.Author, reply *serving.Nam
 	return next, nil
 }
 
-// lock waits for the turn to write. Once a write has begun, it runs to its end.
+// lock acquires the write lock. Once a write has begun, it runs to its end.
 func (s *Store) lock(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("write: %w", context.Cause(ctx))

@@ -281,31 +281,6 @@ func TestLease(t *testing.T) {
 	}
 }
 
-func TestMergeFile(t *testing.T) {
-	dir := t.TempDir()
-	s := open(t, dir)
-	apply(t, s, catalog.PutApp{App: app("other")})
-	apps, versions := []serving.App{app("a", "m")}, []serving.Version{version("m", "1"), version("m", "2")}
-	merge := func(notes int, revision uint64) {
-		t.Helper()
-		report, err := s.MergeFile(t.Context(), apps, versions, map[string]string{"m": "1"})
-		if err != nil || len(report) != notes || s.Catalog().Revision != revision {
-			t.Fatalf("got report %v, error %v, revision %d", report, err, s.Catalog().Revision)
-		}
-	}
-	merge(4, 2)
-	closeStore(t, s)
-	s = open(t, dir)
-	merge(0, 2)
-	if cat := s.Catalog(); cat.Models["m"].Current != "1" || cat.Apps["a"].Origin != serving.FromFile || cat.Apps["other"] == nil {
-		t.Errorf("got %+v", cat)
-	}
-	before := s.Catalog()
-	if report, err := s.MergeFile(t.Context(), append(apps, apps...), versions, nil); err == nil || report != nil || s.Catalog() != before {
-		t.Errorf("got report %v and error %v for a file with one app twice", report, err)
-	}
-}
-
 func BenchmarkCatalog(b *testing.B) {
 	s := open(b, b.TempDir())
 	b.ReportAllocs()

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/serving"
-	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
 // TestUsageWritersAreForgotten bounds the writers, not before nobody repeats their
@@ -47,27 +46,6 @@ func TestUsageWritersAreForgotten(t *testing.T) {
 	}
 	if taken, _ := turn("old", 1, serving.UsageWriters+time.Second); taken {
 		t.Error("a writer is known forever")
-	}
-}
-
-// TestUsageOfAnOlderCatalog has an app that a release registered which did not count.
-func TestUsageOfAnOlderCatalog(t *testing.T) {
-	s := open(t, t.TempDir())
-	apply(t, s, catalog.PutApp{App: app("a")})
-	if err := s.update(func(in *tx) error { return in.drop(usageBucket) }); err != nil {
-		t.Fatal(err)
-	}
-	if all, err := s.UsageOf(t.Context(), []serving.UsageKey{{App: "a"}}); err != nil || len(all) != 0 {
-		t.Errorf("got %+v and error %v", all, err)
-	}
-	r := reportOf("a")
-	r.Revision = 1
-	if err := s.AddUsage(t.Context(), r); err != nil {
-		t.Fatal(err)
-	}
-	all, err := s.UsageOf(t.Context(), []serving.UsageKey{{App: "a"}})
-	if err != nil || len(all) != 1 || all[0].Answers != 1 || time.Since(all[0].Since) > time.Minute {
-		t.Errorf("got %+v and error %v", all, err)
 	}
 }
 

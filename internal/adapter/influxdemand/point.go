@@ -22,9 +22,9 @@ const (
 // maxText bounds a string field, in bytes: 64 KB is what InfluxDB documents.
 const maxText = 4 << 10
 
-// append appends the points of the entry. Tags are only what is few; who reported is
-// a field, because names of replicas never come back. Whole numbers are signed, which
-// every version of InfluxDB takes.
+// append appends the points of the entry. Tags have few values; the reporting replica is a field,
+// because names of replicas never repeat. Whole numbers are signed, which every version of
+// InfluxDB takes.
 func (e entry) append(points []*write.Point) []*write.Point {
 	if e.decision != nil {
 		return append(points, decisionPoint(e.decision))

@@ -57,7 +57,9 @@ func (s *Store) query(ctx context.Context, flux string) ([]serving.DemandReport,
 		text, _ := rows.Record().Value().(string)
 		r, err := decode(text)
 		if err != nil {
-			s.corrupt.Do(func() { s.cfg.Log.Warn("left out a demand report that cannot be read, and will others", "err", err) })
+			s.corrupt.Do(func() {
+				s.cfg.Log.Warn("skipped a demand report that cannot be read, and will skip others", "err", err)
+			})
 			continue
 		}
 		reports = append(reports, r)

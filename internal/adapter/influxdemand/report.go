@@ -3,6 +3,7 @@ package influxdemand
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net/url"
 	"strconv"
 	"strings"
@@ -18,10 +19,14 @@ import (
 // with the version of the format, the second in Unix time, and for each model version
 // the figures in the order of columns, without the zeros at the end. Names are escaped
 // as in a URL's query. Later releases may add words at the end of the head, and
-// figures: what a reader does not know it skips.
+// figures: what a reader does not know it skips. So the backlog of a stream for a model
+// version stands behind all figures, which are zero then, as
+//
+//	backlog STREAM RECORDS ANSWERED CATCH_UP
 const (
 	format    = "1"
 	separator = ";" // not a new line, which the client library would spell out
+	backlog   = "backlog"
 )
 
 // columns are the figures of a demand: first those of gateways, then of sidecars.
@@ -58,17 +63,14 @@ func demandOf(id serving.ModelID, f *[len(columns)]uint64) serving.Demand {
 }
 
 func encode(r *serving.DemandReport) string {
-	b := make([]byte, 0, 64+48*len(r.Demands))
+	b := make([]byte, 0, 64+48*len(r.Demands)+96*len(r.Backlogs))
 	b = fmt.Appendf(b, "%s %s %s %d", format, url.QueryEscape(r.Source.Role), url.QueryEscape(r.Source.Name), r.Second.Unix())
 	if r.Last {
 		b = append(b, " last"...)
 	}
 	for i := range r.Demands {
 		d := &r.Demands[i]
-		b = append(b, separator...)
-		b = append(b, url.QueryEscape(d.Model)...)
-		b = append(b, ' ')
-		b = append(b, url.QueryEscape(d.Version)...)
+		b = appendID(b, d.ModelID)
 		all := figures(d)
 		n := len(all)
 		for n > 0 && all[n-1] == 0 {
@@ -78,7 +80,19 @@ func encode(r *serving.DemandReport) string {
 			b = strconv.AppendUint(append(b, ' '), v, 10)
 		}
 	}
+	for i := range r.Backlogs {
+		l := &r.Backlogs[i]
+		b = append(appendID(b, l.ModelID), strings.Repeat(" 0", len(columns))...)
+		b = fmt.Appendf(b, " %s %s %d %d %d", backlog, url.QueryEscape(l.Stream), l.Records, l.Answered, l.CatchUp)
+	}
 	return string(b)
+}
+
+func appendID(b []byte, id serving.ModelID) []byte {
+	b = append(b, separator...)
+	b = append(b, url.QueryEscape(id.Model)...)
+	b = append(b, ' ')
+	return append(b, url.QueryEscape(id.Version)...)
 }
 
 func decode(text string) (serving.DemandReport, error) {
@@ -90,11 +104,18 @@ func decode(text string) (serving.DemandReport, error) {
 	if !more {
 		return r, nil
 	}
-	r.Demands = make([]serving.Demand, 0, 1+strings.Count(rest, separator))
 	for text := range strings.SplitSeq(rest, separator) {
 		d, err := decodeDemand(text)
 		if err != nil {
 			return r, fmt.Errorf("a demand report of %v: %.100q: %w", r.Source, text, err)
+		}
+		if words := strings.Split(text, " "); len(words) > 2+len(columns) && words[2+len(columns)] == backlog {
+			b, err := decodeBacklog(d.ModelID, words[3+len(columns):])
+			if err != nil {
+				return r, fmt.Errorf("a demand report of %v: %.100q: %w", r.Source, text, err)
+			}
+			r.Backlogs = append(r.Backlogs, b)
+			continue
 		}
 		r.Demands = append(r.Demands, d)
 	}
@@ -103,7 +124,7 @@ func decode(text string) (serving.DemandReport, error) {
 
 func decodeHead(words []string) (r serving.DemandReport, err error) {
 	if len(words) < 4 || words[0] != format {
-		return r, fmt.Errorf("a demand report begins with %.100q: it is none of version %s", words, format)
+		return r, fmt.Errorf("a demand report begins with %.100q: it does not have version %s", words, format)
 	}
 	if r.Source.Role, err = url.QueryUnescape(words[1]); err != nil {
 		return r, err
@@ -137,7 +158,25 @@ func decodeDemand(text string) (serving.Demand, error) {
 		at++
 	}
 	if at < 0 {
-		return serving.Demand{}, errors.New("there is no version")
+		return serving.Demand{}, errors.New("the version is missing")
 	}
 	return demandOf(id, &all), nil
+}
+
+func decodeBacklog(id serving.ModelID, words []string) (b serving.Backlog, err error) {
+	if len(words) < 4 {
+		return b, errors.New("the backlog is cut off")
+	}
+	b.ModelID = id
+	if b.Stream, err = url.QueryUnescape(words[0]); err != nil {
+		return b, err
+	}
+	var figures [3]uint64
+	for i := range figures {
+		if figures[i], err = strconv.ParseUint(words[1+i], 10, 64); err != nil {
+			return b, err
+		}
+	}
+	b.Records, b.Answered, b.CatchUp = figures[0], figures[1], time.Duration(min(figures[2], math.MaxInt64))
+	return b, nil
 }

@@ -29,6 +29,12 @@ func drawReport(t *rapid.T) serving.DemandReport {
 		}
 		r.Demands = append(r.Demands, demandOf(serving.ModelID{Model: rapid.String().Draw(t, "model"), Version: rapid.String().Draw(t, "version")}, &all))
 	}
+	for range rapid.IntRange(0, 3).Draw(t, "backlogs") {
+		r.Backlogs = append(r.Backlogs, serving.Backlog{
+			ModelID: serving.ModelID{Model: rapid.String().Draw(t, "model"), Version: rapid.String().Draw(t, "version")}, Stream: rapid.String().Draw(t, "stream"),
+			Records: rapid.Uint64().Draw(t, "records"), Answered: rapid.Uint64().Draw(t, "answered"), CatchUp: time.Duration(rapid.Int64Min(0).Draw(t, "catch up")),
+		})
+	}
 	return r
 }
 
@@ -58,6 +64,10 @@ func TestReportText(t *testing.T) {
 	for text, r := range map[string]serving.DemandReport{
 		"1 gateway g+1 1767225600;digits 3 12 0 1 123456;wine 1%2Bb":      gateway,
 		"1 sidecar r 1767225600 last;digits 3 0 0 0 0 5 6 7 8 9 10 11 12": sidecar,
+		"1 gateway g 1767225600;wine 1 2;wine 1 0 0 0 0 0 0 0 0 0 0 0 0 backlog red+wine 120000 98 300000000000": {
+			Source: serving.DemandSource{Role: "gateway", Name: "g"}, Second: second, Demands: []serving.Demand{{ModelID: serving.ModelID{Model: "wine", Version: "1"}, Arrivals: 2}},
+			Backlogs: []serving.Backlog{{ModelID: serving.ModelID{Model: "wine", Version: "1"}, Stream: "red wine", Records: 120000, Answered: 98, CatchUp: 5 * time.Minute}},
+		},
 		"1 gateway g 1767225600": {Source: serving.DemandSource{Role: "gateway", Name: "g"}, Second: second},
 	} {
 		if got := encode(&r); got != text {
@@ -77,7 +87,8 @@ func TestReportThatIsNone(t *testing.T) {
 	for _, text := range []string{
 		"", "1", "1 gateway g", "2 gateway g 1767225600", "1 gateway g soon", "1 gateway %zz 5", "1 %zz g 5",
 		"1 gateway g 5;", "1 gateway g 5;m", "1 gateway g 5;m 1 x", "1 gateway g 5;m 1 -1", "1 gateway g 5;m 1 1;;m 1 1", "1 gateway g 5;%zz 1 1", "1 gateway g 5;m %zz 1",
-		"1 gateway g 5;m 1 18446744073709551616",
+		"1 gateway g 5;m 1 18446744073709551616", "1 gateway g 5;m 1 0 0 0 0 0 0 0 0 0 0 0 0 backlog s 1 2", "1 gateway g 5;m 1 0 0 0 0 0 0 0 0 0 0 0 0 backlog s 1 2 x",
+		"1 gateway g 5;m 1 0 0 0 0 0 0 0 0 0 0 0 0 backlog %zz 1 2 3",
 	} {
 		if r, err := decode(text); err == nil {
 			t.Errorf("%q is read as %+v", text, r)

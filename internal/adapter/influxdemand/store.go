@@ -58,15 +58,15 @@ func New(cfg Config) (*Store, error) {
 	return s, nil
 }
 
-// WriteDemand hands over a report, which is the store's from then on. It does not
-// block: while InfluxDB is away the newest reports are kept, and the oldest dropped.
+// WriteDemand hands over a report, which is the store's from then on. It does not block: while
+// InfluxDB is unavailable the newest reports are kept, and the oldest dropped.
 func (s *Store) WriteDemand(r serving.DemandReport) { s.writer.put(entry{report: &r}) }
 
 // WriteDecision records what the scheduler decided, as WriteDemand does a report.
 func (s *Store) WriteDecision(d serving.Decision) { s.writer.put(entry{decision: &d}) }
 
-// Dropped is how many reports and decisions were given up since the start, for want
-// of room or because InfluxDB refused them for good.
+// Dropped is how many reports and decisions were given up since the start, for lack of room or
+// because InfluxDB refused them for good.
 func (s *Store) Dropped() uint64 { return s.writer.dropped() }
 
 // Waiting is how many reports and decisions wait to be written.

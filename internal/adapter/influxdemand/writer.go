@@ -21,8 +21,8 @@ const (
 	leaveWithin = 2 * time.Second
 )
 
-// writer is the one who writes, at its own pace, what others put into its ring. A
-// point keeps its time, so that writing it again changes nothing.
+// writer writes what others put into its ring, independently of them. A point keeps its time, so
+// that writing it again changes nothing.
 type writer struct {
 	ring  *ring
 	write func(context.Context, []*write.Point) error
@@ -80,7 +80,7 @@ func (w *writer) leave(ctx context.Context) {
 	for {
 		done, err := w.step(ctx)
 		if err != nil {
-			w.log.Warn("left with demand unwritten", "reports", w.ring.len(), "err", err)
+			w.log.Warn("stopped with demand unwritten", "reports", w.ring.len(), "err", err)
 		}
 		if done || err != nil {
 			return
@@ -111,8 +111,8 @@ func (w *writer) step(ctx context.Context) (done bool, err error) {
 	return false, nil
 }
 
-// refused says that writing the same again is no use: it cannot be encoded, or the
-// server takes it for wrong. What is fine in such a request is written all the same.
+// refused says that writing the same again cannot succeed: it cannot be encoded, or the server
+// takes it for wrong. What is fine in such a request is written all the same.
 func refused(err error) bool {
 	e, answered := errors.AsType[*apihttp.Error](err)
 	return !answered || slices.Contains([]int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity}, e.StatusCode)
@@ -132,7 +132,7 @@ func (w *writer) failed(ctx context.Context, err error) {
 	}
 	if w.failing.IsZero() {
 		w.failing = time.Now()
-		w.log.Warn("cannot write demand to InfluxDB; the newest is kept, and tried again", "err", err)
+		w.log.Warn("cannot write demand to InfluxDB; keeping the newest, and retrying", "err", err)
 	}
 	w.pause.Sleep(ctx)
 }

@@ -18,7 +18,7 @@ type Decisions struct {
 	next int // where the next one goes, once the ring is full
 }
 
-// NewDecisions knows of no decision.
+// NewDecisions has no decisions.
 func NewDecisions() *Decisions { return &Decisions{} }
 
 // AddDecision keeps a decision; the oldest go. There is one scheduler, so it does not

@@ -22,7 +22,7 @@ type Demand struct {
 	next int // where the next one goes, once the ring is full
 }
 
-// NewDemand knows of no demand.
+// NewDemand has no demand.
 func NewDemand() *Demand { return &Demand{} }
 
 // WriteDemand keeps a report, and forgets the one that was kept for the longest when
@@ -53,7 +53,7 @@ func (d *Demand) ReadDemand(ctx context.Context, from, to time.Time) ([]serving.
 	var found []serving.DemandReport
 	for _, r := range d.ring {
 		if !r.Second.Before(from) && r.Second.Before(to) {
-			r.Demands = slices.Clone(r.Demands)
+			r.Demands, r.Backlogs = slices.Clone(r.Demands), slices.Clone(r.Backlogs)
 			found = append(found, r)
 		}
 	}

@@ -17,11 +17,11 @@ type Wakes struct {
 // NewWakes has no followers.
 func NewWakes() *Wakes { return &Wakes{followers: map[chan serving.ModelID]struct{}{}} }
 
-// pendingWakes bounds what a follower that is busy still hears of. A version that
-// goes on being asked is named again.
+// pendingWakes bounds the wakes that wait for a busy follower. A version that still has requests
+// is named again.
 const pendingWakes = 256
 
-// Wake tells all followers.
+// Wake informs all followers.
 func (w *Wakes) Wake(_ context.Context, id serving.ModelID) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -31,7 +31,7 @@ func BenchmarkPollCommit(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if err := c.Commit(b.Context(), messages[:len(records)]); err != nil {
+		if err := try(b.Context(), c, records, messages[:len(records)]); err != nil {
 			b.Fatal(err)
 		}
 		done += len(records)

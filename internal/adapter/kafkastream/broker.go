@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/kversion"
 	"github.com/twmb/franz-go/pkg/sasl"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 	"github.com/twmb/franz-go/pkg/sasl/scram"
@@ -85,6 +87,7 @@ func (b Broker) options(conditions *conditions) ([]kgo.Opt, error) {
 	opts := []kgo.Opt{
 		kgo.SeedBrokers(b.Addrs...),
 		kgo.ClientID("topsail"),
+		kgo.MaxVersions(versions()),
 		kgo.WithLogger(clientLog{b.Log}),
 		kgo.WithHooks(outage{conditions}),
 		kgo.DisableClientMetrics(),
@@ -114,6 +117,15 @@ func (b Broker) options(conditions *conditions) ([]kgo.Opt, error) {
 		opts = append(opts, kgo.SASL(mechanism))
 	}
 	return opts, err
+}
+
+// versions are those of requests. Of the two that commit offsets they are those before topics have ids, and
+// before a commit is part of a transaction by itself, which only newer brokers understand.
+func versions() *kversion.Versions {
+	all := kversion.Stable()
+	all.SetMaxKeyVersion(kmsg.OffsetCommit.Int16(), 9)
+	all.SetMaxKeyVersion(kmsg.TxnOffsetCommit.Int16(), 4)
+	return all
 }
 
 // backoff is before the nth try again: soon, and not together with others who lost Kafka.

@@ -22,8 +22,8 @@ func (c *Consumer) Lag(ctx context.Context) (int64, error) {
 	}
 	records, err := lag(ctx, kadm.NewClient(client), c.group)
 	// What the client reports says more than that it could not be waited for.
-	if trouble := c.conditions.err(); trouble != nil {
-		return 0, trouble
+	if condition := c.conditions.err(); condition != nil {
+		return 0, condition
 	}
 	return records, err
 }
@@ -52,10 +52,21 @@ func lag(ctx context.Context, admin *kadm.Client, group Group) (records int64, e
 		at := start.Offset
 		if done, ok := committed.Lookup(end.Topic, end.Partition); ok {
 			at = max(at, done.At)
+			records -= doneBeyond(done.Metadata, done.At)
 		}
 		records += max(end.Offset-at, 0)
 	})
 	return records, nil
+}
+
+// doneBeyond is how many records are done beyond a committed offset.
+func doneBeyond(metadata string, committed int64) int64 {
+	undone, end := decodeBeyond(metadata, committed)
+	done := end - committed
+	for _, e := range undone {
+		done -= e.to - e.from
+	}
+	return done
 }
 
 // topicErrors are those of topics and their partitions, each once.

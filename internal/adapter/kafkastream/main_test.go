@@ -167,16 +167,22 @@ func TestStream(t *testing.T) {
 		}
 		b := broker(t, server.Addr)
 		in, out, other := fresh(t, b, 4, nil), fresh(t, b, 3, nil), fresh(t, b, 1, nil)
+		joinFor := func(b Broker, name string, takeover time.Duration) contract.StreamConsumer {
+			c, err := Join(b, Group{Name: in, Member: name, Streams: []string{in}, Takeover: takeover})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return c
+		}
 		return contract.StreamBroker{
 			In: []string{in}, Out: []string{out, other}, Ordered: true, Takeover: takeover, Largest: 1 << 20,
 			Join: func(name string, wire *contract.Wire) contract.StreamConsumer {
 				wired := b
 				wired.dial = wire.Dial
-				c, err := Join(wired, Group{Name: in, Member: name, Streams: []string{in}, Takeover: takeover})
-				if err != nil {
-					t.Fatal(err)
-				}
-				return c
+				return joinFor(wired, name, takeover)
+			},
+			JoinFor: func(name string, takeover time.Duration) contract.StreamConsumer {
+				return joinFor(b, name, takeover)
 			},
 			Write: func(messages []serving.StreamMessage) { write(t, b, messages...) },
 			Read:  func(stream string) []serving.StreamRecord { return read(t, b, stream) },

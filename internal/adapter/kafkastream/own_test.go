@@ -18,6 +18,7 @@ import (
 
 	"github.com/topsail-serving/topsail/internal/access"
 	"github.com/topsail-serving/topsail/internal/access/testca"
+	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/test/servers"
 )
 
@@ -130,11 +131,14 @@ func frozen(t *testing.T, server *servers.Server) {
 	in, out := fresh(t, b, 1, nil), fresh(t, b, 1, nil)
 	write(t, b, numbered(in, 10)...)
 	c := join(t, b, Group{Name: in, Member: "a", Streams: []string{in}, Takeover: takeover})
-	records := poll(t, c, 5)
+	var records []serving.StreamRecord
+	for len(records) < 10 { // and the client has no more
+		records = append(records, poll(t, c, 10)...)
+	}
 	server.Freeze()
 	t.Cleanup(server.Thaw)
 	began := time.Now()
-	if err := c.Commit(t.Context(), numbered(out, len(records))); err == nil {
+	if err := try(t.Context(), c, records, numbered(out, len(records))); err == nil {
 		t.Fatal("a frozen broker commits")
 	}
 	if took := time.Since(began); took > 3*(takeover+leaveWithin) {
@@ -155,7 +159,7 @@ func frozen(t *testing.T, server *servers.Server) {
 		records, err := c.Poll(ctx, 5)
 		cancel()
 		if err == nil {
-			err = c.Commit(t.Context(), numbered(out, len(records)))
+			err = try(t.Context(), c, records, numbered(out, len(records)))
 		}
 		if err != nil {
 			t.Log(err) // it comes again

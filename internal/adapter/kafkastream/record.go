@@ -2,6 +2,8 @@ package kafkastream
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -17,6 +19,20 @@ func newRecord(r *kgo.Record) serving.StreamRecord {
 		record.Headers = append(record.Headers, serving.StreamHeader{Name: h.Key, Value: h.Value})
 	}
 	return record
+}
+
+// parsePlace is where a record is that newRecord, or newUnread, made.
+func parsePlace(r *serving.StreamRecord) (at place, offset int64, err error) {
+	partition, text, _ := strings.Cut(r.Place, "/")
+	text, _, _ = strings.Cut(text, "-")
+	number, err := strconv.ParseInt(partition, 10, 32)
+	if err == nil {
+		offset, err = strconv.ParseInt(text, 10, 64)
+	}
+	if err != nil {
+		return place{}, 0, fmt.Errorf("%s is no place of a record: %w", r.Position(), err)
+	}
+	return place{r.Stream, int32(number)}, offset, nil
 }
 
 func newMessage(m serving.StreamMessage) *kgo.Record {

@@ -1,40 +1,31 @@
 package kafkastream
 
 import (
-	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/topsail-serving/topsail/serving"
 )
 
-// session is one that passes batches which unpack to more than batchBytes. The client says
-// once that there is such a batch, and then its partition stands still. Here the batch is
-// handed out as one record, and the transaction with its result goes on behind it.
-type session struct {
-	*kgo.GroupTransactSession
-	cancel context.CancelFunc           // of all that the client waits for; then Close is all it can
-	unread []*kgo.ErrDecompressTooLarge // found, and not yet passed
-	handed int                          // the first of them, which wait for End
-	met    *atomic.Int64                // batches at which the client stopped
-	said   int64                        // of them, those it said so of
-	owed   time.Time                    // since when it has not said so of one
-	stuck  bool                         // the client does not go on in some partition
+// stops is where the client stopped at batches that unpack to more than batchBytes. It says so
+// once, and then the partition stands still. The batch is handed out as one record, and the client goes on behind it.
+type stops struct {
+	met  *atomic.Int64 // batches at which the client stopped
+	said int64         // of them, those it said so of
+	owed time.Time     // since when it has not said so of one
 }
 
 // mayBeOwed is how long other records may be in front of what the client has to say.
 const mayBeOwed = time.Minute
 
-// forgot says that the client stopped a partition and will not say so: that goes when the
+// forgotten says that the client stopped a partition and will not say so: that goes when the
 // client throws away what it has fetched, as whenever partitions move. Idle: the client had
 // a while to say something.
-func (s *session) forgot(idle bool) bool {
+func (s *stops) forgotten(idle bool) bool {
 	switch {
 	case s.met.Load() <= s.said:
 		s.owed = time.Time{}
@@ -61,12 +52,35 @@ func (l stopLog) Log(level kgo.LogLevel, message string, pairs ...any) {
 	l.clientLog.Log(level, message, pairs...)
 }
 
+// pass remembers a batch that cannot be read, and has the client go on behind it. It cannot in a partition of which it has
+// returned no record and found no offset committed: that goes on in another session, when the batch is committed.
+func (s *session) pass(batch *kgo.ErrDecompressTooLarge) {
+	at, behind := placeOf(batch), kgo.EpochOffset{Epoch: batch.Epoch, Offset: batch.NextOffset}
+	s.client.SetOffsets(map[string]map[int32]kgo.EpochOffset{at.topic: {at.partition: behind}})
+	passed := s.client.CommittedOffsets()[at.topic][at.partition] == behind
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unread = append(s.unread, batch)
+	if !passed {
+		s.blocked[at] = batch.Offset
+	}
+}
+
+func placeOf(batch *kgo.ErrDecompressTooLarge) place { return place{batch.Topic, batch.Partition} }
+
 // hand hands out batches that cannot be read.
-func (s *session) hand(most int) []serving.StreamRecord {
-	s.handed = min(most, len(s.unread))
-	records := make([]serving.StreamRecord, s.handed)
-	for i, batch := range s.unread[:s.handed] {
-		records[i] = newUnread(batch)
+func (s *session) hand(most int) (records []serving.StreamRecord) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.unread) > 0 && len(records) < most {
+		batch := s.unread[0]
+		s.unread = s.unread[1:]
+		p := s.partitions[placeOf(batch)]
+		if p != nil && batch.Offset >= p.read && p.take(batch.Offset, batch.NextOffset) {
+			record := newUnread(batch)
+			record.Lost = p.lost
+			records = append(records, record)
+		}
 	}
 	return records
 }
@@ -77,48 +91,5 @@ func newUnread(batch *kgo.ErrDecompressTooLarge) serving.StreamRecord {
 		Stream: batch.Topic, Place: fmt.Sprintf("%d/%d-%d", batch.Partition, first, last), At: time.Now(),
 		Unread: fmt.Sprintf("the batch of records %d to %d unpacks to more than %d MiB, which is not read: let its producer send smaller batches",
 			first, last, batchBytes>>20),
-	}
-}
-
-// End ends the transaction, and passes what was handed out if it is committed; else that is
-// handed out again. The client itself commits only offsets of records that it returned.
-func (s *session) End(ctx context.Context, try kgo.TransactionEndTry) (committed bool, err error) {
-	handed := s.unread[:s.handed]
-	s.handed = 0
-	committed, err = s.GroupTransactSession.End(kgo.PreTxnCommitFnContext(ctx, func(req *kmsg.TxnOffsetCommitRequest) error {
-		for _, batch := range handed {
-			addOffset(req, batch)
-		}
-		return nil
-	}), try)
-	if committed {
-		s.pass(handed)
-		s.unread = s.unread[len(handed):]
-	}
-	return committed, err
-}
-
-// addOffset commits the offset behind a batch, too.
-func addOffset(req *kmsg.TxnOffsetCommitRequest, batch *kgo.ErrDecompressTooLarge) {
-	i := slices.IndexFunc(req.Topics, func(t kmsg.TxnOffsetCommitRequestTopic) bool { return t.Topic == batch.Topic })
-	if i < 0 {
-		i = len(req.Topics)
-		req.Topics = append(req.Topics, kmsg.NewTxnOffsetCommitRequestTopic())
-		req.Topics[i].Topic = batch.Topic
-	}
-	p := kmsg.NewTxnOffsetCommitRequestTopicPartition()
-	p.Partition, p.Offset, p.LeaderEpoch, p.Metadata = batch.Partition, batch.NextOffset, batch.Epoch, &req.MemberID
-	req.Topics[i].Partitions = append(req.Topics[i].Partitions, p)
-}
-
-// pass has the client go on behind batches. It cannot in a partition of which it has
-// returned no record and found no offset committed.
-func (s *session) pass(batches []*kgo.ErrDecompressTooLarge) {
-	for _, batch := range batches {
-		behind := kgo.EpochOffset{Epoch: batch.Epoch, Offset: batch.NextOffset}
-		s.Client().SetOffsets(map[string]map[int32]kgo.EpochOffset{batch.Topic: {batch.Partition: behind}})
-		if s.Client().CommittedOffsets()[batch.Topic][batch.Partition] != behind {
-			s.stuck = true
-		}
 	}
 }

@@ -6,7 +6,7 @@ import "fmt"
 // and nothing committed: polled records are still their member's, which may commit with a
 // smaller message in its place.
 type TooLargeError struct {
-	Message int // its index among those that were to be produced
+	Message int // its index among those to produce, or that of its result among those to commit
 	Stream  string
 	Bytes   int // what it takes, at most
 	Limit   int // max.message.bytes of the topic
@@ -16,5 +16,5 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("message %d has %d bytes, and the topic %s takes %d: raise its max.message.bytes, or send less", e.Message, e.Bytes, e.Stream, e.Limit)
 }
 
-// TooLarge is the index of the message, for those who do not know Kafka.
-func (e *TooLargeError) TooLarge() (message int) { return e.Message }
+// TooLarge is the index, for those who do not know Kafka.
+func (e *TooLargeError) TooLarge() (result int) { return e.Message }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
+
+	"github.com/topsail-serving/topsail/internal/retry"
 )
 
 // CreateTopic creates a topic, with the broker's number of replicas, and waits until it can
@@ -38,7 +40,7 @@ func (b Broker) CreateTopic(ctx context.Context, topic string, partitions int, s
 		case ctx.Err() != nil:
 			return fmt.Errorf("the topic %s was created and does not come about: %w", topic, errors.Join(ctx.Err(), err))
 		}
-		pause(ctx, 20*time.Millisecond)
+		retry.Sleep(ctx, 20*time.Millisecond)
 	}
 }
 

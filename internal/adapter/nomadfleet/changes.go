@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/nomad/api"
 
+	"github.com/topsail-serving/topsail/internal/retry"
 	"github.com/topsail-serving/topsail/jobs"
 )
 
@@ -24,19 +25,15 @@ func (f *Fleet) Changes(ctx context.Context, changed func()) error {
 	for ctx.Err() == nil {
 		heard, err := f.listen(ctx, changed)
 		if told = told && !heard; !told && ctx.Err() == nil {
-			f.log.Warn("nomad's events are interrupted; jobs are looked at less often", "err", err)
+			f.log.Warn("Nomad's events are interrupted; jobs are polled less often", "err", err)
 			told = true
 		}
-		select {
-		case <-time.After(reconnect + rand.N(reconnect)):
-		case <-ctx.Done():
-		}
+		retry.Sleep(ctx, reconnect+rand.N(reconnect))
 	}
 	return ctx.Err()
 }
 
-// listen hears events until their stream ends, and returns whether it heard any and
-// why it ended.
+// listen receives events until their stream ends, and returns whether any came and why it ended.
 func (f *Fleet) listen(ctx context.Context, changed func()) (heard bool, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

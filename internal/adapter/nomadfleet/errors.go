@@ -27,8 +27,8 @@ func said(err error) string {
 	return err.Error()
 }
 
-// refused names, for an error of a change, what serving calls it. Nomad tells some
-// of them by their text alone.
+// refused names, for an error of a change, what serving calls it. Nomad distinguishes some of them
+// only by their text.
 func refused(job string, err error) error {
 	if err == nil {
 		return nil

@@ -139,11 +139,11 @@ func TestTakenBack(t *testing.T) {
 	if _, _, err := f.client.Deployments().Fail(active[jobs.ID(v.ModelID)].ID, nil); err != nil {
 		t.Fatal(err)
 	}
-	job = await(t, newer, v.ModelID, "taken back", func(j serving.Job) bool {
+	job = await(t, newer, v.ModelID, "rolled back", func(j serving.Job) bool {
 		if j.Running < 1 {
 			t.Errorf("the old replica does not run: %+v", j)
 		}
-		return strings.HasPrefix(j.Problem, "an update of the job was taken back") && j.Blocked == ""
+		return strings.HasPrefix(j.Problem, "an update of the job was rolled back") && j.Blocked == ""
 	})
 	if job.Outdated || job.Count != 1 {
 		t.Errorf("%+v", job)

@@ -75,7 +75,7 @@ func (l *look) job(stub *api.JobListStub, d *detail) serving.Job {
 	case s.Running < d.count && l.failed[stub.ID] != "":
 		job.Problem = l.failed[stub.ID]
 	case d.takenBack != "":
-		job.Problem = "an update of the job was taken back: " + d.takenBack
+		job.Problem = "an update of the job was rolled back: " + d.takenBack
 	}
 	return job
 }

@@ -75,8 +75,8 @@ func (f *Fleet) checkIdle(ctx context.Context, d *detail) error {
 	return nil
 }
 
-// markStable says that Nomad may go back to the job as it is, which it knows of jobs
-// only that came by a deployment.
+// markStable says that Nomad may go back to the job as it is, which it knows only of jobs that
+// came by a deployment.
 func (f *Fleet) markStable(ctx context.Context, d *detail) error {
 	job := jobs.ID(d.id)
 	_, err := write(ctx, f, func(q *api.WriteOptions) (*api.JobStabilityResponse, *api.WriteMeta, error) {

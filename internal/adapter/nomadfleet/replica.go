@@ -35,8 +35,8 @@ const (
 	Stopped  = "stopped"
 )
 
-// Replicas lists the replicas of all versions by id: those that there are, and those
-// that failed and have not been replaced yet.
+// Replicas lists the replicas of all versions by id: the present ones, and those that failed and
+// have not been replaced yet.
 func (f *Fleet) Replicas(ctx context.Context) ([]Replica, error) {
 	allocs, err := read(ctx, f, func(q *api.QueryOptions) ([]*api.AllocationListStub, *api.QueryMeta, error) {
 		q.Filter = `JobID matches "^` + jobs.Prefix + `" and TaskGroup == "` + jobs.Group + `"`
@@ -81,7 +81,7 @@ func newReplica(a *api.AllocationListStub) Replica {
 	case a.ClientStatus == api.AllocClientStatusPending:
 		r.Reason = cmp.Or(r.Reason, preparing(a))
 	case a.ClientStatus == api.AllocClientStatusUnknown:
-		r.Reason = "its node does not answer Nomad; it may serve on"
+		r.Reason = "its node does not answer Nomad; it may still serve"
 	}
 	return r
 }
@@ -154,7 +154,7 @@ func (f *Fleet) Drain(ctx context.Context, replica string) error {
 }
 
 // ErrNoReplica says that there is no replica of this id.
-var ErrNoReplica = errors.New("there is no such replica: the list of replicas names them")
+var ErrNoReplica = errors.New("the replica does not exist: see the list of replicas")
 
 // allocation finds a replica of ours.
 func (f *Fleet) allocation(ctx context.Context, id string) (*api.Allocation, error) {

@@ -52,14 +52,14 @@ func ask(ctx context.Context, args ...string) (string, error) {
 		return string(out), nil
 	}
 	if errors.Is(err, exec.ErrNotFound) {
-		return "", errors.New("there is no nvidia-smi to find them by: install NVIDIA's driver, deploy it to a cluster, or leave the GPUs out, with device=auto where the model says cuda")
+		return "", errors.New("nvidia-smi, which finds them, is missing: install NVIDIA's driver, deploy it to a cluster, or leave the GPUs out, with device=auto where the model says cuda")
 	}
 	said := out
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok && len(exit.Stderr) > 0 {
 		said = exit.Stderr
 	}
 	first, _, _ := bytes.Cut(bytes.TrimSpace(said), []byte("\n"))
-	return "", fmt.Errorf("nvidia-smi %s fails: %s: look after NVIDIA's driver", args[0], cmp.Or(string(first), err.Error()))
+	return "", fmt.Errorf("nvidia-smi %s fails: %s: check NVIDIA's driver", args[0], cmp.Or(string(first), err.Error()))
 }
 
 var (

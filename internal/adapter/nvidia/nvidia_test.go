@@ -66,11 +66,11 @@ func TestList(t *testing.T) {
 
 func TestListSaysWhatIsWrong(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	if _, err := List(t.Context()); err == nil || !strings.Contains(err.Error(), "no nvidia-smi") {
+	if _, err := List(t.Context()); err == nil || !strings.Contains(err.Error(), "nvidia-smi, which finds them, is missing") {
 		t.Errorf("without nvidia-smi: %v", err)
 	}
 	nvidiaSMI(t, "echo 'NVIDIA-SMI has failed because it could not communicate with the driver'; exit 9")
-	if _, err := List(t.Context()); err == nil || !strings.Contains(err.Error(), "could not communicate with the driver: look after") {
+	if _, err := List(t.Context()); err == nil || !strings.Contains(err.Error(), "could not communicate with the driver: check") {
 		t.Errorf("one that fails: %v", err)
 	}
 }
@@ -98,8 +98,8 @@ func TestPoolGivesWhatFits(t *testing.T) {
 		{serving.GPU{Count: 1, Device: "nvidia/gpu/3g.40gb"}, []string{"MIG-b1"}, ""},
 		{serving.GPU{Count: 1, Device: "nvidia/gpu/NVIDIA A100-SXM4-80GB MIG 1g.10gb"}, []string{"MIG-b0"}, ""},
 		{serving.GPU{Count: 2, MemoryMB: 30000}, []string{"MIG-b1", "GPU-aaa"}, ""},
-		{serving.GPU{Count: 5}, nil, "it needs 5 GPUs, and this machine has 4: ask"},
-		{serving.GPU{Count: 2, MemoryMB: 60000}, nil, "it needs 2 GPUs with 60000 MiB, and this machine has 1 such: ask"},
+		{serving.GPU{Count: 5}, nil, "it needs 5 GPUs, and this machine has 4: request"},
+		{serving.GPU{Count: 2, MemoryMB: 60000}, nil, "it needs 2 GPUs with 60000 MiB, and this machine has 1 such: request"},
 	} {
 		ctx, stop := context.WithCancel(t.Context())
 		said := ""
@@ -114,7 +114,7 @@ func TestPoolGivesWhatFits(t *testing.T) {
 func TestTakeWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var there atomic.Bool
-		absent := errors.New("there is no nvidia-smi")
+		absent := errors.New("nvidia-smi, which finds them, is missing")
 		p := NewPool(func(context.Context) ([]Device, error) {
 			if !there.Load() {
 				return nil, absent

@@ -31,11 +31,11 @@ func NewPool(list func(context.Context) ([]Device, error)) *Pool {
 	return &Pool{list: list, holders: map[string]string{}, freed: make(chan struct{})}
 }
 
-// lookAgain is how often it is looked for GPUs that were not there.
+// pollEvery is how often to look for GPUs that were not there.
 const pollEvery = 10 * time.Second
 
-// Take waits until the replica of that name can have what it wants, or ctx ends, and
-// returns the UUIDs. Each time that it cannot, short is told why. Give ends it.
+// Take waits until the replica of that name can have what it wants, or ctx ends, and returns the
+// UUIDs. Each time that it cannot, short gets the reason. Give ends it.
 func (p *Pool) Take(ctx context.Context, replica string, want serving.GPU, short func(error)) ([]string, error) {
 	for {
 		uuids, freed, err := p.take(ctx, replica, want)
@@ -61,13 +61,13 @@ func (p *Pool) take(ctx context.Context, replica string, want serving.GPU) (uuid
 	}
 	fit := slices.DeleteFunc(devices, func(d Device) bool { return !d.fits(want) })
 	if len(fit) < want.Count {
-		return nil, p.freed, fmt.Errorf("it needs %s, and this machine has %s: ask for what is here, or deploy it to a cluster", words(want), has(len(fit), want))
+		return nil, p.freed, fmt.Errorf("it needs %s, and this machine has %s: request what is here, or deploy it to a cluster", words(want), has(len(fit), want))
 	}
 	free := slices.DeleteFunc(slices.Clone(fit), func(d Device) bool { return p.holders[d.UUID] != "" })
 	if len(free) < want.Count {
 		return nil, p.freed, fmt.Errorf("it waits for %s, %w by %s: give those or this one fewer replicas", words(want), ErrInUse, p.held(fit))
 	}
-	// The smallest that do leave the large ones to those who need them.
+	// The smallest that fit leave the large ones to replicas that need them.
 	slices.SortStableFunc(free, func(a, b Device) int { return cmp.Compare(a.MemoryMB, b.MemoryMB) })
 	for _, d := range free[:want.Count] {
 		p.holders[d.UUID] = replica
@@ -88,7 +88,7 @@ func (p *Pool) Give(replica string) {
 	}
 }
 
-// held names those who have devices.
+// held names the models that have devices.
 func (p *Pool) held(devices []Device) string {
 	var names []string
 	for _, d := range devices {

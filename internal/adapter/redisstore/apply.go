@@ -12,7 +12,7 @@ import (
 	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
-// ErrFenced is that of the domain: whoever gets it leads no longer.
+// ErrFenced is that of the domain: the caller leads no longer.
 var ErrFenced = serving.ErrFenced
 
 // unfenced is the fence of those who need not lead.
@@ -32,8 +32,8 @@ func (s *Store) Apply(ctx context.Context, change catalog.Change, ifRevision uin
 }
 
 // ApplyFenced is Apply for a leader with a fencing token. It fails with ErrFenced
-// where a higher one has written. In the audit log, what nobody signed is by
-// "scheduler". A catalog.SetServing is not in it unless it is signed: it comes with
+// where a higher one has written. In the audit log, a change without an author
+// is by "scheduler". A catalog.SetServing is not in it unless it is signed: it comes with
 // every rollout and by itself, and would only hide what people have done.
 func (s *Store) ApplyFenced(ctx context.Context, change catalog.Change, fence uint64) (*serving.Catalog, error) {
 	return s.write(ctx, commit{fence: strconv.FormatUint(fence, 10)}, leader(change), func(cat *serving.Catalog) (*serving.Catalog, error) {
@@ -68,7 +68,7 @@ func (s *Store) MergeFile(ctx context.Context, apps []serving.App, versions []se
 }
 
 // write makes what step makes of the newest catalog the next one. Whenever another
-// process is quicker it begins again, so each time around somebody has got on. An author
+// process is quicker it begins again, so in each round one process succeeds. An author
 // goes into the audit log with it, and so do the fence and the reply of c.
 func (s *Store) write(ctx context.Context, c commit, by serving.Author, step func(*serving.Catalog) (*serving.Catalog, error)) (*serving.Catalog, error) {
 	if err := s.lock(ctx); err != nil {

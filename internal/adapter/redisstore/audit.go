@@ -15,7 +15,7 @@ import (
 	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
-// audit is the texts of the entries of a change, none where nobody signed it.
+// audit is the texts of the entries of a change, none where it has no author.
 func audit(by serving.Author, from, to *serving.Catalog) ([]any, error) {
 	if by == (serving.Author{}) {
 		return nil, nil

@@ -121,8 +121,8 @@ func TestAway(t *testing.T) {
 			t.Errorf("got %+v", got)
 		}
 	}
-	if away, back := log.count("redis is away; the last good catalog stays in use"), log.count("redis is back"); away != 2 || back != 2 {
-		t.Errorf("said %d times that Redis is away and %d times that it is back, want 2", away, back)
+	if away, back := log.count("redis is unavailable; the last good catalog stays in use"), log.count("redis is available again"); away != 2 || back != 2 {
+		t.Errorf("said %d times that Redis is unavailable and %d times that it is available again, want 2", away, back)
 	}
 }
 

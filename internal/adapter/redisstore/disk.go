@@ -13,7 +13,7 @@ import (
 const fileLimit = 256 << 20
 
 // loadFile returns the snapshot of a file, or nil where there is none. A file that
-// cannot be read is set aside, for somebody may want to look at it.
+// cannot be read is set aside, for an operator to look at.
 func loadFile(path string, log *slog.Logger) (*snapshot, error) {
 	if path == "" {
 		return nil, nil

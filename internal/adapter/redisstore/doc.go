@@ -8,7 +8,7 @@
 // field for each catalog.Document, and its position, which is an epoch (drawn at
 // random when the catalog is made), a revision, and the write that made the
 // revision. Every change is one Lua script that compares the position, writes, and
-// adds to a stream, which followers wait on; a change that somebody signed also adds to
+// adds to a stream, which followers wait on; a change with an author also adds to
 // the audit log, another stream. ADR 6 has the reasons.
 //
 // What selection policies have learned, and the records of answers, are keys of their

@@ -20,7 +20,7 @@ const (
 
 type fileContent struct {
 	position
-	Lineage   epochHistory   `json:"lineage,omitempty"`
+	Epochs    epochHistory   `json:"lineage,omitempty"`
 	Documents []fileDocument `json:"documents"`
 }
 
@@ -35,7 +35,7 @@ func encodeFile(snap *snapshot) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	content := fileContent{position: snap.at, Lineage: snap.epochHistory}
+	content := fileContent{position: snap.at, Epochs: snap.epochHistory}
 	for _, doc := range docs {
 		content.Documents = append(content.Documents, fileDocument{doc.Kind, doc.Key, doc.JSON})
 	}
@@ -78,7 +78,7 @@ func decodeFile(data []byte) (*snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newSnapshot(cat, content.position, content.Lineage), nil
+	return newSnapshot(cat, content.position, content.Epochs), nil
 }
 
 func checksum(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"math/rand/v2"
 	"time"
+
+	"github.com/topsail-serving/topsail/internal/retry"
 )
 
 // follow publishes what others write, as soon as the log of changes says that there
@@ -18,7 +20,7 @@ func (s *Store) follow(ctx context.Context) {
 			_, err = log.after(ctx, newest)
 		}
 		if err != nil {
-			pause(ctx, retryAfter())
+			retry.Sleep(ctx, retryAfter())
 		}
 	}
 }
@@ -47,7 +49,7 @@ func (s *Store) refresh(ctx context.Context) error {
 	return err
 }
 
-// refreshLocked is refresh for whoever holds the turn. With an alarm there is a
+// refreshLocked is refresh for a caller that has the lock. With an alarm there is a
 // reading, too.
 func (s *Store) refreshLocked(ctx context.Context) (*reading, error) {
 	r, err := s.read(ctx, s.current.Load().at)
@@ -82,14 +84,7 @@ func (s *Store) take(r *reading) error {
 	return nil
 }
 
-// retryAfter keeps processes that lost Redis together from asking again together.
+// retryAfter keeps processes that lost Redis at the same time from retrying at the same time.
 func retryAfter() time.Duration {
 	return 200*time.Millisecond + rand.N(200*time.Millisecond)
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
 }

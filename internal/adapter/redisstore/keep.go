@@ -2,7 +2,11 @@ package redisstore
 
 import (
 	"context"
+	"log/slog"
 	"time"
+
+	"github.com/topsail-serving/topsail/internal/condition"
+	"github.com/topsail-serving/topsail/internal/retry"
 )
 
 // saveEvery is how often the snapshot file is written at most, and how soon a
@@ -14,16 +18,19 @@ func (s *Store) keepFile(ctx context.Context) {
 	if s.cfg.Snapshot == "" {
 		return
 	}
-	keeper := keeper{store: s}
+	keeper := keeper{store: s, writing: condition.Condition{
+		Log: s.log.With("file", s.cfg.Snapshot), Level: slog.LevelError,
+		Begins: "cannot write the snapshot; a start without Redis would find an older one", Ends: "the snapshot can be written again",
+	}}
 	for ctx.Err() == nil {
 		now := s.current.Load()
 		if !keeper.save(now) {
-			pause(ctx, saveEvery)
+			retry.Sleep(ctx, saveEvery)
 			continue
 		}
 		select {
 		case <-now.superseded:
-			pause(ctx, saveEvery)
+			retry.Sleep(ctx, saveEvery)
 		case <-ctx.Done():
 		}
 	}
@@ -32,9 +39,9 @@ func (s *Store) keepFile(ctx context.Context) {
 
 // keeper knows what the file holds.
 type keeper struct {
-	store  *Store
-	saved  position
-	failed bool
+	store   *Store
+	saved   position
+	writing condition.Condition
 }
 
 // save writes the snapshot, if the file does not hold it yet.
@@ -42,17 +49,10 @@ func (k *keeper) save(snap *snapshot) (ok bool) {
 	if snap.at == k.saved {
 		return true // or there is nothing yet
 	}
-	path, log := k.store.cfg.Snapshot, k.store.log
-	if err := saveFile(path, snap); err != nil {
-		if !k.failed {
-			log.Error("cannot write the snapshot; a start without Redis would find an older one", "file", path, "err", err)
-		}
-		k.failed = true
-		return false
+	err := saveFile(k.store.cfg.Snapshot, snap)
+	if err == nil {
+		k.saved = snap.at
 	}
-	if k.failed {
-		log.Info("the snapshot can be written again", "file", path)
-	}
-	k.saved, k.failed = snap.at, false
-	return true
+	k.writing.Note(err)
+	return err == nil
 }

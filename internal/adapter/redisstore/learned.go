@@ -10,7 +10,7 @@ import (
 	"github.com/topsail-serving/topsail/serving"
 )
 
-// expirySeconds is how long a state is kept that nobody sees.
+// expirySeconds is how long a state is kept that is not read.
 const expirySeconds = int(serving.StateExpiry / time.Second)
 
 // LoadState returns a selection state and the revision that SwapState asks for; nil and
@@ -35,7 +35,7 @@ func (s *Store) LoadState(ctx context.Context, key serving.StateKey) (text []byt
 }
 
 // SwapState stores a selection state, if it is still at a revision (0: there is none
-// yet), and returns the next one. It fails with ErrStateConflict where somebody else
+// yet), and returns the next one. It fails with ErrStateConflict where another writer
 // was quicker. When it fails otherwise, the state may have been stored.
 //
 // Revisions are drawn at random: so none fits by accident, also after a failover to a
@@ -60,7 +60,7 @@ func (s *Store) SwapState(ctx context.Context, key serving.StateKey, revision ui
 
 // SetStateAside moves a state that is at a revision to another key of Redis, which it
 // returns: a hash like that of the state, which also says why and when. There is no
-// state from then on. It fails with ErrStateConflict where somebody else was quicker.
+// state from then on. It fails with ErrStateConflict where another writer was quicker.
 // The newest few of an app are kept, for StateExpiry at the longest.
 func (s *Store) SetStateAside(ctx context.Context, key serving.StateKey, revision uint64, why string) (as string, err error) {
 	if revision == 0 {

@@ -11,8 +11,8 @@ import (
 // at the least (see lease.lua), and stay below 2^30 until 2060.
 const leaseEpoch = 1767225600 // 2026-01-01
 
-// LeaseQueryIDs returns the number of a block of query ids that nobody had before
-// and nobody gets again: across restarts, and when Redis is flushed or goes back to
+// LeaseQueryIDs returns the number of a block of query ids that was never leased before
+// and never will be again: across restarts, and when Redis is flushed or goes back to
 // an old copy.
 func (s *Store) LeaseQueryIDs(ctx context.Context) (block uint32, err error) {
 	result, err := s.run(ctx, s.scripts.lease, []string{s.keys.lease}, leaseEpoch)

@@ -12,8 +12,8 @@ import (
 	"github.com/topsail-serving/topsail/serving"
 )
 
-// mendEvery is how often a Redis that refused a write is asked whether it takes them again.
-const mendEvery = 2 * time.Second
+// probeEvery is how often a Redis that refused a write is asked whether it takes them again.
+const probeEvery = 2 * time.Second
 
 // refusal is what Redis means that takes no writes, in words for clients, or nil.
 func refusal(err error) *serving.Unwritable {
@@ -22,7 +22,7 @@ func refusal(err error) *serving.Unwritable {
 	}
 	for _, r := range []struct{ code, reason, remedy string }{
 		{"OOM", "redis has no memory left", "raise its maxmemory"},
-		{"MISCONF", "redis cannot write to its disk", "make room there, or mend it"},
+		{"MISCONF", "redis cannot write to its disk", "make room there, or repair it"},
 		{"READONLY", "redis is read-only", "set redis.addrs to the one that takes writes"},
 		{"NOREPLICAS", "redis has too few replicas", "bring its replicas back"},
 		{"NOPERM", "the user of redis has no permission", "give it all commands on the keys of redis.prefix"},
@@ -66,9 +66,9 @@ func (s *Store) noteWrites(why *serving.Unwritable, said error) {
 	s.health.unable = why
 }
 
-// mend finds out when a Redis that refused writes takes them again, until ctx ends.
-func (s *Store) mend(ctx context.Context) {
-	tick := time.NewTicker(mendEvery)
+// probeWrites finds out when a Redis that refused writes takes them again, until ctx ends.
+func (s *Store) probeWrites(ctx context.Context) {
+	tick := time.NewTicker(probeEvery)
 	defer tick.Stop()
 	for {
 		select {

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/topsail-serving/topsail/internal/retry"
 )
 
 // Remedy is how an alarm about a lost catalog can end.
@@ -17,7 +19,7 @@ const (
 	RemedyAccept  Remedy = "accept"  // see Store.Accept
 )
 
-// remedyHolds is how long a remedy that was asked for waits for somebody to do it.
+// remedyHolds is how long a remedy that was asked for waits for a process to do it.
 const remedyHolds = time.Minute
 
 // ErrNoAlarm says that no process which runs has an alarm to end.
@@ -30,7 +32,7 @@ func (s *Store) Ask(ctx context.Context, remedy Remedy) error {
 		return fmt.Errorf("ask for the remedy: %w", err)
 	}
 	for {
-		pause(ctx, 100*time.Millisecond)
+		retry.Sleep(ctx, 100*time.Millisecond)
 		switch asked, err := s.asked(ctx); {
 		case ctx.Err() != nil:
 			return errors.Join(ErrNoAlarm, s.takeBack(ctx))

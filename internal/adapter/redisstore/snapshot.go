@@ -12,7 +12,7 @@ type snapshot struct {
 	catalog      *serving.Catalog
 	at           position
 	epochHistory epochHistory
-	unread       bool          // it stands for a catalog that nobody has read yet
+	unread       bool          // it stands for a catalog that has not been read yet
 	superseded   chan struct{} // closed after the next snapshot has been stored
 }
 
@@ -27,15 +27,15 @@ func unreadSnapshot() *snapshot {
 	return s
 }
 
-// confirm publishes what is there, now that it is known to be what Redis holds. It is
-// for whoever holds the turn.
+// confirm publishes what is there, now that it is known to be what Redis holds. It
+// needs the lock.
 func (s *Store) confirm() {
 	if now := s.current.Load(); now.unread {
 		s.publish(newSnapshot(now.catalog, now.at, now.epochHistory))
 	}
 }
 
-// publish is for whoever holds the turn.
+// publish needs the lock.
 func (s *Store) publish(next *snapshot) {
 	old := s.current.Swap(next)
 	close(old.superseded)

@@ -57,13 +57,13 @@ func (s *Store) note(err error) {
 	h, log := &s.health, s.log.With("revision", s.Catalog().Revision)
 	if err != nil && !errors.Is(err, ErrLost) && !errors.Is(err, errUnreadable) {
 		if h.away == nil {
-			log.Warn("redis is away; the last good catalog stays in use", "from", h.source, "err", err)
+			log.Warn("redis is unavailable; the last good catalog stays in use", "from", h.source, "err", err)
 		}
 		h.away = err
 		return
 	}
 	if h.away != nil {
-		log.Info("redis is back")
+		log.Info("redis is available again")
 	}
 	h.away, h.contact = nil, time.Now()
 	if err == nil {

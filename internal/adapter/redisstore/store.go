@@ -21,7 +21,7 @@ type Store struct {
 	keys    keys
 	scripts scripts
 	client  redis.UniversalClient
-	turn    chan struct{} // holds a token while someone reads and publishes
+	slot    chan struct{} // the lock: holds a token while a goroutine reads and publishes
 	current atomic.Pointer[snapshot]
 	health  health
 }
@@ -37,7 +37,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		return nil, err
 	}
 	redis.SetLogger(clientLog{cfg.Log}) // the library has one log for the whole process
-	s := &Store{cfg: cfg, log: cfg.Log, keys: newKeys(cfg.Prefix), scripts: newScripts(), turn: make(chan struct{}, 1)}
+	s := &Store{cfg: cfg, log: cfg.Log, keys: newKeys(cfg.Prefix), scripts: newScripts(), slot: make(chan struct{}, 1)}
 	if err := s.load(); err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func (s *Store) Run(ctx context.Context) error {
 	var parts sync.WaitGroup
 	parts.Go(func() { s.follow(ctx) })
 	parts.Go(func() { s.keepFile(ctx) })
-	parts.Go(func() { s.mend(ctx) })
+	parts.Go(func() { s.probeWrites(ctx) })
 	parts.Wait()
 	return context.Cause(ctx)
 }
@@ -90,18 +90,18 @@ func (s *Store) Run(ctx context.Context) error {
 // Catalog is the current snapshot; it takes no lock.
 func (s *Store) Catalog() *serving.Catalog { return s.current.Load().catalog }
 
-// lock waits for the turn. Readings take turns, so that each sees what the last
+// lock acquires the lock. One reading at a time, so that each sees what the last
 // one saw, or later: what goes back has gone back in Redis.
 func (s *Store) lock(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	select {
-	case s.turn <- struct{}{}:
+	case s.slot <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 }
 
-func (s *Store) unlock() { <-s.turn }
+func (s *Store) unlock() { <-s.slot }

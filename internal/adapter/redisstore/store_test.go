@@ -117,30 +117,6 @@ func TestCatalogContract(t *testing.T) {
 	})
 }
 
-func TestMergeFile(t *testing.T) {
-	cfg := config(t)
-	s := open(t, cfg)
-	apply(t, s, putApp("other"))
-	apps, versions := []serving.App{app("a", "m")}, []serving.Version{version("m", "1"), version("m", "2")}
-	merge := func(s *Store, notes int, revision uint64) {
-		t.Helper()
-		report, err := s.MergeFile(t.Context(), apps, versions, map[string]string{"m": "1"})
-		if err != nil || len(report) != notes || s.Catalog().Revision != revision {
-			t.Fatalf("got report %v, error %v, revision %d", report, err, s.Catalog().Revision)
-		}
-	}
-	merge(s, 4, 2)
-	s = open(t, cfg)
-	merge(s, 0, 2)
-	if cat := s.Catalog(); cat.Models["m"].Current != "1" || cat.Apps["a"].Origin != serving.FromFile || cat.Apps["other"] == nil {
-		t.Errorf("got %+v", cat)
-	}
-	before := s.Catalog()
-	if report, err := s.MergeFile(t.Context(), append(apps, apps...), versions, nil); err == nil || report != nil || s.Catalog() != before {
-		t.Errorf("got report %v and error %v for a file with one app twice", report, err)
-	}
-}
-
 // TestNewest has a Store that does not run decide on what another one wrote.
 func TestNewest(t *testing.T) {
 	cfg := config(t)

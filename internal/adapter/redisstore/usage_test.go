@@ -11,22 +11,35 @@ import (
 )
 
 func TestUsageContract(t *testing.T) {
-	contract.Usage(t, func(t *testing.T) (another, reopen func() contract.UsageStore) {
+	contract.Usage(t, func(t *testing.T) (another, reopen func() contract.UsageStore, forget func()) {
 		cfg := config(t)
+		s := open(t, cfg)
 		another = func() contract.UsageStore { return open(t, cfg) }
-		return another, another
+		return another, another, func() { forgetUsage(t, s) }
 	})
 }
 
 func TestUsageContractInCluster(t *testing.T) {
 	cluster := clusterConfig(t)
 	t.Parallel()
-	contract.Usage(t, func(t *testing.T) (another, reopen func() contract.UsageStore) {
+	contract.Usage(t, func(t *testing.T) (another, reopen func() contract.UsageStore, forget func()) {
 		cluster.Prefix = fmt.Sprintf("test-%d", prefixes.Add(1))
 		s := open(t, cluster)
 		another = func() contract.UsageStore { return s }
-		return another, another
+		return another, another, func() { forgetUsage(t, s) }
 	})
+}
+
+// forgetUsage drops all usage that is in Redis.
+func forgetUsage(t testing.TB, s *Store) {
+	t.Helper()
+	keys, err := s.client.Keys(t.Context(), "{"+s.keys.prefix+"}:usage*").Result()
+	if err == nil {
+		err = s.client.Del(t.Context(), keys...).Err()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 var usageOfA = serving.UsageKey{App: "a"}
@@ -65,23 +78,12 @@ func TestUsageWritersExpire(t *testing.T) {
 	}
 }
 
-// TestUsageOfAnOlderCatalog has an app that a release registered which did not count, and
-// what it deleted without a word.
-func TestUsageOfAnOlderCatalog(t *testing.T) {
+// TestUsageThatWasLeft has usage of an app that a release deleted which did not count: the
+// next app of the name begins anew.
+func TestUsageThatWasLeft(t *testing.T) {
 	cfg := config(t)
 	s, d := open(t, cfg), dataOf(t, cfg)
-	apply(t, s, putApp("a"))
-	d.client.Del(t.Context(), s.keys.usage(usageOfA))
-	if all, err := s.UsageOf(t.Context(), []serving.UsageKey{usageOfA}); len(all) != 0 || err != nil {
-		t.Errorf("got %+v and error %v", all, err)
-	}
 	before := time.Now().Add(-time.Millisecond)
-	gave(t, s, "w", 1, 2)
-	if since := wantAnswers(t, s, 2).Since; since.Before(before) {
-		t.Errorf("since %v, and it was first counted after %v", since, before)
-	}
-
-	apply(t, s, catalog.DeleteApp{Name: "a"})
 	d.client.HSet(t.Context(), s.keys.usage(usageOfA), "since", 1, "revision", 1, "/answers", 1000)
 	apply(t, s, putApp("a"))
 	if since := wantAnswers(t, s, 0).Since; since.Before(before) {

@@ -8,11 +8,12 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/topsail-serving/topsail/internal/retry"
 	"github.com/topsail-serving/topsail/serving"
 )
 
-// wakeMemory is how old a wake may be for one who begins to listen: whoever takes
-// over from a scheduler that has died should hear of what came meanwhile.
+// wakeMemory is how old a wake may be when a scheduler begins to listen: one that takes
+// over from a scheduler that died is to get those sent meanwhile.
 const wakeMemory = 5 * time.Second
 
 // Wake tells schedulers that a version has queries and no replica.
@@ -31,8 +32,8 @@ func (s *Store) Wake(ctx context.Context, id serving.ModelID) error {
 
 // Wakes calls fn with the versions that are to wake, from the last few seconds and
 // from now on, until ctx ends; it returns why ctx ended. It calls fn from the
-// caller's goroutine, and for one version as often as it is asked to. It bears that
-// Redis is away.
+// caller's goroutine, and for one version as often as it is asked to. It retries
+// while Redis is unavailable.
 func (s *Store) Wakes(ctx context.Context, fn func(serving.ModelID)) error {
 	wakes := s.tail(ctx, s.keys.wakes)
 	defer wakes.close()
@@ -46,7 +47,7 @@ func (s *Store) Wakes(ctx context.Context, fn func(serving.ModelID)) error {
 			entries, err = wakes.after(ctx, last)
 		}
 		if err != nil {
-			pause(ctx, retryAfter())
+			retry.Sleep(ctx, retryAfter())
 		}
 		for _, entry := range entries {
 			model, _ := entry.Values["model"].(string)

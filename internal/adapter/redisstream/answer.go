@@ -8,31 +8,52 @@ import (
 
 var errAnswer = errors.New("redis answers otherwise than it should")
 
+// polled is the answer of poll.lua about streams.
+type polled struct {
+	records []serving.StreamRecord
+	behind  []string // of each stream
+	last    []string // the same; none where there are records
+}
+
 // parsePoll reads the answer of poll.lua about streams.
-func parsePoll(streams []string, answer any) (records []serving.StreamRecord, last map[string]string, err error) {
+func parsePoll(streams []string, answer any) (p polled, err error) {
 	parts, ok := answer.([]any)
-	if !ok || len(parts) != 2 {
-		return nil, nil, errAnswer
+	if !ok || len(parts) != 3 {
+		return polled{}, errAnswer
 	}
 	given, ok := parts[0].([]any)
-	lasts, ok2 := parts[1].([]any)
-	if !ok || !ok2 || len(lasts) > len(streams) {
-		return nil, nil, errAnswer
+	if !ok {
+		return polled{}, errAnswer
 	}
 	for _, one := range given {
 		record, err := parseGiven(streams, one)
 		if err != nil {
-			return nil, nil, err
+			return polled{}, err
 		}
-		records = append(records, record)
+		p.records = append(p.records, record)
 	}
-	last = map[string]string{}
-	for i, id := range lasts {
-		if last[streams[i]], ok = id.(string); !ok {
-			return nil, nil, errAnswer
+	if p.behind, err = parseTexts(parts[1]); err != nil {
+		return polled{}, err
+	}
+	p.last, err = parseTexts(parts[2])
+	if err != nil || len(p.behind) != len(streams) || len(p.last) > len(streams) {
+		return polled{}, errAnswer
+	}
+	return p, nil
+}
+
+func parseTexts(answer any) ([]string, error) {
+	list, ok := answer.([]any)
+	if !ok {
+		return nil, errAnswer
+	}
+	texts := make([]string, len(list))
+	for i, one := range list {
+		if texts[i], ok = one.(string); !ok {
+			return nil, errAnswer
 		}
 	}
-	return records, last, nil
+	return texts, nil
 }
 
 // parseGiven reads an entry with the index of its stream before it.

@@ -54,28 +54,6 @@ func values(records []serving.StreamRecord) []string {
 	return list
 }
 
-// Who leaves does not keep others waiting until it would be missed.
-func TestCloseHandsOverAtOnce(t *testing.T) {
-	t.Parallel()
-	for _, ordered := range []bool{false, true} {
-		b, in := broker(t, shared.start(t).Addr), fresh()
-		write(t, b, numbered(in, 3000)...)
-		group := Group{Name: "group", Member: "a", Streams: []string{in}, Takeover: 2 * patience, Ordered: ordered}
-		a := join(t, b, group)
-		if n := len(poll(t, a, 2000)); n != mostRecords {
-			t.Fatalf("%d records", n)
-		}
-		if err := a.Close(); err != nil {
-			t.Fatal(err)
-		}
-		group.Member = "b"
-		next := poll(t, join(t, b, group), 10)
-		if next[0].Place != read(t, b, in)[0].Place {
-			t.Errorf("ordered %v: it begins with %s", ordered, next[0].Place)
-		}
-	}
-}
-
 // A commit whose answer is lost is done once, and known to be done.
 func TestCommitIsRepeated(t *testing.T) {
 	t.Parallel()
@@ -90,7 +68,7 @@ func TestCommitIsRepeated(t *testing.T) {
 	c := join(t, b, Group{Name: "group", Member: "a", Streams: []string{in}})
 	records := poll(t, c, 10)
 	deaf.Store(true)
-	if err := c.Commit(t.Context(), numbered(out, len(records))); err != nil {
+	if err := try(t.Context(), c, records, numbered(out, len(records))); err != nil {
 		t.Fatal(err)
 	}
 	if deaf.Load() {
@@ -118,8 +96,9 @@ func TestPollWithoutAnswer(t *testing.T) {
 		c := join(t, b, Group{Name: "group", Member: "a", Streams: []string{in}, Ordered: ordered})
 		var got []string
 		for range 3 {
-			got = append(got, values(poll(t, c, 3))...)
-			if err := c.Commit(t.Context(), nil); err != nil {
+			records := poll(t, c, 3)
+			got = append(got, values(records)...)
+			if err := try(t.Context(), c, records, nil); err != nil {
 				t.Fatal(err)
 			}
 			deaf.Store(len(got) == 3)
@@ -160,16 +139,17 @@ func TestDeletedWhilePending(t *testing.T) {
 		}
 	}
 	again := join(t, b, group)
-	if got := values(poll(t, again, 10)); !slices.Equal(got, []string{"2", "3"}) {
+	rest := poll(t, again, 10)
+	if got := values(rest); !slices.Equal(got, []string{"2", "3"}) {
 		t.Fatalf("there come %v", got)
 	}
-	if err := again.Commit(t.Context(), nil); err != nil {
+	if err := try(t.Context(), again, rest, nil); err != nil {
 		t.Fatal(err)
 	}
 	if n := client(t, server).XPending(t.Context(), in, "group").Val().Count; n != 0 {
 		t.Errorf("%d are pending", n)
 	}
-	if err := first.Commit(t.Context(), nil); !errors.Is(err, serving.ErrRecordsLost) {
+	if err := try(t.Context(), first, records, nil); !errors.Is(err, serving.ErrRecordsLost) {
 		t.Errorf("of what another process has done: %v", err)
 	}
 }
@@ -182,7 +162,7 @@ func TestDeleteAndMaxLen(t *testing.T) {
 	c := join(t, b, Group{Name: "group", Member: "a", Streams: []string{in}, Delete: true, MaxLen: 100})
 	for done := 0; done < 900; {
 		records := poll(t, c, 100)
-		if err := c.Commit(t.Context(), numbered(out, len(records))); err != nil {
+		if err := try(t.Context(), c, records, numbered(out, len(records))); err != nil {
 			t.Fatal(err)
 		}
 		done += len(records)
@@ -202,11 +182,11 @@ func TestGroupIsMadeAgain(t *testing.T) {
 	b, in := broker(t, server.Addr), fresh()
 	write(t, b, numbered(in, 3)...)
 	c := join(t, b, Group{Name: "group", Member: "a", Streams: []string{in}})
-	poll(t, c, 10)
+	records := poll(t, c, 10)
 	if err := client(t, server).XGroupDestroy(t.Context(), in, "group").Err(); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Commit(t.Context(), nil); err == nil {
+	if err := try(t.Context(), c, records, nil); err == nil || !records[0].IsLost() {
 		t.Fatal("committed in a group that does not exist")
 	}
 	if n := len(poll(t, c, 10)); n != 3 {
@@ -242,9 +222,9 @@ func TestNoHalfCommit(t *testing.T) {
 			b.Username, b.Password = "half", func() (string, error) { return "secret", nil }
 		}
 		c := join(t, b, Group{Name: "group", Member: "a", Streams: []string{in}})
-		poll(t, c, 10)
+		records := poll(t, c, 10)
 		results := slices.Concat(numbered(good, 2), numbered(bad, 1))
-		if err := c.Commit(t.Context(), results); err == nil || !strings.Contains(err.Error(), "commit: ") {
+		if err := try(t.Context(), c, records, results); err == nil || !strings.Contains(err.Error(), "commit: ") {
 			t.Errorf("%s: %v", name, err)
 		}
 		if n := admin.XLen(t.Context(), good).Val(); n != 0 {
@@ -253,10 +233,7 @@ func TestNoHalfCommit(t *testing.T) {
 		if err := test.allow(bad); err != nil {
 			t.Fatal(err)
 		}
-		if n := len(poll(t, c, 10)); n != 2 {
-			t.Fatalf("%s: %d records are redelivered", name, n)
-		}
-		if err := c.Commit(t.Context(), results); err != nil {
+		if err := try(t.Context(), c, records, results); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if n := admin.XLen(t.Context(), good).Val(); n != 2 {
@@ -312,7 +289,7 @@ func TestLostLease(t *testing.T) {
 	write(t, b, numbered(in, 2)...)
 	group := Group{Name: "group", Member: "a", Streams: []string{in}, Takeover: 2 * patience, Ordered: true}
 	a := join(t, b, group)
-	poll(t, a, 1)
+	late := poll(t, a, 1)
 	group.Member = "b"
 	successor := join(t, b, group)
 	nothing(t, successor)
@@ -320,15 +297,17 @@ func TestLostLease(t *testing.T) {
 		t.Fatal(err)
 	}
 	successor.leases.renew = time.Time{}
-	if got := values(poll(t, successor, 1)); got[0] != "0" {
+	records := poll(t, successor, 1)
+	if got := values(records); got[0] != "0" {
 		t.Errorf("the successor has %v", got)
 	}
-	if err := a.Commit(t.Context(), nil); !errors.Is(err, serving.ErrRecordsLost) {
+	if err := try(t.Context(), a, late, nil); !errors.Is(err, serving.ErrRecordsLost) || !late[0].IsLost() {
 		t.Errorf("error %v", err)
 	}
+	a.renew.Store(false)
 	a.leases.renew = time.Now().Add(patience)
 	nothing(t, a)
-	if err := successor.Commit(t.Context(), nil); err != nil {
+	if err := try(t.Context(), successor, records, nil); err != nil {
 		t.Error(err)
 	}
 	if got := values(poll(t, successor, 1)); got[0] != "1" {
@@ -343,21 +322,22 @@ func TestForgottenCommit(t *testing.T) {
 	b, in := broker(t, server.Addr), fresh()
 	write(t, b, numbered(in, 3)...)
 	c := join(t, b, Group{Name: "group", Member: "a", Streams: []string{in}, Ordered: true})
-	first := poll(t, c, 1)[0]
-	if err := c.Commit(t.Context(), nil); err != nil {
+	first := poll(t, c, 1)
+	if err := try(t.Context(), c, first, nil); err != nil {
 		t.Fatal(err)
 	}
-	poll(t, c, 1)
-	if err := client(t, server).Do(t.Context(), "XCLAIM", in, "group", "a", 0, first.Place, "FORCE", "JUSTID").Err(); err != nil {
+	second := poll(t, c, 1)
+	if err := client(t, server).Do(t.Context(), "XCLAIM", in, "group", "a", 0, first[0].Place, "FORCE", "JUSTID").Err(); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Commit(t.Context(), nil); !errors.Is(err, serving.ErrRecordsLost) {
+	if err := try(t.Context(), c, second, nil); !errors.Is(err, serving.ErrRecordsLost) || !second[0].IsLost() {
 		t.Errorf("a commit over what is before it: %v", err)
 	}
-	if got := values(poll(t, c, 10)); !slices.Equal(got, []string{"0", "1"}) {
+	both := poll(t, c, 10)
+	if got := values(both); !slices.Equal(got, []string{"0", "1"}) {
 		t.Errorf("there come %v", got)
 	}
-	if err := c.Commit(t.Context(), nil); err != nil {
+	if err := try(t.Context(), c, both, nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -383,8 +363,7 @@ func TestTimeBeginsWithPoll(t *testing.T) {
 
 	group.Name, group.Ordered = "ordered", true
 	c := join(t, b, group)
-	poll(t, c, 1)
-	if err := c.Commit(t.Context(), nil); err != nil {
+	if err := try(t.Context(), c, poll(t, c, 1), nil); err != nil {
 		t.Fatal(err)
 	}
 	lease := c.leases.of(group.Streams)[0]
@@ -408,7 +387,7 @@ func TestFrozen(t *testing.T) {
 	server.Freeze()
 	t.Cleanup(server.Thaw)
 	began := time.Now()
-	if err := c.Commit(t.Context(), numbered(out, len(records))); err == nil {
+	if err := try(t.Context(), c, records, numbered(out, len(records))); err == nil {
 		t.Fatal("a frozen Redis commits")
 	}
 	if took := time.Since(began); took > 5*time.Second {
@@ -432,7 +411,7 @@ func TestFrozen(t *testing.T) {
 		records, err := c.Poll(ctx, 5)
 		cancel()
 		if err == nil {
-			err = c.Commit(t.Context(), numbered(out, len(records)))
+			err = try(t.Context(), c, records, numbered(out, len(records)))
 		}
 		if err != nil && !errors.Is(err, serving.ErrRecordsLost) && !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatal(err)
@@ -471,18 +450,19 @@ func TestTooManyHeaders(t *testing.T) {
 	t.Parallel()
 	b, in := broker(t, shared.start(t).Addr), fresh()
 	message := serving.StreamMessage{Stream: in, Headers: make([]serving.StreamHeader, mostHeaders)}
-	write(t, b, message)
+	write(t, b, message, message)
 	c := join(t, b, Group{Name: "group", Member: "a", Streams: []string{in}})
-	if n := len(poll(t, c, 1)[0].Headers); n != mostHeaders {
+	records := poll(t, c, 2)
+	if n := len(records[0].Headers); n != mostHeaders {
 		t.Errorf("%d headers", n)
 	}
 	tooMany := message
 	tooMany.Headers = make([]serving.StreamHeader, mostHeaders+1)
-	err := c.Commit(t.Context(), []serving.StreamMessage{message, tooMany})
+	err := try(t.Context(), c, records, []serving.StreamMessage{message, tooMany})
 	if large, ok := errors.AsType[*TooLargeError](err); !ok || large.TooLarge() != 1 {
 		t.Errorf("error %v", err)
 	}
-	if err := c.Commit(t.Context(), []serving.StreamMessage{message}); err != nil {
+	if err := try(t.Context(), c, records, []serving.StreamMessage{message}); err != nil {
 		t.Error(err)
 	}
 }
@@ -522,7 +502,7 @@ func TestALongBatch(t *testing.T) {
 			for end := time.Now().Add(3 * takeover); time.Now().Before(end); {
 				nothing(t, other)
 			}
-			if err := a.Commit(t.Context(), numbered(out, len(records))); err != nil {
+			if err := try(t.Context(), a, records, numbered(out, len(records))); err != nil {
 				t.Errorf("%d records: %v", len(records), err)
 			}
 		})

@@ -12,9 +12,9 @@
 // has one result also when the member or Redis dies. The answer to a script may be lost; the
 // script is then repeated, and knows itself by a random id that it left behind.
 //
-// A member that polls has nothing in flight, so what is pending comes before anything new. An
-// answer to Poll that is lost does no harm therefore, nor does the client library, which
-// repeats what it got no answer to.
+// A member knows what it has in flight. What else is pending for it comes before anything new, wherever there may be
+// something: at the start, after an error, and with Ordered now and then. An answer to Poll
+// that is lost does no harm therefore; the client library does not repeat a Poll.
 //
 // A member that has records in flight says so again and again, however long it takes from Poll
 // to Commit. One that is silent for the group's Takeover, because it is dead, stands still or
@@ -23,8 +23,8 @@
 //
 // With Ordered a stream is with one member at a time, by a lease that the script which reads
 // checks, and all that is pending in the stream is that member's, whichever it was given to. The
-// order does not rest on the lease: a Commit is refused unless its records are the first of
-// those that are not done. Streams are spread over the members, of which no more than there are
+// order does not rest on the lease: a Commit is refused unless the member has in flight all that is pending
+// before its last record. Streams are spread over the members, of which no more than there are
 // streams have work.
 //
 // A member that comes under its name again has its records and its leases at once. Two that run

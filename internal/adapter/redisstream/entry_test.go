@@ -41,15 +41,19 @@ func FuzzEntry(f *testing.F) {
 
 // FuzzPoll gives the parser of answers lists in lists.
 func FuzzPoll(f *testing.F) {
-	f.Add([]byte("((1i1-0s(key\x00k)))()"))
+	f.Add([]byte("(((\x01i(kv)))(01)())"))
 	f.Add([]byte("(((\x00)(\x00"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		answer, _ := lists(data, 0)
-		records, _, err := parsePoll([]string{"a", "b"}, answer)
+		all, _ := lists(data, 0)
+		var answer any = all
+		if len(all) == 1 {
+			answer = all[0]
+		}
+		polled, err := parsePoll([]string{"a", "b"}, answer)
 		if err != nil && !errors.Is(err, errAnswer) {
 			t.Fatal(err)
 		}
-		for _, r := range records {
+		for _, r := range polled.records {
 			if err == nil && r.Stream != "a" && r.Stream != "b" {
 				t.Fatalf("a record of %q", r.Stream)
 			}

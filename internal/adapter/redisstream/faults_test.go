@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -193,17 +194,26 @@ func wantOrder(t *testing.T, results []serving.StreamRecord, streams []string, e
 	}
 }
 
-// echo has a member work: the results have their stream as their key.
+// echo has a member work, with a window: it polls on while some records are in flight, and commits them in a mixed
+// order, but that of their stream. The results have their stream as their key.
 func echo(ctx context.Context, c *Consumer, out string) {
+	var window []serving.StreamRecord
 	for ctx.Err() == nil {
-		records, err := c.Poll(ctx, 50)
-		if err != nil {
-			return
+		waiting, stop := context.WithTimeout(ctx, 100*time.Millisecond)
+		records, err := c.Poll(waiting, 50)
+		stop()
+		window = append(window, records...)
+		if err == nil && len(window) < 100 {
+			continue
 		}
-		results := make([]serving.StreamMessage, len(records))
-		for i, r := range records {
-			results[i] = serving.StreamMessage{Stream: out, Key: []byte(r.Stream), Value: r.Value}
+		some := slices.Clone(window[:min(len(window), 75)])
+		messages := make([]serving.StreamMessage, len(some))
+		for i, r := range some {
+			messages[i] = serving.StreamMessage{Stream: out, Key: []byte(r.Stream), Value: r.Value}
 		}
-		_ = c.Commit(ctx, results) // what fails comes again
+		if len(some) > 0 && try(ctx, c, some, messages) == nil {
+			window = window[len(some):]
+		}
+		window = slices.DeleteFunc(window, func(r serving.StreamRecord) bool { return r.IsLost() })
 	}
 }

@@ -2,61 +2,79 @@ package redisstream
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"sync"
 	"time"
 )
 
-// keep has the polled records stay the member's while it works on them, by saying so to
-// Redis again and again, until the function that it returns is called. While Redis does
-// not answer it tries on: whether the records are still the member's is for Commit to find.
-func (c *Consumer) keep() (stop func()) {
-	keys, args := c.holdings()
+// keeper has what is in flight stay the member's while it works on it, by saying so to
+// Redis again and again. While Redis does not answer it tries on: whether the records are still
+// the member's is for Commit to find.
+type keeper struct {
+	mu   sync.Mutex
+	stop func() // nil: it does not run
+}
+
+// start has the keeper run, if it does not.
+func (k *keeper) start(every time.Duration, keep func(ctx context.Context)) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.stop != nil {
+		return
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var keeping sync.WaitGroup
 	keeping.Go(func() {
-		ticks := time.NewTicker(c.group.Takeover / 4)
+		ticks := time.NewTicker(every)
 		defer ticks.Stop()
 		for {
 			select {
 			case <-ticks.C:
+				keep(ctx)
 			case <-ctx.Done():
-				return
-			}
-			call, end := context.WithTimeout(ctx, callTimeout)
-			answer, err := c.scripts.keep.Run(call, c.client, keys, args...).Text()
-			end()
-			if err == nil && answer == lost {
 				return
 			}
 		}
 	})
-	return func() {
+	k.stop = func() {
 		cancel()
 		keeping.Wait()
 	}
 }
 
-// holdings is what the script is given.
-func (c *Consumer) holdings() (keys []string, args []any) {
-	keys = slices.Sorted(maps.Keys(c.polled))
-	args = []any{c.group.Name, c.group.Member, "", c.group.Takeover.Milliseconds()}
-	for _, stream := range keys {
-		ids := c.polled[stream]
-		args = append(args, ids[0], ids[len(ids)-1], len(ids))
+// end has the keeper stop.
+func (k *keeper) end() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.stop != nil {
+		k.stop()
+		k.stop = nil
+	}
+}
+
+// keep says once that the member works on what it has in flight.
+func (c *Consumer) keep(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	c.alone.Lock()
+	defer c.alone.Unlock()
+	streams := c.flights.names()
+	if len(streams) == 0 {
+		return
+	}
+	keys, args := streams, []any{c.group.Name, c.group.Member, "", c.group.Takeover.Milliseconds()}
+	for _, stream := range streams {
+		ids := c.flights.ids(stream)
+		args = append(args, len(ids))
+		for _, id := range ids {
+			args = append(args, id)
+		}
 	}
 	if c.group.Ordered {
 		args[2] = c.leases.token
-		keys = append(keys, c.leases.of(keys)...)
+		keys = append(slices.Clip(keys), c.leases.of(streams)...)
 	}
-	return keys, args
-}
-
-// forget lets go of the polled records.
-func (c *Consumer) forget() {
-	if c.polled != nil {
-		c.polled = nil
-		c.stopKeeping()
+	if answer, err := c.scripts.keep.Run(ctx, c.client, keys, args...).Result(); err == nil {
+		_ = c.lose(streams, answer) // an answer of another kind says nothing
 	}
 }

@@ -27,7 +27,7 @@ func everything(t *testing.T, b Broker) {
 		c := join(t, b, Group{Name: "group", Member: "a", Streams: []string{one, two}, Ordered: ordered})
 		for done := 0; done < 60; {
 			records := poll(t, c, 25)
-			if err := c.Commit(t.Context(), numbered(out, len(records))); err != nil {
+			if err := try(t.Context(), c, records, numbered(out, len(records))); err != nil {
 				t.Fatal(err)
 			}
 			done += len(records)
@@ -65,12 +65,11 @@ func TestCluster(t *testing.T) {
 
 	write(t, b, numbered("{wine}:in", 1)...)
 	c := join(t, b, Group{Name: "group", Member: "a", Streams: []string{"{wine}:in"}})
-	poll(t, c, 1)
-	if err := c.Commit(t.Context(), numbered("out", 1)); err == nil || !strings.Contains(err.Error(), "{wine}:out") {
+	records := poll(t, c, 1)
+	if err := try(t.Context(), c, records, numbered("out", 1)); err == nil || !strings.Contains(err.Error(), "{wine}:out") {
 		t.Errorf("results in another slot: %v", err)
 	}
-	poll(t, c, 1)
-	if err := c.Commit(t.Context(), []serving.StreamMessage{{Stream: "{wine}:out"}}); err != nil {
+	if err := try(t.Context(), c, records, []serving.StreamMessage{{Stream: "{wine}:out"}}); err != nil {
 		t.Error(err)
 	}
 }

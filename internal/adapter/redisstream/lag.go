@@ -21,7 +21,7 @@ func (c *Consumer) Lag(ctx context.Context) (records int64, err error) {
 		}
 		records += n
 	}
-	return records, c.outage.present()
+	return records, c.consuming.Err()
 }
 
 func (c *Consumer) lag(ctx context.Context, stream string) (int64, error) {

@@ -3,6 +3,7 @@ package redisstream
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -16,7 +17,17 @@ type leases struct {
 	keys    map[string]string // of the lease of each stream
 
 	held  []string  // streams
-	renew time.Time // when to ask again
+	renew time.Time // when to renew the leases
+}
+
+// lost are the streams that are no longer held, of those that were.
+func (l *leases) lost(before []string) (streams []string) {
+	for _, stream := range before {
+		if !slices.Contains(l.held, stream) {
+			streams = append(streams, stream)
+		}
+	}
+	return streams
 }
 
 func newLeases(group Group) leases {

@@ -171,18 +171,24 @@ func suite(t *testing.T, count int, ordered bool) {
 		for range count {
 			in = append(in, fresh())
 		}
+		joinFor := func(b Broker, name string, takeover time.Duration) contract.StreamConsumer {
+			c, err := Join(b, Group{Name: "group", Member: name, Streams: in, Takeover: takeover, Ordered: ordered, MaxMessageBytes: largest})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return c
+		}
 		return contract.StreamBroker{
 			In: in, Out: []string{fresh(), fresh()}, Ordered: ordered, Takeover: takeover, Largest: largest,
 			Join: func(name string, wire *contract.Wire) contract.StreamConsumer {
 				wired := b
 				wired.dial = wire.Dial
-				c, err := Join(wired, Group{Name: "group", Member: name, Streams: in, Takeover: takeover, Ordered: ordered, MaxMessageBytes: largest})
-				if err != nil {
-					t.Fatal(err)
-				}
-				return c
+				return joinFor(wired, name, takeover)
 			},
-			Silence: func(member contract.StreamConsumer) { member.(*Consumer).stopKeeping() },
+			JoinFor: func(name string, takeover time.Duration) contract.StreamConsumer {
+				return joinFor(b, name, takeover)
+			},
+			Silence: func(member contract.StreamConsumer) { member.(*Consumer).keeper.end() },
 			Write:   func(messages []serving.StreamMessage) { write(t, b, messages...) },
 			Read:    func(stream string) []serving.StreamRecord { return read(t, b, stream) },
 			Follow: func(ctx context.Context, stream string) (contract.StreamReader, error) {
@@ -197,4 +203,28 @@ func suite(t *testing.T, count int, ordered bool) {
 			Library: "redis/go-redis",
 		}
 	})
+}
+
+// pair are the results of records: a message each, or all of them with the last one.
+func pair(records []serving.StreamRecord, messages []serving.StreamMessage) []serving.StreamResult {
+	results := make([]serving.StreamResult, len(records))
+	for i := range records {
+		results[i].Record = &records[i]
+		if len(messages) == len(records) {
+			results[i].Messages = messages[i : i+1]
+		}
+	}
+	if n := len(records); n > 0 && len(messages) != n {
+		results[n-1].Messages = messages
+	}
+	return results
+}
+
+// try commits once.
+func try(ctx context.Context, c *Consumer, records []serving.StreamRecord, messages []serving.StreamMessage) error {
+	waiting, err := c.Commit(ctx, pair(records, messages))
+	if err == nil && len(waiting) > 0 {
+		err = fmt.Errorf("%d records have to wait", len(waiting))
+	}
+	return err
 }

@@ -32,8 +32,8 @@ func newScripts() scripts {
 	}
 }
 
-// What a script returns.
+// What scripts return.
 const (
 	done = "done"
-	lost = "lost" // records belong to another member
+	gone = "gone" // without the lease of a stream
 )

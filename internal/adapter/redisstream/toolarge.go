@@ -10,7 +10,7 @@ import (
 // produced and nothing committed: polled records are still their member's, which may
 // commit with a smaller message in its place.
 type TooLargeError struct {
-	Message int // its index among those that were to be produced
+	Message int // its index among those to produce, or that of its result among those to commit
 	Stream  string
 	Why     string
 }
@@ -19,8 +19,8 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("message %d, for the stream %s, is too large: %s", e.Message, e.Stream, e.Why)
 }
 
-// TooLarge is the index of the message, for those who do not know Redis.
-func (e *TooLargeError) TooLarge() (message int) { return e.Message }
+// TooLarge is the index, for those who do not know Redis.
+func (e *TooLargeError) TooLarge() (result int) { return e.Message }
 
 const (
 	defaultLimit = 16 << 20 // bytes of a message; Redis itself takes half a gigabyte

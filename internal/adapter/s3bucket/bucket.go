@@ -40,7 +40,7 @@ type Bucket struct {
 func Open(text string) (*Bucket, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "s3" || u.Host == "" || u.User != nil {
-		return nil, errors.New("a bucket is named as s3://BUCKET/PREFIX?endpoint=https://HOST:PORT&region=REGION, without keys")
+		return nil, errors.New("name a bucket as s3://BUCKET/PREFIX?endpoint=https://HOST:PORT&region=REGION, without keys")
 	}
 	query := u.Query()
 	for name := range query {
@@ -171,9 +171,9 @@ func (b *Bucket) wrong(doing string, err error) error {
 	case said.Code == "NoSuchKey":
 		return bundle.ErrNotStored
 	case said.Code == "NoSuchBucket":
-		return fmt.Errorf("there is no bucket %q: make it, or correct web.bundles", b.name)
+		return fmt.Errorf("bucket %q does not exist: create it, or correct web.bundles", b.name)
 	case said.Code == noRoom || said.Code == "QuotaExceeded" || said.StatusCode == http.StatusInsufficientStorage:
-		return fmt.Errorf("%w: give the object store more room: %w", bundle.ErrNoRoom, err)
+		return fmt.Errorf("%w: free space in the object store: %w", bundle.ErrNoRoom, err)
 	}
 	return fmt.Errorf("%s a bundle in bucket %s: %w", doing, b.name, err)
 }

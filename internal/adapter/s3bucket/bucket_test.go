@@ -126,7 +126,7 @@ func TestURLsThatAreRefused(t *testing.T) {
 		}
 	}
 	b := open(t, "s3://no-bucket?endpoint="+start(t))
-	if _, err := b.List(t.Context()); err == nil || !strings.Contains(err.Error(), `there is no bucket "no-bucket"`) {
+	if _, err := b.List(t.Context()); err == nil || !strings.Contains(err.Error(), `bucket "no-bucket" does not exist`) {
 		t.Errorf("error is %v", err)
 	}
 }

@@ -39,7 +39,7 @@ func (f Files) Get(ctx context.Context, name string, to io.Writer) error {
 	return f.wrong("read", name, err)
 }
 
-// List are the names that there are.
+// List returns all names.
 func (f Files) List(ctx context.Context) (names []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askWithin)
 	defer cancel()
@@ -65,9 +65,9 @@ func (f Files) wrong(doing, name string, err error) error {
 	}
 	switch minio.ToErrorResponse(err).Code {
 	case "NoSuchKey":
-		return fmt.Errorf("there is no %s in bucket %s", name, f.bucket.name)
+		return fmt.Errorf("%s does not exist in bucket %s", name, f.bucket.name)
 	case "NoSuchBucket":
-		return fmt.Errorf("there is no bucket %q: make it, or correct its name", f.bucket.name)
+		return fmt.Errorf("bucket %q does not exist: create it, or correct its name", f.bucket.name)
 	}
 	return fmt.Errorf("%s %s in bucket %s: %w", doing, name, f.bucket.name, err)
 }

@@ -43,14 +43,14 @@ func TestFiles(t *testing.T) {
 	if err := files.Delete(t.Context(), "b"); err != nil {
 		t.Error(err)
 	}
-	if err := files.Get(t.Context(), "b", &got); err == nil || !strings.Contains(err.Error(), "there is no b in bucket bundles") {
+	if err := files.Get(t.Context(), "b", &got); err == nil || !strings.Contains(err.Error(), "b does not exist in bucket bundles") {
 		t.Errorf("what was deleted: %v", err)
 	}
 	none, err := OpenFiles("s3://none?region=us-east-1&endpoint=" + endpoint)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := none.List(t.Context()); err == nil || !strings.Contains(err.Error(), `there is no bucket "none"`) {
+	if _, err := none.List(t.Context()); err == nil || !strings.Contains(err.Error(), `bucket "none" does not exist`) {
 		t.Errorf("no bucket: %v", err)
 	}
 }

@@ -75,7 +75,7 @@ func (a *Archive) readHead() ([]byte, error) {
 		return nil, damaged(a.head, err)
 	}
 	if uint64(len(text)) != entry.UncompressedSize64 {
-		return nil, damaged(a.head, errors.New("it is longer than it says"))
+		return nil, damaged(a.head, errors.New("it is longer than declared"))
 	}
 	return text, nil
 }
@@ -87,13 +87,13 @@ func (a *Archive) match() error {
 	}
 	for name := range a.entries {
 		if _, ok := a.files[name]; !ok && name != a.head {
-			return fmt.Errorf("the archive holds %q, which %s does not list", name, a.head)
+			return fmt.Errorf("the archive contains %q, which %s does not list", name, a.head)
 		}
 	}
 	for _, name := range a.names() {
 		file, entry := a.files[name], a.entries[name]
 		if entry == nil {
-			return fmt.Errorf("%s lists %q, which the archive does not hold", a.head, name)
+			return fmt.Errorf("%s lists %q, which the archive does not contain", a.head, name)
 		}
 		if err := file.check(); err != nil {
 			return fmt.Errorf("%s: file %q: %w", a.head, name, err)

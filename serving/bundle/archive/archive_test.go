@@ -185,26 +185,26 @@ func TestEntriesThatAreRefused(t *testing.T) {
 	foreign := zip.FileHeader{Name: "link", ExternalAttrs: 0o120777 << 16} // of a system that has no links
 	dos := zip.FileHeader{Name: "dir", ExternalAttrs: 0x10}
 	for want, p := range map[string]*packer{
-		"it is a link":    newPacker(t).add(link, "/etc/passwd"),
-		"a device":        newPacker(t).add(device, ""),
-		"only regular":    newPacker(t).add(foreign, "/etc"),
-		"a folder":        newPacker(t).add(dos, ""),
-		"encrypted":       newPacker(t).raw(zip.FileHeader{Name: "x", Flags: 1}, ""),
-		"method 12":       newPacker(t).raw(zip.FileHeader{Name: "x", Method: 12}, ""),
-		"one name where":  newPacker(t).file("model.pkl", "a").file("model.pkl", "b"),
-		"case does not":   newPacker(t).file("größe", "a").file("GRÖSSE", "b").file("GRÖßE", "c"),
-		"the folder of":   newPacker(t).file("a", "a").file("A/b", "b"),
-		"no list.json":    newPacker(t).file("a", "a"),
-		"not in UTF-8":    newPacker(t).raw(zip.FileHeader{Name: "gr\xc3\xb6\xc3\x9fe"}, ""),
-		"does not list":   newPacker(t).file("more", "a").list(nil),
-		"does not hold":   newPacker(t).list(map[string]File{"a": of("a")}),
-		"lists itself":    newPacker(t).list(map[string]File{head: of("a")}),
-		"hexadecimal":     newPacker(t).file("a", "").list(map[string]File{"a": {SHA256: strings.Repeat("A", 64)}}),
-		"below zero":      newPacker(t).file("a", "").list(map[string]File{"a": {SHA256: of("").SHA256, Size: -1}}),
-		"has 1 bytes":     newPacker(t).file("a", "a").list(map[string]File{"a": {SHA256: of("a").SHA256, Size: 2}}),
-		"has the sha256":  newPacker(t).file("a", "b").list(map[string]File{"a": of("a")}),
-		"unexpected end":  newPacker(t).file(head, "{"),
-		"more than 10485": newPacker(t).add(zip.FileHeader{Name: head}, strings.Repeat(" ", MaxHead+1)),
+		"it is a link":           newPacker(t).add(link, "/etc/passwd"),
+		"a device":               newPacker(t).add(device, ""),
+		"only regular":           newPacker(t).add(foreign, "/etc"),
+		"a folder":               newPacker(t).add(dos, ""),
+		"encrypted":              newPacker(t).raw(zip.FileHeader{Name: "x", Flags: 1}, ""),
+		"method 12":              newPacker(t).raw(zip.FileHeader{Name: "x", Method: 12}, ""),
+		"the names of the files": newPacker(t).file("model.pkl", "a").file("model.pkl", "b"),
+		"differ only in case":    newPacker(t).file("größe", "a").file("GRÖSSE", "b").file("GRÖßE", "c"),
+		"the folder of":          newPacker(t).file("a", "a").file("A/b", "b"),
+		"no list.json":           newPacker(t).file("a", "a"),
+		"not in UTF-8":           newPacker(t).raw(zip.FileHeader{Name: "gr\xc3\xb6\xc3\x9fe"}, ""),
+		"does not list":          newPacker(t).file("more", "a").list(nil),
+		"does not contain":       newPacker(t).list(map[string]File{"a": of("a")}),
+		"lists itself":           newPacker(t).list(map[string]File{head: of("a")}),
+		"hexadecimal":            newPacker(t).file("a", "").list(map[string]File{"a": {SHA256: strings.Repeat("A", 64)}}),
+		"below zero":             newPacker(t).file("a", "").list(map[string]File{"a": {SHA256: of("").SHA256, Size: -1}}),
+		"has 1 bytes":            newPacker(t).file("a", "a").list(map[string]File{"a": {SHA256: of("a").SHA256, Size: 2}}),
+		"has the sha256":         newPacker(t).file("a", "b").list(map[string]File{"a": of("a")}),
+		"unexpected end":         newPacker(t).file(head, "{"),
+		"more than 10485":        newPacker(t).add(zip.FileHeader{Name: head}, strings.Repeat(" ", MaxHead+1)),
 	} {
 		refuse(t, p.done(), want)
 	}
@@ -243,7 +243,7 @@ func TestBombs(t *testing.T) {
 	lying := zip.FileHeader{Name: head, Method: zip.Deflate, CompressedSize64: uint64(len(packed)), UncompressedSize64: 2,
 		CRC32: crc32.ChecksumIEEE([]byte("{}"))}
 	refuse(t, newPacker(t).raw(lying, packed).done(), "damaged")
-	refuse(t, newPacker(t).raw(zip.FileHeader{Name: "x", CompressedSize64: 1, UncompressedSize64: 9}, "x").done(), "stored as it is")
+	refuse(t, newPacker(t).raw(zip.FileHeader{Name: "x", CompressedSize64: 1, UncompressedSize64: 9}, "x").done(), "stored uncompressed")
 }
 
 func TestTooManyFiles(t *testing.T) {
@@ -251,7 +251,7 @@ func TestTooManyFiles(t *testing.T) {
 	for i := range MaxFiles + 2 {
 		p.add(zip.FileHeader{Name: strconv.Itoa(i)}, "")
 	}
-	refuse(t, p.done(), "may have 10000")
+	refuse(t, p.done(), "at most 10000 are allowed")
 }
 
 func TestEndsThatLie(t *testing.T) {
@@ -265,7 +265,7 @@ func TestEndsThatLie(t *testing.T) {
 		}
 	}
 	refuse(t, append([]byte("MZ before"), good...), "before it")
-	refuse(t, append(bytes.Clone(good), "after"...), "cut off")
+	refuse(t, append(bytes.Clone(good), "after"...), "it is truncated")
 	at := len(good) - endLength
 	many := bytes.Clone(good)
 	binary.LittleEndian.PutUint16(many[at+10:], 0xffff)

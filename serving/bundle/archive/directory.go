@@ -19,7 +19,7 @@ const (
 // directory checks all entries by themselves and against each other.
 func directory(entries []*zip.File) (map[string]*zip.File, error) {
 	if len(entries) > MaxFiles+1 {
-		return nil, fmt.Errorf("the archive has %d files, and may have %d", len(entries)-1, MaxFiles)
+		return nil, fmt.Errorf("the archive has %d files; at most %d are allowed", len(entries)-1, MaxFiles)
 	}
 	byName := make(map[string]*zip.File, len(entries))
 	folded := make(map[string]string, len(entries))
@@ -29,7 +29,7 @@ func directory(entries []*zip.File) (map[string]*zip.File, error) {
 			return nil, fmt.Errorf("file %q: %w", entry.Name, err)
 		}
 		if other, ok := folded[fold(entry.Name)]; ok {
-			return nil, fmt.Errorf("the files %q and %q have one name where case does not count", other, entry.Name)
+			return nil, fmt.Errorf("the names of the files %q and %q differ only in case", other, entry.Name)
 		}
 		byName[entry.Name], folded[fold(entry.Name)] = entry, entry.Name
 		if total += entry.UncompressedSize64; total > MaxUnpacked {
@@ -60,11 +60,11 @@ func checkEntry(entry *zip.File) error {
 	case entry.Flags&(encrypted|strong|masked) != 0:
 		return errors.New("it is encrypted")
 	case entry.Method != zip.Store && entry.Method != zip.Deflate:
-		return fmt.Errorf("it is packed by method %d: use deflate, or store", entry.Method)
+		return fmt.Errorf("it is compressed with method %d: use deflate, or store", entry.Method)
 	case size > MaxUnpacked: // before sizes are added up
 		return fmt.Errorf("it has more than %d bytes", int64(MaxUnpacked))
 	case entry.Method == zip.Store && size != packed:
-		return fmt.Errorf("it is stored as it is, with %d bytes, and says that it has %d", packed, size)
+		return fmt.Errorf("it is stored uncompressed with %d bytes, but declares %d", packed, size)
 	case size > freeRatio && size/maxRatio > packed:
 		return fmt.Errorf("it unpacks to more than %d times its size: use store for it", maxRatio)
 	}

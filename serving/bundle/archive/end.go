@@ -21,7 +21,7 @@ const (
 func checkEnd(r io.ReaderAt, size int64) error {
 	switch {
 	case size > MaxArchive:
-		return fmt.Errorf("the archive has %d bytes, and may have %d", size, int64(MaxArchive))
+		return fmt.Errorf("the archive has %d bytes; at most %d are allowed", size, int64(MaxArchive))
 	case size < endLength:
 		return errors.New("this is not a zip archive: it is too short")
 	}
@@ -33,11 +33,11 @@ func checkEnd(r io.ReaderAt, size int64) error {
 	length, offset := int64(binary.LittleEndian.Uint32(end[12:])), int64(binary.LittleEndian.Uint32(end[16:]))
 	switch {
 	case binary.LittleEndian.Uint32(end[:]) != endMark || end[20] != 0 || end[21] != 0:
-		return errors.New("this is not a zip archive, it is cut off, or it has a comment, which it may not have")
+		return errors.New("this is not a zip archive, it is truncated, or it has a comment, which is not allowed")
 	case count > MaxFiles+1:
-		return fmt.Errorf("the archive has %d files or more, and may have %d", count-1, MaxFiles)
+		return fmt.Errorf("the archive has %d files or more; at most %d are allowed", count-1, MaxFiles)
 	case length > maxDirectory:
-		return fmt.Errorf("the archive's directory has %d bytes, and may have %d", length, maxDirectory)
+		return fmt.Errorf("the archive's directory has %d bytes; at most %d are allowed", length, maxDirectory)
 	case offset+length != size-endLength:
 		return errors.New("the archive's directory is not where its end says: something is before it, after it or missing")
 	}

@@ -15,13 +15,13 @@ const maxPart = 255 // bytes of one part of a name, as file systems have it
 func checkName(name string) error {
 	switch {
 	case name == "" || len(name) > maxName:
-		return fmt.Errorf("its name has %d bytes: 1 to %d are possible", len(name), maxName)
+		return fmt.Errorf("its name has %d bytes: 1 to %d are allowed", len(name), maxName)
 	case !utf8.ValidString(name):
 		return errors.New("its name is not in UTF-8")
 	case strings.ContainsFunc(name, unicode.IsControl):
 		return errors.New("its name has a control character")
 	case strings.Contains(name, `\`):
-		return errors.New(`its name has a backslash: folders are parted by "/"`)
+		return errors.New(`its name has a backslash: separate folders with "/"`)
 	case len(name) > 1 && name[1] == ':' && (name[0]|0x20) >= 'a' && (name[0]|0x20) <= 'z':
 		return errors.New("its name begins with a drive letter")
 	case strings.HasPrefix(name, "/"):
@@ -34,7 +34,7 @@ func checkName(name string) error {
 			return fmt.Errorf("its name has the part %q", part)
 		}
 		if len(part) > maxPart {
-			return fmt.Errorf("its name has a part of %d bytes, and %d are possible", len(part), maxPart)
+			return fmt.Errorf("its name has a part of %d bytes; at most %d are allowed", len(part), maxPart)
 		}
 	}
 	return nil

@@ -34,7 +34,7 @@ func (a *Archive) copy(ctx context.Context, w io.Writer, name string) error {
 	case err != nil:
 		return damaged(name, err)
 	case n != file.Size:
-		return fmt.Errorf("file %q is longer than it says, %d bytes", name, file.Size)
+		return fmt.Errorf("file %q is longer than declared, %d bytes", name, file.Size)
 	case got != file.SHA256:
 		return fmt.Errorf("file %q has the sha256 %s, and %s says %s", name, got, a.head, file.SHA256)
 	}

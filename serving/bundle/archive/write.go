@@ -88,7 +88,7 @@ func writeEntry(z *zip.Writer, from fs.FS, name string, mode fs.FileMode, size i
 	}
 	n, err := copyFrom(w, from, name)
 	if err == nil && n != size {
-		err = fmt.Errorf("file %q has changed while it was packed", name)
+		err = fmt.Errorf("file %q changed while it was packed", name)
 	}
 	return err
 }

@@ -156,7 +156,7 @@ func kindOf(of reflect.Type) string {
 	switch {
 	case of == reflect.TypeFor[json.RawMessage](), of.Kind() == reflect.Interface:
 		return ""
-	case of == reflect.TypeFor[time.Time](), of == reflect.TypeFor[serving.InputType]():
+	case of == reflect.TypeFor[time.Time](), of == reflect.TypeFor[serving.InputType](), of == reflect.TypeFor[serving.ElementType]():
 		return "string"
 	}
 	switch of.Kind() {

@@ -204,6 +204,6 @@ async function told(browser, origin, at) {
       return got.status === 503
     })
     assert.equal(got.headers['retry-after'], '1')
-    assert.match(JSON.parse(got.text).cause, /send it again in a second/)
+    assert.match(JSON.parse(got.text).cause, /again in a second/)
   })
 }

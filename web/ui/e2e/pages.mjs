@@ -44,10 +44,10 @@ async function others(browser) {
       faults.push(...(await look(browser, empty.url, {name: 'first-start', path: '/ui/', text: 'Deploy your first model', theme, width})))
       faults.push(...(await look(browser, secured.url, {name: 'sign-in', path: '/ui/', text: 'Sign in to Topsail', theme, width})))
       for (const [name, path, text] of [
-        ['models', '/ui/models', 'There is no model yet'],
+        ['models', '/ui/models', 'There are no models yet'],
         ['replicas', '/ui/replicas', 'No replica runs'],
         ['streams', '/ui/streams', 'No stream has been served'],
-        ['usage', '/ui/usage', 'There is no app yet'],
+        ['usage', '/ui/usage', 'There are no apps yet'],
         ['scaling', '/ui/scaling', 'nothing to scale'],
         ['audit', '/ui/audit', 'No change matches'],
       ]) {

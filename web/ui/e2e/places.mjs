@@ -17,7 +17,7 @@ export const places = [
   ['version-job', '/ui/models/digits-svm/7?tab=job', 'What Nomad would do'],
   ['version-usage', '/ui/models/scans/3?tab=usage', 'Usage of its stages'],
   ['version-held', '/ui/models/greeting/3', 'which hold it'],
-  ['model-host', '/ui/models/shelf', 'What its replicas hold'],
+  ['model-host', '/ui/models/shelf', 'Loaded by its replicas'],
   ['version-stages', '/ui/models/scans/3', 'is the bottleneck'],
   ['version-stages-broken', '/ui/models/scans/4-rc', 'No worker of'],
   ['replicas', '/ui/replicas', 'wine-forest'],

@@ -5,9 +5,10 @@ import {origins} from './origins.mjs'
 import {pages} from './pages.mjs'
 import {speed} from './speed.mjs'
 import {states} from './states.mjs'
+import {trying} from './trying.mjs'
 
 const running = process.env.TOPSAIL ? [flows, origins] : [flows]
-for (const part of process.env.BASE_URL ? running : [flows, states, pages, speed]) {
+for (const part of process.env.BASE_URL ? running : [flows, states, trying, pages, speed]) {
   console.log(`${part.name}:`)
   await part()
 }

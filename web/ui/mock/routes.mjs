@@ -19,7 +19,7 @@ export function routes(world) {
   const model = (name) => world.models.get(name) ?? raise(missing('model', name))
   const version = (m, v) => world.versions.get(`${m}:${v}`) ?? raise(missing('version', `${m}:${v}`))
   const replica = (id) => world.replicas.get(id) ?? raise(missing('replica', id))
-  const rehearse = (q, changes, effects) => (q.has('dry_run') ? {status: 200, body: {dry_run: true, changes, effects}} : null)
+  const dryRun = (q, changes, effects) => (q.has('dry_run') ? {status: 200, body: {dry_run: true, changes, effects}} : null)
   const matched = (req, kind, name) => {
     const want = req.headers['if-match']
     if (want && want !== '*' && want !== world.etag(kind, name)) {
@@ -91,7 +91,7 @@ export function routes(world) {
   const changeStream = (who, q, before, after, effect) => {
     const {name} = before
     const action = after ? 'update' : 'delete'
-    const dry = rehearse(q, [{action, kind: 'stream', name, before, after}], [effect])
+    const dry = dryRun(q, [{action, kind: 'stream', name, before, after}], [effect])
     if (dry) return dry
     if (after) world.stream(after)
     else world.streams.delete(name)
@@ -115,7 +115,7 @@ export function routes(world) {
         check(body)
         if (world.apps.has(body.name))
           throw new Problem(409, 'Exists', `There is an app ${body.name} already. Choose another name, or edit it.`, 'exists')
-        const dry = rehearse(q, [{action: 'create', kind: 'app', name: body.name, after: body}], [])
+        const dry = dryRun(q, [{action: 'create', kind: 'app', name: body.name, after: body}], [])
         if (dry) return dry
         saveApp(who, body)
         return appAnswer(body.name, 201)
@@ -137,7 +137,7 @@ export function routes(world) {
       '/apps/:app',
       ({args, q, who}) => {
         const before = app(args.app)
-        const dry = rehearse(
+        const dry = dryRun(
           q,
           [{action: 'delete', kind: 'app', name: args.app, before}],
           [`Queries to ${args.app} are answered with 404 from then on.`, `${(before.models ?? []).join(', ') || 'No model'} stays.`],
@@ -165,7 +165,7 @@ export function routes(world) {
       '/apps/:app/links/:model',
       ({args, q, who}) => {
         const before = app(args.app)
-        const dry = rehearse(
+        const dry = dryRun(
           q,
           [],
           [
@@ -186,7 +186,7 @@ export function routes(world) {
         const before = app(args.app)
         matched(req, 'app', args.app)
         const after = {...before, policy: body}
-        const dry = rehearse(
+        const dry = dryRun(
           q,
           [{action: 'update', kind: 'app', name: args.app, before, after}],
           ['The next query is decided by the new policy.', 'What the old one learned is kept beside it.'],
@@ -264,7 +264,7 @@ export function routes(world) {
         const users = world.appsOf(args.model)
         if (users.length > 0)
           throw new Problem(409, 'In use', `${args.model} is linked by ${users.join(', ')}. Unlink it there first.`, 'in_use')
-        const dry = rehearse(q, [], [`All versions go: ${before.versions.join(', ')}.`])
+        const dry = dryRun(q, [], [`All versions go: ${before.versions.join(', ')}.`])
         if (dry) return dry
         const gone = [{kind: 'model', name: args.model}]
         for (const v of before.versions) {
@@ -282,7 +282,7 @@ export function routes(world) {
       'PUT',
       '/models/:model/current',
       ({args, body, q, who}) =>
-        rehearse(
+        dryRun(
           q,
           [
             {
@@ -304,7 +304,7 @@ export function routes(world) {
         const to = body?.version ?? m.previous
         if (!to) throw new Problem(409, 'Nothing before', `${args.model} has had no other version. Deploy one first.`, 'conflict_state')
         return (
-          rehearse(
+          dryRun(
             q,
             [
               {
@@ -345,7 +345,7 @@ export function routes(world) {
         if (world.versions.has(key))
           throw new Problem(409, 'Exists', `There is a version ${key} already, and versions do not change. Choose another name.`, 'exists')
         const old = world.models.get(args.model)
-        const dry = rehearse(q, [{action: 'create', kind: 'version', name: key, after: body}], [])
+        const dry = dryRun(q, [{action: 'create', kind: 'version', name: key, after: body}], [])
         if (dry) return dry
         const before = old && {...old}
         world.version(args.model, body)
@@ -381,7 +381,7 @@ export function routes(world) {
             `${args.model}:${args.version} is used by ${world.usedBy(before).join(', ')}. Make another version current first.`,
             'in_use',
           )
-        const dry = rehearse(q, [], [`${args.model}:${args.version} and its replicas go.`])
+        const dry = dryRun(q, [], [`${args.model}:${args.version} and its replicas go.`])
         if (dry) return dry
         m.versions = m.versions.filter((v) => v !== args.version)
         if (m.previous === args.version) m.previous = ''
@@ -543,7 +543,7 @@ export function routes(world) {
         const before = stream(args.stream)
         const since = before.suspension?.since ?? new Date().toISOString()
         const suspension = {since, by: who, ...(body?.reason && {reason: body.reason})}
-        const effect = `Stream "${args.stream}" takes nothing more: its records wait in the broker.`
+        const effect = `Stream "${args.stream}" reads no more records: they wait in the broker.`
         return changeStream(who, q, before, {...before, suspension}, effect)
       },
     ],
@@ -552,7 +552,7 @@ export function routes(world) {
       '/streams/:stream/suspension',
       ({args, q, who}) => {
         const {suspension, ...open} = stream(args.stream)
-        return changeStream(who, q, stream(args.stream), open, `Stream "${args.stream}" goes on from where it was.`)
+        return changeStream(who, q, stream(args.stream), open, `Stream "${args.stream}" continues from where it stopped.`)
       },
     ],
     [

@@ -5,6 +5,7 @@ import {createServer} from 'node:http'
 import {extname, join, normalize} from 'node:path'
 import {Followers} from './events.mjs'
 import {logs} from './logs.mjs'
+import {parts} from './parts.mjs'
 import {Problem, routes} from './routes.mjs'
 import * as seed from './seed.mjs'
 import {World} from './world.mjs'
@@ -94,6 +95,9 @@ export function start({port = 0, size = 'small', secured = false, mode = 'cluste
     if (!key) throw new Problem(401, 'Unauthorised', 'Show a key: sign in, or send X-Api-Key.', 'unauthorised')
     if (path === '/me') return answer(res, 200, meOf(key))
     if (path === '/events') return followers.add(world, meOf(key), res)
+    const tried = /^\/apps\/([^/]+)\/try$/.exec(path)
+    if (tried && world.apps.has(decodeURIComponent(tried[1])) && /text\/event-stream/.test(req.headers.accept))
+      return parts(world, JSON.parse(bytes.toString()), res)
     for (const {method, pattern, names, run} of table) {
       const found = method === req.method && pattern.exec(path)
       if (!found) continue

@@ -23,6 +23,8 @@ export class World extends EventEmitter {
   born = new Map()
   forgotten = new Set()
   asked = new Map() // app to how often the page asked it
+  partEvery = 60 // ms, of answers in parts
+  cancelled = 0 // answers in parts whose client left
   #natures = new Map()
   #random = seeded(11)
   #audit = 1000

@@ -16,6 +16,10 @@ describe('snippets', () => {
     )
     expect(pythonClient('http://gw', 'a', {input_batch: [[1], [2]]}, 'doubles')).toContain('predict_batch("a", [[1], [2]])')
     expect(pythonClient('http://gw', 'a', {input: 'AAEC'}, 'bytes')).toContain('base64.b64decode("AAEC")')
+    expect(pythonClient('http://gw', 'a', {inputs: {x: 1}}, 'tensors')).toContain('client.predict("a", {"x": 1}).outputs')
+    expect(pythonClient('http://gw', 'a', {input: {messages: []}, uid: 'ann'}, 'chat', true)).toContain(
+      'for part in client.stream("a", {"messages": []}, user="ann"):\n    print(part, end="", flush=True)',
+    )
   })
 })
 

@@ -11,13 +11,13 @@ import (
 
 const maxReply = 1 << 10
 
-// ErrNobody is a question where there is no terminal.
-var ErrNobody = errors.New("there is no terminal to ask on: preview it with --dry-run, and pass --yes to do it")
+// ErrNoTerminal is a question where there is no terminal.
+var ErrNoTerminal = errors.New("cannot ask for confirmation without a terminal: preview the change with --dry-run, or pass --yes")
 
 // Ask asks a question that is answered by yes or no, and takes anything but yes for no.
 func (s *Screen) Ask(ctx context.Context, question string) (bool, error) {
 	if !s.Asks {
-		return false, ErrNobody
+		return false, ErrNoTerminal
 	}
 	fmt.Fprintf(s.Err, "%s [y/N] ", question)
 	type reply struct {

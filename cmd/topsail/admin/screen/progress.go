@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Progress tells on Err how long work goes on: on a terminal in one line that is written
-// again, else in a line for each change. It belongs to one goroutine.
+// Progress reports on Err how far work is: on a terminal in one line that is written again, else
+// in a line for each change. It belongs to one goroutine.
 type Progress struct {
 	screen *Screen
 	now    string
@@ -15,7 +15,7 @@ type Progress struct {
 // Progress begins to tell. End must be called.
 func (s *Screen) Progress() *Progress { return &Progress{screen: s} }
 
-// Say tells where the work is.
+// Say reports how far the work is.
 func (p *Progress) Say(format string, args ...any) {
 	text := Clean(fmt.Sprintf(format, args...))
 	if text == p.now {

@@ -109,7 +109,7 @@ func TestProgressInLines(t *testing.T) {
 func TestNobodyToAsk(t *testing.T) {
 	var out bytes.Buffer
 	s := New(strings.NewReader("y\n"), &out, &out, func(string) string { return "" })
-	if sure, err := s.Ask(context.Background(), "Sure?"); sure || !errors.Is(err, ErrNobody) || out.Len() > 0 {
+	if sure, err := s.Ask(context.Background(), "Sure?"); sure || !errors.Is(err, ErrNoTerminal) || out.Len() > 0 {
 		t.Errorf("%v, %v, %q", sure, err, out.String())
 	}
 }

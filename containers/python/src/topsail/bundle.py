@@ -19,7 +19,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from . import input_type
+from .container import input_type, signature as signatures
+from .container.signature import Signature
 
 FORMAT = 1
 PYTHON = "{}.{}".format(*sys.version_info[:2])  # this one, as a manifest has it
@@ -73,6 +74,7 @@ class Manifest:
     description: str = ""
     options: Mapping[str, str] = field(default_factory=dict)  # of the runtime
     command: tuple[str, ...] = ()  # of the runtime "command"
+    signature: Signature | None = None  # named inputs and outputs
 
     def __post_init__(self) -> None:
         """It raises BundleError."""
@@ -84,11 +86,30 @@ class Manifest:
             check_requirement(requirement)
         if self.input_type:
             _check_input_type(self.input_type)
+        self._check_signature()
         if self.input_length < 0:
             raise BundleError(
                 f"the input length {self.input_length} is negative: leave it out if inputs differ in length"
             )
         self._check_program()
+
+    def _check_signature(self) -> None:
+        """With named inputs the input type is "tensors", also where that is left out, as Topsail completes it."""
+        named = self.signature is not None and bool(self.signature.inputs)
+        try:
+            if self.signature:
+                self.signature.check()
+        except ValueError as e:
+            raise BundleError(f"the signature is not valid: {e}") from None
+        if named and not self.input_type:
+            object.__setattr__(self, "input_type", "tensors")
+        if named != (self.input_type == "tensors"):
+            raise BundleError(
+                f"the input type is {self.input_type!r}: with a signature that has inputs leave it out, and without "
+                "one it cannot be 'tensors'"
+            )
+        if named and self.input_length:
+            raise BundleError("an input length is for vectors: leave it out where a signature has inputs")
 
     def _check_program(self) -> None:
         program = self.runtime == "command"
@@ -126,11 +147,12 @@ class Manifest:
         """All that is said, for JSON."""
         said = {f.name: getattr(self, f.name) for f in fields(self)}
         given = {k: v for k, v in said.items() if (v is not None if k == "example" else v)}
-        return {k: list(v) if isinstance(v, tuple) else v for k, v in given.items()}
+        plain = {k: list(v) if isinstance(v, tuple) else v for k, v in given.items()}
+        return plain | ({"signature": self.signature.document()} if self.signature else {})
 
     @classmethod
     def of_members(cls, members: Mapping[str, Any]) -> Manifest:
-        """The other way, for what anybody may have written. It raises BundleError."""
+        """The reverse, for members from an untrusted source. It raises BundleError."""
         known = {k: members[k] for k in (f.name for f in fields(cls)) if k in members}
         try:
             for name, kind in _KINDS.items():
@@ -141,8 +163,12 @@ class Manifest:
                     known[name] = tuple(map(_text, known[name]))
             if "options" in known:
                 known["options"] = {k: _text(v) for k, v in known["options"].items()}
+            if "signature" in known:
+                known["signature"] = signatures.of_document(known["signature"])
             return cls(**known)
-        except TypeError as e:
+        except BundleError:
+            raise
+        except (TypeError, ValueError) as e:
             raise BundleError(f"the manifest makes no sense: {e}") from None
 
 
@@ -156,6 +182,7 @@ _KINDS: dict[str, type] = {
     "description": str,
     "options": dict,
     "command": list,
+    "signature": dict,
 }
 
 

@@ -3,7 +3,7 @@
     misses = topsail.counter("feature_cache_misses", "Lookups that went to disk.", table="users")
     misses.inc()
 
-All are safe to use from any thread. Asking again for the same name and labels gives the same metric.
+All are safe to use from any thread. The same name and labels give the same metric.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
-from .wire import report
-from .wire.report import Series
+from .protocol import report
+from .protocol.report import Series
 
 _log = logging.getLogger("topsail")
 _NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]{0,199}")
@@ -87,9 +87,9 @@ class Histogram(Metric):
         self._counts = [0] * (len(bounds) + 1)
 
     def observe(self, value: float) -> None:
-        place = bisect_left(self.bounds, value)
+        index = bisect_left(self.bounds, value)
         with self._lock:
-            self._counts[place] += 1
+            self._counts[index] += 1
             self._value += value
         self._registry.changed = True
 

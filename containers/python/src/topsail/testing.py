@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .loading import prepare, warm_up
-from .pipeline import Pipeline
-from .pipeline.local import Local
-from .rehearsal import Answer, rehearse
-from .wire.constants import Status
+from .container.dry_run import Answer, dry_run
+from .container.loading import prepare, warm_up
+from .container.pipeline import Pipeline
+from .container.pipeline.local import Local
+from .protocol.constants import Status
 
 __all__ = ["Answer", "Status", "run"]
 
@@ -40,10 +40,10 @@ def run(
             local.load()
             for runner in local.runners.values():
                 warm_up(runner)
-            return local.rehearse(inputs)
+            return local.dry_run(inputs)
     runner = prepare(model, input_type, input_length, retry_singly)
     try:
         warm_up(runner)
-        return rehearse(runner, inputs)
+        return dry_run(runner, inputs)
     finally:
-        runner.model.teardown()
+        runner.teardown()

@@ -11,10 +11,10 @@ from bundles import unpacked
 import topsail
 from topsail import bundle, testing
 from topsail.deploy.failure import DeployFailed
+from topsail.runtime.failure import PermanentFailure
 from topsail.runtime.folder import Folder
 from topsail.runtime.load import load
 from topsail.runtime.r import RError
-from topsail.runtime.refusal import Refused
 
 SUMS = "predict <- function(inputs) { print('chatter'); cat('more\\n'); sapply(inputs, sum) }"
 
@@ -89,7 +89,7 @@ def test_files_beside_it(tmp_path):
     ],
 )
 def test_files_that_cannot_be_served(tmp_path, text, says):
-    with pytest.raises(Refused, match=f"R could not load model.R: .*{says}"):
+    with pytest.raises(PermanentFailure, match=f"R could not load model.R: .*{says}"):
         loaded(tmp_path, text)
 
 
@@ -187,6 +187,6 @@ def test_what_cannot_be_deployed(client, tmp_path):
 
 
 def _vector(*values):
-    from topsail.input_type import DOUBLES
+    from topsail.container.input_type import DOUBLES
 
     return DOUBLES.reader()([DOUBLES.value(list(values))])

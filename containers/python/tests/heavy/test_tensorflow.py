@@ -8,10 +8,11 @@ from sidecar import Container
 
 import topsail
 from topsail import bundle, testing
+from topsail.container.signature import Tensor
 from topsail.deploy.failure import DeployFailed
+from topsail.runtime.failure import PermanentFailure
 from topsail.runtime.folder import Folder
 from topsail.runtime.load import load
-from topsail.runtime.refusal import Refused
 
 WEIGHTS = np.array([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]], "float32")
 
@@ -35,9 +36,9 @@ class Words(tf.Module):
 
 
 class Pair(tf.Module):
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.float32, "a"), tf.TensorSpec([None], tf.float32, "b")])
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.float32, "a"), tf.TensorSpec([None], tf.string, "b")])
     def __call__(self, a, b):
-        return a + b
+        return {"twice": 2 * a, "length": tf.strings.length(b), "b": b}
 
 
 def saved(tmp_path, module, **options):
@@ -103,14 +104,115 @@ def test_texts(tmp_path):
     assert outputs(saved(tmp_path, Words(), signature="up"), ["a", "é"], "strings") == ["A", "É"]
 
 
+def test_inputs_and_outputs_by_their_names(deploy, management):
+    """With an example or without one; bytes are what the example has as such."""
+    outputs = (Tensor("b", "string"), Tensor("length", "int32"), Tensor("twice", "float32"))
+    deployed = deploy(Pair(), None)
+    assert deployed.predict({"a": 1.5, "b": "red"}).outputs == {"b": "red", "length": 3, "twice": 3.0}
+    [data] = management.artifacts.values()
+    said = bundle.read(data).manifest.signature
+    assert (said.inputs, set(said.outputs)) == ((Tensor("a", "float32"), Tensor("b", "string")), set(outputs))
+    deployed = deploy(Pair(), {"a": 1, "b": b"\x00\xff"}, output="length")
+    assert deployed.predict({"a": 1, "b": b"\xff"}).outputs == {"length": 1}
+
+
+def test_scores_of_classes(deploy):
+    """By what the deployer says of the output, which stays as it is; also with names."""
+    said = {"scores": "softmax", "classes": ["no", "yes"]}
+    x = np.array([1.0, 0.0, 0.0], "float32")
+    deployed = deploy(linear(), x, **said)
+    answer = deployed.predict([0.1, 0, 0])
+    assert answer.output == pytest.approx([0.1, 1.0])
+    assert answer.confidence == pytest.approx(1 / (1 + np.exp(-0.9)))
+    assert list(answer.qualifiers["scores"]) == ["no", "yes"]
+    named = deploy(linear(), None, app="named", **said)
+    [given] = named.client.apps.get("named").signature["inputs"]
+    answer = named.predict({given["name"]: [0.1, 0, 0]})
+    assert answer.outputs == {"output_0": pytest.approx([0.1, 1.0])}
+    assert answer.confidence == pytest.approx(1 / (1 + np.exp(-0.9)))
+    assert deploy(linear(), x).predict([1, 1, 1]).confidence is None
+    with pytest.raises(DeployFailed, match="there are 3 classes, and the output has 2 numbers"):
+        deploy(linear(), x, scores="softmax", classes="abc")
+    with pytest.raises(DeployFailed, match="scores is 'logits': use 'softmax' or 'probabilities'"):
+        deploy(linear(), x, scores="logits")
+
+
+@pytest.fixture
+def frozen(tmp_path):
+    """The file of a frozen graph with two inputs, of TensorFlow 1: sum of the first, added to the second."""
+    with tf.Graph().as_default() as graph:
+        x = tf.compat.v1.placeholder(tf.float32, [None, 2], "x")
+        b = tf.compat.v1.placeholder(tf.float32, [None], "b")
+        tf.add(tf.reduce_sum(x * tf.constant([1.0, 10.0]), axis=1), b, name="both")
+        tf.nn.softmax(x, name="layer/p")
+    path = tmp_path / "frozen.pb"
+    path.write_bytes(graph.as_graph_def().SerializeToString())
+    return path
+
+
+def test_a_frozen_graph(deploy, frozen, management):
+    """Only what leads to the outputs is asked for."""
+    example = np.array([0.0, 0.0], "float32")
+    deployed = deploy(frozen, example, inputs="x:0", outputs="layer/p:0", scores="probabilities")
+    answer = deployed.predict([1.0, 3.0])
+    assert answer.output == pytest.approx(tf.nn.softmax([1.0, 3.0]).numpy().tolist())
+    assert answer.confidence == pytest.approx(max(answer.output))
+    [data] = management.artifacts.values()
+    manifest = bundle.read(data).manifest
+    assert (manifest.entry, manifest.options["inputs"]) == ("model.pb", '{"x": "x:0"}')
+    assert manifest.options["outputs"] == '{"layer/p": "layer/p:0"}'
+
+
+def test_several_inputs_of_a_frozen_graph(deploy, frozen):
+    deployed = deploy(frozen, inputs={"row": "x:0", "b": "b"}, outputs=["both:0", "layer/p"], example=None)
+    answer = deployed.predict({"row": [1, 2], "b": 0.5})
+    assert answer.outputs["both"] == 21.5
+    assert answer.outputs["layer/p"] == pytest.approx(tf.nn.softmax([1.0, 2.0]).numpy().tolist())
+
+
+def test_a_graph_of_tensorflow_2(deploy, tmp_path):
+    """Frozen by TensorFlow itself, from a model with variables."""
+    from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
+
+    model = linear()
+    function = tf.function(lambda x: model(x)).get_concrete_function(tf.TensorSpec([None, 3], tf.float32, "x"))
+    constant = convert_variables_to_constants_v2(function)
+    path = tmp_path / "frozen.pb"
+    path.write_bytes(constant.graph.as_graph_def().SerializeToString())
+    deployed = deploy(path, [1.0, 0.0, 0.0], inputs=constant.inputs[0].name, outputs=constant.outputs[0].name)
+    assert deployed.predict([1, 1, 1]).output == [6.0, 60.0]
+
+
+def test_frozen_graphs_that_cannot_be_served(deploy, frozen, tmp_path):
+    for said, says in [
+        ({}, "is a file, as a frozen graph is: name its tensors with inputs= and outputs="),
+        ({"inputs": "x", "outputs": "none"}, "the graph has no tensor 'none'"),
+        ({"inputs": "x", "outputs": "both"}, "need other inputs than those named"),
+    ]:
+        with pytest.raises(DeployFailed, match=says):
+            deploy(frozen, None, **said)
+    (tmp_path / "junk.pb").write_bytes(b"junk")
+    with pytest.raises(DeployFailed, match="cannot load junk.pb as a frozen graph"):
+        deploy(tmp_path / "junk.pb", None, inputs="x", outputs="y")
+    with tf.Graph().as_default() as graph:
+        tf.compat.v1.get_variable("w", [2])
+    (tmp_path / "open.pb").write_bytes(graph.as_graph_def().SerializeToString())
+    with pytest.raises(DeployFailed, match="is not frozen: it has the variable 'w', and only its name"):
+        deploy(tmp_path / "open.pb", None, inputs="x", outputs="y")
+    with pytest.raises(DeployFailed, match="name the tensors of a frozen graph, a file: a SavedModel has a signature"):
+        deploy(linear(), None, inputs="x")
+    with pytest.raises(PermanentFailure, match="the option outputs = '' must name tensors"):
+        load(Folder(unpacked(tmp_path, "tensorflow", "m.pb", {"m.pb": b""}, options={"inputs": '{"x": "x"}'})))
+
+
 def test_what_cannot_be_served(tmp_path, deploy):
-    with pytest.raises(Refused, match=r"the signature has 2 inputs \(a, b\), and a query has one"):
+    with pytest.raises(PermanentFailure, match=r"the signature has 2 inputs \(a, b\): give a dict"):
         saved(tmp_path, Pair())
-    with pytest.raises(Refused, match="has no signature 'serving_default': it has up"):
+    with pytest.raises(PermanentFailure, match="has no signature 'serving_default': it has up"):
         saved(tmp_path, Words())
-    with pytest.raises(Refused, match="cannot load m.pb as a SavedModel: SavedModel file does not exist"):
+    with pytest.raises(PermanentFailure, match="cannot load m.pb as a SavedModel: SavedModel file does not exist"):
         load(Folder(unpacked(tmp_path, "tensorflow", "m.pb", {"m.pb": b"junk"})))
-    with pytest.raises(Refused, match="cannot load junk as a SavedModel"):
+    with pytest.raises(PermanentFailure, match="cannot load junk as a SavedModel"):
         load(Folder(unpacked(tmp_path / "junk", "tensorflow", "junk", {"junk/saved_model.pb": b"junk"})))
     with pytest.raises(DeployFailed, match="is no SavedModel: give its folder, a model of Keras, or a tf.Module"):
         deploy(tmp_path, [1.0])
@@ -140,5 +242,7 @@ def test_a_model_for_a_gpu_from_a_machine_without_one(tmp_path, deploy, manageme
     assert management.versions["net"]["1"]["resources"] == {"gpu": {"count": 1}}
     assert any(r.startswith("tensorflow[and-cuda]==") for r in made.manifest.requirements)
     made.unpack(tmp_path / "net")
-    with pytest.raises(Refused, match=r"device is cuda, and TensorFlow \S+ (is a build for the CPU|finds no GPU here)"):
+    with pytest.raises(
+        PermanentFailure, match=r"device is cuda, and TensorFlow \S+ (is a build for the CPU|finds no GPU here)"
+    ):
         load(Folder(tmp_path / "net"))

@@ -8,10 +8,11 @@ from bundles import unpacked
 
 import topsail
 from topsail import bundle, testing
+from topsail.container.signature import Signature, Tensor
 from topsail.deploy.failure import DeployFailed
+from topsail.runtime.failure import PermanentFailure
 from topsail.runtime.folder import Folder
 from topsail.runtime.load import load
-from topsail.runtime.refusal import Refused
 
 
 def linear():
@@ -37,6 +38,22 @@ class Pixels(torch.nn.Module):
 class Words(torch.nn.Module):
     def forward(self, texts: list[str]) -> list[int]:
         return [len(text) for text in texts]
+
+
+class Pair(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = torch.nn.Embedding(4, 2)
+        with torch.no_grad():
+            self.table.weight.copy_(torch.arange(8.0).reshape(4, 2))
+
+    def forward(self, word, weights):
+        return (self.table(word) * weights).sum(dim=1), word
+
+
+class Names(Untraceable):
+    def forward(self, x, y):
+        return {"sum": x.sum(**{"dim": 1}), "y": y}
 
 
 @pytest.fixture
@@ -89,10 +106,44 @@ def test_texts(tmp_path):
     assert [a.output for a in testing.run(load(Folder(folder)), ["a", "abc"], "strings")] == [1, 3]
 
 
+def test_inputs_and_outputs_by_their_names(deploy, management):
+    deployed = deploy(Pair(), {"weights": [1.0, 2.0], "word": torch.tensor(3)})
+    [data] = management.artifacts.values()
+    assert bundle.read(data).manifest.signature == Signature(
+        (Tensor("weights", "float64", (2,)), Tensor("word", "int64")),
+        (Tensor("output_0", "float32"), Tensor("output_1", "int64")),
+    )
+    assert deployed.predict({"word": 1, "weights": [1, 10]}).outputs == {"output_0": 32.0, "output_1": 1}
+
+
+def test_a_traced_module_with_outputs_of_its_own_names(deploy):
+    x, y = torch.ones(3), torch.ones(2, dtype=torch.int32)
+    assert deploy(Names(), {"y": y, "x": x}).predict({"x": [1, 2, 3], "y": [4, 5]}).outputs == {"sum": 6.0, "y": [4, 5]}
+
+
+def test_names_that_forward_does_not_have(deploy):
+    with pytest.raises(DeployFailed, match="the model fails on the example: .*(colour|received 4 argument)"):
+        deploy(Pair(), {"word": torch.tensor(3), "weights": [1.0, 2.0], "colour": [1.0]})
+
+
+def test_scores_of_classes(deploy):
+    """By what the deployer says of the output, which stays as it is; also with names."""
+    said = {"scores": "softmax", "classes": ["no", "yes"]}
+    answer = deploy(linear(), torch.ones(3), **said).predict([0.1, 0, 0])
+    assert answer.output == pytest.approx([0.1, 1.0])
+    assert answer.confidence == pytest.approx(0.7109495)
+    assert list(answer.qualifiers["scores"]) == ["no", "yes"]
+    named = deploy(linear(), {"input": torch.ones(3)}, app="named", **said)
+    assert named.predict({"input": [0.1, 0, 0]}).confidence == pytest.approx(0.7109495)
+    assert deploy(linear(), torch.ones(3)).predict([1, 1, 1]).confidence is None
+    with pytest.raises(DeployFailed, match="one output, and this one has output_0, output_1"):
+        deploy(Pair(), {"weights": [1.0, 2.0], "word": torch.tensor(3)}, scores="softmax")
+
+
 def test_what_cannot_be_served(tmp_path, deploy):
-    with pytest.raises(Refused, match="cannot load m.pt as TorchScript"):
+    with pytest.raises(PermanentFailure, match="cannot load m.pt as TorchScript"):
         load(Folder(unpacked(tmp_path, "torch", "m.pt", {"m.pt": b"junk"})))
-    with pytest.raises(Refused, match="option shape = '2x2' is none"):
+    with pytest.raises(PermanentFailure, match="option shape = '2x2' is none"):
         path = tmp_path / "linear.pt"
         torch.jit.script(linear()).save(str(path))
         load(Folder(unpacked(tmp_path, "torch", "m.pt", {"m.pt": path.read_bytes()}, options={"shape": "2x2"})))
@@ -109,5 +160,5 @@ def test_a_model_for_a_gpu_from_a_machine_without_one(tmp_path, deploy, manageme
     made = bundle.read(data)
     made.unpack(tmp_path / "net")
     says = "finds no GPU here: use a node with" if torch.version.cuda else "is a build for the CPU: require one"
-    with pytest.raises(Refused, match=re.escape(f"device is cuda, and PyTorch {torch.__version__} {says}")):
+    with pytest.raises(PermanentFailure, match=re.escape(f"device is cuda, and PyTorch {torch.__version__} {says}")):
         load(Folder(tmp_path / "net"))

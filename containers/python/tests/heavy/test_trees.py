@@ -10,9 +10,9 @@ from sklearn.datasets import load_iris
 import topsail
 from topsail import bundle
 from topsail.deploy.failure import DeployFailed
+from topsail.runtime.failure import PermanentFailure
 from topsail.runtime.folder import Folder
 from topsail.runtime.load import load
-from topsail.runtime.refusal import Refused
 
 X, Y = load_iris(return_X_y=True)
 NAMES = np.array(["setosa", "versicolor", "virginica"])
@@ -129,16 +129,58 @@ def test_two_classes_of_lightgbm(client):
     assert answers(deployed(client, topsail.deploy_lightgbm, model), X[[0, 70]]) == ["setosa", "versicolor"]
 
 
+def scores(deployment, rows):
+    """The confidence and the probabilities of the classes, of each row."""
+    found = [deployment.predict(x) for x in rows]
+    return [a.confidence for a in found], [a.qualifiers.get("scores") for a in found]
+
+
+@pytest.mark.parametrize("rows", [slice(None), TWO], ids=["three classes", "two"])
+@pytest.mark.parametrize("output", ["label", "value"])
+@pytest.mark.parametrize("kind", ["xgboost", "lightgbm"])
+def test_probabilities_beside_answers(client, kind, output, rows):
+    """Answers stay the same, and have none by default."""
+    x, y = X[rows], Y[rows]
+    make = (
+        xgboost.XGBClassifier(n_estimators=5)
+        if kind == "xgboost"
+        else lightgbm.LGBMClassifier(n_estimators=5, verbose=-1)
+    )
+    model = make.fit(x, y if kind == "xgboost" else NAMES[y])
+    deploy, asked = getattr(topsail, f"deploy_{kind}"), x[::25]
+    served = deployed(client, deploy, model, output=output, scores=True)
+    expected = model.predict_proba(asked)
+    confidences, found = scores(served, asked)
+    assert np.allclose(confidences, expected.max(axis=1), rtol=1e-5)
+    named = output == "label" and kind == "lightgbm"
+    assert list(found[0]) == [NAMES[k] if named else str(k) for k in range(expected.shape[1])]
+    assert np.allclose([list(row.values()) for row in found], expected, rtol=1e-4, atol=1e-7)
+    for without in ({}, {"scores": False}):
+        plain = deployed(client, deploy, model, output=output, **without)
+        assert answers(plain, asked) == answers(served, asked)
+        assert scores(plain, asked) == ([None] * len(asked),) * 2
+
+
+@pytest.mark.parametrize("output", ["margin", None])
+def test_what_says_no_probabilities(client, boosted, output):
+    model = boosted if output else xgboost.XGBRegressor(n_estimators=5).fit(X, Y)
+    served = deployed(client, topsail.deploy_xgboost, model, output=output, scores=True)
+    assert scores(served, X[:1]) == ([None], [None])
+    model = lightgbm.LGBMRegressor(n_estimators=5, verbose=-1).fit(X, Y)
+    served = deployed(client, topsail.deploy_lightgbm, model, output=output, scores=True)
+    assert scores(served, X[:1]) == ([None], [None])
+
+
 @pytest.mark.parametrize("runtime", ["xgboost", "lightgbm"])
 def test_what_is_no_model(tmp_path, client, runtime):
-    with pytest.raises(Refused, match="cannot load model.bin"):
+    with pytest.raises(PermanentFailure, match="cannot load model.bin"):
         load(Folder(unpacked(tmp_path, runtime, "model.bin", {"model.bin": b"junk"})))
-    with pytest.raises(Refused, match="option output = 'best' is unknown: use value, margin, label"):
+    with pytest.raises(PermanentFailure, match="option output = 'best' is unknown: use value, margin, label"):
         load(Folder(unpacked(tmp_path, runtime, "model.bin", {"model.bin": b""}, options={"output": "best"})))
-    with pytest.raises(Refused, match="is no list in JSON"):
+    with pytest.raises(PermanentFailure, match="is no list in JSON"):
         load(Folder(unpacked(tmp_path, runtime, "model.bin", {"model.bin": b""}, options={"classes": "a, b"})))
     if runtime == "xgboost":
-        with pytest.raises(Refused, match="the option missing = 'none' is no number"):
+        with pytest.raises(PermanentFailure, match="the option missing = 'none' is no number"):
             load(Folder(unpacked(tmp_path, runtime, "model.bin", {"model.bin": b""}, options={"missing": "none"})))
     with pytest.raises(DeployFailed, match="the model is a int: give a Booster"):
         getattr(topsail, f"deploy_{runtime}")("iris", 7, X[0], client=client)

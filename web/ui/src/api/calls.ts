@@ -16,15 +16,14 @@ export const signOut = () => client.send<void>('DELETE', '/session')
 export const getApp = (app: string) => client.tagged<T.App>('GET', path('apps', app))
 export const createApp = (app: T.App) => client.send<T.App>('POST', '/apps', {body: app, once: true})
 export const putApp = (app: T.App, ifMatch: string) => client.tagged<T.App>('PUT', path('apps', app.name), {body: app, ifMatch})
-export const rehearseDeleteApp = (app: string) => client.send<T.Rehearsal>('DELETE', path('apps', app), {query: dry})
+export const dryRunDeleteApp = (app: string) => client.send<T.DryRun>('DELETE', path('apps', app), {query: dry})
 export const deleteApp = (app: string) => client.send<void>('DELETE', path('apps', app))
 export const link = (app: string, model: string) => client.send<T.App>('PUT', path('apps', app, 'links', model))
-export const rehearseUnlink = (app: string, model: string) =>
-  client.send<T.Rehearsal>('DELETE', path('apps', app, 'links', model), {query: dry})
+export const dryRunUnlink = (app: string, model: string) => client.send<T.DryRun>('DELETE', path('apps', app, 'links', model), {query: dry})
 export const unlink = (app: string, model: string) => client.send<T.App>('DELETE', path('apps', app, 'links', model))
 export const getPolicy = (app: string) => client.tagged<T.Policy>('GET', path('apps', app, 'policy'))
-export const rehearsePolicy = (app: string, policy: T.Policy, ifMatch: string) =>
-  client.send<T.Rehearsal>('PUT', path('apps', app, 'policy'), {body: policy, ifMatch, query: dry})
+export const dryRunPolicy = (app: string, policy: T.Policy, ifMatch: string) =>
+  client.send<T.DryRun>('PUT', path('apps', app, 'policy'), {body: policy, ifMatch, query: dry})
 export const putPolicy = (app: string, policy: T.Policy, ifMatch: string) =>
   client.tagged<T.App>('PUT', path('apps', app, 'policy'), {body: policy, ifMatch})
 export const getLearned = (app: string, uid: string, context: string) =>
@@ -32,18 +31,20 @@ export const getLearned = (app: string, uid: string, context: string) =>
 export const forgetLearned = (app: string, uid: string, context: string) =>
   client.send<void>('DELETE', path('apps', app, 'learned'), {query: {uid, context}})
 export const tryApp = (app: string, query: object) => client.send<T.Trial>('POST', path('apps', app, 'try'), {body: query})
+export const tryAppInParts = (app: string, query: object, signal: AbortSignal) =>
+  client.open(path('apps', app, 'try'), {body: query, signal})
 export const appTraffic = (app: string, query: Window, signal?: AbortSignal) =>
   client.get<T.AppSeries>(path('apps', app, 'traffic'), {query, ...(signal && {signal})})
 export const appUsage = (app: string, signal?: AbortSignal) => client.get<T.Usage>(path('apps', app, 'usage'), {...(signal && {signal})})
 
 export const getModel = (model: string) => client.tagged<T.Model>('GET', path('models', model))
-export const rehearseCurrent = (model: string, version: string) =>
-  client.send<T.Rehearsal>('PUT', path('models', model, 'current'), {body: {version}, query: dry})
+export const dryRunCurrent = (model: string, version: string) =>
+  client.send<T.DryRun>('PUT', path('models', model, 'current'), {body: {version}, query: dry})
 export const setCurrent = (model: string, version: string) =>
   client.send<T.Model>('PUT', path('models', model, 'current'), {body: {version}})
-export const rehearseRollBack = (model: string) => client.send<T.Rehearsal>('POST', path('models', model, 'rollback'), {query: dry})
+export const dryRunRollBack = (model: string) => client.send<T.DryRun>('POST', path('models', model, 'rollback'), {query: dry})
 export const rollBack = (model: string) => client.send<T.Model>('POST', path('models', model, 'rollback'), {once: true})
-export const rehearseDeleteModel = (model: string) => client.send<T.Rehearsal>('DELETE', path('models', model), {query: dry})
+export const dryRunDeleteModel = (model: string) => client.send<T.DryRun>('DELETE', path('models', model), {query: dry})
 export const deleteModel = (model: string) => client.send<void>('DELETE', path('models', model))
 
 export const getVersion = (model: string, version: string) => client.tagged<T.Version>('GET', path('models', model, 'versions', version))
@@ -55,8 +56,8 @@ export const createVersion = (model: string, version: T.Version, keepCurrent: bo
     query: {keep_current: keepCurrent || undefined},
     once: true,
   })
-export const rehearseDeleteVersion = (model: string, version: string) =>
-  client.send<T.Rehearsal>('DELETE', path('models', model, 'versions', version), {query: dry})
+export const dryRunDeleteVersion = (model: string, version: string) =>
+  client.send<T.DryRun>('DELETE', path('models', model, 'versions', version), {query: dry})
 export const deleteVersion = (model: string, version: string) => client.send<void>('DELETE', path('models', model, 'versions', version))
 export const setScale = (model: string, version: string, change: {replicas?: number; scale?: T.Scale}) =>
   client.send<T.Version>('PUT', path('models', model, 'versions', version, 'scale'), {body: change})
@@ -87,10 +88,9 @@ export async function usage(model?: string, signal?: AbortSignal): Promise<T.Usa
 export const streams = (signal?: AbortSignal) => client.get<Page<T.Stream>>('/streams', {query: {limit: pageSize}, ...(signal && {signal})})
 export const suspendStream = (stream: string, reason: string) =>
   client.send<T.Stream>('PUT', path('streams', stream, 'suspension'), {body: reason ? {reason} : {}})
-export const rehearseResumeStream = (stream: string) =>
-  client.send<T.Rehearsal>('DELETE', path('streams', stream, 'suspension'), {query: dry})
+export const dryRunResumeStream = (stream: string) => client.send<T.DryRun>('DELETE', path('streams', stream, 'suspension'), {query: dry})
 export const resumeStream = (stream: string) => client.send<T.Stream>('DELETE', path('streams', stream, 'suspension'))
-export const rehearseForgetStream = (stream: string) => client.send<T.Rehearsal>('DELETE', path('streams', stream), {query: dry})
+export const dryRunForgetStream = (stream: string) => client.send<T.DryRun>('DELETE', path('streams', stream), {query: dry})
 export const forgetStream = (stream: string) => client.send<void>('DELETE', path('streams', stream))
 
 export const getReplica = (replica: string) => client.get<T.Replica>(path('replicas', replica))

@@ -27,6 +27,7 @@ export interface Tagged<T> {
 export interface Options {
   query?: Record<string, string | number | boolean | undefined>
   body?: unknown
+  accept?: string
   ifMatch?: string
   mergePatch?: boolean
   once?: boolean // with an Idempotency-Key, so that a repeated request is one
@@ -35,6 +36,7 @@ export interface Options {
 }
 
 const patience = 30_000
+const json = 'application/json, application/problem+json'
 
 // onUnauthorised is told when the session has ended, so that the page can ask for a key.
 export type Unauthorised = () => void
@@ -70,6 +72,11 @@ export class Client {
     return answer.body
   }
 
+  // open asks for an answer in parts, and returns it when it begins. Where there is none, it is a whole one as JSON.
+  async open(path: string, options: Options): Promise<Response> {
+    return this.#ask('POST', path, {...options, accept: `text/event-stream, ${json}`, timeoutMs: 0})
+  }
+
   url(path: string, query: Options['query'] = {}): string {
     const search = new URLSearchParams()
     for (const [name, value] of Object.entries(query)) {
@@ -79,7 +86,7 @@ export class Client {
   }
 
   async #ask(method: string, path: string, options: Options): Promise<Response> {
-    const headers: Record<string, string> = {Accept: 'application/json, application/problem+json'}
+    const headers: Record<string, string> = {Accept: options.accept ?? json}
     if (options.body !== undefined) {
       headers['Content-Type'] = options.mergePatch ? 'application/merge-patch+json' : 'application/json'
     }

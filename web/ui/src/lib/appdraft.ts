@@ -8,6 +8,8 @@ const inputTitles: Record<InputType, string> = {
   integers: 'Integers: whole numbers of 32 bits',
   strings: 'Strings: text',
   bytes: 'Bytes: base64',
+  tensors: 'Tensors: named inputs, by a signature',
+  chat: 'Chat: requests of OpenAI’s API',
 }
 export const inputTypes = Object.entries(inputTitles)
 

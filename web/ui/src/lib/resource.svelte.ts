@@ -1,4 +1,4 @@
-// Resource is something that is asked for, again and again if need be. What came last
+// Resource is something that is polled as needed. What came last
 // stays while the next is under way, or has failed.
 export class Resource<T> {
   value = $state.raw<T | undefined>(undefined)

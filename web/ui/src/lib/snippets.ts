@@ -19,19 +19,23 @@ export function python(value: unknown): string {
   return JSON.stringify(value)
 }
 
-export function curl(gateway: string, app: string, query: object, needsKey: boolean): string {
+export function curl(gateway: string, app: string, query: object, needsKey: boolean, inParts = false): string {
   const key = needsKey ? ` -H "X-Api-Key: $TOPSAIL_API_KEY"` : ''
-  return `curl -s ${quoted(`${gateway}/${app}/predict`)}${key} -H 'Content-Type: application/json' \\\n  -d ${quoted(JSON.stringify(query))}`
+  const accept = inParts ? ` -H 'Accept: text/event-stream'` : ''
+  return `curl -s${inParts ? 'N' : ''} ${quoted(`${gateway}/${app}/predict`)}${key}${accept} -H 'Content-Type: application/json' \\\n  -d ${quoted(JSON.stringify(query))}`
 }
 
 // pythonClient needs no key in its text: the client reads TOPSAIL_API_KEY by itself.
-export function pythonClient(gateway: string, app: string, query: Record<string, unknown>, type: InputType): string {
+export function pythonClient(gateway: string, app: string, query: Record<string, unknown>, type: InputType, inParts = false): string {
   const batch = 'input_batch' in query
   const options = Object.entries(query).filter(([name]) => !name.startsWith('input'))
   const named = options.map(([name, value]) => `, ${name === 'uid' ? 'user' : name}=${python(value)}`).join('')
-  const input = literal(batch ? query.input_batch : query.input, type)
-  const call = batch ? `client.predict_batch(${python(app)}, ${input}${named})` : `client.predict(${python(app)}, ${input}${named}).output`
-  return `${type === 'bytes' ? 'import base64\n' : ''}import topsail\n\nclient = topsail.Client(${python(gateway)})\nprint(${call})`
+  const given = `${python(app)}, ${literal(query.input_batch ?? query.inputs ?? query.input, type)}${named}`
+  const answer = 'inputs' in query ? 'outputs' : 'output'
+  const ask = inParts
+    ? `for part in client.stream(${given}):\n    print(part, end="", flush=True)`
+    : `print(${batch ? `client.predict_batch(${given})` : `client.predict(${given}).${answer}`})`
+  return `${type === 'bytes' ? 'import base64\n' : ''}import topsail\n\nclient = topsail.Client(${python(gateway)})\n${ask}`
 }
 
 // literal is an input as the Python client takes it: bytes, where JSON has base64.

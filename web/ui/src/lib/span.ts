@@ -6,7 +6,7 @@ export function spanOf(query: URLSearchParams): number {
   return known.includes(asked) ? asked : 900
 }
 
-// pace is how often charts of a span are asked for, in milliseconds: as often as they have a new point.
-export function pace(span: number): number {
+// pollInterval is how often charts of a span are asked for, in milliseconds: as often as they have a new point.
+export function pollInterval(span: number): number {
   return Math.min(60_000, Math.max(5000, (span / 240) * 1000))
 }

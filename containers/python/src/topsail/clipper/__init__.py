@@ -8,14 +8,19 @@
 """
 
 from importlib import import_module
+from typing import TYPE_CHECKING
 
-from .names import ClipperNames
+if TYPE_CHECKING:
+    from ..client.clipper import ClipperNames
+    from .manager import TopsailContainerManager
 
 __all__ = ["ClipperNames", "TopsailContainerManager"]
 
+_MODULE = {"ClipperNames": "topsail.client.clipper", "TopsailContainerManager": "topsail.clipper.manager"}
+
 
 def __getattr__(name: str) -> object:
-    """Imports the manager when it is asked for: it needs the client, and the client needs the names."""
-    if name != "TopsailContainerManager":
+    """Imports what needs the client when it is asked for: the container of Clipper's models does without."""
+    if name not in _MODULE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return import_module(".manager", __name__).TopsailContainerManager
+    return getattr(import_module(_MODULE[name]), name)

@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..client import Client
-from ..client_errors import Timeout, TopsailError, Unavailable
+from ..client.clipper import content
+from ..client.errors import Timeout, TopsailError, Unavailable
+from ..client.sync import Client
 from . import package
 from .child import Child
 from .image import image as bundled
-from .names import content
 
 _STARTING = 60.0  # seconds
 

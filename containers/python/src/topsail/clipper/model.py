@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from ..runtime import pickled, pyspark
+from ..runtime.failure import need
 from ..runtime.folder import Folder
-from ..runtime.refusal import need
 
 # The modules that a model takes, by what its deployer saves it as.
 LIBRARIES = {
@@ -27,7 +27,7 @@ class Model:
     JSON, and so does ours."""
 
     def __init__(self) -> None:
-        """It raises Refused, or what the model's own code raises."""
+        """It raises PermanentFailure, or what the model's own code raises."""
         here = Path.cwd()
         sys.path.append(str(here / "modules"))
         self._function = pickled.load(here / "func.pkl")

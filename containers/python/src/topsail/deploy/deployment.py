@@ -6,11 +6,13 @@ import html
 from collections.abc import Iterator
 from typing import Any
 
-from ..admin.record import Replica
-from ..client import Client
-from ..client_answers import Prediction
-from ..client_errors import Conflict, NotFound
+from ..client.admin.record import App, Replica
+from ..client.answers import Prediction
+from ..client.errors import Conflict, NotFound
+from ..client.sync import Client
+from ..container.input_type import TENSORS
 from .failure import DeployFailed
+from .named import by_name
 
 
 class Deployment:
@@ -18,17 +20,18 @@ class Deployment:
 
     def __init__(self, client: Client, model: str, version: str, app: str | None) -> None:
         self.client, self.model, self.version, self.app = client, model, version, app
-        self._alone: bool | None = None  # whether the app asks this model only; None: not looked up
+        self._asked: App | None = None  # as it was looked up once
 
     def predict(self, input: Any, **options: Any) -> Prediction:
         """Asks this version through the app, as Client.predict does; an app that asks several models chooses by its
-        policy. An input of several dimensions is sent flat."""
+        policy. An input of several dimensions is sent flat; inputs with names are a dict, or a row of pandas."""
         if self.app is None:
             raise DeployFailed(f"{self.model} was deployed without an app: link it to one, and ask that")
-        if self._alone is None:
-            self._alone = self.client.apps.get(self.app).models == [self.model]
-        if self._alone:
+        self._asked = self._asked or self.client.apps.get(self.app)
+        if self._asked.models == [self.model]:
             options.setdefault("version", self.version)
+        if self._asked.input_type == TENSORS.name:
+            return self.client.predict(self.app, by_name(input), **options)
         flat = input.reshape(-1) if len(getattr(input, "shape", ())) > 1 else input
         return self.client.predict(self.app, flat, **options)
 

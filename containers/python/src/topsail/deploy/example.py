@@ -5,10 +5,11 @@ from __future__ import annotations
 import base64
 import math
 from array import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..container.signature import Signature
 from .failure import DeployFailed
 from .terms import api_input_type
 
@@ -17,9 +18,10 @@ _OF_DTYPE = {"float16": "floats", "bfloat16": "floats", "float32": "floats", "fl
 
 @dataclass(frozen=True)
 class Example:
-    value: Any  # as JSON: a list of numbers, a text, bytes as base64; None if there is none
+    value: Any  # as JSON: a list of numbers, a text, bytes as base64, or a dict of named values; None if there is none
     input_type: str  # by the API's name
     shape: tuple[int, ...] = ()  # of what was given, where that had more than one dimension
+    signature: Signature | None = None  # of a model whose inputs have names
 
     @property
     def length(self) -> int:
@@ -66,6 +68,11 @@ def _numbers(given: Any) -> tuple[list[Any], tuple[int, ...]]:
         nested, shape = given.tolist(), tuple(getattr(given, "shape", ()))
     elif isinstance(given, (Sequence, array)):
         nested, shape = list(given), ()
+    elif isinstance(given, Mapping):
+        raise DeployFailed(
+            "the example is a dict, and this model takes one vector or text: give the values in their order, or deploy "
+            "a function of such dicts with deploy_python_function"
+        )
     else:
         raise DeployFailed(f"the example is a {type(given).__name__}: give one input, as a list or array of numbers")
     values = _flat(nested)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..client_errors import TopsailError
+from ..client.errors import TopsailError
 
 if TYPE_CHECKING:
     from .deployment import Deployment

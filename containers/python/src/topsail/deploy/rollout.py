@@ -7,11 +7,11 @@ import re
 import time
 from typing import Any
 
-from ..admin.record import Artifact, Replica, Version
 from ..bundle import ALONE, Bundle
-from ..client import Client
-from ..client_errors import Conflict, NotFound, Timeout, TopsailError, Unavailable
-from ..client_http import Deadline
+from ..client.admin.record import Artifact, Replica, Version
+from ..client.errors import Conflict, NotFound, Timeout, TopsailError, Unavailable
+from ..client.http import Deadline
+from ..client.sync import Client
 from ..runtime.folder import decoded
 from . import trial
 from .commit import checked_out
@@ -95,7 +95,7 @@ class _Rollout:
         self._progress.now("trying the model here")
         result = trial.run(self._bundle, self._deadline.left(), bool(self._terms.hosted_by))
         answer = f", and its example gives {result['output']}" if "output" in result else ""
-        where = "here, on the CPU for want of a GPU" if result.get("on_cpu_instead") else "here"
+        where = "here, on the CPU for lack of a GPU" if result.get("on_cpu_instead") else "here"
         self._progress.done(f"tried {where}: it loads in {result['seconds']:.1f} s{answer}")
 
     def _check_host(self) -> None:
@@ -120,9 +120,9 @@ class _Rollout:
             return
         takes, given = api_input_type(app.input_type), api_input_type(self._bundle.manifest.input_type)
         if takes != given:
+            other = "" if "tensors" in (takes, given) else f", or with input_type={takes!r}"
             raise DeployFailed(
-                f"the app {self._app!r} takes {takes}, and the model {given}: deploy it with app= another name, or "
-                f"with input_type={takes!r}"
+                f"the app {self._app!r} takes {takes}, and the model {given}: deploy it with app= another name{other}"
             )
 
     def _upload(self) -> Artifact:
@@ -139,7 +139,7 @@ class _Rollout:
         return found
 
     def _register(self) -> str:
-        """The version that has this bundle, made if there is none. Somebody else may take the next number meanwhile."""
+        """The version that has this bundle, made if there is none. Another client may take the next number first."""
         commit = checked_out() if self._terms.commit is None else self._terms.commit
         while True:
             versions = self._versions()
@@ -185,7 +185,7 @@ class _Rollout:
 
     def _is_as_said(self, version: Version) -> bool:
         has = version.to_dict()
-        return all(_full(has.get(k)) == _full(self._members[k]) for k in DEFINING if k in self._members)
+        return all(_full(has.get(k)) == _full(self._members[k]) for k in (*DEFINING, "stages") if k in self._members)
 
     def _reuse(self, found: Version) -> str:
         version, left = found.version, self._deadline.left
@@ -207,7 +207,7 @@ class _Rollout:
             try:
                 self._make_app(self._app)
                 return
-            except Conflict:  # somebody else was faster
+            except Conflict:  # another client was faster
                 app = self._client.apps.get(self._app, timeout=self._deadline.left())
         if self._model not in (app.models or []):
             self._client.apps.link(self._app, self._model, timeout=self._deadline.left())
@@ -226,6 +226,7 @@ class _Rollout:
         manifest, terms = self._bundle.manifest, self._terms
         example = self._example()
         more: dict[str, Any] = {} if example is None else {"example": example}
+        more |= {"signature": manifest.signature.document()} if manifest.signature else {}
         self._client.apps.create(
             name,
             input_type=api_input_type(manifest.input_type or "doubles"),

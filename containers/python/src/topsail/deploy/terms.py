@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from dataclasses import replace as changed
+from dataclasses import dataclass, replace as changed
 from typing import Any
 
-from ..client import Client
-from ..input_type import parse
+from ..client.sync import Client
+from ..container.input_type import parse
 from .failure import DeployFailed
 
 # Members of a version, as in the API: what defines one beside its bundle and its host, and what does not.

@@ -1,4 +1,4 @@
-"""Tries a bundle here, as a container would run it, before anybody else sees it."""
+"""Tries a bundle here, as a container would run it, before it is published."""
 
 from __future__ import annotations
 

@@ -6,20 +6,24 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+from .failure import PermanentFailure, missing
 from .folder import Folder
-from .refusal import Refused, missing
 
 
 def load(folder: Folder) -> Any:
-    """The model of a bundle, loaded, as `topsail.serve` takes it. It raises Refused, or what the model's own code
-    raises."""
+    """The model of a bundle, loaded, as `topsail.serve` takes it. It raises PermanentFailure, or what the model's own
+    code raises."""
     runtime = folder.manifest.runtime
     if runtime == "command":
-        raise Refused("a bundle with the runtime 'command' is a program of its own, which Topsail starts by itself")
+        raise PermanentFailure(
+            "a bundle with the runtime 'command' is a program of its own, which Topsail starts by itself"
+        )
     if runtime == "host":
-        raise Refused("a bundle with the runtime 'host' holds models of other bundles, and Topsail starts it by itself")
+        raise PermanentFailure(
+            "a bundle with the runtime 'host' holds models of other bundles, and Topsail starts it by itself"
+        )
     if runtime == "pmml":
-        raise Refused("a bundle with the runtime 'pmml' runs in Java, which Topsail starts by itself")
+        raise PermanentFailure("a bundle with the runtime 'pmml' runs in Java, which Topsail starts by itself")
     module = import_module(f".{runtime}", __package__)
     make: Callable[[Folder], Any] = module.load
     try:
@@ -34,6 +38,7 @@ class Exemplified:
     def __init__(self, model: Any, folder: Folder) -> None:
         self._model = model
         self._example = folder.example()
+        self.signature = folder.signature
         self.predict = getattr(model, "predict", model)
         self.__qualname__ = getattr(model, "__qualname__", type(model).__name__)  # by which messages call it
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .refusal import need
+from .failure import need
 
 
 def stack(inputs: list[Any]) -> Any:

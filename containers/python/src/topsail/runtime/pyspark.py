@@ -11,11 +11,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from .. import source
-from ..source import SourceError
+from ..container import source
+from ..container.source import SourceError
 from . import pickled
+from .failure import PermanentFailure, need
 from .folder import Folder
-from .refusal import Refused, need
 
 
 def load(folder: Folder) -> Any:
@@ -52,7 +52,7 @@ class Function:
     def __init__(self, session: Any, function: Any) -> None:
         if not callable(function):
             kind = type(function).__name__
-            raise Refused(f"the entry is of type {kind}: it must be a function of a session and the inputs")
+            raise PermanentFailure(f"the entry is of type {kind}: it must be a function of a session and the inputs")
         self._session, self._function = session, function
 
     def predict(self, inputs: list[Any]) -> list[Any]:
@@ -86,7 +86,7 @@ class Pipeline:
 
 
 def start(master: str) -> Any:
-    """A session of a Spark in this container alone. It raises Refused."""
+    """A session of a Spark in this container alone. It raises PermanentFailure."""
     sql = need("pyspark.sql")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # of Spark's workers, which have this environment then
     try:
@@ -95,7 +95,7 @@ def start(master: str) -> Any:
             builder = builder.config(name, value)
         return builder.getOrCreate()
     except Exception as e:  # Py4J and Java have their own
-        raise Refused(f"Spark does not start: {e}. It needs Java: set JAVA_HOME where this model runs") from e
+        raise PermanentFailure(f"Spark does not start: {e}. It needs Java: set JAVA_HOME where this model runs") from e
 
 
 @contextmanager
@@ -119,22 +119,22 @@ def _status(java: subprocess.Popen[bytes] | None) -> int | None:
 
 def saved(session: Any, of_class: str, path: Path) -> Any:
     """A model that was saved in the folder, by the name of its class: of pyspark.ml, or of pyspark.mllib, which loads
-    with a context. It raises Refused."""
+    with a context. It raises PermanentFailure."""
     module, _, name = of_class.rpartition(".")
     if module.partition(".")[0] != "pyspark":
-        raise Refused(f"the model's class is {of_class!r}, which is not one of pyspark")
+        raise PermanentFailure(f"the model's class is {of_class!r}, which is not one of pyspark")
     try:
         load = getattr(import_module(module), name).load
         place = path.resolve().as_uri()  # whatever file system Spark's own settings have
         return load(session.sparkContext, place) if module.startswith("pyspark.mllib") else load(place)
     except Exception as e:  # Py4J and Java have their own
-        raise Refused(f"Spark cannot load the model in {path.name!r} as {of_class}: {e}") from e
+        raise PermanentFailure(f"Spark cannot load the model in {path.name!r} as {of_class}: {e}") from e
 
 
 def _with_model(function: Any, model: Any) -> Callable[[Any, list[Any]], Any]:
     """`predict(spark, model, inputs)` as a function of the other two."""
     if not callable(function):
-        raise Refused(
+        raise PermanentFailure(
             f"the entry is of type {type(function).__name__}: it must be a function of a session, a model and inputs"
         )
     return lambda session, inputs: function(session, model, inputs)
@@ -144,7 +144,7 @@ def _named(entry: str) -> Any:
     try:
         return source.find(entry)
     except SourceError as e:
-        raise Refused(f"the entry {entry!r} cannot be found: {e}") from None
+        raise PermanentFailure(f"the entry {entry!r} cannot be found: {e}") from None
 
 
 def _plain(value: Any) -> Any:

@@ -4,26 +4,30 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import source
-from ..source import SourceError
+from ..container import source
+from ..container.chat import ChatModel
+from ..container.source import SourceError
 from . import pickled
+from .failure import PermanentFailure
 from .folder import Folder
-from .refusal import Refused
 
 
 def load(folder: Folder) -> Any:
-    """The entry is a file .pkl, or module:object with the module in the bundle."""
+    """The entry is a file .pkl, or module:object with the module in the bundle. With the option `chat` = messages it is
+    one for topsail.serve_chat."""
     entry = folder.manifest.entry
     model = _named(entry) if ":" in entry else pickled.load(folder.entry(".pkl"))
     model = model() if isinstance(model, type) else model
     if not callable(getattr(model, "predict", model)):
         kind = type(model).__name__
-        raise Refused(f"the entry {entry!r} is of type {kind}: it must be a function, or have a predict method")
-    return model
+        raise PermanentFailure(
+            f"the entry {entry!r} is of type {kind}: it must be a function, or have a predict method"
+        )
+    return ChatModel(model) if folder.option("chat", "", ("", "messages")) else model
 
 
 def _named(entry: str) -> Any:
     try:
         return source.find(entry)
     except SourceError as e:
-        raise Refused(f"the entry {entry!r} cannot be found: {e}") from None
+        raise PermanentFailure(f"the entry {entry!r} cannot be found: {e}") from None

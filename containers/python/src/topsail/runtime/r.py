@@ -12,8 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
+from .failure import PermanentFailure
 from .folder import Folder
-from .refusal import Refused
 
 _LOOP = Path(__file__).with_name("loop.R")
 _LOADING = 60.0  # seconds for R to read the file
@@ -26,7 +26,7 @@ def load(folder: Folder) -> Program:
     rscript = shutil.which("Rscript")
     if rscript is None:
         packages = "on Debian: r-base-core, r-cran-jsonlite"
-        raise Refused(f"Rscript is not on the PATH: install R where this model runs ({packages})")
+        raise PermanentFailure(f"Rscript is not on the PATH: install R where this model runs ({packages})")
     return Program(rscript, folder.entry(".R"), _seconds(folder.option("seconds", "30")))
 
 
@@ -71,10 +71,10 @@ class Program:
         try:
             answer = self._ask(b"", _LOADING)
         except RError as e:
-            raise Refused(f"R could not load {Path(self._command[3]).name}: {e}") from None
+            raise PermanentFailure(f"R could not load {Path(self._command[3]).name}: {e}") from None
         if "error" in answer:
             self.teardown()
-            raise Refused(f"R could not load {Path(self._command[3]).name}: {answer['error']}")
+            raise PermanentFailure(f"R could not load {Path(self._command[3]).name}: {answer['error']}")
 
     def _ask(self, question: bytes, seconds: float) -> dict[str, Any]:
         """Sends a line and waits for one. R's end counts as an error, and so does its silence, which ends it."""
@@ -99,7 +99,7 @@ class Program:
         status = process.returncode
         self.teardown()
         if status == _MISSING:
-            raise Refused('R has no package jsonlite, which Topsail needs: install.packages("jsonlite")')
+            raise PermanentFailure('R has no package jsonlite, which Topsail needs: install.packages("jsonlite")')
         raise RError(why if status is None else f"{why} with status {status}; its last words are in the log")
 
     def _send(self, question: bytes, deadline: float) -> None:
@@ -145,5 +145,5 @@ def _seconds(text: str) -> float:
     except ValueError:
         seconds = 0.0
     if not 0 < seconds <= 3600:
-        raise Refused(f"the option seconds = {text!r} is no time for a batch")
+        raise PermanentFailure(f"the option seconds = {text!r} is no time for a batch")
     return seconds

@@ -4,29 +4,53 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import pickled
+from ..container.signature import Signature
+from . import pickled, scores
+from .estimator import Answer, answering
+from .failure import PermanentFailure, need
 from .folder import Folder
 from .matrix import stack
-from .refusal import Refused, need
+from .named import Arrays, dtypes
 
 METHODS = ("predict", "predict_proba", "decision_function")
 
 
-def load(folder: Folder) -> Estimator:
+def load(folder: Folder) -> Estimator | TableEstimator:
     need("sklearn")
     method = folder.option("method", "predict", METHODS)
+    wanted = scores.wanted(folder)
     estimator = pickled.load(folder.entry(".pkl"))
     if not callable(getattr(estimator, method, None)):
-        raise Refused(f"the model is a {type(estimator).__name__}, which has no {method}")
-    return Estimator(estimator, method)
+        raise PermanentFailure(f"the model is a {type(estimator).__name__}, which has no {method}")
+    if folder.named:
+        return TableEstimator(estimator, method, folder.named, wanted)
+    return Estimator(estimator, method, wanted)
 
 
 class Estimator:
-    def __init__(self, estimator: Any, method: str) -> None:
-        self._method = getattr(estimator, method)
-        if hasattr(estimator, "n_jobs"):
-            estimator.n_jobs = 1  # threads for a batch of a few rows cost more than they win
+    def __init__(self, estimator: Any, method: str, wanted: bool | None = False) -> None:
+        self._answer = single_threaded(estimator, method, wanted)
 
     def predict(self, inputs: list[Any]) -> Any:
         """An output for each row: a number, a label, or a vector."""
-        return list(self._method(stack(inputs)))
+        return self._answer(stack(inputs))
+
+
+class TableEstimator:
+    """One that takes a DataFrame, with a column of its own type for each input of a signature."""
+
+    batched = True
+
+    def __init__(self, estimator: Any, method: str, signature: Signature, wanted: bool | None = False) -> None:
+        self._frame = need("pandas").DataFrame
+        self._answer = single_threaded(estimator, method, wanted)
+        self._dtypes = dtypes(signature)
+
+    def predict(self, inputs: Arrays) -> Any:
+        return self._answer(self._frame({name: x.astype(self._dtypes[name]) for name, x in inputs.items()}))
+
+
+def single_threaded(estimator: Any, method: str, wanted: bool | None) -> Answer:
+    if hasattr(estimator, "n_jobs"):
+        estimator.n_jobs = 1  # threads for a batch of a few rows cost more than they win
+    return answering(estimator, method, wanted)

@@ -9,15 +9,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from .. import source
-from ..input_type import BadInput
-from ..loading import WarmUpFailed
-from ..pipeline import description
-from ..serving import serve_from, serve_pipeline
-from ..settings import SettingsError
+from ..container import source
+from ..container.input_type import BadInput
+from ..container.loading import WarmUpFailed
+from ..container.pipeline import description
+from ..container.serving import serve_from, serve_pipeline
+from ..container.settings import SettingsError
+from .failure import PermanentFailure
 from .folder import Folder
 from .load import load
-from .refusal import Refused
 
 FAILED = 1  # exit status
 REFUSED = 78  # exit status: configuration error; starting the same again will not help
@@ -35,7 +35,7 @@ def guarded(run: Callable[[], None]) -> int:
     """Runs it and returns an exit status; what it raises becomes a sentence on stderr."""
     try:
         run()
-    except Refused as e:
+    except PermanentFailure as e:
         return _end(REFUSED, str(e))
     except (WarmUpFailed, BadInput, SettingsError) as e:
         return _end(FAILED, str(e))
@@ -66,7 +66,10 @@ def _serve(folder: Folder) -> None:
     }
     if pipeline := description.of_code(os.environ):
         if manifest.runtime != "python":
-            raise Refused(f"stages are run by the runtime 'python', and the bundle is for {manifest.runtime!r}")
+            raise PermanentFailure(
+                f"stages are run by the runtime 'python', and the bundle is for {manifest.runtime!r}"
+            )
         serve_pipeline(pipeline, **arguments)
     else:
+        folder.take_signature(os.environ.get("TOPSAIL_SIGNATURE", ""))
         serve_from(lambda: load(folder), **arguments)

@@ -1,4 +1,4 @@
-"""A SavedModel of TensorFlow."""
+"""A SavedModel or a frozen graph of TensorFlow."""
 
 from __future__ import annotations
 
@@ -6,28 +6,99 @@ import os
 from contextlib import suppress
 from typing import Any
 
+from ..container import signature
+from ..container.signature import NUMBERS, Tensor
+from . import frozen_graph
+from .failure import PermanentFailure, need
 from .folder import Folder
+from .frozen_graph import FrozenGraph
 from .matrix import stack
-from .refusal import Refused, need
+from .named import Arrays, check_inputs, outputs_of, rows
+from .output_scores import OutputScores
 
 
-def load(folder: Folder) -> Signature:
+def load(folder: Folder) -> Signature | NamedSignature:
     """The entry is the folder of the SavedModel. Option `signature` names what is called, serving_default without, and
     `output` one of several outputs; `device` is cpu, cuda, or auto for cuda where there is one; `threads` is for one
-    batch, 1 without; `shape` is that of one input, as 3,224,224, where the signature leaves it open."""
+    batch, 1 without; `shape` is that of one input, as 3,224,224, where the signature leaves it open. `scores` is
+    softmax or probabilities where the output says that of classes, whose names are `classes`. A frozen graph is a file,
+    and options name its `inputs` and `outputs`."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # errors; else each start says how it was compiled
     tf = need("tensorflow")
     place = _place(tf, folder)
     with suppress(RuntimeError):  # it is running already, for another model of the same process
         tf.config.threading.set_intra_op_parallelism_threads(folder.threads())
         tf.config.threading.set_inter_op_parallelism_threads(1)
-    path = folder.entry()
+    path, graph = folder.entry(), frozen_graph.named(folder)
     try:
         with tf.device(place):
-            model = tf.saved_model.load(str(path))
+            model = FrozenGraph(tf, path, *graph) if graph else tf.saved_model.load(str(path))
     except (OSError, ValueError, tf.errors.OpError) as e:
-        raise Refused(f"TensorFlow {tf.__version__} cannot load {path.name} as a SavedModel: {e}") from e
-    return Signature(tf, model, folder, place)
+        kind = "frozen graph" if graph else "SavedModel"
+        raise PermanentFailure(f"TensorFlow {tf.__version__} cannot load {path.name} as a {kind}: {e}") from e
+    return NamedSignature(tf, model, folder, place) if folder.named else Signature(tf, model, folder, place)
+
+
+def signature_of(model: Any, name: str) -> signature.Signature:
+    """What a signature of the model says of one query. Outputs of which it does not say enough stay open. It raises
+    PermanentFailure."""
+    function = _named(model.signatures, name, "signature")
+    inputs = function.structured_input_signature[1]
+    for spec in inputs.values():
+        _is_single(spec)
+    outputs = tuple(_tensor(name, spec) for name, spec in function.structured_outputs.items())
+    return signature.Signature(
+        tuple(_known(name, spec) for name, spec in inputs.items()),
+        () if None in outputs else outputs,  # type: ignore[arg-type]
+    )
+
+
+def _known(name: str, spec: Any) -> Tensor:
+    tensor = _tensor(name, spec)
+    if tensor is None:
+        raise PermanentFailure(
+            f"the input {name!r} of the signature is a {spec.dtype.name} of shape {spec.shape}, which a query cannot "
+            "have: export it with numbers or texts of a known number of dimensions"
+        )
+    return tensor
+
+
+def _tensor(name: str, spec: Any) -> Tensor | None:
+    """An input or output without the dimension of the batch; None where it cannot be said."""
+    if not spec.shape.rank or spec.dtype.name not in NUMBERS | {"string"}:
+        return None
+    return Tensor(name, spec.dtype.name, tuple(-1 if n is None else n for n in list(spec.shape)[1:]))
+
+
+class NamedSignature:
+    """A function of the model whose inputs and outputs are those of the bundle's signature."""
+
+    batched = True
+
+    def __init__(self, tf: Any, model: Any, folder: Folder, place: str) -> None:
+        """It raises PermanentFailure."""
+        self._tf, self._place = tf, place
+        self._model = model  # which holds the variables
+        self._function = _named(model.signatures, folder.option("signature", "serving_default"), "signature")
+        self._specs = self._function.structured_input_signature[1]
+        said = folder.named or signature.Signature()
+        check_inputs(said, self._specs)
+        self._outputs = outputs_of(said, folder.option("output", ""), self._function.structured_outputs)
+        self._scores = OutputScores.of(folder)
+        self._single = any([_is_single(spec) for spec in self._specs.values()])  # all are checked
+
+    def predict(self, inputs: Arrays) -> Arrays | list[Any]:
+        outputs = rows(self._run, inputs, self._single)
+        return self._scores.beside_named(outputs) if self._scores else outputs
+
+    def _run(self, inputs: Arrays) -> Arrays:
+        with self._tf.device(self._place):
+            outputs = self._function(**{name: self._constant(name, x) for name, x in inputs.items()})
+            return {name: _plain(self._tf, outputs[name]) for name in self._outputs}
+
+    def _constant(self, name: str, x: Any) -> Any:
+        dtype = self._specs[name].dtype
+        return self._tf.constant(x if dtype == self._tf.string else x.astype(dtype.as_numpy_dtype))
 
 
 class Signature:
@@ -43,19 +114,17 @@ class Signature:
         self._dtype = spec.dtype
         self._single = _is_single(spec)
         self._shape = folder.shape() or _shape(spec)
+        self._scores = OutputScores.of(folder)
 
     def predict(self, inputs: list[Any]) -> list[Any]:
-        if self._single:  # the model was exported for one input at a time
-            return [self._run([x])[0] for x in inputs]
-        return self._run(inputs)
+        # A single one: the model was exported for one input at a time.
+        outputs = [self._run([x])[0] for x in inputs] if self._single else self._run(inputs)
+        return self._scores.beside(outputs) if self._scores else list(outputs)
 
-    def _run(self, inputs: list[Any]) -> list[Any]:
+    def _run(self, inputs: list[Any]) -> Any:
         with self._tf.device(self._place):
             output = self._function(**{self._input: self._batch(inputs)})[self._output]
-            if output.dtype.is_floating and output.dtype.size < 4:
-                output = self._tf.cast(output, self._tf.float32)
-        rows = output.numpy()
-        return _texts(rows.tolist()) if rows.dtype == object else list(rows)
+            return _plain(self._tf, output)
 
     def _batch(self, inputs: list[Any]) -> Any:
         if self._dtype == self._tf.string:
@@ -80,13 +149,16 @@ def _place(tf: Any, folder: Folder) -> str:
 
 def _named(found: Any, name: str, what: str) -> Any:
     if name not in found:
-        raise Refused(f"the model has no {what} {name!r}: it has {', '.join(sorted(found)) or 'none'}")
+        raise PermanentFailure(f"the model has no {what} {name!r}: it has {', '.join(sorted(found)) or 'none'}")
     return found[name]
 
 
 def _only_input(specs: Any) -> tuple[str, Any]:
     if len(specs) != 1:
-        raise Refused(f"the signature has {len(specs)} inputs ({', '.join(sorted(specs))}), and a query has one")
+        raise PermanentFailure(
+            f"the signature has {len(specs)} inputs ({', '.join(sorted(specs))}): give a dict with them as the "
+            "example, or no example"
+        )
     [(name, spec)] = specs.items()
     return name, spec
 
@@ -95,19 +167,21 @@ def _chosen(outputs: Any, name: str) -> str:
     if not name and len(outputs) == 1:
         return str(next(iter(outputs)))
     if not name:
-        raise Refused(f"the signature has the outputs {', '.join(sorted(outputs))}: name one as the option output")
+        raise PermanentFailure(
+            f"the signature has the outputs {', '.join(sorted(outputs))}: name one as the option output"
+        )
     _named(outputs, name, "output")
     return name
 
 
 def _is_single(spec: Any) -> bool:
-    """Whether it takes one row alone. It raises Refused where it takes neither one nor any number of them."""
+    """Whether it takes one row alone. It raises PermanentFailure where it takes neither one nor any number of them."""
     if spec.shape.rank is None:
         return False
     first = spec.shape[0] if spec.shape.rank else 0
     if first in (None, 1):
         return first == 1
-    raise Refused(
+    raise PermanentFailure(
         f"the signature takes a tensor of shape {spec.shape}, and batches differ in size: "
         "export it with None as the first dimension"
     )
@@ -117,6 +191,14 @@ def _shape(spec: Any) -> tuple[int, ...] | None:
     """That of one input; None where more than one of its dimensions is open: then inputs have to come as they are."""
     dimensions = [None, None] if spec.shape.rank is None else list(spec.shape)[1:]
     return None if dimensions.count(None) > 1 else tuple(-1 if n is None else n for n in dimensions)
+
+
+def _plain(tf: Any, output: Any) -> Any:
+    """An array of a type that numpy has, or nested lists of texts."""
+    if output.dtype.is_floating and output.dtype.size < 4:
+        output = tf.cast(output, tf.float32)
+    array = output.numpy()
+    return _texts(array.tolist()) if array.dtype == object else array
 
 
 def _octets(x: Any) -> Any:

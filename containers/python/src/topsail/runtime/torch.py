@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from .failure import PermanentFailure, need
 from .folder import Folder
 from .matrix import stack
-from .refusal import Refused, need
+from .named import Arrays
+from .output_scores import OutputScores
 
 
-def load(folder: Folder) -> Module:
-    """Option `device` is cpu, cuda, or auto for cuda where there is one; `shape` is that of one input, as 3,224,224."""
+def load(folder: Folder) -> Module | NamedModule:
+    """Option `device` is cpu, cuda, or auto for cuda where there is one; `shape` is that of one input, as 3,224,224.
+    `scores` is softmax or probabilities where the output says that of classes, whose names are `classes`."""
     torch = need("torch")
     problem = "" if torch.version.cuda else "is a build for the CPU: require one with CUDA"
     device = folder.device(torch.cuda.is_available(), f"PyTorch {torch.__version__}", problem)
@@ -18,15 +21,21 @@ def load(folder: Folder) -> Module:
     try:
         module = torch.jit.load(str(path), map_location=device)
     except (RuntimeError, ValueError) as e:
-        raise Refused(f"PyTorch {torch.__version__} cannot load {path.name} as TorchScript: {e}") from e
+        raise PermanentFailure(f"PyTorch {torch.__version__} cannot load {path.name} as TorchScript: {e}") from e
     module.eval()
-    return Module(torch, module, device, folder.shape())
+    scores = OutputScores.of(folder)
+    if folder.named:
+        return NamedModule(torch, module, device, scores)
+    return Module(torch, module, device, folder.shape(), scores)
 
 
 class Module:
-    def __init__(self, torch: Any, module: Any, device: str, shape: tuple[int, ...]) -> None:
+    def __init__(
+        self, torch: Any, module: Any, device: str, shape: tuple[int, ...], scores: OutputScores | None = None
+    ) -> None:
+        self._scores = scores
         self._torch, self._module, self._device, self._shape = torch, module, device, shape
-        self._dtype = next((p.dtype for p in module.parameters() if p.is_floating_point()), None)
+        self._dtype = _dtype(module)
 
     def predict(self, inputs: list[Any]) -> list[Any]:
         """The module gets a tensor with a row per input, or a list of texts. Of several outputs the first counts."""
@@ -34,12 +43,58 @@ class Module:
             outputs = self._module(self._batch(inputs))
         if isinstance(outputs, (tuple, list)) and outputs and self._torch.is_tensor(outputs[0]):
             outputs = outputs[0]
-        return list(outputs.cpu().numpy()) if self._torch.is_tensor(outputs) else list(outputs)
+        if not self._torch.is_tensor(outputs):
+            return list(outputs)
+        array = outputs.cpu().numpy()
+        return self._scores.beside(array) if self._scores else list(array)
 
     def _batch(self, inputs: list[Any]) -> Any:
         if inputs and isinstance(inputs[0], str):
             return inputs
-        batch = self._torch.from_numpy(stack(inputs)).to(self._device)
-        if self._dtype is not None and batch.is_floating_point():
-            batch = batch.to(self._dtype)  # a query of doubles for weights of single precision
+        batch = _tensor(self._torch, stack(inputs), self._device, self._dtype)
         return batch.reshape(len(inputs), *self._shape) if self._shape else batch
+
+
+class NamedModule:
+    """A module whose inputs are the arguments of its forward. Of its outputs a tensor alone is `output`, a tuple has
+    `output_0` and so on, and a dict has names of its own."""
+
+    batched = True
+
+    def __init__(self, torch: Any, module: Any, device: str, scores: OutputScores | None = None) -> None:
+        self._scores = scores
+        self._torch, self._module, self._device, self._dtype = torch, module, device, _dtype(module)
+
+    def predict(self, inputs: Arrays) -> Arrays | list[Any]:
+        with self._torch.no_grad():
+            outputs = self._module(**self.arguments(inputs))
+        if isinstance(outputs, (tuple, list)) and outputs and self._torch.is_tensor(outputs[0]):
+            outputs = {f"output_{i}": x for i, x in enumerate(outputs)}
+        named = outputs if isinstance(outputs, dict) else {"output": outputs}
+        arrays = {name: _array(self._torch, x) for name, x in named.items()}
+        return self._scores.beside_named(arrays) if self._scores else arrays
+
+    def arguments(self, inputs: Arrays) -> dict[str, Any]:
+        """A tensor for each array, and a list for one of texts."""
+        return {
+            name: x.tolist() if x.dtype == object else _tensor(self._torch, x, self._device, self._dtype)
+            for name, x in inputs.items()
+        }
+
+
+def _dtype(module: Any) -> Any:
+    """That of the weights; None if there are none."""
+    return next((p.dtype for p in module.parameters() if p.is_floating_point()), None)
+
+
+def _tensor(torch: Any, array: Any, device: str, dtype: Any) -> Any:
+    batch = torch.from_numpy(array).to(device)
+    if dtype is not None and batch.is_floating_point():
+        batch = batch.to(dtype)  # a query of doubles for weights of single precision
+    return batch
+
+
+def _array(torch: Any, x: Any) -> Any:
+    if not torch.is_tensor(x):
+        return x
+    return (x.float() if x.dtype == torch.bfloat16 else x).cpu().numpy()  # numpy has no bfloat16

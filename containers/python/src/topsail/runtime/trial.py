@@ -16,11 +16,11 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from .. import source
-from ..host import modules
-from ..loading import prepare
-from ..rehearsal import Answer, rehearse
-from ..runner import Runner
+from ..container import source
+from ..container.dry_run import Answer, dry_run
+from ..container.host import modules
+from ..container.loading import prepare
+from ..container.runner import Runner
 from .folder import Folder
 from .load import load
 from .start import guarded
@@ -49,7 +49,7 @@ def _try(path: Path, answer: Path, hosted: bool) -> None:
                 said["error"] = f"{said['error']}. {_BOUND}"
             said |= {"on_cpu_instead": folder.on_cpu_instead}
         finally:
-            on_its_thread(runner.model.teardown).result()
+            on_its_thread(runner.teardown).result()
     answer.write_text(json.dumps(said))
 
 
@@ -73,18 +73,24 @@ def _loaded(folder: Folder, hosted: bool) -> Runner:
 
 
 def _answered(runner: Runner, folder: Folder) -> dict[str, object]:
-    example = folder.example()
+    example, named = folder.example(), folder.named
+    made = example is None and named is not None
+    if made and named:
+        example = {t.name: t.zeros() for t in named.inputs}
     if example is None:
         return {}
-    [alone] = rehearse(runner, [example])
-    for one in (alone, *rehearse(runner, [example] * _BATCH)):
+    [alone] = dry_run(runner, [example])
+    for one in (alone, *dry_run(runner, [example] * _BATCH)):
         if one.error is not None:
-            return {"error": one.error}
+            return {"error": f"{one.error}. {_ZEROS}" if made else one.error}
     return {"output": _shown(alone)}
 
 
+_ZEROS = "There is no example, so that zeros were tried: give one as example="
+
+
 def _shown(answer: Answer) -> str:
-    text = repr(answer.output)
+    text = repr(answer.outputs or answer.output)
     return text if len(text) <= 80 else text[:77] + "..."
 
 

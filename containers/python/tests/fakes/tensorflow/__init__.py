@@ -91,6 +91,7 @@ def _load(path):
     if not file.is_file():
         raise OSError(f"SavedModel file does not exist at: {path}")
     said = {"np": np, "TensorSpec": TensorSpec, "Function": Function, "int64": int64, "string": string}
+    said["float16"] = float16
     exec(file.read_text(), said)
     return SimpleNamespace(signatures=said["signatures"])
 

@@ -19,7 +19,7 @@ public final class Container {
         this.settings = settings;
         this.source = source;
         this.log = log;
-        Announcement announced = new Announcement(Conversation.MODEL_ID, Announcement.State.LOADING, settings.inputType(),
+        Announcement announced = new Announcement(Session.MODEL_ID, Announcement.State.LOADING, settings.inputType(),
                 settings.inputLength(), settings.model(), settings.version(), "");
         this.link = new Link(settings, announced, inbox, log);
     }
@@ -29,9 +29,9 @@ public final class Container {
         link.start();
         try {
             Runner runner = load();
-            Job job;
-            while ((job = inbox.take()) != null) { // after stop what is left
-                answer(runner, job);
+            Batch batch;
+            while ((batch = inbox.take()) != null) { // after stop what is left
+                answer(runner, batch);
             }
         } catch (Throwable e) {
             link.close(e.getClass().getSimpleName() + ": " + e.getMessage(), PATIENCE);
@@ -44,7 +44,7 @@ public final class Container {
     }
 
     /**
-     * Takes no more batches; run returns when those in hand are answered. Any thread may call it. It returns false while the
+     * Takes no more batches; run returns when those in flight are answered. Any thread may call it. It returns false while the
      * model is still being loaded, which nothing can cut short: then all is said to the sidecar, and the process may end.
      */
     public boolean stop() throws InterruptedException {
@@ -59,16 +59,17 @@ public final class Container {
     private Runner load() throws Exception {
         long began = System.nanoTime();
         Model model = source.load(settings);
+        Runner runner = new Runner(model, settings);
         model.warmUp();
         loading = false;
         log.accept("%s:%s is ready after %.1f s".formatted(settings.model(), settings.version(), (System.nanoTime() - began) / 1e9));
         link.announce(Announcement.State.READY);
-        return new Runner(model, settings.inputType(), settings.inputLength());
+        return runner;
     }
 
-    private static void answer(Runner runner, Job job) {
-        if (!job.connection().broken()) {
-            job.connection().send(runner.run(job.batch(), job.received(), job.connection().maxFrame()));
+    private static void answer(Runner runner, Batch batch) {
+        if (!batch.connection().broken()) {
+            batch.connection().send(runner.run(batch.predict(), batch.received(), batch.connection().maxFrame()));
         }
     }
 }

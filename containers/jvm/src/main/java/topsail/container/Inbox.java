@@ -15,27 +15,27 @@ final class Inbox {
         FULL
     }
 
-    private final Queue<Job> jobs = new ArrayDeque<>();
+    private final Queue<Batch> batches = new ArrayDeque<>();
     private boolean closed;
 
-    synchronized Put put(Job job) {
+    synchronized Put put(Batch batch) {
         if (closed) {
             return Put.CLOSED;
         }
-        if (jobs.size() >= MOST) {
+        if (batches.size() >= MOST) {
             return Put.FULL;
         }
-        jobs.add(job);
+        batches.add(batch);
         notifyAll();
         return Put.TAKEN;
     }
 
     /** The next batch. It waits for one until the inbox is closed; null when it is closed and nothing is left. */
-    synchronized Job take() throws InterruptedException {
-        while (jobs.isEmpty() && !closed) {
+    synchronized Batch take() throws InterruptedException {
+        while (batches.isEmpty() && !closed) {
             wait();
         }
-        return jobs.poll();
+        return batches.poll();
     }
 
     /** Takes nothing more; what is inside is still to be answered. */

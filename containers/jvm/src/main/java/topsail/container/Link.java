@@ -140,7 +140,7 @@ final class Link {
         IOException problem = new IOException("this container is stopping");
         try {
             if (begin(fresh)) {
-                problem = new Conversation(fresh, inbox, Conversation.TICK).listen();
+                problem = new Session(fresh, inbox, Session.TICK).listen();
             }
         } finally {
             synchronized (lock) {

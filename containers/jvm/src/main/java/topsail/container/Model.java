@@ -6,7 +6,8 @@ import topsail.rpc.Value;
 /** A named function from inputs to outputs. It is called by one thread, the one that has loaded it. */
 public interface Model {
     /**
-     * Answers a batch: one outcome for each input, in order. The data of inputs are valid until it returns. What it throws
+     * Answers a batch: one outcome for each input, in order. An input is one value, also of a version whose signature has one input;
+     * for more there is {@link TensorModel}. The data of inputs are valid until it returns. What it throws
      * fails all inputs of the batch.
      */
     List<Outcome> predict(List<Value> inputs) throws Exception;

@@ -4,7 +4,7 @@ package topsail.container;
 public interface ModelSource {
     /**
      * Loads the model, which may take as long as it takes: the sidecar knows by then that it is loading. It throws {@link
-     * Refused} where trying again will not help.
+     * PermanentFailure} where trying again will not help.
      */
     Model load(Settings settings) throws Exception;
 }

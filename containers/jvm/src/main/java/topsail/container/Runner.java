@@ -16,19 +16,25 @@ final class Runner {
     private final Model model;
     private final InputType inputType;
     private final int inputLength;
+    private final Signature signature;
 
-    /** For inputs of so many elements, or any if that is 0. */
-    Runner(Model model, InputType inputType, int inputLength) {
+    /** It throws PermanentFailure for a model that cannot take the inputs. */
+    Runner(Model model, Settings settings) throws PermanentFailure {
         this.model = model;
-        this.inputType = inputType;
-        this.inputLength = inputLength;
+        this.inputType = settings.inputType();
+        this.inputLength = settings.inputLength();
+        this.signature = settings.signature();
+        if (signature.inputs().size() > 1 && !(model instanceof TensorModel)) {
+            throw new PermanentFailure("the signature has the inputs " + Signature.names(signature.inputs())
+                    + ", and the model takes one value: make it a TensorModel");
+        }
     }
 
     /** Answers a batch that came at {@code received} (System.nanoTime) with the frames of its reply. */
     ByteBuffer run(Predict batch, long received, int maxFrame) {
         long started = System.nanoTime();
         Reply reply = new Reply(batch.batch(), maxFrame);
-        List<Value> inputs = new ArrayList<>(batch.inputs().size());
+        List<List<Value>> inputs = new ArrayList<>(batch.inputs().size());
         List<Integer> places = new ArrayList<>(batch.inputs().size()); // where each of the inputs stands in the batch
         for (int place = 0; place < batch.inputs().size(); place++) {
             Predict.Input input = batch.inputs().get(place);
@@ -38,7 +44,7 @@ final class Runner {
             } else if ((problem = problem(input.values())) != null) {
                 reply.fail(place, Status.BAD_INPUT, problem);
             } else {
-                inputs.add(input.values().get(0));
+                inputs.add(input.values());
                 places.add(place);
             }
         }
@@ -59,11 +65,14 @@ final class Runner {
 
     /** What is wrong with an input, or null. */
     private String problem(List<Value> values) {
+        if (!signature.inputs().isEmpty()) {
+            return signature.inputProblem(values);
+        }
         if (values.size() != 1) {
             return "this container takes one value per input, and got " + values.size();
         }
         Value value = values.get(0);
-        if (inputType != InputType.ANY && value.dtype() != inputType.dtype) {
+        if (inputType.dtype != null && value.dtype() != inputType.dtype) {
             return "the model takes " + inputType + ", and got a value of type " + value.dtype();
         }
         if (inputLength > 0 && value.size() != inputLength) {
@@ -72,9 +81,9 @@ final class Runner {
         return null;
     }
 
-    private List<Outcome> predict(List<Value> inputs) {
+    private List<Outcome> predict(List<List<Value>> inputs) {
         try {
-            List<Outcome> outcomes = model.predict(inputs);
+            List<Outcome> outcomes = call(inputs);
             if (outcomes.size() == inputs.size()) {
                 return outcomes;
             }
@@ -84,9 +93,20 @@ final class Runner {
         }
     }
 
-    private static void add(Reply reply, int place, Outcome outcome) {
+    private List<Outcome> call(List<List<Value>> inputs) throws Exception {
+        if (model instanceof TensorModel tensors && !signature.inputs().isEmpty()) {
+            return tensors.predictTensors(inputs.stream().map(Signature::byName).toList());
+        }
+        return model.predict(inputs.stream().map(values -> values.get(0)).toList());
+    }
+
+    private void add(Reply reply, int place, Outcome outcome) {
         if (outcome instanceof Outcome.Output output) {
-            reply.add(place, output.value(), output.confidence(), output.qualifiers());
+            try {
+                reply.add(place, signature.outputs(output.values()), output.confidence(), output.qualifiers());
+            } catch (IllegalArgumentException e) {
+                add(reply, place, Outcome.modelError(e));
+            }
         } else if (outcome instanceof Outcome.Failure failure) {
             reply.fail(place, failure.status(), failure.message());
         } else {

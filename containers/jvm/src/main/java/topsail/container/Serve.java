@@ -8,7 +8,7 @@ public final class Serve {
     private static final int STOPPED = 0;
     private static final int FAILED = 1;
     private static final int REFUSED = 78; // configuration error; starting the same again will not help
-    private static final long DRAIN = 30; // seconds for the batch in hand after SIGTERM
+    private static final long DRAIN = 30; // seconds for the batch in flight after SIGTERM
 
     private final Container container;
     private final CountDownLatch over = new CountDownLatch(1);
@@ -29,7 +29,7 @@ public final class Serve {
             serve.status = serve.run();
             serve.over.countDown();
             System.exit(serve.status);
-        } catch (Refused e) {
+        } catch (PermanentFailure e) {
             say(e.getMessage());
             System.exit(REFUSED);
         }
@@ -39,7 +39,7 @@ public final class Serve {
         try {
             container.run();
             return STOPPED;
-        } catch (Refused e) {
+        } catch (PermanentFailure e) {
             say(e.getMessage());
             return REFUSED;
         } catch (SidecarGone e) {

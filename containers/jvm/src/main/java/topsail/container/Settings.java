@@ -12,6 +12,7 @@ import topsail.rpc.InputType;
  * What a container has to know: where its sidecar is, and what it serves.
  *
  * @param inputLength in elements; 0 for any
+ * @param signature the named inputs and outputs of the version; an empty one if it has none
  * @param token what the sidecar wants to see; it is secret, and stays out of toString
  * @param tokenFile holds the token, where that is empty
  * @param giveUp without a connection for so long the container ends with an error
@@ -23,6 +24,7 @@ public record Settings(
         String version,
         InputType inputType,
         int inputLength,
+        Signature signature,
         String token,
         String tokenFile,
         String replica,
@@ -35,20 +37,20 @@ public record Settings(
             TOPSAIL_SIDECAR is not set, so there is no sidecar to connect to.
             This program is a model container, and Topsail starts it: name it as the `command` of a [[model]] in topsail.toml.""";
 
-    /** Reads the environment that Topsail gives a container. It throws Refused for what makes no sense. */
-    public static Settings read(Map<String, String> environment) throws Refused {
+    /** Reads the environment that Topsail gives a container. It throws PermanentFailure for what makes no sense. */
+    public static Settings read(Map<String, String> environment) throws PermanentFailure {
         String sidecar = text(environment, "SIDECAR");
         if (sidecar.isEmpty()) {
-            throw new Refused(NOT_STARTED);
+            throw new PermanentFailure(NOT_STARTED);
         }
         int colon = sidecar.lastIndexOf(':');
         int port = colon < 0 ? 0 : number(sidecar.substring(colon + 1));
         if (port <= 0 || port > 65535) {
-            throw new Refused("TOPSAIL_SIDECAR=" + sidecar + " is not host:port");
+            throw new PermanentFailure("TOPSAIL_SIDECAR=" + sidecar + " is not host:port");
         }
         return new Settings(host(sidecar.substring(0, colon)), port, needed(environment, "MODEL"), needed(environment, "VERSION"),
                 inputType(text(environment, "INPUT_TYPE")), inputLength(text(environment, "INPUT_LENGTH")),
-                text(environment, "TOKEN"), text(environment, "TOKEN_FILE"), text(environment, "REPLICA"), GIVE_UP);
+                signature(text(environment, "SIGNATURE")), text(environment, "TOKEN"), text(environment, "TOKEN_FILE"), text(environment, "REPLICA"), GIVE_UP);
     }
 
     /** The token to show now; the file may come later than the container, and may change. */
@@ -67,10 +69,10 @@ public record Settings(
         return environment.getOrDefault("TOPSAIL_" + name, "");
     }
 
-    private static String needed(Map<String, String> environment, String name) throws Refused {
+    private static String needed(Map<String, String> environment, String name) throws PermanentFailure {
         String text = text(environment, name);
         if (text.isEmpty()) {
-            throw new Refused("TOPSAIL_" + name + " is not set: Topsail sets it for containers that it starts");
+            throw new PermanentFailure("TOPSAIL_" + name + " is not set: Topsail sets it for containers that it starts");
         }
         return text;
     }
@@ -80,21 +82,29 @@ public record Settings(
         return bare.isEmpty() ? "127.0.0.1" : bare;
     }
 
-    private static InputType inputType(String name) throws Refused {
+    private static InputType inputType(String name) throws PermanentFailure {
         if (name.isEmpty()) {
             return InputType.ANY;
         }
         InputType type = InputType.of(name);
         if (type == null) {
-            throw new Refused("TOPSAIL_INPUT_TYPE=" + name + " is unknown: use bytes, ints, floats, doubles or strings");
+            throw new PermanentFailure("TOPSAIL_INPUT_TYPE=" + name + " is unknown: use bytes, ints, floats, doubles, strings or tensors");
         }
         return type;
     }
 
-    private static int inputLength(String text) throws Refused {
+    private static Signature signature(String text) throws PermanentFailure {
+        try {
+            return text.isEmpty() ? Signature.NONE : Signature.parse(text);
+        } catch (IllegalArgumentException e) {
+            throw new PermanentFailure("TOPSAIL_SIGNATURE cannot be read: " + e.getMessage());
+        }
+    }
+
+    private static int inputLength(String text) throws PermanentFailure {
         int length = text.isEmpty() ? 0 : number(text);
         if (length < 0) {
-            throw new Refused("TOPSAIL_INPUT_LENGTH=" + text + " is not a number of elements");
+            throw new PermanentFailure("TOPSAIL_INPUT_LENGTH=" + text + " is not a number of elements");
         }
         return length;
     }

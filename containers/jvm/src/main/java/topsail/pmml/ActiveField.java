@@ -9,6 +9,7 @@ import org.pmml4s.metadata.Field;
 import org.pmml4s.metadata.InvalidValueTreatment;
 import org.pmml4s.metadata.MiningField;
 import org.pmml4s.metadata.MissingValueTreatment;
+import topsail.container.Json;
 
 /**
  * A field that the model takes. It makes the evaluator's values of ours, and refuses by a sentence what the evaluator would
@@ -95,6 +96,9 @@ final class ActiveField {
     }
 
     private long whole(Object given) throws BadInput {
+        if (given instanceof Long integer) {
+            return integer;
+        }
         double number = number(given, "a whole number");
         if (number != Math.rint(number) || Math.abs(number) > EXACT) {
             throw bad("is " + shown(given) + ", and the model takes a whole number");
@@ -103,15 +107,15 @@ final class ActiveField {
     }
 
     private double number(Object given, String wanted) throws BadInput {
-        if (given instanceof Double number) {
-            return number;
+        if (given instanceof Number number) {
+            return number.doubleValue();
         }
         throw bad("is " + shown(given) + ", and the model takes " + wanted);
     }
 
     /** Of a vector even a category is a number: 4 is the category "4". */
     private static String text(Object given) {
-        return given instanceof Double number ? Outputs.text(number) : given.toString();
+        return Outputs.text(given);
     }
 
     private DataVal text(String text) throws BadInput {
@@ -135,10 +139,10 @@ final class ActiveField {
     }
 
     private BadInput bad(String why) {
-        return new BadInput("the field " + JsonRecord.quoted(name()) + " " + why);
+        return new BadInput("the field " + Json.quoted(name()) + " " + why);
     }
 
     private static String shown(Object given) {
-        return given instanceof String text ? JsonRecord.quoted(text) : text(given);
+        return given instanceof String text ? Json.quoted(text) : text(given);
     }
 }

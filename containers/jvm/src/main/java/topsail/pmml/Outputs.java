@@ -1,13 +1,18 @@
 package topsail.pmml;
 
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import org.pmml4s.data.DataVal;
 import org.pmml4s.data.Series;
 import org.pmml4s.metadata.OutputField;
 import org.pmml4s.metadata.ResultFeature;
 import org.pmml4s.model.Model;
+import topsail.container.Json;
 import topsail.container.Outcome;
+import topsail.container.PermanentFailure;
+import topsail.container.Tensor;
 import topsail.rpc.Value;
 
 /** Which of a model's output fields says what. */
@@ -20,14 +25,22 @@ final class Outputs {
     private int probability = -1; // of what was predicted
     private final List<Named> probabilities = new ArrayList<>(); // of classes
     private final List<Named> others = new ArrayList<>(); // that the file asks for
+    private final Map<String, Integer> places = new LinkedHashMap<>(); // in a result, by the names that outputs of a signature have
+    private List<Tensor> tensors = List.of(); // the outputs of the signature, if it has some
 
     Outputs(Model model) {
         List<String> asked = model.output().isDefined() ? List.of(model.outputNames()) : List.of();
         OutputField[] fields = model.setSupplementOutput(true).outputFields();
         classifies = model.isClassification();
         predicted = predicted(fields);
+        if (model.hasTarget() && any()) {
+            places.put(model.targetName(), predicted);
+        }
         for (int i = 0; i < fields.length; i++) {
             OutputField field = fields[i];
+            if (asked.contains(field.name())) {
+                places.put(field.name(), i);
+            }
             if (i == predicted) {
                 continue;
             }
@@ -58,6 +71,17 @@ final class Outputs {
         return predicted >= 0;
     }
 
+    /** Answers by the outputs of a signature, which are the target and the fields of the file's Output section. */
+    void name(List<Tensor> wanted) throws PermanentFailure {
+        for (Tensor tensor : wanted) {
+            if (!places.containsKey(tensor.name())) {
+                throw new PermanentFailure("the signature has the output %s, and the model has %s".formatted(Json.quoted(tensor.name()),
+                        places.isEmpty() ? "none with a name" : String.join(", ", places.keySet())));
+            }
+        }
+        tensors = wanted;
+    }
+
     /** What the model says, or null if it says nothing. */
     Outcome of(Series result) {
         DataVal prediction = result.get(predicted);
@@ -82,8 +106,19 @@ final class Outputs {
                 qualifiers.add(value(other.name, value));
             }
         }
-        Value output = classifies ? Value.text("", predictedClass) : value("", prediction);
-        return new Outcome.Output(output, confidence, qualifiers);
+        return new Outcome.Output(values(result, prediction), confidence, qualifiers);
+    }
+
+    private List<Value> values(Series result, DataVal prediction) {
+        if (tensors.isEmpty()) {
+            return List.of(classifies ? Value.text("", text(prediction.toVal())) : value("", prediction));
+        }
+        List<Value> values = new ArrayList<>(tensors.size());
+        for (Tensor tensor : tensors) {
+            DataVal value = result.get(places.get(tensor.name()));
+            values.add(Scalar.write(tensor, missing(value) ? null : value.toVal()));
+        }
+        return values;
     }
 
     /** A number goes as one also where it is not finite: then the gateway refuses it, and a text it would pass on. */

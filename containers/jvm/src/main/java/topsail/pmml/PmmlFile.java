@@ -16,7 +16,7 @@ import javax.xml.stream.XMLInputFactory;
 import javax.xml.stream.XMLStreamConstants;
 import javax.xml.stream.XMLStreamException;
 import javax.xml.stream.XMLStreamReader;
-import topsail.container.Refused;
+import topsail.container.PermanentFailure;
 
 /**
  * The text of a PMML file. The evaluator reads XML with all that XML can do; so what it gets has been looked over, by the same
@@ -28,21 +28,21 @@ final class PmmlFile {
 
     private PmmlFile() {}
 
-    /** Reads a file. It throws Refused, with the reason, for what is not PMML. */
-    static String read(Path path) throws Refused {
+    /** Reads a file. It throws PermanentFailure, with the reason, for what is not PMML. */
+    static String read(Path path) throws PermanentFailure {
         String name = path.getFileName().toString();
         try {
             String text = decode(bytes(path));
             scan(text);
             return text;
         } catch (NoSuchFileException e) {
-            throw new Refused("there is no file " + path);
+            throw new PermanentFailure("there is no file " + path);
         } catch (IOException e) {
-            throw new Refused("the model " + path + " cannot be read: " + e.getMessage());
+            throw new PermanentFailure("the model " + path + " cannot be read: " + e.getMessage());
         } catch (XMLStreamException e) {
-            throw new Refused(name + " is not XML that can be read: " + oneLine(e.getMessage()));
+            throw new PermanentFailure(name + " is not XML that can be read: " + oneLine(e.getMessage()));
         } catch (NotPmml e) {
-            throw new Refused(name + " " + e.getMessage());
+            throw new PermanentFailure(name + " " + e.getMessage());
         }
     }
 

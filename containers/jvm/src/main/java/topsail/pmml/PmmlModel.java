@@ -13,19 +13,23 @@ import org.pmml4s.data.DataVal;
 import org.pmml4s.data.Series;
 import org.pmml4s.metadata.Field;
 import scala.NotImplementedError;
-import topsail.container.Model;
+import topsail.container.Json;
 import topsail.container.Outcome;
-import topsail.container.Refused;
+import topsail.container.PermanentFailure;
 import topsail.container.Settings;
+import topsail.container.Signature;
+import topsail.container.Tensor;
+import topsail.container.TensorModel;
 import topsail.rpc.DType;
 import topsail.rpc.InputType;
 import topsail.rpc.Value;
 
 /**
  * A PMML model. An input is a vector of numbers, the values of the active fields in the order in which the model lists them, where
- * NaN is a missing one; or a text, a JSON object with values by the names of fields, where those are missing that are not there.
+ * NaN is a missing one; or a text, a JSON object with values by the names of fields, where those are missing that are not there; or,
+ * with a signature, a scalar for each field that the signature has.
  */
-final class PmmlModel implements Model {
+final class PmmlModel implements TensorModel {
     private static final int WARM_UPS = 2000;
     private static final long WARM_UP = TimeUnit.MILLISECONDS.toNanos(300);
 
@@ -44,36 +48,50 @@ final class PmmlModel implements Model {
         }
     }
 
-    /** Loads a file. It throws Refused for what is no model, and for one that cannot take the inputs that it is to get. */
-    static PmmlModel load(Path path, Settings settings) throws Refused {
+    /** Loads a file. It throws PermanentFailure for what is no model, and for one that cannot take the inputs that it is to get. */
+    static PmmlModel load(Path path, Settings settings) throws PermanentFailure {
         String name = path.getFileName().toString();
         PmmlModel model = parse(name, PmmlFile.read(path));
+        model.take(settings.signature());
         int length = settings.inputLength();
         if (settings.inputType() == InputType.BYTES) {
-            throw new Refused("a PMML model takes numbers, or strings with a JSON object: it is registered with input type bytes");
+            throw new PermanentFailure("a PMML model takes numbers, or strings with a JSON object: it is registered with input type bytes");
         }
         if (length > 0 && settings.inputType() != InputType.STRINGS && length != model.fields.size()) {
-            throw new Refused("%s takes %d fields (%s), and is registered with inputs of length %d"
+            throw new PermanentFailure("%s takes %d fields (%s), and is registered with inputs of length %d"
                     .formatted(name, model.fields.size(), model.names(), length));
         }
         return model;
     }
 
-    private static PmmlModel parse(String name, String text) throws Refused {
+    private void take(Signature signature) throws PermanentFailure {
+        for (Tensor input : signature.inputs()) {
+            Scalar.check(input);
+            if (!places.containsKey(input.name())) {
+                throw new PermanentFailure("the signature has the input %s, and the model takes %s".formatted(Json.quoted(input.name()), names()));
+            }
+        }
+        for (Tensor output : signature.outputs()) {
+            Scalar.check(output);
+        }
+        outputs.name(signature.outputs());
+    }
+
+    private static PmmlModel parse(String name, String text) throws PermanentFailure {
         try {
             org.pmml4s.model.Model model = org.pmml4s.model.Model.fromString(text);
             if (model.miningSchema() == null || !model.isScorable()) {
-                throw new Refused(name + " has no model that predicts");
+                throw new PermanentFailure(name + " has no model that predicts");
             }
             PmmlModel made = new PmmlModel(model);
             if (!made.outputs.any()) {
-                throw new Refused(name + " has a model without an output: " + model.modelElement());
+                throw new PermanentFailure(name + " has a model without an output: " + model.modelElement());
             }
             return made;
-        } catch (Refused e) {
+        } catch (PermanentFailure e) {
             throw e;
         } catch (Exception | StackOverflowError | NotImplementedError e) { // Scala does not declare what it throws
-            throw new Refused(name + " has a model that cannot be evaluated: " + e);
+            throw new PermanentFailure(name + " has a model that cannot be evaluated: " + e);
         }
     }
 
@@ -81,14 +99,28 @@ final class PmmlModel implements Model {
     public List<Outcome> predict(List<Value> inputs) {
         List<Outcome> outcomes = new ArrayList<>(inputs.size());
         for (Value input : inputs) {
-            outcomes.add(predict(input));
+            outcomes.add(answer(() -> record(input)));
         }
         return outcomes;
     }
 
-    private Outcome predict(Value input) {
+    @Override
+    public List<Outcome> predictTensors(List<Map<String, Value>> queries) {
+        List<Outcome> outcomes = new ArrayList<>(queries.size());
+        for (Map<String, Value> query : queries) {
+            outcomes.add(answer(() -> ofTensors(query)));
+        }
+        return outcomes;
+    }
+
+    /** Reads an input. */
+    private interface Input {
+        DataVal[] record() throws BadInput;
+    }
+
+    private Outcome answer(Input input) {
         try {
-            return score(record(input));
+            return score(input.record());
         } catch (BadInput e) {
             return Outcome.badInput(e.getMessage());
         } catch (Exception | StackOverflowError | NotImplementedError e) { // of the evaluator
@@ -127,6 +159,15 @@ final class PmmlModel implements Model {
         return record;
     }
 
+    private DataVal[] ofTensors(Map<String, Value> query) throws BadInput {
+        DataVal[] record = empty();
+        for (ActiveField field : fields) {
+            Value given = query.get(field.name());
+            record[field.index()] = field.value(given == null ? null : Scalar.read(given));
+        }
+        return record;
+    }
+
     private DataVal[] ofText(Value input) throws BadInput {
         Map<String, Object> given;
         try {
@@ -136,7 +177,7 @@ final class PmmlModel implements Model {
         }
         for (String name : given.keySet()) {
             if (!places.containsKey(name)) {
-                throw new BadInput("the field " + JsonRecord.quoted(name) + " is unknown: the model takes " + names());
+                throw new BadInput("the field " + Json.quoted(name) + " is unknown: the model takes " + names());
             }
         }
         DataVal[] record = empty();

@@ -1,5 +1,7 @@
 package topsail.rpc;
 
+import java.util.Locale;
+
 /** What the elements of a value are, by the protocol's numbers. */
 public enum DType {
     UINT8(1, 1),
@@ -8,6 +10,14 @@ public enum DType {
     FLOAT32(4, 4),
     FLOAT64(5, 8),
     BOOL(6, 1),
+    INT8(7, 1),
+    INT16(8, 2),
+    UINT16(9, 2),
+    UINT32(10, 4),
+    UINT64(11, 8),
+    FLOAT16(12, 2),
+    BFLOAT16(13, 2),
+    BYTES(14, 0),
     STRING(16, 0),
     JSON(17, 0),
     OPAQUE(18, 0);
@@ -22,7 +32,7 @@ public enum DType {
 
     final int code;
 
-    /** Bytes of one element; 0 for a text or blob, which has no elements and no dimensions. */
+    /** Bytes of one element; 0 for those whose elements differ in length, and for JSON and opaque values, which have none. */
     public final int itemSize;
 
     DType(int code, int itemSize) {
@@ -30,8 +40,29 @@ public enum DType {
         this.itemSize = itemSize;
     }
 
+    /** The type of a signature's tensor with this name, or null. */
+    public static DType of(String name) {
+        for (DType dtype : values()) {
+            if (dtype != OPAQUE && dtype.toString().equals(name)) {
+                return dtype;
+            }
+        }
+        return null;
+    }
+
+    /** Whether its values may have dimensions. */
+    boolean hasShape() {
+        return this != JSON && this != OPAQUE;
+    }
+
     /** The type with this number, or null. */
     static DType of(int code) {
         return code < BY_CODE.length ? BY_CODE[code] : null;
+    }
+
+    /** Its name in signatures. */
+    @Override
+    public String toString() {
+        return name().toLowerCase(Locale.ROOT);
     }
 }

@@ -15,14 +15,17 @@ public record Hello(int minor, int role, long features, int maxFrame, String nam
     public static final int SIDECAR = 2;
     public static final int CONTAINER = 3;
 
+    /** Of the features: signatures, and what only they have. */
+    public static final long TENSORS = 8;
+
     private static final int MAGIC = 'T' | 'P' << 8 | 'S' << 16 | '2' << 24;
     private static final int NAME = 1;
     private static final int TOKEN = 2;
     private static final int SOFTWARE = 3;
 
-    /** A container's, which offers no features: it takes no compressed frames, and knows no pipelines. */
+    /** A container's. It takes no compressed frames, and knows no pipelines. */
     public static Hello ofContainer(int maxFrame, String name, String token, String software) {
-        return new Hello(0, CONTAINER, 0, maxFrame, name, token, software);
+        return new Hello(0, CONTAINER, TENSORS, maxFrame, name, token, software);
     }
 
     public ByteBuffer encode() {

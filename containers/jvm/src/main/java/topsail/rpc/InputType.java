@@ -9,14 +9,16 @@ public enum InputType {
     INTS(2, DType.INT32),
     FLOATS(3, DType.FLOAT32),
     DOUBLES(4, DType.FLOAT64),
-    STRINGS(5, DType.STRING);
+    STRINGS(5, DType.STRING),
+    TENSORS(6, null);
 
     private static final Map<String, InputType> BY_NAME = Map.of(
-            "bytes", BYTES, "ints", INTS, "integers", INTS, "floats", FLOATS, "doubles", DOUBLES, "strings", STRINGS);
+            "bytes", BYTES, "ints", INTS, "integers", INTS, "floats", FLOATS, "doubles", DOUBLES, "strings", STRINGS,
+            "tensors", TENSORS);
 
     public final int code;
 
-    /** In which such an input travels; null for ANY. */
+    /** In which such an input travels; null for ANY and TENSORS. */
     public final DType dtype;
 
     InputType(int code, DType dtype) {

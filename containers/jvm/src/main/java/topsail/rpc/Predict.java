@@ -16,7 +16,7 @@ public record Predict(long batch, long model, List<Input> inputs) {
      * An input.
      *
      * @param left until its deadline when it was sent, in microseconds, or NO_DEADLINE
-     * @param values one, unless a pipeline asks
+     * @param values one; one for each input of a signature; or several where a pipeline asks
      */
     public record Input(long left, List<Value> values) {}
 

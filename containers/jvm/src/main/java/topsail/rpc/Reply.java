@@ -28,9 +28,9 @@ public final class Reply {
     }
 
     /** Answers an input, which has one answer. The confidence may be null. */
-    public void add(int index, Value output, Double confidence, List<Value> qualifiers) {
+    public void add(int index, List<Value> outputs, Double confidence, List<Value> qualifiers) {
         Encoder entry = entry(index, Status.OK);
-        Payload.encode(entry, List.of(output));
+        Payload.encode(entry, outputs);
         if (confidence != null) {
             entry.u8(CONFIDENCE).u32(8).f64(confidence);
         }

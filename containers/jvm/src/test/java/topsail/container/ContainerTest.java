@@ -24,6 +24,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import topsail.rpc.DType;
 import topsail.rpc.Encoder;
 import topsail.rpc.Frame;
 import topsail.rpc.Hello;
@@ -61,7 +62,7 @@ class ContainerTest {
         return outcomes;
     }
 
-    private Running run(ModelSource source, String... settings) throws Refused {
+    private Running run(ModelSource source, String... settings) throws PermanentFailure {
         List<String> all = new ArrayList<>(List.of("SIDECAR", listener.address(), "REPLICA", "m/0"));
         all.addAll(List.of(settings));
         return run(source, SettingsTest.with(all.toArray(String[]::new)));
@@ -108,7 +109,7 @@ class ContainerTest {
             assertEquals("m/0", hello.name());
             assertEquals("secret", hello.token());
             assertEquals(Hello.CONTAINER, hello.role());
-            assertEquals(0, hello.features());
+            assertEquals(Hello.TENSORS, hello.features());
             assertEquals(1, peer.state(), "loading");
             seen.countDown();
             assertEquals(2, peer.state(), "ready");
@@ -148,14 +149,62 @@ class ContainerTest {
     void whatTheModelCannotTakeFailsAlone() throws Exception {
         run(settings -> ContainerTest::increment, "INPUT_TYPE", "doubles", "INPUT_LENGTH", "1");
         try (Peer peer = listener.accept().ready()) {
-            Value two = new Value("", topsail.rpc.DType.FLOAT64, List.of(2), ByteBuffer.allocate(16));
+            Value two = new Value("", DType.FLOAT64, List.of(2), ByteBuffer.allocate(16));
             peer.ask(1, ONE, two, Value.text("", "x"), ONE);
             List<Replied> answers = peer.answers(1);
             assertEquals(List.of(2, 2, 0, 0), statuses(answers), "failures come first");
             assertEquals("the model takes inputs of length 1, and got one of length 2", answers.get(0).message());
-            assertEquals("the model takes doubles, and got a value of type STRING", answers.get(1).message());
+            assertEquals("the model takes doubles, and got a value of type string", answers.get(1).message());
             assertEquals(List.of(1, 2, 0, 3), answers.stream().map(Replied::index).toList());
         }
+    }
+
+    private static final String SIGNATURE = """
+        {"inputs": [{"name": "a", "type": "float16", "shape": [-1]}, {"name": "b", "type": "int8"}],
+         "outputs": [{"name": "sum", "type": "float32"}, {"name": "count", "type": "uint64"}]}""";
+
+    @Test
+    void aModelGetsAndGivesTensorsByName() throws Exception {
+        TensorModel model = queries -> queries.stream().map(query -> {
+            Value a = query.get("a");
+            double sum = query.get("b").integer(0);
+            for (int i = 0; i < a.size(); i++) {
+                sum += a.number(i);
+            }
+            DType type = sum < 0 ? DType.FLOAT64 : DType.FLOAT32;
+            return (Outcome) new Outcome.Output(List.of(Value.integers("count", DType.UINT64, List.of(), a.size()),
+                    Value.numbers("sum", type, List.of(), sum)), 0.5, List.of());
+        }).toList();
+        run(settings -> model, "INPUT_TYPE", "tensors", "SIGNATURE", SIGNATURE);
+        try (Peer peer = listener.accept().ready()) {
+            Value a = Value.numbers("a", DType.FLOAT16, List.of(2), 0.5, 1);
+            peer.ask(1, List.of(List.of(Value.integers("b", DType.INT8, List.of(), 3), a), List.of(a), List.of(Value.integers("b", DType.INT8, List.of(), -9), a)));
+            List<Replied> answers = peer.answers(1);
+            assertEquals("this model takes 'a', 'b', and got 'a'", answers.get(0).message());
+            assertEquals(List.of("sum", "count"), answers.get(1).values().stream().map(Value::name).toList());
+            assertEquals(4.5, answers.get(1).values().get(0).number(0));
+            assertEquals(2, answers.get(1).values().get(1).integer(0));
+            assertEquals(0.5, answers.get(1).confidence());
+            assertEquals("IllegalArgumentException: output 'sum' must be float32, and is float64", answers.get(2).message());
+            assertEquals(List.of(2, 0, 1), statuses(answers));
+        }
+    }
+
+    @Test
+    void aModelOfOneValueServesASignatureOfOne() throws Exception {
+        run(settings -> ContainerTest::increment, "INPUT_TYPE", "tensors",
+                "SIGNATURE", "{\"inputs\": [{\"name\": \"x\", \"type\": \"uint16\"}], \"outputs\": [{\"name\": \"y\", \"type\": \"float64\"}]}");
+        try (Peer peer = listener.accept().ready()) {
+            peer.ask(1, Value.integers("x", DType.UINT16, List.of(), 65535));
+            Value y = peer.answers(1).get(0).values().get(0);
+            assertEquals("y 65536.0", y.name() + " " + y.number(0));
+        }
+    }
+
+    @Test
+    void aModelOfOneValueIsNotReadyForMore() throws Exception {
+        Throwable e = run(settings -> ContainerTest::increment, "SIGNATURE", SIGNATURE).ended();
+        assertEquals("the signature has the inputs 'a', 'b', and the model takes one value: make it a TensorModel", e.getMessage());
     }
 
     @Test
@@ -317,15 +366,15 @@ class ContainerTest {
     @Test
     void theSidecarHearsWhyAModelCannotBeLoaded() throws Exception {
         Running running = run(settings -> {
-            throw new Refused("there is no file model.pmml");
+            throw new PermanentFailure("there is no file model.pmml");
         });
         try (Peer peer = listener.accept()) {
             peer.greet();
             assertEquals(1, peer.state());
             peer.next(Kind.DRAIN);
-            assertEquals("Refused: there is no file model.pmml", peer.next(Kind.BYE).reason());
+            assertEquals("PermanentFailure: there is no file model.pmml", peer.next(Kind.BYE).reason());
         }
-        assertInstanceOf(Refused.class, running.ended());
+        assertInstanceOf(PermanentFailure.class, running.ended());
     }
 
     @Test
@@ -353,7 +402,7 @@ class ContainerTest {
             port = closed.getLocalPort();
         }
         Settings s = SettingsTest.with("SIDECAR", "127.0.0.1:" + port);
-        Settings hasty = new Settings(s.host(), s.port(), s.model(), s.version(), s.inputType(), 0, "", "", "", Duration.ZERO);
+        Settings hasty = new Settings(s.host(), s.port(), s.model(), s.version(), s.inputType(), 0, Signature.NONE, "", "", "", Duration.ZERO);
         Throwable e = run(settings -> ContainerTest::increment, hasty).ended();
         assertInstanceOf(SidecarGone.class, e);
         assertTrue(e.getMessage().matches("no connection to the sidecar at 127.0.0.1:[0-9]+ for 0 s \\(.*\\): is it still running\\?"), e.getMessage());
@@ -362,7 +411,7 @@ class ContainerTest {
     @Test
     void aRefusalIsWhyThereIsNoConnection() throws Exception {
         Settings s = SettingsTest.with("SIDECAR", listener.address());
-        Settings hasty = new Settings(s.host(), s.port(), s.model(), s.version(), s.inputType(), 0, "", "", "", Duration.ZERO);
+        Settings hasty = new Settings(s.host(), s.port(), s.model(), s.version(), s.inputType(), 0, Signature.NONE, "", "", "", Duration.ZERO);
         Running running = run(settings -> ContainerTest::increment, hasty);
         try (Peer peer = listener.accept()) {
             peer.next(Kind.HELLO);
@@ -377,7 +426,7 @@ class ContainerTest {
             String[] address = listener.address().split(":");
             try (Connection connection = Connection.open(new InetSocketAddress(address[0], Integer.parseInt(address[1])),
                     () -> Hello.ofContainer(Connection.ACCEPTED, "", "", ""))) {
-                return new Conversation(connection, new Inbox(), TimeUnit.MILLISECONDS.toNanos(20)).listen();
+                return new Session(connection, new Inbox(), TimeUnit.MILLISECONDS.toNanos(20)).listen();
             } catch (IOException e) {
                 return e;
             }

@@ -8,6 +8,7 @@ import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.ByteBuffer;
+import java.util.Arrays;
 import java.util.List;
 import topsail.rpc.Assembler;
 import topsail.rpc.Cursor;
@@ -69,8 +70,13 @@ public final class Peer implements AutoCloseable {
         return frame;
     }
 
+    /** The next frame, which must be of this kind. A PING, as it comes when a model takes long to load, is answered. */
     public Frame next(int kind) throws IOException {
         Frame frame = next();
+        while (frame != null && frame.kind() == Kind.PING && kind != Kind.PING) {
+            send(Frame.nonce(Kind.PONG, frame.nonce()));
+            frame = next();
+        }
         assertNotNull(frame, "the container closed the connection");
         assertEquals(kind, frame.kind(), frame.kind() == Kind.BYE ? frame.reason() : "");
         return frame;
@@ -91,7 +97,7 @@ public final class Peer implements AutoCloseable {
         Cursor from = new Cursor(next(Kind.ANNOUNCE).body());
         assertEquals(1, from.u32("count"));
         Cursor entry = from.part("entry");
-        assertEquals(Conversation.MODEL_ID, entry.u32("id"));
+        assertEquals(Session.MODEL_ID, entry.u32("id"));
         return entry.u8("state");
     }
 
@@ -105,14 +111,23 @@ public final class Peer implements AutoCloseable {
     }
 
     public void ask(long batch, long left, Value... inputs) throws IOException {
-        ask(batch, Conversation.MODEL_ID, left, inputs);
+        ask(batch, Session.MODEL_ID, left, inputs);
     }
 
     public void ask(long batch, int model, long left, Value... inputs) throws IOException {
-        Encoder to = new Encoder().u64(batch).u32(model).u32(inputs.length);
-        for (Value input : inputs) {
+        ask(batch, model, left, Arrays.stream(inputs).map(List::of).toList());
+    }
+
+    /** Inputs of any number of values each. */
+    public void ask(long batch, List<List<Value>> inputs) throws IOException {
+        ask(batch, Session.MODEL_ID, Predict.NO_DEADLINE, inputs);
+    }
+
+    private void ask(long batch, int model, long left, List<List<Value>> inputs) throws IOException {
+        Encoder to = new Encoder().u64(batch).u32(model).u32(inputs.size());
+        for (List<Value> input : inputs) {
             int mark = to.begin();
-            Payload.encode(to.u32(left), List.of(input));
+            Payload.encode(to.u32(left), input);
             to.end(mark);
         }
         send(Frame.encode(Kind.PREDICT, to.done()));

@@ -19,7 +19,7 @@ class SettingsTest {
             Map.of("TOPSAIL_SIDECAR", "127.0.0.1:4000", "TOPSAIL_MODEL", "iris", "TOPSAIL_VERSION", "2");
 
     /** The least environment with some variables changed. */
-    static Settings with(String... changes) throws Refused {
+    static Settings with(String... changes) throws PermanentFailure {
         Map<String, String> environment = new HashMap<>(LEAST);
         for (int i = 0; i < changes.length; i += 2) {
             environment.put("TOPSAIL_" + changes[i], changes[i + 1]);
@@ -56,12 +56,12 @@ class SettingsTest {
         refused("is not host:port", "SIDECAR", "localhost:+1");
         refused("TOPSAIL_MODEL is not set", "MODEL", "");
         refused("TOPSAIL_VERSION is not set", "VERSION", "");
-        refused("TOPSAIL_INPUT_TYPE=tensors is unknown: use bytes,", "INPUT_TYPE", "tensors");
+        refused("TOPSAIL_INPUT_TYPE=chat is unknown: use bytes,", "INPUT_TYPE", "chat");
         refused("TOPSAIL_INPUT_LENGTH=-1 is not a number of elements", "INPUT_LENGTH", "-1");
     }
 
     private static void refused(String message, String name, String value) {
-        Refused e = assertThrows(Refused.class, () -> with(name, value));
+        PermanentFailure e = assertThrows(PermanentFailure.class, () -> with(name, value));
         assertTrue(e.getMessage().contains(message), e.getMessage());
     }
 

@@ -3,7 +3,7 @@ package topsail.pmml;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import topsail.container.Refused;
+import topsail.container.PermanentFailure;
 import topsail.container.Settings;
 
 /** PMML documents of the tests. */
@@ -48,12 +48,12 @@ final class Documents {
         return "<DataField name='" + name + "' optype='continuous' dataType='double'/>";
     }
 
-    static PmmlModel load(Path folder, String document, String... settings) throws IOException, Refused {
+    static PmmlModel load(Path folder, String document, String... settings) throws IOException, PermanentFailure {
         return PmmlModel.load(Files.writeString(folder.resolve("model.pmml"), document), settings(settings));
     }
 
     /** Settings with an input type and a length, if they are given. */
-    static Settings settings(String... typeAndLength) throws Refused {
+    static Settings settings(String... typeAndLength) throws PermanentFailure {
         return Settings.read(java.util.Map.of("TOPSAIL_SIDECAR", ":1", "TOPSAIL_MODEL", "m", "TOPSAIL_VERSION", "1",
                 "TOPSAIL_INPUT_TYPE", typeAndLength.length > 0 ? typeAndLength[0] : "",
                 "TOPSAIL_INPUT_LENGTH", typeAndLength.length > 1 ? typeAndLength[1] : ""));

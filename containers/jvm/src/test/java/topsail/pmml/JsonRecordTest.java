@@ -33,10 +33,10 @@ class JsonRecordTest {
         refused("at character 1 there is no \"", "{a: 1}");
         refused("at character 8 there is no }", "{\"a\": 1 \"b\": 2}");
         refused("at character 7 more follows the object", "{\"a\":1}{");
-        refused("the field 'a' is there twice", "{\"a\":1,\"a\":2}");
+        refused("at character 12 'a' is there twice", "{\"a\":1,\"a\":2}");
         refused("the field 'a' is an object or array", "{\"a\":{\"b\":1}}");
         refused("the field 'a' is an object or array", "{\"a\":[]}");
-        refused("the field 'a' has no value that JSON has", "{\"a\":NaN}");
+        refused("at character 5 there is no value", "{\"a\":NaN}");
         refused("there is no }", "{\"a\":01}");
         refused("there is no }", "{\"a\":1.}");
         refused("a text has no end", "{\"a\":\"x");

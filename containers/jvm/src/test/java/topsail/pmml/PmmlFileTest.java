@@ -17,7 +17,7 @@ import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
-import topsail.container.Refused;
+import topsail.container.PermanentFailure;
 
 /** Hostile files, and files that are only odd. */
 @Timeout(30)
@@ -27,12 +27,12 @@ class PmmlFileTest {
     @TempDir
     Path folder;
 
-    private String read(byte[] content) throws IOException, Refused {
+    private String read(byte[] content) throws IOException, PermanentFailure {
         return PmmlFile.read(Files.write(folder.resolve("model.pmml"), content));
     }
 
     private void refused(String why, String content) {
-        Refused e = assertThrows(Refused.class, () -> read(content.getBytes(StandardCharsets.UTF_8)), content);
+        PermanentFailure e = assertThrows(PermanentFailure.class, () -> read(content.getBytes(StandardCharsets.UTF_8)), content);
         assertTrue(e.getMessage().startsWith("model.pmml ") && e.getMessage().contains(why), e.getMessage());
     }
 
@@ -75,7 +75,7 @@ class PmmlFileTest {
             file.setLength(PmmlFile.MOST_BYTES + 1L);
         }
         assertEquals("model.pmml has more than 128 MiB, which is more than this container reads",
-                assertThrows(Refused.class, () -> PmmlFile.read(large)).getMessage());
+                assertThrows(PermanentFailure.class, () -> PmmlFile.read(large)).getMessage());
     }
 
     @Test
@@ -95,15 +95,15 @@ class PmmlFileTest {
         refused("its first element is html", "<html/>");
         refused("is not XML that can be read", "<?xml version='1.0' encoding='klingon'?>" + LEAST);
         refused("is not text in US-ASCII, its encoding", "<?xml version='1.0' encoding='US-ASCII'?><PMML>ü</PMML>");
-        assertTrue(assertThrows(Refused.class, () -> PmmlFile.read(folder.resolve("none"))).getMessage().startsWith("there is no file "));
-        assertTrue(assertThrows(Refused.class, () -> PmmlFile.read(folder)).getMessage().endsWith("Is a directory"));
+        assertTrue(assertThrows(PermanentFailure.class, () -> PmmlFile.read(folder.resolve("none"))).getMessage().startsWith("there is no file "));
+        assertTrue(assertThrows(PermanentFailure.class, () -> PmmlFile.read(folder)).getMessage().endsWith("Is a directory"));
     }
 
     @Test
     void bytesThatAreNoTextAreRefused() {
         byte[] content = "<PMML>x</PMML>".getBytes(StandardCharsets.UTF_8);
         content[6] = (byte) 0xFF;
-        assertThrows(Refused.class, () -> read(content));
+        assertThrows(PermanentFailure.class, () -> read(content));
     }
 
     @Test

@@ -25,7 +25,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import topsail.container.Outcome;
-import topsail.container.Refused;
+import topsail.container.PermanentFailure;
 import topsail.rpc.DType;
 import topsail.rpc.Value;
 
@@ -54,8 +54,8 @@ class PmmlModelTest {
         wine.warmUp();
         Outcome.Output output = assertInstanceOf(Outcome.Output.class,
                 one(wine, Value.text("", "{\"proline\": 1000, \"color_intensity\": 5, \"cultivar\": \"grignolino\"}")));
-        assertEquals(DType.FLOAT64, output.value().dtype());
-        assertEquals(11.870233868156198 + 1000 * 0.0001767568186848482 + 5 * 0.10259511797270937, output.value().number(0), 1e-12);
+        assertEquals(DType.FLOAT64, output.values().get(0).dtype());
+        assertEquals(11.870233868156198 + 1000 * 0.0001767568186848482 + 5 * 0.10259511797270937, output.values().get(0).number(0), 1e-12);
         assertNull(output.confidence());
         assertEquals(List.of(), output.qualifiers());
     }
@@ -77,7 +77,7 @@ class PmmlModelTest {
         assertEquals("BAD_INPUT: the field 'c' is unknown: the model takes b, a", shown(one(model, Value.text("", "{\"c\":1}"))));
         assertEquals("BAD_INPUT: the input is not a JSON object with the model's fields: at character 0 there is no {",
                 shown(one(model, Value.text("", "1,2"))));
-        assertEquals("BAD_INPUT: the model takes numbers, or strings with a JSON object, and got OPAQUE",
+        assertEquals("BAD_INPUT: the model takes numbers, or strings with a JSON object, and got opaque",
                 shown(one(model, new Value("", DType.OPAQUE, List.of(), bytes))));
     }
 
@@ -166,7 +166,7 @@ class PmmlModelTest {
             <RegressionTable targetCategory="1" intercept="0"><NumericPredictor name="x" coefficient="1"/></RegressionTable>
             <RegressionTable targetCategory="0" intercept="0"/></RegressionModel>"""));
         Outcome.Output output = (Outcome.Output) one(model, doubles(Math.log(3)));
-        assertEquals("1", output.value().text(), "a class is a text, also where it looks like a number");
+        assertEquals("1", output.values().get(0).text(), "a class is a text, also where it looks like a number");
         assertEquals(0.75, output.confidence(), 1e-9);
         assertEquals(List.of("0", "1", "twice"), output.qualifiers().stream().map(Value::name).sorted().toList());
         for (Value qualifier : output.qualifiers()) {
@@ -185,8 +185,8 @@ class PmmlModelTest {
             </Output><RegressionTable"""));
         assertEquals("21 {minus=-21}", shown(one(model, doubles(2))));
         Outcome.Output output = assertInstanceOf(Outcome.Output.class, one(model, doubles(1e308)));
-        assertEquals(DType.FLOAT64, output.value().dtype());
-        assertEquals(Double.POSITIVE_INFINITY, output.value().number(0));
+        assertEquals(DType.FLOAT64, output.values().get(0).dtype());
+        assertEquals(Double.POSITIVE_INFINITY, output.values().get(0).number(0));
         assertEquals(List.of(), output.qualifiers());
     }
 
@@ -236,7 +236,7 @@ class PmmlModelTest {
     }
 
     private void refused(String why, String document, String... settings) {
-        Refused e = assertThrows(Refused.class, () -> load(folder, document, settings), document);
+        PermanentFailure e = assertThrows(PermanentFailure.class, () -> load(folder, document, settings), document);
         assertTrue(e.getMessage().startsWith("model.pmml ") || e.getMessage().contains(why), e.getMessage());
         assertTrue(e.getMessage().contains(why), e.getMessage());
     }
@@ -267,7 +267,7 @@ class PmmlModelTest {
         for (Value qualifier : output.qualifiers()) {
             qualifiers.put(qualifier.name(), text(qualifier));
         }
-        return text(output.value()) + (output.confidence() == null ? "" : " " + output.confidence()) + (qualifiers.isEmpty() ? "" : " " + qualifiers);
+        return text(output.values().get(0)) + (output.confidence() == null ? "" : " " + output.confidence()) + (qualifiers.isEmpty() ? "" : " " + qualifiers);
     }
 
     private static String text(Value value) throws CharacterCodingException {

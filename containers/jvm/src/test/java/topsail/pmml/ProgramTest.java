@@ -78,7 +78,7 @@ class ProgramTest {
                 peer.greet();
                 assertEquals(1, peer.state());
                 peer.next(Kind.DRAIN);
-                assertEquals("Refused: there is no file none.pmml", peer.next(Kind.BYE).reason());
+                assertEquals("PermanentFailure: there is no file none.pmml", peer.next(Kind.BYE).reason());
             }
             String end = ended();
             assertTrue(end.startsWith("78 ") && end.endsWith("topsail: there is no file none.pmml"), end);

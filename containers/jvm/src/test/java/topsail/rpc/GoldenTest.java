@@ -59,11 +59,11 @@ class GoldenTest {
             "bye", Frame.bye("stopped"));
 
     /**
-     * What a container neither reads nor writes: it offers no compression, answers once for each input, counts nothing, and is no
-     * host of other models.
+     * What a container neither reads nor writes: it offers no compression, answers once for each input, runs one batch at a time,
+     * counts nothing, and is no host of other models.
      */
     private static final List<String> OTHERS = List.of("reply", "reply streamed", "reply with stages", "metrics counter", "metrics gauge",
-            "metrics histogram", "predict compressed (decode only)", "announce of a host", "load", "load by its address", "unload");
+            "metrics histogram", "predict compressed (decode only)", "announce of a host", "announce of a concurrent container", "load", "load by its address", "unload");
 
     @Test
     void everyFrameIsReadAsItIsMeant() throws ProtocolException {
@@ -106,7 +106,7 @@ class GoldenTest {
 
     private static ByteBuffer qualified() {
         Reply reply = new Reply(7, Frame.MAX);
-        reply.add(0, new Value("", DType.JSON, List.of(), Value.text("", "{\"a\":1}").data()), 0.75,
+        reply.add(0, List.of(Value.json("", "{\"a\":1}")), 0.75,
                 List.of(tensor("p", DType.FLOAT32, List.of(2), "0000803e0000403f"), Value.text("n", "x")));
         return reply.finish(0);
     }

@@ -126,8 +126,8 @@ class HostileTest {
                 to -> to.u64(1).u32(1).u32(1).u32(99).u32(0).u16(1));
         refused("payload count at byte 26: 9 values are promised and 0 bytes are left", input(to -> to.u16(9)));
         refused("value dtype at byte 27: 77 is unknown", input(to -> to.u16(1).u8(77).u8(0).u16(0).u32(0)));
-        refused("value dimensions at byte 28: 1 are too many for STRING", input(to -> to.u16(1).u8(16).u8(1).u16(0).u32(0)));
-        refused("value length at byte 50: 8 bytes are not those of FLOAT64 and shape [67108864, 67108864, 67108864, 67108864]",
+        refused("value dimensions at byte 28: 1 are too many for json", input(to -> to.u16(1).u8(17).u8(1).u16(0).u32(0)));
+        refused("value length at byte 50: 8 bytes are not those of float64 and shape [67108864, 67108864, 67108864, 67108864]",
                 input(to -> to.u16(1).u8(5).u8(4).u16(0).u32(1 << 26).u32(1 << 26).u32(1 << 26).u32(1 << 26).u32(8).u64(0)));
         refused("value shape at byte 34: a dimension of 4294967295 is too large for a frame",
                 input(to -> to.u16(1).u8(5).u8(1).u16(0).u32(-1).u32(8).u64(0)));

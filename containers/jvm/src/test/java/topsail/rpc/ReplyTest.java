@@ -14,7 +14,7 @@ class ReplyTest {
     void aReplyThatIsTooLargeGoesInSeveralFrames() throws IOException {
         Reply reply = new Reply(5, Frame.MIN_MAX);
         for (int i = 0; i < 7; i++) {
-            reply.add(i, Value.text("", "x".repeat(20_000)), null, List.of());
+            reply.add(i, List.of(Value.text("", "x".repeat(20_000))), null, List.of());
         }
         List<Frame> frames = frames(reply);
         assertEquals(3, frames.size());
@@ -33,8 +33,8 @@ class ReplyTest {
     @Test
     void anOutputThatFitsInNoFrameIsAnErrorOfItsInput() throws IOException {
         Reply reply = new Reply(5, Frame.MIN_MAX);
-        reply.add(0, Value.text("", "x".repeat(Frame.MIN_MAX)), null, List.of());
-        reply.add(1, Value.number("", 1.5), null, List.of());
+        reply.add(0, List.of(Value.text("", "x".repeat(Frame.MIN_MAX))), null, List.of());
+        reply.add(1, List.of(Value.number("", 1.5)), null, List.of());
         List<Replied> answers = Replied.decode(frames(reply).get(0));
         assertEquals(Status.MODEL_ERROR.code, answers.get(0).status());
         assertEquals("OverflowError: an output of 65554 bytes cannot be sent", answers.get(0).message());
@@ -45,7 +45,7 @@ class ReplyTest {
     void longMessagesAndNamesAreCutBetweenCharacters() throws IOException {
         Reply reply = new Reply(5, Frame.MAX);
         reply.fail(0, Status.BAD_INPUT, "x" + "é".repeat(5000));
-        reply.add(1, Value.number("", 0), null, List.of(Value.number("ü".repeat(200), 1)));
+        reply.add(1, List.of(Value.number("", 0)), null, List.of(Value.number("ü".repeat(200), 1)));
         List<Replied> answers = Replied.decode(frames(reply).get(0));
         assertEquals("x" + "é".repeat(2047), answers.get(0).message());
         assertEquals("ü".repeat(127), answers.get(1).qualifiers().get(0).name());

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/topsail-serving/topsail/serving"
+)
+
+const (
+	minorityRate  = 60  // records a second
+	minoritySlow  = 100 // every so manieth record takes long
+	minorityKeys  = 100
+	minorityTimes = 10 // so many times as many seconds as other runs take
+	// minoritySettles is how many of the first records do not count: everything is new then.
+	minoritySettles = 2 * minorityRate
+)
+
+// minorityModel takes two seconds for an input that says so.
+const minorityModel = `
+import time
+def predict(inputs):
+    for x in inputs:
+        if x[0] > 0:
+            time.sleep(2)
+    return [1.0] * len(inputs)
+`
+
+// minority measures how long the others take when a few records take long, from producing a record to
+// reading its committed result. Everything is as a user runs it: local mode, four replicas in Python.
+func minority(ctx context.Context, b *bench) (figures []figure, err error) {
+	brokers, stop, err := b.brokers(ctx)
+	defer stop()
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range brokers {
+		for _, order := range []string{"none", "key"} {
+			var runs []minorityRun
+			for range b.Runs {
+				run, err := b.minority(ctx, one, order)
+				if err != nil {
+					return nil, fmt.Errorf("%s, order %s: %w", one.name, order, err)
+				}
+				b.say("  %-6s order %-5s p50 %6.2f ms, p90 %7.2f ms, p99 %8.2f ms", one.name, order, run.quantile(0.5), run.quantile(0.9), run.quantile(0.99))
+				runs = append(runs, run)
+			}
+			p50, p99 := atMost(5), atMost(100)
+			if order == "key" {
+				p50, p99 = atMost(50), bar{}
+			}
+			what := fmt.Sprintf("in %s, order %s: ", one.name, order)
+			figures = append(figures,
+				sampled(what+"p50 of the others", ms, p50, runs, func(r minorityRun) float64 { return r.quantile(0.5) }),
+				sampled("… p99", ms, p99, runs, func(r minorityRun) float64 { return r.quantile(0.99) }))
+		}
+	}
+	return figures, nil
+}
+
+// minorityRun is how long the others took, in order.
+type minorityRun []time.Duration
+
+func (r minorityRun) quantile(q float64) float64 {
+	return float64(r[min(int(q*float64(len(r))), len(r)-1)]) / float64(time.Millisecond)
+}
+
+func (b *bench) minority(ctx context.Context, s *streamBroker, order string) (run minorityRun, err error) {
+	defer b.family.stop()
+	s.runs++
+	prefix := fmt.Sprintf("minority%d.", s.runs)
+	in, out, dead := prefix+"in", prefix+"out", prefix+"dead"
+	if err := s.make(ctx, in, out, dead); err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp(b.dir, "minority")
+	if err != nil {
+		return nil, err
+	}
+	model := filepath.Join(dir, "minority.py")
+	if err := os.WriteFile(model, []byte(minorityModel), 0o600); err != nil {
+		return nil, err
+	}
+	config := filepath.Join(dir, "topsail.toml")
+	text := fmt.Sprintf("[[app]]\nname = \"minority\"\ninput_type = \"doubles\"\nlatency_slo_micros = 5000000\nmodels = [\"minority\"]\n"+
+		"[[model]]\nname = \"minority\"\nversion = \"1\"\ninput_type = \"doubles\"\nreplicas = 4\ncommand = [\"python3\", \"-m\", \"topsail\", %q]\n"+
+		"[[stream]]\nname = \"minority\"\napp = \"minority\"\nbroker = %q\naddrs = [%q]\ninput = [%q]\noutput = %q\ndead_letter = %q\norder = %q\n",
+		model+":predict", s.name, s.setup.Addr, in, out, dead, order)
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		return nil, err
+	}
+	l, err := b.local(ctx, dir, config)
+	if err != nil {
+		return nil, err
+	}
+	if err := eventually(ctx, l.replicas(4)); err != nil {
+		return nil, err
+	}
+	return s.minority(ctx, in, out, b.Seconds*minorityTimes*minorityRate)
+}
+
+// minority writes n records, one after the other, and reads their results.
+func (s *streamBroker) minority(ctx context.Context, in, out string, n int) (run minorityRun, err error) {
+	results, err := s.follow(ctx, out)
+	if err != nil {
+		return nil, err
+	}
+	defer results.Close()
+	w, err := s.writer()
+	if err != nil {
+		return nil, err
+	}
+	defer w.Close()
+	chance := rand.New(rand.NewPCG(1, 2))
+	group, ctx := errgroup.WithContext(ctx)
+	written, read := make([]time.Time, n), make([]time.Time, n)
+	group.Go(func() error {
+		tick := time.NewTicker(time.Second / minorityRate)
+		defer tick.Stop()
+		for i := range n {
+			slow := 0
+			if i%minoritySlow == minoritySlow/2 {
+				slow = 1
+			}
+			m := serving.StreamMessage{Stream: in, Key: fmt.Appendf(nil, "key-%d", chance.IntN(minorityKeys)), Value: fmt.Appendf(nil, `{"uuid": "%d", "input": [%d, %d]}`, i, slow, i)}
+			written[i] = time.Now()
+			if err := w.Write(ctx, []serving.StreamMessage{m}); err != nil {
+				return err
+			}
+			<-tick.C
+		}
+		return nil
+	})
+	group.Go(func() error {
+		for left := n; left > 0; {
+			records, err := results.Next(ctx, n)
+			if err != nil {
+				return err
+			}
+			now := time.Now()
+			for _, r := range records {
+				var result struct {
+					UUID    int  `json:"uuid,string"`
+					Default bool `json:"default"`
+				}
+				if err := json.Unmarshal(r.Value, &result); err != nil {
+					return err
+				}
+				if result.Default || !read[result.UUID].IsZero() {
+					return fmt.Errorf("record %d has a default, or two results", result.UUID)
+				}
+				read[result.UUID] = now
+				left--
+			}
+		}
+		return nil
+	})
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	for i := minoritySettles; i < n; i++ {
+		if i%minoritySlow != minoritySlow/2 {
+			run = append(run, read[i].Sub(written[i]))
+		}
+	}
+	slices.Sort(run)
+	return run, nil
+}

@@ -1,0 +1,198 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// TestEngine asks an inference engine through `topsail engine openai`, as docs/engines.md says that it is run.
+func TestEngine(t *testing.T) {
+	e := newEngine(t)
+	in := start(t, t.TempDir(), fmt.Sprintf(`
+[[model]]
+name = "qwen"
+version = "1"
+input_type = "chat"
+command = %s
+
+[[app]]
+name = "chat"
+input_type = "chat"
+latency_slo_micros = 5000000
+default_output = "null"
+models = ["qwen"]
+cache = { off = true }
+`, quoted(programs.topsail, "engine", "openai", "--url", "http://"+e.addr))).ready()
+	t.Run("whole", func(t *testing.T) { in.answersWhole(t, e) })
+	t.Run("in parts", func(t *testing.T) { in.answersInParts(t, e) })
+	t.Run("the client leaves", func(t *testing.T) { in.isLeft(t, e) })
+	t.Run("the engine is down", func(t *testing.T) { in.losesEngine(t, e) })
+}
+
+// chat asks for a chat about one, two and 3, with more members.
+func (in *instance) chat(ctx context.Context, more string) (*http.Response, error) {
+	body := `{"model": "chat", "messages": [{"role": "user", "content": "one two 3"}]` + more + `}`
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+in.gateway+"/openai/v1/chat/completions", strings.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	return http.DefaultClient.Do(r)
+}
+
+// chunk is a chunk of an answer, and the whole.
+type chunk struct {
+	Model   string
+	Choices []struct {
+		Delta, Message struct{ Content string }
+		FinishReason   string `json:"finish_reason"`
+	}
+	Usage *struct {
+		Completion int `json:"completion_tokens"`
+	}
+	Error *struct{ Message, Type string }
+}
+
+// whole asks for an answer that is not in parts, or for an error.
+func (in *instance) whole(t *testing.T, more string) (status int, c chunk) {
+	t.Helper()
+	response, err := in.chat(t.Context(), more)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if err := json.NewDecoder(response.Body).Decode(&c); err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, c
+}
+
+// chunks is an answer in parts.
+type chunks struct {
+	*testing.T
+	lines *bufio.Scanner
+}
+
+func (in *instance) inParts(t *testing.T) chunks {
+	t.Helper()
+	response, err := in.chat(t.Context(), `, "stream": true, "stream_options": {"include_usage": true}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { response.Body.Close() })
+	return chunks{t, bufio.NewScanner(response.Body)}
+}
+
+// next is the next chunk, until there are no more.
+func (all chunks) next() (c chunk, more bool) {
+	all.Helper()
+	for all.lines.Scan() {
+		switch data, ok := strings.CutPrefix(all.lines.Text(), "data: "); {
+		case data == "[DONE]":
+			return c, false
+		case ok:
+			if err := json.Unmarshal([]byte(data), &c); err != nil {
+				all.Fatalf("%v in %s", err, data)
+			}
+			return c, true
+		}
+	}
+	all.Fatalf("the stream ended before [DONE]: %v", all.lines.Err())
+	return c, false
+}
+
+// first reads up to the first text.
+func (all chunks) first() string {
+	all.Helper()
+	for {
+		c, more := all.next()
+		if !more {
+			all.Fatal("the answer ended without a text")
+		}
+		if len(c.Choices) > 0 && c.Choices[0].Delta.Content != "" {
+			return c.Choices[0].Delta.Content
+		}
+	}
+}
+
+func (in *instance) answersWhole(t *testing.T, e *fakeEngine) {
+	e.goOn <- struct{}{}
+	status, c := in.whole(t, `, "temperature": 0.5, "min_p": 0.1`)
+	if status != http.StatusOK || c.Model != "chat" || c.Choices[0].Message.Content != "one two 3 " || c.Choices[0].FinishReason != "stop" || c.Usage == nil || c.Usage.Completion != 3 {
+		t.Errorf("%d %+v", status, c)
+	}
+	if asked := *e.asked.Load(); asked["model"] != "qwen" || asked["temperature"] != 0.5 || asked["min_p"] != 0.1 {
+		t.Errorf("the engine was asked %v", asked)
+	}
+}
+
+func (in *instance) answersInParts(t *testing.T, e *fakeEngine) {
+	all := in.inParts(t)
+	text, used := all.first(), 0 // before the engine goes on
+	in.until("the engine's load", func() bool { return in.total("requests_running{") == 1 })
+	e.goOn <- struct{}{}
+	for c, more := all.next(); more; c, more = all.next() {
+		for _, choice := range c.Choices {
+			text += choice.Delta.Content
+		}
+		if c.Usage != nil {
+			used = c.Usage.Completion
+		}
+	}
+	if text != "one two 3 " || used != 3 {
+		t.Errorf("%q of %d tokens", text, used)
+	}
+	in.until("the tokens of both answers, and no load", func() bool {
+		return in.total("requests_running{") == 0 && in.total("completion_tokens_total{") == 6 && in.total("prompt_tokens_total{") == 10
+	})
+}
+
+func (in *instance) isLeft(t *testing.T, e *fakeEngine) {
+	for _, more := range []string{`, "stream": true`, ""} {
+		before := e.left.Load()
+		ctx, leave := context.WithCancel(t.Context())
+		asked := make(chan error, 1)
+		go func() {
+			response, err := in.chat(ctx, more)
+			if err == nil {
+				_, err = io.Copy(io.Discard, response.Body)
+				response.Body.Close()
+			}
+			asked <- err
+		}()
+		in.until("the request", func() bool { return e.running.Load() == 1 })
+		leave()
+		if err := <-asked; err == nil {
+			t.Error("the client was answered")
+		}
+		in.until("the end of the engine's request", func() bool { return e.left.Load() == before+1 && e.running.Load() == 0 })
+	}
+}
+
+func (in *instance) losesEngine(t *testing.T, e *fakeEngine) {
+	all := in.inParts(t)
+	all.first()
+	e.stop()
+	if c, _ := all.next(); c.Error == nil || !strings.Contains(c.Error.Message, "before it was complete") {
+		t.Errorf("an answer that the engine cut goes on with %+v", c)
+	}
+	status, c := in.whole(t, "")
+	if status != http.StatusInternalServerError || c.Error == nil || !strings.Contains(c.Error.Message, "the engine cannot be reached") {
+		t.Errorf("an engine that has just gone is %d %+v", status, c.Error)
+	}
+	in.until("the end of readiness", func() bool {
+		status, c = in.whole(t, `, "stream": true`)
+		return status == http.StatusServiceUnavailable && c.Error != nil && c.Error.Type == "server_error"
+	})
+	close(e.goOn) // it does not wait any more
+	e.start()
+	in.until("an answer", func() bool {
+		status, c = in.whole(t, "")
+		return status == http.StatusOK && c.Choices[0].Message.Content == "one two 3 "
+	})
+}

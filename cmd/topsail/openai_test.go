@@ -1,0 +1,79 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+const chatModels = `
+import asyncio, time
+import topsail
+
+async def bot(request):
+    if "prompt" in request:
+        yield request["prompt"]
+        return
+    if not request["messages"]:
+        raise ValueError("there is no message")
+    for word in request["messages"][-1]["content"].split()[: request.get("max_tokens")]:
+        yield word + " "
+        await asyncio.sleep(0.2)
+
+def fragile(request):
+    if request["messages"][-1]["content"] == "go on":
+        yield "so far "
+    raise RuntimeError("it broke")
+
+def slow(request):
+    try:
+        while True:
+            yield "and "
+            time.sleep(0.05)
+    finally:
+        with open("log", "a") as log:
+            log.write("the model was stopped\n")
+
+def vectors(inputs):
+    return [[float(len(x)), 0.5] for x in inputs]
+`
+
+// OpenAI's client, as PyPI has it, asks for chats, completions and embeddings, with a key.
+func TestOpenAIsClient(t *testing.T) {
+	dir := t.TempDir()
+	sdk, err := filepath.Abs("../../containers/python/src")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const key = "a-key-for-queries-of-the-test"
+	for name, text := range map[string]string{"chats.py": chatModels, "keys": key + "\n", "log": ""} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := fmt.Sprintf("[gateway]\nkeys_file = %q\n", filepath.Join(dir, "keys"))
+	for name, takes := range map[string]string{"bot": "chat", "fragile": "chat", "slow": "chat", "vectors": "strings"} {
+		file += fmt.Sprintf(`
+[[app]]
+name = %[1]q
+input_type = %[2]q
+default_output = ""
+latency_slo_micros = 5000000
+models = [%[1]q]
+
+[[model]]
+name = %[1]q
+version = "1"
+input_type = %[2]q
+command = ["python3", "-m", "topsail", "chats.py:%[1]s"]
+env = { TOPSAIL_TEST = %[3]q, PYTHONPATH = %[4]q }
+`, name, takes, dir, sdk)
+	}
+	in := start(t, dir, file).ready()
+	out, err := exec.CommandContext(t.Context(), "python3", filepath.Join("testdata", "openai_client.py"), in.gateway, key, filepath.Join(dir, "log")).CombinedOutput()
+	if err != nil {
+		t.Errorf("%v\n%s\n%s", err, out, in.output())
+	}
+}

@@ -1,0 +1,55 @@
+"""The running copies of versions."""
+
+from __future__ import annotations
+
+from . import call
+from .listing import Flow, Listing, text
+from .record import Replica
+from .resource import Resource, name
+
+
+class Replicas(Resource):
+    def list(
+        self,
+        model: str | None = None,
+        version: str | None = None,
+        *,
+        limit: int | None = None,
+        timeout: float | None = None,
+    ) -> Listing[Replica]:
+        """Replicas by id; all, or those of a model or a version."""
+        query = {"model": model, "version": version, "limit": limit}
+        return self._admin.listing("/replicas", Replica, timeout, query)
+
+    def get(self, replica: str | Replica, *, timeout: float | None = None) -> Replica:
+        """The replica, with what its sidecar has measured."""
+        return self._admin.send(call.get(_path(replica), Replica.read), timeout)
+
+    def restart(self, replica: str | Replica, *, timeout: float | None = None) -> None:
+        return self._admin.send(call.create(_path(replica, "restart"), call.nothing, None), timeout)
+
+    def drain(self, replica: str | Replica, *, timeout: float | None = None) -> None:
+        """Lets it end what it has, and makes way for another replica."""
+        return self._admin.send(call.create(_path(replica, "drain"), call.nothing, None), timeout)
+
+    def logs(
+        self,
+        replica: str | Replica,
+        *,
+        follow: bool = False,
+        lines: int | None = None,
+        stream: str | None = None,
+        idle: float | None = None,
+        timeout: float | None = None,
+    ) -> Flow[str]:
+        """The last `lines` lines of its output, 100 if not said. With `follow` also what comes, until the iterator is
+        closed, the replica is gone, or nothing has come for `idle` seconds. On a cluster `stream` is stdout, stderr or
+        sidecar."""
+        query = call.asked({"follow": follow, "lines": lines, "stream": stream})
+        path = _path(replica, "logs") + query
+        wait = idle if follow else idle or 10.0
+        return self._admin.flow(path, "text/plain", lambda: text, wait, timeout)
+
+
+def _path(replica: str | Replica, *rest: str) -> str:
+    return call.path("replicas", name(replica, "id"), *rest)

@@ -1,0 +1,80 @@
+"""What there is one of: the scheduler, the log of changes, the stream of events, the catalog."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..events import EVENT_STREAM, Event, EventReader
+from . import call
+from .listing import IDLE, Flow, Listing
+from .record import App, AuditEntry, Decision, Record, Said, Usage, Version
+from .resource import Resource
+
+
+class System(Resource):
+    def decisions(
+        self,
+        model: str | None = None,
+        version: str | None = None,
+        *,
+        limit: int | None = None,
+        timeout: float | None = None,
+    ) -> Listing[Decision]:
+        """The last `limit` decisions of the scheduler, the newest first; 100 if not said."""
+        query = {"model": model, "version": version, "limit": limit}
+        return self._admin.listing("/decisions", Decision, timeout, query)
+
+    def audit(
+        self,
+        *,
+        kind: str | None = None,
+        name: str | None = None,
+        who: str | None = None,
+        limit: int | None = None,
+        timeout: float | None = None,
+    ) -> Listing[AuditEntry]:
+        """Every change, the newest first: of all, or of a kind of objects, one object, or by one key."""
+        query = {"kind": kind, "name": name, "who": who, "limit": limit}
+        return self._admin.listing("/audit", AuditEntry, timeout, query)
+
+    def usage(
+        self, model: str | None = None, *, limit: int | None = None, timeout: float | None = None
+    ) -> Listing[Usage]:
+        """What came of every app, and then of every version, since they were registered; or of a model's versions."""
+        return self._admin.listing("/usage", Usage, timeout, {"model": model, "limit": limit})
+
+    def events(self, *, timeout: float | None = None) -> Flow[Event]:
+        """What happens, as it happens: hello first, then catalog and replicas with all that there is, then changes.
+        It ends when the service stops, and with Unavailable when the connection breaks: a new call begins anew."""
+        return self._admin.flow("/events", EVENT_STREAM, EventReader, IDLE, timeout)
+
+    def scheduler(self, *, timeout: float | None = None) -> Said:
+        return self._admin.send(call.get("/scheduler", Said.read), timeout)
+
+    def cluster(self, *, timeout: float | None = None) -> Said:
+        """The processes of the system, the servers that it depends on, and alarms."""
+        return self._admin.send(call.get("/cluster", Said.read), timeout)
+
+    def traffic(self, *, timeout: float | None = None) -> Said:
+        """Every app in the last minute, the one that keeps its objective worst first."""
+        return self._admin.send(call.get("/traffic", Said.read), timeout)
+
+    def me(self, *, timeout: float | None = None) -> Said:
+        """Who this client is to the management service, and where a gateway is."""
+        return self._admin.send(call.get("/me", Said.read), timeout)
+
+    def export(self, *, timeout: float | None = None) -> Said:
+        """All apps and versions."""
+        return self._admin.send(call.get("/catalog", Said.read), timeout)
+
+    def apply(self, catalog: dict[str, Any] | Said, *, dry_run: bool = False, timeout: float | None = None) -> Said:
+        """Brings apps and versions in, all or nothing, as `export` gave them; what was or would be changed is in
+        `changes`. With `"prune": True` in it, what an earlier one brought in and this one has not is deleted; with
+        `"replace": True`, versions may become something else under their names, as new generations."""
+        given = catalog.to_dict() if isinstance(catalog, Said) else catalog
+        body = {k: v for k, v in given.items() if k != "revision"}
+        kinds: dict[str, type[Record]] = {"apps": App, "versions": Version}
+        for name, kind in kinds.items():
+            if name in body:
+                body[name] = [kind.of(member).to_send() for member in body[name]]
+        return self._admin.send(call.create("/catalog", Said.read, body, dry_run=dry_run), timeout)

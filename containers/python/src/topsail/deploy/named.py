@@ -1,0 +1,119 @@
+"""Examples with names: the inputs of a signature, and its outputs from what a model makes of them."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from ..container import stacking
+from ..container.input_type import TENSORS, BadInput
+from ..container.signature import NUMBERS, Signature, Tensor, flat
+from ..output import Output, Scored
+from .example import Example
+from .failure import DeployFailed
+
+_KINDS = {"bool": (bool,), "int64": (int,), "float64": (float, int), "string": (str,), "bytes": (bytes, bytearray)}
+
+
+def by_name(given: Any) -> Any:
+    """A row of pandas, a DataFrame or a Series with names, as a dict; else what was given. It raises DeployFailed."""
+    if not hasattr(given, "iloc"):
+        return given
+    if not hasattr(given, "columns"):
+        texts = all(isinstance(name, str) for name in given.index)
+        return dict(zip(given.index, given.to_numpy(), strict=True)) if texts else given
+    if len(given) != 1:
+        raise DeployFailed(f"the example has {len(given)} rows: give one, as X.iloc[:1]")
+    if not given.columns.is_unique or not all(isinstance(name, str) for name in given.columns):
+        raise DeployFailed("the columns of the example must have names that are texts, and each its own")
+    for name, dtype in given.dtypes.items():
+        if dtype.kind not in "biufO" or str(dtype) == "category":
+            raise DeployFailed(f"the column {name!r} is of type {dtype}: make it numbers, truth values or texts")
+    return {name: given[name].to_numpy()[0] for name in given.columns}
+
+
+def is_named(example: Any, input_type: str | None) -> bool:
+    """Whether a model that knows its own names is asked by them."""
+    return input_type in (None, TENSORS.name) and (example is None or isinstance(example, Mapping))
+
+
+def read_named(given: Mapping[str, Any] | None, input_type: str | None, signature: Signature | None = None) -> Example:
+    """The example of a model with named inputs: those of the signature, else as the example has them. It raises
+    DeployFailed."""
+    if input_type not in (None, TENSORS.name):
+        raise DeployFailed(f"inputs with names are tensors, and input_type is {input_type!r}: leave it out")
+    signature = signature or Signature(tuple(tensor(str(name), x) for name, x in (given or {}).items()))
+    if not signature.inputs:
+        raise DeployFailed("the example is an empty dict: name the inputs, each with a value")
+    try:
+        signature.check()
+        value = None if given is None else {t.name: _plain(given[t.name]) for t in signature.inputs if t.name in given}
+        if given is not None:
+            signature.example(given)
+            json.dumps(value, allow_nan=False)
+    except BadInput as e:
+        raise DeployFailed(f"{e}: the model takes {', '.join(f'{t.name} {t}' for t in signature.inputs)}") from None
+    except (TypeError, ValueError) as e:
+        raise DeployFailed(f"the example cannot be an input: {e}") from None
+    return Example(value, TENSORS.name, signature=signature)
+
+
+def with_output(signature: Signature, output: str | None) -> Signature:
+    """The same with the output of this name alone. It raises DeployFailed where there is none."""
+    chosen = tuple(t for t in signature.outputs if output in (None, t.name))
+    if signature.outputs and not chosen:
+        have = ", ".join(t.name for t in signature.outputs)
+        raise DeployFailed(f"the model has no output {output!r}: it has {have}")
+    return replace(signature, outputs=chosen)
+
+
+def tensor(name: str, x: Any) -> Tensor:
+    """The input or output that has this value."""
+    dtype = str(getattr(x, "dtype", "")).removeprefix("torch.")
+    if dtype in NUMBERS:
+        return Tensor(name, dtype, tuple(x.shape))
+    try:
+        shape, elements = flat(x)
+    except ValueError:  # lists of several lengths
+        return Tensor(name, "json")
+    for kind, types in _KINDS.items():
+        if elements and all(type(e) in types for e in elements):
+            return Tensor(name, kind, shape)
+    return Tensor(name, "json")
+
+
+def with_outputs(
+    shown: Example, given: Mapping[str, Any], answer: Callable[[Any], Any], any_length: bool = False
+) -> Example:
+    """The same with the outputs that `answer` gives for the example. They stay open where it fails, which the trial
+    then reports. `any_length`: they may be longer or shorter for other inputs."""
+    signature = shown.signature or Signature()
+    try:
+        output = answer(signature.read(signature.example(given)))
+    except Exception:
+        return shown
+    output = output.value if isinstance(output, (Output, Scored)) else output
+    if isinstance(output, Exception):  # that of this input
+        return shown
+    named = output if isinstance(output, Mapping) else {"output": output}
+    outputs = [tensor(str(name), x) for name, x in named.items()]
+    if any_length:
+        outputs = [replace(t, shape=(-1,) * len(t.shape)) for t in outputs]
+    return replace(shown, signature=replace(signature, outputs=tuple(outputs)))
+
+
+def alone(predict: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """What a function of stacked inputs says to one."""
+    return lambda x: stacking.call(predict, [x])[0]
+
+
+def _plain(x: Any) -> Any:
+    """A value as JSON has it, where bytes are base64."""
+    if hasattr(x, "tolist"):
+        x = x.tolist()
+    if isinstance(x, (list, tuple)):
+        return [_plain(e) for e in x]
+    return base64.b64encode(x).decode() if isinstance(x, (bytes, bytearray, memoryview)) else x

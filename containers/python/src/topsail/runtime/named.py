@@ -1,0 +1,45 @@
+"""What runtimes do with inputs and outputs that have names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from ..container.signature import Signature
+from .failure import PermanentFailure
+
+Arrays = Mapping[str, Any]  # with a row for each query
+
+
+def dtypes(signature: Signature) -> dict[str, str]:
+    """Of the arrays of its inputs, by numpy's names."""
+    others = {"string": "object", "bytes": "object", "json": "object", "bfloat16": "float32"}
+    return {t.name: others.get(t.type, t.type) for t in signature.inputs}
+
+
+def check_inputs(signature: Signature, taken: Iterable[str]) -> None:
+    """It raises PermanentFailure where the model takes others than the signature names."""
+    said, wanted = sorted(t.name for t in signature.inputs), sorted(taken)
+    if said != wanted:
+        raise PermanentFailure(
+            f"the signature has the inputs {', '.join(said)}, and the model takes {', '.join(wanted)}: make them agree"
+        )
+
+
+def outputs_of(signature: Signature, option: str, given: Iterable[str]) -> list[str]:
+    """The outputs that are answered: those of the signature, else that of the option `output`, else all. It raises
+    PermanentFailure where the model does not give one."""
+    have = list(given)
+    chosen = [t.name for t in signature.outputs] or ([option] if option else have)
+    if missing := [name for name in chosen if name not in have]:
+        raise PermanentFailure(f"the model has no output {missing[0]!r}: it has {', '.join(have)}")
+    return chosen
+
+
+def rows(run: Callable[[Arrays], Arrays], inputs: Arrays, singly: bool) -> Arrays:
+    """Runs a batch: at once, or row after row where the model takes one `singly`."""
+    if not singly:
+        return run(inputs)
+    count = len(next(iter(inputs.values())))
+    answers = [run({name: x[i : i + 1] for name, x in inputs.items()}) for i in range(count)]
+    return {name: [answer[name][0] for answer in answers] for name in answers[0]}

@@ -1,0 +1,222 @@
+package inference
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving"
+)
+
+func tensor(name string, t serving.DType, shape ...int) serving.Tensor {
+	return serving.Tensor{Name: name, Type: serving.ElementType(t), Shape: shape}
+}
+
+func doubles(xs ...float64) (data []byte) {
+	for _, x := range xs {
+		data = binary.LittleEndian.AppendUint64(data, math.Float64bits(x))
+	}
+	return data
+}
+
+func texts(list ...string) (data []byte) {
+	for _, s := range list {
+		data = serving.AppendElement(data, s)
+	}
+	return data
+}
+
+func TestDatatypes(t *testing.T) {
+	for i, name := range datatypes {
+		d := serving.DType(i)
+		if name == "" {
+			continue
+		}
+		got, err := ParseDatatype(name)
+		if name == "BYTES" {
+			d = serving.Blob
+		}
+		if err != nil || got != d || Datatype(got) != name {
+			t.Errorf("%s is read as %v, %v", name, got, err)
+		}
+	}
+	if _, err := ParseDatatype("FLOAT"); err == nil {
+		t.Error("FLOAT is a datatype")
+	}
+}
+
+// An app without a signature has one input of vectors or texts, whose rows are queries.
+func TestRowsOfTheShortForms(t *testing.T) {
+	for _, tt := range []struct {
+		of     serving.InputType
+		length int
+		v      serving.Value
+		want   [][]byte
+	}{
+		{serving.Doubles, 0, serving.Value{DType: serving.Float64, Shape: []int{2, 2}, Data: doubles(1, 2, 3, 4)}, [][]byte{doubles(1, 2), doubles(3, 4)}},
+		{serving.Doubles, 2, serving.Value{DType: serving.Float64, Shape: []int{1, 2}, Data: doubles(1, 2)}, [][]byte{doubles(1, 2)}},
+		{serving.Doubles, 2, serving.Value{DType: serving.Float64, Shape: []int{2}, Data: doubles(1, 2)}, [][]byte{doubles(1, 2)}}, // without the batch
+		{serving.Bytes, 0, serving.Value{DType: serving.Uint8, Shape: []int{2, 1}, Data: []byte{7, 8}}, [][]byte{{7}, {8}}},
+		{serving.Strings, 0, serving.Value{DType: serving.Blob, Shape: []int{2}, Data: texts("a", "bc")}, [][]byte{[]byte("a"), []byte("bc")}},
+		{serving.Strings, 0, serving.Value{DType: serving.Blob, Shape: []int{2, 1}, Data: texts("a", "bc")}, [][]byte{[]byte("a"), []byte("bc")}}, // a column
+		{serving.Strings, 0, serving.Value{DType: serving.Blob, Shape: []int{1}, Data: texts("")}, [][]byte{{}}},
+	} {
+		app := &serving.App{InputType: tt.of}
+		tt.v.Name = "whatever" // there is only one
+		got, err := Rows(app, Inputs(app, tt.length), []serving.Value{tt.v}, 10)
+		if err != nil || len(got) != len(tt.want) {
+			t.Errorf("%v: %v, %v", tt.v, got, err)
+			continue
+		}
+		clear(tt.v.Data) // the rows own their memory
+		for i := range got {
+			if got[i].Type != tt.of || !bytes.Equal(got[i].Data, tt.want[i]) {
+				t.Errorf("%v: row %d is %v, want %v", tt.v, i, got[i].Data, tt.want[i])
+			}
+		}
+	}
+}
+
+func signed() *serving.App {
+	return &serving.App{InputType: serving.Tensors, Signature: &serving.Signature{
+		Inputs:  []serving.Tensor{tensor("image", serving.Uint8, -1, 2), tensor("text", serving.String), tensor("tags", serving.String, -1), tensor("more", serving.JSON)},
+		Outputs: []serving.Tensor{tensor("score", serving.Float32), tensor("words", serving.String, -1)},
+	}}
+}
+
+func TestRowsOfASignature(t *testing.T) {
+	app := signed()
+	got, err := Rows(app, Inputs(app, 0), []serving.Value{
+		{Name: "more", DType: serving.Blob, Shape: []int{2}, Data: texts(`{"a":1}`, `2`)},
+		{Name: "text", DType: serving.Blob, Shape: []int{2, 1}, Data: texts("x", "yz")},
+		{Name: "image", DType: serving.Uint8, Shape: []int{2, 1, 2}, Data: []byte{1, 2, 3, 4}},
+		{Name: "tags", DType: serving.Blob, Shape: []int{2, 2}, Data: texts("a", "b", "c", "")},
+	}, 2)
+	if err != nil || len(got) != 2 {
+		t.Fatal(got, err)
+	}
+	values, err := rpc.ParsePayload(got[1].Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := serving.FitAll(app.Signature.Inputs, values); err != nil {
+		t.Error(err)
+	}
+	if want := []serving.Value{
+		{Name: "image", DType: serving.Uint8, Shape: []int{1, 2}, Data: []byte{3, 4}}, {Name: "text", DType: serving.String, Data: []byte("yz")},
+		{Name: "tags", DType: serving.String, Shape: []int{2}, Data: texts("c", "")}, {Name: "more", DType: serving.JSON, Data: []byte(`2`)},
+	}; !reflect.DeepEqual(values, want) {
+		t.Errorf("got %v, want %v", values, want)
+	}
+}
+
+func TestRowsThatAreRefused(t *testing.T) {
+	app := &serving.App{InputType: serving.Doubles}
+	one := func(v serving.Value) []serving.Value { return []serving.Value{v} }
+	for want, values := range map[string][]serving.Value{
+		`input "x" is unknown: the model has "input"`:                 {{Name: "x", DType: serving.Float64, Shape: []int{1, 1}}, {Name: "input", DType: serving.Float64, Shape: []int{1, 3}}},
+		`input "input" is missing: it is FP64[-1,3]`:                  nil,
+		`input "input" is FP32[1,3], and FP64[-1,3] is wanted`:        one(serving.Value{Name: "input", DType: serving.Float32, Shape: []int{1, 3}}),
+		`input "input" is FP64[1,2], and FP64[-1,3] is wanted`:        one(serving.Value{Name: "input", DType: serving.Float64, Shape: []int{1, 2}}),
+		`input "input" is FP64[0,3], and FP64[-1,3] is wanted`:        one(serving.Value{Name: "input", DType: serving.Float64, Shape: []int{0, 3}}),
+		`input "input" is FP64[1,1,3], and FP64[-1,3] is wanted`:      one(serving.Value{Name: "input", DType: serving.Float64, Shape: []int{1, 1, 3}}),
+		`input "input" is FP64[], and FP64[-1,3] is wanted`:           one(serving.Value{Name: "input", DType: serving.Float64}),
+		`input "input" comes twice`:                                   {{Name: "input", DType: serving.Float64, Shape: []int{1, 3}}, {Name: "input", DType: serving.Float64, Shape: []int{1, 3}}},
+		`the batch has 5 rows, and may have 4: send several requests`: one(serving.Value{Name: "input", DType: serving.Float64, Shape: []int{5, 3}, Data: make([]byte, 120)}),
+		`input "input" ends in row 1`:                                 one(serving.Value{Name: "input", DType: serving.Float64, Shape: []int{2, 3}, Data: make([]byte, 24)}),
+	} {
+		if _, err := Rows(app, Inputs(app, 3), values, 4); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	app = &serving.App{InputType: serving.Strings}
+	for want, data := range map[string][]byte{`input "input", row 0: the text is not UTF-8`: texts("\xff"), `input "input" ends in row 0`: {9, 0, 0, 0}} {
+		if _, err := Rows(app, Inputs(app, 0), one(serving.Value{Name: "input", DType: serving.Blob, Shape: []int{1}, Data: data}), 4); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	app = signed()
+	if _, err := Rows(app, Inputs(app, 0), []serving.Value{
+		{Name: "text", DType: serving.Blob, Shape: []int{1}, Data: texts("x")}, {Name: "image", DType: serving.Uint8, Shape: []int{2, 1, 2}, Data: []byte{1, 2, 3, 4}},
+	}, 4); err == nil || err.Error() != `input "image" has 2 rows, and others have 1` {
+		t.Error(err)
+	}
+}
+
+func prediction(t *testing.T, values ...serving.Value) serving.Prediction {
+	t.Helper()
+	out, err := serving.NewOutputs(values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return serving.Prediction{Output: out.JSON, Full: out}
+}
+
+func TestStack(t *testing.T) {
+	plain, app := &serving.App{InputType: serving.Doubles}, signed()
+	score := func(x float32) serving.Value {
+		return serving.Value{Name: "score", DType: serving.Float32, Data: binary.LittleEndian.AppendUint32(nil, math.Float32bits(x))}
+	}
+	words := func(list ...string) serving.Value {
+		return serving.Value{Name: "words", DType: serving.String, Shape: []int{len(list)}, Data: texts(list...)}
+	}
+	def := serving.Prediction{Output: []byte("-1"), Default: true}
+	for _, tt := range []struct {
+		app    *serving.App
+		rows   []serving.Prediction
+		wanted []string
+		want   []serving.Value
+	}{
+		{plain, []serving.Prediction{prediction(t, serving.Number(1)), prediction(t, serving.Number(2))}, nil, []serving.Value{{Name: "output", DType: serving.Float64, Shape: []int{2}, Data: doubles(1, 2)}}},
+		{plain, []serving.Prediction{def, prediction(t, serving.Number(2))}, nil, []serving.Value{{Name: "output", DType: serving.Float64, Shape: []int{2}, Data: doubles(-1, 2)}}},
+		{plain, []serving.Prediction{def}, nil, []serving.Value{{Name: "output", DType: serving.Float64, Shape: []int{1}, Data: doubles(-1)}}},
+		{plain, []serving.Prediction{prediction(t, serving.Text("cat")), {Output: []byte(`"none"`), Default: true}}, nil, []serving.Value{{Name: "output", DType: serving.Blob, Shape: []int{2}, Data: texts("cat", "none")}}},
+		{plain, []serving.Prediction{prediction(t, serving.Value{DType: serving.JSON, Data: []byte(`{"a":1}`)})}, nil, []serving.Value{{Name: "output", DType: serving.Blob, Shape: []int{1}, Data: texts(`{"a":1}`)}}},
+		{app, []serving.Prediction{prediction(t, score(1), words("a", "b")), prediction(t, score(2), words("c", ""))}, nil, []serving.Value{
+			{Name: "score", DType: serving.Float32, Shape: []int{2}, Data: append(score(1).Data, score(2).Data...)}, {Name: "words", DType: serving.Blob, Shape: []int{2, 2}, Data: texts("a", "b", "c", "")},
+		}},
+		{app, []serving.Prediction{prediction(t, score(1), words("a"))}, []string{"words"}, []serving.Value{{Name: "words", DType: serving.Blob, Shape: []int{1, 1}, Data: texts("a")}}},
+	} {
+		if got, err := Stack(tt.app, tt.rows, tt.wanted); err != nil || !reflect.DeepEqual(got, tt.want) {
+			t.Errorf("got %v, %v; want %v", got, err, tt.want)
+		}
+	}
+	for want, rows := range map[string][]serving.Prediction{
+		`row 1: output "words" has shape [2]`:           {prediction(t, score(1), words("a")), prediction(t, score(1), words("a", "b"))},
+		`row 0: there is no default for output "words"`: {def},
+	} {
+		if _, err := Stack(app, rows, nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	if _, err := Stack(plain, []serving.Prediction{prediction(t, serving.Number(1))}, []string{"x"}); err == nil || !strings.Contains(err.Error(), `output "x" is unknown: the model has "output"`) {
+		t.Error(err)
+	}
+}
+
+func TestDefaultsThatFitTheType(t *testing.T) {
+	for _, tt := range []struct {
+		t    serving.Tensor
+		text string
+		fits bool
+	}{
+		{tensor("x", serving.Float32), "0.5", true}, {tensor("x", serving.Int8), "-128", true}, {tensor("x", serving.Int8), "128", false},
+		{tensor("x", serving.Uint64), "18446744073709549568", true}, {tensor("x", serving.Uint8), "0.5", false}, {tensor("x", serving.Bool), "1", true},
+		{tensor("x", serving.Bool), "2", false}, {tensor("x", serving.Float64, -1), "[1,2]", true}, {tensor("x", serving.Float64, 3), "[1,2]", false},
+		{tensor("x", serving.Float64), `"a"`, false}, {tensor("x", serving.String), `"a"`, true}, {tensor("x", serving.String), `7`, true},
+		{tensor("x", serving.String, -1), `["a"]`, false}, {tensor("x", serving.JSON), `{"a":[1]}`, true}, {tensor("x", serving.JSON), `null`, true},
+		{tensor("x", serving.Float64), `null`, false}, {tensor("x", serving.String), `null`, false}, {tensor("x", serving.String), `"null"`, true}, {tensor("x", serving.Float64, -1), `[1,null]`, false}, {tensor("x", serving.Float64, -1, 2), "[[1,2]]", false},
+	} {
+		v, err := convert(&tt.t, []byte(tt.text), "it")
+		if (err == nil) != tt.fits {
+			t.Errorf("%s as %s: %v", tt.text, tt.t, err)
+		}
+		if err == nil && tt.t.Fits(&v) != nil {
+			t.Errorf("%s as %s became %v", tt.text, tt.t, v)
+		}
+	}
+}

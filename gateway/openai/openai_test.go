@@ -1,0 +1,238 @@
+package openai
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/topsail-serving/topsail/gateway/inference"
+	"github.com/topsail-serving/topsail/serving"
+)
+
+func chatApp() *serving.App { return &serving.App{Name: "bot", InputType: serving.Chat} }
+
+func parse(t *testing.T, kind Kind, body string) *Request {
+	t.Helper()
+	r, err := Parse(kind, []byte(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func output(t *testing.T, v serving.Value) *serving.Output {
+	t.Helper()
+	out, err := serving.NewOutput(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func blob(text string) serving.Value { return serving.Value{DType: serving.JSON, Data: []byte(text)} }
+
+func TestWhatARequestMustHave(t *testing.T) {
+	for body, want := range map[string]string{
+		``:                              "JSON object",
+		`null`:                          "JSON object",
+		`[]`:                            "JSON object",
+		`{"messages":[]}`:               "model is missing",
+		`{"model":1,"messages":[]}`:     "model cannot be read",
+		`{"model":"bot"}`:               "messages is missing",
+		`{"model":"bot","messages":{}}`: "messages must be an array",
+		`{"model":"bot","messages":[],"stream":"yes"}`:                             "stream cannot be read",
+		`{"model":"bot","messages":[],"stream_options":[]}`:                        "stream_options cannot be read",
+		`{"model":"bot","messages":[],"user":"` + strings.Repeat("x", 1025):        "JSON object",
+		`{"model":"bot","messages":[],"user":"` + strings.Repeat("x", 1025) + `"}`: "user has more",
+	} {
+		var e *Error
+		if _, err := Parse(Chat, []byte(body)); !errors.As(err, &e) || !strings.Contains(e.Cause, want) {
+			t.Errorf("%.60s: %v", body, err)
+		}
+	}
+}
+
+// What the gateway itself reads does not reach the model, and equal requests have equal inputs.
+func TestTheInputOfAChat(t *testing.T) {
+	r := parse(t, Chat, `{"stream":true,"model":"bot","user":"ann","messages":[{"role":"user","content":"hi"}],"temperature":0.5,"stream_options":{"include_usage":true}}`)
+	same := parse(t, Chat, `{"temperature":0.5,"messages":[{"role":"user","content":"hi"}],"user":"ann","model":"bot"}`)
+	a, err := r.Inputs(chatApp(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, _ := same.Inputs(chatApp(), 1)
+	const want = `{"messages":[{"role":"user","content":"hi"}],"temperature":0.5,"user":"ann"}`
+	if string(a[0].Data) != want || string(b[0].Data) != want || !r.Stream || !r.Usage || r.User != "ann" {
+		t.Errorf("%s, %s, %+v", a[0].Data, b[0].Data, r)
+	}
+	if _, err := r.Inputs(&serving.App{Name: "w", InputType: serving.Doubles}, 1); err == nil {
+		t.Error("an app that takes numbers was asked for a chat")
+	}
+}
+
+func TestInputsOfEmbeddings(t *testing.T) {
+	texts, ids := &serving.App{Name: "e", InputType: serving.Strings}, &serving.App{Name: "e", InputType: serving.Ints}
+	for body, want := range map[string]struct {
+		app *serving.App
+		n   int
+	}{
+		`"one"`: {texts, 1}, `["one","two"]`: {texts, 2}, `[1,2,3]`: {ids, 1}, `[[1],[2,3]]`: {ids, 2},
+		`[1]`: {texts, 0}, `[]`: {texts, 0}, `"one"  `: {ids, 0}, `["1","2","3","4"]`: {texts, 0}, `{}`: {texts, 0},
+	} {
+		in, err := parse(t, Embeddings, `{"model":"e","input":`+body+`}`).Inputs(want.app, 3)
+		if len(in) != want.n || (err == nil) != (want.n > 0) {
+			t.Errorf("%s: %d inputs, %v", body, len(in), err)
+		}
+	}
+}
+
+// events are the data of the events in a text.
+func events(t *testing.T, text []byte) (list []string) {
+	t.Helper()
+	for event := range strings.SplitSeq(strings.TrimSuffix(string(text), "\n\n"), "\n\n") {
+		data, ok := strings.CutPrefix(event, "data: ")
+		if !ok {
+			t.Errorf("an event %q", event)
+		}
+		list = append(list, data)
+	}
+	return list
+}
+
+func TestChunksOfAChat(t *testing.T) {
+	r := parse(t, Chat, `{"model":"bot","stream":true,"messages":[],"stream_options":{"include_usage":true}}`)
+	c := NewChunks(NewAnswer(r, "bot", 7, time.Unix(1, 0)))
+	var b []byte
+	b = c.Part(b, output(t, serving.Text("42 "))) // which is valid JSON, and a text all the same
+	b = c.Part(b, output(t, blob(`{"content":"b","finish_reason":"length"}`)))
+	b = c.End(b, &serving.Prediction{Output: []byte(`"42 b"`)}, true)
+	got := events(t, b)
+	if len(got) != 5 || got[4] != "[DONE]" {
+		t.Fatalf("%q", got)
+	}
+	for i, want := range []string{`"delta":{"content":"42 ","role":"assistant"},"finish_reason":null`, `"delta":{"content":"b"}`, `"delta":{},"finish_reason":"length"`, `"choices":[],"usage":{"prompt_tokens":0,"completion_tokens":2,"total_tokens":2}`} {
+		if !strings.Contains(got[i], want) || !strings.Contains(got[i], `"id":"chatcmpl-7","object":"chat.completion.chunk","created":1,"model":"bot"`) {
+			t.Errorf("%s without %s", got[i], want)
+		}
+	}
+	if id, ok := QueryID("chatcmpl-7"); !ok || id != 7 {
+		t.Errorf("the query of the id is %d", id)
+	}
+}
+
+// An engine's own chunks are passed on under the app's name, and its usage goes last, if it is wanted.
+func TestChunksOfAnEngine(t *testing.T) {
+	for _, wanted := range []string{"true", "false"} {
+		r := parse(t, Chat, `{"model":"bot","stream":true,"messages":[],"stream_options":{"include_usage":`+wanted+`}}`)
+		c := NewChunks(NewAnswer(r, "bot", 7, time.Unix(1, 0)))
+		var b []byte
+		b = c.Part(b, output(t, blob(`{"id":"x","model":"llama","system_fingerprint":"f","choices":[{"index":0,"delta":{"content":"a"}}]}`)))
+		b = c.Part(b, output(t, blob(`{"id":"x","model":"llama","choices":[],"usage":{"prompt_tokens":3,"completion_tokens":1,"total_tokens":4}}`)))
+		b = c.End(b, &serving.Prediction{Output: []byte(`{}`)}, true)
+		got := events(t, b)
+		if !strings.Contains(got[0], `"model":"bot"`) || !strings.Contains(got[0], `"system_fingerprint":"f"`) || strings.Contains(got[0], "llama") {
+			t.Errorf("%s", got[0])
+		}
+		if usage := strings.Contains(string(b), `"usage":{"prompt_tokens":3`); usage != (wanted == "true") || got[len(got)-1] != "[DONE]" {
+			t.Errorf("usage wanted: %s; %q", wanted, got)
+		}
+	}
+}
+
+// A whole answer of an engine, as the cache has it, is one chunk.
+func TestAWholeAnswerInParts(t *testing.T) {
+	r := parse(t, Chat, `{"model":"bot","stream":true,"messages":[]}`)
+	c := NewChunks(NewAnswer(r, "bot", 7, time.Unix(1, 0)))
+	b := c.Part(nil, output(t, blob(`{"choices":[{"index":0,"message":{"role":"assistant","content":"a"},"finish_reason":"stop"}],"usage":{"total_tokens":4}}`)))
+	b = c.End(b, &serving.Prediction{Output: []byte(`{}`)}, true)
+	got := events(t, b)
+	if len(got) != 2 || !strings.Contains(got[0], `"choices":[{"delta":{"role":"assistant","content":"a"},"finish_reason":"stop","index":0}]`) || strings.Contains(got[0], "usage") {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestAStreamThatIsCut(t *testing.T) {
+	r := parse(t, Chat, `{"model":"bot","stream":true,"messages":[]}`)
+	c := NewChunks(NewAnswer(r, "bot", 7, time.Unix(1, 0)))
+	b := c.Part(nil, output(t, serving.Text("a")))
+	b = c.End(b, &serving.Prediction{Default: true, Cause: serving.MissedSLO, Explanation: "late"}, true)
+	if got := events(t, b); len(got) != 2 || got[1] != `{"error":{"message":"late","type":"server_error","param":null,"code":"missed_slo"}}` {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestWholeAnswers(t *testing.T) {
+	r := parse(t, Chat, `{"model":"bot","messages":[]}`)
+	a := NewAnswer(r, "bot", 7, time.Unix(1, 0))
+	for name, test := range map[string]struct {
+		p    serving.Prediction
+		want []string
+	}{
+		"text":    {serving.Prediction{Full: output(t, serving.Text("12"))}, []string{`"message":{"content":"12","role":"assistant"}`, `"finish_reason":"stop"`}},
+		"object":  {serving.Prediction{Full: output(t, blob(`{"content":"a","finish_reason":"length","usage":{"total_tokens":9}}`))}, []string{`"content":"a"`, `"finish_reason":"length"`, `"usage":{"total_tokens":9}`}},
+		"engine":  {serving.Prediction{Full: output(t, blob(`{"id":"x","model":"llama","choices":[{"message":{"content":"a"}}]}`))}, []string{`"model":"bot"`, `"id":"chatcmpl-7"`, `"message":{"content":"a"}`}},
+		"default": {serving.Prediction{Output: []byte(`"sorry"`), Default: true, Explanation: "late"}, []string{`"content":"sorry"`, `"topsail":{"default":true,"default_explanation":"late"}`}},
+	} {
+		b, err := a.Append(nil, &test.p, "", 0)
+		if err != nil || !json.Valid(b) {
+			t.Errorf("%s: %v, %s", name, err, b)
+		}
+		for _, want := range test.want {
+			if !strings.Contains(string(b), want) {
+				t.Errorf("%s: %s without %s", name, b, want)
+			}
+		}
+	}
+	var none *inference.NoPrediction
+	for _, p := range []serving.Prediction{{Default: true, Output: []byte("null")}, {Default: true, Output: []byte(`""`)}} {
+		if err := Fits(chatApp(), &p); !errors.As(err, &none) {
+			t.Errorf("the default %s: %v", p.Output, err)
+		}
+	}
+	if err := Fits(&serving.App{DefaultErrors: true}, &serving.Prediction{Default: true, Output: []byte(`"sorry"`)}); err == nil {
+		t.Error("an app that wants errors gave its default")
+	}
+}
+
+func TestEmbeddings(t *testing.T) {
+	vector := serving.Value{DType: serving.Float32, Shape: []int{2}, Data: []byte{0, 0, 128, 63, 0, 0, 0, 192}}
+	for format, want := range map[string]string{"float": `[1,-2]`, "base64": `"` + base64.StdEncoding.EncodeToString(vector.Data) + `"`} {
+		r := parse(t, Embeddings, `{"model":"e","input":"x","encoding_format":"`+format+`"}`)
+		for _, v := range []serving.Value{vector, blob("[1,-2]")} {
+			b, err := NewAnswer(r, "e", 7, time.Unix(1, 0)).AppendEmbeddings(nil, []serving.Prediction{{Full: output(t, v)}})
+			if err != nil || !strings.Contains(string(b), `"embedding":`+want) {
+				t.Errorf("%s: %v, %s", format, err, b)
+			}
+		}
+		for _, engine := range []string{`[1,-2]`, want} {
+			b, err := NewAnswer(r, "e", 7, time.Unix(1, 0)).AppendEmbeddings(nil, []serving.Prediction{{Full: output(t, blob(`{"data":[{"index":0,"embedding":`+engine+`}]}`))}})
+			if err != nil || !strings.Contains(string(b), `"embedding":`+want) {
+				t.Errorf("%s of an engine: %v, %s", format, err, b)
+			}
+		}
+		if _, err := NewAnswer(r, "e", 7, time.Unix(1, 0)).AppendEmbeddings(nil, []serving.Prediction{{Full: output(t, serving.Text("no vector"))}}); err == nil {
+			t.Error("a text was taken for a vector")
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add(uint8(0), `{"model":"bot","messages":[{"role":"user","content":"hi"}],"stream":true}`)
+	f.Add(uint8(1), `{"model":"bot","prompt":["a","b"]}`)
+	f.Add(uint8(2), `{"model":"bot","input":[[1,2],[3]],"encoding_format":"base64"}`)
+	f.Fuzz(func(t *testing.T, kind uint8, body string) {
+		r, err := Parse(Kind(kind%3), []byte(body))
+		if err != nil {
+			return
+		}
+		for _, in := range []serving.InputType{serving.Chat, serving.Strings, serving.Ints, serving.Doubles} {
+			inputs, err := r.Inputs(&serving.App{Name: "a", InputType: in}, 8)
+			if err == nil && (len(inputs) == 0 || len(inputs) > 8) {
+				t.Errorf("%d inputs", len(inputs))
+			}
+		}
+	})
+}

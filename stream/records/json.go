@@ -1,0 +1,196 @@
+package records
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/topsail-serving/topsail/serving"
+)
+
+// jsonRequest is a request as JSON, with the members of the predict API.
+type jsonRequest struct {
+	UUID    jsonName        `json:"uuid"`
+	Input   json.RawMessage `json:"input"`
+	Inputs  json.RawMessage `json:"inputs"`
+	App     jsonName        `json:"app"`
+	UID     jsonName        `json:"uid"`
+	Context jsonName        `json:"context"`
+	Key     jsonName        `json:"key"`
+}
+
+// jsonName is a text, or a whole number that becomes its decimal text.
+type jsonName string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (n *jsonName) UnmarshalJSON(text []byte) error {
+	switch c := text[0]; {
+	case c == '"':
+		return json.Unmarshal(text, (*string)(n))
+	case (c == '-' || c >= '0' && c <= '9') && !bytes.ContainsAny(text, ".eE"):
+		*n = jsonName(text)
+		return nil
+	case string(text) == "null":
+		return nil
+	}
+	return fmt.Errorf("uuid, app, uid, context and key must be texts or whole numbers, not %s", short(text))
+}
+
+func (r *Request) parseJSON(message []byte) error {
+	if !utf8.Valid(message) {
+		return errNotUTF8
+	}
+	var in jsonRequest
+	if err := json.Unmarshal(message, &in); err != nil {
+		return err
+	}
+	switch {
+	case in.Input == nil && in.Inputs == nil:
+		return errors.New(`it needs a member "input", or "inputs" for an app with a signature`)
+	case in.Input != nil && in.Inputs != nil:
+		return errors.New(`it has both "input" and "inputs": give one of them`)
+	}
+	r.UUID, r.App, r.User, r.Context, r.Key = string(in.UUID), string(in.App), string(in.UID), string(in.Context), string(in.Key)
+	r.Data, r.Named = in.Input, in.Inputs != nil
+	if r.Named {
+		r.Data = in.Inputs
+	}
+	return nil
+}
+
+// AppendJSON appends the request as JSON; Data must be the JSON of an input.
+func (r *Request) AppendJSON(b []byte) []byte {
+	b = appendText(append(b, `{"uuid":`...), r.UUID)
+	name := `,"input":`
+	if r.Named {
+		name = `,"inputs":`
+	}
+	b = append(append(b, name...), raw(r.Data)...)
+	for _, one := range []struct{ name, text string }{
+		{`,"app":`, r.App}, {`,"uid":`, r.User}, {`,"context":`, r.Context}, {`,"key":`, r.Key},
+	} {
+		if one.text != "" {
+			b = appendText(append(b, one.name...), one.text)
+		}
+	}
+	return append(b, '}')
+}
+
+// AppendJSON appends the response as JSON, with the members of the predict API.
+func (r *Response) AppendJSON(b []byte) []byte {
+	b = appendText(append(b, `{"uuid":`...), r.UUID)
+	b = strconv.AppendInt(append(b, `,"query_id":`...), r.QueryID, 10)
+	b = append(append(b, `,"output":`...), raw(r.Output)...)
+	if len(r.Outputs) > 0 {
+		b = append(append(b, `,"outputs":`...), r.Outputs...)
+	}
+	b = strconv.AppendBool(append(b, `,"default":`...), r.Default)
+	for _, one := range []struct{ name, text string }{
+		{`,"default_explanation":`, r.Explanation}, {`,"model":`, r.Model}, {`,"version":`, r.Version},
+	} {
+		if one.text != "" {
+			b = appendText(append(b, one.name...), one.text)
+		}
+	}
+	if r.Confidence != nil {
+		b = strconv.AppendFloat(append(b, `,"confidence":`...), *r.Confidence, 'g', -1, 64)
+	}
+	for i, q := range r.Qualifiers {
+		b = append(b, opening(i, `,"qualifiers":{`)...)
+		b = append(appendText(b, q.Key), ':')
+		b = serving.AppendText(b, []byte(q.Value))
+	}
+	b = append(b, closing(len(r.Qualifiers), '}')...)
+	for i, m := range r.Missing {
+		b = appendText(append(b, opening(i, `,"missing":[`)...), m)
+	}
+	b = append(b, closing(len(r.Missing), ']')...)
+	return append(b, '}')
+}
+
+// opening and closing are what stands around and between the elements of a list that is
+// left out when it is empty.
+func opening(i int, first string) string {
+	if i > 0 {
+		return ","
+	}
+	return first
+}
+
+func closing(n int, end byte) []byte {
+	if n == 0 {
+		return nil
+	}
+	return []byte{end}
+}
+
+// raw is JSON that stands as it is.
+func raw(text []byte) []byte {
+	if len(text) == 0 {
+		return []byte("null")
+	}
+	return text
+}
+
+// appendText appends a JSON string. What is not UTF-8 becomes U+FFFD.
+func appendText(b []byte, text string) []byte {
+	quoted, err := json.Marshal(text)
+	if err != nil { // of a string it cannot fail
+		return append(b, `""`...)
+	}
+	return append(b, quoted...)
+}
+
+func (r *Response) parseJSON(message []byte) error {
+	var in struct {
+		UUID        string
+		QueryID     int64 `json:"query_id"`
+		Output      json.RawMessage
+		Outputs     json.RawMessage
+		Default     bool
+		Explanation string `json:"default_explanation"`
+		Model       string
+		Version     string
+		Confidence  *float64
+		Qualifiers  qualifiers
+		Missing     []string
+	}
+	if err := json.Unmarshal(message, &in); err != nil {
+		return err
+	}
+	*r = Response{in.UUID, in.QueryID, in.Output, in.Outputs, in.Default, in.Explanation, in.Model, in.Version, in.Confidence, in.Qualifiers, in.Missing}
+	return nil
+}
+
+// qualifiers are a JSON object, in the order of its members.
+type qualifiers []Qualifier
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (q *qualifiers) UnmarshalJSON(text []byte) error {
+	in := json.NewDecoder(bytes.NewReader(text))
+	if t, err := in.Token(); err != nil || t != json.Delim('{') {
+		return fmt.Errorf("qualifiers must be an object, not %s", short(text))
+	}
+	for in.More() {
+		name, err := in.Token()
+		if err != nil {
+			return err
+		}
+		var value json.RawMessage
+		if err := in.Decode(&value); err != nil {
+			return err
+		}
+		one := Qualifier{Value: string(value)}
+		one.Key, _ = name.(string) // it is one: the text is valid
+		if value[0] == '"' {
+			if err := json.Unmarshal(value, &one.Value); err != nil {
+				return err
+			}
+		}
+		*q = append(*q, one)
+	}
+	return nil
+}

@@ -1,0 +1,74 @@
+"""Asks trained models as users of Triton's clients do: python triton_client.py HTTP GRPC, two addresses."""
+
+import asyncio
+import json
+import queue
+import sys
+
+import iris
+import numpy as np
+import tritonclient.grpc as grpc
+import tritonclient.grpc.aio as grpc_aio
+import tritonclient.http as http
+import tritonclient.http.aio as http_aio
+
+http_address, grpc_address = sys.argv[1:]
+
+
+def flowers(kind, model, **options):
+    x = kind.InferInput("x", [3, 4], {"iris": "FP64", "iris-onnx": "FP32"}[model])
+    x.set_data_from_numpy(iris.ROWS.astype(iris.MODELS[model]), **options)
+    return [x]
+
+
+def check(model, answer):
+    iris.check(model, answer.as_numpy("label"), answer.as_numpy("probabilities"))
+
+
+async def all_at_once(kind, aio, address, model):
+    async with aio.InferenceServerClient(address) as client:
+        for answer in await asyncio.gather(*(client.infer(model, flowers(kind, model)) for _ in range(8))):
+            check(model, answer)
+
+
+def in_parts(client):
+    """What a chat and a completion write, by the app."""
+    got = queue.Queue()
+    client.start_stream(callback=lambda result, error: got.put((result, error)))
+    for app, text in [
+        ("chat", json.dumps({"messages": [{"role": "user", "content": "The list type"}], "max_tokens": 5})),
+        ("completion", "The list type"),
+    ]:
+        x = grpc.InferInput("input", [1], "BYTES")
+        x.set_data_from_numpy(np.array([text.encode()], object))
+        client.async_stream_infer(app, [x], request_id=app, enable_empty_final_response=True)
+    for model in iris.MODELS:
+        client.async_stream_infer(model, flowers(grpc, model), request_id=model)
+    parts, waiting = {"chat": [], "completion": []}, {"chat", "completion", *iris.MODELS}
+    while waiting:
+        result, error = got.get(timeout=30)
+        assert error is None, error
+        response = result.get_response()
+        if response.id in iris.MODELS:
+            check(response.id, result)
+            waiting.discard(response.id)
+        elif response.parameters["triton_final_response"].bool_param:
+            waiting.discard(response.id)
+        else:
+            parts[response.id].append(result.as_numpy("output").tolist()[0].decode())
+    client.stop_stream()
+    return parts
+
+
+over_http, over_grpc = http.InferenceServerClient(http_address), grpc.InferenceServerClient(grpc_address)
+for model in iris.MODELS:
+    assert over_http.is_model_ready(model) and over_grpc.is_model_ready(model)
+    assert over_http.get_model_metadata(model)["outputs"][1]["shape"] == [-1, 3]
+    for binary in (True, False):
+        check(model, over_http.infer(model, flowers(http, model, binary_data=binary)))
+    check(model, over_grpc.infer(model, flowers(grpc, model)))
+    asyncio.run(all_at_once(http, http_aio, http_address, model))
+    asyncio.run(all_at_once(grpc, grpc_aio, grpc_address, model))
+written = in_parts(over_grpc)
+assert [len(parts) for parts in written.values()] == [5, 8], written
+print("Triton's clients: all as expected")

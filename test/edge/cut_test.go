@@ -1,0 +1,60 @@
+package edge
+
+import (
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+)
+
+// cutBodies is clients whose requests to other doors end in the middle: of a small body, a large one, a
+// packed one, and of binary data.
+func cutBodies() attack {
+	chat := `{"model":"chat","messages":[{"role":"user","content":"` + strings.Repeat("x", 100_000) + `"}]}`
+	vector := `{"inputs":[{"name":"input","shape":[1,100000],"datatype":"FP64","parameters":{"binary_data_size":800000}}]}`
+	whole := []string{
+		post("/openai/v1/chat/completions", `{"model":"chat","messages":[{"role":"user","content":"hi"}]}`),
+		post("/openai/v1/chat/completions", chat), post("/openai/v1/embeddings", chat),
+		post("/openai/v1/chat/completions", gzipped(chat), "Content-Encoding: gzip"),
+		behind("target", vector, strings.Repeat("\x00", 800_000)),
+	}
+	return attack{
+		name: fmt.Sprintf("%d requests are cut", 4*len(whole)),
+		run: func(t *testing.T, s *server) {
+			for _, request := range whole {
+				for at := 1; at <= 4; at++ {
+					part := request[:len(request)-max(1, len(request)/(3*at))]
+					if status, text := s.refusal(part); status != 0 && status != 400 && status != 408 {
+						t.Errorf("%d bytes of %.60q: %d %.200s", len(part), request, status, text)
+					}
+				}
+			}
+		},
+	}
+}
+
+// noHTTP2 is clients of the port for gRPC that do not speak HTTP/2, or stop doing so: they are cut off, and
+// others are answered.
+func noHTTP2() attack {
+	const n = 400
+	const preface, settings = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "\x00\x00\x00\x04\x00\x00\x00\x00\x00"
+	first := []string{
+		"", "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", preface, preface + strings.Repeat("\xff", 100),
+		preface + settings + "\xff\xff\xff\x00\x00\x00\x00\x00\x01",                 // a frame of 16 MiB
+		preface + settings + "\x00\x00\x04\x01\x04\x00\x00\x00\x01\xff\xff\xff\xff", // headers that are none
+	}
+	return attack{
+		name: fmt.Sprintf("%d do not speak HTTP/2 at the port for gRPC", n),
+		run: func(t *testing.T, s *server) {
+			i := 0
+			all := s.crowd(t, s.grpc, n, 400, nil, func(c net.Conn) {
+				say(first[i%len(first)])(c)
+				i++
+			})
+			defer all.leave()
+			s.answersCalls(t)
+			s.awaitEnded(t, all)
+		},
+		outside: n * perConnection,
+	}
+}

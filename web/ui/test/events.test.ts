@@ -1,0 +1,37 @@
+import {describe, expect, it} from 'vitest'
+import {EventParser} from '../src/lib/events'
+
+const stream = 'data: {"output":"a"}\n\nevent: end\ndata: {"query_id":1}\n\n'
+const events = [
+  {name: 'message', data: '{"output":"a"}'},
+  {name: 'end', data: '{"query_id":1}'},
+]
+
+function parsed(...pieces: string[]) {
+  const parser = new EventParser()
+  return pieces.flatMap((piece) => parser.push(piece))
+}
+
+describe('EventParser', () => {
+  it('reads events', () => expect(parsed(stream)).toEqual(events))
+
+  it('reads them from pieces that are cut anywhere', () => {
+    for (const text of [stream, stream.replaceAll('\n', '\r\n'), stream.replaceAll('\n', '\r') + ':'])
+      for (let cut = 0; cut <= text.length; cut++) expect(parsed(text.slice(0, cut), text.slice(cut)), `cut at ${cut}`).toEqual(events)
+    expect(parsed(...stream.replaceAll('\n', '\r\n'))).toEqual(events)
+  })
+
+  it('joins lines of data', () => expect(parsed('data: a\ndata:b\ndata\n\n')).toEqual([{name: 'message', data: 'a\nb\n'}]))
+
+  it('passes over comments, other fields and events without data', () => {
+    expect(parsed(':\n\n: data: x\nid: 1\nretry: 5\ndata: a\n\nevent: end\n\ndata: b\n\n')).toEqual([
+      {name: 'message', data: 'a'},
+      {name: 'message', data: 'b'},
+    ])
+  })
+
+  it('takes one space off a value, and a byte order mark off the beginning', () =>
+    expect(parsed('\uFEFFdata:  a: b\n\n')).toEqual([{name: 'message', data: ' a: b'}]))
+
+  it('leaves out an event whose end does not come', () => expect(parsed('data: a\n\ndata: b\n')).toEqual([{name: 'message', data: 'a'}]))
+})
