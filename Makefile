@@ -18,7 +18,11 @@ BENCH    ?= all
 OFFSET   ?= 0
 OUTAGE   ?= 20s
 
-.PHONY: help build ui pmml run servers cluster cluster-down test test-ui test-go test-python test-jvm test-image test-deployers test-runtimes test-frameworks test-api test-clients test-demo test-rules faults test-faults test-edge bench figures selection fuzz generate pack lint fmt fix clean
+# Compiled code is the same in any folder, so that a fresh clone finds it in Go's cache. The tags are the circles of test/arch.
+export GOFLAGS ?= -trimpath
+export TAGS    := servers,system,bars,faults,edge
+
+.PHONY: help build ui pmml run servers cluster cluster-down test check quick bars test-random test-servers test-system test-ui-full test-ui test-go test-python test-jvm test-image test-deployers test-runtimes test-frameworks test-api test-clients test-demo test-rules faults test-faults test-edge bench figures selection fuzz generate pack lint fmt fix clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -62,33 +66,61 @@ cluster: build servers $(VENV)/demo ## run Consul, Nomad, Redis, InfluxDB and To
 cluster-down: ## stop the cluster and leave nothing behind
 	@go run ./test/devcluster down -offset $(OFFSET)
 
-test: lint test-ui test-go test-python test-jvm test-demo ## run all tests but the faults
+# The circles of tests: `make test` is the gate; CONTRIBUTING.md says when to run which of the others.
+test: ## run the tests that every change must pass; nothing in them measures a clock
+	@scripts/steps lint test-go test-python test-ui test-jvm test-demo
 
-test-ui: build ## check the web UI and drive it with Chromium
+check: ## run everything, go on after a failure, and write a table into build/check
+	@scripts/steps -k lint test-go test-python test-ui test-jvm test-demo test-random test-servers test-system bars \
+		faults test-edge test-api test-clients test-ui-full test-runtimes test-deployers test-rules test-image
+
+quick: $(VENV)/test ## check what changed since the last commit on main, and test the Go packages it reaches
+	@scripts/quick
+
+test-go: build $(VENV)/test $(PMML)
+	@scripts/need-redis
+	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" scripts/test-go
+
+test-ui: build ## check the web UI, and walk through it with Chromium
 	@scripts/need-chromium
 	cd $(UI) && npm run --silent check && npm test --silent && npm run --silent e2e
 	scripts/test-ui
 
-test-go: $(VENV)/test $(VENV)-clipper/made servers $(PMML)
-	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" scripts/test-go
+test-ui-full: build ## drive all of the web UI with Chromium, and take pictures of it
+	@scripts/need-chromium
+	cd $(UI) && npm run --silent e2e-full
+	scripts/test-ui full
 
-# By itself: what clients see under a fault is no use while other tests compete.
+test-random: build $(VENV)/test $(PMML) ## test properties with new random cases, ten times as many
+	@scripts/need-redis
+	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" scripts/test-random
+
+test-servers: build servers $(VENV)/test $(PMML) ## test adapters and jobs against their real servers, also killed, frozen and with TLS
+	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" scripts/test-circle servers -race
+
+test-system: build servers $(VENV)/test $(VENV)-clipper/made $(PMML) ## test whole programs and clusters, with models in Python and Java and Clipper's own client
+	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" scripts/test-circle system
+
+bars: build servers $(VENV)/test $(PMML) ## measure what has a bar: rates, ratios and percentiles; on an idle machine
+	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" scripts/test-circle bars
+	cd containers/python && ../../$(VENV)/bin/python -m pytest -q -m bars
+	cd $(UI) && npm run --silent e2e-speed
+
 faults: servers ## break a real cluster under load, servers being away for OUTAGE
-	FORMAT=standard-verbose scripts/test-again ./test/chaos -count=1 -v -timeout 30m -args -outage $(OUTAGE)
+	@scripts/test-circle faults -v -args -outage $(OUTAGE)
 
 test-faults: ## the same with servers away for a minute
 	@$(MAKE) faults OUTAGE=60s
 
-# By itself, too.
 test-edge: ## attack a real Topsail as a client without a key could, beside a steady one
-	FORMAT=standard-verbose scripts/test-again ./test/edge -count=1 -v -timeout 15m
-
-figures: build servers ## measure a cluster: from zero, steps, rollouts, changes, many versions
-	go run ./bench/reports
+	@scripts/test-circle edge -v
 
 test-python: $(VENV)/test ## check the Python package's form and types, and test it
 	cd containers/python && ../../$(VENV)/bin/ruff check -q src tests tools && ../../$(VENV)/bin/ruff format -q --check src tests tools && ../../$(VENV)/bin/mypy
 	cd containers/python && ../../$(VENV)/bin/python -m pytest -q
+
+figures: build servers ## measure a cluster: from zero, steps, rollouts, changes, many versions
+	go run ./bench/reports
 
 test-image: ## build the image of deploy/image with buildah, as root, and serve a bundle in it
 	@scripts/test-image
@@ -137,7 +169,8 @@ fuzz: ## fuzz every decoder for FUZZTIME each
 lint: ## vet, format check and linters
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "run: make fmt"; exit 1; }
 	go vet ./...
-	$(TOOLS) golangci-lint run
+	go vet -tags $(TAGS) ./...
+	$(TOOLS) golangci-lint run --build-tags $(TAGS)
 
 generate: $(VENV)/test ## write what is generated: records of the Python client, docs/cli.md, jobs of the roles, messages of model streams and of gRPC
 	$(VENV)/bin/python containers/python/tools/records.py

@@ -246,9 +246,9 @@ func freePorts(t *testing.T, n int) int {
 
 func until(t *testing.T, what string, p *process, good func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !good(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !good(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("%s did not come within 20 s; topsail said:\n%s", what, p.said())
+			t.Fatalf("%s did not come within a minute; topsail said:\n%s", what, p.said())
 		}
 	}
 }

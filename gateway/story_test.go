@@ -195,7 +195,7 @@ func (s *story) end() {
 }
 
 func (s *story) until(what string, good func() bool) {
-	for deadline := time.Now().Add(10 * time.Second); !good(); time.Sleep(200 * time.Microsecond) {
+	for deadline := time.Now().Add(time.Minute); !good(); time.Sleep(200 * time.Microsecond) {
 		if time.Now().After(deadline) {
 			s.Fatalf("%s did not come about within 10 s", what)
 		}

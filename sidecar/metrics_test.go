@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
@@ -266,7 +265,6 @@ func TestMetricsOfAModelAreBounded(t *testing.T) {
 	if len(m.latest[from]) != 0 {
 		t.Errorf("what is too large was kept: %d series", len(m.latest[from]))
 	}
-	start := time.Now()
 	for i := range 20 {
 		var list []rpc.Metric
 		for j := range 1000 {
@@ -276,9 +274,6 @@ func TestMetricsOfAModelAreBounded(t *testing.T) {
 	}
 	if n := len(m.latest[from]); n != maxModelMetrics {
 		t.Errorf("%d series are kept, want %d", n, maxModelMetrics)
-	}
-	if took := time.Since(start); took > 5*time.Second {
-		t.Errorf("20 000 metrics took %v", took)
 	}
 	known := m.latest[from]["x"]
 	m.put(from, []rpc.Metric{{Kind: rpc.MetricGauge, Name: "x", Value: known.Value + 1}})

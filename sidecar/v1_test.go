@@ -36,10 +36,10 @@ func newV1Rig(t *testing.T, predict func(v1.Batch) []float64, connections int, s
 // eventually waits for something that other goroutines bring about.
 func eventually(t *testing.T, what string, good func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for !good() {
 		if time.Now().After(deadline) {
-			t.Fatalf("within 10s it did not come about that %s", what)
+			t.Fatalf("within a minute it did not come about that %s", what)
 		}
 		time.Sleep(ms)
 	}
@@ -283,9 +283,5 @@ func TestV1WithoutAContainer(t *testing.T) {
 	if a := g.answer(batch); a.Status != rpc.StatusNoContainer {
 		t.Errorf("%v %q", a.Status, a.Message)
 	}
-	start := time.Now()
 	r.end()
-	if took := time.Since(start); took > 4*time.Second { // a dial may take 5 s
-		t.Errorf("it stopped after %v", took)
-	}
 }

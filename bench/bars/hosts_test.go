@@ -35,7 +35,7 @@ func TestDescendants(t *testing.T) {
 	}
 	defer cmd.Wait()
 	var pids []int
-	for deadline := time.Now().Add(10 * time.Second); len(pids) == 0 && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); len(pids) == 0 && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		var err error
 		if pids, err = descendants(os.Getpid(), "sleep\x0060"); err != nil {
 			t.Fatal(err)

@@ -1,3 +1,5 @@
+//go:build bars
+
 package main
 
 import (

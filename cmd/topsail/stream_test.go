@@ -1,3 +1,5 @@
+//go:build system
+
 package main
 
 import (
@@ -12,7 +14,6 @@ import (
 	"math"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -300,18 +301,6 @@ func TestStreamsInLocalMode(t *testing.T) {
 			t.Errorf("ended with %v:\n%s", err, in.output())
 		}
 	})
-}
-
-// TestNothingToServe is said, and how to mend it.
-func TestNothingToServe(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "topsail.toml")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	out, err := exec.Command(programs.topsail, "stream", "--config", file).CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "add a [[stream]] or a [[model_stream]] to the configuration") {
-		t.Errorf("%v: %s", err, out)
-	}
 }
 
 func fetched(t *testing.T, url string) string {

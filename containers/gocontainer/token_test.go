@@ -20,7 +20,7 @@ func TestTokenFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ln.Close()
-	if err := ln.(*net.TCPListener).SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := ln.(*net.TCPListener).SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "token")

@@ -252,23 +252,3 @@ func TestADamagedSDKIsPutBack(t *testing.T) {
 		}
 	}
 }
-
-func TestADamagedEnvironmentIsBuiltAgain(t *testing.T) {
-	o := requiring(t, "tiny==1.0")
-	o.Environ = with(o.Environ, "PIP_FIND_LINKS", wheel(t, "tiny", "1.0"))
-	run(t, o)
-	found, err := filepath.Glob(filepath.Join(o.Work, "environments", "*", "lib", "python*", "site-packages", "tiny.py"))
-	if err != nil || len(found) != 1 {
-		t.Fatal(found, err)
-	}
-	if err := flip(found[0]); err != nil {
-		t.Fatal(err)
-	}
-	run(t, o) // the one before has ended at once
-	if text, err := os.ReadFile(found[0]); err != nil || string(text) != "version = '1.0'\n" {
-		t.Errorf("it is %q, %v", text, err)
-	}
-	if log := o.Log.(*notes).String(); strings.Count(log, "tiny.py has changed since it was built") != 1 {
-		t.Errorf("the log is %q", log)
-	}
-}

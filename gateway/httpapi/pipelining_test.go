@@ -32,7 +32,7 @@ func TestPipelinedAnswersAreNotHeldBack(t *testing.T) {
 		s := start(t, Config{}, core)
 		c, goOn := s.dial(t), sync.OnceFunc(func() { close(release) })
 		t.Cleanup(goOn) // before the server ends
-		if err := c.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		if err := c.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 			t.Fatal(err)
 		}
 		one := func(input string) string { return request("POST", "/strings/predict", `{"input":"`+input+`"}`, header) }

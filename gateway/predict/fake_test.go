@@ -232,7 +232,7 @@ func (r *rig) resolve() {
 // ready waits until so many replicas are ready for a version, in real time.
 func (r *rig) ready(id serving.ModelID, replicas int) {
 	r.Helper()
-	for deadline := time.Now().Add(10 * time.Second); r.table.Group(serving.Definition{ModelID: id}).Len() != replicas; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); r.table.Group(serving.Definition{ModelID: id}).Len() != replicas; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			r.Fatalf("%d of %d replicas of %v are ready after 10 s", r.table.Group(serving.Definition{ModelID: id}).Len(), replicas, id)
 		}

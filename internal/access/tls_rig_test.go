@@ -104,7 +104,7 @@ func ask(t testing.TB, dial dialFunc, addr string) (net.Conn, error) {
 }
 
 func use(nc net.Conn) error {
-	if err := nc.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
+	if err := nc.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		return err
 	}
 	if _, err := nc.Write([]byte("x")); err != nil {
@@ -138,16 +138,16 @@ func serialOf(t testing.TB, pair testca.Pair) string {
 	return own.Leaf.SerialNumber.String()
 }
 
-// soon waits for what changed files bring about.
+// soon waits for what changed files bring about, which are looked at once a second.
 func soon(t testing.TB, good func() error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	again := time.NewTicker(20 * time.Millisecond)
 	defer again.Stop()
 	for err := errors.New(""); err != nil; <-again.C {
 		if err = good(); err != nil && ctx.Err() != nil {
-			t.Fatalf("after 5 s: %v", err)
+			t.Fatalf("after a minute: %v", err)
 		}
 	}
 }

@@ -74,8 +74,8 @@ func TestChildIgnoringSIGTERMIsKilledAfterGrace(t *testing.T) {
 	s.waitLine("ready")
 	begin := time.Now()
 	s.stop()
-	if took := time.Since(begin); took < grace || took > grace+2*time.Second {
-		t.Errorf("stopped after %v, want a little over %v", took, grace)
+	if took := time.Since(begin); took < grace {
+		t.Errorf("stopped after %v, want %v or more", took, grace)
 	}
 	if now := s.Snapshot(); now.State != Stopped || now.Reason != "killed by signal SIGKILL" {
 		t.Errorf("after stop: %+v", now)
@@ -109,42 +109,23 @@ func TestChildRestart(t *testing.T) {
 
 // One that hangs does not hear of SIGTERM, and neither does what it has started.
 func TestChildThatHangsIsKilled(t *testing.T) {
-	s := supervise(t, Spec{Argv: sh("trap '' TERM; (trap '' TERM; sleep 1000) & echo child $!; while :; do sleep 1; done"), Grace: 2 * time.Second})
-	first := s.until(Running)
+	first := filepath.Join(t.TempDir(), "first") // the second one ends when it is asked to
+	s := supervise(t, Spec{Grace: time.Hour, Argv: sh("test -e " + first + " && exec sleep 1000; touch " + first +
+		"; trap '' TERM; (trap '' TERM; sleep 1000) & echo child $!; while :; do sleep 1; done")})
+	hangs := s.until(Running)
 	pid, err := strconv.Atoi(s.waitLine("child "))
 	if err != nil {
 		t.Fatal(err)
 	}
-	begun := time.Now()
 	s.Kill("it hangs")
-	if now := s.until(BackingOff); now.Reason != "it hangs" || time.Since(begun) >= 2*time.Second {
-		t.Errorf("%v after Kill: %+v", time.Since(begun), now)
+	if now := s.until(BackingOff); now.Reason != "it hangs" {
+		t.Errorf("after Kill: %+v", now)
 	}
 	if err := syscall.Kill(pid, 0); err == nil {
 		t.Error("what it had started is still there")
 	}
-	if second := s.until(Running); second.PID == first.PID || second.Restarts != 1 {
+	if second := s.until(Running); second.PID == hangs.PID || second.Restarts != 1 {
 		t.Errorf("it is not started anew: %+v", second)
-	}
-}
-
-func TestChildRestartEndsBackOff(t *testing.T) {
-	s := supervise(t, Spec{Argv: sh("exit 1")})
-	wait := func() time.Duration {
-		ended := s.until(BackingOff)
-		return s.until(Starting).Since.Sub(ended.Since)
-	}
-	for range 2 {
-		wait()
-	}
-	const third = 640 * time.Millisecond // or more
-	ended := s.until(BackingOff)
-	s.Restart()
-	if waited := s.until(Starting).Since.Sub(ended.Since); waited >= third {
-		t.Errorf("started after %v in spite of Restart", waited)
-	}
-	if waited := wait(); waited >= third {
-		t.Errorf("the wait after Restart is %v: not the first one again", waited)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // patience is how long a test waits for what a real process should do at once.
-const patience = 10 * time.Second
+const patience = time.Minute
 
 // TestMain lets the test binary play the other processes: the guard, and a
 // parent that the tests can kill.

@@ -29,7 +29,7 @@ import (
 )
 
 // patience bounds every wait.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // world is the management API as it is, in front of a store, and a broker.
 type world struct {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -668,9 +669,12 @@ func TestNothingIsLostOrDoubled(t *testing.T) {
 				}
 				for life := 0; life < 60 && len(broker.read("out"))+len(broker.read("dead")) < n; life++ {
 					c := broker.join()
+					var mu sync.Mutex // polls and commits go side by side
 					fails := rand.New(rand.NewPCG(seed, uint64(life)))
 					c.fail = func(operation string) error {
-						if operation != "lag" && fails.IntN(6) == 0 { // which another goroutine asks for
+						mu.Lock()
+						defer mu.Unlock()
+						if operation != "lag" && fails.IntN(6) == 0 {
 							return errors.New(operation + " fails")
 						}
 						return nil

@@ -76,7 +76,7 @@ func Catalog(t *testing.T, open func(t *testing.T) (store CatalogStore, reopen f
 }
 
 // patience bounds every wait of the suite; nothing takes that long.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 type suite struct {
 	*testing.T

@@ -1,3 +1,5 @@
+//go:build edge
+
 package edge
 
 // budget is what the suite sets max_inflight_bytes to: the default of a process that may have

@@ -7,7 +7,6 @@ import (
 	"net"
 	"path/filepath"
 	"strings"
-	"time"
 )
 
 // Redis is a Redis that keeps its data in dir with an append-only file.
@@ -50,33 +49,4 @@ func redisReady(ctx context.Context, addr string) error {
 		return fmt.Errorf("it answers %q", strings.TrimSpace(line))
 	}
 	return nil
-}
-
-func address(port int) string { return net.JoinHostPort("127.0.0.1", fmt.Sprint(port)) }
-
-// FreePort is a port that is free now. Ports are drawn below those that
-// the kernel gives to outgoing connections, so that no connection takes one while
-// its server is stopped.
-func FreePort() (int, error) { return FreePorts(1) }
-
-// FreePorts is the first of n free ports in a row.
-func FreePorts(n int) (int, error) {
-	for try := range 200 {
-		first := 15000 + int(time.Now().UnixNano()/1000+int64(try)*7919)%14000
-		if allFree(first, n) {
-			return first, nil
-		}
-	}
-	return 0, fmt.Errorf("no %d free ports in a row", n)
-}
-
-func allFree(first, n int) bool {
-	for port := first; port < first+n; port++ {
-		ln, err := net.Listen("tcp", address(port))
-		if err != nil {
-			return false
-		}
-		ln.Close()
-	}
-	return true
 }

@@ -134,7 +134,7 @@ func fleetWith(t *testing.T, replaceWithin time.Duration) *fleet {
 
 func until(t *testing.T, state func() string, good func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !good(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !good(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("it does not come so:\n%s", state())
 		}
@@ -174,7 +174,7 @@ func TestAnotherGenerationReplacesAtOnce(t *testing.T) {
 	if err := f.SetCount(ctx, &next, 0, serving.JobChange{Count: 1, Index: 1}); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		members := f.members()
 		if len(members) == 1 && members[0].model.Generation == "b" {
 			break

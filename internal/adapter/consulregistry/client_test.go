@@ -1,7 +1,6 @@
 package consulregistry
 
 import (
-	"context"
 	"io"
 	"net"
 	"net/http"
@@ -12,11 +11,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/hashicorp/consul/api"
-
-	"github.com/topsail-serving/topsail/serving"
 )
 
 // TestTokenFile replaces the token while the client runs, for reads and writes.
@@ -149,33 +145,21 @@ func TestEndlessAnswer(t *testing.T) {
 	}
 }
 
-func TestTokenOfEndpoints(t *testing.T) {
-	t.Parallel()
-	name := fresh(t)
-	var token atomic.Value
-	token.Store("one")
-	r, err := Open(Config{Client: connect(t, shared.Addr), Service: name, Token: func() []byte { return []byte(token.Load().(string)) }})
+func connect(t *testing.T, addr string) *Client {
+	t.Helper()
+	c, err := Connect(Options{Addr: addr})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &service{r, t, r.client.api.Agent(), name}
-	s.register("a", "b")
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	var seen []string
-	start := time.Now()
-	r.Watch(ctx, func(list []serving.Endpoint) {
-		if len(list) != 2 || string(list[0].Token) != string(list[1].Token) {
-			t.Errorf("got %+v", list)
-			cancel()
-			return
-		}
-		if seen = append(seen, string(list[0].Token)); len(seen) == 2 {
-			cancel()
-		}
-		token.Store("two")
-	})
-	if !slices.Equal(seen, []string{"one", "two"}) || time.Since(start) > 5*time.Second {
-		t.Errorf("got tokens %q in %v", seen, time.Since(start))
+	return c
+}
+
+func empty(index, leader, contact, filtered string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X-Consul-Index", index)
+		w.Header().Set("X-Consul-Knownleader", leader)
+		w.Header().Set("X-Consul-Lastcontact", contact)
+		w.Header().Set("X-Consul-Results-Filtered-By-Acls", filtered)
+		w.Write([]byte("[]"))
 	}
 }

@@ -1,3 +1,5 @@
+//go:build servers
+
 package consulregistry
 
 import (
@@ -56,16 +58,6 @@ func (l *liar) times(n int, lie http.HandlerFunc) (told chan struct{}) {
 		}
 	})
 	return told
-}
-
-func empty(index, leader, contact, filtered string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("X-Consul-Index", index)
-		w.Header().Set("X-Consul-Knownleader", leader)
-		w.Header().Set("X-Consul-Lastcontact", contact)
-		w.Header().Set("X-Consul-Results-Filtered-By-Acls", filtered)
-		w.Write([]byte("[]"))
-	}
 }
 
 // TestLies: a lie that is told once, or often but not with the leader's word, takes

@@ -1,3 +1,5 @@
+//go:build servers
+
 package consulregistry
 
 import (
@@ -64,15 +66,6 @@ func own(t *testing.T) (s *servers.Server, wipe func()) {
 	}
 	t.Cleanup(s.Kill)
 	return s, func() { os.RemoveAll(filepath.Join(dir, "data")) }
-}
-
-func connect(t *testing.T, addr string) *Client {
-	t.Helper()
-	c, err := Connect(Options{Addr: addr})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
 }
 
 // fresh is a name that no other test has.

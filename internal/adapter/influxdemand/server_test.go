@@ -1,10 +1,11 @@
+//go:build servers
+
 package influxdemand
 
 import (
 	"context"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/url"
 	"os"
@@ -12,9 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
-	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/test/contract"
 	"github.com/topsail-serving/topsail/test/servers"
 )
@@ -81,62 +80,9 @@ func database(t testing.TB, addr string) string {
 	return name + "/autogen"
 }
 
-// open makes a store that runs until the test ends.
-func open(t testing.TB, cfg Config) *Store {
-	t.Helper()
-	s, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if err := s.Run(ctx); err != nil {
-			t.Error(err)
-		}
-	}()
-	t.Cleanup(func() { stop(); <-done })
-	return s
-}
-
 func TestDemandContract(t *testing.T) {
 	t.Parallel()
 	contract.Demand(t, func(t *testing.T) contract.DemandStore {
 		return open(t, Config{URL: "http://" + server(t), Bucket: database(t, server(t)), Log: testLog(t)})
 	})
-}
-
-// testLog shows what is logged when the test fails.
-func testLog(t testing.TB) *slog.Logger {
-	return slog.New(slog.NewTextHandler(testWriter{t}, nil))
-}
-
-type testWriter struct{ testing.TB }
-
-func (w testWriter) Write(line []byte) (int, error) {
-	w.Log(strings.TrimSpace(string(line)))
-	return len(line), nil
-}
-
-// report is what one gateway saw of some versions.
-func report(source string, second time.Time, versions int) serving.DemandReport {
-	r := serving.DemandReport{Source: serving.DemandSource{Role: "gateway", Name: source}, Second: second}
-	for i := range versions {
-		r.Demands = append(r.Demands, serving.Demand{
-			ModelID:  serving.ModelID{Model: fmt.Sprintf("model-%03d", i), Version: "1"},
-			Arrivals: uint64(100 + i), Unserved: 1, Defaults: 2, Concurrency: 123456789,
-		})
-	}
-	return r
-}
-
-// eventually waits until the condition holds.
-func eventually(t testing.TB, what string, within time.Duration, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(within); !holds(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within %v: %s", within, what)
-		}
-	}
 }

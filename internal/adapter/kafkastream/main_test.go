@@ -1,3 +1,5 @@
+//go:build servers
+
 package kafkastream
 
 import (
@@ -6,7 +8,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
@@ -81,10 +82,6 @@ func own(t testing.TB, opt servers.KafkaOptions) *servers.Server {
 	}
 	t.Cleanup(server.Kill)
 	return server
-}
-
-func logger(t testing.TB) *slog.Logger {
-	return slog.New(slog.NewTextHandler(t.Output(), nil))
 }
 
 func broker(t testing.TB, addr string) Broker {

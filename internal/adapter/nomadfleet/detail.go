@@ -30,7 +30,7 @@ type detail struct {
 	needs                      needs
 }
 
-// current reads a job as it is now; nil when there is none.
+// current reads a job as it is now; nil when there is none, or no longer.
 func (f *Fleet) current(ctx context.Context, job string) (*detail, error) {
 	found, err := read(ctx, f, func(q *api.QueryOptions) (*api.Job, *api.QueryMeta, error) { return f.client.Jobs().Info(job, q) })
 	switch {
@@ -40,10 +40,17 @@ func (f *Fleet) current(ctx context.Context, job string) (*detail, error) {
 		return nil, err
 	}
 	d := f.newDetail(found)
-	if d.outdated {
-		d.takenBack, err = f.takenBack(ctx, job)
+	if !d.outdated {
+		return d, nil
 	}
-	return d, err
+	d.takenBack, err = f.takenBack(ctx, job)
+	switch {
+	case status(err) == http.StatusNotFound: // purged since it was read
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return d, nil
 }
 
 func (f *Fleet) newDetail(job *api.Job) *detail {

@@ -3,6 +3,7 @@ package nomadfleet
 import (
 	"context"
 	"fmt"
+	"net/http"
 
 	"github.com/hashicorp/nomad/api"
 )
@@ -13,7 +14,10 @@ func (f *Fleet) failure(ctx context.Context, job string) (string, error) {
 	allocs, err := read(ctx, f, func(q *api.QueryOptions) ([]*api.AllocationListStub, *api.QueryMeta, error) {
 		return f.client.Jobs().Allocations(job, false, q)
 	})
-	if err != nil {
+	switch {
+	case status(err) == http.StatusNotFound: // purged since it was listed
+		return "", nil
+	case err != nil:
 		return "", fmt.Errorf("replicas of job %s: %w", job, err)
 	}
 	var newest *api.AllocationListStub

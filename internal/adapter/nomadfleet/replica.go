@@ -122,8 +122,11 @@ func (f *Fleet) Restart(ctx context.Context, replica string) error {
 		_, err := read(ctx, f, func(q *api.QueryOptions) (any, *api.QueryMeta, error) {
 			return nil, nil, f.client.Allocations().Restart(alloc, jobs.Container, q)
 		})
-		if err == nil {
+		switch {
+		case err == nil:
 			return nil
+		case status(err) == http.StatusNotFound: // gone since it was found
+			return ErrNoReplica
 		}
 		refusal := fmt.Errorf("restart replica %.8s: %s", replica, said(err))
 		if !strings.Contains(said(err), "Task not running") {
@@ -147,7 +150,10 @@ func (f *Fleet) Drain(ctx context.Context, replica string) error {
 		answer, err := f.client.Allocations().Stop(alloc, q)
 		return answer, nil, err
 	})
-	if err != nil {
+	switch {
+	case status(err) == http.StatusNotFound: // gone since it was found
+		return ErrNoReplica
+	case err != nil:
 		return fmt.Errorf("drain replica %.8s: %s", replica, said(err))
 	}
 	return nil

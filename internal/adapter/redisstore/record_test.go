@@ -3,7 +3,6 @@ package redisstore
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -17,16 +16,6 @@ func TestRecordsContract(t *testing.T) {
 	contract.Records(t, func(t *testing.T) func() contract.RecordStore {
 		cfg := config(t)
 		return func() contract.RecordStore { return open(t, cfg) }
-	})
-}
-
-func TestRecordsContractInCluster(t *testing.T) {
-	cluster := clusterConfig(t)
-	t.Parallel()
-	contract.Records(t, func(t *testing.T) func() contract.RecordStore {
-		cluster.Prefix = fmt.Sprintf("test-%d", prefixes.Add(1))
-		s := open(t, cluster)
-		return func() contract.RecordStore { return s }
 	})
 }
 

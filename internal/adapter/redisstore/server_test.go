@@ -1,8 +1,11 @@
 package redisstore
 
 import (
+	"bytes"
 	"context"
+	"log/slog"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -88,7 +91,7 @@ func client(t testing.TB, server *servers.Server) *redis.Client {
 }
 
 // patience bounds every wait; nothing takes that long.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // await waits for what another goroutine is to bring about.
 func await(t testing.TB, what string, so func() bool) {
@@ -103,3 +106,23 @@ func await(t testing.TB, what string, so func() bool) {
 		}
 	}
 }
+
+// journal is a log to look into.
+type journal struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (j *journal) Write(b []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(b)
+}
+
+func (j *journal) count(words string) int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return strings.Count(j.text.String(), words)
+}
+
+func (j *journal) logger() *slog.Logger { return slog.New(slog.NewTextHandler(j, nil)) }

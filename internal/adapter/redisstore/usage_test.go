@@ -1,7 +1,6 @@
 package redisstore
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -15,17 +14,6 @@ func TestUsageContract(t *testing.T) {
 		cfg := config(t)
 		s := open(t, cfg)
 		another = func() contract.UsageStore { return open(t, cfg) }
-		return another, another, func() { forgetUsage(t, s) }
-	})
-}
-
-func TestUsageContractInCluster(t *testing.T) {
-	cluster := clusterConfig(t)
-	t.Parallel()
-	contract.Usage(t, func(t *testing.T) (another, reopen func() contract.UsageStore, forget func()) {
-		cluster.Prefix = fmt.Sprintf("test-%d", prefixes.Add(1))
-		s := open(t, cluster)
-		another = func() contract.UsageStore { return s }
 		return another, another, func() { forgetUsage(t, s) }
 	})
 }

@@ -1,3 +1,5 @@
+//go:build servers
+
 package redisstream
 
 import (

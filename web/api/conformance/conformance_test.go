@@ -196,7 +196,7 @@ func load(t *testing.T, handler http.Handler) openapi.Contract {
 }
 
 func ask(t *testing.T, handler http.Handler, method, path, body string, headers ...string) *httptest.ResponseRecorder {
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if path == "/events" { // which goes on until the client leaves
 		ctx, cancel = context.WithTimeout(ctx, 200*time.Millisecond)

@@ -1,0 +1,63 @@
+//go:build servers
+
+package redisstore
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestDamagedFileAtStart(t *testing.T) {
+	cfg := config(t)
+	want := apply(t, open(t, cfg), putApp("a"))
+	var log journal
+	cfg.Log = log.logger()
+	cfg.Snapshot = filepath.Join(t.TempDir(), "snapshot")
+	if err := os.WriteFile(cfg.Snapshot, []byte("damaged"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, cfg)
+	folder := cfg
+	folder.Snapshot = filepath.Join(t.TempDir(), "snapshot") // which cannot be read
+	if err := os.Mkdir(folder.Snapshot, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	folder.Log = (&journal{}).logger()
+	open(t, folder)
+	if info, err := os.Stat(folder.Snapshot + ".damaged"); err != nil || !info.IsDir() {
+		t.Errorf("it was not set aside: %v", err)
+	}
+	if got, err := os.ReadFile(cfg.Snapshot + ".damaged"); err != nil || string(got) != "damaged" || log.count("the snapshot is damaged and set aside") != 1 {
+		t.Errorf("set aside %q, error %v, log %s", got, err, log.text.String())
+	}
+	awaitCatalog(t, s, want)
+	start(t, s)()
+	if got, err := decodeFile(read(t, cfg.Snapshot)); err != nil || encode(t, got.catalog) != encode(t, want) {
+		t.Errorf("saved %+v, error %v", got, err)
+	}
+}
+
+// TestKeepFileLater has no place for the file at first.
+func TestKeepFileLater(t *testing.T) {
+	t.Parallel()
+	cfg := config(t)
+	var log journal
+	cfg.Log = log.logger()
+	dir := filepath.Join(t.TempDir(), "dir")
+	cfg.Snapshot = filepath.Join(dir, "snapshot")
+	s := open(t, cfg)
+	if err := os.Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	start(t, s)
+	apply(t, s, putApp("a"))
+	await(t, "word of it", func() bool { return log.count("cannot write the snapshot") == 1 })
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the end of it", func() bool { return log.count("can be written again") == 1 })
+	if got, err := decodeFile(read(t, cfg.Snapshot)); err != nil || got.at != s.current.Load().at {
+		t.Errorf("saved %+v, error %v", got, err)
+	}
+}
