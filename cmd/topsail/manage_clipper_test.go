@@ -22,7 +22,7 @@ func clipper(t *testing.T, dir string, env []string, args ...string) string {
 	}
 	python := filepath.Join(root, "build", "venv-clipper", "bin", "python")
 	if _, err := os.Stat(python); err != nil {
-		t.Fatal("Clipper's package is not installed; run the tests by `make test-go`")
+		t.Fatal("Clipper's package is not installed; run the tests by `make test-system`")
 	}
 	cmd := exec.CommandContext(t.Context(), python, append([]string{"-W", "ignore"}, args...)...)
 	cmd.Dir = filepath.Join(root, dir)

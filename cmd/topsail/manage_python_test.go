@@ -27,7 +27,7 @@ func (o *operator) python(args ...string) string {
 		o.t.Fatal(err)
 	}
 	if out, err := exec.Command("python3", "-c", "from importlib.metadata import version as v; v('cloudpickle'), v('scikit-learn')").CombinedOutput(); err != nil {
-		o.t.Fatalf("%v: %s\nthe python3 on PATH must have what the tests need: run them by `make test-go`", err, out)
+		o.t.Fatalf("%v: %s\nthe python3 on PATH must have what the tests need: run them by `make test-system`", err, out)
 	}
 	cmd := exec.CommandContext(o.t.Context(), "python3", args...)
 	cmd.Dir = "testdata"

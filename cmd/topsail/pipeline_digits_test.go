@@ -219,7 +219,7 @@ func runPython(t *testing.T, dir string, env map[string]string, args ...string) 
 	cmd.Stderr = &errs
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("%v: %v\n%s\nthe python3 on PATH must have what the tests need: run them by `make test-go`", args, err, errs.String())
+		t.Fatalf("%v: %v\n%s\nthe python3 on PATH must have what the tests need: run them by `make test-system`", args, err, errs.String())
 	}
 	return string(out)
 }
