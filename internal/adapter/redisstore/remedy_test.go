@@ -11,7 +11,7 @@ import (
 func TestAskedToRestore(t *testing.T) {
 	t.Parallel()
 	_, _, a, b := flushed(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := stranger(t, a).Ask(ctx, RemedyRestore); err != nil {
 		t.Fatal(err)
@@ -25,7 +25,7 @@ func TestAskedToRestore(t *testing.T) {
 func TestAskedToAccept(t *testing.T) {
 	t.Parallel()
 	_, _, a, b := flushed(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := stranger(t, a).Ask(ctx, RemedyAccept); err != nil {
 		t.Fatal(err)
