@@ -8,6 +8,8 @@ from collections.abc import AsyncIterator, Iterator
 from inspect import isawaitable
 from typing import Any
 
+from sidecar import PATIENCE
+
 import topsail
 from topsail.client.admin.resource import Resource
 
@@ -50,7 +52,7 @@ class AwaitingClient:
         async def awaited() -> Any:
             return await answer
 
-        return asyncio.run_coroutine_threadsafe(awaited(), self._loop).result(60)
+        return asyncio.run_coroutine_threadsafe(awaited(), self._loop).result(2 * PATIENCE)
 
 
 class _Waiting:
@@ -82,3 +84,11 @@ class _Iterating(Iterator[Any]):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def grow_impatient(flow: Any) -> None:
+    """Has a stream wait for what comes next for a moment only. What has come before was given as long as it took."""
+    if isinstance(flow, _Iterating):
+        flow._of._idle = 0.1
+    else:
+        flow._stream._sock.settimeout(0.1)

@@ -18,7 +18,8 @@ if os.environ.get("TOPSAIL_TEST_NO_NUMPY"):
 
 os.environ["GIT_DIR"] = os.devnull  # what is checked out here is no model's
 
-from sidecar import Container
+from clock import AwaitedClock, Clock
+from sidecar import PATIENCE, Container
 
 
 @pytest.fixture
@@ -60,7 +61,7 @@ def client(management):
     """A client of both."""
     import topsail
 
-    with topsail.Client(management.url, admin_url=management.url, timeout=5) as client:
+    with topsail.Client(management.url, admin_url=management.url, timeout=PATIENCE) as client:
         yield client
 
 
@@ -76,3 +77,17 @@ def connect(request):
     kind = topsail.Client if request.param == "Client" else AwaitingClient
     with ExitStack() as made:
         yield lambda *arguments, **options: made.enter_context(kind(*arguments, **options))
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """What deadlines of calls are counted by, and the waits between their attempts."""
+    import topsail.client.channel_aio
+    import topsail.client.http
+    import topsail.client.retry
+
+    clock = Clock()
+    monkeypatch.setattr(topsail.client.http, "time", clock)
+    monkeypatch.setattr(topsail.client.retry, "time", clock)
+    monkeypatch.setattr(topsail.client.channel_aio, "asyncio", AwaitedClock(clock))
+    return clock

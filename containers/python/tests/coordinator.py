@@ -83,6 +83,16 @@ class Coordinator:
             time.sleep(_TICK)
         return found
 
+    @property
+    def answers(self) -> int:
+        """Of all workers that ever came."""
+        return sum(w.answered for w in list(self.workers))
+
+    @property
+    def gone(self) -> int:
+        """How many workers have gone."""
+        return sum(w.left for w in list(self.workers))
+
     def ask(self, value, kind: InputType = DOUBLES) -> Query:
         query = Query([kind.value(value)])
         self._pass_on(query, "input")

@@ -145,7 +145,7 @@ class _Handler(BaseHTTPRequestHandler):
     owner: Gateway
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
-    timeout = 10
+    timeout = 60
 
     def do_GET(self) -> None:
         self.do_POST()

@@ -18,7 +18,7 @@ import os, time
 def reach(name):
     open(os.path.join(os.environ["TEST_FOLDER"], name), "w").close()
 def wait_for(name):
-    until = time.monotonic() + 20
+    until = time.monotonic() + 60
     while not os.path.exists(os.path.join(os.environ["TEST_FOLDER"], name)):
         assert time.monotonic() < until
         time.sleep(0.001)

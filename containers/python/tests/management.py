@@ -552,7 +552,7 @@ class _Handler(BaseHTTPRequestHandler):
     management: Management
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
-    timeout = 10
+    timeout = 60
 
     def do_POST(self) -> None:
         m = self.management

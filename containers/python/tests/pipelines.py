@@ -88,6 +88,8 @@ def talking():
 
 class Broken:
     def setup(self):
+        if gate := os.environ.get("TEST_SETUP"):
+            wait_for(gate)
         raise OSError("the weights are not there")
 
     def predict(self, xs):

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from sidecar import HERE, Container, environment
+from sidecar import HERE, PATIENCE, Container, environment
 
 
 def topsail(*arguments, code=0):
@@ -15,7 +15,7 @@ def topsail(*arguments, code=0):
         env=environment(),
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=PATIENCE,
     )
     assert done.returncode == code, done.stdout + done.stderr
     return done.stdout, done.stderr

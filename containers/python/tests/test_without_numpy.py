@@ -24,6 +24,5 @@ def test_the_same_without_numpy():
         env=os.environ | {"TOPSAIL_TEST_NO_NUMPY": "1", "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,
-        timeout=60,
     )
     assert done.returncode == 0, done.stdout

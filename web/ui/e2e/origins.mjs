@@ -12,9 +12,8 @@ import {createServer} from 'node:http'
 import {connect} from 'node:net'
 import {join} from 'node:path'
 import {setTimeout as pause} from 'node:timers/promises'
-import {launch} from './browser.mjs'
+import {eventually as until, launch} from './browser.mjs'
 
-const patience = 60_000
 const question = '{"input": [1, 2]}'
 const lesson = '{"uid": "ann", "input": [1, 2], "label": 3}'
 
@@ -50,7 +49,7 @@ async function withTopsail(name, gateway, look) {
   writeFileSync(
     join(dir, 'topsail.toml'),
     `[gateway]\naddr = "127.0.0.1:0"\n${gateway}\n[web]\naddr = "127.0.0.1:0"\n[ops]\naddr = "127.0.0.1:0"\n` +
-      '[[app]]\nname = "sum"\ninput_type = "doubles"\ndefault_output = "-1"\nlatency_slo_micros = 5000000\nmodels = ["one", "two"]\n' +
+      '[[app]]\nname = "sum"\ninput_type = "doubles"\ndefault_output = "-1"\nlatency_slo_micros = 60000000\nmodels = ["one", "two"]\n' +
       `policy = {kind = "exp3"}\n${model('one')}${model('two')}`,
   )
   const run = spawn(process.env.TOPSAIL, ['local', '--config', join(dir, 'topsail.toml'), '--data-dir', join(dir, 'data')])
@@ -67,10 +66,6 @@ async function withTopsail(name, gateway, look) {
     run.kill('SIGTERM')
     await ended
   }
-}
-
-async function until(what, so) {
-  for (const deadline = Date.now() + patience; !(await so()); await pause(20)) assert.ok(Date.now() < deadline, `${what} does not come`)
 }
 
 // learned is what the policy knows, and how often somebody was answered at all.
@@ -159,7 +154,7 @@ async function refused(browser, origin, at) {
 async function allowed(browser, origin, at) {
   const before = await learned(at)
   await visit(browser, origin, async (page) => {
-    const headers = {...json, 'X-Request-Id': 'order-1', 'X-Topsail-Timing': '1', 'X-Timeout-Ms': '5000'}
+    const headers = {...json, 'X-Request-Id': 'order-1', 'X-Topsail-Timing': '1', 'X-Timeout-Ms': '60000'}
     const answer = await ask(page, at.gateway + '/sum/predict', {method: 'POST', body: question, headers})
     assert.equal(answer.status, 200, JSON.stringify(answer))
     assert.equal(JSON.parse(answer.text).output, 3)

@@ -1,63 +1,55 @@
-// Opens every page in both themes and at two widths, looks for what keeps people out, and takes pictures.
+// Opens every page, looks for what keeps people out, and takes pictures.
 import assert from 'node:assert/strict'
 import {mkdirSync} from 'node:fs'
 import {join} from 'node:path'
 import {start} from '../mock/server.mjs'
-import {launch, open, serious} from './browser.mjs'
+import {launch, open, serious, settled} from './browser.mjs'
 import {places} from './places.mjs'
 
 const pictures = join(import.meta.dirname, 'screenshots')
 const widths = [1280, 390]
 const themes = ['light', 'dark']
 
-export async function pages({only = ''} = {}) {
+const looks = themes.flatMap((theme) => widths.map((width) => ({theme, width})))
+
+// pages opens every page in both themes and at both widths.
+export const pages = ({only = ''} = {}) => visit(() => looks, only)
+
+// walk opens every page once, each in another theme or at another width than the one before.
+export const walk = () => visit((i) => [looks[i % looks.length]])
+
+async function visit(looksOf, only = '') {
   mkdirSync(pictures, {recursive: true})
   const browser = await launch()
   const faults = []
+  const [usual, empty, secured] = await Promise.all([start({}), start({size: 'empty', mode: 'local'}), start({secured: true})])
   try {
-    const mock = await start({})
-    const of = (model) => [...mock.world.replicas.keys()].find((id) => id.startsWith(model))
-    const all = places.map(([name, path, text]) => [name, path.replace('DIGITS', of('digits-svm')).replace('SCANS', of('scans-3')), text])
-    for (const theme of themes) {
-      for (const width of widths) {
-        for (const [name, path, text] of all) {
-          if (only && name !== only) continue
-          faults.push(...(await look(browser, mock.url, {name, path, text, theme, width})))
-        }
-      }
+    for (const [i, [system, name, path, text]] of all(usual, empty, secured).entries()) {
+      if (only && name !== only) continue
+      for (const {theme, width} of looksOf(i)) faults.push(...(await look(browser, system.url, {name, path, text, theme, width})))
     }
-    mock.stop()
-    if (!only) faults.push(...(await others(browser)))
   } finally {
     await browser.close()
+    for (const system of [usual, empty, secured]) system.stop()
   }
   assert.deepEqual(faults, [])
 }
 
-// The pages of systems that are not as usual: without anything, and with keys.
-async function others(browser) {
-  const faults = []
-  const empty = await start({size: 'empty', mode: 'local'})
-  const secured = await start({secured: true})
-  for (const theme of themes) {
-    for (const width of widths) {
-      faults.push(...(await look(browser, empty.url, {name: 'first-start', path: '/ui/', text: 'Deploy your first model', theme, width})))
-      faults.push(...(await look(browser, secured.url, {name: 'sign-in', path: '/ui/', text: 'Sign in to Topsail', theme, width})))
-      for (const [name, path, text] of [
-        ['models', '/ui/models', 'There are no models yet'],
-        ['replicas', '/ui/replicas', 'No replica runs'],
-        ['streams', '/ui/streams', 'No stream has been served'],
-        ['usage', '/ui/usage', 'There are no apps yet'],
-        ['scaling', '/ui/scaling', 'nothing to scale'],
-        ['audit', '/ui/audit', 'No change matches'],
-      ]) {
-        faults.push(...(await look(browser, empty.url, {name: `empty-${name}`, path, text, theme, width})))
-      }
-    }
-  }
-  empty.stop()
-  secured.stop()
-  return faults
+// all are the pages of a usual system, and those of systems without anything, and with keys.
+function all(usual, empty, secured) {
+  const of = (model) => [...usual.world.replicas.keys()].find((id) => id.startsWith(model))
+  const filled = (path) => path.replace('DIGITS', of('digits-svm')).replace('SCANS', of('scans-3'))
+  return [
+    ...places.map(([name, path, text]) => [usual, name, filled(path), text]),
+    [empty, 'first-start', '/ui/', 'Deploy your first model'],
+    [secured, 'sign-in', '/ui/', 'Sign in to Topsail'],
+    [empty, 'empty-models', '/ui/models', 'There are no models yet'],
+    [empty, 'empty-replicas', '/ui/replicas', 'No replica runs'],
+    [empty, 'empty-streams', '/ui/streams', 'No stream has been served'],
+    [empty, 'empty-usage', '/ui/usage', 'There are no apps yet'],
+    [empty, 'empty-scaling', '/ui/scaling', 'nothing to scale'],
+    [empty, 'empty-audit', '/ui/audit', 'No change matches'],
+  ]
 }
 
 async function look(browser, base, {name, path, text, theme, width}) {
@@ -65,8 +57,8 @@ async function look(browser, base, {name, path, text, theme, width}) {
   const where = `${name}-${width}-${theme}`
   try {
     await page.goto(base + path)
-    await page.getByText(text).first().waitFor({state: 'attached', timeout: 10_000})
-    await page.waitForTimeout(Number(process.env.SETTLE ?? 250)) // so that charts are in the picture
+    await page.getByText(text).first().waitFor({state: 'attached'})
+    await settled(page) // so that charts are in the picture
     await page.screenshot({path: join(pictures, `${where}.png`), fullPage: true})
     const faults = [...wrong, ...(await serious(page))]
     const tooWide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)

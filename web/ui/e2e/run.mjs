@@ -1,14 +1,21 @@
-// All that is looked at in a real browser. Build first. With BASE_URL only what a running system can show;
-// with TOPSAIL, the program, also what pages of other sites can do.
+// Looks at the pages in a real browser: `node e2e/run.mjs PART...`. Build first. scripts/test-ui runs a real Topsail for it.
+//
+//   states, trying, walk   what the pages do and how they look, of the mock
+//   pages                  as walk, every page in both themes and at two widths
+//   flows                  what a person does, of the Topsail at BASE_URL or else of the mock
+//   origins                what pages of other sites can do, of TOPSAIL, the program
+//   speed                  how smooth the pages are
 import {flows} from './flows.mjs'
 import {origins} from './origins.mjs'
-import {pages} from './pages.mjs'
+import {pages, walk} from './pages.mjs'
 import {speed} from './speed.mjs'
 import {states} from './states.mjs'
 import {trying} from './trying.mjs'
 
-const running = process.env.TOPSAIL ? [flows, origins] : [flows]
-for (const part of process.env.BASE_URL ? running : [flows, states, trying, pages, speed]) {
-  console.log(`${part.name}:`)
-  await part()
+const parts = {flows, origins, pages, walk, speed, states, trying}
+for (const name of process.argv.slice(2)) {
+  console.log(`${name}:`)
+  const begun = performance.now()
+  await parts[name]()
+  console.log(`${name} took ${((performance.now() - begun) / 1000).toFixed(0)} s`)
 }

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict'
 import {mkdirSync} from 'node:fs'
 import {join} from 'node:path'
 import {start} from '../mock/server.mjs'
-import {launch, open, serious} from './browser.mjs'
+import {eventually, launch, open, serious} from './browser.mjs'
 
 const pictures = join(import.meta.dirname, 'screenshots')
-const slow = 200 // ms from part to part, to look at an answer that comes
+const begun = 6 // parts of an answer, which then goes on when it may
 
 export async function trying() {
   mkdirSync(pictures, {recursive: true})
@@ -61,7 +61,7 @@ async function chat(page, {url, world}) {
   await log(page).getByText('would say much more about it, word by word.').waitFor()
   await log(page).getByText('First part').waitFor()
 
-  world.partEvery = slow
+  world.mostParts = begun
   await page.getByLabel('Message', {exact: true}).fill('And again')
   const sent = page.waitForRequest((request) => request.url().endsWith('/try'))
   await page.getByLabel('Message', {exact: true}).press('Enter')
@@ -78,7 +78,7 @@ async function chat(page, {url, world}) {
   assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth), 'it fits a phone')
   await picture(page, 'chat-narrow')
   await page.setViewportSize({width: 1280, height: 900})
-  world.partEvery = 1
+  world.mostParts = Infinity
   await log(page).getByText('word by word.').nth(1).waitFor()
 
   await page.getByRole('button', {name: 'New chat'}).click()
@@ -104,14 +104,13 @@ async function chatThatFails(page, {url}) {
 }
 
 async function stopped(page, {url, world}) {
-  world.partEvery = slow
+  world.mostParts = begun
   await page.goto(`${url}/ui/apps/assistant?tab=try`)
   await say(page, 'Hello')
   await log(page).getByText('This is').waitFor()
   await page.getByRole('button', {name: 'Stop', exact: true}).click()
   await log(page).getByText('Stopped.').waitFor()
-  await page.waitForTimeout(slow)
-  assert.equal(world.cancelled, 1, 'the request is closed')
+  await eventually('the request is closed', () => world.cancelled === 1)
 
   await say(page, 'Hello again')
   await log(page).getByText('This is answer 2').waitFor()
@@ -121,8 +120,7 @@ async function stopped(page, {url, world}) {
     .first()
     .click()
   await page.getByLabel('Latency objective').waitFor()
-  await page.waitForTimeout(slow)
-  assert.equal(world.cancelled, 2, 'who leaves the page closes it, too')
+  await eventually('who leaves the page closes it, too', () => world.cancelled === 2)
 }
 
 async function inParts(page, {url}) {

@@ -17,6 +17,7 @@ export function parts(world, query, res) {
   const most = /cut/.test(text) ? 4 : words.length
   let sent = 0
   const timer = setInterval(() => {
+    if (sent >= world.mostParts) return
     if (sent < most) return res.write(event({output: words[sent++]}))
     clearInterval(timer)
     if (most < words.length) res.end(event({error: 'Answer cut', cause: 'The replica left'}, 'error'))

@@ -24,6 +24,7 @@ export class World extends EventEmitter {
   forgotten = new Set()
   asked = new Map() // app to how often the page asked it
   partEvery = 60 // ms, of answers in parts
+  mostParts = Infinity // that an answer has, until it may go on
   cancelled = 0 // answers in parts whose client left
   #natures = new Map()
   #random = seeded(11)

@@ -4,10 +4,11 @@ import asyncio
 import gc
 import json
 import threading
-import time
 
 import pytest
+from awaiting import grow_impatient
 from gateway import ANSWER, CUT, HANG, Gateway, Live
+from sidecar import PATIENCE
 
 import topsail
 
@@ -31,13 +32,13 @@ def live(gateway):
 
 @pytest.fixture
 def client(gateway, connect):
-    return connect(gateway.url, timeout=5)
+    return connect(gateway.url, timeout=PATIENCE)
 
 
 def use(gateway, how):
     async def main():
-        async with topsail.AsyncClient(gateway.url, timeout=5) as client:
-            return await asyncio.wait_for(how(client), 20)
+        async with topsail.AsyncClient(gateway.url, timeout=PATIENCE) as client:
+            return await how(client)
 
     return asyncio.run(main())
 
@@ -54,15 +55,15 @@ def test_each_part_comes_before_the_next_is_made(gateway, live, client):
     assert list(parts) == []
 
 
-def test_all_that_a_query_can_say(gateway, live, client):
+def test_all_that_a_query_can_say(gateway, live, client, clock):
     said = {"context": 3, "version": "2", "explain": True, "salt": 0, "no_cache": True}
     live.end()
-    assert list(client.stream("a/b", [1.5], user="ann", timeout=0.8, **said)) == []
+    assert list(client.stream("a/b", [1.5], user="ann", timeout=40, **said)) == []
     (heard,) = gateway.heard
     assert (heard.method, heard.path, heard.body) == ("POST", "/a%2Fb/predict", {"input": [1.5], "uid": "ann"} | said)
     assert heard.headers.get_all("Accept") == ["text/event-stream"]
     assert heard.headers["Content-Type"] == "application/json"
-    assert 600 < int(heard.headers["X-Timeout-Ms"]) <= 720
+    assert heard.headers["X-Timeout-Ms"] == "39750"
 
 
 def test_what_a_part_is(live, client):
@@ -105,10 +106,10 @@ def test_an_answer_that_is_cut(live, client):
         (*UNAVAILABLE, topsail.Unavailable, "stopping"),
     ],
 )
-def test_errors_before_the_first_part(gateway, client, status, body, error, says):
+def test_errors_before_the_first_part(gateway, client, clock, status, body, error, says):
     gateway.always = status, body
     with pytest.raises(error, match=says) as e:
-        next(client.stream("app", 1, timeout=0.1))
+        next(client.stream("app", 1, timeout=PATIENCE))
     assert e.value.status == status
 
 
@@ -160,33 +161,33 @@ def test_what_is_no_answer(live, client, event):
     live.next.put(event)
     with pytest.raises(topsail.ServerError, match="this is no part of an answer|an event is not JSON"):
         next(client.stream("app", 1))
-    assert live.left.wait(5)
+    assert live.left.wait(PATIENCE)
 
 
-def test_no_first_part_in_time(gateway, client):
+def test_no_first_part_in_time(gateway, client, clock):
     gateway.always = HANG
     with pytest.raises(topsail.Timeout, match="did not answer in time"):
         next(client.stream("app", 1, timeout=0.1))
-    assert len(gateway.heard) == 1
+    assert len(gateway.heard) <= 1  # on a slow machine its time is up before the gateway has heard it
 
 
 def test_no_next_part_in_time(gateway, live, client):
     live.part("a")
-    parts = client.stream("app", 1, timeout=0.5)
+    parts = client.stream("app", 1)
     assert next(parts) == "a"
-    with pytest.raises(topsail.Timeout, match=r"no part came from .* within 0\.5 s"):
+    grow_impatient(parts)
+    with pytest.raises(topsail.Timeout, match="no part came from .* within 60 s"):
         next(parts)
-    assert live.left.wait(5)
+    assert live.left.wait(PATIENCE)
     assert len(gateway.heard) == 1
 
 
-def test_time_is_not_for_the_whole(gateway, live, client):
-    parts = client.stream("app", 1, timeout=1)
-    began = time.monotonic()
-    while time.monotonic() - began <= 1:
+def test_time_is_not_for_the_whole(live, client, clock):
+    parts = client.stream("app", 1)
+    for _ in range(5):
         live.part("a")
         assert next(parts) == "a"
-        live.left.wait(0.1)
+        clock.now += PATIENCE
     live.end()
     assert list(parts) == []
 
@@ -214,7 +215,7 @@ def test_closing_cancels(live, client):
     with client.stream("app", 1) as parts:
         assert next(parts) == "a"
         assert not live.left.is_set()
-    assert live.left.wait(5)
+    assert live.left.wait(PATIENCE)
     assert list(parts) == []
     assert parts.answer is None
 
@@ -231,7 +232,7 @@ def test_closing_ends_the_reading_of_another_thread(tls):
     gateway, live = Gateway(tls), Live()
     gateway.say(live)
     try:
-        with topsail.Client(gateway.url, timeout=30, verify=False) as client:
+        with topsail.Client(gateway.url, timeout=10 * PATIENCE, verify=False) as client:
             parts, read, first = client.stream("app", 1), [], threading.Event()
 
             def reading():
@@ -242,12 +243,12 @@ def test_closing_ends_the_reading_of_another_thread(tls):
             thread = threading.Thread(target=reading)
             thread.start()
             live.part("a")
-            assert first.wait(5)
+            assert first.wait(PATIENCE)
             parts.close()
-            thread.join(5)
+            thread.join(PATIENCE)
             assert not thread.is_alive()
             assert read == ["a"]
-            assert live.left.wait(5)
+            assert live.left.wait(PATIENCE)
     finally:
         gateway.stop()
 
@@ -259,7 +260,7 @@ def test_leaving_the_loop_cancels(gateway, live):
         for part in parts:
             assert part == "a"
             break
-        assert live.left.wait(5)
+        assert live.left.wait(PATIENCE)
 
 
 def test_what_is_dropped_is_cancelled(gateway, live):
@@ -270,7 +271,7 @@ def test_what_is_dropped_is_cancelled(gateway, live):
         parts.itself = parts
         del parts
         gc.collect()
-        assert live.left.wait(5)
+        assert live.left.wait(PATIENCE)
 
 
 # Awaited.
@@ -298,7 +299,7 @@ def test_leaving_the_loop_cancels_awaited(gateway, live):
         async for part in parts:
             assert part == "a"
             break
-        assert await asyncio.to_thread(live.left.wait, 5)
+        assert await asyncio.to_thread(live.left.wait, PATIENCE)
 
     use(gateway, how)
 
@@ -310,7 +311,7 @@ def test_what_is_dropped_is_cancelled_awaited(gateway, live):
         assert await anext(parts) == "a"
         del parts
         gc.collect()
-        assert await asyncio.to_thread(live.left.wait, 5)
+        assert await asyncio.to_thread(live.left.wait, PATIENCE)
 
     use(gateway, how)
 
@@ -325,7 +326,7 @@ def test_a_cancelled_task_cancels(gateway, live):
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
-        assert await asyncio.to_thread(live.left.wait, 5)
+        assert await asyncio.to_thread(live.left.wait, PATIENCE)
         assert [part async for part in parts] == []
 
     use(gateway, how)
@@ -339,7 +340,7 @@ def test_the_client_ends_what_is_left(gateway, live):
         return parts
 
     parts = use(gateway, how)
-    assert live.left.wait(5)
+    assert live.left.wait(PATIENCE)
     with pytest.raises(topsail.Unavailable, match="it ended before the answer"):
         asyncio.run(_rest(parts))
 
@@ -354,7 +355,7 @@ def test_many_streams_at_once(gateway):
     gateway.say(*lives)
 
     async def how():
-        async with topsail.AsyncClient(gateway.url, timeout=5, concurrency=1) as client:
+        async with topsail.AsyncClient(gateway.url, timeout=PATIENCE, concurrency=1) as client:
             streams = [client.stream("app", [i]) for i in range(20)]
             for live in lives:
                 live.part("a")

@@ -78,9 +78,13 @@ def test_a_container_on_another_gpu_does_not_serve(node, tmp_path):
     """The sidecar is told why, before anything of the model is read."""
     folder = source(tmp_path, "open('read', 'w')\ndef predict(x): return x")
     task = node(TWO, NVIDIA_VISIBLE_DEVICES="GPU-bbbb-2", CUDA_VISIBLE_DEVICES="GPU-aaaa-1")
+    program = tmp_path / "nvidia-smi"  # which says nothing until there is a connection: then the reason goes over it
+    until = f"#!/bin/sh\nfor _ in $(seq 6000); do [ -e '{tmp_path}/connected' ] && break; sleep 0.01; done\n"
+    program.write_text(program.read_text().replace("#!/bin/sh\n", until))
     container = Container(tmp_path, "-m", "topsail.runtime", str(folder), **task)
     with container.accept() as peer:
         peer.greet()
+        container.touch("connected")
         while (frame := peer.next()) is not None and b"given the GPU GPU-bbbb-2" not in bytes(frame.body):
             pass
         assert frame is not None

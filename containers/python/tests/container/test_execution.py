@@ -9,6 +9,7 @@ from sidecar import PATIENCE
 
 from topsail import Drop, Pipeline, testing
 from topsail.cli.commands import main
+from topsail.container.concurrent import runner
 from topsail.container.execution import Execution, execution_of
 from topsail.container.loading import prepare
 from topsail.protocol.constants import Status
@@ -123,7 +124,8 @@ def test_warm_up_and_exit_as_for_other_models():
         testing.run(Model, ["cold"], "strings")
 
 
-def test_threads_and_loops_end_with_the_model():
+def test_threads_and_loops_end_with_the_model(monkeypatch):
+    monkeypatch.setattr(runner, "_PATIENCE", PATIENCE)
     before = threading.active_count()
     for predict in (generator, coroutine):
         assert prepare(predict, "strings", None).teardown() is None  # of one that had no query

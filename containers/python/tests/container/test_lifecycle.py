@@ -56,6 +56,7 @@ def test_drain_is_said_at_once_also_when_python_cannot_run(start):
         container.wait_for("computing")
         container.terminate()
         peer.expect(Kind.DRAIN)  # and not the reply
+        container.touch("computed")
         assert [e.status for e in peer.answer()] == [Status.OK]
         peer.expect(Kind.BYE)
     assert container.ends() == 0
@@ -128,10 +129,11 @@ def test_exit_in_the_model_ends_the_container(start):
     ],
 )
 def test_a_model_that_cannot_be_loaded_is_told_to_both_sides(start, model, says):
-    container = start(model)
+    container = start(model, TEST_IMPORT="connected")
     with container.accept() as peer:
         peer.greet()
         assert peer.announced().state == State.LOADING
+        container.touch("connected")  # for which a container that cannot be loaded does not wait for long
         peer.expect(Kind.DRAIN)
         assert says in peer.reason()
     assert container.ends() == 1

@@ -3,8 +3,10 @@
 import threading
 
 import pytest
+from clock import Clock
 
 import topsail
+from topsail.container import reporter
 from topsail.metrics import _MAX_SERIES, Counter, Gauge, Histogram, Registry
 from topsail.protocol import report
 from topsail.protocol.report import COUNTER, GAUGE, HISTOGRAM, Series
@@ -100,6 +102,39 @@ def test_a_report_keeps_below_the_largest_frame():
     assert len(body) <= 65536
     assert report.decode(memoryview(body)) == series[:sent]
     assert sent > 200
+
+
+class Sent:
+    """A connection that keeps what is sent."""
+
+    max_frame = 65536
+
+    def __init__(self):
+        self.frames = []
+
+    def send(self, data):
+        self.frames.append(data)
+
+
+def test_what_changed_is_reported_at_most_once_a_second(registry, monkeypatch):
+    clock, sent = Clock(), Sent()
+    monkeypatch.setattr(reporter, "time", clock)
+    hits, reports = topsail.counter("hits"), reporter.Reporter(registry)
+
+    def after(seconds):
+        clock.now += seconds
+        reports.send_if_due(sent)
+        return len(sent.frames)
+
+    assert after(0) == 0  # nothing has changed
+    hits.inc()
+    assert after(0) == 1
+    hits.inc()
+    assert [after(0.5), after(0.25)] == [1, 1]
+    assert [after(0.25), after(5)] == [2, 2]
+    hits.inc()
+    reports.send(sent)  # the last one, for which nothing is waited
+    assert len(sent.frames) == 3
 
 
 def test_types_are_public():

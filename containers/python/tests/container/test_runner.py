@@ -4,6 +4,7 @@ import logging
 import time
 
 import pytest
+from clock import Clock
 
 from topsail import Error, Output, testing
 from topsail.container.dry_run import dry_run, encode, read
@@ -160,20 +161,23 @@ def test_retrying_can_be_turned_off():
     assert model.calls == [2]
 
 
-def test_retrying_ends_with_the_deadlines():
-    clock_runs_out = 20_000  # microseconds
+def test_retrying_ends_with_the_deadlines(monkeypatch):
+    clock, calls = Clock(), []
+    monkeypatch.setattr("topsail.container.runner.time", clock)
 
     def slow(xs):
-        time.sleep(clock_runs_out / 1e6 * 1.5)
+        calls.append(len(xs))
+        clock.now += 1.5
         raise ValueError("too bad")
 
     runner = Runner(Model(slow), DOUBLES)
     values = [DOUBLES.value([1.0])]
-    lefts = [clock_runs_out, NO_DEADLINE]
+    lefts = [1_000_000, NO_DEADLINE]
     batch = predict.decode(memoryview(predict.encode(1, 1, [Input(left, values) for left in lefts])))
-    late, untimed = read(runner.run(batch, time.monotonic(), 1 << 20))
+    late, untimed = read(runner.run(batch, clock.now, 1 << 20))
     assert late.status == Status.EXPIRED
     assert untimed.error == "ValueError: too bad"
+    assert calls == [2, 1]
 
 
 def test_a_wrong_length_in_a_single_retry_is_told():
@@ -289,9 +293,10 @@ def test_the_largest_output_that_fits():
     assert does_not.status == Status.MODEL_ERROR
 
 
-def test_the_time_that_the_model_took_is_told():
-    runner = Runner(Model(lambda xs: time.sleep(0.003) or [1]), DOUBLES)
+def test_the_time_that_the_model_took_is_told(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr("topsail.container.runner.time", clock)
+    runner = Runner(Model(lambda xs: clock.sleep(0.25) or [1]), DOUBLES)
     batch = predict.decode(memoryview(encode(runner, [[1.0]])))
-    frames = runner.run(batch, time.monotonic(), 65536)
-    service = int.from_bytes(frames[8 + 16 : 8 + 20], "little")
-    assert 3000 <= service < 1_000_000
+    frames = runner.run(batch, clock.now, 65536)
+    assert int.from_bytes(frames[8 + 16 : 8 + 20], "little") == 250_000

@@ -8,7 +8,7 @@ from functools import partial
 
 import clerk
 import pytest
-from sidecar import HERE
+from sidecar import HERE, PATIENCE
 
 import topsail
 from topsail import bundle
@@ -38,6 +38,20 @@ def deploy(client):
 def quick(monkeypatch):
     """For tests of what comes after the trial, which takes a process."""
     monkeypatch.setattr(rollout.trial, "run", lambda *_: {"seconds": 0.0, "output": "1"})
+
+
+@pytest.fixture
+def simulated(clock, client, monkeypatch):
+    """A clock for a roll-out, which its waits alone move on. What it asks at the end of its time may take longer than
+    the second that it gives it."""
+    monkeypatch.setattr(rollout, "time", clock)
+    for of, name in ((client, "predict"), (client.replicas, "list")):
+        monkeypatch.setattr(of, name, partial(_untimed, getattr(of, name)))
+    return clock
+
+
+def _untimed(call, *arguments, timeout=None, **options):
+    return call(*arguments, **options)
 
 
 def only_bundle(management):
@@ -263,6 +277,7 @@ def test_the_commit(deploy, management, quick, tmp_path, monkeypatch):
         deploy("sum", double, example=[1.5], version="1", **terms)
         return management.versions.pop("sum")["1"]["deployed"].get("commit", "")
 
+    monkeypatch.setattr("topsail.deploy.commit._WITHIN", PATIENCE)
     monkeypatch.delenv("GIT_DIR")
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     monkeypatch.chdir(tmp_path)
@@ -392,8 +407,7 @@ def test_a_model_that_is_bound_to_the_thread_that_loads_it(small, deploy, monkey
         deploy("prices", "prices:Prices", example=[1.5], hosted_by="small")
 
 
-def test_a_model_that_its_host_cannot_load(small, deploy, management, quick, monkeypatch):
-    monkeypatch.setattr(rollout, "_ASKING", 0.1)
+def test_a_model_that_its_host_cannot_load(small, deploy, management, quick, simulated):
     management.unable = "the host cannot load the model: KeyError: 'colour'"
     with pytest.raises(DeployFailed, match="sum:1 is registered, and answers with the default: the host cannot load"):
         deploy("sum", double, example=[1.5], hosted_by="small")
@@ -513,10 +527,11 @@ def test_a_version_that_fails_again_and_again(deploy, management, quick, monkeyp
         deploy("sum", double, example=[1.5])
 
 
-def test_a_version_that_takes_too_long(deploy, management, quick):
+def test_a_version_that_takes_too_long(deploy, management, quick, simulated):
     management.reasons.extend(["installing numpy"] * 1000)
     with pytest.raises(DeployFailed, match="sum:1 did not become ready: installing numpy"):
-        deploy("sum", double, example=[1.5], timeout=0.6)
+        deploy("sum", double, example=[1.5], timeout=60)
+    assert simulated.now == 160
 
 
 # The handle.

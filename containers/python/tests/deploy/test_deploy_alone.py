@@ -34,10 +34,10 @@ def test_r_that_is_here(deploy_r, packed, monkeypatch, tmp_path):
     (tmp_path / "model.R").write_text("any")
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "rates.csv").write_text("1")
-    assert any("its example gives 3.5" in line for line in deploy_r(tmp_path, seconds=2.5))
+    assert any("its example gives 3.5" in line for line in deploy_r(tmp_path, seconds=90.5))
     assert sorted(packed().files) == ["data/rates.csv", "model.R"]
     said = packed().manifest
-    assert (said.runtime, said.entry, said.options, said.requirements) == ("r", "model.R", {"seconds": "2.5"}, ())
+    assert (said.runtime, said.entry, said.options, said.requirements) == ("r", "model.R", {"seconds": "90.5"}, ())
     assert (said.input_type, said.input_length) == ("doubles", 0)
     (tmp_path / "model.R").write_text("no-predict")
     with pytest.raises(DeployFailed, match="it defines no function predict"):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from bundles import PYTHON, source, unpacked
-from sidecar import HERE, Container, environment
+from sidecar import HERE, PATIENCE, Container, environment
 
 from topsail import testing
 from topsail.bundle import MANIFEST
@@ -39,14 +39,14 @@ def ends(folder):
     """The status and the words of a runtime that must not serve. It has no sidecar to talk to."""
     command = [sys.executable, "-m", "topsail.runtime", str(folder)]
     settings = {"TOPSAIL_SIDECAR": "127.0.0.1:1", "TOPSAIL_MODEL": "m", "TOPSAIL_VERSION": "1"}
-    run = subprocess.run(command, env=environment() | settings, capture_output=True, timeout=30)
+    run = subprocess.run(command, env=environment() | settings, capture_output=True, timeout=PATIENCE)
     return run.returncode, run.stderr.decode()
 
 
 def tried(folder):
     """The same of a trial, which goes the same way without a sidecar."""
     command = [sys.executable, "-m", "topsail.runtime.trial", str(folder), str(folder / "answer")]
-    run = subprocess.run(command, env=environment(), capture_output=True, timeout=30)
+    run = subprocess.run(command, env=environment(), capture_output=True, timeout=PATIENCE)
     return run.returncode, run.stderr.decode()
 
 
@@ -128,9 +128,16 @@ def test_another_python_is_refused_before_anything_is_unpickled(tmp_path):
 
 
 def test_the_sidecar_is_told_why(tmp_path, serve):
-    container = serve(source(tmp_path, "import no_such_module"))
+    text = """
+import os, time
+while not os.path.exists(os.environ["TEST_FOLDER"] + "/connected"):
+    time.sleep(0.001)
+import no_such_module
+"""
+    container = serve(source(tmp_path, text))
     with container.accept() as peer:
         peer.greet()
+        container.touch("connected")  # for which a container that cannot be loaded does not wait for long
         while True:
             if (frame := peer.next()) is None or frame.kind == 11 or b"no_such_module" in bytes(frame.body):
                 break
@@ -188,7 +195,9 @@ def test_folders_that_are_no_bundle(tmp_path):
 
 
 def test_usage():
-    run = subprocess.run([sys.executable, "-m", "topsail.runtime"], env=environment(), capture_output=True, timeout=30)
+    run = subprocess.run(
+        [sys.executable, "-m", "topsail.runtime"], env=environment(), capture_output=True, timeout=PATIENCE
+    )
     assert (run.returncode, b"usage: python -m topsail.runtime FOLDER" in run.stderr) == (64, True)
 
 
@@ -255,16 +264,20 @@ def test_r(tmp_path, rscript):
 
 
 def test_r_that_ends_is_started_again(tmp_path, rscript):
-    model = loaded(r(tmp_path, seconds="0.5"))
-    for bad, says in {
-        -1.0: "R ended with status 9; its last words are in the log",
-        -2.0: "R did not answer within 0.5 s",
-        -3.0: "R answered with what is not JSON",
-        -4.0: "subscript out of bounds",
-    }.items():
+    model = loaded(r(tmp_path, seconds="90"))
+    program = model.predict.__self__
+    assert program._seconds == 90.0
+    for bad, seconds, says in (
+        (-1.0, 90.0, "R ended with status 9; its last words are in the log"),
+        (-2.0, 0.1, "R did not answer within 0.1 s"),
+        (-3.0, 90.0, "R answered with what is not JSON"),
+        (-4.0, 90.0, "subscript out of bounds"),
+    ):
+        program._seconds = seconds
         with pytest.raises(RError) as e:
             model.predict([_doubles(bad)])
         assert str(e.value) == says
+        program._seconds = 90.0
         assert model.predict([_doubles(1, 2)]) == [3.0]
     model.teardown()
 

@@ -7,7 +7,14 @@ from here import FEATURES, Here, Sidecar, passed
 from sidecar import PATIENCE, quiet
 from watched import CANCELLED, AsyncGenerator, Function, Generator
 
+from topsail.container.concurrent import runner
 from topsail.protocol.constants import Kind, Status
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch):
+    """A model that is torn down waits for its threads for a second only."""
+    monkeypatch.setattr(runner, "_PATIENCE", PATIENCE)
 
 
 @pytest.mark.parametrize("kind", [Function, Generator])

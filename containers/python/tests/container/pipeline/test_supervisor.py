@@ -8,7 +8,6 @@ import socket
 import struct
 import subprocess
 import sys
-import threading
 import time
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -35,7 +34,7 @@ def serve(tmp_path):
     started = []
 
     def serve(name, **environ):
-        started.append(Container(tmp_path, "pipelines.py", name, **QUICK | environ))
+        started.append(Container(tmp_path, "pipelines.py", name, **QUICK | {"TEST_GRACE": "600"} | environ))
         return started[-1]
 
     yield serve
@@ -129,17 +128,17 @@ def test_an_error_is_its_own_querys_alone(shared):
 def test_pairing_with_errors_drops_and_deaths(serve):
     container = serve("graph")
     rng = random.Random(3)
+    queries = []
     with Coordinator(container.listener) as sidecar:
-        sidecar.ready(7)
-        over = threading.Event()
-        killer = threading.Thread(target=kill_some, args=(container, sidecar, rng, over))
-        killer.start()
-        queries = [(i, sidecar.ask([float(i)])) for i in range(3000)]
-        try:
-            ends = [(i, q.result(60)) for i, q in queries]
-        finally:
-            over.set()
-            killer.join()
+        for _ in range(8):
+            sidecar.ready(7)  # again: a stage is given up whose worker ends three times before it has loaded
+            answers, gone_before = sidecar.answers, sidecar.gone
+            queries += [(i, sidecar.ask([float(i)])) for i in range(len(queries), len(queries) + 400)]
+            eventually(lambda least=answers + 200: sidecar.answers > least)
+            os.kill(rng.choice(workers(container)), signal.SIGKILL)
+            eventually(lambda before=gone_before: sidecar.gone > before)
+        ends = [(i, q.result(PATIENCE)) for i, q in queries]
+        container.wait_to_hear("killed by signal SIGKILL")
     counts = {status: 0 for status in Status}
     for i, entry in ends:
         counts[Status(entry.status)] += 1
@@ -155,19 +154,6 @@ def test_pairing_with_errors_drops_and_deaths(serve):
         else:  # its worker died, and the one after it, too
             assert entry.status == Status.CONTAINER_FAILED
     assert min(counts[Status.OK], counts[Status.DROPPED], counts[Status.MODEL_ERROR]) > 500
-    assert "killed by signal SIGKILL" in container.said()
-
-
-def kill_some(container, sidecar, rng, over):
-    """One after every 400 answers, so that on a slow machine they still live for long enough to answer."""
-    answers = 400
-    while not over.wait(0.01):
-        if sum(w.answered for w in list(sidecar.workers)) < answers:
-            continue
-        if pids := workers(container):
-            answers += 400
-            with suppress(OSError):
-                os.kill(rng.choice(pids), signal.SIGKILL)
 
 
 def test_workers_are_pinned(serve):
@@ -267,7 +253,7 @@ def test_a_worker_that_ends_is_started_again(serve, number_):
         os.kill(shift, number_)
         eventually(lambda: before.left)
         how = "killed by signal SIGKILL" if number_ == signal.SIGKILL else "exit status 0"
-        container.wait_to_hear(f"WARNING topsail: worker Shift/0 ended: {how}; it starts again in 0.1 s")
+        container.wait_to_hear(f"WARNING topsail: worker Shift/0 ended: {how}; it starts again in ")
         sidecar.ready(3)
         assert number(sidecar.ask([1.0])) == 5.0
 
@@ -369,8 +355,10 @@ def test_a_stage_that_cannot_be_loaded(serve):
 
 
 def test_why_it_cannot_be_loaded_is_told_to_the_sidecar(serve):
-    container = serve("broken")
+    container = serve("broken", TEST_SETUP="connected")
     with Coordinator(container.listener) as sidecar:
+        eventually(lambda: [w for w in sidecar.workers if w.stage == "Broken"])
+        container.touch("connected")  # for which a worker that cannot be loaded does not wait for long
         eventually(lambda: "OSError: the weights are not there" in [w.reason for w in sidecar.workers])
 
 
@@ -434,10 +422,8 @@ def test_a_second_signal_does_not_wait(serve):
         [pid] = workers(container)
         container.terminate()
         eventually(lambda: worker.draining)
-        began = time.monotonic()
         container.terminate()
-        assert container.ends() == 0
-        assert time.monotonic() - began < 3
+        assert container.ends() == 0  # long before its grace is over
         assert not alive(pid)
     assert "worker Deaf/0 ended: killed by signal SIGKILL" in container.said()
 
