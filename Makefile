@@ -22,7 +22,7 @@ OUTAGE   ?= 20s
 export GOFLAGS ?= -trimpath
 export TAGS    := servers,system,bars,faults,edge
 
-.PHONY: help build ui pmml run servers cluster cluster-down test check quick bars test-random test-servers test-system test-ui-full test-ui test-go test-python test-jvm test-image test-deployers test-runtimes test-frameworks test-api test-clients test-demo test-rules faults test-faults test-edge bench figures selection fuzz generate pack lint fmt fix clean
+.PHONY: help build ui pmml run servers cluster cluster-down test check quick bars test-race test-random test-servers test-system test-ui-full test-ui test-go test-python test-jvm test-image test-deployers test-runtimes test-frameworks test-api test-clients test-demo test-rules faults test-faults test-edge bench figures selection fuzz generate pack lint fmt fix clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -71,7 +71,7 @@ test: ## run the tests that every change must pass; nothing in them measures a c
 	@scripts/steps lint test-go test-python test-ui test-jvm test-demo
 
 check: ## run everything, go on after a failure, and write a table into build/check
-	@scripts/steps -k lint test-go test-python test-ui test-jvm test-demo test-random test-servers test-system bars \
+	@scripts/steps -k lint test-go test-python test-ui test-jvm test-demo test-race test-random test-servers test-system bars \
 		faults test-edge test-api test-clients test-ui-full test-runtimes test-deployers test-rules test-image
 
 quick: $(VENV)/test ## check what changed since the last commit on main, and test the Go packages it reaches
@@ -95,6 +95,9 @@ test-random: build $(VENV)/test $(PMML) ## test properties with new random cases
 	@scripts/need-redis
 	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" scripts/test-random
 
+test-race: build $(VENV)/test $(PMML) ## test all Go packages of the gate under the race detector
+	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" RACE=all TIMEOUT=20m scripts/test-go
+
 test-servers: build servers $(VENV)/test $(PMML) ## test adapters and jobs against their real servers, also killed, frozen and with TLS
 	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" scripts/test-circle servers -race
 
@@ -117,7 +120,7 @@ test-edge: ## attack a real Topsail as a client without a key could, beside a st
 
 test-python: $(VENV)/test ## check the Python package's form and types, and test it
 	cd containers/python && ../../$(VENV)/bin/ruff check -q src tests tools && ../../$(VENV)/bin/ruff format -q --check src tests tools && ../../$(VENV)/bin/mypy
-	cd containers/python && ../../$(VENV)/bin/python -m pytest -q
+	cd containers/python && ../../$(VENV)/bin/python -m pytest -q -n 2
 
 figures: build servers ## measure a cluster: from zero, steps, rollouts, changes, many versions
 	go run ./bench/reports

@@ -205,26 +205,31 @@ func (c *member) Lag(context.Context) (records int64, err error) {
 
 // Commit implements Consumer.
 func (c *member) Commit(_ context.Context, results []serving.StreamResult) ([]int, error) {
-	if c.closed || len(results) == 0 {
-		return nil, errors.New("there are no records to commit")
-	}
-	for i, r := range results {
-		if slices.ContainsFunc(r.Messages, c.broker.tooLarge) {
-			return nil, tooLarge(i)
-		}
-	}
-	if err := c.failed("commit"); errors.Is(err, serving.ErrRecordsLost) {
-		c.broker.release(c)
-		return nil, err
-	} else if err != nil {
-		return nil, err
-	}
-	if err := c.broker.commit(c, results); err != nil {
+	if err := c.commit(results); err != nil {
 		return nil, err
 	}
 	err := c.failed("committed")
 	c.broker.settle(results, err != nil)
 	return nil, err
+}
+
+// commit leaves it to settle who has the records, since the member may not hear of it.
+func (c *member) commit(results []serving.StreamResult) error {
+	if c.closed || len(results) == 0 {
+		return errors.New("there are no records to commit")
+	}
+	for i, r := range results {
+		if slices.ContainsFunc(r.Messages, c.broker.tooLarge) {
+			return tooLarge(i)
+		}
+	}
+	if err := c.failed("commit"); errors.Is(err, serving.ErrRecordsLost) {
+		c.broker.release(c)
+		return err
+	} else if err != nil {
+		return err
+	}
+	return c.broker.commit(c, results)
 }
 
 func (m *memory) tooLarge(message serving.StreamMessage) bool {
@@ -458,17 +463,19 @@ func (c *wired) Poll(ctx context.Context, most int) ([]serving.StreamRecord, err
 }
 
 // Commit implements Consumer.
-func (c *wired) Commit(ctx context.Context, results []serving.StreamResult) (waiting []int, err error) {
+func (c *wired) Commit(ctx context.Context, results []serving.StreamResult) ([]int, error) {
 	if c.closed || len(results) == 0 {
 		return c.member.Commit(ctx, results)
 	}
 	var committed error
-	err = c.exchange(ctx, func() { waiting, committed = c.member.Commit(ctx, results) })
-	if err != nil {
-		c.broker.release(c.member)
+	if err := c.exchange(ctx, func() { committed = c.member.commit(results) }); err != nil {
+		c.broker.release(c.member) // what it has is lost, for it may be committed
 		return nil, fmt.Errorf("the broker does not answer: %w", err)
 	}
-	return waiting, committed
+	if committed == nil {
+		c.broker.settle(results, false)
+	}
+	return nil, committed
 }
 
 // Close implements Consumer.
@@ -490,7 +497,7 @@ var (
 func TestMemory(t *testing.T) {
 	contract.Stream(t, func(t *testing.T, _ bool) contract.StreamBroker {
 		m := newMemory("in")
-		m.takeover = 300 * time.Millisecond
+		m.takeover = 2 * time.Second
 		p := &port{broker: m}
 		if err := p.open("127.0.0.1:0"); err != nil {
 			t.Fatal(err)
