@@ -13,7 +13,7 @@ import (
 )
 
 // mlserverPython is where `make bench` installs MLServer, by itself: it needs other libraries than our package.
-const mlserverPython = "build/venv-mlserver/bin/python"
+const mlserverPython = "build/python/mlserver/bin/python"
 
 // mlserver compares images as binary data, with a no-op model in Python, with MLServer. That takes them as JSON
 // only over REST.
@@ -57,7 +57,7 @@ var mlserverModel []byte
 // mlserver starts MLServer with the no-op model.
 func (b *bench) mlserver(ctx context.Context) (*target, error) {
 	if out, err := exec.CommandContext(ctx, mlserverPython, "-c", "import mlserver").CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("there is no MLServer in build/venv-mlserver: run `make bench`, which installs it: %w: %s", err, lastLine(out))
+		return nil, fmt.Errorf("there is no MLServer in build/python/mlserver: run `make bench`, which installs it: %w: %s", err, lastLine(out))
 	}
 	ln, err := listen(3)
 	if err != nil {

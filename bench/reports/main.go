@@ -39,7 +39,7 @@ func run(ctx context.Context, rounds int, only []string) error {
 	starting, cancel := context.WithTimeout(ctx, 8*time.Minute)
 	defer cancel()
 	fmt.Println("starting a cluster")
-	r, err := harness.New(starting)
+	r, err := harness.New(starting, 250*time.Millisecond, 3*time.Second)
 	if r != nil {
 		defer r.Close()
 	}

@@ -25,7 +25,7 @@ func (b *bench) spread(ctx context.Context) error {
 		var took []time.Duration
 		for i := range changes {
 			name := fmt.Sprintf("spread-%d-%d", round, i)
-			app := serving.App{Name: name, InputType: serving.Doubles, DefaultOutput: "-1", SLO: serving.Duration(harness.SLO)}
+			app := serving.App{Name: name, InputType: serving.Doubles, DefaultOutput: "-1", SLO: serving.Duration(b.SLO)}
 			begun := time.Now()
 			if _, err := store.Apply(ctx, catalog.PutApp{App: app, Create: true}, 0); err != nil {
 				return err

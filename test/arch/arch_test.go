@@ -61,6 +61,7 @@ var rooms = map[string][]string{
 	"test/harness":    {"test/servers", "jobs", "serving"},
 	"bench/reports":   {"test/harness", "internal/adapter/redisstore", "jobs", "serving"},
 	"test/chaos":      {}, // tests alone
+	"test/smoke":      {},
 	"test/edge":       {}, // the same
 	"nomad":           {"nomad"},
 	"deploy":          {}, // files, and tests

@@ -16,7 +16,7 @@ import (
 
 // circles are the tags of tests that the gate leaves out; `make help` has a target for
 // each. A file of tests has one of them at most, and all of its tests are in that circle.
-var circles = []string{"servers", "system", "bars", "faults", "edge"}
+var circles = []string{"smoke", "servers", "system", "bars", "faults", "edge"}
 
 // platforms are the other tags in use.
 var platforms = []string{"unix", "linux", "darwin", "dragonfly", "freebsd", "netbsd", "openbsd", "race"}

@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 func runAll(m *testing.M) (code int, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Minute)
 	defer cancel()
-	r, err := harness.New(ctx)
+	r, err := harness.New(ctx, slo, 3*time.Second)
 	if r != nil {
 		defer r.Close()
 	}

@@ -24,6 +24,7 @@ import (
 // Rig is a cluster: the servers, Topsail as Nomad jobs, and the programs.
 type Rig struct {
 	*servers.Cluster
+	SLO      time.Duration // of the app
 	Dir      string
 	Program  string // topsail
 	Gosum    string // a container that answers the sum of its input
@@ -35,21 +36,20 @@ type Rig struct {
 
 	mu    sync.Mutex // guards the following
 	edges []string   // addresses of gateways, as Consul said last
-	given []event    // when that changed
+	noted []event    // when that changed, and what was awaited
 }
 
-const (
-	SLO      = 250 * time.Millisecond
-	Replicas = 2 // of the model
-)
+// Replicas is how many the model has.
+const Replicas = 2
 
-// New starts everything, and waits until the app answers through every gateway.
-func New(ctx context.Context) (*Rig, error) {
+// New starts everything, and waits until the app answers through every gateway. A Nomad client whose heartbeat is later
+// than grace is lost; 0 is servers' default.
+func New(ctx context.Context, slo, grace time.Duration) (*Rig, error) {
 	dir, err := os.MkdirTemp("", "topsail-faults")
 	if err != nil {
 		return nil, err
 	}
-	r := &Rig{Dir: dir, Program: filepath.Join(dir, "topsail"), Gosum: filepath.Join(dir, "gosum")}
+	r := &Rig{SLO: slo, Dir: dir, Program: filepath.Join(dir, "topsail"), Gosum: filepath.Join(dir, "gosum")}
 	for program, pkg := range map[string]string{r.Program: "github.com/topsail-serving/topsail/cmd/topsail", r.Gosum: "github.com/topsail-serving/topsail/examples/gosum"} {
 		if out, err := exec.CommandContext(ctx, "go", "build", "-o", program, pkg).CombinedOutput(); err != nil {
 			return r, fmt.Errorf("go build %s: %w\n%s", pkg, err, out)
@@ -59,7 +59,7 @@ func New(ctx context.Context) (*Rig, error) {
 	if err != nil {
 		return r, err
 	}
-	if r.Cluster, err = servers.NewCluster(servers.Options{Dir: dir, Ports: ports, Clients: 2, HeartbeatGrace: 3 * time.Second}); err != nil {
+	if r.Cluster, err = servers.NewCluster(servers.Options{Dir: dir, Ports: ports, Clients: 2, HeartbeatGrace: grace}); err != nil {
 		return r, err
 	}
 	if err := r.Cluster.Start(ctx); err != nil {
@@ -117,7 +117,7 @@ func (r *Rig) stopJobs() {
 	for _, job := range jobs {
 		_, _, _ = r.Jobs.Jobs().Deregister(job.ID, true, nil) // Sweep ends what is left
 	}
-	for deadline := time.Now().Add(20 * time.Second); len(Tasks(r.Dir)) > 0 && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(5 * time.Second); len(Tasks(r.Dir)) > 0 && time.Now().Before(deadline); {
 		time.Sleep(100 * time.Millisecond)
 	}
 }
@@ -169,7 +169,7 @@ default_output = "-1"
 latency_slo_micros = %d
 models = ["gosum"]
 cache = { off = true }
-`, SLO.Microseconds())
+`, r.SLO.Microseconds())
 	for _, version := range versions {
 		fmt.Fprintf(&b, `
 [[model]]
@@ -219,11 +219,12 @@ func (r *Rig) FollowGateways(ctx context.Context) {
 			}
 			slices.Sort(list)
 			r.mu.Lock()
-			if !slices.Equal(list, r.edges) {
-				r.given = append(r.given, event{time.Now(), "gateways are " + strings.Join(list, ", ")})
-			}
+			changed := !slices.Equal(list, r.edges)
 			r.edges = list
 			r.mu.Unlock()
+			if changed {
+				r.note("gateways are " + strings.Join(list, ", "))
+			}
 		}
 		select {
 		case <-time.After(100 * time.Millisecond):
@@ -277,6 +278,15 @@ func (r *Rig) TwoGateways(ctx context.Context) error {
 // ErrDefault stands for an answer that is not a prediction.
 var ErrDefault = errors.New("no prediction")
 
+// note keeps what happened for Story, once while it goes on.
+func (r *Rig) note(text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if last := len(r.noted) - 1; last < 0 || r.noted[last].text != text {
+		r.noted = append(r.noted, event{time.Now(), text})
+	}
+}
+
 // Await waits for a condition, and says what it lacked at last.
 func (r *Rig) Await(ctx context.Context, good func(context.Context) error) error {
 	for {
@@ -286,6 +296,7 @@ func (r *Rig) Await(ctx context.Context, good func(context.Context) error) error
 		if err == nil {
 			return nil
 		}
+		r.note(err.Error())
 		select {
 		case <-time.After(100 * time.Millisecond):
 		case <-ctx.Done():

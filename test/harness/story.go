@@ -16,12 +16,12 @@ type event struct {
 }
 
 // Story is what happened in the cluster since a moment, to be read after a failure:
-// what Nomad did to tasks, which gateways the clients were given, and the ends of the
+// what Nomad did to tasks, which gateways the clients were given, what was awaited, and the ends of the
 // logs of tasks that were touched.
 func (r *Rig) Story(since time.Time) string {
 	events, logs := r.taskEvents(since)
 	r.mu.Lock()
-	for _, e := range r.given {
+	for _, e := range r.noted {
 		if e.at.After(since) {
 			events = append(events, e)
 		}

@@ -25,7 +25,7 @@ func Registry(dir string, port int) (*Server, error) {
 	}
 	found, err := filepath.Glob(filepath.Join(folder, "*-runner.jar"))
 	if err != nil || len(found) != 1 {
-		return nil, fmt.Errorf("%s has no runner; run: rm -r build/servers/registry && make servers", folder)
+		return nil, fmt.Errorf("%s has no runner; run: make clean-cache servers", folder)
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err

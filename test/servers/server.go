@@ -30,7 +30,7 @@ type Server struct {
 }
 
 // startWithin bounds the wait for a server to be ready.
-const startWithin = 60 * time.Second
+const startWithin = 2 * time.Minute
 
 // Start starts the server, on the data that it left, and waits until it is ready.
 func (s *Server) Start(ctx context.Context) error {

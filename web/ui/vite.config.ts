@@ -26,6 +26,7 @@ const management = process.env.TOPSAIL ?? 'http://127.0.0.1:1338'
 
 export default defineConfig({
   base: '/ui/',
+  cacheDir: '../../build/vite', // node_modules is one for all clones
   plugins: [svelte(), precompressed()],
   resolve: process.env.VITEST ? {conditions: ['browser']} : {}, // the tests are of what runs in browsers
   build: {target: 'es2022', modulePreload: {polyfill: false}, assetsInlineLimit: 0, reportCompressedSize: true},

@@ -6,6 +6,8 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -30,6 +32,7 @@ import topsail.rpc.Value;
  * with a signature, a scalar for each field that the signature has.
  */
 final class PmmlModel implements TensorModel {
+    private static final long PARSER_STACK_BYTES = 64 << 20;
     private static final int WARM_UPS = 2000;
     private static final long WARM_UP = TimeUnit.MILLISECONDS.toNanos(300);
 
@@ -77,7 +80,24 @@ final class PmmlModel implements TensorModel {
         outputs.name(signature.outputs());
     }
 
+    /** Parses on a stack of its own: the parser descends by recursion, and before it is compiled an ordinary one is too small. */
     private static PmmlModel parse(String name, String text) throws PermanentFailure {
+        FutureTask<PmmlModel> parsing = new FutureTask<>(() -> parsed(name, text));
+        new Thread(null, parsing, "topsail-parse", PARSER_STACK_BYTES).start();
+        try {
+            return parsing.get();
+        } catch (ExecutionException e) {
+            if (e.getCause() instanceof PermanentFailure failure) {
+                throw failure;
+            }
+            throw new IllegalStateException(e.getCause());
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new IllegalStateException(e);
+        }
+    }
+
+    private static PmmlModel parsed(String name, String text) throws PermanentFailure {
         try {
             org.pmml4s.model.Model model = org.pmml4s.model.Model.fromString(text);
             if (model.miningSchema() == null || !model.isScorable()) {
