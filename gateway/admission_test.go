@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -17,61 +16,60 @@ import (
 // A key holds from the catalog that has it to the one that has it not, even if nothing
 // else of that one can be used. Clipper's page is served to who may read.
 func TestKeysFollowTheCatalog(t *testing.T) {
-	catalogs := make(sequence)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	defer func() { cancel(); <-ended }()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	g := gateway.New(t.Context(), gateway.Config{Catalog: catalogs, Resolver: idle[[]serving.Endpoint]{}, HTTP: httpapi.Config{RequireKeys: true}})
-	go func() { ended <- g.Run(ctx, ln) }()
-	key, secret := serving.NewKey()
-	key.Name, key.Role = "ann", serving.RoleOperator
-	do := func(method, path, body string) (status int, answer string) {
-		r, err := http.NewRequestWithContext(ctx, method, "http://"+ln.Addr().String()+path, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
+	bubble(t, func(t *testing.T, on network, client *http.Client) {
+		catalogs := make(sequence)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		defer func() { cancel(); <-ended }()
+		ln := on.listen()
+		g := gateway.New(t.Context(), gateway.Config{Dial: on.dial, Catalog: catalogs, Resolver: idle[[]serving.Endpoint]{}, HTTP: httpapi.Config{RequireKeys: true}})
+		go func() { ended <- g.Run(ctx, ln) }()
+		key, secret := serving.NewKey()
+		key.Name, key.Role = "ann", serving.RoleOperator
+		do := func(method, path, body string) (status int, answer string) {
+			r, err := http.NewRequestWithContext(ctx, method, "http://"+ln.Addr().String()+path, strings.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("X-Api-Key", secret)
+			resp, err := client.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			b, err := io.ReadAll(resp.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return resp.StatusCode, string(b)
 		}
-		r.Header.Set("X-Api-Key", secret)
-		resp, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
+		ask := func() int {
+			status, _ := do("POST", "/double-it/predict", `{"input": [1.0]}`)
+			return status
 		}
-		defer resp.Body.Close()
-		b, err := io.ReadAll(resp.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return resp.StatusCode, string(b)
-	}
-	ask := func() int {
-		status, _ := do("POST", "/double-it/predict", `{"input": [1.0]}`)
-		return status
-	}
-	with := catalogOf(newVersion("m", "1"))
-	with.Keys = map[string]*serving.Key{key.ID: key}
-	catalogs <- with
-	eventually(t, func() bool { return ask() == http.StatusOK })
+		with := catalogOf(newVersion("m", "1"))
+		with.Keys = map[string]*serving.Key{key.ID: key}
+		catalogs <- with
+		eventually(t, func() bool { return ask() == http.StatusOK })
 
-	status, text := do("GET", "/metrics", "")
-	var page map[string][]map[string]map[string]string
-	if err := json.Unmarshal([]byte(text), &page); err != nil || status != http.StatusOK {
-		t.Fatalf("%d %s: %v", status, text, err)
-	}
-	counts := map[string]string{}
-	for _, one := range page["counters"] {
-		for name, values := range one {
-			counts[name] = values["count"]
+		status, text := do("GET", "/metrics", "")
+		var page map[string][]map[string]map[string]string
+		if err := json.Unmarshal([]byte(text), &page); err != nil || status != http.StatusOK {
+			t.Fatalf("%d %s: %v", status, text, err)
 		}
-	}
-	if counts["app:double-it:num_predictions"] != "1" || counts["internal:aggregate_num_predictions"] != "1" {
-		t.Errorf("%s", text)
-	}
+		counts := map[string]string{}
+		for _, one := range page["counters"] {
+			for name, values := range one {
+				counts[name] = values["count"]
+			}
+		}
+		if counts["app:double-it:num_predictions"] != "1" || counts["internal:aggregate_num_predictions"] != "1" {
+			t.Errorf("%s", text)
+		}
 
-	bad := catalogOf(newVersion("m", "1"))
-	bad.Apps["double-it"].Policy.Kind = "oracle"
-	catalogs <- bad
-	eventually(t, func() bool { return ask() == http.StatusUnauthorized })
+		bad := catalogOf(newVersion("m", "1"))
+		bad.Apps["double-it"].Policy.Kind = "oracle"
+		catalogs <- bad
+		eventually(t, func() bool { return ask() == http.StatusUnauthorized })
+	})
 }

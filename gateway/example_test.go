@@ -25,7 +25,7 @@ func Example() {
 	defer stop()
 
 	version := &serving.Version{ModelID: serving.ModelID{Model: "doubling", Version: "1"}, InputType: serving.Doubles}
-	endpoint := startReplica(ctx, &running, version, func(inputs []serving.Value) []gocontainer.Result {
+	endpoint := startReplica(ctx, &running, listenTCP, nil, version, func(inputs []serving.Value) []gocontainer.Result {
 		results := make([]gocontainer.Result, len(inputs))
 		for i, in := range inputs {
 			x := math.Float64frombits(binary.LittleEndian.Uint64(in.Data))
@@ -92,18 +92,18 @@ func (r replicas) Watch(ctx context.Context, update func([]serving.Endpoint)) er
 }
 
 // startReplica runs a sidecar with one container until ctx ends.
-func startReplica(ctx context.Context, running *sync.WaitGroup, v *serving.Version, model gocontainer.Predict) serving.Endpoint {
+func startReplica(ctx context.Context, running *sync.WaitGroup, listen func() net.Listener, dial func(context.Context, string) (net.Conn, error), v *serving.Version, model gocontainer.Predict) serving.Endpoint {
 	gateways, containers := listen(), listen()
 	name := v.Model + "/0"
 	side := sidecar.New(sidecar.Config{Replica: name, Models: []*serving.Version{v}}, nil, nil)
 	running.Go(func() { _ = side.Run(ctx, gateways, containers) })
 	running.Go(func() {
-		_ = gocontainer.Serve(ctx, gocontainer.Config{Sidecar: containers.Addr().String(), Model: v.ModelID, Replica: name}, model)
+		_ = gocontainer.Serve(ctx, gocontainer.Config{Sidecar: containers.Addr().String(), Model: v.ModelID, Replica: name, Dial: dial}, model)
 	})
 	return serving.Endpoint{Replica: name, Addr: gateways.Addr().String()}
 }
 
-func listen() net.Listener {
+func listenTCP() net.Listener {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		panic(err)

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -100,29 +99,28 @@ func (s sequence) Watch(ctx context.Context, update func(*serving.Catalog)) erro
 // A gateway that has just started must not say that an app does not exist because it
 // has not heard of any yet.
 func TestClientsWaitForTheFirstCatalogNotForLong(t *testing.T) {
-	catalogs := make(sequence)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	defer func() { cancel(); <-ended }()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	g := gateway.New(t.Context(), gateway.Config{Catalog: catalogs, Resolver: idle[[]serving.Endpoint]{}})
-	go func() { ended <- g.Run(ctx, ln) }()
-	ask := func() int {
-		resp, err := http.Post("http://"+ln.Addr().String()+"/double-it/predict", "application/json", strings.NewReader(`{"input": [1.0]}`))
-		if err != nil {
-			t.Fatal(err)
+	bubble(t, func(t *testing.T, on network, client *http.Client) {
+		catalogs := make(sequence)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		defer func() { cancel(); <-ended }()
+		ln := on.listen()
+		g := gateway.New(t.Context(), gateway.Config{Dial: on.dial, Catalog: catalogs, Resolver: idle[[]serving.Endpoint]{}})
+		go func() { ended <- g.Run(ctx, ln) }()
+		ask := func() int {
+			resp, err := client.Post("http://"+ln.Addr().String()+"/double-it/predict", "application/json", strings.NewReader(`{"input": [1.0]}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			return resp.StatusCode
 		}
-		defer resp.Body.Close()
-		return resp.StatusCode
-	}
-	if got := ask(); got != http.StatusServiceUnavailable {
-		t.Errorf("without a catalog: %d", got)
-	}
-	catalogs <- catalogOf(newVersion("m", "1"))
-	eventually(t, func() bool { return ask() == http.StatusOK })
+		if got := ask(); got != http.StatusServiceUnavailable {
+			t.Errorf("without a catalog: %d", got)
+		}
+		catalogs <- catalogOf(newVersion("m", "1"))
+		eventually(t, func() bool { return ask() == http.StatusOK })
+	})
 }
 
 func TestACatalogThatCannotBeUsedLeavesTheLast(t *testing.T) {
@@ -159,77 +157,80 @@ func TestACatalogThatCannotBeUsedLeavesTheLast(t *testing.T) {
 // A gateway that stops answers the queries that it has: its connections to
 // replicas go last.
 func TestAStoppingGatewayAnswersWhatItHas(t *testing.T) {
-	all, stop := context.WithTimeout(t.Context(), 30*time.Second)
-	var running sync.WaitGroup
-	defer running.Wait()
-	defer stop()
-	asked, release := make(chan struct{}, 1), make(chan struct{})
-	v := newVersion("m", "1")
-	endpoint := startReplica(all, &running, v, func(inputs []serving.Value) []gocontainer.Result {
-		results := make([]gocontainer.Result, len(inputs))
-		asked <- struct{}{}
-		<-release
-		for i := range results {
-			results[i].Output = serving.Number(1)
+	bubble(t, func(t *testing.T, on network, client *http.Client) {
+		all, stop := context.WithTimeout(t.Context(), 30*time.Second)
+		var running sync.WaitGroup
+		defer running.Wait()
+		defer stop()
+		asked, release := make(chan struct{}, 1), make(chan struct{})
+		v := newVersion("m", "1")
+		endpoint := startReplica(all, &running, on.listen, on.dial, v, func(inputs []serving.Value) []gocontainer.Result {
+			results := make([]gocontainer.Result, len(inputs))
+			asked <- struct{}{}
+			<-release
+			for i := range results {
+				results[i].Output = serving.Number(1)
+			}
+			return results
+		})
+		replicas, metrics := inprocess.NewRegistry(), obs.NewRegistry()
+		replicas.Put(endpoint)
+		cat := catalogOf(v)
+		cat.Apps["double-it"].SLO = serving.Duration(20 * time.Second)
+		ctx, cancel := context.WithCancel(all)
+		defer cancel()
+		ln := on.listen()
+		g := gateway.New(ctx, gateway.Config{
+			Dial: on.dial,
+			Name: "test", Catalog: fixed{cat}, Resolver: replicas, CacheBytes: 1 << 20, Metrics: metrics,
+			HTTP: httpapi.Config{DrainTimeout: 20 * time.Second},
+		})
+		ended := make(chan error, 1)
+		running.Go(func() { ended <- g.Run(ctx, ln) })
+		eventually(t, func() bool { return len(g.Replicas()) == 1 && len(g.Replicas()[0].Models) == 1 })
+		running.Go(func() {
+			resp, err := client.Post("http://"+ln.Addr().String()+"/double-it/predict", "application/json", strings.NewReader(`{"input": [1]}`))
+			if err != nil {
+				t.Errorf("the query in flight: %v", err)
+				return
+			}
+			defer resp.Body.Close()
+			var answer struct {
+				Output  float64
+				Default bool
+			}
+			if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil || answer.Default || answer.Output != 1 {
+				t.Errorf("the query in flight got %+v, %v", answer, err)
+			}
+		})
+		<-asked
+		for name, want := range map[string]string{
+			"topsail_gateway_in_flight":         "1",
+			"topsail_gateway_cache_entries":     "0",
+			"topsail_gateway_replica_in_flight": "1",
+			"topsail_gateway_replica_connected": "1",
+			"topsail_gateway_replica_ejected":   "0",
+		} {
+			if got := sample(metrics, name); got != want {
+				t.Errorf("%s is %q, want %s", name, got, want)
+			}
 		}
-		return results
+		cancel()
+		eventually(t, func() bool { // it takes no more
+			nc, err := on.dial(all, ln.Addr().String())
+			if err == nil {
+				nc.Close()
+			}
+			return err != nil
+		})
+		close(release)
+		if err := <-ended; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+		if st := g.Replicas(); len(st) != 0 {
+			t.Errorf("after Run: %+v", st)
+		}
 	})
-	replicas, metrics := inprocess.NewRegistry(), obs.NewRegistry()
-	replicas.Put(endpoint)
-	cat := catalogOf(v)
-	cat.Apps["double-it"].SLO = serving.Duration(20 * time.Second)
-	ctx, cancel := context.WithCancel(all)
-	defer cancel()
-	ln := listen()
-	g := gateway.New(ctx, gateway.Config{
-		Name: "test", Catalog: fixed{cat}, Resolver: replicas, CacheBytes: 1 << 20, Metrics: metrics,
-		HTTP: httpapi.Config{DrainTimeout: 20 * time.Second},
-	})
-	ended := make(chan error, 1)
-	running.Go(func() { ended <- g.Run(ctx, ln) })
-	eventually(t, func() bool { return len(g.Replicas()) == 1 && len(g.Replicas()[0].Models) == 1 })
-	running.Go(func() {
-		resp, err := http.Post("http://"+ln.Addr().String()+"/double-it/predict", "application/json", strings.NewReader(`{"input": [1]}`))
-		if err != nil {
-			t.Errorf("the query in flight: %v", err)
-			return
-		}
-		defer resp.Body.Close()
-		var answer struct {
-			Output  float64
-			Default bool
-		}
-		if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil || answer.Default || answer.Output != 1 {
-			t.Errorf("the query in flight got %+v, %v", answer, err)
-		}
-	})
-	<-asked
-	for name, want := range map[string]string{
-		"topsail_gateway_in_flight":         "1",
-		"topsail_gateway_cache_entries":     "0",
-		"topsail_gateway_replica_in_flight": "1",
-		"topsail_gateway_replica_connected": "1",
-		"topsail_gateway_replica_ejected":   "0",
-	} {
-		if got := sample(metrics, name); got != want {
-			t.Errorf("%s is %q, want %s", name, got, want)
-		}
-	}
-	cancel()
-	eventually(t, func() bool { // it takes no more
-		nc, err := net.Dial("tcp", ln.Addr().String())
-		if err == nil {
-			nc.Close()
-		}
-		return err != nil
-	})
-	close(release)
-	if err := <-ended; err != nil {
-		t.Errorf("Run: %v", err)
-	}
-	if st := g.Replicas(); len(st) != 0 {
-		t.Errorf("after Run: %+v", st)
-	}
 }
 
 // sample is the value of a metric, whatever its labels.

@@ -37,7 +37,7 @@ func TestNoAnswerOfAnotherDefinitionInRedis(t *testing.T) {
 		if err := client.FlushAll(t.Context()).Err(); err != nil {
 			rt.Fatal(err)
 		}
-		play(rt, &tally, func() (stores, error) {
+		play(rt, network{listen: listenTCP}, &tally, func() (stores, error) {
 			store, err := redisstore.Open(context.Background(), redisstore.Config{Addrs: []string{server.Addr}, Log: log})
 			return stores{store, store}, err
 		})

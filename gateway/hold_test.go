@@ -35,52 +35,55 @@ func (b bell) Wake(_ context.Context, id serving.ModelID) error {
 // A gateway that stops takes no more queries and answers those that it holds: with
 // what a replica says that comes meanwhile, or by their deadlines.
 func TestAStoppingGatewayAnswersWhatItHolds(t *testing.T) {
-	all, stop := context.WithTimeout(t.Context(), 30*time.Second)
-	var running sync.WaitGroup
-	defer running.Wait()
-	defer stop()
-	v := newVersion("m", "1")
-	replicas, metrics := inprocess.NewRegistry(), obs.NewRegistry()
-	endpoint := startReplica(all, &running, v, double)
-	woken := make(bell, 1)
-	cat := catalogOf(v)
-	cat.Apps["double-it"].ColdStart = serving.Duration(20 * time.Second)
-	ctx, cancel := context.WithCancel(all)
-	defer cancel()
-	ln := listen()
-	g := gateway.New(ctx, gateway.Config{
-		Name: "test", Catalog: fixed{cat}, Resolver: replicas, Waker: woken, Metrics: metrics,
-		HTTP: httpapi.Config{DrainTimeout: 20 * time.Second},
-	})
-	ended := make(chan error, 1)
-	running.Go(func() { ended <- g.Run(ctx, ln) })
-	eventually(t, func() bool { _, err := g.App("double-it"); return err == nil })
+	bubble(t, func(t *testing.T, on network, client *http.Client) {
+		all, stop := context.WithTimeout(t.Context(), 30*time.Second)
+		var running sync.WaitGroup
+		defer running.Wait()
+		defer stop()
+		v := newVersion("m", "1")
+		replicas, metrics := inprocess.NewRegistry(), obs.NewRegistry()
+		endpoint := startReplica(all, &running, on.listen, on.dial, v, double)
+		woken := make(bell, 1)
+		cat := catalogOf(v)
+		cat.Apps["double-it"].ColdStart = serving.Duration(20 * time.Second)
+		ctx, cancel := context.WithCancel(all)
+		defer cancel()
+		ln := on.listen()
+		g := gateway.New(ctx, gateway.Config{
+			Dial: on.dial,
+			Name: "test", Catalog: fixed{cat}, Resolver: replicas, Waker: woken, Metrics: metrics,
+			HTTP: httpapi.Config{DrainTimeout: 20 * time.Second},
+		})
+		ended := make(chan error, 1)
+		running.Go(func() { ended <- g.Run(ctx, ln) })
+		eventually(t, func() bool { _, err := g.App("double-it"); return err == nil })
 
-	short, long := make(chan answer, 1), make(chan answer, 1)
-	running.Go(func() { short <- post(t, ln, `{"input": [1], "slo_micros": 3000000}`) })
-	running.Go(func() { long <- post(t, ln, `{"input": [2]}`) })
-	eventually(t, func() bool { return sample(metrics, "topsail_gateway_cold_start_queue") == "2" })
-	if id := <-woken; id != v.ModelID {
-		t.Errorf("%v was woken", id)
-	}
-	cancel()
-	eventually(t, func() bool {
-		nc, err := net.Dial("tcp", ln.Addr().String())
-		if err == nil {
-			nc.Close()
+		short, long := make(chan answer, 1), make(chan answer, 1)
+		running.Go(func() { short <- post(t, client, ln, `{"input": [1], "slo_micros": 3000000}`) })
+		running.Go(func() { long <- post(t, client, ln, `{"input": [2]}`) })
+		eventually(t, func() bool { return sample(metrics, "topsail_gateway_cold_start_queue") == "2" })
+		if id := <-woken; id != v.ModelID {
+			t.Errorf("%v was woken", id)
 		}
-		return err != nil
+		cancel()
+		eventually(t, func() bool {
+			nc, err := on.dial(all, ln.Addr().String())
+			if err == nil {
+				nc.Close()
+			}
+			return err != nil
+		})
+		if a := <-short; !a.Default || a.Explanation != "No connected models found for query" {
+			t.Errorf("the query with little time got %+v", a)
+		}
+		replicas.Put(endpoint)
+		if a := <-long; a.Default || a.Output != 4 {
+			t.Errorf("the query with time got %+v", a)
+		}
+		if err := <-ended; err != nil {
+			t.Errorf("Run: %v", err)
+		}
 	})
-	if a := <-short; !a.Default || a.Explanation != "No connected models found for query" {
-		t.Errorf("the query with little time got %+v", a)
-	}
-	replicas.Put(endpoint)
-	if a := <-long; a.Default || a.Output != 4 {
-		t.Errorf("the query with time got %+v", a)
-	}
-	if err := <-ended; err != nil {
-		t.Errorf("Run: %v", err)
-	}
 }
 
 func double(inputs []serving.Value) []gocontainer.Result {
@@ -97,8 +100,8 @@ type answer struct {
 	Explanation string `json:"default_explanation"`
 }
 
-func post(t *testing.T, ln net.Listener, body string) (a answer) {
-	resp, err := http.Post("http://"+ln.Addr().String()+"/double-it/predict", "application/json", strings.NewReader(body))
+func post(t *testing.T, client *http.Client, ln net.Listener, body string) (a answer) {
+	resp, err := client.Post("http://"+ln.Addr().String()+"/double-it/predict", "application/json", strings.NewReader(body))
 	if err != nil {
 		t.Errorf("a query: %v", err)
 		return a
@@ -113,57 +116,63 @@ func post(t *testing.T, ln net.Listener, body string) (a answer) {
 // The only replica is restarted again and again under load. What it refuses while it
 // stops waits for the next, and so does what comes while there is none.
 func TestRestartsOfTheOnlyReplica(t *testing.T) {
-	all, stop := context.WithTimeout(t.Context(), 30*time.Second)
-	var running sync.WaitGroup
-	defer running.Wait()
-	defer stop()
-	v := newVersion("m", "1")
-	replicas := inprocess.NewRegistry()
-	cat := catalogOf(v)
-	cat.Apps["double-it"].SLO = serving.Duration(10 * time.Second)
-	g := gateway.New(all, gateway.Config{Name: "test", Catalog: fixed{cat}, Resolver: replicas})
-	running.Go(func() { _ = g.Run(all, nil) })
-	eventually(t, func() bool { _, err := g.App("double-it"); return err == nil })
-
-	const clients = 8
-	var answered [clients]atomic.Int64
-	asking, enough := context.WithCancel(all)
-	var askers sync.WaitGroup
-	for i := range clients {
-		askers.Go(func() {
-			for n := 0; asking.Err() == nil; n++ {
-				x := float64(clients*n + i)
-				input := serving.Input{Type: serving.Doubles, Data: binary.LittleEndian.AppendUint64(nil, math.Float64bits(x))}
-				p, err := g.Predict(all, &serving.Query{App: "double-it", Input: input})
-				if err != nil || p.Default {
-					t.Errorf("query %v: %v %s, %v", x, p.Cause, p.Explanation, err)
-				}
-				answered[i].Add(1)
-			}
-		})
-	}
-	for range 5 {
-		life, end := context.WithCancel(all)
-		var replica sync.WaitGroup
-		replicas.Put(startReplica(life, &replica, v, double))
-		eventually(t, func() bool { list := g.Replicas(); return len(list) == 1 && len(list[0].Models) == 1 })
-		var before [clients]int64
-		for i := range before {
-			before[i] = answered[i].Load()
+	bubble(t, func(t *testing.T, on network, _ *http.Client) {
+		all, stop := context.WithTimeout(t.Context(), 30*time.Second)
+		var running sync.WaitGroup
+		defer running.Wait()
+		defer stop()
+		v := newVersion("m", "1")
+		model := func(inputs []serving.Value) []gocontainer.Result {
+			time.Sleep(time.Millisecond)
+			return double(inputs)
 		}
-		// Under load, and no query sees more than one restart: one that is lost twice is given up.
-		eventually(t, func() bool {
-			for i := range before {
-				if answered[i].Load() < before[i]+2 {
-					return false
+		replicas := inprocess.NewRegistry()
+		cat := catalogOf(v)
+		cat.Apps["double-it"].SLO = serving.Duration(10 * time.Second)
+		g := gateway.New(all, gateway.Config{Dial: on.dial, Name: "test", Catalog: fixed{cat}, Resolver: replicas})
+		running.Go(func() { _ = g.Run(all, nil) })
+		eventually(t, func() bool { _, err := g.App("double-it"); return err == nil })
+
+		const clients = 8
+		var answered [clients]atomic.Int64
+		asking, enough := context.WithCancel(all)
+		var askers sync.WaitGroup
+		for i := range clients {
+			askers.Go(func() {
+				for n := 0; asking.Err() == nil; n++ {
+					x := float64(clients*n + i)
+					input := serving.Input{Type: serving.Doubles, Data: binary.LittleEndian.AppendUint64(nil, math.Float64bits(x))}
+					p, err := g.Predict(all, &serving.Query{App: "double-it", Input: input})
+					if err != nil || p.Default {
+						t.Errorf("query %v: %v %s, %v", x, p.Cause, p.Explanation, err)
+					}
+					answered[i].Add(1)
 				}
+			})
+		}
+		for range 5 {
+			life, end := context.WithCancel(all)
+			var replica sync.WaitGroup
+			replicas.Put(startReplica(life, &replica, on.listen, on.dial, v, model))
+			eventually(t, func() bool { list := g.Replicas(); return len(list) == 1 && len(list[0].Models) == 1 })
+			var before [clients]int64
+			for i := range before {
+				before[i] = answered[i].Load()
 			}
-			return true
-		})
-		end()
-		replica.Wait()
-	}
-	replicas.Put(startReplica(all, &running, v, double))
-	enough()
-	askers.Wait()
+			// Under load, and no query sees more than one restart: one that is lost twice is given up.
+			eventually(t, func() bool {
+				for i := range before {
+					if answered[i].Load() < before[i]+2 {
+						return false
+					}
+				}
+				return true
+			})
+			end()
+			replica.Wait()
+		}
+		replicas.Put(startReplica(all, &running, on.listen, on.dial, v, model))
+		enough()
+		askers.Wait()
+	})
 }

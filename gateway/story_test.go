@@ -69,6 +69,7 @@ const (
 type story struct {
 	*rapid.T
 	ctx      context.Context
+	on       network
 	tally    *tally
 	open     func() (stores, error)
 	store    stores
@@ -119,10 +120,10 @@ type lesson struct {
 	done    chan struct{}
 }
 
-func play(t *rapid.T, tally *tally, open func() (stores, error)) {
+func play(t *rapid.T, on network, tally *tally, open func() (stores, error)) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &story{
-		T: t, ctx: ctx, tally: tally, open: open, replicas: inprocess.NewRegistry(), metrics: sidecar.NewMetrics(obs.NewRegistry()),
+		T: t, ctx: ctx, on: on, tally: tally, open: open, replicas: inprocess.NewRegistry(), metrics: sidecar.NewMetrics(obs.NewRegistry()),
 		running: map[serving.Definition]func(){}, been: map[serving.ModelID]bool{}, right: map[float64]float64{}, numbers: map[serving.Definition]float64{},
 	}
 	defer s.all.Wait()
@@ -168,7 +169,7 @@ func (s *story) begin() {
 	s.heard.Store(0)
 	ctx, cancel := context.WithCancel(s.ctx)
 	s.gateway = gateway.New(ctx, gateway.Config{
-		Name: "test", Catalog: followed{s}, Resolver: s.replicas, CacheBytes: 1 << 20, Waker: make(bell), States: store, Records: store.records,
+		Name: "test", Catalog: followed{s}, Resolver: s.replicas, CacheBytes: 1 << 20, Waker: make(bell), States: store, Records: store.records, Dial: s.on.dial,
 	})
 	ended := make(chan error, 1)
 	go func(g *gateway.Gateway) { ended <- g.Run(ctx, nil) }(s.gateway)

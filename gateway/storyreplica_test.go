@@ -37,7 +37,7 @@ func (s *story) start(v *serving.Version) (stop func()) {
 	s.started++
 	name := fmt.Sprintf("%v/%d", v.ModelID, s.started)
 	ctx, cancel := context.WithCancel(s.ctx)
-	gateways := listen()
+	gateways := s.on.listen()
 	if v.Host != nil {
 		h := &housing{s: s, host: v.Definition()}
 		s.all.Go(func() { h.run(ctx, gateways) })
@@ -50,11 +50,11 @@ func (s *story) start(v *serving.Version) (stop func()) {
 
 // run runs a sidecar with its container.
 func (s *story) run(ctx context.Context, name string, v *serving.Version, gateways net.Listener) {
-	containers, d := listen(), v.Definition()
+	containers, d := s.on.listen(), v.Definition()
 	side := sidecar.New(sidecar.Config{Replica: name, Models: []*serving.Version{v}}, s.metrics, slog.New(slog.DiscardHandler))
 	s.all.Go(func() { _ = side.Run(ctx, gateways, containers) })
 	s.all.Go(func() {
-		_ = gocontainer.Serve(ctx, gocontainer.Config{Sidecar: containers.Addr().String(), Model: v.ModelID, Replica: name}, func(inputs []serving.Value) []gocontainer.Result {
+		_ = gocontainer.Serve(ctx, gocontainer.Config{Sidecar: containers.Addr().String(), Model: v.ModelID, Replica: name, Dial: s.on.dial}, func(inputs []serving.Value) []gocontainer.Result {
 			results := make([]gocontainer.Result, len(inputs))
 			var longest time.Duration
 			for i := range results {

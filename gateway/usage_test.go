@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 	"sync"
 	"testing"
 	"time"
@@ -37,113 +38,118 @@ func (l *lossy) AddUsage(ctx context.Context, r serving.UsageReport) error {
 // TestUsageIsKept has gateways come and go, whose reports get lost: what clients got is
 // counted once, the last second of each included.
 func TestUsageIsKept(t *testing.T) {
-	all, stop := context.WithTimeout(t.Context(), 30*time.Second)
-	var running sync.WaitGroup
-	defer running.Wait()
-	defer stop()
-	file, err := filestore.Open(t.TempDir(), slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	v := newVersion("m", "1")
-	for _, c := range []catalog.Change{
-		catalog.PutVersion{Version: *v},
-		catalog.PutApp{App: serving.App{Name: "double-it", InputType: serving.Doubles, DefaultOutput: "-1.0", SLO: serving.Duration(20 * time.Second), Models: []string{"m"}}},
-	} {
-		if _, err := file.Apply(all, c, 0); err != nil {
+	bubble(t, func(t *testing.T, on network, _ *http.Client) {
+		all, stop := context.WithTimeout(t.Context(), 30*time.Second)
+		var running sync.WaitGroup
+		defer running.Wait()
+		defer stop()
+		file, err := filestore.Open(t.TempDir(), slog.New(slog.DiscardHandler))
+		if err != nil {
 			t.Fatal(err)
 		}
-	}
-	replicas := inprocess.NewRegistry()
-	replicas.Put(startReplica(all, &running, file.Catalog().Version(v.ModelID), func(inputs []serving.Value) []gocontainer.Result {
-		results := make([]gocontainer.Result, len(inputs))
-		for i := range results {
-			results[i].Output = serving.Number(1)
+		defer file.Close()
+		v := newVersion("m", "1")
+		for _, c := range []catalog.Change{
+			catalog.PutVersion{Version: *v},
+			catalog.PutApp{App: serving.App{Name: "double-it", InputType: serving.Doubles, DefaultOutput: "-1.0", SLO: serving.Duration(20 * time.Second), Models: []string{"m"}}},
+		} {
+			if _, err := file.Apply(all, c, 0); err != nil {
+				t.Fatal(err)
+			}
 		}
-		return results
-	}))
-	store := &lossy{Store: file}
-	const gateways, queries = 3, 20
-	for n := range gateways {
-		store.lose = n < gateways-1
+		replicas := inprocess.NewRegistry()
+		replicas.Put(startReplica(all, &running, on.listen, on.dial, file.Catalog().Version(v.ModelID), func(inputs []serving.Value) []gocontainer.Result {
+			time.Sleep(time.Millisecond)
+			results := make([]gocontainer.Result, len(inputs))
+			for i := range results {
+				results[i].Output = serving.Number(1)
+			}
+			return results
+		}))
+		store := &lossy{Store: file}
+		const gateways, queries = 3, 20
+		for n := range gateways {
+			store.lose = n < gateways-1
+			ctx, cancel := context.WithCancel(all)
+			g := gateway.New(ctx, gateway.Config{Dial: on.dial, Name: "test", Catalog: store, Resolver: replicas, Usage: store, CacheBytes: 1 << 20})
+			ended := make(chan error, 1)
+			running.Go(func() { ended <- g.Run(ctx, nil) })
+			eventually(t, func() bool { return len(g.Replicas()) == 1 && len(g.Replicas()[0].Models) == 1 })
+			for i := range queries {
+				q := &serving.Query{App: "double-it", Received: time.Now(), Input: serving.Input{Type: serving.Doubles, Data: []byte{byte(i / 2), byte(n), 0, 0, 0, 0, 0, 0}}}
+				if p, err := g.Predict(ctx, q); err != nil || p.Default {
+					t.Fatalf("%+v, %v", p, err)
+				}
+			}
+			if n == 0 { // while the first runs, a report goes out, and its reply gets lost
+				eventually(t, func() bool { store.mu.Lock(); defer store.mu.Unlock(); return store.n > 0 })
+			}
+			cancel()
+			if err := <-ended; err != nil {
+				t.Fatal(err)
+			}
+		}
+		used, err := file.UsageOf(all, []serving.UsageKey{{App: "double-it"}, {ModelID: v.ModelID}})
+		if err != nil || len(used) != 2 {
+			t.Fatalf("%+v, %v", used, err)
+		}
+		app, version := used[0], used[1]
+		if app.Answers != gateways*queries || app.Cached != gateways*queries/2 || app.Failed != 0 || app.Least == 0 || app.Most < app.Least || app.Since.IsZero() {
+			t.Errorf("of the app: %+v", app)
+		}
+		if version.Answers != gateways*queries/2 || version.Cached != gateways*queries/2 || version.Missed != 0 || version.Micros == 0 {
+			t.Errorf("of the version: %+v", version)
+		}
+	})
+}
+
+// TestAGatewayThatStopsBlamesNobody for the questions that it leaves behind.
+func TestAGatewayThatStopsBlamesNobody(t *testing.T) {
+	bubble(t, func(t *testing.T, on network, _ *http.Client) {
+		all, stop := context.WithTimeout(t.Context(), 30*time.Second)
+		var running sync.WaitGroup
+		defer running.Wait()
+		defer stop()
+		release := make(chan struct{})
+		defer close(release)
+		v := newVersion("m", "1")
+		replicas := inprocess.NewRegistry()
+		replicas.Put(startReplica(all, &running, on.listen, on.dial, v, func(inputs []serving.Value) []gocontainer.Result {
+			<-release
+			return make([]gocontainer.Result, len(inputs))
+		}))
+		cat := catalogOf(v)
+		cat.Apps["double-it"].SLO = serving.Duration(50 * time.Millisecond)
+		store := &reports{}
 		ctx, cancel := context.WithCancel(all)
-		g := gateway.New(ctx, gateway.Config{Name: "test", Catalog: store, Resolver: replicas, Usage: store, CacheBytes: 1 << 20})
+		defer cancel()
+		g := gateway.New(ctx, gateway.Config{Dial: on.dial, Name: "test", Catalog: fixed{cat}, Resolver: replicas, Usage: store})
 		ended := make(chan error, 1)
 		running.Go(func() { ended <- g.Run(ctx, nil) })
 		eventually(t, func() bool { return len(g.Replicas()) == 1 && len(g.Replicas()[0].Models) == 1 })
-		for i := range queries {
-			q := &serving.Query{App: "double-it", Received: time.Now(), Input: serving.Input{Type: serving.Doubles, Data: []byte{byte(i / 2), byte(n), 0, 0, 0, 0, 0, 0}}}
-			if p, err := g.Predict(ctx, q); err != nil || p.Default {
-				t.Fatalf("%+v, %v", p, err)
-			}
-		}
-		if n == 0 { // while the first runs, a report goes out, and its reply gets lost
-			eventually(t, func() bool { store.mu.Lock(); defer store.mu.Unlock(); return store.n > 0 })
+		eventually(t, func() bool { _, err := g.App("double-it"); return err == nil })
+		q := &serving.Query{App: "double-it", Received: time.Now(), Input: serving.Input{Type: serving.Doubles, Data: make([]byte, 8)}}
+		if p, err := g.Predict(ctx, q); err != nil || !p.Default {
+			t.Fatalf("%+v, %v", p, err)
 		}
 		cancel()
 		if err := <-ended; err != nil {
 			t.Fatal(err)
 		}
-	}
-	used, err := file.UsageOf(all, []serving.UsageKey{{App: "double-it"}, {ModelID: v.ModelID}})
-	if err != nil || len(used) != 2 {
-		t.Fatalf("%+v, %v", used, err)
-	}
-	app, version := used[0], used[1]
-	if app.Answers != gateways*queries || app.Cached != gateways*queries/2 || app.Failed != 0 || app.Least == 0 || app.Most < app.Least || app.Since.IsZero() {
-		t.Errorf("of the app: %+v", app)
-	}
-	if version.Answers != gateways*queries/2 || version.Cached != gateways*queries/2 || version.Missed != 0 || version.Micros == 0 {
-		t.Errorf("of the version: %+v", version)
-	}
-}
-
-// TestAGatewayThatStopsBlamesNobody for the questions that it leaves behind.
-func TestAGatewayThatStopsBlamesNobody(t *testing.T) {
-	all, stop := context.WithTimeout(t.Context(), 30*time.Second)
-	var running sync.WaitGroup
-	defer running.Wait()
-	defer stop()
-	release := make(chan struct{})
-	defer close(release)
-	v := newVersion("m", "1")
-	replicas := inprocess.NewRegistry()
-	replicas.Put(startReplica(all, &running, v, func(inputs []serving.Value) []gocontainer.Result {
-		<-release
-		return make([]gocontainer.Result, len(inputs))
-	}))
-	cat := catalogOf(v)
-	cat.Apps["double-it"].SLO = serving.Duration(50 * time.Millisecond)
-	store := &reports{}
-	ctx, cancel := context.WithCancel(all)
-	defer cancel()
-	g := gateway.New(ctx, gateway.Config{Name: "test", Catalog: fixed{cat}, Resolver: replicas, Usage: store})
-	ended := make(chan error, 1)
-	running.Go(func() { ended <- g.Run(ctx, nil) })
-	eventually(t, func() bool { return len(g.Replicas()) == 1 && len(g.Replicas()[0].Models) == 1 })
-	eventually(t, func() bool { _, err := g.App("double-it"); return err == nil })
-	q := &serving.Query{App: "double-it", Received: time.Now(), Input: serving.Input{Type: serving.Doubles, Data: make([]byte, 8)}}
-	if p, err := g.Predict(ctx, q); err != nil || !p.Default {
-		t.Fatalf("%+v, %v", p, err)
-	}
-	cancel()
-	if err := <-ended; err != nil {
-		t.Fatal(err)
-	}
-	var app, version serving.Usage
-	for _, r := range store.all {
-		for _, u := range r.Counted {
-			if u.Key.App != "" {
-				app.Add(u)
-			} else {
-				version.Add(u)
+		var app, version serving.Usage
+		for _, r := range store.all {
+			for _, u := range r.Counted {
+				if u.Key.App != "" {
+					app.Add(u)
+				} else {
+					version.Add(u)
+				}
 			}
 		}
-	}
-	if app.Failed != 1 || version.Failed != 0 {
-		t.Errorf("of the app %+v, of the version %+v", app, version)
-	}
+		if app.Failed != 1 || version.Failed != 0 {
+			t.Errorf("of the app %+v, of the version %+v", app, version)
+		}
+	})
 }
 
 // reports keeps what it is told. One goroutine tells it at a time.

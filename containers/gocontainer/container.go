@@ -66,6 +66,9 @@ type Config struct {
 	Corrector   Corrector    // nil: the model does not learn while it serves
 	Log         *slog.Logger // of failed corrections; nil: nothing is logged
 
+	// Dial reaches the sidecar; nil is TCP.
+	Dial func(ctx context.Context, addr string) (net.Conn, error)
+
 	// Concurrency is how many queries ServeStreams takes side by side; 0: the sidecar finds it out.
 	Concurrency uint32
 	// Metrics is called at most once a second, and returns totals since the container started; nil:
@@ -184,8 +187,11 @@ const redial = 100 * time.Millisecond
 
 // serveOnce serves one connection and returns why it ended.
 func (cfg *Config) serveOnce(ctx context.Context, announcer *announcer, answer func(context.Context, *rpc.Conn) error) error {
-	var dialer net.Dialer
-	nc, err := dialer.DialContext(ctx, "tcp", cfg.Sidecar)
+	dial := cfg.Dial
+	if dial == nil {
+		dial = dialTCP
+	}
+	nc, err := dial(ctx, cfg.Sidecar)
 	if err != nil {
 		return err
 	}
@@ -205,6 +211,11 @@ func (cfg *Config) serveOnce(ctx context.Context, announcer *announcer, answer f
 		return err
 	}
 	return answer(ctx, conn)
+}
+
+func dialTCP(ctx context.Context, addr string) (net.Conn, error) {
+	var dialer net.Dialer
+	return dialer.DialContext(ctx, "tcp", addr)
 }
 
 func (cfg *Config) features() rpc.Features {

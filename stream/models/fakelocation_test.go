@@ -4,14 +4,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
-	"net/http/httptest"
 	"testing"
 	"time"
 )
 
 // location is a location with one model, which answers as it is told.
 type location struct {
-	*httptest.Server
+	url   string
 	model *Model
 	asked chan chan answer // each request, which waits for its answer
 	left  chan struct{}    // of requests that were cut off
@@ -25,11 +24,11 @@ const (
 	fail
 )
 
-func newLocation(t *testing.T) *location {
+func (w *world) newLocation() *location {
 	s := &location{model: source("1"), asked: make(chan chan answer), left: make(chan struct{}, 1)}
 	body := s.model.Data
 	sum := sha256.Sum256(body)
-	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s.url = w.net.Serve(w, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		how := make(chan answer)
 		select {
 		case s.asked <- how:
@@ -47,13 +46,12 @@ func newLocation(t *testing.T) *location {
 			s.left <- struct{}{}
 		}
 	}))
-	t.Cleanup(s.Close)
-	s.model.Data, s.model.Location, s.model.SHA256 = nil, s.URL+"/wine.py", hex.EncodeToString(sum[:])
+	s.model.Data, s.model.Location, s.model.SHA256 = nil, s.url+"/wine.py", hex.EncodeToString(sum[:])
 	return s
 }
 
 // allow lets a job fetch from the location.
-func (s *location) allow(c *Config) { c.Locations.Prefixes = []string{s.URL + "/"} }
+func (s *location) allow(c *Config) { c.Locations.Prefixes = []string{s.url + "/"} }
 
 // next is the next request, which waits.
 func (s *location) next(t *testing.T) chan<- answer {

@@ -1,9 +1,7 @@
 package models
 
 import (
-	"context"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -13,32 +11,8 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/internal/apiclient"
+	"github.com/topsail-serving/topsail/test/pipes"
 )
-
-// pipes is a network in memory, so that time can pass.
-type pipes struct {
-	dialled chan net.Conn
-	closed  chan struct{}
-}
-
-func (p *pipes) dial(context.Context, string, string) (net.Conn, error) {
-	here, there := net.Pipe()
-	p.dialled <- there
-	return here, nil
-}
-
-// Accept, Close and Addr implement net.Listener.
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.dialled:
-		return c, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *pipes) Close() error   { close(p.closed); return nil }
-func (p *pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
 // TestTransfersEnd whatever the server does.
 func TestTransfersEnd(t *testing.T) {
@@ -74,11 +48,11 @@ func TestTransfersEnd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				client, stop := served(one.serve)
-				defer stop()
-				locations := Locations{Prefixes: []string{"http://models/"}, Client: client}
+				var network pipes.Network
+				models := network.Serve(t, one.serve)
+				locations := Locations{Prefixes: []string{models}, Client: network.Client()}
 				began := time.Now()
-				content, err := locations.open(t.Context(), "http://models/wine.py")
+				content, err := locations.open(t.Context(), models+"/wine.py")
 				if err == nil {
 					_, err = io.ReadAll(content)
 					_ = content.Close() // it was only read
@@ -92,15 +66,6 @@ func TestTransfersEnd(t *testing.T) {
 			})
 		})
 	}
-}
-
-// served is a client of a server over pipes, as bubbles have it.
-func served(serve http.HandlerFunc) (client *http.Client, stop func()) {
-	network := &pipes{dialled: make(chan net.Conn), closed: make(chan struct{})}
-	server := &http.Server{Handler: serve}
-	go func() { _ = server.Serve(network) }() // until stop
-	transport := &http.Transport{DialContext: network.dial}
-	return &http.Client{Transport: transport}, func() { transport.CloseIdleConnections(); _ = server.Close() }
 }
 
 // TestUploadsEnd when they do not go on, however large the bundle is.
@@ -131,9 +96,8 @@ func TestUploadsEnd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				client, stop := served(one.serve)
-				defer stop()
-				own, err := apiclient.New(apiclient.Options{Server: "http://api", Prefix: "/api/v1", HTTP: client})
+				var network pipes.Network
+				own, err := apiclient.New(apiclient.Options{Server: network.Serve(t, one.serve), Prefix: "/api/v1", HTTP: network.Client()})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
-	"net/http/httptest"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,6 +21,7 @@ import (
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
 	"github.com/topsail-serving/topsail/stream"
+	"github.com/topsail-serving/topsail/test/pipes"
 	"github.com/topsail-serving/topsail/web/api"
 	"github.com/topsail-serving/topsail/web/artifact"
 	"github.com/topsail-serving/topsail/web/auth"
@@ -37,7 +37,9 @@ type world struct {
 	*broker
 	store   *filestore.Store
 	bundles *artifact.Store
-	server  *httptest.Server
+	net     pipes.Network
+	url     string // of the API
+	handler http.Handler
 	cut     atomic.Pointer[func(r *http.Request, answered bool) (fail bool)] // of the test: requests that fail, before or after they are done
 	calls   atomic.Int64                                                     // that change something
 	job     *Job
@@ -79,7 +81,7 @@ func newWorldWith(t *testing.T, requireKeys bool) *world {
 	w := &world{T: t, broker: newBroker(), store: store, bundles: bundles}
 	guard := auth.New(auth.Config{Catalog: store.Catalog, Require: requireKeys})
 	handler := guard.Handler(api.New(system, guard, api.Options{}))
-	w.server = httptest.NewServer(http.HandlerFunc(func(to http.ResponseWriter, r *http.Request) {
+	w.handler = http.HandlerFunc(func(to http.ResponseWriter, r *http.Request) {
 		cut := w.cut.Load()
 		if cut != nil && (*cut)(r, false) {
 			panic(http.ErrAbortHandler)
@@ -91,8 +93,8 @@ func newWorldWith(t *testing.T, requireKeys bool) *world {
 		if cut != nil && (*cut)(r, true) {
 			panic(http.ErrAbortHandler)
 		}
-	}))
-	t.Cleanup(w.server.Close)
+	})
+	w.url = w.net.Serve(t, w.handler)
 	return w
 }
 
@@ -112,7 +114,7 @@ func (w *world) config() Config {
 			Name: "models", Consumer: w.broker, Streams: []string{"in"}, Output: "out", DeadLetter: "dead", Drain: time.Millisecond,
 			Log: slog.New(slog.NewTextHandler(w.Output(), nil)),
 		},
-		API: apiclient.Options{Server: w.server.URL}, Python: "3.11", Patience: 100 * time.Millisecond,
+		API: apiclient.Options{Server: w.url, HTTP: w.net.Client()}, Locations: Locations{Client: w.net.Client()}, Python: "3.11", Patience: 100 * time.Millisecond,
 	}
 }
 

@@ -62,6 +62,7 @@ var rooms = map[string][]string{
 	"bench/reports":   {"test/harness", "internal/adapter/redisstore", "jobs", "serving"},
 	"test/chaos":      {}, // tests alone
 	"test/smoke":      {},
+	"test/pipes":      {},
 	"test/edge":       {}, // the same
 	"nomad":           {"nomad"},
 	"deploy":          {}, // files, and tests
