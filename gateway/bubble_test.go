@@ -1,8 +1,6 @@
 package gateway_test
 
 import (
-	"context"
-	"net"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -12,12 +10,6 @@ import (
 
 	"github.com/topsail-serving/topsail/test/pipes"
 )
-
-// network is how the parts of a test reach each other.
-type network struct {
-	listen func() net.Listener
-	dial   func(ctx context.Context, addr string) (net.Conn, error) // nil: TCP
-}
 
 // bubble runs f in a bubble, whose time is virtual and whose network is pipes, with a client on it.
 func bubble(t *testing.T, f func(t *testing.T, on network, client *http.Client)) {

@@ -25,7 +25,7 @@ func Example() {
 	defer stop()
 
 	version := &serving.Version{ModelID: serving.ModelID{Model: "doubling", Version: "1"}, InputType: serving.Doubles}
-	endpoint := startReplica(ctx, &running, listenTCP, nil, version, func(inputs []serving.Value) []gocontainer.Result {
+	endpoint := startReplica(ctx, &running, network{listen: listenTCP}, "doubling/0", version, func(inputs []serving.Value) []gocontainer.Result {
 		results := make([]gocontainer.Result, len(inputs))
 		for i, in := range inputs {
 			x := math.Float64frombits(binary.LittleEndian.Uint64(in.Data))
@@ -91,14 +91,19 @@ func (r replicas) Watch(ctx context.Context, update func([]serving.Endpoint)) er
 	return ctx.Err()
 }
 
+// network is how the parts reach each other.
+type network struct {
+	listen func() net.Listener
+	dial   func(ctx context.Context, addr string) (net.Conn, error) // nil: TCP
+}
+
 // startReplica runs a sidecar with one container until ctx ends.
-func startReplica(ctx context.Context, running *sync.WaitGroup, listen func() net.Listener, dial func(context.Context, string) (net.Conn, error), v *serving.Version, model gocontainer.Predict) serving.Endpoint {
-	gateways, containers := listen(), listen()
-	name := v.Model + "/0"
+func startReplica(ctx context.Context, running *sync.WaitGroup, on network, name string, v *serving.Version, model gocontainer.Predict) serving.Endpoint {
+	gateways, containers := on.listen(), on.listen()
 	side := sidecar.New(sidecar.Config{Replica: name, Models: []*serving.Version{v}}, nil, nil)
 	running.Go(func() { _ = side.Run(ctx, gateways, containers) })
 	running.Go(func() {
-		_ = gocontainer.Serve(ctx, gocontainer.Config{Sidecar: containers.Addr().String(), Model: v.ModelID, Replica: name, Dial: dial}, model)
+		_ = gocontainer.Serve(ctx, gocontainer.Config{Sidecar: containers.Addr().String(), Model: v.ModelID, Replica: name, Dial: on.dial}, model)
 	})
 	return serving.Endpoint{Replica: name, Addr: gateways.Addr().String()}
 }

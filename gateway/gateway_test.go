@@ -164,7 +164,7 @@ func TestAStoppingGatewayAnswersWhatItHas(t *testing.T) {
 		defer stop()
 		asked, release := make(chan struct{}, 1), make(chan struct{})
 		v := newVersion("m", "1")
-		endpoint := startReplica(all, &running, on.listen, on.dial, v, func(inputs []serving.Value) []gocontainer.Result {
+		endpoint := startReplica(all, &running, on, "m/0", v, func(inputs []serving.Value) []gocontainer.Result {
 			results := make([]gocontainer.Result, len(inputs))
 			asked <- struct{}{}
 			<-release

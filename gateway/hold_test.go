@@ -42,7 +42,7 @@ func TestAStoppingGatewayAnswersWhatItHolds(t *testing.T) {
 		defer stop()
 		v := newVersion("m", "1")
 		replicas, metrics := inprocess.NewRegistry(), obs.NewRegistry()
-		endpoint := startReplica(all, &running, on.listen, on.dial, v, double)
+		endpoint := startReplica(all, &running, on, "m/0", v, double)
 		woken := make(bell, 1)
 		cat := catalogOf(v)
 		cat.Apps["double-it"].ColdStart = serving.Duration(20 * time.Second)
@@ -153,7 +153,7 @@ func TestRestartsOfTheOnlyReplica(t *testing.T) {
 		for range 5 {
 			life, end := context.WithCancel(all)
 			var replica sync.WaitGroup
-			replicas.Put(startReplica(life, &replica, on.listen, on.dial, v, model))
+			replicas.Put(startReplica(life, &replica, on, "m/0", v, model))
 			eventually(t, func() bool { list := g.Replicas(); return len(list) == 1 && len(list[0].Models) == 1 })
 			var before [clients]int64
 			for i := range before {
@@ -171,7 +171,7 @@ func TestRestartsOfTheOnlyReplica(t *testing.T) {
 			end()
 			replica.Wait()
 		}
-		replicas.Put(startReplica(all, &running, on.listen, on.dial, v, model))
+		replicas.Put(startReplica(all, &running, on, "m/0", v, model))
 		enough()
 		askers.Wait()
 	})

@@ -58,7 +58,7 @@ func TestUsageIsKept(t *testing.T) {
 			}
 		}
 		replicas := inprocess.NewRegistry()
-		replicas.Put(startReplica(all, &running, on.listen, on.dial, file.Catalog().Version(v.ModelID), func(inputs []serving.Value) []gocontainer.Result {
+		replicas.Put(startReplica(all, &running, on, "m/0", file.Catalog().Version(v.ModelID), func(inputs []serving.Value) []gocontainer.Result {
 			time.Sleep(time.Millisecond)
 			results := make([]gocontainer.Result, len(inputs))
 			for i := range results {
@@ -114,7 +114,7 @@ func TestAGatewayThatStopsBlamesNobody(t *testing.T) {
 		defer close(release)
 		v := newVersion("m", "1")
 		replicas := inprocess.NewRegistry()
-		replicas.Put(startReplica(all, &running, on.listen, on.dial, v, func(inputs []serving.Value) []gocontainer.Result {
+		replicas.Put(startReplica(all, &running, on, "m/0", v, func(inputs []serving.Value) []gocontainer.Result {
 			<-release
 			return make([]gocontainer.Result, len(inputs))
 		}))

@@ -29,9 +29,10 @@ type Child struct {
 	guard   []string
 	log     *slog.Logger
 	out     *output
-	now     atomic.Pointer[Snapshot] // written by Run only
-	restart chan struct{}            // capacity 1: a request, not a count
-	hung    chan string              // the same, with the reason: see Kill
+	now     atomic.Pointer[Snapshot]             // written by Run only
+	restart chan struct{}                        // capacity 1: a request, not a count
+	hung    chan string                          // the same, with the reason: see Kill
+	after   func(time.Duration) <-chan time.Time // of the waits between starts
 }
 
 // New prepares a child and starts nothing. The command line that runs RunGuard
@@ -46,6 +47,7 @@ func New(spec Spec, guard []string, log *slog.Logger) *Child {
 		out:     &output{log: log},
 		restart: make(chan struct{}, 1),
 		hung:    make(chan string, 1),
+		after:   time.After,
 	}
 	c.now.Store(&Snapshot{Since: time.Now()})
 	return c
@@ -124,7 +126,7 @@ func (c *Child) backOff(ctx context.Context, reason string, d time.Duration) (as
 	c.set(func(s *Snapshot) { s.State, s.Reason = BackingOff, reason })
 	select {
 	case <-ctx.Done():
-	case <-time.After(d):
+	case <-c.after(d):
 	case <-c.restart:
 		return true
 	}
