@@ -182,7 +182,6 @@ fuzz: ## fuzz every decoder for FUZZTIME each
 
 lint: ## vet, format check and linters
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "run: make fmt"; exit 1; }
-	go vet ./...
 	go vet -tags $(TAGS) ./...
 	$(TOOLS) golangci-lint run --build-tags $(TAGS)
 
