@@ -1,4 +1,5 @@
-// Looks at the pages in a real browser: `node e2e/run.mjs PART...`. Build first. scripts/test-ui runs a real Topsail for it.
+// Looks at the pages in a real browser: `node e2e/run.mjs PART,PART... ...`, where what commas join goes one after another, beside
+// the other arguments. Build first. scripts/test-ui runs a real Topsail for it.
 //
 //   states, trying, walk   what the pages do and how they look, of the mock
 //   pages                  as walk, every page in both themes and at two widths
@@ -13,9 +14,12 @@ import {states} from './states.mjs'
 import {trying} from './trying.mjs'
 
 const parts = {flows, origins, pages, walk, speed, states, trying}
-for (const name of process.argv.slice(2)) {
-  console.log(`${name}:`)
-  const begun = performance.now()
-  await parts[name]()
-  console.log(`${name} took ${((performance.now() - begun) / 1000).toFixed(0)} s`)
-}
+await Promise.all(
+  process.argv.slice(2).map(async (lane) => {
+    for (const name of lane.split(',')) {
+      const begun = performance.now()
+      await parts[name]()
+      console.log(`${name} took ${((performance.now() - begun) / 1000).toFixed(0)} s`)
+    }
+  }),
+)
