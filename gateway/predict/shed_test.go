@@ -47,10 +47,10 @@ func TestSheddingFromTheEnd(t *testing.T) {
 	})
 }
 
-// In the middle the policy sees a failure.
+// In the middle the policy sees a failure. Where the others are silent, it is the objective that was missed.
 func TestSheddingInTheMiddle(t *testing.T) {
 	bubble(t, func(t *rig) {
-		f := t.replica("r", by(map[string]behaviour{"a": says(1, 0), "b": says(2, 0), "c": says(3, 0)}), a1, b1, c1)
+		f := t.replica("r", by(map[string]behaviour{"a": inTurn(says(1, 0), silent), "b": says(2, 0), "c": inTurn(says(3, 0), silent)}), a1, b1, c1)
 		s := &scripted{combine: func(answers []selection.Answer, at selection.Moment) selection.Decision {
 			if len(answers) != 3 || answers[1].Failure != left {
 				panic("the policy does not see what was left out")
@@ -63,6 +63,11 @@ func TestSheddingInTheMiddle(t *testing.T) {
 		t.wantOutput(p, 1)
 		if versionsOf(f) != "a:1 c:1" || named(p.Shed) != "b" || named(p.Missing) != "b" {
 			t.Errorf("asked %s, shed %v, missing %v", versionsOf(f), p.Shed, p.Missing)
+		}
+		p, _ = t.predict(newQuery(8))
+		t.wantDefault(p, serving.MissedSLO)
+		if named(p.Shed) != "b" || named(p.Missing) != "abc" {
+			t.Errorf("shed %v, missing %v", p.Shed, p.Missing)
 		}
 	})
 }

@@ -116,11 +116,12 @@ func TestAHeldQuestionIsWithdrawn(t *testing.T) {
 
 // Shadows are asked, never waited for, and compared when their answer comes.
 func TestShadows(t *testing.T) {
+	d1 := id("d", "1")
 	bubble(t, func(t *rig) {
 		f := t.replica("r", by(map[string]behaviour{
-			"a": says(1, time.Millisecond), "b": says(1, 50*time.Millisecond), "c": says(3, 200*time.Millisecond),
-		}), a1, b1, c1)
-		t.links(func(a *serving.App) { a.Policy = serving.PolicySpec{Kind: serving.PolicyShadow, Model: "a"} }, a1, b1, c1)
+			"a": says(1, time.Millisecond), "b": says(1, 50*time.Millisecond), "c": says(3, 200*time.Millisecond), "d": fails(rpc.StatusModelError, "no"),
+		}), a1, b1, c1, d1)
+		t.links(func(a *serving.App) { a.Policy = serving.PolicySpec{Kind: serving.PolicyShadow, Model: "a"} }, a1, b1, c1, d1)
 		q := newQuery(7)
 		q.Explain = true
 		p, took := t.predict(q)
@@ -128,17 +129,17 @@ func TestShadows(t *testing.T) {
 		if took != time.Millisecond || p.Missing != nil || p.Model != a1 {
 			t.Errorf("it took %v: %+v", took, p)
 		}
-		if m := p.Explained.Models; len(m) != 3 || m[0].Shadow || !m[1].Shadow || !m[2].Shadow || m[1].Output != nil {
+		if m := p.Explained.Models; len(m) != 4 || m[0].Shadow || !m[1].Shadow || !m[2].Shadow || !m[3].Shadow || m[1].Output != nil {
 			t.Errorf("explained as %+v", m)
 		}
 		time.Sleep(time.Second)
-		if n := len(f.questions()); n != 3 || f.cancelled() != 0 {
+		if n := len(f.questions()); n != 4 || f.cancelled() != 0 {
 			t.Errorf("%d questions, %d cancelled: shadows are asked to the end", n, f.cancelled())
 		}
 		for _, event := range []struct {
 			model, event string
 			want         float64
-		}{{"a", "agreed", 1}, {"b", "answered", 1}, {"b", "agreed", 1}, {"c", "answered", 1}, {"c", "agreed", 0}} {
+		}{{"a", "agreed", 1}, {"b", "answered", 1}, {"b", "agreed", 1}, {"c", "answered", 1}, {"c", "agreed", 0}, {"d", "asked", 1}, {"d", "answered", 0}} {
 			if n := t.member(event.model, event.event); n != event.want {
 				t.Errorf("%s %s %v times, want %v", event.model, event.event, n, event.want)
 			}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/topsail-serving/topsail/gateway/selection"
 	"github.com/topsail-serving/topsail/serving"
@@ -200,6 +201,13 @@ func TestCorruptWhileServing(t *testing.T) {
 		}
 		if len(m.aside) != 1 {
 			t.Error("it was not set aside")
+		}
+		m.put(keyOf("", ""), []byte("{")) // in place of one that is known
+		time.Sleep(1100 * time.Millisecond)
+		g.Get(app, "ann", "")
+		synctest.Wait()
+		if s := g.Get(app, "ann", ""); s != app.fresh || len(m.aside) != 2 {
+			t.Errorf("got %+v with %d set aside, want the fresh state and 2", s, len(m.aside))
 		}
 	})
 }

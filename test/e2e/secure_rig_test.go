@@ -153,7 +153,7 @@ func newSecured(t testing.TB, ca *testca.Authority, slo time.Duration) *secured 
 	ln := s.gateway.listen()
 	s.url = "https://" + strings.Replace(ln.Addr().String(), "127.0.0.1", "localhost", 1) + "/app/predict"
 	s.edge = gateway.New(ctx, gateway.Config{
-		Name: "edge", Catalog: fixed{catalog(slo, version("m", "1"))}, Resolver: s.replicas,
+		Name: "edge", Catalog: fixed{catalog(slo)}, Resolver: s.replicas,
 		Dial: s.gateway.dialer(), HTTP: httpapi.Config{Keys: keys}, Log: s.gateway.log,
 	})
 	var running sync.WaitGroup
@@ -166,13 +166,11 @@ func newSecured(t testing.TB, ca *testca.Authority, slo time.Duration) *secured 
 	return s
 }
 
-// fixed is a catalog that never changes.
-type fixed struct{ catalog *serving.Catalog }
-
-func (f fixed) Watch(ctx context.Context, update func(*serving.Catalog)) error {
-	update(f.catalog)
-	<-ctx.Done()
-	return ctx.Err()
+// catalog has an app with a model.
+func catalog(slo time.Duration) *serving.Catalog {
+	m := &serving.Model{Name: "m", Current: "1", Versions: map[string]*serving.Version{"1": version("m", "1")}}
+	a := &serving.App{Name: "app", InputType: serving.Doubles, DefaultOutput: "-1", SLO: serving.Duration(slo), Models: []string{"m"}}
+	return &serving.Catalog{Revision: 1, Apps: map[string]*serving.App{"app": a}, Models: map[string]*serving.Model{"m": m}}
 }
 
 // replica starts a sidecar and its container, and returns what stops them.
@@ -188,7 +186,7 @@ func (s *secured) replica(name string) (stop func()) {
 	var running sync.WaitGroup
 	running.Go(func() { one.Run(ctx, gateways, containers) })
 	running.Go(func() {
-		gocontainer.Serve(ctx, gocontainer.Config{Sidecar: near, Token: "of the container", Model: v.ModelID, Replica: name}, sum)
+		gocontainer.ServeQueries(ctx, gocontainer.Config{Sidecar: near, Token: "of the container", Model: v.ModelID, Replica: name}, model(sum).predict)
 	})
 	s.replicas.Put(serving.Endpoint{Replica: name, Addr: gateways.Addr().String(), Token: s.gateway.token().Bytes()})
 	stop = sync.OnceFunc(func() {
@@ -268,4 +266,23 @@ func (s *secured) ask(client *http.Client, key string) error {
 		return fmt.Errorf("status %d, %+v, %v", response.StatusCode, answer, err)
 	}
 	return nil
+}
+
+func listen(t testing.TB) net.Listener {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ln
+}
+
+// eventually waits for something that other goroutines bring about.
+func eventually(t testing.TB, good func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !good(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("did not come about within 10 s")
+		}
+	}
 }
