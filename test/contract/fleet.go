@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/topsail-serving/topsail/serving"
@@ -39,6 +40,17 @@ type FleetRig struct {
 // a model of its own whose name begins with prefix. Replicas run what a version's
 // command says, as a process on this machine.
 func Fleet(t *testing.T, rig FleetRig, prefix string) {
+	runFleet(t, prefix, func(t *testing.T, test func(*testing.T, FleetRig)) { test(t, rig) })
+}
+
+// FleetInBubbles runs it in virtual time, with a fleet in memory for each test.
+func FleetInBubbles(t *testing.T, open func(t *testing.T) FleetRig, prefix string) {
+	runFleet(t, prefix, func(t *testing.T, test func(*testing.T, FleetRig)) {
+		synctest.Test(t, func(t *testing.T) { test(t, open(t)) })
+	})
+}
+
+func runFleet(t *testing.T, prefix string, in func(*testing.T, func(*testing.T, FleetRig))) {
 	tests := []struct {
 		name string
 		run  func(s fleet)
@@ -58,9 +70,11 @@ func Fleet(t *testing.T, rig FleetRig, prefix string) {
 	for i, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			s := fleet{T: t, FleetRig: rig, dir: t.TempDir()}
-			s.v = s.version(fmt.Sprintf("%s%d", prefix, i), "1")
-			test.run(s)
+			in(t, func(t *testing.T, rig FleetRig) {
+				s := fleet{T: t, FleetRig: rig, dir: t.TempDir()}
+				s.v = s.version(fmt.Sprintf("%s%d", prefix, i), "1")
+				test.run(s)
+			})
 		})
 	}
 }

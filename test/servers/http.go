@@ -15,18 +15,23 @@ func answers(path, want string) func(ctx context.Context, addr string) error {
 		if err != nil {
 			return err
 		}
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			return err
-		}
-		defer resp.Body.Close()
-		body, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
-		if err != nil {
-			return err
-		}
-		if resp.StatusCode >= 300 || !strings.Contains(string(body), want) {
-			return fmt.Errorf("GET %s: %s: %.200s", path, resp.Status, body)
-		}
-		return nil
+		return check(req, want)
 	}
+}
+
+// check makes a request, whose answer must contain want.
+func check(req *http.Request, want string) error {
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode >= 300 || !strings.Contains(string(body), want) {
+		return fmt.Errorf("GET %s: %s: %.200s", req.URL.Path, resp.Status, body)
+	}
+	return nil
 }

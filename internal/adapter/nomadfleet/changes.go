@@ -35,12 +35,14 @@ func (f *Fleet) Changes(ctx context.Context, changed func()) error {
 
 // listen receives events until their stream ends, and returns whether any came and why it ended.
 func (f *Fleet) listen(ctx context.Context, changed func()) (heard bool, err error) {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	unanswered := time.AfterFunc(patience, func() { stop(context.DeadlineExceeded) })
 	topics := map[api.Topic][]string{api.TopicJob: {"*"}, api.TopicAllocation: {"*"}, api.TopicDeployment: {"*"}, api.TopicEvaluation: {"*"}}
 	stream, err := withToken(&f.token, func(token string) (<-chan *api.Events, error) {
 		return f.client.EventStream().Stream(ctx, topics, 0, &api.QueryOptions{AuthToken: token})
 	})
+	unanswered.Stop()
 	if err != nil {
 		return false, err
 	}

@@ -48,11 +48,12 @@ func refused(job string, err error) error {
 	return fmt.Errorf("job %s: %w: %s", job, kind, text)
 }
 
-// invalid names, for an error of reading or checking a job, what serving calls it.
+// invalid names, for an error of reading or checking a job, what serving calls it. Nomad answers 500 to a job that it
+// cannot prepare, and also to any job while it has no leader.
 func invalid(err error) error {
-	switch status(err) {
-	case http.StatusBadRequest, http.StatusInternalServerError:
-		return fmt.Errorf("%w: %s", serving.ErrJobRefused, said(err))
+	code, text := status(err), said(err)
+	if code == http.StatusBadRequest || code == http.StatusInternalServerError && strings.Contains(text, "error in job mutator") {
+		return fmt.Errorf("%w: %s", serving.ErrJobRefused, text)
 	}
 	return err
 }

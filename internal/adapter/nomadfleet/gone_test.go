@@ -1,70 +1,122 @@
 package nomadfleet
 
 import (
-	"encoding/json"
 	"errors"
-	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/hashicorp/nomad/api"
 
 	"github.com/topsail-serving/topsail/jobs"
-	"github.com/topsail-serving/topsail/serving"
 )
 
-// answering is a Fleet of a Nomad that answers these paths and knows no others.
-func answering(t *testing.T, answers map[string]any) *Fleet {
-	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		answer, ok := answers[r.URL.Path]
-		if !ok {
-			http.Error(w, "not found", http.StatusNotFound)
-			return
-		}
-		json.NewEncoder(w).Encode(answer)
-	}))
-	t.Cleanup(server.Close)
-	f, err := Open(Config{
-		API: &api.Config{Address: server.URL}, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
-		Jobs: jobs.Settings{Program: jobs.Program{Source: "/bin/topsail", CPU: 10, MemoryMB: 32}, Provider: "nomad", CPU: 10, MemoryMB: 32},
-	})
-	if err != nil {
-		t.Fatal(err)
+// TestGoneBetweenTwoCalls: a job that is purged between two calls of one look is not there, and is no error.
+func TestGoneBetweenTwoCalls(t *testing.T) {
+	job := "/v1/job/" + jobs.ID(asked.ModelID)
+	for on, test := range map[string]struct { // the call before which the job is purged
+		fails string // a replica of it, or an update
+		left  int    // jobs in the list
+	}{
+		job:                  {"", 0},
+		job + "/versions":    {"update", 0},
+		job + "/deployments": {"", 1}, // none, is what Nomad says
+		job + "/allocations": {"replica", 1},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			n, _, index := runs(t)
+			newer := n.fleet("newer")
+			switch test.fails {
+			case "update":
+				after(t, time.Second, newer)
+				n.set(func() { n.broken = true })
+				must(t, newer, 1, index)
+				after(t, progressBy, newer)
+			case "replica":
+				n.set(func() { n.broken = true })
+				after(t, startsIn, newer)
+			}
+			purged := n.purgedOn(on)
+			list, err := n.fleet("newer").Jobs(t.Context())
+			if err != nil || len(list) != test.left || !purged.Load() {
+				t.Errorf("%s: got %v, error %v, purged: %t; want %d jobs", on, list, err, purged.Load(), test.left)
+			}
+		})
 	}
-	return f
 }
 
-// TestGoneBetweenTwoCalls: what Nomad has forgotten since the call before is not there, and
-// no error of anything else.
-func TestGoneBetweenTwoCalls(t *testing.T) {
-	id := serving.ModelID{Model: "m", Version: "1"}
-	name := jobs.ID(id)
-	meta := map[string]string{jobs.MetaModel: id.Model, jobs.MetaVersion: id.Version, jobs.MetaGeneration: "0"}
-	index, yes, no := uint64(1), true, false
-	outdated := api.Job{ID: &name, Meta: meta, JobModifyIndex: &index, Version: &index, Stop: &no, Stable: &yes}
-	stub := api.JobListStub{ID: name, Meta: meta, JobModifyIndex: index}
+// purgedOn purges all jobs when a call comes, before it is answered, and notes that.
+func (n *fakeNomad) purgedOn(path string) *atomic.Bool {
+	var purged atomic.Bool
+	n.intercept(func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path == path {
+			n.set(func() { clear(n.jobs) })
+			purged.Store(true)
+		}
+		return false
+	})
+	return &purged
+}
 
-	f := answering(t, map[string]any{"/v1/jobs": []api.JobListStub{stub}, "/v1/job/" + name: outdated})
-	stubs, err := f.list(t.Context())
-	if err != nil || len(stubs) != 1 {
-		t.Fatalf("%d jobs, error %v", len(stubs), err)
+// TestReplicaGoneBetweenTwoCalls: what Nomad has forgotten since it was found is not there.
+func TestReplicaGoneBetweenTwoCalls(t *testing.T) {
+	for name, test := range map[string]struct {
+		path string
+		do   func(t *testing.T, f *Fleet, id string) error
+	}{
+		"restart": {"/v1/client/allocation/%/restart", func(t *testing.T, f *Fleet, id string) error { return f.Restart(t.Context(), id) }},
+		"drain":   {"/v1/allocation/%/stop", func(t *testing.T, f *Fleet, id string) error { return f.Drain(t.Context(), id) }},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			n := newFakeNomad(t)
+			f := n.fleet("")
+			must(t, f, 1, 0)
+			id := n.only(f).ID
+			purged := n.purgedOn(strings.Replace(test.path, "%", id, 1))
+			if err := test.do(t, f, id); !errors.Is(err, ErrNoReplica) || !purged.Load() {
+				t.Errorf("%s: got %v, purged: %t; want %v", name, err, purged.Load(), ErrNoReplica)
+			}
+		})
 	}
-	if details, err := f.refresh(t.Context(), stubs); err != nil || len(details) != 0 {
-		t.Errorf("a job that is purged: %v, error %v", details, err)
-	}
-	if text, err := f.failure(t.Context(), name); err != nil || text != "" {
-		t.Errorf("the failure of a job that is purged: %q, error %v", text, err)
-	}
+}
 
-	replica := strings.Repeat("a", 36)
-	f = answering(t, map[string]any{"/v1/allocation/" + replica: api.Allocation{ID: replica, JobID: name, TaskGroup: jobs.Group}})
-	if err := f.Restart(t.Context(), replica); !errors.Is(err, ErrNoReplica) {
-		t.Errorf("restart: %v", err)
+// only is the only replica.
+func (n *fakeNomad) only(f *Fleet) Replica {
+	n.Helper()
+	list, err := f.Replicas(n.Context())
+	if err != nil || len(list) != 1 {
+		n.Fatalf("got %+v, error %v; want one replica", list, err)
 	}
-	if err := f.Drain(t.Context(), replica); !errors.Is(err, ErrNoReplica) {
-		t.Errorf("drain: %v", err)
-	}
+	return list[0]
+}
+
+// TestReplicaWithoutANode: one that says nothing of its node or tasks is starting, and Nomad's own reason is passed on
+// when it cannot be restarted.
+func TestReplicaWithoutANode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newFakeNomad(t)
+		f := n.fleet("")
+		must(t, f, 1, 0)
+		n.set(func() {
+			a := n.jobs[jobs.ID(asked.ModelID)].allocs[0]
+			a.NodeName, a.ClientStatus = "", api.AllocClientStatusUnknown
+		})
+		r := n.only(f)
+		if r.Node != "" || r.State != Starting || r.Reason != "its node does not answer Nomad; it may still serve" {
+			t.Errorf("got %+v; want one that is starting, on no node", r)
+		}
+		n.intercept(func(w http.ResponseWriter, r *http.Request) bool {
+			restarts := strings.HasSuffix(r.URL.Path, "/restart")
+			if restarts {
+				http.Error(w, "No path to node", http.StatusInternalServerError)
+			}
+			return restarts
+		})
+		if err := f.Restart(t.Context(), r.ID); err == nil || err.Error() != "restart replica 00000002: No path to node" {
+			t.Errorf("got %v; want what Nomad said", err)
+		}
+	})
 }
