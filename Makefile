@@ -182,7 +182,6 @@ fuzz: ## fuzz every decoder for FUZZTIME each
 
 lint: ## vet, format check and linters
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "run: make fmt"; exit 1; }
-	go vet -tags $(TAGS) ./...
 	$(TOOLS) golangci-lint run --build-tags $(TAGS)
 
 generate: $(TEST_ENV)/made ## write what is generated: records of the Python client, docs/cli.md, jobs of the roles, messages of model streams and of gRPC
@@ -245,7 +244,7 @@ PACKAGE_OF_nomad     := -tags ui github.com/hashicorp/nomad
 PACKAGE_OF_influxd   := github.com/influxdata/influxdb/cmd/influxd
 PACKAGE_OF_versitygw := github.com/versity/versitygw/cmd/versitygw
 MODULE_OF_influxd    := influxdb
-go-server = scripts/cached $@ 'go version' 'go build -C $(1) -trimpath -ldflags="-s -w" -o $$OUT$(3) $(2)' $(1)/go.mod $(1)/go.sum
+go-server = scripts/cached $@ 'go version' 'go build -C $(1) -trimpath -ldflags="-s -w" -o $$OUT$(3) $(2)' $(1)/go.mod $(1)/go.sum $(wildcard test/servers/discover/*.go test/servers/discover/*/*/*.go)
 
 $(SERVERS)/consul $(SERVERS)/nomad $(SERVERS)/influxd $(SERVERS)/versitygw: FORCE
 	@$(call go-server,test/servers/$(or $(MODULE_OF_$(@F)),$(@F)),$(PACKAGE_OF_$(@F)))
