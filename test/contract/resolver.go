@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/topsail-serving/topsail/serving"
@@ -29,7 +30,14 @@ type Replicas interface {
 
 // Resolver runs the suite. open makes a source that knows no replica, which the
 // test closes at its end.
-func Resolver(t *testing.T, open func(t *testing.T) Replicas) {
+func Resolver(t *testing.T, open func(t *testing.T) Replicas) { runResolver(t, open, plainly) }
+
+// ResolverInBubbles runs it in virtual time.
+func ResolverInBubbles(t *testing.T, open func(t *testing.T) Replicas) {
+	runResolver(t, open, synctest.Test)
+}
+
+func runResolver(t *testing.T, open func(t *testing.T) Replicas, in runner) {
 	tests := []struct {
 		name string
 		run  func(s replicas)
@@ -44,7 +52,9 @@ func Resolver(t *testing.T, open func(t *testing.T) Replicas) {
 		{"an ended context", replicas.endedContext},
 	}
 	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) { test.run(replicas{T: t, Replicas: open(t)}) })
+		t.Run(test.name, func(t *testing.T) {
+			in(t, func(t *testing.T) { test.run(replicas{T: t, Replicas: open(t)}) })
+		})
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/topsail-serving/topsail/serving"
@@ -40,6 +41,7 @@ type StreamBroker struct {
 	// Silence has a member stand still that has records in flight; nil: others that join have some of
 	// them anyway.
 	Silence func(member StreamConsumer)
+	Churn   int // records that are written while members come and go; 0: 10,000
 	Largest int // bytes of a value that is as large as results may be, give or take some
 
 	Join func(name string, wire *Wire) StreamConsumer // a member whose connections are made by wire
@@ -54,8 +56,20 @@ type StreamBroker struct {
 
 // Stream runs the suite. open makes a broker, which is of the test alone if private is set.
 func Stream(t *testing.T, open func(t *testing.T, private bool) StreamBroker) {
+	runStream(t, open, plainly)
+}
+
+// StreamInBubbles runs it in virtual time, with a broker in memory for each test.
+func StreamInBubbles(t *testing.T, open func(t *testing.T, private bool) StreamBroker) {
+	runStream(t, open, synctest.Test)
+}
+
+func runStream(t *testing.T, open func(t *testing.T, private bool) StreamBroker, in runner) {
+	run := func(t *testing.T, private bool, test func(s *streams)) {
+		in(t, func(t *testing.T) { test(&streams{T: t, StreamBroker: open(t, private)}) })
+	}
 	// By itself, for it counts goroutines; the others go on beside each other.
-	t.Run("nothing is left after Close", func(t *testing.T) { newStreams(t, open(t, false)).nothingLeft() })
+	t.Run("nothing is left after Close", func(t *testing.T) { run(t, false, (*streams).nothingLeft) })
 	tests := []struct {
 		name string
 		run  func(s *streams)
@@ -82,18 +96,18 @@ func Stream(t *testing.T, open func(t *testing.T, private bool) StreamBroker) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			test.run(newStreams(t, open(t, false)))
+			run(t, false, test.run)
 		})
 	}
 	for writes := range 9 {
 		t.Run(fmt.Sprintf("a commit cut after %d writes", writes), func(t *testing.T) {
 			t.Parallel()
-			newStreams(t, open(t, false)).cutCommit(writes)
+			run(t, false, func(s *streams) { s.cutCommit(writes) })
 		})
 	}
 	t.Run("a broker that is killed", func(t *testing.T) {
 		t.Parallel()
-		newStreams(t, open(t, true)).restart()
+		run(t, true, (*streams).restart)
 	})
 }
 
@@ -102,10 +116,6 @@ type streams struct {
 	*testing.T
 	StreamBroker
 	written int // records so far; the value of each is its number
-}
-
-func newStreams(t *testing.T, broker StreamBroker) *streams {
-	return &streams{T: t, StreamBroker: broker}
 }
 
 const streamKeys = 16

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -108,7 +109,8 @@ func (s *streams) cutCommit(writes int) {
 // comeAndGo has three members work, each of which leaves or dies after a while for the
 // next one.
 func (s *streams) comeAndGo() {
-	const records, slots = 10_000, 3
+	const slots = 3
+	records := cmp.Or(s.Churn, 10_000)
 	s.write(records / 2)
 	ctx, cancel := context.WithCancel(s.Context())
 	var working sync.WaitGroup
@@ -163,7 +165,7 @@ func (s *streams) restart() {
 		})
 	}
 	for s.results() < s.written/10 {
-		time.Sleep(time.Millisecond) // the tick of a poll
+		time.Sleep(10 * time.Millisecond) // the tick of a poll
 	}
 	s.Restart()
 	s.write(500)

@@ -19,6 +19,8 @@ type Options struct {
 	Addr      string // host:port, a URL, or unix:///path
 	TokenFile string // read again when Consul refuses what it held
 	Log       *slog.Logger
+
+	dial func(ctx context.Context, network, addr string) (net.Conn, error) // of tests; nil: the usual one
 }
 
 // Client is a Consul agent. It may be shared by everything in a process.
@@ -41,6 +43,9 @@ func Connect(opt Options) (*Client, error) {
 	config.TokenFile = cmp.Or(opt.TokenFile, config.TokenFile)
 	dialer := &net.Dialer{Timeout: dialTimeout}
 	config.Transport.DialContext = dialer.DialContext
+	if opt.dial != nil {
+		config.Transport.DialContext = opt.dial
+	}
 	if path, ok := strings.CutPrefix(config.Address, "unix://"); ok {
 		config.Address = path // the SDK would replace our HTTP client for a URL
 		config.Transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {

@@ -153,13 +153,3 @@ func connect(t *testing.T, addr string) *Client {
 	}
 	return c
 }
-
-func empty(index, leader, contact, filtered string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("X-Consul-Index", index)
-		w.Header().Set("X-Consul-Knownleader", leader)
-		w.Header().Set("X-Consul-Lastcontact", contact)
-		w.Header().Set("X-Consul-Results-Filtered-By-Acls", filtered)
-		w.Write([]byte("[]"))
-	}
-}

@@ -11,13 +11,9 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/topsail-serving/topsail/test/servers"
 )
-
-// patience bounds every wait; nothing takes that long.
-const patience = 30 * time.Second
 
 var (
 	shared *servers.Server // of tests that leave it running

@@ -5,13 +5,9 @@ package kafkastream
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"math/rand/v2"
-	"net"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -19,100 +15,6 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 )
-
-// numbered are n messages to a topic.
-func numbered(topic string, n int) []serving.StreamMessage {
-	messages := make([]serving.StreamMessage, n)
-	for i := range messages {
-		messages[i] = serving.StreamMessage{Stream: topic, Value: fmt.Append(nil, i)}
-	}
-	return messages
-}
-
-func poll(t *testing.T, c *Consumer, most int) []serving.StreamRecord {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	records, err := c.Poll(ctx, most)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return records
-}
-
-// pair are the results of records: a message each, or all of them with the last one.
-func pair(records []serving.StreamRecord, messages []serving.StreamMessage) []serving.StreamResult {
-	results := make([]serving.StreamResult, len(records))
-	for i := range records {
-		results[i].Record = &records[i]
-		if len(messages) == len(records) {
-			results[i].Messages = messages[i : i+1]
-		}
-	}
-	if n := len(records); n > 0 && len(messages) != n {
-		results[n-1].Messages = messages
-	}
-	return results
-}
-
-// try commits once.
-func try(ctx context.Context, c *Consumer, records []serving.StreamRecord, messages []serving.StreamMessage) error {
-	waiting, err := c.Commit(ctx, pair(records, messages))
-	if err == nil && len(waiting) > 0 {
-		err = fmt.Errorf("%d records have to wait", len(waiting))
-	}
-	return err
-}
-
-// commit commits, and polls again what was lost.
-func commit(t *testing.T, c *Consumer, records []serving.StreamRecord, results []serving.StreamMessage) {
-	t.Helper()
-	for {
-		err := try(t.Context(), c, records, results)
-		if err == nil {
-			return
-		}
-		if !errors.Is(err, serving.ErrRecordsLost) {
-			t.Fatal(err)
-		}
-		if records = poll(t, c, len(records)); len(records) != len(results) {
-			t.Fatalf("%d of %d records are redelivered", len(records), len(results))
-		}
-	}
-}
-
-func values(records []serving.StreamRecord) []string {
-	var list []string
-	for _, r := range records {
-		list = append(list, string(r.Value))
-	}
-	return list
-}
-
-// results waits for n committed records.
-func results(t *testing.T, b Broker, topic string, n int) []serving.StreamRecord {
-	t.Helper()
-	for end := time.Now().Add(patience); ; {
-		records := read(t, b, topic)
-		if len(records) == n {
-			return records
-		}
-		if len(records) > n || time.Now().After(end) {
-			t.Fatalf("%d of %d records in %s", len(records), n, topic)
-		}
-	}
-}
-
-// admin changes topics past the package.
-func admin(t *testing.T, b Broker) *kadm.Client {
-	t.Helper()
-	client, err := b.client()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(client.Close)
-	return kadm.NewClient(client)
-}
 
 // A rebalance between two batches costs none of them.
 func TestRebalanceBetweenBatches(t *testing.T) {
@@ -278,47 +180,6 @@ func TestMissingTopics(t *testing.T) {
 	began := time.Now()
 	poll(t, waiting, 1)
 	t.Logf("a topic was found after %v", time.Since(began).Round(time.Millisecond))
-}
-
-// Close takes its time and no more, whatever connections are being made that nobody answers.
-func TestCloseWithoutAnswers(t *testing.T) {
-	t.Parallel()
-	b := broker(t, shared.start(t).Addr)
-	in := fresh(t, b, 1, nil)
-	write(t, b, numbered(in, 1)...)
-	var mu sync.Mutex
-	var conns []net.Conn
-	var silent bool
-	wired := b
-	wired.dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		if silent {
-			ours, theirs := net.Pipe()
-			go io.Copy(io.Discard, theirs)
-			return ours, nil
-		}
-		conn, err := new(net.Dialer).DialContext(ctx, network, addr)
-		if err == nil {
-			conns = append(conns, conn)
-		}
-		return conn, err
-	}
-	c := join(t, wired, Group{Name: in, Member: "a", Streams: []string{in}, Takeover: takeover})
-	poll(t, c, 1)
-	mu.Lock()
-	silent = true
-	for _, conn := range conns {
-		conn.Close()
-	}
-	mu.Unlock()
-	began := time.Now()
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if took := time.Since(began); took > leaveWithin+ioTimeout {
-		t.Errorf("Close takes %v", took)
-	}
 }
 
 // A topic that is deleted and made again is consumed again.

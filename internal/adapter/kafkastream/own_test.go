@@ -3,7 +3,6 @@
 package kafkastream
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -11,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -182,22 +180,4 @@ func next(t *testing.T, addr string) string {
 		t.Fatal(err)
 	}
 	return net.JoinHostPort(host, strconv.Itoa(n+1))
-}
-
-// buffer is a log that many write and one reads.
-type buffer struct {
-	mu  sync.Mutex
-	log bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.log.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.log.String()
 }

@@ -59,11 +59,14 @@ func span(ctx context.Context, client *kgo.Client, topic string) (starts, ends m
 	if errors.Is(err, kerr.UnknownTopicOrPartition) {
 		return nil, nil, fmt.Errorf("the topic %s does not exist", topic)
 	}
-	last, lastErr := admin.ListCommittedOffsets(ctx, topic)
-	if lastErr == nil {
-		lastErr = last.Error()
+	var last kadm.ListedOffsets
+	if err == nil {
+		last, err = admin.ListCommittedOffsets(ctx, topic)
 	}
-	if err := errors.Join(err, lastErr); err != nil {
+	if err == nil {
+		err = last.Error()
+	}
+	if err != nil {
 		return nil, nil, fmt.Errorf("ask where the topic %s begins and ends: %w", topic, err)
 	}
 	starts, ends = map[int32]int64{}, map[int32]int64{}

@@ -154,6 +154,7 @@ func (s *session) close(ctx context.Context) {
 		s.cancel() // Close would wait for a connection that is being made
 	}
 	s.client.CloseAllowingRebalance()
+	s.client.AllowRebalance() // for Close polls what is left, behind which a goroutine of its own may wait forever
 }
 
 // poll returns what comes next, and what went wrong. Batches that cannot be read come by
@@ -202,7 +203,7 @@ func (s *session) take(polled []*kgo.Record) []serving.StreamRecord {
 	return records
 }
 
-// complain says what goes wrong with partitions, and returns the last of it. Batches that
+// complain says what goes wrong with partitions, and returns the last that went wrong. Batches that
 // cannot be read are only remembered: who gets them says so.
 func (s *session) complain(fetches kgo.Fetches) (failed error) {
 	fetches.EachError(func(topic string, partition int32, err error) {
@@ -215,6 +216,9 @@ func (s *session) complain(fetches kgo.Fetches) (failed error) {
 			return
 		}
 		failed = err
+		if _, ok := errors.AsType[*kgo.ErrGroupSession](err); ok {
+			return // outage has said so, and it may be over by now
+		}
 		s.conditions.say(fmt.Sprintf("%s/%d", topic, partition), "cannot consume; retrying", err)
 	})
 	return failed
