@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -158,11 +159,16 @@ func TestRacesOfHoldingAndReleasing(t *testing.T) {
 			}
 		})
 	}
-	for end := time.Now().Add(300 * time.Millisecond); time.Now().Before(end); {
+	await := func(queued bool) {
+		for r.p.dispatch.Queued() > 0 != queued && !t.Failed() {
+			runtime.Gosched()
+		}
+	}
+	for range 200 {
 		f.announce(rpc.StateLoading)
-		time.Sleep(time.Millisecond)
+		await(true)
 		f.announce(rpc.StateReady)
-		time.Sleep(time.Millisecond)
+		await(false)
 	}
 	asking.Store(false)
 	all.Wait()

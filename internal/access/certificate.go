@@ -2,6 +2,7 @@ package access
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
@@ -15,7 +16,14 @@ func (t TLS) certificate() (*file[*tls.Certificate], error) {
 	if t.KeyFile == "" {
 		return nil, errors.New("access: a certificate needs its key: set tls.key_file")
 	}
-	return open(t.Log, parseCertificate, source{path: t.CertFile}, source{path: t.KeyFile, secret: true})
+	return follow(t, parseCertificate, source{path: t.CertFile}, source{path: t.KeyFile, secret: true})
+}
+
+// follow opens files of t.
+func follow[T any](t TLS, parse func(contents [][]byte) (T, error), sources ...source) (*file[T], error) {
+	f, err := open(t.Log, parse, sources...)
+	f.every = cmp.Or(t.lookEvery, f.every)
+	return f, err
 }
 
 func parseCertificate(contents [][]byte) (*tls.Certificate, error) {
@@ -31,7 +39,7 @@ func parseCertificate(contents [][]byte) (*tls.Certificate, error) {
 
 // authorities opens the certificates that those of peers must descend from.
 func (t TLS) authorities() (*file[*x509.CertPool], error) {
-	return open(t.Log, parseAuthorities, source{path: t.CAFile})
+	return follow(t, parseAuthorities, source{path: t.CAFile})
 }
 
 // parseAuthorities takes all or nothing: a file that is cut while it is written

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	lookEvery = time.Second // a file that was looked at counts as unchanged for so long
-	maxFile   = 1 << 20     // bytes that a file may hold
+	lookEvery = time.Second
+	maxFile   = 1 << 20 // bytes that a file may hold
 )
 
 // source is a file on disk.
@@ -28,6 +28,7 @@ type file[T any] struct {
 	sources []source
 	parse   func(contents [][]byte) (T, error)
 	log     *slog.Logger
+	every   time.Duration // a file that was looked at counts as unchanged for so long
 
 	opened time.Time
 	looked atomic.Int64 // when the sources were last looked at, since opened
@@ -43,7 +44,7 @@ func open[T any](log *slog.Logger, parse func(contents [][]byte) (T, error), sou
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	f := &file[T]{sources: sources, parse: parse, log: log, opened: time.Now()}
+	f := &file[T]{sources: sources, parse: parse, log: log, every: lookEvery, opened: time.Now()}
 	return f, f.read()
 }
 
@@ -51,7 +52,7 @@ func open[T any](log *slog.Logger, parse func(contents [][]byte) (T, error), sou
 // the sources, and none waits for it.
 func (f *file[T]) get() T {
 	now := time.Since(f.opened)
-	if now-time.Duration(f.looked.Load()) >= lookEvery && f.looking.TryLock() {
+	if now-time.Duration(f.looked.Load()) >= f.every && f.looking.TryLock() {
 		defer f.looking.Unlock()
 		f.look()
 		f.looked.Store(int64(now))

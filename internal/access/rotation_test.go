@@ -25,7 +25,7 @@ func TestCertificatesRotateUnderLiveConnections(t *testing.T) {
 	next := ca.Issue(t, "127.0.0.1")
 	server.put(next)
 	client.put(ca.Issue(t, "client"))
-	soon(t, func() error {
+	atOnce(t, func() error {
 		conn, err := ask(t, dial, addr)
 		if err != nil {
 			t.Fatal(err)
@@ -61,7 +61,7 @@ func TestNoHandshakeFailsDuringARotation(t *testing.T) {
 		return leaf(t, conn).SerialNumber.String()
 	}
 	old := current()
-	soon(t, func() error {
+	atOnce(t, func() error {
 		if got := current(); got != old {
 			t.Fatal("a certificate without its key is in use")
 		}
@@ -80,7 +80,7 @@ func TestNoHandshakeFailsDuringARotation(t *testing.T) {
 	}
 	askers.Wait()
 	server.write("key.pem", string(next.Key))
-	soon(t, func() error {
+	atOnce(t, func() error {
 		if got := current(); got != serialOf(t, next) {
 			return errors.New("the old certificate is still shown")
 		}
@@ -110,12 +110,12 @@ func TestAuthoritiesRotate(t *testing.T) {
 	}
 	server.trust(old, next) // both, while certificates are replaced
 	client.trust(old, next)
-	soon(t, welcome(fresh))
+	atOnce(t, welcome(fresh))
 	if err := welcome(dial)(); err != nil {
 		t.Fatal(err)
 	}
 	server.put(next.Issue(t, "127.0.0.1"))
-	soon(t, func() error {
+	atOnce(t, func() error {
 		conn, err := ask(t, dial, addr)
 		if err != nil {
 			t.Fatal(err)
@@ -126,16 +126,16 @@ func TestAuthoritiesRotate(t *testing.T) {
 		return nil
 	})
 	server.trust(next) // and the old one ends
-	soon(t, func() error { return refused(welcome(dial)(), "unknown certificate authority") })
+	atOnce(t, func() error { return refused(welcome(dial)(), "unknown certificate authority") })
 	client.put(next.Issue(t, "client"))
-	soon(t, welcome(dial))
+	atOnce(t, welcome(dial))
 	if err := use(first); err != nil {
 		t.Errorf("the connection from before: %v", err)
 	}
 	client.trust(old)
-	soon(t, func() error { return refused(welcome(dial)(), "does not contain the authority") })
+	atOnce(t, func() error { return refused(welcome(dial)(), "does not contain the authority") })
 	client.write("ca.pem", string(next.PEM[:len(next.PEM)/2]))
-	soon(t, func() error {
+	atOnce(t, func() error {
 		if err := welcome(dial)(); refused(err, "does not contain the authority") != nil {
 			t.Fatalf("a file that is cut is in use: %v", err)
 		}
@@ -175,7 +175,7 @@ func TestNoTicketOutlivesAnAuthority(t *testing.T) {
 			}
 		}
 		server.trust(next)
-		soon(t, func() error { return refused(connect(), "certificate") })
+		atOnce(t, func() error { return refused(connect(), "certificate") })
 	}
 }
 

@@ -21,6 +21,8 @@ type TLS struct {
 	RequireClientCert bool         // serve only clients with a certificate of CAFile
 	ServerName        string       // the name that servers' certificates must have; "": the host that is dialled
 	Log               *slog.Logger // nil: nothing is logged
+
+	lookEvery time.Duration // of tests; 0: a second
 }
 
 // Server is for listeners. It follows the files, as Client does.

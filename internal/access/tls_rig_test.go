@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -26,7 +25,7 @@ type peer struct {
 // and 127.0.0.1.
 func newPeer(t testing.TB, ca, by *testca.Authority) *peer {
 	t.Helper()
-	p := &peer{folder: newFolder(t)}
+	p := &peer{folder: newFolder(t), TLS: TLS{lookEvery: time.Nanosecond}}
 	p.Log, p.text = newLog()
 	p.trust(ca)
 	if by != nil {
@@ -138,17 +137,11 @@ func serialOf(t testing.TB, pair testca.Pair) string {
 	return own.Leaf.SerialNumber.String()
 }
 
-// soon waits for what changed files bring about, which are looked at once a second.
-func soon(t testing.TB, good func() error) {
+// atOnce wants what changed files bring about in the next handshake.
+func atOnce(t testing.TB, good func() error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	again := time.NewTicker(20 * time.Millisecond)
-	defer again.Stop()
-	for err := errors.New(""); err != nil; <-again.C {
-		if err = good(); err != nil && ctx.Err() != nil {
-			t.Fatalf("after a minute: %v", err)
-		}
+	if err := good(); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -3,6 +3,7 @@ package apiclient
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -216,6 +217,9 @@ func (r Request) retry(err error) bool {
 	}
 	if p, ok := errors.AsType[*Problem](err); ok {
 		return p.Status == http.StatusServiceUnavailable
+	}
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return false // it will not be trusted the next time either
 	}
 	_, broken := errors.AsType[*url.Error](err)
 	return broken || errors.Is(err, io.ErrUnexpectedEOF)

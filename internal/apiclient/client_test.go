@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -15,7 +17,10 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/topsail-serving/topsail/test/pipes"
 )
 
 func serve(t *testing.T, handler http.HandlerFunc) *Client {
@@ -27,6 +32,17 @@ func serve(t *testing.T, handler http.HandlerFunc) *Client {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
+	return c
+}
+
+// served is serve in a bubble.
+func served(t *testing.T, handler http.HandlerFunc) *Client {
+	t.Helper()
+	var network pipes.Network
+	c, err := New(Options{Server: network.Serve(t, handler), HTTP: network.Client(), Timeout: 5 * time.Second, Next: "start it"})
+	if err != nil {
+		t.Fatal(err)
+	}
 	return c
 }
 
@@ -69,72 +85,83 @@ func TestTriesAgain(t *testing.T) {
 				_, _ = io.WriteString(w, "x")
 			},
 		} {
-			var asked atomic.Int32
-			c := serve(t, func(w http.ResponseWriter, r *http.Request) {
-				if asked.Add(1) < 3 {
-					fail(w, r)
+			synctest.Test(t, func(t *testing.T) {
+				var asked atomic.Int32
+				c := served(t, func(w http.ResponseWriter, r *http.Request) {
+					if asked.Add(1) < 3 {
+						fail(w, r)
+					}
+				})
+				_, err := c.Call(t.Context(), test.r)
+				if got := asked.Load(); got != test.want || (err == nil) != (test.want == 3) {
+					t.Errorf("%s after %s: sent %d times, want %d, error %v", test.name, name, got, test.want, err)
 				}
 			})
-			_, err := c.Call(t.Context(), test.r)
-			if asked.Load() != test.want || (err == nil) != (test.want == 3) {
-				t.Errorf("%s after %s: sent %d times, %v", test.name, name, asked.Load(), err)
-			}
 		}
 	}
 }
 
 func TestGivesUp(t *testing.T) {
-	var asked atomic.Int32
-	c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
-		asked.Add(1)
-		w.WriteHeader(http.StatusServiceUnavailable)
-		_, _ = io.WriteString(w, `{"detail": "the store is unavailable"}`)
+	synctest.Test(t, func(t *testing.T) {
+		var asked atomic.Int32
+		c := served(t, func(w http.ResponseWriter, _ *http.Request) {
+			asked.Add(1)
+			w.WriteHeader(http.StatusServiceUnavailable)
+			_, _ = io.WriteString(w, `{"detail": "the store is unavailable"}`)
+		})
+		_, err := c.Call(t.Context(), Request{})
+		if p, ok := errors.AsType[*Problem](err); !ok || p.Status != 503 || p.Error() != "the store is unavailable" || asked.Load() != tries {
+			t.Errorf("error %v after %d tries, want what the server says after %d", err, asked.Load(), tries)
+		}
+		c.timeout = firstWait / 2
+		began := time.Now()
+		if _, err = c.Call(t.Context(), Request{}); err == nil || time.Since(began) != c.timeout {
+			t.Errorf("error %v after %v, want one after %v", err, time.Since(began), c.timeout)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := c.Call(ctx, Request{}); !errors.Is(err, context.Canceled) {
+			t.Errorf("error %v, want that the context ended", err)
+		}
 	})
-	_, err := c.Call(t.Context(), Request{})
-	if p, ok := errors.AsType[*Problem](err); !ok || p.Status != 503 || p.Error() != "the store is unavailable" || asked.Load() != tries {
-		t.Errorf("%v after %d", err, asked.Load())
-	}
-	c.timeout = firstWait / 2
-	if _, err = c.Call(t.Context(), Request{}); err == nil {
-		t.Error("no error")
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := c.Call(ctx, Request{}); !errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
-	}
 }
 
 func TestDeadlines(t *testing.T) {
-	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasSuffix(r.URL.Path, "half") {
-			_, _ = io.WriteString(w, "x")
-			w.(http.Flusher).Flush()
+	synctest.Test(t, func(t *testing.T) {
+		c := served(t, func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasSuffix(r.URL.Path, "half") {
+				_, _ = io.WriteString(w, "x")
+				w.(http.Flusher).Flush()
+			}
+			<-r.Context().Done()
+		})
+		late := func(what string, began time.Time, err error) {
+			want := c.server + " does not answer: it timed out; start it"
+			if away, ok := errors.AsType[*Away](err); !ok || away.Error() != want || time.Since(began) != c.timeout {
+				t.Errorf("%s: error %v after %v, want %q after %v", what, err, time.Since(began), want, c.timeout)
+			}
 		}
-		<-r.Context().Done()
+		for _, path := range []string{"none", "half"} {
+			began := time.Now()
+			_, err := c.Call(t.Context(), Request{Path: []string{path}})
+			late(path, began, err)
+		}
+		began := time.Now()
+		_, err := c.Open(t.Context(), Request{Path: []string{"none"}})
+		late("open", began, err)
+		// What has begun has no deadline but the caller's.
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		began = time.Now()
+		response, err := c.Open(ctx, Request{Path: []string{"half"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		if _, err := io.ReadAll(response.Body); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != time.Hour {
+			t.Errorf("error %v after %v, want that its context ended after an hour", err, time.Since(began))
+		}
 	})
-	c.timeout = 50 * time.Millisecond
-	for _, path := range []string{"none", "half"} {
-		_, err := c.Call(t.Context(), Request{Path: []string{path}})
-		if away, ok := errors.AsType[*Away](err); !ok || away.Error() != c.server+" does not answer: it timed out; start it" {
-			t.Errorf("%s: %v", path, err)
-		}
-	}
-	if _, err := c.Open(t.Context(), Request{Path: []string{"none"}}); !errors.As(err, new(*Away)) {
-		t.Errorf("%v", err)
-	}
-	// What has begun has no deadline but the caller's.
-	c.timeout = time.Second
-	ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
-	defer cancel()
-	response, err := c.Open(ctx, Request{Path: []string{"half"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	if _, err := io.ReadAll(response.Body); !errors.Is(err, context.DeadlineExceeded) || ctx.Err() == nil {
-		t.Errorf("%v, %v", err, ctx.Err())
-	}
 }
 
 func TestRedirectsAreNotFollowed(t *testing.T) {
@@ -180,20 +207,33 @@ func TestListThatDoesNotEnd(t *testing.T) {
 }
 
 func TestCertificates(t *testing.T) {
-	s := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	var dialled atomic.Int32
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			dialled.Add(1)
+		}
+	}
+	s.Config.ErrorLog = log.New(t.Output(), "", 0)
+	s.StartTLS()
 	defer s.Close()
 	ca := filepath.Join(t.TempDir(), "ca.pem")
 	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for file, trusts := range map[string]bool{"": false, ca: true} {
-		c, err := New(Options{Server: s.URL, CAFile: file, Timeout: time.Second})
+		c, err := New(Options{Server: s.URL, CAFile: file})
 		if err != nil {
 			t.Fatal(err)
 		}
+		dialled.Store(0)
 		if _, err := c.Call(t.Context(), Request{}); (err == nil) != trusts || err != nil && !strings.Contains(err.Error(), "certificate") {
 			t.Errorf("with %q: %v", file, err)
 		}
+		if got := dialled.Load(); got != 1 {
+			t.Errorf("with %q it was dialled %d times, want once", file, got)
+		}
+		c.Close()
 	}
 	key := filepath.Join(t.TempDir(), "not.pem")
 	if err := os.WriteFile(key, []byte("x"), 0o600); err != nil {

@@ -2,6 +2,7 @@ package demand
 
 import (
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -81,8 +82,8 @@ func TestIntegralEndAddedLate(t *testing.T) {
 func TestIntegralAtOnce(t *testing.T) {
 	const workers, each = 4, 20_000
 	var f flying
-	opened := time.Now()
-	since := func() time.Duration { return time.Since(opened) }
+	var clock atomic.Int64 // a microsecond further whenever it is looked at
+	since := func() time.Duration { return time.Duration(clock.Add(1)) * time.Microsecond }
 	var sums [workers]int64
 	var working sync.WaitGroup
 	for i := range workers {
@@ -105,7 +106,7 @@ func TestIntegralAtOnce(t *testing.T) {
 		default:
 		}
 		grown := f.take(since)
-		if grown > time.Duration(workers)*time.Since(opened) {
+		if grown > time.Duration(workers)*since() {
 			t.Fatalf("a take of %v", grown)
 		}
 		got += grown

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	v1 "github.com/topsail-serving/topsail/rpc/v1"
 	"github.com/topsail-serving/topsail/rpc/v1/v1test"
@@ -147,32 +146,22 @@ func TestContainerFaultsCloseTheClient(t *testing.T) {
 	}
 }
 
-func TestStallEndsAtTheDeadline(t *testing.T) {
-	container := v1test.Start(t, first)
-	container.Misbehave(v1test.Stall)
-	c := dial(t, container.Addr())
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	_, err := c.PredictBatch(ctx, serving.Doubles, 1, doubles(1))
-	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "0 of 8 reply bytes") {
-		t.Fatalf("got %v", err)
-	}
-	mustBeClosed(t, c)
-}
-
+// TestStallEndsWithItsCause, as a deadline is one.
 func TestStallEndsWithItsCause(t *testing.T) {
-	cause := errors.New("the sidecar drains")
-	ctx, cancel := context.WithCancelCause(t.Context())
-	container := v1test.Start(t, func(b v1.Batch) []float64 {
-		cancel(cause) // the request is there: the client can only be waiting
-		return first(b)
-	})
-	container.Misbehave(v1test.Stall)
-	c := dial(t, container.Addr())
-	if _, err := c.PredictBatch(ctx, serving.Doubles, 1, doubles(1)); !errors.Is(err, cause) {
-		t.Fatalf("got %v, want the cause", err)
+	for _, cause := range []error{context.DeadlineExceeded, errors.New("the sidecar drains")} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		container := v1test.Start(t, func(b v1.Batch) []float64 {
+			cancel(cause) // the request is there: the client can only be waiting
+			return first(b)
+		})
+		container.Misbehave(v1test.Stall)
+		c := dial(t, container.Addr())
+		_, err := c.PredictBatch(ctx, serving.Doubles, 1, doubles(1))
+		if !errors.Is(err, cause) || !strings.Contains(err.Error(), "0 of 8 reply bytes") {
+			t.Fatalf("got %v, want %v, with 0 of 8 reply bytes", err, cause)
+		}
+		mustBeClosed(t, c)
 	}
-	mustBeClosed(t, c)
 }
 
 // A container that reads nothing stalls the sending of a batch as well.

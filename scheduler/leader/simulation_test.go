@@ -41,7 +41,7 @@ func simulate(t *testing.T, seed uint64) {
 		lock := srv.lock()
 		locks = append(locks, lock)
 		stops = append(stops, start(t, lock, Config{}, func(ctx context.Context, term *Term) error {
-			return s.lead(ctx, i, term)
+			return s.act(ctx, i, term)
 		}))
 	}
 	for range 60 {
@@ -66,8 +66,8 @@ func simulate(t *testing.T, seed uint64) {
 	}
 }
 
-// lead looks often whether it leads alone, and may be slow to end.
-func (s *scene) lead(ctx context.Context, i int, term *Term) error {
+// act looks often whether it leads alone, and may be slow to end.
+func (s *scene) act(ctx context.Context, i int, term *Term) error {
 	s.mu.Lock()
 	if s.terms[i] != nil {
 		s.Errorf("seed %d: elector %d has two copies", s.seed, i)

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/topsail-serving/topsail/rpc"
 	v1 "github.com/topsail-serving/topsail/rpc/v1"
@@ -117,16 +116,17 @@ func TestV1Fails(t *testing.T) {
 		{v1test.Garbage, "more than one output per input"},
 		{v1test.Stall, "the container stalled"},
 	} {
-		c := v1test.Start(t, sizes)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		c := v1test.Start(t, func(b v1.Batch) []float64 {
+			if f.fault == v1test.Stall {
+				cancel(context.DeadlineExceeded) // as when its time is over
+			}
+			return sizes(b)
+		})
 		c.Misbehave(f.fault)
 		r, got := dialV1(t, c.Addr(), serving.Doubles, 0), numbers{}
-		within := 10 * time.Second
-		if f.fault == v1test.Stall {
-			within = 30 * time.Millisecond
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), within)
 		err := r.PredictBatch(ctx, []*queue.Item{got.item(vector(serving.Doubles, 1)), got.item(vector(serving.Doubles, 1))})
-		cancel()
+		cancel(nil)
 		if err == nil || !strings.Contains(err.Error(), f.says) || !strings.Contains(err.Error(), "version 1 container at "+c.Addr()) {
 			t.Errorf("fault %d: %v, want an error that says %q and where", f.fault, err, f.says)
 		}

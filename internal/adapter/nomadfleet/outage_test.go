@@ -46,8 +46,12 @@ var requests = map[string]func(*http.Request) bool{
 
 // answers say nothing of a job.
 var answers = map[string]http.HandlerFunc{
-	"500":     func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "No cluster leader", http.StatusInternalServerError) },
-	"429":     func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "too many requests", http.StatusTooManyRequests) },
+	"500": func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "No cluster leader", http.StatusInternalServerError)
+	},
+	"429": func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "too many requests", http.StatusTooManyRequests)
+	},
 	"403":     func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "Permission denied", http.StatusForbidden) },
 	"garbage": func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<html>") },
 	"cut": func(w http.ResponseWriter, _ *http.Request) {
