@@ -244,7 +244,7 @@ PACKAGE_OF_nomad     := -tags ui github.com/hashicorp/nomad
 PACKAGE_OF_influxd   := github.com/influxdata/influxdb/cmd/influxd
 PACKAGE_OF_versitygw := github.com/versity/versitygw/cmd/versitygw
 MODULE_OF_influxd    := influxdb
-go-server = scripts/cached $@ 'go version' 'go build -C $(1) -trimpath -ldflags="-s -w" -o $$OUT$(3) $(2)' $(1)/go.mod $(1)/go.sum $(wildcard test/servers/discover/*.go test/servers/discover/*/*/*.go)
+go-server = scripts/cached $@ 'go version' 'go build -C $(1) -trimpath -ldflags="-s -w" -o $$OUT$(3) $(2)' $(1)/go.mod $(1)/go.sum $(shell find test/servers/standins -type f)
 
 $(SERVERS)/consul $(SERVERS)/nomad $(SERVERS)/influxd $(SERVERS)/versitygw: FORCE
 	@$(call go-server,test/servers/$(or $(MODULE_OF_$(@F)),$(@F)),$(PACKAGE_OF_$(@F)))

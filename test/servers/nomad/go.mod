@@ -5,8 +5,9 @@ module github.com/topsail-serving/topsail/test/servers/nomad
 go 1.26
 
 replace (
+	cloud.google.com/go/storage => ../standins/storage
 	github.com/Microsoft/go-winio => github.com/endocrimes/go-winio v0.4.13-0.20190628114223-fb47a8b41948
-	github.com/hashicorp/go-discover => ../discover
+	github.com/hashicorp/go-discover => ../standins/discover
 	github.com/hashicorp/hcl => github.com/hashicorp/hcl v1.0.1-0.20201016140508-a07e7d50bbee
 )
 
