@@ -102,7 +102,7 @@ test-ui-full: build ## drive all of the web UI with Chromium, and take pictures 
 	cd $(UI) && npm run --silent e2e-full
 	scripts/test-ui full
 
-test-random: build $(TEST_ENV)/made $(PMML) ## test properties with new random cases, ten times as many
+test-random: build $(TEST_ENV)/made $(PMML) ## test properties with new random cases, twenty times as many
 	@scripts/need-redis
 	@PATH="$(CURDIR)/$(TEST_ENV)/bin:$$PATH" scripts/test-random
 

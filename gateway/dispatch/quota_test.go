@@ -87,12 +87,12 @@ func TestTheQuotaIsFair(t *testing.T) {
 			weight := float64(rapid.IntRange(1, 4).Draw(t, "weight"))
 			askers = append(askers, newAsker(fmt.Sprint(i), weight, 4000))
 		}
-		s.run(3*time.Second, askers...)
+		s.run(2*time.Second, askers...)
 		for _, a := range askers {
 			a.allowed = 0
 		}
-		s.run(4*time.Second, askers...)
-		if least := 0.95 * 4 * modest.rate; float64(modest.allowed) < least {
+		s.run(2*time.Second, askers...)
+		if least := 0.95 * 2 * modest.rate; float64(modest.allowed) < least {
 			t.Errorf("%d allowed to who asks for less than its share, want %.0f", modest.allowed, least)
 		}
 		first := float64(askers[1].allowed) / askers[1].weight

@@ -247,7 +247,7 @@ func TestStreamsGoAtThePaceOfTheirReplicas(t *testing.T) {
 							capacity /= 2
 							others.Go(func() { asked, refused = f.neighbour(ctx, time.Duration(float64(time.Second)/capacity)) })
 						}
-						records := int(min(15*capacity, 5000))
+						records := int(min(15*capacity, max(2000, capacity)))
 						broker := newMemory("in")
 						for i := range records {
 							broker.write(jsonRecord(fmt.Sprint(i), float64(i)))
