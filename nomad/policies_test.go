@@ -31,6 +31,12 @@ func TestPolicies(t *testing.T) {
 		t.Run(name+"/tokens", func(t *testing.T) { check(t, c.withTokens(t, name), calls) })
 		t.Run(name+"/identities", func(t *testing.T) { check(t, c.withIdentities(t, name), calls) })
 	}
+	if t.Failed() {
+		for service := range instances {
+			t.Log(c.events("topsail-" + service))
+		}
+		t.Log(c.nomad.LogTail(), c.client.LogTail(), c.consul.LogTail())
+	}
 }
 
 // check makes every call, those that must be refused as well.

@@ -68,7 +68,7 @@ func (c *cluster) ready(t *testing.T, service string, n int) []*consulapi.Servic
 		return nil
 	})
 	if err != nil {
-		t.Fatalf("%v\n%s%s%s", err, c.events(service), c.client.LogTail(), c.consul.LogTail())
+		t.Fatalf("%v\n%s%s%s%s", err, c.events(service), c.nomad.LogTail(), c.client.LogTail(), c.consul.LogTail())
 	}
 	return found
 }
