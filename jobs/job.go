@@ -60,6 +60,15 @@ func newJob(s Spec, hash string) job {
 
 // What follows is for the templates.
 
+// Definition is the generation of the version. It is no part of what is hashed: replicas know it from what they run, and those
+// of an earlier release, whose jobs do not say it, go on.
+func (j job) Definition() string {
+	if j.Hash == "" {
+		return ""
+	}
+	return j.Version.Generation
+}
+
 func (j job) ShutdownDelay() time.Duration { return ShutdownDelay(j.SLO) }
 func (j job) KillTimeout() time.Duration   { return KillTimeout(j.SLO) }
 

@@ -37,7 +37,7 @@ const checksum = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991
 var variants = map[string]func(*Spec){
 	"raw_exec": func(*Spec) {},
 	"exec": func(s *Spec) { // all that a command can have; a replica of it ends before the next starts
-		s.Rolling = true
+		s.Rolling, s.Version.Generation = true, "k3vq5d7xw2ma"
 		s.Settings.Region, s.Settings.Namespace, s.Settings.NodePool = "global", "default", "default"
 		s.Settings.Datacenters = []string{"dc1", "dc2"}
 		s.Settings.Program = Program{Source: "https://models.example/topsail", Checksum: checksum, Driver: "exec"}

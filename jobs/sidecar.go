@@ -1,6 +1,10 @@
 package jobs
 
-import "maps"
+import (
+	"maps"
+
+	"github.com/topsail-serving/topsail/serving"
+)
 
 // newSidecar is the task of topsail itself.
 func newSidecar(s Spec) task {
@@ -26,7 +30,7 @@ func sidecarEnv(s Spec) map[string]string {
 		"TOPSAIL_SIDECAR_ADDR":                 "${NOMAD_ADDR_rpc}",
 		"TOPSAIL_SIDECAR_CONTAINERS_ADDR":      "127.0.0.1:${NOMAD_PORT_containers}",
 		"TOPSAIL_SIDECAR_CONTAINER_TOKEN_FILE": tokenFile,
-		"TOPSAIL_SIDECAR_MODELS":               s.Version.SidecarJSON(),
+		modelsVariable:                         s.Version.SidecarJSON(),
 		"TOPSAIL_OPS_ADDR":                     "${NOMAD_ADDR_ops}",
 	}
 	for name, value := range map[string]string{
@@ -52,6 +56,18 @@ func sidecarEnv(s Spec) map[string]string {
 	}
 	maps.Copy(env, s.Settings.SidecarEnv)
 	return env
+}
+
+// modelsVariable says what a sidecar serves.
+const modelsVariable = "TOPSAIL_SIDECAR_MODELS"
+
+// GenerationIn is the generation of the version that a sidecar with this environment serves; empty where it has none.
+func GenerationIn(env map[string]string) string {
+	models, err := serving.ParseSidecarVersions([]byte(env[modelsVariable]))
+	if err != nil || len(models) != 1 {
+		return ""
+	}
+	return models[0].Generation
 }
 
 // tokenFile is where the sidecar writes the token that its container shows. Each

@@ -28,14 +28,16 @@ var errTermOver = errors.New("this scheduler no longer leads")
 
 // outcome is what became of e's decision.
 type outcome struct {
-	entry *entry
-	err   error
+	entry   *entry
+	version *serving.Version // that it was about
+	err     error
 }
 
 // act carries out do, and reports outcomes. The entry does not change meanwhile.
 func (l *loop) act(ctx context.Context, e *entry, do func(context.Context) error) {
 	e.busy = true
-	l.workers.Go(func() { l.outcomes <- outcome{e, l.perform(ctx, do)} })
+	version := e.version
+	l.workers.Go(func() { l.outcomes <- outcome{e, version, l.perform(ctx, do)} })
 }
 
 // perform carries out do when it is its turn.
@@ -73,7 +75,7 @@ func (l *loop) takeOutcome(o outcome, now time.Time) {
 	case o.err == nil:
 		d.Outcome = outcomeApplied
 		e.calm()
-		e.noteApplied(now)
+		e.noteApplied(o.version, now)
 		l.cfg.Log.Info("replicas were set", "model", e.id, "from", d.From, "to", d.To, "rule", d.Rule, "reason", d.Reason)
 	case errors.Is(o.err, serving.ErrJobBlocked):
 		l.block(e, o.err.Error(), now)
@@ -91,12 +93,14 @@ func (l *loop) takeOutcome(o outcome, now time.Time) {
 	l.board.put(e)
 }
 
-func (e *entry) noteApplied(now time.Time) {
-	if e.decision.Rule == ruleUpdate {
+// noteApplied notes that the job was changed, for the version as it was then.
+func (e *entry) noteApplied(version *serving.Version, now time.Time) {
+	switch {
+	case e.decision.Rule != ruleUpdate:
+		e.state.Changed = now
+	case e.version == version:
 		e.updated = now
-		return
 	}
-	e.state.Changed = now
 }
 
 // block notes that the job cannot be changed now, which is not a fault, but worth a look when it

@@ -23,7 +23,7 @@ func BenchmarkTick(b *testing.B) {
 			l := newLoop(New(Config{}), always{}, newJournal(nil, nil, nil, nil), begin)
 			cat, jobs := benchmarkCatalog(versions)
 			l.takeCatalog(cat, begin)
-			l.takeReplicas(map[serving.ModelID]int{jobs[0].ModelID: 4, jobs[1].ModelID: 4})
+			l.takeReplicas(map[serving.Definition]int{{ModelID: jobs[0].ModelID}: 4, {ModelID: jobs[1].ModelID}: 4})
 			_, again := benchmarkCatalog(versions) // equal, and elsewhere in memory
 			now := begin
 			tick := func() {

@@ -38,7 +38,11 @@ func (l *loop) takeCatalog(c *serving.Catalog, now time.Time) {
 func (l *loop) takeVersion(v *serving.Version, role scale.Role, s slos, now time.Time) {
 	e := l.entry(v.ModelID, now)
 	same := e.version == v || reflect.DeepEqual(e.version, v)
-	e.version = v
+	if !same {
+		e.version, e.updated = v, time.Time{}
+		l.lookSoon() // at the job of it
+		l.setReady(v.ModelID)
+	}
 	if same && e.role == role && e.slo == s.tightest && e.longest == s.longest {
 		return
 	}

@@ -44,6 +44,9 @@ func (l *loop) decide(ctx context.Context, e *entry, now time.Time) {
 	e.state, e.load = state, scale.LoadOf(state, in, d)
 	if d.To == d.From && l.outdated(e, now) {
 		d.Rule, d.Reason = ruleUpdate, "the job was made by another release or with other settings"
+		if e.job.Redefined {
+			d.Reason = "the version was redefined"
+		}
 	}
 	d.Leader, d.Fence = l.cfg.Name, l.term.Fence()
 	e.decision = d

@@ -30,7 +30,7 @@ type entry struct {
 	failures  int       // in a row
 	blocked   time.Time // since when the job cannot be changed though it should; zero: it can
 	alarm     string    // what a person should look at
-	updated   time.Time // when its job was last brought up to date
+	updated   time.Time // when its job was last brought up to date with the version as it is; zero: not since that changed
 }
 
 // gone says whether the version is no longer registered, and its job is left.
@@ -55,7 +55,7 @@ func (l *loop) entry(id serving.ModelID, now time.Time) *entry {
 	e := l.entries[id]
 	if e == nil {
 		// A cooldown may have begun under the leader before.
-		e = &entry{id: id, job: serving.Job{ModelID: id}, ready: l.ready[id], state: scale.State{Changed: now}}
+		e = &entry{id: id, job: serving.Job{ModelID: id}, state: scale.State{Changed: now}}
 		l.entries[id] = e
 		l.active[id] = e
 	}

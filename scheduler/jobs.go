@@ -52,21 +52,30 @@ func (l *loop) dropJobs(jobs []serving.Job) {
 	}
 }
 
-// takeReplicas takes in how many replicas of which versions are ready.
-func (l *loop) takeReplicas(ready map[serving.ModelID]int) {
-	for id := range l.ready {
-		if _, still := ready[id]; !still {
-			l.setReady(id, 0)
-		}
-	}
-	for id, n := range ready {
-		l.setReady(id, n)
-	}
+// takeReplicas takes in how many replicas of which definitions are ready.
+func (l *loop) takeReplicas(ready map[serving.Definition]int) {
+	before := l.ready
 	l.ready = ready
+	for d := range before {
+		l.setReady(d.ModelID)
+	}
+	for d := range ready {
+		l.setReady(d.ModelID)
+	}
 }
 
-func (l *loop) setReady(id serving.ModelID, n int) {
-	if e := l.entries[id]; e != nil && e.ready != n {
+// setReady counts the ready replicas of a version as it is defined now. Those that do not say what they run are taken to run
+// that.
+func (l *loop) setReady(id serving.ModelID) {
+	e := l.entries[id]
+	if e == nil {
+		return
+	}
+	n := l.ready[serving.Definition{ModelID: id}]
+	if e.version != nil && e.version.Generation != "" {
+		n += l.ready[e.version.Definition()]
+	}
+	if e.ready != n {
 		e.ready = n
 		l.active[id] = e
 	}

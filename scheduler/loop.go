@@ -37,7 +37,7 @@ type loop struct {
 	jobs    []serving.Job              // as they were read last
 	read    time.Time                  // when that was; zero: never
 	seen    int                        // the sequence of that reading
-	ready   map[serving.ModelID]int
+	ready   map[serving.Definition]int
 	guard   guard
 	updates updates
 

@@ -20,7 +20,7 @@ type mailbox struct {
 // mail is what has come; a nil or false field has not.
 type mail struct {
 	catalog  *serving.Catalog
-	replicas map[serving.ModelID]int // ready ones
+	replicas map[serving.Definition]int // ready ones
 	wakes    map[serving.ModelID]struct{}
 	hint     bool
 }
@@ -51,7 +51,7 @@ func (b *mailbox) putCatalog(c *serving.Catalog) { b.put(func(m *mail) { m.catal
 func (b *mailbox) putHint() { b.put(func(m *mail) { m.hint = true }) }
 
 func (b *mailbox) putReplicas(list []serving.Endpoint) {
-	ready := readyByVersion(list)
+	ready := readyByDefinition(list)
 	b.put(func(m *mail) { m.replicas = ready })
 }
 
@@ -66,12 +66,12 @@ func (b *mailbox) putWake(id serving.ModelID) {
 	})
 }
 
-func readyByVersion(list []serving.Endpoint) map[serving.ModelID]int {
-	ready := map[serving.ModelID]int{}
+func readyByDefinition(list []serving.Endpoint) map[serving.Definition]int {
+	ready := map[serving.Definition]int{}
 	for _, e := range list {
 		if e.Ready {
-			for _, id := range e.Models {
-				ready[id]++
+			for _, d := range e.Models {
+				ready[d]++
 			}
 		}
 	}

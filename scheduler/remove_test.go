@@ -1,6 +1,7 @@
 package scheduler_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -104,6 +105,57 @@ func TestOutdated(t *testing.T) {
 		w.lock(func() { w.jobs[ids[1]].Outdated, w.jobs[ids[2]].Blocked, w.reverts = false, "", true })
 		time.Sleep(time.Hour)
 		if n := w.countCalls() - 3; n < 5 || n > 7 {
+			t.Errorf("%d updates in an hour of a job that is taken back", n)
+		}
+	})
+}
+
+// TestRedefined: what clients make of versions reaches their replicas at once, however many they are and however often.
+func TestRedefined(t *testing.T) {
+	in(t, func(w *world) {
+		var ids []serving.ModelID
+		for i := range 3 {
+			ids = append(ids, serving.ModelID{Model: fmt.Sprint("m", i), Version: "1"})
+			w.deployed(ids[i], nil, 2)
+		}
+		w.lead()
+		time.Sleep(time.Minute)
+		made := 0
+		redefine := func(id serving.ModelID) {
+			made++
+			v := version(id, nil, 2)
+			v.Version.Container.Command, v.Replace = []string{"model", fmt.Sprint(made)}, true
+			w.apply(v)
+			w.lock(func() { w.jobs[id].Redefined = true })
+		}
+		for range 4 {
+			for _, id := range ids {
+				redefine(id)
+			}
+			time.Sleep(2 * time.Second)
+			if n := w.countCalls(); n != made {
+				t.Errorf("%d of %d redefinitions have reached their replicas", n, made)
+			}
+			time.Sleep(6 * time.Second)
+		}
+
+		w.lock(func() {
+			w.set = func(context.Context, serving.ModelID) error { time.Sleep(3 * time.Second); return nil }
+		})
+		redefine(ids[0])
+		time.Sleep(time.Second) // it is being replaced
+		redefine(ids[0])
+		time.Sleep(3 * time.Second)
+		w.lock(func() { w.jobs[ids[0]].Redefined, w.set = true, nil }) // by the earlier of the two
+		time.Sleep(2 * time.Second)
+		if n := w.countCalls(); n != made {
+			t.Errorf("%d of %d redefinitions, of which one came while another was carried out", n, made)
+		}
+
+		w.lock(func() { w.reverts = true })
+		redefine(ids[1])
+		time.Sleep(time.Hour)
+		if n := w.countCalls() - made + 1; n < 5 || n > 7 {
 			t.Errorf("%d updates in an hour of a job that is taken back", n)
 		}
 	})

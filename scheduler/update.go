@@ -14,10 +14,15 @@ const (
 // not reach all of them.
 type updates struct{ last time.Time }
 
-// outdated says whether the job should be brought up to date now: one after the
-// other, and none while another is not yet through with it.
+// outdated says whether the job should be brought up to date now. What a client made of the version reaches its replicas at
+// once; a release reaches one job after the other, and none while another is not yet through with it.
 func (l *loop) outdated(e *entry, now time.Time) bool {
-	if !e.job.Outdated || e.job.Count == 0 || now.Sub(l.updates.last) < updateEvery || !e.updated.IsZero() && now.Sub(e.updated) < retryUpdate {
+	switch {
+	case e.job.Count == 0, !e.updated.IsZero() && now.Sub(e.updated) < retryUpdate:
+		return false
+	case e.job.Redefined:
+		return true
+	case !e.job.Outdated, now.Sub(l.updates.last) < updateEvery:
 		return false
 	}
 	for _, other := range l.active {

@@ -56,7 +56,7 @@ type world struct {
 	served    error         // what SetServing fails with
 	serving   time.Duration // how long it takes
 	notes     int           // how often it was asked for
-	reverts   bool          // jobs stay outdated
+	reverts   bool          // jobs stay outdated, and redefined
 	wakes     chan serving.ModelID
 	calls     []call
 	decisions []serving.Decision
@@ -208,7 +208,7 @@ func (w *world) do(ctx context.Context, c call, index uint64) error {
 	}
 	next := w.newJob(c.id, c.count, w.start)
 	copy(next.ready, job.ready)
-	next.Outdated = w.reverts && job.Outdated
+	next.Outdated, next.Redefined = w.reverts && job.Outdated, w.reverts && job.Redefined
 	w.jobs[c.id] = next
 	return nil
 }
@@ -299,7 +299,7 @@ func (r replicas) Watch(ctx context.Context, update func([]serving.Endpoint)) er
 		r.w.lock(func() {
 			for _, id := range r.w.names() {
 				for i := range r.w.readyNow(id) {
-					list = append(list, serving.Endpoint{Replica: fmt.Sprint(id, i), Ready: true, Models: []serving.ModelID{id}})
+					list = append(list, serving.Endpoint{Replica: fmt.Sprint(id, i), Ready: true, Models: []serving.Definition{{ModelID: id}}})
 				}
 			}
 		})

@@ -15,6 +15,11 @@ type Definition struct {
 // Definition is the present form of the version, wherever it runs.
 func (v *Version) Definition() Definition { return Definition{v.ModelID, v.Generation} }
 
+// Defines says whether d is the present form of v, as far as it says.
+func (d Definition) Defines(v *Version) bool {
+	return d.ModelID == v.ModelID && (d.Generation == "" || d.Generation == v.Generation)
+}
+
 // NewGeneration draws a generation: one that was never before, in any catalog, whatever
 // was deleted or restored since.
 func NewGeneration() string { return strings.ToLower(rand.Text()[:generationLength]) }

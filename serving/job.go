@@ -11,6 +11,7 @@ type Job struct {
 	Blocked  string // why the count cannot be changed now; empty: it can
 	Problem  string // why fewer run than were asked for, in words for people; empty while they only start
 	Outdated bool   // it was made by an older release or with other settings than would make it now
+	Redefined bool  // it was made of the version as that was before; its replicas may no longer be asked
 }
 
 // JobChange asks for a number of replicas.

@@ -10,7 +10,7 @@ job "topsail-wine-6eccf43c" {
     topsail_version    = "1.2"
     topsail_generation = "1"
     topsail_settings   = "712b8ee4"
-    topsail_spec       = "f706f257"
+    topsail_spec       = "cad3a1ad"
   }
 
   update {
@@ -44,6 +44,7 @@ job "topsail-wine-6eccf43c" {
         version  = "1.2"
         protocol = "2"
         ops_addr = "${NOMAD_ADDR_ops}"
+        definition = "k3vq5d7xw2ma"
       }
 
       check {
@@ -128,7 +129,7 @@ job "topsail-wine-6eccf43c" {
         "TOPSAIL_SIDECAR_ADDR" = "$${NOMAD_ADDR_rpc}"
         "TOPSAIL_SIDECAR_CONTAINERS_ADDR" = "127.0.0.1:$${NOMAD_PORT_containers}"
         "TOPSAIL_SIDECAR_CONTAINER_TOKEN_FILE" = "$${NOMAD_ALLOC_DIR}/data/container.token"
-        "TOPSAIL_SIDECAR_MODELS" = "[{\"model\":\"wine\",\"version\":\"1.2\",\"input_type\":\"doubles\",\"input_length\":13,\"replicas\":0,\"batch\":{},\"container\":{},\"origin\":\"\"}]"
+        "TOPSAIL_SIDECAR_MODELS" = "[{\"model\":\"wine\",\"version\":\"1.2\",\"generation\":\"k3vq5d7xw2ma\",\"input_type\":\"doubles\",\"input_length\":13,\"replicas\":0,\"batch\":{},\"container\":{},\"origin\":\"\"}]"
         "TOPSAIL_SIDECAR_REPLICA" = "$${NOMAD_ALLOC_ID}"
         "TOPSAIL_SIDECAR_TOKEN_FILE" = "/etc/topsail/token"
         "TOPSAIL_TLS_CA_FILE" = "/etc/topsail/ca.pem"

@@ -20,7 +20,8 @@ type JobFleet interface {
 	Jobs(ctx context.Context) ([]serving.Job, error)
 	// SetCount asks for a number of replicas of a version. Where the version has no
 	// job it makes one; an outdated one it brings up to date, never with fewer
-	// replicas than that; and else it leaves the replicas that stay alone. slo is the
+	// replicas than that; one of another definition, whose replicas nobody asks, it
+	// replaces at once; and else it leaves the replicas that stay alone. slo is the
 	// longest of the apps that use the version: what a replica that goes has still to
 	// answer.
 	SetCount(ctx context.Context, v *serving.Version, slo time.Duration, change serving.JobChange) error
@@ -65,6 +66,7 @@ func runFleet(t *testing.T, prefix string, in func(*testing.T, func(*testing.T, 
 		{"stages", fleet.stages},
 		{"another slo", fleet.otherSLO},
 		{"an outdated job", fleet.outdated},
+		{"a redefined version", fleet.redefined},
 		{"an ended context", fleet.endedContext},
 	}
 	for i, test := range tests {
@@ -358,6 +360,23 @@ func (s fleet) outdated() {
 	job = s.await(s.Newer, s.v, "scaled", func(j *serving.Job) bool { return j.Running == 1 && s.starts(s.v) == starts })
 	if job.Blocked != "" {
 		s.Errorf("scaling after an update is a rollout: %s", job.Blocked)
+	}
+}
+
+// redefined defines a version anew, and again while the replicas of before are still on their way.
+func (s fleet) redefined() {
+	s.v.Generation = "a"
+	s.set(s.v, 2)
+	s.awaitRunning(s.v, 2, 2)
+	for _, generation := range []string{"b", "c", "d"} {
+		next := *s.v
+		next.Generation, next.Container.Env = generation, map[string]string{"NOTE": filepath.Join(s.dir, generation)}
+		s.v = &next
+		s.set(s.v, 2)
+	}
+	job := s.awaitRunning(s.v, 2, 2)
+	if job.Blocked != "" {
+		s.Errorf("the replicas of the last definition run, and the job is blocked: %s", job.Blocked)
 	}
 }
 

@@ -67,7 +67,7 @@ type replicas struct {
 func endpoint(name string, revision int) serving.Endpoint {
 	return serving.Endpoint{
 		Replica: name, Addr: numbered("host:", revision), Ready: true,
-		Models: []serving.ModelID{id("m", numbered("", revision)), id("another", "1")},
+		Models: []serving.Definition{{ModelID: id("m", numbered("", revision))}, {ModelID: id("another", "1")}},
 	}
 }
 

@@ -26,10 +26,10 @@ func (a *admin) ready() []containerInfo {
 	cat, count := a.Store.Catalog(), map[serving.ModelID]int{}
 	infos := []containerInfo{}
 	for _, replica := range replicas {
-		for _, id := range replica.Models {
-			if v := cat.Version(id); v != nil && replica.Ready {
-				infos = append(infos, containerInfo{id.String(), id.Model, id.Version, count[id], v.InputType})
-				count[id]++
+		for _, d := range replica.Models {
+			if v := cat.Version(d.ModelID); v != nil && replica.Ready && d.Defines(v) {
+				infos = append(infos, containerInfo{v.String(), v.Model, v.Version, count[v.ModelID], v.InputType})
+				count[v.ModelID]++
 			}
 		}
 	}

@@ -132,10 +132,10 @@ func TestContainers(t *testing.T) {
 	m1, s1 := serving.ModelID{Model: "m", Version: "1"}, serving.ModelID{Model: "s", Version: "1"}
 	h := handler(having(t), func() []serving.Endpoint {
 		return []serving.Endpoint{
-			{Replica: "s-1", Models: []serving.ModelID{s1}, Ready: true},
-			{Replica: "m-b", Models: []serving.ModelID{m1}, Ready: true},
-			{Replica: "m-0", Models: []serving.ModelID{m1}},
-			{Replica: "m-a", Models: []serving.ModelID{m1, {Model: "m", Version: "gone"}}, Ready: true},
+			{Replica: "s-1", Models: []serving.Definition{{ModelID: s1}}, Ready: true},
+			{Replica: "m-b", Models: []serving.Definition{{ModelID: m1}}, Ready: true},
+			{Replica: "m-0", Models: []serving.Definition{{ModelID: m1}}},
+			{Replica: "m-a", Models: []serving.Definition{{ModelID: m1}, {ModelID: serving.ModelID{Model: "m", Version: "gone"}}}, Ready: true},
 		}
 	})
 	const first = `{"model_id":"m:1","model_name":"m","model_version":"1","model_replica_id":0,"input_type":"doubles"}`

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/topsail-serving/topsail/cmd/topsail/manage"
 	"github.com/topsail-serving/topsail/internal/adapter/nomadfleet"
 	"github.com/topsail-serving/topsail/internal/condition"
 	"github.com/topsail-serving/topsail/jobs"
@@ -66,8 +67,8 @@ func (r *replicas) endpoints() []serving.Endpoint { return *r.registered.Load() 
 // Replicas implements api.Replicas. A replica that Nomad does not run, but that
 // announces itself, is shown as Consul has it.
 func (r *replicas) Replicas() []api.Replica {
-	byJob := map[string]serving.ModelID{}
-	for _, m := range r.catalog().Models {
+	cat, byJob := r.catalog(), map[string]serving.ModelID{}
+	for _, m := range cat.Models {
 		for _, v := range m.Versions {
 			byJob[jobs.ID(v.ModelID)] = v.ModelID
 		}
@@ -85,9 +86,13 @@ func (r *replicas) Replicas() []api.Replica {
 			continue // of a version that is gone, and ends
 		}
 		if len(e.Models) > 0 {
-			id = e.Models[0]
+			id = e.Models[0].ModelID
 		}
-		list = append(list, describe(run, id, there && e.Ready))
+		one := describe(run, id, there && e.Ready)
+		if len(e.Models) > 0 {
+			manage.Redefined(&one, e.Models[0], cat)
+		}
+		list = append(list, one)
 	}
 	for _, e := range known {
 		if len(e.Models) == 0 {

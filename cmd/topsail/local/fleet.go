@@ -88,7 +88,7 @@ func (f *fleet) Jobs(ctx context.Context) ([]serving.Job, error) {
 			}
 		}
 		v := cat.Version(id)
-		one.Outdated = v != nil && !sameReplica(v, j.version)
+		one.Redefined = v != nil && !sameReplica(v, j.version)
 		list = append(list, one)
 	}
 	slices.SortFunc(list, func(a, b serving.Job) int { return a.ModelID.Compare(b.ModelID) })

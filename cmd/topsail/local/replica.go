@@ -119,7 +119,7 @@ const readyEvery = 100 * time.Millisecond
 func (r *replica) register(ctx context.Context, s *sidecar.Sidecar, addr string) {
 	defer r.registry.Remove(r.name)
 	first := sync.OnceFunc(func() { close(r.serving) })
-	e := serving.Endpoint{Replica: r.name, Addr: addr, Models: []serving.ModelID{r.model.ModelID}}
+	e := serving.Endpoint{Replica: r.name, Addr: addr, Models: []serving.Definition{r.model.Definition()}}
 	r.registry.Put(e)
 	tick := time.NewTicker(readyEvery)
 	defer tick.Stop()

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/topsail-serving/topsail/cmd/topsail/manage"
 	"github.com/topsail-serving/topsail/gateway"
 	"github.com/topsail-serving/topsail/gateway/route"
 	"github.com/topsail-serving/topsail/internal/adapter/nvidia"
@@ -29,8 +30,11 @@ func (r replicas) Replicas() []api.Replica {
 		seen[s.Replica] = s
 	}
 	var list []api.Replica
+	cat := r.fleet.catalog()
 	for _, m := range r.fleet.members() {
-		list = append(list, describe(m, seen[m.name]))
+		one := describe(m, seen[m.name])
+		manage.Redefined(&one, m.model.Definition(), cat)
+		list = append(list, one)
 	}
 	slices.SortFunc(list, func(a, b api.Replica) int { return cmp.Compare(a.ID, b.ID) })
 	return list

@@ -50,7 +50,7 @@ func (v *view) endpoints() []serving.Endpoint {
 		e := serving.Endpoint{Replica: r.Replica, Ready: true}
 		for _, d := range r.Models {
 			if one := cat.Version(d.ModelID); one != nil && slices.Contains(cat.Definitions(one), d) {
-				e.Models = append(e.Models, d.ModelID)
+				e.Models = append(e.Models, serving.Definition{ModelID: d.ModelID})
 			}
 		}
 		if len(e.Models) > 0 {
@@ -104,8 +104,8 @@ func (v *view) job(_ context.Context, id serving.ModelID) (api.Job, error) {
 func (v *view) waiting() []string {
 	cat, ready := v.store.Catalog(), map[serving.ModelID]bool{}
 	for _, e := range v.endpoints() {
-		for _, id := range e.Models {
-			ready[id] = true
+		for _, d := range e.Models {
+			ready[d.ModelID] = true
 		}
 	}
 	var list []string

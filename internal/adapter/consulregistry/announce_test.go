@@ -35,7 +35,7 @@ func TestAnnounce(t *testing.T) {
 	ready := func() bool {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		want := serving.Endpoint{Replica: "here", Addr: "127.0.0.1:4321", Ready: true, Models: []serving.ModelID{{Model: "wine", Version: "1"}}}
+		want := serving.Endpoint{Replica: "here", Addr: "127.0.0.1:4321", Ready: true, Models: []serving.Definition{{ModelID: serving.ModelID{Model: "wine", Version: "1"}}}}
 		return len(w.last) == 1 && equal(w.last[0], want)
 	}
 	await(t, "its check passes", ready)

@@ -44,8 +44,8 @@ func (s *service) Put(e serving.Endpoint) {
 		Meta: map[string]string{"replica": e.Replica},
 	}
 	var ids []string
-	for _, id := range e.Models {
-		ids = append(ids, id.String())
+	for _, d := range e.Models {
+		ids = append(ids, d.ModelID.String())
 	}
 	registration.Meta["models"] = strings.Join(ids, ",")
 	if !e.Ready {

@@ -121,8 +121,8 @@ func (f *fake) Put(e serving.Endpoint) {
 	host, port, _ := net.SplitHostPort(e.Addr)
 	number, _ := strconv.Atoi(port)
 	var ids []string
-	for _, id := range e.Models {
-		ids = append(ids, id.String())
+	for _, d := range e.Models {
+		ids = append(ids, d.ModelID.String())
 	}
 	status := api.HealthPassing
 	if !e.Ready {

@@ -62,19 +62,19 @@ func address(e *api.ServiceEntry) string {
 // passes says whether all checks do, those of the node included.
 func passes(e *api.ServiceEntry) bool { return e.Checks.AggregatedStatus() == api.HealthPassing }
 
-// models are what a replica hosts by its meta data: "model" and "version" for one,
-// "models" for several, as in "wine:1,digits:2".
-func models(meta map[string]string) []serving.ModelID {
-	var ids []serving.ModelID
-	add := func(id serving.ModelID) {
-		if id.Model != "" && id.Version != "" && !slices.Contains(ids, id) {
-			ids = append(ids, id)
+// models are what a replica hosts by its meta data: "model" and "version" for one, with the "definition" of it where that is
+// known, "models" for several, as in "wine:1,digits:2".
+func models(meta map[string]string) []serving.Definition {
+	var list []serving.Definition
+	add := func(d serving.Definition) {
+		if d.Model != "" && d.Version != "" && !slices.ContainsFunc(list, func(has serving.Definition) bool { return has.ModelID == d.ModelID }) {
+			list = append(list, d)
 		}
 	}
-	add(serving.ModelID{Model: meta["model"], Version: meta["version"]})
+	add(serving.Definition{ModelID: serving.ModelID{Model: meta["model"], Version: meta["version"]}, Generation: meta["definition"]})
 	for part := range strings.SplitSeq(meta["models"], ",") {
 		model, version, _ := strings.Cut(strings.TrimSpace(part), ":")
-		add(serving.ModelID{Model: model, Version: version})
+		add(serving.Definition{ModelID: serving.ModelID{Model: model, Version: version}})
 	}
-	return ids
+	return list
 }

@@ -13,7 +13,7 @@ import (
 
 func TestEndpoints(t *testing.T) {
 	const answer = `[
-		{"Node": {"Address": "10.0.0.1"}, "Service": {"ID": "s-1", "Port": 9000, "Meta": {"model": "wine", "version": "1"}},
+		{"Node": {"Address": "10.0.0.1"}, "Service": {"ID": "s-1", "Port": 9000, "Meta": {"model": "wine", "version": "1", "definition": "g", "models": "wine:1"}},
 			"Checks": [{"Status": "passing"}, {"Status": "passing"}]},
 		{"Node": {"Address": "10.0.0.1"}, "Service": {"ID": "s-2", "Address": "10.0.0.9", "Port": 9001, "Meta": {"replica": "a", "models": "wine:2, digits:v1.0+b,wine:2,,broken,:,x:"}},
 			"Checks": [{"Status": "passing"}, {"Status": "warning"}]},
@@ -26,10 +26,10 @@ func TestEndpoints(t *testing.T) {
 		{"Node": {"Address": "10.0.0.5"}, "Service": {"ID": "y", "Port": 4, "Meta": {"replica": "c"}, "CreateIndex": 6}},
 		{"Node": {"Address": "10.0.0.5"}}, null]`
 	want := []serving.Endpoint{
-		{Replica: "a", Addr: "10.0.0.9:9001", Models: []serving.ModelID{{Model: "wine", Version: "2"}, {Model: "digits", Version: "v1.0+b"}}},
+		{Replica: "a", Addr: "10.0.0.9:9001", Models: []serving.Definition{{ModelID: serving.ModelID{Model: "wine", Version: "2"}}, {ModelID: serving.ModelID{Model: "digits", Version: "v1.0+b"}}}},
 		{Replica: "b", Addr: "10.0.0.3:2", Ready: true},
 		{Replica: "c", Addr: "10.0.0.5:4", Ready: true},
-		{Replica: "s-1", Addr: "10.0.0.1:9000", Ready: true, Models: []serving.ModelID{{Model: "wine", Version: "1"}}},
+		{Replica: "s-1", Addr: "10.0.0.1:9000", Ready: true, Models: []serving.Definition{{ModelID: serving.ModelID{Model: "wine", Version: "1"}, Generation: "g"}}},
 		{Replica: "s-3", Addr: "[fd00::1]:9002", Ready: true},
 	}
 	if got := endpoints(decode(t, []byte(answer))); !slices.EqualFunc(got, want, equal) {

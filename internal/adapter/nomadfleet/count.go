@@ -34,6 +34,8 @@ func (f *Fleet) SetCount(ctx context.Context, v *serving.Version, slo time.Durat
 	switch {
 	case d == nil || d.stopped:
 		return f.register(ctx, spec, d)
+	case d.redefines(v):
+		return f.register(ctx, spec, d) // at once: no gateway asks what it runs, and Nomad gives up a rollout of that
 	case d.takenBack != "":
 		return f.scale(ctx, id, jobs.Group, change) // what it is, it stays
 	case d.spec != hash:

@@ -21,10 +21,11 @@ type detail struct {
 	stable  bool // Nomad may go back to it
 	count   int
 
-	spec      string // hash of what makes a replica
-	outdated  bool   // by templates and settings
-	takenBack string // why an update to the present templates and settings was taken back; empty: it was not
-	rolling   bool   // a change of the job is a deployment
+	spec       string // hash of what makes a replica
+	generation string // of the version
+	outdated   bool   // by templates and settings
+	takenBack  string // why an update to the present templates and settings was taken back; empty: it was not
+	rolling    bool   // a change of the job is a deployment
 
 	shutdownDelay, killTimeout time.Duration
 	needs                      needs
@@ -70,10 +71,18 @@ func (f *Fleet) newDetail(job *api.Job) *detail {
 		}
 		for _, task := range group.Tasks {
 			d.killTimeout = *task.KillTimeout
+			if task.Name == jobs.Sidecar {
+				d.generation = jobs.GenerationIn(task.Env)
+			}
 		}
 		d.needs = needsOf(group)
 	}
 	return d
+}
+
+// redefines says whether v is another definition than the job was made of, whose replicas gateways no longer ask.
+func (d *detail) redefines(v *serving.Version) bool {
+	return d.generation != v.Generation
 }
 
 // makes says whether a job with this meta is as the present templates and settings

@@ -112,6 +112,72 @@ func TestUpdateIsTakenBack(t *testing.T) {
 	})
 }
 
+// TestRedefined: a version that is defined anew is seen, and its replicas are replaced whatever else goes on, for no gateway asks
+// them; what else changes of it waits for a rollout that is under way.
+func TestRedefined(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newFakeNomad(t)
+		f, newer := n.fleet(""), n.fleet("newer")
+		v := *asked
+		f.version = func(serving.ModelID) *serving.Version { return &v }
+		newer.version = f.version
+		define := func(change func(v *serving.Version)) {
+			next := v
+			change(&next)
+			v = next
+			clear(f.specs) // which are told apart by their pointers
+			clear(newer.specs)
+		}
+		set := func(f *Fleet) {
+			t.Helper()
+			index := uint64(0)
+			if job := after(t, 0, f); job != nil {
+				index = job.Index
+			}
+			if err := f.SetCount(t.Context(), &v, 0, serving.JobChange{Count: 1, Index: index}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want := func(when string, f *Fleet, redefined, blocked bool) {
+			t.Helper()
+			if job := after(t, 0, f); job.Redefined != redefined || (job.Blocked != "") != blocked {
+				t.Errorf("%s: redefined: %t, blocked: %q; want %t, %t", when, job.Redefined, job.Blocked, redefined, blocked)
+			}
+		}
+
+		v.Generation = "a"
+		set(f)
+		after(t, time.Second, f)
+		want("as registered", f, false, false)
+
+		define(func(v *serving.Version) { v.Batch.MaxSize = 7 })
+		want("with other batches", f, true, false)
+		set(f)
+		define(func(v *serving.Version) { v.Batch.MaxSize = 8 })
+		want("with others again, while it is rolled out", f, true, true)
+		define(func(v *serving.Version) { v.Generation = "b" })
+		want("anew, while it is rolled out", f, true, false)
+		set(f)
+		want("anew", f, false, false)
+		if job := after(t, time.Second, f); job.Running != 1 {
+			t.Errorf("%d replicas of the new definition run", job.Running)
+		}
+
+		n.set(func() { n.broken = true })
+		set(newer)
+		if job := after(t, progressBy+time.Second, newer); job.Problem == "" || job.Redefined || job.Outdated {
+			t.Errorf("an update that was taken back: %+v", job)
+		}
+		n.set(func() { n.broken = false })
+		define(func(v *serving.Version) { v.Generation = "c" })
+		want("anew, after an update that was taken back", newer, true, false)
+		set(newer)
+		if job := after(t, time.Second, newer); job.Running != 1 || job.Redefined || job.Outdated {
+			t.Errorf("its replicas: %+v", job)
+		}
+	})
+}
+
 // TestChangedBetweenTwoCalls: a job that another scheduler changes after it was read is left as that made it.
 func TestChangedBetweenTwoCalls(t *testing.T) {
 	id := jobs.ID(asked.ModelID)

@@ -62,11 +62,13 @@ func summary(stub *api.JobListStub) api.TaskGroupSummary {
 // job puts together what is known of one job.
 func (l *look) job(stub *api.JobListStub, d *detail) serving.Job {
 	s := summary(stub)
+	anew, changed := l.fleet.redefined(d)
 	job := serving.Job{
 		ModelID: d.id, Count: d.count, Running: s.Running, Index: d.index,
-		Outdated: d.outdated && d.takenBack == "" || l.fleet.redefined(d),
+		Outdated:  d.outdated && d.takenBack == "",
+		Redefined: anew || changed && !d.outdated,
 	}
-	if deployment := l.deployments[stub.ID]; deployment != nil {
+	if deployment := l.deployments[stub.ID]; deployment != nil && !anew {
 		job.Blocked = rollout(deployment, time.Now())
 	}
 	switch unplaced := l.unplaced[stub.ID]; {

@@ -51,6 +51,9 @@ func (n *fakeNomad) put(job *api.Job) api.JobRegisterResponse {
 		j = &fakeJob{}
 		n.jobs[*job.ID] = j
 	}
+	if d := j.rollout(); d != nil {
+		d.Status = api.DeploymentStatusCancelled // due to a newer version of the job
+	}
 	n.index++
 	job.Version, job.JobModifyIndex, job.Stable = new(uint64(len(j.versions))), new(n.index), new(false)
 	j.versions = append(j.versions, job)

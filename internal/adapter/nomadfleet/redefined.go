@@ -12,26 +12,27 @@ type spec struct {
 	hash    string
 }
 
-// redefined says whether a job is of an earlier definition of its version.
-func (f *Fleet) redefined(d *detail) bool {
+// redefined says whether a job was made of its version as that was before: changed in what makes a replica, or anew, so that
+// gateways no longer ask the replicas that run.
+func (f *Fleet) redefined(d *detail) (anew, changed bool) {
 	if f.version == nil {
-		return false
+		return false, false
 	}
 	v := f.version(d.id)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if v == nil {
 		delete(f.specs, d.id)
-		return false
+		return false, false
 	}
 	known := f.specs[d.id]
 	if known.version != v {
 		hash, err := jobs.Hash(jobs.Spec{Version: v, Settings: f.settings})
 		if err != nil {
-			return false // SetCount says what is wrong with it
+			return false, false // SetCount says what is wrong with it
 		}
 		known = spec{v, hash}
 		f.specs[d.id] = known
 	}
-	return known.hash != d.spec
+	return d.redefines(v), known.hash != d.spec
 }
