@@ -497,12 +497,18 @@ func (c *managedCluster) replacesVersion(t *testing.T) {
 	o.answers("scaled", "[4]", "8.0")
 	o.answers("scaled", "[4]", "8.0") // from the cache
 	before := o.ready("scaled:1", 1)[0].ID
-	o.do("deploy", "scaled", "--version", "1", "--bundle", scaled(t, 3, 0), "--replace")
-	o.answers("scaled", "[4]", "12.0")
+	for factor := 3.0; factor < 3+redefinitions; factor++ { // in the middle of the rollout before, from the third on
+		o.do("deploy", "scaled", "--version", "1", "--bundle", scaled(t, factor, 0), "--replace")
+		if got, want := o.do("predict", "scaled", "[4]"), fmt.Sprintf("%.1f\n", 4*factor); got != want {
+			t.Errorf("after it was deployed it answers %q, want %q", got, want)
+		}
+	}
 	if after := o.ready("scaled:1", 1)[0].ID; after == before {
 		t.Errorf("replica %s goes on", after)
 	}
 }
+
+const redefinitions = 4
 
 // restartsHung has a model that keeps the interpreter's lock for good.
 func (c *managedCluster) restartsHung(t *testing.T) {
