@@ -8,7 +8,7 @@ type Endpoint struct {
 
 	// What follows is for programs that count replicas. A gateway asks the sidecar.
 	Models []Definition // without a generation where it does not say
-	Ready  bool   // its health check passes
-	Ops    string // host:port of its metrics and health; empty where it does not say
-	Scheme string // of both; empty where it does not say
+	Ready  bool         // its health check passes
+	Ops    string       // host:port of its metrics and health; empty where it does not say
+	Scheme string       // of both; empty where it does not say
 }

@@ -5,13 +5,13 @@ import "errors"
 // Job is how the replicas of one model version are doing, as the system that runs them sees it.
 type Job struct {
 	ModelID
-	Count    int    // replicas asked for
-	Running  int    // replicas whose processes run
-	Index    uint64 // grows with every change of the job
-	Blocked  string // why the count cannot be changed now; empty: it can
-	Problem  string // why fewer run than were asked for, in words for people; empty while they only start
-	Outdated bool   // it was made by an older release or with other settings than would make it now
-	Redefined bool  // it was made of the version as that was before; its replicas may no longer be asked
+	Count     int    // replicas asked for
+	Running   int    // replicas whose processes run
+	Index     uint64 // grows with every change of the job
+	Blocked   string // why the count cannot be changed now; empty: it can
+	Problem   string // why fewer run than were asked for, in words for people; empty while they only start
+	Outdated  bool   // it was made by an older release or with other settings than would make it now
+	Redefined bool   // it was made of the version as that was before; its replicas may no longer be asked
 }
 
 // JobChange asks for a number of replicas.
