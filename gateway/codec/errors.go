@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"regexp"
@@ -45,6 +46,8 @@ func refused(body []byte, err error) error {
 	switch {
 	case e.syntax && e.detail == emptyDocument:
 		e.Cause = `the body is empty: send JSON, such as {"input": [1.5, 2]}`
+	case e.syntax && e.at <= 1 && otherFormat(body) != "":
+		e.Cause = "the body is not JSON: it " + otherFormat(body)
 	case e.syntax:
 		e.Cause = fmt.Sprintf("the body is not JSON: %s%s, at byte %d", strings.ToLower(e.detail[:1]), strings.TrimSuffix(e.detail[1:], "."), e.at)
 		if notFinite.Match(body[e.at:]) {
@@ -58,6 +61,22 @@ func refused(body []byte, err error) error {
 
 // notFinite is how programs write NaN and infinity.
 var notFinite = regexp.MustCompile(`^[-+]?(?i:nan|inf)`)
+
+// otherFormat says what a body is that cannot even begin as JSON, and what to do; empty if that is not known.
+func otherFormat(body []byte) string {
+	switch {
+	case bytes.HasPrefix(body, []byte{0x1f, 0x8b}):
+		return "is compressed by gzip: send the header Content-Encoding: gzip with it"
+	case bytes.HasPrefix(body, []byte{0xff, 0xfe}), bytes.HasPrefix(body, []byte{0xfe, 0xff}), bytes.HasPrefix(body, []byte{'{', 0}), bytes.HasPrefix(body, []byte{0, '{'}):
+		return "is UTF-16: send UTF-8"
+	case formField.Match(body):
+		return `is a form: send JSON, such as {"input": [1.5, 2]}; curl does with -d '{"input": …}'`
+	}
+	return ""
+}
+
+// formField is how a form begins, with its fields in a line or in parts.
+var formField = regexp.MustCompile(`^(?:[A-Za-z_][A-Za-z0-9_]*(?:%5B%5D|\[\])?=|--[-A-Za-z0-9]{10,}\r\n)`)
 
 const emptyDocument = "The document is empty."
 

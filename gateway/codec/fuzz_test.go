@@ -9,6 +9,7 @@ import (
 	"io"
 	"math"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -50,9 +51,16 @@ func FuzzDecodePredict(f *testing.F) {
 
 var errRefused = errors.New("refused")
 
+// Escapes that make a surrogate pair, and half of one: each after backslashes that stand for themselves.
+var (
+	pair     = regexp.MustCompile(`\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}`)
+	halfPair = regexp.MustCompile(`\\u[dD][89a-fA-F]`)
+)
+
 // slowDecode is the decoder as encoding/json would have it.
 func slowDecode(body []byte, t serving.InputType) (p codec.PredictRequest, err error) {
-	if !json.Valid(body) || !utf8.Valid(body) || depth(body) > 128 {
+	body = bytes.TrimPrefix(body, []byte("\ufeff"))
+	if !json.Valid(body) || !utf8.Valid(body) || halfPair.Match(pair.ReplaceAll(body, nil)) || depth(body) > 128 {
 		return p, errRefused
 	}
 	members, err := firstMembers(body)
@@ -290,7 +298,14 @@ func slowVector(raw json.RawMessage, t serving.InputType) (data []byte, err erro
 		return nil, errRefused
 	}
 	for _, element := range elements {
-		switch s := string(element); t {
+		s := string(element)
+		switch s {
+		case "true":
+			s = "1"
+		case "false":
+			s = "0"
+		}
+		switch t {
 		case serving.Ints:
 			x, err := strconv.ParseInt(s, 10, 32)
 			if err != nil {

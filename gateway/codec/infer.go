@@ -18,6 +18,7 @@ func DecodeInfer(body []byte, header int) (inference.Request, error) {
 		}
 		text, rest = body[:header], body[header:]
 	}
+	text = withoutMark(text)
 	d := inferDecoder{parser: parser{b: text}}
 	d.seen = d.room[:0]
 	if err := d.body(rest); err != nil {

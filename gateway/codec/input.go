@@ -144,11 +144,18 @@ func (p *parser) vector(t serving.InputType) ([]byte, error) {
 		return nil, contentError(first, "is empty: give at least one number")
 	}
 	for {
-		if c := p.peek(); c != '-' && !isDigit(c) {
+		c := p.peek()
+		at := p.i
+		var n number
+		var err error
+		switch {
+		case c == '-' || isDigit(c):
+			n, err = p.number()
+		case c == 't' || c == 'f': // what one-hot columns are in many libraries
+			n, err = p.truth()
+		default:
 			return nil, p.mustBe("a number")
 		}
-		at := p.i
-		n, err := p.number()
 		if err != nil {
 			return nil, err
 		}
@@ -159,6 +166,15 @@ func (p *parser) vector(t serving.InputType) ([]byte, error) {
 			return data, err
 		}
 	}
+}
+
+// truth reads true or false at i as 1 or 0.
+func (p *parser) truth() (number, error) {
+	n := number{}
+	if p.b[p.i] == 't' {
+		n.mantissa = 1
+	}
+	return n, p.skip(0)
 }
 
 // countElements says how many elements the flat array at i has, if it is one. An

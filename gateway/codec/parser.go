@@ -1,11 +1,17 @@
 package codec
 
+import "bytes"
+
 // parser reads JSON at offset i. Its methods leave i behind what they read; on
 // an error i is anywhere, and the parser is of no more use.
 type parser struct {
 	b []byte
 	i int
 }
+
+// withoutMark is a body without the mark of UTF-8 that some programs on Windows begin with, as RFC 8259
+// allows to ignore.
+func withoutMark(body []byte) []byte { return bytes.TrimPrefix(body, []byte("\ufeff")) }
 
 // peek skips white space and returns the byte that follows, or 0 at the end.
 func (p *parser) peek() byte {

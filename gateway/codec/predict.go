@@ -33,6 +33,7 @@ func Most(body []byte, app *serving.App) int {
 // DecodePredict reads the body of a request to an app. A batch has at most maxBatch inputs. Its
 // error is always an *Error.
 func DecodePredict(body []byte, app *serving.App, maxBatch int) (PredictRequest, error) {
+	body = withoutMark(body)
 	d := decoder{parser: parser{b: body}, app: app, maxBatch: maxBatch, batchAt: -1}
 	err := d.body()
 	if err == nil {

@@ -73,10 +73,17 @@ func (p *parser) escapeLen(i int) (int, error) {
 	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
 		return 2, nil
 	case 'u':
-		if _, ok := hex4(p.b[i:]); ok {
+		r, ok := hex4(p.b[i:])
+		switch {
+		case !ok:
+			return 0, syntaxError(i, "Incorrect hex digit after \\u escape in string.")
+		case !utf16.IsSurrogate(r):
 			return 6, nil
 		}
-		return 0, syntaxError(i, "Incorrect hex digit after \\u escape in string.")
+		if low, ok := hex4(p.b[i+6:]); ok && utf16.DecodeRune(r, low) != utf8.RuneError {
+			return 12, nil
+		}
+		return 0, syntaxError(i, "The surrogate pair in string is incomplete.")
 	}
 	return 0, syntaxError(i, "Invalid escape character in string.")
 }
@@ -141,17 +148,13 @@ func (t text) unescape() []byte {
 	return out
 }
 
-// unescapeRune reads the \uXXXX that b begins with, two of them if they are a
-// surrogate pair, and returns the bytes it read. A lone surrogate becomes U+FFFD.
+// unescapeRune reads the \uXXXX that b begins with, two of them for a surrogate pair, and returns
+// the bytes it read.
 func unescapeRune(b []byte) (rune, int) {
 	r, _ := hex4(b)
 	if !utf16.IsSurrogate(r) {
 		return r, 6
 	}
-	if low, ok := hex4(b[6:]); ok {
-		if pair := utf16.DecodeRune(r, low); pair != utf8.RuneError {
-			return pair, 12
-		}
-	}
-	return utf8.RuneError, 6
+	low, _ := hex4(b[6:])
+	return utf16.DecodeRune(r, low), 12
 }

@@ -12,6 +12,7 @@ type UpdateRequest struct {
 // DecodeUpdate reads the body of a request to an app.
 // A batch has at most maxBatch pieces of feedback. Its error is always an *Error.
 func DecodeUpdate(body []byte, app *serving.App, maxBatch int) (UpdateRequest, error) {
+	body = withoutMark(body)
 	d := updateDecoder{parser: parser{b: body}, app: app, maxBatch: maxBatch}
 	out, err := d.body()
 	if err != nil {

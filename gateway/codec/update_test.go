@@ -108,7 +108,7 @@ func TestDecodeUpdateErrors(t *testing.T) {
 		{`{"query_id":1,"reward":null}`, "reward must be a number, and is null"},
 		{`{"query_id":1,"reward":[1]}`, "reward must be a number, and is an array"},
 		{`{"input":"a","label":1}`, "input must be an array of numbers, such as [1.5, 2], and is a string"},
-		{`{"input":[true],"label":1}`, "input[0] must be a number, and is true"},
+		{`{"input":["1"],"label":1}`, "input[0] must be a number, and is a string"},
 		{`{"input":[],"label":1}`, "input is empty: give at least one number"},
 		{`{"uid":null,"query_id":1,"label":1}`, "uid must be a string or a whole number, of at most 256 bytes"},
 		{`{"uid":1.5,"query_id":1,"label":1}`, "uid must be a string or a whole number, of at most 256 bytes"},

@@ -46,7 +46,8 @@ var feedbackKeys = []string{"uid", "context", "input", "query_id", "label", "rew
 
 // slowUpdate is the decoder as encoding/json would have it.
 func slowUpdate(body []byte, t serving.InputType) (u codec.UpdateRequest, err error) {
-	if !json.Valid(body) || !utf8.Valid(body) || depth(body) > 128 {
+	body = bytes.TrimPrefix(body, []byte("\ufeff"))
+	if !json.Valid(body) || !utf8.Valid(body) || halfPair.Match(pair.ReplaceAll(body, nil)) || depth(body) > 128 {
 		return u, errRefused
 	}
 	members, err := firstMembers(body)

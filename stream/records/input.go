@@ -133,6 +133,12 @@ func parseNumbers(text []byte, t serving.InputType) ([]byte, error) {
 }
 
 func appendNumber(data, text []byte, t serving.InputType) ([]byte, error) {
+	switch string(text) { // as the predict API has it
+	case "true":
+		text = []byte("1")
+	case "false":
+		text = []byte("0")
+	}
 	switch t {
 	case serving.Ints:
 		x, err := strconv.ParseInt(string(text), 10, 32)

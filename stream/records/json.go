@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/topsail-serving/topsail/serving"
@@ -39,9 +40,49 @@ func (n *jsonName) UnmarshalJSON(text []byte) error {
 	return fmt.Errorf("uuid, app, uid, context and key must be texts or whole numbers, not %s", short(text))
 }
 
+// hasHalfPair says whether a text in JSON has an escape that is half of a surrogate pair, which json would replace without a
+// word, and the predict API refuses.
+func hasHalfPair(message []byte) bool {
+	for rest := message; ; {
+		at := bytes.IndexByte(rest, '\\')
+		if at < 0 || at+2 > len(rest) {
+			return false
+		}
+		rest = rest[at:]
+		if rest[1] != 'u' {
+			rest = rest[2:]
+			continue
+		}
+		first, second := codeUnit(rest), codeUnit(rest[min(6, len(rest)):])
+		switch {
+		case !utf16.IsSurrogate(first):
+			rest = rest[min(6, len(rest)):]
+		case utf16.DecodeRune(first, second) == utf8.RuneError:
+			return true
+		default:
+			rest = rest[12:]
+		}
+	}
+}
+
+// codeUnit is that of the \uXXXX that text begins with, or 0.
+func codeUnit(text []byte) rune {
+	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
+		return 0
+	}
+	unit, err := strconv.ParseUint(string(text[2:6]), 16, 16)
+	if err != nil {
+		return 0
+	}
+	return rune(unit)
+}
+
 func (r *Request) parseJSON(message []byte) error {
 	if !utf8.Valid(message) {
 		return errNotUTF8
+	}
+	if hasHalfPair(message) {
+		return errors.New("a text has half of a surrogate pair")
 	}
 	var in jsonRequest
 	if err := json.Unmarshal(message, &in); err != nil {

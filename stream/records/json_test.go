@@ -22,7 +22,7 @@ var inputTypes = []serving.InputType{serving.Bytes, serving.Ints, serving.Floats
 func FuzzJSONInput(f *testing.F) {
 	for _, seed := range []string{
 		`[1, 2.5, -0]`, `[]`, `[ ]`, `[[1]]`, `[1,null]`, `["1"]`, `[1e400]`, `[3.4028236e38]`, `[2147483648]`, `[1e2]`, `[1.0]`, `[ 1 , -2147483648 ]`,
-		`"text"`, `""`, `"aGk="`, `"aGk"`, `"aGk\r\n"`, `"=\/"`, `"\ud800"`, `"\u00e9é"`, `null`, `{}`, `1`, `true`, "\"\xff\"",
+		`"text"`, `""`, `"aGk="`, `"aGk"`, `"aGk\r\n"`, `"=\/"`, `"\ud800"`, `"\ud83c\udfe0"`, `"\udfe0\ud83c"`, `"\\ud83c"`, `"\u00e9é"`, `[true]`, `[1,false]`, `null`, `{}`, `1`, `true`, "\"\xff\"",
 	} {
 		f.Add(seed)
 	}

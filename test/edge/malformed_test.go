@@ -83,7 +83,7 @@ func malformedJSON() (list []string) {
 		``, ` `, `{`, `}`, `null`, `[]`, `"x"`, `1`, `{}`, `{"input"}`, `{"input":}`, `{"input":[}`, `{"input":[1}`, `{"input":[1,]}`, `{"input":[,1]}`, `{"input":[1]`,
 		`{"input":[]}`, `{"input":null}`, `{"input":1}`, `{"input":"x"}`, `{"input":[[1]]}`, `{"input":[1,null]}`, `{"input":["1"]}`, `{"input":[01]}`, `{"input":[1.]}`, `{"input":[.5]}`,
 		`{"input":[1e999]}`, `{"input":[NaN]}`, `{"input":[-]}`, `{"input":[+1]}`, `{"input":[0x1]}`, `{"input":[1]}x`, `{"input":[1]}{}`, `{'input':[1]}`, "{\"input\":[1],\"x\":\"\n\"}",
-		`{"input":[1],"x":"\ud800"`, `{"input":[1],"x":"\x"}`, "\ufeff" + `{"input":[1]}`, `{"input":[1],"x":` + strings.Repeat("[", 7_000), `{"input":[1],"uid":{}}`, `{"input":[1],"slo_micros":-1}`,
+		`{"input":[1],"x":"\ud800"`, `{"input":[1],"x":"\x"}`, "\ufeff" + `{"input":[}`, `{"input":[1],"x":` + strings.Repeat("[", 7_000), `{"input":[1],"uid":{}}`, `{"input":[1],"slo_micros":-1}`,
 		`{"input_batch":1}`, `{"input_batch":[1]}`, `{"input_batch":[[1],[]]}`, `{"input":[1],"uid":"` + strings.Repeat("u", 257) + `"}`, `{"input":[1],"version":{}}`,
 	} {
 		list = append(list, post("/target/predict", body))
