@@ -33,7 +33,7 @@ type PolicySpec struct {
 	MaxLoss     float64 `json:"max_loss,omitempty" help:"how much larger a version's mean loss may be; by default 0.1"`
 
 	// Learning.
-	Loss     string  `json:"loss,omitempty" help:"how the error of an answer is measured: zero_one (the default), absolute or squared"`
+	Loss     string  `json:"loss,omitempty" help:"how the error of an answer is measured: zero_one, absolute or squared; by default zero_one, and absolute for numbers with fractions"`
 	Scale    float64 `json:"scale,omitempty" help:"the error that counts as a loss of 1, for absolute and squared; 0 is 1"`
 	Scope    string  `json:"scope,omitempty" help:"whose state is kept: app, user (the default), context or user_context"`
 	Epsilon  float64 `json:"epsilon,omitempty" help:"share of the queries in which epsilon_greedy tries another model; by default 0.1"`
@@ -60,7 +60,7 @@ type PolicySpec struct {
 
 // What a loss can be. A plain reward r is the loss 1 − r.
 const (
-	LossZeroOne  = "zero_one" // 0 where the label is met, else 1; the default
+	LossZeroOne  = "zero_one" // 0 where the label is met, else 1; the default but for numbers with fractions
 	LossAbsolute = "absolute" // the difference, divided by the scale
 	LossSquared  = "squared"  // its square, divided by the scale's
 )

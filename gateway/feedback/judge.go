@@ -76,7 +76,7 @@ func (one *joined) judge(app *serving.App, f *serving.Feedback) error {
 		wrongSize = wrongSize || numeric // as the label is: check has seen to it
 	}
 	if wrongSize && !one.judged() {
-		return &serving.QueryError{Cause: "The label has another number of elements than the outputs of application " + app.Name}
+		return &serving.QueryError{Cause: "The label has another number of elements than the outputs of application " + app.Name + ": give as many, or have the model answer with the class"}
 	}
 	one.feedback.Loss = lossOfAnswer(app, loss, one.answer, f.Label)
 	return nil

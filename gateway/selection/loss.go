@@ -1,8 +1,10 @@
 package selection
 
 import (
+	"encoding/json"
 	"errors"
 	"math"
+	"slices"
 
 	"github.com/topsail-serving/topsail/serving"
 )
@@ -26,15 +28,24 @@ var errNotNumbers = errors.New("the loss of the app compares numbers, or vectors
 
 // Of is the loss of an output against a label. It fails where the loss compares numbers and they
 // are not: numbers or vectors of one length, as the mean over their elements.
+//
+// Where the policy names no loss, numbers are compared by their difference as soon as one has a fraction:
+// that of a probability and a class, or of two measurements, is never the same. Scores of several classes
+// cannot be compared with one of them.
 func (l Loss) Of(out, label *serving.Output) (float64, error) {
-	if l.kind == "" || l.kind == serving.LossZeroOne {
-		if Same(out, label) {
+	x, isNumber := Number(out)
+	y, also := Number(label)
+	numbers := isNumber && also
+	if l.kind == serving.LossZeroOne || l.kind == "" && !(numbers && (hasFraction(x) || hasFraction(y))) {
+		switch {
+		case Same(out, label) || sameText(out, label):
 			return 0, nil
+		case also && !isNumber && isScores(out):
+			return 0, errNotNumbers
 		}
 		return 1, nil
 	}
-	x, isNumber := Number(out)
-	if y, also := Number(label); isNumber && also {
+	if numbers {
 		return l.between(x, y), nil
 	}
 	xs, ok := Vector(nil, out)
@@ -47,6 +58,24 @@ func (l Loss) Of(out, label *serving.Output) (float64, error) {
 		total += l.between(xs[i], ys[i])
 	}
 	return total / float64(len(xs)), nil
+}
+
+func hasFraction(x float64) bool { return x != math.Trunc(x) }
+
+// isScores says whether an output is a vector of numbers some of which have fractions.
+func isScores(out *serving.Output) bool {
+	xs, ok := Vector(nil, out)
+	return ok && len(xs) > 1 && slices.ContainsFunc(xs, hasFraction)
+}
+
+// sameText says whether a label is the text of an output. A model that says the text 1 is answered
+// with the number 1, and the class is still called "1".
+func sameText(out, label *serving.Output) bool {
+	var text string
+	if len(label.JSON) == 0 || label.JSON[0] != '"' || json.Unmarshal(label.JSON, &text) != nil || !json.Valid([]byte(text)) {
+		return false
+	}
+	return Same(out, &serving.Output{JSON: []byte(text)})
 }
 
 func (l Loss) between(x, y float64) float64 {

@@ -142,6 +142,7 @@ func TestNumberAndVector(t *testing.T) {
 
 func TestLoss(t *testing.T) {
 	zeroOne := LossOf(&serving.PolicySpec{})
+	strict := LossOf(&serving.PolicySpec{Loss: serving.LossZeroOne})
 	absolute := LossOf(&serving.PolicySpec{Loss: serving.LossAbsolute, Scale: 10})
 	squared := LossOf(&serving.PolicySpec{Loss: serving.LossSquared, Scale: 2})
 	tests := []struct {
@@ -154,7 +155,22 @@ func TestLoss(t *testing.T) {
 		{zeroOne, `"cat"`, `"cat"`, 0, false},
 		{zeroOne, `"cat"`, `"dog"`, 1, false},
 		{zeroOne, "3.0", "3", 0, false},
+		{zeroOne, "1", `"1"`, 0, false}, // of a model that says the text 1
+		{zeroOne, "true", `"true"`, 0, false},
+		{zeroOne, `"02139"`, `"02139"`, 0, false},
+		{zeroOne, `["a"]`, `"[\"a\"]"`, 0, false},
+		{zeroOne, "1", `"0"`, 1, false},
+		{zeroOne, "1", `"one"`, 1, false},
 		{zeroOne, "[1,2]", "[1.0,2.0]", 0, false},
+		{zeroOne, "3", "5", 1, false},
+		{zeroOne, "0.9", "1", 0.1, false}, // a probability, and whether it was so
+		{zeroOne, "0.25", "0", 0.25, false},
+		{zeroOne, "34.5", "30", 1, false},
+		{zeroOne, "0.5", "0.5", 0, false},
+		{strict, "0.9", "1", 1, false},
+		{zeroOne, "[0.1,0.9]", "1", 0, true}, // scores, and a class
+		{zeroOne, "[1,2]", "1", 1, false},
+		{zeroOne, "[0.1,0.9]", "[0,1]", 1, false},
 		{absolute, "3", "5", 0.2, false},
 		{absolute, "3", "500", 1, false},
 		{absolute, "[1,2]", "[2,5]", 0.2, false},

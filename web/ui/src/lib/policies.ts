@@ -84,7 +84,7 @@ const scopes: Words<'scope'> = {
   context: 'Each context',
   user_context: 'Each user in each context',
 }
-const losses: Words<'loss'> = {'': 'Zero or one (default)', zero_one: 'Zero or one', absolute: 'Absolute', squared: 'Squared'}
+const losses: Words<'loss'> = {'': 'By the type of the output', zero_one: 'Zero or one', absolute: 'Absolute', squared: 'Squared'}
 
 // Options whose field does not follow from their type, and what it has to say beside what the option is.
 const fields: {[Name in OptionName]?: Pick<Option, 'control' | 'choices'> & {hint?: string}} = {
