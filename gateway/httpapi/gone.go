@@ -33,3 +33,51 @@ func (c *conn) whileThere(ctx context.Context) (_ context.Context, stop func()) 
 		_ = c.Conn.SetReadDeadline(c.set)
 	})
 }
+
+// present is the context of a request, which ends when its client leaves. That is watched for from the moment that something
+// waits for the end: most queries are answered before.
+type present struct {
+	context.Context // of the server
+	client          *conn
+
+	mu      sync.Mutex      // guards the following
+	watched context.Context // nil: not yet
+	stop    func()
+}
+
+// present makes the context of the request that the connection has now, for answers that are not written in parts. end has to
+// be called when it is answered.
+func (c *conn) present(ctx context.Context) *present { return &present{Context: ctx, client: c} }
+
+func (p *present) Done() <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.watched == nil {
+		p.watched, p.stop = p.client.whileThere(p.Context)
+	}
+	return p.watched.Done()
+}
+
+func (p *present) Err() error { return p.now().Err() }
+
+// Value has the cause of the end, too.
+func (p *present) Value(key any) any { return p.now().Value(key) }
+
+func (p *present) now() context.Context {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.watched != nil {
+		return p.watched
+	}
+	return p.Context
+}
+
+// end ends the watch, if there is one.
+func (p *present) end() {
+	p.mu.Lock()
+	stop := p.stop
+	p.mu.Unlock()
+	if stop != nil {
+		stop()
+	}
+}

@@ -87,7 +87,7 @@ func (s *Server) infer(queries context.Context, c *fiber.Ctx) error {
 	if err := s.expect(rc, r.app.Name, len(rows)); err != nil {
 		return err
 	}
-	predictions, err := s.predictRows(queries, rows)
+	predictions, err := s.predictRows(queries, rc, rows)
 	if err != nil {
 		return err
 	}
@@ -137,11 +137,13 @@ func (s *Server) readInfer(c *fiber.Ctx) (r appRequest, request inference.Reques
 }
 
 // predictRows is the core's PredictBatch, but for a single query, which it would ask in a way of its own.
-func (s *Server) predictRows(queries context.Context, rows []serving.Query) ([]serving.Prediction, error) {
+func (s *Server) predictRows(queries context.Context, rc *fasthttp.RequestCtx, rows []serving.Query) ([]serving.Prediction, error) {
+	there := rc.Conn().(*conn).present(queries)
+	defer there.end()
 	if len(rows) > 1 {
-		return s.core.PredictBatch(queries, rows)
+		return s.core.PredictBatch(there, rows)
 	}
-	p, err := s.core.Predict(queries, &rows[0])
+	p, err := s.core.Predict(there, &rows[0])
 	return []serving.Prediction{p}, err
 }
 

@@ -166,7 +166,7 @@ func (s *Server) embed(ctx context.Context, c *fiber.Ctx) error {
 	if err := s.expect(rc, r.app.Name, len(queries)); err != nil {
 		return err
 	}
-	ps, err := s.predictRows(ctx, queries)
+	ps, err := s.predictRows(ctx, rc, queries)
 	if err != nil {
 		return err
 	}

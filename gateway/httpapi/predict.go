@@ -21,13 +21,15 @@ func (s *Server) predict(queries context.Context, c *fiber.Ctx) error {
 		}
 		return s.predictParts(queries, c, q)
 	}
+	there := c.Context().Conn().(*conn).present(queries)
+	defer there.end()
 	if wantsTiming(c.Context()) {
-		return s.predictTimed(queries, c, each(q, batch))
+		return s.predictTimed(there, c, each(q, batch))
 	}
 	if batch != nil {
-		return s.predictBatch(queries, c, each(q, batch))
+		return s.predictBatch(there, c, each(q, batch))
 	}
-	p, err := s.core.Predict(queries, q)
+	p, err := s.core.Predict(there, q)
 	if err != nil {
 		return err
 	}

@@ -244,7 +244,8 @@ func (try *attempt) leave(at time.Time) *serving.Failure {
 func (q *query) withdraw() {
 	for i := range q.attempts[:q.opened] {
 		try := &q.attempts[i]
-		if try.call != nil && !q.answers[i].Come() && !q.plan.Asks[i].Shadow && try.flight.Withdraw() {
+		shadow := q.app.stages == nil && q.plan.Asks[i].Shadow
+		if try.call != nil && !q.answers[i].Come() && !shadow && try.flight.Withdraw() {
 			try.call.GiveUp()
 		}
 	}

@@ -94,15 +94,19 @@ func TestACancelledContextEndsTheWait(t *testing.T) {
 		t.serves(nil, m1)
 		gone := errors.New("the client has gone")
 		ctx, cancel := context.WithCancelCause(context.Background())
-		time.AfterFunc(10*time.Millisecond, func() { cancel(gone) })
+		time.AfterFunc(30*time.Millisecond, func() { cancel(gone) })
 		start := time.Now()
-		if _, err := t.p.Predict(ctx, newQuery(7)); !errors.Is(err, gone) || time.Since(start) != 10*time.Millisecond {
+		if _, err := t.p.Predict(ctx, newQuery(7)); !errors.Is(err, gone) || time.Since(start) != 30*time.Millisecond {
 			t.Errorf("after %v: %v", time.Since(start), err)
 		}
 		if _, err := t.p.PredictBatch(ctx, []serving.Query{*newQuery(1), *newQuery(2)}); !errors.Is(err, gone) {
 			t.Errorf("a batch: %v", err)
 		}
-		// The question went on, and its output is there for others.
+		t.settle()
+		if f.cancelled() != 3 {
+			t.Errorf("%d questions were taken back, want 3", f.cancelled())
+		}
+		// What comes all the same is there for others.
 		time.Sleep(50 * time.Millisecond)
 		a, took := t.predict(newQuery(7))
 		t.wantOutput(a, 7)

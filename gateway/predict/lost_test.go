@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topsail-serving/topsail/gateway/selection"
 	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/serving"
 )
@@ -240,14 +241,16 @@ func TestALoserIsNotQueued(t *testing.T) {
 // A question that was held when nobody waited for it any more is given up by itself.
 func TestAnOrphanIsGivenUp(t *testing.T) {
 	bubble(t, func(t *rig) {
-		a := t.replica("a", silent, m1)
-		t.serves(nil, m1)
-		ctx, cancel := timeout(10 * time.Millisecond)
-		defer cancel()
-		if _, err := t.p.Predict(ctx, newQuery(7)); err == nil {
-			t.Error("it was answered")
-		}
-		a.kill()
+		t.replica("a", says(1, time.Millisecond), a1)
+		b := t.replica("b", silent, b1)
+		t.decides(&scripted{combine: func(answers []selection.Answer, at selection.Moment) selection.Decision {
+			d := acceptable(answers, at)
+			d.Ended = selection.EndedCertain // which is answered, and takes nothing back
+			return d
+		}}, a1, b1)
+		p, _ := t.predict(newQuery(7))
+		t.wantOutput(p, 1)
+		b.kill()
 		t.wantQueued(1)
 		time.Sleep(slo + orphanAfter)
 		t.wantQueued(0)

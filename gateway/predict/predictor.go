@@ -3,6 +3,7 @@ package predict
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -152,7 +153,11 @@ func (p *Predictor) fit(qs []serving.Query) error {
 		return err
 	}
 	for i := range qs {
-		if misfit := a.misfit(qs[i].Input.Len()); misfit != nil {
+		misfit := a.misfit(qs[i].Input.Len())
+		switch {
+		case misfit != nil && len(qs) > 1:
+			return &serving.QueryError{Cause: fmt.Sprintf("input_batch[%d]: %s", i, misfit.Message)}
+		case misfit != nil:
 			return &serving.QueryError{Cause: misfit.Message}
 		}
 	}

@@ -68,25 +68,59 @@ func (r *request) begin(p *Predictor, q *serving.Query, patience time.Duration) 
 	return one, one.selectModels()
 }
 
-// await returns when every query has its verdict, which is at its deadline at the
-// latest.
+// watchAfter is from when a request looks whether its context has ended. To notice that a client leaves costs more than
+// most queries take.
+const watchAfter = 20 * time.Millisecond
+
+// await returns when every query has its verdict, which is at its deadline at the latest. Where ctx ends before, what
+// the queries have asked is taken back.
 func (r *request) await(ctx context.Context) error {
 	if len(r.queries) == 0 {
 		return nil
 	}
 	// The first look needs no clock: nothing has come since the last was begun but what
 	// the cache had.
-	for now := r.queries[len(r.queries)-1].begun; ; now = time.Now() {
+	now := r.queries[len(r.queries)-1].begun
+	for watch := now.Add(watchAfter); ; now = time.Now() {
 		next, pending := r.step(now)
 		if !pending {
 			return nil
 		}
-		r.alarm(time.Until(next))
+		if !r.sleep(ctx, next, watch) {
+			r.withdraw()
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// sleep waits until something has come, or for next. It says false where ctx has ended, which it looks at from watch on.
+func (r *request) sleep(ctx context.Context, next, watch time.Time) bool {
+	if early := time.Until(watch); early > 0 {
+		r.alarm(min(early, time.Until(next)))
 		select {
 		case <-r.wake:
+			return true
 		case <-r.timer.C:
-		case <-ctx.Done():
-			return context.Cause(ctx)
+			if !watch.Before(next) {
+				return true
+			}
+		}
+	}
+	r.alarm(time.Until(next))
+	select {
+	case <-r.wake:
+	case <-r.timer.C:
+	case <-ctx.Done():
+		return false
+	}
+	return true
+}
+
+// withdraw takes back what the queries have asked and no other waits for.
+func (r *request) withdraw() {
+	for _, q := range r.queries {
+		if !q.done {
+			q.withdraw()
 		}
 	}
 }

@@ -136,12 +136,16 @@ func TestStagesWithoutTheirModels(t *testing.T) {
 func TestAClientThatLeavesStages(t *testing.T) {
 	bubble(t, func(t *rig) {
 		t.replica("ra", echoes(time.Millisecond), a1)
-		t.replica("rb", echoes(time.Millisecond), b1)
+		f := t.replica("rb", silent, b1)
 		t.staged(nil, stage("first", "a"), stage("second", "b"))
 		ctx, cancel := context.WithCancel(context.Background())
-		cancel()
+		time.AfterFunc(2*watchAfter, cancel)
 		if _, err := t.p.Predict(ctx, newQuery(7)); err == nil {
 			t.Error("it got an answer")
+		}
+		t.settle()
+		if f.cancelled() != 1 {
+			t.Errorf("%d questions were taken back, want the second stage's", f.cancelled())
 		}
 	})
 }

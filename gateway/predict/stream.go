@@ -152,7 +152,7 @@ func (s *stream) Close() {
 	}
 	if parts := s.q.parts; parts.reads() {
 		parts.flight.Leave(parts.reader)
-	} else if !s.ended && s.q.app.stages == nil {
+	} else if !s.ended {
 		s.q.withdraw()
 	}
 	s.p.release(s.r)

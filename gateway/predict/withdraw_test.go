@@ -2,6 +2,7 @@ package predict
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -183,4 +184,60 @@ func TestACallerGivesUpOnSeveral(t *testing.T) {
 			t.Errorf("%d questions are held for nobody", n)
 		}
 	})
+}
+
+// What a client asked that has left is taken back, unless another waits for it.
+func TestWhoLeavesTakesBackItsQuestions(t *testing.T) {
+	for _, joined := range []bool{false, true} {
+		bubble(t, func(t *rig) {
+			f := t.replica("r", silent, m1)
+			t.serves(nil, m1)
+			leaving, leave := context.WithCancelCause(t.Context())
+			var all sync.WaitGroup
+			all.Go(func() {
+				if _, err := t.p.Predict(leaving, newQuery(7)); !errors.Is(err, errLeft) {
+					t.Errorf("it ended in %v", err)
+				}
+			})
+			t.settle()
+			if joined {
+				all.Go(func() { t.predict(newQuery(7)) })
+				t.settle()
+			}
+			time.Sleep(2 * watchAfter)
+			leave(errLeft)
+			t.settle()
+			if got := f.cancelled(); (got == 1) == joined || (t.cache.Open() == 1) != joined {
+				t.Errorf("%d cancelled, %d open, where another waits: %v", got, t.cache.Open(), joined)
+			}
+			all.Wait()
+		})
+	}
+}
+
+var errLeft = errors.New("the client has left")
+
+// asked counts who wants to know when a context ends.
+type asked struct {
+	context.Context
+	times int
+}
+
+func (a *asked) Done() <-chan struct{} {
+	a.times++
+	return a.Context.Done()
+}
+
+// Quick queries do not look for their client, which would cost more than they do.
+func TestQuickQueriesDoNotWatch(t *testing.T) {
+	for took, want := range map[time.Duration]int{watchAfter - time.Millisecond: 0, watchAfter + time.Millisecond: 1} {
+		bubble(t, func(t *rig) {
+			t.replica("r", says(1, took), m1)
+			t.serves(nil, m1)
+			ctx := &asked{Context: t.Context()}
+			if p, err := t.p.Predict(ctx, newQuery(7)); err != nil || p.Default || ctx.times != want {
+				t.Errorf("after %v: %+v, %v; it looked %d times", took, p, err, ctx.times)
+			}
+		})
+	}
 }
