@@ -69,6 +69,9 @@ func (v view) putApp(before, app *serving.App) ([]catalog.Change, error) {
 	if before != nil && sameApp(v, before, app) {
 		return nil, nil
 	}
+	if err := keepsContractOfPins(v.cat, before, app); err != nil {
+		return nil, err
+	}
 	return []catalog.Change{catalog.PutApp{App: *app, Create: before == nil}}, checkNames(v.cat, before, app)
 }
 

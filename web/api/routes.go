@@ -65,7 +65,7 @@ func (a *api) modelRoutes() []route {
 		{"GET /models", serving.RoleViewer, a.listModels, false, ""},
 		{"GET /models/{model}", serving.RoleViewer, a.getModel, false, ""},
 		{"DELETE /models/{model}", serving.RoleDeployer, a.deleteModel, false, dryRun},
-		{"PUT /models/{model}/current", serving.RoleDeployer, a.setCurrent, false, dryRun},
+		{"PUT /models/{model}/current", serving.RoleDeployer, a.setCurrent, false, dryRun + " " + replaceContract},
 		{"POST /models/{model}/rollback", serving.RoleOperator, a.rollBack, true, dryRun},
 	}
 }
@@ -73,7 +73,7 @@ func (a *api) modelRoutes() []route {
 func (a *api) versionRoutes() []route {
 	return []route{
 		{"GET /models/{model}/versions", serving.RoleViewer, a.listVersions, false, ""},
-		{"POST /models/{model}/versions", serving.RoleDeployer, a.createVersion, true, dryRun + " keep_current replace commit"},
+		{"POST /models/{model}/versions", serving.RoleDeployer, a.createVersion, true, dryRun + " keep_current replace commit " + replaceContract},
 		{"GET /models/{model}/versions/{version}", serving.RoleViewer, a.getVersion, false, ""},
 		{"DELETE /models/{model}/versions/{version}", serving.RoleDeployer, a.deleteVersion, false, dryRun},
 		{"PUT /models/{model}/versions/{version}/scale", serving.RoleOperator, a.setScale, false, dryRun},

@@ -203,12 +203,9 @@ func learnedCommand() *cobra.Command {
 func forgetCommand() *cobra.Command {
 	c := takes("forget APP", "Reset what an app's policy has learned", appNames)
 	userFlags(c)
-	c.Flags().BoolP("yes", "y", false, "do not ask for confirmation")
-	return verb(c, func(k *call) error {
-		if k.Asks && !k.flag("yes") {
-			if sure, err := k.Ask(k.ctx, fmt.Sprintf("Reset what the policy of app %s has learned?", k.args[0])); err != nil || !sure {
-				return err
-			}
+	return verb(confirms(c), func(k *call) error {
+		if sure, err := k.sure("Reset what the policy of app %s has learned?", k.args[0]); err != nil || !sure {
+			return err
 		}
 		r := deletion("apps", k.args[0], "learned")
 		r.Query = k.user()

@@ -132,7 +132,7 @@ func TestRollBack(t *testing.T) {
 	if r := f.run(t, "rollback", "m", "--dry-run"); r.status != 0 || r.out != effect {
 		t.Errorf("%+v", r)
 	}
-	if r := f.run(t, "rollback", "m"); r.status != exitFailed || !strings.HasPrefix(r.err, effect) || !strings.Contains(r.err, "or pass --yes") {
+	if r := f.run(t, "rollback", "m"); r.status != exitFailed || !strings.HasPrefix(r.err, effect) || !strings.Contains(r.err, "pass --yes to go ahead") {
 		t.Errorf("%+v", r)
 	}
 	if r := f.run(t, "rollback", "m", "1", "--yes"); r.status != 0 || !strings.HasPrefix(r.out, "model m is rolled back") {

@@ -32,8 +32,7 @@ func artifactCommand() *cobra.Command {
 	}
 	pull := takes("pull DIGEST", "Download a bundle", digests)
 	pull.Flags().StringP("file", "f", "", "where to write it (default: the digest, with .zip); must not exist")
-	remove := takes("delete DIGEST", "Delete an unused bundle", digests)
-	remove.Flags().BoolP("yes", "y", false, "do not ask for confirmation")
+	remove := confirms(takes("delete DIGEST", "Delete an unused bundle", digests))
 	return noun(&cobra.Command{Use: "artifact", Short: "Bundles: the files of versions"},
 		list, get, verb(push, pushArtifact), verb(pull, pullArtifact), verb(remove, deleteArtifact))
 }
@@ -270,10 +269,8 @@ func save(path string, from io.Reader, digest string) error {
 }
 
 func deleteArtifact(k *call) error {
-	if k.Asks && !k.flag("yes") {
-		if sure, err := k.Ask(k.ctx, fmt.Sprintf("Delete bundle %s?", screen.Clean(k.args[0]))); err != nil || !sure {
-			return err
-		}
+	if sure, err := k.sure("Delete bundle %s?", k.args[0]); err != nil || !sure {
+		return err
 	}
 	return k.change(deletion("artifacts", k.args[0]), "bundle %s is deleted", k.args[0])
 }

@@ -23,9 +23,20 @@ func changes(c *cobra.Command) *cobra.Command {
 }
 
 // deletes is changes for commands that take something away.
-func deletes(c *cobra.Command) *cobra.Command {
+func deletes(c *cobra.Command) *cobra.Command { return changes(confirms(c)) }
+
+// confirms gives a command what all have that ask before they do what cannot be undone.
+func confirms(c *cobra.Command) *cobra.Command {
 	c.Flags().BoolP("yes", "y", false, "do not ask for confirmation")
-	return changes(c)
+	return c
+}
+
+// sure asks whether something is to be done, unless --yes says so already. Without a terminal it fails.
+func (k *call) sure(question string, args ...any) (bool, error) {
+	if k.flag("yes") {
+		return true, nil
+	}
+	return k.Ask(k.ctx, screen.Clean(fmt.Sprintf(question, args...)))
 }
 
 // change sends a request, or dry-runs it, and prints the answer, or for people a sentence.
@@ -45,15 +56,16 @@ func (k *call) change(r apiclient.Request, done string, args ...any) error {
 	return nil
 }
 
-// remove is change for what takes something away: where a person can be asked, they see
-// what it does first.
+// remove is change for what takes something away: people see what it does first.
 func (k *call) remove(r apiclient.Request, question, done string, args ...any) error {
-	if !k.dryRun() && !k.flag("yes") && k.Asks {
+	if !k.dryRun() && !k.flag("yes") {
+		if !k.Asks {
+			return screen.ErrNoTerminal
+		}
 		if _, err := k.preview(r, false); err != nil {
 			return err
 		}
-		sure, err := k.Ask(k.ctx, fmt.Sprintf(question, args...))
-		if err != nil || !sure {
+		if sure, err := k.sure(question, args...); err != nil || !sure {
 			return err
 		}
 	}

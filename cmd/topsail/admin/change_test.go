@@ -24,15 +24,17 @@ func TestChanges(t *testing.T) {
 		},
 		{"app create a --input-type ints --limit 0", "POST /api/v1/apps", `{"input_type":"ints","latency_slo_micros":100000,"name":"a"}`, "app a is created: query it with `topsail predict a INPUT`\n"},
 		{"app set wine --limit 0 --slo 20ms", "PATCH /api/v1/apps/wine", `{"latency_slo_micros":20000,"limit":null}`, "app wine is changed\n"},
-		{"app delete wine", "DELETE /api/v1/apps/wine", ``, "app wine is deleted\n"},
+		{"app delete wine --yes", "DELETE /api/v1/apps/wine", ``, "app wine is deleted\n"},
 		{"app link wine m", "PUT /api/v1/apps/wine/links/m", ``, "app wine is linked to model m\n"},
 		{"app unlink wine m", "DELETE /api/v1/apps/wine/links/m", ``, "app wine is no longer linked to model m\n"},
-		{"app forget wine --uid ann --context a_b", "DELETE /api/v1/apps/wine/learned?context=a+b&uid=ann", ``, "the policy of app wine is reset; its previous state is kept for a day\n"},
+		{"app forget wine --uid ann --context a_b --yes", "DELETE /api/v1/apps/wine/learned?context=a+b&uid=ann", ``, "the policy of app wine is reset; its previous state is kept for a day\n"},
 		{"app policy wine kind=single", "PUT /api/v1/apps/wine/policy", `{"kind":"single"}`, "app wine has a new policy\n"},
 		{"policy set wine kind=versions canary=2 share=0.1 weights.1=0.9 weights.1.2=0.1", "PUT /api/v1/apps/wine/policy", `{"canary":"2","kind":"versions","share":0.1,"weights":{"1":0.9,"1.2":0.1}}`, "app wine has a new policy\n"},
 		{"policy set wine gamma=0.2 costs.wine-boost= models=a,_b", "PUT /api/v1/apps/wine/policy", `{"costs":{},"gamma":0.2,"kind":"exp3","models":["a","b"]}`, "app wine has a new policy\n"},
 		{"policy set wine kind=custom model=judge fallback.kind=vote fallback.weights.m=2 sticky=true", "PUT /api/v1/apps/wine/policy", `{"fallback":{"kind":"vote","weights":{"m":2}},"kind":"custom","model":"judge","sticky":true}`, "app wine has a new policy\n"},
-		{"model delete m", "DELETE /api/v1/models/m", ``, "model m is deleted\n"},
+		{"model delete m --yes", "DELETE /api/v1/models/m", ``, "model m is deleted\n"},
+		{"model current m:3 --replace-contract", "PUT /api/v1/models/m/current?replace_contract=true", `{"version":"3"}`, "m:3 is current; it gets queries as soon as one of its replicas is ready\n"},
+		{"version create m:2 --replace-contract --bundle sha256:x", "POST /api/v1/models/m/versions?replace_contract=true", `{"bundle":"sha256:x","version":"2"}`, "m:2 is registered; `topsail replica list --model m` shows its replicas\n"},
 		{"model current m 2", "PUT /api/v1/models/m/current", `{"version":"2"}`, "m:2 is current; it gets queries as soon as one of its replicas is ready\n"},
 		{"version create m:2 --bundle sha256:x --label a --replicas 0 --min 1 --max 4", "POST /api/v1/models/m/versions", `{"bundle":"sha256:x","labels":["a"],"replicas":0,"scale":{"min":1,"max":4},"version":"2"}`, "m:2 is registered; `topsail replica list --model m` shows its replicas\n"},
 		{"version create m 2 --replace --input-type ints -- ./serve", "POST /api/v1/models/m/versions?replace=true", `{"command":["./serve"],"input_type":"ints","version":"2"}`, "m:2 is registered; `topsail replica list --model m` shows its replicas\n"},
@@ -41,7 +43,7 @@ func TestChanges(t *testing.T) {
 		{"version create m:2 --bundle sha256:x --batch-strategy fixed --batch-size 8 --batch-delay 2ms --batch-pad", "POST /api/v1/models/m/versions", `{"batch":{"delay_micros":2000,"max_size":8,"pad":true,"strategy":"fixed"},"bundle":"sha256:x","version":"2"}`, "m:2 is registered; `topsail replica list --model m` shows its replicas\n"},
 		{"version create m:2 --bundle sha256:x --gpus 1 --gpu-runtime r --artifact local/w=sha512:x@https://h/w?a=b", "POST /api/v1/models/m/versions", `{"artifacts":[{"source":"https://h/w?a=b","checksum":"sha512:x","destination":"local/w"}],"bundle":"sha256:x","resources":{"gpu":{"count":1,"runtime":"r"}},"version":"2"}`, "m:2 is registered; `topsail replica list --model m` shows its replicas\n"},
 		{"version create m:2 --container-addr h:1", "POST /api/v1/models/m/versions", `{"container_addr":"h:1","protocol":"v1","version":"2"}`, "m:2 is registered; `topsail replica list --model m` shows its replicas\n"},
-		{"version delete m:1", "DELETE /api/v1/models/m/versions/1", ``, "m:1 is deleted\n"},
+		{"version delete m:1 --yes", "DELETE /api/v1/models/m/versions/1", ``, "m:1 is deleted\n"},
 		{"version scale m:1 3", "PUT /api/v1/models/m/versions/1/scale", `{"replicas":3}`, "m:1 will have 3 replicas\n"},
 		{"version scale m 1 --max 3", "PUT /api/v1/models/m/versions/1/scale", `{"scale":{"min":0,"max":3}}`, "m:1 will have between 0 and 3 replicas\n"},
 		{"version pin m:1 --pause --reason because", "PUT /api/v1/models/m/versions/1/pin", `{"count":-1,"reason":"because"}`, "m:1 is pinned; release it with `topsail version release m:1`\n"},
@@ -49,8 +51,8 @@ func TestChanges(t *testing.T) {
 		{"version release m:1", "DELETE /api/v1/models/m/versions/1/pin", ``, "m:1 is released; the scheduler sets its number of replicas\n"},
 		{"replica restart m-1-0", "POST /api/v1/replicas/m-1-0/restart", ``, "m-1-0 restarts\n"},
 		{"replica drain a/b", "POST /api/v1/replicas/a%2Fb/drain", ``, "a/b drains\n"},
-		{"key revoke shop", "DELETE /api/v1/keys/abcdefghij", ``, "key abcdefghij of shop is revoked\n"},
-		{"artifact delete sha256:" + digest, "DELETE /api/v1/artifacts/sha256:" + digest, ``, "bundle sha256:" + digest + " is deleted\n"},
+		{"key revoke shop --yes", "DELETE /api/v1/keys/abcdefghij", ``, "key abcdefghij of shop is revoked\n"},
+		{"artifact delete --yes sha256:" + digest, "DELETE /api/v1/artifacts/sha256:" + digest, ``, "bundle sha256:" + digest + " is deleted\n"},
 	} {
 		f.answers[test.request] = []answer{{status: 204}}
 		f.asked = nil
@@ -197,19 +199,39 @@ func TestKeySecret(t *testing.T) {
 	}
 }
 
+// What cannot be undone is not done by a script that does not say --yes.
+func TestWithoutATerminalNothingIsDeleted(t *testing.T) {
+	f := newFake(t)
+	f.here(t)
+	for _, command := range []string{
+		"app delete wine", "app forget wine", "model delete m", "version delete m:1", "stream delete s", "key revoke shop", "artifact delete sha256:" + digest,
+	} {
+		f.asked = nil
+		r := f.run(t, strings.Fields(command)...)
+		if r.status != exitFailed || !strings.Contains(r.err, "cannot ask for confirmation without a terminal: pass --yes to go ahead") {
+			t.Errorf("%s: %+v", command, r)
+		}
+		for _, sent := range f.requests() {
+			if !strings.HasPrefix(sent.what, "GET ") {
+				t.Errorf("%s sends %s", command, sent.what)
+			}
+		}
+	}
+}
+
 func TestRevokeByName(t *testing.T) {
 	f := newFake(t)
 	f.here(t)
 	f.answers["GET /api/v1/keys?limit=1000"] = []answer{{status: 200, body: `{"items": [{"id": "a", "name": "x"}, {"id": "b", "name": "x"}, {"id": "x1", "name": "a"}]}`}}
 	f.answer("DELETE /api/v1/keys/a", answer{status: 204})
-	if r := f.run(t, "key", "revoke", "x"); r.status != exitFailed || !strings.Contains(r.err, `2 keys are named "x"`) {
+	if r := f.run(t, "key", "revoke", "x", "--yes"); r.status != exitFailed || !strings.Contains(r.err, `2 keys are named "x"`) {
 		t.Errorf("%+v", r)
 	}
-	if r := f.run(t, "key", "revoke", "y"); r.status != exitUnknown {
+	if r := f.run(t, "key", "revoke", "y", "--yes"); r.status != exitUnknown {
 		t.Errorf("%+v", r)
 	}
 	// The id wins over a name that another key has.
-	if r := f.run(t, "key", "revoke", "a"); r.status != 0 || !slices.ContainsFunc(f.requests(), func(a asked) bool { return a.what == "DELETE /api/v1/keys/a" }) {
+	if r := f.run(t, "key", "revoke", "a", "--yes"); r.status != 0 || !slices.ContainsFunc(f.requests(), func(a asked) bool { return a.what == "DELETE /api/v1/keys/a" }) {
 		t.Errorf("%+v", r)
 	}
 }

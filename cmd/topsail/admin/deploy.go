@@ -37,6 +37,7 @@ func deployCommand() *cobra.Command {
 	f.String("version", "", "name of the version (default: the number after the highest)")
 	f.Bool("keep-current", false, "keep the current version")
 	replaces(c)
+	replacesContract(c)
 	tellsCommit(c)
 	f.String("app", "", "link the model to this app, and create the app if it does not exist")
 	f.Duration("slo", defaultSLO, "for a new app: time from receiving a query to its answer")
@@ -281,6 +282,10 @@ func (d *deployment) wait() error {
 	if err != nil || within < 0 {
 		return misused("--wait must be a time, such as 5m, or 0")
 	}
+	if d.unused() {
+		d.progress.Step("%v gets replicas when it is current, or a policy names it", d.id)
+		return nil
+	}
 	if within == 0 || d.needsNone() {
 		return nil
 	}
@@ -315,6 +320,11 @@ func (d *deployment) wait() error {
 // needsNone says that there may be no replica until there is a query.
 func (d *deployment) needsNone() bool {
 	return d.version.Replicas == 0
+}
+
+// unused says that nothing asks the version yet, so that it gets no replicas.
+func (d *deployment) unused() bool {
+	return d.flag("keep-current") && !d.version.Current && len(d.version.UsedBy) == 0
 }
 
 func (d *deployment) done() error {

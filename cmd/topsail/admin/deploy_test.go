@@ -135,12 +135,12 @@ func TestDeployCommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.answer("POST /api/v1/models/wine-forest/versions?keep_current=true", answer{status: 201, body: `{"version": "3", "input_type": "doubles", "replicas": 0}`})
+	f.answer("POST /api/v1/models/wine-forest/versions?keep_current=true", answer{status: 201, body: `{"version": "3", "input_type": "doubles", "replicas": 1}`})
 	f.answer("PUT /api/v1/apps/wine/links/wine-forest", answer{status: 200, body: `{}`})
 	f.answer("GET /api/v1/me", answer{status: 200, body: `{"mode": "local"}`}, answer{status: 200, body: `{"mode": "cluster"}`})
 	r := f.run(t, "deploy", "wine-forest", "--input-type", "doubles", "--keep-current", "--app", "wine", "--", "python3", "-m", "topsail", "wine:Wine")
 	want := `{"command":["python3","-m","topsail","wine:Wine"],"dir":"` + here + `","input_type":"doubles","version":"3"}`
-	if sent := f.requests(); r.status != 0 || len(sent) != 2 || sent[0].body != want {
+	if sent := f.requests(); r.status != 0 || len(sent) != 2 || sent[0].body != want || !strings.Contains(r.err, "gets replicas when it is current") {
 		t.Errorf("%+v %+v", r, sent)
 	}
 	f.asked = nil

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"net/url"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,16 +19,19 @@ func modelCommand() *cobra.Command {
 	remove := verb(deletes(takes("delete MODEL", "Delete a model that no app links, with all its versions", modelNames)), func(k *call) error {
 		return k.remove(deletion("models", k.args[0]), "Delete model %s with all its versions?", "model %s is deleted", k.args[0])
 	})
-	current := verb(changes(&cobra.Command{
+	current := verb(replacesContract(changes(&cobra.Command{
 		Use: "current MODEL VERSION", Short: "Make a version the current one",
 		Args: cobra.RangeArgs(1, 2), ValidArgsFunction: complete(modelNames, versionsOf),
-	}), func(k *call) error {
+	})), func(k *call) error {
 		id, err := oneVersion(k.args)
 		if err != nil {
 			return err
 		}
-		body := map[string]string{"version": id.Version}
-		return k.change(put(body, "models", id.Model, "current"), "%v is current; it gets queries as soon as one of its replicas is ready", id)
+		r := put(map[string]string{"version": id.Version}, "models", id.Model, "current")
+		if k.flag("replace-contract") {
+			r.Query = url.Values{"replace_contract": {"true"}}
+		}
+		return k.change(r, "%v is current; it gets queries as soon as one of its replicas is ready", id)
 	})
 	return noun(&cobra.Command{Use: "model", Short: "Models: what apps call"}, list, get, remove, current)
 }

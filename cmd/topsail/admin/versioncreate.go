@@ -24,6 +24,7 @@ func createVersion() *cobra.Command {
 	runFlags(c)
 	c.Flags().Bool("keep-current", false, "keep the current version")
 	replaces(c)
+	replacesContract(c)
 	tellsCommit(c)
 	c.Flags().StringP("file", "f", "", "JSON of the version, as in the API; flags take precedence; - is standard input")
 	return verb(c, func(k *call) error {
@@ -51,10 +52,16 @@ func createVersion() *cobra.Command {
 	})
 }
 
+// replacesContract adds the flag of what may change the inputs that clients have to send.
+func replacesContract(c *cobra.Command) *cobra.Command {
+	c.Flags().Bool("replace-contract", false, "make it current although apps use the model and it takes inputs of another length, so that their clients are refused")
+	return c
+}
+
 // registration is how a version is registered, as the query has it.
 func (k *call) registration() url.Values {
 	query := url.Values{}
-	for flag, name := range map[string]string{"keep-current": "keep_current", "replace": "replace"} {
+	for flag, name := range map[string]string{"keep-current": "keep_current", "replace": "replace", "replace-contract": "replace_contract"} {
 		if k.flag(flag) {
 			query.Set(name, "true")
 		}

@@ -12,7 +12,7 @@ import (
 const maxReply = 1 << 10
 
 // ErrNoTerminal is a question where there is no terminal.
-var ErrNoTerminal = errors.New("cannot ask for confirmation without a terminal: preview the change with --dry-run, or pass --yes")
+var ErrNoTerminal = errors.New("cannot ask for confirmation without a terminal: pass --yes to go ahead")
 
 // Ask asks a question that is answered by yes or no, and takes anything but yes for no.
 func (s *Screen) Ask(ctx context.Context, question string) (bool, error) {
