@@ -149,8 +149,8 @@ test-deployers: $(PACKAGES)/spark ## deploy real models of R and PySpark; PySpar
 	@scripts/need-r
 	cd containers/python && ../../$(PACKAGES)/spark/bin/python -m pytest -q tests/heavy/test_r.py tests/heavy/test_*pyspark.py
 
-test-runtimes: $(PACKAGES)/runtimes ## deploy real models of ONNX, XGBoost and LightGBM, and pipelines with pandas, and with Clipper's deployer of ONNX
-	cd containers/python && ../../$(PACKAGES)/runtimes/bin/python -W ignore -m pytest -q tests/heavy/test_onnx.py tests/heavy/test_pandas.py tests/heavy/test_trees.py tests/heavy/test_clipper_onnx.py
+test-runtimes: $(PACKAGES)/runtimes ## deploy real models of ONNX, XGBoost and LightGBM, pipelines with pandas, every estimator of scikit-learn, and with Clipper's deployer of ONNX
+	cd containers/python && ../../$(PACKAGES)/runtimes/bin/python -W ignore -m pytest -q tests/heavy/test_onnx.py tests/heavy/test_pandas.py tests/heavy/test_trees.py tests/heavy/test_clipper_onnx.py tests/heavy/test_estimators.py
 
 test-clients: build $(TEST_ENV)/made $(PACKAGES)/models $(PACKAGES)/kserve $(PACKAGES)/mlserver ## ask models of scikit-learn and ONNX and a chat as clients of KServe, MLServer, Triton and OpenAI do; they are 1.2 GB
 	@PATH="$(CURDIR)/$(PACKAGES)/models/bin:$$PATH" $(TEST_ENV)/bin/python test/clients/run.py $(BIN) \

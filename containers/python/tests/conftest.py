@@ -11,7 +11,9 @@ if os.environ.get("TOPSAIL_TEST_NO_NUMPY"):
     # Which are about nothing but numpy.
     collect_ignore = [
         "deploy/test_deploy_sklearn.py",
+        "deploy/test_deploy_estimators.py",
         "container/pipeline/test_pipeline_examples.py",
+        "runtime/test_matrix.py",
         "runtime/test_runtime_scores.py",
         "runtime/test_runtime_tensorflow.py",
     ]

@@ -85,9 +85,9 @@ class Management:
         self._server.server_close()
 
     def did(self, *methods: str) -> list[str]:
-        """The requests of these methods, changes without them."""
+        """The requests of these methods, changes without them, but for dry runs."""
         wanted = methods or ("POST", "PUT", "PATCH", "DELETE")
-        return [f"{h.method} {unquote(h.path)}" for h in self.heard if h.method in wanted]
+        return [f"{h.method} {unquote(h.path)}" for h in self.heard if h.method in wanted and "dry_run=" not in h.path]
 
     # The API, by the operations of its document.
 
@@ -97,6 +97,8 @@ class Management:
     def createApp(self, body=None, **query):
         if body["name"] in self.apps:
             raise Refusal(409, "exists", f"there is an app {body['name']!r} already")
+        if body["name"] == "metrics":
+            raise Refusal(400, "invalid", "the name 'metrics' is reserved")
         return self._change("app", body["name"], body, 201, query)
 
     def getApp(self, app):
@@ -606,7 +608,7 @@ class _Handler(BaseHTTPRequestHandler):
         answers = [{"query_id": 7, "default": False} | output for output in outputs]
         if why := self.management.unable:
             answers = [a | {"output": None, "default": True, "default_explanation": why} for a in answers]
-        self._send(200, {"batch_predictions": answers} if "input_batch" in body else answers[0])
+        self._send(200, {"batch_predictions": answers} if len(answers) != 1 else answers[0])
 
     def _stream(self, path: str) -> None:
         """Log lines, or events; it goes on until the client leaves or the test ends."""

@@ -113,6 +113,7 @@ class Registry:
         self.changed = False
         self._lock = threading.Lock()  # guards _metrics
         self._metrics: dict[tuple[str, Labels], Metric] = {}
+        self._full = False  # which was said
 
     def get(self, kind: type[M], name: str, help: str, labels: dict[str, Any], *more: Any) -> M:
         key = (name, _check(name, labels))
@@ -122,8 +123,14 @@ class Registry:
                 found = kind(self, *key[:1], help, key[1], *more)
                 if len(self._metrics) < _MAX_SERIES:
                     self._metrics[key] = found
-                else:
-                    _log.warning("metric %s %s is not reported: there are %d already", *key, _MAX_SERIES)
+                elif not self._full:
+                    self._full = True
+                    _log.warning(
+                        "metric %s %s is not reported, nor is any other new one: there are %d already; use labels of "
+                        "few values",
+                        *key,
+                        _MAX_SERIES,
+                    )
         if not isinstance(found, kind):
             raise ValueError(f"metric {name!r} is a {type(found).__name__.lower()} already")
         return found

@@ -34,7 +34,6 @@ def test_every_call(gateway):
     async def use(client):
         said = {"user": "ann", "context": 3, "version": "2", "explain": True, "salt": 0, "no_cache": True}
         assert await client.predict("app", [1], **said) == topsail.Prediction(1, False, 7, raw=ANSWER)
-        gateway.say((200, {"batch_predictions": [ANSWER]}))
         assert len(await client.predict_batch("app", [[1]], **said)) == 1
         gateway.say((200, LEARNED), (200, {"feedback": [LEARNED]}), (503, {"status": "draining"}))
         learned = await client.feedback("app", 0, query_id=7, input=[1], user="ann", context=3)

@@ -66,6 +66,13 @@ def test_inputs_as_json(gateway, client, given, sent):
     assert gateway.bodies() == [{"input": sent}, {"input_batch": [sent, sent]}]
 
 
+@pytest.mark.parametrize("of", [list, iter, list if numpy is None else numpy.array])
+def test_a_batch_of_one(gateway, client, of):
+    """Which is answered as its input alone."""
+    assert client.predict_batch("app", of([[1.0]])) == [topsail.Prediction(1, False, 7, raw=ANSWER)]
+    assert gateway.bodies() == [{"input_batch": [[1.0]]}]
+
+
 def test_rows_of_a_matrix_are_inputs(gateway, client):
     gateway.say((200, {"batch_predictions": []}))
     matrix = [[1, 0], [0, 1]] if numpy is None else numpy.eye(2)
@@ -96,8 +103,7 @@ def test_one_input_is_no_batch(gateway, client, one):
 def test_all_that_a_query_can_say(gateway, client):
     options = {"user": "ann", "context": 3, "version": "2", "explain": True, "salt": 0, "no_cache": True}
     client.predict("a/b ü?", [1], **options)
-    gateway.say((200, {"batch_predictions": [ANSWER]}))
-    client.predict_batch("app", [[1]], **options)
+    assert len(client.predict_batch("app", [[1]], **options)) == 1
     said = {"uid": "ann", "context": 3, "version": "2", "explain": True, "salt": 0, "no_cache": True}
     assert gateway.bodies() == [{"input": [1]} | said, {"input_batch": [[1]]} | said]
     assert [h.path for h in gateway.heard] == ["/a%2Fb%20%C3%BC%3F/predict", "/app/predict"]

@@ -72,6 +72,9 @@ if numpy:
         (np.zeros((2, 0)), (DType.FLOAT64, (2, 0), [[], []])),
         (np.array([True, False]), (DType.BOOL, (2,), [True, False])),
         (np.array(["a", "b"]), (DType.JSON, (), ["a", "b"])),
+        (np.ma.array([1, 2], mask=[0, 1]), (DType.JSON, (), [1, None])),
+        (np.ma.array([1, 2]), (DType.INT64, (2,), [1, 2])),
+        (np.ma.masked, (DType.JSON, (), None)),
         (np.array([1, "b", None], dtype=object), (DType.JSON, (), [1, "b", None])),
         ({"p": np.float32(0.5), "v": np.arange(2)}, (DType.JSON, (), {"p": 0.5, "v": [0, 1]})),
     ]

@@ -24,10 +24,16 @@ def test_vectors(kind, example, elements):
     got = kind.reader()([kind.value(example)])
     assert list(got) == (elements if elements is not None else example)
     if numpy:
-        assert got.dtype == numpy.dtype(kind.typecode)
-        assert not got.flags.writeable
+        assert got.dtype == (numpy.int64 if kind is INTS else numpy.dtype(kind.typecode))
+        assert got.flags.writeable is (kind is INTS)
     else:
         assert isinstance(got, bytes if kind is BYTES else array)
+
+
+def test_products_of_integers_fit():
+    """They travel in 32 bits, and models are trained on 64."""
+    a, b = INTS.reader()([INTS.value([100_000, 100_000])])
+    assert a * b == 10_000_000_000
 
 
 def test_strings():

@@ -74,10 +74,12 @@ def test_buckets_are_bounded(registry):
             topsail.histogram("h", buckets=buckets)
 
 
-def test_series_are_bounded(registry):
+def test_series_are_bounded(registry, caplog):
     for i in range(_MAX_SERIES + 10):
         topsail.counter("users", user=i).inc()  # works for the model, whether it is reported or not
     assert len(registry.report()) == _MAX_SERIES
+    [said] = caplog.records  # and not a line for each query
+    assert said.getMessage().startswith("metric users (('user', '1000'),) is not reported, nor is any other new one")
 
 
 def test_threads(registry):

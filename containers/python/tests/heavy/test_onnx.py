@@ -183,8 +183,11 @@ def test_names_that_do_not_agree(deploy, tmp_path):
         DeployFailed, match=r"must be a dict with 'a', 'b', 'text': the model takes a float32\[2\], b fl"
     ):
         deploy(pair(), {"a": [1, 2]})
-    with pytest.raises(DeployFailed, match=r"input 'x' has the shape \[4, 3\], and batches differ in size: export"):
-        deploy(linear(4))
+
+
+def test_a_model_compiled_for_one_size_of_batch(deploy):
+    for batch in (None, {"strategy": "fixed", "max_size": 4, "pad": True}):
+        assert deploy(linear(4), [1.0, 2.0, 3.0], batch=batch).predict([1.0, 2.0, 3.0]).default is False
 
 
 def test_zeros_that_the_model_cannot_take(deploy, management):
@@ -282,3 +285,33 @@ def test_a_model_for_a_gpu_from_a_machine_without_one(tmp_path, client, manageme
 
 def test_auto_goes_on_with_the_cpu(tmp_path):
     assert outputs(loaded(tmp_path, linear(), device="auto"), [[1, 1, 1]]) == [[6.0, 60.0]]
+
+
+def identity(dtype, shape):
+    x, y = (helper.make_tensor_value_info(name, dtype, shape) for name in "xy")
+    return model(helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "identity", [x], [y], []))
+
+
+def test_inputs_of_a_shape_that_the_model_leaves_open(deploy):
+    """Which is that of the example."""
+    picture = np.arange(60, dtype="float32").reshape(3, 4, 5)
+    deployed = deploy(identity(TensorProto.FLOAT, ["n", 3, "h", "w"]), picture)
+    assert deployed.predict(picture).output == picture.tolist()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "good", "bad", "kind"),
+    [
+        (TensorProto.UINT8, [1, 2], [1, 256], "uint8, and 256"),
+        (TensorProto.UINT8, [1, 2], [1, -1], "uint8, and -1"),
+        (TensorProto.INT64, [1.0, 2.0], [1.0, 1.7], "int64, and 1.7"),
+        (TensorProto.INT64, [1.0, 2.0], [1.0, 1e300], r"int64, and 1e\+300"),
+        (TensorProto.FLOAT, [1.0, 2.0], [1.0, 1e300], r"float32, and 1e\+300"),
+        (TensorProto.BOOL, [1, 0], [1, 2], "bool, and 2"),
+    ],
+)
+def test_numbers_that_the_type_does_not_have(tmp_path, dtype, good, bad, kind):
+    served = loaded(tmp_path, identity(dtype, ["n", 2]))
+    found = testing.run(served, [good, bad], "integers" if isinstance(good[0], int) else "doubles")
+    assert found[0].output == good
+    assert found[1].error == f"the model takes numbers of type {kind} is none".replace("\\", "")

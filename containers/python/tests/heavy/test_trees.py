@@ -184,3 +184,60 @@ def test_what_is_no_model(tmp_path, client, runtime):
             load(Folder(unpacked(tmp_path, runtime, "model.bin", {"model.bin": b""}, options={"missing": "none"})))
     with pytest.raises(DeployFailed, match="the model is a int: give a Booster"):
         getattr(topsail, f"deploy_{runtime}")("iris", 7, X[0], client=client)
+
+
+# Columns of pandas' type category.
+
+
+def stores():
+    import pandas as pd
+
+    frame = pd.DataFrame({"store": pd.Categorical([10, 20, 30] * 20), "size": np.arange(60.0)})
+    frame["city"] = pd.Categorical(["Oslo", "Rome", "Bern"] * 20)
+    return frame, np.array([-5.0, 0.0, 5.0] * 20) + frame["size"].to_numpy() / 100
+
+
+@pytest.mark.parametrize("kind", ["xgboost", "lightgbm"])
+def test_columns_of_categories(client, kind):
+    frame, target = stores()
+    models = {
+        "xgboost": lambda: xgboost.XGBRegressor(n_estimators=5, enable_categorical=True),
+        "lightgbm": lambda: lightgbm.LGBMRegressor(n_estimators=5, verbose=-1, min_child_samples=2),
+    }
+    model = models[kind]().fit(frame, target)
+    numbers = models[kind]().fit(frame[["store", "size"]], target)
+    deploy = {"xgboost": topsail.deploy_xgboost, "lightgbm": topsail.deploy_lightgbm}[kind]
+    booster = numbers.get_booster() if kind == "xgboost" else numbers.booster_
+    for wrong in (numbers, booster):
+        with pytest.raises(
+            DeployFailed, match="trained on columns of the type category .*: deploy it by deploy_sklearn"
+        ):
+            deploy("m", wrong, [20.0, 1.0], client=client, progress=False)
+    with pytest.raises(DeployFailed, match=r"trained on columns of the type category .*: give a DataFrame of one row"):
+        topsail.deploy_sklearn("m", numbers, frame[["store", "size"]].iloc[0], client=client, progress=False)
+    deployed = topsail.deploy_sklearn("m", model, frame.iloc[:1], check=frame, client=client, progress=False)
+    asked = {"store": 20, "size": 1.0, "city": "Rome"}
+    assert deployed.predict(asked).output == pytest.approx(model.predict(frame.iloc[1:2])[0], abs=1e-4)
+
+
+def test_categories_that_are_numbers_already(client):
+    """Of an array, whose numbers are the places of the categories."""
+    x = np.array([[k % 3, k] for k in range(60)], dtype="float64")
+    model = xgboost.XGBRegressor(n_estimators=5, enable_categorical=True, feature_types=["c", "float"]).fit(x, x[:, 0])
+    deployed = topsail.deploy_xgboost("m", model, x[0], check=x, client=client, progress=False)
+    assert deployed.predict(x[1]).output == pytest.approx(model.predict(x[1:2])[0], abs=1e-4)
+
+
+def test_an_objective_of_ones_own(client):
+    """LightGBM gives its scores as they are."""
+
+    def logistic(y, score):
+        p = 1 / (1 + np.exp(-score))
+        return p - y, p * (1 - p)
+
+    model = lightgbm.LGBMClassifier(objective=logistic, n_estimators=3, learning_rate=0.05, verbose=-1)
+    model.fit(X[:100], Y[:100])
+    deployed = topsail.deploy_lightgbm("m", model, X[0], check=X[:100], client=client, progress=False)
+    assert deployed.predict(X[0]).output == pytest.approx(model.predict(X[:1])[0], abs=1e-6)
+    with pytest.raises(DeployFailed, match="objective is a function, so that its scores say no label"):
+        topsail.deploy_lightgbm("m", model, X[0], output="label", client=client, progress=False)

@@ -91,7 +91,8 @@ def _some(input: Any) -> Any:
 
 
 def _predictions(answer: Any) -> list[Prediction]:
-    return list(map(Prediction.read, answer["batch_predictions"]))
+    """A gateway answers a batch of one as it answers its input alone, which is Clipper's way."""
+    return list(map(Prediction.read, answer.get("batch_predictions", [answer])))
 
 
 def _learned(answer: Any) -> list[Learned]:

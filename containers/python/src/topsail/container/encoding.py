@@ -107,7 +107,7 @@ def _value(x: Any, name: str = "") -> Value:
     if isinstance(x, array):
         return _from_array(x, name)
     if numpy is not None and hasattr(type(x), "__array__"):  # torch tensors and pandas columns have it too
-        return _from_numpy(numpy.asarray(x), name)
+        return _from_numpy(numpy.asanyarray(x), name)
     return Value(DType.JSON, (), plain_json(x), name)
 
 
@@ -144,6 +144,8 @@ _NUMPY_DTYPES = {
 
 
 def _from_numpy(x: Any, name: str) -> Value:
+    if isinstance(x, numpy.ma.MaskedArray) and x.mask.any():  # what is masked is not there
+        return Value(DType.JSON, (), plain_json(x.tolist()), name)
     if x.dtype.kind in "USO":  # texts and mixed objects: JSON says them
         return Value(DType.JSON, (), plain_json(x.tolist()), name)
     if (x.dtype.kind, x.dtype.itemsize) not in _NUMPY_DTYPES:

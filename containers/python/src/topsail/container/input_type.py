@@ -2,7 +2,8 @@
 
 With numpy, vectors are numpy arrays; without it they are array.array, and bytes are bytes. Strings are str. A numpy
 vector is a view of the frame that came in: it is read-only, it may not be aligned, and it keeps the whole batch in
-memory as long as it lives. numpy.stack(inputs) or x.copy() gives memory of one's own.
+memory as long as it lives. numpy.stack(inputs) or x.copy() gives memory of one's own. Integers, which travel in 32
+bits, are int64, as numpy makes them and as models are trained with: products and sums of them would not fit.
 """
 
 from __future__ import annotations
@@ -51,6 +52,8 @@ class InputType:
             return _text
         if numpy is not None:
             frombuffer, dtype = numpy.frombuffer, numpy.dtype("<" + self.typecode)
+            if self.dtype == DType.INT32:
+                return lambda data: frombuffer(data, dtype).astype(numpy.int64)
             return lambda data: frombuffer(data, dtype)
         return bytes if self.dtype == DType.UINT8 else self._array
 

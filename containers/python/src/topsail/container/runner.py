@@ -133,6 +133,8 @@ class Runner:
             reply.add_failure(index, output.status, output.message)
         elif isinstance(output, Drop) and may_drop:
             reply.add_failure(index, Status.DROPPED, str(output))
+        elif isinstance(output, BadInput):
+            reply.add_failure(index, Status.BAD_INPUT, str(output))
         elif isinstance(output, Exception):
             reply.add_failure(index, Status.MODEL_ERROR, described(output))
         else:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from . import devices, settings
+from . import devices, settings, warned
 from .container import Container
 from .lifecycle import SidecarGone
 from .loading import prepare
@@ -162,6 +162,7 @@ def serve_host(models: str | None, **arguments: Any) -> None:
 
 
 def _start(run: Callable[[Settings], None], arguments: dict[str, Any]) -> None:
+    warned.show_each_once()
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
     try:
         run(settings.read(os.environ, **arguments))

@@ -13,7 +13,6 @@ from .python import frozen_function
 from .terms import Terms
 
 _HELLO = ({"role": "user", "content": "Hello"},)
-_SLO = 5.0  # seconds until the first part
 
 
 def deploy_chat(
@@ -27,7 +26,7 @@ def deploy_chat(
     gets the other members of a request as the keywords that it names; an object or class with such a `predict` method;
     or the name of one, "module:object". Its app answers OpenAI's API, too. `example` is a list of messages or a whole
     request, a greeting without it. `slo` is until the first part, 5 s without it."""
-    said = Terms.of({"slo": _SLO} | terms)
+    said = Terms.of(terms)
     request = dict(example) if isinstance(example, Mapping) else {"messages": list(example or _HELLO)}
     if not isinstance(request.get("messages"), list):
         raise DeployFailed("the example has no list of messages: give one, or a request with the member messages")

@@ -8,9 +8,9 @@ from typing import Any
 
 from ..client.admin.record import App, Replica
 from ..client.answers import Prediction
-from ..client.errors import Conflict, NotFound
+from ..client.errors import BadRequest, Conflict, NotFound
 from ..client.sync import Client
-from ..container.input_type import TENSORS
+from ..container.input_type import BYTES, STRINGS, TENSORS
 from .failure import DeployFailed
 from .named import by_name
 
@@ -32,6 +32,10 @@ class Deployment:
             options.setdefault("version", self.version)
         if self._asked.input_type == TENSORS.name:
             return self.client.predict(self.app, by_name(input), **options)
+        if self._asked.input_type == STRINGS.name and isinstance(input, (bytes, bytearray, memoryview)):
+            raise BadRequest("the model takes texts, and the input is bytes: decode them, as input.decode()")
+        if self._asked.input_type == BYTES.name and isinstance(input, str):
+            raise BadRequest("the model takes bytes, and the input is a text: encode it, as input.encode()")
         flat = input.reshape(-1) if len(getattr(input, "shape", ())) > 1 else input
         return self.client.predict(self.app, flat, **options)
 

@@ -41,6 +41,8 @@ def read(given: Any, input_type: str | None = None, shaped: bool = False) -> Exa
     if isinstance(given, str):
         return _of("strings", input_type, given)
     if isinstance(given, (bytes, bytearray, memoryview)):
+        if not given:
+            raise DeployFailed("the example is empty")
         return _of("bytes", input_type, base64.b64encode(given).decode())
     values, shape = _numbers(given)
     if len(shape) > 1 and not shaped:
@@ -75,7 +77,7 @@ def _numbers(given: Any) -> tuple[list[Any], tuple[int, ...]]:
         )
     else:
         raise DeployFailed(f"the example is a {type(given).__name__}: give one input, as a list or array of numbers")
-    values = _flat(nested)
+    values = [int(v) if isinstance(v, bool) else v for v in _flat(nested)]  # a vector has numbers
     if not values:
         raise DeployFailed("the example is empty")
     if wrong := [v for v in values if not isinstance(v, (int, float))]:

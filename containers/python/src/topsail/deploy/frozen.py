@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import dis
-import hashlib
 import importlib.util
 import io
 import pickle
@@ -12,12 +11,14 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib import import_module
+from importlib.machinery import ModuleSpec
 from pathlib import Path
-from types import CodeType
+from types import CodeType, ModuleType
 from typing import Any
 
 from . import requirements
 from .failure import DeployFailed
+from .lasting import lasting
 
 _MOST_SOURCES = 1000
 _NEVER = frozenset({"__main__", "__mp_main__", "builtins", "topsail"})
@@ -39,24 +40,36 @@ def freeze(thing: Any) -> Frozen:
 def looked_over(data: bytes) -> Frozen:
     """What was pickled before is read back to see what it needs. It raises DeployFailed."""
     reader = _read(data)
-    return with_modules(Frozen(_with_lasting_ids(data, reader.class_ids)), reader.needed())
+    files = {code.co_filename for code in reader.codes}
+    return with_modules(Frozen(lasting(data, reader.class_ids, files)), reader.needed())
 
 
 def with_modules(frozen: Frozen, modules: set[str]) -> Frozen:
     """Adds what modules need: their packages, or their sources and what those import."""
     seen: set[str] = set()
-    while modules := {m.partition(".")[0] for m in modules} - seen - sys.stdlib_module_names - _NEVER:
+    while modules := {m for m in modules - seen if _counts(m, modules)}:
         seen |= modules
         imported: set[str] = set()
         for module in sorted(modules):
-            if distribution := requirements.of_module(module):
-                frozen.distributions.add(distribution)
+            if distributions := requirements.of_module(module):
+                frozen.distributions |= distributions
                 continue
-            sources = _sources(module)
+            spec, name = _packed(module)
+            if name in seen and name != module:
+                continue
+            seen.add(name)
+            sources = _sources(spec, name)
             frozen.sources |= sources
             imported |= {name for text in sources.values() for name in _imports(text)}
         modules = {m for m in imported if _is_there(m)}
     return frozen
+
+
+def _counts(module: str, among: set[str]) -> bool:
+    """Not so Python's own, and a namespace of several distributions of which more is said."""
+    if module.partition(".")[0] in sys.stdlib_module_names | _NEVER:
+        return False
+    return not requirements.is_shared(module) or not any(m.startswith(f"{module}.") for m in among)
 
 
 def _by_name(thing: Any) -> bytes | None:
@@ -95,18 +108,6 @@ def _read(data: bytes) -> _Reader:
     return reader
 
 
-def _with_lasting_ids(data: bytes, ids: list[str]) -> bytes:
-    """cloudpickle gives a class a new random id each time that its definition runs. In their place come ids by the
-    content, so that the same model makes the same bundle."""
-    content = data
-    for i, id in enumerate(ids):
-        content = content.replace(id.encode(), f"class {i}".encode())
-    for i, id in enumerate(ids):
-        lasting = hashlib.sha256(content + f"class {i}".encode()).hexdigest()[: len(id)]
-        data = data.replace(id.encode(), lasting.encode())
-    return data
-
-
 # Which argument of cloudpickle's functions that make classes is the id of the class.
 _CLASS_ID = {"_make_skeleton_class": 4, "_make_skeleton_enum": 5, "_make_typevar": 5}
 
@@ -127,8 +128,10 @@ class _Reader(pickle.Unpickler):
 
     def find_class(self, module: str, name: str) -> Any:
         found = super().find_class(module, name)
-        if module in sys.modules:  # as those of Python 2 are not, by which old protocols call the standard library
-            self.modules.add(module)
+        if known := sys.modules.get(
+            module
+        ):  # those of Python 2 are not, by which old protocols call the standard library
+            self.modules.add(_own_name(known, module))
         if module.partition(".")[0] == "cloudpickle" and name == "subimport":
             return self._noting_module(found)
         if module.partition(".")[0] == "cloudpickle" and name == "_builtin_type":
@@ -165,17 +168,42 @@ class _Reader(pickle.Unpickler):
         return code
 
 
-def _imported_by(code: CodeType) -> set[str]:
+def _own_name(module: ModuleType, name: str) -> str:
+    """Compiled modules may be known by a short name, too, as _loss is for sklearn._loss._loss."""
+    spec = getattr(module, "__spec__", None)
+    return str(getattr(spec, "name", None) or getattr(module, "__name__", name))
+
+
+def _imported_by(code: CodeType) -> Iterator[str]:
     """What the code imports when it runs."""
-    return {i.argval for i in dis.get_instructions(code) if i.opname == "IMPORT_NAME" and i.argval}
+    package = ""
+    for i in dis.get_instructions(code):
+        if i.opname == "IMPORT_NAME" and i.argval:
+            package = i.argval
+            yield package
+        elif i.opname == "IMPORT_FROM":
+            yield from _below(package, i.argval)
 
 
 def _imports(source: bytes) -> Iterator[str]:
-    for node in ast.walk(ast.parse(source)):
+    """What a source imports: nothing, if it is none for this Python, as a template or what is never imported may be."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
             yield node.module
+            for alias in node.names:
+                yield from _below(node.module, alias.name)
+
+
+def _below(package: str, name: str) -> Iterator[str]:
+    """What is imported from a package that several distributions share may be a module of one of them."""
+    if requirements.is_shared(package):
+        yield f"{package}.{name}"
 
 
 def _is_there(module: str) -> bool:
@@ -186,17 +214,41 @@ def _is_there(module: str) -> bool:
         return False
 
 
-def _sources(module: str) -> dict[str, bytes]:
-    """The source of a module or of everything in a package, by file name. It raises DeployFailed."""
-    spec = importlib.util.find_spec(module)
-    if spec and spec.submodule_search_locations:
-        folder = Path(next(iter(spec.submodule_search_locations)))
-        files = {f"{module}/{p.relative_to(folder).as_posix()}": p for p in sorted(folder.rglob("*.py"))}
-    else:
-        files = {f"{module}.py": Path(spec.origin)} if spec and spec.origin and spec.origin.endswith(".py") else {}
-    if not files or len(files) > _MOST_SOURCES:
+def _sources(spec: ModuleSpec | None, name: str) -> dict[str, bytes]:
+    """The source of a module's file or whole package, by file name. It raises DeployFailed."""
+    files: dict[str, Path] = {}
+    places = spec.submodule_search_locations if spec else None
+    for folder in map(Path, places or ()):
+        inside = name.replace(".", "/")
+        files |= {f"{inside}/{p.relative_to(folder).as_posix()}": p for p in sorted(folder.rglob("*.py"))}
+        if any(p.suffix in (".so", ".pyd") for p in folder.rglob("*")) and (url := requirements.installed_from(name)):
+            raise DeployFailed(
+                f"the model uses the package {name!r}, which was installed from {url} and has compiled parts: its "
+                "source alone cannot go along, and an index may have something else by its name. Publish it on the "
+                "index that environments are built from, and install it from there"
+            )
+    if not places and spec and spec.origin and spec.origin.endswith(".py"):
+        files[f"{name.replace('.', '/')}.py"] = Path(spec.origin)
+    if len(files) > _MOST_SOURCES:
         raise DeployFailed(
-            f"the model uses the module {module!r}, which belongs to no installed package and has no source that could "
+            f"the model uses the package {name!r}, which no index has, and which has {len(files)} files of source, "
+            f"more than the {_MOST_SOURCES} that go along: put what is used into a package of its own"
+        )
+    if not files:
+        raise DeployFailed(
+            f"the model uses the module {name!r}, which belongs to no installed package and has no source that could "
             "be packed: install it as a package, or put what is used into the notebook"
         )
     return {name: path.read_bytes() for name, path in files.items()}
+
+
+def _packed(module: str) -> tuple[ModuleSpec | None, str]:
+    """The module or package whose source goes along for one of its modules, and its name: the outermost that is not
+    only a namespace."""
+    name = ""
+    for part in module.split("."):
+        name = f"{name}.{part}" if name else part
+        spec = importlib.util.find_spec(name)
+        if spec is None or spec.origin or not spec.submodule_search_locations:
+            return spec, name
+    return spec, name

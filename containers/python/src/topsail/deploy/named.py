@@ -4,22 +4,30 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
+from importlib import import_module
 from typing import Any
 
 from ..container import stacking
 from ..container.input_type import TENSORS, BadInput
 from ..container.signature import NUMBERS, Signature, Tensor, flat
 from ..output import Output, Scored
-from .example import Example
+from .example import Example, read
 from .failure import DeployFailed
 
 _KINDS = {"bool": (bool,), "int64": (int,), "float64": (float, int), "string": (str,), "bytes": (bytes, bytearray)}
 
 
-def by_name(given: Any) -> Any:
-    """A row of pandas, a DataFrame or a Series with names, as a dict; else what was given. It raises DeployFailed."""
+def categories_of(given: Any) -> dict[str, list[Any]]:
+    """The categories of the columns of a DataFrame that are of pandas' type for that."""
+    found = dict(given.dtypes.items()) if hasattr(given, "columns") else {}
+    return {str(name): dtype.categories.tolist() for name, dtype in found.items() if hasattr(dtype, "categories")}
+
+
+def by_name(given: Any, categories: Collection[str] = ()) -> Any:
+    """A row of pandas, a DataFrame or a Series with names, as a dict; else what was given. Columns may be of
+    `categories`. It raises DeployFailed."""
     if not hasattr(given, "iloc"):
         return given
     if not hasattr(given, "columns"):
@@ -30,9 +38,26 @@ def by_name(given: Any) -> Any:
     if not given.columns.is_unique or not all(isinstance(name, str) for name in given.columns):
         raise DeployFailed("the columns of the example must have names that are texts, and each its own")
     for name, dtype in given.dtypes.items():
-        if dtype.kind not in "biufO" or str(dtype) == "category":
+        if name not in categories and (dtype.kind not in "biufO" or str(dtype) == "category"):
             raise DeployFailed(f"the column {name!r} is of type {dtype}: make it numbers, truth values or texts")
     return {name: given[name].to_numpy()[0] for name in given.columns}
+
+
+def frame_of(given: Any, named: Mapping[str, Any]) -> Any:
+    """A DataFrame of one row: what was given, or one with the names and values of a row."""
+    return given if hasattr(given, "columns") else import_module("pandas").DataFrame([dict(named)])
+
+
+def reading(shown: Example, categories: Collection[str] = ()) -> Callable[[Any], Any]:
+    """What makes other inputs, rows of a DataFrame among them, what JSON has, as the example was made that."""
+
+    def of_named(row: Any) -> Any:
+        return read_named(by_name(row, categories), None, shown.signature).value
+
+    def of_vector(row: Any) -> Any:
+        return read(row.to_numpy()[0] if hasattr(row, "iloc") else row, shown.input_type, shaped=True).value
+
+    return of_named if shown.signature else of_vector
 
 
 def is_named(example: Any, input_type: str | None) -> bool:

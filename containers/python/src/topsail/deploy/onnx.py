@@ -7,11 +7,13 @@ from typing import Any
 
 from ..container.signature import Signature
 from ..runtime.failure import PermanentFailure
-from ..runtime.onnx import signature_of
+from ..runtime.matrix import fixed_size
+from ..runtime.onnx import first_dimension, signature_of
+from .compared import Ask, compared
 from .deployment import Deployment
 from .example import read
 from .failure import DeployFailed
-from .named import is_named, read_named, with_output
+from .named import is_named, read_named, reading, with_output
 from .packing import content, deploy, file, given, scored
 from .terms import Terms
 
@@ -38,7 +40,25 @@ def deploy_onnx(
     else:
         shown = read(example, input_type, shaped=True)
     options = given(output=output, device=device if device != "cpu" else None) | scored(scores)
-    return deploy(name, "onnx", "model.onnx", frozen, shown, shown.length, options, said)
+    if shown.shape:
+        options["shape"] = ",".join(map(str, shown.shape))
+    table = None if example is None else [example]
+    comparison = compared(said.check, table, _session(frozen.sources["model.onnx"], output), reading(shown))
+    return deploy(name, "onnx", "model.onnx", frozen, shown, shown.length, options, said, comparison)
+
+
+def _session(model: bytes, output: str | None) -> Ask:
+    """The model as it is, which takes arrays of its own types alone, one row after another."""
+
+    def ask(table: Any) -> list[Any]:
+        session = import_module("onnxruntime").InferenceSession(model, providers=["CPUExecutionProvider"])
+        first = output or session.get_outputs()[0].name
+        size = fixed_size((i.name, first_dimension(i.shape)) for i in session.get_inputs()) or 1
+        [name] = [i.name for i in session.get_inputs()]
+        stack = import_module("numpy").stack
+        return [session.run([first], {name: stack([row] * size)})[0][0] for row in table]
+
+    return ask
 
 
 def _signature(model: bytes) -> Signature:

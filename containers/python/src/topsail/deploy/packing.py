@@ -13,6 +13,7 @@ from ..bundle import Bundle, BundleError, Manifest
 from ..optional import numpy
 from ..runtime.output_scores import KINDS
 from . import requirements
+from .compared import Comparison
 from .deployment import Deployment
 from .example import Example
 from .failure import DeployFailed
@@ -30,10 +31,20 @@ def deploy(
     length: int,
     options: Mapping[str, str],
     terms: Terms,
+    comparison: Comparison | None = None,
 ) -> Deployment:
+    if comparison is None and terms.check not in (None, False):
+        raise DeployFailed("there is nothing here that check could be compared with: leave it out")
     if _on_cuda(options):
         terms = terms.with_gpu()
-    return roll_out(name, pack(runtime, entry, frozen, example, length, options, terms), terms)
+    bundle = pack(runtime, entry, frozen, example, length, dict(options) | _filled_up(terms), terms)
+    return roll_out(name, bundle, terms, comparison)
+
+
+def _filled_up(terms: Terms) -> dict[str, str]:
+    """The option of a model that takes one number of inputs, because batches are filled up to that."""
+    batch = terms.batch or {}
+    return {"batch": str(batch["max_size"])} if batch.get("pad") and batch.get("max_size") else {}
 
 
 def pack(
@@ -97,13 +108,13 @@ def named_classes(classes: Iterable[Any]) -> str:
 
 def file(name: str, data: bytes, module: str) -> Frozen:
     """A model in a format of its own, which the module reads."""
-    distribution = requirements.of_module(module) or requirements.need(module, "trying the model")
-    return Frozen(b"", {distribution} | with_numpy(), {name: data})
+    distributions = requirements.of_module(module) or {requirements.need(module, "trying the model")}
+    return Frozen(b"", distributions | with_numpy(), {name: data})
 
 
 def with_numpy() -> set[str]:
     """Inputs are arrays of numpy where that is installed, so they must be the same where the model runs."""
-    return set() if numpy is None else {requirements.of_module("numpy") or "numpy"}
+    return set() if numpy is None else requirements.of_module("numpy") or {"numpy"}
 
 
 def content(model: Any) -> bytes:

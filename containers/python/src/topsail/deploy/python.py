@@ -6,12 +6,14 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
+from ..container import stacking
 from ..container.execution import Execution, execution_of
+from .compared import Ask, compared
 from .deployment import Deployment
 from .example import Example, read
 from .failure import DeployFailed
 from .frozen import Frozen, freeze, with_modules
-from .named import alone, read_named, with_outputs
+from .named import read_named, reading, with_outputs
 from .packing import deploy, with_numpy
 from .terms import Terms
 
@@ -35,7 +37,16 @@ def deploy_python_function(
     frozen, entry = frozen_function(func)
     if shown.input_type not in ("strings", "bytes"):
         frozen.distributions |= with_numpy()
-    return deploy(name, "python", entry, frozen, shown, 0, {}, said)
+    table, ask = None if example is None else [example], _here(func)
+    comparison = compared(said.check, table, ask, reading(shown)) if ask else None
+    return deploy(name, "python", entry, frozen, shown, 0, {}, said, comparison)
+
+
+def _here(func: Any) -> Ask | None:
+    """How a plain function is asked here. What has to be made or loaded first is not."""
+    if isinstance(func, (str, type)) or hasattr(func, "predict") or execution_of(func) is not Execution.BATCHES:
+        return None
+    return (lambda table: stacking.call(func, table)) if getattr(func, "batched", False) else func
 
 
 def frozen_function(func: Any) -> tuple[Frozen, str]:
@@ -51,11 +62,8 @@ def frozen_function(func: Any) -> tuple[Frozen, str]:
 
 def _named(func: Any, example: Mapping[str, Any], input_type: str | None) -> Example:
     """With the outputs of a plain function; what has to be made or loaded first is not run here."""
-    shown = read_named(example, input_type)
-    if isinstance(func, (str, type)) or hasattr(func, "predict") or execution_of(func) is not Execution.BATCHES:
-        return shown
-    answer = alone(func) if getattr(func, "batched", False) else lambda x: func([x])[0]
-    return with_outputs(shown, example, answer, any_length=True)
+    shown, ask = read_named(example, input_type), _here(func)
+    return with_outputs(shown, example, lambda x: ask([x])[0], any_length=True) if ask else shown
 
 
 def _importable(func: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -10,13 +11,21 @@ from importlib import metadata
 from .failure import DeployFailed
 
 
-def of_module(module: str) -> str | None:
-    """The distribution that has a module and that others can install; None for what is only here, a source beside the
-    notebook or a package that is being worked on."""
-    for name in _distributions().get(module.partition(".")[0], ()):
-        if not _is_local(name):
-            return name
-    return None
+def of_module(module: str) -> set[str]:
+    """The distributions that have a module and that others can install: one, but where several share a namespace of
+    which no more is said. Empty for what is only here: a source beside the notebook, a package that is being worked on,
+    or one that came from a URL, by whose name an index may have something else."""
+    return {name for name in _having(module) if _origin(name) is None}
+
+
+def is_shared(package: str) -> bool:
+    """Whether several distributions have modules in a package."""
+    return len(_having(package)) > 1
+
+
+def installed_from(module: str) -> str:
+    """The URL that a module was installed from; empty for an index and for what is not installed."""
+    return next((url for name in _having(module) if (url := _origin(name))), "")
 
 
 def pinned(distributions: Iterable[str], given: Sequence[str] = (), cuda: bool = False) -> tuple[str, ...]:
@@ -63,6 +72,25 @@ def _key(requirement: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
+def _having(module: str) -> list[str]:
+    """The distributions that have a module. Of several with its outermost package those that have the most of its name:
+    google.auth is in one of many."""
+    found = _distributions().get(module.partition(".")[0], [])
+    parts = module.split(".")
+    while len(found) > 1 and len(parts) > 1:
+        inside = "/".join(parts)
+        if having := [name for name in found if _has(name, inside)]:
+            return having
+        parts.pop()
+    return found
+
+
+def _has(distribution: str, inside: str) -> bool:
+    """Whether files of it are the module or in the package, whose name is written with `/`."""
+    files = metadata.distribution(distribution).files or []
+    return any(f.as_posix().startswith((f"{inside}/", f"{inside}.")) for f in files)
+
+
 @cache
 def _distributions() -> Mapping[str, list[str]]:
     """The distributions that have a module, by its name. Python 3.10 knows only those that list their modules."""
@@ -80,7 +108,13 @@ def _modules(distribution: metadata.Distribution) -> set[str]:
     return {f.parts[0].partition(".")[0] for f in files}
 
 
-def _is_local(distribution: str) -> bool:
-    """Whether it was installed from a folder, so that no index has it."""
-    said = metadata.distribution(distribution).read_text("direct_url.json") or ""
-    return '"dir_info"' in said or '"file:' in said
+def _origin(distribution: str) -> str | None:
+    """The URL of a folder, file, archive or repository that it was installed from (PEP 610); None for an index. Conda
+    writes where it was built."""
+    found = metadata.distribution(distribution)
+    if (found.read_text("INSTALLER") or "").strip() == "conda":
+        return None
+    try:
+        return str(json.loads(found.read_text("direct_url.json") or "null")["url"])
+    except (ValueError, TypeError, KeyError):
+        return None

@@ -8,13 +8,14 @@ import time
 from typing import Any
 
 from ..bundle import ALONE, Bundle
-from ..client.admin.record import Artifact, Replica, Version
+from ..client.admin.record import App, Artifact, Replica, Version
 from ..client.errors import Conflict, NotFound, Timeout, TopsailError, Unavailable
 from ..client.http import Deadline
 from ..client.sync import Client
 from ..runtime.folder import decoded
 from . import trial
 from .commit import checked_out
+from .compared import Comparison
 from .deployment import Deployment
 from .failure import DeployFailed
 from .progress import Progress
@@ -24,6 +25,7 @@ _EVERY = 0.25  # seconds between two looks at the replicas
 _PATIENCE = 5.0  # seconds for which a version may look hopeless
 _RESTARTS = 3  # of a replica, after which its failure is no accident
 _ASKING = 10.0  # seconds until the app must have given a prediction
+_SLO, _SLO_OF_CHATS = 0.1, 5.0  # seconds, where nothing is said; of chats until the first part
 _LONGEST_EXAMPLE = 16 << 10  # bytes
 
 # As the service has them, in serving/name.go.
@@ -32,15 +34,19 @@ _APP = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,62}")
 
 
-def roll_out(model: str, bundle: Bundle, terms: Terms, **members: Any) -> Deployment:
+def roll_out(
+    model: str, bundle: Bundle, terms: Terms, comparison: Comparison | None = None, **members: Any
+) -> Deployment:
     """Tries, uploads, registers, links, and waits; `members` are the version's, beside what the terms say. It raises
-    DeployFailed, or what the client raises."""
-    return _Rollout(model, bundle, terms, members).run()
+    DeployFailed."""
+    return _Rollout(model, bundle, terms, comparison, members).run()
 
 
 class _Rollout:
-    def __init__(self, model: str, bundle: Bundle, terms: Terms, members: dict[str, Any]) -> None:
-        self._model, self._bundle, self._terms = model, bundle, terms
+    def __init__(
+        self, model: str, bundle: Bundle, terms: Terms, comparison: Comparison | None, members: dict[str, Any]
+    ) -> None:
+        self._model, self._bundle, self._terms, self._comparison = model, bundle, terms, comparison
         self._members = terms.of_version() | members
         self._client = terms.client or Client()
         self._deadline = Deadline(terms.timeout)
@@ -49,22 +55,37 @@ class _Rollout:
         self._seen: list[Version] = []  # versions of the model, when it was last looked
 
     def run(self) -> Deployment:
-        self._check_names()
-        self._check_host()
-        self._try()
-        self._check_app()
-        self._upload()
-        version = self._register()
+        try:
+            version = self._registered()
+        except DeployFailed:
+            raise
+        except TopsailError as e:
+            failed = DeployFailed(str(e), e.status)
+            failed.problem = e.problem
+            raise failed from e
         deployment = Deployment(self._client, self._model, version, self._app)
         try:
             self._link()
-            self._wait(version)
-            self._ask(version)
+            self._try_out(version)
+            if self._terms.keep_current and self._terms.canary is None:
+                self._progress.done(f"version {version} gets replicas when it is current, or a policy names it")
+            else:
+                self._wait(version)
+                self._ask(version)
         except TopsailError as e:
             failed = DeployFailed(f"{e}\n{self._left(version)}")
             failed.deployment = deployment
             raise failed from e
         return deployment
+
+    def _registered(self) -> str:
+        """The version, after all has been looked at that could keep it from being of use."""
+        self._check_names()
+        self._check_host()
+        self._check_app()
+        self._try()
+        self._upload()
+        return self._register()
 
     def _left(self, version: str) -> str:
         others = any(v.version != version for v in self._seen)
@@ -93,7 +114,7 @@ class _Rollout:
         if not trial.can_be_tried(self._bundle):
             return
         self._progress.now("trying the model here")
-        result = trial.run(self._bundle, self._deadline.left(), bool(self._terms.hosted_by))
+        result = trial.run(self._bundle, self._deadline.left(), bool(self._terms.hosted_by), self._comparison)
         answer = f", and its example gives {result['output']}" if "output" in result else ""
         where = "here, on the CPU for lack of a GPU" if result.get("on_cpu_instead") else "here"
         self._progress.done(f"tried {where}: it loads in {result['seconds']:.1f} s{answer}")
@@ -112,17 +133,37 @@ class _Rollout:
 
     def _check_app(self) -> None:
         """Before anything is changed."""
-        if self._app is None or not self._bundle.manifest.input_type:
+        if self._app is None:
             return
         try:
             app = self._client.apps.get(self._app, timeout=self._deadline.left())
         except NotFound:
+            self._check_canary(None)
+            self._create_app(self._app, dry_run=True)
+            return
+        self._check_canary(app)
+        if not self._bundle.manifest.input_type:
             return
         takes, given = api_input_type(app.input_type), api_input_type(self._bundle.manifest.input_type)
         if takes != given:
             other = "" if "tensors" in (takes, given) else f", or with input_type={takes!r}"
             raise DeployFailed(
                 f"the app {self._app!r} takes {takes}, and the model {given}: deploy it with app= another name{other}"
+            )
+
+    def _check_canary(self, app: App | None) -> None:
+        if self._terms.canary is None:
+            return
+        kind = (app.policy or {}).get("kind", "single") if app else "single"
+        if app is None or app.models != [self._model]:
+            raise DeployFailed(
+                f"canary tries a version beside the current one of an app's only model, and {self._model!r} is not "
+                f"that of the app {self._app!r}: deploy it without canary"
+            )
+        if kind not in ("single", "versions"):
+            raise DeployFailed(
+                f"the app {self._app!r} has the policy {kind!r}, which chooses by itself: canary is for apps that have "
+                "single or versions"
             )
 
     def _upload(self) -> Artifact:
@@ -152,6 +193,8 @@ class _Rollout:
                     version,
                     bundle=self._bundle.digest,
                     replace=self._terms.replace,
+                    replace_contract=self._terms.replace_contract,
+                    keep_current=self._terms.stays,
                     commit=commit,
                     timeout=self._deadline.left(),
                     **self._members,
@@ -189,13 +232,17 @@ class _Rollout:
 
     def _reuse(self, found: Version) -> str:
         version, left = found.version, self._deadline.left
-        if not found.current:
-            self._client.models.set_current(self._model, version, timeout=left())
+        again = ""
+        if not found.current and not self._terms.stays:
+            before = next((v.version for v in self._seen if v.current), "")
+            contract = self._terms.replace_contract
+            self._client.models.set_current(self._model, version, replace_contract=contract, timeout=left())
+            again = f", and is current again in place of {before}: rollback() takes that back" if before else ""
         replicas = self._terms.replicas
         fixed = self._terms.scale is None and found.scale is None
         if fixed and replicas is not None and found.replicas != replicas:
             self._client.versions.scale(self._model, version, replicas, timeout=left())
-        self._progress.done(f"version {version} has this bundle already")
+        self._progress.done(f"version {version} has this bundle already{again}")
         return version
 
     def _link(self) -> None:
@@ -205,15 +252,46 @@ class _Rollout:
             app = self._client.apps.get(self._app, timeout=self._deadline.left())
         except NotFound:
             try:
-                self._make_app(self._app)
+                self._create_app(self._app, models=[self._model])
+                self._progress.done(f"app {self._app} is registered: it answers within {self._slo() * 1e3:g} ms")
                 return
             except Conflict:  # another client was faster
                 app = self._client.apps.get(self._app, timeout=self._deadline.left())
         if self._model not in (app.models or []):
             self._client.apps.link(self._app, self._model, timeout=self._deadline.left())
-            self._progress.done(f"app {self._app} asks it")
+            self._progress.done(f"app {self._app} has it{self._asked_instead(app)}")
+        if other := self._other_terms(app):
+            self._progress.done(f"app {self._app} keeps {other}: to change it, use client.apps.update")
         if not app.example and (example := self._example()):
             self._client.apps.update(self._app, example=example, timeout=self._deadline.left())
+
+    def _try_out(self, version: str) -> None:
+        """As a canary, which a policy that has been there for that may say more of."""
+        if self._app is None or self._terms.canary is None:
+            return
+        policy = self._client.apps.get(self._app, timeout=self._deadline.left()).policy or {}
+        kept = {k: v for k, v in policy.items() if k not in ("kind", "model", "weights", "canary", "share")}
+        policy = kept | {"kind": "versions", "canary": version, "share": self._terms.canary}
+        self._client.apps.set_policy(self._app, policy, timeout=self._deadline.left())
+        self._progress.done(f"app {self._app} gives {self._terms.canary:.4g} of its queries to version {version}")
+
+    def _asked_instead(self, app: App) -> str:
+        """Of an app that has asked other models before: what it goes on to ask."""
+        policy = app.policy or {}
+        first = policy.get("model") or next(iter(app.models or []), "")
+        if not first or policy.get("kind", "single") != "single":
+            return ""
+        return f", and goes on asking {first}, which is what its policy says: client.apps.set_policy changes that"
+
+    def _other_terms(self, app: App) -> str:
+        """What was said of an app that is there, and says otherwise."""
+        terms = self._terms
+        kept = []
+        if terms.slo is not None and round(terms.slo * 1e6) != app.latency_slo_micros:
+            kept.append(f"its slo of {app.latency_slo_micros / 1e6:g} s")
+        if terms.default is not None and terms.default_output() != app.default_output:
+            kept.append(f"its default {app.default_output}")
+        return " and ".join(kept)
 
     def _example(self) -> str | None:
         """What an app without one is given, to show how to ask it: the bundle's example, unless that is long."""
@@ -222,21 +300,23 @@ class _Rollout:
         text = json.dumps(self._bundle.manifest.example)
         return text if len(text) <= _LONGEST_EXAMPLE else None
 
-    def _make_app(self, name: str) -> None:
-        manifest, terms = self._bundle.manifest, self._terms
+    def _slo(self) -> float:
+        usual = _SLO_OF_CHATS if self._bundle.manifest.input_type == "chat" else _SLO
+        return usual if self._terms.slo is None else self._terms.slo
+
+    def _create_app(self, name: str, **more: Any) -> None:
+        manifest = self._bundle.manifest
         example = self._example()
-        more: dict[str, Any] = {} if example is None else {"example": example}
+        more |= {} if example is None else {"example": example}
         more |= {"signature": manifest.signature.document()} if manifest.signature else {}
         self._client.apps.create(
             name,
             input_type=api_input_type(manifest.input_type or "doubles"),
-            slo=terms.slo,
-            default_output=terms.default if isinstance(terms.default, str) else json.dumps(terms.default),
-            models=[self._model],
+            slo=self._slo(),
+            default_output=self._terms.default_output(),
             timeout=self._deadline.left(),
             **more,
         )
-        self._progress.done(f"app {name} is registered: it answers within {terms.slo * 1e3:g} ms")
 
     def _wait(self, version: str) -> None:
         """Until as many replicas are ready as were asked for; when the time is up, one is enough."""
@@ -271,10 +351,11 @@ class _Rollout:
         manifest = self._bundle.manifest
         if self._app is None or manifest.example is None or not (self._terms.wanted or self._terms.hosted_by):
             return
+        own = version if self._terms.stays else None
         example, until = decoded(manifest.example, manifest.input_type), Deadline(min(_ASKING, self._deadline.left()))
         try:
             while True:
-                answer = self._client.predict(self._app, example, timeout=max(until.left(), 1.0))
+                answer = self._client.predict(self._app, example, timeout=max(until.left(), 1.0), version=own)
                 if not answer.default or not until.left():
                     break
                 time.sleep(_EVERY / 5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace as changed
 from typing import Any
@@ -14,6 +15,7 @@ from .failure import DeployFailed
 DEFINING = ("resources", "env", "driver", "artifacts", "secrets", "batch")
 _OTHERS = ("labels", "scale", "hosted_by")
 _OF_HOSTS = ("replicas", "scale", "resources", "env", "gpus", "gpu_memory", "driver", "artifacts", "secrets")
+_SLO = 0.0001, 600  # seconds, as the service has them in serving/app.go
 _NAMES = {"ints": "integers"}  # of the API, where the SDK has others
 
 
@@ -24,12 +26,20 @@ class Terms:
     - `version`: without it, the one that has the same bundle already, else the next number.
     - `replace`: with `version`, let that become something else where it is there with other content. Nothing that it
       answered is used any more, and queries wait for its new replicas.
+    - `replace_contract`: with True the version may take inputs of another length than the current one, though apps use
+      the model and their clients are refused then.
+    - `keep_current`: True leaves the model's current version as it is, for this one to be made current later. `canary`
+      is a share of the queries, as 0.1, that the app gives to this version, while the current one gets the others; a
+      bad one is withdrawn by itself.
     - `requirements`: in place of those found out, by their names: `["scikit-learn==1.5.2"]`.
+    - `check`: inputs, a table or list of them, for which the bundle has to answer as the model does here, beside the
+      example; of a long table 40 rows. False for no such comparison.
     - `replicas`: how many; without it as many as there are, of a new version one. Or `scale={"min": 1, "max": 8}` for
       as many as demand needs.
     - `app`: the name of the app to register and link; True for the model's own name, False for none. One that exists
       is linked, and otherwise left as it is.
-    - `slo`: seconds in which the app answers. `default`: its answer where the model gave none in time.
+    - `slo`: seconds in which the app answers, 0.1 without it and 5 for chats. `default`: its answer where the model
+      gave none in time.
     - `batch`, `resources`, `env`, `labels`: of the version, as in the API.
     - `gpus`: how many each replica has to itself, and `gpu_memory`: MiB of each at the least; `resources` in short. A
       model with `device="cuda"` gets one where neither says it.
@@ -46,11 +56,15 @@ class Terms:
 
     version: str | int | None = None
     replace: bool = False
+    replace_contract: bool = False
+    keep_current: bool = False
+    canary: float | None = None
     requirements: Sequence[str] = ()
+    check: Any = None
     replicas: int | None = None
     scale: Mapping[str, Any] | None = None
     app: bool | str = True
-    slo: float = 0.1
+    slo: float | None = None
     default: Any = None
     batch: Mapping[str, Any] | None = None
     resources: Mapping[str, Any] | None = None
@@ -74,8 +88,17 @@ class Terms:
         if unknown := given.keys() - cls.__dataclass_fields__.keys():
             raise TypeError(f"deployers do not take {min(unknown)!r}: they take {', '.join(cls.__dataclass_fields__)}")
         terms = cls(**given)
+        if isinstance(terms.requirements, str):
+            raise DeployFailed(f"requirements is one text: give a list, [{terms.requirements!r}]")
+        if isinstance(terms.labels, str):
+            raise DeployFailed(f"labels is one text: give a list, [{terms.labels!r}]")
         if terms.replace and terms.version is None:
             raise DeployFailed("replace is for a version that is named: give version=, or leave replace out")
+        terms.default_output()
+        if terms.slo is not None and not (isinstance(terms.slo, (int, float)) and _SLO[0] <= terms.slo <= _SLO[1]):
+            raise DeployFailed(f"slo={terms.slo!r} cannot be an objective: give seconds, from {_SLO[0]} to {_SLO[1]}")
+        if terms.canary is not None and not (0 < terms.canary < 1 and terms.app):
+            raise DeployFailed(f"canary is {terms.canary!r}: give the share of the app's queries, as 0.1")
         if terms.hosted_by and (mine := [name for name in _OF_HOSTS if getattr(terms, name) is not None]):
             raise DeployFailed(f"{mine[0]} is the host's where a model is hosted_by another: leave it out")
         if terms.gpu_memory is not None and not terms._gpu().get("count"):
@@ -99,6 +122,19 @@ class Terms:
         if self.scale is not None or self.hosted_by:
             return plain
         return plain | {"replicas": 1 if self.replicas is None else self.replicas}
+
+    def default_output(self) -> str:
+        """The app's default as its text. It raises DeployFailed."""
+        value = self.default.tolist() if hasattr(self.default, "tolist") else self.default
+        try:
+            return value if isinstance(value, str) else json.dumps(value, allow_nan=False)
+        except (TypeError, ValueError) as e:
+            raise DeployFailed(f"default={self.default!r} cannot be an answer: {e}") from None
+
+    @property
+    def stays(self) -> bool:
+        """Whether the current version stays that."""
+        return self.keep_current or self.canary is not None
 
     @property
     def wanted(self) -> int:

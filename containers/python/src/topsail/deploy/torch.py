@@ -10,11 +10,12 @@ from typing import Any
 
 from ..container import stacking
 from ..container.signature import Signature
-from ..runtime.torch import NamedModule
+from ..runtime.torch import Module, NamedModule
+from .compared import Ask, compared
 from .deployment import Deployment
 from .example import Example, read
 from .failure import DeployFailed
-from .named import alone, read_named, with_outputs
+from .named import alone, read_named, reading, with_outputs
 from .packing import deploy, file, given, said_scores
 from .terms import Terms
 
@@ -44,7 +45,20 @@ def deploy_torch(
     if shown.shape:
         options["shape"] = ",".join(map(str, shown.shape))
     frozen = file("model.pt", _saved(script), "torch")
-    return deploy(name, "torch", "model.pt", frozen, shown, shown.length, options, said)
+    comparison = compared(said.check, [example], _eager(module, shown), reading(shown))
+    return deploy(name, "torch", "model.pt", frozen, shown, shown.length, options, said, comparison)
+
+
+def _eager(module: Any, shown: Example) -> Ask:
+    """The module itself, as TorchScript is asked."""
+    torch = import_module("torch")
+    if not isinstance(module, torch.jit.ScriptModule):
+        module = module.eval()
+    if signature := shown.signature:
+        own = NamedModule(torch, module, "cpu")
+        return lambda table: stacking.call(own.predict, [signature.read(signature.example(row)) for row in table])
+    plain = Module(torch, module, "cpu", shown.shape)
+    return lambda table: plain.predict([import_module("numpy").asarray(row).reshape(-1) for row in table])
 
 
 def _named(module: Any, example: Mapping[str, Any], input_type: str | None) -> tuple[Any, Example]:

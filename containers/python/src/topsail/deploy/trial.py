@@ -16,7 +16,8 @@ from typing import Any
 import topsail
 
 from ..bundle import ALONE, Bundle
-from ..runtime.trial import HOSTED
+from ..runtime.trial import HOSTED, checked_in
+from .compared import Comparison
 from .failure import DeployFailed
 
 
@@ -30,12 +31,15 @@ def can_be_tried(bundle: Bundle) -> bool:
     return runtime not in ALONE
 
 
-def run(bundle: Bundle, timeout: float, hosted: bool) -> dict[str, Any]:
-    """Loads the bundle in a process of its own, as a host would if it is `hosted`, and gives it the example. It returns
-    `seconds` for loading, and with an example `output`, shortened text. It raises DeployFailed."""
+def run(bundle: Bundle, timeout: float, hosted: bool, comparison: Comparison | None = None) -> dict[str, Any]:
+    """Loads the bundle in a process of its own, as a host would if it is `hosted`, and gives it the example and what is
+    to be compared. It returns `seconds` for loading, and with an example `output`, shortened text. It raises
+    DeployFailed."""
     with tempfile.TemporaryDirectory(prefix="topsail-") as name:
         folder, answer = Path(name, "bundle"), Path(name, "answer")
         bundle.unpack(folder)
+        if comparison:
+            checked_in(answer).write_text(json.dumps(comparison.inputs))
         command = [sys.executable, "-m", "topsail.runtime.trial", str(folder), str(answer)]
         command += [HOSTED] if hosted else []
         place = name if hosted else folder  # which Python looks for modules in
@@ -46,11 +50,13 @@ def run(bundle: Bundle, timeout: float, hosted: bool) -> dict[str, Any]:
         except subprocess.TimeoutExpired:
             raise DeployFailed(f"the model took more than {timeout:g} s to load and answer its example") from None
         said = done.stderr.decode(errors="replace").strip()
-        if done.returncode != 0:
+        if done.returncode != 0 or not answer.exists():
             raise DeployFailed(_failed(said, done.returncode))
         result: dict[str, Any] = json.loads(answer.read_text())
     if "error" in result:
         raise DeployFailed(f"the model fails on the example: {result['error']}" + (f"\n{said}" if said else ""))
+    if comparison:
+        comparison.check(result["checked"])
     return result
 
 

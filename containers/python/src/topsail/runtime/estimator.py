@@ -64,14 +64,21 @@ def answering(estimator: Any, method: str, wanted: bool | None) -> Answer:
     found = None if wanted is False else _scored(estimator, method, plain, bool(wanted))
     if found is None and wanted:
         raise PermanentFailure(
-            f"the option scores is true, and the {method} of a {type(_last(estimator)).__name__} says nothing about "
+            f"the option scores is true, and the {method} of a {type(last_of(estimator)).__name__} says nothing about "
             "its answers: leave it out"
         )
-    return found or (lambda x: list(plain(x)))
+    return found or (lambda x: rows_of(plain(x)))
+
+
+def rows_of(found: Any) -> list[Any]:
+    """An output for each row. Probabilities of several outputs come as a matrix for each of them."""
+    if isinstance(found, list) and found and all(getattr(p, "ndim", 0) == 2 for p in found):
+        return list(zip(*found, strict=True))
+    return list(found)
 
 
 def _scored(estimator: Any, method: str, plain: Any, all_: bool) -> Answer | None:
-    last = _last(estimator)
+    last = last_of(estimator)
     kind = type(last).__name__ if type(last).__module__.startswith("sklearn.") else ""
     labels: Any = getattr(estimator, "classes_", None)
     if getattr(labels, "ndim", 0) != 1:  # a regressor, or one with several outputs
@@ -94,7 +101,7 @@ def _scored(estimator: Any, method: str, plain: Any, all_: bool) -> Answer | Non
     return None
 
 
-def _last(estimator: Any) -> Any:
+def last_of(estimator: Any) -> Any:
     """The one that predicts, of a pipeline or search."""
     while type(estimator).__module__.startswith("sklearn."):
         if type(estimator).__name__ == "Pipeline":

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
+import sys
+from importlib import import_module, metadata
+from importlib.util import find_spec
 from typing import Any
 
 # What has to be installed for a module whose distribution has another name.
@@ -28,11 +30,27 @@ def need(module: str) -> Any:
         raise PermanentFailure(f"{module} is installed and cannot be imported: {e}") from e
 
 
+def _version_of(module: str) -> str:
+    """The installed package that has a module, with its version; empty where there is none."""
+    if module not in sys.modules and find_spec(module) is None:
+        return ""
+    distribution = DISTRIBUTIONS.get(module, module)
+    try:
+        return f"{distribution} {metadata.version(distribution)}"
+    except metadata.PackageNotFoundError:
+        return f"{module} {getattr(sys.modules.get(module), '__version__', '')}".strip()
+
+
 def missing(e: ModuleNotFoundError) -> PermanentFailure:
-    """What to say where a module is not there."""
-    module = (e.name or "").partition(".")[0]
+    """What to say where a module is not there. Of a package that is there, another version has it."""
+    module, dot, _ = (e.name or "").partition(".")
     if not module:
         return PermanentFailure(f"a module is missing: {e}; add what has it to the requirements of the bundle")
+    if dot and (found := _version_of(module)):
+        return PermanentFailure(
+            f"the model needs the module {e.name!r}, and {found} does not have it: require the version of "
+            f"{found.partition(' ')[0]} that the model was made with"
+        )
     distribution = DISTRIBUTIONS.get(module, module)
     return PermanentFailure(
         f"the model needs the module {module!r}, which its environment does not have: "

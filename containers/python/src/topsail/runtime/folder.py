@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from base64 import b64decode
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from ..bundle import MANIFEST, PYTHON, BundleError, Manifest, read_manifest
 from ..container import signature
 from ..container.signature import Signature
+from ..protocol.constants import MAX_INPUTS
 from .failure import PermanentFailure
 
 
@@ -90,6 +92,25 @@ class Folder:
             return float(text)
         except ValueError:
             raise PermanentFailure(f"the option {name} = {text!r} is no number") from None
+
+    def lists(self, name: str) -> dict[str, list[Any]]:
+        """An option that is lists by their names, in JSON; empty without. It raises PermanentFailure."""
+        text = self.option(name, "{}")
+        try:
+            found = json.loads(text)
+        except ValueError:
+            found = None
+        if not isinstance(found, dict) or not all(isinstance(x, list) for x in found.values()):
+            raise PermanentFailure(f"the option {name} = {text!r} is no object of lists in JSON")
+        return found
+
+    def batch(self) -> int:
+        """The option `batch`: how many inputs the model takes at once, no more and no less, as the version's batches
+        are filled up; 1 without, for any number. It raises PermanentFailure."""
+        text = self.option("batch", "1")
+        if not text.isdecimal() or not 0 < int(text) <= MAX_INPUTS:
+            raise PermanentFailure(f"the option batch = {text!r} is no number of inputs")
+        return int(text)
 
     def threads(self) -> int:
         """The option `threads`: for one batch, 1 without; 0 is as many as the library likes. It raises

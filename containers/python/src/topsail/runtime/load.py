@@ -37,7 +37,7 @@ class Exemplified:
 
     def __init__(self, model: Any, folder: Folder) -> None:
         self._model = model
-        self._example = folder.example()
+        self._example, self._batch = folder.example(), folder.batch()
         self.signature = folder.signature
         self.predict = getattr(model, "predict", model)
         self.__qualname__ = getattr(model, "__qualname__", type(model).__name__)  # by which messages call it
@@ -46,7 +46,7 @@ class Exemplified:
         own = getattr(self._model, "warmup", None)
         if callable(own):
             return list(own())
-        return [] if self._example is None else [self._example]
+        return [] if self._example is None else [self._example] * self._batch
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._model, name)

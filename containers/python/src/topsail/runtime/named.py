@@ -7,6 +7,7 @@ from typing import Any
 
 from ..container.signature import Signature
 from .failure import PermanentFailure
+from .matrix import in_batches_of
 
 Arrays = Mapping[str, Any]  # with a row for each query
 
@@ -36,10 +37,14 @@ def outputs_of(signature: Signature, option: str, given: Iterable[str]) -> list[
     return chosen
 
 
-def rows(run: Callable[[Arrays], Arrays], inputs: Arrays, singly: bool) -> Arrays:
-    """Runs a batch: at once, or row after row where the model takes one `singly`."""
-    if not singly:
+def rows(run: Callable[[Arrays], Arrays], inputs: Arrays, size: int) -> Arrays:
+    """Runs a batch: at once, or so many rows after so many where the model takes no other number."""
+    if not size:
         return run(inputs)
-    count = len(next(iter(inputs.values())))
-    answers = [run({name: x[i : i + 1] for name, x in inputs.items()}) for i in range(count)]
-    return {name: [answer[name][0] for answer in answers] for name in answers[0]}
+
+    def some(indices: list[int]) -> list[dict[str, Any]]:
+        found = run({name: x[indices] for name, x in inputs.items()})
+        return [{name: x[k] for name, x in found.items()} for k in range(size)]
+
+    answers = in_batches_of(size, some, list(range(len(next(iter(inputs.values()))))))
+    return {name: [answer[name] for answer in answers] for name in answers[0]}

@@ -8,7 +8,7 @@ from ..container.signature import Signature, Tensor
 from . import scores
 from .failure import PermanentFailure, need
 from .folder import Folder
-from .matrix import stack
+from .matrix import cast, fixed_size, in_batches_of, stack
 from .named import Arrays, check_inputs, dtypes, outputs_of, rows
 from .onnx_classifier import Classifier
 
@@ -32,7 +32,8 @@ _DTYPES = {
 
 def load(folder: Folder) -> Session | NamedSession:
     """Option `output` names one of several outputs, the first without; `threads` is for one batch, 1 without; `device`
-    is cpu, cuda, or auto for cuda where there is one."""
+    is cpu, cuda, or auto for cuda where there is one; `shape` is that of one input, as 3,224,224, where the model
+    leaves it open."""
     runtime = need("onnxruntime")
     options = runtime.SessionOptions()
     options.intra_op_num_threads = folder.threads()
@@ -56,17 +57,15 @@ def load(folder: Folder) -> Session | NamedSession:
     output, wanted = folder.option("output", ""), scores.wanted(folder)
     if folder.named:
         return NamedSession(session, folder.named, output, wanted)
-    return Session(session, output, wanted)
+    return Session(session, output, wanted, folder.shape())
 
 
 def signature_of(session: Any) -> Signature:
     """What the model says of one query. Outputs of which it does not say enough stay open. It raises
     PermanentFailure."""
-    inputs = session.get_inputs()
-    for i in inputs:
-        _is_single(i)
+    _size(session)
     outputs = tuple(map(_tensor, session.get_outputs()))
-    return Signature(tuple(map(_known, inputs)), () if None in outputs else outputs)  # type: ignore[arg-type]
+    return Signature(tuple(map(_known, session.get_inputs())), () if None in outputs else outputs)  # type: ignore[arg-type]
 
 
 def _known(node: Any) -> Tensor:
@@ -87,15 +86,15 @@ def _tensor(node: Any) -> Tensor | None:
     return Tensor(node.name, "string" if dtype == "object" else dtype, shape)
 
 
-def _is_single(node: Any) -> bool:
-    """Whether it takes one query alone. It raises PermanentFailure where it takes neither one nor any number."""
-    first = node.shape[0] if node.shape else 0
-    if isinstance(first, int) and first != 1:
-        raise PermanentFailure(
-            f"the model's input {node.name!r} has the shape {list(node.shape or [])}, and batches differ in size: "
-            "export the model with a first dimension that has a name"
-        )
-    return first == 1
+def _size(session: Any) -> int:
+    """How many queries it takes at once, 0 for any number. It raises PermanentFailure where it takes no rows."""
+    return fixed_size((i.name, first_dimension(i.shape)) for i in session.get_inputs())
+
+
+def first_dimension(shape: Any) -> int | None:
+    """Of what is open, the model says a name or nothing."""
+    first = shape[0] if shape else None
+    return first if isinstance(first, int) else None
 
 
 class NamedSession:
@@ -109,14 +108,14 @@ class NamedSession:
         check_inputs(signature, [t.name for t in own.inputs])
         self._session, self._dtypes = session, dtypes(own)
         self._outputs = outputs_of(signature, output, [o.name for o in session.get_outputs()])
-        self._single = any(map(_is_single, session.get_inputs()))
+        self._size = _size(session)
         found = Classifier.of(session.get_outputs(), wanted)
         self._classifier = found if found and found.label in self._outputs else None
         more = [found.probabilities] if self._classifier and found else []
         self._run_for = list(dict.fromkeys(self._outputs + more))
 
     def predict(self, inputs: Arrays) -> Arrays | list[Any]:
-        found = rows(self._run, inputs, self._single)
+        found = rows(self._run, inputs, self._size)
         if not self._classifier:
             return found
         label, probabilities = found[self._classifier.label], found[self._classifier.probabilities]
@@ -124,12 +123,13 @@ class NamedSession:
         return self._classifier.beside(values, label, probabilities)
 
     def _run(self, inputs: Arrays) -> Arrays:
-        given = {name: x.astype(self._dtypes[name], copy=False) for name, x in inputs.items()}
+        given = {name: cast(x, self._dtypes[name]) for name, x in inputs.items()}
         return dict(zip(self._run_for, self._session.run(self._run_for, given), strict=True))
 
 
 class Session:
-    def __init__(self, session: Any, output: str, wanted: bool | None = False) -> None:
+    def __init__(self, session: Any, output: str, wanted: bool | None = False, shape: tuple[int, ...] = ()) -> None:
+        """`shape` is that of one input, where the model leaves more than one of its dimensions open."""
         inputs, names = session.get_inputs(), [o.name for o in session.get_outputs()]
         if len(inputs) != 1:
             raise PermanentFailure(
@@ -145,19 +145,19 @@ class Session:
         self._output = output or names[0]
         found = Classifier.of(session.get_outputs(), wanted)
         self._classifier = found if found and found.label == self._output else None
-        self._single = bool(inputs[0].shape) and inputs[0].shape[0] == 1
+        self._size = _size(session)
         self._shape = tuple(n if isinstance(n, int) else -1 for n in inputs[0].shape[1:])
+        if self._shape.count(-1) > 1 and len(shape) == len(self._shape):
+            self._shape = shape
 
     def predict(self, inputs: list[Any]) -> list[Any]:
-        if self._single:  # the model was made for one input at a time
-            return [self._run([x])[0] for x in inputs]
-        return self._run(inputs)
+        return in_batches_of(self._size, self._run, inputs)
 
     def _run(self, inputs: list[Any]) -> list[Any]:
         batch = stack(inputs)
         if self._shape.count(-1) <= 1 and len(self._shape) != batch.ndim - 1:
             batch = batch.reshape(len(inputs), *self._shape)
-        given = {self._input: batch.astype(self._dtype)}
+        given = {self._input: cast(batch, self._dtype)}
         if not self._classifier:
             return list(self._session.run([self._output], given)[0])
         label, probabilities = self._session.run([self._output, self._classifier.probabilities], given)

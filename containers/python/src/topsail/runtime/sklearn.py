@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ..container.signature import Signature
@@ -23,7 +24,7 @@ def load(folder: Folder) -> Estimator | TableEstimator:
     if not callable(getattr(estimator, method, None)):
         raise PermanentFailure(f"the model is a {type(estimator).__name__}, which has no {method}")
     if folder.named:
-        return TableEstimator(estimator, method, folder.named, wanted)
+        return TableEstimator(estimator, method, folder.named, wanted, folder.lists("categories"))
     return Estimator(estimator, method, wanted)
 
 
@@ -37,17 +38,30 @@ class Estimator:
 
 
 class TableEstimator:
-    """One that takes a DataFrame, with a column of its own type for each input of a signature."""
+    """One that takes a DataFrame, with a column of its own type for each input of a signature. Some may be of
+    `categories`; a value that is none of them is a missing one, as it is to pandas."""
 
     batched = True
 
-    def __init__(self, estimator: Any, method: str, signature: Signature, wanted: bool | None = False) -> None:
-        self._frame = need("pandas").DataFrame
+    def __init__(
+        self,
+        estimator: Any,
+        method: str,
+        signature: Signature,
+        wanted: bool | None = False,
+        categories: Mapping[str, list[Any]] | None = None,
+    ) -> None:
+        self._pandas = need("pandas")
         self._answer = single_threaded(estimator, method, wanted)
-        self._dtypes = dtypes(signature)
+        self._dtypes, self._categories = dtypes(signature), categories or {}
 
     def predict(self, inputs: Arrays) -> Any:
-        return self._answer(self._frame({name: x.astype(self._dtypes[name]) for name, x in inputs.items()}))
+        return self._answer(self._pandas.DataFrame({name: self._column(name, x) for name, x in inputs.items()}))
+
+    def _column(self, name: str, x: Any) -> Any:
+        if name in self._categories:
+            return self._pandas.Categorical(x, self._categories[name])
+        return x.astype(self._dtypes[name])
 
 
 def single_threaded(estimator: Any, method: str, wanted: bool | None) -> Answer:

@@ -39,6 +39,11 @@ def guarded(run: Callable[[], None]) -> int:
         return _end(REFUSED, str(e))
     except (WarmUpFailed, BadInput, SettingsError) as e:
         return _end(FAILED, str(e))
+    except SystemExit as e:
+        if str(e.code).startswith("topsail: "):
+            raise
+        said = "" if e.code is None else f" with {e.code!r}"
+        return _end(FAILED, f"the model ended the process{said}: it called sys.exit, or raised SystemExit")
     except Exception as e:  # the model's own: the traceback is for its author, the sentence for everyone
         traceback.print_exc()
         return _end(FAILED, f"the model failed: {type(e).__name__}: {e}")

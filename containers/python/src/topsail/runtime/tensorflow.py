@@ -12,7 +12,7 @@ from . import frozen_graph
 from .failure import PermanentFailure, need
 from .folder import Folder
 from .frozen_graph import FrozenGraph
-from .matrix import stack
+from .matrix import cast, fixed_size, in_batches_of, stack
 from .named import Arrays, check_inputs, outputs_of, rows
 from .output_scores import OutputScores
 
@@ -44,8 +44,7 @@ def signature_of(model: Any, name: str) -> signature.Signature:
     PermanentFailure."""
     function = _named(model.signatures, name, "signature")
     inputs = function.structured_input_signature[1]
-    for spec in inputs.values():
-        _is_single(spec)
+    _size(inputs)
     outputs = tuple(_tensor(name, spec) for name, spec in function.structured_outputs.items())
     return signature.Signature(
         tuple(_known(name, spec) for name, spec in inputs.items()),
@@ -85,10 +84,10 @@ class NamedSignature:
         check_inputs(said, self._specs)
         self._outputs = outputs_of(said, folder.option("output", ""), self._function.structured_outputs)
         self._scores = OutputScores.of(folder)
-        self._single = any([_is_single(spec) for spec in self._specs.values()])  # all are checked
+        self._size = _size(self._specs)
 
     def predict(self, inputs: Arrays) -> Arrays | list[Any]:
-        outputs = rows(self._run, inputs, self._single)
+        outputs = rows(self._run, inputs, self._size)
         return self._scores.beside_named(outputs) if self._scores else outputs
 
     def _run(self, inputs: Arrays) -> Arrays:
@@ -98,7 +97,7 @@ class NamedSignature:
 
     def _constant(self, name: str, x: Any) -> Any:
         dtype = self._specs[name].dtype
-        return self._tf.constant(x if dtype == self._tf.string else x.astype(dtype.as_numpy_dtype))
+        return self._tf.constant(x if dtype == self._tf.string else cast(x, dtype.as_numpy_dtype))
 
 
 class Signature:
@@ -112,13 +111,12 @@ class Signature:
         outputs = self._function.structured_outputs
         self._output = _chosen(outputs, folder.option("output", ""))
         self._dtype = spec.dtype
-        self._single = _is_single(spec)
+        self._size = _size({self._input: spec})
         self._shape = folder.shape() or _shape(spec)
         self._scores = OutputScores.of(folder)
 
     def predict(self, inputs: list[Any]) -> list[Any]:
-        # A single one: the model was exported for one input at a time.
-        outputs = [self._run([x])[0] for x in inputs] if self._single else self._run(inputs)
+        outputs = in_batches_of(self._size, self._run, inputs) if self._size else self._run(inputs)
         return self._scores.beside(outputs) if self._scores else list(outputs)
 
     def _run(self, inputs: list[Any]) -> Any:
@@ -133,7 +131,7 @@ class Signature:
         rows = stack(inputs)
         if self._shape is not None:
             rows = rows.reshape(len(inputs), *self._shape)
-        return self._tf.constant(rows.astype(self._dtype.as_numpy_dtype))
+        return self._tf.constant(cast(rows, self._dtype.as_numpy_dtype))
 
 
 def _place(tf: Any, folder: Folder) -> str:
@@ -174,17 +172,16 @@ def _chosen(outputs: Any, name: str) -> str:
     return name
 
 
-def _is_single(spec: Any) -> bool:
-    """Whether it takes one row alone. It raises PermanentFailure where it takes neither one nor any number of them."""
-    if spec.shape.rank is None:
-        return False
-    first = spec.shape[0] if spec.shape.rank else 0
-    if first in (None, 1):
-        return first == 1
-    raise PermanentFailure(
-        f"the signature takes a tensor of shape {spec.shape}, and batches differ in size: "
-        "export it with None as the first dimension"
-    )
+def _size(specs: Any) -> int:
+    """How many queries a signature takes at once, 0 for any number. It raises PermanentFailure where it takes no
+    rows."""
+    return fixed_size((name, _first(spec.shape)) for name, spec in specs.items())
+
+
+def _first(shape: Any) -> int | None:
+    if shape.rank is None:
+        return None
+    return shape[0] if shape.rank else 0
 
 
 def _shape(spec: Any) -> tuple[int, ...] | None:

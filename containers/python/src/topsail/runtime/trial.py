@@ -1,8 +1,9 @@
 """Tries an unpacked bundle as a container would run it: `python -m topsail.runtime.trial FOLDER ANSWER`, or with HOSTED
 behind that, as a host of many models would.
 
-The outputs for the manifest's example, alone and in a batch, go to the file ANSWER as JSON. What keeps the model from
-giving them goes to stderr, with a status other than 0.
+The output for the manifest's example, which is tried alone and in a batch, goes to the file ANSWER as JSON, and those
+for the inputs in ANSWER.inputs, if that is there. What keeps the model from giving them goes to stderr, with a status
+other than 0.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from ..container.dry_run import Answer, dry_run
 from ..container.host import modules
 from ..container.loading import prepare
 from ..container.runner import Runner
-from .folder import Folder
+from .folder import Folder, decoded
 from .load import load
 from .start import guarded
 
@@ -48,6 +49,8 @@ def _try(path: Path, answer: Path, hosted: bool) -> None:
             if hosted and "error" in said and "error" not in on_its_thread(_answered, runner, folder).result():
                 said["error"] = f"{said['error']}. {_BOUND}"
             said |= {"on_cpu_instead": folder.on_cpu_instead}
+            if checked_in(answer).exists():
+                said["checked"] = on_its_thread(_checked, runner, folder, checked_in(answer)).result()
         finally:
             on_its_thread(runner.teardown).result()
     answer.write_text(json.dumps(said))
@@ -79,11 +82,26 @@ def _answered(runner: Runner, folder: Folder) -> dict[str, object]:
         example = {t.name: t.zeros() for t in named.inputs}
     if example is None:
         return {}
-    [alone] = dry_run(runner, [example])
-    for one in (alone, *dry_run(runner, [example] * _BATCH)):
+    [alone, *_] = dry_run(runner, [example] * folder.batch())
+    for one in (alone, *dry_run(runner, [example] * (folder.batch() if folder.batch() > 1 else _BATCH))):
         if one.error is not None:
             return {"error": f"{one.error}. {_ZEROS}" if made else one.error}
     return {"output": _shown(alone)}
+
+
+def checked_in(answer: Path) -> Path:
+    """The file with inputs whose outputs are wanted as they are."""
+    return answer.with_name(f"{answer.name}.inputs")
+
+
+def _checked(runner: Runner, folder: Folder, file: Path) -> list[dict[str, Any]]:
+    kind, size = folder.manifest.input_type, folder.batch()
+    inputs = [decoded(x, kind, folder.named) for x in json.loads(file.read_text())]
+    filled = inputs + inputs[-1:] * (-len(inputs) % size)
+    found = [a for i in range(0, len(filled), size) for a in dry_run(runner, filled[i : i + size])]
+    return [
+        {"error": a.error} if a.error is not None else {"output": a.outputs or a.output} for a in found[: len(inputs)]
+    ]
 
 
 _ZEROS = "There is no example, so that zeros were tried: give one as example="

@@ -25,11 +25,19 @@ class Models(Resource):
         return self._admin.send(call.delete(path, etag(model), dry_run=dry_run), timeout)
 
     def set_current(
-        self, model: str | Model, version: str | Version, *, dry_run: bool = False, timeout: float | None = None
+        self,
+        model: str | Model,
+        version: str | Version,
+        *,
+        replace_contract: bool = False,
+        dry_run: bool = False,
+        timeout: float | None = None,
     ) -> Model | DryRun:
-        """Makes a version the current one; it takes the traffic when a replica of it is ready."""
+        """Makes a version the current one; it takes the traffic when a replica of it is ready. One that takes inputs of
+        another length than the current one needs replace_contract while apps use the model."""
         path, body = call.path("models", name(model), "current"), {"version": name(version, "version")}
-        return self._admin.send(call.change("PUT", path, _read, body, etag(model), dry_run=dry_run), timeout)
+        query = {"replace_contract": replace_contract, "dry_run": dry_run}
+        return self._admin.send(call.change("PUT", path, _read, body, etag(model), **query), timeout)
 
     def rollback(
         self,

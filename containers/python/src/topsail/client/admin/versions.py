@@ -30,18 +30,21 @@ class Versions(Resource):
         *,
         keep_current: bool = False,
         replace: bool = False,
+        replace_contract: bool = False,
         commit: str | None = None,
         dry_run: bool = False,
         timeout: float | None = None,
         **members: Any,
     ) -> Version | DryRun:
         """Registers a version and, without keep_current, makes it the current one. With `replace` it may be there as
-        something else: nothing that that answered is used any more, and its replicas start anew. `commit` is that of
-        the source, which the version shows in `deployed`. `members` are those of the API, as bundle, image, command,
-        input_type, replicas, scale, batch, resources."""
+        something else: nothing that that answered is used any more, and its replicas start anew. With
+        `replace_contract` it may take inputs of another length than the current one, though apps use the model.
+        `commit` is that of the source, which the version shows in `deployed`. `members` are those of the API, as
+        bundle, image, command, input_type, replicas, scale, batch, resources."""
         body = version.to_send() if isinstance(version, Version) else {"version": version}
         path = call.path("models", name(model), "versions")
-        query: dict[str, Any] = {"keep_current": keep_current, "replace": replace, "commit": commit, "dry_run": dry_run}
+        query: dict[str, Any] = {"keep_current": keep_current, "replace": replace, "replace_contract": replace_contract}
+        query |= {"commit": commit, "dry_run": dry_run}
         sent = call.create(path, _read, body | members, **query)
         return self._admin.send(sent, timeout)
 
