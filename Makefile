@@ -85,7 +85,7 @@ check: ## run everything, go on after a failure, and write a table into build/ch
 	@scripts/steps -k $(TESTS) smoke test-race test-random test-servers test-system bars \
 		faults test-edge test-api test-clients test-ui-full test-runtimes test-deployers test-rules test-image
 
-quick: $(TEST_ENV)/made ## check what changed since the last commit on main, and test the Go packages it reaches
+quick: ui $(TEST_ENV)/made ## check what changed since the last commit on main, and test the Go packages it reaches
 	@scripts/quick
 
 test-go: build $(TEST_ENV)/made $(PMML)

@@ -5,7 +5,7 @@ import (
 	"github.com/topsail-serving/topsail/internal/obs"
 )
 
-var stoppedDesc = obs.NewDesc("topsail_selection_stopped", "1 while a version that the app's policy tries is rolled back; the log has the reason.", "app")
+var stoppedDesc = obs.NewDesc("topsail_selection_stopped", "1 while the app's policy has withdrawn a version that it tried; the log has the reason.", "app", "model", "version")
 
 // stoppedGauge reads the policies' states when metrics are asked for.
 type stoppedGauge struct{ predictor *predict.Predictor }
@@ -14,10 +14,12 @@ type stoppedGauge struct{ predictor *predict.Predictor }
 func (g stoppedGauge) Describe(ch chan<- *obs.Desc) { ch <- stoppedDesc }
 
 func (g stoppedGauge) Collect(ch chan<- obs.Metric) {
-	for app, why := range g.predictor.Stopped() {
-		// An app's name that cannot be a label is left out.
-		if m, err := obs.GaugeOf(stoppedDesc, flag(why != ""), app); err == nil {
-			ch <- m
+	for app, tried := range g.predictor.Withdrawn() {
+		for id, withdrawn := range tried {
+			// A name that cannot be a label is left out.
+			if m, err := obs.GaugeOf(stoppedDesc, flag(withdrawn), app, id.Model, id.Version); err == nil {
+				ch <- m
+			}
 		}
 	}
 }

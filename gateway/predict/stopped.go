@@ -1,17 +1,31 @@
 package predict
 
-// Stopped says for each app whose policy tries versions why it has taken some of them
-// back, as far as this gateway knows; empty: it has not.
-func (p *Predictor) Stopped() map[string]string {
+import (
+	"github.com/topsail-serving/topsail/gateway/selection/rollout"
+	"github.com/topsail-serving/topsail/serving"
+)
+
+// Withdrawn are, for each app whose policy tries versions, those that it tries, and whether it has
+// withdrawn them, as far as this gateway knows.
+func (p *Predictor) Withdrawn() map[string]map[serving.ModelID]bool {
 	apps := p.apps.Load()
 	if apps == nil {
 		return nil
 	}
-	why := map[string]string{}
+	all := map[string]map[serving.ModelID]bool{}
 	for name, a := range *apps {
-		if a.tallies != nil && a.learned != nil {
-			why[name] = p.states.Get(a.learned, "", "").Note
+		trying, ok := a.policy.(*rollout.Versions)
+		if !ok || a.learned == nil {
+			continue
 		}
+		tried := map[serving.ModelID]bool{}
+		for _, id := range a.Pins() {
+			tried[id] = false
+		}
+		for _, id := range trying.Withdrawn(p.states.Get(a.learned, "", "")) {
+			tried[id] = true
+		}
+		all[name] = tried
 	}
-	return why
+	return all
 }

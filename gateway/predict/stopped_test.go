@@ -1,39 +1,47 @@
 package predict
 
 import (
-	"maps"
+	"reflect"
 	"testing"
+	"time"
 
 	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/gateway/selection/rollout"
 	"github.com/topsail-serving/topsail/gateway/state"
 	"github.com/topsail-serving/topsail/serving"
 )
 
-// noting has policies say something of their models.
-type noting struct{}
+// observing has seen answers of the versions that a policy tries.
+type observing []selection.Tally
 
-func (noting) Get(a *state.App, _, _ string) *selection.State {
-	s := *a.Fresh()
-	s.Note = "version 2 was stopped"
-	return &s
+func (o observing) Get(a *state.App, _, _ string) *selection.State {
+	v := rollout.NewVersions(serving.PolicySpec{Canary: "2"}, []string{"m"})
+	return v.Observe(a.Fresh(), o, time.Unix(1e9, 0))
 }
 
-func TestStopped(t *testing.T) {
+func TestWithdrawn(t *testing.T) {
 	bubble(t, func(r *rig) {
-		if why := r.p.Stopped(); len(why) != 0 {
-			t.Errorf("without a catalog: %v", why)
+		if all := r.p.Withdrawn(); len(all) != 0 {
+			t.Errorf("without a catalog: %v", all)
 		}
 		one, two := id("m", "1"), id("m", "2")
 		trying, learning, single := newApp("trying", "m"), newApp("learning", "m"), newApp("single", "m")
 		trying.Policy = serving.PolicySpec{Kind: serving.PolicyVersions, Canary: "2"}
 		learning.Policy = serving.PolicySpec{Kind: serving.PolicyExp3}
 		r.set(newCatalog([]*serving.App{trying, learning, single}, newModel(one, two)))
-		if got, want := r.p.Stopped(), map[string]string{"trying": ""}; !maps.Equal(got, want) {
-			t.Errorf("before anything is known: %v, want %v", got, want)
-		}
-		r.p.states = noting{}
-		if got, want := r.p.Stopped(), map[string]string{"trying": "version 2 was stopped"}; !maps.Equal(got, want) {
-			t.Errorf("%v, want %v", got, want)
+		for name, seen := range map[string]struct {
+			of        observing
+			withdrawn bool
+		}{
+			"before anything is known":  {nil, false},
+			"of one that is as good":    {observing{{ModelID: one, Answers: 100}, {ModelID: two, Answers: 100}}, false},
+			"of one that fails all day": {observing{{ModelID: one, Answers: 500}, {ModelID: two, Failures: 50}}, true},
+		} {
+			r.p.states = seen.of
+			want := map[string]map[serving.ModelID]bool{"trying": {two: seen.withdrawn}}
+			if got := r.p.Withdrawn(); !reflect.DeepEqual(got, want) {
+				t.Errorf("%s: %v, want %v", name, got, want)
+			}
 		}
 	})
 }

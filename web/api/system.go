@@ -264,6 +264,15 @@ type Alarm struct {
 	Next     string `json:"next,omitempty"`
 	Kind     string `json:"kind,omitempty"` // of the object: "app", "model", "version", "replica", "stream" or "server"
 	Name     string `json:"name,omitempty"`
+
+	Withdrawn string `json:"withdrawn,omitempty"` // the version that the policy of the app has withdrawn, as model:version
+}
+
+// Withdrawn is a version that the policy of an app has tried, and taken its queries from because it
+// failed, was late or was wrong more often than the others.
+type Withdrawn struct {
+	App     string
+	Version serving.ModelID
 }
 
 // TrafficNow is every app in the last minute, the worst first.

@@ -13,9 +13,10 @@ import (
 
 // conditions are what a gateway, or a process with streams, says that is not as it should be.
 type conditions struct {
-	at       time.Time
-	failover []serving.ModelID // current versions that another one answers for
-	streams  map[string]*api.StreamNow
+	at        time.Time
+	failover  []serving.ModelID // current versions that another one answers for
+	withdrawn []api.Withdrawn   // versions that policies have taken their queries from
+	streams   map[string]*api.StreamNow
 }
 
 // stream finds or makes a stream.
@@ -78,6 +79,18 @@ func (c *Collector) FailedOver() []serving.ModelID {
 		all = append(all, one.failover...)
 	}
 	slices.SortFunc(all, func(a, b serving.ModelID) int { return cmp.Compare(a.String(), b.String()) })
+	return slices.Compact(all)
+}
+
+// Withdrawn are the versions that policies of apps tried, and have taken their queries from.
+func (c *Collector) Withdrawn() []api.Withdrawn {
+	var all []api.Withdrawn
+	for _, one := range c.conditions() {
+		all = append(all, one.withdrawn...)
+	}
+	slices.SortFunc(all, func(a, b api.Withdrawn) int {
+		return cmp.Or(cmp.Compare(a.App, b.App), cmp.Compare(a.Version.String(), b.Version.String()))
+	})
 	return slices.Compact(all)
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/web/api"
 	"github.com/topsail-serving/topsail/web/traffic"
 )
 
@@ -23,6 +24,9 @@ func TestConditions(t *testing.T) {
 			condition := p.reg.Gauges("topsail_stream_condition", "Condition.", "stream", "condition")
 			condition.WithLabelValues("wine", "cannot consume from the broker").Set(0)
 			condition.WithLabelValues("pets", "cannot commit results").Set(1)
+			stopped := p.reg.Gauges("topsail_selection_stopped", "Withdrawn.", "app", "model", "version")
+			stopped.WithLabelValues("shop", "m", "3").Set(1) // as both gateways know
+			stopped.WithLabelValues("wine", "m", "3").Set(0)
 			p.reg.Gauges("topsail_gateway_failover", "Failover.", "model", "version").WithLabelValues("m", "2").Set(float64(i))
 		}
 		other.reg.Gauges("topsail_model_stream_lag_records", "Lag.", "stream").WithLabelValues("models").Set(0)
@@ -43,13 +47,16 @@ func TestConditions(t *testing.T) {
 		if failed := c.FailedOver(); !slices.Equal(failed, []serving.ModelID{{Model: "m", Version: "2"}}) {
 			t.Errorf("failed over: %v", failed)
 		}
+		if withdrawn := c.Withdrawn(); !slices.Equal(withdrawn, []api.Withdrawn{{App: "shop", Version: serving.ModelID{Model: "m", Version: "3"}}}) {
+			t.Errorf("withdrawn: %v", withdrawn)
+		}
 		other.restart()
 		one.mu.Lock()
 		one.fails = errAway
 		one.mu.Unlock()
 		time.Sleep(40 * time.Second)
 		synctest.Wait()
-		if streams := c.Streams(); len(streams) != 0 || len(c.FailedOver()) != 0 {
+		if streams := c.Streams(); len(streams) != 0 || len(c.FailedOver()) != 0 || len(c.Withdrawn()) != 0 {
 			t.Errorf("of processes that are gone there is %+v", streams)
 		}
 	})

@@ -24,6 +24,7 @@ var table = map[string]row{
 	"topsail_gateway_query_seconds":     {Gateway, (*look).readTook},
 
 	"topsail_gateway_failover":         {Gateway, (*look).readFailover},
+	"topsail_selection_stopped":        {Gateway, (*look).readWithdrawn},
 	"topsail_stream_lag_records":       {Gateway, ofStream(readLag)},
 	"topsail_stream_waiting_seconds":   {Gateway, ofStream(readWaiting)},
 	"topsail_stream_condition":         {Gateway, ofStream(readCondition)},
@@ -102,6 +103,12 @@ func (l *look) readTook(s *obs.Series) {
 func (l *look) readFailover(s *obs.Series) {
 	if s.Value > 0 {
 		l.conditions.failover = append(l.conditions.failover, idOf(s))
+	}
+}
+
+func (l *look) readWithdrawn(s *obs.Series) {
+	if app := s.Label("app"); s.Value > 0 && app != "" {
+		l.conditions.withdrawn = append(l.conditions.withdrawn, api.Withdrawn{App: app, Version: idOf(s)})
 	}
 }
 

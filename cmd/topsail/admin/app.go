@@ -13,13 +13,12 @@ import (
 
 	"github.com/topsail-serving/topsail/cmd/topsail/admin/screen"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/web/api"
 )
 
 func appCommand() *cobra.Command {
 	list := verb(&cobra.Command{Use: "list", Short: "List the apps", Args: cobra.NoArgs}, listApps)
-	get := verb(takes("get APP", "Show an app", appNames), func(k *call) error {
-		return read(k, appTable, nil, "apps", k.args[0])
-	})
+	get := verb(takes("get APP", "Show an app", appNames), getApp)
 	remove := verb(deletes(takes("delete APP", "Delete an app", appNames)), func(k *call) error {
 		return k.remove(deletion("apps", k.args[0]), "Delete app %s?", "app %s is deleted", k.args[0])
 	})
@@ -31,6 +30,28 @@ func appCommand() *cobra.Command {
 	})
 	return noun(&cobra.Command{Use: "app", Short: "Apps: what clients query"},
 		list, get, createApp(), setApp(), remove, link, unlink, appPolicy(), learnedCommand(), forgetCommand(), appTraffic())
+}
+
+// getApp shows, beside what is registered, what a person should look at.
+func getApp(k *call) error {
+	var a serving.App
+	raw, err := k.Get(k.ctx, &a, nil, "apps", k.args[0])
+	if err != nil {
+		return err
+	}
+	t := appTable(a)
+	var cluster api.Cluster
+	if k.format != "json" {
+		if _, err := k.Get(k.ctx, &cluster, nil, "cluster"); err != nil {
+			t.Row("attention", "unknown: "+err.Error())
+		}
+	}
+	for _, alarm := range cluster.Alarms {
+		if alarm.Kind == "app" && alarm.Name == a.Name {
+			t.Row("attention", alarm.Text)
+		}
+	}
+	return k.show(raw, t)
 }
 
 func listApps(k *call) error {

@@ -19,7 +19,7 @@ const (
 // Alarms are what a person should look at, the worst first.
 func Alarms(servers []api.Server, measured *traffic.Collector, replicas []api.Replica) []api.Alarm {
 	all := slices.Concat(serverAlarms(servers), appAlarms(measured.Now()), poolAlarms(measured.Pools()),
-		failoverAlarms(measured.FailedOver()), streamAlarms(measured.Streams()), replicaAlarms(replicas))
+		failoverAlarms(measured.FailedOver()), withdrawnAlarms(measured.Withdrawn()), streamAlarms(measured.Streams()), replicaAlarms(replicas))
 	slices.SortStableFunc(all, func(a, b api.Alarm) int { return cmp.Compare(a.Severity, b.Severity) }) // failed, warn
 	return all
 }
@@ -30,6 +30,18 @@ func failoverAlarms(failed []serving.ModelID) []api.Alarm {
 		list = append(list, api.Alarm{
 			Severity: "failed", Kind: "version", Name: id.String(),
 			Text: fmt.Sprintf("%v has lost all its replicas; the version before it answers", id), Next: "look at the state and the logs of its replicas",
+		})
+	}
+	return list
+}
+
+func withdrawnAlarms(withdrawn []api.Withdrawn) []api.Alarm {
+	var list []api.Alarm
+	for _, w := range withdrawn {
+		list = append(list, api.Alarm{
+			Severity: "warn", Kind: "app", Name: w.App, Withdrawn: w.Version.String(),
+			Text: fmt.Sprintf("the policy of app %s has withdrawn %v, which did worse than the version beside it", w.App, w.Version),
+			Next: fmt.Sprintf("`topsail app learned %s` says why; another canary, or policy, ends this", w.App),
 		})
 	}
 	return list

@@ -77,6 +77,16 @@ func (v *Versions) holds(s *selection.State) bool {
 
 func (t trial) store(s *selection.State) { s.Numbers = []float64{t.name, t.began, t.observed} }
 
+// Withdrawn are the versions that a state says were stopped in this trial.
+func (v *Versions) Withdrawn(s *selection.State) (ids []serving.ModelID) {
+	for i := range s.Models {
+		if id := s.Models[i].ModelID; v.stopped(s, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
 // stopped says whether a version was stopped in this trial. The note tells of all that
 // were, so that there is nothing to look for without it.
 func (v *Versions) stopped(s *selection.State, id serving.ModelID) bool {
