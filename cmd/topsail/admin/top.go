@@ -50,8 +50,11 @@ func (k *call) snapshot() error {
 	if err != nil {
 		return err
 	}
+	if err := p.look(k); err != nil {
+		return err
+	}
 	if k.format == "json" {
-		both, err := json.Marshal(map[string]any{"traffic": traffic, "replicas": raw})
+		both, err := json.Marshal(map[string]any{"traffic": traffic, "replicas": raw, "alarms": p.cluster.Alarms})
 		if err != nil {
 			return err
 		}
@@ -68,6 +71,13 @@ func (k *call) snapshot() error {
 	return nil
 }
 
+// look asks for what is wrong: the stream of events tells only what changes.
+func (p *picture) look(k *call) error {
+	p.cluster = api.Cluster{}
+	_, err := k.Get(k.ctx, &p.cluster, nil, "cluster")
+	return err
+}
+
 const reconnect = time.Second
 
 // watch draws the picture at each event, and comes back when the stream breaks.
@@ -75,14 +85,18 @@ func (k *call) watch() error {
 	ctx, leave := k.Full(k.ctx)
 	defer leave()
 	p := &picture{replicas: map[string]api.Replica{}}
+	draw := func(e apiclient.Event) error {
+		if err := p.take(e); err != nil {
+			return err
+		}
+		p.lost = nil
+		return k.Draw(k.lines(p))
+	}
 	for {
-		err := k.Events(ctx, func(e apiclient.Event) error {
-			if err := p.take(e); err != nil {
-				return err
-			}
-			p.lost = nil
-			return k.Draw(k.lines(p))
-		}, "events")
+		err := p.look(k)
+		if err == nil {
+			err = k.Events(ctx, draw, "events")
+		}
 		if ctx.Err() != nil {
 			return nil
 		}
