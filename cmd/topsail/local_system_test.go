@@ -17,7 +17,7 @@ import (
 func TestToZeroAndBack(t *testing.T) {
 	dir := t.TempDir()
 	config := sumConfig(dir, quoted(programs.gosum)) + "scale = { min = 0, max = 2, idle_micros = 4000000 }\n"
-	config = strings.Replace(config, "default_output", "cold_start_micros = 10000000\ndefault_output", 1)
+	config = strings.Replace(config, "default_output", "cold_start_micros = 60000000\ndefault_output", 1)
 	in := start(t, dir, config).ready()
 	in.until("zero", func() bool { return len(in.descendants()) == 0 })
 	if a := in.ask(`{"input": [1, 2.5]}`); a.Default || a.Output != 3.5 {
