@@ -131,7 +131,7 @@ func TestAReplicaDiesAndComesBack(t *testing.T) {
 	next(t, events, "replicas", has(func(r api.Replica) bool {
 		return r.ID == victim.ID && r.State != "ready" && strings.Contains(r.Reason, "SIGKILL")
 	}))
-	if out, said, _ := o.run("predict", "sum", "[3, 4]"); out != "-1\n" || !strings.Contains(said, "the default") {
+	if out, said, _ := o.run("predict", "sum", "[3, 4]", "--slo", "1s"); out != "-1\n" || !strings.Contains(said, "the default") {
 		t.Errorf("without a replica the answer is %s%s", out, said)
 	}
 	allow()

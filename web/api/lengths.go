@@ -13,10 +13,13 @@ import (
 // replaceContract is the parameter of changes after which clients may have to send other inputs.
 const replaceContract = "replace_contract"
 
-// keepsContract refuses to make a version current that takes inputs of another length than the current one, while apps use
+// keepsContract refuses to make a version, or none, current that takes inputs of another length than the current one, while apps use
 // the model: what their clients send would be refused from then on. Another type or other names are refused by the rules of
 // the catalog, because apps have them, too.
 func keepsContract(cat *serving.Catalog, next *serving.Version) error {
+	if next == nil {
+		return nil
+	}
 	apps := asking(cat, next.Model)
 	now := currentOf(cat, next.Model)
 	if len(apps) == 0 || sameLength(now, next) {

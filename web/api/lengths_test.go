@@ -8,6 +8,7 @@ func TestInputsOfAnotherLength(t *testing.T) {
 	version := func(version, length string) string {
 		return `{"version":"` + version + `","input_type":"d","input_length":` + length + `,"command":["m"]}`
 	}
+	expect(t, w.ask("POST", "/models/later/versions?keep_current=true", version("1", "4")), 201, `"current":false`) // of no current one
 	expect(t, w.ask("POST", "/models/iris/versions", version("1", "4")), 201)
 	expect(t, w.ask("POST", "/models/iris/versions", version("2", "5")), 201, `"current":true`) // which no app uses
 	expect(t, w.ask("PUT", "/models/iris/current", `{"version":"1"}`), 200)

@@ -14,7 +14,7 @@ flowers, kinds = load_iris(return_X_y=True)
 model = LogisticRegression(max_iter=1000).fit(flowers, kinds)
 
 if "manifest" in sys.argv:
-    packing.roll_out = lambda name, bundle, terms: bundle.manifest
+    packing.roll_out = lambda name, bundle, *_: bundle.manifest
     manifest = topsail.deploy_sklearn("iris", model, example=flowers[0])
     print(json.dumps({"python": manifest.python, "requirements": manifest.requirements}))
     sys.exit()
