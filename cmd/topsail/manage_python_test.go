@@ -74,10 +74,10 @@ func TestAModelOfScikitLearnIsDeployed(t *testing.T) {
 func warm(t *testing.T, dir string) {
 	t.Helper()
 	const link = `
-import pathlib, sys, sysconfig, venv
+import pathlib, sys, venv
 venv.create(sys.argv[1], symlinks=True)
 [packages] = pathlib.Path(sys.argv[1]).glob("lib/python*/site-packages")
-(packages / "of-the-tests.pth").write_text(sysconfig.get_path("purelib") + "\n")
+(packages / "of-the-tests.pth").write_text("\n".join(p for p in sys.path if p.endswith("site-packages")))
 `
 	if out, err := exec.CommandContext(t.Context(), "python3", "-c", link, dir).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
