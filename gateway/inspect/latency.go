@@ -37,20 +37,17 @@ func spread(t predict.Times) latency {
 func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
 // edges are the bounds of a bucket in microseconds, as far as there are times in it.
-func edges(t predict.Times, i int) (from, to float64) {
-	from, to = micros(t.Least), micros(min(t.Buckets[i].UpTo, t.Most))
-	if i > 0 {
-		from = max(from, micros(t.Buckets[i-1].UpTo))
-	}
+func edges(t predict.Times, b predict.Bucket) (from, to float64) {
+	from, to = micros(max(t.Least, b.Above)), micros(min(t.Most, b.UpTo))
 	return min(from, to), to
 }
 
 // percentile takes the times of a bucket to be spread evenly over it.
 func percentile(t predict.Times, rank float64) float64 {
 	left := rank * float64(t.Count)
-	for i, b := range t.Buckets {
+	for _, b := range t.Buckets {
 		if n := float64(b.Count); n > 0 && left <= n {
-			from, to := edges(t, i)
+			from, to := edges(t, b)
 			return from + (to-from)*left/n
 		}
 		left -= float64(b.Count)
@@ -64,8 +61,8 @@ func deviation(t predict.Times, mean float64) float64 {
 		return 0
 	}
 	sum := 0.0
-	for i, b := range t.Buckets {
-		from, to := edges(t, i)
+	for _, b := range t.Buckets {
+		from, to := edges(t, b)
 		off := (from+to)/2 - mean
 		sum += float64(b.Count) * off * off
 	}

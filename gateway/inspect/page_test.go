@@ -50,7 +50,7 @@ func number(t *testing.T, text string) float64 {
 // app has answered in a millisecond each, by cause.
 func app(name string, since time.Time, answers ...uint64) predict.Traffic {
 	t := predict.Traffic{App: name, Since: since, Answers: append(answers, make([]uint64, len(serving.Causes())-len(answers))...)}
-	t.Times = predict.Times{Buckets: []predict.Bucket{{UpTo: 500 * time.Microsecond}, {UpTo: time.Millisecond, Count: t.Total()}, {UpTo: math.MaxInt64}}}
+	t.Times = predict.Times{Buckets: []predict.Bucket{{Above: 500 * time.Microsecond, UpTo: time.Millisecond, Count: t.Total()}}}
 	t.Times.Count, t.Times.Sum, t.Times.Least, t.Times.Most = t.Total(), time.Duration(t.Total())*time.Millisecond, time.Millisecond, time.Millisecond
 	return t
 }
@@ -144,7 +144,7 @@ func TestRates(t *testing.T) {
 func TestSpread(t *testing.T) {
 	const ms = time.Millisecond
 	times := predict.Times{Count: 100, Sum: 100 * 5 * ms, Least: ms, Most: 40 * ms, Buckets: []predict.Bucket{
-		{UpTo: 2 * ms, Count: 50}, {UpTo: 4 * ms, Count: 40}, {UpTo: 10 * ms}, {UpTo: math.MaxInt64, Count: 10},
+		{UpTo: 2 * ms, Count: 50}, {Above: 2 * ms, UpTo: 4 * ms, Count: 40}, {Above: 10 * ms, UpTo: math.MaxInt64, Count: 10},
 	}}
 	got := spread(times)
 	for _, tt := range []struct {

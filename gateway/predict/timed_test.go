@@ -2,12 +2,13 @@ package predict
 
 import (
 	"context"
+	"math"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/topsail-serving/topsail/gateway/timing"
-	"github.com/topsail-serving/topsail/internal/obs"
 	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/serving"
 )
@@ -196,8 +197,8 @@ func TestTrafficIsThatOfTheMetrics(t *testing.T) {
 			`topsail_gateway_cache_total{app="app",result="hit"}`:              1,
 			`topsail_gateway_cache_total{app="app",result="missed"}`:           2,
 			`topsail_gateway_query_seconds_bucket{app="app",le="0.0001"}`:      1,
-			`topsail_gateway_query_seconds_bucket{app="app",le="0.0025"}`:      1,
-			`topsail_gateway_query_seconds_bucket{app="app",le="0.005"}`:       3,
+			`topsail_gateway_query_seconds_bucket{app="app",le="0.00287"}`:     1,
+			`topsail_gateway_query_seconds_bucket{app="app",le="0.00301"}`:     3,
 			`topsail_gateway_query_seconds_bucket{app="app",le="+Inf"}`:        3,
 			`topsail_gateway_query_seconds_sum{app="app"}`:                     0.006,
 			`topsail_gateway_query_seconds_count{app="app"}`:                   3,
@@ -219,32 +220,20 @@ func TestTrafficIsThatOfTheMetrics(t *testing.T) {
 }
 
 func TestTimesAreCounted(t *testing.T) {
+	const ms, us = time.Millisecond, time.Microsecond
 	var all times
-	if s := all.now(); s.Count != 0 || s.Sum != 0 || s.Least != 0 || s.Most != 0 {
+	if s := all.now(); s.Count != 0 || s.Sum != 0 || s.Least != 0 || s.Most != 0 || len(s.Buckets) != 0 {
 		t.Errorf("before any: %+v", s)
 	}
-	for _, took := range []time.Duration{time.Millisecond, time.Millisecond + 1, 30 * time.Second, -time.Second, 100 * time.Microsecond} {
+	for _, took := range []time.Duration{ms, ms + 1, time.Hour, -time.Second, 100 * us} {
 		all.add(took)
 	}
 	s := all.now()
-	if s.Count != 5 || s.Sum != 30*time.Second+2100*time.Microsecond+1 || s.Least != time.Nanosecond || s.Most != 30*time.Second {
+	if s.Count != 5 || s.Sum != time.Hour+2100*us+1 || s.Least != time.Nanosecond || s.Most != time.Hour {
 		t.Errorf("%+v", s)
 	}
-	for i, want := range map[int]uint64{0: 2, 3: 1, 4: 1, timeBounds: 1} {
-		if s.Buckets[i].Count != want {
-			t.Errorf("bucket %d has %d, want %d", i, s.Buckets[i].Count, want)
-		}
-	}
-}
-
-// The bounds are constants of this package, so that counting needs no look-up.
-func TestTheBoundsAreThoseOfAllTimes(t *testing.T) {
-	if got := obs.Seconds(); len(got) != timeBounds {
-		t.Fatalf("%d bounds", len(got))
-	}
-	for i, s := range obs.Seconds() {
-		if bounds[i].Seconds() != s {
-			t.Errorf("bound %d is %v, want %v s", i, bounds[i], s)
-		}
+	want := []Bucket{{0, 100 * us, 2}, {953 * us, ms, 1}, {ms, 1050 * us, 1}, {1000 * time.Second, math.MaxInt64, 1}}
+	if !slices.Equal(s.Buckets, want) {
+		t.Errorf("buckets %v, want %v", s.Buckets, want)
 	}
 }

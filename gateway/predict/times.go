@@ -2,60 +2,64 @@ package predict
 
 import (
 	"math"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/topsail-serving/topsail/gateway/usage"
 )
 
-// timeBounds are the upper bounds of the buckets of times, those of obs.Seconds.
-const timeBounds = 16
-
-var bounds = [timeBounds]time.Duration{
-	100 * time.Microsecond, 250 * time.Microsecond, 500 * time.Microsecond,
-	1 * time.Millisecond, 2500 * time.Microsecond, 5 * time.Millisecond,
-	10 * time.Millisecond, 25 * time.Millisecond, 50 * time.Millisecond,
-	100 * time.Millisecond, 250 * time.Millisecond, 500 * time.Millisecond,
-	1 * time.Second, 2500 * time.Millisecond, 5 * time.Second, 10 * time.Second,
+// decade are the bounds of buckets within a power of ten: the preferred numbers of IEC 60063, series E48.
+// Each is about 5 % above the one before.
+var decade = [...]time.Duration{
+	100, 105, 110, 115, 121, 127, 133, 140, 147, 154, 162, 169, 178, 187, 196, 205,
+	215, 226, 237, 249, 261, 274, 287, 301, 316, 332, 348, 365, 383, 402, 422, 442,
+	464, 487, 511, 536, 562, 590, 619, 649, 681, 715, 750, 787, 825, 866, 909, 953,
 }
 
-// boundsInSeconds are bounds as metrics have them.
-func boundsInSeconds() (all [timeBounds]float64) {
-	for i, b := range bounds {
-		all[i] = b.Seconds()
+// decades is how many powers of ten there are: 100 µs to 1,000 s, longer than any objective.
+const decades = 7
+
+const timeBounds = decades*len(decade) + 1
+
+// bounds are the upper bounds of the buckets of times.
+var bounds = func() (all [timeBounds]time.Duration) {
+	unit := time.Microsecond
+	for i := range all {
+		all[i] = decade[i%len(decade)] * unit
+		if i%len(decade) == len(decade)-1 {
+			unit *= 10
+		}
 	}
 	return all
+}()
+
+// times counts how long answers took. The zero value is ready, and small until there is one.
+type times struct {
+	buckets atomic.Pointer[buckets]
+	sum     atomic.Int64 // nanoseconds
+	spread  usage.Spread // since it was taken
+	taken   usage.Spread // all that was taken
 }
 
-// times counts how long answers took. The zero value is ready.
-type times struct {
-	buckets [timeBounds + 1]atomic.Uint64 // the last is beyond all bounds
-	sum     atomic.Int64                  // nanoseconds
-	spread  usage.Spread                  // since it was taken
-	taken   usage.Spread                  // all that was taken
-}
+// buckets are counts by bounds; the last is beyond all of them.
+type buckets [timeBounds + 1]atomic.Uint64
 
 func (t *times) add(took time.Duration) {
 	took = max(took, 0)
-	i := 0
-	for i < timeBounds && took > bounds[i] {
-		i++
+	all := t.buckets.Load()
+	if all == nil {
+		t.buckets.CompareAndSwap(nil, new(buckets))
+		all = t.buckets.Load()
 	}
-	t.buckets[i].Add(1)
+	i, _ := slices.BinarySearch(bounds[:], took)
+	all[i].Add(1)
 	t.sum.Add(int64(took))
 	t.spread.Add(took)
 }
 
 // total is all times together.
 func (t *times) total() time.Duration { return time.Duration(t.sum.Load()) }
-
-// counts is how many are in each bucket.
-func (t *times) counts() (all [timeBounds + 1]uint64) {
-	for i := range t.buckets {
-		all[i] = t.buckets[i].Load()
-	}
-	return all
-}
 
 // take is the shortest and the longest time since it was last taken; 0 is none.
 func (t *times) take() (least, most time.Duration) {
@@ -68,28 +72,35 @@ func (t *times) take() (least, most time.Duration) {
 type Times struct {
 	Count            uint64
 	Sum, Least, Most time.Duration
-	Buckets          []Bucket // by their bounds; the last has none
+	Buckets          []Bucket // ascending; those without a time are left out
 }
 
-// Bucket is the times up to a bound, and above that of the bucket before.
+// Bucket is the times above one bound and up to another.
 type Bucket struct {
-	UpTo  time.Duration
-	Count uint64
+	Above, UpTo time.Duration
+	Count       uint64
 }
 
 func (t *times) now() Times {
 	var all usage.Spread
 	all.Join(t.taken.Get())
 	all.Join(t.spread.Get())
-	s := Times{Sum: time.Duration(t.sum.Load())}
+	s := Times{Sum: t.total()}
 	s.Least, s.Most = all.Get()
-	for i := range t.buckets {
-		b := Bucket{UpTo: math.MaxInt64, Count: t.buckets[i].Load()}
+	counts := t.buckets.Load()
+	if counts == nil {
+		return s
+	}
+	b := Bucket{}
+	for i := range counts {
+		b.Above, b.UpTo = b.UpTo, math.MaxInt64
 		if i < timeBounds {
 			b.UpTo = bounds[i]
 		}
-		s.Count += b.Count
-		s.Buckets = append(s.Buckets, b)
+		if b.Count = counts[i].Load(); b.Count > 0 {
+			s.Count += b.Count
+			s.Buckets = append(s.Buckets, b)
+		}
 	}
 	return s
 }

@@ -61,13 +61,14 @@ func (m *Metrics) Descs() []*obs.Desc {
 func (m *Metrics) WriteSeries(to *obs.SeriesWriter) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	bounds := boundsInSeconds()
+	scales := scales{}
 	for name, a := range m.apps {
-		hits, joins, misses, counts := a.hits.Load(), a.joins.Load(), a.misses.Load(), a.times.counts()
+		hits, joins, misses := a.hits.Load(), a.joins.Load(), a.misses.Load()
 		if hits+joins+misses == 0 && a.unanswered() {
 			continue // there may be thousands that are registered alone
 		}
-		to.Gauge(sloDesc, time.Duration(a.slo.Load()).Seconds(), name)
+		slo := time.Duration(a.slo.Load())
+		to.Gauge(sloDesc, slo.Seconds(), name)
 		to.Counter(lateDesc, float64(a.late.Load()), name)
 		for cause := range a.answers {
 			to.Counter(answersDesc, float64(a.answers[cause].Load()), name, serving.Cause(cause).String())
@@ -75,7 +76,8 @@ func (m *Metrics) WriteSeries(to *obs.SeriesWriter) {
 		to.Counter(cacheDesc, float64(hits), name, "hit")
 		to.Counter(cacheDesc, float64(joins), name, "joined")
 		to.Counter(cacheDesc, float64(misses), name, "missed")
-		to.Histogram(secondsDesc, bounds[:], counts[:], time.Duration(a.times.sum.Load()).Seconds(), name)
+		scale := scales.of(slo)
+		to.Histogram(secondsDesc, scale.bounds, scale.of(&a.times), a.times.total().Seconds(), name)
 	}
 }
 

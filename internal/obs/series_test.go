@@ -109,6 +109,29 @@ func TestReadReadsWhatIsGathered(t *testing.T) {
 	}
 }
 
+// A sparse histogram says the same with fewer buckets.
+func TestSparseHistograms(t *testing.T) {
+	r := full()
+	request := httptest.NewRequest("GET", "/metrics?name[]=took_seconds&name[]=baking_seconds&histograms=sparse", nil)
+	request.Header.Set("Accept", FamiliesType)
+	answer := httptest.NewRecorder()
+	r.Handler().ServeHTTP(answer, request)
+	families, err := ReadFamilies(answer.Body, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := map[string]string{}
+	seen(read, []string{"took_seconds", "baking_seconds"}).ReadFamilies(families)
+	for name, want := range map[string]string{
+		"took_secondsa":      "0 [2 4] [0 1 0] 3 1", // and eleven empty ones
+		"baking_secondsleft": "0 [1 2] [3 0 1] 12.5 4",
+	} {
+		if read[name] != want {
+			t.Errorf("%s is %s, want %s", name, read[name], want)
+		}
+	}
+}
+
 // Nothing is collected that has no reader.
 func TestReadReadsNothingElse(t *testing.T) {
 	r := full()

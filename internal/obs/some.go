@@ -10,10 +10,12 @@ import (
 )
 
 // some serves the families of some metrics to those who accept FamiliesType and nothing else: what
-// Read reads, which costs a small part of gathering all and leaving out the others. It says whether
+// Read reads, which costs a small part of gathering all and leaving out the others. Of a histogram, a
+// request for sparse ones has the buckets that are not empty, and where each begins. It says whether
 // the request was for that.
 func (r *Registry) some(w http.ResponseWriter, request *http.Request) bool {
-	names := request.URL.Query()["name[]"]
+	query := request.URL.Query()
+	names, sparse := query["name[]"], query.Get("histograms") == "sparse"
 	if len(names) == 0 || request.Header.Get("Accept") != FamiliesType || slices.ContainsFunc(names, isOldName) {
 		return false
 	}
@@ -26,7 +28,7 @@ func (r *Registry) some(w http.ResponseWriter, request *http.Request) bool {
 				f = &Family{Name: &name, Type: s.kind.Enum()}
 				families[name] = f
 			}
-			f.Metric = append(f.Metric, s.sample())
+			f.Metric = append(f.Metric, s.sample(sparse))
 		}
 	}
 	r.Read(readers)
@@ -49,7 +51,7 @@ func isOldName(name string) bool {
 }
 
 // sample is the series as the metrics library has it.
-func (s *Series) sample() *Sample {
+func (s *Series) sample(sparse bool) *Sample {
 	to := &Sample{Label: make([]*dto.LabelPair, len(s.names))}
 	for i, name := range s.names {
 		to.Label[i] = &dto.LabelPair{Name: &name, Value: new(s.values[i])}
@@ -61,10 +63,12 @@ func (s *Series) sample() *Sample {
 		to.Gauge = &dto.Gauge{Value: new(s.Value)}
 	default:
 		upTo := uint64(0)
-		h := &dto.Histogram{SampleCount: new(s.Count()), SampleSum: new(s.Sum), Bucket: make([]*dto.Bucket, len(s.Bounds))}
+		h := &dto.Histogram{SampleCount: new(s.Count()), SampleSum: new(s.Sum)}
 		for i, bound := range s.Bounds {
 			upTo += s.Counts[i]
-			h.Bucket[i] = &dto.Bucket{UpperBound: &bound, CumulativeCount: new(upTo)}
+			if !sparse || s.Counts[i] > 0 || s.Counts[i+1] > 0 {
+				h.Bucket = append(h.Bucket, &dto.Bucket{UpperBound: &bound, CumulativeCount: new(upTo)})
+			}
 		}
 		to.Histogram = h
 	}

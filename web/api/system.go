@@ -290,6 +290,7 @@ type AppTraffic struct {
 	Attainment float64            `json:"attainment"`
 	Defaults   float64            `json:"defaults"`
 	P50        int64              `json:"p50_micros,omitempty"`
+	P95        int64              `json:"p95_micros,omitempty"`
 	P99        int64              `json:"p99_micros,omitempty"`
 	CacheHits  float64            `json:"cache_hits,omitempty"`
 	Causes     map[string]float64 `json:"causes,omitempty"`
@@ -304,6 +305,7 @@ type AppSeries struct {
 	Rate       []*float64            `json:"rate"`
 	Attainment []*float64            `json:"attainment"`
 	P50        []*float64            `json:"p50_micros"`
+	P95        []*float64            `json:"p95_micros"`
 	P99        []*float64            `json:"p99_micros"`
 	CacheHits  []*float64            `json:"cache_hits"`
 	Causes     map[string][]*float64 `json:"causes"`

@@ -16,7 +16,8 @@ const (
 	median
 	tail // both of the step's times to the answer, in seconds
 	answered
-	appColumns = answered + causes // answered and what follows are answers by cause
+	high       = answered + causes // answered and what follows are answers by cause; of the times, 95 % are below
+	appColumns = high + 1
 )
 
 // minute is the window of what is now, in seconds.
@@ -42,7 +43,7 @@ func (t *times) add(step int64, h histogram) {
 	if t.step != step {
 		*t = times{step: step}
 	}
-	t.histogram.add(h)
+	t.histogram = t.plus(h)
 }
 
 func newApp() *app { return &app{series: newSeries(appColumns)} }
@@ -98,6 +99,7 @@ func (a *app) time(h histogram, second int64) {
 		step := max(second/r.step, t.step)
 		t.add(step, h)
 		r.set(median, step*r.step, t.quantile(0.5))
+		r.set(high, step*r.step, t.quantile(0.95))
 		r.set(tail, step*r.step, t.quantile(0.99))
 	}
 }
@@ -117,7 +119,7 @@ func (a *app) now(name string, until int64) (api.AppTraffic, bool) {
 			}
 		}
 		if t := &a.recent[second%minute]; t.step == second {
-			took.add(t.histogram)
+			took = took.plus(t.histogram)
 		}
 	}
 	span := sums[secondsKnown]
@@ -126,9 +128,9 @@ func (a *app) now(name string, until int64) (api.AppTraffic, bool) {
 	}
 	t := api.AppTraffic{
 		App: name, SLO: a.objective.Microseconds(), Attainment: 1,
-		P50: micros(took.quantile(0.5)), P99: micros(took.quantile(0.99)),
+		P50: micros(took.quantile(0.5)), P95: micros(took.quantile(0.95)), P99: micros(took.quantile(0.99)),
 	}
-	if all := total(sums[answered:]); all > 0 {
+	if all := total(sums[answered:high]); all > 0 {
 		t.Rate = all / span
 		t.Attainment = sums[answered+int(serving.OK)] / all
 		t.Defaults = 1 - t.Attainment
@@ -154,7 +156,8 @@ func (a *app) over(name string, window time.Duration, until int64) api.AppSeries
 	s := api.AppSeries{
 		App: name, SLO: a.objective.Microseconds(), Step: v.step(), Times: v.times(),
 		Rate: make([]*float64, v.n), Attainment: make([]*float64, v.n), CacheHits: make([]*float64, v.n),
-		P50: inMicros(v.points(median, most)), P99: inMicros(v.points(tail, most)), Causes: map[string][]*float64{},
+		P50: inMicros(v.points(median, most)), P95: inMicros(v.points(high, most)), P99: inMicros(v.points(tail, most)),
+		Causes: map[string][]*float64{},
 	}
 	for i := range v.n {
 		span := v.point(secondsKnown, i, sum)

@@ -21,7 +21,7 @@ type Page struct {
 }
 
 // query asks for nothing but what is read here.
-func query() string { return url.Values{"name[]": names()}.Encode() }
+func query() string { return url.Values{"name[]": names(), "histograms": {"sparse"}}.Encode() }
 
 // Read implements Source.
 func (p Page) Read(ctx context.Context, readers obs.Readers) error {

@@ -30,7 +30,7 @@ func counted(now time.Time, seconds int64) *Collector {
 		v.take(p, second, second+1)
 	}
 	c.perform(replicaKey{"m", "1", "a"}, &reading{at: now, began: now, generation: "g", sums: &sums{
-		ended: map[string]float64{"ok": 2}, batches: 1, inputs: 2, run: timing{histogram{[]float64{.01, .1}, []float64{1, 0, 0}}, .005},
+		ended: map[string]float64{"ok": 2}, batches: 1, inputs: 2, run: timing{histogram{{0, .01, 1}}, .005},
 	}})
 	return c
 }

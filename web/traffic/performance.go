@@ -144,21 +144,25 @@ type keptSums struct {
 }
 
 func (s *sums) keep() keptSums {
-	return keptSums{s.ended, s.batches, s.inputs, s.run.seconds, s.run.bounds, s.run.counts}
+	k := keptSums{Ended: s.ended, Batches: s.batches, Inputs: s.inputs, Seconds: s.run.seconds}
+	k.Bounds, k.Counts = s.run.parts()
+	return k
 }
 
 // read is false for sums that cannot be.
 func (k keptSums) read() (*sums, bool) {
 	numbers := append(slices.Collect(maps.Values(k.Ended)), k.Batches, k.Inputs, k.Seconds)
 	odd := slices.ContainsFunc(slices.Concat(numbers, k.Counts), func(v float64) bool { return number(v) != v })
-	if odd || len(k.Ended) > maxStatuses || len(k.Bounds) > maxBuckets || len(k.Bounds) > 0 && len(k.Counts) != len(k.Bounds)+1 || !slices.IsSorted(k.Bounds) {
+	if odd || len(k.Ended) > maxStatuses {
 		return nil, false
 	}
 	s := &sums{ended: k.Ended, batches: k.Batches, inputs: k.Inputs}
-	if len(k.Bounds) > 0 {
-		s.run = timing{histogram{k.Bounds, k.Counts}, k.Seconds}
+	if len(k.Bounds) == 0 {
+		return s, true
 	}
-	return s, true
+	run, ok := histogramOf(k.Bounds, k.Counts)
+	s.run = timing{run, k.Seconds}
+	return s, ok
 }
 
 // knownPerformance puts all performances and readings into a past. The caller holds the lock.

@@ -3,6 +3,7 @@ package traffic
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -28,21 +29,21 @@ func newCounting(name string) *counting {
 }
 
 func (g *counting) restart() {
-	g.tally = tally{took: histogram{bounds: []float64{0.01, 0.1}, counts: make([]float64, 3)}}
+	g.tally = tally{took: histogram{{0.01, 0.1, 0}}}
 	g.alive = 0
 }
 
 func (g *counting) count(cause serving.Cause, n float64) {
 	g.answers[cause] += n
 	g.asked += n
-	g.took.counts[1] += n
+	g.took[0].n += n
 	g.alive += n
 }
 
 // read has the collector look at the gateway.
 func (g *counting) read(c *Collector, at time.Time) {
 	seen := g.tally
-	seen.took.counts = append([]float64(nil), g.took.counts...)
+	seen.took = slices.Clone(g.took)
 	c.take(&g.watch, look{at: at, tallies: map[string]*tally{"a": &seen}}, nil)
 	g.alive = 0
 }
@@ -124,10 +125,11 @@ func TestQuantiles(t *testing.T) {
 	bounds := []float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1}
 	rapid.Check(t, func(t *rapid.T) {
 		values := rapid.SliceOfN(rapid.Float64Range(0, 1), 1, 200).Draw(t, "values")
-		h := histogram{bounds: bounds, counts: make([]float64, len(bounds)+1)}
+		counts := make([]float64, len(bounds)+1)
 		for _, v := range values {
-			h.counts[bucket(bounds, v)]++
+			counts[place(bounds, v)]++
 		}
+		h, _ := histogramOf(bounds, counts)
 		q := rapid.Float64Range(0.01, 1).Draw(t, "q")
 		got := h.quantile(q)
 		below := 0
@@ -137,14 +139,14 @@ func TestQuantiles(t *testing.T) {
 			}
 		}
 		// All values of the bucket that got lies in may be on either side.
-		same := h.counts[bucket(bounds, got)]
+		same := counts[place(bounds, got)]
 		if rank := q * float64(len(values)); float64(below)+same < rank || float64(below)-same > rank+1 {
 			t.Fatalf("quantile %v of %v is %v, with %d below it", q, values, got, below)
 		}
 	})
 }
 
-func bucket(bounds []float64, v float64) int {
+func place(bounds []float64, v float64) int {
 	for i, b := range bounds {
 		if v <= b {
 			return i
@@ -155,7 +157,10 @@ func bucket(bounds []float64, v float64) int {
 
 // TestQuantilesByHand looks at cases that can be worked out.
 func TestQuantilesByHand(t *testing.T) {
-	h := func(counts ...float64) histogram { return histogram{bounds: []float64{1, 2, 4}, counts: counts} }
+	h := func(counts ...float64) histogram {
+		h, _ := histogramOf([]float64{1, 2, 4}, counts)
+		return h
+	}
 	for _, c := range []struct {
 		h    histogram
 		q    float64
@@ -169,7 +174,7 @@ func TestQuantilesByHand(t *testing.T) {
 		{h(1, 0, 0, 99), 0.99, 4},
 	} {
 		if got := c.h.quantile(c.q); math.Abs(got-c.want) > 1e-9 {
-			t.Errorf("%v of %v is %v, want %v", c.q, c.h.counts, got, c.want)
+			t.Errorf("%v of %v is %v, want %v", c.q, c.h, got, c.want)
 		}
 	}
 	if got := h(0, 0, 0, 0).quantile(0.5); !math.IsNaN(got) {

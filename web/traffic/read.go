@@ -95,8 +95,8 @@ func (l *look) tally(s *obs.Series) *tally {
 // readTook reads how long the answers of an app took.
 func (l *look) readTook(s *obs.Series) {
 	t := l.tally(s)
-	if h, ok := readHistogram(s, l.bounds); ok && t != nil {
-		t.took, l.bounds = h, h.bounds
+	if h, ok := readHistogram(s); ok && t != nil {
+		t.took = h
 	}
 }
 

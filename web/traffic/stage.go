@@ -87,7 +87,7 @@ func (s *sums) readSizes(from *obs.Series) {
 }
 
 func readTiming(s *obs.Series) timing {
-	h, ok := readHistogram(s, nil)
+	h, ok := readHistogram(s)
 	if !ok {
 		return timing{}
 	}
@@ -155,14 +155,11 @@ func (s *sums) since(before *sums) *sums {
 }
 
 func (t timing) since(before timing) timing {
-	if !t.alike(before.histogram) {
+	came, ok := t.histogram.since(before.histogram)
+	if !ok {
 		return t
 	}
-	d := timing{histogram{t.bounds, slices.Clone(t.counts)}, t.seconds - before.seconds}
-	for i, n := range before.counts {
-		d.counts[i] -= n
-	}
-	return d
+	return timing{came, t.seconds - before.seconds}
 }
 
 // anew says whether anything that only grows has become less.
@@ -176,14 +173,7 @@ func (s *sums) anew(before *sums) bool {
 }
 
 func (t timing) less(before timing) bool {
-	if t.alike(before.histogram) {
-		for i, n := range before.counts {
-			if t.counts[i] < n {
-				return true
-			}
-		}
-	}
-	return t.seconds < before.seconds
+	return t.seconds < before.seconds || t.histogram.less(before.histogram)
 }
 
 func (s *sums) empty() bool {
@@ -214,12 +204,6 @@ func (s *sums) add(d *sums) {
 }
 
 func (t *timing) add(d timing) {
-	if len(d.bounds) == 0 {
-		return
-	}
-	if !t.alike(d.histogram) {
-		t.seconds = 0 // the histogram begins anew, and so do they
-	}
-	t.histogram.add(d.histogram)
+	t.histogram = t.plus(d.histogram)
 	t.seconds += d.seconds
 }

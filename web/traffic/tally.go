@@ -51,20 +51,14 @@ func (t *tally) since(before *tally) *tally {
 	}
 	d.asked -= before.asked
 	d.hits -= before.hits
-	d.took = histogram{}
-	if t.took.alike(before.took) {
-		d.took = histogram{bounds: t.took.bounds, counts: slices.Clone(t.took.counts)}
-		for i, n := range before.took.counts {
-			d.took.counts[i] -= n
-		}
-	}
+	d.took, _ = t.took.since(before.took)
 	return &d
 }
 
 // same says whether nothing was counted between before and t.
 func (t *tally) same(before *tally) bool {
 	return before != nil && t.answers == before.answers && t.asked == before.asked && t.hits == before.hits &&
-		t.took.alike(before.took) && slices.Equal(t.took.counts, before.took.counts)
+		slices.Equal(t.took, before.took)
 }
 
 // anew says whether anything that only grows has become less.
@@ -74,14 +68,7 @@ func (t *tally) anew(before *tally) bool {
 			return true
 		}
 	}
-	if t.took.alike(before.took) {
-		for i, n := range t.took.counts {
-			if n < before.took.counts[i] {
-				return true
-			}
-		}
-	}
-	return t.asked < before.asked || t.hits < before.hits
+	return t.asked < before.asked || t.hits < before.hits || t.took.less(before.took)
 }
 
 // number is a count as it is exposed, and 0 for what cannot be one.

@@ -29,8 +29,7 @@ type look struct {
 	replicas   map[replicaKey]*measures
 	conditions *conditions
 
-	bounds []float64 // of the tallies' histograms
-	leads  bool
+	leads bool
 }
 
 // within bounds a look at one target.

@@ -92,7 +92,7 @@ func (outside) Now() api.TrafficNow {
 func (outside) App(name string, _ time.Duration) api.AppSeries {
 	one := 1.5
 	series := []*float64{&one, nil}
-	return api.AppSeries{App: name, SLO: 1, Step: 10, Times: []int64{10, 20}, Rate: series, Attainment: series, P50: series, P99: series, CacheHits: series,
+	return api.AppSeries{App: name, SLO: 1, Step: 10, Times: []int64{10, 20}, Rate: series, Attainment: series, P50: series, P95: series, P99: series, CacheHits: series,
 		Causes: map[string][]*float64{"timeout": series}}
 }
 
