@@ -3,57 +3,15 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
 )
-
-// health is what /health/ready says.
-type health struct {
-	Status     string   `json:"status"`
-	Conditions []string `json:"conditions"`
-}
-
-var opsLine = regexp.MustCompile(`Metrics +(http://[0-9.:]+)/metrics`)
-
-// operations reads a page of the port for operators.
-func (in *instance) operations(path string) (status int, text string) {
-	in.t.Helper()
-	response, err := http.Get(opsLine.FindStringSubmatch(in.output())[1] + path)
-	if err != nil {
-		in.t.Fatal(err)
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		in.t.Fatal(err)
-	}
-	return response.StatusCode, string(body)
-}
-
-// condition is the first one that has these words, of a process that is ready.
-func (in *instance) condition(words string) string {
-	in.t.Helper()
-	status, text := in.operations("/health/ready")
-	var h health
-	if err := json.Unmarshal([]byte(text), &h); err != nil || status != http.StatusOK || h.Status != "ok" {
-		in.t.Fatalf("it is not ready: %d %s, %v", status, text, err)
-	}
-	at := slices.IndexFunc(h.Conditions, func(c string) bool { return strings.Contains(c, words) })
-	if at < 0 {
-		return ""
-	}
-	return h.Conditions[at]
-}
 
 // TestADataDirectoryThatTakesNoWrites forbids the state's file to be written while it serves:
 // queries go on, what is refused says why, and so do health, metrics and, once, the log.

@@ -136,6 +136,7 @@ func (c *Child) backOff(ctx context.Context, reason string, d time.Duration) (as
 // runOnce runs the command once, until nothing of it is left, and says why it
 // ended and whether that was for a restart.
 func (c *Child) runOnce(ctx context.Context) (reason string, asked bool) {
+	c.out.tail.begin()
 	run, err := start(c.spec, c.guard, c.out)
 	if err != nil {
 		return "cannot start: " + err.Error(), false
@@ -149,7 +150,10 @@ func (c *Child) runOnce(ctx context.Context) (reason string, asked bool) {
 		select {
 		case pid, ok := <-run.started:
 			if !ok {
-				return cmp.Or(hung, run.reason), asked
+				if asked || ctx.Err() != nil {
+					return cmp.Or(hung, run.reason), asked
+				}
+				return cmp.Or(hung, c.because(run.reason)), asked
 			}
 			c.set(func(s *Snapshot) { s.State, s.PID = Running, pid })
 		case <-done:

@@ -12,12 +12,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// exitStatus begins how a process ended that was not killed.
+const exitStatus = "exit status "
+
 // ending says in words how a process ended.
 func ending(s syscall.WaitStatus) string {
 	if s.Signaled() {
 		return "killed by signal " + unix.SignalName(s.Signal())
 	}
-	return fmt.Sprintf("exit status %d", s.ExitStatus())
+	return fmt.Sprint(exitStatus, s.ExitStatus())
 }
 
 // exitCode is what a shell would return for a process that ended so.

@@ -24,5 +24,5 @@ type Snapshot struct {
 	Since    time.Time // when State began
 	PID      int       // of the command, and its process group; 0 unless Running
 	Restarts int       // starts after the first one, those asked for included
-	Reason   string    // why the last run ended: "exit status 1", "killed by signal SIGKILL", "cannot start: ..."; "" before
+	Reason   string    // why the last run ended: "exit status 1: " and what it said, "killed by signal SIGKILL", "cannot start: ..."; "" before
 }

@@ -12,6 +12,22 @@ type tail struct {
 	mu    sync.Mutex // guards what follows
 	lines [tailLines]string
 	next  int // lines ever added; the next one goes to next % tailLines
+	began int // what next was when the present run began
+}
+
+// begin begins a run.
+func (t *tail) begin() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.began = t.next
+}
+
+// run returns a copy of the last lines of the present run, or of the last one, oldest first.
+func (t *tail) run() []string {
+	t.mu.Lock()
+	n := t.next - t.began
+	t.mu.Unlock()
+	return t.last(n)
 }
 
 func (t *tail) add(line string) {

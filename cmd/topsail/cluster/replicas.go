@@ -44,8 +44,10 @@ func (r *replicas) follow(ctx context.Context) error {
 	listing := condition.Condition{Log: r.log, Begins: "Nomad does not list its replicas; the last list is shown"}
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
+	ends := ends{read: r.fleet.Logs}
 	for {
 		list, err := r.fleet.Replicas(ctx)
+		ends.tell(ctx, list)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -116,7 +118,7 @@ func describe(run nomadfleet.Replica, id serving.ModelID, ready bool) api.Replic
 	}
 	switch {
 	case run.State == nomadfleet.Running && ready:
-		one.State = "ready"
+		one.State, one.Reason = "ready", ""
 	case run.State == nomadfleet.Running:
 		one.State = "starting"
 	}

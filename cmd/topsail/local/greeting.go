@@ -14,12 +14,17 @@ import (
 
 // greet says what is being waited for, and when everything is ready how to ask.
 func greet(ctx context.Context, out io.Writer, v *view, scheme string, l *listeners) {
-	start, said := time.Now(), ""
+	start, said, ready := time.Now(), "", true
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		waiting := strings.Join(v.waiting(), ", ")
+		missing, linked := v.missing()
+		waiting := strings.Join(startingOf(missing), ", ")
 		if waiting == "" {
+			ready = linked == 0 || len(missing) < linked
+			for _, m := range missing {
+				fmt.Fprintf(out, "%v has failed, and is tried again: %s (see `topsail logs %[1]v`)\n", m.id, m.why)
+			}
 			break
 		}
 		if waiting != said {
@@ -35,6 +40,9 @@ func greet(ctx context.Context, out io.Writer, v *view, scheme string, l *listen
 	apps, ask := v.store.Catalog().Apps, ""
 	if len(apps) > 0 {
 		ask = " Ask it:"
+	}
+	if !ready {
+		ask = " No model is ready yet, and apps answer with their defaults." + ask
 	}
 	fmt.Fprintf(out, "\nTopsail is ready after %.1f s.%s\n\n", time.Since(start).Seconds(), ask)
 	names := slices.Sorted(maps.Keys(apps))

@@ -151,7 +151,7 @@ func Run(ctx context.Context, cfg *config.Config, opt Options) error {
 	all.Go(func() error { report(rest, "sidecar", served, demands); return nil })
 	all.Go(func() error {
 		conditions := func() error {
-			return errors.Join(store.Condition(), bundles.Condition(), manage.Missing(rest, store.Catalog(), bundles), edge.Conditions(), streaming.Ready())
+			return errors.Join(store.Condition(), bundles.Condition(), manage.Missing(rest, store.Catalog(), bundles), edge.Conditions(), streaming.Ready(), view.conditions())
 		}
 		return base.ServeOps(rest, listeners.ops, obs.Health{Ready: view.ready, Conditions: conditions}, streaming.Page())
 	})

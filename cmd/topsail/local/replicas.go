@@ -55,12 +55,12 @@ func describe(m *member, seen route.Status) api.Replica {
 		r.PID, r.Restarts, r.Since, r.Reason = s.PID, s.Restarts, s.Since.UTC(), s.Reason
 		switch s.State {
 		case process.BackingOff:
-			r.State, r.Reason = "failed", whyEnded(c, s.Reason)
+			r.State = "failed"
 		case process.Stopped:
 			r.State = "stopped"
 		}
 		if r.State == "starting" {
-			r.Reason = cmp.Or(lastWords(c), r.Reason)
+			r.Reason = cmp.Or(c.Saying(), r.Reason)
 		}
 	}
 	switch {
@@ -70,31 +70,9 @@ func describe(m *member, seen route.Status) api.Replica {
 		r.State, r.Reason = "ejected", "it failed three times in a row, and is probed from time to time"
 	case len(seen.Models) > 0:
 		r.State, r.Reason = "ready", ""
-		if r.Restarts > 0 {
-			r.Reason = c.Snapshot().Reason
-		}
 	}
 	r.InFlight, r.Latency = seen.InFlight, seen.Latency.Microseconds()
 	return r
-}
-
-// whyEnded is how a process ended, and what it said where it ended on its own.
-func whyEnded(c *process.Child, how string) string {
-	if words := lastWords(c); words != "" && strings.HasPrefix(how, "exit status") {
-		return how + ": " + words
-	}
-	return how
-}
-
-// lastWords is the last line that a container wrote, which says most while it starts
-// or fails to.
-func lastWords(c *process.Child) string {
-	for _, line := range slices.Backward(c.Tail(5)) {
-		if line = strings.TrimSpace(line); line != "" {
-			return line[:min(len(line), 300)]
-		}
-	}
-	return ""
 }
 
 // replicaID is the name of a replica without what paths use.

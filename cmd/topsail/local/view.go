@@ -1,17 +1,20 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/topsail-serving/topsail/cmd/topsail/manage"
 	"github.com/topsail-serving/topsail/cmd/topsail/role"
 	"github.com/topsail-serving/topsail/gateway"
+	"github.com/topsail-serving/topsail/gateway/route"
 	"github.com/topsail-serving/topsail/internal/adapter/filestore"
 	"github.com/topsail-serving/topsail/internal/adapter/inprocess"
 	"github.com/topsail-serving/topsail/serving"
@@ -29,6 +32,8 @@ type view struct {
 	bundles *artifact.Store
 	addr    string // of the gateway
 	started time.Time
+
+	up atomic.Bool // all models have started, or failed to
 }
 
 // system is what the management side manages.
@@ -99,16 +104,21 @@ func (v *view) job(_ context.Context, id serving.ModelID) (api.Job, error) {
 	return api.Job{Kind: "process", Text: text}, nil
 }
 
-// waiting lists the linked models that have no ready replica, with the reason
-// where one is known.
-func (v *view) waiting() []string {
+// missing is a linked model without a ready replica.
+type missing struct {
+	id  serving.ModelID
+	why string // empty: it starts for the first time
+}
+
+// missing lists the linked models that have no ready replica, and says of how many.
+func (v *view) missing() (list []missing, linked int) {
 	cat, ready := v.store.Catalog(), map[serving.ModelID]bool{}
 	for _, e := range v.endpoints() {
 		for _, d := range e.Models {
 			ready[d.ModelID] = true
 		}
 	}
-	var list []string
+	seen := map[serving.ModelID]bool{}
 	for _, name := range slices.Sorted(maps.Keys(cat.Apps)) {
 		for _, m := range cat.Apps[name].Asked() {
 			if cat.Models[m] == nil {
@@ -118,12 +128,29 @@ func (v *view) waiting() []string {
 			if current := cat.Version(id); current != nil && current.HostedBy != "" { // loaded when it is asked
 				id = serving.ModelID{Model: current.HostedBy, Version: cat.Models[current.HostedBy].Current}
 			}
-			if v.wanted(cat, id) && !ready[id] && !slices.Contains(list, id.String()) {
-				list = append(list, id.String())
+			if seen[id] {
+				continue
+			}
+			seen[id] = true
+			if v.wanted(cat, id) && !ready[id] {
+				list = append(list, missing{id, v.failure(id)})
 			}
 		}
 	}
-	return list
+	return list, len(seen)
+}
+
+// failure says what a version's replicas ended of; empty where none has.
+func (v *view) failure(id serving.ModelID) string {
+	for _, m := range v.fleet.members() {
+		if m.model.ModelID != id {
+			continue
+		}
+		if r := describe(m, route.Status{}); r.State == "failed" || r.Restarts > 0 {
+			return cmp.Or(r.Reason, r.State)
+		}
+	}
+	return ""
 }
 
 // wanted says whether a current version is to have replicas now. One that scales
@@ -139,10 +166,48 @@ func (v *view) wanted(cat *serving.Catalog, id serving.ModelID) bool {
 	return cat.Models[id.Model].Serving != id.Version || v.fleet.count(id) > 0
 }
 
-// ready says why the system is not ready, or nil.
+// startWithin is how long a process that has been started is not ready because models start. After
+// that, it serves what it has.
+const startWithin = 5 * time.Minute
+
+// ready says why the process had better not be asked, or nil: its models are starting for the first
+// time, or none of them can be asked. A few that fail among others are conditions.
 func (v *view) ready() error {
-	if list := v.waiting(); len(list) > 0 {
-		return errors.New("no ready replica of " + fmt.Sprint(list))
+	list, linked := v.missing()
+	starting := startingOf(list)
+	if len(starting) == 0 || time.Since(v.started) > startWithin {
+		v.up.Store(true)
+	}
+	switch {
+	case !v.up.Load():
+		return errors.New("starting " + strings.Join(starting, ", "))
+	case linked > 0 && len(list) == linked:
+		return errors.Join(v.conditions(), errors.New("no model has a ready replica"))
 	}
 	return nil
+}
+
+// conditions says which models have no ready replica though the process has been ready.
+func (v *view) conditions() error {
+	list, _ := v.missing()
+	var all []error
+	for _, m := range list {
+		switch {
+		case m.why != "":
+			all = append(all, fmt.Errorf("%v has no ready replica: %s", m.id, m.why))
+		case v.up.Load():
+			all = append(all, fmt.Errorf("%v has no ready replica: it is starting", m.id))
+		}
+	}
+	return errors.Join(all...)
+}
+
+// startingOf are the names of those that start for the first time.
+func startingOf(list []missing) (names []string) {
+	for _, m := range list {
+		if m.why == "" {
+			names = append(names, m.id.String())
+		}
+	}
+	return names
 }
