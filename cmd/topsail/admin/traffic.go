@@ -37,10 +37,10 @@ func appTraffic() *cobra.Command {
 
 // nowTable has the apps in the order of the server: the worst first.
 func nowTable(now api.TrafficNow) *screen.Table {
-	t := screen.NewTable("APP", "SLO", "RATE", "IN TIME", "DEFAULTS", "P50", "P99", "CACHE", "CAUSES")
+	t := screen.NewTable("APP", "SLO", "RATE", "WITHIN SLO", "DEFAULTS", "P50", "P95", "P99", "CACHE", "CAUSES")
 	for _, a := range now.Apps {
 		t.Row(a.App, screen.Micros(a.SLO), screen.Number(a.Rate)+"/s", screen.Share(a.Attainment), screen.Share(a.Defaults),
-			screen.Micros(a.P50), screen.Micros(a.P99), screen.Share(a.CacheHits), causes(a.Causes))
+			screen.Micros(a.P50), screen.Micros(a.P95), screen.Micros(a.P99), screen.Share(a.CacheHits), causes(a.Causes))
 	}
 	return t
 }
@@ -59,11 +59,11 @@ const seriesRows = 20
 
 // seriesTable shows at most seriesRows moments, the newest last.
 func seriesTable(s api.AppSeries) *screen.Table {
-	t := screen.NewTable("TIME", "RATE", "IN TIME", "P50", "P99", "CACHE")
+	t := screen.NewTable("TIME", "RATE", "WITHIN SLO", "P50", "P95", "P99", "CACHE")
 	step := max(1, len(s.Times)/seriesRows)
 	for i := (len(s.Times) - 1) % step; i < len(s.Times); i += step {
 		t.Row(time.Unix(s.Times[i], 0).Format(time.TimeOnly), at(s.Rate, i, screen.Number), at(s.Attainment, i, screen.Share),
-			at(s.P50, i, micros), at(s.P99, i, micros), at(s.CacheHits, i, screen.Share))
+			at(s.P50, i, micros), at(s.P95, i, micros), at(s.P99, i, micros), at(s.CacheHits, i, screen.Share))
 	}
 	return t
 }

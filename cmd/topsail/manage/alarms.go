@@ -88,7 +88,7 @@ func appAlarms(traffic api.TrafficNow) []api.Alarm {
 		}
 		alarm := api.Alarm{
 			Severity: "warn", Kind: "app", Name: a.App,
-			Text: fmt.Sprintf("app %s gives predictions to %.1f %% of its queries; the others get the default", a.App, 100*a.Attainment),
+			Text: fmt.Sprintf("more than 1 %% of the answers of app %s are defaults", a.App), // of which figures say how many
 		}
 		worst, most := "", 0.0
 		for cause, rate := range a.Causes {
@@ -98,7 +98,7 @@ func appAlarms(traffic api.TrafficNow) []api.Alarm {
 		}
 		alarm.Next = causeAdvice(worst)
 		if a.Attainment < 0.5 {
-			alarm.Severity = "failed"
+			alarm.Severity, alarm.Text = "failed", fmt.Sprintf("more than half of the answers of app %s are defaults", a.App)
 		}
 		list = append(list, alarm)
 	}

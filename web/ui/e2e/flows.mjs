@@ -105,7 +105,7 @@ async function deployedAndMeasured(page, {base, model, mock}) {
   await measured.getByText(/^half within \S+ (µs|ms), 99% within \S+ (µs|ms)$/).waitFor()
   await measured.getByText('1 inputs on average, in 1 batches').waitFor()
   await measured.getByText(/^\S+\/s – inputs of a replica/).waitFor()
-  await measured.getByText('0% of 1 answers').waitFor()
+  await measured.getByText('0 % of 1 answers').waitFor()
   await picture(page, 'flow-measured')
 }
 

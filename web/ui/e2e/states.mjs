@@ -146,7 +146,7 @@ async function deployedAndMeasured(browser, {url, world}) {
     assert.equal(await fact(measured, 'Time of a batch'), 'half within 10.4 ms, 99% within 31 ms')
     assert.equal(await fact(measured, 'Batch'), '2.5 inputs on average, in 480 batches')
     assert.equal(await fact(measured, 'Throughput'), '96/s – inputs of a replica while it runs a batch')
-    assert.equal(await fact(measured, 'Errors'), '2.5% of 1,200 answers')
+    assert.equal(await fact(measured, 'Errors'), '2.5 % of 1,200 answers')
     assert.deepEqual(await serious(page), [])
     await page.goto(url + '/ui/models/digits-svm')
     const row = page.getByRole('row').filter({has: page.getByRole('link', {name: '7', exact: true})})

@@ -11,7 +11,15 @@ export function sample(app, nature, t) {
   const slo = app.latency_slo_micros
   const p50 = slo * (nature.p50 + 0.04 * noise(app.name + '5', t))
   const p99 = slo * (nature.p99 + 0.1 * noise(app.name + '9', t) + trouble)
-  return {rate, share: rate > 0 ? share : 0, causes, p50, p99, cache: nature.cache + 0.05 * noise(app.name + 'c', t)}
+  return {
+    rate,
+    share: rate > 0 ? share : 0,
+    causes,
+    p50,
+    p95: p50 + (p99 - p50) * 0.6,
+    p99,
+    cache: nature.cache + 0.05 * noise(app.name + 'c', t),
+  }
 }
 
 export function now(world, t) {
@@ -23,7 +31,12 @@ export function now(world, t) {
       rate: round(s.rate),
       attainment: round(1 - s.share, 5),
       defaults: round(s.share, 5),
-      ...(s.rate > 0 && {p50_micros: Math.round(s.p50), p99_micros: Math.round(s.p99), cache_hits: round(s.cache, 3)}),
+      ...(s.rate > 0 && {
+        p50_micros: Math.round(s.p50),
+        p95_micros: Math.round(s.p95),
+        p99_micros: Math.round(s.p99),
+        cache_hits: round(s.cache, 3),
+      }),
       ...(s.rate > 0 && {causes: Object.fromEntries(Object.entries(s.causes).map(([c, v]) => [c, round(v, 3)]))}),
     }
   })
@@ -46,6 +59,7 @@ export function appSeries(world, app, window, t) {
     rate: known(samples.map((s) => round(s.rate))),
     attainment: known(samples.map((s) => round(1 - s.share, 5))),
     p50_micros: known(samples.map((s) => (s.rate > 0 ? Math.round(s.p50) : null))),
+    p95_micros: known(samples.map((s) => (s.rate > 0 ? Math.round(s.p95) : null))),
     p99_micros: known(samples.map((s) => (s.rate > 0 ? Math.round(s.p99) : null))),
     cache_hits: known(samples.map((s) => (s.rate > 0 ? round(s.cache, 3) : null))),
     causes: Object.fromEntries(Object.entries(causes).map(([c, values]) => [c, known(values)])),

@@ -3,7 +3,9 @@ package screen
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -20,11 +22,32 @@ func TestUnits(t *testing.T) {
 		{Ago(now, now.Add(time.Hour)), "in 60 min"},
 		{Micros(0), ""}, {Micros(850), "850 µs"}, {Micros(1840), "1.84 ms"}, {Micros(48_300), "48.3 ms"}, {Micros(2_000_000), "2 s"}, {Micros(123_456_789), "123 s"},
 		{Bytes(0), "0 B"}, {Bytes(999), "999 B"}, {Bytes(1000), "1 kB"}, {Bytes(1_234_567), "1.23 MB"}, {Bytes(999_999), "1 MB"}, {Bytes(5e15), "5000 TB"},
-		{Share(1), "100 %"}, {Share(0.9999), "99.9 %"}, {Share(0), "0 %"}, {Share(0.0001), "<0.1 %"}, {Share(0.5), "50 %"}, {Share(0.125), "12.5 %"},
-		{Number(0), "0"}, {Number(0.12345), "0.123"}, {Number(1), "1"}, {Number(12.345), "12.3"}, {Number(100), "100"}, {Number(1234.5), "1234"}, {Number(-2.5), "-2.5"},
+				{Number(0), "0"}, {Number(0.12345), "0.123"}, {Number(1), "1"}, {Number(12.345), "12.3"}, {Number(100), "100"}, {Number(1234.5), "1234"}, {Number(-2.5), "-2.5"},
 	} {
 		if test.got != test.want {
 			t.Errorf("got %q, want %q", test.got, test.want)
+		}
+	}
+}
+
+// TestShares holds to the file that the web UI's tests read too.
+func TestShares(t *testing.T) {
+	text, err := os.ReadFile("testdata/shares.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all [][2]any
+	if err := json.Unmarshal(text, &all); err != nil || len(all) < 10 {
+		t.Fatalf("%d shares, %v", len(all), err)
+	}
+	for _, one := range all {
+		if got := Share(one[0].(float64)); got != one[1] {
+			t.Errorf("%v is %q, want %q", one[0], got, one[1])
+		}
+	}
+	for missing := 1e-9; missing < 0.5; missing *= 3 {
+		if got := Share(1 - missing); strings.HasPrefix(got, "100") {
+			t.Errorf("%v is %q", 1-missing, got)
 		}
 	}
 }

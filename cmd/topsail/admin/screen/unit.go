@@ -2,6 +2,7 @@ package screen
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -61,16 +62,31 @@ func Bytes(n int64) string {
 	return digits(size) + " " + unit
 }
 
-// Share is a part of one in percent. Only all is 100 %, and only none is 0 %.
+// Share is a part of one in percent, as the web UI writes it: with more digits near none and all.
+// Only all is 100 %, and only none is 0 %.
 func Share(x float64) string {
-	text := strconv.FormatFloat(100*x, 'f', 1, 64)
-	switch {
-	case text == "100.0" && x < 1:
-		text = "99.9"
-	case text == "0.0" && x > 0:
-		text = "<0.1"
+	percent := 100 * x
+	if percent == 0 || percent >= 100 {
+		return grouped(math.Round(percent)) + " %"
 	}
-	return strings.TrimSuffix(text, ".0") + " %"
+	factor := 10.0
+	if percent > 98.9 || percent < 1 {
+		factor = 100
+	}
+	cut := max(1, math.Round(percent*factor))
+	if percent > 50 {
+		cut = math.Floor(percent * factor)
+	}
+	return strconv.FormatFloat(cut/factor, 'f', -1, 64) + " %"
+}
+
+// grouped is a whole number with commas between thousands.
+func grouped(x float64) string {
+	text := strconv.FormatFloat(x, 'f', 0, 64)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
 }
 
 // Number is a figure with three digits that count.

@@ -21,16 +21,18 @@ export function rate(perSecond: number | null | undefined): string {
   return perSecond === null || perSecond === undefined ? unknown : `${compact(perSecond)}/s`
 }
 
+const space = '\u00a0' // at which a line does not break
+
 // share is a percentage that never says 100 % of what is less.
 export function share(part: number | null | undefined): string {
   if (part === null || part === undefined || !Number.isFinite(part)) return unknown
   const percent = part * 100
-  if (percent === 0) return '0%'
-  if (percent >= 100) return `${Math.round(percent).toLocaleString('en-US')}%`
+  if (percent === 0) return `0${space}%`
+  if (percent >= 100) return `${Math.round(percent).toLocaleString('en-US')}${space}%`
   const digits = percent > 98.9 || percent < 1 ? 2 : 1
   const factor = 10 ** digits
   const cut = percent > 50 ? Math.floor(percent * factor) / factor : Math.max(1 / factor, Math.round(percent * factor) / factor)
-  return `${Number(cut.toFixed(digits))}%`
+  return `${Number(cut.toFixed(digits))}${space}%`
 }
 
 // micros is a latency.
