@@ -14,8 +14,9 @@ import (
 type Origin string
 
 const (
-	FromFile Origin = "file"
-	FromAPI  Origin = "api"
+	FromFile  Origin = "file"  // the configuration file that the process was started with
+	FromApply Origin = "apply" // a configuration file that was applied to what runs; earlier releases say "file"
+	FromAPI   Origin = "api"
 )
 
 // App is what clients query, as the API, files and stores have it. An App in a Catalog is immutable.

@@ -161,10 +161,10 @@ func TestAudit(t *testing.T) {
 		return `{"name":"a","input_type":"doubles","default_output":"","latency_slo_micros":1000000,"models":` + models + `,"policy":{},"origin":"` + origin + `"}`
 	}
 	want := []string{
-		"update app a " + app(`[]`, "api") + " " + app(`["m"]`, "file"),
+		"update app a " + app(`[]`, "api") + " " + app(`["m"]`, "apply"),
 		`delete key aaaaaaaaaa {"id":"aaaaaaaaaa","name":"ci","role":"deployer","created":"2023-11-14T22:13:20Z"} `,
 		`create model m  {"name":"m","current":"1"}`,
-		`create version m:1  {"model":"m","version":"1","input_type":"doubles","replicas":0,"env":{"":"(hidden)","TOKEN":"(hidden)"},"origin":"file"}`,
+		`create version m:1  {"model":"m","version":"1","input_type":"doubles","replicas":0,"env":{"":"(hidden)","TOKEN":"(hidden)"},"origin":"apply"}`,
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

@@ -2,6 +2,7 @@ package catalog_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -33,6 +34,7 @@ func TestImportProperties(t *testing.T) {
 			}
 			return
 		}
+		forgetFile(kept)
 		checkFileIsIn(t, file{apps: f.apps, versions: f.versions, current: f.current}, &serving.Catalog{}, only(kept, f))
 		for name := range before.Apps {
 			if kept.Apps[name] == nil {
@@ -49,16 +51,26 @@ func TestImportProperties(t *testing.T) {
 	})
 }
 
-// forgetFile clears what the file of local mode said was current, and the revision, which
-// may be one more for that alone.
+// forgetFile clears what the file of local mode said was current, which of two files brought an
+// object, and the revision, which may be one more for what the file said alone.
 func forgetFile(catalogs ...*serving.Catalog) {
 	for _, cat := range catalogs {
 		if cat == nil {
 			continue
 		}
 		cat.Revision = 0
+		for _, a := range cat.Apps {
+			if a.Origin == serving.FromApply {
+				a.Origin = serving.FromFile
+			}
+		}
 		for _, m := range cat.Models {
 			m.FileSays = ""
+			for _, v := range m.Versions {
+				if v.Origin == serving.FromApply {
+					v.Origin = serving.FromFile
+				}
+			}
 		}
 	}
 }
@@ -94,11 +106,11 @@ func only(cat *serving.Catalog, f file) *serving.Catalog {
 func TestImportKeeps(t *testing.T) {
 	first := must(t, &serving.Catalog{}, catalog.Import{Apps: []serving.App{app("a", "m")}, Versions: []serving.Version{version("m", "1")}})
 	second := catalog.Import{Apps: []serving.App{app("b", "m")}, Versions: []serving.Version{version("m", "2")}, Keep: true}
-	if got := short(must(t, first, second)); got != "a(file)->m b(file)->m m:1(file),2(file)*" {
+	if got := short(must(t, first, second)); got != "a(apply)->m b(apply)->m m:1(apply),2(apply)*" {
 		t.Errorf("got %s", got)
 	}
 	second.Keep = false
-	if got := short(must(t, first, second)); got != "b(file)->m m:2(file)*" {
+	if got := short(must(t, first, second)); got != "b(apply)->m m:2(apply)*" {
 		t.Errorf("got %s", got)
 	}
 	second.Current = map[string]string{"m": "3"}
@@ -106,5 +118,45 @@ func TestImportKeeps(t *testing.T) {
 	second.Report = &report
 	if next, err := catalog.Apply(first, second, 0); !errors.Is(err, catalog.ErrInvalid) || next != nil || report != nil {
 		t.Errorf("got %v, error %v and report %v", next, err, report)
+	}
+}
+
+// TestStartAndApply: the file of a start takes away what a start brought, and nothing else; one that
+// is applied with Keep off takes away what either brought.
+func TestStartAndApply(t *testing.T) {
+	start := func(cat *serving.Catalog, apps []serving.App, versions ...serving.Version) (*serving.Catalog, string) {
+		t.Helper()
+		next, report, err := catalog.Merge(cat, apps, versions, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return next, sentences(report)
+	}
+	began, _ := start(&serving.Catalog{}, []serving.App{app("a", "m")}, version("m", "1"))
+	applied := must(t, began, catalog.Import{Apps: []serving.App{app("a", "m"), app("b", "m"), app("c", "n")}, Versions: []serving.Version{version("m", "1"), version("m", "2"), version("n", "1")}, Keep: true})
+	if got := short(applied); got != "a(file)->m b(apply)->m c(apply)->n m:1(file),2(apply)* n:1(apply)*" {
+		t.Fatalf("applied: %s", got)
+	}
+	for name, tt := range map[string]struct {
+		apps     []serving.App
+		versions []serving.Version
+		want     string
+		says     string
+	}{
+		"nothing": {nil, nil, "b(apply)->m c(apply)->n m:2(apply)* n:1(apply)*", ""},
+		"another": {[]serving.App{app("d", "o")}, []serving.Version{version("o", "1")}, "b(apply)->m c(apply)->n d(file)->o m:2(apply)* n:1(apply)* o:1(file)*", ""},
+		"the same": {[]serving.App{app("a", "m")}, []serving.Version{version("m", "1")},
+			"a(file)->m b(apply)->m c(apply)->n m:1(file),2(apply)* n:1(apply)*", `"2", applied as a file, stays current`},
+		"what was applied": {[]serving.App{app("c", "n")}, []serving.Version{version("n", "1")},
+			"b(apply)->m c(file)->n m:2(apply)* n:1(file)*", `app "c", applied as a file, is the file's from now on`},
+	} {
+		next, says := start(applied, tt.apps, tt.versions...)
+		if got := short(next); got != tt.want || !strings.Contains(says, tt.says) {
+			t.Errorf("a start with %s: %s, want %s\n%s", name, got, tt.want, says)
+		}
+	}
+	pruned := must(t, applied, catalog.Import{Apps: []serving.App{app("b", "m")}, Versions: []serving.Version{version("m", "2")}})
+	if got := short(pruned); got != "b(apply)->m m:2(apply)*" {
+		t.Errorf("pruned: %s", got)
 	}
 }

@@ -18,13 +18,13 @@ import (
 //     included, and is the file's from then on. A version whose answers may be others
 //     than before is a new generation of it.
 //   - What an earlier file defined and this one does not is removed. What was
-//     made through the API is never removed.
+//     made through the API, or applied as another file, is never removed.
 //   - The current version of a model is the one given in current. For a model of
 //     the file without one it is the version listed last; only a current version
 //     made through the API outlives that, until the file lists a new last version.
 //   - A version that was made current since the file was merged last stays so, until
 //     the file says another one than it did then.
-//   - A link that an app made through the API has to a model that the file takes
+//   - A link that an app of another origin has to a model that the file takes
 //     away, or gives another input type, is removed.
 //
 // The file as a whole must be right: an object that is listed twice or breaks a
@@ -46,16 +46,30 @@ type merge struct {
 	*draft
 	file   *file
 	keep   bool // what is no longer in the file
-	yields bool // to what was made current since it was merged last: the file of local mode
+	starts bool // it is the file that a process starts with, and not one that is applied
 	report Report
 }
 
-func merged(cat *serving.Catalog, by serving.Author, c Import, yields bool) (*draft, Report, error) {
+// ours says whether an object of an origin is one that the file may take away, and that makes way
+// for it without a word. What a start brought may be applied again; not the other way around.
+func (m *merge) ours(origin serving.Origin) bool {
+	return origin == serving.FromFile || origin == serving.FromApply && !m.starts
+}
+
+// origin is that of an object of the file, which had another one before, or none.
+func (m *merge) origin(before serving.Origin) serving.Origin {
+	if m.starts || before == serving.FromFile {
+		return serving.FromFile
+	}
+	return serving.FromApply
+}
+
+func merged(cat *serving.Catalog, by serving.Author, c Import, starts bool) (*draft, Report, error) {
 	f, err := readFile(c.Apps, c.Versions, c.Current)
 	if err != nil {
 		return nil, nil, invalid(err)
 	}
-	m := merge{draft: newDraft(cat), file: f, keep: c.Keep, yields: yields}
+	m := merge{draft: newDraft(cat), file: f, keep: c.Keep, starts: starts}
 	m.by = by
 	if err := m.checkVersions(c.Replace); err != nil {
 		return nil, nil, err
@@ -94,9 +108,10 @@ func (m *merge) mergeVersions() {
 			v.Pin = old.Pin // an operator's, and none of the file's business
 			was, same = old.Origin, sameVersion(old, v)
 		}
-		if same && was == serving.FromFile {
+		if same && m.ours(was) {
 			continue
 		}
+		v.Origin = m.origin(was)
 		m.putVersion(v)
 		m.report.took(describe(id), was, same, slog.LevelWarn)
 		if old != nil && old.Generation != v.Generation {
@@ -114,7 +129,7 @@ func (m *merge) deleteStaleVersions(model *serving.Model) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(model.Versions)) {
 		v := model.Versions[name]
-		if v.Origin == serving.FromFile && m.file.versions[v.ModelID] == nil {
+		if m.ours(v.Origin) && m.file.versions[v.ModelID] == nil {
 			m.deleteVersion(v.ModelID)
 			m.report.info("%s is no longer in the file and is removed", describe(v.ModelID))
 		}
@@ -129,13 +144,13 @@ func (m *merge) mergeCurrent() error {
 		if m.Version(want) == nil {
 			return fmt.Errorf("the current version of model %q is to be %q, which does not exist", model, want.Version)
 		}
-		m.makeCurrent(want, m.yields && m.Models[model].FileSays == want.Version)
-		if m.yields {
+		m.makeCurrent(want, m.starts && m.Models[model].FileSays == want.Version)
+		if m.starts {
 			m.setFileSays(model, want.Version)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Models)) {
-		if _, said := names[name]; !said && m.yields {
+		if _, said := names[name]; !said && m.starts {
 			m.setFileSays(name, "")
 		}
 		if old := m.base.Models[name]; old != nil && old.Current != "" && m.Models[name].Current == "" {
@@ -158,8 +173,8 @@ func (m *merge) makeCurrent(want serving.ModelID, yield bool) {
 		m.report.info("model %q: version %q is current now", want.Model, want.Version)
 	case added:
 		m.report.info("model %q: version %q is current now; it was %q", want.Model, want.Version, was)
-	case now.Origin == serving.FromAPI && m.file.current[want.Model] == "":
-		m.report.info("model %q: version %q, made through the API, stays current, and the file's %q waits", want.Model, was, want.Version)
+	case !m.ours(now.Origin) && m.file.current[want.Model] == "":
+		m.report.info("model %q: version %q, %s, stays current, and the file's %q waits", want.Model, was, came(now.Origin), want.Version)
 		return
 	case yield:
 		m.report.info("model %q: version %q, made current since the file was read last, stays current; the file says %q", want.Model, was, want.Version)
@@ -177,14 +192,15 @@ func (m *merge) mergeApps() {
 		if old != nil {
 			was, same = old.Origin, sameApp(old, app)
 		}
-		if same && was == serving.FromFile {
+		if same && m.ours(was) {
 			continue
 		}
+		app.Origin = m.origin(was)
 		m.putApp(app)
 		m.report.took(fmt.Sprintf("app %q", name), was, same, slog.LevelInfo)
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Apps)) {
-		if !m.keep && m.Apps[name].Origin == serving.FromFile && m.file.apps[name] == nil {
+		if !m.keep && m.ours(m.Apps[name].Origin) && m.file.apps[name] == nil {
 			m.deleteApp(name)
 			m.report.info("app %q is no longer in the file and is removed", name)
 		}
@@ -195,7 +211,7 @@ func (m *merge) mergeApps() {
 // with those is wrong with the file, and finish says so.
 func (m *merge) dropBrokenLinks() {
 	broken := func(app *serving.App, name string) bool {
-		if app.Origin == serving.FromFile {
+		if m.ours(app.Origin) {
 			return false
 		}
 		model := m.Models[name]

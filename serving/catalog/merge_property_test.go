@@ -115,7 +115,7 @@ func checkAPIObjectsAreLeft(t *rapid.T, f file, before, after *serving.Catalog, 
 			continue
 		}
 		now := after.Apps[name]
-		if now == nil || now.Origin != serving.FromAPI || now.SLO != a.SLO {
+		if now == nil || now.Origin != a.Origin || now.SLO != a.SLO {
 			t.Fatalf("app %+v has become %+v", a, now)
 		}
 		for _, model := range a.Models {

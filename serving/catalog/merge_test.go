@@ -300,7 +300,7 @@ func TestMergeInvalid(t *testing.T) {
 // the current one, and labels.
 func short(cat *serving.Catalog) string {
 	var words []string
-	for _, name := range []string{"a", "b"} {
+	for _, name := range []string{"a", "b", "c", "d"} {
 		if a := cat.Apps[name]; a != nil {
 			word := name + "(" + string(a.Origin) + ")"
 			if len(a.Models) > 0 {
@@ -309,7 +309,7 @@ func short(cat *serving.Catalog) string {
 			words = append(words, word)
 		}
 	}
-	for _, name := range []string{"m", "n"} {
+	for _, name := range []string{"m", "n", "o"} {
 		var versions []string
 		for _, v := range []string{"1", "2", "9"} {
 			if v := cat.Version(id(name, v)); v != nil {

@@ -66,7 +66,7 @@ func TestImport(t *testing.T) {
 		t.Error("a dry run has changed the catalog")
 	}
 	expect(t, w.ask("POST", "/catalog", first), 200, `"applied":true`)
-	if w.cat.Models["fm"].Current != "1" || w.cat.Apps["f"].Origin != serving.FromFile || len(w.signed) != 1 {
+	if w.cat.Models["fm"].Current != "1" || w.cat.Apps["f"].Origin != serving.FromApply || len(w.signed) != 1 {
 		t.Errorf("got %+v, signed by %v", w.cat.Models["fm"], w.signed)
 	}
 	second := `{"apps":[],"versions":[{"model":"fm","version":"2","input_type":"d","command":["m"]}]}`

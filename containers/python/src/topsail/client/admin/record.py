@@ -84,7 +84,7 @@ class App(Record):
     default_errors: bool | None = None
     limit: dict[str, Any] | None = None  # {per_second, burst}
     labels: list[str] | None = None
-    origin: str | None = None  # file or api
+    origin: str | None = None  # file, apply or api
 
 
 @dataclass(repr=False)
@@ -165,7 +165,7 @@ class Version(Record):
     secrets: dict[str, str] | None = None
     # made ahead of its registration by Clipper's add_model, which completes it; until then it is not current
     prepared: bool | None = None
-    origin: str | None = None  # file or api
+    origin: str | None = None  # file, apply or api
     # changes whenever its answers may have changed; absent if an earlier release registered it
     generation: str | None = None
     # {by, at, client, commit}: Where a version comes from: the deployment that made its generation. It is absent if an
