@@ -84,6 +84,13 @@ func TestOneModelThatFails(t *testing.T) {
 		return slices.ContainsFunc(replicas, func(r api.Replica) bool { return r.Model == "crash" && r.State == "failed" && r.Reason == why })
 	})
 	o.answers("sum", "[1, 2.5]", "3.5")
+	in.until("what the replica uses", func() bool {
+		replicas := get[struct{ Items []api.Replica }](o, "/replicas").Items
+		return slices.ContainsFunc(replicas, func(r api.Replica) bool { return r.Model == "sum" && r.Memory > 1<<20 && r.CPU < 64 })
+	})
+	if wide := o.do("replica", "list", "-o", "wide"); !strings.Contains(wide, " cores ") || !strings.Contains(wide, " MB ") {
+		t.Errorf("the table:\n%s", wide)
+	}
 }
 
 // TestNoModelThatWorks leaves nothing to ask for.

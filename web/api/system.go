@@ -177,6 +177,9 @@ type Replica struct {
 	PID         int            `json:"pid,omitempty"`
 	Restarts    int            `json:"restarts,omitempty"`
 	Since       time.Time      `json:"since,omitzero"`
+	CPU         float64        `json:"cpu,omitempty"`              // cores that it uses
+	Memory      int64          `json:"memory_bytes,omitempty"`     // that is resident
+	GPUMemory   int64          `json:"gpu_memory_bytes,omitempty"` // on all of its GPUs
 	InFlight    int            `json:"in_flight,omitempty"`
 	Latency     int64          `json:"latency_micros,omitempty"`
 	QueueLength int            `json:"queue_length,omitempty"`

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"cmp"
+	"math"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -63,7 +64,7 @@ func listReplicas(k *call) error {
 func (k *call) replicaRows(replicas []api.Replica) *screen.Table {
 	columns := []string{"REPLICA", "VERSION", "STATE", "SINCE", "QUEUE", "BATCH", "LATENCY", "RESTARTS", "REASON"}
 	if k.wide() {
-		columns = append(columns, "NODE", "ALLOCATION", "PID", "ANSWERS")
+		columns = append(columns, "NODE", "ALLOCATION", "PID", "CPU", "MEMORY", "GPU", "ANSWERS")
 	}
 	t := screen.NewTable(columns...)
 	for _, r := range replicas {
@@ -72,7 +73,7 @@ func (k *call) replicaRows(replicas []api.Replica) *screen.Table {
 			batchOf(r), screen.Micros(r.Latency), count(r.Restarts), r.Reason,
 		}
 		if k.wide() {
-			row = append(row, r.Node, r.Allocation, process(r.PID), strconv.FormatUint(r.Answers, 10))
+			row = append(row, r.Node, r.Allocation, process(r.PID), cores(r), memory(r.Memory), memory(r.GPUMemory), strconv.FormatUint(r.Answers, 10))
 		} else {
 			row[len(row)-1] = screen.Short(r.Reason, 60)
 		}
@@ -87,6 +88,21 @@ func process(pid int) string {
 		return ""
 	}
 	return count(pid)
+}
+
+// cores is how many a replica uses; empty where that is not known.
+func cores(r api.Replica) string {
+	if r.Memory == 0 {
+		return ""
+	}
+	return screen.Number(math.Round(r.CPU*100)/100) + " cores"
+}
+
+func memory(bytes int64) string {
+	if bytes == 0 {
+		return ""
+	}
+	return screen.Bytes(bytes)
 }
 
 func count(n int) string { return strconv.Itoa(n) }
@@ -108,6 +124,9 @@ func (k *call) replicaTable(r api.Replica) *screen.Table {
 	t.Row("node", r.Node)
 	t.Row("allocation", r.Allocation)
 	t.Row("process", process(r.PID))
+	t.Row("CPU", cores(r))
+	t.Row("memory", memory(r.Memory))
+	t.Row("GPU memory", memory(r.GPUMemory))
 	t.Row("started", screen.Ago(k.now, r.Since))
 	t.Row("restarts", count(r.Restarts))
 	t.Row("answers", strconv.FormatUint(r.Answers, 10))

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -27,12 +28,13 @@ type replicas struct {
 	catalog func() *serving.Catalog
 	log     *slog.Logger
 
+	usages     *usages
 	running    atomic.Pointer[[]nomadfleet.Replica]
 	registered atomic.Pointer[[]serving.Endpoint]
 }
 
 func newReplicas(fleet *nomadfleet.Fleet, catalog func() *serving.Catalog, log *slog.Logger) *replicas {
-	r := &replicas{fleet: fleet, catalog: catalog, log: log}
+	r := &replicas{fleet: fleet, catalog: catalog, log: log, usages: &usages{ask: fleet.Usage}}
 	r.running.Store(&[]nomadfleet.Replica{})
 	r.registered.Store(&[]serving.Endpoint{})
 	return r
@@ -45,6 +47,9 @@ func (r *replicas) follow(ctx context.Context) error {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	ends := ends{read: r.fleet.Logs}
+	var looking sync.WaitGroup
+	defer looking.Wait()
+	looking.Go(func() { r.usages.follow(ctx, func() []nomadfleet.Replica { return *r.running.Load() }) })
 	for {
 		list, err := r.fleet.Replicas(ctx)
 		ends.tell(ctx, list)
@@ -91,6 +96,7 @@ func (r *replicas) Replicas() []api.Replica {
 			id = e.Models[0].ModelID
 		}
 		one := describe(run, id, there && e.Ready)
+		r.usages.fill(&one)
 		if len(e.Models) > 0 {
 			manage.Redefined(&one, e.Models[0], cat)
 		}

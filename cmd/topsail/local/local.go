@@ -112,7 +112,7 @@ func Run(ctx context.Context, cfg *config.Config, opt Options) error {
 		return err
 	}
 	fleet.registry, fleet.metrics, fleet.demand, fleet.log = registry, sidecar.NewMetrics(base.Metrics), served, opt.Log
-	view := &view{store: store, gateway: edge, fleet: fleet, addr: listeners.gateway.Addr().String()}
+	view := &view{store: store, gateway: edge, fleet: fleet, usage: &usage{fleet: fleet}, addr: listeners.gateway.Addr().String()}
 	decisions := inprocess.NewDecisions()
 	scheduler := scheduler.New(scheduler.Config{
 		Name: "local", Catalog: unfenced{store}, Fleet: fleet, Demand: demands, Replicas: registry, Wakes: wakes,
@@ -158,6 +158,7 @@ func Run(ctx context.Context, cfg *config.Config, opt Options) error {
 	all.Go(func() error { return base.ServeWeb(rest, listeners.web, side) })
 	all.Go(func() error { return side.Run(rest) })
 	all.Go(func() error { store.KeepCopies(rest); return nil })
+	all.Go(func() error { view.usage.follow(rest); return nil })
 	all.Go(func() error { return role.Ended(rest, collector.Run(rest)) })
 	all.Go(func() error { greet(ctx, opt.Out, view, base.Scheme(), listeners); return nil })
 	return all.Wait()

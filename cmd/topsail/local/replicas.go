@@ -21,6 +21,7 @@ import (
 type replicas struct {
 	fleet   *fleet
 	gateway *gateway.Gateway
+	usage   *usage
 }
 
 // Replicas implements api.Replicas.
@@ -34,6 +35,7 @@ func (r replicas) Replicas() []api.Replica {
 	for _, m := range r.fleet.members() {
 		one := describe(m, seen[m.name])
 		manage.Redefined(&one, m.model.Definition(), cat)
+		r.usage.fill(&one)
 		list = append(list, one)
 	}
 	slices.SortFunc(list, func(a, b api.Replica) int { return cmp.Compare(a.ID, b.ID) })

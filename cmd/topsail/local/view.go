@@ -28,6 +28,7 @@ type view struct {
 	store   *filestore.Store
 	gateway *gateway.Gateway
 	fleet   *fleet
+	usage   *usage
 	traffic *traffic.Collector
 	bundles *artifact.Store
 	addr    string // of the gateway
@@ -40,7 +41,7 @@ type view struct {
 func (v *view) system(base *role.Base, journal *inprocess.Decisions) (manage.System, error) {
 	client, err := base.Client()
 	return manage.System{
-		Mode: "local", Store: followed{v.store, v.gateway}, Replicas: replicas{v.fleet, v.gateway}, Endpoints: v.endpoints,
+		Mode: "local", Store: followed{v.store, v.gateway}, Replicas: replicas{v.fleet, v.gateway, v.usage}, Endpoints: v.endpoints,
 		Scheduler: manage.Scheduler{Traffic: v.traffic, Catalog: v.store.Catalog, DryRun: base.Config.Scheduler.DryRun, Journal: journal},
 		Gateway:   func() string { return base.Scheme() + v.addr },
 		Cluster:   v.cluster, Job: v.job, Traffic: v.traffic, HTTP: client,
@@ -81,7 +82,7 @@ func (v *view) cluster(ctx context.Context) api.Cluster {
 	for _, f := range manage.CheckRoom(v.bundles, v.store.Catalog)(ctx) {
 		c.Servers = append(c.Servers, manage.Server(f))
 	}
-	c.Alarms = manage.Alarms(c.Servers, v.traffic, replicas{v.fleet, v.gateway}.Replicas())
+	c.Alarms = manage.Alarms(c.Servers, v.traffic, replicas{v.fleet, v.gateway, v.usage}.Replicas())
 	return c
 }
 

@@ -137,3 +137,24 @@ func Wanted(want serving.GPU) bool {
 	d := want.Device
 	return want.Count > 0 && (d == "" || d == "gpu" || d == "nvidia/gpu" || strings.HasPrefix(d, "nvidia/gpu/"))
 }
+
+// MemoryByProcess is how many bytes of GPUs' memory processes have, by process id. It takes at most
+// listWithin. Inside a container without the host's process ids, NVIDIA's driver tells none.
+func MemoryByProcess(ctx context.Context) (map[int]int64, error) {
+	ctx, stop := context.WithTimeout(ctx, listWithin)
+	defer stop()
+	text, err := ask(ctx, "--query-compute-apps=pid,used_gpu_memory", "--format=csv,noheader,nounits")
+	if err != nil {
+		return nil, err
+	}
+	all := map[int]int64{}
+	for row := range strings.Lines(text) {
+		process, amount, _ := strings.Cut(row, ",")
+		pid, err := strconv.Atoi(strings.TrimSpace(process))
+		megabytes, _ := strconv.ParseInt(strings.TrimSpace(amount), 10, 64) // some drivers say [N/A]
+		if err == nil {
+			all[pid] += megabytes << 20 // once for each GPU
+		}
+	}
+	return all, nil
+}

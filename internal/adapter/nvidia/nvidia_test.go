@@ -214,3 +214,15 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestMemoryByProcess(t *testing.T) {
+	nvidiaSMI(t, "echo '71, 1024'\necho '72, 300'\necho '71, 24'\necho '73, [N/A]'\necho 'No running processes'\n")
+	got, err := MemoryByProcess(t.Context())
+	if err != nil || len(got) != 3 || got[71] != 1048<<20 || got[72] != 300<<20 || got[73] != 0 {
+		t.Errorf("%v, %v", got, err)
+	}
+	nvidiaSMI(t, "echo 'Unable to determine the device handle' >&2; exit 15\n")
+	if got, err := MemoryByProcess(t.Context()); err == nil || got != nil {
+		t.Errorf("%v, %v", got, err)
+	}
+}

@@ -241,6 +241,8 @@ export class World extends EventEmitter {
     Object.assign(replica, {
       state: 'ready',
       reason: undefined,
+      cpu: Math.round(this.#random() * 100) / 100,
+      memory_bytes: Math.round(80e6 + this.#random() * 900e6),
       in_flight: Math.floor(this.#random() * 6),
       latency_micros: Math.round(base * 1.4),
       queue_length: Math.floor(this.#random() * 4),

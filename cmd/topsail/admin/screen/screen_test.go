@@ -22,7 +22,7 @@ func TestUnits(t *testing.T) {
 		{Ago(now, now.Add(time.Hour)), "in 60 min"},
 		{Micros(0), ""}, {Micros(850), "850 µs"}, {Micros(1840), "1.84 ms"}, {Micros(48_300), "48.3 ms"}, {Micros(2_000_000), "2 s"}, {Micros(123_456_789), "123 s"},
 		{Bytes(0), "0 B"}, {Bytes(999), "999 B"}, {Bytes(1000), "1 kB"}, {Bytes(1_234_567), "1.23 MB"}, {Bytes(999_999), "1 MB"}, {Bytes(5e15), "5000 TB"},
-				{Number(0), "0"}, {Number(0.12345), "0.123"}, {Number(1), "1"}, {Number(12.345), "12.3"}, {Number(100), "100"}, {Number(1234.5), "1234"}, {Number(-2.5), "-2.5"},
+		{Number(0), "0"}, {Number(0.12345), "0.123"}, {Number(1), "1"}, {Number(12.345), "12.3"}, {Number(100), "100"}, {Number(1234.5), "1234"}, {Number(-2.5), "-2.5"},
 	} {
 		if test.got != test.want {
 			t.Errorf("got %q, want %q", test.got, test.want)

@@ -191,12 +191,16 @@ class Replica(Record):
     state: str  # ready, starting, ejected, draining, failed or stopped
 
     _: KW_ONLY
-    reason: str | None = None  # why it is not ready, or why it ended last
+    reason: str | None = None  # why it is not ready: how its container ended, with what it said last
     node: str | None = None
     allocation: str | None = None
     pid: int | None = None
     restarts: int | None = None
     since: str | None = None  # when its process started
+    # cores that its container uses, of the last seconds; it and the next two are absent where they are not known
+    cpu: float | None = None
+    memory_bytes: int | None = None  # memory of its container
+    gpu_memory_bytes: int | None = None  # memory of GPUs that its container has
     in_flight: int | None = None
     latency_micros: int | None = None  # moving average of its answers
     queue_length: int | None = None

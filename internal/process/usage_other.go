@@ -1,0 +1,6 @@
+//go:build unix && !linux
+
+package process
+
+// Usages knows nothing where there is no /proc.
+func Usages([]int) map[int]Usage { return nil }
