@@ -321,6 +321,15 @@ func (c *managedCluster) handlesReplicas(t *testing.T) {
 	if out := o.do("logs", restarted.ID, "--stream", "sidecar"); !strings.Contains(out, `"msg"`) || strings.Contains(out, "the model starts") {
 		t.Errorf("its sidecar has logged\n%s", out)
 	}
+	until(t, "what it uses", func() bool {
+		r := get[api.Replica](o, "/replicas/"+restarted.ID)
+		return r.Memory > 1<<20 && r.CPU < 64
+	})
+	o.do("version", "create", "crash:1", "--input-type", "doubles", "--replicas", "1", "--", "sh", "-c", "echo 'no weights here' >&2; echo 'INFO bye' >&2; exit 3")
+	until(t, "why it fails", func() bool {
+		return slices.ContainsFunc(o.replicas("crash:1"), func(r api.Replica) bool { return strings.HasSuffix(r.Reason, "exit code 3: no weights here") })
+	})
+	o.do("model", "delete", "crash", "--yes")
 	o.do("replica", "restart", restarted.ID)
 	until(t, "second start in the log", func() bool {
 		return strings.Count(o.do("logs", restarted.ID, "--stream", "stdout"), "the model starts\n") == 2
