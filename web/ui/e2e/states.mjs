@@ -19,6 +19,7 @@ export async function states() {
       viewer,
       deployedAndMeasured,
       deployWithGPUs,
+      otherLength,
       streams,
       hostile,
       keyboard,
@@ -165,6 +166,41 @@ async function deployedAndMeasured(browser, {url, world}) {
 async function fact(list, term) {
   const text = await list.locator(`dt:text-is("${term}") + dd`).innerText()
   return text.replaceAll(/\s+/g, ' ').trim()
+}
+
+// A version whose inputs have another length is refused, and made current all the same where that is wanted.
+async function otherLength(browser, {url}) {
+  const {page, context, wrong} = await open(browser, url)
+  const asked = []
+  const says = 'app "digits" is used with inputs of length 64, and this one takes 784'
+  await page.route(/\/models\/digits-svm\/(current|versions)(\?|$)/, async (route) => {
+    const query = new URL(route.request().url()).searchParams
+    if (route.request().method() === 'GET') return route.fallback()
+    asked.push(query.get('replace_contract'))
+    if (query.get('replace_contract') === 'true') return route.fallback()
+    await route.fulfill({status: 409, json: {title: 'Conflict', status: 409, code: 'contract', detail: says}})
+  })
+  await page.goto(url + '/ui/models/digits-svm')
+  await page.getByRole('button', {name: 'Make current'}).last().click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByText(says).waitFor()
+  assert.ok(await dialog.getByRole('button', {name: 'Make current'}).isDisabled(), 'it is refused')
+  await dialog.getByLabel('Make it current all the same').check()
+  await dialog.getByText(says).waitFor({state: 'hidden'})
+  await page.screenshot({path: join(pictures, 'state-other-length.png')})
+  assert.deepEqual(await serious(page), [])
+  await dialog.getByRole('button', {name: 'Make current'}).click()
+  await dialog.waitFor({state: 'hidden'})
+  await page.getByRole('button', {name: 'Deploy a version'}).click()
+  await dialog.getByRole('textbox', {name: 'Command'}).fill('./serve')
+  await dialog.getByRole('button', {name: 'Deploy'}).click()
+  await dialog.getByText(says).waitFor()
+  await dialog.getByLabel('Make it current all the same').check()
+  await dialog.getByRole('button', {name: 'Deploy'}).click()
+  await dialog.waitFor({state: 'hidden'})
+  assert.deepEqual(asked, [null, 'true', 'true', null, 'true'])
+  assert.deepEqual(wrong, [])
+  await context.close()
 }
 
 // A version is deployed to a cluster with all that the form offers, on a wide page and on a narrow one.

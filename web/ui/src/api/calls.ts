@@ -7,6 +7,7 @@ export const client = new Client()
 type Window = {window: number}
 type Page<T> = T.Page & {items: T[]}
 const dry = {dry_run: true}
+const contract = (replace: boolean) => ({replace_contract: replace || undefined})
 const pageSize = 5000 // the most that the API gives at once
 
 export const me = () => client.get<T.Me>('/me')
@@ -38,10 +39,10 @@ export const appTraffic = (app: string, query: Window, signal?: AbortSignal) =>
 export const appUsage = (app: string, signal?: AbortSignal) => client.get<T.Usage>(path('apps', app, 'usage'), {...(signal && {signal})})
 
 export const getModel = (model: string) => client.tagged<T.Model>('GET', path('models', model))
-export const dryRunCurrent = (model: string, version: string) =>
-  client.send<T.DryRun>('PUT', path('models', model, 'current'), {body: {version}, query: dry})
-export const setCurrent = (model: string, version: string) =>
-  client.send<T.Model>('PUT', path('models', model, 'current'), {body: {version}})
+export const dryRunCurrent = (model: string, version: string, replaceContract: boolean) =>
+  client.send<T.DryRun>('PUT', path('models', model, 'current'), {body: {version}, query: {...dry, ...contract(replaceContract)}})
+export const setCurrent = (model: string, version: string, replaceContract: boolean) =>
+  client.send<T.Model>('PUT', path('models', model, 'current'), {body: {version}, query: contract(replaceContract)})
 export const dryRunRollBack = (model: string) => client.send<T.DryRun>('POST', path('models', model, 'rollback'), {query: dry})
 export const rollBack = (model: string) => client.send<T.Model>('POST', path('models', model, 'rollback'), {once: true})
 export const dryRunDeleteModel = (model: string) => client.send<T.DryRun>('DELETE', path('models', model), {query: dry})
@@ -50,10 +51,10 @@ export const deleteModel = (model: string) => client.send<void>('DELETE', path('
 export const getVersion = (model: string, version: string) => client.tagged<T.Version>('GET', path('models', model, 'versions', version))
 export const versionPerformance = async (model: string, version: string, signal?: AbortSignal) =>
   (await client.get<T.Version>(path('models', model, 'versions', version), {...(signal && {signal})})).performance ?? null
-export const createVersion = (model: string, version: T.Version, keepCurrent: boolean) =>
+export const createVersion = (model: string, version: T.Version, keepCurrent: boolean, replaceContract = false) =>
   client.send<T.Version>('POST', path('models', model, 'versions'), {
     body: version,
-    query: {keep_current: keepCurrent || undefined},
+    query: {keep_current: keepCurrent || undefined, ...contract(replaceContract)},
     once: true,
   })
 export const dryRunDeleteVersion = (model: string, version: string) =>

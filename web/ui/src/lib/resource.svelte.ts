@@ -1,8 +1,11 @@
+import {Refusal} from '../api/client'
+
 // Resource is something that is polled as needed. What came last
 // stays while the next is under way, or has failed.
 export class Resource<T> {
   value = $state.raw<T | undefined>(undefined)
   failure = $state('')
+  code = $state('') // of the failure, where the API has one for it
   loading = $state(false)
   at = $state(0) // when the value came, in milliseconds
 
@@ -23,11 +26,12 @@ export class Resource<T> {
       const value = await this.#ask(under.signal)
       if (under.signal.aborted) return
       this.value = value
-      this.failure = ''
+      this.failure = this.code = ''
       this.at = Date.now()
     } catch (err) {
       if (under.signal.aborted) return
       this.failure = err instanceof Error ? err.message : String(err)
+      this.code = err instanceof Refusal ? err.code : ''
     } finally {
       if (this.#under === under) this.loading = false
     }
@@ -49,6 +53,6 @@ export class Resource<T> {
   // forget drops the value, for when something else is asked for from now on.
   forget() {
     this.value = undefined
-    this.failure = ''
+    this.failure = this.code = ''
   }
 }

@@ -130,3 +130,6 @@ export function nextVersion(versions: readonly string[]): string {
   const numbers = versions.map(Number).filter((n) => Number.isInteger(n) && n >= 0)
   return numbers.length === versions.length && numbers.length > 0 ? String(Math.max(...numbers) + 1) : versions.length === 0 ? '1' : ''
 }
+
+// otherLength is the refusal of a current version whose inputs have another length than its apps' clients send.
+export const otherLength = {code: 'contract', anyway: 'Make it current all the same: clients of these apps must change what they send'}
