@@ -180,10 +180,10 @@ func TestRoutes(t *testing.T) {
 			t.Errorf("tally %+v", got)
 		}
 		// A result that is too large is found behind one that is dropped.
-		broker.write(jsonRecord("drop", 2), jsonRecord(strings.Repeat("x", 250), 1))
 		broker.mu.Lock()
 		broker.largest = 300
 		broker.mu.Unlock()
+		broker.write(jsonRecord("drop", 2), jsonRecord(strings.Repeat("x", 250), 1))
 		settled(time.Second)
 		if dead := broker.read("dead"); len(dead) != 1 || dead[0].Header(stream.HeaderKind) != "result_too_large" || dead[0].Header(stream.HeaderPlace) != "0/6" {
 			t.Errorf("dead letters %+v", dead)
