@@ -97,7 +97,7 @@ func (s shape) appendFeedback(b []byte, maxBatch int) []byte {
 
 // input is the schema of an input.
 func (s shape) input() string {
-	element := `{"type":"number","format":"double"}`
+	element := `{"type":["number","boolean"],"format":"double","description":"true is 1, false is 0"}`
 	switch s.of {
 	case serving.Tensors:
 		return s.tensors()
@@ -108,9 +108,9 @@ func (s shape) input() string {
 	case serving.Bytes:
 		return s.base64()
 	case serving.Ints:
-		element = `{"type":"integer","format":"int32","minimum":-2147483648,"maximum":2147483647,"description":"without point or exponent"}`
+		element = `{"type":["integer","boolean"],"format":"int32","minimum":-2147483648,"maximum":2147483647,"description":"without point or exponent; true is 1, false is 0"}`
 	case serving.Floats:
-		element = `{"type":"number","format":"float","minimum":-3.4028235e38,"maximum":3.4028235e38}`
+		element = `{"type":["number","boolean"],"format":"float","minimum":-3.4028235e38,"maximum":3.4028235e38,"description":"true is 1, false is 0"}`
 	}
 	if s.length == 0 {
 		return `{"type":"array","minItems":1,"items":` + element + `}`
