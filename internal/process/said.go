@@ -11,6 +11,8 @@ import (
 var (
 	// logLine is one of a log that tells of no failure, by its level: of Python, Java, Go, or in JSON.
 	logLine = regexp.MustCompile(`^(.{0,60}\b)?(TRACE|DEBUG|FINE|CONFIG|INFO|NOTICE|WARN|WARNING)\b|^\{.{0,200}"(level|severity)": ?"(?i:trace|debug|info|notice|warn|warning)`)
+	// launchLine is one of the launcher's progress, which tells what a start waits for, and of no failure.
+	launchLine = regexp.MustCompile(`^(bundle|environment|wheelhouse|sdk) [0-9a-f]{8,64}: `)
 	// failureLevel is how a line of a log begins that does, with the name of who writes it.
 	failureLevel = regexp.MustCompile(`^(ERROR|CRITICAL|FATAL|SEVERE)\b:? ?([\w.]+: )?`)
 )
@@ -39,7 +41,7 @@ func LastError(lines []string) string {
 	}
 	first := ""
 	for _, line := range slices.Backward(lines) {
-		if logLine.MatchString(line) {
+		if logLine.MatchString(line) || launchLine.MatchString(line) {
 			if first != "" {
 				break
 			}
