@@ -11,7 +11,7 @@ import (
 
 // decade are the bounds of buckets within a power of ten: the preferred numbers of IEC 60063, series E48.
 // Each is about 5 % above the one before.
-var decade = [...]time.Duration{
+var decade = [...]int{
 	100, 105, 110, 115, 121, 127, 133, 140, 147, 154, 162, 169, 178, 187, 196, 205,
 	215, 226, 237, 249, 261, 274, 287, 301, 316, 332, 348, 365, 383, 402, 422, 442,
 	464, 487, 511, 536, 562, 590, 619, 649, 681, 715, 750, 787, 825, 866, 909, 953,
@@ -26,7 +26,7 @@ const timeBounds = decades*len(decade) + 1
 var bounds = func() (all [timeBounds]time.Duration) {
 	unit := time.Microsecond
 	for i := range all {
-		all[i] = decade[i%len(decade)] * unit
+		all[i] = time.Duration(decade[i%len(decade)]) * unit
 		if i%len(decade) == len(decade)-1 {
 			unit *= 10
 		}

@@ -9,8 +9,8 @@ import (
 
 func TestLastError(t *testing.T) {
 	for name, c := range map[string]struct{ said, want string }{
-		"nothing":   {"", ""},
-		"logs only": {"INFO topsail: connected to the sidecar at 127.0.0.1:33039\nINFO topsail: iris:2 is ready after 1.7 s\n2026-11-28 05:26:03,001 - root - WARNING - old", ""},
+		"nothing":                {"", ""},
+		"logs only":              {"INFO topsail: connected to the sidecar at 127.0.0.1:33039\nINFO topsail: iris:2 is ready after 1.7 s\n2026-11-28 05:26:03,001 - root - WARNING - old", ""},
 		"a start that went well": {"bundle d80e1b62539d: unpacking 1 files\nenvironment 5cf6507338396f67: ready (12s)\nINFO topsail: connected", ""},
 		"a traceback": {`INFO topsail: loading
 Traceback (most recent call last):
