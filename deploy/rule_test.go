@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // rule is an alert or something recorded.
@@ -71,4 +73,18 @@ func read(t *testing.T, path string) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+// TestTheFilesAreYAML reads them as Prometheus does, before what a test of the rules reads of their text.
+func TestTheFilesAreYAML(t *testing.T) {
+	for path, want := range map[string]string{
+		"prometheus/topsail.rules.yml": "groups", "prometheus/topsail.rules.test.yml": "tests", "prometheus/scrape.yml": "scrape_configs",
+	} {
+		var file map[string]any
+		if err := yaml.Unmarshal([]byte(read(t, path)), &file); err != nil {
+			t.Errorf("%s: %v", path, err)
+		} else if list, ok := file[want].([]any); !ok || len(list) == 0 {
+			t.Errorf("%s has no %s", path, want)
+		}
+	}
 }
