@@ -172,7 +172,7 @@ func takeOver(o *operator, dir string) {
 		o.t.Fatal(err)
 	}
 	plan, said, code := o.run("apply", "-f", file, "--dry-run")
-	want := "~ app sums\n    origin: \"api\" → \"file\"\n~ version sum:1\n    origin: \"api\" → \"file\"\n"
+	want := "~ app sums\n    origin: \"api\" → \"apply\"\n~ version sum:1\n    origin: \"api\" → \"apply\"\n"
 	if code != 2 || plan != want {
 		o.t.Errorf("the plan of what was exported, with exit status %d, is\n%s%s", code, plan, said)
 	}
@@ -218,7 +218,7 @@ func readAudit(o *operator) {
 		o.t.Errorf("the audit log says\n%s\nand not\n%s", strings.Join(did, "\n"), strings.Join(want, "\n"))
 	}
 	byApp := o.do("audit", "--kind", "app", "--name", "sums", "-n", "1")
-	if !strings.Contains(byApp, `origin: "api" → "file"`) || strings.Count(byApp, "\n") != 2 {
+	if !strings.Contains(byApp, `origin: "api" → "apply"`) || strings.Count(byApp, "\n") != 2 {
 		o.t.Errorf("the last change of the app is\n%s", byApp)
 	}
 }

@@ -31,9 +31,9 @@ func (h *handler) workOf(r *record, repeated bool) (w work, end func()) {
 	case r.Remove != nil:
 		return &removal{handler: h, what: r.Remove, origin: origin}, func() {}
 	case r.Policy != nil:
-		return &configuration{handler: h, change: r.Policy, origin: origin}, func() {}
+		return &configuration{handler: h, change: r.Policy, origin: origin, later: r.later}, func() {}
 	}
-	return &configuration{handler: h, change: r.Ensemble, origin: origin}, func() {}
+	return &configuration{handler: h, change: r.Ensemble, origin: origin, later: r.later}, func() {}
 }
 
 var (

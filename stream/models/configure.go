@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"net/http"
+	"slices"
 
 	"github.com/topsail-serving/topsail/internal/apiclient"
 	"github.com/topsail-serving/topsail/stream"
@@ -25,6 +26,7 @@ type configuration struct {
 	handler *handler
 	change  appChange
 	origin  origin
+	later   []string // models that stay, if the app asks them: updates behind this one had it do so
 }
 
 // run makes the app, or changes it, as far as it is not so. It fails with a rejection, or with
@@ -53,6 +55,9 @@ func (c *configuration) run(ctx context.Context) (Acknowledgement, error) {
 	if err != nil {
 		return ack, err
 	}
+	if models, named := members["models"].([]string); named {
+		members["models"] = append(slices.Clip(models), c.brought(before, models)...)
+	}
 	labels, by := texts(before["labels"]), c.origin
 	if made, ours := parseOrigin(labels); ours {
 		switch {
@@ -72,6 +77,16 @@ func (c *configuration) run(ctx context.Context) (Acknowledgement, error) {
 	before["labels"] = by.relabel(labels)
 	_, err = c.handler.api.do(ctx, apiclient.Request{Method: http.MethodPut, Path: []string{"apps", app}, Body: before, IfMatch: etag}, nil)
 	return ack, again(err)
+}
+
+// brought are the models that updates behind this one have brought already.
+func (c *configuration) brought(before map[string]any, models []string) (more []string) {
+	for _, name := range texts(before["models"]) {
+		if slices.Contains(c.later, name) && !slices.Contains(models, name) {
+			more = append(more, name)
+		}
+	}
+	return more
 }
 
 // texts are those of a list as JSON has it.

@@ -44,7 +44,8 @@ func (h *handler) Parse(r *serving.StreamRecord, format stream.Format) (stream.M
 type record struct {
 	*serving.StreamRecord
 	Update
-	ack Acknowledgement
+	ack   Acknowledgement
+	later []string // models that updates behind it have its app ask, and that may be there before it is applied
 }
 
 // of is the record of an item, which the handler made.

@@ -3,6 +3,7 @@ package models
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 )
 
@@ -33,6 +34,9 @@ func (h *handler) round(updates []*entry, how manner) (left []*entry) {
 	if how == patiently {
 		others = h.others
 	}
+	for i := range tries {
+		tries[i].note(tries[i+1:])
+	}
 	var applying sync.WaitGroup
 	for i := range tries {
 		t := &tries[i]
@@ -55,6 +59,16 @@ func (h *handler) round(updates []*entry, how manner) (left []*entry) {
 		}
 	}
 	return left
+}
+
+// note keeps which models those behind it have its app ask: they may be applied first.
+func (t *try) note(behind []try) {
+	own := of(t.Item)
+	for _, other := range behind {
+		if u := of(other.Item); u.Model != nil && own.sharesApp(&u.Update) && !slices.Contains(own.later, u.Model.Name) {
+			own.later = append(own.later, u.Model.Name)
+		}
+	}
 }
 
 // isLeft says whether an update is for another round: it was put off, or followed one that went to another member.
