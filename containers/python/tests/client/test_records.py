@@ -13,7 +13,7 @@ def test_records_are_those_of_the_document():
 
 def test_a_member_of_the_document_is_all_that_it_takes(monkeypatch, tmp_path):
     text = contract.DOCUMENT.read_text()
-    of_app = "        origin: {type: string, enum: [file, api], readOnly: true}\n    AppStage:"
+    of_app = "        origin: {type: string, enum: [file, apply, api], readOnly: true}\n    AppStage:"
     assert of_app in text
     new = "        colours: {type: array, items: {type: string}, readOnly: true, description: 'of its icon'}\n"
     (tmp_path / "openapi.yaml").write_text(text.replace(of_app, new + of_app))
