@@ -9,8 +9,18 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/topsail-serving/topsail/serving"
+
 	"pgregory.net/rapid"
 )
+
+// An app of 30 s would lose each answer that takes its time, were that how long the command waits.
+func TestPredictWaitsForEverySLO(t *testing.T) {
+	timeout, err := predictCommand().Flags().GetDuration("timeout")
+	if err != nil || timeout <= serving.MaxSLO {
+		t.Errorf("%v, %v", timeout, err)
+	}
+}
 
 func TestPredict(t *testing.T) {
 	f := newFake(t)

@@ -19,7 +19,7 @@ func feedbackCommand() *cobra.Command {
 		ValidArgsFunction: complete(appNamesBeside),
 		Example:           "  topsail feedback wine --query-id 4194304 --label 0\n  topsail feedback wine --uid ann --input '[1, 2]' --reward 0.5",
 	}
-	gatewayFlags(c.Flags())
+	gatewayFlags(c.Flags(), defaultTimeout)
 	c.Flags().Int64("query-id", 0, "of the answer")
 	c.Flags().String("input", "", "the input, as for `topsail predict`; without --query-id, feedback is on the latest answer to it")
 	c.Flags().String("label", "", "the correct answer: JSON or text")

@@ -21,26 +21,28 @@ const (
 	envKey     = "TOPSAIL_API_KEY"
 	envKeyFile = "TOPSAIL_API_KEY_FILE"
 
+	defaultTimeout = 30 * time.Second
+
 	maxKeyBytes = 4 << 10
 )
 
 // serverFlags say which management API to call, and how to show what it answers.
 func serverFlags(flags *pflag.FlagSet) {
 	flags.String("server", "", "URL of the management API (default $"+envServer+", or "+defaultServer+")")
-	reachFlags(flags)
+	reachFlags(flags, defaultTimeout)
 }
 
-// gatewayFlags are serverFlags for a gateway.
-func gatewayFlags(flags *pflag.FlagSet) {
+// gatewayFlags are serverFlags for a gateway, whose answer may take as long as the timeout by default.
+func gatewayFlags(flags *pflag.FlagSet, timeout time.Duration) {
 	flags.String("gateway", "", "URL of a gateway (default $"+envGateway+", or "+defaultGateway+")")
-	reachFlags(flags)
+	reachFlags(flags, timeout)
 }
 
-func reachFlags(flags *pflag.FlagSet) {
+func reachFlags(flags *pflag.FlagSet, timeout time.Duration) {
 	flags.String("key-file", "", "file of the key to show (default $"+envKey+", or the file that $"+envKeyFile+" names)")
 	flags.String("ca-file", "", "certificates to trust, in PEM, in addition to the system's")
 	flags.StringP("output", "o", "table", "table, wide or json")
-	flags.Duration("timeout", 30*time.Second, "how long a request may take")
+	flags.Duration("timeout", timeout, "how long a request may take")
 }
 
 // text is the value of a flag that the command has.

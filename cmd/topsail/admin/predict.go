@@ -11,6 +11,7 @@ import (
 
 	"github.com/topsail-serving/topsail/cmd/topsail/admin/screen"
 	"github.com/topsail-serving/topsail/internal/apiclient"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 func predictCommand() *cobra.Command {
@@ -18,7 +19,8 @@ func predictCommand() *cobra.Command {
 		Use:   "predict APP INPUT",
 		Short: "Send a query to an app, through a gateway",
 		Long: "Queries an app. INPUT is JSON or text, @FILE for the contents of a file, or - for standard input. The output goes to\n" +
-			"standard output; whether it is the default, why, and the time go to standard error.\n\n" +
+			"standard output; whether it is the default, why, and the time go to standard error. The gateway answers within the app's\n" +
+			"SLO; without --timeout the command waits for the longest that an app can have.\n\n" +
 			"With --stream, texts are printed one after another, other outputs in lines, and --timeout is for each part. Ctrl-C cancels\n" +
 			"the query.",
 		GroupID:           group,
@@ -28,7 +30,7 @@ func predictCommand() *cobra.Command {
 			"  topsail predict pictures --bytes @cat.jpg\n" +
 			"  topsail predict story --stream 'Once upon a time'",
 	}
-	gatewayFlags(c.Flags())
+	gatewayFlags(c.Flags(), serving.MaxSLO+defaultTimeout)
 	c.Flags().Bool("batch", false, "INPUT is a list of inputs")
 	c.Flags().Bool("bytes", false, "INPUT is bytes, not JSON")
 	c.Flags().Bool("stream", false, "print the answer in parts, as the model makes them; with -o json, one object per event")
