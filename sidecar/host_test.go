@@ -395,7 +395,7 @@ func TestAHostDrains(t *testing.T) {
 	})
 }
 
-// TestManyGuests is many versions and gateways in little memory: every query is answered
+// TestManyHostedModels is many versions and gateways in little memory: every query is answered
 // by its own model, or told that it is not there, and the budget holds.
 func TestManyHostedModels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -100,7 +100,7 @@ func TestAcknowledgedChangesOutliveAKill(t *testing.T) {
 	t.Logf("%d changes were acknowledged, %d are there, and of 4 without an answer %d were made", len(acknowledged), len(apps), replayed-10)
 }
 
-// createAgain creates an app with the Idempotency-Key of its name, and says whether the answer
+// retryCreate creates an app with the Idempotency-Key of its name, and says whether the answer
 // is the one of a request before.
 func retryCreate(o *operator, name string) (status int, again bool, err error) {
 	body := fmt.Sprintf(`{"name": %q, "input_type": "doubles", "latency_slo_micros": 100000}`, name)

@@ -15,7 +15,7 @@ type operations struct {
 	needsKey bool // though others do not
 }
 
-// What each operation may answer besides 200 and 400.
+// refusals are what each operation may answer besides 200 and 400.
 const refusals = `,"401":{"$ref":"#/components/responses/Unauthorized"},"403":{"$ref":"#/components/responses/Forbidden"}` +
 	`,"404":{"$ref":"#/components/responses/NotFound"},"408":{"$ref":"#/components/responses/TooSlow"}` +
 	`,"413":{"$ref":"#/components/responses/TooLarge"},"415":{"$ref":"#/components/responses/UnknownEncoding"}` +

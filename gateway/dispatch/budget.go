@@ -3,7 +3,7 @@ package dispatch
 import "sync/atomic"
 
 const (
-	// extraShare is the part of all calls that may be extra ones: one in extraEvery.
+	// extraEvery and extraShare are the part of all calls that may be extra ones.
 	extraEvery = 20
 	extraShare = 1.0 / extraEvery
 	// extraSaved is how many extra calls can be saved up, so that the queries in

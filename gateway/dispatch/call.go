@@ -40,9 +40,9 @@ type Call struct {
 	sent       bool          // at some time
 	queuedOnce bool          // after it was sent; there is no second time
 	released   bool          // by the cold-start queue, and in flight since
-	given      bool          // up by its query: no second replica is asked
+	abandoned  bool          // up by its query: no second replica is asked
 	speaker    *route.Target // whose parts the flight has; nil: none have come
-	heard      *Heard        // nil: the query does not want to know where its time went
+	last       *Heard        // nil: the query does not want to know where its time went
 
 	// For the cold-start queue while the call is held, and guarded by it.
 	until time.Time        // when no query waits for it any more
@@ -61,7 +61,7 @@ type try struct {
 func (v *Version) Ask(c *Call, now time.Time) (hedgeAt time.Time) {
 	c.version = v
 	if c.Timed {
-		c.heard = &Heard{}
+		c.last = &Heard{}
 	}
 	return c.start(now)
 }
@@ -144,7 +144,7 @@ func (c *Call) send(target *route.Target, now time.Time) {
 func (c *Call) Answered(from *route.Target, a *rpc.Answer, service time.Duration) {
 	c.mu.Lock()
 	now := time.Now()
-	if c.heard != nil {
+	if c.last != nil {
 		c.hear(from, service, now)
 	}
 	c.answered(from, a, now)
@@ -265,9 +265,9 @@ func (c *Call) failed(from *route.Target, why *serving.Failure, now time.Time) (
 		if ended = c.Flight.Land(nil, why); ended {
 			c.cancelOthers(from)
 		}
-	case !c.given && now.Before(c.Deadline) && c.again(from, why.Cause, now):
+	case !c.abandoned && now.Before(c.Deadline) && c.again(from, why.Cause, now):
 	case c.open > 0:
-	case !c.given && now.Before(c.Deadline) && c.wait(from, why, now):
+	case !c.abandoned && now.Before(c.Deadline) && c.wait(from, why, now):
 	default:
 		ended = c.Flight.Land(nil, why)
 	}
@@ -319,7 +319,7 @@ func (c *Call) Hedge(now time.Time) {
 func (c *Call) GiveUp() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.given = true
+	c.abandoned = true
 	c.cancelOthers(nil)
 }
 

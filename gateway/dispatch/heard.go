@@ -21,7 +21,7 @@ func (c *Call) hear(from *route.Target, service time.Duration, now time.Time) {
 	}
 	for _, q := range c.asked[:c.tries] {
 		if q.target == from {
-			*c.heard = Heard{from, q.at, now, service}
+			*c.last = Heard{from, q.at, now, service}
 		}
 	}
 }
@@ -31,12 +31,12 @@ func (c *Call) hear(from *route.Target, service time.Duration, now time.Time) {
 func (c *Call) Last() Heard {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.heard == nil {
+	if c.last == nil {
 		return Heard{}
 	}
-	if c.heard.Target == nil && c.tries > 0 {
+	if c.last.Target == nil && c.tries > 0 {
 		q := c.asked[c.tries-1]
 		return Heard{Target: q.target, Sent: q.at}
 	}
-	return *c.heard
+	return *c.last
 }

@@ -129,8 +129,8 @@ func (v *Version) spread(now time.Time) {
 	}
 }
 
-// rouse has a replica started, or of a version that a host holds, loaded.
-func (v *Version) rouse(ctx context.Context, waker Waker) error {
+// demandReplica has a replica started, or of a version that a host holds, loaded.
+func (v *Version) demandReplica(ctx context.Context, waker Waker) error {
 	h := v.hostedModel.hosting.Load()
 	switch {
 	case h == nil:
@@ -141,8 +141,8 @@ func (v *Version) rouse(ctx context.Context, waker Waker) error {
 	return waker.Wake(ctx, h.current)
 }
 
-// rousedEvery is how often a version without a replica is roused.
-func (v *Version) rousedEvery() time.Duration {
+// demandEvery is how often a version demands a replica while it has none.
+func (v *Version) demandEvery() time.Duration {
 	if v.Hosted() {
 		return loadEvery
 	}

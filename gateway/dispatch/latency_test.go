@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// TestPaceFollowsQuantiles draws from several distributions at several scales, and
+// TestLatencyFollowsQuantiles draws from several distributions at several scales, and
 // holds that about the right part lies below each estimate.
 func TestLatencyFollowsQuantiles(t *testing.T) {
 	shapes := map[string]func(r *rand.Rand) float64{

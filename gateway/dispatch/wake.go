@@ -46,12 +46,12 @@ func (d *Dispatcher) keepAwake(ctx context.Context, v *Version, waker Waker, log
 	for v.asleep() {
 		d.metrics.wakes.Inc()
 		attempt, cancel := context.WithTimeout(ctx, wakeWithin)
-		err := v.rouse(attempt, waker)
+		err := v.demandReplica(attempt, waker)
 		cancel()
 		if v.woken(err) && ctx.Err() == nil {
 			log.Warn("cannot wake a model version that has requests and no replica; retrying", "model", v.ModelID.String(), "err", err)
 		}
-		if retry.Sleep(ctx, v.rousedEvery()); ctx.Err() != nil {
+		if retry.Sleep(ctx, v.demandEvery()); ctx.Err() != nil {
 			return
 		}
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/topsail-serving/topsail/serving"
 )
 
-// expect takes room for n answers, or one, of an app whose answers are large: while they are
+// reserveAnswer takes room for n answers, or one, of an app whose answers are large: while they are
 // on their way, they take memory already.
-func (s *Server) expect(rc *fasthttp.RequestCtx, app string, n int) error {
+func (s *Server) reserveAnswer(rc *fasthttp.RequestCtx, app string, n int) error {
 	room := s.admission.AnswerSize(app) * max(n, 1)
 	if room > 0 && !rc.Conn().(*conn).lease.Take(room) {
 		return errNoMemory
@@ -19,9 +19,9 @@ func (s *Server) expect(rc *fasthttp.RequestCtx, app string, n int) error {
 	return nil
 }
 
-// room is a buffer for the answers to a request, for which the budget has room in addition to the
+// growReservation is a buffer for the answers to a request, for which the budget has room in addition to the
 // outputs.
-func (s *Server) room(rc *fasthttp.RequestCtx, app string, ps ...serving.Prediction) ([]byte, error) {
+func (s *Server) growReservation(rc *fasthttp.RequestCtx, app string, ps ...serving.Prediction) ([]byte, error) {
 	size, largest := 0, 0
 	for i := range ps {
 		size += len(ps[i].Output)

@@ -84,7 +84,7 @@ func (s *Server) infer(queries context.Context, c *fiber.Ctx) error {
 	if err := s.charge(&r, len(rows)); err != nil {
 		return err
 	}
-	if err := s.expect(rc, r.app.Name, len(rows)); err != nil {
+	if err := s.reserveAnswer(rc, r.app.Name, len(rows)); err != nil {
 		return err
 	}
 	predictions, err := s.predictRows(queries, rc, rows)
@@ -97,7 +97,7 @@ func (s *Server) infer(queries context.Context, c *fiber.Ctx) error {
 	} else if err != nil {
 		return err
 	}
-	b, err := s.room(rc, r.app.Name, predictions...)
+	b, err := s.growReservation(rc, r.app.Name, predictions...)
 	if err != nil {
 		return err
 	}

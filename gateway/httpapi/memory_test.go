@@ -207,7 +207,7 @@ func TestLargeAnswersAreExpected(t *testing.T) {
 	}
 }
 
-// TestHeavyBodiesTakeTurns: what takes long to read waits for others like it, and not forever;
+// TestHeavyBodiesWaitForASlot: what takes long to read waits for others like it, and not forever;
 // what does not goes on.
 func TestHeavyBodiesWaitForASlot(t *testing.T) {
 	bubble(t, Config{}, newFake(), func(t *testing.T, s *piped) {

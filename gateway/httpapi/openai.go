@@ -163,14 +163,14 @@ func (s *Server) embed(ctx context.Context, c *fiber.Ctx) error {
 		return err
 	}
 	rc := c.Context()
-	if err := s.expect(rc, r.app.Name, len(queries)); err != nil {
+	if err := s.reserveAnswer(rc, r.app.Name, len(queries)); err != nil {
 		return err
 	}
 	ps, err := s.predictRows(ctx, rc, queries)
 	if err != nil {
 		return err
 	}
-	b, err := s.room(rc, r.app.Name, ps...)
+	b, err := s.growReservation(rc, r.app.Name, ps...)
 	if err != nil {
 		return err
 	}

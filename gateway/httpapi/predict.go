@@ -34,7 +34,7 @@ func (s *Server) predict(queries context.Context, c *fiber.Ctx) error {
 		return err
 	}
 	rc := c.Context()
-	b, err := s.room(rc, q.App, p)
+	b, err := s.growReservation(rc, q.App, p)
 	if err != nil {
 		return err
 	}
@@ -55,8 +55,8 @@ func each(q *serving.Query, batch []serving.Input) []serving.Query {
 	return qs
 }
 
-// app is the one that all queries of a request are for; there may be none of them.
-func app(qs []serving.Query) string {
+// appNameOf is the one that all queries of a request are for; there may be none of them.
+func appNameOf(qs []serving.Query) string {
 	if len(qs) == 0 {
 		return ""
 	}
@@ -70,7 +70,7 @@ func (s *Server) predictBatch(queries context.Context, c *fiber.Ctx, qs []servin
 		return err
 	}
 	rc := c.Context()
-	b, err := s.room(rc, app(qs), ps...)
+	b, err := s.growReservation(rc, appNameOf(qs), ps...)
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (s *Server) readQuery(c *fiber.Ctx) (*serving.Query, []serving.Input, error
 	if err := s.charge(&r, len(p.Batch)); err != nil {
 		return nil, nil, err
 	}
-	if err := s.expect(c.Context(), r.app.Name, len(p.Batch)); err != nil {
+	if err := s.reserveAnswer(c.Context(), r.app.Name, len(p.Batch)); err != nil {
 		return nil, nil, err
 	}
 	return &serving.Query{

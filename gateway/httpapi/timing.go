@@ -33,7 +33,7 @@ func (s *Server) predictTimed(queries context.Context, c *fiber.Ctx, qs []servin
 		return err
 	}
 	rc := c.Context()
-	b, err := s.room(rc, app(qs), ps...)
+	b, err := s.growReservation(rc, appNameOf(qs), ps...)
 	if err != nil {
 		return err
 	}

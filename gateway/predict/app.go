@@ -91,7 +91,7 @@ func (p *Predictor) compile(spec *serving.App, cat *serving.Catalog, versions ma
 	if a.policy, err = kinds.New(spec, decider{p, spec.Name}); err != nil {
 		return nil, err
 	}
-	a.members, a.both = a.places()
+	a.members, a.both = a.membersByOrder()
 	if learner, ok := a.policy.(selection.Learner); ok {
 		a.learned = state.NewApp(spec.Name, spec.Policy, learner, Learned(spec, cat))
 	}

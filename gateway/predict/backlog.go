@@ -43,7 +43,7 @@ func (a *app) asked() (ids []serving.ModelID) {
 	}
 	for _, l := range models {
 		if l != nil {
-			v, _ := a.stands(l)
+			v, _ := a.peekServing(l)
 			add(v)
 		}
 	}
@@ -52,7 +52,7 @@ func (a *app) asked() (ids []serving.ModelID) {
 			add(m.pinned.onHost())
 			continue
 		}
-		v, _ := a.stands(m.linked)
+		v, _ := a.peekServing(m.linked)
 		add(v)
 	}
 	return ids

@@ -11,7 +11,7 @@ import (
 
 const (
 	blockBits = 22 // ids in one block: 4 million
-	// leased blocks are below this bit, random ones have it set: 53 bits in all.
+	// randomBlock is the bit that random blocks have, and leased ones have not: 53 bits in all.
 	randomBlock = 1 << 30
 )
 

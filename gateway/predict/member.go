@@ -78,10 +78,10 @@ func (v *version) onHost() *version {
 	return v.next
 }
 
-// places are those that the app's queries can ask, sorted as policies want them: its
+// membersByOrder are those that the app's queries can ask, sorted as policies want them: its
 // models, or the versions of them that the policy names. Those models whose serving
 // version can be asked beside versions that are named are in both.
-func (a *app) places() (members []member, both []*linked) {
+func (a *app) membersByOrder() (members []member, both []*linked) {
 	pins := a.Pins()
 	for _, l := range a.models {
 		pinned := false

@@ -68,7 +68,7 @@ func (s *served) note(version string) {
 // ready replica, else the latest that served and has one, else the current one all
 // the same, which is not ready then. It is nil for a model without a current version.
 func (a *app) serving(l *linked) (v *version, ready bool) {
-	v, ready = a.stands(l)
+	v, ready = a.peekServing(l)
 	if current := l.current.onHost(); ready && v == current {
 		l.served.note(current.Version)
 	} else if ready && current != nil {
@@ -77,8 +77,8 @@ func (a *app) serving(l *linked) (v *version, ready bool) {
 	return v, ready
 }
 
-// stands is serving, without a query.
-func (a *app) stands(l *linked) (v *version, ready bool) {
+// peekServing is serving, without a query.
+func (a *app) peekServing(l *linked) (v *version, ready bool) {
 	current := l.current.onHost()
 	if current != nil && current.ready() {
 		return current, true
@@ -112,7 +112,7 @@ func (p *Predictor) FailedOver() map[serving.ModelID]bool {
 		if l == nil || l.current == nil {
 			return
 		}
-		v, ready := a.stands(l)
+		v, ready := a.peekServing(l)
 		if !ready {
 			return
 		}

@@ -73,7 +73,7 @@ func (r *replica) refusal(d serving.Definition, now time.Time) (no refusal, said
 	return no, said && now.Sub(no.at) < refusedFor
 }
 
-// The outcomes of asking a replica to load a version.
+// holding is what came of asking a replica to load a version.
 type holding int
 
 const (

@@ -106,14 +106,14 @@ func (s *States) settle(ctx context.Context, e *entry, err error) {
 	switch {
 	case err == nil || errors.Is(err, serving.ErrStateConflict):
 		e.failures.Store(0)
-		if s.away.Load() && s.away.CompareAndSwap(true, false) {
+		if s.unreachable.Load() && s.unreachable.CompareAndSwap(true, false) {
 			s.log.Info("selection states can be read again")
 		}
 	case ctx.Err() != nil: // the caller has gone: that says nothing
 	default:
 		s.metrics.loadFailures.Inc()
 		wait = min(refreshEvery<<min(e.failures.Add(1), 8), maxRetryWait)
-		if s.away.CompareAndSwap(false, true) {
+		if s.unreachable.CompareAndSwap(false, true) {
 			s.log.Warn("selection states cannot be read; apps continue with the states in memory", "error", err)
 		}
 	}

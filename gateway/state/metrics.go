@@ -25,7 +25,7 @@ func CountCorrupt(r *obs.Registry) obs.Counter {
 }
 
 func (s *States) stale() float64 {
-	if s.away.Load() {
+	if s.unreachable.Load() {
 		return 1
 	}
 	return 0

@@ -34,9 +34,9 @@ type States struct {
 	epoch   time.Time
 	entries *otter.Cache[serving.StateKey, *entry]
 
-	loads     chan *entry // not known yet
-	refreshes chan *entry // known, and due
-	away      atomic.Bool // the last reading failed
+	loads       chan *entry // not known yet
+	refreshes   chan *entry // known, and due
+	unreachable atomic.Bool // the last reading failed
 
 	commits chan *entry   // with jobs
 	waiting atomic.Int64  // jobs

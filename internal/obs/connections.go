@@ -24,13 +24,13 @@ type connections struct {
 	log        *slog.Logger
 
 	mu      sync.Mutex // guards the following
-	open    map[net.Conn]*place
+	open    map[net.Conn]*tracked
 	waiting *list.List // of the net.Conn that wait for a request or have never sent one, the longest first
 	warned  time.Time
 }
 
-// place is what a connection has here.
-type place struct {
+// tracked is what a connection has here.
+type tracked struct {
 	conn  net.Conn
 	waits *list.Element // in waiting; nil while it is being answered
 	over  bool          // its request is one more than are answered; belongs to its goroutine
@@ -42,7 +42,7 @@ func newConnections(l Listener) *connections {
 	return &connections{
 		Listener: l.Listener, limit: l.MaxConnections, log: l.Log.With("listener", l.Name),
 		idle: closed.WithLabelValues(l.Name, "idle"), full: closed.WithLabelValues(l.Name, "full"),
-		open: map[net.Conn]*place{}, waiting: list.New(),
+		open: map[net.Conn]*tracked{}, waiting: list.New(),
 	}
 }
 
@@ -78,7 +78,7 @@ func (c *connections) take(conn net.Conn) bool {
 		c.forget(old)
 		cut(old)
 	}
-	c.open[conn] = &place{conn: conn, waits: c.waiting.PushBack(conn)}
+	c.open[conn] = &tracked{conn: conn, waits: c.waiting.PushBack(conn)}
 	return true
 }
 
@@ -119,7 +119,7 @@ func (c *connections) track(conn net.Conn, state http.ConnState) {
 }
 
 // wait counts a connection among those that wait, as the last one. c.mu is held.
-func (c *connections) wait(p *place) {
+func (c *connections) wait(p *tracked) {
 	if p.waits != nil {
 		c.waiting.Remove(p.waits)
 	}
@@ -128,7 +128,7 @@ func (c *connections) wait(p *place) {
 
 // answered counts a connection whose request has its answer, but not all of its body, among
 // those that wait: what is left of the body may never come.
-func (c *connections) answered(p *place, r *http.Request) {
+func (c *connections) answered(p *tracked, r *http.Request) {
 	if body, ok := r.Body.(*pacedBody); !ok || body.over {
 		return
 	}
@@ -139,15 +139,15 @@ func (c *connections) answered(p *place, r *http.Request) {
 	}
 }
 
-// placeKey finds the place of a request's connection in its context.
-type placeKey struct{}
+// trackedKey finds what is tracked of a request's connection in its context.
+type trackedKey struct{}
 
 // know is the server's hook for the context of a connection's requests.
 func (c *connections) know(ctx context.Context, conn net.Conn) context.Context {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if p := c.open[conn]; p != nil {
-		return context.WithValue(ctx, placeKey{}, p)
+		return context.WithValue(ctx, trackedKey{}, p)
 	}
 	return ctx
 }
@@ -155,7 +155,7 @@ func (c *connections) know(ctx context.Context, conn net.Conn) context.Context {
 // handler refuses what is more than can be answered at a time, but for questions about health.
 func (c *connections) handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		p, _ := r.Context().Value(placeKey{}).(*place)
+		p, _ := r.Context().Value(trackedKey{}).(*tracked)
 		if p != nil {
 			defer c.answered(p, r)
 		}

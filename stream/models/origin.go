@@ -35,15 +35,15 @@ func originOf(job string, r *serving.StreamRecord, u *Update) origin {
 
 // The names of the labels.
 const (
-	labelJob      = "stream="
-	labelUpdate   = "update="
-	labelPlace    = "place="
-	labelAt       = "at="
-	labelSequence = "sequence="
-	labelContent  = "content="
-	labelKept     = "keep_current"
-	labelLate     = "outdated"
-	retryLabel    = "unchanged"
+	labelJob       = "stream="
+	labelUpdate    = "update="
+	labelPlace     = "place="
+	labelAt        = "at="
+	labelSequence  = "sequence="
+	labelContent   = "content="
+	labelKept      = "keep_current"
+	labelLate      = "outdated"
+	unchangedLabel = "unchanged"
 )
 
 // labels is the origin as labels.
@@ -61,7 +61,7 @@ func (o origin) labels() []string {
 		labels = append(labels, labelLate)
 	}
 	if o.again {
-		labels = append(labels, retryLabel)
+		labels = append(labels, unchangedLabel)
 	}
 	return labels
 }
@@ -102,7 +102,7 @@ func (o *origin) parse(label string) (ours bool) {
 		o.kept = true
 	case labelLate + "=":
 		o.late = true
-	case retryLabel + "=":
+	case unchangedLabel + "=":
 		o.again = true
 	default:
 		return false

@@ -68,7 +68,7 @@ func TestEveryRecordHasItsResult(t *testing.T) {
 	})
 }
 
-// TestPoison has every kind of bad record in one batch, with good ones between them.
+// TestRejectedRecords has every kind of bad record in one batch, with good ones between them.
 func TestRejectedRecords(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		named := func(m serving.StreamMessage, name, value string) serving.StreamMessage {

@@ -38,7 +38,7 @@ func (a *api) createApp(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return a.alter(w, r, func(v view) ([]catalog.Change, error) {
+	return a.edit(w, r, func(v view) ([]catalog.Change, error) {
 		return v.putApp(nil, app)
 	}, func(_, after view) error {
 		return after.createdApp(w, r, app.Name)
@@ -87,7 +87,7 @@ func (a *api) putApp(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return a.alter(w, r, func(v view) ([]catalog.Change, error) {
+	return a.edit(w, r, func(v view) ([]catalog.Change, error) {
 		if err := v.scope.changesApp(app.Name); err != nil {
 			return nil, err
 		}
@@ -114,7 +114,7 @@ func (v view) tagOfApp(name string) string {
 // alterApp changes an app that exists.
 func (a *api) alterApp(w http.ResponseWriter, r *http.Request, plan func(view, *serving.App) ([]catalog.Change, error)) error {
 	name := r.PathValue("app")
-	return a.alterIf(w, r, func(v view) (string, error) {
+	return a.editIf(w, r, func(v view) (string, error) {
 		if err := v.scope.changesApp(name); err != nil {
 			return "", err
 		}

@@ -15,9 +15,9 @@ import (
 // within bounds a change, waiting for others included.
 const within = 10 * time.Second
 
-// alter changes the catalog as plan wants for the caller, and has answer answer with
+// edit changes the catalog as plan wants for the caller, and has answer answer with
 // what they see of it before and after. With dry_run it says what it would do.
-func (a *api) alter(w http.ResponseWriter, r *http.Request, plan func(view) ([]catalog.Change, error), answer func(before, after view) error) error {
+func (a *api) edit(w http.ResponseWriter, r *http.Request, plan func(view) ([]catalog.Change, error), answer func(before, after view) error) error {
 	dry, err := rest.Flag(r, dryRun)
 	if err != nil {
 		return err
@@ -62,15 +62,15 @@ func (a *api) change(w http.ResponseWriter, r *http.Request, plan change.Plan, a
 	return answer(before, after)
 }
 
-// alterIf is alter with the conditions of the request. tag is the ETag of the object
+// editIf is edit with the conditions of the request. tag is the ETag of the object
 // that it is about, or why it cannot be changed.
-func (a *api) alterIf(w http.ResponseWriter, r *http.Request, tag func(view) (string, error),
+func (a *api) editIf(w http.ResponseWriter, r *http.Request, tag func(view) (string, error),
 	plan func(view) ([]catalog.Change, error), answer func(before, after view) error) error {
 	condition, err := rest.ConditionOf(r)
 	if err != nil {
 		return err
 	}
-	return a.alter(w, r, func(v view) ([]catalog.Change, error) {
+	return a.edit(w, r, func(v view) ([]catalog.Change, error) {
 		etag, err := tag(v)
 		if err == nil {
 			err = condition.Check(etag)

@@ -42,7 +42,7 @@ func (a *api) createKey(w http.ResponseWriter, r *http.Request) error {
 	}
 	key, secret := serving.NewKey()
 	key.Name, key.Role, key.Apps, key.Created, key.Expires, key.Limit = body.Name, body.Role, body.Apps, now, body.Expires, body.Limit
-	return a.alter(w, r, func(view) ([]catalog.Change, error) {
+	return a.edit(w, r, func(view) ([]catalog.Change, error) {
 		return []catalog.Change{catalog.AddKey{Key: *key}}, nil
 	}, func(_, after view) error {
 		w.Header().Set("Location", root+"/keys/"+url.PathEscape(key.ID))
@@ -52,7 +52,7 @@ func (a *api) createKey(w http.ResponseWriter, r *http.Request) error {
 
 func (a *api) revokeKey(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("key")
-	return a.alter(w, r, func(v view) ([]catalog.Change, error) {
+	return a.edit(w, r, func(v view) ([]catalog.Change, error) {
 		return []catalog.Change{catalog.RevokeKey{ID: id}}, a.othersAdminister(v.cat, id)
 	}, func(_, _ view) error {
 		w.WriteHeader(http.StatusNoContent)

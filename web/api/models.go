@@ -38,7 +38,7 @@ func (v view) showModel(w http.ResponseWriter, r *http.Request, m *serving.Model
 // alterModel changes a model that exists.
 func (a *api) alterModel(w http.ResponseWriter, r *http.Request, plan func(view, *serving.Model) ([]catalog.Change, error)) error {
 	name := r.PathValue("model")
-	return a.alterIf(w, r, func(v view) (string, error) {
+	return a.editIf(w, r, func(v view) (string, error) {
 		m, err := v.scope.model(v.cat, name)
 		if err != nil {
 			return "", err

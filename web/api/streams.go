@@ -74,7 +74,7 @@ func (a *api) getStream(w http.ResponseWriter, r *http.Request) error {
 // alterStream changes a stream that exists.
 func (a *api) alterStream(w http.ResponseWriter, r *http.Request, change catalog.Change) error {
 	name := r.PathValue("stream")
-	return a.alter(w, r, func(v view) ([]catalog.Change, error) {
+	return a.edit(w, r, func(v view) ([]catalog.Change, error) {
 		if _, err := v.stream(name); err != nil {
 			return nil, err
 		}
@@ -123,7 +123,7 @@ func (a *api) patchStream(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	name := r.PathValue("stream")
-	return a.alter(w, r, func(v view) ([]catalog.Change, error) {
+	return a.edit(w, r, func(v view) ([]catalog.Change, error) {
 		s, err := v.stream(name)
 		if err != nil {
 			return nil, err

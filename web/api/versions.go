@@ -83,7 +83,7 @@ func (a *api) createVersion(w http.ResponseWriter, r *http.Request) error {
 	if version.Deployed, err = ofCommit(r); err != nil {
 		return err
 	}
-	return a.alter(w, r, func(v view) ([]catalog.Change, error) {
+	return a.edit(w, r, func(v view) ([]catalog.Change, error) {
 		if err := v.scope.changesModel(v.cat, model); err != nil {
 			return nil, err
 		}
@@ -169,7 +169,7 @@ func startable(v *serving.Version, wanted bool) error {
 // alterVersion changes a version that exists.
 func (a *api) alterVersion(w http.ResponseWriter, r *http.Request, plan func(view, *serving.Version) ([]catalog.Change, error)) error {
 	id := versionOf(r)
-	return a.alterIf(w, r, func(v view) (string, error) {
+	return a.editIf(w, r, func(v view) (string, error) {
 		version, err := v.scope.version(v.cat, id)
 		if err != nil {
 			return "", err

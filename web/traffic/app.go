@@ -51,7 +51,7 @@ func newApp() *app { return &app{series: newSeries(appColumns)} }
 // take adds what a gateway counted in the seconds after from, up to to.
 func (a *app) take(d *tally, from, to int64) {
 	for second := from + 1; second <= to; second++ {
-		a.know(second)
+		a.touch(second)
 		share := 1 / float64(to-from)
 		a.put(asked, second, d.asked*share)
 		a.put(hits, second, d.hits*share)
@@ -67,12 +67,12 @@ func (a *app) take(d *tally, from, to int64) {
 // rest is take where a gateway counted nothing.
 func (a *app) rest(from, to int64) {
 	for second := from + 1; second <= to; second++ {
-		a.know(second)
+		a.touch(second)
 	}
 }
 
-// know notes that a gateway has reported a second.
-func (a *app) know(second int64) {
+// touch notes that a gateway has reported a second.
+func (a *app) touch(second int64) {
 	if c := a.series[0].cell(secondsKnown, second); c == nil || *c == *c {
 		return // over the edge, or another gateway has
 	}

@@ -67,7 +67,7 @@ func (c *Collector) Run(ctx context.Context) error {
 	defer looks.Wait()
 	if c.cfg.Keeper != nil {
 		taken := make(chan struct{})
-		looks.Go(func() { c.keep(ctx, taken) })
+		looks.Go(func() { c.persist(ctx, taken) })
 		<-taken // what a replica did before its first look may be in the past already
 	}
 	// Looks are on whole seconds: what is counted between two of them is of one second.

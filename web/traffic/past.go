@@ -50,9 +50,9 @@ type pastChunk struct {
 	Columns map[int][]float32 // those that there are
 }
 
-// keep takes over what was saved, closes taken, and saves what is known from time to time
+// persist takes over what was saved, closes taken, and saves what is known from time to time
 // and at the end of ctx, together with what other processes have saved.
-func (c *Collector) keep(ctx context.Context, taken chan<- struct{}) {
+func (c *Collector) persist(ctx context.Context, taken chan<- struct{}) {
 	keeper, failing := c.cfg.Keeper, false
 	note := func(err error) {
 		if err != nil && !failing {
@@ -60,7 +60,7 @@ func (c *Collector) keep(ctx context.Context, taken chan<- struct{}) {
 		}
 		failing = err != nil
 	}
-	found, err := c.takeOver(ctx, keeper)
+	found, err := c.load(ctx, keeper)
 	if note(err); err == nil && !found {
 		c.cfg.Log.Info("the past of the charts begins: none was saved")
 	}
@@ -74,7 +74,7 @@ func (c *Collector) keep(ctx context.Context, taken chan<- struct{}) {
 		}
 		// What others have saved goes first, or it would be lost.
 		saving, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveWithin)
-		_, err := c.takeOver(saving, keeper)
+		_, err := c.load(saving, keeper)
 		if err == nil {
 			err = c.save(saving, keeper)
 		}
@@ -86,8 +86,8 @@ func (c *Collector) keep(ctx context.Context, taken chan<- struct{}) {
 	}
 }
 
-// takeOver adds what was saved, where something was.
-func (c *Collector) takeOver(ctx context.Context, keeper Keeper) (found bool, err error) {
+// load adds what was saved, where something was.
+func (c *Collector) load(ctx context.Context, keeper Keeper) (found bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, saveWithin)
 	defer cancel()
 	text, err := keeper.LoadTraffic(ctx)
@@ -104,7 +104,7 @@ func (c *Collector) takeOver(ctx context.Context, keeper Keeper) (found bool, er
 }
 
 func (c *Collector) save(ctx context.Context, keeper Keeper) error {
-	text, err := c.known(time.Now()).write()
+	text, err := c.snapshot(time.Now()).write()
 	if err != nil {
 		return err
 	}
@@ -114,8 +114,8 @@ func (c *Collector) save(ctx context.Context, keeper Keeper) error {
 	return keeper.SaveTraffic(ctx, text)
 }
 
-// known is the past as it is now.
-func (c *Collector) known(now time.Time) past {
+// snapshot is the past as it is now.
+func (c *Collector) snapshot(now time.Time) past {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p := past{Format: pastFormat, Apps: map[string][]pastChunk{}, Versions: map[string][]pastChunk{}}
@@ -137,7 +137,7 @@ func (c *Collector) restore(p past, now time.Time) {
 	for _, name := range slices.Sorted(maps.Keys(p.Apps)) {
 		_, had := c.apps[name]
 		if a := c.app(name); a != nil {
-			a.series.fill(p.Apps[name], now)
+			a.series.backfill(p.Apps[name], now)
 			if !had {
 				a.seen = now
 			}
@@ -151,7 +151,7 @@ func (c *Collector) restore(p past, now time.Time) {
 		id := serving.ModelID{Model: model, Version: of}
 		_, had := c.versions[id]
 		if v := c.version(id); v != nil {
-			v.series.fill(p.Versions[name], now)
+			v.series.backfill(p.Versions[name], now)
 			if !had {
 				v.seen = now
 			}
@@ -181,8 +181,8 @@ func (s *series) chunks(now time.Time) []pastChunk {
 	return list
 }
 
-// fill puts numbers where none are known, but for what is newest.
-func (s *series) fill(list []pastChunk, now time.Time) {
+// backfill puts numbers where none are known, but for what is newest.
+func (s *series) backfill(list []pastChunk, now time.Time) {
 	until := now.Add(-settling).Unix()
 	for _, saved := range list {
 		if saved.Ring < 0 || saved.Ring >= len(s) {

@@ -62,7 +62,7 @@ func TestThePastSurvivesARestart(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		stop()
 		before.cfg.Keeper = keeper
-		before.keep(ctx, make(chan struct{}))
+		before.persist(ctx, make(chan struct{}))
 		time.Sleep(time.Minute) // it is away
 		after := New(Config{Keeper: keeper, Targets: func() []Target { return nil }})
 		ctx, stop = context.WithCancel(t.Context())
@@ -95,7 +95,7 @@ func TestProcessesShareThePast(t *testing.T) {
 	long, short := counted(now, 7200), counted(now, 600)
 	for range 3 {
 		for _, c := range []*Collector{long, short} {
-			_, err := c.takeOver(t.Context(), keeper)
+			_, err := c.load(t.Context(), keeper)
 			if err := errors.Join(err, c.save(t.Context(), keeper)); err != nil {
 				t.Fatal(err)
 			}
@@ -110,7 +110,7 @@ func TestProcessesShareThePast(t *testing.T) {
 }
 
 func TestAPastThatCannotBeRead(t *testing.T) {
-	good, err := counted(time.Now(), 60).known(time.Now()).write()
+	good, err := counted(time.Now(), 60).snapshot(time.Now()).write()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func TestAPastThatCannotBeRead(t *testing.T) {
 
 func FuzzPast(f *testing.F) {
 	now := time.Unix(1e9, 0)
-	good, err := counted(now, 60).known(now).write()
+	good, err := counted(now, 60).snapshot(now).write()
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func FuzzPast(f *testing.F) {
 		}
 		c := New(Config{})
 		c.restore(p, now)
-		again, err := c.known(now).write()
+		again, err := c.snapshot(now).write()
 		if err != nil || bytes.Equal(again, nil) {
 			t.Errorf("what was read cannot be written: %v", err)
 		}

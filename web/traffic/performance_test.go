@@ -152,7 +152,7 @@ func TestPerformanceCountsOnce(t *testing.T) {
 					for _, m := range machines {
 						m.watch = &watch{Target: m.watch.Target}
 					}
-					if _, err := c.takeOver(t.Context(), keeper); err != nil {
+					if _, err := c.load(t.Context(), keeper); err != nil {
 						t.Fatal(err)
 					}
 				}

@@ -72,7 +72,7 @@ func TestMembership(t *testing.T) {
 	}
 }
 
-// TestBeliefProperties: whatever comes, the list is sorted, has what the answer
+// TestMembershipProperties: whatever comes, the list is sorted, has what the answer
 // has, loses little at once, and is the answer when that has lasted.
 func TestMembershipProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -14,7 +14,7 @@ import (
 	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
-// The audit log is a bucket of entries by number, 8 bytes each, without gaps but for those
+// auditBucket has the entries of the audit log by number, 8 bytes each, without gaps but for those
 // that were damaged.
 const auditBucket = "audit"
 

@@ -39,7 +39,7 @@ type session struct {
 	blocked    map[place]int64              // batches behind which the client cannot go, by their offset
 }
 
-// open makes a session. It dials when it is used.
+// openSession makes a session. It dials when it is used.
 func (c *Consumer) openSession() (*session, error) {
 	opts, err := c.broker.options(c.conditions)
 	if err != nil {

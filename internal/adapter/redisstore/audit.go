@@ -88,7 +88,7 @@ func (s *Store) entriesBefore(ctx context.Context, before string) (page []redis.
 	return page, err
 }
 
-// The ID of an entry is that of the stream, MILLISECONDS-NUMBER, with as many digits for
+// entryIDFormat has the ID of an entry in the stream, MILLISECONDS-NUMBER, with as many digits for
 // each of the two, so that IDs are in the order of time.
 const entryIDFormat = "%015d-%010d"
 

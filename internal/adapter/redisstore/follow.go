@@ -15,7 +15,7 @@ func (s *Store) follow(ctx context.Context) {
 	defer log.close()
 	for ctx.Err() == nil {
 		newest, err := s.look(ctx)
-		s.obey(ctx)
+		s.applyRemedy(ctx)
 		if err == nil {
 			_, err = log.after(ctx, newest)
 		}

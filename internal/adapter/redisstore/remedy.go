@@ -62,8 +62,8 @@ func (s *Store) asked(ctx context.Context) (Remedy, error) {
 	return Remedy(text), nil
 }
 
-// obey ends an alarm of this process as was asked for, if it was.
-func (s *Store) obey(ctx context.Context) {
+// applyRemedy ends an alarm of this process as was asked for, if it was.
+func (s *Store) applyRemedy(ctx context.Context) {
 	if !s.lost() {
 		return
 	}
