@@ -33,7 +33,7 @@ type Request struct {
 	Type    string     // of the body; application/json when empty
 	Accept  string     // application/json when empty
 	IfMatch string     // ETag; empty: none
-	Once    string     // Idempotency-Key: the call may be sent again; empty: none
+	Repeat  bool       // the call may be sent again: sent twice it does what it does once
 	Content io.Reader  // a body that is not JSON, sent once as it is; its length is Length
 	Length  int64
 }
@@ -46,7 +46,7 @@ type Answer struct {
 }
 
 // Call sends a request and reads its answer within the client's timeout. An answer of
-// 400 or more is a *Problem, and none an *Away. GET and what has Once is sent again
+// 400 or more is a *Problem, and none an *Away. GET and what has Repeat is sent again
 // after a connection broke or the server said 503.
 func (c *Client) Call(ctx context.Context, r Request) (*Answer, error) {
 	body, err := encode(r.Body)
@@ -187,7 +187,6 @@ func (c *Client) request(ctx context.Context, r Request, body []byte) (*http.Req
 	}
 	set("Accept", r.Accept, "application/json")
 	set("If-Match", r.IfMatch, "")
-	set("Idempotency-Key", r.Once, "")
 	set("X-Api-Key", string(c.key()), "")
 	set("User-Agent", c.agent, "")
 	return request, nil
@@ -212,7 +211,7 @@ func (c *Client) locate(path []string, query url.Values) (string, error) {
 
 // retry says whether a failed request may be sent once more, and whether that may help.
 func (r Request) retry(err error) bool {
-	if r.Content != nil || r.Method != "" && r.Method != http.MethodGet && r.Once == "" {
+	if r.Content != nil || r.Method != "" && r.Method != http.MethodGet && !r.Repeat {
 		return false
 	}
 	if p, ok := errors.AsType[*Problem](err); ok {

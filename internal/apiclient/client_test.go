@@ -49,16 +49,16 @@ func served(t *testing.T, handler http.HandlerFunc) *Client {
 func TestRequest(t *testing.T) {
 	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		fmt.Fprintf(w, `"%s %s %s %s %s %s %s %s"`, r.Method, r.RequestURI, r.Header.Get("Content-Type"), r.Header.Get("Accept"), r.Header.Get("If-Match"), r.Header.Get("Idempotency-Key"), r.Header.Get("X-Api-Key"), body)
+		fmt.Fprintf(w, `"%s %s %s %s %s %s %s"`, r.Method, r.RequestURI, r.Header.Get("Content-Type"), r.Header.Get("Accept"), r.Header.Get("If-Match"), r.Header.Get("X-Api-Key"), body)
 	})
 	var got string
-	if _, err := c.Do(t.Context(), &got, Request{Method: "PUT", Path: []string{"apps", "a/b ?"}, Query: url.Values{"q": {"x y"}}, Body: 7, IfMatch: "5", Once: "k"}); err != nil {
+	if _, err := c.Do(t.Context(), &got, Request{Method: "PUT", Path: []string{"apps", "a/b ?"}, Query: url.Values{"q": {"x y"}}, Body: 7, IfMatch: "5", Repeat: true}); err != nil {
 		t.Fatal(err)
 	}
-	if want := "PUT /api/v1/apps/a%2Fb%20%3F?q=x+y application/json application/json 5 k topsail_SECRET 7"; got != want {
+	if want := "PUT /api/v1/apps/a%2Fb%20%3F?q=x+y application/json application/json 5 topsail_SECRET 7"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if _, err := c.Get(t.Context(), &got, nil, "apps"); err != nil || got != "GET /api/v1/apps  application/json   topsail_SECRET " {
+	if _, err := c.Get(t.Context(), &got, nil, "apps"); err != nil || got != "GET /api/v1/apps  application/json  topsail_SECRET " {
 		t.Errorf("got %s, %v", got, err)
 	}
 }
@@ -71,11 +71,11 @@ func TestTriesAgain(t *testing.T) {
 		want int32 // requests until it succeeds, or one
 	}{
 		{"GET", Request{}, 3},
-		{"POST with a key", Request{Method: "POST", Once: "k", Body: 1}, 3},
+		{"POST that may be repeated", Request{Method: "POST", Repeat: true, Body: 1}, 3},
 		{"POST", Request{Method: "POST", Body: 1}, 1},
 		{"PUT", Request{Method: "PUT"}, 1},
 		{"DELETE", Request{Method: "DELETE"}, 1},
-		{"an upload", Request{Method: "POST", Once: "k", Content: strings.NewReader("x"), Length: 1}, 1},
+		{"an upload", Request{Method: "POST", Repeat: true, Content: strings.NewReader("x"), Length: 1}, 1},
 	} {
 		for name, fail := range map[string]http.HandlerFunc{
 			"503":    func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) },

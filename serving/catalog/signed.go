@@ -8,9 +8,6 @@ import "github.com/topsail-serving/topsail/serving"
 type Signed struct {
 	Change
 	By serving.Author
-	// Reply is kept with the change, or not at all; nil for none. Where there is one of its
-	// name already, the store changes nothing and fails with serving.ErrReplied.
-	Reply *serving.NamedReply
 }
 
 func (s Signed) apply(d *draft) error {
@@ -24,12 +21,4 @@ func Author(c Change) serving.Author {
 		return s.By
 	}
 	return serving.Author{}
-}
-
-// Reply is what is to be kept with a change, or nil.
-func Reply(c Change) *serving.NamedReply {
-	if s, ok := c.(Signed); ok {
-		return s.Reply
-	}
-	return nil
 }

@@ -77,7 +77,7 @@ func newWorldWith(t *testing.T, requireKeys bool) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	system := &api.System{Mode: "local", Store: store, Audit: store, Replies: store, Artifacts: bundles, Replicas: nothing{}, Traffic: traffic.New(traffic.Config{}), Gateway: func() string { return "" }}
+	system := &api.System{Mode: "local", Store: store, Audit: store, Artifacts: bundles, Replicas: nothing{}, Traffic: traffic.New(traffic.Config{}), Gateway: func() string { return "" }}
 	w := &world{T: t, broker: newBroker(), store: store, bundles: bundles}
 	guard := auth.New(auth.Config{Catalog: store.Catalog, Require: requireKeys})
 	handler := guard.Handler(api.New(system, guard, api.Options{}))

@@ -39,13 +39,20 @@ func (a *api) createApp(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return a.edit(w, r, func(v view) ([]catalog.Change, error) {
+		if there := v.cat.Apps[app.Name]; there != nil && sameApp(v, there, app) {
+			return nil, v.scope.changesApp(app.Name)
+		}
 		return v.putApp(nil, app)
-	}, func(_, after view) error {
-		return after.createdApp(w, r, app.Name)
+	}, func(before, after view) error {
+		return after.answerApp(w, r, before, app.Name)
 	})
 }
 
-func (v view) createdApp(w http.ResponseWriter, r *http.Request, name string) error {
+// answerApp answers with an app, as one that is created where it was not there before.
+func (v view) answerApp(w http.ResponseWriter, r *http.Request, before view, name string) error {
+	if before.cat.Apps[name] != nil {
+		return v.showApp(w, r, v.cat.Apps[name])
+	}
 	doc := v.app(v.cat.Apps[name])
 	return rest.Created(w, r, root+"/apps/"+url.PathEscape(name), doc, rest.ETag(doc))
 }
@@ -96,10 +103,7 @@ func (a *api) putApp(w http.ResponseWriter, r *http.Request) error {
 		}
 		return v.putApp(v.cat.Apps[app.Name], app)
 	}, func(before, after view) error {
-		if before.cat.Apps[app.Name] == nil {
-			return after.createdApp(w, r, app.Name)
-		}
-		return after.showApp(w, r, after.cat.Apps[app.Name])
+		return after.answerApp(w, r, before, app.Name)
 	})
 }
 

@@ -32,32 +32,13 @@ func (a *api) edit(w http.ResponseWriter, r *http.Request, plan func(view) ([]ca
 	})
 }
 
-// change makes the changes that plan wants, and has answer answer. To a request that may be
-// sent again it answers before, so that the answer is kept with the changes.
+// change makes the changes that plan wants, and has answer answer.
 func (a *api) change(w http.ResponseWriter, r *http.Request, plan change.Plan, answer func(before, after *serving.Catalog) error) error {
 	ctx, cancel := context.WithTimeout(r.Context(), within)
 	defer cancel()
-	var reply change.Reply
-	kept, again := w.(*keptAnswer)
-	if again {
-		reply = func(before, after *serving.Catalog) (*serving.NamedReply, error) {
-			kept.clear()
-			if err := answer(before, after); err != nil {
-				return nil, err
-			}
-			return kept.named(), nil
-		}
-	}
-	before, after, err := a.writer.Make(ctx, auth.Of(r.Context()).Author(), plan, reply)
-	switch {
-	case err != nil && again:
-		kept.clear()
+	before, after, err := a.writer.Make(ctx, auth.Of(r.Context()).Author(), plan)
+	if err != nil {
 		return err
-	case err != nil:
-		return err
-	case again && before != after:
-		kept.done = true
-		return nil
 	}
 	return answer(before, after)
 }

@@ -47,7 +47,6 @@ func problemOf(err error) *problem.Problem {
 		{ErrNoReplica, http.StatusNotFound, "not_found"},
 		{ErrNoBundle, http.StatusNotFound, "not_found"},
 		{catalog.ErrExists, http.StatusConflict, "exists"},
-		{serving.ErrReplied, http.StatusConflict, "conflict"},
 		{catalog.ErrConflict, http.StatusConflict, "conflict"},
 		{ErrRefused, http.StatusConflict, "refused"},
 		{catalog.ErrInvalid, http.StatusBadRequest, "invalid"},

@@ -46,8 +46,6 @@ type memory struct {
 	meanwhile func() // before a change
 	signed    []serving.Author
 	log       []serving.AuditEntry
-	replies   map[string]serving.Reply
-	full      bool
 	replicas  []Replica
 	bundles   map[string][]byte // manifests
 	forgot    []string
@@ -76,12 +74,6 @@ func (m *memory) Apply(_ context.Context, change catalog.Change, ifRevision uint
 	next, err := catalog.Apply(m.cat, change, ifRevision)
 	if err != nil {
 		return nil, err
-	}
-	if reply := catalog.Reply(change); reply != nil {
-		if m.replies[reply.Name].Status != 0 {
-			return nil, serving.ErrReplied
-		}
-		m.replies[reply.Name] = reply.Reply
 	}
 	m.cat = next
 	m.signed = append(m.signed, catalog.Author(change))
@@ -116,38 +108,6 @@ func (m *memory) AuditLog(_ context.Context, query serving.AuditQuery) ([]servin
 		}
 	}
 	return found, m.away
-}
-
-func (m *memory) ClaimReply(_ context.Context, name, fingerprint string) (*serving.Reply, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.full {
-		return nil, serving.ErrTooManyReplies
-	}
-	if taken, ok := m.replies[name]; ok {
-		return &taken, nil
-	}
-	m.replies[name] = serving.Reply{Fingerprint: fingerprint}
-	return nil, nil
-}
-
-func (m *memory) KeepReply(_ context.Context, name string, reply serving.Reply) (*serving.Reply, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if taken := m.replies[name]; taken.Status != 0 {
-		return &taken, nil
-	}
-	m.replies[name] = reply
-	return nil, nil
-}
-
-func (m *memory) DropReply(_ context.Context, name string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.replies[name].Status == 0 {
-		delete(m.replies, name)
-	}
-	return nil
 }
 
 func (m *memory) Learned(_ context.Context, app, user, about string) (*serving.Learning, error) {
@@ -272,7 +232,7 @@ func (s fakeBundles) Delete(_ context.Context, digest string) error {
 func having(t testing.TB) *world {
 	t.Helper()
 	w := &world{now: time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC), keys: map[string]string{}}
-	w.memory = &memory{cat: &serving.Catalog{}, replies: map[string]serving.Reply{}, bundles: map[string][]byte{}}
+	w.memory = &memory{cat: &serving.Catalog{}, bundles: map[string][]byte{}}
 	version := func(name, version string) catalog.Change {
 		v := serving.Version{ModelID: serving.ModelID{Model: name, Version: version}, InputType: serving.Doubles, Replicas: 1}
 		v.Container.Command, v.Container.Env = []string{"python", "m.py"}, map[string]string{"TOKEN": "s3cret"}
@@ -289,7 +249,7 @@ func having(t testing.TB) *world {
 	guard := auth.New(auth.Config{Catalog: w.Catalog, Require: true, Now: func() time.Time { return w.now }})
 	served := New(&System{
 		Mode: "cluster", Version: "0.1", Gateway: func() string { return "http://127.0.0.1:1337" },
-		Store: w.memory, Audit: w.memory, Replies: w.memory, Usage: w.memory, Learning: w.memory, Replicas: w.memory, Traffic: measured{}, Artifacts: fakeBundles{w.memory}, Backups: w,
+		Store: w.memory, Audit: w.memory, Usage: w.memory, Learning: w.memory, Replicas: w.memory, Traffic: measured{}, Artifacts: fakeBundles{w.memory}, Backups: w,
 		Job: func(_ context.Context, id serving.ModelID) (Job, error) {
 			return Job{Kind: "nomad", Text: "job " + id.String()}, nil
 		},

@@ -37,20 +37,20 @@ func (a *api) liveRoutes() []route {
 	l := &live{api: a, glance: look, hub: &hub{api: a, glance: look}, readers: make(chan struct{}, maxReaders), over: make(chan struct{})}
 	a.live = l
 	return []route{
-		{"GET /events", serving.RoleViewer, l.followEvents, false, ""},
-		{"GET /replicas", serving.RoleViewer, l.listReplicas, false, ""},
-		{"GET /replicas/{replica}", serving.RoleViewer, l.getReplica, false, ""},
-		{"POST /replicas/{replica}/restart", serving.RoleOperator, l.restartReplica, true, ""},
-		{"POST /replicas/{replica}/drain", serving.RoleOperator, l.drainReplica, true, ""},
-		{"GET /replicas/{replica}/logs", serving.RoleViewer, l.readLogs, false, ""},
-		{"GET /decisions", serving.RoleViewer, l.listDecisions, false, ""},
-		{"GET /scheduler", serving.RoleViewer, l.getScheduler, false, ""},
-		{"GET /cluster", serving.RoleViewer, l.getCluster, false, ""},
-		{"GET /traffic", serving.RoleViewer, l.getTraffic, false, ""},
-		{"GET /apps/{app}/traffic", serving.RoleViewer, l.getAppTraffic, false, ""},
-		{"GET /models/{model}/versions/{version}/traffic", serving.RoleViewer, l.getVersionTraffic, false, ""},
-		{"GET /models/{model}/versions/{version}/stages", serving.RoleViewer, l.getVersionStages, false, ""},
-		{"POST /apps/{app}/try", serving.RoleOperator, l.tryApp, false, ""},
+		{"GET /events", serving.RoleViewer, l.followEvents, ""},
+		{"GET /replicas", serving.RoleViewer, l.listReplicas, ""},
+		{"GET /replicas/{replica}", serving.RoleViewer, l.getReplica, ""},
+		{"POST /replicas/{replica}/restart", serving.RoleOperator, l.restartReplica, ""},
+		{"POST /replicas/{replica}/drain", serving.RoleOperator, l.drainReplica, ""},
+		{"GET /replicas/{replica}/logs", serving.RoleViewer, l.readLogs, ""},
+		{"GET /decisions", serving.RoleViewer, l.listDecisions, ""},
+		{"GET /scheduler", serving.RoleViewer, l.getScheduler, ""},
+		{"GET /cluster", serving.RoleViewer, l.getCluster, ""},
+		{"GET /traffic", serving.RoleViewer, l.getTraffic, ""},
+		{"GET /apps/{app}/traffic", serving.RoleViewer, l.getAppTraffic, ""},
+		{"GET /models/{model}/versions/{version}/traffic", serving.RoleViewer, l.getVersionTraffic, ""},
+		{"GET /models/{model}/versions/{version}/stages", serving.RoleViewer, l.getVersionStages, ""},
+		{"POST /apps/{app}/try", serving.RoleOperator, l.tryApp, ""},
 	}
 }
 

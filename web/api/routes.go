@@ -28,7 +28,6 @@ type route struct {
 	// serve answers, or returns an error before it has written anything: errors are
 	// answered as problems.
 	serve func(http.ResponseWriter, *http.Request) error
-	again bool // it takes an Idempotency-Key
 	// takes are the parameters of the query, of a change: any other is refused, as it may
 	// be one that was to hold the change back.
 	takes string
@@ -44,84 +43,84 @@ func (a *api) catalogRoutes() []route {
 
 func (a *api) appRoutes() []route {
 	return []route{
-		{"GET /apps", serving.RoleViewer, a.listApps, false, ""},
-		{"POST /apps", serving.RoleDeployer, a.createApp, true, dryRun},
-		{"GET /apps/{app}", serving.RoleViewer, a.getApp, false, ""},
-		{"PUT /apps/{app}", serving.RoleDeployer, a.putApp, false, dryRun},
-		{"PATCH /apps/{app}", serving.RoleDeployer, a.patchApp, false, dryRun},
-		{"DELETE /apps/{app}", serving.RoleDeployer, a.deleteApp, false, dryRun},
-		{"PUT /apps/{app}/links/{model}", serving.RoleDeployer, a.linkModel, false, dryRun},
-		{"DELETE /apps/{app}/links/{model}", serving.RoleDeployer, a.unlinkModel, false, dryRun},
-		{"GET /apps/{app}/policy", serving.RoleViewer, a.getPolicy, false, ""},
-		{"PUT /apps/{app}/policy", serving.RoleDeployer, a.putPolicy, false, dryRun},
-		{"GET /apps/{app}/learned", serving.RoleViewer, a.getLearned, false, ""},
-		{"DELETE /apps/{app}/learned", serving.RoleDeployer, a.forgetLearned, false, "uid context"},
-		{"GET /apps/{app}/usage", serving.RoleViewer, a.getAppUsage, false, ""},
+		{"GET /apps", serving.RoleViewer, a.listApps, ""},
+		{"POST /apps", serving.RoleDeployer, a.createApp, dryRun},
+		{"GET /apps/{app}", serving.RoleViewer, a.getApp, ""},
+		{"PUT /apps/{app}", serving.RoleDeployer, a.putApp, dryRun},
+		{"PATCH /apps/{app}", serving.RoleDeployer, a.patchApp, dryRun},
+		{"DELETE /apps/{app}", serving.RoleDeployer, a.deleteApp, dryRun},
+		{"PUT /apps/{app}/links/{model}", serving.RoleDeployer, a.linkModel, dryRun},
+		{"DELETE /apps/{app}/links/{model}", serving.RoleDeployer, a.unlinkModel, dryRun},
+		{"GET /apps/{app}/policy", serving.RoleViewer, a.getPolicy, ""},
+		{"PUT /apps/{app}/policy", serving.RoleDeployer, a.putPolicy, dryRun},
+		{"GET /apps/{app}/learned", serving.RoleViewer, a.getLearned, ""},
+		{"DELETE /apps/{app}/learned", serving.RoleDeployer, a.forgetLearned, "uid context"},
+		{"GET /apps/{app}/usage", serving.RoleViewer, a.getAppUsage, ""},
 	}
 }
 
 func (a *api) modelRoutes() []route {
 	return []route{
-		{"GET /models", serving.RoleViewer, a.listModels, false, ""},
-		{"GET /models/{model}", serving.RoleViewer, a.getModel, false, ""},
-		{"DELETE /models/{model}", serving.RoleDeployer, a.deleteModel, false, dryRun},
-		{"PUT /models/{model}/current", serving.RoleDeployer, a.setCurrent, false, dryRun + " " + replaceContract},
-		{"POST /models/{model}/rollback", serving.RoleOperator, a.rollBack, true, dryRun},
+		{"GET /models", serving.RoleViewer, a.listModels, ""},
+		{"GET /models/{model}", serving.RoleViewer, a.getModel, ""},
+		{"DELETE /models/{model}", serving.RoleDeployer, a.deleteModel, dryRun},
+		{"PUT /models/{model}/current", serving.RoleDeployer, a.setCurrent, dryRun + " " + replaceContract},
+		{"POST /models/{model}/rollback", serving.RoleOperator, a.rollBack, dryRun},
 	}
 }
 
 func (a *api) versionRoutes() []route {
 	return []route{
-		{"GET /models/{model}/versions", serving.RoleViewer, a.listVersions, false, ""},
-		{"POST /models/{model}/versions", serving.RoleDeployer, a.createVersion, true, dryRun + " keep_current replace commit " + replaceContract},
-		{"GET /models/{model}/versions/{version}", serving.RoleViewer, a.getVersion, false, ""},
-		{"DELETE /models/{model}/versions/{version}", serving.RoleDeployer, a.deleteVersion, false, dryRun},
-		{"PUT /models/{model}/versions/{version}/scale", serving.RoleOperator, a.setScale, false, dryRun},
-		{"PUT /models/{model}/versions/{version}/pin", serving.RoleOperator, a.setPin, false, dryRun},
-		{"DELETE /models/{model}/versions/{version}/pin", serving.RoleOperator, a.releasePin, false, dryRun},
-		{"GET /models/{model}/versions/{version}/job", serving.RoleViewer, a.getJob, false, ""},
-		{"GET /models/{model}/versions/{version}/usage", serving.RoleViewer, a.getVersionUsage, false, ""},
+		{"GET /models/{model}/versions", serving.RoleViewer, a.listVersions, ""},
+		{"POST /models/{model}/versions", serving.RoleDeployer, a.createVersion, dryRun + " keep_current replace commit " + replaceContract},
+		{"GET /models/{model}/versions/{version}", serving.RoleViewer, a.getVersion, ""},
+		{"DELETE /models/{model}/versions/{version}", serving.RoleDeployer, a.deleteVersion, dryRun},
+		{"PUT /models/{model}/versions/{version}/scale", serving.RoleOperator, a.setScale, dryRun},
+		{"PUT /models/{model}/versions/{version}/pin", serving.RoleOperator, a.setPin, dryRun},
+		{"DELETE /models/{model}/versions/{version}/pin", serving.RoleOperator, a.releasePin, dryRun},
+		{"GET /models/{model}/versions/{version}/job", serving.RoleViewer, a.getJob, ""},
+		{"GET /models/{model}/versions/{version}/usage", serving.RoleViewer, a.getVersionUsage, ""},
 	}
 }
 
 func (a *api) artifactRoutes() []route {
 	return []route{
-		{"GET /artifacts", serving.RoleViewer, a.listArtifacts, false, ""},
-		{"POST /artifacts", serving.RoleDeployer, a.uploadArtifact, false, ""},
-		{"GET /artifacts/{digest}", serving.RoleViewer, a.getArtifact, false, ""},
-		{"DELETE /artifacts/{digest}", serving.RoleDeployer, a.deleteArtifact, false, ""},
-		{"GET /artifacts/{digest}/content", public, a.downloadArtifact, false, ""},
+		{"GET /artifacts", serving.RoleViewer, a.listArtifacts, ""},
+		{"POST /artifacts", serving.RoleDeployer, a.uploadArtifact, ""},
+		{"GET /artifacts/{digest}", serving.RoleViewer, a.getArtifact, ""},
+		{"DELETE /artifacts/{digest}", serving.RoleDeployer, a.deleteArtifact, ""},
+		{"GET /artifacts/{digest}/content", public, a.downloadArtifact, ""},
 	}
 }
 
 func (a *api) streamRoutes() []route {
 	return []route{
-		{"GET /streams", serving.RoleViewer, a.listStreams, false, ""},
-		{"GET /streams/{stream}", serving.RoleViewer, a.getStream, false, ""},
-		{"PATCH /streams/{stream}", serving.RoleDeployer, a.patchStream, false, dryRun},
-		{"DELETE /streams/{stream}", serving.RoleOperator, a.deleteStream, false, dryRun},
-		{"PUT /streams/{stream}/suspension", serving.RoleOperator, a.suspendStream, false, dryRun},
-		{"DELETE /streams/{stream}/suspension", serving.RoleOperator, a.resumeStream, false, dryRun},
+		{"GET /streams", serving.RoleViewer, a.listStreams, ""},
+		{"GET /streams/{stream}", serving.RoleViewer, a.getStream, ""},
+		{"PATCH /streams/{stream}", serving.RoleDeployer, a.patchStream, dryRun},
+		{"DELETE /streams/{stream}", serving.RoleOperator, a.deleteStream, dryRun},
+		{"PUT /streams/{stream}/suspension", serving.RoleOperator, a.suspendStream, dryRun},
+		{"DELETE /streams/{stream}/suspension", serving.RoleOperator, a.resumeStream, dryRun},
 	}
 }
 
 // accessRoutes are the requests about the system as a whole and about access.
 func (a *api) accessRoutes() []route {
 	return []route{
-		{"GET /catalog", serving.RoleViewer, a.exportCatalog, false, ""},
-		{"POST /catalog", serving.RoleDeployer, a.applyCatalog, true, dryRun + " commit"},
-		{"GET /usage", serving.RoleViewer, a.listUsage, false, ""},
-		{"GET /backup", serving.RoleAdmin, a.backUp, false, ""},
-		{"POST /restore", serving.RoleAdmin, a.restore, false, dryRun},
-		{"GET /audit", serving.RoleAdmin, a.listAudit, false, ""},
-		{"GET /keys", serving.RoleAdmin, a.listKeys, false, ""},
-		{"POST /keys", serving.RoleAdmin, a.createKey, false, dryRun}, // its answer must not be kept
-		{"GET /keys/{key}", serving.RoleAdmin, a.getKey, false, ""},
-		{"DELETE /keys/{key}", serving.RoleAdmin, a.revokeKey, false, dryRun},
-		{"GET /me", serving.RoleViewer, a.getMe, false, ""},
-		{"POST /session", public, a.signIn, false, ""},
-		{"DELETE /session", public, a.signOut, false, ""},
-		{"GET /openapi.yaml", public, getOpenAPI, false, ""},
+		{"GET /catalog", serving.RoleViewer, a.exportCatalog, ""},
+		{"POST /catalog", serving.RoleDeployer, a.applyCatalog, dryRun + " commit"},
+		{"GET /usage", serving.RoleViewer, a.listUsage, ""},
+		{"GET /backup", serving.RoleAdmin, a.backUp, ""},
+		{"POST /restore", serving.RoleAdmin, a.restore, dryRun},
+		{"GET /audit", serving.RoleAdmin, a.listAudit, ""},
+		{"GET /keys", serving.RoleAdmin, a.listKeys, ""},
+		{"POST /keys", serving.RoleAdmin, a.createKey, dryRun},
+		{"GET /keys/{key}", serving.RoleAdmin, a.getKey, ""},
+		{"DELETE /keys/{key}", serving.RoleAdmin, a.revokeKey, dryRun},
+		{"GET /me", serving.RoleViewer, a.getMe, ""},
+		{"POST /session", public, a.signIn, ""},
+		{"DELETE /session", public, a.signOut, ""},
+		{"GET /openapi.yaml", public, getOpenAPI, ""},
 	}
 }
 
@@ -154,17 +153,13 @@ func (a *api) serving(routes []route) http.Handler {
 
 // one serves a route to callers that have its role.
 func (a *api) one(route route) http.HandlerFunc {
-	serve := route.serve
-	if route.again {
-		serve = a.once(serve)
-	}
 	return func(w http.ResponseWriter, r *http.Request) {
 		err := admit(auth.Of(r.Context()), route.role)
 		if err == nil {
 			err = route.checkQuery(r)
 		}
 		if err == nil {
-			err = serve(w, r)
+			err = route.serve(w, r)
 		}
 		if err != nil {
 			problemOf(err).Write(w)

@@ -21,7 +21,6 @@ type System struct {
 
 	Store     Store
 	Audit     Audit
-	Replies   Replies
 	Usage     Counts
 	Learning  Learning
 	Replicas  Replicas
@@ -52,17 +51,6 @@ type Audit interface {
 	AddAudit(ctx context.Context, entry serving.AuditEntry) error
 	// AuditLog lists entries, the newest first.
 	AuditLog(ctx context.Context, query serving.AuditQuery) ([]serving.AuditEntry, error)
-}
-
-// Replies keeps answers to requests with an Idempotency-Key, by its value and the caller.
-type Replies interface {
-	// ClaimReply takes a name for a request that has not been answered, for
-	// serving.ReplyClaimed. Where the name is taken it returns what is kept under it.
-	ClaimReply(ctx context.Context, name, fingerprint string) (taken *serving.Reply, err error)
-	// KeepReply keeps the answer for serving.ReplyKept, or returns the one that is kept already.
-	KeepReply(ctx context.Context, name string, reply serving.Reply) (taken *serving.Reply, err error)
-	// DropReply frees a claimed name whose request failed and may be tried again.
-	DropReply(ctx context.Context, name string) error
 }
 
 // Counts are what came of apps and versions since they were registered.

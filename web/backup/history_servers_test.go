@@ -21,7 +21,7 @@ func TestWhatWasAcknowledgedComesBack(t *testing.T) {
 		if err := places.client.FlushAll(context.Background()).Err(); err != nil {
 			t.Fatal(err)
 		}
-		from := places.open(t, rapid.SampledFrom([]string{disk, format1, inRedis}).Draw(t, "from"), "from")
+		from := places.open(t, rapid.SampledFrom([]string{disk, inRedis}).Draw(t, "from"), "from")
 		to := places.open(t, rapid.SampledFrom([]string{disk, inRedis}).Draw(t, "to"), "to")
 		before := from.holds(t) // of the file of format 1
 

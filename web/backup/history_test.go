@@ -1,10 +1,8 @@
 package backup
 
 import (
-	"compress/gzip"
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -16,7 +14,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/topsail-serving/topsail/gateway/state"
-	"github.com/topsail-serving/topsail/internal/adapter/filestore"
 	"github.com/topsail-serving/topsail/internal/adapter/redisstore"
 	"github.com/topsail-serving/topsail/internal/obs"
 	"github.com/topsail-serving/topsail/serving"
@@ -50,11 +47,9 @@ func newPlaces(t *testing.T) *places {
 	return &places{t, client, server.Addr}
 }
 
-// The kinds of places: local mode, local mode that goes on with a file of the first release, and
-// a cluster whose bundles are in its Redis.
+// The kinds of places: local mode, and a cluster whose bundles are in its Redis.
 const (
 	disk    = "disk"
-	format1 = "a file of format 1"
 	inRedis = "redis"
 )
 
@@ -82,9 +77,6 @@ func (p *places) open(t owner, kind, name string) *place {
 		}
 		made, bucket = placeOf(s, dir), s.Bundles(1<<30)
 	default:
-		if kind == format1 {
-			unpack(t, "../../internal/adapter/filestore/testdata/format1.db.gz", filepath.Join(dir, filestore.FileName))
-		}
 		made = onDisk(t, dir)
 		if bucket, err = artifact.OpenFolder(filepath.Join(dir, "bundles")); err != nil {
 			t.Fatal(err)
@@ -105,26 +97,6 @@ func (p *places) open(t owner, kind, name string) *place {
 		}
 	})
 	return made
-}
-
-func unpack(t fatal, from, to string) {
-	t.Helper()
-	f, err := os.Open(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	unzip, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := io.ReadAll(unzip)
-	if err == nil {
-		err = os.WriteFile(to, data, 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // live has authors change a place, all at once, until they have taken their steps. meanwhile is

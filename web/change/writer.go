@@ -30,15 +30,10 @@ func New(store Store) *Writer { return &Writer{store: store, lock: make(chan str
 // catalogs ever newer, and writes to none of them.
 type Plan func(*serving.Catalog) ([]catalog.Change, error)
 
-// Reply makes the reply to a request of the catalog before and after its changes; nil where
-// none is to be kept. It may be asked several times, as Plan.
-type Reply func(before, after *serving.Catalog) (*serving.NamedReply, error)
-
 // Make makes the changes that plan wants, by an author: all as one revision or, where one of
 // them is refused, none. It returns the catalog that was planned on and the one that came of
-// it. Where another process is quicker, plan is called again, until ctx ends. A reply, unless
-// it is nil, is kept with the changes; see catalog.Signed.
-func (t *Writer) Make(ctx context.Context, by serving.Author, plan Plan, reply Reply) (before, after *serving.Catalog, err error) {
+// it. Where another process is quicker, plan is called again, until ctx ends.
+func (t *Writer) Make(ctx context.Context, by serving.Author, plan Plan) (before, after *serving.Catalog, err error) {
 	done, err := t.Lock(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -46,7 +41,7 @@ func (t *Writer) Make(ctx context.Context, by serving.Author, plan Plan, reply R
 	defer done()
 	for {
 		before = t.store.Catalog()
-		after, err = t.make(ctx, by, before, plan, reply)
+		after, err = t.make(ctx, by, before, plan)
 		switch {
 		case err == nil:
 			return before, after, nil
@@ -59,7 +54,7 @@ func (t *Writer) Make(ctx context.Context, by serving.Author, plan Plan, reply R
 }
 
 // make makes the changes on paper first, and the same of the catalog if that is as before.
-func (t *Writer) make(ctx context.Context, by serving.Author, before *serving.Catalog, plan Plan, reply Reply) (*serving.Catalog, error) {
+func (t *Writer) make(ctx context.Context, by serving.Author, before *serving.Catalog, plan Plan) (*serving.Catalog, error) {
 	changes, err := plan(before)
 	if err != nil {
 		return nil, err
@@ -69,11 +64,6 @@ func (t *Writer) make(ctx context.Context, by serving.Author, before *serving.Ca
 		return after, err
 	}
 	signed := catalog.Signed{Change: catalog.Outcome{After: after}, By: by}
-	if reply != nil {
-		if signed.Reply, err = reply(before, after); err != nil {
-			return nil, err
-		}
-	}
 	return t.store.Apply(ctx, signed, before.Revision)
 }
 

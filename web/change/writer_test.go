@@ -21,7 +21,6 @@ type memory struct {
 	before []catalog.Change // of others, one before each Apply
 	others bool             // change it before each Apply, forever
 	signed []serving.Author
-	reply  *serving.NamedReply // of the last change
 }
 
 func (m *memory) Catalog() *serving.Catalog {
@@ -44,7 +43,6 @@ func (m *memory) Apply(_ context.Context, c catalog.Change, ifRevision uint64) (
 	if err == nil {
 		m.cat = next
 		m.signed = append(m.signed, catalog.Author(c))
-		m.reply = catalog.Reply(c)
 	}
 	return next, err
 }
@@ -68,7 +66,7 @@ func TestPlannedAgainWhereOthersAreQuicker(t *testing.T) {
 	before, after, err := change.New(store).Make(t.Context(), serving.Author{Who: "ann"}, func(cat *serving.Catalog) ([]catalog.Change, error) {
 		plans++
 		return []catalog.Change{app(fmt.Sprintf("mine-%d", len(cat.Apps)))}, nil
-	}, nil)
+	})
 	if err != nil || plans != 3 || before.Apps["y"] == nil || after.Apps["mine-3"] == nil || len(after.Apps) != 4 {
 		t.Errorf("after %d plans: %v, error %v", plans, after, err)
 	}
@@ -77,43 +75,21 @@ func TestPlannedAgainWhereOthersAreQuicker(t *testing.T) {
 	}
 }
 
-// TestReplyIsOfWhatIsMade has a reply made of each catalog that is planned, and the last kept
-// with the change.
-func TestReplyIsOfWhatIsMade(t *testing.T) {
-	store := having(t)
-	store.before = []catalog.Change{app("x")}
-	version := catalog.PutVersion{Version: serving.Version{ModelID: serving.ModelID{Model: "m", Version: "1"}, InputType: serving.Doubles}}
-	var replied []*serving.Catalog
-	_, after, err := change.New(store).Make(t.Context(), serving.Author{Who: "ann"}, func(*serving.Catalog) ([]catalog.Change, error) {
-		return []catalog.Change{version, app("mine")}, nil
-	}, func(_, after *serving.Catalog) (*serving.NamedReply, error) {
-		replied = append(replied, after)
-		return &serving.NamedReply{Name: fmt.Sprint("reply ", len(replied))}, nil
-	})
-	if err != nil || len(replied) != 2 || store.reply == nil || store.reply.Name != "reply 2" {
-		t.Fatalf("%d replies, kept %v, error %v", len(replied), store.reply, err)
-	}
-	said, made := replied[1].Version(version.Version.ModelID), after.Version(version.Version.ModelID)
-	if said.Generation != made.Generation || !said.Deployed.At.Equal(made.Deployed.At) || replied[1].Revision != after.Revision {
-		t.Errorf("the reply is of %+v at %d, and made is %+v at %d", said, replied[1].Revision, made, after.Revision)
-	}
-}
-
 func TestAllOrNothing(t *testing.T) {
 	store := having(t)
 	cat := store.Catalog()
 	_, _, err := change.New(store).Make(t.Context(), serving.Author{}, func(*serving.Catalog) ([]catalog.Change, error) {
 		return []catalog.Change{app("x"), app("first")}, nil
-	}, nil)
+	})
 	if !errors.Is(err, catalog.ErrExists) || store.Catalog() != cat {
 		t.Errorf("got %v, with %d apps", err, len(store.cat.Apps))
 	}
 	refused := errors.New("no")
-	_, _, err = change.New(store).Make(t.Context(), serving.Author{}, func(*serving.Catalog) ([]catalog.Change, error) { return nil, refused }, nil)
+	_, _, err = change.New(store).Make(t.Context(), serving.Author{}, func(*serving.Catalog) ([]catalog.Change, error) { return nil, refused })
 	if !errors.Is(err, refused) || store.Catalog() != cat {
 		t.Errorf("got %v", err)
 	}
-	before, after, err := change.New(store).Make(t.Context(), serving.Author{}, func(*serving.Catalog) ([]catalog.Change, error) { return nil, nil }, nil)
+	before, after, err := change.New(store).Make(t.Context(), serving.Author{}, func(*serving.Catalog) ([]catalog.Change, error) { return nil, nil })
 	if err != nil || before != cat || after != cat {
 		t.Errorf("nothing planned: %v", err)
 	}
@@ -130,11 +106,11 @@ func TestWaitsEnd(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		nothing := func(*serving.Catalog) ([]catalog.Change, error) { return nil, nil }
-		if _, _, err := turns.Make(ctx, serving.Author{}, nothing, nil); !errors.Is(err, context.DeadlineExceeded) {
+		if _, _, err := turns.Make(ctx, serving.Author{}, nothing); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("while another one has the turn: %v", err)
 		}
 		done()
-		if _, _, err := turns.Make(t.Context(), serving.Author{}, nothing, nil); err != nil {
+		if _, _, err := turns.Make(t.Context(), serving.Author{}, nothing); err != nil {
 			t.Error(err)
 		}
 		// Others who are always quicker do not keep a request forever.
@@ -144,7 +120,7 @@ func TestWaitsEnd(t *testing.T) {
 		_, _, err = turns.Make(ctx, serving.Author{}, func(*serving.Catalog) ([]catalog.Change, error) {
 			time.Sleep(100 * time.Millisecond)
 			return []catalog.Change{app("mine")}, nil
-		}, nil)
+		})
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("while others are quicker: %v", err)
 		}

@@ -18,7 +18,7 @@ func refused(format string, args ...any) error { return refusal(fmt.Sprintf(form
 
 // change makes the changes that plan wants, in the name of the caller.
 func (a *admin) change(ctx context.Context, plan change.Plan) error {
-	_, _, err := a.writer.Make(ctx, auth.Of(ctx).Author(), plan, nil)
+	_, _, err := a.writer.Make(ctx, auth.Of(ctx).Author(), plan)
 	return err
 }
 

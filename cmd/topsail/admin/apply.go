@@ -81,7 +81,7 @@ func apply(k *call) error {
 
 // planned is what a request would do.
 func (k *call) planned(r apiclient.Request) (*api.Plan, json.RawMessage, error) {
-	r.Once, r.Query = "", maps.Clone(r.Query)
+	r.Query = maps.Clone(r.Query)
 	r.Query.Set("dry_run", "true")
 	would := &api.Plan{}
 	raw, err := k.Do(k.ctx, would, r)

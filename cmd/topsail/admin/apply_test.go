@@ -75,7 +75,7 @@ func TestApply(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	sent := f.requests()
-	if len(sent) != 2 || sent[1].header.Get("Idempotency-Key") == "" {
+	if len(sent) != 2 {
 		t.Fatalf("%+v", sent)
 	}
 	var doc api.Catalog
@@ -140,7 +140,7 @@ func TestRollBack(t *testing.T) {
 	}
 	sent := f.requests()
 	last := sent[len(sent)-1]
-	if last.what != "POST /api/v1/models/m/rollback" || last.body != `{"version":"1"}` || last.header.Get("Idempotency-Key") == "" {
+	if last.what != "POST /api/v1/models/m/rollback" || last.body != `{"version":"1"}` {
 		t.Errorf("%+v", last)
 	}
 	for _, one := range sent {

@@ -3,7 +3,6 @@ package admin
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -78,9 +77,6 @@ func connect(c *cobra.Command, gateway bool) (*apiclient.Client, error) {
 	}
 	return server, nil
 }
-
-// once is a new Idempotency-Key.
-func once() string { return rand.Text() }
 
 // show prints a document: as it came for programs, as a table for people.
 func (k *call) show(raw json.RawMessage, table *screen.Table) error {

@@ -80,7 +80,6 @@ func (k *call) preview(r apiclient.Request, answer bool) (*api.DryRun, error) {
 		r.Query = url.Values{}
 	}
 	r.Query.Set("dry_run", "true")
-	r.Once = ""
 	var would api.DryRun
 	raw, err := k.Do(k.ctx, &would, r)
 	if err != nil {
@@ -102,9 +101,9 @@ func (k *call) preview(r apiclient.Request, answer bool) (*api.DryRun, error) {
 	return &would, nil
 }
 
-// create is a request that makes something, and may be sent again.
+// create is a request that makes something, and may be sent again: what is there and equal is no conflict.
 func create(body any, path ...string) apiclient.Request {
-	return apiclient.Request{Method: http.MethodPost, Path: path, Body: body, Once: once()}
+	return apiclient.Request{Method: http.MethodPost, Path: path, Body: body, Repeat: true}
 }
 
 // patch is a request that changes some members of something.

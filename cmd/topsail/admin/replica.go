@@ -48,7 +48,7 @@ func (k *call) narrowed() url.Values {
 func replicaVerb(name, short, done string) *cobra.Command {
 	c := takes(name+" REPLICA", short, replicaNames)
 	return verb(c, func(k *call) error {
-		r := apiclient.Request{Method: http.MethodPost, Path: []string{"replicas", k.args[0], name}, Once: once()}
+		r := apiclient.Request{Method: http.MethodPost, Path: []string{"replicas", k.args[0], name}}
 		return k.change(r, done, k.args[0])
 	})
 }

@@ -30,7 +30,7 @@ func rollBack(k *call) error {
 	if len(k.args) == 2 {
 		body["version"] = k.args[1]
 	}
-	r := apiclient.Request{Method: http.MethodPost, Path: []string{"models", model, "rollback"}, Body: body, IfMatch: tag, Once: once()}
+	r := apiclient.Request{Method: http.MethodPost, Path: []string{"models", model, "rollback"}, Body: body, IfMatch: tag}
 	if k.dryRun() {
 		_, err := k.preview(r, true)
 		return err

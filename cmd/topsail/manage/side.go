@@ -41,7 +41,6 @@ type System struct {
 type Store interface {
 	api.Store
 	api.Audit
-	api.Replies
 	api.Counts
 	state.Store
 	gateway.StateStore
@@ -73,7 +72,7 @@ func New(base *role.Base, s System, bundles *artifact.Store) (*Side, error) {
 	asked := Gateway{URL: s.Gateway, Key: gatewayKey.Bytes, Client: s.HTTP}
 	served := api.New(&api.System{
 		Mode: s.Mode, Version: release.Version(), Gateway: s.Gateway,
-		Store: s.Store, Audit: s.Store, Replies: s.Store, Usage: s.Store, Learning: Learning{s.Store, base.Log, state.CountCorrupt(base.Metrics)}, Replicas: s.Replicas, Scheduler: s.Scheduler,
+		Store: s.Store, Audit: s.Store, Usage: s.Store, Learning: Learning{s.Store, base.Log, state.CountCorrupt(base.Metrics)}, Replicas: s.Replicas, Scheduler: s.Scheduler,
 		Cluster: func(ctx context.Context) api.Cluster {
 			c := s.Cluster(ctx)
 			c.Mode, c.Version = s.Mode, release.Version()

@@ -62,7 +62,6 @@ class Management:
         self.heard: list[Heard] = []
         self.breaches: list[str] = []
         self.ended = threading.Event()
-        self._replies: dict[str, tuple[int, Any]] = {}
         self._revision = 0
         self._lock = threading.RLock()
         self._models: dict[str, Any] = {}
@@ -95,7 +94,9 @@ class Management:
         return 200, self._page(list(self.apps), query, self._app)
 
     def createApp(self, body=None, **query):
-        if body["name"] in self.apps:
+        if (there := self.apps.get(body["name"])) and there.items() >= body.items():
+            return 200, there
+        if there:
             raise Refusal(409, "exists", f"there is an app {body['name']!r} already")
         if body["name"] == "metrics":
             raise Refusal(400, "invalid", "the name 'metrics' is reserved")
@@ -347,22 +348,16 @@ class Management:
     # What it is made of.
 
     def answer(self, heard: Heard) -> tuple[int, Any]:
-        """Does what a request asks; once, if it has a key for that."""
+        """Does what a request asks."""
         with self._lock:
             wanted = contract.operation(heard.method, heard.path, heard.headers)
             arguments = wanted.query | _of_headers(heard)
             if wanted.body is not None:
                 arguments["body"] = _read(heard.body, wanted.body)
-            once = heard.headers.get("Idempotency-Key")
-            if once in self._replies:
-                return self._replies[once]
             try:
-                reply = getattr(self, wanted.name)(*wanted.names, **arguments)
+                return getattr(self, wanted.name)(*wanted.names, **arguments)
             except Refusal as e:
-                reply = e.problem["status"], e.problem
-            if once:
-                self._replies[once] = reply
-            return reply
+                return e.problem["status"], e.problem
 
     def predict(self, app: str, inputs: list[Any], version: str | None) -> list[Any]:
         """What a version of the app's model says, or the current one, loaded from its bundle as a container does."""

@@ -31,13 +31,6 @@ func TestAuditContract(t *testing.T) {
 	})
 }
 
-func TestRepliesContract(t *testing.T) {
-	contract.Replies(t, func(t *testing.T) func() contract.ReplyStore {
-		store := open(t, t.TempDir())
-		return func() contract.ReplyStore { return store }
-	})
-}
-
 func TestUsageContract(t *testing.T) {
 	contract.Usage(t, func(t *testing.T) (another, reopen func() contract.UsageStore, forget func()) {
 		dir := t.TempDir()

@@ -15,7 +15,7 @@ import (
 
 // The folder copies, beside the file, has the last good copies of it: one of each start and
 // each day, within bounds; the newest always. Beside these it has the newest that is whole, where
-// those since are of a state from which something was set aside, and the newest of format 1.
+// those since are of a state from which something was set aside.
 const (
 	copiesFolder = "copies"
 	copyEvery    = 24 * time.Hour
@@ -23,11 +23,8 @@ const (
 	keptBytes    = 1 << 30
 )
 
-// What the names of copies end with that are not as the others.
-const (
-	ofFormat1 = "-format1.db"
-	partial   = "-partial.db"
-)
+// partial is what the names of copies end with that lack something.
+const partial = "-partial.db"
 
 // copyTime is in the names of copies, which sort by it.
 const copyTime = "20060102T150405.000Z"
@@ -123,15 +120,12 @@ func Copies(dir string) (copies []Copy) {
 // forgetCopies removes the oldest of those that are too many, and what broke off.
 func forgetCopies(dir string) error {
 	gone, err := filepath.Glob(filepath.Join(dir, copiesFolder, "*.part"))
-	size, kept, whole, older := int64(0), 0, false, false
+	size, kept, whole := int64(0), 0, false
 	for _, c := range Copies(dir) {
-		is := func(ending string) bool { return strings.HasSuffix(c.Path, ending) }
-		held := is(ofFormat1) && !older || !is(ofFormat1) && !is(partial) && !whole
-		older, whole = older || is(ofFormat1), whole || !is(ofFormat1) && !is(partial)
-		if !is(ofFormat1) {
-			size, kept = size+c.Size, kept+1
-		}
-		if !held && (is(ofFormat1) || kept > 1 && (kept > keptCopies || size > keptBytes)) {
+		size, kept = size+c.Size, kept+1
+		newestWhole := !whole && !strings.HasSuffix(c.Path, partial)
+		whole = whole || newestWhole
+		if !newestWhole && kept > 1 && (kept > keptCopies || size > keptBytes) {
 			gone = append(gone, c.Path)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -105,40 +104,6 @@ func made(t *testing.T, dir, ending string, size int64) string {
 		t.Fatal(err)
 	}
 	return path
-}
-
-// TestTheCopyOfFormat1Stays goes on for longer than copies are kept: what leads back to an earlier
-// release is still there, and does not take the place of another copy.
-func TestTheCopyOfFormat1Stays(t *testing.T) {
-	dir := t.TempDir()
-	unpack(t, "testdata/format1.db.gz", filepath.Join(dir, FileName))
-	s := open(t, dir)
-	for i := range keptCopies + 3 {
-		apply(t, s, catalog.PutApp{App: app(fmt.Sprint("b", i))})
-		if err := s.keepCopy(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	copies := Copies(dir)
-	if len(copies) != keptCopies+1 || !strings.HasSuffix(copies[keptCopies].Path, ofFormat1) {
-		t.Errorf("copies %v", copies)
-	}
-	before, err := os.ReadFile(copies[len(copies)-1].Path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	closeStore(t, s)
-	// Back to the earlier release, and to this one again.
-	if err := os.WriteFile(filepath.Join(dir, FileName), before, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s = open(t, dir)
-	if err := s.keepCopy(); err != nil {
-		t.Fatal(err)
-	}
-	if n := len(slices.DeleteFunc(Copies(dir), func(c Copy) bool { return !strings.HasSuffix(c.Path, ofFormat1) })); n != 1 {
-		t.Errorf("%d copies of format 1", n)
-	}
 }
 
 // TestALossDisplacesNoGoodCopy damages what is set aside at a start, and goes on for longer than

@@ -66,7 +66,7 @@ func explain(path string, err error) error {
 	switch {
 	case errors.Is(err, ErrInUse):
 		return fmt.Errorf("data directory %s is in use by another topsail; stop it or choose another --data-dir", filepath.Dir(path))
-	case errors.Is(err, errNewer):
+	case errors.Is(err, errOtherFormat):
 		return fmt.Errorf("%s is %w; use that release or choose another --data-dir", path, err)
 	case system:
 		return fmt.Errorf("open the data directory: %w", err)

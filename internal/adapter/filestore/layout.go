@@ -34,8 +34,8 @@ const (
 )
 
 var (
-	errFresh = errors.New("nothing is in it yet")
-	errNewer = errors.New("written by a newer topsail")
+	errFresh       = errors.New("nothing is in it yet")
+	errOtherFormat = errors.New("written by another release of topsail")
 )
 
 // kinds are the kinds of documents, each with a bucket.
@@ -47,11 +47,8 @@ func kinds() []string {
 // damaged beside the catalog is set aside and found.
 func (s *Store) loadOrCreate() (cat *serving.Catalog, found []string, err error) {
 	err = s.view(func(t *tx) error { return t.checkFormat() })
-	switch {
-	case errors.Is(err, errFresh):
+	if errors.Is(err, errFresh) {
 		err = errors.Join(s.update(create), syncDir(filepath.Dir(s.path)))
-	case errors.Is(err, errOlder):
-		err = s.migrate()
 	}
 	if err == nil {
 		found, err = s.repair()
@@ -65,7 +62,7 @@ func (s *Store) loadOrCreate() (cat *serving.Catalog, found []string, err error)
 	return cat, found, err
 }
 
-// checkFormat fails with errFresh, errOlder or errNewer where the file has another format.
+// checkFormat fails with errFresh where the file has no format yet, and with errOtherFormat where it has another.
 func (t *tx) checkFormat() error {
 	if t.ID() <= initialTx {
 		return errFresh
@@ -78,11 +75,8 @@ func (t *tx) checkFormat() error {
 	if len(stored) != 8 {
 		return errors.New("its format is missing")
 	}
-	switch f := binary.BigEndian.Uint64(stored); {
-	case f > format:
-		return fmt.Errorf("%w: its format is %d, and this one knows up to %d", errNewer, f, format)
-	case f < format:
-		return errOlder
+	if f := binary.BigEndian.Uint64(stored); f != format {
+		return fmt.Errorf("%w: its format is %d, and this one reads %d", errOtherFormat, f, format)
 	}
 	return nil
 }
@@ -100,9 +94,8 @@ func (t *tx) putFormat() error {
 	return t.Bucket([]byte(metaBucket)).Put([]byte(formatNumber), binary.BigEndian.AppendUint64(nil, format))
 }
 
-// save replaces the catalog from, which the file must hold, by to, adds entries to the audit
-// log, and keeps a reply unless it is nil.
-func (s *Store) save(from, to *serving.Catalog, entries []serving.AuditEntry, reply *serving.NamedReply) error {
+// save replaces the catalog from, which the file must hold, by to, and adds entries to the audit log.
+func (s *Store) save(from, to *serving.Catalog, entries []serving.AuditEntry) error {
 	docs, err := catalog.Diff(from, to)
 	if err != nil {
 		return err
@@ -120,7 +113,7 @@ func (s *Store) save(from, to *serving.Catalog, entries []serving.AuditEntry, re
 				return err
 			}
 		}
-		return errors.Join(t.putNumber(revisionNumber, to.Revision), addEntries(t, entries), addReply(t, reply))
+		return errors.Join(t.putNumber(revisionNumber, to.Revision), addEntries(t, entries))
 	})
 }
 

@@ -26,7 +26,7 @@ func Recover(ctx context.Context, dir string, log *slog.Logger) error {
 	switch _, system := errors.AsType[syscall.Errno](damage); {
 	case damage == nil:
 		return fmt.Errorf("%s can be opened: start without --recover", path)
-	case errors.Is(damage, ErrInUse), errors.Is(damage, errNewer), system && !errors.Is(damage, fs.ErrNotExist):
+	case errors.Is(damage, ErrInUse), errors.Is(damage, errOtherFormat), system && !errors.Is(damage, fs.ErrNotExist):
 		return explain(path, damage)
 	}
 	for _, c := range Copies(dir) {
@@ -113,9 +113,7 @@ func Check(path string) (found []string, err error) {
 	defer db.Close()
 	err = db.View(func(raw *bbolt.Tx) error {
 		t := newTx(raw, func(string, []byte) {})
-		if err := t.checkFormat(); errors.Is(err, errOlder) {
-			return checkFormat1(t)
-		} else if err != nil {
+		if err := t.checkFormat(); err != nil {
 			return err
 		}
 		faults, err := t.check()

@@ -129,7 +129,7 @@ func (s *Store) repair() (said []string, err error) {
 				return err
 			}
 		}
-		return errors.Join(t.indexStates(), t.indexReplies())
+		return t.indexStates()
 	})
 }
 

@@ -35,7 +35,6 @@ type Store struct {
 	log     *slog.Logger
 	health  health
 	writing chan struct{} // the write lock: holds a token while a goroutine writes
-	claims  claims        // guarded by the write lock
 	current atomic.Pointer[snapshot]
 }
 
@@ -54,7 +53,7 @@ func Open(dir string, log *slog.Logger) (*Store, error) {
 	if err != nil {
 		return nil, explain(path, err)
 	}
-	s := &Store{path: path, db: db, log: log, writing: make(chan struct{}, 1), claims: claims{}}
+	s := &Store{path: path, db: db, log: log, writing: make(chan struct{}, 1)}
 	cat, found, err := s.loadOrCreate()
 	if err != nil {
 		return nil, explain(path, errors.Join(err, db.Close()))
@@ -90,7 +89,7 @@ func (s *Store) Catalog() *serving.Catalog { return s.current.Load().catalog }
 // be in it or not; the next Open tells. What a catalog.Signed change does goes into the
 // audit log, with the change or not at all.
 func (s *Store) Apply(ctx context.Context, change catalog.Change, ifRevision uint64) (*serving.Catalog, error) {
-	return s.write(ctx, catalog.Author(change), catalog.Reply(change), func(cat *serving.Catalog) (*serving.Catalog, error) {
+	return s.write(ctx, catalog.Author(change), func(cat *serving.Catalog) (*serving.Catalog, error) {
 		return catalog.Apply(cat, change, ifRevision)
 	})
 }
@@ -100,7 +99,7 @@ func (s *Store) Apply(ctx context.Context, change catalog.Change, ifRevision uin
 // is by "file".
 func (s *Store) MergeFile(ctx context.Context, apps []serving.App, versions []serving.Version, current map[string]string) (catalog.Report, error) {
 	var report catalog.Report
-	_, err := s.write(ctx, serving.Author{Who: serving.ByFile}, nil, func(cat *serving.Catalog) (next *serving.Catalog, err error) {
+	_, err := s.write(ctx, serving.Author{Who: serving.ByFile}, func(cat *serving.Catalog) (next *serving.Catalog, err error) {
 		next, report, err = catalog.Merge(cat, apps, versions, current)
 		return next, err
 	})
@@ -133,7 +132,7 @@ func (s *Store) LeaseQueryIDs(ctx context.Context) (block uint32, err error) {
 
 // write makes what step makes of the current catalog durable and then current. An author
 // goes into the audit log with it.
-func (s *Store) write(ctx context.Context, by serving.Author, reply *serving.NamedReply, step func(*serving.Catalog) (*serving.Catalog, error)) (*serving.Catalog, error) {
+func (s *Store) write(ctx context.Context, by serving.Author, step func(*serving.Catalog) (*serving.Catalog, error)) (*serving.Catalog, error) {
 	if err := s.lock(ctx); err != nil {
 		return nil, err
 	}
@@ -147,11 +146,8 @@ func (s *Store) write(ctx context.Context, by serving.Author, reply *serving.Nam
 	if err != nil {
 		return nil, err
 	}
-	if err := s.save(cat, next, entries, reply); err != nil {
+	if err := s.save(cat, next, entries); err != nil {
 		return nil, fmt.Errorf("write revision %d to %s: %w", next.Revision, s.path, err)
-	}
-	if reply != nil {
-		delete(s.claims, string(nameHash(reply.Name)))
 	}
 	s.publish(next)
 	return next, nil

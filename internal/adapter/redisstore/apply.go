@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/topsail-serving/topsail/internal/adapter/stored"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
 )
@@ -26,7 +25,7 @@ const unfenced = ""
 // seconds, and the change may have been made. What a catalog.Signed change does goes
 // into the audit log, with the change or not at all.
 func (s *Store) Apply(ctx context.Context, change catalog.Change, ifRevision uint64) (*serving.Catalog, error) {
-	return s.write(ctx, commit{fence: unfenced, reply: catalog.Reply(change)}, catalog.Author(change), func(cat *serving.Catalog) (*serving.Catalog, error) {
+	return s.write(ctx, commit{fence: unfenced}, catalog.Author(change), func(cat *serving.Catalog) (*serving.Catalog, error) {
 		return catalog.Apply(cat, change, ifRevision)
 	})
 }
@@ -69,7 +68,7 @@ func (s *Store) MergeFile(ctx context.Context, apps []serving.App, versions []se
 
 // write makes what step makes of the newest catalog the next one. Whenever another
 // process is quicker it begins again, so in each round one process succeeds. An author
-// goes into the audit log with it, and so do the fence and the reply of c.
+// goes into the audit log with it, and so does the fence of c.
 func (s *Store) write(ctx context.Context, c commit, by serving.Author, step func(*serving.Catalog) (*serving.Catalog, error)) (*serving.Catalog, error) {
 	if err := s.lock(ctx); err != nil {
 		return nil, fmt.Errorf("wait to write: %w", err)
@@ -102,8 +101,6 @@ func (s *Store) write(ctx context.Context, c commit, by serving.Author, step fun
 			return nil, fmt.Errorf("write revision %d: %w", cat.Revision, err)
 		case outcome == fenced:
 			return nil, fmt.Errorf("write revision %d: %w", cat.Revision, ErrFenced)
-		case outcome == replied:
-			return nil, fmt.Errorf("write revision %d: %w", cat.Revision, serving.ErrReplied)
 		case outcome == done:
 			s.publish(next)
 			return cat, nil
@@ -119,28 +116,20 @@ type commit struct {
 	entries []any    // of the audit log, as texts
 	fields  []any    // names and values in turns; an empty value drops the field
 	usage   []string // the keys of the usage of the apps and versions among the fields
-	reply   *serving.NamedReply
 }
 
-// commit returns done, moved, fenced or replied.
+// commit returns done, moved or fenced.
 func (s *Store) commit(ctx context.Context, from, to position, c commit) (outcome any, err error) {
 	before := "keep"
 	if c.clear {
 		before = "clear"
 	}
-	reply, replyKey := []byte(nil), s.keys.replies // which is not looked at without a reply
-	if c.reply != nil {
-		if reply, err = stored.EncodeReply(c.reply.Reply); err != nil {
-			return nil, err
-		}
-		replyKey = s.keys.reply(c.reply.Name)
-	}
 	args := append([]any{
 		from.Epoch, from.Revision, from.Write, to.Epoch, to.Revision, to.Write,
-		c.fence, keptChanges, before, keptEntries, len(c.entries), time.Now().UnixMilli(), reply, serving.ReplyKept.Milliseconds(),
+		c.fence, keptChanges, before, keptEntries, len(c.entries), time.Now().UnixMilli(),
 	}, c.entries...)
 	args = append(append(args, formatField, format), c.fields...)
-	keys := append([]string{s.keys.catalog, s.keys.log, s.keys.fence, s.keys.audit, replyKey, s.keys.replies}, c.usage...)
+	keys := append([]string{s.keys.catalog, s.keys.log, s.keys.fence, s.keys.audit}, c.usage...)
 	return s.run(ctx, s.scripts.write, keys, args...)
 }
 

@@ -23,7 +23,6 @@ type keys struct {
 	fence     string // number: the highest fencing token that has written
 	decisions string // stream
 	audit     string // stream
-	replies   string // sorted set: the names of the replies, by when they expire
 	wakes     string // stream
 	bundles   string // hash: the bundles in this Redis, with their sizes
 	traffic   string // text: the past of the charts, compressed
@@ -51,7 +50,6 @@ func newKeys(prefix string) keys {
 		fence:     tag + "fence",
 		decisions: tag + "decisions",
 		audit:     tag + "audit",
-		replies:   tag + "replies",
 		wakes:     tag + "wakes",
 		bundles:   tag + "bundles",
 		traffic:   prefix + ":traffic",
@@ -69,13 +67,6 @@ func (k keys) usage(object serving.UsageKey) string {
 
 // usageWriter is a number: that of the last report of a process.
 func (k keys) usageWriter(name string) string { return "{" + k.prefix + "}:usage_writer:" + name }
-
-// reply is a text: an answer, or the claim of who works on one. It is on the node of
-// replies, which bounds them. The name comes into it as a hash.
-func (k keys) reply(name string) string {
-	sum := sha256.Sum256([]byte(name))
-	return "{" + k.prefix + "}:reply:" + hex.EncodeToString(sum[:16])
-}
 
 // bundle is a piece of a bundle's archive.
 func (k keys) bundle(hex string, n int) string {

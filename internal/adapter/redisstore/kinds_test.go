@@ -164,20 +164,6 @@ func everything(t *testing.T, cfg Config) {
 		t.Fatal(err)
 	}
 	wantLog(t, b, "restart replica r by anna", "delete app b by anna", "create app b by scheduler")
-	for range 2 {
-		if taken, err := a.ClaimReply(t.Context(), "n", "f"); err != nil || taken != nil {
-			t.Errorf("got %+v and error %v", taken, err)
-		}
-		if err := b.DropReply(t.Context(), "n"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if taken, err := b.KeepReply(t.Context(), "n", serving.Reply{Status: 201}); err != nil || taken != nil {
-		t.Fatalf("got %+v and error %v", taken, err)
-	}
-	if taken, err := a.ClaimReply(t.Context(), "n", "f"); err != nil || taken == nil || taken.Status != 201 {
-		t.Errorf("got %+v and error %v", taken, err)
-	}
 	woken := listen(t, a)
 	if err := b.Wake(t.Context(), version("m", "1").ModelID); err != nil {
 		t.Fatal(err)

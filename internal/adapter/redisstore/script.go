@@ -19,10 +19,6 @@ var (
 	decideLua string
 	//go:embed audit.lua
 	auditLua string
-	//go:embed claim.lua
-	claimLua string
-	//go:embed reply.lua
-	replyLua string
 	//go:embed load.lua
 	loadLua string
 	//go:embed swap.lua
@@ -42,7 +38,7 @@ var (
 )
 
 // scripts run in Redis, each as one step that nothing comes between.
-type scripts struct{ read, write, lease, decide, audit, claim, reply, load, swap, aside, usage, reserve, unused, audited, skip *redis.Script }
+type scripts struct{ read, write, lease, decide, audit, load, swap, aside, usage, reserve, unused, audited, skip *redis.Script }
 
 func newScripts() scripts {
 	return scripts{
@@ -51,8 +47,6 @@ func newScripts() scripts {
 		lease:  redis.NewScript(leaseLua),
 		decide: redis.NewScript(decideLua),
 		audit:  redis.NewScript(auditLua),
-		claim:  redis.NewScript(claimLua),
-		reply:  redis.NewScript(replyLua),
 		load:   redis.NewScript(loadLua),
 		swap:   redis.NewScript(swapLua),
 		aside:  redis.NewScript(asideLua),
@@ -71,9 +65,8 @@ const (
 	moved    = "moved"    // the catalog is no longer where it was
 	fenced   = "fenced"   // a higher fencing token has written
 	conflict = "conflict" // the state is no longer at the revision
-	replied  = "replied"  // the request of a change has a reply
 	damaged  = "damaged"  // there was something else in place of the state
-	full     = "full"     // there are too many replies
+	full     = "full"     // there is no room for the bundle
 )
 
 // run runs a script within its time.

@@ -1,12 +1,8 @@
 """What Schemathesis cannot know of good requests from their schemas alone."""
 
-import itertools
 from urllib.parse import unquote
 
 import schemathesis
-
-ATTEMPTS = itertools.count(1)
-LONGEST_KEY = 255
 
 
 @schemathesis.serializer("application/zip", "application/x-tar")
@@ -16,10 +12,6 @@ def archive(_context, value):
 
 @schemathesis.hook
 def before_call(_context, case, **_kwargs):
-    # The same key for another request is 422, whatever is wrong with it.
-    key = (case.headers or {}).get("Idempotency-Key")
-    if isinstance(key, str) and 0 < len(key) <= LONGEST_KEY:
-        case.headers["Idempotency-Key"] = f"attempt-{next(ATTEMPTS)}"
     if case.meta is not None and case.meta.generation.mode.is_positive and isinstance(case.body, dict):
         name_as_path(case)
 

@@ -192,7 +192,7 @@ func served(t *testing.T) http.Handler {
 	guard := auth.New(auth.Config{Catalog: store.Catalog})
 	return guard.Handler(api.New(&api.System{
 		Mode: "cluster", Version: "1", Gateway: func() string { return "http://127.0.0.1:1337" },
-		Store: store, Audit: store, Replies: store, Usage: outside{}, Learning: outside{}, Replicas: outside{}, Scheduler: outside{}, Traffic: outside{}, Artifacts: bundles,
+		Store: store, Audit: store, Usage: outside{}, Learning: outside{}, Replicas: outside{}, Scheduler: outside{}, Traffic: outside{}, Artifacts: bundles,
 		Backups: &backup.Service{Store: store, Bundles: bundles, Mode: "local", Release: "1", Spool: t.TempDir()},
 		Cluster: func(context.Context) api.Cluster {
 			return api.Cluster{Mode: "cluster", Version: "1", Processes: []api.Process{{Role: "gateway", Name: "g", Addr: "a", State: "ok", Detail: "d", Leader: true, Revision: 4}},

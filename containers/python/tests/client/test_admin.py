@@ -309,13 +309,22 @@ def test_what_cannot_be_sent(client):
 
 
 def test_creations_are_done_once_however_often_they_are_sent(client, management):
-    """The connection breaks when the app has been made; the same request is sent again, with the same key."""
+    """The connection breaks when the app has been made; the same request is sent again, and finds it there."""
     management.faults.extend([503, "cut"])
     assert client.apps.create("wine").name == "wine"
-    keys = [h.headers["Idempotency-Key"] for h in management.heard]
-    assert (len(keys), len(set(keys))) == (3, 1)
-    client.apps.create("beer")
-    assert management.heard[-1].headers["Idempotency-Key"] != keys[0]
+    assert management.did("POST") == ["POST /api/v1/apps"] * 3
+    with pytest.raises(topsail.Conflict):
+        client.apps.create("wine", weight=2)
+
+
+def test_what_is_not_the_same_when_done_twice_is_sent_once(client, management):
+    client.apps.create("wine")
+    for ask in (lambda: client.replicas.restart("m-1"), lambda: client.models.rollback("m")):
+        management.heard.clear()
+        management.faults.append("cut")
+        with pytest.raises(topsail.Unavailable):
+            ask()
+        assert len(management.heard) == 1
 
 
 def test_a_deletion_that_was_heard_is_not_missed(client, management):

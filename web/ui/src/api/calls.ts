@@ -15,7 +15,7 @@ export const signIn = (key: string) => client.send<T.Me>('POST', '/session', {bo
 export const signOut = () => client.send<void>('DELETE', '/session')
 
 export const getApp = (app: string) => client.tagged<T.App>('GET', path('apps', app))
-export const createApp = (app: T.App) => client.send<T.App>('POST', '/apps', {body: app, once: true})
+export const createApp = (app: T.App) => client.send<T.App>('POST', '/apps', {body: app})
 export const putApp = (app: T.App, ifMatch: string) => client.tagged<T.App>('PUT', path('apps', app.name), {body: app, ifMatch})
 export const dryRunDeleteApp = (app: string) => client.send<T.DryRun>('DELETE', path('apps', app), {query: dry})
 export const deleteApp = (app: string) => client.send<void>('DELETE', path('apps', app))
@@ -44,7 +44,7 @@ export const dryRunCurrent = (model: string, version: string, replaceContract: b
 export const setCurrent = (model: string, version: string, replaceContract: boolean) =>
   client.send<T.Model>('PUT', path('models', model, 'current'), {body: {version}, query: contract(replaceContract)})
 export const dryRunRollBack = (model: string) => client.send<T.DryRun>('POST', path('models', model, 'rollback'), {query: dry})
-export const rollBack = (model: string) => client.send<T.Model>('POST', path('models', model, 'rollback'), {once: true})
+export const rollBack = (model: string) => client.send<T.Model>('POST', path('models', model, 'rollback'))
 export const dryRunDeleteModel = (model: string) => client.send<T.DryRun>('DELETE', path('models', model), {query: dry})
 export const deleteModel = (model: string) => client.send<void>('DELETE', path('models', model))
 
@@ -55,7 +55,6 @@ export const createVersion = (model: string, version: T.Version, keepCurrent: bo
   client.send<T.Version>('POST', path('models', model, 'versions'), {
     body: version,
     query: {keep_current: keepCurrent || undefined, ...contract(replaceContract)},
-    once: true,
   })
 export const dryRunDeleteVersion = (model: string, version: string) =>
   client.send<T.DryRun>('DELETE', path('models', model, 'versions', version), {query: dry})
@@ -95,8 +94,8 @@ export const dryRunForgetStream = (stream: string) => client.send<T.DryRun>('DEL
 export const forgetStream = (stream: string) => client.send<void>('DELETE', path('streams', stream))
 
 export const getReplica = (replica: string) => client.get<T.Replica>(path('replicas', replica))
-export const restart = (replica: string) => client.send<void>('POST', path('replicas', replica, 'restart'), {once: true})
-export const drain = (replica: string) => client.send<void>('POST', path('replicas', replica, 'drain'), {once: true})
+export const restart = (replica: string) => client.send<void>('POST', path('replicas', replica, 'restart'))
+export const drain = (replica: string) => client.send<void>('POST', path('replicas', replica, 'drain'))
 export const logs = (replica: string, query: NonNullable<Options['query']>, signal: AbortSignal) =>
   client.stream(path('replicas', replica, 'logs'), {query, signal})
 

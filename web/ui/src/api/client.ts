@@ -30,7 +30,6 @@ export interface Options {
   accept?: string
   ifMatch?: string
   mergePatch?: boolean
-  once?: boolean // with an Idempotency-Key, so that a repeated request is one
   signal?: AbortSignal
   timeoutMs?: number
 }
@@ -91,7 +90,6 @@ export class Client {
       headers['Content-Type'] = options.mergePatch ? 'application/merge-patch+json' : 'application/json'
     }
     if (options.ifMatch) headers['If-Match'] = options.ifMatch
-    if (options.once) headers['Idempotency-Key'] = idempotencyKey()
     const answer = await this.#reach(this.url(path, options.query), {
       method,
       headers,
@@ -133,11 +131,6 @@ export async function problemOf(answer: Response): Promise<Problem> {
     // Not JSON; the status has to do.
   }
   return {...blank, detail: `The server answered ${answer.status} ${answer.statusText}. Try again, or look at its log.`}
-}
-
-function idempotencyKey(): string {
-  // randomUUID is there only in secure contexts, which plain HTTP to another host is not.
-  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 
 function bounded(options: Options): AbortSignal | null {

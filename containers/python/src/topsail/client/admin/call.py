@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -22,10 +21,15 @@ def get(path: str, read: Callable[[Answer], T], **query: Any) -> Call[T]:
     return Call("GET", path + asked(query), read, repeatable=True)
 
 
-def create(path: str, read: Callable[[Answer], T], body: Any, etag: str | None = None, **query: Any) -> Call[T]:
-    """A POST with a key of its own, by which the service knows it again if it comes twice. None has no body."""
-    headers = {"Idempotency-Key": uuid.uuid4().hex} | _described(body, "application/json", etag)
-    return Call("POST", path + asked(query), read, None if body is None else encoded(body), headers, repeatable=True)
+def create(path: str, read: Callable[[Answer], T], body: Any, **query: Any) -> Call[T]:
+    """A POST that may be sent again: what is there and equal is no conflict."""
+    return replace(act(path, read, body, **query), repeatable=True)
+
+
+def act(path: str, read: Callable[[Answer], T], body: Any = None, etag: str | None = None, **query: Any) -> Call[T]:
+    """A POST that is sent once. None has no body."""
+    data = None if body is None else encoded(body)
+    return Call("POST", path + asked(query), read, data, _described(body, "application/json", etag))
 
 
 def change(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..call import Call
 from . import call
 from .dry_run import read_or_dry_run
 from .listing import Listing
@@ -38,9 +37,8 @@ class Keys(Resource):
         """Makes a key of role query, viewer, operator, deployer or admin, for all apps or some. Its `secret` is in the
         answer and can never be read again; so the request is sent once."""
         said = {"name": name, "role": role, "apps": apps and [*apps], "expires": expires, "limit": limit}
-        body = call.encoded({k: v for k, v in said.items() if v is not None})
-        path = "/keys" + call.asked({"dry_run": dry_run})
-        return self._admin.send(Call("POST", path, _read, body, {"Content-Type": "application/json"}), timeout)
+        body = {k: v for k, v in said.items() if v is not None}
+        return self._admin.send(call.act("/keys", _read, body, dry_run=dry_run), timeout)
 
     def revoke(self, key: str | Key, *, dry_run: bool = False, timeout: float | None = None) -> DryRun | None:
         """Ends a key, by its id, within a second."""

@@ -50,4 +50,4 @@ class Models(Resource):
         """Makes the version current that was current before, or the one that is named."""
         body = {} if version is None else {"version": name(version, "version")}
         path = call.path("models", name(model), "rollback")
-        return self._admin.send(call.create(path, _read, body, etag=etag(model), dry_run=dry_run), timeout)
+        return self._admin.send(call.act(path, _read, body, etag=etag(model), dry_run=dry_run), timeout)

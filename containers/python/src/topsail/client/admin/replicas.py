@@ -26,11 +26,11 @@ class Replicas(Resource):
         return self._admin.send(call.get(_path(replica), Replica.read), timeout)
 
     def restart(self, replica: str | Replica, *, timeout: float | None = None) -> None:
-        return self._admin.send(call.create(_path(replica, "restart"), call.nothing, None), timeout)
+        return self._admin.send(call.act(_path(replica, "restart"), call.nothing), timeout)
 
     def drain(self, replica: str | Replica, *, timeout: float | None = None) -> None:
         """Lets it end what it has, and makes way for another replica."""
-        return self._admin.send(call.create(_path(replica, "drain"), call.nothing, None), timeout)
+        return self._admin.send(call.act(_path(replica, "drain"), call.nothing), timeout)
 
     def logs(
         self,
