@@ -80,19 +80,19 @@ func FuzzParsePipeline(f *testing.F) {
 	})
 }
 
-// TestWireForms are what containers and sidecars of other releases read, byte for byte.
+// TestWireForms are what containers and sidecars read, byte for byte: jobs compare the text.
 func TestWireForms(t *testing.T) {
-	batch := serving.StageBatch{Strategy: "fixed", MaxSize: 8, Delay: serving.Duration(1500 * time.Nanosecond), Pad: true}
+	batch := serving.StageBatch{Strategy: "fixed", MaxSize: 8, Delay: serving.Duration(1500 * time.Microsecond), Pad: true}
 	p := serving.Pipeline{{Name: "a"}, {Name: "b", Code: "m:B", Batch: batch, Idempotent: true}}
-	if got, want := p.JSON(), `[{"name":"a"},{"name":"b","code":"m:B","batch":{"strategy":"fixed","max_size":8,"delay":1500,"pad":true},"idempotent":true}]`; got != want {
+	if got, want := p.JSON(), `[{"name":"a"},{"name":"b","code":"m:B","batch":{"strategy":"fixed","max_size":8,"delay_micros":1500,"pad":true},"idempotent":true}]`; got != want {
 		t.Errorf("a pipeline is\n%s, want\n%s", got, want)
 	}
 	v := serving.Version{
 		ModelID: serving.ModelID{Model: "m", Version: "1"}, Generation: "g", InputType: serving.Doubles, InputLength: 3, Replicas: 2, Labels: []string{"x"},
 		Batch: serving.BatchSpec(batch), Container: serving.Container{Addr: "10.0.0.7:7000", Protocol: "v1", Connections: 4, Env: map[string]string{"TOKEN": "s3cret"}},
 	}
-	want := `[{"model":"m","version":"1","generation":"g","input_type":"doubles","input_length":3,"replicas":0,"batch":{"strategy":"fixed","max_size":8,"delay":1500,"pad":true},` +
-		`"container":{"addr":"10.0.0.7:7000","protocol":"v1","connections":4},"origin":""}]`
+	want := `[{"model":"m","version":"1","input_type":"doubles","input_length":3,"replicas":0,"batch":{"strategy":"fixed","max_size":8,"delay_micros":1500,"pad":true},` +
+		`"container_addr":"10.0.0.7:7000","protocol":"v1","connections":4,"generation":"g"}]`
 	if got := v.SidecarJSON(); got != want {
 		t.Errorf("a version is\n%s, want\n%s", got, want)
 	}

@@ -35,7 +35,6 @@ func rootCommand() *cobra.Command {
 		seedCommand(), restoreCommand(), gatewaysCommand(),
 		configCommand(), doctorCommand(), runtimeCommand(), environmentCommand(), engineCommand(),
 	)
-	root.AddCommand(movedCommands()...)
 	root.AddCommand(admin.ApplyCommand())
 	admin.AddTo(root)
 	return root

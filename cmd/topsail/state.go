@@ -95,22 +95,3 @@ func gatewaysCommand() *cobra.Command {
 		return nil
 	})
 }
-
-// movedCommands are those of earlier releases that went to Redis and Nomad themselves. What they did
-// is done through the management API.
-func movedCommands() []*cobra.Command {
-	var all []*cobra.Command
-	for _, moved := range [][2]string{
-		{"scale", "`topsail version pin MODEL:VERSION COUNT`, with --pause or --for, and `topsail version release MODEL:VERSION`"},
-		{"decisions", "`topsail decision list`"},
-		{"job", "`topsail version job MODEL:VERSION`, which shows the job and what Nomad would do"},
-	} {
-		all = append(all, &cobra.Command{
-			Use: moved[0], Hidden: true, DisableFlagParsing: true,
-			RunE: func(*cobra.Command, []string) error {
-				return fmt.Errorf("`topsail %s` was removed: use %s, through the management API", moved[0], moved[1])
-			},
-		})
-	}
-	return all
-}

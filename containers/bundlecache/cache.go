@@ -179,7 +179,7 @@ func (s *Cache) repair(ctx context.Context, v *volume, hex string, want rpc.Load
 	}
 	defer func() { <-v.repairing }()
 	dir := filepath.Join(s.dir, hex)
-	change, known, err := intact.Check(ctx, dir, intact.Unpacked(dir), again)
+	change, known, err := intact.Check(ctx, dir, again)
 	if err != nil || known && len(change.Files) == 0 {
 		return err
 	}

@@ -22,13 +22,10 @@ type Change struct {
 	Extra []string // that are not of the folder, in order
 }
 
-// Check compares a folder with its record, or, where that is gone, with without, which may be
-// nil: then nothing is known of the folder, and known is false. all asks for all digests.
-func Check(ctx context.Context, dir string, without *Record, all bool) (c Change, known bool, err error) {
+// Check compares a folder with its record. Where that is gone, nothing is known of the folder, and known is
+// false. all asks for all digests.
+func Check(ctx context.Context, dir string, all bool) (c Change, known bool, err error) {
 	r := read(dir)
-	if r == nil {
-		r = without
-	}
 	if r == nil {
 		return c, false, ctx.Err()
 	}

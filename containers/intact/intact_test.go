@@ -48,7 +48,7 @@ func flip(t *testing.T, path string) {
 
 func check(t *testing.T, dir string, all bool, want ...string) {
 	t.Helper()
-	c, known, err := Check(t.Context(), dir, nil, all)
+	c, known, err := Check(t.Context(), dir, all)
 	if err != nil || !known || !slices.Equal(c.Files, want) {
 		t.Errorf("changed are %v, known %v, %v; want %v", c.Files, known, err, want)
 	}
@@ -99,7 +99,7 @@ func TestAFolderThatCannotBeMadeLeavesNothing(t *testing.T) {
 	if entries, err := os.ReadDir(filepath.Dir(dir)); err != nil || len(entries) > 0 {
 		t.Errorf("there is %v, %v", entries, err)
 	}
-	if _, known, err := Check(t.Context(), dir, nil, false); known || err != nil {
+	if _, known, err := Check(t.Context(), dir, false); known || err != nil {
 		t.Errorf("it is known %v, %v", known, err)
 	}
 }
@@ -108,7 +108,7 @@ func TestACheckEndsWithItsContext(t *testing.T) {
 	dir, _ := made(t, 3)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if c, _, err := Check(ctx, dir, nil, true); !errors.Is(err, context.Canceled) || len(c.Files) > 0 {
+	if c, _, err := Check(ctx, dir, true); !errors.Is(err, context.Canceled) || len(c.Files) > 0 {
 		t.Errorf("changed are %v, %v", c.Files, err)
 	}
 }

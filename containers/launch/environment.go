@@ -61,7 +61,7 @@ func (s slot) condemn(ctx context.Context, o *Options, e environment) (err error
 	if free, err := l.try(syscall.LOCK_EX); !free || err != nil || !e.ready() {
 		return err
 	}
-	change, _, err := intact.Check(ctx, e.dir, nil, true)
+	change, _, err := intact.Check(ctx, e.dir, true)
 	if err != nil || len(change.Files) == 0 {
 		return err
 	}
@@ -105,7 +105,7 @@ func (o *Options) install(ctx context.Context, l *lock, e environment, m *bundle
 	args := []string{"-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--progress-bar", "off", "-r", list}
 	if house := o.wheelhouse(id); isFolder(house) {
 		out.say("from the wheelhouse %s, without an index", house)
-		switch change, _, err := intact.Check(ctx, house, nil, true); {
+		switch change, _, err := intact.Check(ctx, house, true); {
 		case err != nil:
 			return err
 		case len(change.Files) > 0:

@@ -41,7 +41,7 @@ func (o *Options) sdk(ctx context.Context, held *locks) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return dir, s.repair(ctx, o, nil, failed, o.extract)
+	return dir, s.repair(ctx, o, failed, o.extract)
 }
 
 func (o *Options) extract(dir string) error {

@@ -105,13 +105,13 @@ func (s slot) settle(ctx context.Context, l *lock, o *Options) error {
 // is known of the folder without a record is in without; fill makes it anew at temp. After a start
 // that failed it looks closely. The lock is shared: other models may run from the folder
 // meanwhile.
-func (s slot) repair(ctx context.Context, o *Options, without *intact.Record, failed bool, fill func(temp string) error) (err error) {
+func (s slot) repair(ctx context.Context, o *Options, failed bool, fill func(temp string) error) (err error) {
 	if failed {
 		if err := intact.RemoveCompiled(s.dir); err != nil {
 			o.say("%s: cannot remove the files that Python compiled: %v", s.what, err)
 		}
 	}
-	change, known, err := intact.Check(ctx, s.dir, without, failed)
+	change, known, err := intact.Check(ctx, s.dir, failed)
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.what, err)
 	}

@@ -36,7 +36,7 @@ func (o *Options) unpacked(ctx context.Context, held *locks) (m *bundle.Manifest
 	if failed, err = s.hold(ctx, held, o); err != nil {
 		return nil, "", false, err
 	}
-	if err := s.repair(ctx, o, intact.Unpacked(dir), failed, fill); err != nil {
+	if err := s.repair(ctx, o, failed, fill); err != nil {
 		return nil, "", false, err
 	}
 	text, err := os.ReadFile(filepath.Join(dir, bundle.ManifestName))

@@ -47,7 +47,7 @@ func NewRegistry() *Registry {
 
 // Handler serves the metrics as Prometheus text, and what it is asked for as FamiliesType.
 func (r *Registry) Handler() http.Handler {
-	all := promhttp.HandlerFor(withOldNames{r.prom}, promhttp.HandlerOpts{Registry: r.prom})
+	all := promhttp.HandlerFor(r.prom, promhttp.HandlerOpts{Registry: r.prom})
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		if !r.some(w, request) {
 			all.ServeHTTP(w, request)

@@ -184,13 +184,11 @@ func bucketOf(bound float64, upTo uint64) *dto.Bucket {
 	return &dto.Bucket{UpperBound: &bound, CumulativeCount: &upTo}
 }
 
-// A page of some metrics is made as all pages are for those who want text, or an old name.
+// A page of some metrics is made as all pages are for those who want text.
 func TestPagesOfSomeMetrics(t *testing.T) {
 	r := full()
-	r.GaugeFunc("topsail_store_unavailable", "Away.", func() float64 { return 1 })
 	for _, c := range []struct{ query, accept, want string }{
 		{"name[]=room", "text/plain", "# HELP room Room.\n# TYPE room gauge\nroom 6\n"},
-		{"name[]=topsail_store_away", FamiliesType, "Deprecated"},
 	} {
 		request := httptest.NewRequest("GET", "/metrics?"+c.query, nil)
 		request.Header.Set("Accept", c.accept)

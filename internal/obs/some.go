@@ -16,7 +16,7 @@ import (
 func (r *Registry) some(w http.ResponseWriter, request *http.Request) bool {
 	query := request.URL.Query()
 	names, sparse := query["name[]"], query.Get("histograms") == "sparse"
-	if len(names) == 0 || request.Header.Get("Accept") != FamiliesType || slices.ContainsFunc(names, isOldName) {
+	if len(names) == 0 || request.Header.Get("Accept") != FamiliesType {
 		return false
 	}
 	families := map[string]*Family{}
@@ -39,15 +39,6 @@ func (r *Registry) some(w http.ResponseWriter, request *http.Request) bool {
 		}
 	}
 	return true
-}
-
-func isOldName(name string) bool {
-	for _, old := range renamed {
-		if name == old {
-			return true
-		}
-	}
-	return false
 }
 
 // sample is the series as the metrics library has it.

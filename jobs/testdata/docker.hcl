@@ -7,7 +7,7 @@ job "topsail-wine-6eccf43c" {
     topsail_version    = "1.2"
     topsail_generation = "1"
     topsail_settings   = "7928faa7"
-    topsail_spec       = "bc86c918"
+    topsail_spec       = "898cd90b"
   }
 
   # Without deployments: one that runs would forbid every change of the count.
@@ -115,7 +115,7 @@ job "topsail-wine-6eccf43c" {
         "TOPSAIL_SIDECAR_CONTAINERS_ADDR" = "127.0.0.1:$${NOMAD_PORT_containers}"
         "TOPSAIL_SIDECAR_CONTAINER_ADDR" = "$${NOMAD_ADDR_v1}"
         "TOPSAIL_SIDECAR_CONTAINER_TOKEN_FILE" = "$${NOMAD_ALLOC_DIR}/data/container.token"
-        "TOPSAIL_SIDECAR_MODELS" = "[{\"model\":\"wine\",\"version\":\"1.2\",\"input_type\":\"doubles\",\"input_length\":13,\"replicas\":0,\"batch\":{},\"container\":{\"protocol\":\"v1\"},\"origin\":\"\"}]"
+        "TOPSAIL_SIDECAR_MODELS" = "[{\"model\":\"wine\",\"version\":\"1.2\",\"input_type\":\"doubles\",\"input_length\":13,\"replicas\":0,\"protocol\":\"v1\"}]"
         "TOPSAIL_SIDECAR_REPLICA" = "$${NOMAD_ALLOC_ID}"
       }
 

@@ -10,7 +10,7 @@ job "topsail-wine-6eccf43c" {
     topsail_version    = "1.2"
     topsail_generation = "1"
     topsail_settings   = "712b8ee4"
-    topsail_spec       = "cad3a1ad"
+    topsail_spec       = "8ba33c37"
   }
 
   update {
@@ -129,7 +129,7 @@ job "topsail-wine-6eccf43c" {
         "TOPSAIL_SIDECAR_ADDR" = "$${NOMAD_ADDR_rpc}"
         "TOPSAIL_SIDECAR_CONTAINERS_ADDR" = "127.0.0.1:$${NOMAD_PORT_containers}"
         "TOPSAIL_SIDECAR_CONTAINER_TOKEN_FILE" = "$${NOMAD_ALLOC_DIR}/data/container.token"
-        "TOPSAIL_SIDECAR_MODELS" = "[{\"model\":\"wine\",\"version\":\"1.2\",\"generation\":\"k3vq5d7xw2ma\",\"input_type\":\"doubles\",\"input_length\":13,\"replicas\":0,\"batch\":{},\"container\":{},\"origin\":\"\"}]"
+        "TOPSAIL_SIDECAR_MODELS" = "[{\"model\":\"wine\",\"version\":\"1.2\",\"input_type\":\"doubles\",\"input_length\":13,\"replicas\":0,\"generation\":\"k3vq5d7xw2ma\"}]"
         "TOPSAIL_SIDECAR_REPLICA" = "$${NOMAD_ALLOC_ID}"
         "TOPSAIL_SIDECAR_TOKEN_FILE" = "/etc/topsail/token"
         "TOPSAIL_TLS_CA_FILE" = "/etc/topsail/ca.pem"
@@ -171,7 +171,7 @@ job "topsail-wine-6eccf43c" {
         "TOPSAIL_MODEL" = "wine"
         "TOPSAIL_REPLICA" = "$${NOMAD_ALLOC_ID}"
         "TOPSAIL_SIDECAR" = "127.0.0.1:$${NOMAD_PORT_containers}"
-        "TOPSAIL_STAGES" = "[{\"name\":\"decode\",\"code\":\"wine:Decode\",\"workers\":2,\"cpus\":[1,2]},{\"name\":\"rank\",\"code\":\"wine:Rank\",\"batch\":{\"strategy\":\"fixed\",\"max_size\":16,\"delay\":2000000}}]"
+        "TOPSAIL_STAGES" = "[{\"name\":\"decode\",\"code\":\"wine:Decode\",\"workers\":2,\"cpus\":[1,2]},{\"name\":\"rank\",\"code\":\"wine:Rank\",\"batch\":{\"strategy\":\"fixed\",\"max_size\":16,\"delay_micros\":2000}}]"
         "TOPSAIL_TOKEN_FILE" = "$${NOMAD_ALLOC_DIR}/data/container.token"
         "TOPSAIL_VERSION" = "1.2"
       }

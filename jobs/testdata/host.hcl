@@ -7,7 +7,7 @@ job "topsail-wine-6eccf43c" {
     topsail_version    = "1.2"
     topsail_generation = "1"
     topsail_settings   = "92ca0026"
-    topsail_spec       = "2ac4386a"
+    topsail_spec       = "389b075c"
   }
 
   # Without deployments: one that runs would forbid every change of the count.
@@ -119,7 +119,7 @@ job "topsail-wine-6eccf43c" {
         "TOPSAIL_SIDECAR_CONTAINERS_ADDR" = "127.0.0.1:$${NOMAD_PORT_containers}"
         "TOPSAIL_SIDECAR_CONTAINER_TOKEN_FILE" = "$${NOMAD_ALLOC_DIR}/data/container.token"
         "TOPSAIL_SIDECAR_MANAGEMENT_FILE" = "$${NOMAD_TASK_DIR}/management"
-        "TOPSAIL_SIDECAR_MODELS" = "[{\"model\":\"wine\",\"version\":\"1.2\",\"replicas\":0,\"batch\":{},\"container\":{},\"host\":{\"memory_mb\":512},\"origin\":\"\"}]"
+        "TOPSAIL_SIDECAR_MODELS" = "[{\"model\":\"wine\",\"version\":\"1.2\",\"replicas\":0,\"host\":{\"memory_mb\":512}}]"
         "TOPSAIL_SIDECAR_MODELS_DIR" = "$${NOMAD_ALLOC_DIR}/data/models"
         "TOPSAIL_SIDECAR_REPLICA" = "$${NOMAD_ALLOC_ID}"
       }

@@ -7,7 +7,7 @@ job "topsail-wine-6eccf43c" {
     topsail_version    = "1.2"
     topsail_generation = "1"
     topsail_settings   = "70b7e27f"
-    topsail_spec       = "871a48f9"
+    topsail_spec       = "cc2ba71e"
   }
 
   update {
@@ -129,7 +129,7 @@ job "topsail-wine-6eccf43c" {
         "TOPSAIL_SIDECAR_CONTAINERS_ADDR" = "127.0.0.1:$${NOMAD_PORT_containers}"
         "TOPSAIL_SIDECAR_CONTAINER_ADDR" = "127.0.0.1:$${NOMAD_PORT_v1}"
         "TOPSAIL_SIDECAR_CONTAINER_TOKEN_FILE" = "$${NOMAD_ALLOC_DIR}/data/container.token"
-        "TOPSAIL_SIDECAR_MODELS" = "[{\"model\":\"wine\",\"version\":\"1.2\",\"input_type\":\"doubles\",\"input_length\":13,\"replicas\":0,\"batch\":{},\"container\":{\"protocol\":\"v1\",\"connections\":2},\"origin\":\"\"}]"
+        "TOPSAIL_SIDECAR_MODELS" = "[{\"model\":\"wine\",\"version\":\"1.2\",\"input_type\":\"doubles\",\"input_length\":13,\"replicas\":0,\"protocol\":\"v1\",\"connections\":2}]"
         "TOPSAIL_SIDECAR_REPLICA" = "$${NOMAD_ALLOC_ID}"
         "TOPSAIL_TLS_CA_FILE" = "$${NOMAD_SECRETS_DIR}/ca.pem"
         "TOPSAIL_TLS_CERT_FILE" = "$${NOMAD_SECRETS_DIR}/cert.pem"

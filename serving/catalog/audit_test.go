@@ -90,13 +90,6 @@ func open(t *rapid.T, text []byte) any {
 		t.Fatalf("%s: %v", text, err)
 	}
 	delete(object, "hash")
-	for _, old := range []string{"container", "latency_slo", "cold_start"} { // as earlier releases store it
-		delete(object, old)
-	}
-	for _, stage := range list(object["stages"]) {
-		delete(within(stage, "batch"), "delay")
-	}
-	delete(within(object, "batch"), "delay")
 	env, _ := object["env"].(map[string]any)
 	for name := range env {
 		env[name] = catalog.Hidden

@@ -43,10 +43,7 @@ func Diff(from, to *serving.Catalog) ([]Document, error) {
 		doc := Document{Kind: d.kind, Key: d.key}
 		if d.after != nil {
 			var err error
-			if doc.JSON, err = json.Marshal(d.after); err == nil {
-				doc.JSON, err = downgrade(doc)
-			}
-			if err != nil {
+			if doc.JSON, err = json.Marshal(d.after); err != nil {
 				return nil, fmt.Errorf("encode %s/%s: %w", d.kind, d.key, err)
 			}
 		}
@@ -82,10 +79,7 @@ func Decode(revision uint64, docs iter.Seq[Document]) (*serving.Catalog, error) 
 	return cat, nil
 }
 
-func decodeDocument(cat *serving.Catalog, models map[string]modelDocument, doc Document) (err error) {
-	if doc.JSON, err = upgrade(doc); err != nil {
-		return err
-	}
+func decodeDocument(cat *serving.Catalog, models map[string]modelDocument, doc Document) error {
 	switch doc.Kind {
 	case Apps:
 		app := &serving.App{}

@@ -30,10 +30,10 @@ func TestDocuments(t *testing.T) {
 		got = append(got, doc.Kind+"/"+doc.Key+" "+generations.ReplaceAllString(string(doc.JSON), ""))
 	}
 	want := []string{
-		`apps/a {"default_output":"","input_type":"doubles","latency_slo":1000000000,"latency_slo_micros":1000000,"models":["m"],"name":"a","origin":"api","policy":{}}`,
+		`apps/a {"name":"a","input_type":"doubles","default_output":"","latency_slo_micros":1000000,"models":["m"],"policy":{},"origin":"api"}`,
 		`keys/aaaaaaaaaa {"id":"aaaaaaaaaa","name":"ci","role":"deployer","hash":"E25CaUQGTJPA61+O3/Bb2gN4xcCzHCOny4IVZWmMaZE=","created":"2023-11-14T22:13:20Z"}`,
 		`models/m {"name":"m","current":"1"}`,
-		`versions/m:1 {"container":{},"input_type":"doubles","model":"m","origin":"api","replicas":0,"version":"1"}`,
+		`versions/m:1 {"model":"m","version":"1","input_type":"doubles","replicas":0,"origin":"api"}`,
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

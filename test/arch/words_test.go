@@ -37,19 +37,18 @@ var banned = map[string]string{
 
 // right are the places where such a word is right: names that are stored or public.
 var right = map[string][]string{
-	"bench/bars/options.go":                         {"pace"},                       // a case of make bench
-	"bench/bars/pace.go":                            {"pace"},                       // the same
-	"docs/streams.md":                               {"pace", "trouble"},            // that case; a member of /streams
-	"docs/metrics.md":                               {"trouble", "poison"},          // that member; names of alarms
-	"docs/operations.md":                            {"trouble", "shelf", "poison"}, // the same; a folder on disk
-	"cmd/topsail/local/bundlecache.go":              {"shelf"},                      // that folder
-	"internal/adapter/redisstore/file.go":           {"lineage"},                    // a member of the snapshot on disk
-	"internal/adapter/redisstore/reading.go":        {"lineage"},                    // a field of the catalog in Redis
-	"stream/status.go":                              {"trouble"},                    // that member
-	"containers/intact/repair.go":                   {"mend"},                       // the ending of a folder on disk
-	"deploy/prometheus/topsail.rules.yml":           {"poison"},                     // names of alarms
-	"deploy/prometheus/topsail.rules.test.yml":      {"poison"},                     // the same
-	"containers/python/src/topsail/former_paths.py": {"rehearsal"},                  // a module's former name
+	"bench/bars/options.go":                    {"pace"},                       // a case of make bench
+	"bench/bars/pace.go":                       {"pace"},                       // the same
+	"docs/streams.md":                          {"pace", "trouble"},            // that case; a member of /streams
+	"docs/metrics.md":                          {"trouble", "poison"},          // that member; names of alarms
+	"docs/operations.md":                       {"trouble", "shelf", "poison"}, // the same; a folder on disk
+	"cmd/topsail/local/bundlecache.go":         {"shelf"},                      // that folder
+	"internal/adapter/redisstore/file.go":      {"lineage"},                    // a member of the snapshot on disk
+	"internal/adapter/redisstore/reading.go":   {"lineage"},                    // a field of the catalog in Redis
+	"stream/status.go":                         {"trouble"},                    // that member
+	"containers/intact/repair.go":              {"mend"},                       // the ending of a folder on disk
+	"deploy/prometheus/topsail.rules.yml":      {"poison"},                     // names of alarms
+	"deploy/prometheus/topsail.rules.test.yml": {"poison"},                     // the same
 }
 
 // TestWords holds banned words out of programs in Go with their help and errors, the docs,

@@ -18,8 +18,6 @@ See the README for classes with setup and warm-up, outputs, metrics, and `python
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from . import former_paths
-
 if TYPE_CHECKING:  # what _PUBLIC says, for type checkers
     from . import bundle as bundle, clipper as clipper, deploy as deploy
     from .client import (
@@ -128,8 +126,6 @@ _HOME = {name: module for module, names in _PUBLIC.items() for name in names}
 _MODULES = ("bundle", "clipper", "deploy", "metrics", "output", "testing")
 
 __all__ = sorted([*_HOME, "bundle", "clipper", "deploy"])
-
-former_paths.install()
 
 
 def __getattr__(name: str) -> object:

@@ -120,7 +120,7 @@ def _member(stage: Stage) -> dict[str, Any]:
     batch = {
         "strategy": stage.batch.strategy,
         "max_size": stage.batch.max_size,
-        "delay_micros": stage.batch.delay // 1000,
+        "delay_micros": stage.batch.delay_micros,
         "pad": stage.batch.pad,
     }
     members = {

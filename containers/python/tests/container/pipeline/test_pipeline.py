@@ -38,7 +38,7 @@ def test_the_example():
     assert p.stages == (
         Stage("Decode", ("input",), Decode, workers=2, cpus=(1, 2)),
         Stage("embed", ("Decode",), embed, batch=Batching("aimd")),
-        Stage("Rank", ("embed",), Rank, workers=2, batch=Batching("fixed", 16, 2_000_000), idempotent=True),
+        Stage("Rank", ("embed",), Rank, workers=2, batch=Batching("fixed", 16, 2_000), idempotent=True),
     )
 
 
@@ -51,7 +51,7 @@ def test_as_json_it_is_what_the_protocol_says():
         {
             "name": "Rank",
             "workers": 2,
-            "batch": {"strategy": "fixed", "max_size": 16, "delay": 2000000},
+            "batch": {"strategy": "fixed", "max_size": 16, "delay_micros": 2000},
             "idempotent": True,
         },
         {
@@ -212,9 +212,9 @@ def random_pipeline(rng):
 
 def test_what_is_left_out_or_unknown():
     p = description.read(
-        '[{"name": "a", "future": 1, "batch": {"new": 2, "delay": 5}}, {"name": "b", "workers": null}]'
+        '[{"name": "a", "future": 1, "batch": {"new": 2, "delay_micros": 5}}, {"name": "b", "workers": null}]'
     )
-    assert p.stages == (Stage("a", ("input",), batch=Batching(delay=5)), Stage("b", ("a",)))
+    assert p.stages == (Stage("a", ("input",), batch=Batching(delay_micros=5)), Stage("b", ("a",)))
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,7 @@ def test_what_is_left_out_or_unknown():
         ('[{"name": "a", "cpus": [0, null]}]', "None cannot be cpus"),
         ('[{"name": "a", "batch": []}]', "[] cannot be batch"),
         ('[{"name": "a", "batch": {"strategy": "fixed"}}]', "batch strategy 'fixed' needs a size"),
-        ('[{"name": "a", "batch": {"delay": 1.5}}]', "1.5 cannot be delay"),
+        ('[{"name": "a", "batch": {"delay_micros": 1.5}}]', "1.5 cannot be delay_micros"),
         ('[{"name": "a", "after": ["b"]}, {"name": "b"}]', "after names 'b', which is not a stage before it"),
         ('[{"name": "a"}, {"name": "b", "after": ["input"]}]', "stage 'a' feeds no other stage"),
     ],

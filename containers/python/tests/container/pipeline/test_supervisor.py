@@ -503,7 +503,7 @@ def test_drops_need_a_sidecar_that_knows_them(tmp_path):
 
 STAGES = (
     '[{"name":"One","code":"pipelines:Scale","workers":2},{"name":"Two","code":"pipelines:Shift",'
-    '"batch":{"strategy":"aimd","max_size":4,"delay":1000000}}]'
+    '"batch":{"strategy":"aimd","max_size":4,"delay_micros":1000}}]'
 )
 
 

@@ -98,7 +98,7 @@ def _batch(entry: _Entry) -> Batching | None:
     return Batching(
         strategy,
         _member(batch, "max_size", int, 0),
-        _member(batch, "delay", int, 0),
+        _member(batch, "delay_micros", int, 0),
         _member(batch, "pad", bool, False),
     )
 

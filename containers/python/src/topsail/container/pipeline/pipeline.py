@@ -183,16 +183,16 @@ def _whole(called: str, what: str, number: Any) -> int:
 
 def _batch(called: str, batch: int | str | None, delay: float, most: int | None) -> Batching:
     try:
-        nanoseconds = round(delay * 1e9) if math.isfinite(delay) else -1
+        micros = round(delay * 1e6) if math.isfinite(delay) else -1
     except TypeError:
         raise PipelineError(f"stage {called!r}: batch_delay is {delay!r}, which is no number of seconds") from None
     if isinstance(batch, str):
-        return Batching(batch, _at_least_one(called, "max_batch", most), nanoseconds)
+        return Batching(batch, _at_least_one(called, "max_batch", most), micros)
     if most is not None:
         raise PipelineError(f"stage {called!r}: max_batch is for batch='aimd' and 'quantile'")
     if batch is None:
-        return Batching(delay=nanoseconds)
-    return Batching("fixed", _at_least_one(called, "batch", batch), nanoseconds)
+        return Batching(delay_micros=micros)
+    return Batching("fixed", _at_least_one(called, "batch", batch), micros)
 
 
 def _at_least_one(called: str, what: str, number: Any) -> int:

@@ -13,7 +13,7 @@ from ..settings import SettingsError
 INPUT = "input"  # among the sources of a stage: the query's input
 MAX_WORKERS = 64
 _MAX_BATCH = 65536
-_MAX_DELAY = 1_000_000_000  # nanoseconds
+_MAX_DELAY = 1_000_000  # microseconds
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
 _STRATEGIES = ("none", "fixed", "aimd", "quantile")
 
@@ -28,7 +28,7 @@ class Batching:
 
     strategy: str = "none"  # lists of one; "fixed", "aimd" or "quantile"
     max_size: int = 0  # for "fixed" the size; else 0: no cap
-    delay: int = 0  # nanoseconds that a batch may wait to fill, from its first input on
+    delay_micros: int = 0  # that a batch may wait to fill, from its first input on
     pad: bool = False  # for "fixed": smaller batches are filled up to the size
 
     @property
@@ -83,6 +83,6 @@ def _batch_problem(batch: Batching) -> str | None:
         return "batch pad needs strategy 'fixed', whose size it fills batches up to"
     if not 0 <= batch.max_size <= _MAX_BATCH:
         return f"the size of a batch must be between 1 and {_MAX_BATCH}"
-    if not 0 <= batch.delay <= _MAX_DELAY:
+    if not 0 <= batch.delay_micros <= _MAX_DELAY:
         return "the delay of a batch must be between 0 and 1 s"
     return None

@@ -53,7 +53,7 @@ def work(assignment: Assignment, stages: Sequence[Stage], settings: Settings) ->
         stage = _find(assignment, stages)
         settings = replace(_with_queries(settings, stages[0]), stage=assignment.stage, pipeline=assignment.pipeline)
         container = Container(lambda: _load(stage, stage is stages[-1], settings), settings, lambda: control.say(READY))
-        control.watch(lambda: container.stop(_LINGER + stage.batch.delay / 1e9))
+        control.watch(lambda: container.stop(_LINGER + stage.batch.delay_micros / 1e6))
         container.run()
     except SidecarGone as e:
         control.say(GONE, str(e))
