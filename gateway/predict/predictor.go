@@ -121,7 +121,7 @@ func (p *Predictor) PredictTimed(ctx context.Context, qs []serving.Query, t *tim
 	defer p.release(r)
 	for i := range qs {
 		if _, err := r.begin(p, &qs[i], 0); err != nil {
-			return nil, err
+			return nil, cmp.Or(p.fit(qs), err) // which says of a batch what input it is
 		}
 	}
 	for i, q := range r.queries {

@@ -198,6 +198,10 @@ func TestInputLengthsThatDiffer(t *testing.T) {
 		if !ok || refusal.Cause != "Input has length 1, and model a takes 3" {
 			t.Errorf("fits nobody: %v", err)
 		}
+		_, err = t.p.PredictBatch(context.Background(), []serving.Query{*newQuery(1, 2, 3), *newQuery(9)})
+		if refusal, ok := errors.AsType[*serving.QueryError](err); !ok || refusal.Cause != "input_batch[1]: Input has length 1, and model a takes 3" {
+			t.Errorf("in a batch: %v", err)
+		}
 		if p, _ := t.predict(newQuery(1, 2, 3)); string(p.Output) != "1.0" || named(p.Missing) != "b" {
 			t.Errorf("fits a: %+v", p)
 		}

@@ -38,6 +38,9 @@ func Merge(cat *serving.Catalog, apps []serving.App, versions []serving.Version,
 	if err != nil {
 		return nil, nil, err
 	}
+	for _, o := range OtherLengths(cat, next) {
+		report.warn("app %q: its clients have to send inputs of length %d, which %v takes; %v took %d", o.App, o.Now.InputLength, o.Now, o.Was, o.Was.InputLength)
+	}
 	return next, report, nil
 }
 

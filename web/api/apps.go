@@ -94,7 +94,7 @@ func (a *api) putApp(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return a.edit(w, r, func(v view) ([]catalog.Change, error) {
+	return a.edit(w, r, keeping(r, func(v view) ([]catalog.Change, error) {
 		if err := v.scope.changesApp(app.Name); err != nil {
 			return nil, err
 		}
@@ -102,7 +102,7 @@ func (a *api) putApp(w http.ResponseWriter, r *http.Request) error {
 			return nil, err
 		}
 		return v.putApp(v.cat.Apps[app.Name], app)
-	}, func(before, after view) error {
+	}), func(before, after view) error {
 		return after.answerApp(w, r, before, app.Name)
 	})
 }
@@ -124,9 +124,9 @@ func (a *api) alterApp(w http.ResponseWriter, r *http.Request, plan func(view, *
 		}
 		_, err := v.scope.app(v.cat, name)
 		return v.tagOfApp(name), err
-	}, func(v view) ([]catalog.Change, error) {
+	}, keeping(r, func(v view) ([]catalog.Change, error) {
 		return plan(v, v.cat.Apps[name])
-	}, func(_, after view) error {
+	}), func(_, after view) error {
 		if app := after.cat.Apps[name]; app != nil {
 			return after.showApp(w, r, app)
 		}

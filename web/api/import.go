@@ -62,7 +62,13 @@ func (a *api) applyCatalog(w http.ResponseWriter, r *http.Request) error {
 		v.Deployed = deployed
 	}
 	var report catalog.Report
-	plan := func(cat *serving.Catalog) ([]catalog.Change, error) { return a.bringIn(r.Context(), cat, in, &report) }
+	plan := func(cat *serving.Catalog) ([]catalog.Change, error) {
+		changes, err := a.bringIn(r.Context(), cat, in, &report)
+		if err != nil {
+			return nil, err
+		}
+		return changes, keepsContract(r, cat, changes)
+	}
 	answer := func(before, after *serving.Catalog) error {
 		changes, err := differences(viewOf(caller, before), viewOf(caller, after))
 		if err != nil {

@@ -70,21 +70,16 @@ type versionName struct {
 }
 
 func (a *api) setCurrent(w http.ResponseWriter, r *http.Request) error {
-	contract, err := rest.Flag(r, replaceContract)
-	if err != nil {
-		return err
-	}
 	var body versionName
 	if err := rest.ReadJSON(w, r, rest.MaxBody, &body); err != nil {
 		return err
 	}
 	return a.alterModel(w, r, func(v view, m *serving.Model) ([]catalog.Change, error) {
-		if next := m.Versions[body.Version]; next != nil && !contract {
-			if err := keepsContract(v.cat, next); err != nil {
-				return nil, err
-			}
+		changes, err := makeCurrent(m, body.Version)
+		if err != nil {
+			return nil, err
 		}
-		return makeCurrent(m, body.Version)
+		return changes, keepsContract(r, v.cat, changes)
 	})
 }
 

@@ -46,10 +46,10 @@ func (a *api) appRoutes() []route {
 		{"GET /apps", serving.RoleViewer, a.listApps, ""},
 		{"POST /apps", serving.RoleDeployer, a.createApp, dryRun},
 		{"GET /apps/{app}", serving.RoleViewer, a.getApp, ""},
-		{"PUT /apps/{app}", serving.RoleDeployer, a.putApp, dryRun},
-		{"PATCH /apps/{app}", serving.RoleDeployer, a.patchApp, dryRun},
+		{"PUT /apps/{app}", serving.RoleDeployer, a.putApp, dryRun + " " + replaceContract},
+		{"PATCH /apps/{app}", serving.RoleDeployer, a.patchApp, dryRun + " " + replaceContract},
 		{"DELETE /apps/{app}", serving.RoleDeployer, a.deleteApp, dryRun},
-		{"PUT /apps/{app}/links/{model}", serving.RoleDeployer, a.linkModel, dryRun},
+		{"PUT /apps/{app}/links/{model}", serving.RoleDeployer, a.linkModel, dryRun + " " + replaceContract},
 		{"DELETE /apps/{app}/links/{model}", serving.RoleDeployer, a.unlinkModel, dryRun},
 		{"GET /apps/{app}/policy", serving.RoleViewer, a.getPolicy, ""},
 		{"PUT /apps/{app}/policy", serving.RoleDeployer, a.putPolicy, dryRun},
@@ -108,7 +108,7 @@ func (a *api) streamRoutes() []route {
 func (a *api) accessRoutes() []route {
 	return []route{
 		{"GET /catalog", serving.RoleViewer, a.exportCatalog, ""},
-		{"POST /catalog", serving.RoleDeployer, a.applyCatalog, dryRun + " commit"},
+		{"POST /catalog", serving.RoleDeployer, a.applyCatalog, dryRun + " commit " + replaceContract},
 		{"GET /usage", serving.RoleViewer, a.listUsage, ""},
 		{"GET /backup", serving.RoleAdmin, a.backUp, ""},
 		{"POST /restore", serving.RoleAdmin, a.restore, dryRun},

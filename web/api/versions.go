@@ -63,10 +63,6 @@ func (a *api) createVersion(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	contract, err := rest.Flag(r, replaceContract)
-	if err != nil {
-		return err
-	}
 	var doc Version
 	if err := rest.ReadJSON(w, r, rest.MaxBody, &doc); err != nil {
 		return err
@@ -83,16 +79,12 @@ func (a *api) createVersion(w http.ResponseWriter, r *http.Request) error {
 	if version.Deployed, err = ofCommit(r); err != nil {
 		return err
 	}
-	return a.edit(w, r, func(v view) ([]catalog.Change, error) {
+	return a.edit(w, r, keeping(r, func(v view) ([]catalog.Change, error) {
 		if err := v.scope.changesModel(v.cat, model); err != nil {
 			return nil, err
 		}
-		changes, err := a.putVersion(r.Context(), v.cat, version, keep, replace)
-		if err != nil || contract {
-			return changes, err
-		}
-		return changes, keepsContractAfter(v.cat, changes, model)
-	}, func(before, after view) error {
+		return a.putVersion(r.Context(), v.cat, version, keep, replace)
+	}), func(before, after view) error {
 		status := http.StatusCreated
 		if before.cat.Version(version.ModelID) != nil {
 			status = http.StatusOK

@@ -22,8 +22,8 @@ func appCommand() *cobra.Command {
 	remove := verb(deletes(takes("delete APP", "Delete an app", appNames)), func(k *call) error {
 		return k.remove(deletion("apps", k.args[0]), "Delete app %s?", "app %s is deleted", k.args[0])
 	})
-	link := verb(changes(takes("link APP MODEL", "Link a model to an app", appNames, modelNames)), func(k *call) error {
-		return k.change(put(nil, "apps", k.args[0], "links", k.args[1]), "app %s is linked to model %s", k.args[0], k.args[1])
+	link := verb(replacesContract(changes(takes("link APP MODEL", "Link a model to an app", appNames, modelNames))), func(k *call) error {
+		return k.change(k.contract(put(nil, "apps", k.args[0], "links", k.args[1])), "app %s is linked to model %s", k.args[0], k.args[1])
 	})
 	unlink := verb(changes(takes("unlink APP MODEL", "Unlink a model from an app", appNames, modelNames)), func(k *call) error {
 		return k.change(deletion("apps", k.args[0], "links", k.args[1]), "app %s is no longer linked to model %s", k.args[0], k.args[1])
@@ -170,6 +170,7 @@ func setApp() *cobra.Command {
 		Example:           "  topsail app set wine --slo 20ms --limit 500",
 	})
 	fieldFlags(c, reflect.TypeFor[serving.App](), false) // what is not given stays as it is
+	replacesContract(c)
 	return verb(c, func(k *call) error {
 		body, err := k.appMembers()
 		if err != nil {
@@ -178,7 +179,7 @@ func setApp() *cobra.Command {
 		if len(body) == 0 {
 			return misused("name the settings to change, such as --slo 20ms")
 		}
-		return k.change(patch(body, "apps", k.args[0]), "app %s is changed", k.args[0])
+		return k.change(k.contract(patch(body, "apps", k.args[0])), "app %s is changed", k.args[0])
 	})
 }
 

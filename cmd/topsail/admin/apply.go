@@ -31,6 +31,7 @@ func ApplyCommand() *cobra.Command {
 	c.Flags().StringP("file", "f", "", "the configuration file")
 	c.Flags().Bool("prune", false, "delete what an earlier file added and this one lacks")
 	replaces(c)
+	replacesContract(c)
 	tellsCommit(c)
 	deletes(c)
 	return single(c, apply)
@@ -57,6 +58,7 @@ func apply(k *call) error {
 	if commit := k.commit(); commit != "" {
 		r.Query.Set("commit", commit)
 	}
+	r = k.contract(r)
 	would, raw, err := k.planned(r)
 	if err != nil {
 		return err

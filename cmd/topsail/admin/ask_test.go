@@ -63,6 +63,10 @@ func TestPredict(t *testing.T) {
 	if r.out != "1\n2\n" || !strings.HasPrefix(r.err, "2: the default: late\n") {
 		t.Errorf("%+v", r)
 	}
+	f.answers["POST /wine/predict"] = []answer{{status: 200, body: `{"query_id": 1, "output": 7, "default": false}`}}
+	if r = f.run(t, "predict", "wine", "[[1]]", "--batch"); r.out != "7\n" || r.status != 0 {
+		t.Errorf("a batch of one: %+v", r)
+	}
 	if r = f.run(t, "predict", "wine", "1", "-o", "json"); !json.Valid([]byte(r.out)) || r.err != "" {
 		t.Errorf("%+v", r)
 	}

@@ -186,7 +186,7 @@ func (d *deployment) registerAs(name string, members map[string]any) error {
 	r := create(members, "models", d.id.Model, "versions")
 	r.Query = d.registration()
 	var err error
-	if d.raw, err = d.Do(d.ctx, &d.version, r); err != nil {
+	if d.raw, err = d.Do(d.ctx, &d.version, d.contract(r)); err != nil {
 		return err
 	}
 	d.id.Version = name
@@ -217,7 +217,7 @@ func (d *deployment) link(name string) error {
 	}
 	var app serving.App
 	ask := func() error {
-		_, err := d.Do(d.ctx, &app, put(nil, "apps", name, "links", d.id.Model))
+		_, err := d.Do(d.ctx, &app, d.contract(put(nil, "apps", name, "links", d.id.Model)))
 		return err
 	}
 	err := ask()

@@ -1,7 +1,6 @@
 package admin
 
 import (
-	"net/url"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -27,10 +26,7 @@ func modelCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		r := put(map[string]string{"version": id.Version}, "models", id.Model, "current")
-		if k.flag("replace-contract") {
-			r.Query = url.Values{"replace_contract": {"true"}}
-		}
+		r := k.contract(put(map[string]string{"version": id.Version}, "models", id.Model, "current"))
 		return k.change(r, "%v is current; it gets queries as soon as one of its replicas is ready", id)
 	})
 	return noun(&cobra.Command{Use: "model", Short: "Models: what apps call"}, list, get, remove, current)

@@ -72,7 +72,7 @@ func predict(k *call) error {
 		return k.json(raw)
 	}
 	all := answer.Batch
-	if !k.flag("batch") {
+	if len(all) == 0 { // of one input, as with a batch of one
 		all = []prediction{answer}
 	}
 	for i, p := range all {

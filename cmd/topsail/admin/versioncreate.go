@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/topsail-serving/topsail/cmd/topsail/admin/screen"
+	"github.com/topsail-serving/topsail/internal/apiclient"
 	"github.com/topsail-serving/topsail/serving"
 )
 
@@ -48,20 +49,32 @@ func createVersion() *cobra.Command {
 		}
 		r := create(body, "models", id.Model, "versions")
 		r.Query = k.registration()
-		return k.change(r, "%v is registered; `topsail replica list --model %s` shows its replicas", id, id.Model)
+		return k.change(k.contract(r), "%v is registered; `topsail replica list --model %s` shows its replicas", id, id.Model)
 	})
 }
 
 // replacesContract adds the flag of what may change the inputs that clients have to send.
 func replacesContract(c *cobra.Command) *cobra.Command {
-	c.Flags().Bool("replace-contract", false, "make it current although apps use the model and it takes inputs of another length, so that their clients are refused")
+	c.Flags().Bool("replace-contract", false, "let apps ask what takes inputs of another length, although their clients are refused then")
 	return c
+}
+
+// contract has a request allow what --replace-contract does, where that is given.
+func (k *call) contract(r apiclient.Request) apiclient.Request {
+	if k.flag("replace-contract") {
+		r.Query = maps.Clone(r.Query)
+		if r.Query == nil {
+			r.Query = url.Values{}
+		}
+		r.Query.Set("replace_contract", "true")
+	}
+	return r
 }
 
 // registration is how a version is registered, as the query has it.
 func (k *call) registration() url.Values {
 	query := url.Values{}
-	for flag, name := range map[string]string{"keep-current": "keep_current", "replace": "replace", "replace-contract": "replace_contract"} {
+	for flag, name := range map[string]string{"keep-current": "keep_current", "replace": "replace"} {
 		if k.flag(flag) {
 			query.Set(name, "true")
 		}

@@ -136,6 +136,45 @@ def test_the_next_canary_keeps_how_it_is_judged(deploy, management, client, quic
     }
 
 
+def test_a_canary_that_fails_leaves_the_policy_and_the_current_version(deploy, management, client, quick, monkeypatch):
+    monkeypatch.setattr(rollout, "_PATIENCE", 0.5)
+    deploy()
+    client.apps.set_policy("f", {"kind": "single", "model": "f"})
+    management.failing = "no licence"
+    with pytest.raises(DeployFailed, match="the policy of app f is as it was before") as e:
+        deploy(len, canary=0.3)
+    assert "rollback" not in str(e.value)
+    assert management.apps["f"]["policy"] == {"kind": "single", "model": "f"}
+    with pytest.raises(topsail.Conflict, match="f:2 is not current, and 1 is: name a version"):
+        e.value.deployment.rollback()
+    e.value.deployment.delete()
+    assert (list(management.versions["f"]), management.current["f"]) == (["1"], "1")
+
+
+def test_a_function_that_fails_on_what_clients_send(deploy, management):
+    """A function takes any length; the app's example shows what its clients send."""
+    deploy(lambda inputs: [x[0] + x[1] for x in inputs], example=[1.0, 2.0])
+
+    def third(inputs):
+        return [x[2] for x in inputs]
+
+    refusal = r"fails on \[1.0, 2.0\], the example of the app 'f'.*IndexError(.|\n)*replace_contract"
+    for how in ({}, {"canary": 0.1}):
+        with pytest.raises(DeployFailed, match=refusal):
+            deploy(third, example=[1.0, 2.0, 3.0], **how)
+    assert list(management.versions["f"]) == ["1"]
+    assert deploy(third, example=[1.0, 2.0, 3.0], keep_current=True).version == "2"
+    assert deploy(third, example=[1.0, 2.0, 3.0], replace_contract=True).version == "2"
+    assert deploy(lambda inputs: [sum(x) for x in inputs], example=[1.0, 2.0, 3.0, 4.0]).version == "3"
+
+
+def test_the_current_version_is_no_canary(deploy, management, quick):
+    deploy()
+    with pytest.raises(DeployFailed, match="f:1 has this bundle and is current: nothing to try"):
+        deploy(canary=0.1)
+    assert "policy" not in management.apps["f"]
+
+
 def test_canaries_that_cannot_be(deploy, management, client, quick):
     with pytest.raises(DeployFailed, match="'f' is not that of the app 'f': deploy it without canary"):
         deploy(canary=0.1)

@@ -64,7 +64,10 @@ class Deployment:
         self.client.versions.scale(self.model, self.version, replicas)
 
     def rollback(self, version: str | None = None) -> Deployment:
-        """Makes the version current that was so before, or the one that is named, and returns it."""
+        """Makes the version current that was so before, or the one that is named, and returns it. It raises Conflict
+        for the former if this one is not current: that would take back another one."""
+        if version is None and (current := self.client.models.get(self.model).current) != self.version:
+            raise Conflict(f"{self.model}:{self.version} is not current, and {current} is: name a version")
         model = self.client.models.rollback(self.model, version)
         return Deployment(self.client, self.model, model.current, self.app)  # type: ignore[union-attr]
 

@@ -53,6 +53,8 @@ class _Rollout:
         self._progress = Progress(model, terms.progress)
         self._app = model if terms.app is True else terms.app or None
         self._seen: list[Version] = []  # versions of the model, when it was last looked
+        self._asking: App | None = None  # the app, as it was before
+        self._policies: tuple[Any, Any] | None = None  # of the app, before the canary and with it
 
     def run(self) -> Deployment:
         try:
@@ -73,7 +75,7 @@ class _Rollout:
                 self._wait(version)
                 self._ask(version)
         except TopsailError as e:
-            failed = DeployFailed(f"{e}\n{self._left(version)}")
+            failed = DeployFailed(f"{e}\n{self._take_back()}{self._left(version)}")
             failed.deployment = deployment
             raise failed from e
         return deployment
@@ -88,7 +90,7 @@ class _Rollout:
         return self._register()
 
     def _left(self, version: str) -> str:
-        others = any(v.version != version for v in self._seen)
+        others = any(v.version != version for v in self._seen) and not self._terms.stays
         way = "e.deployment.rollback(); e.deployment.delete()" if others else "e.deployment.delete()"
         return f"{self._model}:{version} stays registered; to remove it: except topsail.DeployFailed as e: {way}"
 
@@ -114,10 +116,30 @@ class _Rollout:
         if not trial.can_be_tried(self._bundle):
             return
         self._progress.now("trying the model here")
-        result = trial.run(self._bundle, self._deadline.left(), bool(self._terms.hosted_by), self._comparison)
+        sent = self._sent()
+        result = trial.run(self._bundle, self._deadline.left(), bool(self._terms.hosted_by), self._comparison, sent)
+        for x, said in zip(sent, result.get("also", ()), strict=False):
+            if "error" in said:
+                raise DeployFailed(
+                    f"the model fails on {_short(x)}, the example of the app {self._app!r}, which its clients send: "
+                    f"{said['error']}. Deploy it as another model, or with replace_contract=True"
+                )
         answer = f", and its example gives {result['output']}" if "output" in result else ""
         where = "here, on the CPU for lack of a GPU" if result.get("on_cpu_instead") else "here"
         self._progress.done(f"tried {where}: it loads in {result['seconds']:.1f} s{answer}")
+
+    def _sent(self) -> list[Any]:
+        """What clients of the app send, as far as its example shows it; nothing where that is the bundle's own."""
+        app, own = self._asking, self._bundle.manifest.example
+        if app is None or not app.example or self._terms.replace_contract or own is None:
+            return []
+        if self._model not in (app.models or []) or (self._terms.keep_current and self._terms.canary is None):
+            return []
+        try:
+            example = json.loads(app.example)
+        except ValueError:
+            return []
+        return [example] if example != own and type(example) is type(own) else []
 
     def _check_host(self) -> None:
         """Before anything is tried."""
@@ -141,6 +163,7 @@ class _Rollout:
             self._check_canary(None)
             self._create_app(self._app, dry_run=True)
             return
+        self._asking = app
         self._check_canary(app)
         if not self._bundle.manifest.input_type:
             return
@@ -269,11 +292,28 @@ class _Rollout:
         """As a canary, which a policy that has been there for that may say more of."""
         if self._app is None or self._terms.canary is None:
             return
-        policy = self._client.apps.get(self._app, timeout=self._deadline.left()).policy or {}
-        kept = {k: v for k, v in policy.items() if k not in ("kind", "model", "weights", "canary", "share")}
+        if self._client.models.get(self._model, timeout=self._deadline.left()).current == version:
+            raise DeployFailed(f"{self._model}:{version} has this bundle and is current: nothing to try")
+        before = self._client.apps.get(self._app, timeout=self._deadline.left()).policy or {}
+        kept = {k: v for k, v in before.items() if k not in ("kind", "model", "weights", "canary", "share")}
         policy = kept | {"kind": "versions", "canary": version, "share": self._terms.canary}
         self._client.apps.set_policy(self._app, policy, timeout=self._deadline.left())
+        self._policies = before, self._client.apps.get(self._app, timeout=self._deadline.left()).policy
         self._progress.done(f"app {self._app} gives {self._terms.canary:.4g} of its queries to version {version}")
+
+    def _take_back(self) -> str:
+        """The policy as it was before a canary that failed, unless another client has changed it since."""
+        if self._policies is None or self._app is None:
+            return ""
+        before, tried = self._policies
+        try:
+            app = self._client.apps.get(self._app)
+            if app.policy != tried:
+                return ""
+            self._client.apps.set_policy(app, before)
+        except TopsailError as e:
+            return f"the policy of app {self._app} still tries it: {e}\n"
+        return f"the policy of app {self._app} is as it was before\n"
 
     def _asked_instead(self, app: App) -> str:
         """Of an app that has asked other models before: what it goes on to ask."""

@@ -9,6 +9,7 @@ import site
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -31,15 +32,18 @@ def can_be_tried(bundle: Bundle) -> bool:
     return runtime not in ALONE
 
 
-def run(bundle: Bundle, timeout: float, hosted: bool, comparison: Comparison | None = None) -> dict[str, Any]:
-    """Loads the bundle in a process of its own, as a host would if it is `hosted`, and gives it the example and what is
-    to be compared. It returns `seconds` for loading, and with an example `output`, shortened text. It raises
-    DeployFailed."""
+def run(
+    bundle: Bundle, timeout: float, hosted: bool, comparison: Comparison | None = None, also: Sequence[Any] = ()
+) -> dict[str, Any]:
+    """Loads the bundle in a process of its own, as a host would if it is `hosted`, and gives it the example, what is
+    to be compared, and `also` inputs as JSON has them. It returns `seconds` for loading, with an example `output`,
+    shortened text, and in `also` an `output` or an `error` for each of those. It raises DeployFailed."""
+    compared = comparison.inputs if comparison else []
     with tempfile.TemporaryDirectory(prefix="topsail-") as name:
         folder, answer = Path(name, "bundle"), Path(name, "answer")
         bundle.unpack(folder)
-        if comparison:
-            checked_in(answer).write_text(json.dumps(comparison.inputs))
+        if compared or also:
+            checked_in(answer).write_text(json.dumps([*compared, *also]))
         command = [sys.executable, "-m", "topsail.runtime.trial", str(folder), str(answer)]
         command += [HOSTED] if hosted else []
         place = name if hosted else folder  # which Python looks for modules in
@@ -55,9 +59,10 @@ def run(bundle: Bundle, timeout: float, hosted: bool, comparison: Comparison | N
         result: dict[str, Any] = json.loads(answer.read_text())
     if "error" in result:
         raise DeployFailed(f"the model fails on the example: {result['error']}" + (f"\n{said}" if said else ""))
+    checked = result.get("checked", [])
     if comparison:
-        comparison.check(result["checked"])
-    return result
+        comparison.check(checked[: len(compared)])
+    return result | {"also": checked[len(compared) :]}
 
 
 def _failed(said: str, status: int) -> str:

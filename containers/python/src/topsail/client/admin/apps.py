@@ -38,31 +38,53 @@ class Apps(Resource):
         return self._admin.send(call.create("/apps", _read, body, dry_run=dry_run), timeout)
 
     def put(
-        self, app: App, *, if_match: str | None = None, dry_run: bool = False, timeout: float | None = None
+        self,
+        app: App,
+        *,
+        if_match: str | None = None,
+        replace_contract: bool = False,
+        dry_run: bool = False,
+        timeout: float | None = None,
     ) -> App | DryRun:
         """Creates the app, or replaces it whole by this record, which must come from `get` or be forced by
-        if_match="*"."""
+        if_match="*". With `replace_contract` its models may take inputs of another length than clients send."""
         path, found = call.path("apps", app.name), etag(app, if_match)
-        sent = call.change("PUT", path, _read, app.to_send(), found, dry_run=dry_run)
+        query = {"replace_contract": replace_contract, "dry_run": dry_run}
+        sent = call.change("PUT", path, _read, app.to_send(), found, **query)
         return self._admin.send(replace(sent, repeatable=found == "*"), timeout)  # a creation finds itself there
 
     def update(
-        self, app: str | App, *, dry_run: bool = False, timeout: float | None = None, **members: Any
+        self,
+        app: str | App,
+        *,
+        replace_contract: bool = False,
+        dry_run: bool = False,
+        timeout: float | None = None,
+        **members: Any,
     ) -> App | DryRun:
-        """Changes some members: `update("wine", latency_slo_micros=20000)`. None takes a member away."""
+        """Changes some members: `update("wine", latency_slo_micros=20000)`. None takes a member away. `replace_contract`
+        is as with `put`."""
         path = call.path("apps", name(app))
-        return self._admin.send(call.change("PATCH", path, _read, members, etag(app), dry_run=dry_run), timeout)
+        query = {"replace_contract": replace_contract, "dry_run": dry_run}
+        return self._admin.send(call.change("PATCH", path, _read, members, etag(app), **query), timeout)
 
     def delete(self, app: str | App, *, dry_run: bool = False, timeout: float | None = None) -> DryRun | None:
         path = call.path("apps", name(app))
         return self._admin.send(call.delete(path, etag(app), dry_run=dry_run), timeout)
 
     def link(
-        self, app: str | App, model: str | Model, *, dry_run: bool = False, timeout: float | None = None
+        self,
+        app: str | App,
+        model: str | Model,
+        *,
+        replace_contract: bool = False,
+        dry_run: bool = False,
+        timeout: float | None = None,
     ) -> App | DryRun:
-        """Lets the app ask the model; one that is linked already stays so."""
+        """Lets the app ask the model; one that is linked already stays so. `replace_contract` is as with `put`."""
         path = call.path("apps", name(app), "links", name(model))
-        return self._admin.send(call.change("PUT", path, _read, etag=etag(app), dry_run=dry_run), timeout)
+        query = {"replace_contract": replace_contract, "dry_run": dry_run}
+        return self._admin.send(call.change("PUT", path, _read, etag=etag(app), **query), timeout)
 
     def unlink(
         self, app: str | App, model: str | Model, *, dry_run: bool = False, timeout: float | None = None

@@ -67,14 +67,23 @@ class System(Resource):
         """All apps and versions."""
         return self._admin.send(call.get("/catalog", Said.read), timeout)
 
-    def apply(self, catalog: dict[str, Any] | Said, *, dry_run: bool = False, timeout: float | None = None) -> Said:
+    def apply(
+        self,
+        catalog: dict[str, Any] | Said,
+        *,
+        replace_contract: bool = False,
+        dry_run: bool = False,
+        timeout: float | None = None,
+    ) -> Said:
         """Brings apps and versions in, all or nothing, as `export` gave them; what was or would be changed is in
         `changes`. With `"prune": True` in it, what an earlier one brought in and this one has not is deleted; with
-        `"replace": True`, versions may become something else under their names, as new generations."""
+        `"replace": True`, versions may become something else under their names, as new generations. With
+        `replace_contract` apps may get inputs of another length than their clients send."""
         given = catalog.to_dict() if isinstance(catalog, Said) else catalog
         body = {k: v for k, v in given.items() if k != "revision"}
         kinds: dict[str, type[Record]] = {"apps": App, "versions": Version}
         for name, kind in kinds.items():
             if name in body:
                 body[name] = [kind.of(member).to_send() for member in body[name]]
-        return self._admin.send(call.create("/catalog", Said.read, body, dry_run=dry_run), timeout)
+        query = {"replace_contract": replace_contract, "dry_run": dry_run}
+        return self._admin.send(call.create("/catalog", Said.read, body, **query), timeout)
