@@ -2,11 +2,12 @@
 
 import os
 import random
+from dataclasses import replace
 
 import pytest
 
 import topsail
-from topsail.deploy import rollout
+from topsail.deploy import named, rollout
 from topsail.deploy.failure import DeployFailed
 from topsail.optional import numpy
 
@@ -110,6 +111,41 @@ def test_inputs_of_another_type(deploy, quick):
         deploy(len, name="blobs", example=b"a").predict("abc")
 
 
+def test_named_inputs_of_another_type(deploy, quick):
+    texts = deploy(lambda inputs: [len(inputs)], name="rows", example={"t": "abc", "b": b"x", "n": 1})
+    with pytest.raises(topsail.BadRequest, match="t is a text, and the input is bytes"):
+        texts.predict({"t": b"abc", "b": b"x", "n": 1})
+    with pytest.raises(topsail.BadRequest, match="b is bytes, and the input is a text"):
+        texts.predict({"t": "abc", "b": "x", "n": 1})
+    inputs = [{"name": "n", "type": "int64"}, {"name": "x", "type": "float64"}]
+    assert named.sent({"n": 3.0, "x": 3.0}, inputs) == {"n": 3, "x": 3.0}
+    assert type(named.sent({"n": 3.0}, inputs)["n"]) is int
+    assert named.sent({"n": 3.5}, inputs) == {"n": 3.5}  # which the gateway refuses
+
+
+def test_answers_that_are_no_numbers(deploy, management):
+    for answer in (float("nan"), [1.0, float("inf")], {"a": float("nan")}):
+        with pytest.raises(DeployFailed, match="NaN|Out of range float"):
+            deploy(lambda inputs, answer=answer: [answer for _ in inputs])
+    assert management.versions == {}
+
+
+def test_terms_of_another_kind(deploy, management):
+    for terms, said in (
+        ({"requirements": {"attrs": "23.1.0"}}, "no list of texts"),
+        ({"requirements": [1]}, "no list of texts"),
+        ({"batch": 32}, "no dict"),
+        ({"timeout": "5"}, "give seconds"),
+        ({"timeout": -1}, "give seconds"),
+        ({"slo": True}, "give seconds"),
+    ):
+        with pytest.raises(DeployFailed, match=said):
+            deploy(**terms)
+    with pytest.raises(DeployFailed, match="no client"):
+        topsail.deploy_python_function("f", len, example=[1.0], client="http://x")
+    assert management.did() == []
+
+
 # Beside the current version.
 
 
@@ -134,6 +170,43 @@ def test_the_next_canary_keeps_how_it_is_judged(deploy, management, client, quic
         "sticky": True,
         "max_loss": 0.2,
     }
+
+
+def test_lengths_are_checked_before_anything_is_registered(deploy, management, client, quick):
+    deploy()
+    management.versions["f"]["1"]["input_length"] = 3
+    made = topsail.bundle.read(management.artifacts[management.versions["f"]["1"]["bundle"]])
+    other = replace(made, manifest=replace(made.manifest, input_length=5))
+    for terms, way in (
+        ({"canary": 0.1}, "without canary"),
+        ({}, "with app= another name, or with replace_contract=True"),
+    ):
+        name = "f" if terms else "g"
+        with pytest.raises(
+            DeployFailed, match=f"takes inputs of length 3, as f:1 does, and this model takes 5: .* {way}"
+        ):
+            topsail.deploy_bundle(name, other, client=client, progress=False, app="f", **terms)
+    assert (list(management.versions), list(management.versions["f"])) == (["f"], ["1"])
+
+
+def test_categories_of_the_example_are_those_of_the_training():
+    named.check_categories({"a": [1, 2]}, [])
+    named.check_categories({"a": [1, 2], "b": ["x", "y"]}, [[1, 2], ["x", "y"]])
+    for shown, trained, said in (
+        (
+            {"a": [30]},
+            [],
+            "the column 'a' of the example has the categories 30, and not those that the model was trained on:",
+        ),
+        ({"a": []}, [], "has the categories none"),
+        (
+            {"a": [1, 2], "b": ["x", "z"]},
+            [[1, 2], ["x", "y", "z"]],
+            "'b' of the example has the categories 'x', 'z'.* 'x', 'y', 'z':",
+        ),
+    ):
+        with pytest.raises(DeployFailed, match=said):
+            named.check_categories(shown, trained)
 
 
 def test_a_canary_that_fails_leaves_the_policy_and_the_current_version(deploy, management, client, quick, monkeypatch):
@@ -176,7 +249,7 @@ def test_the_current_version_is_no_canary(deploy, management, quick):
 
 
 def test_canaries_that_cannot_be(deploy, management, client, quick):
-    with pytest.raises(DeployFailed, match="'f' is not that of the app 'f': deploy it without canary"):
+    with pytest.raises(DeployFailed, match="there is no app 'f' yet"):
         deploy(canary=0.1)
     for wrong in (0, 1, 10):
         with pytest.raises(DeployFailed, match=f"canary is {wrong}: give the share of the app's queries"):
@@ -253,7 +326,6 @@ def test_rows_that_fail(deploy):
         lambda inputs: [x.sum() for x in inputs],  # which takes no lists
         lambda inputs: ["1"] * len(inputs),  # which clients get as a number
         lambda inputs: [{"a": (1, 2.0000001), "b": None}] * len(inputs),
-        lambda inputs: [float("nan")] * len(inputs),
     ],
 )
 def test_what_is_no_difference(deploy, func):

@@ -11,8 +11,9 @@ from ..client.answers import Prediction
 from ..client.errors import BadRequest, Conflict, NotFound
 from ..client.sync import Client
 from ..container.input_type import BYTES, STRINGS, TENSORS
+from ..container.signature import flat
 from .failure import DeployFailed
-from .named import by_name
+from .named import sent
 
 
 class Deployment:
@@ -31,13 +32,17 @@ class Deployment:
         if self._asked.models == [self.model]:
             options.setdefault("version", self.version)
         if self._asked.input_type == TENSORS.name:
-            return self.client.predict(self.app, by_name(input), **options)
+            named = (self._asked.signature or {}).get("inputs", [])
+            return self.client.predict(self.app, sent(input, named), **options)
         if self._asked.input_type == STRINGS.name and isinstance(input, (bytes, bytearray, memoryview)):
             raise BadRequest("the model takes texts, and the input is bytes: decode them, as input.decode()")
         if self._asked.input_type == BYTES.name and isinstance(input, str):
             raise BadRequest("the model takes bytes, and the input is a text: encode it, as input.encode()")
-        flat = input.reshape(-1) if len(getattr(input, "shape", ())) > 1 else input
-        return self.client.predict(self.app, flat, **options)
+        if len(getattr(input, "shape", ())) > 1:
+            input = input.reshape(-1)
+        elif isinstance(input, (list, tuple)) and any(isinstance(x, (list, tuple)) for x in input):
+            input = flat(input)[1]
+        return self.client.predict(self.app, input, **options)
 
     @property
     def replicas(self) -> list[Replica]:

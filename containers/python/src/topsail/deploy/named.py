@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
+from itertools import zip_longest
 from typing import Any
 
+from ..client.errors import BadRequest
 from ..container import stacking
 from ..container.input_type import TENSORS, BadInput
 from ..container.signature import NUMBERS, Signature, Tensor, flat
@@ -23,6 +25,22 @@ def categories_of(given: Any) -> dict[str, list[Any]]:
     """The categories of the columns of a DataFrame that are of pandas' type for that."""
     found = dict(given.dtypes.items()) if hasattr(given, "columns") else {}
     return {str(name): dtype.categories.tolist() for name, dtype in found.items() if hasattr(dtype, "categories")}
+
+
+def check_categories(shown: Mapping[str, list[Any]], trained: list[list[Any]]) -> None:
+    """Whether columns still have the categories of the training, `trained` where the model knows them: a frame that was
+    made of one row has only that row's. It raises DeployFailed."""
+    for (name, values), known in zip_longest(shown.items(), trained if len(trained) == len(shown) else []):
+        if len(values) < 2 or (known is not None and list(known) != values):
+            raise DeployFailed(
+                f"the column {name!r} of the example has the categories {_some(values)}, and not those that the model "
+                f"was trained on{'' if known is None else ', ' + _some(known)}: take the row from the training table, "
+                "as X.iloc[:1], where the column has all of them"
+            )
+
+
+def _some(values: list[Any]) -> str:
+    return ", ".join(map(repr, values[:5])) + (", …" if len(values) > 5 else "") if values else "none"
 
 
 def by_name(given: Any, categories: Collection[str] = ()) -> Any:
@@ -41,6 +59,26 @@ def by_name(given: Any, categories: Collection[str] = ()) -> Any:
         if name not in categories and (dtype.kind not in "biufO" or str(dtype) == "category"):
             raise DeployFailed(f"the column {name!r} is of type {dtype}: make it numbers, truth values or texts")
     return {name: given[name].to_numpy()[0] for name in given.columns}
+
+
+def sent(given: Any, inputs: Sequence[Mapping[str, Any]]) -> Any:
+    """An input as a query has it, of the `inputs` of an app: a dict, or a row of pandas, which may have made numbers of
+    one type of it and may have categories. It raises BadRequest for texts that are bytes, and the reverse."""
+    names = {str(name) for name in given.columns} if hasattr(given, "columns") else ()
+    named = by_name(given, names)
+    if not isinstance(named, Mapping):
+        return named
+    types = {t["name"]: str(t["type"]) for t in inputs}
+    return {name: _sent(name, x, types.get(name, "")) for name, x in named.items()}
+
+
+def _sent(name: str, x: Any, kind: str) -> Any:
+    if kind == "string" and isinstance(x, (bytes, bytearray, memoryview)):
+        raise BadRequest(f"{name} is a text, and the input is bytes: decode them, as input.decode()")
+    if kind == "bytes" and isinstance(x, str):
+        raise BadRequest(f"{name} is bytes, and the input is a text: encode it, as input.encode()")
+    whole = kind.startswith(("int", "uint")) and isinstance(x, float) and x.is_integer()  # numpy's float64 is one
+    return int(x) if whole else x
 
 
 def frame_of(given: Any, named: Mapping[str, Any]) -> Any:

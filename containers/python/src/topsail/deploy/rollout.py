@@ -112,6 +112,23 @@ class _Rollout:
                 "beginning with a letter or digit"
             )
 
+    def _check_length(self, app: App) -> None:
+        """Of what the app's clients send, where it is refused only after the version is registered."""
+        length = self._bundle.manifest.input_length
+        for model in app.models or []:
+            current = self._client.models.get(model, timeout=self._deadline.left()).current
+            if not length or not current or (model == self._model and not self._terms.canary):
+                continue
+            takes = self._client.versions.get(model, current, timeout=self._deadline.left()).input_length
+            if takes and takes != length and (self._terms.canary or not self._terms.replace_contract):
+                way = (
+                    "without canary" if self._terms.canary else "with app= another name, or with replace_contract=True"
+                )
+                raise DeployFailed(
+                    f"the app {self._app!r} takes inputs of length {takes}, as {model}:{current} does, and this model "
+                    f"takes {length}: deploy it {way}"
+                )
+
     def _try(self) -> None:
         if not trial.can_be_tried(self._bundle):
             return
@@ -165,6 +182,7 @@ class _Rollout:
             return
         self._asking = app
         self._check_canary(app)
+        self._check_length(app)
         if not self._bundle.manifest.input_type:
             return
         takes, given = api_input_type(app.input_type), api_input_type(self._bundle.manifest.input_type)
@@ -178,7 +196,11 @@ class _Rollout:
         if self._terms.canary is None:
             return
         kind = (app.policy or {}).get("kind", "single") if app else "single"
-        if app is None or app.models != [self._model]:
+        if app is None:
+            raise DeployFailed(
+                f"there is no app {self._app!r} yet, which could try a version: deploy it without canary"
+            )
+        if app.models != [self._model]:
             raise DeployFailed(
                 f"canary tries a version beside the current one of an app's only model, and {self._model!r} is not "
                 f"that of the app {self._app!r}: deploy it without canary"

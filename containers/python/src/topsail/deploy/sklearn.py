@@ -17,10 +17,10 @@ from .deployment import Deployment
 from .example import Example, read
 from .failure import DeployFailed
 from .frozen import freeze
-from .named import alone, by_name, categories_of, frame_of, read_named, reading, with_outputs
+from .named import alone, by_name, categories_of, check_categories, frame_of, read_named, reading, with_outputs
 from .packing import deploy, scored
 from .terms import Terms
-from .trees import trained_on_categories
+from .trees import trained_in, trained_on_categories
 
 
 def deploy_sklearn(
@@ -45,6 +45,7 @@ def deploy_sklearn(
         raise DeployFailed(f"the model is a {type(model).__name__}, which has no {method}")
     frozen = freeze(model)
     categories = categories_of(example)
+    check_categories(categories, trained_in(last_of(model)))
     if not categories and (found := trained_on_categories(last_of(model))):
         raise DeployFailed(
             f"the model was trained on columns of the type category ({found}), and the example does not say which "

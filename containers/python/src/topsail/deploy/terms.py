@@ -15,6 +15,7 @@ from .failure import DeployFailed
 DEFINING = ("resources", "env", "driver", "artifacts", "secrets", "batch")
 _OTHERS = ("labels", "scale", "hosted_by")
 _OF_HOSTS = ("replicas", "scale", "resources", "env", "gpus", "gpu_memory", "driver", "artifacts", "secrets")
+_LISTS = {"requirements": '["scikit-learn==1.5.2"]', "labels": '["nightly"]'}
 _SLO = 0.0001, 600  # seconds, as the service has them in serving/app.go
 _NAMES = {"ints": "integers"}  # of the API, where the SDK has others
 
@@ -88,14 +89,11 @@ class Terms:
         if unknown := given.keys() - cls.__dataclass_fields__.keys():
             raise TypeError(f"deployers do not take {min(unknown)!r}: they take {', '.join(cls.__dataclass_fields__)}")
         terms = cls(**given)
-        if isinstance(terms.requirements, str):
-            raise DeployFailed(f"requirements is one text: give a list, [{terms.requirements!r}]")
-        if isinstance(terms.labels, str):
-            raise DeployFailed(f"labels is one text: give a list, [{terms.labels!r}]")
+        terms._check_kinds()
         if terms.replace and terms.version is None:
             raise DeployFailed("replace is for a version that is named: give version=, or leave replace out")
         terms.default_output()
-        if terms.slo is not None and not (isinstance(terms.slo, (int, float)) and _SLO[0] <= terms.slo <= _SLO[1]):
+        if terms.slo is not None and not (type(terms.slo) in (int, float) and _SLO[0] <= terms.slo <= _SLO[1]):
             raise DeployFailed(f"slo={terms.slo!r} cannot be an objective: give seconds, from {_SLO[0]} to {_SLO[1]}")
         if terms.canary is not None and not (0 < terms.canary < 1 and terms.app):
             raise DeployFailed(f"canary is {terms.canary!r}: give the share of the app's queries, as 0.1")
@@ -104,6 +102,23 @@ class Terms:
         if terms.gpu_memory is not None and not terms._gpu().get("count"):
             raise DeployFailed("gpu_memory is of each GPU: say how many with gpus=")
         return terms
+
+    def _check_kinds(self) -> None:
+        """Whether each is of its kind: what is not fails where no one would look for it."""
+        for name in ("requirements", "labels"):
+            value = getattr(self, name)
+            if isinstance(value, str):
+                raise DeployFailed(f"{name} is one text: give a list, [{value!r}]")
+            if value is not None and (isinstance(value, Mapping) or not all(isinstance(x, str) for x in value)):
+                raise DeployFailed(f"{name}={value!r} is no list of texts: give one, as {_LISTS[name]}")
+        for name in ("batch", "resources", "env", "scale", "secrets"):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, Mapping):
+                raise DeployFailed(f"{name}={value!r} is no dict: give its members by name, as in the API")
+        if self.client is not None and not isinstance(self.client, Client):
+            raise DeployFailed(f"client={self.client!r} is no client: give topsail.Client(url=…, admin_url=…)")
+        if isinstance(self.timeout, bool) or not isinstance(self.timeout, (int, float)) or self.timeout <= 0:
+            raise DeployFailed(f"timeout={self.timeout!r} is no time: give seconds, more than 0")
 
     def with_gpu(self) -> Terms:
         """The same with a GPU for each replica, where nothing is said of any."""

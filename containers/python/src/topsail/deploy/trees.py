@@ -86,6 +86,11 @@ def trained_on_categories(model: Any) -> str:
     return _categorical(booster) if hasattr(booster, "save_raw") else ""
 
 
+def trained_in(model: Any) -> list[list[Any]]:
+    """The categories of those columns, in their order, where the model knows them: LightGBM's do."""
+    return list(getattr(getattr(model, "booster_", model), "pandas_categorical", None) or [])
+
+
 def _categorical(booster: Any) -> str:
     """Without names of columns, it was trained on an array of places."""
     kinds, names = booster.feature_types or [], booster.feature_names or []

@@ -102,12 +102,14 @@ def _scored(estimator: Any, method: str, plain: Any, all_: bool) -> Answer | Non
 
 
 def last_of(estimator: Any) -> Any:
-    """The one that predicts, of a pipeline or search."""
+    """The one that predicts, of a pipeline, a search or a regressor of a transformed target."""
     while type(estimator).__module__.startswith("sklearn."):
         if type(estimator).__name__ == "Pipeline":
             estimator = estimator.steps[-1][1]
         elif type(estimator).__name__ in _SEARCHES and hasattr(estimator, "best_estimator_"):
             estimator = estimator.best_estimator_
+        elif type(estimator).__name__ == "TransformedTargetRegressor" and hasattr(estimator, "regressor_"):
+            estimator = estimator.regressor_
         else:
             break
     return estimator

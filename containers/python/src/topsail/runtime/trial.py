@@ -9,6 +9,7 @@ other than 0.
 from __future__ import annotations
 
 import json
+import math
 import sys
 import time
 from collections.abc import Callable
@@ -86,7 +87,19 @@ def _answered(runner: Runner, folder: Folder) -> dict[str, object]:
     for one in (alone, *dry_run(runner, [example] * (folder.batch() if folder.batch() > 1 else _BATCH))):
         if one.error is not None:
             return {"error": f"{one.error}. {_ZEROS}" if made else one.error}
+        if not made and not _finite(one.outputs or one.output):
+            return {
+                "error": f"it answers {_shown(one)}: NaN and infinity cannot be answers, and clients get the default"
+            }
     return {"output": _shown(alone)}
+
+
+def _finite(value: Any) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if isinstance(value, dict):
+        return all(map(_finite, value.values()))
+    return not isinstance(value, list) or all(map(_finite, value))
 
 
 def checked_in(answer: Path) -> Path:

@@ -62,8 +62,8 @@ class Apps(Resource):
         timeout: float | None = None,
         **members: Any,
     ) -> App | DryRun:
-        """Changes some members: `update("wine", latency_slo_micros=20000)`. None takes a member away. `replace_contract`
-        is as with `put`."""
+        """Changes some members: `update("wine", latency_slo_micros=20000)`. None takes a member away. With
+        `replace_contract` it is as with `put`."""
         path = call.path("apps", name(app))
         query = {"replace_contract": replace_contract, "dry_run": dry_run}
         return self._admin.send(call.change("PATCH", path, _read, members, etag(app), **query), timeout)
