@@ -5,12 +5,10 @@ package main
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/topsail-serving/topsail/test/servers"
 )
@@ -73,50 +71,31 @@ func TestABackupComesBack(t *testing.T) {
 	}
 }
 
-// TestBackupsAgainAndAgain makes backups for as long as it is let, beside a process that is away
-// for some time.
-func TestBackupsAgainAndAgain(t *testing.T) {
+// TestBackupsInAFolder makes several, of which the newest are kept; what fails while the process is down leaves them.
+func TestBackupsInAFolder(t *testing.T) {
 	t.Parallel()
-	dir, folder := t.TempDir(), filepath.Join(t.TempDir(), "backups")+"/"
-	flags := fixedPorts(t)
-	in := start(t, dir, "", flags...)
+	folder := filepath.Join(t.TempDir(), "backups") + "/"
+	in := start(t, t.TempDir(), "")
 	o := operate(t, in)
 	o.do("app", "create", "a", "--input-type", "doubles")
-	o.refused(2, "--every must be 10s or more", "backup", folder, "--every", "9s")
-	o.refused(2, "--every needs a folder", "backup", folder+"one.tar", "--every", "10s")
-
-	again := &role{exited: make(chan error, 1)}
-	again.cmd = exec.Command(programs.topsail, "backup", folder, "--every", "10s", "--keep", "1")
-	again.cmd.Env = append(os.Environ(), o.env...)
-	again.cmd.Stdout, again.cmd.Stderr = again, again
-	if err := again.cmd.Start(); err != nil {
-		t.Fatal(err)
+	said := ""
+	for range 3 {
+		if said = o.do("backup", folder, "--keep", "1"); !strings.Contains(said, "1 apps") {
+			t.Errorf("says %q", said)
+		}
 	}
-	go func() { again.exited <- again.cmd.Wait() }()
-	defer again.cmd.Process.Kill()
-	made := func(n int) func() bool { return func() bool { return strings.Count(again.output(), "1 apps") == n } }
-	until(t, "a backup", made(1))
+	left, _ := filepath.Glob(folder + "*")
+	if len(left) != 1 || !strings.Contains(said, left[0]) {
+		t.Fatalf("kept %v, and said %q", left, said)
+	}
+	o.do("restore", left[0], "--dry-run")
 	if err := in.stop(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "a backup that fails", func() bool { return strings.Contains(again.output(), "the backup failed, the next one is in 10s") })
-	in = start(t, dir, "", flags...)
-	in.web()
-	until(t, "the next backup", made(2))
-	again.cmd.Process.Signal(syscall.SIGTERM)
-	select {
-	case err := <-again.exited:
-		if err != nil {
-			t.Errorf("it ended with %v:\n%s", err, again.output())
-		}
-	case <-time.After(patience):
-		t.Fatal("it did not end")
+	o.refused(5, "does not answer", "backup", folder, "--keep", "1")
+	if now, _ := filepath.Glob(folder + "*"); len(now) != 1 || now[0] != left[0] {
+		t.Errorf("left %v", now)
 	}
-	left, _ := filepath.Glob(folder + "*")
-	if len(left) != 1 || !strings.Contains(again.output(), left[0]) || strings.Index(again.output(), left[0]) < strings.Index(again.output(), "the backup failed") {
-		t.Errorf("kept %v:\n%s", left, again.output())
-	}
-	o.do("restore", left[0], "--dry-run")
 }
 
 // fixedPorts are flags for a process that starts again where it was.

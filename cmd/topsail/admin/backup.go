@@ -10,7 +10,6 @@ import (
 	"os"
 	"path"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -29,49 +28,20 @@ func backupCommand() *cobra.Command {
 			"does not exist yet, a folder, or s3://BUCKET/PREFIX?endpoint=URL with keys in the environment, as for web.bundles. Files in\n" +
 			"folders and buckets are named by their time, and the oldest are removed. A backup contains the hashes of keys and the variables of\n" +
 			"models: keep it secret.",
-		Example: "  topsail backup before-upgrade.tar\n  topsail backup /mnt/backups/ --keep 30\n  topsail backup s3://ops/topsail --every 24h",
+		Example: "  topsail backup before-upgrade.tar\n  topsail backup /mnt/backups/ --keep 30\n  topsail backup s3://ops/topsail",
 		Args:    cobra.ExactArgs(1),
 	}
 	c.Flags().Bool("without-bundles", false, "list bundles without their contents: their store has its own backup")
 	c.Flags().Int("keep", 14, "how many backups to keep in a folder or bucket; 0 keeps all")
-	c.Flags().Duration("every", 0, "keep running, and make a backup this often")
 	return single(c, backUp)
 }
 
-// leastEvery bounds how often backups are made.
-const leastEvery = 10 * time.Second
-
+// backUp fetches a backup, checks it, and only then gives it its name.
 func backUp(k *call) error {
-	every, err := k.cmd.Flags().GetDuration("every")
-	if err != nil || every < 0 || every > 0 && every < leastEvery {
-		return misused("--every must be %v or more", leastEvery)
-	}
 	to, err := destinationOf(k.args[0])
 	if err != nil {
 		return usageError{err}
 	}
-	if every == 0 {
-		return backUpOnce(k, to)
-	}
-	if _, single := to.(backupFile); single {
-		return misused("--every needs a folder or a bucket")
-	}
-	next := time.NewTicker(every)
-	defer next.Stop()
-	for {
-		if err := backUpOnce(k, to); err != nil && k.ctx.Err() == nil {
-			fmt.Fprintf(k.Err, "%s the backup failed, the next one is in %v: %v\n", time.Now().Format(time.DateTime), every, err)
-		}
-		select {
-		case <-next.C:
-		case <-k.ctx.Done():
-			return nil
-		}
-	}
-}
-
-// backUpOnce fetches a backup, checks it, and only then gives it its name.
-func backUpOnce(k *call, to destination) error {
 	part, err := os.CreateTemp(to.spool(), ".topsail-backup-*")
 	if err != nil {
 		return err
