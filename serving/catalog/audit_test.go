@@ -100,17 +100,6 @@ func open(t *rapid.T, text []byte) any {
 	return object
 }
 
-func list(v any) []any {
-	all, _ := v.([]any)
-	return all
-}
-
-func within(object any, name string) map[string]any {
-	all, _ := object.(map[string]any)
-	inner, _ := all[name].(map[string]any)
-	return inner
-}
-
 func allDocuments(t *rapid.T, cat *serving.Catalog) map[[2]string][]byte {
 	docs, err := catalog.Diff(&serving.Catalog{}, cat)
 	if err != nil {
