@@ -63,5 +63,12 @@ func (v *Version) SidecarJSON() string {
 
 // ParseSidecarVersions reads the JSON form, and does not check it.
 func ParseSidecarVersions(b []byte) (versions []*Version, err error) {
-	return versions, json.Unmarshal(b, &versions)
+	var told []Version // no pointers, which could be null
+	if err := json.Unmarshal(b, &told); err != nil {
+		return nil, err
+	}
+	for i := range told {
+		versions = append(versions, &told[i])
+	}
+	return versions, nil
 }

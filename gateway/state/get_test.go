@@ -222,7 +222,7 @@ func TestGetSurvivesThePolicy(t *testing.T) {
 		if s := g.Get(app, "", ""); s != app.fresh {
 			t.Errorf("got %+v, want the fresh state", s)
 		}
-		if n := g.metric(t, "misfits_total"); n != 1 {
+		if n := g.metric(t, "mismatches_total"); n != 1 {
 			t.Errorf("%v misfits, want 1", n)
 		}
 		r := g.Train(t.Context(), app, []Item{{Feedback: feedback(1, 1, oneV1)}})[0]
