@@ -50,7 +50,7 @@ def test_a_function_of_dicts(deploy, management):
     document = manifest.signature.document()
     assert management.versions["named"]["1"]["signature"] == management.apps["named"]["signature"] == document
     assert management.apps["named"]["input_type"] == "tensors"
-    answer = deployed.predict(EXAMPLE | {"text": "blue", "raw": "AAAA"})
+    answer = deployed.predict(EXAMPLE | {"text": "blue", "raw": bytes(3)})
     assert answer.outputs == {"label": "blue 3 b", "sum": 10.5}
     assert answer.output == "blue 3 b"
 

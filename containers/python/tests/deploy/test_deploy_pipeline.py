@@ -147,5 +147,5 @@ def test_what_is_no_pipeline(deploy, management):
         with pytest.raises(DeployFailed, match=says):
             deploy(steps, **terms)
     with pytest.raises(DeployFailed, match="the input of a pipeline is a vector, a text or bytes"):
-        topsail.deploy_pipeline("sum", [shift], {"x": 1.0}, client=management)
+        topsail.deploy_pipeline("sum", [shift], {"x": 1.0})
     assert management.did() == []

@@ -116,8 +116,9 @@ class _Rollout:
         """Of what the app's clients send, where it is refused only after the version is registered."""
         length = self._bundle.manifest.input_length
         for model in app.models or []:
-            current = self._client.models.get(model, timeout=self._deadline.left()).current
-            if not length or not current or (model == self._model and not self._terms.canary):
+            if not length or (model == self._model and not self._terms.canary):
+                continue
+            if not (current := self._client.models.get(model, timeout=self._deadline.left()).current):
                 continue
             takes = self._client.versions.get(model, current, timeout=self._deadline.left()).input_length
             if takes and takes != length and (self._terms.canary or not self._terms.replace_contract):
