@@ -33,12 +33,12 @@ var errNotNumbers = errors.New("the loss of the app compares numbers, or vectors
 // that of a probability and a class, or of two measurements, is never the same. Scores of several classes
 // cannot be compared with one of them.
 func (l Loss) Of(out, label *serving.Output) (float64, error) {
-	x, isNumber := Number(out)
-	y, also := Number(label)
+	x, isNumber := figure(out)
+	y, also := figure(label)
 	numbers := isNumber && also
 	if l.kind == serving.LossZeroOne || l.kind == "" && !(numbers && (hasFraction(x) || hasFraction(y))) {
 		switch {
-		case Same(out, label) || sameText(out, label):
+		case numbers && x == y || Same(out, label) || sameText(out, label):
 			return 0, nil
 		case also && !isNumber && isScores(out):
 			return 0, errNotNumbers
@@ -60,6 +60,24 @@ func (l Loss) Of(out, label *serving.Output) (float64, error) {
 	return total / float64(len(xs)), nil
 }
 
+// figure is a number, true or false, or the text of one of them.
+func figure(o *serving.Output) (float64, bool) {
+	x, ok := Number(o)
+	switch text := unquoted(o); {
+	case ok:
+		return x, true
+	case text != nil:
+		return figure(&serving.Output{JSON: text})
+	}
+	switch string(o.JSON) {
+	case "true":
+		return 1, true
+	case "false":
+		return 0, true
+	}
+	return 0, false
+}
+
 func hasFraction(x float64) bool { return x != math.Trunc(x) }
 
 // isScores says whether an output is a vector of numbers some of which have fractions.
@@ -71,11 +89,17 @@ func isScores(out *serving.Output) bool {
 // sameText says whether a label is the text of an output. A model that says the text 1 is answered
 // with the number 1, and the class is still called "1".
 func sameText(out, label *serving.Output) bool {
+	text := unquoted(label)
+	return text != nil && Same(out, &serving.Output{JSON: text})
+}
+
+// unquoted is the JSON that a text is, or nil.
+func unquoted(o *serving.Output) []byte {
 	var text string
-	if len(label.JSON) == 0 || label.JSON[0] != '"' || json.Unmarshal(label.JSON, &text) != nil || !json.Valid([]byte(text)) {
-		return false
+	if len(o.JSON) == 0 || o.JSON[0] != '"' || json.Unmarshal(o.JSON, &text) != nil || !json.Valid([]byte(text)) {
+		return nil
 	}
-	return Same(out, &serving.Output{JSON: []byte(text)})
+	return []byte(text)
 }
 
 func (l Loss) between(x, y float64) float64 {

@@ -158,6 +158,8 @@ func TestLoss(t *testing.T) {
 		{zeroOne, "1", `"1"`, 0, false}, // of a model that says the text 1
 		{zeroOne, "true", `"true"`, 0, false},
 		{zeroOne, `"02139"`, `"02139"`, 0, false},
+		{zeroOne, `0.97`, `true`, 0.03, false}, {zeroOne, `0.97`, `"1"`, 0.03, false}, {zeroOne, `1`, `true`, 0, false},
+		{zeroOne, `true`, `1`, 0, false}, {zeroOne, `false`, `1`, 1, false}, {zeroOne, `2139`, `"02139"`, 1, false}, {strict, `0.97`, `true`, 1, false},
 		{zeroOne, `["a"]`, `"[\"a\"]"`, 0, false},
 		{zeroOne, "1", `"0"`, 1, false},
 		{zeroOne, "1", `"one"`, 1, false},

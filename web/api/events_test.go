@@ -157,7 +157,7 @@ func TestEventsOfTheRest(t *testing.T) {
 		}
 		r.decided = []serving.Decision{decision("m", 1)}
 		r.log = []serving.AuditEntry{{ID: "1", Name: "old"}}
-		r.traffic = []AppTraffic{{App: "a", Attainment: 0.5}, {App: "b", Attainment: 1}, {App: "deleted"}}
+		r.traffic = []AppTraffic{{App: "a", Attainment: new(0.5)}, {App: "b", Attainment: new(1.0)}, {App: "deleted"}}
 		admin, bob := r.reads(t, "admin", "/events"), r.reads(t, "bob", "/events")
 		defer admin.leave()
 		defer bob.leave()

@@ -273,13 +273,13 @@ type TrafficNow struct {
 	Apps   []AppTraffic `json:"apps"`
 }
 
-// AppTraffic is one app in the last minute.
+// AppTraffic is one app in the last minute. Without an answer it has no shares.
 type AppTraffic struct {
 	App        string             `json:"app"`
 	SLO        int64              `json:"slo_micros"`
 	Rate       float64            `json:"rate"`
-	Attainment float64            `json:"attainment"`
-	Defaults   float64            `json:"defaults"`
+	Attainment *float64           `json:"attainment,omitempty"`
+	Defaults   *float64           `json:"defaults,omitempty"`
 	P50        int64              `json:"p50_micros,omitempty"`
 	P95        int64              `json:"p95_micros,omitempty"`
 	P99        int64              `json:"p99_micros,omitempty"`

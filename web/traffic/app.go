@@ -127,13 +127,13 @@ func (a *app) now(name string, until int64) (api.AppTraffic, bool) {
 		return api.AppTraffic{}, false
 	}
 	t := api.AppTraffic{
-		App: name, SLO: a.objective.Microseconds(), Attainment: 1,
+		App: name, SLO: a.objective.Microseconds(),
 		P50: micros(took.quantile(0.5)), P95: micros(took.quantile(0.95)), P99: micros(took.quantile(0.99)),
 	}
 	if all := total(sums[answered:high]); all > 0 {
 		t.Rate = all / span
-		t.Attainment = sums[answered+int(serving.OK)] / all
-		t.Defaults = 1 - t.Attainment
+		within := sums[answered+int(serving.OK)] / all
+		t.Attainment, t.Defaults = new(within), new(1-within)
 	}
 	if sums[asked] > 0 {
 		t.CacheHits = sums[hits] / sums[asked]

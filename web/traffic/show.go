@@ -25,9 +25,17 @@ func (c *Collector) Now() api.TrafficNow {
 		}
 	}
 	slices.SortFunc(t.Apps, func(a, b api.AppTraffic) int {
-		return cmp.Or(cmp.Compare(a.Attainment, b.Attainment), cmp.Compare(b.Rate, a.Rate), cmp.Compare(a.App, b.App))
+		return cmp.Or(cmp.Compare(worth(a), worth(b)), cmp.Compare(b.Rate, a.Rate), cmp.Compare(a.App, b.App))
 	})
 	return t
+}
+
+// worth orders apps: those without traffic are as good as the best.
+func worth(a api.AppTraffic) float64 {
+	if a.Attainment == nil {
+		return 1
+	}
+	return *a.Attainment
 }
 
 // App implements api.Traffic. Of an app that no gateway knows, everything is unknown.

@@ -89,13 +89,9 @@ func summary(e apiclient.Event) string {
 		said = describe(e, replicasWords)
 	case "traffic":
 		said = describe(e, func(t api.TrafficNow) string {
-			rate := 0.0
-			for _, a := range t.Apps {
-				rate += a.Rate
-			}
-			text := fmt.Sprintf("%d apps, %s/s", len(t.Apps), screen.Number(rate))
-			if len(t.Apps) > 0 {
-				text += fmt.Sprintf("; %s: %s in time", t.Apps[0].App, screen.Share(t.Apps[0].Attainment))
+			text := queried(t)
+			if len(t.Apps) > 0 && t.Apps[0].Attainment != nil {
+				text += fmt.Sprintf("; %s: %s within its SLO", t.Apps[0].App, share(t.Apps[0].Attainment))
 			}
 			return text
 		})

@@ -112,7 +112,7 @@ func TestEvents(t *testing.T) {
 		"catalog   revision 8; app a; model m; version m:1; app b is deleted",
 		"replicas  2 replicas",
 		"replicas  m-1-0 of m:1 is failed (it died ); m-1-1 has ended",
-		"traffic   2 apps, 3.5/s; a: 50 % in time",
+		"traffic   queries to 2 apps, 3.5/s; a: 50 % within its SLO",
 		"decision  m:1 from 1 to 2, applied by capacity: too little",
 		"audit     ann: update app a?[31m",
 		"cluster   1 processes, 0 servers, 1 alarms; warn: slow",

@@ -38,7 +38,7 @@ func TestTop(t *testing.T) {
 		}})
 	person, program := testterm.Open(t, 120, 30)
 	status := runOn(t, program, "top")
-	testterm.ReadUntil(t, person, "2 apps  3.5 queries/s  0 of 1 replicas are up")
+	testterm.ReadUntil(t, person, "queries to 2 apps, 3.5/s  0 of 1 replicas are up")
 	testterm.ReadUntil(t, person, "not live: ")
 	testterm.ReadUntil(t, person, "m-1-7")
 	if _, err := person.WriteString("q"); err != nil {

@@ -155,12 +155,7 @@ func (p *picture) take(e apiclient.Event) error {
 // lines are the picture: what is wrong, the apps, the replicas.
 func (k *call) lines(p *picture) []string {
 	k.now = time.Now()
-	rate := 0.0
-	for _, a := range p.traffic.Apps {
-		rate += a.Rate
-	}
-	lines := []string{fmt.Sprintf("topsail  %d apps  %s queries/s  %d of %d replicas are up",
-		len(p.traffic.Apps), screen.Number(rate), up(p.replicas), len(p.replicas))}
+	lines := []string{fmt.Sprintf("topsail  %s  %d of %d replicas are up", queried(p.traffic), up(p.replicas), len(p.replicas))}
 	if p.lost != nil {
 		lines = append(lines, screen.Clean("not live: "+p.lost.Error()))
 	}

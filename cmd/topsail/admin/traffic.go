@@ -39,10 +39,33 @@ func appTraffic() *cobra.Command {
 func nowTable(now api.TrafficNow) *screen.Table {
 	t := screen.NewTable("APP", "SLO", "RATE", "WITHIN SLO", "DEFAULTS", "P50", "P95", "P99", "CACHE", "CAUSES")
 	for _, a := range now.Apps {
-		t.Row(a.App, screen.Micros(a.SLO), screen.Number(a.Rate)+"/s", screen.Share(a.Attainment), screen.Share(a.Defaults),
+		t.Row(a.App, screen.Micros(a.SLO), screen.Number(a.Rate)+"/s", share(a.Attainment), share(a.Defaults),
 			screen.Micros(a.P50), screen.Micros(a.P95), screen.Micros(a.P99), screen.Share(a.CacheHits), causes(a.Causes))
 	}
 	return t
+}
+
+// queried is how many apps clients asked in the last minute, and how often.
+func queried(now api.TrafficNow) string {
+	apps, rate := 0, 0.0
+	for _, a := range now.Apps {
+		if a.Rate > 0 {
+			apps++
+		}
+		rate += a.Rate
+	}
+	if apps == 1 {
+		return "queries to 1 app, " + screen.Number(rate) + "/s"
+	}
+	return "queries to " + strconv.Itoa(apps) + " apps, " + screen.Number(rate) + "/s"
+}
+
+// share is empty where there was no answer.
+func share(of *float64) string {
+	if of == nil {
+		return ""
+	}
+	return screen.Share(*of)
 }
 
 func causes(all map[string]float64) string {

@@ -18,7 +18,7 @@ const (
 
 // Alarms are what a person should look at, the worst first.
 func Alarms(servers []api.Server, measured *traffic.Collector, replicas []api.Replica) []api.Alarm {
-	all := slices.Concat(serverAlarms(servers), appAlarms(measured.Now()), poolAlarms(measured.Pools()),
+	all := slices.Concat(serverAlarms(servers), appAlarms(measured.Now()), poolAlarms(measured.Pools(), replicas),
 		failoverAlarms(measured.FailedOver()), withdrawnAlarms(measured.Withdrawn()), streamAlarms(measured.Streams()), replicaAlarms(replicas))
 	slices.SortStableFunc(all, func(a, b api.Alarm) int { return cmp.Compare(a.Severity, b.Severity) }) // failed, warn
 	return all
@@ -83,7 +83,7 @@ func serverAlarms(servers []api.Server) []api.Alarm {
 func appAlarms(traffic api.TrafficNow) []api.Alarm {
 	var list []api.Alarm
 	for _, a := range traffic.Apps {
-		if a.Rate < someTraffic || a.Attainment >= lowAttainment {
+		if a.Rate < someTraffic || a.Attainment == nil || *a.Attainment >= lowAttainment {
 			continue
 		}
 		alarm := api.Alarm{
@@ -97,7 +97,7 @@ func appAlarms(traffic api.TrafficNow) []api.Alarm {
 			}
 		}
 		alarm.Next = causeAdvice(worst)
-		if a.Attainment < 0.5 {
+		if *a.Attainment < 0.5 {
 			alarm.Severity, alarm.Text = "failed", fmt.Sprintf("more than half of the answers of app %s are defaults", a.App)
 		}
 		list = append(list, alarm)
@@ -119,11 +119,15 @@ func causeAdvice(cause string) string {
 	}[cause]
 }
 
-func poolAlarms(pools []api.Pool) []api.Alarm {
+func poolAlarms(pools []api.Pool, replicas []api.Replica) []api.Alarm {
 	var list []api.Alarm
 	for _, p := range pools {
 		name := p.Model + ":" + p.Version
+		starting := slices.ContainsFunc(replicas, func(r api.Replica) bool {
+			return r.Model == p.Model && r.Version == p.Version && r.State == "starting" && r.Restarts == 0
+		})
 		switch {
+		case p.Desired > 0 && p.Ready == 0 && starting: // for the first time, as after each deployment
 		case p.Desired > 0 && p.Ready == 0:
 			list = append(list, api.Alarm{Severity: "failed", Kind: "version", Name: name,
 				Text: fmt.Sprintf("%s has no ready replica, of %d wanted", name, p.Desired), Next: "look at the state and the logs of its replicas"})

@@ -86,7 +86,7 @@ func (outside) Scheduler(context.Context) (api.SchedulerStatus, error) {
 }
 
 func (outside) Now() api.TrafficNow {
-	return api.TrafficNow{At: time.Unix(1e9, 0), Window: 60, Apps: []api.AppTraffic{{App: "a", SLO: 1, Rate: 2, Attainment: 1, Causes: map[string]float64{"timeout": 1}}}}
+	return api.TrafficNow{At: time.Unix(1e9, 0), Window: 60, Apps: []api.AppTraffic{{App: "a", SLO: 1, Rate: 2, Attainment: new(1.0), Defaults: new(0.0), Causes: map[string]float64{"timeout": 1}}}}
 }
 
 func (outside) App(name string, _ time.Duration) api.AppSeries {

@@ -2,21 +2,21 @@ import type {AppTraffic} from '../api/schema'
 
 const kept = 60
 
-// History is the last minute of every app, for sparklines.
+// History is the rate of every app in the last minute, for sparklines.
 export class History {
-  readonly #apps = new Map<string, {rate: number[]; attainment: number[]}>()
+  readonly #apps = new Map<string, number[]>()
 
   add(apps: AppTraffic[]) {
     const seen = new Set<string>()
-    for (const {app, rate, attainment} of apps) {
+    for (const {app, rate} of apps) {
       seen.add(app)
       const series = this.#apps.get(app)
       if (!series) {
-        this.#apps.set(app, {rate: [rate], attainment: [attainment]})
+        this.#apps.set(app, [rate])
         continue
       }
-      push(series.rate, rate)
-      push(series.attainment, attainment)
+      series.push(rate)
+      if (series.length > kept) series.shift()
     }
     for (const app of this.#apps.keys()) {
       if (!seen.has(app)) this.#apps.delete(app)
@@ -24,15 +24,6 @@ export class History {
   }
 
   rate(app: string): readonly number[] {
-    return this.#apps.get(app)?.rate ?? []
+    return this.#apps.get(app) ?? []
   }
-
-  attainment(app: string): readonly number[] {
-    return this.#apps.get(app)?.attainment ?? []
-  }
-}
-
-function push(series: number[], value: number) {
-  series.push(value)
-  if (series.length > kept) series.shift()
 }
