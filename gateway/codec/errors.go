@@ -69,6 +69,10 @@ func otherFormat(body []byte) string {
 		return "is compressed by gzip: send the header Content-Encoding: gzip with it"
 	case bytes.HasPrefix(body, []byte{0xff, 0xfe}), bytes.HasPrefix(body, []byte{0xfe, 0xff}), bytes.HasPrefix(body, []byte{'{', 0}), bytes.HasPrefix(body, []byte{0, '{'}):
 		return "is UTF-16: send UTF-8"
+	case body[0] == 0x78 && len(body) > 1 && (body[1] == 0x01 || body[1] == 0x9c || body[1] == 0xda):
+		return "is compressed by deflate: send the header Content-Encoding: deflate with it"
+	case body[0] < '\t' || body[0] >= 0x80:
+		return "is not text: send JSON, and bytes in it as base64"
 	case formField.Match(body):
 		return `is a form: send JSON, such as {"input": [1.5, 2]}; curl does with -d '{"input": …}'`
 	}

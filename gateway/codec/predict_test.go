@@ -168,6 +168,9 @@ func TestDecodeErrors(t *testing.T) {
 		{serving.Doubles, "\xff\xfe{\x00", "the body is not JSON: it is UTF-16: send UTF-8"},
 		{serving.Doubles, "{\x00\"\x00", "the body is not JSON: it is UTF-16: send UTF-8"},
 		{serving.Doubles, "\x00{\x00\"", "the body is not JSON: it is UTF-16: send UTF-8"},
+		{serving.Doubles, "x\x9c\xabV", "the body is not JSON: it is compressed by deflate: send the header Content-Encoding: deflate with it"},
+		{serving.Doubles, "\x89PNG\r\n", "the body is not JSON: it is not text: send JSON, and bytes in it as base64"},
+		{serving.Doubles, "\x28\xb5\x2f\xfd", "the body is not JSON: invalid value, at byte 0"},
 		{serving.Doubles, "input=%5B1%5D", `the body is not JSON: it is a form: send JSON, such as {"input": [1.5, 2]}; curl does with -d '{"input": …}'`},
 		{serving.Doubles, "------WebKitFormBoundaryX\r\n", `the body is not JSON: it is a form: send JSON, such as {"input": [1.5, 2]}; curl does with -d '{"input": …}'`},
 

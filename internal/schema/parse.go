@@ -29,6 +29,7 @@ func (p Problem) Error() string {
 // ParseJSON reads one JSON value: objects as map[string]any, lists as []any, numbers as
 // json.Number. It fails with a Problem, also where an object has a name twice.
 func ParseJSON(text []byte) (any, error) {
+	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	switch {
 	case !utf8.Valid(text):
 		return nil, Problem{Text: "must be UTF-8"}

@@ -87,7 +87,7 @@ func TestDecode(t *testing.T) {
 		Boxes: []box{{Least: 5}, {Least: 3}}, Kind: "b", Text: "t", Other: &thing{named: named{"y"}, Wait: micros(20 * time.Microsecond)},
 	}
 	want.Raw = json.RawMessage(`{"n":123456789012345678}`)
-	got, wrong := decode(Decoder{}, `{"name": "x", "colour": "red", "wait_micros": 7.0, "count": -1, "on": true, "words": ["a", "b"], "numbers": [1, 2e0],
+	got, wrong := decode(Decoder{}, "\ufeff"+`{"name": "x", "colour": "red", "wait_micros": 7.0, "count": -1, "on": true, "words": ["a", "b"], "numbers": [1, 2e0],
 		"env": {"A": "1"}, "shares": {"a": 0.5}, "box": {"share": 1}, "boxes": [{"least": 5}, {}], "kind": "b", "text": "t", "raw": {"n": 123456789012345678}, "other": {"name": "y"}}`)
 	if wrong != "" || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %s", got, wrong)

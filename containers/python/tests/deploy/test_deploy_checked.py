@@ -98,6 +98,35 @@ def test_a_model_that_ends_its_process(deploy, management, end):
     assert management.did() == []
 
 
+class _WarmsUp:
+    def __init__(self, fail):
+        self.fail = fail
+
+    def predict(self, inputs):
+        return [sum(x) for x in inputs]
+
+    def warmup(self):
+        self.fail()
+        return [[1.0]]
+
+
+def _raise():
+    raise ValueError("no tokenizer")
+
+
+@pytest.mark.parametrize(
+    ("fail", "why"),
+    [
+        (lambda: __import__("sys").exit(0), "the model ended the process"),
+        (_raise, "the model failed: ValueError: no tokenizer"),
+    ],
+)
+def test_a_model_that_fails_when_it_warms_up(deploy, management, fail, why):
+    with pytest.raises(DeployFailed, match=why):
+        deploy(_WarmsUp(fail))
+    assert management.did() == []
+
+
 def test_truths_are_numbers(deploy, management):
     """As columns of pandas.get_dummies are."""
     assert deploy(example=[True, False, 2.5]).predict([True, True]).output == 4.0

@@ -21,7 +21,7 @@ from typing import Any
 from ..container import source
 from ..container.dry_run import Answer, dry_run
 from ..container.host import modules
-from ..container.loading import prepare
+from ..container.loading import prepare, warm_up
 from ..container.runner import Runner
 from .folder import Folder, decoded
 from .load import load
@@ -49,6 +49,8 @@ def _try(path: Path, answer: Path, hosted: bool) -> None:
             said = {"seconds": time.monotonic() - began} | _answered(runner, folder)
             if hosted and "error" in said and "error" not in on_its_thread(_answered, runner, folder).result():
                 said["error"] = f"{said['error']}. {_BOUND}"
+            if "error" not in said:
+                on_its_thread(warm_up, runner).result()
             said |= {"on_cpu_instead": folder.on_cpu_instead}
             if checked_in(answer).exists():
                 said["checked"] = on_its_thread(_checked, runner, folder, checked_in(answer)).result()
