@@ -50,7 +50,7 @@ func (v view) whole() *catalogEvent {
 func (v view) since(before view) *catalogEvent {
 	e := v.emptyEvent()
 	affected := v.modelsSince(before)
-	for _, name := range either(before.cat.Apps, v.cat.Apps) {
+	for _, name := range union(before.cat.Apps, v.cat.Apps) {
 		was, is := before.cat.Apps[name], v.cat.Apps[name]
 		switch {
 		case was == is || !v.scope.seesApp(name):
@@ -70,12 +70,12 @@ func (v view) since(before view) *catalogEvent {
 // an app that asks them was.
 func (v view) modelsSince(before view) map[string]bool {
 	affected := map[string]bool{}
-	for _, name := range either(before.cat.Models, v.cat.Models) {
+	for _, name := range union(before.cat.Models, v.cat.Models) {
 		if before.cat.Models[name] != v.cat.Models[name] {
 			affected[name] = true
 		}
 	}
-	for _, name := range either(before.cat.Apps, v.cat.Apps) {
+	for _, name := range union(before.cat.Apps, v.cat.Apps) {
 		was, is := before.cat.Apps[name], v.cat.Apps[name]
 		if was == is {
 			continue
@@ -101,7 +101,7 @@ func (v view) modelSince(before view, name string, e *catalogEvent) {
 	case is != nil && (was == nil || !reflect.DeepEqual(before.model(was), v.model(is))):
 		e.Models = append(e.Models, v.model(is))
 	}
-	for _, id := range either(versionsOf(was), versionsOf(is)) {
+	for _, id := range union(versionsOf(was), versionsOf(is)) {
 		before, after := before.versionOf(was, id), v.versionOf(is, id)
 		switch {
 		case after == nil:
@@ -134,16 +134,6 @@ func (v view) versionOf(m *serving.Model, id string) *Version {
 	}
 	doc := v.version(m.Versions[id])
 	return &doc
-}
-
-// either are the names that are in one of two maps, in order.
-func either[T any](a, b map[string]T) []string {
-	all := maps.Clone(b)
-	if all == nil {
-		all = map[string]T{}
-	}
-	maps.Copy(all, a)
-	return slices.Sorted(maps.Keys(all))
 }
 
 // watchCatalog sends changes to subscribers until ctx ends.

@@ -33,7 +33,7 @@ func TestStreams(t *testing.T) {
 		t.Errorf("that is not served, and is %+v", list[1].Now)
 	}
 	expect(t, w.ask("GET", "/streams/wine", ""), 200, `"now":{"processes":1,"lag_records":7,"conditions":["cannot commit results"]}`)
-	expect(t, w.ask("PUT", "/streams/wine.models/suspension?dry_run=true", ""), 200, `Stream \"wine.models\" reads no more records`)
+	expect(t, w.ask("PUT", "/streams/wine.models/suspension?dry_run=true", ""), 200, `"by":"admin"}}}],"effects":[]`)
 	s := read[Stream](t, w.ask("PUT", "/streams/wine.models/suspension", `{"reason":"bad models"}`))
 	if s.Suspension == nil || s.Suspension.Reason != "bad models" || s.Suspension.By != "admin" || !s.Suspension.Since.Equal(w.now) {
 		t.Errorf("suspended it is %+v", s.Suspension)
@@ -42,7 +42,7 @@ func TestStreams(t *testing.T) {
 		t.Errorf("the catalog has %+v", cat.Streams)
 	}
 	expectCode(t, w.ask("DELETE", "/streams/wine.models", ""), 409, "in_use", "resume it first")
-	expect(t, w.ask("DELETE", "/streams/wine.models/suspension?dry_run=true", ""), 200, `Stream \"wine.models\" continues`)
+	expect(t, w.ask("DELETE", "/streams/wine.models/suspension?dry_run=true", ""), 200, `"reason":"bad models"}},"after":`)
 	expect(t, w.ask("DELETE", "/streams/wine.models/suspension", ""), 200, "!", "suspension")
 	expect(t, w.ask("DELETE", "/streams/wine.models?dry_run=true", ""), 200, `Stream \"wine.models\" is forgotten`)
 	expect(t, w.ask("DELETE", "/streams/wine.models", ""), 204)
@@ -56,12 +56,12 @@ func TestStreams(t *testing.T) {
 func TestMappedStreams(t *testing.T) {
 	w := having(t)
 	w.announce(t)
-	expect(t, w.ask("PATCH", "/streams/wine?dry_run=true", `{"apps":{"red":"a"}}`), 200, `Records of stream \"wine\" that name \"red\" are predicted by app \"a\".`)
+	expect(t, w.ask("PATCH", "/streams/wine?dry_run=true", `{"apps":{"red":"a"}}`), 200, `"apps":{"red":"a"}}}],"effects":[]`)
 	s := read[Stream](t, w.ask("PATCH", "/streams/wine", `{"apps":{"red":"a","white":"b"}}`))
 	if len(s.Apps) != 2 || s.Apps["red"] != "a" || s.Apps["white"] != "b" {
 		t.Errorf("the map is %v", s.Apps)
 	}
-	expect(t, w.ask("PATCH", "/streams/wine?dry_run=true", `{"apps":{"red":null}}`), 200, `that name \"red\" are predicted by the app of its configuration`)
+	expect(t, w.ask("PATCH", "/streams/wine?dry_run=true", `{"apps":{"red":null}}`), 200, `"after":{"name":"wine","kind":"data","app":"a","input":["in"],"output":"out","dead_letter":"dead","apps":{"white":"b"}}`)
 	if s = read[Stream](t, w.ask("PATCH", "/streams/wine", `{"apps":{"red":null,"none":null}}`)); len(s.Apps) != 1 || s.Apps["white"] != "b" {
 		t.Errorf("the map is %v", s.Apps)
 	}

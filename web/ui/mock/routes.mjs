@@ -88,10 +88,10 @@ export function routes(world) {
     ]
   }
   const stream = (name) => world.streams.get(name) ?? raise(missing('stream', name))
-  const changeStream = (who, q, before, after, effect) => {
+  const changeStream = (who, q, before, after, effects) => {
     const {name} = before
     const action = after ? 'update' : 'delete'
-    const dry = dryRun(q, [{action, kind: 'stream', name, before, after}], [effect])
+    const dry = dryRun(q, [{action, kind: 'stream', name, before, after}], effects)
     if (dry) return dry
     if (after) world.stream(after)
     else world.streams.delete(name)
@@ -543,8 +543,7 @@ export function routes(world) {
         const before = stream(args.stream)
         const since = before.suspension?.since ?? new Date().toISOString()
         const suspension = {since, by: who, ...(body?.reason && {reason: body.reason})}
-        const effect = `Stream "${args.stream}" reads no more records: they wait in the broker.`
-        return changeStream(who, q, before, {...before, suspension}, effect)
+        return changeStream(who, q, before, {...before, suspension}, [])
       },
     ],
     [
@@ -552,7 +551,7 @@ export function routes(world) {
       '/streams/:stream/suspension',
       ({args, q, who}) => {
         const {suspension, ...open} = stream(args.stream)
-        return changeStream(who, q, stream(args.stream), open, `Stream "${args.stream}" continues from where it stopped.`)
+        return changeStream(who, q, stream(args.stream), open, [])
       },
     ],
     [
@@ -562,7 +561,7 @@ export function routes(world) {
         const before = stream(args.stream)
         if (before.suspension) throw new Problem(409, 'In use', `stream "${args.stream}" is suspended; resume it first`, 'in_use')
         const effect = `Stream "${args.stream}" is forgotten, unless a process serves it, which announces it again.`
-        return changeStream(who, q, before, undefined, effect)
+        return changeStream(who, q, before, undefined, [effect])
       },
     ],
     [
