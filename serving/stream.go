@@ -18,7 +18,6 @@ type StreamRecord struct {
 	Value   []byte
 	Headers []StreamHeader
 	At      time.Time // when it was produced
-	Unread  string    // why it has neither key nor value; empty: they are there
 
 	Lost <-chan struct{} // closed when it is no longer the member's that polled it; nil: it stays so
 }

@@ -104,9 +104,6 @@ func (j *Job) accept(ctx context.Context, it *Item) error {
 // parse reads the message of a record.
 func (j *Job) parse(ctx context.Context, it *Item) error {
 	r := it.Record
-	if r.Unread != "" {
-		return Rejected(RecordTooLarge, "%s", r.Unread)
-	}
 	if n := r.Size(); n > j.cfg.MaxRecord {
 		return Rejected(RecordTooLarge, "the %s has %d bytes, and the job takes %d: raise max_record_bytes, or %s", j.kind.Record, n, j.cfg.MaxRecord, j.kind.Shrink)
 	}

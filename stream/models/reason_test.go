@@ -106,15 +106,3 @@ func TestWhatIsWrong(t *testing.T) {
 		}
 	})
 }
-
-// TestUnreadUpdates: what the broker's client could not read is a dead letter, and the stream goes on.
-func TestUnreadUpdates(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		w.write(text(""), message("good", source("1")))
-		w.streams["in"][0].Unread = "the batch is 100% too large"
-		w.run(nil)
-		w.settle()
-		w.want(outcome{"good", Deployed}, outcome{"", "record_too_large: the batch is 100% too large"})
-	})
-}

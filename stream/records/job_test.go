@@ -153,27 +153,6 @@ func TestRejectedRecords(t *testing.T) {
 	})
 }
 
-// TestUnreadRecords: what the broker's client could not read is a dead letter, and the stream goes on.
-func TestUnreadRecords(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		broker := newMemory("in")
-		broker.write(jsonRecord("a", 1), serving.StreamMessage{Stream: "in"}, jsonRecord("b", 2))
-		broker.streams["in"][1].Unread = "the batch is 100% too large"
-		j, _, _ := run(t, broker, newScorer(double), nil)
-		settled(time.Second)
-		if got := results(t, broker, "out"); len(got) != 2 {
-			t.Errorf("results %+v", got)
-		}
-		dead := broker.read("dead")
-		if len(dead) != 1 || dead[0].Header(stream.HeaderKind) != "record_too_large" || dead[0].Header(stream.HeaderReason) != "the batch is 100% too large" {
-			t.Errorf("dead letters %+v", dead)
-		}
-		if got := j.Status().Tally; got != (Tally{Records: 3, Results: 2, DeadLetters: 1}) {
-			t.Errorf("tally %+v", got)
-		}
-	})
-}
-
 // TestRecordsNameTheirApp by their message or a header.
 func TestRecordsNameTheirApp(t *testing.T) {
 	bubble(t, func(t *testing.T) {

@@ -110,8 +110,6 @@ func (c *Consumer) Poll(ctx context.Context, most int) ([]serving.StreamRecord, 
 		switch {
 		case len(records) > 0:
 			return records, nil // even if ctx has ended: they are in flight
-		case errors.Is(failed, errStands):
-			c.broker.Log.Info(failed.Error(), "group", c.group.Name)
 		case failed != nil:
 			if errors.Is(failed, kerr.UnknownTopicID) {
 				s.fail() // a topic was deleted and made again

@@ -27,8 +27,9 @@ func newPartition(committed int64, metadata string) *partition {
 	return p
 }
 
-// take takes in a record, or a batch, which ends before an offset. It says false where that was done before.
-func (p *partition) take(offset, behind int64) bool {
+// take takes in a record. It says false where that was done before.
+func (p *partition) take(offset int64) bool {
+	behind := offset + 1
 	if p.read < 0 {
 		p.read, p.known = offset, offset
 	}

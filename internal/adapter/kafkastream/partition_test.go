@@ -26,7 +26,7 @@ func TestPartition(t *testing.T) {
 				if next < len(offsets) && (len(flying) == 0 || rapid.Bool().Draw(t, "poll")) {
 					offset := offsets[next]
 					next++
-					if is := p.take(offset, offset+1); is == done[offset] {
+					if is := p.take(offset); is == done[offset] {
 						t.Fatalf("record %d is given out: %v, and done: %v", offset, is, done[offset])
 					}
 					if !done[offset] {
@@ -69,7 +69,7 @@ func TestLittleRoom(t *testing.T) {
 	p := newPartition(0, "")
 	var odd []int64
 	for offset := range int64(1000) {
-		p.take(offset, offset+1)
+		p.take(offset)
 		if offset%2 == 1 {
 			odd = append(odd, offset)
 		}

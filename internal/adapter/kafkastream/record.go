@@ -21,10 +21,9 @@ func newRecord(r *kgo.Record) serving.StreamRecord {
 	return record
 }
 
-// parsePlace is where a record is that newRecord, or newUnread, made.
+// parsePlace is where a record is that newRecord made.
 func parsePlace(r *serving.StreamRecord) (at place, offset int64, err error) {
 	partition, text, _ := strings.Cut(r.Place, "/")
-	text, _, _ = strings.Cut(text, "-")
 	number, err := strconv.ParseInt(partition, 10, 32)
 	if err == nil {
 		offset, err = strconv.ParseInt(text, 10, 64)

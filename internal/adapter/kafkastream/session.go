@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -21,6 +20,8 @@ type place struct {
 	partition int32
 }
 
+func (p place) String() string { return fmt.Sprintf("%s/%d", p.topic, p.partition) }
+
 // session is a client in a consumer group, from joining it until something cannot go on.
 type session struct {
 	client     *kgo.Client
@@ -30,13 +31,11 @@ type session struct {
 	cancel     context.CancelFunc // of all that the client waits for; then Close is all it can
 	ended      context.Context    // ends when the session cannot go on
 	end        context.CancelFunc
-	stops      stops // of the polling goroutine
 
 	mu         sync.Mutex
 	partitions map[place]*partition
-	room       int                          // for metadata
-	unread     []*kgo.ErrDecompressTooLarge // that are still to be handed out
-	blocked    map[place]int64              // batches behind which the client cannot go, by their offset
+	room       int                                  // for metadata
+	stuck      map[place]*kgo.ErrDecompressTooLarge // at batches that the client does not read, and says so of once
 }
 
 // openSession makes a session. It dials when it is used.
@@ -48,12 +47,12 @@ func (c *Consumer) openSession() (*session, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &session{
 		group: c.group, conditions: c.conditions, limits: &c.limits, cancel: cancel,
-		stops: stops{met: new(atomic.Int64)}, partitions: map[place]*partition{}, room: mostMetadata, blocked: map[place]int64{},
+		partitions: map[place]*partition{}, room: mostMetadata, stuck: map[place]*kgo.ErrDecompressTooLarge{},
 	}
 	s.ended, s.end = context.WithCancel(context.Background())
 	s.client, err = kgo.NewClient(append(opts,
 		kgo.WithContext(ctx),
-		kgo.WithLogger(stopLog{clientLog{c.broker.Log}, s.stops.met}),
+		kgo.WithLogger(clientLog{c.broker.Log}),
 		kgo.ConsumerGroup(c.group.Name),
 		kgo.ConsumeTopics(c.group.Streams...),
 		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()),
@@ -121,8 +120,10 @@ func (s *session) forget(at place) {
 		close(p.lost)
 		delete(s.partitions, at)
 	}
-	delete(s.blocked, at)
-	s.unread = slices.DeleteFunc(s.unread, func(b *kgo.ErrDecompressTooLarge) bool { return placeOf(b) == at })
+	if s.stuck[at] != nil {
+		delete(s.stuck, at)
+		s.conditions.over(at.String(), "no longer at the batch that is not read")
+	}
 }
 
 // revoked has partitions be others'.
@@ -157,12 +158,8 @@ func (s *session) close(ctx context.Context) {
 	s.client.AllowRebalance() // for Close polls what is left, behind which a goroutine of its own may wait forever
 }
 
-// poll returns what comes next, and what went wrong. Batches that cannot be read come by
-// themselves.
+// poll returns what comes next, and what went wrong.
 func (s *session) poll(ctx context.Context, most int) (records []serving.StreamRecord, failed error) {
-	if records = s.hand(most); len(records) > 0 {
-		return records, nil
-	}
 	slice, cancel := context.WithTimeout(ctx, pollSlice)
 	defer cancel()
 	defer context.AfterFunc(s.ended, cancel)()
@@ -170,14 +167,8 @@ func (s *session) poll(ctx context.Context, most int) (records []serving.StreamR
 	failed = s.complain(fetches)
 	records = s.take(fetches.Records())
 	s.client.AllowRebalance()
-	if s.stops.forgotten(len(records) == 0 && ctx.Err() == nil) {
-		s.fail()
-		return nil, errStands
-	}
 	return records, failed
 }
-
-var errStands = errors.New("a partition stands still at a batch that is not read; rejoining the group")
 
 // take takes in what came. What was done before it came is passed.
 func (s *session) take(polled []*kgo.Record) []serving.StreamRecord {
@@ -194,7 +185,7 @@ func (s *session) take(polled []*kgo.Record) []serving.StreamRecord {
 			p = newPartition(-1, "")
 			s.begin(at, p)
 		}
-		if p.take(r.Offset, r.Offset+1) {
+		if p.take(r.Offset) {
 			record := newRecord(r)
 			record.Lost = p.lost
 			records = append(records, record)
@@ -203,25 +194,41 @@ func (s *session) take(polled []*kgo.Record) []serving.StreamRecord {
 	return records
 }
 
-// complain says what goes wrong with partitions, and returns the last that went wrong. Batches that
-// cannot be read are only remembered: who gets them says so.
+// complain says what goes wrong with partitions, and returns the last that went wrong. A partition that
+// stands still at a batch that is not read is no reason to wait with others.
 func (s *session) complain(fetches kgo.Fetches) (failed error) {
 	fetches.EachError(func(topic string, partition int32, err error) {
 		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 			return // of Poll
 		}
 		if batch, ok := errors.AsType[*kgo.ErrDecompressTooLarge](err); ok {
-			s.stops.said++
-			s.pass(batch)
+			s.stick(batch)
 			return
 		}
 		failed = err
 		if _, ok := errors.AsType[*kgo.ErrGroupSession](err); ok {
 			return // outage has said so, and it may be over by now
 		}
-		s.conditions.say(fmt.Sprintf("%s/%d", topic, partition), "cannot consume; retrying", err)
+		s.conditions.say(place{topic, partition}.String(), "cannot consume; retrying", err)
 	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for at, batch := range s.stuck {
+		s.conditions.say(at.String(), "stands still", fmt.Errorf("the batch of records %d to %d unpacks to more than %d MiB, which is not read: "+
+			"stop the stream's processes, and set the offset of the consumer group %s to %d",
+			batch.Offset, batch.NextOffset-1, batchBytes>>20, s.group.Name, batch.NextOffset))
+	}
 	return failed
+}
+
+// stick remembers that a partition of this member stands still.
+func (s *session) stick(batch *kgo.ErrDecompressTooLarge) {
+	at := place{batch.Topic, batch.Partition}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended.Err() == nil {
+		s.stuck[at] = batch
+	}
 }
 
 // commit commits some results, once. It says which of them have to wait.
@@ -291,16 +298,10 @@ func (s *session) plan(results []serving.StreamResult) (plan map[place]commitmen
 
 // committed notes what is committed.
 func (s *session) committed(plan map[place]commitment) {
-	stands := false
 	s.mu.Lock()
-	for at, c := range plan {
+	defer s.mu.Unlock()
+	for _, c := range plan {
 		c.done(c.records)
-		batch, is := s.blocked[at]
-		stands = stands || is && slices.Contains(c.records, batch)
-	}
-	s.mu.Unlock()
-	if stands {
-		s.fail() // the next one begins behind the batch
 	}
 }
 
