@@ -15,7 +15,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/web/api"
 )
 
@@ -91,18 +90,25 @@ func next[T any](t *testing.T, events <-chan event, kind string, wanted func(T) 
 	panic("unreachable")
 }
 
-// replicasEvent is replicas as they are now.
-type replicasEvent struct {
-	Whole   bool
-	Changed []api.Replica
-	Gone    []string
+// notice is what an event says has changed.
+type notice struct {
+	Revision uint64
+	Changed  []struct{ Kind, Name string }
 }
 
-// has says whether one replica of those that changed is as wanted.
-func has(wanted func(api.Replica) bool) func(replicasEvent) bool {
-	return func(e replicasEvent) bool {
-		return slices.ContainsFunc(e.Changed, wanted)
+// names says whether an event names an object.
+func names(kind, name string) func(notice) bool {
+	return func(n notice) bool {
+		return slices.Contains(n.Changed, struct{ Kind, Name string }{kind, name})
 	}
+}
+
+// becomes reads a replica again each time that an event names it, until it is as wanted.
+func (o *operator) becomes(events <-chan event, id string, wanted func(api.Replica) bool) {
+	o.t.Helper()
+	next(o.t, events, "replicas", func(n notice) bool {
+		return names("replica", id)(n) && wanted(get[api.Replica](o, "/replicas/"+id))
+	})
 }
 
 // TestAReplicaDiesAndComesBack kills a container, which starts again when it is told to,
@@ -123,21 +129,16 @@ func TestAReplicaDiesAndComesBack(t *testing.T) {
 	victim := o.ready("sum:1", 1)[0]
 	events := o.follow()
 	next(t, events, "hello", func(h struct{ Me api.Me }) bool { return h.Me.Mode == "local" })
-	next(t, events, "replicas", func(e replicasEvent) bool { return e.Whole && len(e.Changed) == 1 && e.Changed[0].PID == victim.PID })
 
 	if err := syscall.Kill(victim.PID, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	next(t, events, "replicas", has(func(r api.Replica) bool {
-		return r.ID == victim.ID && r.State != "ready" && strings.Contains(r.Reason, "SIGKILL")
-	}))
+	o.becomes(events, victim.ID, func(r api.Replica) bool { return r.State != "ready" && strings.Contains(r.Reason, "SIGKILL") })
 	if out, said, _ := o.run("predict", "sum", "[3, 4]", "--slo", "1s"); out != "-1\n" || !strings.Contains(said, "the default") {
 		t.Errorf("without a replica the answer is %s%s", out, said)
 	}
 	allow()
-	next(t, events, "replicas", has(func(r api.Replica) bool {
-		return r.ID == victim.ID && r.State == "ready" && r.Restarts == 1 && r.PID != victim.PID
-	}))
+	o.becomes(events, victim.ID, func(r api.Replica) bool { return r.State == "ready" && r.Restarts == 1 && r.PID != victim.PID })
 	now := get[api.Replica](o, "/replicas/"+victim.ID)
 	if now.State != "ready" || now.Restarts != 1 || now.Reason != "" || !now.Since.After(victim.Since) {
 		t.Errorf("it came back as %+v", now)
@@ -151,21 +152,12 @@ func TestAChangeIsToldToAll(t *testing.T) {
 	dir := t.TempDir()
 	o := operate(t, start(t, dir, ""))
 	events := o.follow()
-	type catalogEvent struct {
-		Apps     []serving.App
-		Versions []api.Version
-		Gone     []struct{ Kind, Name string }
-	}
-	o.do("deploy", "sum", "--input-type", "doubles", "--app", "sums", "--env", "PASSWORD=swordfish", "--", programs.gosum)
-	versions := next(t, events, "catalog", func(e catalogEvent) bool { return len(e.Versions) == 1 }).Versions
-	if said := versions[0].Env["PASSWORD"]; said == "" || said == "swordfish" {
-		t.Error("what may be a secret is told to everybody who follows")
-	}
+	o.do("deploy", "sum", "--input-type", "doubles", "--app", "sums", "--", programs.gosum)
+	next(t, events, "catalog", names("model", "sum"))
+	next(t, events, "catalog", names("app", "sums"))
 	o.do("version", "scale", "sum:1", "2")
-	next(t, events, "decision", func(d struct{ From, To int }) bool { return d.From == 1 && d.To == 2 })
+	next(t, events, "decision", names("version", "sum:1"))
 	o.do("app", "delete", "sums", "--yes")
-	next(t, events, "catalog", func(e catalogEvent) bool {
-		return len(e.Gone) == 1 && e.Gone[0].Kind == "app" && e.Gone[0].Name == "sums"
-	})
-	next(t, events, "traffic", func(api.TrafficNow) bool { return true })
+	next(t, events, "catalog", names("app", "sums"))
+	next(t, events, "traffic", func(notice) bool { return true })
 }

@@ -115,8 +115,7 @@ func (c *changes) take(now Cluster) {
 	if same || first {
 		return
 	}
-	replicas := c.api.Replicas.Replicas()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.say(func(v view) []byte { return event("cluster", v.cluster(now, replicas)) })
+	c.say("cluster", notice{})
 }

@@ -2,10 +2,7 @@ package api
 
 import (
 	"context"
-	"fmt"
 	"net/http"
-	"slices"
-	"time"
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/web/rest"
@@ -73,104 +70,4 @@ func (l *live) getScheduler(w http.ResponseWriter, r *http.Request) error {
 	}
 	status.Pools = pools
 	return rest.Respond(w, http.StatusOK, status)
-}
-
-const (
-	newsEvery  = time.Second
-	newsWithin = 5 * time.Second
-	newsLength = 100 // that are looked at each time
-)
-
-// followNews sends decisions to subscribers and, if they are administrators, changes.
-func (s *broadcast) followNews(ctx context.Context) {
-	var decisions, audit news
-	tick := time.NewTicker(newsEvery)
-	defer tick.Stop()
-	for {
-		s.takeDecisions(ctx, &decisions)
-		s.takeAudit(ctx, &audit)
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
-}
-
-func (s *broadcast) takeDecisions(ctx context.Context, past *news) {
-	ctx, cancel := context.WithTimeout(ctx, newsWithin)
-	defer cancel()
-	list, err := s.api.Scheduler.Decisions(ctx, newsLength, serving.ModelID{})
-	if err != nil {
-		return // what comes meanwhile comes when it can be read again
-	}
-	fresh := past.of(len(list), func(i int) string {
-		d := &list[i]
-		return fmt.Sprint(d.ModelID, d.At.UnixNano(), d.Fence, d.From, d.To, d.Outcome)
-	})
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, i := range fresh {
-		s.say(func(v view) []byte {
-			if !v.seesModel(list[i].Model) {
-				return nil
-			}
-			return event("decision", list[i])
-		})
-	}
-}
-
-// takeAudit looks at the log only while an administrator is here.
-func (s *broadcast) takeAudit(ctx context.Context, past *news) {
-	if !s.anyAdmin() {
-		*past = news{}
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, newsWithin)
-	defer cancel()
-	list, err := s.api.Audit.AuditLog(ctx, serving.AuditQuery{Limit: newsLength})
-	if err != nil {
-		return
-	}
-	fresh := past.of(len(list), func(i int) string { return list[i].ID })
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, i := range fresh {
-		message := event("audit", list[i])
-		for one := range s.subscribers {
-			if one.admin {
-				one.tell(message)
-			}
-		}
-	}
-}
-
-func (s *broadcast) anyAdmin() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for one := range s.subscribers {
-		if one.admin {
-			return true
-		}
-	}
-	return false
-}
-
-// news finds what is new in a list that has the newest first. The first list is old.
-type news struct{ seen map[string]bool }
-
-// of are the places of the new ones among n, the oldest first. name distinguishes them.
-func (past *news) of(n int, name func(i int) string) []int {
-	seen := make(map[string]bool, n)
-	var fresh []int
-	for i := range n {
-		id := name(i)
-		if past.seen != nil && !past.seen[id] && !seen[id] {
-			fresh = append(fresh, i)
-		}
-		seen[id] = true
-	}
-	past.seen = seen
-	slices.Reverse(fresh)
-	return fresh
 }

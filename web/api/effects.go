@@ -107,6 +107,13 @@ func (e *effects) models() {
 	}
 }
 
+func versionsOf(m *serving.Model) map[string]*serving.Version {
+	if m == nil {
+		return nil
+	}
+	return m.Versions
+}
+
 // changeOver says which version answers while another becomes the current one.
 func (e *effects) changeOver(m *serving.Model) {
 	id := serving.ModelID{Model: m.Name, Version: m.Current}

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"time"
@@ -53,13 +52,4 @@ func (l *live) followEvents(w http.ResponseWriter, r *http.Request) error {
 			return nil // it left
 		}
 	}
-}
-
-// event is a message of the stream; nil for what cannot be said.
-func event(name string, document any) []byte {
-	text, err := json.Marshal(document)
-	if err != nil {
-		return nil
-	}
-	return fmt.Appendf(nil, "event: %s\ndata: %s\n\n", name, text)
 }

@@ -2,17 +2,14 @@ package api
 
 import (
 	"encoding/json"
+	"maps"
+	"strings"
 
 	"pgregory.net/rapid"
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
-	"github.com/topsail-serving/topsail/web/auth"
 )
-
-func callerFor(apps []string) auth.Caller {
-	return auth.Caller{Name: "drawn", Role: serving.RoleViewer, Apps: apps}
-}
 
 // drawChange draws a change of few apps and models; many cannot be made.
 func drawChange(t *rapid.T) catalog.Change {
@@ -36,22 +33,27 @@ func drawChange(t *rapid.T) catalog.Change {
 	return catalog.DeleteApp{Name: app}
 }
 
-// follow keeps the objects that a client has up to date.
-func follow(have map[string]string, e *catalogEvent) {
+// follow reads again what an event names.
+func follow(have map[string]string, v view, named []object) {
 	put := func(name string, document any) {
 		text, _ := json.Marshal(document)
 		have[name] = string(text)
 	}
-	for _, g := range e.Gone {
-		delete(have, g.Kind+" "+g.Name)
-	}
-	for _, app := range e.Apps {
-		put("app "+app.Name, app)
-	}
-	for _, m := range e.Models {
-		put("model "+m.Name, m)
-	}
-	for _, v := range e.Versions {
-		put("version "+v.ModelID.String(), v)
+	for _, one := range named {
+		delete(have, one.Kind+" "+one.Name)
+		switch one.Kind {
+		case "app":
+			if app := v.cat.Apps[one.Name]; app != nil {
+				put("app "+app.Name, v.app(app))
+			}
+		case "model":
+			maps.DeleteFunc(have, func(name, _ string) bool { return strings.HasPrefix(name, "version "+one.Name+":") })
+			if m := v.cat.Models[one.Name]; m != nil {
+				put("model "+m.Name, v.model(m))
+				for _, version := range versions(m) {
+					put("version "+version.ModelID.String(), v.version(version))
+				}
+			}
+		}
 	}
 }

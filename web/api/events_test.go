@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -15,25 +16,20 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/web/auth"
 )
 
-func TestEventsBeginWithWhatThereIs(t *testing.T) {
+func TestEventsBeginWithHello(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := runs(t)
 		c := r.reads(t, "viewer", "/events")
 		defer c.leave()
 		got := c.events()
-		if kinds(got) != "hello catalog replicas" {
+		if kinds(got) != "hello" {
 			t.Fatalf("got %s", kinds(got))
 		}
 		if h := decoded[hello](t, got[0]); h.Me.Name != "viewer" || h.Revision != r.Catalog().Revision {
 			t.Errorf("%+v", h)
-		}
-		if e := decoded[catalogEvent](t, got[1]); !e.Whole || len(e.Apps) != 2 || len(e.Models) != 3 || len(e.Versions) != 4 || e.Versions[0].Env["TOKEN"] != catalog.Hidden {
-			t.Errorf("%s", got[1].data)
-		}
-		if e := decoded[replicasEvent](t, got[2]); !e.Whole || len(e.Changed) != 3 {
-			t.Errorf("%s", got[2].data)
 		}
 		for name, want := range map[string]string{"Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no"} {
 			if c.header.Get(name) != want {
@@ -47,72 +43,53 @@ func TestEventsBeginWithWhatThereIs(t *testing.T) {
 	})
 }
 
-// TestEventsHideSecrets also from those who may read them: events are the same for all.
-func TestEventsHideSecrets(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := runs(t)
-		c := r.reads(t, "admin", "/events")
-		defer c.leave()
-		if text := c.take(); strings.Contains(text, "s3cret") {
-			t.Errorf("%s", text)
-		}
-	})
-}
-
 func TestEventsOfTheCatalog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := runs(t)
 		c, bob := r.reads(t, "viewer", "/events"), r.reads(t, "bob", "/events")
 		defer c.leave()
 		defer bob.leave()
-		if whole := decoded[catalogEvent](t, bob.events()[1]); len(whole.Apps) != 1 || len(whole.Models) != 2 {
-			t.Errorf("a key for app b sees %+v", whole)
-		}
 		c.take()
-		next := func(c *reader) catalogEvent {
-			t.Helper()
+		bob.take()
+		for _, tt := range []struct {
+			change catalog.Change
+			want   string
+		}{
+			{catalog.Link{App: "b", Model: "m"}, "[{app b} {model m} {model n}]"},
+			{catalog.SetCurrent{ID: serving.ModelID{Model: "m", Version: "1"}}, "[{model m}]"},
+			{catalog.Unlink{App: "b", Model: "m"}, "[{app b} {model m} {model n}]"},
+			{catalog.DeleteApp{Name: "a"}, "[{app a} {model m}]"},
+			{catalog.RevokeKey{ID: r.cat.Key([]byte(r.keys["operator"]), r.now).ID}, "[]"},
+		} {
+			r.change(t, tt.change)
 			got := c.events("traffic")
 			if kinds(got) != "catalog" {
-				t.Fatalf("got %s", kinds(got))
+				t.Fatalf("%+v: got %s", tt.change, kinds(got))
 			}
-			e := decoded[catalogEvent](t, got[0])
-			if e.Whole || e.Revision != r.Catalog().Revision {
-				t.Errorf("%+v", e)
+			if e := decoded[notice](t, got[0]); fmt.Sprint(e.Changed) != tt.want || e.Changed == nil || e.Revision != r.Catalog().Revision {
+				t.Errorf("%+v: %s", tt.change, got[0].data)
 			}
-			return e
-		}
-
-		r.change(t, catalog.Link{App: "b", Model: "m"})
-		e := next(c)
-		if len(e.Apps) != 1 || e.Apps[0].Name != "b" || len(e.Models) != 1 || e.Models[0].Name != "m" || len(e.Gone) != 0 {
-			t.Errorf("linked: %+v", e)
-		}
-		if len(e.Versions) != 1 || e.Versions[0].ModelID.Version != "2" { // version 1 gets no queries
-			t.Errorf("versions %+v", e.Versions)
-		}
-		if e := next(bob); len(e.Models) != 1 || len(e.Versions) != 2 || len(e.Models[0].Apps) != 1 {
-			t.Errorf("somebody who did not see the model: %+v", e)
-		}
-
-		r.change(t, catalog.SetCurrent{ID: serving.ModelID{Model: "m", Version: "1"}})
-		if e := next(c); len(e.Apps) != 0 || len(e.Models) != 1 || len(e.Versions) != 2 {
-			t.Errorf("another version: %+v", e)
-		}
-		next(bob)
-
-		r.change(t, catalog.Unlink{App: "b", Model: "m"})
-		if e := next(c); len(e.Apps) != 1 || len(e.Models) != 1 || len(e.Gone) != 0 {
-			t.Errorf("unlinked: %+v", e)
-		}
-		if e := next(bob); fmt.Sprint(e.Gone) != "[{model m} {version m:1} {version m:2}]" {
-			t.Errorf("unlinked, for somebody who sees it no more: %+v", e)
-		}
-
-		r.change(t, catalog.DeleteApp{Name: "a"})
-		if e := next(c); fmt.Sprint(e.Gone) != "[{app a}]" || len(e.Models) != 1 {
-			t.Errorf("deleted: %+v", e)
+			got = bob.events("traffic")
+			if want := fmt.Sprintf(`{"revision":%d}`, r.Catalog().Revision); kinds(got) != "catalog" || got[0].data != want {
+				t.Errorf("%+v: a key for app b is told %v", tt.change, got)
+			}
 		}
 	})
+}
+
+// TestNoticesThatNameMuch name nothing.
+func TestNoticesThatNameMuch(t *testing.T) {
+	after := &serving.Catalog{Revision: 2, Apps: map[string]*serving.App{}}
+	for i := range maxNamed + 1 {
+		name := fmt.Sprint("a", i)
+		after.Apps[name] = &serving.App{Name: name}
+	}
+	one := &subscriber{queue: make(chan []byte, 1)}
+	s := &broadcast{subscribers: map[*subscriber]struct{}{one: {}}, catalog: &serving.Catalog{}}
+	s.takeCatalog(after)
+	if got := string(<-one.queue); got != "event: catalog\ndata: {\"revision\":2}\n\n" {
+		t.Errorf("%s", got)
+	}
 }
 
 func TestEventsOfReplicas(t *testing.T) {
@@ -130,16 +107,15 @@ func TestEventsOfReplicas(t *testing.T) {
 		})
 		time.Sleep(500 * time.Millisecond)
 		got := c.events("traffic")
-		if kinds(got) != "replicas" || got[0].data != `{"changed":[{"id":"m-2","model":"m","version":"2","state":"ready"}],"gone":["n-1"]}` {
+		if kinds(got) != "replicas" || got[0].data != `{"changed":[{"kind":"replica","name":"m-2"},{"kind":"replica","name":"n-1"}]}` {
 			t.Errorf("%v", got)
 		}
-		if got := alice.events("traffic"); kinds(got) != "replicas" || strings.Contains(got[0].data, "n-1") {
+		if got := alice.events("traffic"); kinds(got) != "replicas" || got[0].data != "{}" {
 			t.Errorf("with a key for app a: %v", got)
 		}
 		r.set(func() { r.list[0].InFlight, r.measures = 7, 32 })
 		time.Sleep(2 * time.Second)
-		got = c.events("traffic")
-		if kinds(got) != "replicas" || !strings.Contains(got[0].data, `"in_flight":7,"batch_limit":32`) {
+		if got = c.events("traffic"); kinds(got) != "replicas" || got[0].data != "{}" {
 			t.Errorf("figures: %v", got)
 		}
 		time.Sleep(5 * time.Second)
@@ -157,20 +133,16 @@ func TestEventsOfTheRest(t *testing.T) {
 		}
 		r.decided = []serving.Decision{decision("m", 1)}
 		r.log = []serving.AuditEntry{{ID: "1", Name: "old"}}
-		r.traffic = []AppTraffic{{App: "a", Attainment: new(0.5)}, {App: "b", Attainment: new(1.0)}, {App: "deleted"}}
 		admin, bob := r.reads(t, "admin", "/events"), r.reads(t, "bob", "/events")
 		defer admin.leave()
 		defer bob.leave()
 		admin.take()
 		bob.take()
 		time.Sleep(1100 * time.Millisecond)
-		got := admin.events()
-		if kinds(got) != "traffic" || strings.Contains(got[0].data, "deleted") || !strings.Contains(got[0].data, `"app":"a","slo_micros":100000`) {
+		if got := admin.events(); kinds(got) != "traffic" || got[0].data != "{}" {
 			t.Errorf("%v", got)
 		}
-		if got := bob.events(); kinds(got) != "traffic" || strings.Contains(got[0].data, `"app":"a"`) {
-			t.Errorf("with a key for app b: %v", got)
-		}
+		bob.take()
 		r.set(func() {
 			r.decided = append([]serving.Decision{decision("m", 3), decision("n", 2)}, r.decided...)
 			r.cluster.Processes = []Process{{Role: "gateway", Name: "g1", State: "failed"}}
@@ -180,21 +152,47 @@ func TestEventsOfTheRest(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(5 * time.Second)
-		if got := kinds(admin.events("traffic")); got != "decision decision audit cluster" {
-			t.Errorf("got %s", got)
+		want := []message{
+			{"decision", `{"changed":[{"kind":"version","name":"n:1"},{"kind":"version","name":"m:1"}]}`},
+			{"audit", `{"changed":[{"kind":"app","name":"new"}]}`}, {"cluster", "{}"},
 		}
-		forBob := bob.events("traffic")
-		if kinds(forBob) != "decision cluster" || !strings.Contains(forBob[0].data, `"model":"n"`) {
-			t.Errorf("with a key for app b: %v", forBob)
+		if got := admin.events("traffic"); !slices.Equal(got, want) {
+			t.Errorf("got %v", got)
 		}
-		if alarms := decoded[Cluster](t, forBob[1]).Alarms; len(alarms) != 1 || alarms[0].Name != "n:1" {
-			t.Errorf("alarms %v", alarms)
+		if got := bob.events("traffic"); !slices.Equal(got, []message{{"decision", "{}"}, {"cluster", "{}"}}) {
+			t.Errorf("with a key for app b: %v", got)
 		}
 		r.set(func() { r.cluster.Servers = []Server{{Name: "redis", State: "ok", Checked: time.Unix(2, 0)}} })
 		time.Sleep(10 * time.Second)
 		if got := admin.events("traffic"); len(got) != 0 {
 			t.Errorf("when nothing happens: %v", got)
 		}
+	})
+}
+
+// TestAnswersOfTheRevision that a client has heard of wait for it.
+func TestAnswersOfTheRevision(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := having(t)
+		revision := w.Catalog().Revision
+		answered := make(chan *httptest.ResponseRecorder)
+		ask := func(heard string) { answered <- w.ask("GET", "/apps", "", "Topsail-Revision", heard) }
+		began := time.Now()
+		go ask(fmt.Sprint(revision))
+		if expect(t, <-answered, 200); time.Since(began) != 0 {
+			t.Error("what is there is waited for")
+		}
+		go ask(fmt.Sprint(revision + 1))
+		time.Sleep(time.Second)
+		w.must(t, catalog.PutApp{App: serving.App{Name: "later", InputType: serving.Doubles, SLO: serving.Duration(time.Second)}})
+		expect(t, <-answered, 200, `"later"`)
+		if took := time.Since(began); took > 1100*time.Millisecond {
+			t.Errorf("it waits for %v", took)
+		}
+		go ask(fmt.Sprint(revision + 9))
+		expect(t, <-answered, 200, `"later"`) // such as that of another catalog
+		go ask("x")
+		expectCode(t, <-answered, 400, "invalid", "Topsail-Revision")
 	})
 }
 
@@ -278,7 +276,7 @@ func TestTooManySubscribers(t *testing.T) {
 		expectCode(t, r.ask("GET", "/events", ""), http.StatusServiceUnavailable, "too_many", "256")
 		all[0].leave()
 		again := r.reads(t, "viewer", "/events")
-		if kinds(again.events()) != "hello catalog replicas" {
+		if kinds(again.events()) != "hello" {
 			t.Error("a place that is free is not given away")
 		}
 		again.leave()
@@ -308,12 +306,12 @@ func TestEventsOverHTTP(t *testing.T) {
 	defer resp.Body.Close()
 	var names []string
 	lines := bufio.NewScanner(resp.Body)
-	for lines.Scan() && len(names) < 4 {
+	for lines.Scan() && len(names) < 2 {
 		if name, ok := strings.CutPrefix(lines.Text(), "event: "); ok {
 			names = append(names, name)
 		}
 	}
-	if got := strings.Join(names, " "); got != "hello catalog replicas traffic" {
+	if got := strings.Join(names, " "); got != "hello traffic" {
 		t.Errorf("got %s, %v", got, lines.Err())
 	}
 	head, err := http.NewRequestWithContext(t.Context(), "HEAD", server.URL+"/api/v1/events", nil)
@@ -328,26 +326,24 @@ func TestEventsOverHTTP(t *testing.T) {
 	}
 }
 
-// TestCatalogEventsAddUp makes changes at random, and wants that who has followed the
-// events has what somebody has who comes then.
-func TestCatalogEventsAddUp(t *testing.T) {
+// TestNoticesAddUp makes changes at random, and wants that who reads again what events name
+// has what somebody has who reads everything.
+func TestNoticesAddUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &world{memory: &memory{cat: &serving.Catalog{}}}
-		scope := rapid.SampledFrom([][]string{nil, {"a0"}, {"a1", "a2"}}).Draw(t, "scope")
-		v := viewOf(callerFor(scope), w.cat)
 		have := map[string]string{}
+		viewed := func() view { return viewOf(auth.Caller{Name: "drawn", Role: serving.RoleViewer}, w.cat) }
 		for range rapid.IntRange(1, 30).Draw(t, "changes") {
 			next, err := catalog.Apply(w.cat, drawChange(t), 0)
 			if err != nil {
 				continue
 			}
+			named := changed(w.cat, next)
 			w.cat = next
-			after := v.of(next)
-			follow(have, after.since(v))
-			v = after
+			follow(have, viewed(), named)
 		}
 		want := map[string]string{}
-		follow(want, v.whole())
+		follow(want, viewed(), changed(&serving.Catalog{}, w.cat))
 		if fmt.Sprint(have) != fmt.Sprint(want) {
 			t.Fatalf("followed:\n%v\nas it is:\n%v", have, want)
 		}

@@ -3,11 +3,8 @@ package api
 import (
 	"context"
 	"encoding/json"
-	"maps"
 	"net/http"
-	"reflect"
 	"slices"
-	"time"
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/web/rest"
@@ -109,94 +106,4 @@ func (l *live) handle(w http.ResponseWriter, r *http.Request, action string, do 
 	}
 	w.WriteHeader(http.StatusAccepted)
 	return nil
-}
-
-// replicasEvent says how replicas are now.
-type replicasEvent struct {
-	Whole   bool      `json:"whole,omitempty"`
-	Changed []Replica `json:"changed"`
-	Gone    []string  `json:"gone"`
-}
-
-const (
-	replicasEvery = 500 * time.Millisecond
-	// figuresEach is how many polls there are for each that also sends what always changes, such
-	// as latencies: with thousands of replicas that is much.
-	figuresEach = 4
-)
-
-// lookOften sends subscribers replicas, and every second traffic.
-func (s *broadcast) lookOften(ctx context.Context) {
-	tick := time.NewTicker(replicasEvery)
-	defer tick.Stop()
-	for n := 1; ; n++ {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		s.takeReplicas(s.api.measured(), n%figuresEach == 0)
-		if n%2 == 0 {
-			s.takeTraffic(s.api.Traffic.Now())
-		}
-	}
-}
-
-func (s *broadcast) takeReplicas(list []Replica, figures bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var changed, left []Replica
-	next := byID(list)
-	for _, r := range list {
-		before, known := s.replicas[r.ID]
-		switch {
-		case !known || figures && !reflect.DeepEqual(before, r) || !reflect.DeepEqual(steady(before), steady(r)):
-			changed = append(changed, r)
-		default:
-			next[r.ID] = before // which is what subscribers know
-		}
-	}
-	for _, r := range inOrder(s.replicas) {
-		if _, there := next[r.ID]; !there {
-			left = append(left, r)
-		}
-	}
-	s.replicas = next
-	if len(changed)+len(left) == 0 {
-		return
-	}
-	s.say(func(v view) []byte {
-		e := replicasEvent{Changed: v.replicas(changed), Gone: []string{}}
-		for _, r := range v.replicas(left) {
-			e.Gone = append(e.Gone, r.ID)
-		}
-		if len(e.Changed)+len(e.Gone) == 0 {
-			return nil
-		}
-		return event("replicas", e)
-	})
-}
-
-// steady is the replica without the figures that change all the time.
-func steady(r Replica) Replica {
-	return Replica{
-		ID: r.ID, Model: r.Model, Version: r.Version, State: r.State, Reason: r.Reason, Node: r.Node,
-		Allocation: r.Allocation, PID: r.PID, Restarts: r.Restarts, Since: r.Since,
-	}
-}
-
-func byID(list []Replica) map[string]Replica {
-	all := make(map[string]Replica, len(list))
-	for _, r := range list {
-		all[r.ID] = r
-	}
-	return all
-}
-
-func inOrder(all map[string]Replica) []Replica {
-	list := make([]Replica, 0, len(all))
-	for _, id := range slices.Sorted(maps.Keys(all)) {
-		list = append(list, all[id])
-	}
-	return list
 }

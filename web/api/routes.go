@@ -2,12 +2,15 @@ package api
 
 import (
 	"cmp"
+	"context"
 	"maps"
 	"net/http"
 	"net/url"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/web/auth"
@@ -71,6 +74,7 @@ func (a *api) modelRoutes() []route {
 
 func (a *api) versionRoutes() []route {
 	return []route{
+		{"GET /versions", serving.RoleViewer, a.listAllVersions, ""},
 		{"GET /models/{model}/versions", serving.RoleViewer, a.listVersions, ""},
 		{"POST /models/{model}/versions", serving.RoleDeployer, a.createVersion, dryRun + " keep_current replace commit " + replaceContract},
 		{"GET /models/{model}/versions/{version}", serving.RoleViewer, a.getVersion, ""},
@@ -159,12 +163,45 @@ func (a *api) one(route route) http.HandlerFunc {
 			err = route.checkQuery(r)
 		}
 		if err == nil {
+			err = a.wait(r)
+		}
+		if err == nil {
 			err = route.serve(w, r)
 		}
 		if err != nil {
 			problemOf(err).Write(w)
 		}
 	}
+}
+
+const (
+	revisionHeader = "Topsail-Revision"
+	waitsFor       = 2 * time.Second
+	waitLooks      = 10 * time.Millisecond
+)
+
+// wait waits until this process knows the catalog that the client has heard of, perhaps from
+// another one: for a while, as that may never come after a restore.
+func (a *api) wait(r *http.Request) error {
+	heard := r.Header.Get(revisionHeader)
+	if heard == "" {
+		return nil
+	}
+	revision, err := strconv.ParseUint(heard, 10, 64)
+	if err != nil {
+		return rest.Invalid("the header %s must be the revision of an event, not %.50q", revisionHeader, heard)
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), waitsFor)
+	defer cancel()
+	look := time.NewTicker(waitLooks)
+	defer look.Stop()
+	for a.Store.Catalog().Revision < revision && ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-look.C:
+		}
+	}
+	return nil
 }
 
 // checkQuery refuses a query that would not be understood.

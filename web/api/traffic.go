@@ -102,9 +102,3 @@ func windowOf(r *http.Request) (time.Duration, error) {
 	seconds, err := rest.Number(r, "window", minWindow, maxWindow, defaultWindow)
 	return time.Duration(seconds) * time.Second, err
 }
-
-func (s *broadcast) takeTraffic(now TrafficNow) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.say(func(v view) []byte { return event("traffic", v.traffic(now)) })
-}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/bundle"
@@ -21,7 +22,22 @@ func (a *api) listVersions(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	list, err := rest.PageOf(r, versions(m), func(version *serving.Version) string { return version.Version }, func(version *serving.Version) Version {
+	return a.pageOfVersions(w, r, v, versions(m), func(version *serving.Version) string { return version.Version })
+}
+
+func (a *api) listAllVersions(w http.ResponseWriter, r *http.Request) error {
+	v := a.view(r)
+	var all []*serving.Version
+	for _, m := range v.models() {
+		all = append(all, versions(m)...)
+	}
+	name := func(version *serving.Version) string { return version.ModelID.String() }
+	slices.SortFunc(all, func(a, b *serving.Version) int { return strings.Compare(name(a), name(b)) })
+	return a.pageOfVersions(w, r, v, all, name)
+}
+
+func (a *api) pageOfVersions(w http.ResponseWriter, r *http.Request, v view, all []*serving.Version, name func(*serving.Version) string) error {
+	page, err := rest.PageOf(r, all, name, func(version *serving.Version) Version {
 		doc := v.version(version)
 		doc.Performance = a.Traffic.Performance(v.cat.Definitions(version))
 		return doc
@@ -29,7 +45,7 @@ func (a *api) listVersions(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return rest.Respond(w, http.StatusOK, list)
+	return rest.Respond(w, http.StatusOK, page)
 }
 
 func (a *api) getVersion(w http.ResponseWriter, r *http.Request) error {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/topsail-serving/topsail/cmd/topsail/admin/screen"
 	"github.com/topsail-serving/topsail/internal/apiclient"
-	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/web/api"
 )
 
@@ -37,7 +36,8 @@ func followEvents(k *call) error {
 		}
 	}
 	err := k.Events(k.ctx, func(e apiclient.Event) error {
-		if len(wanted) > 0 && !slices.Contains(wanted, e.Topic) {
+		tick := e.Topic == "traffic" && k.format != "json" // which says no more than that a second has passed
+		if len(wanted) > 0 && !slices.Contains(wanted, e.Topic) || len(wanted) == 0 && tick {
 			return nil
 		}
 		return k.event(e)
@@ -51,8 +51,12 @@ func followEvents(k *call) error {
 // event prints one event in a line.
 func (k *call) event(e apiclient.Event) error {
 	if k.format != "json" {
-		line := time.Now().Format(time.TimeOnly) + "  " + pad(e.Topic, 8) + "  " + summary(e)
-		_, err := fmt.Fprintln(k.Out, k.Paint(screen.Clean(line)))
+		said, err := k.summary(e)
+		if err != nil {
+			return err
+		}
+		line := time.Now().Format(time.TimeOnly) + "  " + pad(e.Topic, 8) + "  " + said
+		_, err = fmt.Fprintln(k.Out, k.Paint(screen.Clean(line)))
 		return err
 	}
 	if !json.Valid(e.Data) {
@@ -72,110 +76,42 @@ func pad(text string, width int) string {
 	return text + strings.Repeat(" ", max(0, width-len(text)))
 }
 
+// notice is what an event says has changed; of the first, who asks.
+type notice struct {
+	Me       api.Me `json:"me"`
+	Revision uint64 `json:"revision"`
+	Changed  []struct {
+		Kind string `json:"kind"`
+		Name string `json:"name"`
+	} `json:"changed"`
+}
+
 // summary is an event in words; its JSON where it is of a kind that is not known.
-func summary(e apiclient.Event) string {
-	said := ""
+func (k *call) summary(e apiclient.Event) (string, error) {
+	var n notice
+	if !slices.Contains(topics, e.Topic) || json.Unmarshal(e.Data, &n) != nil {
+		return screen.Short(string(e.Data), 500), nil
+	}
 	switch e.Topic {
 	case "hello":
-		said = describe(e, func(h struct {
-			Revision uint64 `json:"revision"`
-			Me       api.Me `json:"me"`
-		}) string {
-			return fmt.Sprintf("%s as %s (%s), revision %d", h.Me.Mode, h.Me.Name, h.Me.Role, h.Revision)
-		})
-	case "catalog":
-		said = describe(e, catalogWords)
-	case "replicas":
-		said = describe(e, replicasWords)
-	case "traffic":
-		said = describe(e, func(t api.TrafficNow) string {
-			text := queried(t)
-			if len(t.Apps) > 0 && t.Apps[0].Attainment != nil {
-				text += fmt.Sprintf("; %s: %s within its SLO", t.Apps[0].App, share(t.Apps[0].Attainment))
-			}
-			return text
-		})
-	case "decision":
-		said = describe(e, func(d serving.Decision) string {
-			return fmt.Sprintf("%v from %d to %d, %s by %s: %s", d.ModelID, d.From, d.To, d.Outcome, d.Rule, d.Reason)
-		})
-	case "audit":
-		said = describe(e, func(a serving.AuditEntry) string { return fmt.Sprintf("%s: %s %s %s", a.Who, a.Action, a.Kind, a.Name) })
+		return fmt.Sprintf("%s as %s (%s), revision %d", n.Me.Mode, n.Me.Name, n.Me.Role, n.Revision), nil
 	case "cluster":
-		said = describe(e, func(c api.Cluster) string {
-			words := []string{fmt.Sprintf("%d processes, %d servers, %d alarms", len(c.Processes), len(c.Servers), len(c.Alarms))}
-			for _, a := range c.Alarms {
-				words = append(words, a.Severity+": "+a.Text)
-			}
-			return strings.Join(words, "; ")
-		})
-	}
-	if said == "" {
-		return screen.Short(string(e.Data), 500)
-	}
-	return said
-}
-
-// describe is empty for data of another type.
-func describe[T any](e apiclient.Event, words func(T) string) string {
-	var data T
-	if json.Unmarshal(e.Data, &data) != nil {
-		return ""
-	}
-	return words(data)
-}
-
-// gone is an object that was deleted.
-type gone struct{ Kind, Name string }
-
-func catalogWords(c struct {
-	Revision uint64        `json:"revision"`
-	Whole    bool          `json:"whole"`
-	Apps     []serving.App `json:"apps"`
-	Models   []api.Model   `json:"models"`
-	Versions []api.Version `json:"versions"`
-	Gone     []gone        `json:"gone"`
-}) string {
-	if c.Whole {
-		return fmt.Sprintf("revision %d: %d apps, %d models, %d versions", c.Revision, len(c.Apps), len(c.Models), len(c.Versions))
-	}
-	words := []string{fmt.Sprintf("revision %d", c.Revision)}
-	for _, a := range c.Apps {
-		words = append(words, "app "+a.Name)
-	}
-	for _, m := range c.Models {
-		words = append(words, "model "+m.Name)
-	}
-	for _, v := range c.Versions {
-		words = append(words, "version "+v.ModelID.String())
-	}
-	for _, g := range c.Gone {
-		words = append(words, g.Kind+" "+g.Name+" is deleted")
-	}
-	return strings.Join(words, "; ")
-}
-
-// replicasEvent is replicas as they are now.
-type replicasEvent struct {
-	Whole   bool          `json:"whole"` // what is not in it is gone
-	Changed []api.Replica `json:"changed"`
-	Gone    []string      `json:"gone"`
-}
-
-func replicasWords(r replicasEvent) string {
-	if r.Whole {
-		return fmt.Sprintf("%d replicas", len(r.Changed))
+		var c api.Cluster
+		if _, err := k.Get(k.ctx, &c, nil, "cluster"); err != nil {
+			return "", err
+		}
+		words := []string{fmt.Sprintf("%d processes, %d servers, %d alarms", len(c.Processes), len(c.Servers), len(c.Alarms))}
+		for _, a := range c.Alarms {
+			words = append(words, a.Severity+": "+a.Text)
+		}
+		return strings.Join(words, "; "), nil
 	}
 	var words []string
-	for _, one := range r.Changed {
-		text := fmt.Sprintf("%s of %s:%s is %s", one.ID, one.Model, one.Version, one.State)
-		if one.Reason != "" {
-			text += " (" + one.Reason + ")"
-		}
-		words = append(words, text)
+	if n.Revision > 0 {
+		words = append(words, fmt.Sprintf("revision %d", n.Revision))
 	}
-	for _, id := range r.Gone {
-		words = append(words, id+" has ended")
+	for _, one := range n.Changed {
+		words = append(words, one.Kind+" "+one.Name)
 	}
-	return strings.Join(words, "; ")
+	return strings.Join(words, ", "), nil
 }

@@ -32,13 +32,15 @@ func TestTop(t *testing.T) {
 	f.answer("GET /api/v1/events",
 		answer{status: 200, body: first},
 		answer{serve: func(w http.ResponseWriter, r *http.Request) {
-			_, _ = io.WriteString(w, "event: replicas\ndata: {\"whole\": true, \"changed\": [{\"id\": \"m-1-7\", \"model\": \"m\", \"version\": \"1\", \"state\": \"ready\"}], \"gone\": []}\n\n")
+			_, _ = io.WriteString(w, "event: replicas\ndata: {}\n\n")
 			w.(http.Flusher).Flush()
 			<-r.Context().Done()
 		}})
+	replicas := "GET /api/v1/replicas?limit=1000"
+	f.answers[replicas] = append(f.answers[replicas], f.answers[replicas][0], answer{status: 200, body: `{"items": [{"id": "m-1-7", "model": "m", "version": "1", "state": "ready"}]}`})
 	person, program := testterm.Open(t, 120, 30)
 	status := runOn(t, program, "top")
-	testterm.ReadUntil(t, person, "queries to 2 apps, 3.5/s  0 of 1 replicas are up")
+	testterm.ReadUntil(t, person, "queries to 1 app, 1234/s  1 of 2 replicas are up")
 	testterm.ReadUntil(t, person, "not live: ")
 	testterm.ReadUntil(t, person, "m-1-7")
 	if _, err := person.WriteString("q"); err != nil {

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -35,33 +33,23 @@ func topCommand() *cobra.Command {
 type picture struct {
 	traffic  api.TrafficNow
 	cluster  api.Cluster
-	replicas map[string]api.Replica // by id
-	lost     error                  // why it is not live; nil: it is
+	replicas []api.Replica     // by id
+	raw      []json.RawMessage // the same
+	lost     error             // why it is not live; nil: it is
 }
 
 // snapshot prints the picture once.
 func (k *call) snapshot() error {
-	p := picture{replicas: map[string]api.Replica{}}
-	traffic, err := k.Get(k.ctx, &p.traffic, nil, "traffic")
-	if err != nil {
-		return err
-	}
-	replicas, raw, err := items[api.Replica](k, 0, nil, "replicas")
-	if err != nil {
-		return err
-	}
-	if err := p.look(k); err != nil {
+	var p picture
+	if err := p.read(k, "hello"); err != nil {
 		return err
 	}
 	if k.format == "json" {
-		both, err := json.Marshal(map[string]any{"traffic": traffic, "replicas": raw, "alarms": p.cluster.Alarms})
+		all, err := json.Marshal(map[string]any{"traffic": p.traffic, "replicas": p.raw, "alarms": p.cluster.Alarms})
 		if err != nil {
 			return err
 		}
-		return k.json(both)
-	}
-	for _, r := range replicas {
-		p.replicas[r.ID] = r
+		return k.json(all)
 	}
 	for _, line := range k.lines(&p) {
 		if _, err := io.WriteString(k.Out, line+"\n"); err != nil {
@@ -71,32 +59,22 @@ func (k *call) snapshot() error {
 	return nil
 }
 
-// look asks for what is wrong: the stream of events tells only what changes.
-func (p *picture) look(k *call) error {
-	p.cluster = api.Cluster{}
-	_, err := k.Get(k.ctx, &p.cluster, nil, "cluster")
-	return err
-}
-
 const reconnect = time.Second
 
 // watch draws the picture at each event, and comes back when the stream breaks.
 func (k *call) watch() error {
 	ctx, leave := k.Full(k.ctx)
 	defer leave()
-	p := &picture{replicas: map[string]api.Replica{}}
+	p := &picture{}
 	draw := func(e apiclient.Event) error {
-		if err := p.take(e); err != nil {
+		if err := p.read(k, e.Topic); err != nil {
 			return err
 		}
 		p.lost = nil
 		return k.Draw(k.lines(p))
 	}
 	for {
-		err := p.look(k)
-		if err == nil {
-			err = k.Events(ctx, draw, "events")
-		}
+		err := k.Events(ctx, draw, "events")
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -125,30 +103,29 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// take puts an event into the picture.
-func (p *picture) take(e apiclient.Event) error {
-	switch e.Topic {
-	case "traffic":
-		p.traffic = api.TrafficNow{}
-		return json.Unmarshal(e.Data, &p.traffic)
-	case "cluster":
-		p.cluster = api.Cluster{}
-		return json.Unmarshal(e.Data, &p.cluster)
-	case "replicas":
-		var r replicasEvent
-		if err := json.Unmarshal(e.Data, &r); err != nil {
+// read asks for what events of a topic are about; for all of it at the beginning.
+func (p *picture) read(k *call, topic string) error {
+	next := *p
+	all := topic == "hello"
+	if all || topic == "traffic" {
+		next.traffic = api.TrafficNow{}
+		if _, err := k.Get(k.ctx, &next.traffic, nil, "traffic"); err != nil {
 			return err
 		}
-		if r.Whole {
-			clear(p.replicas)
-		}
-		for _, one := range r.Changed {
-			p.replicas[one.ID] = one
-		}
-		for _, id := range r.Gone {
-			delete(p.replicas, id)
+	}
+	if all || topic == "cluster" {
+		next.cluster = api.Cluster{}
+		if _, err := k.Get(k.ctx, &next.cluster, nil, "cluster"); err != nil {
+			return err
 		}
 	}
+	if all || topic == "replicas" {
+		var err error
+		if next.replicas, next.raw, err = items[api.Replica](k, 0, nil, "replicas"); err != nil {
+			return err
+		}
+	}
+	*p = next
 	return nil
 }
 
@@ -163,14 +140,10 @@ func (k *call) lines(p *picture) []string {
 		lines = append(lines, screen.Clean(a.Severity+" "+a.Text))
 	}
 	lines = append(append(lines, ""), nowTable(p.traffic).Lines()...)
-	var replicas []api.Replica
-	for _, id := range slices.Sorted(maps.Keys(p.replicas)) {
-		replicas = append(replicas, p.replicas[id])
-	}
-	return append(append(lines, ""), k.replicaRows(replicas).Lines()...)
+	return append(append(lines, ""), k.replicaRows(p.replicas).Lines()...)
 }
 
-func up(all map[string]api.Replica) (n int) {
+func up(all []api.Replica) (n int) {
 	for _, r := range all {
 		if r.State == "ready" {
 			n++

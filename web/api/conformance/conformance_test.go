@@ -45,6 +45,7 @@ func session() []request {
 		{"createVersion", "/models/m/versions", `{"version":"1","input_type":"i","command":["m"]}`, 409, nil},
 		{"createVersion", "/models/m/versions?keep_current=true", staged, 201, nil},
 		{"listVersions", "/models/m/versions?limit=1", "", 200, nil},
+		{"listAllVersions", "/versions?limit=1", "", 200, nil},
 		{"getVersion", "/models/m/versions/1", "", 200, nil},
 		{"getVersion", "/models/m/versions/2", "", 200, nil},
 		{"setScale", "/models/m/versions/2/scale", `{"scale":{"max":3}}`, 200, nil},
