@@ -1,17 +1,16 @@
-import {now} from './traffic.mjs'
-
 // Followers are the open event streams.
 export class Followers {
   #streams = new Set()
   refuseUntil = 0
 
   constructor(world) {
-    for (const name of ['catalog', 'replicas', 'decision', 'audit', 'cluster']) world.on(name, (data) => this.#send(name, data))
+    world.on('catalog', (notice) => this.#send('catalog', notice))
+    for (const name of ['replicas', 'decision', 'audit', 'cluster']) world.on(name, () => this.#send(name, {}))
     setInterval(() => {
       world.move()
-      this.#send('traffic', now(world, Date.now() / 1000))
+      this.#send('traffic', {})
     }, 1000).unref()
-    setInterval(() => this.#send('cluster', world.cluster()), 5000).unref()
+    setInterval(() => this.#send('cluster', {}), 5000).unref()
   }
 
   add(world, me, res) {
@@ -20,12 +19,7 @@ export class Followers {
       return
     }
     res.writeHead(200, {'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store'})
-    const say = (name, data) => res.write(`event: ${name}\ndata: ${JSON.stringify(data)}\n\n`)
-    say('hello', {me, revision: world.revision})
-    say('catalog', world.wholeCatalog())
-    say('replicas', {whole: true, changed: [...world.replicas.values()], gone: []})
-    say('traffic', now(world, Date.now() / 1000))
-    say('cluster', world.cluster())
+    res.write(`event: hello\ndata: ${JSON.stringify({me, revision: world.revision})}\n\n`)
     this.#streams.add(res)
     res.on('close', () => this.#streams.delete(res))
   }

@@ -322,6 +322,16 @@ export function routes(world) {
     ],
     [
       'GET',
+      '/versions',
+      ({q}) => ({
+        body: page(
+          [...world.versions.values()].map((v) => world.versionView(v)),
+          q,
+        ),
+      }),
+    ],
+    [
+      'GET',
       '/models/:model/versions',
       ({args, q}) => ({
         body: page(

@@ -132,32 +132,15 @@ export class World extends EventEmitter {
     return sum
   }
 
-  // catalogChanged tells followers of objects that changed or went.
-  catalogChanged(changed, gone = []) {
-    this.emit('catalog', {
-      revision: this.revision,
-      apps: (changed.apps ?? []).map((name) => this.apps.get(name)).filter(Boolean),
-      models: (changed.models ?? [])
-        .map((name) => this.models.get(name))
-        .filter(Boolean)
-        .map((m) => this.modelView(m)),
-      versions: (changed.versions ?? [])
-        .map((key) => this.versions.get(key))
-        .filter(Boolean)
-        .map((v) => this.versionView(v)),
-      gone,
-    })
-  }
-
-  wholeCatalog() {
-    return {
-      revision: this.revision,
-      whole: true,
-      apps: [...this.apps.values()],
-      models: [...this.models.values()].map((m) => this.modelView(m)),
-      versions: [...this.versions.values()].map((v) => this.versionView(v)),
-      gone: [],
-    }
+  // catalogChanged tells followers of objects that changed or went; of versions, their models.
+  catalogChanged({apps = [], models = [], versions = []}, gone = []) {
+    const names = [
+      ...apps.map((name) => ['app', name]),
+      ...models.map((name) => ['model', name]),
+      ...versions.map((key) => ['model', key.split(':')[0]]),
+      ...gone.map(({kind, name}) => (kind === 'version' ? ['model', name.split(':')[0]] : [kind, name])),
+    ]
+    this.emit('catalog', {revision: this.revision, changed: names.map(([kind, name]) => ({kind, name}))})
   }
 
   audit(who, action, kind, name, before, after) {

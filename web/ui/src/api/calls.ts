@@ -1,5 +1,5 @@
 // The operations of the management API that the pages use.
-import {Client, path, type Options, type Tagged} from './client'
+import {Client, path, Refusal, type Options, type Tagged} from './client'
 import type * as T from './schema'
 
 export const client = new Client()
@@ -10,10 +10,33 @@ const dry = {dry_run: true}
 const contract = (replace: boolean) => ({replace_contract: replace || undefined})
 const pageSize = 5000 // the most that the API gives at once
 
+// all reads a list to its end.
+async function all<T>(of: string, options: Options = {}): Promise<T[]> {
+  const items: T[] = []
+  for (let cursor: string | undefined = ''; cursor !== undefined;) {
+    const page: Page<T> = await client.get(of, {...options, query: {...options.query, cursor: cursor || undefined, limit: pageSize}})
+    items.push(...page.items)
+    cursor = page.next
+  }
+  return items
+}
+
+// ifThere is null for what is not there.
+async function ifThere<T>(asked: Promise<T>): Promise<T | null> {
+  try {
+    return await asked
+  } catch (err) {
+    if (err instanceof Refusal && err.status === 404) return null
+    throw err
+  }
+}
+
 export const me = () => client.get<T.Me>('/me')
 export const signIn = (key: string) => client.send<T.Me>('POST', '/session', {body: {key}})
 export const signOut = () => client.send<void>('DELETE', '/session')
 
+export const apps = () => all<T.App>('/apps')
+export const appIfThere = (app: string) => ifThere(client.get<T.App>(path('apps', app)))
 export const getApp = (app: string) => client.tagged<T.App>('GET', path('apps', app))
 export const createApp = (app: T.App) => client.send<T.App>('POST', '/apps', {body: app})
 export const putApp = (app: T.App, ifMatch: string) => client.tagged<T.App>('PUT', path('apps', app.name), {body: app, ifMatch})
@@ -38,6 +61,8 @@ export const appTraffic = (app: string, query: Window, signal?: AbortSignal) =>
   client.get<T.AppSeries>(path('apps', app, 'traffic'), {query, ...(signal && {signal})})
 export const appUsage = (app: string, signal?: AbortSignal) => client.get<T.Usage>(path('apps', app, 'usage'), {...(signal && {signal})})
 
+export const models = () => all<T.Model>('/models')
+export const modelIfThere = (model: string) => ifThere(client.get<T.Model>(path('models', model)))
 export const getModel = (model: string) => client.tagged<T.Model>('GET', path('models', model))
 export const dryRunCurrent = (model: string, version: string, replaceContract: boolean) =>
   client.send<T.DryRun>('PUT', path('models', model, 'current'), {body: {version}, query: {...dry, ...contract(replaceContract)}})
@@ -48,6 +73,9 @@ export const rollBack = (model: string) => client.send<T.Model>('POST', path('mo
 export const dryRunDeleteModel = (model: string) => client.send<T.DryRun>('DELETE', path('models', model), {query: dry})
 export const deleteModel = (model: string) => client.send<void>('DELETE', path('models', model))
 
+export const versions = () => all<T.Version>('/versions')
+// versionsOf is empty for a model that is not there.
+export const versionsOf = async (model: string) => (await ifThere(all<T.Version>(path('models', model, 'versions')))) ?? []
 export const getVersion = (model: string, version: string) => client.tagged<T.Version>('GET', path('models', model, 'versions', version))
 export const versionPerformance = async (model: string, version: string, signal?: AbortSignal) =>
   (await client.get<T.Version>(path('models', model, 'versions', version), {...(signal && {signal})})).performance ?? null
@@ -74,16 +102,7 @@ export const versionUsage = (model: string, version: string, signal?: AbortSigna
   client.get<T.Usage>(path('models', model, 'versions', version, 'usage'), {...(signal && {signal})})
 
 // usage is that of all apps and versions, or of the versions of a model.
-export async function usage(model?: string, signal?: AbortSignal): Promise<T.Usage[]> {
-  const all: T.Usage[] = []
-  for (let cursor: string | undefined = ''; cursor !== undefined;) {
-    const query = {model, cursor: cursor || undefined, limit: pageSize}
-    const page: Page<T.Usage> = await client.get('/usage', {query, ...(signal && {signal})})
-    all.push(...page.items)
-    cursor = page.next
-  }
-  return all
-}
+export const usage = (model?: string, signal?: AbortSignal) => all<T.Usage>('/usage', {query: {model}, ...(signal && {signal})})
 
 export const streams = (signal?: AbortSignal) => client.get<Page<T.Stream>>('/streams', {query: {limit: pageSize}, ...(signal && {signal})})
 export const suspendStream = (stream: string, reason: string) =>
@@ -93,6 +112,8 @@ export const resumeStream = (stream: string) => client.send<T.Stream>('DELETE', 
 export const dryRunForgetStream = (stream: string) => client.send<T.DryRun>('DELETE', path('streams', stream), {query: dry})
 export const forgetStream = (stream: string) => client.send<void>('DELETE', path('streams', stream))
 
+export const traffic = () => client.get<T.Traffic>('/traffic')
+export const replicas = () => all<T.Replica>('/replicas')
 export const getReplica = (replica: string) => client.get<T.Replica>(path('replicas', replica))
 export const restart = (replica: string) => client.send<void>('POST', path('replicas', replica, 'restart'))
 export const drain = (replica: string) => client.send<void>('POST', path('replicas', replica, 'drain'))

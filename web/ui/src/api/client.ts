@@ -44,6 +44,7 @@ export class Client {
   readonly #base: string
   readonly #fetch: typeof fetch
   onUnauthorised: Unauthorised = () => {}
+  revision = 0 // of the catalog that answers have to know, of whichever process they are
 
   constructor(base = '/api/v1', fetcher: typeof fetch = (...args) => fetch(...args)) {
     this.#base = base
@@ -89,6 +90,7 @@ export class Client {
     if (options.body !== undefined) {
       headers['Content-Type'] = options.mergePatch ? 'application/merge-patch+json' : 'application/json'
     }
+    if (method === 'GET' && this.revision > 0) headers['Topsail-Revision'] = String(this.revision)
     if (options.ifMatch) headers['If-Match'] = options.ifMatch
     const answer = await this.#reach(this.url(path, options.query), {
       method,

@@ -1,6 +1,6 @@
 // A version may be held by the replicas of another model, its host, instead of some of its own.
 import type {Model, Version} from '../api/schema'
-import {versionKey} from './inbox'
+import {versionKey} from './catalog'
 
 // runnerOf is the version whose replicas answer for a version: itself, or where it is held the one of its host that
 // serves. It is nothing where there is no such host.

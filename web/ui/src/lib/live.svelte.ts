@@ -1,21 +1,23 @@
+import * as calls from '../api/calls'
 import type * as T from '../api/schema'
+import {Due, versionKey, type Source} from './catalog'
 import {History} from './history'
 import {runnerOf} from './hosts'
-import {Inbox, merged, versionKey, type Batch} from './inbox'
-import {Stream} from './stream'
+import {Reader} from './reader'
+import {Stream, type EventName} from './stream'
 
-const keptDecisions = 500
-const hiddenPauseMs = 1000
 const graceMs = 1500 // a stream that is back by then was never missed
 
-// Asides are told when the stream breaks and when it is there again.
-export interface Asides {
-  lost(): void
-  found(): void
+// Reads is the API as far as it is read when events say so.
+export interface Reads extends Source {
+  client: {revision: number}
+  replicas(): Promise<T.Replica[]>
+  traffic(): Promise<T.Traffic>
+  cluster(): Promise<T.Cluster>
 }
 
-// Live is what the event stream says of the system. Its maps are replaced and never
-// changed, so that a reader of one sees one moment.
+// Live is the system as it is: read when the page opens, and again as the stream of events says. Its maps
+// are replaced and never changed, so that who reads one sees one moment.
 export class Live {
   apps = $state.raw<ReadonlyMap<string, T.App>>(new Map())
   models = $state.raw<ReadonlyMap<string, T.Model>>(new Map())
@@ -23,19 +25,20 @@ export class Live {
   replicas = $state.raw<ReadonlyMap<string, T.Replica>>(new Map())
   traffic = $state.raw<ReadonlyMap<string, T.AppTraffic>>(new Map())
   cluster = $state.raw<T.Cluster | null>(null)
-  decisions = $state.raw<readonly T.Decision[]>([]) // the newest first, since the page was opened
+  decided = $state(0) // events of decisions since the page was opened
   audited = $state(0) // changes since the page was opened
   revision = $state(0)
   known = $state(false) // whether the catalog has come
   replicasKnown = $state(false)
   staleSince = $state<number | null>(null) // milliseconds; null while events come
   lastEvent = $state(0)
-  moment = $state(0) // grows with every traffic event; who reads the history depends on it
+  moment = $state(0) // grows with every reading of traffic; who reads the history depends on it
 
   readonly history = new History()
-  readonly #inbox = new Inbox()
+  readonly #due = new Due()
+  readonly #reads: Reads
+  readonly #readers: Record<'catalog' | 'replicas' | 'traffic' | 'cluster', Reader>
   readonly #stream: Stream
-  #scheduled = false
   #grace: ReturnType<typeof setTimeout> | undefined
 
   // byVersion groups replicas by model:version.
@@ -50,21 +53,25 @@ export class Live {
     return groups as ReadonlyMap<string, readonly T.Replica[]>
   })
 
-  constructor(asides: Asides, open: () => EventSource = () => new EventSource('/api/v1/events')) {
+  constructor(lost: () => void, open: () => EventSource = () => new EventSource('/api/v1/events'), reads: Reads = calls) {
+    this.#reads = reads
+    this.#readers = {
+      catalog: new Reader(() => this.#readCatalog()),
+      replicas: new Reader(() => this.#readReplicas()),
+      traffic: new Reader(() => this.#readTraffic()),
+      cluster: new Reader(async () => void (this.cluster = await reads.cluster())),
+    }
     this.#stream = new Stream(open, {
-      event: (name, data) => {
-        this.#inbox.put(name, data)
-        this.#schedule()
-      },
+      event: (name, data) => this.#take(name, data as T.Notice),
       lost: () => {
         const since = this.lastEvent || Date.now()
         this.#grace ??= setTimeout(() => (this.staleSince ??= since), graceMs)
-        asides.lost()
+        this.#stopReading()
+        lost()
       },
       found: () => {
         this.#endGrace()
         this.staleSince = null
-        asides.found()
       },
     })
   }
@@ -82,6 +89,7 @@ export class Live {
 
   stop() {
     this.#endGrace()
+    this.#stopReading()
     this.#stream.stop()
   }
 
@@ -94,40 +102,50 @@ export class Live {
     this.#grace = undefined
   }
 
-  // Events are applied once for each frame, however many there are. A hidden tab has no
-  // frames, and is kept up to date more slowly.
-  #schedule() {
-    if (this.#scheduled) return
-    this.#scheduled = true
-    const apply = () => {
-      this.#scheduled = false
-      const batch = this.#inbox.take()
-      if (batch) this.#apply(batch)
-    }
-    if (document.visibilityState === 'visible') requestAnimationFrame(apply)
-    else setTimeout(apply, hiddenPauseMs)
+  #stopReading() {
+    for (const reader of Object.values(this.#readers)) reader.stop()
   }
 
-  #apply(batch: Batch) {
+  #take(name: EventName, notice: T.Notice) {
     this.lastEvent = Date.now()
-    this.apps = merged(this.apps, batch.apps, batch.catalogWhole)
-    this.models = merged(this.models, batch.models, batch.catalogWhole)
-    this.versions = merged(this.versions, batch.versions, batch.catalogWhole)
-    this.replicas = merged(this.replicas, batch.replicas, batch.replicasWhole)
-    this.revision = batch.revision ?? this.revision
-    this.known ||= batch.catalogWhole
-    this.replicasKnown ||= batch.replicasWhole
-    this.cluster = batch.cluster ?? this.cluster
-    if (batch.decisions.length > 0) {
-      this.decisions = [...batch.decisions.toReversed(), ...this.decisions].slice(0, keptDecisions)
+    if (notice.revision !== undefined) this.revision = this.#reads.client.revision = notice.revision
+    switch (name) {
+      case 'hello':
+        this.#due.add(undefined)
+        for (const reader of Object.values(this.#readers)) reader.ask()
+        break
+      case 'catalog':
+        this.#due.add(notice.changed)
+        this.#readers.catalog.ask()
+        break
+      case 'decision':
+        this.decided++
+        break
+      case 'audit':
+        this.audited += notice.changed?.length ?? 1
+        break
+      default:
+        this.#readers[name].ask()
     }
-    this.audited += batch.audit.length
-    if (batch.traffic) this.#applyTraffic(batch.traffic)
   }
 
-  #applyTraffic(traffic: T.Traffic) {
-    this.traffic = new Map(traffic.apps.map((app) => [app.app, app]))
-    this.history.add(traffic.apps)
+  async #readCatalog() {
+    const {apps, models, versions} = await this.#due.read(this, this.#reads)
+    this.apps = apps
+    this.models = models
+    this.versions = versions
+    this.known = true
+  }
+
+  async #readReplicas() {
+    this.replicas = new Map((await this.#reads.replicas()).map((replica) => [replica.id, replica]))
+    this.replicasKnown = true
+  }
+
+  async #readTraffic() {
+    const {apps} = await this.#reads.traffic()
+    this.traffic = new Map(apps.map((app) => [app.app, app]))
+    this.history.add(apps)
     this.moment++
   }
 }

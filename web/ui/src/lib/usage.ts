@@ -1,6 +1,6 @@
 // Usage as lines of a table.
 import type {Figures, Usage} from '../api/schema'
-import {versionKey} from './inbox'
+import {versionKey} from './catalog'
 import {to} from './router.svelte'
 
 export interface Row {

@@ -1,6 +1,6 @@
 import type {Model, Pool, Replica, Version} from '../api/schema'
 import {runnerOf} from './hosts'
-import {versionKey} from './inbox'
+import {versionKey} from './catalog'
 
 export interface Counts {
   ready: number
