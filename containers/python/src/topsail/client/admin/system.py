@@ -44,7 +44,7 @@ class System(Resource):
         return self._admin.listing("/usage", Usage, timeout, {"model": model, "limit": limit})
 
     def events(self, *, timeout: float | None = None) -> Flow[Event]:
-        """What happens, as it happens: hello first, then catalog and replicas with all that there is, then changes.
+        """What to read again, as it happens: hello first, then what changes, named in `changed` where that is little.
         It ends when the service stops, and with Unavailable when the connection breaks: a new call begins anew."""
         return self._admin.flow("/events", EVENT_STREAM, EventReader, IDLE, timeout)
 
