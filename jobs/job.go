@@ -60,8 +60,7 @@ func newJob(s Spec, hash string) job {
 
 // What follows is for the templates.
 
-// Definition is the generation of the version. It is no part of what is hashed: replicas know it from what they run, and those
-// of an earlier release, whose jobs do not say it, go on.
+// Definition is the generation of the version. It is no part of what is hashed: replicas know it from what they run.
 func (j job) Definition() string {
 	if j.Hash == "" {
 		return ""

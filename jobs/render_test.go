@@ -227,7 +227,7 @@ func TestID(t *testing.T) {
 }
 
 // A version that is another definition by now wants other replicas, even where all else is
-// the same; one of an earlier release, which has no generation, keeps those that it has.
+// the same.
 func TestHashHasTheGeneration(t *testing.T) {
 	hash := func(generation string) string {
 		s := base()

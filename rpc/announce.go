@@ -27,7 +27,7 @@ type Announcement struct {
 	Stage       string
 	Pipeline    []byte // with Stage: the stages of the model version, as serving.Pipeline has them in JSON
 	Reason      string // with StateGone: why the version could not be loaded
-	Generation  string // of the definition that is served; empty: of none, or of an earlier release
+	Generation  string // of the definition that is served; empty: of none
 	Concurrency uint32 // from a container: it takes so many queries side by side, one in each PREDICT; 0: batches, one at a time
 	Memory      uint64 // bytes that the container takes: for a version that it was asked to load, or of a host, as a whole; 0: unknown
 }

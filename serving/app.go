@@ -15,7 +15,7 @@ type Origin string
 
 const (
 	FromFile  Origin = "file"  // the configuration file that the process was started with
-	FromApply Origin = "apply" // a configuration file that was applied to what runs; earlier releases say "file"
+	FromApply Origin = "apply" // a configuration file that was applied to what runs
 	FromAPI   Origin = "api"
 )
 

@@ -47,7 +47,7 @@ func (c *Catalog) Definitions(v *Version) []Definition {
 // heldBy is what v is in replicas of a host.
 func (v *Version) heldBy(host *Version) Definition {
 	d := v.Definition()
-	if host.Generation != "" { // an earlier release gave none
+	if host.Generation != "" { // of what was never registered there is none
 		d.Generation += "@" + host.Generation
 	}
 	return d

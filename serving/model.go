@@ -42,7 +42,7 @@ type Version struct {
 	Prepared bool `json:"prepared,omitempty" toml:"-"` // a container manager of Clipper's made it ahead of its registration, which completes it
 
 	// The catalog gives these.
-	Generation string    `json:"generation,omitempty" toml:"-"` // of its definition: another one whenever what answers may depend on has changed. Empty: an earlier release registered it
+	Generation string    `json:"generation,omitempty" toml:"-"` // of its definition: another one whenever what answers may depend on has changed
 	Pin        *Pin      `json:"pin,omitempty" toml:"-"`        // an operator's word, stronger than Replicas and Scale
 	Origin     Origin    `json:"origin,omitempty" toml:"-"`
 	Deployed   *Deployed `json:"deployed,omitempty" toml:"-"` // belongs to the generation; the commit is the author's to give. nil: not known

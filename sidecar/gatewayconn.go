@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/rpc"
-	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/sidecar/queue"
 )
 
@@ -58,15 +57,8 @@ func (g *gatewayConn) forget(p *pool) {
 // run serves the gateway until ctx ends or it is gone, and returns why.
 func (g *gatewayConn) run(ctx context.Context) error { return g.conn.Run(ctx, g.handle) }
 
-// announce sends the state of pools to the gateway; without those whose inputs a gateway of an
-// earlier release does not know.
+// announce sends the state of pools to the gateway.
 func (g *gatewayConn) announce(list ...rpc.Announcement) {
-	features := g.conn.Peer().Features
-	if newer := rpc.FeatureTensors | rpc.FeatureParts; features&newer != newer {
-		list = slices.DeleteFunc(slices.Clone(list), func(a rpc.Announcement) bool {
-			return a.InputType == serving.Tensors && features&rpc.FeatureTensors == 0 || a.InputType == serving.Chat && features&rpc.FeatureParts == 0
-		})
-	}
 	// A connection that cannot be told has ended or is about to.
 	_ = g.conn.Send(rpc.KindAnnounce, 0, rpc.AppendAnnounce(nil, list...))
 }

@@ -28,7 +28,7 @@ type performance struct {
 // reading is what was last read of a replica, which is in the performance of what it runs.
 type reading struct {
 	at         time.Time
-	began      time.Time // zero: an earlier release does not say it, nor what the replica runs
+	began      time.Time // zero: it has not said so yet, nor what it runs
 	generation string
 	*sums
 }

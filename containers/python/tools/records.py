@@ -1,8 +1,7 @@
 """Writes src/topsail/client/admin/record.py, the records of the management client, from the document of its API.
 
 A record has the required members by position, in the document's order, and the others by keyword, so that a new one
-moves none. What is required and read-only has an empty default: who makes a record does not say it, and neither do
-earlier releases of the service, where it is new.
+moves none. What is required and read-only has an empty default: who makes a record does not say it.
 """
 
 from __future__ import annotations

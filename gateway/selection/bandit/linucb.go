@@ -75,10 +75,7 @@ func (p *LinUCB) changes(m *selection.ModelState) changes {
 func (p *LinUCB) begin(m *selection.ModelState) regression {
 	all := p.width*(p.width+1)/2 + p.width + changeNumbers
 	if r := p.regression(m); r.b != nil {
-		if len(m.Vector) < all { // of an earlier release
-			m.Vector = append(m.Vector, make([]float64, changeNumbers)...)
-		}
-		return p.regression(m)
+		return r
 	}
 	m.Vector = make([]float64, all)
 	for i := range p.width {

@@ -210,27 +210,6 @@ func FuzzContext(f *testing.F) {
 	})
 }
 
-// TestLinUCBOfEarlierReleases goes on from a state that knows nothing of changes.
-func TestLinUCBOfEarlierReleases(t *testing.T) {
-	p, s := NewLinUCB(serving.PolicySpec{}, nil), scene(2)
-	state := p.New(s.ids)
-	for range 100 {
-		state = p.Train(state, s.feedback(0, 1, 0))
-	}
-	m := &state.Models[0]
-	m.Vector = m.Vector[:len(m.Vector)-changeNumbers]
-	worth := s.plan(p, state).Asks
-	for range 20 {
-		state = p.Train(state, s.feedback(0, 1, 1))
-	}
-	if m := &state.Models[0]; len(worth) != 2 || m.Count >= 100 || !p.changes(m).fallen() {
-		t.Errorf("after it has become worse: %+v", m)
-	}
-	if state = p.UpdateVersion(state, serving.ModelID{Model: s.ids[0].Model, Version: "2"}); p.changes(&state.Models[0]).fallen() {
-		t.Error("another version has not become worse")
-	}
-}
-
 // TestFallenModelsAreAskedAgain has the probabilities say how often.
 func TestFallenModelsAreAskedAgain(t *testing.T) {
 	p, s := NewLinUCB(serving.PolicySpec{}, nil), scene(3)

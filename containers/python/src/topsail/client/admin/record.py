@@ -32,7 +32,7 @@ class DryRun(Record):
     """What a change would do, requested with dry_run=true."""
 
     changes: list[dict[str, Any]]  # {action, kind, name, before, after}
-    effects: list[str]  # the effects, in sentences
+    effects: list[str]  # what it means beyond that, in sentences: for the apps that ask a model, and for replicas
 
     _: KW_ONLY
     dry_run: bool = True
@@ -166,10 +166,8 @@ class Version(Record):
     # made ahead of its registration by Clipper's add_model, which completes it; until then it is not current
     prepared: bool | None = None
     origin: str | None = None  # file, apply or api
-    # changes whenever its answers may have changed; absent if an earlier release registered it
-    generation: str | None = None
-    # {by, at, client, commit}: Where a version comes from: the deployment that made its generation. It is absent if an
-    # earlier release registered it.
+    generation: str | None = None  # changes whenever its answers may have changed
+    # {by, at, client, commit}: Where a version comes from: the deployment that made its generation.
     deployed: dict[str, Any] | None = None
     current: bool | None = None
     serving: bool | None = None
