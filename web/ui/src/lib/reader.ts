@@ -2,8 +2,8 @@ const betweenMs = 250
 const hiddenMs = 2000
 const retryMs = 1000
 
-// Reader reads again after it was asked to: one reading at a time, less often in a tab that nobody
-// looks at, and after a failure until it succeeds or is stopped.
+// Reader reads again after it was asked to: one reading at a time, less often in a tab that is not
+// shown, and after a failure until it succeeds or is stopped.
 export class Reader {
   readonly #read: () => Promise<void>
   #asked = false
