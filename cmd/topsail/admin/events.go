@@ -36,11 +36,10 @@ func followEvents(k *call) error {
 		}
 	}
 	err := k.Events(k.ctx, func(e apiclient.Event) error {
-		tick := e.Topic == "traffic" && k.format != "json" // which says no more than that a second has passed
-		if len(wanted) > 0 && !slices.Contains(wanted, e.Topic) || len(wanted) == 0 && tick {
+		if len(wanted) > 0 && !slices.Contains(wanted, e.Topic) {
 			return nil
 		}
-		return k.event(e)
+		return k.event(e, len(wanted) == 0)
 	}, "events")
 	if k.ctx.Err() != nil {
 		return nil // ctrl-C is how it ends
@@ -48,11 +47,11 @@ func followEvents(k *call) error {
 	return err
 }
 
-// event prints one event in a line.
-func (k *call) event(e apiclient.Event) error {
+// event prints one event in a line; for people, who did not ask for it, none that says only that figures are others.
+func (k *call) event(e apiclient.Event, brief bool) error {
 	if k.format != "json" {
 		said, err := k.summary(e)
-		if err != nil {
+		if err != nil || brief && said == "" && (e.Topic == "traffic" || e.Topic == "replicas") {
 			return err
 		}
 		line := time.Now().Format(time.TimeOnly) + "  " + pad(e.Topic, 8) + "  " + said
