@@ -162,7 +162,7 @@ func (a *api) one(route route) http.HandlerFunc {
 		if err == nil {
 			err = route.checkQuery(r)
 		}
-		if err == nil {
+		if err == nil && route.role != public {
 			err = a.wait(r)
 		}
 		if err == nil {

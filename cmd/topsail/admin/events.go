@@ -50,12 +50,12 @@ func followEvents(k *call) error {
 // event prints one event in a line; for people, who did not ask for it, none that says only that figures are others.
 func (k *call) event(e apiclient.Event, brief bool) error {
 	if k.format != "json" {
-		said, err := k.summary(e)
-		if err != nil || brief && said == "" && (e.Topic == "traffic" || e.Topic == "replicas") {
-			return err
+		said := k.summary(e)
+		if brief && said == "" && (e.Topic == "traffic" || e.Topic == "replicas") {
+			return nil
 		}
 		line := time.Now().Format(time.TimeOnly) + "  " + pad(e.Topic, 8) + "  " + said
-		_, err = fmt.Fprintln(k.Out, k.Paint(screen.Clean(line)))
+		_, err := fmt.Fprintln(k.Out, k.Paint(screen.Clean(line)))
 		return err
 	}
 	if !json.Valid(e.Data) {
@@ -86,24 +86,24 @@ type notice struct {
 }
 
 // summary is an event in words; its JSON where it is of a kind that is not known.
-func (k *call) summary(e apiclient.Event) (string, error) {
+func (k *call) summary(e apiclient.Event) string {
 	var n notice
 	if !slices.Contains(topics, e.Topic) || json.Unmarshal(e.Data, &n) != nil {
-		return screen.Short(string(e.Data), 500), nil
+		return screen.Short(string(e.Data), 500)
 	}
 	switch e.Topic {
 	case "hello":
-		return fmt.Sprintf("%s as %s (%s), revision %d", n.Me.Mode, n.Me.Name, n.Me.Role, n.Revision), nil
+		return fmt.Sprintf("%s as %s (%s), revision %d", n.Me.Mode, n.Me.Name, n.Me.Role, n.Revision)
 	case "cluster":
 		var c api.Cluster
 		if _, err := k.Get(k.ctx, &c, nil, "cluster"); err != nil {
-			return "", err
+			return err.Error() // the events go on
 		}
 		words := []string{fmt.Sprintf("%d processes, %d servers, %d alarms", len(c.Processes), len(c.Servers), len(c.Alarms))}
 		for _, a := range c.Alarms {
 			words = append(words, a.Severity+": "+a.Text)
 		}
-		return strings.Join(words, "; "), nil
+		return strings.Join(words, "; ")
 	}
 	var words []string
 	if n.Revision > 0 {
@@ -112,5 +112,5 @@ func (k *call) summary(e apiclient.Event) (string, error) {
 	for _, one := range n.Changed {
 		words = append(words, one.Kind+" "+one.Name)
 	}
-	return strings.Join(words, ", "), nil
+	return strings.Join(words, ", ")
 }

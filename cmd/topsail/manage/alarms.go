@@ -123,12 +123,12 @@ func poolAlarms(pools []api.Pool, replicas []api.Replica) []api.Alarm {
 	var list []api.Alarm
 	for _, p := range pools {
 		name := p.Model + ":" + p.Version
+		// For the first time, as after each deployment.
 		starting := slices.ContainsFunc(replicas, func(r api.Replica) bool {
 			return r.Model == p.Model && r.Version == p.Version && r.State == "starting" && r.Restarts == 0
 		})
 		switch {
-		case p.Desired > 0 && p.Ready == 0 && starting: // for the first time, as after each deployment
-		case p.Desired > 0 && p.Ready == 0:
+		case p.Desired > 0 && p.Ready == 0 && !starting:
 			list = append(list, api.Alarm{Severity: "failed", Kind: "version", Name: name,
 				Text: fmt.Sprintf("%s has no ready replica, of %d wanted", name, p.Desired), Next: "look at the state and the logs of its replicas"})
 		case p.Alarm || p.Problem:
