@@ -44,11 +44,11 @@ func Example() {
 
 	input := serving.Input{Type: serving.Doubles, Data: binary.LittleEndian.AppendUint64(nil, math.Float64bits(21))}
 	for range time.Tick(5 * time.Millisecond) {
-		p, err := g.Predict(ctx, &serving.Query{App: "double-it", Input: input, Received: time.Now()})
-		if errors.Is(err, serving.ErrNoCatalog) || p.Default {
+		ps, err := g.Predict(ctx, serving.Query{App: "double-it", Input: input, Received: time.Now()})
+		if errors.Is(err, serving.ErrNoCatalog) || ps[0].Default {
 			continue // Run has just begun, and the replica is not connected yet
 		}
-		fmt.Printf("%s by %v, error: %v\n", p.Output, p.Model, err)
+		fmt.Printf("%s by %v, error: %v\n", ps[0].Output, ps[0].Model, err)
 		break
 	}
 	// Output: 42.0 by doubling:1, error: <nil>

@@ -142,7 +142,7 @@ func TestRestartsOfTheOnlyReplica(t *testing.T) {
 				for n := 0; asking.Err() == nil; n++ {
 					x := float64(clients*n + i)
 					input := serving.Input{Type: serving.Doubles, Data: binary.LittleEndian.AppendUint64(nil, math.Float64bits(x))}
-					p, err := g.Predict(all, &serving.Query{App: "double-it", Input: input})
+					p, err := predict(all, g, serving.Query{App: "double-it", Input: input})
 					if err != nil || p.Default {
 						t.Errorf("query %v: %v %s, %v", x, p.Cause, p.Explanation, err)
 					}

@@ -54,7 +54,7 @@ func perSecond(t *testing.T, replicas int) (rate float64) {
 		for i := range 8 * replicas {
 			askers.Go(func() {
 				for n := 0; asking.Err() == nil; n++ {
-					p, err := g.Predict(all, &serving.Query{App: "double-it", Input: input(float64(1000*n + i)), Received: time.Now()})
+					p, err := predict(all, g, serving.Query{App: "double-it", Input: input(float64(1000*n + i)), Received: time.Now()})
 					if err != nil || p.Default {
 						t.Errorf("%v %s, %v", p.Cause, p.Explanation, err)
 					}
@@ -104,7 +104,7 @@ func TestABrokenCanaryIsTakenBack(t *testing.T) {
 		running.Go(func() { _ = g.Run(all, nil) })
 		eventually(t, func() bool { return len(g.Replicas()) == 2 && len(g.Replicas()[1].Models) == 1 })
 		ask := func(n int) serving.Prediction {
-			p, err := g.Predict(all, &serving.Query{App: "double-it", Input: input(float64(n)), User: fmt.Sprint(n), Received: time.Now()})
+			p, err := predict(all, g, serving.Query{App: "double-it", Input: input(float64(n)), User: fmt.Sprint(n), Received: time.Now()})
 			if err != nil || p.Default || string(p.Output) != fmt.Sprintf("%d.0", 2*n) {
 				t.Fatalf("a client notices: %+v, %v", p, err)
 			}

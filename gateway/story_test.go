@@ -304,11 +304,20 @@ func (s *story) ask() {
 
 func (s *story) predict(g *gateway.Gateway, q *question) {
 	defer close(q.done)
-	query := &serving.Query{App: q.app, Input: input(q.x), Received: time.Now()}
+	query := serving.Query{App: q.app, Input: input(q.x), Received: time.Now()}
 	if !q.ready {
 		query.Timeout = hasty
 	}
-	q.p, q.err = g.Predict(s.ctx, query)
+	q.p, q.err = predict(s.ctx, g, query)
+}
+
+// predict asks one query.
+func predict(ctx context.Context, g *gateway.Gateway, q serving.Query) (p serving.Prediction, err error) {
+	ps, err := g.Predict(ctx, q)
+	if err == nil {
+		p = ps[0]
+	}
+	return p, err
 }
 
 func input(x float64) serving.Input {

@@ -76,8 +76,8 @@ func TestUsageIsKept(t *testing.T) {
 			running.Go(func() { ended <- g.Run(ctx, nil) })
 			eventually(t, func() bool { return len(g.Replicas()) == 1 && len(g.Replicas()[0].Models) == 1 })
 			for i := range queries {
-				q := &serving.Query{App: "double-it", Received: time.Now(), Input: serving.Input{Type: serving.Doubles, Data: []byte{byte(i / 2), byte(n), 0, 0, 0, 0, 0, 0}}}
-				if p, err := g.Predict(ctx, q); err != nil || p.Default {
+				q := serving.Query{App: "double-it", Received: time.Now(), Input: serving.Input{Type: serving.Doubles, Data: []byte{byte(i / 2), byte(n), 0, 0, 0, 0, 0, 0}}}
+				if p, err := predict(ctx, g, q); err != nil || p.Default {
 					t.Fatalf("%+v, %v", p, err)
 				}
 			}
@@ -128,8 +128,8 @@ func TestAGatewayThatStopsBlamesNobody(t *testing.T) {
 		running.Go(func() { ended <- g.Run(ctx, nil) })
 		eventually(t, func() bool { return len(g.Replicas()) == 1 && len(g.Replicas()[0].Models) == 1 })
 		eventually(t, func() bool { _, err := g.App("double-it"); return err == nil })
-		q := &serving.Query{App: "double-it", Received: time.Now(), Input: serving.Input{Type: serving.Doubles, Data: make([]byte, 8)}}
-		if p, err := g.Predict(ctx, q); err != nil || !p.Default {
+		q := serving.Query{App: "double-it", Received: time.Now(), Input: serving.Input{Type: serving.Doubles, Data: make([]byte, 8)}}
+		if p, err := predict(ctx, g, q); err != nil || !p.Default {
 			t.Fatalf("%+v, %v", p, err)
 		}
 		cancel()

@@ -15,6 +15,7 @@ type Query struct {
 	Salt     string        // queries of different salts never share a cache entry
 	NoCache  bool          // neither read from the cache nor join a query in flight
 	Explain  bool          // say in the prediction how it came about
+	Timing   *Timing       // to be filled in from Selected to Combined; nil: it is not wanted
 	Affinity Affinity      // replicas of each model that it had better go to
 	// Candidates are the models that may be asked, of a version or of any; nil: all that the app
 	// links.

@@ -76,12 +76,12 @@ func predictor(ctx context.Context, g *gateway.Gateway, noCache bool) func() fun
 		input = binary.LittleEndian.AppendUint64(input, math.Float64bits(x))
 	}
 	return func() func() error {
-		q := &serving.Query{App: appName, Input: serving.Input{Type: serving.Doubles, Data: input}, NoCache: noCache}
+		q := serving.Query{App: appName, Input: serving.Input{Type: serving.Doubles, Data: input}, NoCache: noCache}
 		return func() error {
 			q.Received = time.Now()
-			p, err := g.Predict(ctx, q)
-			if err == nil && p.Default {
-				err = fmt.Errorf("the answer is the default: %s", p.Explanation)
+			ps, err := g.Predict(ctx, q)
+			if err == nil && ps[0].Default {
+				err = fmt.Errorf("the answer is the default: %s", ps[0].Explanation)
 			}
 			return err
 		}

@@ -72,14 +72,14 @@ func slowDecode(body []byte, t serving.InputType) (p codec.PredictRequest, err e
 		return p, errRefused
 	}
 	var errs [9]error
-	p.Options.Version, errs[0] = slowName(members["version"], false)
-	p.Options.User, errs[1] = slowName(members["uid"], true)
-	p.Options.Salt, errs[2] = slowName(members["salt"], true)
-	p.Options.Timeout, errs[3] = slowTimeout(members["slo_micros"])
-	p.Options.NoCache, errs[4] = slowFlag(members["no_cache"])
-	p.Options.Context, errs[6] = slowName(members["context"], true)
-	p.Options.Explain, errs[7] = slowFlag(members["explain"])
-	p.Options.Candidates, errs[8] = slowCandidates(members["candidate_models"])
+	p.Version, errs[0] = slowName(members["version"], false)
+	p.User, errs[1] = slowName(members["uid"], true)
+	p.Salt, errs[2] = slowName(members["salt"], true)
+	p.Timeout, errs[3] = slowTimeout(members["slo_micros"])
+	p.NoCache, errs[4] = slowFlag(members["no_cache"])
+	p.Context, errs[6] = slowName(members["context"], true)
+	p.Explain, errs[7] = slowFlag(members["explain"])
+	p.Candidates, errs[8] = slowCandidates(members["candidate_models"])
 	input, ok := members["input"]
 	if named, also := members["inputs"]; also {
 		only, err := firstMembers(named)

@@ -8,20 +8,6 @@ import (
 	"github.com/topsail-serving/topsail/serving"
 )
 
-// Options are what a predict request may say beside its inputs. Zero values
-// stand for keys that are absent.
-type Options struct {
-	Version string        // version
-	User    string        // uid; a number becomes its decimal text
-	Timeout time.Duration // slo_micros; at most serving.MaxSLO
-	Salt    string        // salt; a number becomes its decimal text
-	NoCache bool          // no_cache
-	Context string        // context; a number becomes its decimal text
-	Explain bool          // explain
-	// Candidates are candidate_models, models with or without a version; nil: all of the app.
-	Candidates []serving.ModelID
-}
-
 // MaxName bounds version, uid, salt and context, in bytes.
 const MaxName = 256
 

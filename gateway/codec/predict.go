@@ -8,9 +8,8 @@ import (
 
 // PredictRequest is the body of a predict request. It owns its memory.
 type PredictRequest struct {
-	Input   serving.Input   // of a request for one prediction
-	Batch   []serving.Input // of a request for a batch, possibly of none; else nil
-	Options Options
+	serving.Query                 // as far as the body says it; of a batch, what its queries share
+	Batch         []serving.Input // of a request for a batch, possibly of none; else nil
 }
 
 // Most is how many bytes the inputs of a body have at most, once they are decoded. To know it
@@ -161,7 +160,6 @@ func (d *decoder) member(f field) (err error) {
 		return d.skip(1)
 	}
 	d.seen |= f
-	options := &d.out.Options
 	switch f {
 	case fieldInput:
 		d.out.Input, err = d.input(d.app)
@@ -170,23 +168,23 @@ func (d *decoder) member(f field) (err error) {
 		d.batchAt = d.i // "input" may still come, and wins
 		err = d.skip(1)
 	case fieldVersion:
-		options.Version, err = d.version()
+		d.out.Version, err = d.version()
 	case fieldUID:
-		options.User, err = d.name()
+		d.out.User, err = d.name()
 	case fieldSLO:
-		options.Timeout, err = d.slo()
+		d.out.Timeout, err = d.slo()
 	case fieldSalt:
-		options.Salt, err = d.name()
+		d.out.Salt, err = d.name()
 	case fieldNoCache:
-		options.NoCache, err = d.flag()
+		d.out.NoCache, err = d.flag()
 	case fieldContext:
-		options.Context, err = d.name()
+		d.out.Context, err = d.name()
 	case fieldExplain:
-		options.Explain, err = d.flag()
+		d.out.Explain, err = d.flag()
 	case fieldInputs:
 		d.out.Input, err = d.named(d.app)
 	case fieldCandidates:
-		options.Candidates, err = d.candidates()
+		d.out.Candidates, err = d.candidates()
 	case fieldStrict:
 		err = d.strict(&d.parser)
 	}

@@ -77,7 +77,7 @@ func TestDecodeInput(t *testing.T) {
 		{`{"else":{"a":[{},[],null,true,false,"x",-1.5e3]},"input":[1],"more":1e999,"strict":false}`, doubles(1)},
 	} {
 		got, err := codec.DecodePredict([]byte(test.body), takes(test.want.Type), maxBatch)
-		if want := (codec.PredictRequest{Input: test.want}); err != nil || !reflect.DeepEqual(got, want) {
+		if want := (codec.PredictRequest{Query: serving.Query{Input: test.want}}); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s as %v:\n got %v, %v\nwant %v", test.body, test.want.Type, got, err, want)
 		}
 	}
@@ -107,27 +107,28 @@ func TestDecodeBatch(t *testing.T) {
 func TestDecodeOptions(t *testing.T) {
 	for _, test := range []struct {
 		members string
-		want    codec.Options
+		want    serving.Query
 	}{
-		{`"version":"2"`, codec.Options{Version: "2"}},
-		{`"version":"\u0032","version":"3"`, codec.Options{Version: "2"}},
-		{`"uid":"ann"`, codec.Options{User: "ann"}},
-		{`"uid":-12345678901234567890`, codec.Options{User: "-12345678901234567890"}},
-		{`"salt":"a\"b"`, codec.Options{Salt: `a"b`}},
-		{`"salt":7`, codec.Options{Salt: "7"}},
-		{`"slo_micros":1500`, codec.Options{Timeout: 1500 * time.Microsecond}},
-		{`"slo_micros":9999999999999999999`, codec.Options{Timeout: serving.MaxSLO}},
-		{`"no_cache":true`, codec.Options{NoCache: true}},
-		{`"context":"\u0061b"`, codec.Options{Context: "ab"}},
-		{`"context":-7`, codec.Options{Context: "-7"}},
-		{`"context":"` + strings.Repeat("c", 256) + `"`, codec.Options{Context: strings.Repeat("c", 256)}},
-		{`"explain":true,"explain":false`, codec.Options{Explain: true}},
-		{`"no_cache":false,"slo_micros":1,"slo_micros":0`, codec.Options{Timeout: time.Microsecond}},
+		{`"version":"2"`, serving.Query{Version: "2"}},
+		{`"version":"\u0032","version":"3"`, serving.Query{Version: "2"}},
+		{`"uid":"ann"`, serving.Query{User: "ann"}},
+		{`"uid":-12345678901234567890`, serving.Query{User: "-12345678901234567890"}},
+		{`"salt":"a\"b"`, serving.Query{Salt: `a"b`}},
+		{`"salt":7`, serving.Query{Salt: "7"}},
+		{`"slo_micros":1500`, serving.Query{Timeout: 1500 * time.Microsecond}},
+		{`"slo_micros":9999999999999999999`, serving.Query{Timeout: serving.MaxSLO}},
+		{`"no_cache":true`, serving.Query{NoCache: true}},
+		{`"context":"\u0061b"`, serving.Query{Context: "ab"}},
+		{`"context":-7`, serving.Query{Context: "-7"}},
+		{`"context":"` + strings.Repeat("c", 256) + `"`, serving.Query{Context: strings.Repeat("c", 256)}},
+		{`"explain":true,"explain":false`, serving.Query{Explain: true}},
+		{`"no_cache":false,"slo_micros":1,"slo_micros":0`, serving.Query{Timeout: time.Microsecond}},
 	} {
 		for _, body := range []string{`{` + test.members + `,"input":[1]}`, `{"input":[1],` + test.members + `}`} {
 			got, err := codec.DecodePredict([]byte(body), takes(serving.Doubles), maxBatch)
-			if err != nil || !reflect.DeepEqual(got.Options, test.want) {
-				t.Errorf("%s: got %+v, %v, want %+v", body, got.Options, err, test.want)
+			test.want.Input = got.Input
+			if err != nil || !reflect.DeepEqual(got.Query, test.want) {
+				t.Errorf("%s: got %+v, %v, want %+v", body, got.Query, err, test.want)
 			}
 		}
 	}

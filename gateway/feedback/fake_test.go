@@ -188,11 +188,11 @@ func says(t testing.TB, text string) *serving.Output {
 // predict asks for user ann.
 func (r *rig) predict(x float64) serving.Prediction {
 	r.Helper()
-	p, err := r.p.Predict(r.Context(), &serving.Query{App: "app", User: "ann", Input: input(x)})
+	ps, err := r.p.Predict(r.Context(), serving.Query{App: "app", User: "ann", Input: input(x)})
 	if err != nil {
 		r.Fatal(err)
 	}
-	return p
+	return ps[0]
 }
 
 // learn hands over one piece of feedback on the app.

@@ -88,7 +88,7 @@ func (s *Server) ask(ctx context.Context, c *call, queries []serving.Query) ([]s
 	if room := s.admission.AnswerSize(c.app.Name) * len(queries); room > 0 && !c.lease.Take(room) {
 		return nil, errNoMemory
 	}
-	predictions, err := s.core.PredictBatch(ctx, queries)
+	predictions, err := s.core.Predict(ctx, queries...)
 	if err != nil {
 		return nil, err
 	}

@@ -26,8 +26,8 @@ type Core interface {
 	inference.Repository
 	// App finds a registered app, or fails with serving.ErrUnknownApp or serving.ErrNoCatalog.
 	App(name string) (*serving.App, error)
-	// PredictBatch answers queries to one app in their order, each by its deadline.
-	PredictBatch(ctx context.Context, qs []serving.Query) ([]serving.Prediction, error)
+	// Predict answers queries to one app in their order, each by its deadline.
+	Predict(ctx context.Context, qs ...serving.Query) ([]serving.Prediction, error)
 	// Stream asks a query whose answer is to come in parts.
 	Stream(q *serving.Query) (serving.Parts, error)
 	// Inferences are what the queries of an app came to since this gateway has known it.

@@ -47,7 +47,7 @@ func (f *fakeCore) App(name string) (*serving.App, error) {
 	return nil, serving.ErrUnknownApp
 }
 
-func (f *fakeCore) PredictBatch(ctx context.Context, qs []serving.Query) ([]serving.Prediction, error) {
+func (f *fakeCore) Predict(ctx context.Context, qs ...serving.Query) ([]serving.Prediction, error) {
 	ps := make([]serving.Prediction, len(qs))
 	for i := range qs {
 		f.mu.Lock()

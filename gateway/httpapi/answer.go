@@ -21,7 +21,7 @@ func (s *Server) reserveAnswer(rc *fasthttp.RequestCtx, app string, n int) error
 
 // growReservation is a buffer for the answers to a request, for which the budget has room in addition to the
 // outputs.
-func (s *Server) growReservation(rc *fasthttp.RequestCtx, app string, ps ...serving.Prediction) ([]byte, error) {
+func (s *Server) growReservation(rc *fasthttp.RequestCtx, app string, ps []serving.Prediction) ([]byte, error) {
 	size, largest := 0, 0
 	for i := range ps {
 		size += len(ps[i].Output)

@@ -97,8 +97,8 @@ type known struct {
 	answer serving.Prediction
 }
 
-func (k known) Predict(context.Context, *serving.Query) (serving.Prediction, error) {
-	return k.answer, nil
+func (k known) Predict(context.Context, ...serving.Query) ([]serving.Prediction, error) {
+	return []serving.Prediction{k.answer}, nil
 }
 
 // nothingLearned takes all feedback at once.

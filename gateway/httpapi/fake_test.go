@@ -17,7 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/topsail-serving/topsail/gateway/timing"
 	"github.com/topsail-serving/topsail/serving"
 )
 
@@ -27,7 +26,7 @@ type fakeCore struct {
 	answer func(ctx context.Context, q *serving.Query) (serving.Prediction, error) // nil: the number of elements
 
 	parts   func(q *serving.Query) (serving.Parts, error)
-	timed   func(t *timing.Timing) // nil: where the time went is not known
+	timed   func(t *serving.Timing) // nil: where the time went is not known
 	catalog *serving.Catalog       // what the server hears of; nil: nothing
 
 	updater Updater                                                                 // the fake itself, unless a test says otherwise
@@ -58,7 +57,7 @@ func (f *fakeCore) App(name string) (*serving.App, error) {
 	return nil, serving.ErrUnknownApp
 }
 
-func (f *fakeCore) Predict(ctx context.Context, q *serving.Query) (serving.Prediction, error) {
+func (f *fakeCore) predict(ctx context.Context, q *serving.Query) (serving.Prediction, error) {
 	f.mu.Lock()
 	f.seen = append(f.seen, *q)
 	f.mu.Unlock()
@@ -76,24 +75,19 @@ func (f *fakeCore) Stream(q *serving.Query) (serving.Parts, error) {
 	return f.parts(q)
 }
 
-func (f *fakeCore) PredictBatch(ctx context.Context, qs []serving.Query) ([]serving.Prediction, error) {
+func (f *fakeCore) Predict(ctx context.Context, qs ...serving.Query) ([]serving.Prediction, error) {
 	ps := make([]serving.Prediction, len(qs))
 	for i := range qs {
-		p, err := f.Predict(ctx, &qs[i])
+		p, err := f.predict(ctx, &qs[i])
 		if err != nil {
 			return nil, err
 		}
 		ps[i] = p
 	}
-	return ps, nil
-}
-
-func (f *fakeCore) PredictTimed(ctx context.Context, qs []serving.Query, t *timing.Timing) ([]serving.Prediction, error) {
-	ps, err := f.PredictBatch(ctx, qs)
-	if f.timed != nil {
-		f.timed(t)
+	if f.timed != nil && len(qs) > 0 && qs[0].Timing != nil {
+		f.timed(qs[0].Timing)
 	}
-	return ps, err
+	return ps, nil
 }
 
 // Ready says that all is ready but a version "cold".

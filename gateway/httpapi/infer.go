@@ -84,10 +84,7 @@ func (s *Server) infer(queries context.Context, c *fiber.Ctx) error {
 	if err := s.charge(&r, len(rows)); err != nil {
 		return err
 	}
-	if err := s.reserveAnswer(rc, r.app.Name, len(rows)); err != nil {
-		return err
-	}
-	predictions, err := s.predictRows(queries, rc, rows)
+	predictions, b, err := s.ask(queries, rc, r.app.Name, rows)
 	if err != nil {
 		return err
 	}
@@ -95,10 +92,6 @@ func (s *Server) infer(queries context.Context, c *fiber.Ctx) error {
 	if _, none := errors.AsType[*inference.NoPrediction](err); err != nil && !none {
 		return &refusal{fiber.StatusBadRequest, codec.ErrorClass, err.Error()}
 	} else if err != nil {
-		return err
-	}
-	b, err := s.growReservation(rc, r.app.Name, predictions...)
-	if err != nil {
 		return err
 	}
 	b, header, err := codec.AppendInferAnswer(b, answer, wantedBinary(&request, answer))
@@ -134,17 +127,6 @@ func (s *Server) readInfer(c *fiber.Ctx) (r appRequest, request inference.Reques
 	request, err = codec.DecodeInfer(r.body, header)
 	s.releaseSlot(nc)
 	return r, request, err
-}
-
-// predictRows is the core's PredictBatch, but for a single query, which it would ask in a way of its own.
-func (s *Server) predictRows(queries context.Context, rc *fasthttp.RequestCtx, rows []serving.Query) ([]serving.Prediction, error) {
-	there := rc.Conn().(*conn).present(queries)
-	defer there.end()
-	if len(rows) > 1 {
-		return s.core.PredictBatch(there, rows)
-	}
-	p, err := s.core.Predict(there, &rows[0])
-	return []serving.Prediction{p}, err
 }
 
 // wantedBinary says of each output of an answer whether it is sent behind the JSON.

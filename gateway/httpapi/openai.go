@@ -163,14 +163,7 @@ func (s *Server) embed(ctx context.Context, c *fiber.Ctx) error {
 		return err
 	}
 	rc := c.Context()
-	if err := s.reserveAnswer(rc, r.app.Name, len(queries)); err != nil {
-		return err
-	}
-	ps, err := s.predictRows(ctx, rc, queries)
-	if err != nil {
-		return err
-	}
-	b, err := s.growReservation(rc, r.app.Name, ps...)
+	ps, b, err := s.ask(ctx, rc, r.app.Name, queries)
 	if err != nil {
 		return err
 	}

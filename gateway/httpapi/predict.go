@@ -2,8 +2,10 @@ package httpapi
 
 import (
 	"context"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
 
 	"github.com/topsail-serving/topsail/gateway/codec"
 	"github.com/topsail-serving/topsail/serving"
@@ -11,103 +13,76 @@ import (
 
 // predict answers POST /<app>/predict.
 func (s *Server) predict(queries context.Context, c *fiber.Ctx) error {
-	q, batch, err := s.readQuery(c)
+	rc := c.Context()
+	request, err := s.readQuery(c)
 	if err != nil {
 		return err
 	}
-	if wantsParts(c.Context()) {
-		if batch != nil {
+	if wantsParts(rc) {
+		if request.Batch != nil {
 			return errPartsOfMany
 		}
-		return s.predictParts(queries, c, q)
+		return s.predictParts(queries, c, &request.Query)
 	}
-	there := c.Context().Conn().(*conn).present(queries)
-	defer there.end()
-	if wantsTiming(c.Context()) {
-		return s.predictTimed(there, c, each(q, batch))
+	var timing *serving.Timing
+	if wantsTiming(rc) {
+		timing = &serving.Timing{Received: rc.Time(), Decoded: time.Now()}
 	}
-	if batch != nil {
-		return s.predictBatch(there, c, each(q, batch))
-	}
-	p, err := s.core.Predict(there, q)
+	ps, b, err := s.ask(queries, rc, request.App, queriesOf(&request, timing))
 	if err != nil {
 		return err
 	}
-	rc := c.Context()
-	b, err := s.growReservation(rc, q.App, p)
-	if err != nil {
-		return err
+	b = codec.AppendBatch(b, ps)
+	if timing != nil {
+		timing.Encoded = time.Now()
+		rc.Response.Header.SetBytesV(serverTimingHeader, appendTiming(nil, timing))
 	}
-	send(rc, fiber.StatusOK, codec.AppendPrediction(b, p))
+	send(rc, fiber.StatusOK, b)
 	return nil
 }
 
-// each is the queries of a request: one for each input of a batch, or q alone.
-func each(q *serving.Query, batch []serving.Input) []serving.Query {
-	if batch == nil {
-		return []serving.Query{*q}
+// readQuery reads the request.
+func (s *Server) readQuery(c *fiber.Ctx) (p codec.PredictRequest, err error) {
+	r, err := s.open(c)
+	if err != nil {
+		return p, err
 	}
-	qs := make([]serving.Query, len(batch))
-	for i, input := range batch {
-		qs[i] = *q
-		qs[i].Input = input
+	p, err = codec.DecodePredict(r.body, r.app, s.config.MaxBatch)
+	s.releaseSlot(c.Context().Conn().(*conn))
+	if err != nil {
+		return p, err
+	}
+	p.App, p.Received, p.Timeout = r.app.Name, r.received, serving.ShorterTimeout(r.timeout, p.Timeout)
+	return p, s.charge(&r, len(p.Batch))
+}
+
+// queriesOf are the queries of a request: one for each input of a batch. The first one has its timing filled in.
+func queriesOf(p *codec.PredictRequest, timing *serving.Timing) []serving.Query {
+	qs := []serving.Query{p.Query}
+	if p.Batch != nil {
+		qs = make([]serving.Query, len(p.Batch))
+		for i, input := range p.Batch {
+			qs[i] = p.Query
+			qs[i].Input = input
+		}
+	}
+	if len(qs) > 0 {
+		qs[0].Timing = timing
 	}
 	return qs
 }
 
-// appNameOf is the one that all queries of a request are for; there may be none of them.
-func appNameOf(qs []serving.Query) string {
-	if len(qs) == 0 {
-		return ""
+// ask takes room for the answers to queries to one app, and asks them. The buffer is for the answer.
+func (s *Server) ask(queries context.Context, rc *fasthttp.RequestCtx, app string, qs []serving.Query) ([]serving.Prediction, []byte, error) {
+	if err := s.reserveAnswer(rc, app, len(qs)); err != nil {
+		return nil, nil, err
 	}
-	return qs[0].App
-}
-
-// predictBatch answers a predict request for several inputs.
-func (s *Server) predictBatch(queries context.Context, c *fiber.Ctx, qs []serving.Query) error {
-	ps, err := s.core.PredictBatch(queries, qs)
-	if err != nil {
-		return err
-	}
-	rc := c.Context()
-	b, err := s.growReservation(rc, appNameOf(qs), ps...)
-	if err != nil {
-		return err
-	}
-	send(rc, fiber.StatusOK, codec.AppendBatch(b, ps))
-	return nil
-}
-
-// readQuery reads the request as a query, or for a batch, which is else nil, as
-// what its queries share.
-func (s *Server) readQuery(c *fiber.Ctx) (*serving.Query, []serving.Input, error) {
-	r, err := s.open(c)
+	there := rc.Conn().(*conn).present(queries)
+	defer there.end()
+	ps, err := s.core.Predict(there, qs...)
 	if err != nil {
 		return nil, nil, err
 	}
-	p, err := codec.DecodePredict(r.body, r.app, s.config.MaxBatch)
-	s.releaseSlot(c.Context().Conn().(*conn))
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := s.charge(&r, len(p.Batch)); err != nil {
-		return nil, nil, err
-	}
-	if err := s.reserveAnswer(c.Context(), r.app.Name, len(p.Batch)); err != nil {
-		return nil, nil, err
-	}
-	return &serving.Query{
-		App:      r.app.Name,
-		Input:    p.Input,
-		Received: r.received,
-		Timeout:  serving.ShorterTimeout(r.timeout, p.Options.Timeout),
-		User:     p.Options.User,
-		Context:  p.Options.Context,
-		Version:  p.Options.Version,
-		Salt:     p.Options.Salt,
-		NoCache:  p.Options.NoCache,
-		Explain:  p.Options.Explain,
-
-		Candidates: p.Options.Candidates,
-	}, p.Batch, nil
+	b, err := s.growReservation(rc, app, ps)
+	return ps, b, err
 }

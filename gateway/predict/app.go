@@ -18,11 +18,12 @@ type app struct {
 	policy   selection.Policy
 	single   bool       // the policy is "single"
 	learned  *state.App // what the policy keeps its states for; nil: it keeps none
+	planner  planner
 	members  []member   // that queries can ask, sorted
 	both     []*linked  // whose serving version can be asked beside those in members
-	models   []*linked  // in the order of linking
+	models   []*linked  // in the order of linking, or of stages
+	each     bool       // a query asks each of models, which are those of its stages
 	decider  *linked    // of a custom policy: the model that decides
-	stages   *stages    // nil: the app has none
 	weight   float64
 	extra    *dispatch.Budget // of asking a second replica
 	tallies  *tallies         // for a policy that observes; else nil
@@ -86,7 +87,10 @@ func (p *Predictor) compile(spec *serving.App, cat *serving.Catalog, versions ma
 	if m := cat.Models[spec.Policy.Model]; m != nil && spec.Policy.Kind == serving.PolicyCustom {
 		a.decider = p.link(a, m, cat, versions)
 	}
-	a.stages = p.compileStages(a, cat, versions)
+	a.planner = choice{}
+	if len(spec.Stages) > 0 {
+		a.planner, a.each = p.compileStages(a, cat, versions), true
+	}
 	var err error
 	if a.policy, err = kinds.New(spec, decider{p, spec.Name}); err != nil {
 		return nil, err

@@ -16,19 +16,17 @@ import (
 // behind queries that have less time. The prediction has its explanation. It fails as
 // Predict does.
 func (p *Predictor) DryRun(ctx context.Context, q *serving.Query, patience time.Duration) (serving.Prediction, error) {
-	r := p.pool.Get().(*request)
+	r, own := p.request(1), *q
 	defer p.release(r)
-	own := *q
 	own.Explain, own.Timeout = true, 0
-	one, err := r.begin(p, &own, patience)
-	if err != nil {
+	one := &r.queries[0]
+	if err := one.begin(p, &own, r.wake, patience); err != nil {
 		return serving.Prediction{}, err
 	}
-	one.ask()
 	if err := r.await(ctx); err != nil {
 		return serving.Prediction{}, err
 	}
-	return one.answer(), nil
+	return one.answer(p.ids.Next()), nil
 }
 
 // Output is what one version says of a query's input, within so much time: from the
@@ -47,16 +45,15 @@ func (p *Predictor) Output(ctx context.Context, q *serving.Query, id serving.Mod
 	case v.inputType != q.Input.Type:
 		return nil, false, &serving.QueryError{Cause: "Input of type " + q.Input.Type.String() + ", and model " + id.String() + " takes " + v.inputType.String()}
 	}
-	r := p.pool.Get().(*request)
+	r, own := p.request(1), *q
 	defer p.release(r)
-	one, own := r.add(), *q
+	one := &r.queries[0]
 	own.Received = time.Now()
-	one.prepare(p, a, &own, r.wake, max(within, 1))
+	one.take(p, a, &own, r.wake, max(within, 1))
 	one.only(v)
-	if err := one.plans(); err != nil {
+	if err := one.selectModels(); err != nil {
 		return nil, false, err
 	}
-	one.ask()
 	if err := r.await(ctx); err != nil {
 		return nil, false, err
 	}

@@ -128,12 +128,12 @@ func (q *query) join(i int, key cache.Key) {
 func (q *query) lead(i int) {
 	try, now := &q.attempts[i], time.Now()
 	try.flight.Count(try.version.demand, try.version.replicas.Usage, now, try.respond)
-	if q.timing != nil {
+	if q.Timing != nil {
 		try.looked = now.Sub(try.asked)
 	}
 	try.call = &dispatch.Call{
 		Flight: try.flight, Input: try.input, User: q.User, Context: q.contextFor(try.version), Affinity: q.Affinity, Deadline: q.replyBy(try), Respond: try.respond,
-		Extra: q.app.extra, Late: &q.app.metrics.late, Timed: q.timing != nil,
+		Extra: q.app.extra, Late: &q.app.metrics.late, Timed: q.Timing != nil,
 		Prefix: q.app.Route == serving.RoutePrefix,
 	}
 	if q.parts != nil {
@@ -244,8 +244,7 @@ func (try *attempt) leave(at time.Time) *serving.Failure {
 func (q *query) withdraw() {
 	for i := range q.attempts[:q.opened] {
 		try := &q.attempts[i]
-		shadow := q.app.stages == nil && q.plan.Asks[i].Shadow
-		if try.call != nil && !q.answers[i].Come() && !shadow && try.flight.Withdraw() {
+		if try.call != nil && !q.answers[i].Come() && !q.plan.Asks[i].Shadow && try.flight.Withdraw() {
 			try.call.GiveUp()
 		}
 	}

@@ -37,15 +37,9 @@ func (a *app) asked() (ids []serving.ModelID) {
 			ids = append(ids, v.demand.ID())
 		}
 	}
-	models := a.both
-	if a.stages != nil {
-		models = a.stages.models
-	}
-	for _, l := range models {
-		if l != nil {
-			v, _ := a.peekServing(l)
-			add(v)
-		}
+	for _, l := range a.both {
+		v, _ := a.peekServing(l)
+		add(v)
 	}
 	for _, m := range a.members {
 		if m.pinned != nil {

@@ -12,7 +12,7 @@ import (
 
 func (r *rig) batch(qs []serving.Query) []serving.Prediction {
 	r.Helper()
-	answers, err := r.p.PredictBatch(context.Background(), qs)
+	answers, err := r.p.Predict(context.Background(), qs...)
 	if err != nil || len(answers) != len(qs) {
 		r.Fatalf("%d answers to %d queries: %v", len(answers), len(qs), err)
 	}
@@ -39,7 +39,7 @@ func TestABatchOfManyFates(t *testing.T) {
 		qs := []serving.Query{*newQuery(1), *newQuery(2), *newQuery(3), *newQuery(4), *newQuery(5), *newQuery(1), *newQuery(6)}
 		qs[2].Timeout = 50 * time.Millisecond
 		qs[6].App = "nosuch"
-		if _, err := t.p.PredictBatch(context.Background(), qs); !errors.Is(err, serving.ErrUnknownApp) {
+		if _, err := t.p.Predict(context.Background(), qs...); !errors.Is(err, serving.ErrUnknownApp) {
 			t.Fatalf("with an unknown app: %v", err)
 		}
 		start := time.Now()
@@ -93,7 +93,7 @@ func TestOneBadQueryRefusesTheBatch(t *testing.T) {
 					qs[i] = *newQuery(float64(i))
 				}
 				spoil(&qs[at])
-				if answers, err := t.p.PredictBatch(context.Background(), qs); err == nil {
+				if answers, err := t.p.Predict(context.Background(), qs...); err == nil {
 					t.Errorf("%s at %d: %d answers", name, at, len(answers))
 				}
 			}
@@ -114,7 +114,7 @@ func TestBatchesOfAllSizes(t *testing.T) {
 		t.replica("a", echoes(time.Millisecond), m1)
 		t.serves(nil, m1)
 		next := 0.0
-		for _, size := range []int{1, 500, 2, maxSpare, 1, maxSpare + 1, 3, 100, 0, 40} {
+		for _, size := range []int{1, 500, 2, maxKept, 1, maxKept + 1, 3, 100, 0, 40} {
 			qs := make([]serving.Query, size)
 			for i := range qs {
 				next++

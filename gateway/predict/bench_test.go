@@ -22,7 +22,7 @@ func BenchmarkPredict(b *testing.B) {
 		q := newQuery(7)
 		for b.Loop() {
 			q.Received = time.Now()
-			if a, err := r.p.Predict(context.Background(), q); err != nil || !a.Cached {
+			if a, err := one(context.Background(), r.p, q); err != nil || !a.Cached {
 				b.Fatal(a, err)
 			}
 		}
@@ -37,7 +37,7 @@ func BenchmarkPredict(b *testing.B) {
 			ask := func() {
 				q := newQuery(7)
 				q.NoCache = true
-				if a, err := r.p.Predict(context.Background(), q); err != nil || a.Default {
+				if a, err := one(context.Background(), r.p, q); err != nil || a.Default {
 					b.Error(a, err)
 				}
 			}
@@ -64,7 +64,7 @@ func BenchmarkPredict(b *testing.B) {
 				qs[i] = *newQuery(float64(i))
 				qs[i].NoCache = true
 			}
-			if _, err := r.p.PredictBatch(context.Background(), qs); err != nil {
+			if _, err := r.p.Predict(context.Background(), qs...); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -88,7 +88,7 @@ func BenchmarkPredictByFour(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				q.Received = time.Now()
-				if a, err := r.p.Predict(context.Background(), q); err != nil || a.Default || a.Missing != nil {
+				if a, err := one(context.Background(), r.p, q); err != nil || a.Default || a.Missing != nil {
 					b.Fatal(a, err)
 				}
 			}

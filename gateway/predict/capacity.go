@@ -10,42 +10,42 @@ func (p *Predictor) Capacity(app string) (replicas int, wait time.Duration) {
 	if err != nil {
 		return 0, 0
 	}
-	now := time.Now()
-	if a.stages != nil {
-		return a.stages.capacity(a, now)
-	}
-	for _, l := range a.models {
-		if n, w := a.capacity(l, now); n > 0 {
-			if replicas == 0 || w < wait {
-				wait = w
-			}
+	return a.capacity(time.Now())
+}
+
+func (a *app) capacity(now time.Time) (replicas int, wait time.Duration) {
+	for i := range a.members {
+		n, w := 0, time.Duration(0)
+		if v, ready := a.members[i].version(a); v != nil && ready {
+			group := v.replicas.Group()
+			n, w = max(group.Len(), 1), group.Wait(now) // of one that is not loaded, the host's replica
+		}
+		switch {
+		case a.each && i > 0:
+			replicas, wait = min(replicas, n), max(wait, w)
+		case n > 0 && (replicas == 0 || w < wait):
+			replicas, wait = max(replicas, n), w
+		default:
 			replicas = max(replicas, n)
 		}
 	}
 	return replicas, wait
 }
 
-// capacity is that of the stage that has the least.
-func (s *stages) capacity(a *app, now time.Time) (replicas int, wait time.Duration) {
-	for i, l := range s.models {
-		n, w := a.capacity(l, now)
-		if i == 0 || n < replicas {
-			replicas = n
+// Ready says whether a version of an app's only model has a ready replica, or if it is empty, one that
+// the app asks; of an app with stages, each of them.
+func (p *Predictor) Ready(app, version string) (bool, error) {
+	a, err := p.app(app)
+	switch {
+	case err != nil:
+		return false, err
+	case version != "":
+		if a.each || len(a.models) != 1 {
+			return false, nil
 		}
-		wait = max(wait, w)
+		v := a.models[0].versions[version].onHost()
+		return v != nil && v.ready(), nil
 	}
-	return replicas, wait
-}
-
-// capacity is that of one model, whose replica is the host's where it is not loaded.
-func (a *app) capacity(l *linked, now time.Time) (replicas int, wait time.Duration) {
-	if l == nil {
-		return 0, 0
-	}
-	v, ready := a.serving(l)
-	if v == nil || !ready {
-		return 0, 0
-	}
-	group := v.replicas.Group()
-	return max(group.Len(), 1), group.Wait(now)
+	replicas, _ := a.capacity(time.Now())
+	return replicas > 0, nil
 }

@@ -48,7 +48,7 @@ func TestApps(t *testing.T) {
 		if _, err := t.p.App("app"); !errors.Is(err, serving.ErrNoCatalog) {
 			t.Errorf("an app before there is a catalog: %v", err)
 		}
-		if _, err := t.p.Predict(context.Background(), newQuery(1)); !errors.Is(err, serving.ErrNoCatalog) {
+		if _, err := one(context.Background(), t.p, newQuery(1)); !errors.Is(err, serving.ErrNoCatalog) {
 			t.Errorf("a query before there is a catalog: %v", err)
 		}
 		t.serves(nil, m1)
@@ -67,7 +67,7 @@ func TestApps(t *testing.T) {
 			t.Error("a catalog that cannot be used was used in part")
 		}
 		t.set(newCatalog(apps("new"), newModel(m1)))
-		if _, err := t.p.Predict(context.Background(), newQuery(1)); !errors.Is(err, serving.ErrUnknownApp) {
+		if _, err := one(context.Background(), t.p, newQuery(1)); !errors.Is(err, serving.ErrUnknownApp) {
 			t.Errorf("a query to an app that is gone: %v", err)
 		}
 	})
@@ -141,7 +141,7 @@ func TestCatalogSwapsUnderLoad(t *testing.T) {
 				}
 				q := newQuery(x)
 				q.App = name
-				a, err := r.p.Predict(t.Context(), q)
+				a, err := one(t.Context(), r.p, q)
 				_, refused := errors.AsType[*serving.QueryError](err)
 				switch {
 				case errors.Is(err, serving.ErrUnknownApp) || refused:

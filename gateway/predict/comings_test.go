@@ -126,7 +126,7 @@ func (r *rig) askInTime(x, y float64, kind int) {
 	if kind%13 == 0 {
 		time.AfterFunc(30*time.Millisecond, cancel)
 	}
-	a, err := r.p.Predict(ctx, q)
+	a, err := one(ctx, r.p, q)
 	switch {
 	case err != nil && ctx.Err() == nil:
 		r.Errorf("predict: %v", err)
@@ -151,7 +151,7 @@ func TestRacesOfHoldingAndReleasing(t *testing.T) {
 	for g := range 8 {
 		all.Go(func() {
 			for i := 0; asking.Load(); i++ {
-				a, err := r.p.Predict(t.Context(), newQuery(float64(i/2), float64(g/2))) // pairs ask the same
+				a, err := one(t.Context(), r.p, newQuery(float64(i/2), float64(g/2))) // pairs ask the same
 				if err != nil || a.Default || string(a.Output) != jsonOf(float64(i/2)) {
 					t.Errorf("question %d: %+v, %v", i, a, err)
 					return

@@ -20,7 +20,7 @@ func TestDeadlinesUnderLoad(t *testing.T) {
 	for i := range 500 {
 		all.Go(func() {
 			q := newQuery(float64(i))
-			a, err := r.p.Predict(t.Context(), q)
+			a, err := one(t.Context(), r.p, q)
 			took := time.Since(q.Received)
 			if err != nil || !a.Default || took < slo-margin || took > slo+2*time.Second {
 				t.Errorf("query %d took %v: %+v, %v", i, took, a, err)

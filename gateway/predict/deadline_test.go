@@ -96,10 +96,10 @@ func TestACancelledContextEndsTheWait(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(context.Background())
 		time.AfterFunc(30*time.Millisecond, func() { cancel(gone) })
 		start := time.Now()
-		if _, err := t.p.Predict(ctx, newQuery(7)); !errors.Is(err, gone) || time.Since(start) != 30*time.Millisecond {
+		if _, err := one(ctx, t.p, newQuery(7)); !errors.Is(err, gone) || time.Since(start) != 30*time.Millisecond {
 			t.Errorf("after %v: %v", time.Since(start), err)
 		}
-		if _, err := t.p.PredictBatch(ctx, []serving.Query{*newQuery(1), *newQuery(2)}); !errors.Is(err, gone) {
+		if _, err := t.p.Predict(ctx, *newQuery(1), *newQuery(2)); !errors.Is(err, gone) {
 			t.Errorf("a batch: %v", err)
 		}
 		t.settle()

@@ -76,7 +76,7 @@ func TestABatchThatDoesNotFit(t *testing.T) {
 		}
 		t.set(cat)
 		qs := []serving.Query{*newQuery(1), *newQuery(2), *newQuery(3, 4)}
-		if _, err := t.p.PredictBatch(t.ctx, qs); err == nil || !strings.Contains(err.Error(), "Input has length 2") {
+		if _, err := t.p.Predict(t.ctx, qs...); err == nil || !strings.Contains(err.Error(), "Input has length 2") {
 			t.Errorf("error %v", err)
 		}
 		if n := len(a.questions()); n != 0 {

@@ -154,7 +154,7 @@ func TestACancelledQueryIsNotQueued(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		gone := make(chan error, 2)
 		go func() {
-			_, err := t.p.Predict(ctx, newQuery(7))
+			_, err := one(ctx, t.p, newQuery(7))
 			gone <- err
 		}()
 		t.settle()
@@ -162,7 +162,7 @@ func TestACancelledQueryIsNotQueued(t *testing.T) {
 		short.Timeout = 50 * time.Millisecond // so that the question is the other's to the end
 		joined := t.later(short)
 		go func() {
-			_, err := t.p.PredictBatch(ctx, []serving.Query{*newQuery(8), *newQuery(9)})
+			_, err := t.p.Predict(ctx, *newQuery(8), *newQuery(9))
 			gone <- err
 		}()
 		t.wantQueued(3)

@@ -220,10 +220,15 @@ const leastCost = 0.01
 
 // find looks up a version of a model that the app links, or that decides for it, as it can
 // be asked now.
-func (a *app) find(id serving.ModelID) *version { return a.named(id).onHost() }
+func (a *app) find(id serving.ModelID) *version {
+	if a.each {
+		return nil // it is asked about what those before it put out
+	}
+	return a.lookUp(id).onHost()
+}
 
-// named is find, held by the host that serves.
-func (a *app) named(id serving.ModelID) *version {
+// lookUp is a version of a model that the app asks, held by the host that serves.
+func (a *app) lookUp(id serving.ModelID) *version {
 	for _, l := range a.models {
 		if l.name == id.Model {
 			return l.versions[id.Version]
@@ -253,7 +258,10 @@ func (a *app) all() (versions []*version) {
 
 // defines says whether a version that the app asks is what d says.
 func (a *app) defines(d serving.Definition) bool {
-	for v := a.named(d.ModelID); v != nil; v = v.next {
+	if a.each {
+		return false
+	}
+	for v := a.lookUp(d.ModelID); v != nil; v = v.next {
 		if v.Definition == d {
 			return true
 		}
@@ -268,12 +276,5 @@ func (p *Predictor) successor(app string, id serving.ModelID) *version {
 	if err != nil {
 		return nil
 	}
-	if a.stages != nil {
-		for _, l := range a.stages.models {
-			if l != nil && l.name == id.Model {
-				return l.versions[id.Version].onHost()
-			}
-		}
-	}
-	return a.find(id)
+	return a.lookUp(id).onHost()
 }

@@ -22,8 +22,9 @@ func TestAReusedRoundIsNotMisled(t *testing.T) {
 			return number(q.x), time.Duration(q.x) * time.Millisecond
 		}, m1)
 		t.serves(func(a *serving.App) { a.SLO = serving.Duration(time.Second) }, m1)
-		one := newRequest()
-		t.p.pool.New = func() any { return one } // everybody gets the same, one after the other
+		pooled := t.p.request(1)
+		t.p.release(pooled)
+		t.p.pool.New = func() any { return pooled } // everybody gets the same, one after the other
 		for round := range 5 {
 			base := float64(100 * round)
 			for i := range 10 { // leaves flights that land between 20 and 29 ms from now
@@ -38,7 +39,7 @@ func TestAReusedRoundIsNotMisled(t *testing.T) {
 				t.Errorf("round %d: the answer took %v, want %v", round, took, want)
 			}
 			ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
-			if _, err := t.p.Predict(ctx, newQuery(base+60, base)); !errors.Is(err, context.DeadlineExceeded) {
+			if _, err := one(ctx, t.p, newQuery(base+60, base)); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("a context that ended: %v", err)
 			}
 			cancel()
@@ -46,14 +47,18 @@ func TestAReusedRoundIsNotMisled(t *testing.T) {
 			t.wantOutput(a, base+70)
 		}
 		var qs []serving.Query
-		for i := range 3 * maxSpare {
+		for i := range 3 * maxKept {
 			qs = append(qs, *newQuery(1, float64(i)))
 		}
 		t.batch(qs)
-		if len(one.queries) != 0 || len(one.spares) != maxSpare {
-			t.Errorf("the request keeps %d queries, %d in use", len(one.spares), len(one.queries))
+		if n := cap(pooled.queries); n != 0 {
+			t.Errorf("the request keeps %d queries", n)
 		}
-		for _, w := range one.spares {
+		t.batch(qs[:maxKept])
+		if n := len(pooled.queries); n != maxKept {
+			t.Errorf("the request keeps %d queries", n)
+		}
+		for _, w := range pooled.queries {
 			if w.Query != nil || w.app != nil || len(w.attempts) != 0 || w.verdict.Output != nil || w.done {
 				t.Errorf("a query in the pool keeps %+v", w)
 			}
@@ -130,7 +135,7 @@ func TestStorm(t *testing.T) {
 							qs[i] = *ask()
 							qs[i].Timeout = 0
 						}
-						answers, err := t.p.PredictBatch(ctx, qs)
+						answers, err := t.p.Predict(ctx, qs...)
 						for i := range answers {
 							check(&qs[i], answers[i])
 						}
@@ -139,7 +144,7 @@ func TestStorm(t *testing.T) {
 						}
 					} else {
 						q := ask()
-						a, err := t.p.Predict(ctx, q)
+						a, err := one(ctx, t.p, q)
 						if err == nil {
 							check(q, a)
 						} else if !errors.Is(err, context.DeadlineExceeded) {

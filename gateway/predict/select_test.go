@@ -193,12 +193,12 @@ func TestInputLengthsThatDiffer(t *testing.T) {
 			t.Errorf("missing %v, %d questions", p.Missing, len(f.questions()))
 		}
 		versions.find(b1).inputLength = 4
-		_, err := t.p.Predict(context.Background(), newQuery(8))
+		_, err := one(context.Background(), t.p, newQuery(8))
 		refusal, ok := errors.AsType[*serving.QueryError](err)
 		if !ok || refusal.Cause != "Input has length 1, and model a takes 3" {
 			t.Errorf("fits nobody: %v", err)
 		}
-		_, err = t.p.PredictBatch(context.Background(), []serving.Query{*newQuery(1, 2, 3), *newQuery(9)})
+		_, err = t.p.Predict(context.Background(), *newQuery(1, 2, 3), *newQuery(9))
 		if refusal, ok := errors.AsType[*serving.QueryError](err); !ok || refusal.Cause != "input_batch[1]: Input has length 1, and model a takes 3" {
 			t.Errorf("in a batch: %v", err)
 		}

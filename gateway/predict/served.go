@@ -109,7 +109,7 @@ func (p *Predictor) FailedOver() map[serving.ModelID]bool {
 	}
 	list := map[serving.ModelID]bool{}
 	note := func(a *app, l *linked) {
-		if l == nil || l.current == nil {
+		if l.current == nil {
 			return
 		}
 		v, ready := a.peekServing(l)
@@ -125,11 +125,6 @@ func (p *Predictor) FailedOver() map[serving.ModelID]bool {
 		}
 		if a.decider != nil {
 			note(a, a.decider)
-		}
-		if a.stages != nil {
-			for _, l := range a.stages.models {
-				note(a, l)
-			}
 		}
 	}
 	return list

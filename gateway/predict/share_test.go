@@ -332,9 +332,9 @@ func TestTheSecondLook(t *testing.T) {
 	bubble(t, func(t *rig) {
 		f := t.replica("a", echoes(0), m1)
 		t.serves(nil, m1)
-		r := newRequest()
-		w, err := r.begin(t.p, newQuery(7), 0)
-		if err != nil {
+		r := t.p.request(1)
+		w := &r.queries[0]
+		if err := w.begin(t.p, newQuery(7), r.wake, 0); err != nil {
 			t.Fatal(err)
 		}
 		key := w.attempts[0].version.keyer.Key(w.Input, "")
@@ -347,7 +347,7 @@ func TestTheSecondLook(t *testing.T) {
 		if err := r.await(t.ctx); err != nil {
 			t.Fatal(err)
 		}
-		a := w.answer()
+		a := w.answer(1)
 		t.wantOutput(a, 7)
 		if n := len(f.questions()); n != 1 || !a.Cached {
 			t.Errorf("%d questions: %+v", n, a)
@@ -368,7 +368,7 @@ func TestEqualQuestionsAreAskedOnceUnderRaces(t *testing.T) {
 	for range 8 {
 		all.Go(func() {
 			for i := range questions {
-				a, err := r.p.Predict(t.Context(), newQuery(float64(i)))
+				a, err := one(t.Context(), r.p, newQuery(float64(i)))
 				if err != nil || string(a.Output) != jsonOf(float64(i)) {
 					t.Errorf("question %d: %+v, %v", i, a, err)
 				}

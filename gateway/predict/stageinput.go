@@ -9,10 +9,10 @@ import (
 
 // inputOf is what a stage's model is asked: what its sources have put out, by name where the model
 // has a signature.
-func (q *query) inputOf(stage int, v *version) (serving.Input, error) {
-	from := q.app.stages.Sources(stage)
+func (s *stages) inputOf(q *query, stage int, v *version) (serving.Input, error) {
+	from := s.Sources(stage)
 	payloads := make([][]serving.Value, len(from))
-	for i, source := range q.app.stages.sources[stage] {
+	for i, source := range s.sources[stage] {
 		var err error
 		if payloads[i], err = q.putOut(source); err != nil {
 			return serving.Input{}, err

@@ -2,6 +2,7 @@ package predict
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/topsail-serving/topsail/gateway/dispatch"
@@ -14,19 +15,16 @@ import (
 // ones before it have put out. A query of such an app asks a stage as soon as its inputs are there.
 type stages struct {
 	serving.Pipeline
-	models  []*linked        // by stage; nil: there is no such model
+	models  []*linked        // by stage; one that does not exist has no version
 	sources [][]int          // by stage: whose outputs it takes; below 0 is the query's input
 	usage   []*usage.Counter // by stage
 }
 
 func (p *Predictor) compileStages(a *app, cat *serving.Catalog, versions map[serving.Definition]*dispatch.Version) *stages {
-	if len(a.Stages) == 0 {
-		return nil
-	}
 	s := &stages{Pipeline: a.Stages, usage: p.metrics.stages(a.metrics, a.Stages)}
 	index := map[string]int{serving.QueryInput: -1}
 	for i, stage := range a.Stages {
-		var l *linked
+		l := &linked{name: stage.Model, served: newServed()}
 		if m := cat.Models[stage.Model]; m != nil {
 			l = p.link(a, m, cat, versions)
 			l.takes = 0
@@ -39,15 +37,13 @@ func (p *Predictor) compileStages(a *app, cat *serving.Catalog, versions map[ser
 		s.sources = append(s.sources, sources)
 		index[stage.Name] = i
 	}
+	a.models = s.models
 	return s
 }
 
 // cold says whether a stage has no replica to ask.
 func (s *stages) cold(a *app) bool {
 	for _, l := range s.models {
-		if l == nil {
-			continue
-		}
 		if v, ready := a.serving(l); v != nil && !ready {
 			return true
 		}
@@ -55,8 +51,7 @@ func (s *stages) cold(a *app) bool {
 	return false
 }
 
-// beginStages gives a query of an app with stages its time.
-func (q *query) beginStages() error {
+func (s *stages) begin(q *query) error {
 	if q.Version != "" {
 		return &serving.QueryError{Cause: "Requested version: " + q.Version + ", and application " + q.app.Name + " calls several models"}
 	}
@@ -64,18 +59,18 @@ func (q *query) beginStages() error {
 		return &serving.QueryError{Cause: "candidate_models are given, and application " + q.app.Name + " has stages, each of which is asked"}
 	}
 	q.begun, q.watched = time.Now(), true
-	for range q.app.stages.models {
+	for range s.models {
 		q.slots = append(q.slots, -1)
 	}
-	if !q.patient && q.app.ColdStart > q.app.SLO && q.app.stages.cold(q.app) {
+	if !q.patient && q.app.ColdStart > q.app.SLO && s.cold(q.app) {
 		q.allow(q.app.ColdStart.Std())
 	}
 	return nil
 }
 
-// stepStages looks at what has come, asks the stages whose inputs are there, and says whether the
-// query has its verdict: the output of the last stage, or the first failure.
-func (q *query) stepStages(now time.Time) bool {
+// step asks the stages whose inputs are there. The verdict is the output of the last stage, or the first
+// failure.
+func (s *stages) step(q *query, now time.Time) bool {
 	for {
 		q.collect(now)
 		final := !now.Before(q.respond)
@@ -86,7 +81,7 @@ func (q *query) stepStages(now time.Time) bool {
 				}
 			}
 			if q.answers[i].Failure != nil {
-				q.fail(i)
+				s.fail(q, i)
 				return true
 			}
 		}
@@ -99,7 +94,7 @@ func (q *query) stepStages(now time.Time) bool {
 			q.verdict, q.done = selection.Verdict{Failure: tooLate}, true
 			return true
 		}
-		if !q.openStages(now) {
+		if !s.open(q, now) {
 			q.hedge(now)
 			return false
 		}
@@ -107,20 +102,20 @@ func (q *query) stepStages(now time.Time) bool {
 }
 
 // fail ends the query with the failure of an attempt.
-func (q *query) fail(i int) {
+func (s *stages) fail(q *query, i int) {
 	try, a := &q.attempts[i], &q.answers[i]
-	a.Failure = &serving.Failure{Cause: a.Failure.Cause, Message: "stage " + q.app.stages.Pipeline[try.stage].Name + ": " + a.Failure.Error()}
+	a.Failure = &serving.Failure{Cause: a.Failure.Cause, Message: "stage " + s.Pipeline[try.stage].Name + ": " + a.Failure.Error()}
 	q.verdict, q.done = selection.Verdict{Failure: a.Failure}, true
 	if try.version != nil {
 		q.verdict.Model = try.version.ModelID
 	}
 }
 
-// openStages asks the stages whose inputs have come, and says whether there were any.
-func (q *query) openStages(now time.Time) (opened bool) {
-	for i, sources := range q.app.stages.sources {
+// open asks the stages whose inputs have come, and says whether there were any.
+func (s *stages) open(q *query, now time.Time) (opened bool) {
+	for i, sources := range s.sources {
 		if q.slots[i] < 0 && q.have(sources) {
-			q.openStage(i, now)
+			s.openStage(q, i, now)
 			opened = true
 		}
 	}
@@ -138,32 +133,31 @@ func (q *query) have(sources []int) bool {
 }
 
 // openStage asks the model of a stage.
-func (q *query) openStage(i int, now time.Time) {
+func (s *stages) openStage(q *query, i int, now time.Time) {
 	q.slots[i] = len(q.attempts)
 	q.attempts, q.answers = append(q.attempts, attempt{stage: i}), append(q.answers, selection.Answer{})
 	q.plan.Asks = append(q.plan.Asks, selection.Ask{Probability: 1})
 	q.opened++
-	q.answers[q.slots[i]].Failure = q.askStage(q.slots[i], now)
+	q.answers[q.slots[i]].Failure = s.ask(q, q.slots[i], now)
 }
 
-// askStage asks the model of an attempt's stage, or says why it cannot.
-func (q *query) askStage(i int, now time.Time) *serving.Failure {
-	try, s := &q.attempts[i], q.app.stages
+// ask asks the model of an attempt's stage, or says why it cannot.
+func (s *stages) ask(q *query, i int, now time.Time) *serving.Failure {
+	try := &q.attempts[i]
 	l := s.models[try.stage]
-	if l == nil {
-		return failure(serving.NoReplica, "model %s does not exist", s.Pipeline[try.stage].Model)
-	}
-	if try.version, _ = q.app.serving(l); try.version == nil {
+	if try.version, _ = q.app.serving(l); try.version == nil && l.versions == nil {
+		return failure(serving.NoReplica, "model %s does not exist", l.name)
+	} else if try.version == nil {
 		return failure(serving.NoReplica, "no version of model %s is current", l.name)
 	}
-	in, err := q.inputOf(try.stage, try.version)
+	in, err := s.inputOf(q, try.stage, try.version)
 	if err != nil {
 		return failure(serving.ModelError, "model %s: %v", l.name, err)
 	}
 	if misfit := try.version.misfit(in.Len()); misfit != nil {
 		return misfit
 	}
-	within := q.within(try.stage, now)
+	within := s.within(q, try.stage, now)
 	if within <= 0 {
 		return failure(serving.MissedSLO, "no time is left for it")
 	}
@@ -178,9 +172,9 @@ func failure(cause serving.Cause, format string, args ...any) *serving.Failure {
 
 // within is the time for a stage: what is left but for the stages behind it. It is half of what
 // is left at the least, for those behind may have become quicker, which only asking them shows.
-func (q *query) within(stage int, now time.Time) time.Duration {
+func (s *stages) within(q *query, stage int, now time.Time) time.Duration {
 	left := q.respond.Sub(now)
-	return max(left-q.app.stages.behind(q.app, stage), left/2)
+	return max(left-s.behind(q.app, stage), left/2)
 }
 
 // behind is what the stages behind one usually take, on the longest way, and what is
@@ -189,11 +183,9 @@ func (s *stages) behind(a *app, stage int) time.Duration {
 	usual := make([]time.Duration, len(s.Pipeline)) // behind each stage
 	for j := len(s.Pipeline) - 1; j > stage; j-- {
 		took := usual[j]
-		if l := s.models[j]; l != nil {
-			if v, _ := a.serving(l); v != nil {
-				median, _ := v.replicas.Latency()
-				took += median
-			}
+		if v, _ := a.serving(s.models[j]); v != nil {
+			median, _ := v.replicas.Latency()
+			took += median
 		}
 		for _, from := range s.sources[j] {
 			if from >= 0 {
@@ -204,10 +196,32 @@ func (s *stages) behind(a *app, stage int) time.Duration {
 	return usual[stage]
 }
 
-// countStages counts what came of each stage that was asked.
-func (q *query) countStages(now time.Time) {
+func (s *stages) finish(q *query, a *serving.Prediction, counts bool) {
+	a.Cached = !a.Default && !slices.ContainsFunc(q.attempts, func(try attempt) bool { return !try.cached })
+	if a.Default && a.Model != (serving.ModelID{}) {
+		a.Missing = []serving.ModelID{a.Model}
+	}
+	if q.Explain {
+		a.Explained = q.explainStages()
+	}
+	if counts {
+		s.count(q, time.Now())
+		if a.Default {
+			q.record(a, 0, 0)
+		} else { // feedback is about the last stage, whose output the answer is
+			last := q.slots[len(q.slots)-1]
+			q.record(a, last, last+1)
+		}
+	}
+	if q.Timing != nil {
+		q.Timing.Heard, q.Timing.Model = time.Now(), q.verdict.Model
+	}
+}
+
+// count counts what came of each stage that was asked.
+func (s *stages) count(q *query, now time.Time) {
 	for i := range q.attempts {
-		try, a, counter := &q.attempts[i], &q.answers[i], q.app.stages.usage[q.attempts[i].stage]
+		try, a, counter := &q.attempts[i], &q.answers[i], s.usage[q.attempts[i].stage]
 		switch {
 		case a.Failure != nil:
 			counter.Ended(a.Failure, now, try.took)

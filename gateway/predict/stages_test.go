@@ -122,12 +122,12 @@ func TestStagesWithoutTheirModels(t *testing.T) {
 		t.wantDefault(p, serving.NoReplica)
 		q := newQuery(7)
 		q.Version = "1"
-		if _, err := t.p.Predict(context.Background(), q); err == nil {
+		if _, err := one(context.Background(), t.p, q); err == nil {
 			t.Error("a query of stages named a version, and got it")
 		}
 		q = newQuery(7)
 		q.Input = serving.Input{Type: serving.Strings, Data: []byte("7")}
-		if _, err := t.p.Predict(context.Background(), q); err == nil {
+		if _, err := one(context.Background(), t.p, q); err == nil {
 			t.Error("a query of another type was asked")
 		}
 	})
@@ -140,7 +140,7 @@ func TestAClientThatLeavesStages(t *testing.T) {
 		t.staged(nil, stage("first", "a"), stage("second", "b"))
 		ctx, cancel := context.WithCancel(context.Background())
 		time.AfterFunc(2*watchAfter, cancel)
-		if _, err := t.p.Predict(ctx, newQuery(7)); err == nil {
+		if _, err := one(ctx, t.p, newQuery(7)); err == nil {
 			t.Error("it got an answer")
 		}
 		t.settle()

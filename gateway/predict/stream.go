@@ -33,17 +33,16 @@ type streamed struct {
 // Stream asks a query whose answer is to come in parts: the first one by the app's SLO, the others
 // by its slo_between after each other, and all by its slo_total. It fails as Predict does.
 func (p *Predictor) Stream(asked *serving.Query) (serving.Parts, error) {
-	r := p.pool.Get().(*request)
-	own := *asked
-	q, err := r.begin(p, &own, 0)
-	if err != nil {
+	r, own := p.request(1), *asked
+	q := &r.queries[0]
+	if err := q.begin(p, &own, r.wake, 0); err != nil {
 		p.release(r)
 		return nil, err
 	}
-	if q.app.stages == nil && len(q.plan.Asks) == 1 {
+	if len(q.attempts) == 1 { // of a policy: stages have none yet
 		q.parts = &streamed{}
 	}
-	q.ask()
+	r.step(q.begun)
 	s := &stream{p: p, r: r, q: q}
 	s.answer.QueryID = p.ids.Next()
 	return s, nil
@@ -118,7 +117,7 @@ func (s *stream) end(now time.Time) (*serving.Output, error) {
 		q.verdict.Failure = why
 	}
 	id := s.answer.QueryID
-	s.answer = q.answerAs(id)
+	s.answer = q.answer(id)
 	if s.answer.Default && why != nil && why.Cause == serving.MissedSLO && (begun || why == tooSlow) {
 		s.answer.Explanation = "Stream cut: " + why.Message
 	}

@@ -72,7 +72,7 @@ func TestPartsComeAsTheModelMakesThem(t *testing.T) {
 		if again := t.stream(newQuery(1)); strings.Join(again.parts, " ") != "7.0" || !again.Cached || again.end != 0 {
 			t.Errorf("from the cache: %+v", again) // the whole
 		}
-		if p, err := t.p.Predict(t.ctx, newQuery(1)); err != nil || string(p.Output) != "7.0" || !p.Cached {
+		if p, err := one(t.ctx, t.p, newQuery(1)); err != nil || string(p.Output) != "7.0" || !p.Cached {
 			t.Errorf("as a whole: %+v, %v", p, err)
 		}
 		if n := len(f.questions()); n != 1 {
@@ -251,7 +251,7 @@ func TestASlowReaderIsCutOff(t *testing.T) {
 		if !errors.Is(err, io.EOF) || !slow.Answer().Default || !strings.Contains(slow.Answer().Explanation, "slowly") {
 			t.Errorf("who does not got %v: %+v", err, slow.Answer())
 		}
-		if p, err := t.p.Predict(t.ctx, newQuery(1)); err != nil || p.Cached {
+		if p, err := one(t.ctx, t.p, newQuery(1)); err != nil || p.Cached {
 			t.Errorf("an answer that was not collected is cached: %+v, %v", p, err)
 		}
 	})

@@ -8,16 +8,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/topsail-serving/topsail/gateway/timing"
 	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/serving"
 )
 
 // timed asks, and says where the time went, in milliseconds from the query's arrival.
-func (r *rig) timed(qs ...serving.Query) (timing.Timing, []serving.Prediction) {
+func (r *rig) timed(qs ...serving.Query) (serving.Timing, []serving.Prediction) {
 	r.Helper()
-	t := timing.Timing{Received: qs[0].Received}
-	ps, err := r.p.PredictTimed(context.Background(), qs, &t)
+	t := serving.Timing{Received: qs[0].Received}
+	qs[0].Timing = &t
+	ps, err := r.p.Predict(context.Background(), qs...)
 	if err != nil || len(ps) != len(qs) {
 		r.Fatalf("predict: %d answers to %d queries, %v", len(ps), len(qs), err)
 	}
@@ -25,7 +25,7 @@ func (r *rig) timed(qs ...serving.Query) (timing.Timing, []serving.Prediction) {
 }
 
 // passed compares when the points were passed; -1 stands for one that was not.
-func (r *rig) passed(t timing.Timing, selected, looked, sent, heard, combined time.Duration) {
+func (r *rig) passed(t serving.Timing, selected, looked, sent, heard, combined time.Duration) {
 	r.Helper()
 	for _, point := range []struct {
 		name string

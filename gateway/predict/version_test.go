@@ -257,7 +257,7 @@ func TestAVersionOfAnotherTypeIsNotAsked(t *testing.T) {
 		old := newApp("old", "m")
 		old.InputType = serving.Bytes
 		t.set(newCatalog([]*serving.App{old}, bytes))
-		a, err := t.p.Predict(context.Background(), &serving.Query{App: "old", Input: serving.Input{Type: serving.Bytes, Data: make([]byte, 8)}, Received: newQuery().Received})
+		a, err := one(context.Background(), t.p, &serving.Query{App: "old", Input: serving.Input{Type: serving.Bytes, Data: make([]byte, 8)}, Received: newQuery().Received})
 		if err != nil || a.Model != m1 {
 			t.Fatalf("got %+v, %v", a, err)
 		}
@@ -320,7 +320,7 @@ func TestPinnedVersions(t *testing.T) {
 
 func (r *rig) wantRefused(q *serving.Query, cause string) {
 	r.Helper()
-	a, err := r.p.Predict(context.Background(), q)
+	a, err := one(context.Background(), r.p, q)
 	if e, ok := errors.AsType[*serving.QueryError](err); !ok || e.Cause != cause {
 		r.Errorf("got %+v, %v, want the error %q", a, err, cause)
 	}
@@ -332,7 +332,7 @@ func TestQueriesThatCannotBe(t *testing.T) {
 		two := newModel(m1, m2)
 		two.Versions["1"].InputLength = 2
 		t.set(newCatalog(apps("app"), two))
-		if _, err := t.p.Predict(context.Background(), &serving.Query{App: "nosuch", Input: doubles(1)}); !errors.Is(err, serving.ErrUnknownApp) {
+		if _, err := one(context.Background(), t.p, &serving.Query{App: "nosuch", Input: doubles(1)}); !errors.Is(err, serving.ErrUnknownApp) {
 			t.Errorf("an unknown app: %v", err)
 		}
 		for typ := serving.Bytes; typ <= serving.Strings; typ++ {

@@ -9,14 +9,7 @@ func (p *Predictor) Wake(name, version string) error {
 	if err != nil {
 		return err
 	}
-	models := a.models
-	if a.stages != nil {
-		models = a.stages.models
-	}
-	for _, l := range models {
-		if l == nil {
-			continue
-		}
+	for _, l := range a.models {
 		v := l.current
 		if version != "" {
 			v = l.versions[version]

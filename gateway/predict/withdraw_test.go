@@ -173,11 +173,11 @@ func TestACallerGivesUpOnSeveral(t *testing.T) {
 		t.decides(&scripted{}, a1, b1)
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 		defer cancel()
-		qs := make([]serving.Query, 3*maxSpare)
+		qs := make([]serving.Query, 3*maxKept)
 		for i := range qs {
 			qs[i] = *newQuery(float64(i))
 		}
-		if _, err := t.p.PredictBatch(ctx, qs); err != context.DeadlineExceeded {
+		if _, err := t.p.Predict(ctx, qs...); err != context.DeadlineExceeded {
 			t.Errorf("got %v", err)
 		}
 		if n := t.p.dispatch.Queued(); n != 0 {
@@ -195,7 +195,7 @@ func TestWhoLeavesTakesBackItsQuestions(t *testing.T) {
 			leaving, leave := context.WithCancelCause(t.Context())
 			var all sync.WaitGroup
 			all.Go(func() {
-				if _, err := t.p.Predict(leaving, newQuery(7)); !errors.Is(err, errLeft) {
+				if _, err := one(leaving, t.p, newQuery(7)); !errors.Is(err, errLeft) {
 					t.Errorf("it ended in %v", err)
 				}
 			})
@@ -235,7 +235,7 @@ func TestQuickQueriesDoNotWatch(t *testing.T) {
 			t.replica("r", says(1, took), m1)
 			t.serves(nil, m1)
 			ctx := &asked{Context: t.Context()}
-			if p, err := t.p.Predict(ctx, newQuery(7)); err != nil || p.Default || ctx.times != want {
+			if p, err := one(ctx, t.p, newQuery(7)); err != nil || p.Default || ctx.times != want {
 				t.Errorf("after %v: %+v, %v; it looked %d times", took, p, err, ctx.times)
 			}
 		})

@@ -58,22 +58,22 @@ func (s *scorer) set(apps map[string]*serving.App) {
 	s.apps = apps
 }
 
-func (s *scorer) Predict(ctx context.Context, q *serving.Query) (serving.Prediction, error) {
+func (s *scorer) Predict(ctx context.Context, qs ...serving.Query) ([]serving.Prediction, error) {
+	q := &qs[0]
 	if _, err := s.App(q.App); err != nil {
-		return serving.Prediction{}, err
+		return nil, err
 	}
 	s.mu.Lock()
 	s.queries = append(s.queries, *q)
 	s.now++
 	s.most = max(s.most, s.now)
 	s.mu.Unlock()
-	q.Received = time.Now() // as a gateway does
 	p, err := s.answer(ctx, q)
 	p.QueryID = s.ids.Add(1)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.now--
-	return p, err
+	return []serving.Prediction{p}, err
 }
 
 // Capacity is that of replicas which are never busy.

@@ -92,9 +92,9 @@ func (l *lane) next() (first entry, ok bool) {
 func (l *lane) ask(ctx context.Context, it *stream.Item) error {
 	h, r, began, crashes := l.handler, of(it), time.Now(), 0
 	for tries := 0; ; tries++ {
-		query := r.query // which the scorer marks with when it got it
-		query.Again = crashes < maxCrashes && h.patience(began) > 0
-		p, err := l.once(ctx, r, &query)
+		query := r.query
+		query.Received, query.Again = time.Now(), crashes < maxCrashes && h.patience(began) > 0
+		p, err := l.once(ctx, r, query)
 		if r.take(it, &query, p, err) {
 			l.answered(time.Since(began))
 			return nil
@@ -118,10 +118,13 @@ func (l *lane) ask(ctx context.Context, it *stream.Item) error {
 }
 
 // once asks a record once, and tells the limiter how busy the replicas were.
-func (l *lane) once(ctx context.Context, r *record, q *serving.Query) (serving.Prediction, error) {
+func (l *lane) once(ctx context.Context, r *record, q serving.Query) (p serving.Prediction, err error) {
 	replicas, _ := l.handler.cfg.Scorer.Capacity(l.app)
 	number := l.limiter.ask(replicas)
-	p, err := l.handler.cfg.Scorer.Predict(ctx, q)
+	ps, err := l.handler.cfg.Scorer.Predict(ctx, q)
+	if err == nil {
+		p = ps[0]
+	}
 	_, wait := l.handler.cfg.Scorer.Capacity(l.app)
 	switch {
 	case err != nil:

@@ -168,7 +168,12 @@ func (f *fleet) accept(now time.Time) (done time.Time, ok bool) {
 	return done, true
 }
 
-func (f *fleet) Predict(ctx context.Context, q *serving.Query) (serving.Prediction, error) {
+func (f *fleet) Predict(ctx context.Context, qs ...serving.Query) ([]serving.Prediction, error) {
+	p, err := f.predict(ctx, &qs[0])
+	return []serving.Prediction{p}, err
+}
+
+func (f *fleet) predict(ctx context.Context, q *serving.Query) (serving.Prediction, error) {
 	time.Sleep(hop)
 	now, key := time.Now(), string(q.Input.Data)
 	f.mu.Lock()

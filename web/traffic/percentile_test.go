@@ -73,7 +73,7 @@ func percentiles(t *testing.T, objective time.Duration, draw func(*rand.Rand) ti
 		took := draw(r)
 		seconds = append(seconds, took.Seconds())
 		// There is no replica, and so the default is answered at once. It came when a model's answer would have.
-		q := &serving.Query{App: "app", Input: serving.Input{Type: serving.Doubles, Data: make([]byte, 8)}, Received: time.Now().Add(-took)}
+		q := serving.Query{App: "app", Input: serving.Input{Type: serving.Doubles, Data: make([]byte, 8)}, Received: time.Now().Add(-took)}
 		if _, err := g.Predict(ctx, q); err != nil {
 			t.Fatal(err)
 		}

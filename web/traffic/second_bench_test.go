@@ -30,7 +30,7 @@ func BenchmarkSecond(b *testing.B) {
 			defer func() { stop(); <-ended }()
 			ask := func(apps int) {
 				for i := range apps {
-					q := &serving.Query{App: appName(i), Input: serving.Input{Type: serving.Doubles, Data: make([]byte, 8)}, Received: time.Now()}
+					q := serving.Query{App: appName(i), Input: serving.Input{Type: serving.Doubles, Data: make([]byte, 8)}, Received: time.Now()}
 					for _, err := g.Predict(ctx, q); err != nil; _, err = g.Predict(ctx, q) {
 						time.Sleep(time.Millisecond) // there is no catalog yet
 					}

@@ -15,8 +15,8 @@ func (scorer) App(name string) (*serving.App, error) { return &serving.App{Name:
 
 func (scorer) Capacity(string) (int, time.Duration) { return 1, 0 }
 
-func (scorer) Predict(context.Context, *serving.Query) (serving.Prediction, error) {
-	return serving.Prediction{}, nil
+func (scorer) Predict(context.Context, ...serving.Query) ([]serving.Prediction, error) {
+	return nil, nil
 }
 
 func TestNoAppIsKnownBeforeReplicasAre(t *testing.T) {

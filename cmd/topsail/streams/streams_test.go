@@ -33,8 +33,8 @@ func (echo) App(name string) (*serving.App, error) {
 
 func (echo) Capacity(string) (int, time.Duration) { return 1, 0 }
 
-func (echo) Predict(_ context.Context, q *serving.Query) (serving.Prediction, error) {
-	return serving.Prediction{Output: serving.AppendText(nil, q.Input.Data)}, nil
+func (echo) Predict(_ context.Context, qs ...serving.Query) ([]serving.Prediction, error) {
+	return []serving.Prediction{{Output: serving.AppendText(nil, qs[0].Input.Data)}}, nil
 }
 
 func store(t *testing.T) *filestore.Store {

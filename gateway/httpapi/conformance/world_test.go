@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/gateway/httpapi"
-	"github.com/topsail-serving/topsail/gateway/timing"
 	"github.com/topsail-serving/topsail/serving"
 )
 
@@ -38,8 +37,8 @@ func (c *core) App(name string) (*serving.App, error) {
 	return nil, serving.ErrUnknownApp
 }
 
-// Predict answers with something in every member, if it is to explain.
-func (c *core) Predict(_ context.Context, q *serving.Query) (serving.Prediction, error) {
+// predict answers with something in every member, if it is to explain.
+func (c *core) predict(q *serving.Query) (serving.Prediction, error) {
 	p := serving.Prediction{QueryID: 1<<53 - 1, Output: []byte(`{"a":[1,null,"b"]}`)}
 	one, two := serving.ModelID{Model: "m", Version: "1"}, serving.ModelID{Model: "m", Version: "2"}
 	if q.NoCache {
@@ -58,9 +57,9 @@ func (c *core) Predict(_ context.Context, q *serving.Query) (serving.Prediction,
 
 func (c *core) Stream(*serving.Query) (serving.Parts, error) { return nil, serving.ErrUnknownApp }
 
-func (c *core) PredictBatch(ctx context.Context, qs []serving.Query) (ps []serving.Prediction, err error) {
+func (c *core) Predict(_ context.Context, qs ...serving.Query) (ps []serving.Prediction, err error) {
 	for i := range qs {
-		p, err := c.Predict(ctx, &qs[i])
+		p, err := c.predict(&qs[i])
 		if err != nil {
 			return nil, err
 		}
@@ -80,10 +79,6 @@ func (c *core) Wake(app, _ string) error {
 }
 
 func (c *core) Inferences(string) serving.Inferences { return serving.Inferences{} }
-
-func (c *core) PredictTimed(ctx context.Context, qs []serving.Query, _ *timing.Timing) ([]serving.Prediction, error) {
-	return c.PredictBatch(ctx, qs)
-}
 
 func (c *core) Feedback(_ context.Context, list []serving.Feedback) (all []serving.Learned, err error) {
 	for _, f := range list {

@@ -15,32 +15,31 @@ type Recorder interface {
 	Keep(r *serving.Record)
 }
 
-// remember leaves a record of the answer, for feedback to come.
-func (p *Predictor) remember(q *query, a *serving.Prediction) {
-	if p.Records == nil || !p.Records.Wants(q.app.learned != nil) {
+// record leaves a record of the answer, for feedback to come, with the attempts from one up to another.
+func (q *query) record(a *serving.Prediction, from, to int) {
+	records := q.p.Records
+	if records == nil || !records.Wants(q.app.learned != nil) {
 		return
 	}
 	now := time.Now()
 	r := &serving.Record{
 		QueryID: a.QueryID, App: q.app.Name, User: q.User, Context: q.Context,
 		InputType: q.Input.Type, Input: q.Input.Data, At: now, Expires: now.Add(q.app.Policy.Record()),
-		Asked: make([]serving.RecordedAsk, 0, q.opened),
+		Asked: make([]serving.RecordedAsk, 0, to-from),
 	}
 	if !a.Default {
 		r.Output = a.Output
 	}
-	for i := range q.attempts[:q.opened] {
-		if q.app.stages != nil && (a.Default || q.attempts[i].stage != len(q.slots)-1) {
-			continue // feedback is about the last stage, whose output the answer is
+	for i := from; i < to; i++ {
+		if q.attempts[i].shed {
+			continue
 		}
 		v := q.attempts[i].version
 		ask := serving.RecordedAsk{ModelID: v.ModelID, Generation: v.Generation, Probability: q.plan.Asks[i].Probability, Shadow: q.plan.Asks[i].Shadow}
 		if out := q.answers[i].Output; out != nil && len(out.JSON) <= serving.MaxRecordedOutput {
 			ask.Output = out.JSON
 		}
-		if !q.attempts[i].shed {
-			r.Asked = append(r.Asked, ask)
-		}
+		r.Asked = append(r.Asked, ask)
 	}
-	p.Records.Keep(r)
+	records.Keep(r)
 }

@@ -8,53 +8,9 @@ import (
 	"github.com/topsail-serving/topsail/serving"
 )
 
-// answer makes the prediction of the verdict, counts it and remembers it.
-func (q *query) answer() serving.Prediction { return q.answerAs(q.p.ids.Next()) }
-
-// answerAs is answer for a query that has an id.
-func (q *query) answerAs(id int64) serving.Prediction {
-	a := serving.Prediction{QueryID: id, Model: q.verdict.Model}
-	failure := q.verdict.Failure
-	if q.verdict.Output != nil {
-		a.Output, a.Full, a.Cached = q.verdict.Output.JSON, q.verdict.Output, q.fromCache()
-		a.Confidence, a.Qualifiers = q.verdict.Output.Confidence, q.verdict.Output.Qualifiers
-	} else {
-		if failure == nil || failure == left { // a model was asked, and silent
-			failure = tooLate
-		}
-		a.Output, a.Default, a.Cause, a.Explanation = q.app.fallback, true, failure.Cause, failure.Explain()
-	}
-	if len(q.candidates) > 1 && q.Version == "" {
-		q.name(&a)
-	}
-	if q.app.stages != nil && a.Default && a.Model != (serving.ModelID{}) {
-		a.Missing = []serving.ModelID{a.Model}
-	}
-	if q.Version == "" {
-		q.failover(&a)
-	}
-	if q.Explain {
-		a.Explained = q.explain()
-	}
-	if !q.patient && q.Counts(&a) {
-		q.count(&a, failure)
-		q.p.remember(q, &a)
-	}
-	if q.timing != nil {
-		q.time(time.Now())
-	}
-	return a
-}
-
-// tooLate is why there is a default where no model answered in time.
-var tooLate = &serving.Failure{Cause: serving.MissedSLO}
-
 // fromCache says whether no replica was asked for what the answer is made of: the output
 // of one model, or of all that came.
 func (q *query) fromCache() (cached bool) {
-	if q.app.stages != nil {
-		return !slices.ContainsFunc(q.attempts, func(try attempt) bool { return !try.cached })
-	}
 	if q.opened == 1 {
 		return q.attempts[0].cached
 	}
@@ -103,41 +59,14 @@ func (q *query) name(a *serving.Prediction) {
 	}
 }
 
-// failover says which current versions have no ready replica any more, so that those
-// before them were asked.
-func (q *query) failover(a *serving.Prediction) {
-	for i := range q.attempts[:q.opened] {
-		v := q.attempts[i].version
-		if v == nil {
-			continue
-		}
-		if current, is := v.of.insteadOf(v.Version); is && !q.app.pins(v) {
-			a.Failover = append(a.Failover, current)
-		}
-	}
-}
-
 // asks says whether a candidate is in the plan, or was.
 func (q *query) asks(candidate int) bool {
 	return slices.Contains(q.left, q.versions[candidate]) ||
 		slices.ContainsFunc(q.plan.Asks, func(ask selection.Ask) bool { return ask.Candidate == candidate })
 }
 
-// count counts the answer, and what each model had to do with it. Of a default, failure
-// is why.
-func (q *query) count(a *serving.Prediction, failure *serving.Failure) {
-	received := q.Received
-	if q.parts.given() { // what counts is the time to the first part
-		received = received.Add(time.Since(q.parts.first))
-	}
-	q.app.metrics.answered(a, failure, received)
-	switch {
-	case q.app.stages != nil:
-		q.countStages(time.Now())
-		return
-	case q.app.single:
-		return
-	}
+// count counts what each model had to do with the answer.
+func (q *query) count() {
 	q.app.metrics.ended(q.verdict.Ended)
 	for i := range q.attempts[:q.opened] {
 		try, answer := &q.attempts[i], &q.answers[i]
@@ -194,9 +123,6 @@ func (q *query) tally(i int) {
 
 // explain says how the answer came about.
 func (q *query) explain() *serving.Explanation {
-	if q.app.stages != nil {
-		return q.explainStages()
-	}
 	e := &serving.Explanation{
 		Policy: q.app.Policy.KindName(), Ended: string(q.verdict.Ended), Confidence: q.verdict.Confidence,
 		Elapsed: time.Since(q.Received), Budget: q.budget,
@@ -223,4 +149,67 @@ func (q *query) explainAttempt(i int) serving.ExplainedModel {
 		m.Failure = answer.Failure.Explain()
 	}
 	return m
+}
+
+// time says where the time went of the attempt that decided the answer, which is made now.
+func (q *query) time() {
+	i, t, now := q.deciding(), q.Timing, time.Now()
+	if i < 0 {
+		return
+	}
+	try := &q.attempts[i]
+	t.Model, t.Selected, t.Looked, t.Cache = try.version.ModelID, try.asked, try.asked.Add(try.looked), q.cacheNote(try)
+	if try.flight == nil {
+		return
+	}
+	t.Heard = now
+	if q.answers[i].Come() && try.took > 0 {
+		t.Heard = try.asked.Add(try.took)
+	}
+	if try.call == nil {
+		return
+	}
+	switch h := try.call.Last(); {
+	case h.Target == nil: // it was held to the end
+	case h.At.IsZero():
+		t.Sent, t.Replica = h.Sent, h.Target.Replica()
+	default:
+		t.Sent, t.Heard, t.Service, t.Replica = h.Sent, h.At, h.Service, h.Target.Replica()
+	}
+}
+
+// deciding is the attempt that the answer is made of; of several the one that came last,
+// and without any the first that was asked. It is -1 where none was.
+func (q *query) deciding() int {
+	decided, latest := -1, time.Time{}
+	for i := range q.attempts[:q.opened] {
+		try := &q.attempts[i]
+		if try.shed || q.plan.Asks[i].Shadow || try.asked.IsZero() {
+			continue
+		}
+		var came time.Time
+		if q.answers[i].Output != nil {
+			came = try.asked.Add(try.took)
+			if q.plan.Asks[i].ID == q.verdict.Model {
+				return i
+			}
+		}
+		if decided < 0 || came.After(latest) {
+			decided, latest = i, came
+		}
+	}
+	return decided
+}
+
+// cacheNote says what the cache had to do with an attempt.
+func (q *query) cacheNote(try *attempt) string {
+	switch {
+	case q.NoCache || q.app.Cache.Off:
+		return "off"
+	case try.flight == nil:
+		return "hit"
+	case try.call == nil:
+		return "joined"
+	}
+	return "missed"
 }

@@ -1,13 +1,8 @@
-// Package timing says where the time of one query went, where the client asks for it.
-package timing
+package serving
 
-import (
-	"time"
+import "time"
 
-	"github.com/topsail-serving/topsail/serving"
-)
-
-// Timing is the way of a query through a gateway, as the times at which it passed its
+// Timing says where the time of one query went: the way of a query through a gateway, as the times at which it passed its
 // points. A time is zero where it did not pass, and none is before the one above it.
 type Timing struct {
 	Received time.Time
@@ -20,13 +15,13 @@ type Timing struct {
 	Encoded  time.Time
 
 	Cache   string          // "hit", "joined" (to an equal query), "missed" or "off"
-	Model   serving.ModelID // that decided the answer, or was to
+	Model   ModelID // that decided the answer, or was to
 	Replica string          // that was asked for it last
 	Service time.Duration   // what the model took as the replica says; 0: it does not
 }
 
-// Stage is a part of the time.
-type Stage struct {
+// TimedStage is a part of the time.
+type TimedStage struct {
 	Name string
 	Took time.Duration
 	Note string // for people; may be empty
@@ -34,11 +29,11 @@ type Stage struct {
 
 // Stages are the stages that the query went through, in order. Together they took the
 // whole time.
-func (t *Timing) Stages() []Stage {
-	stages, at := make([]Stage, 0, 8), t.Received
+func (t *Timing) Stages() []TimedStage {
+	stages, at := make([]TimedStage, 0, 8), t.Received
 	upTo := func(name string, end time.Time, note string) {
 		if !end.IsZero() {
-			stages, at = append(stages, Stage{name, max(end.Sub(at), 0), note}), end
+			stages, at = append(stages, TimedStage{name, max(end.Sub(at), 0), note}), end
 		}
 	}
 	upTo("decode", t.Decoded, "")
