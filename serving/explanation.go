@@ -27,3 +27,60 @@ type ExplainedModel struct {
 	Confidence  *float64
 	Took        time.Duration // until its answer came; 0: it did not
 }
+
+// Timing says where the time of one query went: the way of a query through a gateway, as the times at which it passed its
+// points. A time is zero where it did not pass, and none is before the one above it.
+type Timing struct {
+	Received time.Time
+	Decoded  time.Time // its body was understood
+	Selected time.Time // the model that decided the answer was chosen
+	Looked   time.Time // the cache had been looked into
+	Sent     time.Time // a replica was asked
+	Heard    time.Time // it answered, or an equal query's answer came, or there was no more time
+	Combined time.Time // the answer was made
+	Encoded  time.Time
+
+	Cache   string          // "hit", "joined" (to an equal query), "missed" or "off"
+	Model   ModelID // that decided the answer, or was to
+	Replica string          // that was asked for it last
+	Service time.Duration   // what the model took as the replica says; 0: it does not
+}
+
+// TimedStage is a part of the time.
+type TimedStage struct {
+	Name string
+	Took time.Duration
+	Note string // for people; may be empty
+}
+
+// Stages are the stages that the query went through, in order. Together they took the
+// whole time.
+func (t *Timing) Stages() []TimedStage {
+	stages, at := make([]TimedStage, 0, 8), t.Received
+	upTo := func(name string, end time.Time, note string) {
+		if !end.IsZero() {
+			stages, at = append(stages, TimedStage{name, max(end.Sub(at), 0), note}), end
+		}
+	}
+	upTo("decode", t.Decoded, "")
+	upTo("select", t.Selected, "")
+	upTo("cache", t.Looked, t.Cache)
+	if started := t.started(); started.IsZero() {
+		upTo("wait", t.Heard, "")
+	} else {
+		upTo("wait", started, "")
+		upTo("model", t.Heard, t.Model.String()+" "+t.Replica)
+	}
+	upTo("combine", t.Combined, "")
+	upTo("encode", t.Encoded, "")
+	return stages
+}
+
+// started is when the model began, as far as is known: where the replica does not say
+// what it took, when the replica was asked.
+func (t *Timing) started() time.Time {
+	if t.Service > 0 && t.Service <= t.Heard.Sub(t.Sent) {
+		return t.Heard.Add(-t.Service)
+	}
+	return t.Sent
+}

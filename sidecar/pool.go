@@ -169,20 +169,17 @@ func (p *pool) submit(it *queue.Item) {
 		p.refuse(it, rpc.StatusDraining, errLeaving)
 		return
 	}
-	if err := p.enter(it); err != nil {
+	var err error
+	if pipe := p.pipe.Load(); pipe.text == "" {
+		err = pipe.stages[0].queue.Push(it)
+	} else {
+		err = pipe.enter(p, it)
+	}
+	if err != nil {
 		p.refuse(it, refusal(err), err)
 		return
 	}
 	p.metrics.demand.Admitted()
-}
-
-// enter queues an item where its way begins, or says why not.
-func (p *pool) enter(it *queue.Item) error {
-	pipe := p.pipe.Load()
-	if pipe.text == "" {
-		return pipe.stages[0].queue.Push(it)
-	}
-	return pipe.enter(p, it)
 }
 
 func (p *pool) refuse(it *queue.Item, status rpc.Status, why error) {

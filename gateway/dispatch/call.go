@@ -63,48 +63,44 @@ func (v *Version) Ask(c *Call, now time.Time) (hedgeAt time.Time) {
 	if c.Timed {
 		c.last = &Heard{}
 	}
-	return c.start(now)
-}
-
-func (c *Call) start(now time.Time) (hedgeAt time.Time) {
-	c.mu.Lock()
-	hedgeAt, queued := c.begin(now)
-	c.mu.Unlock()
-	if queued {
-		c.version.release() // it may be its turn already
+	group := v.Group()
+	if c.neverServed(group) {
+		return time.Time{}
 	}
-	return hedgeAt
+	c.mu.Lock()
+	if (group.Len() == 0 || v.cold.Load()) && v.hold(c, NoReplica, false) {
+		c.mu.Unlock()
+		v.release() // it may be its turn already
+		return time.Time{}
+	}
+	defer c.mu.Unlock()
+	target := c.pick(group, nil, now)
+	if target == nil { // and no room to wait for one
+		c.Flight.Land(nil, &serving.Failure{Cause: serving.NoReplica})
+		return time.Time{}
+	}
+	c.send(target, now)
+	if group.Len() > 1 {
+		return now.Add(c.Deadline.Sub(now) / 2)
+	}
+	return time.Time{}
 }
 
-// begin is start under c.mu.
-func (c *Call) begin(now time.Time) (hedgeAt time.Time, queued bool) {
-	group := c.version.Group()
+// neverServed counts a question to what has no replica, or is held by a host, and ends one that no replica will
+// ever answer.
+func (c *Call) neverServed(group *route.Group) bool {
 	hosted := c.version.Hosted()
 	if hosted {
 		c.version.d.metrics.hosted(group.Len() > 0)
 	}
-	if group.Len() == 0 {
-		if !hosted {
-			c.Flight.Unserved()
-		}
-		if why := c.version.refused(); why != nil {
-			c.Flight.Land(nil, why)
-			return time.Time{}, false
-		}
+	if group.Len() > 0 {
+		return false
 	}
-	if (group.Len() == 0 || c.version.cold.Load()) && c.version.hold(c, NoReplica, false) {
-		return time.Time{}, true
+	if !hosted {
+		c.Flight.Unserved()
 	}
-	target := c.pick(group, nil, now)
-	if target == nil { // and no room to wait for one
-		c.Flight.Land(nil, &serving.Failure{Cause: serving.NoReplica})
-		return time.Time{}, false
-	}
-	c.send(target, now)
-	if group.Len() > 1 {
-		return now.Add(c.Deadline.Sub(now) / 2), false
-	}
-	return time.Time{}, false
+	why := c.version.refused()
+	return why != nil && c.Flight.Land(nil, why)
 }
 
 // pick picks the replica to ask, other than not.
@@ -142,39 +138,13 @@ func (c *Call) send(target *route.Target, now time.Time) {
 
 // Answered implements route.Receiver.
 func (c *Call) Answered(from *route.Target, a *rpc.Answer, service time.Duration) {
+	defer c.version.releaseCold()
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	now := time.Now()
 	if c.last != nil {
 		c.hear(from, service, now)
 	}
-	c.answered(from, a, now)
-	c.mu.Unlock()
-	if c.version.cold.Load() {
-		c.version.release()
-	}
-}
-
-// Part implements route.Receiver. The replica whose part comes first is the one that answers.
-func (c *Call) Part(from *route.Target, a *rpc.Answer) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.Parts || c.speaker != nil && c.speaker != from || a.Status != rpc.StatusOK {
-		return
-	}
-	out, err := a.Output()
-	if err != nil {
-		return // the whole fails as well
-	}
-	if c.speaker == nil {
-		c.speaker = from
-		c.measure(from, a.Status, time.Now())
-		c.cancelOthers(from)
-	}
-	c.Flight.Part(out)
-}
-
-// answered is Answered under c.mu.
-func (c *Call) answered(from *route.Target, a *rpc.Answer, now time.Time) {
 	c.open--
 	c.account(a.Status == rpc.StatusOK)
 	if c.speaker != nil {
@@ -196,6 +166,25 @@ func (c *Call) answered(from *route.Target, a *rpc.Answer, now time.Time) {
 		}
 		c.cancelOthers(from)
 	}
+}
+
+// Part implements route.Receiver. The replica whose part comes first is the one that answers.
+func (c *Call) Part(from *route.Target, a *rpc.Answer) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.Parts || c.speaker != nil && c.speaker != from || a.Status != rpc.StatusOK {
+		return
+	}
+	out, err := a.Output()
+	if err != nil {
+		return // the whole fails as well
+	}
+	if c.speaker == nil {
+		c.speaker = from
+		c.measure(from, a.Status, time.Now())
+		c.cancelOthers(from)
+	}
+	c.Flight.Part(out)
 }
 
 // spoken ends an answer that came in parts. No other replica can go on with it.

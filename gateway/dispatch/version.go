@@ -166,6 +166,13 @@ func (v *Version) release() {
 	}
 }
 
+// releaseCold is release while questions are held.
+func (v *Version) releaseCold() {
+	if v.cold.Load() {
+		v.release()
+	}
+}
+
 // next takes out the question that is to be sent now, if any, or one whose time is up.
 func (v *Version) next(now time.Time) (c *Call, late bool) {
 	v.mu.Lock()

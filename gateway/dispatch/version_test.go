@@ -30,7 +30,7 @@ func newCall(v *Version, c *cache.Cache, by time.Time) *Call {
 func TestReleasedToNobody(t *testing.T) {
 	v := unserved()
 	c := newCall(v, cache.New(0), time.Now().Add(time.Minute))
-	c.start(time.Now())
+	v.Ask(c, time.Now())
 	v.mu.Lock()
 	if v.queued.calls[0] != c {
 		t.Fatal("it is not held")

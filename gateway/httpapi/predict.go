@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"time"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
@@ -14,46 +13,31 @@ import (
 // predict answers POST /<app>/predict.
 func (s *Server) predict(queries context.Context, c *fiber.Ctx) error {
 	rc := c.Context()
-	request, err := s.readQuery(c)
+	r, err := s.open(c)
 	if err != nil {
 		return err
 	}
+	p, err := codec.DecodePredict(r.body, r.app, s.config.MaxBatch)
+	s.releaseSlot(rc.Conn().(*conn))
+	if err != nil {
+		return err
+	}
+	p.App, p.Received, p.Timeout = r.app.Name, r.received, serving.ShorterTimeout(r.timeout, p.Timeout)
+	if err := s.charge(&r, len(p.Batch)); err != nil {
+		return err
+	}
 	if wantsParts(rc) {
-		if request.Batch != nil {
-			return errPartsOfMany
-		}
-		return s.predictParts(queries, c, &request.Query)
+		return s.predictParts(queries, c, &p)
 	}
-	var timing *serving.Timing
-	if wantsTiming(rc) {
-		timing = &serving.Timing{Received: rc.Time(), Decoded: time.Now()}
-	}
-	ps, b, err := s.ask(queries, rc, request.App, queriesOf(&request, timing))
+	timing := timingOf(rc)
+	ps, b, err := s.ask(queries, rc, p.App, queriesOf(&p, timing))
 	if err != nil {
 		return err
 	}
 	b = codec.AppendBatch(b, ps)
-	if timing != nil {
-		timing.Encoded = time.Now()
-		rc.Response.Header.SetBytesV(serverTimingHeader, appendTiming(nil, timing))
-	}
+	sendTiming(rc, timing)
 	send(rc, fiber.StatusOK, b)
 	return nil
-}
-
-// readQuery reads the request.
-func (s *Server) readQuery(c *fiber.Ctx) (p codec.PredictRequest, err error) {
-	r, err := s.open(c)
-	if err != nil {
-		return p, err
-	}
-	p, err = codec.DecodePredict(r.body, r.app, s.config.MaxBatch)
-	s.releaseSlot(c.Context().Conn().(*conn))
-	if err != nil {
-		return p, err
-	}
-	p.App, p.Received, p.Timeout = r.app.Name, r.received, serving.ShorterTimeout(r.timeout, p.Timeout)
-	return p, s.charge(&r, len(p.Batch))
 }
 
 // queriesOf are the queries of a request: one for each input of a batch. The first one has its timing filled in.

@@ -27,8 +27,14 @@ func wantsParts(rc *fasthttp.RequestCtx) bool {
 var errPartsOfMany = &serving.QueryError{Cause: "several inputs cannot be answered in parts: send each in a request of its own"}
 
 // predictParts answers a query in parts: an event for each, and one of type end or error behind them.
-func (s *Server) predictParts(queries context.Context, c *fiber.Ctx, q *serving.Query) error {
-	return s.parts(queries, c, q, func(int64) events { return &predictEvents{} }, nil)
+func (s *Server) predictParts(queries context.Context, c *fiber.Ctx, p *codec.PredictRequest) error {
+	if p.Batch != nil {
+		return errPartsOfMany
+	}
+	if err := s.reserveAnswer(c.Context(), p.App, 1); err != nil {
+		return err
+	}
+	return s.parts(queries, c, &p.Query, func(int64) events { return &predictEvents{} }, nil)
 }
 
 // events write an answer in parts as a protocol has it. They append to b.

@@ -16,9 +16,20 @@ const (
 	serverTimingHeader = "Server-Timing"
 )
 
-// wantsTiming says whether the client asks for timings.
-func wantsTiming(rc *fasthttp.RequestCtx) bool {
-	return string(rc.Request.Header.Peek(timingHeader)) == "1"
+// timingOf is where the time of a request goes that has been read, or nil if its client does not ask for it.
+func timingOf(rc *fasthttp.RequestCtx) *serving.Timing {
+	if string(rc.Request.Header.Peek(timingHeader)) != "1" {
+		return nil
+	}
+	return &serving.Timing{Received: rc.Time(), Decoded: time.Now()}
+}
+
+// sendTiming says in a header where the time went until now, if t is not nil.
+func sendTiming(rc *fasthttp.RequestCtx, t *serving.Timing) {
+	if t != nil {
+		t.Encoded = time.Now()
+		rc.Response.Header.SetBytesV(serverTimingHeader, appendTiming(nil, t))
+	}
 }
 
 // appendTiming appends the value of a Server-Timing header: the stages in order, then

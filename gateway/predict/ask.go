@@ -50,8 +50,8 @@ func (p *Predictor) Output(ctx context.Context, q *serving.Query, id serving.Mod
 	one := &r.queries[0]
 	own.Received = time.Now()
 	one.take(p, a, &own, r.wake, max(within, 1))
-	one.only(v)
-	if err := one.selectModels(); err != nil {
+	one.planner = choice{only: v}
+	if err := one.planner.begin(one); err != nil {
 		return nil, false, err
 	}
 	if err := r.await(ctx); err != nil {

@@ -25,18 +25,6 @@ type attempt struct {
 	shed    bool           // left out to save capacity
 }
 
-// open asks the next of the plan, until so many were.
-func (q *query) open(n int) {
-	for ; q.opened < n; q.opened++ {
-		if i := q.opened; !q.answers[i].Come() {
-			q.attempt(i, q.spare(i))
-			if m := q.attempts[i].version.metrics; m != nil && !q.patient && !q.attempts[i].shed {
-				m().asked.Inc()
-			}
-		}
-	}
-}
-
 // attempt asks one: the cache, else an equal question in flight, else a replica. What
 // would cost capacity is left out if it is spare and capacity is short.
 func (q *query) attempt(i int, spare bool) {
@@ -47,23 +35,98 @@ func (q *query) attempt(i int, spare bool) {
 	if q.watched {
 		try.asked = time.Now()
 	}
-	if q.NoCache || q.app.Cache.Off {
-		if !spare || !q.shed(i) {
-			try.flight = q.p.cache.Alone(q.wake)
-			q.lead(i)
-		}
+	leads := q.leads(i, spare)
+	if q.watched {
+		try.looked = time.Since(try.asked)
+	}
+	if !leads {
 		return
 	}
+	now := time.Now()
+	try.flight.Count(try.version.demand, try.version.replicas.Usage, now, try.respond)
+	try.call = q.call(try)
+	try.hedgeAt = try.version.replicas.Ask(try.call, now)
+	switch ask := &q.plan.Asks[i]; {
+	case ask.Shadow:
+		try.hedgeAt = time.Time{} // nothing waits for it
+	case ask.HedgeAfter > 0 && !try.hedgeAt.IsZero():
+		try.hedgeAt = now.Add(ask.HedgeAfter)
+	}
+}
+
+// leads says whether the query opened the attempt's flight, for which a replica has to be asked. Else
+// the cache has the answer, or an equal question in flight gets it, or the attempt is left out.
+func (q *query) leads(i int, spare bool) bool {
+	try := &q.attempts[i]
+	if q.NoCache || q.app.Cache.Off {
+		if spare && q.shed(i) {
+			return false
+		}
+		try.flight = q.p.cache.Alone(q.wake)
+		return true
+	}
 	key := try.version.keyer.Key(try.input, q.salt(try.version))
-	switch {
-	case q.cached(i, key) || spare && q.shed(i):
-	case q.parts != nil && !q.app.ShareStreams:
+	if q.cached(i, key) || spare && q.shed(i) {
+		return false
+	}
+	if q.parts != nil && !q.app.ShareStreams {
 		try.flight = q.p.cache.Own(key, q.wake)
 		q.app.metrics.misses.Add(1)
-		q.lead(i)
-	default:
-		q.join(i, key)
+		return true
 	}
+	return q.join(i, key)
+}
+
+// cached answers an attempt from the cache, if it can.
+func (q *query) cached(i int, key cache.Key) bool {
+	out := q.p.cache.Get(key, q.app.Cache.TTL.Std())
+	if out == nil {
+		return false
+	}
+	try := &q.attempts[i]
+	q.answers[i].Output, try.cached = out, true
+	if q.watched {
+		try.took = time.Since(try.asked)
+	}
+	q.app.metrics.hits.Add(1)
+	try.version.replicas.Usage.Cached()
+	return true
+}
+
+// join joins an equal question in flight, or opens one and says so.
+func (q *query) join(i int, key cache.Key) (leads bool) {
+	try := &q.attempts[i]
+	flight, opened := q.p.cache.Join(key, q.wake)
+	try.flight = flight
+	switch {
+	case !opened:
+		try.cached = true
+		q.app.metrics.joins.Add(1)
+		try.version.replicas.Join(flight, try.respond)
+		if q.parts != nil {
+			q.parts.join(flight, q.wake)
+		}
+		return false
+	case q.cached(i, key): // an equal one landed since the first look into the cache
+		flight.Land(q.answers[i].Output, nil)
+		return false
+	}
+	q.app.metrics.misses.Add(1)
+	return true
+}
+
+// call is the one that gets the answer for an attempt's flight.
+func (q *query) call(try *attempt) *dispatch.Call {
+	c := &dispatch.Call{
+		Flight: try.flight, Input: try.input, User: q.User, Context: q.contextFor(try.version), Affinity: q.Affinity, Deadline: q.replyBy(try), Respond: try.respond,
+		Extra: q.app.extra, Late: &q.app.metrics.late, Timed: q.Timing != nil,
+		Prefix: q.app.Route == serving.RoutePrefix,
+	}
+	if q.parts != nil {
+		c.Parts = true
+		q.parts.lead(try.flight, q.wake, c.GiveUp)
+	}
+	return c
 }
 
 // salt keeps answers apart that must not be shared: of queries with different salts, and if the
@@ -81,72 +144,6 @@ func (q *query) contextFor(v *version) string {
 		return ""
 	}
 	return q.Context
-}
-
-// cached answers an attempt from the cache, if it can.
-func (q *query) cached(i int, key cache.Key) bool {
-	out := q.p.cache.Get(key, q.app.Cache.TTL.Std())
-	if out == nil {
-		return false
-	}
-	try := &q.attempts[i]
-	q.answers[i].Output, try.cached = out, true
-	if q.watched {
-		try.took = time.Since(try.asked)
-		try.looked = try.took
-	}
-	q.app.metrics.hits.Add(1)
-	try.version.replicas.Usage.Cached()
-	return true
-}
-
-// join joins an equal question in flight, or opens one and asks it.
-func (q *query) join(i int, key cache.Key) {
-	try := &q.attempts[i]
-	flight, opened := q.p.cache.Join(key, q.wake)
-	try.flight = flight
-	switch {
-	case !opened:
-		try.cached = true
-		q.app.metrics.joins.Add(1)
-		if q.watched {
-			try.looked = time.Since(try.asked)
-		}
-		try.version.replicas.Join(flight, try.respond)
-		if q.parts != nil {
-			q.parts.join(flight, q.wake)
-		}
-	case q.cached(i, key): // an equal one landed since the first look into the cache
-		flight.Land(q.answers[i].Output, nil)
-	default:
-		q.app.metrics.misses.Add(1)
-		q.lead(i)
-	}
-}
-
-// lead asks a replica on behalf of a flight that this query opened.
-func (q *query) lead(i int) {
-	try, now := &q.attempts[i], time.Now()
-	try.flight.Count(try.version.demand, try.version.replicas.Usage, now, try.respond)
-	if q.Timing != nil {
-		try.looked = now.Sub(try.asked)
-	}
-	try.call = &dispatch.Call{
-		Flight: try.flight, Input: try.input, User: q.User, Context: q.contextFor(try.version), Affinity: q.Affinity, Deadline: q.replyBy(try), Respond: try.respond,
-		Extra: q.app.extra, Late: &q.app.metrics.late, Timed: q.Timing != nil,
-		Prefix: q.app.Route == serving.RoutePrefix,
-	}
-	if q.parts != nil {
-		try.call.Parts = true
-		q.parts.lead(try.flight, q.wake, try.call.GiveUp)
-	}
-	try.hedgeAt = try.version.replicas.Ask(try.call, now)
-	switch ask := &q.plan.Asks[i]; {
-	case ask.Shadow:
-		try.hedgeAt = time.Time{} // nothing waits for it
-	case ask.HedgeAfter > 0 && !try.hedgeAt.IsZero():
-		try.hedgeAt = now.Add(ask.HedgeAfter)
-	}
 }
 
 // collect takes in what has come.

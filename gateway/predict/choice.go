@@ -10,22 +10,58 @@ import (
 )
 
 // choice is the planner of apps whose policy chooses models.
-type choice struct{}
+type choice struct{ only *version } // nil: what the app or the query says
 
-func (choice) begin(q *query) error {
-	if err := q.find(); err != nil {
+// begin has the policy plan which candidates to ask, and checks that they can be.
+func (c choice) begin(q *query) error {
+	if c.only != nil {
+		q.only(c.only)
+	} else if err := q.find(); err != nil {
 		return err
 	}
-	return q.selectModels()
+	q.begun = q.Received
+	if !q.single {
+		q.begun = time.Now()
+		if q.rand == nil {
+			q.rand = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
+		}
+	}
+	q.seen = selection.Query{
+		User: q.User, Context: q.Context, Input: q.Input,
+		Budget: q.respond.Sub(q.begun), Now: q.begun, Rand: q.rand,
+	}
+	q.wakeOthers()
+	q.policy.Select(q.state, &q.seen, q.candidates, &q.plan)
+	if q.plan.Now == 0 {
+		q.plan.Now = len(q.plan.Asks)
+	}
+	fit := len(q.plan.Asks) == 0
+	for i := range q.plan.Asks {
+		v := q.versions[q.plan.Asks[i].Candidate]
+		misfit := v.misfit(q.Input.Len())
+		q.attempts, q.answers = append(q.attempts, attempt{version: v}), append(q.answers, selection.Answer{Failure: misfit})
+		fit = fit || misfit == nil && !q.plan.Asks[i].Shadow
+	}
+	if !fit {
+		return &serving.QueryError{Cause: q.answers[0].Failure.Message}
+	}
+	q.coldStart()
+	return nil
 }
 
+// step makes the attempts that the plan wants, and has the policy combine what has come.
 func (choice) step(q *query, now time.Time) bool {
-	if q.opened == 0 {
-		q.open(q.plan.Now)
-		q.trim()
-	}
 	elapsed := now.Sub(q.begun)
-	for {
+	for first, open := q.opened == 0, q.plan.Now; ; first = false {
+		for ; q.opened < open; q.opened++ {
+			if i := q.opened; !q.answers[i].Come() { // else it cannot be asked
+				q.attempt(i, q.spare(i))
+				q.countAsked(i)
+			}
+		}
+		if first {
+			q.trim()
+		}
 		q.collect(now)
 		final := !now.Before(q.respond)
 		if final {
@@ -36,7 +72,7 @@ func (choice) step(q *query, now time.Time) bool {
 			q.decide(d)
 			return true
 		}
-		open := min(max(d.Open, q.plan.Now), len(q.attempts))
+		open = min(max(d.Open, q.plan.Now), len(q.attempts))
 		if q.opened >= open {
 			q.again = 0
 			if d.Again > elapsed { // else it has been asked by then
@@ -45,7 +81,6 @@ func (choice) step(q *query, now time.Time) bool {
 			q.hedge(now)
 			return false
 		}
-		q.open(open)
 	}
 }
 
@@ -122,38 +157,6 @@ func (q *query) pinned() (*version, error) {
 	return nil, &serving.QueryError{Cause: "Too many models linked to application " + q.app.Name}
 }
 
-// selectModels has the policy plan which candidates to ask, and checks that they can be.
-func (q *query) selectModels() error {
-	q.begun = q.Received
-	if !q.single {
-		q.begun = time.Now()
-		if q.rand == nil {
-			q.rand = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
-		}
-	}
-	q.seen = selection.Query{
-		User: q.User, Context: q.Context, Input: q.Input,
-		Budget: q.respond.Sub(q.begun), Now: q.begun, Rand: q.rand,
-	}
-	q.wakeOthers()
-	q.policy.Select(q.state, &q.seen, q.candidates, &q.plan)
-	if q.plan.Now == 0 {
-		q.plan.Now = len(q.plan.Asks)
-	}
-	fit := len(q.plan.Asks) == 0
-	for i := range q.plan.Asks {
-		v := q.versions[q.plan.Asks[i].Candidate]
-		misfit := v.misfit(q.Input.Len())
-		q.attempts, q.answers = append(q.attempts, attempt{version: v}), append(q.answers, selection.Answer{Failure: misfit})
-		fit = fit || misfit == nil && !q.plan.Asks[i].Shadow
-	}
-	if !fit {
-		return &serving.QueryError{Cause: q.answers[0].Failure.Message}
-	}
-	q.coldStart()
-	return nil
-}
-
 // misfit is why a version cannot be asked about an input of such a length, or nil.
 func (v *version) misfit(length int) *serving.Failure {
 	if v.inputLength == 0 || length == v.inputLength {
@@ -188,6 +191,12 @@ func (q *query) coldStart() {
 		}
 	}
 	q.allow(q.app.ColdStart.Std())
+}
+
+func (q *query) countAsked(i int) {
+	if m := q.attempts[i].version.metrics; m != nil && !q.patient && !q.attempts[i].shed {
+		m().asked.Inc()
+	}
 }
 
 // all says whether every model that was asked has answered.

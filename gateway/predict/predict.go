@@ -85,8 +85,17 @@ func (r *request) await(ctx context.Context) error {
 	// The first look needs no clock: nothing has been asked before it.
 	now := r.queries[len(r.queries)-1].begun
 	for watch := now.Add(watchAfter); ; now = time.Now() {
-		next, pending := r.step(now)
-		if !pending {
+		next := time.Time{} // to look again at the latest
+		for i := range r.queries {
+			q := &r.queries[i]
+			if q.done || q.planner.step(q, now) {
+				continue
+			}
+			if at := q.next(); next.IsZero() || at.Before(next) {
+				next = at
+			}
+		}
+		if next.IsZero() {
 			return nil
 		}
 		if !r.sleep(ctx, next, watch) {
@@ -94,20 +103,6 @@ func (r *request) await(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 	}
-}
-
-// step moves every query on, and says when to look again at the latest.
-func (r *request) step(now time.Time) (next time.Time, pending bool) {
-	for i := range r.queries {
-		q := &r.queries[i]
-		if q.done || q.planner.step(q, now) {
-			continue
-		}
-		if at := q.next(); !pending || at.Before(next) {
-			next, pending = at, true
-		}
-	}
-	return next, pending
 }
 
 // sleep waits until something has come, or for next. It says false where ctx has ended, which it looks at from watch on.

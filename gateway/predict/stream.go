@@ -42,7 +42,7 @@ func (p *Predictor) Stream(asked *serving.Query) (serving.Parts, error) {
 	if len(q.attempts) == 1 { // of a policy: stages have none yet
 		q.parts = &streamed{}
 	}
-	r.step(q.begun)
+	q.planner.step(q, q.begun)
 	s := &stream{p: p, r: r, q: q}
 	s.answer.QueryID = p.ids.Next()
 	return s, nil
@@ -60,14 +60,13 @@ func (s *stream) Next(ctx context.Context) (*serving.Output, error) {
 		if s.q.parts.behind() {
 			s.q.cut(tooSlow)
 		}
-		next, pending := s.r.step(now)
-		if !pending {
+		if s.q.done || s.q.planner.step(s.q, now) {
 			if out := s.part(now); out != nil { // it came in between
 				return out, nil
 			}
 			return s.end(now)
 		}
-		s.r.alarm(time.Until(next))
+		s.r.alarm(time.Until(s.q.next()))
 		select {
 		case <-s.r.wake:
 		case <-s.r.timer.C:

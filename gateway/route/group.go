@@ -20,9 +20,25 @@ type Target struct {
 func (t *Target) Replica() string { return t.replica.endpoint.Replica }
 
 // Ask sends one input; to gets the answer, perhaps before Ask returns. After a failure, to gets
-// nothing. The number is for Cancel.
+// nothing. The number, by which the question went out, is for Cancel.
 func (t *Target) Ask(to Receiver, a *rpc.Ask, in serving.Input) (uint64, *serving.Failure) {
-	return t.replica.ask(t, to, a, in)
+	r, now := t.replica, time.Now()
+	conn := r.connection()
+	if conn == nil {
+		return 0, &serving.Failure{Cause: serving.NoReplica, Message: "the replica is not connected"}
+	}
+	batch, ok := r.questions.add(question{to: to, from: t, sent: now, overdue: now.Add(max(a.Budget, 0) + overdueAfter)})
+	if !ok {
+		return 0, &serving.Failure{Cause: serving.RefusedFull, Message: "too many queries are in flight at the replica"}
+	}
+	b := rpc.AppendPredictHead(conn.Begin(rpc.KindPredict), rpc.PredictHead{Batch: batch, Model: t.model, Count: 1})
+	if err := conn.End(rpc.AppendAskInput(b, a, in), 0); err != nil {
+		if _, mine := r.questions.take(batch); mine {
+			return 0, &serving.Failure{Cause: serving.ContainerError, Message: err.Error()}
+		}
+		// The connection ended in between, and its end has answered already.
+	}
+	return batch, nil
 }
 
 // Cancel says that the answer to a question is not needed any more; it may come

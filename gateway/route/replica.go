@@ -196,26 +196,6 @@ func (r *replica) connection() *rpc.Conn {
 	return r.conn
 }
 
-// ask sends one input, and says by what batch it went out.
-func (r *replica) ask(t *Target, to Receiver, a *rpc.Ask, in serving.Input) (uint64, *serving.Failure) {
-	conn, now := r.connection(), time.Now()
-	if conn == nil {
-		return 0, &serving.Failure{Cause: serving.NoReplica, Message: "the replica is not connected"}
-	}
-	batch, ok := r.questions.add(question{to: to, from: t, sent: now, overdue: now.Add(max(a.Budget, 0) + overdueAfter)})
-	if !ok {
-		return 0, &serving.Failure{Cause: serving.RefusedFull, Message: "too many queries are in flight at the replica"}
-	}
-	b := rpc.AppendPredictHead(conn.Begin(rpc.KindPredict), rpc.PredictHead{Batch: batch, Model: t.model, Count: 1})
-	if err := conn.End(rpc.AppendAskInput(b, a, in), 0); err != nil {
-		if _, mine := r.questions.take(batch); mine {
-			return 0, &serving.Failure{Cause: serving.ContainerError, Message: err.Error()}
-		}
-		// The connection ended in between, and its end has answered already.
-	}
-	return batch, nil
-}
-
 // cancel tells the replica that the answer to a question is no longer needed.
 func (r *replica) cancel(batch uint64) {
 	if conn := r.connection(); conn != nil && r.questions.has(batch) {

@@ -210,7 +210,36 @@ func (r *Runner) PredictBatch(ctx context.Context, items []*queue.Item) error {
 		defer cancel()
 	}
 	defer func() { <-s.turn }()
-	return s.predict(ctx, r.model, items)
+	for part := len(items); len(items) > 0; {
+		x, err := s.ask(r.model, items[:part])
+		switch {
+		case errors.Is(err, rpc.ErrTooLarge) && part > 1:
+			part /= 2
+			continue
+		case errors.Is(err, rpc.ErrTooLarge):
+			items[0].Refuse(rpc.StatusBadInput, "the input is larger than the container accepts")
+		case err != nil:
+			return err
+		default:
+			if err := s.wait(ctx, x); err != nil {
+				return err
+			}
+		}
+		items = items[part:]
+		part = min(2*part, len(items))
+	}
+	return nil
+}
+
+// wait returns when a batch has been answered, or will not be.
+func (s *Session) wait(ctx context.Context, x *exchange) error {
+	select {
+	case err := <-x.done:
+		return err
+	case <-ctx.Done():
+		s.end(x, errUnanswered)
+		return <-x.done
+	}
 }
 
 // await waits for the turn while batches of other models run. When the last deadline comes
@@ -288,30 +317,6 @@ func (r *Runner) Feedback(list ...rpc.Feedback) error {
 		return fmt.Errorf("send feedback to the container: %w", err)
 	}
 	return nil
-}
-
-func (s *Session) predict(ctx context.Context, model uint32, items []*queue.Item) error {
-	x, err := s.ask(model, items)
-	switch {
-	case errors.Is(err, rpc.ErrTooLarge) && len(items) == 1:
-		items[0].Refuse(rpc.StatusBadInput, "the input is larger than the container accepts")
-		return nil
-	case errors.Is(err, rpc.ErrTooLarge):
-		half := len(items) / 2
-		if err := s.predict(ctx, model, items[:half]); err != nil {
-			return err
-		}
-		return s.predict(ctx, model, items[half:])
-	case err != nil:
-		return err
-	}
-	select {
-	case err := <-x.done:
-		return err
-	case <-ctx.Done():
-		s.end(x, errUnanswered)
-		return <-x.done
-	}
 }
 
 // ask sends the batch and makes it the running one.

@@ -12,39 +12,70 @@ import (
 	"testing"
 )
 
-var (
-	pathRow  = regexp.MustCompile("(?m)^\\| `([a-z/]+)` \\| (`[A-Za-z.]+`(?:, `[A-Za-z.]+`)*) \\|")
-	function = regexp.MustCompile("`([A-Za-z.]+)`")
+// How much there is to know of the way of a query.
+const (
+	mostFunctions = 25
+	mostTypes     = 7
+	mostHops      = 6 // from goroutine to goroutine
 )
 
-// The functions that docs/architecture.md names on the way of a query are there.
+var pathRow = regexp.MustCompile("(?m)^\\| (?:`([a-z/]+)`)? ?\\| (?:`([A-Za-z.]+)`)? ?\\| (.*) \\|$")
+
+// docs/architecture.md names the functions on the way of a query. They are there, and each is called by one
+// that is named above it, but for the first behind a hop: nothing is left out between two of them.
 func TestThePathOfAQuery(t *testing.T) {
-	root := filepath.Join("..", "..")
-	page, err := os.ReadFile(filepath.Join(root, "docs", "architecture.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows := pathRow.FindAllStringSubmatch(string(page), -1)
-	if len(rows) < 20 {
-		t.Fatalf("the page has %d rows of functions", len(rows))
-	}
-	for _, row := range rows {
-		there := functions(t, filepath.Join(root, row[1]))
-		for _, name := range function.FindAllStringSubmatch(row[2], -1) {
-			if !there[name[1]] {
-				t.Errorf("%s has no function %s", row[1], name[1])
+	functions, kinds, hops := 0, 0, 0
+	called, hop := map[string]bool{}, false
+	for _, row := range pathRows(t) {
+		folder, name := filepath.Join("..", "..", row[1]), row[2]
+		declared := declarations(t, folder)
+		switch body, is := declared[name]; {
+		case name == "":
+			hop = true
+			hops++
+		case !is:
+			t.Errorf("%s has no %s", row[1], name)
+		case body == nil:
+			kinds++
+		default:
+			short := name[strings.LastIndexByte(name, '.')+1:]
+			if !hop && !called[short] {
+				t.Errorf("%s of %s is called by none of those above it", name, row[1])
 			}
+			for _, callee := range callees(body) {
+				called[callee] = true
+			}
+			hop = false
+			functions++
 		}
+	}
+	if functions < 20 || functions > mostFunctions || kinds < 5 || kinds > mostTypes || hops > mostHops {
+		t.Errorf("the page has %d functions, %d types and %d hops, and may have %d, %d and %d", functions, kinds, hops, mostFunctions, mostTypes, mostHops)
 	}
 }
 
-// functions are those of a package, methods with the name of their type in front.
-func functions(t *testing.T, folder string) map[string]bool {
+// pathRows are the rows of the page's tables, with package, name and what it does.
+func pathRows(t *testing.T) [][]string {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "architecture.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, way, found := strings.Cut(string(page), "### The same in code")
+	if !found {
+		t.Fatal("the page does not tell the way in code")
+	}
+	way, _, _ = strings.Cut(way, "\n## ")
+	return pathRow.FindAllStringSubmatch(way, -1)
+}
+
+// declarations are the functions of a package with their bodies, methods with the name of their type in front,
+// and its types with nil.
+func declarations(t *testing.T, folder string) map[string]*ast.BlockStmt {
 	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := map[string]bool{}
+	all := map[string]*ast.BlockStmt{}
 	for _, file := range files {
 		if strings.HasSuffix(file, "_test.go") {
 			continue
@@ -54,8 +85,15 @@ func functions(t *testing.T, folder string) map[string]bool {
 			t.Fatal(err)
 		}
 		for _, d := range tree.Decls {
-			if f, ok := d.(*ast.FuncDecl); ok {
-				all[receiver(f)+f.Name.Name] = true
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				all[receiver(d)+d.Name.Name] = d.Body
+			case *ast.GenDecl:
+				for _, spec := range d.Specs {
+					if kind, is := spec.(*ast.TypeSpec); is {
+						all[kind.Name.Name] = nil
+					}
+				}
 			}
 		}
 	}
@@ -71,4 +109,20 @@ func receiver(f *ast.FuncDecl) string {
 		of = pointer.X
 	}
 	return types.ExprString(of) + "."
+}
+
+// callees are the names of what a body calls.
+func callees(body *ast.BlockStmt) (names []string) {
+	ast.Inspect(body, func(n ast.Node) bool {
+		if call, is := n.(*ast.CallExpr); is {
+			switch f := call.Fun.(type) {
+			case *ast.Ident:
+				names = append(names, f.Name)
+			case *ast.SelectorExpr:
+				names = append(names, f.Sel.Name)
+			}
+		}
+		return true
+	})
+	return names
 }
