@@ -21,6 +21,7 @@ const (
 	writeWithin = 5 * time.Second        // and writeByte for each byte: a peer that takes longer is gone
 	leaveWithin = 500 * time.Millisecond // when we are the one that leaves
 	writeByte   = time.Microsecond       // so a slow peer has to take 1 MB/s
+	loneAfter   = 50 * time.Microsecond  // after the frame before: none is likely to be added to this one
 	pingAfter   = time.Second            // of silence
 	deadAfter   = 5 * time.Second        // of silence
 )
@@ -49,9 +50,11 @@ type Conn struct {
 	opened time.Time
 	silent func(time.Duration) error // see BearSilence; nil: deadAfter ends the connection
 
-	mu    sync.Mutex  // guards the following, between Begin and End too
-	out   []byte      // frames that wait for the writer
-	spare []byte      // the writer's other buffer
+	mu      sync.Mutex // guards the following, between Begin and End too
+	out     []byte     // frames that wait for the writer
+	spare   []byte     // the writer's other buffer
+	writing bool       // the writer writes
+	sent    int64      // when the last frame was, in nanoseconds since opened
 	start int         // in out, of the frame being built
 	comp  *compressor // nil: nothing is to be compressed
 	ended bool        // nothing more may be sent
@@ -126,11 +129,36 @@ func (c *Conn) End(b []byte, flags Flags) error {
 	b[c.start+5] = byte(flags)
 	c.out = b
 	c.ended = Kind(b[c.start+4]) == KindBye // which is the last frame
+	now := int64(time.Since(c.opened))
+	lone := now-c.sent > int64(loneAfter)
+	c.sent = now
+	if lone && c.start == 0 && !c.writing {
+		c.writeNow()
+	} else {
+		c.wakeWriter()
+	}
+	return nil
+}
+
+func (c *Conn) wakeWriter() {
 	select {
 	case c.wake <- struct{}{}:
 	default:
 	}
-	return nil
+}
+
+// writeNow writes the one frame that waits, without waiting itself, and leaves to the writer what does not go
+// out at once. c.mu is held.
+func (c *Conn) writeNow() {
+	n := netio.WriteNow(c.nc, c.out)
+	if n < len(c.out) {
+		c.out = c.out[:copy(c.out, c.out[n:])]
+		c.wakeWriter()
+		return
+	}
+	if c.out = c.out[:0]; cap(c.out) > keepBuffer {
+		c.out = nil
+	}
 }
 
 // Send sends one frame with a body that is built already.
@@ -244,10 +272,14 @@ func (c *Conn) flush() error {
 	if err != nil {
 		return fmt.Errorf("rpc: write: %w", err)
 	}
-	if cap(b) > 0 && cap(b) <= keepBuffer {
-		c.mu.Lock()
+	if len(b) == 0 {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.writing = false
+	if cap(b) <= keepBuffer {
 		c.spare = b
-		c.mu.Unlock()
 	}
 	return nil
 }
@@ -261,7 +293,7 @@ func (c *Conn) take() ([]byte, error) {
 	if len(b) == 0 {
 		return nil, nil
 	}
-	c.out, c.spare = c.spare[:0], nil
+	c.out, c.spare, c.writing = c.spare[:0], nil, true
 	deadline := c.last
 	if deadline.IsZero() {
 		deadline = time.Now().Add(writeWithin + time.Duration(len(b))*writeByte)

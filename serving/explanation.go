@@ -40,10 +40,10 @@ type Timing struct {
 	Combined time.Time // the answer was made
 	Encoded  time.Time
 
-	Cache   string          // "hit", "joined" (to an equal query), "missed" or "off"
-	Model   ModelID // that decided the answer, or was to
-	Replica string          // that was asked for it last
-	Service time.Duration   // what the model took as the replica says; 0: it does not
+	Cache   string        // "hit", "joined" (to an equal query), "missed" or "off"
+	Model   ModelID       // that decided the answer, or was to
+	Replica string        // that was asked for it last
+	Service time.Duration // what the model took as the replica says; 0: it does not
 }
 
 // TimedStage is a part of the time.

@@ -27,7 +27,7 @@ type fakeCore struct {
 
 	parts   func(q *serving.Query) (serving.Parts, error)
 	timed   func(t *serving.Timing) // nil: where the time went is not known
-	catalog *serving.Catalog       // what the server hears of; nil: nothing
+	catalog *serving.Catalog        // what the server hears of; nil: nothing
 
 	updater Updater                                                                 // the fake itself, unless a test says otherwise
 	learn   func(ctx context.Context, f *serving.Feedback) (serving.Learned, error) // nil: all is joined with its record

@@ -19,11 +19,11 @@ type app struct {
 	single   bool       // the policy is "single"
 	learned  *state.App // what the policy keeps its states for; nil: it keeps none
 	planner  planner
-	members  []member   // that queries can ask, sorted
-	both     []*linked  // whose serving version can be asked beside those in members
-	models   []*linked  // in the order of linking, or of stages
-	each     bool       // a query asks each of models, which are those of its stages
-	decider  *linked    // of a custom policy: the model that decides
+	members  []member  // that queries can ask, sorted
+	both     []*linked // whose serving version can be asked beside those in members
+	models   []*linked // in the order of linking, or of stages
+	each     bool      // a query asks each of models, which are those of its stages
+	decider  *linked   // of a custom policy: the model that decides
 	weight   float64
 	extra    *dispatch.Budget // of asking a second replica
 	tallies  *tallies         // for a policy that observes; else nil

@@ -22,8 +22,19 @@ func Wrap(nc net.Conn) net.Conn {
 		return nc
 	}
 	c := &conn{TCPConn: tcp, raw: raw}
-	c.in.try, c.out.try = c.in.read, c.out.write
+	c.in.try, c.out.try, c.once.try = c.in.read, c.out.write, c.once.writeOnce
 	return c
+}
+
+// WriteNow writes as much of b as nc takes without waiting, and returns how much that was: nothing where nc
+// was not made by Wrap, or where writing fails, which the next Write will, too.
+func WriteNow(nc net.Conn, b []byte) int {
+	c, ok := nc.(*conn)
+	if !ok || len(b) == 0 {
+		return 0
+	}
+	n, _ := c.once.run(b, c.raw.Write)
+	return n
 }
 
 // conn is a TCP connection. What it does not do itself is the net package's.
@@ -31,6 +42,7 @@ type conn struct {
 	*net.TCPConn
 	raw     syscall.RawConn
 	in, out transfer
+	once    transfer // of WriteNow
 }
 
 // transfer is a read or a write on its way.
@@ -94,6 +106,12 @@ func (t *transfer) write(fd uintptr) bool {
 		}
 		t.n += n
 	}
+	return true
+}
+
+// writeOnce writes as much as there is room for.
+func (t *transfer) writeOnce(fd uintptr) bool {
+	t.write(fd)
 	return true
 }
 
