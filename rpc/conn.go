@@ -21,7 +21,7 @@ const (
 	writeWithin = 5 * time.Second        // and writeByte for each byte: a peer that takes longer is gone
 	leaveWithin = 500 * time.Millisecond // when we are the one that leaves
 	writeByte   = time.Microsecond       // so a slow peer has to take 1 MB/s
-	loneAfter   = 50 * time.Microsecond  // after the frame before: none is likely to be added to this one
+	loneAfter   = 200 * time.Microsecond  // after the frame before: none is likely to be added to this one
 	pingAfter   = time.Second            // of silence
 	deadAfter   = 5 * time.Second        // of silence
 )

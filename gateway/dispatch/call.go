@@ -127,7 +127,7 @@ func (c *Call) send(target *route.Target, now time.Time) {
 	q := &c.asked[c.tries]
 	c.tries++
 	c.open++
-	number, failure := target.Ask(c, &ask, c.Input)
+	number, failure := target.Ask(c, &ask, c.Input, now)
 	*q = try{target, number, now}
 	if failure != nil {
 		c.open--
@@ -137,11 +137,10 @@ func (c *Call) send(target *route.Target, now time.Time) {
 }
 
 // Answered implements route.Receiver.
-func (c *Call) Answered(from *route.Target, a *rpc.Answer, service time.Duration) {
+func (c *Call) Answered(from *route.Target, a *rpc.Answer, service time.Duration, now time.Time) {
 	defer c.version.releaseCold()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := time.Now()
 	if c.last != nil {
 		c.hear(from, service, now)
 	}

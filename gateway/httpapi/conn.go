@@ -34,6 +34,7 @@ type conn struct {
 	slot   bool         // its body is heavy, and may be read
 	room   int          // that was taken for its answer
 
+	request   present     // the current one
 	streaming atomic.Bool // an answer is written as it comes, and each write has its own time
 
 	rest      []byte // was read behind a request, and belongs to those after it; only for Read

@@ -47,7 +47,11 @@ type present struct {
 
 // present makes the context of the request that the connection has now, for answers that are not written in parts. end has to
 // be called when it is answered.
-func (c *conn) present(ctx context.Context) *present { return &present{Context: ctx, client: c} }
+func (c *conn) present(ctx context.Context) *present {
+	p := &c.request
+	p.Context, p.client, p.watched, p.stop = ctx, c, nil, nil
+	return p
+}
 
 func (p *present) Done() <-chan struct{} {
 	p.mu.Lock()

@@ -27,10 +27,10 @@ func (s *Server) predict(queries context.Context, c *fiber.Ctx) error {
 		return err
 	}
 	if wantsParts(rc) {
-		return s.predictParts(queries, c, &p)
+		return s.predictParts(queries, c, p)
 	}
 	timing := timingOf(rc)
-	ps, b, err := s.ask(queries, rc, p.App, queriesOf(&p, timing))
+	ps, b, err := s.ask(queries, rc, p.App, queriesOf(p, timing))
 	if err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func (s *Server) predict(queries context.Context, c *fiber.Ctx) error {
 }
 
 // queriesOf are the queries of a request: one for each input of a batch. The first one has its timing filled in.
-func queriesOf(p *codec.PredictRequest, timing *serving.Timing) []serving.Query {
+func queriesOf(p codec.PredictRequest, timing *serving.Timing) []serving.Query {
 	qs := []serving.Query{p.Query}
 	if p.Batch != nil {
 		qs = make([]serving.Query, len(p.Batch))

@@ -27,7 +27,7 @@ func wantsParts(rc *fasthttp.RequestCtx) bool {
 var errPartsOfMany = &serving.QueryError{Cause: "several inputs cannot be answered in parts: send each in a request of its own"}
 
 // predictParts answers a query in parts: an event for each, and one of type end or error behind them.
-func (s *Server) predictParts(queries context.Context, c *fiber.Ctx, p *codec.PredictRequest) error {
+func (s *Server) predictParts(queries context.Context, c *fiber.Ctx, p codec.PredictRequest) error {
 	if p.Batch != nil {
 		return errPartsOfMany
 	}

@@ -26,7 +26,9 @@ func (p *Predictor) DryRun(ctx context.Context, q *serving.Query, patience time.
 	if err := r.await(ctx); err != nil {
 		return serving.Prediction{}, err
 	}
-	return one.answer(p.ids.Next()), nil
+	var a serving.Prediction
+	one.answer(p.ids.Next(), &a)
+	return a, nil
 }
 
 // Output is what one version says of a query's input, within so much time: from the

@@ -146,8 +146,8 @@ func (q *query) contextFor(v *version) string {
 	return q.Context
 }
 
-// collect takes in what has come.
-func (q *query) collect(now time.Time) {
+// collect takes in what has come, and says whether something has.
+func (q *query) collect(now time.Time) (came bool) {
 	for i := range q.attempts[:q.opened] {
 		try, a := &q.attempts[i], &q.answers[i]
 		if try.flight == nil || a.Come() {
@@ -157,6 +157,7 @@ func (q *query) collect(now time.Time) {
 		if !landed {
 			continue
 		}
+		came = true
 		if failure != nil && try.othersEnd(failure) && now.Before(try.respond) && !q.parts.given() {
 			q.retry(i, failure)
 			continue
@@ -172,6 +173,7 @@ func (q *query) collect(now time.Time) {
 			try.took = time.Since(try.asked)
 		}
 	}
+	return came
 }
 
 // retryFactor is how many more objectives a replica has for a query that is retried:

@@ -49,10 +49,11 @@ func (c choice) begin(q *query) error {
 	return nil
 }
 
-// step makes the attempts that the plan wants, and has the policy combine what has come.
+// step makes the attempts that the plan wants, and if there is something new has the policy combine what has come.
 func (choice) step(q *query, now time.Time) bool {
-	elapsed := now.Sub(q.begun)
-	for first, open := q.opened == 0, q.plan.Now; ; first = false {
+	elapsed, final := now.Sub(q.begun), !now.Before(q.respond)
+	first := q.opened == 0
+	for open, news := q.plan.Now, first; ; news = true {
 		for ; q.opened < open; q.opened++ {
 			if i := q.opened; !q.answers[i].Come() { // else it cannot be asked
 				q.attempt(i, q.spare(i))
@@ -61,9 +62,13 @@ func (choice) step(q *query, now time.Time) bool {
 		}
 		if first {
 			q.trim()
+			first = false
 		}
-		q.collect(now)
-		final := !now.Before(q.respond)
+		due := q.again > 0 && elapsed >= q.again
+		if came := q.collect(now); !came && !news && !due && !final {
+			q.hedge(now)
+			return false
+		}
 		if final {
 			q.leave(now)
 		}

@@ -32,7 +32,7 @@ func (p *Predictor) Predict(ctx context.Context, qs ...serving.Query) ([]serving
 	}
 	answers := make([]serving.Prediction, len(qs))
 	for i := range r.queries {
-		answers[i] = r.queries[i].answer(p.ids.Next())
+		r.queries[i].answer(p.ids.Next(), &answers[i])
 	}
 	return answers, nil
 }
@@ -42,7 +42,8 @@ func (p *Predictor) Predict(ctx context.Context, qs ...serving.Query) ([]serving
 type request struct {
 	queries []query
 	wake    cache.Waiter
-	timer   *time.Timer
+	timer   *time.Timer // wakes it, too
+	alarm   time.Time   // when it does so
 }
 
 // maxKept bounds the queries whose memory a pooled request keeps.
@@ -105,35 +106,43 @@ func (r *request) await(ctx context.Context) error {
 	}
 }
 
-// sleep waits until something has come, or for next. It says false where ctx has ended, which it looks at from watch on.
+// sleep waits until something has come, or for next at the latest. It says false where ctx has ended, which it looks
+// at from watch on.
 func (r *request) sleep(ctx context.Context, next, watch time.Time) bool {
-	if early := time.Until(watch); early > 0 {
-		r.alarm(min(early, time.Until(next)))
-		select {
-		case <-r.wake:
-			return true
-		case <-r.timer.C:
-			if !watch.Before(next) {
-				return true
-			}
-		}
+	now := time.Now()
+	if now.Before(watch) {
+		r.wakeAt(earlier(watch, next), now)
+		<-r.wake
+		return true
 	}
-	r.alarm(time.Until(next))
+	r.wakeAt(next, now)
 	select {
 	case <-r.wake:
-	case <-r.timer.C:
+		return true
 	case <-ctx.Done():
 		return false
 	}
-	return true
 }
 
-func (r *request) alarm(d time.Duration) {
-	if r.timer == nil {
-		r.timer = time.NewTimer(d)
-	} else {
-		r.timer.Reset(d)
+// wakeAt has the request woken at a time, or before. A timer that is set to an earlier one stays, as most requests are
+// answered before either, and the next one finds it.
+func (r *request) wakeAt(at, now time.Time) {
+	if now.Before(r.alarm) && !at.Before(r.alarm) {
+		return
 	}
+	r.alarm = at
+	if r.timer == nil {
+		r.timer = time.AfterFunc(at.Sub(now), r.wake.Wake)
+	} else {
+		r.timer.Reset(at.Sub(now))
+	}
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // withdraw takes back what the queries have asked and no other waits for.

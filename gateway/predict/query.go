@@ -121,9 +121,9 @@ func (q *query) next() time.Time {
 // tooLate is why there is a default where no model answered in time.
 var tooLate = &serving.Failure{Cause: serving.MissedSLO}
 
-// answer makes the prediction of the verdict, counts it and remembers it.
-func (q *query) answer(id int64) serving.Prediction {
-	a := serving.Prediction{QueryID: id, Model: q.verdict.Model}
+// answer makes the prediction of the verdict in a, which is empty, counts it and remembers it.
+func (q *query) answer(id int64, a *serving.Prediction) {
+	a.QueryID, a.Model = id, q.verdict.Model
 	failure := q.verdict.Failure
 	if out := q.verdict.Output; out != nil {
 		a.Output, a.Full, a.Confidence, a.Qualifiers = out.JSON, out, out.Confidence, out.Qualifiers
@@ -134,21 +134,20 @@ func (q *query) answer(id int64) serving.Prediction {
 		a.Output, a.Default, a.Cause, a.Explanation = q.app.fallback, true, failure.Cause, failure.Explain()
 	}
 	if q.Version == "" {
-		q.failover(&a)
+		q.failover(a)
 	}
-	counts := !q.patient && q.Counts(&a)
-	q.planner.finish(q, &a, counts)
+	counts := !q.patient && q.Counts(a)
+	q.planner.finish(q, a, counts)
 	if counts {
 		received := q.Received
 		if q.parts.given() { // what counts is the time to the first part
 			received = received.Add(time.Since(q.parts.first))
 		}
-		q.app.metrics.answered(&a, failure, received)
+		q.app.metrics.answered(a, failure, received)
 	}
 	if q.Timing != nil {
 		q.Timing.Combined = time.Now()
 	}
-	return a
 }
 
 // failover says which current versions have no ready replica any more, so that those

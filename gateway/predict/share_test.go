@@ -347,7 +347,8 @@ func TestTheSecondLook(t *testing.T) {
 		if err := r.await(t.ctx); err != nil {
 			t.Fatal(err)
 		}
-		a := w.answer(1)
+		var a serving.Prediction
+		w.answer(1, &a)
 		t.wantOutput(a, 7)
 		if n := len(f.questions()); n != 1 || !a.Cached {
 			t.Errorf("%d questions: %+v", n, a)

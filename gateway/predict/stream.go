@@ -66,11 +66,7 @@ func (s *stream) Next(ctx context.Context) (*serving.Output, error) {
 			}
 			return s.end(now)
 		}
-		s.r.alarm(time.Until(s.q.next()))
-		select {
-		case <-s.r.wake:
-		case <-s.r.timer.C:
-		case <-ctx.Done():
+		if !s.r.sleep(ctx, s.q.next(), now) {
 			return nil, context.Cause(ctx)
 		}
 	}
@@ -116,7 +112,8 @@ func (s *stream) end(now time.Time) (*serving.Output, error) {
 		q.verdict.Failure = why
 	}
 	id := s.answer.QueryID
-	s.answer = q.answer(id)
+	s.answer = serving.Prediction{}
+	q.answer(id, &s.answer)
 	if s.answer.Default && why != nil && why.Cause == serving.MissedSLO && (begun || why == tooSlow) {
 		s.answer.Explanation = "Stream cut: " + why.Message
 	}

@@ -46,7 +46,7 @@ func BenchmarkAsk(b *testing.B) {
 				all.Go(func() {
 					w := &waiter{done: make(chan rpc.Status, 1)}
 					for range b.N/inFlight + min(1, max(0, b.N%inFlight-g)) {
-						if _, failure := target.Ask(w, &rpc.Ask{Budget: time.Minute}, in); failure != nil {
+						if _, failure := target.Ask(w, &rpc.Ask{Budget: time.Minute}, in, time.Now()); failure != nil {
 							b.Error(failure)
 							return
 						}

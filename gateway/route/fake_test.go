@@ -234,7 +234,7 @@ type inbox struct {
 
 func (in *inbox) Part(*Target, *rpc.Answer) {}
 
-func (in *inbox) Answered(from *Target, a *rpc.Answer, service time.Duration) {
+func (in *inbox) Answered(from *Target, a *rpc.Answer, service time.Duration, _ time.Time) {
 	if from != in.from {
 		in.Errorf("the answer is from %s, not %s", from.Replica(), in.from.Replica())
 	}
@@ -255,7 +255,7 @@ func (in *inbox) len() int {
 func (r *rig) ask(target *Target, budget time.Duration) (*inbox, uint64) {
 	r.Helper()
 	in := &inbox{T: r.T, from: target}
-	number, failure := target.Ask(in, &rpc.Ask{Budget: budget}, serving.Input{Type: serving.Doubles, Data: make([]byte, 8)})
+	number, failure := target.Ask(in, &rpc.Ask{Budget: budget}, serving.Input{Type: serving.Doubles, Data: make([]byte, 8)}, time.Now())
 	if failure != nil {
 		r.Fatalf("ask: %v", failure)
 	}

@@ -21,8 +21,8 @@ func (t *Target) Replica() string { return t.replica.endpoint.Replica }
 
 // Ask sends one input; to gets the answer, perhaps before Ask returns. After a failure, to gets
 // nothing. The number, by which the question went out, is for Cancel.
-func (t *Target) Ask(to Receiver, a *rpc.Ask, in serving.Input) (uint64, *serving.Failure) {
-	r, now := t.replica, time.Now()
+func (t *Target) Ask(to Receiver, a *rpc.Ask, in serving.Input, now time.Time) (uint64, *serving.Failure) {
+	r := t.replica
 	conn := r.connection()
 	if conn == nil {
 		return 0, &serving.Failure{Cause: serving.NoReplica, Message: "the replica is not connected"}

@@ -20,8 +20,8 @@ const (
 type Receiver interface {
 	// Answered is called once per question, on a goroutine of the connection: it
 	// must not block. The answer's slices are valid until it returns. service is what
-	// the model took, 0 where the replica does not say.
-	Answered(from *Target, a *rpc.Answer, service time.Duration)
+	// the model took, 0 where the replica does not say, and now when the answer came.
+	Answered(from *Target, a *rpc.Answer, service time.Duration, now time.Time)
 	// Part is called for each part of an answer before that, on the same goroutine.
 	Part(from *Target, a *rpc.Answer)
 }
@@ -38,7 +38,7 @@ type question struct {
 
 // fail answers the question in the replica's place.
 func (q question) fail(why string) {
-	q.to.Answered(q.from, &rpc.Answer{Status: rpc.StatusContainer, Message: []byte(why)}, 0)
+	q.to.Answered(q.from, &rpc.Answer{Status: rpc.StatusContainer, Message: []byte(why)}, 0, time.Now())
 }
 
 // questions are those in flight at one replica, by the batch they went out as.

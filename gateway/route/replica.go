@@ -226,7 +226,7 @@ func (r *replica) reply(f rpc.Frame) error {
 			if !q.begun || a.Status != rpc.StatusOK { // else its first part has been judged
 				r.judge(a.Status, now.Sub(q.sent), q.before, now)
 			}
-			q.to.Answered(q.from, a, reply.Service)
+			q.to.Answered(q.from, a, reply.Service, now)
 		}
 	}
 	if reply.Err() == nil && reply.End {

@@ -118,7 +118,7 @@ func TestALostConnectionFailsWhatIsInFlightOnce(t *testing.T) {
 		if st := t.table.Replicas()[0]; st.InFlight != 0 || st.Connected || len(st.Models) != 0 {
 			t.Errorf("afterwards %+v", st)
 		}
-		if _, failure := target.Ask(inboxes[0], &rpc.Ask{}, serving.Input{}); failure == nil || failure.Cause != serving.NoReplica {
+		if _, failure := target.Ask(inboxes[0], &rpc.Ask{}, serving.Input{}, time.Now()); failure == nil || failure.Cause != serving.NoReplica {
 			t.Errorf("asking without a connection: %v", failure)
 		}
 	})
@@ -214,7 +214,7 @@ func TestInFlightIsBounded(t *testing.T) {
 		s, target := t.connected()
 		in := &inbox{T: t.T, from: target}
 		ask := func() *serving.Failure {
-			_, failure := target.Ask(in, &rpc.Ask{Budget: time.Second}, serving.Input{Type: serving.Doubles})
+			_, failure := target.Ask(in, &rpc.Ask{Budget: time.Second}, serving.Input{Type: serving.Doubles}, time.Now())
 			return failure
 		}
 		for i := range maxInFlight {
@@ -255,7 +255,7 @@ func TestAnInputBeyondThePeersLimitIsRefusedHere(t *testing.T) {
 		}
 		synctest.Wait()
 		in := &inbox{T: t.T, from: t.target(v1)}
-		_, failure := in.from.Ask(in, &rpc.Ask{}, serving.Input{Type: serving.Bytes, Data: make([]byte, rpc.MinMaxFrame)})
+		_, failure := in.from.Ask(in, &rpc.Ask{}, serving.Input{Type: serving.Bytes, Data: make([]byte, rpc.MinMaxFrame)}, time.Now())
 		if failure == nil || failure.Cause != serving.ContainerError || in.len() != 0 {
 			t.Errorf("got %v, and %d answers", failure, in.len())
 		}
@@ -356,7 +356,7 @@ func TestAskingWhileConnectionsComeAndGo(t *testing.T) {
 			defer close(asking)
 			for ctx.Err() == nil {
 				if target := t.table.Group(serving.Definition{ModelID: v1}).Pick(nil, time.Now()); target != nil {
-					if _, failure := target.Ask(count, &rpc.Ask{Budget: time.Second}, serving.Input{Type: serving.Doubles}); failure == nil {
+					if _, failure := target.Ask(count, &rpc.Ask{Budget: time.Second}, serving.Input{Type: serving.Doubles}, time.Now()); failure == nil {
 						count.asked++
 					}
 				}
@@ -390,4 +390,4 @@ type tally struct {
 
 func (*tally) Part(*Target, *rpc.Answer) {}
 
-func (c *tally) Answered(*Target, *rpc.Answer, time.Duration) { c.answered.Add(1) }
+func (c *tally) Answered(*Target, *rpc.Answer, time.Duration, time.Time) { c.answered.Add(1) }

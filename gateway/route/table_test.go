@@ -124,7 +124,7 @@ func TestChangesAreTold(t *testing.T) {
 		s.announce(rpc.Announcement{ID: 1, State: rpc.StateDraining, Model: v1})
 		s.announce(ready(1, v1))
 		lost := &witness{table: t.table}
-		if _, failure := t.target(v1).Ask(lost, &rpc.Ask{Budget: time.Minute}, serving.Input{Type: serving.Doubles, Data: make([]byte, 8)}); failure != nil {
+		if _, failure := t.target(v1).Ask(lost, &rpc.Ask{Budget: time.Minute}, serving.Input{Type: serving.Doubles, Data: make([]byte, 8)}, time.Now()); failure != nil {
 			t.Fatal(failure)
 		}
 		s.kill()
@@ -150,7 +150,7 @@ type witness struct {
 
 func (*witness) Part(*Target, *rpc.Answer) {}
 
-func (w *witness) Answered(*Target, *rpc.Answer, time.Duration) {
+func (w *witness) Answered(*Target, *rpc.Answer, time.Duration, time.Time) {
 	w.answers++
 	w.replicas += w.table.Group(serving.Definition{ModelID: v1}).Len()
 }
@@ -254,7 +254,7 @@ func TestOverTCP(t *testing.T) {
 		all.Go(func() {
 			w := &waiter{done: make(chan rpc.Status, 1)}
 			for range 200 {
-				if _, failure := target.Ask(w, &rpc.Ask{Budget: time.Minute}, serving.Input{Type: serving.Doubles, Data: make([]byte, 104)}); failure != nil {
+				if _, failure := target.Ask(w, &rpc.Ask{Budget: time.Minute}, serving.Input{Type: serving.Doubles, Data: make([]byte, 104)}, time.Now()); failure != nil {
 					t.Errorf("ask: %v", failure)
 					return
 				}
@@ -276,7 +276,7 @@ type waiter struct{ done chan rpc.Status }
 
 func (w *waiter) Part(*Target, *rpc.Answer) {}
 
-func (w *waiter) Answered(_ *Target, a *rpc.Answer, _ time.Duration) { w.done <- a.Status }
+func (w *waiter) Answered(_ *Target, a *rpc.Answer, _ time.Duration, _ time.Time) { w.done <- a.Status }
 
 // loopback starts a table and a sidecar that answers everything with one number.
 func loopback(t testing.TB) (target *Target, stop func()) {
