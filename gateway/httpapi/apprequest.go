@@ -90,7 +90,8 @@ func (s *Server) asker(rc *fasthttp.RequestCtx) (admission.Caller, error) {
 
 // shown is the key that a request shows; empty: none.
 func shown(rc *fasthttp.RequestCtx) []byte {
-	return access.Shown(rc.Request.Header.Peek("X-Api-Key"), rc.Request.Header.Peek(fiber.HeaderAuthorization))
+	h := &rc.Conn().(*conn).headers
+	return access.Shown(h.key, h.authorization)
 }
 
 // appName is the app that a path names. Of one that cannot be unescaped nothing is left,

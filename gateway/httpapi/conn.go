@@ -27,12 +27,13 @@ type conn struct {
 	spare  bool         // it came when there was no room
 	waits  atomic.Int64 // since when it waits for a request, in Unix nanoseconds; 0: it does not, or is closed for another
 
-	lease  budget.Lease // of the current request, and its answer
-	host   string       // by which it was called last, and may be
-	kept   []byte       // for the next body; at most keepBytes
-	unread bool         // the body of the current request has not been read
-	slot   bool         // its body is heavy, and may be read
-	room   int          // that was taken for its answer
+	lease   budget.Lease // of the current request, and its answer
+	host    string       // by which it was called last, and may be
+	kept    []byte       // for the next body; at most keepBytes
+	headers headers      // of the current request
+	unread  bool         // the body of the current request has not been read
+	slot    bool         // its body is heavy, and may be read
+	room    int          // that was taken for its answer
 
 	request   present     // the current one
 	streaming atomic.Bool // an answer is written as it comes, and each write has its own time
@@ -43,7 +44,8 @@ type conn struct {
 	mu     sync.Mutex // guards the following
 	wanted time.Time  // the read deadline
 	leave  time.Time  // the write deadline
-	set    time.Time  // the one that the connection has, which may be earlier
+	set    time.Time  // the read deadline that the connection has, which may be earlier
+	leaves time.Time  // the write deadline that the connection has, which may be later
 }
 
 // SetReadDeadline sets it lazily: fasthttp moves the deadline twice for each
@@ -124,11 +126,27 @@ const (
 	leastWriteRate = 2 * time.Second
 )
 
-// SetWriteDeadline sets the time by which an answer must have left.
+// lateness is how much later than wanted the write deadline may be.
+const lateness = 100 * time.Millisecond
+
+// SetWriteDeadline sets the time by which an answer must have left, lazily as well: to a later time, which is good for the
+// answers that follow soon.
 func (c *conn) SetWriteDeadline(t time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.leave = t
+	if !t.IsZero() && !c.leaves.Before(t) && c.leaves.Sub(t) <= lateness {
+		return nil
+	}
+	if !t.IsZero() {
+		t = t.Add(lateness)
+	}
+	return c.setWrite(t)
+}
+
+// setWrite sets the write deadline that the connection has. c.mu is held.
+func (c *conn) setWrite(t time.Time) error {
+	c.leaves = t
 	return c.Conn.SetWriteDeadline(t)
 }
 
@@ -136,7 +154,10 @@ func (c *conn) SetWriteDeadline(t time.Time) error {
 // time.
 func (c *conn) Write(b []byte) (n int, err error) {
 	if c.streaming.Load() {
-		if err := c.Conn.SetWriteDeadline(time.Now().Add(writeEventWithin)); err != nil {
+		c.mu.Lock()
+		err := c.setWrite(time.Now().Add(writeEventWithin))
+		c.mu.Unlock()
+		if err != nil {
 			return 0, err
 		}
 		return c.Conn.Write(b)
@@ -164,7 +185,7 @@ func (c *conn) extendDeadline() error {
 	if !c.leave.IsZero() && c.leave.Before(due) {
 		due = c.leave
 	}
-	return c.Conn.SetWriteDeadline(due)
+	return c.setWrite(due)
 }
 
 // nextRequest is where the first request line in b begins that b does not begin with, or

@@ -23,6 +23,7 @@ func (s *Server) guard(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 		knownMethod(rc)
 		announced(&rc.Request.Header)
 		c := rc.Conn().(*conn)
+		c.headers.read(&rc.Request.Header)
 		c.unread = rc.Request.IsBodyStream() && s.comesLater(&rc.Request.Header)
 		c.waits.Store(0)
 		c.room = 0

@@ -23,8 +23,7 @@ func (s *Server) foreign(rc *fasthttp.RequestCtx, c *conn) *refusal {
 			c.host = string(host)
 		}
 	}
-	h := &rc.Request.Header
-	origin, site := h.Peek(fiber.HeaderOrigin), h.Peek("Sec-Fetch-Site")
+	origin, site := c.headers.origin, c.headers.site
 	if len(origin) == 0 && len(site) == 0 { // no browser
 		return nil
 	}

@@ -20,7 +20,7 @@ const eventStream = "text/event-stream"
 
 // wantsParts says whether a request asks for its answer in parts, as server-sent events.
 func wantsParts(rc *fasthttp.RequestCtx) bool {
-	return strings.Contains(string(rc.Request.Header.Peek(fiber.HeaderAccept)), eventStream)
+	return strings.Contains(string(rc.Conn().(*conn).headers.accept), eventStream)
 }
 
 // errPartsOfMany refuses several inputs to be answered in parts.

@@ -76,7 +76,7 @@ func TestSlowReader(t *testing.T) {
 	bubble(t, Config{}, newFake(), func(t *testing.T, s *piped) {
 		c := s.dial()
 		c.send(t, request("GET", "/health", ""))
-		time.Sleep(10*time.Second + time.Millisecond)
+		time.Sleep(10*time.Second + lateness + time.Millisecond)
 		if rest, err := io.ReadAll(c.r); len(rest) > 0 || err != nil {
 			t.Errorf("got %q, %v", rest, err)
 		}

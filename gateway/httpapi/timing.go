@@ -18,7 +18,7 @@ const (
 
 // timingOf is where the time of a request goes that has been read, or nil if its client does not ask for it.
 func timingOf(rc *fasthttp.RequestCtx) *serving.Timing {
-	if string(rc.Request.Header.Peek(timingHeader)) != "1" {
+	if string(rc.Conn().(*conn).headers.timing) != "1" {
 		return nil
 	}
 	return &serving.Timing{Received: rc.Time(), Decoded: time.Now()}

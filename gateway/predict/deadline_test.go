@@ -94,9 +94,9 @@ func TestACancelledContextEndsTheWait(t *testing.T) {
 		t.serves(nil, m1)
 		gone := errors.New("the client has gone")
 		ctx, cancel := context.WithCancelCause(context.Background())
-		time.AfterFunc(30*time.Millisecond, func() { cancel(gone) })
+		time.AfterFunc(45*time.Millisecond, func() { cancel(gone) })
 		start := time.Now()
-		if _, err := one(ctx, t.p, newQuery(7)); !errors.Is(err, gone) || time.Since(start) != 30*time.Millisecond {
+		if _, err := one(ctx, t.p, newQuery(7)); !errors.Is(err, gone) || time.Since(start) != 45*time.Millisecond {
 			t.Errorf("after %v: %v", time.Since(start), err)
 		}
 		if _, err := t.p.Predict(ctx, *newQuery(1), *newQuery(2)); !errors.Is(err, gone) {

@@ -75,7 +75,7 @@ func (p *Predictor) release(r *request) {
 
 // watchAfter is from when a request looks whether its context has ended. To notice that a client leaves costs more than
 // most queries take.
-const watchAfter = 20 * time.Millisecond
+const watchAfter = 40 * time.Millisecond
 
 // await returns when every query has its verdict, which is at its deadline at the latest. Where ctx ends before, what
 // the queries have asked is taken back.
