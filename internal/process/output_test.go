@@ -40,7 +40,7 @@ func TestOutputOfAChild(t *testing.T) {
 	var log bytes.Buffer // slog's handler locks it, and Run is over before it is read
 	path := filepath.Join(t.TempDir(), "log")
 	s := superviseWith(t, Spec{
-		Argv:    sh("echo one; echo two >&2; head -c 200000 /dev/zero | tr '\\0' x; echo; printf rest; sleep 60"),
+		Argv:    sh("echo one; echo two >&2; printf rest >&2; head -c 200000 /dev/zero | tr '\\0' x; echo; sleep 60"),
 		LogFile: path,
 	}, testGuard(), slog.New(slog.NewJSONHandler(&log, nil)))
 	long := strings.Repeat("x", maxLine) + " [183616 bytes cut]"
