@@ -21,7 +21,8 @@ const (
 	writeWithin = 5 * time.Second        // and writeByte for each byte: a peer that takes longer is gone
 	leaveWithin = 500 * time.Millisecond // when we are the one that leaves
 	writeByte   = time.Microsecond       // so a slow peer has to take 1 MB/s
-	loneAfter   = 200 * time.Microsecond  // after the frame before: none is likely to be added to this one
+	writeAtOnce = 64 << 10               // bytes: more is for the writer, which others do not wait for
+	loneAfter   = 200 * time.Microsecond // after the frame before: none is likely to be added to this one
 	pingAfter   = time.Second            // of silence
 	deadAfter   = 5 * time.Second        // of silence
 )
@@ -50,15 +51,15 @@ type Conn struct {
 	opened time.Time
 	silent func(time.Duration) error // see BearSilence; nil: deadAfter ends the connection
 
-	mu      sync.Mutex // guards the following, between Begin and End too
-	out     []byte     // frames that wait for the writer
-	spare   []byte     // the writer's other buffer
-	writing bool       // the writer writes
-	sent    int64      // when the last frame was, in nanoseconds since opened
-	start int         // in out, of the frame being built
-	comp  *compressor // nil: nothing is to be compressed
-	ended bool        // nothing more may be sent
-	last  time.Time   // once Run ends: when the last write must be done
+	mu      sync.Mutex  // guards the following, between Begin and End too
+	out     []byte      // frames that wait for the writer
+	spare   []byte      // the writer's other buffer
+	writing bool        // the writer writes
+	sent    int64       // when the last frame was, in nanoseconds since opened
+	start   int         // in out, of the frame being built
+	comp    *compressor // nil: nothing is to be compressed
+	ended   bool        // nothing more may be sent
+	last    time.Time   // once Run ends: when the last write must be done
 
 	wake chan struct{} // tells the writer that out is not empty
 }
@@ -132,7 +133,7 @@ func (c *Conn) End(b []byte, flags Flags) error {
 	now := int64(time.Since(c.opened))
 	lone := now-c.sent > int64(loneAfter)
 	c.sent = now
-	if lone && c.start == 0 && !c.writing {
+	if lone && c.start == 0 && !c.writing && len(b) <= writeAtOnce {
 		c.writeNow()
 	} else {
 		c.wakeWriter()
