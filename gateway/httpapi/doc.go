@@ -3,7 +3,7 @@
 // and fasthttp.
 //
 // Three rules keep the request path safe, because fasthttp reuses its buffers:
-// whatever reaches the Predictor owns its memory; bodies are read raw and
+// whatever reaches the Core owns its memory; bodies are read raw and
 // inflated here, under the limit that is set for bodies; and the text of an error
 // that is not meant for clients goes to the log only, with the request id that
 // the client is told.
