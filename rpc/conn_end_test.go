@@ -286,3 +286,45 @@ func (c *counted) Write(b []byte) (int, error) {
 	c.writes.Add(1)
 	return c.Conn.Write(b)
 }
+
+// Frames that come alone are written at once as far as the socket takes them. What it does not take, and what comes
+// meanwhile, follows in order.
+func TestFramesWrittenAtOnceStayWholeAndInOrder(t *testing.T) {
+	x, y := loopback(t, Hello{MaxFrame: MaxFrame}, Hello{MaxFrame: MaxFrame}, plain)
+	const frames, size = 600, 60_000 // more than the socket holds
+	ctx, cancel := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	all.Go(func() { _ = x.Run(ctx, func(Frame) error { return nil }) })
+	atOnce := 0
+	for i := range frames {
+		b := append(x.Begin(KindReply), bytes.Repeat([]byte{byte(i)}, size)...)
+		if i%3 < 2 {
+			x.sent = -int64(loneAfter) // long ago
+		}
+		if err := x.End(b, 0); err != nil {
+			t.Fatal(err)
+		}
+		x.mu.Lock()
+		if len(x.out) == 0 && i%3 < 2 {
+			atOnce++
+		}
+		x.mu.Unlock()
+	}
+	if atOnce == 0 {
+		t.Error("none was written at once")
+	}
+	next := 0
+	_ = y.Run(t.Context(), func(f Frame) error {
+		if len(f.Body) != size || bytes.Count(f.Body, []byte{byte(next)}) != size {
+			t.Errorf("frame %d has %d bytes, and begins with %d", next, len(f.Body), f.Body[0])
+		}
+		if next++; next == frames {
+			cancel()
+		}
+		return nil
+	})
+	all.Wait()
+	if next != frames {
+		t.Errorf("%d of %d frames arrived", next, frames)
+	}
+}

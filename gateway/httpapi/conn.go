@@ -253,6 +253,7 @@ func lingering(next func(*fasthttp.RequestCtx, error)) func(*fasthttp.RequestCtx
 	return func(rc *fasthttp.RequestCtx, err error) {
 		if c, ok := rc.Conn().(*conn); ok {
 			c.linger.Store(true)
+			c.headers.read(&rc.Request.Header)
 		}
 		next(rc, err)
 	}

@@ -123,3 +123,27 @@ func TestBadBodiesAreNotLogged(t *testing.T) {
 		t.Errorf("logged: %s", log)
 	}
 }
+
+// Of several headers of a name the first counts, however it is spelt, and none is that of an earlier request.
+func TestHeadersOfARequest(t *testing.T) {
+	core := newFake()
+	core.answer = func(context.Context, *serving.Query) (serving.Prediction, error) {
+		return serving.Prediction{}, errors.New("a bug")
+	}
+	c := start(t, Config{}, core).dial(t)
+	defer c.Close()
+	got := c.do(t, "POST", "/doubles/predict", `{"input":[1]}`, "x-request-id: first", "X-REQUEST-ID: second", "x-timeout-ms: 70", "X-Timeout-Ms: 80")
+	if id := got.header.Get("X-Request-Id"); id != "first" {
+		t.Errorf("the request is %q", id)
+	}
+	if q := core.queries()[0]; q.Timeout != 70*time.Millisecond {
+		t.Errorf("the timeout is %v", q.Timeout)
+	}
+	got = c.do(t, "POST", "/doubles/predict", `{"input":[1]}`)
+	if id := got.header.Get("X-Request-Id"); id == "" || id == "first" {
+		t.Errorf("the next request is %q", id)
+	}
+	if q := core.queries()[1]; q.Timeout != 0 {
+		t.Errorf("the timeout is %v", q.Timeout)
+	}
+}

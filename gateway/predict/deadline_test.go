@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/serving"
 )
 
@@ -115,6 +116,36 @@ func TestACancelledContextEndsTheWait(t *testing.T) {
 		}
 		if n := len(f.questions()); n != 3 {
 			t.Errorf("%d questions were asked, want 3", n)
+		}
+	})
+}
+
+// The timer that a query leaves set does not make the next one late, and a ring that brings nothing asks no policy.
+func TestTimersStaySet(t *testing.T) {
+	bubble(t, func(t *rig) {
+		t.replica("a", func(q arrival) (rpc.Answer, time.Duration) {
+			return number(q.x), time.Duration(q.x) * time.Millisecond
+		}, a1)
+		s := &scripted{}
+		t.decides(s, a1)
+		for i := range 30 { // rings among them
+			for _, x := range []float64{1, 90} {
+				a, took := t.predict(newQuery(x, float64(i)))
+				t.wantOutput(a, x)
+				if took != time.Duration(x)*time.Millisecond {
+					t.Errorf("an answer after %v took %v", x, took)
+				}
+			}
+			short := newQuery(50, float64(i))
+			short.Timeout = time.Duration(i+1) * time.Millisecond
+			a, took := t.predict(short)
+			t.wantDefault(a, serving.MissedSLO)
+			if took > short.Timeout || took < short.Timeout*9/10 {
+				t.Errorf("a default within %v took %v", short.Timeout, took)
+			}
+		}
+		if looks := len(s.moments()); looks != 30*3*2 {
+			t.Errorf("the policy was asked %d times, and something was new %d times", looks, 30*3*2)
 		}
 	})
 }

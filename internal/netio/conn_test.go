@@ -69,6 +69,43 @@ func TestMoreThanTheSocketHolds(t *testing.T) {
 	}
 }
 
+// WriteNow takes what the socket has room for, and the rest can follow.
+func TestWriteNow(t *testing.T) {
+	a, b := pair(t)
+	sent := make([]byte, 32<<20)
+	if _, err := rand.Read(sent); err != nil {
+		t.Fatal(err)
+	}
+	n := netio.WriteNow(a, sent)
+	if n == 0 || n == len(sent) {
+		t.Errorf("%d of %d bytes were written, and nothing was read", n, len(sent))
+	}
+	if more := netio.WriteNow(a, sent[n:]); more == len(sent)-n {
+		t.Errorf("%d bytes more", more)
+	} else {
+		n += more
+	}
+	wrote := make(chan error, 1)
+	go func() {
+		_, err := a.Write(sent[n:])
+		wrote <- errors.Join(err, a.Close())
+	}()
+	got, err := io.ReadAll(b)
+	if err != nil || !bytes.Equal(got, sent) {
+		t.Fatalf("read %d of %d bytes: %v", len(got), len(sent), err)
+	}
+	if err := <-wrote; err != nil {
+		t.Fatal(err)
+	}
+	if n := netio.WriteNow(a, sent); n != 0 {
+		t.Errorf("%d bytes were written after the end", n)
+	}
+	near, _ := net.Pipe()
+	if n := netio.WriteNow(near, sent); n != 0 {
+		t.Errorf("a pipe took %d bytes", n)
+	}
+}
+
 // TestErrors says that errors are those of the net package.
 func TestErrors(t *testing.T) {
 	read := func(c net.Conn) error { _, err := c.Read(make([]byte, 1)); return err }
