@@ -9,6 +9,7 @@ import (
 	"github.com/topsail-serving/topsail/gateway/selection"
 	"github.com/topsail-serving/topsail/gateway/selection/kinds"
 	"github.com/topsail-serving/topsail/gateway/state"
+	"github.com/topsail-serving/topsail/internal/demand"
 	"github.com/topsail-serving/topsail/serving"
 )
 
@@ -120,4 +121,24 @@ func (p *Predictor) extraOf(spec *serving.App) *dispatch.Budget {
 		return old.extra
 	}
 	return dispatch.NewBudget(spec.Policy.Share)
+}
+
+// tally is the count of a version, one for all apps. p.mu is held.
+func (p *Predictor) tally(id serving.ModelID) *demand.Tally {
+	t, known := p.tallies[id]
+	if !known {
+		t = p.Demand.Open(id, nil)
+		p.tallies[id] = t
+	}
+	return t
+}
+
+// closeTallies drops those of versions that are no longer in the catalog. p.mu is held.
+func (p *Predictor) closeTallies(cat *serving.Catalog) {
+	for id, t := range p.tallies {
+		if m := cat.Models[id.Model]; m == nil || m.Versions[id.Version] == nil {
+			t.Close()
+			delete(p.tallies, id)
+		}
+	}
 }

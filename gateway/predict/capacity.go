@@ -49,3 +49,22 @@ func (p *Predictor) Ready(app, version string) (bool, error) {
 	replicas, _ := a.capacity(time.Now())
 	return replicas > 0, nil
 }
+
+// Wake has replicas started for what an app asks and that has none: of its only model the version
+// of a name, unless that is empty. It does not wait for them, and fails as App does.
+func (p *Predictor) Wake(name, version string) error {
+	a, err := p.app(name)
+	if err != nil {
+		return err
+	}
+	for _, l := range a.models {
+		v := l.current
+		if version != "" {
+			v = l.versions[version]
+		}
+		if v = v.onHost(); v != nil && !v.ready() {
+			v.replicas.PassedOver()
+		}
+	}
+	return nil
+}

@@ -90,3 +90,24 @@ func (a *appMetrics) unanswered() bool {
 	}
 	return true
 }
+
+// Inferences are what the queries of an app came to since this gateway has known it. An unknown app has none.
+func (p *Predictor) Inferences(name string) serving.Inferences { return p.metrics.inferences(name) }
+
+func (m *Metrics) inferences(name string) (t serving.Inferences) {
+	m.mu.Lock()
+	a := m.apps[name]
+	m.mu.Unlock()
+	if a == nil {
+		return t
+	}
+	for cause := range a.answers {
+		if n := a.answers[cause].Load(); serving.Cause(cause) == serving.OK {
+			t.Succeeded = n
+		} else {
+			t.Defaults += n
+		}
+	}
+	t.Cached, t.Asked, t.Took = a.hits.Load()+a.joins.Load(), a.misses.Load(), a.times.total()
+	return t
+}
