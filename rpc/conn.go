@@ -107,8 +107,8 @@ func (c *Conn) Begin(kind Kind) []byte {
 	return append(c.out, 0, 0, 0, 0, byte(kind), 0, 0, 0)
 }
 
-// End finishes the frame that Begin started and leaves it to the writer. When it
-// returns an error, nothing of the frame is sent; the connection lives on.
+// End finishes the frame that Begin started, and writes it if it comes alone, or leaves it to the writer, which
+// takes many at a time. When it returns an error, nothing of the frame is sent; the connection lives on.
 func (c *Conn) End(b []byte, flags Flags) error {
 	defer c.mu.Unlock()
 	body := b[c.start+headerSize:]
@@ -149,7 +149,7 @@ func (c *Conn) wakeWriter() {
 }
 
 // writeNow writes the one frame that waits, without waiting itself, and leaves to the writer what does not go
-// out at once. c.mu is held.
+// out at once: all of it once the deadline of the writer's last write has passed, which its next one moves. c.mu is held.
 func (c *Conn) writeNow() {
 	n := netio.WriteNow(c.nc, c.out)
 	if n < len(c.out) {

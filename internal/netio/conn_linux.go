@@ -27,7 +27,7 @@ func Wrap(nc net.Conn) net.Conn {
 }
 
 // WriteNow writes as much of b as nc takes without waiting, and returns how much that was: nothing where nc
-// was not made by Wrap, or where writing fails, which the next Write will, too.
+// was not made by Wrap, where its deadline has passed, or where writing fails, which the next Write will, too.
 func WriteNow(nc net.Conn, b []byte) int {
 	c, ok := nc.(*conn)
 	if !ok || len(b) == 0 {
