@@ -50,6 +50,8 @@ type Conn struct {
 	heard  atomic.Int64
 	opened time.Time
 	silent func(time.Duration) error // see BearSilence; nil: deadAfter ends the connection
+	paused func()                    // see OnPause; may be nil
+	alone  bool                      // see SendAlone
 
 	mu      sync.Mutex  // guards the following, between Begin and End too
 	out     []byte      // frames that wait for the writer
@@ -99,6 +101,13 @@ func (c *Conn) Minor() uint8 { return c.minor }
 // may be kept from answering by its own work. Call it before Run.
 func (c *Conn) BearSilence(judge func(time.Duration) error) { c.silent = judge }
 
+// OnPause has paused called each time that all frames that came together have been handled. Call it before Run.
+func (c *Conn) OnPause(paused func()) { c.paused = paused }
+
+// SendAlone says that frames are sent one at a time, so that none has to wait for others to leave with it. Call it
+// before Run.
+func (c *Conn) SendAlone() { c.alone = true }
+
 // Begin starts a frame and locks the connection for building it: append the body
 // to the returned slice and hand it to End at once.
 func (c *Conn) Begin(kind Kind) []byte {
@@ -131,7 +140,7 @@ func (c *Conn) End(b []byte, flags Flags) error {
 	c.out = b
 	c.ended = Kind(b[c.start+4]) == KindBye // which is the last frame
 	now := int64(time.Since(c.opened))
-	lone := now-c.sent > int64(loneAfter)
+	lone := c.alone || now-c.sent > int64(loneAfter)
 	c.sent = now
 	if lone && c.start == 0 && !c.writing && len(b) <= writeAtOnce {
 		c.writeNow()
@@ -324,6 +333,9 @@ func (c *Conn) read(handle func(Frame) error) error {
 		}
 		if err != nil {
 			return err
+		}
+		if c.paused != nil && !r.more() {
+			c.paused()
 		}
 	}
 }

@@ -44,6 +44,15 @@ func (r *reader) next() (Frame, error) {
 	return r.expand(f)
 }
 
+// more says whether the next frame is there already.
+func (r *reader) more() bool {
+	if r.to-r.from < headerSize {
+		return false
+	}
+	size, _, _ := parseHeader(r.buf[r.from:])
+	return uint64(r.to-r.from) >= headerSize+uint64(size)
+}
+
 func (r *reader) expand(f Frame) (Frame, error) {
 	if !r.lz4 {
 		return Frame{}, &ProtocolError{Frame: "compressed", Field: "flags", Why: "compression was not negotiated"}

@@ -77,7 +77,10 @@ func (l *load) item(budget time.Duration) *queue.Item {
 	return &queue.Item{Arrived: now, Deadline: now.Add(budget), From: l}
 }
 
-func (l *load) submit(budget time.Duration) { l.pool.submit(l.item(budget)) }
+func (l *load) submit(budget time.Duration) {
+	l.pool.submit(l.item(budget))
+	go l.pool.wake() // once what comes with it is there, too
+}
 
 // lastKnown is the profile as it was reported for the second second.
 func (p *pool) lastKnown(t *testing.T, got reports) serving.LatencyLine {

@@ -125,7 +125,7 @@ func (f *flow) give(t take, payload []byte) error {
 			return err
 		}
 	}
-	return f.pipe.stages[t.by].queue.Push(f.item(t.by, joined))
+	return f.pipe.stages[t.by].push(f.item(t.by, joined))
 }
 
 // outputs are the bytes in slots that stages put out. The query's input is held in any
@@ -176,7 +176,7 @@ func (f *flow) retry(it *queue.Item) bool {
 	}
 	second := f.item(int(it.Index), it.Ask.Payload)
 	second.Again = true
-	return s.queue.Push(second) == nil
+	return s.push(second) == nil
 }
 
 // succeed answers the query with the output of the last stage.

@@ -151,11 +151,11 @@ func TestARetryAtAnEntryIsNotRefused(t *testing.T) {
 func TestARefusalAfterTheAnswerIsNone(t *testing.T) {
 	pipe := newPipeline("two", serving.Pipeline{{Name: "a"}, {Name: "b", After: []string{serving.QueryInput}}})
 	admits := func(*queue.Item, int) error { return nil }
-	pipe.stages[0].queue = queue.New(unbounded, admits)
+	pipe.stages[0].queue = queue.New(unbounded, admits, nil)
 	pipe.stages[1].queue = queue.New(unbounded, func(it *queue.Item, _ int) error {
 		it.From.(*flow).end() // at this very moment
 		return errNoContainer
-	})
+	}, nil)
 	if err := pipe.enter(&pool{}, &queue.Item{Ask: rpc.Ask{Payload: tagged(1)}}); err != nil {
 		t.Errorf("it is refused once more: %v", err)
 	}

@@ -19,6 +19,8 @@ type gatewayConn struct {
 
 	mu     sync.Mutex // guards askers
 	askers map[uint32]*asker
+
+	asked []*pool // since the reader last paused; only it uses this
 }
 
 // asker is one gateway asking one pool: where the answers to its items go.
@@ -28,7 +30,9 @@ type asker struct {
 }
 
 func newGatewayConn(conn *rpc.Conn, s *Sidecar) *gatewayConn {
-	return &gatewayConn{conn: conn, sidecar: s, askers: map[uint32]*asker{}}
+	g := &gatewayConn{conn: conn, sidecar: s, askers: map[uint32]*asker{}}
+	conn.OnPause(g.wake)
+	return g
 }
 
 // asker is this gateway asking the pool of an id; nil if there is no such pool.
@@ -96,7 +100,19 @@ func (g *gatewayConn) predict(f rpc.Frame) error {
 		}
 		from.pool.submit(it)
 	}
+	if from != nil && !slices.Contains(g.asked, from.pool) {
+		g.asked = append(g.asked, from.pool)
+	}
 	return p.Err()
+}
+
+// wake has the pools start on what they were asked for: queries that came together can go in one batch.
+func (g *gatewayConn) wake() {
+	for _, p := range g.asked {
+		p.wake()
+	}
+	clear(g.asked)
+	g.asked = g.asked[:0]
 }
 
 // own copies what points into the frame.

@@ -17,6 +17,7 @@ import (
 type members struct {
 	sidecar  *Sidecar
 	session  *container.Session
+	turns    *batch.Container
 	ctx      context.Context // of the session; ends the batchers
 	cancel   context.CancelCauseFunc
 	serving  map[uint32]member // by announced id
@@ -92,9 +93,9 @@ func (m *members) start(id uint32, p *pool, s *stage, concurrency uint32) error 
 	}
 	log.Info("container ready")
 	runner := m.session.Runner(id)
-	var run batch.Runner = runner
+	w := worker{Runner: runner, container: m.turns, concurrency: concurrency, stall: m.sidecar.cfg.Stall}
 	if concurrency > 0 {
-		run = container.Concurrent{Runner: runner}
+		w.Runner = container.Concurrent{Runner: runner}
 	}
 	if s.Name == "" { // feedback is on a query's input, which no stage but the first one sees
 		learner := p.learners.join(runner.Feedback, p.metrics)
@@ -102,7 +103,7 @@ func (m *members) start(id uint32, p *pool, s *stage, concurrency uint32) error 
 	}
 	m.batchers.Go(func() {
 		defer stop()
-		if err := p.serve(ctx, s, run, concurrency, m.sidecar.cfg.Stall); !errors.Is(err, context.Canceled) {
+		if err := p.serve(ctx, s, w); !errors.Is(err, context.Canceled) {
 			m.cancel(err) // a container that failed a batch is not trusted with another
 		}
 	})

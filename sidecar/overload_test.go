@@ -18,12 +18,14 @@ import (
 // timed is a container that takes a time and does nothing else.
 type timed func(n int) time.Duration
 
-func (took timed) PredictBatch(_ context.Context, items []*queue.Item) error {
-	time.Sleep(took(len(items)))
-	for _, it := range items {
-		it.Answer(&rpc.Answer{})
-	}
-	return nil
+func (took timed) Begin(items []*queue.Item, ended func(error)) func() {
+	time.AfterFunc(took(len(items)), func() {
+		for _, it := range items {
+			it.Answer(&rpc.Answer{})
+		}
+		ended(nil)
+	})
+	return func() {}
 }
 
 // flat takes d whatever the size, more or less: sigma is that of a log-normal
@@ -74,7 +76,7 @@ func newLoad(t *testing.T, spec serving.BatchSpec, containers ...timed) *load {
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	for _, c := range containers {
-		wg.Go(func() { l.pool.serve(ctx, l.pool.whole(), c, 0, 0) })
+		wg.Go(func() { l.pool.serve(ctx, l.pool.whole(), worker{Runner: c}) })
 	}
 	l.stop = func() { cancel(); wg.Wait() }
 	synctest.Wait()
@@ -93,6 +95,7 @@ func (l *load) send(rate float64, lasts time.Duration, slo func() time.Duration)
 		now := time.Now()
 		l.sent++
 		l.pool.submit(&queue.Item{Arrived: now, Deadline: now.Add(slo()), From: l})
+		l.pool.wake()
 		time.Sleep(time.Duration(l.random.ExpFloat64() / rate * 1e9))
 	}
 }
@@ -255,7 +258,7 @@ func BenchmarkSubmit(b *testing.B) {
 	p := newPool(0, v, DefaultLimits, NewMetrics(obs.NewRegistry()).pool(v.ModelID, "m/0"), func(*pool) {})
 	ctx, cancel := context.WithCancel(b.Context())
 	var wg sync.WaitGroup
-	wg.Go(func() { p.serve(ctx, p.whole(), instantly{}, 0, 0) })
+	wg.Go(func() { p.serve(ctx, p.whole(), worker{Runner: instantly{}}) })
 	for len(*p.whole().batchers.Load()) == 0 {
 		time.Sleep(ms)
 	}
@@ -263,6 +266,7 @@ func BenchmarkSubmit(b *testing.B) {
 	for b.Loop() {
 		now := time.Now()
 		p.submit(&queue.Item{Arrived: now, Deadline: now.Add(time.Minute), From: instantly{}})
+		p.wake()
 	}
 	cancel()
 	wg.Wait()
@@ -272,10 +276,11 @@ type instantly struct{}
 
 func (instantly) Answer(*queue.Item, *rpc.Answer) {}
 
-func (instantly) PredictBatch(_ context.Context, items []*queue.Item) error {
+func (instantly) Begin(items []*queue.Item, ended func(error)) func() {
 	var a rpc.Answer
 	for _, it := range items {
 		it.Answer(&a)
 	}
-	return nil
+	ended(nil)
+	return func() {}
 }

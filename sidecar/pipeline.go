@@ -1,7 +1,6 @@
 package sidecar
 
 import (
-	"context"
 	"math"
 	"slices"
 	"time"
@@ -101,18 +100,42 @@ func (pipe *pipeline) waiting() (n int) {
 	return n
 }
 
-// room waits until every stage that takes from stage i can take more.
-func (pipe *pipeline) room(i int) func(context.Context) bool {
+// room says whether every stage that takes from stage i can take more. If not, the stage is woken when that may
+// have changed.
+func (pipe *pipeline) room(i int) func() bool {
 	if len(pipe.taking[i]) == 0 {
 		return nil
 	}
-	return func(ctx context.Context) bool {
+	s := pipe.stages[i]
+	return func() bool {
+		s.blocked.Store(true) // first: what goes from here on wakes it
 		for _, t := range pipe.taking[i] {
-			if !pipe.stages[t.by].queue.AwaitRoom(ctx, between) {
+			if !pipe.stages[t.by].queue.Below(between) {
 				return false
 			}
 		}
+		s.blocked.Store(false)
 		return true
+	}
+}
+
+// went wakes the stages that wait for stage i to take more.
+func (pipe *pipeline) went(i int) func() {
+	var before []*stage
+	for j, s := range pipe.stages {
+		if slices.ContainsFunc(pipe.taking[j], func(t take) bool { return t.by == i }) {
+			before = append(before, s)
+		}
+	}
+	if before == nil {
+		return nil
+	}
+	return func() {
+		for _, s := range before {
+			if s.blocked.Load() && s.blocked.CompareAndSwap(true, false) {
+				s.wakeSoon()
+			}
+		}
 	}
 }
 

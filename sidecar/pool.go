@@ -61,9 +61,9 @@ func (p *pool) install(pipe *pipeline) {
 			s.observer = s.metrics
 		}
 		if pipe.enters(i) {
-			s.queue = queue.New(p.limits, func(it *queue.Item, ahead int) error { return admit(pipe, i, it, ahead) })
+			s.queue = queue.New(p.limits, func(it *queue.Item, ahead int) error { return admit(pipe, i, it, ahead) }, pipe.went(i))
 		} else {
-			s.queue = queue.New(unbounded, func(*queue.Item, int) error { return s.open() })
+			s.queue = queue.New(unbounded, func(*queue.Item, int) error { return s.open() }, pipe.went(i))
 		}
 	}
 	p.pipe.Store(pipe)
@@ -100,12 +100,12 @@ var errReplaced = errors.New("the stages of the model have changed")
 
 // serve runs batches of a stage on one worker until ctx ends or the worker is lost,
 // and returns why.
-func (p *pool) serve(ctx context.Context, s *stage, runner batch.Runner, concurrency uint32, stall time.Duration) error {
+func (p *pool) serve(ctx context.Context, s *stage, w worker) error {
 	if !p.attach(s) {
 		return errReplaced
 	}
 	defer p.detach(s)
-	return s.serve(ctx, runner, concurrency, stall)
+	return s.serve(ctx, w)
 }
 
 // attach counts a worker of a stage, for as long as which the pipeline stays. It says
@@ -159,7 +159,7 @@ func (p *pool) announcement() rpc.Announcement {
 // unloads.
 var errLeaving = errors.New("the replica is unloading the model")
 
-// submit queues an item or answers it with the reason why not.
+// submit queues an item, which wake then has started, or answers it with the reason why not.
 func (p *pool) submit(it *queue.Item) {
 	p.waiting.Add(1)
 	if p.held != nil {
@@ -180,6 +180,13 @@ func (p *pool) submit(it *queue.Item) {
 		return
 	}
 	p.metrics.demand.Admitted()
+}
+
+// wake starts what can start of what was submitted.
+func (p *pool) wake() {
+	if pipe := p.pipe.Load(); pipe.text == "" { // else its stages see to that
+		pipe.stages[0].wake()
+	}
 }
 
 func (p *pool) refuse(it *queue.Item, status rpc.Status, why error) {

@@ -67,7 +67,10 @@ func TestTheWaitIsForTheFirstToBeFree(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLoad(t, serving.BatchSpec{Strategy: "fixed", MaxSize: 1}, flat(100*ms, 0), flat(100*ms, 0))
 		p := l.pool
-		ask := func() { p.submit(&queue.Item{Arrived: time.Now(), From: l}) }
+		ask := func() {
+			p.submit(&queue.Item{Arrived: time.Now(), From: l})
+			p.wake()
+		}
 		for range 8 { // so that both are known
 			ask()
 			ask()

@@ -16,6 +16,7 @@ import (
 	"github.com/topsail-serving/topsail/internal/obs"
 	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/sidecar/batch"
 	"github.com/topsail-serving/topsail/sidecar/container"
 	"github.com/topsail-serving/topsail/sidecar/queue"
 )
@@ -309,7 +310,7 @@ func (s *Sidecar) serveContainer(ctx context.Context, nc net.Conn) {
 		return
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	m := &members{sidecar: s, ctx: ctx, cancel: cancel, serving: map[uint32]member{}}
+	m := &members{sidecar: s, ctx: ctx, cancel: cancel, turns: batch.NewContainer(), serving: map[uint32]member{}}
 	m.session = container.NewSession(conn, container.Events{
 		Announced: m.announced,
 		Draining:  m.leave,

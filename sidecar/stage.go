@@ -27,7 +27,7 @@ type stage struct {
 	observer batch.Observer
 	ran      func(took time.Duration, of int) // observes a query that ran beside others
 	metrics  *stageMetrics                    // nil: the model has no stages
-	room     func(context.Context) bool       // waits until those behind it can take more; false: ctx ended first. nil: there are none
+	room     func() bool                      // says whether those behind it can take more; nil: there are none
 	refuse   func(*queue.Item, rpc.Status, error)
 	changed  func() // called when the batchers changed
 
@@ -36,6 +36,17 @@ type stage struct {
 	batchers atomic.Pointer[[]*batch.Batcher] // immutable slices, read without the lock
 	running  []*batch.Batcher                 // those that leave, too, until their last query has ended; guarded by mu
 	bereft   atomic.Pointer[time.Time]        // when the last worker left
+	blocked  atomic.Bool                      // it waits for room behind it
+	waking   atomic.Bool                      // it is about to be woken
+	turn     atomic.Uint32                    // whose turn it is to be woken first
+}
+
+// worker is what serves a stage: a container, or one of those of a pool.
+type worker struct {
+	batch.Runner
+	container   *batch.Container // what it has in common with others; nil: nothing
+	concurrency uint32           // queries that it runs side by side; 0: it takes batches
+	stall       time.Duration    // see batch.Config
 }
 
 // newStage makes a stage without workers.
@@ -69,24 +80,55 @@ func (s *stage) left() time.Time {
 	return time.Time{}
 }
 
-// serve runs batches on one worker, or with a concurrency queries side by side, until ctx ends or the
-// worker is lost, and returns why.
-func (s *stage) serve(ctx context.Context, runner batch.Runner, concurrency uint32, stall time.Duration) error {
+// push queues an item and wakes the workers, once what calls this has queued all that it has.
+func (s *stage) push(it *queue.Item) error {
+	err := s.queue.Push(it)
+	if err == nil {
+		s.wakeSoon()
+	}
+	return err
+}
+
+// wakeSoon is wake where a lock may be held.
+func (s *stage) wakeSoon() {
+	if s.waking.CompareAndSwap(false, true) {
+		go func() {
+			s.waking.Store(false)
+			s.wake()
+		}()
+	}
+}
+
+// wake has idle workers begin on what is queued, a different one first each time.
+func (s *stage) wake() {
+	all := *s.batchers.Load()
+	first := int(s.turn.Add(1))
+	for i := range all {
+		if s.queue.Len() == 0 {
+			return
+		}
+		all[(first+i)%len(all)].Wake()
+	}
+}
+
+// serve runs batches on one worker until ctx ends or it is lost, and returns why.
+func (s *stage) serve(ctx context.Context, w worker) error {
 	profile := batch.NewProfile()
 	cfg := batch.Config{
-		Queue:    s.queue,
-		Runner:   runner,
-		Sizer:    batch.NewSizer(s.spec, profile),
-		Profile:  profile,
-		Delay:    s.spec.Delay.Std(),
-		Pad:      padTo(s.spec),
-		Stall:    stall,
-		Observer: s.observer,
-		Fastest:  s.fastest,
-		Room:     s.room,
+		Queue:     s.queue,
+		Runner:    w.Runner,
+		Sizer:     batch.NewSizer(s.spec, profile),
+		Profile:   profile,
+		Delay:     s.spec.Delay.Std(),
+		Pad:       padTo(s.spec),
+		Stall:     w.stall,
+		Observer:  s.observer,
+		Fastest:   s.fastest,
+		Room:      s.room,
+		Container: w.container,
 	}
-	if concurrency > 0 {
-		cfg.Sizer, cfg.Ran = batch.ConcurrentSizer(concurrency, profile), s.ran
+	if w.concurrency > 0 {
+		cfg.Sizer, cfg.Ran, cfg.Container = batch.ConcurrentSizer(w.concurrency, profile), s.ran, nil
 	}
 	b := batch.New(cfg)
 	s.runs(b, true)

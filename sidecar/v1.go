@@ -79,7 +79,7 @@ func (s *Sidecar) runV1(ctx context.Context, p *pool, runner *container.V1) erro
 	watching, lose := context.WithCancelCause(ctx)
 	defer lose(nil)
 	go func() { lose(runner.Watch(watching)) }()
-	if err := p.serve(watching, whole, runner, 0, s.cfg.Stall); !errors.Is(err, context.Canceled) {
+	if err := p.serve(watching, whole, worker{Runner: runner, stall: s.cfg.Stall}); !errors.Is(err, context.Canceled) {
 		return err
 	}
 	return context.Cause(watching)

@@ -1,7 +1,6 @@
 package batch
 
 import (
-	"context"
 	"sync/atomic"
 	"time"
 
@@ -9,21 +8,12 @@ import (
 	"github.com/topsail-serving/topsail/sidecar/queue"
 )
 
-// A container counts as hung when a batch runs so long beyond its last deadline:
-// leastStall, or stallFactor times what such a batch usually takes, if that is more.
-// While that is not known it is firstStall, since the first batches may pay for what
-// a model puts off until then, such as compiling itself.
-const (
-	leastStall  = 10 * time.Second
-	stallFactor = 10
-	firstStall  = time.Minute
-)
-
-// Runner runs batches on one container.
+// Runner runs the batches of one model on a container.
 type Runner interface {
-	// PredictBatch runs items as one batch and answers each. An error means that
-	// the container is lost; the items that it left unanswered are the caller's.
-	PredictBatch(ctx context.Context, items []*queue.Item) error
+	// Begin sends items as one batch and returns at once. Each is answered, and then ended is called, once,
+	// perhaps before Begin returns. An error means that the container is lost; the items that it left unanswered
+	// are the caller's. giveUp has the batch end ahead of that, in its own way, and may be called at any time.
+	Begin(items []*queue.Item, ended func(error)) (giveUp func())
 }
 
 // Observer gets the outcomes of batches, for metrics.
@@ -49,31 +39,44 @@ type Config struct {
 	// Fastest, if set, is the least that any container of the queue is known to
 	// take for one input.
 	Fastest func(now time.Time) time.Duration
-	// Room, if set, waits before each batch until the next stage can take more outputs, and says
-	// whether that came before the end of ctx.
-	Room func(ctx context.Context) bool
+	// Room, if set, says whether the next stage can take more outputs. When it can after it could not, Wake must
+	// be called.
+	Room func() bool
+	// Container is what the models of one container share; nil: it has no other.
+	Container *Container
 }
 
-// Batcher runs the batches of one container.
+// Batcher runs the batches of one model on one container, while Run runs.
 type Batcher struct {
-	cfg   Config
-	batch queue.Batch // its slices are reused
-	pad   padding
-	ended time.Time // when the last batch ended
+	cfg       Config
+	container *Container
+	pad       padding
+	run       *run // of a batch, reused; queries that run side by side have their own
 
-	size atomic.Int64 // of the next batch
-	free atomic.Int64 // Unix nanoseconds when the running batch should end; 0: idle
+	// The following is guarded by the container.
+	listed  bool            // it is among those that the container looks at
+	over    <-chan struct{} // closed when it is to begin nothing more
+	running int             // its batches
+	idle    chan struct{}   // closed when none runs; nil: nothing waits for that
+	failed  chan struct{}   // closed when one of its batches has lost the container
+	err     error           // why
+	ended   time.Time       // when its last batch ended
+	fill    time.Time       // how long its next batch may wait to fill; zero: it does not wait
+	beside  beside
 
-	concurrent *concurrent // nil: batches, one at a time
+	size    atomic.Int64 // of the next batch
+	resting atomic.Int64 // Unix nanoseconds until when it rests
 }
 
 // New makes a batcher; Run starts it.
 func New(cfg Config) *Batcher {
-	b := &Batcher{cfg: cfg, pad: padding{size: cfg.Pad}}
-	b.size.Store(int64(cfg.Sizer.Size()))
-	if cfg.Ran != nil {
-		b.concurrent = &concurrent{running: map[*queue.Item]context.CancelCauseFunc{}, freed: make(chan struct{}, 1)}
+	b := &Batcher{cfg: cfg, container: cfg.Container, pad: padding{size: cfg.Pad}, failed: make(chan struct{})}
+	if b.container == nil {
+		b.container = NewContainer()
 	}
+	b.run = newRun(b)
+	b.size.Store(int64(cfg.Sizer.Size()))
+	b.beside.running = map[*run]struct{}{}
 	return b
 }
 
@@ -83,14 +86,25 @@ func (b *Batcher) Profile() *Profile { return b.cfg.Profile }
 // Size is the most that the next batch will hold, or that run side by side.
 func (b *Batcher) Size() int { return int(b.size.Load()) }
 
-// Busy says whether a batch is running, and for how long it should go on. One
+// places is how many of its batches may run at a time.
+func (b *Batcher) places() int {
+	if b.cfg.Ran != nil {
+		return b.Size()
+	}
+	return 1
+}
+
+// Busy says whether the container runs a batch, and for how long it should go on. One
 // that is overdue is taken to need as long again as it is late. Where queries run side by
 // side it says whether all places are taken, and when one may be free.
 func (b *Batcher) Busy(now time.Time) (left time.Duration, busy bool) {
-	if b.concurrent != nil {
-		return b.concurrent.busy(b.Size())
+	if b.cfg.Ran != nil {
+		return b.besideBusy()
 	}
-	free := b.free.Load()
+	free := b.container.free.Load()
+	if resting := b.resting.Load(); resting > now.UnixNano() {
+		free = resting
+	}
 	if free == 0 {
 		return 0, false
 	}
@@ -99,60 +113,51 @@ func (b *Batcher) Busy(now time.Time) (left time.Duration, busy bool) {
 
 // Round is how long n inputs, at most Size, keep the container from others; 0: not known.
 func (b *Batcher) Round(n int) time.Duration {
-	if c := b.concurrent; c != nil {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		return c.held
+	if b.cfg.Ran == nil {
+		return b.cfg.Profile.Line().Took(n)
 	}
-	return b.cfg.Profile.Line().Took(n)
+	b.container.mu.Lock()
+	defer b.container.mu.Unlock()
+	return b.beside.held
 }
 
-// Run batches until ctx ends or the container is lost, and returns why.
-func (b *Batcher) Run(ctx context.Context) error {
-	if b.concurrent != nil {
-		return b.runConcurrent(ctx)
+// look says when the next batch is due to begin, and from when on it may. It is not ok while nothing
+// can begin.
+func (b *Batcher) look(now time.Time) (due, from time.Time, ok bool) {
+	select {
+	case <-b.over:
+		return due, from, false
+	default:
 	}
-	for b.cfg.Queue.Wait(ctx, 1, nil) {
-		if b.cfg.Room != nil && !b.cfg.Room(ctx) {
-			break
-		}
-		if b.rest(ctx) {
-			continue
-		}
-		if b.fill(ctx); ctx.Err() != nil {
-			break
-		}
-		b.form(time.Now(), b.Size())
-		if len(b.batch.Items) == 0 {
-			continue
-		}
-		if err := b.run(ctx); err != nil {
-			return err
-		}
+	arrived, left, ok := b.cfg.Queue.First(now, 1)
+	if !ok || b.cfg.Room != nil && !b.cfg.Room() {
+		return due, from, false
 	}
-	return ctx.Err()
+	due = earlier(now.Add(left), arrived.Add(patience))
+	if from = b.rest(now, left); from.IsZero() {
+		from = b.filled(now, left)
+	}
+	return due, from, true
 }
 
-// fill waits at most the delay for the batch to fill, counted from the earliest arrival in it. A
-// container that was idle for longer than the delay starts at once: then nothing else is on its
+// filled says until when the batch may wait to fill: at most for the delay, counted from the earliest arrival in
+// it. A container that was idle for longer than the delay starts at once: then nothing else is on its
 // way. The delay takes at most half of the time that the first item can spare, so that it makes
 // none late.
-func (b *Batcher) fill(ctx context.Context) {
-	now := time.Now()
-	if b.cfg.Delay == 0 || now.Sub(b.ended) > b.cfg.Delay {
-		return
-	}
+func (b *Batcher) filled(now time.Time, left time.Duration) time.Time {
 	size := b.Size()
-	service := b.cfg.Profile.Line().Within(size)
-	arrived, _, _ := b.cfg.Queue.First(now, size)
-	until := arrived.Add(b.cfg.Delay)
-	b.cfg.Queue.Wait(ctx, size, func() time.Time {
-		now := time.Now()
-		if _, left, ok := b.cfg.Queue.First(now, 1); ok {
-			until = earlier(until, now.Add((left-service)/2))
+	if b.cfg.Delay == 0 || b.cfg.Queue.Len() >= size {
+		return now
+	}
+	if b.fill.IsZero() {
+		if now.Sub(b.ended) > b.cfg.Delay {
+			return now
 		}
-		return until
-	})
+		arrived, _, _ := b.cfg.Queue.First(now, size)
+		b.fill = arrived.Add(b.cfg.Delay)
+	}
+	b.fill = earlier(b.fill, now.Add((left-b.cfg.Profile.Line().Within(size))/2))
+	return b.fill
 }
 
 func earlier(a, b time.Time) time.Time {
@@ -162,28 +167,20 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// rest sits out, for as long as the estimate is trusted, while this container is
-// too slow for the first item and another one is much faster: it would only drop
-// what the other can still do. It says whether it did.
-func (b *Batcher) rest(ctx context.Context) bool {
-	now := time.Now()
-	alone := b.Alone(now)
-	if b.cfg.Fastest == nil || alone/profileOutlier <= b.cfg.Fastest(now) {
-		return false
+// rest says until when this container leaves the queue to others; zero: it does not. It rests for as long as the
+// estimate is trusted while it is too slow for the first item, which has so much left, and another one is much
+// faster: it would only drop what that one can still do.
+func (b *Batcher) rest(now time.Time, left time.Duration) time.Time {
+	if until := time.Unix(0, b.resting.Load()); now.Before(until) {
+		return until
 	}
-	if _, left, ok := b.cfg.Queue.First(now, 1); !ok || alone <= left {
-		return false
+	alone := b.Alone(now)
+	if b.cfg.Fastest == nil || alone <= left || alone/profileOutlier <= b.cfg.Fastest(now) {
+		return time.Time{}
 	}
 	until := b.cfg.Profile.Line().at.Add(profileFresh)
-	b.free.Store(until.UnixNano())
-	defer b.free.Store(0)
-	timer := time.NewTimer(until.Sub(now))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-	return true
+	b.resting.Store(until.UnixNano())
+	return until
 }
 
 // Alone is what one input is thought to take; 0 when the estimate is old.
@@ -196,64 +193,4 @@ func (b *Batcher) trusted(now time.Time) *Line {
 		return line
 	}
 	return &Line{}
-}
-
-// form takes the next batch, of at most size, from the queue and refuses what cannot make it.
-func (b *Batcher) form(now time.Time, size int) {
-	line := b.trusted(now)
-	b.cfg.Queue.Form(&b.batch, now, size, line.Took(1), line.Within)
-	for _, it := range b.batch.Expired {
-		b.cfg.Observer.Dropped(rpc.StatusExpired)
-		it.Refuse(rpc.StatusExpired, "the deadline passed in the queue")
-	}
-	for _, it := range b.batch.Late {
-		b.cfg.Observer.Dropped(rpc.StatusLate)
-		it.Refuse(rpc.StatusLate, "the deadline can no longer be met")
-	}
-}
-
-// run sends the batch and learns from it.
-func (b *Batcher) run(ctx context.Context) error {
-	items, start := b.batch.Items, time.Now()
-	full := len(items) >= b.Size()
-	target, last := goals(items, start, b.cfg.Profile.Line().Took(1))
-	for _, it := range items {
-		b.cfg.Observer.Waited(start.Sub(it.Arrived))
-	}
-	b.free.Store(start.Add(b.cfg.Profile.Line().Took(len(items))).UnixNano())
-	defer b.free.Store(0)
-	// A batch that runs is finished even when the batcher is to stop.
-	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), last.Add(b.stall(len(items))))
-	defer cancel()
-	err := b.cfg.Runner.PredictBatch(ctx, b.pad.fill(items))
-	b.ended = time.Now()
-	if err != nil {
-		abandon(items, err)
-		return err
-	}
-	took := b.ended.Sub(start)
-	b.cfg.Observer.Batch(len(items), took)
-	if b.cfg.Profile.Observe(len(items), took, b.ended) {
-		b.cfg.Sizer.Observe(len(items), took, target, full)
-		b.size.Store(int64(b.cfg.Sizer.Size()))
-	}
-	return nil
-}
-
-// stall is how long a batch of n may run beyond its last deadline.
-func (b *Batcher) stall(n int) time.Duration {
-	took := b.cfg.Profile.Line().Took(n)
-	switch {
-	case b.cfg.Stall > 0:
-		return b.cfg.Stall
-	case took == 0:
-		return firstStall
-	}
-	return max(leastStall, stallFactor*took)
-}
-
-func abandon(items []*queue.Item, why error) {
-	for _, it := range items {
-		it.Refuse(rpc.StatusContainer, why.Error())
-	}
 }

@@ -56,9 +56,7 @@ func TestItemsWithoutDeadlineGoLast(t *testing.T) {
 func TestABatchForNobodyInAHurryMayTakeHalfASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, linear(0, 10), func(c *Config) { c.Sizer = NewAIMD(Unlimited, c.Profile) })
-		for range 900 {
-			r.push(0)
-		}
+		r.pushAll(900, 0)
 		pass(time.Minute)
 		largest := 0
 		for _, b := range r.batches {
@@ -154,7 +152,7 @@ func TestAStalledBatchFailsItsItems(t *testing.T) {
 			r := newRig(t, nil, func(c *Config) { c.Stall = 7 * time.Second })
 			r.hang = true
 			start := time.Now()
-			numbers := []uint32{r.push(budget), r.push(budget)}
+			numbers := r.pushAll(2, budget)
 			<-r.done
 			if took := time.Since(start); took != budget+7*time.Second {
 				t.Errorf("with a budget of %v the container was given up after %v", budget, took)
@@ -202,9 +200,7 @@ func TestAFailedBatchFailsOnlyWhatIsUnanswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, linear(5, 0), nil)
 		r.fail = errors.New("the wire broke")
-		for range 6 {
-			r.push(time.Second)
-		}
+		r.pushAll(6, time.Second)
 		<-r.done
 		if !errors.Is(r.err, r.fail) {
 			t.Errorf("Run = %v", r.err)
@@ -226,9 +222,7 @@ func TestAFailedBatchFailsOnlyWhatIsUnanswered(t *testing.T) {
 func TestStoppingFinishesTheBatchInHand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, linear(20, 0), nil)
-		for range 12 {
-			r.push(time.Minute)
-		}
+		r.pushAll(12, time.Minute)
 		pass(10 * ms)
 		start := time.Now()
 		if err := r.end(); !errors.Is(err, context.Canceled) || time.Since(start) != 10*ms {
@@ -253,9 +247,7 @@ func TestBusy(t *testing.T) {
 		}
 		check(0, false)
 		r.model = linear(50, 0)
-		for range 4 {
-			r.push(0)
-		}
+		r.pushAll(4, 0)
 		check(20*ms, true)
 		pass(15 * ms)
 		check(5*ms, true)
@@ -318,7 +310,7 @@ func TestASlowContainerLeavesItemsToAFastOne(t *testing.T) {
 }
 
 func BenchmarkBatcher(b *testing.B) {
-	q := queue.New(queue.Limits{Items: 1 << 16, Bytes: 1 << 30}, func(*queue.Item, int) error { return nil })
+	q := queue.New(queue.Limits{Items: 1 << 16, Bytes: 1 << 30}, func(*queue.Item, int) error { return nil }, nil)
 	p := NewProfile()
 	batcher := New(Config{Queue: q, Runner: echo{}, Sizer: Fixed(8), Profile: p, Observer: nothing{}})
 	items := make([]queue.Item, 8)
@@ -331,21 +323,19 @@ func BenchmarkBatcher(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		batcher.form(now, 4)
-		if err := batcher.run(b.Context()); err != nil {
-			b.Fatal(err)
-		}
+		batcher.Wake()
 	}
 }
 
 type echo struct{}
 
-func (echo) PredictBatch(_ context.Context, items []*queue.Item) error {
+func (echo) Begin(items []*queue.Item, ended func(error)) func() {
 	var a rpc.Answer
 	for _, it := range items {
 		it.Answer(&a)
 	}
-	return nil
+	ended(nil)
+	return func() {}
 }
 
 type nothing struct{}

@@ -48,7 +48,7 @@ type answer struct {
 
 func newRig(t *testing.T, model func(int) time.Duration, change func(*Config)) *rig {
 	r := &rig{t: t, model: model, answers: map[uint32]answer{}, dropped: map[rpc.Status]int{}, done: make(chan struct{})}
-	r.queue = queue.New(queue.Limits{Items: 1000, Bytes: 1 << 20}, func(*queue.Item, int) error { return nil })
+	r.queue = queue.New(queue.Limits{Items: 1000, Bytes: 1 << 20}, func(*queue.Item, int) error { return nil }, nil)
 	p := NewProfile()
 	cfg := Config{Queue: r.queue, Runner: r, Sizer: Fixed(4), Profile: p, Observer: r}
 	if change != nil {
@@ -80,23 +80,31 @@ func (r *rig) end() error {
 // push queues an item that must be answered within budget; 0: any time.
 func (r *rig) push(budget time.Duration) (number uint32) {
 	r.t.Helper()
-	r.pushed++
-	it := &queue.Item{Arrived: time.Now(), Index: r.pushed, From: r}
-	if budget > 0 {
-		it.Deadline = it.Arrived.Add(budget)
+	return r.pushAll(1, budget)[0]
+}
+
+// pushAll queues n of them at once.
+func (r *rig) pushAll(n int, budget time.Duration) (numbers []uint32) {
+	r.t.Helper()
+	for range n {
+		r.pushed++
+		it := &queue.Item{Arrived: time.Now(), Index: r.pushed, From: r}
+		if budget > 0 {
+			it.Deadline = it.Arrived.Add(budget)
+		}
+		if err := r.queue.Push(it); err != nil {
+			r.t.Fatal(err)
+		}
+		numbers = append(numbers, r.pushed)
 	}
-	if err := r.queue.Push(it); err != nil {
-		r.t.Fatal(err)
-	}
-	return r.pushed
+	r.batcher.Wake()
+	return numbers
 }
 
 // warmUp runs batches one after the other, so that the profile knows the model.
 func (r *rig) warmUp(sizes ...int) {
 	for _, n := range append([]int{1}, sizes...) {
-		for range n {
-			r.push(0)
-		}
+		r.pushAll(n, 0)
 		for r.queue.Len() > 0 || r.running() {
 			pass(ms)
 		}
@@ -108,7 +116,16 @@ func (r *rig) warmUp(sizes ...int) {
 
 func (r *rig) running() bool { _, busy := r.batcher.Busy(time.Now()); return busy }
 
-func (r *rig) PredictBatch(ctx context.Context, items []*queue.Item) error {
+func (r *rig) Begin(items []*queue.Item, ended func(error)) (giveUp func()) {
+	ctx, giveUp := context.WithCancel(context.Background())
+	go func() {
+		defer giveUp()
+		ended(r.predict(ctx, items))
+	}()
+	return giveUp
+}
+
+func (r *rig) predict(ctx context.Context, items []*queue.Item) error {
 	b := ran{at: time.Now()}
 	for _, it := range items {
 		b.items = append(b.items, it.Index)

@@ -1,8 +1,6 @@
 package container
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -18,33 +16,22 @@ var errNotCancelled = fmt.Errorf("%w: it did not end a query within %v of its ca
 // Concurrent runs queries of one announced model of a session side by side.
 type Concurrent struct{ *Runner }
 
-// PredictBatch implements batch.Runner, for one query. Queries do not wait for each other. One whose
-// context ends is cancelled, which frees the model for others; the container is lost if it does not
-// end it.
-func (r Concurrent) PredictBatch(ctx context.Context, items []*queue.Item) error {
-	s := r.session
-	x, err := s.ask(r.model, items)
-	if errors.Is(err, rpc.ErrTooLarge) {
-		items[0].Refuse(rpc.StatusBadInput, "the input is larger than the container accepts")
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	select {
-	case err := <-x.done:
-		return err
-	case <-ctx.Done():
+// Begin implements batch.Runner, for one query. A query that is given up is cancelled, which frees the model for
+// others; the container counts as stalled if it does not end it.
+func (r Concurrent) Begin(items []*queue.Item, ended func(error)) (giveUp func()) {
+	x := r.exchange(items, ended)
+	x.send()
+	return x.cancel
+}
+
+func (x *exchange) cancel() {
+	s := x.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open[x.batch] != x || x.late != nil {
+		return
 	}
 	// When it cannot be sent the connection has ended or is about to.
 	_ = s.conn.Send(rpc.KindCancel, 0, rpc.AppendCancel(nil, rpc.Cancel{Batch: x.batch, Index: rpc.CancelAll}))
-	late := time.NewTimer(endWithin)
-	defer late.Stop()
-	select {
-	case err := <-x.done:
-		return err
-	case <-late.C:
-		s.end(x, errNotCancelled)
-		return <-x.done
-	}
+	x.late = time.AfterFunc(endWithin, func() { x.end(errNotCancelled) })
 }

@@ -4,10 +4,13 @@
 package container
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,13 +18,10 @@ import (
 	"github.com/topsail-serving/topsail/sidecar/queue"
 )
 
-// Session is the connection of one version 2 container. It runs one batch at a
-// time, whatever number of models the container announced on it, or if the container is
-// concurrent, queries side by side.
+// Session is the connection of one version 2 container.
 type Session struct {
 	conn   *rpc.Conn
 	events Events
-	turn   chan struct{} // held by the batch that runs
 
 	mu      sync.Mutex           // guards the following
 	open    map[uint64]*exchange // by batch
@@ -29,11 +29,19 @@ type Session struct {
 	lost    error // why the session ended
 }
 
-// exchange is a batch that runs.
+// exchange is a batch that runs. One that is larger than the frames that the container accepts goes out in parts.
 type exchange struct {
-	batch uint64
-	items []*queue.Item
-	done  chan error // of capacity 1
+	session *Session
+	model   uint32
+	ended   func(error)
+	rest    []*queue.Item // what has not been sent
+	most    int           // of it, in the next part
+
+	// The following is guarded by the session.
+	batch  uint64
+	items  []*queue.Item // of the part that runs
+	gaveUp error         // nothing more is sent
+	late   *time.Timer   // of a query that was cancelled
 }
 
 // Events get what a container says, one call at a time. An error ends the session, and is sent to
@@ -46,8 +54,9 @@ type Events struct {
 
 // NewSession makes a session on an accepted connection.
 func NewSession(conn *rpc.Conn, events Events) *Session {
-	s := &Session{conn: conn, events: events, turn: make(chan struct{}, 1), open: map[uint64]*exchange{}}
+	s := &Session{conn: conn, events: events, open: map[uint64]*exchange{}}
 	conn.BearSilence(s.silent)
+	conn.SendAlone()
 	return s
 }
 
@@ -73,8 +82,11 @@ func (s *Session) Run(ctx context.Context) error {
 	}
 	s.mu.Lock()
 	s.lost = fmt.Errorf("the container disconnected: %w", err)
+	open := slices.Collect(maps.Values(s.open))
 	s.mu.Unlock()
-	s.finish(s.lost)
+	for _, x := range open {
+		x.end(s.lost)
+	}
 	return err
 }
 
@@ -101,29 +113,38 @@ func (s *Session) handle(f rpc.Frame) error {
 	return rpc.Unexpected(f)
 }
 
-// reply hands the answers of a REPLY to the items of the batch that runs.
+// reply hands the answers of a REPLY to the items of its batch, and goes on with what follows when that has ended.
 func (s *Session) reply(f rpc.Frame) error {
 	r, err := rpc.ParseReply(f)
 	if err != nil {
 		return err
 	}
+	x, err := s.answer(&r)
+	if x != nil {
+		x.send()
+	}
+	return err
+}
+
+// answer gives the answers to their items. It returns the exchange whose part has ended with them, if it has.
+func (s *Session) answer(r *rpc.Reply) (*exchange, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	x := s.open[r.Batch]
 	if x == nil {
 		if r.Batch > 0 && r.Batch <= s.batches {
-			return nil // of a batch that was given up
+			return nil, nil // of a batch that was given up
 		}
-		return &rpc.ProtocolError{Frame: "REPLY", Field: "batch", Why: "was not requested"}
+		return nil, &rpc.ProtocolError{Frame: "REPLY", Field: "batch", Why: "was not requested"}
 	}
 	var a rpc.Answer
 	for r.Next(&a) {
 		if int(a.Index) >= len(x.items) {
-			return &rpc.ProtocolError{Frame: "REPLY", Field: "index", Why: fmt.Sprintf("%d is beyond a batch of %d", a.Index, len(x.items))}
+			return nil, &rpc.ProtocolError{Frame: "REPLY", Field: "index", Why: fmt.Sprintf("%d is beyond a batch of %d", a.Index, len(x.items))}
 		}
 		it := x.items[a.Index]
 		if it.Answered() {
-			return &rpc.ProtocolError{Frame: "REPLY", Field: "index", Why: fmt.Sprintf("input %d was answered before", a.Index)}
+			return nil, &rpc.ProtocolError{Frame: "REPLY", Field: "index", Why: fmt.Sprintf("input %d was answered before", a.Index)}
 		}
 		it.Service, a.Stages = r.Service, nil // the sidecar's own to say
 		if a.More && it.Ask.Bits&rpc.AskParts == 0 {
@@ -131,15 +152,12 @@ func (s *Session) reply(f rpc.Frame) error {
 		}
 		it.Answer(&a)
 	}
-	if err := r.Err(); err != nil {
-		return err
+	if err := r.Err(); err != nil || !r.End {
+		return nil, err
 	}
-	if r.End {
-		delete(s.open, x.batch)
-		x.refuseMissing()
-		x.done <- nil
-	}
-	return nil
+	delete(s.open, x.batch)
+	x.refuseMissing()
+	return x, nil
 }
 
 // refuseMissing fails the items that the container left out. That is its error,
@@ -159,24 +177,28 @@ func (x *exchange) refuseMissing() {
 	}
 }
 
-// finish ends all batches that run.
-func (s *Session) finish(why error) {
+// end ends the exchange with an error, unless it has ended: from here on no answer touches its items. Between two of its
+// parts it is for send to end it.
+func (x *exchange) end(why error) {
+	s := x.session
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, x := range s.open {
-		x.done <- why
+	x.gaveUp = why
+	running := s.open[x.batch] == x
+	if running {
+		delete(s.open, x.batch)
 	}
-	clear(s.open)
+	s.mu.Unlock()
+	if running {
+		x.finish(why)
+	}
 }
 
-// end ends one batch, unless it has ended: from here on no answer touches its items.
-func (s *Session) end(x *exchange, why error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.open[x.batch] == x {
-		delete(s.open, x.batch)
-		x.done <- why
+// finish tells the asker that it has ended.
+func (x *exchange) finish(why error) {
+	if x.late != nil {
+		x.late.Stop()
 	}
+	x.ended(why)
 }
 
 // ErrStalled is the end of a container that hangs: it did not answer a batch in time, or
@@ -194,92 +216,38 @@ type Runner struct {
 	model   uint32
 }
 
-// PredictBatch implements batch.Runner. A batch that is larger than the frames
-// that the container accepts goes out in parts.
-func (r *Runner) PredictBatch(ctx context.Context, items []*queue.Item) error {
-	s := r.session
-	select {
-	case s.turn <- struct{}{}:
-	default:
-		began := time.Now()
-		if !s.await(items) {
-			return nil
-		}
-		var cancel context.CancelFunc
-		ctx, cancel = later(ctx, time.Since(began)) // the time of the others does not count against this batch
-		defer cancel()
-	}
-	defer func() { <-s.turn }()
-	for part := len(items); len(items) > 0; {
-		x, err := s.ask(r.model, items[:part])
+// Begin implements batch.Runner. A batch that is given up has the container count as stalled.
+func (r *Runner) Begin(items []*queue.Item, ended func(error)) (giveUp func()) {
+	x := r.exchange(items, ended)
+	x.send()
+	return x.stall
+}
+
+func (r *Runner) exchange(items []*queue.Item, ended func(error)) *exchange {
+	return &exchange{session: r.session, model: r.model, ended: ended, rest: items, most: len(items)}
+}
+
+func (x *exchange) stall() { x.end(errUnanswered) }
+
+// send sends the next part, or ends the exchange when there is none.
+func (x *exchange) send() {
+	for len(x.rest) > 0 {
+		n := min(x.most, len(x.rest))
+		err := x.write(x.rest[:n])
 		switch {
-		case errors.Is(err, rpc.ErrTooLarge) && part > 1:
-			part /= 2
-			continue
+		case err == nil:
+			return
+		case errors.Is(err, rpc.ErrTooLarge) && n > 1:
+			x.most = n / 2
 		case errors.Is(err, rpc.ErrTooLarge):
-			items[0].Refuse(rpc.StatusBadInput, "the input is larger than the container accepts")
-		case err != nil:
-			return err
+			x.rest[0].Refuse(rpc.StatusBadInput, "the input is larger than the container accepts")
+			x.rest, x.most = x.rest[1:], 2
 		default:
-			if err := s.wait(ctx, x); err != nil {
-				return err
-			}
-		}
-		items = items[part:]
-		part = min(2*part, len(items))
-	}
-	return nil
-}
-
-// wait returns when a batch has been answered, or will not be.
-func (s *Session) wait(ctx context.Context, x *exchange) error {
-	select {
-	case err := <-x.done:
-		return err
-	case <-ctx.Done():
-		s.end(x, errUnanswered)
-		return <-x.done
-	}
-}
-
-// await waits for the turn while batches of other models run. When the last deadline comes
-// first, the items expire: a container that is busy has not stalled.
-func (s *Session) await(items []*queue.Item) bool {
-	var passed <-chan time.Time
-	if last := lastDeadline(items); !last.IsZero() {
-		passed = time.After(time.Until(last))
-	}
-	select {
-	case s.turn <- struct{}{}:
-		return true
-	case <-passed:
-	}
-	for _, it := range items {
-		it.Refuse(rpc.StatusExpired, "the deadline passed while the container ran other models")
-	}
-	return false
-}
-
-// lastDeadline is zero where an item has none.
-func lastDeadline(items []*queue.Item) (last time.Time) {
-	for _, it := range items {
-		if it.Deadline.IsZero() {
-			return time.Time{}
-		}
-		if it.Deadline.After(last) {
-			last = it.Deadline
+			x.finish(err)
+			return
 		}
 	}
-	return last
-}
-
-// later is ctx with a deadline that much later, if it has one.
-func later(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
-	end, ok := ctx.Deadline()
-	if !ok {
-		return ctx, func() {}
-	}
-	return context.WithDeadline(context.WithoutCancel(ctx), end.Add(by))
+	x.finish(nil)
 }
 
 // Features are those that the container offers.
@@ -319,18 +287,17 @@ func (r *Runner) Feedback(list ...rpc.Feedback) error {
 	return nil
 }
 
-// ask sends the batch and makes it the running one.
-func (s *Session) ask(model uint32, items []*queue.Item) (*exchange, error) {
+// write writes the frame of a part, which runs from then on.
+func (x *exchange) write(items []*queue.Item) error {
+	s := x.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.lost != nil {
-		return nil, s.lost
+	if err := cmp.Or(s.lost, x.gaveUp); err != nil {
+		return err
 	}
-	s.batches++
-	x := &exchange{batch: s.batches, items: items, done: make(chan error, 1)}
 	now := time.Now()
 	b := s.conn.Begin(rpc.KindPredict)
-	b = rpc.AppendPredictHead(b, rpc.PredictHead{Batch: x.batch, Model: model, Count: len(items)})
+	b = rpc.AppendPredictHead(b, rpc.PredictHead{Batch: s.batches + 1, Model: x.model, Count: len(items)})
 	for _, it := range items {
 		it.Ask.Budget = -1
 		if !it.Deadline.IsZero() {
@@ -339,8 +306,10 @@ func (s *Session) ask(model uint32, items []*queue.Item) (*exchange, error) {
 		b = rpc.AppendAsk(b, &it.Ask)
 	}
 	if err := s.conn.End(b, 0); err != nil {
-		return nil, fmt.Errorf("send a batch to the container: %w", err)
+		return fmt.Errorf("send a batch to the container: %w", err)
 	}
+	s.batches++
+	x.batch, x.items, x.rest, x.most = s.batches, items, x.rest[len(items):], 2*len(items)
 	s.open[x.batch] = x
-	return x, nil
+	return nil
 }

@@ -1,11 +1,9 @@
 package container
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,17 +13,23 @@ import (
 	"github.com/topsail-serving/topsail/sidecar/queue"
 )
 
-// run runs one batch as a batcher does: what is left unanswered fails with it.
-func (r *rig) run(items []*queue.Item, within time.Duration) error {
-	ctx, cancel := context.WithTimeout(r.t.Context(), within)
-	defer cancel()
-	err := r.session.Runner(1).PredictBatch(ctx, items)
-	if err != nil {
-		for _, it := range items {
-			it.Refuse(rpc.StatusContainer, err.Error())
+// begin runs one batch as a batcher does: what is left unanswered fails with it. It is given up after a while.
+func (r *rig) begin(runner *Runner, items []*queue.Item, within time.Duration) <-chan error {
+	done := make(chan error, 1)
+	giveUp := runner.Begin(items, func(err error) {
+		if err != nil {
+			for _, it := range items {
+				it.Refuse(rpc.StatusContainer, err.Error())
+			}
 		}
-	}
-	return err
+		done <- err
+	})
+	time.AfterFunc(within, giveUp)
+	return done
+}
+
+func (r *rig) run(items []*queue.Item, within time.Duration) error {
+	return <-r.begin(r.session.Runner(1), items, within)
 }
 
 // dead says whether the session has ended.
@@ -93,7 +97,7 @@ func TestALyingContainer(t *testing.T) {
 				items := c.items(3, 0)
 				go func() { l.tell(r.peer, <-r.peer.asked) }()
 				if err := r.run(items, time.Hour); (err == nil) != l.lives {
-					t.Errorf("PredictBatch = %v", err)
+					t.Errorf("the batch ended with %v", err)
 				}
 				if r.dead() == l.lives {
 					t.Errorf("the session lives: %v, want %v", !r.dead(), l.lives)
@@ -171,7 +175,7 @@ func TestAContainerThatHangs(t *testing.T) {
 		r, c := newRig(t, rpc.MaxFrame), newClient(t)
 		items, start := c.items(3, 0), time.Now()
 		if err := r.run(items, 7*time.Second); !errors.Is(err, ErrStalled) || time.Since(start) != 7*time.Second {
-			t.Errorf("PredictBatch = %v after %v", err, time.Since(start))
+			t.Errorf("the batch ended with %v after %v", err, time.Since(start))
 		}
 		in := <-r.peer.asked
 		r.peer.echo(in) // too late, and for nobody
@@ -219,7 +223,7 @@ func TestAContainerThatDoesNotRead(t *testing.T) {
 		items, start := c.items(3, 0), time.Now()
 		err := r.run(items, time.Hour)
 		if took := time.Since(start); !errors.Is(err, ErrStalled) || took < 4*time.Second || took > 11*time.Second {
-			t.Errorf("PredictBatch = %v after %v", err, took)
+			t.Errorf("the batch ended with %v after %v", err, took)
 		}
 		for _, it := range items {
 			if a := c.last(it); a.Status != rpc.StatusContainer || !strings.Contains(string(a.Message), "the container disconnected") {
@@ -257,85 +261,6 @@ func TestALargeBatchGoesOutInParts(t *testing.T) {
 		}
 		if len(sizes) < 4 || len(sizes) > 8 {
 			t.Errorf("it went out in parts of %v", sizes)
-		}
-		close(r.peer.asked)
-	})
-}
-
-// The models of a container take turns: one batch at a time is on a connection.
-func TestOneBatchAtATime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, rpc.MaxFrame)
-		var wg sync.WaitGroup
-		for model := range uint32(3) {
-			wg.Go(func() {
-				c := newClient(t)
-				for range 5 {
-					items := c.items(2, 0)
-					if err := r.session.Runner(model).PredictBatch(t.Context(), items); err != nil {
-						t.Error(err)
-					}
-					for _, it := range items {
-						c.last(it)
-					}
-				}
-			})
-		}
-		models := map[uint32]int{}
-		for range 15 {
-			in := <-r.peer.asked
-			models[in.Model]++
-			time.Sleep(10 * time.Millisecond)
-			synctest.Wait()
-			if len(r.peer.asked) > 0 {
-				t.Fatal("a second batch came before the first was answered")
-			}
-			r.peer.echo(in)
-		}
-		wg.Wait()
-		if len(models) != 3 {
-			t.Errorf("batches by model: %v", models)
-		}
-	})
-}
-
-// A container that is busy with another model has not stalled: what waits for its turn
-// expires at its deadline, or has all its time once it is its turn.
-func TestWaitingForTheTurnIsNoStall(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r, c := newRig(t, rpc.MaxFrame), newClient(t)
-		go func() {
-			for in := range r.peer.asked {
-				time.Sleep(6 * time.Second)
-				r.peer.echo(in)
-			}
-		}()
-		busy, patient, endless, hasty := c.items(1, 0), c.items(1, 0), c.items(1, 0), c.items(2, 0)
-		endless[0].Deadline = time.Time{}
-		var wg sync.WaitGroup
-		for _, items := range [][]*queue.Item{busy, patient, endless} {
-			wg.Go(func() {
-				if err := r.run(items, 7*time.Second); err != nil {
-					t.Error(err)
-				}
-			})
-			synctest.Wait()
-		}
-		start := time.Now()
-		hasty[0].Deadline, hasty[1].Deadline = start.Add(time.Second), start.Add(2*time.Second)
-		if err := r.run(hasty, 4*time.Second); err != nil || time.Since(start) != 2*time.Second {
-			t.Errorf("waiting for its turn: %v after %v", err, time.Since(start))
-		}
-		for _, it := range hasty {
-			if a := c.last(it); a.Status != rpc.StatusExpired || !strings.Contains(string(a.Message), "ran other models") {
-				t.Errorf("%v %q, want it expired", a.Status, a.Message)
-			}
-		}
-		wg.Wait()
-		for _, it := range slices.Concat(busy, patient, endless) {
-			if a := c.last(it); a.Status != rpc.StatusOK {
-				t.Errorf("%v %q", a.Status, a.Message)
-			}
 		}
 		close(r.peer.asked)
 	})

@@ -95,8 +95,17 @@ func AwaitEndV1(ctx context.Context, addr string) {
 	_, _ = conn.Read(make([]byte, 1)) // nothing was asked: only the end can come
 }
 
-// PredictBatch implements batch.Runner.
-func (r *V1) PredictBatch(ctx context.Context, items []*queue.Item) error {
+// Begin implements batch.Runner. A batch that is given up has the container count as stalled.
+func (r *V1) Begin(items []*queue.Item, ended func(error)) (giveUp func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		defer cancel()
+		ended(r.predict(ctx, items))
+	}()
+	return cancel
+}
+
+func (r *V1) predict(ctx context.Context, items []*queue.Item) error {
 	sound := r.unpack(items)
 	if len(sound) == 0 {
 		return nil
@@ -104,7 +113,7 @@ func (r *V1) PredictBatch(ctx context.Context, items []*queue.Item) error {
 	r.using.Lock()
 	defer r.using.Unlock()
 	outputs, err := r.client.PredictBatch(ctx, r.model.InputType, r.model.InputLength, r.inputs)
-	if errors.Is(err, context.DeadlineExceeded) {
+	if ctx.Err() != nil && err != nil {
 		err = errUnanswered
 	}
 	if err != nil {

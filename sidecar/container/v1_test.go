@@ -1,7 +1,6 @@
 package container
 
 import (
-	"context"
 	"errors"
 	"net"
 	"slices"
@@ -60,7 +59,7 @@ func TestV1AnswersEachInput(t *testing.T) {
 		for elements := range 5 {
 			items = append(items, got.item(vector(kind, elements)))
 		}
-		if err := r.PredictBatch(t.Context(), items); err != nil {
+		if err := runV1(r, items); err != nil {
 			t.Fatal(err)
 		}
 		size := map[serving.InputType]int{serving.Bytes: 1, serving.Ints: 4, serving.Floats: 8, serving.Doubles: 8, serving.Strings: 1}[kind]
@@ -71,6 +70,13 @@ func TestV1AnswersEachInput(t *testing.T) {
 			}
 		}
 	}
+}
+
+// runV1 runs one batch.
+func runV1(r *V1, items []*queue.Item) error {
+	ended := make(chan error, 1)
+	r.Begin(items, func(err error) { ended <- err })
+	return <-ended
 }
 
 // An input that version 1 cannot carry must not keep those beside it from being
@@ -91,7 +97,7 @@ func TestV1RefusesWhatItCannotCarry(t *testing.T) {
 		all = append(all, it)
 	}
 	for _, batch := range [][]*queue.Item{append(slices.Clip(all), good), all} {
-		if err := r.PredictBatch(t.Context(), batch); err != nil {
+		if err := runV1(r, batch); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -116,17 +122,20 @@ func TestV1Fails(t *testing.T) {
 		{v1test.Garbage, "more than one output per input"},
 		{v1test.Stall, "the container stalled"},
 	} {
-		ctx, cancel := context.WithCancelCause(t.Context())
+		asked := make(chan struct{}, 1)
 		c := v1test.Start(t, func(b v1.Batch) []float64 {
-			if f.fault == v1test.Stall {
-				cancel(context.DeadlineExceeded) // as when its time is over
-			}
+			asked <- struct{}{}
 			return sizes(b)
 		})
 		c.Misbehave(f.fault)
 		r, got := dialV1(t, c.Addr(), serving.Doubles, 0), numbers{}
-		err := r.PredictBatch(ctx, []*queue.Item{got.item(vector(serving.Doubles, 1)), got.item(vector(serving.Doubles, 1))})
-		cancel(nil)
+		ended := make(chan error, 1)
+		giveUp := r.Begin([]*queue.Item{got.item(vector(serving.Doubles, 1)), got.item(vector(serving.Doubles, 1))}, func(err error) { ended <- err })
+		if f.fault == v1test.Stall {
+			<-asked
+			giveUp() // as when its time is over
+		}
+		err := <-ended
 		if err == nil || !strings.Contains(err.Error(), f.says) || !strings.Contains(err.Error(), "version 1 container at "+c.Addr()) {
 			t.Errorf("fault %d: %v, want an error that says %q and where", f.fault, err, f.says)
 		}

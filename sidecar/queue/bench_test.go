@@ -26,7 +26,7 @@ func BenchmarkOutOfOrder(b *testing.B) {
 
 func bench(b *testing.B, depth int, deadline func(i int) int) {
 	const size = 8
-	q := New(Limits{Items: 1 << 16, Bytes: 1 << 30}, anyone)
+	q := New(Limits{Items: 1 << 16, Bytes: 1 << 30}, anyone, nil)
 	var batch Batch
 	for i := range depth + size {
 		q.Push(due(i))

@@ -19,7 +19,9 @@ func (q *Queue) Form(b *Batch, now time.Time, size int, alone time.Duration, too
 	b.Items, b.Expired, b.Late = b.Items[:0], b.Expired[:0], b.Late[:0]
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	defer q.wake()
+	if q.went != nil {
+		defer q.went()
+	}
 	for q.head < len(q.items) {
 		left := q.items[q.head].Left(now)
 		if left > 0 && alone <= left {

@@ -29,7 +29,7 @@ func drawTook(t *rapid.T) (alone time.Duration, took func(int) time.Duration) {
 // Crowded queues, as under overload: here batches shrink or items are dropped.
 func TestFormOfACrowd(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		q := New(Limits{Items: 4096, Bytes: 1 << 30}, anyone)
+		q := New(Limits{Items: 4096, Bytes: 1 << 30}, anyone, nil)
 		for range rapid.IntRange(1, 4).Draw(t, "crowds") {
 			ms := rapid.IntRange(1, 30).Draw(t, "deadline")
 			for range rapid.IntRange(1, 20).Draw(t, "crowd") {
@@ -123,7 +123,7 @@ func earlyDrop(waiting []*Item, now time.Time, size int, took func(int) time.Dur
 }
 
 func pushAll(t testing.TB, deadlines ...int) *Queue {
-	q := New(Limits{Items: 4096, Bytes: 1 << 30}, anyone)
+	q := New(Limits{Items: 4096, Bytes: 1 << 30}, anyone, nil)
 	for _, ms := range deadlines {
 		if err := q.Push(due(ms)); err != nil {
 			t.Fatal(err)

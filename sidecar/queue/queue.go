@@ -3,7 +3,6 @@
 package queue
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"sync"
@@ -29,21 +28,21 @@ type Limits struct {
 type Queue struct {
 	limits Limits
 	admit  func(it *Item, ahead int) error
+	went   func() // called when items have gone; may be nil
 
 	mu    sync.Mutex // guards the following
 	items []*Item    // items[head:] wait, in order
 	head  int
 	bytes int
-	came  chan struct{} // closed when an item comes; nil while nothing waits for one
-	went  chan struct{} // closed when items go; nil while nothing waits for that
 
 	length atomic.Int64 // of items[head:]; changed under mu, read without it
 }
 
-// New makes an empty queue. admit is asked about each item before it is queued,
-// with the number of items that would go before it; it must be quick.
-func New(limits Limits, admit func(it *Item, ahead int) error) *Queue {
-	return &Queue{limits: limits, admit: admit}
+// New makes an empty queue. admit is asked about each item before it is queued, with the number of items that
+// would go before it. went, which may be nil, is called when items may have gone. Both must be quick and leave the
+// queue alone.
+func New(limits Limits, admit func(it *Item, ahead int) error, went func()) *Queue {
+	return &Queue{limits: limits, admit: admit, went: went}
 }
 
 // Len is the number of items that wait.
@@ -70,10 +69,6 @@ func (q *Queue) Push(it *Item) error {
 		return err
 	}
 	q.insert(it, ahead)
-	if q.came != nil {
-		close(q.came)
-		q.came = nil
-	}
 	return nil
 }
 
@@ -91,83 +86,11 @@ func (q *Queue) insert(it *Item, ahead int) {
 	q.length.Add(1)
 }
 
-// Wait returns when at least n items wait, or when until is reached while some do, or when ctx
-// ends. It says whether there is anything to take. until is called for each item that comes; nil:
-// never.
-func (q *Queue) Wait(ctx context.Context, n int, until func() time.Time) bool {
-	for ctx.Err() == nil {
-		more := q.wanting(n)
-		if more == nil {
-			return true
-		}
-		var timeout <-chan time.Time
-		if until != nil {
-			left := time.Until(until())
-			if left <= 0 {
-				return q.Len() > 0
-			}
-			timeout = time.After(left)
-		}
-		select {
-		case <-more:
-		case <-timeout:
-			return q.Len() > 0
-		case <-ctx.Done():
-		}
-	}
-	return false
-}
-
-// wanting is nil when n items wait, else a channel that closes when one comes. All that wait are
-// woken for it, since some of them may not be able to take it.
-func (q *Queue) wanting(n int) <-chan struct{} {
+// Below says whether less waits than limits allow.
+func (q *Queue) Below(limits Limits) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.items)-q.head >= n {
-		return nil
-	}
-	if q.came == nil {
-		q.came = make(chan struct{})
-	}
-	return q.came
-}
-
-// AwaitRoom returns when less waits than limits allow, and says whether that came
-// before the end of ctx.
-func (q *Queue) AwaitRoom(ctx context.Context, limits Limits) bool {
-	for ctx.Err() == nil {
-		less := q.beyond(limits)
-		if less == nil {
-			return true
-		}
-		select {
-		case <-less:
-		case <-ctx.Done():
-		}
-	}
-	return false
-}
-
-// beyond is nil when less waits than limits allow, else a channel that closes when
-// items go.
-func (q *Queue) beyond(limits Limits) <-chan struct{} {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if len(q.items)-q.head < limits.Items && q.bytes < limits.Bytes {
-		return nil
-	}
-	if q.went == nil {
-		q.went = make(chan struct{})
-	}
-	return q.went
-}
-
-// wake wakes those that wait for items. The lock is held.
-func (q *Queue) wake() {
-	if q.went != nil {
-		close(q.went)
-		q.went = nil
-	}
+	return len(q.items)-q.head < limits.Items && q.bytes < limits.Bytes
 }
 
 // First is what the item that goes next has left, and the earliest arrival among
@@ -220,6 +143,8 @@ func (q *Queue) Remove(match func(*Item) bool) []*Item {
 	clear(waiting[len(kept):])
 	q.items = q.items[:q.head+len(kept)]
 	q.length.Store(int64(len(kept)))
-	q.wake()
+	if q.went != nil {
+		q.went()
+	}
 	return removed
 }

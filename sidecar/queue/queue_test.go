@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -48,6 +49,7 @@ type shadow struct {
 	ahead  int   // what admission was told last
 	refuse error // what admission says next
 	items  []*Item
+	went   int // how often it said that items may have gone
 }
 
 func (s *shadow) bytes() (n int) {
@@ -95,7 +97,11 @@ func (s *shadow) form(t *rapid.T) {
 	size := rapid.IntRange(1, 9).Draw(t, "size")
 	alone, took := drawTook(t)
 	var b Batch
+	went := s.went
 	s.q.Form(&b, now, size, alone, took)
+	if s.went == went {
+		t.Fatal("it did not say that items may have gone")
+	}
 	s.items = s.items[checkForm(t, s.items, &b, now, size, alone, took):]
 }
 
@@ -109,7 +115,8 @@ func (s *shadow) remove(t *rapid.T) {
 		}
 	}
 	s.items = slices.DeleteFunc(s.items, match)
-	if got := s.q.Remove(match); !slices.Equal(got, want) {
+	went := s.went
+	if got := s.q.Remove(match); !slices.Equal(got, want) || s.went == went {
 		t.Fatalf("Remove gave %d items, want %d", len(got), len(want))
 	}
 }
@@ -127,6 +134,10 @@ func (s *shadow) check(t *rapid.T) {
 	}
 	if s.q.bytes != s.bytes() {
 		t.Fatalf("%d bytes are counted, want %d", s.q.bytes, s.bytes())
+	}
+	limits := Limits{Items: rapid.IntRange(0, 30).Draw(t, "below items"), Bytes: rapid.IntRange(0, 8000).Draw(t, "below bytes")}
+	if s.q.Below(limits) != (len(s.items) < limits.Items && s.bytes() < limits.Bytes) {
+		t.Fatalf("with %d items of %d bytes it is below %+v: %v", len(s.items), s.bytes(), limits, s.q.Below(limits))
 	}
 	n := rapid.IntRange(1, 5).Draw(t, "n")
 	arrived, left, ok := s.q.First(epoch, n)
@@ -155,7 +166,7 @@ func TestTheQueueDoesAsASortedList(t *testing.T) {
 		s.q = New(s.limits, func(_ *Item, ahead int) error {
 			s.ahead = ahead
 			return s.refuse
-		})
+		}, func() { s.went++ })
 		t.Repeat(map[string]func(*rapid.T){
 			"push": s.push, "push more": s.push, "push yet more": s.push,
 			"form": s.form, "remove": s.remove, "drain": s.drain, "": s.check,
@@ -168,7 +179,7 @@ func TestTheQueueDoesAsASortedList(t *testing.T) {
 func TestAStandingQueueDoesNotGrow(t *testing.T) {
 	for _, depth := range []int{1, 7, 128, 1000} {
 		for _, size := range []int{1, 8, 64} {
-			q := New(Limits{Items: 4096, Bytes: 1 << 30}, anyone)
+			q := New(Limits{Items: 4096, Bytes: 1 << 30}, anyone, nil)
 			for range depth {
 				q.Push(due(1))
 			}
@@ -190,7 +201,7 @@ func TestAStandingQueueDoesNotGrow(t *testing.T) {
 
 func TestManyPushersAndTakersLoseNothing(t *testing.T) {
 	const pushers, takers, each = 8, 4, 2000
-	q := New(Limits{Items: 1 << 20, Bytes: 1 << 30}, anyone)
+	q := New(Limits{Items: 1 << 20, Bytes: 1 << 30}, anyone, nil)
 	var pushing, taking sync.WaitGroup
 	for p := range pushers {
 		pushing.Go(func() {
@@ -216,7 +227,7 @@ func TestManyPushersAndTakersLoseNothing(t *testing.T) {
 		taken[i] = map[*Item]bool{}
 		taking.Go(func() {
 			var b Batch
-			for q.Wait(t.Context(), 1, nil) {
+			for ; ; runtime.Gosched() {
 				q.Form(&b, epoch.Add(500*time.Millisecond), 16, time.Millisecond, linear(0, 1))
 				last := false
 				for _, it := range slices.Concat(b.Expired, b.Late, b.Items) {

@@ -1,0 +1,141 @@
+package batch
+
+import (
+	"time"
+
+	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/sidecar/queue"
+)
+
+// A container counts as hung when a batch runs so long beyond its last deadline:
+// leastStall, or stallFactor times what such a batch usually takes, if that is more.
+// While that is not known it is firstStall, since the first batches may pay for what
+// a model puts off until then, such as compiling itself.
+const (
+	leastStall  = 10 * time.Second
+	stallFactor = 10
+	firstStall  = time.Minute
+)
+
+// run is a batch on its way through the container, or one of the queries that run side by side.
+type run struct {
+	batcher *Batcher
+	ended   func(error) // end, kept because taking its value allocates
+	batch   queue.Batch // its slices are reused
+	start   time.Time
+	target  time.Duration // that it should take at most
+	full    bool          // no more could have gone in
+	stallAt time.Time     // when it counts as hung
+
+	giveUp    func()      // ends it ahead of its time; nil: it is being sent. Guarded by the container
+	cancelled bool        // it is to end as soon as it is sent. Guarded by the container
+	overdue   *time.Timer // of a query that runs beside others, in place of stallAt
+}
+
+func newRun(b *Batcher) *run {
+	r := &run{batcher: b}
+	r.ended = r.end
+	return r
+}
+
+// form makes the next run of what waits. It takes the place of one even if all that waited has to be refused.
+func (b *Batcher) form(now time.Time) *run {
+	r, size := b.run, b.Size()
+	if b.cfg.Ran != nil {
+		r, size = newRun(b), 1
+	}
+	r.giveUp = nil
+	b.running++
+	b.fill = time.Time{}
+	line := b.trusted(now)
+	b.cfg.Queue.Form(&r.batch, now, size, line.Took(1), line.Within)
+	if len(r.batch.Items) == 0 {
+		return r
+	}
+	var last time.Time
+	r.start = now
+	r.target, last = goals(r.batch.Items, now, b.cfg.Profile.Line().Took(1))
+	r.stallAt = last.Add(b.stall(len(r.batch.Items)))
+	if b.cfg.Ran != nil {
+		b.join(r)
+		return r
+	}
+	r.full = len(r.batch.Items) >= size
+	b.container.free.Store(now.Add(b.cfg.Profile.Line().Took(len(r.batch.Items))).UnixNano())
+	b.container.wakeAt(r.stallAt)
+	return r
+}
+
+// begin refuses what cannot make its deadline, and sends the rest.
+func (r *run) begin() {
+	b := r.batcher
+	r.refuse()
+	if len(r.batch.Items) == 0 {
+		b.container.done(r, nil)
+		return
+	}
+	for _, it := range r.batch.Items {
+		b.cfg.Observer.Waited(r.start.Sub(it.Arrived))
+	}
+	giveUp := b.cfg.Runner.Begin(b.pad.fill(r.batch.Items), r.ended)
+	b.container.mu.Lock()
+	r.giveUp = giveUp
+	cancelled := r.cancelled
+	b.container.mu.Unlock()
+	if cancelled {
+		giveUp()
+	}
+}
+
+func (r *run) refuse() {
+	for _, it := range r.batch.Expired {
+		r.batcher.cfg.Observer.Dropped(rpc.StatusExpired)
+		it.Refuse(rpc.StatusExpired, "the deadline passed in the queue")
+	}
+	for _, it := range r.batch.Late {
+		r.batcher.cfg.Observer.Dropped(rpc.StatusLate)
+		it.Refuse(rpc.StatusLate, "the deadline can no longer be met")
+	}
+}
+
+// end takes in that all is answered, or with an error that the container is lost.
+func (r *run) end(err error) {
+	b, now := r.batcher, time.Now()
+	if err != nil {
+		abandon(r.batch.Items, err)
+	}
+	switch n, took := len(r.batch.Items), now.Sub(r.start); {
+	case r.overdue != nil:
+		b.part(r, took)
+	case err == nil:
+		b.cfg.Observer.Batch(n, took)
+		b.learn(r, n, took, now)
+	}
+	b.container.done(r, err)
+}
+
+func abandon(items []*queue.Item, why error) {
+	for _, it := range items {
+		it.Refuse(rpc.StatusContainer, why.Error())
+	}
+}
+
+// learn takes in that n took so long.
+func (b *Batcher) learn(r *run, n int, took time.Duration, now time.Time) {
+	if b.cfg.Profile.Observe(n, took, now) {
+		b.cfg.Sizer.Observe(n, took, r.target, r.full)
+		b.size.Store(int64(b.cfg.Sizer.Size()))
+	}
+}
+
+// stall is how long a batch of n may run beyond its last deadline.
+func (b *Batcher) stall(n int) time.Duration {
+	took := b.cfg.Profile.Line().Took(n)
+	switch {
+	case b.cfg.Stall > 0:
+		return b.cfg.Stall
+	case took == 0:
+		return firstStall
+	}
+	return max(leastStall, stallFactor*took)
+}
