@@ -22,7 +22,7 @@ const (
 	leaveWithin = 500 * time.Millisecond // when we are the one that leaves
 	writeByte   = time.Microsecond       // so a slow peer has to take 1 MB/s
 	writeAtOnce = 64 << 10               // bytes: more is for the writer, which others do not wait for
-	loneAfter   = 200 * time.Microsecond // after the frame before: none is likely to be added to this one
+	loneAfter   = 200 * time.Microsecond // between frames, twice in a row: none is likely to be added to this one
 	pingAfter   = time.Second            // of silence
 	deadAfter   = 5 * time.Second        // of silence
 )
@@ -58,6 +58,7 @@ type Conn struct {
 	spare   []byte      // the writer's other buffer
 	writing bool        // the writer writes
 	sent    int64       // when the last frame was, in nanoseconds since opened
+	gap     int64       // in nanoseconds, between that and the one before
 	start   int         // in out, of the frame being built
 	comp    *compressor // nil: nothing is to be compressed
 	ended   bool        // nothing more may be sent
@@ -140,8 +141,9 @@ func (c *Conn) End(b []byte, flags Flags) error {
 	c.out = b
 	c.ended = Kind(b[c.start+4]) == KindBye // which is the last frame
 	now := int64(time.Since(c.opened))
-	lone := c.alone || now-c.sent > int64(loneAfter)
-	c.sent = now
+	gap := now - c.sent
+	lone := c.alone || min(gap, c.gap) > int64(loneAfter)
+	c.sent, c.gap = now, gap
 	if lone && c.start == 0 && !c.writing && len(b) <= writeAtOnce {
 		c.writeNow()
 	} else {

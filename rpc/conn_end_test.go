@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // loopback opens version 2 over TCP.
@@ -326,5 +327,31 @@ func TestFramesWrittenAtOnceStayWholeAndInOrder(t *testing.T) {
 	all.Wait()
 	if next != frames {
 		t.Errorf("%d of %d frames arrived", next, frames)
+	}
+}
+
+// What is sent every now and then is written at once, and so is each frame where they are sent one at a time. The
+// first of many that come together waits for the others.
+func TestWhichFramesAreWrittenAtOnce(t *testing.T) {
+	const long, short = -int64(time.Hour), int64(time.Microsecond)
+	for name, c := range map[string]struct {
+		sent, gap   int64
+		alone, want bool
+	}{
+		"now and then":        {long, -long, false, true},
+		"the first of many":   {long, short, false, false},
+		"soon after another":  {int64(time.Hour), -long, false, false},
+		"one at a time, soon": {int64(time.Hour), short, true, true},
+	} {
+		x, _ := loopback(t, Hello{MaxFrame: MaxFrame}, Hello{MaxFrame: MaxFrame}, plain)
+		if x.sent, x.gap = c.sent, c.gap; c.alone {
+			x.SendAlone()
+		}
+		if err := x.End(append(x.Begin(KindReply), 1, 2, 3), 0); err != nil {
+			t.Fatal(err)
+		}
+		if atOnce := len(x.out) == 0; atOnce != c.want {
+			t.Errorf("%s: written at once: %v, want %v", name, atOnce, c.want)
+		}
 	}
 }

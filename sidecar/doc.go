@@ -5,6 +5,6 @@
 //
 // A Pool belongs to one model version: its queue and the batchers of its
 // containers. A query enters in gatewayConn.predict, is admitted or refused by
-// Pool.submit, waits in queue.Queue, goes out in a batch.Batcher, and its answer
-// returns to the connection that it came from.
+// Pool.submit, waits in queue.Queue, goes out when a batch.Container has a turn for it, and its answer returns to
+// the connection that it came from.
 package sidecar

@@ -208,7 +208,8 @@ func admit(pipe *pipeline, i int, it *queue.Item, ahead int) error {
 		return nil
 	}
 	wait, service := pipe.estimate(it.Arrived, i, ahead)
-	if wait > 0 && wait+service > margin(it.Deadline.Sub(it.Arrived)) {
+	budget := it.Deadline.Sub(it.Arrived) - pipe.stages[i].others(it.Arrived, it.Deadline)
+	if wait > 0 && wait+service > margin(budget) {
 		return queue.ErrLate
 	}
 	return nil
@@ -249,8 +250,9 @@ func asked(it *queue.Item) *queue.Item {
 // load is what replies report: how many wait, and what a new query would wait.
 func (p *pool) load() (queued int, wait time.Duration) {
 	pipe := p.pipe.Load()
-	wait, _ = pipe.estimate(time.Now(), 0, pipe.stages[0].queue.Len())
-	return pipe.waiting(), wait
+	now := time.Now()
+	wait, _ = pipe.estimate(now, 0, pipe.stages[0].queue.Len())
+	return pipe.waiting(), wait + pipe.stages[0].others(now, time.Time{})
 }
 
 // profile is what demand reports say that the pool takes: of a pipeline, its slowest

@@ -47,21 +47,21 @@ func (b *Batcher) join(r *run) {
 			r.overdue.Stop() // from here on the gateway decides what is too late
 		}
 		if status == rpc.StatusOK {
-			b.first(r, n, time.Now())
+			b.firstPart(r, n, time.Now())
 		}
 	}
 }
 
-// first takes in that the first part came while n queries ran.
-func (b *Batcher) first(r *run, n int, now time.Time) {
+// firstPart takes in that the first part of an answer came while n queries ran.
+func (b *Batcher) firstPart(r *run, n int, now time.Time) {
 	b.container.mu.Lock()
 	defer b.container.mu.Unlock()
 	b.learn(r, n, now.Sub(r.start), now)
 	go b.container.next() // more may run by now; what calls this is in the middle of an answer
 }
 
-// part takes a query, which took so long, from those that run.
-func (b *Batcher) part(r *run, took time.Duration) {
+// leave takes a query, which took so long, from those that run.
+func (b *Batcher) leave(r *run, took time.Duration) {
 	r.overdue.Stop()
 	b.cfg.Ran(took, b.Size())
 	b.container.mu.Lock()

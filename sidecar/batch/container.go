@@ -23,7 +23,15 @@ type Container struct {
 	alarm    *time.Timer
 	alarmAt  time.Time // zero: it is not set
 
-	free atomic.Int64 // Unix nanoseconds when the running batch should end; 0: idle
+	free    atomic.Int64             // Unix nanoseconds when the running batch should end; 0: idle
+	backlog atomic.Pointer[[]queued] // what waited when the last batch was formed; nil: for one model at most
+}
+
+// queued is what the queries that wait for one model ask of the container they share.
+type queued struct {
+	of          *Batcher
+	first, last time.Time     // their deadlines
+	takes       time.Duration // to run all of them
 }
 
 // NewContainer makes one that is idle.
@@ -83,7 +91,7 @@ func (c *Container) take(now time.Time) *run {
 			b.listed = false
 			return true
 		case from.After(now):
-			c.wakeAt(from)
+			c.setAlarm(from)
 		case first == nil || due.Before(earliest):
 			first, earliest = b, due
 		}
@@ -93,8 +101,45 @@ func (c *Container) take(now time.Time) *run {
 		return nil
 	}
 	c.running++
+	c.note(now)
 	c.current = first.form(now)
 	return c.current
+}
+
+// note takes down what waits, for estimates. c.mu is held.
+func (c *Container) note(now time.Time) {
+	if len(c.waiting) < 2 {
+		c.backlog.Store(nil)
+		return
+	}
+	backlog := make([]queued, 0, len(c.waiting))
+	for _, b := range c.waiting {
+		n, first, last := b.cfg.Queue.Span(now)
+		if n > 0 {
+			size := min(n, b.Size())
+			backlog = append(backlog, queued{b, first, last, time.Duration((n+size-1)/size) * b.Round(size)})
+		}
+	}
+	c.backlog.Store(&backlog)
+}
+
+// Before is how long the container is thought to run other models before a query of b that is due then; zero: that
+// is due after all that waits.
+func (b *Batcher) Before(due time.Time) (takes time.Duration) {
+	backlog := b.container.backlog.Load()
+	if backlog == nil {
+		return 0
+	}
+	for _, d := range *backlog {
+		switch {
+		case d.of == b:
+		case due.IsZero() || !due.Before(d.last):
+			takes += d.takes
+		case due.After(d.first):
+			takes += time.Duration(float64(d.takes) * float64(due.Sub(d.first)) / float64(d.last.Sub(d.first)))
+		}
+	}
+	return takes
 }
 
 // list notes that something may wait for b. c.mu is held.
@@ -129,21 +174,21 @@ func (c *Container) done(r *run, err error) {
 	c.start()
 }
 
-// wakeAt has the container look again at a time. c.mu is held.
-func (c *Container) wakeAt(at time.Time) {
+// setAlarm has the container look again at a time. c.mu is held.
+func (c *Container) setAlarm(at time.Time) {
 	switch {
 	case !c.alarmAt.IsZero() && !at.Before(c.alarmAt):
 		return // it looks earlier, and then sees
 	case c.alarm == nil:
-		c.alarm = time.AfterFunc(time.Until(at), c.wake)
+		c.alarm = time.AfterFunc(time.Until(at), c.onAlarm)
 	default:
 		c.alarm.Reset(time.Until(at))
 	}
 	c.alarmAt = at
 }
 
-// wake gives up a batch that runs for too long, and starts what can start by now.
-func (c *Container) wake() {
+// onAlarm gives up a batch that runs for too long, and starts what can start by now.
+func (c *Container) onAlarm() {
 	c.mu.Lock()
 	c.alarmAt = time.Time{}
 	stalled := c.stalled(time.Now())
@@ -161,7 +206,7 @@ func (c *Container) stalled(now time.Time) (giveUp func()) {
 		return nil
 	}
 	if now.Before(r.stallAt) {
-		c.wakeAt(r.stallAt)
+		c.setAlarm(r.stallAt)
 		return nil
 	}
 	return r.giveUp

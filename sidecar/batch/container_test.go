@@ -204,6 +204,46 @@ func TestOnceItIsToStopNothingBegins(t *testing.T) {
 	})
 }
 
+// What others ask of the container before a query is due counts, and no more of a queue than is due by then.
+func TestWhatComesBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		models := together(t, 3)
+		a, b, c := models[0], models[1], models[2]
+		for _, r := range models {
+			r.warmUp(4, 4)
+		}
+		now := time.Now()
+		before := func(due time.Duration) time.Duration {
+			if due == 0 {
+				return c.batcher.Before(time.Time{})
+			}
+			return c.batcher.Before(now.Add(due))
+		}
+		a.push(time.Second) // and runs
+		pass(ms)
+		now = time.Now()
+		for i := range 8 {
+			b.push(100*ms + time.Duration(i)*100*ms)
+		}
+		if got := before(0); got != 0 {
+			t.Errorf("before a batch is formed, %v is known of", got)
+		}
+		pass(19 * ms) // the first four of them run
+		a.push(2 * time.Second)
+		c.push(3 * time.Second)
+		pass(20 * ms)
+		for due, want := range map[time.Duration]time.Duration{0: 40 * ms, 100 * ms: 0, 500 * ms: 0, 650 * ms: 10 * ms, 900 * ms: 20 * ms, 2500 * ms: 40 * ms} {
+			if got := before(due); (got - want).Abs() > ms {
+				t.Errorf("before a query that is due after %v others take %v, want %v", due, got, want)
+			}
+		}
+		pass(time.Second)
+		for _, r := range models {
+			r.end()
+		}
+	})
+}
+
 // A batch may end before Begin returns, however often in a row.
 func TestBatchesThatEndAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

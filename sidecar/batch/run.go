@@ -48,7 +48,7 @@ func (b *Batcher) form(now time.Time) *run {
 	b.running++
 	b.fill = time.Time{}
 	line := b.trusted(now)
-	b.cfg.Queue.Form(&r.batch, now, size, line.Took(1), line.Within)
+	b.cfg.Queue.Form(&r.batch, now, size, line.Took(1), b.Before(time.Time{}), line.Within)
 	if len(r.batch.Items) == 0 {
 		return r
 	}
@@ -62,7 +62,7 @@ func (b *Batcher) form(now time.Time) *run {
 	}
 	r.full = len(r.batch.Items) >= size
 	b.container.free.Store(now.Add(b.cfg.Profile.Line().Took(len(r.batch.Items))).UnixNano())
-	b.container.wakeAt(r.stallAt)
+	b.container.setAlarm(r.stallAt)
 	return r
 }
 
@@ -106,7 +106,7 @@ func (r *run) end(err error) {
 	}
 	switch n, took := len(r.batch.Items), now.Sub(r.start); {
 	case r.overdue != nil:
-		b.part(r, took)
+		b.leave(r, took)
 	case err == nil:
 		b.cfg.Observer.Batch(n, took)
 		b.learn(r, n, took, now)

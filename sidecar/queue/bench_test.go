@@ -35,7 +35,7 @@ func bench(b *testing.B, depth int, deadline func(i int) int) {
 	i := 0
 	b.ReportAllocs()
 	for b.Loop() {
-		q.Form(&batch, now, size, took(1), took)
+		q.Form(&batch, now, size, took(1), 0, took)
 		for _, it := range batch.Items {
 			it.Deadline = epoch.Add(time.Duration(deadline(i)) * time.Millisecond)
 			i++

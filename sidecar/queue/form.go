@@ -14,8 +14,9 @@ type Batch struct {
 // took must not fall as n grows. An item that has less left than alone, what it
 // takes by itself, is dropped now instead of being started in vain; that may be
 // less than took allows for a batch of 1. An item is dropped, too, when the batch
-// would shrink so much for it that more of those behind it came late.
-func (q *Queue) Form(b *Batch, now time.Time, size int, alone time.Duration, took func(n int) time.Duration) {
+// would shrink so much for it that more of those behind it came late. others is
+// what the container does for other models before the next batch from this queue.
+func (q *Queue) Form(b *Batch, now time.Time, size int, alone, others time.Duration, took func(n int) time.Duration) {
 	b.Items, b.Expired, b.Late = b.Items[:0], b.Expired[:0], b.Late[:0]
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -34,7 +35,7 @@ func (q *Queue) Form(b *Batch, now time.Time, size int, alone time.Duration, too
 			b.Late = append(b.Late, it)
 		}
 	}
-	drop, n := cut(q.items[q.head:], now, size, took)
+	drop, n := cut(q.items[q.head:], now, size, others, took)
 	for range drop {
 		b.Late = append(b.Late, q.pop())
 	}
@@ -50,16 +51,16 @@ func (q *Queue) Form(b *Batch, now time.Time, size int, alone time.Duration, too
 // the queue would be cleared in small, dear batches for good. Then as many are
 // dropped as it takes for a full batch (Nexus' early drop), if that is fewer than
 // the slower clearing of what waits would cost.
-func cut(items []*Item, now time.Time, size int, took func(n int) time.Duration) (drop, n int) {
+func cut(items []*Item, now time.Time, size int, others time.Duration, took func(n int) time.Duration) (drop, n int) {
 	full := min(size, len(items))
 	if full == 0 || took(full) <= items[0].Left(now) {
 		return 0, full
 	}
 	n = max(1, largest(full, items[0].Left(now), took))
-	if inTime(items[n:], now.Add(took(n)), size, took(full)) {
+	if inTime(items[n:], now.Add(took(n)+others), size, took(full), others) {
 		return 0, n
 	}
-	slower := float64(n) / float64(full) * float64(took(full)) / float64(took(n))
+	slower := float64(n) / float64(full) * float64(took(full)+others) / float64(took(n)+others)
 	lost := len(items) - int(float64(len(items))*slower)
 	for drop = 1; drop < lost; drop++ {
 		full = min(size, len(items)-drop)
@@ -71,15 +72,15 @@ func cut(items []*Item, now time.Time, size int, took func(n int) time.Duration)
 }
 
 // inTime says whether all items would make their deadlines if they ran from start
-// on in batches of size, each of which takes as long.
-func inTime(items []*Item, start time.Time, size int, each time.Duration) bool {
+// on in batches of size, each of which takes as long, with others between them.
+func inTime(items []*Item, start time.Time, size int, each, others time.Duration) bool {
 	rounds := (len(items) + size - 1) / size
 	for done := range rounds {
 		left := items[done*size].Left(start)
-		if left < time.Duration(done+1)*each {
+		if left < time.Duration(done+1)*each+time.Duration(done)*others {
 			return false
 		}
-		if left >= time.Duration(rounds)*each {
+		if left >= time.Duration(rounds)*each+time.Duration(rounds-1)*others {
 			return true // and so have all behind it
 		}
 	}

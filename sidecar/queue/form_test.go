@@ -26,6 +26,11 @@ func drawTook(t *rapid.T) (alone time.Duration, took func(int) time.Duration) {
 	return took(1) * time.Duration(rapid.IntRange(1, 4).Draw(t, "alone")) / 4, took
 }
 
+// drawOthers is what other models take between two batches; mostly there are none.
+func drawOthers(t *rapid.T) time.Duration {
+	return time.Duration(max(rapid.IntRange(-16, 16).Draw(t, "others"), 0)) * time.Millisecond / 4
+}
+
 // Crowded queues, as under overload: here batches shrink or items are dropped.
 func TestFormOfACrowd(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -42,13 +47,14 @@ func TestFormOfACrowd(t *testing.T) {
 		var b Batch
 		size := rapid.IntRange(1, 40).Draw(t, "size")
 		alone, took := drawTook(t)
-		q.Form(&b, epoch, size, alone, took)
-		checkForm(t, waiting, &b, epoch, size, alone, took)
+		others := drawOthers(t)
+		q.Form(&b, epoch, size, alone, others, took)
+		checkForm(t, waiting, &b, epoch, size, alone, others, took)
 	})
 }
 
 // checkForm checks a batch against the items that waited, and says how many left.
-func checkForm(t *rapid.T, waiting []*Item, b *Batch, now time.Time, size int, alone time.Duration, took func(int) time.Duration) (gone int) {
+func checkForm(t *rapid.T, waiting []*Item, b *Batch, now time.Time, size int, alone, others time.Duration, took func(int) time.Duration) (gone int) {
 	gone = len(b.Items) + len(b.Expired) + len(b.Late)
 	out := slices.Concat(b.Expired, b.Late, b.Items)
 	slices.SortStableFunc(out, order)
@@ -78,7 +84,7 @@ func checkForm(t *rapid.T, waiting []*Item, b *Batch, now time.Time, size int, a
 		t.Fatal("the batch is not in order of deadline")
 	}
 	checkFits(t, waiting[dropped:], b.Items, now, size, took)
-	if early, want := dropped-hopeless, earlyDrop(waiting[hopeless:], now, size, took); early != want {
+	if early, want := dropped-hopeless, earlyDrop(waiting[hopeless:], now, size, others, took); early != want {
 		t.Fatalf("%d of %d were dropped early, want %d", early, len(waiting)-hopeless, want)
 	}
 	return gone
@@ -97,7 +103,7 @@ func checkFits(t *rapid.T, waiting, taken []*Item, now time.Time, size int, took
 }
 
 // earlyDrop is how many of those that could make it alone are to go, by plain count.
-func earlyDrop(waiting []*Item, now time.Time, size int, took func(int) time.Duration) int {
+func earlyDrop(waiting []*Item, now time.Time, size int, others time.Duration, took func(int) time.Duration) int {
 	full := func(from int) int { return min(size, len(waiting)-from) }
 	if took(full(0)) <= waiting[0].Left(now) {
 		return 0
@@ -108,12 +114,12 @@ func earlyDrop(waiting []*Item, now time.Time, size int, took func(int) time.Dur
 	}
 	strained := false
 	for i, it := range waiting[small:] {
-		strained = strained || it.Left(now) < took(small)+time.Duration(1+i/size)*took(full(0))
+		strained = strained || it.Left(now) < took(small)+time.Duration(1+i/size)*(others+took(full(0)))
 	}
 	if !strained {
 		return 0
 	}
-	slower := float64(small) / float64(full(0)) * float64(took(full(0))) / float64(took(small))
+	slower := float64(small) / float64(full(0)) * float64(took(full(0))+others) / float64(took(small)+others)
 	for drop := 1; drop < len(waiting)-int(float64(len(waiting))*slower); drop++ {
 		if took(full(drop)) <= waiting[drop].Left(now) {
 			return drop
@@ -168,9 +174,21 @@ func TestForm(t *testing.T) {
 	} {
 		q := pushAll(t, c.due...)
 		var b Batch
-		q.Form(&b, epoch, c.size, c.took(1), c.took)
+		q.Form(&b, epoch, c.size, c.took(1), 0, c.took)
 		if len(b.Items) != c.taken || len(b.Expired) != c.expired || len(b.Late) != c.late {
 			t.Errorf("%s: took %d, expired %d, late %d; want %d, %d, %d", c.name, len(b.Items), len(b.Expired), len(b.Late), c.taken, c.expired, c.late)
+		}
+	}
+}
+
+// The next batch comes after those of other models, so a small one now costs more.
+func TestFormBesideOtherModels(t *testing.T) {
+	for others, want := range map[time.Duration][2]int{0: {3, 0}, 30 * time.Millisecond: {3, 0}, 60 * time.Millisecond: {5, 1}} {
+		q := pushAll(t, append([]int{5}, times(5, 50)...)...)
+		var b Batch
+		q.Form(&b, epoch, 8, 3*time.Millisecond, others, linear(2, 1))
+		if len(b.Items) != want[0] || len(b.Late) != want[1] {
+			t.Errorf("when others take %v it took %d, late %d; want %v", others, len(b.Items), len(b.Late), want)
 		}
 	}
 }
@@ -178,8 +196,8 @@ func TestForm(t *testing.T) {
 func TestFormReusesItsBatch(t *testing.T) {
 	q := pushAll(t, 0, 1, 50)
 	var b Batch
-	q.Form(&b, epoch, 8, 2*time.Millisecond, linear(2, 0))
-	q.Form(&b, epoch, 8, 2*time.Millisecond, linear(2, 0))
+	q.Form(&b, epoch, 8, 2*time.Millisecond, 0, linear(2, 0))
+	q.Form(&b, epoch, 8, 2*time.Millisecond, 0, linear(2, 0))
 	if len(b.Items)+len(b.Expired)+len(b.Late) != 0 {
 		t.Errorf("the batch of an empty queue still holds %+v", b)
 	}

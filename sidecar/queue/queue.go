@@ -111,6 +111,17 @@ func (q *Queue) First(now time.Time, n int) (arrived time.Time, left time.Durati
 	return arrived, waiting[0].Left(now), true
 }
 
+// Span is how many items wait, and when the first and the last of them are due.
+func (q *Queue) Span(now time.Time) (n int, first, last time.Time) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	waiting := q.items[q.head:]
+	if n = len(waiting); n > 0 {
+		first, last = now.Add(waiting[0].Left(now)), now.Add(waiting[n-1].Left(now))
+	}
+	return n, first, last
+}
+
 func (q *Queue) pop() *Item {
 	it := q.items[q.head]
 	q.items[q.head] = nil

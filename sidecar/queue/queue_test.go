@@ -98,11 +98,12 @@ func (s *shadow) form(t *rapid.T) {
 	alone, took := drawTook(t)
 	var b Batch
 	went := s.went
-	s.q.Form(&b, now, size, alone, took)
+	others := drawOthers(t)
+	s.q.Form(&b, now, size, alone, others, took)
 	if s.went == went {
 		t.Fatal("it did not say that items may have gone")
 	}
-	s.items = s.items[checkForm(t, s.items, &b, now, size, alone, took):]
+	s.items = s.items[checkForm(t, s.items, &b, now, size, alone, others, took):]
 }
 
 func (s *shadow) remove(t *rapid.T) {
@@ -150,6 +151,9 @@ func (s *shadow) check(t *rapid.T) {
 			t.Fatalf("First = %v, %v; want %v, %v", arrived, left, first.Arrived, s.items[0].Left(epoch))
 		}
 	}
+	if n, first, last := s.q.Span(epoch); n != len(s.items) || n > 0 && (!first.Equal(epoch.Add(s.items[0].Left(epoch))) || !last.Equal(epoch.Add(s.items[n-1].Left(epoch)))) {
+		t.Fatalf("Span = %d, %v, %v", n, first, last)
+	}
 	for i, it := range s.q.items[:cap(s.q.items)] {
 		if (it == nil) != (i < s.q.head || i >= len(s.q.items)) {
 			t.Fatalf("slot %d of head %d, len %d: an item that was given out is kept, or one is lost", i, s.q.head, len(s.q.items))
@@ -185,7 +189,7 @@ func TestAStandingQueueDoesNotGrow(t *testing.T) {
 			}
 			var b Batch
 			for range 2 * (depth + 100) {
-				q.Form(&b, epoch, size, 0, instant)
+				q.Form(&b, epoch, size, 0, 0, instant)
 				for range b.Items {
 					if err := q.Push(due(1)); err != nil {
 						t.Fatal(err)
@@ -228,7 +232,7 @@ func TestManyPushersAndTakersLoseNothing(t *testing.T) {
 		taking.Go(func() {
 			var b Batch
 			for ; ; runtime.Gosched() {
-				q.Form(&b, epoch.Add(500*time.Millisecond), 16, time.Millisecond, linear(0, 1))
+				q.Form(&b, epoch.Add(500*time.Millisecond), 16, time.Millisecond, 0, linear(0, 1))
 				last := false
 				for _, it := range slices.Concat(b.Expired, b.Late, b.Items) {
 					if last = it.Batch == pushers; last {
