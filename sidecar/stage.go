@@ -237,16 +237,14 @@ func (s *stage) estimate(now time.Time, ahead int) (wait, round time.Duration) {
 }
 
 // others is how long its workers run other models at least before a query that is due then; zero: after all of theirs.
-func (s *stage) others(now, due time.Time) time.Duration {
-	least := time.Duration(math.MaxInt64)
-	for _, b := range *s.batchers.Load() {
+func (s *stage) others(now, due time.Time) (least time.Duration) {
+	for i, b := range *s.batchers.Load() {
 		if _, busy := b.Busy(now); !busy {
 			return 0
 		}
-		least = min(least, b.Before(due))
-	}
-	if least == math.MaxInt64 {
-		return 0
+		if takes := b.Before(due); i == 0 || takes < least {
+			least = takes
+		}
 	}
 	return least
 }
