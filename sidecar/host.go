@@ -86,9 +86,9 @@ func (h *host) ask(v rpc.Load) {
 	}
 	coming := g.queued || g.loading && same(g.load, v)
 	g.load, g.asked = v, time.Now()
-	held := g.held
+	resident := g.resident
 	full := false
-	if !coming && (held == nil || !same(held.load, v)) {
+	if !coming && (resident == nil || !same(resident.load, v)) {
 		select {
 		case h.wanted <- g:
 			g.queued = true
@@ -101,8 +101,8 @@ func (h *host) ask(v rpc.Load) {
 	switch {
 	case full:
 		h.fail(v, fmt.Errorf("%d versions are already waiting to be loaded", maxWanted))
-	case held != nil:
-		h.sidecar.poolChanged(held.pool) // the gateway may have missed it
+	case resident != nil:
+		h.sidecar.poolChanged(resident.pool) // the gateway may have missed it
 	}
 }
 
@@ -124,8 +124,8 @@ func (h *host) refuses(v rpc.Load) error {
 func (h *host) serve(ctx context.Context, g *hostedModel) {
 	h.mu.Lock()
 	g.queued = false
-	v, held := g.load, g.held
-	g.loading = time.Since(g.asked) < wantedFor && (held == nil || !same(held.load, v))
+	v, resident := g.load, g.resident
+	g.loading = time.Since(g.asked) < wantedFor && (resident == nil || !same(resident.load, v))
 	wanted := g.loading
 	h.settle(g)
 	h.mu.Unlock()
@@ -152,7 +152,7 @@ func (h *host) serve(ctx context.Context, g *hostedModel) {
 
 // settle forgets a hosted model that is neither held, nor loaded, nor waits to be. h.mu is held.
 func (h *host) settle(g *hostedModel) {
-	if g.held == nil && !g.loading && !g.queued && h.hosted[g.load.Model] == g {
+	if g.resident == nil && !g.loading && !g.queued && h.hosted[g.load.Model] == g {
 		delete(h.hosted, g.load.Model)
 	}
 }
@@ -172,8 +172,8 @@ func (h *host) fail(v rpc.Load, why error) {
 func (h *host) poolOf(id serving.ModelID) *pool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if g := h.hosted[id]; g != nil && g.held != nil {
-		return g.held.pool
+	if g := h.hosted[id]; g != nil && g.resident != nil {
+		return g.resident.pool
 	}
 	return nil
 }
@@ -201,7 +201,7 @@ func (h *host) memory() (versions int, used, models, budget int64) {
 func (h *host) profile() (line serving.LatencyLine) {
 	n := time.Duration(0)
 	for _, p := range h.all() {
-		if l := p.held.profile(); l != (serving.LatencyLine{}) {
+		if l := p.resident.profile(); l != (serving.LatencyLine{}) {
 			line.Base += l.Base
 			line.PerInput += l.PerInput
 			n++

@@ -40,26 +40,26 @@ func (h *host) heard(m *members, list []rpc.Announcement) error {
 			}
 			continue
 		}
-		if held := h.holdingOf(m, a); held != nil {
+		if resident := h.residentOf(m, a); resident != nil {
 			if a.State == rpc.StateReady {
-				held.id = a.ID
+				resident.id = a.ID
 			}
-			held.say(a)
+			resident.say(a)
 		}
 	}
 	return nil
 }
 
-// holdingOf is what an announcement of a container is about; nil for something that it
+// residentOf is what an announcement of a container is about; nil for something that it
 // was not asked for. What is gone may be named by its id alone. h.mu is held.
-func (h *host) holdingOf(m *members, a rpc.Announcement) *holding {
-	if g := h.hosted[a.Model]; g != nil && g.held != nil && g.held.home == m {
-		return g.held
+func (h *host) residentOf(m *members, a rpc.Announcement) *resident {
+	if g := h.hosted[a.Model]; g != nil && g.resident != nil && g.resident.home == m {
+		return g.resident
 	}
 	if a.Model == (serving.ModelID{}) {
 		for _, g := range h.hosted {
-			if g.held != nil && g.held.home == m && g.held.loaded && g.held.id == a.ID {
-				return g.held
+			if g.resident != nil && g.resident.home == m && g.resident.loaded && g.resident.id == a.ID {
+				return g.resident
 			}
 		}
 	}
@@ -88,15 +88,15 @@ func (h *host) left(m *members) {
 	if h.home == m {
 		h.home = nil
 	}
-	lost := map[*hostedModel]*holding{}
+	lost := map[*hostedModel]*resident{}
 	for _, g := range h.hosted {
-		if g.held != nil && g.held.home == m {
-			lost[g] = g.held
+		if g.resident != nil && g.resident.home == m {
+			lost[g] = g.resident
 		}
 	}
 	h.mu.Unlock()
-	for g, held := range lost {
-		held.say(rpc.Announcement{State: rpc.StateGone, Reason: "the container disconnected"})
-		h.close(g, held)
+	for g, resident := range lost {
+		resident.say(rpc.Announcement{State: rpc.StateGone, Reason: "the container disconnected"})
+		h.close(g, resident)
 	}
 }

@@ -16,15 +16,15 @@ import (
 
 // hostedModel is a version of another model in a host. The host's lock guards it.
 type hostedModel struct {
-	load    rpc.Load  // as it was last asked for
-	asked   time.Time // when
-	queued  bool      // it waits to be loaded
-	loading bool      // it is its turn
-	held    *holding  // nil: the container does not hold it
+	load     rpc.Load  // as it was last asked for
+	asked    time.Time // when
+	queued   bool      // it waits to be loaded
+	loading  bool      // it is its turn
+	resident *resident // nil: the container does not hold it
 }
 
-// holding is a version that the container holds, or is loading.
-type holding struct {
+// resident is a version that the container holds, or is loading.
+type resident struct {
 	pool   *pool
 	load   rpc.Load              // as it was asked for
 	home   *members              // the container
@@ -42,38 +42,38 @@ type holding struct {
 func same(a, b rpc.Load) bool { return a.Definition() == b.Definition() && a.Bundle == b.Bundle }
 
 // say passes on what the container has announced.
-func (h *holding) say(a rpc.Announcement) {
+func (r *resident) say(a rpc.Announcement) {
 	select {
-	case <-h.said: // what was not waited for
+	case <-r.said: // what was not waited for
 	default:
 	}
 	select {
-	case h.said <- a:
+	case r.said <- a:
 	default:
 	}
 }
 
 // settle admits requests of gateways to the version: it is loaded, and there is room for it.
-func (h *holding) settle(now time.Time) {
-	h.used.Store(now.UnixNano())
-	h.since.Store(now.UnixNano())
-	h.pool.changed(h.pool)
+func (r *resident) settle(now time.Time) {
+	r.used.Store(now.UnixNano())
+	r.since.Store(now.UnixNano())
+	r.pool.changed(r.pool)
 }
 
 // free says whether the version may be unloaded.
-func (h *holding) free(now time.Time) bool {
-	since := h.since.Load()
-	spared := h.used.Load() == since && now.UnixNano()-since < int64(sparedFor)
-	return since != 0 && !spared && h.pool.answered()
+func (r *resident) free(now time.Time) bool {
+	since := r.since.Load()
+	spared := r.used.Load() == since && now.UnixNano()-since < int64(sparedFor)
+	return since != 0 && !spared && r.pool.answered()
 }
 
 // idle waits until the version has answered what it was asked, for so long at the most.
-func (h *holding) idle(ctx context.Context, within time.Duration) {
+func (r *resident) idle(ctx context.Context, within time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	poll := time.NewTicker(time.Millisecond)
 	defer poll.Stop()
-	for !h.pool.answered() && ctx.Err() == nil {
+	for !r.pool.answered() && ctx.Err() == nil {
 		select {
 		case <-poll.C:
 		case <-ctx.Done():
@@ -83,11 +83,11 @@ func (h *holding) idle(ctx context.Context, within time.Duration) {
 
 // await asks the container for something, and waits for what it announces, for so long at
 // the most.
-func (h *holding) await(ctx context.Context, within time.Duration, ask func() error) (rpc.Announcement, error) {
+func (r *resident) await(ctx context.Context, within time.Duration, ask func() error) (rpc.Announcement, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	select {
-	case <-h.said:
+	case <-r.said:
 	default:
 	}
 	if err := ask(); err != nil {
@@ -95,7 +95,7 @@ func (h *holding) await(ctx context.Context, within time.Duration, ask func() er
 	}
 	for {
 		select {
-		case a := <-h.said:
+		case a := <-r.said:
 			if a.State != rpc.StateLoading {
 				return a, nil
 			}
@@ -110,13 +110,13 @@ func (h *holding) await(ctx context.Context, within time.Duration, ask func() er
 
 // Batch, Waited and Dropped implement batch.Observer. What the version itself has answered
 // is the proof that it can be loaded.
-func (h *holding) Batch(n int, took time.Duration) {
-	h.pool.metrics.Batch(n, took)
-	h.tally.Batch(n, took)
+func (r *resident) Batch(n int, took time.Duration) {
+	r.pool.metrics.Batch(n, took)
+	r.tally.Batch(n, took)
 }
 
-func (h *holding) Waited(d time.Duration)    { h.pool.metrics.Waited(d) }
-func (h *holding) Dropped(status rpc.Status) { h.pool.metrics.Dropped(status) }
+func (r *resident) Waited(d time.Duration)    { r.pool.metrics.Waited(d) }
+func (r *resident) Dropped(status rpc.Status) { r.pool.metrics.Dropped(status) }
 
 // errStopping is why nothing more is loaded.
 var errStopping = errors.New("the sidecar is stopping")
@@ -128,11 +128,11 @@ var errNoAnswer = fmt.Errorf("the container did not load or unload a version in 
 const askedLately = 2 * time.Second
 
 // profile is what the version takes for a batch, while it is asked; else zero.
-func (h *holding) profile() serving.LatencyLine {
-	if time.Since(time.Unix(0, h.used.Load())) > askedLately {
+func (r *resident) profile() serving.LatencyLine {
+	if time.Since(time.Unix(0, r.used.Load())) > askedLately {
 		return serving.LatencyLine{}
 	}
-	return h.pool.profile()
+	return r.pool.profile()
 }
 
 // hostedVersion is the version that a gateway describes.

@@ -31,30 +31,30 @@ func (h *host) hold(ctx context.Context, g *hostedModel, v rpc.Load) error {
 	if err := h.makeRoom(ctx, expected, nil); err != nil {
 		return err
 	}
-	held, err := h.open(g, v, home)
+	resident, err := h.open(g, v, home)
 	if err != nil {
 		return err
 	}
-	said, err := held.await(ctx, holdWithin, func() error {
+	said, err := resident.await(ctx, holdWithin, func() error {
 		return home.session.Load(rpc.Load{InputType: v.InputType, InputLength: v.InputLength, Model: v.Model, Bundle: v.Bundle, Folder: folder, Signature: v.Signature})
 	})
 	switch {
 	case err != nil:
 		home.cancel(err)
-		h.close(g, held)
+		h.close(g, resident)
 		return err
 	case said.State == rpc.StateGone:
-		h.close(g, held)
+		h.close(g, resident)
 		return errors.New(said.Reason)
 	}
 	h.mu.Lock()
-	held.loaded = true
+	resident.loaded = true
 	h.ledger.Hold(v.Model, int64(said.Memory))
 	h.mu.Unlock()
 	if err := h.makeRoom(ctx, 0, g); err != nil {
 		return errors.Join(err, h.drop(ctx, g))
 	}
-	held.settle(time.Now())
+	resident.settle(time.Now())
 	return nil
 }
 
@@ -116,7 +116,7 @@ func (h *host) makeRoom(ctx context.Context, more int64, keep *hostedModel) erro
 func (h *host) idlest(keep *hostedModel) (idlest *hostedModel) {
 	now := time.Now()
 	for _, g := range h.hosted {
-		if g != keep && g.held != nil && g.held.free(now) && (idlest == nil || g.held.used.Load() < idlest.held.used.Load()) {
+		if g != keep && g.resident != nil && g.resident.free(now) && (idlest == nil || g.resident.used.Load() < idlest.resident.used.Load()) {
 			idlest = g
 		}
 	}
@@ -127,57 +127,57 @@ func (h *host) idlest(keep *hostedModel) (idlest *hostedModel) {
 // queries that it has are answered.
 func (h *host) drop(ctx context.Context, g *hostedModel) error {
 	h.mu.Lock()
-	held := g.held
+	resident := g.resident
 	h.mu.Unlock()
-	if held == nil {
+	if resident == nil {
 		return nil
 	}
-	held.leaving.Store(true)
-	held.pool.drain()
-	held.idle(ctx, dropWithin)
-	_, err := held.await(ctx, dropWithin, func() error { return held.home.session.Unload(held.id) })
+	resident.leaving.Store(true)
+	resident.pool.drain()
+	resident.idle(ctx, dropWithin)
+	_, err := resident.await(ctx, dropWithin, func() error { return resident.home.session.Unload(resident.id) })
 	if err != nil {
-		held.home.cancel(err)
+		resident.home.cancel(err)
 	}
-	h.close(g, held)
+	h.close(g, resident)
 	return err
 }
 
 // open makes the pool of a version that is about to be loaded, unless the sidecar is to stop.
-func (h *host) open(g *hostedModel, v rpc.Load, home *members) (*holding, error) {
-	held := &holding{load: v, home: home, said: make(chan rpc.Announcement, 1)}
-	held.used.Store(time.Now().UnixNano())
+func (h *host) open(g *hostedModel, v rpc.Load, home *members) (*resident, error) {
+	resident := &resident{load: v, home: home, said: make(chan rpc.Announcement, 1)}
+	resident.used.Store(time.Now().UnixNano())
 	h.mu.Lock()
 	h.last++
 	id := h.last
 	h.mu.Unlock()
-	held.tally = h.sidecar.cfg.Demand.Open(v.Model, nil)
-	held.pool = (&pool{
-		id: id, model: hostedVersion(v, h.own.model.Model), limits: h.sidecar.cfg.Limits, metrics: h.own.metrics, changed: h.sidecar.poolChanged, began: time.Now(), held: held,
+	resident.tally = h.sidecar.cfg.Demand.Open(v.Model, nil)
+	resident.pool = (&pool{
+		id: id, model: hostedVersion(v, h.own.model.Model), limits: h.sidecar.cfg.Limits, metrics: h.own.metrics, changed: h.sidecar.poolChanged, began: time.Now(), resident: resident,
 	}).prepare()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.own.draining.Load() {
-		held.tally.Close()
+		resident.tally.Close()
 		return nil, errStopping
 	}
-	g.held = held
-	h.pools[held.pool.id] = held.pool
-	return held, nil
+	g.resident = resident
+	h.pools[resident.pool.id] = resident.pool
+	return resident, nil
 }
 
 // close forgets the pool of a version that the container does not hold any more.
-func (h *host) close(g *hostedModel, held *holding) {
-	held.leaving.Store(true)
-	held.pool.drain() // which tells gateways
+func (h *host) close(g *hostedModel, resident *resident) {
+	resident.leaving.Store(true)
+	resident.pool.drain() // which tells gateways
 	h.mu.Lock()
-	delete(h.pools, held.pool.id)
-	held.tally.Close()
-	if g.held == held {
-		g.held = nil
+	delete(h.pools, resident.pool.id)
+	resident.tally.Close()
+	if g.resident == resident {
+		g.resident = nil
 		h.ledger.Release(g.load.Model)
 	}
 	h.settle(g)
 	h.mu.Unlock()
-	h.sidecar.forgotten(held.pool)
+	h.sidecar.forgotten(resident.pool)
 }

@@ -24,8 +24,8 @@ type pool struct {
 	changed func(*pool) // called when the state may have changed
 	began   time.Time
 
-	host *host    // nil: the model is none
-	held *holding // of a host; nil: it is one of the versions that the sidecar was made for
+	host     *host     // nil: the model is none
+	resident *resident // of a host; nil: it is one of the versions that the sidecar was made for
 
 	learners learners // the containers that take feedback
 	places   places   // of its containers
@@ -53,8 +53,8 @@ func (p *pool) install(pipe *pipeline) {
 	for i, s := range pipe.stages {
 		s.room, s.refuse, s.changed = pipe.room(i), p.refuse, func() { p.changed(p) }
 		s.observer, s.ran = p.metrics, p.metrics.ran
-		if p.held != nil {
-			s.observer = p.held
+		if p.resident != nil {
+			s.observer = p.resident
 		}
 		if pipe.text != "" {
 			s.metrics = p.metrics.stages.observe(p, s)
@@ -141,11 +141,11 @@ func parsePipeline(spec serving.BatchSpec, text string) (*pipeline, error) {
 // state is what gateways get.
 func (p *pool) state() rpc.State {
 	switch {
-	case p.held != nil && p.held.leaving.Load():
+	case p.resident != nil && p.resident.leaving.Load():
 		return rpc.StateGone
 	case p.draining.Load():
 		return rpc.StateDraining
-	case p.pipe.Load().ready() && (p.held == nil || p.held.since.Load() != 0):
+	case p.pipe.Load().ready() && (p.resident == nil || p.resident.since.Load() != 0):
 		return rpc.StateReady
 	}
 	return rpc.StateLoading
@@ -162,8 +162,8 @@ var errLeaving = errors.New("the replica is unloading the model")
 // submit queues an item, which wake then has started, or answers it with the reason why not.
 func (p *pool) submit(it *queue.Item) {
 	p.waiting.Add(1)
-	if p.held != nil {
-		p.held.used.Store(it.Arrived.UnixNano())
+	if p.resident != nil {
+		p.resident.used.Store(it.Arrived.UnixNano())
 	}
 	if p.draining.Load() {
 		p.refuse(it, rpc.StatusDraining, errLeaving)
