@@ -62,6 +62,9 @@ func (g *gateway) handle(f rpc.Frame) error {
 		list, err := rpc.ParseAnnounce(f.Body)
 		for _, a := range list {
 			g.announced[a.ID] = a.State
+			if a.State == rpc.StateGone && a.ID < g.latest[a.Model].ID {
+				continue // of the version before
+			}
 			if a.State == rpc.StateGone && a.Reason == "" {
 				a.Reason = g.latest[a.Model].Reason // it is said once
 			}
