@@ -62,8 +62,8 @@ type Batcher struct {
 	err     error           // why
 	ended   time.Time       // when its last batch ended
 	fill    time.Time       // how long its next batch may wait to fill; zero: it does not wait
-	beside  beside
 
+	beside  beside
 	size    atomic.Int64 // of the next batch
 	resting atomic.Int64 // Unix nanoseconds until when it rests
 }
@@ -116,8 +116,8 @@ func (b *Batcher) Round(n int) time.Duration {
 	if b.cfg.Ran == nil {
 		return b.cfg.Profile.Line().Took(n)
 	}
-	b.container.mu.Lock()
-	defer b.container.mu.Unlock()
+	b.beside.mu.Lock()
+	defer b.beside.mu.Unlock()
 	return b.beside.held
 }
 

@@ -2,6 +2,7 @@ package batch
 
 import (
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/topsail-serving/topsail/rpc"
@@ -11,8 +12,10 @@ import (
 // ErrCancelled is the cause of the end of a query that is not wanted any more.
 var ErrCancelled = errors.New("cancelled by the gateway")
 
-// beside are the queries that a container runs side by side. It is guarded by the container.
+// beside are the queries that a container runs side by side. Its lock is not the container's, since admission looks at it
+// with the queue locked, which the container does with its own.
 type beside struct {
+	mu      sync.Mutex // guards the following
 	running map[*run]struct{}
 	held    time.Duration // how long a query keeps its place, a moving mean
 }
@@ -38,8 +41,10 @@ const firstConcurrency = 8
 // join puts a query beside those that run. The container is locked.
 func (b *Batcher) join(r *run) {
 	it := r.batch.Items[0]
+	b.beside.mu.Lock()
 	b.beside.running[r] = struct{}{}
 	n := len(b.beside.running)
+	b.beside.mu.Unlock()
 	r.full = n >= b.Size()
 	r.overdue = time.AfterFunc(time.Until(r.stallAt), r.cancel)
 	it.First = func(status rpc.Status) {
@@ -64,8 +69,8 @@ func (b *Batcher) firstPart(r *run, n int, now time.Time) {
 func (b *Batcher) leave(r *run, took time.Duration) {
 	r.overdue.Stop()
 	b.cfg.Ran(took, b.Size())
-	b.container.mu.Lock()
-	defer b.container.mu.Unlock()
+	b.beside.mu.Lock()
+	defer b.beside.mu.Unlock()
 	delete(b.beside.running, r)
 	if b.beside.held == 0 {
 		b.beside.held = took
@@ -92,13 +97,13 @@ func (b *Batcher) Cancel(match func(*queue.Item) bool) {
 		return
 	}
 	var matching []*run
-	b.container.mu.Lock()
+	b.beside.mu.Lock()
 	for r := range b.beside.running {
 		if match(r.batch.Items[0]) {
 			matching = append(matching, r)
 		}
 	}
-	b.container.mu.Unlock()
+	b.beside.mu.Unlock()
 	for _, r := range matching {
 		r.cancel()
 	}
@@ -106,8 +111,8 @@ func (b *Batcher) Cancel(match func(*queue.Item) bool) {
 
 // besideBusy says whether no place is free, and when one may be.
 func (b *Batcher) besideBusy() (left time.Duration, busy bool) {
-	b.container.mu.Lock()
-	defer b.container.mu.Unlock()
+	b.beside.mu.Lock()
+	defer b.beside.mu.Unlock()
 	size := b.Size()
 	if len(b.beside.running) < size {
 		return 0, false
@@ -120,7 +125,7 @@ func (b *Batcher) Concurrent() bool { return b.cfg.Ran != nil }
 
 // Running is how many queries run side by side; 0 of a container that takes batches.
 func (b *Batcher) Running() int {
-	b.container.mu.Lock()
-	defer b.container.mu.Unlock()
+	b.beside.mu.Lock()
+	defer b.beside.mu.Unlock()
 	return len(b.beside.running)
 }
