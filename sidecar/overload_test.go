@@ -284,3 +284,30 @@ func (instantly) Begin(items []*queue.Item, ended func(error)) func() {
 	ended(nil)
 	return func() {}
 }
+
+// Admission looks at a container that runs queries side by side, while that looks at the queue.
+func TestAdmissionBesideAConcurrentContainer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newTestPool()
+		ctx, cancel := context.WithCancel(t.Context())
+		var serving, asking sync.WaitGroup
+		serving.Go(func() { p.serve(ctx, p.whole(), worker{Runner: instantly{}, concurrency: 2}) })
+		synctest.Wait()
+		for range 4 {
+			asking.Go(func() {
+				for range 3000 {
+					now := time.Now()
+					p.submit(&queue.Item{Arrived: now, Deadline: now.Add(time.Minute), From: instantly{}})
+					p.wake()
+				}
+			})
+		}
+		asking.Wait()
+		synctest.Wait()
+		if n := p.whole().queue.Len(); n != 0 {
+			t.Errorf("%d wait for nothing", n)
+		}
+		cancel()
+		serving.Wait()
+	})
+}
