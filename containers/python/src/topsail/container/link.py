@@ -67,8 +67,7 @@ class Link:
 
     def wait(self, seconds: float | None) -> Batch | None:
         """The next batch, or None when the inbox was woken or the time is over. The thread that calls this reads the
-        connection itself as long as it waits. A host waits for its inbox instead, and leaves all reading to the link's
-        thread: what it is asked to load does not wait for a model that computes."""
+        connection itself as long as it waits."""
         return self._reader.wait(seconds)
 
     def announce(self, announced: Announced, *more: Announced, on: Connection | None = None) -> None:

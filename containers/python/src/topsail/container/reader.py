@@ -21,13 +21,14 @@ from .poller import Poller
 from .session import Session
 from .wakeup import Wakeup
 
-_LOOK = 0.5  # seconds between two looks; a PING has to wait for two of them at most when a model has begun to compute
+# Seconds between two looks. When a model has begun to compute, a PING has to wait for two of them at most. A host looks
+# ten times as often, as what it is asked to load must not wait for a model that computes long.
+_LOOK = 0.5
 
 
 class Reader:
     """Lets the two threads read in turn, one connection after the other: the one that holds the lock. Between
-    connections that is the link's thread, which opens and closes them. A main thread that never calls wait never holds
-    it."""
+    connections that is the link's thread, which opens and closes them."""
 
     def __init__(self, inbox: Inbox, wakeup: Wakeup) -> None:
         """`wakeup` wakes the link's thread, as the inbox wakes the main thread."""
@@ -96,7 +97,7 @@ class Reader:
         """Until no thread has read since the last look, and none does."""
         poller = Poller(self._wakeup)
         while True:
-            if poller.wait(_LOOK)[1]:
+            if poller.wait(_LOOK / 10 if self._inbox.requests else _LOOK)[1]:
                 on_wake()
             if self._ended:
                 ended, self._ended = self._ended, None

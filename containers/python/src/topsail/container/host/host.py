@@ -55,7 +55,7 @@ class Host:
         sys.setswitchinterval(_TURN)
         self._loader.start()
         while not (self._stopping or self._inbox.closed):
-            if batch := self._inbox.wait(_LOOK):
+            if batch := self._link.wait(_LOOK):
                 self._models.answer(batch)
             else:
                 self._loader.check()
