@@ -51,7 +51,11 @@ func hosts(ctx context.Context, b *bench) ([]figure, error) {
 		b.say("  run %d: %.1f %% warm, p99 %.1f ms, first %.1f ms, %d MiB at most", i+1, 100*run.warm, run.mixed.p99(), run.first.p99(), run.memory>>20)
 		runs = append(runs, run)
 	}
-	return []figure{
+	active, err := b.activeFigures(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return append([]figure{
 		sampled(fmt.Sprintf("models held of %d", hostedModels), count, bar{}, runs, func(r hostRun) float64 { return float64(r.held) }),
 		sampled("questions that found their model loaded", percent, bar{}, runs, func(r hostRun) float64 { return 100 * r.warm }),
 		sampled("the most popular, p50", ms, bar{}, runs, func(r hostRun) float64 { return r.popular.quantile(0.5) }),
@@ -63,7 +67,7 @@ func hosts(ctx context.Context, b *bench) ([]figure, error) {
 		sampled("memory of a replica at most, of 64 MiB", mebibytes, atMost(hostMemoryMB), runs, func(r hostRun) float64 { return float64(r.memory) / (1 << 20) }),
 		sampled("default outputs", count, bar{}, runs, func(r hostRun) float64 { return float64(r.first.defaults + r.mixed.defaults + r.popular.defaults) }),
 		sampled("wrong outputs", count, none(), runs, func(r hostRun) float64 { return float64(r.first.wrong + r.mixed.wrong + r.popular.wrong) }),
-	}, nil
+	}, active...), nil
 }
 
 // hostRun is what one run found.
@@ -115,13 +119,26 @@ type hostTarget struct {
 	containers     []int // process ids
 }
 
-// startHosts writes the models and the configuration, and runs Topsail on them.
+// hostOf is a host and its models.
+type hostOf struct {
+	replicas, memoryMB, models int
+	objective                  time.Duration
+	code                       string
+	weights                    int // bytes of the weights of each model
+}
+
+// startHosts starts the host of many models, of which few fit.
 func (b *bench) startHosts(ctx context.Context) (*hostTarget, error) {
 	dir, err := os.MkdirTemp(b.dir, "hosts")
 	if err != nil {
 		return nil, err
 	}
-	config, err := writeHostedModels(dir)
+	return b.startHost(ctx, dir, hostOf{hostReplicas, hostMemoryMB, hostedModels, hostObjective, hostedCode, hostedBytes})
+}
+
+// startHost writes the models and the configuration, and runs Topsail on them.
+func (b *bench) startHost(ctx context.Context, dir string, host hostOf) (*hostTarget, error) {
+	config, err := host.write(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -138,8 +155,8 @@ func (b *bench) startHosts(ctx context.Context) (*hostTarget, error) {
 		if err != nil {
 			return err
 		}
-		if n := sum(page, `topsail_sidecar_containers_ready{model="small"`); n != hostReplicas {
-			return fmt.Errorf("%v of %d replicas of the host are ready", n, hostReplicas)
+		if n := sum(page, `topsail_sidecar_containers_ready{model="small"`); n != float64(host.replicas) {
+			return fmt.Errorf("%v of %d replicas of the host are ready", n, host.replicas)
 		}
 		t.containers, err = descendants(l.cmd.Process.Pid, "topsail\x00host")
 		return err
@@ -156,30 +173,30 @@ def predict(inputs):
     return [weights[0] + sum(v) for v in inputs]
 `
 
-// writeHostedModels writes the bundles of all models, and a configuration with them.
-func writeHostedModels(dir string) (config string, err error) {
+// write writes the bundles of all models, and a configuration with them.
+func (h hostOf) write(dir string) (config string, err error) {
 	python, err := exec.Command("python3", "-c", "import sys; print('%d.%d' % sys.version_info[:2], end='')").Output()
 	if err != nil {
 		return "", fmt.Errorf("ask python3 for its version: %w", err)
 	}
 	var text bytes.Buffer
-	fmt.Fprintf(&text, "[[model]]\nname = \"small\"\nversion = \"1\"\nhost.memory_mb = %d\nreplicas = %d\n", hostMemoryMB, hostReplicas)
-	for i := range hostedModels {
+	fmt.Fprintf(&text, "[[model]]\nname = \"small\"\nversion = \"1\"\nhost.memory_mb = %d\nreplicas = %d\n", h.memoryMB, h.replicas)
+	for i := range h.models {
 		path := filepath.Join(dir, fmt.Sprintf("g%d.zip", i))
-		digest, err := writeHosted(path, string(python), i)
+		digest, err := h.bundle(path, string(python), i)
 		if err != nil {
 			return "", err
 		}
-		fmt.Fprintf(&text, "\n[[app]]\nname = \"g%d\"\ninput_type = \"doubles\"\nlatency_slo_micros = %d\ndefault_output = \"none\"\nmodels = [\"g%d\"]\ncache.off = true\n", i, hostObjective.Microseconds(), i)
+		fmt.Fprintf(&text, "\n[[app]]\nname = \"g%d\"\ninput_type = \"doubles\"\nlatency_slo_micros = %d\ndefault_output = \"none\"\nmodels = [\"g%d\"]\ncache.off = true\n", i, h.objective.Microseconds(), i)
 		fmt.Fprintf(&text, "\n[[model]]\nname = \"g%d\"\nversion = \"1\"\ninput_type = \"doubles\"\nbundle = %q\nbundle_url = %q\nhosted_by = \"small\"\n", i, digest, path)
 	}
 	config = filepath.Join(dir, "topsail.toml")
 	return config, os.WriteFile(config, text.Bytes(), 0o600)
 }
 
-// writeHosted writes the bundle of a model, whose first weight is its number.
-func writeHosted(path, python string, number int) (digest string, err error) {
-	weights := make([]byte, hostedBytes)
+// bundle writes the bundle of a model, whose first weight is its number.
+func (h hostOf) bundle(path, python string, number int) (digest string, err error) {
+	weights := make([]byte, h.weights)
 	rng := rand.New(rand.NewPCG(2, uint64(number)))
 	for i := range weights {
 		weights[i] = byte(rng.Uint32())
@@ -188,7 +205,7 @@ func writeHosted(path, python string, number int) (digest string, err error) {
 	copy(weights, first)
 	var archive bytes.Buffer
 	m := &bundle.Manifest{Runtime: "python", Python: python, Entry: "model:predict", InputType: serving.Doubles}
-	if err := bundle.Write(&archive, m, fstest.MapFS{"model.py": {Data: []byte(hostedCode)}, "weights.bin": {Data: weights}}); err != nil {
+	if err := bundle.Write(&archive, m, fstest.MapFS{"model.py": {Data: []byte(h.code)}, "weights.bin": {Data: weights}}); err != nil {
 		return "", err
 	}
 	if digest, err = bundle.Digest(bytes.NewReader(archive.Bytes())); err != nil {

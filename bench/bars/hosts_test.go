@@ -53,7 +53,7 @@ func TestDescendants(t *testing.T) {
 
 func TestTheModelsOfHostsAreBundles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "g.zip")
-	digest, err := writeHosted(path, "3.11", 7)
+	digest, err := hostOf{code: hostedCode, weights: hostedBytes}.bundle(path, "3.11", 7)
 	if err != nil {
 		t.Fatal(err)
 	}
