@@ -15,7 +15,10 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
+
+	"github.com/topsail-serving/topsail/cmd/topsail/memory"
 )
 
 func main() {
@@ -28,7 +31,9 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	if opt.role != "" {
+		headroom := memory.Headroom(memory.Available) // as the program itself does
 		err = runRole(ctx, opt.role, opt.setup)
+		runtime.KeepAlive(headroom)
 	} else {
 		err = run(ctx, opt)
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 
 	"github.com/topsail-serving/topsail/cmd/topsail/admin"
@@ -19,6 +20,8 @@ func main() {
 		os.Exit(process.RunGuard(os.Args[3:]))
 	}
 	memory.Limit(memory.Available)
+	headroom := memory.Headroom(memory.Available)
+	defer runtime.KeepAlive(headroom)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// A second signal ends the process at once, if draining takes too long for it.

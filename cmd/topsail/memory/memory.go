@@ -25,6 +25,19 @@ func Limit(available func() (uint64, error)) {
 	_, _ = memlimit.SetGoMemLimitWithOpts(memlimit.WithRatio(0.9), memlimit.WithProvider(available))
 }
 
+// mostHeadroom is enough for the collector to take next to no time.
+const mostHeadroom = 64 << 20
+
+// Headroom lets garbage grow by so many bytes more before Go collects it, for as long as the caller keeps it: a small
+// process at work would else collect many times a second. It is never written to, and so takes no memory by itself.
+func Headroom(available func() (uint64, error)) []byte {
+	bytes, err := available()
+	if err != nil {
+		return nil
+	}
+	return make([]byte, min(bytes/16, mostHeadroom))
+}
+
 // Share is so many bytes, or else a quarter of what is available.
 func Share(configured int, available func() (uint64, error)) int64 {
 	if configured > 0 {

@@ -79,3 +79,17 @@ func TestLimit(t *testing.T) {
 		t.Errorf("what was set is %d", debug.SetMemoryLimit(-1))
 	}
 }
+
+func TestHeadroom(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		memory memlimit.Provider
+		want   int
+	}{
+		{"a laptop", memlimit.Limit(16 << 30), 64 << 20}, {"a small sidecar", memlimit.Limit(128 << 20), 8 << 20}, {"unknown", unknown, 0},
+	} {
+		if got := len(Headroom(tt.memory)); got != tt.want {
+			t.Errorf("%s: %d, want %d", tt.name, got, tt.want)
+		}
+	}
+}
