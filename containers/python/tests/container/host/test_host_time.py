@@ -33,6 +33,22 @@ def test_predictions_go_on_while_a_model_loads(host):
     assert sidecar.answered().state == State.READY
 
 
+def test_a_model_loads_while_another_computes(host):
+    host.put("slow", {"model.py": GATED}, entry="model:Model")
+    host.put("sum", {"model.py": SUM})
+    host.touch("load")
+    sidecar = host.accept()
+    entry = sidecar.load("slow")
+    sidecar.peer.ask([1.0], model=entry.id)
+    host.wait_for("running")
+    assert sidecar.load("sum", version="2").state == State.READY
+    sidecar.peer.send(Kind.PING, struct.pack("<Q", 5))
+    assert struct.unpack("<Q", sidecar.peer.expect(Kind.PONG)) == (5,)
+    host.touch("run")
+    [answer] = sidecar.peer.answer()
+    assert answer.status == Status.OK
+
+
 def test_a_model_is_closed_when_its_batch_is_answered(host):
     host.put("slow", {"model.py": GATED}, entry="model:Model")
     host.touch("load")
