@@ -168,7 +168,7 @@ func TestAgain(t *testing.T) {
 // A policy that is never done ends at the deadline.
 func TestAPolicyThatIsNeverDone(t *testing.T) {
 	bubble(t, func(t *rig) {
-		t.replica("r", says(1, 0), a1)
+		t.replica("r", says(1, time.Millisecond), a1) // after the first call of the policy
 		s := &scripted{combine: func(answers []selection.Answer, _ selection.Moment) selection.Decision {
 			return firstOutput(answers)
 		}}
