@@ -53,7 +53,7 @@ type Call struct {
 // try is one replica that was asked.
 type try struct {
 	target *route.Target
-	number uint64
+	number uint64 // of its question there; 0: it is cancelled
 	at     time.Time
 }
 
@@ -316,9 +316,10 @@ func (c *Call) cancelOthers(winner *route.Target) {
 	if c.open == 0 {
 		return
 	}
-	for _, q := range c.asked[:c.tries] {
-		if q.target != winner && q.number != 0 {
+	for i := range c.asked[:c.tries] {
+		if q := &c.asked[i]; q.target != winner && q.number != 0 {
 			q.target.Cancel(q.number)
+			q.number = 0
 		}
 	}
 }
