@@ -31,7 +31,7 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	if opt.role != "" {
-		headroom := memory.Headroom(memory.Available) // as the program itself does
+		headroom := memory.Headroom() // as the program itself does
 		err = runRole(ctx, opt.role, opt.setup)
 		runtime.KeepAlive(headroom)
 	} else {

@@ -20,7 +20,7 @@ func main() {
 		os.Exit(process.RunGuard(os.Args[3:]))
 	}
 	memory.Limit(memory.Available)
-	headroom := memory.Headroom(memory.Available)
+	headroom := memory.Headroom()
 	defer runtime.KeepAlive(headroom)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -1,7 +1,11 @@
 // Package memory says how much memory a process may have, and holds Go to it.
 package memory
 
-import "github.com/KimMachineGun/automemlimit/memlimit"
+import (
+	"runtime/debug"
+
+	"github.com/KimMachineGun/automemlimit/memlimit"
+)
 
 // Available is how many bytes this process may have: what its cgroup allows, if that is less
 // than what the machine has.
@@ -29,14 +33,9 @@ func Limit(available func() (uint64, error)) {
 const mostHeadroom = 64 << 20
 
 // Headroom lets garbage grow by so many bytes more before Go collects it, for as long as the caller keeps it: a small
-// process at work would else collect many times a second. It is never written to, and so takes no memory by itself.
-func Headroom(available func() (uint64, error)) []byte {
-	bytes, err := available()
-	if err != nil {
-		return nil
-	}
-	return make([]byte, min(bytes/16, mostHeadroom))
-}
+// process at work would else collect many times a second. It is a small part of what Limit or GOMEMLIMIT allow, which it
+// counts towards, and is never written to, so that it takes no memory by itself.
+func Headroom() []byte { return make([]byte, min(debug.SetMemoryLimit(-1)/16, mostHeadroom)) }
 
 // Share is so many bytes, or else a quarter of what is available.
 func Share(configured int, available func() (uint64, error)) int64 {

@@ -81,15 +81,12 @@ func TestLimit(t *testing.T) {
 }
 
 func TestHeadroom(t *testing.T) {
-	for _, tt := range []struct {
-		name   string
-		memory memlimit.Provider
-		want   int
-	}{
-		{"a laptop", memlimit.Limit(16 << 30), 64 << 20}, {"a small sidecar", memlimit.Limit(128 << 20), 8 << 20}, {"unknown", unknown, 0},
-	} {
-		if got := len(Headroom(tt.memory)); got != tt.want {
-			t.Errorf("%s: %d, want %d", tt.name, got, tt.want)
+	was := debug.SetMemoryLimit(-1)
+	defer debug.SetMemoryLimit(was)
+	for limit, want := range map[int64]int{math.MaxInt64: 64 << 20, 14 << 30: 64 << 20, 128 << 20: 8 << 20} {
+		debug.SetMemoryLimit(limit)
+		if got := len(Headroom()); got != want {
+			t.Errorf("of %d: %d, want %d", limit, got, want)
 		}
 	}
 }
