@@ -96,20 +96,20 @@ func appendNamedValue(b []byte, v *Value) ([]byte, error) {
 
 // NewOutput renders v as JSON. It fails on what JSON cannot carry.
 func NewOutput(v Value) (*Output, error) {
-	if shortText(v) > len(short{}.text) {
-		j, err := AppendJSON(make([]byte, 0, shortText(v)), v)
-		return &Output{Value: v, JSON: j}, err
+	o := &struct {
+		Output
+		text [32]byte // of a number or a label, which so takes no allocation of its own
+	}{}
+	text := o.text[:0]
+	if size := shortText(v); size > len(o.text) {
+		text = make([]byte, 0, size)
 	}
-	o := &short{Output: Output{Value: v}}
-	var err error
-	o.JSON, err = AppendJSON(o.text[:0], v)
-	return &o.Output, err
-}
-
-// short is an output with room for a text of a number or a label, so that it takes one allocation.
-type short struct {
-	Output
-	text [32]byte
+	j, err := AppendJSON(text, v)
+	if err != nil {
+		return nil, err
+	}
+	o.Value, o.JSON = v, j
+	return &o.Output, nil
 }
 
 // shortText is room for the text of a number or of a short vector.
