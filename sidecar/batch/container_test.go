@@ -247,9 +247,9 @@ func TestWhatComesBefore(t *testing.T) {
 // A batch may end before Begin returns, however often in a row.
 func TestBatchesThatEndAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, nil, nil)
-		r.batcher.cfg.Runner = echo{}
+		r := newRig(t, nil, func(c *Config) { c.Runner = echo{} })
 		r.pushAll(1000, 0)
+		synctest.Wait()
 		if n := r.statuses()[rpc.StatusOK]; n != 1000 || r.observed != 1000 {
 			t.Errorf("%d were answered, %d observed", n, r.observed)
 		}

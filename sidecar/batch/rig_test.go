@@ -61,6 +61,7 @@ func newRig(t *testing.T, model func(int) time.Duration, change func(*Config)) *
 		defer close(r.done)
 		r.err = r.batcher.Run(ctx)
 	}()
+	synctest.Wait() // Run has looked once: what a test pushes next, it begins itself
 	return r
 }
 
