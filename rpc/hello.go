@@ -23,6 +23,7 @@ const (
 	// FeatureParts: of containers, queries side by side (Announcement.Concurrency), which CANCEL
 	// ends; of both hops, answers in parts where AskParts asks for them.
 	FeatureParts Features = 16
+	FeatureApps  Features = 32 // of gateways: they say which app asks; of sidecars: apps share by weight
 )
 
 // Minor is the minor version of this implementation.

@@ -75,6 +75,7 @@ func TestACutEntryIsRefused(t *testing.T) {
 	sound := map[string][]int{ // sizes of the last entry without some of its fields
 		"predict several inputs":               {26, 34, 65, 78, 91},
 		"predict of a newer peer":              {15, 23},
+		"predict of an app":                    {16},
 		"reply with confidence and qualifiers": {25, 38},
 		"reply with stages":                    {12},
 		"announce of a host":                   {19},
@@ -202,7 +203,7 @@ func TestBytesBehindTheEnd(t *testing.T) {
 
 func TestAFieldOfAnotherSizeIsRefused(t *testing.T) {
 	predict := encode(newPredict(1, 1, newInput(Ask{}, text("x")))).Body
-	for tag, size := range map[uint8]int{predictTrace: TraceSize, predictQueryID: 8, predictBits: 8, predictAge: 4} {
+	for tag, size := range map[uint8]int{predictTrace: TraceSize, predictQueryID: 8, predictBits: 8, predictAge: 4, predictApp: 4} {
 		for _, n := range []int{0, size - 1} {
 			f := Frame{Kind: KindPredict, Body: withField(predict, 16, tag, make([]byte, n))}
 			_, err := decode(f)

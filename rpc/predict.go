@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"math"
 	"time"
 
 	"github.com/topsail-serving/topsail/serving"
@@ -16,6 +17,7 @@ const (
 	predictBits    = 4
 	predictAge     = 5
 	predictContext = 6
+	predictApp     = 7
 )
 
 // AskParts is the feature bit of an Ask that wants its answer in parts: all entries before the
@@ -35,6 +37,8 @@ type Ask struct {
 	Bits    uint64 // feature bits
 	Age     time.Duration
 	Context []byte
+	App     []byte  // that asks, with FeatureApps; empty: not told
+	Weight  float32 // its share of scarce capacity, relative to other apps
 }
 
 // PredictHead is the fixed part of a PREDICT.
@@ -86,6 +90,10 @@ func (a *Ask) appendFields(b []byte) []byte {
 	}
 	if len(a.Context) > 0 {
 		b = appendField(b, predictContext, a.Context)
+	}
+	if len(a.App) > 0 {
+		b = appendU32(append(b, predictApp), uint32(4+len(a.App)))
+		b = append(appendU32(b, math.Float32bits(a.Weight)), a.App...)
 	}
 	return b
 }
@@ -160,6 +168,9 @@ func (a *Ask) setField(tag uint8, value *cursor) {
 		a.Age = time.Duration(value.u32("age")) * time.Microsecond
 	case predictContext:
 		a.Context = value.rest()
+	case predictApp:
+		a.Weight = math.Float32frombits(value.u32("weight"))
+		a.App = value.rest()
 	}
 }
 

@@ -109,6 +109,9 @@ func asks() *rapid.Generator[input] {
 		if rapid.Bool().Draw(t, "has trace") {
 			a.Trace = rapid.SliceOfN(rapid.Byte(), TraceSize, TraceSize).Draw(t, "trace")
 		}
+		if rapid.Bool().Draw(t, "has app") {
+			a.App, a.Weight = someBytes().Draw(t, "app"), float32(rapid.Float64Range(0, 1000).Draw(t, "weight"))
+		}
 		return newInput(a, payloads().Draw(t, "payload")...)
 	})
 }

@@ -24,9 +24,10 @@ var rooms = map[string][]string{
 	"internal/demand":  {"serving"},
 
 	"internal/budget":  {}, // of a whole process
-	"gateway/dispatch": {"gateway/cache", "gateway/route", "gateway/usage", "rpc", "serving", "internal/obs", "internal/retry"},
+	"internal/fair":    {},
+	"gateway/dispatch": {"gateway/cache", "gateway/route", "gateway/usage", "rpc", "serving", "internal/fair", "internal/obs", "internal/retry"},
 	"gateway":          {"gateway", "rpc", "serving", "internal/schema", "internal/budget", "internal/netio", "internal/obs", "internal/access", "internal/demand", "internal/retry", "internal/condition"},
-	"sidecar":          {"sidecar", "rpc", "serving", "internal/obs", "internal/demand", "internal/retry"},
+	"sidecar":          {"sidecar", "rpc", "serving", "internal/obs", "internal/demand", "internal/fair", "internal/retry"},
 	"scheduler":        {"scheduler", "serving", "internal/condition", "internal/obs", "internal/retry"},
 	"stream":           {"serving", "internal/condition", "internal/obs"},
 	"stream/mapping":   {"stream", "serving", "rpc"},
