@@ -152,7 +152,7 @@ func (f *flow) park(n int) {
 // is left evenly.
 func (f *flow) item(i int, payload []byte) *queue.Item {
 	now := time.Now()
-	it := &queue.Item{Arrived: now, Ask: f.query.Ask, Index: uint32(i), From: f}
+	it := &queue.Item{Class: f.query.Class, Arrived: now, Ask: f.query.Ask, Index: uint32(i), From: f}
 	it.Ask.Payload = payload
 	if !f.query.Deadline.IsZero() {
 		it.Deadline, it.Behind = f.query.Deadline, f.pipe.behind(now, i)

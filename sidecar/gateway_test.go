@@ -107,6 +107,11 @@ func (g *gateway) take(head rpc.ReplyHead, a rpc.Answer) {
 
 // ask sends a batch and returns its name. A budget below 0 is no deadline.
 func (g *gateway) ask(model uint32, budget time.Duration, inputs ...[]byte) (batch uint64) {
+	return g.askFor("", model, budget, inputs...)
+}
+
+// askFor is ask for an app; "": the gateway does not tell which.
+func (g *gateway) askFor(app string, model uint32, budget time.Duration, inputs ...[]byte) (batch uint64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	batch = uint64(len(g.inputs) + 1)
@@ -114,7 +119,7 @@ func (g *gateway) ask(model uint32, budget time.Duration, inputs ...[]byte) (bat
 	g.open += len(inputs)
 	b := rpc.AppendPredictHead(nil, rpc.PredictHead{Batch: batch, Model: model, Count: len(inputs)})
 	for _, in := range inputs {
-		b = rpc.AppendAsk(b, &rpc.Ask{Budget: budget, Payload: in})
+		b = rpc.AppendAsk(b, &rpc.Ask{Budget: budget, Payload: in, App: []byte(app), Weight: 1})
 	}
 	if err := g.conn.Send(rpc.KindPredict, 0, b); err != nil {
 		g.t.Errorf("ask: %v", err)

@@ -20,7 +20,9 @@ type gatewayConn struct {
 	mu     sync.Mutex // guards askers
 	askers map[uint32]*asker
 
-	asked []*pool // since the reader last paused; only it uses this
+	// Of the reader of the connection.
+	asked []*pool           // since it last paused
+	apps  map[string]string // names of those that ask, so that each is kept once
 }
 
 // asker is one gateway asking one pool: where the answers to its items go.
@@ -30,7 +32,7 @@ type asker struct {
 }
 
 func newGatewayConn(conn *rpc.Conn, s *Sidecar) *gatewayConn {
-	g := &gatewayConn{conn: conn, sidecar: s, askers: map[uint32]*asker{}}
+	g := &gatewayConn{conn: conn, sidecar: s, askers: map[uint32]*asker{}, apps: map[string]string{}}
 	conn.OnPause(g.wake)
 	return g
 }
@@ -94,7 +96,7 @@ func (g *gatewayConn) predict(f rpc.Frame) error {
 			g.unknown(p.Batch, i)
 			continue
 		}
-		it := &queue.Item{Arrived: now, Ask: own(ask), Batch: p.Batch, Index: i, From: from}
+		it := &queue.Item{Arrived: now, Class: g.class(&ask), Ask: own(ask), Batch: p.Batch, Index: i, From: from}
 		if ask.Budget >= 0 {
 			it.Deadline = now.Add(ask.Budget)
 		}
@@ -106,6 +108,25 @@ func (g *gatewayConn) predict(f rpc.Frame) error {
 	return p.Err()
 }
 
+// mostApps bounds the names of apps that a connection keeps.
+const mostApps = 1024
+
+// class is that of what the gateway asks.
+func (g *gatewayConn) class(ask *rpc.Ask) queue.Class {
+	if len(ask.App) == 0 {
+		return queue.Class{}
+	}
+	app, ok := g.apps[string(ask.App)]
+	if !ok {
+		if len(g.apps) >= mostApps {
+			clear(g.apps)
+		}
+		app = string(ask.App)
+		g.apps[app] = app
+	}
+	return queue.Class{App: app, Weight: float64(ask.Weight)}
+}
+
 // wake has the pools start on what they were asked for: queries that came together can go in one batch.
 func (g *gatewayConn) wake() {
 	for _, p := range g.asked {
@@ -115,8 +136,9 @@ func (g *gatewayConn) wake() {
 	g.asked = g.asked[:0]
 }
 
-// own copies what points into the frame.
+// own copies what points into the frame, but for the app.
 func own(a rpc.Ask) rpc.Ask {
+	a.App = nil
 	a.Payload = slices.Clone(a.Payload)
 	a.User = slices.Clone(a.User)
 	a.Trace = slices.Clone(a.Trace)

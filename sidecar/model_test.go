@@ -102,6 +102,9 @@ func (m *model) handle(f rpc.Frame) error {
 	var inputs [][]byte
 	var ask rpc.Ask
 	for in.Next(&ask) {
+		if len(ask.App) > 0 {
+			m.t.Error("a container is told which app asks")
+		}
 		inputs = append(inputs, bytes.Clone(ask.Payload))
 	}
 	m.mu.Lock()

@@ -65,6 +65,7 @@ func (p *pool) install(pipe *pipeline) {
 		} else {
 			s.queue = queue.New(unbounded, func(*queue.Item, int) error { return s.open() }, pipe.went(i))
 		}
+		s.queue.Displaced = func(it *queue.Item) { p.refuse(it, rpc.StatusFull, queue.ErrFull) }
 	}
 	p.pipe.Store(pipe)
 }

@@ -24,16 +24,18 @@ func NewAIMD(limit int, profile *Profile) *AIMD {
 func (a *AIMD) Size() int { return a.size }
 
 func (a *AIMD) Observe(n int, took, target time.Duration, full bool) {
-	comfortable := target * 9 / 10
 	switch {
 	case took >= target:
 		a.missed = a.missed || a.size > 1 // at 1 there was nothing to double back from
 		a.size = max(1, a.size*9/10)
-	case took < comfortable && full:
+	case took < comfortable(target) && full:
 		next := a.size + 2
 		if !a.missed {
-			next = max(next, min(2*a.size, a.profile.Line().SizeWithin(comfortable)))
+			next = max(next, min(2*a.size, a.profile.Line().SizeWithin(comfortable(target))))
 		}
 		a.size = min(next, a.limit)
 	}
 }
+
+// comfortable is what a batch takes that is well within its target.
+func comfortable(target time.Duration) time.Duration { return target * 9 / 10 }

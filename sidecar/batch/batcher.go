@@ -62,9 +62,11 @@ type Batcher struct {
 	err     error           // why
 	ended   time.Time       // when its last batch ended
 	fill    time.Time       // how long its next batch may wait to fill; zero: it does not wait
+	since   int             // batches since the size for several apps last changed
 
 	beside  beside
-	size    atomic.Int64 // of the next batch
+	size    atomic.Int64 // of a batch, as the sizer says
+	shared  atomic.Int64 // the same while apps share the container
 	resting atomic.Int64 // Unix nanoseconds until when it rests
 }
 
@@ -76,6 +78,7 @@ func New(cfg Config) *Batcher {
 	}
 	b.run = newRun(b)
 	b.size.Store(int64(cfg.Sizer.Size()))
+	b.shared.Store(b.size.Load())
 	b.beside.running = map[*run]struct{}{}
 	return b
 }
@@ -84,7 +87,13 @@ func New(cfg Config) *Batcher {
 func (b *Batcher) Profile() *Profile { return b.cfg.Profile }
 
 // Size is the most that the next batch will hold, or that run side by side.
-func (b *Batcher) Size() int { return int(b.size.Load()) }
+func (b *Batcher) Size() int {
+	size := b.size.Load()
+	if b.cfg.Queue.Shared() && b.cfg.Ran == nil {
+		size = min(size, b.shared.Load())
+	}
+	return int(size)
+}
 
 // places is how many of its batches may run at a time.
 func (b *Batcher) places() int {

@@ -160,6 +160,19 @@ func (l *Line) Within(n int) time.Duration {
 
 func (l *Line) seconds(n int) float64 { return l.Slope*float64(n) + l.Base }
 
+// enough is the part of the rate of larger batches that is enough.
+const enough = 0.9
+
+// Enough is the least size with which batches have about the rate, in inputs a second, of those of size n.
+func (l *Line) Enough(n int) int {
+	whole := l.seconds(n)
+	if whole <= 0 {
+		return n
+	}
+	// size/(Slope·size + Base) ≥ enough·n/whole
+	return max(1, int(math.Ceil(enough*float64(n)*l.Base/(whole-enough*float64(n)*l.Slope))))
+}
+
 // SizeWithin is the largest size that the line expects to take at most t, but at
 // least 1; without an estimate, Unlimited.
 func (l *Line) SizeWithin(t time.Duration) int {

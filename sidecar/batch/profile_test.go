@@ -222,3 +222,22 @@ func BenchmarkProfileObserve(b *testing.B) {
 		p.Observe(1+i%64, linear(2, 0.1)(1+i%64), now)
 	}
 }
+
+// Enough is the least size with nine tenths of the rate of n.
+func TestEnough(t *testing.T) {
+	for _, l := range []Line{{}, {Slope: 0.01}, {Base: 0.01}, {Slope: 0.0001, Base: 0.002}, {Slope: 0.01, Base: 0.0006}, {Slope: 0.001, Base: 0.001}} {
+		rate := func(n int) float64 { return float64(n) / l.seconds(n) }
+		for _, n := range []int{1, 2, 7, 230, Unlimited} {
+			got := l.Enough(n)
+			if l.Took(1) == 0 {
+				if got != n {
+					t.Errorf("of a line that is not known it is %d of %d", got, n)
+				}
+				continue
+			}
+			if got < 1 || got > n || rate(got) < 0.9*rate(n)*(1-1e-9) || got > 1 && rate(got-1) > 0.9*rate(n)*(1+1e-9) {
+				t.Errorf("%+v: %d of %d, with %.3f of the rate, and %.3f with one less", l, got, n, rate(got)/rate(n), rate(got-1)/rate(n))
+			}
+		}
+	}
+}

@@ -40,15 +40,18 @@ func newRun(b *Batcher) *run {
 
 // form makes the next run of what waits. It takes the place of one even if all that waited has to be refused.
 func (b *Batcher) form(now time.Time) *run {
-	r, size := b.run, b.Size()
+	r, size := b.run, int(b.size.Load())
 	if b.cfg.Ran != nil {
 		r, size = newRun(b), 1
 	}
+	shared := b.share(size)
 	r.giveUp = nil
 	b.running++
 	b.fill = time.Time{}
 	line := b.trusted(now)
-	b.cfg.Queue.Form(&r.batch, now, size, line.Took(1), b.Before(time.Time{}), line.Within)
+	b.cfg.Queue.Form(&r.batch, now, queue.Capacity{
+		Size: size, Shared: shared, Alone: line.Took(1), Others: b.Before(time.Time{}), Took: line.Within,
+	})
 	if len(r.batch.Items) == 0 {
 		return r
 	}
@@ -60,10 +63,31 @@ func (b *Batcher) form(now time.Time) *run {
 		b.join(r)
 		return r
 	}
-	r.full = len(r.batch.Items) >= size
-	b.container.free.Store(now.Add(b.cfg.Profile.Line().Took(len(r.batch.Items))).UnixNano())
+	n, known := len(r.batch.Items), b.cfg.Profile.Line()
+	r.full = n >= size || n >= shared && known.Took(size) < comfortable(r.target) // all that the line lets expect
+	b.container.free.Store(now.Add(known.Took(n)).UnixNano())
 	b.container.setAlarm(r.stallAt)
 	return r
+}
+
+// triesAfter is how many batches have one size for several apps, before a larger one is tried.
+const triesAfter = 64
+
+// share sizes batches for several apps: as few items as cost little, since each app waits for the batches of the others. It grows
+// slowly, since the estimate forgets what larger batches took, and then has them tried.
+func (b *Batcher) share(size int) int {
+	enough, shared := size, int(b.shared.Load())
+	if b.since++; b.cfg.Queue.Shared() {
+		if enough = min(size, b.cfg.Profile.Line().Enough(size)); enough > shared && b.since < triesAfter {
+			return min(size, shared)
+		}
+		enough = min(enough, 2*shared)
+	}
+	if enough != shared {
+		b.since = 0
+		b.shared.Store(int64(enough))
+	}
+	return enough
 }
 
 // begin refuses what cannot make its deadline, and sends the rest.

@@ -35,7 +35,7 @@ func bench(b *testing.B, depth int, deadline func(i int) int) {
 	i := 0
 	b.ReportAllocs()
 	for b.Loop() {
-		q.Form(&batch, now, size, took(1), 0, took)
+		form(q, &batch, now, size, took(1), 0, took)
 		for _, it := range batch.Items {
 			it.Deadline = epoch.Add(time.Duration(deadline(i)) * time.Millisecond)
 			i++
@@ -45,4 +45,29 @@ func bench(b *testing.B, depth int, deadline func(i int) int) {
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(i), "ns/item")
+}
+
+// BenchmarkShared is BenchmarkPushForm with several apps, which all have items.
+func BenchmarkShared(b *testing.B) {
+	for _, apps := range []int{2, mostLanes} {
+		b.Run(fmt.Sprint(apps), func(b *testing.B) {
+			const size, depth = 64, 1024
+			q := New(Limits{Items: 1 << 16, Bytes: 1 << 30}, anyone, nil)
+			for i := range depth + size {
+				q.Push(of(fmt.Sprint(i%apps), 1, i))
+			}
+			var batch Batch
+			took := linear(2, 0.1)
+			b.ReportAllocs()
+			for b.Loop() {
+				form(q, &batch, epoch.Add(-time.Hour), size, took(1), 0, took)
+				for _, it := range batch.Items {
+					if err := q.Push(it); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*size), "ns/item")
+		})
+	}
 }

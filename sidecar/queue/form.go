@@ -1,74 +1,180 @@
 package queue
 
-import "time"
+import (
+	"math"
+	"time"
+
+	"github.com/topsail-serving/topsail/internal/fair"
+)
 
 // Batch is what Form took out of the queue. The caller owns all of it.
 type Batch struct {
-	Items   []*Item // to run now, in order of deadline
+	Items   []*Item // to run now; those of each app in order of deadline
 	Expired []*Item // their deadline has passed
 	Late    []*Item // they could not finish by their deadline
 }
 
-// Form takes the next batch of at most size items into b, whose slices it
-// reuses: the largest whose time, by took, meets the earliest deadline in it.
-// took must not fall as n grows. An item that has less left than alone, what it
-// takes by itself, is dropped now instead of being started in vain; that may be
-// less than took allows for a batch of 1. An item is dropped, too, when the batch
-// would shrink so much for it that more of those behind it came late. others is
-// what the container does for other models before the next batch from this queue.
-func (q *Queue) Form(b *Batch, now time.Time, size int, alone, others time.Duration, took func(n int) time.Duration) {
+// Capacity is what the container can do.
+type Capacity struct {
+	Size   int                       // the most items that go in a batch
+	Shared int                       // the same while several apps share it
+	Alone  time.Duration             // what an item takes by itself, which may be less than Took(1)
+	Others time.Duration             // what it does for other models before the next batch from this queue
+	Took   func(n int) time.Duration // what a batch takes; must not fall as n grows
+}
+
+// Form takes the next batch into b, whose slices it reuses: the items that are due by the shares of the apps, as
+// many as take no longer than the earliest deadline in the batch allows. An item that has less left than it takes by
+// itself is dropped now instead of being started in vain. An item is dropped, too, when the batch would shrink so
+// much for it that more of those behind it came late.
+func (q *Queue) Form(b *Batch, now time.Time, c Capacity) {
 	b.Items, b.Expired, b.Late = b.Items[:0], b.Expired[:0], b.Late[:0]
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.went != nil {
 		defer q.went()
 	}
-	for q.head < len(q.items) {
-		left := q.items[q.head].Left(now)
-		if left > 0 && alone <= left {
-			break
-		}
-		it := q.pop()
-		if left <= 0 {
-			b.Expired = append(b.Expired, it)
-		} else {
-			b.Late = append(b.Late, it)
-		}
+	q.credit = max(c.Size, leastCredit)
+	size := c.Size
+	if len(q.lanes) > 1 {
+		q.prune(now)
 	}
-	drop, n := cut(q.items[q.head:], now, size, others, took)
-	for range drop {
-		b.Late = append(b.Late, q.pop())
+	if len(q.lanes) > 1 {
+		size = c.Shared
 	}
-	for range n {
-		b.Items = append(b.Items, q.pop())
+	for _, l := range q.lanes {
+		b.dropHopeless(l, now, c.Alone)
+	}
+	n := q.deal(size)
+	if b.dropDoomed(q.lanes, now, n, c) {
+		n = q.deal(size)
+	}
+	if fits := q.fitting(n, now, c); fits < n {
+		n = q.deal(fits)
+	}
+	q.take(b, n)
+	q.length.Add(-int64(len(b.Items) + len(b.Expired) + len(b.Late)))
+	if q.Len() == 0 { // what an app got is not held against it: all got what they asked for
+		q.clock = fair.Clock{}
+		for _, l := range q.lanes {
+			q.clock.Join(&l.Share)
+		}
 	}
 }
 
-// cut says how many of the first items to drop, and how many behind them to run.
-// Each of them could make its deadline alone. When the first does not bear a full
+// dropHopeless drops the first items of a lane that cannot make their deadline alone.
+func (b *Batch) dropHopeless(l *lane, now time.Time, alone time.Duration) {
+	for l.len() > 0 {
+		left := l.waiting()[0].Left(now)
+		switch {
+		case left <= 0:
+			b.Expired = append(b.Expired, l.pop())
+		case alone > left:
+			b.Late = append(b.Late, l.pop())
+		default:
+			return
+		}
+	}
+}
+
+// deal says how many items of each lane go into a batch of at most size, and how many that are.
+func (q *Queue) deal(size int) (n int) {
+	if len(q.lanes) == 1 {
+		q.lanes[0].dealt = min(size, q.lanes[0].len())
+		return q.lanes[0].dealt
+	}
+	for _, l := range q.lanes {
+		l.dealt, l.deal = 0, l.Share
+	}
+	clock := q.clock
+	for l := q.due(); l != nil && n < size; l = q.due() {
+		clock.Take(&l.deal)
+		l.dealt++
+		n++
+	}
+	return n
+}
+
+// due is the lane whose next item goes behind those that are dealt: of those that are due with it, the one with the
+// earliest deadline; nil: nothing else waits.
+func (q *Queue) due() (first *lane) {
+	for _, l := range q.lanes {
+		if l.dealt == l.len() {
+			continue
+		}
+		if first != nil {
+			order := l.deal.Due(&first.deal)
+			if order > 0 || order == 0 && !l.waiting()[l.dealt].before(first.waiting()[first.dealt]) {
+				continue
+			}
+		}
+		first = l
+	}
+	return first
+}
+
+// dropDoomed drops what a batch of n, which is dealt, had better go without.
+func (b *Batch) dropDoomed(lanes []*lane, now time.Time, n int, c Capacity) (some bool) {
+	for _, l := range lanes {
+		beside := n - l.dealt
+		for range doomed(l.waiting(), now, l.dealt, c.Others, func(n int) time.Duration { return c.Took(n + beside) }) {
+			b.Late = append(b.Late, l.pop())
+			some = true
+		}
+	}
+	return some
+}
+
+// fitting is how many of n items, which are dealt, run no longer than the first deadlines allow; one does in any case.
+func (q *Queue) fitting(n int, now time.Time, c Capacity) int {
+	for _, l := range q.lanes {
+		if l.dealt > 0 {
+			n = max(1, largest(n, l.waiting()[0].Left(now), c.Took))
+		}
+	}
+	return n
+}
+
+// take moves the n items that are dealt into a batch, and charges the apps for them.
+func (q *Queue) take(b *Batch, n int) {
+	if n == 0 {
+		return
+	}
+	kept := math.Pow(shareDecay, float64(n))
+	for _, l := range q.lanes {
+		for range l.dealt {
+			q.clock.Take(&l.Share)
+			b.Items = append(b.Items, l.pop())
+		}
+		l.lately = l.lately*kept + (1-kept)*float64(l.dealt)/float64(n)
+	}
+}
+
+// doomed says how many of an app's first items to drop, size of which could go into the next batch, which with them
+// takes so long. Each of them could make its deadline alone. When the first does not bear a full
 // batch, the batch shrinks for it, unless that would make items behind it late:
 // under overload each small batch leaves the next ones with as little time, and
 // the queue would be cleared in small, dear batches for good. Then as many are
 // dropped as it takes for a full batch (Nexus' early drop), if that is fewer than
 // the slower clearing of what waits would cost.
-func cut(items []*Item, now time.Time, size int, others time.Duration, took func(n int) time.Duration) (drop, n int) {
+func doomed(items []*Item, now time.Time, size int, others time.Duration, took func(n int) time.Duration) (drop int) {
 	full := min(size, len(items))
 	if full == 0 || took(full) <= items[0].Left(now) {
-		return 0, full
+		return 0
 	}
-	n = max(1, largest(full, items[0].Left(now), took))
+	n := max(1, largest(full, items[0].Left(now), took))
 	if inTime(items[n:], now.Add(took(n)+others), size, took(full), others) {
-		return 0, n
+		return 0
 	}
 	slower := float64(n) / float64(full) * float64(took(full)+others) / float64(took(n)+others)
 	lost := len(items) - int(float64(len(items))*slower)
 	for drop = 1; drop < lost; drop++ {
 		full = min(size, len(items)-drop)
 		if took(full) <= items[drop].Left(now) {
-			return drop, full
+			return drop
 		}
 	}
-	return 0, n
+	return 0
 }
 
 // inTime says whether all items would make their deadlines if they ran from start
@@ -89,7 +195,10 @@ func inTime(items []*Item, start time.Time, size int, each, others time.Duration
 
 // largest is the largest n up to limit that takes at most left, or 0.
 func largest(limit int, left time.Duration, took func(n int) time.Duration) int {
-	low, high := 0, limit+1 // low fits, high does not
+	if took(limit) <= left {
+		return limit
+	}
+	low, high := 0, limit // low fits, high does not
 	for high-low > 1 {
 		if mid := (low + high) / 2; took(mid) <= left {
 			low = mid

@@ -43,12 +43,12 @@ func TestFormOfACrowd(t *testing.T) {
 				}
 			}
 		}
-		waiting := slices.Clone(q.items)
+		waiting := slices.Clone(waiting(q))
 		var b Batch
 		size := rapid.IntRange(1, 40).Draw(t, "size")
 		alone, took := drawTook(t)
 		others := drawOthers(t)
-		q.Form(&b, epoch, size, alone, others, took)
+		form(q, &b, epoch, size, alone, others, took)
 		checkForm(t, waiting, &b, epoch, size, alone, others, took)
 	})
 }
@@ -174,7 +174,7 @@ func TestForm(t *testing.T) {
 	} {
 		q := pushAll(t, c.due...)
 		var b Batch
-		q.Form(&b, epoch, c.size, c.took(1), 0, c.took)
+		form(q, &b, epoch, c.size, c.took(1), 0, c.took)
 		if len(b.Items) != c.taken || len(b.Expired) != c.expired || len(b.Late) != c.late {
 			t.Errorf("%s: took %d, expired %d, late %d; want %d, %d, %d", c.name, len(b.Items), len(b.Expired), len(b.Late), c.taken, c.expired, c.late)
 		}
@@ -186,7 +186,7 @@ func TestFormBesideOtherModels(t *testing.T) {
 	for others, want := range map[time.Duration][2]int{0: {3, 0}, 30 * time.Millisecond: {3, 0}, 60 * time.Millisecond: {5, 1}} {
 		q := pushAll(t, append([]int{5}, times(5, 50)...)...)
 		var b Batch
-		q.Form(&b, epoch, 8, 3*time.Millisecond, others, linear(2, 1))
+		form(q, &b, epoch, 8, 3*time.Millisecond, others, linear(2, 1))
 		if len(b.Items) != want[0] || len(b.Late) != want[1] {
 			t.Errorf("when others take %v it took %d, late %d; want %v", others, len(b.Items), len(b.Late), want)
 		}
@@ -196,9 +196,22 @@ func TestFormBesideOtherModels(t *testing.T) {
 func TestFormReusesItsBatch(t *testing.T) {
 	q := pushAll(t, 0, 1, 50)
 	var b Batch
-	q.Form(&b, epoch, 8, 2*time.Millisecond, 0, linear(2, 0))
-	q.Form(&b, epoch, 8, 2*time.Millisecond, 0, linear(2, 0))
+	form(q, &b, epoch, 8, 2*time.Millisecond, 0, linear(2, 0))
+	form(q, &b, epoch, 8, 2*time.Millisecond, 0, linear(2, 0))
 	if len(b.Items)+len(b.Expired)+len(b.Late) != 0 {
 		t.Errorf("the batch of an empty queue still holds %+v", b)
 	}
+}
+
+// form forms a batch of a container that is as free for several apps as for one.
+func form(q *Queue, b *Batch, now time.Time, size int, alone, others time.Duration, took func(n int) time.Duration) {
+	q.Form(b, now, Capacity{size, size, alone, others, took})
+}
+
+// waiting are the items of a queue of at most one app.
+func waiting(q *Queue) (items []*Item) {
+	for _, l := range q.lanes {
+		items = append(items, l.waiting()...)
+	}
+	return items
 }

@@ -6,9 +6,23 @@ import (
 	"github.com/topsail-serving/topsail/rpc"
 )
 
+// Class says what an item shares with others.
+type Class struct {
+	App    string  // whose query it is; "": not known
+	Weight float64 // of the app, beside others; 0 is 1
+}
+
+func (c *Class) weight() float64 {
+	if c.Weight > 0 { // and no NaN
+		return c.Weight
+	}
+	return 1
+}
+
 // Item is one query on its way through a sidecar. What took it out of the
 // queue owns it and must see to it that it is answered.
 type Item struct {
+	Class
 	Deadline time.Time // of the query; zero: none
 	Arrived  time.Time
 	Ask      rpc.Ask // in memory of its own

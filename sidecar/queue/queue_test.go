@@ -99,7 +99,7 @@ func (s *shadow) form(t *rapid.T) {
 	var b Batch
 	went := s.went
 	others := drawOthers(t)
-	s.q.Form(&b, now, size, alone, others, took)
+	form(s.q, &b, now, size, alone, others, took)
 	if s.went == went {
 		t.Fatal("it did not say that items may have gone")
 	}
@@ -130,11 +130,11 @@ func (s *shadow) drain(t *rapid.T) {
 }
 
 func (s *shadow) check(t *rapid.T) {
-	if s.q.Len() != len(s.items) || !slices.Equal(s.q.items[s.q.head:], s.items) {
+	if s.q.Len() != len(s.items) || !slices.Equal(waiting(s.q), s.items) {
 		t.Fatalf("%d items wait, want %d in order", s.q.Len(), len(s.items))
 	}
-	if s.q.bytes != s.bytes() {
-		t.Fatalf("%d bytes are counted, want %d", s.q.bytes, s.bytes())
+	if s.q.bytes() != s.bytes() {
+		t.Fatalf("%d bytes are counted, want %d", s.q.bytes(), s.bytes())
 	}
 	limits := Limits{Items: rapid.IntRange(0, 30).Draw(t, "below items"), Bytes: rapid.IntRange(0, 8000).Draw(t, "below bytes")}
 	if s.q.Below(limits) != (len(s.items) < limits.Items && s.bytes() < limits.Bytes) {
@@ -154,9 +154,11 @@ func (s *shadow) check(t *rapid.T) {
 	if n, first, last := s.q.Span(epoch); n != len(s.items) || n > 0 && (!first.Equal(epoch.Add(s.items[0].Left(epoch))) || !last.Equal(epoch.Add(s.items[n-1].Left(epoch)))) {
 		t.Fatalf("Span = %d, %v, %v", n, first, last)
 	}
-	for i, it := range s.q.items[:cap(s.q.items)] {
-		if (it == nil) != (i < s.q.head || i >= len(s.q.items)) {
-			t.Fatalf("slot %d of head %d, len %d: an item that was given out is kept, or one is lost", i, s.q.head, len(s.q.items))
+	for _, l := range s.q.lanes {
+		for i, it := range l.items[:cap(l.items)] {
+			if (it == nil) != (i < l.head || i >= len(l.items)) {
+				t.Fatalf("slot %d of head %d, len %d: an item that was given out is kept, or one is lost", i, l.head, len(l.items))
+			}
 		}
 	}
 }
@@ -189,15 +191,15 @@ func TestAStandingQueueDoesNotGrow(t *testing.T) {
 			}
 			var b Batch
 			for range 2 * (depth + 100) {
-				q.Form(&b, epoch, size, 0, 0, instant)
+				form(q, &b, epoch, size, 0, 0, instant)
 				for range b.Items {
 					if err := q.Push(due(1)); err != nil {
 						t.Fatal(err)
 					}
 				}
 			}
-			if q.Len() != depth || cap(q.items) > 4*depth+4 {
-				t.Errorf("depth %d, batches of %d: %d wait in a slice of %d", depth, size, q.Len(), cap(q.items))
+			if q.Len() != depth || cap(q.lanes[0].items) > 4*depth+4 {
+				t.Errorf("depth %d, batches of %d: %d wait in a slice of %d", depth, size, q.Len(), cap(q.lanes[0].items))
 			}
 		}
 	}
@@ -232,7 +234,7 @@ func TestManyPushersAndTakersLoseNothing(t *testing.T) {
 		taking.Go(func() {
 			var b Batch
 			for ; ; runtime.Gosched() {
-				q.Form(&b, epoch.Add(500*time.Millisecond), 16, time.Millisecond, 0, linear(0, 1))
+				form(q, &b, epoch.Add(500*time.Millisecond), 16, time.Millisecond, 0, linear(0, 1))
 				last := false
 				for _, it := range slices.Concat(b.Expired, b.Late, b.Items) {
 					if last = it.Batch == pushers; last {

@@ -1,0 +1,102 @@
+package queue
+
+import (
+	"slices"
+	"time"
+
+	"github.com/topsail-serving/topsail/internal/fair"
+)
+
+// lane holds the items of one app by deadline. It is a sorted slice rather than a heap: nearly
+// all items arrive in order, so that pushing is appending, and the place of a new
+// item, which admission needs, is known.
+type lane struct {
+	fair.Share
+	app    string
+	items  []*Item // items[head:] wait, in order
+	head   int
+	bytes  int
+	last   time.Time // when its last item arrived
+	lately float64   // its part of the items that were taken lately
+
+	dealt int        // how many of its items go into the batch that is being formed
+	deal  fair.Share // after those
+}
+
+func newLane(app string) *lane { return &lane{Share: fair.Share{Weight: 1}, app: app} }
+
+func (l *lane) waiting() []*Item { return l.items[l.head:] }
+
+func (l *lane) len() int { return len(l.items) - l.head }
+
+// room is what the lane, with so much more, has of the limits, for its weight.
+func (l *lane) room(limits Limits, items, bytes int) float64 {
+	return max(float64(l.len()+items)/float64(limits.Items), float64(l.bytes+bytes)/float64(limits.Bytes)) / l.Weight
+}
+
+// place is how many of the lane's items go before it.
+func (l *lane) place(it *Item) int {
+	waiting := l.waiting()
+	n := len(waiting)
+	if n > 0 && it.before(waiting[n-1]) {
+		n, _ = slices.BinarySearchFunc(waiting, it, func(a, b *Item) int {
+			if b.before(a) {
+				return 1
+			}
+			return -1 // equal deadlines keep the order of arrival
+		})
+	}
+	return n
+}
+
+// insert puts it behind the first n items. It moves the items to the front
+// rather than let the slice grow, once at least as much is free as is in use, so
+// that a move pays for as many inserts as it takes.
+func (l *lane) insert(it *Item, n int) {
+	if len(l.items) == cap(l.items) && 2*l.head >= len(l.items) && l.head > 0 {
+		moved := copy(l.items, l.waiting())
+		clear(l.items[moved:])
+		l.items, l.head = l.items[:moved], 0
+	}
+	l.items = slices.Insert(l.items, l.head+n, it)
+	l.bytes += it.bytes()
+	l.last = it.Arrived
+}
+
+// pop takes out the first item.
+func (l *lane) pop() *Item {
+	it := l.items[l.head]
+	l.items[l.head] = nil
+	l.bytes -= it.bytes()
+	if l.head++; l.head == len(l.items) {
+		l.items, l.head = l.items[:0], 0
+	}
+	return it
+}
+
+// popLast takes out the last item.
+func (l *lane) popLast() *Item {
+	last := len(l.items) - 1
+	it := l.items[last]
+	l.items[last] = nil
+	l.bytes -= it.bytes()
+	l.items = l.items[:last]
+	return it
+}
+
+// remove takes out the items that match, and appends them to removed.
+func (l *lane) remove(match func(*Item) bool, removed []*Item) []*Item {
+	waiting := l.waiting()
+	kept := waiting[:0]
+	for _, it := range waiting {
+		if match(it) {
+			removed = append(removed, it)
+			l.bytes -= it.bytes()
+		} else {
+			kept = append(kept, it)
+		}
+	}
+	clear(waiting[len(kept):])
+	l.items = l.items[:l.head+len(kept)]
+	return removed
+}
