@@ -20,6 +20,8 @@ type Call struct {
 	Flight   *cache.Flight // that it lands
 	Input    serving.Input
 	User     string
+	App      string  // whose query asks first
+	Weight   float64 // of the app
 	Context  string
 	Affinity serving.Affinity
 	Prefix   bool           // a replica is preferred that was asked about an input that begins alike
@@ -120,7 +122,7 @@ func (c *Call) send(target *route.Target, now time.Time) {
 		c.Extra.earn()
 		c.sent = true
 	}
-	ask := rpc.Ask{Budget: max(c.Deadline.Sub(now), 0), User: []byte(c.User), Context: []byte(c.Context)}
+	ask := rpc.Ask{Budget: max(c.Deadline.Sub(now), 0), User: []byte(c.User), Context: []byte(c.Context), App: []byte(c.App), Weight: float32(c.Weight)}
 	if c.Parts {
 		ask.Bits = rpc.AskParts
 	}

@@ -3,7 +3,6 @@ package dispatch
 import (
 	"context"
 	"encoding/json"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -194,7 +193,7 @@ func (v *Version) refused() *serving.Failure {
 func (v *Version) giveUp(why *serving.Failure) {
 	v.mu.Lock()
 	v.asked = false
-	calls := slices.Clone(v.queued.calls)
+	calls := v.queued.all()
 	for _, c := range calls {
 		v.drop(c)
 	}

@@ -20,8 +20,8 @@ type room struct{ questions, bytes atomic.Int64 }
 
 // enter takes room for a question of so many bytes, if there is some in addition to those that its
 // version has queued.
-func (r *room) enter(most Limits, version *deadlines, size int64) bool {
-	if int64(len(version.calls)) >= most.Questions/maxQueuedShare || version.bytes+size > most.Bytes/maxQueuedShare {
+func (r *room) enter(most Limits, version *held, size int64) bool {
+	if int64(version.calls) >= most.Questions/maxQueuedShare || version.bytes+size > most.Bytes/maxQueuedShare {
 		return false
 	}
 	if r.questions.Add(1) > most.Questions || r.bytes.Add(size) > most.Bytes {

@@ -32,7 +32,7 @@ var NoReplica = &serving.Failure{Cause: serving.NoReplica}
 var Superseded = &serving.Failure{Cause: serving.NoReplica}
 
 // Version is one definition of a model version as its replicas come and go. While it is cold,
-// questions are held in it, and go out by their deadlines as fast as the replicas answer.
+// questions are held in it, and go out, by the shares of the apps and by deadline, as fast as the replicas answer.
 type Version struct {
 	serving.Definition
 	d *Dispatcher
@@ -50,7 +50,7 @@ type Version struct {
 	cold atomic.Bool
 
 	mu      sync.Mutex // guards the following; a call's own lock may be held already
-	queued  deadlines
+	queued  held
 	flights map[*cache.Flight]*Call // of held
 	sent    int                     // of those that were held, in flight
 	outputs int                     // since a replica came, while cold
@@ -74,9 +74,20 @@ func (v *Version) hold(c *Call, why *serving.Failure, refused bool) bool {
 		c.Flight.Land(nil, Superseded)
 		return true
 	}
-	defer v.mu.Unlock()
-	if !v.d.room.enter(v.d.Limits, &v.queued, c.size()) {
-		return false
+	var displaced []*Call
+	defer func() {
+		v.mu.Unlock()
+		for _, other := range displaced {
+			other.Flight.Land(nil, &serving.Failure{Cause: serving.NoReplica})
+		}
+	}()
+	for !v.d.room.enter(v.d.Limits, &v.queued, c.size()) {
+		other := v.queued.displaced(c)
+		if other == nil {
+			return false
+		}
+		v.drop(other)
+		displaced = append(displaced, other)
 	}
 	if refused {
 		v.pause = time.Now().Add(refusedPause)
@@ -148,7 +159,7 @@ func (v *Version) replicasChanged() {
 	}
 	v.mu.Lock()
 	v.pause = time.Time{}
-	if len(v.queued.calls) > 0 {
+	if v.queued.calls > 0 {
 		v.wake()
 	}
 	v.mu.Unlock()
@@ -184,20 +195,22 @@ func (v *Version) next(now time.Time) (c *Call, late bool) {
 	}
 	v.asked = false // the caller has one
 	v.hostedModel.loaded()
-	if len(v.queued.calls) == 0 {
+	app := v.queued.first()
+	if app == nil {
 		if v.sent == 0 || v.outputs > 0 {
-			v.outputs, v.queued, v.flights = 0, deadlines{}, nil
+			v.outputs, v.queued, v.flights = 0, held{}, nil
 			v.cold.Store(false)
 		}
 		return nil, false
 	}
-	c = v.queued.calls[0]
+	c = app.calls[0]
 	late = !now.Before(c.until)
 	if !late {
 		if now.Before(v.pause) || v.sent >= replicas*firstFew+v.outputs {
 			return nil, false
 		}
 		v.sent++
+		v.queued.charge(c)
 	}
 	v.drop(c)
 	return c, late

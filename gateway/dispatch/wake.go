@@ -88,7 +88,7 @@ func (v *Version) PassedOver() {
 func (v *Version) asleep() bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.waking = v.Group().Len() == 0 && (v.asked || len(v.queued.calls) > 0)
+	v.waking = v.Group().Len() == 0 && (v.asked || v.queued.calls > 0)
 	v.asked = false
 	return v.waking
 }

@@ -118,7 +118,7 @@ func (q *query) join(i int, key cache.Key) (leads bool) {
 // call is the one that gets the answer for an attempt's flight.
 func (q *query) call(try *attempt) *dispatch.Call {
 	c := &dispatch.Call{
-		Flight: try.flight, Input: try.input, User: q.User, Context: q.contextFor(try.version), Affinity: q.Affinity, Deadline: q.replyBy(try), Respond: try.respond,
+		Flight: try.flight, Input: try.input, User: q.User, App: q.app.Name, Weight: q.app.weight, Context: q.contextFor(try.version), Affinity: q.Affinity, Deadline: q.replyBy(try), Respond: try.respond,
 		Extra: q.app.extra, Late: &q.app.metrics.late, Timed: q.Timing != nil,
 		Prefix: q.app.Route == serving.RoutePrefix,
 	}

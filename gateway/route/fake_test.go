@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"sync"
@@ -32,6 +33,8 @@ type rig struct {
 	hosts map[string]chan net.Conn
 	dials []time.Time
 	open  atomic.Int64 // the table's ends of connections
+
+	offers rpc.Features // of sidecars that are accepted, beside those of all
 }
 
 // bubble runs a test with a rig. Goroutines that the table leaves behind fail it.
@@ -127,6 +130,7 @@ type sidecar struct {
 	conn    *rpc.Conn
 	asked   chan rpc.PredictHead
 	budgets chan time.Duration
+	apps    chan string // and weights
 	cancels chan rpc.Cancel
 	taught  chan []byte   // bodies of FEEDBACK
 	stuck   chan struct{} // when set, it reads no further until this is closed
@@ -141,7 +145,9 @@ var sidecarHello = rpc.Hello{Role: rpc.RoleSidecar, Features: rpc.FeatureLZ4, Ma
 func (r *rig) accept(host <-chan net.Conn) *sidecar {
 	r.Helper()
 	nc := <-host
-	conn, err := rpc.Accept(r.Context(), nc, sidecarHello, func(h rpc.Hello) error {
+	hello := sidecarHello
+	hello.Features |= r.offers
+	conn, err := rpc.Accept(r.Context(), nc, hello, func(h rpc.Hello) error {
 		if h.Role != rpc.RoleGateway || h.Name != "gateway-1" {
 			return errors.New("not the gateway")
 		}
@@ -153,7 +159,7 @@ func (r *rig) accept(host <-chan net.Conn) *sidecar {
 	ctx, kill := context.WithCancel(r.Context())
 	s := &sidecar{
 		rig: r, nc: nc, conn: conn, kill: kill, done: make(chan struct{}),
-		asked: make(chan rpc.PredictHead, 10000), budgets: make(chan time.Duration, 10000), cancels: make(chan rpc.Cancel, 100),
+		asked: make(chan rpc.PredictHead, 10000), budgets: make(chan time.Duration, 10000), apps: make(chan string, 10000), cancels: make(chan rpc.Cancel, 100),
 		taught: make(chan []byte, 100),
 	}
 	go func() {
@@ -176,6 +182,11 @@ func (s *sidecar) handle(f rpc.Frame) error {
 		var ask rpc.Ask
 		for p.Next(&ask) {
 			s.budgets <- ask.Budget
+			if len(ask.App) > 0 {
+				s.apps <- fmt.Sprintf("%s %v", ask.App, ask.Weight)
+			} else {
+				s.apps <- ""
+			}
 		}
 		s.asked <- p.PredictHead
 		return p.Err()

@@ -31,6 +31,9 @@ func (t *Target) Ask(to Receiver, a *rpc.Ask, in serving.Input, now time.Time) (
 	if !ok {
 		return 0, &serving.Failure{Cause: serving.RefusedFull, Message: "too many queries are in flight at the replica"}
 	}
+	if conn.Peer().Features&rpc.FeatureApps == 0 {
+		a.App = nil
+	}
 	b := rpc.AppendPredictHead(conn.Begin(rpc.KindPredict), rpc.PredictHead{Batch: batch, Model: t.model, Count: 1})
 	if err := conn.End(rpc.AppendAskInput(b, a, in), 0); err != nil {
 		if _, mine := r.questions.take(batch); mine {

@@ -81,7 +81,7 @@ func (r *replica) connect(ctx context.Context) error {
 	token := r.token
 	r.mu.Unlock()
 	conn, err := rpc.Connect(ctx, nc, rpc.Hello{
-		Minor: rpc.Minor, Role: rpc.RoleGateway, Features: rpc.FeatureLZ4 | rpc.FeatureStages | rpc.FeatureHost | rpc.FeatureTensors | rpc.FeatureParts, MaxFrame: rpc.MaxFrame,
+		Minor: rpc.Minor, Role: rpc.RoleGateway, Features: rpc.FeatureLZ4 | rpc.FeatureStages | rpc.FeatureHost | rpc.FeatureTensors | rpc.FeatureParts | rpc.FeatureApps, MaxFrame: rpc.MaxFrame,
 		Name: r.name, Token: token, Software: "topsail",
 	})
 	if err != nil {

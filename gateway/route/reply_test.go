@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Frames that break the protocol end the connection; the peer hears why, and what
@@ -161,4 +162,22 @@ func TestRepliesTeachTheTable(t *testing.T) {
 			t.Errorf("after an answer: %+v", st)
 		}
 	})
+}
+
+// A replica that does not know of apps is not told which one asks.
+func TestTheAppGoesToReplicasThatShareByIt(t *testing.T) {
+	for app, features := range map[string]rpc.Features{"": 0, "wine 2.5": rpc.FeatureApps} {
+		bubble(t, func(t *rig) {
+			t.offers = features
+			s, target := t.connected()
+			ask := &rpc.Ask{Budget: -1, App: []byte("wine"), Weight: 2.5}
+			if _, failure := target.Ask(&inbox{T: t.T, from: target}, ask, serving.Input{Type: serving.Doubles}, time.Now()); failure != nil {
+				t.Fatal(failure)
+			}
+			synctest.Wait()
+			if got := <-s.apps; got != app {
+				t.Errorf("a replica with the features %v is told %q, want %q", features, got, app)
+			}
+		})
+	}
 }

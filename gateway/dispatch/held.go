@@ -1,0 +1,95 @@
+package dispatch
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/topsail-serving/topsail/internal/fair"
+)
+
+// held are the questions of a version that are held: apps go by their shares, and the questions of each by deadline.
+type held struct {
+	apps  []*heldApp // that asked while the version is cold
+	clock fair.Clock
+	calls int
+	bytes int64
+}
+
+// heldApp are the questions of one app.
+type heldApp struct {
+	fair.Share
+	deadlines
+	name string
+}
+
+func (h *held) of(c *Call) *heldApp {
+	for _, a := range h.apps {
+		if a.name == c.App {
+			return a
+		}
+	}
+	a := &heldApp{name: c.App, Share: fair.Share{Weight: cmp.Or(c.Weight, 1)}}
+	h.clock.Join(&a.Share)
+	h.apps = append(h.apps, a)
+	return a
+}
+
+func (h *held) push(c *Call) {
+	a := h.of(c)
+	if len(a.calls) == 0 {
+		h.clock.Wake(&a.Share, 0)
+	}
+	a.push(c)
+	h.calls++
+	h.bytes += c.size()
+}
+
+func (h *held) remove(c *Call) {
+	h.of(c).remove(c)
+	h.calls--
+	h.bytes -= c.size()
+}
+
+func (h *held) postpone(c *Call, until time.Time) { h.of(c).postpone(c, until) }
+
+// first is the app whose question goes next; nil: none is held.
+func (h *held) first() (first *heldApp) {
+	for _, a := range h.apps {
+		if len(a.calls) == 0 {
+			continue
+		}
+		if first == nil || cmp.Or(a.Due(&first.Share), a.calls[0].until.Compare(first.calls[0].until)) < 0 {
+			first = a
+		}
+	}
+	return first
+}
+
+// charge counts a question that is sent.
+func (h *held) charge(c *Call) { h.clock.Take(&h.of(c).Share) }
+
+// displaced is a question that makes way for c, whose app has less than its share of what is held; nil: there is none.
+func (h *held) displaced(c *Call) *Call {
+	own, all, most := h.of(c), 0.0, (*heldApp)(nil)
+	for _, a := range h.apps {
+		if len(a.calls) == 0 && a != own {
+			continue
+		}
+		all += a.Weight
+		if most == nil || float64(a.bytes)/a.Weight > float64(most.bytes)/most.Weight {
+			most = a
+		}
+	}
+	if own == most || float64(own.bytes+c.size())*all > float64(h.bytes)*own.Weight {
+		return nil
+	}
+	return most.calls[len(most.calls)-1] // not the most urgent one
+}
+
+// all are the questions, in no order.
+func (h *held) all() (calls []*Call) {
+	for _, a := range h.apps {
+		calls = append(calls, a.calls...)
+	}
+	return calls
+}
