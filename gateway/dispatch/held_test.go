@@ -30,7 +30,7 @@ func TestHeldQuestionsGoByShares(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var h held
 		weights := rapid.SliceOfN(rapid.Float64Range(0.1, 10), 2, 5).Draw(t, "weights")
-		const each = 200
+		const each = 40
 		for i, w := range weights {
 			for range each {
 				h.push(asked(fmt.Sprint(i), w, rapid.IntRange(0, 50).Draw(t, "until")))
