@@ -25,8 +25,8 @@ func (j *Job) commits(ctx context.Context, polled <-chan struct{}) {
 	pause, last, took := Pause{}, time.Time{}, time.Duration(0)
 	for ctx.Err() == nil {
 		j.window.dropLost()
-		if len(j.window.ready()) == 0 {
-			if j.over(polled) {
+		if over := j.over(polled); len(j.window.ready()) == 0 { // in this order: what finishes after that is among those that are ready
+			if over {
 				return
 			}
 			j.await(ctx, polled)

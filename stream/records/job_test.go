@@ -573,8 +573,8 @@ func TestStopping(t *testing.T) {
 				})
 				_, _, stop := run(t, broker, s, nil)
 				settled(time.Second)
-				broker.write(jsonRecord("b", 2)) // must not be begun any more
 				began := time.Now()
+				time.AfterFunc(time.Millisecond, func() { broker.write(jsonRecord("b", 2)) }) // must not be begun any more
 				stop()
 				if took, want := time.Since(began), min(one.takes-time.Second, 10*time.Second); took != want {
 					t.Errorf("it stopped after %v, not %v", took, want)
