@@ -28,6 +28,7 @@ class GoldenTest {
                     new Input(0, List.of(tensor("", DType.FLOAT32, List.of(1), "0000003f"))),
                     new Input(5000, List.of(tensor("", DType.INT32, List.of(2), "01000000feffffff")))))),
             Map.entry("predict string", new Predict(8, 1, List.of(new Input(Predict.NO_DEADLINE, List.of(Value.text("", "hé!")))))),
+            Map.entry("predict of an app", new Predict(8, 1, List.of(new Input(Predict.NO_DEADLINE, List.of(Value.text("", "hi")))))),
             Map.entry("predict bool tensor", new Predict(9, 2, List.of(new Input(1000000, List.of(
                     tensor("mask", DType.BOOL, List.of(2, 3), "010001000100"),
                     tensor("k", DType.INT64, List.of(), "ffffffffffffffff")))))),
