@@ -108,12 +108,15 @@ func (g *gatewayConn) predict(f rpc.Frame) error {
 	return p.Err()
 }
 
-// mostApps bounds the names of apps that a connection keeps.
-const mostApps = 1024
+// Bounds of the names of apps that a connection keeps.
+const (
+	mostApps    = 1024
+	longestName = 255 // a longer one is none
+)
 
 // class is that of what the gateway asks.
 func (g *gatewayConn) class(ask *rpc.Ask) queue.Class {
-	if len(ask.App) == 0 {
+	if len(ask.App) == 0 || len(ask.App) > longestName {
 		return queue.Class{}
 	}
 	app, ok := g.apps[string(ask.App)]

@@ -5,8 +5,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -67,28 +65,14 @@ func fair(ctx context.Context, b *bench) (figures []figure, err error) {
 
 // fairApps runs a model for two apps of different weights.
 func (b *bench) fairApps(ctx context.Context, weights [2]float64) (*localMode, error) {
-	dir, err := os.MkdirTemp(b.dir, "fair")
-	if err != nil {
-		return nil, err
-	}
-	model := filepath.Join(dir, "fair.py")
-	if err := os.WriteFile(model, []byte(fairModel), 0o600); err != nil {
-		return nil, err
-	}
-	var text strings.Builder
-	fmt.Fprintf(&text, "[[model]]\nname = \"fair\"\nversion = \"1\"\ninput_type = \"doubles\"\ncommand = [\"python3\", \"-m\", \"topsail\", %q]\n", model+":predict")
-	for i, weight := range weights {
-		fmt.Fprintf(&text, "[[app]]\nname = \"app%d\"\ninput_type = \"doubles\"\nlatency_slo_micros = %d\nmodels = [\"fair\"]\nweight = %v\ndefault_output = \"none\"\ncache = { off = true }\n", i, fairObjective.Microseconds(), weight)
-	}
-	config := filepath.Join(dir, "topsail.toml")
-	if err := os.WriteFile(config, []byte(text.String()), 0o600); err != nil {
-		return nil, err
-	}
-	l, err := b.local(ctx, dir, config)
-	if err != nil {
-		return nil, err
-	}
-	return l, eventually(ctx, l.replicas(1))
+	return b.localModel(ctx, fairModel, 1, func(model string) string {
+		var text strings.Builder
+		fmt.Fprintf(&text, "[[model]]\nname = \"fair\"\nversion = \"1\"\ninput_type = \"doubles\"\ncommand = [\"python3\", \"-m\", \"topsail\", %q]\n", model+":predict")
+		for i, weight := range weights {
+			fmt.Fprintf(&text, "[[app]]\nname = \"app%d\"\ninput_type = \"doubles\"\nlatency_slo_micros = %d\nmodels = [\"fair\"]\nweight = %v\ndefault_output = \"none\"\ncache = { off = true }\n", i, fairObjective.Microseconds(), weight)
+		}
+		return text.String()
+	})
 }
 
 // shares is how far from its share what an app gets is at most, as a part of the share: over the whole period, and over
@@ -100,16 +84,9 @@ func (b *bench) shares(ctx context.Context, weights [2]float64) (furthest [2]flo
 		return furthest, err
 	}
 	var answers [2]answerTimes
+	start := time.Now().Add(fairSettles)
 	if _, err := l.both(ctx, [2]float64{1.5 * fairCapacity, 1.5 * fairCapacity}, fairSettles+fairPeriod, answers[0].seen, answers[1].seen); err != nil {
 		return furthest, err
-	}
-	start := answers[0].first().Add(fairSettles)
-	apart := func(from time.Time, lasts time.Duration, count [2]float64) (most float64) {
-		for i, weight := range weights {
-			share := (count[0] + count[1]) * weight / (weights[0] + weights[1])
-			most = max(most, math.Abs(count[i]-share)/share)
-		}
-		return most
 	}
 	count := func(from time.Time, lasts time.Duration) (n [2]float64) {
 		for i := range answers {
@@ -117,10 +94,17 @@ func (b *bench) shares(ctx context.Context, weights [2]float64) (furthest [2]flo
 		}
 		return n
 	}
+	apart := func(n [2]float64) (most float64) {
+		for i, weight := range weights {
+			share := (n[0] + n[1]) * weight / (weights[0] + weights[1])
+			most = max(most, math.Abs(n[i]-share)/share)
+		}
+		return most
+	}
 	all := count(start, fairPeriod)
-	furthest[0] = apart(start, fairPeriod, all)
+	furthest[0] = apart(all)
 	for at := time.Duration(0); at <= fairPeriod-time.Second; at += time.Second / 20 {
-		furthest[1] = max(furthest[1], apart(start.Add(at), time.Second, count(start.Add(at), time.Second)))
+		furthest[1] = max(furthest[1], apart(count(start.Add(at), time.Second)))
 	}
 	b.say("  weights %v: %.1f and %.1f answers a second in time; furthest from a share %.1f %%, in a second %.1f %%", weights, all[0]/fairPeriod.Seconds(), all[1]/fairPeriod.Seconds(), 100*furthest[0], 100*furthest[1])
 	return furthest, nil
@@ -183,8 +167,6 @@ func (a *answerTimes) seen(reply []byte) {
 		a.times = append(a.times, time.Now())
 	}
 }
-
-func (a *answerTimes) first() time.Time { return a.times[0] }
 
 func (a *answerTimes) between(start, end time.Time) (n int) {
 	for _, at := range a.times {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 )
@@ -11,6 +12,27 @@ import (
 type localMode struct {
 	*child
 	query, metrics string // URLs
+}
+
+// localModel runs Topsail in local mode on a configuration, which gets the file with the code of a model in Python, until
+// so many replicas are there.
+func (b *bench) localModel(ctx context.Context, code string, replicas int, config func(model string) string) (*localMode, error) {
+	dir, err := os.MkdirTemp(b.dir, "local")
+	if err != nil {
+		return nil, err
+	}
+	model, file := filepath.Join(dir, "model.py"), filepath.Join(dir, "topsail.toml")
+	if err := os.WriteFile(model, []byte(code), 0o600); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(file, []byte(config(model)), 0o600); err != nil {
+		return nil, err
+	}
+	l, err := b.local(ctx, dir, file)
+	if err != nil {
+		return nil, err
+	}
+	return l, eventually(ctx, l.replicas(replicas))
 }
 
 // local builds Topsail and runs it on a configuration, with its files in a folder.

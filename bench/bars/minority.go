@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -81,27 +79,13 @@ func (b *bench) minority(ctx context.Context, s *streamBroker, order string) (ru
 	if err := s.make(ctx, in, out, dead); err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp(b.dir, "minority")
+	_, err = b.localModel(ctx, minorityModel, 4, func(model string) string {
+		return fmt.Sprintf("[[app]]\nname = \"minority\"\ninput_type = \"doubles\"\nlatency_slo_micros = 5000000\nmodels = [\"minority\"]\n"+
+			"[[model]]\nname = \"minority\"\nversion = \"1\"\ninput_type = \"doubles\"\nreplicas = 4\ncommand = [\"python3\", \"-m\", \"topsail\", %q]\n"+
+			"[[stream]]\nname = \"minority\"\napp = \"minority\"\nbroker = %q\naddrs = [%q]\ninput = [%q]\noutput = %q\ndead_letter = %q\norder = %q\n",
+			model+":predict", s.name, s.setup.Addr, in, out, dead, order)
+	})
 	if err != nil {
-		return nil, err
-	}
-	model := filepath.Join(dir, "minority.py")
-	if err := os.WriteFile(model, []byte(minorityModel), 0o600); err != nil {
-		return nil, err
-	}
-	config := filepath.Join(dir, "topsail.toml")
-	text := fmt.Sprintf("[[app]]\nname = \"minority\"\ninput_type = \"doubles\"\nlatency_slo_micros = 5000000\nmodels = [\"minority\"]\n"+
-		"[[model]]\nname = \"minority\"\nversion = \"1\"\ninput_type = \"doubles\"\nreplicas = 4\ncommand = [\"python3\", \"-m\", \"topsail\", %q]\n"+
-		"[[stream]]\nname = \"minority\"\napp = \"minority\"\nbroker = %q\naddrs = [%q]\ninput = [%q]\noutput = %q\ndead_letter = %q\norder = %q\n",
-		model+":predict", s.name, s.setup.Addr, in, out, dead, order)
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		return nil, err
-	}
-	l, err := b.local(ctx, dir, config)
-	if err != nil {
-		return nil, err
-	}
-	if err := eventually(ctx, l.replicas(4)); err != nil {
 		return nil, err
 	}
 	return s.minority(ctx, in, out, b.Seconds*minorityTimes*minorityRate)

@@ -28,7 +28,7 @@ func (h *held) of(c *Call) *heldApp {
 			return a
 		}
 	}
-	a := &heldApp{name: c.App, Share: fair.Share{Weight: cmp.Or(c.Weight, 1)}}
+	a := &heldApp{name: c.App, Share: fair.Share{Weight: fair.Weight(c.Weight)}}
 	h.clock.Join(&a.Share)
 	h.apps = append(h.apps, a)
 	return a

@@ -6,12 +6,20 @@
 // against an app that is quiet on the whole.
 package fair
 
+// Weight is what a weight counts as: between bounds that keep virtual time exact, and 1 where none is given.
+func Weight(w float64) float64 {
+	if !(w > 0) {
+		return 1
+	}
+	return min(max(w, 0.01), 1000)
+}
+
 // Clock is the virtual time of one resource: a unit of work takes 1/weight of it. The zero Clock is ready for use.
 type Clock struct{ now float64 }
 
 // Share is what one of those that share the resource has had of it.
 type Share struct {
-	Weight float64 // above 0
+	Weight float64 // as Weight gives it
 	next   float64 // when its next unit of work is due, in virtual time
 }
 

@@ -1,6 +1,7 @@
 package fair_test
 
 import (
+	"math"
 	"testing"
 
 	"github.com/topsail-serving/topsail/internal/fair"
@@ -68,6 +69,14 @@ func TestBeforeCountsWhatIsDue(t *testing.T) {
 				t.Errorf("%d units of the other are said to be due before unit %d; of %d in all it had %d", want, n, n+want, got[&o])
 			}
 			serve(&c, 1, mine, other)
+		}
+	}
+}
+
+func TestWeight(t *testing.T) {
+	for w, want := range map[float64]float64{0: 1, -1: 1, math.NaN(): 1, 2.5: 2.5, 1e-300: 0.01, math.Inf(1): 1000} {
+		if got := fair.Weight(w); got != want {
+			t.Errorf("a weight of %v counts as %v, want %v", w, got, want)
 		}
 	}
 }

@@ -12,13 +12,6 @@ type Class struct {
 	Weight float64 // of the app, beside others; 0 is 1
 }
 
-func (c *Class) weight() float64 {
-	if c.Weight > 0 { // and no NaN
-		return c.Weight
-	}
-	return 1
-}
-
 // Item is one query on its way through a sidecar. What took it out of the
 // queue owns it and must see to it that it is answered.
 type Item struct {

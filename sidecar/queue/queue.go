@@ -117,7 +117,7 @@ func (q *Queue) lane(it *Item) *lane {
 		}
 	}
 	if l.app == it.App {
-		l.Weight = it.weight()
+		l.Weight = fair.Weight(it.Weight)
 	}
 	return l
 }
