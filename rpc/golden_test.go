@@ -90,7 +90,7 @@ func goldenValues() map[string]any {
 			newInput(Ask{Budget: -1}, serving.Value{DType: serving.Uint8, Shape: []int{3}, Data: []byte{255, 0, 127}}),
 			newInput(Ask{}, serving.Value{DType: serving.Float32, Shape: []int{1}, Data: appendU32(nil, 0x3f000000)}),
 			newInput(everything, serving.Value{DType: serving.Int32, Shape: []int{2}, Data: appendU32(appendU32(nil, 1), 1<<32-2)})),
-		"predict of an app":   newPredict(8, 1, newInput(Ask{Budget: -1, App: []byte("wine"), Weight: 2.5}, text("hi"))),
+		"predict of an app":   newPredict(8, 1, newInput(Ask{Budget: -1, App: []byte("wine"), Weight: 2.5, MinShare: 0.125, Priority: 2}, text("hi"))),
 		"predict string":      newPredict(8, 1, newInput(Ask{Budget: -1}, text("hé!"))),
 		"predict bool tensor": newPredict(9, 2, newInput(Ask{Budget: time.Second}, bools, scalar)),
 		"reply": newReply(ReplyHead{Batch: 7, Queue: 3, Wait: 4 * time.Millisecond, Service: 1500 * time.Microsecond}, false,

@@ -37,8 +37,12 @@ type Ask struct {
 	Bits    uint64 // feature bits
 	Age     time.Duration
 	Context []byte
-	App     []byte  // that asks, with FeatureApps; empty: not told
-	Weight  float32 // its share of scarce capacity, relative to other apps
+
+	// Where it goes: see serving.Class. Without FeatureApps, or of an empty app, it is not told.
+	App      []byte
+	Weight   float32
+	MinShare float32
+	Priority uint8
 }
 
 // PredictHead is the fixed part of a PREDICT.
@@ -92,8 +96,9 @@ func (a *Ask) appendFields(b []byte) []byte {
 		b = appendField(b, predictContext, a.Context)
 	}
 	if len(a.App) > 0 {
-		b = appendU32(append(b, predictApp), uint32(4+len(a.App)))
-		b = append(appendU32(b, math.Float32bits(a.Weight)), a.App...)
+		b = appendU32(append(b, predictApp), uint32(9+len(a.App)))
+		b = appendU32(appendU32(b, math.Float32bits(a.Weight)), math.Float32bits(a.MinShare))
+		b = append(append(b, a.Priority), a.App...)
 	}
 	return b
 }
@@ -170,6 +175,8 @@ func (a *Ask) setField(tag uint8, value *cursor) {
 		a.Context = value.rest()
 	case predictApp:
 		a.Weight = math.Float32frombits(value.u32("weight"))
+		a.MinShare = math.Float32frombits(value.u32("minimum share"))
+		a.Priority = value.u8("priority")
 		a.App = value.rest()
 	}
 }

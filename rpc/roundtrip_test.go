@@ -111,6 +111,7 @@ func asks() *rapid.Generator[input] {
 		}
 		if rapid.Bool().Draw(t, "has app") {
 			a.App, a.Weight = someBytes().Draw(t, "app"), float32(rapid.Float64Range(0, 1000).Draw(t, "weight"))
+			a.MinShare, a.Priority = float32(rapid.Float64Range(0, 1).Draw(t, "minimum share")), rapid.Uint8().Draw(t, "priority")
 		}
 		return newInput(a, payloads().Draw(t, "payload")...)
 	})

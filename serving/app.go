@@ -32,6 +32,8 @@ type App struct {
 	OutputType    OutputType `json:"output_type,omitempty" help:"number, label, vector or json: how the outputs of the models are read"`
 	Policy        PolicySpec `json:"policy" help:"how models are chosen and their outputs combined" flag:"-"`
 	Weight        float64    `json:"weight,omitempty" help:"share of scarce capacity, relative to other apps; 0 is 1"`
+	Priority      int        `json:"priority,omitempty" help:"0, the highest, to 3: queries of a lower one get what higher ones leave; a key or a query can only ask for a lower one"`
+	MinShare      float64    `json:"min_share,omitempty" help:"the part of a model's capacity that the app gets even where higher priorities want all of it, from 0 to 0.9"`
 	Cache         CacheSpec  `json:"cache,omitzero"`
 	ColdStart     Duration   `json:"cold_start_micros,omitempty" help:"how long a query may wait for the first replica of a model that is scaled to zero, in microseconds; 0 is the latency objective"`
 	Example       string     `json:"example,omitempty" help:"an example of an input, as JSON"`
@@ -82,6 +84,9 @@ const MaxSLO = 10 * time.Minute
 // MaxWeight bounds the weight of an app.
 const MaxWeight = 1000.0
 
+// MaxMinShare bounds what an app gets at least.
+const MaxMinShare = 0.9
+
 // Check returns everything that is wrong with the app alone, or nil.
 func (a *App) Check() error {
 	errs := []error{CheckAppName(a.Name)}
@@ -118,7 +123,10 @@ func (a *App) Check() error {
 	if !(a.Weight >= 0 && a.Weight <= MaxWeight) {
 		errs = append(errs, fmt.Errorf("app %q: weight must be between 0 and %v", a.Name, MaxWeight))
 	}
-	for _, err := range append(a.checkPolicy(), a.OutputType.check(), a.Limit.check(), a.checkStages()) {
+	if !(a.MinShare >= 0 && a.MinShare <= MaxMinShare) {
+		errs = append(errs, fmt.Errorf("app %q: min_share must be between 0 and %v", a.Name, MaxMinShare))
+	}
+	for _, err := range append(a.checkPolicy(), checkPriority(a.Priority), a.OutputType.check(), a.Limit.check(), a.checkStages()) {
 		if err != nil {
 			errs = append(errs, fmt.Errorf("app %q: %w", a.Name, err))
 		}

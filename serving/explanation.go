@@ -9,6 +9,7 @@ type Explanation struct {
 	Confidence float64
 	Elapsed    time.Duration // from receiving the query to the decision
 	Budget     time.Duration // what there was
+	Priority   int           // with which it was asked
 	Models     []ExplainedModel
 }
 

@@ -49,6 +49,8 @@ type Key struct {
 	Created time.Time `json:"created"`
 	Expires time.Time `json:"expires,omitzero"` // zero: never
 	Limit   *Limit    `json:"limit,omitempty"`
+
+	Priority int `json:"priority,omitempty"` // the highest that its queries can have
 }
 
 // Limit is how often queries may come, at each gateway.
@@ -117,8 +119,10 @@ func (k *Key) Check() error {
 	for _, app := range k.Apps {
 		errs = append(errs, CheckAppName(app))
 	}
-	if err := k.Limit.check(); err != nil {
-		errs = append(errs, fmt.Errorf("key %q: %w", k.Name, err))
+	for _, err := range []error{k.Limit.check(), checkPriority(k.Priority)} {
+		if err != nil {
+			errs = append(errs, fmt.Errorf("key %q: %w", k.Name, err))
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -17,6 +17,7 @@ type Query struct {
 	Explain  bool          // say in the prediction how it came about
 	Timing   *Timing       // to be filled in from Selected to Combined; nil: it is not wanted
 	Affinity Affinity      // replicas of each model that it had better go to
+	Priority int           // 0, the highest, to LowestPriority; it has that of its app if that is lower
 	// Candidates are the models that may be asked, of a version or of any; nil: all that the app
 	// links.
 	Candidates []ModelID

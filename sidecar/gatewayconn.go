@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/sidecar/queue"
 )
 
@@ -115,9 +116,9 @@ const (
 )
 
 // class is that of what the gateway asks.
-func (g *gatewayConn) class(ask *rpc.Ask) queue.Class {
+func (g *gatewayConn) class(ask *rpc.Ask) serving.Class {
 	if len(ask.App) == 0 || len(ask.App) > longestName {
-		return queue.Class{}
+		return serving.Class{}
 	}
 	app, ok := g.apps[string(ask.App)]
 	if !ok {
@@ -127,7 +128,11 @@ func (g *gatewayConn) class(ask *rpc.Ask) queue.Class {
 		app = string(ask.App)
 		g.apps[app] = app
 	}
-	return queue.Class{App: app, Weight: float64(ask.Weight)}
+	c := serving.Class{App: app, Priority: min(int(ask.Priority), serving.LowestPriority), Weight: float64(ask.Weight)}
+	if ask.MinShare > 0 { // else it may be no number
+		c.MinShare = min(float64(ask.MinShare), serving.MaxMinShare)
+	}
+	return c
 }
 
 // wake has the pools start on what they were asked for: queries that came together can go in one batch.
@@ -211,7 +216,7 @@ func (g *gatewayConn) end(match func(*queue.Item) bool) {
 // Answer implements queue.Asker.
 func (a *asker) Answer(it *queue.Item, answer *rpc.Answer) {
 	a.pool.checkOutputs(answer, !it.Part.IsZero())
-	queued, wait := a.pool.load()
+	queued, wait := a.pool.load(it.Priority)
 	if it.Cut {
 		if answer.More {
 			return

@@ -209,7 +209,7 @@ func admit(pipe *pipeline, i int, it *queue.Item, ahead int) error {
 		return nil
 	}
 	wait, service := pipe.estimate(it.Arrived, i, ahead)
-	budget := it.Deadline.Sub(it.Arrived) - pipe.stages[i].others(it.Arrived, it.Deadline)
+	budget := it.Deadline.Sub(it.Arrived) - pipe.stages[i].others(it.Arrived, it.Priority, it.Deadline)
 	if wait > 0 && wait+service > margin(budget) {
 		return queue.ErrLate
 	}
@@ -248,12 +248,12 @@ func asked(it *queue.Item) *queue.Item {
 	return it
 }
 
-// load is what replies report: how many wait, and what a new query would wait.
-func (p *pool) load() (queued int, wait time.Duration) {
+// load is what replies to queries of a priority report: how many wait, and what a new one of the same would wait.
+func (p *pool) load(priority int) (queued int, wait time.Duration) {
 	pipe := p.pipe.Load()
 	now := time.Now()
-	wait, _ = pipe.estimate(now, 0, pipe.stages[0].queue.Len())
-	return pipe.waiting(), wait + pipe.stages[0].others(now, time.Time{})
+	wait, _ = pipe.estimate(now, 0, pipe.stages[0].queue.Ahead(priority))
+	return pipe.waiting(), wait + pipe.stages[0].others(now, priority, time.Time{})
 }
 
 // profile is what demand reports say that the pool takes: of a pipeline, its slowest

@@ -4,13 +4,16 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 var (
 	queueDesc   = obs.NewDesc("topsail_sidecar_queue_length", "Queries that wait for a batch.", "model", "version", "replica")
-	waitDesc    = obs.NewDesc("topsail_sidecar_wait_seconds", "How long a new query would wait for its batch to start.", "model", "version", "replica")
+	waitingDesc = obs.NewDesc("topsail_sidecar_queue_priority_length", "Queries that wait for a batch, by priority; 0 is the highest.", "model", "version", "replica", "priority")
+	waitDesc    = obs.NewDesc("topsail_sidecar_wait_seconds", "How long a new query of the lowest priority would wait for its batch to start.", "model", "version", "replica")
 	readyDesc   = obs.NewDesc("topsail_sidecar_containers_ready", "Containers that take batches.", "model", "version", "replica")
 	sizeDesc    = obs.NewDesc("topsail_sidecar_batch_limit", "The maximum size of the next batch, or of the queries side by side.", "model", "version", "replica", "container")
 	runningDesc = obs.NewDesc("topsail_sidecar_queries_running", "Queries that a container runs side by side; 0 for one that takes batches.", "model", "version", "replica", "container")
@@ -49,7 +52,7 @@ func (g *poolGauges) remove(p *pool) {
 
 // Describe and Collect implement obs.Collector.
 func (g *poolGauges) Describe(ch chan<- *obs.Desc) {
-	for _, d := range []*obs.Desc{queueDesc, waitDesc, readyDesc, sizeDesc, runningDesc, profileDesc, startDesc, stageQueueDesc, stageReadyDesc, stageWorkersDesc, hostModelsDesc, hostMemoryDesc} {
+	for _, d := range []*obs.Desc{queueDesc, waitingDesc, waitDesc, readyDesc, sizeDesc, runningDesc, profileDesc, startDesc, stageQueueDesc, stageReadyDesc, stageWorkersDesc, hostModelsDesc, hostMemoryDesc} {
 		ch <- d
 	}
 }
@@ -71,7 +74,7 @@ func collectPool(ch chan<- obs.Metric, p *pool, replica string) {
 		}
 	}
 	pipe := p.pipe.Load()
-	queued, wait := p.load()
+	queued, wait := p.load(serving.LowestPriority)
 	ready := 0
 	for i, s := range pipe.stages {
 		workers := len(*s.batchers.Load())
@@ -86,6 +89,11 @@ func collectPool(ch chan<- obs.Metric, p *pool, replica string) {
 	}
 	gauge(startDesc, float64(p.began.UnixMilli())/1000, p.model.Generation)
 	gauge(queueDesc, float64(queued))
+	for priority, span := range pipe.stages[0].queue.Spans(time.Now()) {
+		if span.N > 0 {
+			gauge(waitingDesc, float64(span.N), strconv.Itoa(priority))
+		}
+	}
 	gauge(waitDesc, wait.Seconds())
 	gauge(readyDesc, float64(ready))
 	if p.host != nil {

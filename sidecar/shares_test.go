@@ -16,7 +16,7 @@ import (
 
 // asking is an app whose queries arrive at random, in an open loop.
 type asking struct {
-	queue.Class
+	serving.Class
 	rate float64       // queries a second
 	slo  time.Duration // 0: none
 
@@ -102,7 +102,7 @@ func TestAppsShareByWeight(t *testing.T) {
 				l := newLoad(t, serving.BatchSpec{}, linear(0, 10*ms))
 				apps := []*asking{{rate: 1.5 * capacity, slo: slo}, {rate: 1.5 * capacity, slo: slo}}
 				for i, a := range apps {
-					a.Class = queue.Class{App: string(rune('a' + i)), Weight: weights[i]}
+					a.Class = serving.Class{App: string(rune('a' + i)), Weight: weights[i]}
 				}
 				start := time.Now().Add(time.Second)
 				l.run(11*time.Second, apps...)
@@ -149,8 +149,8 @@ func TestAQuietAppBesideANoisyOne(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				quiet := &asking{Class: queue.Class{App: "quiet"}, rate: c.rate / 4, slo: c.slo}
-				noisy := &asking{Class: queue.Class{App: "noisy"}, rate: c.rate * 1.5, slo: c.noisy}
+				quiet := &asking{Class: serving.Class{App: "quiet"}, rate: c.rate / 4, slo: c.slo}
+				noisy := &asking{Class: serving.Class{App: "noisy"}, rate: c.rate * 1.5, slo: c.noisy}
 				lasts := time.Duration(max(2000/c.rate, 5) * float64(time.Second))
 				l := newLoad(t, c.spec, c.models...)
 				l.run(lasts, quiet)

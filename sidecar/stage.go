@@ -236,13 +236,14 @@ func (s *stage) estimate(now time.Time, ahead int) (wait, round time.Duration) {
 	return wait, round
 }
 
-// others is how long its workers run other models at least before a query that is due then; zero: after all of theirs.
-func (s *stage) others(now, due time.Time) (least time.Duration) {
+// others is how long its workers run other models at least before a query of a priority that is due then; zero: after
+// all of theirs.
+func (s *stage) others(now time.Time, priority int, due time.Time) (least time.Duration) {
 	for i, b := range *s.batchers.Load() {
 		if _, busy := b.Busy(now); !busy {
 			return 0
 		}
-		if takes := b.Before(due); i == 0 || takes < least {
+		if takes := b.Before(priority, due); i == 0 || takes < least {
 			least = takes
 		}
 	}

@@ -51,6 +51,7 @@ func allCases() []benchCase {
 		{"minority", "data streams of which one record in a hundred takes 2 s, with the defaults of a stream", minority},
 		{"pace", "data streams over models that take 1, 10 and 100 ms for an input, with the defaults of a stream", pace},
 		{"hosts", "2,000 small models in four replicas with room for a part of them, asked as their popularity has it", hosts},
+		{"priority", "an app at 0.7 of what a model can do, beside a data stream that would take everything", priority},
 		{"fair", "two apps that share one model, which cannot do all that they ask for", fair},
 		{"embedded", "a gateway called in process, without HTTP", embedded},
 	}

@@ -106,6 +106,14 @@ func (c *Control) Visible(who Caller, find func(app string) (*serving.App, error
 // Key is the caller's key of the catalog, or nil.
 func (who *Caller) Key() *serving.Key { return who.key }
 
+// Priority is the highest that queries of the caller can have.
+func (who *Caller) Priority() int {
+	if who.key == nil {
+		return 0
+	}
+	return who.key.Priority
+}
+
 // needKey refuses a request that shows no key.
 func (c *Control) needKey(app string) error {
 	c.Count(app, NoKey)

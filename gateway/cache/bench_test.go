@@ -45,7 +45,7 @@ func BenchmarkFlight(b *testing.B) {
 	for i := 0; b.Loop(); i++ {
 		k := numbered(i)
 		c.Get(k, 0)
-		f, _ := c.Join(k, w)
+		f, _ := c.Join(k, 0, w)
 		c.Get(k, 0)
 		f.Land(out, nil)
 		<-w

@@ -124,8 +124,8 @@ func TestACacheWithoutRoomStillJoins(t *testing.T) {
 	if c.Get(numbered(1), 0) != nil || c.Len() != 0 || c.Bytes() != 0 {
 		t.Error("it keeps something")
 	}
-	f, opened := c.Join(numbered(1), make(Waiter, 1))
-	g, again := c.Join(numbered(1), make(Waiter, 1))
+	f, opened := c.Join(numbered(1), 0, make(Waiter, 1))
+	g, again := c.Join(numbered(1), 0, make(Waiter, 1))
 	if !opened || again || f != g {
 		t.Error("equal questions do not join")
 	}

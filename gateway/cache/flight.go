@@ -27,7 +27,7 @@ func (w Waiter) Wake() {
 // not depend on them.
 type Flight struct {
 	cache *Cache
-	key   Key
+	key   question
 	keep  bool // its output is cached
 	own   bool // not shared with equal questions
 
@@ -57,16 +57,16 @@ func (c *Cache) Alone(w Waiter) *Flight {
 
 // Own makes a flight that cannot be joined and whose output is cached.
 func (c *Cache) Own(k Key, w Waiter) *Flight {
-	f := &Flight{cache: c, key: k, keep: true, own: true}
+	f := &Flight{cache: c, key: question{Key: k}, keep: true, own: true}
 	f.wait(w)
 	return f
 }
 
-// Join joins the flight of an equal question, or opens one. The query that opened it, told by
+// Join joins the flight of an equal question of the same priority or a higher one, or opens one. The query that opened it, told by
 // opened, must see to it that it lands; before it asks a replica it looks into the cache once
 // more, because an equal question may have landed between its first look and this call.
-func (c *Cache) Join(k Key, w Waiter) (f *Flight, opened bool) {
-	return c.flights.join(c, k, w)
+func (c *Cache) Join(k Key, priority int, w Waiter) (f *Flight, opened bool) {
+	return c.flights.join(c, question{k, priority}, w)
 }
 
 // Count says that a replica is asked for the flight, and so counts it: as demand, in flight until
@@ -95,7 +95,7 @@ func (f *Flight) Land(out *serving.Output, failure *serving.Failure) bool {
 	}
 	f.count(out, failure)
 	if f.keep && out != nil && !out.Uncollected {
-		f.cache.Put(f.key, out) // before the flight goes: a query that then opens another finds it by Get
+		f.cache.Put(f.key.Key, out) // before the flight goes: a query that then opens another finds it by Get
 	}
 	if f.keep && !f.own {
 		f.cache.flights.leave(f)
@@ -139,7 +139,7 @@ func (f *Flight) withdraw(left int) bool {
 	if !f.keep || f.own {
 		return true
 	}
-	s := f.cache.flights.shard(f.key)
+	s := f.cache.flights.shard(f.key.Key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f.mu.Lock()
@@ -179,39 +179,47 @@ type flights struct {
 	shards [flightShards]flightShard
 }
 
+// question is one that is asked with a priority.
+type question struct {
+	Key
+	priority int
+}
+
 type flightShard struct {
 	mu   sync.Mutex
-	open map[Key]*Flight
+	open map[question]*Flight
 	_    [48]byte // keeps neighbours off this cache line
 }
 
 func (fs *flights) init() {
 	for i := range fs.shards {
-		fs.shards[i].open = map[Key]*Flight{}
+		fs.shards[i].open = map[question]*Flight{}
 	}
 }
 
 func (fs *flights) shard(k Key) *flightShard { return &fs.shards[k.Lo%flightShards] }
 
-func (fs *flights) join(c *Cache, k Key, w Waiter) (*Flight, bool) {
-	s := fs.shard(k)
+func (fs *flights) join(c *Cache, asked question, w Waiter) (*Flight, bool) {
+	s := fs.shard(asked.Key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if f := s.open[k]; f != nil { // not landed: it leaves the map first
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.wait(w)
-		return f, false
+	for q := (question{Key: asked.Key}); q.priority <= asked.priority; q.priority++ {
+		if f := s.open[q]; f != nil { // not landed: it leaves the map first
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.wait(w)
+			return f, false
+		}
 	}
-	f := &Flight{cache: c, key: k, keep: true}
+	f := &Flight{cache: c, key: asked, keep: true}
 	f.wait(w)
-	s.open[k] = f
+	s.open[asked] = f
 	return f, true
 }
 
 // leave takes a flight off the map.
 func (fs *flights) leave(f *Flight) {
-	s := fs.shard(f.key)
+	s := fs.shard(f.key.Key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.open[f.key] == f {

@@ -25,20 +25,20 @@ func TestALandedFlightWakesEveryWaiter(t *testing.T) {
 			awake.Add(1)
 		}
 		w := make(Waiter, 1)
-		flight, opened := c.Join(numbered(1), w)
+		flight, opened := c.Join(numbered(1), 0, w)
 		if !opened {
 			t.Fatal("the first did not open the flight")
 		}
 		go wait(flight, w)
 		for range 99 {
 			w := make(Waiter, 1)
-			f, opened := c.Join(numbered(1), w)
+			f, opened := c.Join(numbered(1), 0, w)
 			if opened || f != flight {
 				t.Fatal("an equal question opened a flight of its own")
 			}
 			go wait(f, w)
 		}
-		c.Join(numbered(1), make(Waiter, 1)) // leaves at once: it never looks
+		c.Join(numbered(1), 0, make(Waiter, 1)) // leaves at once: it never looks
 		synctest.Wait()
 		if awake.Load() != 0 {
 			t.Fatal("somebody woke before the landing")
@@ -57,12 +57,12 @@ func TestALandedFlightWakesEveryWaiter(t *testing.T) {
 func TestLandingTwiceChangesNothing(t *testing.T) {
 	c, first, second := New(1<<20), text(t, 1), text(t, 2)
 	w := make(Waiter, 1)
-	f, _ := c.Join(numbered(1), w)
+	f, _ := c.Join(numbered(1), 0, w)
 	if !f.Land(first, nil) {
 		t.Error("the first landing was not the first")
 	}
 	<-w
-	newer, opened := c.Join(numbered(1), w)
+	newer, opened := c.Join(numbered(1), 0, w)
 	if !opened || newer == f {
 		t.Fatal("a landed flight can be joined")
 	}
@@ -82,7 +82,7 @@ func TestLandingTwiceChangesNothing(t *testing.T) {
 
 func TestAFailureIsNotCached(t *testing.T) {
 	c := New(1 << 20)
-	f, _ := c.Join(numbered(1), make(Waiter, 1))
+	f, _ := c.Join(numbered(1), 0, make(Waiter, 1))
 	f.Land(nil, errSome)
 	if _, failure, landed := f.Result(); failure != errSome || !landed || c.Len() != 0 || c.Open() != 0 {
 		t.Errorf("failure %v, landed %v, %d cached, %d open", failure, landed, c.Len(), c.Open())
@@ -122,9 +122,9 @@ func TestWakingIsNeverBlockedNorLost(t *testing.T) {
 // has left and waits for something else by now.
 func TestOneWaiterOfManyFlights(t *testing.T) {
 	c, w := New(1<<20), make(Waiter, 1)
-	a, _ := c.Join(numbered(1), w)
-	b, _ := c.Join(numbered(2), w)
-	again, opened := c.Join(numbered(1), w)
+	a, _ := c.Join(numbered(1), 0, w)
+	b, _ := c.Join(numbered(2), 0, w)
+	again, opened := c.Join(numbered(1), 0, w)
 	if opened || again != a {
 		t.Fatal("the same waiter did not join its own flight")
 	}
@@ -151,7 +151,7 @@ func TestFlights(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"join": func(t *rapid.T) {
 				k, w := key.Draw(t, "k"), make(Waiter, 1)
-				f, opened := c.Join(k, w)
+				f, opened := c.Join(k, 0, w)
 				if opened != (open[k] == nil) || (!opened && f != open[k]) {
 					t.Fatalf("key %v: opened %v, and the open flight was %p, got %p", k, opened, open[k], f)
 				}
@@ -178,9 +178,9 @@ func TestFlights(t *testing.T) {
 					return
 				}
 				ended[f] = out
-				delete(open, f.key)
+				delete(open, f.key.Key)
 				if out != nil {
-					cached[f.key] = out
+					cached[f.key.Key] = out
 				}
 				for _, w := range waiting[f] {
 					<-w // blocks the test forever if nobody woke it
@@ -231,7 +231,7 @@ func TestAnEqualQuestionIsAskedOnce(t *testing.T) {
 		if out := c.Get(k, 0); out != nil {
 			return out
 		}
-		f, opened := c.Join(k, w)
+		f, opened := c.Join(k, 0, w)
 		if opened {
 			out := c.Get(k, 0)
 			if out == nil {
@@ -275,7 +275,7 @@ func TestConcurrentLandingsAreOne(t *testing.T) {
 	defer c.Close()
 	for i := range 200 {
 		k := numbered(i)
-		f, _ := c.Join(k, make(Waiter, 1))
+		f, _ := c.Join(k, 0, make(Waiter, 1))
 		var firsts atomic.Int64
 		var won atomic.Pointer[serving.Output]
 		var all sync.WaitGroup
@@ -290,7 +290,7 @@ func TestConcurrentLandingsAreOne(t *testing.T) {
 		}
 		all.Go(func() { // joins before the landing or opens anew after it, never in between
 			w := make(Waiter, 1)
-			g, opened := c.Join(k, w)
+			g, opened := c.Join(k, 0, w)
 			switch {
 			case opened && c.Get(k, 0) == nil:
 				t.Error("a flight was opened before the answer was cached")

@@ -9,7 +9,7 @@ import (
 // What cannot be joined keeps no part that its reader has: a long answer would fill the memory.
 func TestPartsAreKeptForThoseThatMayJoin(t *testing.T) {
 	c, w := New(1<<20), make(Waiter, 1)
-	shared, _ := c.Join(numbered(1), w)
+	shared, _ := c.Join(numbered(1), 0, w)
 	for name, tt := range map[string]struct {
 		flight *Flight
 		kept   int

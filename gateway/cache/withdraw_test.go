@@ -10,11 +10,11 @@ import (
 
 func TestWithdraw(t *testing.T) {
 	c, w := New(1<<20), make(Waiter, 1)
-	lone, _ := c.Join(numbered(1), w)
+	lone, _ := c.Join(numbered(1), 0, w)
 	if !lone.Withdraw() || c.Open() != 0 {
 		t.Fatal("a flight that nobody else waits for stays open")
 	}
-	if f, opened := c.Join(numbered(1), w); !opened || f == lone {
+	if f, opened := c.Join(numbered(1), 0, w); !opened || f == lone {
 		t.Error("an equal question joined what was taken back")
 	}
 	lone.Land(text(t, 1), nil)
@@ -25,8 +25,8 @@ func TestWithdraw(t *testing.T) {
 		t.Error("what came all the same is not cached")
 	}
 
-	shared, _ := c.Join(numbered(2), w)
-	c.Join(numbered(2), make(Waiter, 1))
+	shared, _ := c.Join(numbered(2), 0, w)
+	c.Join(numbered(2), 0, make(Waiter, 1))
 	if shared.Withdraw() {
 		t.Error("a flight was taken back that somebody else waits for")
 	}
@@ -44,12 +44,12 @@ func TestWithdraw(t *testing.T) {
 func TestWithdrawWhileJoining(t *testing.T) {
 	c := New(1 << 20)
 	for i := range 2000 {
-		first, _ := c.Join(numbered(i), make(Waiter, 1))
+		first, _ := c.Join(numbered(i), 0, make(Waiter, 1))
 		var withdrawn, joined bool
 		var all sync.WaitGroup
 		all.Go(func() { withdrawn = first.Withdraw() })
 		all.Go(func() {
-			f, _ := c.Join(numbered(i), make(Waiter, 1))
+			f, _ := c.Join(numbered(i), 0, make(Waiter, 1))
 			joined = f == first
 		})
 		all.Wait()
@@ -69,7 +69,7 @@ func TestThen(t *testing.T) {
 		}
 		told.Add(1)
 	}
-	f, _ := c.Join(numbered(1), make(Waiter, 1))
+	f, _ := c.Join(numbered(1), 0, make(Waiter, 1))
 	f.Then(tell)
 	if told.Load() != 0 {
 		t.Error("told before the end")

@@ -49,6 +49,9 @@ func appendExplanation(b []byte, e *serving.Explanation) []byte {
 	}
 	b = appendMicros(append(b, `,"elapsed_micros":`...), e.Elapsed)
 	b = appendMicros(append(b, `,"budget_micros":`...), e.Budget)
+	if e.Priority != 0 {
+		b = strconv.AppendInt(append(b, `,"priority":`...), int64(e.Priority), 10)
+	}
 	b = append(b, `,"models":[`...)
 	for i := range e.Models {
 		if i > 0 {

@@ -107,6 +107,16 @@ func errSLO(at int) error {
 	return contentError(at, "must be a whole number of microseconds above 0")
 }
 
+func (p *parser) priority() (int, error) {
+	c, first := p.peek(), p.i
+	if isDigit(c) {
+		if n, err := p.number(); err != nil || n.form == whole && n.mantissa < serving.Priorities {
+			return int(n.mantissa), err
+		}
+	}
+	return 0, contentError(first, "must be a whole number between 0, the highest, and %d", serving.LowestPriority)
+}
+
 func (p *parser) flag() (bool, error) {
 	switch p.peek() {
 	case 't':

@@ -68,11 +68,12 @@ const (
 	fieldInputs
 	fieldCandidates
 	fieldStrict
+	fieldPriority
 )
 
 // QueryMembers are the keys with a meaning.
 func QueryMembers() []string {
-	return []string{"input", "input_batch", "inputs", "version", "uid", "slo_micros", "salt", "no_cache", "context", "explain", "candidate_models", "strict"}
+	return []string{"input", "input_batch", "inputs", "version", "uid", "slo_micros", "salt", "no_cache", "context", "explain", "candidate_models", "strict", "priority"}
 }
 
 func fieldOf(key []byte) field {
@@ -101,6 +102,8 @@ func fieldOf(key []byte) field {
 		return fieldCandidates
 	case "strict":
 		return fieldStrict
+	case "priority":
+		return fieldPriority
 	}
 	return 0
 }
@@ -187,6 +190,8 @@ func (d *decoder) member(f field) (err error) {
 		d.out.Candidates, err = d.candidates()
 	case fieldStrict:
 		err = d.strict(&d.parser)
+	case fieldPriority:
+		d.out.Priority, err = d.priority()
 	}
 	return err
 }

@@ -23,7 +23,7 @@ const refusals = `,"401":{"$ref":"#/components/responses/Unauthorized"},"403":{"
 	`,"500":{"$ref":"#/components/responses/Failed"},"503":{"$ref":"#/components/responses/Unavailable"}}}},`
 
 const (
-	predictParameters = `,"parameters":[{"$ref":"#/components/parameters/Timeout"},{"$ref":"#/components/parameters/RequestId"},{"$ref":"#/components/parameters/Timing"}]`
+	predictParameters = `,"parameters":[{"$ref":"#/components/parameters/Timeout"},{"$ref":"#/components/parameters/Priority"},{"$ref":"#/components/parameters/RequestId"},{"$ref":"#/components/parameters/Timing"}]`
 	updateParameters  = `,"parameters":[{"$ref":"#/components/parameters/Timeout"},{"$ref":"#/components/parameters/RequestId"}]`
 	predictAnswers    = `,"responses":{"200":{"$ref":"#/components/responses/Answer"},"400":{"$ref":"#/components/responses/BadRequest"}` + refusals
 	updateAnswers     = `,"responses":{"200":{"$ref":"#/components/responses/Received"},"400":{"$ref":"#/components/responses/BadFeedback"}` + refusals

@@ -20,8 +20,7 @@ type Call struct {
 	Flight   *cache.Flight // that it lands
 	Input    serving.Input
 	User     string
-	App      string  // whose query asks first
-	Weight   float64 // of the app
+	Class    serving.Class // of the query that asks first
 	Context  string
 	Affinity serving.Affinity
 	Prefix   bool           // a replica is preferred that was asked about an input that begins alike
@@ -113,7 +112,7 @@ func (c *Call) pick(group *route.Group, not *route.Target, now time.Time) *route
 	case c.Prefix && group.Len() > 1:
 		return c.version.prefixes.Pick(group, c.Input.Data, not, now)
 	}
-	return group.Pick(not, now)
+	return group.Pick(c.Class.Priority, not, now)
 }
 
 // send asks one replica. c.mu is held.
@@ -122,7 +121,10 @@ func (c *Call) send(target *route.Target, now time.Time) {
 		c.Extra.earn()
 		c.sent = true
 	}
-	ask := rpc.Ask{Budget: max(c.Deadline.Sub(now), 0), User: []byte(c.User), Context: []byte(c.Context), App: []byte(c.App), Weight: float32(c.Weight)}
+	ask := rpc.Ask{
+		Budget: max(c.Deadline.Sub(now), 0), User: []byte(c.User), Context: []byte(c.Context),
+		App: []byte(c.Class.App), Weight: float32(c.Class.Weight), MinShare: float32(c.Class.MinShare), Priority: uint8(c.Class.Priority),
+	}
 	if c.Parts {
 		ask.Bits = rpc.AskParts
 	}

@@ -5,31 +5,34 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/internal/fair"
+	"github.com/topsail-serving/topsail/serving"
 )
 
-// held are the questions of a version that are held: apps go by their shares, and the questions of each by deadline.
+// held are the questions of a version that are held: those of a higher priority go first, apps of the same by their
+// shares, and the questions of each by deadline.
 type held struct {
-	apps  []*heldApp // that asked while the version is cold
-	clock fair.Clock
-	calls int
-	bytes int64
+	apps   []*heldApp // that asked while the version is cold
+	clocks [serving.Priorities]fair.Clock
+	calls  int
+	bytes  int64
 }
 
-// heldApp are the questions of one app.
+// heldApp are the questions of one app and priority.
 type heldApp struct {
 	fair.Share
 	deadlines
-	name string
+	name     string
+	priority int
 }
 
 func (h *held) of(c *Call) *heldApp {
 	for _, a := range h.apps {
-		if a.name == c.App {
+		if a.name == c.Class.App && a.priority == c.Class.Priority {
 			return a
 		}
 	}
-	a := &heldApp{name: c.App, Share: fair.Share{Weight: fair.Weight(c.Weight)}}
-	h.clock.Join(&a.Share)
+	a := &heldApp{name: c.Class.App, priority: c.Class.Priority, Share: fair.Share{Weight: fair.Weight(c.Class.Weight)}}
+	h.clocks[a.priority].Join(&a.Share)
 	h.apps = append(h.apps, a)
 	return a
 }
@@ -37,7 +40,7 @@ func (h *held) of(c *Call) *heldApp {
 func (h *held) push(c *Call) {
 	a := h.of(c)
 	if len(a.calls) == 0 {
-		h.clock.Wake(&a.Share, 0)
+		h.clocks[a.priority].Wake(&a.Share, 0)
 	}
 	a.push(c)
 	h.calls++
@@ -58,7 +61,7 @@ func (h *held) first() (first *heldApp) {
 		if len(a.calls) == 0 {
 			continue
 		}
-		if first == nil || cmp.Or(a.Due(&first.Share), a.calls[0].until.Compare(first.calls[0].until)) < 0 {
+		if first == nil || cmp.Or(cmp.Compare(a.priority, first.priority), a.Due(&first.Share), a.calls[0].until.Compare(first.calls[0].until)) < 0 {
 			first = a
 		}
 	}
@@ -66,21 +69,24 @@ func (h *held) first() (first *heldApp) {
 }
 
 // charge counts a question that is sent.
-func (h *held) charge(c *Call) { h.clock.Take(&h.of(c).Share) }
+func (h *held) charge(c *Call) { h.clocks[c.Class.Priority].Take(&h.of(c).Share) }
 
-// displaced is a question that makes way for c, whose app has less than its share of what is held; nil: there is none.
+// displaced is a question that makes way for c: one of a lower priority, or of another app if that of c has less than its
+// share of what is held of the same priority; nil: there is none.
 func (h *held) displaced(c *Call) *Call {
-	own, all, most := h.of(c), 0.0, (*heldApp)(nil)
+	own, all, bytes, most := h.of(c), 0.0, int64(0), (*heldApp)(nil)
 	for _, a := range h.apps {
 		if len(a.calls) == 0 && a != own {
 			continue
 		}
-		all += a.Weight
-		if most == nil || float64(a.bytes)/a.Weight > float64(most.bytes)/most.Weight {
+		if a.priority == own.priority {
+			all, bytes = all+a.Weight, bytes+a.bytes
+		}
+		if most == nil || cmp.Or(cmp.Compare(a.priority, most.priority), cmp.Compare(float64(a.bytes)/a.Weight, float64(most.bytes)/most.Weight)) > 0 {
 			most = a
 		}
 	}
-	if own == most || float64(own.bytes+c.size())*all > float64(h.bytes)*own.Weight {
+	if own == most || most.priority == own.priority && float64(own.bytes+c.size())*all > float64(bytes)*own.Weight {
 		return nil
 	}
 	return most.calls[len(most.calls)-1] // not the most urgent one

@@ -14,7 +14,7 @@ import (
 
 // asked is a question of an app.
 func asked(app string, weight float64, until int) *Call {
-	return &Call{App: app, Weight: weight, until: time.Unix(int64(until), 0)}
+	return &Call{Class: serving.Class{App: app, Weight: weight}, until: time.Unix(int64(until), 0)}
 }
 
 // send takes out the question that goes next.
@@ -40,11 +40,11 @@ func TestHeldQuestionsGoByShares(t *testing.T) {
 		latest := map[string]time.Time{}
 		for !slices.ContainsFunc(sent, func(n float64) bool { return n == each }) {
 			c := h.send()
-			if c.until.Before(latest[c.App]) {
+			if c.until.Before(latest[c.Class.App]) {
 				t.Fatal("a question goes after one of its app that has more time")
 			}
-			latest[c.App] = c.until
-			sent[c.App[0]-'0']++
+			latest[c.Class.App] = c.until
+			sent[c.Class.App[0]-'0']++
 			for i, w := range weights {
 				for j, v := range weights {
 					if sent[i]/w-sent[j]/v > 1/w+1/v+1e-9 {
@@ -80,7 +80,7 @@ func TestAnAppThatComesLaterIsOwedNothing(t *testing.T) {
 	}
 	sent := map[string]int{}
 	for range 40 {
-		sent[h.send().App]++
+		sent[h.send().Class.App]++
 	}
 	if sent["second"] < 19 || sent["second"] > 21 {
 		t.Errorf("sent %v", sent)
@@ -94,7 +94,7 @@ func TestHeldQuestionsMakeWay(t *testing.T) {
 	answers := cache.New(0)
 	ask := func(app string) *Call {
 		c := newCall(v, answers, time.Now().Add(time.Minute))
-		c.App, c.Weight = app, 1
+		c.Class = serving.Class{App: app, Weight: 1}
 		v.Ask(c, time.Now())
 		return c
 	}

@@ -12,7 +12,7 @@ import (
 // calls.
 func (c *Call) wait(gone *route.Target, why *serving.Failure, now time.Time) bool {
 	group := c.version.Group()
-	if _, _, landed := c.Flight.Result(); landed || c.queuedOnce || group.Pick(gone, now) != nil {
+	if _, _, landed := c.Flight.Result(); landed || c.queuedOnce || group.Pick(0, gone, now) != nil {
 		return false
 	}
 	switch why.Cause {
@@ -37,7 +37,7 @@ func (c *Call) resume() {
 	now := time.Now()
 	c.Deadline, c.Respond, c.released, c.tries = c.until, c.until, true, 0
 	group := c.version.Group()
-	target := group.Pick(nil, now)
+	target := group.Pick(c.Class.Priority, nil, now)
 	if target == nil { // it has gone again
 		c.account(false)
 		if !c.version.hold(c, c.why, false) {

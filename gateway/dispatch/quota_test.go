@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topsail-serving/topsail/serving"
+
 	"pgregory.net/rapid"
 )
 
@@ -43,7 +45,7 @@ func (s *shortage) run(d time.Duration, askers ...*asker) {
 		for _, a := range askers {
 			for a.owed += a.rate / 1000; a.owed >= 1; a.owed-- {
 				wait := time.Duration(s.queue / s.capacity * float64(time.Second))
-				if s.Quota.Allow(a.app, a.weight, wait, slo, s.now) {
+				if s.Quota.Allow(serving.Class{App: a.app, Weight: a.weight}, wait, slo, s.now) {
 					a.allowed++
 					s.queue++
 				}
@@ -146,14 +148,14 @@ func TestTheQuotaIsBounded(t *testing.T) {
 	r, now := &Quota{}, time.Unix(1e9, 0)
 	r.Refused(now)
 	for i := range 2 * mostQuotas {
-		r.Allow(fmt.Sprint(i), 1, 0, slo, now)
+		r.Allow(serving.Class{App: fmt.Sprint(i), Weight: 1}, 0, slo, now)
 	}
 	if len(r.apps) != mostQuotas {
 		t.Errorf("%d apps in one quota", len(r.apps))
 	}
 	for range 100 { // those beyond do not keep it up
 		now = now.Add(quotaEvery)
-		r.Allow("late", 1, 0, slo, now)
+		r.Allow(serving.Class{App: "late", Weight: 1}, 0, slo, now)
 	}
 	if r.short.Load() {
 		t.Error("it does not end")
@@ -166,14 +168,14 @@ func BenchmarkQuota(b *testing.B) {
 		var r Quota
 		b.ReportAllocs()
 		for b.Loop() {
-			r.Allow("a", 1, 0, slo, now)
+			r.Allow(serving.Class{App: "a", Weight: 1}, 0, slo, now)
 		}
 	})
 	b.Run("short", func(b *testing.B) {
 		var r Quota
 		b.ReportAllocs()
 		for b.Loop() {
-			r.Allow("a", 1, slo, slo, now)
+			r.Allow(serving.Class{App: "a", Weight: 1}, slo, slo, now)
 		}
 	})
 }

@@ -241,12 +241,12 @@ func (v *Version) Released() int {
 // Latency is the median and the 95th percentile of what answers of the version take; 0: not known.
 func (v *Version) Latency() (median, p95 time.Duration) { return v.latency.times() }
 
-// Short says whether the version had better not be asked by an app of such a weight that can do
-// without: an answer would hardly come in time, or take the place of an app that cannot.
-func (v *Version) Short(app string, weight float64, respond, now time.Time) bool {
+// Short says whether the version had better not be asked by a query that can do without: an answer would hardly come in
+// time, or take the place of a query that cannot.
+func (v *Version) Short(class serving.Class, respond, now time.Time) bool {
 	budget := respond.Sub(now)
 	if median, _ := v.latency.times(); median > budget && !v.latency.probe(now) {
 		return true
 	}
-	return !v.Quota.Allow(app, weight, v.Group().Wait(now), budget, now)
+	return !v.Quota.Allow(class, v.Group().Wait(class.Priority, now), budget, now)
 }

@@ -65,6 +65,7 @@ type call struct {
 	charge   func(n int) error
 	received time.Time
 	timeout  time.Duration // until the call's deadline; 0: it has none
+	priority int           // the highest that it can have
 	lease    budget.Lease  // of the call and its answer, which its handler releases
 }
 
@@ -78,6 +79,7 @@ func (s *Server) open(ctx context.Context, name string) (c call, err error) {
 	if c.app, err = s.core.App(name); err != nil {
 		return c, err
 	}
+	c.priority = who.Priority()
 	c.charge = func(n int) error { return s.admission.Charge(who, c.app, n, c.received) }
 	if deadline, ok := ctx.Deadline(); ok {
 		if c.timeout = time.Until(deadline); c.timeout <= 0 {

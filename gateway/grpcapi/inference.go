@@ -44,7 +44,7 @@ func (s *Server) queries(c *call, m *proto.ModelInferRequest) (*inference.Reques
 		return nil, nil, invalid(err)
 	}
 	queries, err := r.Queries(serving.Query{
-		App: c.app.Name, Received: c.received, Timeout: serving.ShorterTimeout(c.timeout, r.Options.Timeout),
+		App: c.app.Name, Priority: c.priority, Received: c.received, Timeout: serving.ShorterTimeout(c.timeout, r.Options.Timeout),
 		User: r.Options.User, Context: r.Options.Context, Version: m.GetModelVersion(),
 	}, c.app, s.config.MaxBatch)
 	if err != nil {

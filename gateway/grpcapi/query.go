@@ -47,7 +47,7 @@ func (s queries) query(c *call, m *proto.PredictRequest) (q serving.Query, err e
 		return q, err
 	}
 	q = serving.Query{
-		App: c.app.Name, Received: c.received, Timeout: c.timeout, User: m.GetUser(), Context: m.GetContext(), Version: m.GetVersion(),
+		App: c.app.Name, Priority: c.priority, Received: c.received, Timeout: c.timeout, User: m.GetUser(), Context: m.GetContext(), Version: m.GetVersion(),
 		Salt: m.GetSalt(), NoCache: m.GetNoCache(),
 	}
 	if err := checkNames(q.User, q.Context, q.Version, q.Salt); err != nil {

@@ -20,6 +20,7 @@ type appRequest struct {
 	app      *serving.App
 	received time.Time
 	timeout  time.Duration // of the header; 0: none
+	priority int           // of the header, or of the caller if that is lower
 	charged  int           // queries, or pieces of feedback, that limits have counted
 	body     []byte        // inflated; it dies with the request
 }
@@ -65,7 +66,12 @@ func (s *Server) enter(rc *fasthttp.RequestCtx, name string, r *appRequest) (err
 	if r.app, err = s.core.App(name); err != nil {
 		return err
 	}
-	return s.admission.May(r.who, r.app)
+	if err = s.admission.May(r.who, r.app); err != nil {
+		return err
+	}
+	r.priority, err = headerPriority(rc)
+	r.priority = max(r.priority, r.who.Priority())
+	return err
 }
 
 // charge counts n queries, or pieces of feedback, against limits, but those that it counted before.

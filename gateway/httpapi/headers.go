@@ -16,10 +16,11 @@ import (
 const (
 	requestIDHeader = "X-Request-Id"
 	timeoutHeader   = "X-Timeout-Ms"
+	priorityHeader  = "X-Priority"
 )
 
 // headers are those of a request that are looked at on the way of each. They die with it.
-type headers struct{ key, authorization, accept, timing, timeout, id, origin, site []byte }
+type headers struct{ key, authorization, accept, timing, timeout, priority, id, origin, site []byte }
 
 // read finds them all in one look, where fasthttp would go through all of them for each. The first of several
 // counts, as it does there.
@@ -38,6 +39,8 @@ func (h *headers) read(from *fasthttp.RequestHeader) {
 			field = &h.timing
 		case timeoutHeader:
 			field = &h.timeout
+		case priorityHeader:
+			field = &h.priority
 		case requestIDHeader:
 			field = &h.id
 		case fiber.HeaderOrigin:
@@ -102,4 +105,16 @@ func headerTimeout(rc *fasthttp.RequestCtx) (time.Duration, error) {
 	// Limits only shorten, so one above what any app may have is as good as none.
 	ms = min(ms, uint64(serving.MaxSLO.Milliseconds()))
 	return time.Duration(ms) * time.Millisecond, nil
+}
+
+// headerPriority is the priority that the client sets in a header, 0 if it sets none.
+func headerPriority(rc *fasthttp.RequestCtx) (int, error) {
+	value := rc.Conn().(*conn).headers.priority
+	if len(value) == 0 {
+		return 0, nil
+	}
+	if len(value) > 1 || value[0] < '0' || value[0] > '0'+serving.LowestPriority {
+		return 0, &refusal{fiber.StatusBadRequest, "Bad request", priorityHeader + " must be between 0, the highest, and 3"}
+	}
+	return int(value[0] - '0'), nil
 }

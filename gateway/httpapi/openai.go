@@ -91,7 +91,9 @@ func (s *Server) openOpenAI(c *fiber.Ctx, kind openai.Kind) (r appRequest, reque
 		return r, nil, nil, err
 	}
 	for _, in := range inputs {
-		queries = append(queries, serving.Query{App: r.app.Name, Input: in, Received: r.received, Timeout: r.timeout, User: request.User, Version: version})
+		queries = append(queries, serving.Query{
+			App: r.app.Name, Priority: r.priority, Input: in, Received: r.received, Timeout: r.timeout, User: request.User, Version: version,
+		})
 	}
 	return r, request, queries, s.charge(&r, len(queries))
 }

@@ -64,7 +64,7 @@ func (s *Server) readable(rc *fasthttp.RequestCtx) {
 func crossOrigin(origins []string) fiber.Handler {
 	return cors.New(cors.Config{
 		AllowOrigins: strings.Join(origins, ","), AllowMethods: "GET,POST",
-		AllowHeaders:  strings.Join([]string{fiber.HeaderContentType, fiber.HeaderAuthorization, "X-Api-Key", timeoutHeader, requestIDHeader, timingHeader}, ","),
+		AllowHeaders:  strings.Join([]string{fiber.HeaderContentType, fiber.HeaderAuthorization, "X-Api-Key", timeoutHeader, priorityHeader, requestIDHeader, timingHeader}, ","),
 		ExposeHeaders: exposedHeaders,
 		MaxAge:        600,
 	})

@@ -23,6 +23,7 @@ func (s *Server) predict(queries context.Context, c *fiber.Ctx) error {
 		return err
 	}
 	p.App, p.Received, p.Timeout = r.app.Name, r.received, serving.ShorterTimeout(r.timeout, p.Timeout)
+	p.Priority = max(r.priority, p.Priority)
 	if err := s.charge(&r, len(p.Batch)); err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/topsail-serving/topsail/gateway/selection/kinds"
 	"github.com/topsail-serving/topsail/gateway/state"
 	"github.com/topsail-serving/topsail/internal/demand"
+	"github.com/topsail-serving/topsail/internal/fair"
 	"github.com/topsail-serving/topsail/serving"
 )
 
@@ -20,12 +21,12 @@ type app struct {
 	single   bool       // the policy is "single"
 	learned  *state.App // what the policy keeps its states for; nil: it keeps none
 	planner  planner
-	members  []member  // that queries can ask, sorted
-	both     []*linked // whose serving version can be asked beside those in members
-	models   []*linked // in the order of linking, or of stages
-	each     bool      // a query asks each of models, which are those of its stages
-	decider  *linked   // of a custom policy: the model that decides
-	weight   float64
+	members  []member         // that queries can ask, sorted
+	both     []*linked        // whose serving version can be asked beside those in members
+	models   []*linked        // in the order of linking, or of stages
+	each     bool             // a query asks each of models, which are those of its stages
+	decider  *linked          // of a custom policy: the model that decides
+	class    serving.Class    // of its queries, if they ask for no lower priority
 	extra    *dispatch.Budget // of asking a second replica
 	tallies  *tallies         // for a policy that observes; else nil
 	fallback []byte           // the default output as JSON
@@ -71,14 +72,11 @@ func (p *Predictor) compile(spec *serving.App, cat *serving.Catalog, versions ma
 	a := &app{
 		App:      spec,
 		single:   spec.Policy.KindName() == serving.PolicySingle,
-		weight:   max(spec.Weight, 0),
+		class:    serving.Class{App: spec.Name, Priority: spec.Priority, Weight: fair.Weight(spec.Weight), MinShare: spec.MinShare},
 		extra:    p.extraOf(spec),
 		fallback: serving.AppendText(nil, []byte(spec.DefaultOutput)),
 		margin:   min(spec.SLO.Std()/20, maxMargin),
 		metrics:  p.metrics.app(spec.Name, spec.SLO.Std()),
-	}
-	if a.weight == 0 {
-		a.weight = 1
 	}
 	for _, name := range spec.Models {
 		if m := cat.Models[name]; m != nil {

@@ -96,7 +96,7 @@ func (q *query) cached(i int, key cache.Key) bool {
 // join joins an equal question in flight, or opens one and says so.
 func (q *query) join(i int, key cache.Key) (leads bool) {
 	try := &q.attempts[i]
-	flight, opened := q.p.cache.Join(key, q.wake)
+	flight, opened := q.p.cache.Join(key, q.class().Priority, q.wake)
 	try.flight = flight
 	switch {
 	case !opened:
@@ -118,7 +118,7 @@ func (q *query) join(i int, key cache.Key) (leads bool) {
 // call is the one that gets the answer for an attempt's flight.
 func (q *query) call(try *attempt) *dispatch.Call {
 	c := &dispatch.Call{
-		Flight: try.flight, Input: try.input, User: q.User, App: q.app.Name, Weight: q.app.weight, Context: q.contextFor(try.version), Affinity: q.Affinity, Deadline: q.replyBy(try), Respond: try.respond,
+		Flight: try.flight, Input: try.input, User: q.User, Class: q.class(), Context: q.contextFor(try.version), Affinity: q.Affinity, Deadline: q.replyBy(try), Respond: try.respond,
 		Extra: q.app.extra, Late: &q.app.metrics.late, Timed: q.Timing != nil,
 		Prefix: q.app.Route == serving.RoutePrefix,
 	}

@@ -1,8 +1,12 @@
 package predict
 
-import "time"
+import (
+	"time"
 
-// Capacity is how many ready replicas answer the queries of an app, and what a query would
+	"github.com/topsail-serving/topsail/serving"
+)
+
+// Capacity is how many ready replicas answer the queries of an app, and what one of the lowest priority would
 // wait there, as they reported lately. Of models that a policy chooses from it is what the
 // best one has; of stages, which are asked one after another, what the worst one has.
 func (p *Predictor) Capacity(app string) (replicas int, wait time.Duration) {
@@ -18,7 +22,7 @@ func (a *app) capacity(now time.Time) (replicas int, wait time.Duration) {
 		n, w := 0, time.Duration(0)
 		if v, ready := a.members[i].version(a); v != nil && ready {
 			group := v.replicas.Group()
-			n, w = max(group.Len(), 1), group.Wait(now) // of one that is not loaded, the host's replica
+			n, w = max(group.Len(), 1), group.Wait(serving.LowestPriority, now) // of one that is not loaded, the host's replica
 		}
 		switch {
 		case a.each && i > 0:

@@ -37,7 +37,8 @@ func NewMetrics(r *obs.Registry) *Metrics {
 type appMetrics struct {
 	since               time.Time
 	answers             []atomic.Uint64 // by cause
-	cached              atomic.Uint64   // of answers, those for which no model was asked
+	priorities          [serving.Priorities]outcomes
+	cached              atomic.Uint64 // of answers, those for which no model was asked
 	times               times
 	fallback            usage.Last // the last default's reason
 	hits, joins, misses atomic.Uint64
@@ -48,6 +49,9 @@ type appMetrics struct {
 	reported reported                  // guarded by Metrics.mu, as is the next
 	stages   map[string]*usage.Counter // of the app's stages
 }
+
+// outcomes are those of one priority.
+type outcomes struct{ answers, defaults atomic.Uint64 }
 
 // memberMetrics are those of one model version in an app's answers. They begin when it is asked.
 type memberMetrics struct{ asked, answered, agreed, shed obs.Counter }
@@ -103,14 +107,16 @@ func (m *Metrics) forget(name string) {
 
 // answered counts an answer now; one that is a default was made because of a failure,
 // which must not change any more.
-func (a *appMetrics) answered(p *serving.Prediction, failure *serving.Failure, received time.Time) {
+func (a *appMetrics) answered(p *serving.Prediction, priority int, failure *serving.Failure, received time.Time) {
 	took := time.Since(received)
 	a.answers[p.Cause].Add(1)
+	a.priorities[priority].answers.Add(1)
 	a.times.add(took)
 	if p.Cached {
 		a.cached.Add(1)
 	}
 	if p.Default {
+		a.priorities[priority].defaults.Add(1)
 		a.fallback.Note(failure, received.Add(took))
 	}
 }

@@ -125,7 +125,7 @@ func (q *query) tally(i int) {
 func (q *query) explain() *serving.Explanation {
 	e := &serving.Explanation{
 		Policy: q.app.Policy.KindName(), Ended: string(q.verdict.Ended), Confidence: q.verdict.Confidence,
-		Elapsed: time.Since(q.Received), Budget: q.budget,
+		Elapsed: time.Since(q.Received), Budget: q.budget, Priority: q.class().Priority,
 	}
 	for i := range q.attempts {
 		e.Models = append(e.Models, q.explainAttempt(i))

@@ -97,6 +97,16 @@ func (q *query) allow(limit time.Duration) {
 	q.respond = q.Received.Add(q.budget)
 }
 
+// class is what the query may ask for of capacity that is short.
+func (q *query) class() serving.Class {
+	c := q.app.class
+	c.Priority = max(c.Priority, q.Priority)
+	if q.patient { // nothing waits for what is learned
+		c.Priority = min(c.Priority+1, serving.LowestPriority)
+	}
+	return c
+}
+
 // next is when the query must be looked at again at the latest.
 func (q *query) next() time.Time {
 	at := q.respond
@@ -143,7 +153,7 @@ func (q *query) answer(id int64, a *serving.Prediction) {
 		if q.parts.given() { // what counts is the time to the first part
 			received = received.Add(time.Since(q.parts.first))
 		}
-		q.app.metrics.answered(a, failure, received)
+		q.app.metrics.answered(a, q.class().Priority, failure, received)
 	}
 	if q.Timing != nil {
 		q.Timing.Combined = time.Now()

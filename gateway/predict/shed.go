@@ -27,7 +27,7 @@ func (q *query) spare(i int) bool {
 // shed leaves out an ask that is spare, if its model is short of capacity or of time.
 func (q *query) shed(i int) bool {
 	try := &q.attempts[i]
-	if !try.version.replicas.Short(q.app.Name, q.app.weight, q.respond, time.Now()) {
+	if !try.version.replicas.Short(q.class(), q.respond, time.Now()) {
 		return false
 	}
 	try.shed, q.answers[i].Failure = true, left

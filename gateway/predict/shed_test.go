@@ -13,7 +13,7 @@ import (
 // press makes a version look short of capacity to who can do without it.
 func (r *rig) press(id serving.ModelID) {
 	quota, now := &r.version(id).Quota, time.Now()
-	for quota.Refused(now); quota.Allow("app", 1, 0, slo, now); { // what it may ask in this moment
+	for quota.Refused(now); quota.Allow(serving.Class{App: "app", Weight: 1}, 0, slo, now); { // what it may ask in this moment
 	}
 }
 
@@ -169,7 +169,7 @@ func TestImpatientClientsPressNobody(t *testing.T) {
 		}
 		now := time.Now()
 		for range 100 {
-			if !t.version(b1).Quota.Allow("app", 1, 0, slo, now) {
+			if !t.version(b1).Quota.Allow(serving.Class{App: "app", Weight: 1}, 0, slo, now) {
 				t.Fatal("the version counts as short of capacity")
 			}
 		}

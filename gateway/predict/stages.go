@@ -235,7 +235,7 @@ func (s *stages) count(q *query, now time.Time) {
 
 // explainStages says how the answer came about, stage by stage.
 func (q *query) explainStages() *serving.Explanation {
-	e := &serving.Explanation{Policy: "stages", Ended: "all", Elapsed: time.Since(q.Received), Budget: q.budget}
+	e := &serving.Explanation{Policy: "stages", Ended: "all", Elapsed: time.Since(q.Received), Budget: q.budget, Priority: q.class().Priority}
 	for _, i := range q.slots {
 		if i < 0 || q.attempts[i].version == nil {
 			continue // the query ended before it came to this one

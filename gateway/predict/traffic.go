@@ -3,6 +3,7 @@ package predict
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/topsail-serving/topsail/internal/obs"
@@ -14,6 +15,7 @@ var (
 	secondsDesc = obs.NewDesc("topsail_gateway_query_seconds", "Time from receiving a query to its answer.", "app")
 	sloDesc     = obs.NewDesc("topsail_gateway_objective_seconds", "Latency objective of the app.", "app")
 	lateDesc    = obs.NewDesc("topsail_gateway_late_outputs_total", "Outputs that arrived after the deadline, and only filled the cache.", "app")
+	byDesc      = obs.NewDesc("topsail_gateway_priority_answers_total", "Answers to queries by priority, of which 0 is the highest: predictions, and default outputs.", "app", "priority", "result")
 	cacheDesc   = obs.NewDesc("topsail_gateway_cache_total", "Requests to models: hit in the cache, joined to an equal one in flight, or missed.", "app", "result")
 )
 
@@ -54,7 +56,7 @@ func (m *Metrics) Traffic() []Traffic {
 
 // Descs implements obs.Source.
 func (m *Metrics) Descs() []*obs.Desc {
-	return []*obs.Desc{answersDesc, secondsDesc, cacheDesc, sloDesc, lateDesc}
+	return []*obs.Desc{answersDesc, byDesc, secondsDesc, cacheDesc, sloDesc, lateDesc}
 }
 
 // WriteSeries implements obs.Source.
@@ -72,6 +74,13 @@ func (m *Metrics) WriteSeries(to *obs.SeriesWriter) {
 		to.Counter(lateDesc, float64(a.late.Load()), name)
 		for cause := range a.answers {
 			to.Counter(answersDesc, float64(a.answers[cause].Load()), name, serving.Cause(cause).String())
+		}
+		for priority := range a.priorities {
+			of := &a.priorities[priority]
+			if defaults, answers := of.defaults.Load(), of.answers.Load(); answers > 0 {
+				to.Counter(byDesc, float64(answers-defaults), name, strconv.Itoa(priority), "prediction")
+				to.Counter(byDesc, float64(defaults), name, strconv.Itoa(priority), "default")
+			}
 		}
 		to.Counter(cacheDesc, float64(hits), name, "hit")
 		to.Counter(cacheDesc, float64(joins), name, "joined")

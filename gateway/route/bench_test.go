@@ -16,7 +16,7 @@ func BenchmarkPick(b *testing.B) {
 			g, now := standing(n), time.Now()
 			b.ReportAllocs()
 			for b.Loop() {
-				g.Pick(nil, now)
+				g.Pick(0, nil, now)
 			}
 		})
 	}
@@ -25,7 +25,7 @@ func BenchmarkPick(b *testing.B) {
 		b.ReportAllocs()
 		b.RunParallel(func(pb *testing.PB) {
 			for pb.Next() {
-				g.Pick(nil, now)
+				g.Pick(0, nil, now)
 			}
 		})
 	})

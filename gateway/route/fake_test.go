@@ -293,7 +293,7 @@ func (r *rig) target(id serving.ModelID) *Target {
 	if g.Len() != 1 {
 		r.Fatalf("%d replicas of %v are ready, want 1", g.Len(), id)
 	}
-	return g.Pick(nil, time.Now())
+	return g.Pick(0, nil, time.Now())
 }
 
 // connected is a rig with one replica that is connected and ready.

@@ -27,7 +27,7 @@ func (t *Target) Ask(to Receiver, a *rpc.Ask, in serving.Input, now time.Time) (
 	if conn == nil {
 		return 0, &serving.Failure{Cause: serving.NoReplica, Message: "the replica is not connected"}
 	}
-	batch, ok := r.questions.add(question{to: to, from: t, sent: now, overdue: now.Add(max(a.Budget, 0) + overdueAfter)})
+	batch, ok := r.questions.add(question{to: to, from: t, priority: int(a.Priority), sent: now, overdue: now.Add(max(a.Budget, 0) + overdueAfter)})
 	if !ok {
 		return 0, &serving.Failure{Cause: serving.RefusedFull, Message: "too many queries are in flight at the replica"}
 	}
@@ -71,14 +71,14 @@ func (g *Group) Len() int {
 	return len(g.targets)
 }
 
-// Wait is what a new query would wait at the least, as the replicas reported lately.
-func (g *Group) Wait(now time.Time) time.Duration {
+// Wait is what a new query of a priority would wait at the least, as the replicas reported lately.
+func (g *Group) Wait(priority int, now time.Time) time.Duration {
 	if g.Len() == 0 {
 		return 0
 	}
-	least := g.targets[0].replica.load.waiting(now)
+	least := g.targets[0].replica.load.waiting(priority, now)
 	for _, t := range g.targets[1:] {
-		least = min(least, t.replica.load.waiting(now))
+		least = min(least, t.replica.load.waiting(priority, now))
 	}
 	return least
 }
@@ -89,9 +89,9 @@ func (g *Group) Wait(now time.Time) time.Duration {
 const choices = 4
 
 // Pick picks a replica other than not (which may be nil): of a few at random the
-// one where a query would wait the least. Ejected replicas are left out, unless no
+// one where a query of a priority would wait the least. Ejected replicas are left out, unless no
 // other is left, or it is time to probe one.
-func (g *Group) Pick(not *Target, now time.Time) *Target {
+func (g *Group) Pick(priority int, not *Target, now time.Time) *Target {
 	if g.Len() == 0 {
 		return nil
 	}
@@ -108,7 +108,7 @@ func (g *Group) Pick(not *Target, now time.Time) *Target {
 		if t == nil {
 			break
 		}
-		if seen[i] = t; best == nil || t.replica.load.cheaper(&best.replica.load, now) {
+		if seen[i] = t; best == nil || t.replica.load.cheaper(&best.replica.load, priority, now) {
 			best = t
 		}
 	}

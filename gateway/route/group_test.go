@@ -33,7 +33,7 @@ func (g *Group) eject(i int, now time.Time) {
 func (g *Group) shares(n int, not *Target, now time.Time) []int {
 	shares := make([]int, len(g.targets))
 	for range n {
-		t := g.Pick(not, now)
+		t := g.Pick(0, not, now)
 		for i := range g.targets {
 			if g.targets[i] == t {
 				shares[i]++
@@ -45,7 +45,7 @@ func (g *Group) shares(n int, not *Target, now time.Time) []int {
 
 func TestAnEmptyGroupHasNobody(t *testing.T) {
 	var none *Group
-	if none.Len() != 0 || none.Pick(nil, time.Now()) != nil || (&Group{}).Pick(nil, time.Now()) != nil {
+	if none.Len() != 0 || none.Pick(0, nil, time.Now()) != nil || (&Group{}).Pick(0, nil, time.Now()) != nil {
 		t.Error("somebody was picked")
 	}
 }
@@ -60,7 +60,7 @@ func TestPick(t *testing.T) {
 			l := g.load(i)
 			l.service.Store(rapid.SampledFrom([]int64{0, 1, 1e6, 5e9}).Draw(t, "service time"))
 			l.inFlight.Store(rapid.Int64Range(0, maxInFlight).Draw(t, "in flight"))
-			l.report(time.Duration(rapid.Int64Range(0, 1e9).Draw(t, "wait")), now)
+			l.report(0, time.Duration(rapid.Int64Range(0, 1e9).Draw(t, "wait")), now)
 			if rapid.Bool().Draw(t, "ejected") {
 				g.eject(i, now)
 				ejected[target] = true
@@ -84,7 +84,7 @@ func TestPick(t *testing.T) {
 			}
 		}
 		for range 20 {
-			got := g.Pick(not, now)
+			got := g.Pick(0, not, now)
 			switch {
 			case (got == nil) != (others == 0):
 				t.Fatalf("picked %v of %d others", got, others)
@@ -101,7 +101,7 @@ func TestPick(t *testing.T) {
 func TestPickPrefersTheCheaper(t *testing.T) {
 	tests := map[string]func(l *load, now time.Time){
 		"fewer in flight":   func(l *load, now time.Time) { l.inFlight.Store(4) },
-		"a shorter queue":   func(l *load, now time.Time) { l.report(10*time.Millisecond, now) },
+		"a shorter queue":   func(l *load, now time.Time) { l.report(0, 10*time.Millisecond, now) },
 		"faster service":    func(l *load, now time.Time) { l.service.Store(1e6 + 1) },
 		"no failure":        func(l *load, now time.Time) { l.failure(now) },
 		"no failure lately": func(l *load, now time.Time) { l.failure(now.Add(-reportFresh / 2)) },
@@ -182,10 +182,10 @@ func TestTheOnlyReplicaIsAskedEvenWhenEjected(t *testing.T) {
 	now := time.Now()
 	g := standing(1)
 	g.eject(0, now)
-	if g.Pick(nil, now) != g.targets[0] {
+	if g.Pick(0, nil, now) != g.targets[0] {
 		t.Error("nobody is asked")
 	}
-	if g.Pick(g.targets[0], now) != nil {
+	if g.Pick(0, g.targets[0], now) != nil {
 		t.Error("the excluded one is retried")
 	}
 }
@@ -195,8 +195,8 @@ func TestSilence(t *testing.T) {
 	asked := time.Now().Add(time.Hour)
 	now := asked.Add(50 * time.Millisecond)
 	dead, slow, usual := standing(1).targets[0], standing(1).targets[0], standing(1).targets[0]
-	dead.replica.load.report(0, asked.Add(-time.Millisecond))
-	slow.replica.load.report(0, asked.Add(time.Millisecond)) // answered somebody else
+	dead.replica.load.report(0, 0, asked.Add(-time.Millisecond))
+	slow.replica.load.report(0, 0, asked.Add(time.Millisecond)) // answered somebody else
 	dead.replica.load.output(49*time.Millisecond, 0, asked)
 	usual.replica.load.output(51*time.Millisecond, 0, asked)
 	for range ejectAfter {

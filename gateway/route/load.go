@@ -4,6 +4,8 @@ import (
 	"math"
 	"sync/atomic"
 	"time"
+
+	"github.com/topsail-serving/topsail/serving"
 )
 
 const (
@@ -21,7 +23,8 @@ const (
 type load struct {
 	known    time.Time
 	inFlight atomic.Int64
-	wait     atomic.Int64 // reported: what a new query would wait, in nanoseconds
+	of       [serving.Priorities]atomic.Int64 // of inFlight
+	reports  [serving.Priorities]report
 	reported atomic.Int64 // when it last replied
 	failed   atomic.Int64 // when it last answered without an output; 0: an output came since
 	latency  atomic.Int64 // of outputs on average, in nanoseconds; 0: none came yet
@@ -37,12 +40,35 @@ type load struct {
 	took    float64 // nanoseconds
 }
 
+// report is what a replica last said to a query of a priority.
+type report struct {
+	wait atomic.Int64 // what a new one would wait, in nanoseconds
+	at   atomic.Int64
+}
+
 func (l *load) at(now time.Time) int64 { return int64(now.Sub(l.known)) }
 
-// report takes in what a reply says of the replica's queue.
-func (l *load) report(wait time.Duration, now time.Time) {
-	l.wait.Store(int64(wait))
+// report takes in what a reply to a query of a priority says of the replica's queue.
+func (l *load) report(priority int, wait time.Duration, now time.Time) {
+	r := &l.reports[priority]
+	r.wait.Store(int64(wait))
+	r.at.Store(l.at(now))
 	l.reported.Store(l.at(now))
+}
+
+// ask counts n queries of a priority in flight.
+func (l *load) ask(priority int, n int64) {
+	l.inFlight.Add(n)
+	l.of[priority].Add(n)
+}
+
+// before is how many queries are in flight that may go before one of a priority.
+func (l *load) before(priority int) (n int64) {
+	n = l.inFlight.Load()
+	for p := priority + 1; p < serving.Priorities; p++ {
+		n -= l.of[p].Load()
+	}
+	return n
 }
 
 // heardSince says whether anything was heard of the replica after t.
@@ -61,9 +87,9 @@ func (l *load) output(took time.Duration, before int, now time.Time) {
 // without this a replica that fails would look idle.
 func (l *load) failure(now time.Time) { l.failed.Store(max(l.at(now), 1)) }
 
-// cheaper says whether a query would wait less at l than at other. A replica that
+// cheaper says whether a query of a priority would wait less at l than at other. A replica that
 // has given no output yet is taken to be as fast as the other.
-func (l *load) cheaper(other *load, now time.Time) bool {
+func (l *load) cheaper(other *load, priority int, now time.Time) bool {
 	mine, theirs := l.service.Load(), other.service.Load()
 	if mine == 0 {
 		mine = theirs
@@ -71,26 +97,28 @@ func (l *load) cheaper(other *load, now time.Time) bool {
 	if theirs == 0 {
 		theirs = mine
 	}
-	return l.cost(mine, now) < other.cost(theirs, now)
+	return l.cost(mine, priority, now) < other.cost(theirs, priority, now)
 }
 
-// waiting is what a new query would wait, as the replica last reported; 0 when that is
+// waiting is what a new query of a priority would wait, as the replica last reported; 0 when that is
 // long ago.
-func (l *load) waiting(now time.Time) time.Duration {
-	if l.reported.Load() > l.at(now)-int64(reportFresh) {
-		return time.Duration(l.wait.Load())
+func (l *load) waiting(priority int, now time.Time) (wait time.Duration) {
+	for i := range l.reports[:priority+1] { // for what waits of higher ones it waits, too
+		if r := &l.reports[i]; r.at.Load() > l.at(now)-int64(reportFresh) {
+			wait = max(wait, time.Duration(r.wait.Load()))
+		}
 	}
-	return 0
+	return wait
 }
 
 // ahead is what a new query would wait for those that are in front of it.
 func (l *load) ahead(now time.Time) time.Duration {
-	return time.Duration(l.service.Load()*l.inFlight.Load()) + l.waiting(now)
+	return time.Duration(l.service.Load()*l.inFlight.Load()) + l.waiting(serving.LowestPriority, now)
 }
 
-func (l *load) cost(service int64, now time.Time) time.Duration {
-	cost := time.Duration(service+1) * time.Duration(l.inFlight.Load()+1)
-	cost += l.waiting(now)
+func (l *load) cost(service int64, priority int, now time.Time) time.Duration {
+	cost := time.Duration(service+1) * time.Duration(l.before(priority)+1)
+	cost += l.waiting(priority, now)
 	oldest := l.at(now) - int64(reportFresh)
 	if failed := l.failed.Load(); failed > 0 && failed > oldest {
 		cost += failedCost

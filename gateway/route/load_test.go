@@ -29,23 +29,23 @@ func TestReportsAndFailuresGrowOld(t *testing.T) {
 	now := time.Now()
 	l, other := load{known: now}, load{known: now}
 	now = now.Add(time.Minute)
-	l.report(time.Second, now)
+	l.report(0, time.Second, now)
 	for age, want := range map[time.Duration]bool{0: true, reportFresh - 1: true, reportFresh: false, time.Hour: false} {
-		if got := other.cheaper(&l, now.Add(age)); got != want {
+		if got := other.cheaper(&l, 0, now.Add(age)); got != want {
 			t.Errorf("a report of age %v is believed: %v", age, got)
 		}
 	}
-	l.report(0, now)
+	l.report(0, 0, now)
 	l.failure(now)
 	for age, want := range map[time.Duration]bool{0: true, reportFresh - 1: true, reportFresh: false, time.Hour: false} {
-		if got := other.cheaper(&l, now.Add(age)); got != want {
+		if got := other.cheaper(&l, 0, now.Add(age)); got != want {
 			t.Errorf("a failure of age %v is held against the replica: %v", age, got)
 		}
 	}
 	l.failure(now)
 	l.output(time.Millisecond, 0, now)
 	other.service.Store(int64(time.Millisecond))
-	if other.cheaper(&l, now) || l.cheaper(&other, now) {
+	if other.cheaper(&l, 0, now) || l.cheaper(&other, 0, now) {
 		t.Error("a failure is held against a replica that gave an output since")
 	}
 }
@@ -56,11 +56,11 @@ func TestAnUnknownServiceTimeIsThatOfTheOther(t *testing.T) {
 	now := time.Now()
 	fresh, old := load{known: now}, load{known: now}
 	old.service.Store(int64(10 * time.Millisecond))
-	if fresh.cheaper(&old, now) || old.cheaper(&fresh, now) {
+	if fresh.cheaper(&old, 0, now) || old.cheaper(&fresh, 0, now) {
 		t.Error("one is cheaper")
 	}
 	fresh.inFlight.Store(1)
-	if fresh.cheaper(&old, now) || !old.cheaper(&fresh, now) {
+	if fresh.cheaper(&old, 0, now) || !old.cheaper(&fresh, 0, now) {
 		t.Error("the one with fewer in flight is not the cheaper")
 	}
 }

@@ -132,7 +132,7 @@ func TestOwnersByRate(t *testing.T) {
 		now := start.Add(time.Duration(i) * time.Second)
 		for _, t := range g.targets {
 			if i < 2 { // of four owners none is busy any more
-				t.replica.load.report(40*time.Millisecond, now)
+				t.replica.load.report(0, 40*time.Millisecond, now)
 			}
 		}
 		if calls := called(o, g, calm, 3, now); len(calls) != 1 {

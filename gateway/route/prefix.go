@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/topsail-serving/topsail/serving"
 )
 
 const (
@@ -57,7 +59,7 @@ func (p *Prefixes) Pick(g *Group, input []byte, not *Target, now time.Time) *Tar
 	defer p.mu.Unlock()
 	t := p.longest(g, prefixes, not, now)
 	if t == nil {
-		t = g.Pick(not, now)
+		t = g.Pick(serving.LowestPriority, not, now)
 	}
 	if t != nil {
 		p.remember(prefixes, t.replica)

@@ -172,7 +172,7 @@ func chats(pick func(g *Group, input []byte, now time.Time) *Target) (hitRate fl
 		l := &t.replica.load
 		before := int(l.inFlight.Add(1)) - 1
 		l.output(first-e.at, before, now)
-		l.report(engines[t].free-e.at, now)
+		l.report(0, engines[t].free-e.at, now)
 		firsts = append(firsts, first-e.at)
 		asked, had = asked+e.blocks, had+hits
 		heap.Push(&queue, turn{at: first + generate, ends: t})
@@ -190,7 +190,7 @@ func chats(pick func(g *Group, input []byte, now time.Time) *Target) (hitRate fl
 // With a simulated engine the choice by prefix computes a fraction of the blocks, and first tokens come
 // sooner.
 func TestWhatPrefixesGain(t *testing.T) {
-	rate, p50, p99 := chats(func(g *Group, _ []byte, now time.Time) *Target { return g.Pick(nil, now) })
+	rate, p50, p99 := chats(func(g *Group, _ []byte, now time.Time) *Target { return g.Pick(0, nil, now) })
 	p := NewPrefixes()
 	by, by50, by99 := chats(func(g *Group, input []byte, now time.Time) *Target { return p.Pick(g, input, nil, now) })
 	t.Logf("shortest wait: %.0f %% of blocks cached, first token p50 %v, p99 %v", 100*rate, p50, p99)

@@ -28,12 +28,13 @@ type Receiver interface {
 
 // question is one input that was sent and not yet answered.
 type question struct {
-	to      Receiver
-	from    *Target
-	sent    time.Time
-	before  int // so many were in flight
-	overdue time.Time
-	begun   bool // a part of the answer has come
+	to       Receiver
+	from     *Target
+	priority int
+	sent     time.Time
+	before   int // so many were in flight that may go before it
+	overdue  time.Time
+	begun    bool // a part of the answer has come
 }
 
 // fail answers the question in the replica's place.
@@ -59,9 +60,9 @@ func (qs *questions) add(q question) (batch uint64, ok bool) {
 		return 0, false
 	}
 	qs.last++
-	q.before = len(qs.open)
+	q.before = int(qs.load.before(q.priority))
 	qs.open[qs.last] = q
-	qs.load.inFlight.Add(1)
+	qs.load.ask(q.priority, 1)
 	return qs.last, true
 }
 
@@ -91,7 +92,7 @@ func (qs *questions) take(batch uint64) (question, bool) {
 	q, ok := qs.open[batch]
 	if ok {
 		delete(qs.open, batch)
-		qs.load.inFlight.Add(-1)
+		qs.load.ask(q.priority, -1)
 	}
 	return q, ok
 }
@@ -104,7 +105,7 @@ func (qs *questions) takeIf(which func(question) bool) []question {
 	for batch, q := range qs.open {
 		if which(q) {
 			delete(qs.open, batch)
-			qs.load.inFlight.Add(-1)
+			qs.load.ask(q.priority, -1)
 			taken = append(taken, q)
 		}
 	}

@@ -211,7 +211,6 @@ func (r *replica) reply(f rpc.Frame) error {
 		return err
 	}
 	now := time.Now()
-	r.load.report(reply.Wait, now)
 	a := &r.answer
 	defer func() { *a = rpc.Answer{} }() // holds on to no frame
 	for reply.Next(a) {
@@ -219,10 +218,11 @@ func (r *replica) reply(f rpc.Frame) error {
 			return &rpc.ProtocolError{Frame: "REPLY", Field: "index", Why: "is beyond a batch of one"}
 		}
 		if a.More {
-			r.part(reply.Batch, a, now)
+			r.part(&reply, a, now)
 			continue
 		}
 		if q, ok := r.questions.take(reply.Batch); ok {
+			r.load.report(q.priority, reply.Wait, now)
 			if !q.begun || a.Status != rpc.StatusOK { // else its first part has been judged
 				r.judge(a.Status, now.Sub(q.sent), q.before, now)
 			}
@@ -236,11 +236,12 @@ func (r *replica) reply(f rpc.Frame) error {
 }
 
 // part hands a part of an answer to its receiver. The first one says how fast the replica is.
-func (r *replica) part(batch uint64, a *rpc.Answer, now time.Time) {
-	q, first, ok := r.questions.part(batch, now)
+func (r *replica) part(reply *rpc.Reply, a *rpc.Answer, now time.Time) {
+	q, first, ok := r.questions.part(reply.Batch, now)
 	if !ok {
 		return
 	}
+	r.load.report(q.priority, reply.Wait, now)
 	if first {
 		r.judge(a.Status, now.Sub(q.sent), q.before, now)
 	}

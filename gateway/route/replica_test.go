@@ -355,7 +355,7 @@ func TestAskingWhileConnectionsComeAndGo(t *testing.T) {
 		go func() {
 			defer close(asking)
 			for ctx.Err() == nil {
-				if target := t.table.Group(serving.Definition{ModelID: v1}).Pick(nil, time.Now()); target != nil {
+				if target := t.table.Group(serving.Definition{ModelID: v1}).Pick(0, nil, time.Now()); target != nil {
 					if _, failure := target.Ask(count, &rpc.Ask{Budget: time.Second}, serving.Input{Type: serving.Doubles}, time.Now()); failure == nil {
 						count.asked++
 					}

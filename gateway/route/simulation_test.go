@@ -47,10 +47,10 @@ func simulate(g *Group, interval, total time.Duration, answers []answer) []int {
 			e := heap.Pop(&flying).(event)
 			r := e.to.replica
 			r.load.inFlight.Add(-1)
-			r.load.report(e.answer.wait, e.at)
+			r.load.report(0, e.answer.wait, e.at)
 			r.judge(e.answer.status, e.at.Sub(e.sent), e.before, e.at)
 		}
-		target := g.Pick(nil, now)
+		target := g.Pick(0, nil, now)
 		for i := range g.targets {
 			if g.targets[i] == target {
 				counts[i]++
@@ -158,7 +158,7 @@ func TestReplicasThatBatchShareABurst(t *testing.T) {
 		for round := range 100 {
 			sent := map[*Target]int{}
 			for range burst {
-				target := g.Pick(nil, now)
+				target := g.Pick(0, nil, now)
 				target.replica.load.inFlight.Add(1)
 				sent[target]++
 			}

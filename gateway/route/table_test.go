@@ -297,7 +297,7 @@ func loopback(t testing.TB) (target *Target, stop func()) {
 			t.Fatal("the replica is not ready within 10 s")
 		}
 	}
-	return table.Group(serving.Definition{ModelID: v1}).Pick(nil, time.Now()), stop
+	return table.Group(serving.Definition{ModelID: v1}).Pick(0, nil, time.Now()), stop
 }
 
 // fixed is a resolver whose list never changes.

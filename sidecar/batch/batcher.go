@@ -130,23 +130,30 @@ func (b *Batcher) Round(n int) time.Duration {
 	return b.beside.held
 }
 
-// look says when the next batch is due to begin, and from when on it may. It is not ok while nothing
-// can begin.
-func (b *Batcher) look(now time.Time) (due, from time.Time, ok bool) {
+// turn is a batch that could be the container's next.
+type turn struct {
+	of       *Batcher
+	priority int
+	due      time.Time // when it should begin
+	from     time.Time // when it may
+}
+
+// look is the turn of the next batch. It is not ok while nothing can begin.
+func (b *Batcher) look(now time.Time) (t turn, ok bool) {
 	select {
 	case <-b.over:
-		return due, from, false
+		return t, false
 	default:
 	}
-	arrived, left, ok := b.cfg.Queue.First(now, 1)
+	head, ok := b.cfg.Queue.First(now, 1)
 	if !ok || b.cfg.Room != nil && !b.cfg.Room() {
-		return due, from, false
+		return t, false
 	}
-	due = earlier(now.Add(left), arrived.Add(patience))
-	if from = b.rest(now, left); from.IsZero() {
-		from = b.filled(now, left)
+	t = turn{of: b, priority: head.Priority, due: earlier(now.Add(head.Left), head.Arrived.Add(patience)), from: b.rest(now, head.Left)}
+	if t.from.IsZero() {
+		t.from = b.filled(now, head.Left)
 	}
-	return due, from, true
+	return t, true
 }
 
 // filled says until when the batch may wait to fill: at most for the delay, counted from the earliest arrival in
@@ -162,8 +169,8 @@ func (b *Batcher) filled(now time.Time, left time.Duration) time.Time {
 		if now.Sub(b.ended) > b.cfg.Delay {
 			return now
 		}
-		arrived, _, _ := b.cfg.Queue.First(now, size)
-		b.fill = arrived.Add(b.cfg.Delay)
+		head, _ := b.cfg.Queue.First(now, size)
+		b.fill = head.Arrived.Add(b.cfg.Delay)
 	}
 	b.fill = earlier(b.fill, now.Add((left-b.cfg.Profile.Line().Within(size))/2))
 	return b.fill

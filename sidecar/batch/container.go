@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/topsail-serving/topsail/sidecar/queue"
 )
 
 // Container has the models of one container take turns: it runs one batch at a time, or where its one model runs
@@ -29,9 +31,10 @@ type Container struct {
 
 // queued is what the queries that wait for one model ask of the container they share.
 type queued struct {
-	of          *Batcher
-	first, last time.Time     // their deadlines
-	takes       time.Duration // to run all of them
+	of       *Batcher
+	priority int
+	queue.Span
+	takes time.Duration // to run all of them
 }
 
 // NewContainer makes one that is idle.
@@ -77,32 +80,31 @@ func (c *Container) start() {
 }
 
 // take is the next run, with its batch formed, or nil: of the models that can start one, that of the one whose
-// first item is due first. c.mu is held.
+// first item has the highest priority, and of those is due first. c.mu is held.
 func (c *Container) take(now time.Time) *run {
 	if c.lost || len(c.waiting) == 0 || c.running >= c.waiting[0].places() {
 		return nil
 	}
-	var first *Batcher
-	var earliest time.Time
+	var first turn
 	c.waiting = slices.DeleteFunc(c.waiting, func(b *Batcher) bool {
-		due, from, ok := b.look(now)
+		t, ok := b.look(now)
 		switch {
 		case !ok:
 			b.listed = false
 			return true
-		case from.After(now):
-			c.setAlarm(from)
-		case first == nil || due.Before(earliest):
-			first, earliest = b, due
+		case t.from.After(now):
+			c.setAlarm(t.from)
+		case first.of == nil || cmp.Or(cmp.Compare(t.priority, first.priority), t.due.Compare(first.due)) < 0:
+			first = t
 		}
 		return false
 	})
-	if first == nil {
+	if first.of == nil {
 		return nil
 	}
 	c.running++
 	c.note(now)
-	c.current = first.form(now)
+	c.current = first.of.form(now, first.priority)
 	return c.current
 }
 
@@ -114,29 +116,30 @@ func (c *Container) note(now time.Time) {
 	}
 	backlog := make([]queued, 0, len(c.waiting))
 	for _, b := range c.waiting {
-		n, first, last := b.cfg.Queue.Span(now)
-		if n > 0 {
-			size := min(n, b.Size())
-			backlog = append(backlog, queued{b, first, last, time.Duration((n+size-1)/size) * b.Round(size)})
+		for priority, span := range b.cfg.Queue.Spans(now) {
+			if span.N > 0 {
+				size := min(span.N, b.Size())
+				backlog = append(backlog, queued{b, priority, span, time.Duration((span.N+size-1)/size) * b.Round(size)})
+			}
 		}
 	}
 	c.backlog.Store(&backlog)
 }
 
-// Before is how long the container is thought to run other models before a query of b that is due then; zero: that
-// is due after all that waits.
-func (b *Batcher) Before(due time.Time) (takes time.Duration) {
+// Before is how long the container is thought to run other models before a query of b of a priority that is due then;
+// zero: that is due after all that waits.
+func (b *Batcher) Before(priority int, due time.Time) (takes time.Duration) {
 	backlog := b.container.backlog.Load()
 	if backlog == nil {
 		return 0
 	}
 	for _, d := range *backlog {
 		switch {
-		case d.of == b:
-		case due.IsZero() || !due.Before(d.last):
+		case d.of == b || d.priority > priority:
+		case due.IsZero() || d.priority < priority || !due.Before(d.Last):
 			takes += d.takes
-		case due.After(d.first):
-			takes += time.Duration(float64(d.takes) * float64(due.Sub(d.first)) / float64(d.last.Sub(d.first)))
+		case due.After(d.First):
+			takes += time.Duration(float64(d.takes) * float64(due.Sub(d.First)) / float64(d.Last.Sub(d.First)))
 		}
 	}
 	return takes

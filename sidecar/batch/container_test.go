@@ -215,9 +215,9 @@ func TestWhatComesBefore(t *testing.T) {
 		now := time.Now()
 		before := func(due time.Duration) time.Duration {
 			if due == 0 {
-				return c.batcher.Before(time.Time{})
+				return c.batcher.Before(0, time.Time{})
 			}
-			return c.batcher.Before(now.Add(due))
+			return c.batcher.Before(0, now.Add(due))
 		}
 		a.push(time.Second) // and runs
 		pass(ms)

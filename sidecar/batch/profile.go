@@ -160,17 +160,14 @@ func (l *Line) Within(n int) time.Duration {
 
 func (l *Line) seconds(n int) float64 { return l.Slope*float64(n) + l.Base }
 
-// enough is the part of the rate of larger batches that is enough.
-const enough = 0.9
-
-// Enough is the least size with which batches have about the rate, in inputs a second, of those of size n.
-func (l *Line) Enough(n int) int {
+// Enough is the least size with which batches have so much of the rate, in inputs a second, of those of size n.
+func (l *Line) Enough(n int, part float64) int {
 	whole := l.seconds(n)
 	if whole <= 0 {
 		return n
 	}
-	// size/(Slope·size + Base) ≥ enough·n/whole
-	return max(1, int(math.Ceil(enough*float64(n)*l.Base/(whole-enough*float64(n)*l.Slope))))
+	// size/(Slope·size + Base) ≥ part·n/whole
+	return max(1, int(math.Ceil(part*float64(n)*l.Base/(whole-part*float64(n)*l.Slope))))
 }
 
 // SizeWithin is the largest size that the line expects to take at most t, but at

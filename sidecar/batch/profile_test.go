@@ -228,7 +228,7 @@ func TestEnough(t *testing.T) {
 	for _, l := range []Line{{}, {Slope: 0.01}, {Base: 0.01}, {Slope: 0.0001, Base: 0.002}, {Slope: 0.01, Base: 0.0006}, {Slope: 0.001, Base: 0.001}} {
 		rate := func(n int) float64 { return float64(n) / l.seconds(n) }
 		for _, n := range []int{1, 2, 7, 230, Unlimited} {
-			got := l.Enough(n)
+			got := l.Enough(n, 0.9)
 			if l.Took(1) == 0 {
 				if got != n {
 					t.Errorf("of a line that is not known it is %d of %d", got, n)

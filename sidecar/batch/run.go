@@ -38,19 +38,22 @@ func newRun(b *Batcher) *run {
 	return r
 }
 
-// form makes the next run of what waits. It takes the place of one even if all that waited has to be refused.
-func (b *Batcher) form(now time.Time) *run {
+// form makes the next run of what waits, of which a priority is the highest. It takes the place of one even if all that waited has to be refused.
+func (b *Batcher) form(now time.Time, priority int) *run {
 	r, size := b.run, int(b.size.Load())
 	if b.cfg.Ran != nil {
 		r, size = newRun(b), 1
 	}
 	shared := b.share(size)
+	if b.cfg.Queue.Shared() {
+		size = max(shared, b.cfg.Profile.Line().Enough(size, 0.99))
+	}
 	r.giveUp = nil
 	b.running++
 	b.fill = time.Time{}
 	line := b.trusted(now)
 	b.cfg.Queue.Form(&r.batch, now, queue.Capacity{
-		Size: size, Shared: shared, Alone: line.Took(1), Others: b.Before(time.Time{}), Took: line.Within,
+		Size: size, Shared: shared, Alone: line.Took(1), Others: b.Before(priority, time.Time{}), Took: line.Within,
 	})
 	if len(r.batch.Items) == 0 {
 		return r
@@ -78,7 +81,7 @@ const triesAfter = 64
 func (b *Batcher) share(size int) int {
 	enough, shared := size, int(b.shared.Load())
 	if b.since++; b.cfg.Queue.Shared() {
-		if enough = min(size, b.cfg.Profile.Line().Enough(size)); enough > shared && b.since < triesAfter {
+		if enough = min(size, b.cfg.Profile.Line().Enough(size, 0.9)); enough > shared && b.since < triesAfter {
 			return min(size, shared)
 		}
 		enough = min(enough, 2*shared)

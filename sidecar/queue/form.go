@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/internal/fair"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Batch is what Form took out of the queue. The caller owns all of it.
@@ -23,8 +24,9 @@ type Capacity struct {
 	Took   func(n int) time.Duration // what a batch takes; must not fall as n grows
 }
 
-// Form takes the next batch into b, whose slices it reuses: the items that are due by the shares of the apps, as
-// many as take no longer than the earliest deadline in the batch allows. An item that has less left than it takes by
+// Form takes the next batch into b, whose slices it reuses: the items that are due by the priorities and the shares of
+// the apps, as many as take no longer than the earliest deadline in the batch allows; but for those of a lower priority
+// it does not shrink. An item that has less left than it takes by
 // itself is dropped now instead of being started in vain. An item is dropped, too, when the batch would shrink so
 // much for it that more of those behind it came late.
 func (q *Queue) Form(b *Batch, now time.Time, c Capacity) {
@@ -35,29 +37,34 @@ func (q *Queue) Form(b *Batch, now time.Time, c Capacity) {
 		defer q.went()
 	}
 	q.credit = max(c.Size, leastCredit)
-	size := c.Size
 	if len(q.lanes) > 1 {
 		q.prune(now)
-	}
-	if len(q.lanes) > 1 {
-		size = c.Shared
 	}
 	for _, l := range q.lanes {
 		b.dropHopeless(l, now, c.Alone)
 	}
-	n := q.deal(size)
+	n := q.deal(c.Size, c.Shared)
 	if b.dropDoomed(q.lanes, now, n, c) {
-		n = q.deal(size)
+		n = q.deal(c.Size, c.Shared)
 	}
 	if fits := q.fitting(n, now, c); fits < n {
-		n = q.deal(fits)
+		n = q.deal(fits, c.Shared)
 	}
 	q.take(b, n)
 	q.length.Add(-int64(len(b.Items) + len(b.Expired) + len(b.Late)))
-	if q.Len() == 0 { // what an app got is not held against it: all got what they asked for
-		q.clock = fair.Clock{}
-		for _, l := range q.lanes {
-			q.clock.Join(&l.Share)
+	q.forgive()
+}
+
+// forgive does not hold what apps got against them, where all of a priority got what they asked for.
+func (q *Queue) forgive() {
+	waits := [serving.Priorities]bool{}
+	for _, l := range q.lanes {
+		waits[l.priority] = waits[l.priority] || l.len() > 0
+	}
+	for _, l := range q.lanes {
+		if !waits[l.priority] {
+			q.clocks[l.priority] = fair.Clock{}
+			q.clocks[l.priority].Join(&l.Share)
 		}
 	}
 }
@@ -77,38 +84,38 @@ func (b *Batch) dropHopeless(l *lane, now time.Time, alone time.Duration) {
 	}
 }
 
-// deal says how many items of each lane go into a batch of at most size, and how many that are.
-func (q *Queue) deal(size int) (n int) {
-	if len(q.lanes) == 1 {
+// deal says how many items of each lane go into a batch of at most size, and how many that are. It is larger than
+// shared only for one app alone of the highest priority.
+func (q *Queue) deal(size, shared int) (n int) {
+	switch len(q.lanes) {
+	case 0:
+		return 0
+	case 1:
 		q.lanes[0].dealt = min(size, q.lanes[0].len())
 		return q.lanes[0].dealt
 	}
 	for _, l := range q.lanes {
 		l.dealt, l.deal = 0, l.Share
 	}
-	clock := q.clock
-	for l := q.due(); l != nil && n < size; l = q.due() {
-		clock.Take(&l.deal)
+	clocks, alone := q.clocks, q.lanes[0].priority < q.lanes[1].priority
+	for n < size {
+		l := q.due()
+		if l == nil || n >= shared && !(alone && l == q.lanes[0]) {
+			break
+		}
+		clocks[l.priority].Take(&l.deal)
 		l.dealt++
 		n++
 	}
 	return n
 }
 
-// due is the lane whose next item goes behind those that are dealt: of those that are due with it, the one with the
-// earliest deadline; nil: nothing else waits.
+// due is the lane whose next item goes behind those that are dealt; nil: nothing else waits.
 func (q *Queue) due() (first *lane) {
 	for _, l := range q.lanes {
-		if l.dealt == l.len() {
-			continue
+		if l.dealt < l.len() && (first == nil || l.due(first) < 0) {
+			first = l
 		}
-		if first != nil {
-			order := l.deal.Due(&first.deal)
-			if order > 0 || order == 0 && !l.waiting()[l.dealt].before(first.waiting()[first.dealt]) {
-				continue
-			}
-		}
-		first = l
 	}
 	return first
 }
@@ -125,11 +132,16 @@ func (b *Batch) dropDoomed(lanes []*lane, now time.Time, n int, c Capacity) (som
 	return some
 }
 
-// fitting is how many of n items, which are dealt, run no longer than the first deadlines allow; one does in any case.
+// fitting is how many of n items, which are dealt, run no longer than the first deadlines allow; one does in any case,
+// and those of a higher priority whatever lower ones allow.
 func (q *Queue) fitting(n int, now time.Time, c Capacity) int {
-	for _, l := range q.lanes {
-		if l.dealt > 0 {
-			n = max(1, largest(n, l.waiting()[0].Left(now), c.Took))
+	above, dealt := 0, 0 // of higher priorities, and with the present one
+	for i, l := range q.lanes {
+		if i > 0 && l.priority > q.lanes[i-1].priority {
+			above = min(dealt, n)
+		}
+		if dealt += l.dealt; l.dealt > 0 {
+			n = max(1, above, largest(n, l.waiting()[0].Left(now), c.Took))
 		}
 	}
 	return n
@@ -142,11 +154,18 @@ func (q *Queue) take(b *Batch, n int) {
 	}
 	kept := math.Pow(shareDecay, float64(n))
 	for _, l := range q.lanes {
+		if l.len() == 0 {
+			continue
+		}
 		for range l.dealt {
-			q.clock.Take(&l.Share)
+			q.clocks[l.priority].Take(&l.Share)
 			b.Items = append(b.Items, l.pop())
 		}
 		l.lately = l.lately*kept + (1-kept)*float64(l.dealt)/float64(n)
+		l.owed = min(max(l.owed+l.minShare*float64(n)-float64(l.dealt), 0), float64(q.credit))
+		if l.len() == 0 {
+			l.owed = 0
+		}
 	}
 }
 

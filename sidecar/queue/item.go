@@ -4,18 +4,13 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving"
 )
-
-// Class says what an item shares with others.
-type Class struct {
-	App    string  // whose query it is; "": not known
-	Weight float64 // of the app, beside others; 0 is 1
-}
 
 // Item is one query on its way through a sidecar. What took it out of the
 // queue owns it and must see to it that it is answered.
 type Item struct {
-	Class
+	serving.Class
 	Deadline time.Time // of the query; zero: none
 	Arrived  time.Time
 	Ask      rpc.Ask // in memory of its own
@@ -78,13 +73,18 @@ func (it *Item) Budget() time.Duration {
 
 const noDeadline = 24 * time.Hour
 
-// before orders items: earliest deadline first, none last. Behind is not part of it: being an
+// order orders items: earliest deadline first, none last. Behind is not part of it: being an
 // estimate, it would have queries overtake each other whenever it changes.
-func (it *Item) before(other *Item) bool {
-	if it.Deadline.IsZero() || other.Deadline.IsZero() {
-		return !it.Deadline.IsZero()
+func (it *Item) order(other *Item) int {
+	switch none, too := it.Deadline.IsZero(), other.Deadline.IsZero(); {
+	case none && too:
+		return 0
+	case none:
+		return 1
+	case too:
+		return -1
 	}
-	return it.Deadline.Before(other.Deadline)
+	return it.Deadline.Compare(other.Deadline)
 }
 
 func (it *Item) bytes() int { return 200 + len(it.Ask.Payload) + len(it.Ask.User) }

@@ -1,29 +1,44 @@
 package queue
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
 	"github.com/topsail-serving/topsail/internal/fair"
 )
 
-// lane holds the items of one app by deadline. It is a sorted slice rather than a heap: nearly
+// lane holds the items of one app and priority by deadline. It is a sorted slice rather than a heap: nearly
 // all items arrive in order, so that pushing is appending, and the place of a new
 // item, which admission needs, is known.
 type lane struct {
 	fair.Share
-	app    string
+	app      string
+	priority int
+	minShare float64
+	owed     float64 // items that it should have had by its minimum share, and had not
+
 	items  []*Item // items[head:] wait, in order
 	head   int
 	bytes  int
 	last   time.Time // when its last item arrived
-	lately float64   // its part of the items that were taken lately
+	lately float64   // its part of the items that were taken lately while some of its own waited
 
 	dealt int        // how many of its items go into the batch that is being formed
 	deal  fair.Share // after those
 }
 
-func newLane(app string) *lane { return &lane{Share: fair.Share{Weight: 1}, app: app} }
+// due orders lanes by whose next item goes first, behind those that are dealt: one that is owed some, then the
+// priorities, the shares, and the deadlines.
+func (l *lane) due(other *lane) int {
+	if mine, theirs := l.owed-float64(l.dealt) >= 1, other.owed-float64(other.dealt) >= 1; mine != theirs {
+		if mine {
+			return -1
+		}
+		return 1
+	}
+	return cmp.Or(cmp.Compare(l.priority, other.priority), l.deal.Due(&other.deal), l.waiting()[l.dealt].order(other.waiting()[other.dealt]))
+}
 
 func (l *lane) waiting() []*Item { return l.items[l.head:] }
 
@@ -38,9 +53,9 @@ func (l *lane) room(limits Limits, items, bytes int) float64 {
 func (l *lane) place(it *Item) int {
 	waiting := l.waiting()
 	n := len(waiting)
-	if n > 0 && it.before(waiting[n-1]) {
+	if n > 0 && it.order(waiting[n-1]) < 0 {
 		n, _ = slices.BinarySearchFunc(waiting, it, func(a, b *Item) int {
-			if b.before(a) {
+			if b.order(a) < 0 {
 				return 1
 			}
 			return -1 // equal deadlines keep the order of arrival

@@ -1,17 +1,17 @@
-// Package queue holds the queries that wait for a batch, bounded in number and in bytes: apps share the capacity by
-// weight, and the queries of each go by earliest deadline.
+// Package queue holds the queries that wait for a batch, bounded in number and in bytes: those of a higher priority go
+// first, apps of the same share the capacity by weight, and the queries of each go by earliest deadline.
 package queue
 
 import (
 	"cmp"
 	"errors"
-	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/topsail-serving/topsail/internal/fair"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // ErrFull refuses an item because the queue holds all that it may.
@@ -27,7 +27,7 @@ type Limits struct {
 }
 
 const (
-	// mostLanes is how many apps have lanes of their own; those beyond share one.
+	// mostLanes is how many apps have lanes of their own; those beyond share one for each priority.
 	mostLanes = 64
 	// laneIdle is how long an app counts among those that share the capacity after its last item.
 	laneIdle = 10 * time.Second
@@ -37,7 +37,7 @@ const (
 	shareDecay = 0.99
 )
 
-// Queue has a lane for each app whose items wait.
+// Queue has a lane for each app and priority whose items wait.
 type Queue struct {
 	// Displaced gets the items that make way for others in a full queue. It is set before the first is pushed.
 	Displaced func(*Item)
@@ -47,8 +47,8 @@ type Queue struct {
 	went   func() // called when items have gone; may be nil
 
 	mu     sync.Mutex // guards the following
-	lanes  []*lane    // of the apps that were there lately
-	clock  fair.Clock
+	lanes  []*lane    // of those that were there lately, by priority
+	clocks [serving.Priorities]fair.Clock
 	credit int // the items that an app can save up while it asks for less than its share
 
 	length atomic.Int64 // of all lanes; changed under mu, read without it
@@ -68,8 +68,8 @@ func (q *Queue) Len() int { return int(q.length.Load()) }
 // Shared says whether several apps had items here lately.
 func (q *Queue) Shared() bool { return q.shared.Load() }
 
-// Push queues it, or says why not: ErrFull, or the error of admission. In a full queue an app that has less than its
-// share of the room displaces items of others.
+// Push queues it, or says why not: ErrFull, or the error of admission. In a full queue it displaces items of a lower
+// priority, and where its app has less than its share of the room, those of others.
 func (q *Queue) Push(it *Item) error {
 	var displaced []*Item
 	defer func() {
@@ -85,7 +85,7 @@ func (q *Queue) Push(it *Item) error {
 		return ErrFull
 	}
 	if l.len() == 0 {
-		q.clock.Wake(&l.Share, q.credit)
+		q.clocks[l.priority].Wake(&l.Share, q.credit)
 	}
 	place := l.place(it)
 	if err := q.admit(it, q.ahead(l, place)); err != nil {
@@ -100,31 +100,32 @@ func (q *Queue) Push(it *Item) error {
 	return nil
 }
 
-// lane is that of the item's app.
+// lane is that of the item's app and priority.
 func (q *Queue) lane(it *Item) *lane {
-	l := q.find(it.App)
+	l := q.find(it.App, it.Priority)
 	if l == nil {
 		q.prune(it.Arrived)
 		app := it.App
 		if len(q.lanes) >= mostLanes {
 			app = ""
 		}
-		if l = q.find(app); l == nil {
-			l = newLane(app)
-			q.clock.Join(&l.Share)
+		if l = q.find(app, it.Priority); l == nil {
+			l = &lane{Share: fair.Share{Weight: 1}, app: app, priority: it.Priority}
+			q.clocks[l.priority].Join(&l.Share)
 			q.lanes = append(q.lanes, l)
+			slices.SortStableFunc(q.lanes, func(a, b *lane) int { return cmp.Compare(a.priority, b.priority) })
 			q.shared.Store(len(q.lanes) > 1)
 		}
 	}
 	if l.app == it.App {
-		l.Weight = fair.Weight(it.Weight)
+		l.Weight, l.minShare = fair.Weight(it.Weight), it.MinShare
 	}
 	return l
 }
 
-func (q *Queue) find(app string) *lane {
+func (q *Queue) find(app string, priority int) *lane {
 	for _, l := range q.lanes {
-		if l.app == app {
+		if l.app == app && l.priority == priority {
 			return l
 		}
 	}
@@ -139,96 +140,154 @@ func (q *Queue) prune(now time.Time) {
 
 // full says whether there is no room for it.
 func (q *Queue) full(it *Item) bool {
-	return q.Len() >= q.limits.Items || q.bytes()+it.bytes() > q.limits.Bytes
+	items, bytes := q.held(serving.LowestPriority)
+	return items >= q.limits.Items || bytes+it.bytes() > q.limits.Bytes
 }
 
-func (q *Queue) bytes() (n int) {
+// held is what waits of a priority and those above.
+func (q *Queue) held(priority int) (items, bytes int) {
 	for _, l := range q.lanes {
-		n += l.bytes
+		if l.priority <= priority {
+			items, bytes = items+l.len(), bytes+l.bytes
+		}
 	}
-	return n
+	return items, bytes
 }
 
-// entitled says whether l, with it, has at most its share of the room, so that if there is none another has more.
+// entitled says whether l may displace others for it: its priority and those above have the room without lower ones, or
+// l has, with it, at most its share of what those above leave, so that another one of the same priority has more.
 func (q *Queue) entitled(l *lane, it *Item) bool {
+	items, bytes := q.held(l.priority)
+	if items < q.limits.Items && bytes+it.bytes() <= q.limits.Bytes {
+		return true
+	}
 	weights := 0.0
 	for _, other := range q.lanes {
-		weights += other.Weight
+		if other.priority == l.priority {
+			weights += other.Weight
+		}
 	}
-	return l.room(q.limits, 1, it.bytes())*weights <= 1
+	items, bytes = q.held(l.priority - 1)
+	left := 1 - max(float64(items)/float64(q.limits.Items), float64(bytes)/float64(q.limits.Bytes))
+	return l.room(q.limits, 1, it.bytes())*weights <= left
 }
 
-// largest is the lane that has the most room for its weight.
+// largest is the lane of the lowest priority that has the most room for its weight.
 func (q *Queue) largest() *lane {
 	return slices.MaxFunc(q.lanes, func(a, b *lane) int {
-		return cmp.Compare(a.room(q.limits, 0, 0), b.room(q.limits, 0, 0))
+		return cmp.Or(
+			cmp.Compare(min(a.len(), 1), min(b.len(), 1)), // there must be one to make way
+			cmp.Compare(a.priority, b.priority),
+			cmp.Compare(a.room(q.limits, 0, 0), b.room(q.limits, 0, 0)),
+		)
 	})
 }
 
 // ahead is how many items are thought to go before the one at a place of a lane: of other apps at most what their
-// shares allow, and at least what waits, or what they had lately if that is more.
+// shares allow, and at least what waits, or what they had lately if that is more. Of higher priorities all go first that
+// wait, and at least as many as lately, unless nothing else waits in the lane: then one is tried.
 func (q *Queue) ahead(l *lane, place int) int {
 	if len(q.lanes) == 1 {
 		return place
 	}
-	waiting, most := place, place
+	waiting, most, behind := place, place, q.lanes[0].priority < l.priority
 	for _, other := range q.lanes {
-		if other == l {
+		switch {
+		case other == l || other.priority > l.priority:
+			continue
+		case other.priority < l.priority:
+			waiting += other.len()
 			continue
 		}
 		share := other.Share
 		if other.len() == 0 {
-			q.clock.Wake(&share, q.credit)
+			q.clocks[l.priority].Wake(&share, q.credit)
 		}
 		before := l.Before(place, &share)
 		most += before
 		waiting += min(before, other.len())
 	}
-	lately := float64(place+1)/max(l.lately, 1e-6) - 1
-	return min(most, max(waiting, int(lately)))
+	lately := int(float64(place+1)/max(l.lately, 1e-6)) - 1
+	switch {
+	case !behind:
+		return min(most, max(waiting, lately))
+	case l.len() == 0:
+		return waiting
+	}
+	return max(waiting, lately)
 }
 
 // Below says whether less waits than limits allow.
 func (q *Queue) Below(limits Limits) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.Len() < limits.Items && q.bytes() < limits.Bytes
+	items, bytes := q.held(serving.LowestPriority)
+	return items < limits.Items && bytes < limits.Bytes
 }
 
-// First is what the item that is due first has left, and the earliest arrival among the next n of each app.
-func (q *Queue) First(now time.Time, n int) (arrived time.Time, left time.Duration, ok bool) {
+// Ahead is how many items wait of a priority and those above.
+func (q *Queue) Ahead(priority int) int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	items, _ := q.held(priority)
+	return items
+}
+
+// Head is what goes first of what waits.
+type Head struct {
+	Priority int
+	Left     time.Duration // of the item that is due first
+	Arrived  time.Time     // the earliest of the next n of each app
+}
+
+// First is the head of those of the highest priority that wait.
+func (q *Queue) First(now time.Time, n int) (head Head, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, l := range q.lanes {
+		if ok && l.priority > head.Priority {
+			break
+		}
 		waiting := l.waiting()
 		for i, it := range waiting[:min(n, len(waiting))] {
-			if !ok || it.Arrived.Before(arrived) {
-				arrived = it.Arrived
+			if !ok || it.Arrived.Before(head.Arrived) {
+				head.Arrived = it.Arrived
 			}
-			if !ok || i == 0 && it.Left(now) < left {
-				left = it.Left(now)
+			if !ok || i == 0 && it.Left(now) < head.Left {
+				head.Priority, head.Left = l.priority, it.Left(now)
 			}
 			ok = true
 		}
 	}
-	return arrived, left, ok
+	return head, ok
 }
 
 // Span is how many items wait, and when the first and the last of them are due.
-func (q *Queue) Span(now time.Time) (n int, first, last time.Time) {
+type Span struct {
+	N           int
+	First, Last time.Time
+}
+
+// Spans are those of each priority.
+func (q *Queue) Spans(now time.Time) (spans [serving.Priorities]Span) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	least, most := time.Duration(math.MaxInt64), time.Duration(math.MinInt64)
 	for _, l := range q.lanes {
-		if waiting := l.waiting(); len(waiting) > 0 {
-			n += len(waiting)
-			least, most = min(least, waiting[0].Left(now)), max(most, waiting[len(waiting)-1].Left(now))
+		waiting := l.waiting()
+		if len(waiting) == 0 {
+			continue
 		}
+		s := &spans[l.priority]
+		first, last := now.Add(waiting[0].Left(now)), now.Add(waiting[len(waiting)-1].Left(now))
+		if s.N == 0 || first.Before(s.First) {
+			s.First = first
+		}
+		if s.N == 0 || last.After(s.Last) {
+			s.Last = last
+		}
+		s.N += len(waiting)
 	}
-	if n > 0 {
-		first, last = now.Add(least), now.Add(most)
-	}
-	return n, first, last
+	return spans
 }
 
 // Drain takes everything out.

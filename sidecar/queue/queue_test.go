@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -133,26 +134,26 @@ func (s *shadow) check(t *rapid.T) {
 	if s.q.Len() != len(s.items) || !slices.Equal(waiting(s.q), s.items) {
 		t.Fatalf("%d items wait, want %d in order", s.q.Len(), len(s.items))
 	}
-	if s.q.bytes() != s.bytes() {
-		t.Fatalf("%d bytes are counted, want %d", s.q.bytes(), s.bytes())
+	if n, bytes := s.q.held(serving.LowestPriority); n != len(s.items) || bytes != s.bytes() {
+		t.Fatalf("%d items of %d bytes are counted, want %d of %d", n, bytes, len(s.items), s.bytes())
 	}
 	limits := Limits{Items: rapid.IntRange(0, 30).Draw(t, "below items"), Bytes: rapid.IntRange(0, 8000).Draw(t, "below bytes")}
 	if s.q.Below(limits) != (len(s.items) < limits.Items && s.bytes() < limits.Bytes) {
 		t.Fatalf("with %d items of %d bytes it is below %+v: %v", len(s.items), s.bytes(), limits, s.q.Below(limits))
 	}
 	n := rapid.IntRange(1, 5).Draw(t, "n")
-	arrived, left, ok := s.q.First(epoch, n)
+	head, ok := s.q.First(epoch, n)
 	if ok != (len(s.items) > 0) {
 		t.Fatalf("First says %v with %d items", ok, len(s.items))
 	}
 	if ok {
 		first := slices.MinFunc(s.items[:min(n, len(s.items))], func(a, b *Item) int { return a.Arrived.Compare(b.Arrived) })
-		if !arrived.Equal(first.Arrived) || left != s.items[0].Left(epoch) {
-			t.Fatalf("First = %v, %v; want %v, %v", arrived, left, first.Arrived, s.items[0].Left(epoch))
+		if !head.Arrived.Equal(first.Arrived) || head.Left != s.items[0].Left(epoch) {
+			t.Fatalf("First = %v, %v; want %v, %v", head.Arrived, head.Left, first.Arrived, s.items[0].Left(epoch))
 		}
 	}
-	if n, first, last := s.q.Span(epoch); n != len(s.items) || n > 0 && (!first.Equal(epoch.Add(s.items[0].Left(epoch))) || !last.Equal(epoch.Add(s.items[n-1].Left(epoch)))) {
-		t.Fatalf("Span = %d, %v, %v", n, first, last)
+	if w := s.q.Spans(epoch)[0]; w.N != len(s.items) || w.N > 0 && (!w.First.Equal(epoch.Add(s.items[0].Left(epoch))) || !w.Last.Equal(epoch.Add(s.items[w.N-1].Left(epoch)))) {
+		t.Fatalf("Spans = %+v", w)
 	}
 	for _, l := range s.q.lanes {
 		for i, it := range l.items[:cap(l.items)] {

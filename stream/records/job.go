@@ -27,6 +27,7 @@ type Config struct {
 	Apps map[string]string // what records may name, such as a type of data, and the app that predicts for it
 
 	Spread      Spread
+	Priority    *int          // of the queries; nil: one below that of their app
 	Concurrency int           // most records that are asked at a time, if the replicas answer as many in time; 0: 256
 	Patience    time.Duration // for how long a record waits for replicas that have no capacity for it; 0: for as long as it takes; below 0: not at all
 	CatchUp     time.Duration // in which what waits is to be worked off; 0: 5 min
@@ -109,6 +110,9 @@ func (c *Config) Check() error {
 		if err := serving.CheckAppName(c.Apps[name]); name == "" || err != nil {
 			wrong("apps: %q must be what records say, with an app for it: %w", name, cmp.Or(err, errNoName))
 		}
+	}
+	if c.Priority != nil && (*c.Priority < 0 || *c.Priority > serving.LowestPriority) {
+		wrong("priority must be between 0, the highest, and %d, or -1 for one below that of the app", serving.LowestPriority)
 	}
 	if c.Concurrency < 0 || c.CatchUp < 0 {
 		wrong("no size, number and time may be negative")

@@ -48,10 +48,18 @@ func (r *record) Prepare(ctx context.Context) error {
 	}
 	r.objective = app.SLO.Std()
 	r.query = serving.Query{
-		App: name, Input: input, User: r.request.User, Context: r.request.Context,
+		App: name, Priority: r.handler.cfg.priority(app), Input: input, User: r.request.User, Context: r.request.Context,
 		Affinity: r.handler.spreader.affinity(r.StreamRecord, &r.request),
 	}
 	return nil
+}
+
+// priority is that of queries to an app: by default one below it, so that no client waits for a stream.
+func (c *Config) priority(app *serving.App) int {
+	if c.Priority != nil {
+		return *c.Priority
+	}
+	return min(app.Priority+1, serving.LowestPriority)
 }
 
 // app is the name of the app that a record is for.

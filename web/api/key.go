@@ -13,6 +13,8 @@ type NewKey struct {
 	Apps    []string       `json:"apps,omitempty"`
 	Expires time.Time      `json:"expires,omitzero"`
 	Limit   *serving.Limit `json:"limit,omitempty"`
+
+	Priority int `json:"priority,omitempty"`
 }
 
 // Key is a key as the API shows it, without its hash.

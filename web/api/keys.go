@@ -41,7 +41,7 @@ func (a *api) createKey(w http.ResponseWriter, r *http.Request) error {
 		return rest.Invalid("expires is in the past, and the key would never be valid")
 	}
 	key, secret := serving.NewKey()
-	key.Name, key.Role, key.Apps, key.Created, key.Expires, key.Limit = body.Name, body.Role, body.Apps, now, body.Expires, body.Limit
+	key.Name, key.Role, key.Apps, key.Created, key.Expires, key.Limit, key.Priority = body.Name, body.Role, body.Apps, now, body.Expires, body.Limit, body.Priority
 	return a.edit(w, r, func(view) ([]catalog.Change, error) {
 		return []catalog.Change{catalog.AddKey{Key: *key}}, nil
 	}, func(_, after view) error {

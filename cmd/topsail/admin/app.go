@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/url"
 	"reflect"
+	"strconv"
 	"strings"
 	"time"
 
@@ -61,7 +62,7 @@ func listApps(k *call) error {
 	}
 	columns := []string{"APP", "INPUT", "SLO", "MODELS", "POLICY", "DEFAULT"}
 	if k.wide() {
-		columns = append(columns, "OUTPUT", "WEIGHT", "LIMIT", "KEY", "ORIGIN")
+		columns = append(columns, "OUTPUT", "WEIGHT", "PRIORITY", "LIMIT", "KEY", "ORIGIN")
 	}
 	t := screen.NewTable(columns...)
 	for _, a := range apps {
@@ -70,7 +71,7 @@ func listApps(k *call) error {
 			a.Policy.KindName(), screen.Short(a.DefaultOutput, 30),
 		}
 		if k.wide() {
-			row = append(row, string(a.OutputType), weight(a.Weight), limit(a.Limit), keyNeeded(a.RequireKey), string(a.Origin))
+			row = append(row, string(a.OutputType), weight(a.Weight), strconv.Itoa(a.Priority), limit(a.Limit), keyNeeded(a.RequireKey), string(a.Origin))
 		}
 		t.Row(row...)
 	}
@@ -88,6 +89,7 @@ func appTable(a serving.App) *screen.Table {
 	t.Row("policy", a.Policy.String())
 	t.Row("output type", string(a.OutputType))
 	t.Row("weight", weight(a.Weight))
+	t.Row("priority", priority(a))
 	t.Row("cold start", screen.Micros(a.ColdStart.Std().Microseconds()))
 	t.Row("cache", cacheText(a.Cache))
 	t.Row("limit", limit(a.Limit))
@@ -96,6 +98,14 @@ func appTable(a serving.App) *screen.Table {
 	t.Row("example", a.Example)
 	t.Row("origin", string(a.Origin))
 	return t
+}
+
+func priority(a serving.App) string {
+	text := strconv.Itoa(a.Priority)
+	if a.MinShare > 0 {
+		text += fmt.Sprintf(", and at least %s of the capacity", share(&a.MinShare))
+	}
+	return text
 }
 
 func weight(w float64) string {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -25,9 +26,9 @@ func listKeys(k *call) error {
 	if err != nil {
 		return err
 	}
-	t := screen.NewTable("KEY", "NAME", "ROLE", "APPS", "LIMIT", "CREATED", "EXPIRES")
+	t := screen.NewTable("KEY", "NAME", "ROLE", "APPS", "PRIORITY", "LIMIT", "CREATED", "EXPIRES")
 	for _, one := range keys {
-		t.Row(one.ID, one.Name, string(one.Role), appsOf(one), limit(one.Limit), screen.Ago(k.now, one.Created), screen.Ago(k.now, one.Expires))
+		t.Row(one.ID, one.Name, string(one.Role), appsOf(one), strconv.Itoa(one.Priority), limit(one.Limit), screen.Ago(k.now, one.Created), screen.Ago(k.now, one.Expires))
 	}
 	return k.showList(raw, t, "there are no keys: create one with `topsail key create NAME --role viewer`")
 }
@@ -51,6 +52,7 @@ func createKey() *cobra.Command {
 	f.StringSlice("app", nil, "for this app only; may be repeated")
 	f.Duration("expires", 0, "how long it is valid, such as 720h; 0 is forever")
 	f.Float64("limit", 0, "queries a second at each gateway; 0 is any")
+	f.Int("priority", 0, "the highest that its queries can have, from 0, the highest, to 3")
 	f.Int("burst", 0, "with --limit: queries at once; 0 is a second's worth")
 	f.String("secret-file", "", "write the secret to this new file instead of the terminal")
 	return verb(c, func(k *call) error {
@@ -77,6 +79,9 @@ func (k *call) newKey() (map[string]any, error) {
 	}
 	if holds > 0 {
 		body["expires"] = k.now.Add(holds).UTC()
+	}
+	if priority, _ := k.cmd.Flags().GetInt("priority"); priority != 0 {
+		body["priority"] = priority
 	}
 	limit, err := k.limit()
 	if limit != nil {

@@ -92,11 +92,12 @@ func TestPolicySettings(t *testing.T) {
 	for name, want := range map[string]string{
 		"app[0].output_type":     `label (topsail.toml:4)`,
 		"app[0].weight":          `2 (topsail.toml:5)`,
-		"app[0].policy.kind":     `exp4 (topsail.toml:9)`,
-		"app[0].policy.models":   `["large", "small"] (topsail.toml:10)`,
-		"app[0].policy.costs":    `{ "large" = 2.5, "small" = 1 } (topsail.toml:18)`,
-		"app[1].policy.sticky":   `true (topsail.toml:26)`,
-		"app[7].policy.fallback": `{ kind = "guaranteed", models = ["small:1", "large"], most = 2, within_micros = 1000 } (topsail.toml:68)`,
+		"app[0].priority":        `1 (topsail.toml:6)`,
+		"app[0].policy.kind":     `exp4 (topsail.toml:11)`,
+		"app[0].policy.models":   `["large", "small"] (topsail.toml:12)`,
+		"app[0].policy.costs":    `{ "large" = 2.5, "small" = 1 } (topsail.toml:20)`,
+		"app[1].policy.sticky":   `true (topsail.toml:28)`,
+		"app[7].policy.fallback": `{ kind = "guaranteed", models = ["small:1", "large"], most = 2, within_micros = 1000 } (topsail.toml:70)`,
 	} {
 		if shown[name] != want {
 			t.Errorf("%s is shown as %s, want %s", name, shown[name], want)

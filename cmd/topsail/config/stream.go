@@ -35,6 +35,7 @@ type Stream struct {
 	Order          stream.Order       `toml:"order" default:"key" help:"in which order results leave: that of the records with their key, of those of their partition, or none"`
 	Batch          int                `toml:"batch" default:"256" min:"1" help:"most records in flight"`
 	CommitEvery    time.Duration      `toml:"commit_every_micros" default:"5000" min:"0" help:"least time from one commit to the next, in microseconds"`
+	Priority       int                `toml:"priority" default:"-1" min:"-1" help:"of the records' queries, from 0, the highest, to 3; -1: one below that of their app, so that no client waits for them"`
 	Concurrency    int                `toml:"concurrency" default:"256" min:"1" help:"most records that are asked at a time"`
 	MaxRecordBytes int                `toml:"max_record_bytes" default:"1048576" min:"1" help:"largest record, with its key and headers"`
 	Patience       time.Duration      `toml:"patience_micros" default:"-1" min:"-1" help:"for how long a record waits for replicas that have no capacity for it, before its result is the default, in microseconds; -1: as long as it takes"`
@@ -56,6 +57,9 @@ func (s *Stream) Job() records.Config {
 		App:    s.App, Apps: s.Apps, Spread: records.Spread{By: s.Spread, HotShare: s.HotShare, HotKeys: map[string]int{}},
 		Concurrency: s.Concurrency, Patience: s.patience(), Defaults: s.Defaults, CatchUp: s.CatchUp,
 		Topic: s.topic(), Routes: s.routes(),
+	}
+	if s.Priority >= 0 {
+		c.Priority = &s.Priority
 	}
 	c.Order, c.CommitEvery = s.Order, cmp.Or(s.CommitEvery, -1)
 	for key, owners := range s.HotKeys {

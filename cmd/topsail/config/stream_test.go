@@ -31,7 +31,7 @@ func TestStreams(t *testing.T) {
 			Broker: "redis", Addrs: []string{"10.0.0.5:26379"}, Master: "main", Delete: true, MaxLen: 100_000,
 			Group: "topsail-pets", Takeover: 10 * time.Second,
 		},
-		Batch: 256, CommitEvery: 5 * time.Millisecond, Concurrency: 256, MaxRecordBytes: 1 << 20, Patience: 30 * time.Second, CatchUp: 5 * time.Minute,
+		Batch: 256, CommitEvery: 5 * time.Millisecond, Priority: -1, Concurrency: 256, MaxRecordBytes: 1 << 20, Patience: 30 * time.Second, CatchUp: 5 * time.Minute,
 	})
 	equal(t, "the job", c.Streams[0].Job(), records.Config{
 		Config: stream.Config{
@@ -40,7 +40,7 @@ func TestStreams(t *testing.T) {
 		},
 		App: "wine", Apps: map[string]string{"red": "wine", "white": "white-wine"},
 		Spread:      records.Spread{By: records.SpreadKey, HotKeys: map[string]int{"merlot": 4}, HotShare: 0.5},
-		Concurrency: 100, Patience: time.Minute, CatchUp: 2 * time.Minute, Defaults: records.DefaultsDeadLetter,
+		Priority: new(int), Concurrency: 100, Patience: time.Minute, CatchUp: 2 * time.Minute, Defaults: records.DefaultsDeadLetter,
 	})
 	var served []string
 	data, updates := c.Served()

@@ -79,11 +79,12 @@ class AsyncClient(Resources):
         explain: bool = False,
         salt: str | int | None = None,
         no_cache: bool = False,
+        priority: int | None = None,
         timeout: float | None = None,
     ) -> Prediction:
         """See Client.predict."""
         options = {"user": user, "context": context, "version": version, "salt": salt}
-        options |= {"explain": explain or None, "no_cache": no_cache or None}
+        options |= {"explain": explain or None, "no_cache": no_cache or None, "priority": priority}
         return await self._gateway.send(requests.predict(app, input, options), timeout)
 
     def stream(
@@ -97,11 +98,12 @@ class AsyncClient(Resources):
         explain: bool = False,
         salt: str | int | None = None,
         no_cache: bool = False,
+        priority: int | None = None,
         timeout: float | None = None,
     ) -> AsyncParts:
         """See Client.stream: `async for part in client.stream("chat", "hello")`."""
         options = {"user": user, "context": context, "version": version, "salt": salt}
-        options |= {"explain": explain or None, "no_cache": no_cache or None}
+        options |= {"explain": explain or None, "no_cache": no_cache or None, "priority": priority}
         return self._gateway.parts(requests.predict(app, input, options), timeout)
 
     async def predict_batch(
@@ -115,11 +117,12 @@ class AsyncClient(Resources):
         explain: bool = False,
         salt: str | int | None = None,
         no_cache: bool = False,
+        priority: int | None = None,
         timeout: float | None = None,
     ) -> list[Prediction]:
         """See Client.predict_batch."""
         options = {"user": user, "context": context, "version": version, "salt": salt}
-        options |= {"explain": explain or None, "no_cache": no_cache or None}
+        options |= {"explain": explain or None, "no_cache": no_cache or None, "priority": priority}
         return await self._gateway.send(requests.predict_batch(app, inputs, options), timeout)
 
     async def feedback(

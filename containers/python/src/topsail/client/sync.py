@@ -61,6 +61,7 @@ class Client(Resources, ClipperNames):
         explain: bool = False,
         salt: str | int | None = None,
         no_cache: bool = False,
+        priority: int | None = None,
         timeout: float | None = None,
     ) -> Prediction:
         """The answer to one input: numbers (a list, an array), a str or bytes, as the app takes it.
@@ -70,7 +71,7 @@ class Client(Resources, ClipperNames):
         cached answer.
         """
         options = {"uid": user, "context": context, "version": version, "salt": salt}
-        options |= {"explain": explain or None, "no_cache": no_cache or None}
+        options |= {"explain": explain or None, "no_cache": no_cache or None, "priority": priority}
         return self._gateway.send(requests.predict(app, input, options), timeout)
 
     def stream(
@@ -84,6 +85,7 @@ class Client(Resources, ClipperNames):
         explain: bool = False,
         salt: str | int | None = None,
         no_cache: bool = False,
+        priority: int | None = None,
         timeout: float | None = None,
     ) -> Parts:
         """The answer to one input in parts, as the model makes them: `for part in client.stream("chat", "hello")`.
@@ -94,7 +96,7 @@ class Client(Resources, ClipperNames):
         leave the loop to cancel the query.
         """
         options = {"uid": user, "context": context, "version": version, "salt": salt}
-        options |= {"explain": explain or None, "no_cache": no_cache or None}
+        options |= {"explain": explain or None, "no_cache": no_cache or None, "priority": priority}
         return self._gateway.parts(requests.predict(app, input, options), timeout)
 
     def predict_batch(
@@ -108,12 +110,13 @@ class Client(Resources, ClipperNames):
         explain: bool = False,
         salt: str | int | None = None,
         no_cache: bool = False,
+        priority: int | None = None,
         timeout: float | None = None,
     ) -> list[Prediction]:
         """The answers to many inputs, in their order; the rows of a two-dimensional array are inputs. The gateway
         bounds how many it takes in one request."""
         options = {"uid": user, "context": context, "version": version, "salt": salt}
-        options |= {"explain": explain or None, "no_cache": no_cache or None}
+        options |= {"explain": explain or None, "no_cache": no_cache or None, "priority": priority}
         return self._gateway.send(requests.predict_batch(app, inputs, options), timeout)
 
     def feedback(

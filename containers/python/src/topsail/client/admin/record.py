@@ -71,6 +71,10 @@ class App(Record):
     # costs and record_seconds. An option that is 0, false or empty is not given.
     policy: dict[str, Any] | None = None
     weight: float | None = None
+    # 0 is the highest: queries of a lower one get what higher ones leave. A key or a query can only ask for a lower one
+    priority: int | None = None
+    # the part of the capacity of a model that the app gets even where higher priorities want all of it
+    min_share: float | None = None
     cache: dict[str, Any] | None = None  # {off, round, ttl_micros}
     example: str | None = None  # an input as JSON
     require_key: bool | None = None  # queries need a key that may query this app
@@ -267,6 +271,7 @@ class Key(Record):
     created: str = ""
     expires: str | None = None
     limit: dict[str, Any] | None = None  # {per_second, burst}
+    priority: int | None = None  # the highest that its queries can have; 0 is the highest of all
     secret: str | None = None  # only in the answer that creates the key
 
 
