@@ -107,11 +107,11 @@ func (g *gateway) take(head rpc.ReplyHead, a rpc.Answer) {
 
 // ask sends a batch and returns its name. A budget below 0 is no deadline.
 func (g *gateway) ask(model uint32, budget time.Duration, inputs ...[]byte) (batch uint64) {
-	return g.askFor("", model, budget, inputs...)
+	return g.askFor(serving.Class{}, model, budget, inputs...)
 }
 
-// askFor is ask for an app; "": the gateway does not tell which.
-func (g *gateway) askFor(app string, model uint32, budget time.Duration, inputs ...[]byte) (batch uint64) {
+// askFor is ask for an app; of an empty one the gateway does not tell.
+func (g *gateway) askFor(class serving.Class, model uint32, budget time.Duration, inputs ...[]byte) (batch uint64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	batch = uint64(len(g.inputs) + 1)
@@ -119,7 +119,7 @@ func (g *gateway) askFor(app string, model uint32, budget time.Duration, inputs 
 	g.open += len(inputs)
 	b := rpc.AppendPredictHead(nil, rpc.PredictHead{Batch: batch, Model: model, Count: len(inputs)})
 	for _, in := range inputs {
-		b = rpc.AppendAsk(b, &rpc.Ask{Budget: budget, Payload: in, App: []byte(app), Weight: 1})
+		b = rpc.AppendAsk(b, &rpc.Ask{Budget: budget, Payload: in, App: []byte(class.App), Weight: 1, Priority: uint8(class.Priority)})
 	}
 	if err := g.conn.Send(rpc.KindPredict, 0, b); err != nil {
 		g.t.Errorf("ask: %v", err)

@@ -23,10 +23,11 @@ func TestALowerPriorityGetsWhatIsLeft(t *testing.T) {
 		{"10 ms an input", []timed{linear(0, 10*ms)}, serving.BatchSpec{}, 100, 100 * ms, 1.2, 0.85},
 		{"a long objective", []timed{linear(0, 10*ms)}, serving.BatchSpec{}, 100, 500 * ms, 1.2, 0.85},
 		{"in batches of 1", []timed{flat(10*ms, 0.1)}, serving.BatchSpec{MaxSize: 1}, 100, 100 * ms, 1.2, 0.85},
-		{"four replicas", []timed{linear(0, 10*ms), linear(0, 10*ms), linear(0, 10*ms), linear(0, 10*ms)}, serving.BatchSpec{}, 400, 100 * ms, 1.5, 0.85},
+		{"four replicas", []timed{linear(0, 10*ms), linear(0, 10*ms), linear(0, 10*ms), linear(0, 10*ms)}, serving.BatchSpec{}, 400, 100 * ms, 1.2, 0.85},
 		{"1 ms an input", []timed{linear(0, ms)}, serving.BatchSpec{}, 1000, 50 * ms, 1.2, 0.85},
 		{"100 ms an input", []timed{linear(0, 100*ms)}, serving.BatchSpec{}, 10, time.Second, 1.2, 0.85},
-		{"2 ms and 0.1 ms an input", []timed{linear(2*ms, ms/10)}, serving.BatchSpec{}, 9111, 50 * ms, 7, 0.5},
+		// Here batches would have to be longer for both to get all.
+		{"2 ms and 0.1 ms an input", []timed{linear(2*ms, ms/10)}, serving.BatchSpec{}, 9111, 50 * ms, 2, 0.55},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -52,4 +53,24 @@ func TestALowerPriorityGetsWhatIsLeft(t *testing.T) {
 			})
 		})
 	}
+}
+
+// An app with a minimum share has it though a higher priority asks for more than there is.
+func TestAMinimumShareOfAReplica(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLoad(t, serving.BatchSpec{}, linear(0, 10*ms))
+		above := &asking{Class: serving.Class{App: "above"}, rate: 150, slo: 100 * ms}
+		below := &asking{Class: serving.Class{App: "below", Priority: 2, MinShare: 0.2}, rate: 50, slo: 200 * ms}
+		none := &asking{Class: serving.Class{App: "none", Priority: 1}, rate: 50, slo: 200 * ms}
+		start := time.Now().Add(time.Second)
+		l.run(11*time.Second, above, below, none)
+		l.stop()
+		end := start.Add(10 * time.Second)
+		if n := below.between(start, end); n < 190 || n > 210 {
+			t.Errorf("an app with a minimum share of 0.2 had %d of 1000", n)
+		}
+		if n, m := above.between(start, end), none.between(start, end); n < 780 || m > 10 {
+			t.Errorf("the highest priority had %d of the 800 that are left, and one without a minimum share %d", n, m)
+		}
+	})
 }

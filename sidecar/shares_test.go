@@ -79,9 +79,9 @@ func TestGatewaysSayWhichAppAsks(t *testing.T) {
 		r.model(slow(10 * ms))
 		newer, older := r.gateway(), r.gateway()
 		pass(0)
-		newer.askFor("noisy", 0, -1, slices.Repeat([][]byte{tagged(1)}, 40)...)
+		newer.askFor(serving.Class{App: "noisy"}, 0, -1, slices.Repeat([][]byte{tagged(1)}, 40)...)
 		pass(0) // a batch of these runs
-		quiet, plain := newer.askFor("quiet", 0, -1, tagged(2)), older.ask(0, -1, tagged(3))
+		quiet, plain := newer.askFor(serving.Class{App: "quiet"}, 0, -1, tagged(2)), older.ask(0, -1, tagged(3))
 		start := time.Now()
 		pass(time.Second)
 		for _, at := range []time.Time{newer.answer(quiet).at, older.answer(plain).at} {

@@ -3,6 +3,7 @@ package sidecar
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -145,4 +146,39 @@ func share(t *testing.T, models int, rate, first float64) float64 {
 	}
 	r.end()
 	return float64(inTime) / float64(len(batches))
+}
+
+// Of the models of a container that goes first which has a query of the highest priority, and admission knows.
+func TestTurnsGoByPriority(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		one := func(v *serving.Version) { v.Batch = serving.BatchSpec{Strategy: "fixed", MaxSize: 1} }
+		r := newRig(t, Config{Models: []*serving.Version{version("m", one), version("b", one)}})
+		m := r.model(slow(10 * ms))
+		m.announce(2, "b", rpc.StateReady)
+		g := r.gateway()
+		pass(0)
+		for range 3 { // so that both are known
+			for model := range uint32(2) {
+				g.ask(model, time.Second, tagged(1))
+				pass(20 * ms)
+			}
+		}
+		low := g.askFor(serving.Class{App: "stream", Priority: 1}, 1, 400*ms, slices.Repeat([][]byte{tagged(2)}, 30)...) // 300 ms
+		pass(15 * ms)                                                                                                    // the second one runs
+		start := time.Now()
+		high := g.askFor(serving.Class{App: "web"}, 0, 500*ms, tagged(3), tagged(3), tagged(3))
+		short := g.askFor(serving.Class{App: "web"}, 0, 60*ms, tagged(4))
+		pass(time.Second)
+		for _, a := range append(g.all(high), g.all(short)...) {
+			if took := a.at.Sub(start); a.Status != rpc.StatusOK || took > 45*ms {
+				t.Errorf("one of the highest priority: %v after %v, %s", a.Status, took, a.Message)
+			}
+		}
+		for _, a := range g.all(low) {
+			if a.Status != rpc.StatusOK {
+				t.Errorf("one of a lower priority: %v %s", a.Status, a.Message)
+			}
+		}
+		r.end()
+	})
 }

@@ -36,14 +36,19 @@ func priority(ctx context.Context, b *bench) (figures []figure, err error) {
 		return nil, err
 	}
 	defer redis.Kill()
-	for at, c := range paceCases()[:6] {
+	cases := []paceCase{
+		{takes: time.Millisecond, objective: 100 * time.Millisecond, replicas: 1}, {takes: 10 * time.Millisecond, objective: 200 * time.Millisecond, replicas: 1},
+		{takes: 100 * time.Millisecond, objective: 2 * time.Second, replicas: 1}, {takes: 10 * time.Millisecond, objective: 200 * time.Millisecond, replicas: 4},
+		{takes: 100 * time.Millisecond, objective: 2 * time.Second, replicas: 4},
+	}
+	for at, c := range cases {
 		var runs []priorityRun
 		for run := range b.Runs {
 			r, err := b.priority(ctx, c, redis.Addr, fmt.Sprintf("priority%d.%d.", at, run))
 			if err != nil {
 				return nil, fmt.Errorf("%v: %w", c, err)
 			}
-			b.say("  %v: p99 alone %v, beside a stream %v, %d of %d without an answer; the stream %.1f/s of %.1f", c, r.alone.Latency.P99, r.beside.Latency.P99, r.beside.Sent-r.beside.Good, r.beside.Sent, r.stream, r.left)
+			b.say("  %v: p99 alone %v, beside a stream %v, %d of %d without an answer %v; the stream %.1f/s of %.1f", c, r.alone.Latency.P99, r.beside.Latency.P99, r.beside.Sent-r.beside.Good, r.beside.Sent, r.beside.Defaults, r.stream, r.left)
 			runs = append(runs, r)
 		}
 		figures = append(figures,
@@ -82,9 +87,11 @@ func (b *bench) priority(ctx context.Context, c paceCase, redis, prefix string) 
 	if err := eventually(ctx, l.replicas(c.replicas)); err != nil {
 		return run, err
 	}
+	rate := onlineShare * capacity
+	connections := max(8, int(rate/5)) // all are used: the gateway closes those that send nothing
 	online := func(period time.Duration) (load.Report, error) {
 		return load.Run(ctx, load.Config{
-			URL: l.query + "/other/predict", Body: load.Cycle([]byte(`{"input": [1, 2]}`)), Rate: onlineShare * capacity, Duration: period, Seed: 1, Connections: openConnections,
+			URL: l.query + "/other/predict", Body: load.Cycle([]byte(`{"input": [1, 2]}`)), Rate: rate, Duration: period, Seed: 1, Connections: connections,
 		})
 	}
 	if _, err := online(priorityTakes / 5); err != nil { // warms up

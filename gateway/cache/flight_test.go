@@ -307,3 +307,23 @@ func TestConcurrentLandingsAreOne(t *testing.T) {
 		}
 	}
 }
+
+// A question joins an equal one of its priority or a higher one, and does not wait for one of a lower priority.
+func TestAQuestionJoinsNoneOfALowerPriority(t *testing.T) {
+	c, w := New(1<<20), make(Waiter, 1)
+	low, _ := c.Join(numbered(1), 2, w)
+	high, opened := c.Join(numbered(1), 1, w)
+	if !opened || high == low {
+		t.Fatal("a question of priority 1 joined one of priority 2")
+	}
+	for _, priority := range []int{1, 2, 3} {
+		if f, opened := c.Join(numbered(1), priority, w); opened || f != high {
+			t.Errorf("one of priority %d did not join that of priority 1", priority)
+		}
+	}
+	high.Land(text(t, 1), nil)
+	low.Land(text(t, 1), nil)
+	if c.Open() != 0 || c.Get(numbered(1), 0) == nil {
+		t.Error("one stays open, or none is cached")
+	}
+}

@@ -124,3 +124,31 @@ func TestHeldQuestionsMakeWay(t *testing.T) {
 		t.Errorf("%d are held", v.d.Queued())
 	}
 }
+
+// Held questions go by priority, and those of the lowest make way.
+func TestHeldQuestionsGoByPriority(t *testing.T) {
+	var h held
+	ask := func(app string, priority, until int) *Call {
+		c := asked(app, 1, until)
+		c.Class.Priority = priority
+		return c
+	}
+	for i := range 10 {
+		h.push(ask("a", 2, i))
+		h.push(ask("b", 1, 100+i))
+	}
+	if c := h.displaced(ask("b", 3, 0)); c != nil {
+		t.Errorf("one of priority %d makes way for one of priority 3", c.Class.Priority)
+	}
+	for _, priority := range []int{0, 1} {
+		if c := h.displaced(ask("c", priority, 0)); c == nil || c.Class.Priority != 2 {
+			t.Errorf("%+v makes way for one of priority %d, want one of priority 2", c, priority)
+		}
+	}
+	h.push(ask("c", 0, 1000))
+	for i, want := range []int{0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2} {
+		if c := h.send(); c.Class.Priority != want {
+			t.Errorf("question %d has priority %d, want %d", i, c.Class.Priority, want)
+		}
+	}
+}

@@ -14,11 +14,12 @@ const slo = 100 * time.Millisecond
 
 // asker asks at a rate, as an app of a weight.
 type asker struct {
-	app     string
-	weight  float64
-	rate    float64 // asks a second
-	owed    float64
-	allowed int
+	app      string
+	priority int
+	weight   float64
+	rate     float64 // asks a second
+	owed     float64
+	allowed  int
 }
 
 func newAsker(name string, weight, rate float64) *asker {
@@ -45,7 +46,7 @@ func (s *shortage) run(d time.Duration, askers ...*asker) {
 		for _, a := range askers {
 			for a.owed += a.rate / 1000; a.owed >= 1; a.owed-- {
 				wait := time.Duration(s.queue / s.capacity * float64(time.Second))
-				if s.Quota.Allow(serving.Class{App: a.app, Weight: a.weight}, wait, slo, s.now) {
+				if s.Quota.Allow(serving.Class{App: a.app, Priority: a.priority, Weight: a.weight}, wait, slo, s.now) {
 					a.allowed++
 					s.queue++
 				}
@@ -178,4 +179,22 @@ func BenchmarkQuota(b *testing.B) {
 			r.Allow(serving.Class{App: "a", Weight: 1}, slo, slo, now)
 		}
 	})
+}
+
+// A lower priority gets what a higher one leaves, and all of that.
+func TestTheQuotaOfPriorities(t *testing.T) {
+	for _, above := range []float64{100, 600, 4000} {
+		s, high, low := newShortage(1000), newAsker("high", 1, above), newAsker("low", 1, 4000)
+		low.priority = 1
+		s.run(10*time.Second, high, low)
+		high.allowed, low.allowed = 0, 0
+		s.run(10*time.Second, high, low)
+		first, rest := float64(high.allowed)/10, float64(low.allowed)/10
+		if first < 0.7*min(above, 1000) || above < 1000 && first < 0.95*above {
+			t.Errorf("%.0f a second of the %.0f that it asks are allowed to the higher priority", first, above)
+		}
+		if left := max(1000-above, 0); rest < 0.6*left || rest > 1.1*left+20 {
+			t.Errorf("%.0f a second are allowed to the lower priority, of %.0f that are left", rest, left)
+		}
+	}
 }

@@ -76,7 +76,7 @@ func TestPredictExplains(t *testing.T) {
 func TestPredictPassesTheWholeQuery(t *testing.T) {
 	s := start(t, Config{}, newFake())
 	before := time.Now()
-	body := `"version":"7","uid":12,"salt":"s","slo_micros":2500,"no_cache":true,"context":"shoes","explain":true}`
+	body := `"version":"7","uid":12,"salt":"s","slo_micros":2500,"no_cache":true,"context":"shoes","explain":true,"priority":2}`
 	s.do(t, "POST", "/doubles/predict", `{"input":[0.5],`+body)
 	s.do(t, "POST", "/doubles/predict", `{"input_batch":[[0.5],[0.5]],`+body)
 	after := time.Now()
@@ -84,7 +84,7 @@ func TestPredictPassesTheWholeQuery(t *testing.T) {
 		App:     "doubles",
 		Input:   serving.Input{Type: serving.Doubles, Data: binary.LittleEndian.AppendUint64(nil, math.Float64bits(0.5))},
 		Timeout: 2500 * time.Microsecond, User: "12", Version: "7", Salt: "s", NoCache: true,
-		Context: "shoes", Explain: true,
+		Context: "shoes", Explain: true, Priority: 2,
 	}
 	queries := s.core.queries()
 	if len(queries) != 3 {
@@ -123,6 +123,43 @@ func TestClientTimeout(t *testing.T) {
 		got := s.do(t, "POST", "/doubles/predict", `{"input":[1]}`, "X-Timeout-Ms: "+value)
 		if class, cause := got.refusal(t); got.status != 400 || class != "Bad request" || !strings.Contains(cause, "X-Timeout-Ms") {
 			t.Errorf("%s: %d %s", value, got.status, got.body)
+		}
+	}
+}
+
+// A query has the lowest of the priorities that its body, its header and its key say.
+func TestPriority(t *testing.T) {
+	core, secrets := keyed(nil, &serving.Key{Name: "batch", Role: serving.RoleQuery, Priority: 2})
+	s := start(t, Config{}, core)
+	for _, c := range []struct {
+		body, header, key string
+		want              int
+	}{
+		{``, "", "", 0},
+		{`,"priority":1`, "", "", 1},
+		{`,"priority":0`, "3", "", 3},
+		{`,"priority":3`, "1", "", 3},
+		{`,"priority":1`, "0", "batch", 2},
+		{`,"priority":3`, "", "batch", 3},
+	} {
+		var headers []string
+		if c.header != "" {
+			headers = append(headers, "X-Priority: "+c.header)
+		}
+		if c.key != "" {
+			headers = append(headers, "X-Api-Key: "+secrets[c.key])
+		}
+		if got := s.do(t, "POST", "/doubles/predict", `{"input":[1]`+c.body+`}`, headers...); got.status != 200 {
+			t.Fatalf("%+v: %d %s", c, got.status, got.body)
+		}
+		all := s.core.queries()
+		if got := all[len(all)-1].Priority; got != c.want {
+			t.Errorf("%+v: asked with priority %d", c, got)
+		}
+	}
+	for _, wrong := range []string{"-1", "4", "10", "high", "1.0"} {
+		if got := s.do(t, "POST", "/doubles/predict", `{"input":[1]}`, "X-Priority: "+wrong); got.status != 400 || !strings.Contains(got.body, "between 0, the highest, and 3") {
+			t.Errorf("X-Priority: %s: %d %s", wrong, got.status, got.body)
 		}
 	}
 }

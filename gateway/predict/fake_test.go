@@ -159,6 +159,7 @@ type arrival struct {
 	at      time.Time
 	budget  time.Duration
 	user    string
+	class   serving.Class
 }
 
 // behaviour says what the answer to a question is, and how long after it.
@@ -240,9 +241,9 @@ func (r *rig) ready(id serving.ModelID, replicas int) {
 }
 
 func (f *fake) serve(nc net.Conn) {
-	mine := rpc.Hello{Role: rpc.RoleSidecar, MaxFrame: f.maxFrame}
+	mine := rpc.Hello{Role: rpc.RoleSidecar, MaxFrame: f.maxFrame, Features: rpc.FeatureApps}
 	if f.hold != nil {
-		mine.Features = rpc.FeatureHost
+		mine.Features |= rpc.FeatureHost
 	}
 	conn, err := rpc.Accept(f.ctx, nc, mine, nil)
 	if err != nil {
@@ -287,6 +288,7 @@ func (f *fake) handle(conn *rpc.Conn, frame rpc.Frame) error {
 		return err
 	}
 	q := arrival{version: f.version(p.Model), at: time.Now(), budget: ask.Budget, user: string(ask.User)}
+	q.class = serving.Class{App: string(ask.App), Priority: int(ask.Priority), Weight: float64(ask.Weight), MinShare: float64(ask.MinShare)}
 	if len(values[0].Data) >= 8 {
 		q.x = math.Float64frombits(binary.LittleEndian.Uint64(values[0].Data))
 	}

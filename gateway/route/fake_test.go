@@ -130,7 +130,7 @@ type sidecar struct {
 	conn    *rpc.Conn
 	asked   chan rpc.PredictHead
 	budgets chan time.Duration
-	apps    chan string // and weights
+	apps    chan string // and their classes
 	cancels chan rpc.Cancel
 	taught  chan []byte   // bodies of FEEDBACK
 	stuck   chan struct{} // when set, it reads no further until this is closed
@@ -183,7 +183,7 @@ func (s *sidecar) handle(f rpc.Frame) error {
 		for p.Next(&ask) {
 			s.budgets <- ask.Budget
 			if len(ask.App) > 0 {
-				s.apps <- fmt.Sprintf("%s %v", ask.App, ask.Weight)
+				s.apps <- fmt.Sprintf("%s %v %v %v", ask.App, ask.Weight, ask.MinShare, ask.Priority)
 			} else {
 				s.apps <- ""
 			}

@@ -214,3 +214,30 @@ func TestSilence(t *testing.T) {
 		t.Error("a replica that always takes that long is ejected")
 	}
 }
+
+// What a replica has of lower priorities does not count for a query, and of its own and higher ones it does.
+func TestPickByPriority(t *testing.T) {
+	now := time.Now()
+	g := standing(2)
+	g.load(0).ask(1, 10)
+	g.load(0).report(1, time.Second, now)
+	g.load(1).ask(0, 1)
+	for priority, want := range []int{0, 1, 1, 1} {
+		if shares := g.shares(1, nil, now); priority == 0 && shares[want] != 1 {
+			t.Errorf("shares of the highest priority: %v", shares)
+		}
+		if got := g.Pick(priority, nil, now); got != g.targets[want] {
+			t.Errorf("a query of priority %d went to the replica with %d in flight", priority, got.replica.load.inFlight.Load())
+		}
+		if wait := g.Wait(priority, now); wait != 0 {
+			t.Errorf("one of priority %d would wait %v at the least", priority, wait)
+		}
+	}
+	g.load(1).ask(0, -1)
+	if n := g.load(0).before(0); n != 0 {
+		t.Errorf("%d are in flight before one of the highest priority", n)
+	}
+	if one := (&Group{g.targets[:1]}); one.Wait(0, now) != 0 || one.Wait(1, now) != time.Second || one.Wait(3, now) != time.Second {
+		t.Error("a query waits for those of a lower priority, or not for those of a higher one")
+	}
+}

@@ -166,11 +166,11 @@ func TestRepliesTeachTheTable(t *testing.T) {
 
 // A replica that does not know of apps is not told which one asks.
 func TestTheAppGoesToReplicasThatShareByIt(t *testing.T) {
-	for app, features := range map[string]rpc.Features{"": 0, "wine 2.5": rpc.FeatureApps} {
+	for app, features := range map[string]rpc.Features{"": 0, "wine 2.5 0.125 2": rpc.FeatureApps} {
 		bubble(t, func(t *rig) {
 			t.offers = features
 			s, target := t.connected()
-			ask := &rpc.Ask{Budget: -1, App: []byte("wine"), Weight: 2.5}
+			ask := &rpc.Ask{Budget: -1, App: []byte("wine"), Weight: 2.5, MinShare: 0.125, Priority: 2}
 			if _, failure := target.Ask(&inbox{T: t.T, from: target}, ask, serving.Input{Type: serving.Doubles}, time.Now()); failure != nil {
 				t.Fatal(failure)
 			}

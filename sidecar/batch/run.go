@@ -45,15 +45,13 @@ func (b *Batcher) form(now time.Time, priority int) *run {
 		r, size = newRun(b), 1
 	}
 	shared := b.share(size)
-	if b.cfg.Queue.Shared() {
-		size = max(shared, b.cfg.Profile.Line().Enough(size, 0.99))
-	}
+	first := b.cfg.Profile.Line().Enough(size, 0.97)
 	r.giveUp = nil
 	b.running++
 	b.fill = time.Time{}
 	line := b.trusted(now)
 	b.cfg.Queue.Form(&r.batch, now, queue.Capacity{
-		Size: size, Shared: shared, Alone: line.Took(1), Others: b.Before(priority, time.Time{}), Took: line.Within,
+		Size: size, First: first, Shared: shared, Alone: line.Took(1), Others: b.Before(priority, time.Time{}), Took: line.Within,
 	})
 	if len(r.batch.Items) == 0 {
 		return r

@@ -19,6 +19,7 @@ type Batch struct {
 type Capacity struct {
 	Size   int                       // the most items that go in a batch
 	Shared int                       // the same while several apps share it
+	First  int                       // the same for an app alone of the highest priority, unless many of its items wait
 	Alone  time.Duration             // what an item takes by itself, which may be less than Took(1)
 	Others time.Duration             // what it does for other models before the next batch from this queue
 	Took   func(n int) time.Duration // what a batch takes; must not fall as n grows
@@ -43,12 +44,16 @@ func (q *Queue) Form(b *Batch, now time.Time, c Capacity) {
 	for _, l := range q.lanes {
 		b.dropHopeless(l, now, c.Alone)
 	}
-	n := q.deal(c.Size, c.Shared)
+	size := c.Size
+	if len(q.lanes) > 1 { // more than this gains little, and a backlog says that it is not little
+		size = min(size, max(c.Shared, c.First, q.lanes[0].len()/4))
+	}
+	n := q.deal(size, c)
 	if b.dropDoomed(q.lanes, now, n, c) {
-		n = q.deal(c.Size, c.Shared)
+		n = q.deal(size, c)
 	}
 	if fits := q.fitting(n, now, c); fits < n {
-		n = q.deal(fits, c.Shared)
+		n = q.deal(fits, c)
 	}
 	q.take(b, n)
 	q.length.Add(-int64(len(b.Items) + len(b.Expired) + len(b.Late)))
@@ -84,9 +89,9 @@ func (b *Batch) dropHopeless(l *lane, now time.Time, alone time.Duration) {
 	}
 }
 
-// deal says how many items of each lane go into a batch of at most size, and how many that are. It is larger than
-// shared only for one app alone of the highest priority.
-func (q *Queue) deal(size, shared int) (n int) {
+// deal says how many items of each lane go into a batch of at most size, and how many that are. It is larger than what
+// apps share only for one app alone of the highest priority.
+func (q *Queue) deal(size int, c Capacity) (n int) {
 	switch len(q.lanes) {
 	case 0:
 		return 0
@@ -98,16 +103,29 @@ func (q *Queue) deal(size, shared int) (n int) {
 		l.dealt, l.deal = 0, l.Share
 	}
 	clocks, alone := q.clocks, q.lanes[0].priority < q.lanes[1].priority
+	most, highest := c.Shared, serving.LowestPriority
 	for n < size {
 		l := q.due()
-		if l == nil || n >= shared && !(alone && l == q.lanes[0]) {
+		if l != nil && l.priority > highest {
+			most, highest = c.beside(n), serving.LowestPriority
+		}
+		if l == nil || n >= most && !(alone && l == q.lanes[0]) {
 			break
 		}
+		highest = min(highest, l.priority)
 		clocks[l.priority].Take(&l.deal)
 		l.dealt++
 		n++
 	}
 	return n
+}
+
+// longer is how much longer a batch may take, at most, for items of lower priorities in it.
+const longer = 1.2
+
+// beside is how large a batch with n items may become by those of lower priorities.
+func (c *Capacity) beside(n int) int {
+	return max(n, largest(c.Shared, time.Duration(longer*float64(c.Took(n))), c.Took))
 }
 
 // due is the lane whose next item goes behind those that are dealt; nil: nothing else waits.

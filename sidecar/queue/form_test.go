@@ -205,7 +205,7 @@ func TestFormReusesItsBatch(t *testing.T) {
 
 // form forms a batch of a container that is as free for several apps as for one.
 func form(q *Queue, b *Batch, now time.Time, size int, alone, others time.Duration, took func(n int) time.Duration) {
-	q.Form(b, now, Capacity{size, size, alone, others, took})
+	q.Form(b, now, Capacity{Size: size, Shared: size, Alone: alone, Others: others, Took: took})
 }
 
 // waiting are the items of a queue of at most one app.

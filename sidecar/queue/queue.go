@@ -110,7 +110,7 @@ func (q *Queue) lane(it *Item) *lane {
 			app = ""
 		}
 		if l = q.find(app, it.Priority); l == nil {
-			l = &lane{Share: fair.Share{Weight: 1}, app: app, priority: it.Priority}
+			l = &lane{Share: fair.Share{Weight: 1}, app: app, priority: it.Priority, lately: 1}
 			q.clocks[l.priority].Join(&l.Share)
 			q.lanes = append(q.lanes, l)
 			slices.SortStableFunc(q.lanes, func(a, b *lane) int { return cmp.Compare(a.priority, b.priority) })

@@ -915,3 +915,24 @@ func TestSlowMinority(t *testing.T) {
 		})
 	}
 }
+
+// Records are one priority below the clients of their app, unless the job says otherwise.
+func TestThePriorityOfRecords(t *testing.T) {
+	given := 0
+	for _, c := range []struct {
+		app  int
+		job  *int
+		want int
+	}{{0, nil, 1}, {1, nil, 2}, {serving.LowestPriority, nil, serving.LowestPriority}, {2, &given, 0}} {
+		bubble(t, func(t *testing.T) {
+			broker, s := newMemory("in"), newScorer(double)
+			s.apps["double"].Priority = c.app
+			broker.write(jsonRecord("a", 1))
+			run(t, broker, s, func(cfg *Config) { cfg.Priority = c.job })
+			settled(time.Second)
+			if asked := s.asked(); len(asked) != 1 || asked[0].Priority != c.want {
+				t.Errorf("of an app of priority %d records are asked with %+v, want priority %d", c.app, asked, c.want)
+			}
+		})
+	}
+}
