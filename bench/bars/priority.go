@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	onlineShare   = 0.7 // of what the replicas can do, that an app asks for
+	onlineShare   = 0.7 // of what a stream alone gets, that an app asks for
 	priorityTakes = 10 * time.Second
 )
 
 // priorityRun is an app alone, and beside a stream over the same model that would take everything.
 type priorityRun struct {
 	alone, beside load.Report
-	stream, left  float64 // records a second, and what the app leaves of the replicas' capacity
+	stream, left  float64 // records a second, and what the app leaves of those that the stream gets alone
 }
 
 // priority measures what an app loses to a data stream over the same model, which is one priority below it by default,
@@ -48,7 +48,7 @@ func priority(ctx context.Context, b *bench) (figures []figure, err error) {
 			if err != nil {
 				return nil, fmt.Errorf("%v: %w", c, err)
 			}
-			b.say("  %v: p99 alone %v, beside a stream %v, %d of %d without an answer %v; the stream %.1f/s of %.1f", c, r.alone.Latency.P99, r.beside.Latency.P99, r.beside.Sent-r.beside.Good, r.beside.Sent, r.beside.Defaults, r.stream, r.left)
+			b.say("  %v: p99 alone %v, beside a stream %v, %d of %d without an answer; the stream %.1f/s of %.1f", c, r.alone.Latency.P99, r.beside.Latency.P99, r.beside.Sent-r.beside.Good, r.beside.Sent, r.stream, r.left)
 			runs = append(runs, r)
 		}
 		figures = append(figures,
@@ -76,15 +76,23 @@ func (b *bench) priority(ctx context.Context, c paceCase, redis, prefix string) 
 	if err != nil {
 		return run, err
 	}
-	capacity, err := c.alone(ctx, dir)
-	if err != nil {
-		return run, err
-	}
 	l, err := b.local(ctx, dir, config)
 	if err != nil {
 		return run, err
 	}
 	if err := eventually(ctx, l.replicas(c.replicas)); err != nil {
+		return run, err
+	}
+	records := func(takes time.Duration) (n int, err error) {
+		n = int(c.nominal() * takes.Seconds())
+		return n, fillPace(ctx, redis, prefix+"in", n)
+	}
+	n, err := records(priorityTakes / 2)
+	if err != nil {
+		return run, err
+	}
+	capacity, _, err := l.follow(ctx, n)
+	if err != nil {
 		return run, err
 	}
 	rate := onlineShare * capacity
@@ -100,7 +108,7 @@ func (b *bench) priority(ctx context.Context, c paceCase, redis, prefix string) 
 	if run.alone, err = online(priorityTakes); err != nil {
 		return run, err
 	}
-	if err := fillPace(ctx, redis, prefix+"in", int(2*c.nominal()*priorityTakes.Seconds())); err != nil {
+	if _, err := records(2 * priorityTakes); err != nil {
 		return run, err
 	}
 	if _, err := online(priorityTakes / 5); err != nil { // the stream finds its pace

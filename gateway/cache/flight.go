@@ -62,9 +62,10 @@ func (c *Cache) Own(k Key, w Waiter) *Flight {
 	return f
 }
 
-// Join joins the flight of an equal question of the same priority or a higher one, or opens one. The query that opened it, told by
-// opened, must see to it that it lands; before it asks a replica it looks into the cache once
-// more, because an equal question may have landed between its first look and this call.
+// Join joins the flight of an equal question of the same priority or a higher one, or opens one. The
+// query that opened it, told by opened, must see to it that it lands; before it asks a replica it looks
+// into the cache once more, because an equal question may have landed between its first look and this
+// call.
 func (c *Cache) Join(k Key, priority int, w Waiter) (f *Flight, opened bool) {
 	return c.flights.join(c, question{k, priority}, w)
 }

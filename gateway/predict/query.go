@@ -102,8 +102,9 @@ func (q *query) class() serving.Class {
 	c := q.app.class
 	c.Priority = max(c.Priority, q.Priority)
 	if q.patient { // nothing waits for what is learned
-		c.Priority = min(c.Priority+1, serving.LowestPriority)
+		c.Priority++
 	}
+	c.Priority = min(c.Priority, serving.LowestPriority)
 	return c
 }
 

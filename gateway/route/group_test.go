@@ -222,10 +222,10 @@ func TestPickByPriority(t *testing.T) {
 	g.load(0).ask(1, 10)
 	g.load(0).report(1, time.Second, now)
 	g.load(1).ask(0, 1)
+	for i := range 2 {
+		g.load(i).service.Store(1e6)
+	}
 	for priority, want := range []int{0, 1, 1, 1} {
-		if shares := g.shares(1, nil, now); priority == 0 && shares[want] != 1 {
-			t.Errorf("shares of the highest priority: %v", shares)
-		}
 		if got := g.Pick(priority, nil, now); got != g.targets[want] {
 			t.Errorf("a query of priority %d went to the replica with %d in flight", priority, got.replica.load.inFlight.Load())
 		}
@@ -234,6 +234,11 @@ func TestPickByPriority(t *testing.T) {
 		}
 	}
 	g.load(1).ask(0, -1)
+	for range 20 {
+		if g.Pick(0, nil, now) != g.targets[1] {
+			t.Fatal("a query goes to a replica that runs one of a lower priority though another one is idle")
+		}
+	}
 	if n := g.load(0).before(0); n != 0 {
 		t.Errorf("%d are in flight before one of the highest priority", n)
 	}

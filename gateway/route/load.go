@@ -117,7 +117,11 @@ func (l *load) ahead(now time.Time) time.Duration {
 }
 
 func (l *load) cost(service int64, priority int, now time.Time) time.Duration {
-	cost := time.Duration(service+1) * time.Duration(l.before(priority)+1)
+	before := l.before(priority)
+	cost := time.Duration(service+1) * time.Duration(before+1)
+	if before < l.inFlight.Load() {
+		cost += time.Duration(service / 2) // one of a lower priority runs, and is half done
+	}
 	cost += l.waiting(priority, now)
 	oldest := l.at(now) - int64(reportFresh)
 	if failed := l.failed.Load(); failed > 0 && failed > oldest {

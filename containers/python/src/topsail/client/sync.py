@@ -68,7 +68,7 @@ class Client(Resources, ClipperNames):
 
         The app's default output is an answer too: `Prediction.default` says so, and nothing is raised. `version` asks
         for a version of the linked model other than the serving one; queries of different `salt` never share a
-        cached answer.
+        cached answer. `priority` is a lower one than the app's, up to 3; the highest is 0.
         """
         options = {"uid": user, "context": context, "version": version, "salt": salt}
         options |= {"explain": explain or None, "no_cache": no_cache or None, "priority": priority}
