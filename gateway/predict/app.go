@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"time"
@@ -10,7 +11,6 @@ import (
 	"github.com/topsail-serving/topsail/gateway/selection/kinds"
 	"github.com/topsail-serving/topsail/gateway/state"
 	"github.com/topsail-serving/topsail/internal/demand"
-	"github.com/topsail-serving/topsail/internal/fair"
 	"github.com/topsail-serving/topsail/serving"
 )
 
@@ -72,7 +72,7 @@ func (p *Predictor) compile(spec *serving.App, cat *serving.Catalog, versions ma
 	a := &app{
 		App:      spec,
 		single:   spec.Policy.KindName() == serving.PolicySingle,
-		class:    serving.Class{App: spec.Name, Priority: spec.Priority, Weight: fair.Weight(spec.Weight), MinShare: spec.MinShare},
+		class:    serving.Class{App: spec.Name, Priority: spec.Priority, Weight: cmp.Or(spec.Weight, 1), MinShare: spec.MinShare},
 		extra:    p.extraOf(spec),
 		fallback: serving.AppendText(nil, []byte(spec.DefaultOutput)),
 		margin:   min(spec.SLO.Std()/20, maxMargin),

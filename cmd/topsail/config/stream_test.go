@@ -39,7 +39,7 @@ func TestStreams(t *testing.T) {
 			Order: stream.OrderPartition, Batch: 500, CommitEvery: 20 * time.Millisecond, MaxRecord: 65536,
 		},
 		App: "wine", Apps: map[string]string{"red": "wine", "white": "white-wine"},
-		Spread:      records.Spread{By: records.SpreadKey, HotKeys: map[string]int{"merlot": 4}, HotShare: 0.5},
+		Spread:   records.Spread{By: records.SpreadKey, HotKeys: map[string]int{"merlot": 4}, HotShare: 0.5},
 		Priority: new(int), Concurrency: 100, Patience: time.Minute, CatchUp: 2 * time.Minute, Defaults: records.DefaultsDeadLetter,
 	})
 	var served []string
