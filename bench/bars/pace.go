@@ -66,15 +66,8 @@ func (c paceCase) others() float64 {
 // pace compares what streams get from models that take their time with what these can do.
 // Everything is as a user runs it: local mode, Python, Redis, the defaults of a stream.
 func pace(ctx context.Context, b *bench) (figures []figure, err error) {
-	port, err := servers.FreePort()
+	redis, err := b.redis(ctx)
 	if err != nil {
-		return nil, err
-	}
-	redis, err := servers.Redis(b.dir, port)
-	if err != nil {
-		return nil, err
-	}
-	if err := redis.Start(ctx); err != nil {
 		return nil, err
 	}
 	defer redis.Kill()
@@ -97,6 +90,19 @@ func pace(ctx context.Context, b *bench) (figures []figure, err error) {
 		}
 	}
 	return figures, nil
+}
+
+// redis starts one for streams, which the caller kills.
+func (b *bench) redis(ctx context.Context) (*servers.Server, error) {
+	port, err := servers.FreePort()
+	if err != nil {
+		return nil, err
+	}
+	redis, err := servers.Redis(b.dir, port)
+	if err != nil {
+		return nil, err
+	}
+	return redis, redis.Start(ctx)
 }
 
 // paceRun is what one run found.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/bench/load"
-	"github.com/topsail-serving/topsail/test/servers"
 )
 
 const (
@@ -24,15 +23,8 @@ type priorityRun struct {
 // priority measures what an app loses to a data stream over the same model, which is one priority below it by default,
 // and what the stream gets. Everything is as a user runs it: local mode, Python, Redis, the defaults of a stream.
 func priority(ctx context.Context, b *bench) (figures []figure, err error) {
-	port, err := servers.FreePort()
+	redis, err := b.redis(ctx)
 	if err != nil {
-		return nil, err
-	}
-	redis, err := servers.Redis(b.dir, port)
-	if err != nil {
-		return nil, err
-	}
-	if err := redis.Start(ctx); err != nil {
 		return nil, err
 	}
 	defer redis.Kill()
