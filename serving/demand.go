@@ -8,9 +8,10 @@ type Demand struct {
 	ModelID
 
 	// From gateways, about questions that no cache answered.
-	Arrivals    uint64        // questions
+	Arrivals    uint64        // questions, and those that it was not asked because it has no replica and another model has
 	Unserved    uint64        // of those, the ones that found no ready replica
 	Defaults    uint64        // of those, the ones that ended without an output in time
+	Diverted    uint64        // of those, the ones that went on to a model that a policy ranks after it
 	Concurrency time.Duration // integral of the questions in flight over the second, held ones included
 
 	// From sidecars.

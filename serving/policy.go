@@ -12,11 +12,12 @@ import (
 // others; zero stands for the default, which docs/selection.md gives. Models are named
 // as they are linked, and "model:version" pins the version of them that is asked.
 type PolicySpec struct {
-	Kind string `json:"kind,omitempty" help:"the selection policy: single (the default), versions, shadow, epsilon_greedy, ucb1, thompson, exp3, linucb, exp4, vote, mean, median, best, logistic, stacking, guaranteed, first_acceptable, hedge, cascade or custom"`
+	Kind string `json:"kind,omitempty" help:"the selection policy: single (the default), versions, shadow, epsilon_greedy, ucb1, thompson, exp3, linucb, exp4, vote, mean, median, best, logistic, stacking, guaranteed, first_acceptable, hedge, cascade, prefer or custom"`
 
 	// The models to ask.
 	Model   string             `json:"model,omitempty" help:"the model that answers; of custom, the model that decides; by default the first linked one"`
 	Models  []string           `json:"models,omitempty" help:"the models to ask, in the order that matters to the kind; of shadow, the shadows; by default all linked models"`
+	Order   []string           `json:"order,omitempty" help:"of prefer, the models from the most wanted to the last resort; by default the linked models in their order"`
 	Most    int                `json:"most,omitempty" help:"most models asked for one query; 0 is no limit"`
 	Costs   map[string]float64 `json:"costs,omitempty" help:"the cost of asking each model, relative to the others; measured by default"`
 	ByCost  bool               `json:"by_cost,omitempty" help:"rank models by their worth per cost"`

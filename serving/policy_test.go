@@ -18,7 +18,7 @@ func fullPolicy() PolicySpec {
 		Canary: "2", Share: 0.1, RampSeconds: 60, Sticky: true, MinAnswers: 30, MaxFailures: 0.01, MaxLoss: 0.02,
 		Loss: LossSquared, Scale: 10, Scope: ScopeUserContext, Epsilon: 0.2, Gamma: 0.3, Eta: 1.5, Mixing: 1e-4,
 		Discount: 0.999, Alpha: 2, Features: 16, Agreement: 0.6, Confidence: 0.9, Qualifier: `the "margin"`,
-		WithinMicros: 1500, Fallback: &PolicySpec{Kind: PolicyVote, Agreement: 1}, RecordSeconds: 3600,
+		WithinMicros: 1500, Order: []string{"c", "a:2"}, Fallback: &PolicySpec{Kind: PolicyVote, Agreement: 1}, RecordSeconds: 3600,
 	}
 }
 
@@ -75,7 +75,7 @@ func TestKindsAreDocumented(t *testing.T) {
 func TestKinds(t *testing.T) {
 	want := []string{
 		"best", "cascade", "custom", "epsilon_greedy", "exp3", "exp4", "first_acceptable", "guaranteed", "hedge", "linucb",
-		"logistic", "mean", "median", "shadow", "single", "stacking", "thompson", "ucb1", "versions", "vote",
+		"logistic", "mean", "median", "prefer", "shadow", "single", "stacking", "thompson", "ucb1", "versions", "vote",
 	}
 	if got := PolicyKinds(); !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
@@ -164,7 +164,7 @@ func TestPolicyString(t *testing.T) {
 		t.Errorf("the zero policy is %s", got)
 	}
 	full := fullPolicy()
-	const want = `{ kind = "custom", model = "judge", models = ["b", "a:2"], most = 2, costs = { "a" = 0.5, "b" = 0.001 }, by_cost = true, ` +
+	const want = `{ kind = "custom", model = "judge", models = ["b", "a:2"], order = ["c", "a:2"], most = 2, costs = { "a" = 0.5, "b" = 0.001 }, by_cost = true, ` +
 		`weights = { "a" = 1, "b" = 0 }, canary = "2", share = 0.1, ramp_seconds = 60, sticky = true, min_answers = 30, max_failures = 0.01, ` +
 		`max_loss = 0.02, loss = "squared", scale = 10, scope = "user_context", epsilon = 0.2, gamma = 0.3, eta = 1.5, mixing = 0.0001, ` +
 		`discount = 0.999, alpha = 2, features = 16, agreement = 0.6, confidence = 0.9, qualifier = "the \"margin\"", within_micros = 1500, ` +

@@ -30,6 +30,7 @@ const (
 	PolicyFirstAcceptable = "first_acceptable"
 	PolicyHedge           = "hedge"
 	PolicyCascade         = "cascade"
+	PolicyPrefer          = "prefer"
 	PolicyCustom          = "custom"
 )
 
@@ -65,6 +66,7 @@ var policyKinds = map[string]policyKind{
 	PolicyFirstAcceptable: {options: []string{"models", "most", "confidence", "qualifier", "within_micros"}, all: true},
 	PolicyHedge:           {options: []string{"model", "share", "within_micros"}},
 	PolicyCascade:         {options: []string{"models", "most", "confidence", "qualifier"}},
+	PolicyPrefer:          {options: []string{"order"}},
 	PolicyCustom:          {options: []string{"model", "models", "most", "scope", "within_micros", "fallback"}, learns: true},
 }
 

@@ -35,6 +35,11 @@ func (p *PolicySpec) named() iter.Seq2[string, string] {
 				return
 			}
 		}
+		for _, name := range p.Order {
+			if !yield("order", name) {
+				return
+			}
+		}
 		for _, name := range slices.Sorted(maps.Keys(p.Costs)) {
 			if !yield("costs", name) {
 				return

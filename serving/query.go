@@ -45,8 +45,16 @@ type Prediction struct {
 	Cached      bool         // answered from the cache or by joining an equal query in flight
 	Missing     []ModelID    // asked for the answer, and silent or failed
 	Shed        []ModelID    // left out because capacity or time was short
+	Ranked      bool         // the policy ranks the models: the client is told which one answered, and why none before it
+	PassedOver  []PassedOver // the models that are ranked before the one that answered
 	Failover    []ModelID    // current versions that lost their replicas, and the ones that served before were asked in their stead
 	Explained   *Explanation // nil unless the query wants it
+}
+
+// PassedOver is a model that did not answer in time, and so a model that is ranked after it was to.
+type PassedOver struct {
+	ModelID
+	Why Cause
 }
 
 // ShorterTimeout is the shorter of two timeouts, where 0 is none.

@@ -26,7 +26,7 @@ func AppendPrediction(b []byte, p serving.Prediction) []byte {
 	} else {
 		b = append(b, `,"default":false`...)
 	}
-	if len(p.Missing)+len(p.Shed)+len(p.Failover) > 0 || p.Explained != nil {
+	if len(p.Missing)+len(p.Shed)+len(p.Failover) > 0 || p.Ranked || p.Explained != nil {
 		b = appendDetails(b, &p)
 	}
 	return append(b, '}')

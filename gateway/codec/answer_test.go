@@ -19,6 +19,12 @@ func TestAppendPrediction(t *testing.T) {
 			`{"query_id":7,"output":[1,2.5],"default":false}`},
 		{serving.Prediction{QueryID: 1<<53 - 1, Output: []byte(`"none"`), Default: true},
 			`{"query_id":9007199254740991,"output":"none","default":true}`},
+		{serving.Prediction{QueryID: 7, Output: []byte(`1`), Ranked: true, Model: serving.ModelID{Model: "m", Version: "2"}},
+			`{"query_id":7,"output":1,"default":false,"model":"m:2"}`},
+		{serving.Prediction{QueryID: 7, Output: []byte(`1`), Ranked: true, Model: serving.ModelID{Model: "s", Version: "1"}, PassedOver: []serving.PassedOver{
+			{ModelID: serving.ModelID{Model: "m", Version: "2"}, Why: serving.RefusedLate}, {ModelID: serving.ModelID{Model: "n", Version: "1"}, Why: serving.NoReplica},
+		}},
+			`{"query_id":7,"output":1,"default":false,"model":"s:1","passed_over":[{"model":"m:2","why":"refused_late"},{"model":"n:1","why":"no_replica"}]}`},
 		{serving.Prediction{QueryID: 7, Output: []byte(`1`), Failover: []serving.ModelID{{Model: "m", Version: "2"}}},
 			`{"query_id":7,"output":1,"default":false,"failover":["m:2"]}`},
 		{serving.Prediction{QueryID: 0, Output: []byte(`null`), Default: true, Explanation: "Model error: \"x\"\n\t\\ ä\xff\x00"},

@@ -11,6 +11,20 @@ import (
 // appendDetails appends what Clipper's answer does not have, and most answers have
 // not either.
 func appendDetails(b []byte, p *serving.Prediction) []byte {
+	if p.Ranked && !p.Default {
+		b = appendModel(append(b, `,"model":`...), p.Model)
+	}
+	if len(p.PassedOver) > 0 {
+		b = append(b, `,"passed_over":[`...)
+		for i, over := range p.PassedOver {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendModel(append(b, `{"model":`...), over.ModelID)
+			b = append(AppendString(append(b, `,"why":`...), over.Why.String()), '}')
+		}
+		b = append(b, ']')
+	}
 	if len(p.Missing) > 0 {
 		b = appendModels(append(b, `,"missing":`...), p.Missing)
 	}

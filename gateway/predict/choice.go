@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/topsail-serving/topsail/gateway/dispatch"
 	"github.com/topsail-serving/topsail/gateway/selection"
 	"github.com/topsail-serving/topsail/serving"
 )
@@ -30,17 +31,20 @@ func (c choice) begin(q *query) error {
 		User: q.User, Context: q.Context, Input: q.Input,
 		Budget: q.respond.Sub(q.begun), Now: q.begun, Rand: q.rand,
 	}
-	q.wakeOthers()
 	q.policy.Select(q.state, &q.seen, q.candidates, &q.plan)
+	q.wakeOthers()
 	if q.plan.Now == 0 {
 		q.plan.Now = len(q.plan.Asks)
 	}
 	fit := len(q.plan.Asks) == 0
 	for i := range q.plan.Asks {
 		v := q.versions[q.plan.Asks[i].Candidate]
-		misfit := v.misfit(q.Input.Len())
-		q.attempts, q.answers = append(q.attempts, attempt{version: v}), append(q.answers, selection.Answer{Failure: misfit})
-		fit = fit || misfit == nil && !q.plan.Asks[i].Shadow
+		no := v.misfit(q.Input.Len())
+		fit = fit || no == nil && !q.plan.Asks[i].Shadow
+		if no == nil && q.plan.Asks[i].Absent {
+			no = dispatch.NoReplica
+		}
+		q.attempts, q.answers = append(q.attempts, attempt{version: v}), append(q.answers, selection.Answer{Failure: no})
 	}
 	if !fit {
 		return &serving.QueryError{Cause: q.answers[0].Failure.Message}
@@ -56,7 +60,7 @@ func (choice) step(q *query, now time.Time) bool {
 	for open, news := q.plan.Now, first; ; news = true {
 		for ; q.opened < open; q.opened++ {
 			if i := q.opened; !q.answers[i].Come() { // else it cannot be asked
-				q.attempt(i, q.spare(i))
+				q.attempt(i, q.spare(i, elapsed))
 				q.countAsked(i)
 			}
 		}
@@ -93,6 +97,9 @@ func (choice) finish(q *query, a *serving.Prediction, counts bool) {
 	a.Cached = !a.Default && q.fromCache()
 	if len(q.candidates) > 1 && q.Version == "" {
 		q.name(a)
+	}
+	if q.plan.Ranked {
+		q.rank(a)
 	}
 	if q.Explain {
 		a.Explained = q.explain()
@@ -172,13 +179,13 @@ func (v *version) misfit(length int) *serving.Failure {
 	}
 }
 
-// wakeOneIn is how seldom a query wakes a model without a replica, which policies pass
-// over while another is ready: so it is there to be tried when there are queries enough.
+// wakeOneIn is how seldom a query wakes a model without a replica, which policies leave out
+// while another is ready: so it is there to be tried when there are queries enough.
 const wakeOneIn = 64
 
 func (q *query) wakeOthers() {
 	for i := range q.candidates {
-		if !q.candidates[i].Ready && len(q.candidates) > 1 && rand.Uint32N(wakeOneIn) == 0 {
+		if !q.candidates[i].Ready && len(q.candidates) > 1 && !q.asks(i) && rand.Uint32N(wakeOneIn) == 0 {
 			q.versions[i].replicas.PassedOver()
 		}
 	}

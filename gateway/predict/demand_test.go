@@ -22,6 +22,7 @@ func (s sums) WriteDemand(r serving.DemandReport) {
 		sum.Arrivals += d.Arrivals
 		sum.Unserved += d.Unserved
 		sum.Defaults += d.Defaults
+		sum.Diverted += d.Diverted
 		sum.Concurrency += d.Concurrency
 		s[d.ModelID] = sum
 	}

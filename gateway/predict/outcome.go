@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -59,6 +60,22 @@ func (q *query) name(a *serving.Prediction) {
 	}
 }
 
+// rank says which model answered, and why none that is ranked before it did. Those that would have been asked had
+// they a replica are woken.
+func (q *query) rank(a *serving.Prediction) {
+	a.Ranked = true
+	for i := range q.attempts {
+		if q.answers[i].Output != nil {
+			return
+		}
+		why := cmp.Or(q.answers[i].Failure, tooLate)
+		a.PassedOver = append(a.PassedOver, serving.PassedOver{ModelID: q.plan.Asks[i].ID, Why: why.Cause})
+		if q.plan.Asks[i].Absent {
+			q.attempts[i].version.replicas.PassedOver()
+		}
+	}
+}
+
 // asks says whether a candidate is in the plan, or was.
 func (q *query) asks(candidate int) bool {
 	return slices.Contains(q.left, q.versions[candidate]) ||
@@ -81,6 +98,16 @@ func (q *query) count() {
 			}
 		}
 		q.tally(i)
+		if i+1 < q.opened && answer.Output == nil {
+			q.divert(i)
+		}
+	}
+}
+
+// divert counts that the query went on to the model that is ranked after one: demand that this one could not serve.
+func (q *query) divert(i int) {
+	if asked := q.attempts[i].call != nil; q.plan.Ranked && (asked || q.plan.Asks[i].Absent) {
+		q.attempts[i].version.demand.Diverted(!asked)
 	}
 }
 
@@ -139,7 +166,7 @@ func (q *query) explain() *serving.Explanation {
 func (q *query) explainAttempt(i int) serving.ExplainedModel {
 	try, ask, answer := &q.attempts[i], &q.plan.Asks[i], &q.answers[i]
 	m := serving.ExplainedModel{
-		ModelID: try.version.ModelID, Generation: try.version.Generation, Asked: i < q.opened && !try.shed, Shed: try.shed, Shadow: ask.Shadow,
+		ModelID: try.version.ModelID, Generation: try.version.Generation, Asked: i < q.opened && !try.shed && !ask.Absent, Shed: try.shed, Shadow: ask.Shadow,
 		Cached: try.cached, Took: try.took, Probability: ask.Probability, Weight: ask.Weight,
 	}
 	if answer.Output != nil {

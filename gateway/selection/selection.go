@@ -84,6 +84,7 @@ type Candidate struct {
 type Plan struct {
 	Asks    []Ask
 	Now     int       // how many of Asks are asked at once; 0: all. The rest waits until a Decision opens it
+	Ranked  bool      // the first of Asks that answers is the answer, and the client is told why none before it did
 	Mode    int       // the policy's own, between Select and Combine
 	Scratch []float64 // the policy's own, between Select and Combine
 }
@@ -95,12 +96,14 @@ type Ask struct {
 	Probability float64       // with which the policy asks it, if those before it fail; 1 where there was no chance, 0: not known
 	Weight      float64       // of its output in the answer, to explain it
 	Shadow      bool          // its output is compared and never answered with; the query does not wait for it
+	Within      time.Duration // since Select: when its answer is wanted, so that there is time for the next ask; 0: by the deadline
+	Absent      bool          // it has no replica, and the next has: it is not asked, and counts as failed
 	HedgeAfter  time.Duration // when a second replica is asked if the first is silent; 0: the gateway decides
 }
 
 // Reset empties the plan and keeps its memory.
 func (p *Plan) Reset() {
-	p.Asks, p.Now, p.Mode, p.Scratch = p.Asks[:0], 0, 0, p.Scratch[:0]
+	*p = Plan{Asks: p.Asks[:0], Scratch: p.Scratch[:0]}
 }
 
 // Add ranks a candidate next.

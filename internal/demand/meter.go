@@ -119,6 +119,7 @@ func (s *sum) add(d *serving.Demand) {
 	all.Arrivals += d.Arrivals
 	all.Unserved += d.Unserved
 	all.Defaults += d.Defaults
+	all.Diverted += d.Diverted
 	all.Concurrency += d.Concurrency
 	all.Admitted += d.Admitted
 	all.Refused += d.Refused

@@ -20,6 +20,7 @@ type Tally struct {
 
 	flying                       flying
 	arrivals, unserved, defaults atomic.Uint64
+	diverted                     atomic.Uint64
 	admitted, refused            atomic.Uint64
 	batches, inputs              atomic.Uint64
 	waited, service              atomic.Uint64 // nanoseconds
@@ -48,6 +49,18 @@ func (t *Tally) forgotten() bool {
 		t.takes++
 	}
 	return t.takes > forgetAfter
+}
+
+// Diverted counts a question that went on to a model that is ranked after this one: it was asked in vain or, as
+// passed says, not at all.
+func (t *Tally) Diverted(passed bool) {
+	if t == nil {
+		return
+	}
+	t.diverted.Add(1)
+	if passed {
+		t.arrivals.Add(1)
+	}
 }
 
 // Admitted counts an input that was taken into a queue.
@@ -85,7 +98,7 @@ func (t *Tally) Batch(n int, took time.Duration) {
 func (t *Tally) take() serving.Demand {
 	d := serving.Demand{
 		ModelID:  t.id,
-		Arrivals: taken(&t.arrivals), Unserved: taken(&t.unserved), Defaults: taken(&t.defaults),
+		Arrivals: taken(&t.arrivals), Unserved: taken(&t.unserved), Defaults: taken(&t.defaults), Diverted: taken(&t.diverted),
 		Concurrency: t.flying.take(func() time.Duration { return time.Since(t.opened) }),
 		Admitted:    taken(&t.admitted), Refused: taken(&t.refused),
 		Batches: taken(&t.batches), Inputs: taken(&t.inputs),

@@ -38,7 +38,11 @@ func (m meter) exceeds(w window.Mean, count int, share float64) bool {
 }
 
 func (m meter) reason(w window.Mean, over string) string {
-	return fmt.Sprintf("%.4g %s over %s need %.2f replicas of %.4g at %.0f %%", m.of(w), m.unit, over, m.need(w), m.each, 100*m.aim)
+	diverted := ""
+	if w.Diverted > 0 {
+		diverted = fmt.Sprintf(" (%.4g queries/s could not be answered in time and went to a model ranked after it)", w.Diverted)
+	}
+	return fmt.Sprintf("%.4g %s over %s%s need %.2f replicas of %.4g at %.0f %%", m.of(w), m.unit, over, diverted, m.need(w), m.each, 100*m.aim)
 }
 
 // scale decides by the demand, which is known.

@@ -39,13 +39,14 @@ type Demand struct {
 type Mean struct {
 	Seconds  int     // known ones
 	Rate     float64 // queries a second
-	InFlight float64 // queries at a time
+	Diverted float64 // of those, the ones that a model answered that is ranked after it, as this one could not in time
+	InFlight float64 // queries at a time; those diverted count as the others
 }
 
 // sum is a Mean in the making.
 type sum struct {
-	seconds           int
-	arrived, inFlight float64
+	seconds                     int
+	arrived, diverted, inFlight float64
 }
 
 func (s sum) mean() Mean {
@@ -53,9 +54,9 @@ func (s sum) mean() Mean {
 		return Mean{}
 	}
 	n := float64(s.seconds)
-	return Mean{Seconds: s.seconds, Rate: s.arrived / n, InFlight: s.inFlight / n}
+	return Mean{Seconds: s.seconds, Rate: s.arrived / n, Diverted: s.diverted / n, InFlight: s.inFlight / n}
 }
 
 func (s sum) add(c cell, sign float64) sum {
-	return sum{s.seconds + int(sign), s.arrived + sign*c.arrived, s.inFlight + sign*c.inFlight}
+	return sum{s.seconds + int(sign), s.arrived + sign*c.arrived, s.diverted + sign*c.diverted, s.inFlight + sign*c.wanted()}
 }

@@ -21,8 +21,16 @@ type series struct {
 
 // cell sums up what all gateways saw in one second. Concurrency is in queries.
 type cell struct {
-	second            int64
-	arrived, inFlight float64
+	second                      int64
+	arrived, diverted, inFlight float64
+}
+
+// wanted is the concurrency had the queries that were diverted been in flight for as long as the others, by Little's law.
+func (c cell) wanted() float64 {
+	if served := c.arrived - c.diverted; served > 0 {
+		return c.inFlight * c.arrived / served
+	}
+	return c.inFlight
 }
 
 type profile struct {
@@ -45,6 +53,7 @@ func (s *series) addGateway(second int64, d *serving.Demand) {
 		*c = cell{second: second}
 	}
 	c.arrived += float64(d.Arrivals)
+	c.diverted += float64(d.Diverted)
 	c.inFlight += d.Concurrency.Seconds()
 	s.newest = max(s.newest, second)
 	if d.Arrivals > 0 || d.Concurrency > 0 {

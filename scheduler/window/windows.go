@@ -234,7 +234,7 @@ func (w *Windows) sum(s *series, d *Demand) {
 			d.Panic = all.mean()
 		}
 		if m := slide.mean(); i+1 >= int64(Panic/time.Second) && 2*m.Seconds >= int(Panic/time.Second) {
-			d.Peak = Mean{m.Seconds, max(d.Peak.Rate, m.Rate), max(d.Peak.InFlight, m.InFlight)}
+			d.Peak = Mean{Seconds: m.Seconds, Rate: max(d.Peak.Rate, m.Rate), InFlight: max(d.Peak.InFlight, m.InFlight)}
 		}
 	}
 	d.Stable = all.mean()

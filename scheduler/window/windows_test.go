@@ -80,7 +80,7 @@ func (r *rig) wantUnknown(when, want string) {
 	}
 }
 
-func mean(seconds int, rate float64) Mean { return Mean{seconds, rate, rate / 10} }
+func mean(seconds int, rate float64) Mean { return Mean{Seconds: seconds, Rate: rate, InFlight: rate / 10} }
 
 func TestWindows(t *testing.T) {
 	r := newRig(t)

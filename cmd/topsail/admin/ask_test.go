@@ -58,6 +58,11 @@ func TestPredict(t *testing.T) {
 	if want := "the default: Model error: ?[2J\nno answer came from slow:1\nnot called, for lack of time or capacity: b:1\n{\"policy\": \"vote\"}\n"; r.out != "-1\n" || !strings.HasPrefix(r.err, want) {
 		t.Errorf("%+v", r)
 	}
+	f.answers["POST /wine/predict"] = []answer{{status: 200, body: `{"output": 3, "model": "small:1", "passed_over": [{"model": "big:1", "why": "refused_late"}], "missing": ["big:1"]}`}}
+	r = f.run(t, "predict", "wine", "1")
+	if want := "small:1 answered\nbig:1 did not answer: refused_late\n"; r.out != "3\n" || !strings.HasPrefix(r.err, want) || strings.Contains(r.err, "no answer") {
+		t.Errorf("%+v", r)
+	}
 	f.answers["POST /wine/predict"] = []answer{{status: 200, body: `{"batch_predictions": [{"output": 1}, {"output": 2, "default": true, "default_explanation": "late"}]}`}}
 	r = f.run(t, "predict", "wine", "[1, 2]", "--batch")
 	if r.out != "1\n2\n" || !strings.HasPrefix(r.err, "2: the default: late\n") {

@@ -47,11 +47,16 @@ type prediction struct {
 	Output      json.RawMessage `json:"output"`
 	Default     bool            `json:"default"`
 	Reason      string          `json:"default_explanation"`
+	Model       string          `json:"model"` // of a policy that ranks models: which one answered
+	PassedOver  []passedOver    `json:"passed_over"`
 	Missing     []string        `json:"missing"`
 	Shed        []string        `json:"shed"`
 	Explanation json.RawMessage `json:"explanation"`
 	Batch       []prediction    `json:"batch_predictions"`
 }
+
+// passedOver is a model that is ranked before the one that answered, and why it did not.
+type passedOver struct{ Model, Why string }
 
 func predict(k *call) error {
 	body, err := k.query()
@@ -94,7 +99,13 @@ func (p prediction) notes() (notes []string) {
 	if p.Default {
 		notes = append(notes, "the default: "+p.Reason)
 	}
-	if len(p.Missing) > 0 {
+	if p.Model != "" {
+		notes = append(notes, p.Model+" answered")
+	}
+	for _, over := range p.PassedOver {
+		notes = append(notes, over.Model+" did not answer: "+over.Why)
+	}
+	if len(p.Missing) > len(p.PassedOver) {
 		notes = append(notes, "no answer came from "+strings.Join(p.Missing, ", "))
 	}
 	if len(p.Shed) > 0 {

@@ -45,6 +45,9 @@ func TestPolicies(t *testing.T) {
 		OutputType: serving.OutputJSON,
 		Policy:     serving.PolicySpec{Kind: serving.PolicyCascade, Confidence: 0.9, Qualifier: "margin"},
 	}, {
+		Name:   "prefer",
+		Policy: serving.PolicySpec{Kind: serving.PolicyPrefer, Order: []string{"large", "small:1"}},
+	}, {
 		Name: "own",
 		Policy: serving.PolicySpec{
 			Kind: serving.PolicyCustom, Model: "judge",
@@ -97,7 +100,7 @@ func TestPolicySettings(t *testing.T) {
 		"app[0].policy.models":   `["large", "small"] (topsail.toml:12)`,
 		"app[0].policy.costs":    `{ "large" = 2.5, "small" = 1 } (topsail.toml:20)`,
 		"app[1].policy.sticky":   `true (topsail.toml:28)`,
-		"app[7].policy.fallback": `{ kind = "guaranteed", models = ["small:1", "large"], most = 2, within_micros = 1000 } (topsail.toml:70)`,
+		"app[8].policy.fallback": `{ kind = "guaranteed", models = ["small:1", "large"], most = 2, within_micros = 1000 } (topsail.toml:76)`,
 	} {
 		if shown[name] != want {
 			t.Errorf("%s is shown as %s, want %s", name, shown[name], want)

@@ -128,7 +128,7 @@ func (s suite) readiness(t *testing.T) {
 		var plan selection.Plan
 		p.Select(state, q, candidates, &plan)
 		for _, ask := range plan.Asks[:asked(&plan)] {
-			if !ask.Shadow && !candidates[ask.Candidate].Ready {
+			if !ask.Shadow && !ask.Absent && !candidates[ask.Candidate].Ready {
 				t.Fatalf("%v has no replica and is asked, though %v has one", ask.ID, candidates[2].ModelID)
 			}
 		}

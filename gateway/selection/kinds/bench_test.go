@@ -42,6 +42,7 @@ var deciding = []struct {
 	{serving.PolicySpec{Kind: serving.PolicyFirstAcceptable, Confidence: 0.95}, 0},
 	{serving.PolicySpec{Kind: serving.PolicyHedge}, 0},
 	{serving.PolicySpec{Kind: serving.PolicyCascade, Confidence: 0.95}, 0},
+	{serving.PolicySpec{Kind: serving.PolicyPrefer}, 0},
 	{serving.PolicySpec{Kind: serving.PolicyCustom, Model: "m0"}, 80}, // requests as JSON; the race detector adds some
 }
 

@@ -59,6 +59,8 @@ func of(app *serving.App, spec *serving.PolicySpec, asker custom.Asker) (selecti
 		return speculative.NewHedge(*spec, links), nil
 	case serving.PolicyCascade:
 		return speculative.NewCascade(*spec, links), nil
+	case serving.PolicyPrefer:
+		return speculative.NewPrefer(*spec, links), nil
 	case serving.PolicyCustom:
 		fallback, err := fallbackOf(app, asker)
 		if err != nil {

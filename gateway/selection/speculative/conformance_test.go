@@ -18,6 +18,7 @@ func TestConformance(t *testing.T) {
 		},
 		"hedge":   func(links []string) selection.Policy { return NewHedge(serving.PolicySpec{}, links) },
 		"cascade": func(links []string) selection.Policy { return NewCascade(serving.PolicySpec{}, links) },
+		"prefer":  func(links []string) selection.Policy { return NewPrefer(serving.PolicySpec{}, links) },
 		"cascade by cost": func(links []string) selection.Policy {
 			return NewCascade(serving.PolicySpec{Costs: map[string]float64{"m0000": 2}}, links)
 		},

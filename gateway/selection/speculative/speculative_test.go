@@ -115,6 +115,8 @@ func TestModelsAreAskedInTheirOrder(t *testing.T) {
 		"one by one":              {NewCascade(serving.PolicySpec{}, links), there, "c:1 a:1 b:1"},
 		"the first alone":         {NewHedge(serving.PolicySpec{}, links), there, "c:1"},
 		"the named alone":         {NewHedge(serving.PolicySpec{Model: "a"}, links), there, "a:1"},
+		"the wanted first":        {NewPrefer(serving.PolicySpec{Order: []string{"b", "a:1"}}, links), there, "b:1 a:1"},
+		"also if it is not there": {NewPrefer(serving.PolicySpec{}, links), candidates("a:1", "b:1", "c:1!"), "c:1 a:1 b:1"},
 		"nobody, if none is left": {NewGuaranteed(serving.PolicySpec{Models: []string{"x"}}, links), there, ""},
 	} {
 		var plan selection.Plan

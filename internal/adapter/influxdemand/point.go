@@ -53,9 +53,10 @@ func demandPoint(r *serving.DemandReport, d *serving.Demand) *write.Point {
 		AddTag("model", tag(d.Model)).
 		AddTag("role", tag(r.Source.Role)).
 		AddTag("version", tag(d.Version))
-	first, end := columnsOf(r.Source.Role)
-	for i, v := range figures(d)[first:end] {
-		p.AddField(columns[first+i], int64(min(v, math.MaxInt64)))
+	for i, v := range figures(d) {
+		if says(r.Source.Role, i) {
+			p.AddField(columns[i], int64(min(v, math.MaxInt64)))
+		}
 	}
 	return p.AddField("source", r.Source.Name).SetTime(moment(r))
 }

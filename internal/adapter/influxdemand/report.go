@@ -20,36 +20,33 @@ import (
 // the figures in the order of columns, without the zeros at the end. Names are escaped
 // as in a URL's query. Later releases may add words at the end of the head, and
 // figures: what a reader does not know it skips. So the backlog of a stream for a model
-// version stands behind all figures, which are zero then, as
+// version stands behind the figures of the first release, which are zero then, as
 //
 //	backlog STREAM RECORDS ANSWERED CATCH_UP
 const (
 	format    = "1"
 	separator = ";" // not a new line, which the client library would spell out
 	backlog   = "backlog"
+	zeros     = 12 // before it
 )
 
-// columns are the figures of a demand: first those of gateways, then of sidecars.
+// columns are the figures of a demand.
 var columns = [...]string{
 	"arrivals", "unserved", "defaults", "concurrency_ns",
 	"admitted", "refused", "batches", "inputs", "waited_ns", "service_ns", "profile_base_ns", "profile_per_input_ns",
+	"diverted",
 }
 
-// columnsOf is which of them a role has something to say about.
-func columnsOf(role string) (first, end int) {
-	switch role {
-	case "gateway":
-		return 0, 4
-	case "sidecar":
-		return 4, len(columns)
-	}
-	return 0, len(columns)
+// says says whether a role has something to say about a column.
+func says(role string, column int) bool {
+	ofGateway := column < 4 || column == 12
+	return role != "gateway" && role != "sidecar" || ofGateway == (role == "gateway")
 }
 
 func figures(d *serving.Demand) *[len(columns)]uint64 {
 	return &[len(columns)]uint64{
 		d.Arrivals, d.Unserved, d.Defaults, uint64(d.Concurrency),
-		d.Admitted, d.Refused, d.Batches, d.Inputs, uint64(d.Waited), uint64(d.Service), uint64(d.Profile.Base), uint64(d.Profile.PerInput),
+		d.Admitted, d.Refused, d.Batches, d.Inputs, uint64(d.Waited), uint64(d.Service), uint64(d.Profile.Base), uint64(d.Profile.PerInput), d.Diverted,
 	}
 }
 
@@ -58,7 +55,8 @@ func demandOf(id serving.ModelID, f *[len(columns)]uint64) serving.Demand {
 		ModelID:  id,
 		Arrivals: f[0], Unserved: f[1], Defaults: f[2], Concurrency: time.Duration(f[3]),
 		Admitted: f[4], Refused: f[5], Batches: f[6], Inputs: f[7], Waited: time.Duration(f[8]), Service: time.Duration(f[9]),
-		Profile: serving.LatencyLine{Base: time.Duration(f[10]), PerInput: time.Duration(f[11])},
+		Profile:  serving.LatencyLine{Base: time.Duration(f[10]), PerInput: time.Duration(f[11])},
+		Diverted: f[12],
 	}
 }
 
@@ -82,7 +80,7 @@ func encode(r *serving.DemandReport) string {
 	}
 	for i := range r.Backlogs {
 		l := &r.Backlogs[i]
-		b = append(appendID(b, l.ModelID), strings.Repeat(" 0", len(columns))...)
+		b = append(appendID(b, l.ModelID), strings.Repeat(" 0", zeros)...)
 		b = fmt.Appendf(b, " %s %s %d %d %d", backlog, url.QueryEscape(l.Stream), l.Records, l.Answered, l.CatchUp)
 	}
 	return string(b)
@@ -105,19 +103,24 @@ func decode(text string) (serving.DemandReport, error) {
 		return r, nil
 	}
 	for text := range strings.SplitSeq(rest, separator) {
+		words := strings.Split(text, " ")
+		isBacklog := len(words) > 2+zeros && words[2+zeros] == backlog
+		if isBacklog {
+			text = words[0] + " " + words[1]
+		}
 		d, err := decodeDemand(text)
-		if err != nil {
+		var b serving.Backlog
+		if err == nil && isBacklog {
+			b, err = decodeBacklog(d.ModelID, words[3+zeros:])
+		}
+		switch {
+		case err != nil:
 			return r, fmt.Errorf("a demand report of %v: %.100q: %w", r.Source, text, err)
-		}
-		if words := strings.Split(text, " "); len(words) > 2+len(columns) && words[2+len(columns)] == backlog {
-			b, err := decodeBacklog(d.ModelID, words[3+len(columns):])
-			if err != nil {
-				return r, fmt.Errorf("a demand report of %v: %.100q: %w", r.Source, text, err)
-			}
+		case isBacklog:
 			r.Backlogs = append(r.Backlogs, b)
-			continue
+		default:
+			r.Demands = append(r.Demands, d)
 		}
-		r.Demands = append(r.Demands, d)
 	}
 	return r, nil
 }

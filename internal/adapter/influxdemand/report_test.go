@@ -62,7 +62,10 @@ func TestReportText(t *testing.T) {
 		{ModelID: serving.ModelID{Model: "digits", Version: "3"}, Admitted: 5, Refused: 6, Batches: 7, Inputs: 8, Waited: 9, Service: 10, Profile: serving.LatencyLine{Base: 11, PerInput: 12}},
 	}}
 	for text, r := range map[string]serving.DemandReport{
-		"1 gateway g+1 1767225600;digits 3 12 0 1 123456;wine 1%2Bb":      gateway,
+		"1 gateway g+1 1767225600;digits 3 12 0 1 123456;wine 1%2Bb": gateway,
+		"1 gateway g 1767225600;wine 1 9 0 0 0 0 0 0 0 0 0 0 0 4": {
+			Source: serving.DemandSource{Role: "gateway", Name: "g"}, Second: second, Demands: []serving.Demand{{ModelID: serving.ModelID{Model: "wine", Version: "1"}, Arrivals: 9, Diverted: 4}},
+		},
 		"1 sidecar r 1767225600 last;digits 3 0 0 0 0 5 6 7 8 9 10 11 12": sidecar,
 		"1 gateway g 1767225600;wine 1 2;wine 1 0 0 0 0 0 0 0 0 0 0 0 0 backlog red+wine 120000 98 300000000000": {
 			Source: serving.DemandSource{Role: "gateway", Name: "g"}, Second: second, Demands: []serving.Demand{{ModelID: serving.ModelID{Model: "wine", Version: "1"}, Arrivals: 2}},
@@ -77,7 +80,7 @@ func TestReportText(t *testing.T) {
 			t.Errorf("%q is read as %+v, %v; want %+v", text, got, err, r)
 		}
 	}
-	later := "1 sidecar r 1767225600 last more;digits 3 0 0 0 0 5 6 7 8 9 10 11 12 13 14"
+	later := "1 sidecar r 1767225600 last more;digits 3 0 0 0 0 5 6 7 8 9 10 11 12 0 14 15"
 	if got, err := decode(later); err != nil || !reflect.DeepEqual(got, sidecar) {
 		t.Errorf("of a later release: %+v, %v", got, err)
 	}

@@ -129,6 +129,8 @@ def test_everything_in_an_answer(gateway, client):
         "missing": ["slow:1"],
         "shed": ["big:1"],
         "failover": ["main:2"],
+        "model": "small:1",
+        "passed_over": [{"model": "big:1", "why": "refused_late"}],
         "explanation": {"policy": "vote"},
         "newer": 1,
     }
@@ -142,6 +144,8 @@ def test_everything_in_an_answer(gateway, client):
         missing=["slow:1"],
         shed=["big:1"],
         failover=["main:2"],
+        model="small:1",
+        passed_over=[{"model": "big:1", "why": "refused_late"}],
         explanation={"policy": "vote"},
         raw=answer,
     )

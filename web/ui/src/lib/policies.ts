@@ -42,6 +42,7 @@ const kindTexts: Record<KindName, [title: string, text: string]> = {
   guaranteed: ['Guaranteed', 'The best there is in time; the first model is the quick one.'],
   first_acceptable: ['First acceptable', 'The first answer that is sure enough.'],
   cascade: ['Cascade', 'The cheapest first; the next only where it is not sure.'],
+  prefer: ['Prefer', 'The first in order that can answer in time; the next where it refuses, fails, is late or is not there.'],
   custom: ['Custom', 'A model of yours decides.'],
 }
 
@@ -49,6 +50,7 @@ const kindTexts: Record<KindName, [title: string, text: string]> = {
 const optionTitles: Record<OptionName, string> = {
   model: 'Model',
   models: 'Models',
+  order: 'Order',
   most: 'Most models',
   weights: 'Weights',
   canary: 'Canary',
@@ -90,6 +92,7 @@ const losses: Words<'loss'> = {'': 'By the type of the output', zero_one: 'Zero 
 const fields: {[Name in OptionName]?: Pick<Option, 'control' | 'choices'> & {hint?: string}} = {
   model: {control: 'model'},
   models: {control: 'models'},
+  order: {control: 'models'},
   weights: {control: 'weights', hint: 'NAME=WEIGHT on each line. '},
   scope: {control: 'choice', choices: Object.entries(scopes)},
   fallback: {control: 'policy', hint: 'As JSON. '},

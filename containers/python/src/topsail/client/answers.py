@@ -15,8 +15,9 @@ class Prediction:
 
     `default` says that it is the app's default output, and `cause` why. `missing` are the models that were asked and
     silent, `shed` those that were left out because time or capacity was short. `failover` are the current versions that
-    have no replica any more, so that the ones before them were asked. `explanation`, on request, says how the answer
-    came about.
+    have no replica any more, so that the ones before them were asked. Of the policy `prefer`, `model` is the one that
+    answered, and `passed_over` says why those before it did not: `{"model": "big:1", "why": "refused_late"}`.
+    `explanation`, on request, says how the answer came about.
     """
 
     output: Any
@@ -31,6 +32,8 @@ class Prediction:
     outputs: dict[str, Any] | None = None
     confidence: float | None = None
     qualifiers: dict[str, Any] = field(default_factory=dict)
+    model: str | None = None
+    passed_over: list[dict[str, str]] = field(default_factory=list)
 
     @classmethod
     def read(cls, answer: Any) -> Prediction:
@@ -47,6 +50,8 @@ class Prediction:
             outputs=answer.get("outputs"),
             confidence=answer.get("confidence"),
             qualifiers=answer.get("qualifiers", {}),
+            model=answer.get("model"),
+            passed_over=answer.get("passed_over", []),
         )
 
 

@@ -64,7 +64,7 @@ class App(Record):
     stages: list[dict[str, Any]] | None = None
     # number, label, vector or json: what the policy takes outputs for; empty: what it takes first
     output_type: str | None = None
-    # {kind, model, models, most, costs, by_cost, weights, canary, share, ramp_seconds, sticky, min_answers,
+    # {kind, model, models, order, most, costs, by_cost, weights, canary, share, ramp_seconds, sticky, min_answers,
     # max_failures, max_loss, loss, scale, scope, epsilon, gamma, eta, mixing, discount, alpha, features, agreement,
     # confidence, qualifier, within_micros, fallback, record_seconds}: The selection policy with its options, as in the
     # file's [app.policy]. x-kinds has the options of each kind, beside those that every kind has: kind, loss, scale,
