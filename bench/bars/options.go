@@ -53,6 +53,7 @@ func allCases() []benchCase {
 		{"hosts", "2,000 small models in four replicas with room for a part of them, asked as their popularity has it", hosts},
 		{"priority", "an app at 0.7 of what a model can do, beside a data stream that would take everything", priority},
 		{"fair", "two apps that share one model, which cannot do all that they ask for", fair},
+		{"prefer", "a good, slow model and a fast one, by policies, asked for up to three times what the good one can do", prefer},
 		{"embedded", "a gateway called in process, without HTTP", embedded},
 	}
 }

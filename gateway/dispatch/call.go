@@ -164,7 +164,7 @@ func (c *Call) Answered(from *route.Target, a *rpc.Answer, service time.Duration
 	}
 	if c.Flight.Land(out, nil) {
 		c.version.Stages.Ended(a.Stages, nil, now)
-		if now.After(c.Deadline) && now.After(c.Respond) {
+		if now.After(c.Deadline) {
 			c.Late.Add(1)
 		}
 		c.cancelOthers(from)

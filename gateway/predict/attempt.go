@@ -44,7 +44,7 @@ func (q *query) attempt(i int, spare bool) {
 	}
 	now := time.Now()
 	try.flight.Count(try.version.demand, try.version.replicas.Usage, now, try.respond)
-	try.call = q.call(try, q.plan.Asks[i].Within)
+	try.call = q.call(try)
 	try.hedgeAt = try.version.replicas.Ask(try.call, now)
 	switch ask := &q.plan.Asks[i]; {
 	case ask.Shadow:
@@ -115,11 +115,10 @@ func (q *query) join(i int, key cache.Key) (leads bool) {
 	return true
 }
 
-// call is the one that gets the answer for an attempt's flight, which is wanted within so much time; 0: by its
-// deadline.
-func (q *query) call(try *attempt, within time.Duration) *dispatch.Call {
+// call is the one that gets the answer for an attempt's flight.
+func (q *query) call(try *attempt) *dispatch.Call {
 	c := &dispatch.Call{
-		Flight: try.flight, Input: try.input, User: q.User, Class: q.class(), Context: q.contextFor(try.version), Affinity: q.Affinity, Deadline: q.replyBy(try, within), Respond: try.respond,
+		Flight: try.flight, Input: try.input, User: q.User, Class: q.class(), Context: q.contextFor(try.version), Affinity: q.Affinity, Deadline: q.replyBy(try), Respond: try.respond,
 		Extra: q.app.extra, Late: &q.app.metrics.late, Timed: q.Timing != nil,
 		Prefix: q.app.Route == serving.RoutePrefix,
 	}
@@ -182,12 +181,9 @@ func (q *query) collect(now time.Time) (came bool) {
 const retryFactor = 3
 
 // replyBy is when a replica must have answered.
-func (q *query) replyBy(try *attempt, within time.Duration) time.Time {
-	switch {
-	case q.Again:
+func (q *query) replyBy(try *attempt) time.Time {
+	if q.Again {
 		return try.respond.Add(retryFactor * q.app.SLO.Std())
-	case within > 0:
-		return q.begun.Add(within)
 	}
 	return try.respond
 }

@@ -60,7 +60,7 @@ func (choice) step(q *query, now time.Time) bool {
 	for open, news := q.plan.Now, first; ; news = true {
 		for ; q.opened < open; q.opened++ {
 			if i := q.opened; !q.answers[i].Come() { // else it cannot be asked
-				q.attempt(i, q.spare(i, elapsed))
+				q.attempt(i, q.spare(i))
 				q.countAsked(i)
 			}
 		}

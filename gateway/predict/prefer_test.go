@@ -23,17 +23,17 @@ func TestPreferNamesWhoAnswered(t *testing.T) {
 		want serving.Cause // why it does not answer
 		took time.Duration // until the other answers
 	}{
-		"it answers":               {says(1, time.Millisecond), serving.OK, time.Millisecond},
-		"it refuses":               {fails(rpc.StatusLate, "would be late"), serving.RefusedLate, time.Millisecond},
-		"its queue is full":        {fails(rpc.StatusFull, "full"), serving.RefusedFull, time.Millisecond},
-		"it fails":                 {fails(rpc.StatusModelError, "no"), serving.ModelError, time.Millisecond},
-		"it is silent":             {silent, serving.MissedSLO, left*3/4 + time.Millisecond},
-		"it comes too late":        {says(1, left*3/4+2*time.Millisecond), serving.MissedSLO, left*3/4 + time.Millisecond},
-		"it comes before the last": {says(1, left*3/4+time.Millisecond/2), serving.OK, left*3/4 + time.Millisecond/2},
+		"it answers":              {says(1, time.Millisecond), serving.OK, time.Millisecond},
+		"it refuses":              {fails(rpc.StatusLate, "would be late"), serving.RefusedLate, time.Millisecond},
+		"its queue is full":       {fails(rpc.StatusFull, "full"), serving.RefusedFull, time.Millisecond},
+		"it fails":                {fails(rpc.StatusModelError, "no"), serving.ModelError, time.Millisecond},
+		"it is silent":            {silent, serving.MissedSLO, left},
+		"it comes at the last":    {says(1, left-1), serving.OK, left - 1},
+		"it gives up at the last": {func(arrival) (rpc.Answer, time.Duration) { return rpc.Answer{Status: rpc.StatusLate}, left - 1 }, serving.RefusedLate, left - 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *rig) {
-				f := t.replica("r", by(map[string]behaviour{"a": test.big, "b": says(2, time.Millisecond)}), a1, b1)
+				t.replica("r", by(map[string]behaviour{"a": test.big, "b": says(2, time.Millisecond)}), a1, b1)
 				t.links(preferring, a1, b1)
 				p, took := t.predict(newQuery(7))
 				model, over := a1, []serving.PassedOver(nil)
@@ -42,10 +42,6 @@ func TestPreferNamesWhoAnswered(t *testing.T) {
 				}
 				if p.Default || !p.Ranked || p.Model != model || !slices.Equal(p.PassedOver, over) || took != test.took {
 					t.Errorf("after %v: %+v", took, p)
-				}
-				// It is told when its answer is wanted, so that its sidecar refuses what would be later.
-				if budget := f.questions()[0].budget; budget != left*3/4 {
-					t.Errorf("it was given %v", budget)
 				}
 			})
 		})

@@ -10,16 +10,14 @@ import (
 // left is what stands for the answer of a model that is not asked to save capacity.
 var left = &serving.Failure{Cause: serving.RefusedFull, Message: "not called: capacity or time is short"}
 
-// spare says whether the query can do without an ask: there may be an answer, as soon as it is
-// wanted, of one before it in the plan.
-func (q *query) spare(i int, elapsed time.Duration) bool {
+// spare says whether the query can do without an ask: there may be an answer of
+// one before it in the plan.
+func (q *query) spare(i int) bool {
 	if q.patient {
 		return false
 	}
 	for j := range i {
-		ask := &q.plan.Asks[j]
-		late := ask.Within > 0 && elapsed >= ask.Within
-		if q.answers[j].Failure == nil && !ask.Shadow && !late {
+		if q.answers[j].Failure == nil && !q.plan.Asks[j].Shadow {
 			return true
 		}
 	}

@@ -96,7 +96,6 @@ type Ask struct {
 	Probability float64       // with which the policy asks it, if those before it fail; 1 where there was no chance, 0: not known
 	Weight      float64       // of its output in the answer, to explain it
 	Shadow      bool          // its output is compared and never answered with; the query does not wait for it
-	Within      time.Duration // since Select: when its answer is wanted, so that there is time for the next ask; 0: by the deadline
 	Absent      bool          // it has no replica, and the next has: it is not asked, and counts as failed
 	HedgeAfter  time.Duration // when a second replica is asked if the first is silent; 0: the gateway decides
 }

@@ -90,6 +90,8 @@ func TestRules(t *testing.T) {
 	}{
 		{"enough", input(4, steady(1000)), nil, 4, "capacity", "1000 queries/s over 60 s need 3.76 replicas of 380 at 70 %"},
 		{"too few", input(3, steady(1000)), nil, 4, "capacity", "need 3.76 replicas"},
+		{"what went to another model is asked for", input(3, steady(1000)), func(in *scale.Input, _ *scale.State) { in.Demand.Stable.Diverted = 400 }, 4, "capacity",
+			"1000 queries/s over 60 s (400 queries/s could not be answered in time and went to a model ranked after it) need 3.76"},
 		{"in the dead band above", input(4, steady(1160)), nil, 4, "capacity", "need 4.36"},
 		{"in the dead band below", input(5, steady(1200)), nil, 5, "capacity", "need 4.51"},
 		{"too many", input(9, steady(1000)), nil, 4, "capacity", "in the busiest 6 s 3.76"},

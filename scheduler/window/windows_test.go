@@ -80,7 +80,9 @@ func (r *rig) wantUnknown(when, want string) {
 	}
 }
 
-func mean(seconds int, rate float64) Mean { return Mean{Seconds: seconds, Rate: rate, InFlight: rate / 10} }
+func mean(seconds int, rate float64) Mean {
+	return Mean{Seconds: seconds, Rate: rate, InFlight: rate / 10}
+}
 
 func TestWindows(t *testing.T) {
 	r := newRig(t)
@@ -111,6 +113,31 @@ func TestWindows(t *testing.T) {
 
 // TestKilledGateway has one of two fall silent: nothing is unknown for it, and its
 // silence costs 5 s.
+// TestDiverted has queries that went to another model: they are asked for as the others are.
+func TestDiverted(t *testing.T) {
+	r := newRig(t)
+	for range 60 {
+		one := report("a", r.now, 100)
+		one.Demands[0].Diverted = 60 // 40 were in flight, for 4 s in all
+		one.Demands[0].Concurrency = 4 * time.Second
+		r.pending = append(r.pending, one)
+		r.now = r.now.Add(time.Second)
+		r.take()
+	}
+	want := Mean{Seconds: 60, Rate: 100, Diverted: 60, InFlight: 10}
+	if got := r.demand(m1).Stable; got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	all := report("a", r.now, 100)
+	all.Demands[0].Diverted = 100
+	r.pending = append(r.pending, all)
+	r.now = r.now.Add(time.Second)
+	r.take()
+	if got := r.demand(m1).Stable; got.Rate != 100 || math.Abs(got.InFlight-10) > 0.1 {
+		t.Errorf("with a second in which all were: %+v", got)
+	}
+}
+
 func TestKilledGateway(t *testing.T) {
 	r := newRig(t)
 	r.arrivals["a"], r.arrivals["b"] = 100, 100

@@ -34,8 +34,7 @@ func NewCascade(spec serving.PolicySpec, links []string) *Cascade {
 	}
 }
 
-// Select implements selection.Policy. It notes in the plan's scratch how many are opened,
-// and how long each model takes.
+// Select implements selection.Policy.
 func (c *Cascade) Select(_ *selection.State, _ *selection.Query, candidates []selection.Candidate, plan *selection.Plan) {
 	c.lineup.arrange(candidates, plan)
 	if c.byCost {
@@ -43,9 +42,14 @@ func (c *Cascade) Select(_ *selection.State, _ *selection.Query, candidates []se
 	}
 	c.lineup.limit(plan)
 	plan.Now = min(1, len(plan.Asks))
+	note(plan, candidates, func(c *selection.Candidate) time.Duration { return c.Median })
+}
+
+// note notes in the plan's scratch how many are opened, and how long each model takes.
+func note(plan *selection.Plan, candidates []selection.Candidate, takes func(*selection.Candidate) time.Duration) {
 	plan.Scratch = append(plan.Scratch[:0], float64(plan.Now))
 	for i := range plan.Asks {
-		plan.Scratch = append(plan.Scratch, float64(candidates[plan.Asks[i].Candidate].Median))
+		plan.Scratch = append(plan.Scratch, float64(takes(&candidates[plan.Asks[i].Candidate])))
 	}
 }
 
@@ -116,18 +120,18 @@ func (c *Cascade) best(answers []selection.Answer, n int) (best int, settled boo
 }
 
 // fits says whether the time that is left is usually enough for a model.
-func (r *race) fits(i int) bool { return r.at.Elapsed+r.median(i) <= r.at.Budget }
+func (r *race) fits(i int) bool { return r.at.Elapsed+r.takes(i) <= r.at.Budget }
 
 // due is when a model is asked though the one before it is silent: when half of the time
 // is left, a quarter for the one after the next, and so on; or later, where twice its
 // usual time is less than that.
 func (r *race) due(i int) time.Duration {
 	due := r.at.Budget - r.at.Budget>>i
-	if m := r.median(i); m > 0 {
-		due = max(due, r.at.Budget-2*m)
+	if takes := r.takes(i); takes > 0 {
+		due = max(due, r.at.Budget-2*takes)
 	}
 	return due
 }
 
-// median is how long a model usually takes, or 0.
-func (r *race) median(i int) time.Duration { return time.Duration(r.plan.Scratch[i+1]) }
+// takes is how long a model takes, or 0.
+func (r *race) takes(i int) time.Duration { return time.Duration(r.plan.Scratch[i+1]) }
