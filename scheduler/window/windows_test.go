@@ -111,8 +111,6 @@ func TestWindows(t *testing.T) {
 	}
 }
 
-// TestKilledGateway has one of two fall silent: nothing is unknown for it, and its
-// silence costs 5 s.
 // TestDiverted has queries that went to another model: they are asked for as the others are.
 func TestDiverted(t *testing.T) {
 	r := newRig(t)
@@ -138,6 +136,8 @@ func TestDiverted(t *testing.T) {
 	}
 }
 
+// TestKilledGateway has one of two fall silent: nothing is unknown for it, and its
+// silence costs 5 s.
 func TestKilledGateway(t *testing.T) {
 	r := newRig(t)
 	r.arrivals["a"], r.arrivals["b"] = 100, 100
