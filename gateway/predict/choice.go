@@ -224,7 +224,7 @@ func (q *query) all() bool {
 // decide takes the policy's word.
 func (q *query) decide(d selection.Decision) {
 	q.verdict, q.done = d.Verdict, true
-	if d.Ended == selection.EndedAcceptable {
+	if d.Ended == selection.EndedAcceptable || q.plan.Ranked && d.Ended == selection.EndedCertain {
 		q.withdraw()
 	}
 }

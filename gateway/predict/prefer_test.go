@@ -48,6 +48,23 @@ func TestPreferNamesWhoAnswered(t *testing.T) {
 	}
 }
 
+// What the reserve was asked for is taken back when the first model answers after all.
+func TestPreferTakesBackTheReserve(t *testing.T) {
+	const left = slo - margin
+	bubble(t, func(t *rig) {
+		t.replica("a", says(1, left-time.Millisecond), a1)
+		reserve := t.replica("b", silent, b1)
+		t.links(preferring, a1, b1)
+		if p, took := t.predict(newQuery(7)); p.Model != a1 || p.PassedOver != nil || took != left-time.Millisecond {
+			t.Errorf("after %v: %+v", took, p)
+		}
+		t.settle()
+		if len(reserve.questions()) != 1 || reserve.cancelled() != 1 {
+			t.Errorf("the reserve has %d questions, and %d were taken back", len(reserve.questions()), reserve.cancelled())
+		}
+	})
+}
+
 // All of that within the objective; and with no answer at all, a default that says why there is none of any.
 func TestPreferWithoutAnAnswer(t *testing.T) {
 	bubble(t, func(t *rig) {

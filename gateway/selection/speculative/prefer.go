@@ -22,7 +22,7 @@ func NewPrefer(spec serving.PolicySpec, links []string) *Prefer {
 }
 
 // Select implements selection.Policy.
-func (p *Prefer) Select(_ *selection.State, _ *selection.Query, candidates []selection.Candidate, plan *selection.Plan) {
+func (p *Prefer) Select(_ *selection.State, q *selection.Query, candidates []selection.Candidate, plan *selection.Plan) {
 	p.lineup.add(false, candidates, plan)
 	plan.Ranked, plan.Now = true, min(1, len(plan.Asks))
 	if !slices.ContainsFunc(plan.Asks, func(ask selection.Ask) bool { return candidates[ask.Candidate].Ready }) {
@@ -32,7 +32,9 @@ func (p *Prefer) Select(_ *selection.State, _ *selection.Query, candidates []sel
 			plan.Asks[i].Absent = !candidates[plan.Asks[i].Candidate].Ready
 		}
 	}
-	note(plan, candidates, func(c *selection.Candidate) time.Duration { return c.P95 })
+	// Twice of that is left when it is asked: twice what it rarely exceeds, or where that is more than a quarter of the
+	// time, which a lack of processors can make it, what it usually takes and half as much again.
+	note(plan, candidates, func(c *selection.Candidate) time.Duration { return max(c.Median*3/4, min(c.P95, q.Budget/8)) })
 }
 
 // Combine implements selection.Policy.
