@@ -266,7 +266,7 @@ func (q *query) record(a *serving.Prediction, from, to int) {
 		r.Output = a.Output
 	}
 	for i := from; i < to; i++ {
-		if q.attempts[i].shed {
+		if q.attempts[i].shed || q.plan.Asks[i].Absent {
 			continue
 		}
 		v := q.attempts[i].version

@@ -84,7 +84,8 @@ func TestPreferWithoutAnAnswer(t *testing.T) {
 // when it is needed.
 func TestPreferWhereAModelIsNotThere(t *testing.T) {
 	wantDemand(t, func(t *rig) {
-		woken := t.wakes(nil)
+		woken, kept := t.wakes(nil), &records{}
+		t.p.Records = kept
 		f := t.replica("r", echoes(took), b1)
 		t.links(preferring, a1, b1)
 		q := newQuery(7)
@@ -94,8 +95,8 @@ func TestPreferWhereAModelIsNotThere(t *testing.T) {
 		if p.Model != b1 || !slices.Equal(p.PassedOver, []serving.PassedOver{{ModelID: a1, Why: serving.NoReplica}}) || named(p.Missing) != "a" || p.Explained.Models[0].Asked {
 			t.Errorf("%+v, %+v", p, p.Explained)
 		}
-		if versionsOf(f) != "b:1" {
-			t.Errorf("asked %s", versionsOf(f))
+		if asked := kept.list[0].Asked; versionsOf(f) != "b:1" || len(asked) != 1 || asked[0].ModelID != b1 {
+			t.Errorf("asked %s, recorded %+v", versionsOf(f), asked)
 		}
 		t.settle()
 		if woken.times(a1) == nil {
