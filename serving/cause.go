@@ -1,6 +1,9 @@
 package serving
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Cause says why a model gave no output. The set is closed and small, so that
 // it can label metrics; the sentence for people travels beside it in a Failure.
@@ -48,7 +51,7 @@ func (c Cause) String() string {
 // Failure is the error of one input at one model version.
 type Failure struct {
 	Cause   Cause
-	Message string // a sentence for people; may be empty
+	Message string // a sentence for people; may be empty. Of a refusal, what is behind a line break is for an explanation
 }
 
 func (f *Failure) Error() string {
@@ -59,15 +62,24 @@ func (f *Failure) Error() string {
 }
 
 // Explain is the sentence that stands in default_explanation. The sentences for
-// a missed SLO and a missing replica are Clipper's own, which clients compare.
+// a missed SLO and a missing replica are Clipper's own, which clients compare, and refusals for one reason have one.
 func (f *Failure) Explain() string {
+	if f.Cause == RefusedLate {
+		reason, _, _ := strings.Cut(f.Error(), "\n")
+		return "Refused: " + reason
+	}
+	return f.Detail()
+}
+
+// Detail is Explain with the figures of a refusal.
+func (f *Failure) Detail() string {
 	switch f.Cause {
 	case MissedSLO:
 		return "Failed to retrieve a prediction response within the specified latency SLO"
 	case NoReplica:
 		return "No connected models found for query"
 	case RefusedFull, RefusedLate, Draining:
-		return "Refused: " + f.Error()
+		return "Refused: " + strings.Replace(f.Error(), "\n", ": ", 1)
 	case ModelError:
 		return "Model error: " + f.Error()
 	case Dropped:

@@ -158,6 +158,10 @@ func TestEveryCauseHasANameAndAnExplanation(t *testing.T) {
 	if f := (&Failure{Cause: RefusedFull}); f.Explain() != "Refused: refused_full" {
 		t.Errorf("without a message: %q", f.Explain())
 	}
+	f := &Failure{Cause: RefusedLate, Message: "too late\nin 3 ms"}
+	if f.Explain() != "Refused: too late" || f.Detail() != "Refused: too late: in 3 ms" {
+		t.Errorf("a refusal with figures is %q, in detail %q", f.Explain(), f.Detail())
+	}
 }
 
 func BenchmarkNewOutput(b *testing.B) {

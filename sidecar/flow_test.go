@@ -150,9 +150,9 @@ func TestARetryAtAnEntryIsNotRefused(t *testing.T) {
 // A query that one entry stage has answered is not refused by the other.
 func TestARefusalAfterTheAnswerIsNone(t *testing.T) {
 	pipe := newPipeline("two", serving.Pipeline{{Name: "a"}, {Name: "b", After: []string{serving.QueryInput}}})
-	admits := func(*queue.Item, int) error { return nil }
+	admits := func(*queue.Item, queue.Load) error { return nil }
 	pipe.stages[0].queue = queue.New(unbounded, admits, nil)
-	pipe.stages[1].queue = queue.New(unbounded, func(it *queue.Item, _ int) error {
+	pipe.stages[1].queue = queue.New(unbounded, func(it *queue.Item, _ queue.Load) error {
 		it.From.(*flow).end() // at this very moment
 		return errNoContainer
 	}, nil)

@@ -12,6 +12,7 @@ import (
 	"github.com/topsail-serving/topsail/internal/obs"
 	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/sidecar/batch"
 	"github.com/topsail-serving/topsail/sidecar/queue"
 )
 
@@ -19,7 +20,14 @@ import (
 type timed func(n int) time.Duration
 
 func (took timed) Begin(items []*queue.Item, ended func(error)) func() {
-	time.AfterFunc(took(len(items)), func() {
+	return byLoad(func(l queue.Load) time.Duration { return took(l.N) }).Begin(items, ended)
+}
+
+// byLoad is one that looks at how large the inputs are, too.
+type byLoad func(queue.Load) time.Duration
+
+func (took byLoad) Begin(items []*queue.Item, ended func(error)) func() {
+	time.AfterFunc(took(queue.LoadOf(items)), func() {
 		for _, it := range items {
 			it.Answer(&rpc.Answer{})
 		}
@@ -59,6 +67,7 @@ type load struct {
 	pool   *pool
 	random *rand.Rand
 	stop   func()
+	bytes  func() int // of an input; nil: none
 
 	mu       sync.Mutex
 	sent     int
@@ -68,7 +77,7 @@ type load struct {
 	overrun  time.Duration
 }
 
-func newLoad(t *testing.T, spec serving.BatchSpec, containers ...timed) *load {
+func newLoad[R batch.Runner](t *testing.T, spec serving.BatchSpec, containers ...R) *load {
 	v := version("m", func(v *serving.Version) { v.Batch = spec })
 	l := &load{t: t, random: rand.New(rand.NewPCG(1, 2))}
 	l.reset()
@@ -94,7 +103,11 @@ func (l *load) send(rate float64, lasts time.Duration, slo func() time.Duration)
 	for end := time.Now().Add(lasts); time.Now().Before(end); {
 		now := time.Now()
 		l.sent++
-		l.pool.submit(&queue.Item{Arrived: now, Deadline: now.Add(slo()), From: l})
+		it := &queue.Item{Arrived: now, Deadline: now.Add(slo()), From: l}
+		if l.bytes != nil {
+			it.Ask.Payload = make([]byte, l.bytes())
+		}
+		l.pool.submit(it)
 		l.pool.wake()
 		time.Sleep(time.Duration(l.random.ExpFloat64() / rate * 1e9))
 	}
@@ -175,6 +188,50 @@ func TestOverload(t *testing.T) {
 	}
 }
 
+// Inputs of very different sizes, and a model that takes its time for their bytes or for their number: what is late, and
+// what is answered in time, of what is sent.
+func TestInputsOfDifferentSizes(t *testing.T) {
+	const objective, kilobyte = 50 * ms, 2 * ms
+	byBytes := byLoad(func(l queue.Load) time.Duration { return 2*ms + kilobyte*time.Duration(l.Bytes)/1000 })
+	byNumber := byLoad(func(l queue.Load) time.Duration { return 2*ms + kilobyte*time.Duration(l.N) })
+	capacity := float64((objective/2-2*ms)/kilobyte) / (objective / 2).Seconds() // of inputs of one size
+	for _, c := range []struct {
+		name   string
+		model  byLoad
+		sigma  float64 // of a log-normal distribution with a mean of 1000 bytes
+		factor float64
+		good   float64
+		late   float64
+	}{
+		{"by bytes, half of capacity", byBytes, 1.2, 0.5, 0.975, 0.0012},
+		{"by bytes, 0.9 of capacity", byBytes, 1.2, 0.9, 0.92, 0.0012},
+		{"by bytes, overloaded", byBytes, 1.2, 1.5, 0.7, 0.0012},
+		{"by bytes, three times of capacity", byBytes, 1.2, 3, 0.37, 0.0012},
+		{"of one size", byBytes, 0, 0.9, 0.985, 0},
+		{"of one size, overloaded", byBytes, 0, 1.5, 0.64, 0},
+		{"by number", byNumber, 1.2, 0.9, 0.985, 0},
+		{"by number, overloaded", byNumber, 1.2, 1.5, 0.64, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLoad(t, serving.BatchSpec{}, c.model)
+				l.bytes = func() int { return int(1000 * math.Exp(c.sigma*l.random.NormFloat64()-c.sigma*c.sigma/2)) }
+				l.send(capacity*c.factor, 2*time.Second, always(objective))
+				pass(200 * ms)
+				l.reset()
+				l.send(capacity*c.factor, 5*time.Second, always(objective))
+				pass(200 * ms)
+				good, late := float64(l.good)/float64(l.sent), float64(l.overruns)/float64(l.sent)
+				t.Logf("%.4f in time, %.4f late; %v", good, late, l.statuses)
+				if good < c.good || late > c.late {
+					t.Errorf("want %.3f or more in time, and at most %.4f late", c.good, c.late)
+				}
+				l.stop()
+			})
+		})
+	}
+}
+
 // A model that was held up must not be shut out of its own queue when it is fast
 // again: an estimate is only mended by trying.
 func TestAdmissionIsNotLockedOut(t *testing.T) {
@@ -184,7 +241,7 @@ func TestAdmissionIsNotLockedOut(t *testing.T) {
 				var mu sync.Mutex
 				left := 0
 				var recovered time.Time
-				l := newLoad(t, serving.BatchSpec{}, func(int) time.Duration {
+				l := newLoad(t, serving.BatchSpec{}, timed(func(int) time.Duration {
 					mu.Lock()
 					defer mu.Unlock()
 					if left == 0 {
@@ -194,7 +251,7 @@ func TestAdmissionIsNotLockedOut(t *testing.T) {
 						recovered = time.Now().Add(5 * time.Second)
 					}
 					return 5 * time.Second
-				})
+				}))
 				slo := always(100 * ms)
 				l.send(500, time.Second, slo)
 				mu.Lock()

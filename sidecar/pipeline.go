@@ -139,10 +139,10 @@ func (pipe *pipeline) went(i int) func() {
 	}
 }
 
-// estimate is how long a query that enters at stage i, with so many ahead of it there,
-// would wait for batches, and how long these would take, on the longest way.
-func (pipe *pipeline) estimate(now time.Time, i, ahead int) (wait, service time.Duration) {
-	wait, service = pipe.stages[i].estimate(now, ahead)
+// estimate is how long a query that enters at stage i as it, or as a usual one if that is nil, with so much ahead of it
+// there, would wait for batches, and how long these would take, on the longest way.
+func (pipe *pipeline) estimate(now time.Time, i int, it *queue.Item, ahead queue.Load) (wait, service time.Duration) {
+	wait, service = pipe.stages[i].estimate(now, it, ahead)
 	if len(pipe.taking[i]) == 0 {
 		return wait, service
 	}
@@ -151,7 +151,7 @@ func (pipe *pipeline) estimate(now time.Time, i, ahead int) (wait, service time.
 	for j := len(pipe.stages) - 1; j >= i; j-- {
 		for _, t := range pipe.taking[j] {
 			s := pipe.stages[t.by]
-			w, r := s.estimate(now, s.queue.Len())
+			w, r := s.estimate(now, nil, s.queue.Waiting(serving.LowestPriority))
 			if w, r = w+waits[t.by], r+services[t.by]; w+r > waits[j]+services[j] {
 				waits[j], services[j] = w, r
 			}

@@ -61,9 +61,9 @@ func (p *pool) install(pipe *pipeline) {
 			s.observer = s.metrics
 		}
 		if pipe.enters(i) {
-			s.queue = queue.New(p.limits, func(it *queue.Item, ahead int) error { return admit(pipe, i, it, ahead) }, pipe.went(i))
+			s.queue = queue.New(p.limits, func(it *queue.Item, ahead queue.Load) error { return admit(pipe, i, it, ahead) }, pipe.went(i))
 		} else {
-			s.queue = queue.New(unbounded, func(*queue.Item, int) error { return s.open() }, pipe.went(i))
+			s.queue = queue.New(unbounded, func(*queue.Item, queue.Load) error { return s.open() }, pipe.went(i))
 		}
 		s.queue.Displaced = func(it *queue.Item) { p.refuse(it, rpc.StatusFull, queue.ErrFull) }
 	}
@@ -198,7 +198,7 @@ func (p *pool) refuse(it *queue.Item, status rpc.Status, why error) {
 // admit is the admission of the queue of stage i: it refuses an item that would be answered after
 // its deadline. An idle worker is always tried, whatever the estimate says, because only a try can
 // correct a wrong estimate.
-func admit(pipe *pipeline, i int, it *queue.Item, ahead int) error {
+func admit(pipe *pipeline, i int, it *queue.Item, ahead queue.Load) error {
 	if it.Again {
 		return pipe.stages[i].open()
 	}
@@ -208,10 +208,10 @@ func admit(pipe *pipeline, i int, it *queue.Item, ahead int) error {
 	if it.Deadline.IsZero() {
 		return nil
 	}
-	wait, service := pipe.estimate(it.Arrived, i, ahead)
+	wait, service := pipe.estimate(it.Arrived, i, it, ahead)
 	budget := it.Deadline.Sub(it.Arrived) - pipe.stages[i].others(it.Arrived, it.Priority, it.Deadline)
 	if wait > 0 && wait+service > margin(budget) {
-		return queue.ErrLate
+		return fmt.Errorf("%w\nit would wait %v and take %v", queue.ErrLate, wait.Round(100*time.Microsecond), service.Round(100*time.Microsecond))
 	}
 	return nil
 }
@@ -252,7 +252,7 @@ func asked(it *queue.Item) *queue.Item {
 func (p *pool) load(priority int) (queued int, wait time.Duration) {
 	pipe := p.pipe.Load()
 	now := time.Now()
-	wait, _ = pipe.estimate(now, 0, pipe.stages[0].queue.Ahead(priority))
+	wait, _ = pipe.estimate(now, 0, nil, pipe.stages[0].queue.Waiting(priority))
 	return pipe.waiting(), wait + pipe.stages[0].others(now, priority, time.Time{})
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/sidecar/batch"
 	"github.com/topsail-serving/topsail/sidecar/queue"
@@ -18,7 +19,7 @@ func (p *pool) idle(size int, took time.Duration) {
 	profile := batch.NewProfile()
 	for i := range 20 {
 		if took > 0 {
-			profile.Observe(1+i%size, took, time.Now())
+			profile.Observe(queue.Load{N: 1 + i%size}, took, time.Now())
 		}
 	}
 	b := batch.New(batch.Config{Queue: p.whole().queue, Sizer: batch.Fixed(size), Profile: profile})
@@ -56,7 +57,7 @@ func TestEstimate(t *testing.T) {
 		for _, x := range c.containers {
 			p.idle(x.size, x.took)
 		}
-		wait, round := p.whole().estimate(time.Now(), c.ahead)
+		wait, round := p.whole().estimate(time.Now(), nil, queue.Load{N: c.ahead})
 		if diff := wait - c.wait; diff.Abs() > ms/10 || (round-c.round).Abs() > ms/10 {
 			t.Errorf("%s: with %d ahead it waits %v for a round of %v, want %v and %v", c.name, c.ahead, wait, round, c.wait, c.round)
 		}
@@ -78,7 +79,7 @@ func TestTheWaitIsForTheFirstToBeFree(t *testing.T) {
 		}
 		check := func(ahead int, want time.Duration) {
 			t.Helper()
-			if wait, _ := p.whole().estimate(time.Now(), ahead); (wait - want).Abs() > ms/10 {
+			if wait, _ := p.whole().estimate(time.Now(), nil, queue.Load{N: ahead}); (wait - want).Abs() > ms/10 {
 				t.Errorf("with %d ahead it waits %v, want %v", ahead, wait, want)
 			}
 		}
@@ -112,7 +113,7 @@ func TestAdmission(t *testing.T) {
 		now := time.Now()
 		return &queue.Item{Arrived: now, Deadline: now.Add(budget)}
 	}
-	if err := admit(p.pipe.Load(), 0, item(time.Hour), 0); !errors.Is(err, errNoContainer) {
+	if err := admit(p.pipe.Load(), 0, item(time.Hour), queue.Load{}); !errors.Is(err, errNoContainer) {
 		t.Errorf("without a container: %v", err)
 	}
 	p.idle(8, 100*ms)
@@ -127,11 +128,45 @@ func TestAdmission(t *testing.T) {
 		{300 * ms, 8, nil},
 		{300 * ms, 16, queue.ErrLate},
 	} {
-		if err := admit(p.pipe.Load(), 0, item(c.budget), c.ahead); !errors.Is(err, c.want) {
+		if err := admit(p.pipe.Load(), 0, item(c.budget), queue.Load{N: c.ahead}); !errors.Is(err, c.want) {
 			t.Errorf("a budget of %v with %d ahead: %v, want %v", c.budget, c.ahead, err, c.want)
 		}
 	}
-	if err := admit(p.pipe.Load(), 0, &queue.Item{Arrived: time.Now()}, 1000); err != nil {
+	if err := admit(p.pipe.Load(), 0, &queue.Item{Arrived: time.Now()}, queue.Load{N: 1000}); err != nil {
 		t.Errorf("without a deadline: %v", err)
+	}
+}
+
+// What is ahead and what comes count with their bytes where the time goes with them, and the refusal says what was
+// expected.
+func TestAdmissionBySize(t *testing.T) {
+	p := newTestPool()
+	profile := batch.NewProfile()
+	for i := range 40 { // 2 ms, and 1 ms for each kilobyte
+		load := queue.Load{N: 1, Bytes: 500 + 1000*(i%2)}
+		profile.Observe(load, 2*ms+time.Duration(load.Bytes)*time.Microsecond, time.Now())
+	}
+	b := batch.New(batch.Config{Queue: p.whole().queue, Sizer: batch.Fixed(8), Profile: profile})
+	p.whole().setBatchers(func(all []*batch.Batcher) []*batch.Batcher { return append(all, b) })
+	for _, c := range []struct {
+		bytes int
+		ahead queue.Load
+		want  string
+	}{
+		{1000, queue.Load{N: 9, Bytes: 9000}, ""},
+		{1000, queue.Load{N: 1000, Bytes: 9000}, ""}, // many small ones
+		{1000, queue.Load{N: 9, Bytes: 45_000}, "the deadline cannot be met\nit would wait 50.5ms and take 10.1ms"},
+		{40_000, queue.Load{N: 9, Bytes: 9000}, "the deadline cannot be met\nit would wait 10.1ms and take 42ms"},
+		{40_000, queue.Load{}, ""}, // an idle container is tried
+	} {
+		now := time.Now()
+		it := &queue.Item{Arrived: now, Deadline: now.Add(50 * ms), Ask: rpc.Ask{Payload: make([]byte, c.bytes)}}
+		got := ""
+		if err := admit(p.pipe.Load(), 0, it, c.ahead); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%d bytes behind %+v: %q, want %q", c.bytes, c.ahead, got, c.want)
+		}
 	}
 }

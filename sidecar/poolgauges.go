@@ -27,6 +27,7 @@ var (
 	hostModelsDesc = obs.NewDesc("topsail_host_models", "Model versions that a host has loaded.", "model", "version", "replica")
 	hostMemoryDesc = obs.NewDesc("topsail_host_memory_bytes", "Memory of a host's container: in total (used), of its models (models), and its limit (budget).", "model", "version", "replica", "of")
 
+	usualDesc   = obs.NewDesc("topsail_sidecar_usual_input_bytes", "Bytes of the inputs that sizes of batches are counted in; 0: each input is one, whatever its size.", "model", "version", "replica", "container")
 	profileDesc = obs.NewDesc("topsail_sidecar_profile_seconds", "Estimated time of a batch, by its size.", "model", "version", "replica", "container", "size")
 )
 
@@ -111,8 +112,9 @@ func collectPool(ch chan<- obs.Metric, p *pool, replica string) {
 			}
 			gauge(sizeDesc, float64(b.Size()), container)
 			gauge(runningDesc, float64(b.Running()), container)
+			gauge(usualDesc, b.Profile().Line().Mean, container)
 			for _, size := range b.Profile().Sizes() {
-				gauge(profileDesc, b.Profile().Line().Took(size.UpTo).Seconds(), container, strconv.Itoa(size.UpTo))
+				gauge(profileDesc, b.Profile().Line().Took(float64(size.UpTo)).Seconds(), container, strconv.Itoa(size.UpTo))
 			}
 		}
 	}

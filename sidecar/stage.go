@@ -119,6 +119,7 @@ func (s *stage) serve(ctx context.Context, w worker) error {
 		Runner:    w.Runner,
 		Sizer:     batch.NewSizer(s.spec, profile),
 		Profile:   profile,
+		Most:      s.spec.MaxSize,
 		Delay:     s.spec.Delay.Std(),
 		Pad:       padTo(s.spec),
 		Stall:     w.stall,
@@ -204,36 +205,42 @@ func (s *stage) giveUp() {
 	}
 }
 
-// estimate is how long an item with so many ahead of it would wait for its batch
+// estimate is how long an item, or a usual one if that is nil, with so much ahead of it would wait for its batch
 // to start, and how long that batch would take. The batchers share the queue, so
 // it is cleared in rounds, each as large as all their batches together, and each
 // takes a part of a round that goes with its speed: one slow worker among fast
 // ones delays few items.
-func (s *stage) estimate(now time.Time, ahead int) (wait, round time.Duration) {
+func (s *stage) estimate(now time.Time, it *queue.Item, ahead queue.Load) (wait, service time.Duration) {
 	all := *s.batchers.Load()
 	if len(all) == 0 {
 		return 0, 0
 	}
-	perRound, known, rate := 0, 0, 0.0 // known: in perRound, of the workers with a profile
-	soonest := time.Duration(math.MaxInt64)
+	cleared, known, rate := 0.0, 0.0, 0.0 // in a round: the part of what is ahead, and inputs of the workers with a profile
+	soonest, alone := time.Duration(math.MaxInt64), time.Duration(math.MaxInt64)
 	for _, b := range all {
 		left, _ := b.Busy(now)
 		soonest = min(soonest, left)
-		size := b.Size()
-		perRound += size
-		if took := b.Round(min(size, ahead+1)); took > 0 {
+		size, own, before := float64(b.Size()), 1.0, b.Amount(ahead)
+		if it != nil {
+			own = b.Amount(it.Load())
+		}
+		cleared += size / before
+		if took := b.Round(min(size, before+own)); took > 0 {
 			known += size
-			rate += float64(size) / float64(took)
+			rate += size / float64(took)
+			alone = min(alone, b.Round(own))
 		}
 	}
+	round := time.Duration(0)
 	if known > 0 {
-		round = time.Duration(float64(known) / rate)
+		round = time.Duration(known / rate)
+		service = max(round, alone)
 	}
-	wait = soonest + time.Duration(ahead/perRound)*round
+	wait = soonest + time.Duration(1/cleared+1e-9)*round
 	if first := all[0].Alone(now); all[0].Concurrent() {
 		return wait, first // what counts is the first part; the place is taken for longer
 	}
-	return wait, round
+	return wait, service
 }
 
 // others is how long its workers run other models at least before a query of a priority that is due then; zero: after

@@ -54,6 +54,7 @@ func allCases() []benchCase {
 		{"priority", "an app at 0.7 of what a model can do, beside a data stream that would take everything", priority},
 		{"fair", "two apps that share one model, which cannot do all that they ask for", fair},
 		{"prefer", "a good, slow model and a fast one, by policies, asked for up to three times what the good one can do", prefer},
+		{"sizes", "inputs of very different sizes, up to one and a half times what the model can do", sizes},
 		{"embedded", "a gateway called in process, without HTTP", embedded},
 	}
 }

@@ -173,7 +173,7 @@ func (q *query) explainAttempt(i int) serving.ExplainedModel {
 		m.Output, m.Confidence = answer.Output.JSON, answer.Output.Confidence
 	}
 	if answer.Failure != nil {
-		m.Failure = answer.Failure.Explain()
+		m.Failure = answer.Failure.Detail()
 	}
 	return m
 }

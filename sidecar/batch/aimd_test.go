@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/sidecar/queue"
 )
 
 const ms = time.Millisecond
@@ -23,7 +24,7 @@ func saturate(s Sizer, p *Profile, batches int, target time.Duration, took func(
 		n := s.Size()
 		t := took(n)
 		now = now.Add(t)
-		p.Observe(n, t, now)
+		p.Observe(queue.Load{N: n}, t, now)
 		s.Observe(n, t, target, true)
 		sizes = append(sizes, n)
 	}
@@ -61,7 +62,7 @@ func TestAIMDFollowsItsRules(t *testing.T) {
 
 func TestAIMDDoublesOnlyAsFarAsTheProfileBears(t *testing.T) {
 	p := NewProfile()
-	p.line.Store(&Line{Slope: 0.005, Base: 0.010}) // 90 ms allow 16
+	p.line.Store(&Line{Line: queue.Line{Slope: 0.005, Base: 0.010}}) // 90 ms allow 16
 	a := &AIMD{size: 10, limit: 99, profile: p}
 	a.Observe(10, 60*ms, 100*ms, true)
 	if a.Size() != 16 {

@@ -29,6 +29,7 @@ type Config struct {
 	Runner   Runner
 	Sizer    Sizer
 	Profile  *Profile
+	Most     int           // items in a batch, whatever their sizes; 0: any number
 	Delay    time.Duration // how long a batch may wait to fill
 	Pad      int           // 0: batches go as they come; else smaller ones are filled up to so many
 	Stall    time.Duration // how long a batch may run beyond its last deadline; 0: as long as its size lets expect
@@ -86,7 +87,7 @@ func New(cfg Config) *Batcher {
 // Profile is the container's latency profile.
 func (b *Batcher) Profile() *Profile { return b.cfg.Profile }
 
-// Size is the most that the next batch will hold, or that run side by side.
+// Size is how many usual inputs the next batch will hold at most, or how many run side by side.
 func (b *Batcher) Size() int {
 	size := b.size.Load()
 	if b.cfg.Queue.Shared() && b.cfg.Ran == nil {
@@ -94,6 +95,9 @@ func (b *Batcher) Size() int {
 	}
 	return int(size)
 }
+
+// Amount is how many usual inputs a load is as much as.
+func (b *Batcher) Amount(of queue.Load) float64 { return b.cfg.Profile.Line().Amount(of) }
 
 // places is how many of its batches may run at a time.
 func (b *Batcher) places() int {
@@ -120,10 +124,10 @@ func (b *Batcher) Busy(now time.Time) (left time.Duration, busy bool) {
 	return time.Duration(free - now.UnixNano()).Abs(), true
 }
 
-// Round is how long n inputs, at most Size, keep the container from others; 0: not known.
-func (b *Batcher) Round(n int) time.Duration {
+// Round is how long so many usual inputs, at most Size, keep the container from others; 0: not known.
+func (b *Batcher) Round(amount float64) time.Duration {
 	if b.cfg.Ran == nil {
-		return b.cfg.Profile.Line().Took(n)
+		return b.cfg.Profile.Line().Took(amount)
 	}
 	b.beside.mu.Lock()
 	defer b.beside.mu.Unlock()
@@ -172,7 +176,7 @@ func (b *Batcher) filled(now time.Time, left time.Duration) time.Time {
 		head, _ := b.cfg.Queue.First(now, size)
 		b.fill = head.Arrived.Add(b.cfg.Delay)
 	}
-	b.fill = earlier(b.fill, now.Add((left-b.cfg.Profile.Line().Within(size))/2))
+	b.fill = earlier(b.fill, now.Add((left-b.cfg.Profile.Line().Within(float64(size)))/2))
 	return b.fill
 }
 
@@ -205,8 +209,9 @@ func (b *Batcher) Alone(now time.Time) time.Duration { return b.trusted(now).Too
 // trusted is the estimate, unless it is old: then it must not keep a batch from
 // being tried.
 func (b *Batcher) trusted(now time.Time) *Line {
-	if line := b.cfg.Profile.Line(); line.Fresh(now) {
+	line := b.cfg.Profile.Line()
+	if line.Fresh(now) {
 		return line
 	}
-	return &Line{}
+	return &Line{Line: queue.Line{Mean: line.Mean}}
 }

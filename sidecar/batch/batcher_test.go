@@ -310,7 +310,7 @@ func TestASlowContainerLeavesItemsToAFastOne(t *testing.T) {
 }
 
 func BenchmarkBatcher(b *testing.B) {
-	q := queue.New(queue.Limits{Items: 1 << 16, Bytes: 1 << 30}, func(*queue.Item, int) error { return nil }, nil)
+	q := queue.New(queue.Limits{Items: 1 << 16, Bytes: 1 << 30}, func(*queue.Item, queue.Load) error { return nil }, nil)
 	p := NewProfile()
 	batcher := New(Config{Queue: q, Runner: echo{}, Sizer: Fixed(8), Profile: p, Observer: nothing{}})
 	items := make([]queue.Item, 8)
@@ -344,3 +344,45 @@ func (nothing) Answer(*queue.Item, *rpc.Answer) {}
 func (nothing) Batch(int, time.Duration)        {}
 func (nothing) Waited(time.Duration)            {}
 func (nothing) Dropped(rpc.Status)              {}
+
+// A batch of a fixed size has so many inputs, and else it is as much as so many usual ones, but of small ones at most
+// four times as many.
+func TestTheSizeOfABatchWhoseInputsDiffer(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		sizer func(*Profile) Sizer
+		most  int
+		bytes int
+		want  int
+	}{
+		{"usual", func(p *Profile) Sizer { return &AIMD{size: 4, limit: 4, profile: p} }, 0, 1000, 4},
+		{"large", func(p *Profile) Sizer { return &AIMD{size: 4, limit: 4, profile: p} }, 0, 2000, 2},
+		{"larger than all", func(p *Profile) Sizer { return &AIMD{size: 4, limit: 4, profile: p} }, 0, 9000, 1},
+		{"small", func(p *Profile) Sizer { return &AIMD{size: 4, limit: 4, profile: p} }, 0, 500, 8},
+		{"tiny", func(p *Profile) Sizer { return &AIMD{size: 4, limit: 4, profile: p} }, 0, 10, 16},
+		{"small, of at most 6", func(p *Profile) Sizer { return &AIMD{size: 4, limit: 4, profile: p} }, 6, 500, 6},
+		{"large, of a fixed size", func(*Profile) Sizer { return Fixed(4) }, 4, 2000, 4},
+		{"small, of a fixed size", func(*Profile) Sizer { return Fixed(4) }, 4, 10, 4},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, linear(2, 1), func(cfg *Config) { cfg.Sizer, cfg.Most = c.sizer(cfg.Profile), c.most })
+			r.batcher.cfg.Profile.line.Store(&Line{Line: queue.Line{Slope: 0.001, Base: 0.002, Mean: 1000}})
+			for i := range 30 {
+				it := &queue.Item{Arrived: time.Now(), Index: uint32(i), From: r, Ask: rpc.Ask{Payload: make([]byte, c.bytes)}}
+				if err := r.queue.Push(it); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r.batcher.Wake()
+			left, _ := r.batcher.Busy(time.Now())
+			synctest.Wait()
+			if n := len(r.batches[0].items); n != c.want {
+				t.Errorf("%s: a batch of %d, want %d", c.name, n, c.want)
+			}
+			if want := time.Duration(2+float64(c.want*c.bytes)/1000) * ms; (left - want).Abs() > ms {
+				t.Errorf("%s: the container is thought to be busy for %v, want %v", c.name, left, want)
+			}
+			r.end()
+		})
+	}
+}

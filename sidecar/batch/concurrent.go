@@ -61,7 +61,7 @@ func (b *Batcher) join(r *run) {
 func (b *Batcher) firstPart(r *run, n int, now time.Time) {
 	b.container.mu.Lock()
 	defer b.container.mu.Unlock()
-	b.learn(r, n, now.Sub(r.start), now)
+	b.learn(r, queue.Load{N: n}, now.Sub(r.start), now)
 	go b.container.next() // more may run by now; what calls this is in the middle of an answer
 }
 

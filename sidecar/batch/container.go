@@ -3,6 +3,7 @@ package batch
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -118,8 +119,9 @@ func (c *Container) note(now time.Time) {
 	for _, b := range c.waiting {
 		for priority, span := range b.cfg.Queue.Spans(now) {
 			if span.N > 0 {
-				size := min(span.N, b.Size())
-				backlog = append(backlog, queued{b, priority, span, time.Duration((span.N+size-1)/size) * b.Round(size)})
+				amount, size := b.Amount(span.Load), float64(b.Size())
+				rounds := max(1, math.Ceil(amount/size))
+				backlog = append(backlog, queued{b, priority, span, time.Duration(rounds) * b.Round(min(amount, size))})
 			}
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/topsail-serving/topsail/sidecar/queue"
 )
 
 const (
@@ -21,17 +23,23 @@ const (
 	// profilePrior is how much of a spread of sizes, squared and relative to
 	// their mean, weighs as much as the prior estimate about the slope.
 	profilePrior = 0.001
+	// The line over bytes is taken where it is closer by this part of what the one over inputs is off, and of what
+	// batches take.
+	closerBy, closerOf = 0.1, 0.01
+	// meanOver is how many of the latest inputs make the mean of their bytes.
+	meanOver = 1000
 )
 
-// Profile is the latency of one container by batch size. Only the batcher calls Observe;
+// Profile is the latency of one container by batch size. It keeps a line over the number of inputs and one over their
+// bytes, and goes by the one that is less far off. Only the batcher calls Observe;
 // everything else is safe for concurrent use.
 type Profile struct {
 	line atomic.Pointer[Line]
 
-	warm                bool    // the first batch after a load was seen, and ignored
-	s, sn, snn, st, snt float64 // decayed sums of weight, n, n², t, n·t
-	dev                 float64 // decayed mean of |t - line|
-	odd                 int     // outliers in a row: too slow, or, below 0, too fast
+	warm           bool    // the first batch after a load was seen, and ignored
+	inputs, bytes  fit     // over the number of inputs, and over their bytes
+	mean, averaged float64 // bytes of an input, over so many of them
+	odd            int     // outliers in a row: too slow, or, below 0, too fast
 
 	mu    sync.Mutex
 	sizes [17]SizeStat // by bits.Len(n-1): sizes up to 1, 2, 4, 8, …
@@ -46,11 +54,10 @@ type SizeStat struct {
 	Max     time.Duration
 }
 
-// Line is an estimate t(n) = Slope·n + Base, with the mean deviation from it. It
-// is immutable; the zero Line knows nothing.
+// Line is the estimate of a profile.
 type Line struct {
-	Slope, Base, Dev float64 // seconds
-	at               time.Time
+	queue.Line
+	at time.Time
 }
 
 // NewProfile knows nothing yet.
@@ -66,21 +73,24 @@ func NewProfile() *Profile {
 // Line is the present estimate.
 func (p *Profile) Line() *Line { return p.line.Load() }
 
-// Observe takes in a batch of n that took t and ended at now. It says whether the
+// Observe takes in a batch that took t and ended at now. It says whether the
 // batch counts: the first one after a load pays for lazy work, and does not.
-func (p *Profile) Observe(n int, took time.Duration, now time.Time) bool {
-	p.count(n, took)
+func (p *Profile) Observe(of queue.Load, took time.Duration, now time.Time) bool {
+	p.count(of.N, took)
 	if !p.warm {
 		p.warm = true
 		return false
 	}
-	x, t := float64(n), p.judge(n, took.Seconds())
-	d := profileDecay
-	p.s, p.sn, p.snn = p.s*d+1, p.sn*d+x, p.snn*d+x*x
-	p.st, p.snt = p.st*d+t, p.snt*d+x*t
-	line := p.fit()
-	p.dev = p.dev*d + (1-d)*math.Abs(t-line.seconds(n))
-	line.Dev = p.dev
+	n, bytes := float64(of.N), float64(of.Bytes)
+	t := p.judge(n, bytes, took.Seconds())
+	p.inputs.observe(n, t)
+	p.bytes.observe(bytes, t)
+	p.averaged = min(p.averaged+n, meanOver)
+	p.mean += (bytes - n*p.mean) / max(p.averaged, n)
+	line := &Line{Line: queue.Line{Slope: p.inputs.slope, Base: p.inputs.base, Dev: p.inputs.dev}}
+	if closer := p.inputs.dev - p.bytes.dev; p.bytes.sx > 0 && closer > closerBy*p.inputs.dev && closer > closerOf*p.bytes.st/p.bytes.s {
+		line.Line = queue.Line{Slope: p.bytes.slope * p.mean, Base: p.bytes.base, Dev: p.bytes.dev, Mean: p.mean}
+	}
 	if p.odd >= 0 {
 		line.at = now // a line that was just seen to be too high is not trusted
 	}
@@ -89,37 +99,55 @@ func (p *Profile) Observe(n int, took time.Duration, now time.Time) bool {
 }
 
 // judge bounds an outlier on the slow side, so that one batch that was held up
-// does not spoil the line, and forgets the past when the model has changed.
-func (p *Profile) judge(n int, t float64) float64 {
-	expected := p.Line().seconds(n)
+// does not spoil the lines, and forgets the past when the model has changed.
+func (p *Profile) judge(n, bytes, t float64) float64 {
+	least, most := p.inputs.at(n), p.inputs.at(n)
+	if p.bytes.sx > 0 {
+		least, most = min(least, p.bytes.at(bytes)), max(most, p.bytes.at(bytes))
+	}
 	switch {
-	case expected == 0:
+	case most == 0:
 		return t
-	case t < expected/profileOutlier:
+	case t < least/profileOutlier:
 		p.odd = min(p.odd, 0) - 1
-	case t > expected*profileOutlier:
+	case t > most*profileOutlier:
 		p.odd = max(p.odd, 0) + 1
 	default:
 		p.odd = 0
 	}
 	if p.odd == profileChange || p.odd == -profileChange {
-		p.s, p.sn, p.snn, p.st, p.snt, p.dev, p.odd = 0, 0, 0, 0, 0, 0, 0
+		p.inputs, p.bytes, p.odd = fit{}, fit{}, 0
 		return t
 	}
-	return min(t, expected*profileOutlier)
+	return min(t, most*profileOutlier)
 }
 
-// fit is least squares, with the prior estimate that a quarter of the time goes with the size and
-// the rest is fixed. That decides while all sizes are alike, and is hopeful enough to have larger
-// ones tried, which corrects it.
-func (p *Profile) fit() *Line {
-	meanN, meanT := p.sn/p.s, p.st/p.s
-	variance, covariance := p.snn/p.s-meanN*meanN, p.snt/p.s-meanN*meanT
-	weight, prior := profilePrior*meanN*meanN, meanT/meanN/4
-	slope := (covariance + weight*prior) / (variance + weight)
-	slope = min(max(slope, 0), meanT/meanN) // neither part is negative
-	return &Line{Slope: slope, Base: meanT - slope*meanN}
+// fit is a line t = slope·x + base through batches, of which the later ones count more.
+type fit struct {
+	s, sx, sxx, st, sxt float64 // decayed sums of weight, x, x², t, x·t
+	slope, base         float64
+	dev                 float64 // decayed mean of |t - line|
 }
+
+// observe is least squares, with the prior estimate that a quarter of the time goes with x and
+// the rest is fixed. That decides while all x are alike, and is hopeful enough to have larger
+// ones tried, which corrects it.
+func (f *fit) observe(x, t float64) {
+	d := profileDecay
+	f.s, f.sx, f.sxx = f.s*d+1, f.sx*d+x, f.sxx*d+x*x
+	f.st, f.sxt = f.st*d+t, f.sxt*d+x*t
+	meanX, meanT := f.sx/f.s, f.st/f.s
+	if meanX > 0 {
+		variance, covariance := f.sxx/f.s-meanX*meanX, f.sxt/f.s-meanX*meanT
+		weight, prior := profilePrior*meanX*meanX, meanT/meanX/4
+		slope := (covariance + weight*prior) / (variance + weight)
+		f.slope = min(max(slope, 0), meanT/meanX) // neither part is negative
+	}
+	f.base = meanT - f.slope*meanX
+	f.dev = f.dev*d + (1-d)*math.Abs(t-f.at(x))
+}
+
+func (f *fit) at(x float64) float64 { return f.slope*x + f.base }
 
 func (p *Profile) count(n int, took time.Duration) {
 	p.mu.Lock()
@@ -147,22 +175,9 @@ func (p *Profile) Sizes() []SizeStat {
 // Fresh says whether the line may still be trusted at now.
 func (l *Line) Fresh(now time.Time) bool { return !l.at.IsZero() && now.Sub(l.at) < profileFresh }
 
-// Took estimates the time of a batch of n; 0 when nothing is known.
-func (l *Line) Took(n int) time.Duration {
-	return time.Duration(l.seconds(n) * float64(time.Second))
-}
-
-// Within is a time that a batch of n rarely exceeds: the estimate and twice the
-// mean deviation from it.
-func (l *Line) Within(n int) time.Duration {
-	return time.Duration((l.seconds(n) + 2*l.Dev) * float64(time.Second))
-}
-
-func (l *Line) seconds(n int) float64 { return l.Slope*float64(n) + l.Base }
-
 // Enough is the least size with which batches have so much of the rate, in inputs a second, of those of size n.
 func (l *Line) Enough(n int, part float64) int {
-	whole := l.seconds(n)
+	whole := l.Slope*float64(n) + l.Base
 	if whole <= 0 {
 		return n
 	}

@@ -8,12 +8,14 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/topsail-serving/topsail/sidecar/queue"
 )
 
 // warm is a profile that has had the first batch, which does not count.
 func warm() *Profile {
 	p := NewProfile()
-	p.Observe(1, time.Minute, time.Now())
+	p.Observe(queue.Load{N: 1}, time.Minute, time.Now())
 	return p
 }
 
@@ -21,7 +23,7 @@ func warm() *Profile {
 func feed(p *Profile, took func(int) time.Duration, sizes ...int) {
 	now := time.Now()
 	for _, n := range sizes {
-		p.Observe(n, took(n), now)
+		p.Observe(queue.Load{N: n}, took(n), now)
 	}
 }
 
@@ -31,10 +33,10 @@ func near(got, want time.Duration, share float64) bool {
 
 func TestProfileIgnoresTheFirstCall(t *testing.T) {
 	p := NewProfile()
-	if p.Observe(4, time.Minute, time.Now()) || *p.Line() != (Line{}) {
+	if p.Observe(queue.Load{N: 4}, time.Minute, time.Now()) || *p.Line() != (Line{}) {
 		t.Fatalf("the first call left %+v", p.Line())
 	}
-	if !p.Observe(4, ms, time.Now()) || !near(p.Line().Took(4), ms, 0.001) {
+	if !p.Observe(queue.Load{N: 4}, ms, time.Now()) || !near(p.Line().Took(4), ms, 0.001) {
 		t.Errorf("after the second call of 1ms: %v", p.Line().Took(4))
 	}
 }
@@ -47,7 +49,7 @@ func TestProfileFindsTheLine(t *testing.T) {
 		feed(p, took, append(sizes, 1, 64, 1, 64)...)
 		for _, n := range []int{1, 10, 64, 128} {
 			// The prior pulls the slope a little, of which small batches see most.
-			if got := p.Line().Took(n); (got - took(n)).Abs() > took(n)/20+took(64)/500 {
+			if got := p.Line().Took(float64(n)); (got - took(n)).Abs() > took(n)/20+took(64)/500 {
 				t.Fatalf("a batch of %d is thought to take %v, it takes %v", n, got, took(n))
 			}
 		}
@@ -91,7 +93,7 @@ func TestProfileIsSoundWhateverItSees(t *testing.T) {
 		now := time.Now()
 		for range rapid.IntRange(0, 40).Draw(t, "batches") {
 			n := rapid.IntRange(1, 4096).Draw(t, "n")
-			p.Observe(n, time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "took")), now)
+			p.Observe(queue.Load{N: n}, time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "took")), now)
 		}
 		line := p.Line()
 		if line.Slope < 0 || line.Base < -1e-9 || math.IsNaN(line.Slope+line.Base+line.Dev) {
@@ -102,11 +104,11 @@ func TestProfileIsSoundWhateverItSees(t *testing.T) {
 		if n < 1 || n > Unlimited {
 			t.Fatalf("SizeWithin(%v) = %d of %+v", within, n, line)
 		}
-		if n > 1 && line.Took(n) > within+time.Microsecond {
-			t.Fatalf("%d take %v, more than %v", n, line.Took(n), within)
+		if n > 1 && line.Took(float64(n)) > within+time.Microsecond {
+			t.Fatalf("%d take %v, more than %v", n, line.Took(float64(n)), within)
 		}
-		if n < Unlimited && line.Took(n+1) < within-time.Microsecond {
-			t.Fatalf("%d take %v, within %v, and SizeWithin says %d", n+1, line.Took(n+1), within, n)
+		if n < Unlimited && line.Took(float64(n+1)) < within-time.Microsecond {
+			t.Fatalf("%d take %v, within %v, and SizeWithin says %d", n+1, line.Took(float64(n+1)), within, n)
 		}
 	})
 }
@@ -158,7 +160,7 @@ func TestAnOldOrContradictedLineIsNotBelieved(t *testing.T) {
 		t.Error("a line that knows nothing is fresh")
 	}
 	observe := func(took time.Duration) *Line {
-		p.Observe(8, took, now)
+		p.Observe(queue.Load{N: 8}, took, now)
 		return p.Line()
 	}
 	if line := observe(time.Second); !line.Fresh(now.Add(profileFresh-1)) || line.Fresh(now.Add(profileFresh)) {
@@ -219,16 +221,16 @@ func BenchmarkProfileObserve(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		i++
-		p.Observe(1+i%64, linear(2, 0.1)(1+i%64), now)
+		p.Observe(queue.Load{N: 1 + i%64}, linear(2, 0.1)(1+i%64), now)
 	}
 }
 
 // Enough is the least size with nine tenths of the rate of n.
 func TestEnough(t *testing.T) {
-	for _, l := range []Line{{}, {Slope: 0.01}, {Base: 0.01}, {Slope: 0.0001, Base: 0.002}, {Slope: 0.01, Base: 0.0006}, {Slope: 0.001, Base: 0.001}} {
-		rate := func(n int) float64 { return float64(n) / l.seconds(n) }
+	for _, l := range []queue.Line{{}, {Slope: 0.01}, {Base: 0.01}, {Slope: 0.0001, Base: 0.002}, {Slope: 0.01, Base: 0.0006}, {Slope: 0.001, Base: 0.001}} {
+		rate := func(n int) float64 { return float64(n) / (l.Base + l.Slope*float64(n)) }
 		for _, n := range []int{1, 2, 7, 230, Unlimited} {
-			got := l.Enough(n, 0.9)
+			got := (&Line{Line: l}).Enough(n, 0.9)
 			if l.Took(1) == 0 {
 				if got != n {
 					t.Errorf("of a line that is not known it is %d of %d", got, n)
@@ -238,6 +240,54 @@ func TestEnough(t *testing.T) {
 			if got < 1 || got > n || rate(got) < 0.9*rate(n)*(1-1e-9) || got > 1 && rate(got-1) > 0.9*rate(n)*(1+1e-9) {
 				t.Errorf("%+v: %d of %d, with %.3f of the rate, and %.3f with one less", l, got, n, rate(got)/rate(n), rate(got-1)/rate(n))
 			}
+		}
+	}
+}
+
+// Of models that go by the number of inputs, by their bytes, or by neither, each gets the line that says what it
+// takes. Sizes are log-normal with a mean of 1000 bytes.
+func TestProfileTakesTheLineThatErrsLess(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		sigma   float64
+		most    int // inputs in a batch
+		took    func(queue.Load) float64
+		byBytes bool
+		off     float64 // the estimate of any batch may be off by that part of a usual one
+	}{
+		{"by bytes", 1.2, 20, func(l queue.Load) float64 { return 2 + float64(l.Bytes)/1000 }, true, 0.03},
+		{"by bytes, one at a time", 1.2, 1, func(l queue.Load) float64 { return 2 + float64(l.Bytes)/1000 }, true, 0.03},
+		{"by number", 1.2, 20, func(l queue.Load) float64 { return 2 + float64(l.N) }, false, 0.03},
+		{"by both", 1.2, 20, func(l queue.Load) float64 { return 2 + 0.2*float64(l.N) + 0.8*float64(l.Bytes)/1000 }, true, 2},
+		{"by neither", 1.2, 20, func(queue.Load) float64 { return 9 }, false, 0.03},
+		{"of one size", 0, 20, func(l queue.Load) float64 { return 2 + float64(l.Bytes)/1000 }, false, 0.03},
+	} {
+		r, p := rand.New(rand.NewPCG(1, 2)), warm()
+		draw := func() (l queue.Load) {
+			for l.N = range 1 + r.IntN(c.most) {
+				l.Bytes += int(1000 * math.Exp(c.sigma*r.NormFloat64()-c.sigma*c.sigma/2))
+			}
+			l.N++
+			return l
+		}
+		wrong, off := 0, 0.0
+		for i := range 1000 {
+			l := draw()
+			took := time.Duration(c.took(l) * 1e6)
+			if i >= 100 {
+				line := p.Line()
+				if (line.Mean > 0) != c.byBytes {
+					wrong++
+				}
+				off = max(off, math.Abs(float64(line.Took(line.Amount(l))-took))/float64(line.Took(1)))
+			}
+			p.Observe(l, took, time.Now())
+		}
+		if wrong > 0 || off > c.off {
+			t.Errorf("%s: the wrong line %d times, and off by up to %.3f of what a usual input takes", c.name, wrong, off)
+		}
+		if mean := p.Line().Mean; c.byBytes && (mean < 700 || mean > 1400) {
+			t.Errorf("%s: a usual input is thought to have %.0f bytes, it has 1000", c.name, mean)
 		}
 	}
 }

@@ -48,7 +48,7 @@ type answer struct {
 
 func newRig(t *testing.T, model func(int) time.Duration, change func(*Config)) *rig {
 	r := &rig{t: t, model: model, answers: map[uint32]answer{}, dropped: map[rpc.Status]int{}, done: make(chan struct{})}
-	r.queue = queue.New(queue.Limits{Items: 1000, Bytes: 1 << 20}, func(*queue.Item, int) error { return nil }, nil)
+	r.queue = queue.New(queue.Limits{Items: 1000, Bytes: 1 << 20}, func(*queue.Item, queue.Load) error { return nil }, nil)
 	p := NewProfile()
 	cfg := Config{Queue: r.queue, Runner: r, Sizer: Fixed(4), Profile: p, Observer: r}
 	if change != nil {

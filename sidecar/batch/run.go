@@ -1,6 +1,8 @@
 package batch
 
 import (
+	"cmp"
+	"math"
 	"time"
 
 	"github.com/topsail-serving/topsail/rpc"
@@ -22,6 +24,7 @@ type run struct {
 	batcher *Batcher
 	ended   func(error) // end, kept because taking its value allocates
 	batch   queue.Batch // its slices are reused
+	load    queue.Load
 	start   time.Time
 	target  time.Duration // that it should take at most
 	full    bool          // no more could have gone in
@@ -44,32 +47,39 @@ func (b *Batcher) form(now time.Time, priority int) *run {
 	if b.cfg.Ran != nil {
 		r, size = newRun(b), 1
 	}
-	shared := b.share(size)
-	first := b.cfg.Profile.Line().Enough(size, 0.97)
+	shared, known := b.share(size), b.cfg.Profile.Line()
 	r.giveUp = nil
 	b.running++
 	b.fill = time.Time{}
-	line := b.trusted(now)
-	b.cfg.Queue.Form(&r.batch, now, queue.Capacity{
-		Size: size, First: first, Shared: shared, Alone: line.Took(1), Others: b.Before(priority, time.Time{}), Took: line.Within,
-	})
+	c := queue.Capacity{
+		Line: b.trusted(now).Line, Size: size, Most: min(mostSmall*size, cmp.Or(b.cfg.Most, Unlimited)), First: known.Enough(size, 0.97), Shared: shared,
+		Others: b.Before(priority, time.Time{}),
+	}
+	if _, fixed := b.cfg.Sizer.(Fixed); fixed {
+		c.Size, c.Most = mostSmall*size, size
+	}
+	b.cfg.Queue.Form(&r.batch, now, c)
+	r.load = queue.LoadOf(r.batch.Items)
 	if len(r.batch.Items) == 0 {
 		return r
 	}
 	var last time.Time
 	r.start = now
-	r.target, last = goals(r.batch.Items, now, b.cfg.Profile.Line().Took(1))
-	r.stallAt = last.Add(b.stall(len(r.batch.Items)))
+	r.target, last = goals(r.batch.Items, now, known.Took(1))
+	r.stallAt = last.Add(b.stall(known.Amount(r.load)))
 	if b.cfg.Ran != nil {
 		b.join(r)
 		return r
 	}
-	n, known := len(r.batch.Items), b.cfg.Profile.Line()
-	r.full = n >= size || n >= shared && known.Took(size) < comfortable(r.target) // all that the line lets expect
-	b.container.free.Store(now.Add(known.Took(n)).UnixNano())
+	amount, with := known.Amount(r.load), r.batch.With
+	r.full = with > float64(size) || with > float64(shared) && known.Took(float64(size)) < comfortable(r.target) // all that the line lets expect
+	b.container.free.Store(now.Add(known.Took(amount)).UnixNano())
 	b.container.setAlarm(r.stallAt)
 	return r
 }
+
+// mostSmall is how many times the size of a batch in items goes in when they are small.
+const mostSmall = 4
 
 // triesAfter is how many batches have one size for several apps, before a larger one is tried.
 const triesAfter = 64
@@ -134,7 +144,7 @@ func (r *run) end(err error) {
 		b.leave(r, took)
 	case err == nil:
 		b.cfg.Observer.Batch(n, took)
-		b.learn(r, n, took, now)
+		b.learn(r, r.load, took, now)
 	}
 	b.container.done(r, err)
 }
@@ -145,17 +155,18 @@ func abandon(items []*queue.Item, why error) {
 	}
 }
 
-// learn takes in that n took so long.
-func (b *Batcher) learn(r *run, n int, took time.Duration, now time.Time) {
-	if b.cfg.Profile.Observe(n, took, now) {
-		b.cfg.Sizer.Observe(n, took, r.target, r.full)
+// learn takes in that so much took so long.
+func (b *Batcher) learn(r *run, of queue.Load, took time.Duration, now time.Time) {
+	if b.cfg.Profile.Observe(of, took, now) {
+		amount := b.cfg.Profile.Line().Amount(of)
+		b.cfg.Sizer.Observe(max(1, int(math.Round(amount))), took, r.target, r.full)
 		b.size.Store(int64(b.cfg.Sizer.Size()))
 	}
 }
 
-// stall is how long a batch of n may run beyond its last deadline.
-func (b *Batcher) stall(n int) time.Duration {
-	took := b.cfg.Profile.Line().Took(n)
+// stall is how long a batch of so many usual inputs may run beyond its last deadline.
+func (b *Batcher) stall(amount float64) time.Duration {
+	took := b.cfg.Profile.Line().Took(amount)
 	switch {
 	case b.cfg.Stall > 0:
 		return b.cfg.Stall

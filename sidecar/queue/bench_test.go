@@ -31,11 +31,11 @@ func bench(b *testing.B, depth int, deadline func(i int) int) {
 	for i := range depth + size {
 		q.Push(due(i))
 	}
-	took, now := linear(2, 0.1), epoch.Add(-time.Hour)
+	line, now := linear(2, 0.1), epoch.Add(-time.Hour)
 	i := 0
 	b.ReportAllocs()
 	for b.Loop() {
-		form(q, &batch, now, size, took(1), 0, took)
+		form(q, &batch, now, size, 0, line)
 		for _, it := range batch.Items {
 			it.Deadline = epoch.Add(time.Duration(deadline(i)) * time.Millisecond)
 			i++
@@ -57,10 +57,10 @@ func BenchmarkShared(b *testing.B) {
 				q.Push(of(fmt.Sprint(i%apps), 1, i))
 			}
 			var batch Batch
-			took := linear(2, 0.1)
+			line := linear(2, 0.1)
 			b.ReportAllocs()
 			for b.Loop() {
-				form(q, &batch, epoch.Add(-time.Hour), size, took(1), 0, took)
+				form(q, &batch, epoch.Add(-time.Hour), size, 0, line)
 				for _, it := range batch.Items {
 					if err := q.Push(it); err != nil {
 						b.Fatal(err)

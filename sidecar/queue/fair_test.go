@@ -44,7 +44,7 @@ func TestSharesAreMaxMin(t *testing.T) {
 				waits[j] += n
 			}
 			var b Batch
-			form(q, &b, epoch, size, 0, 0, instant)
+			form(q, &b, epoch, size, 0, Line{})
 			if want := min(size, q.Len()+len(b.Items)); len(b.Items) != want {
 				t.Fatalf("a batch of %d, want %d", len(b.Items), want)
 			}
@@ -84,9 +84,10 @@ func TestFormForSeveralApps(t *testing.T) {
 			slices.SortStableFunc(want[it.App], order)
 		}
 		size := rapid.IntRange(1, 30).Draw(t, "size")
-		alone, took := drawTook(t)
+		line := drawLine(t)
+		alone, took := line.Took(1), func(n int) time.Duration { return line.Within(float64(n)) }
 		var b Batch
-		form(q, &b, epoch, size, alone, drawOthers(t), took)
+		form(q, &b, epoch, size, drawOthers(t), line)
 		gone := slices.Concat(b.Expired, b.Late, b.Items)
 		if len(gone)+q.Len() != n {
 			t.Fatalf("%d left and %d wait of %d", len(gone), q.Len(), n)
@@ -119,21 +120,21 @@ func TestFormForSeveralApps(t *testing.T) {
 // What a quiet app asks for goes into the next batch, whatever waits of others; its deadline does not matter.
 func TestAQuietAppGoesFirst(t *testing.T) {
 	ahead := -1
-	q := New(Limits{Items: 4096, Bytes: 1 << 30}, func(_ *Item, n int) error { ahead = n; return nil }, nil)
+	q := New(Limits{Items: 4096, Bytes: 1 << 30}, func(_ *Item, load Load) error { ahead = load.N; return nil }, nil)
 	var b Batch
 	q.Push(of("quiet", 1, 1000))
-	form(q, &b, epoch, 4, 0, 0, instant)
+	form(q, &b, epoch, 4, 0, Line{})
 	for range 500 {
 		q.Push(of("noisy", 1, 10))
 	}
-	form(q, &b, epoch, 4, 0, 0, instant)
+	form(q, &b, epoch, 4, 0, Line{})
 	for range 3 {
 		q.Push(of("quiet", 1, 1000))
 		if ahead > 3 {
 			t.Errorf("admission was told that %d of an app that is not quiet go first", ahead)
 		}
 	}
-	form(q, &b, epoch, 4, 0, 0, instant)
+	form(q, &b, epoch, 4, 0, Line{})
 	if n := len(slices.DeleteFunc(b.Items, func(it *Item) bool { return it.App != "quiet" })); n != 3 {
 		t.Errorf("the next batch has %d of a quiet app, want 3", n)
 	}
@@ -150,7 +151,7 @@ func TestSharedBatches(t *testing.T) {
 			q.Push(it)
 		}
 		var b Batch
-		q.Form(&b, now, Capacity{Size: 8, Shared: 2, Took: instant})
+		q.Form(&b, now, Capacity{Size: 8, Most: 8, Shared: 2})
 		return len(b.Items)
 	}
 	if n := batch(0); n != 8 {
@@ -214,11 +215,11 @@ func TestAppsBeyondThoseWithLanesShareOne(t *testing.T) {
 		t.Errorf("%d lanes", len(q.lanes))
 	}
 	var b Batch
-	form(q, &b, epoch, apps, 0, 0, instant)
+	form(q, &b, epoch, apps, 0, Line{})
 	if len(b.Items) != apps || q.Len() != 0 {
 		t.Errorf("%d of %d came out, %d wait", len(b.Items), apps, q.Len())
 	}
-	form(q, &b, epoch.Add(time.Minute), 1, 0, 0, instant)
+	form(q, &b, epoch.Add(time.Minute), 1, 0, Line{})
 	if len(q.lanes) != 0 {
 		t.Errorf("%d lanes are kept", len(q.lanes))
 	}

@@ -13,17 +13,21 @@ type Batch struct {
 	Items   []*Item // to run now; those of each app in order of deadline
 	Expired []*Item // their deadline has passed
 	Late    []*Item // they could not finish by their deadline
+	With    float64 // usual inputs that Items and the next one, or a usual one where none waits, are as much as
 }
 
-// Capacity is what the container can do.
+// Capacity is what the container can do. Its sizes are in usual inputs of the line; one item goes in any case.
 type Capacity struct {
-	Size   int                       // the most items that go in a batch
-	Shared int                       // the same while several apps share it
-	First  int                       // the same for an app alone of the highest priority, unless many of its items wait
-	Alone  time.Duration             // what an item takes by itself, which may be less than Took(1)
-	Others time.Duration             // what it does for other models before the next batch from this queue
-	Took   func(n int) time.Duration // what a batch takes; must not fall as n grows
+	Line   Line          // what a batch takes
+	Size   int           // the most that goes in a batch
+	Most   int           // the most items in it, whatever their sizes
+	Shared int           // like Size, while several apps share it
+	First  int           // the same for an app alone of the highest priority, unless many of its items wait
+	Others time.Duration // what it does for other models before the next batch from this queue
 }
+
+// slack is what sums of amounts may be off by rounding.
+const slack = 1e-9
 
 // Form takes the next batch into b, whose slices it reuses: the items that are due by the priorities and the shares of
 // the apps, as many as take no longer than the earliest deadline in the batch allows; but for those of a lower priority
@@ -37,25 +41,25 @@ func (q *Queue) Form(b *Batch, now time.Time, c Capacity) {
 	if q.went != nil {
 		defer q.went()
 	}
-	q.credit = max(c.Size, leastCredit)
+	q.credit = max(min(c.Size, c.Most), leastCredit)
 	if len(q.lanes) > 1 {
 		q.prune(now)
 	}
 	for _, l := range q.lanes {
-		b.dropHopeless(l, now, c.Alone)
+		b.dropHopeless(l, now, &c.Line)
 	}
-	size := c.Size
+	size := float64(c.Size)
 	if len(q.lanes) > 1 { // more than this gains little, and a backlog says that it is not little
-		size = min(size, max(c.Shared, c.First, q.lanes[0].len()/4))
+		size = min(size, float64(max(c.Shared, c.First, q.lanes[0].len()/4)))
 	}
-	n := q.deal(size, c)
-	if b.dropDoomed(q.lanes, now, n, c) {
-		n = q.deal(size, c)
+	dealt := b.deal(q, size, c)
+	if b.dropDoomed(q.lanes, now, dealt, &c) {
+		dealt = b.deal(q, size, c)
 	}
-	if fits := q.fitting(n, now, c); fits < n {
-		n = q.deal(fits, c)
+	if fits := q.fitting(dealt, now, &c.Line); fits < dealt {
+		b.deal(q, fits, c)
 	}
-	q.take(b, n)
+	q.take(b)
 	q.length.Add(-int64(len(b.Items) + len(b.Expired) + len(b.Late)))
 	q.forgive()
 }
@@ -75,13 +79,14 @@ func (q *Queue) forgive() {
 }
 
 // dropHopeless drops the first items of a lane that cannot make their deadline alone.
-func (b *Batch) dropHopeless(l *lane, now time.Time, alone time.Duration) {
+func (b *Batch) dropHopeless(l *lane, now time.Time, line *Line) {
 	for l.len() > 0 {
-		left := l.waiting()[0].Left(now)
+		first := l.waiting()[0]
+		left := first.Left(now)
 		switch {
 		case left <= 0:
 			b.Expired = append(b.Expired, l.pop())
-		case alone > left:
+		case line.Took(line.Amount(first.Load())) > left:
 			b.Late = append(b.Late, l.pop())
 		default:
 			return
@@ -89,43 +94,46 @@ func (b *Batch) dropHopeless(l *lane, now time.Time, alone time.Duration) {
 	}
 }
 
-// deal says how many items of each lane go into a batch of at most size, and how many that are. It is larger than what
+// deal says how many items of each lane go into a batch of at most size, and how much that is. It is larger than what
 // apps share only for one app alone of the highest priority.
-func (q *Queue) deal(size int, c Capacity) (n int) {
-	switch len(q.lanes) {
-	case 0:
-		return 0
-	case 1:
-		q.lanes[0].dealt = min(size, q.lanes[0].len())
-		return q.lanes[0].dealt
-	}
+func (b *Batch) deal(q *Queue, size float64, c Capacity) (dealt float64) {
 	for _, l := range q.lanes {
-		l.dealt, l.deal = 0, l.Share
+		l.dealt, l.amount, l.deal = 0, 0, l.Share
 	}
-	clocks, alone := q.clocks, q.lanes[0].priority < q.lanes[1].priority
-	most, highest := c.Shared, serving.LowestPriority
-	for n < size {
+	if len(q.lanes) == 0 {
+		return 0
+	}
+	clocks, alone := q.clocks, len(q.lanes) == 1 || q.lanes[0].priority < q.lanes[1].priority
+	most, highest := float64(c.Shared), serving.LowestPriority
+	for n := range c.Most {
 		l := q.due()
-		if l != nil && l.priority > highest {
-			most, highest = c.beside(n), serving.LowestPriority
+		if l == nil {
+			b.With = dealt + 1
+			return dealt
 		}
-		if l == nil || n >= most && !(alone && l == q.lanes[0]) {
-			break
+		if l.priority > highest {
+			most, highest = c.beside(dealt), serving.LowestPriority
+		}
+		amount := c.Line.Amount(l.waiting()[l.dealt].Load())
+		if b.With = dealt + amount - slack; n > 0 && (b.With > size || b.With > most && !(alone && l == q.lanes[0])) {
+			return dealt
 		}
 		highest = min(highest, l.priority)
 		clocks[l.priority].Take(&l.deal)
 		l.dealt++
-		n++
+		l.amount += amount
+		dealt += amount
 	}
-	return n
+	b.With = math.Inf(1)
+	return dealt
 }
 
 // longer is how much longer a batch may take, at most, for items of lower priorities in it.
 const longer = 1.2
 
-// beside is how large a batch with n items may become by those of lower priorities.
-func (c *Capacity) beside(n int) int {
-	return max(n, largest(c.Shared, time.Duration(longer*float64(c.Took(n))), c.Took))
+// beside is how large a batch may become by items of lower priorities.
+func (c *Capacity) beside(dealt float64) float64 {
+	return max(dealt, min(float64(c.Shared), c.Line.room(time.Duration(longer*float64(c.Line.Within(dealt))))))
 }
 
 // due is the lane whose next item goes behind those that are dealt; nil: nothing else waits.
@@ -138,35 +146,40 @@ func (q *Queue) due() (first *lane) {
 	return first
 }
 
-// dropDoomed drops what a batch of n, which is dealt, had better go without.
-func (b *Batch) dropDoomed(lanes []*lane, now time.Time, n int, c Capacity) (some bool) {
+// dropDoomed drops what a batch, which is dealt, had better go without.
+func (b *Batch) dropDoomed(lanes []*lane, now time.Time, dealt float64, c *Capacity) (some bool) {
 	for _, l := range lanes {
-		beside := n - l.dealt
-		for range doomed(l.waiting(), now, l.dealt, c.Others, func(n int) time.Duration { return c.Took(n + beside) }) {
+		beside, mean := dealt-l.amount, l.amount/float64(max(l.dealt, 1))
+		for range doomed(l.waiting(), now, l.dealt, c.Others, func(n int) time.Duration { return c.Line.Within(beside + mean*float64(n)) }) {
 			b.Late = append(b.Late, l.pop())
 			some = true
 		}
+		b.dropHopeless(l, now, &c.Line) // what is the first now may be larger
 	}
 	return some
 }
 
-// fitting is how many of n items, which are dealt, run no longer than the first deadlines allow; one does in any case,
-// and those of a higher priority whatever lower ones allow.
-func (q *Queue) fitting(n int, now time.Time, c Capacity) int {
-	above, dealt := 0, 0 // of higher priorities, and with the present one
+// fitting is how much of what is dealt runs no longer than the first deadlines allow; what is of a higher priority does
+// whatever lower ones allow.
+func (q *Queue) fitting(most float64, now time.Time, line *Line) float64 {
+	above, dealt := 0.0, 0.0 // of higher priorities, and with the present one
 	for i, l := range q.lanes {
 		if i > 0 && l.priority > q.lanes[i-1].priority {
-			above = min(dealt, n)
+			above = min(dealt, most)
 		}
-		if dealt += l.dealt; l.dealt > 0 {
-			n = max(1, above, largest(n, l.waiting()[0].Left(now), c.Took))
+		if dealt += l.amount; l.dealt > 0 {
+			most = max(above, min(most, line.room(l.waiting()[0].Left(now))))
 		}
 	}
-	return n
+	return most
 }
 
-// take moves the n items that are dealt into a batch, and charges the apps for them.
-func (q *Queue) take(b *Batch, n int) {
+// take moves the items that are dealt into a batch, and charges the apps for them.
+func (q *Queue) take(b *Batch) {
+	n := 0
+	for _, l := range q.lanes {
+		n += l.dealt
+	}
 	if n == 0 {
 		return
 	}
@@ -187,8 +200,8 @@ func (q *Queue) take(b *Batch, n int) {
 	}
 }
 
-// doomed says how many of an app's first items to drop, size of which could go into the next batch, which with them
-// takes so long. Each of them could make its deadline alone. When the first does not bear a full
+// doomed says how many of an app's first items to drop, size of which could go into the next batch, where so many
+// take so long. Each of them could make its deadline alone. When the first does not bear a full
 // batch, the batch shrinks for it, unless that would make items behind it late:
 // under overload each small batch leaves the next ones with as little time, and
 // the queue would be cleared in small, dear batches for good. Then as many are

@@ -6,24 +6,22 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/topsail-serving/topsail/rpc"
 )
 
-// instant is what a container takes of which nothing is known.
-func instant(int) time.Duration { return 0 }
-
 // linear takes so many milliseconds, and so many more for each input.
-func linear(base, each float64) func(int) time.Duration {
-	return func(n int) time.Duration { return time.Duration((base + each*float64(n)) * 1e6) }
-}
+func linear(base, each float64) Line { return Line{Base: base / 1000, Slope: each / 1000} }
 
-// drawTook is what a container takes, in quarters of a millisecond so that a batch
-// may fit exactly, and what an item takes by itself, which may be less.
-func drawTook(t *rapid.T) (alone time.Duration, took func(int) time.Duration) {
+// drawLine is what a container takes, in quarters of a millisecond so that a batch
+// may fit exactly.
+func drawLine(t *rapid.T) Line {
 	if rapid.IntRange(0, 4).Draw(t, "unknown") == 0 {
-		return 0, instant
+		return Line{}
 	}
-	took = linear(float64(rapid.IntRange(0, 32).Draw(t, "base"))/4, float64(rapid.IntRange(0, 8).Draw(t, "each"))/4)
-	return took(1) * time.Duration(rapid.IntRange(1, 4).Draw(t, "alone")) / 4, took
+	line := linear(float64(rapid.IntRange(0, 32).Draw(t, "base"))/4, float64(rapid.IntRange(0, 8).Draw(t, "each"))/4)
+	line.Dev = float64(rapid.IntRange(0, 16).Draw(t, "margin")) / 8000
+	return line
 }
 
 // drawOthers is what other models take between two batches; mostly there are none.
@@ -46,15 +44,15 @@ func TestFormOfACrowd(t *testing.T) {
 		waiting := slices.Clone(waiting(q))
 		var b Batch
 		size := rapid.IntRange(1, 40).Draw(t, "size")
-		alone, took := drawTook(t)
-		others := drawOthers(t)
-		form(q, &b, epoch, size, alone, others, took)
-		checkForm(t, waiting, &b, epoch, size, alone, others, took)
+		line, others := drawLine(t), drawOthers(t)
+		form(q, &b, epoch, size, others, line)
+		checkForm(t, waiting, &b, epoch, size, others, line)
 	})
 }
 
 // checkForm checks a batch against the items that waited, and says how many left.
-func checkForm(t *rapid.T, waiting []*Item, b *Batch, now time.Time, size int, alone, others time.Duration, took func(int) time.Duration) (gone int) {
+func checkForm(t *rapid.T, waiting []*Item, b *Batch, now time.Time, size int, others time.Duration, line Line) (gone int) {
+	alone, took := line.Took(1), func(n int) time.Duration { return line.Within(float64(n)) }
 	gone = len(b.Items) + len(b.Expired) + len(b.Late)
 	out := slices.Concat(b.Expired, b.Late, b.Items)
 	slices.SortStableFunc(out, order)
@@ -145,7 +143,7 @@ func TestForm(t *testing.T) {
 		name                 string
 		due                  []int // milliseconds
 		size                 int
-		took                 func(int) time.Duration
+		line                 Line
 		taken, expired, late int
 	}{
 		{"nothing waits", nil, 8, linear(2, 0), 0, 0, 0},
@@ -155,7 +153,7 @@ func TestForm(t *testing.T) {
 		{"an expired one goes first", []int{0, 50, 50}, 8, linear(2, 1), 2, 1, 0},
 		{"one that cannot make it is dropped", []int{2, 50, 50}, 8, linear(2, 1), 2, 0, 1},
 		{"all hopeless", times(4, 2), 8, linear(2, 1), 0, 0, 4},
-		{"an unknown container tries all but the expired", []int{0, 1, 1}, 8, instant, 2, 1, 0},
+		{"an unknown container tries all but the expired", []int{0, 1, 1}, 8, Line{}, 2, 1, 0},
 		{"it shrinks for the first when the next batch bears it", []int{5, 50, 50, 50, 50, 50}, 8, linear(2, 1), 3, 0, 0},
 		{"a batch that just fits", times(8, 10), 8, linear(2, 1), 8, 0, 0},
 		// One item that bears a batch of 1 in 10 ms, and behind it a full batch that
@@ -174,7 +172,7 @@ func TestForm(t *testing.T) {
 	} {
 		q := pushAll(t, c.due...)
 		var b Batch
-		form(q, &b, epoch, c.size, c.took(1), 0, c.took)
+		form(q, &b, epoch, c.size, 0, c.line)
 		if len(b.Items) != c.taken || len(b.Expired) != c.expired || len(b.Late) != c.late {
 			t.Errorf("%s: took %d, expired %d, late %d; want %d, %d, %d", c.name, len(b.Items), len(b.Expired), len(b.Late), c.taken, c.expired, c.late)
 		}
@@ -186,7 +184,7 @@ func TestFormBesideOtherModels(t *testing.T) {
 	for others, want := range map[time.Duration][2]int{0: {3, 0}, 30 * time.Millisecond: {3, 0}, 60 * time.Millisecond: {5, 1}} {
 		q := pushAll(t, append([]int{5}, times(5, 50)...)...)
 		var b Batch
-		form(q, &b, epoch, 8, 3*time.Millisecond, others, linear(2, 1))
+		form(q, &b, epoch, 8, others, linear(2, 1))
 		if len(b.Items) != want[0] || len(b.Late) != want[1] {
 			t.Errorf("when others take %v it took %d, late %d; want %v", others, len(b.Items), len(b.Late), want)
 		}
@@ -196,16 +194,16 @@ func TestFormBesideOtherModels(t *testing.T) {
 func TestFormReusesItsBatch(t *testing.T) {
 	q := pushAll(t, 0, 1, 50)
 	var b Batch
-	form(q, &b, epoch, 8, 2*time.Millisecond, 0, linear(2, 0))
-	form(q, &b, epoch, 8, 2*time.Millisecond, 0, linear(2, 0))
+	form(q, &b, epoch, 8, 0, linear(2, 0))
+	form(q, &b, epoch, 8, 0, linear(2, 0))
 	if len(b.Items)+len(b.Expired)+len(b.Late) != 0 {
 		t.Errorf("the batch of an empty queue still holds %+v", b)
 	}
 }
 
 // form forms a batch of a container that is as free for several apps as for one.
-func form(q *Queue, b *Batch, now time.Time, size int, alone, others time.Duration, took func(n int) time.Duration) {
-	q.Form(b, now, Capacity{Size: size, Shared: size, Alone: alone, Others: others, Took: took})
+func form(q *Queue, b *Batch, now time.Time, size int, others time.Duration, line Line) {
+	q.Form(b, now, Capacity{Line: line, Size: size, Most: size, Shared: size, Others: others})
 }
 
 // waiting are the items of a queue of at most one app.
@@ -214,4 +212,78 @@ func waiting(q *Queue) (items []*Item) {
 		items = append(items, l.waiting()...)
 	}
 	return items
+}
+
+// sized makes an item with an input of so many bytes.
+func sized(ms, bytes int) *Item {
+	it := due(ms)
+	it.Ask = rpc.Ask{Payload: make([]byte, bytes)}
+	return it
+}
+
+// Of inputs whose time goes with their bytes, a batch takes no longer than its first deadline allows and is not larger
+// than the size, unless it is one item; and nothing more would have gone in.
+func TestFormByBytes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		q := New(Limits{Items: 4096, Bytes: 1 << 30}, anyone, nil)
+		for range rapid.IntRange(1, 40).Draw(t, "crowd") {
+			if err := q.Push(sized(rapid.IntRange(-1, 40).Draw(t, "deadline"), rapid.IntRange(1, 4000).Draw(t, "bytes"))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		waiting := slices.Clone(waiting(q))
+		line := drawLine(t)
+		line.Mean = 1000
+		c := Capacity{Line: line, Size: rapid.IntRange(1, 20).Draw(t, "size"), Most: rapid.IntRange(1, 40).Draw(t, "most")}
+		var b Batch
+		q.Form(&b, epoch, c)
+		if got := slices.Concat(b.Expired, b.Late, b.Items); q.Len()+len(got) != len(waiting) || len(b.Items) == 0 && q.Len() > 0 {
+			t.Fatalf("took %d and dropped %d of %d", len(b.Items), len(b.Expired)+len(b.Late), len(waiting))
+		}
+		for _, it := range b.Items {
+			if left := it.Left(epoch); left <= 0 || line.Took(line.Amount(it.Load())) > left {
+				t.Fatalf("one that takes %v alone and has %v left is to run", line.Took(line.Amount(it.Load())), left)
+			}
+		}
+		if len(b.Items) == 0 {
+			return
+		}
+		left := b.Items[0].Left(epoch)
+		fits := func(items []*Item) bool {
+			amount := line.Amount(LoadOf(items))
+			return len(items) <= c.Most && amount <= float64(c.Size)+1e-6 && line.Within(amount) <= left+time.Microsecond
+		}
+		if len(b.Items) > 1 && !fits(b.Items) {
+			t.Fatalf("%d items of %+v do not fit in %+v, with %v left", len(b.Items), LoadOf(b.Items), c, left)
+		}
+		if q.Len() == 0 {
+			return
+		}
+		with := append(slices.Clone(b.Items), q.lanes[0].waiting()[0])
+		c.Size-- // what rounding decides may go either way
+		if left -= 2 * time.Microsecond; c.Size > 0 && fits(with) {
+			t.Fatalf("one more item would have gone into %d of %+v, of %+v", len(b.Items), LoadOf(b.Items), c)
+		}
+	})
+}
+
+// A large input whose deadline it cannot meet does not take the small ones behind it along.
+func TestFormDropsALargeInput(t *testing.T) {
+	q := New(Limits{Items: 4096, Bytes: 1 << 30}, anyone, nil)
+	for _, bytes := range []int{30_000, 1000, 500, 9000, 1000} {
+		if err := q.Push(sized(20, bytes)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	line := linear(2, 1)
+	line.Mean = 1000
+	var b Batch
+	q.Form(&b, epoch, Capacity{Line: line, Size: 10, Most: 40})
+	if len(b.Late) != 1 || len(b.Items) != 2 || b.With < 10 || b.With > 11 {
+		t.Errorf("%d late and %d in a batch, with the next one %.2f; want 1, 2 and 10.5", len(b.Late), len(b.Items), b.With)
+	}
+	q.Form(&b, epoch, Capacity{Line: line, Size: 10, Most: 40})
+	if len(b.Items) != 2 || b.With < 11 || b.With > 11.1 {
+		t.Errorf("%d in the next one, with a usual input %.2f; want 2 and 11", len(b.Items), b.With)
+	}
 }

@@ -21,11 +21,13 @@ type lane struct {
 	items  []*Item // items[head:] wait, in order
 	head   int
 	bytes  int
+	inputs int       // bytes of what is in them
 	last   time.Time // when its last item arrived
 	lately float64   // its part of the items that were taken lately while some of its own waited
 
-	dealt int        // how many of its items go into the batch that is being formed
-	deal  fair.Share // after those
+	dealt  int        // how many of its items go into the batch that is being formed
+	amount float64    // of those, as Capacity counts it
+	deal   fair.Share // after those
 }
 
 // due orders lanes by whose next item goes first, behind those that are dealt: one that is owed some, then the
@@ -75,6 +77,7 @@ func (l *lane) insert(it *Item, n int) {
 	}
 	l.items = slices.Insert(l.items, l.head+n, it)
 	l.bytes += it.bytes()
+	l.inputs += len(it.Ask.Payload)
 	l.last = it.Arrived
 }
 
@@ -82,7 +85,7 @@ func (l *lane) insert(it *Item, n int) {
 func (l *lane) pop() *Item {
 	it := l.items[l.head]
 	l.items[l.head] = nil
-	l.bytes -= it.bytes()
+	l.left(it)
 	if l.head++; l.head == len(l.items) {
 		l.items, l.head = l.items[:0], 0
 	}
@@ -94,9 +97,15 @@ func (l *lane) popLast() *Item {
 	last := len(l.items) - 1
 	it := l.items[last]
 	l.items[last] = nil
-	l.bytes -= it.bytes()
+	l.left(it)
 	l.items = l.items[:last]
 	return it
+}
+
+// left counts an item no longer.
+func (l *lane) left(it *Item) {
+	l.bytes -= it.bytes()
+	l.inputs -= len(it.Ask.Payload)
 }
 
 // remove takes out the items that match, and appends them to removed.
@@ -106,7 +115,7 @@ func (l *lane) remove(match func(*Item) bool, removed []*Item) []*Item {
 	for _, it := range waiting {
 		if match(it) {
 			removed = append(removed, it)
-			l.bytes -= it.bytes()
+			l.left(it)
 		} else {
 			kept = append(kept, it)
 		}

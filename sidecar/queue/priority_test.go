@@ -4,7 +4,6 @@ import (
 	"errors"
 	"slices"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
@@ -34,9 +33,9 @@ func TestHigherPrioritiesGoFirst(t *testing.T) {
 				waits[it] = true
 			}
 			size := rapid.IntRange(1, 9).Draw(t, "size")
-			alone, took := drawTook(t)
+			line := drawLine(t)
 			var b Batch
-			q.Form(&b, epoch, Capacity{Size: size, Shared: rapid.IntRange(1, size).Draw(t, "shared"), Alone: alone, Took: took})
+			q.Form(&b, epoch, Capacity{Line: line, Size: size, Most: size, Shared: rapid.IntRange(1, size).Draw(t, "shared")})
 			for _, it := range slices.Concat(b.Items, b.Late, b.Expired) {
 				delete(waits, it)
 			}
@@ -80,7 +79,7 @@ func TestAMinimumShare(t *testing.T) {
 			}
 			before := work - low
 			var b Batch
-			form(q, &b, epoch, size, 0, 0, instant)
+			form(q, &b, epoch, size, 0, Line{})
 			for _, it := range b.Items {
 				if it.Priority == 3 {
 					low++
@@ -103,9 +102,8 @@ func TestALowerPriorityDoesNotShrinkABatch(t *testing.T) {
 	}
 	q.Push(at(1, 30))
 	q.Push(at(1, 1000))
-	took := func(n int) time.Duration { return time.Duration(n) * 10 * time.Millisecond }
 	var b Batch
-	q.Form(&b, epoch, Capacity{Size: 8, Shared: 3, First: 5, Alone: took(1), Took: took})
+	q.Form(&b, epoch, Capacity{Line: linear(0, 10), Size: 8, Most: 8, Shared: 3, First: 5})
 	if len(b.Items) != 5 || slices.ContainsFunc(b.Items, func(it *Item) bool { return it.Priority > 0 }) {
 		t.Errorf("a batch of %d, want those 5 of the highest priority", len(b.Items))
 	}
@@ -117,10 +115,10 @@ func TestALowerPriorityDoesNotShrinkABatch(t *testing.T) {
 		q.Push(at(1, -1))
 	}
 	for _, c := range []struct {
-		base time.Duration
-		want int // in a batch with two of the highest priority
-	}{{0, 2}, {35 * time.Millisecond, 3}, {time.Second, 4}} {
-		q.Form(&b, epoch, Capacity{Size: 8, Shared: 4, Took: func(n int) time.Duration { return c.base + took(n) }})
+		base float64 // milliseconds
+		want int     // in a batch with two of the highest priority
+	}{{0, 2}, {35, 3}, {1000, 4}} {
+		q.Form(&b, epoch, Capacity{Line: linear(c.base, 10), Size: 8, Most: 8, Shared: 4})
 		if len(b.Items) != c.want || b.Items[1].Priority != 0 {
 			t.Errorf("a batch of %d, want 2 of the highest priority and %d beside them", len(b.Items), c.want-2)
 		}
@@ -167,7 +165,7 @@ func TestTheLowestPriorityMakesWay(t *testing.T) {
 // Admission counts what waits of higher priorities, and nothing of lower ones. One of a priority is tried in any case.
 func TestAheadOfAPriority(t *testing.T) {
 	ahead := -1
-	q := New(Limits{Items: 4096, Bytes: 1 << 30}, func(_ *Item, n int) error { ahead = n; return nil }, nil)
+	q := New(Limits{Items: 4096, Bytes: 1 << 30}, func(_ *Item, load Load) error { ahead = load.N; return nil }, nil)
 	var b Batch
 	for range 300 {
 		q.Push(at(0, -1))
@@ -181,7 +179,7 @@ func TestAheadOfAPriority(t *testing.T) {
 	if q.Push(at(0, -1)); ahead != 300 {
 		t.Errorf("%d are ahead of one more of priority 0, want 300", ahead)
 	}
-	if high, all := q.Ahead(0), q.Ahead(serving.LowestPriority); high != 301 || all != 902 {
+	if high, all := q.Waiting(0).N, q.Waiting(serving.LowestPriority).N; high != 301 || all != 902 {
 		t.Errorf("%d wait of the highest priority, and %d in all", high, all)
 	}
 	q.Remove(func(it *Item) bool { return it.Priority < 2 })
@@ -189,7 +187,7 @@ func TestAheadOfAPriority(t *testing.T) {
 		for range 4 {
 			q.Push(at(0, -1))
 		}
-		q.Form(&b, epoch, Capacity{Size: 5, Shared: 5, Took: instant})
+		q.Form(&b, epoch, Capacity{Size: 5, Most: 5, Shared: 5})
 	}
 	if q.Push(at(2, -1)); ahead < 4*500 || ahead > 5*510 {
 		t.Errorf("%d are ahead of the 501st of a priority that gets one in five", ahead)

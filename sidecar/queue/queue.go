@@ -43,7 +43,7 @@ type Queue struct {
 	Displaced func(*Item)
 
 	limits Limits
-	admit  func(it *Item, ahead int) error
+	admit  func(it *Item, ahead Load) error
 	went   func() // called when items have gone; may be nil
 
 	mu     sync.Mutex // guards the following
@@ -55,10 +55,10 @@ type Queue struct {
 	shared atomic.Bool  // there are several lanes; likewise
 }
 
-// New makes an empty queue. admit is asked about each item before it is queued, with the number of items that are
+// New makes an empty queue. admit is asked about each item before it is queued, with what is
 // thought to go before it. went, which may be nil, is called when items may have gone. Both must be quick and leave
 // the queue alone.
-func New(limits Limits, admit func(it *Item, ahead int) error, went func()) *Queue {
+func New(limits Limits, admit func(it *Item, ahead Load) error, went func()) *Queue {
 	return &Queue{limits: limits, admit: admit, went: went}
 }
 
@@ -88,7 +88,7 @@ func (q *Queue) Push(it *Item) error {
 		q.clocks[l.priority].Wake(&l.Share, q.credit)
 	}
 	place := l.place(it)
-	if err := q.admit(it, q.ahead(l, place)); err != nil {
+	if err := q.admit(it, q.alike(it, q.ahead(l, place))); err != nil {
 		return err
 	}
 	for ; full; full = q.full(it) {
@@ -217,6 +217,15 @@ func (q *Queue) ahead(l *lane, place int) int {
 	return max(waiting, lately)
 }
 
+// alike is the load of n items that are as large in the mean as those that wait, or if none does, as it.
+func (q *Queue) alike(it *Item, n int) Load {
+	waits := q.waiting(serving.LowestPriority)
+	if waits.N == 0 {
+		waits = it.Load()
+	}
+	return Load{n, int(float64(waits.Bytes) * float64(n) / float64(waits.N))}
+}
+
 // Below says whether less waits than limits allow.
 func (q *Queue) Below(limits Limits) bool {
 	q.mu.Lock()
@@ -225,12 +234,21 @@ func (q *Queue) Below(limits Limits) bool {
 	return items < limits.Items && bytes < limits.Bytes
 }
 
-// Ahead is how many items wait of a priority and those above.
-func (q *Queue) Ahead(priority int) int {
+// Waiting is what waits of a priority and those above.
+func (q *Queue) Waiting(priority int) Load {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	items, _ := q.held(priority)
-	return items
+	return q.waiting(priority)
+}
+
+func (q *Queue) waiting(priority int) (load Load) {
+	for _, l := range q.lanes {
+		if l.priority <= priority {
+			load.N += l.len()
+			load.Bytes += l.inputs
+		}
+	}
+	return load
 }
 
 // Head is what goes first of what waits.
@@ -262,9 +280,9 @@ func (q *Queue) First(now time.Time, n int) (head Head, ok bool) {
 	return head, ok
 }
 
-// Span is how many items wait, and when the first and the last of them are due.
+// Span is what waits, and when the first and the last of it are due.
 type Span struct {
-	N           int
+	Load
 	First, Last time.Time
 }
 
@@ -286,6 +304,7 @@ func (q *Queue) Spans(now time.Time) (spans [serving.Priorities]Span) {
 			s.Last = last
 		}
 		s.N += len(waiting)
+		s.Bytes += l.inputs
 	}
 	return spans
 }

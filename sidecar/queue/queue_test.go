@@ -18,7 +18,7 @@ import (
 
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-func anyone(*Item, int) error { return nil }
+func anyone(*Item, Load) error { return nil }
 
 // due makes an item whose deadline is so many milliseconds after the epoch; below
 // 0: none.
@@ -96,15 +96,15 @@ func (s *shadow) push(t *rapid.T) {
 func (s *shadow) form(t *rapid.T) {
 	now := epoch.Add(time.Duration(rapid.IntRange(0, 21).Draw(t, "now")) * time.Millisecond)
 	size := rapid.IntRange(1, 9).Draw(t, "size")
-	alone, took := drawTook(t)
+	line := drawLine(t)
 	var b Batch
 	went := s.went
 	others := drawOthers(t)
-	form(s.q, &b, now, size, alone, others, took)
+	form(s.q, &b, now, size, others, line)
 	if s.went == went {
 		t.Fatal("it did not say that items may have gone")
 	}
-	s.items = s.items[checkForm(t, s.items, &b, now, size, alone, others, took):]
+	s.items = s.items[checkForm(t, s.items, &b, now, size, others, line):]
 }
 
 func (s *shadow) remove(t *rapid.T) {
@@ -136,6 +136,9 @@ func (s *shadow) check(t *rapid.T) {
 	}
 	if n, bytes := s.q.held(serving.LowestPriority); n != len(s.items) || bytes != s.bytes() {
 		t.Fatalf("%d items of %d bytes are counted, want %d of %d", n, bytes, len(s.items), s.bytes())
+	}
+	if w := s.q.Waiting(serving.LowestPriority); w != LoadOf(s.items) || w != s.q.Spans(epoch)[0].Load {
+		t.Fatalf("%+v waits, want %+v", w, LoadOf(s.items))
 	}
 	limits := Limits{Items: rapid.IntRange(0, 30).Draw(t, "below items"), Bytes: rapid.IntRange(0, 8000).Draw(t, "below bytes")}
 	if s.q.Below(limits) != (len(s.items) < limits.Items && s.bytes() < limits.Bytes) {
@@ -170,8 +173,8 @@ func TestTheQueueDoesAsASortedList(t *testing.T) {
 			Items: rapid.IntRange(1, 30).Draw(t, "items"),
 			Bytes: rapid.IntRange(200, 8000).Draw(t, "bytes"),
 		}}
-		s.q = New(s.limits, func(_ *Item, ahead int) error {
-			s.ahead = ahead
+		s.q = New(s.limits, func(_ *Item, ahead Load) error {
+			s.ahead = ahead.N
 			return s.refuse
 		}, func() { s.went++ })
 		t.Repeat(map[string]func(*rapid.T){
@@ -192,7 +195,7 @@ func TestAStandingQueueDoesNotGrow(t *testing.T) {
 			}
 			var b Batch
 			for range 2 * (depth + 100) {
-				form(q, &b, epoch, size, 0, 0, instant)
+				form(q, &b, epoch, size, 0, Line{})
 				for range b.Items {
 					if err := q.Push(due(1)); err != nil {
 						t.Fatal(err)
@@ -235,7 +238,7 @@ func TestManyPushersAndTakersLoseNothing(t *testing.T) {
 		taking.Go(func() {
 			var b Batch
 			for ; ; runtime.Gosched() {
-				form(q, &b, epoch.Add(500*time.Millisecond), 16, time.Millisecond, 0, linear(0, 1))
+				form(q, &b, epoch.Add(500*time.Millisecond), 16, 0, linear(0, 1))
 				last := false
 				for _, it := range slices.Concat(b.Expired, b.Late, b.Items) {
 					if last = it.Batch == pushers; last {
