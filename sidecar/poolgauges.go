@@ -53,7 +53,7 @@ func (g *poolGauges) remove(p *pool) {
 
 // Describe and Collect implement obs.Collector.
 func (g *poolGauges) Describe(ch chan<- *obs.Desc) {
-	for _, d := range []*obs.Desc{queueDesc, waitingDesc, waitDesc, readyDesc, sizeDesc, runningDesc, profileDesc, startDesc, stageQueueDesc, stageReadyDesc, stageWorkersDesc, hostModelsDesc, hostMemoryDesc} {
+	for _, d := range []*obs.Desc{queueDesc, waitingDesc, waitDesc, readyDesc, sizeDesc, runningDesc, usualDesc, profileDesc, startDesc, stageQueueDesc, stageReadyDesc, stageWorkersDesc, hostModelsDesc, hostMemoryDesc} {
 		ch <- d
 	}
 }

@@ -106,10 +106,9 @@ cache = { off = true }
 		bodies[i] = fmt.Appendf(nil, `{"input": %q}`, strings.Repeat("x", max(1, int(bytes))))
 	}
 	half := c.objective / 2
-	cfg := load.Config{
-		URL: l.query + "/app0/predict", Body: load.Cycle(bodies...), Seed: 1, Connections: 128,
-		Rate: c.load * float64(c.replicas) * float64((half-c.base)/c.kilobyte) / half.Seconds(),
-	}
+	rate := c.load * float64(c.replicas) * float64((half-c.base)/c.kilobyte) / half.Seconds()
+	connections := 8 + int(1.5*rate*c.objective.Seconds()) // all are used: the gateway closes those that send nothing
+	cfg := load.Config{URL: l.query + "/app0/predict", Body: load.Cycle(bodies...), Seed: 1, Connections: connections, Rate: rate}
 	for _, cfg.Duration = range []time.Duration{3 * time.Second, max(10*time.Second, 15*c.objective)} { // the first one warms up
 		if run, err = load.Run(ctx, cfg); err != nil {
 			return run, err

@@ -93,10 +93,11 @@ func TestProfileIsSoundWhateverItSees(t *testing.T) {
 		now := time.Now()
 		for range rapid.IntRange(0, 40).Draw(t, "batches") {
 			n := rapid.IntRange(1, 4096).Draw(t, "n")
-			p.Observe(queue.Load{N: n}, time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "took")), now)
+			load := queue.Load{N: n, Bytes: n * rapid.SampledFrom([]int{0, 1, 1000, 64 << 20}).Draw(t, "bytes")}
+			p.Observe(load, time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "took")), now)
 		}
 		line := p.Line()
-		if line.Slope < 0 || line.Base < -1e-9 || math.IsNaN(line.Slope+line.Base+line.Dev) {
+		if line.Slope < 0 || line.Base < -1e-9 || line.Mean < 0 || math.IsNaN(line.Slope+line.Base+line.Dev+line.Mean) {
 			t.Fatalf("%+v", line)
 		}
 		within := time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "within"))

@@ -212,7 +212,10 @@ func doomed(items []*Item, now time.Time, size int, others time.Duration, took f
 	if full == 0 || took(full) <= items[0].Left(now) {
 		return 0
 	}
-	n := max(1, largest(full, items[0].Left(now), took))
+	n := full
+	for n > 1 && took(n) > items[0].Left(now) {
+		n--
+	}
 	if inTime(items[n:], now.Add(took(n)+others), size, took(full), others) {
 		return 0
 	}
@@ -241,20 +244,4 @@ func inTime(items []*Item, start time.Time, size int, each, others time.Duration
 		}
 	}
 	return true
-}
-
-// largest is the largest n up to limit that takes at most left, or 0.
-func largest(limit int, left time.Duration, took func(n int) time.Duration) int {
-	if took(limit) <= left {
-		return limit
-	}
-	low, high := 0, limit // low fits, high does not
-	for high-low > 1 {
-		if mid := (low + high) / 2; took(mid) <= left {
-			low = mid
-		} else {
-			high = mid
-		}
-	}
-	return low
 }
