@@ -132,7 +132,8 @@ func TestAnItemThatCannotMakeItIsDroppedAndTriedWhenTheEstimateIsOld(t *testing.
 		pass(60 * ms) // the estimate is fresh, from a batch of 50ms
 		late := r.push(40 * ms)
 		synctest.Wait()
-		if a := r.answers[late]; a.status != rpc.StatusLate || !a.at.Equal(time.Now()) || len(r.batches) != 1 {
+		const why = "the deadline can no longer be met\nit would take 50ms by itself, and has 40ms left"
+		if a := r.answers[late]; a.status != rpc.StatusLate || a.message != why || !a.at.Equal(time.Now()) || len(r.batches) != 1 {
 			t.Errorf("it got %+v, batches %v", a, r.batches)
 		}
 		pass(profileFresh)

@@ -2,6 +2,7 @@ package batch
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"time"
 
@@ -122,14 +123,19 @@ func (r *run) begin() {
 	}
 }
 
+// rounded is how exactly refusals say what was expected.
+const rounded = 100 * time.Microsecond
+
 func (r *run) refuse() {
 	for _, it := range r.batch.Expired {
 		r.batcher.cfg.Observer.Dropped(rpc.StatusExpired)
 		it.Refuse(rpc.StatusExpired, "the deadline passed in the queue")
 	}
+	now, line := time.Now(), r.batcher.cfg.Profile.Line()
 	for _, it := range r.batch.Late {
 		r.batcher.cfg.Observer.Dropped(rpc.StatusLate)
-		it.Refuse(rpc.StatusLate, "the deadline can no longer be met")
+		alone, left := line.Took(line.Amount(it.Load())).Round(rounded), it.Left(now).Round(rounded)
+		it.Refuse(rpc.StatusLate, fmt.Sprintf("the deadline can no longer be met\nit would take %v by itself, and has %v left", alone, left))
 	}
 }
 
