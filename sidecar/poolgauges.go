@@ -91,7 +91,7 @@ func collectPool(ch chan<- obs.Metric, p *pool, replica string) {
 	gauge(startDesc, float64(p.began.UnixMilli())/1000, p.model.Generation)
 	gauge(queueDesc, float64(queued))
 	for priority, span := range pipe.stages[0].queue.Spans(time.Now()) {
-		if span.N > 0 {
+		if span.N > 0 || priority == 0 {
 			gauge(waitingDesc, float64(span.N), strconv.Itoa(priority))
 		}
 	}
