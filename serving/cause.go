@@ -51,7 +51,7 @@ func (c Cause) String() string {
 // Failure is the error of one input at one model version.
 type Failure struct {
 	Cause   Cause
-	Message string // a sentence for people; may be empty. Of a refusal, what is behind a line break is for an explanation
+	Message string // a sentence for people; may be empty. What is behind a line break in that of RefusedLate is for Detail
 }
 
 func (f *Failure) Error() string {
