@@ -10,8 +10,9 @@ import (
 )
 
 const (
-	onlineShare   = 0.7 // of what a stream alone gets, that an app asks for
-	priorityTakes = 10 * time.Second
+	onlineShare  = 0.7  // of what a stream alone gets, that an app asks for
+	priorityAsks = 1500 // queries, if they take no longer than a minute: with fewer, p99 says how these came
+	warmUp       = 5 * time.Second
 )
 
 // priorityRun is an app alone, and beside a stream over the same model that would take everything.
@@ -36,7 +37,7 @@ func priority(ctx context.Context, b *bench) (figures []figure, err error) {
 	for at, c := range cases {
 		var runs []priorityRun
 		for run := range b.Runs {
-			r, err := b.priority(ctx, c, redis.Addr, fmt.Sprintf("priority%d.%d.", at, run))
+			r, err := b.priority(ctx, c, redis.Addr, fmt.Sprintf("priority%d.%d.", at, run), uint64(run))
 			if err != nil {
 				return nil, fmt.Errorf("%v: %w", c, err)
 			}
@@ -58,7 +59,7 @@ func priority(ctx context.Context, b *bench) (figures []figure, err error) {
 // defaultsOf is the part of the queries that had no answer in time, in percent.
 func defaultsOf(r load.Report) float64 { return 100 * float64(r.Sent-r.Good) / float64(r.Sent) }
 
-func (b *bench) priority(ctx context.Context, c paceCase, redis, prefix string) (run priorityRun, err error) {
+func (b *bench) priority(ctx context.Context, c paceCase, redis, prefix string, seed uint64) (run priorityRun, err error) {
 	defer b.family.stop()
 	dir, err := os.MkdirTemp(b.dir, "priority")
 	if err != nil {
@@ -79,7 +80,7 @@ func (b *bench) priority(ctx context.Context, c paceCase, redis, prefix string) 
 		n = int(c.nominal() * takes.Seconds())
 		return n, fillPace(ctx, redis, prefix+"in", n)
 	}
-	n, err := records(priorityTakes / 2)
+	n, err := records(warmUp)
 	if err != nil {
 		return run, err
 	}
@@ -88,29 +89,30 @@ func (b *bench) priority(ctx context.Context, c paceCase, redis, prefix string) 
 		return run, err
 	}
 	rate := onlineShare * capacity
-	connections := max(8, int(rate/5)) // all are used: the gateway closes those that send nothing
+	takes := min(max(10*time.Second, time.Duration(priorityAsks/rate*float64(time.Second))), time.Minute)
+	connections := max(16, int(rate/5)) // all are used: the gateway closes those that send nothing
 	online := func(period time.Duration) (load.Report, error) {
 		return load.Run(ctx, load.Config{
-			URL: l.query + "/other/predict", Body: load.Cycle([]byte(`{"input": [1, 2]}`)), Rate: rate, Duration: period, Seed: 1, Connections: connections,
+			URL: l.query + "/other/predict", Body: load.Cycle([]byte(`{"input": [1, 2]}`)), Rate: rate, Duration: period, Seed: seed, Connections: connections,
 		})
 	}
-	if _, err := online(priorityTakes / 5); err != nil { // warms up
+	if _, err := online(warmUp); err != nil {
 		return run, err
 	}
-	if run.alone, err = online(priorityTakes); err != nil {
+	if run.alone, err = online(takes); err != nil {
 		return run, err
 	}
-	if _, err := records(2 * priorityTakes); err != nil {
+	if _, err := records(warmUp + 2*takes); err != nil {
 		return run, err
 	}
-	if _, err := online(priorityTakes / 5); err != nil { // the stream finds its pace
+	if _, err := online(warmUp); err != nil { // the stream finds its pace
 		return run, err
 	}
 	before, began, err := l.predicted(ctx)
 	if err != nil {
 		return run, err
 	}
-	if run.beside, err = online(priorityTakes); err != nil {
+	if run.beside, err = online(takes); err != nil {
 		return run, err
 	}
 	after, ended, err := l.predicted(ctx)

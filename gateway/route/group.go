@@ -52,7 +52,7 @@ func (t *Target) Cancel(question uint64) { t.replica.cancel(question) }
 // asked. One that answered others meanwhile, or that takes so long as a rule, is
 // slow, not silent.
 func (t *Target) Silent(asked, now time.Time) {
-	usual := time.Duration(t.replica.load.latency.Load())
+	usual := time.Duration(t.replica.load.latency.value.Load())
 	if now.Sub(asked) > usual && !t.replica.load.heardSince(asked) {
 		t.replica.fail(now)
 	}

@@ -58,8 +58,8 @@ func TestPick(t *testing.T) {
 		ejected := map[*Target]bool{}
 		for i, target := range g.targets {
 			l := g.load(i)
-			l.service.Store(rapid.SampledFrom([]int64{0, 1, 1e6, 5e9}).Draw(t, "service time"))
-			l.inFlight.Store(rapid.Int64Range(0, maxInFlight).Draw(t, "in flight"))
+			l.service[0].value.Store(rapid.SampledFrom([]int64{0, 1, 1e6, 5e9}).Draw(t, "service time"))
+			l.ask(0, rapid.Int64Range(0, maxInFlight).Draw(t, "in flight"))
 			l.report(0, time.Duration(rapid.Int64Range(0, 1e9).Draw(t, "wait")), now)
 			if rapid.Bool().Draw(t, "ejected") {
 				g.eject(i, now)
@@ -100,11 +100,11 @@ func TestPick(t *testing.T) {
 // Of two the cheaper is picked always; of more the dearest never.
 func TestPickPrefersTheCheaper(t *testing.T) {
 	tests := map[string]func(l *load, now time.Time){
-		"fewer in flight":   func(l *load, now time.Time) { l.inFlight.Store(4) },
+		"fewer in flight":   func(l *load, now time.Time) { l.ask(0, 4) },
 		"a shorter queue":   func(l *load, now time.Time) { l.report(0, 10*time.Millisecond, now) },
-		"faster service":    func(l *load, now time.Time) { l.service.Store(1e6 + 1) },
-		"no failure":        func(l *load, now time.Time) { l.failure(now) },
-		"no failure lately": func(l *load, now time.Time) { l.failure(now.Add(-reportFresh / 2)) },
+		"faster service":    func(l *load, now time.Time) { l.service[0].value.Store(1e6 + 1) },
+		"no failure":        func(l *load, now time.Time) { l.failure(0, now) },
+		"no failure lately": func(l *load, now time.Time) { l.failure(0, now.Add(-reportFresh/2)) },
 	}
 	for name, worsen := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -112,7 +112,7 @@ func TestPickPrefersTheCheaper(t *testing.T) {
 			for n := 2; n <= 5; n++ {
 				g := standing(n)
 				for i := range n {
-					g.load(i).service.Store(1e6)
+					g.load(i).service[0].value.Store(1e6)
 				}
 				worsen(g.load(1), now)
 				if shares := g.shares(200, nil, now); shares[1] != 0 {
@@ -162,16 +162,16 @@ func TestADueReplicaIsProbed(t *testing.T) {
 		n, now := 2+try%4, time.Now()
 		g := standing(n)
 		for i := range n {
-			g.load(i).service.Store(1e6)
+			g.load(i).service[0].value.Store(1e6)
 		}
-		g.load(0).service.Store(int64(time.Minute))
+		g.load(0).service[0].value.Store(int64(time.Minute))
 		g.eject(0, now)
 		now = now.Add(ejectMin)
 		if shares := g.shares(100, nil, now); shares[0] != 1 {
 			t.Errorf("of %d replicas the due one was probed %d times", n, shares[0])
 		}
 		g.targets[0].replica.health.succeed()
-		g.load(0).service.Store(1e6)
+		g.load(0).service[0].value.Store(1e6)
 		if shares := g.shares(200, nil, now); shares[0] < 200/n/3 {
 			t.Errorf("of %d replicas the one that came back gets %d of 200", n, shares[0])
 		}
@@ -197,8 +197,8 @@ func TestSilence(t *testing.T) {
 	dead, slow, usual := standing(1).targets[0], standing(1).targets[0], standing(1).targets[0]
 	dead.replica.load.report(0, 0, asked.Add(-time.Millisecond))
 	slow.replica.load.report(0, 0, asked.Add(time.Millisecond)) // answered somebody else
-	dead.replica.load.output(49*time.Millisecond, 0, asked)
-	usual.replica.load.output(51*time.Millisecond, 0, asked)
+	dead.replica.load.output(49*time.Millisecond, 0, 0, asked)
+	usual.replica.load.output(51*time.Millisecond, 0, 0, asked)
 	for range ejectAfter {
 		dead.Silent(asked, now)
 		slow.Silent(asked, now)
@@ -223,11 +223,11 @@ func TestPickByPriority(t *testing.T) {
 	g.load(0).report(1, time.Second, now)
 	g.load(1).ask(0, 1)
 	for i := range 2 {
-		g.load(i).service.Store(1e6)
+		g.load(i).service[0].value.Store(1e6)
 	}
 	for priority, want := range []int{0, 1, 1, 1} {
 		if got := g.Pick(priority, nil, now); got != g.targets[want] {
-			t.Errorf("a query of priority %d went to the replica with %d in flight", priority, got.replica.load.inFlight.Load())
+			t.Errorf("a query of priority %d went to the replica with %d in flight", priority, got.replica.load.all())
 		}
 		if wait := g.Wait(priority, now); wait != 0 {
 			t.Errorf("one of priority %d would wait %v at the least", priority, wait)
@@ -239,8 +239,8 @@ func TestPickByPriority(t *testing.T) {
 			t.Fatal("a query goes to a replica that runs one of a lower priority though another one is idle")
 		}
 	}
-	if n := g.load(0).before(0); n != 0 {
-		t.Errorf("%d are in flight before one of the highest priority", n)
+	if n := g.load(0).before(0); n != 0.5 { // one runs
+		t.Errorf("%v are before one of the highest priority", n)
 	}
 	if one := (&Group{g.targets[:1]}); one.Wait(0, now) != 0 || one.Wait(1, now) != time.Second || one.Wait(3, now) != time.Second {
 		t.Error("a query waits for those of a lower priority, or not for those of a higher one")

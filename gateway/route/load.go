@@ -22,22 +22,30 @@ const (
 // since the replica became known, on the monotonic clock.
 type load struct {
 	known    time.Time
-	inFlight atomic.Int64
-	of       [serving.Priorities]atomic.Int64 // of inFlight
+	inFlight [serving.Priorities]atomic.Int64
 	reports  [serving.Priorities]report
-	reported atomic.Int64 // when it last replied
-	failed   atomic.Int64 // when it last answered without an output; 0: an output came since
-	latency  atomic.Int64 // of outputs on average, in nanoseconds; 0: none came yet
+	reported atomic.Int64                     // when it last replied
+	failed   [serving.Priorities]atomic.Int64 // when queries of this priority last could expect no output; 0: one came since
+	latency  average                          // of outputs
 	// service is latency by the queries in flight, so what the replica takes for one (Little's
 	// law). Latencies themselves would make replicas that batch oscillate: one that was just sent
-	// many looks slow when it is idle again.
-	service atomic.Int64
+	// many looks slow when it is idle again. Each priority has its own: one below others is
+	// overtaken, so that it would make the replica that has more of it look slow to all.
+	service [serving.Priorities]average
+}
 
-	// Of the reader of the connection, each output counting less as it ages.
-	counted time.Time
-	outputs float64
-	shares  float64 // queries that were in flight when one was sent, with itself
-	took    float64 // nanoseconds
+// average is the quotient of two sums to which what came earlier counts less. The reader of the
+// connection adds to it.
+type average struct {
+	value       atomic.Int64 // nanoseconds; 0: nothing came yet
+	counted     time.Time
+	took, parts float64
+}
+
+func (a *average) add(took time.Duration, parts float64, now time.Time) {
+	past := math.Exp(-now.Sub(a.counted).Seconds() / outputDecay.Seconds())
+	a.counted, a.took, a.parts = now, a.took*past+float64(took), a.parts*past+parts
+	a.value.Store(max(int64(a.took/a.parts), 1))
 }
 
 // report is what a replica last said to a query of a priority.
@@ -56,17 +64,27 @@ func (l *load) report(priority int, wait time.Duration, now time.Time) {
 	l.reported.Store(l.at(now))
 }
 
-// ask counts n queries of a priority in flight.
-func (l *load) ask(priority int, n int64) {
-	l.inFlight.Add(n)
-	l.of[priority].Add(n)
+// ask counts n more queries of a priority in flight.
+func (l *load) ask(priority int, n int64) { l.inFlight[priority].Add(n) }
+
+// all is how many queries are in flight.
+func (l *load) all() (n int64) {
+	for p := range l.inFlight {
+		n += l.inFlight[p].Load()
+	}
+	return n
 }
 
-// before is how many queries are in flight that may go before one of a priority.
-func (l *load) before(priority int) (n int64) {
-	n = l.inFlight.Load()
-	for p := priority + 1; p < serving.Priorities; p++ {
-		n -= l.of[p].Load()
+// before is how many of the queries in flight go before one of a priority: all of the same and of
+// higher ones, and of lower ones half a query, since one of them runs and is not interrupted.
+func (l *load) before(priority int) (n float64) {
+	for p := range l.inFlight {
+		switch of := l.inFlight[p].Load(); {
+		case p <= priority:
+			n += float64(of)
+		case of > 0:
+			return n + 0.5
+		}
 	}
 	return n
 }
@@ -74,23 +92,26 @@ func (l *load) before(priority int) (n int64) {
 // heardSince says whether anything was heard of the replica after t.
 func (l *load) heardSince(t time.Time) bool { return l.reported.Load() > l.at(t) }
 
-// output counts an output that took so long, to a question before which so many were in flight.
-func (l *load) output(took time.Duration, before int, now time.Time) {
-	l.failed.Store(0)
-	past := math.Exp(-now.Sub(l.counted).Seconds() / outputDecay.Seconds())
-	l.counted, l.outputs, l.shares, l.took = now, l.outputs*past+1, l.shares*past+float64(before+1), l.took*past+float64(took)
-	l.latency.Store(max(int64(l.took/l.outputs), 1))
-	l.service.Store(max(int64(l.took/l.shares), 1))
+// output counts an output that took so long, to a question of a priority that so many were before.
+func (l *load) output(took time.Duration, priority int, before float64, now time.Time) {
+	for p := range l.failed[:priority+1] { // what a lower one gets, a higher one would have got
+		l.failed[p].Store(0)
+	}
+	l.latency.add(took, 1, now)
+	l.service[priority].add(took, before+1, now)
 }
 
-// failure counts an answer without an output. Such answers are fast, and leave nothing in flight:
-// without this a replica that fails would look idle.
-func (l *load) failure(now time.Time) { l.failed.Store(max(l.at(now), 1)) }
+// failure counts an answer without an output, which those of a priority and below can expect.
+// Such answers are fast, and leave nothing in flight: without this a replica that fails would look idle.
+func (l *load) failure(priority int, now time.Time) { l.failed[priority].Store(max(l.at(now), 1)) }
 
 // cheaper says whether a query of a priority would wait less at l than at other. A replica that
 // has given no output yet is taken to be as fast as the other.
 func (l *load) cheaper(other *load, priority int, now time.Time) bool {
-	mine, theirs := l.service.Load(), other.service.Load()
+	mine, theirs := l.service[priority].value.Load(), other.service[priority].value.Load()
+	for p := 0; p < serving.Priorities && mine == 0 && theirs == 0; p++ {
+		mine, theirs = l.service[p].value.Load(), other.service[p].value.Load()
+	}
 	if mine == 0 {
 		mine = theirs
 	}
@@ -113,19 +134,20 @@ func (l *load) waiting(priority int, now time.Time) (wait time.Duration) {
 
 // ahead is what a new query would wait for those that are in front of it.
 func (l *load) ahead(now time.Time) time.Duration {
-	return time.Duration(l.service.Load()*l.inFlight.Load()) + l.waiting(serving.LowestPriority, now)
+	wait := l.waiting(serving.LowestPriority, now)
+	for p := range l.inFlight {
+		wait += time.Duration(l.service[p].value.Load() * l.inFlight[p].Load())
+	}
+	return wait
 }
 
 func (l *load) cost(service int64, priority int, now time.Time) time.Duration {
-	before := l.before(priority)
-	cost := time.Duration(service+1) * time.Duration(before+1)
-	if before < l.inFlight.Load() {
-		cost += time.Duration(service / 2) // one of a lower priority runs, and is half done
-	}
-	cost += l.waiting(priority, now)
+	cost := l.waiting(priority, now) + time.Duration(float64(max(service, 2))*(l.before(priority)+1))
 	oldest := l.at(now) - int64(reportFresh)
-	if failed := l.failed.Load(); failed > 0 && failed > oldest {
-		cost += failedCost
+	for p := range l.failed[:priority+1] {
+		if failed := l.failed[p].Load(); failed > 0 && failed > oldest {
+			return cost + failedCost
+		}
 	}
 	return cost
 }

@@ -76,7 +76,7 @@ func (p *Prefixes) longest(g *Group, prefixes []uint64, not *Target, now time.Ti
 			continue
 		}
 		t := g.on(owner)
-		if t == nil || t.sameReplica(not) || float64(owner.load.inFlight.Load()) > limit || owner.health.ejected() {
+		if t == nil || t.sameReplica(not) || float64(owner.load.all()) > limit || owner.health.ejected() {
 			continue // a shorter prefix may be with another
 		}
 		return t
@@ -106,7 +106,7 @@ func (p *Prefixes) remember(prefixes []uint64, r *replica) {
 func (g *Group) inFlightLimit() float64 {
 	sum := int64(0)
 	for _, t := range g.targets {
-		sum += t.replica.load.inFlight.Load()
+		sum += t.replica.load.all()
 	}
 	return prefixImbalance*float64(sum)/float64(max(len(g.targets), 1)) + prefixSpare
 }

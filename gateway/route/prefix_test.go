@@ -54,7 +54,7 @@ func TestPrefixesStayWithTheirReplica(t *testing.T) {
 // What is with a replica that is busy, gone, ejected or just failed goes elsewhere, and stays there.
 func TestPrefixesLeaveAReplica(t *testing.T) {
 	for name, spoil := range map[string]func(g *Group, t *Target) (*Group, *Target){
-		"busy": func(g *Group, t *Target) (*Group, *Target) { t.replica.load.inFlight.Store(50); return g, nil },
+		"busy": func(g *Group, t *Target) (*Group, *Target) { t.replica.load.ask(0, 50); return g, nil },
 		"gone": func(g *Group, t *Target) (*Group, *Target) {
 			return &Group{targets: slices.DeleteFunc(slices.Clone(g.targets), func(o *Target) bool { return o == t })}, nil
 		},
@@ -162,7 +162,7 @@ func chats(pick func(g *Group, input []byte, now time.Time) *Target) (hitRate fl
 	for len(queue) > 0 && queue[0].at < 4*time.Minute {
 		e := heap.Pop(&queue).(turn)
 		if e.ends != nil {
-			e.ends.replica.load.inFlight.Add(-1)
+			e.ends.replica.load.ask(0, -1)
 			continue
 		}
 		input := prompt(e.conversation, e.blocks)
@@ -170,8 +170,9 @@ func chats(pick func(g *Group, input []byte, now time.Time) *Target) (hitRate fl
 		t := pick(g, input, now)
 		first, hits := engines[t].ask(hash.of(input), e.at)
 		l := &t.replica.load
-		before := int(l.inFlight.Add(1)) - 1
-		l.output(first-e.at, before, now)
+		before := l.before(0)
+		l.ask(0, 1)
+		l.output(first-e.at, 0, before, now)
 		l.report(0, engines[t].free-e.at, now)
 		firsts = append(firsts, first-e.at)
 		asked, had = asked+e.blocks, had+hits

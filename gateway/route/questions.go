@@ -32,7 +32,7 @@ type question struct {
 	from     *Target
 	priority int
 	sent     time.Time
-	before   int // so many were in flight that may go before it
+	before   float64 // so many were in flight that go before it
 	overdue  time.Time
 	begun    bool // a part of the answer has come
 }
@@ -60,7 +60,7 @@ func (qs *questions) add(q question) (batch uint64, ok bool) {
 		return 0, false
 	}
 	qs.last++
-	q.before = int(qs.load.before(q.priority))
+	q.before = qs.load.before(q.priority)
 	qs.open[qs.last] = q
 	qs.load.ask(q.priority, 1)
 	return qs.last, true

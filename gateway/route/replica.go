@@ -224,7 +224,7 @@ func (r *replica) reply(f rpc.Frame) error {
 		if q, ok := r.questions.take(reply.Batch); ok {
 			r.load.report(q.priority, reply.Wait, now)
 			if !q.begun || a.Status != rpc.StatusOK { // else its first part has been judged
-				r.judge(a.Status, now.Sub(q.sent), q.before, now)
+				r.judge(a.Status, now.Sub(q.sent), q.priority, q.before, now)
 			}
 			q.to.Answered(q.from, a, reply.Service, now)
 		}
@@ -243,7 +243,7 @@ func (r *replica) part(reply *rpc.Reply, a *rpc.Answer, now time.Time) {
 	}
 	r.load.report(q.priority, reply.Wait, now)
 	if first {
-		r.judge(a.Status, now.Sub(q.sent), q.before, now)
+		r.judge(a.Status, now.Sub(q.sent), q.priority, q.before, now)
 	}
 	q.to.Part(q.from, a)
 }
@@ -251,19 +251,19 @@ func (r *replica) part(reply *rpc.Reply, a *rpc.Answer, now time.Time) {
 // ended fails a question that the replica says it will never answer.
 func (r *replica) ended(batch uint64, now time.Time) {
 	if q, ok := r.questions.take(batch); ok {
-		r.judge(rpc.StatusContainer, 0, 0, now)
+		r.judge(rpc.StatusContainer, 0, 0, 0, now)
 		q.fail("the replica ended the batch without an answer")
 	}
 }
 
-// judge learns from an answer that took so long, to a question before which so many were in
-// flight. Only an output says something about latency; a refusal, or an error of the model, is not
+// judge learns from an answer that took so long, to a question of a priority that so many were
+// before. Only an output says something about latency; a refusal, or an error of the model, is not
 // a failure of the replica.
-func (r *replica) judge(status rpc.Status, took time.Duration, before int, now time.Time) {
+func (r *replica) judge(status rpc.Status, took time.Duration, priority int, before float64, now time.Time) {
 	switch status {
 	case rpc.StatusOK:
 		r.health.succeed()
-		r.load.output(took, before, now)
+		r.load.output(took, priority, before, now)
 		return
 	case rpc.StatusCancelled:
 		return // by this gateway
@@ -271,8 +271,11 @@ func (r *replica) judge(status rpc.Status, took time.Duration, before int, now t
 		r.health.succeed()
 	case rpc.StatusContainer, rpc.StatusNoContainer:
 		r.fail(now)
+	case rpc.StatusFull, rpc.StatusLate, rpc.StatusExpired:
+		r.load.failure(priority, now) // higher ones go before it, and are not refused for that
+		return
 	}
-	r.load.failure(now)
+	r.load.failure(0, now)
 }
 
 func (r *replica) fail(now time.Time) {

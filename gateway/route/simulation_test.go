@@ -3,10 +3,13 @@ package route
 import (
 	"container/heap"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // answer is what a simulated replica does to every query.
@@ -19,7 +22,7 @@ type answer struct {
 // event is an answer on its way.
 type event struct {
 	at, sent time.Time
-	before   int // in flight when it was sent
+	before   float64 // in flight when it was sent
 	to       *Target
 	answer   answer
 }
@@ -46,16 +49,17 @@ func simulate(g *Group, interval, total time.Duration, answers []answer) []int {
 		for len(flying) > 0 && !flying[0].at.After(now) {
 			e := heap.Pop(&flying).(event)
 			r := e.to.replica
-			r.load.inFlight.Add(-1)
+			r.load.ask(0, -1)
 			r.load.report(0, e.answer.wait, e.at)
-			r.judge(e.answer.status, e.at.Sub(e.sent), e.before, e.at)
+			r.judge(e.answer.status, e.at.Sub(e.sent), 0, e.before, e.at)
 		}
 		target := g.Pick(0, nil, now)
 		for i := range g.targets {
 			if g.targets[i] == target {
 				counts[i]++
-				before := target.replica.load.inFlight.Add(1) - 1
-				heap.Push(&flying, event{now.Add(answers[i].after), now, int(before), target, answers[i]})
+				before := target.replica.load.before(0)
+				target.replica.load.ask(0, 1)
+				heap.Push(&flying, event{now.Add(answers[i].after), now, before, target, answers[i]})
 			}
 		}
 	}
@@ -80,7 +84,7 @@ func TestAReplicaThatFailsFastAttractsNoTraffic(t *testing.T) {
 						answers = append(answers, good)
 					}
 					if worked {
-						g.load(0).service.Store(int64(time.Millisecond))
+						g.load(0).service[0].value.Store(int64(time.Millisecond))
 					}
 					counts := simulate(g, time.Millisecond, 3*time.Second, answers)
 					if share := float64(counts[0]) / 3000; share > 0.01 {
@@ -106,7 +110,7 @@ func TestANewReplicaIsNotOverrun(t *testing.T) {
 	g := standing(3)
 	warm := answer{rpc.StatusOK, 10 * time.Millisecond, 0}
 	for i := range 2 {
-		g.load(i).service.Store(int64(warm.after))
+		g.load(i).service[0].value.Store(int64(warm.after))
 	}
 	cold := answer{rpc.StatusOK, 10 * time.Second, 0} // nothing comes within the simulation
 	counts := simulate(g, time.Millisecond, time.Second, []answer{warm, warm, cold})
@@ -120,7 +124,7 @@ func TestACancelledQuestionIsNoFailure(t *testing.T) {
 	now := time.Now()
 	g := standing(2)
 	for range ejectAfter {
-		g.targets[0].replica.judge(rpc.StatusCancelled, 0, 0, now)
+		g.targets[0].replica.judge(rpc.StatusCancelled, 0, 0, 0, now)
 	}
 	if shares := g.shares(1000, nil, now); shares[0] < 400 {
 		t.Errorf("it got %d of 1000", shares[0])
@@ -132,7 +136,7 @@ func TestModelErrorsOfAllReplicasChangeNothing(t *testing.T) {
 	g := standing(3)
 	now := time.Now()
 	for i := range 3 {
-		g.targets[i].replica.judge(rpc.StatusModelError, 0, 0, now)
+		g.targets[i].replica.judge(rpc.StatusModelError, 0, 0, 0, now)
 	}
 	for i, n := range g.shares(3000, nil, now) {
 		if n < 800 || n > 1200 {
@@ -159,15 +163,15 @@ func TestReplicasThatBatchShareABurst(t *testing.T) {
 			sent := map[*Target]int{}
 			for range burst {
 				target := g.Pick(0, nil, now)
-				target.replica.load.inFlight.Add(1)
+				target.replica.load.ask(0, 1)
 				sent[target]++
 			}
 			var longest time.Duration
 			for i, target := range g.targets {
 				took := time.Duration(sent[target]) * perInput[i]
 				for before := range sent[target] {
-					target.replica.load.inFlight.Add(-1)
-					target.replica.judge(rpc.StatusOK, took, before, now.Add(took))
+					target.replica.load.ask(0, -1)
+					target.replica.judge(rpc.StatusOK, took, 0, float64(before), now.Add(took))
 				}
 				longest = max(longest, took)
 				if round >= 10 {
@@ -182,5 +186,109 @@ func TestReplicasThatBatchShareABurst(t *testing.T) {
 		if share := busy.Seconds() / total.Seconds() / float64(len(perInput)); share < 0.9 {
 			t.Errorf("replicas that take %v for an input are busy for %.2f of the time", perInput, share)
 		}
+	}
+}
+
+// runner is a simulated replica that takes the same for each input, and higher priorities first.
+type runner struct {
+	target  *Target
+	waiting [serving.Priorities][]sentTo
+	running *sentTo
+	ends    time.Time
+}
+
+// sentTo is a question that a runner has.
+type sentTo struct {
+	at       time.Time
+	priority int
+	before   float64
+}
+
+const runTakes = 100 * time.Millisecond
+
+// start runs the next one, if there is any.
+func (r *runner) start(now time.Time) {
+	r.running = nil
+	for p, waiting := range r.waiting {
+		if len(waiting) > 0 {
+			r.running, r.waiting[p], r.ends = &waiting[0], waiting[1:], now.Add(runTakes)
+			return
+		}
+	}
+}
+
+// wait is what a new one of a priority would wait.
+func (r *runner) wait(priority int, now time.Time) (wait time.Duration) {
+	if r.running != nil {
+		wait = r.ends.Sub(now)
+	}
+	for _, waiting := range r.waiting[:priority+1] {
+		wait += time.Duration(len(waiting)) * runTakes
+	}
+	return wait
+}
+
+// besideStream sends what comes at random of the highest priority to replicas, and keeps so many of the next one in
+// flight. It returns the time within which 99 % of the first are answered.
+func besideStream(replicas, inFlight int, seed uint64) time.Duration {
+	const queries = 20_000
+	g, now, random := standing(replicas), time.Now(), rand.New(rand.NewPCG(seed, 0))
+	runners := make([]*runner, replicas)
+	for i, target := range g.targets {
+		runners[i] = &runner{target: target}
+	}
+	send := func(priority int) {
+		target := g.Pick(priority, nil, now)
+		r := runners[slices.Index(g.targets, target)]
+		r.waiting[priority] = append(r.waiting[priority], sentTo{now, priority, target.replica.load.before(priority)})
+		if target.replica.load.ask(priority, 1); r.running == nil {
+			r.start(now)
+		}
+	}
+	for range inFlight {
+		send(1)
+	}
+	var took []time.Duration
+	arrives := now
+	for len(took) < queries {
+		next := runners[0]
+		for _, r := range runners {
+			if r.running != nil && (next.running == nil || r.ends.Before(next.ends)) {
+				next = r
+			}
+		}
+		if next.running == nil || arrives.Before(next.ends) {
+			now, arrives = arrives, arrives.Add(time.Duration(random.ExpFloat64()*float64(runTakes)/0.7/float64(replicas)))
+			send(0)
+			continue
+		}
+		now = next.ends
+		done, load := next.running, &next.target.replica.load
+		load.ask(done.priority, -1)
+		next.target.replica.judge(rpc.StatusOK, now.Sub(done.at), done.priority, done.before, now)
+		next.start(now)
+		load.report(done.priority, next.wait(done.priority, now), now)
+		if done.priority == 0 {
+			took = append(took, now.Sub(done.at))
+		} else {
+			send(1)
+		}
+	}
+	slices.Sort(took)
+	return took[queries*99/100]
+}
+
+// A stream that takes all that an app leaves of four replicas makes the app wait a little longer, since what runs is not
+// interrupted. That its outputs come late, overtaken by the app's, says nothing about the replica that has them.
+func TestAnAppBesideAStreamOverSeveralReplicas(t *testing.T) {
+	var alone, beside time.Duration
+	for seed := range uint64(5) {
+		alone += besideStream(4, 0, seed)
+		beside += besideStream(4, 16, seed)
+	}
+	if ratio := beside.Seconds() / alone.Seconds(); ratio > 1.25 {
+		t.Errorf("99 %% of the app's are answered within %v, and beside the stream within %v: %.2f times", alone/5, beside/5, ratio)
+	} else {
+		t.Logf("%v, and beside the stream %v: %.2f times", alone/5, beside/5, ratio)
 	}
 }

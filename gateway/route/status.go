@@ -38,7 +38,7 @@ func (r *replica) status() Status {
 	defer r.mu.Unlock()
 	s := Status{
 		Replica: r.endpoint.Replica, Addr: r.endpoint.Addr, Connected: r.conn != nil, Ejected: r.health.ejected(),
-		InFlight: int(r.load.inFlight.Load()), Wait: r.load.waiting(serving.LowestPriority, time.Now()), Latency: time.Duration(r.load.latency.Load()),
+		InFlight: int(r.load.all()), Wait: r.load.waiting(serving.LowestPriority, time.Now()), Latency: time.Duration(r.load.latency.value.Load()),
 	}
 	for _, a := range r.models {
 		if a.State == rpc.StateReady {

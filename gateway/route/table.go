@@ -115,7 +115,7 @@ func (r *running) retire(ctx context.Context) {
 	defer r.end()
 	poll := time.NewTicker(5 * time.Millisecond)
 	defer poll.Stop()
-	for r.load.inFlight.Load() > 0 {
+	for r.load.all() > 0 {
 		select {
 		case <-poll.C:
 		case <-ctx.Done():

@@ -266,7 +266,7 @@ func TestOverTCP(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if n := target.replica.load.inFlight.Load(); n != 0 {
+	if n := target.replica.load.all(); n != 0 {
 		t.Errorf("%d in flight in the end", n)
 	}
 }

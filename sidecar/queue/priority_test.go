@@ -103,7 +103,7 @@ func TestALowerPriorityDoesNotShrinkABatch(t *testing.T) {
 	q.Push(at(1, 30))
 	q.Push(at(1, 1000))
 	var b Batch
-	q.Form(&b, epoch, Capacity{Line: linear(0, 10), Size: 8, Most: 8, Shared: 3, First: 5})
+	q.Form(&b, epoch, Capacity{Line: linear(0, 10), Size: 8, Most: 8, Shared: 5})
 	if len(b.Items) != 5 || slices.ContainsFunc(b.Items, func(it *Item) bool { return it.Priority > 0 }) {
 		t.Errorf("a batch of %d, want those 5 of the highest priority", len(b.Items))
 	}
