@@ -44,7 +44,7 @@ func (q *query) attempt(i int, spare bool) {
 	}
 	now := time.Now()
 	try.flight.Count(try.version.demand, try.version.replicas.Usage, now, try.respond)
-	try.call = q.call(try)
+	try.call = q.call(i)
 	try.hedgeAt = try.version.replicas.Ask(try.call, now)
 	switch ask := &q.plan.Asks[i]; {
 	case ask.Shadow:
@@ -69,7 +69,7 @@ func (q *query) leads(i int, spare bool) bool {
 	if q.cached(i, key) || spare && q.shed(i) {
 		return false
 	}
-	if q.parts != nil && !q.app.ShareStreams {
+	if q.streams(i) && !q.app.ShareStreams {
 		try.flight = q.p.cache.Own(key, q.wake)
 		q.app.metrics.misses.Add(1)
 		return true
@@ -103,8 +103,8 @@ func (q *query) join(i int, key cache.Key) (leads bool) {
 		try.cached = true
 		q.app.metrics.joins.Add(1)
 		try.version.replicas.Join(flight, try.respond)
-		if q.parts != nil {
-			q.parts.join(flight, q.wake)
+		if q.streams(i) {
+			q.parts.join(i, flight, q.wake)
 		}
 		return false
 	case q.cached(i, key): // an equal one landed since the first look into the cache
@@ -116,15 +116,16 @@ func (q *query) join(i int, key cache.Key) (leads bool) {
 }
 
 // call is the one that gets the answer for an attempt's flight.
-func (q *query) call(try *attempt) *dispatch.Call {
+func (q *query) call(i int) *dispatch.Call {
+	try := &q.attempts[i]
 	c := &dispatch.Call{
 		Flight: try.flight, Input: try.input, User: q.User, Class: q.class(), Context: q.contextFor(try.version), Affinity: q.Affinity, Deadline: q.replyBy(try), Respond: try.respond,
 		Extra: q.app.extra, Late: &q.app.metrics.late, Timed: q.Timing != nil,
 		Prefix: q.app.Route == serving.RoutePrefix,
 	}
-	if q.parts != nil {
+	if q.streams(i) {
 		c.Parts = true
-		q.parts.lead(try.flight, q.wake, c.GiveUp)
+		q.parts.lead(i, try.flight, q.wake, c.GiveUp)
 	}
 	return c
 }
@@ -162,7 +163,7 @@ func (q *query) collect(now time.Time) (came bool) {
 			q.retry(i, failure)
 			continue
 		}
-		if out != nil && out.Uncollected && !q.parts.reads() {
+		if out != nil && out.Uncollected && !q.parts.readsOf(i) {
 			out, failure = nil, &serving.Failure{Cause: serving.ModelError, Message: "the answer is too large to be collected: ask for it in parts"}
 		}
 		a.Output, a.Failure = out, failure
@@ -239,11 +240,11 @@ func (try *attempt) leave(at time.Time) *serving.Failure {
 }
 
 // withdraw takes back the questions that are not needed any more, unless another query
-// waits for their answers.
+// waits for their answers, or the parts of one are read.
 func (q *query) withdraw() {
 	for i := range q.attempts[:q.opened] {
 		try := &q.attempts[i]
-		if try.call != nil && !q.answers[i].Come() && !q.plan.Asks[i].Shadow && try.flight.Withdraw() {
+		if try.call != nil && !q.answers[i].Come() && !q.plan.Asks[i].Shadow && !q.parts.readsOf(i) && try.flight.Withdraw() {
 			try.call.GiveUp()
 		}
 	}

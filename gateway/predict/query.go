@@ -111,6 +111,9 @@ func (q *query) class() serving.Class {
 // next is when the query must be looked at again at the latest.
 func (q *query) next() time.Time {
 	at := q.respond
+	if q.parts.given() {
+		return at // nothing else counts any more
+	}
 	if q.again > 0 {
 		if t := q.begun.Add(q.again); t.Before(at) {
 			at = t

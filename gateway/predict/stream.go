@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/gateway/cache"
+	"github.com/topsail-serving/topsail/gateway/selection"
 	"github.com/topsail-serving/topsail/serving"
 )
 
 // stream is an answer that comes in parts.
 //
-// The parts are those of the one model that the app's policy asks. The answer of several models that
-// are combined, of stages, of the cache, and of a model that answers as a whole is one part.
+// The parts are those of one model, where the app's policy says that one alone answers. The answer of several models
+// that are combined, of stages, of the cache, and of a model that answers as a whole is one part.
 type stream struct {
 	p      *Predictor
 	r      *request // nil once it is closed
@@ -25,6 +26,7 @@ type stream struct {
 
 // streamed is what a query knows of being answered in parts.
 type streamed struct {
+	of     int           // the attempt whose parts are read
 	reader *cache.Reader // nil: the answer comes as a whole
 	flight *cache.Flight
 	first  time.Time // when the first part was given; zero: none was
@@ -39,7 +41,7 @@ func (p *Predictor) Stream(asked *serving.Query) (serving.Parts, error) {
 		p.release(r)
 		return nil, err
 	}
-	if len(q.attempts) == 1 { // of a policy: stages have none yet
+	if q.plan.Alone {
 		q.parts = &streamed{}
 	}
 	q.planner.step(q, q.begun)
@@ -60,7 +62,7 @@ func (s *stream) Next(ctx context.Context) (*serving.Output, error) {
 		if s.q.parts.behind() {
 			s.q.cut(tooSlow)
 		}
-		if s.q.done || s.q.planner.step(s.q, now) {
+		if s.q.done || s.step(now) {
 			if out := s.part(now); out != nil { // it came in between
 				return out, nil
 			}
@@ -70,6 +72,14 @@ func (s *stream) Next(ctx context.Context) (*serving.Output, error) {
 			return nil, context.Cause(ctx)
 		}
 	}
+}
+
+// step brings the query on, and says whether it has its verdict.
+func (s *stream) step(now time.Time) bool {
+	if s.q.parts.given() {
+		return s.q.follow(now)
+	}
+	return s.q.planner.step(s.q, now)
 }
 
 // part is the next part that has come, or nil.
@@ -84,6 +94,7 @@ func (s *stream) part(now time.Time) *serving.Output {
 	}
 	if parts.first.IsZero() {
 		parts.first = now
+		s.q.withdraw() // the other models
 	}
 	s.last = now
 	s.q.postpone(s.due(now))
@@ -147,7 +158,8 @@ func (s *stream) Close() {
 	}
 	if parts := s.q.parts; parts.reads() {
 		parts.flight.Leave(parts.reader)
-	} else if !s.ended {
+	}
+	if !s.ended {
 		s.q.withdraw()
 	}
 	s.p.release(s.r)
@@ -157,26 +169,56 @@ func (s *stream) Close() {
 // behind says whether the reader was cut off.
 func (p *streamed) behind() bool { return p.reads() && p.reader.Behind() }
 
-// lead has a flight that this query opened take its answer in parts.
-func (p *streamed) lead(flight *cache.Flight, wake cache.Waiter, cancel func()) {
-	p.flight, p.reader = flight, flight.Stream(wake, cancel)
+// streams says whether an attempt is to answer in parts: the first one, and if it fails without any the next.
+func (q *query) streams(i int) bool {
+	return q.parts != nil && !q.plan.Asks[i].Shadow && (!q.parts.reads() || q.parts.of == i || q.answers[q.parts.of].Come())
+}
+
+// lead has a flight that this query opened for an attempt take its answer in parts.
+func (p *streamed) lead(of int, flight *cache.Flight, wake cache.Waiter, cancel func()) {
+	p.of, p.flight, p.reader = of, flight, flight.Stream(wake, cancel)
 }
 
 // join reads the parts of a flight that another query opened, if it has some.
-func (p *streamed) join(flight *cache.Flight, wake cache.Waiter) {
-	p.flight, p.reader = flight, flight.Reader(wake)
+func (p *streamed) join(of int, flight *cache.Flight, wake cache.Waiter) {
+	p.of, p.flight, p.reader = of, flight, flight.Reader(wake)
 }
 
 // reads says whether the answer is read in parts.
 func (p *streamed) reads() bool { return p != nil && p.reader != nil }
 
+// readsOf says whether it is read from an attempt.
+func (p *streamed) readsOf(i int) bool { return p.reads() && p.of == i }
+
 // given says whether parts were given, so that nothing else can be the answer.
 func (p *streamed) given() bool { return p != nil && !p.first.IsZero() }
 
-// postpone gives the one attempt of a query until then.
+// postpone gives the attempt whose parts are read until then.
 func (q *query) postpone(until time.Time) {
-	q.respond = until
-	q.attempts[0].respond, q.attempts[0].hedgeAt = until, time.Time{}
+	q.respond, q.again = until, 0
+	q.attempts[q.parts.of].respond, q.attempts[q.parts.of].hedgeAt = until, time.Time{}
+}
+
+// follow waits for the end of the answer of which parts were given: no other can take its place.
+func (q *query) follow(now time.Time) bool {
+	of, over := q.parts.of, !now.Before(q.respond)
+	if q.collect(now); over {
+		q.leave(now)
+	}
+	a := &q.answers[of]
+	if !a.Come() && !over {
+		return false
+	}
+	d := selection.Decision{Done: true, Verdict: selection.Verdict{
+		Output: a.Output, Failure: a.Failure, Model: q.plan.Asks[of].ID, Ended: selection.EndedAll,
+	}}
+	if a.Output != nil {
+		d.Confidence = selection.Confidence(a.Output)
+	} else if over {
+		d.Ended = selection.EndedDeadline
+	}
+	q.decide(d)
+	return true
 }
 
 // cut ends the query for a reason of its own.

@@ -275,3 +275,89 @@ func TestStagesAsAStream(t *testing.T) {
 		s.Close()
 	})
 }
+
+// A policy that lets one model answer passes its parts on, however many others it has in reserve or in its shadow. They
+// are not asked because the whole answer takes its time.
+func TestPoliciesOfWhichOneModelAnswersStream(t *testing.T) {
+	m2, n1 := id("m", "2"), id("n", "1")
+	for name, c := range map[string]struct {
+		policy serving.PolicySpec
+		models []string
+		of     serving.ModelID // any: a zero
+		asked  int
+	}{
+		"canary": {serving.PolicySpec{Kind: serving.PolicyVersions, Canary: "1", Share: 1}, []string{"m"}, m1, 1},
+		"bandit": {serving.PolicySpec{Kind: serving.PolicyUCB1}, []string{"m", "n"}, serving.ModelID{}, 1},
+		"prefer": {serving.PolicySpec{Kind: serving.PolicyPrefer, Order: []string{"n", "m"}}, []string{"m", "n"}, n1, 1},
+		"shadow": {serving.PolicySpec{Kind: serving.PolicyShadow, Model: "n"}, []string{"m", "n"}, n1, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *rig) {
+				var replicas []*fake
+				for i, m := range []serving.ModelID{m1, m2, n1} {
+					f := t.replica(string(rune('a'+i)), nil, m)
+					f.streams = counts(30, 20*time.Millisecond, number(7))
+					replicas = append(replicas, f)
+				}
+				a := newApp("app", c.models...)
+				a.Policy = c.policy
+				t.set(newCatalog([]*serving.App{a}, newModel(m1, m2), newModel(n1)))
+				got := t.stream(newQuery(1))
+				if len(got.parts) != 30 || got.at[0] != 20*time.Millisecond || got.Default || string(got.Output) != "7.0" || c.of.Model != "" && got.Model != c.of {
+					t.Errorf("%d parts, the first after %v: %+v", len(got.parts), got.at, got.Prediction)
+				}
+				asked := 0
+				for _, f := range replicas {
+					asked += len(f.questions())
+				}
+				if asked != c.asked {
+					t.Errorf("%d models were asked", asked)
+				}
+			})
+		})
+	}
+}
+
+// A version on trial that fails before the first part makes way for the other, and one that fails later does not: what
+// was given cannot be taken back.
+func TestAVersionOnTrialThatFailsAsItStreams(t *testing.T) {
+	m2 := id("m", "2")
+	for given, want := range map[int]string{0: "1.0 2.0", 2: "1.0 2.0"} {
+		bubble(t, func(t *rig) {
+			trial, stable := t.replica("a", nil, m1), t.replica("b", nil, m2)
+			stable.streams = counts(2, 10*time.Millisecond, number(7))
+			trial.streams = counts(given, 10*time.Millisecond, rpc.Answer{Status: rpc.StatusModelError, Message: []byte("it broke")})
+			t.serves(func(a *serving.App) {
+				a.Policy = serving.PolicySpec{Kind: serving.PolicyVersions, Canary: "1", Share: 1}
+			}, m1, m2)
+			got := t.stream(newQuery(1))
+			if strings.Join(got.parts, " ") != want || got.Default != (given > 0) || len(stable.questions()) != 1-min(given, 1) {
+				t.Errorf("%d parts and then a failure: %+v, %v", given, got.parts, got.Prediction)
+			}
+		})
+	}
+}
+
+// A version on trial that is silent is not waited for: another one is asked, and answers as a whole. Who spoke first is
+// heard to the end, and the other question is taken back.
+func TestAVersionOnTrialThatIsSilentAsItStreams(t *testing.T) {
+	m2 := id("m", "2")
+	for _, silent := range []time.Duration{slo, slo * 4 / 5} {
+		bubble(t, func(t *rig) {
+			trial, stable := t.replica("a", nil, m1), t.replica("b", nil, m2)
+			stable.streams = counts(2, slo/10, number(7))
+			trial.streams = counts(3, silent, number(8))
+			t.serves(func(a *serving.App) {
+				a.Policy, a.SLOBetween = serving.PolicySpec{Kind: serving.PolicyVersions, Canary: "1", Share: 1}, serving.Duration(time.Second)
+			}, m1, m2)
+			got := t.stream(newQuery(1))
+			first := silent < slo
+			if want := map[bool]string{true: "1.0 2.0 3.0", false: "7.0"}[first]; strings.Join(got.parts, " ") != want || got.Default {
+				t.Errorf("silent for %v: %+v, %v", silent, got.parts, got.Prediction)
+			}
+			if n := stable.cancelled(); (n == 1) != first || len(stable.questions()) != 1 {
+				t.Errorf("silent for %v: %d of %d cancelled", silent, n, len(stable.questions()))
+			}
+		})
+	}
+}

@@ -85,6 +85,7 @@ type Plan struct {
 	Asks    []Ask
 	Now     int       // how many of Asks are asked at once; 0: all. The rest waits until a Decision opens it
 	Ranked  bool      // the first of Asks that answers is the answer, and the client is told why none before it did
+	Alone   bool      // what one model says is the whole answer: once its first part is out, Combine is not called again
 	Mode    int       // the policy's own, between Select and Combine
 	Scratch []float64 // the policy's own, between Select and Combine
 }

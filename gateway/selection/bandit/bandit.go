@@ -60,7 +60,7 @@ func (a *arms) rank(s *selection.State, candidates []selection.Candidate, plan *
 	for _, arm := range list {
 		plan.Add(arm.at, &candidates[arm.at], arm.worth, 1) // the model that answers is the whole answer
 	}
-	plan.Now = min(1, len(plan.Asks))
+	plan.Alone, plan.Now = true, min(1, len(plan.Asks))
 }
 
 // few is up to how many candidates are ranked without the heap.

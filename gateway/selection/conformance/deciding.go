@@ -110,6 +110,8 @@ func (r *race) checkVerdict(t *rapid.T, v *selection.Verdict) {
 		t.Fatalf("confidence %v is none", v.Confidence)
 	case v.Ended == "" || v.Ended == selection.EndedDeadline && !r.at.Final && r.at.Elapsed < r.at.Budget:
 		t.Fatalf("it ended by %q, with Final %v", v.Ended, r.at.Final)
+	case r.plan.Alone && v.Output != nil && v.Model == serving.ModelID{}:
+		t.Fatal("one model alone answers, and it is not said which")
 	case v.Model != serving.ModelID{}:
 		r.checkModel(t, v)
 	}

@@ -34,6 +34,7 @@ func (s *Shadow) Select(_ *selection.State, q *selection.Query, candidates []sel
 	if answers < 0 {
 		return
 	}
+	plan.Alone = true
 	plan.Add(answers, &candidates[answers], 1, 1)
 	if s.share < 1 && q.Rand.Float64() >= s.share {
 		return

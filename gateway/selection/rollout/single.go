@@ -35,6 +35,7 @@ func parse(names []string) []serving.ModelID {
 
 // Select implements selection.Policy.
 func (s *Single) Select(_ *selection.State, _ *selection.Query, candidates []selection.Candidate, plan *selection.Plan) {
+	plan.Alone = true
 	if i := s.pick(candidates); i >= 0 {
 		plan.Add(i, &candidates[i], 1, 1)
 	}

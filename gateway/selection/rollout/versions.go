@@ -88,7 +88,7 @@ func (v *Versions) Select(s *selection.State, q *selection.Query, candidates []s
 	for need := healthy; need <= anyone && len(plan.Asks) == 0; need++ {
 		v.rank(need, progress, s, q, candidates, plan)
 	}
-	plan.Now = min(1, len(plan.Asks))
+	plan.Alone, plan.Now = true, min(1, len(plan.Asks))
 }
 
 // What is asked of candidates; less only where none has it.

@@ -31,6 +31,7 @@ func (p *Prefer) Select(_ *selection.State, q *selection.Query, candidates []sel
 		for i := range plan.Asks {
 			plan.Asks[i].Absent = !candidates[plan.Asks[i].Candidate].Ready
 		}
+		plan.Alone = true
 	}
 	// Twice of that is left when it is asked: twice what it rarely exceeds, or where that is more than a quarter of the
 	// time, which a lack of processors can make it, what it usually takes and half as much again.
