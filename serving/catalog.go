@@ -60,6 +60,9 @@ func (c *Catalog) checkLink(a *App, name string) error {
 		if err := a.Signature.Accepts(v.Signature); err != nil {
 			return fmt.Errorf("app %q and its model %q differ in their signatures: %w", a.Name, name, err)
 		}
+		if err := a.CheckOutputs(v); err != nil {
+			return fmt.Errorf("app %q: %w", a.Name, err)
+		}
 	}
 	return nil
 }

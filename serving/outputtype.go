@@ -22,3 +22,12 @@ func (t OutputType) check() error {
 	}
 	return fmt.Errorf("output_type %q is unknown: use %q, %q, %q or %q", t, OutputNumber, OutputLabel, OutputVector, OutputJSON)
 }
+
+// Outputs is what the app takes the outputs of its models for: output_type, or else what its signature has, if that is
+// one output.
+func (a *App) Outputs() OutputType {
+	if outputs := a.Signature.OutputTensors(); a.OutputType == OutputAny && len(outputs) == 1 {
+		return outputs[0].outputType()
+	}
+	return a.OutputType
+}

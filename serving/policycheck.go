@@ -1,6 +1,7 @@
 package serving
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -93,15 +94,40 @@ func (c *policyCheck) checkTypes() {
 	if in := c.app.InputType; in != 0 && !AcceptsInput(c.spec.KindName(), in) {
 		c.wrong("kind %q takes ints, floats or doubles, and the app takes %v", c.spec.Kind, in)
 	}
-	takes, out := policyKinds[c.spec.KindName()].outputs, c.app.OutputType
-	if outputs := c.app.Signature.OutputTensors(); takes != nil && len(outputs) > 1 {
-		c.wrong("kind %q calculates with one output, and the signature has %d", c.spec.Kind, len(outputs))
-	} else if takes != nil && len(outputs) == 1 && !slices.Contains(takes, outputs[0].outputType()) {
-		c.wrong("kind %q takes outputs that are %s, and the signature's output %q is %s", c.spec.Kind, joinOutputs(takes), outputs[0].Name, outputs[0])
-	}
-	if takes != nil && out != OutputAny && !slices.Contains(takes, out) {
+	if takes, out := policyKinds[c.spec.KindName()].outputs, c.app.OutputType; takes != nil && out != OutputAny && !slices.Contains(takes, out) {
 		c.wrong("kind %q takes outputs that are %s, and the app's output_type is %q", c.spec.Kind, joinOutputs(takes), out)
+		return
 	}
+	c.checkOutputs("the signature", c.app.Signature.OutputTensors())
+}
+
+// checkOutputs refuses a policy that cannot calculate with the outputs of a signature.
+func (c *policyCheck) checkOutputs(of string, outputs []Tensor) {
+	takes := policyKinds[c.spec.KindName()].outputs
+	if takes == nil || len(outputs) == 0 {
+		return
+	}
+	reads, is := c.spec.OutputOf(c.app.Outputs()), outputs[0].outputType()
+	switch {
+	case len(outputs) > 1:
+		c.wrong("kind %q calculates with one output, and %s has %d", c.spec.Kind, of, len(outputs))
+	case !slices.Contains(takes, is):
+		c.wrong("kind %q takes outputs that are %s, and in %s %q is %s", c.spec.Kind, joinOutputs(takes), of, outputs[0].Name, outputs[0])
+	case reads != is && !(reads == OutputLabel && is == OutputNumber): // a number may stand for a class
+		c.wrong("kind %q reads outputs as %s, and in %s %q is %s: set output_type to %q", c.spec.Kind, reads, of, outputs[0].Name, outputs[0], is)
+	}
+}
+
+// CheckOutputs refuses a policy that cannot calculate with the outputs of a version that the app links.
+func (a *App) CheckOutputs(v *Version) error {
+	c := policyCheck{app: a, spec: &a.Policy, about: "policy: "}
+	of := "model " + strconv.Quote(v.Model)
+	c.checkOutputs(of, v.Signature.OutputTensors())
+	if a.Policy.Fallback != nil {
+		c.spec, c.about = a.Policy.Fallback, "policy: fallback: "
+		c.checkOutputs(of, v.Signature.OutputTensors())
+	}
+	return errors.Join(c.errs...)
 }
 
 func (c *policyCheck) checkLoss() {
@@ -111,7 +137,7 @@ func (c *policyCheck) checkLoss() {
 			c.wrong("scale is for the losses %q and %q", LossAbsolute, LossSquared)
 		}
 	case LossAbsolute, LossSquared:
-		if out := p.OutputOf(c.app.OutputType); out == OutputLabel || out == OutputJSON {
+		if out := p.OutputOf(c.app.Outputs()); out == OutputLabel || out == OutputJSON {
 			c.wrong("loss %q compares numbers, and outputs are taken for %s: set output_type to %q or %q", p.Loss, out, OutputNumber, OutputVector)
 		}
 	default:

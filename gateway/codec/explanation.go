@@ -35,7 +35,7 @@ func appendDetails(b []byte, p *serving.Prediction) []byte {
 		b = appendModels(append(b, `,"failover":`...), p.Failover)
 	}
 	if p.Explained != nil {
-		b = appendExplanation(append(b, `,"explanation":`...), p.Explained)
+		b = AppendExplanation(append(b, `,"explanation":`...), p.Explained)
 	}
 	return b
 }
@@ -54,8 +54,8 @@ func appendModels(b []byte, ids []serving.ModelID) []byte {
 // appendModel appends an id as one string.
 func appendModel(b []byte, id serving.ModelID) []byte { return AppendString(b, id.String()) }
 
-// appendExplanation leaves out what is not known and what is not so.
-func appendExplanation(b []byte, e *serving.Explanation) []byte {
+// AppendExplanation leaves out what is not known and what is not so.
+func AppendExplanation(b []byte, e *serving.Explanation) []byte {
 	b = AppendString(append(b, `{"policy":`...), e.Policy)
 	b = AppendString(append(b, `,"ended":`...), e.Ended)
 	if e.Confidence != 0 {

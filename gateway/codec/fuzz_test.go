@@ -68,10 +68,10 @@ func slowDecode(body []byte, t serving.InputType) (p codec.PredictRequest, err e
 		return p, err
 	}
 	lenient, err := slowLenient(members)
-	if err != nil || !lenient && unknown(members, "input", "input_batch", "inputs", "version", "uid", "slo_micros", "salt", "no_cache", "context", "explain", "candidate_models", "strict") {
+	if err != nil || !lenient && unknown(members, "input", "input_batch", "inputs", "version", "uid", "slo_micros", "salt", "no_cache", "context", "explain", "candidate_models", "strict", "priority") {
 		return p, errRefused
 	}
-	var errs [9]error
+	var errs [10]error
 	p.Version, errs[0] = slowName(members["version"], false)
 	p.User, errs[1] = slowName(members["uid"], true)
 	p.Salt, errs[2] = slowName(members["salt"], true)
@@ -80,6 +80,7 @@ func slowDecode(body []byte, t serving.InputType) (p codec.PredictRequest, err e
 	p.Context, errs[6] = slowName(members["context"], true)
 	p.Explain, errs[7] = slowFlag(members["explain"])
 	p.Candidates, errs[8] = slowCandidates(members["candidate_models"])
+	p.Priority, errs[9] = slowPriority(members["priority"])
 	input, ok := members["input"]
 	if named, also := members["inputs"]; also {
 		only, err := firstMembers(named)
@@ -94,6 +95,16 @@ func slowDecode(body []byte, t serving.InputType) (p codec.PredictRequest, err e
 		p.Batch, errs[5] = slowBatch(members["input_batch"], t)
 	}
 	return p, errors.Join(errs[:]...)
+}
+
+func slowPriority(raw json.RawMessage) (p int, err error) {
+	if raw == nil {
+		return 0, nil
+	}
+	if p, err = strconv.Atoi(string(raw)); err != nil || raw[0] == '-' || p > serving.LowestPriority {
+		return 0, errRefused
+	}
+	return p, nil
 }
 
 // slowLenient says whether a body says "strict": false.

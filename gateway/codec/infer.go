@@ -166,6 +166,8 @@ func (d *inferDecoder) options() error {
 			o.Binary, err = d.flag()
 		case "uid":
 			o.User, err = d.name()
+		case "priority":
+			o.Priority, err = d.clampedPriority()
 		case "context":
 			o.Context, err = d.name()
 		default:

@@ -29,7 +29,7 @@ func TestDecodeInfer(t *testing.T) {
 		{
 			`{"id":"q","parameters":{"timeout":5000,"binary_data_output":true,"uid":7,"context":"shop","priority":1,"sequence_id":0},"outputs":[{"name":"a"},{"name":"b","parameters":{"binary_data":false,"classification":3}}],"more":[{}],"inputs":[{"name":"x","shape":[1,2],"datatype":"FP32","parameters":{"binary_data_size":8,"content_type":"np"}}]}`,
 			string(two),
-			inference.Request{ID: "q", Options: inference.Options{Timeout: 5 * time.Millisecond, Binary: true, User: "7", Context: "shop"}, Inputs: []serving.Value{numbers}, Outputs: []inference.Output{{Name: "a", Binary: true}, {Name: "b"}}},
+			inference.Request{ID: "q", Options: inference.Options{Timeout: 5 * time.Millisecond, Binary: true, User: "7", Context: "shop", Priority: 1}, Inputs: []serving.Value{numbers}, Outputs: []inference.Output{{Name: "a", Binary: true}, {Name: "b"}}},
 		},
 		{
 			`{"outputs":[{"name":"a"}],"parameters":{"binary_data_output":true,"timeout":0},"inputs":[{"name":"t","shape":[2],"datatype":"BYTES","parameters":{"binary_data_size":11}},{"name":"x","shape":[1,2],"datatype":"FP32","data":[1,2],"parameters":{}},{"name":"h","shape":[1],"datatype":"FP16","parameters":{"binary_data_size":2}}]}`,

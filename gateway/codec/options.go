@@ -117,6 +117,17 @@ func (p *parser) priority() (int, error) {
 	return 0, contentError(first, "must be a whole number between 0, the highest, and %d", serving.LowestPriority)
 }
 
+// clampedPriority is priority of a client that may know more of them than there are.
+func (p *parser) clampedPriority() (int, error) {
+	c, first := p.peek(), p.i
+	if isDigit(c) {
+		if n, err := p.number(); err != nil || n.form == whole {
+			return int(min(n.mantissa, serving.LowestPriority)), err
+		}
+	}
+	return 0, contentError(first, "must be a whole number, 0 being the highest")
+}
+
 func (p *parser) flag() (bool, error) {
 	switch p.peek() {
 	case 't':

@@ -59,7 +59,7 @@ func TestKeysFitAsTheCodecTakesThem(t *testing.T) {
 	s := shape{of: serving.Doubles}
 	query, update := schemaOf(t, s, "predict_a"), schemaOf(t, s, "update_a")
 	values := []string{`null`, `true`, `1`, `0`, `-1`, `0.5`, `1.5`, `"a"`, `""`, `[]`, `[1]`, `{}`, `9007199254740991`, `9007199254740992`, `"` + fmt.Sprintf("%0257d", 0) + `"`}
-	for _, key := range []string{"version", "uid", "slo_micros", "salt", "no_cache", "context", "explain", "label", "other", "inputs", "candidate_models", "strict"} {
+	for _, key := range []string{"version", "uid", "slo_micros", "salt", "no_cache", "context", "explain", "label", "other", "inputs", "candidate_models", "strict", "priority"} {
 		for _, value := range values {
 			body := fmt.Sprintf(`{"input":[1],%q:%s}`, key, value)
 			_, err := codec.DecodePredict([]byte(body), &serving.App{InputType: s.of}, 2)

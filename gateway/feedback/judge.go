@@ -31,7 +31,7 @@ func checkLabel(app *serving.App, label *serving.Output) error {
 	if len(label.JSON) == 0 {
 		return &serving.QueryError{Cause: "The label is empty"}
 	}
-	takes := app.Policy.OutputOf(app.OutputType)
+	takes := app.Policy.OutputOf(app.Outputs())
 	x, isNumber := selection.Number(label)
 	_, isVector := selection.Vector(nil, label)
 	numeric := app.Policy.Loss == serving.LossAbsolute || app.Policy.Loss == serving.LossSquared

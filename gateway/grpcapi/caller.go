@@ -2,12 +2,15 @@ package grpcapi
 
 import (
 	"context"
+	"fmt"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/tap"
 
@@ -79,7 +82,10 @@ func (s *Server) open(ctx context.Context, name string) (c call, err error) {
 	if c.app, err = s.core.App(name); err != nil {
 		return c, err
 	}
-	c.priority = who.Priority()
+	if c.priority, err = saidPriority(ctx); err != nil {
+		return c, err
+	}
+	c.priority = max(c.priority, who.Priority())
 	c.charge = func(n int) error { return s.admission.Charge(who, c.app, n, c.received) }
 	if deadline, ok := ctx.Deadline(); ok {
 		if c.timeout = time.Until(deadline); c.timeout <= 0 {
@@ -87,6 +93,22 @@ func (s *Server) open(ctx context.Context, name string) (c call, err error) {
 		}
 	}
 	return c, s.admission.May(who, c.app)
+}
+
+// priorityKey is the metadata in which a caller may set the priority of its queries.
+const priorityKey = "x-priority"
+
+// saidPriority is the priority that the caller sets in the metadata, 0 if it sets none.
+func saidPriority(ctx context.Context) (int, error) {
+	said := metadata.ValueFromIncomingContext(ctx, priorityKey)
+	if len(said) == 0 {
+		return 0, nil
+	}
+	p, err := strconv.Atoi(said[0])
+	if err != nil || p < 0 || p > serving.LowestPriority {
+		return 0, invalid(fmt.Errorf("%s must be between 0, the highest, and %d", priorityKey, serving.LowestPriority))
+	}
+	return p, nil
 }
 
 // seen are the apps that a caller may know of.

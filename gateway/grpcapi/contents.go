@@ -45,6 +45,12 @@ func options(o *inference.Options, parameters map[string]*proto.InferParameter) 
 				return fmt.Errorf("timeout: it is a number of microseconds, from 0 on")
 			}
 			o.Timeout = time.Duration(min(micros, serving.MaxSLO.Microseconds())) * time.Microsecond
+		case "priority":
+			priority, ok := whole(p)
+			if !ok || priority < 0 {
+				return fmt.Errorf("priority: it is a number, from 0 on")
+			}
+			o.Priority = int(min(priority, serving.LowestPriority))
 		case "uid", "context":
 			text, ok := p.GetParameterChoice().(*proto.InferParameter_StringParam)
 			if !ok {

@@ -44,7 +44,7 @@ func (s *Server) queries(c *call, m *proto.ModelInferRequest) (*inference.Reques
 		return nil, nil, invalid(err)
 	}
 	queries, err := r.Queries(serving.Query{
-		App: c.app.Name, Priority: c.priority, Received: c.received, Timeout: serving.ShorterTimeout(c.timeout, r.Options.Timeout),
+		App: c.app.Name, Priority: max(c.priority, r.Options.Priority), Received: c.received, Timeout: serving.ShorterTimeout(c.timeout, r.Options.Timeout),
 		User: r.Options.User, Context: r.Options.Context, Version: m.GetModelVersion(),
 	}, c.app, s.config.MaxBatch)
 	if err != nil {
@@ -180,6 +180,7 @@ func (s *Server) answerInParts(ctx context.Context, m *proto.ModelInferRequest, 
 		one.Parameters[finalResponse] = parameter(false)
 		return send(&proto.ModelStreamInferResponse{InferResponse: one})
 	}
+	var said []inference.Parameter // of the whole answer
 	if len(queries) > 1 {
 		predictions, err := s.ask(ctx, &c, queries)
 		if err == nil {
@@ -190,7 +191,8 @@ func (s *Server) answerInParts(ctx context.Context, m *proto.ModelInferRequest, 
 		}
 	} else {
 		begun := false
-		p, err := s.parts(ctx, &c, &queries[0], func(out *serving.Output) error {
+		var p *serving.Prediction
+		p, err = s.parts(ctx, &c, &queries[0], func(out *serving.Output) error {
 			begun = true
 			return sendOne([]serving.Prediction{{Output: out.JSON, Full: out}})
 		})
@@ -200,8 +202,12 @@ func (s *Server) answerInParts(ctx context.Context, m *proto.ModelInferRequest, 
 		if err != nil {
 			return err
 		}
+		said = inference.Parameters([]serving.Prediction{*p})
 	}
 	last := &proto.ModelInferResponse{ModelName: m.GetModelName(), Id: m.GetId(), Parameters: map[string]*proto.InferParameter{finalResponse: parameter(true)}}
+	for _, p := range said {
+		last.Parameters[p.Name] = parameter(p.Value)
+	}
 	return send(&proto.ModelStreamInferResponse{InferResponse: last})
 }
 

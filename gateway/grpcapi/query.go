@@ -46,9 +46,12 @@ func (s queries) query(c *call, m *proto.PredictRequest) (q serving.Query, err e
 	if err := c.take(googleproto.Size(m)); err != nil {
 		return q, err
 	}
+	if m.GetPriority() > serving.LowestPriority {
+		return q, invalid(fmt.Errorf("priority must be between 0, the highest, and %d", serving.LowestPriority))
+	}
 	q = serving.Query{
-		App: c.app.Name, Priority: c.priority, Received: c.received, Timeout: c.timeout, User: m.GetUser(), Context: m.GetContext(), Version: m.GetVersion(),
-		Salt: m.GetSalt(), NoCache: m.GetNoCache(),
+		App: c.app.Name, Priority: max(c.priority, int(m.GetPriority())), Received: c.received, Timeout: c.timeout, User: m.GetUser(), Context: m.GetContext(),
+		Version: m.GetVersion(), Salt: m.GetSalt(), NoCache: m.GetNoCache(), Explain: m.GetExplain(),
 	}
 	if err := checkNames(q.User, q.Context, q.Version, q.Salt); err != nil {
 		return q, invalid(err)
@@ -121,6 +124,13 @@ func predicted(app *serving.App, p *serving.Prediction) *proto.PredictResponse {
 	if p.Full != nil {
 		out.Confidence, out.QualifiersJson = p.Full.Confidence, string(p.Full.QualifiersJSON)
 	}
+	for _, over := range p.PassedOver {
+		out.PassedOver = append(out.PassedOver, &proto.PassedOver{Model: over.ModelID.String(), Why: over.Why.String()})
+	}
+	out.Missing, out.Shed, out.Failover = names(p.Missing), names(p.Shed), names(p.Failover)
+	if p.Explained != nil {
+		out.ExplanationJson = string(codec.AppendExplanation(nil, p.Explained))
+	}
 	values, err := inference.Stack(app, []serving.Prediction{*p}, nil)
 	if err != nil {
 		return out // the default fits no output
@@ -130,6 +140,13 @@ func predicted(app *serving.App, p *serving.Prediction) *proto.PredictResponse {
 		out.Outputs = append(out.Outputs, &proto.Tensor{Name: v.Name, Datatype: inference.Datatype(v.DType), Shape: dimensions(v.Shape[1:]), Data: v.Data})
 	}
 	return out
+}
+
+func names(ids []serving.ModelID) (list []string) {
+	for _, id := range ids {
+		list = append(list, id.String())
+	}
+	return list
 }
 
 // Feedback takes one piece of feedback.

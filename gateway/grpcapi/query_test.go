@@ -2,6 +2,8 @@ package grpcapi
 
 import (
 	"context"
+	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,13 +23,13 @@ func TestPredict(t *testing.T) {
 	core := newFake()
 	c := proto.NewTopsailClient(start(t, Config{}, core, admission.Config{}).conn)
 	got, err := c.Predict(t.Context(), &proto.PredictRequest{
-		App: "sums", Inputs: vectorTensor(1, 2), User: "u", Context: "c", Version: "2", CandidateModels: []string{"forest", "linear:2"}, Salt: "s", NoCache: true,
+		App: "sums", Inputs: vectorTensor(1, 2), User: "u", Context: "c", Version: "2", CandidateModels: []string{"forest", "linear:2"}, Salt: "s", NoCache: true, Explain: true,
 	})
 	if err != nil || got.QueryId != 1 || got.OutputJson != "3.0" || len(got.Outputs) != 1 || got.Outputs[0].Name != "output" || string(got.Outputs[0].Data) != string(doubles(3)) || len(got.Outputs[0].Shape) != 0 {
 		t.Errorf("%v, %v", got, err)
 	}
 	q := core.queries()[0]
-	if q.User != "u" || q.Context != "c" || q.Version != "2" || q.Salt != "s" || !q.NoCache || len(q.Candidates) != 2 || q.Candidates[1] != (serving.ModelID{Model: "linear", Version: "2"}) {
+	if q.User != "u" || q.Context != "c" || q.Version != "2" || q.Salt != "s" || !q.NoCache || !q.Explain || len(q.Candidates) != 2 || q.Candidates[1] != (serving.ModelID{Model: "linear", Version: "2"}) {
 		t.Errorf("%+v", q)
 	}
 	core.answer = func(context.Context, *serving.Query) (serving.Prediction, error) {
@@ -36,6 +38,19 @@ func TestPredict(t *testing.T) {
 	got, err = c.Predict(t.Context(), &proto.PredictRequest{App: "sums", Inputs: vectorTensor(1, 2)})
 	if err != nil || !got.Default || got.DefaultCause != "no_replica" || got.DefaultExplanation != "why" || got.OutputJson != `"none"` || len(got.Outputs) != 0 {
 		t.Errorf("a default that fits no output: %v, %v", got, err)
+	}
+	core.answer = func(context.Context, *serving.Query) (serving.Prediction, error) {
+		return serving.Prediction{
+			QueryID: 3, Output: []byte("1"), Model: serving.ModelID{Model: "small", Version: "1"}, Ranked: true,
+			PassedOver: []serving.PassedOver{{ModelID: serving.ModelID{Model: "large", Version: "2"}, Why: serving.MissedSLO}},
+			Missing:    []serving.ModelID{{Model: "large", Version: "2"}}, Shed: []serving.ModelID{{Model: "mid", Version: "1"}}, Failover: []serving.ModelID{{Model: "small", Version: "2"}},
+			Explained: &serving.Explanation{},
+		}, nil
+	}
+	got, err = c.Predict(t.Context(), &proto.PredictRequest{App: "sums", Inputs: vectorTensor(1, 2)})
+	if err != nil || got.Model != "small:1" || len(got.PassedOver) != 1 || got.PassedOver[0].Model != "large:2" || got.PassedOver[0].Why != "missed_slo" ||
+		!slices.Equal(got.Missing, []string{"large:2"}) || !slices.Equal(got.Shed, []string{"mid:1"}) || !slices.Equal(got.Failover, []string{"small:2"}) || !json.Valid([]byte(got.ExplanationJson)) {
+		t.Errorf("all that there is to say: %v, %v", got, err)
 	}
 	for want, m := range map[string]*proto.PredictRequest{
 		`input "input" is missing`:          {App: "sums"},

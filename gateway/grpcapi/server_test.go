@@ -216,7 +216,7 @@ func TestInfer(t *testing.T) {
 	}
 	typed, err := c.ModelInfer(t.Context(), &proto.ModelInferRequest{
 		ModelName:  "sums",
-		Parameters: map[string]*proto.InferParameter{"timeout": parameter(int64(5000)), "uid": parameter("u"), "other": parameter(true)},
+		Parameters: map[string]*proto.InferParameter{"timeout": parameter(int64(5000)), "uid": parameter("u"), "other": parameter(true), "priority": parameter(int64(1))},
 		Inputs: []*proto.ModelInferRequest_InferInputTensor{{
 			Name: "input", Datatype: "FP64", Shape: []int64{1, 2}, Contents: &proto.InferTensorContents{Fp64Contents: []float64{1, 2}},
 		}},
@@ -225,8 +225,47 @@ func TestInfer(t *testing.T) {
 		t.Errorf("typed: %v, %v", typed, err)
 	}
 	seen := core.queries()
-	if last := seen[len(seen)-1]; last.Timeout != 5*time.Millisecond || last.User != "u" {
+	if last := seen[len(seen)-1]; last.Timeout != 5*time.Millisecond || last.User != "u" || last.Priority != 1 {
 		t.Errorf("%+v", last)
+	}
+}
+
+// What a caller says of priority, in the metadata or in the request, only lowers it.
+func TestPriorityOfACall(t *testing.T) {
+	core := newFake()
+	c := start(t, Config{}, core, admission.Config{})
+	query := proto.NewTopsailClient(c.conn)
+	for _, tt := range []struct {
+		metadata string
+		said     int64
+		want     int
+	}{{"", 0, 0}, {"2", 0, 2}, {"1", 3, 3}, {"3", 1, 3}, {"", 2, 2}} {
+		ctx := t.Context()
+		if tt.metadata != "" {
+			ctx = metadata.AppendToOutgoingContext(ctx, priorityKey, tt.metadata)
+		}
+		m := vector("sums", 1, 2)
+		m.Parameters = map[string]*proto.InferParameter{"priority": parameter(tt.said)}
+		_, inferred := c.ModelInfer(ctx, m)
+		_, predicted := query.Predict(ctx, &proto.PredictRequest{App: "sums", Inputs: vectorTensor(1, 2), Priority: uint32(tt.said)})
+		seen := core.queries()
+		if err := errors.Join(inferred, predicted); err != nil || seen[len(seen)-2].Priority != tt.want || seen[len(seen)-1].Priority != tt.want {
+			t.Errorf("%+v: %v, %d and %d", tt, err, seen[len(seen)-2].Priority, seen[len(seen)-1].Priority)
+		}
+	}
+	m := vector("sums", 1, 2)
+	m.Parameters = map[string]*proto.InferParameter{"priority": parameter(int64(1 << 40))} // of a client that knows more of them
+	if _, err := c.ModelInfer(t.Context(), m); err != nil || core.queries()[len(core.queries())-1].Priority != serving.LowestPriority {
+		t.Error(err, core.queries())
+	}
+	m.Parameters["priority"] = parameter("high")
+	_, text := c.ModelInfer(t.Context(), m)
+	_, many := query.Predict(t.Context(), &proto.PredictRequest{App: "sums", Inputs: vectorTensor(1, 2), Priority: 4})
+	_, wrong := c.ModelInfer(metadata.AppendToOutgoingContext(t.Context(), priorityKey, "-1"), vector("sums", 1, 2))
+	for _, err := range []error{text, many, wrong} {
+		if status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), "priority") {
+			t.Errorf("a priority that is none: %v", err)
+		}
 	}
 }
 
@@ -438,11 +477,11 @@ func TestStream(t *testing.T) {
 				t.Error(m)
 			}
 		case final:
-			if parts != 2 || len(m.InferResponse.RawOutputContents) != 0 {
+			if parts != 2 || len(m.InferResponse.RawOutputContents) != 0 || m.InferResponse.Parameters["query_id"].GetInt64Param() == 0 {
 				t.Errorf("after %d parts came %v", parts, m)
 			}
 		default:
-			if parts++; m.ErrorMessage != "" || string(m.InferResponse.RawOutputContents[0]) != string(doubles(float64(parts))) {
+			if parts++; m.ErrorMessage != "" || m.InferResponse.Parameters["query_id"] != nil || string(m.InferResponse.RawOutputContents[0]) != string(doubles(float64(parts))) {
 				t.Error(m)
 			}
 		}

@@ -75,7 +75,7 @@ func (s *Server) infer(queries context.Context, c *fiber.Ctx) error {
 		return err
 	}
 	rows, err := request.Queries(serving.Query{
-		App: r.app.Name, Priority: r.priority, Received: r.received, Timeout: serving.ShorterTimeout(r.timeout, request.Options.Timeout),
+		App: r.app.Name, Priority: max(r.priority, request.Options.Priority), Received: r.received, Timeout: serving.ShorterTimeout(r.timeout, request.Options.Timeout),
 		User: request.Options.User, Context: request.Options.Context, Version: strings.Clone(parameter(c, "version")),
 	}, r.app, s.config.MaxBatch)
 	if err != nil {

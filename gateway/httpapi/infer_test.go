@@ -63,14 +63,14 @@ func TestInference(t *testing.T) {
 
 func TestBinaryTensors(t *testing.T) {
 	r := start(t, Config{}, newFake())
-	text := `{"parameters":{"binary_data_output":true,"timeout":3000000,"uid":"ann"},"inputs":[{"name":"input","shape":[1,1],"datatype":"FP64","parameters":{"binary_data_size":8}}]}`
+	text := `{"parameters":{"binary_data_output":true,"timeout":3000000,"uid":"ann","priority":2},"inputs":[{"name":"input","shape":[1,1],"datatype":"FP64","parameters":{"binary_data_size":8}}]}`
 	body := text + "\x00\x00\x00\x00\x00\x00\xf0\x3f"
-	got := r.do(t, "POST", "/v2/models/doubles/infer", body, inferenceHeader+": "+strconv.Itoa(len(text)), "X-Timeout-Ms: 5000")
+	got := r.do(t, "POST", "/v2/models/doubles/infer", body, inferenceHeader+": "+strconv.Itoa(len(text)), "X-Timeout-Ms: 5000", "X-Priority: 1")
 	want := `{"model_name":"doubles","parameters":{"query_id":1},"outputs":[{"name":"output","datatype":"FP64","shape":[1],"parameters":{"binary_data_size":8}}]}`
 	if got.status != 200 || got.body != want+"\x00\x00\x00\x00\x00\x00\xf0\x3f" || got.header.Get(inferenceHeader) != strconv.Itoa(len(want)) {
 		t.Errorf("%d %q %v", got.status, got.body, got.header)
 	}
-	if q := r.core.queries()[0]; q.User != "ann" || q.Timeout != 3*time.Second {
+	if q := r.core.queries()[0]; q.User != "ann" || q.Timeout != 3*time.Second || q.Priority != 2 {
 		t.Errorf("the query is %+v", q)
 	}
 	for _, header := range []string{"-1", "x", strconv.Itoa(len(body) + 1), strconv.Itoa(len(text) - 1)} {

@@ -47,7 +47,7 @@ func NewAnswer(app *serving.App, request *Request, predictions []serving.Predict
 	if err != nil {
 		return nil, cmp.Or(firstDefault(predictions), err)
 	}
-	a := &Answer{Model: app.Name, ID: request.ID, Outputs: values, Parameters: parameters(predictions)}
+	a := &Answer{Model: app.Name, ID: request.ID, Outputs: values, Parameters: Parameters(predictions)}
 	if len(app.Models) == 1 {
 		a.Version = predictions[0].Model.Version
 	}
@@ -64,17 +64,23 @@ func firstDefault(predictions []serving.Prediction) error {
 	return nil
 }
 
-// parameters are what the protocol has no place for: ids for feedback, defaults and their reasons. Of
-// several rows the values are joined by commas, since a parameter is a text, a number or a flag.
-func parameters(predictions []serving.Prediction) (list []Parameter) {
+// Parameters are what the protocol has no place for: ids for feedback, which models answered and how sure
+// they were, defaults and their reasons. Of several rows the values are joined by commas, since a parameter
+// is a text, a number or a flag.
+func Parameters(predictions []serving.Prediction) (list []Parameter) {
 	add := func(name string, value any) { list = append(list, Parameter{name, value}) }
 	if p := &predictions[0]; len(predictions) == 1 {
-		add("query_id", p.QueryID)
+		if p.QueryID != 0 { // else it is a part of an answer
+			add("query_id", p.QueryID)
+		}
 		if p.Model != (serving.ModelID{}) {
 			add("model", p.Model.String())
 		}
 		if p.Full != nil && p.Full.Confidence != nil {
 			add("confidence", *p.Full.Confidence)
+		}
+		if len(p.PassedOver) > 0 {
+			add("passed_over", passedOver(p))
 		}
 		if p.Default {
 			add("default", true)
@@ -82,22 +88,44 @@ func parameters(predictions []serving.Prediction) (list []Parameter) {
 		}
 		return list
 	}
-	var ids, rows []string
+	var ids, models, confidences, rows []string
 	var why string
 	for i := range predictions {
-		ids = append(ids, strconv.FormatInt(predictions[i].QueryID, 10))
-		if predictions[i].Default {
+		p, model, confidence := &predictions[i], "", ""
+		if p.Model != (serving.ModelID{}) {
+			model = p.Model.String()
+		}
+		if p.Full != nil && p.Full.Confidence != nil {
+			confidence = strconv.FormatFloat(*p.Full.Confidence, 'g', -1, 64)
+		}
+		ids, models, confidences = append(ids, strconv.FormatInt(p.QueryID, 10)), append(models, model), append(confidences, confidence)
+		if p.Default {
 			rows = append(rows, strconv.Itoa(i))
 			if why == "" {
-				why = predictions[i].Explanation
+				why = p.Explanation
 			}
 		}
 	}
 	add("query_ids", strings.Join(ids, ","))
+	if text := strings.Join(models, ","); len(text) >= len(models) { // there are some
+		add("models", text)
+	}
+	if text := strings.Join(confidences, ","); len(text) >= len(confidences) {
+		add("confidences", text)
+	}
 	if len(rows) > 0 {
 		add("default", true)
 		add("default_rows", strings.Join(rows, ","))
 		add("default_explanation", why)
 	}
 	return list
+}
+
+// passedOver are the models that did not answer before the one that did, such as large:1=missed_slo,mid:4=no_replica.
+func passedOver(p *serving.Prediction) string {
+	var list []string
+	for _, over := range p.PassedOver {
+		list = append(list, over.ModelID.String()+"="+over.Why.String())
+	}
+	return strings.Join(list, ",")
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -218,5 +219,45 @@ func TestDefaultsThatFitTheType(t *testing.T) {
 		if err == nil && tt.t.Fits(&v) != nil {
 			t.Errorf("%s as %s became %v", tt.text, tt.t, v)
 		}
+	}
+}
+
+// What the protocol has no place for is in parameters: of one row as it is, of several joined by commas.
+func TestParameters(t *testing.T) {
+	sure := 0.75
+	a := serving.Prediction{
+		QueryID: 7, Model: serving.ModelID{Model: "small", Version: "1"}, Full: &serving.Output{Confidence: &sure}, Ranked: true,
+		PassedOver: []serving.PassedOver{{ModelID: serving.ModelID{Model: "large", Version: "2"}, Why: serving.MissedSLO}, {ModelID: serving.ModelID{Model: "mid", Version: "1"}, Why: serving.NoReplica}},
+	}
+	b := serving.Prediction{QueryID: 8, Default: true, Explanation: "why"}
+	for _, tt := range []struct {
+		rows []serving.Prediction
+		want []Parameter
+	}{
+		{[]serving.Prediction{a}, []Parameter{{"query_id", int64(7)}, {"model", "small:1"}, {"confidence", 0.75}, {"passed_over", "large:2=missed_slo,mid:1=no_replica"}}},
+		{[]serving.Prediction{b}, []Parameter{{"query_id", int64(8)}, {"default", true}, {"default_explanation", "why"}}},
+		{[]serving.Prediction{a, b, a}, []Parameter{
+			{"query_ids", "7,8,7"}, {"models", "small:1,,small:1"}, {"confidences", "0.75,,0.75"}, {"default", true}, {"default_rows", "1"}, {"default_explanation", "why"},
+		}},
+		{[]serving.Prediction{{QueryID: 1}, {QueryID: 2}}, []Parameter{{"query_ids", "1,2"}}},
+		{[]serving.Prediction{{Full: &serving.Output{}}}, nil}, // a part
+	} {
+		if got := Parameters(tt.rows); !slices.Equal(got, tt.want) {
+			t.Errorf("%v, want %v", got, tt.want)
+		}
+	}
+}
+
+// woken is an app of two models, of which one is ready.
+type woken struct{ wakes int }
+
+func (*woken) Ready(string, string) (bool, error) { return true, nil }
+
+func (w *woken) Wake(string, string) error { w.wakes++; return nil }
+
+func TestLoadWakesWhatSleepsBesideWhatIsReady(t *testing.T) {
+	var w woken
+	if err := Load(t.Context(), &w, "app"); err != nil || w.wakes != 1 {
+		t.Errorf("%v, woken %d times", err, w.wakes)
 	}
 }

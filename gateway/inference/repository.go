@@ -76,11 +76,10 @@ func Load(ctx context.Context, r Repository, app string) error {
 	ctx, cancel := context.WithTimeout(ctx, loadWithin)
 	defer cancel()
 	for {
-		ready, err := r.Ready(app, "")
-		if err != nil || ready {
+		if err := r.Wake(app, ""); err != nil { // also where another model of the app is ready
 			return err
 		}
-		if err := r.Wake(app, ""); err != nil {
+		if ready, err := r.Ready(app, ""); err != nil || ready {
 			return err
 		}
 		if retry.Sleep(ctx, lookEvery); ctx.Err() != nil {

@@ -20,6 +20,8 @@ type Options struct {
 	Binary  bool          // binary_data_output: outputs that are not named are wanted binary
 	User    string        // uid
 	Context string        // context
+	// Priority is 0, the highest, to serving.LowestPriority, to which larger numbers of clients come down.
+	Priority int
 }
 
 // Output is an output that is wanted.

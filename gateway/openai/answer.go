@@ -44,10 +44,33 @@ type envelope struct {
 	Topsail *provenance `json:"topsail,omitempty"`
 }
 
-// provenance says of an answer that it is the default, which clients of OpenAI's would not see.
+// provenance says of an answer what OpenAI's API has no place for: that it is the default, or of a policy that ranks the
+// models which one it is of, and why none before it answered.
 type provenance struct {
-	Default     bool   `json:"default"`
-	Explanation string `json:"default_explanation"`
+	Default     bool         `json:"default"`
+	Explanation string       `json:"default_explanation,omitempty"`
+	Model       string       `json:"model,omitempty"`
+	PassedOver  []passedOver `json:"passed_over,omitempty"`
+}
+
+type passedOver struct {
+	Model string `json:"model"`
+	Why   string `json:"why"`
+}
+
+// provenanceOf is nil where there is nothing to say.
+func provenanceOf(p *serving.Prediction) *provenance {
+	if !p.Default && !p.Ranked {
+		return nil
+	}
+	said := &provenance{Default: p.Default, Explanation: p.Explanation}
+	if !p.Default {
+		said.Model = p.Model.String()
+	}
+	for _, over := range p.PassedOver {
+		said.PassedOver = append(said.PassedOver, passedOver{over.ModelID.String(), over.Why.String()})
+	}
+	return said
 }
 
 // said is what a model says, as a whole or in a part: a text, an object of its own, or an answer of
@@ -171,7 +194,7 @@ func (a *Answer) Append(b []byte, p *serving.Prediction, text string, parts int)
 		s = said{text: text}
 	}
 	if s.whole != nil {
-		return a.rename(b, s.whole, a.request.Kind.object())
+		return a.rename(b, s.whole, a.request.Kind.object(), provenanceOf(p))
 	}
 	finish := s.finish
 	if finish == "" {
@@ -186,9 +209,7 @@ func (a *Answer) Append(b []byte, p *serving.Prediction, text string, parts int)
 	}
 	e := a.envelope(a.request.Kind.object(), one)
 	e.Usage = usage(s.usage, parts)
-	if p.Default {
-		e.Topsail = &provenance{true, p.Explanation}
-	}
+	e.Topsail = provenanceOf(p)
 	return appendJSON(b, e)
 }
 
@@ -224,8 +245,9 @@ func (a *Answer) envelope(kind string, choices ...choice) *envelope {
 	return &envelope{ID: a.id, Object: kind, Created: a.created, Model: a.app, Choices: choices}
 }
 
-// rename appends an answer of the model's own with this answer's id, and the app as its model.
-func (a *Answer) rename(b []byte, whole object, kind string) ([]byte, error) {
+// rename appends an answer of the model's own with this answer's id, the app as its model, and where it is from, if that
+// is to be said.
+func (a *Answer) rename(b []byte, whole object, kind string, from *provenance) ([]byte, error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(whole, &members); err != nil {
 		return b, err
@@ -235,6 +257,9 @@ func (a *Answer) rename(b []byte, whole object, kind string) ([]byte, error) {
 			continue
 		}
 		members[name], _ = json.Marshal(value) // texts and numbers
+	}
+	if from != nil {
+		members["topsail"], _ = json.Marshal(from) // likewise
 	}
 	return appendJSON(b, members)
 }
@@ -251,7 +276,7 @@ func (a *Answer) AppendEmbeddings(b []byte, ps []serving.Prediction) ([]byte, er
 			if a.request.Base64 {
 				s.whole = dataInBase64(s.whole)
 			}
-			return a.rename(b, s.whole, a.request.Kind.object())
+			return a.rename(b, s.whole, a.request.Kind.object(), provenanceOf(&ps[0]))
 		}
 	}
 	type embedding struct {

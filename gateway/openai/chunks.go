@@ -35,7 +35,7 @@ func (c *Chunks) Part(b []byte, out *serving.Output) []byte {
 			return b // usage, which goes last
 		}
 		return c.event(b, func(b []byte) ([]byte, error) {
-			return c.answer.rename(b, inParts(s.whole), c.answer.request.Kind.chunk())
+			return c.answer.rename(b, inParts(s.whole), c.answer.request.Kind.chunk(), nil)
 		})
 	}
 	return c.choice(b, c.delta(s))
@@ -100,6 +100,9 @@ func (c *Chunks) End(b []byte, p *serving.Prediction, begun bool) []byte {
 	if c.answer.request.Usage {
 		e := c.answer.envelope(c.answer.request.Kind.chunk())
 		e.Choices, e.Usage = []choice{}, usage(c.usage, c.parts)
+		if c.whole { // the model's own chunks do not say it
+			e.Topsail = provenanceOf(p)
+		}
 		b = c.event(b, func(b []byte) ([]byte, error) { return appendJSON(b, e) })
 	}
 	return append(b, "data: [DONE]\n\n"...)
@@ -125,9 +128,7 @@ func (c *Chunks) finished(b []byte, p *serving.Prediction) []byte {
 		one.Text = &empty
 	}
 	e := c.answer.envelope(c.answer.request.Kind.chunk(), one)
-	if p.Default {
-		e.Topsail = &provenance{true, p.Explanation}
-	}
+	e.Topsail = provenanceOf(p)
 	return c.event(b, func(b []byte) ([]byte, error) { return appendJSON(b, e) })
 }
 

@@ -164,6 +164,30 @@ func TestAStreamThatIsCut(t *testing.T) {
 	}
 }
 
+// ranked is an answer of the second model, and second is what is said of it.
+func ranked(out *serving.Output) serving.Prediction {
+	return serving.Prediction{
+		Full: out, Model: serving.ModelID{Model: "small", Version: "1"}, Ranked: true,
+		PassedOver: []serving.PassedOver{{ModelID: serving.ModelID{Model: "large", Version: "2"}, Why: serving.NoReplica}},
+	}
+}
+
+const second = `"topsail":{"default":false,"model":"small:1","passed_over":[{"model":"large:2","why":"no_replica"}]}`
+
+// Chunks say which model of several it was at their end; those that are a model's own, beside the usage.
+func TestChunksSayWhichModelItWas(t *testing.T) {
+	for whole, text := range map[bool]string{false: `"a"`, true: `{"choices":[{"delta":{"content":"a"}}]}`} {
+		r := parse(t, Chat, `{"model":"bot","messages":[],"stream":true,"stream_options":{"include_usage":true}}`)
+		c := NewChunks(NewAnswer(r, "bot", 7, time.Unix(1, 0)))
+		out := output(t, blob(text))
+		p := ranked(out)
+		b := c.End(c.Part(nil, out), &p, true)
+		if strings.Count(string(b), second) != 1 || !strings.HasSuffix(string(b), "data: [DONE]\n\n") {
+			t.Errorf("of the model's own %v: %s", whole, b)
+		}
+	}
+}
+
 func TestWholeAnswers(t *testing.T) {
 	r := parse(t, Chat, `{"model":"bot","messages":[]}`)
 	a := NewAnswer(r, "bot", 7, time.Unix(1, 0))
@@ -171,10 +195,12 @@ func TestWholeAnswers(t *testing.T) {
 		p    serving.Prediction
 		want []string
 	}{
-		"text":    {serving.Prediction{Full: output(t, serving.Text("12"))}, []string{`"message":{"content":"12","role":"assistant"}`, `"finish_reason":"stop"`}},
-		"object":  {serving.Prediction{Full: output(t, blob(`{"content":"a","finish_reason":"length","usage":{"total_tokens":9}}`))}, []string{`"content":"a"`, `"finish_reason":"length"`, `"usage":{"total_tokens":9}`}},
-		"engine":  {serving.Prediction{Full: output(t, blob(`{"id":"x","model":"llama","choices":[{"message":{"content":"a"}}]}`))}, []string{`"model":"bot"`, `"id":"chatcmpl-7"`, `"message":{"content":"a"}`}},
-		"default": {serving.Prediction{Output: []byte(`"sorry"`), Default: true, Explanation: "late"}, []string{`"content":"sorry"`, `"topsail":{"default":true,"default_explanation":"late"}`}},
+		"text":          {serving.Prediction{Full: output(t, serving.Text("12"))}, []string{`"message":{"content":"12","role":"assistant"}`, `"finish_reason":"stop"`}},
+		"object":        {serving.Prediction{Full: output(t, blob(`{"content":"a","finish_reason":"length","usage":{"total_tokens":9}}`))}, []string{`"content":"a"`, `"finish_reason":"length"`, `"usage":{"total_tokens":9}`}},
+		"engine":        {serving.Prediction{Full: output(t, blob(`{"id":"x","model":"llama","choices":[{"message":{"content":"a"}}]}`))}, []string{`"model":"bot"`, `"id":"chatcmpl-7"`, `"message":{"content":"a"}`}},
+		"default":       {serving.Prediction{Output: []byte(`"sorry"`), Default: true, Explanation: "late"}, []string{`"content":"sorry"`, `"topsail":{"default":true,"default_explanation":"late"}`}},
+		"ranked":        {ranked(output(t, serving.Text("12"))), []string{`"content":"12"`, second}},
+		"ranked engine": {ranked(output(t, blob(`{"choices":[{"message":{"content":"a"}}]}`))), []string{`"content":"a"`, second}},
 	} {
 		b, err := a.Append(nil, &test.p, "", 0)
 		if err != nil || !json.Valid(b) {

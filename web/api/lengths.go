@@ -74,6 +74,9 @@ func keepsContractOfPins(cat *serving.Catalog, before, app *serving.App) error {
 		if err := app.Signature.Accepts(v.Signature); err != nil {
 			return problem.New(http.StatusConflict, "contract", fmt.Sprintf("version %q of model %q does not take what clients of app %q send: %v", id.Version, id.Model, app.Name, err))
 		}
+		if err := app.CheckOutputs(v); err != nil {
+			return problem.New(http.StatusConflict, "contract", fmt.Sprintf("version %q of model %q does not suit app %q: %v", id.Version, id.Model, app.Name, err))
+		}
 		if sameLength(now, v) {
 			continue
 		}

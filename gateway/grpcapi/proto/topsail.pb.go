@@ -104,6 +104,8 @@ type PredictRequest struct {
 	CandidateModels []string               `protobuf:"bytes,6,rep,name=candidate_models,json=candidateModels,proto3" json:"candidate_models,omitempty"` // among which the policy chooses, such as forest or forest:2
 	Salt            string                 `protobuf:"bytes,7,opt,name=salt,proto3" json:"salt,omitempty"`                                              // queries of different salts never share a cache entry
 	NoCache         bool                   `protobuf:"varint,8,opt,name=no_cache,json=noCache,proto3" json:"no_cache,omitempty"`
+	Priority        uint32                 `protobuf:"varint,9,opt,name=priority,proto3" json:"priority,omitempty"` // 0, the highest, to 3; the app's and the key's bound it
+	Explain         bool                   `protobuf:"varint,10,opt,name=explain,proto3" json:"explain,omitempty"`  // the answer says how it came about
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -194,6 +196,20 @@ func (x *PredictRequest) GetNoCache() bool {
 	return false
 }
 
+func (x *PredictRequest) GetPriority() uint32 {
+	if x != nil {
+		return x.Priority
+	}
+	return 0
+}
+
+func (x *PredictRequest) GetExplain() bool {
+	if x != nil {
+		return x.Explain
+	}
+	return false
+}
+
 type PredictResponse struct {
 	state              protoimpl.MessageState `protogen:"open.v1"`
 	QueryId            int64                  `protobuf:"varint,1,opt,name=query_id,json=queryId,proto3" json:"query_id,omitempty"`         // for feedback
@@ -206,6 +222,11 @@ type PredictResponse struct {
 	Confidence         *float64               `protobuf:"fixed64,8,opt,name=confidence,proto3,oneof" json:"confidence,omitempty"`
 	QualifiersJson     string                 `protobuf:"bytes,9,opt,name=qualifiers_json,json=qualifiersJson,proto3" json:"qualifiers_json,omitempty"` // an object, or empty
 	Cached             bool                   `protobuf:"varint,10,opt,name=cached,proto3" json:"cached,omitempty"`
+	PassedOver         []*PassedOver          `protobuf:"bytes,11,rep,name=passed_over,json=passedOver,proto3" json:"passed_over,omitempty"`                // of a policy that ranks the models: those before the one that answered
+	Missing            []string               `protobuf:"bytes,12,rep,name=missing,proto3" json:"missing,omitempty"`                                        // models that were asked and did not answer
+	Shed               []string               `protobuf:"bytes,13,rep,name=shed,proto3" json:"shed,omitempty"`                                              // models that were left out to save capacity
+	Failover           []string               `protobuf:"bytes,14,rep,name=failover,proto3" json:"failover,omitempty"`                                      // current versions without a replica, in whose place others were asked
+	ExplanationJson    string                 `protobuf:"bytes,15,opt,name=explanation_json,json=explanationJson,proto3" json:"explanation_json,omitempty"` // if it was asked for
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
@@ -310,6 +331,94 @@ func (x *PredictResponse) GetCached() bool {
 	return false
 }
 
+func (x *PredictResponse) GetPassedOver() []*PassedOver {
+	if x != nil {
+		return x.PassedOver
+	}
+	return nil
+}
+
+func (x *PredictResponse) GetMissing() []string {
+	if x != nil {
+		return x.Missing
+	}
+	return nil
+}
+
+func (x *PredictResponse) GetShed() []string {
+	if x != nil {
+		return x.Shed
+	}
+	return nil
+}
+
+func (x *PredictResponse) GetFailover() []string {
+	if x != nil {
+		return x.Failover
+	}
+	return nil
+}
+
+func (x *PredictResponse) GetExplanationJson() string {
+	if x != nil {
+		return x.ExplanationJson
+	}
+	return ""
+}
+
+// PassedOver is a model that did not answer, so that the next one did.
+type PassedOver struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Model         string                 `protobuf:"bytes,1,opt,name=model,proto3" json:"model,omitempty"`
+	Why           string                 `protobuf:"bytes,2,opt,name=why,proto3" json:"why,omitempty"` // such as missed_slo
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PassedOver) Reset() {
+	*x = PassedOver{}
+	mi := &file_gateway_grpcapi_proto_topsail_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PassedOver) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PassedOver) ProtoMessage() {}
+
+func (x *PassedOver) ProtoReflect() protoreflect.Message {
+	mi := &file_gateway_grpcapi_proto_topsail_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PassedOver.ProtoReflect.Descriptor instead.
+func (*PassedOver) Descriptor() ([]byte, []int) {
+	return file_gateway_grpcapi_proto_topsail_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *PassedOver) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
+}
+
+func (x *PassedOver) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
 type PredictEvent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Event:
@@ -323,7 +432,7 @@ type PredictEvent struct {
 
 func (x *PredictEvent) Reset() {
 	*x = PredictEvent{}
-	mi := &file_gateway_grpcapi_proto_topsail_proto_msgTypes[3]
+	mi := &file_gateway_grpcapi_proto_topsail_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -335,7 +444,7 @@ func (x *PredictEvent) String() string {
 func (*PredictEvent) ProtoMessage() {}
 
 func (x *PredictEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_gateway_grpcapi_proto_topsail_proto_msgTypes[3]
+	mi := &file_gateway_grpcapi_proto_topsail_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -348,7 +457,7 @@ func (x *PredictEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PredictEvent.ProtoReflect.Descriptor instead.
 func (*PredictEvent) Descriptor() ([]byte, []int) {
-	return file_gateway_grpcapi_proto_topsail_proto_rawDescGZIP(), []int{3}
+	return file_gateway_grpcapi_proto_topsail_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *PredictEvent) GetEvent() isPredictEvent_Event {
@@ -403,7 +512,7 @@ type Part struct {
 
 func (x *Part) Reset() {
 	*x = Part{}
-	mi := &file_gateway_grpcapi_proto_topsail_proto_msgTypes[4]
+	mi := &file_gateway_grpcapi_proto_topsail_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -415,7 +524,7 @@ func (x *Part) String() string {
 func (*Part) ProtoMessage() {}
 
 func (x *Part) ProtoReflect() protoreflect.Message {
-	mi := &file_gateway_grpcapi_proto_topsail_proto_msgTypes[4]
+	mi := &file_gateway_grpcapi_proto_topsail_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -428,7 +537,7 @@ func (x *Part) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Part.ProtoReflect.Descriptor instead.
 func (*Part) Descriptor() ([]byte, []int) {
-	return file_gateway_grpcapi_proto_topsail_proto_rawDescGZIP(), []int{4}
+	return file_gateway_grpcapi_proto_topsail_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Part) GetOutputs() []*Tensor {
@@ -466,7 +575,7 @@ type FeedbackRequest struct {
 
 func (x *FeedbackRequest) Reset() {
 	*x = FeedbackRequest{}
-	mi := &file_gateway_grpcapi_proto_topsail_proto_msgTypes[5]
+	mi := &file_gateway_grpcapi_proto_topsail_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -478,7 +587,7 @@ func (x *FeedbackRequest) String() string {
 func (*FeedbackRequest) ProtoMessage() {}
 
 func (x *FeedbackRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_gateway_grpcapi_proto_topsail_proto_msgTypes[5]
+	mi := &file_gateway_grpcapi_proto_topsail_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -491,7 +600,7 @@ func (x *FeedbackRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedbackRequest.ProtoReflect.Descriptor instead.
 func (*FeedbackRequest) Descriptor() ([]byte, []int) {
-	return file_gateway_grpcapi_proto_topsail_proto_rawDescGZIP(), []int{5}
+	return file_gateway_grpcapi_proto_topsail_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *FeedbackRequest) GetApp() string {
@@ -590,7 +699,7 @@ type FeedbackResponse struct {
 
 func (x *FeedbackResponse) Reset() {
 	*x = FeedbackResponse{}
-	mi := &file_gateway_grpcapi_proto_topsail_proto_msgTypes[6]
+	mi := &file_gateway_grpcapi_proto_topsail_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -602,7 +711,7 @@ func (x *FeedbackResponse) String() string {
 func (*FeedbackResponse) ProtoMessage() {}
 
 func (x *FeedbackResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_gateway_grpcapi_proto_topsail_proto_msgTypes[6]
+	mi := &file_gateway_grpcapi_proto_topsail_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -615,7 +724,7 @@ func (x *FeedbackResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedbackResponse.ProtoReflect.Descriptor instead.
 func (*FeedbackResponse) Descriptor() ([]byte, []int) {
-	return file_gateway_grpcapi_proto_topsail_proto_rawDescGZIP(), []int{6}
+	return file_gateway_grpcapi_proto_topsail_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *FeedbackResponse) GetQueryId() int64 {
@@ -663,7 +772,7 @@ const file_gateway_grpcapi_proto_topsail_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\bdatatype\x18\x02 \x01(\tR\bdatatype\x12\x14\n" +
 	"\x05shape\x18\x03 \x03(\x03R\x05shape\x12\x12\n" +
-	"\x04data\x18\x04 \x01(\fR\x04data\"\xf0\x01\n" +
+	"\x04data\x18\x04 \x01(\fR\x04data\"\xa6\x02\n" +
 	"\x0ePredictRequest\x12\x10\n" +
 	"\x03app\x18\x01 \x01(\tR\x03app\x12*\n" +
 	"\x06inputs\x18\x02 \x03(\v2\x12.topsail.v1.TensorR\x06inputs\x12\x12\n" +
@@ -672,7 +781,10 @@ const file_gateway_grpcapi_proto_topsail_proto_rawDesc = "" +
 	"\aversion\x18\x05 \x01(\tR\aversion\x12)\n" +
 	"\x10candidate_models\x18\x06 \x03(\tR\x0fcandidateModels\x12\x12\n" +
 	"\x04salt\x18\a \x01(\tR\x04salt\x12\x19\n" +
-	"\bno_cache\x18\b \x01(\bR\anoCache\"\xf6\x02\n" +
+	"\bno_cache\x18\b \x01(\bR\anoCache\x12\x1a\n" +
+	"\bpriority\x18\t \x01(\rR\bpriority\x12\x18\n" +
+	"\aexplain\x18\n" +
+	" \x01(\bR\aexplain\"\xa4\x04\n" +
 	"\x0fPredictResponse\x12\x19\n" +
 	"\bquery_id\x18\x01 \x01(\x03R\aqueryId\x12,\n" +
 	"\aoutputs\x18\x02 \x03(\v2\x12.topsail.v1.TensorR\aoutputs\x12\x1f\n" +
@@ -687,8 +799,18 @@ const file_gateway_grpcapi_proto_topsail_proto_rawDesc = "" +
 	"confidence\x88\x01\x01\x12'\n" +
 	"\x0fqualifiers_json\x18\t \x01(\tR\x0equalifiersJson\x12\x16\n" +
 	"\x06cached\x18\n" +
-	" \x01(\bR\x06cachedB\r\n" +
-	"\v_confidence\"v\n" +
+	" \x01(\bR\x06cached\x127\n" +
+	"\vpassed_over\x18\v \x03(\v2\x16.topsail.v1.PassedOverR\n" +
+	"passedOver\x12\x18\n" +
+	"\amissing\x18\f \x03(\tR\amissing\x12\x12\n" +
+	"\x04shed\x18\r \x03(\tR\x04shed\x12\x1a\n" +
+	"\bfailover\x18\x0e \x03(\tR\bfailover\x12)\n" +
+	"\x10explanation_json\x18\x0f \x01(\tR\x0fexplanationJsonB\r\n" +
+	"\v_confidence\"4\n" +
+	"\n" +
+	"PassedOver\x12\x14\n" +
+	"\x05model\x18\x01 \x01(\tR\x05model\x12\x10\n" +
+	"\x03why\x18\x02 \x01(\tR\x03why\"v\n" +
 	"\fPredictEvent\x12&\n" +
 	"\x04part\x18\x01 \x01(\v2\x10.topsail.v1.PartH\x00R\x04part\x125\n" +
 	"\x06answer\x18\x02 \x01(\v2\x1b.topsail.v1.PredictResponseH\x00R\x06answerB\a\n" +
@@ -732,34 +854,36 @@ func file_gateway_grpcapi_proto_topsail_proto_rawDescGZIP() []byte {
 	return file_gateway_grpcapi_proto_topsail_proto_rawDescData
 }
 
-var file_gateway_grpcapi_proto_topsail_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_gateway_grpcapi_proto_topsail_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_gateway_grpcapi_proto_topsail_proto_goTypes = []any{
 	(*Tensor)(nil),           // 0: topsail.v1.Tensor
 	(*PredictRequest)(nil),   // 1: topsail.v1.PredictRequest
 	(*PredictResponse)(nil),  // 2: topsail.v1.PredictResponse
-	(*PredictEvent)(nil),     // 3: topsail.v1.PredictEvent
-	(*Part)(nil),             // 4: topsail.v1.Part
-	(*FeedbackRequest)(nil),  // 5: topsail.v1.FeedbackRequest
-	(*FeedbackResponse)(nil), // 6: topsail.v1.FeedbackResponse
+	(*PassedOver)(nil),       // 3: topsail.v1.PassedOver
+	(*PredictEvent)(nil),     // 4: topsail.v1.PredictEvent
+	(*Part)(nil),             // 5: topsail.v1.Part
+	(*FeedbackRequest)(nil),  // 6: topsail.v1.FeedbackRequest
+	(*FeedbackResponse)(nil), // 7: topsail.v1.FeedbackResponse
 }
 var file_gateway_grpcapi_proto_topsail_proto_depIdxs = []int32{
-	0, // 0: topsail.v1.PredictRequest.inputs:type_name -> topsail.v1.Tensor
-	0, // 1: topsail.v1.PredictResponse.outputs:type_name -> topsail.v1.Tensor
-	4, // 2: topsail.v1.PredictEvent.part:type_name -> topsail.v1.Part
-	2, // 3: topsail.v1.PredictEvent.answer:type_name -> topsail.v1.PredictResponse
-	0, // 4: topsail.v1.Part.outputs:type_name -> topsail.v1.Tensor
-	0, // 5: topsail.v1.FeedbackRequest.inputs:type_name -> topsail.v1.Tensor
-	1, // 6: topsail.v1.Topsail.Predict:input_type -> topsail.v1.PredictRequest
-	1, // 7: topsail.v1.Topsail.PredictStream:input_type -> topsail.v1.PredictRequest
-	5, // 8: topsail.v1.Topsail.Feedback:input_type -> topsail.v1.FeedbackRequest
-	2, // 9: topsail.v1.Topsail.Predict:output_type -> topsail.v1.PredictResponse
-	3, // 10: topsail.v1.Topsail.PredictStream:output_type -> topsail.v1.PredictEvent
-	6, // 11: topsail.v1.Topsail.Feedback:output_type -> topsail.v1.FeedbackResponse
-	9, // [9:12] is the sub-list for method output_type
-	6, // [6:9] is the sub-list for method input_type
-	6, // [6:6] is the sub-list for extension type_name
-	6, // [6:6] is the sub-list for extension extendee
-	0, // [0:6] is the sub-list for field type_name
+	0,  // 0: topsail.v1.PredictRequest.inputs:type_name -> topsail.v1.Tensor
+	0,  // 1: topsail.v1.PredictResponse.outputs:type_name -> topsail.v1.Tensor
+	3,  // 2: topsail.v1.PredictResponse.passed_over:type_name -> topsail.v1.PassedOver
+	5,  // 3: topsail.v1.PredictEvent.part:type_name -> topsail.v1.Part
+	2,  // 4: topsail.v1.PredictEvent.answer:type_name -> topsail.v1.PredictResponse
+	0,  // 5: topsail.v1.Part.outputs:type_name -> topsail.v1.Tensor
+	0,  // 6: topsail.v1.FeedbackRequest.inputs:type_name -> topsail.v1.Tensor
+	1,  // 7: topsail.v1.Topsail.Predict:input_type -> topsail.v1.PredictRequest
+	1,  // 8: topsail.v1.Topsail.PredictStream:input_type -> topsail.v1.PredictRequest
+	6,  // 9: topsail.v1.Topsail.Feedback:input_type -> topsail.v1.FeedbackRequest
+	2,  // 10: topsail.v1.Topsail.Predict:output_type -> topsail.v1.PredictResponse
+	4,  // 11: topsail.v1.Topsail.PredictStream:output_type -> topsail.v1.PredictEvent
+	7,  // 12: topsail.v1.Topsail.Feedback:output_type -> topsail.v1.FeedbackResponse
+	10, // [10:13] is the sub-list for method output_type
+	7,  // [7:10] is the sub-list for method input_type
+	7,  // [7:7] is the sub-list for extension type_name
+	7,  // [7:7] is the sub-list for extension extendee
+	0,  // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_gateway_grpcapi_proto_topsail_proto_init() }
@@ -768,11 +892,11 @@ func file_gateway_grpcapi_proto_topsail_proto_init() {
 		return
 	}
 	file_gateway_grpcapi_proto_topsail_proto_msgTypes[2].OneofWrappers = []any{}
-	file_gateway_grpcapi_proto_topsail_proto_msgTypes[3].OneofWrappers = []any{
+	file_gateway_grpcapi_proto_topsail_proto_msgTypes[4].OneofWrappers = []any{
 		(*PredictEvent_Part)(nil),
 		(*PredictEvent_Answer)(nil),
 	}
-	file_gateway_grpcapi_proto_topsail_proto_msgTypes[5].OneofWrappers = []any{
+	file_gateway_grpcapi_proto_topsail_proto_msgTypes[6].OneofWrappers = []any{
 		(*FeedbackRequest_LabelJson)(nil),
 		(*FeedbackRequest_Reward)(nil),
 	}
@@ -782,7 +906,7 @@ func file_gateway_grpcapi_proto_topsail_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_gateway_grpcapi_proto_topsail_proto_rawDesc), len(file_gateway_grpcapi_proto_topsail_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   7,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

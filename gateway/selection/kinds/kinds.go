@@ -19,7 +19,7 @@ func New(app *serving.App, asker custom.Asker) (selection.Policy, error) {
 }
 
 func of(app *serving.App, spec *serving.PolicySpec, asker custom.Asker) (selection.Policy, error) {
-	links, output := app.Models, spec.OutputOf(app.OutputType)
+	links, output := app.Models, spec.OutputOf(app.Outputs())
 	switch spec.KindName() {
 	case serving.PolicySingle:
 		return rollout.NewSingle(*spec, links), nil
