@@ -24,6 +24,7 @@ type Result struct {
 	Output     serving.Value
 	Outputs    []serving.Value // instead of Output: named ones, in any order
 	Confidence *float64        // optional
+	Qualifiers []serving.Value // optional: named values beside the output
 	Err        error
 }
 

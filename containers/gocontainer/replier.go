@@ -46,6 +46,9 @@ func (w *replier) fill(r *Result, a *rpc.Answer, payload []byte) []byte {
 	if r.Confidence != nil {
 		a.Confidence, a.HasConfidence = *r.Confidence, true
 	}
+	if len(r.Qualifiers) > 0 {
+		a.Qualifiers = rpc.AppendPayload(nil, r.Qualifiers...)
+	}
 	return payload
 }
 

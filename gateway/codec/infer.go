@@ -8,8 +8,8 @@ import (
 )
 
 // DecodeInfer reads the body of a request of the Open Inference Protocol: JSON, with or without binary
-// tensors behind it, so many bytes of JSON or below 0 all. The data of its inputs may point into the body.
-// Its error is always an *Error.
+// tensors behind it, so many bytes of JSON or below 0 all. Without any JSON the body is the data of the model's only
+// input. The data of its inputs may point into the body. Its error is always an *Error.
 func DecodeInfer(body []byte, header int) (inference.Request, error) {
 	text, rest := body, []byte(nil)
 	if header >= 0 {

@@ -76,9 +76,10 @@ func (g *Group) Wait(priority int, now time.Time) time.Duration {
 	if g.Len() == 0 {
 		return 0
 	}
-	least := g.targets[0].replica.load.waiting(priority, now)
+	least, _ := g.targets[0].replica.load.waiting(priority, now)
 	for _, t := range g.targets[1:] {
-		least = min(least, t.replica.load.waiting(priority, now))
+		wait, _ := t.replica.load.waiting(priority, now)
+		least = min(least, wait)
 	}
 	return least
 }

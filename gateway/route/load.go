@@ -50,8 +50,9 @@ func (a *average) add(took time.Duration, parts float64, now time.Time) {
 
 // report is what a replica last said to a query of a priority.
 type report struct {
-	wait atomic.Int64 // what a new one would wait, in nanoseconds
-	at   atomic.Int64
+	wait   atomic.Int64 // what a new one would wait, in nanoseconds
+	others atomic.Int64 // of that, what is not for queries of this gateway
+	at     atomic.Int64
 }
 
 func (l *load) at(now time.Time) int64 { return int64(now.Sub(l.known)) }
@@ -60,6 +61,7 @@ func (l *load) at(now time.Time) int64 { return int64(now.Sub(l.known)) }
 func (l *load) report(priority int, wait time.Duration, now time.Time) {
 	r := &l.reports[priority]
 	r.wait.Store(int64(wait))
+	r.others.Store(max(int64(wait)-int64(math.Ceil(l.before(priority)))*l.service[priority].value.Load(), 0))
 	r.at.Store(l.at(now))
 	l.reported.Store(l.at(now))
 }
@@ -121,20 +123,20 @@ func (l *load) cheaper(other *load, priority int, now time.Time) bool {
 	return l.cost(mine, priority, now) < other.cost(theirs, priority, now)
 }
 
-// waiting is what a new query of a priority would wait, as the replica last reported; 0 when that is
-// long ago.
-func (l *load) waiting(priority int, now time.Time) (wait time.Duration) {
+// waiting is what a new query of a priority would wait, as the replica last reported, and how much of
+// that for others than those of this gateway; 0 when that is long ago.
+func (l *load) waiting(priority int, now time.Time) (wait, others time.Duration) {
 	for i := range l.reports[:priority+1] { // for what waits of higher ones it waits, too
 		if r := &l.reports[i]; r.at.Load() > l.at(now)-int64(reportFresh) {
-			wait = max(wait, time.Duration(r.wait.Load()))
+			wait, others = max(wait, time.Duration(r.wait.Load())), max(others, time.Duration(r.others.Load()))
 		}
 	}
-	return wait
+	return wait, others
 }
 
 // ahead is what a new query would wait for those that are in front of it.
 func (l *load) ahead(now time.Time) time.Duration {
-	wait := l.waiting(serving.LowestPriority, now)
+	_, wait := l.waiting(serving.LowestPriority, now)
 	for p := range l.inFlight {
 		wait += time.Duration(l.service[p].value.Load() * l.inFlight[p].Load())
 	}
@@ -142,7 +144,8 @@ func (l *load) ahead(now time.Time) time.Duration {
 }
 
 func (l *load) cost(service int64, priority int, now time.Time) time.Duration {
-	cost := l.waiting(priority, now) + time.Duration(float64(max(service, 2))*(l.before(priority)+1))
+	_, others := l.waiting(priority, now)
+	cost := others + time.Duration(float64(max(service, 2))*(l.before(priority)+1))
 	oldest := l.at(now) - int64(reportFresh)
 	for p := range l.failed[:priority+1] {
 		if failed := l.failed[p].Load(); failed > 0 && failed > oldest {

@@ -93,3 +93,20 @@ func TestARefusalCountsForItsPriorityAndBelow(t *testing.T) {
 		}
 	}
 }
+
+// What a replica says that a query would wait is counted once: what is this gateway's own, it knows better.
+func TestAReportIsOfWhatOthersAsk(t *testing.T) {
+	now := time.Now()
+	l := load{known: now}
+	l.output(10*time.Millisecond, 0, 0, now)
+	l.ask(0, 2)
+	l.ask(1, 5)
+	for _, c := range []struct{ said, wait, others time.Duration }{
+		{0, 0, 0}, {25 * time.Millisecond, 25 * time.Millisecond, 0}, {30 * time.Millisecond, 30 * time.Millisecond, 0}, {70 * time.Millisecond, 70 * time.Millisecond, 40 * time.Millisecond},
+	} {
+		l.report(0, c.said, now)
+		if wait, others := l.waiting(0, now); wait != c.wait || others != c.others {
+			t.Errorf("it says %v: %v, of that %v for others", c.said, wait, others)
+		}
+	}
+}

@@ -266,8 +266,12 @@ func besideStream(replicas, inFlight int, seed uint64) time.Duration {
 		done, load := next.running, &next.target.replica.load
 		load.ask(done.priority, -1)
 		next.target.replica.judge(rpc.StatusOK, now.Sub(done.at), done.priority, done.before, now)
-		next.start(now)
-		load.report(done.priority, next.wait(done.priority, now), now)
+		next.running = nil
+		wait := next.wait(done.priority, now)
+		if next.start(now); random.IntN(2) == 0 { // the answer may leave before the next one runs, or after that
+			wait = next.wait(done.priority, now)
+		}
+		load.report(done.priority, wait, now)
 		if done.priority == 0 {
 			took = append(took, now.Sub(done.at))
 		} else {

@@ -36,9 +36,10 @@ func (t *Table) Replicas() []Status {
 func (r *replica) status() Status {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	wait, _ := r.load.waiting(serving.LowestPriority, time.Now())
 	s := Status{
 		Replica: r.endpoint.Replica, Addr: r.endpoint.Addr, Connected: r.conn != nil, Ejected: r.health.ejected(),
-		InFlight: int(r.load.all()), Wait: r.load.waiting(serving.LowestPriority, time.Now()), Latency: time.Duration(r.load.latency.value.Load()),
+		InFlight: int(r.load.all()), Wait: wait, Latency: time.Duration(r.load.latency.value.Load()),
 	}
 	for _, a := range r.models {
 		if a.State == rpc.StateReady {
