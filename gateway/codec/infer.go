@@ -18,6 +18,9 @@ func DecodeInfer(body []byte, header int) (inference.Request, error) {
 		}
 		text, rest = body[:header], body[header:]
 	}
+	if header == 0 {
+		return inference.Request{Raw: body, Options: inference.Options{Binary: true}}, nil
+	}
 	text = withoutMark(text)
 	d := inferDecoder{parser: parser{b: text}}
 	d.seen = d.room[:0]

@@ -18,6 +18,7 @@ import (
 	"github.com/topsail-serving/topsail/gateway/admission"
 	"github.com/topsail-serving/topsail/gateway/grpcapi/proto"
 	"github.com/topsail-serving/topsail/gateway/inference"
+	"github.com/topsail-serving/topsail/internal/retry"
 	"github.com/topsail-serving/topsail/serving"
 )
 
@@ -95,6 +96,11 @@ func (s *Server) Run(ctx context.Context, ln net.Listener) error {
 	proto.RegisterTopsailServer(server, queries{Server: s})
 	checks := health.NewServer()
 	grpc_health_v1.RegisterHealthServer(server, checks)
+	started := s.admission.Started()
+	states(checks, started)
+	if !started {
+		go s.start(ctx, checks)
+	}
 	reflection.Register(server)
 
 	served := make(chan error, 1)
@@ -114,6 +120,30 @@ func (s *Server) Run(ctx context.Context, ln net.Listener) error {
 	}
 	return nil
 }
+
+// states says of the server and of its services whether they serve.
+func states(checks *health.Server, serve bool) {
+	state := grpc_health_v1.HealthCheckResponse_NOT_SERVING
+	if serve {
+		state = grpc_health_v1.HealthCheckResponse_SERVING
+	}
+	for _, service := range []string{"", proto.GRPCInferenceService_ServiceDesc.ServiceName, proto.Topsail_ServiceDesc.ServiceName} {
+		checks.SetServingStatus(service, state)
+	}
+}
+
+// start says that they serve, once there is a catalog.
+func (s *Server) start(ctx context.Context, checks *health.Server) {
+	for !s.admission.Started() {
+		if retry.Sleep(ctx, startsWithin); ctx.Err() != nil {
+			return
+		}
+	}
+	states(checks, true)
+}
+
+// startsWithin is how soon it is known that the first catalog has come.
+const startsWithin = 50 * time.Millisecond
 
 // maxHeaderBytes bounds the metadata of a call.
 const maxHeaderBytes = 16 << 10

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -452,6 +453,28 @@ func TestModels(t *testing.T) {
 }
 
 // Requests of a stream are answered side by side, and one that is wrong does not end it.
+// Whoever asks for the server's health or a service's is told that calls should wait for the first catalog.
+func TestHealthBeforeTheFirstCatalog(t *testing.T) {
+	var started atomic.Bool
+	c := start(t, Config{}, newFake(), admission.Config{Started: started.Load})
+	var watched []grpc_health_v1.Health_WatchClient
+	for _, service := range []string{"", "inference.GRPCInferenceService", "topsail.v1.Topsail"} {
+		watch, err := grpc_health_v1.NewHealthClient(c.conn).Watch(t.Context(), &grpc_health_v1.HealthCheckRequest{Service: service})
+		if err != nil {
+			t.Fatal(err)
+		}
+		watched = append(watched, watch)
+	}
+	for _, want := range []grpc_health_v1.HealthCheckResponse_ServingStatus{grpc_health_v1.HealthCheckResponse_NOT_SERVING, grpc_health_v1.HealthCheckResponse_SERVING} {
+		for _, watch := range watched {
+			if got, err := watch.Recv(); err != nil || got.Status != want {
+				t.Errorf("it is %v, %v, want %v", got, err, want)
+			}
+		}
+		started.Store(true)
+	}
+}
+
 func TestStream(t *testing.T) {
 	core := newFake()
 	c := start(t, Config{}, core, admission.Config{})

@@ -73,6 +73,9 @@ func TestBinaryTensors(t *testing.T) {
 	if q := r.core.queries()[0]; q.User != "ann" || q.Timeout != 3*time.Second || q.Priority != 2 {
 		t.Errorf("the query is %+v", q)
 	}
+	if got := r.do(t, "POST", "/v2/models/doubles/infer", "\x00\x00\x00\x00\x00\x00\xf0\x3f", inferenceHeader+": 0"); got.status != 200 || !strings.HasSuffix(got.body, "}\x00\x00\x00\x00\x00\x00\xf0\x3f") {
+		t.Errorf("a body of an input alone: %d %q", got.status, got.body)
+	}
 	for _, header := range []string{"-1", "x", strconv.Itoa(len(body) + 1), strconv.Itoa(len(text) - 1)} {
 		if got := r.do(t, "POST", "/v2/models/doubles/infer", body, inferenceHeader+": "+header); got.status != 400 || !strings.HasPrefix(got.body, `{"error":`) {
 			t.Errorf("%s: %d %s", header, got.status, got.body)

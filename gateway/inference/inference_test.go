@@ -261,3 +261,32 @@ func TestLoadWakesWhatSleepsBesideWhatIsReady(t *testing.T) {
 		t.Errorf("%v, woken %d times", err, w.wakes)
 	}
 }
+
+// A body without JSON is one row of the only input.
+func TestRawBodies(t *testing.T) {
+	vector := &serving.App{Name: "a", InputType: serving.Floats}
+	texts := &serving.App{Name: "a", InputType: serving.Strings}
+	image := &serving.App{Name: "a", InputType: serving.Tensors, Signature: &serving.Signature{Inputs: []serving.Tensor{tensor("x", serving.Uint8, -1, 2)}}}
+	open := &serving.App{Name: "a", InputType: serving.Tensors, Signature: &serving.Signature{Inputs: []serving.Tensor{tensor("x", serving.Uint8, -1, -1)}}}
+	two := &serving.App{Name: "a", InputType: serving.Tensors, Signature: &serving.Signature{Inputs: []serving.Tensor{tensor("x", serving.Uint8), tensor("y", serving.Uint8)}}}
+	for _, tt := range []struct {
+		app  *serving.App
+		body string
+		want string // of the input; "!" and what the error says
+	}{
+		{vector, "abcdefgh", "abcdefgh"}, {vector, "abcde", "!5 bytes are not FP32[-1,-1]"}, {vector, "", "!0 bytes"},
+		{texts, "hello", "hello"}, {texts, "", ""}, {image, "abcd", ""}, {image, "abc", "!3 bytes"}, {open, "abcd", "!not UINT8[-1,-1,-1]"}, {two, "ab", `!the model has "x", "y"`},
+	} {
+		r := Request{Raw: []byte(tt.body)}
+		queries, err := r.Queries(serving.Query{}, tt.app, 9)
+		why, wrong := strings.CutPrefix(tt.want, "!")
+		switch {
+		case wrong && (err == nil || !strings.Contains(err.Error(), why)):
+			t.Errorf("%q: %v, want %s", tt.body, err, why)
+		case !wrong && (err != nil || len(queries) != 1):
+			t.Errorf("%q: %v", tt.body, err)
+		case !wrong && tt.app != image && string(queries[0].Input.Data) != tt.want:
+			t.Errorf("%q became %q", tt.body, queries[0].Input.Data)
+		}
+	}
+}

@@ -1,6 +1,9 @@
 package inference
 
 import (
+	"encoding/binary"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/topsail-serving/topsail/serving"
@@ -11,6 +14,7 @@ type Request struct {
 	ID      string
 	Options Options
 	Inputs  []serving.Value // with the batch as the first dimension; texts are Blobs
+	Raw     []byte          // without Inputs: the data of one row of the only input
 	Outputs []Output        // that are wanted; none: all
 }
 
@@ -33,7 +37,15 @@ type Output struct {
 // Queries are the queries of a request, one for each row: copies of q with an input each. There are at
 // most so many. Errors are for clients.
 func (r *Request) Queries(q serving.Query, app *serving.App, most int) ([]serving.Query, error) {
-	rows, err := Rows(app, Inputs(app, 0), r.Inputs, most) // of what length inputs are to be, the models say
+	tensors, values := Inputs(app, 0), r.Inputs // of what length inputs are to be, the models say
+	if r.Raw != nil {
+		only, err := whole(tensors, r.Raw)
+		if err != nil {
+			return nil, err
+		}
+		values = []serving.Value{only}
+	}
+	rows, err := Rows(app, tensors, values, most)
 	if err != nil {
 		return nil, err
 	}
@@ -43,6 +55,37 @@ func (r *Request) Queries(q serving.Query, app *serving.App, most int) ([]servin
 		queries[i].Input = row
 	}
 	return queries, nil
+}
+
+// whole is the value whose data are a body: one row of the only tensor, of which the length of the body says one dimension.
+// A text is the body as it is.
+func whole(tensors []serving.Tensor, body []byte) (serving.Value, error) {
+	if len(tensors) != 1 {
+		return serving.Value{}, fmt.Errorf("the body has no JSON, so it is the data of one input, and the model has %s", names(tensors))
+	}
+	t := &tensors[0]
+	v := serving.Value{Name: t.Name, DType: serving.DType(t.Type), Shape: append([]int{1}, t.Shape...), Data: body}
+	each := v.DType.Size()
+	if each == 0 && len(t.Shape) == 0 {
+		v.Data = append(binary.LittleEndian.AppendUint32(nil, uint32(len(body))), body...)
+		return v, nil
+	}
+	open := -1
+	for i, d := range v.Shape {
+		if d < 0 && open < 0 {
+			open = i
+		} else {
+			each *= max(d, 0)
+		}
+	}
+	if open >= 0 && each > 0 {
+		v.Shape[open] = len(body) / each
+		each *= v.Shape[open]
+	}
+	if each == 0 || each != len(body) || slices.Min(v.Shape) < 0 {
+		return v, fmt.Errorf("the body has no JSON, so it is the data of input %q, and its %d bytes are not %s", t.Name, len(body), Text(v.DType, batched(t)))
+	}
+	return v, nil
 }
 
 // InputLength is how many elements every input of an app has: the length that all versions take which

@@ -51,6 +51,16 @@ func (m model) sure(confidence float64) model {
 	}
 }
 
+// beside says something beside the output.
+func (m model) beside(name, text string) model {
+	return func(q gocontainer.Query) gocontainer.Result {
+		r, v := m(q), serving.Text(text)
+		v.Name = name
+		r.Qualifiers = append(r.Qualifiers, v)
+		return r
+	}
+}
+
 // counted counts queries.
 func (m model) counted(n *int) model {
 	return func(q gocontainer.Query) gocontainer.Result {

@@ -69,7 +69,7 @@ func TestAnAnswerExplainsItself(t *testing.T) {
 }
 
 // A model with a signature gets its inputs by name, and its outputs come back by name, with its
-// confidence.
+// confidence and its qualifiers.
 func TestTensors(t *testing.T) {
 	signature := &serving.Signature{
 		Inputs:  []serving.Tensor{{Name: "image", Type: serving.ElementType(serving.Uint8), Shape: []int{-1, 2}}, {Name: "text", Type: serving.ElementType(serving.String)}},
@@ -79,11 +79,11 @@ func TestTensors(t *testing.T) {
 		v := s.version("m", "1")
 		v.InputType, v.Signature = serving.Tensors, signature
 		asked := 0
-		s.replica(v, model(score).sure(0.75).counted(&asked))
+		s.replica(v, model(score).sure(0.75).beside("mood", "calm").counted(&asked))
 		app := s.app("app", serving.PolicySpec{}, "m")
 		app.InputType, app.Signature = serving.Tensors, signature
 		e := s.gateway(nil)
-		const answer = `{"output":10.0,"outputs":{"score":10.0,"words":["a","b"]},"confidence":0.75,"default":false}`
+		const answer = `{"output":10.0,"outputs":{"score":10.0,"words":["a","b"]},"confidence":0.75,"qualifiers":{"mood":"calm"},"default":false}`
 		for _, test := range []struct{ body, want string }{
 			{`{"inputs":{"image":[[1,2],[3,4]],"text":"a b"}}`, answer},
 			{`{"inputs":{"text":"a b","image":[[1,2],[3,4]]}}`, answer}, // from the cache
