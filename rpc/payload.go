@@ -65,10 +65,11 @@ func ParsePayload(b []byte) ([]serving.Value, error) {
 	return values, c.err
 }
 
-// JoinPayloads makes one payload of the first value of each, under these names.
+// JoinPayloads makes one payload of the values of all: those without a name get the one of their payload, and "a.b" is
+// the value b of the payload a.
 func JoinPayloads(names []string, payloads [][]byte) ([]byte, error) {
-	values := make([]serving.Value, len(payloads))
-	size := 0
+	values := make([]serving.Value, 0, len(payloads))
+	size := 2
 	for i, b := range payloads {
 		all, err := ParsePayload(b)
 		if err != nil {
@@ -77,11 +78,17 @@ func JoinPayloads(names []string, payloads [][]byte) ([]byte, error) {
 		if len(all) == 0 {
 			return nil, &ProtocolError{Frame: "payload", Field: "values", Why: "are none from " + names[i]}
 		}
-		values[i] = all[0]
-		values[i].Name = names[i]
-		size += len(b) + len(names[i])
+		for _, v := range all {
+			if v.Name == "" {
+				v.Name = names[i]
+			} else {
+				v.Name = names[i] + "." + v.Name
+			}
+			values = append(values, v)
+		}
+		size += len(b) + len(all)*(len(names[i])+1)
 	}
-	return AppendPayload(make([]byte, 0, size+2), values...), nil
+	return AppendPayload(make([]byte, 0, size), values...), nil
 }
 
 // payload reads one payload; the values' data point into the body.

@@ -304,3 +304,30 @@ func checkCut(t *testing.T, what, got, long string, most int) {
 		t.Errorf("%s of %d bytes, valid %v, for one of %d bytes and a limit of %d", what, len(got), utf8.ValidString(got), len(long), most)
 	}
 }
+
+// What a stage with several sources gets has all values of each, told apart by their names.
+func TestJoinPayloads(t *testing.T) {
+	named := func(name string, v serving.Value) serving.Value { v.Name = name; return v }
+	query := AppendPayload(nil, named("image", serving.Number(1)), named("text", serving.Text("a")))
+	joined, err := JoinPayloads([]string{"input", "words"}, [][]byte{query, AppendPayload(nil, serving.Text("b"))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	values, err := ParsePayload(joined)
+	if err != nil || len(values) != 3 {
+		t.Fatalf("%v, %v", values, err)
+	}
+	for i, want := range []string{"input.image", "input.text", "words"} {
+		if values[i].Name != want {
+			t.Errorf("value %d is %q, want %q", i, values[i].Name, want)
+		}
+	}
+	if string(values[2].Data) != "b" {
+		t.Errorf("%+v", values[2])
+	}
+	for _, wrong := range [][]byte{{}, {0, 0}} {
+		if joined, err := JoinPayloads([]string{"input"}, [][]byte{wrong}); err == nil {
+			t.Errorf("%x became %x", wrong, joined)
+		}
+	}
+}

@@ -6,9 +6,12 @@ import pytest
 
 import topsail
 from topsail import Drop, Error, testing
+from topsail.container.pipeline.local import Local
 from topsail.container.settings import SettingsError
+from topsail.container.signature import Signature, Tensor, value_of
 from topsail.container.source import SourceError
 from topsail.optional import numpy
+from topsail.protocol.constants import DType
 from topsail.testing import Status
 
 
@@ -318,3 +321,48 @@ def test_answers_as_the_gateway_sees_them():
 def test_a_plain_model_may_drop_too():
     [answer] = testing.run(lambda xs: [Drop("too dark")], [[1.0]])
     assert (answer.status, answer.error) == (Status.DROPPED, "too dark")
+
+
+IMAGES = Signature(
+    (Tensor("image", "uint8", (-1, 2)), Tensor("text", "string")),
+    (Tensor("score", "float64"), Tensor("words", "string", (-1,))),
+)
+
+
+def brightness(queries):
+    return [{"sum": float(sum(map(sum, nested(q["image"])))), "pixels": 2 * len(q["image"])} for q in queries]
+
+
+def nested(x):
+    return x.tolist() if hasattr(x, "tolist") else x
+
+
+def described(both):
+    return [{"score": b["s0"]["sum"] / b["s0"]["pixels"], "words": b["input"]["text"].split()} for b in both]
+
+
+def test_queries_of_a_signature_pass_by_name():
+    p = topsail.Pipeline()
+    p.add(brightness, name="s0")
+    p.add(described, name="s1", after=["s0", "input"])
+    with Local(p, "tensors", signature=IMAGES) as local:
+        local.load()
+        query = {"image": [[1, 2], [3, 6]], "text": "a b"}
+        [good, bad] = local.answer([local.query(query), [v for v in local.query(query) if v.name == "text"]])
+    assert [(v.name, v.dtype) for v in good.values] == [("score", DType.FLOAT64), ("words", DType.STRING)]
+    assert value_of(good.values[0]) == 3.0
+    assert value_of(good.values[1]) == ["a", "b"]
+    assert (bad.status, bad.message) == (
+        Status.BAD_INPUT,
+        "stage s0: this model takes 'image', 'text', and got 'text'",
+    )
+
+
+def test_outputs_that_are_not_those_of_the_signature():
+    p = topsail.Pipeline()
+    p.add(lambda queries: [{"score": "high"} for _ in queries], name="s0")
+    with Local(p, "tensors", signature=IMAGES) as local:
+        local.load()
+        [entry] = local.answer([local.query({"image": [[1, 2]], "text": ""})])
+    assert entry.status == Status.MODEL_ERROR
+    assert "the outputs are not those of the signature: missing: 'words'" in entry.message

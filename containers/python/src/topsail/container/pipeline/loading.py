@@ -10,6 +10,7 @@ from ..input_type import InputType
 from ..loading import agreed, bound, runner
 from ..model import Model
 from ..runner import Runner
+from ..signature import Signature
 from .stage import INPUT, Stage
 from .stage_codec import codec
 
@@ -22,15 +23,17 @@ def prepare(
     write: Callable[[Any], bytes],
     retry_singly: bool = True,
     raw: bool = False,
+    signature: Signature | None = None,
 ) -> Runner:
-    """Lets the model of a stage load. The type and length are those of queries, as far as they were asked for; `write`
-    puts an output into its payload. `raw` says that queries come as one stage's outputs come to another."""
+    """Lets the model of a stage load. The type, length and signature are those of queries, as far as they were asked
+    for; `write` puts an output into its payload. `raw` says that queries come as one stage's outputs come to another.
+    """
     # Feedback is on the input of a query and on its answer, and no stage of several sees both.
     model.correct = model.accuracy = None
     kind, length = _queries(model, stage, input_type, input_length)
     most = bound(model)  # stages take batches, and the inputs of one run side by side
     model.setup()
-    values = codec(stage.sources, None if raw else kind, length, write)
+    values = codec(stage.sources, None if raw else kind, length, write, signature)
     return runner(model, kind, length, retry_singly, values, most)
 
 

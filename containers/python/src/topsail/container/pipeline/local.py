@@ -16,6 +16,7 @@ from .. import dry_run, encoding
 from ..dry_run import Answer
 from ..model import Model
 from ..runner import Runner
+from ..signature import Signature
 from . import loading, stage_codec
 from .pipeline import Pipeline
 from .stage import INPUT, Stage
@@ -51,6 +52,7 @@ class Local:
         input_length: int | None = None,
         retry_singly: bool = True,
         as_served: bool = True,
+        signature: Signature | None = None,
     ) -> None:
         self.stages = pipeline.stages
         self.runners: dict[str, Runner] = {}  # of the stages that are loaded
@@ -62,7 +64,9 @@ class Local:
         self._input_length = input_length or first.input_length
         self._retry_singly = retry_singly
         self._raw = not (as_served or self._input_type)
-        self._write = encoding.encode if as_served else _kept
+        self._signature = signature
+        named = signature.write if signature and signature.outputs else encoding.encode
+        self._write = named if as_served else _kept
 
     def __enter__(self) -> Local:
         return self
@@ -82,7 +86,7 @@ class Local:
         model = self._models[stage.name]
         write = self._write if stage is self.stages[-1] else stage_codec.encode
         runner = loading.prepare(
-            model, stage, self._input_type, self._input_length, write, self._retry_singly, self._raw
+            model, stage, self._input_type, self._input_length, write, self._retry_singly, self._raw, self._signature
         )
         self.runners[stage.name] = runner
         return runner
@@ -126,10 +130,10 @@ class Local:
 
 
 def _joined(stage: Stage, values: dict[str, dict[int, _Payload]], query: int) -> _Payload:
-    """What a stage gets for a query: the payload of its source, or the first value of each one of several."""
+    """What a stage gets for a query: the payload of its source, or those of several in one."""
     if len(stage.sources) == 1:
         return values[stage.sources[0]][query]
-    return [values[source][query][0]._replace(name=source) for source in stage.sources]
+    return stage_codec.join({source: values[source][query] for source in stage.sources})
 
 
 def _told(entry: Entry, stage: Stage) -> Entry:

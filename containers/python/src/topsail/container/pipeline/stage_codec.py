@@ -8,7 +8,7 @@
 | float32, float64 or uint8              | more than the array, to tell it from bytes        | view of the message     |
 | anything else                          | an opaque value: its pickle                       | what pickle makes of it |
 
-Of the first value alone it can be said what it is: that is all of an output that a stage with several sources gets.
+An output of a stage is one value. The query's input is as many as its signature has, which a stage gets as a dict.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from ...optional import numpy
 from ...protocol import payload
 from ...protocol.constants import MAX_DIMENSIONS, DType, Status
 from ...protocol.payload import Value
-from ..codec import Codec
+from ..codec import Codec, query_codec
 from ..decoding import decode
 from ..input_type import BadInput, InputType
+from ..signature import Signature
 from .stage import INPUT
 
 _PROTOCOL = 5  # of pickle
@@ -43,36 +44,56 @@ _OPAQUE = int(DType.OPAQUE)
 _ARRAYS = {dtype: name for name, dtype in _TENSORS.items()}
 
 _Read = Callable[[list[Value]], Any]
+_Example = Callable[[Any], list[Value]]
 
 
 def codec(
-    sources: Sequence[str], input_type: InputType | None, input_length: int, write: Callable[[Any], bytes]
+    sources: Sequence[str],
+    input_type: InputType | None,
+    input_length: int,
+    write: Callable[[Any], bytes],
+    signature: Signature | None = None,
 ) -> Codec:
     """The codec by which a stage takes its inputs, and gives its outputs by `write`. Without an input type the query's
-    input travels as between stages, which is for a pipeline in one process only.
+    input travels as between stages, which is for a pipeline in one process only. With a signature of inputs it is a
+    dict of them.
 
     Only what a stage has written is ever unpickled: it was pickled by a worker of the same program, and came by way of
     the sidecar, which takes it from none but the containers that know its token. A query's input comes from a stranger.
     It is read by its input type, which has no opaque values, wherever it goes in the pipeline.
     """
     readers: dict[str, _Read] = {source: _read_one for source in sources}
+    examples: dict[str, _Example] = {source: lambda x: [value(x)] for source in sources}
     if input_type and INPUT in readers:
-        readers[INPUT] = input_type.reader(input_length)
+        query = query_codec(input_type, input_length)
+        query = signature.codec(query) if signature else query
+        readers[INPUT], examples[INPUT] = query.read, query.example
     if len(sources) == 1:
         [source] = sources
         unreadable = Status.BAD_INPUT if source == INPUT else Status.MODEL_ERROR
-        return Codec(readers[source], lambda x: [_example(source, x, input_type)], write, unreadable)
-    return Codec(_joined(readers), lambda x: _examples(sources, x, input_type), write, Status.MODEL_ERROR)
+        return Codec(readers[source], examples[source], write, unreadable)
+    return Codec(_joined(readers), lambda x: _joined_example(examples, x), write, Status.MODEL_ERROR)
+
+
+def join(payloads: Mapping[str, list[Value]]) -> list[Value]:
+    """What a stage with several sources gets: the values of each, named after it."""
+    return [
+        v._replace(name=f"{source}.{v.name}" if v.name else source) for source, given in payloads.items() for v in given
+    ]
 
 
 def _joined(readers: Mapping[str, _Read]) -> _Read:
-    """Reads a payload with one value of each source into a dict."""
+    """Reads what join makes into a dict."""
 
     def read(values: list[Value]) -> dict[str, Any]:
-        if [v.name for v in values] != list(readers):
-            came = ", ".join(repr(v.name) for v in values) or "nothing"
+        given: dict[str, list[Value]] = {}
+        for v in values:
+            source, _, name = v.name.partition(".")  # which no name of a stage has
+            given.setdefault(source, []).append(v._replace(name=name))
+        if list(given) != list(readers):
+            came = ", ".join(map(repr, given)) or "nothing"
             raise ValueError(f"this stage takes {', '.join(map(repr, readers))}, and got {came}")
-        return {v.name: readers[v.name]([v]) for v in values}
+        return {source: readers[source](values) for source, values in given.items()}
 
     return read
 
@@ -83,14 +104,10 @@ def _read_one(values: list[Value]) -> Any:
     return read(values[0])
 
 
-def _example(source: str, x: Any, input_type: InputType | None) -> Value:
-    return input_type.value(x) if input_type and source == INPUT else value(x)
-
-
-def _examples(sources: Sequence[str], x: Any, input_type: InputType | None) -> list[Value]:
-    if not isinstance(x, dict) or x.keys() != set(sources):
-        raise BadInput(f"an example for this stage is a dict of {', '.join(map(repr, sources))}")
-    return [_example(source, x[source], input_type)._replace(name=source) for source in sources]
+def _joined_example(examples: Mapping[str, _Example], x: Any) -> list[Value]:
+    if not isinstance(x, dict) or x.keys() != examples.keys():
+        raise BadInput(f"an example for this stage is a dict of {', '.join(map(repr, examples))}")
+    return join({source: example(x[source]) for source, example in examples.items()})
 
 
 def encode(x: Any) -> bytes:

@@ -90,5 +90,8 @@ def _with_queries(settings: Settings, first: Stage) -> Settings:
 
 
 def _load(stage: Stage, last: bool, s: Settings) -> Runner:
-    write = encoding.encode if last else stage_codec.encode
-    return loading.prepare(Model(stage.find()), stage, s.input_type, s.input_length, write, s.retry_singly)
+    named = s.signature.write if s.signature and s.signature.outputs else encoding.encode
+    write = named if last else stage_codec.encode
+    return loading.prepare(
+        Model(stage.find()), stage, s.input_type, s.input_length, write, s.retry_singly, signature=s.signature
+    )
