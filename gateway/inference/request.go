@@ -61,7 +61,7 @@ func (r *Request) Queries(q serving.Query, app *serving.App, most int) ([]servin
 // A text is the body as it is.
 func whole(tensors []serving.Tensor, body []byte) (serving.Value, error) {
 	if len(tensors) != 1 {
-		return serving.Value{}, fmt.Errorf("the body has no JSON, so it is the data of one input, and the model has %s", names(tensors))
+		return serving.Value{}, fmt.Errorf("the body is the data of one input alone, and the model has %s", names(tensors))
 	}
 	t := &tensors[0]
 	v := serving.Value{Name: t.Name, DType: serving.DType(t.Type), Shape: append([]int{1}, t.Shape...), Data: body}
@@ -83,7 +83,7 @@ func whole(tensors []serving.Tensor, body []byte) (serving.Value, error) {
 		each *= v.Shape[open]
 	}
 	if each == 0 || each != len(body) || slices.Min(v.Shape) < 0 {
-		return v, fmt.Errorf("the body has no JSON, so it is the data of input %q, and its %d bytes are not %s", t.Name, len(body), Text(v.DType, batched(t)))
+		return v, fmt.Errorf("the body is the data of input %q, and its %d bytes are not %s", t.Name, len(body), Text(v.DType, batched(t)))
 	}
 	return v, nil
 }

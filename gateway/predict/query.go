@@ -140,6 +140,9 @@ func (q *query) answer(id int64, a *serving.Prediction) {
 	a.QueryID, a.Model = id, q.verdict.Model
 	failure := q.verdict.Failure
 	if out := q.verdict.Output; out != nil {
+		if q.verdict.Model == (serving.ModelID{}) { // it is of several
+			out = nameOutput(out, q.app.Signature.OutputTensors())
+		}
 		a.Output, a.Full, a.Confidence, a.Qualifiers = out.JSON, out, out.Confidence, out.Qualifiers
 	} else {
 		if failure == nil || failure == left { // a model was asked, and silent
@@ -162,6 +165,21 @@ func (q *query) answer(id int64, a *serving.Prediction) {
 	if q.Timing != nil {
 		q.Timing.Combined = time.Now()
 	}
+}
+
+// nameOutput gives an output that a policy has put together the name that the app has for its only one.
+func nameOutput(out *serving.Output, tensors []serving.Tensor) *serving.Output {
+	if len(tensors) != 1 || out.Values != nil {
+		return out
+	}
+	v := out.Value
+	v.Name = tensors[0].Name
+	with, err := serving.NewOutputs([]serving.Value{v})
+	if err != nil {
+		return out
+	}
+	with.Confidence = out.Confidence
+	return with
 }
 
 // failover says which current versions have no ready replica any more, so that those

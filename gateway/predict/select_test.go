@@ -290,3 +290,53 @@ func TestEndingsAreCounted(t *testing.T) {
 		}
 	})
 }
+
+// A query may name the models that the policy chooses from, and versions of them, whether they are current or not.
+func TestCandidatesThatAQueryNames(t *testing.T) {
+	bubble(t, func(t *rig) {
+		a2 := id("a", "2")
+		t.replica("r", by(map[string]behaviour{"a": says(1, 0), "b": says(2, 0), "c": says(3, 0)}), a1, b1, c1)
+		t.replica("s", says(4, 0), a2)
+		a := newApp("app", "a", "b", "c")
+		a.Policy = serving.PolicySpec{Kind: serving.PolicyMean}
+		models := newModel(a1, a2)
+		models.Current = "1"
+		t.set(newCatalog([]*serving.App{a}, models, newModel(b1), newModel(c1)))
+		for _, c := range []struct {
+			named []serving.ModelID
+			want  string
+		}{
+			{nil, "2.0"}, {[]serving.ModelID{{Model: "a"}, {Model: "b"}}, "1.5"}, {[]serving.ModelID{{Model: "c"}}, "3.0"}, {[]serving.ModelID{a2}, "4.0"},
+			{[]serving.ModelID{a2, {Model: "b"}}, "3.0"}, {[]serving.ModelID{a1}, "1.0"}, {[]serving.ModelID{a1, a1, {Model: "a"}}, "1.0"}, {[]serving.ModelID{}, "-1"},
+		} {
+			q := newQuery(7)
+			q.Candidates, q.NoCache = c.named, true
+			if p, _ := t.predict(q); string(p.Output) != c.want {
+				t.Errorf("of %v: %s %s, want %s", c.named, p.Output, p.Explanation, c.want)
+			}
+		}
+		for want, named := range map[string]serving.ModelID{
+			"names d, and application app does not link that model": {Model: "d"}, "names a:3, and there is no such version": {Model: "a", Version: "3"},
+		} {
+			q := newQuery(7)
+			q.Candidates = []serving.ModelID{named}
+			if _, err := one(t.ctx, t.p, q); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v: %v, want %s", named, err, want)
+			}
+		}
+	})
+}
+
+// What is put together from several models has the name that the app's signature gives its output.
+func TestAnOutputOfSeveralHasTheNameOfTheSignature(t *testing.T) {
+	bubble(t, func(t *rig) {
+		t.replica("r", by(map[string]behaviour{"a": says(1, 0), "b": says(2, 0)}), a1, b1)
+		a := newApp("app", "a", "b")
+		a.Policy = serving.PolicySpec{Kind: serving.PolicyMean}
+		a.Signature = &serving.Signature{Outputs: []serving.Tensor{{Name: "score", Type: serving.ElementType(serving.Float64)}}}
+		t.set(newCatalog([]*serving.App{a}, newModel(a1), newModel(b1)))
+		if p, _ := t.predict(newQuery(7)); string(p.Output) != "1.5" || string(p.Full.NamedJSON) != `{"score":1.5}` {
+			t.Errorf("%s, %s %s", p.Output, p.Full.NamedJSON, p.Explanation)
+		}
+	})
+}

@@ -41,6 +41,7 @@ func TestPredict(t *testing.T) {
 		{[]string{"@" + file, "--bytes"}, `{"input":"IFsxLjUsCjJdIAo="}`},
 		{[]string{"-"}, `{"input":"from stdin"}`},
 		{[]string{"[[1], [2]]", "--batch"}, `{"input_batch":[[1],[2]]}`},
+		{[]string{`{"image": [[1]], "text": "a"}`, "--candidate-models", "forest,linear:2", "--priority", "2"}, `{"candidate_models":["forest","linear:2"],"input":{"image":[[1]],"text":"a"},"priority":2}`},
 		{[]string{"1", "--uid", "ann", "--context", "c", "--version", "2", "--slo", "5ms", "--explain"}, `{"context":"c","explain":true,"input":1,"slo_micros":5000,"uid":"ann","version":"2"}`},
 	} {
 		f.asked = nil

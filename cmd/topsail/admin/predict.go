@@ -28,6 +28,7 @@ func predictCommand() *cobra.Command {
 		ValidArgsFunction: complete(appNamesBeside),
 		Example: "  topsail predict wine '[14.23, 1.71, 2.43, 15.6, 127, 2.8, 3.06, 0.28, 2.29, 5.64, 1.04, 3.92, 1065]'\n" +
 			"  topsail predict pictures --bytes @cat.jpg\n" +
+			"  topsail predict captions '{\"image\": [[0, 255]], \"text\": \"cat\"}'\n" +
 			"  topsail predict story --stream 'Once upon a time'",
 	}
 	gatewayFlags(c.Flags(), serving.MaxSLO+defaultTimeout)
@@ -38,6 +39,8 @@ func predictCommand() *cobra.Command {
 	c.Flags().String("uid", "", "the user, for selection")
 	c.Flags().String("context", "", "what else the best model depends on")
 	c.Flags().String("version", "", "a version other than the serving one")
+	c.Flags().StringSlice("candidate-models", nil, "the models that the policy may choose from, such as forest,linear:2")
+	c.Flags().Int("priority", 0, "a priority lower than the app's, up to 3")
 	c.Flags().Duration("slo", 0, "a time limit shorter than the app's")
 	return verb(c, predict)
 }
@@ -139,6 +142,12 @@ func (k *call) query() (map[string]any, error) {
 		if v := text(k.cmd, name); v != "" {
 			body[name] = v
 		}
+	}
+	if names, _ := k.cmd.Flags().GetStringSlice("candidate-models"); len(names) > 0 {
+		body["candidate_models"] = names
+	}
+	if priority, _ := k.cmd.Flags().GetInt("priority"); priority != 0 {
+		body["priority"] = priority // the gateway says which there are
 	}
 	slo, _ := k.cmd.Flags().GetDuration("slo")
 	if slo < 0 {

@@ -32,7 +32,15 @@ def run(gateway, use, **options):
 
 def test_every_call(gateway):
     async def use(client):
-        said = {"user": "ann", "context": 3, "version": "2", "explain": True, "salt": 0, "no_cache": True}
+        said = {
+            "user": "ann",
+            "context": 3,
+            "version": "2",
+            "explain": True,
+            "salt": 0,
+            "no_cache": True,
+            "candidate_models": ["a", "b:2"],
+        }
         assert await client.predict("app", [1], **said) == topsail.Prediction(1, False, 7, raw=ANSWER)
         assert len(await client.predict_batch("app", [[1]], **said)) == 1
         gateway.say((200, LEARNED), (200, {"feedback": [LEARNED]}), (503, {"status": "draining"}))
@@ -45,7 +53,15 @@ def test_every_call(gateway):
         assert "secret" not in repr(client)
 
     run(gateway, use, key="secret")
-    said = {"uid": "ann", "context": 3, "version": "2", "explain": True, "salt": 0, "no_cache": True}
+    said = {
+        "uid": "ann",
+        "context": 3,
+        "version": "2",
+        "explain": True,
+        "salt": 0,
+        "no_cache": True,
+        "candidate_models": ["a", "b:2"],
+    }
     assert gateway.bodies() == [
         {"input": [1]} | said,
         {"input_batch": [[1]]} | said,

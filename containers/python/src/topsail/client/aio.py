@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 from . import requests
@@ -76,6 +76,7 @@ class AsyncClient(Resources):
         user: str | int | None = None,
         context: str | int | None = None,
         version: str | None = None,
+        candidate_models: Sequence[str] | None = None,
         explain: bool = False,
         salt: str | int | None = None,
         no_cache: bool = False,
@@ -83,8 +84,9 @@ class AsyncClient(Resources):
         timeout: float | None = None,
     ) -> Prediction:
         """See Client.predict."""
-        options = {"user": user, "context": context, "version": version, "salt": salt}
+        options: dict[str, Any] = {"user": user, "context": context, "version": version, "salt": salt}
         options |= {"explain": explain or None, "no_cache": no_cache or None, "priority": priority}
+        options |= {"candidate_models": candidate_models}
         return await self._gateway.send(requests.predict(app, input, options), timeout)
 
     def stream(
@@ -95,6 +97,7 @@ class AsyncClient(Resources):
         user: str | int | None = None,
         context: str | int | None = None,
         version: str | None = None,
+        candidate_models: Sequence[str] | None = None,
         explain: bool = False,
         salt: str | int | None = None,
         no_cache: bool = False,
@@ -102,8 +105,9 @@ class AsyncClient(Resources):
         timeout: float | None = None,
     ) -> AsyncParts:
         """See Client.stream: `async for part in client.stream("chat", "hello")`."""
-        options = {"user": user, "context": context, "version": version, "salt": salt}
+        options: dict[str, Any] = {"user": user, "context": context, "version": version, "salt": salt}
         options |= {"explain": explain or None, "no_cache": no_cache or None, "priority": priority}
+        options |= {"candidate_models": candidate_models}
         return self._gateway.parts(requests.predict(app, input, options), timeout)
 
     async def predict_batch(
@@ -114,6 +118,7 @@ class AsyncClient(Resources):
         user: str | int | None = None,
         context: str | int | None = None,
         version: str | None = None,
+        candidate_models: Sequence[str] | None = None,
         explain: bool = False,
         salt: str | int | None = None,
         no_cache: bool = False,
@@ -121,8 +126,9 @@ class AsyncClient(Resources):
         timeout: float | None = None,
     ) -> list[Prediction]:
         """See Client.predict_batch."""
-        options = {"user": user, "context": context, "version": version, "salt": salt}
+        options: dict[str, Any] = {"user": user, "context": context, "version": version, "salt": salt}
         options |= {"explain": explain or None, "no_cache": no_cache or None, "priority": priority}
+        options |= {"candidate_models": candidate_models}
         return await self._gateway.send(requests.predict_batch(app, inputs, options), timeout)
 
     async def feedback(

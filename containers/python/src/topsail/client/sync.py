@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from . import requests
@@ -58,6 +58,7 @@ class Client(Resources, ClipperNames):
         user: str | int | None = None,
         context: str | int | None = None,
         version: str | None = None,
+        candidate_models: Sequence[str] | None = None,
         explain: bool = False,
         salt: str | int | None = None,
         no_cache: bool = False,
@@ -67,11 +68,13 @@ class Client(Resources, ClipperNames):
         """The answer to one input: numbers (a list, an array), a str or bytes, as the app takes it.
 
         The app's default output is an answer too: `Prediction.default` says so, and nothing is raised. `version` asks
-        for a version of the linked model other than the serving one; queries of different `salt` never share a
-        cached answer. `priority` is a lower one than the app's, up to 3; the highest is 0.
+        for a version of the linked model other than the serving one; the policy chooses among `candidate_models` only,
+        such as "forest" or "forest:2"; queries of different `salt` never share a cached answer. `priority` is a lower
+        one than the app's, up to 3; the highest is 0.
         """
-        options = {"uid": user, "context": context, "version": version, "salt": salt}
+        options: dict[str, Any] = {"uid": user, "context": context, "version": version, "salt": salt}
         options |= {"explain": explain or None, "no_cache": no_cache or None, "priority": priority}
+        options |= {"candidate_models": candidate_models}
         return self._gateway.send(requests.predict(app, input, options), timeout)
 
     def stream(
@@ -82,6 +85,7 @@ class Client(Resources, ClipperNames):
         user: str | int | None = None,
         context: str | int | None = None,
         version: str | None = None,
+        candidate_models: Sequence[str] | None = None,
         explain: bool = False,
         salt: str | int | None = None,
         no_cache: bool = False,
@@ -95,8 +99,9 @@ class Client(Resources, ClipperNames):
         part has come nothing is repeated, and an answer that ends early raises AnswerCut. Close it, use `with`, or
         leave the loop to cancel the query.
         """
-        options = {"uid": user, "context": context, "version": version, "salt": salt}
+        options: dict[str, Any] = {"uid": user, "context": context, "version": version, "salt": salt}
         options |= {"explain": explain or None, "no_cache": no_cache or None, "priority": priority}
+        options |= {"candidate_models": candidate_models}
         return self._gateway.parts(requests.predict(app, input, options), timeout)
 
     def predict_batch(
@@ -107,6 +112,7 @@ class Client(Resources, ClipperNames):
         user: str | int | None = None,
         context: str | int | None = None,
         version: str | None = None,
+        candidate_models: Sequence[str] | None = None,
         explain: bool = False,
         salt: str | int | None = None,
         no_cache: bool = False,
@@ -115,8 +121,9 @@ class Client(Resources, ClipperNames):
     ) -> list[Prediction]:
         """The answers to many inputs, in their order; the rows of a two-dimensional array are inputs. The gateway
         bounds how many it takes in one request."""
-        options = {"uid": user, "context": context, "version": version, "salt": salt}
+        options: dict[str, Any] = {"uid": user, "context": context, "version": version, "salt": salt}
         options |= {"explain": explain or None, "no_cache": no_cache or None, "priority": priority}
+        options |= {"candidate_models": candidate_models}
         return self._gateway.send(requests.predict_batch(app, inputs, options), timeout)
 
     def feedback(
