@@ -64,6 +64,7 @@ type Batcher struct {
 	ended   time.Time       // when its last batch ended
 	fill    time.Time       // how long its next batch may wait to fill; zero: it does not wait
 	since   int             // batches since the size for several apps last changed
+	changed time.Time       // when the size last changed
 
 	beside  beside
 	size    atomic.Int64 // of a batch, as the sizer says

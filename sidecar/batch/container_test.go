@@ -259,7 +259,8 @@ func TestBatchesThatEndAtOnce(t *testing.T) {
 
 // many is what a container does that runs queries side by side.
 type many struct {
-	took time.Duration
+	took  time.Duration
+	first func(running int) time.Duration // until the first part; nil: there is none before the end
 
 	mu                    sync.Mutex // guards the following
 	running, most, gaveUp int
@@ -284,6 +285,17 @@ func (m *many) Begin(items []*queue.Item, ended func(error)) func() {
 		items[0].Answer(&rpc.Answer{})
 		ended(nil)
 	}
+	if m.first != nil {
+		began := time.AfterFunc(m.first(m.running), func() {
+			m.mu.Lock()
+			first := items[0].First
+			items[0].First = nil // as a part of an answer does
+			m.mu.Unlock()
+			first(rpc.StatusOK)
+		})
+		whole := end
+		end = func() { began.Stop(); whole() }
+	}
 	timer := time.AfterFunc(m.took, end)
 	return func() {
 		if timer.Stop() {
@@ -292,6 +304,37 @@ func (m *many) Begin(items []*queue.Item, ended func(error)) func() {
 			m.mu.Unlock()
 			end()
 		}
+	}
+}
+
+// A container that leaves it to the sidecar runs as many queries side by side as have their first parts in time.
+func TestTheLimitOfWhatRunsSideBySideIsFound(t *testing.T) {
+	for _, each := range []time.Duration{ms, 2 * ms, 5 * ms} {
+		synctest.Test(t, func(t *testing.T) {
+			late, all := 0, 0
+			m := &many{took: 400 * ms}
+			m.first = func(running int) time.Duration {
+				if all++; time.Duration(running)*each > 100*ms {
+					late++
+				}
+				return time.Duration(running) * each
+			}
+			r := newRig(t, nil, func(c *Config) {
+				c.Runner, c.Sizer, c.Ran = m, ConcurrentSizer(rpc.AnyConcurrency, c.Profile), func(time.Duration, int) {}
+			})
+			for range 20_000 { // 20 s, in which some wait, and not for long
+				r.pushAll(max(0, 2-r.queue.Len()), 100*ms)
+				pass(ms)
+			}
+			fit := int(50 * ms / each) // the other half of the time is for waiting, as it is with batches
+			if size := r.batcher.Size(); size < fit*4/5 || size > fit*11/10 {
+				t.Errorf("%v for each that runs: the limit is %d, and %d have their first part within half of the time", each, size, fit)
+			}
+			if late > all/50 {
+				t.Errorf("%v for each that runs: %d of %d were late", each, late, all)
+			}
+			r.end()
+		})
 	}
 }
 

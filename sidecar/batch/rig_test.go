@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,6 +26,8 @@ type rig struct {
 	batches []ran
 	answers map[uint32]answer // by the number of the item
 	pushed  uint32
+
+	mu sync.Mutex // guards answers, which come side by side from a container that runs queries so
 
 	observed, waited int
 	dropped          map[rpc.Status]int
@@ -152,6 +155,8 @@ func (r *rig) predict(ctx context.Context, items []*queue.Item) error {
 }
 
 func (r *rig) Answer(it *queue.Item, a *rpc.Answer) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if _, twice := r.answers[it.Index]; twice {
 		r.t.Errorf("item %d was answered twice", it.Index)
 	}
@@ -164,6 +169,8 @@ func (r *rig) Dropped(status rpc.Status)       { r.dropped[status]++ }
 
 // statuses counts the answers so far.
 func (r *rig) statuses() map[rpc.Status]int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	counts := map[rpc.Status]int{}
 	for a := range maps.Values(r.answers) {
 		counts[a.status]++

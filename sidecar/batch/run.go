@@ -161,12 +161,16 @@ func abandon(items []*queue.Item, why error) {
 	}
 }
 
-// learn takes in that so much took so long.
+// learn takes in that so much took so long. What began before the size last changed says nothing about the present
+// one: of queries side by side each would change it once more.
 func (b *Batcher) learn(r *run, of queue.Load, took time.Duration, now time.Time) {
-	if b.cfg.Profile.Observe(of, took, now) {
-		amount := b.cfg.Profile.Line().Amount(of)
-		b.cfg.Sizer.Observe(max(1, int(math.Round(amount))), took, r.target, r.full)
-		b.size.Store(int64(b.cfg.Sizer.Size()))
+	if !b.cfg.Profile.Observe(of, took, now) || r.start.Before(b.changed) {
+		return
+	}
+	amount := b.cfg.Profile.Line().Amount(of)
+	b.cfg.Sizer.Observe(max(1, int(math.Round(amount))), took, r.target, r.full)
+	if size := int64(b.cfg.Sizer.Size()); b.size.Swap(size) != size {
+		b.changed = now
 	}
 }
 
