@@ -53,7 +53,7 @@ func (b *Batcher) form(now time.Time, priority int) *run {
 	b.running++
 	b.fill = time.Time{}
 	c := queue.Capacity{
-		Line: b.trusted(now).Line, Size: size, Most: min(mostSmall*size, cmp.Or(b.cfg.Most, Unlimited)), Shared: shared,
+		Line: b.trusted(now).Line, Size: size, Most: min(mostSmall*size, cmp.Or(b.cfg.Most, Unlimited)), First: known.Enough(size, 0.97), Shared: shared,
 		Others: b.Before(priority, time.Time{}),
 	}
 	if _, fixed := b.cfg.Sizer.(Fixed); fixed {

@@ -21,7 +21,8 @@ type Capacity struct {
 	Line   Line          // what a batch takes
 	Size   int           // the most that goes in a batch
 	Most   int           // the most items in it, whatever their sizes
-	Shared int           // like Size, while several apps share it, unless many of the highest priority wait
+	Shared int           // like Size, while several apps share it
+	First  int           // the same for the highest priority alone, while twice as many of it wait
 	Others time.Duration // what it does for other models before the next batch from this queue
 }
 
@@ -49,7 +50,8 @@ func (q *Queue) Form(b *Batch, now time.Time, c Capacity) {
 	}
 	size := float64(c.Size)
 	if len(q.lanes) > 1 { // more than this gains little, and a backlog says that it is not little
-		size = min(size, float64(max(c.Shared, q.lanes[0].len()/4)))
+		waits := q.lanes[0].len()
+		size = min(size, float64(max(c.Shared, min(c.First, waits/2), waits/4)))
 	}
 	dealt := b.deal(q, size, c)
 	if b.dropDoomed(q.lanes, now, dealt, &c) {
