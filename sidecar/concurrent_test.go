@@ -1,6 +1,7 @@
 package sidecar
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -144,4 +145,25 @@ func TestWhoCannotBeConcurrent(t *testing.T) {
 		}
 		r.end()
 	})
+}
+
+// A container whose SDK is too old for the version says so when it connects, and not at the first query.
+func TestWhoDoesNotKnowWhatTheVersionHas(t *testing.T) {
+	names := &serving.Signature{Inputs: []serving.Tensor{{Name: "x", Type: serving.ElementType(serving.Float32)}}}
+	for _, c := range []struct {
+		model    serving.Version
+		features rpc.Features
+		want     string // empty: it is taken
+	}{
+		{serving.Version{InputType: serving.Tensors, Signature: names}, rpc.FeatureParts, "knows no signatures, and the version has one: update the container's SDK"},
+		{serving.Version{InputType: serving.Tensors, Signature: names}, rpc.FeatureTensors, ""},
+		{serving.Version{InputType: serving.Chat}, rpc.FeatureTensors, "knows no input type chat"}, {serving.Version{InputType: serving.Chat}, rpc.FeatureParts, ""},
+	} {
+		c.model.ModelID = serving.ModelID{Model: "m", Version: "1"}
+		s := New(Config{Models: []*serving.Version{&c.model}}, nil, nil)
+		_, err := s.poolFor(rpc.Announcement{Model: c.model.ModelID}, c.features)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%+v with %v: %v, want %q", c.model, c.features, err, c.want)
+		}
+	}
 }

@@ -65,10 +65,10 @@ func (s *Server) ModelConfig(ctx context.Context, m *proto.ModelConfigRequest) (
 	if err != nil {
 		return nil, err
 	}
-	if err := inference.CheckVersion(c.app, s.admission.Catalog(), m.GetVersion()); err != nil {
+	config, err := inference.NewConfig(c.app, s.admission.Catalog(), m.GetVersion(), s.config.MaxBatch)
+	if err != nil {
 		return nil, err
 	}
-	config := inference.NewConfig(c.app, s.admission.Catalog(), s.config.MaxBatch)
 	out := &proto.ModelConfig{Name: config.Name, Platform: config.Platform, MaxBatchSize: int32(config.MaxBatchSize)}
 	for _, t := range config.Input {
 		out.Input = append(out.Input, &proto.ModelInput{Name: t.Name, DataType: proto.DataType(proto.DataType_value[t.DataType]), Dims: dimensions(t.Dims)})

@@ -90,10 +90,11 @@ func (s *Server) modelConfig(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	if err := inference.CheckVersion(app, s.admission.Catalog(), parameter(c, "version")); err != nil {
+	config, err := inference.NewConfig(app, s.admission.Catalog(), parameter(c, "version"), s.config.MaxBatch)
+	if err != nil {
 		return err
 	}
-	return sendJSON(c.Context(), fiber.StatusOK, inference.NewConfig(app, s.admission.Catalog(), s.config.MaxBatch))
+	return sendJSON(c.Context(), fiber.StatusOK, config)
 }
 
 // statistics are those of one model, or of all that the caller may ask.

@@ -290,3 +290,24 @@ func TestRawBodies(t *testing.T) {
 		}
 	}
 }
+
+// A version that another one is to take the place of may take inputs of another length.
+func TestMetadataOfAVersion(t *testing.T) {
+	app := &serving.App{Name: "a", InputType: serving.Doubles, Models: []string{"m"}}
+	version := func(v string, length int) *serving.Version {
+		return &serving.Version{ModelID: serving.ModelID{Model: "m", Version: v}, InputType: serving.Doubles, InputLength: length}
+	}
+	cat := &serving.Catalog{Models: map[string]*serving.Model{"m": {Name: "m", Current: "1", Versions: map[string]*serving.Version{"1": version("1", 3), "2": version("2", 5)}}}}
+	for v, want := range map[string]int{"": 3, "1": 3, "2": 5} {
+		meta, err := NewMetadata(app, cat, v)
+		config, other := NewConfig(app, cat, v, 8)
+		if err != nil || other != nil || !slices.Equal(meta.Inputs[0].Shape, []int{-1, want}) || !slices.Equal(config.Input[0].Dims, []int{want}) {
+			t.Errorf("version %q: %+v, %+v, %v, %v", v, meta, config, err, other)
+		}
+	}
+	_, err := NewMetadata(app, cat, "3")
+	_, other := NewConfig(app, cat, "3", 8)
+	if err == nil || other == nil {
+		t.Errorf("an unknown version: %v, %v", err, other)
+	}
+}

@@ -68,7 +68,7 @@ func NewMetadata(app *serving.App, cat *serving.Catalog, version string) (*Metad
 		}
 		return all
 	}
-	return &Metadata{app.Name, versions, Platform, list(Inputs(app, InputLength(app, cat))), list(Outputs(app))}, nil
+	return &Metadata{app.Name, versions, Platform, list(Inputs(app, lengthOf(app, cat, version))), list(Outputs(app))}, nil
 }
 
 // Config is the configuration that Triton would have for a model, as far as its clients need it.
@@ -87,8 +87,20 @@ type ConfigTensor struct {
 	Dims     []int  `json:"dims"`
 }
 
-// NewConfig is the configuration of an app.
-func NewConfig(app *serving.App, cat *serving.Catalog, maxBatch int) *Config {
+// lengthOf is the length of the inputs of an app, or of a version of its only model.
+func lengthOf(app *serving.App, cat *serving.Catalog, version string) int {
+	if version == "" {
+		return InputLength(app, cat)
+	}
+	return cat.Version(serving.ModelID{Model: app.Models[0], Version: version}).InputLength
+}
+
+// NewConfig is the configuration of an app, or of one version of its model unless that is empty. Its error is an
+// UnknownVersion.
+func NewConfig(app *serving.App, cat *serving.Catalog, version string, maxBatch int) (*Config, error) {
+	if err := CheckVersion(app, cat, version); err != nil {
+		return nil, err
+	}
 	list := func(tensors []serving.Tensor) []ConfigTensor {
 		all := []ConfigTensor{}
 		for _, t := range tensors {
@@ -97,5 +109,5 @@ func NewConfig(app *serving.App, cat *serving.Catalog, maxBatch int) *Config {
 		}
 		return all
 	}
-	return &Config{app.Name, Platform, maxBatch, list(Inputs(app, InputLength(app, cat))), list(Outputs(app))}
+	return &Config{app.Name, Platform, maxBatch, list(Inputs(app, lengthOf(app, cat, version))), list(Outputs(app))}, nil
 }
