@@ -105,7 +105,7 @@ func (b *Batch) deal(q *Queue, size float64, c Capacity) (dealt float64) {
 		return 0
 	}
 	clocks, alone := q.clocks, len(q.lanes) == 1 || q.lanes[0].priority < q.lanes[1].priority
-	most, highest := float64(c.Shared), serving.LowestPriority
+	most, highest, had := float64(c.Shared), serving.LowestPriority, time.Duration(0)
 	for n := range c.Most {
 		l := q.due()
 		if l == nil {
@@ -113,7 +113,10 @@ func (b *Batch) deal(q *Queue, size float64, c Capacity) (dealt float64) {
 			return dealt
 		}
 		if l.priority > highest {
-			most, highest = c.beside(dealt), serving.LowestPriority
+			most, highest = c.beside(dealt, had), serving.LowestPriority
+		}
+		if n == 0 {
+			had = l.waiting()[0].Budget()
 		}
 		amount := c.Line.Amount(l.waiting()[l.dealt].Load())
 		if b.With = dealt + amount - slack; n > 0 && (b.With > size || b.With > most && !(alone && l == q.lanes[0])) {
@@ -129,12 +132,17 @@ func (b *Batch) deal(q *Queue, size float64, c Capacity) (dealt float64) {
 	return dealt
 }
 
-// longer is how much longer a batch may take, at most, for items of lower priorities in it.
-const longer = 1.2
+// How much longer a batch may take for items of lower priorities in it: a fifth, or what is next to nothing of the time
+// that its first item had.
+const (
+	longer     = 1.2
+	negligible = 1. / 32
+)
 
-// beside is how large a batch may become by items of lower priorities.
-func (c *Capacity) beside(dealt float64) float64 {
-	return max(dealt, min(float64(c.Shared), c.Line.room(time.Duration(longer*float64(c.Line.Within(dealt))))))
+// beside is how large a batch may become by items of lower priorities, whose first item had so much time.
+func (c *Capacity) beside(dealt float64, had time.Duration) float64 {
+	takes := float64(c.Line.Within(dealt))
+	return max(dealt, min(float64(c.Shared), c.Line.room(time.Duration(max(longer*takes, takes+negligible*float64(min(had, time.Minute)))))))
 }
 
 // due is the lane whose next item goes behind those that are dealt; nil: nothing else waits.

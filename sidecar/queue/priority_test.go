@@ -94,7 +94,7 @@ func TestAMinimumShare(t *testing.T) {
 	})
 }
 
-// What waits of a lower priority makes a batch neither smaller nor longer for a higher one.
+// What waits of a lower priority makes a batch neither smaller for a higher one, nor much longer.
 func TestALowerPriorityDoesNotShrinkABatch(t *testing.T) {
 	q := New(Limits{Items: 4096, Bytes: 1 << 30}, anyone, nil)
 	for range 5 {
@@ -108,22 +108,20 @@ func TestALowerPriorityDoesNotShrinkABatch(t *testing.T) {
 		t.Errorf("a batch of %d, want those 5 of the highest priority", len(b.Items))
 	}
 	q.Drain()
-	for range 2 {
-		q.Push(at(0, -1))
-	}
 	for range 10 {
 		q.Push(at(1, -1))
 	}
 	for _, c := range []struct {
 		base float64 // milliseconds
-		want int     // in a batch with two of the highest priority
-	}{{0, 2}, {35, 3}, {1000, 4}} {
+		had  int     // the two of the highest priority, in milliseconds
+		want int     // in a batch with them
+	}{{0, 300, 2}, {35, 300, 3}, {1000, 10_000, 4}, {0, 330, 3}, {0, 660, 4}, {0, 10_000, 4}, {0, -1, 4}} {
+		q.Push(at(0, c.had))
+		q.Push(at(0, c.had))
 		q.Form(&b, epoch, Capacity{Line: linear(c.base, 10), Size: 8, Most: 8, Shared: 4})
 		if len(b.Items) != c.want || b.Items[1].Priority != 0 {
 			t.Errorf("a batch of %d, want 2 of the highest priority and %d beside them", len(b.Items), c.want-2)
 		}
-		q.Push(at(0, -1))
-		q.Push(at(0, -1))
 	}
 }
 
