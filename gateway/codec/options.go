@@ -117,7 +117,7 @@ func (p *parser) priority() (int, error) {
 	return 0, contentError(first, "must be a whole number between 0, the highest, and %d", serving.LowestPriority)
 }
 
-// clampedPriority is priority of a client that may know more of them than there are.
+// clampedPriority reads the priority of a client that may know more of them than there are.
 func (p *parser) clampedPriority() (int, error) {
 	c, first := p.peek(), p.i
 	if isDigit(c) {

@@ -32,17 +32,11 @@ def run(gateway, use, **options):
 
 def test_every_call(gateway):
     async def use(client):
-        said = {
-            "user": "ann",
-            "context": 3,
-            "version": "2",
-            "explain": True,
-            "salt": 0,
-            "no_cache": True,
-            "candidate_models": ["a", "b:2"],
-        }
-        assert await client.predict("app", [1], **said) == topsail.Prediction(1, False, 7, raw=ANSWER)
-        assert len(await client.predict_batch("app", [[1]], **said)) == 1
+        said = {"user": "ann", "context": 3, "version": "2", "explain": True, "salt": 0, "no_cache": True}
+        assert await client.predict("app", [1], candidate_models=["c"], **said) == topsail.Prediction(
+            1, False, 7, raw=ANSWER
+        )
+        assert len(await client.predict_batch("app", [[1]], candidate_models=["a", "b:2"], **said)) == 1
         gateway.say((200, LEARNED), (200, {"feedback": [LEARNED]}), (503, {"status": "draining"}))
         learned = await client.feedback("app", 0, query_id=7, input=[1], user="ann", context=3)
         assert learned.joined == "record"
@@ -53,18 +47,10 @@ def test_every_call(gateway):
         assert "secret" not in repr(client)
 
     run(gateway, use, key="secret")
-    said = {
-        "uid": "ann",
-        "context": 3,
-        "version": "2",
-        "explain": True,
-        "salt": 0,
-        "no_cache": True,
-        "candidate_models": ["a", "b:2"],
-    }
+    said = {"uid": "ann", "context": 3, "version": "2", "explain": True, "salt": 0, "no_cache": True}
     assert gateway.bodies() == [
-        {"input": [1]} | said,
-        {"input_batch": [[1]]} | said,
+        {"input": [1], "candidate_models": ["c"]} | said,
+        {"input_batch": [[1]], "candidate_models": ["a", "b:2"]} | said,
         {"label": 0, "query_id": 7, "input": [1], "uid": "ann", "context": 3},
         {"feedback_batch": [{"query_id": 7, "reward": 1}]},
         None,

@@ -101,27 +101,13 @@ def test_one_input_is_no_batch(gateway, client, one):
 
 
 def test_all_that_a_query_can_say(gateway, client):
-    options = {
-        "user": "ann",
-        "context": 3,
-        "version": "2",
-        "explain": True,
-        "salt": 0,
-        "no_cache": True,
-        "candidate_models": ["a", "b:2"],
-    }
-    client.predict("a/b ü?", [1], **options)
-    assert len(client.predict_batch("app", [[1]], **options)) == 1
-    said = {
-        "uid": "ann",
-        "context": 3,
-        "version": "2",
-        "explain": True,
-        "salt": 0,
-        "no_cache": True,
-        "candidate_models": ["a", "b:2"],
-    }
-    assert gateway.bodies() == [{"input": [1]} | said, {"input_batch": [[1]]} | said]
+    options = {"user": "ann", "context": 3, "version": "2", "explain": True, "salt": 0, "no_cache": True}
+    client.predict("a/b ü?", [1], candidate_models=["c"], **options)
+    assert len(client.predict_batch("app", [[1]], candidate_models=["a", "b:2"], **options)) == 1
+    said = {"uid": "ann", "context": 3, "version": "2", "explain": True, "salt": 0, "no_cache": True}
+    [one, batch] = gateway.bodies()
+    assert one == {"input": [1], "candidate_models": ["c"]} | said
+    assert batch == {"input_batch": [[1]], "candidate_models": ["a", "b:2"]} | said
     assert [h.path for h in gateway.heard] == ["/a%2Fb%20%C3%BC%3F/predict", "/app/predict"]
 
 
