@@ -69,7 +69,6 @@ func (j job) Definition() string {
 }
 
 func (j job) ShutdownDelay() time.Duration { return ShutdownDelay(j.SLO) }
-func (j job) KillTimeout() time.Duration   { return KillTimeout(j.SLO) }
 
 // Canaries are the replicas that a rollout starts before it ends others: all of
 // them, so that never fewer serve than were asked for. A cluster seldom has as many

@@ -205,15 +205,21 @@ func TestRefusals(t *testing.T) {
 }
 
 func TestTiming(t *testing.T) {
-	for slo, want := range map[time.Duration][2]time.Duration{
-		0:                      {2 * time.Second, 12 * time.Second},
-		100 * time.Millisecond: {2100 * time.Millisecond, 12100 * time.Millisecond},
-		20 * time.Second:       {22 * time.Second, 30 * time.Second},
-		serving.MaxSLO:         {30 * time.Second, 30 * time.Second},
+	for slo, want := range map[time.Duration]time.Duration{
+		0:                      2 * time.Second,
+		100 * time.Millisecond: 2100 * time.Millisecond,
+		20 * time.Second:       22 * time.Second,
+		serving.MaxSLO:         30 * time.Second,
 	} {
-		if got := [2]time.Duration{ShutdownDelay(slo), KillTimeout(slo)}; got != want {
+		if got := ShutdownDelay(slo); got != want {
 			t.Errorf("SLO %v: %v, want %v", slo, got, want)
 		}
+	}
+	s := base()
+	s.Settings.KillTimeout = 10 * time.Minute
+	text, err := Render(s)
+	if n := strings.Count(text, `kill_timeout = "10m0s"`); n != 2 || err != nil {
+		t.Errorf("%d tasks have the kill_timeout (%v)", n, err)
 	}
 }
 

@@ -31,6 +31,7 @@ type Settings struct {
 	Provider       string        // where sidecars are registered: "consul" or "nomad"; "consul"
 	Service        string        // their service; "topsail-sidecar"
 	HealthInterval time.Duration // between health checks; 2 s
+	KillTimeout    time.Duration `json:"-"` // in which the last answers of a replica end, those in parts included; 30 s. It changes in place
 	Mesh           bool          // sidecars are in Consul's service mesh
 
 	TLS        TLS
@@ -71,6 +72,7 @@ func (s Settings) defaults() Settings {
 	set(&s.Program.CPU, 200)
 	set(&s.Program.MemoryMB, 128)
 	set(&s.HealthInterval, 2*time.Second)
+	set(&s.KillTimeout, mostOfClients)
 	if len(s.Datacenters) == 0 {
 		s.Datacenters = []string{"*"}
 	}

@@ -44,8 +44,9 @@ func Render(s Spec) (string, error) {
 }
 
 // Hash tells what makes another replica from what does not, which are the count, the
-// SLO and how to roll out. It is in the job's meta as topsail_spec.
+// SLO, the time to end and how to roll out. It is in the job's meta as topsail_spec.
 func Hash(s Spec) (string, error) {
+	s.Settings.KillTimeout = 0
 	text, err := render(Spec{Version: s.Version, Settings: s.Settings}, "")
 	return hash(text), err
 }

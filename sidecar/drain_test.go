@@ -64,6 +64,51 @@ func TestDrainingLosesNoAnswer(t *testing.T) {
 	}
 }
 
+// Answers in parts end, however long they take, while what waits for a place does not.
+func TestDrainingWaitsForParts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{})
+		r.concurrentModel(1, parts(60, time.Second), nil)
+		g := r.gateway()
+		pass(0)
+		stream := g.askParts(0, -1, tagged(1))
+		pass(time.Second)
+		start := time.Now()
+		r.end()
+		if took := time.Since(start); took < 57*time.Second || took > 59*time.Second {
+			t.Errorf("it stopped after %v", took)
+		}
+		<-g.gone
+		if got := g.all(stream); len(got) != 61 || got[60].More || got[60].Status != rpc.StatusOK {
+			t.Errorf("%d entries came", len(got))
+		}
+	})
+}
+
+// A stream whose gateway has gone is cancelled, and holds nothing up.
+func TestDrainingWithoutAGateway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{})
+		var m *model
+		m = r.concurrentModel(1, parts(600, time.Second), func(c rpc.Cancel) {
+			m.reply(c.Batch, rpc.FlagEnd, rpc.Answer{Status: rpc.StatusCancelled})
+		})
+		nc := r.dial.gateway()
+		g := newGateway(t, nc)
+		pass(0)
+		g.askParts(0, -1, tagged(1))
+		pass(time.Second)
+		start := time.Now()
+		r.stop()
+		pass(20 * time.Second)
+		nc.Close()
+		<-r.done
+		if took := time.Since(start); took < 20*time.Second || took > 21*time.Second {
+			t.Errorf("it stopped after %v", took)
+		}
+	})
+}
+
 func TestDrainingGivesUpOnAHungContainer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{Drain: 3 * time.Second, Stall: time.Minute})

@@ -99,15 +99,7 @@ func (r *rig) end() {
 }
 
 // running is how many queries run side by side.
-func (r *rig) running() (n int) {
-	s := r.sidecar.pools[0].whole()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, b := range s.running {
-		n += b.Running()
-	}
-	return n
-}
+func (r *rig) running() int { return r.sidecar.running() }
 
 // pass lets d pass, and all that is to happen by then.
 func pass(d time.Duration) {

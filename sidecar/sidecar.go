@@ -25,10 +25,12 @@ import (
 var DefaultLimits = queue.Limits{Items: 4096, Bytes: 256 << 20}
 
 const (
-	// DefaultDrain is how long a stopping sidecar waits for its last answers.
+	// DefaultDrain is how long a stopping sidecar waits for its last answers, unless they run side by side:
+	// those end with their queries, which gateways cancel when their time is over.
 	DefaultDrain = 10 * time.Second
 
-	maxConns = 1024 // of gateways, and of containers
+	drainTick = 2 * time.Millisecond // how often a draining sidecar looks
+	maxConns  = 1024                 // of gateways, and of containers
 )
 
 // Config says what a sidecar serves.
@@ -126,7 +128,8 @@ func (s *Sidecar) Run(ctx context.Context, gateways, containers net.Listener) er
 	return nil
 }
 
-// drain waits until everything accepted is answered, or the time for it is over.
+// drain waits until everything accepted is answered, or the time for it is over and nothing runs side
+// by side, as answers in parts do.
 func (s *Sidecar) drain() {
 	for _, p := range s.pools {
 		p.drain()
@@ -138,11 +141,15 @@ func (s *Sidecar) drain() {
 	}
 	deadline := time.NewTimer(s.cfg.Drain)
 	defer deadline.Stop()
-	poll := time.NewTicker(2 * time.Millisecond)
+	poll := time.NewTicker(drainTick)
 	defer poll.Stop()
 	for !s.answered() {
 		select {
 		case <-deadline.C:
+			if s.running() > 0 {
+				deadline.Reset(drainTick)
+				continue
+			}
 			s.log.Warn("stopped draining with queries unanswered", "after", s.cfg.Drain)
 			return
 		case <-poll.C:
@@ -157,6 +164,16 @@ func (s *Sidecar) answered() bool {
 		}
 	}
 	return true
+}
+
+// running is how many queries run side by side.
+func (s *Sidecar) running() (n int) {
+	for _, p := range s.all() {
+		for _, stage := range p.pipe.Load().stages {
+			n += stage.beside()
+		}
+	}
+	return n
 }
 
 // accept serves connections of one listener until ctx ends, and returns when the

@@ -156,6 +156,16 @@ func (s *stage) runs(b *batch.Batcher, does bool) {
 	}
 }
 
+// beside is how many queries run side by side.
+func (s *stage) beside() (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, b := range s.running {
+		n += b.Running()
+	}
+	return n
+}
+
 // cancel ends the queries that match of those that run side by side.
 func (s *stage) cancel(match func(*queue.Item) bool) {
 	s.mu.Lock()

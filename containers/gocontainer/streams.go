@@ -79,7 +79,7 @@ func (s *streams) run(ctx context.Context) error {
 	queries, lost := context.WithCancelCause(context.WithoutCancel(ctx))
 	s.ctx = queries
 	s.running.Go(s.report)
-	err := runConn(ctx, s.conn, s.handle)
+	err := runConn(ctx, s.conn, serving.MaxStream, s.handle)
 	lost(errLost)
 	s.running.Wait()
 	return err

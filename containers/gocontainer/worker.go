@@ -9,7 +9,8 @@ import (
 	"github.com/topsail-serving/topsail/rpc"
 )
 
-// drainWithin bounds the wait for the last batch when stopping.
+// drainWithin bounds the wait for the last batch when stopping. Answers in parts have no bound but the
+// deadlines of their queries, and the time that whoever stops the container gives it.
 const drainWithin = 10 * time.Second
 
 // worker computes on a goroutine of its own, so that the one that reads can
@@ -29,15 +30,15 @@ type worker struct {
 func (w *worker) run(ctx context.Context) error {
 	var computing sync.WaitGroup
 	computing.Go(func() { w.compute(ctx) })
-	err := runConn(ctx, w.conn, w.handle)
+	err := runConn(ctx, w.conn, drainWithin, w.handle)
 	close(w.batches)
 	computing.Wait()
 	return err
 }
 
 // runConn runs a connection until it is lost or, after the end of ctx, all that the sidecar has sent
-// is answered.
-func runConn(ctx context.Context, conn *rpc.Conn, handle func(rpc.Frame) error) error {
+// is answered, or drain has passed.
+func runConn(ctx context.Context, conn *rpc.Conn, drain time.Duration, handle func(rpc.Frame) error) error {
 	// The connection outlives ctx until the running batch is answered.
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -46,7 +47,7 @@ func runConn(ctx context.Context, conn *rpc.Conn, handle func(rpc.Frame) error) 
 		if conn.Send(rpc.KindDrain, 0, nil) != nil {
 			stop()
 		}
-		time.AfterFunc(drainWithin, stop)
+		time.AfterFunc(drain, stop)
 	})
 	defer unhook()
 	return conn.Run(serving, handle)

@@ -7,7 +7,7 @@ job "topsail-wine-6eccf43c" {
     topsail_version    = "1.2"
     topsail_generation = "1"
     topsail_settings   = "7928faa7"
-    topsail_spec       = "898cd90b"
+    topsail_spec       = "520a8987"
   }
 
   # Without deployments: one that runs would forbid every change of the count.
@@ -98,7 +98,7 @@ job "topsail-wine-6eccf43c" {
     }
 
     task "sidecar" {
-      kill_timeout = "12.1s"
+      kill_timeout = "30s"
       kill_signal  = "SIGTERM"
       driver       = "docker"
 
@@ -132,7 +132,7 @@ job "topsail-wine-6eccf43c" {
         sidecar = true
       }
 
-      kill_timeout = "12.1s"
+      kill_timeout = "30s"
       kill_signal  = "SIGTERM"
       driver       = "docker"
 

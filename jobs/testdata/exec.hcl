@@ -10,7 +10,7 @@ job "topsail-wine-6eccf43c" {
     topsail_version    = "1.2"
     topsail_generation = "1"
     topsail_settings   = "712b8ee4"
-    topsail_spec       = "8ba33c37"
+    topsail_spec       = "f63e2cc5"
   }
 
   update {
@@ -114,7 +114,7 @@ job "topsail-wine-6eccf43c" {
         sidecar = true
       }
 
-      kill_timeout = "12.1s"
+      kill_timeout = "30s"
       kill_signal  = "SIGTERM"
       driver       = "exec"
 
@@ -153,7 +153,7 @@ job "topsail-wine-6eccf43c" {
     }
 
     task "container" {
-      kill_timeout = "12.1s"
+      kill_timeout = "30s"
       kill_signal  = "SIGTERM"
       driver       = "exec"
 

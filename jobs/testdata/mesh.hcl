@@ -7,7 +7,7 @@ job "topsail-wine-6eccf43c" {
     topsail_version    = "1.2"
     topsail_generation = "1"
     topsail_settings   = "70b7e27f"
-    topsail_spec       = "cc2ba71e"
+    topsail_spec       = "05aca598"
   }
 
   update {
@@ -114,7 +114,7 @@ job "topsail-wine-6eccf43c" {
     }
 
     task "sidecar" {
-      kill_timeout = "12.1s"
+      kill_timeout = "30s"
       kill_signal  = "SIGTERM"
       driver       = "raw_exec"
 
@@ -168,7 +168,7 @@ job "topsail-wine-6eccf43c" {
         sidecar = true
       }
 
-      kill_timeout = "12.1s"
+      kill_timeout = "30s"
       kill_signal  = "SIGTERM"
       driver       = "raw_exec"
 

@@ -7,7 +7,7 @@ job "topsail-wine-6eccf43c" {
     topsail_version    = "1.2"
     topsail_generation = "1"
     topsail_settings   = "e0158ef0"
-    topsail_spec       = "8f752a85"
+    topsail_spec       = "a5c7e28f"
   }
 
   # Without deployments: one that runs would forbid every change of the count.
@@ -85,7 +85,7 @@ job "topsail-wine-6eccf43c" {
     }
 
     task "sidecar" {
-      kill_timeout = "12.1s"
+      kill_timeout = "30s"
       kill_signal  = "SIGTERM"
       driver       = "raw_exec"
 

@@ -7,7 +7,7 @@ job "topsail-wine-6eccf43c" {
     topsail_version    = "1.2"
     topsail_generation = "1"
     topsail_settings   = "92ca0026"
-    topsail_spec       = "e2491eee"
+    topsail_spec       = "36b108c0"
   }
 
   # Without deployments: one that runs would forbid every change of the count.
@@ -100,7 +100,7 @@ job "topsail-wine-6eccf43c" {
         sidecar = true
       }
 
-      kill_timeout = "12.1s"
+      kill_timeout = "30s"
       kill_signal  = "SIGTERM"
       driver       = "raw_exec"
 
@@ -125,7 +125,7 @@ job "topsail-wine-6eccf43c" {
     }
 
     task "container" {
-      kill_timeout = "12.1s"
+      kill_timeout = "30s"
       kill_signal  = "SIGTERM"
       driver       = "raw_exec"
 

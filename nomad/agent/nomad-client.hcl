@@ -4,8 +4,8 @@
 client {
   enabled = true
 
-  # No job of Topsail asks for more time to end, and that is Nomad's default, too: less
-  # would cut off what is in flight.
+  # Nomad's default, and what the jobs of Topsail ask for: less would cut off what is in flight. Models that answer
+  # in parts may need more, as jobs.kill_timeout_micros says.
   max_kill_timeout = "30s"
 
   # The network that host_network names in the jobs; without one it is the default

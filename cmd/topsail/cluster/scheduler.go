@@ -128,7 +128,7 @@ func (p *parts) jobSettings() (jobs.Settings, error) {
 		Service: p.Config.Consul.Service, Mesh: c.Mesh, TokenFile: p.Config.Sidecar.TokenFile,
 		TLS:        jobs.TLS{CertFile: p.Config.TLS.CertFile, KeyFile: p.Config.TLS.KeyFile, CAFile: p.Config.TLS.CAFile, ServerName: p.Config.TLS.ServerName},
 		SidecarEnv: map[string]string{},
-		BundlesURL: c.BundlesURL, RuntimeImage: c.RuntimeImage, WorkDir: c.WorkDir,
+		KillTimeout: c.KillTimeout, BundlesURL: c.BundlesURL, RuntimeImage: c.RuntimeImage, WorkDir: c.WorkDir,
 	}
 	influx := p.influxConfig()
 	for name, value := range map[string]string{

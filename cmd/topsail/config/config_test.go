@@ -162,7 +162,7 @@ func withDefaults(o Options) Options {
 	o.InfluxDB = InfluxDB{URL: "http://127.0.0.1:8086", Bucket: "topsail/autogen"}
 	o.Streaming = Streaming{DrainTimeout: 10 * time.Second}
 	o.Web.BundlesKeptHours, o.Web.MaxBundleBytes, o.Web.MaxBundlesBytes = 168, 2<<30, 64<<30
-	o.Jobs = Jobs{Driver: "raw_exec", Datacenters: []string{"*"}, CPU: 500, MemoryMB: 300}
+	o.Jobs = Jobs{Driver: "raw_exec", Datacenters: []string{"*"}, CPU: 500, MemoryMB: 300, KillTimeout: 30 * time.Second}
 	return o
 }
 

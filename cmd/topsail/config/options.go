@@ -167,6 +167,8 @@ type Jobs struct {
 	VaultRole   string   `toml:"vault_role" help:"role for Vault; empty for none"`
 	Mesh        bool     `toml:"mesh" help:"put sidecars into Consul's service mesh"`
 
+	KillTimeout time.Duration `toml:"kill_timeout_micros" default:"30000000" min:"1" help:"how long the last answers of a replica may take, those in parts included, in microseconds; Nomad's clients allow max_kill_timeout"`
+
 	BundlesURL   string `toml:"bundles_url" help:"URL of the management side, as nodes reach it to fetch bundles; by default they ask any that Consul names"`
 	RuntimeImage string `toml:"runtime_image" help:"image that runs bundles with the driver docker: topsail is its entrypoint, and it has Python"`
 	WorkDir      string `toml:"work_dir" help:"folder on the nodes for what bundles need; by default the cache folder of the user"`

@@ -40,7 +40,7 @@ func (f *Fleet) SetCount(ctx context.Context, v *serving.Version, slo time.Durat
 		return f.scale(ctx, id, jobs.Group, change) // what it is, it stays
 	case d.spec != hash:
 		return f.roll(ctx, spec, d)
-	case d.rolling || d.shutdownDelay != jobs.ShutdownDelay(slo) || d.killTimeout != jobs.KillTimeout(slo):
+	case d.rolling || d.shutdownDelay != jobs.ShutdownDelay(slo) || d.killTimeout != jobs.KillTimeout(f.settings):
 		return f.adjust(ctx, spec, d)
 	}
 	return f.scale(ctx, id, jobs.Group, change)
