@@ -10,7 +10,7 @@ import (
 )
 
 // drainWithin bounds the wait for the last batch when stopping. Answers in parts have no bound but the
-// deadlines of their queries, and the time that whoever stops the container gives it.
+// deadlines of their queries, and the time after which the container is killed.
 const drainWithin = 10 * time.Second
 
 // worker computes on a goroutine of its own, so that the one that reads can
