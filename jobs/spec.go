@@ -69,6 +69,9 @@ func checkVersion(v *serving.Version, s Settings) error {
 	if v.HostedBy != "" {
 		errs = append(errs, fmt.Errorf("the replicas of model %q hold it", v.HostedBy))
 	}
+	if v.Service != nil {
+		errs = append(errs, errors.New("it is a service that others run"))
+	}
 	errs = append(errs, c.Check(), checkBundle(v, s))
 	if c.Driver == "" && s.Driver == "docker" && c.Image == "" && c.Addr == "" && c.Bundle == "" {
 		errs = append(errs, errors.New("this cluster's driver is \"docker\": give the version an image or another driver"))

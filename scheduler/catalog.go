@@ -21,14 +21,14 @@ func (l *loop) takeCatalog(c *serving.Catalog, now time.Time) {
 			l.rising[m.Name] = serving.ModelID{Model: m.Name, Version: m.Current}
 		}
 		for _, v := range m.Versions {
-			if v.HostedBy != "" {
-				continue // the replicas of its host hold it
+			if !v.OwnReplicas() {
+				continue // those of its host hold it, or others run it
 			}
 			l.takeVersion(v, roleOf(m, v, pins), used[m.Name], now)
 		}
 	}
 	for id, e := range l.entries {
-		if v := c.Version(id); v == nil || v.HostedBy != "" {
+		if v := c.Version(id); v == nil || !v.OwnReplicas() {
 			e.version, e.role = nil, ""
 			l.active[id] = e
 		}

@@ -42,3 +42,27 @@ func TestAHostAndItsGuest(t *testing.T) {
 		}
 	})
 }
+
+// TestAService is a version that others run: it gets no job, whatever is asked of it, and serves once an instance has answered.
+func TestAService(t *testing.T) {
+	in(t, func(w *world) {
+		v := version(m1, nil, 1)
+		v.Version.Container, v.Version.Service = serving.Container{}, &serving.ServiceSpec{Name: "others", Protocol: serving.ServiceOIP}
+		w.apply(v, catalog.SetCurrent{ID: m1}, app("m"))
+		w.lead()
+		w.setLoad(m1, steady(1000))
+		time.Sleep(10 * time.Second)
+		w.wantCount("the service", m1, -1)
+		if got := w.servingNow("m"); got != "" {
+			t.Errorf("%q serves before an instance has answered", got)
+		}
+		w.lock(func() { w.answered = []serving.ModelID{m1} })
+		time.Sleep(3 * time.Second)
+		if got := w.servingNow("m"); got != "1" {
+			t.Errorf("%q serves after an instance has answered", got)
+		}
+		if len(w.calls) > 0 {
+			t.Errorf("jobs were changed: %+v", w.calls)
+		}
+	})
+}

@@ -33,10 +33,10 @@ func (l *loop) serve(ctx context.Context) {
 	}
 }
 
-// canServe says whether a version has a ready replica. Of one that a host holds, the
-// first question that a container answered is the proof that it can be loaded.
+// canServe says whether a version has a ready replica. Of one that a host holds, or that is a service, the
+// first question that was answered is the proof that it can be.
 func (l *loop) canServe(id serving.ModelID) bool {
-	if v := l.catalog.Version(id); v != nil && v.HostedBy != "" {
+	if v := l.catalog.Version(id); v != nil && !v.OwnReplicas() {
 		return l.windows.Answers(id)
 	}
 	return l.entries[id].ready > 0

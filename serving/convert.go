@@ -31,8 +31,8 @@ func NewInput(t InputType, v Value) (Input, error) {
 	}
 	data := make([]byte, 0, len(numbers)*t.DType().Size())
 	for _, x := range numbers {
-		if data, err = appendNumber(data, t, x); err != nil {
-			return Input{}, err
+		if data, err = AppendNumber(data, t.DType(), x); err != nil {
+			return Input{}, fmt.Errorf("the output has a number that is no %v: %w", t, err)
 		}
 	}
 	return Input{Type: t, Data: data}, nil
@@ -121,20 +121,58 @@ func NumberAt(t DType, b []byte) float64 {
 	return math.Float64frombits(le.Uint64(b))
 }
 
-// appendNumber appends x as an element of an input. A number that the type cannot hold is an
-// error, and so is a fraction where a whole number is needed.
-func appendNumber(b []byte, t InputType, x float64) ([]byte, error) {
+// AppendNumber appends x as an element of type t. A number that the type cannot hold is an error, and so is a
+// fraction where a whole number is needed.
+func AppendNumber(b []byte, t DType, x float64) ([]byte, error) {
 	le := binary.LittleEndian
-	whole := x == math.Trunc(x)
 	switch {
-	case t == Doubles:
+	case t == Float64:
 		return le.AppendUint64(b, math.Float64bits(x)), nil
-	case t == Floats && (math.Abs(x) <= math.MaxFloat32 || math.IsInf(x, 0) || math.IsNaN(x)):
+	case t == Float32 && (math.Abs(x) <= math.MaxFloat32 || math.IsInf(x, 0) || math.IsNaN(x)):
 		return le.AppendUint32(b, math.Float32bits(float32(x))), nil
-	case t == Ints && whole && x >= math.MinInt32 && x <= math.MaxInt32:
-		return le.AppendUint32(b, uint32(int32(x))), nil
-	case t == Bytes && whole && x >= 0 && x <= math.MaxUint8:
-		return append(b, byte(x)), nil
+	case t == Float16:
+		return le.AppendUint16(b, ToHalf(float32(x))), nil
+	case t == BFloat16:
+		return le.AppendUint16(b, ToBrainFloat(float32(x))), nil
 	}
-	return b, fmt.Errorf("the output has the number %v, which cannot be one of %v", x, t)
+	least, most := wholes(t)
+	if x != math.Trunc(x) || x < least || x > most || most == 0 {
+		return b, fmt.Errorf("%v cannot be %v", x, t)
+	}
+	whole := uint64(int64(x))
+	if t == Uint64 {
+		whole = uint64(x)
+	}
+	return append(b, le.AppendUint64(nil, whole)[:t.Size()]...), nil
+}
+
+// wholes are the least and the highest number of a type of whole numbers; of others both are 0.
+func wholes(t DType) (least, most float64) {
+	bits := 8 * t.Size()
+	switch t {
+	case Bool:
+		return 0, 1
+	case Uint8, Uint16, Uint32:
+		return 0, math.Ldexp(1, bits) - 1
+	case Uint64: // the highest float64 below
+		return 0, math.Nextafter(math.Ldexp(1, bits), 0)
+	case Int8, Int16, Int32:
+		return -math.Ldexp(1, bits-1), math.Ldexp(1, bits-1) - 1
+	case Int64:
+		return -math.Ldexp(1, bits-1), math.Nextafter(math.Ldexp(1, bits-1), 0)
+	}
+	return 0, 0
+}
+
+// ConvertNumbers makes elements of one type those of another one, both of which have a Size. It fails as AppendNumber
+// does.
+func ConvertNumbers(from DType, data []byte, to DType) ([]byte, error) {
+	converted := make([]byte, 0, len(data)/from.Size()*to.Size())
+	var err error
+	for ; len(data) >= from.Size(); data = data[from.Size():] {
+		if converted, err = AppendNumber(converted, to, NumberAt(from, data)); err != nil {
+			return nil, err
+		}
+	}
+	return converted, nil
 }

@@ -44,8 +44,8 @@ func NextElement(data []byte) (element, rest []byte, ok bool) {
 	return data[4 : 4+n], data[4+n:], true
 }
 
-// checkElements says why the data are not what type and shape say, or nil.
-func (v *Value) checkElements() error {
+// Check says why the data are not what type and shape say, or nil.
+func (v *Value) Check() error {
 	n := Elements(v.Shape)
 	if n < 0 {
 		return errTooLarge

@@ -47,3 +47,24 @@ func TestToHalfIsTheNearest(t *testing.T) {
 		}
 	})
 }
+
+func TestDatatypes(t *testing.T) {
+	for i := range dtypes {
+		d := DType(i)
+		name := d.Datatype()
+		if name == "" {
+			continue
+		}
+		if name == "BYTES" {
+			d = Blob
+		}
+		if got, err := ParseDatatype(name); err != nil || got != d || got.Datatype() != name {
+			t.Errorf("%s is read as %v, %v", name, got, err)
+		}
+	}
+	for _, name := range []string{"FLOAT", "", "fp32"} {
+		if _, err := ParseDatatype(name); err == nil {
+			t.Errorf("%q is a datatype", name)
+		}
+	}
+}

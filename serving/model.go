@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"time"
 )
 
@@ -25,19 +26,20 @@ func (id ModelID) Compare(other ModelID) int {
 // once in a Catalog.
 type Version struct {
 	ModelID
-	Description string     `json:"description,omitempty" help:"a description for people"`
-	InputType   InputType  `json:"input_type,omitzero" help:"bytes, ints, floats, doubles, strings or chat; with the inputs of a signature: tensors, the default there; a host has none"`
-	InputLength int        `json:"input_length,omitempty" help:"number of elements of every input; 0 is any"`
-	Signature   *Signature `json:"signature,omitempty" help:"named inputs and outputs, with element types and shapes" flag:"-"`
-	Session     bool       `json:"session,omitempty" help:"the model gets each query's user, context and time left; its answers are cached for each user and context"`
-	Labels      []string   `json:"labels,omitempty" help:"labels to find the version by" flag:"label"`
-	Replicas    int        `json:"replicas" default:"1" help:"number of replicas, unless scale is set"`
-	Scale       *ScaleSpec `json:"scale,omitempty" help:"bounds of the number of replicas, and what decides within them" flag:"-"`
-	Batch       BatchSpec  `json:"batch,omitzero"`
-	Stages      Pipeline   `json:"stages,omitempty" help:"the stages that the container runs; of a program with stages of its own, how those named here run" flag:"-"`
-	Host        *HostSpec  `json:"host,omitempty" help:"makes the version a host, whose container loads versions of other models"`
-	HostedBy    string     `json:"hosted_by,omitempty" help:"the model whose replicas load this version, instead of replicas of its own"`
-	Resources   Resources  `json:"resources,omitzero"`
+	Description string       `json:"description,omitempty" help:"a description for people"`
+	InputType   InputType    `json:"input_type,omitzero" help:"bytes, ints, floats, doubles, strings or chat; with the inputs of a signature: tensors, the default there; a host has none"`
+	InputLength int          `json:"input_length,omitempty" help:"number of elements of every input; 0 is any"`
+	Signature   *Signature   `json:"signature,omitempty" help:"named inputs and outputs, with element types and shapes" flag:"-"`
+	Session     bool         `json:"session,omitempty" help:"the model gets each query's user, context and time left; its answers are cached for each user and context"`
+	Labels      []string     `json:"labels,omitempty" help:"labels to find the version by" flag:"label"`
+	Replicas    int          `json:"replicas" default:"1" help:"number of replicas, unless scale is set"`
+	Scale       *ScaleSpec   `json:"scale,omitempty" help:"bounds of the number of replicas, and what decides within them" flag:"-"`
+	Batch       BatchSpec    `json:"batch,omitzero"`
+	Stages      Pipeline     `json:"stages,omitempty" help:"the stages that the container runs; of a program with stages of its own, how those named here run" flag:"-"`
+	Host        *HostSpec    `json:"host,omitempty" help:"makes the version a host, whose container loads versions of other models"`
+	HostedBy    string       `json:"hosted_by,omitempty" help:"the model whose replicas load this version, instead of replicas of its own"`
+	Service     *ServiceSpec `json:"service,omitempty"`
+	Resources   Resources    `json:"resources,omitzero"`
 	Container
 	Prepared bool `json:"prepared,omitempty" toml:"-"` // a container manager of Clipper's made it ahead of its registration, which completes it
 
@@ -166,7 +168,7 @@ func (v *Version) Check() error {
 	if c.Connections < 0 || c.Connections > 256 {
 		wrong("connections must be between 1 and 256")
 	}
-	for _, err := range append([]error{checkDescription(v.Description), v.Scale.check(), v.Pin.check(), v.Deployed.Check(), v.Resources.check(), c.checkCluster()}, append(v.stageProblems(), v.hostProblems()...)...) {
+	for _, err := range append([]error{checkDescription(v.Description), v.Scale.check(), v.Pin.check(), v.Deployed.Check(), v.Resources.check(), c.checkCluster()}, slices.Concat(v.stageProblems(), v.hostProblems(), v.serviceProblems())...) {
 		if err != nil {
 			wrong("%w", err)
 		}

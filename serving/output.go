@@ -215,7 +215,7 @@ func appendBase64(b, data []byte) []byte {
 
 // appendStrings appends a tensor of Strings or Blobs as nested arrays.
 func appendStrings(b []byte, v Value) ([]byte, error) {
-	if err := v.checkElements(); err != nil {
+	if err := v.Check(); err != nil {
 		return b, fmt.Errorf("output of type %v and shape %v: %w", v.DType, v.Shape, err)
 	}
 	b, _ = appendNested(b, v.Shape, v.Data, func(b, data []byte) ([]byte, []byte) {

@@ -159,7 +159,7 @@ func (t Tensor) Fits(v *Value) error {
 	if !fits {
 		return fmt.Errorf("%q is %s, and %s is wanted", t.Name, typeText(v.DType, v.Shape), t)
 	}
-	if err := v.checkElements(); err != nil {
+	if err := v.Check(); err != nil {
 		return fmt.Errorf("%q: %w", t.Name, err)
 	}
 	return nil

@@ -30,16 +30,38 @@ const (
 	Opaque   DType = 18 // bytes that only the two ends understand, no shape
 )
 
-// dtypes are the types with the bytes of an element (0: any number) and their names, which
-// signatures use, too.
+// dtypes are the types with the bytes of an element (0: any number), their names, which signatures use, too,
+// and those of the Open Inference Protocol, where texts and JSON are BYTES.
 var dtypes = [...]struct {
-	size int
-	name string
+	size     int
+	name     string
+	datatype string
 }{
-	Uint8: {1, "uint8"}, Int32: {4, "int32"}, Int64: {8, "int64"}, Float32: {4, "float32"}, Float64: {8, "float64"},
-	Bool: {1, "bool"}, Int8: {1, "int8"}, Int16: {2, "int16"}, Uint16: {2, "uint16"}, Uint32: {4, "uint32"}, Uint64: {8, "uint64"},
-	Float16: {2, "float16"}, BFloat16: {2, "bfloat16"}, Blob: {0, "bytes"},
-	String: {0, "string"}, JSON: {0, "json"}, Opaque: {0, "opaque"},
+	Uint8: {1, "uint8", "UINT8"}, Int32: {4, "int32", "INT32"}, Int64: {8, "int64", "INT64"}, Float32: {4, "float32", "FP32"}, Float64: {8, "float64", "FP64"},
+	Bool: {1, "bool", "BOOL"}, Int8: {1, "int8", "INT8"}, Int16: {2, "int16", "INT16"}, Uint16: {2, "uint16", "UINT16"}, Uint32: {4, "uint32", "UINT32"}, Uint64: {8, "uint64", "UINT64"},
+	Float16: {2, "float16", "FP16"}, BFloat16: {2, "bfloat16", "BF16"}, Blob: {0, "bytes", "BYTES"},
+	String: {0, "string", "BYTES"}, JSON: {0, "json", "BYTES"}, Opaque: {0, "opaque", ""},
+}
+
+// Datatype is the name of t in the Open Inference Protocol; empty for one that it cannot carry.
+func (t DType) Datatype() string {
+	if int(t) < len(dtypes) {
+		return dtypes[t].datatype
+	}
+	return ""
+}
+
+// ParseDatatype reads a name of the Open Inference Protocol; BYTES is a Blob.
+func ParseDatatype(name string) (DType, error) {
+	if name == "BYTES" {
+		return Blob, nil
+	}
+	for t, known := range dtypes {
+		if known.datatype == name && name != "" {
+			return DType(t), nil
+		}
+	}
+	return 0, fmt.Errorf("datatype %.20q is unknown: use BOOL, INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64, FP16, BF16, FP32, FP64 or BYTES", name)
 }
 
 // Size is the number of bytes of one element, or 0 for types whose elements differ in length.

@@ -184,7 +184,7 @@ func (in *instance) losesEngine(t *testing.T, e *fakeEngine) {
 		t.Errorf("an answer that the engine cut goes on with %+v", c)
 	}
 	status, c := in.whole(t, "")
-	if status != http.StatusInternalServerError || c.Error == nil || !strings.Contains(c.Error.Message, "the engine cannot be reached") {
+	if status != http.StatusInternalServerError || c.Error == nil || !strings.Contains(c.Error.Message, "cannot be reached") {
 		t.Errorf("an engine that has just gone is %d %+v", status, c.Error)
 	}
 	in.until("the end of readiness", func() bool {

@@ -9,6 +9,23 @@ import (
 	"github.com/topsail-serving/topsail/serving"
 )
 
+// Unavailable is a Result's error that is not the model's answer: what answers for the container cannot be
+// reached, or is overloaded. Another replica may be asked.
+type Unavailable struct {
+	Why  string
+	Full bool // overloaded
+}
+
+func (u Unavailable) Error() string { return u.Why }
+
+// status is how a query ends whose error it is.
+func (u Unavailable) status() rpc.Status {
+	if u.Full {
+		return rpc.StatusFull
+	}
+	return rpc.StatusContainer
+}
+
 // replier turns the entries of a PREDICT into queries, and results into those of a REPLY.
 type replier struct {
 	conn    *rpc.Conn
@@ -35,6 +52,9 @@ func newQuery(ask *rpc.Ask, one bool) (q Query, status rpc.Status, why string) {
 func (w *replier) fill(r *Result, a *rpc.Answer, payload []byte) []byte {
 	if r.Err != nil {
 		a.Status, a.Message = rpc.StatusModelError, []byte(r.Err.Error())
+		if u, ok := errors.AsType[Unavailable](r.Err); ok {
+			a.Status = u.status()
+		}
 		// An older sidecar does not know of dropped inputs.
 		if _, dropped := errors.AsType[Drop](r.Err); dropped && w.conn.Peer().Features&rpc.FeatureStages != 0 {
 			a.Status = rpc.StatusDropped

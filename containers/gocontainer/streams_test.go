@@ -3,6 +3,7 @@ package gocontainer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -141,5 +142,19 @@ func TestAnOutputThatIsTooLarge(t *testing.T) {
 		d.ask(1, rpc.AskParts, "")
 		pass(0)
 		d.expect(1, "0 model_error the output is larger than the sidecar accepts END")
+	})
+}
+
+// What stands behind a container may be overloaded or gone, which is not the model's answer.
+func TestUnavailable(t *testing.T) {
+	predict := func(_ context.Context, q *Query, _ func(...serving.Value) error) Result {
+		return Result{Err: fmt.Errorf("engine: %w", Unavailable{Why: "no room", Full: string(q.Inputs[0].Data) == "full"})}
+	}
+	atDesk(t, partsToo, predict, func(d *desk) {
+		d.ask(1, 0, "full")
+		d.ask(2, 0, "gone")
+		pass(0)
+		d.expect(1, "0 full engine: no room END")
+		d.expect(2, "0 container engine: no room END")
 	})
 }

@@ -3,21 +3,19 @@
 package openaiengine
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
-	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/topsail-serving/topsail/containers/gocontainer"
+	"github.com/topsail-serving/topsail/containers/upstream"
 )
 
 // Config says where the engine is and how it is used.
@@ -29,19 +27,16 @@ type Config struct {
 	MetricsPath   string        // empty: the engine has no metrics
 	Idle          time.Duration // the longest pause between chunks of an answer
 	ForwardCancel bool          // the request of a query that is cancelled is cancelled, too
+	Problem       func(error)   // unless it is nil, called with why the engine is not ready, and with nil when it is
 	Log           *slog.Logger
-}
 
-const (
-	connectWithin = 5 * time.Second
-	maxIdleConns  = 1024
-)
+	dial func(ctx context.Context, network, addr string) (net.Conn, error) // nil: as package upstream does
+}
 
 // engine is the engine that the container stands before.
 type engine struct {
 	cfg    Config
-	base   string
-	client *http.Client
+	server *upstream.Server
 	name   atomic.Pointer[string] // the engine's own of the model
 	up     atomic.Bool            // it answered its ready path
 	load   load
@@ -62,16 +57,13 @@ func Serve(ctx context.Context, cfg Config, container gocontainer.Config) error 
 		err = gocontainer.ServeStreams(ctx, container, e.predict)
 		stop()
 		e.running.Wait()
+		e.server.Close()
 	}
 	stop()
 	return err
 }
 
 func newEngine(lifetime context.Context, cfg Config) (*engine, error) {
-	u, err := url.Parse(cfg.URL)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("%q is not the URL of an engine: name one like http://127.0.0.1:8000", cfg.URL)
-	}
 	for _, path := range []string{cfg.ReadyPath, cmp.Or(cfg.MetricsPath, "/")} {
 		if !strings.HasPrefix(path, "/") {
 			return nil, fmt.Errorf("%q is not a path of the engine: it begins with /", path)
@@ -80,35 +72,13 @@ func newEngine(lifetime context.Context, cfg Config) (*engine, error) {
 	if cfg.Idle <= 0 {
 		return nil, fmt.Errorf("an engine may pause for more than %v within an answer: the default is 60s", cfg.Idle)
 	}
-	e := &engine{cfg: cfg, base: strings.TrimSuffix(strings.TrimSuffix(cfg.URL, "/"), "/v1"), lifetime: lifetime}
-	e.client = &http.Client{
-		Transport: &http.Transport{
-			DialContext:         (&net.Dialer{Timeout: connectWithin}).DialContext,
-			TLSHandshakeTimeout: connectWithin,
-			MaxIdleConns:        maxIdleConns,
-			MaxIdleConnsPerHost: maxIdleConns,
-			IdleConnTimeout:     time.Minute,
-			DisableCompression:  true, // a compressed stream could come in fewer, later parts
-		},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	server, err := upstream.New(upstream.Config{URL: strings.TrimSuffix(strings.TrimRight(cfg.URL, "/"), "/v1"), APIKey: cfg.APIKey, Log: cfg.Log, Problem: cfg.Problem, Dial: cfg.dial})
+	if err != nil {
+		return nil, err
 	}
+	e := &engine{cfg: cfg, server: server, lifetime: lifetime}
 	if cfg.Model != "" {
 		e.name.Store(&cfg.Model)
 	}
 	return e, nil
-}
-
-// request makes a request to a path of the engine, with its key.
-func (e *engine) request(ctx context.Context, method, path string, body []byte) (*http.Request, error) {
-	r, err := http.NewRequestWithContext(ctx, method, e.base+path, bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	if body != nil {
-		r.Header.Set("Content-Type", "application/json")
-	}
-	if e.cfg.APIKey != "" {
-		r.Header.Set("Authorization", "Bearer "+e.cfg.APIKey)
-	}
-	return r, nil
 }

@@ -17,9 +17,9 @@ import (
 
 func TestConfigsThatAreRefused(t *testing.T) {
 	for want, change := range map[string]func(*Config){
-		"not the URL of an engine": func(c *Config) { c.URL = "127.0.0.1:8000" },
-		"not a path":               func(c *Config) { c.ReadyPath = "health" },
-		"may pause":                func(c *Config) { c.Idle = 0 },
+		"not the URL of a server": func(c *Config) { c.URL = "127.0.0.1:8000" },
+		"not a path":              func(c *Config) { c.ReadyPath = "health" },
+		"may pause":               func(c *Config) { c.Idle = 0 },
 	} {
 		cfg := testConfig()
 		change(&cfg)

@@ -57,7 +57,7 @@ func (e *engine) metrics() []rpc.Metric {
 func (e *engine) scrape() {
 	found := map[string]float64{}
 	if e.up.Load() {
-		page, err := e.get(e.lifetime, e.cfg.MetricsPath, scrapeWithin, maxScrape)
+		page, err := e.server.Get(e.lifetime, e.cfg.MetricsPath, scrapeWithin, maxScrape)
 		if err != nil {
 			return
 		}

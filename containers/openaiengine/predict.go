@@ -12,13 +12,14 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/containers/gocontainer"
+	"github.com/topsail-serving/topsail/containers/upstream"
 	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/serving"
 )
 
 const (
 	maxAnswer = rpc.MaxFrame - 64<<10 // of an answer without parts
-	maxError  = 64 << 10
+	maxRest   = 64 << 10              // that is read after the last event of a stream
 
 	// closeWithin is how long the end of a stream may take after its last event. The connection
 	// is used again only if it comes.
@@ -101,19 +102,14 @@ func (e *engine) ask(ctx context.Context, input *gocontainer.Query, part func(..
 	if err != nil {
 		return nil, err
 	}
-	r, err := e.request(ctx, http.MethodPost, q.path, body)
+	response, err := e.server.Post(ctx, q.path, map[string]string{"Content-Type": "application/json"}, body)
 	if err != nil {
 		return nil, err
-	}
-	response, err := e.client.Do(r)
-	if err != nil {
-		return nil, fmt.Errorf("the engine cannot be reached: %w", err)
 	}
 	defer response.Body.Close()
 	switch {
 	case response.StatusCode != http.StatusOK:
-		said, _ := io.ReadAll(io.LimitReader(response.Body, maxError)) // the status says enough
-		return nil, engineError(said, response.StatusCode)
+		return nil, upstream.Refused(response.StatusCode, engineError(upstream.Refusal(response), response.StatusCode))
 	case stream:
 		return e.stream(ctx, cancel, q.path, response.Body, part)
 	}
@@ -161,7 +157,7 @@ func (e *engine) stream(ctx context.Context, cancel context.CancelCauseFunc, pat
 			return nil, fmt.Errorf("%w: %w", errCut, err)
 		case string(data) == "[DONE]":
 			idle.Reset(closeWithin)
-			_, _ = io.CopyN(io.Discard, body, maxError) // the answer is there
+			_, _ = io.CopyN(io.Discard, body, maxRest) // the answer is there
 			return w.answer(path)
 		}
 		if err := w.add(data); err != nil {

@@ -1,10 +1,7 @@
 package openaiengine
 
 import (
-	"context"
-	"errors"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -107,8 +104,8 @@ func TestAnswersThatFail(t *testing.T) {
 		if a := r.ask(r.Context(), chat, false); a.Err == nil || !strings.Contains(a.Err.Error(), "not the JSON of an answer") {
 			r.Error(a.Err)
 		}
-		r.client.Transport.(*http.Transport).CloseIdleConnections()
-		r.client.Transport.(*http.Transport).DialContext = func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("connection refused") }
+		r.server.Close()
+		r.listener.Close()
 		if a := r.ask(r.Context(), chat, false); a.Err == nil || !strings.Contains(a.Err.Error(), "cannot be reached") || !strings.Contains(a.Err.Error(), "connection refused") {
 			r.Error(a.Err)
 		}

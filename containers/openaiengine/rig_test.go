@@ -56,7 +56,8 @@ func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 type rig struct {
 	*testing.T
 	*engine
-	log bytes.Buffer
+	log      bytes.Buffer
+	listener *pipes
 
 	mu      sync.Mutex // guards the following
 	path    string
@@ -73,14 +74,13 @@ func atEngine(t *testing.T, cfg Config, handle http.HandlerFunc, run func(r *rig
 	synctest.Test(t, func(t *testing.T) {
 		r := &rig{T: t}
 		cfg.Log = slog.New(slog.NewTextHandler(&r.log, nil))
+		p := &pipes{conns: make(chan net.Conn), gone: make(chan struct{})}
+		cfg.dial, r.listener = p.dial, p
 		e, err := newEngine(t.Context(), cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
 		r.engine = e
-		p := &pipes{conns: make(chan net.Conn), gone: make(chan struct{})}
-		transport := e.client.Transport.(*http.Transport)
-		transport.DialContext = p.dial
 		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 			if q.Header.Get("Authorization") != "Bearer k" {
 				t.Errorf("the key is %q", q.Header.Get("Authorization"))
@@ -99,7 +99,7 @@ func atEngine(t *testing.T, cfg Config, handle http.HandlerFunc, run func(r *rig
 		running.Go(func() { server.Serve(p) })
 		defer running.Wait()
 		defer server.Close()
-		defer transport.CloseIdleConnections()
+		defer e.server.Close()
 		defer e.running.Wait()
 		run(r)
 	})

@@ -57,7 +57,7 @@ func TestReadiness(t *testing.T) {
 		if *r.name.Load() != "llama" {
 			r.Errorf("the model is %q", *r.name.Load())
 		}
-		if n := strings.Count(r.log.String(), "waiting for the engine"); n != 2 {
+		if n := strings.Count(r.log.String(), "waiting for the server"); n != 3 {
 			r.Errorf("the log has it %d times:\n%s", n, r.log.String())
 		}
 	})

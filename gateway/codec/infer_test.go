@@ -167,7 +167,7 @@ func FuzzDecodeInfer(f *testing.F) {
 			if err := tensor.Fits(&v); err != nil && v.DType != serving.Bool { // of which binary data may have any byte
 				t.Fatal(err)
 			}
-			inputs = append(inputs, input{v.Name, v.Shape, inference.Datatype(v.DType), parameters{len(v.Data)}})
+			inputs = append(inputs, input{v.Name, v.Shape, v.DType.Datatype(), parameters{len(v.Data)}})
 			rest = append(rest, v.Data...)
 		}
 		text, err := json.Marshal(map[string]any{"inputs": inputs})

@@ -69,7 +69,7 @@ func appendParameters(b []byte, list []inference.Parameter) []byte {
 
 func appendInferOutput(b []byte, v *serving.Value, binary bool) ([]byte, error) {
 	b = AppendString(append(b, `{"name":`...), v.Name)
-	b = AppendString(append(b, `,"datatype":`...), inference.Datatype(v.DType))
+	b = AppendString(append(b, `,"datatype":`...), v.DType.Datatype())
 	b = append(b, `,"shape":[`...)
 	for i, d := range v.Shape {
 		if i > 0 {

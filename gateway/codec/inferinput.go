@@ -48,7 +48,7 @@ func (d *inferDecoder) input() error {
 	if err != nil {
 		return err
 	}
-	if in.value.DType, err = inference.ParseDatatype(in.datatype); err != nil {
+	if in.value.DType, err = serving.ParseDatatype(in.datatype); err != nil {
 		return contentError(first, "has a wrong datatype: %v", err)
 	}
 	switch {
@@ -153,7 +153,7 @@ func (d *inferDecoder) fill(in *inferInput, rest []byte) ([]byte, error) {
 func (d *inferDecoder) elements(v *serving.Value) error {
 	first, want := d.i, serving.Elements(v.Shape)
 	if v.DType == serving.Float16 || v.DType == serving.BFloat16 {
-		return contentError(first, "cannot be %s, which only binary data carry", inference.Datatype(v.DType))
+		return contentError(first, "cannot be %s, which only binary data carry", v.DType.Datatype())
 	}
 	if d.kind() != "Array" {
 		return d.mustBe("an array")

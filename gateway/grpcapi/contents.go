@@ -86,7 +86,7 @@ func input(in *proto.ModelInferRequest_InferInputTensor, raw [][]byte, i int) (v
 	if v.Name == "" {
 		return v, fmt.Errorf("it has no name")
 	}
-	if v.DType, err = inference.ParseDatatype(in.GetDatatype()); err != nil {
+	if v.DType, err = serving.ParseDatatype(in.GetDatatype()); err != nil {
 		return v, err
 	}
 	if len(in.GetShape()) > serving.MaxDims+1 {
@@ -131,7 +131,7 @@ func typed(v *serving.Value, c *proto.InferTensorContents, n int) error {
 		bits := 8 * v.DType.Size()
 		for _, x := range c.GetIntContents() {
 			if int64(x) < -1<<(bits-1) || int64(x) >= 1<<(bits-1) {
-				return fmt.Errorf("%d is no %s", x, inference.Datatype(v.DType))
+				return fmt.Errorf("%d is no %s", x, v.DType.Datatype())
 			}
 			v.Data = le.AppendUint32(v.Data, uint32(x))[:len(v.Data)+v.DType.Size()]
 		}
@@ -139,7 +139,7 @@ func typed(v *serving.Value, c *proto.InferTensorContents, n int) error {
 		count = len(c.GetUintContents())
 		for _, x := range c.GetUintContents() {
 			if uint64(x) >= 1<<(8*v.DType.Size()) {
-				return fmt.Errorf("%d is no %s", x, inference.Datatype(v.DType))
+				return fmt.Errorf("%d is no %s", x, v.DType.Datatype())
 			}
 			v.Data = le.AppendUint32(v.Data, x)[:len(v.Data)+v.DType.Size()]
 		}
@@ -169,10 +169,10 @@ func typed(v *serving.Value, c *proto.InferTensorContents, n int) error {
 			v.Data = serving.AppendElement(v.Data, x)
 		}
 	default:
-		return fmt.Errorf("%s has no typed contents: send raw_input_contents", inference.Datatype(v.DType))
+		return fmt.Errorf("%s has no typed contents: send raw_input_contents", v.DType.Datatype())
 	}
 	if count != n {
-		return fmt.Errorf("the contents have %d elements of %s, and the shape %v needs %d", count, inference.Datatype(v.DType), v.Shape, n)
+		return fmt.Errorf("the contents have %d elements of %s, and the shape %v needs %d", count, v.DType.Datatype(), v.Shape, n)
 	}
 	return nil
 }
@@ -189,7 +189,7 @@ func response(a *inference.Answer, raw bool) *proto.ModelInferResponse {
 	}
 	for i := range a.Outputs {
 		v := &a.Outputs[i]
-		out := &proto.ModelInferResponse_InferOutputTensor{Name: v.Name, Datatype: inference.Datatype(v.DType), Shape: make([]int64, len(v.Shape))}
+		out := &proto.ModelInferResponse_InferOutputTensor{Name: v.Name, Datatype: v.DType.Datatype(), Shape: make([]int64, len(v.Shape))}
 		for at, d := range v.Shape {
 			out.Shape[at] = int64(d)
 		}

@@ -24,7 +24,7 @@ func TestTypedContents(t *testing.T) {
 		v.Shape = []int{2}
 		got := serving.Value{DType: v.DType, Shape: v.Shape}
 		if err := typed(&got, contents(&v), 2); err != nil || !bytes.Equal(got.Data, v.Data) {
-			t.Errorf("%s became %v, %v", inference.Datatype(v.DType), got.Data, err)
+			t.Errorf("%s became %v, %v", v.DType.Datatype(), got.Data, err)
 		}
 	}
 }

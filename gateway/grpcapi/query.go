@@ -137,7 +137,7 @@ func predicted(app *serving.App, p *serving.Prediction) *proto.PredictResponse {
 	}
 	for i := range values {
 		v := &values[i]
-		out.Outputs = append(out.Outputs, &proto.Tensor{Name: v.Name, Datatype: inference.Datatype(v.DType), Shape: dimensions(v.Shape[1:]), Data: v.Data})
+		out.Outputs = append(out.Outputs, &proto.Tensor{Name: v.Name, Datatype: v.DType.Datatype(), Shape: dimensions(v.Shape[1:]), Data: v.Data})
 	}
 	return out
 }

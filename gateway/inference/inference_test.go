@@ -31,25 +31,6 @@ func texts(list ...string) (data []byte) {
 	return data
 }
 
-func TestDatatypes(t *testing.T) {
-	for i, name := range datatypes {
-		d := serving.DType(i)
-		if name == "" {
-			continue
-		}
-		got, err := ParseDatatype(name)
-		if name == "BYTES" {
-			d = serving.Blob
-		}
-		if err != nil || got != d || Datatype(got) != name {
-			t.Errorf("%s is read as %v, %v", name, got, err)
-		}
-	}
-	if _, err := ParseDatatype("FLOAT"); err == nil {
-		t.Error("FLOAT is a datatype")
-	}
-}
-
 // An app without a signature has one input of vectors or texts, whose rows are queries.
 func TestRowsOfTheShortForms(t *testing.T) {
 	for _, tt := range []struct {

@@ -64,7 +64,7 @@ func NewMetadata(app *serving.App, cat *serving.Catalog, version string) (*Metad
 	list := func(tensors []serving.Tensor) []TensorMetadata {
 		all := []TensorMetadata{}
 		for i := range tensors {
-			all = append(all, TensorMetadata{tensors[i].Name, Datatype(serving.DType(tensors[i].Type)), batched(&tensors[i])})
+			all = append(all, TensorMetadata{tensors[i].Name, serving.DType(tensors[i].Type).Datatype(), batched(&tensors[i])})
 		}
 		return all
 	}
@@ -104,7 +104,7 @@ func NewConfig(app *serving.App, cat *serving.Catalog, version string, maxBatch 
 	list := func(tensors []serving.Tensor) []ConfigTensor {
 		all := []ConfigTensor{}
 		for _, t := range tensors {
-			name := strings.Replace(Datatype(serving.DType(t.Type)), "BYTES", "STRING", 1)
+			name := strings.Replace(serving.DType(t.Type).Datatype(), "BYTES", "STRING", 1)
 			all = append(all, ConfigTensor{t.Name, "TYPE_" + name, append([]int{}, t.Shape...)})
 		}
 		return all

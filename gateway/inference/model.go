@@ -47,7 +47,7 @@ func Outputs(app *serving.App) []serving.Tensor {
 
 // Text is a type and shape as the protocol's users read them, such as FP32[-1,3].
 func Text(t serving.DType, shape []int) string {
-	return Datatype(t) + strings.ReplaceAll(fmt.Sprint(shape), " ", ",")
+	return t.Datatype() + strings.ReplaceAll(fmt.Sprint(shape), " ", ",")
 }
 
 // batched is a tensor's shape with the batch in front.

@@ -97,7 +97,7 @@ func rowsOf(t *serving.Tensor, v *serving.Value) (int, error) {
 	if len(shape) == len(t.Shape)+1 {
 		rows, shape = shape[0], shape[1:]
 	}
-	fits := Datatype(v.DType) == Datatype(serving.DType(t.Type)) && len(shape) == len(t.Shape) && rows > 0
+	fits := v.DType.Datatype() == serving.DType(t.Type).Datatype() && len(shape) == len(t.Shape) && rows > 0
 	for i := 0; fits && i < len(shape); i++ {
 		fits = t.Shape[i] < 0 || t.Shape[i] == shape[i]
 	}

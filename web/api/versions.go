@@ -168,7 +168,7 @@ func (a *api) complete(ctx context.Context, cat *serving.Catalog, version *servi
 
 // startable refuses that a version is to have replicas which has nothing to run.
 func startable(v *serving.Version, wanted bool) error {
-	if err := v.Container.Check(); err != nil && wanted && !v.Prepared {
+	if err := v.Container.Check(); err != nil && wanted && !v.Prepared && v.OwnReplicas() {
 		return rest.Invalid("version %q of model %q: %v", v.Version, v.Model, err)
 	}
 	return nil

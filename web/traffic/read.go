@@ -42,6 +42,7 @@ var table = map[string]row{
 	"topsail_scheduler_alarm":                  {Scheduler, ofPool(func(p *pool, s *obs.Series) { p.Alarm = number(s.Value) > 0 })},
 
 	"topsail_sidecar_queue_length":       {Sidecar, ofReplica(func(m *measures, s *obs.Series) { m.queue = count(s) })},
+	"topsail_sidecar_containers_ready":   {Sidecar, ofReplica(func(m *measures, s *obs.Series) { m.ready = count(s) > 0 })},
 	"topsail_sidecar_wait_seconds":       {Sidecar, ofReplica(func(m *measures, s *obs.Series) { m.wait = seconds(s.Value) })},
 	"topsail_sidecar_batch_limit":        {Sidecar, ofReplica(func(m *measures, s *obs.Series) { m.limit = max(m.limit, count(s)) })},
 	"topsail_sidecar_batch_size":         {Sidecar, ofReplica(func(m *measures, s *obs.Series) { m.readSizes(s) })},
@@ -66,7 +67,7 @@ func names() []string { return slices.Sorted(maps.Keys(table)) }
 func (l *look) readers(role Role) obs.Readers {
 	all := make(obs.Readers, len(table))
 	for name, row := range table {
-		if role == row.of || role == Local {
+		if role == row.of || role == Local || role == Gateway && row.of == Sidecar { // gateways have those that call services
 			all[name] = func(s *obs.Series) { row.read(l, s) }
 		}
 	}

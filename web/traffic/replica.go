@@ -16,7 +16,8 @@ type replicaKey struct{ model, version, replica string }
 
 // measures are what a sidecar has measured of one replica.
 type measures struct {
-	reading // since it started
+	reading      // since it started
+	ready   bool // it has a container
 	queue   int
 	wait    time.Duration
 	limit   int     // the highest of its containers

@@ -69,6 +69,19 @@ func (c *Collector) Measured(r *api.Replica) {
 	}
 }
 
+// Replicas are those of a version that were read lately, whose state is ready or failed.
+func (c *Collector) Replicas(id serving.ModelID) (list []api.Replica) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for key, m := range c.replicas {
+		if key.model == id.Model && key.version == id.Version && time.Since(m.at) <= current {
+			state := map[bool]string{true: "ready", false: "failed"}[m.ready]
+			list = append(list, api.Replica{ID: key.replica, Name: key.replica, Model: key.model, Version: key.version, State: state})
+		}
+	}
+	return list
+}
+
 // Pools are the pools as the leading scheduler has them, by model and version; none
 // while no leader can be read. Pins and decisions are for others to add.
 func (c *Collector) Pools() []api.Pool {

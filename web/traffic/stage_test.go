@@ -1,6 +1,7 @@
 package traffic_test
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -187,6 +188,30 @@ func TestThePastOfStagesIsBounded(t *testing.T) {
 			if n, want := float64(got.Stages[0].Ended["ok"]), 2*float64(got.Window); math.Abs(n-want) > 3 {
 				t.Errorf("%v inputs in %v s", n, got.Window)
 			}
+		}
+	})
+}
+
+// A gateway has the sidecars that call the services that others run.
+func TestServicesThatAGatewayCalls(t *testing.T) {
+	p := newProcess()
+	ready := p.reg.Gauges("topsail_sidecar_containers_ready", "Ready.", "model", "version", "replica")
+	ready.WithLabelValues("m", "1", "m:1@a").Set(1)
+	ready.WithLabelValues("m", "1", "m:1@b").Set(0)
+	ready.WithLabelValues("m", "2", "m:2@a").Set(1)
+	run(t, gateways(map[string]*process{"g": p}), func(c *traffic.Collector) {
+		time.Sleep(3 * time.Second)
+		states := map[string]string{}
+		for _, r := range c.Replicas(serving.ModelID{Model: "m", Version: "1"}) {
+			states[r.Name] = r.State
+		}
+		if len(states) != 2 || states["m:1@a"] != "ready" || states["m:1@b"] != "failed" {
+			t.Errorf("the replicas are %v", states)
+		}
+		p.set(func(p *process) { p.fails = errors.New("it is gone") })
+		time.Sleep(time.Minute)
+		if list := c.Replicas(serving.ModelID{Model: "m", Version: "1"}); len(list) != 0 {
+			t.Errorf("of a gateway that is gone there is %+v", list)
 		}
 	})
 }

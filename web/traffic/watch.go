@@ -59,7 +59,7 @@ func (t Target) newLook(at time.Time, apps int) *look {
 	if t.Role == Scheduler || t.Role == Local {
 		l.leadership = &leadership{leader: t.Name, at: at, pools: map[serving.ModelID]*pool{}}
 	}
-	if t.Role == Sidecar || t.Role == Local {
+	if t.Role != Scheduler {
 		l.replicas = map[replicaKey]*measures{}
 	}
 	return l

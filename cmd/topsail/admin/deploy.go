@@ -60,8 +60,8 @@ func deploy(k *call) error {
 		return err
 	}
 	bundle := text(k.cmd, "bundle")
-	if bundle == "" && len(command) == 0 && members["image"] == nil && members["container_addr"] == nil {
-		return misused("name what to deploy: --bundle PATH, --image IMAGE, or a command after --")
+	if bundle == "" && len(command) == 0 && members["image"] == nil && members["container_addr"] == nil && members["service"] == nil {
+		return misused("name what to deploy: --bundle PATH, --image IMAGE, --service NAME, or a command after --")
 	}
 	if err := serving.CheckModelName(own[0]); err != nil {
 		return usageError{err}
@@ -319,7 +319,7 @@ func (d *deployment) wait() error {
 
 // needsNone says that there may be no replica until there is a query.
 func (d *deployment) needsNone() bool {
-	return d.version.Replicas == 0
+	return d.version.Replicas == 0 && d.version.Service == nil
 }
 
 // unused says that nothing asks the version yet, so that it gets no replicas.

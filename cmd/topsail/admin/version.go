@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -94,6 +95,9 @@ func replicasText(v api.Version, now time.Time) string {
 	if v.HostedBy != "" {
 		return "in " + v.HostedBy
 	}
+	if v.Service != nil {
+		return "by others"
+	}
 	text, pin := strconv.Itoa(v.Replicas), v.Pin
 	if v.Scale != nil {
 		text = fmt.Sprintf("%d to %d", v.Scale.Min, v.Scale.Max)
@@ -112,6 +116,8 @@ func runs(v api.Version) string {
 	switch {
 	case v.Bundle != "":
 		return "bundle " + screen.Short(v.Bundle, 20)
+	case v.Service != nil:
+		return "service " + cmp.Or(v.Service.Name, strings.Join(v.Service.Addrs, ", "))
 	case v.Image != "":
 		return "image " + v.Image
 	case v.Addr != "":

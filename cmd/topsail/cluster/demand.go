@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"os"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -62,23 +63,45 @@ func (p *parts) openDemand() (*influxdemand.Store, error) {
 	return store, nil
 }
 
-// report writes what the meter counts to InfluxDB until ctx ends.
-func (p *parts) report(ctx context.Context, as, name string, meter *demand.Meter) error {
+// counted is what one role of a process counts.
+type counted struct {
+	as, name string
+	meter    *demand.Meter
+	from     <-chan struct{} // when it is closed, reports begin; nil: at once
+}
+
+// report writes what meters count to InfluxDB until ctx ends.
+func (p *parts) report(ctx context.Context, all ...counted) error {
 	store, err := p.openDemand()
 	if err != nil {
 		return err
 	}
 	writing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	var all errgroup.Group
-	all.Go(func() error { return role.Ended(writing, store.Run(writing)) })
-	all.Go(func() error {
-		defer stop() // after the last report
-		reporter := demand.Reporter{Source: serving.DemandSource{Role: as, Name: name}, Meter: meter, Sink: store}
-		reporter.Run(ctx)
+	var parts errgroup.Group
+	parts.Go(func() error { return role.Ended(writing, store.Run(writing)) })
+	parts.Go(func() error {
+		defer stop() // after the last reports
+		var reports sync.WaitGroup
+		for _, one := range all {
+			reports.Go(func() { one.report(ctx, store) })
+		}
+		reports.Wait()
 		return nil
 	})
-	return all.Wait()
+	return parts.Wait()
+}
+
+func (c counted) report(ctx context.Context, to demand.Sink) {
+	if c.from != nil {
+		select {
+		case <-c.from:
+		case <-ctx.Done():
+			return
+		}
+	}
+	reporter := demand.Reporter{Source: serving.DemandSource{Role: c.as, Name: c.name}, Meter: c.meter, Sink: to}
+	reporter.Run(ctx)
 }
 
 // decisions writes the scheduler's decisions to InfluxDB.

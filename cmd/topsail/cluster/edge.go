@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"net"
 
+	"github.com/topsail-serving/topsail/cmd/topsail/services"
 	"github.com/topsail-serving/topsail/gateway"
 	"github.com/topsail-serving/topsail/gateway/httpapi"
 	"github.com/topsail-serving/topsail/internal/adapter/consulregistry"
+	"github.com/topsail-serving/topsail/internal/adapter/inprocess"
 	"github.com/topsail-serving/topsail/internal/adapter/redisstore"
 	"github.com/topsail-serving/topsail/internal/demand"
+	"github.com/topsail-serving/topsail/sidecar"
 )
 
 // edge is what a gateway of a cluster is put together from, whether it serves HTTP or
@@ -21,14 +24,17 @@ type edge struct {
 	store    *redisstore.Store
 	client   *consulregistry.Client
 	registry *consulregistry.Registry
+	services *services.Services
+	own      *inprocess.Registry // of what calls services
 	meter    *demand.Meter
+	served   *demand.Meter // of what calls services
 	dial     func(ctx context.Context, addr string) (net.Conn, error)
 }
 
 // openEdge opens the parts. The last good catalog is kept under the name of the role;
 // the store is to be closed.
 func (p *parts) openEdge(ctx context.Context, as, name string) (*edge, error) {
-	e := &edge{parts: p, name: name, meter: demand.NewMeter()}
+	e := &edge{parts: p, name: name, own: inprocess.NewRegistry(), meter: demand.NewMeter(), served: demand.NewMeter()}
 	var err error
 	if e.dial, err = p.dialSidecars(); err != nil {
 		return nil, err
@@ -43,14 +49,17 @@ func (p *parts) openEdge(ctx context.Context, as, name string) (*edge, error) {
 		return nil, err
 	}
 	p.storeMetrics(e.store)
+	e.services = services.New(services.Config{
+		Name: name, Catalog: e.store, Find: services.InConsul(e.client, p.Log), Registry: e.own, Metrics: sidecar.NewMetrics(p.Metrics), Demand: e.served, Log: p.Log,
+	})
 	return e, nil
 }
 
 // gateway makes the gateway, which serves gRPC on a listener unless that is nil.
 func (e *edge) gateway(ctx context.Context, http httpapi.Config, grpc net.Listener) *gateway.Gateway {
 	return gateway.New(ctx, gateway.Config{
-		Name: e.name, Catalog: e.store, Resolver: e.registry, QueryIDs: e.store, Waker: e.store, States: e.store, Records: e.store, Usage: e.store,
-		Demand: e.meter, Dial: e.dial, CacheBytes: int64(e.Config.Gateway.CacheBytes), ExposeModels: e.Config.Gateway.ExposeModels, Metrics: e.Metrics, Log: e.Log, HTTP: http, GRPC: e.GRPC(), GRPCListener: grpc,
+		Name: e.name, Catalog: e.store, Resolver: services.Beside(e.registry, e.own), QueryIDs: e.store, Waker: e.store, States: e.store, Records: e.store, Usage: e.store,
+		Demand: e.meter, Dial: e.services.Dial(e.dial), CacheBytes: int64(e.Config.Gateway.CacheBytes), ExposeModels: e.Config.Gateway.ExposeModels, Metrics: e.Metrics, Log: e.Log, HTTP: http, GRPC: e.GRPC(), GRPCListener: grpc,
 	})
 }
 
@@ -66,6 +75,11 @@ func (e *edge) ready(ctx context.Context) error {
 		return errors.New("it has no list of replicas from Consul yet")
 	}
 	return nil
+}
+
+// counted is what the gateway asks, and what the services that it calls answer.
+func (e *edge) counted() []counted {
+	return []counted{{as: "gateway", name: e.name, meter: e.meter}, {as: "sidecar", name: e.name, meter: e.served, from: e.services.Used()}}
 }
 
 // dialSidecars reaches sidecars, whose certificates may share one name.

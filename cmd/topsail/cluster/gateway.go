@@ -47,8 +47,9 @@ func Gateway(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	var all errgroup.Group
 	all.Go(func() error { defer stopRest(); return gateway.Run(ctx, ln) })
 	all.Go(func() error { return role.Ended(rest, e.store.Run(rest)) })
+	all.Go(func() error { return role.Ended(rest, e.services.Run(rest)) })
 	all.Go(func() error { return role.Ended(ctx, p.announce(ctx, e.client, gatewayService, e.name, ln, ops, nil)) })
-	all.Go(func() error { return p.report(rest, "gateway", e.name, e.meter) })
+	all.Go(func() error { return p.report(rest, e.counted()...) })
 	all.Go(func() error {
 		conditions := func() error { return errors.Join(e.store.Condition(), gateway.Conditions()) }
 		return p.ServeOps(rest, ops, obs.Health{Ready: func() error { return e.ready(ctx) }, Conditions: conditions})

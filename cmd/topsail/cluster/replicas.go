@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,6 +29,7 @@ type replicas struct {
 	catalog func() *serving.Catalog
 	log     *slog.Logger
 
+	calls      func(serving.ModelID) []api.Replica // how gateways see the instances of a service
 	usages     *usages
 	running    atomic.Pointer[[]nomadfleet.Replica]
 	registered atomic.Pointer[[]serving.Endpoint]
@@ -112,7 +114,25 @@ func (r *replicas) Replicas() []api.Replica {
 		}
 		list = append(list, one)
 	}
+	for _, m := range cat.Models {
+		for _, v := range m.Versions {
+			if v.Service != nil {
+				list = append(list, instancesOf(r.calls(v.ModelID))...)
+			}
+		}
+	}
 	slices.SortFunc(list, func(a, b api.Replica) int { return cmp.Compare(a.ID, b.ID) })
+	return list
+}
+
+// instancesOf are the instances of a service, which each gateway calls by itself.
+func instancesOf(list []api.Replica) []api.Replica {
+	for i := range list {
+		list[i].ID = strings.ReplaceAll(list[i].ID, "/", "~")
+		if list[i].State == "failed" {
+			list[i].Reason = "it is not ready; the gateway's log says why"
+		}
+	}
 	return list
 }
 

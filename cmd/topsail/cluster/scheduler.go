@@ -126,8 +126,8 @@ func (p *parts) jobSettings() (jobs.Settings, error) {
 		Program: jobs.Program{Source: program, Checksum: c.Checksum, Driver: c.Driver},
 		Driver:  c.Driver, CPU: c.CPU, MemoryMB: c.MemoryMB, VaultRole: c.VaultRole,
 		Service: p.Config.Consul.Service, Mesh: c.Mesh, TokenFile: p.Config.Sidecar.TokenFile,
-		TLS:        jobs.TLS{CertFile: p.Config.TLS.CertFile, KeyFile: p.Config.TLS.KeyFile, CAFile: p.Config.TLS.CAFile, ServerName: p.Config.TLS.ServerName},
-		SidecarEnv: map[string]string{},
+		TLS:         jobs.TLS{CertFile: p.Config.TLS.CertFile, KeyFile: p.Config.TLS.KeyFile, CAFile: p.Config.TLS.CAFile, ServerName: p.Config.TLS.ServerName},
+		SidecarEnv:  map[string]string{},
 		KillTimeout: c.KillTimeout, BundlesURL: c.BundlesURL, RuntimeImage: c.RuntimeImage, WorkDir: c.WorkDir,
 	}
 	influx := p.influxConfig()

@@ -76,7 +76,7 @@ func Sidecar(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	var all errgroup.Group
 	all.Go(func() error { defer stopRest(); return s.Run(ctx, gateways, containers) })
 	all.Go(func() error { return role.Ended(ctx, p.announceReplica(ctx, one, gateways, ops)) })
-	all.Go(func() error { return p.report(rest, "sidecar", one.Replica, meter) })
+	all.Go(func() error { return p.report(rest, counted{as: "sidecar", name: one.Replica, meter: meter}) })
 	all.Go(func() error {
 		return p.ServeOps(rest, ops, obs.Health{Ready: s.Ready, Live: func() error { return live(&hung) }})
 	})

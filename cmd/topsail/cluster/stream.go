@@ -45,8 +45,9 @@ func Stream(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	group.Go(func() error { defer stopRest(); return set.Run(ctx) })
 	group.Go(func() error { return role.Ended(rest, gateway.Run(rest, nil)) })
 	group.Go(func() error { return role.Ended(rest, e.store.Run(rest)) })
+	group.Go(func() error { return role.Ended(rest, e.services.Run(rest)) })
 	group.Go(func() error { return role.Ended(ctx, p.announce(ctx, e.client, streamService, name, ops, ops, nil)) })
-	group.Go(func() error { return p.report(rest, "gateway", name, e.meter) })
+	group.Go(func() error { return p.report(rest, e.counted()...) })
 	group.Go(func() error {
 		conditions := func() error { return errors.Join(e.store.Condition(), gateway.Conditions()) }
 		return p.ServeOps(rest, ops, obs.Health{Ready: ready, Conditions: conditions}, set.Page())

@@ -145,6 +145,7 @@ func (p *parts) newManagement(store *redisstore.Store) (*management, error) {
 	}
 	m.opsKey = key.Bytes
 	m.traffic = traffic.New(traffic.Config{Targets: m.targets, Keeper: store, Log: p.Log})
+	m.replicas.calls = m.traffic.Replicas
 	m.scheduler = manage.Scheduler{Traffic: m.traffic, Catalog: store.Catalog, DryRun: p.Config.Scheduler.DryRun, Journal: store}
 	return m, nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/topsail-serving/topsail/cmd/topsail/config"
 	"github.com/topsail-serving/topsail/cmd/topsail/manage"
 	"github.com/topsail-serving/topsail/cmd/topsail/role"
+	"github.com/topsail-serving/topsail/cmd/topsail/services"
 	"github.com/topsail-serving/topsail/cmd/topsail/streams"
 	"github.com/topsail-serving/topsail/gateway"
 	"github.com/topsail-serving/topsail/internal/adapter/filestore"
@@ -112,7 +113,8 @@ func Run(ctx context.Context, cfg *config.Config, opt Options) error {
 		return err
 	}
 	fleet.registry, fleet.metrics, fleet.demand, fleet.log = registry, sidecar.NewMetrics(base.Metrics), served, opt.Log
-	view := &view{store: store, gateway: edge, fleet: fleet, usage: &usage{fleet: fleet}, addr: listeners.gateway.Addr().String()}
+	calls := services.New(services.Config{Catalog: store, Find: services.InConsul(nil, opt.Log), Registry: registry, Metrics: fleet.metrics, Demand: served, Log: opt.Log})
+	view := &view{store: store, gateway: edge, fleet: fleet, services: calls, usage: &usage{fleet: fleet}, addr: listeners.gateway.Addr().String()}
 	decisions := inprocess.NewDecisions()
 	scheduler := scheduler.New(scheduler.Config{
 		Name: "local", Catalog: unfenced{store}, Fleet: fleet, Demand: demands, Replicas: registry, Wakes: wakes,
@@ -143,9 +145,9 @@ func Run(ctx context.Context, cfg *config.Config, opt Options) error {
 	all.Go(func() error { defer stopReplicas(); return role.Ended(scheduling, scheduler.Run(scheduling, always{})) })
 	all.Go(func() error {
 		defer stopRest()
-		<-replicas.Done()
+		err := role.Ended(replicas, calls.Run(replicas))
 		fleet.wait()
-		return nil
+		return err
 	})
 	all.Go(func() error { report(rest, "gateway", asked, demands); return nil })
 	all.Go(func() error { report(rest, "sidecar", served, demands); return nil })

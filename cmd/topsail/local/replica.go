@@ -14,8 +14,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
+	"github.com/topsail-serving/topsail/cmd/topsail/services"
 	"github.com/topsail-serving/topsail/containers/bundlecache"
 	"github.com/topsail-serving/topsail/internal/adapter/inprocess"
 	"github.com/topsail-serving/topsail/internal/adapter/nvidia"
@@ -78,7 +78,10 @@ func (r *replica) run(ctx context.Context) error {
 	var registry sync.WaitGroup
 	defer registry.Wait()
 	defer unregister()
-	registry.Go(func() { r.register(registered, s, gateways.Addr().String()) })
+	registry.Go(func() {
+		e := serving.Endpoint{Replica: r.name, Addr: gateways.Addr().String(), Models: []serving.Definition{r.model.Definition()}}
+		services.Announce(registered, r.registry, e, s.Ready, func() { close(r.serving) })
+	})
 	return s.Run(ctx, gateways, containers)
 }
 
@@ -108,31 +111,6 @@ func (r *replica) lacks() func(error) {
 		}
 		if errors.Is(err, nvidia.ErrInUse) {
 			crowded()
-		}
-	}
-}
-
-// readyEvery is how often a replica is asked whether it is ready, as Consul does.
-const readyEvery = 100 * time.Millisecond
-
-// register keeps the replica in the registry until ctx ends.
-func (r *replica) register(ctx context.Context, s *sidecar.Sidecar, addr string) {
-	defer r.registry.Remove(r.name)
-	first := sync.OnceFunc(func() { close(r.serving) })
-	e := serving.Endpoint{Replica: r.name, Addr: addr, Models: []serving.Definition{r.model.Definition()}}
-	r.registry.Put(e)
-	tick := time.NewTicker(readyEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			if ready := s.Ready() == nil; ready != e.Ready {
-				e.Ready = ready
-				r.registry.Put(e)
-				first()
-			}
-		case <-ctx.Done():
-			return
 		}
 	}
 }

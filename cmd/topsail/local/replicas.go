@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/topsail-serving/topsail/cmd/topsail/manage"
+	"github.com/topsail-serving/topsail/cmd/topsail/services"
 	"github.com/topsail-serving/topsail/gateway"
 	"github.com/topsail-serving/topsail/gateway/route"
 	"github.com/topsail-serving/topsail/internal/adapter/nvidia"
@@ -19,9 +20,10 @@ import (
 
 // replicas is the fleet as people see it and manage it.
 type replicas struct {
-	fleet   *fleet
-	gateway *gateway.Gateway
-	usage   *usage
+	fleet    *fleet
+	gateway  *gateway.Gateway
+	usage    *usage
+	services *services.Services
 }
 
 // Replicas implements api.Replicas.
@@ -37,6 +39,9 @@ func (r replicas) Replicas() []api.Replica {
 		manage.Redefined(&one, m.model.Definition(), cat)
 		r.usage.fill(&one)
 		list = append(list, one)
+	}
+	for _, i := range r.services.Instances() {
+		list = append(list, describeInstance(&i, seen[i.Name]))
 	}
 	slices.SortFunc(list, func(a, b api.Replica) int { return cmp.Compare(a.ID, b.ID) })
 	return list
@@ -65,15 +70,31 @@ func describe(m *member, seen route.Status) api.Replica {
 			r.Reason = cmp.Or(c.Saying(), r.Reason)
 		}
 	}
+	if m.ctx.Err() != nil {
+		r.State, seen.Models = "draining", nil
+	}
+	asSeen(&r, seen)
+	return r
+}
+
+// asSeen adds how the gateway sees a replica.
+func asSeen(r *api.Replica, seen route.Status) {
 	switch {
-	case m.ctx.Err() != nil:
-		r.State = "draining"
 	case len(seen.Models) > 0 && seen.Ejected:
 		r.State, r.Reason = "ejected", "it failed three times in a row, and is probed from time to time"
 	case len(seen.Models) > 0:
 		r.State, r.Reason = "ready", ""
 	}
 	r.InFlight, r.Latency = seen.InFlight, seen.Latency.Microseconds()
+}
+
+// describeInstance is an instance of a service that others run, which is a replica here, too.
+func describeInstance(i *services.Instance, seen route.Status) api.Replica {
+	r := api.Replica{ID: replicaID(i.Name), Name: i.Name, Model: i.Model.Model, Version: i.Model.Version, State: "starting", Since: i.Since.UTC()}
+	if i.Problem != nil {
+		r.State, r.Reason = "failed", i.Problem.Error()
+	}
+	asSeen(&r, seen)
 	return r
 }
 
@@ -94,13 +115,23 @@ func (r replicas) Restart(_ context.Context, id string) error {
 			return nil
 		}
 	}
+	return r.elsewhere(id)
+}
+
+// elsewhere is why nothing can be done with a replica that is not one of the fleet's.
+func (r replicas) elsewhere(id string) error {
+	for _, i := range r.services.Instances() {
+		if replicaID(i.Name) == id {
+			return fmt.Errorf("%w: %s is an instance of a service that others run", api.ErrRefused, i.URL)
+		}
+	}
 	return api.ErrNoReplica
 }
 
 // Drain implements api.Replicas: another replica takes its place before it goes.
 func (r replicas) Drain(_ context.Context, id string) error {
 	if !r.fleet.drain(func(name string) bool { return replicaID(name) == id }) {
-		return api.ErrNoReplica
+		return r.elsewhere(id)
 	}
 	return nil
 }
@@ -112,5 +143,5 @@ func (r replicas) Logs(ctx context.Context, id string, query api.LogQuery) (io.R
 			return process.OpenLog(ctx, m.logFile(), query.Lines, query.Follow)
 		}
 	}
-	return nil, api.ErrNoReplica
+	return nil, r.elsewhere(id)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/topsail-serving/topsail/cmd/topsail/manage"
 	"github.com/topsail-serving/topsail/cmd/topsail/role"
+	"github.com/topsail-serving/topsail/cmd/topsail/services"
 	"github.com/topsail-serving/topsail/gateway"
 	"github.com/topsail-serving/topsail/gateway/route"
 	"github.com/topsail-serving/topsail/internal/adapter/filestore"
@@ -25,23 +26,26 @@ import (
 
 // view is the whole system as the management side and health checks show it.
 type view struct {
-	store   *filestore.Store
-	gateway *gateway.Gateway
-	fleet   *fleet
-	usage   *usage
-	traffic *traffic.Collector
-	bundles *artifact.Store
-	addr    string // of the gateway
-	started time.Time
+	store    *filestore.Store
+	gateway  *gateway.Gateway
+	fleet    *fleet
+	usage    *usage
+	services *services.Services
+	traffic  *traffic.Collector
+	bundles  *artifact.Store
+	addr     string // of the gateway
+	started  time.Time
 
 	up atomic.Bool // all models have started, or failed to
 }
+
+func (v *view) replicas() replicas { return replicas{v.fleet, v.gateway, v.usage, v.services} }
 
 // system is what the management side manages.
 func (v *view) system(base *role.Base, journal *inprocess.Decisions) (manage.System, error) {
 	client, err := base.Client()
 	return manage.System{
-		Mode: "local", Store: followed{v.store, v.gateway}, Replicas: replicas{v.fleet, v.gateway, v.usage}, Endpoints: v.endpoints,
+		Mode: "local", Store: followed{v.store, v.gateway}, Replicas: v.replicas(), Endpoints: v.endpoints,
 		Scheduler: manage.Scheduler{Traffic: v.traffic, Catalog: v.store.Catalog, DryRun: base.Config.Scheduler.DryRun, Journal: journal},
 		Gateway:   func() string { return base.Scheme() + v.addr },
 		Cluster:   v.cluster, Job: v.job, Traffic: v.traffic, HTTP: client,
@@ -82,7 +86,7 @@ func (v *view) cluster(ctx context.Context) api.Cluster {
 	for _, f := range manage.CheckRoom(v.bundles, v.store.Catalog)(ctx) {
 		c.Servers = append(c.Servers, manage.Server(f))
 	}
-	c.Alarms = manage.Alarms(c.Servers, v.traffic, replicas{v.fleet, v.gateway, v.usage}.Replicas())
+	c.Alarms = manage.Alarms(c.Servers, v.traffic, v.replicas().Replicas())
 	return c
 }
 
@@ -99,6 +103,8 @@ func (v *view) job(_ context.Context, id serving.ModelID) (api.Job, error) {
 		if dir := version.Container.Dir; dir != "" {
 			text = "cd " + dir + " && " + text
 		}
+	} else if version.Service != nil {
+		text = "a service that others run: " + cmp.Or(version.Service.Name, strings.Join(version.Service.Addrs, ", "))
 	} else if err := version.Container.Check(); err != nil {
 		text = err.Error()
 	}
@@ -151,7 +157,24 @@ func (v *view) failure(id serving.ModelID) string {
 			return cmp.Or(r.Reason, r.State)
 		}
 	}
-	return ""
+	return v.instanceFailure(id)
+}
+
+// patience is how long an instance of a service may take to answer for the first time before that is a failure.
+const patience = 3 * time.Second
+
+// instanceFailure says why no instance of a service answers; empty where one may soon, or it is none.
+func (v *view) instanceFailure(id serving.ModelID) string {
+	version := v.store.Catalog().Version(id)
+	if version == nil || version.Service == nil || time.Since(v.started) < patience {
+		return ""
+	}
+	for _, i := range v.services.Instances() {
+		if i.Model.ModelID == id && i.Problem != nil {
+			return i.Problem.Error()
+		}
+	}
+	return "no instance of the service is known"
 }
 
 // wanted says whether a current version is to have replicas now. One that scales
@@ -161,6 +184,8 @@ func (v *view) wanted(cat *serving.Catalog, id serving.ModelID) bool {
 	switch {
 	case current == nil:
 		return false
+	case !current.OwnReplicas():
+		return true
 	case current.Scale == nil:
 		return current.Replicas > 0
 	}

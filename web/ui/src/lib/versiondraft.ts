@@ -2,7 +2,7 @@ import type {InputType, Version} from '../api/schema'
 import {settings, split} from './command'
 import {said} from './said'
 
-export type From = 'bundle' | 'command' | 'image' | 'host'
+export type From = 'bundle' | 'command' | 'image' | 'host' | 'service'
 export type Strategy = NonNullable<NonNullable<Version['batch']>['strategy']>
 
 export type Driver = NonNullable<Version['driver']>
@@ -30,6 +30,9 @@ export const blank = {
   image: '',
   hostCommand: 'python3 -m topsail host',
   hostMemory: 512, // of a host's container with all that it holds, in MB
+  instances: '', // of a service: its name in Consul, or addresses between commas
+  protocol: 'oip' as NonNullable<Version['service']>['protocol'],
+  serviceModel: '',
   cpu: null as number | null,
   memory: null as number | null,
   gpus: null as number | null,
@@ -46,17 +49,21 @@ export type Draft = typeof blank
 // versionOf is what the draft describes. It throws where something cannot be read.
 export function versionOf(draft: Draft): Version {
   const host = draft.from === 'host'
-  const hosted = draft.from === 'bundle' && draft.hostedBy !== ''
   return {
     version: draft.version.trim(),
     ...said({
       description: draft.description.trim(),
       labels: lines(draft.labels, ','),
     }),
-    ...(!host && said({input_type: draft.inputType, input_length: draft.inputLength, batch: batch(draft)})),
+    ...(!host && said({input_type: draft.inputType, input_length: draft.inputLength, batch: draft.from !== 'service' && batch(draft)})),
     ...source(draft),
-    ...(!hosted && {...(!draft.scaled && {replicas: draft.replicas}), ...said({env: settings(draft.env), ...run(draft)})}),
+    ...(ownReplicas(draft) && {...(!draft.scaled && {replicas: draft.replicas}), ...said({env: settings(draft.env), ...run(draft)})}),
   }
+}
+
+// ownReplicas says whether replicas of its own run it, and not those of a host, or others.
+export function ownReplicas(draft: Draft): boolean {
+  return draft.from !== 'service' && (draft.from !== 'bundle' || draft.hostedBy === '')
 }
 
 function source(draft: Draft): Partial<Version> {
@@ -66,6 +73,11 @@ function source(draft: Draft): Partial<Version> {
       return {bundle: draft.bundle, ...(draft.hostedBy && {hosted_by: draft.hostedBy})}
     case 'host':
       return {host: {memory_mb: draft.hostMemory}, command: split(draft.hostCommand)}
+    case 'service': {
+      const names = lines(draft.instances, ',')
+      const where = names.length === 1 && !names[0]?.includes(':') ? {name: names[0]} : {addrs: names}
+      return {service: {protocol: draft.protocol, ...where, ...said({model: draft.serviceModel.trim()})}}
+    }
     case 'image':
       return {image: draft.image.trim(), ...(draft.command.trim() && {command: split(draft.command)})}
     default: {

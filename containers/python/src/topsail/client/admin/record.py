@@ -148,6 +148,9 @@ class Version(Record):
     host: dict[str, Any] | None = None
     # the model whose replicas load this version, instead of replicas of its own; it needs a bundle
     hosted_by: str | None = None
+    # {name, addrs, protocol, model, model_version, api_key_file, ready_path, concurrency}: makes it a service that
+    # others run, whose instances gateways call; it has a name or addrs, and nothing to run
+    service: dict[str, Any] | None = None
     resources: dict[str, Any] | None = None  # {cpu, memory_mb, gpu}
     bundle: str | None = None  # digest of the bundle to run, sha256:…
     # where nodes fetch it, if not from the management service; a password and the query are hidden from viewers and
