@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -240,6 +241,7 @@ func TestAClusterIsManaged(t *testing.T) {
 	t.Run("Replaced", c.replacesVersion)
 	t.Run("Hang", c.restartsHung)
 	t.Run("Hosts", c.hostsModels)
+	t.Run("Services", c.callsServices)
 	t.Run("Models", c.streamsModels)
 	t.Run("Traffic", c.seesTraffic)
 	t.Run("Charts", c.keepsCharts)
@@ -388,6 +390,60 @@ func (c *managedCluster) deploysBundles(t *testing.T) {
 	until(t, "token of the replica's own for Consul", func() bool { return c.identityOf("loud:1") })
 	for _, by := range []*operator{o, c.root.of(t)} {
 		by.sendsOn(list[api.Artifact](o, "/artifacts")[0].Digest, c.s3.Addr)
+	}
+}
+
+// callsServices deploys what others run, as Consul knows it: one instance, and another one in its place.
+func (c *managedCluster) callsServices(t *testing.T) {
+	o := c.root.of(t)
+	instance := func(total string) *httptest.Server {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+			if q.Method == http.MethodPost {
+				fmt.Fprintf(w, `{"outputs": [{"name": "total", "datatype": "FP32", "shape": [1, 1], "data": [%s]}]}`, total)
+				return
+			}
+			fmt.Fprint(w, `{"inputs": [{"name": "x", "datatype": "FP32", "shape": [-1, -1]}]}`)
+		}))
+		t.Cleanup(s.Close)
+		return s
+	}
+	consul := func(path, body string) {
+		request, err := http.NewRequest(http.MethodPut, "http://"+c.Consul.Addr+"/v1/agent/service/"+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("X-Consul-Token", consulRoot)
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if response.Body.Close(); response.StatusCode != http.StatusOK {
+			t.Fatalf("%s: %s", path, response.Status)
+		}
+	}
+	register := func(id string, s *httptest.Server) {
+		host, port, _ := strings.Cut(strings.TrimPrefix(s.URL, "http://"), ":")
+		consul("register", fmt.Sprintf(`{"Name": "others", "ID": %q, "Address": %q, "Port": %s, "Check": {"HTTP": %q, "Interval": "1s", "Status": "passing"}}`, id, host, port, s.URL))
+	}
+	first, second := instance("1.5"), instance("2.5")
+	register("first", first)
+	out := o.do("deploy", "theirs", "--service", "others", "--service-protocol", "oip", "--input-type", "doubles", "--app", "theirs", "--slo", "2s", "--default", "-1")
+	if !strings.Contains(out, "theirs:1@"+strings.TrimPrefix(first.URL, "http://")+"@") {
+		t.Errorf("what is deployed is\n%s", out)
+	}
+	o.answers("theirs", "[1, 2]", "1.5")
+	until(t, "that the version serves", func() bool {
+		return strings.Contains(o.do("version", "list", "theirs"), "current, serving")
+	})
+	register("second", second)
+	consul("deregister/first", "")
+	o.answers("theirs", "[3, 4]", "2.5")
+	until(t, "the other instance alone", func() bool {
+		all := o.replicas("theirs:1")
+		return len(all) == 1 && all[0].State == "ready" && strings.Contains(all[0].ID, strings.TrimPrefix(second.URL, "http://"))
+	})
+	if jobs := o.do("decision", "list"); strings.Contains(jobs, "theirs:1") {
+		t.Errorf("the scheduler decided\n%s", jobs)
 	}
 }
 
