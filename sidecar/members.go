@@ -160,8 +160,8 @@ func (s *Sidecar) poolFor(a rpc.Announcement, features rpc.Features) (*pool, err
 	switch want, length := p.model.InputType, p.model.InputLength; {
 	case p.model.Signature != nil && features&rpc.FeatureTensors == 0:
 		return nil, fmt.Errorf("the container of %v knows no signatures, and the version has one: update the container's SDK, or register the version without", a.Model)
-	case a.Concurrency > 0 && (features&rpc.FeatureParts == 0 || a.Stage != "" || s.host != nil):
-		return nil, fmt.Errorf("the container announces %v with a concurrency, which only the container of one model without stages can have that speaks of parts (feature 16)", a.Model)
+	case a.Concurrency > 0 && (features&rpc.FeatureParts == 0 || a.Stage != "" || p.host != nil):
+		return nil, fmt.Errorf("the container announces %v with a concurrency, which only containers without stages can have that know parts (feature 16), and no host itself", a.Model)
 	case want == serving.Chat && features&rpc.FeatureParts == 0:
 		return nil, fmt.Errorf("the container of %v knows no input type chat: update the container's SDK", a.Model)
 	case a.InputType != 0 && a.InputType != want:

@@ -54,6 +54,9 @@ func openAIEngineCommand() *cobra.Command {
 		if cfg.Log, err = obs.NewLogger(os.Stderr, "info", "auto"); err != nil {
 			return err
 		}
+		if container.ModelsDir != "" { // it is a host
+			return openaiengine.ServeAdapters(c.Context(), cfg, container)
+		}
 		return openaiengine.Serve(c.Context(), cfg, container)
 	}
 	return c

@@ -198,3 +198,48 @@ func (in *instance) losesEngine(t *testing.T, e *fakeEngine) {
 		return status == http.StatusOK && c.Choices[0].Message.Content == "one two 3 "
 	})
 }
+
+// TestAdapters has an engine load LoRA adapters as the versions of models that it hosts, by the names that clients give.
+func TestAdapters(t *testing.T) {
+	e := newEngine(t)
+	in := start(t, t.TempDir(), fmt.Sprintf(`
+[[model]]
+name = "engine"
+version = "1"
+host.memory_mb = 64
+command = %s
+`, quoted(programs.topsail, "engine", "openai", "--url", "http://"+e.addr))).ready()
+	o := operate(t, in)
+	for name, manifest := range map[string]string{
+		"base":  `{"runtime": "lora", "input_type": "chat", "options": {"adapter": "qwen"}}`,
+		"chat":  `{"runtime": "lora", "input_type": "chat", "entry": "weights"}`,
+		"stray": `{"runtime": "lora", "input_type": "chat", "options": {"adapter": "rude"}}`,
+	} {
+		file := pack(t, manifest, map[string][]byte{"weights/adapter_model.safetensors": []byte("123")})
+		o.do("deploy", name, "--bundle", file, "--hosted-by", "engine", "--app", name, "--slo", "5s", "--default", "null", "--wait", "0")
+	}
+	o.refused(http.StatusBadRequest, "set hosted_by", "deploy", "alone", "--bundle", pack(t, `{"runtime": "lora", "input_type": "chat", "options": {"adapter": "qwen"}}`, nil))
+	e.goOn <- struct{}{}
+	all := in.inParts(t)
+	if got := all.first(); got != "one " {
+		t.Errorf("the adapter says %q first", got)
+	}
+	if asked := *e.asked.Load(); asked["model"] != "chat:1" {
+		t.Errorf("the engine was asked for %v", asked["model"])
+	}
+	if path, loaded := e.adapted.Load("chat:1"); !loaded || !strings.HasSuffix(fmt.Sprint(path), "/weights") {
+		t.Errorf("the adapter was loaded from %v", path)
+	}
+	e.goOn <- struct{}{}
+	if got := o.do("predict", "base", `{"messages": [{"role": "user", "content": "hi"}]}`); !strings.Contains(got, "hi ") {
+		t.Errorf("the base answers %s", got)
+	}
+	if asked := *e.asked.Load(); asked["model"] != "qwen" {
+		t.Errorf("the engine was asked for %v", asked["model"])
+	}
+	if got := o.do("predict", "stray", `{"messages": [{"role": "user", "content": "hi"}]}`); got != "null\n" {
+		t.Errorf("what the engine does not have answers %s", got)
+	}
+	o.do("model", "delete", "chat", "--yes")
+	in.until("that the adapter is unloaded", func() bool { _, loaded := e.adapted.Load("chat:1"); return !loaded })
+}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 )
@@ -22,6 +23,7 @@ type fakeEngine struct {
 	running atomic.Int32                   // requests that it works on
 	left    atomic.Int32                   // requests that were closed before their answers were whole
 	asked   atomic.Pointer[map[string]any] // the last request
+	adapted sync.Map                       // adapters by name, with where they are
 }
 
 func newEngine(t *testing.T) *fakeEngine {
@@ -57,6 +59,19 @@ func (e *fakeEngine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, "vllm:num_requests_running{engine=\"0\"} %d\n", e.running.Load())
 	case "/v1/chat/completions":
 		e.chat(w, r)
+	case "/v1/load_lora_adapter", "/v1/unload_lora_adapter":
+		var about struct {
+			Name string `json:"lora_name"`
+			Path string `json:"lora_path"`
+		}
+		if err := json.NewDecoder(r.Body).Decode(&about); err != nil {
+			e.Error(err)
+		}
+		if r.URL.Path == "/v1/load_lora_adapter" {
+			e.adapted.Store(about.Name, about.Path)
+		} else {
+			e.adapted.Delete(about.Name)
+		}
 	default:
 		http.NotFound(w, r)
 	}

@@ -427,9 +427,9 @@ func (c *managedCluster) callsServices(t *testing.T) {
 	}
 	first, second := instance("1.5"), instance("2.5")
 	register("first", first)
-	out := o.do("deploy", "theirs", "--service", "others", "--service-protocol", "oip", "--input-type", "doubles", "--app", "theirs", "--slo", "2s", "--default", "-1")
-	if !strings.Contains(out, "theirs:1@"+strings.TrimPrefix(first.URL, "http://")+"@") {
-		t.Errorf("what is deployed is\n%s", out)
+	o.do("deploy", "theirs", "--service", "others", "--service-protocol", "oip", "--input-type", "doubles", "--app", "theirs", "--slo", "2s", "--default", "-1")
+	if id := o.ready("theirs:1", 1)[0].ID; !strings.HasPrefix(id, "theirs:1@"+strings.TrimPrefix(first.URL, "http://")+"@") {
+		t.Errorf("the instance is %s", id)
 	}
 	o.answers("theirs", "[1, 2]", "1.5")
 	until(t, "that the version serves", func() bool {

@@ -47,10 +47,18 @@ func (a *announcer) setReady(ready bool) {
 	}
 }
 
-func (a *announcer) send() error {
+// announce announces versions that a host has loaded or unloaded, after the host with the memory that they take.
+func (a *announcer) announce(memory uint64, hosted rpc.Announcement) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.entry.Memory = memory
+	_ = a.send(hosted) // where the connection has ended, the sidecar has forgotten them
+}
+
+func (a *announcer) send(hosted ...rpc.Announcement) error {
 	entry := a.entry
 	if a.conn.Peer().Features&rpc.FeatureParts == 0 {
 		entry.Concurrency = 0 // an older sidecar sends batches
 	}
-	return a.conn.Send(rpc.KindAnnounce, 0, rpc.AppendAnnounce(nil, entry))
+	return a.conn.Send(rpc.KindAnnounce, 0, rpc.AppendAnnounce(nil, append([]rpc.Announcement{entry}, hosted...)...))
 }

@@ -79,10 +79,14 @@ type Config struct {
 	// when it is loading again. It is loading at first. nil: it is always ready.
 	Ready func(ctx context.Context, set func(ready bool))
 
+	// ModelsDir is where the sidecar of a host has bundles unpacked, for ServeHost.
+	ModelsDir string
+
 	// Stages is what the version says of the stages of a pipeline, for ServePipeline.
 	Stages serving.Pipeline
 
 	one         bool        // the model takes one value per input
+	hosts       bool        // it loads versions of other models
 	stageWorker stageWorker // of a worker of a pipeline
 }
 
@@ -94,7 +98,7 @@ func FromEnv() (Config, error) {
 		Model:   serving.ModelID{Model: os.Getenv("TOPSAIL_MODEL"), Version: os.Getenv("TOPSAIL_VERSION")},
 		Replica: os.Getenv("TOPSAIL_REPLICA"),
 
-		TokenFile: os.Getenv("TOPSAIL_TOKEN_FILE"),
+		TokenFile: os.Getenv("TOPSAIL_TOKEN_FILE"), ModelsDir: os.Getenv("TOPSAIL_MODELS_DIR"),
 	}
 	if cfg.Sidecar == "" {
 		return cfg, fmt.Errorf("TOPSAIL_SIDECAR is not set: this program is a model container: name it as the command of a [[model]], and topsail starts it")
@@ -148,14 +152,17 @@ func (p Predict) queries() PredictQueries {
 func ServeQueries(ctx context.Context, cfg Config, predict PredictQueries) error {
 	learning := newLearning(cfg.Corrector, cfg.Metrics, cfg.logger())
 	cfg.Concurrency = 0
-	return cfg.serve(ctx, func(ctx context.Context, conn *rpc.Conn) error {
+	return cfg.serve(ctx, func(ctx context.Context, _ *announcer, conn *rpc.Conn) error {
 		w := &worker{replier: newReplier(conn, &cfg), predict: predict, one: cfg.one, learning: learning, batches: make(chan []byte, 1)}
 		return w.run(ctx)
 	})
 }
 
+// answerer answers what comes on a connection until ctx ends or it is lost, and says why.
+type answerer func(ctx context.Context, announcer *announcer, conn *rpc.Conn) error
+
 // serve keeps up a connection on which answer answers, until ctx ends.
-func (cfg *Config) serve(ctx context.Context, answer func(context.Context, *rpc.Conn) error) error {
+func (cfg *Config) serve(ctx context.Context, answer answerer) error {
 	ctx, stop := context.WithCancel(ctx)
 	var watching sync.WaitGroup
 	defer watching.Wait()
@@ -187,7 +194,7 @@ func (cfg *Config) logger() *slog.Logger {
 const redial = 100 * time.Millisecond
 
 // serveOnce serves one connection and returns why it ended.
-func (cfg *Config) serveOnce(ctx context.Context, announcer *announcer, answer func(context.Context, *rpc.Conn) error) error {
+func (cfg *Config) serveOnce(ctx context.Context, announcer *announcer, answer answerer) error {
 	dial := cfg.Dial
 	if dial == nil {
 		dial = dialTCP
@@ -211,7 +218,7 @@ func (cfg *Config) serveOnce(ctx context.Context, announcer *announcer, answer f
 	if err := announcer.connected(conn); err != nil {
 		return err
 	}
-	return answer(ctx, conn)
+	return answer(ctx, announcer, conn)
 }
 
 func dialTCP(ctx context.Context, addr string) (net.Conn, error) {
@@ -221,8 +228,11 @@ func dialTCP(ctx context.Context, addr string) (net.Conn, error) {
 
 func (cfg *Config) features() rpc.Features {
 	features := rpc.FeatureLZ4 | rpc.FeatureStages | rpc.FeatureTensors
-	if cfg.Concurrency > 0 {
+	if cfg.Concurrency > 0 || cfg.hosts {
 		features |= rpc.FeatureParts
+	}
+	if cfg.hosts {
+		features |= rpc.FeatureHost
 	}
 	return features
 }

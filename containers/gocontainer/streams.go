@@ -26,7 +26,7 @@ func ServeStreams(ctx context.Context, cfg Config, predict StreamPredict) error 
 	}
 	cfg.Concurrency = cmp.Or(cfg.Concurrency, rpc.AnyConcurrency)
 	reports := newLearning(nil, cfg.Metrics, cfg.logger())
-	return cfg.serve(ctx, func(ctx context.Context, conn *rpc.Conn) error {
+	return cfg.serve(ctx, func(ctx context.Context, _ *announcer, conn *rpc.Conn) error {
 		return newStreams(conn, &cfg, predict, reports).run(ctx)
 	})
 }
@@ -41,7 +41,8 @@ var (
 // streams answers queries side by side, on one connection.
 type streams struct {
 	replier
-	predict StreamPredict
+	predict StreamPredict // of the one model
+	hosting *hosting      // of a host, in place of that; else nil
 	reports *learning
 	parts   bool          // the sidecar sends queries one by one, and may want parts
 	places  chan struct{} // holds one for each query that runs; nil: any number may run
@@ -68,7 +69,7 @@ func newStreams(conn *rpc.Conn, cfg *Config, predict StreamPredict, reports *lea
 		replier: newReplier(conn, cfg), predict: predict, reports: reports,
 		parts: conn.Peer().Features&rpc.FeatureParts != 0, open: map[uint64]*streamBatch{},
 	}
-	if cfg.Concurrency != rpc.AnyConcurrency {
+	if cfg.Concurrency != rpc.AnyConcurrency && !cfg.hosts {
 		s.places = make(chan struct{}, cfg.Concurrency)
 	}
 	return s
@@ -79,6 +80,9 @@ func (s *streams) run(ctx context.Context) error {
 	queries, lost := context.WithCancelCause(context.WithoutCancel(ctx))
 	s.ctx = queries
 	s.running.Go(s.report)
+	if s.hosting != nil {
+		s.running.Go(func() { s.hosting.run(queries) })
+	}
 	err := runConn(ctx, s.conn, serving.MaxStream, s.handle)
 	lost(errLost)
 	s.running.Wait()
@@ -109,6 +113,10 @@ func (s *streams) handle(f rpc.Frame) error {
 		return err
 	case rpc.KindFeedback:
 		return s.reports.take(f)
+	case rpc.KindLoad, rpc.KindUnload:
+		if s.hosting != nil {
+			return s.hosting.take(f)
+		}
 	}
 	return rpc.Unexpected(f)
 }
@@ -120,19 +128,26 @@ func (s *streams) begin(body []byte) error {
 		return err
 	}
 	b := &streamBatch{id: p.Batch, began: time.Now(), left: p.Count}
+	predict := s.predict
+	if s.hosting != nil {
+		predict = s.hosting.model(p.Model)
+	}
 	s.mu.Lock()
 	s.open[b.id] = b
 	s.mu.Unlock()
 	var ask rpc.Ask
 	for i := uint32(0); p.Next(&ask); i++ {
 		query, status, why := newQuery(&ask, false)
+		if predict == nil {
+			status, why = rpc.StatusUnknownModel, "the version is not loaded"
+		}
 		if status == rpc.StatusOK && s.parts && !s.enter() {
 			status, why = rpc.StatusFull, "the container runs as many queries as it may"
 		}
 		query.Parts = s.parts && ask.Bits&rpc.AskParts != 0
 		ctx, cancel := context.WithCancelCause(s.ctx)
 		b.cancels = append(b.cancels, cancel)
-		x := &stream{streams: s, batch: b, query: query, index: i, wanted: query.Parts, ctx: ctx}
+		x := &stream{streams: s, predict: predict, batch: b, query: query, index: i, wanted: query.Parts, ctx: ctx}
 		s.running.Go(func() {
 			defer cancel(nil)
 			if status != rpc.StatusOK {
@@ -195,6 +210,7 @@ func (s *streams) cancel(c rpc.Cancel) {
 // stream is one query that runs.
 type stream struct {
 	streams *streams
+	predict StreamPredict
 	batch   *streamBatch
 	index   uint32
 	query   Query
@@ -236,7 +252,7 @@ func (x *stream) call() (r Result) {
 			r = Result{Err: fmt.Errorf("panic: %v", v)}
 		}
 	}()
-	return x.streams.predict(x.ctx, &x.query, x.part)
+	return x.predict(x.ctx, &x.query, x.part)
 }
 
 // part sends a part of the answer.

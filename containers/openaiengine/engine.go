@@ -50,16 +50,24 @@ func Serve(ctx context.Context, cfg Config, container gocontainer.Config) error 
 	if container.Signature != nil || container.InputType != 0 && !container.InputType.Text() {
 		return errors.New("an engine takes requests of OpenAI's API: register the version with input_type chat, or strings, without a signature")
 	}
+	return serve(ctx, cfg, &container, func(ctx context.Context, e *engine) error {
+		return gocontainer.ServeStreams(ctx, container, e.predict)
+	})
+}
+
+// serve runs a container before the engine.
+func serve(ctx context.Context, cfg Config, container *gocontainer.Config, run func(context.Context, *engine) error) error {
 	lifetime, stop := context.WithCancel(context.WithoutCancel(ctx)) // the last answers come after the end of ctx
+	defer stop()
 	e, err := newEngine(lifetime, cfg)
-	if err == nil {
-		container.Ready, container.Metrics, container.Log = e.watch, e.metrics, cfg.Log
-		err = gocontainer.ServeStreams(ctx, container, e.predict)
-		stop()
-		e.running.Wait()
-		e.server.Close()
+	if err != nil {
+		return err
 	}
+	container.Ready, container.Metrics, container.Log = e.watch, e.metrics, cfg.Log
+	err = run(ctx, e)
 	stop()
+	e.running.Wait()
+	e.server.Close()
 	return err
 }
 

@@ -59,8 +59,23 @@ func engineError(body []byte, status int) error {
 	return &Error{status, message}
 }
 
-// predict implements gocontainer.StreamPredict.
+// predict implements gocontainer.StreamPredict for the one model of an engine.
 func (e *engine) predict(ctx context.Context, q *gocontainer.Query, part func(...serving.Value) error) gocontainer.Result {
+	name := e.name.Load()
+	if name == nil {
+		return gocontainer.Result{Err: errors.New("the engine has not said yet which model it has")}
+	}
+	return (&model{e, *name}).predict(ctx, q, part)
+}
+
+// model is what the engine has by a name: its own model, or an adapter.
+type model struct {
+	*engine
+	name string
+}
+
+// predict implements gocontainer.StreamPredict.
+func (e *model) predict(ctx context.Context, q *gocontainer.Query, part func(...serving.Value) error) gocontainer.Result {
 	if e.cfg.ForwardCancel {
 		return e.answer(ctx, q, part)
 	}
@@ -75,7 +90,7 @@ func (e *engine) predict(ctx context.Context, q *gocontainer.Query, part func(..
 }
 
 // answer asks the engine.
-func (e *engine) answer(ctx context.Context, input *gocontainer.Query, part func(...serving.Value) error) gocontainer.Result {
+func (e *model) answer(ctx context.Context, input *gocontainer.Query, part func(...serving.Value) error) gocontainer.Result {
 	output, err := e.ask(ctx, input, part)
 	if err != nil {
 		return gocontainer.Result{Err: err}
@@ -86,19 +101,15 @@ func (e *engine) answer(ctx context.Context, input *gocontainer.Query, part func
 	return gocontainer.Result{Output: serving.Value{DType: serving.JSON, Data: output}}
 }
 
-func (e *engine) ask(ctx context.Context, input *gocontainer.Query, part func(...serving.Value) error) ([]byte, error) {
+func (e *model) ask(ctx context.Context, input *gocontainer.Query, part func(...serving.Value) error) ([]byte, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	q, err := newQuery(input)
 	if err != nil {
 		return nil, err
 	}
-	name := e.name.Load()
-	if name == nil {
-		return nil, errors.New("the engine has not said yet which model it has")
-	}
 	stream := input.Parts && q.path != embeddingsPath
-	body, err := q.body(*name, stream)
+	body, err := q.body(e.name, stream)
 	if err != nil {
 		return nil, err
 	}

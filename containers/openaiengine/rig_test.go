@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math"
 	"net"
@@ -60,6 +61,7 @@ type rig struct {
 	listener *pipes
 
 	mu      sync.Mutex // guards the following
+	answers http.HandlerFunc
 	path    string
 	request map[string]any
 }
@@ -72,7 +74,7 @@ func testConfig() Config {
 func atEngine(t *testing.T, cfg Config, handle http.HandlerFunc, run func(r *rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		r := &rig{T: t}
+		r := &rig{T: t, answers: handle}
 		cfg.Log = slog.New(slog.NewTextHandler(&r.log, nil))
 		p := &pipes{conns: make(chan net.Conn), gone: make(chan struct{})}
 		cfg.dial, r.listener = p.dial, p
@@ -86,13 +88,18 @@ func atEngine(t *testing.T, cfg Config, handle http.HandlerFunc, run func(r *rig
 				t.Errorf("the key is %q", q.Header.Get("Authorization"))
 			}
 			if q.Method == http.MethodPost {
+				body, err := io.ReadAll(q.Body)
+				q.Body = io.NopCloser(bytes.NewReader(body))
 				r.mu.Lock()
 				r.path, r.request = q.URL.Path, nil
-				if err := json.NewDecoder(q.Body).Decode(&r.request); err != nil {
+				if err := errors.Join(err, json.Unmarshal(body, &r.request)); err != nil {
 					t.Error(err)
 				}
 				r.mu.Unlock()
 			}
+			r.mu.Lock()
+			handle := r.answers
+			r.mu.Unlock()
 			handle(w, q)
 		})}
 		var running sync.WaitGroup
@@ -103,6 +110,13 @@ func atEngine(t *testing.T, cfg Config, handle http.HandlerFunc, run func(r *rig
 		defer e.running.Wait()
 		run(r)
 	})
+}
+
+// handle has the engine answer otherwise from now on.
+func (r *rig) handle(handle http.HandlerFunc) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.answers = handle
 }
 
 // answered is what a query got.

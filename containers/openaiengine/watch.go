@@ -23,14 +23,25 @@ func (e *engine) findModel(ctx context.Context) error {
 	if e.cfg.Model != "" {
 		return nil
 	}
+	names, err := e.models(ctx)
+	if err == nil {
+		e.name.Store(&names[0])
+	}
+	return err
+}
+
+// models are the engine's own names of what it has.
+func (e *engine) models(ctx context.Context) (names []string, err error) {
 	b, err := e.server.Get(ctx, modelsPath, upstream.ProbeWithin, maxModels)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var list struct{ Data []struct{ ID string } }
 	if err := json.Unmarshal(b, &list); err != nil || len(list.Data) == 0 || list.Data[0].ID == "" {
-		return fmt.Errorf("%s lists no model: name the model", modelsPath)
+		return nil, fmt.Errorf("%s lists no model: name the model", modelsPath)
 	}
-	e.name.Store(&list.Data[0].ID)
-	return nil
+	for _, one := range list.Data {
+		names = append(names, one.ID)
+	}
+	return names, nil
 }

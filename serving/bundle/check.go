@@ -24,6 +24,12 @@ const (
 	PMMLRuntime    = "pmml"    // Topsail's program in Java, which evaluates PMML models
 )
 
+// LoRARuntime is an adapter of a language model, which an engine loads that is a host.
+const LoRARuntime = "lora"
+
+// AdapterOption is the option of the runtime "lora" for what the engine has loaded itself: its name there.
+const AdapterOption = "adapter"
+
 // HostRuntime is Topsail's program in Python that holds other bundles.
 const HostRuntime = "host"
 
@@ -59,8 +65,22 @@ func (m *Manifest) checkRuntime() error {
 		return errors.Join(m.checkPythonField(), m.checkHost(), m.checkNoCommand())
 	case CommandRuntime:
 		return m.checkCommand()
+	case LoRARuntime:
+		return errors.Join(m.checkLoRA(), m.checkNoCommand())
 	}
-	return fmt.Errorf("runtime %q is unknown: use python, sklearn, onnx, torch, tensorflow, xgboost, lightgbm, r, pyspark, pmml, host or command", m.Runtime)
+	return fmt.Errorf("runtime %q is unknown: use python, sklearn, onnx, torch, tensorflow, xgboost, lightgbm, r, pyspark, pmml, lora, host or command", m.Runtime)
+}
+
+func (m *Manifest) checkLoRA() error {
+	switch own := m.Options[AdapterOption]; {
+	case m.Python != "" || len(m.Requirements) > 0:
+		return fmt.Errorf("python and requirements are for runtimes in Python, and runtime %q is run by an engine", LoRARuntime)
+	case own != "" && m.Entry != "":
+		return fmt.Errorf("option %s names what the engine has loaded itself: leave entry out", AdapterOption)
+	case own == "" && !m.holds(m.Entry):
+		return fmt.Errorf("entry %q is not a folder of the bundle: runtime %q needs that of the adapter, or option %s with the name of what the engine has", m.Entry, LoRARuntime, AdapterOption)
+	}
+	return nil
 }
 
 func (m *Manifest) checkPMML() error {

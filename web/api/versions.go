@@ -318,6 +318,8 @@ func checkRuntime(v *serving.Version, runtime string) error {
 		return rest.Invalid("a host runs a bundle with the runtime %q or %q, and this one has %q", bundle.HostRuntime, bundle.CommandRuntime, runtime)
 	case v.Host == nil && runtime == bundle.HostRuntime:
 		return rest.Invalid("the bundle has the runtime %q: give the version host.memory_mb, the memory of its models", bundle.HostRuntime)
+	case v.HostedBy == "" && runtime == bundle.LoRARuntime:
+		return rest.Invalid("the bundle has the runtime %q, an adapter, which an engine loads: set hosted_by, the model of an engine that is a host", runtime)
 	case v.HostedBy != "" && slices.Contains([]string{bundle.CommandRuntime, bundle.PMMLRuntime, "r", "pyspark"}, runtime):
 		return rest.Invalid("a host cannot load the runtime %q, which is a separate program: leave hosted_by out", runtime)
 	}

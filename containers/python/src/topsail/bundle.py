@@ -36,10 +36,11 @@ RUNTIMES = (
     "r",
     "pyspark",
     "pmml",
+    "lora",
     "host",
     "command",
 )
-ALONE = ("r", "pyspark", "pmml", "host", "command")  # of these, those that are or start a program of their own
+ALONE = ("r", "pyspark", "pmml", "lora", "host", "command")  # of these, those that are or start a program of their own
 
 _MOST_FILES = 10_000
 _MOST_BYTES = 8 << 30  # of all files, unpacked
@@ -121,6 +122,12 @@ class Manifest:
             self._check_pmml()
         elif self.runtime == "host":
             self._check_host()
+        elif self.runtime == "lora":
+            if self.python or self.requirements or not (self.entry or self.options.get("adapter")):
+                raise BundleError(
+                    "the runtime 'lora' is run by an engine: it takes the adapter's folder as its entry, or the option "
+                    "adapter, and no python and no requirements"
+                )
         elif not program and not (self.python and self.entry):
             raise BundleError(
                 f"the runtime {self.runtime!r} needs an entry, and the python that runs it, like {PYTHON}"
