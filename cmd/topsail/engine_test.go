@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 )
@@ -208,8 +209,9 @@ name = "engine"
 version = "1"
 host.memory_mb = 64
 command = %s
-`, quoted(programs.topsail, "engine", "openai", "--url", "http://"+e.addr))).ready()
+`, quoted(programs.topsail, "engine", "openai", "--url", "http://"+e.addr)))
 	o := operate(t, in)
+	in.gateway = strings.TrimPrefix(o.setting("TOPSAIL_URL"), "http://")
 	for name, manifest := range map[string]string{
 		"base":  `{"runtime": "lora", "input_type": "chat", "options": {"adapter": "qwen"}}`,
 		"chat":  `{"runtime": "lora", "input_type": "chat", "entry": "weights"}`,
@@ -218,7 +220,7 @@ command = %s
 		file := pack(t, manifest, map[string][]byte{"weights/adapter_model.safetensors": []byte("123")})
 		o.do("deploy", name, "--bundle", file, "--hosted-by", "engine", "--app", name, "--slo", "5s", "--default", "null", "--wait", "0")
 	}
-	o.refused(http.StatusBadRequest, "set hosted_by", "deploy", "alone", "--bundle", pack(t, `{"runtime": "lora", "input_type": "chat", "options": {"adapter": "qwen"}}`, nil))
+	o.refused(1, "set hosted_by", "deploy", "alone", "--bundle", pack(t, `{"runtime": "lora", "input_type": "chat", "options": {"adapter": "qwen"}}`, nil))
 	e.goOn <- struct{}{}
 	all := in.inParts(t)
 	if got := all.first(); got != "one " {
@@ -231,7 +233,7 @@ command = %s
 		t.Errorf("the adapter was loaded from %v", path)
 	}
 	e.goOn <- struct{}{}
-	if got := o.do("predict", "base", `{"messages": [{"role": "user", "content": "hi"}]}`); !strings.Contains(got, "hi ") {
+	if got := o.do("predict", "base", "--stream", `{"messages": [{"role": "user", "content": "hi"}]}`); !strings.Contains(got, "hi ") {
 		t.Errorf("the base answers %s", got)
 	}
 	if asked := *e.asked.Load(); asked["model"] != "qwen" {
@@ -240,6 +242,10 @@ command = %s
 	if got := o.do("predict", "stray", `{"messages": [{"role": "user", "content": "hi"}]}`); got != "null\n" {
 		t.Errorf("what the engine does not have answers %s", got)
 	}
-	o.do("model", "delete", "chat", "--yes")
-	in.until("that the adapter is unloaded", func() bool { _, loaded := e.adapted.Load("chat:1"); return !loaded })
+	if err := in.stop(os.Interrupt); err != nil {
+		t.Error(err)
+	}
+	if _, loaded := e.adapted.Load("chat:1"); loaded {
+		t.Error("the engine keeps the adapter when its host has ended")
+	}
 }
