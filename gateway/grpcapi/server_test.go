@@ -441,7 +441,7 @@ func TestModels(t *testing.T) {
 	if got, err := c.ModelConfig(ctx, &proto.ModelConfigRequest{Name: "sums"}); err != nil || got.Config.MaxBatchSize != 4096 || got.Config.Input[0].DataType != proto.DataType_TYPE_FP64 {
 		t.Errorf("%v, %v", got, err)
 	}
-	if got, err := c.ModelStatistics(ctx, &proto.ModelStatisticsRequest{Name: "sums"}); err != nil || got.ModelStats[0].InferenceStats.Success.Ns != 6_000_000 {
+	if got, err := c.ModelStatistics(ctx, &proto.ModelStatisticsRequest{Name: "sums"}); err != nil || got.ModelStats[0].InferenceStats.Success.Ns != 6_000_000 || got.ModelStats[0].InferenceStats.Queue.Count != 4 || got.ModelStats[0].Version != "0" {
 		t.Errorf("%v, %v", got, err)
 	}
 	if _, err := c.RepositoryModelLoad(ctx, &proto.RepositoryModelLoadRequest{ModelName: "sums"}); err != nil {

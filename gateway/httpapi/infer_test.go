@@ -35,7 +35,7 @@ func TestInference(t *testing.T) {
 		{"POST", "/v2/repository/models/doubles/load", "", 200, ``},
 		{"POST", "/v2/repository/models/gone/load", "", 404, `no app of this name`},
 		{"POST", "/v2/repository/models/doubles/unload", "{}", 200, ``},
-		{"GET", "/v2/models/doubles/stats", "", 200, `{"model_stats":[{"name":"doubles","version":"","last_inference":0,"inference_count":3,"execution_count":2,"inference_stats":{"success":{"count":3,"ns":6000000},"fail":{"count":1,"ns":2000000},`},
+		{"GET", "/v2/models/doubles/stats", "", 200, `{"model_stats":[{"name":"doubles","version":"0","last_inference":0,"inference_count":3,"execution_count":2,"inference_stats":{"success":{"count":3,"ns":6000000},"fail":{"count":1,"ns":2000000},"queue":{"count":4,"ns":0},`},
 		{"GET", "/v2/models/doubles/versions/1/stats", "", 404, `has no version`},
 		{"GET", "/v2/models/doubles/versions/1/config", "", 404, `has no version`},
 		{"GET", "/v2/models/stats", "", 200, `{"model_stats":[]}`},

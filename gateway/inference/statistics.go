@@ -33,20 +33,19 @@ type Duration struct {
 }
 
 // NewStatistics are the statistics of an app. A version is the one asked for, or of an app with one
-// model the current one.
+// model the current one. Triton's perf_analyzer needs a number there, and finds the version that answered by its queue.
 func NewStatistics(app *serving.App, cat *serving.Catalog, version string, t serving.Inferences) Statistics {
-	if version == "" && len(app.Models) == 1 {
-		if m := cat.Models[app.Models[0]]; m != nil {
-			version = m.Current
+	if version == "" {
+		version = "0"
+		if len(app.Models) == 1 && cat.Models[app.Models[0]] != nil {
+			version = cat.Models[app.Models[0]].Current
 		}
 	}
 	s := Statistics{Name: app.Name, Version: version, InferenceCount: t.Succeeded, ExecutionCount: t.Asked, Batches: []struct{}{}}
 	all := t.Succeeded + t.Defaults
-	if all > 0 {
-		mean := uint64(t.Took) / all
-		s.Inference.Success = Duration{t.Succeeded, t.Succeeded * mean}
-		s.Inference.Fail = Duration{t.Defaults, t.Defaults * mean}
-	}
-	s.Inference.CacheHit.Count, s.Inference.CacheMiss.Count = t.Cached, t.Asked
+	mean := uint64(t.Took) / max(all, 1)
+	s.Inference.Success = Duration{t.Succeeded, t.Succeeded * mean}
+	s.Inference.Fail = Duration{t.Defaults, t.Defaults * mean}
+	s.Inference.Queue.Count, s.Inference.CacheHit.Count, s.Inference.CacheMiss.Count = all, t.Cached, t.Asked
 	return s
 }
