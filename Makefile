@@ -152,10 +152,11 @@ test-deployers: $(PACKAGES)/spark ## deploy real models of R and PySpark; PySpar
 test-runtimes: $(PACKAGES)/runtimes ## deploy real models of ONNX, XGBoost and LightGBM, pipelines with pandas, every estimator of scikit-learn, and with Clipper's deployer of ONNX
 	cd containers/python && ../../$(PACKAGES)/runtimes/bin/python -W ignore -m pytest -q tests/heavy/test_onnx.py tests/heavy/test_pandas.py tests/heavy/test_trees.py tests/heavy/test_clipper_onnx.py tests/heavy/test_estimators.py
 
-test-clients: build $(TEST_ENV)/made $(PACKAGES)/models $(PACKAGES)/kserve $(PACKAGES)/mlserver ## ask models of scikit-learn and ONNX and a chat as clients of KServe, MLServer, Triton and OpenAI do; they are 1.2 GB
+test-clients: build $(TEST_ENV)/made $(PACKAGES)/models $(PACKAGES)/kserve $(PACKAGES)/mlserver $(PACKAGES)/perf ## ask models of scikit-learn and ONNX and a chat as clients of KServe, MLServer, Triton and OpenAI do, and measure them with perf_analyzer; they are 1.2 GB
+	@scripts/need-b64
 	@PATH="$(CURDIR)/$(PACKAGES)/models/bin:$$PATH" $(TEST_ENV)/bin/python test/clients/run.py $(BIN) \
 		kserve_client.py=$(PACKAGES)/kserve/bin/python mlserver_client.py=$(PACKAGES)/mlserver/bin/python \
-		triton_client.py=$(TEST_ENV)/bin/python openai_client.py=$(TEST_ENV)/bin/python
+		triton_client.py=$(TEST_ENV)/bin/python openai_client.py=$(TEST_ENV)/bin/python perf_client.py=$(PACKAGES)/perf/bin/python
 
 test-frameworks: $(PACKAGES)/runtimes ## deploy real models of PyTorch and TensorFlow, which tests/heavy says how to install
 	cd containers/python && ../../$(PACKAGES)/runtimes/bin/python -m pytest -q tests/heavy/test_torch.py tests/heavy/test_tensorflow.py
@@ -216,6 +217,7 @@ REQUIRED_runtimes := containers/python/tests/heavy/requirements.txt $(REQUIRED_c
 REQUIRED_models   := test/clients/models.txt
 REQUIRED_kserve   := test/clients/kserve.txt
 REQUIRED_mlserver := test/clients/mlserver.txt
+REQUIRED_perf     := test/clients/perf.txt
 REQUIRED_bars     := $(REQUIRED_demo) bench/bars/requirements.txt
 REQUIRED_lab      := bench/policies/requirements.txt
 REQUIRED_openapi  := test/openapi/requirements.txt
@@ -227,7 +229,7 @@ ALSO_clipper     := $(CLIPPER)
 ALSO_spark       := $(CLIPPER)
 ALSO_runtimes    := $(CLIPPER)
 
-$(addprefix $(PACKAGES)/,demo test clipper spark runtimes models kserve mlserver bars lab openapi): $(PACKAGES)/%: FORCE
+$(addprefix $(PACKAGES)/,demo test clipper spark runtimes models kserve mlserver perf bars lab openapi): $(PACKAGES)/%: FORCE
 	@scripts/cached $@ '$(PYTHON) -VV' 'PYTHON=$(PYTHON) scripts/packages $(REQUIRED_$*) $(ALSO_$*)' scripts/packages $(REQUIRED_$*) $(REQUIRED_demo)
 
 # Those with the SDK as it is in this clone.

@@ -5,6 +5,10 @@ def add(inputs):
     return [float(x.sum()) for x in inputs]
 
 
+def mean(inputs):
+    return [float(x.mean()) for x in inputs]
+
+
 def upper(inputs):
     return [text.upper() for text in inputs]
 
