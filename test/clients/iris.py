@@ -2,6 +2,7 @@
 
 import numpy as np
 
+COLUMNS = ["sepal_length", "sepal_width", "petal_length", "petal_width"]
 ROWS = np.array([[5.1, 3.5, 1.4, 0.2], [5.9, 3.0, 4.2, 1.5], [6.7, 3.0, 5.2, 2.3]])
 MODELS = {"iris": np.float64, "iris-onnx": np.float32}  # with the type of their inputs and probabilities
 

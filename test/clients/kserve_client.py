@@ -6,6 +6,7 @@ import sys
 import grpc
 import iris
 import numpy as np
+import talk
 from kserve import InferenceGRPCClient, InferenceRESTClient, InferInput, InferRequest
 from kserve.inference_client import RESTConfig
 
@@ -34,12 +35,24 @@ def check(model, answer):
     iris.check(model, *(answer.get_output_by_name(name).as_numpy() for name in ("label", "probabilities")))
 
 
+def chats(binary):
+    x, rows = InferInput("input", [2], "BYTES"), [row.encode() for row in talk.ROWS] if binary else talk.ROWS
+    x.set_data_from_numpy(np.array(rows, object), binary_data=binary)
+    return InferRequest(model_name="chat", infer_inputs=[x])
+
+
+def check_chats(answer):
+    texts = answer.outputs[0].as_numpy().tolist()
+    talk.check([text.decode() if isinstance(text, bytes) else text for text in texts])
+
+
 async def rest():
     client, base = InferenceRESTClient(RESTConfig(protocol="v2")), f"http://{http_address}"
     assert await client.is_server_live(base) and await client.is_server_ready(base)
     assert await client.is_model_ready(base, "sum")
     for binary in (True, False):
         expect(await client.infer(base, request(binary), model_name="sum"))
+        check_chats(await client.infer(base, chats(binary), model_name="chat"))
         for model in iris.MODELS:
             check(model, await client.infer(base, flowers(model, binary), model_name=model))
     try:
@@ -55,6 +68,7 @@ async def over_grpc():
     assert await client.is_server_live() and await client.is_server_ready() and await client.is_model_ready("sum")
     for binary in (True, False):
         expect(await client.infer(request(binary), timeout=5))
+        check_chats(await client.infer(chats(binary), timeout=5))
         for model in iris.MODELS:
             check(model, await client.infer(flowers(model, binary), timeout=5))
     try:

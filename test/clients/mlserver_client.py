@@ -7,6 +7,7 @@ import urllib.request
 import iris
 import numpy as np
 import pandas as pd
+import talk
 from mlserver.codecs import NumpyCodec, NumpyRequestCodec, PandasCodec, StringCodec, StringRequestCodec
 from mlserver.types import InferenceRequest, InferenceResponse
 
@@ -42,4 +43,12 @@ for model, dtype in iris.MODELS.items():
     answer = ask(model, InferenceRequest(inputs=[NumpyCodec.encode_input("x", iris.ROWS.astype(dtype))]))
     labels, probabilities = (NumpyCodec.decode_output(o) for o in answer.outputs)
     iris.check(model, labels.reshape(-1), probabilities)
+
+answer = ask("iris-table", PandasCodec.encode_request(pd.DataFrame(iris.ROWS, columns=iris.COLUMNS)))
+labels, probabilities = (NumpyCodec.decode_output(o) for o in answer.outputs)
+iris.check("iris", labels.reshape(-1), probabilities)
+
+answer = ask("chat", InferenceRequest(inputs=[StringCodec.encode_input("input", talk.ROWS)]))
+talk.check(StringCodec.decode_output(answer.outputs[0]))
+talk.check(StringRequestCodec.decode_response(ask("chat", StringRequestCodec.encode_request(talk.ROWS))))
 print("MLServer's codecs: all as expected")

@@ -25,6 +25,16 @@ class Iris:
         return {"label": found.argmax(axis=1), "probabilities": found}
 
 
+class IrisTable(Iris):
+    """The same classifier of a table, a column of which is an input."""
+
+    def predict(self, inputs):
+        import numpy as np
+        from iris import COLUMNS
+
+        return super().predict({"x": np.stack([inputs[name] for name in COLUMNS], axis=1)})
+
+
 class IrisOnnx:
     """The same classifier as a graph of ONNX."""
 

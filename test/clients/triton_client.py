@@ -4,9 +4,11 @@ import asyncio
 import json
 import queue
 import sys
+import urllib.request
 
 import iris
 import numpy as np
+import talk
 import tritonclient.grpc as grpc
 import tritonclient.grpc.aio as grpc_aio
 import tritonclient.http as http
@@ -25,10 +27,29 @@ def check(model, answer):
     iris.check(model, answer.as_numpy("label"), answer.as_numpy("probabilities"))
 
 
+def chats(kind, **options):
+    x = kind.InferInput("input", [2], "BYTES")
+    x.set_data_from_numpy(np.array([row.encode() for row in talk.ROWS], object), **options)
+    return [x]
+
+
+def check_chats(answer):
+    talk.check([text.decode() for text in answer.as_numpy("output")])
+
+
 async def all_at_once(kind, aio, address, model):
     async with aio.InferenceServerClient(address) as client:
         for answer in await asyncio.gather(*(client.infer(model, flowers(kind, model)) for _ in range(8))):
             check(model, answer)
+        check_chats(await client.infer("chat", chats(kind)))
+
+
+def judge(query_id, label):
+    """What the gateway makes of feedback on an answer."""
+    body = json.dumps({"query_id": query_id, "label": label}).encode()
+    request = urllib.request.Request(f"http://{http_address}/judged/update", body, {"Accept": "application/json"})
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        return json.load(answer)
 
 
 def in_parts(client):
@@ -69,6 +90,18 @@ for model in iris.MODELS:
     check(model, over_grpc.infer(model, flowers(grpc, model)))
     asyncio.run(all_at_once(http, http_aio, http_address, model))
     asyncio.run(all_at_once(grpc, grpc_aio, grpc_address, model))
+for binary in (True, False):
+    check_chats(over_http.infer("chat", chats(http, binary_data=binary)))
+check_chats(over_grpc.infer("chat", chats(grpc)))
+
+# Feedback is joined with the answer whose id a client of Triton got.
+ids = over_http.infer("judged", flowers(http, "iris")).get_response()["parameters"]["query_ids"].split(",")
+ids += over_grpc.infer("judged", flowers(grpc, "iris")).get_response().parameters["query_ids"].string_param.split(",")
+for query, right in zip(map(int, ids), [0, 1, 2] * 2, strict=True):
+    for label, loss in [(right, 0), (7, 1)]:  # the second is too late
+        said = judge(query, label)
+        assert (said["query_id"], said["joined"], said["loss"]) == (query, "record", loss), said
+        assert said["duplicate"] == (loss == 1) and said["models"] == [{"model": "iris:1", "loss": loss}], said
 written = in_parts(over_grpc)
 assert [len(parts) for parts in written.values()] == [5, 8], written
 print("Triton's clients: all as expected")
