@@ -36,6 +36,8 @@ type fakeCore struct {
 
 	parts *fakeParts // of an answer in parts; nil: two numbers
 
+	ends func() (p serving.Prediction, parts int, err error) // how answers of the app "sums" end, and after how many parts; nil: as others
+
 	mu   sync.Mutex
 	seen []serving.Query // guarded by mu
 
@@ -55,6 +57,14 @@ func (f *fakeCore) Predict(ctx context.Context, qs ...serving.Query) ([]serving.
 		f.mu.Lock()
 		f.seen = append(f.seen, qs[i])
 		f.mu.Unlock()
+		if f.ends != nil && qs[i].App == "sums" {
+			p, _, err := f.ends()
+			if err != nil {
+				return nil, err
+			}
+			ps[i] = p
+			continue
+		}
 		if f.answer != nil {
 			p, err := f.answer(ctx, &qs[i])
 			if err != nil {
@@ -78,6 +88,10 @@ func (f *fakeCore) Predict(ctx context.Context, qs ...serving.Query) ([]serving.
 
 // Stream answers with 1.0 and 2.0, or as the test says.
 func (f *fakeCore) Stream(q *serving.Query) (serving.Parts, error) {
+	if f.ends != nil && q.App == "sums" {
+		p, parts, err := f.ends()
+		return &fakeParts{parts: make([]float64, parts), end: p}, err
+	}
 	if f.parts != nil {
 		return f.parts, nil
 	}
