@@ -29,18 +29,11 @@ func (r *refusal) Error() string { return r.cause }
 // fail answers a request that ended in err. It is Fiber's error handler, and
 // sees the errors of our handlers, of its router and of fasthttp's parser.
 func (s *Server) fail(c *fiber.Ctx, err error) error {
-	rc := c.Context()
-	r := s.refusalOf(rc, err)
-	if r == nil {
-		s.internal(rc, "query failed", "error", err)
-		return nil
-	}
-	sendRefusal(rc, r)
+	sendRefusal(c.Context(), s.refusalOf(c.Context(), err))
 	return nil
 }
 
-// refusalOf is the one table from errors to answers. It returns nil for errors that clients may
-// not see.
+// refusalOf is the one table from errors to answers. Errors that clients may not see are logged.
 func (s *Server) refusalOf(rc *fasthttp.RequestCtx, err error) *refusal {
 	if r, ok := errors.AsType[*refusal](err); ok {
 		return r
@@ -93,7 +86,7 @@ func (s *Server) refusalOf(rc *fasthttp.RequestCtx, err error) *refusal {
 	if e, ok := errors.AsType[*fiber.Error](err); ok {
 		return s.refusalOfCode(rc, e.Code)
 	}
-	return nil
+	return s.internal(rc, "query failed", "error", err)
 }
 
 // statusGone is what access logs have for a client that did not wait.
@@ -162,12 +155,11 @@ func (s *Server) refusalOfCode(rc *fasthttp.RequestCtx, code int) *refusal {
 	return &refusal{fiber.StatusBadRequest, "Bad request", "this is not a valid HTTP request"}
 }
 
-// internal answers a request on which we failed. Only the log says how.
-func (s *Server) internal(rc *fasthttp.RequestCtx, message string, attrs ...any) {
+// internal is the answer to a request on which we failed. Only the log says how.
+func (s *Server) internal(rc *fasthttp.RequestCtx, message string, attrs ...any) *refusal {
 	id := requestID(rc)
 	s.log.Error(message, append(attrs, "request_id", id, "path", string(rc.Path()))...)
-	sendRefusal(rc, &refusal{fiber.StatusInternalServerError, "Internal error",
-		"the gateway failed on this query: its log says why, under request id " + id})
+	return &refusal{fiber.StatusInternalServerError, "Internal error", "the gateway failed on this query: its log says why, under request id " + id}
 }
 
 func sendRefusal(rc *fasthttp.RequestCtx, r *refusal) {

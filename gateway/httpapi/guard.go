@@ -70,7 +70,7 @@ func (s *Server) recovered(rc *fasthttp.RequestCtx) {
 	if v := recover(); v != nil {
 		rc.Response.Reset()
 		rc.SetConnectionClose() // the rest of the request may be still to come
-		s.internal(rc, "query panicked", "panic", v, "stack", string(debug.Stack()))
+		sendRefusal(rc, s.internal(rc, "query panicked", "panic", v, "stack", string(debug.Stack())))
 	}
 }
 

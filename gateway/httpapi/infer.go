@@ -45,9 +45,6 @@ func (s *Server) plainly(handle fiber.Handler) fiber.Handler {
 			return nil
 		}
 		r := s.refusalOf(c.Context(), missing(err))
-		if r == nil {
-			return err // which the log has to say
-		}
 		sendInferenceError(c.Context(), r.status, r.cause)
 		return nil
 	}

@@ -44,9 +44,6 @@ func (s *Server) asOpenAI(handle fiber.Handler) fiber.Handler {
 			return nil
 		}
 		r := s.refusalOf(rc, missing(err))
-		if r == nil {
-			return err // which the log has to say
-		}
 		send(rc, r.status, openai.AppendStatus(buffer(rc), r.status, r.cause, ""))
 		return nil
 	}

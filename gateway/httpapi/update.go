@@ -66,8 +66,8 @@ func (s *Server) learn(queries context.Context, c *fiber.Ctx) ([]serving.Learned
 // leaves all other errors to fail.
 func (s *Server) failPlainly(rc *fasthttp.RequestCtx, err error) error {
 	r := s.refusalOf(rc, err)
-	if r == nil || r.status != fiber.StatusBadRequest {
-		return err
+	if r.status != fiber.StatusBadRequest {
+		return r
 	}
 	send(rc, r.status, append(buffer(rc), r.cause...))
 	return nil
