@@ -91,7 +91,7 @@ func parseGauges(page []byte) map[string]float64 {
 		}
 		value, err := strconv.ParseFloat(fields[0], 64)
 		switch {
-		case err != nil || math.IsNaN(value):
+		case err != nil || math.IsNaN(value) || math.IsInf(value, 0): // which adds up to no number
 		case share:
 			found[as] = max(found[as], value)
 		default:
