@@ -262,3 +262,56 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// FuzzOutputs: whatever a model says, as a whole or in parts, answers and events are JSON with this answer's id and the app as
+// the model, and a stream ends in order.
+func FuzzOutputs(f *testing.F) {
+	f.Add(uint8(0), `{"choices":[{"index":0,"message":{"role":"assistant","content":"a"},"finish_reason":"stop"}],"usage":{"total_tokens":4}}`)
+	f.Add(uint8(4), `{"id":"x","model":"llama","choices":[{"index":0,"delta":{"content":"a"}},{"text":"b"}],"object":null}`)
+	f.Add(uint8(3), `{"choices":[],"usage":{"prompt_tokens":3}}`)
+	f.Add(uint8(1), `{"content":"b","finish_reason":"length","usage":null}`)
+	f.Add(uint8(2), `{"data":[{"embedding":[1,-2]},{"embedding":"x"}],"message":"message"}`)
+	f.Add(uint8(5), `[1e39,"a"]`)
+	f.Add(uint8(0), `{"choices":{"a":1},"message":[],"content":1}`)
+	f.Add(uint8(0), `{"choices":[null,{"message":null}],"content":"a"}`)
+	f.Fuzz(func(t *testing.T, how uint8, said string) {
+		out, err := serving.NewOutput(blob(said))
+		if err != nil {
+			return
+		}
+		kind, wanted := Kind(how%3), how%2 == 0
+		r := &Request{Kind: kind, Model: "bot", Usage: wanted, Base64: wanted}
+		p := serving.Prediction{QueryID: 7, Output: out.JSON, Full: out, Ranked: wanted}
+		expect := func(text []byte) {
+			var e struct {
+				ID, Object, Model string
+				Created           int64
+			}
+			if err := json.Unmarshal(text, &e); err != nil || e.Model != "bot" || e.Created != 1 || e.Object == "" || kind != Embeddings && e.ID != kind.prefix()+"7" {
+				t.Fatalf("%s became %s: %v", said, text, err)
+			}
+		}
+		a := NewAnswer(r, "bot", 7, time.Unix(1, 0))
+		if kind == Embeddings {
+			if b, err := a.AppendEmbeddings(nil, []serving.Prediction{p}); err == nil && !json.Valid(b) {
+				t.Fatalf("%s became %s", said, b)
+			}
+			return
+		}
+		b, err := a.Append(nil, &p, "", 1)
+		if err != nil {
+			t.Fatalf("%s is no answer: %v", said, err)
+		}
+		expect(b)
+		c := NewChunks(a)
+		got := events(t, c.End(c.Part(c.Part(nil, out), out), &p, true))
+		for i, event := range got {
+			if last := i == len(got)-1; last != (event == "[DONE]") || strings.Contains(event, "\n") {
+				t.Fatalf("event %d of %s is %q", i, said, event)
+			} else if !last {
+				expect([]byte(event))
+			}
+		}
+		_ = Text(out)
+	})
+}
