@@ -4,6 +4,7 @@ import asyncio
 import gc
 import json
 import threading
+from random import Random
 
 import pytest
 from awaiting import grow_impatient
@@ -74,6 +75,47 @@ def test_what_a_part_is(live, client):
     live.next.put(b': a comment\n\nevent: newer\ndata: 1\n\ndata: {"output":\r\ndata: [1]}\r\n\r\n')
     live.end()
     assert list(client.stream("app", 1)) == [None, {"x": 1}, {"text": "a", "scores": [0.5]}, [1]]
+
+
+def _said(random):
+    """Parts of an answer and its end as a gateway may write them, and what they are."""
+    outputs = [
+        random.choice(["", "a b", "bé\u2028\U0001f600", "data: x\n\r\n", None, 1.5, [1, [2]], {"x": "\r"}])
+        for _ in range(random.randrange(6))
+    ]
+    text = []
+    for output in outputs:
+        data = json.dumps({"output": output}, ensure_ascii=random.random() < 0.5)
+        before, space = random.choice(["", ": a comment\n", "id: 1\n", "\n"]), " " * random.randrange(2)
+        text.append(f"{before}data:{space}{data}\n\n".replace("\n", random.choice(["\n", "\r\n"])))
+    return ("".join(text) + f"event: end\ndata: {json.dumps(ANSWER)}\n\n").encode(), outputs
+
+
+def _split(random, text):
+    """The text in pieces that begin and end anywhere."""
+    cuts = sorted(random.sample(range(1, len(text)), random.randrange(min(len(text) - 1, 12))))
+    return [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
+
+
+def test_parts_are_the_same_however_their_bytes_are_split(gateway, client):
+    random = Random(1)
+    for again in range(40):
+        text, outputs = _said(random)
+        lives = [Live(), Live()]
+        for live in lives:
+            for piece in _split(random, text) if again else [text[at : at + 1] for at in range(len(text))]:
+                live.next.put(piece)
+            live.next.put(b"")
+        gateway.say(*lives)
+
+        async def awaited(client):
+            parts = client.stream("app", 1)
+            return [part async for part in parts], parts.answer
+
+        parts = client.stream("app", 1)
+        assert (list(parts), parts.answer.query_id) == (outputs, 7), text
+        got, answer = use(gateway, awaited)
+        assert (got, answer.query_id) == (outputs, 7), text
 
 
 def test_a_default_has_no_parts(live, client):
