@@ -144,15 +144,23 @@ type wire struct {
 
 func dialWire(t *testing.T, c client) *wire {
 	t.Helper()
-	conn, err := net.Dial("tcp", c.conn.Target())
+	conn, err := net.Dial("tcp", strings.TrimPrefix(c.conn.Target(), "passthrough:"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	return newWire(t, conn)
+}
+
+func newWire(t *testing.T, conn net.Conn) *wire {
+	t.Helper()
 	t.Cleanup(func() { conn.Close() })
 	w := &wire{T: t, Conn: conn, Framer: http2.NewFramer(conn, conn), next: 1}
 	w.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
-	_, err = conn.Write([]byte(http2.ClientPreface))
-	if err := errors.Join(err, conn.SetDeadline(time.Now().Add(time.Minute)), w.WriteSettings()); err != nil {
+	_, err := conn.Write([]byte(http2.ClientPreface))
+	if err := errors.Join(err, w.WriteSettings()); err != nil {
 		t.Fatal(err)
 	}
 	return w

@@ -173,6 +173,12 @@ func start(t *testing.T, config Config, core *fakeCore, keys admission.Config) c
 	if err != nil {
 		t.Fatal(err)
 	}
+	return startOn(t, ln, config, core, keys, grpc.WithTransportCredentials(insecure.NewCredentials()))
+}
+
+// startOn is start at a listener, with a client that dials it as the options say.
+func startOn(t *testing.T, ln net.Listener, config Config, core *fakeCore, keys admission.Config, options ...grpc.DialOption) client {
+	t.Helper()
 	keys.Metrics = obs.NewRegistry()
 	control := admission.New(keys)
 	control.Serve(core.catalog)
@@ -180,7 +186,7 @@ func start(t *testing.T, config Config, core *fakeCore, keys admission.Config) c
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- server.Run(ctx, ln) }()
-	conn, err := grpc.NewClient(ln.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := grpc.NewClient("passthrough:"+ln.Addr().String(), options...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -372,24 +378,45 @@ func TestDefaults(t *testing.T) {
 
 // The deadline of a call shortens the objective, and a caller that goes away cancels its query.
 func TestDeadlinesAndCancels(t *testing.T) {
-	core := newFake()
-	asked, cancelled := make(chan struct{}, 1), make(chan struct{})
-	core.answer = func(ctx context.Context, q *serving.Query) (serving.Prediction, error) {
-		if q.Timeout <= 0 || q.Timeout > time.Minute {
-			t.Errorf("timeout %v", q.Timeout)
-		}
-		asked <- struct{}{}
-		<-ctx.Done()
-		close(cancelled)
-		return serving.Prediction{}, ctx.Err()
+	for name, ask := range map[string]func(ctx context.Context, c client) error{
+		"ModelInfer": func(ctx context.Context, c client) error { _, err := c.ModelInfer(ctx, vector("sums", 1, 2)); return err },
+		"ModelStreamInfer": func(ctx context.Context, c client) error {
+			stream, err := c.ModelStreamInfer(ctx)
+			if err != nil {
+				return err
+			}
+			if err := stream.Send(vector("sums", 1, 2)); err != nil {
+				return err
+			}
+			_, err = stream.Recv()
+			return err
+		},
+		"Predict": func(ctx context.Context, c client) error {
+			_, err := proto.NewTopsailClient(c.conn).Predict(ctx, &proto.PredictRequest{App: "sums", Inputs: vectorTensor(1, 2)})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			core := newFake()
+			asked, cancelled := make(chan struct{}, 1), make(chan struct{})
+			core.answer = func(ctx context.Context, q *serving.Query) (serving.Prediction, error) {
+				if q.Timeout <= 0 || q.Timeout > time.Minute {
+					t.Errorf("timeout %v", q.Timeout)
+				}
+				asked <- struct{}{}
+				<-ctx.Done()
+				close(cancelled)
+				return serving.Prediction{}, ctx.Err()
+			}
+			c := start(t, Config{}, core, admission.Config{})
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			go func() { <-asked; cancel() }()
+			if err := ask(ctx, c); status.Code(err) != codes.Canceled {
+				t.Error(err)
+			}
+			<-cancelled
+		})
 	}
-	c := start(t, Config{}, core, admission.Config{})
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	go func() { <-asked; cancel() }()
-	if _, err := c.ModelInfer(ctx, vector("sums", 1, 2)); status.Code(err) != codes.Canceled {
-		t.Error(err)
-	}
-	<-cancelled
 }
 
 func TestKeys(t *testing.T) {
