@@ -8,14 +8,21 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
 	"github.com/topsail-serving/topsail/containers/gocontainer"
 	"github.com/topsail-serving/topsail/gateway"
+	"github.com/topsail-serving/topsail/gateway/grpcapi/proto"
 	"github.com/topsail-serving/topsail/gateway/httpapi"
 	"github.com/topsail-serving/topsail/internal/adapter/inprocess"
 	"github.com/topsail-serving/topsail/internal/obs"
@@ -231,6 +238,66 @@ func TestAStoppingGatewayAnswersWhatItHas(t *testing.T) {
 			t.Errorf("after Run: %+v", st)
 		}
 	})
+}
+
+// A model that no app links is asked by its own name over gRPC if the gateway exposes models, and a default of it is an error.
+func TestAModelThatIsExposedOverGRPC(t *testing.T) {
+	for _, expose := range []bool{true, false} {
+		bubble(t, func(t *testing.T, on network, _ *http.Client) {
+			ctx, stop := context.WithCancel(t.Context())
+			var running sync.WaitGroup
+			defer running.Wait()
+			defer stop()
+			v := newVersion("m", "1")
+			replicas := inprocess.NewRegistry()
+			replicas.Put(startReplica(ctx, &running, on, "m/0", v, func(inputs []serving.Value) []gocontainer.Result {
+				results := make([]gocontainer.Result, len(inputs))
+				for i := range results {
+					results[i].Output = serving.Number(float64(len(inputs[i].Data) / 8))
+				}
+				return results
+			}))
+			cat := catalogOf(v)
+			cat.Apps = nil
+			cat.Models["cold"] = &serving.Model{Name: "cold", Current: "1", Versions: map[string]*serving.Version{"1": newVersion("cold", "1")}}
+			ln := on.listen()
+			g := gateway.New(ctx, gateway.Config{Dial: on.dial, Name: "test", Catalog: fixed{cat}, Resolver: replicas, ExposeModels: expose, GRPCListener: ln})
+			running.Go(func() {
+				if err := g.Run(ctx, nil); err != nil {
+					t.Error(err)
+				}
+			})
+			eventually(t, func() bool { return len(g.Replicas()) == 1 && len(g.Replicas()[0].Models) == 1 })
+			conn, err := grpc.NewClient("passthrough:"+ln.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithContextDialer(on.dial))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			client := proto.NewGRPCInferenceServiceClient(conn)
+			ask := func(model string) (*proto.ModelInferResponse, error) {
+				return client.ModelInfer(ctx, &proto.ModelInferRequest{ModelName: model, Inputs: []*proto.ModelInferRequest_InferInputTensor{{
+					Name: "input", Datatype: "FP64", Shape: []int64{1, 3}, Contents: &proto.InferTensorContents{Fp64Contents: []float64{1, 2, 3}},
+				}}})
+			}
+			index, err := client.RepositoryIndex(ctx, &proto.RepositoryIndexRequest{})
+			if err != nil || (len(index.Models) == 2) != expose {
+				t.Errorf("exposed %v: %v, %v", expose, index, err)
+			}
+			got, err := ask("m")
+			if !expose {
+				if status.Code(err) != codes.NotFound {
+					t.Errorf("a model that is not exposed: %v, %v", got, err)
+				}
+				return
+			}
+			if err != nil || !slices.Equal(got.Outputs[0].Contents.GetFp64Contents(), []float64{3}) {
+				t.Errorf("%v, %v", got, err)
+			}
+			if got, err := ask("cold"); status.Code(err) != codes.Unavailable {
+				t.Errorf("a model without a replica: %v, %v", got, err)
+			}
+		})
+	}
 }
 
 // sample is the value of a metric, whatever its labels.

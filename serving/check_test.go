@@ -63,6 +63,11 @@ func TestVersionCheck(t *testing.T) {
 		"give one":          func(v *Version) { v.Container.Addr, v.Container.Protocol = "127.0.0.1:1", "v1" },
 		"protocol = \"v1\"": func(v *Version) { v.Container = Container{Addr: "127.0.0.1:1"} },
 		"a command or an":   func(v *Version) { v.Container = Container{Protocol: "v1"} },
+		"answers one number": func(v *Version) {
+			v.InputType, v.Container = Tensors, Container{Protocol: "v1", Addr: "127.0.0.1:1"}
+			v.Signature = &Signature{Inputs: []Tensor{{Name: "x", Type: ElementType(Float64)}}}
+		},
+		"carries inputs alone": func(v *Version) { v.Session, v.Container = true, Container{Protocol: "v1", Addr: "127.0.0.1:1"} },
 		"bundles speak": func(v *Version) {
 			v.Container = Container{Protocol: "v1", Bundle: "sha256:" + strings.Repeat("0", 64)}
 		},

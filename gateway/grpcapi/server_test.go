@@ -379,7 +379,10 @@ func TestDefaults(t *testing.T) {
 // The deadline of a call shortens the objective, and a caller that goes away cancels its query.
 func TestDeadlinesAndCancels(t *testing.T) {
 	for name, ask := range map[string]func(ctx context.Context, c client) error{
-		"ModelInfer": func(ctx context.Context, c client) error { _, err := c.ModelInfer(ctx, vector("sums", 1, 2)); return err },
+		"ModelInfer": func(ctx context.Context, c client) error {
+			_, err := c.ModelInfer(ctx, vector("sums", 1, 2))
+			return err
+		},
 		"ModelStreamInfer": func(ctx context.Context, c client) error {
 			stream, err := c.ModelStreamInfer(ctx)
 			if err != nil {

@@ -48,7 +48,9 @@ func ownRefusal(body string) string {
 }
 
 func openaiRefusal(body string) string {
-	var e struct{ Error struct{ Message, Type string } }
+	var e struct {
+		Error struct{ Message, Type string }
+	}
 	if json.Unmarshal([]byte(body), &e) != nil || e.Error.Type == "" {
 		return ""
 	}

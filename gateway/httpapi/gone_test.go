@@ -18,6 +18,7 @@ func TestALeavingClientEndsItsQuery(t *testing.T) {
 		"/doubles/predict":         `{"input":[1]}`,
 		"/strings/predict":         `{"input_batch":["a","b"]}`,
 		"/v2/models/doubles/infer": `{"inputs":[{"name":"input","shape":[1,1],"datatype":"FP64","data":[1]}]}`,
+		"/openai/v1/embeddings":    `{"model":"strings","input":["a","b"]}`,
 	} {
 		for _, secure := range []bool{false, true} {
 			f, asked, ended := newFake(), make(chan struct{}), make(chan struct{})
@@ -37,6 +38,26 @@ func TestALeavingClientEndsItsQuery(t *testing.T) {
 			within(t, asked, "it was not asked")
 			nc.Close()
 			within(t, ended, path+": the client was not missed")
+		}
+	}
+}
+
+// So it does where the query is asked in parts, whether the client gets them or not.
+func TestALeavingClientEndsItsParts(t *testing.T) {
+	for path, body := range map[string]string{
+		"/openai/v1/chat/completions": `{"model":"bot","messages":[]}`,
+		"/openai/v1/completions":      `{"model":"strings","prompt":"a","stream":true}`,
+	} {
+		for _, secure := range []bool{false, true} {
+			core, f := openaiCore()
+			f.next = make(chan string) // which the test gives no more of
+			nc := dialFor(t, core, secure)
+			if _, err := io.WriteString(nc, asks(path, body)); err != nil {
+				t.Fatal(err)
+			}
+			f.next <- "a"
+			nc.Close()
+			within(t, f.closed, path+": the client was not missed")
 		}
 	}
 }
