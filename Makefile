@@ -97,10 +97,10 @@ test-ui: build ## check the web UI, and walk through it with Chromium
 	cd $(UI) && npm run --silent check && npm test --silent && npm run --silent e2e
 	scripts/test-ui
 
-test-ui-full: build ## drive all of the web UI with Chromium, and take pictures of it
+test-ui-full: build $(TEST_ENV)/made ## drive all of the web UI with Chromium, and take pictures of it
 	@scripts/need-chromium
 	cd $(UI) && npm run --silent e2e-full
-	scripts/test-ui full
+	PATH="$(CURDIR)/$(TEST_ENV)/bin:$$PATH" scripts/test-ui full
 
 test-random: build $(TEST_ENV)/made $(PMML) ## test properties with new random cases, twenty times as many
 	@scripts/need-redis

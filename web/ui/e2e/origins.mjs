@@ -1,18 +1,14 @@
 // What pages of other sites can do at the query port, by a real browser's own rules: nothing, unless their origin is allowed, and
 // then they read every answer, refusals too.
 //
-//   TOPSAIL        the program
-//   FLOW_COMMAND   the command of a model that takes doubles and answers their sum
-//   FLOW_DIR       a folder for what it keeps
+//   FLOW_COMMAND   the command of a model that takes doubles and answers their sum; topsail.mjs says what else is needed
 import assert from 'node:assert/strict'
-import {spawn} from 'node:child_process'
 import {once} from 'node:events'
-import {mkdirSync, writeFileSync} from 'node:fs'
 import {createServer} from 'node:http'
 import {connect} from 'node:net'
-import {join} from 'node:path'
 import {setTimeout as pause} from 'node:timers/promises'
 import {eventually as until, launch} from './browser.mjs'
+import {withTopsail} from './topsail.mjs'
 
 const question = '{"input": [1, 2]}'
 const lesson = '{"uid": "ann", "input": [1, 2], "label": 3}'
@@ -26,46 +22,29 @@ export async function origins() {
   const other = `http://127.0.0.1:${site.address().port}`
   const browser = await launch()
   try {
-    await withTopsail('closed', '', async (at) => {
+    await withTopsail('closed', config(''), async (at) => {
       for (const origin of [shop, other]) await refused(browser, origin, at)
     })
-    await withTopsail('open', `allowed_origins = ["${shop}"]`, async (at) => {
+    await withTopsail('open', config(`allowed_origins = ["${shop}"]`), async (at) => {
       await refused(browser, other, at)
       await allowed(browser, shop, at)
     })
-    await withTopsail('narrow', `allowed_origins = ["${shop}"]\nmax_connections = 1`, (at) => told(browser, shop, at))
+    await withTopsail('narrow', config(`allowed_origins = ["${shop}"]\nmax_connections = 1`), (at) => told(browser, shop, at))
   } finally {
     await browser.close()
     site.close()
   }
 }
 
-// withTopsail runs one with an app that learns, for as long as look takes.
-async function withTopsail(name, gateway, look) {
-  const dir = join(process.env.FLOW_DIR, name)
-  mkdirSync(dir)
+// config is that of an app that learns, with settings of the gateway.
+function config(gateway) {
   const command = JSON.stringify(process.env.FLOW_COMMAND)
   const model = (name) => `[[model]]\nname = "${name}"\nversion = "1"\ninput_type = "doubles"\ncommand = [${command}]\n`
-  writeFileSync(
-    join(dir, 'topsail.toml'),
-    `[gateway]\naddr = "127.0.0.1:0"\n${gateway}\n[web]\naddr = "127.0.0.1:0"\n[ops]\naddr = "127.0.0.1:0"\n` +
-      '[[app]]\nname = "sum"\ninput_type = "doubles"\ndefault_output = "-1"\nlatency_slo_micros = 60000000\nmodels = ["one", "two"]\n' +
-      `policy = {kind = "exp3"}\n${model('one')}${model('two')}`,
+  return (
+    `[gateway]\n${gateway}\n` +
+    '[[app]]\nname = "sum"\ninput_type = "doubles"\ndefault_output = "-1"\nlatency_slo_micros = 60000000\nmodels = ["one", "two"]\n' +
+    `policy = {kind = "exp3"}\n${model('one')}${model('two')}`
   )
-  const run = spawn(process.env.TOPSAIL, ['local', '--config', join(dir, 'topsail.toml'), '--data-dir', join(dir, 'data')])
-  const ended = once(run, 'exit')
-  let said = ''
-  for (const from of [run.stdout, run.stderr]) from.on('data', (text) => (said += text))
-  try {
-    await until('the greeting', () => said.includes('Stop with Ctrl-C'))
-    const url = (what) => said.match(new RegExp(`^${what} +(http://[0-9.:]+)`, 'm'))[1]
-    await look({gateway: url('Gateway'), web: url('Web UI')})
-  } catch (err) {
-    throw new Error(`${name}: ${err.message}\n${said.slice(-3000)}`, {cause: err})
-  } finally {
-    run.kill('SIGTERM')
-    await ended
-  }
 }
 
 // learned is what the policy knows, and how often somebody was answered at all.

@@ -5,7 +5,9 @@
 //   pages                  as walk, every page in both themes and at two widths
 //   flows                  what a person does, of the Topsail at BASE_URL or else of the mock
 //   origins                what pages of other sites can do, of TOPSAIL, the program
+//   answers                queries from the page of models in Python, of TOPSAIL
 //   speed                  how smooth the pages are
+import {answers} from './answers.mjs'
 import {flows} from './flows.mjs'
 import {origins} from './origins.mjs'
 import {pages, walk} from './pages.mjs'
@@ -13,7 +15,7 @@ import {speed} from './speed.mjs'
 import {states} from './states.mjs'
 import {trying} from './trying.mjs'
 
-const parts = {flows, origins, pages, walk, speed, states, trying}
+const parts = {answers, flows, origins, pages, walk, speed, states, trying}
 await Promise.all(
   process.argv.slice(2).map(async (lane) => {
     for (const name of lane.split(',')) {
