@@ -184,3 +184,24 @@ func TestLimitsOfEveryCall(t *testing.T) {
 		}
 	})
 }
+
+// Calls that a gateway that stops has no time for are to be sent to another one.
+func TestCallsOfAGatewayThatStops(t *testing.T) {
+	for _, door := range doors {
+		if !door.coded {
+			continue // the stream ends, which its client sees in the same way
+		}
+		core, asked := newFake(), make(chan struct{})
+		core.answer = func(ctx context.Context, _ *serving.Query) (serving.Prediction, error) {
+			close(asked)
+			<-ctx.Done()
+			return serving.Prediction{}, ctx.Err()
+		}
+		core.parts = &fakeParts{hang: true, waits: asked}
+		c := start(t, Config{}, core, admission.Config{})
+		go func() { <-asked; c.stop() }()
+		if got := door.ask(t, c, "sums"); status.Code(got.err) != codes.Unavailable {
+			t.Errorf("%s: %+v", door.name, got)
+		}
+	}
+}

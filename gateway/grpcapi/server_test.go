@@ -101,13 +101,17 @@ func (f *fakeCore) Stream(q *serving.Query) (serving.Parts, error) {
 // fakeParts is an answer in parts.
 type fakeParts struct {
 	parts  []float64
-	hang   bool // in place of the end
+	hang   bool          // in place of the end
+	waits  chan struct{} // nil, or closed when it hangs
 	end    serving.Prediction
 	closed chan struct{} // nil, or closed with it
 }
 
 func (f *fakeParts) Next(ctx context.Context) (*serving.Output, error) {
 	if len(f.parts) == 0 && f.hang {
+		if f.waits != nil {
+			close(f.waits)
+		}
 		<-ctx.Done()
 		return nil, context.Cause(ctx)
 	}
@@ -164,6 +168,7 @@ func newFake() *fakeCore {
 type client struct {
 	proto.GRPCInferenceServiceClient
 	conn *grpc.ClientConn
+	stop func() // the server
 }
 
 // start runs a server until the test ends.
@@ -207,7 +212,7 @@ func startOn(t *testing.T, ln net.Listener, config Config, core *fakeCore, keys 
 			t.Errorf("%d bytes of the budget are held at the end", used)
 		}
 	})
-	return client{proto.NewGRPCInferenceServiceClient(conn), conn}
+	return client{proto.NewGRPCInferenceServiceClient(conn), conn, cancel}
 }
 
 func doubles(xs ...float64) (data []byte) {

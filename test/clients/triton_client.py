@@ -3,6 +3,7 @@
 import asyncio
 import json
 import queue
+import struct
 import sys
 import urllib.request
 
@@ -13,6 +14,7 @@ import tritonclient.grpc as grpc
 import tritonclient.grpc.aio as grpc_aio
 import tritonclient.http as http
 import tritonclient.http.aio as http_aio
+from grpc import insecure_channel as open_channel
 
 http_address, grpc_address = sys.argv[1:]
 
@@ -42,6 +44,10 @@ async def all_at_once(kind, aio, address, model):
         for answer in await asyncio.gather(*(client.infer(model, flowers(kind, model)) for _ in range(8))):
             check(model, answer)
         check_chats(await client.infer("chat", chats(kind)))
+
+
+def varint(n):
+    return bytes([n & 127 | 128]) + varint(n >> 7) if n > 127 else bytes([n])
 
 
 def judge(query_id, label):
@@ -102,6 +108,16 @@ for query, right in zip(map(int, ids), [0, 1, 2] * 2, strict=True):
         said = judge(query, label)
         assert (said["query_id"], said["joined"], said["loss"]) == (query, "record", loss), said
         assert said["duplicate"] == (loss == 1) and said["models"] == [{"model": "iris:1", "loss": loss}], said
+
+# So it is over gRPC: app, query_id and reward of topsail.v1's FeedbackRequest, and query_id and joined of its answer.
+answer = over_grpc.infer("judged", flowers(grpc, "iris"), parameters={"uid": "ann"})
+query = varint(int(answer.get_response().parameters["query_ids"].string_param.split(",")[0]))
+with open_channel(grpc_address) as channel:
+    rate = channel.unary_unary("/topsail.v1.Topsail/Feedback")
+    request = b"\x0a\x06judged\x18" + query + b"\x2a\x03ann" + b"\x41" + struct.pack("<d", 1)
+    said = rate(request, timeout=10)
+    assert said.startswith(b"\x08" + query + b"\x12\x06record"), said
+    assert b"\x18\x01" in rate(request, timeout=10), "a second reward is no duplicate"
 written = in_parts(over_grpc)
 assert [len(parts) for parts in written.values()] == [5, 8], written
 print("Triton's clients: all as expected")
