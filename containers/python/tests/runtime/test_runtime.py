@@ -386,3 +386,17 @@ def _doubles(*values):
 def test_the_loop_of_r_is_in_the_package():
     loop = Path(sys.modules["topsail.runtime.r"].__file__).with_name("loop.R")
     assert loop.read_text().startswith("# Runs the predict")
+
+
+def test_a_vector_of_a_signature_is_a_row(tmp_path):
+    """As MLServer's clients send it, under its name. The estimator is in a file of joblib, which no pickle is."""
+    import joblib
+    from sklearn.linear_model import LinearRegression
+
+    rows = [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]
+    joblib.dump(LinearRegression().fit(rows, [1.0, 2.0, 3.0]), tmp_path / "model.joblib")
+    files = {"model.joblib": (tmp_path / "model.joblib").read_bytes()}
+    signature = Signature((Tensor("predict", "float32", (2,)),), (Tensor("predict", "float64"),))
+    model = loaded(unpacked(tmp_path, "sklearn", "model.joblib", files, signature=signature))
+    found = testing.run(model, [{"predict": [1, 1]}, {"predict": [0, 2]}])
+    assert [a.output for a in found] == pytest.approx([4.0, 5.0])

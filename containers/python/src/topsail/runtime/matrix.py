@@ -10,8 +10,11 @@ from .failure import PermanentFailure, need
 
 
 def stack(inputs: list[Any]) -> Any:
-    """A numpy array with a row per input. Inputs must be of one length; texts and bytes make an array of objects."""
+    """A numpy array with a row per input. Inputs must be of one length; texts and bytes make an array of objects. Of a
+    signature with one input, the rows are its values."""
     numpy = need("numpy")
+    if inputs and isinstance(inputs[0], dict):
+        inputs = [value for [value] in (x.values() for x in inputs)]
     if inputs and isinstance(inputs[0], (str, bytes)):
         return numpy.array(inputs, dtype=object)
     if len({len(x) for x in inputs}) > 1:

@@ -18,6 +18,11 @@ def dtypes(signature: Signature) -> dict[str, str]:
     return {t.name: others.get(t.type, t.type) for t in signature.inputs}
 
 
+def is_vector(signature: Signature) -> bool:
+    """Whether the only input is a vector, so that a batch is a matrix and no table."""
+    return len(signature.inputs) == 1 and len(signature.inputs[0].shape) == 1
+
+
 def check_inputs(signature: Signature, taken: Iterable[str]) -> None:
     """It raises PermanentFailure where the model takes others than the signature names."""
     said, wanted = sorted(t.name for t in signature.inputs), sorted(taken)

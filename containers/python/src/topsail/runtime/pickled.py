@@ -6,16 +6,21 @@ import pickle
 from pathlib import Path
 from typing import Any
 
-from .failure import PermanentFailure, missing
+from .failure import PermanentFailure, missing, need
 
 
 def load(path: Path) -> Any:
-    """The object in the file. It raises PermanentFailure. Unpickling runs code: only a model's container may do it."""
+    """The object in the file, or in one of joblib. It raises PermanentFailure. Unpickling runs code: only a model's
+    container may do it."""
     try:
+        if path.suffix == ".joblib":
+            return need("joblib").load(path)
         with path.open("rb") as file:
             return pickle.load(file)
     except ModuleNotFoundError as e:
         raise missing(e) from e
+    except PermanentFailure:
+        raise
     except OSError as e:
         raise PermanentFailure(
             f"{path.name} cannot be read back: {e}. Files beside a module are not in its bundle: read them before the "

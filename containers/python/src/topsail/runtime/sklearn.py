@@ -11,7 +11,7 @@ from .estimator import Answer, answering
 from .failure import PermanentFailure, need
 from .folder import Folder
 from .matrix import stack
-from .named import Arrays, dtypes
+from .named import Arrays, dtypes, is_vector
 
 METHODS = ("predict", "predict_proba", "decision_function")
 
@@ -20,10 +20,10 @@ def load(folder: Folder) -> Estimator | TableEstimator:
     need("sklearn")
     method = folder.option("method", "predict", METHODS)
     wanted = scores.wanted(folder)
-    estimator = pickled.load(folder.entry(".pkl"))
+    estimator = pickled.load(folder.entry() if folder.manifest.entry.endswith(".joblib") else folder.entry(".pkl"))
     if not callable(getattr(estimator, method, None)):
         raise PermanentFailure(f"the model is a {type(estimator).__name__}, which has no {method}")
-    if folder.named:
+    if folder.named and not is_vector(folder.named):
         return TableEstimator(estimator, method, folder.named, wanted, folder.lists("categories"))
     return Estimator(estimator, method, wanted)
 
