@@ -159,7 +159,7 @@ test-clients: build $(TEST_ENV)/made $(PACKAGES)/models $(PACKAGES)/kserve $(PAC
 		triton_client.py=$(TEST_ENV)/bin/python openai_client.py=$(TEST_ENV)/bin/python perf_client.py=$(PACKAGES)/perf/bin/python
 
 test-frameworks: $(PACKAGES)/runtimes ## deploy real models of PyTorch and TensorFlow, which tests/heavy says how to install
-	cd containers/python && ../../$(PACKAGES)/runtimes/bin/python -m pytest -q tests/heavy/test_torch.py tests/heavy/test_tensorflow.py
+	cd containers/python && ../../$(PACKAGES)/runtimes/bin/python -m pytest -q tests/heavy/test_torch.py tests/heavy/test_torchserve.py tests/heavy/test_tensorflow.py
 
 test-api: build $(PACKAGES)/openapi ## ask the management API and the query port of a real Topsail what their OpenAPI documents allow, and what not
 	scripts/schemathesis
@@ -189,7 +189,7 @@ generate: $(TEST_ENV)/made ## write what is generated: records of the Python cli
 	$(TEST_ENV)/bin/python containers/python/tools/records.py
 	go run ./cmd/topsail docs > docs/cli.md
 	go run ./nomad/generate -jobs nomad/jobs
-	go -C internal/tools run ./protogen $(CURDIR) stream/models/proto/models.proto gateway/grpcapi/proto/inference.proto gateway/grpcapi/proto/topsail.proto
+	go -C internal/tools run ./protogen $(CURDIR) stream/models/proto/models.proto gateway/grpcapi/proto/inference.proto gateway/grpcapi/proto/topsail.proto internal/imports/proto/triton.proto
 
 pack: ## write the jobs as a pack for Nomad Pack into build/pack/topsail
 	@rm -rf build/pack

@@ -30,6 +30,16 @@ func checkRequirement(line string) error {
 	return nil
 }
 
+// RequiredPackage is the package that a requirement names, in pip's spelling of names, and whether any of its versions
+// will do. What is not a requirement names none.
+func RequiredPackage(line string) (name string, any bool) {
+	parts := requirement.FindStringSubmatch(line)
+	if parts == nil || checkRequirement(line) != nil {
+		return "", false
+	}
+	return separators.ReplaceAllString(strings.ToLower(parts[1]), "-"), parts[3] == ""
+}
+
 // normal is one spelling for all that mean the same to pip.
 func normal(line string) string {
 	parts := requirement.FindStringSubmatch(line)

@@ -53,6 +53,7 @@ var rooms = map[string][]string{
 	"test/openapi":                    {},
 	"internal/apiclient":              {"internal/retry"},
 	"internal/condition":              {},
+	"internal/imports":                {"internal/imports", "serving"},
 
 	"examples":        {"containers", "serving"},
 	"cmd":             nil, // assembles everything
@@ -99,7 +100,7 @@ var allowed = map[string][]string{
 	"golang.org/x/sys":                            {"internal/process", "bench/load", "rpc/v1", "bench/bars", "cmd/topsail/admin/screen"},
 	"github.com/getkin/kin-openapi":               {"test/openapi"},
 	"github.com/prometheus/client_model":          {"internal/obs"},
-	"google.golang.org/protobuf":                  {"internal/obs", "stream/mapping", "stream/records", "stream/models", "gateway/grpcapi"},
+	"google.golang.org/protobuf":                  {"internal/obs", "stream/mapping", "stream/records", "stream/models", "gateway/grpcapi", "internal/imports"},
 	"google.golang.org/grpc":                      {"gateway/grpcapi", "bench/bars"},
 	"google.golang.org/genproto/googleapis/rpc":   {"gateway/grpcapi"},
 }

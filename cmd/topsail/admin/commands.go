@@ -17,7 +17,7 @@ func AddTo(root *cobra.Command) {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(
 		appCommand(), modelCommand(), versionCommand(), replicaCommand(), policyCommand(), keyCommand(), artifactCommand(),
-		decisionCommand(), eventsCommand(), auditCommand(), deployCommand(), predictCommand(), feedbackCommand(),
+		decisionCommand(), eventsCommand(), auditCommand(), deployCommand(), importCommand(), predictCommand(), feedbackCommand(),
 		rollbackCommand(), logsCommand(), topCommand(), usageCommand(), exportCommand(), backupCommand(), docsCommand(),
 	)
 }

@@ -35,6 +35,13 @@ func deployCommand() *cobra.Command {
 	f.String("bundle", "", "the bundle: a zip archive, a folder, or a digest")
 	runFlags(c)
 	f.String("version", "", "name of the version (default: the number after the highest)")
+	deployFlags(c)
+	return single(c, deploy)
+}
+
+// deployFlags say how a version is registered, and what comes after.
+func deployFlags(c *cobra.Command) {
+	f := c.Flags()
 	f.Bool("keep-current", false, "keep the current version")
 	replaces(c)
 	replacesContract(c)
@@ -43,14 +50,9 @@ func deployCommand() *cobra.Command {
 	f.Duration("slo", defaultSLO, "for a new app: time from receiving a query to its answer")
 	f.String("default", "", "for a new app: the answer when no model answers in time")
 	f.Duration("wait", 5*time.Minute, "how long to wait until a replica is ready; 0 does not wait")
-	return single(c, deploy)
 }
 
-// deploy does one step after the other; each says what it did, so that a person knows
-// where it stopped.
 func deploy(k *call) error {
-	d := &deployment{call: k, progress: k.Progress()}
-	defer d.progress.End()
 	own, command := k.split()
 	if len(own) != 1 {
 		return misused("name one model; put a command after --")
@@ -66,7 +68,14 @@ func deploy(k *call) error {
 	if err := serving.CheckModelName(own[0]); err != nil {
 		return usageError{err}
 	}
-	d.id = serving.ModelID{Model: own[0], Version: text(k.cmd, "version")}
+	return k.deploy(serving.ModelID{Model: own[0], Version: text(k.cmd, "version")}, bundle, members)
+}
+
+// deploy does one step after the other; each says what it did, so that a person knows
+// where it stopped.
+func (k *call) deploy(id serving.ModelID, bundle string, members map[string]any) error {
+	d := &deployment{call: k, progress: k.Progress(), id: id}
+	defer d.progress.End()
 	if err := d.upload(bundle, members); err != nil {
 		return err
 	}

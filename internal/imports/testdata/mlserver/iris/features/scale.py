@@ -1,0 +1,1 @@
+def scale(x): return x
