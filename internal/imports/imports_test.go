@@ -190,6 +190,24 @@ func TestRequirementsAreOverridden(t *testing.T) {
 	}
 }
 
+func TestTablesNeedPandas(t *testing.T) {
+	const implementation = `"implementation": "mlserver_sklearn.SKLearnModel"`
+	const column, output = `"inputs": [{"name": "a", "datatype": "FP32", "shape": [-1]}]`, `"outputs": [{"name": "predict", "datatype": "FP32", "shape": [-1]}]`
+	for settings, want := range map[string]string{
+		`{` + implementation + `,` + output + `}`: "scikit-learn",
+		`{` + implementation + `,` + column + `}`: "pandas==2.2.0 scikit-learn",
+	} {
+		folder := fstest.MapFS{settingsName: {Data: []byte(settings)}, "model.pkl": {}}
+		if strings.Contains(want, "pandas") {
+			folder["requirements.txt"] = &fstest.MapFile{Data: []byte("pandas==2.2.0")}
+		}
+		versions, err := readMLServer(folder, "m")
+		if err != nil || strings.Join(versions[0].Manifest.Requirements, " ") != want {
+			t.Errorf("%s: %v, %+v", settings, err, versions)
+		}
+	}
+}
+
 func TestPathsThatHaveNoModels(t *testing.T) {
 	for at, want := range map[string]string{
 		t.TempDir():                      "looked for model-settings.json (MLServer), config.pbtxt (Triton), files *.mar and MAR-INF/MANIFEST.json (TorchServe)",

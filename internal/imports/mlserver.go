@@ -85,11 +85,12 @@ func readMLServer(from fs.FS, folder string) ([]*Version, error) {
 	if err := v.describe(&s); err != nil {
 		return nil, err
 	}
-	if err := v.require(from, "requirements.txt", like.needs); err != nil {
-		return nil, err
+	needs := []string{like.needs}
+	if inputs := v.Manifest.Signature.InputTensors(); len(inputs) > 0 && !isVector(inputs) {
+		needs = append(needs, "pandas") // whose tables have a column for each input
 	}
-	if v.Manifest.Runtime == "sklearn" && v.Manifest.Signature != nil && !isVector(v.Manifest.Signature.Inputs) {
-		v.Manifest.Requirements = append(v.Manifest.Requirements, "pandas")
+	if err := v.require(from, "requirements.txt", needs...); err != nil {
+		return nil, err
 	}
 	if v.Manifest.Runtime == "xgboost" && savesClasses(from, v.files[0].at) {
 		v.Manifest.Options["output"] = "label"

@@ -38,9 +38,10 @@ var handlers = map[string]serving.Tensor{
 
 // otherHandlers says why the others cannot be brought.
 var otherHandlers = map[string]string{
-	"object_detector": "detectors need torchvision's operators, and answer with lists of boxes",
-	"text_classifier": "it needs torchtext, which is no longer developed, and its vocabulary",
-	"base_handler":    "the archive says neither the type nor the shape of its input: deploy the module with topsail.deploy_torch and an example",
+	"object_detector":       "detectors need torchvision's operators, and answer with lists of boxes",
+	"text_classifier":       "it needs torchtext, which is no longer developed, and its vocabulary",
+	"dali_image_classifier": "it needs DALI and a GPU: archive the module once more, with the handler image_classifier",
+	"base_handler":          "the archive says neither the type nor the shape of its input: deploy the module with topsail.deploy_torch and an example",
 }
 
 // parseMAR reads the manifest of an archive.

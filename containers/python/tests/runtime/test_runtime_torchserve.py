@@ -21,6 +21,13 @@ def test_the_five_likeliest_classes_by_name(tmp_path):
     assert list(two.value) == ["tench", "goldfish", "[]", "3", "4"]  # equal ones in their order
 
 
+def test_names_of_older_archives(tmp_path):
+    names = tmp_path / "index_to_name.json"
+    names.write_text('{"object_type_names": ["tench", "goldfish"]}')
+    [answer] = Classes.read(names)(numpy.log([[0.25, 0.75]]))
+    assert answer.value == pytest.approx({"goldfish": 0.75, "tench": 0.25})
+
+
 def test_classes_without_names(tmp_path):
     [answer] = Classes.read(tmp_path / "none.json")(numpy.log([[0.25, 0.75]]))
     assert answer.value == pytest.approx({"1": 0.75, "0": 0.25})

@@ -122,8 +122,9 @@ def plain(tmp_path, shape, model=PLAIN, batch=0):
     return bundle(tmp_path, model, signature, told(batch, inputs=("X",), outputs=("SAID",)))
 
 
-def test_without_batches_tensors_are_as_clients_send_them(tmp_path, loaded):
-    [answer] = testing.run(loaded(plain(tmp_path, (-1, 3))), [{"X": [[1, 2, 3]] * 2}])
+@pytest.mark.parametrize("model", [PLAIN, PLAIN.replace("def execute", "async def execute")])
+def test_without_batches_tensors_are_as_clients_send_them(tmp_path, loaded, model):
+    [answer] = testing.run(loaded(plain(tmp_path, (-1, 3), model)), [{"X": [[1, 2, 3]] * 2}])
     assert answer.output == ["(2, 3)", "(2, 3)"]
 
 

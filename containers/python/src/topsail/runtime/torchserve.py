@@ -72,7 +72,8 @@ class Classes:
             raise PermanentFailure(f"{path.name} is not valid JSON: {e}") from None
         if not isinstance(names, dict):
             raise PermanentFailure(f"{path.name} must be an object, of names by the numbers of classes")
-        return cls(names)
+        listed = names.get("object_type_names")  # as older archives have them
+        return cls({str(i): name for i, name in enumerate(listed)} if isinstance(listed, list) else names)
 
     def __call__(self, logits: Any) -> list[Any]:
         return list(map(self._answer, softmax(logits)))

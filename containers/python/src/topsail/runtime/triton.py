@@ -3,6 +3,8 @@ triton.json."""
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import json
 import os
 import sys
@@ -57,6 +59,8 @@ class Model:
     def predict(self, inputs: list[Mapping[str, Any]]) -> list[Any]:
         requests = [InferenceRequest(list(map(self._tensor, x, x.values())), self._outputs) for x in inputs]
         responses = self._model.execute(requests)
+        if inspect.iscoroutine(responses):
+            responses = asyncio.run(responses)
         if not isinstance(responses, list) or len(responses) != len(inputs):
             raise ValueError(f"execute must return a list of {len(inputs)} responses, one for each request")
         return list(map(self._output, responses))
