@@ -24,23 +24,24 @@ const (
 // fakeHost is a container that holds what it is asked to, and echoes.
 type fakeHost struct {
 	*model
-	mu    sync.Mutex
-	ids   map[uint32]serving.ModelID
-	last  uint32
-	wrong map[string]string        // by model: why it cannot be loaded
-	slow  map[string]time.Duration // by model: what loading takes
-	size  map[string]uint64        // by model: instead of aModel
-	seen  []string                 // "+model" and "-model", as it was asked
-	keeps bool                     // it does not give back what it frees
-	most  int                      // it held at a time
-	mute  bool                     // it does not answer LOAD
+	mu     sync.Mutex
+	ids    map[uint32]serving.ModelID
+	last   uint32
+	wrong  map[string]string        // by model: why it cannot be loaded
+	slow   map[string]time.Duration // by model: what loading takes
+	size   map[string]uint64        // by model: instead of aModel
+	seen   []string                 // "+model" and "-model", as it was asked
+	beside uint32                   // how many queries each version runs side by side; 0: it takes batches
+	keeps  bool                     // it does not give back what it frees
+	most   int                      // it held at a time
+	mute   bool                     // it does not answer LOAD
 }
 
 func (r *rig) fakeHost() *fakeHost {
 	r.t.Helper()
 	f := &fakeHost{ids: map[uint32]serving.ModelID{}, last: 10, wrong: map[string]string{}, slow: map[string]time.Duration{}, size: map[string]uint64{}}
 	mine := hello(rpc.RoleContainer, "")
-	mine.Features |= rpc.FeatureHost
+	mine.Features |= rpc.FeatureHost | rpc.FeatureParts
 	m, err := connect(r.t, r.dial.container(), mine)
 	if err != nil {
 		r.t.Fatal(err)
@@ -103,7 +104,7 @@ func (f *fakeHost) load(v rpc.Load) {
 	}
 	f.ids[f.last] = v.Model
 	f.most = max(f.most, len(f.ids))
-	f.announces(rpc.Announcement{ID: f.last, State: rpc.StateReady, InputType: v.InputType, Model: v.Model, Memory: f.sizeOf(v.Model.Model)})
+	f.announces(rpc.Announcement{ID: f.last, State: rpc.StateReady, InputType: v.InputType, Model: v.Model, Memory: f.sizeOf(v.Model.Model), Concurrency: f.beside})
 }
 
 // announces says something, and how the host is. f.mu is held.
@@ -187,6 +188,26 @@ func TestAHostLoadsWhatIsAsked(t *testing.T) {
 		late := r.gateway() // hears what is there
 		pass(0)
 		late.wantState("ann", rpc.StateReady)
+	})
+}
+
+// A host may be an engine, whose versions run queries side by side, and answer in parts.
+func TestVersionsOfAnEngine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := hostRig(t, 66, nil)
+		f, g := r.fakeHost(), r.gateway()
+		f.beside, f.treat = rpc.AnyConcurrency, parts(3, 100*ms)
+		g.load(loadOf("ann"))
+		a := g.wantState("ann", rpc.StateReady)
+		start := time.Now()
+		one, two := g.askParts(a.ID, time.Second, tagged(1)), g.askParts(a.ID, time.Second, tagged(2))
+		pass(time.Second)
+		for _, batch := range []uint64{one, two} {
+			got := g.all(batch)
+			if len(got) != 4 || got[3].Status != rpc.StatusOK || got[3].at.Sub(start) != 200*ms {
+				t.Errorf("there was %+v", got)
+			}
+		}
 	})
 }
 

@@ -2,6 +2,7 @@ package grpcapi
 
 import (
 	"context"
+	"errors"
 
 	"github.com/topsail-serving/topsail/gateway/grpcapi/proto"
 	"github.com/topsail-serving/topsail/gateway/inference"
@@ -23,10 +24,13 @@ func (s *Server) ServerMetadata(context.Context, *proto.ServerMetadataRequest) (
 	return &proto.ServerMetadataResponse{Name: inference.ServerName, Version: inference.ServerVersion, Extensions: inference.Extensions()}, nil
 }
 
-// ModelReady says whether a version of an app has a replica, or any that the app asks. An unknown version is not
-// ready: clients of Triton ask so.
+// ModelReady says whether a version of an app has a replica, or any that the app asks. What is unknown is not
+// ready: clients of Triton wait so for what is to come.
 func (s *Server) ModelReady(ctx context.Context, m *proto.ModelReadyRequest) (*proto.ModelReadyResponse, error) {
 	c, err := s.open(ctx, m.GetName())
+	if errors.Is(err, serving.ErrUnknownApp) {
+		return &proto.ModelReadyResponse{}, nil
+	}
 	if err != nil {
 		return nil, err
 	}

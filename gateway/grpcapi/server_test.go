@@ -472,8 +472,10 @@ func TestModels(t *testing.T) {
 	if got, err := c.ModelReady(ctx, &proto.ModelReadyRequest{Name: "sums"}); err != nil || !got.Ready {
 		t.Errorf("%v, %v", got, err)
 	}
-	if got, err := c.ModelReady(ctx, &proto.ModelReadyRequest{Name: "sums", Version: "cold"}); err != nil || got.Ready {
-		t.Errorf("%v, %v", got, err)
+	for _, unready := range []*proto.ModelReadyRequest{{Name: "sums", Version: "cold"}, {Name: "nothing"}} {
+		if got, err := c.ModelReady(ctx, unready); err != nil || got.Ready {
+			t.Errorf("%v is %v, %v", unready, got, err)
+		}
 	}
 	if _, err := c.ModelConfig(ctx, &proto.ModelConfigRequest{Name: "sums", Version: "9"}); status.Code(err) != codes.NotFound {
 		t.Error(err)
