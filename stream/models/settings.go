@@ -24,7 +24,7 @@ func apart(member string) bool {
 	switch member {
 	case "model", "version", "description", inputType, inputLength,
 		"command", "dir", "watch", "image", "container_addr", "container_port", "protocol", "connections", "bundle", "bundle_url",
-		"prepared", "generation", "pin", "origin", "deployed":
+		"service", "prepared", "generation", "pin", "origin", "deployed":
 		return true
 	}
 	return false
