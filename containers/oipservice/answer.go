@@ -91,7 +91,9 @@ func (l *layout) pick(values []serving.Value) ([]serving.Value, error) {
 		if v.DType == serving.Blob && serving.DType(t.Type).Size() == 0 {
 			v.DType = serving.DType(t.Type)
 		}
-		if len(v.Shape) == len(t.Shape)+1 && v.Shape[0] == 1 {
+		if len(t.Shape) == 0 && serving.Elements(v.Shape) == 1 {
+			batch = len(v.Shape) // Triton's one element has a dimension
+		} else if len(v.Shape) == len(t.Shape)+1 && v.Shape[0] == 1 {
 			batch = 1
 		}
 		picked = append(picked, reshaped(v, v.Shape[batch:]))

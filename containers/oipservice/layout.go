@@ -38,6 +38,7 @@ type input struct {
 	name  string
 	dtype serving.DType
 	shape []int // of the server, a batch of one in front included; -1 is any length. Of a vector nil means [1, n]
+	alone bool  // one element of a query has a dimension there, as Triton has it
 	batch bool  // a dimension of the batch stands in front of that of a query
 }
 
@@ -79,6 +80,8 @@ func namedInputs(tensors []serving.Tensor, known []tensorMetadata) (list []input
 			return nil, fmt.Errorf("the server's model has no input %q: it has %s", t.Name, namesOf(known))
 		case i >= 0 && known[i].Datatype != in.dtype.Datatype():
 			return nil, fmt.Errorf("input %q is %s on the server, and %s in the signature", t.Name, known[i].Datatype, t)
+		case i >= 0 && len(t.Shape) == 0 && len(known[i].Shape) == 2 && known[i].Shape[1] == 1:
+			in.alone = true
 		case i >= 0 && len(known[i].Shape) == len(t.Shape):
 			in.batch = false
 		case i >= 0 && len(known[i].Shape) != len(t.Shape)+1:

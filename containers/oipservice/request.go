@@ -79,6 +79,9 @@ func (in *input) tensor(v serving.Value) (serving.Value, error) {
 	if in.batch {
 		t.Shape = append([]int{1}, v.Shape...)
 	}
+	if in.alone {
+		t.Shape = []int{1, 1}
+	}
 	return t, nil
 }
 

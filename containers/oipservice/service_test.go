@@ -77,6 +77,25 @@ func TestNamedTensors(t *testing.T) {
 	}
 }
 
+// One element of a query may have a dimension at the server, or not.
+func TestSingleElements(t *testing.T) {
+	one := &serving.Signature{Inputs: []serving.Tensor{title}, Outputs: []serving.Tensor{label}}
+	for shape, want := range map[string]string{"[-1, 1]": `[1 1] [["a"]]`, "[-1]": `[1] ["a"]`} {
+		s := newServer(t)
+		s.metadata = `{"inputs": [{"name": "title", "datatype": "BYTES", "shape": ` + shape + `}]}`
+		s.answers(`{"outputs": [{"name": "label", "datatype": "BYTES", "shape": [1, 1], "data": ["cat"]}]}`)
+		service, err := s.open(t, contract{serving.Tensors, one})
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		r := service.asks(t.Context(), serving.Value{Name: "title", DType: serving.String, Data: []byte("a")})
+		if got := fmt.Sprintf("%v %s", s.request.Inputs[0].Shape, s.request.Inputs[0].Data); r.Err != nil || got != want || text(r.Outputs[0]) != `label string "cat"` {
+			t.Errorf("%s is sent as %s and answered by %v, %v", shape, got, r.Outputs, r.Err)
+		}
+	}
+}
+
 // A version without a signature, as what the server wants of it.
 func TestVectors(t *testing.T) {
 	for _, c := range []struct {

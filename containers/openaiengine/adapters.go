@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/topsail-serving/topsail/containers/gocontainer"
 	"github.com/topsail-serving/topsail/containers/upstream"
@@ -62,13 +63,8 @@ func (e *engine) loadAdapter(ctx context.Context, v rpc.Load, folder string) (*g
 // lists says whether the engine has a model, or an adapter, of its own by a name.
 func (e *engine) lists(ctx context.Context, name string) error {
 	names, err := e.models(ctx)
-	if err != nil {
+	if err != nil || slices.Contains(names, name) {
 		return err
-	}
-	for _, has := range names {
-		if has == name {
-			return nil
-		}
 	}
 	return fmt.Errorf("the engine has no model %q: it has %q", name, names)
 }

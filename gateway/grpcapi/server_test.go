@@ -483,7 +483,7 @@ func TestModels(t *testing.T) {
 	if _, err := c.ModelStatistics(ctx, &proto.ModelStatisticsRequest{Name: "sums", Version: "9"}); status.Code(err) != codes.NotFound {
 		t.Error(err)
 	}
-	if got, err := c.ModelMetadata(ctx, &proto.ModelMetadataRequest{Name: "texts"}); err != nil || got.Inputs[0].Datatype != "BYTES" || !slices.Equal(got.Inputs[0].Shape, []int64{-1}) {
+	if got, err := c.ModelMetadata(ctx, &proto.ModelMetadataRequest{Name: "texts"}); err != nil || got.Inputs[0].Datatype != "BYTES" || !slices.Equal(got.Inputs[0].Shape, []int64{-1, 1}) {
 		t.Errorf("%v, %v", got, err)
 	}
 	if _, err := c.ModelMetadata(ctx, &proto.ModelMetadataRequest{Name: "texts", Version: "9"}); status.Code(err) != codes.NotFound {

@@ -68,7 +68,19 @@ func NewMetadata(app *serving.App, cat *serving.Catalog, version string) (*Metad
 		}
 		return all
 	}
-	return &Metadata{app.Name, versions, Platform, list(Inputs(app, lengthOf(app, cat, version))), list(Outputs(app))}, nil
+	return &Metadata{app.Name, versions, Platform, list(columns(Inputs(app, lengthOf(app, cat, version)))), list(Outputs(app))}, nil
+}
+
+// columns are inputs as they are told: one element of a query has a dimension, in which clients may send it, since Triton
+// knows none without and its perf_analyzer cannot ask for those.
+func columns(tensors []serving.Tensor) []serving.Tensor {
+	told := slices.Clone(tensors)
+	for i := range told {
+		if len(told[i].Shape) == 0 {
+			told[i].Shape = []int{1}
+		}
+	}
+	return told
 }
 
 // Config is the configuration that Triton would have for a model, as far as its clients need it.
@@ -109,5 +121,5 @@ func NewConfig(app *serving.App, cat *serving.Catalog, version string, maxBatch 
 		}
 		return all
 	}
-	return &Config{app.Name, Platform, maxBatch, list(Inputs(app, lengthOf(app, cat, version))), list(Outputs(app))}, nil
+	return &Config{app.Name, Platform, maxBatch, list(columns(Inputs(app, lengthOf(app, cat, version)))), list(Outputs(app))}, nil
 }

@@ -41,6 +41,7 @@ for protocol, address in [("http", http_address), ("grpc", grpc_address)]:
         ["sum", "--shape", "input:4"],
         ["either", "--shape", "input:4"],
         ["iris", "-x", "1"],
+        ["upper"],
     ]:
         said = measure(app, "-i", protocol, "-u", address, *options)
         batch = 3 if "-b" in options else 1
