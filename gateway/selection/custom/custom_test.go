@@ -134,6 +134,16 @@ func TestWhatTheModelIsTold(t *testing.T) {
 		t.Errorf("told %+v", r)
 	}
 
+	named, err := serving.NewOutputs([]serving.Value{{Name: "y", DType: serving.Bool, Data: []byte{1}}, {Name: "z", DType: serving.Bool, Data: []byte{0}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	named.Qualify([]serving.Value{{Name: "q", DType: serving.Bool, Data: []byte{1}}})
+	p.Combine(s, &plan, []selection.Answer{{Output: named}, answers[1]}, selection.Moment{Elapsed: time.Millisecond, Budget: budget})
+	if got := m.last().Answers[0]; string(got.Outputs) != `{"y":true,"z":false}` || string(got.Qualifiers) != `{"q":true}` || string(got.Output) != "true" {
+		t.Errorf("of named outputs it is told %+v", got)
+	}
+
 	m.say = func(context.Context, *request) (string, error) { return `{"state":[1,2]}`, nil }
 	f := &selection.Feedback{User: "ann", Input: conformance.Doubles(1), Label: output(t, 5), Loss: 0.5, Outcomes: []selection.Outcome{
 		{ModelID: id("a"), Output: output(t, 5), Judged: true}, {ModelID: id("b")},

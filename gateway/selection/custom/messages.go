@@ -47,7 +47,9 @@ type answer struct {
 	Model      string          `json:"model"`
 	Version    string          `json:"version"`
 	Output     json.RawMessage `json:"output,omitempty"`
+	Outputs    json.RawMessage `json:"outputs,omitempty"` // all of them by name, of a model that names them
 	Confidence *float64        `json:"confidence,omitempty"`
+	Qualifiers json.RawMessage `json:"qualifiers,omitempty"`
 	Failure    string          `json:"failure,omitempty"`
 	Loss       *float64        `json:"loss,omitempty"` // in feedback, where it is known
 }
@@ -115,7 +117,7 @@ func (p *Policy) combineRequest(s *selection.State, plan *selection.Plan, answer
 	for i := range answers {
 		a := answer{Model: plan.Asks[i].ID.Model, Version: plan.Asks[i].ID.Version}
 		if out := answers[i].Output; out != nil {
-			a.Output, a.Confidence = out.JSON, out.Confidence
+			a.Output, a.Outputs, a.Confidence, a.Qualifiers = out.JSON, out.NamedJSON, out.Confidence, out.QualifiersJSON
 		}
 		if answers[i].Failure != nil {
 			a.Failure = answers[i].Failure.Explain()
@@ -136,7 +138,7 @@ func (p *Policy) trainRequest(s *selection.State, f *selection.Feedback) *reques
 		o := &f.Outcomes[i]
 		a := answer{Model: o.Model, Version: o.Version}
 		if o.Output != nil {
-			a.Output = o.Output.JSON
+			a.Output, a.Outputs = o.Output.JSON, o.Output.NamedJSON
 		}
 		if o.Judged {
 			loss := clip(o.Loss)
