@@ -1,6 +1,7 @@
 package serving
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -35,6 +36,24 @@ const (
 // OwnReplicas says whether the version is run by replicas that Topsail starts for it, and not by those of a
 // host or by a service.
 func (v *Version) OwnReplicas() bool { return v.HostedBy == "" && v.Service == nil }
+
+// ReadyPath is what answers 200 when an instance of the service that v is has it ready.
+func (v *Version) ReadyPath() string {
+	s := v.Service
+	if s.ReadyPath != "" || s.Protocol == ServiceOpenAI {
+		return cmp.Or(s.ReadyPath, "/health")
+	}
+	return s.OIPPath(v.Model) + "/ready"
+}
+
+// OIPPath is the path of the model in the Open Inference Protocol, by its own name unless the service has another one.
+func (s *ServiceSpec) OIPPath(model string) string {
+	path := "/v2/models/" + url.PathEscape(cmp.Or(s.Model, model))
+	if s.ModelVersion != "" {
+		path += "/versions/" + url.PathEscape(s.ModelVersion)
+	}
+	return path
+}
 
 // URL is where an instance is that an address names: http unless it says otherwise, without a slash at
 // its end.

@@ -58,3 +58,18 @@ func TestAddressesOfInstances(t *testing.T) {
 		t.Error("replicas of their own are others'")
 	}
 }
+
+func TestReadyPaths(t *testing.T) {
+	for want, change := range map[string]func(*ServiceSpec){
+		"/v2/models/resnet/ready":               func(*ServiceSpec) {},
+		"/v2/models/a%20b%2Fc/versions/2/ready": func(s *ServiceSpec) { s.Model, s.ModelVersion = "a b/c", "2" },
+		"/ok":                                   func(s *ServiceSpec) { s.ReadyPath = "/ok" },
+		"/health":                               func(s *ServiceSpec) { s.Protocol = ServiceOpenAI },
+	} {
+		v := goodService()
+		change(v.Service)
+		if got := v.ReadyPath(); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}

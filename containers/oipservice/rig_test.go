@@ -87,7 +87,7 @@ func (s *server) answers(text string, raw ...byte) {
 // open is the service of a server, which has said what it takes.
 func (s *server) open(t *testing.T, of contract) (*service, error) {
 	t.Helper()
-	service, err := newService(Config{URL: s.URL, Model: "m", APIKey: "k", Log: slog.New(slog.DiscardHandler)}, of)
+	service, err := newService(Config{URL: s.URL, Path: "/v2/models/m", ReadyPath: "/v2/models/m/ready", APIKey: "k", Log: slog.New(slog.DiscardHandler)}, of)
 	if err != nil {
 		t.Fatal(err)
 	}

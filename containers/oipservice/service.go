@@ -11,7 +11,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -25,10 +24,9 @@ import (
 // Config says where the server is, and what is asked for there.
 type Config struct {
 	URL       string      // of the server, without /v2
-	Model     string      // the server's name of it
-	Version   string      // empty: the one that the server chooses
+	Path      string      // of the model, such as /v2/models/resnet
+	ReadyPath string      // answers 200 when the model is ready
 	APIKey    string      // empty: none
-	ReadyPath string      // answers 200 when the model is ready; empty: the protocol's own
 	Problem   func(error) // unless it is nil, called with why the model is not ready, and with nil when it is
 	Log       *slog.Logger
 
@@ -68,11 +66,7 @@ func newService(cfg Config, of contract) (*service, error) {
 	if err != nil {
 		return nil, err
 	}
-	path := "/v2/models/" + url.PathEscape(cfg.Model)
-	if cfg.Version != "" {
-		path += "/versions/" + url.PathEscape(cfg.Version)
-	}
-	return &service{server: server, path: path, ready: cmp.Or(cfg.ReadyPath, path+"/ready"), contract: of}, nil
+	return &service{server: server, path: cfg.Path, ready: cfg.ReadyPath, contract: of}, nil
 }
 
 // watch says whether the model is ready, until ctx ends.

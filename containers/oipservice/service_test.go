@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"math"
 	"net/http"
 	"strings"
@@ -285,9 +284,5 @@ func TestRefusals(t *testing.T) {
 func TestServicesThatAreRefused(t *testing.T) {
 	if err := Serve(t.Context(), Config{URL: "localhost"}, gocontainer.Config{}); err == nil || !strings.Contains(err.Error(), "not the URL of a server") {
 		t.Error(err)
-	}
-	s, err := newService(Config{URL: "http://s/", Model: "a b/c", Version: "2", Log: slog.New(slog.DiscardHandler)}, contract{})
-	if err != nil || s.path != "/v2/models/a%20b%2Fc/versions/2" || s.ready != s.path+"/ready" {
-		t.Errorf("%+v, %v", s, err)
 	}
 }

@@ -209,3 +209,26 @@ func TestIsLocal(t *testing.T) {
 		}
 	}
 }
+
+// Services that others run are asked whether they are ready.
+func TestServices(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		if q.URL.Path != "/v2/models/m/ready" {
+			http.NotFound(w, q)
+		}
+	}))
+	defer server.Close()
+	v := &serving.Version{ModelID: serving.ModelID{Model: "m", Version: "1"}, Service: &serving.ServiceSpec{Protocol: serving.ServiceOIP, Addrs: []string{server.URL, "127.0.0.1:1"}}}
+	found := service(t.Context(), v)
+	if len(found) != 2 || found[0].State != OK || found[1].State != Fail || found[1].Check != "model m:1 at 127.0.0.1:1" {
+		t.Errorf("found %+v", found)
+	}
+	v.Service.ReadyPath = "/ok"
+	if found := service(t.Context(), v); found[0].State != Fail || !strings.Contains(found[0].Detail, "/ok answered 404") {
+		t.Errorf("found %+v", found)
+	}
+	v.Service = &serving.ServiceSpec{Name: "others"}
+	if found := service(t.Context(), v); len(found) != 1 || found[0].State != OK || !strings.Contains(found[0].Detail, `"others"`) {
+		t.Errorf("found %+v", found)
+	}
+}

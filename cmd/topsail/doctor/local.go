@@ -41,6 +41,10 @@ func Local(cfg *config.Config) []Check {
 		checks = append(checks, func(ctx context.Context) []Finding { return []Finding{port(ctx, tls, one.setting, one.addr, one.path)} })
 	}
 	for _, v := range cfg.Versions {
+		if v.Service != nil {
+			checks = append(checks, func(ctx context.Context) []Finding { return service(ctx, v) })
+			continue
+		}
 		checks = append(checks, func(context.Context) []Finding { return []Finding{command(v)} })
 	}
 	return checks

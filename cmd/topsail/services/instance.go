@@ -2,7 +2,6 @@ package services
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -123,12 +122,12 @@ func (i *instance) call(ctx context.Context, container gocontainer.Config) error
 	}
 	if spec.Protocol == serving.ServiceOpenAI {
 		return openaiengine.Serve(ctx, openaiengine.Config{
-			URL: i.url, Model: spec.Model, APIKey: key, ReadyPath: cmp.Or(spec.ReadyPath, "/health"), MetricsPath: "/metrics",
+			URL: i.url, Model: spec.Model, APIKey: key, ReadyPath: i.version.ReadyPath(), MetricsPath: "/metrics",
 			Idle: openAIIdle, ForwardCancel: true, Problem: i.note, Log: log,
 		}, container)
 	}
 	return oipservice.Serve(ctx, oipservice.Config{
-		URL: i.url, Model: cmp.Or(spec.Model, i.version.Model), Version: spec.ModelVersion, APIKey: key, ReadyPath: spec.ReadyPath, Problem: i.note, Log: log,
+		URL: i.url, Path: spec.OIPPath(i.version.Model), ReadyPath: i.version.ReadyPath(), APIKey: key, Problem: i.note, Log: log,
 	}, container)
 }
 

@@ -1,0 +1,32 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/topsail-serving/topsail/containers/upstream"
+	"github.com/topsail-serving/topsail/serving"
+)
+
+const maxReady = 64 << 10
+
+// service checks that the instances of a version that others run are ready, where it names them.
+func service(ctx context.Context, v *serving.Version) (found []Finding) {
+	if name := v.Service.Name; name != "" {
+		return []Finding{Good("model "+v.ModelID.String(), "is the service %q, as Consul has it", name)}
+	}
+	for _, addr := range v.Service.Addrs {
+		check := fmt.Sprintf("model %v at %s", v.ModelID, addr)
+		server, err := upstream.New(upstream.Config{URL: v.Service.URL(addr)})
+		if err == nil {
+			_, err = server.Get(ctx, v.ReadyPath(), Within, maxReady)
+			server.Close()
+		}
+		if err != nil {
+			found = append(found, Broken(ctx, check, err, "start the service, or correct addrs, model or ready_path of the version's service"))
+			continue
+		}
+		found = append(found, Good(check, "is ready"))
+	}
+	return found
+}
