@@ -85,6 +85,9 @@ func (s *Server) do(ctx context.Context, method, path string, headers map[string
 	for name, value := range headers {
 		r.Header.Set(name, value)
 	}
+	// A query may be sent again where a connection that was kept turns out to be closed, which servers do after an error of
+	// their own. The empty list says so to net/http, and is not sent.
+	r.Header["Idempotency-Key"] = []string{}
 	if s.cfg.APIKey != "" {
 		r.Header.Set("Authorization", "Bearer "+s.cfg.APIKey)
 	}
