@@ -12,7 +12,7 @@ import time
 import urllib.request
 
 here = pathlib.Path(__file__).resolve().parent
-topsail, kserve_python, mlserver_python = sys.argv[1:]
+topsail, kserve_python, mlserver_python = map(os.path.abspath, sys.argv[1:])
 WITHIN = 60  # seconds, for each server to be ready
 
 NUMBERS = 'input_type = "doubles"\n'
