@@ -168,7 +168,7 @@ func (s *service) set(ctx context.Context, urls map[string]bool) {
 			delete(s.instances, url)
 		}
 	}
-	for url := range maps.Keys(urls) {
+	for url := range urls {
 		if s.instances[url] == nil {
 			s.instances[url] = s.startInstance(ctx, url)
 		}
