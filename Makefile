@@ -171,7 +171,7 @@ test-rules: ## test the alarms with Prometheus's own promtool; minutes the first
 test-demo: ## clone the repository, run `make run` there, and ask both models
 	scripts/test-demo
 
-bench: build build/venv-bars/made $(PACKAGES)/mlserver ## measure; the figures of docs/benchmarks.md
+bench: build build/venv-bars/made $(PACKAGES)/mlserver $(PACKAGES)/kserve $(PACKAGES)/triton ## measure; the figures of docs/benchmarks.md
 	PATH="$(CURDIR)/build/venv-bars/bin:$$PATH" go run ./bench/bars -only $(BENCH)
 
 selection: $(PACKAGES)/lab ## replay real models through every policy; the figures and plots of docs/selection
@@ -220,6 +220,7 @@ REQUIRED_kserve   := test/clients/kserve.txt
 REQUIRED_mlserver := test/clients/mlserver.txt
 REQUIRED_perf     := test/clients/perf.txt
 REQUIRED_bars     := $(REQUIRED_demo) bench/bars/requirements.txt
+REQUIRED_triton   := bench/bars/triton.txt
 REQUIRED_lab      := bench/policies/requirements.txt
 REQUIRED_openapi  := test/openapi/requirements.txt
 
@@ -230,7 +231,7 @@ ALSO_clipper     := $(CLIPPER)
 ALSO_spark       := $(CLIPPER)
 ALSO_runtimes    := $(CLIPPER)
 
-$(addprefix $(PACKAGES)/,demo test clipper spark runtimes models kserve mlserver perf bars lab openapi): $(PACKAGES)/%: FORCE
+$(addprefix $(PACKAGES)/,demo test clipper spark runtimes models kserve mlserver perf bars triton lab openapi): $(PACKAGES)/%: FORCE
 	@scripts/cached $@ '$(PYTHON) -VV' 'PYTHON=$(PYTHON) scripts/packages $(REQUIRED_$*) $(ALSO_$*)' scripts/packages $(REQUIRED_$*) $(REQUIRED_demo)
 
 # Those with the SDK as it is in this clone.

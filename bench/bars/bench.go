@@ -42,6 +42,7 @@ func newBench(opt options) (*bench, error) {
 // close ends all processes that are left.
 func (b *bench) close() {
 	b.family.stop()
+	b.freeShared()
 	_ = os.RemoveAll(b.dir) // it is temporary anyway
 }
 

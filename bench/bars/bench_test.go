@@ -57,6 +57,8 @@ func TestChooseCases(t *testing.T) {
 	for only, want := range map[string]string{
 		"all":         caseNames(),
 		"batch":       "batch",
+		"doors":       "doors,mlserver,tensors,before",
+		"mlserver":    "mlserver",
 		"path,cached": "cached,path",
 		"path,lone":   `-only: there is no case "lone": choose of all,` + caseNames(),
 	} {

@@ -63,7 +63,9 @@ func doors(ctx context.Context, b *bench) ([]figure, error) {
 type request struct {
 	url    string
 	body   []byte
-	header int // bytes of JSON before binary data; 0: all
+	header int    // bytes of JSON before binary data; 0: all
+	raw    bool   // the body is binary data alone
+	want   string // part of every right answer; empty: any
 }
 
 // asked is a target that is asked in another way.
@@ -97,5 +99,5 @@ func (r *request) environment(dir string) ([]string, error) {
 	if err := os.WriteFile(file, r.body, 0o600); err != nil {
 		return nil, err
 	}
-	return []string{"BENCH_BODY_FILE=" + file, "BENCH_JSON_BYTES=" + strconv.Itoa(r.header)}, nil
+	return []string{"BENCH_BODY_FILE=" + file, "BENCH_JSON_BYTES=" + strconv.Itoa(r.header), "BENCH_RAW=" + strconv.FormatBool(r.raw), "BENCH_WANT=" + r.want}, nil
 }

@@ -69,7 +69,11 @@ func (t *target) snapshot(ctx context.Context) (snapshot, error) {
 		}
 	}
 	for _, c := range t.children {
-		used, err := cpuTime(c.cmd.Process.Pid)
+		clock := cpuTime
+		if t.whole {
+			clock = cpuTimeOfAll
+		}
+		used, err := clock(c.cmd.Process.Pid)
 		if err != nil {
 			return s, err
 		}
@@ -82,6 +86,17 @@ func (t *target) snapshot(ctx context.Context) (snapshot, error) {
 // microseconds.
 func (d drive) cpuPerAnswer(process string) float64 {
 	return d.CPU[process].Seconds() * 1e6 / float64(d.Answers)
+}
+
+// cpuOfAll is the processor time that the processes of the target took for an answer, in microseconds.
+func (d drive) cpuOfAll() float64 {
+	used := time.Duration(0)
+	for process, its := range d.CPU {
+		if process != "wrk" {
+			used += its
+		}
+	}
+	return used.Seconds() * 1e6 / float64(d.Answers)
 }
 
 // share is the part of a process in the processor time of all.

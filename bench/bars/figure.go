@@ -12,6 +12,7 @@ type figure struct {
 	Unit    unit
 	Samples []float64 // in the order of the runs
 	Bar     bar       // the zero bar: none
+	Absent  string    // why there are no samples
 }
 
 type unit string
@@ -70,18 +71,31 @@ func compared[T any](what string, unit unit, bar bar, runs, others []T, how func
 	return f
 }
 
+// absent is a figure that was not measured, and why.
+func absent(what string, unit unit, bar bar, why string) figure {
+	return figure{What: what, Unit: unit, Bar: bar, Absent: why}
+}
+
 // rateOver compares throughputs.
 func rateOver(run, other drive) float64 { return run.Rate / other.Rate }
 
 // Median is the middle sample, or the mean of the middle two.
-func (f figure) Median() float64 {
-	s := slices.Sorted(slices.Values(f.Samples))
+func (f figure) Median() float64 { return median(f.Samples) }
+
+func median(samples []float64) float64 {
+	s := slices.Sorted(slices.Values(samples))
 	n := len(s)
+	if n == 0 {
+		return 0
+	}
 	return (s[(n-1)/2] + s[n/2]) / 2
 }
 
 // Verdict is "pass" or "MISS", or empty without a bar.
 func (f figure) Verdict() string {
+	if f.Absent != "" {
+		return ""
+	}
 	reached := f.Bar.reached(f.Median())
 	if f.Bar.Every {
 		reached = !slices.ContainsFunc(f.Samples, func(x float64) bool { return !f.Bar.reached(x) })
@@ -96,10 +110,18 @@ func (f figure) Verdict() string {
 }
 
 // Value is the median for people.
-func (f figure) Value() string { return f.Unit.format(f.Median()) + f.Unit.suffix() }
+func (f figure) Value() string {
+	if f.Absent != "" {
+		return "not measured"
+	}
+	return f.Unit.format(f.Median()) + f.Unit.suffix()
+}
 
 // Spread is the smallest and the largest sample, for people.
 func (f figure) Spread() string {
+	if f.Absent != "" {
+		return f.Absent
+	}
 	return f.Unit.format(slices.Min(f.Samples)) + "–" + f.Unit.format(slices.Max(f.Samples))
 }
 

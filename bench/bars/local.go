@@ -37,13 +37,27 @@ func (b *bench) localModel(ctx context.Context, code string, replicas int, confi
 
 // local builds Topsail and runs it on a configuration, with its files in a folder.
 func (b *bench) local(ctx context.Context, dir, config string) (*localMode, error) {
-	addrs, err := freeAddrs(3)
+	program, err := b.topsail(ctx)
 	if err != nil {
 		return nil, err
 	}
-	program := filepath.Join(b.dir, "topsail")
+	return b.localOf(ctx, program, dir, config)
+}
+
+// topsail builds Topsail.
+func (b *bench) topsail(ctx context.Context) (program string, err error) {
+	program = filepath.Join(b.dir, "topsail")
 	if out, err := exec.CommandContext(ctx, "go", "build", "-o", program, "github.com/topsail-serving/topsail/cmd/topsail").CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("go build: %w\n%s", err, out)
+		return "", fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return program, nil
+}
+
+// localOf runs a build of Topsail.
+func (b *bench) localOf(ctx context.Context, program, dir, config string) (*localMode, error) {
+	addrs, err := freeAddrs(3)
+	if err != nil {
+		return nil, err
 	}
 	cmd := exec.CommandContext(ctx, program, "local", "--config", config, "--data-dir", filepath.Join(dir, "data"),
 		"--gateway-addr", addrs[0], "--web-addr", addrs[1], "--ops-addr", addrs[2], "--log-level", "error")

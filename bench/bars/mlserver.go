@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -59,14 +58,9 @@ func (b *bench) mlserver(ctx context.Context) (*target, error) {
 	if out, err := exec.CommandContext(ctx, mlserverPython, "-c", "import mlserver").CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("there is no MLServer in build/python/mlserver: run `make bench`, which installs it: %w: %s", err, lastLine(out))
 	}
-	ln, err := listen(3)
+	ports, err := freePorts(3) // MLServer cannot choose one by itself
 	if err != nil {
 		return nil, err
-	}
-	var ports []int
-	for _, l := range ln { // MLServer cannot choose a port by itself
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
-		l.Close()
 	}
 	dir := filepath.Join(b.dir, "mlserver")
 	if err := os.Mkdir(dir, 0o700); err != nil {

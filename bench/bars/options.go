@@ -24,6 +24,7 @@ type options struct {
 	json     string // files and a folder; empty: not wanted
 	markdown string
 	profiles string
+	before   string // a build of an earlier commit
 
 	role  string // of a process that another bench started
 	setup setup
@@ -41,6 +42,8 @@ func allCases() []benchCase {
 		{"path", "gateway, sidecar and a no-op container, without the cache, against the bare route", path},
 		{"doors", "the protocols of a gateway, asked for the same", doors},
 		{"mlserver", "images as binary data, against MLServer", mlserver},
+		{"tensors", "images as binary data, against Triton, mosec and KServe, each with one process for the model", tensors},
+		{"before", "POST /APP/predict, against a build of an earlier commit", before},
 		{"parts", "a thousand answers in parts at a time, of 20 parts a second each", parts},
 		{"batch", "a model that takes 2 ms for a batch of any size", batch},
 		{"overload", "three times as many queries as can be answered, with a latency promise of 50 ms", overload},
@@ -70,6 +73,7 @@ func parseOptions(args []string) (options, error) {
 	flags.StringVar(&o.json, "json", "", "write the report as JSON to this `file`")
 	flags.StringVar(&o.markdown, "markdown", "", "write the tables as Markdown to this `file`")
 	flags.StringVar(&o.profiles, "profile", "", "write CPU profiles of gateway and sidecar in the case path to this `folder`")
+	flags.StringVar(&o.before, "before", "", "compare POST /APP/predict with this `program` in the case before: Topsail, built from an earlier commit")
 	flags.StringVar(&o.role, "role", "", "run as one of the measured `processes`; for bench itself")
 	config := flags.String("config", "{}", "what that process needs to know, as `JSON`")
 	if err := flags.Parse(args); err != nil {
@@ -86,7 +90,15 @@ func parseOptions(args []string) (options, error) {
 	return o, err
 }
 
-// chooseCases finds cases by their names, in the order in which they are listed.
+// measuredWith are the cases that are measured with one that is named.
+func measuredWith(name string) []string {
+	if name == "doors" {
+		return []string{"mlserver", "tensors", "before"}
+	}
+	return nil
+}
+
+// chooseCases finds cases by their names, and those that are measured with them, in the order in which they are listed.
 func chooseCases(only string) ([]benchCase, error) {
 	all := allCases()
 	if only == "all" {
@@ -97,6 +109,9 @@ func chooseCases(only string) ([]benchCase, error) {
 		if !slices.ContainsFunc(all, func(c benchCase) bool { return c.name == name }) {
 			return nil, fmt.Errorf("-only: there is no case %q: choose of all,%s", name, caseNames())
 		}
+	}
+	for _, name := range wanted {
+		wanted = append(wanted, measuredWith(name)...)
 	}
 	return slices.DeleteFunc(all, func(c benchCase) bool { return !slices.Contains(wanted, c.name) }), nil
 }

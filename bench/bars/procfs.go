@@ -2,9 +2,12 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strconv"
+	"syscall"
 	"time"
 )
 
@@ -19,6 +22,24 @@ func cpuTime(pid int) (time.Duration, error) {
 		return 0, err
 	}
 	return parseStat(stat)
+}
+
+// cpuTimeOfAll is the processor time that a process and all that are below it now have used.
+func cpuTimeOfAll(root int) (sum time.Duration, err error) {
+	pids, err := descendants(root, "")
+	if err != nil {
+		return 0, err
+	}
+	for _, pid := range pids {
+		used, err := cpuTime(pid)
+		switch {
+		case err == nil:
+			sum += used
+		case pid == root || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ESRCH): // others may have ended just now
+			return 0, err
+		}
+	}
+	return sum, nil
 }
 
 // resident is the memory of a process that is in RAM, in bytes.

@@ -89,5 +89,6 @@ func (f figure) MarshalJSON() ([]byte, error) {
 		Samples []float64 `json:"samples"`
 		Bar     string    `json:"bar,omitempty"`
 		Verdict string    `json:"verdict,omitempty"`
-	}{f.What, f.Unit, f.Median(), f.Samples, f.Wanted(), f.Verdict()})
+		Absent  string    `json:"absent,omitempty"`
+	}{f.What, f.Unit, f.Median(), f.Samples, f.Wanted(), f.Verdict(), f.Absent})
 }

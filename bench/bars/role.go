@@ -125,6 +125,13 @@ func serveContainer(ctx context.Context, s setup) error {
 	if err := announce(listening{}); err != nil {
 		return err
 	}
+	if s.Sidecar == "" { // Topsail in local mode has started this
+		config, err := gocontainer.FromEnv()
+		if err != nil {
+			return err
+		}
+		return gocontainer.Serve(ctx, config, predict)
+	}
 	of, length := s.input()
 	return gocontainer.Serve(ctx, gocontainer.Config{
 		Sidecar: s.Sidecar, Model: modelVersion(s.Place), InputType: of, InputLength: length, Replica: replicaName(s.Place),

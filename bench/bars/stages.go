@@ -24,7 +24,7 @@ func stages(ctx context.Context, b *bench) ([]figure, error) {
 	}
 	theirs := func() (*target, error) { return b.mosec(ctx) }
 	alone := func() (drive, error) { return b.oneByOne(ctx) }
-	runs, err := alternate(b.Runs, b.anew(ctx, ours), b.anew(ctx, theirs), alone)
+	runs, err := alternate(b.Runs, b.anew(ctx, some, ours), b.anew(ctx, some, theirs), alone)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func stages(ctx context.Context, b *bench) ([]figure, error) {
 
 // anew starts a target for each run, and stops it: a process keeps the speed that the
 // layout of its memory has given it, a few percent more or less, as long as it lives.
-func (b *bench) anew(ctx context.Context, start func() (*target, error)) func() (drive, error) {
+func (b *bench) anew(ctx context.Context, connections int, start func() (*target, error)) func() (drive, error) {
 	return func() (drive, error) {
 		defer b.family.stop()
 		t, err := start()
@@ -52,10 +52,10 @@ func (b *bench) anew(ctx context.Context, start func() (*target, error)) func() 
 			return drive{}, err
 		}
 		// The many connections of the warm-up leave a queue of a fifth of a second.
-		if _, err := b.wrk.run(ctx, t.url, nil, some, 1); err != nil {
+		if _, err := b.wrk.run(ctx, t.url, nil, connections, 1); err != nil {
 			return drive{}, err
 		}
-		return b.drive(ctx, t, some)
+		return b.drive(ctx, t, connections)
 	}
 }
 
@@ -73,11 +73,8 @@ func (b *bench) stagesFile() (string, error) {
 	return file, os.WriteFile(file, stagesPython, 0o600)
 }
 
-// mosec starts mosec's server.
+// mosec starts mosec's server with the stages.
 func (b *bench) mosec(ctx context.Context) (*target, error) {
-	if out, err := exec.CommandContext(ctx, "python3", "-c", "import mosec").CombinedOutput(); err != nil {
-		return nil, errors.New("python3 cannot import mosec: run `make bench`, which installs it, or `pip install -r bench/bars/requirements.txt`: " + lastLine(out))
-	}
 	if _, err := b.stagesFile(); err != nil {
 		return nil, err
 	}
@@ -85,19 +82,38 @@ func (b *bench) mosec(ctx context.Context) (*target, error) {
 	if err := os.WriteFile(file, mosecPython, 0o600); err != nil {
 		return nil, err
 	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0") // mosec cannot choose a port by itself
+	t, err := b.mosecServer(ctx, file)
 	if err != nil {
 		return nil, err
 	}
-	port := ln.Addr().(*net.TCPAddr).Port
-	ln.Close()
-	cmd := exec.CommandContext(ctx, "python3", file, "--address", "127.0.0.1", "--port", strconv.Itoa(port), "--timeout", "10000", "--log-level", "error")
+	return t, b.warm(ctx, t)
+}
+
+// mosecServer starts mosec's server with what is in a file.
+func (b *bench) mosecServer(ctx context.Context, file string) (*target, error) {
+	if out, err := exec.CommandContext(ctx, "python3", "-c", "import mosec").CombinedOutput(); err != nil {
+		return nil, errors.New("python3 cannot import mosec: run `make bench`, which installs it, or `pip install -r bench/bars/requirements.txt`: " + lastLine(out))
+	}
+	ports, err := freePorts(1) // mosec cannot choose one by itself
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, "python3", file, "--address", "127.0.0.1", "--port", strconv.Itoa(ports[0]), "--timeout", "10000", "--log-level", "error")
 	c, err := b.family.start("mosec", cmd)
 	if err != nil {
 		return nil, err
 	}
-	t := &target{name: "mosec", url: fmt.Sprintf("http://127.0.0.1:%d/inference", port), children: []*child{c}}
-	return t, b.warm(ctx, t)
+	return &target{name: "mosec", url: fmt.Sprintf("http://127.0.0.1:%d/inference", ports[0]), children: []*child{c}}, nil
+}
+
+// freePorts are ports that are free.
+func freePorts(n int) (ports []int, err error) {
+	listeners, err := listen(n)
+	for _, ln := range listeners {
+		ports = append(ports, ln.Addr().(*net.TCPAddr).Port)
+		ln.Close()
+	}
+	return ports, err
 }
 
 // oneByOne calls the functions in one process for a period.

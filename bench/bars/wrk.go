@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -34,6 +35,7 @@ type wrkResult struct {
 		Write   int64 `json:"write"`
 		Timeout int64 `json:"timeout"`
 		Status  int64 `json:"status"` // answers of status 400 and above
+		Wrong   int64 `json:"wrong"`  // answers without what the request wants
 	} `json:"errors"`
 
 	CPU time.Duration `json:"-"` // of wrk itself
@@ -48,6 +50,7 @@ func (w *wrk) run(ctx context.Context, url string, other *request, connections, 
 	cmd := exec.CommandContext(ctx, w.path, "-t", strconv.Itoa(threads), "-c", strconv.Itoa(connections), "-d", strconv.Itoa(seconds)+"s", "-s", w.script, url)
 	cmd.Env = append(os.Environ(), "BENCH_BODY="+queryBody)
 	if other != nil {
+		cmd.Args = slices.Insert(cmd.Args, 1, "--timeout", "10s") // large bodies over many connections may take more than wrk's 2 s
 		told, err := other.environment(filepath.Dir(w.script))
 		if err != nil {
 			return wrkResult{}, err
@@ -82,6 +85,8 @@ func parseWrk(out []byte) (wrkResult, error) {
 	switch {
 	case e.Connect+e.Read+e.Write+e.Timeout+e.Status > 0:
 		return r, fmt.Errorf("requests failed: %d connecting, %d reading, %d writing, %d timed out, %d with status 400 or above", e.Connect, e.Read, e.Write, e.Timeout, e.Status)
+	case e.Wrong > 0:
+		return r, fmt.Errorf("%d of %d answers are not the right ones", e.Wrong, r.Requests)
 	case r.Requests == 0 || r.Took <= 0:
 		return r, errors.New("wrk got no answers")
 	}

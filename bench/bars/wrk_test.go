@@ -14,7 +14,7 @@ const wrkOutput = `Running 1s test @ http://127.0.0.1:1/bench/predict
 Requests/sec:  70857.34
 Transfer/sec:     10.68MB
 
-{"requests":70861,"took":1000051,"p50":1523.0,"p99":5012.5,"errors":{"connect":0,"read":0,"write":0,"timeout":0,"status":0}}
+{"requests":70861,"took":1000051,"p50":1523.0,"p99":5012.5,"errors":{"connect":0,"read":0,"write":0,"timeout":0,"status":0,"wrong":0}}
 `
 
 func TestParseWrk(t *testing.T) {
@@ -31,10 +31,11 @@ func TestParseWrk(t *testing.T) {
 func TestParseWrkFails(t *testing.T) {
 	for name, test := range map[string]struct{ old, new, want string }{
 		"without a summary":  {"\n{", "\n", "no summary"},
-		"on half a summary":  {`"status":0}}`, ``, "cannot read"},
+		"on half a summary":  {`"status":0,"wrong":0}}`, ``, "cannot read"},
 		"on refused queries": {`"status":0`, `"status":7`, "7 with status 400"},
 		"on lost sockets":    {`"read":0`, `"read":3`, "3 reading"},
 		"on timeouts":        {`"timeout":0`, `"timeout":2`, "2 timed out"},
+		"on wrong answers":   {`"wrong":0`, `"wrong":4`, "4 of 70861 answers are not the right ones"},
 		"without answers":    {`"requests":70861`, `"requests":0`, "no answers"},
 	} {
 		t.Run(name, func(t *testing.T) {
