@@ -172,7 +172,7 @@ test-demo: ## clone the repository, run `make run` there, and ask both models
 	scripts/test-demo
 
 bench: build build/venv-bars/made $(PACKAGES)/mlserver $(PACKAGES)/kserve $(PACKAGES)/triton ## measure; the figures of docs/benchmarks.md
-	PATH="$(CURDIR)/build/venv-bars/bin:$$PATH" go run ./bench/bars -only $(BENCH)
+	PATH="$(CURDIR)/build/venv-bars/bin:$$PATH" go run ./bench/bars -only $(BENCH) $(if $(BEFORE),-before $(BEFORE))
 
 selection: $(PACKAGES)/lab ## replay real models through every policy; the figures and plots of docs/selection
 	$(PACKAGES)/lab/bin/python bench/policies/models.py build/lab/tables.json

@@ -39,6 +39,7 @@ func before(ctx context.Context, b *bench) ([]figure, error) {
 		sampled("before, p99", ms, bar{}, then, p99),
 		sampled("processor time of an answer", micros, bar{}, now, drive.cpuOfAll),
 		compared("now / before, processor time", times, bar{}, now, then, cpuOver),
+		sampled("errors and default outputs", count, none(), append(now, then...), wrong),
 	}, nil
 }
 

@@ -16,9 +16,10 @@ const (
 
 // drive is one closed-loop run against a target.
 type drive struct {
-	Rate     float64       // predictions per second; for bare routes, answers
+	Rate     float64       // predictions per second; for bare routes, answers; wrong ones do not count
 	P50, P99 time.Duration // of all answers
 	Defaults int64
+	Wrong    int64 // errors, and answers without what the request wants
 	Answers  int64
 	Elapsed  time.Duration
 	CPU      map[string]time.Duration // by process; also "wrk"
@@ -42,15 +43,16 @@ func (b *bench) drive(ctx context.Context, t *target, connections int) (drive, e
 		P50:      time.Duration(r.P50 * float64(time.Microsecond)),
 		P99:      time.Duration(r.P99 * float64(time.Microsecond)),
 		Answers:  r.Requests,
+		Wrong:    r.Errors.Wrong,
 		Defaults: after.answers.since(before.answers).defaults(),
 		Elapsed:  time.Duration(r.Took) * time.Microsecond,
 		CPU:      map[string]time.Duration{"wrk": r.CPU},
 	}
-	d.Rate = float64(d.Answers-d.Defaults) / d.Elapsed.Seconds()
+	d.Rate = float64(d.Answers-d.Defaults-d.Wrong) / d.Elapsed.Seconds()
 	for name, used := range after.cpu {
 		d.CPU[name] = used - before.cpu[name]
 	}
-	b.say("  %-32s %4d connections: %8.0f/s, p50 %7.2f ms, p99 %7.2f ms, %d defaults", t.name, connections, d.Rate, millis(d.P50), millis(d.P99), d.Defaults)
+	b.say("  %-32s %4d connections: %8.0f/s, p50 %7.2f ms, p99 %7.2f ms, %d defaults, %d wrong", t.name, connections, d.Rate, millis(d.P50), millis(d.P99), d.Defaults, d.Wrong)
 	return d, nil
 }
 
@@ -88,7 +90,7 @@ func (d drive) cpuPerAnswer(process string) float64 {
 	return d.CPU[process].Seconds() * 1e6 / float64(d.Answers)
 }
 
-// cpuOfAll is the processor time that the processes of the target took for an answer, in microseconds.
+// cpuOfAll is the processor time that the processes of the target took for a right answer, in microseconds.
 func (d drive) cpuOfAll() float64 {
 	used := time.Duration(0)
 	for process, its := range d.CPU {
@@ -96,7 +98,7 @@ func (d drive) cpuOfAll() float64 {
 			used += its
 		}
 	}
-	return used.Seconds() * 1e6 / float64(d.Answers)
+	return used.Seconds() * 1e6 / float64(d.Answers-d.Wrong)
 }
 
 // share is the part of a process in the processor time of all.
@@ -117,3 +119,5 @@ func p99(d drive) float64 { return millis(d.P99) }
 func rate(d drive) float64 { return d.Rate }
 
 func defaults(d drive) float64 { return float64(d.Defaults) }
+
+func wrong(d drive) float64 { return float64(d.Wrong) }

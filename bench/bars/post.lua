@@ -10,7 +10,7 @@ if os.getenv("BENCH_BODY_FILE") then
     wrk.headers["Inference-Header-Content-Length"] = os.getenv("BENCH_JSON_BYTES")
     wrk.headers["Content-Type"] = "application/octet-stream"
   elseif os.getenv("BENCH_RAW") == "true" then
-    wrk.headers["Content-Type"] = "application/octet-stream"
+    wrk.headers["Content-Type"] = "application/x-tensor"
   end
 end
 

@@ -92,6 +92,13 @@ func tensorFigures(names []string, runs [][]tensorRun) (figures []figure) {
 		each(": p99", ms, p99)
 		each(": processor time of an answer", micros, drive.cpuOfAll)
 		figures = append(figures, compared(fmt.Sprintf("%s / the other with the least, %s%s: processor time", names[0], names[frugal], over), times, atMost(1), drives[0], drives[frugal], cpuOver))
+		for server, name := range names {
+			limit := none()
+			if server > 0 {
+				limit = bar{} // theirs do not count as answers
+			}
+			figures = append(figures, sampled(name+over+": wrong answers and errors", count, limit, drives[server], wrong))
+		}
 	}
 	return figures
 }
@@ -137,8 +144,9 @@ func (t *target) answersRight(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	request.Header.Set("Content-Type", "application/octet-stream")
+	request.Header.Set("Content-Type", "application/x-tensor") // KServe takes octet-stream for JSON
 	if t.request.header > 0 {
+		request.Header.Set("Content-Type", "application/octet-stream")
 		request.Header.Set("Inference-Header-Content-Length", strconv.Itoa(t.request.header))
 	}
 	reply, err := http.DefaultClient.Do(request)
