@@ -171,7 +171,7 @@ test-rules: ## test the alarms with Prometheus's own promtool; minutes the first
 test-demo: ## clone the repository, run `make run` there, and ask both models
 	scripts/test-demo
 
-bench: build build/venv-bars/made $(PACKAGES)/mlserver $(PACKAGES)/kserve $(PACKAGES)/triton ## measure; the figures of docs/benchmarks.md
+bench: build build/venv-bars/made $(PACKAGES)/mlserver $(PACKAGES)/kserve $(PACKAGES)/triton ## measure; the figures of docs/benchmarks.md. BEFORE=PROGRAM compares with an earlier bin/topsail
 	PATH="$(CURDIR)/build/venv-bars/bin:$$PATH" go run ./bench/bars -only $(BENCH) $(if $(BEFORE),-before $(BEFORE))
 
 selection: $(PACKAGES)/lab ## replay real models through every policy; the figures and plots of docs/selection

@@ -136,6 +136,7 @@ func (b *bench) tensorsTriton(ctx context.Context) (*target, error) {
 		"--backend-config", "python,shm-region-prefix-name="+b.sharedPrefix(),
 		"--http-address", "127.0.0.1", "--http-port", strconv.Itoa(ports[0]),
 		"--allow-grpc", "false", "--allow-metrics", "false", "--log-info", "false", "--log-warning", "false")
+	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), // models see the packages of the first python3 in the path
 		"PATH="+filepath.Dir(program)+string(filepath.ListSeparator)+os.Getenv("PATH"),
 		"LD_LIBRARY_PATH="+filepath.Join(filepath.Dir(files.Package), "nvidia_pytriton.libs")+string(filepath.ListSeparator)+files.Libraries)

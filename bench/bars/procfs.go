@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -27,6 +28,9 @@ func cpuTime(pid int) (time.Duration, error) {
 // cpuTimeOfAll is the processor time that a process and all that are below it now have used.
 func cpuTimeOfAll(root int) (sum time.Duration, err error) {
 	pids, err := descendants(root, "")
+	if err == nil && !slices.Contains(pids, root) {
+		err = fmt.Errorf("process %d has ended", root)
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -35,7 +39,7 @@ func cpuTimeOfAll(root int) (sum time.Duration, err error) {
 		switch {
 		case err == nil:
 			sum += used
-		case pid == root || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ESRCH): // others may have ended just now
+		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ESRCH): // others may have ended just now
 			return 0, err
 		}
 	}

@@ -1,4 +1,4 @@
-"""What every server of the case "doors" has for a model: it looks at three values of an image."""
+"""What every server of the case "tensors" has for a model: it looks at three values of an image."""
 
 import numpy as np
 

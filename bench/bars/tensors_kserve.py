@@ -1,4 +1,4 @@
-"""The model of the case "doors" in KServe, asked with raw bodies: python tensors_kserve.py --http_port PORT"""
+"""The model of the case "tensors" in KServe, asked with raw bodies: python tensors_kserve.py --http_port PORT"""
 
 import json
 import logging

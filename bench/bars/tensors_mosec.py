@@ -1,4 +1,4 @@
-"""The model of the case "doors" in mosec, asked with raw bodies: python tensors_mosec.py --address 127.0.0.1 --port PORT"""
+"""The model of the case "tensors" in mosec, asked with raw bodies: python tensors_mosec.py --address 127.0.0.1 --port PORT"""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The model of the case "doors" in Triton's Python backend."""
+"""The model of the case "tensors" in Triton's Python backend."""
 
 import triton_python_backend_utils as utils
 from tensors import look
