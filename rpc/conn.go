@@ -16,8 +16,9 @@ import (
 )
 
 const (
-	keepBuffer  = 1 << 20 // larger buffers are given back once they are empty
-	maxBacklog  = 64 << 20
+	keepBuffer  = 1 << 20 // larger buffers are given back when the peer is silent
+	keepInUse   = 8 << 20 // and still larger ones once they are empty: fresh memory costs more than writing to it
+	maxBacklog  = 128 << 20
 	writeWithin = 5 * time.Second        // and writeByte for each byte: a peer that takes longer is gone
 	leaveWithin = 500 * time.Millisecond // when we are the one that leaves
 	writeByte   = time.Microsecond       // so a slow peer has to take 1 MB/s
@@ -168,7 +169,7 @@ func (c *Conn) writeNow() {
 		c.wakeWriter()
 		return
 	}
-	if c.out = c.out[:0]; cap(c.out) > keepBuffer {
+	if c.out = c.out[:0]; cap(c.out) > keepInUse {
 		c.out = nil
 	}
 }
@@ -269,10 +270,23 @@ func (c *Conn) probe() error {
 		return fmt.Errorf("rpc: the peer has been silent for %v", silent.Round(time.Millisecond))
 	}
 	if silent >= pingAfter {
+		c.giveBack()
 		// When it cannot be sent, the silence ends the connection all the same.
 		_ = c.Send(KindPing, 0, appendU64(nil, uint64(silent)))
 	}
 	return nil
+}
+
+// giveBack gives back buffers that large frames have left behind.
+func (c *Conn) giveBack() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if cap(c.spare) > keepBuffer {
+		c.spare = nil
+	}
+	if len(c.out) == 0 && cap(c.out) > keepBuffer {
+		c.out = nil
+	}
 }
 
 // flush writes what waits. What is sent meanwhile has woken the writer again.
@@ -290,7 +304,7 @@ func (c *Conn) flush() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.writing = false
-	if cap(b) <= keepBuffer {
+	if cap(b) <= keepInUse {
 		c.spare = b
 	}
 	return nil

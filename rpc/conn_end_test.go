@@ -42,8 +42,8 @@ func plain(nc net.Conn) net.Conn { return nc }
 func TestEveryFrameThatWasTakenArrives(t *testing.T) {
 	const senders = 8
 	sizeOf := func(sender, n uint32) int { // some frames are too large for their buffer to be kept
-		if sender == 7 && n%8 == 0 {
-			return keepBuffer + 1000
+		if sender == 7 && n%64 == 0 {
+			return keepInUse + 1000
 		}
 		return int(sender) * 300
 	}

@@ -125,7 +125,7 @@ func TestABackedUpConnectionRefusesMore(t *testing.T) {
 	a, _ := pair(t, Hello{MaxFrame: MaxFrame}, Hello{MaxFrame: MaxFrame})
 	body := make([]byte, 16<<20)
 	var err error
-	for range 8 { // nobody runs the connection, so nothing leaves
+	for range 12 { // nobody runs the connection, so nothing leaves
 		if err = a.Send(KindPredict, 0, body); err != nil {
 			break
 		}
@@ -160,7 +160,7 @@ func TestFramesSentDuringAWriteDoNotTouchIt(t *testing.T) {
 		}
 		size := func(fill byte) int {
 			if fill%8 == 0 {
-				return keepBuffer + 100
+				return keepInUse + 100
 			}
 			return 100
 		}
@@ -171,9 +171,18 @@ func TestFramesSentDuringAWriteDoNotTouchIt(t *testing.T) {
 			read(fill-1, size(fill-1))
 		}
 		read(last, size(last))
-		if cap(x.out) > keepBuffer || cap(x.spare) > keepBuffer {
+		if cap(x.out) > keepInUse || cap(x.spare) > keepInUse {
 			t.Errorf("buffers of %d and %d bytes are kept", cap(x.out), cap(x.spare))
 		}
+		send(1, keepInUse-100)
+		read(1, keepInUse-100)
+		time.Sleep(2 * pingAfter)
+		synctest.Wait()
+		x.mu.Lock()
+		if cap(x.out) > keepBuffer || cap(x.spare) > keepBuffer {
+			t.Errorf("while the peer is silent, buffers of %d and %d bytes are kept", cap(x.out), cap(x.spare))
+		}
+		x.mu.Unlock()
 		cancel()
 		wg.Wait()
 	})

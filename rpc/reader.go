@@ -6,7 +6,10 @@ import (
 	"io"
 )
 
-const readBuffer = 64 << 10
+const (
+	readBuffer  = 64 << 10
+	keepReading = 4 << 20 // larger buffers are given back between frames
+)
 
 // reader takes frames from a stream. One read of the stream may bring many.
 type reader struct {
@@ -57,7 +60,7 @@ func (r *reader) expand(f Frame) (Frame, error) {
 	if !r.lz4 {
 		return Frame{}, &ProtocolError{Frame: "compressed", Field: "flags", Why: "compression was not negotiated"}
 	}
-	if cap(r.raw) > keepBuffer {
+	if cap(r.raw) > keepReading {
 		r.raw = nil
 	}
 	var err error
@@ -87,7 +90,7 @@ func (r *reader) fill(n int) error {
 // and shrinks again between frames.
 func (r *reader) makeRoom(n int) {
 	switch {
-	case r.from == r.to && len(r.buf) > keepBuffer:
+	case r.from == r.to && len(r.buf) > keepReading:
 		r.buf, r.from, r.to = make([]byte, readBuffer), 0, 0
 	case r.from == r.to:
 		r.from, r.to = 0, 0

@@ -127,7 +127,7 @@ func TestTheBufferGrowsForALargeFrameAndShrinksAgain(t *testing.T) {
 	if _, err := r.next(); !errors.Is(err, io.EOF) {
 		t.Fatalf("%v, want EOF", err)
 	}
-	if len(r.buf) > keepBuffer {
+	if len(r.buf) > keepReading {
 		t.Errorf("the buffer keeps %d bytes after the large frames", len(r.buf))
 	}
 }
@@ -142,7 +142,7 @@ func TestAnExpandedBodyIsGivenBack(t *testing.T) {
 			t.Fatalf("%d bytes, %v; want %d", len(f.Body), err, want)
 		}
 	}
-	if cap(r.raw) > keepBuffer {
+	if cap(r.raw) > keepReading {
 		t.Errorf("%d bytes are kept for expanding", cap(r.raw))
 	}
 }

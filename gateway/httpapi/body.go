@@ -70,6 +70,8 @@ func (s *Server) arrived(rc *fasthttp.RequestCtx, c *conn) ([]byte, error) {
 	c.unread = err != nil
 	if cap(body) <= keepBytes {
 		c.kept = body
+	} else {
+		c.large = body
 	}
 	return body, err
 }
@@ -81,15 +83,16 @@ func (s *Server) readAll(r io.Reader, length int, lease *budget.Lease, b []byte)
 	if length >= 0 {
 		most = length
 	}
+	room := cap(b) // that is taken, of what b has
 	for {
-		if len(b) == cap(b) {
+		if len(b) == room {
 			size := min(max(2*len(b), 2*smallBody), most+1) // 1 more, to see the end
-			if !lease.Take(size - len(b)) {
+			if !lease.Take(size - room) {
 				return nil, errNoMemory
 			}
-			b = append(make([]byte, 0, size), b...)
+			b, room = s.grown(b, size), size
 		}
-		n, err := r.Read(b[len(b):cap(b)])
+		n, err := r.Read(b[len(b):room])
 		b = b[:len(b)+n]
 		switch {
 		case len(b) > most:
@@ -100,6 +103,20 @@ func (s *Server) readAll(r io.Reader, length int, lease *budget.Lease, b []byte)
 			return nil, err
 		}
 	}
+}
+
+// grown is b with room for size bytes. A large one is of a body before, if there is one: fresh memory costs more
+// than reading a body into it.
+func (s *Server) grown(b []byte, size int) []byte {
+	if cap(b) >= size {
+		return b
+	}
+	if size > keepBytes {
+		if used, _ := s.bodies.Get().(*[]byte); used != nil && cap(*used) >= size {
+			return append((*used)[:0], b...)
+		}
+	}
+	return append(make([]byte, 0, size), b...)
 }
 
 // steadyReader reads a body that has to come at some speed.

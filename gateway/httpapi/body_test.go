@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"compress/zlib"
 	"io"
+	"log/slog"
 	"net/http"
 	"runtime"
 	"strings"
@@ -161,5 +162,28 @@ func TestLargeAnswer(t *testing.T) {
 	}
 	if in := core.queries()[0].Input; in.Type != serving.Ints {
 		t.Errorf("first input %v", in)
+	}
+}
+
+// A large body is read into the buffer of one before, if that is large enough, and what has come is kept.
+func TestLargeBodiesUseBuffersAgain(t *testing.T) {
+	s := New(Config{}, newFake(), nil, slog.New(slog.DiscardHandler))
+	c := &conn{lease: s.config.Budget.Lease(), bodies: &s.bodies}
+	large := bytes.Repeat([]byte("0123456789"), 50_000)
+	for range 20 {
+		body, err := s.readAll(bytes.NewReader(large), len(large), &c.lease, nil)
+		if err != nil || !bytes.Equal(body, large) {
+			t.Fatalf("%d bytes, %v", len(body), err)
+		}
+		clear(body) // as another request will write to it
+		c.large = body
+		c.finish()
+		if c.large != nil {
+			t.Error("it is used by two")
+		}
+	}
+	s.bodies.Put(new([]byte)) // too small
+	if b := s.grown([]byte("abc"), 2*keepBytes); string(b) != "abc" || cap(b) < 2*keepBytes {
+		t.Errorf("%q of %d", b, cap(b))
 	}
 }

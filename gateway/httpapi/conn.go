@@ -30,6 +30,8 @@ type conn struct {
 	lease   budget.Lease // of the current request, and its answer
 	host    string       // by which it was called last, and may be
 	kept    []byte       // for the next body; at most keepBytes
+	large   []byte       // the current body, if it is larger
+	bodies  *sync.Pool   // of large ones of all connections, *[]byte; nil: they are not kept
 	headers headers      // of the current request
 	unread  bool         // the body of the current request has not been read
 	slot    bool         // its body is heavy, and may be read
@@ -46,6 +48,15 @@ type conn struct {
 	leave  time.Time  // the write deadline
 	set    time.Time  // the read deadline that the connection has, which may be earlier
 	leaves time.Time  // the write deadline that the connection has, which may be later
+}
+
+// finish gives back what the request that has ended took.
+func (c *conn) finish() {
+	c.lease.Release()
+	if large := c.large; large != nil && c.bodies != nil {
+		c.bodies.Put(&large)
+	}
+	c.large = nil
 }
 
 // SetReadDeadline sets it lazily: fasthttp moves the deadline twice for each

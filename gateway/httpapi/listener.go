@@ -26,6 +26,7 @@ type listener struct {
 	limit      int // connections; beyond it those that wait are closed for new ones
 	perAddress int // of them from one address; 0: any number
 	budget     *budget.Budget
+	bodies     *sync.Pool // of conn
 	closed     [overs]obs.Counter
 	log        *slog.Logger
 	warned     time.Time // when warn last did; belongs to Accept
@@ -54,7 +55,7 @@ const spare = 64
 
 func (s *Server) newListener(ln net.Listener) *listener {
 	l := &listener{
-		Listener: ln, limit: s.config.MaxConnections, perAddress: s.config.MaxPerAddress, budget: s.config.Budget, log: s.log,
+		Listener: ln, limit: s.config.MaxConnections, perAddress: s.config.MaxPerAddress, budget: s.config.Budget, bodies: &s.bodies, log: s.log,
 		open: make(map[*conn]struct{}), from: make(map[netip.Addr]int),
 	}
 	for why, name := range overNames {
@@ -86,7 +87,7 @@ func (l *listener) Accept() (net.Conn, error) {
 // take makes room for a connection, by closing what has waited longest for a request, or
 // returns nil.
 func (l *listener) take(nc net.Conn) *conn {
-	c := &conn{Conn: netio.Wrap(nc), lease: l.budget.Lease(), from: addressOf(nc)}
+	c := &conn{Conn: netio.Wrap(nc), lease: l.budget.Lease(), bodies: l.bodies, from: addressOf(nc)}
 	c.waits.Store(time.Now().UnixNano())
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -169,11 +170,11 @@ func (l *listener) track(nc net.Conn, state fasthttp.ConnState) {
 		l.left.Add(1)
 	case fasthttp.StateIdle:
 		c := nc.(*conn)
-		c.lease.Release()
+		c.finish()
 		c.waits.Store(time.Now().UnixNano())
 	case fasthttp.StateClosed:
 		c := nc.(*conn)
-		c.lease.Release()
+		c.finish()
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		delete(l.open, c)

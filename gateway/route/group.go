@@ -2,6 +2,7 @@ package route
 
 import (
 	"cmp"
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -37,7 +38,11 @@ func (t *Target) Ask(to Receiver, a *rpc.Ask, in serving.Input, now time.Time) (
 	b := rpc.AppendPredictHead(conn.Begin(rpc.KindPredict), rpc.PredictHead{Batch: batch, Model: t.model, Count: 1})
 	if err := conn.End(rpc.AppendAskInput(b, a, in), 0); err != nil {
 		if _, mine := r.questions.take(batch); mine {
-			return 0, &serving.Failure{Cause: serving.ContainerError, Message: err.Error()}
+			cause := serving.ContainerError
+			if errors.Is(err, rpc.ErrBacklog) {
+				cause = serving.RefusedFull
+			}
+			return 0, &serving.Failure{Cause: cause, Message: err.Error()}
 		}
 		// The connection ended in between, and its end has answered already.
 	}
