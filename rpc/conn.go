@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -116,6 +117,18 @@ func (c *Conn) Begin(kind Kind) []byte {
 	c.mu.Lock()
 	c.start = len(c.out)
 	return append(c.out, 0, 0, 0, 0, byte(kind), 0, 0, 0)
+}
+
+// BeginLarge is Begin for a body of about size bytes, for which room is made at once: a frame that grows is copied each time.
+func (c *Conn) BeginLarge(kind Kind, size int) []byte {
+	if size > writeAtOnce {
+		c.mu.Lock()
+		if headerSize+size > cap(c.out)-len(c.out) {
+			c.out = slices.Grow(c.out, max(headerSize+size, len(c.out)))
+		}
+		c.mu.Unlock()
+	}
+	return c.Begin(kind)
 }
 
 // End finishes the frame that Begin started, and writes it if it comes alone, or leaves it to the writer, which

@@ -287,6 +287,9 @@ func (r *Runner) Feedback(list ...rpc.Feedback) error {
 	return nil
 }
 
+// roomBeside is what an input has beside its payload, unless what it says of its user is long.
+const roomBeside = 512
+
 // write writes the frame of a part, which runs from then on.
 func (x *exchange) write(items []*queue.Item) error {
 	s := x.session
@@ -296,7 +299,11 @@ func (x *exchange) write(items []*queue.Item) error {
 		return err
 	}
 	now := time.Now()
-	b := s.conn.Begin(rpc.KindPredict)
+	size := 0
+	for _, it := range items {
+		size += len(it.Ask.Payload) + roomBeside
+	}
+	b := s.conn.BeginLarge(rpc.KindPredict, size)
 	b = rpc.AppendPredictHead(b, rpc.PredictHead{Batch: s.batches + 1, Model: x.model, Count: len(items)})
 	for _, it := range items {
 		it.Ask.Budget = -1
