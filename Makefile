@@ -152,12 +152,13 @@ test-deployers: $(PACKAGES)/spark ## deploy real models of R and PySpark; PySpar
 test-runtimes: $(PACKAGES)/runtimes ## deploy real models of ONNX, XGBoost and LightGBM, pipelines with pandas, every estimator of scikit-learn, and with Clipper's deployer of ONNX
 	cd containers/python && ../../$(PACKAGES)/runtimes/bin/python -W ignore -m pytest -q tests/heavy/test_onnx.py tests/heavy/test_pandas.py tests/heavy/test_trees.py tests/heavy/test_clipper_onnx.py tests/heavy/test_estimators.py
 
-test-clients: build $(TEST_ENV)/made $(PACKAGES)/models $(PACKAGES)/kserve $(PACKAGES)/mlserver $(PACKAGES)/perf ## ask models of scikit-learn and ONNX and a chat as clients of KServe, MLServer, Triton and OpenAI do, measure them with perf_analyzer, and call servers of KServe and MLServer as services; they are 1.2 GB
+test-clients: build $(TEST_ENV)/made $(PACKAGES)/models $(PACKAGES)/kserve $(PACKAGES)/mlserver $(PACKAGES)/perf $(PACKAGES)/engine ## ask models of scikit-learn and ONNX, a chat and a llama.cpp as clients of KServe, MLServer, Triton and OpenAI do, measure with perf_analyzer, and call servers of KServe and MLServer as services; they are 1.4 GB
 	@scripts/need-b64
 	@PATH="$(CURDIR)/$(PACKAGES)/models/bin:$$PATH" $(TEST_ENV)/bin/python test/clients/run.py $(BIN) \
 		kserve_client.py=$(PACKAGES)/kserve/bin/python mlserver_client.py=$(PACKAGES)/mlserver/bin/python \
 		triton_client.py=$(TEST_ENV)/bin/python openai_client.py=$(TEST_ENV)/bin/python perf_client.py=$(PACKAGES)/perf/bin/python
 	@PATH="$(CURDIR)/$(PACKAGES)/models/bin:$$PATH" $(TEST_ENV)/bin/python test/clients/services.py $(BIN) $(PACKAGES)/kserve/bin/python $(PACKAGES)/mlserver/bin/python
+	@$(TEST_ENV)/bin/python test/clients/engine_client.py $(BIN) $(PACKAGES)/engine/bin/python
 
 test-frameworks: $(PACKAGES)/runtimes ## deploy real models of PyTorch and TensorFlow, which tests/heavy says how to install
 	cd containers/python && ../../$(PACKAGES)/runtimes/bin/python -m pytest -q tests/heavy/test_torch.py tests/heavy/test_torchserve.py tests/heavy/test_tensorflow.py
@@ -219,6 +220,7 @@ REQUIRED_models   := test/clients/models.txt
 REQUIRED_kserve   := test/clients/kserve.txt
 REQUIRED_mlserver := test/clients/mlserver.txt
 REQUIRED_perf     := test/clients/perf.txt
+REQUIRED_engine   := test/clients/engine.txt
 REQUIRED_bars     := $(REQUIRED_demo) bench/bars/requirements.txt
 REQUIRED_triton   := bench/bars/triton.txt
 REQUIRED_lab      := bench/policies/requirements.txt
@@ -231,7 +233,7 @@ ALSO_clipper     := $(CLIPPER)
 ALSO_spark       := $(CLIPPER)
 ALSO_runtimes    := $(CLIPPER)
 
-$(addprefix $(PACKAGES)/,demo test clipper spark runtimes models kserve mlserver perf bars triton lab openapi): $(PACKAGES)/%: FORCE
+$(addprefix $(PACKAGES)/,demo test clipper spark runtimes models kserve mlserver perf engine bars triton lab openapi): $(PACKAGES)/%: FORCE
 	@scripts/cached $@ '$(PYTHON) -VV' 'PYTHON=$(PYTHON) scripts/packages $(REQUIRED_$*) $(ALSO_$*)' scripts/packages $(REQUIRED_$*) $(REQUIRED_demo)
 
 # Those with the SDK as it is in this clone.
