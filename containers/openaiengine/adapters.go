@@ -1,6 +1,7 @@
 package openaiengine
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -102,9 +103,11 @@ func (e *engine) adapt(ctx context.Context, path string, about map[string]string
 		case http.StatusOK:
 			return nil
 		case http.StatusNotFound, http.StatusMethodNotAllowed:
-		default:
-			return engineError(said, response.StatusCode)
+			if !bytes.Contains(said, []byte(about["lora_name"])) { // so it is the path that is not there, and not the adapter
+				continue
+			}
 		}
+		return engineError(said, response.StatusCode)
 	}
 	return errNoAdapters
 }

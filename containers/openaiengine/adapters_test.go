@@ -127,6 +127,14 @@ func TestAdaptersThatCannotBeLoaded(t *testing.T) {
 			_, err := r.loadAdapter(r.Context(), chatVersion("m"), bundleOf(t, manifest))
 			return err
 		},
+		"404 Not Found: Loading lora m:2 failed": func(r *rig) error {
+			r.handle(func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(http.StatusNotFound) // as vLLM 0.32 does
+				io.WriteString(w, `{"error": {"message": "Loading lora m:2 failed: No adapter found for <path>", "type": "NotFoundError", "param": null, "code": 404}}`)
+			})
+			_, err := r.loadAdapter(r.Context(), chatVersion("m"), bundleOf(t, adapterManifest))
+			return err
+		},
 		`no model "rude": it has ["base" "polite"]`: func(r *rig) error {
 			_, err := r.loadAdapter(r.Context(), chatVersion("m"), bundleOf(t, `"runtime": "lora", "options": {"adapter": "rude"}, "files": {}`))
 			return err
