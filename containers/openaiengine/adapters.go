@@ -53,9 +53,11 @@ func (e *engine) loadAdapter(ctx context.Context, v rpc.Load, folder string) (*g
 	if err := e.addAdapter(ctx, name, path); err != nil {
 		return nil, err
 	}
+	e.adapters.Store(name, path)
 	return &gocontainer.HostedModel{
 		Predict: (&model{e, name}).predict, Memory: size,
 		Unload: func(ctx context.Context) error {
+			e.adapters.Delete(name)
 			return e.adapt(ctx, "/unload_lora_adapter", map[string]string{"lora_name": name})
 		},
 	}, nil
@@ -79,6 +81,26 @@ func (e *engine) addAdapter(ctx context.Context, name, path string) error {
 			return e.adapt(ctx, "/load_lora_adapter", about)
 		}
 	}
+	return err
+}
+
+// restoreAdapters has an engine that has started again load what it had loaded.
+func (e *engine) restoreAdapters(ctx context.Context) (err error) {
+	var has []string
+	e.adapters.Range(func(name, path any) bool {
+		if has == nil {
+			if has, err = e.models(ctx); err != nil {
+				return false
+			}
+		}
+		if slices.Contains(has, name.(string)) {
+			return true
+		}
+		if why := e.addAdapter(ctx, name.(string), path.(string)); why != nil {
+			e.cfg.Log.Warn("an adapter cannot be loaded again", "adapter", name, "err", why)
+		}
+		return true
+	})
 	return err
 }
 

@@ -1,6 +1,7 @@
 package openaiengine
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -9,7 +10,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/topsail-serving/topsail/containers/gocontainer"
 	"github.com/topsail-serving/topsail/rpc"
@@ -95,6 +99,56 @@ func TestAdapters(t *testing.T) {
 			}
 		})
 	}
+}
+
+// An engine that has started again has forgotten what it loaded.
+func TestAdaptersOfAnEngineThatStartsAgain(t *testing.T) {
+	folder := bundleOf(t, adapterManifest)
+	var has []string
+	var starts atomic.Int32
+	atEngine(t, testConfig(), nil, func(r *rig) {
+		adapters := adapterEngine(t, "/v1", &has)
+		up := func(w http.ResponseWriter, q *http.Request) {
+			if q.URL.Path != "/health" {
+				adapters(w, q)
+			}
+		}
+		r.handle(up)
+		ctx, stop := context.WithCancel(r.Context())
+		var watching sync.WaitGroup
+		watching.Go(func() {
+			r.watch(ctx, func(ready bool) {
+				if ready {
+					starts.Add(1)
+				}
+			})
+		})
+		kept, err := r.loadAdapter(ctx, chatVersion("kept"), folder)
+		if err != nil {
+			r.Fatal(err)
+		}
+		left, err := r.loadAdapter(ctx, chatVersion("left"), folder)
+		if err != nil {
+			r.Fatal(err)
+		}
+		if err := left.Unload(ctx); err != nil {
+			r.Error(err)
+		}
+		time.Sleep(3 * time.Second)
+		r.handle(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
+		time.Sleep(10 * time.Second)
+		has = nil
+		r.handle(up)
+		time.Sleep(10 * time.Second)
+		stop()
+		watching.Wait()
+		if starts.Load() != 2 || !slices.Equal(has, []string{"kept:2"}) {
+			r.Errorf("ready %d times, the engine has %q", starts.Load(), has)
+		}
+		if err := kept.Unload(r.Context()); err != nil || len(has) > 0 {
+			r.Errorf("unloaded, the engine has %q (%v)", has, err)
+		}
+	})
 }
 
 // What the engine was started with is asked by its own name, and stays there.

@@ -41,6 +41,8 @@ type engine struct {
 	up     atomic.Bool            // it answered its ready path
 	load   load
 
+	adapters sync.Map // the paths of those that it has loaded, by name
+
 	lifetime context.Context // of requests that are not to be cancelled with their queries
 	running  sync.WaitGroup  // those
 }

@@ -12,10 +12,18 @@ const maxModels = 1 << 20
 
 // watch says whether the engine is ready, until ctx ends.
 func (e *engine) watch(ctx context.Context, set func(ready bool)) {
-	e.server.Watch(ctx, e.cfg.ReadyPath, e.findModel, func(ready bool) {
+	e.server.Watch(ctx, e.cfg.ReadyPath, e.begin, func(ready bool) {
 		e.up.Store(ready)
 		set(ready)
 	})
+}
+
+// begin asks an engine that has started for what is to be known of it.
+func (e *engine) begin(ctx context.Context) error {
+	if err := e.findModel(ctx); err != nil {
+		return err
+	}
+	return e.restoreAdapters(ctx)
 }
 
 // findModel asks for the name of the model, unless it is configured.
