@@ -97,6 +97,9 @@ func TestOneModelThatFails(t *testing.T) {
 func TestNoModelThatWorks(t *testing.T) {
 	t.Parallel()
 	in := start(t, t.TempDir(), failing("crash")+failing("burn")).ready()
+	if out := in.output(); !strings.Contains(out, "Topsail runs, but no model is ready") || strings.Contains(out, "is ready after") {
+		t.Errorf("the greeting:\n%s", out)
+	}
 	in.until("the reasons", func() bool {
 		status, text := in.operations("/health/ready")
 		return status == http.StatusServiceUnavailable && strings.Contains(text, "no model has a ready replica") &&

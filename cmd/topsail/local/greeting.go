@@ -37,14 +37,14 @@ func greet(ctx context.Context, out io.Writer, v *view, scheme string, l *listen
 			return
 		}
 	}
-	apps, ask := v.store.Catalog().Apps, ""
-	if len(apps) > 0 {
-		ask = " Ask it:"
-	}
+	apps, state := v.store.Catalog().Apps, fmt.Sprintf("Topsail is ready after %.1f s.", time.Since(start).Seconds())
 	if !ready {
-		ask = " No model is ready yet, and apps answer with their defaults." + ask
+		state = "Topsail runs, but no model is ready: apps answer with their defaults until one is."
 	}
-	fmt.Fprintf(out, "\nTopsail is ready after %.1f s.%s\n\n", time.Since(start).Seconds(), ask)
+	if len(apps) > 0 {
+		state += " Ask it:"
+	}
+	fmt.Fprintf(out, "\n%s\n\n", state)
 	names := slices.Sorted(maps.Keys(apps))
 	for _, name := range names[:min(len(names), appsShown)] {
 		fmt.Fprintf(out, "  %s\n\n", curl(scheme+v.addr, apps[name]))
