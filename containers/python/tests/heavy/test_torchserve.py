@@ -73,11 +73,13 @@ def test_images_are_classified(tmp_path):
     blue = io.BytesIO()
     Image.new("RGB", (32, 50), (0, 0, 255)).save(blue, "PNG")
     queries = [blue.getvalue(), photograph("L", (90, 60), "JPEG"), b"not an image", photograph("RGBA", (50, 50), "PNG")]
-    one, grey, bad, clear = testing.run(handled, [{"data": x} for x in queries])
+    queries += [photograph("RGB", (1, 100), "PNG"), photograph("RGB", (30_000, 1), "PNG")]
+    one, grey, bad, clear, long, narrow = testing.run(handled, [{"data": x} for x in queries])
     assert list(one.output) == ["blue", "green", "red"]
     assert one.output["blue"] == pytest.approx(one.confidence) and sum(one.output.values()) == pytest.approx(1)
     assert len(grey.output) == len(clear.output) == 3
     assert "the input is not a file of an image" in bad.error
+    assert len(long.output) == 3 and "30000 × 1 pixels is too narrow" in narrow.error
 
 
 def test_pixels_are_classified(tmp_path):

@@ -18,6 +18,7 @@ CLASSIFIER, SEGMENTER = "image_classifier", "image_segmenter"
 
 _SHORTER, _SIDE = 256, 224  # pixels: of the shorter side, and of the square in the middle of it
 _MEAN, _STDDEV = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # of ImageNet
+_NARROWEST = 100  # times that an image may be longer than wide: resized, it grows by as much
 _BEST = 5  # classes that are answered
 _NAMES = "index_to_name.json"
 
@@ -49,6 +50,8 @@ class ImageModel:
             raise BadInput("the input is not a file of an image, such as JPEG or PNG, or is damaged") from None
         wide, high = image.size
         shorter = min(wide, high)
+        if max(wide, high) > _NARROWEST * shorter:
+            raise BadInput(f"an image of {wide} × {high} pixels is too narrow: at most {_NARROWEST} times longer than wide")
         image = image.resize((_SHORTER * wide // shorter, _SHORTER * high // shorter), self._image.Resampling.BILINEAR)
         left, top = (round((n - _SIDE) / 2) for n in image.size)
         image = image.crop((left, top, left + _SIDE, top + _SIDE))
