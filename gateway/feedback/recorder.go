@@ -28,8 +28,10 @@ const (
 	maxPending      = 8192
 	maxPendingBytes = 64 << 20
 	// perFlush is how many records of apps whose policy does not learn are kept in
-	// between: a thousand a second. Feedback on their answers changes no answer.
-	perFlush = 20
+	// between: a thousand a second, and fewer of large inputs, of which each perRecord bytes
+	// count as one more, since all are hashed. Feedback on their answers changes no answer.
+	perFlush  = 20
+	perRecord = 16 << 10
 	// storeWithin bounds one storing.
 	storeWithin = 2 * time.Second
 )
@@ -61,9 +63,15 @@ func NewRecorder(store Store, log *slog.Logger, r *obs.Registry) *Recorder {
 	}
 }
 
-// Wants says whether there is room for the record of one more answer. Those that a
+// Wants says whether there is room for the record of one more answer, to an input of so many bytes. Those that a
 // policy learns from come first.
-func (r *Recorder) Wants(learns bool) bool { return learns || r.quota.Add(-1) >= 0 }
+func (r *Recorder) Wants(learns bool, input int) bool {
+	if learns {
+		return true
+	}
+	takes := 1 + int64(input/perRecord)
+	return r.quota.Add(-takes)+takes > 0
+}
 
 // Keep takes a record, which is the recorder's from then on.
 func (r *Recorder) Keep(record *serving.Record) {

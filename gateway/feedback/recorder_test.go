@@ -190,23 +190,29 @@ func TestLargeRecords(t *testing.T) {
 	})
 }
 
-// Of apps that learn nothing, a thousand records a second are wanted.
+// Of apps that learn nothing, a thousand records a second are wanted, and of large inputs fewer.
 func TestTheQuota(t *testing.T) {
+	for _, c := range []struct{ size, want int }{{0, 1000}, {perRecord - 1, 1000}, {perRecord, 500}, {4 * perRecord, 200}, {100 * perRecord, 50}, {64 << 20, 50}} {
+		testQuota(t, c.size, c.want)
+	}
+}
+
+func testQuota(t *testing.T, size, want int) {
 	keeping(t, func(t *testing.T, k *keeper) {
 		wanted := 0
 		for range 1000 { // a second
 			for range 10 {
-				if k.Wants(false) {
+				if k.Wants(false, size) {
 					wanted++
 				}
-				if !k.Wants(true) {
+				if !k.Wants(true, size) {
 					t.Fatal("a record to learn from is not wanted")
 				}
 			}
 			time.Sleep(time.Millisecond)
 		}
-		if wanted < 980 || wanted > 1020 {
-			t.Errorf("%d wanted in a second", wanted)
+		if wanted < want*98/100 || wanted > want*102/100 {
+			t.Errorf("%d wanted in a second of inputs of %d bytes, not %d", wanted, size, want)
 		}
 	})
 }

@@ -22,7 +22,7 @@ type records struct {
 	learns  bool // the last that was asked for
 }
 
-func (r *records) Wants(learns bool) bool {
+func (r *records) Wants(learns bool, _ int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.learns = learns

@@ -243,9 +243,9 @@ func (q *query) cacheNote(try *attempt) string {
 
 // Recorder keeps the records of answers for feedback to come.
 type Recorder interface {
-	// Wants says whether there is room for one more record; learns says that a policy
+	// Wants says whether there is room for one more record, of an input of so many bytes; learns says that a policy
 	// learns from it.
-	Wants(learns bool) bool
+	Wants(learns bool, input int) bool
 	// Keep takes a record, and does not block.
 	Keep(r *serving.Record)
 }
@@ -253,7 +253,7 @@ type Recorder interface {
 // record leaves a record of the answer, for feedback to come, with the attempts from one up to another.
 func (q *query) record(a *serving.Prediction, from, to int) {
 	records := q.p.Records
-	if records == nil || !records.Wants(q.app.learned != nil) {
+	if records == nil || !records.Wants(q.app.learned != nil, len(q.Input.Data)) {
 		return
 	}
 	now := time.Now()
