@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,6 +23,7 @@ const (
 	leaveWithin = 500 * time.Millisecond // when we are the one that leaves
 	writeByte   = time.Microsecond       // so a slow peer has to take 1 MB/s
 	writeAtOnce = 64 << 10               // bytes: more is for the writer, which others do not wait for
+	leaveApart  = 64 << 10               // payloads of more are sent from where they are
 	loneAfter   = 200 * time.Microsecond // between frames, twice in a row: none is likely to be added to this one
 	pingAfter   = time.Second            // of silence
 	deadAfter   = 5 * time.Second        // of silence
@@ -56,12 +56,14 @@ type Conn struct {
 	alone  bool                      // see SendAlone
 
 	mu      sync.Mutex  // guards the following, between Begin and End too
-	out     []byte      // frames that wait for the writer
+	out     []byte      // frames that wait for the writer, without the payloads that are apart
 	spare   []byte      // the writer's other buffer
+	apart   []apart     // in the order of out
+	weight  int         // bytes in apart
+	before  backlog     // what waited when the frame being built was begun
 	writing bool        // the writer writes
 	sent    int64       // when the last frame was, in nanoseconds since opened
 	gap     int64       // in nanoseconds, between that and the one before
-	start   int         // in out, of the frame being built
 	comp    *compressor // nil: nothing is to be compressed
 	ended   bool        // nothing more may be sent
 	last    time.Time   // once Run ends: when the last write must be done
@@ -115,53 +117,53 @@ func (c *Conn) SendAlone() { c.alone = true }
 // to the returned slice and hand it to End at once.
 func (c *Conn) Begin(kind Kind) []byte {
 	c.mu.Lock()
-	c.start = len(c.out)
+	c.before = backlog{len(c.out), len(c.apart), c.weight}
 	return append(c.out, 0, 0, 0, 0, byte(kind), 0, 0, 0)
 }
 
-// BeginLarge is Begin for a body of about size bytes, for which room is made at once: a frame that grows is copied each time.
-func (c *Conn) BeginLarge(kind Kind, size int) []byte {
-	if size > writeAtOnce {
-		c.mu.Lock()
-		if headerSize+size > cap(c.out)-len(c.out) {
-			c.out = slices.Grow(c.out, max(headerSize+size, len(c.out)))
-		}
-		c.mu.Unlock()
-	}
-	return c.Begin(kind)
-}
-
 // End finishes the frame that Begin started, and writes it if it comes alone, or leaves it to the writer, which
-// takes many at a time. When it returns an error, nothing of the frame is sent; the connection lives on.
+// takes many at a time. When it returns an error, nothing of the frame is sent; the connection lives on. Otherwise the
+// payloads that AppendAsk and AppendAskInput were given must not change any more.
 func (c *Conn) End(b []byte, flags Flags) error {
 	defer c.mu.Unlock()
-	body := b[c.start+headerSize:]
-	switch {
-	case c.ended:
-		return ErrClosed
-	case len(body) > c.limit:
-		return ErrTooLarge
-	case c.start > maxBacklog:
-		return ErrBacklog
+	start := c.before.out
+	size := len(b) - start - headerSize + c.weight - c.before.weight
+	if err := c.refusal(size); err != nil {
+		clear(c.apart[c.before.apart:])
+		c.apart, c.weight = c.apart[:c.before.apart], c.before.weight
+		return err
 	}
 	if c.comp != nil {
-		if small := c.comp.try(body); small != nil {
-			b = append(b[:c.start+headerSize], small...)
-			flags |= FlagCompressed
+		if small := c.comp.try(b[start+headerSize:]); small != nil {
+			b = append(b[:start+headerSize], small...)
+			size, flags = len(small), flags|FlagCompressed
 		}
 	}
-	binary.LittleEndian.PutUint32(b[c.start:], uint32(len(b)-c.start-headerSize))
-	b[c.start+5] = byte(flags)
+	binary.LittleEndian.PutUint32(b[start:], uint32(size))
+	b[start+5] = byte(flags)
 	c.out = b
-	c.ended = Kind(b[c.start+4]) == KindBye // which is the last frame
+	c.ended = Kind(b[start+4]) == KindBye // which is the last frame
 	now := int64(time.Since(c.opened))
 	gap := now - c.sent
 	lone := c.alone || min(gap, c.gap) > int64(loneAfter)
 	c.sent, c.gap = now, gap
-	if lone && c.start == 0 && !c.writing && len(b) <= writeAtOnce {
+	if lone && start == 0 && !c.writing && len(b)+c.weight <= writeAtOnce {
 		c.writeNow()
 	} else {
 		c.wakeWriter()
+	}
+	return nil
+}
+
+// refusal is why a frame of so many bytes cannot be sent, or nil. c.mu is held.
+func (c *Conn) refusal(size int) error {
+	switch {
+	case c.ended:
+		return ErrClosed
+	case size > c.limit:
+		return ErrTooLarge
+	case c.before.bytes() > maxBacklog:
+		return ErrBacklog
 	}
 	return nil
 }
@@ -304,9 +306,9 @@ func (c *Conn) giveBack() {
 
 // flush writes what waits. What is sent meanwhile has woken the writer again.
 func (c *Conn) flush() error {
-	b, err := c.take()
+	b, payloads, err := c.take()
 	if err == nil && len(b) > 0 {
-		_, err = c.nc.Write(b)
+		err = write(c.nc, b, payloads)
 	}
 	if err != nil {
 		return fmt.Errorf("rpc: write: %w", err)
@@ -325,19 +327,20 @@ func (c *Conn) flush() error {
 
 // take takes the frames that wait, and sets the deadline for writing them: under
 // the lock, so that it cannot undo the one that bye sets.
-func (c *Conn) take() ([]byte, error) {
+func (c *Conn) take() ([]byte, []apart, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	b := c.out
+	b, payloads := c.out, c.apart
 	if len(b) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
-	c.out, c.spare, c.writing = c.spare[:0], nil, true
 	deadline := c.last
 	if deadline.IsZero() {
-		deadline = time.Now().Add(writeWithin + time.Duration(len(b))*writeByte)
+		deadline = time.Now().Add(writeWithin + time.Duration(len(b)+c.weight)*writeByte)
 	}
-	return b, c.nc.SetWriteDeadline(deadline)
+	c.out, c.spare, c.writing = c.spare[:0], nil, true
+	c.apart, c.weight = nil, 0
+	return b, payloads, c.nc.SetWriteDeadline(deadline)
 }
 
 // hearing reads from the peer and notes when it was last heard, whether or not

@@ -25,7 +25,7 @@ func (c *Conn) SendFeedback(model uint32, ahead int, list ...Feedback) error {
 		return ErrTooLarge
 	}
 	b := c.Begin(KindFeedback)
-	if c.start > ahead {
+	if c.before.bytes() > ahead {
 		c.mu.Unlock()
 		return ErrBacklog
 	}

@@ -45,11 +45,23 @@ const (
 	maxEntries = MaxBatch
 )
 
-// Frame is one received frame. Body is valid until the handler returns.
+// Frame is one received frame. Body is valid until the handler returns, unless it takes it.
 type Frame struct {
 	Kind  Kind
 	Flags Flags
 	Body  []byte
+
+	from *reader // nil: not received
+}
+
+// Take makes the body of a large frame the handler's own, for good. It says whether that was done: a small one
+// is better copied.
+func (f *Frame) Take() bool {
+	if f.from == nil || len(f.Body) <= readBuffer {
+		return false
+	}
+	f.from.giveAway(f.Flags&FlagCompressed != 0)
+	return true
 }
 
 // AppendFrame appends one whole frame, header and body, uncompressed.

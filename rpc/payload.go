@@ -37,8 +37,16 @@ func appendValue(b []byte, v *serving.Value) []byte {
 
 // AppendInput appends the payload of one input.
 func AppendInput(b []byte, in serving.Input) []byte {
+	return append(appendInputHead(b, in), in.Data...)
+}
+
+// inputHead is the most that an input has before its data.
+const inputHead = 14
+
+// appendInputHead appends what the payload of an input has before the data: nothing where these are a payload.
+func appendInputHead(b []byte, in serving.Input) []byte {
 	if in.Type == serving.Tensors {
-		return append(b, in.Data...)
+		return b
 	}
 	dims := uint8(1)
 	if in.Type.Text() {
@@ -48,12 +56,8 @@ func AppendInput(b []byte, in serving.Input) []byte {
 	if dims == 1 {
 		b = appendU32(b, uint32(in.Len()))
 	}
-	b = appendU32(b, uint32(len(in.Data)))
-	return append(b, in.Data...)
+	return appendU32(b, uint32(len(in.Data)))
 }
-
-// InputPayloadSize is the most that AppendInput adds for data of n bytes.
-func InputPayloadSize(n int) int { return 14 + n }
 
 // ParsePayload reads a payload that fills b. The values' data point into b.
 func ParsePayload(b []byte) ([]serving.Value, error) {

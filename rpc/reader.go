@@ -8,6 +8,7 @@ import (
 
 const (
 	readBuffer  = 64 << 10
+	believed    = 16      // times what has come of a frame: as much room is made for what it is said to have
 	keepReading = 4 << 20 // larger buffers are given back between frames
 )
 
@@ -16,6 +17,7 @@ type reader struct {
 	src      io.Reader
 	limit    int // largest body, compressed or not
 	buf      []byte
+	small    []byte // the buffer of readBuffer bytes, while buf is a larger one
 	from, to int    // what of buf is read and not yet handed out
 	lz4      bool   // compressed bodies were agreed on
 	raw      []byte // the last compressed body, expanded
@@ -39,12 +41,25 @@ func (r *reader) next() (Frame, error) {
 		return Frame{}, err
 	}
 	end := r.from + whole
-	f := Frame{Kind: kind, Flags: flags, Body: r.buf[r.from+headerSize : end : end]}
+	f := Frame{Kind: kind, Flags: flags, Body: r.buf[r.from+headerSize : end : end], from: r}
 	r.from = end
 	if flags&FlagCompressed == 0 {
 		return f, nil
 	}
 	return r.expand(f)
+}
+
+// giveAway leaves what holds the body of the last frame to whom it was handed.
+func (r *reader) giveAway(expanded bool) {
+	if expanded {
+		r.raw = nil
+		return
+	}
+	rest := r.buf[r.from:r.to]
+	if r.buf, r.small = r.small, nil; len(r.buf) < len(rest) {
+		r.buf = make([]byte, max(readBuffer, len(rest)))
+	}
+	r.from, r.to = 0, copy(r.buf, rest)
 }
 
 // more says whether the next frame is there already.
@@ -86,12 +101,12 @@ func (r *reader) fill(n int) error {
 }
 
 // makeRoom makes sure that the buffer can take at least one more byte of the n
-// wanted. It doubles as bytes arrive, so that a claimed size allocates nothing,
+// wanted. It grows as bytes arrive, so that a claimed size alone allocates nothing,
 // and shrinks again between frames.
 func (r *reader) makeRoom(n int) {
 	switch {
 	case r.from == r.to && len(r.buf) > keepReading:
-		r.buf, r.from, r.to = make([]byte, readBuffer), 0, 0
+		r.buf, r.small, r.from, r.to = r.small, nil, 0, 0
 	case r.from == r.to:
 		r.from, r.to = 0, 0
 	case r.from+n > len(r.buf) && r.from > 0:
@@ -99,8 +114,11 @@ func (r *reader) makeRoom(n int) {
 		r.from = 0
 	}
 	if r.to == len(r.buf) {
-		larger := make([]byte, min(2*len(r.buf), headerSize+r.limit))
+		larger := make([]byte, min(max(2*len(r.buf), min(n, believed*len(r.buf))), headerSize+r.limit))
 		copy(larger, r.buf)
+		if len(r.buf) == readBuffer {
+			r.small = r.buf
+		}
 		r.buf = larger
 	}
 }

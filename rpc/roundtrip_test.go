@@ -251,8 +251,8 @@ func TestAnInputTravelsAsItsValue(t *testing.T) {
 		if want := AppendPayload(nil, in.Value()); !bytes.Equal(b, want) {
 			t.Fatalf("AppendInput gives\n%x, AppendPayload\n%x", b, want)
 		}
-		if len(b) > InputPayloadSize(len(in.Data)) {
-			t.Fatalf("%d bytes, and InputPayloadSize says %d", len(b), InputPayloadSize(len(in.Data)))
+		if len(b) > inputHead+len(in.Data) {
+			t.Fatalf("%d bytes, of which more than %d are the head", len(b), inputHead)
 		}
 		ask := asks().Draw(t, "ask")
 		ask.Payload = b

@@ -86,6 +86,7 @@ func (g *gatewayConn) handle(f rpc.Frame) error {
 
 func (g *gatewayConn) predict(f rpc.Frame) error {
 	now := time.Now()
+	mine := f.Take()
 	p, err := rpc.ParsePredict(f.Body)
 	if err != nil {
 		return err
@@ -97,7 +98,7 @@ func (g *gatewayConn) predict(f rpc.Frame) error {
 			g.unknown(p.Batch, i)
 			continue
 		}
-		it := &queue.Item{Arrived: now, Class: g.class(&ask), Ask: own(ask), Batch: p.Batch, Index: i, From: from}
+		it := &queue.Item{Arrived: now, Class: g.class(&ask), Ask: own(ask, mine), Batch: p.Batch, Index: i, From: from}
 		if ask.Budget >= 0 {
 			it.Deadline = now.Add(ask.Budget)
 		}
@@ -144,9 +145,12 @@ func (g *gatewayConn) wake() {
 	g.asked = g.asked[:0]
 }
 
-// own copies what points into the frame, but for the app.
-func own(a rpc.Ask) rpc.Ask {
+// own copies what points into the frame, but for the app, unless the frame is ours.
+func own(a rpc.Ask, mine bool) rpc.Ask {
 	a.App = nil
+	if mine {
+		return a
+	}
 	a.Payload = slices.Clone(a.Payload)
 	a.User = slices.Clone(a.User)
 	a.Trace = slices.Clone(a.Trace)

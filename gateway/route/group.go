@@ -20,9 +20,6 @@ type Target struct {
 // Replica is the name of the target's replica.
 func (t *Target) Replica() string { return t.replica.endpoint.Replica }
 
-// roomBeside is what a question has beside its input, unless what it says of its user is long.
-const roomBeside = 512
-
 // Ask sends one input; to gets the answer, perhaps before Ask returns. After a failure, to gets
 // nothing. The number, by which the question went out, is for Cancel.
 func (t *Target) Ask(to Receiver, a *rpc.Ask, in serving.Input, now time.Time) (uint64, *serving.Failure) {
@@ -38,8 +35,8 @@ func (t *Target) Ask(to Receiver, a *rpc.Ask, in serving.Input, now time.Time) (
 	if conn.Peer().Features&rpc.FeatureApps == 0 {
 		a.App = nil
 	}
-	b := rpc.AppendPredictHead(conn.BeginLarge(rpc.KindPredict, len(in.Data)+roomBeside), rpc.PredictHead{Batch: batch, Model: t.model, Count: 1})
-	if err := conn.End(rpc.AppendAskInput(b, a, in), 0); err != nil {
+	b := rpc.AppendPredictHead(conn.Begin(rpc.KindPredict), rpc.PredictHead{Batch: batch, Model: t.model, Count: 1})
+	if err := conn.End(conn.AppendAskInput(b, a, in), 0); err != nil {
 		if _, mine := r.questions.take(batch); mine {
 			cause := serving.ContainerError
 			if errors.Is(err, rpc.ErrBacklog) {

@@ -287,9 +287,6 @@ func (r *Runner) Feedback(list ...rpc.Feedback) error {
 	return nil
 }
 
-// roomBeside is what an input has beside its payload, unless what it says of its user is long.
-const roomBeside = 512
-
 // write writes the frame of a part, which runs from then on.
 func (x *exchange) write(items []*queue.Item) error {
 	s := x.session
@@ -299,18 +296,13 @@ func (x *exchange) write(items []*queue.Item) error {
 		return err
 	}
 	now := time.Now()
-	size := 0
-	for _, it := range items {
-		size += len(it.Ask.Payload) + roomBeside
-	}
-	b := s.conn.BeginLarge(rpc.KindPredict, size)
-	b = rpc.AppendPredictHead(b, rpc.PredictHead{Batch: s.batches + 1, Model: x.model, Count: len(items)})
+	b := rpc.AppendPredictHead(s.conn.Begin(rpc.KindPredict), rpc.PredictHead{Batch: s.batches + 1, Model: x.model, Count: len(items)})
 	for _, it := range items {
 		it.Ask.Budget = -1
 		if !it.Deadline.IsZero() {
 			it.Ask.Budget = max(it.Left(now), 0)
 		}
-		b = rpc.AppendAsk(b, &it.Ask)
+		b = s.conn.AppendAsk(b, &it.Ask)
 	}
 	if err := s.conn.End(b, 0); err != nil {
 		return fmt.Errorf("send a batch to the container: %w", err)
