@@ -24,15 +24,32 @@ func AppendPayload(b []byte, values ...serving.Value) []byte {
 // ValueSize is what AppendPayload adds for a value.
 func ValueSize(v *serving.Value) int { return 8 + min(len(v.Name), 255) + 4*len(v.Shape) + len(v.Data) }
 
+// WrapPayload makes the payload of a value around its data, which are the last bytes of b, by writing over those before
+// them. It is nil where they are not, or where there is too little before them.
+func WrapPayload(b []byte, v *serving.Value) []byte {
+	var room [64]byte
+	head := appendValueHead(appendU16(room[:0], 1), v)
+	data := len(b) - len(v.Data)
+	if start := data - len(head); start >= 0 && len(v.Data) > 0 && &b[data] == &v.Data[0] {
+		copy(b[start:], head)
+		return b[start:]
+	}
+	return nil
+}
+
 func appendValue(b []byte, v *serving.Value) []byte {
+	return append(appendValueHead(b, v), v.Data...)
+}
+
+// appendValueHead appends what is before the data of a value.
+func appendValueHead(b []byte, v *serving.Value) []byte {
 	name := clip(v.Name, 255)
 	b = append(b, uint8(v.DType), uint8(len(v.Shape)), uint8(len(name)), 0)
 	b = append(b, name...)
 	for _, d := range v.Shape {
 		b = appendU32(b, uint32(d))
 	}
-	b = appendU32(b, uint32(len(v.Data)))
-	return append(b, v.Data...)
+	return appendU32(b, uint32(len(v.Data)))
 }
 
 // AppendInput appends the payload of one input.

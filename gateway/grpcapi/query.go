@@ -105,7 +105,7 @@ func (s *Server) input(app *serving.App, tensors []*proto.Tensor) (serving.Input
 			return serving.Input{}, fmt.Errorf("input %.60q: %w", name, err)
 		}
 	}
-	rows, err := inference.Rows(app, inference.Inputs(app, 0), values, 1)
+	rows, err := inference.Rows(app, inference.Inputs(app, 0), values, nil, 1)
 	if err != nil {
 		return serving.Input{}, err
 	}

@@ -31,6 +31,14 @@ const onTheWay = 3
 
 // open reads a request as far as all of them are alike.
 func (s *Server) open(c *fiber.Ctx) (r appRequest, err error) {
+	if r, err = s.receive(c); err == nil && len(r.body) > smallBody {
+		err = s.makeRoom(c.Context().Conn().(*conn), len(r.body), codec.Most(r.body, r.app))
+	}
+	return r, err
+}
+
+// receive reads a request. There is no room yet for what its body is decoded to.
+func (s *Server) receive(c *fiber.Ctx) (r appRequest, err error) {
 	rc := c.Context()
 	r.received = rc.Time() // fasthttp's clock, read just before it called us
 	if err = s.enter(rc, appName(c), &r); err != nil {
@@ -46,16 +54,19 @@ func (s *Server) open(c *fiber.Ctx) (r appRequest, err error) {
 		}
 		defer func() { r.received = time.Now() }() // when it has arrived
 	}
-	if r.body, err = s.body(rc, nc); err != nil || len(r.body) <= smallBody {
-		return r, err
-	}
-	if !nc.lease.Take(onTheWay * codec.Most(r.body, r.app)) {
-		return r, errNoMemory
-	}
-	if len(r.body) > heavyBody {
-		err = s.takeSlot(nc)
-	}
+	r.body, err = s.body(rc, nc)
 	return r, err
+}
+
+// makeRoom takes room for inputs of so many bytes, and waits until their text may be decoded.
+func (s *Server) makeRoom(c *conn, text, inputs int) error {
+	if !c.lease.Take(onTheWay * inputs) {
+		return errNoMemory
+	}
+	if text > heavyBody {
+		return s.takeSlot(c)
+	}
+	return nil
 }
 
 // enter finds the caller and the app of a request, if the one may ask the other.

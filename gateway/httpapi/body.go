@@ -25,6 +25,8 @@ const (
 	// time in which it may begin.
 	bodyGrace = 2 * time.Second
 	bodySpeed = 32 << 10
+	// grows is how many times as much room as a body has filled is made for what is to come.
+	grows = 8
 )
 
 // comesLater says whether a body is read only once it is known to be wanted.
@@ -76,6 +78,13 @@ func (s *Server) arrived(rc *fasthttp.RequestCtx, c *conn) ([]byte, error) {
 	return body, err
 }
 
+// keepBody says that the body of the request at hand is used for longer than that, if it is one that would be used again.
+func (c *conn) keepBody() bool {
+	large := c.large != nil
+	c.large = nil
+	return large
+}
+
 // readAll reads into b, which grows with what comes, whatever length is announced; -1: none
 // is.
 func (s *Server) readAll(r io.Reader, length int, lease *budget.Lease, b []byte) ([]byte, error) {
@@ -86,7 +95,7 @@ func (s *Server) readAll(r io.Reader, length int, lease *budget.Lease, b []byte)
 	room := cap(b) // that is taken, of what b has
 	for {
 		if len(b) == room {
-			size := min(max(2*len(b), 2*smallBody), most+1) // 1 more, to see the end
+			size := min(max(grows*len(b), 2*smallBody), most+1) // 1 more, to see the end
 			if !lease.Take(size - room) {
 				return nil, errNoMemory
 			}

@@ -108,7 +108,7 @@ func (s *Server) infer(queries context.Context, c *fiber.Ctx) error {
 // readInfer reads a request, as all to apps, and what its body says.
 func (s *Server) readInfer(c *fiber.Ctx) (r appRequest, request inference.Request, err error) {
 	rc := c.Context()
-	if r, err = s.open(c); err != nil {
+	if r, err = s.receive(c); err != nil {
 		return r, request, err
 	}
 	header := -1
@@ -118,12 +118,25 @@ func (s *Server) readInfer(c *fiber.Ctx) (r appRequest, request inference.Reques
 		}
 	}
 	nc := rc.Conn().(*conn)
-	if len(r.body) > smallBody && !nc.lease.Take(onTheWay*len(r.body)) { // binary tensors
-		return r, request, errNoMemory
+	if text := r.body[:jsonOf(r.body, header)]; len(r.body) > smallBody {
+		if err := s.makeRoom(nc, len(text), codec.Most(text, r.app)+len(r.body)); err != nil { // binary tensors
+			return r, request, err
+		}
 	}
 	request, err = codec.DecodeInfer(r.body, header)
 	s.releaseSlot(nc)
+	if header >= 0 && len(request.Inputs) <= 1 && nc.keepBody() {
+		request.Around = r.body
+	}
 	return r, request, err
+}
+
+// jsonOf is how much of a body is JSON, by its header; below 0 is all.
+func jsonOf(body []byte, header int) int {
+	if header < 0 {
+		return len(body)
+	}
+	return min(header, len(body))
 }
 
 // wantedBinary says of each output of an answer whether it is sent behind the JSON.

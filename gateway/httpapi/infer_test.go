@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -84,6 +85,37 @@ func TestBinaryTensors(t *testing.T) {
 }
 
 // A default that fits stands in the output; for one that does not, the status says what kind it is.
+// The input of a large binary body is what came, and stays that when others come on the same connection.
+func TestLargeBinaryTensorsAreKept(t *testing.T) {
+	r := start(t, Config{}, newFake())
+	c := r.dial(t)
+	defer c.Close()
+	const n = 100_000
+	for i := range 4 {
+		text := fmt.Sprintf(`{"inputs":[{"name":"input","shape":[1,%d],"datatype":"FP64","parameters":{"binary_data_size":%d}}]}`, n, 8*n)
+		body := text + strings.Repeat(string(rune('a'+i)), 8*n)
+		if i == 3 { // in JSON
+			text, body = "", `{"inputs":[{"name":"input","shape":[1,`+strconv.Itoa(n)+`],"datatype":"FP64","data":[`+strings.Repeat("1,", n-1)+`1]}]}`
+		}
+		headers := []string{}
+		if text != "" {
+			headers = append(headers, inferenceHeader+": "+strconv.Itoa(len(text)))
+		}
+		if got := c.do(t, "POST", "/v2/models/doubles/infer", body, headers...); got.status != 200 {
+			t.Fatalf("%d %s", got.status, got.body)
+		}
+	}
+	for i, q := range r.core.queries() {
+		want := strings.Repeat(string(rune('a'+i)), 8*n)
+		if i == 3 {
+			want = strings.Repeat("\x00\x00\x00\x00\x00\x00\xf0\x3f", n)
+		}
+		if string(q.Input.Data) != want {
+			t.Errorf("the input of query %d is not what came", i)
+		}
+	}
+}
+
 func TestDefaultsInTheProtocol(t *testing.T) {
 	core := newFake()
 	for _, app := range core.apps {

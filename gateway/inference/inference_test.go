@@ -49,7 +49,7 @@ func TestRowsOfTheShortForms(t *testing.T) {
 	} {
 		app := &serving.App{InputType: tt.of}
 		tt.v.Name = "whatever" // there is only one
-		got, err := Rows(app, Inputs(app, tt.length), []serving.Value{tt.v}, 10)
+		got, err := Rows(app, Inputs(app, tt.length), []serving.Value{tt.v}, nil, 10)
 		if err != nil || len(got) != len(tt.want) {
 			t.Errorf("%v: %v, %v", tt.v, got, err)
 			continue
@@ -70,6 +70,38 @@ func signed() *serving.App {
 	}}
 }
 
+// What is around the data of the only value becomes its payload, or its input; where it cannot, they are copied.
+func TestRowsAroundTheirData(t *testing.T) {
+	image := &serving.App{InputType: serving.Tensors, Signature: &serving.Signature{Inputs: []serving.Tensor{tensor("image", serving.Uint8, -1, 2)}}}
+	vector := &serving.App{InputType: serving.Bytes}
+	data := []byte{1, 2, 3, 4}
+	for _, tt := range []struct {
+		app    *serving.App
+		before int // bytes
+		shape  []int
+		kept   bool
+	}{
+		{image, 100, []int{1, 2, 2}, true}, {image, 100, []int{2, 2}, true}, {image, 23, []int{1, 2, 2}, true}, {image, 22, []int{1, 2, 2}, false},
+		{image, 0, []int{1, 2, 2}, false}, {image, 100, []int{2, 1, 2}, false},
+		{vector, 0, []int{1, 4}, true}, {vector, 10, []int{2, 2}, true},
+	} {
+		around := append(bytes.Repeat([]byte{9}, tt.before), data...)
+		v := serving.Value{Name: "image", DType: serving.Uint8, Shape: tt.shape, Data: around[tt.before:]}
+		want, err := Rows(tt.app, Inputs(tt.app, 0), []serving.Value{v}, nil, 9)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := Rows(tt.app, Inputs(tt.app, 0), []serving.Value{v}, around, 9)
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%d bytes before %v: %v, %v; want %v", tt.before, tt.shape, got, err, want)
+		}
+		last := got[len(got)-1].Data
+		if kept := &last[len(last)-1] == &around[len(around)-1]; kept != tt.kept {
+			t.Errorf("%d bytes before %v of %v: kept %v", tt.before, tt.shape, tt.app.InputType, kept)
+		}
+	}
+}
+
 func TestRowsOfASignature(t *testing.T) {
 	app := signed()
 	got, err := Rows(app, Inputs(app, 0), []serving.Value{
@@ -77,7 +109,7 @@ func TestRowsOfASignature(t *testing.T) {
 		{Name: "text", DType: serving.Blob, Shape: []int{2, 1}, Data: texts("x", "yz")},
 		{Name: "image", DType: serving.Uint8, Shape: []int{2, 1, 2}, Data: []byte{1, 2, 3, 4}},
 		{Name: "tags", DType: serving.Blob, Shape: []int{2, 2}, Data: texts("a", "b", "c", "")},
-	}, 2)
+	}, nil, 2)
 	if err != nil || len(got) != 2 {
 		t.Fatal(got, err)
 	}
@@ -111,20 +143,20 @@ func TestRowsThatAreRefused(t *testing.T) {
 		`the batch has 5 rows, and may have 4: send several requests`: one(serving.Value{Name: "input", DType: serving.Float64, Shape: []int{5, 3}, Data: make([]byte, 120)}),
 		`input "input" ends in row 1`:                                 one(serving.Value{Name: "input", DType: serving.Float64, Shape: []int{2, 3}, Data: make([]byte, 24)}),
 	} {
-		if _, err := Rows(app, Inputs(app, 3), values, 4); err == nil || err.Error() != want {
+		if _, err := Rows(app, Inputs(app, 3), values, nil, 4); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
 	app = &serving.App{InputType: serving.Strings}
 	for want, data := range map[string][]byte{`input "input", row 0: the text is not UTF-8`: texts("\xff"), `input "input" ends in row 0`: {9, 0, 0, 0}} {
-		if _, err := Rows(app, Inputs(app, 0), one(serving.Value{Name: "input", DType: serving.Blob, Shape: []int{1}, Data: data}), 4); err == nil || err.Error() != want {
+		if _, err := Rows(app, Inputs(app, 0), one(serving.Value{Name: "input", DType: serving.Blob, Shape: []int{1}, Data: data}), nil, 4); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
 	app = signed()
 	if _, err := Rows(app, Inputs(app, 0), []serving.Value{
 		{Name: "text", DType: serving.Blob, Shape: []int{1}, Data: texts("x")}, {Name: "image", DType: serving.Uint8, Shape: []int{2, 1, 2}, Data: []byte{1, 2, 3, 4}},
-	}, 4); err == nil || err.Error() != `input "image" has 2 rows, and others have 1` {
+	}, nil, 4); err == nil || err.Error() != `input "image" has 2 rows, and others have 1` {
 		t.Error(err)
 	}
 }

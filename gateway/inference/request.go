@@ -15,6 +15,7 @@ type Request struct {
 	Options Options
 	Inputs  []serving.Value // with the batch as the first dimension; texts are Blobs
 	Raw     []byte          // without Inputs: the data of one row of the only input
+	Around  []byte          // what may have the data of the only input as its last bytes, and is the request's to keep and write to; nil: nothing is
 	Outputs []Output        // that are wanted; none: all
 }
 
@@ -45,7 +46,7 @@ func (r *Request) Queries(q serving.Query, app *serving.App, most int) ([]servin
 		}
 		values = []serving.Value{only}
 	}
-	rows, err := Rows(app, tensors, values, most)
+	rows, err := Rows(app, tensors, values, r.Around, most)
 	if err != nil {
 		return nil, err
 	}

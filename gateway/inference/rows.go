@@ -3,6 +3,7 @@ package inference
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/topsail-serving/topsail/rpc"
@@ -10,9 +11,9 @@ import (
 )
 
 // Rows are the queries of a request: one for each row of its values, whose first dimension is the
-// batch. A value of the rank of a single query is one row. What the inputs hold is copied. There are at
-// most so many rows. Errors are for clients.
-func Rows(app *serving.App, tensors []serving.Tensor, values []serving.Value, most int) ([]serving.Input, error) {
+// batch. A value of the rank of a single query is one row. What the inputs hold is copied, but for what is in around,
+// as in Request. There are at most so many rows. Errors are for clients.
+func Rows(app *serving.App, tensors []serving.Tensor, values []serving.Value, around []byte, most int) ([]serving.Input, error) {
 	if app.InputType != serving.Tensors && len(values) == 1 { // what clients call the only input means nothing
 		only := values[0]
 		only.Name = tensors[0].Name
@@ -37,13 +38,33 @@ func Rows(app *serving.App, tensors []serving.Tensor, values []serving.Value, mo
 				return nil, err
 			}
 		}
-		if app.InputType == serving.Tensors {
-			inputs[at] = serving.Input{Type: serving.Tensors, Data: rpc.AppendPayload(nil, row...)}
-		} else {
-			inputs[at] = serving.Input{Type: app.InputType, Data: append(make([]byte, 0, len(row[0].Data)), row[0].Data...)}
+		inputs[at].Type = app.InputType
+		switch {
+		case app.InputType == serving.Tensors && n > 1:
+			inputs[at].Data = payload(row, nil)
+		case app.InputType == serving.Tensors:
+			inputs[at].Data = payload(row, around)
+		case around != nil:
+			inputs[at].Data = slices.Clip(row[0].Data)
+		default:
+			inputs[at].Data = append(make([]byte, 0, len(row[0].Data)), row[0].Data...)
 		}
 	}
 	return inputs, nil
+}
+
+// payload is the payload of a row: of the only value around its data, if these are in memory that may be kept.
+func payload(row []serving.Value, around []byte) []byte {
+	if len(row) == 1 {
+		if b := rpc.WrapPayload(around, &row[0]); b != nil {
+			return b
+		}
+	}
+	size := 2
+	for i := range row {
+		size += rpc.ValueSize(&row[i])
+	}
+	return rpc.AppendPayload(make([]byte, 0, size), row...)
 }
 
 // match sorts values as the tensors are, and says how many rows each has.
