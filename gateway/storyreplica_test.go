@@ -115,7 +115,7 @@ func (h *housing) serve(ctx context.Context, nc net.Conn) {
 			}
 			return err
 		case rpc.KindPredict:
-			p, err := rpc.ParsePredict(f.Body)
+			p, err := rpc.ParsePredict(f)
 			if err != nil {
 				return err
 			}

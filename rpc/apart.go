@@ -11,8 +11,8 @@ import (
 // apart is a payload that is sent from where it is: to copy a large one into the frame takes longer than all else that
 // a query costs a connection.
 type apart struct {
-	at   int // in the frames that wait, where it belongs
-	data []byte
+	frame, at int // in the frames that wait, where its frame begins, and where it belongs
+	data      []byte
 }
 
 // backlog is how much waits to be sent: bytes of frames, payloads apart from them, and the bytes of these.
@@ -33,7 +33,8 @@ func (c *Conn) AppendAsk(b []byte, a *Ask) []byte {
 
 // AppendAskInput is AppendAsk with the payload of in, instead of a's.
 func (c *Conn) AppendAskInput(b []byte, a *Ask, in serving.Input) []byte {
-	if c.leaves(in.Data) {
+	whole := in.Type == serving.Tensors // else a part of the payload would be in the frame, and the peer would have to join them
+	if c.leaves(in.Data) && (whole || c.local == nil) {
 		var head [inputHead]byte
 		return c.appendApart(b, a, appendInputHead(head[:0], in), in.Data)
 	}
@@ -44,7 +45,7 @@ func (c *Conn) AppendAskInput(b []byte, a *Ask, in serving.Input) []byte {
 func (c *Conn) appendApart(b []byte, a *Ask, head, data []byte) []byte {
 	b, at := openSize(b)
 	b = append(appendU32(b, budgetMicros(a.Budget)), head...)
-	c.apart = append(c.apart, apart{len(b), data})
+	c.apart = append(c.apart, apart{c.before.out, len(b), data})
 	c.weight += len(data)
 	b = a.appendFields(b)
 	binary.LittleEndian.PutUint32(b[at:], uint32(len(b)-at-4+len(data)))

@@ -36,7 +36,7 @@ func benchReply() Frame {
 
 // readPredict and readReply walk a frame, and say how many entries it has.
 func readPredict(body []byte, a *Ask) (n int, err error) {
-	p, err := ParsePredict(body)
+	p, err := ParsePredict(Frame{Body: body})
 	if err != nil {
 		return 0, err
 	}

@@ -97,7 +97,7 @@ func TestAClaimedSizeAllocatesNothing(t *testing.T) {
 	}
 	stream := append(appendU32(nil, MaxFrame), make([]byte, 2*readBuffer)...)
 	r := newReader(bytes.NewReader(stream), MaxFrame, false)
-	if got := allocated(func() { _, _ = r.next() }); got > (believed+1)*readBuffer {
+	if got := allocated(func() { _, _ = r.next() }); got > (trusted+1)*readBuffer {
 		t.Errorf("%d bytes of a frame of %d make %d bytes of memory", len(stream), MaxFrame, got)
 	}
 }

@@ -54,6 +54,7 @@ type Conn struct {
 	silent func(time.Duration) error // see BearSilence; nil: deadAfter ends the connection
 	paused func()                    // see OnPause; may be nil
 	alone  bool                      // see SendAlone
+	local  *localEnd                 // its end of a connection within the process; else nil
 
 	mu      sync.Mutex  // guards the following, between Begin and End too
 	out     []byte      // frames that wait for the writer, without the payloads that are apart
@@ -82,7 +83,10 @@ func newConn(nc net.Conn, mine, theirs Hello) *Conn {
 		opened: time.Now(),
 		wake:   make(chan struct{}, 1),
 	}
-	if c.lz4 && !sameMachine(nc) {
+	if end, ok := nc.(*localEnd); ok {
+		c.local, end.conn = end, c
+		close(end.open)
+	} else if c.lz4 && !sameMachine(nc) {
 		c.comp = new(compressor)
 	}
 	return c
@@ -145,7 +149,7 @@ func (c *Conn) End(b []byte, flags Flags) error {
 	c.ended = Kind(b[start+4]) == KindBye // which is the last frame
 	now := int64(time.Since(c.opened))
 	gap := now - c.sent
-	lone := c.alone || min(gap, c.gap) > int64(loneAfter)
+	lone := c.local == nil && (c.alone || min(gap, c.gap) > int64(loneAfter))
 	c.sent, c.gap = now, gap
 	if lone && start == 0 && !c.writing && len(b)+c.weight <= writeAtOnce {
 		c.writeNow()
@@ -202,6 +206,9 @@ func (c *Conn) Send(kind Kind, flags Flags, body []byte) error {
 // While handle runs, nothing is read and the peer counts as silent, so it must not
 // block. An error of handle ends Run, and the peer is told its text.
 func (c *Conn) Run(owner context.Context, handle func(Frame) error) error {
+	if c.local != nil {
+		return c.runLocal(owner, handle)
+	}
 	ctx, cancel := context.WithCancelCause(owner)
 	var writer sync.WaitGroup
 	var lost error
@@ -285,15 +292,15 @@ func (c *Conn) probe() error {
 		return fmt.Errorf("rpc: the peer has been silent for %v", silent.Round(time.Millisecond))
 	}
 	if silent >= pingAfter {
-		c.giveBack()
+		c.shrink()
 		// When it cannot be sent, the silence ends the connection all the same.
 		_ = c.Send(KindPing, 0, appendU64(nil, uint64(silent)))
 	}
 	return nil
 }
 
-// giveBack gives back buffers that large frames have left behind.
-func (c *Conn) giveBack() {
+// shrink lets go of buffers that large frames have left behind.
+func (c *Conn) shrink() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if cap(c.spare) > keepBuffer {
@@ -313,15 +320,7 @@ func (c *Conn) flush() error {
 	if err != nil {
 		return fmt.Errorf("rpc: write: %w", err)
 	}
-	if len(b) == 0 {
-		return nil
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.writing = false
-	if cap(b) <= keepInUse {
-		c.spare = b
-	}
+	c.giveBack(b)
 	return nil
 }
 
@@ -330,17 +329,43 @@ func (c *Conn) flush() error {
 func (c *Conn) take() ([]byte, []apart, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	b, payloads := c.out, c.apart
-	if len(b) == 0 {
+	if len(c.out) == 0 {
 		return nil, nil, nil
 	}
 	deadline := c.last
 	if deadline.IsZero() {
-		deadline = time.Now().Add(writeWithin + time.Duration(len(b)+c.weight)*writeByte)
+		deadline = time.Now().Add(writeWithin + time.Duration(len(c.out)+c.weight)*writeByte)
 	}
-	c.out, c.spare, c.writing = c.spare[:0], nil, true
-	c.apart, c.weight = nil, 0
+	b, payloads := c.handOver()
 	return b, payloads, c.nc.SetWriteDeadline(deadline)
+}
+
+// takeAll takes the frames that wait, for the other side of a connection within the process.
+func (c *Conn) takeAll() ([]byte, []apart) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.handOver()
+}
+
+// handOver takes the frames that wait. c.mu is held.
+func (c *Conn) handOver() ([]byte, []apart) {
+	b, payloads := c.out, c.apart
+	c.out, c.spare, c.writing = c.spare[:0], nil, len(b) > 0
+	c.apart, c.weight = nil, 0
+	return b, payloads
+}
+
+// giveBack gives back the buffer of frames that were taken, to be used again.
+func (c *Conn) giveBack(b []byte) {
+	if len(b) == 0 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.writing = false
+	if cap(b) <= keepInUse {
+		c.spare = b
+	}
 }
 
 // hearing reads from the peer and notes when it was last heard, whether or not

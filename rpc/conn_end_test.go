@@ -40,6 +40,17 @@ func plain(nc net.Conn) net.Conn { return nc }
 // Senders do not know when a connection ends. Up to then every frame that End took
 // arrives, in the order of its sender; from then on End says so.
 func TestEveryFrameThatWasTakenArrives(t *testing.T) {
+	t.Run("socket", func(t *testing.T) {
+		x, y := loopback(t, testHello, testHello, plain)
+		everyFrameArrives(t, x, y)
+	})
+	t.Run("local", func(t *testing.T) {
+		x, y := local(t, testHello, testHello)
+		everyFrameArrives(t, x, y)
+	})
+}
+
+func everyFrameArrives(t *testing.T, x, y *Conn) {
 	const senders = 8
 	sizeOf := func(sender, n uint32) int { // some frames are too large for their buffer to be kept
 		if sender == 7 && n%64 == 0 {
@@ -47,7 +58,6 @@ func TestEveryFrameThatWasTakenArrives(t *testing.T) {
 		}
 		return int(sender) * 300
 	}
-	x, y := loopback(t, testHello, testHello, plain)
 	ctx, cancel := context.WithCancel(t.Context())
 	var got [senders]uint32
 	var reading, writing sync.WaitGroup

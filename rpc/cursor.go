@@ -95,8 +95,15 @@ func (c *cursor) blob32(field string) []byte {
 
 // sub takes a u32 size and returns a cursor over that many bytes, with offsets
 // still counted in the whole body.
-func (c *cursor) sub(field string) cursor {
-	body := c.blob32(field)
+func (c *cursor) sub(field string) cursor { return c.subLess(field, 0) }
+
+// subLess is sub where so many of the bytes are not here.
+func (c *cursor) subLess(field string, less int) cursor {
+	n := c.u32(field)
+	if n > math.MaxInt32 {
+		c.fail(field, "is longer than 2 GiB")
+	}
+	body := c.take(int(n)-less, field)
 	return cursor{frame: c.frame, b: c.b[:c.off], off: c.off - len(body), err: c.err}
 }
 

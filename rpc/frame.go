@@ -1,6 +1,9 @@
 package rpc
 
-import "encoding/binary"
+import (
+	"bytes"
+	"encoding/binary"
+)
 
 // Kind is the kind of a frame.
 type Kind uint8
@@ -51,7 +54,9 @@ type Frame struct {
 	Flags Flags
 	Body  []byte
 
-	from *reader // nil: not received
+	from  *reader // nil: not from a socket
+	apart []apart // payloads that belong into the body, of a connection within the process
+	at    int     // where the body begins, where those say where they belong
 }
 
 // Take makes the body of a large frame the handler's own, for good. It says whether that was done: a small one
@@ -62,6 +67,14 @@ func (f *Frame) Take() bool {
 	}
 	f.from.giveAway(f.Flags&FlagCompressed != 0)
 	return true
+}
+
+// Keep makes the body the handler's own for good, with a copy where that is needed.
+func (f *Frame) Keep() {
+	if !f.Take() {
+		f.Body = bytes.Clone(f.Body)
+	}
+	f.from = nil
 }
 
 // AppendFrame appends one whole frame, header and body, uncompressed.

@@ -169,7 +169,7 @@ func decode(f Frame) (any, error) {
 }
 
 func decodePredict(f Frame) (any, error) {
-	p, err := ParsePredict(f.Body)
+	p, err := ParsePredict(f)
 	if err != nil {
 		return nil, err
 	}

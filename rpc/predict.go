@@ -31,6 +31,7 @@ const TraceSize = 26
 type Ask struct {
 	Budget  time.Duration // time left, rounded down to microseconds; < 0: no deadline
 	Payload []byte        // an encoded payload
+	Apart   bool          // when parsed: the payload is not in the frame, and may be kept
 	User    []byte
 	Trace   []byte // TraceSize bytes, or none
 	QueryID uint64 // 0: none
@@ -118,13 +119,15 @@ func Micros(d time.Duration) uint32 {
 // Predict walks a PREDICT frame: Next until it says false, then Err.
 type Predict struct {
 	PredictHead
-	read int
-	c    cursor
+	read  int
+	c     cursor
+	apart []apart // payloads that have not been read
+	at    int     // where the body begins, where those say where they belong
 }
 
 // ParsePredict reads the fixed part of a PREDICT.
-func ParsePredict(body []byte) (Predict, error) {
-	p := Predict{c: cursor{frame: "PREDICT", b: body}}
+func ParsePredict(f Frame) (Predict, error) {
+	p := Predict{c: cursor{frame: "PREDICT", b: f.Body}, apart: f.apart, at: f.at}
 	p.Batch = p.c.u64("batch")
 	p.Model = p.c.u32("model")
 	count := p.c.u32("count")
@@ -141,12 +144,17 @@ func (p *Predict) Next(a *Ask) bool {
 		return false
 	}
 	p.read++
-	e := p.c.sub("entry")
+	payload := p.payload()
+	e := p.c.subLess("entry", len(payload))
 	*a = Ask{Budget: -1}
 	if budget := e.u32("time left"); budget != NoDeadline {
 		a.Budget = time.Duration(budget) * time.Microsecond
 	}
-	a.Payload = e.skipPayload()
+	if payload == nil {
+		a.Payload = e.skipPayload()
+	} else {
+		a.Payload, a.Apart = payload, true
+	}
 	for e.more() {
 		tag, value := e.field()
 		a.setField(tag, &value)
@@ -155,6 +163,19 @@ func (p *Predict) Next(a *Ask) bool {
 	p.c.err = e.err
 	return p.c.err == nil
 }
+
+// payload is that of the next entry, if it is not in the frame. Then it is this process that made it.
+func (p *Predict) payload() []byte {
+	if len(p.apart) == 0 || p.apart[0].at != p.at+p.c.off+beforePayload {
+		return nil
+	}
+	data := p.apart[0].data
+	p.apart = p.apart[1:]
+	return data
+}
+
+// beforePayload is what an entry has before its payload: the size and the time left.
+const beforePayload = 8
 
 func (a *Ask) setField(tag uint8, value *cursor) {
 	switch tag {

@@ -8,7 +8,7 @@ import (
 
 const (
 	readBuffer  = 64 << 10
-	believed    = 16      // times what has come of a frame: as much room is made for what it is said to have
+	trusted     = 16      // times what has come of a frame: as much room is made for what it is said to have
 	keepReading = 4 << 20 // larger buffers are given back between frames
 )
 
@@ -49,7 +49,7 @@ func (r *reader) next() (Frame, error) {
 	return r.expand(f)
 }
 
-// giveAway leaves what holds the body of the last frame to whom it was handed.
+// giveAway lets the handler of the last frame have the memory of its body.
 func (r *reader) giveAway(expanded bool) {
 	if expanded {
 		r.raw = nil
@@ -114,7 +114,7 @@ func (r *reader) makeRoom(n int) {
 		r.from = 0
 	}
 	if r.to == len(r.buf) {
-		larger := make([]byte, min(max(2*len(r.buf), min(n, believed*len(r.buf))), headerSize+r.limit))
+		larger := make([]byte, min(max(2*len(r.buf), min(n, trusted*len(r.buf))), headerSize+r.limit))
 		copy(larger, r.buf)
 		if len(r.buf) == readBuffer {
 			r.small = r.buf

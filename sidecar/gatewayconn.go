@@ -87,7 +87,7 @@ func (g *gatewayConn) handle(f rpc.Frame) error {
 func (g *gatewayConn) predict(f rpc.Frame) error {
 	now := time.Now()
 	mine := f.Take()
-	p, err := rpc.ParsePredict(f.Body)
+	p, err := rpc.ParsePredict(f)
 	if err != nil {
 		return err
 	}
@@ -151,7 +151,9 @@ func own(a rpc.Ask, mine bool) rpc.Ask {
 	if mine {
 		return a
 	}
-	a.Payload = slices.Clone(a.Payload)
+	if !a.Apart {
+		a.Payload = slices.Clone(a.Payload)
+	}
 	a.User = slices.Clone(a.User)
 	a.Trace = slices.Clone(a.Trace)
 	a.Context = slices.Clone(a.Context)

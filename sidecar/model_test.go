@@ -95,7 +95,7 @@ func (m *model) handle(f rpc.Frame) error {
 	if f.Kind != rpc.KindPredict {
 		return nil
 	}
-	in, err := rpc.ParsePredict(f.Body)
+	in, err := rpc.ParsePredict(f)
 	if err != nil {
 		return err
 	}

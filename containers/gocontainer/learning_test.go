@@ -99,7 +99,7 @@ func inSchool(t *testing.T, p *pupil, run func(s *school)) {
 		s.conn, _ = rpc.Accept(t.Context(), far, hello, nil)
 		opening.Wait()
 		s.learning = newLearning(p, nil, slog.New(slog.NewTextHandler(&s.log, nil)))
-		w := &worker{replier: replier{conn: container}, predict: Predict(p.predict).queries(), one: true, learning: s.learning, batches: make(chan []byte, 1)}
+		w := &worker{replier: replier{conn: container}, predict: Predict(p.predict).queries(), one: true, learning: s.learning, batches: make(chan rpc.Frame, 1)}
 		ctx, leave := context.WithCancel(t.Context())
 		running.Go(func() { s.conn.Run(ctx, s.handle) })
 		running.Go(func() { w.run(t.Context()) })

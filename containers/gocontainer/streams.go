@@ -104,7 +104,8 @@ func (s *streams) report() {
 func (s *streams) handle(f rpc.Frame) error {
 	switch f.Kind {
 	case rpc.KindPredict:
-		return s.begin(append([]byte(nil), f.Body...))
+		f.Keep()
+		return s.begin(f)
 	case rpc.KindCancel:
 		c, err := rpc.ParseCancel(f.Body)
 		if err == nil {
@@ -122,8 +123,8 @@ func (s *streams) handle(f rpc.Frame) error {
 }
 
 // begin starts the queries of a PREDICT.
-func (s *streams) begin(body []byte) error {
-	p, err := rpc.ParsePredict(body)
+func (s *streams) begin(f rpc.Frame) error {
+	p, err := rpc.ParsePredict(f)
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ type worker struct {
 	predict  PredictQueries
 	one      bool // an input is one value
 	learning *learning
-	batches  chan []byte // bodies of PREDICT frames
+	batches  chan rpc.Frame // PREDICT
 
 	queries []Query  // reused, as is live
 	live    []uint32 // the indices of the queries that are not expired
@@ -56,7 +56,8 @@ func runConn(ctx context.Context, conn *rpc.Conn, drain time.Duration, handle fu
 func (w *worker) handle(f rpc.Frame) error {
 	switch f.Kind {
 	case rpc.KindPredict:
-		w.batches <- append([]byte(nil), f.Body...)
+		f.Keep()
+		w.batches <- f
 		return nil
 	case rpc.KindFeedback:
 		return w.learning.take(f)
@@ -75,11 +76,11 @@ func (w *worker) compute(ctx context.Context) {
 			wake = nil // a batch goes first
 		}
 		select {
-		case body, ok := <-w.batches:
+		case f, ok := <-w.batches:
 			if !ok {
 				return
 			}
-			w.answer(body)
+			w.answer(f)
 		case <-wake:
 			w.learning.correct(ctx)
 		case <-w.learning.due:
@@ -89,9 +90,9 @@ func (w *worker) compute(ctx context.Context) {
 }
 
 // answer runs one batch and replies.
-func (w *worker) answer(body []byte) {
+func (w *worker) answer(f rpc.Frame) {
 	start := time.Now()
-	p, err := rpc.ParsePredict(body)
+	p, err := rpc.ParsePredict(f)
 	if err != nil {
 		return
 	}

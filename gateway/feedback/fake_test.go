@@ -104,7 +104,7 @@ func (r *rig) serve(ctx context.Context, nc net.Conn) {
 		if f.Kind != rpc.KindPredict {
 			return nil
 		}
-		p, err := rpc.ParsePredict(f.Body)
+		p, err := rpc.ParsePredict(f)
 		if err != nil {
 			return err
 		}

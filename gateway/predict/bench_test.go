@@ -126,7 +126,7 @@ func benchRig(b *testing.B, versions ...serving.ModelID) (*rig, func()) {
 			_ = conn.Send(rpc.KindAnnounce, 0, rpc.AppendAnnounce(nil, rpc.Announcement{ID: uint32(i), State: rpc.StateReady, Model: v}))
 		}
 		_ = conn.Run(r.ctx, func(f rpc.Frame) error {
-			p, err := rpc.ParsePredict(f.Body)
+			p, err := rpc.ParsePredict(f)
 			if err != nil {
 				return err
 			}

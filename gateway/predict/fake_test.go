@@ -277,7 +277,7 @@ func (f *fake) handle(conn *rpc.Conn, frame rpc.Frame) error {
 	if frame.Kind == rpc.KindLoad {
 		return f.load(frame)
 	}
-	p, err := rpc.ParsePredict(frame.Body)
+	p, err := rpc.ParsePredict(frame)
 	if err != nil {
 		return err
 	}

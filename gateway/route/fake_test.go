@@ -175,7 +175,7 @@ func (s *sidecar) handle(f rpc.Frame) error {
 	}
 	switch f.Kind {
 	case rpc.KindPredict:
-		p, err := rpc.ParsePredict(f.Body)
+		p, err := rpc.ParsePredict(f)
 		if err != nil {
 			return err
 		}

@@ -322,7 +322,7 @@ func echo(ctx context.Context, ln net.Listener) {
 	_ = conn.Send(rpc.KindAnnounce, 0, rpc.AppendAnnounce(nil, ready(1, v1)))
 	answer := output(1)
 	_ = conn.Run(ctx, func(f rpc.Frame) error {
-		p, err := rpc.ParsePredict(f.Body)
+		p, err := rpc.ParsePredict(f)
 		if err != nil {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/topsail-serving/topsail/internal/adapter/inprocess"
 	"github.com/topsail-serving/topsail/internal/adapter/redisstore"
 	"github.com/topsail-serving/topsail/internal/demand"
+	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/sidecar"
 )
 
@@ -25,7 +26,8 @@ type edge struct {
 	client   *consulregistry.Client
 	registry *consulregistry.Registry
 	services *services.Services
-	own      *inprocess.Registry // of what calls services
+	local    rpc.Local           // where what calls services listens
+	own      *inprocess.Registry // of it
 	meter    *demand.Meter
 	served   *demand.Meter // of what calls services
 	dial     func(ctx context.Context, addr string) (net.Conn, error)
@@ -50,7 +52,7 @@ func (p *parts) openEdge(ctx context.Context, as, name string) (*edge, error) {
 	}
 	p.storeMetrics(e.store)
 	e.services = services.New(services.Config{
-		Name: name, Catalog: e.store, Find: services.InConsul(e.client, p.Log), Registry: e.own, Metrics: sidecar.NewMetrics(p.Metrics), Demand: e.served, Log: p.Log,
+		Name: name, Catalog: e.store, Find: services.InConsul(e.client, p.Log), Registry: e.own, Metrics: sidecar.NewMetrics(p.Metrics), Demand: e.served, Local: &e.local, Log: p.Log,
 	})
 	return e, nil
 }
@@ -59,7 +61,7 @@ func (p *parts) openEdge(ctx context.Context, as, name string) (*edge, error) {
 func (e *edge) gateway(ctx context.Context, http httpapi.Config, grpc net.Listener) *gateway.Gateway {
 	return gateway.New(ctx, gateway.Config{
 		Name: e.name, Catalog: e.store, Resolver: services.Beside(e.registry, e.own), QueryIDs: e.store, Waker: e.store, States: e.store, Records: e.store, Usage: e.store,
-		Demand: e.meter, Dial: e.services.Dial(e.dial), CacheBytes: int64(e.Config.Gateway.CacheBytes), ExposeModels: e.Config.Gateway.ExposeModels, Metrics: e.Metrics, Log: e.Log, HTTP: http, GRPC: e.GRPC(), GRPCListener: grpc,
+		Demand: e.meter, Dial: e.local.Before(e.dial), CacheBytes: int64(e.Config.Gateway.CacheBytes), ExposeModels: e.Config.Gateway.ExposeModels, Metrics: e.Metrics, Log: e.Log, HTTP: http, GRPC: e.GRPC(), GRPCListener: grpc,
 	})
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/topsail-serving/topsail/internal/adapter/inprocess"
 	"github.com/topsail-serving/topsail/internal/adapter/nvidia"
 	"github.com/topsail-serving/topsail/internal/demand"
+	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/sidecar"
 )
@@ -35,6 +36,7 @@ type fleet struct {
 	renew       func(context.Context, serving.Definition) error
 	gpus        *nvidia.Pool
 	registry    *inprocess.Registry
+	local       *rpc.Local
 	metrics     *sidecar.Metrics
 	demand      *demand.Meter
 	log         *slog.Logger
@@ -206,7 +208,7 @@ func (f *fleet) start(v *serving.Version) *member {
 	}
 	r := &replica{
 		name: replicaName(v.ModelID, index), model: v, index: index, logs: f.logs(), guard: f.guard, runtime: f.runtime, bundles: f.bundles, bundleCache: f.bundleCache,
-		gpus: f.gpus, registry: f.registry, metrics: f.metrics, demand: f.demand, log: f.log, crowded: make(chan struct{}), serving: make(chan struct{}),
+		gpus: f.gpus, registry: f.registry, local: f.local, metrics: f.metrics, demand: f.demand, log: f.log, crowded: make(chan struct{}), serving: make(chan struct{}),
 	}
 	if v.Container.Listens() {
 		r.port = f.freePort()

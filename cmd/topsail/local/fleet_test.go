@@ -17,6 +17,7 @@ import (
 	"github.com/topsail-serving/topsail/internal/demand"
 	"github.com/topsail-serving/topsail/internal/obs"
 	"github.com/topsail-serving/topsail/internal/process"
+	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/sidecar"
 	"github.com/topsail-serving/topsail/test/contract"
@@ -126,7 +127,7 @@ func fleetWith(t *testing.T, replaceWithin time.Duration) *fleet {
 	ctx, stop := context.WithCancel(context.Background())
 	f := newFleet(ctx, func() *serving.Catalog { return &serving.Catalog{} })
 	f.dataDir, f.guard = t.TempDir(), []string{os.Args[0], "guard", "--"}
-	f.registry, f.metrics, f.demand = inprocess.NewRegistry(), sidecar.NewMetrics(obs.NewRegistry()), demand.NewMeter()
+	f.registry, f.local, f.metrics, f.demand = inprocess.NewRegistry(), new(rpc.Local), sidecar.NewMetrics(obs.NewRegistry()), demand.NewMeter()
 	f.log, f.replaceWithin = slog.New(slog.DiscardHandler), replaceWithin
 	t.Cleanup(func() { stop(); f.wait() })
 	return f

@@ -25,6 +25,7 @@ import (
 	"github.com/topsail-serving/topsail/internal/adapter/redisstream"
 	"github.com/topsail-serving/topsail/internal/demand"
 	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/scheduler"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
@@ -79,10 +80,10 @@ func Run(ctx context.Context, cfg *config.Config, opt Options) error {
 	if err != nil {
 		return err
 	}
-	registry := inprocess.NewRegistry()
+	registry, own := inprocess.NewRegistry(), new(rpc.Local)
 	demands, wakes, asked, served := inprocess.NewDemand(), inprocess.NewWakes(), demand.NewMeter(), demand.NewMeter()
 	edge := gateway.New(ctx, gateway.Config{
-		Name: "local", Catalog: store, Resolver: registry, QueryIDs: store, Waker: wakes, States: store, Records: inprocess.NewRecords(), Usage: store, Demand: asked,
+		Name: "local", Catalog: store, Resolver: registry, QueryIDs: store, Waker: wakes, States: store, Records: inprocess.NewRecords(), Usage: store, Demand: asked, Dial: own.Dial,
 		CacheBytes: int64(cfg.Gateway.CacheBytes), ExposeModels: cfg.Gateway.ExposeModels, HTTP: http, GRPC: base.GRPC(), GRPCListener: listeners.grpc, Metrics: base.Metrics, Log: opt.Log,
 	})
 	redisstream.LogClient(opt.Log)
@@ -112,8 +113,8 @@ func Run(ctx context.Context, cfg *config.Config, opt Options) error {
 		_, err := store.Apply(ctx, catalog.Signed{Change: catalog.Renew{Old: old}, By: serving.Author{Who: "watch"}}, 0)
 		return err
 	}
-	fleet.registry, fleet.metrics, fleet.demand, fleet.log = registry, sidecar.NewMetrics(base.Metrics), served, opt.Log
-	calls := services.New(services.Config{Catalog: store, Find: services.InConsul(nil, opt.Log), Registry: registry, Metrics: fleet.metrics, Demand: served, Log: opt.Log})
+	fleet.registry, fleet.local, fleet.metrics, fleet.demand, fleet.log = registry, own, sidecar.NewMetrics(base.Metrics), served, opt.Log
+	calls := services.New(services.Config{Catalog: store, Find: services.InConsul(nil, opt.Log), Registry: registry, Metrics: fleet.metrics, Demand: served, Local: own, Log: opt.Log})
 	view := &view{store: store, gateway: edge, fleet: fleet, services: calls, usage: &usage{fleet: fleet}, addr: listeners.gateway.Addr().String()}
 	decisions := inprocess.NewDecisions()
 	scheduler := scheduler.New(scheduler.Config{

@@ -21,6 +21,7 @@ import (
 	"github.com/topsail-serving/topsail/internal/adapter/nvidia"
 	"github.com/topsail-serving/topsail/internal/demand"
 	"github.com/topsail-serving/topsail/internal/process"
+	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/sidecar"
 )
@@ -38,6 +39,7 @@ type replica struct {
 	bundleCache *bundlecache.Cache // of the bundles that hosts load
 	gpus        *nvidia.Pool
 	registry    *inprocess.Registry
+	local       *rpc.Local // where it listens for gateways
 	metrics     *sidecar.Metrics
 	demand      *demand.Meter
 	log         *slog.Logger
@@ -53,15 +55,11 @@ func replicaName(id serving.ModelID, index int) string { return fmt.Sprintf("%v/
 // run serves until ctx ends; then the sidecar drains, and after it the process
 // is stopped.
 func (r *replica) run(ctx context.Context) error {
-	gateways, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return fmt.Errorf("replica %s: %w", r.name, err)
-	}
 	containers, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		gateways.Close()
 		return fmt.Errorf("replica %s: %w", r.name, err)
 	}
+	gateways := r.local.Listen()
 	token := rand.Text() // only our own child may connect as the container
 	s := sidecar.New(sidecar.Config{
 		Replica: r.name, Models: []*serving.Version{r.served()}, OwnsV1: r.port != "", ContainerToken: []byte(token), Fetch: r.bundleCache.Fetch, Stalled: r.hung, Demand: r.demand,

@@ -52,20 +52,13 @@ func (i *instance) run(ctx context.Context) {
 }
 
 func (i *instance) serve(ctx context.Context) error {
-	gateways, err := net.Listen("tcp", "127.0.0.1:0")
+	containers, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
-	containers, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return errors.Join(err, gateways.Close())
-	}
-	i.service.own(gateways.Addr().String(), true)
-	defer i.service.own(gateways.Addr().String(), false)
-	gatewayToken, containerToken := []byte(rand.Text()), rand.Text() // others on this machine are not to ask
+	gateways, token := i.cfg.Local.Listen(), rand.Text() // others on this machine are not to answer
 	s := sidecar.New(sidecar.Config{
-		Replica: i.name, Models: []*serving.Version{i.version}, Demand: i.cfg.Demand,
-		GatewayToken: func() []byte { return gatewayToken }, ContainerToken: []byte(containerToken),
+		Replica: i.name, Models: []*serving.Version{i.version}, Demand: i.cfg.Demand, ContainerToken: []byte(token),
 	}, i.cfg.Metrics, i.cfg.Log)
 
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -74,22 +67,11 @@ func (i *instance) serve(ctx context.Context) error {
 	defer stop()
 	parts.Go(func() {
 		Announce(running, i.cfg.Registry, serving.Endpoint{
-			Replica: i.name, Addr: gateways.Addr().String(), Token: gatewayToken, Models: []serving.Definition{i.version.Definition()},
+			Replica: i.name, Addr: gateways.Addr().String(), Models: []serving.Definition{i.version.Definition()},
 		}, s.Ready, nil)
 	})
-	parts.Go(func() { i.contain(running, containers.Addr().String(), containerToken) })
+	parts.Go(func() { i.contain(running, containers.Addr().String(), token) })
 	return s.Run(ctx, gateways, containers)
-}
-
-// own notes whether an address is of a sidecar that calls an instance.
-func (s *Services) own(addr string, is bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if is {
-		s.addrs[addr] = true
-	} else {
-		delete(s.addrs, addr)
-	}
 }
 
 // retryAfter is how long a container that could not start waits, such as for the file of a key.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"net"
 	"reflect"
 	"slices"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"github.com/topsail-serving/topsail/gateway/route"
 	"github.com/topsail-serving/topsail/internal/adapter/inprocess"
 	"github.com/topsail-serving/topsail/internal/demand"
+	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/sidecar"
 )
@@ -38,6 +38,7 @@ type Config struct {
 	Registry *inprocess.Registry // gets the instances
 	Metrics  *sidecar.Metrics
 	Demand   *demand.Meter
+	Local    *rpc.Local // where their sidecars listen
 	Log      *slog.Logger
 }
 
@@ -51,12 +52,11 @@ type Services struct {
 
 	mu    sync.Mutex           // guards the following
 	names map[string]*instance // those that have not ended
-	addrs map[string]bool      // of their sidecars
 }
 
 // New follows nothing yet.
 func New(cfg Config) *Services {
-	return &Services{cfg: cfg, used: make(chan struct{}), known: map[serving.ModelID]*service{}, names: map[string]*instance{}, addrs: map[string]bool{}}
+	return &Services{cfg: cfg, used: make(chan struct{}), known: map[serving.ModelID]*service{}, names: map[string]*instance{}}
 }
 
 // Used is closed with the first service: only then is there something to report.
@@ -224,20 +224,6 @@ func (s *Services) Instances() (list []Instance) {
 		one.mu.Unlock()
 	}
 	return list
-}
-
-// Dial dials the sidecars of instances, which are in this process, and others by next.
-func (s *Services) Dial(next func(context.Context, string) (net.Conn, error)) func(context.Context, string) (net.Conn, error) {
-	return func(ctx context.Context, addr string) (net.Conn, error) {
-		s.mu.Lock()
-		own := s.addrs[addr]
-		s.mu.Unlock()
-		if own {
-			var dialer net.Dialer
-			return dialer.DialContext(ctx, "tcp", addr)
-		}
-		return next(ctx, addr)
-	}
 }
 
 // Beside is a resolver of the endpoints that two resolvers have.

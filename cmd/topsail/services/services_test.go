@@ -21,6 +21,7 @@ import (
 	"github.com/topsail-serving/topsail/internal/adapter/inprocess"
 	"github.com/topsail-serving/topsail/internal/demand"
 	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/sidecar"
 )
@@ -103,9 +104,9 @@ func catalogOf(v *serving.Version) *serving.Catalog {
 
 func newRig(t *testing.T, v *serving.Version) *rig {
 	r := &rig{T: t, catalog: newChanging(catalogOf(v)), found: newChanging[[]serving.Endpoint](nil), registry: inprocess.NewRegistry()}
-	log := slog.New(slog.DiscardHandler)
+	log, local := slog.New(slog.DiscardHandler), new(rpc.Local)
 	r.services = New(Config{
-		Name: "gw", Catalog: r.catalog, Registry: r.registry, Metrics: sidecar.NewMetrics(obs.NewRegistry()), Demand: demand.NewMeter(), Log: log,
+		Name: "gw", Catalog: r.catalog, Registry: r.registry, Metrics: sidecar.NewMetrics(obs.NewRegistry()), Demand: demand.NewMeter(), Local: local, Log: log,
 		Find: func(ctx context.Context, service string, update func([]serving.Endpoint)) error {
 			if service != "others" {
 				return errors.New("no such service")
@@ -115,7 +116,7 @@ func newRig(t *testing.T, v *serving.Version) *rig {
 	})
 	r.gateway = gateway.New(t.Context(), gateway.Config{
 		Name: "gw", Catalog: r.catalog, Resolver: Beside(inprocess.NewRegistry(), r.registry), CacheBytes: 0,
-		Dial: r.services.Dial(func(context.Context, string) (net.Conn, error) { return nil, errors.New("another one is dialled") }),
+		Dial: local.Before(func(context.Context, string) (net.Conn, error) { return nil, errors.New("another one is dialled") }),
 	})
 	ctx, stop := context.WithCancel(t.Context())
 	rest, stopRest := context.WithCancel(context.WithoutCancel(t.Context()))

@@ -13,15 +13,56 @@ from topsail.protocol.frame import Assembler
 
 def test_frames_come_out_whole_however_the_stream_is_cut():
     rng = random.Random(1)
-    sent = [(rng.randrange(1, 200), rng.randbytes(rng.choice([0, 1, 7, 300, 5000]))) for _ in range(60)]
+    sizes = [0, 1, 7, 300, 5000, 70_000]
+    sent = [(rng.randrange(1, 200), rng.randbytes(rng.choice(sizes))) for _ in range(60)]
     stream = b"".join(frame.encode(kind, body) for kind, body in sent)
     for _ in range(30):
         assembler, got, at = Assembler(), [], 0
         while at < len(stream):
-            cut = at + rng.choice([1, 3, 8, 9, 400, 20000])
+            cut = at + rng.choice([1, 3, 8, 9, 400, 20000, 200_000])
             got += [(f.kind, bytes(f.body)) for f in assembler.feed(stream[at:cut])]
             at = cut
         assert got == sent
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_large_frames_are_read_into_memory_that_is_used_again_unless_an_input_is_kept(kept):
+    rng = random.Random(2)
+    sizes = [100_000, 600_000, 600_000, 600_000, 600_000, 3_000_000, 90_000, 18_000_000, 500_000]
+    sent = [rng.randbytes(n) for n in sizes]
+    stream = memoryview(b"".join(frame.encode(3, body) for body in sent))
+    assembler, inputs, got, memories = Assembler(), [], [], []
+    while stream:
+        if assembler.room is not None:
+            count = rng.randrange(1, len(assembler.room) + 1)
+            count = min(count, len(stream))
+            assembler.room[:count] = stream[:count]
+            frames = assembler.filled(count)
+        else:
+            count = min(frame.READ, len(stream))
+            frames = assembler.feed(bytes(stream[:count]))
+        stream = stream[count:]
+        for f in frames:
+            assert f.body.readonly
+            got.append(bytes(f.body) == sent[len(got)])
+            memories.append(id(f.body.obj))
+            if kept:
+                inputs.append(f.body)
+        f = None
+    assert got == [True] * len(sent)
+    assert [bytes(x) == body for x, body in zip(inputs, sent, strict=False)] == [True] * len(inputs)
+    assert (memories[2] == memories[4]) == (not kept)
+    assert len(assembler._large) < 1 << 24
+
+
+def test_a_large_frame_takes_memory_as_it_comes():
+    assembler = Assembler()
+    assert list(assembler.feed(pack("<IBBH", 60 << 20, 3, 0, 0) + b"x" * 100)) == []
+    taken = [len(assembler._large)]
+    for _ in range(2):
+        assert list(assembler.filled(len(assembler.room))) == []
+        taken.append(len(assembler._large))
+    assert taken == [1 << 20, 16 << 20, 8 + (60 << 20)]
 
 
 def test_a_whole_frame_is_not_copied():
@@ -42,13 +83,6 @@ def test_a_body_put_together_from_pieces_is_read_only():
 def test_a_frame_above_the_limit_is_refused_by_its_header():
     with pytest.raises(ProtocolError, match="frame size at byte 0: 1001 bytes are more than the 1000 allowed"):
         list(Assembler(max_frame=1000).feed(pack("<IBBH", 1001, 3, 0, 0)))
-
-
-def test_memory_is_not_taken_for_a_promise():
-    assembler = Assembler()
-    assert list(assembler.feed(pack("<IBBH", 60 << 20, 3, 0, 0) + b"x" * 100)) == []
-    assert len(assembler._pending) == 108
-    assert assembler.wants() == 1 << 20
 
 
 def test_a_compressed_body_must_have_been_agreed_on():

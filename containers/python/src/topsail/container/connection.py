@@ -18,6 +18,12 @@ _TIMEOUT = 5.0  # seconds for dialling, for the HELLO, and for a send that does 
 _LINGER = 0.2  # seconds for the sidecar to read a BYE before the socket is closed
 
 
+def _some(count: int) -> int:
+    if not count:
+        raise ConnectionError("the sidecar closed the connection")
+    return count
+
+
 class HandshakeRefused(ConnectionError):
     """The sidecar said BYE instead of HELLO; the text is its reason."""
 
@@ -91,13 +97,15 @@ class Connection:
 
     def receive(self) -> Iterator[Frame]:
         """Reads once and yields the frames that this completes. It raises OSError when the connection has ended."""
+        assembler = self._assembler
         try:
-            data = self._sock.recv(self._assembler.wants())
+            if assembler.room is not None:
+                return assembler.filled(_some(self._sock.recv_into(assembler.room)))
+            data = self._sock.recv(frame.READ)
         except BlockingIOError:  # a spurious wakeup
             return iter(())
-        if not data:
-            raise ConnectionError("the sidecar closed the connection")
-        return self._assembler.feed(data)
+        _some(len(data))
+        return assembler.feed(data)
 
     def send(self, data: bytes | bytearray) -> bool:
         """Sends whole frames, or breaks the connection and returns False."""
