@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"strings"
 	"time"
 
@@ -68,7 +69,9 @@ func (s *Server) arrived(rc *fasthttp.RequestCtx, c *conn) ([]byte, error) {
 	if length > s.config.MaxBodyBytes {
 		return nil, s.errTooLarge()
 	}
-	body, err := s.readAll(&steadyReader{from: rc.RequestBodyStream(), c: c, began: time.Now(), until: rc.Time().Add(s.config.ReadTimeout)}, length, &c.lease, c.kept[:0])
+	s.reading.Add(1)
+	body, err := s.readAll(&steadyReader{from: rc.RequestBodyStream(), s: s, c: c, left: max(length, 0), began: time.Now(), until: rc.Time().Add(s.config.ReadTimeout)}, length, &c.lease, c.kept[:0])
+	s.reading.Add(-1)
 	c.unread = err != nil
 	if cap(body) <= keepBytes {
 		c.kept = body
@@ -131,7 +134,9 @@ func (s *Server) grown(b []byte, size int) []byte {
 // steadyReader reads a body that has to come at some speed.
 type steadyReader struct {
 	from         io.Reader
+	s            *Server
 	c            *conn
+	left         int // of a body whose length is known
 	began, until time.Time
 	read         int
 }
@@ -144,9 +149,11 @@ func (r *steadyReader) Read(b []byte) (int, error) {
 	if err := r.c.SetReadDeadline(due); err != nil {
 		return 0, err
 	}
+	r.c.body = r.left // what is buffered of it, Read is not asked for
 	n, err := r.from.Read(b)
-	r.read += n
-	if r.read%breatheEvery < n {
+	r.c.body = 0
+	r.read, r.left = r.read+n, max(r.left-n, 0)
+	if busy := int(r.s.reading.Load()) >= runtime.GOMAXPROCS(0); busy && r.read%breatheEvery < n {
 		breathe()
 	}
 	switch {

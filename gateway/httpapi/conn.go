@@ -42,6 +42,7 @@ type conn struct {
 
 	rest      []byte // was read behind a request, and belongs to those after it; only for Read
 	pipelined int    // times that there was some; only for Read
+	body      int    // bytes to come that are of a body; only for who reads it, and Read
 
 	mu     sync.Mutex // guards the following
 	wanted time.Time  // the read deadline
@@ -86,7 +87,14 @@ func (c *conn) Read(b []byte) (int, error) {
 		return c.readRest(b), nil
 	}
 	n, err := c.receive(b)
-	if at := nextRequest(b[:n]); at > 0 {
+	at := min(n, c.body)
+	if c.body -= at; at == n {
+		return n, err
+	}
+	if at == 0 {
+		at = nextRequest(b[:n])
+	}
+	if at > 0 {
 		c.rest = bytes.Clone(b[at:n])
 		return at, nil // an error is returned again
 	}

@@ -36,8 +36,9 @@ func TestPipelinedAnswersAreNotHeldBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		one := func(input string) string { return request("POST", "/strings/predict", `{"input":"`+input+`"}`, header) }
-		c.send(t, one("first")+one("POST / HTTP/1.1")+one("slow")+one("last"))
-		for _, want := range []string{"first", "POST / HTTP/1.1", "slow", "last"} {
+		large := strings.Repeat("GET / HTTP/1.1 ", 10_000)
+		c.send(t, one("first")+one("POST / HTTP/1.1")+one(large)+one("slow")+one("last"))
+		for _, want := range []string{"first", "POST / HTTP/1.1", large, "slow", "last"} {
 			if want == "slow" { // not before: the answers before it are read while it waits
 				goOn()
 			}

@@ -37,6 +37,7 @@ type Server struct {
 
 	origins           *http.CrossOriginProtection
 	decoding          chan struct{} // see heavyBody
+	reading           atomic.Int32  // bodies that are read right now
 	bodies            sync.Pool     // see conn
 	connectionsClosed *obs.CounterVec
 	admission         *admission.Control
