@@ -9,11 +9,14 @@ import "time"
 //
 // Until the first miss it doubles instead of adding, as far as the profile's
 // line bears, so that it arrives within a few batches.
+//
+// Batches of many bytes grow only while that makes an input take less.
 type AIMD struct {
 	size    int
 	limit   int
 	missed  bool
 	profile *Profile
+	gain    *gain // nil: bytes do not matter
 }
 
 // NewAIMD starts at 1 and never exceeds limit.
@@ -32,6 +35,9 @@ func (a *AIMD) Observe(n int, took, target time.Duration, full bool) {
 		next := a.size + 2
 		if !a.missed {
 			next = max(next, min(2*a.size, a.profile.Line().SizeWithin(comfortable(target))))
+		}
+		if a.gain != nil {
+			next = a.gain.bound(n, took, a.size, next, a.profile.Line().bytes)
 		}
 		a.size = min(next, a.limit)
 	}

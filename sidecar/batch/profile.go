@@ -57,7 +57,8 @@ type SizeStat struct {
 // Line is the estimate of a profile.
 type Line struct {
 	queue.Line
-	at time.Time
+	at    time.Time
+	bytes float64 // of an input
 }
 
 // NewProfile knows nothing yet.
@@ -87,7 +88,7 @@ func (p *Profile) Observe(of queue.Load, took time.Duration, now time.Time) bool
 	p.bytes.observe(bytes, t)
 	p.averaged = min(p.averaged+n, meanOver)
 	p.mean += (bytes - n*p.mean) / max(p.averaged, n)
-	line := &Line{Line: queue.Line{Slope: p.inputs.slope, Base: p.inputs.base, Dev: p.inputs.dev}}
+	line := &Line{Line: queue.Line{Slope: p.inputs.slope, Base: p.inputs.base, Dev: p.inputs.dev}, bytes: p.mean}
 	if closer := p.inputs.dev - p.bytes.dev; p.bytes.sx > 0 && closer > closerBy*p.inputs.dev && closer > closerOf*p.bytes.st/p.bytes.s {
 		line.Line = queue.Line{Slope: p.bytes.slope * p.mean, Base: p.bytes.base, Dev: p.bytes.dev, Mean: p.mean}
 	}

@@ -31,7 +31,9 @@ func NewSizer(spec serving.BatchSpec, profile *Profile) Sizer {
 	case "quantile":
 		return NewQuantile(limit)
 	}
-	return NewAIMD(limit, profile)
+	aimd := NewAIMD(limit, profile)
+	aimd.gain = &gain{}
+	return aimd
 }
 
 // Fixed is a size that never changes, for models compiled for one.
