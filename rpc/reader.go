@@ -17,7 +17,7 @@ type reader struct {
 	src      io.Reader
 	limit    int // largest body, compressed or not
 	buf      []byte
-	small    []byte // the buffer of readBuffer bytes, while buf is a larger one
+	small    []byte // a buffer of readBuffer bytes, while buf is a larger one; may be nil
 	from, to int    // what of buf is read and not yet handed out
 	lz4      bool   // compressed bodies were agreed on
 	raw      []byte // the last compressed body, expanded
@@ -56,10 +56,19 @@ func (r *reader) giveAway(expanded bool) {
 		return
 	}
 	rest := r.buf[r.from:r.to]
-	if r.buf, r.small = r.small, nil; len(r.buf) < len(rest) {
-		r.buf = make([]byte, max(readBuffer, len(rest)))
+	if len(rest) > readBuffer {
+		r.buf = make([]byte, len(rest))
+	} else {
+		r.shrink()
 	}
 	r.from, r.to = 0, copy(r.buf, rest)
+}
+
+// shrink goes back to the small buffer.
+func (r *reader) shrink() {
+	if r.buf, r.small = r.small, nil; r.buf == nil {
+		r.buf = make([]byte, readBuffer)
+	}
 }
 
 // more says whether the next frame is there already.
@@ -106,7 +115,8 @@ func (r *reader) fill(n int) error {
 func (r *reader) makeRoom(n int) {
 	switch {
 	case r.from == r.to && len(r.buf) > keepReading:
-		r.buf, r.small, r.from, r.to = r.small, nil, 0, 0
+		r.shrink()
+		r.from, r.to = 0, 0
 	case r.from == r.to:
 		r.from, r.to = 0, 0
 	case r.from+n > len(r.buf) && r.from > 0:

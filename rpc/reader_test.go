@@ -132,6 +132,46 @@ func TestTheBufferGrowsForALargeFrameAndShrinksAgain(t *testing.T) {
 	}
 }
 
+// Whatever of the frames is taken, the others are as they were sent, and what was taken stays.
+func TestTakenFramesLeaveTheOthersWhole(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	var stream []byte
+	var sent [][]byte
+	for range 400 {
+		body := make([]byte, rng.IntN(1<<rng.IntN(20)))
+		for i := range body {
+			body[i] = byte(rng.Uint32())
+		}
+		sent = append(sent, body)
+		stream = AppendFrame(stream, KindReply, 0, body)
+	}
+	for _, src := range []io.Reader{bytes.NewReader(stream), &splitReader{b: stream, rng: rng}} {
+		r := newReader(src, MaxFrame, false)
+		var taken []Frame
+		var which []int
+		for i, body := range sent {
+			f, err := r.next()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(f.Body, body) {
+				t.Fatalf("frame %d is not as it was sent", i)
+			}
+			if rng.IntN(2) == 0 && f.Take() {
+				taken, which = append(taken, f), append(which, i)
+			}
+		}
+		for i, f := range taken {
+			if !bytes.Equal(f.Body, sent[which[i]]) {
+				t.Errorf("frame %d did not stay", which[i])
+			}
+		}
+		if len(taken) < 10 {
+			t.Errorf("%d frames were taken", len(taken))
+		}
+	}
+}
+
 func TestAnExpandedBodyIsGivenBack(t *testing.T) {
 	var comp compressor
 	stream := AppendFrame(nil, KindReply, FlagCompressed, comp.try(make([]byte, 8<<20)))
