@@ -33,12 +33,15 @@ func (c *Conn) AppendAsk(b []byte, a *Ask) []byte {
 
 // AppendAskInput is AppendAsk with the payload of in, instead of a's.
 func (c *Conn) AppendAskInput(b []byte, a *Ask, in serving.Input) []byte {
-	whole := in.Type == serving.Tensors // else a part of the payload would be in the frame, and the peer would have to join them
-	if c.leaves(in.Data) && (whole || c.local == nil) {
-		var head [inputHead]byte
-		return c.appendApart(b, a, appendInputHead(head[:0], in), in.Data)
+	var room [inputHead]byte
+	head := appendInputHead(room[:0], in)
+	switch {
+	case !c.leaves(in.Data):
+		return AppendAskInput(roomFor(b, len(in.Data)), a, in)
+	case c.local != nil && len(head) > 0: // the peer would have to join them
+		return c.appendApart(b, a, nil, AppendInput(make([]byte, 0, len(head)+len(in.Data)), in))
 	}
-	return AppendAskInput(roomFor(b, len(in.Data)), a, in)
+	return c.appendApart(b, a, head, in.Data)
 }
 
 // appendApart appends an entry whose payload is head and data, of which the data are left where they are.
