@@ -79,7 +79,7 @@ def test_images_are_classified(tmp_path):
     assert one.output["blue"] == pytest.approx(one.confidence) and sum(one.output.values()) == pytest.approx(1)
     assert len(grey.output) == len(clear.output) == 3
     assert "the input is not a file of an image" in bad.error
-    assert len(long.output) == 3 and "30000 × 1 pixels is too narrow" in narrow.error
+    assert len(long.output) == 3 and "30000 by 1 pixels is too narrow" in narrow.error
 
 
 def test_pixels_are_classified(tmp_path):

@@ -37,7 +37,7 @@ class Assembler:
         self.compressed_allowed = False  # until both HELLOs offered it
         self.room: memoryview | None = None  # within a large frame: where to read what is next
         self._large = bytearray()  # what room is of, or was
-        self._before = bytearray()  # what it was of before that: the last frame is often in use while the next one comes
+        self._before = bytearray()  # what it was of before that: a frame is often in use while the next one comes
         self._read = 0  # bytes in it
         self._max_frame = max_frame
         self._pending = bytearray()

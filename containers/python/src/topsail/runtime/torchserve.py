@@ -51,7 +51,9 @@ class ImageModel:
         wide, high = image.size
         shorter = min(wide, high)
         if max(wide, high) > _NARROWEST * shorter:
-            raise BadInput(f"an image of {wide} × {high} pixels is too narrow: at most {_NARROWEST} times longer than wide")
+            raise BadInput(
+                f"an image of {wide} by {high} pixels is too narrow: it may be {_NARROWEST} times longer than wide"
+            )
         image = image.resize((_SHORTER * wide // shorter, _SHORTER * high // shorter), self._image.Resampling.BILINEAR)
         left, top = (round((n - _SIDE) / 2) for n in image.size)
         image = image.crop((left, top, left + _SIDE, top + _SIDE))
