@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from . import signals
 from .link import Link
@@ -21,15 +22,20 @@ class Stopped(BaseException):
 def run(link: Link, on_signal: Callable[[], None], serve: Callable[[], None]) -> None:
     """Links, serves until `serve` returns or `on_signal` raises Stopped, and takes leave of the sidecar. It raises
     SidecarGone, or what `serve` raises, which the sidecar is told as well."""
-    with signals.caught(on_signal, link.wakeup.descriptor):
+    failed: BaseException | None = None
+    with suppress(Stopped), signals.caught(on_signal, link.wakeup.descriptor):  # it may come on the way out, too
         link.start()
         try:
             serve()
         except Stopped:
             pass
         except BaseException as e:
-            link.close(f"{type(e).__name__}: {e}", patience=_PATIENCE)
-            raise
-        link.close("stopped")
+            failed = e
+        if failed:
+            link.close(f"{type(failed).__name__}: {failed}", patience=_PATIENCE)
+        else:
+            link.close("stopped")
+    if failed:
+        raise failed
     if link.failure:
         raise SidecarGone(link.failure)
