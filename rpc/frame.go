@@ -54,7 +54,7 @@ type Frame struct {
 	Flags Flags
 	Body  []byte
 
-	from  *reader // nil: not from a socket
+	from  *reader // nil: not from a socket, or its body has been taken
 	apart []apart // payloads that belong into the body, of a connection within the process
 	at    int     // where the body begins, where those say where they belong
 }
@@ -66,15 +66,15 @@ func (f *Frame) Take() bool {
 		return false
 	}
 	f.from.giveAway(f.Flags&FlagCompressed != 0)
+	f.from = nil
 	return true
 }
 
 // Keep makes the body the handler's own for good, with a copy where that is needed.
 func (f *Frame) Keep() {
 	if !f.Take() {
-		f.Body = bytes.Clone(f.Body)
+		f.Body, f.from = bytes.Clone(f.Body), nil
 	}
-	f.from = nil
 }
 
 // AppendFrame appends one whole frame, header and body, uncompressed.

@@ -125,7 +125,7 @@ func (s *Server) readInfer(c *fiber.Ctx) (r appRequest, request inference.Reques
 	}
 	request, err = codec.DecodeInfer(r.body, header)
 	s.releaseSlot(nc)
-	if header >= 0 && len(request.Inputs) <= 1 && nc.keepBody() {
+	if err == nil && header >= 0 && len(request.Inputs) <= 1 && nc.keepBody() {
 		request.Around = r.body
 	}
 	return r, request, err
