@@ -44,8 +44,10 @@ func (s Status) Cause() serving.Cause {
 	switch s {
 	case StatusOK:
 		return serving.OK
-	case StatusModelError, StatusBadInput:
+	case StatusModelError:
 		return serving.ModelError
+	case StatusBadInput:
+		return serving.BadInput
 	case StatusFull:
 		return serving.RefusedFull
 	case StatusLate:

@@ -19,9 +19,12 @@ const (
 	ContainerError       // the container died, lied or could not be reached
 	Draining             // the replica is stopping
 	Dropped              // a stage of the model's pipeline dropped the input
+	BadInput             // the model does not take this input
+
+	LastCause = BadInput
 )
 
-var causeNames = [...]string{"ok", "missed_slo", "no_replica", "refused_full", "refused_late", "model_error", "container_error", "draining", "dropped"}
+var causeNames = [LastCause + 1]string{"ok", "missed_slo", "no_replica", "refused_full", "refused_late", "model_error", "container_error", "draining", "dropped", "bad_input"}
 
 // Causes lists every cause, for metrics that want a series of each from the start.
 func Causes() []Cause {
@@ -47,6 +50,9 @@ func (c Cause) String() string {
 	}
 	return fmt.Sprintf("cause(%d)", uint8(c))
 }
+
+// FromModel says whether it is the model's own answer to the input, which another replica would repeat.
+func (c Cause) FromModel() bool { return c == ModelError || c == Dropped || c == BadInput }
 
 // Failure is the error of one input at one model version.
 type Failure struct {
@@ -84,6 +90,8 @@ func (f *Failure) Detail() string {
 		return "Model error: " + f.Error()
 	case Dropped:
 		return "Dropped: " + f.Error()
+	case BadInput:
+		return "Bad input: " + f.Error()
 	}
 	return "Container error: " + f.Error()
 }

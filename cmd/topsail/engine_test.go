@@ -33,6 +33,7 @@ models = ["qwen"]
 cache = { off = true }
 `, quoted(programs.topsail, "engine", "openai", "--url", "http://"+e.addr))).ready()
 	t.Run("whole", func(t *testing.T) { in.answersWhole(t, e) })
+	t.Run("what it does not take", in.refuses)
 	t.Run("in parts", func(t *testing.T) { in.answersInParts(t, e) })
 	t.Run("the client leaves", func(t *testing.T) { in.isLeft(t, e) })
 	t.Run("the engine is down", func(t *testing.T) { in.losesEngine(t, e) })
@@ -131,6 +132,15 @@ func (in *instance) answersWhole(t *testing.T, e *fakeEngine) {
 	}
 	if asked := *e.asked.Load(); asked["model"] != "qwen" || asked["temperature"] != 0.5 || asked["min_p"] != 0.1 {
 		t.Errorf("the engine was asked %v", asked)
+	}
+}
+
+func (in *instance) refuses(t *testing.T) {
+	for _, more := range []string{"", `, "stream": true`} {
+		status, c := in.whole(t, `, "temperature": 3`+more)
+		if status != http.StatusBadRequest || c.Error == nil || c.Error.Type != "invalid_request_error" || !strings.Contains(c.Error.Message, "temperature must be at most 2") {
+			t.Errorf("%d %+v", status, c.Error)
+		}
 	}
 }
 

@@ -85,6 +85,11 @@ func (e *fakeEngine) chat(w http.ResponseWriter, r *http.Request) {
 		e.Error(err)
 	}
 	e.asked.Store(&asked)
+	if asked["temperature"] == 3.0 {
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = io.WriteString(w, `{"error": {"message": "temperature must be at most 2", "type": "BadRequestError", "code": 400}}`)
+		return
+	}
 	messages := asked["messages"].([]any)
 	words := strings.Fields(messages[len(messages)-1].(map[string]any)["content"].(string))
 	for i, word := range words {

@@ -26,6 +26,11 @@ func (u Unavailable) status() rpc.Status {
 	return rpc.StatusContainer
 }
 
+// BadInput is a Result's error for an input that the model does not take. Its client is told so.
+type BadInput string
+
+func (b BadInput) Error() string { return string(b) }
+
 // replier turns the entries of a PREDICT into queries, and results into those of a REPLY.
 type replier struct {
 	conn    *rpc.Conn
@@ -54,6 +59,9 @@ func (w *replier) fill(r *Result, a *rpc.Answer, payload []byte) []byte {
 		a.Status, a.Message = rpc.StatusModelError, []byte(r.Err.Error())
 		if u, ok := errors.AsType[Unavailable](r.Err); ok {
 			a.Status = u.status()
+		}
+		if _, bad := errors.AsType[BadInput](r.Err); bad {
+			a.Status = rpc.StatusBadInput
 		}
 		// An older sidecar does not know of dropped inputs.
 		if _, dropped := errors.AsType[Drop](r.Err); dropped && w.conn.Peer().Features&rpc.FeatureStages != 0 {

@@ -256,6 +256,9 @@ func TestRefusals(t *testing.T) {
 		}
 		r := service.asks(t.Context(), x)
 		u, unavailable := errors.AsType[gocontainer.Unavailable](r.Err)
+		if _, bad := errors.AsType[gocontainer.BadInput](r.Err); bad != (status == 400) {
+			t.Errorf("%d: %T", status, r.Err)
+		}
 		if r.Err == nil || unavailable != (want != gocontainer.Unavailable{}) || u.Full != want.Full || !strings.HasSuffix(r.Err.Error(), http.StatusText(status)+": no") {
 			t.Errorf("%d is %v", status, r.Err)
 		}

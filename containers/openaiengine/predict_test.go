@@ -1,6 +1,7 @@
 package openaiengine
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -61,6 +62,7 @@ func TestErrorsOfTheEngine(t *testing.T) {
 		status     int
 		said, want string
 	}{
+		{413, "", "EngineError: 413 Request Entity Too Large: "},
 		{400, `{"error": {"message": "too long", "type": "BadRequestError", "code": 400}}`, "EngineError: 400 Bad Request: too long"},
 		{429, `{"error": "Model is overloaded", "error_type": "overloaded"}`, "EngineError: 429 Too Many Requests: Model is overloaded"},
 		{404, `{"object": "error", "message": "no such model"}`, "EngineError: 404 Not Found: no such model"},
@@ -71,6 +73,8 @@ func TestErrorsOfTheEngine(t *testing.T) {
 			for _, parts := range []bool{false, true} {
 				if a := r.ask(r.Context(), chat, parts); a.Err == nil || a.Err.Error() != c.want {
 					r.Errorf("%v, want %s", a.Err, c.want)
+				} else if _, bad := errors.AsType[gocontainer.BadInput](a.Err); bad != (c.status == 400 || c.status == 413 || c.status == 422) {
+					r.Errorf("%d: %T", c.status, a.Err)
 				}
 			}
 		})

@@ -3,7 +3,6 @@ package openaiengine
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/topsail-serving/topsail/containers/gocontainer"
@@ -27,18 +26,18 @@ type query struct {
 // newQuery reads the request that a query's input is.
 func newQuery(q *gocontainer.Query) (query, error) {
 	if len(q.Inputs) != 1 || len(q.Inputs[0].Shape) > 0 || q.Inputs[0].DType != serving.String && q.Inputs[0].DType != serving.JSON {
-		return query{}, errors.New("the input must be one text, the JSON of a request")
+		return query{}, gocontainer.BadInput("the input must be one text, the JSON of a request")
 	}
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(q.Inputs[0].Data, &members); err != nil {
-		return query{}, fmt.Errorf("the input must be the JSON object of a request: %w", err)
+		return query{}, gocontainer.BadInput(fmt.Sprintf("the input must be the JSON object of a request: %v", err))
 	}
 	for _, kind := range [][2]string{{"messages", chatPath}, {"prompt", textPath}, {"input", embeddingsPath}} {
 		if members[kind[0]] != nil {
 			return query{kind[1], members}, nil
 		}
 	}
-	return query{}, errors.New("the request has no messages, prompt or input: one of them says what is asked for")
+	return query{}, gocontainer.BadInput("the request has no messages, prompt or input: one of them says what is asked for")
 }
 
 // body is what the engine gets.

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/topsail-serving/topsail/containers/upstream"
 )
 
 // maxWhole is the size above which an answer in parts is not collected.
@@ -45,7 +47,8 @@ func (w *whole) add(data []byte) error {
 		return errors.New("the engine sent a chunk with more than a JSON object")
 	}
 	if failure := chunk["error"]; failure != nil {
-		return engineError(data, number(failure, "code"))
+		status := number(failure, "code")
+		return upstream.Refused(status, engineError(data, status))
 	}
 	w.chunk = len(data)
 	if w.size > maxWhole {

@@ -117,13 +117,15 @@ func Refusal(response *http.Response) []byte {
 }
 
 // Refused is what a response that is an error means: that the server has too much to do or is not there, which another
-// one may not be, or that it does not want the query.
+// one may not be, or that it does not take the input.
 func Refused(status int, why error) error {
 	switch status {
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		return gocontainer.Unavailable{Why: why.Error(), Full: true}
 	case http.StatusBadGateway, http.StatusGatewayTimeout:
 		return gocontainer.Unavailable{Why: why.Error()}
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
+		return gocontainer.BadInput(why.Error())
 	}
 	return why
 }

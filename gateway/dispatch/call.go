@@ -253,7 +253,7 @@ func blame(err error) serving.Cause {
 // held.
 func (c *Call) failed(from *route.Target, why *serving.Failure, now time.Time) (ended bool) {
 	switch {
-	case why.Cause == serving.ModelError || why.Cause == serving.Dropped: // which is the model's answer
+	case why.Cause.FromModel():
 		if ended = c.Flight.Land(nil, why); ended {
 			c.cancelOthers(from)
 		}

@@ -112,7 +112,7 @@ func TestDefaultsOfEveryCall(t *testing.T) {
 		door := doors[at]
 		for cause, want := range map[serving.Cause]codes.Code{
 			serving.MissedSLO: codes.DeadlineExceeded, serving.NoReplica: codes.Unavailable, serving.Draining: codes.Unavailable, serving.RefusedFull: codes.ResourceExhausted,
-			serving.RefusedLate: codes.ResourceExhausted, serving.ModelError: codes.Internal, serving.ContainerError: codes.Internal, serving.Dropped: codes.Internal,
+			serving.RefusedLate: codes.ResourceExhausted, serving.ModelError: codes.Internal, serving.ContainerError: codes.Internal, serving.Dropped: codes.Internal, serving.BadInput: codes.InvalidArgument,
 		} {
 			for _, tt := range []struct {
 				output        string

@@ -92,6 +92,8 @@ func refusal(r *admission.Refusal) error {
 // codeOf is the code of a query without an output.
 func codeOf(cause serving.Cause) codes.Code {
 	switch cause {
+	case serving.BadInput:
+		return codes.InvalidArgument
 	case serving.MissedSLO:
 		return codes.DeadlineExceeded
 	case serving.RefusedFull, serving.RefusedLate:

@@ -98,7 +98,7 @@ func TestDefaultsOfEveryRequest(t *testing.T) {
 		}
 		for cause, status := range map[serving.Cause]int{
 			serving.MissedSLO: 504, serving.NoReplica: 503, serving.Draining: 503, serving.RefusedFull: 429, serving.RefusedLate: 429,
-			serving.ModelError: 500, serving.ContainerError: 500, serving.Dropped: 500,
+			serving.ModelError: 500, serving.ContainerError: 500, serving.Dropped: 500, serving.BadInput: 400,
 		} {
 			for _, tt := range []struct {
 				output        string
@@ -131,7 +131,10 @@ func TestDefaultsOfEveryRequest(t *testing.T) {
 					}
 				default:
 					kind := "server_error"
-					if status == 429 {
+					switch status {
+					case 400:
+						kind = "invalid_request_error"
+					case 429:
 						kind = "rate_limit_error"
 					}
 					if got.status != status || door.refusal(got.body) != "it is so" || door.texts && !strings.Contains(got.body, kind) {

@@ -155,6 +155,8 @@ func wantedBinary(request *inference.Request, a *inference.Answer) []bool {
 // statusOf is the status of a query without an output.
 func statusOf(cause serving.Cause) int {
 	switch cause {
+	case serving.BadInput:
+		return fiber.StatusBadRequest
 	case serving.MissedSLO:
 		return fiber.StatusGatewayTimeout
 	case serving.RefusedFull, serving.RefusedLate:

@@ -27,7 +27,11 @@ func AppendStatus(b []byte, status int, message, param string) []byte {
 
 // AppendError appends the error of an answer that was cut.
 func AppendError(b []byte, cause serving.Cause, message string) []byte {
-	return appendError(b, "server_error", message, "", cause.String())
+	kind := "server_error"
+	if cause == serving.BadInput {
+		kind = "invalid_request_error"
+	}
+	return appendError(b, kind, message, "", cause.String())
 }
 
 func appendError(b []byte, kind, message, param, code string) []byte {

@@ -175,7 +175,7 @@ func (v *version) misfit(length int) *serving.Failure {
 		return nil
 	}
 	return &serving.Failure{
-		Cause: serving.ModelError, Message: fmt.Sprintf("Input has length %d, and model %s takes %d", length, v.Model, v.inputLength),
+		Cause: serving.BadInput, Message: fmt.Sprintf("Input has length %d, and model %s takes %d", length, v.Model, v.inputLength),
 	}
 }
 

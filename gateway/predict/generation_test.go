@@ -127,7 +127,7 @@ func TestAHeldQueryOfAVersionThatIsGone(t *testing.T) {
 		res := t.later(newQuery(2))
 		t.set(defined("b", func(v *serving.Version) { v.InputLength = 9 }))
 		res.done.Wait()
-		t.wantDefault(res.Prediction, serving.ModelError)
+		t.wantDefault(res.Prediction, serving.BadInput)
 	})
 }
 

@@ -29,7 +29,7 @@ func TestWhatIsTriedAgainElsewhere(t *testing.T) {
 		"an empty payload":     {answers(empty), true, serving.ContainerError, "Container error: rpc: "},
 		"a model error":        {fails(rpc.StatusModelError, "ValueError: too blue"), false, serving.ModelError, "Model error: ValueError: too blue"},
 		"a drop":               {fails(rpc.StatusDropped, "dull"), false, serving.Dropped, "Dropped: dull"},
-		"a bad input":          {fails(rpc.StatusBadInput, "too long"), false, serving.ModelError, "Model error: too long"},
+		"a bad input":          {fails(rpc.StatusBadInput, "too long"), false, serving.BadInput, "Bad input: too long"},
 		"an output that is no": {answers(nan), false, serving.ModelError, "Model error: output is NaN or infinite, which JSON cannot carry"},
 		"an expired one":       {fails(rpc.StatusExpired, "expired"), false, serving.MissedSLO, "Failed to retrieve a prediction response within the specified latency SLO"},
 	}

@@ -41,9 +41,9 @@ func (c *Counter) Ended(failure *serving.Failure, now time.Time, took time.Durat
 	}
 }
 
-// counts says whether a cause is an error of the model or its container.
+// counts says whether a cause is an error of the model or its container, or its refusal of the input.
 func counts(c serving.Cause) bool {
-	return c == serving.ModelError || c == serving.ContainerError
+	return c == serving.ModelError || c == serving.ContainerError || c == serving.BadInput
 }
 
 // Cached counts an output that was taken from the cache, or from an equal question.

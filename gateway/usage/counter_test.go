@@ -30,11 +30,11 @@ func TestCounterCounts(t *testing.T) {
 	u := c.Take(key)
 	last := u.Last
 	u.Last = nil
-	want := serving.Usage{Key: key, Answers: 2, Cached: 1, Failed: 2, Missed: 6, Micros: 4, Least: 1500, Most: 2600}
+	want := serving.Usage{Key: key, Answers: 2, Cached: 1, Failed: 3, Missed: 6, Micros: 4, Least: 1500, Most: 2600}
 	if u != want {
 		t.Errorf("got %+v, want %+v", u, want)
 	}
-	if last == nil || last.Cause != "container_error" || last.Message != "Container error: why" || last.At != time.Unix(1e9+int64(serving.ContainerError), 123e6).UTC() {
+	if last == nil || last.Cause != "bad_input" || last.Message != "Bad input: why" || last.At != time.Unix(1e9+int64(serving.BadInput), 123e6).UTC() {
 		t.Errorf("the last failure is %+v", last)
 	}
 	c.Ended(nil, at, 900)

@@ -304,7 +304,7 @@ func TestDefaults(t *testing.T) {
 				broker.write(jsonRecord("a", 1))
 				run(t, broker, s, func(c *Config) { c.Patience = time.Minute })
 				settled(time.Minute)
-				passes := cause != serving.ModelError && cause != serving.Dropped
+				passes := !cause.FromModel()
 				if got := results(t, broker, "out")["a"]; got.Default == passes {
 					t.Errorf("result %+v", got)
 				}

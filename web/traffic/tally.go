@@ -10,7 +10,7 @@ import (
 )
 
 // causes is how many causes an answer can have; serving.OK is one of them.
-const causes = int(serving.Dropped) + 1
+const causes = int(serving.LastCause) + 1
 
 // tally is what a gateway has counted for one app, since it started or within a time.
 type tally struct {

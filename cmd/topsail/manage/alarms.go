@@ -114,6 +114,7 @@ func causeAdvice(cause string) string {
 		"refused_late":    "the load is beyond the capacity, or the objective is shorter than the model takes: more replicas, or a longer objective",
 		"draining":        "replicas end without draining first: find out why they stop",
 		"model_error":     "the model raises errors: look at the logs of its replicas",
+		"bad_input":       "clients send inputs that the model does not take: see the reasons in the answers",
 		"dropped":         "a stage of the model drops inputs: if this is not intended, see its reasons in the answers",
 		"container_error": "containers die or hang: look at the logs of the replicas",
 	}[cause]

@@ -70,7 +70,7 @@ if TYPE_CHECKING:  # what _PUBLIC says, for type checkers
         gauge as gauge,
         histogram as histogram,
     )
-    from .output import Drop as Drop, Error as Error, Output as Output
+    from .output import BadInput as BadInput, Drop as Drop, Error as Error, Output as Output
     from .version import __version__ as __version__
 
 # The public names by the modules that define them. Each is imported when it is first asked for: model containers start
@@ -119,7 +119,7 @@ _PUBLIC = {
         "deploy_xgboost",
     ],
     "metrics": ["Counter", "Gauge", "Histogram", "counter", "gauge", "histogram"],
-    "output": ["Drop", "Error", "Output"],
+    "output": ["BadInput", "Drop", "Error", "Output"],
     "version": ["__version__"],
 }
 _HOME = {name: module for module, names in _PUBLIC.items() for name in names}

@@ -26,6 +26,13 @@ class Scored:
         self.value, self.fields = value, fields
 
 
+class BadInput(ValueError):
+    """The model does not take this input. Its client gets the text, with 400 where it gets an error.
+
+    Put it in the place of the output, or raise it; only that input fails.
+    """
+
+
 class Drop(Exception):
     """Ends a query without an output and without blame: its client gets the app's default, and the text as the reason.
 

@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 from sidecar import PATIENCE
 
-from topsail import Drop, Pipeline, testing
+from topsail import BadInput, Drop, Pipeline, testing
 from topsail.cli.commands import main
 from topsail.container.concurrent import runner
 from topsail.container.execution import Execution, execution_of
@@ -91,7 +91,7 @@ def test_a_test_of_ones_own_sees_the_whole(predict):
 
 
 def test_inputs_of_a_dry_run_run_side_by_side_and_fail_alone():
-    barrier = threading.Barrier(3, timeout=PATIENCE)
+    barrier = threading.Barrier(4, timeout=PATIENCE)
 
     def predict(x):
         barrier.wait()
@@ -99,12 +99,15 @@ def test_inputs_of_a_dry_run_run_side_by_side_and_fail_alone():
             raise Drop("blank")
         if x == "fail":
             raise ValueError("bad")
+        if x == "odd":
+            raise BadInput("an odd text")
         yield x
 
-    answers = testing.run(predict, ["drop", "fail", "a"], "strings")
+    answers = testing.run(predict, ["drop", "fail", "odd", "a"], "strings")
     assert [(a.status, a.error or a.output) for a in answers] == [
         (Status.DROPPED, "blank"),
         (Status.MODEL_ERROR, "ValueError: bad"),
+        (Status.BAD_INPUT, "an odd text"),
         (Status.OK, "a"),
     ]
 

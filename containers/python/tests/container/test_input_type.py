@@ -5,8 +5,9 @@ from array import array
 import pytest
 
 from topsail.container import input_type
-from topsail.container.input_type import BYTES, CHAT, DOUBLES, FLOATS, INTS, STRINGS, BadInput
+from topsail.container.input_type import BYTES, CHAT, DOUBLES, FLOATS, INTS, STRINGS
 from topsail.optional import numpy
+from topsail.output import BadInput
 from topsail.protocol.constants import DType
 from topsail.protocol.payload import Value
 

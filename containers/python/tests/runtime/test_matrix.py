@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from topsail.container.input_type import BadInput
+from topsail.output import BadInput
 from topsail.runtime.failure import PermanentFailure
 from topsail.runtime.matrix import cast, fixed_size, in_batches_of
 from topsail.runtime.named import rows

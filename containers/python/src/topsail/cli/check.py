@@ -9,12 +9,12 @@ from functools import partial
 from typing import Any, TypeVar
 
 from ..container.dry_run import Answer, dry_run
-from ..container.input_type import BadInput
 from ..container.loading import prepare, warm_up
 from ..container.pipeline import Pipeline
 from ..container.pipeline.local import Local
 from ..container.pipeline.stage import INPUT, Stage
 from ..container.runner import Runner
+from ..output import BadInput
 from ..protocol.constants import Status
 from .table import millis, table
 

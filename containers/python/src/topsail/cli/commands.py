@@ -11,7 +11,6 @@ import traceback
 from typing import Any
 
 from ..container import input_type, source
-from ..container.input_type import BadInput
 from ..container.loading import WarmUpFailed, prepare
 from ..container.pipeline import Pipeline, description
 from ..container.pipeline.local import Local
@@ -19,6 +18,7 @@ from ..container.runner import Runner
 from ..container.serving import serve_from, serve_host, serve_pipeline
 from ..container.settings import SettingsError
 from ..container.source import SourceError
+from ..output import BadInput
 from . import bench
 from .bench import Point
 from .check import Check, CheckFailed

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ..output import BadInput
 from . import query_session
 from .execution import Execution, execution_of
 from .query_session import Session
@@ -65,7 +66,7 @@ class ChatModel:
 def _messages(request: dict[str, Any]) -> list[Any]:
     messages = request.get("messages")
     if not isinstance(messages, list):  # a request for a completion or for embeddings
-        raise ValueError("this model answers chats, and the request has no list of messages")
+        raise BadInput("this model answers chats, and the request has no list of messages")
     return messages
 
 

@@ -16,12 +16,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..optional import numpy
+from ..output import BadInput
 from ..protocol.constants import DType
 from ..protocol.payload import Value
-
-
-class BadInput(ValueError):
-    """An input that this model cannot take; only that input fails."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..optional import numpy
-from ..output import Drop
+from ..output import BadInput, Drop
 from ..protocol.constants import NO_DEADLINE, Status
 from ..protocol.payload import Value
 from ..protocol.predict import Input, Predict, deadline
@@ -15,7 +15,7 @@ from ..protocol.reply import Reply
 from . import query_session, stacking
 from .codec import Codec, query_codec
 from .error_log import ErrorLog
-from .input_type import DOUBLES, BadInput, InputType
+from .input_type import DOUBLES, InputType
 from .model import Model
 from .query_session import Session
 
@@ -101,7 +101,7 @@ class Runner:
         try:
             outputs = self._call(list(inputs), sessions)  # a copy, because a model may take its list apart
         except Exception as e:
-            if not isinstance(e, Drop):
+            if not isinstance(e, Drop | BadInput):
                 self._errors.log(f"predict failed for {len(inputs)} inputs", e)
             if len(inputs) == 1 or not self._retry_singly:
                 return [e] * len(inputs)

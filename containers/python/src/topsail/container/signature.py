@@ -17,12 +17,12 @@ from struct import Struct, error
 from typing import Any
 
 from ..optional import numpy
+from ..output import BadInput
 from ..protocol import payload
 from ..protocol.constants import DType
 from ..protocol.payload import Value
 from .codec import Codec
 from .encoding import plain_json, value_and_fields
-from .input_type import BadInput
 
 _LENGTH = Struct("<I")
 

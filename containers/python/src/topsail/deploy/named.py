@@ -12,9 +12,9 @@ from typing import Any
 
 from ..client.errors import BadRequest
 from ..container import stacking
-from ..container.input_type import TENSORS, BadInput
+from ..container.input_type import TENSORS
 from ..container.signature import NUMBERS, Signature, Tensor, flat
-from ..output import Output, Scored
+from ..output import BadInput, Output, Scored
 from .example import Example, read
 from .failure import DeployFailed
 

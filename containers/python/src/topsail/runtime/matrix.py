@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ..container.input_type import BadInput
+from ..output import BadInput
 from .failure import PermanentFailure, need
 
 

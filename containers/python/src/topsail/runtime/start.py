@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from ..container import source
-from ..container.input_type import BadInput
 from ..container.loading import WarmUpFailed
 from ..container.pipeline import description
 from ..container.serving import serve_from, serve_pipeline
 from ..container.settings import SettingsError
+from ..output import BadInput
 from .failure import PermanentFailure
 from .folder import Folder
 from .load import load

@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..container.input_type import BadInput
-from ..output import Output
+from ..output import BadInput, Output
 from .failure import PermanentFailure, need
 from .scores import softmax
 

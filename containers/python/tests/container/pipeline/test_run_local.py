@@ -5,7 +5,7 @@ import random
 import pytest
 
 import topsail
-from topsail import Drop, Error, testing
+from topsail import BadInput, Drop, Error, testing
 from topsail.container.pipeline.local import Local
 from topsail.container.settings import SettingsError
 from topsail.container.signature import Signature, Tensor, value_of
@@ -33,7 +33,7 @@ def plain(*stages, **options):
 
 def said(results):
     """Errors and drops as their type and text, to be compared."""
-    return [(type(r), str(r)) if isinstance(r, Error | Drop) else r for r in results]
+    return [(type(r), str(r)) if isinstance(r, Error | BadInput | Drop) else r for r in results]
 
 
 def test_the_example():
@@ -67,7 +67,7 @@ def test_sizes_of_batches(options, sizes):
 
 def test_errors_and_drops_end_their_own_query_alone():
     def first(xs):
-        return [[Error("too dark"), Drop("not today"), KeyError("k"), x][min(x, 3)] for x in xs]
+        return [[Error("too dark"), Drop("not today"), KeyError("k"), BadInput("odd"), x][min(x, 4)] for x in xs]
 
     reached = []
 
@@ -84,12 +84,12 @@ def test_errors_and_drops_end_their_own_query_alone():
         (Error, "stage first: Error: too dark"),
         (Drop, "stage first: not today"),
         (Error, "stage first: KeyError: 'k'"),
-        3,
+        (BadInput, "stage first: odd"),
         4,
         (Error, "stage second: ValueError: 5 is bad"),
         6,
     ]
-    assert sorted(set(reached)) == [3, 4, 5, 6]
+    assert sorted(set(reached)) == [4, 5, 6]
 
 
 class Hooks:

@@ -10,9 +10,10 @@ import pytest
 
 from topsail import Output
 from topsail.container import encoding
-from topsail.container.input_type import BYTES, DOUBLES, STRINGS, BadInput
+from topsail.container.input_type import BYTES, DOUBLES, STRINGS
 from topsail.container.pipeline import stage_codec
 from topsail.optional import numpy
+from topsail.output import BadInput
 from topsail.protocol import payload
 from topsail.protocol.constants import DType, Status
 from topsail.protocol.cursor import Cursor

@@ -7,14 +7,13 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
-from ...output import Drop
+from ...output import BadInput, Drop
 from ...protocol import payload
 from ...protocol.constants import Status
 from ...protocol.predict import Input, deadline
 from .. import query_session
 from ..codec import Codec
 from ..error_log import ErrorLog
-from ..input_type import BadInput
 from ..model import Model
 from ..runner import described
 from .whole import MOST, Whole
@@ -153,7 +152,7 @@ class Call:
         """Ends it with what predict raised."""
         if self.ended:
             return  # it was cancelled, and this is how the model ended
-        if not isinstance(e, Drop):
+        if not isinstance(e, Drop | BadInput):
             self._served.errors.log("predict failed", e)
         if isinstance(e, SystemExit | KeyboardInterrupt):
             self._answer.fatal(e)
@@ -165,6 +164,8 @@ class Call:
     def fail_with(self, e: BaseException) -> None:
         if isinstance(e, Drop):
             self.drop(e)
+        elif isinstance(e, BadInput):
+            self.fail(Status.BAD_INPUT, str(e))
         else:
             self.fail(Status.MODEL_ERROR, described(e))
 

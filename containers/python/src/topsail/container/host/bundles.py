@@ -6,12 +6,12 @@ import sys
 from pathlib import Path
 
 from ...bundle import ALONE
+from ...output import BadInput
 from ...protocol.load import Load
 from ...runtime.failure import PermanentFailure
 from ...runtime.folder import Folder
 from ...runtime.load import load
 from .. import input_type
-from ..input_type import BadInput
 from ..loading import WarmUpFailed, prepare, warm_up
 from ..settings import SettingsError
 from . import modules

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from ...output import Drop, Error
+from ...output import BadInput, Drop, Error
 from ...protocol import predict
 from ...protocol.constants import MAX_FRAME, Status
 from ...protocol.payload import Value
@@ -34,6 +34,8 @@ def run(pipeline: Pipeline, inputs: Sequence[Any], input_type: str | None, input
 def _result(entry: Entry) -> Any:
     if entry.status == Status.OK:
         return stage_codec.read(entry.values[0])
+    if entry.status == Status.BAD_INPUT:
+        return BadInput(entry.message)
     return Drop(entry.message) if entry.status == Status.DROPPED else Error(entry.message)
 
 
@@ -96,7 +98,7 @@ class Local:
         return self.runners[self.stages[0].name].codec.example(x)
 
     def run(self, inputs: Sequence[Any]) -> list[Any]:
-        """What the last stage returns for each input, or the topsail.Error or topsail.Drop that ended it."""
+        """What the last stage returns for each input, or the topsail.Error, BadInput or Drop that ended it."""
         return [_result(e) for e in self.answer([self.query(x) for x in inputs])]
 
     def dry_run(self, inputs: Sequence[Any]) -> list[Answer]:

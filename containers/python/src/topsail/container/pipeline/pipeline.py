@@ -116,8 +116,9 @@ class Pipeline:
     ) -> list[Any]:
         """Runs all stages in this process, one behind the other, without a sidecar: the same code for development.
 
-        It returns for each input what the last stage returned, or a topsail.Error or topsail.Drop that says which stage
-        ended its way. The size of a batch is the most that it has; "aimd" and "quantile" may take all inputs at once.
+        It returns for each input what the last stage returned, or a topsail.Error, BadInput or Drop that says which
+        stage ended its way. The size of a batch is the most that it has; "aimd" and "quantile" may take all inputs at
+        once.
 
         With an `input_type`, from here or from the first stage, inputs are given as clients send them, and the first
         stage gets what it would get from a sidecar; without one it gets them as they are.

@@ -18,12 +18,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ...optional import numpy
+from ...output import BadInput
 from ...protocol import payload
 from ...protocol.constants import MAX_DIMENSIONS, DType, Status
 from ...protocol.payload import Value
 from ..codec import Codec, query_codec
 from ..decoding import decode
-from ..input_type import BadInput, InputType
+from ..input_type import InputType
 from ..signature import Signature
 from .stage import INPUT
 
