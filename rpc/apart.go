@@ -2,7 +2,6 @@ package rpc
 
 import (
 	"encoding/binary"
-	"net"
 	"slices"
 
 	"github.com/topsail-serving/topsail/serving"
@@ -62,22 +61,4 @@ func roomFor(b []byte, n int) []byte {
 		return slices.Grow(b, max(n, len(b)))
 	}
 	return b
-}
-
-// write writes frames with the payloads that belong between them.
-func write(nc net.Conn, b []byte, payloads []apart) error {
-	if len(payloads) == 0 {
-		_, err := nc.Write(b)
-		return err
-	}
-	pieces, from := make(net.Buffers, 0, 2*len(payloads)+1), 0
-	for _, p := range payloads {
-		pieces = append(pieces, b[from:p.at], p.data)
-		from = p.at
-	}
-	if from < len(b) {
-		pieces = append(pieces, b[from:])
-	}
-	_, err := pieces.WriteTo(nc)
-	return err
 }

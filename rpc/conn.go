@@ -55,6 +55,7 @@ type Conn struct {
 	paused func()                    // see OnPause; may be nil
 	alone  bool                      // see SendAlone
 	local  *localEnd                 // its end of a connection within the process; else nil
+	shares bool                      // large frames are to go into memory that both share, which is not made yet; of the writer
 
 	mu      sync.Mutex  // guards the following, between Begin and End too
 	out     []byte      // frames that wait for the writer, without the payloads that are apart
@@ -68,6 +69,7 @@ type Conn struct {
 	comp    *compressor // nil: nothing is to be compressed
 	ended   bool        // nothing more may be sent
 	last    time.Time   // once Run ends: when the last write must be done
+	memory  *memory     // shared with the peer; nil: none
 
 	wake chan struct{} // tells the writer that out is not empty
 }
@@ -77,6 +79,7 @@ func newConn(nc net.Conn, mine, theirs Hello) *Conn {
 		nc:     netio.Wrap(nc),
 		peer:   theirs,
 		minor:  min(mine.Minor, theirs.Minor),
+		shares: mine.Role == RoleSidecar && mine.Features&theirs.Features&FeatureMemory != 0 && sameMachine(nc),
 		lz4:    mine.Features&theirs.Features&FeatureLZ4 != 0,
 		limit:  int(min(theirs.MaxFrame, MaxFrame)),
 		mine:   int(min(mine.MaxFrame, MaxFrame)),
@@ -224,6 +227,7 @@ func (c *Conn) Run(owner context.Context, handle func(Frame) error) error {
 	if lost == nil {
 		_ = c.flush() // what was sent since the writer ended; that Run ends is known already
 	}
+	c.endMemory()
 	c.nc.Close()
 	return err
 }
@@ -309,13 +313,14 @@ func (c *Conn) shrink() {
 	if len(c.out) == 0 && cap(c.out) > keepBuffer {
 		c.out = nil
 	}
+	c.forget()
 }
 
 // flush writes what waits. What is sent meanwhile has woken the writer again.
 func (c *Conn) flush() error {
 	b, payloads, err := c.take()
 	if err == nil && len(b) > 0 {
-		err = write(c.nc, b, payloads)
+		err = c.writeOut(b, payloads)
 	}
 	if err != nil {
 		return fmt.Errorf("rpc: write: %w", err)
@@ -408,6 +413,8 @@ func (c *Conn) dispatch(f Frame, handle func(Frame) error) error {
 		return err
 	case KindPong:
 		return nil
+	case KindFree:
+		return c.freed(f.Body)
 	case KindBye:
 		reason, err := ParseBye(f.Body)
 		if err == nil {

@@ -21,6 +21,9 @@ const (
 	KindFeedback Kind = 10
 	KindLoad     Kind = 11
 	KindUnload   Kind = 12
+	KindMemory   Kind = 13
+	KindShared   Kind = 14
+	KindFree     Kind = 15
 	KindMetrics  Kind = 128
 )
 

@@ -24,6 +24,8 @@ const (
 	// ends; of both hops, answers in parts where AskParts asks for them.
 	FeatureParts Features = 16
 	FeatureApps  Features = 32 // of gateways: they say which app asks; of sidecars: apps share by weight
+	// FeatureMemory: of containers, large frames in memory that they share with a sidecar on their machine.
+	FeatureMemory Features = 64
 )
 
 // Minor is the minor version of this implementation.

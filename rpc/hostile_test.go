@@ -13,12 +13,12 @@ import (
 	"github.com/topsail-serving/topsail/serving"
 )
 
-// decoded are the golden frames of the kinds that have a decoder.
+// decoded are the golden frames of the kinds that have a decoder of their own.
 func decoded(t testing.TB) []golden {
 	list := readGolden(t)
 	return slices.DeleteFunc(list, func(g golden) bool {
 		kind := g.frame(t).Kind
-		return kind == KindPing || kind == KindPong || kind == KindDrain || kind.Optional() && kind != KindMetrics
+		return kind >= KindMemory && kind <= KindFree || kind == KindPing || kind == KindPong || kind == KindDrain || kind.Optional() && kind != KindMetrics
 	})
 }
 

@@ -28,6 +28,13 @@ type (
 	bye      string
 	load     []Load
 	unload   uint32
+	offered  struct{ path, link string }
+	shared   struct {
+		kind       Kind
+		flags      Flags
+		slot, size int
+	}
+	free []byte
 	feedback struct {
 		Model uint32
 		List  []Feedback
@@ -107,6 +114,12 @@ func encode(v any) Frame {
 		return Frame{Kind: KindDrain}
 	case bye:
 		return Frame{Kind: KindBye, Body: AppendBye(nil, string(v))}
+	case offered:
+		return Frame{Kind: KindMemory, Body: appendMemory(nil, v.path, v.link)}
+	case shared:
+		return Frame{Kind: KindShared, Body: appendShared(nil, v.kind, v.flags, v.slot, v.size)}
+	case free:
+		return Frame{Kind: KindFree, Body: v}
 	case load:
 		return Frame{Kind: KindLoad, Body: AppendLoad(nil, v...)}
 	case unload:
@@ -158,6 +171,19 @@ func decode(f Frame) (any, error) {
 	case KindLoad:
 		v, err := ParseLoad(f.Body)
 		return load(v), err
+	case KindMemory:
+		c := cursor{frame: "MEMORY", b: f.Body}
+		if c.u32("slots") != slots || c.u32("size") != slotSize {
+			c.fail("slots", "are others")
+		}
+		return offered{string(c.str16("path")), string(c.str16("link"))}, c.err
+	case KindShared:
+		c := cursor{frame: "SHARED", b: f.Body}
+		kind, flags := Kind(c.u8("kind")), Flags(c.u8("flags"))
+		c.u16("reserved")
+		return shared{kind, flags, int(c.u32("slot")), int(c.u32("size"))}, c.err
+	case KindFree:
+		return free(f.Body), nil
 	case KindUnload:
 		v, err := ParseUnload(f.Body)
 		return unload(v), err

@@ -233,7 +233,7 @@ func (s *Sidecar) pool(id uint32) *pool {
 }
 
 func (s *Sidecar) hello(token []byte) rpc.Hello {
-	return rpc.Hello{Minor: rpc.Minor, Role: rpc.RoleSidecar, Features: rpc.FeatureLZ4 | rpc.FeatureStages | rpc.FeatureHost | rpc.FeatureTensors | rpc.FeatureParts | rpc.FeatureApps, MaxFrame: rpc.MaxFrame, Name: s.cfg.Replica, Token: token, Software: "topsail"}
+	return rpc.Hello{Minor: rpc.Minor, Role: rpc.RoleSidecar, Features: rpc.FeatureLZ4 | rpc.FeatureStages | rpc.FeatureHost | rpc.FeatureTensors | rpc.FeatureParts | rpc.FeatureApps | rpc.FeatureMemory, MaxFrame: rpc.MaxFrame, Name: s.cfg.Replica, Token: token, Software: "topsail"}
 }
 
 // greet opens the connection of a gateway.

@@ -70,7 +70,7 @@ func (r *Recorder) Wants(learns bool, input int) bool {
 		return true
 	}
 	takes := 1 + int64(input/perRecord)
-	return r.quota.Add(-takes)+takes > 0
+	return r.quota.Load() > 0 && r.quota.Add(-takes)+takes > 0
 }
 
 // Keep takes a record, which is the recorder's from then on.
@@ -95,7 +95,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-tick.C:
-			r.quota.Store(perFlush)
+			r.quota.Add(min(perFlush, perFlush-r.quota.Load())) // a large one counts for the flushes to come, too
 			r.flush(storing)
 		case done := <-r.flushes:
 			r.flush(storing)

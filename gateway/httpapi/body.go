@@ -70,9 +70,9 @@ func (s *Server) arrived(rc *fasthttp.RequestCtx, c *conn) ([]byte, error) {
 		return nil, s.errTooLarge()
 	}
 	s.reading.Add(1)
-	body, err := s.readAll(&steadyReader{from: rc.RequestBodyStream(), s: s, c: c, left: max(length, 0), began: time.Now(), until: rc.Time().Add(s.config.ReadTimeout)}, length, &c.lease, c.kept[:0])
+	body, err := s.readAll(&steadyReader{from: rc.RequestBodyStream(), s: s, c: c, left: max(length, 0), began: time.Now(), until: rc.Time().Add(s.config.ReadTimeout)}, length, c.came, &c.lease, c.kept[:0])
 	s.reading.Add(-1)
-	c.unread = err != nil
+	c.unread, c.came = err != nil, len(body)
 	if cap(body) <= keepBytes {
 		c.kept = body
 	} else {
@@ -89,8 +89,8 @@ func (c *conn) keepBody() bool {
 }
 
 // readAll reads into b, which grows with what comes, whatever length is announced; -1: none
-// is.
-func (s *Server) readAll(r io.Reader, length int, lease *budget.Lease, b []byte) ([]byte, error) {
+// is. There is room for as much as came before at once.
+func (s *Server) readAll(r io.Reader, length, before int, lease *budget.Lease, b []byte) ([]byte, error) {
 	most := s.config.MaxBodyBytes
 	if length >= 0 {
 		most = length
@@ -98,7 +98,7 @@ func (s *Server) readAll(r io.Reader, length int, lease *budget.Lease, b []byte)
 	room := cap(b) // that is taken, of what b has
 	for {
 		if len(b) == room {
-			size := min(max(grows*len(b), 2*smallBody), most+1) // 1 more, to see the end
+			size := min(max(grows*len(b), 2*smallBody, before), most+1) // 1 more, to see the end
 			if !lease.Take(size - room) {
 				return nil, errNoMemory
 			}
@@ -173,7 +173,7 @@ func (s *Server) inflate(compressed []byte, c *conn, open func(io.Reader) (io.Re
 	if err != nil {
 		return nil, errCorrupt()
 	}
-	body, err := s.readAll(&slotReader{Reader: r, s: s, c: c}, -1, &c.lease, nil)
+	body, err := s.readAll(&slotReader{Reader: r, s: s, c: c}, -1, 0, &c.lease, nil)
 	if _, refused := errors.AsType[*refusal](err); refused || errors.Is(err, errNoMemory) || errors.Is(err, errNoSlot) {
 		return nil, err
 	}

@@ -171,7 +171,7 @@ func TestLargeBodiesUseBuffersAgain(t *testing.T) {
 	c := &conn{lease: s.config.Budget.Lease(), bodies: &s.bodies}
 	large := bytes.Repeat([]byte("0123456789"), 50_000)
 	for range 20 {
-		body, err := s.readAll(bytes.NewReader(large), len(large), &c.lease, nil)
+		body, err := s.readAll(bytes.NewReader(large), len(large), 0, &c.lease, nil)
 		if err != nil || !bytes.Equal(body, large) {
 			t.Fatalf("%d bytes, %v", len(body), err)
 		}

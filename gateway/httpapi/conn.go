@@ -31,6 +31,7 @@ type conn struct {
 	host    string       // by which it was called last, and may be
 	kept    []byte       // for the next body; at most keepBytes
 	large   []byte       // the current body, if it is larger
+	came    int          // bytes of the last body that was not small
 	bodies  *sync.Pool   // of large ones of all connections, *[]byte; nil: they are not kept
 	headers headers      // of the current request
 	unread  bool         // the body of the current request has not been read

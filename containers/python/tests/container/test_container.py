@@ -30,7 +30,8 @@ def test_hello_says_who_it_is(start):
     with container.accept() as peer:
         mine = peer.greet()
         assert (mine.role, mine.name, mine.token, mine.max_frame) == (3, "replica-1", b"secret", 64 << 20)
-        assert mine.features == Feature.STAGES | Feature.TENSORS | Feature.PARTS | (Feature.LZ4 if lz4_block else 0)
+        wanted = Feature.STAGES | Feature.TENSORS | Feature.PARTS | Feature.MEMORY | (Feature.LZ4 if lz4_block else 0)
+        assert mine.features == wanted
         assert platform.python_version() in mine.software
         ready = peer.wait_ready()
         assert (ready.id, ready.input_type, ready.input_length) == (1, 2, 3)

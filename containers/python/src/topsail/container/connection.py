@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
 
-from ..protocol import bye, frame, hello
+from ..protocol import bye, frame, hello, memory
 from ..protocol.constants import Feature, Kind, Role
 from ..protocol.errors import ProtocolError
 from ..protocol.frame import Assembler, Frame
 from ..protocol.hello import Hello
+from ..protocol.memory import Memory, Shared
+from .shared_memory import SharedMemory
 
+_log = logging.getLogger("topsail")
 _TIMEOUT = 5.0  # seconds for dialling, for the HELLO, and for a send that does not move
 _LINGER = 0.2  # seconds for the sidecar to read a BYE before the socket is closed
 
@@ -41,6 +45,7 @@ class Connection:
         self._sock = sock
         self._sending = threading.Lock()  # held for one whole frame
         self._assembler = Assembler()
+        self._memory: SharedMemory | None = None  # with large frames
         self._early: list[Frame] = []  # frames that came together with the HELLO
 
     @classmethod
@@ -107,12 +112,30 @@ class Connection:
         _some(len(data))
         return assembler.feed(data)
 
+    def share(self, offered: Memory) -> None:
+        """Opens the memory that the sidecar offers. Where that cannot be done, large frames come through the socket."""
+        try:
+            shared = SharedMemory(offered)
+        except OSError as e:
+            _log.debug("the sidecar's memory cannot be shared: %s", e)
+            return
+        self._memory = shared
+        self.send(b"")
+
+    def shared(self, where: Shared) -> Frame:
+        """The frame that is in the memory."""
+        if self._memory is None:
+            raise ProtocolError("shared slot", 4, "there is no shared memory")
+        return self._memory.frame(where)
+
     def send(self, data: bytes | bytearray) -> bool:
-        """Sends whole frames, or breaks the connection and returns False."""
+        """Sends whole frames, or breaks the connection and returns False. What shared memory is free goes with them."""
         try:
             with self._sending:
                 if self.broken:
                     return False
+                if self._memory and (slots := self._memory.free()):
+                    data = frame.encode(Kind.FREE, memory.encode_free(slots)) + data
                 self._send(data)
         except OSError:
             self.break_off()

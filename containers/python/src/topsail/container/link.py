@@ -23,6 +23,7 @@ from ..protocol.constants import Feature, Kind, Role
 from ..protocol.errors import ProtocolError
 from ..protocol.hello import Hello
 from ..version import __version__
+from . import shared_memory
 from .batch import Batch
 from .connection import Connection
 from .inbox import Inbox
@@ -179,6 +180,8 @@ class Link:
 
     def _features(self) -> Feature:
         features = Feature.STAGES | Feature.TENSORS
+        if shared_memory.SUPPORTED:
+            features |= Feature.MEMORY
         if self._inbox.requests:
             features |= Feature.HOST
         elif not self._settings.stage:

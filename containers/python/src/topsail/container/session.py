@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from struct import Struct
 
-from ..protocol import bye, cancel, feedback, frame, load, predict
+from ..protocol import bye, cancel, feedback, frame, load, memory, predict
 from ..protocol.constants import Kind, Status
 from ..protocol.errors import ProtocolError
 from ..protocol.frame import Frame
@@ -82,6 +82,10 @@ class Session:
             self._request(Unload(load.decode_unload(f.body)))
         elif f.kind == Kind.CANCEL:
             self._inbox.cancel(self._connection, cancel.decode(f.body))
+        elif f.kind == Kind.SHARED:
+            self._handle(self._connection.shared(memory.decode_shared(f.body)))
+        elif f.kind == Kind.MEMORY:
+            self._connection.share(memory.decode(f.body))
         elif f.kind == Kind.PONG:
             pass  # that it came is all there is to it
         elif f.kind < 128:

@@ -26,6 +26,9 @@ class Kind(IntEnum):
     FEEDBACK = 10
     LOAD = 11
     UNLOAD = 12
+    MEMORY = 13
+    SHARED = 14
+    FREE = 15
     METRICS = 128
 
 
@@ -46,6 +49,7 @@ class Feature(IntFlag):
     HOST = 4  # versions that are loaded and unloaded on demand
     TENSORS = 8  # signatures, the element types that only they have, strings with a shape
     PARTS = 16  # answers in parts, and containers that run queries side by side
+    MEMORY = 64  # large frames in memory that both sides share
 
 
 class State(IntEnum):

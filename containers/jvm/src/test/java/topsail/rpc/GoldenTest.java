@@ -61,10 +61,11 @@ class GoldenTest {
 
     /**
      * What a container neither reads nor writes: it offers no compression, answers once for each input, runs one batch at a time,
-     * counts nothing, and is no host of other models.
+     * counts nothing, is no host of other models, and shares no memory.
      */
     private static final List<String> OTHERS = List.of("reply", "reply streamed", "reply with stages", "metrics counter", "metrics gauge",
-            "metrics histogram", "predict compressed (decode only)", "announce of a host", "announce of a concurrent container", "load", "load by its address", "unload");
+            "metrics histogram", "predict compressed (decode only)", "announce of a host", "announce of a concurrent container", "load", "load by its address", "unload",
+            "memory", "shared", "free");
 
     @Test
     void everyFrameIsReadAsItIsMeant() throws ProtocolException {
