@@ -22,19 +22,19 @@ type (
 		End     bool
 		Answers []answer
 	}
-	ping     uint64
-	pong     uint64
-	drain    struct{}
-	bye      string
-	load     []Load
-	unload   uint32
-	offered  struct{ path, link string }
-	shared   struct {
+	ping    uint64
+	pong    uint64
+	drain   struct{}
+	bye     string
+	load    []Load
+	unload  uint32
+	offered struct{ path, link string }
+	shared  struct {
 		kind       Kind
 		flags      Flags
 		slot, size int
 	}
-	free []byte
+	free     []byte
 	feedback struct {
 		Model uint32
 		List  []Feedback
