@@ -24,6 +24,7 @@ const (
 	writeByte   = time.Microsecond       // so a slow peer has to take 1 MB/s
 	writeAtOnce = 64 << 10               // bytes: more is for the writer, which others do not wait for
 	leaveApart  = 64 << 10               // payloads of more are sent from where they are
+	copyAtOnce  = 1 << 20                // bytes for memory that is shared: more is for the writer
 	loneAfter   = 200 * time.Microsecond // between frames, twice in a row: none is likely to be added to this one
 	pingAfter   = time.Second            // of silence
 	deadAfter   = 5 * time.Second        // of silence
@@ -154,7 +155,14 @@ func (c *Conn) End(b []byte, flags Flags) error {
 	gap := now - c.sent
 	lone := c.local == nil && (c.alone || min(gap, c.gap) > int64(loneAfter))
 	c.sent, c.gap = now, gap
-	if lone && start == 0 && !c.writing && len(b)+c.weight <= writeAtOnce {
+	if lone = lone && start == 0 && !c.writing; lone && len(c.apart) > 0 && c.weight <= copyAtOnce {
+		if slot := c.slot(size); slot >= 0 {
+			c.out = AppendFrame(b[:0], KindShared, 0, c.put(slot, b, 0, c.apart))
+			clear(c.apart)
+			c.apart, c.weight = c.apart[:0], 0
+		}
+	}
+	if lone && len(c.out)+c.weight <= writeAtOnce {
 		c.writeNow()
 	} else {
 		c.wakeWriter()

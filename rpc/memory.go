@@ -18,8 +18,8 @@ const (
 // first time when it has opened the memory.
 type memory struct {
 	shared *sharedmem.Memory
-	free   [slots]bool // guarded by the connection's mu
-	dirty  bool        // slots were written; of the connection's writer
+	free   [slots]bool // guarded, as the next, by the connection's mu
+	dirty  bool        // slots were written
 }
 
 // offer makes the memory, and returns the frame that tells the peer of it. Where the system has none, frames
@@ -46,16 +46,14 @@ func appendShared(b []byte, kind Kind, flags Flags, slot, size int) []byte {
 	return appendU32(appendU32(append(b, byte(kind), byte(flags), 0, 0), uint32(slot)), uint32(size))
 }
 
-// slot takes a free slot for a frame of some bytes, or is negative.
+// slot takes a free slot for a frame of some bytes, or is negative. c.mu is held.
 func (c *Conn) slot(size int) int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if c.memory == nil || size > slotSize {
 		return -1
 	}
 	for i, free := range c.memory.free { // the lowest: its memory may still be in the caches
 		if free {
-			c.memory.free[i] = false
+			c.memory.free[i], c.memory.dirty = false, true
 			return i
 		}
 	}
@@ -79,23 +77,17 @@ func (c *Conn) freed(body []byte) error {
 	return nil
 }
 
-// put copies the frame b, with the payloads that belong between its bytes from from on, into a slot, and returns the frame
-// that refers to it. It is nil where there is no slot.
-func (c *Conn) put(b []byte, from int, payloads []apart) []byte {
-	size := int(binary.LittleEndian.Uint32(b))
-	slot := c.slot(size)
-	if slot < 0 {
-		return nil
-	}
+// put copies the frame b, with the payloads that belong between its bytes, into a slot, and returns the body of the frame that
+// refers to it. from is where b begins in what the payloads are of.
+func (c *Conn) put(slot int, b []byte, from int, payloads []apart) []byte {
 	to := c.memory.shared.Bytes()[slot*slotSize:][:0:slotSize]
 	at := headerSize
 	for _, p := range payloads {
 		to = append(append(to, b[at:p.at-from]...), p.data...)
 		at = p.at - from
 	}
-	_ = append(to, b[at:]...)
-	c.memory.dirty = true
-	return AppendFrame(nil, KindShared, 0, appendShared(nil, Kind(b[4]), Flags(b[5]), slot, size))
+	to = append(to, b[at:]...)
+	return appendShared(nil, Kind(b[4]), Flags(b[5]), slot, len(to))
 }
 
 // forget gives back the memory that frames have left behind, if no slot is in use. c.mu is held.
@@ -125,8 +117,12 @@ func (c *Conn) writeOut(b []byte, payloads []apart) error {
 	pieces, from := make(net.Buffers, 0, 2*len(payloads)+1), 0
 	for len(payloads) > 0 {
 		n, start, end := first(b, payloads)
-		if reference := c.put(b[start:end], start, payloads[:n]); reference != nil {
-			pieces = append(pieces, b[from:start], reference)
+		c.mu.Lock()
+		slot := c.slot(int(binary.LittleEndian.Uint32(b[start:])))
+		c.mu.Unlock()
+		if slot >= 0 {
+			reference := c.put(slot, b[start:end], start, payloads[:n])
+			pieces = append(pieces, b[from:start], AppendFrame(nil, KindShared, 0, reference))
 			from = end
 		} else {
 			for _, p := range payloads[:n] {

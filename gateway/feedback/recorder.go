@@ -31,7 +31,7 @@ const (
 	// between: a thousand a second, and fewer of large inputs, of which each perRecord bytes
 	// count as one more, since all are hashed. Feedback on their answers changes no answer.
 	perFlush  = 20
-	perRecord = 16 << 10
+	perRecord = 4 << 10
 	// storeWithin bounds one storing.
 	storeWithin = 2 * time.Second
 )
