@@ -16,7 +16,8 @@ import (
 	"github.com/topsail-serving/topsail/gateway/grpcapi/proto"
 )
 
-// serveEcho is a gRPC server that answers every request with one output, and does nothing else.
+// serveEcho is a gRPC server that answers every request as Topsail does, with one output, the model's version, the query's
+// id and the model in its parameters, and does nothing else.
 func serveEcho(ctx context.Context) error {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -37,7 +38,11 @@ type echo struct {
 
 func (echo) ModelInfer(_ context.Context, m *proto.ModelInferRequest) (*proto.ModelInferResponse, error) {
 	return &proto.ModelInferResponse{
-		ModelName: m.GetModelName(), Outputs: []*proto.ModelInferResponse_InferOutputTensor{{Name: "output", Datatype: "FP64", Shape: []int64{1}}},
+		ModelName: m.GetModelName(), ModelVersion: "1", Parameters: map[string]*proto.InferParameter{
+			"query_id": {ParameterChoice: &proto.InferParameter_Int64Param{Int64Param: 1 << 52}},
+			"model":    {ParameterChoice: &proto.InferParameter_StringParam{StringParam: "noop:1"}},
+		},
+		Outputs:           []*proto.ModelInferResponse_InferOutputTensor{{Name: "output", Datatype: "FP64", Shape: []int64{1}}},
 		RawOutputContents: [][]byte{m.GetRawInputContents()[0][:8]},
 	}, nil
 }

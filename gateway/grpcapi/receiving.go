@@ -1,9 +1,9 @@
 package grpcapi
 
 import (
+	"container/list"
 	"context"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -15,35 +15,89 @@ import (
 // hold as much memory as a message may have. Hooks of grpc-go for statistics would tell as much, and make
 // every call a tenth dearer.
 type receiving struct {
-	most   int64
+	most   int
 	within time.Duration
-	now    atomic.Int64
+
+	mu    sync.Mutex // guards the following
+	calls list.List  // of *arrival, the oldest first
+	timed bool       // a timer looks for those that are late
 }
 
 // full says whether there are too many of them.
-func (r *receiving) full() bool { return r.now.Load() >= r.most }
+func (r *receiving) full() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.calls.Len() < r.most {
+		return false
+	}
+	for e := r.calls.Front(); e != nil; {
+		a := e.Value.(*arrival)
+		if e = e.Next(); a.Err() != nil { // it has ended without a message
+			r.forget(a)
+		}
+	}
+	return r.calls.Len() >= r.most
+}
 
-// arrival is a call that has begun.
+// forget takes a call out, if it is there. r.mu is held.
+func (r *receiving) forget(a *arrival) {
+	if a.awaited != nil {
+		r.calls.Remove(a.awaited)
+		a.awaited = nil
+	}
+}
+
+// dropLate ends the calls whose messages are late, and comes back for the next one.
+func (r *receiving) dropLate() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for e := r.calls.Front(); e != nil; e = r.calls.Front() {
+		a := e.Value.(*arrival)
+		if left := r.within - time.Since(a.began); left > 0 {
+			time.AfterFunc(left, r.dropLate)
+			return
+		}
+		r.forget(a)
+		a.cancel()
+	}
+	r.timed = false
+}
+
+// arrival is the context of a call that has begun.
 type arrival struct {
-	key    []byte             // that it shows; empty: none
-	cancel context.CancelFunc // of the call
-	over   func()             // the message is here, or the call has ended; nil: it is not awaited
+	context.Context
+	receiving *receiving
+	key       []byte             // that it shows; empty: none
+	cancel    context.CancelFunc // of the call
+	began     time.Time
+	awaited   *list.Element // nil: its message is here, or is not awaited
 }
 
 type arrivalKey struct{}
 
+// Value implements context.Context: a call's arrival is found by any context of the call.
+func (a *arrival) Value(key any) any {
+	if key == (arrivalKey{}) {
+		return a
+	}
+	return a.Context.Value(key)
+}
+
 // expect is the context of a call that shows a key. It is cancelled if the call's message does not arrive in time.
 func (r *receiving) expect(ctx context.Context, method string, key []byte) context.Context {
-	ctx, cancel := context.WithCancel(ctx)
-	a := &arrival{key: key, cancel: cancel}
-	if !sendsMany(method) {
-		r.now.Add(1)
-		late := time.AfterFunc(r.within, cancel)
-		over := sync.OnceFunc(func() { late.Stop(); r.now.Add(-1) })
-		ended := context.AfterFunc(ctx, over)
-		a.over = func() { ended(); over() }
+	a := &arrival{receiving: r, key: key, began: time.Now()}
+	a.Context, a.cancel = context.WithCancel(ctx)
+	if sendsMany(method) {
+		return a
 	}
-	return context.WithValue(ctx, arrivalKey{}, a)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	a.awaited = r.calls.PushBack(a)
+	if !r.timed {
+		r.timed = true
+		time.AfterFunc(r.within, r.dropLate)
+	}
+	return a
 }
 
 // sendsMany says whether clients send messages to a method at any time.
@@ -64,8 +118,10 @@ func arrivalOf(ctx context.Context) *arrival {
 
 // arrived notes that the message of a call is here.
 func arrived(ctx context.Context) {
-	if a := arrivalOf(ctx); a != nil && a.over != nil {
-		a.over()
+	if a := arrivalOf(ctx); a != nil {
+		a.receiving.mu.Lock()
+		defer a.receiving.mu.Unlock()
+		a.receiving.forget(a)
 	}
 }
 

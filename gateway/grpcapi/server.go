@@ -59,7 +59,7 @@ type Server struct {
 func New(config Config, core Core, updater Updater, control *admission.Control, log *slog.Logger) *Server {
 	knowDeflate()
 	s := &Server{config: config.withDefaults(), core: core, updater: updater, admission: control, log: log}
-	s.receiving.most, s.receiving.within = int64(s.config.MaxReceiving), s.config.ReceiveTimeout
+	s.receiving.most, s.receiving.within = s.config.MaxReceiving, s.config.ReceiveTimeout
 	return s
 }
 

@@ -181,6 +181,18 @@ func start(t *testing.T, config Config, core *fakeCore, keys admission.Config) c
 	return startOn(t, ln, config, core, keys, grpc.WithTransportCredentials(insecure.NewCredentials()))
 }
 
+// alive is how many calls are being received that have not ended.
+func (r *receiving) alive() (n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for e := r.calls.Front(); e != nil; e = e.Next() {
+		if e.Value.(*arrival).Err() == nil {
+			n++
+		}
+	}
+	return n
+}
+
 // startOn is start at a listener, with a client that dials it as the options say.
 func startOn(t *testing.T, ln net.Listener, config Config, core *fakeCore, keys admission.Config, options ...grpc.DialOption) client {
 	t.Helper()
@@ -201,11 +213,10 @@ func startOn(t *testing.T, ln net.Listener, config Config, core *fakeCore, keys 
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
-		// A call that is cut off is counted out by a goroutine of its own.
-		for i := 0; server.receiving.now.Load() != 0 && i < 1e6; i++ {
+		for i := 0; server.receiving.alive() != 0 && i < 1e6; i++ { // until those that are cut off have ended
 			runtime.Gosched()
 		}
-		if n := server.receiving.now.Load(); n != 0 {
+		if n := server.receiving.alive(); n != 0 {
 			t.Errorf("%d calls are being received at the end", n)
 		}
 		if used := server.config.Budget.Used(); used != 0 {
