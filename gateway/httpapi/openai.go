@@ -101,8 +101,11 @@ func (s *Server) complete(ctx context.Context, c *fiber.Ctx, kind openai.Kind) e
 	if err != nil {
 		return err
 	}
+	if len(queries) > 1 && request.Stream {
+		return &openai.Error{Param: "prompt", Cause: "prompt has several texts: stream each in a request of its own"}
+	}
 	if len(queries) > 1 {
-		return &openai.Error{Param: "prompt", Cause: "prompt has several texts: send each in a request of its own"}
+		return s.completeAll(ctx, c, &r, request, queries)
 	}
 	if !request.Stream {
 		return s.completeWhole(ctx, c, r.app, request, &queries[0])
@@ -150,6 +153,22 @@ func (s *Server) completeWhole(ctx context.Context, c *fiber.Ctx, app *serving.A
 	}
 	send(rc, fiber.StatusOK, b)
 	return nil
+}
+
+// completeAll answers several prompts, each of which is a query.
+func (s *Server) completeAll(ctx context.Context, c *fiber.Ctx, r *appRequest, request *openai.Request, queries []serving.Query) error {
+	rc := c.Context()
+	ps, b, err := s.ask(ctx, rc, r.app.Name, queries)
+	for i := 0; err == nil && i < len(ps); i++ {
+		err = openai.Fits(r.app, &ps[i])
+	}
+	if err == nil {
+		b, err = openai.NewAnswer(request, r.app.Name, ps[0].QueryID, r.received).AppendAll(b, ps)
+	}
+	if err == nil {
+		send(rc, fiber.StatusOK, b)
+	}
+	return err
 }
 
 // maxCollected bounds an answer that is collected from its parts.

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -55,7 +56,7 @@ func TestErrorsOfOpenAIsAPI(t *testing.T) {
 	}
 	for path, body := range map[string]string{
 		"/embeddings":  `{"model":"strings","input":["a","b","c"]}`, // more than a batch may have
-		"/completions": `{"model":"strings","prompt":["a","b"]}`,
+		"/completions": `{"model":"strings","prompt":["a","b"],"stream":true}`,
 	} {
 		if status, text := postOpenAI(t, s, path, body); status != 400 || !strings.Contains(text, "invalid_request_error") {
 			t.Errorf("%s: %d %s", path, status, text)
@@ -91,6 +92,26 @@ func TestChatsAsAWholeAndInParts(t *testing.T) {
 		t.Errorf("%d %s", status, text)
 	}
 	within(t, f.closed, "the answer was not closed")
+}
+
+// Each of several prompts is a query, and has a choice.
+func TestSeveralPrompts(t *testing.T) {
+	core := newFake()
+	core.answer = func(_ context.Context, q *serving.Query) (serving.Prediction, error) {
+		if string(q.Input.Data) == "bad" {
+			return serving.Prediction{Default: true, Output: []byte("null"), Cause: serving.BadInput, Explanation: "no"}, nil
+		}
+		out, err := serving.NewOutput(serving.Text("after " + string(q.Input.Data)))
+		return serving.Prediction{QueryID: 7, Output: out.JSON, Full: out}, err
+	}
+	s := start(t, Config{}, core)
+	status, text := postOpenAI(t, s, "/completions", `{"model":"strings","prompt":["a","b"]}`)
+	if status != 200 || !strings.Contains(text, `"choices":[{"index":0,"text":"after a","finish_reason":"stop","logprobs":null},{"index":1,"text":"after b"`) {
+		t.Errorf("%d %s", status, text)
+	}
+	if status, text = postOpenAI(t, s, "/completions", `{"model":"strings","prompt":["a","bad"]}`); status != 400 || !strings.Contains(text, `"message":"no"`) {
+		t.Errorf("%d %s", status, text)
+	}
 }
 
 // A default that is no text is an error with the status of its cause, also where a stream was asked for.

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
@@ -175,15 +176,21 @@ func Cut(p *serving.Prediction) error {
 // Text is what a part adds to the text of an answer.
 func Text(out *serving.Output) string {
 	s := hear(out)
+	return s.words()
+}
+
+// words is the text of what is said.
+func (s *said) words() string {
+	text := s.text
 	for _, one := range s.choices {
 		var c struct {
 			Text  string
 			Delta struct{ Content string }
 		}
 		_ = json.Unmarshal(one, &c) // what is not text adds none
-		s.text += c.Text + c.Delta.Content
+		text += c.Text + c.Delta.Content
 	}
-	return s.text
+	return text
 }
 
 // Append appends the whole answer of a completion. text is what its parts are together, where the
@@ -196,10 +203,7 @@ func (a *Answer) Append(b []byte, p *serving.Prediction, text string, parts int)
 	if s.whole != nil {
 		return a.rename(b, s.whole, a.request.Kind.object(), provenanceOf(p))
 	}
-	finish := s.finish
-	if finish == "" {
-		finish = "stop"
-	}
+	finish := cmp.Or(s.finish, "stop")
 	one := choice{FinishReason: &finish}
 	if a.request.Kind == Chat {
 		message := a.message(s)
@@ -210,6 +214,31 @@ func (a *Answer) Append(b []byte, p *serving.Prediction, text string, parts int)
 	e := a.envelope(a.request.Kind.object(), one)
 	e.Usage = usage(s.usage, parts)
 	e.Topsail = provenanceOf(p)
+	return appendJSON(b, e)
+}
+
+// AppendAll appends the answer to several prompts, with a choice for each. What models used is in it if all say so.
+func (a *Answer) AppendAll(b []byte, ps []serving.Prediction) ([]byte, error) {
+	e := a.envelope(a.request.Kind.object())
+	var sum Usage
+	known := true
+	for i := range ps {
+		s := heard(&ps[i])
+		text, finish := s.words(), cmp.Or(s.finish, "stop")
+		e.Choices = append(e.Choices, choice{Index: i, Text: &text, FinishReason: &finish})
+		if e.Topsail == nil {
+			e.Topsail = provenanceOf(&ps[i])
+		}
+		var used Usage
+		known = known && s.usage != nil && json.Unmarshal(*s.usage, &used) == nil
+		sum.PromptTokens += used.PromptTokens
+		sum.CompletionTokens += used.CompletionTokens
+		sum.TotalTokens += used.TotalTokens
+	}
+	if known {
+		all, _ := json.Marshal(sum) // of numbers
+		e.Usage = (*object)(&all)
+	}
 	return appendJSON(b, e)
 }
 

@@ -223,6 +223,25 @@ func TestWholeAnswers(t *testing.T) {
 	}
 }
 
+func TestTheAnswerToSeveralPrompts(t *testing.T) {
+	a := NewAnswer(parse(t, Completion, `{"model":"bot","prompt":["x","y"]}`), "bot", 7, time.Unix(1, 0))
+	engine := serving.Prediction{Full: output(t, blob(`{"choices":[{"text":"b"}],"usage":{"prompt_tokens":2,"completion_tokens":1,"total_tokens":3}}`))}
+	text := serving.Prediction{Full: output(t, blob(`{"content":"a","finish_reason":"length","usage":{"prompt_tokens":4,"completion_tokens":1,"total_tokens":5}}`))}
+	late := serving.Prediction{Output: []byte(`"sorry"`), Default: true, Explanation: "late"}
+	for _, test := range []struct {
+		ps   []serving.Prediction
+		want string
+	}{
+		{[]serving.Prediction{text, engine}, `"choices":[{"index":0,"text":"a","finish_reason":"length","logprobs":null},{"index":1,"text":"b","finish_reason":"stop","logprobs":null}],` +
+			`"usage":{"prompt_tokens":6,"completion_tokens":2,"total_tokens":8}}`},
+		{[]serving.Prediction{text, late}, `{"index":1,"text":"sorry","finish_reason":"stop","logprobs":null}],"topsail":{"default":true,"default_explanation":"late"}}`},
+	} {
+		if b, err := a.AppendAll(nil, test.ps); err != nil || !strings.HasSuffix(string(b), test.want) || !strings.HasPrefix(string(b), `{"id":"cmpl-7","object":"text_completion"`) {
+			t.Errorf("%v, %s", err, b)
+		}
+	}
+}
+
 func TestEmbeddings(t *testing.T) {
 	vector := serving.Value{DType: serving.Float32, Shape: []int{2}, Data: []byte{0, 0, 128, 63, 0, 0, 0, 192}}
 	for format, want := range map[string]string{"float": `[1,-2]`, "base64": `"` + base64.StdEncoding.EncodeToString(vector.Data) + `"`} {
@@ -300,6 +319,10 @@ func FuzzOutputs(f *testing.F) {
 		}
 		b, err := a.Append(nil, &p, "", 1)
 		if err != nil {
+			t.Fatalf("%s is no answer: %v", said, err)
+		}
+		expect(b)
+		if b, err = a.AppendAll(nil, []serving.Prediction{p, p}); err != nil {
 			t.Fatalf("%s is no answer: %v", said, err)
 		}
 		expect(b)

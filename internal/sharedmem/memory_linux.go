@@ -32,7 +32,7 @@ func New(size int) (*Memory, error) {
 		m.bytes, err = unix.Mmap(fd, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	}
 	if err != nil {
-		unix.Close(fd)
+		_ = unix.Close(fd)
 		return nil, fmt.Errorf("sharedmem: map %d bytes: %w", size, err)
 	}
 	return m, nil
